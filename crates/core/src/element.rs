@@ -1,0 +1,334 @@
+use core::fmt::Debug;
+
+use half::{bf16, f16};
+
+use crate::DType;
+use crate::ops::Exponential;
+use crate::real::{Accumulate, DoubleWord, Real};
+
+/// A number on its way from one dtype to another: wide enough for every dtype's every value.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Cast {
+    /// A signed integer.
+    Signed(i64),
+    /// An unsigned integer, or a bool as 0 or 1.
+    Unsigned(u64),
+    /// A float.
+    Float(f64),
+}
+
+/// `f32` or `f64`: what floats accumulate in.
+pub trait Float: Real + PartialOrd + Exponential {
+    /// The double word made of two of these.
+    type Double: Real;
+    /// Widens, exactly.
+    fn double(self) -> Self::Double;
+    /// Rounds a double word.
+    fn from_double(x: Self::Double) -> Self;
+    /// Exact.
+    fn to_f64(self) -> f64;
+}
+
+impl Float for f32 {
+    type Double = DoubleWord<f32>;
+    #[inline(always)]
+    fn double(self) -> Self::Double {
+        DoubleWord::<f32>::new(self)
+    }
+    #[inline(always)]
+    fn from_double(x: Self::Double) -> Self {
+        x.hi
+    }
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        self as f64
+    }
+}
+
+impl Float for f64 {
+    type Double = DoubleWord<f64>;
+    #[inline(always)]
+    fn double(self) -> Self::Double {
+        DoubleWord::<f64>::new(self)
+    }
+    #[inline(always)]
+    fn from_double(x: Self::Double) -> Self {
+        x.hi
+    }
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        self
+    }
+}
+
+/// An element of an array: what it accumulates in, and how it is ordered.
+///
+/// | dtype | sums and products | means, variances, norms, logsumexp |
+/// |---|---|---|
+/// | f16, bf16, f32 | f32 | f32 |
+/// | f64 | f64 | f64 |
+/// | signed integers, bool | i64, wrapping | exact (mean) or f64 |
+/// | unsigned integers | u64, wrapping | exact (mean) or f64 |
+pub trait Element: Copy + Send + Sync + Debug + 'static {
+    /// The dtype of this type.
+    const DTYPE: DType;
+    /// What sums and products accumulate in: `f32`, `f64`, `i64` or `u64`.
+    type Total: Accumulate;
+    /// What means, variances, norms and logsumexp accumulate in: `f32` or `f64`.
+    type Float: Float;
+    /// The dtype of a sum: itself for floats, `i64` or `u64` for integers.
+    type Sum: Element<Total = Self::Total>;
+    /// The dtype of a mean: itself for floats, `f64` for integers.
+    type Mean: Element<Float = Self::Float>;
+    /// An integer that is ordered as the elements are, with -0.0 below +0.0.
+    type Key: Ord + Copy + Send + Sync + Debug + 'static;
+    /// The least key; no number's key if the dtype is a float.
+    const KEY_MIN: Self::Key;
+    /// The greatest key; no number's key if the dtype is a float.
+    const KEY_MAX: Self::Key;
+
+    /// For sums and products.
+    fn total(self) -> Self::Total;
+    /// Rounds (floats) or truncates (integers) a total.
+    fn from_total(total: Self::Total) -> Self;
+    /// For means, variances, norms and logsumexp.
+    fn float(self) -> Self::Float;
+    /// Rounds a float result to this dtype; integers are cut off towards zero.
+    fn from_float(x: Self::Float) -> Self;
+    /// The order of a number. A NaN's key means nothing: ask [`Element::is_nan`] first.
+    fn key(self) -> Self::Key;
+    /// The inverse of [`Element::key`]. [`Element::KEY_MIN`] and [`Element::KEY_MAX`] are the canonical NaN of a float.
+    fn from_key(key: Self::Key) -> Self;
+    /// Like [`Element::key`], but -0.0 equals +0.0, as `==` has it.
+    fn key_eq(self) -> Self::Key;
+    /// False for integers.
+    fn is_nan(self) -> bool;
+    /// Not zero; a NaN is true.
+    fn truthy(self) -> bool;
+    /// Starts a cast.
+    fn cast(self) -> Cast;
+    /// Ends a cast: rounds to nearest even; floats go to integers by truncation, saturating; integers wrap.
+    fn from_cast(x: Cast) -> Self;
+}
+
+macro_rules! integer {
+    ($t:ty, $dtype:ident, $total:ty, $variant:ident, $wide:ty) => {
+        impl Element for $t {
+            const DTYPE: DType = DType::$dtype;
+            type Total = $total;
+            type Float = f64;
+            type Sum = $total;
+            type Mean = f64;
+            type Key = $t;
+            const KEY_MIN: $t = <$t>::MIN;
+            const KEY_MAX: $t = <$t>::MAX;
+            #[inline(always)]
+            fn total(self) -> $total {
+                self as $total
+            }
+            #[inline(always)]
+            fn from_total(total: $total) -> Self {
+                total as $t
+            }
+            #[inline(always)]
+            fn float(self) -> f64 {
+                self as f64
+            }
+            #[inline(always)]
+            fn from_float(x: f64) -> Self {
+                x as $t
+            }
+            #[inline(always)]
+            fn key(self) -> $t {
+                self
+            }
+            #[inline(always)]
+            fn from_key(key: $t) -> Self {
+                key
+            }
+            #[inline(always)]
+            fn key_eq(self) -> $t {
+                self
+            }
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                false
+            }
+            #[inline(always)]
+            fn truthy(self) -> bool {
+                self != 0
+            }
+            #[inline(always)]
+            fn cast(self) -> Cast {
+                Cast::$variant(self as $wide)
+            }
+            #[inline(always)]
+            fn from_cast(x: Cast) -> Self {
+                match x {
+                    Cast::Signed(v) => v as $t,
+                    Cast::Unsigned(v) => v as $t,
+                    Cast::Float(v) => v as $t,
+                }
+            }
+        }
+    };
+}
+integer!(i8, I8, i64, Signed, i64);
+integer!(i16, I16, i64, Signed, i64);
+integer!(i32, I32, i64, Signed, i64);
+integer!(i64, I64, i64, Signed, i64);
+integer!(u8, U8, u64, Unsigned, u64);
+integer!(u16, U16, u64, Unsigned, u64);
+integer!(u32, U32, u64, Unsigned, u64);
+integer!(u64, U64, u64, Unsigned, u64);
+
+impl Element for bool {
+    const DTYPE: DType = DType::Bool;
+    type Total = i64;
+    type Float = f64;
+    type Sum = i64;
+    type Mean = f64;
+    type Key = u8;
+    const KEY_MIN: u8 = 0;
+    const KEY_MAX: u8 = 1;
+    #[inline(always)]
+    fn total(self) -> i64 {
+        self as i64
+    }
+    #[inline(always)]
+    fn from_total(total: i64) -> Self {
+        total != 0
+    }
+    #[inline(always)]
+    fn float(self) -> f64 {
+        self as u8 as f64
+    }
+    #[inline(always)]
+    fn from_float(x: f64) -> Self {
+        x != 0.0
+    }
+    #[inline(always)]
+    fn key(self) -> u8 {
+        self as u8
+    }
+    #[inline(always)]
+    fn from_key(key: u8) -> Self {
+        key != 0
+    }
+    #[inline(always)]
+    fn key_eq(self) -> u8 {
+        self as u8
+    }
+    #[inline(always)]
+    fn is_nan(self) -> bool {
+        false
+    }
+    #[inline(always)]
+    fn truthy(self) -> bool {
+        self
+    }
+    #[inline(always)]
+    fn cast(self) -> Cast {
+        Cast::Unsigned(self as u64)
+    }
+    #[inline(always)]
+    fn from_cast(x: Cast) -> Self {
+        match x {
+            Cast::Signed(v) => v != 0,
+            Cast::Unsigned(v) => v != 0,
+            Cast::Float(v) => v != 0.0,
+        }
+    }
+}
+
+macro_rules! float {
+    ($t:ty, $dtype:ident, $acc:ty, $key:ty, $bits:ty, $widen:expr, $narrow:expr, $round:expr) => {
+        impl Element for $t {
+            const DTYPE: DType = DType::$dtype;
+            type Total = $acc;
+            type Float = $acc;
+            type Sum = $t;
+            type Mean = $t;
+            type Key = $key;
+            const KEY_MIN: $key = <$key>::MIN;
+            const KEY_MAX: $key = <$key>::MAX;
+            #[inline(always)]
+            fn total(self) -> $acc {
+                $widen(self)
+            }
+            #[inline(always)]
+            fn from_total(total: $acc) -> Self {
+                Self::from_float(total)
+            }
+            #[inline(always)]
+            fn float(self) -> $acc {
+                $widen(self)
+            }
+            #[inline(always)]
+            fn from_float(x: $acc) -> Self {
+                // The canonical quiet NaN: positive, payload zero.
+                if x != x { <$t>::NAN } else { $narrow(x) }
+            }
+            #[inline(always)]
+            fn key(self) -> $key {
+                let b = self.to_bits() as $key;
+                b ^ (((b >> (<$key>::BITS - 1)) as $bits) >> 1) as $key
+            }
+            #[inline(always)]
+            fn from_key(key: $key) -> Self {
+                if key == <$key>::MIN || key == <$key>::MAX {
+                    return <$t>::NAN;
+                }
+                let b = key ^ (((key >> (<$key>::BITS - 1)) as $bits) >> 1) as $key;
+                <$t>::from_bits(b as $bits)
+            }
+            #[inline(always)]
+            fn key_eq(self) -> $key {
+                let k = self.key();
+                // -0.0 has the key -1, +0.0 the key 0.
+                if k == -1 { 0 } else { k }
+            }
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                const INF: $bits = <$t>::INFINITY.to_bits();
+                (self.to_bits() & (<$bits>::MAX >> 1)) > INF
+            }
+            #[inline(always)]
+            fn truthy(self) -> bool {
+                (self.to_bits() << 1) != 0
+            }
+            #[inline(always)]
+            fn cast(self) -> Cast {
+                Cast::Float($widen(self) as f64)
+            }
+            #[inline(always)]
+            fn from_cast(x: Cast) -> Self {
+                match x {
+                    Cast::Signed(v) => $round(v as f64, v as $acc),
+                    Cast::Unsigned(v) => $round(v as f64, v as $acc),
+                    Cast::Float(v) => $round(v, v as $acc),
+                }
+            }
+        }
+    };
+}
+float!(f16, F16, f32, i16, u16, widen_f16, f16::from_f32, |v: f64, _: f32| f16::from_f64(v));
+float!(bf16, BF16, f32, i16, u16, widen_bf16, bf16::from_f32, |v: f64, _: f32| bf16::from_f64(v));
+float!(f32, F32, f32, i32, u32, |x: f32| x, |x: f32| x, |_: f64, v: f32| v);
+float!(f64, F64, f64, i64, u64, |x: f64| x, |x: f64| x, |_: f64, v: f64| v);
+
+/// bf16 to f32, by shifting: exact.
+#[inline(always)]
+fn widen_bf16(x: bf16) -> f32 {
+    f32::from_bits((x.to_bits() as u32) << 16)
+}
+
+/// f16 to f32 without a branch, so that it vectorises: the exponent is rebiased by a multiplication, which also
+/// normalises subnormals; Inf and NaN get their exponent back by an OR.
+#[inline(always)]
+fn widen_f16(x: f16) -> f32 {
+    let h = x.to_bits() as u32;
+    let magnitude = f32::from_bits((h & 0x7fff) << 13) * f32::from_bits(0x7780_0000); // 2^112
+    let special = if (h & 0x7c00) == 0x7c00 { 0x7f80_0000 } else { 0 };
+    f32::from_bits(magnitude.to_bits() | special | ((h & 0x8000) << 16))
+}

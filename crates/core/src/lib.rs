@@ -1,0 +1,29 @@
+//! The tree that every Warpfold backend computes, and the reducers that it is computed with.
+//!
+//! A floating-point reduction has one result here, defined by the data alone: combine neighbours, let an
+//! odd last element pass through unchanged, repeat until one value is left ([`tree::tree`]). Every backend
+//! may cut that tree wherever it likes, along subtrees, so no thread count, tile size or memory layout can
+//! change a bit of the result.
+//!
+//! * [`DType`] and [`Element`]: what an array holds, and what it accumulates in.
+//! * [`Reducer`]: identity, lift, combine, finish. The reducers are in [`ops`].
+//! * [`tree`]: the reference, a dozen lines. [`Span`]: a contiguous index range as its canonical nodes.
+#![no_std]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+mod dtype;
+mod element;
+pub mod ops;
+mod real;
+mod reducer;
+mod span;
+pub mod tree;
+
+pub use dtype::{DType, Kind, UnknownDType};
+pub use element::{Cast, Element, Float};
+pub use half::{bf16, f16};
+pub use real::{Accumulate, DoubleWord, Real};
+pub use reducer::{Live, Reducer};
+pub use span::{NotAdjacent, Span};

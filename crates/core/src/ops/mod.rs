@@ -1,0 +1,13 @@
+//! The reducers: each is the whole mathematics of one reduction, and every backend runs this code.
+
+mod extremum;
+mod logical;
+mod logsumexp;
+mod moments;
+mod sum;
+
+pub use extremum::{Arg, ArgNode, Extremum, MinMax};
+pub use logical::{All, Any, CountNan, CountNonzero};
+pub use logsumexp::{Exponential, LogSumExp, Powers};
+pub use moments::{Deviation, Moments};
+pub use sum::{Compensated, IntegerMean, Mean, Norm1, Norm2, Plain, Precision, Prod, RealSum, Sum, Term, Total};

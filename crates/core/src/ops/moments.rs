@@ -1,0 +1,76 @@
+use core::marker::PhantomData;
+
+use super::{Plain, Precision};
+use crate::{Accumulate, Element, Real, Reducer};
+
+/// The mean of the elements under a node, and the sum of their squared distances from it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Moments<R> {
+    /// The mean.
+    pub mean: R,
+    /// The sum of squared deviations from the mean.
+    pub m2: R,
+}
+
+/// The variance, or its square root: a tree of [`Moments`].
+///
+/// Two nodes of m and n elements meet as in Chan, Golub and LeVeque, *Updating formulae and a pairwise algorithm for
+/// computing sample variances* (1979), arranged so that equal halves need no division: the weight n/(m+n) is then
+/// exactly one half.
+#[derive(Clone, Debug)]
+pub struct Deviation<T, P = Plain> {
+    /// Subtracted from the count in the divisor: 0 for a population, 1 for a sample.
+    pub ddof: f64,
+    /// Whether to take the square root (the standard deviation).
+    pub root: bool,
+    kind: PhantomData<(T, P)>,
+}
+
+impl<T, P> Deviation<T, P> {
+    /// A variance, or (`root`) a standard deviation.
+    pub fn new(ddof: f64, root: bool) -> Self {
+        Self { ddof, root, kind: PhantomData }
+    }
+}
+
+impl<T: Element, P: Precision<T::Float>> Reducer for Deviation<T, P> {
+    type Item = T;
+    type Acc = Moments<P::Real>;
+    type Output = T::Mean;
+
+    #[inline(always)]
+    fn lift(&self, x: T, _index: u64) -> Self::Acc {
+        let mean = P::widen(x.float());
+        // A lone infinity or NaN has no deviation: x - x says so, and costs less than asking.
+        Moments { mean, m2: mean.sub(mean) }
+    }
+
+    #[inline(always)]
+    fn combine(&self, left: Self::Acc, right: Self::Acc) -> Self::Acc {
+        self.combine_counted(left, 1, right, 1)
+    }
+
+    #[inline(always)]
+    fn combine_counted(&self, left: Self::Acc, m: u64, right: Self::Acc, n: u64) -> Self::Acc {
+        let d = right.mean.sub(left.mean);
+        let m = P::Real::from_count(m);
+        let (step, weight) = if m == P::Real::from_count(n) {
+            (d.half(), m.half())
+        } else {
+            let share = P::Real::from_count(n).div(m.add(P::Real::from_count(n)));
+            (d.mul(share), m.mul(share))
+        };
+        Moments { mean: left.mean.add(step), m2: left.m2.add(right.m2).add(d.square().mul(weight)) }
+    }
+
+    fn finish(&self, acc: Self::Acc, count: u64) -> T::Mean {
+        let divisor = (count as f64 - self.ddof).max(0.0);
+        let variance = acc.m2.div(P::Real::from_f64(divisor));
+        T::Mean::from_float(P::round(if self.root { variance.sqrt() } else { variance }))
+    }
+
+    fn finish_empty(&self) -> Option<T::Mean> {
+        Some(T::Mean::from_float(P::round(P::Real::ZERO.div(P::Real::ZERO))))
+    }
+}

@@ -1,0 +1,100 @@
+/// How a sequence becomes one value: lift each element, combine neighbours up the tree, finish.
+///
+/// `combine` must be associative in the mathematical sense; it need not commute, since left and right operands
+/// keep their places. Implement this trait and the whole library works with it: threads, axes, streams, masks.
+///
+/// ```
+/// use warpfold_core::{tree, Reducer};
+///
+/// /// The longest run of equal neighbours' sum would not be a reduction; a polynomial's value at 2 is.
+/// #[derive(Clone)]
+/// struct Horner;
+///
+/// impl Reducer for Horner {
+///     type Item = f64;
+///     type Acc = (f64, f64); // value, and 2 to the number of coefficients
+///     type Output = f64;
+///     fn lift(&self, coefficient: f64, _index: u64) -> (f64, f64) {
+///         (coefficient, 2.0)
+///     }
+///     fn combine(&self, a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
+///         (a.0 * b.1 + b.0, a.1 * b.1)
+///     }
+///     fn finish(&self, acc: (f64, f64), _count: u64) -> f64 {
+///         acc.0
+///     }
+/// }
+///
+/// assert_eq!(tree::reduce(&Horner, [1.0, 0.0, 3.0]), Some(7.0)); // x² + 3 at 2
+/// ```
+pub trait Reducer: Clone + Send + Sync {
+    /// An element of the input.
+    type Item: Copy + Send + Sync;
+    /// A node of the tree.
+    type Acc: Copy + Send + Sync;
+    /// The result.
+    type Output;
+
+    /// The node of an empty sequence, if there is one. Combined with any node, on either side, it must give back that
+    /// node's bits; for a floating-point sum that is -0.0.
+    fn identity(&self) -> Option<Self::Acc> {
+        None
+    }
+
+    /// The node of one element; `index` is its place in the sequence.
+    fn lift(&self, item: Self::Item, index: u64) -> Self::Acc;
+
+    /// The node above two neighbours.
+    fn combine(&self, left: Self::Acc, right: Self::Acc) -> Self::Acc;
+
+    /// Like [`Reducer::combine`], for reducers that must know how many elements each node covers (the variance).
+    #[inline(always)]
+    fn combine_counted(&self, left: Self::Acc, n_left: u64, right: Self::Acc, n_right: u64) -> Self::Acc {
+        let _ = (n_left, n_right);
+        self.combine(left, right)
+    }
+
+    /// The result of `count` elements.
+    fn finish(&self, acc: Self::Acc, count: u64) -> Self::Output;
+
+    /// The result of no elements: of the identity, or none.
+    fn finish_empty(&self) -> Option<Self::Output> {
+        self.identity().map(|acc| self.finish(acc, 0))
+    }
+}
+
+/// A reducer some of whose elements are absent: masked out, or NaN and skipped. An absent element passes through at its
+/// position, so it does not close the gap; the node counts the elements that are there.
+#[derive(Clone, Debug)]
+pub struct Live<R>(pub R);
+
+impl<R: Reducer> Reducer for Live<R> {
+    type Item = Option<R::Item>;
+    type Acc = Option<(R::Acc, u64)>;
+    type Output = Option<R::Output>;
+
+    fn identity(&self) -> Option<Self::Acc> {
+        Some(None)
+    }
+
+    #[inline(always)]
+    fn lift(&self, item: Option<R::Item>, index: u64) -> Self::Acc {
+        item.map(|x| (self.0.lift(x, index), 1))
+    }
+
+    #[inline(always)]
+    fn combine(&self, left: Self::Acc, right: Self::Acc) -> Self::Acc {
+        match (left, right) {
+            (Some((a, m)), Some((b, n))) => Some((self.0.combine_counted(a, m, b, n), m + n)),
+            (a, None) => a,
+            (None, b) => b,
+        }
+    }
+
+    fn finish(&self, acc: Self::Acc, _count: u64) -> Option<R::Output> {
+        match acc {
+            Some((acc, count)) => Some(self.0.finish(acc, count)),
+            None => self.0.finish_empty(),
+        }
+    }
+}
