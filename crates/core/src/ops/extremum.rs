@@ -1,6 +1,6 @@
 use core::marker::PhantomData;
 
-use crate::{Element, Reducer};
+use crate::{Element, Real, Reducer};
 
 /// The least or (`MAX`) the greatest element. -0.0 is below +0.0. A NaN is the result if there is one; with `SKIP`, only
 /// if there is nothing else.
@@ -89,8 +89,11 @@ pub struct ArgNode<K> {
     pub index: u64,
 }
 
-/// Where the least or (`MAX`) the greatest element is: the first of equals, or the first NaN; `None` if `SKIP` left
-/// nothing.
+/// The index that an arg op found; `None` if it skips NaNs and there was nothing else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(pub Option<u64>);
+
+/// Where the least or (`MAX`) the greatest element is: the first of equals, or the first NaN.
 #[derive(Clone, Debug, Default)]
 pub struct Arg<T, const MAX: bool, const SKIP: bool>(PhantomData<T>);
 
@@ -104,7 +107,7 @@ impl<T, const MAX: bool, const SKIP: bool> Arg<T, MAX, SKIP> {
 impl<T: Element, const MAX: bool, const SKIP: bool> Reducer for Arg<T, MAX, SKIP> {
     type Item = T;
     type Acc = ArgNode<T::Key>;
-    type Output = Option<u64>;
+    type Output = Place;
 
     #[inline(always)]
     fn lift(&self, x: T, index: u64) -> Self::Acc {
@@ -117,9 +120,45 @@ impl<T: Element, const MAX: bool, const SKIP: bool> Reducer for Arg<T, MAX, SKIP
         if better || (right.key == left.key && right.index < left.index) { right } else { left }
     }
 
-    fn finish(&self, acc: Self::Acc, _count: u64) -> Option<u64> {
+    fn finish(&self, acc: Self::Acc, _count: u64) -> Place {
         let nothing = if MAX { T::KEY_MIN } else { T::KEY_MAX };
         let only_nan = SKIP && T::DTYPE.is_float() && acc.key == nothing;
-        (!only_nan).then_some(acc.index)
+        Place((!only_nan).then_some(acc.index))
+    }
+}
+
+/// The greatest absolute value of floats (the infinity norm), 0 if there are none. NaNs as in [`Extremum`].
+#[derive(Clone, Debug, Default)]
+pub struct AbsMax<T, const SKIP: bool>(PhantomData<T>);
+
+impl<T, const SKIP: bool> AbsMax<T, SKIP> {
+    /// The reducer.
+    pub fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<T: Element<Float = T> + Real, const SKIP: bool> Reducer for AbsMax<T, SKIP> {
+    type Item = T;
+    type Acc = T::Key;
+    type Output = T;
+
+    fn identity(&self) -> Option<T::Key> {
+        Some(T::ZERO.key())
+    }
+
+    #[inline(always)]
+    fn lift(&self, x: T, _index: u64) -> T::Key {
+        let number = x.abs().key();
+        if x.is_nan() && SKIP { T::ZERO.key() } else { key::<T, true, false>(x, number) }
+    }
+
+    #[inline(always)]
+    fn combine(&self, left: T::Key, right: T::Key) -> T::Key {
+        pick::<_, true>(left, right)
+    }
+
+    fn finish(&self, acc: T::Key, _count: u64) -> T {
+        T::from_key(acc)
     }
 }

@@ -124,6 +124,11 @@ impl<T: Element, W, P> RealSum<T, W, P> {
     pub fn new() -> Self {
         Self { initial: None, skip_nan: false, kind: PhantomData }
     }
+
+    /// With an initial value.
+    pub fn with(initial: Option<T::Float>, skip_nan: bool) -> Self {
+        Self { initial, skip_nan, kind: PhantomData }
+    }
 }
 
 impl<T: Element, W, P> Default for RealSum<T, W, P> {
@@ -175,13 +180,11 @@ pub struct Sum<T: Element, O = <T as Element>::Sum> {
     kind: PhantomData<O>,
 }
 
-/// A product: of floats up the tree, of integers wrapping in 64 bits. `O` is the dtype of the result.
+/// A product of integers, wrapping in 64 bits: order-free. `O` is the dtype of the result.
 #[derive(Clone, Debug)]
 pub struct Prod<T: Element, O = <T as Element>::Sum> {
-    /// Multiplied on the left of the product.
+    /// Multiplied with the product.
     pub initial: Option<T::Total>,
-    /// Whether NaNs are lifted to one.
-    pub skip_nan: bool,
     kind: PhantomData<O>,
 }
 
@@ -194,8 +197,8 @@ impl<T: Element, O> Sum<T, O> {
 
 impl<T: Element, O> Prod<T, O> {
     /// With no initial value.
-    pub fn new(initial: Option<T::Total>, skip_nan: bool) -> Self {
-        Self { initial, skip_nan, kind: PhantomData }
+    pub fn new(initial: Option<T::Total>) -> Self {
+        Self { initial, kind: PhantomData }
     }
 }
 
@@ -237,7 +240,7 @@ impl<T: Element, O: Element<Total = T::Total>> Reducer for Prod<T, O> {
 
     #[inline(always)]
     fn lift(&self, x: T, _index: u64) -> T::Total {
-        if self.skip_nan && x.is_nan() { T::Total::ONE } else { x.total() }
+        x.total()
     }
 
     #[inline(always)]
@@ -247,6 +250,48 @@ impl<T: Element, O: Element<Total = T::Total>> Reducer for Prod<T, O> {
 
     fn finish(&self, acc: T::Total, _count: u64) -> O {
         O::from_total(self.initial.map_or(acc, |x| x.mul(acc)))
+    }
+}
+
+/// A product of floats up the tree.
+#[derive(Clone, Debug)]
+pub struct RealProd<T: Element, P = Plain> {
+    /// Multiplied on the left of the product.
+    pub initial: Option<T::Float>,
+    /// Whether NaNs are lifted to one.
+    pub skip_nan: bool,
+    kind: PhantomData<P>,
+}
+
+impl<T: Element, P> RealProd<T, P> {
+    /// The reducer.
+    pub fn with(initial: Option<T::Float>, skip_nan: bool) -> Self {
+        Self { initial, skip_nan, kind: PhantomData }
+    }
+}
+
+impl<T: Element, P: Precision<T::Float>> Reducer for RealProd<T, P> {
+    type Item = T;
+    type Acc = P::Real;
+    type Output = T::Mean;
+
+    #[inline(always)]
+    fn identity(&self) -> Option<P::Real> {
+        Some(P::Real::ONE)
+    }
+
+    #[inline(always)]
+    fn lift(&self, x: T, _index: u64) -> P::Real {
+        if self.skip_nan && x.is_nan() { P::Real::ONE } else { P::widen(x.float()) }
+    }
+
+    #[inline(always)]
+    fn combine(&self, left: P::Real, right: P::Real) -> P::Real {
+        left.mul(right)
+    }
+
+    fn finish(&self, acc: P::Real, _count: u64) -> T::Mean {
+        T::Mean::from_float(P::round(self.initial.map_or(acc, |x| P::widen(x).mul(acc))))
     }
 }
 

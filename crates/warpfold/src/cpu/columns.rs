@@ -1,0 +1,244 @@
+//! The routes on which the fastest axis in memory is kept.
+
+use std::mem::MaybeUninit;
+
+use super::engine::{Job, Out, Output, Scratch};
+use super::kernel::{Acc, Item, Kernel, combine_nodes};
+use super::load::Load;
+use super::policy::{BLOCK, PANEL, STRIP_BYTES};
+use crate::problem::{At, Dim, Problem, Walk};
+
+/// A power of two of rows, such that there are tasks enough for all threads.
+fn rows_per_task(rows: usize, tasks: usize, threads: usize, least: usize) -> usize {
+    let wanted = (threads * 8).div_ceil(tasks.max(1));
+    if threads == 1 || wanted <= 1 {
+        return rows.next_power_of_two();
+    }
+    rows.div_ceil(wanted).next_power_of_two().max(least)
+}
+
+/// A strip of columns, and the rows of it that a task reduces.
+struct Strip {
+    base: At,
+    first_row: usize,
+    rows: usize,
+    width: usize,
+}
+
+impl<K: Kernel, L: Load<Item<K>>> Job<'_, K, L>
+where
+    Out<K>: Send,
+{
+    /// Several rows at a time, column by column.
+    pub(super) unsafe fn columns(&self, lane: usize, out: &Output<Out<K>>) {
+        let (lane, others) = self.take_kept(lane);
+        let count = self.problem.count;
+        let strip = (STRIP_BYTES / self.problem.size).min(lane.len);
+        let strips = lane.len.div_ceil(strip);
+        let outer = self.problem.outputs / lane.len;
+        let rows = rows_per_task(count, strips * outer, self.threads, 8 * PANEL);
+        let chunks = count.div_ceil(rows);
+        let place = |task: usize| {
+            let (row, column) = (task % chunks * rows, task / chunks % strips * strip);
+            let walk = Walk::new(&others, self.base, task / chunks / strips);
+            let strip = Strip {
+                base: walk.at().step(&lane, column),
+                first_row: row,
+                rows: rows.min(count - row),
+                width: strip.min(lane.len - column),
+            };
+            (strip, walk.out() + column as isize * lane.out)
+        };
+        if chunks == 1 {
+            self.tasks(outer * strips, |task| {
+                let (strip, at) = place(task);
+                // SAFETY: the caller's; strips are disjoint.
+                unsafe {
+                    for (i, acc) in self.strip(&lane, &strip).into_iter().enumerate() {
+                        self.finish(out, at + i as isize * lane.out, acc);
+                    }
+                }
+            });
+            return;
+        }
+        // SAFETY: the caller's.
+        let nodes = self.tasks(outer * strips * chunks, |task| unsafe { self.strip(&lane, &place(task).0) });
+        let last = (count - (chunks - 1) * rows) as u64;
+        let mut list = Vec::with_capacity(chunks);
+        for (i, nodes) in nodes.chunks(chunks).enumerate() {
+            let at = place(i * chunks).1;
+            for column in 0..nodes[0].len() {
+                list.clear();
+                list.extend(nodes.iter().map(|strip| strip[column]));
+                let root = combine_nodes(self.kernel.reducer(), &mut list, rows as u64, last);
+                // SAFETY: one writer per output.
+                unsafe { self.finish(out, at + column as isize * lane.out, root.expect("a chunk")) };
+            }
+        }
+    }
+
+    fn take_kept(&self, lane: usize) -> (Dim, Vec<Dim>) {
+        let mut others = self.problem.kept.clone();
+        (others.remove(lane), others)
+    }
+
+    /// The nodes of a strip's columns: panels of 8 rows, joined as a binary counter carries.
+    unsafe fn strip(&self, lane: &Dim, strip: &Strip) -> Vec<Acc<K>> {
+        let Strip { width, rows, first_row, .. } = *strip;
+        let levels = rows.div_ceil(PANEL).ilog2() as usize + 1;
+        let mut stack: Vec<Vec<Acc<K>>> = Vec::with_capacity(levels);
+        let mut items: Vec<Item<K>> = Vec::new();
+        let mut spare: Vec<Vec<Acc<K>>> = Vec::new();
+        let mut walk = Walk::new(&self.problem.reduced, strip.base, first_row);
+        let mut ats: Vec<At> = Vec::with_capacity(2 * PANEL);
+        let mut place = |ats: &mut Vec<At>, n: usize| {
+            for _ in 0..n {
+                ats.push(walk.at());
+                walk.advance();
+            }
+        };
+        place(&mut ats, PANEL.min(rows));
+        // `stack[d]`, where bit d of the panel count is set, holds the node of 8 << d rows.
+        let mut tail: Option<(Vec<Acc<K>>, u64)> = None;
+        for (panel, row) in (0..rows).step_by(PANEL).enumerate() {
+            let n = PANEL.min(rows - row);
+            place(&mut ats, PANEL.min(rows - row - n));
+            // After the last panel the strip to the right comes next.
+            let next = if ats.len() > n { ats[n..].iter().map(|at| at.x.cast()).collect() } else { Pointers::empty() };
+            let next = if next.len == 0 {
+                ats.iter().map(|at| at.x.cast::<Item<K>>().wrapping_add(width)).collect()
+            } else {
+                next
+            };
+            let mut acc = spare.pop().unwrap_or_else(|| Vec::with_capacity(width));
+            acc.clear();
+            // SAFETY: the caller's: rows are readable along the lane; the panel writes `width` nodes.
+            unsafe {
+                let now = self.rows_of(&ats[..n], lane, width, &mut items);
+                let room = &mut acc.spare_capacity_mut()[..width];
+                self.kernel.panel(now.as_slice(), next.as_slice(), (first_row + row) as u64, room);
+                acc.set_len(width);
+            }
+            ats.drain(..n);
+            if n < PANEL {
+                tail = Some((acc, n as u64));
+                break;
+            }
+            let mut level = 0;
+            while panel >> level & 1 == 1 {
+                let weight = (PANEL << level) as u64;
+                let left = std::mem::take(&mut stack[level]);
+                self.kernel.merge(&left, weight, &mut acc, weight);
+                spare.push(left);
+                level += 1;
+            }
+            if level == stack.len() {
+                stack.push(acc);
+            } else {
+                stack[level] = acc;
+            }
+        }
+        let panels = rows / PANEL;
+        for (level, left) in stack.into_iter().enumerate().filter(|(level, _)| panels >> level & 1 == 1) {
+            let weight = (PANEL << level) as u64;
+            tail = Some(match tail {
+                Some((mut right, n)) => {
+                    self.kernel.merge(&left, weight, &mut right, n);
+                    (right, n + weight)
+                }
+                None => (left, weight),
+            });
+        }
+        tail.expect("at least one row").0
+    }
+
+    /// Where each row's strip can be read.
+    unsafe fn rows_of(&self, ats: &[At], lane: &Dim, width: usize, items: &mut Vec<Item<K>>) -> Pointers<Item<K>> {
+        let aligned = |at: &At| at.x.cast::<Item<K>>().is_aligned();
+        if self.load.direct() && lane.x == size_of::<Item<K>>() as isize && ats.iter().all(aligned) {
+            return ats.iter().map(|at| at.x.cast()).collect();
+        }
+        items.clear();
+        items.reserve(ats.len() * width);
+        for (i, at) in ats.iter().enumerate() {
+            // SAFETY: the caller's; there is room for all rows.
+            unsafe { self.load.gather(*at, lane, width, items.as_mut_ptr().add(i * width)) };
+        }
+        (0..ats.len()).map(|i| items.as_ptr().wrapping_add(i * width)).collect()
+    }
+
+    /// A few columns, taken apart into one tile each.
+    pub(super) unsafe fn interleaved(&self, lane: usize, out: &Output<Out<K>>) {
+        let (lane, others) = self.take_kept(lane);
+        let Problem { count, outputs, .. } = *self.problem;
+        let outer = outputs / lane.len;
+        let rows = rows_per_task(count, outer, self.threads, BLOCK).min(1 << 20);
+        let chunks = count.div_ceil(rows);
+        let nodes = self.tasks(outer * chunks, |task| {
+            let base = Walk::new(&others, self.base, task / chunks).at();
+            let from = task % chunks * rows;
+            // SAFETY: the caller's.
+            unsafe { self.apart(&lane, base, from, rows.min(count - from)) }
+        });
+        let last = (count - (chunks - 1) * rows) as u64;
+        let mut walk = Walk::new(&others, self.base, 0);
+        let mut list = Vec::with_capacity(chunks);
+        for nodes in nodes.chunks(chunks) {
+            for column in 0..lane.len {
+                list.clear();
+                list.extend(nodes.iter().map(|columns| columns[column]));
+                let root = combine_nodes(self.kernel.reducer(), &mut list, rows as u64, last);
+                // SAFETY: one writer per output.
+                unsafe { self.finish(out, walk.out() + column as isize * lane.out, root.expect("a chunk")) };
+            }
+            walk.advance();
+        }
+    }
+
+    /// The nodes of each of a few columns over `len` rows from `from`: tiles of rows that stay in L1 while each column is
+    /// read out of them.
+    unsafe fn apart(&self, lane: &Dim, base: At, from: usize, len: usize) -> Vec<Acc<K>> {
+        let tile = BLOCK / 4;
+        let mut scratch = Scratch::<K>::new();
+        let mut nodes: Vec<Vec<Acc<K>>> = (0..lane.len).map(|_| Vec::with_capacity(len.div_ceil(tile))).collect();
+        for start in (from..from + len).step_by(tile) {
+            let n = tile.min(from + len - start);
+            for (column, nodes) in nodes.iter_mut().enumerate() {
+                // SAFETY: the caller's.
+                let x = unsafe { self.sequence(base.step(lane, column), start, n, &mut scratch.items) };
+                nodes.push(self.kernel.block(x, start as u64));
+            }
+        }
+        let last = ((len - 1) % tile + 1) as u64;
+        let combine = |mut n: Vec<Acc<K>>| combine_nodes(self.kernel.reducer(), &mut n, tile as u64, last);
+        nodes.into_iter().map(|n| combine(n).expect("len is not 0")).collect()
+    }
+}
+
+/// Up to [`PANEL`] row addresses, on the stack.
+struct Pointers<T> {
+    rows: [MaybeUninit<*const T>; PANEL],
+    len: usize,
+}
+
+impl<T> Pointers<T> {
+    fn empty() -> Self {
+        Self { rows: [MaybeUninit::uninit(); PANEL], len: 0 }
+    }
+
+    fn as_slice(&self) -> &[*const T] {
+        // SAFETY: the first `len` are written.
+        unsafe { self.rows[..self.len].assume_init_ref() }
+    }
+}
+
+impl<T> FromIterator<*const T> for Pointers<T> {
+    fn from_iter<I: IntoIterator<Item = *const T>>(rows: I) -> Self {
+        let mut pointers = Self::empty();
+        for p in rows {
+            pointers.rows[pointers.len].write(p);
+            pointers.len += 1;
+        }
+        pointers
+    }
+}

@@ -1,0 +1,358 @@
+//! What the engines call: a reducer, with a fast way to reduce a block.
+
+use std::mem::MaybeUninit;
+
+use warpfold_core::Reducer;
+
+use super::policy::{AHEAD, BLOCK, PANEL};
+use super::simd::{prefetch, vectorize};
+
+/// A reducer and its inner loops.
+///
+/// * `block`: up to [`BLOCK`] neighbours, from the leaves to one node;
+/// * `rows`: many short rows of one length;
+/// * `panel`: up to [`PANEL`] rows of a matrix, column by column;
+/// * `merge`: two rows of nodes into one.
+pub trait Kernel: Sync {
+    /// The mathematics.
+    type R: Reducer;
+
+    /// The mathematics.
+    fn reducer(&self) -> &Self::R;
+
+    /// The tree over `x`, whose first element has the index `start`. `x` is not empty and at most [`BLOCK`] long.
+    fn block(&self, x: &[Item<Self>], start: u64) -> Acc<Self>;
+
+    /// The trees over rows of `len` elements each; `x` holds at most [`BLOCK`] elements.
+    fn rows(&self, x: &[Item<Self>], len: usize, out: &mut Vec<Acc<Self>>) {
+        if len.is_power_of_two() {
+            vectorize(
+                #[inline(always)]
+                || fold_rows(self.reducer(), x, len, out),
+            );
+        } else {
+            out.extend(x.chunks_exact(len).map(|row| self.block(row, 0)));
+        }
+    }
+
+    /// The trees over each column of a few rows, the first of which has the index `start`; meanwhile the rows at `next`
+    /// are asked for.
+    ///
+    /// # Safety
+    /// Every pointer in `rows` is good for `out.len()` elements.
+    unsafe fn panel(
+        &self,
+        rows: &[*const Item<Self>],
+        next: &[*const Item<Self>],
+        start: u64,
+        out: &mut [MaybeUninit<Acc<Self>>],
+    ) {
+        vectorize(
+            #[inline(always)]
+            // SAFETY: the caller's.
+            || unsafe { fold_columns(self.reducer(), rows, next, start, out) },
+        );
+    }
+
+    /// `right[i] = left[i] ⊕ right[i]`.
+    fn merge(&self, left: &[Acc<Self>], n_left: u64, right: &mut [Acc<Self>], n_right: u64) {
+        vectorize(
+            #[inline(always)]
+            || {
+                let reducer = self.reducer();
+                for (a, b) in left.iter().zip(right) {
+                    *b = reducer.combine_counted(*a, n_left, *b, n_right);
+                }
+            },
+        );
+    }
+}
+
+/// An element, as the kernel reads it.
+pub type Item<K> = <<K as Kernel>::R as Reducer>::Item;
+/// A node of the tree.
+pub type Acc<K> = <<K as Kernel>::R as Reducer>::Acc;
+
+/// The plain tree, level by level, vectorised: any reducer, and the fastest for floating-point ones.
+#[derive(Clone)]
+pub struct Tree<R>(pub R);
+
+impl<R: Reducer> Kernel for Tree<R> {
+    type R = R;
+
+    fn reducer(&self) -> &R {
+        &self.0
+    }
+
+    fn block(&self, x: &[R::Item], start: u64) -> R::Acc {
+        vectorize(
+            #[inline(always)]
+            || tree_block(&self.0, x, start),
+        )
+    }
+}
+
+/// The plain tree, compiled for the baseline only: for reducers whose nodes branch, which no vector unit helps.
+#[derive(Clone)]
+pub struct Scalar<R>(pub R);
+
+impl<R: Reducer> Kernel for Scalar<R> {
+    type R = R;
+
+    fn reducer(&self) -> &R {
+        &self.0
+    }
+
+    fn block(&self, x: &[R::Item], start: u64) -> R::Acc {
+        tree_block(&self.0, x, start)
+    }
+
+    fn rows(&self, x: &[R::Item], len: usize, out: &mut Vec<R::Acc>) {
+        out.extend(x.chunks_exact(len).map(|row| self.block(row, 0)));
+    }
+
+    unsafe fn panel(
+        &self,
+        rows: &[*const R::Item],
+        next: &[*const R::Item],
+        start: u64,
+        out: &mut [MaybeUninit<R::Acc>],
+    ) {
+        // SAFETY: the caller's.
+        unsafe { fold_columns(&self.0, rows, next, start, out) }
+    }
+
+    fn merge(&self, left: &[R::Acc], n_left: u64, right: &mut [R::Acc], n_right: u64) {
+        for (a, b) in left.iter().zip(right) {
+            *b = self.0.combine_counted(*a, n_left, *b, n_right);
+        }
+    }
+}
+
+/// Room for the nodes of a level.
+type Level<A, const N: usize> = [MaybeUninit<A>; N];
+
+/// What is left of a level when its whole nodes are paired: a node of fewer elements at the right end.
+#[derive(Clone, Copy)]
+struct Ragged<A> {
+    tail: Option<(A, u64)>,
+}
+
+impl<A: Copy> Ragged<A> {
+    /// An odd whole node of `n` elements, left over at this level, goes before what was left over below.
+    #[inline(always)]
+    fn prepend<R: Reducer<Acc = A>>(&mut self, reducer: &R, acc: A, n: u64) {
+        self.tail = Some(match self.tail {
+            Some((tail, m)) => (reducer.combine_counted(acc, n, tail, m), n + m),
+            None => (acc, n),
+        });
+    }
+}
+
+#[inline(always)]
+fn tree_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
+    debug_assert!(!x.is_empty() && x.len() <= BLOCK);
+    let mut a: Level<R::Acc, { BLOCK / 2 }> = [const { MaybeUninit::uninit() }; BLOCK / 2];
+    let mut b: Level<R::Acc, { BLOCK / 4 }> = [const { MaybeUninit::uninit() }; BLOCK / 4];
+    let mut ragged = Ragged { tail: None };
+    let mut whole = x.len() / 2;
+    lift_pairs(reducer, &x[..2 * whole], start, &mut a[..whole]);
+    if x.len() % 2 == 1 {
+        let last = x.len() - 1;
+        ragged.prepend(reducer, reducer.lift(x[last], start + last as u64), 1);
+    }
+    let mut weight = 2;
+    let (mut from, mut to): (&mut [_], &mut [_]) = (&mut a, &mut b);
+    while whole > 0 {
+        if whole % 2 == 1 {
+            // SAFETY: the level's first `whole` nodes are written.
+            ragged.prepend(reducer, unsafe { from[whole - 1].assume_init() }, weight);
+        }
+        whole /= 2;
+        // SAFETY: as above.
+        unsafe { pair_up(reducer, &from[..2 * whole], &mut to[..whole], weight) };
+        weight *= 2;
+        std::mem::swap(&mut from, &mut to);
+    }
+    ragged.tail.expect("x is not empty").0
+}
+
+/// The lowest level, from the elements; lines are asked for [`AHEAD`] of the reads.
+#[inline(always)]
+fn lift_pairs<R: Reducer>(reducer: &R, x: &[R::Item], start: u64, out: &mut [MaybeUninit<R::Acc>]) {
+    const PIECE: usize = 128;
+    let mut index = start;
+    for (x, out) in x.chunks(2 * PIECE).zip(out.chunks_mut(PIECE)) {
+        let ahead = x.as_ptr().cast::<u8>().wrapping_add(AHEAD);
+        for line in 0..(2 * PIECE * size_of::<R::Item>()).div_ceil(64) {
+            prefetch(ahead.wrapping_add(64 * line));
+        }
+        for (i, o) in out.iter_mut().enumerate() {
+            let at = index + 2 * i as u64;
+            // SAFETY: x is twice as long as out.
+            let (left, right) = unsafe { (*x.get_unchecked(2 * i), *x.get_unchecked(2 * i + 1)) };
+            o.write(reducer.combine_counted(reducer.lift(left, at), 1, reducer.lift(right, at + 1), 1));
+        }
+        index += 2 * PIECE as u64;
+    }
+}
+
+/// One level up.
+///
+/// # Safety
+/// `from` is written, and twice as long as `to`.
+#[inline(always)]
+unsafe fn pair_up<R: Reducer>(reducer: &R, from: &[MaybeUninit<R::Acc>], to: &mut [MaybeUninit<R::Acc>], weight: u64) {
+    for (i, o) in to.iter_mut().enumerate() {
+        // SAFETY: the caller's.
+        let (left, right) =
+            unsafe { (from.get_unchecked(2 * i).assume_init(), from.get_unchecked(2 * i + 1).assume_init()) };
+        o.write(reducer.combine_counted(left, weight, right, weight));
+    }
+}
+
+/// Rows of a power of two: the levels of all of them at once.
+#[inline(always)]
+fn fold_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &mut Vec<R::Acc>) {
+    debug_assert!(x.len() <= BLOCK);
+    let rows = x.len() / len;
+    out.reserve(rows);
+    if len == 1 {
+        out.extend(x.iter().map(|&x| reducer.lift(x, 0)));
+        return;
+    }
+    let mut a: Level<R::Acc, { BLOCK / 2 }> = [const { MaybeUninit::uninit() }; BLOCK / 2];
+    let mut b: Level<R::Acc, { BLOCK / 4 }> = [const { MaybeUninit::uninit() }; BLOCK / 4];
+    let mut nodes = rows * len / 2;
+    lift_pairs_of_rows(reducer, &x[..2 * nodes], len, &mut a[..nodes]);
+    let mut weight = 2u64;
+    let (mut from, mut to): (&mut [_], &mut [_]) = (&mut a, &mut b);
+    while nodes > rows {
+        nodes /= 2;
+        // SAFETY: each level writes all of its nodes.
+        unsafe { pair_up(reducer, &from[..2 * nodes], &mut to[..nodes], weight) };
+        weight *= 2;
+        std::mem::swap(&mut from, &mut to);
+    }
+    // SAFETY: as above.
+    out.extend(from[..rows].iter().map(|node| unsafe { node.assume_init() }));
+}
+
+/// Like [`lift_pairs`], but the index starts at 0 in each row (a power of two).
+#[inline(always)]
+fn lift_pairs_of_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &mut [MaybeUninit<R::Acc>]) {
+    const PIECE: usize = 128;
+    let mut first = 0;
+    for (x, out) in x.chunks(2 * PIECE).zip(out.chunks_mut(PIECE)) {
+        let ahead = x.as_ptr().cast::<u8>().wrapping_add(AHEAD);
+        for line in 0..(2 * PIECE * size_of::<R::Item>()).div_ceil(64) {
+            prefetch(ahead.wrapping_add(64 * line));
+        }
+        for (i, o) in out.iter_mut().enumerate() {
+            let at = ((first + 2 * i) & (len - 1)) as u64;
+            // SAFETY: x is twice as long as out.
+            let (left, right) = unsafe { (*x.get_unchecked(2 * i), *x.get_unchecked(2 * i + 1)) };
+            o.write(reducer.combine_counted(reducer.lift(left, at), 1, reducer.lift(right, at + 1), 1));
+        }
+        first += 2 * PIECE;
+    }
+}
+
+/// See [`Kernel::panel`].
+#[inline(always)]
+unsafe fn fold_columns<R: Reducer>(
+    reducer: &R,
+    rows: &[*const R::Item],
+    next: &[*const R::Item],
+    start: u64,
+    out: &mut [MaybeUninit<R::Acc>],
+) {
+    const PIECE: usize = 64;
+    let mut column = 0;
+    for out in out.chunks_mut(PIECE) {
+        for p in next {
+            let p = p.wrapping_add(column).cast::<u8>();
+            for line in 0..(PIECE * size_of::<R::Item>()).div_ceil(64) {
+                prefetch(p.wrapping_add(64 * line));
+            }
+        }
+        let at = |row: usize, i: usize| -> R::Item {
+            // SAFETY: the caller's: every row is good for all columns.
+            unsafe { *rows.get_unchecked(row).add(column + i) }
+        };
+        if rows.len() == PANEL {
+            for (i, o) in out.iter_mut().enumerate() {
+                let x: [R::Item; PANEL] = std::array::from_fn(
+                    #[inline(always)]
+                    |row| at(row, i),
+                );
+                o.write(panel_tree(reducer, x, start));
+            }
+        } else {
+            for (i, o) in out.iter_mut().enumerate() {
+                o.write(short_tree(
+                    reducer,
+                    rows.len(),
+                    #[inline(always)]
+                    |row| reducer.lift(at(row, i), start + row as u64),
+                ));
+            }
+        }
+        column += PIECE;
+    }
+}
+
+/// The tree over [`PANEL`] elements.
+#[inline(always)]
+fn panel_tree<R: Reducer>(reducer: &R, x: [R::Item; PANEL], start: u64) -> R::Acc {
+    let pairs: [R::Acc; PANEL / 2] = std::array::from_fn(
+        #[inline(always)]
+        |i| {
+            let (row, at) = (2 * i, start + 2 * i as u64);
+            reducer.combine_counted(reducer.lift(x[row], at), 1, reducer.lift(x[row + 1], at + 1), 1)
+        },
+    );
+    let low = reducer.combine_counted(pairs[0], 2, pairs[1], 2);
+    let high = reducer.combine_counted(pairs[2], 2, pairs[3], 2);
+    reducer.combine_counted(low, 4, high, 4)
+}
+
+/// The tree over 1 to [`PANEL`] leaves.
+#[inline(always)]
+fn short_tree<R: Reducer>(reducer: &R, n: usize, leaf: impl Fn(usize) -> R::Acc) -> R::Acc {
+    let mut nodes: [Option<(R::Acc, u64)>; PANEL] = [None; PANEL];
+    for (row, node) in nodes[..n].iter_mut().enumerate() {
+        *node = Some((leaf(row), 1));
+    }
+    let mut width = PANEL;
+    while width > 1 {
+        width /= 2;
+        for i in 0..width {
+            nodes[i] = match (nodes[2 * i], nodes[2 * i + 1]) {
+                (Some((a, m)), Some((b, n))) => Some((reducer.combine_counted(a, m, b, n), m + n)),
+                (only, _) => only,
+            };
+        }
+    }
+    nodes[0].expect("at least one leaf").0
+}
+
+/// The tree over nodes of `weight` elements each, but for the last, which has `last`.
+pub fn combine_nodes<R: Reducer>(reducer: &R, nodes: &mut Vec<R::Acc>, weight: u64, last: u64) -> Option<R::Acc> {
+    let (mut weight, mut last) = (weight, last);
+    while nodes.len() > 1 {
+        let n = nodes.len();
+        for i in 0..n / 2 {
+            let right = if 2 * i + 2 == n { last } else { weight };
+            nodes[i] = reducer.combine_counted(nodes[2 * i], weight, nodes[2 * i + 1], right);
+        }
+        if n % 2 == 1 {
+            nodes[n / 2] = nodes[n - 1];
+        } else {
+            last += weight;
+        }
+        nodes.truncate(n.div_ceil(2));
+        weight *= 2;
+    }
+    nodes.first().copied()
+}

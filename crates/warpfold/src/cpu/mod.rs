@@ -1,0 +1,11 @@
+//! The CPU backend: rayon threads, SIMD chosen at run time, and the tree.
+
+mod columns;
+pub mod engine;
+pub mod free;
+pub mod kernel;
+pub mod load;
+pub mod policy;
+pub mod route;
+pub mod simd;
+pub mod transposed;

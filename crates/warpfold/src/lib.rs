@@ -1,0 +1,20 @@
+//! Reductions over arrays of any shape, with one result.
+
+pub mod cpu;
+mod dispatch;
+mod error;
+mod layout;
+mod op;
+mod plan;
+pub mod problem;
+mod reduction;
+mod values;
+
+pub use error::Error;
+pub use layout::{ArrayRef, MAX_RANK, Order};
+pub use op::{Op, Ord, Precision};
+pub use plan::Plan;
+pub use reduction::{Options, explain, reduce};
+pub use values::{Array, Scalar, Value, Values};
+pub use warpfold_core as core;
+pub use warpfold_core::{DType, Element, Kind, Reducer, Span, bf16, f16};
