@@ -92,6 +92,19 @@ pub enum Error {
         /// And what to do.
         why: &'static str,
     },
+    /// A custom reducer with options of the built-in ones.
+    #[error(
+        "a custom reducer takes axes, keepdims, a mask and threads only: build NaN skipping and initial values into it"
+    )]
+    CustomOption,
+    /// A custom reducer without an identity, and no elements.
+    #[error("nothing to reduce (array of shape {shape:?}, axes {axes:?}), and the reducer has no identity")]
+    CustomEmpty {
+        /// Of the array.
+        shape: Vec<usize>,
+        /// The axes reduced.
+        axes: Vec<usize>,
+    },
     /// A name that no reduction has.
     #[error("unknown reduction `{name}`: did you mean `{nearest}`? (one of: {})", crate::op::names())]
     UnknownOp {

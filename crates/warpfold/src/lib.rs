@@ -9,6 +9,8 @@ mod op;
 mod plan;
 pub mod problem;
 mod reduction;
+mod stream;
+mod typed;
 mod values;
 
 pub use describe::{Description, describe};
@@ -17,6 +19,11 @@ pub use layout::{ArrayRef, MAX_RANK, Order};
 pub use op::{Op, Ord, Precision};
 pub use plan::Plan;
 pub use reduction::{Options, explain, reduce};
+pub use stream::Stream;
+pub use typed::{
+    Over, Tensor, View, all, any, argmax, argmin, count_nonzero, logsumexp, max, mean, min, minmax, norm, over, prod,
+    std, sum, var,
+};
 pub use values::{Array, Scalar, Value, Values};
 pub use warpfold_core as core;
 pub use warpfold_core::{DType, Element, Kind, Reducer, Span, bf16, f16};

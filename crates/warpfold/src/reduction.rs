@@ -8,6 +8,7 @@ use warpfold_core::{Cast, DType, Kind, Reducer};
 use crate::cpu::engine::{self, Job, Progress};
 use crate::cpu::kernel::{Item, Kernel};
 use crate::cpu::load::Load;
+use crate::cpu::policy::BLOCK;
 use crate::dispatch::{Spec, Visit};
 use crate::layout::ArrayRef;
 use crate::plan::Plan;
@@ -83,17 +84,16 @@ pub fn explain(op: Op, array: ArrayRef<'_>, options: &Options<'_>) -> Result<Pla
     Ok(Plan::new(&request.spec, &request.problem, &array, &request.axes, options, threads))
 }
 
-/// A dense, contiguous array as a whole, without an allocation if it is small.
-pub(crate) fn reduce_slice(op: Op, array: ArrayRef<'_>) -> Result<Scalar, Error> {
+/// All elements of `array`, which are the dense `flat`; without an allocation if they are few.
+pub(crate) fn reduce_slice(op: Op, flat: ArrayRef<'_>, array: &ArrayRef<'_>) -> Result<Scalar, Error> {
     let options = Options::default();
-    let spec = spec(op, &array, &options);
-    if array.bytes() <= crate::cpu::policy::BLOCK * 4 && spec.reads_in_place() && !array.is_empty() {
-        let done = spec.dispatch(OneBlock { array: &array });
-        if let Some(result) = done {
-            return result.map_err(|hole| hole_error(hole, op, &array, &(0..array.shape().len()).collect::<Vec<_>>()));
+    let spec = spec(op, &flat, &options);
+    if (1..=BLOCK).contains(&flat.len()) && spec.reads_in_place() {
+        if let Some(result) = spec.dispatch(OneBlock { array: &flat }) {
+            return result.map_err(|hole| hole_error(hole, op, array, &[]));
         }
     }
-    Ok(reduce(op, array, &options)?.values.get(0))
+    Ok(reduce(op, flat, &options)?.values.get(0))
 }
 
 struct OneBlock<'a> {
@@ -111,7 +111,7 @@ impl Visit for OneBlock<'_> {
         <K::R as Reducer>::Output: Collect,
     {
         let (p, n) = (self.array.base().cast::<Item<K>>(), self.array.len());
-        if !load.direct() || !p.is_aligned() || n > crate::cpu::policy::BLOCK {
+        if !load.direct() || !p.is_aligned() || n > BLOCK {
             return None;
         }
         // SAFETY: the array is dense (the caller's), holds the kernel's items (direct), and is aligned.

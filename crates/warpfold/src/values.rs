@@ -73,6 +73,8 @@ pub trait Value: Element {
     fn unwrap(values: Values) -> Option<Vec<Self>>;
     /// One element.
     fn scalar(self) -> Scalar;
+    /// And back, if the dtype is this one.
+    fn of(scalar: Scalar) -> Option<Self>;
 }
 
 macro_rules! value {
@@ -88,6 +90,12 @@ macro_rules! value {
         }
         fn scalar(self) -> Scalar {
             Scalar::$v(self)
+        }
+        fn of(scalar: Scalar) -> Option<Self> {
+            match scalar {
+                Scalar::$v(x) => Some(x),
+                _ => None,
+            }
         }
     })*};
 }

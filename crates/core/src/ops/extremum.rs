@@ -8,6 +8,11 @@ use crate::{Element, Key, Real, Reducer};
 /// that it propagates, or the one that loses, so that it is skipped. So one order-free integer instruction does all of
 /// it, and one kernel serves minimum and maximum.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(bound(serialize = "K: serde::Serialize", deserialize = "K: serde::Deserialize<'de>"))
+)]
 pub struct Search<K> {
     flip: K,
     nan: K,
@@ -28,13 +33,23 @@ impl<K: Key> Search<K> {
 
     #[inline(always)]
     fn key(&self, nan: bool, number: K) -> K {
-        if nan { self.nan } else { number ^ self.flip }
+        // Both are read beforehand, so that this is a select in a register and not a branch around a load.
+        let (absent, number) = (self.nan, number ^ self.flip);
+        if nan { absent } else { number }
     }
 }
 
 /// The least or the greatest element. A NaN is the result if there is one; if NaNs are skipped, only if there is nothing
 /// else.
 #[derive(Clone, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(bound(
+        serialize = "T: serde::Serialize, T::Key: serde::Serialize",
+        deserialize = "T: serde::Deserialize<'de>, T::Key: serde::Deserialize<'de>"
+    ))
+)]
 pub struct Extremum<T: Element> {
     /// Which.
     pub search: Search<T::Key>,
@@ -68,6 +83,11 @@ impl<T: Element> Reducer for Extremum<T> {
 
 /// The least and the greatest element, with the rules of [`Extremum`].
 #[derive(Clone, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(bound(serialize = "T::Key: serde::Serialize", deserialize = "T::Key: serde::Deserialize<'de>"))
+)]
 pub struct MinMax<T: Element> {
     /// For the greatest.
     pub search: Search<T::Key>,
@@ -111,6 +131,11 @@ pub struct Place(pub Option<u64>);
 
 /// Where the least or the greatest element is: the first of equals (`==`, so -0.0 equals +0.0), or the first NaN.
 #[derive(Clone, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(bound(serialize = "T::Key: serde::Serialize", deserialize = "T::Key: serde::Deserialize<'de>"))
+)]
 pub struct Arg<T: Element> {
     /// Which.
     pub search: Search<T::Key>,
@@ -149,6 +174,11 @@ impl<T: Element> Reducer for Arg<T> {
 /// The greatest absolute value of floats (the infinity norm), 0 if there are none. NaNs as in [`Extremum`], but skipped
 /// ones leave 0.
 #[derive(Clone, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(bound(serialize = "", deserialize = ""))
+)]
 pub struct AbsMax<T> {
     /// Whether NaNs are left out.
     pub skip_nan: bool,

@@ -6,6 +6,7 @@ macro_rules! logical {
     ($(#[$doc:meta])* $name:ident, $acc:ty, $out:ty, $identity:expr, $lift:expr, $combine:expr, $finish:expr) => {
         $(#[$doc])*
         #[derive(Clone, Debug)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(bound = ""))]
         pub struct $name<T> {
             /// Whether NaNs are left out.
             pub skip_nan: bool,

@@ -18,6 +18,11 @@ pub struct Powers<E, R> {
 /// greater exponent. Scaling by a power of two is exact, so nothing has to be known of the maximum beforehand.
 /// The logsumexp of nothing is minus infinity.
 #[derive(Clone, Debug, Default)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(bound(serialize = "", deserialize = ""))
+)]
 pub struct LogSumExp<T, P = Plain>(PhantomData<(T, P)>);
 
 impl<T, P> LogSumExp<T, P> {

@@ -19,6 +19,11 @@ pub struct Moments<R> {
 /// computing sample variances* (1979), arranged so that equal halves need no division: the weight n/(m+n) is then
 /// exactly one half.
 #[derive(Clone, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(bound(serialize = "", deserialize = ""))
+)]
 pub struct Deviation<T, P = Plain> {
     /// Subtracted from the count in the divisor: 0 for a population, 1 for a sample.
     pub ddof: f64,

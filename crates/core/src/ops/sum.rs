@@ -83,6 +83,7 @@ impl Term for Square {
 
 /// What is made of a total.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Finish {
     /// Itself; +0.0 for no elements.
     Total,
@@ -94,6 +95,11 @@ enum Finish {
 
 /// A sum of real terms up the tree: sum, mean, 1-norm, 2-norm. `W` is the [`Term`], `P` the [`Precision`].
 #[derive(Clone, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(bound(serialize = "T::Float: serde::Serialize", deserialize = "T::Float: serde::Deserialize<'de>"))
+)]
 pub struct Sum<T: Element, W = Value, P = Plain> {
     initial: Option<T::Float>,
     skip_nan: bool,
@@ -179,6 +185,11 @@ impl<T: Element, W: Term, P: Precision<T::Float>> Reducer for Sum<T, W, P> {
 
 /// A product of floats up the tree.
 #[derive(Clone, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(bound(serialize = "T::Float: serde::Serialize", deserialize = "T::Float: serde::Deserialize<'de>"))
+)]
 pub struct Product<T: Element, P = Plain> {
     /// Multiplied on the left of the product.
     pub initial: Option<T::Float>,
@@ -224,6 +235,11 @@ impl<T: Element, P: Precision<T::Float>> Reducer for Product<T, P> {
 /// A sum comes out wrapped to 64 bits, signed or not as the elements are; a mean is rounded to `f64` once, then divided by
 /// the count.
 #[derive(Clone, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(bound(serialize = "", deserialize = ""))
+)]
 pub struct IntegerSum<T> {
     /// The mean instead of the sum.
     pub mean: bool,
@@ -282,6 +298,11 @@ impl<T: Element> Reducer for IntegerSum<T> {
 
 /// A product of integers, wrapping in 64 bits: order-free.
 #[derive(Clone, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(bound(serialize = "", deserialize = ""))
+)]
 pub struct IntegerProduct<T> {
     /// Multiplied with the product.
     pub initial: Option<i64>,

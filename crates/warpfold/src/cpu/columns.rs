@@ -1,9 +1,7 @@
 //! The routes on which the fastest axis in memory is kept.
 
-use std::mem::MaybeUninit;
-
 use super::engine::{Job, Out, Output, Scratch};
-use super::kernel::{Acc, Item, Kernel, combine_nodes};
+use super::kernel::{Acc, Item, Kernel, RowList, combine_nodes};
 use super::load::Load;
 use super::policy::{BLOCK, PANEL, STRIP_BYTES};
 use crate::problem::{At, Dim, Problem, Walk};
@@ -54,9 +52,7 @@ where
                 let (strip, at) = place(task);
                 // SAFETY: the caller's; strips are disjoint.
                 unsafe {
-                    for (i, acc) in self.strip(&lane, &strip).into_iter().enumerate() {
-                        self.finish(out, at + i as isize * lane.out, acc);
-                    }
+                    self.finish_along(out, at, &lane, &self.strip(&lane, &strip));
                 }
             });
             return;
@@ -104,7 +100,7 @@ where
             let n = PANEL.min(rows - row);
             place(&mut ats, PANEL.min(rows - row - n));
             // After the last panel the strip to the right comes next.
-            let next = if ats.len() > n { ats[n..].iter().map(|at| at.x.cast()).collect() } else { Pointers::empty() };
+            let next = if ats.len() > n { ats[n..].iter().map(|at| at.x.cast()).collect() } else { RowList::empty() };
             let next = if next.len == 0 {
                 ats.iter().map(|at| at.x.cast::<Item<K>>().wrapping_add(width)).collect()
             } else {
@@ -153,7 +149,7 @@ where
     }
 
     /// Where each row's strip can be read.
-    unsafe fn rows_of(&self, ats: &[At], lane: &Dim, width: usize, items: &mut Vec<Item<K>>) -> Pointers<Item<K>> {
+    unsafe fn rows_of(&self, ats: &[At], lane: &Dim, width: usize, items: &mut Vec<Item<K>>) -> RowList<Item<K>> {
         let aligned = |at: &At| at.x.cast::<Item<K>>().is_aligned();
         if self.load.direct() && lane.x == size_of::<Item<K>>() as isize && ats.iter().all(aligned) {
             return ats.iter().map(|at| at.x.cast()).collect();
@@ -212,33 +208,5 @@ where
         let last = ((len - 1) % tile + 1) as u64;
         let combine = |mut n: Vec<Acc<K>>| combine_nodes(self.kernel.reducer(), &mut n, tile as u64, last);
         nodes.into_iter().map(|n| combine(n).expect("len is not 0")).collect()
-    }
-}
-
-/// Up to [`PANEL`] row addresses, on the stack.
-struct Pointers<T> {
-    rows: [MaybeUninit<*const T>; PANEL],
-    len: usize,
-}
-
-impl<T> Pointers<T> {
-    fn empty() -> Self {
-        Self { rows: [MaybeUninit::uninit(); PANEL], len: 0 }
-    }
-
-    fn as_slice(&self) -> &[*const T] {
-        // SAFETY: the first `len` are written.
-        unsafe { self.rows[..self.len].assume_init_ref() }
-    }
-}
-
-impl<T> FromIterator<*const T> for Pointers<T> {
-    fn from_iter<I: IntoIterator<Item = *const T>>(rows: I) -> Self {
-        let mut pointers = Self::empty();
-        for p in rows {
-            pointers.rows[pointers.len].write(p);
-            pointers.len += 1;
-        }
-        pointers
     }
 }

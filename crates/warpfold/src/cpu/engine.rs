@@ -49,6 +49,17 @@ impl<T> Output<T> {
     }
 }
 
+impl<T> Output<T> {
+    /// # Safety
+    /// Nobody else writes the places.
+    #[expect(clippy::mut_from_ref, reason = "disjoint places, by the contract")]
+    unsafe fn range(&self, from: isize, n: usize) -> &mut [MaybeUninit<T>] {
+        assert!((from as usize).checked_add(n).is_some_and(|end| end <= self.len));
+        // SAFETY: in bounds; the caller's.
+        unsafe { std::slice::from_raw_parts_mut(self.first.offset(from), n) }
+    }
+}
+
 /// The result of one output.
 pub type Out<K> = <<K as Kernel>::R as Reducer>::Output;
 
@@ -118,6 +129,22 @@ where
         // SAFETY: every slot is written.
         unsafe { results.set_len(n) };
         results
+    }
+
+    /// Finishes outputs that are adjacent along a kept axis.
+    ///
+    /// # Safety
+    /// Nobody else writes the places.
+    pub(super) unsafe fn finish_along(&self, out: &Output<Out<K>>, at: isize, lane: &Dim, nodes: &[Acc<K>]) {
+        if lane.out == 1 {
+            // SAFETY: the caller's.
+            let places = unsafe { out.range(at + self.problem.out_offset, nodes.len()) };
+            return self.kernel.finish(nodes, self.problem.count as u64, places);
+        }
+        for (i, &acc) in nodes.iter().enumerate() {
+            // SAFETY: the caller's.
+            unsafe { self.finish(out, at + i as isize * lane.out, acc) };
+        }
     }
 
     /// Finishes one output.
@@ -206,9 +233,7 @@ where
             unsafe {
                 let x = self.run_of(walk.at(), &along, batch * len, &mut scratch.items);
                 self.kernel.rows(x, len, &mut nodes);
-                for (i, &acc) in nodes.iter().enumerate() {
-                    self.finish(out, walk.out() + i as isize * lane.out, acc);
-                }
+                self.finish_along(out, walk.out(), &lane, &nodes);
             }
             row += batch;
         }

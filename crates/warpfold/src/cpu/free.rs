@@ -1,10 +1,13 @@
 //! Block kernels for the order-free reducers: extrema, logic, counts, integer sums. No tree is needed, so each lane of a
 //! vector keeps its own running node.
 
-use warpfold_core::ops::{Arg, ArgNode, CountNan, CountNonzero, IntegerSum};
-use warpfold_core::{Element, Reducer};
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
-use super::kernel::Kernel;
+use warpfold_core::ops::{Arg, ArgNode, CountNan, CountNonzero, IntegerSum};
+use warpfold_core::{Element, Key, Reducer};
+
+use super::kernel::{Kernel, RowList, fold_columns, fold_rows, prefetch_columns};
 use super::policy::AHEAD;
 use super::simd::{prefetch, vectorize};
 
@@ -144,6 +147,68 @@ impl<T: BlockSum> Kernel for Integers<T> {
             || T::sum(x),
         )
     }
+
+    fn rows(&self, x: &[T], len: usize, out: &mut Vec<i128>) {
+        if size_of::<T>() == 8 || !len.is_power_of_two() {
+            return out.extend(x.chunks_exact(len).map(|row| self.block(row, 0)));
+        }
+        let mut sums = Vec::with_capacity(x.len() / len);
+        vectorize(
+            #[inline(always)]
+            || fold_rows(&Narrow(PhantomData), x, len, &mut sums),
+        );
+        out.extend(sums.into_iter().map(|sum| sum as i128));
+    }
+
+    unsafe fn panel(&self, rows: &[*const T], next: &[*const T], start: u64, out: &mut [MaybeUninit<i128>]) {
+        const TILE: usize = 256;
+        vectorize(
+            #[inline(always)]
+            || {
+                if size_of::<T>() == 8 {
+                    // SAFETY: the caller's.
+                    return unsafe { fold_columns(&self.0, rows, next, start, out) };
+                }
+                let shift = |rows: &[*const T], by| rows.iter().map(|p| p.wrapping_add(by)).collect::<RowList<T>>();
+                for (tile, out) in out.chunks_mut(TILE).enumerate() {
+                    let mut sums = [const { MaybeUninit::<i64>::uninit() }; TILE];
+                    let (rows, next) = (shift(rows, tile * TILE), shift(next, tile * TILE));
+                    let sums = &mut sums[..out.len()];
+                    // SAFETY: the caller's; every sum is written.
+                    unsafe {
+                        fold_columns(&Narrow(PhantomData), rows.as_slice(), next.as_slice(), start, sums);
+                        for (out, sum) in out.iter_mut().zip(sums) {
+                            out.write(sum.assume_init() as i128);
+                        }
+                    }
+                }
+            },
+        );
+    }
+}
+
+/// Sums of a few integers of at most 32 bits, which fit 64.
+#[derive(Clone)]
+struct Narrow<T>(PhantomData<T>);
+
+impl<T: Element> Reducer for Narrow<T> {
+    type Item = T;
+    type Acc = i64;
+    type Output = i64;
+
+    #[inline(always)]
+    fn lift(&self, x: T, _index: u64) -> i64 {
+        x.cast().to_integer() as i64
+    }
+
+    #[inline(always)]
+    fn combine(&self, left: i64, right: i64) -> i64 {
+        left + right
+    }
+
+    fn finish(&self, acc: i64, _count: u64) -> i64 {
+        acc
+    }
 }
 
 /// Counts, in lanes as narrow as the elements.
@@ -246,5 +311,52 @@ impl<T: Element> Kernel for ArgScan<T> {
         );
         let offset = x[from..].iter().position(|&x| arg.key(x) == key).expect("and in the piece");
         ArgNode { key, index: start + (from + offset) as u64 }
+    }
+
+    fn rows(&self, x: &[T], len: usize, out: &mut Vec<ArgNode<T::Key>>) {
+        if len > LANES {
+            return out.extend(x.chunks_exact(len).map(|row| self.block(row, 0)));
+        }
+        out.extend(x.chunks_exact(len).map(|row| {
+            let mut best = self.0.lift(row[0], 0);
+            for (i, &x) in row.iter().enumerate().skip(1) {
+                let key = self.0.key(x);
+                let better = key > best.key;
+                best.index = if better { i as u64 } else { best.index };
+                best.key = best.key.max(key);
+            }
+            best
+        }));
+    }
+
+    unsafe fn panel(&self, rows: &[*const T], next: &[*const T], start: u64, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
+        const TILE: usize = 64;
+        vectorize(
+            #[inline(always)]
+            || {
+                for (tile, out) in out.chunks_mut(TILE).enumerate() {
+                    let column = tile * TILE;
+                    prefetch_columns(next, column);
+                    // SAFETY: the caller's.
+                    let row = |i: usize| unsafe { std::slice::from_raw_parts(rows[i].add(column), out.len()) };
+                    // Keys and places apart, so that both are vectors.
+                    let (mut keys, mut places) = ([T::Key::MIN; TILE], [0u32; TILE]);
+                    for (key, &x) in keys.iter_mut().zip(row(0)) {
+                        *key = self.0.key(x);
+                    }
+                    for place in 1..rows.len() {
+                        let row = row(place);
+                        for i in 0..row.len() {
+                            let key = self.0.key(row[i]);
+                            places[i] = if key > keys[i] { place as u32 } else { places[i] };
+                            keys[i] = keys[i].max(key);
+                        }
+                    }
+                    for (i, out) in out.iter_mut().enumerate() {
+                        out.write(ArgNode { key: keys[i], index: start + places[i] as u64 });
+                    }
+                }
+            },
+        );
     }
 }

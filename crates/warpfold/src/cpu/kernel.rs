@@ -54,6 +54,18 @@ pub trait Kernel: Sync {
         );
     }
 
+    /// Results of adjacent outputs.
+    fn finish(&self, nodes: &[Acc<Self>], count: u64, out: &mut [MaybeUninit<<Self::R as Reducer>::Output>]) {
+        vectorize(
+            #[inline(always)]
+            || {
+                for (node, out) in nodes.iter().zip(out) {
+                    out.write(self.reducer().finish(*node, count));
+                }
+            },
+        );
+    }
+
     /// `right[i] = left[i] ⊕ right[i]`.
     fn merge(&self, left: &[Acc<Self>], n_left: u64, right: &mut [Acc<Self>], n_right: u64) {
         vectorize(
@@ -120,6 +132,12 @@ impl<R: Reducer> Kernel for Scalar<R> {
     ) {
         // SAFETY: the caller's.
         unsafe { fold_columns(&self.0, rows, next, start, out) }
+    }
+
+    fn finish(&self, nodes: &[R::Acc], count: u64, out: &mut [MaybeUninit<R::Output>]) {
+        for (node, out) in nodes.iter().zip(out) {
+            out.write(self.0.finish(*node, count));
+        }
     }
 
     fn merge(&self, left: &[R::Acc], n_left: u64, right: &mut [R::Acc], n_right: u64) {
@@ -213,7 +231,7 @@ unsafe fn pair_up<R: Reducer>(reducer: &R, from: &[MaybeUninit<R::Acc>], to: &mu
 
 /// Rows of a power of two: the levels of all of them at once.
 #[inline(always)]
-fn fold_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &mut Vec<R::Acc>) {
+pub(super) fn fold_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &mut Vec<R::Acc>) {
     debug_assert!(x.len() <= BLOCK);
     let rows = x.len() / len;
     out.reserve(rows);
@@ -258,83 +276,126 @@ fn lift_pairs_of_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &
     }
 }
 
+/// Columns that [`fold_columns`] takes at a time: their nodes stay in L1, level by level.
+const TILE: usize = 64;
+
 /// See [`Kernel::panel`].
 #[inline(always)]
-unsafe fn fold_columns<R: Reducer>(
+pub(super) unsafe fn fold_columns<R: Reducer>(
     reducer: &R,
     rows: &[*const R::Item],
     next: &[*const R::Item],
     start: u64,
     out: &mut [MaybeUninit<R::Acc>],
 ) {
-    const PIECE: usize = 64;
-    let mut column = 0;
-    for out in out.chunks_mut(PIECE) {
-        for p in next {
-            let p = p.wrapping_add(column).cast::<u8>();
-            for line in 0..(PIECE * size_of::<R::Item>()).div_ceil(64) {
-                prefetch(p.wrapping_add(64 * line));
+    let (tiles, rest) = out.as_chunks_mut::<TILE>();
+    let whole = tiles.len() * TILE;
+    for (tile, out) in tiles.iter_mut().enumerate() {
+        prefetch_columns(next, tile * TILE);
+        // SAFETY: the caller's.
+        unsafe { fold_tile(reducer, rows, tile * TILE, start, out) };
+    }
+    for (i, out) in rest.iter_mut().enumerate() {
+        let mut tail = Ragged { tail: None };
+        let mut weight = 1;
+        // The set bits of the number of rows, lowest last in the rows: subtrees of halves.
+        let mut end = rows.len();
+        while end > 0 {
+            if end & weight != 0 {
+                end -= weight;
+                let mut nodes = [const { MaybeUninit::uninit() }; PANEL];
+                for (row, node) in nodes[..weight].iter_mut().enumerate() {
+                    // SAFETY: the caller's.
+                    let x = unsafe { *rows[end + row].add(whole + i) };
+                    node.write(reducer.lift(x, start + (end + row) as u64));
+                }
+                // SAFETY: `weight` nodes are written.
+                tail.prepend(reducer, unsafe { halves(reducer, &mut nodes[..weight]) }, weight as u64);
             }
+            weight *= 2;
         }
-        let at = |row: usize, i: usize| -> R::Item {
-            // SAFETY: the caller's: every row is good for all columns.
-            unsafe { *rows.get_unchecked(row).add(column + i) }
-        };
-        if rows.len() == PANEL {
-            for (i, o) in out.iter_mut().enumerate() {
-                let x: [R::Item; PANEL] = std::array::from_fn(
-                    #[inline(always)]
-                    |row| at(row, i),
-                );
-                o.write(panel_tree(reducer, x, start));
-            }
-        } else {
-            for (i, o) in out.iter_mut().enumerate() {
-                o.write(short_tree(
-                    reducer,
-                    rows.len(),
-                    #[inline(always)]
-                    |row| reducer.lift(at(row, i), start + row as u64),
+        out.write(tail.tail.expect("at least one row").0);
+    }
+}
+
+/// The tree over a power of two of nodes, which are written.
+#[inline(always)]
+unsafe fn halves<R: Reducer>(reducer: &R, nodes: &mut [MaybeUninit<R::Acc>]) -> R::Acc {
+    let (mut n, mut weight) = (nodes.len(), 1);
+    while n > 1 {
+        n /= 2;
+        for i in 0..n {
+            // SAFETY: the caller's.
+            let (a, b) = unsafe { (nodes[2 * i].assume_init(), nodes[2 * i + 1].assume_init()) };
+            nodes[i].write(reducer.combine_counted(a, weight, b, weight));
+        }
+        weight *= 2;
+    }
+    // SAFETY: the caller's.
+    unsafe { nodes[0].assume_init() }
+}
+
+/// One tile of columns, level by level.
+#[inline(always)]
+unsafe fn fold_tile<R: Reducer>(
+    reducer: &R,
+    rows: &[*const R::Item],
+    column: usize,
+    start: u64,
+    out: &mut [MaybeUninit<R::Acc>; TILE],
+) {
+    // SAFETY: the caller's: every row is good for all columns.
+    let row = |i: usize| unsafe { &*rows[i].add(column).cast::<[R::Item; TILE]>() };
+    let mut nodes = [[const { MaybeUninit::<R::Acc>::uninit() }; TILE]; PANEL / 2];
+    let mut weights = [2u64; PANEL / 2];
+    let mut n = rows.len().div_ceil(2);
+    for (pair, nodes) in nodes[..n].iter_mut().enumerate() {
+        let (left, at) = (row(2 * pair), start + 2 * pair as u64);
+        if 2 * pair + 1 < rows.len() {
+            let right = row(2 * pair + 1);
+            for i in 0..TILE {
+                nodes[i].write(reducer.combine_counted(
+                    reducer.lift(left[i], at),
+                    1,
+                    reducer.lift(right[i], at + 1),
+                    1,
                 ));
             }
-        }
-        column += PIECE;
-    }
-}
-
-/// The tree over [`PANEL`] elements.
-#[inline(always)]
-fn panel_tree<R: Reducer>(reducer: &R, x: [R::Item; PANEL], start: u64) -> R::Acc {
-    let pairs: [R::Acc; PANEL / 2] = std::array::from_fn(
-        #[inline(always)]
-        |i| {
-            let (row, at) = (2 * i, start + 2 * i as u64);
-            reducer.combine_counted(reducer.lift(x[row], at), 1, reducer.lift(x[row + 1], at + 1), 1)
-        },
-    );
-    let low = reducer.combine_counted(pairs[0], 2, pairs[1], 2);
-    let high = reducer.combine_counted(pairs[2], 2, pairs[3], 2);
-    reducer.combine_counted(low, 4, high, 4)
-}
-
-/// The tree over 1 to [`PANEL`] leaves.
-#[inline(always)]
-fn short_tree<R: Reducer>(reducer: &R, n: usize, leaf: impl Fn(usize) -> R::Acc) -> R::Acc {
-    let mut nodes: [Option<(R::Acc, u64)>; PANEL] = [None; PANEL];
-    for (row, node) in nodes[..n].iter_mut().enumerate() {
-        *node = Some((leaf(row), 1));
-    }
-    let mut width = PANEL;
-    while width > 1 {
-        width /= 2;
-        for i in 0..width {
-            nodes[i] = match (nodes[2 * i], nodes[2 * i + 1]) {
-                (Some((a, m)), Some((b, n))) => Some((reducer.combine_counted(a, m, b, n), m + n)),
-                (only, _) => only,
-            };
+        } else {
+            weights[pair] = 1;
+            for i in 0..TILE {
+                nodes[i].write(reducer.lift(left[i], at));
+            }
         }
     }
-    nodes[0].expect("at least one leaf").0
+    while n > 1 {
+        for pair in 0..n / 2 {
+            let (m, k) = (weights[2 * pair], weights[2 * pair + 1]);
+            for i in 0..TILE {
+                // SAFETY: every node of the level is written.
+                let (a, b) = unsafe { (nodes[2 * pair][i].assume_init(), nodes[2 * pair + 1][i].assume_init()) };
+                nodes[pair][i].write(reducer.combine_counted(a, m, b, k));
+            }
+            weights[pair] = m + k;
+        }
+        if n % 2 == 1 {
+            nodes[n / 2] = nodes[n - 1];
+            weights[n / 2] = weights[n - 1];
+        }
+        n = n.div_ceil(2);
+    }
+    *out = nodes[0];
+}
+
+/// Asks for a tile of the rows that come next.
+#[inline(always)]
+pub(super) fn prefetch_columns<T>(next: &[*const T], column: usize) {
+    for p in next {
+        let p = p.wrapping_add(column).cast::<u8>();
+        for line in 0..(TILE * size_of::<T>()).div_ceil(64) {
+            prefetch(p.wrapping_add(64 * line));
+        }
+    }
 }
 
 /// The tree over nodes of `weight` elements each, but for the last, which has `last`.
@@ -355,4 +416,35 @@ pub fn combine_nodes<R: Reducer>(reducer: &R, nodes: &mut Vec<R::Acc>, weight: u
         weight *= 2;
     }
     nodes.first().copied()
+}
+
+/// Up to [`PANEL`] row addresses, on the stack.
+pub struct RowList<T> {
+    rows: [MaybeUninit<*const T>; PANEL],
+    /// How many.
+    pub len: usize,
+}
+
+impl<T> RowList<T> {
+    /// None.
+    pub fn empty() -> Self {
+        Self { rows: [MaybeUninit::uninit(); PANEL], len: 0 }
+    }
+
+    /// The addresses.
+    pub fn as_slice(&self) -> &[*const T] {
+        // SAFETY: the first `len` are written.
+        unsafe { self.rows[..self.len].assume_init_ref() }
+    }
+}
+
+impl<T> FromIterator<*const T> for RowList<T> {
+    fn from_iter<I: IntoIterator<Item = *const T>>(rows: I) -> Self {
+        let mut pointers = Self::empty();
+        for p in rows {
+            pointers.rows[pointers.len].write(p);
+            pointers.len += 1;
+        }
+        pointers
+    }
 }
