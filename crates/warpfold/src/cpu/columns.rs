@@ -2,7 +2,7 @@
 
 use super::engine::{Job, Out, Output, Scratch};
 use super::kernel::{Acc, Item, Kernel, RowList, combine_nodes};
-use super::load::Load;
+use super::load::{Load, take_apart};
 use super::policy::{BLOCK, PANEL, STRIP_BYTES};
 use crate::problem::{At, Dim, Problem, Walk};
 
@@ -86,36 +86,25 @@ where
         let mut items: Vec<Item<K>> = Vec::new();
         let mut spare: Vec<Vec<Acc<K>>> = Vec::new();
         let mut walk = Walk::new(&self.problem.reduced, strip.base, first_row);
-        let mut ats: Vec<At> = Vec::with_capacity(2 * PANEL);
-        let mut place = |ats: &mut Vec<At>, n: usize| {
-            for _ in 0..n {
-                ats.push(walk.at());
-                walk.advance();
-            }
-        };
-        place(&mut ats, PANEL.min(rows));
+        let mut ats: Vec<At> = Vec::with_capacity(PANEL);
         // `stack[d]`, where bit d of the panel count is set, holds the node of 8 << d rows.
         let mut tail: Option<(Vec<Acc<K>>, u64)> = None;
         for (panel, row) in (0..rows).step_by(PANEL).enumerate() {
             let n = PANEL.min(rows - row);
-            place(&mut ats, PANEL.min(rows - row - n));
-            // After the last panel the strip to the right comes next.
-            let next = if ats.len() > n { ats[n..].iter().map(|at| at.x.cast()).collect() } else { RowList::empty() };
-            let next = if next.len == 0 {
-                ats.iter().map(|at| at.x.cast::<Item<K>>().wrapping_add(width)).collect()
-            } else {
-                next
-            };
+            ats.clear();
+            for _ in 0..n {
+                ats.push(walk.at());
+                walk.advance();
+            }
             let mut acc = spare.pop().unwrap_or_else(|| Vec::with_capacity(width));
             acc.clear();
             // SAFETY: the caller's: rows are readable along the lane; the panel writes `width` nodes.
             unsafe {
-                let now = self.rows_of(&ats[..n], lane, width, &mut items);
+                let now = self.rows_of(&ats, lane, width, &mut items);
                 let room = &mut acc.spare_capacity_mut()[..width];
-                self.kernel.panel(now.as_slice(), next.as_slice(), (first_row + row) as u64, room);
+                self.kernel.panel(now.as_slice(), (first_row + row) as u64, room);
                 acc.set_len(width);
             }
-            ats.drain(..n);
             if n < PANEL {
                 tail = Some((acc, n as u64));
                 break;
@@ -196,9 +185,29 @@ where
     unsafe fn apart(&self, lane: &Dim, base: At, from: usize, len: usize) -> Vec<Acc<K>> {
         let tile = BLOCK / 4;
         let mut scratch = Scratch::<K>::new();
+        let size = size_of::<Item<K>>() as isize;
+        let dense = self.load.direct()
+            && lane.x == size
+            && self.problem.reduced.len() == 1
+            && self.problem.inner().x == size * lane.len as isize;
         let mut nodes: Vec<Vec<Acc<K>>> = (0..lane.len).map(|_| Vec::with_capacity(len.div_ceil(tile))).collect();
         for start in (from..from + len).step_by(tile) {
             let n = tile.min(from + len - start);
+            if dense {
+                let items = &mut scratch.items;
+                items.clear();
+                items.reserve(n * lane.len);
+                // SAFETY: the rows are adjacent; all of the items are written.
+                unsafe {
+                    let x = base.step(&self.problem.inner(), start).x.cast();
+                    take_apart(x, n, lane.len, items.as_mut_ptr());
+                    items.set_len(n * lane.len);
+                }
+                for (x, nodes) in items.chunks(n).zip(&mut nodes) {
+                    nodes.push(self.kernel.block(x, start as u64));
+                }
+                continue;
+            }
             for (column, nodes) in nodes.iter_mut().enumerate() {
                 // SAFETY: the caller's.
                 let x = unsafe { self.sequence(base.step(lane, column), start, n, &mut scratch.items) };

@@ -76,6 +76,7 @@ where
         return (0..outputs).map(|_| job.kernel.reducer().finish_empty()).collect();
     }
     let mut values: Vec<Out<K>> = Vec::with_capacity(outputs);
+    large_pages(values.spare_capacity_mut());
     if outputs > 0 {
         let out = Output { first: values.spare_capacity_mut().as_mut_ptr(), len: outputs };
         // SAFETY: the caller's.
@@ -91,6 +92,22 @@ where
     // SAFETY: every route writes every output.
     unsafe { values.set_len(outputs) };
     Some(values)
+}
+
+/// Asks for large pages under a large result: it is written once, and small pages cost more than the writes.
+fn large_pages<T>(memory: &mut [MaybeUninit<T>]) {
+    #[cfg(target_os = "linux")]
+    {
+        const PAGE: usize = 2 << 20;
+        let start = memory.as_mut_ptr().addr().next_multiple_of(PAGE);
+        let end = (memory.as_mut_ptr().addr() + size_of_val(memory)) / PAGE * PAGE;
+        if end > start + PAGE {
+            // SAFETY: whole pages of memory of ours; advice changes no contents. Its failure is no matter.
+            unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = memory;
 }
 
 /// Not generic, so that the machinery of threads is compiled once.

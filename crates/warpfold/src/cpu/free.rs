@@ -7,9 +7,8 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{Arg, ArgNode, CountNan, CountNonzero, IntegerSum};
 use warpfold_core::{Element, Key, Reducer};
 
-use super::kernel::{Kernel, RowList, fold_columns, fold_rows, prefetch_columns};
-use super::policy::AHEAD;
-use super::simd::{prefetch, vectorize};
+use super::kernel::{Kernel, RowList, fold_columns, fold_rows};
+use super::simd::vectorize;
 
 /// Lanes of one running node each; 64 fill two AVX-512 registers of i32, which hides the latency of an instruction.
 const LANES: usize = 64;
@@ -19,10 +18,6 @@ const LANES: usize = 64;
 fn pieces<T>(x: &[T], mut each: impl FnMut(&[T; LANES])) -> &[T] {
     let (pieces, tail) = x.as_chunks::<LANES>();
     for piece in pieces {
-        let ahead = piece.as_ptr().cast::<u8>().wrapping_add(AHEAD);
-        for line in 0..size_of::<[T; LANES]>().div_ceil(64) {
-            prefetch(ahead.wrapping_add(64 * line));
-        }
         each(piece);
     }
     tail
@@ -160,23 +155,23 @@ impl<T: BlockSum> Kernel for Integers<T> {
         out.extend(sums.into_iter().map(|sum| sum as i128));
     }
 
-    unsafe fn panel(&self, rows: &[*const T], next: &[*const T], start: u64, out: &mut [MaybeUninit<i128>]) {
+    unsafe fn panel(&self, rows: &[*const T], start: u64, out: &mut [MaybeUninit<i128>]) {
         const TILE: usize = 256;
         vectorize(
             #[inline(always)]
             || {
                 if size_of::<T>() == 8 {
                     // SAFETY: the caller's.
-                    return unsafe { fold_columns(&self.0, rows, next, start, out) };
+                    return unsafe { fold_columns(&self.0, rows, start, out) };
                 }
                 let shift = |rows: &[*const T], by| rows.iter().map(|p| p.wrapping_add(by)).collect::<RowList<T>>();
                 for (tile, out) in out.chunks_mut(TILE).enumerate() {
                     let mut sums = [const { MaybeUninit::<i64>::uninit() }; TILE];
-                    let (rows, next) = (shift(rows, tile * TILE), shift(next, tile * TILE));
+                    let rows = shift(rows, tile * TILE);
                     let sums = &mut sums[..out.len()];
                     // SAFETY: the caller's; every sum is written.
                     unsafe {
-                        fold_columns(&Narrow(PhantomData), rows.as_slice(), next.as_slice(), start, sums);
+                        fold_columns(&Narrow(PhantomData), rows.as_slice(), start, sums);
                         for (out, sum) in out.iter_mut().zip(sums) {
                             out.write(sum.assume_init() as i128);
                         }
@@ -329,14 +324,13 @@ impl<T: Element> Kernel for ArgScan<T> {
         }));
     }
 
-    unsafe fn panel(&self, rows: &[*const T], next: &[*const T], start: u64, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
+    unsafe fn panel(&self, rows: &[*const T], start: u64, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
         const TILE: usize = 64;
         vectorize(
             #[inline(always)]
             || {
                 for (tile, out) in out.chunks_mut(TILE).enumerate() {
                     let column = tile * TILE;
-                    prefetch_columns(next, column);
                     // SAFETY: the caller's.
                     let row = |i: usize| unsafe { std::slice::from_raw_parts(rows[i].add(column), out.len()) };
                     // Keys and places apart, so that both are vectors.

@@ -4,8 +4,8 @@ use std::mem::MaybeUninit;
 
 use warpfold_core::Reducer;
 
-use super::policy::{AHEAD, BLOCK, PANEL};
-use super::simd::{prefetch, vectorize};
+use super::policy::{BLOCK, PANEL};
+use super::simd::vectorize;
 
 /// A reducer and its inner loops.
 ///
@@ -35,22 +35,15 @@ pub trait Kernel: Sync {
         }
     }
 
-    /// The trees over each column of a few rows, the first of which has the index `start`; meanwhile the rows at `next`
-    /// are asked for.
+    /// The trees over each column of a few rows, the first of which has the index `start`.
     ///
     /// # Safety
     /// Every pointer in `rows` is good for `out.len()` elements.
-    unsafe fn panel(
-        &self,
-        rows: &[*const Item<Self>],
-        next: &[*const Item<Self>],
-        start: u64,
-        out: &mut [MaybeUninit<Acc<Self>>],
-    ) {
+    unsafe fn panel(&self, rows: &[*const Item<Self>], start: u64, out: &mut [MaybeUninit<Acc<Self>>]) {
         vectorize(
             #[inline(always)]
             // SAFETY: the caller's.
-            || unsafe { fold_columns(self.reducer(), rows, next, start, out) },
+            || unsafe { fold_columns(self.reducer(), rows, start, out) },
         );
     }
 
@@ -123,15 +116,9 @@ impl<R: Reducer> Kernel for Scalar<R> {
         out.extend(x.chunks_exact(len).map(|row| self.block(row, 0)));
     }
 
-    unsafe fn panel(
-        &self,
-        rows: &[*const R::Item],
-        next: &[*const R::Item],
-        start: u64,
-        out: &mut [MaybeUninit<R::Acc>],
-    ) {
+    unsafe fn panel(&self, rows: &[*const R::Item], start: u64, out: &mut [MaybeUninit<R::Acc>]) {
         // SAFETY: the caller's.
-        unsafe { fold_columns(&self.0, rows, next, start, out) }
+        unsafe { fold_columns(&self.0, rows, start, out) }
     }
 
     fn finish(&self, nodes: &[R::Acc], count: u64, out: &mut [MaybeUninit<R::Output>]) {
@@ -195,16 +182,12 @@ fn tree_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
     ragged.tail.expect("x is not empty").0
 }
 
-/// The lowest level, from the elements; lines are asked for [`AHEAD`] of the reads.
+/// The lowest level, from the elements.
 #[inline(always)]
 fn lift_pairs<R: Reducer>(reducer: &R, x: &[R::Item], start: u64, out: &mut [MaybeUninit<R::Acc>]) {
     const PIECE: usize = 128;
     let mut index = start;
     for (x, out) in x.chunks(2 * PIECE).zip(out.chunks_mut(PIECE)) {
-        let ahead = x.as_ptr().cast::<u8>().wrapping_add(AHEAD);
-        for line in 0..(2 * PIECE * size_of::<R::Item>()).div_ceil(64) {
-            prefetch(ahead.wrapping_add(64 * line));
-        }
         for (i, o) in out.iter_mut().enumerate() {
             let at = index + 2 * i as u64;
             // SAFETY: x is twice as long as out.
@@ -262,10 +245,6 @@ fn lift_pairs_of_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &
     const PIECE: usize = 128;
     let mut first = 0;
     for (x, out) in x.chunks(2 * PIECE).zip(out.chunks_mut(PIECE)) {
-        let ahead = x.as_ptr().cast::<u8>().wrapping_add(AHEAD);
-        for line in 0..(2 * PIECE * size_of::<R::Item>()).div_ceil(64) {
-            prefetch(ahead.wrapping_add(64 * line));
-        }
         for (i, o) in out.iter_mut().enumerate() {
             let at = ((first + 2 * i) & (len - 1)) as u64;
             // SAFETY: x is twice as long as out.
@@ -284,14 +263,12 @@ const TILE: usize = 64;
 pub(super) unsafe fn fold_columns<R: Reducer>(
     reducer: &R,
     rows: &[*const R::Item],
-    next: &[*const R::Item],
     start: u64,
     out: &mut [MaybeUninit<R::Acc>],
 ) {
     let (tiles, rest) = out.as_chunks_mut::<TILE>();
     let whole = tiles.len() * TILE;
     for (tile, out) in tiles.iter_mut().enumerate() {
-        prefetch_columns(next, tile * TILE);
         // SAFETY: the caller's.
         unsafe { fold_tile(reducer, rows, tile * TILE, start, out) };
     }
@@ -346,7 +323,20 @@ unsafe fn fold_tile<R: Reducer>(
 ) {
     // SAFETY: the caller's: every row is good for all columns.
     let row = |i: usize| unsafe { &*rows[i].add(column).cast::<[R::Item; TILE]>() };
+    // A local array, which cannot overlap the rows: the vectoriser needs no proof of that.
     let mut nodes = [[const { MaybeUninit::<R::Acc>::uninit() }; TILE]; PANEL / 2];
+    if rows.len() == PANEL {
+        let x: [&[R::Item; TILE]; PANEL] = std::array::from_fn(row);
+        for i in 0..TILE {
+            let leaf = |r: usize| reducer.lift(x[r][i], start + r as u64);
+            let pair = |r: usize| reducer.combine_counted(leaf(r), 1, leaf(r + 1), 1);
+            let low = reducer.combine_counted(pair(0), 2, pair(2), 2);
+            let high = reducer.combine_counted(pair(4), 2, pair(6), 2);
+            nodes[0][i].write(reducer.combine_counted(low, 4, high, 4));
+        }
+        *out = nodes[0];
+        return;
+    }
     let mut weights = [2u64; PANEL / 2];
     let mut n = rows.len().div_ceil(2);
     for (pair, nodes) in nodes[..n].iter_mut().enumerate() {
@@ -385,17 +375,6 @@ unsafe fn fold_tile<R: Reducer>(
         n = n.div_ceil(2);
     }
     *out = nodes[0];
-}
-
-/// Asks for a tile of the rows that come next.
-#[inline(always)]
-pub(super) fn prefetch_columns<T>(next: &[*const T], column: usize) {
-    for p in next {
-        let p = p.wrapping_add(column).cast::<u8>();
-        for line in 0..(TILE * size_of::<T>()).div_ceil(64) {
-            prefetch(p.wrapping_add(64 * line));
-        }
-    }
 }
 
 /// The tree over nodes of `weight` elements each, but for the last, which has `last`.

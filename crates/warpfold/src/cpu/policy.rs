@@ -1,7 +1,8 @@
 //! The numbers that tune the CPU backend, each with the measurement that chose it. None of them changes a bit.
 
 /// Elements that one call of a block kernel reduces: its levels stay in the L1 cache. 1024 spends a third of its time on
-/// the last, short levels; 16384 leaves L1.
+/// the last, short levels; 16384 leaves L1. (Software prefetch, at any distance, made this slower by a third: the CPU's own
+/// prefetcher is better.)
 pub const BLOCK: usize = 4096;
 
 /// Elements that one task reduces when an output is cut over threads. A power of two, so that a task is a subtree.
@@ -18,10 +19,6 @@ pub const STRIP_BYTES: usize = 8192;
 
 /// Kept columns under which rows are taken apart instead ([`super::plan::Route::Interleaved`]).
 pub const FEW_COLUMNS: usize = 8;
-
-/// How far ahead of the reads lines are asked for. On a machine whose hardware prefetcher is off or slow (a virtual EPYC 9004:
-/// 2.9 GB/s per core without, 33 with), distances of 512 bytes to 4 KiB are alike; 8 KiB is slower.
-pub const AHEAD: usize = 2048;
 
 /// Lanes and columns of a tile when the fastest axis in memory is an outer reduced one (a transposed array).
 pub const TILE_LANES: usize = 128;

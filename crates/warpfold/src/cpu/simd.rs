@@ -97,20 +97,3 @@ impl<R, F: FnOnce() -> R> pulp::NullaryFnOnce for Run<F> {
         (self.0)()
     }
 }
-
-/// Asks for the cache line at `p`, which need not be memory of ours.
-#[inline(always)]
-pub fn prefetch(p: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch never faults.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch(p.cast(), std::arch::x86_64::_MM_HINT_T0)
-    };
-    #[cfg(target_arch = "aarch64")]
-    // SAFETY: a prefetch never faults.
-    unsafe {
-        std::arch::asm!("prfm pldl1keep, [{}]", in(reg) p, options(nostack, readonly, preserves_flags))
-    };
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-    let _ = p;
-}

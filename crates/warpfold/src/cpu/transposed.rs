@@ -9,7 +9,6 @@ use super::engine::{Job, Out, Output};
 use super::kernel::{Acc, Item, Kernel};
 use super::load::Load;
 use super::policy::{TILE_DEPTH, TILE_LANES};
-use super::simd::prefetch;
 use crate::problem::{At, Dim, Walk};
 
 /// From one lane to the next in a turned tile: not a power of two, so that lanes do not compete for one cache set.
@@ -74,16 +73,11 @@ where
         let mut line: Vec<Item<K>> = Vec::with_capacity(lanes);
         let mut turned: Vec<Item<K>> = Vec::with_capacity(lanes * PITCH);
         let mut walk = Walk::new(tile.inner, tile.base, tile.from);
-        let mut ahead = Walk::new(tile.inner, tile.base, tile.from + 8);
         for start in (tile.from..tile.to).step_by(TILE_DEPTH) {
             let n = TILE_DEPTH.min(tile.to - start);
             // SAFETY: the caller's; `turned` has room for `n` elements of every lane, and all are written.
             unsafe {
                 for i in 0..n {
-                    for line in 0..(lanes * size_of::<Item<K>>()).div_ceil(64) {
-                        prefetch(ahead.at().x.wrapping_add(64 * line));
-                    }
-                    ahead.advance();
                     let x = self.run_of(walk.at(), &tile.lane, lanes, &mut line);
                     for (lane, &x) in x.iter().enumerate() {
                         turned.as_mut_ptr().add(lane * PITCH + i).write(x);
