@@ -11,7 +11,6 @@ mod npz;
 mod output;
 mod print;
 mod signals;
-mod stub;
 mod watch;
 
 use std::io::Write;

@@ -76,8 +76,8 @@ impl Page<'_> {
                 Some(i) => self.write(&mut cell, axis + 1, at * self.shape[axis] + i),
                 None => cell.push_str("..."),
             }
-            // Of the width, one character per axis is kept for closing brackets.
-            let wraps = inner == 0 && column + cell.len() + 1 > WIDTH - axis;
+            // One character per axis is kept for its closing bracket.
+            let wraps = inner == 0 && column + 1 + cell.len() + 1 + axis > WIDTH;
             match inner {
                 _ if n == 0 => {}
                 0 if !wraps => {
@@ -85,6 +85,7 @@ impl Page<'_> {
                     column += 1;
                 }
                 0 => {
+                    text.truncate(text.trim_end_matches(' ').len());
                     text.push('\n');
                     text.push_str(&indent);
                     column = axis + 1;

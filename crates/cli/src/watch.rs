@@ -12,6 +12,10 @@ use crate::mapping::Mapping;
 /// Bytes read between two times that pages are forgotten: enough that forgetting costs nothing beside reading.
 const ROOM: u64 = 16 << 20;
 
+/// Between two looks at what is in memory, if it grows slowly and fast. The kernel maps 16 pages of a cached file at a time,
+/// so a walk in short steps through long rows maps tens of GB/s.
+const LOOK: [Duration; 2] = [Duration::from_millis(2), Duration::from_micros(100)];
+
 /// Work that takes longer gets a progress bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -21,6 +25,7 @@ pub struct Watch<'a> {
     total: u64,
     read: AtomicU64,
     forgotten: AtomicU64,
+    resident: Option<Resident>,
     done: AtomicBool,
 }
 
@@ -33,6 +38,7 @@ impl<'a> Watch<'a> {
             total,
             read: AtomicU64::new(0),
             forgotten: AtomicU64::new(0),
+            resident: Resident::new(),
             done: AtomicBool::new(false),
         }
     }
@@ -64,22 +70,26 @@ impl<'a> Watch<'a> {
         self.mappings.iter().for_each(|mapping| mapping.forget());
     }
 
-    /// Tasks that walk down columns touch more pages than they read bytes, so what is in memory is looked at, too.
+    /// A task that walks down columns touches more pages than it reads bytes, and may last long, so what is in memory is
+    /// looked at, too.
     fn watch(&self) {
         let start = Instant::now();
-        let mut resident = Resident::new();
+        let [longest, shortest] = LOOK;
+        let mut look = shortest;
         let mut bar = None;
         while !self.done.load(Ordering::Acquire) {
-            if resident.as_mut().is_some_and(|resident| resident.grown_by(ROOM)) {
-                self.forget();
-            }
+            look = match &self.resident {
+                Some(resident) if resident.grown_by(ROOM) => {
+                    self.forget();
+                    (look / 2).max(shortest)
+                }
+                Some(resident) if resident.grown_by(ROOM / 4) => look,
+                _ => (look * 2).min(longest),
+            };
             if start.elapsed() > PATIENCE && std::io::stderr().is_terminal() {
                 bar.get_or_insert_with(|| bar_of(self.total)).set_position(self.read.load(Ordering::Relaxed));
             }
-            thread::park_timeout(match resident {
-                Some(_) => Duration::from_millis(1),
-                None => Duration::from_millis(50),
-            });
+            thread::park_timeout(look);
         }
         if let Some(bar) = bar {
             bar.finish_and_clear();
@@ -88,7 +98,8 @@ impl<'a> Watch<'a> {
 }
 
 fn bar_of(total: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{bar:32} {percent:>3}%  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left");
+    let style =
+        ProgressStyle::with_template("{bar:32} {percent:>3}%  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left");
     ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10))
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
@@ -121,7 +132,7 @@ impl Resident {
         Some(this)
     }
 
-    fn bytes(&mut self) -> Option<u64> {
+    fn bytes(&self) -> Option<u64> {
         use std::os::unix::fs::FileExt;
         let mut text = [0; 128];
         let n = self.statm.read_at(&mut text, 0).ok()?;
@@ -130,7 +141,7 @@ impl Resident {
         Some(pages * unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as u64)
     }
 
-    fn grown_by(&mut self, room: u64) -> bool {
+    fn grown_by(&self, room: u64) -> bool {
         self.bytes().is_some_and(|bytes| bytes > self.at_first + room)
     }
 }
@@ -141,7 +152,7 @@ impl Resident {
         None
     }
 
-    fn grown_by(&mut self, _room: u64) -> bool {
+    fn grown_by(&self, _room: u64) -> bool {
         self.at_first > 0
     }
 }

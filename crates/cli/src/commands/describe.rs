@@ -2,8 +2,7 @@
 
 use std::io::Write;
 
-use warpfold::{DType, Options};
-use crate::stub::{describe, Description};
+use warpfold::{DType, Description, Options};
 
 use super::print;
 use crate::args::Describe;
@@ -26,7 +25,7 @@ pub fn run(args: &Describe) -> Result<(), Failure> {
             progress: Some(progress),
             ..Options::default()
         };
-        describe(array, &options)
+        warpfold::describe(array, &options)
     })?;
     let about = About { dtype: array.dtype(), shape: array.shape(), axes: &axes };
     if args.json { as_json(&about, &description) } else { for_people(&about, &description) }

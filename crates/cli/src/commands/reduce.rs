@@ -69,7 +69,9 @@ fn check(args: &Reduce) -> Result<(), Failure> {
         }
     }
     if args.input.input == "-" && args.mask.as_deref() == Some("-") {
-        return Err(Failure::Usage("INPUT and --where cannot both be standard input: put one of them in a file".into()));
+        return Err(Failure::Usage(
+            "INPUT and --where cannot both be standard input: put one of them in a file".into(),
+        ));
     }
     Ok(())
 }
