@@ -4,7 +4,7 @@ use half::{bf16, f16};
 
 use crate::DType;
 use crate::ops::Exponential;
-use crate::real::{Accumulate, DoubleWord, Real};
+use crate::real::{DoubleWord, Real};
 
 /// A number on its way from one dtype to another: wide enough for every dtype's every value.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -61,6 +61,31 @@ impl Float for f64 {
     }
 }
 
+/// The integers that elements are ordered by.
+pub trait Key: Ord + Copy + Send + Sync + Debug + core::ops::BitXor<Output = Self> + 'static {
+    /// The least.
+    const MIN: Self;
+    /// The greatest.
+    const MAX: Self;
+    /// No bit set.
+    const ZERO: Self;
+    /// Every bit set.
+    const ONES: Self;
+    /// The highest bit.
+    const TOP: Self;
+}
+
+macro_rules! key {
+    ($($t:ty),*) => {$(impl Key for $t {
+        const MIN: Self = <$t>::MIN;
+        const MAX: Self = <$t>::MAX;
+        const ZERO: Self = 0;
+        const ONES: Self = !0;
+        const TOP: Self = 1 << (<$t>::BITS - 1);
+    })*};
+}
+key!(i8, i16, i32, i64, u8, u16, u32, u64);
+
 /// An element of an array: what it accumulates in, and how it is ordered.
 ///
 /// | dtype | sums and products | means, variances, norms, logsumexp |
@@ -72,32 +97,23 @@ impl Float for f64 {
 pub trait Element: Copy + Send + Sync + Debug + 'static {
     /// The dtype of this type.
     const DTYPE: DType;
-    /// What sums and products accumulate in: `f32`, `f64`, `i64` or `u64`.
-    type Total: Accumulate;
     /// What means, variances, norms and logsumexp accumulate in: `f32` or `f64`.
     type Float: Float;
     /// The dtype of a sum: itself for floats, `i64` or `u64` for integers.
-    type Sum: Element<Total = Self::Total>;
+    type Sum: Element;
     /// The dtype of a mean: itself for floats, `f64` for integers.
     type Mean: Element<Float = Self::Float>;
-    /// An integer that is ordered as the elements are, with -0.0 below +0.0.
-    type Key: Ord + Copy + Send + Sync + Debug + 'static;
-    /// The least key; no number's key if the dtype is a float.
-    const KEY_MIN: Self::Key;
-    /// The greatest key; no number's key if the dtype is a float.
-    const KEY_MAX: Self::Key;
+    /// An integer that is ordered as the elements are, with -0.0 below +0.0. The least and the greatest integer are no
+    /// number's key if the dtype is a float.
+    type Key: Key;
 
-    /// For sums and products.
-    fn total(self) -> Self::Total;
-    /// Rounds (floats) or truncates (integers) a total.
-    fn from_total(total: Self::Total) -> Self;
     /// For means, variances, norms and logsumexp.
     fn float(self) -> Self::Float;
     /// Rounds a float result to this dtype; integers are cut off towards zero.
     fn from_float(x: Self::Float) -> Self;
     /// The order of a number. A NaN's key means nothing: ask [`Element::is_nan`] first.
     fn key(self) -> Self::Key;
-    /// The inverse of [`Element::key`]. [`Element::KEY_MIN`] and [`Element::KEY_MAX`] are the canonical NaN of a float.
+    /// The inverse of [`Element::key`]. The least and the greatest key are the canonical NaN of a float.
     fn from_key(key: Self::Key) -> Self;
     /// Like [`Element::key`], but -0.0 equals +0.0, as `==` has it.
     fn key_eq(self) -> Self::Key;
@@ -115,21 +131,10 @@ macro_rules! integer {
     ($t:ty, $dtype:ident, $total:ty, $variant:ident, $wide:ty) => {
         impl Element for $t {
             const DTYPE: DType = DType::$dtype;
-            type Total = $total;
             type Float = f64;
             type Sum = $total;
             type Mean = f64;
             type Key = $t;
-            const KEY_MIN: $t = <$t>::MIN;
-            const KEY_MAX: $t = <$t>::MAX;
-            #[inline(always)]
-            fn total(self) -> $total {
-                self as $total
-            }
-            #[inline(always)]
-            fn from_total(total: $total) -> Self {
-                total as $t
-            }
             #[inline(always)]
             fn float(self) -> f64 {
                 self as f64
@@ -184,21 +189,10 @@ integer!(u64, U64, u64, Unsigned, u64);
 
 impl Element for bool {
     const DTYPE: DType = DType::Bool;
-    type Total = i64;
     type Float = f64;
     type Sum = i64;
     type Mean = f64;
     type Key = u8;
-    const KEY_MIN: u8 = 0;
-    const KEY_MAX: u8 = 1;
-    #[inline(always)]
-    fn total(self) -> i64 {
-        self as i64
-    }
-    #[inline(always)]
-    fn from_total(total: i64) -> Self {
-        total != 0
-    }
     #[inline(always)]
     fn float(self) -> f64 {
         self as u8 as f64
@@ -245,21 +239,10 @@ macro_rules! float {
     ($t:ty, $dtype:ident, $acc:ty, $key:ty, $bits:ty, $widen:expr, $narrow:expr, $round:expr) => {
         impl Element for $t {
             const DTYPE: DType = DType::$dtype;
-            type Total = $acc;
             type Float = $acc;
             type Sum = $t;
             type Mean = $t;
             type Key = $key;
-            const KEY_MIN: $key = <$key>::MIN;
-            const KEY_MAX: $key = <$key>::MAX;
-            #[inline(always)]
-            fn total(self) -> $acc {
-                $widen(self)
-            }
-            #[inline(always)]
-            fn from_total(total: $acc) -> Self {
-                Self::from_float(total)
-            }
             #[inline(always)]
             fn float(self) -> $acc {
                 $widen(self)
@@ -312,10 +295,23 @@ macro_rules! float {
         }
     };
 }
-float!(f16, F16, f32, i16, u16, widen_f16, f16::from_f32, |v: f64, _: f32| f16::from_f64(v));
-float!(bf16, BF16, f32, i16, u16, widen_bf16, bf16::from_f32, |v: f64, _: f32| bf16::from_f64(v));
+float!(f16, F16, f32, i16, u16, widen_f16, f16::from_f32, |v: f64, _: f32| f16::from_f32(to_odd(v)));
+float!(bf16, BF16, f32, i16, u16, widen_bf16, bf16::from_f32, |v: f64, _: f32| bf16::from_f32(to_odd(v)));
 float!(f32, F32, f32, i32, u32, |x: f32| x, |x: f32| x, |_: f64, v: f32| v);
 float!(f64, F64, f64, i64, u64, |x: f64| x, |x: f64| x, |_: f64, v: f64| v);
+
+/// f64 to f32, rounded to odd: a second rounding, to 16 bits, then gives what one rounding would (Boldo and Melquiond,
+/// *Emulation of a FMA and correctly rounded sums: proved algorithms using rounding to odd*, 2008).
+#[inline(always)]
+fn to_odd(x: f64) -> f32 {
+    let near = x as f32;
+    let wide = near as f64;
+    if wide == x || x != x {
+        return near;
+    }
+    let toward_zero = near.to_bits() - (wide.abs() > x.abs()) as u32;
+    f32::from_bits(toward_zero | 1)
+}
 
 /// bf16 to f32, by shifting: exact.
 #[inline(always)]

@@ -22,7 +22,7 @@ mod span;
 pub mod tree;
 
 pub use dtype::{DType, Kind, UnknownDType};
-pub use element::{Cast, Element, Float};
+pub use element::{Cast, Element, Float, Key};
 pub use half::{bf16, f16};
 pub use real::{Accumulate, DoubleWord, Real};
 pub use reducer::{Live, Reducer};

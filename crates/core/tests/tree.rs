@@ -1,10 +1,12 @@
 //! The reference tree, spans and the arithmetic under them.
 
 use proptest::prelude::*;
-use warpfold_core::ops::{Arg, Compensated, Deviation, Exponential, LogSumExp, RealSum, Total};
-use warpfold_core::{Accumulate, DoubleWord, Element, Live, Real, Reducer, Span, f16, tree};
+use warpfold_core::ops::{Arg, Compensated, Deviation, Exponential, LogSumExp, Search, Sum, Value};
+use warpfold_core::{Accumulate, Cast, DoubleWord, Element, Live, Real, Reducer, Span, bf16, f16, tree};
 
-type SumF32 = RealSum<f32, Total>;
+fn sum() -> Sum<f32> {
+    Sum::total()
+}
 
 fn bits(x: Option<f32>) -> Option<u32> {
     x.map(f32::to_bits)
@@ -21,7 +23,7 @@ fn by_halves(x: &[f32]) -> f32 {
 
 #[test]
 fn small_trees_by_hand() {
-    let sum = SumF32::new();
+    let sum = sum();
     let cases: [(&[f32], f32); 5] = [
         (&[], 0.0),
         (&[-0.0], -0.0),
@@ -36,10 +38,10 @@ fn small_trees_by_hand() {
 
 #[test]
 fn absent_elements_keep_their_place() {
-    let live = Live(SumF32::new());
+    let live = Live(sum());
     let x = [Some(1e8f32), None, Some(1.0), Some(-1e8)];
     assert_eq!(tree::reduce(&live, x), Some(Some(1e8 + (1.0 + -1e8))));
-    assert_eq!(tree::reduce(&Live(Arg::<f32, true, false>::new()), [None, None]), Some(None));
+    assert_eq!(tree::reduce(&Live(Arg::<f32> { search: Search::new(true, false) }), [None, None]), Some(None));
 }
 
 #[test]
@@ -104,6 +106,20 @@ fn f16_widens_as_the_half_crate_does() {
 }
 
 #[test]
+fn f64_rounds_to_16_bits_once() {
+    // Halfway between two neighbours, and a little more: rounding to f32 first would lose the little.
+    let half = f16::from_cast(Cast::Float(1.0 + 2f64.powi(-11) + 2f64.powi(-40)));
+    assert_eq!(half.to_bits(), f16::ONE.to_bits() + 1);
+    let bhalf = bf16::from_cast(Cast::Float(1.0 + 2f64.powi(-8) + 2f64.powi(-40)));
+    assert_eq!(bhalf.to_bits(), bf16::ONE.to_bits() + 1);
+    assert_eq!(bf16::from_cast(Cast::Float(-1e300)), bf16::NEG_INFINITY);
+    for b in 0..=u16::MAX {
+        let x = bf16::from_bits(b);
+        assert!(x.is_nan() || bf16::from_cast(x.cast()).to_bits() == b);
+    }
+}
+
+#[test]
 fn keys_order_as_numbers_do() {
     let x = [f32::NEG_INFINITY, -1.0, -1e-45, -0.0, 0.0, 1e-45, 2.0, f32::INFINITY];
     for w in x.windows(2) {
@@ -129,12 +145,12 @@ fn special() -> impl Strategy<Value = f32> {
 proptest! {
     #[test]
     fn the_tree_is_the_recursion_on_canonical_halves(x in prop::collection::vec(-1e3f32..1e3, 1..300)) {
-        prop_assert_eq!(bits(tree::reduce(&SumF32::new(), x.iter().copied())), Some(by_halves(&x).to_bits()));
+        prop_assert_eq!(bits(tree::reduce(&sum(), x.iter().copied())), Some(by_halves(&x).to_bits()));
     }
 
     #[test]
     fn padding_with_the_identity_changes_nothing(x in prop::collection::vec(special(), 1..100), pad in 0usize..70) {
-        let sum = SumF32::new();
+        let sum = sum();
         let padded = x.iter().copied().chain(std::iter::repeat_n(-0.0, pad));
         prop_assert_eq!(bits(tree::reduce(&sum, padded)), bits(tree::reduce(&sum, x.iter().copied())));
     }
@@ -148,8 +164,8 @@ proptest! {
         let mut whole = Span::new(0);
         for w in cuts.windows(2) {
             let mut part = Span::new(w[0] as u64);
-            for i in w[0]..w[1] {
-                part.push(&var, 0, var.lift(x[i], i as u64));
+            for (i, &v) in x.iter().enumerate().take(w[1]).skip(w[0]) {
+                part.push(&var, 0, var.lift(v, i as u64));
             }
             prop_assert!(part.nodes().count() <= 20);
             whole.join(&var, &part).unwrap();
@@ -174,8 +190,8 @@ proptest! {
 
     #[test]
     fn infinities_and_nan_survive_compensation(x in prop::collection::vec(special(), 1..40)) {
-        let plain = tree::reduce(&SumF32::new(), x.iter().copied()).unwrap();
-        let double = tree::reduce(&RealSum::<f32, Total, Compensated>::new(), x.iter().copied()).unwrap();
+        let plain = tree::reduce(&sum(), x.iter().copied()).unwrap();
+        let double = tree::reduce(&Sum::<f32, Value, Compensated>::total(), x.iter().copied()).unwrap();
         if x.iter().any(|v| v.is_nan() || v.is_infinite()) {
             prop_assert_eq!(plain.to_bits(), double.to_bits());
         }
@@ -185,6 +201,6 @@ proptest! {
 #[test]
 fn a_span_joins_only_its_neighbour() {
     let mut a = Span::<f32>::new(0);
-    let e = a.join(&SumF32::new(), &Span::new(3)).unwrap_err();
+    let e = a.join(&sum(), &Span::new(3)).unwrap_err();
     assert!(e.to_string().contains("ends at 0"));
 }

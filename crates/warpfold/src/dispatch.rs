@@ -1,12 +1,15 @@
 //! From a reduction named at run time to a kernel and a way of loading its elements.
+//!
+//! Kernels exist for few dtypes, since each is compiled for every vector width: 16-bit floats are read as f32, unsigned
+//! integers that are only compared as signed ones, bools as bytes. No result depends on that.
 
 use warpfold_core::ops::{
-    AbsMax, All, Any, Arg, Compensated, CountNonzero, Deviation, Extremum, IntegerMean, LogSumExp, Mean, MinMax, Norm1,
-    Norm2, Plain as PlainPrecision, Precision as Arithmetic, Prod, RealProd, RealSum, Sum, Term, Total,
+    AbsMax, All, Any, Arg, Compensated, CountNonzero, Deviation, Extremum, IntegerProduct, IntegerSum, LogSumExp,
+    Magnitude, MinMax, Plain as PlainPrecision, Precision as Arithmetic, Product, Search, Square, Sum,
 };
-use warpfold_core::{Accumulate, Cast, DType, Element, Float, Live, Real, Reducer};
+use warpfold_core::{Cast, DType, Element, Float, Kind, Live, Real, Reducer};
 
-use crate::cpu::free::{ArgScan, BlockSum, Counting, FromI64, IntegerMeans, IntegerSum, Lanes};
+use crate::cpu::free::{ArgScan, BlockSum, Counting, Integers, Lanes};
 use crate::cpu::kernel::{Item, Kernel, Scalar as ScalarTree, Tree};
 use crate::cpu::load::{Gather, Load, Loaded, Optional, Plain};
 use crate::op::{Op, Ord, Precision};
@@ -57,53 +60,57 @@ impl Spec {
 
     /// The dtype that the kernel reads; elements of another one are converted in tiles on the way in.
     pub fn kernel_dtype(&self) -> DType {
-        let widen = |dtype| match dtype {
-            DType::F16 | DType::BF16 => DType::F32,
-            other => other,
-        };
         match self.op {
-            Op::Any | Op::All | Op::CountNonzero => match self.input {
-                DType::Bool | DType::I8 => DType::U8,
-                DType::I16 => DType::U16,
-                DType::I32 => DType::U32,
-                DType::I64 => DType::U64,
-                other => widen(other),
+            Op::Any | Op::All | Op::CountNonzero => bits(self.input, false),
+            Op::Min | Op::Max | Op::MinMax | Op::ArgMin | Op::ArgMax => bits(self.input, true),
+            Op::Prod if !self.result().is_float() => DType::I64,
+            Op::Sum => match self.dtype {
+                Some(dtype) if dtype != self.op.result_dtype(self.input) => widen(dtype),
+                _ => widen(self.input),
             },
-            Op::Sum | Op::Prod | Op::Min | Op::Max | Op::MinMax | Op::ArgMin | Op::ArgMax => {
-                let natural = self.dtype.is_none_or(|d| d == self.op.result_dtype(self.input));
-                match if natural { self.input } else { self.result() } {
-                    DType::Bool => DType::U8,
-                    other => widen(other),
-                }
-            }
-            Op::Mean if self.dtype.is_none() && !self.input.is_float() => match self.input {
-                DType::Bool => DType::U8,
-                other => other,
+            Op::Mean if self.dtype.is_none() && self.masked && !self.input.is_float() => match self.input {
+                DType::U64 => DType::U64,
+                _ => DType::I64,
             },
-            Op::Mean | Op::Var | Op::Std | Op::Norm | Op::LogSumExp => widen(self.result()),
+            Op::Mean if self.dtype.is_none() => widen(self.input),
+            _ => widen(self.result()),
         }
     }
 
     /// Finds the kernel.
     pub fn dispatch<V: Visit>(&self, v: V) -> V::Out {
-        match self.kernel_dtype() {
-            DType::F32 => self.float::<f32, V>(v),
-            DType::F64 => self.float::<f64, V>(v),
-            DType::I8 => self.integer::<i8, V>(v),
-            DType::I16 => self.integer::<i16, V>(v),
-            DType::I32 => self.integer::<i32, V>(v),
-            DType::I64 => self.integer::<i64, V>(v),
-            DType::U8 => self.unsigned::<u8, V>(v),
-            DType::U16 => self.unsigned::<u16, V>(v),
-            DType::U32 => self.unsigned::<u32, V>(v),
-            DType::U64 => self.unsigned::<u64, V>(v),
-            DType::Bool | DType::F16 | DType::BF16 => unreachable!("no kernel reads these"),
+        match (self.kernel_dtype(), self.op) {
+            (DType::F32, _) => self.float::<f32, V>(v),
+            (DType::F64, _) => self.float::<f64, V>(v),
+            (DType::U8, op) if op.logical() => self.logical::<u8, V>(v),
+            (DType::U16, op) if op.logical() => self.logical::<u16, V>(v),
+            (DType::U32, op) if op.logical() => self.logical::<u32, V>(v),
+            (DType::U64, op) if op.logical() => self.logical::<u64, V>(v),
+            (DType::I8, op) if op.selects() => self.select::<i8, V>(v),
+            (DType::I16, op) if op.selects() => self.select::<i16, V>(v),
+            (DType::I32, op) if op.selects() => self.select::<i32, V>(v),
+            (DType::I64, op) if op.selects() => self.select::<i64, V>(v),
+            (DType::I64, Op::Prod) => {
+                let initial = self.initial.map(|x| x.to_integer() as i64);
+                v.visit(Lanes(IntegerProduct::<i64>::new(initial)), self.plain(1))
+            }
+            (DType::I64, Op::Mean) if self.masked => self.absent(v, IntegerSum::<i64>::new(true, None), false),
+            (DType::U64, Op::Mean) if self.masked => self.absent(v, IntegerSum::<u64>::new(true, None), false),
+            (DType::I8, _) => self.integer::<i8, V>(v),
+            (DType::I16, _) => self.integer::<i16, V>(v),
+            (DType::I32, _) => self.integer::<i32, V>(v),
+            (DType::I64, _) => self.integer::<i64, V>(v),
+            (DType::U8, _) => self.integer::<u8, V>(v),
+            (DType::U16, _) => self.integer::<u16, V>(v),
+            (DType::U32, _) => self.integer::<u32, V>(v),
+            (DType::U64, _) => self.integer::<u64, V>(v),
+            (DType::Bool | DType::F16 | DType::BF16, _) => unreachable!("no kernel reads these"),
         }
     }
 
     fn float<F, V: Visit>(&self, v: V) -> V::Out
     where
-        F: Loaded + Value + Real + Float + Element<Float = F, Mean = F, Sum = F, Total = F> + Collect,
+        F: Loaded + Value + Real + Float + Element<Float = F, Mean = F> + Collect,
         (F, F): Collect,
     {
         match self.precision {
@@ -117,33 +124,33 @@ impl Spec {
     /// Sums and their kin. Masked-out elements and NaNs that are skipped become the identity where it is exact.
     fn real<F, P, V: Visit>(&self, v: V) -> V::Out
     where
-        F: Loaded + Value + Real + Float + Element<Float = F, Mean = F, Sum = F, Total = F> + Collect,
+        F: Loaded + Value + Real + Float + Element<Float = F, Mean = F> + Collect,
         P: Arithmetic<F>,
     {
         let skip = self.skip_nan;
-        // As in NumPy, a sum that leaves elements out starts from +0.0.
-        let partial = (skip || self.masked).then_some(F::ZERO);
+        let some_absent = skip || self.masked;
         let initial = self.initial.map(F::from_cast);
-        fn sum<F: Element<Float = F>, W: Term, P>(initial: Option<F>, skip: bool) -> Tree<RealSum<F, W, P>> {
-            Tree(RealSum::with(initial, skip))
-        }
         match (self.op, self.ord) {
-            (Op::Sum, _) => v.visit(sum::<F, Total, P>(initial.or(partial), skip), self.plain(F::NOTHING)),
-            (Op::Prod, _) => v.visit(Tree(RealProd::<F, P>::with(initial, skip)), self.plain(F::ONE)),
-            (Op::Mean, _) if skip || self.masked => self.absent(v, RealSum::<F, Mean, P>::new(), skip),
-            (Op::Mean, _) => v.visit(sum::<F, Mean, P>(None, false), self.plain(F::NOTHING)),
+            (Op::Sum, _) => {
+                // As in NumPy, a sum that leaves elements out starts from +0.0.
+                let initial = initial.or(some_absent.then_some(F::ZERO));
+                let sum = Sum::<F, _, P>::total().initial(initial).skip_nan(skip);
+                v.visit(Tree(sum), self.plain(F::NOTHING))
+            }
+            (Op::Prod, _) => v.visit(Tree(Product::<F, P>::new(initial, skip)), self.plain(F::ONE)),
+            (Op::Mean, _) if some_absent => self.absent(v, Sum::<F, _, P>::mean(), skip),
+            (Op::Mean, _) => v.visit(Tree(Sum::<F, _, P>::mean()), self.plain(F::NOTHING)),
             (Op::Var | Op::Std, _) => {
                 let deviation = Deviation::<F, P>::new(self.ddof, self.op == Op::Std);
-                if skip || self.masked {
+                if some_absent {
                     self.absent(v, deviation, skip)
                 } else {
                     v.visit(Tree(deviation), self.plain(F::NOTHING))
                 }
             }
-            (Op::Norm, Ord::One) => v.visit(sum::<F, Norm1, P>(None, skip), self.plain(F::ZERO)),
-            (Op::Norm, Ord::Two) => v.visit(sum::<F, Norm2, P>(None, skip), self.plain(F::ZERO)),
-            (Op::Norm, Ord::Inf) if skip => v.visit(Lanes(AbsMax::<F, true>::new()), self.plain(F::ZERO)),
-            (Op::Norm, Ord::Inf) => v.visit(Lanes(AbsMax::<F, false>::new()), self.plain(F::ZERO)),
+            (Op::Norm, Ord::One) => v.visit(Tree(Sum::<F, Magnitude, P>::norm1().skip_nan(skip)), self.plain(F::ZERO)),
+            (Op::Norm, Ord::Two) => v.visit(Tree(Sum::<F, Square, P>::norm2().skip_nan(skip)), self.plain(F::ZERO)),
+            (Op::Norm, Ord::Inf) => v.visit(Lanes(AbsMax::<F>::new(skip)), self.plain(F::ZERO)),
             (Op::LogSumExp, _) => {
                 let nothing = F::from_cast(Cast::Float(f64::NEG_INFINITY));
                 let nan_as = skip.then_some(nothing);
@@ -153,33 +160,10 @@ impl Spec {
         }
     }
 
-    fn integer<T, V: Visit>(&self, v: V) -> V::Out
-    where
-        T: Loaded + BlockSum + Value + Collect,
-        T::Total: FromI64,
-        T::Sum: Value + Collect,
-        (T, T): Collect,
-    {
-        let initial = self.initial.map(|x| T::Sum::from_cast(x).total());
-        let (zero, one) = (T::from_cast(Cast::Signed(0)), T::from_cast(Cast::Signed(1)));
-        match self.op {
-            Op::Sum => v.visit(IntegerSum::<T, T::Sum>(Sum::new(initial)), self.plain(zero)),
-            Op::Prod => v.visit(Lanes(Prod::<T, T::Sum>::new(initial)), self.plain(one)),
-            Op::Mean if self.masked => self.absent(v, IntegerMean::<T>::new(), false),
-            Op::Mean => v.visit(IntegerMeans(IntegerMean::<T>::new()), self.plain(zero)),
-            op if op.selects() => self.select::<T, V>(v),
-            op => unreachable!("{op} of integers is computed in another dtype"),
-        }
-    }
-
-    fn unsigned<T, V: Visit>(&self, v: V) -> V::Out
-    where
-        T: Loaded + BlockSum + Value + Collect,
-        T::Total: FromI64,
-        T::Sum: Value + Collect,
-        (T, T): Collect,
-    {
-        if self.op.logical() { self.logical::<T, V>(v) } else { self.integer::<T, V>(v) }
+    fn integer<T: Loaded + BlockSum, V: Visit>(&self, v: V) -> V::Out {
+        let initial = self.initial.map(Cast::to_integer);
+        let sum = IntegerSum::<T>::new(self.op == Op::Mean, initial);
+        v.visit(Integers(sum), self.plain(T::from_cast(Cast::Signed(0))))
     }
 
     fn logical<T: Loaded, V: Visit>(&self, v: V) -> V::Out {
@@ -195,50 +179,27 @@ impl Spec {
     where
         (T, T): Collect,
     {
-        let skip = self.skip_nan && T::DTYPE.is_float();
-        match (self.op, skip) {
-            (Op::Min, false) => self.extremum::<T, false, false, V>(v),
-            (Op::Min, true) => self.extremum::<T, false, true, V>(v),
-            (Op::Max, false) => self.extremum::<T, true, false, V>(v),
-            (Op::Max, true) => self.extremum::<T, true, true, V>(v),
-            (Op::MinMax, false) => self.minmax::<T, false, V>(v),
-            (Op::MinMax, true) => self.minmax::<T, true, V>(v),
-            (Op::ArgMin, false) => self.arg::<T, false, false, V>(v),
-            (Op::ArgMin, true) => self.arg::<T, false, true, V>(v),
-            (Op::ArgMax, false) => self.arg::<T, true, false, V>(v),
-            (_, false) => self.arg::<T, true, false, V>(v),
-            (_, true) => self.arg::<T, true, true, V>(v),
+        let max = matches!(self.op, Op::Max | Op::ArgMax | Op::MinMax);
+        let search = Search::new(max, self.skip_nan && T::DTYPE.is_float());
+        let unsigned = matches!(self.input.kind(), Kind::Unsigned | Kind::Bool);
+        let search = if unsigned { search.of_unsigned() } else { search };
+        let zero = T::from_cast(Cast::Signed(0));
+        match self.op {
+            Op::MinMax if self.masked => self.absent(v, MinMax::<T> { search }, false),
+            Op::MinMax => v.visit(Lanes(MinMax::<T> { search }), self.plain(zero)),
+            Op::ArgMin | Op::ArgMax if self.masked => self.absent(v, Arg::<T> { search }, false),
+            Op::ArgMin | Op::ArgMax => v.visit(ArgScan(Arg::<T> { search }), self.plain(zero)),
+            _ => {
+                let initial = self.initial.map(T::from_cast);
+                let reducer = Extremum { search, initial };
+                match initial {
+                    // The initial value takes part in any case, so it may stand for every masked-out element.
+                    Some(x) => v.visit(Lanes(reducer), self.plain(x)),
+                    None if self.masked => self.absent(v, reducer, false),
+                    None => v.visit(Lanes(reducer), self.plain(zero)),
+                }
+            }
         }
-    }
-
-    fn extremum<T: Loaded + Collect, const MAX: bool, const SKIP: bool, V: Visit>(&self, v: V) -> V::Out {
-        let initial = self.initial.map(T::from_cast);
-        let reducer = Extremum::<T, MAX, SKIP> { initial };
-        match initial {
-            // The initial value takes part in any case, so it may stand for every masked-out element.
-            Some(x) => v.visit(Lanes(reducer), self.plain(x)),
-            None if self.masked => self.absent(v, reducer, false),
-            None => v.visit(Lanes(reducer), self.plain(T::from_cast(Cast::Signed(0)))),
-        }
-    }
-
-    fn minmax<T: Loaded, const SKIP: bool, V: Visit>(&self, v: V) -> V::Out
-    where
-        (T, T): Collect,
-    {
-        let reducer = MinMax::<T, SKIP>::new();
-        if self.masked {
-            return self.absent(v, reducer, false);
-        }
-        v.visit(Lanes(reducer), self.plain(T::from_cast(Cast::Signed(0))))
-    }
-
-    fn arg<T: Loaded, const MAX: bool, const SKIP: bool, V: Visit>(&self, v: V) -> V::Out {
-        let reducer = Arg::<T, MAX, SKIP>::new();
-        if self.masked {
-            return self.absent(v, reducer, false);
-        }
-        v.visit(ArgScan(reducer), self.plain(T::from_cast(Cast::Signed(0))))
     }
 
     /// Elements as they are; masked-out ones as `absent`.
@@ -253,14 +214,12 @@ impl Spec {
 
     /// Whether the kernel's elements are what memory holds.
     pub fn reads_in_place(&self) -> bool {
-        let same_bits = match (self.input, self.kernel_dtype()) {
-            (DType::Bool, DType::U8) => self.op.logical(),
-            (DType::I8, DType::U8) | (DType::I16, DType::U16) | (DType::I32, DType::U32) | (DType::I64, DType::U64) => {
-                true
-            }
-            (input, kernel) => input == kernel,
-        };
-        same_bits && !self.swapped
+        let kernel = self.kernel_dtype();
+        let same_bits = self.input == kernel
+            || ((self.op.selects() || self.op.logical()) && self.input.size() == kernel.size() && !kernel.is_float());
+        // A 16-bit result means that elements are rounded to 16 bits first.
+        let rounded = matches!(self.result(), DType::F16 | DType::BF16) && self.result() != self.input;
+        same_bits && !rounded && !self.swapped
     }
 
     fn gather<T: Loaded>(&self) -> Gather<T> {
@@ -274,5 +233,29 @@ impl Spec {
     {
         let load = Optional { gather: self.gather(), masked: self.masked, skip_nan };
         v.visit(ScalarTree(Live(reducer)), load)
+    }
+}
+
+/// 16-bit floats as f32, bools as bytes.
+fn widen(dtype: DType) -> DType {
+    match dtype {
+        DType::F16 | DType::BF16 => DType::F32,
+        DType::Bool => DType::U8,
+        other => other,
+    }
+}
+
+/// Integers and bools as integers of their size.
+fn bits(dtype: DType, signed: bool) -> DType {
+    match (dtype.size(), dtype.is_float(), signed) {
+        (_, true, _) => widen(dtype),
+        (1, _, true) => DType::I8,
+        (2, _, true) => DType::I16,
+        (4, _, true) => DType::I32,
+        (_, _, true) => DType::I64,
+        (1, ..) => DType::U8,
+        (2, ..) => DType::U16,
+        (4, ..) => DType::U32,
+        _ => DType::U64,
     }
 }

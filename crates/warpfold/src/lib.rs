@@ -1,6 +1,7 @@
 //! Reductions over arrays of any shape, with one result.
 
 pub mod cpu;
+mod describe;
 mod dispatch;
 mod error;
 mod layout;
@@ -10,6 +11,7 @@ pub mod problem;
 mod reduction;
 mod values;
 
+pub use describe::{Description, describe};
 pub use error::Error;
 pub use layout::{ArrayRef, MAX_RANK, Order};
 pub use op::{Op, Ord, Precision};

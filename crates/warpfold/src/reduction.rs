@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use warpfold_core::{DType, Kind, Reducer};
+use warpfold_core::{Cast, DType, Kind, Reducer};
 
 use crate::cpu::engine::{self, Job, Progress};
 use crate::cpu::kernel::{Item, Kernel};
@@ -129,10 +129,24 @@ fn spec(op: Op, array: &ArrayRef<'_>, options: &Options<'_>) -> Spec {
         precision: options.precision,
         skip_nan: options.skip_nan && array.dtype().is_float(),
         masked: options.mask.is_some(),
-        initial: options.initial.map(Scalar::to_cast),
+        // In the dtype of the elements first, so that an unsigned one keeps its bits.
+        initial: options.initial.map(|x| initial(op, x, array.dtype())),
         ddof: options.ddof.unwrap_or(0.0),
         ord: options.ord.unwrap_or_default(),
     }
+}
+
+/// The initial value as the kernel takes it: of min and max, as an element.
+fn initial(op: Op, x: Scalar, dtype: DType) -> Cast {
+    if !op.selects() {
+        return x.to_cast();
+    }
+    let element = match x.to_cast() {
+        Cast::Signed(v) => Values::I64(vec![v]),
+        Cast::Unsigned(v) => Values::U64(vec![v]),
+        Cast::Float(v) => Values::F64(vec![v]),
+    };
+    element.cast(dtype).get(0).to_cast()
 }
 
 /// A reduction whose options have been checked.
@@ -174,6 +188,12 @@ fn check(op: Op, dtype: DType, options: &Options<'_>) -> Result<(), Error> {
         }
         if to.kind() == Kind::Bool {
             return no("dtype=bool", "use any or all, or cast the result");
+        }
+        if dtype.is_float() && !to.is_float() {
+            return no(
+                "an integer dtype",
+                "casting floats to integers loses their fractions; do it yourself if you mean it",
+            );
         }
         if !matches!(op, Op::Sum | Op::Prod) && !to.is_float() {
             return no("an integer dtype", "its result is not an integer; ask for f16, bf16, f32 or f64");

@@ -296,6 +296,24 @@ macro_rules! collect {
 }
 collect!(bool, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64);
 
+/// The sum, mean or product of integers.
+impl Collect for Cast {
+    fn collect(outputs: Vec<Self>) -> Result<Values, Hole> {
+        Ok(match outputs.first() {
+            Some(Cast::Float(_)) => Values::F64(outputs.into_iter().map(f64::from_cast).collect()),
+            Some(Cast::Unsigned(_)) => Values::U64(outputs.into_iter().map(u64::from_cast).collect()),
+            _ => Values::I64(outputs.into_iter().map(i64::from_cast).collect()),
+        })
+    }
+    fn one(self) -> Result<Scalar, Hole> {
+        Ok(match self {
+            Cast::Signed(v) => Scalar::I64(v),
+            Cast::Unsigned(v) => Scalar::U64(v),
+            Cast::Float(v) => Scalar::F64(v),
+        })
+    }
+}
+
 /// The index of an arg op.
 impl Collect for Place {
     fn collect(outputs: Vec<Self>) -> Result<Values, Hole> {

@@ -1,81 +1,97 @@
 use core::marker::PhantomData;
 
-use crate::{Element, Real, Reducer};
+use crate::{Element, Key, Real, Reducer};
 
-/// The least or (`MAX`) the greatest element. -0.0 is below +0.0. A NaN is the result if there is one; with `SKIP`, only
-/// if there is nothing else.
+/// How an extremum is looked for: as the greatest of integer keys, with all bits flipped to find the least.
 ///
-/// The tree is of integer keys in the order of the elements, in which a NaN is the end of the order that wins, or with
-/// `SKIP` the end that loses. So it is order-free, and one integer instruction.
+/// Keys are in the order of the elements, -0.0 below +0.0, and a NaN is one end of the order: the one that wins, so
+/// that it propagates, or the one that loses, so that it is skipped. So one order-free integer instruction does all of
+/// it, and one kernel serves minimum and maximum.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<K> {
+    flip: K,
+    nan: K,
+    skip_nan: bool,
+}
+
+impl<K: Key> Search<K> {
+    /// For the greatest (or the least) element; a NaN wins, or is skipped.
+    pub fn new(max: bool, skip_nan: bool) -> Self {
+        let flip = if max { K::ZERO } else { K::ONES };
+        Self { flip, nan: if skip_nan { K::MIN } else { K::MAX }, skip_nan }
+    }
+
+    /// The same for unsigned integers that are read as signed ones of their size.
+    pub fn of_unsigned(self) -> Self {
+        Self { flip: self.flip ^ K::TOP, ..self }
+    }
+
+    #[inline(always)]
+    fn key(&self, nan: bool, number: K) -> K {
+        if nan { self.nan } else { number ^ self.flip }
+    }
+}
+
+/// The least or the greatest element. A NaN is the result if there is one; if NaNs are skipped, only if there is nothing
+/// else.
 #[derive(Clone, Debug)]
-pub struct Extremum<T, const MAX: bool, const SKIP: bool> {
+pub struct Extremum<T: Element> {
+    /// Which.
+    pub search: Search<T::Key>,
     /// Takes part as one more element.
     pub initial: Option<T>,
 }
 
-/// The key of a number or NaN, for the end of the order that is looked for.
-#[inline(always)]
-fn key<T: Element, const MAX: bool, const SKIP: bool>(x: T, number: T::Key) -> T::Key {
-    if x.is_nan() { if MAX != SKIP { T::KEY_MAX } else { T::KEY_MIN } } else { number }
-}
-
-#[inline(always)]
-fn pick<K: Ord, const MAX: bool>(left: K, right: K) -> K {
-    if (right > left) == MAX { right } else { left }
-}
-
-impl<T: Element, const MAX: bool, const SKIP: bool> Reducer for Extremum<T, MAX, SKIP> {
+impl<T: Element> Reducer for Extremum<T> {
     type Item = T;
     type Acc = T::Key;
     type Output = T;
 
     #[inline(always)]
     fn lift(&self, x: T, _index: u64) -> T::Key {
-        key::<T, MAX, SKIP>(x, x.key())
+        self.search.key(x.is_nan(), x.key())
     }
 
     #[inline(always)]
     fn combine(&self, left: T::Key, right: T::Key) -> T::Key {
-        pick::<_, MAX>(left, right)
+        left.max(right)
     }
 
     fn finish(&self, acc: T::Key, _count: u64) -> T {
-        T::from_key(self.initial.map_or(acc, |x| pick::<_, MAX>(self.lift(x, 0), acc)))
+        T::from_key(self.initial.map_or(acc, |x| self.lift(x, 0).max(acc)) ^ self.search.flip)
     }
 
     fn finish_empty(&self) -> Option<T> {
-        self.initial.map(|x| T::from_key(self.lift(x, 0)))
+        self.initial.map(|x| T::from_key(self.lift(x, 0) ^ self.search.flip))
     }
 }
 
-/// Both ends at once, with the rules of [`Extremum`].
-#[derive(Clone, Debug, Default)]
-pub struct MinMax<T, const SKIP: bool>(PhantomData<T>);
-
-impl<T, const SKIP: bool> MinMax<T, SKIP> {
-    /// The reducer.
-    pub fn new() -> Self {
-        Self(PhantomData)
-    }
+/// The least and the greatest element, with the rules of [`Extremum`].
+#[derive(Clone, Debug)]
+pub struct MinMax<T: Element> {
+    /// For the greatest.
+    pub search: Search<T::Key>,
 }
 
-impl<T: Element, const SKIP: bool> Reducer for MinMax<T, SKIP> {
+impl<T: Element> Reducer for MinMax<T> {
     type Item = T;
     type Acc = (T::Key, T::Key);
     type Output = (T, T);
 
     #[inline(always)]
     fn lift(&self, x: T, _index: u64) -> Self::Acc {
-        (key::<T, false, SKIP>(x, x.key()), key::<T, true, SKIP>(x, x.key()))
+        let (nan, number) = (x.is_nan(), x.key() ^ self.search.flip);
+        let (low, high) = if self.search.skip_nan { (T::Key::MAX, T::Key::MIN) } else { (T::Key::MIN, T::Key::MAX) };
+        if nan { (low, high) } else { (number, number) }
     }
 
     #[inline(always)]
     fn combine(&self, left: Self::Acc, right: Self::Acc) -> Self::Acc {
-        (pick::<_, false>(left.0, right.0), pick::<_, true>(left.1, right.1))
+        (left.0.min(right.0), left.1.max(right.1))
     }
 
     fn finish(&self, acc: Self::Acc, _count: u64) -> (T, T) {
-        (T::from_key(acc.0), T::from_key(acc.1))
+        (T::from_key(acc.0 ^ self.search.flip), T::from_key(acc.1 ^ self.search.flip))
     }
 }
 
@@ -93,52 +109,60 @@ pub struct ArgNode<K> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place(pub Option<u64>);
 
-/// Where the least or (`MAX`) the greatest element is: the first of equals, or the first NaN.
-#[derive(Clone, Debug, Default)]
-pub struct Arg<T, const MAX: bool, const SKIP: bool>(PhantomData<T>);
+/// Where the least or the greatest element is: the first of equals (`==`, so -0.0 equals +0.0), or the first NaN.
+#[derive(Clone, Debug)]
+pub struct Arg<T: Element> {
+    /// Which.
+    pub search: Search<T::Key>,
+}
 
-impl<T, const MAX: bool, const SKIP: bool> Arg<T, MAX, SKIP> {
-    /// The reducer.
-    pub fn new() -> Self {
-        Self(PhantomData)
+impl<T: Element> Arg<T> {
+    /// What candidates are compared by; the greatest wins.
+    #[inline(always)]
+    pub fn key(&self, x: T) -> T::Key {
+        self.search.key(x.is_nan(), x.key_eq())
     }
 }
 
-impl<T: Element, const MAX: bool, const SKIP: bool> Reducer for Arg<T, MAX, SKIP> {
+impl<T: Element> Reducer for Arg<T> {
     type Item = T;
     type Acc = ArgNode<T::Key>;
     type Output = Place;
 
     #[inline(always)]
     fn lift(&self, x: T, index: u64) -> Self::Acc {
-        ArgNode { key: key::<T, MAX, SKIP>(x, x.key_eq()), index }
+        ArgNode { key: self.key(x), index }
     }
 
     #[inline(always)]
     fn combine(&self, left: Self::Acc, right: Self::Acc) -> Self::Acc {
-        let better = if MAX { right.key > left.key } else { right.key < left.key };
-        if better || (right.key == left.key && right.index < left.index) { right } else { left }
+        let better = right.key > left.key || (right.key == left.key && right.index < left.index);
+        if better { right } else { left }
     }
 
     fn finish(&self, acc: Self::Acc, _count: u64) -> Place {
-        let nothing = if MAX { T::KEY_MIN } else { T::KEY_MAX };
-        let only_nan = SKIP && T::DTYPE.is_float() && acc.key == nothing;
+        let only_nan = self.search.skip_nan && T::DTYPE.is_float() && acc.key == T::Key::MIN;
         Place((!only_nan).then_some(acc.index))
     }
 }
 
-/// The greatest absolute value of floats (the infinity norm), 0 if there are none. NaNs as in [`Extremum`].
-#[derive(Clone, Debug, Default)]
-pub struct AbsMax<T, const SKIP: bool>(PhantomData<T>);
+/// The greatest absolute value of floats (the infinity norm), 0 if there are none. NaNs as in [`Extremum`], but skipped
+/// ones leave 0.
+#[derive(Clone, Debug)]
+pub struct AbsMax<T> {
+    /// Whether NaNs are left out.
+    pub skip_nan: bool,
+    kind: PhantomData<T>,
+}
 
-impl<T, const SKIP: bool> AbsMax<T, SKIP> {
+impl<T> AbsMax<T> {
     /// The reducer.
-    pub fn new() -> Self {
-        Self(PhantomData)
+    pub fn new(skip_nan: bool) -> Self {
+        Self { skip_nan, kind: PhantomData }
     }
 }
 
-impl<T: Element<Float = T> + Real, const SKIP: bool> Reducer for AbsMax<T, SKIP> {
+impl<T: Element<Float = T> + Real> Reducer for AbsMax<T> {
     type Item = T;
     type Acc = T::Key;
     type Output = T;
@@ -149,13 +173,13 @@ impl<T: Element<Float = T> + Real, const SKIP: bool> Reducer for AbsMax<T, SKIP>
 
     #[inline(always)]
     fn lift(&self, x: T, _index: u64) -> T::Key {
-        let number = x.abs().key();
-        if x.is_nan() && SKIP { T::ZERO.key() } else { key::<T, true, false>(x, number) }
+        let nan = if self.skip_nan { T::ZERO.key() } else { T::Key::MAX };
+        if x.is_nan() { nan } else { x.abs().key() }
     }
 
     #[inline(always)]
     fn combine(&self, left: T::Key, right: T::Key) -> T::Key {
-        pick::<_, true>(left, right)
+        left.max(right)
     }
 
     fn finish(&self, acc: T::Key, _count: u64) -> T {

@@ -6,10 +6,10 @@ mod logsumexp;
 mod moments;
 mod sum;
 
-pub use extremum::{AbsMax, Arg, ArgNode, Extremum, MinMax, Place};
+pub use extremum::{AbsMax, Arg, ArgNode, Extremum, MinMax, Place, Search};
 pub use logical::{All, Any, CountNan, CountNonzero};
 pub use logsumexp::{Exponential, LogSumExp, Powers};
 pub use moments::{Deviation, Moments};
 pub use sum::{
-    Compensated, IntegerMean, Mean, Norm1, Norm2, Plain, Precision, Prod, RealProd, RealSum, Sum, Term, Total,
+    Compensated, IntegerProduct, IntegerSum, Magnitude, Plain, Precision, Product, Square, Sum, Term, Value,
 };

@@ -1,6 +1,6 @@
 use core::marker::PhantomData;
 
-use crate::{Accumulate, Element, Float, Real, Reducer};
+use crate::{Accumulate, Cast, Element, Float, Kind, Real, Reducer};
 
 /// How real numbers are carried: [`Plain`] or [`Compensated`].
 pub trait Precision<F>: Copy + Send + Sync + 'static {
@@ -44,105 +44,106 @@ impl<F: Float> Precision<F> for Compensated {
     }
 }
 
-/// What a [`RealSum`] adds up, and what it makes of the total.
+/// What a [`Sum`] adds up.
 pub trait Term: Copy + Send + Sync + 'static {
     /// The addend of an element.
     fn term<R: Real>(x: R) -> R;
-    /// The result of a total over `count` elements.
-    fn finish<R: Real>(total: R, count: u64) -> R;
 }
 
-/// The sum itself.
+/// The element itself.
 #[derive(Clone, Copy, Debug)]
-pub struct Total;
-/// The sum over the count; NaN for no elements, as NumPy.
+pub struct Value;
+/// Its absolute value.
 #[derive(Clone, Copy, Debug)]
-pub struct Mean;
-/// The sum of absolute values.
+pub struct Magnitude;
+/// Its square, rounded.
 #[derive(Clone, Copy, Debug)]
-pub struct Norm1;
-/// The square root of the sum of squares; the squares are not scaled, as in NumPy.
-#[derive(Clone, Copy, Debug)]
-pub struct Norm2;
+pub struct Square;
 
-impl Term for Total {
+impl Term for Value {
     #[inline(always)]
     fn term<R: Real>(x: R) -> R {
         x
     }
-    #[inline(always)]
-    fn finish<R: Real>(total: R, count: u64) -> R {
-        if count == 0 { R::ZERO } else { total }
-    }
 }
 
-impl Term for Mean {
-    #[inline(always)]
-    fn term<R: Real>(x: R) -> R {
-        x
-    }
-    #[inline(always)]
-    fn finish<R: Real>(total: R, count: u64) -> R {
-        total.div(R::from_count(count))
-    }
-}
-
-impl Term for Norm1 {
+impl Term for Magnitude {
     #[inline(always)]
     fn term<R: Real>(x: R) -> R {
         x.abs()
     }
-    #[inline(always)]
-    fn finish<R: Real>(total: R, _count: u64) -> R {
-        total.abs()
-    }
 }
 
-impl Term for Norm2 {
+impl Term for Square {
     #[inline(always)]
     fn term<R: Real>(x: R) -> R {
         x.square()
     }
-    #[inline(always)]
-    fn finish<R: Real>(total: R, _count: u64) -> R {
-        total.abs().sqrt()
-    }
 }
 
-/// A sum of real terms: sum, mean, 1-norm, 2-norm; `T` is the element, `W` the [`Term`], `P` the [`Precision`].
+/// What is made of a total.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Finish {
+    /// Itself; +0.0 for no elements.
+    Total,
+    /// Over the count; NaN for no elements, as NumPy.
+    Mean,
+    /// Its square root.
+    Root,
+}
+
+/// A sum of real terms up the tree: sum, mean, 1-norm, 2-norm. `W` is the [`Term`], `P` the [`Precision`].
 #[derive(Clone, Debug)]
-pub struct RealSum<T: Element, W, P = Plain> {
-    /// Added on the left of the total, in the accumulator's precision.
-    pub initial: Option<T::Float>,
-    /// Whether absent elements and NaNs are to be skipped by lifting them to the identity.
-    pub skip_nan: bool,
+pub struct Sum<T: Element, W = Value, P = Plain> {
+    initial: Option<T::Float>,
+    skip_nan: bool,
+    finish: Finish,
     kind: PhantomData<(W, P)>,
 }
 
-impl<T: Element, W, P> RealSum<T, W, P> {
-    /// With no initial value.
-    pub fn new() -> Self {
-        Self { initial: None, skip_nan: false, kind: PhantomData }
+impl<T: Element, W, P> Sum<T, W, P> {
+    fn with(finish: Finish) -> Self {
+        Self { initial: None, skip_nan: false, finish, kind: PhantomData }
     }
 
-    /// With an initial value.
-    pub fn with(initial: Option<T::Float>, skip_nan: bool) -> Self {
-        Self { initial, skip_nan, kind: PhantomData }
+    /// NaNs are lifted to the identity. (A mean that skips NaNs must count what is left: see [`crate::Live`].)
+    pub fn skip_nan(self, skip_nan: bool) -> Self {
+        Self { skip_nan, ..self }
     }
-}
 
-impl<T: Element, W, P> Default for RealSum<T, W, P> {
-    fn default() -> Self {
-        Self::new()
+    /// Added on the left of the total, in the accumulator's precision.
+    pub fn initial(self, initial: Option<T::Float>) -> Self {
+        Self { initial, ..self }
     }
 }
 
-impl<T, W, P> Reducer for RealSum<T, W, P>
-where
-    T: Element,
-    W: Term,
-    P: Precision<T::Float>,
-{
+impl<T: Element, P> Sum<T, Value, P> {
+    /// The sum.
+    pub fn total() -> Self {
+        Self::with(Finish::Total)
+    }
+
+    /// The mean.
+    pub fn mean() -> Self {
+        Self::with(Finish::Mean)
+    }
+}
+
+impl<T: Element, P> Sum<T, Magnitude, P> {
+    /// The sum of absolute values.
+    pub fn norm1() -> Self {
+        Self::with(Finish::Total)
+    }
+}
+
+impl<T: Element, P> Sum<T, Square, P> {
+    /// The square root of the sum of squares, which are not scaled, as in NumPy.
+    pub fn norm2() -> Self {
+        Self::with(Finish::Root)
+    }
+}
+
+impl<T: Element, W: Term, P: Precision<T::Float>> Reducer for Sum<T, W, P> {
     type Item = T;
     type Acc = P::Real;
     type Output = T::Mean;
@@ -164,98 +165,21 @@ where
     }
 
     fn finish(&self, acc: P::Real, count: u64) -> T::Mean {
-        let (acc, count) = match self.initial {
-            Some(x) => (P::widen(x).add(acc), count.max(1)),
-            None => (acc, count),
+        let acc = self.initial.map_or(acc, |x| P::widen(x).add(acc));
+        let result = match self.finish {
+            Finish::Total if count == 0 && self.initial.is_none() => P::Real::ZERO,
+            Finish::Total => acc,
+            Finish::Mean => acc.div(P::Real::from_count(count)),
+            // The empty sum is -0.0.
+            Finish::Root => acc.abs().sqrt(),
         };
-        T::Mean::from_float(P::round(W::finish(acc, count)))
-    }
-}
-
-/// A sum of integers (and of bools), wrapping in 64 bits: order-free. `O` is the dtype of the result.
-#[derive(Clone, Debug)]
-pub struct Sum<T: Element, O = <T as Element>::Sum> {
-    /// Added to the total.
-    pub initial: Option<T::Total>,
-    kind: PhantomData<O>,
-}
-
-/// A product of integers, wrapping in 64 bits: order-free. `O` is the dtype of the result.
-#[derive(Clone, Debug)]
-pub struct Prod<T: Element, O = <T as Element>::Sum> {
-    /// Multiplied with the product.
-    pub initial: Option<T::Total>,
-    kind: PhantomData<O>,
-}
-
-impl<T: Element, O> Sum<T, O> {
-    /// With no initial value.
-    pub fn new(initial: Option<T::Total>) -> Self {
-        Self { initial, kind: PhantomData }
-    }
-}
-
-impl<T: Element, O> Prod<T, O> {
-    /// With no initial value.
-    pub fn new(initial: Option<T::Total>) -> Self {
-        Self { initial, kind: PhantomData }
-    }
-}
-
-impl<T: Element, O: Element<Total = T::Total>> Reducer for Sum<T, O> {
-    type Item = T;
-    type Acc = T::Total;
-    type Output = O;
-
-    #[inline(always)]
-    fn identity(&self) -> Option<T::Total> {
-        Some(T::Total::NOTHING)
-    }
-
-    #[inline(always)]
-    fn lift(&self, x: T, _index: u64) -> T::Total {
-        x.total()
-    }
-
-    #[inline(always)]
-    fn combine(&self, left: T::Total, right: T::Total) -> T::Total {
-        left.add(right)
-    }
-
-    fn finish(&self, acc: T::Total, count: u64) -> O {
-        let acc = if count == 0 { T::Total::ZERO } else { acc };
-        O::from_total(self.initial.map_or(acc, |x| x.add(acc)))
-    }
-}
-
-impl<T: Element, O: Element<Total = T::Total>> Reducer for Prod<T, O> {
-    type Item = T;
-    type Acc = T::Total;
-    type Output = O;
-
-    #[inline(always)]
-    fn identity(&self) -> Option<T::Total> {
-        Some(T::Total::ONE)
-    }
-
-    #[inline(always)]
-    fn lift(&self, x: T, _index: u64) -> T::Total {
-        x.total()
-    }
-
-    #[inline(always)]
-    fn combine(&self, left: T::Total, right: T::Total) -> T::Total {
-        left.mul(right)
-    }
-
-    fn finish(&self, acc: T::Total, _count: u64) -> O {
-        O::from_total(self.initial.map_or(acc, |x| x.mul(acc)))
+        T::Mean::from_float(P::round(result))
     }
 }
 
 /// A product of floats up the tree.
 #[derive(Clone, Debug)]
-pub struct RealProd<T: Element, P = Plain> {
+pub struct Product<T: Element, P = Plain> {
     /// Multiplied on the left of the product.
     pub initial: Option<T::Float>,
     /// Whether NaNs are lifted to one.
@@ -263,14 +187,14 @@ pub struct RealProd<T: Element, P = Plain> {
     kind: PhantomData<P>,
 }
 
-impl<T: Element, P> RealProd<T, P> {
+impl<T: Element, P> Product<T, P> {
     /// The reducer.
-    pub fn with(initial: Option<T::Float>, skip_nan: bool) -> Self {
+    pub fn new(initial: Option<T::Float>, skip_nan: bool) -> Self {
         Self { initial, skip_nan, kind: PhantomData }
     }
 }
 
-impl<T: Element, P: Precision<T::Float>> Reducer for RealProd<T, P> {
+impl<T: Element, P: Precision<T::Float>> Reducer for Product<T, P> {
     type Item = T;
     type Acc = P::Real;
     type Output = T::Mean;
@@ -295,21 +219,42 @@ impl<T: Element, P: Precision<T::Float>> Reducer for RealProd<T, P> {
     }
 }
 
-/// The mean of integers: their exact sum in 128 bits, rounded to `f64` once and divided by the count.
-#[derive(Clone, Debug, Default)]
-pub struct IntegerMean<T>(PhantomData<T>);
+/// The sum or the mean of integers, exact in 128 bits: order-free.
+///
+/// A sum comes out wrapped to 64 bits, signed or not as the elements are; a mean is rounded to `f64` once, then divided by
+/// the count.
+#[derive(Clone, Debug)]
+pub struct IntegerSum<T> {
+    /// The mean instead of the sum.
+    pub mean: bool,
+    /// Added to the sum.
+    pub initial: Option<i128>,
+    kind: PhantomData<T>,
+}
 
-impl<T> IntegerMean<T> {
+impl<T> IntegerSum<T> {
     /// The reducer.
-    pub fn new() -> Self {
-        Self(PhantomData)
+    pub fn new(mean: bool, initial: Option<i128>) -> Self {
+        Self { mean, initial, kind: PhantomData }
     }
 }
 
-impl<T: Element> Reducer for IntegerMean<T> {
+impl Cast {
+    /// An integer, exactly; a float towards zero.
+    #[inline(always)]
+    pub fn to_integer(self) -> i128 {
+        match self {
+            Cast::Signed(v) => v as i128,
+            Cast::Unsigned(v) => v as i128,
+            Cast::Float(v) => v as i128,
+        }
+    }
+}
+
+impl<T: Element> Reducer for IntegerSum<T> {
     type Item = T;
     type Acc = i128;
-    type Output = f64;
+    type Output = Cast;
 
     fn identity(&self) -> Option<i128> {
         Some(0)
@@ -317,11 +262,7 @@ impl<T: Element> Reducer for IntegerMean<T> {
 
     #[inline(always)]
     fn lift(&self, x: T, _index: u64) -> i128 {
-        match x.cast() {
-            crate::Cast::Signed(v) => v as i128,
-            crate::Cast::Unsigned(v) => v as i128,
-            crate::Cast::Float(v) => v as i128,
-        }
+        x.cast().to_integer()
     }
 
     #[inline(always)]
@@ -329,7 +270,53 @@ impl<T: Element> Reducer for IntegerMean<T> {
         left + right
     }
 
-    fn finish(&self, acc: i128, count: u64) -> f64 {
-        acc as f64 / count as f64
+    fn finish(&self, acc: i128, count: u64) -> Cast {
+        let acc = acc + self.initial.unwrap_or(0);
+        match T::DTYPE.kind() {
+            _ if self.mean => Cast::Float(acc as f64 / count as f64),
+            Kind::Unsigned => Cast::Unsigned(acc as u64),
+            _ => Cast::Signed(acc as i64),
+        }
+    }
+}
+
+/// A product of integers, wrapping in 64 bits: order-free.
+#[derive(Clone, Debug)]
+pub struct IntegerProduct<T> {
+    /// Multiplied with the product.
+    pub initial: Option<i64>,
+    kind: PhantomData<T>,
+}
+
+impl<T> IntegerProduct<T> {
+    /// The reducer.
+    pub fn new(initial: Option<i64>) -> Self {
+        Self { initial, kind: PhantomData }
+    }
+}
+
+impl<T: Element> Reducer for IntegerProduct<T> {
+    type Item = T;
+    type Acc = i64;
+    type Output = Cast;
+
+    #[inline(always)]
+    fn identity(&self) -> Option<i64> {
+        Some(1)
+    }
+
+    #[inline(always)]
+    fn lift(&self, x: T, _index: u64) -> i64 {
+        x.cast().to_integer() as i64
+    }
+
+    #[inline(always)]
+    fn combine(&self, left: i64, right: i64) -> i64 {
+        left.wrapping_mul(right)
+    }
+
+    fn finish(&self, acc: i64, _count: u64) -> Cast {
+        let acc = acc.wrapping_mul(self.initial.unwrap_or(1));
+        if T::DTYPE.kind() == Kind::Unsigned { Cast::Unsigned(acc as u64) } else { Cast::Signed(acc) }
     }
 }

@@ -50,7 +50,7 @@ where
             (strip, walk.out() + column as isize * lane.out)
         };
         if chunks == 1 {
-            self.tasks(outer * strips, |task| {
+            self.tasks(outer * strips, &|task| {
                 let (strip, at) = place(task);
                 // SAFETY: the caller's; strips are disjoint.
                 unsafe {
@@ -62,7 +62,7 @@ where
             return;
         }
         // SAFETY: the caller's.
-        let nodes = self.tasks(outer * strips * chunks, |task| unsafe { self.strip(&lane, &place(task).0) });
+        let nodes = self.results(outer * strips * chunks, |task| unsafe { self.strip(&lane, &place(task).0) });
         let last = (count - (chunks - 1) * rows) as u64;
         let mut list = Vec::with_capacity(chunks);
         for (i, nodes) in nodes.chunks(chunks).enumerate() {
@@ -174,7 +174,7 @@ where
         let outer = outputs / lane.len;
         let rows = rows_per_task(count, outer, self.threads, BLOCK).min(1 << 20);
         let chunks = count.div_ceil(rows);
-        let nodes = self.tasks(outer * chunks, |task| {
+        let nodes = self.results(outer * chunks, |task| {
             let base = Walk::new(&others, self.base, task / chunks).at();
             let from = task % chunks * rows;
             // SAFETY: the caller's.

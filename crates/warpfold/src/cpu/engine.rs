@@ -82,25 +82,42 @@ where
     Some(values)
 }
 
+/// Not generic, so that the machinery of threads is compiled once.
+fn run_tasks(n: usize, threads: usize, bytes: usize, progress: Option<Progress<'_>>, task: &(dyn Fn(usize) + Sync)) {
+    let run = |i| {
+        task(i);
+        if let Some(progress) = progress {
+            progress(bytes as u64);
+        }
+    };
+    if threads == 1 || n == 1 {
+        (0..n).for_each(run);
+    } else {
+        (0..n).into_par_iter().for_each(run);
+    }
+}
+
 impl<K: Kernel, L: Load<Item<K>>> Job<'_, K, L>
 where
     Out<K>: Send,
 {
     /// Runs tasks, on this thread if there is little to do.
-    pub(super) fn tasks<T: Send>(&self, n: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T> {
-        let work = self.problem.count.saturating_mul(self.problem.outputs);
-        let run = |i| {
-            let result = task(i);
-            if let Some(progress) = self.progress {
-                progress((work as u64 / n as u64).max(1) * self.problem.size as u64);
-            }
-            result
-        };
-        if self.threads == 1 || n == 1 || work < ONE_THREAD {
-            (0..n).map(run).collect()
-        } else {
-            (0..n).into_par_iter().map(run).collect()
-        }
+    pub(super) fn tasks(&self, n: usize, task: &(dyn Fn(usize) + Sync)) {
+        let Problem { count, outputs, size, .. } = *self.problem;
+        let work = count.saturating_mul(outputs);
+        let threads = if work < ONE_THREAD { 1 } else { self.threads };
+        run_tasks(n, threads, (work / n).max(1) * size, self.progress, task);
+    }
+
+    /// Runs tasks, and keeps their results.
+    pub(super) fn results<T: Send>(&self, n: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T> {
+        let mut results: Vec<T> = Vec::with_capacity(n);
+        let slots = Output { first: results.spare_capacity_mut().as_mut_ptr(), len: n };
+        // SAFETY: each task writes its own slot; if one panics, the results are forgotten, not dropped.
+        self.tasks(n, &|i| unsafe { slots.write(i as isize, task(i)) });
+        // SAFETY: every slot is written.
+        unsafe { results.set_len(n) };
+        results
     }
 
     /// Finishes one output.
@@ -118,7 +135,7 @@ where
         let Problem { count, outputs, .. } = *self.problem;
         if count > CHUNK {
             let chunks = count.div_ceil(CHUNK);
-            let nodes = self.tasks(outputs * chunks, |task| {
+            let nodes = self.results(outputs * chunks, |task| {
                 let base = Walk::new(&self.problem.kept, self.base, task / chunks).at();
                 let from = task % chunks * CHUNK;
                 // SAFETY: the caller's.
@@ -138,7 +155,7 @@ where
             return;
         }
         let group = (CHUNK / count).clamp(1, outputs.div_ceil(self.threads * 4).max(BLOCK.div_ceil(count)));
-        self.tasks(outputs.div_ceil(group), |task| {
+        self.tasks(outputs.div_ceil(group), &|task| {
             let (from, to) = (task * group, outputs.min((task + 1) * group));
             // SAFETY: the caller's; groups are disjoint.
             unsafe {

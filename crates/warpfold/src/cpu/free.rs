@@ -1,10 +1,8 @@
 //! Block kernels for the order-free reducers: extrema, logic, counts, integer sums. No tree is needed, so each lane of a
 //! vector keeps its own running node.
 
-use std::marker::PhantomData;
-
-use warpfold_core::ops::{Arg, ArgNode, CountNan, CountNonzero, IntegerMean, Sum};
-use warpfold_core::{Accumulate, Element, Reducer};
+use warpfold_core::ops::{Arg, ArgNode, CountNan, CountNonzero, IntegerSum};
+use warpfold_core::{Element, Reducer};
 
 use super::kernel::Kernel;
 use super::policy::AHEAD;
@@ -77,94 +75,64 @@ fn lanes_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
 
 /// How integers add up within a block of at most 4096, in the narrowest lanes that cannot overflow.
 pub trait BlockSum: Element {
-    /// The sum, wrapping in 64 bits only for 64-bit elements.
-    fn sum(x: &[Self]) -> i64;
     /// The exact sum.
-    fn sum_exact(x: &[Self]) -> i128;
+    fn sum(x: &[Self]) -> i128;
 }
 
 macro_rules! block_sum {
     ($($t:ty, $lane:ty);*) => {$(
         impl BlockSum for $t {
             #[inline(always)]
-            fn sum(x: &[Self]) -> i64 {
+            fn sum(x: &[Self]) -> i128 {
                 let mut lanes = [0 as $lane; LANES];
                 let tail = pieces(
                     x,
                     #[inline(always)]
                     |piece| {
                         for i in 0..LANES {
-                            lanes[i] = lanes[i].wrapping_add(piece[i] as $lane);
+                            lanes[i] += piece[i] as $lane;
                         }
                     },
                 );
-                let tail = tail.iter().fold(0i64, |a, &x| a.wrapping_add(x as i64));
-                lanes.iter().fold(tail, |a, &lane| a.wrapping_add(lane as i64))
-            }
-            #[inline(always)]
-            fn sum_exact(x: &[Self]) -> i128 {
-                if size_of::<$t>() < 8 {
-                    return Self::sum(x) as i128;
-                }
-                let mut sum = 0i128;
-                let tail = pieces(
-                    x,
-                    #[inline(always)]
-                    |piece| sum += piece.iter().map(|&x| x as i128).sum::<i128>(),
-                );
-                sum + tail.iter().map(|&x| x as i128).sum::<i128>()
+                let lanes = lanes.iter().map(|&lane| lane as i64).sum::<i64>();
+                (lanes + tail.iter().map(|&x| x as i64).sum::<i64>()) as i128
             }
         }
     )*};
 }
-block_sum!(i8, i32; i16, i32; i32, i64; i64, i64; u8, u32; u16, u32; u32, i64; u64, i64);
+block_sum!(i8, i32; i16, i32; i32, i64; u8, u32; u16, u32; u32, i64);
 
-/// Integer sums.
-#[derive(Clone)]
-pub struct IntegerSum<T: Element, O>(pub Sum<T, O>);
-
-impl<T: BlockSum, O: Element<Total = T::Total>> Kernel for IntegerSum<T, O>
-where
-    T::Total: FromI64,
-{
-    type R = Sum<T, O>;
-
-    fn reducer(&self) -> &Self::R {
-        &self.0
-    }
-
-    fn block(&self, x: &[T], _start: u64) -> T::Total {
-        T::Total::from_i64(vectorize(
+macro_rules! wide_block_sum {
+    ($($t:ty, $high:expr);*) => {$(
+        /// In two halves of 32 bits, neither of which can overflow.
+        impl BlockSum for $t {
             #[inline(always)]
-            || T::sum(x),
-        ))
-    }
+            fn sum(x: &[Self]) -> i128 {
+                let (mut low, mut high) = ([0u64; LANES], [0i64; LANES]);
+                let tail = pieces(
+                    x,
+                    #[inline(always)]
+                    |piece| {
+                        for i in 0..LANES {
+                            low[i] += piece[i] as u32 as u64;
+                            high[i] += $high(piece[i]);
+                        }
+                    },
+                );
+                let (low, high) = (low.iter().sum::<u64>(), high.iter().sum::<i64>());
+                low as i128 + ((high as i128) << 32) + tail.iter().map(|&x| x as i128).sum::<i128>()
+            }
+        }
+    )*};
 }
+wide_block_sum!(i64, |x: i64| x >> 32; u64, |x: u64| (x >> 32) as i64);
 
-/// `i64` as a total, which wraps.
-pub trait FromI64: Accumulate {
-    /// The bits.
-    fn from_i64(x: i64) -> Self;
-}
-
-impl FromI64 for i64 {
-    fn from_i64(x: i64) -> i64 {
-        x
-    }
-}
-
-impl FromI64 for u64 {
-    fn from_i64(x: i64) -> u64 {
-        x as u64
-    }
-}
-
-/// Exact means of integers.
+/// Sums and means of integers.
 #[derive(Clone)]
-pub struct IntegerMeans<T>(pub IntegerMean<T>);
+pub struct Integers<T>(pub IntegerSum<T>);
 
-impl<T: BlockSum> Kernel for IntegerMeans<T> {
-    type R = IntegerMean<T>;
+impl<T: BlockSum> Kernel for Integers<T> {
+    type R = IntegerSum<T>;
 
     fn reducer(&self) -> &Self::R {
         &self.0
@@ -173,7 +141,7 @@ impl<T: BlockSum> Kernel for IntegerMeans<T> {
     fn block(&self, x: &[T], _start: u64) -> i128 {
         vectorize(
             #[inline(always)]
-            || T::sum_exact(x),
+            || T::sum(x),
         )
     }
 }
@@ -230,27 +198,27 @@ impl<R: Test> Kernel for Counting<R> {
     }
 }
 
-/// Arg ops: the best key of the block first, then, only if the block is to be searched, its first place.
+/// Arg ops: the best key of the block first, then its first place.
 #[derive(Clone)]
-pub struct ArgScan<T, const MAX: bool, const SKIP: bool>(pub Arg<T, MAX, SKIP>);
+pub struct ArgScan<T: Element>(pub Arg<T>);
 
 /// The key that an arg op compares, as a reducer of its own.
 #[derive(Clone)]
-struct BestKey<T, const MAX: bool, const SKIP: bool>(PhantomData<T>);
+struct BestKey<'a, T: Element>(&'a Arg<T>);
 
-impl<T: Element, const MAX: bool, const SKIP: bool> Reducer for BestKey<T, MAX, SKIP> {
+impl<T: Element> Reducer for BestKey<'_, T> {
     type Item = T;
     type Acc = T::Key;
     type Output = T::Key;
 
     #[inline(always)]
     fn lift(&self, x: T, _index: u64) -> T::Key {
-        Arg::<T, MAX, SKIP>::new().lift(x, 0).key
+        self.0.key(x)
     }
 
     #[inline(always)]
     fn combine(&self, left: T::Key, right: T::Key) -> T::Key {
-        if (right > left) == MAX { right } else { left }
+        left.max(right)
     }
 
     fn finish(&self, acc: T::Key, _count: u64) -> T::Key {
@@ -258,34 +226,25 @@ impl<T: Element, const MAX: bool, const SKIP: bool> Reducer for BestKey<T, MAX, 
     }
 }
 
-impl<T: Element, const MAX: bool, const SKIP: bool> Kernel for ArgScan<T, MAX, SKIP> {
-    type R = Arg<T, MAX, SKIP>;
+impl<T: Element> Kernel for ArgScan<T> {
+    type R = Arg<T>;
 
     fn reducer(&self) -> &Self::R {
         &self.0
     }
 
     fn block(&self, x: &[T], start: u64) -> ArgNode<T::Key> {
-        let key = |x: T| self.0.lift(x, 0).key;
-        let best = vectorize(
+        let arg = &self.0;
+        let (key, from) = vectorize(
             #[inline(always)]
-            || lanes_block(&BestKey::<T, MAX, SKIP>(PhantomData), x, 0),
+            || {
+                let best = lanes_block(&BestKey(arg), x, 0);
+                // Whole pieces are ruled out at once; the block is in the L1 cache by now.
+                let hit = |piece: &[T]| piece.iter().fold(false, |any, &x| any | (arg.key(x) == best));
+                (best, x.chunks(LANES).position(hit).expect("the best key is in the block") * LANES)
+            },
         );
-        // Whole pieces are ruled out at once; the block is in the L1 cache by now.
-        let piece = x.chunks(LANES).position(|piece| {
-            vectorize(
-                #[inline(always)]
-                || {
-                    piece.iter().fold(
-                        false,
-                        #[inline(always)]
-                        |any, &x| any | (key(x) == best),
-                    )
-                },
-            )
-        });
-        let from = piece.expect("the best key is in the block") * LANES;
-        let offset = x[from..].iter().position(|&x| key(x) == best).expect("and in the piece");
-        ArgNode { key: best, index: start + (from + offset) as u64 }
+        let offset = x[from..].iter().position(|&x| arg.key(x) == key).expect("and in the piece");
+        ArgNode { key, index: start + (from + offset) as u64 }
     }
 }

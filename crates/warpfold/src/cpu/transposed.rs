@@ -28,7 +28,7 @@ where
         let slice = (TASK / TILE_LANES).min(depth);
         let slices = depth.div_ceil(slice);
         let per_output = outer_len * groups * slices;
-        let spans = self.tasks(self.problem.outputs * per_output, |task| {
+        let spans = self.results(self.problem.outputs * per_output, |task| {
             let base = Walk::new(&self.problem.kept, self.base, task / per_output).at();
             let at = task % per_output;
             let (o, group, s) = (at / slices / groups, at / slices % groups, at % slices);

@@ -1,0 +1,25 @@
+//! Warpfold's GPU side.
+//!
+//! - [`simt`]: what one GPU thread can do. Kernels are generic over it.
+//! - [`ladder`]: the teaching kernels, rung by rung, and the plan by which any backend runs them.
+//! - `emulator` (host): runs kernels, checks every access, counts what a profiler would.
+//! - `hardware`, `entry` (nvptx64): the same kernels as PTX; [`ptx`] hands out the compiled text.
+
+#![cfg_attr(not(any(feature = "emulator", feature = "ptx", test)), no_std)]
+#![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch, stdarch_nvptx, link_llvm_intrinsics))]
+#![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
+
+pub mod ladder;
+pub mod probe;
+pub mod simt;
+
+#[cfg(all(not(target_arch = "nvptx64"), feature = "emulator"))]
+pub mod emulator;
+#[cfg(target_arch = "nvptx64")]
+mod entry;
+#[cfg(target_arch = "nvptx64")]
+pub mod hardware;
+#[cfg(all(not(target_arch = "nvptx64"), feature = "ptx"))]
+mod ptx;
+#[cfg(all(not(target_arch = "nvptx64"), feature = "ptx"))]
+pub use ptx::{entries, ptx};

@@ -1,0 +1,33 @@
+//! `cargo xtask`: the chores of the repository.
+
+mod pack;
+mod ptx;
+mod ptxas;
+mod toolchain;
+
+use std::process::ExitCode;
+
+/// What went wrong, in words for the person at the terminal.
+type Error = Box<dyn std::error::Error>;
+
+const USAGE: &str = "\
+cargo xtask ptx            compile the kernels to PTX and write crates/device/ptx
+cargo xtask ptx --check    compile them again; fail unless they are what is committed, and sound on every GPU
+                           (needs ptxas: on PATH, in $PTXAS, or `pip install nvidia-cuda-nvcc`)";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match words[..] {
+        ["ptx"] => ptx::write(),
+        ["ptx", "--check"] => ptx::check(),
+        _ => Err(USAGE.into()),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}

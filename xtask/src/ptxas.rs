@@ -1,0 +1,110 @@
+//! NVIDIA's assembler, as a judge: does every GPU take the kernels, without spills, stack or calls?
+
+use crate::Error;
+use crate::ptx::Entry;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Every generation from the oldest supported to the newest.
+const GPUS: [&str; 7] = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"];
+
+/// Assembles all entries for all GPUs; prints registers, returns faults.
+pub fn check(entries: &[Entry]) -> Result<Vec<String>, Error> {
+    let ptxas =
+        find().ok_or("ptxas not found: put it on PATH, name it in $PTXAS, or `pip install nvidia-cuda-nvcc`")?;
+    let file = std::env::temp_dir().join(format!("warpfold-{}.ptx", std::process::id()));
+    // One header, then every entry: nothing but what is shipped.
+    let body = |e: &Entry| e.module[e.module.find(".visible").expect("split put it there")..].to_owned();
+    let header = entries.first().map_or("", |e| &e.module[..e.module.find(".visible").expect("split put it there")]);
+    std::fs::write(&file, header.to_owned() + &entries.iter().map(body).collect::<String>())?;
+    let mut faults = Vec::new();
+    for gpu in GPUS {
+        let out = Command::new(&ptxas).args(["-v", "-arch", gpu, "-o", "/dev/null"]).arg(&file).output()?;
+        let text = String::from_utf8_lossy(&out.stderr).into_owned() + &String::from_utf8_lossy(&out.stdout);
+        if !out.status.success() {
+            let shown: Vec<&str> =
+                text.lines().filter(|l| l.contains("error") || l.contains("fatal")).take(8).collect();
+            faults.push(format!("{gpu}: ptxas refuses the kernels:\n  {}", shown.join("\n  ")));
+            continue;
+        }
+        let uses = parse(&text);
+        if uses.len() != entries.len() {
+            faults.push(format!("{gpu}: ptxas spoke of {} entries, not {}", uses.len(), entries.len()));
+        }
+        faults.extend(
+            uses.iter()
+                .filter(|u| u.memory > 0)
+                .map(|u| format!("{gpu}: {} needs {} bytes of stack and spills", u.entry, u.memory)),
+        );
+        let most = uses.iter().max_by_key(|u| u.registers);
+        let most = most.map_or(String::new(), |u| format!("most registers: {} ({})", u.registers, u.entry));
+        println!("{gpu:>6}: {} entries, {most}", uses.len());
+    }
+    std::fs::remove_file(&file)?;
+    Ok(faults)
+}
+
+/// What one entry takes on one GPU.
+#[derive(Debug, Default, PartialEq)]
+struct Use {
+    entry: String,
+    registers: u32,
+    /// Stack frame and spills.
+    memory: u32,
+}
+
+fn parse(text: &str) -> Vec<Use> {
+    let mut uses: Vec<Use> = Vec::new();
+    for line in text.lines() {
+        if let Some((_, rest)) = line.split_once("Compiling entry function '") {
+            let entry = rest.split('\'').next().unwrap_or_default().to_owned();
+            uses.push(Use { entry, ..Use::default() });
+        } else if let Some(entry) = uses.last_mut() {
+            if line.contains("bytes stack frame") {
+                entry.memory = line.split_whitespace().filter_map(|w| w.parse::<u32>().ok()).sum();
+            } else if let Some((_, rest)) = line.split_once("Used ") {
+                entry.registers = rest.split(' ').next().and_then(|n| n.parse().ok()).unwrap_or_default();
+            }
+        }
+    }
+    uses
+}
+
+fn find() -> Option<PathBuf> {
+    let named = std::env::var_os("PTXAS").map(PathBuf::from);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let on_path = std::env::split_paths(&path).map(|p| p.join("ptxas"));
+    named.into_iter().chain(on_path).chain(in_site_packages()).find(|p| p.is_file())
+}
+
+/// Where `pip install nvidia-cuda-nvcc` puts it: in an environment, for the user, or for all.
+fn in_site_packages() -> Vec<PathBuf> {
+    let environment = std::env::var_os("VIRTUAL_ENV").map(PathBuf::from);
+    let user = std::env::var_os("HOME").map(|h| PathBuf::from(h).join(".local"));
+    let prefixes = environment.into_iter().chain(user).chain(["/usr/local".into(), "/usr".into()]);
+    let mut found = Vec::new();
+    for lib in prefixes.map(|p| p.join("lib")) {
+        let pythons = std::fs::read_dir(&lib).into_iter().flatten().flatten().map(|d| d.path());
+        for python in pythons.filter(|p| p.file_name().is_some_and(|n| n.to_string_lossy().starts_with("python3"))) {
+            for packages in ["site-packages", "dist-packages"] {
+                for package in ["cu13", "cuda_nvcc"] {
+                    found.push(python.join(packages).join("nvidia").join(package).join("bin/ptxas"));
+                }
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stack_and_spills_are_seen() {
+        let text = "ptxas info    : Compiling entry function 'k' for 'sm_90'\n\
+                    ptxas info    : Function properties for k\n    128 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads\n\
+                    ptxas info    : Used 255 registers, used 1 barriers\n";
+        assert_eq!(parse(text), [Use { entry: "k".into(), registers: 255, memory: 140 }]);
+    }
+}
