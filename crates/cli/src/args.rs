@@ -107,7 +107,7 @@ pub struct Explain {
     #[arg(value_name = "OP", value_parser = op)]
     pub op: Op,
     /// The length of each axis, such as 3,4,5
-    #[arg(long, value_name = "N,M")]
+    #[arg(long, value_name = "N,M", allow_hyphen_values = true)]
     pub shape: Shape,
     /// The dtype of the elements
     #[arg(long, value_name = "DTYPE")]
@@ -159,7 +159,7 @@ pub struct Input {
     #[arg(long, value_name = "DTYPE", requires = "shape")]
     raw: Option<DType>,
     /// The shape of raw numbers, in C order, such as 1000,1000
-    #[arg(long, value_name = "N,M", requires = "raw")]
+    #[arg(long, value_name = "N,M", requires = "raw", allow_hyphen_values = true)]
     shape: Option<Shape>,
 }
 

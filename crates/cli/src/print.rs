@@ -24,7 +24,7 @@ pub fn element(x: Scalar, as_bits: bool) -> String {
 
 /// Prints an array. All digits that distinguish a value are there, unlike NumPy, which stops at eight.
 pub fn array(to: &mut dyn Write, shape: &[usize], values: &Values, as_bits: bool) -> io::Result<()> {
-    if values.len() == 0 {
+    if values.is_empty() {
         return writeln!(to, "[]");
     }
     let mut page = Page { shape, short: values.len() > THRESHOLD, cells: Cells::new(values, as_bits) };

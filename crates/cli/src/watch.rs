@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -9,36 +10,53 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::mapping::Mapping;
 
-/// Bytes read between two times that pages are forgotten: enough that forgetting costs nothing beside reading.
+/// What may be in memory before it is forgotten: enough that forgetting costs nothing beside reading.
 const ROOM: u64 = 16 << 20;
 
-/// Between two looks at what is in memory, if it grows slowly and fast. The kernel maps 16 pages of a cached file at a time,
-/// so a walk in short steps through long rows maps tens of GB/s.
+/// Between two looks of the watching thread, if there is nothing to forget and if there was.
 const LOOK: [Duration; 2] = [Duration::from_millis(2), Duration::from_micros(100)];
 
 /// Work that takes longer gets a progress bar.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Watches over the mappings of a reduction.
+///
+/// The kernel maps many pages of a cached file at once, so a walk in short steps through long rows maps a hundred times as
+/// much as it reads, tens of GB/s. Hence whoever reports progress looks at what is in memory, as often as its growth asks
+/// for; and a thread looks, too, in case that reports are rare.
 pub struct Watch<'a> {
     mappings: Vec<&'a Mapping>,
     total: u64,
     read: AtomicU64,
-    forgotten: AtomicU64,
+    /// How much will have been read when it is time to look.
+    next: AtomicU64,
+    last: Mutex<Look>,
     resident: Option<Resident>,
     done: AtomicBool,
+}
+
+/// What was seen.
+#[derive(Clone, Copy)]
+struct Look {
+    read: u64,
+    resident: u64,
+    /// Bytes in memory per byte read, lately.
+    growth: u64,
 }
 
 impl<'a> Watch<'a> {
     /// The array's mapping first.
     pub fn new(mappings: Vec<&'a Mapping>) -> Self {
         let total = mappings.first().map_or(0, |mapping| mapping.bytes().len() as u64);
+        let resident = Resident::new();
+        let last = Look { read: 0, resident: resident.as_ref().map_or(0, |resident| resident.at_first), growth: 1 };
         Self {
             mappings,
             total,
             read: AtomicU64::new(0),
-            forgotten: AtomicU64::new(0),
-            resident: Resident::new(),
+            next: AtomicU64::new(0),
+            last: Mutex::new(last),
+            resident,
             done: AtomicBool::new(false),
         }
     }
@@ -59,35 +77,55 @@ impl<'a> Watch<'a> {
 
     fn progress(&self, bytes: u64) {
         let read = self.read.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        let last = self.forgotten.load(Ordering::Relaxed);
-        let due = read.saturating_sub(last) >= ROOM;
-        if due && self.forgotten.compare_exchange(last, read, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            self.forget();
+        if read < self.next.load(Ordering::Relaxed) {
+            return;
         }
+        // Whoever comes while another forgets waits, lest it reads on in the meantime.
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if read < self.next.load(Ordering::Relaxed) {
+            return;
+        }
+        // Where the system does not say, what was read is in memory.
+        let newly = read.saturating_sub(last.read);
+        let seen = self.resident.as_ref().and_then(Resident::bytes).unwrap_or(last.resident + newly);
+        let growth = seen.saturating_sub(last.resident) / newly.max(1);
+        // Pages that were there already hide growth, so it is believed to fall only slowly.
+        let growth = growth.max(last.growth * 7 / 8).max(1);
+        *last = Look { read, resident: seen, growth };
+        if seen >= self.first() + ROOM {
+            self.forget(&mut last);
+        }
+        self.next.store(read + ROOM / 8 / growth, Ordering::Relaxed);
     }
 
-    fn forget(&self) {
+    /// What was in memory before anything was read.
+    fn first(&self) -> u64 {
+        self.resident.as_ref().map_or(0, |resident| resident.at_first)
+    }
+
+    fn forget(&self, last: &mut Look) {
         self.mappings.iter().for_each(|mapping| mapping.forget());
+        last.resident = self.first();
     }
 
-    /// A task that walks down columns touches more pages than it reads bytes, and may last long, so what is in memory is
-    /// looked at, too.
+    /// Looks now and then, and draws the progress bar.
     fn watch(&self) {
         let start = Instant::now();
         let [longest, shortest] = LOOK;
         let mut look = shortest;
         let mut bar = None;
         while !self.done.load(Ordering::Acquire) {
-            look = match &self.resident {
-                Some(resident) if resident.grown_by(ROOM) => {
-                    self.forget();
-                    (look / 2).max(shortest)
-                }
-                Some(resident) if resident.grown_by(ROOM / 4) => look,
-                _ => (look * 2).min(longest),
+            look = if self.resident.as_ref().is_some_and(|resident| resident.grown_by(ROOM)) {
+                self.forget(&mut self.last.lock().unwrap_or_else(PoisonError::into_inner));
+                shortest
+            } else {
+                (look * 2).min(longest)
             };
             if start.elapsed() > PATIENCE && std::io::stderr().is_terminal() {
-                bar.get_or_insert_with(|| bar_of(self.total)).set_position(self.read.load(Ordering::Relaxed));
+                let read = self.read.load(Ordering::Relaxed).min(self.total);
+                let bar = bar.get_or_insert_with(|| bar_of(self.total));
+                bar.set_message(rate(read, self.total, start.elapsed()));
+                bar.set_position(read);
             }
             thread::park_timeout(look);
         }
@@ -97,9 +135,15 @@ impl<'a> Watch<'a> {
     }
 }
 
+/// Since the start, which the bar has not seen.
+fn rate(read: u64, total: u64, time: Duration) -> String {
+    let per_second = read as f64 / time.as_secs_f64().max(1e-9);
+    let left = (total - read) as f64 / per_second.max(1.0);
+    format!("{:.2} GB/s, {left:.0} s left", per_second / 1e9)
+}
+
 fn bar_of(total: u64) -> ProgressBar {
-    let style =
-        ProgressStyle::with_template("{bar:32} {percent:>3}%  {bytes} of {total_bytes}, {bytes_per_sec}, {eta} left");
+    let style = ProgressStyle::with_template("{bar:32} {percent:>3}%  {bytes} of {total_bytes}, {msg}");
     ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(10))
         .with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
