@@ -105,6 +105,9 @@ where
                 self.kernel.panel(now.as_slice(), (first_row + row) as u64, room);
                 acc.set_len(width);
             }
+            if panel % 8 == 7 || row + n == rows {
+                self.tell((panel % 8 * PANEL + n) * width);
+            }
             if n < PANEL {
                 tail = Some((acc, n as u64));
                 break;

@@ -134,7 +134,16 @@ where
         let Problem { count, outputs, size, .. } = *self.problem;
         let work = count.saturating_mul(outputs);
         let threads = if work < ONE_THREAD { 1 } else { self.threads };
-        run_tasks(n, threads, (work / n).max(1) * size, self.progress, task);
+        let tells = matches!(Route::of(self.problem), Route::Columns { .. } | Route::Transposed { .. });
+        let bytes = if tells { 0 } else { (work / n).max(1) * size };
+        run_tasks(n, threads, bytes, self.progress, task);
+    }
+
+    /// Tells how many more elements have been read: for tasks that touch many more pages than they read bytes.
+    pub(super) fn tell(&self, elements: usize) {
+        if let Some(progress) = self.progress {
+            progress((elements * self.problem.size) as u64);
+        }
     }
 
     /// Runs tasks, and keeps their results.

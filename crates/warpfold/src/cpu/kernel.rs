@@ -154,19 +154,41 @@ impl<A: Copy> Ragged<A> {
     }
 }
 
+/// Elements whose first [`LOW`] levels are reduced in registers.
+const PIECE: usize = 256;
+/// Elements under each node that a piece leaves.
+const GROUP: usize = 1 << LOW;
+/// Levels of a piece.
+const LOW: u32 = 4;
+
+/// The first levels piece by piece, in registers, so that the CPU loads the next piece meanwhile; then the rest, level by
+/// level. (All levels of a block one after the other leave the memory idle every second time: 17 GB/s against 23 of one
+/// core, where a plain read reaches 25.)
 #[inline(always)]
 fn tree_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
     debug_assert!(!x.is_empty() && x.len() <= BLOCK);
-    let mut a: Level<R::Acc, { BLOCK / 2 }> = [const { MaybeUninit::uninit() }; BLOCK / 2];
-    let mut b: Level<R::Acc, { BLOCK / 4 }> = [const { MaybeUninit::uninit() }; BLOCK / 4];
-    let mut ragged = Ragged { tail: None };
-    let mut whole = x.len() / 2;
-    lift_pairs(reducer, &x[..2 * whole], start, &mut a[..whole]);
-    if x.len() % 2 == 1 {
-        let last = x.len() - 1;
-        ragged.prepend(reducer, reducer.lift(x[last], start + last as u64), 1);
+    let mut a: Level<R::Acc, { BLOCK / GROUP }> = [const { MaybeUninit::uninit() }; BLOCK / GROUP];
+    let mut b: Level<R::Acc, { BLOCK / GROUP / 2 }> = [const { MaybeUninit::uninit() }; BLOCK / GROUP / 2];
+    let (pieces, rest) = x.as_chunks::<PIECE>();
+    let (groups, last) = rest.as_chunks::<GROUP>();
+    let mut at = start;
+    let (of_pieces, of_groups) = a.split_at_mut(pieces.len() * (PIECE / GROUP));
+    for (piece, nodes) in pieces.iter().zip(of_pieces.as_chunks_mut::<{ PIECE / GROUP }>().0) {
+        let pairs: [R::Acc; PIECE / 2] = lift_pairs(reducer, piece, at);
+        let fours: [R::Acc; PIECE / 4] = halve(reducer, &pairs, 2);
+        let eights: [R::Acc; PIECE / 8] = halve(reducer, &fours, 4);
+        *nodes = halve::<R, { PIECE / 8 }, { PIECE / GROUP }>(reducer, &eights, 8).map(MaybeUninit::new);
+        at += PIECE as u64;
     }
-    let mut weight = 2;
+    for (group, node) in groups.iter().zip(of_groups) {
+        let pairs: [R::Acc; GROUP / 2] = lift_pairs(reducer, group, at);
+        let fours: [R::Acc; GROUP / 4] = halve(reducer, &pairs, 2);
+        let eights: [R::Acc; GROUP / 8] = halve(reducer, &fours, 4);
+        node.write(reducer.combine_counted(eights[0], 8, eights[1], 8));
+        at += GROUP as u64;
+    }
+    let mut ragged = Ragged { tail: short_tail(reducer, last, at) };
+    let (mut whole, mut weight) = (x.len() / GROUP, GROUP as u64);
     let (mut from, mut to): (&mut [_], &mut [_]) = (&mut a, &mut b);
     while whole > 0 {
         if whole % 2 == 1 {
@@ -184,18 +206,47 @@ fn tree_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
 
 /// The lowest level, from the elements.
 #[inline(always)]
-fn lift_pairs<R: Reducer>(reducer: &R, x: &[R::Item], start: u64, out: &mut [MaybeUninit<R::Acc>]) {
-    const PIECE: usize = 128;
-    let mut index = start;
-    for (x, out) in x.chunks(2 * PIECE).zip(out.chunks_mut(PIECE)) {
-        for (i, o) in out.iter_mut().enumerate() {
-            let at = index + 2 * i as u64;
-            // SAFETY: x is twice as long as out.
-            let (left, right) = unsafe { (*x.get_unchecked(2 * i), *x.get_unchecked(2 * i + 1)) };
-            o.write(reducer.combine_counted(reducer.lift(left, at), 1, reducer.lift(right, at + 1), 1));
+fn lift_pairs<R: Reducer, const M: usize, const N: usize>(reducer: &R, x: &[R::Item; M], start: u64) -> [R::Acc; N] {
+    const { assert!(M == 2 * N) };
+    std::array::from_fn(
+        #[inline(always)]
+        |i| {
+            let at = start + 2 * i as u64;
+            reducer.combine_counted(reducer.lift(x[2 * i], at), 1, reducer.lift(x[2 * i + 1], at + 1), 1)
+        },
+    )
+}
+
+/// One level up, of a length known to the compiler.
+#[inline(always)]
+fn halve<R: Reducer, const M: usize, const N: usize>(reducer: &R, x: &[R::Acc; M], weight: u64) -> [R::Acc; N] {
+    const { assert!(M == 2 * N) };
+    std::array::from_fn(
+        #[inline(always)]
+        |i| reducer.combine_counted(x[2 * i], weight, x[2 * i + 1], weight),
+    )
+}
+
+/// The tree over fewer than [`GROUP`] elements, if there are any.
+#[inline(always)]
+fn short_tail<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> Option<(R::Acc, u64)> {
+    let mut ragged = Ragged { tail: None };
+    let mut end = x.len();
+    let mut weight = 1;
+    // The set bits of the length, lowest last in the sequence: subtrees of that many elements.
+    while end > 0 {
+        if end & weight != 0 {
+            end -= weight;
+            let mut nodes = [const { MaybeUninit::uninit() }; GROUP];
+            for (i, node) in nodes[..weight].iter_mut().enumerate() {
+                node.write(reducer.lift(x[end + i], start + (end + i) as u64));
+            }
+            // SAFETY: `weight` nodes are written.
+            ragged.prepend(reducer, unsafe { halves(reducer, &mut nodes[..weight]) }, weight as u64);
         }
-        index += 2 * PIECE as u64;
+        weight *= 2;
     }
+    ragged.tail
 }
 
 /// One level up.
@@ -273,25 +324,14 @@ pub(super) unsafe fn fold_columns<R: Reducer>(
         unsafe { fold_tile(reducer, rows, tile * TILE, start, out) };
     }
     for (i, out) in rest.iter_mut().enumerate() {
-        let mut tail = Ragged { tail: None };
-        let mut weight = 1;
-        // The set bits of the number of rows, lowest last in the rows: subtrees of halves.
-        let mut end = rows.len();
-        while end > 0 {
-            if end & weight != 0 {
-                end -= weight;
-                let mut nodes = [const { MaybeUninit::uninit() }; PANEL];
-                for (row, node) in nodes[..weight].iter_mut().enumerate() {
-                    // SAFETY: the caller's.
-                    let x = unsafe { *rows[end + row].add(whole + i) };
-                    node.write(reducer.lift(x, start + (end + row) as u64));
-                }
-                // SAFETY: `weight` nodes are written.
-                tail.prepend(reducer, unsafe { halves(reducer, &mut nodes[..weight]) }, weight as u64);
-            }
-            weight *= 2;
+        let mut column = [const { MaybeUninit::uninit() }; PANEL];
+        for (row, x) in rows.iter().zip(&mut column) {
+            // SAFETY: the caller's.
+            x.write(unsafe { *row.add(whole + i) });
         }
-        out.write(tail.tail.expect("at least one row").0);
+        // SAFETY: one element per row is written.
+        let x = unsafe { column[..rows.len()].assume_init_ref() };
+        out.write(short_tail(reducer, x, start).expect("at least one row").0);
     }
 }
 

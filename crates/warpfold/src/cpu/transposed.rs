@@ -83,6 +83,9 @@ where
                         turned.as_mut_ptr().add(lane * PITCH + i).write(x);
                     }
                     walk.advance();
+                    if i % 32 == 31 || i + 1 == n {
+                        self.tell((i % 32 + 1) * lanes);
+                    }
                 }
             }
             for (lane, span) in spans.iter_mut().enumerate() {
