@@ -399,6 +399,7 @@ unsafe fn halves<R: Reducer>(reducer: &R, nodes: &mut [MaybeUninit<R::Acc>]) -> 
 
 /// One tile of columns, level by level.
 #[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "several rows are indexed alike, and the vectoriser sees it")]
 unsafe fn fold_tile<R: Reducer>(
     reducer: &R,
     rows: &[*const R::Item],

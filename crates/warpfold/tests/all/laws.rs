@@ -124,7 +124,7 @@ fn a_custom_reducer_that_does_not_commute() {
             row.into_iter().zip(&keep).filter(|(_, k)| **k).map(|(m, _)| m).reduce(|a, b| Matrices.combine(a, b));
         assert_eq!(Some(got), want);
     }
-    assert_eq!(over(&Vec::<u32>::new()).with(Matrices).unwrap_err().to_string().contains("no identity"), true);
+    assert!(over(&Vec::<u32>::new()).with(Matrices).unwrap_err().to_string().contains("no identity"));
     assert_eq!(over(&x).skip_nan().with(Matrices).unwrap_err(), Error::CustomOption);
 }
 
