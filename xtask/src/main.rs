@@ -1,5 +1,6 @@
 //! `cargo xtask`: the chores of the repository.
 
+mod bundle;
 mod pack;
 mod ptx;
 mod ptxas;
@@ -13,7 +14,9 @@ type Error = Box<dyn std::error::Error>;
 const USAGE: &str = "\
 cargo xtask ptx            compile the kernels to PTX and write crates/device/ptx
 cargo xtask ptx --check    compile them again; fail unless they are what is committed, and sound on every GPU
-                           (needs ptxas: on PATH, in $PTXAS, or `pip install nvidia-cuda-nvcc`)";
+                           (needs ptxas: on PATH, in $PTXAS, or `pip install nvidia-cuda-nvcc`)
+cargo xtask gpu-bundle     build GPU tests and measurements, and put them with their scripts into .carry, for a machine
+                           that has a GPU and no cargo";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -21,6 +24,7 @@ fn main() -> ExitCode {
     let result = match words[..] {
         ["ptx"] => ptx::write(),
         ["ptx", "--check"] => ptx::check(),
+        ["gpu-bundle"] => bundle::write(),
         _ => Err(USAGE.into()),
     };
     match result {

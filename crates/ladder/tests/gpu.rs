@@ -124,7 +124,7 @@ fn every_rung_of_c_updates_centroids() {
         }
     }
     for rung in sound(&[Family::C]) {
-        let load = Load::Points(Sizes { points: (1 << 22) - 3, clusters: 32, coords: 64 });
+        let load = Load::Points(Sizes { points: (1 << 20) - 3, clusters: 32, coords: 64 });
         wrong.extend(faults(&mut gpu, &Case::new(rung, load, Tuning::default())));
         checked += 1;
     }
