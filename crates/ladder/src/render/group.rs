@@ -1,7 +1,7 @@
 //! Runs that may be compared: one family, one workload.
 
 use super::number;
-use crate::record::{Record, Run};
+use crate::record::{Device, Record, Run};
 
 /// The runs of one workload, in the order of the record.
 #[derive(Clone, Debug)]
@@ -35,7 +35,16 @@ impl<'a> Group<'a> {
         run.published().speedup.or_else(|| Some(self.runs.first()?.published_us? / micros))
     }
 
-    /// `2^25 f32, block 256`.
+    /// The bandwidth that fills a bar, in GB/s, and whether that is the device's peak: no, where nothing comes near it.
+    pub fn full_bar(&self, device: &Device) -> (f64, bool) {
+        let fastest = self.runs.iter().filter_map(|r| r.gbs()).fold(f64::MIN_POSITIVE, f64::max);
+        match device.peak_gbs {
+            Some(peak) if fastest >= 0.2 * peak => (peak.max(fastest), true),
+            _ => (fastest, false),
+        }
+    }
+
+    /// `2²⁵ f32, block 256`.
     pub fn workload(&self) -> String {
         let run = self.first();
         let shape = match (run.clusters, run.coords) {

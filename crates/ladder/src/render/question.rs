@@ -138,13 +138,14 @@ pub fn answer(q: &Question) -> Vec<String> {
         ),
         format!(
             "Multiply each percentage by its time, and you have how long the measured part was busy. For a4, a5 and a6 \
-             that is {:.1}, {:.1} and {:.1} µs, whatever the kernel took. 128 MiB in that time is {:.0} GB/s, about what \
-             this DRAM can do in practice ({A100_PEAK_GBS:.0} on paper). So from a4 on the figure is DRAM's, and {:.2} \
-             times the share reckoned above.",
+             that is {:.1}, {:.1} and {:.1} µs, whatever the kernel took. 128 MiB in that time is {:.0} GB/s, {:.0} % \
+             of the peak on paper: the profiler's idea of a DRAM that is never idle. So from a4 on the figure is DRAM's, and \
+             {:.2} times the share reckoned above.",
             a4.busy,
             a5.busy,
             a6.busy,
             q.full_gbs,
+            100.0 * q.full_gbs / A100_PEAK_GBS,
             A100_PEAK_GBS / q.full_gbs
         ),
     ];
@@ -159,7 +160,7 @@ pub fn answer(q: &Question) -> Vec<String> {
     paragraphs.push(if q.is_counted() {
         format!(
             "{before} It cannot be divergence, for branch efficiency is {:.0}, {:.0} and {:.0} % in the first three; nor \
-             bank conflicts, for they make {:.1}, {:.1} and {:.1} million passes through shared memory. What is the same in \
+             bank conflicts, for the three make {:.1}, {:.1} and {:.1} million passes through shared memory. What is the same in \
              the three, and half of it in a3, is the number of rounds and of barriers: warps arrive at a block barrier \
              {:.2} million times in each of the three, {:.2} million times in a3, and only {:.2} million times in a4. \
              (Counted in the emulator, and scaled to the published grid.)",

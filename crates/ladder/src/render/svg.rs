@@ -61,14 +61,13 @@ fn label(run: &Run, y: f64) -> String {
 /// Bars of bandwidth, against the peak and a plain read.
 fn timed(record: &Record, group: &Group) -> (String, f64) {
     let device = &record.device;
-    let fastest = group.runs.iter().filter_map(|r| r.gbs()).fold(0.0, f64::max);
-    let full = device.peak_gbs.unwrap_or(fastest).max(fastest);
+    let (full, is_peak) = group.full_bar(device);
     let room = WIDTH - LABEL - 170.0;
     let at = |gbs: f64| LABEL + room * gbs / full;
     let mut out = heading(group, &format!("; GB/s on {}", escape(&device.name)));
     let bottom = 50.0 + ROW * group.runs.len() as f64;
     for (name, gbs) in [("plain read", device.read_gbs), ("peak", device.peak_gbs)] {
-        let Some(gbs) = gbs else { continue };
+        let Some(gbs) = gbs.filter(|_| is_peak) else { continue };
         let x = at(gbs);
         let _ = writeln!(out, "<line class=\"line\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"46\" y2=\"{bottom:.1}\"/>");
         let anchor = if name == "peak" { "start" } else { "end" };
@@ -119,10 +118,10 @@ pub(super) struct Measure {
 /// What the chart of counters shows.
 pub(super) const MEASURES: [Measure; 4] = [
     Measure { name: "barriers per block", of: |c| c.barriers_per_block, text: number::count },
-    Measure { name: "diverging branches, %", of: |c| 100.0 - c.branch_efficiency, text: |x| format!("{x:.1}") },
+    Measure { name: "divergence, %", of: |c| 100.0 - c.branch_efficiency, text: |x| format!("{x:.1}") },
     Measure { name: "idle lanes, %", of: |c| 100.0 - c.active_lanes / 0.32, text: |x| format!("{x:.1}") },
     Measure {
-        name: "shared passes per 1000",
+        name: "shared passes / 1000",
         of: |c| 1000.0 * c.shared_requests_per_element * c.shared_wavefronts_per_request,
         text: number::count,
     },

@@ -29,15 +29,15 @@ fn name(run: &Run) -> String {
 
 fn timed(record: &Record, group: &Group) -> String {
     let device = &record.device;
-    let fastest = group.runs.iter().filter_map(|r| r.gbs()).fold(f64::MIN_POSITIVE, f64::max);
-    let full = device.peak_gbs.unwrap_or(fastest).max(fastest);
+    let (full, is_peak) = group.full_bar(device);
+    let read_gbs = device.read_gbs.filter(|_| is_peak);
     let share = |gbs: f64| 100.0 * gbs / full;
     // The published GPU's share of its own peak, on the scale of this GPU's.
     let then = |run: &Run| {
-        let (us, peak) = (run.published_us?, device.peak_gbs?);
+        let (us, peak) = (run.published_us?, device.peak_gbs.filter(|_| is_peak)?);
         (run.family == "a").then(|| share(run.bytes as f64 / us / 1000.0 / A100_PEAK_GBS * peak))
     };
-    let read = device.read_gbs.map(|gbs| format!("--read:{:.2}%", share(gbs))).unwrap_or_default();
+    let read = read_gbs.map(|gbs| format!("--read:{:.2}%", share(gbs))).unwrap_or_default();
     let mut rows = String::new();
     for run in &group.runs {
         let kind = if run.is_production() {
@@ -62,11 +62,12 @@ fn timed(record: &Record, group: &Group) -> String {
             name(run)
         );
     }
-    let mut legend = vec![match device.peak_gbs {
-        Some(peak) => format!("A full bar is the peak of {peak:.0} GB/s."),
-        None => "A full bar is the fastest of them.".to_owned(),
+    let mut legend = vec![if is_peak {
+        format!("A full bar is the peak of {full:.0} GB/s.")
+    } else {
+        "A full bar is the fastest of them.".to_owned()
     }];
-    if let Some(gbs) = device.read_gbs {
+    if let Some(gbs) = read_gbs {
         legend.push(format!("<span class=\"key\"><i class=\"at\"></i></span> a plain read: {gbs:.0} GB/s."));
     }
     if group.runs.iter().any(|r| then(r).is_some()) {

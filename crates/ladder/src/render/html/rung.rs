@@ -102,19 +102,24 @@ const SHOWN: [Shown; 10] = [
     ("atomics per element", |c| number::rate(c.atomics_per_element)),
 ];
 
+/// Parts of a list, as of bank conflicts, one below the other.
+fn cell(text: String) -> String {
+    escape(&text).replace(", ", "<br>")
+}
+
 fn counters(run: &Run, after: &Counts, before: Option<(&str, &Counts)>) -> String {
     let size = |c: &Counts| number::elements(c.counted_n);
     let Some((below, earlier)) = before else {
         let rows: Vec<Vec<String>> =
-            SHOWN.iter().map(|(name, text)| vec![(*name).to_owned(), escape(&text(after))]).collect();
+            SHOWN.iter().map(|(name, text)| vec![(*name).to_owned(), cell(text(after))]).collect();
         return scrolling(&format!("What the emulator counts at {}", size(after)), &["counter", &run.rung], &rows)
             .replacen("class=\"table\"", "class=\"table counts\"", 1);
     };
     let mut rows = Vec::new();
     for (name, text) in SHOWN {
-        let (old, new) = (text(earlier), text(after));
-        let cell = if old == new { "<span class=\"same\">same</span>".to_owned() } else { format!("<b>{}</b>", escape(&new)) };
-        rows.push(vec![name.to_owned(), escape(&old), cell]);
+        let (old, new) = (cell(text(earlier)), cell(text(after)));
+        let new = if old == new { "<span class=\"same\">same</span>".to_owned() } else { format!("<b>{new}</b>") };
+        rows.push(vec![name.to_owned(), old, new]);
     }
     let sizes = if earlier.counted_n == after.counted_n {
         format!("at {}", size(after))

@@ -82,7 +82,7 @@ pub fn counters(group: &Group) -> String {
             number::count(c.barriers_per_block),
             format!("{:.1}", c.branch_efficiency),
             format!("{:.1}", c.active_lanes),
-            format!("<span class=\"list\">{}</span>", escape(&number::conflicts(c))),
+            format!("<span class=\"list\">{}</span>", escape(&number::conflicts(c)).replace(", ", "<br>")),
             format!("{:.2}", c.shared_wavefronts_per_request),
             format!("{:.2}", c.sectors_per_request),
             number::rate(c.shuffles_per_element),
