@@ -1,5 +1,6 @@
 //! `cargo xtask`: the chores of the repository.
 
+mod docs;
 mod pack;
 mod ptx;
 mod ptxas;
@@ -13,7 +14,9 @@ type Error = Box<dyn std::error::Error>;
 const USAGE: &str = "\
 cargo xtask ptx            compile the kernels to PTX and write crates/device/ptx
 cargo xtask ptx --check    compile them again; fail unless they are what is committed, and sound on every GPU
-                           (needs ptxas: on PATH, in $PTXAS, or `pip install nvidia-cuda-nvcc`)";
+                           (needs ptxas: on PATH, in $PTXAS, or `pip install nvidia-cuda-nvcc`)
+cargo xtask docs           write docs/ladder.md from committed records, the emulator and the lecture's examples
+cargo xtask docs --check   fail unless it is what would be written";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -21,6 +24,8 @@ fn main() -> ExitCode {
     let result = match words[..] {
         ["ptx"] => ptx::write(),
         ["ptx", "--check"] => ptx::check(),
+        ["docs"] => docs::run(&[]),
+        ["docs", "--check"] => docs::run(&["--check"]),
         _ => Err(USAGE.into()),
     };
     match result {

@@ -73,15 +73,7 @@ fn centroids(rung: &'static Rung, n: usize, coords: u32, block: u32, tuning: Tun
 }
 
 /// Any order of adding n floats errs by less than n ulps of the sum of their sizes: `reach` is n times that sum.
-fn finish<T>(
-    rung: &'static Rung,
-    n: usize,
-    block: u32,
-    bytes: usize,
-    ran: &Ran<T>,
-    error: f64,
-    reach: f64,
-) -> Run {
+fn finish<T>(rung: &'static Rung, n: usize, block: u32, bytes: usize, ran: &Ran<T>, error: f64, reach: f64) -> Run {
     let within = reach * f64::from(f32::EPSILON) / 2.0;
     let passed = error <= within;
     let comparison = if passed { "within" } else { "beyond" };

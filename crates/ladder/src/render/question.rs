@@ -183,11 +183,11 @@ pub fn answer(q: &Question) -> Vec<String> {
         " a4 takes most of the barriers away;".to_owned()
     };
     paragraphs.push(format!(
-        "That is how a profiler's one figure for “memory” is made: it is the busiest of several parts, not always the same \
-         one. Up to a3 that was a part on the multiprocessor, busy with the rounds of the tree.{fall} that part is then \
-         less busy than DRAM, and DRAM's own, lower percentage is what is left to print. Nothing got worse: the bottleneck \
-         moved. Rounds and barriers fall together here, so these numbers alone cannot say which of the two filled that \
-         part; a profiler's breakdown can.",
+        "So the column is two things. A profiler's one figure for “memory” is that of the busiest of several parts, and \
+         which part that is may change from kernel to kernel. Up to a3 it was evidently a part of the multiprocessor, busy \
+         with the rounds of the tree.{fall} from there on that part is less busy than DRAM, and DRAM's own, lower percentage \
+         is what is left to print. Nothing got worse: the bottleneck moved. Rounds and barriers fall together here, so these \
+         numbers alone cannot say which of the two filled that part; a profiler's breakdown can.",
     ));
     paragraphs
 }

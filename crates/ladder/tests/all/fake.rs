@@ -1,6 +1,6 @@
 //! A GPU that does not exist, with numbers that look like one.
 
-use crate::emulated::emulated;
+use crate::generate::emulated::emulated;
 use warpfold_device::ladder::{PRESETS, rung, rungs};
 use warpfold_ladder::record::{Device, Record, Run, Verdict};
 
@@ -38,7 +38,8 @@ pub fn gpu() -> Record {
             });
         }
     }
-    let read = Run { rung: "read".to_owned(), title: "a plain read".to_owned(), family: String::new(), ..runs[8].clone() };
+    let read =
+        Run { rung: "read".to_owned(), title: "a plain read".to_owned(), family: String::new(), ..runs[8].clone() };
     runs.push(Run { published_us: None, counters: None, ..read });
     runs.extend(small.rungs.into_iter().filter(|r| r.rung.ends_with("_as_published")));
     Record {
@@ -63,5 +64,9 @@ pub fn gpu() -> Record {
 /// Every rung that has a place of its own on a page of `record`.
 pub fn names(record: &Record) -> Vec<&'static str> {
     let ran = |name: &str| record.rungs.iter().any(|r| r.rung == name);
-    rungs().iter().map(|r| r.name).filter(|name| ran(name) && !name.ends_with("_as_published") && *name != "read").collect()
+    rungs()
+        .iter()
+        .map(|r| r.name)
+        .filter(|name| ran(name) && !name.ends_with("_as_published") && *name != "read")
+        .collect()
 }

@@ -1,7 +1,8 @@
 //! What is made of a record.
 
-#[path = "../../examples/emulate/record.rs"]
-mod emulated;
+mod docs;
 mod fake;
+#[path = "../../examples/docs/generate.rs"]
+mod generate;
 mod page;
 mod text;

@@ -1,7 +1,7 @@
 //! The learner's page.
 
-use crate::emulated::emulated;
 use crate::fake;
+use crate::generate::emulated::emulated;
 use warpfold_ladder::record::Record;
 use warpfold_ladder::render::html;
 
@@ -18,7 +18,11 @@ fn has_every_rung(record: &Record, page: &str) {
         assert!(page.contains(&format!("<a href=\"#{name}\">")), "a way to {name}");
     }
     for run in record.rungs.iter().filter(|r| r.rung.ends_with("_as_published")) {
-        assert!(page.contains(&format!("id=\"{}-published\"", run.rung.trim_end_matches("_as_published"))), "{}", run.rung);
+        assert!(
+            page.contains(&format!("id=\"{}-published\"", run.rung.trim_end_matches("_as_published"))),
+            "{}",
+            run.rung
+        );
     }
 }
 

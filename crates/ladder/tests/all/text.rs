@@ -1,7 +1,7 @@
 //! Tables, CSV and charts.
 
-use crate::emulated::emulated;
 use crate::fake;
+use crate::generate::emulated::emulated;
 use warpfold_ladder::record::Record;
 use warpfold_ladder::render;
 

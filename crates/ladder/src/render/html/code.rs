@@ -3,8 +3,8 @@
 use super::escape;
 
 const KEYWORDS: [&str; 24] = [
-    "as", "break", "const", "continue", "else", "enum", "false", "fn", "for", "if", "impl", "in", "let", "loop", "match",
-    "mod", "mut", "pub", "return", "self", "struct", "true", "use", "while",
+    "as", "break", "const", "continue", "else", "enum", "false", "fn", "for", "if", "impl", "in", "let", "loop",
+    "match", "mod", "mut", "pub", "return", "self", "struct", "true", "use", "while",
 ];
 
 /// One line of source as HTML. No construct of the kernels spans lines but comments, which start each of theirs anew.
@@ -84,7 +84,11 @@ mod tests {
         for part in html.split('<') {
             out += part.split_once('>').map_or(part, |(_, text)| text);
         }
-        out.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&#39;", "'").replace("&amp;", "&")
+        out.replace("&lt;", "<")
+            .replace("&gt;", ">")
+            .replace("&quot;", "\"")
+            .replace("&#39;", "'")
+            .replace("&amp;", "&")
     }
 
     #[test]
@@ -99,8 +103,13 @@ mod tests {
     #[test]
     fn tokens_are_told_apart() {
         let html = line("let x: Pack<'a, f32> = f(0..2, 1.5, \"s\"); // x < y");
-        assert!(html.starts_with("<i class=\"k\">let</i> x: <i class=\"t\">Pack</i>&lt;<i class=\"t\">&#39;a</i>"), "{html}");
-        assert!(html.contains("<i class=\"f\">f</i>(<i class=\"n\">0</i>..<i class=\"n\">2</i>, <i class=\"n\">1.5</i>"));
+        assert!(
+            html.starts_with("<i class=\"k\">let</i> x: <i class=\"t\">Pack</i>&lt;<i class=\"t\">&#39;a</i>"),
+            "{html}"
+        );
+        assert!(
+            html.contains("<i class=\"f\">f</i>(<i class=\"n\">0</i>..<i class=\"n\">2</i>, <i class=\"n\">1.5</i>")
+        );
         assert!(html.ends_with("<i class=\"c\">// x &lt; y</i>"));
     }
 }

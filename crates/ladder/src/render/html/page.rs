@@ -9,17 +9,32 @@ const STYLE: &str = include_str!("style.css");
 
 /// What the words in the tables mean.
 const WORDS: [(&str, &str); 9] = [
-    ("warp", "32 threads that execute together. A block is several warps that share memory and can wait for each other."),
+    (
+        "warp",
+        "32 threads that execute together. A block is several warps that share memory and can wait for each other.",
+    ),
     ("barrier", "A point that no thread of the block passes before all have reached it."),
-    ("branch efficiency", "The share of branches at which all active lanes of a warp went the same way. Where they \
-     part, the warp does both sides one after the other."),
+    (
+        "branch efficiency",
+        "The share of branches at which all active lanes of a warp went the same way. Where they \
+     part, the warp does both sides one after the other.",
+    ),
     ("active lanes", "Lanes of a warp, of 32, that take part in an instruction, on average."),
-    ("bank conflict", "Shared memory has 32 banks of 4 bytes. If lanes want different words of one bank, they take \
-     turns: 2-way means two turns."),
-    ("sector", "32 bytes of global memory, the least that moves. A warp that reads 32 neighbouring floats needs 4; with \
-     16-byte loads it needs 16, for four times as much data."),
+    (
+        "bank conflict",
+        "Shared memory has 32 banks of 4 bytes. If lanes want different words of one bank, they take \
+     turns: 2-way means two turns.",
+    ),
+    (
+        "sector",
+        "32 bytes of global memory, the least that moves. A warp that reads 32 neighbouring floats needs 4; with \
+     16-byte loads it needs 16, for four times as much data.",
+    ),
     ("shuffle", "A lane reads a register of another lane of its warp, with no memory in between."),
-    ("atomic", "An addition that no other thread can come between. Floats added so have no fixed order, and no fixed bits."),
+    (
+        "atomic",
+        "An addition that no other thread can come between. Floats added so have no fixed order, and no fixed bits.",
+    ),
     ("race", "Two threads touch one address, one of them writes, and nothing orders them: the result is luck."),
 ];
 
@@ -142,7 +157,8 @@ fn results(record: &Record, group: &Group) -> String {
 }
 
 fn footer(record: &Record) -> String {
-    let revision = record.revision.as_ref().map(|r| format!(" at revision <code>{}</code>", escape(r))).unwrap_or_default();
+    let revision =
+        record.revision.as_ref().map(|r| format!(" at revision <code>{}</code>", escape(r))).unwrap_or_default();
     format!(
         "<footer><p>Made by <code>{}</code>{revision}. Times are medians, with the 10th and 90th percentile; GB/s is bytes \
          read by time. {} runs in the record.</p></footer>\n",

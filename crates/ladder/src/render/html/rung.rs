@@ -37,7 +37,8 @@ pub fn section(record: &Record, run: &Run, before: Option<&Run>) -> String {
             code::listing(entry.source, &[])
         );
     }
-    let wrong = rungs().iter().find(|r| r.form == Form::AsPublished && r.name == format!("{}_as_published", entry.name));
+    let wrong =
+        rungs().iter().find(|r| r.form == Form::AsPublished && r.name == format!("{}_as_published", entry.name));
     if let Some(wrong) = wrong {
         let ran = record.rungs.iter().find(|r| r.rung == wrong.name);
         out += &published_form(entry, wrong, ran);
@@ -126,8 +127,11 @@ fn counters(run: &Run, after: &Counts, before: Option<(&str, &Counts)>) -> Strin
     } else {
         format!("at {} and {}", size(earlier), size(after))
     };
-    scrolling(&format!("What the emulator counts {sizes}"), &["counter", below, &run.rung], &rows)
-        .replacen("class=\"table\"", "class=\"table counts\"", 1)
+    scrolling(&format!("What the emulator counts {sizes}"), &["counter", below, &run.rung], &rows).replacen(
+        "class=\"table\"",
+        "class=\"table counts\"",
+        1,
+    )
 }
 
 fn changes(entry: &Rung, before: Option<&Run>) -> String {
@@ -161,7 +165,8 @@ fn published_form(entry: &Rung, wrong: &Rung, ran: Option<&Run>) -> String {
 /// The emulator's own words.
 fn faults(run: &Run) -> String {
     if run.verdict.faults.is_empty() {
-        let caught = if run.is_caught() { "No access is at fault, but the result is wrong" } else { "Nothing was found" };
+        let caught =
+            if run.is_caught() { "No access is at fault, but the result is wrong" } else { "Nothing was found" };
         let detail = escape(&run.verdict.detail);
         return format!("<div class=\"report\"><p>{caught}:</p><pre tabindex=\"0\">{detail}</pre></div>\n");
     }

@@ -58,17 +58,8 @@ pub fn times(record: &Record, group: &Group) -> String {
             ]
         })
         .collect();
-    let head = [
-        "rung",
-        "µs",
-        "10–90 %",
-        "GB/s",
-        "% of peak",
-        "% of a read",
-        "speed-up",
-        "published µs",
-        "published speed-up",
-    ];
+    let head =
+        ["rung", "µs", "10–90 %", "GB/s", "% of peak", "% of a read", "speed-up", "published µs", "published speed-up"];
     scrolling(&format!("Times, {}", group.workload()), &head, &rows)
 }
 
@@ -125,6 +116,9 @@ pub fn wrong(group: &Group) -> String {
         vec![format!("<a href=\"#{link}-published\">{}</a>", escape(link)), prose(&run.title), verdict]
     };
     let rows: Vec<Vec<String>> = group.as_published.iter().map(row).collect();
-    scrolling("Published forms that are wrong", &["rung", "as published", "caught by the emulator"], &rows)
-        .replacen("class=\"table\"", "class=\"table words\"", 1)
+    scrolling("Published forms that are wrong", &["rung", "as published", "caught by the emulator"], &rows).replacen(
+        "class=\"table\"",
+        "class=\"table words\"",
+        1,
+    )
 }
