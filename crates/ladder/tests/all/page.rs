@@ -69,6 +69,7 @@ fn the_page_of_the_emulator_has_every_rung_and_fetches_nothing() {
     fetches_nothing(&page);
     assert!(page.contains("race on shared `data`"), "the emulator's own words");
     assert!(page.contains("<mark class=\"ln\" data-n=\"33\">"), "the line that the fault names");
+    assert!(page.contains("At 2¹² elements a thread takes 2 of them; at 2²⁵, 128."), "the share of a thread of a6");
     assert!(!page.contains("FAILED") && !page.contains("NOT CAUGHT"));
 }
 

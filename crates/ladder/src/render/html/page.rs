@@ -145,8 +145,14 @@ fn navigation(told: &[(&Run, Option<&Run>)], has_question: bool) -> String {
 fn results(record: &Record, group: &Group) -> String {
     let cache = group.runs.iter().find_map(|r| r.cache.as_deref());
     let cache = cache.map(|c| format!("; inputs {}", prose(c))).unwrap_or_default();
+    let alarm = |run: &Run| {
+        let (rung, detail) = (escape(&run.rung), escape(&run.verdict.detail));
+        format!("<p class=\"alarm\"><a href=\"#{rung}\">{rung}</a> <b>FAILED</b> {detail}</p>\n")
+    };
+    let wrong = group.runs.iter().filter(|r| rung::has_section(r) && !r.is_as_expected());
+    let alarms: String = wrong.map(|run| alarm(&run)).collect();
     format!(
-        "<article class=\"group\"><h3>{}</h3><p class=\"note\">{}{cache}.</p>\n{}{}{}{}</article>\n",
+        "<article class=\"group\"><h3>{}</h3><p class=\"note\">{}{cache}.</p>\n{alarms}{}{}{}{}</article>\n",
         group.title(),
         escape(&group.workload()),
         chart::chart(record, group),

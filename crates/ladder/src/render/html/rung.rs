@@ -4,7 +4,7 @@ use super::super::number;
 use super::table::scrolling;
 use super::{code, diff, escape, prose};
 use crate::record::{Counts, Record, Run};
-use warpfold_device::ladder::{Form, Rung, rung, rungs};
+use warpfold_device::ladder::{Form, Grid, PRESETS, Rung, rung, rungs};
 
 /// The section of `run`; `before` is the run of the rung below it in the family.
 pub fn section(record: &Record, run: &Run, before: Option<&Run>) -> String {
@@ -24,6 +24,7 @@ pub fn section(record: &Record, run: &Run, before: Option<&Run>) -> String {
     if let Some(after) = &run.counters {
         let below = before.and_then(|b| Some((b.rung.as_str(), b.counters.as_ref()?)));
         out += &counters(run, after, below);
+        out += &share(entry, run, after);
     }
     if entry.form == Form::Slot {
         out += "<p>The production kernel runs here itself; there is no copy of it in the ladder to show.</p>\n";
@@ -102,6 +103,24 @@ const SHOWN: [Shown; 10] = [
     ("shuffles per element", |c| number::rate(c.shuffles_per_element)),
     ("atomics per element", |c| number::rate(c.atomics_per_element)),
 ];
+
+/// Where the number of blocks has a limit, what a thread does depends on the length: said, where the two differ.
+fn share(entry: &Rung, run: &Run, counts: &Counts) -> String {
+    let (Grid::Capped { .. }, Some(preset)) = (entry.grid, PRESETS.iter().find(|p| p.rungs.contains(&entry.name)))
+    else {
+        return String::new();
+    };
+    let each = |n: u64| n / (entry.grid.blocks(n, run.block, 1) * u64::from(run.block)).max(1);
+    let (here, there) = (each(counts.counted_n), each(preset.n));
+    if here == there {
+        return String::new();
+    }
+    format!(
+        "<p class=\"note\">At {} elements a thread takes {here} of them; at {}, {there}.</p>\n",
+        number::elements(counts.counted_n),
+        number::elements(preset.n)
+    )
+}
 
 /// Parts of a list, as of bank conflicts, one below the other.
 fn cell(text: String) -> String {

@@ -44,7 +44,7 @@ pub fn times(record: &Record, group: &Group) -> String {
             vec![
                 name(run),
                 match time {
-                    _ if !is_right => format!("<b class=\"bad\">FAILED</b> {}", escape(&run.verdict.detail)),
+                    _ if !is_right => "<b class=\"bad\">FAILED</b>".to_owned(),
                     Some(t) => format!("<b>{}</b>", number::micros(t.median_us)),
                     None => "–".to_owned(),
                 },
@@ -73,7 +73,7 @@ pub fn counters(group: &Group) -> String {
             number::count(c.barriers_per_block),
             format!("{:.1}", c.branch_efficiency),
             format!("{:.1}", c.active_lanes),
-            format!("<span class=\"list\">{}</span>", escape(&number::conflicts(c)).replace(", ", "<br>")),
+            escape(&number::conflicts(c)).replace(", ", "<br>"),
             format!("{:.2}", c.shared_wavefronts_per_request),
             format!("{:.2}", c.sectors_per_request),
             number::rate(c.shuffles_per_element),
