@@ -1,7 +1,7 @@
 #!/bin/sh
 # Measurements on a machine with a GPU and its driver. Files go to $OUT (default: the current folder).
-#   run-bench.sh          records of the ladder: published workloads; 2^22 integers; 2^28 floats; 3 and 16 coordinates
-#   run-bench.sh ncu      a3, a4, a6 under the profiler (Nsight Compute): ncu.csv
+#   run-bench.sh          records of the ladder: published workloads; 2^22 integers; 2^28 floats
+#   run-bench.sh ncu      a3, a4, a6 under the profiler (Nsight Compute): ncu-ladder.csv, ncu-details.txt
 # The exit status is 0 only if everything that was asked for ran and every rung was right.
 here=$(cd "$(dirname "$0")" && pwd)
 OUT=${OUT:-.}
@@ -15,7 +15,7 @@ record() {
         echo "== ladder record $*"
         "$here/ladder" record "$@" || status=1
     }
-    run "$OUT/ladder.json"
+    run "$OUT/ladder-published.json"
     run "$OUT/ladder-a-i32.json" a 4194304 i32 128
     run "$OUT/ladder-a-2p28.json" a 268435456
 }
@@ -43,16 +43,14 @@ ncu_run() {
     metrics=$metrics,smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio
     metrics=$metrics,smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio
     metrics=$metrics,sm__warps_active.avg.pct_of_peak_sustained_active
-    for rung in a3 a4 a6; do
-        echo "== ncu $rung"
-        # The first launch of each rung is the one over the whole input. The breakdown says what the percentage is made of.
-        "$tool" --clock-control none --launch-count 1 --csv --page raw --print-units base --metrics "$metrics" \
-            "$here/ladder" launch $rung 33554432 once >"$OUT/ncu-$rung.csv" 2>"$OUT/ncu.err" || status=1
-        grep -q "gpu__compute_memory_throughput" "$OUT/ncu-$rung.csv" || { cat "$OUT/ncu.err"; status=1; }
-        "$tool" --clock-control none --launch-count 1 --section SpeedOfLight --section MemoryWorkloadAnalysis \
-            --section WarpStateStats --print-details all \
-            "$here/ladder" launch $rung 33554432 once >>"$OUT/ncu-details.txt" 2>&1 || status=1
-    done
+    # All launches of a rung are profiled; the first is the one over the whole input.
+    "$tool" --clock-control none --csv --page raw --print-units base --metrics "$metrics" \
+        "$here/ladder" launch a3,a4,a6 33554432 once >"$OUT/ncu-ladder.csv" 2>"$OUT/ncu.err" || status=1
+    lines=$(grep -c "a[346]_f32" "$OUT/ncu-ladder.csv")
+    [ "$lines" -eq 8 ] || { echo "$lines kernels profiled instead of 8"; cat "$OUT/ncu.err"; tail -n 20 "$OUT/ncu-ladder.csv"; status=1; }
+    # The breakdown says what the percentages are made of.
+    "$tool" --clock-control none --section SpeedOfLight --section MemoryWorkloadAnalysis --section WarpStateStats \
+        --print-details all "$here/ladder" launch a3,a4,a6 33554432 once >"$OUT/ncu-details.txt" 2>&1 || status=1
     rm -f "$OUT/ncu.err"
 }
 

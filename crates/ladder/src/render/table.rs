@@ -1,0 +1,139 @@
+//! The table for a terminal.
+
+use super::group::{Group, groups};
+use super::number;
+use crate::record::{Record, Run};
+use std::fmt::Write;
+
+/// Times where there are any, counters where there are any, and what was wrong.
+pub fn table(record: &Record) -> String {
+    let device = &record.device;
+    let mut out = format!("{} ({})", device.name, device.kind);
+    if let Some(peak) = device.peak_gbs {
+        let _ = write!(out, ", peak {peak:.0} GB/s");
+    }
+    if let Some(read) = device.read_gbs {
+        let _ = write!(out, ", a plain read reaches {read:.0} GB/s");
+    }
+    out.push('\n');
+    for group in groups(record) {
+        let _ = write!(out, "\n{}: {}\n", group.title(), group.workload());
+        if let Some(cache) = group.runs.iter().find_map(|r| r.cache.as_deref()) {
+            let _ = writeln!(out, "inputs {cache}");
+        }
+        if group.runs.iter().any(|r| !r.samples_ns.is_empty()) {
+            out += &times(record, &group);
+        }
+        if group.runs.iter().any(|r| r.counters.is_some()) {
+            out += &counters(&group);
+        }
+        let untold = |r: &&&Run| r.samples_ns.is_empty() && r.counters.is_none();
+        for run in group.runs.iter().filter(|r| !r.is_as_expected()).chain(group.runs.iter().filter(untold)) {
+            out += &told(run);
+        }
+        if !group.as_published.is_empty() {
+            out += "as published, in the emulator\n";
+            group.as_published.iter().for_each(|run| out += &told(run));
+        }
+    }
+    out
+}
+
+/// One line on what came of a run, and its faults.
+fn told(run: &Run) -> String {
+    let word = match (run.is_as_published(), run.is_as_expected()) {
+        (false, true) => "passed",
+        (false, false) => "FAILED",
+        (true, true) => "caught",
+        (true, false) => "FAILED: NOT CAUGHT",
+    };
+    let faults: String = run.verdict.faults.iter().map(|fault| format!("    {fault}\n")).collect();
+    format!("  {} {word}: {}\n{faults}", run.rung, run.verdict.detail)
+}
+
+/// Columns, the first two flush left, the rest flush right.
+fn columns(rows: &[Vec<String>]) -> String {
+    let width = |i: usize| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+    let mut out = String::new();
+    for row in rows {
+        let mut line = String::from(" ");
+        for (i, cell) in row.iter().enumerate() {
+            let gap = " ".repeat(widths[i] - cell.chars().count());
+            line += &if i < 2 { format!(" {cell}{gap}") } else { format!("  {gap}{cell}") };
+        }
+        out += line.trim_end();
+        out.push('\n');
+    }
+    out
+}
+
+fn times(record: &Record, group: &Group) -> String {
+    let head = ["rung", "", "µs", "10..90 %", "GB/s", "% peak", "% read", "speed-up", "published µs", "speed-up"];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for run in &group.runs {
+        let mut row = vec![run.rung.clone(), run.slug().to_owned()];
+        let published = [
+            run.published_us.map(number::micros).unwrap_or_default(),
+            group.published_speedup(run).map(|x| format!("{x:.2}")).unwrap_or_default(),
+        ];
+        if run.is_as_expected() {
+            let percent = |x: Option<f64>| x.map(|x| format!("{x:.1}")).unwrap_or_default();
+            let time = run.time();
+            row.push(time.map(|t| number::micros(t.median_us)).unwrap_or_default());
+            row.push(
+                time.map(|t| format!("{}..{}", number::micros(t.low_us), number::micros(t.high_us)))
+                    .unwrap_or_default(),
+            );
+            row.push(run.gbs().map(|x| format!("{x:.0}")).unwrap_or_default());
+            row.extend([percent(run.of_peak(&record.device)), percent(run.of_read(&record.device))]);
+            row.push(group.speedup(run).map(|x| format!("{x:.2}")).unwrap_or_default());
+        } else {
+            row.push("FAILED".to_owned());
+            row.extend(std::iter::repeat_n(String::new(), 5));
+        }
+        row.extend(published);
+        rows.push(row);
+    }
+    columns(&rows)
+}
+
+fn counters(group: &Group) -> String {
+    let head = [
+        "rung",
+        "",
+        "barriers/block",
+        "branch %",
+        "lanes",
+        "waves/request",
+        "sectors/request",
+        "shuffles/elem",
+        "atomics/elem",
+        "bank conflicts",
+    ];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for run in &group.runs {
+        let Some(c) = &run.counters else { continue };
+        rows.push(vec![
+            run.rung.clone(),
+            if run.is_as_expected() { run.slug().to_owned() } else { "FAILED".to_owned() },
+            number::count(c.barriers_per_block),
+            format!("{:.1}", c.branch_efficiency),
+            format!("{:.1}", c.active_lanes),
+            format!("{:.2}", c.shared_wavefronts_per_request),
+            format!("{:.2}", c.sectors_per_request),
+            number::rate(c.shuffles_per_element),
+            number::rate(c.atomics_per_element),
+            number::conflicts(c),
+        ]);
+    }
+    let sizes: Vec<u64> = group.runs.iter().filter_map(|r| Some(r.counters.as_ref()?.counted_n)).collect();
+    let note = match (sizes.iter().min(), sizes.iter().max()) {
+        (Some(least), Some(most)) if least == most => format!("counted at {}\n", number::elements(*least)),
+        (Some(least), Some(most)) => {
+            format!("counted at {} to {}\n", number::elements(*least), number::elements(*most))
+        }
+        _ => String::new(),
+    };
+    note + &columns(&rows)
+}
