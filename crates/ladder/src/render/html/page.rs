@@ -150,7 +150,7 @@ fn results(record: &Record, group: &Group) -> String {
         format!("<p class=\"alarm\"><a href=\"#{rung}\">{rung}</a> <b>FAILED</b> {detail}</p>\n")
     };
     let wrong = group.runs.iter().filter(|r| rung::has_section(r) && !r.is_as_expected());
-    let alarms: String = wrong.map(|run| alarm(&run)).collect();
+    let alarms: String = wrong.map(|run| alarm(run)).collect();
     format!(
         "<article class=\"group\"><h3>{}</h3><p class=\"note\">{}{cache}.</p>\n{alarms}{}{}{}{}</article>\n",
         group.title(),

@@ -1,0 +1,18 @@
+//! The subcommands.
+
+pub mod describe;
+pub mod devices;
+pub mod explain;
+pub mod generate;
+pub mod ladder;
+pub mod reduce;
+
+use std::io::{BufWriter, StdoutLock, Write};
+
+use crate::error::Failure;
+
+/// Writes to standard output, all of it.
+fn print(f: impl FnOnce(&mut BufWriter<StdoutLock<'static>>) -> std::io::Result<()>) -> Result<(), Failure> {
+    let mut to = BufWriter::new(std::io::stdout().lock());
+    f(&mut to).and_then(|()| to.flush()).map_err(Failure::stdout)
+}

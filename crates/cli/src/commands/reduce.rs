@@ -1,0 +1,120 @@
+//! `warpfold reduce`
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use warpfold::{Array, Op, Options, Plan};
+
+use super::print;
+use crate::args::Reduce;
+use crate::error::Failure;
+use crate::input::{self, Source};
+use crate::output::Output;
+use crate::watch::Watch;
+use crate::{json, print as human};
+
+/// Reduces, and says what came out.
+pub fn run(args: &Reduce) -> Result<(), Failure> {
+    check(args)?;
+    let source = input::open(&args.input.input, args.input.raw().as_ref())?;
+    let mask = args.mask.as_deref().map(|mask| input::open(mask, None)).transpose()?;
+    let array = source.array()?;
+    let mut options = Options {
+        axes: args.axes.list(),
+        keepdims: args.axes.keepdims,
+        dtype: args.how.dtype,
+        precision: args.how.precision.into(),
+        skip_nan: args.how.skip_nan,
+        mask: mask.as_ref().map(Source::array).transpose()?,
+        initial: None,
+        ddof: args.how.ddof,
+        ord: args.how.ord,
+        threads: args.threads.map(usize::from),
+        progress: None,
+    };
+    let dtype = warpfold::explain(args.op, array, &options)?.result_dtype;
+    options.initial = args.initial.map(|initial| initial.of(dtype)).transpose()?;
+    let plan = warpfold::explain(args.op, array, &options)?;
+    let output = args.output.as_deref().map(Output::prepare).transpose()?;
+    if args.explain {
+        complain(&plan.to_string());
+    }
+    let watch = Watch::new([&source].into_iter().chain(&mask).map(|source| &source.mapping).collect());
+    let start = Instant::now();
+    let result =
+        watch.during(|progress| warpfold::reduce(args.op, array, &Options { progress: Some(progress), ..options }))?;
+    let time = start.elapsed();
+    let to_stdout = output.as_ref().is_some_and(Output::is_standard);
+    if let Some(output) = output {
+        output.write(&result)?;
+    }
+    if args.json && !to_stdout {
+        as_json(args, &plan, &result)?;
+    } else if args.output.is_none() {
+        for_people(args.op, &result, args.bits)?;
+    }
+    if args.time {
+        complain(&speed(time, array.bytes()));
+    }
+    Ok(())
+}
+
+/// What the library does not see.
+fn check(args: &Reduce) -> Result<(), Failure> {
+    match args.device.as_str() {
+        "cpu" | "auto" => {}
+        name => {
+            let why = "give cpu or auto; `warpfold devices` lists those that are there".into();
+            return Err(warpfold::Error::Device { name: name.into(), why }.into());
+        }
+    }
+    if args.input.input == "-" && args.mask.as_deref() == Some("-") {
+        return Err(Failure::Usage(
+            "INPUT and --where cannot both be standard input: put one of them in a file".into(),
+        ));
+    }
+    Ok(())
+}
+
+/// To standard error, come what may.
+fn complain(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
+fn speed(time: Duration, bytes: usize) -> String {
+    let seconds = time.as_secs_f64();
+    let rate = if seconds > 0.0 { bytes as f64 / seconds / 1e9 } else { 0.0 };
+    format!("time {seconds:.6} s, {rate:.2} GB/s ({bytes} bytes read)")
+}
+
+fn for_people(op: Op, result: &Array, bits: bool) -> Result<(), Failure> {
+    let Array { shape, values } = result;
+    let element = |i| human::element(values.get(i), bits);
+    print(|to| match (op, shape.as_slice()) {
+        (_, []) => writeln!(to, "{}", element(0)),
+        // Of a whole array; otherwise there would be another axis.
+        (Op::MinMax, [2]) => writeln!(to, "{} {}", element(0), element(1)),
+        _ => human::array(to, shape, values, bits),
+    })
+}
+
+fn as_json(args: &Reduce, plan: &Plan, result: &Array) -> Result<(), Failure> {
+    let Array { shape, values } = result;
+    print(|to| {
+        write!(to, "{{\"op\": {}, ", json::string(args.op.name()))?;
+        let (dtype, input) = (json::string(plan.dtype.name()), json::list(&plan.shape));
+        write!(to, "\"input\": {{\"dtype\": {dtype}, \"shape\": {input}}}, \"axes\": {}, ", json::list(&plan.axes))?;
+        write!(to, "\"dtype\": {}, \"shape\": {}, ", json::string(result.dtype().name()), json::list(shape))?;
+        if let Some(output) = &args.output {
+            write!(to, "\"output\": {}", json::string(&output.to_string_lossy()))?;
+            return writeln!(to, "}}");
+        }
+        write!(to, "\"{}\": ", if shape.is_empty() { "value" } else { "values" })?;
+        json::nested(to, shape, values, json::number)?;
+        if args.bits {
+            write!(to, ", \"bits\": ")?;
+            json::nested(to, shape, values, json::bits)?;
+        }
+        writeln!(to, "}}")
+    })
+}

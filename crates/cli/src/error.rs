@@ -1,0 +1,175 @@
+//! What can go wrong, in words that say what to do.
+
+use std::io;
+use std::path::PathBuf;
+
+use warpfold::DType;
+use warpfold::cuda::Error as Cuda;
+
+/// Why the command stops.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The input cannot be used.
+    #[error("{name}: {why}")]
+    Input {
+        /// As given.
+        name: String,
+        /// And what to do.
+        why: InputError,
+    },
+    /// The reduction cannot be done.
+    #[error(transparent)]
+    Library(#[from] warpfold::Error),
+    /// Options that do not go together, or not with this input.
+    #[error("{0}")]
+    Usage(String),
+    /// The output cannot be created.
+    #[error("cannot create {path}: {why}; choose another file with -o", path = path.display())]
+    Create {
+        /// As given.
+        path: PathBuf,
+        /// The system's words.
+        why: io::Error,
+    },
+    /// Writing failed in the middle.
+    #[error("cannot write {to}: {why}")]
+    Write {
+        /// A path, or standard output.
+        to: String,
+        /// The system's words.
+        why: io::Error,
+    },
+    /// Reading failed in the middle.
+    #[error("cannot read {name}: {why}")]
+    Read {
+        /// As given.
+        name: String,
+        /// The system's words.
+        why: io::Error,
+    },
+    /// A pipe or a compressed member could not be put aside.
+    #[error("cannot keep the data of {name} in a temporary file: {why}; set TMPDIR to a directory with room for them")]
+    Spool {
+        /// As given.
+        name: String,
+        /// The system's words.
+        why: io::Error,
+    },
+    /// The ladder could not be run.
+    #[error(transparent)]
+    Ladder(#[from] warpfold_ladder::run::Error),
+    /// Rungs of the ladder that are wrong, or published forms that were not caught.
+    #[error("not as expected: {}", .0.join(", "))]
+    Rungs(Vec<String>),
+}
+
+impl Failure {
+    /// 2 if what was asked for cannot be done, 1 if doing it went wrong.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Failure::Library(warpfold::Error::Threads { .. }) => 1,
+            Failure::Input { .. } | Failure::Library(_) | Failure::Usage(_) | Failure::Create { .. } => 2,
+            Failure::Ladder(warpfold_ladder::run::Error::Cuda(
+                Cuda::NoDriver
+                | Cuda::OldDriver { .. }
+                | Cuda::NoDevice { .. }
+                | Cuda::NoSuchDevice { .. }
+                | Cuda::OldDevice { .. }
+                | Cuda::OutOfMemory { .. },
+            )) => 2,
+            Failure::Ladder(warpfold_ladder::run::Error::Cuda(_)) | Failure::Rungs(_) => 1,
+            Failure::Ladder(_) => 2,
+            Failure::Write { .. } | Failure::Read { .. } | Failure::Spool { .. } => 1,
+        }
+    }
+
+    /// Whether standard output was closed at the other end.
+    pub fn is_broken_pipe(&self) -> bool {
+        matches!(self, Failure::Write { why, .. } if why.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    /// Writing to standard output failed.
+    pub fn stdout(why: io::Error) -> Self {
+        Failure::Write { to: "standard output".into(), why }
+    }
+}
+
+/// Why an input cannot be used.
+#[derive(Debug, PartialEq, thiserror::Error)]
+pub enum InputError {
+    #[error("no such file{}", after_colon(.0))]
+    NotFound(Option<String>),
+    #[error("is a directory: name a .npy or .npz file in it")]
+    Directory,
+    #[error("cannot be opened: {0}")]
+    Open(String),
+    #[error("is empty: a .npy file starts with a header")]
+    Empty,
+    #[error("is neither .npy nor .npz (it starts with {start}): for raw data give --raw DTYPE --shape N,M")]
+    NotNpy { start: String },
+    #[error("is a .npy file, it has no members: leave out `:{0}`")]
+    NotNpz(String),
+    #[error("is truncated: its header promises {expected} bytes, {found} are there; write it again")]
+    Truncated { expected: u64, found: u64 },
+    #[error("has {extra} more than the {expected} bytes that its header promises; write it again")]
+    Trailing { expected: u64, extra: Extra },
+    #[error("has a bad .npy header: {0}; write it again with numpy.save")]
+    Header(String),
+    #[error("is a .npy file of version {0}.{1}, which is not known (1.0, 2.0 and 3.0 are)")]
+    Version(u8, u8),
+    #[error("has dtype {descr} ({what}), which has no reductions here: {hint}")]
+    DType { descr: String, what: &'static str, hint: &'static str },
+    #[error("has {found} bytes, --shape {} of {dtype} needs {expected}: correct --shape or --raw", comma(.shape))]
+    RawLength { shape: Vec<usize>, dtype: DType, expected: u64, found: Extra },
+    #[error("is a damaged .npz file: {0}; write it again with numpy.savez")]
+    Zip(String),
+    #[error("has no member `{name}`: {}", listed(.members))]
+    NoMember { name: String, members: Vec<String> },
+    #[error("has {} members: choose one as FILE.npz:MEMBER; {}", .members.len(), listed(.members))]
+    WhichMember { members: Vec<String> },
+    #[error("has no members: write it again with numpy.savez")]
+    NoMembers,
+}
+
+/// A number of bytes; of a pipe, perhaps only the least that it can be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Extra {
+    /// So many.
+    Exactly(u64),
+    /// So many, and then we stopped to read.
+    AtLeast(u64),
+}
+
+impl std::fmt::Display for Extra {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Extra::Exactly(n) => write!(f, "{n}"),
+            Extra::AtLeast(n) => write!(f, "at least {n}"),
+        }
+    }
+}
+
+impl InputError {
+    /// Of this input.
+    pub fn of(self, name: &str) -> Failure {
+        let name = if name == "-" { "standard input".into() } else { name.into() };
+        Failure::Input { name, why: self }
+    }
+}
+
+fn after_colon(hint: &Option<String>) -> String {
+    hint.as_ref().map_or(String::new(), |hint| format!(": {hint}"))
+}
+
+/// As `--shape` takes it.
+pub fn comma(shape: &[usize]) -> String {
+    shape.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
+}
+
+fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 20;
+    let shown: Vec<&str> = names.iter().take(SHOWN).map(|name| name.trim_end_matches(".npy")).collect();
+    let more = names.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("it has {}{more}", shown.join(", "))
+}

@@ -1,0 +1,198 @@
+//! From an INPUT argument to an array in memory.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::Path;
+
+use warpfold::{ArrayRef, DType, Order};
+
+use crate::error::{Extra, Failure, InputError};
+use crate::mapping::{CopyError, Mapping, read_up_to, spool};
+use crate::npy::{self, Header};
+use crate::npz;
+
+/// An array in a file.
+pub struct Source {
+    /// Its elements, and nothing else.
+    pub mapping: Mapping,
+    /// What they are.
+    pub header: Header,
+}
+
+/// How to read data that have no header.
+#[derive(Clone, Debug)]
+pub struct Raw {
+    /// Of the elements, in this machine's byte order.
+    pub dtype: DType,
+    /// In C order.
+    pub shape: Vec<usize>,
+}
+
+impl Source {
+    /// The array.
+    pub fn array(&self) -> Result<ArrayRef<'_>, warpfold::Error> {
+        let Header { dtype, ref shape, order, swapped, .. } = self.header;
+        ArrayRef::from_bytes(self.mapping.bytes(), dtype, shape, order, swapped)
+    }
+}
+
+/// Opens `-`, `FILE`, or `FILE.npz:MEMBER`.
+pub fn open(name: &str, raw: Option<&Raw>) -> Result<Source, Failure> {
+    if name == "-" {
+        return standard_input(raw);
+    }
+    let (path, member) = split(name);
+    let file = File::open(path).map_err(|e| match e.kind() {
+        std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+            let hint = name.ends_with(".npz").then(|| "give FILE.npz or FILE.npz:MEMBER".to_string());
+            InputError::NotFound(hint).of(path)
+        }
+        _ => InputError::Open(e.to_string()).of(path),
+    })?;
+    let metadata = file.metadata().map_err(|e| InputError::Open(e.to_string()).of(path))?;
+    if metadata.is_dir() {
+        return Err(InputError::Directory.of(path));
+    }
+    if metadata.is_file() {
+        let mapping = Mapping::new(&file, 0).map_err(|why| Failure::Read { name: path.into(), why })?;
+        return in_mapping(mapping, path, member, raw, false);
+    }
+    streamed(file, path, member, raw)
+}
+
+/// A file whose own name has a colon in it is that file; otherwise the colon after `.npz` starts a member's name.
+fn split(name: &str) -> (&str, Option<&str>) {
+    match name.find(".npz:") {
+        Some(at) if !Path::new(name).exists() => (&name[..at + 4], Some(&name[at + 5..])),
+        _ => (name, None),
+    }
+}
+
+/// A file redirected to standard input is mapped like any other.
+#[cfg(unix)]
+fn standard_input(raw: Option<&Raw>) -> Result<Source, Failure> {
+    use std::os::fd::AsFd;
+    let read = |why| Failure::Read { name: "standard input".into(), why };
+    let mut file = File::from(std::io::stdin().as_fd().try_clone_to_owned().map_err(read)?);
+    let metadata = file.metadata().map_err(read)?;
+    if metadata.is_dir() {
+        return Err(InputError::Directory.of("-"));
+    }
+    if metadata.is_file() {
+        let position = file.stream_position().map_err(read)?;
+        return in_mapping(Mapping::new(&file, position).map_err(read)?, "-", None, raw, false);
+    }
+    streamed(file, "-", None, raw)
+}
+
+#[cfg(not(unix))]
+fn standard_input(raw: Option<&Raw>) -> Result<Source, Failure> {
+    streamed(std::io::stdin(), "-", None, raw)
+}
+
+/// What can only be read once, from front to back.
+fn streamed(mut from: impl Read, name: &str, member: Option<&str>, raw: Option<&Raw>) -> Result<Source, Failure> {
+    let spooled = match raw {
+        Some(raw) => spool(&[], &mut from, raw_len(raw)? as u64 + 1).map_err(|e| copy_failure(e, name))?,
+        None => spool_npy(&mut from, name)?,
+    };
+    in_mapping(spooled, name, member, raw, true)
+}
+
+/// Spools a .npy stream: no more of it than its header says, and one byte to see whether there are more.
+pub fn spool_npy(from: &mut dyn Read, name: &str) -> Result<Mapping, Failure> {
+    let read = |e| copy_failure(CopyError::Read(e), name);
+    let mut start = vec![0; npy::PREFIX];
+    let n = read_up_to(from, &mut start).map_err(read)?;
+    start.truncate(n);
+    let limit = if start.starts_with(npy::MAGIC) {
+        let offset = npy::offset(&start).map_err(|e| e.of(name))?;
+        let n = start.len();
+        start.resize(offset.max(n), 0);
+        let more = read_up_to(from, &mut start[n..]).map_err(read)?;
+        start.truncate(n + more);
+        let header = npy::parse(&start).map_err(|e| e.of(name))?;
+        let whole = offset as u64 + npy_len(&header)? as u64;
+        (whole + 1).saturating_sub(start.len() as u64)
+    } else if npz::is_zip(&start) {
+        u64::MAX
+    } else {
+        return Err(not_npy(&start).of(name));
+    };
+    spool(&start, from, limit).map_err(|e| copy_failure(e, name))
+}
+
+fn copy_failure(e: CopyError, name: &str) -> Failure {
+    let name = if name == "-" { "standard input".to_string() } else { name.to_string() };
+    match e {
+        CopyError::Read(why) => Failure::Read { name, why },
+        CopyError::Write(why) => Failure::Spool { name, why },
+    }
+}
+
+fn in_mapping(
+    mapping: Mapping,
+    name: &str,
+    member: Option<&str>,
+    raw: Option<&Raw>,
+    stopped: bool,
+) -> Result<Source, Failure> {
+    let bytes = mapping.bytes();
+    if let Some(raw) = raw {
+        let (expected, found) = (raw_len(raw)?, bytes.len());
+        if expected != found {
+            let stopped = stopped && found > expected;
+            let found = if stopped { Extra::AtLeast(found as u64) } else { Extra::Exactly(found as u64) };
+            let Raw { dtype, shape } = raw.clone();
+            return Err(InputError::RawLength { shape, dtype, expected: expected as u64, found }.of(name));
+        }
+        let Raw { dtype, shape } = raw.clone();
+        return Ok(Source { mapping, header: Header { dtype, swapped: false, shape, order: Order::C, offset: 0 } });
+    }
+    if npz::is_zip(bytes) {
+        return npz::member(mapping, name, member);
+    }
+    if let (true, Some(member)) = (bytes.starts_with(npy::MAGIC), member) {
+        return Err(InputError::NotNpz(member.into()).of(name));
+    }
+    in_npy(mapping, name, stopped)
+}
+
+/// The array of a .npy file. `stopped`: whether no more than one byte after it was read.
+pub fn in_npy(mapping: Mapping, name: &str, stopped: bool) -> Result<Source, Failure> {
+    let bytes = mapping.bytes();
+    if !bytes.starts_with(npy::MAGIC) {
+        return Err(not_npy(bytes).of(name));
+    }
+    let header = npy::parse(bytes).map_err(|e| e.of(name))?;
+    let (expected, found) = (npy_len(&header)?, bytes.len() - header.offset);
+    if found < expected {
+        return Err(InputError::Truncated { expected: expected as u64, found: found as u64 }.of(name));
+    }
+    if found > expected {
+        let extra = (found - expected) as u64;
+        let extra = if stopped { Extra::AtLeast(extra) } else { Extra::Exactly(extra) };
+        return Err(InputError::Trailing { expected: expected as u64, extra }.of(name));
+    }
+    let mapping = mapping.part(header.offset..header.offset + expected);
+    Ok(Source { mapping, header })
+}
+
+fn npy_len(header: &Header) -> Result<usize, Failure> {
+    header.bytes().ok_or_else(|| warpfold::Error::ShapeOverflow { shape: header.shape.clone() }.into())
+}
+
+fn raw_len(raw: &Raw) -> Result<usize, Failure> {
+    npy::byte_len(&raw.shape, raw.dtype)
+        .ok_or_else(|| warpfold::Error::ShapeOverflow { shape: raw.shape.clone() }.into())
+}
+
+fn not_npy(start: &[u8]) -> InputError {
+    match start {
+        [] => InputError::Empty,
+        start if npy::MAGIC.starts_with(start) => {
+            InputError::Truncated { expected: npy::PREFIX as u64, found: start.len() as u64 }
+        }
+        start => InputError::NotNpy { start: format!("\"{}\"", start[..start.len().min(8)].escape_ascii()) },
+    }
+}

@@ -1,0 +1,12 @@
+//! The command, run as a user runs it.
+
+mod bad_input;
+mod files;
+mod ladder;
+mod layouts;
+mod options;
+mod output;
+mod printing;
+mod support;
+#[cfg(unix)]
+mod unix;
