@@ -1,6 +1,6 @@
 #!/bin/sh
 # Measurements on a machine with a GPU and its driver. Files go to $OUT (default: the current folder).
-#   run-bench.sh          records of the ladder: published workloads; 2^22 integers; 2^28 floats
+#   run-bench.sh          records of the ladder: published workloads; 2^22 integers; 2^28 floats; 3 and 16 coordinates
 #   run-bench.sh ncu      a3, a4, a6 under the profiler (Nsight Compute): ncu-ladder.csv, ncu-details.txt
 # The exit status is 0 only if everything that was asked for ran and every rung was right.
 here=$(cd "$(dirname "$0")" && pwd)
@@ -12,12 +12,18 @@ status=0
 record() {
     nvidia-smi --query-gpu=name,driver_version,clocks.mem,clocks.sm,temperature.gpu,power.draw --format=csv || true
     run() {
-        echo "== ladder record $*"
-        "$here/ladder" record "$@" || status=1
+        name=$1
+        shift
+        echo "== warpfold ladder $*"
+        "$here/warpfold" ladder --device cuda "$@" --json "$OUT/$name.json" >"$OUT/table.tmp" || status=1
+        cat "$OUT/table.tmp"
     }
-    run "$OUT/ladder-published.json"
-    run "$OUT/ladder-a-i32.json" a 4194304 i32 128
-    run "$OUT/ladder-a-2p28.json" a 268435456
+    run ladder-published
+    run ladder-a-i32 --family a --dtype i32
+    run ladder-a-2p28 --rung a0,a3,a6,a7,a8 -n 2^28
+    run ladder-c-3 --family c --coords 3
+    run ladder-c-16 --family c --coords 16
+    rm -f "$OUT/table.tmp"
 }
 
 ncu_run() {
@@ -43,14 +49,30 @@ ncu_run() {
     metrics=$metrics,smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio
     metrics=$metrics,smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio
     metrics=$metrics,sm__warps_active.avg.pct_of_peak_sustained_active
+    # A name that this GPU does not have would stop everything, so those that the tool does not list go, except the first
+    # few, which are what its own summary shows.
+    known=$("$tool" --query-metrics 2>/dev/null | sed -n 's/^\([a-z0-9]*__[a-z0-9_]*\).*/\1/p')
+    kept=
+    for metric in $(echo "$metrics" | tr ',' ' '); do
+        case $metric in
+        gpu__time* | dram__bytes* | dram__throughput* | gpu__compute_memory_throughput* | sm__throughput*) ;;
+        *)
+            if [ -n "$known" ] && ! echo "$known" | grep -qx "${metric%%.*}"; then
+                echo "this GPU has no $metric"
+                continue
+            fi
+            ;;
+        esac
+        kept=${kept:+$kept,}$metric
+    done
     # All launches of a rung are profiled; the first is the one over the whole input.
-    "$tool" --clock-control none --csv --page raw --print-units base --metrics "$metrics" \
-        "$here/ladder" launch a3,a4,a6 33554432 once >"$OUT/ncu-ladder.csv" 2>"$OUT/ncu.err" || status=1
-    lines=$(grep -c "a[346]_f32" "$OUT/ncu-ladder.csv")
+    "$tool" --clock-control none --csv --page raw --print-units base --metrics "$kept" \
+        "$here/ladder" a3,a4,a6 33554432 once >"$OUT/ncu-ladder.csv" 2>"$OUT/ncu.err" || status=1
+    lines=$(grep -c '^"[0-9].*a[346]_f32' "$OUT/ncu-ladder.csv")
     [ "$lines" -eq 8 ] || { echo "$lines kernels profiled instead of 8"; cat "$OUT/ncu.err"; tail -n 20 "$OUT/ncu-ladder.csv"; status=1; }
     # The breakdown says what the percentages are made of.
     "$tool" --clock-control none --section SpeedOfLight --section MemoryWorkloadAnalysis --section WarpStateStats \
-        --print-details all "$here/ladder" launch a3,a4,a6 33554432 once >"$OUT/ncu-details.txt" 2>&1 || status=1
+        --print-details all "$here/ladder" a3,a4,a6 33554432 once >"$OUT/ncu-details.txt" 2>&1 || status=1
     rm -f "$OUT/ncu.err"
 }
 

@@ -27,7 +27,7 @@ sanitizer() {
     : >"$OUT/sanitizer.log"
     for check in memcheck racecheck synccheck; do
         echo "== $check" | tee -a "$OUT/sanitizer.log"
-        "$tool" --tool "$check" --error-exitcode 9 "$here/ladder" launch all 31,2500 >"$OUT/part.tmp" 2>&1
+        "$tool" --tool "$check" --error-exitcode 9 "$here/ladder" all 31,2500 >"$OUT/part.tmp" 2>&1
         code=$?
         cat "$OUT/part.tmp" >>"$OUT/sanitizer.log"
         tail -n 12 "$OUT/part.tmp"

@@ -12,7 +12,7 @@ use warpfold::{DType, Op, Ord, Order, Precision, Scalar};
 use crate::error::Failure;
 use crate::input::Raw;
 
-pub use ladder::{Element, Family, Ladder};
+pub use ladder::Ladder;
 
 /// Reduces arrays in files: sums, means, extremes and their kin, over any axes, with the same bits on every machine.
 ///

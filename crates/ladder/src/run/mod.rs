@@ -284,7 +284,11 @@ mod tests {
 
     #[test]
     fn the_emulator_runs_every_rung_as_expected() {
-        let options = Options { n: Some(3000), ..Options::default() };
+        [1, 2048, 3000].into_iter().for_each(runs_as_expected);
+    }
+
+    fn runs_as_expected(n: u64) {
+        let options = Options { n: Some(n), ..Options::default() };
         let mut rows = 0;
         let outcome = run(&options, &Chosen::Emulator(None), |_| rows += 1).expect("runs");
         assert_eq!(rows, outcome.record.rungs.len());
