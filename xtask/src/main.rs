@@ -1,5 +1,6 @@
 //! `cargo xtask`: the chores of the repository.
 
+mod bundle;
 mod docs;
 mod pack;
 mod ptx;
@@ -16,7 +17,9 @@ cargo xtask ptx            compile the kernels to PTX and write crates/device/pt
 cargo xtask ptx --check    compile them again; fail unless they are what is committed, and sound on every GPU
                            (needs ptxas: on PATH, in $PTXAS, or `pip install nvidia-cuda-nvcc`)
 cargo xtask docs           write docs/ladder.md from committed records, the emulator and the lecture's examples
-cargo xtask docs --check   fail unless it is what would be written";
+cargo xtask docs --check   fail unless it is what would be written
+cargo xtask gpu-bundle     build GPU tests and measurements, and put them with their scripts into .carry, for a machine
+                           that has a GPU and no cargo";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -26,6 +29,7 @@ fn main() -> ExitCode {
         ["ptx", "--check"] => ptx::check(),
         ["docs"] => docs::run(&[]),
         ["docs", "--check"] => docs::run(&["--check"]),
+        ["gpu-bundle"] => bundle::write(),
         _ => Err(USAGE.into()),
     };
     match result {

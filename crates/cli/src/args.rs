@@ -1,5 +1,7 @@
 //! The command line.
 
+mod ladder;
+
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -9,6 +11,8 @@ use warpfold::{DType, Op, Ord, Order, Precision, Scalar};
 
 use crate::error::Failure;
 use crate::input::Raw;
+
+pub use ladder::Ladder;
 
 /// Reduces arrays in files: sums, means, extremes and their kin, over any axes, with the same bits on every machine.
 ///
@@ -30,6 +34,7 @@ pub enum Command {
     Describe(Describe),
     Explain(Explain),
     Devices(Devices),
+    Ladder(Ladder),
     Completions(Completions),
     /// Print the man page, in roff: `warpfold man > warpfold.1`
     Man,

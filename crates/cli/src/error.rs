@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use warpfold::DType;
+use warpfold::cuda::Error as Cuda;
 
 /// Why the command stops.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +55,12 @@ pub enum Failure {
         /// The system's words.
         why: io::Error,
     },
+    /// The ladder could not be run.
+    #[error(transparent)]
+    Ladder(#[from] warpfold_ladder::run::Error),
+    /// Rungs of the ladder that are wrong, or published forms that were not caught.
+    #[error("not as expected: {}", .0.join(", "))]
+    Rungs(Vec<String>),
 }
 
 impl Failure {
@@ -62,6 +69,16 @@ impl Failure {
         match self {
             Failure::Library(warpfold::Error::Threads { .. }) => 1,
             Failure::Input { .. } | Failure::Library(_) | Failure::Usage(_) | Failure::Create { .. } => 2,
+            Failure::Ladder(warpfold_ladder::run::Error::Cuda(
+                Cuda::NoDriver
+                | Cuda::OldDriver { .. }
+                | Cuda::NoDevice { .. }
+                | Cuda::NoSuchDevice { .. }
+                | Cuda::OldDevice { .. }
+                | Cuda::OutOfMemory { .. },
+            )) => 2,
+            Failure::Ladder(warpfold_ladder::run::Error::Cuda(_)) | Failure::Rungs(_) => 1,
+            Failure::Ladder(_) => 2,
             Failure::Write { .. } | Failure::Read { .. } | Failure::Spool { .. } => 1,
         }
     }

@@ -11,7 +11,7 @@ use crate::error::Failure;
 use crate::npy;
 use crate::signals;
 
-/// A place for a .npy file, known to be writable.
+/// A place for a file, known to be writable.
 pub struct Output {
     name: PathBuf,
     to: To,
@@ -68,12 +68,21 @@ impl Output {
 
     /// Writes the array; on failure, no file of the output's name has appeared or changed.
     pub fn write(self, array: &Array) -> Result<(), Failure> {
+        self.put(&[&npy::header(array.dtype(), &array.shape), array.values.as_bytes()])
+    }
+
+    /// Writes a text; on failure, no file of the output's name has appeared or changed.
+    pub fn write_text(self, text: &str) -> Result<(), Failure> {
+        self.put(&[text.as_bytes()])
+    }
+
+    fn put(self, parts: &[&[u8]]) -> Result<(), Failure> {
         let to = self.name.display().to_string();
         let failure = |why| Failure::Write { to, why };
-        let header = npy::header(array.dtype(), &array.shape);
         let put = |file: &mut dyn Write| {
-            file.write_all(&header)?;
-            file.write_all(array.values.as_bytes())?;
+            for part in parts {
+                file.write_all(part)?;
+            }
             file.flush()
         };
         match self.to {

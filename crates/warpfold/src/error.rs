@@ -121,6 +121,10 @@ pub enum Error {
         /// And what to do.
         why: String,
     },
+    /// A GPU, or its driver, refused.
+    #[cfg(feature = "cuda")]
+    #[error(transparent)]
+    Cuda(#[from] crate::cuda::Error),
     /// The operating system gave no threads.
     #[error("could not start {threads} threads: {why}")]
     Threads {

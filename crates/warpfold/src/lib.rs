@@ -1,7 +1,10 @@
 //! Reductions over arrays of any shape, with one result.
 
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 mod describe;
+mod device;
 mod dispatch;
 mod error;
 mod layout;
@@ -14,6 +17,7 @@ mod typed;
 mod values;
 
 pub use describe::{Description, describe};
+pub use device::DeviceName;
 pub use error::Error;
 pub use layout::{ArrayRef, MAX_RANK, Order};
 pub use op::{Op, Ord, Precision};

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use warpfold::cpu::simd::Simd;
+use warpfold::cuda::{self, Properties};
 
 use super::print;
 use crate::args::Devices;
@@ -13,10 +14,54 @@ use crate::json;
 pub fn run(args: &Devices) -> Result<(), Failure> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let simd = Simd::current().name();
+    let gpus = match cuda::devices() {
+        Ok(gpus) => gpus,
+        // Without a driver nobody expects a GPU. With one, it is worth a word.
+        Err(cuda::Error::NoDriver) => Vec::new(),
+        Err(why) => {
+            let _ = writeln!(std::io::stderr(), "{why}");
+            Vec::new()
+        }
+    };
     print(|to| {
         if args.json {
-            return writeln!(to, "[{{\"device\": \"cpu\", \"cores\": {cores}, \"simd\": {}}}]", json::string(simd));
+            let cpu = format!("{{\"device\": \"cpu\", \"cores\": {cores}, \"simd\": {}}}", json::string(simd));
+            let all: Vec<String> = std::iter::once(cpu).chain(gpus.iter().map(object)).collect();
+            return writeln!(to, "[{}]", all.join(", "));
         }
-        writeln!(to, "cpu  {cores} core{}, {simd}", if cores == 1 { "" } else { "s" })
+        writeln!(to, "cpu  {cores} core{}, {simd}", if cores == 1 { "" } else { "s" })?;
+        gpus.iter().try_for_each(|gpu| writeln!(to, "cuda:{}  {}", gpu.index, sentence(gpu)))
     })
+}
+
+fn sentence(gpu: &Properties) -> String {
+    let gib = gpu.memory_bytes as f64 / f64::from(1 << 30);
+    let peak = gpu.peak_gbs().map_or(String::new(), |peak| format!(" at {peak:.0} GB/s"));
+    format!(
+        "{}, {} multiprocessors, {gib:.1} GiB{peak}, {} MiB of L2, compute capability {}.{}, driver for CUDA {}.{}",
+        gpu.name,
+        gpu.multiprocessors,
+        gpu.l2_bytes >> 20,
+        gpu.capability.0,
+        gpu.capability.1,
+        gpu.driver.0,
+        gpu.driver.1
+    )
+}
+
+fn object(gpu: &Properties) -> String {
+    format!(
+        "{{\"device\": \"cuda:{}\", \"name\": {}, \"multiprocessors\": {}, \"memory_bytes\": {}, \"l2_bytes\": {}, \
+         \"peak_gbs\": {}, \"capability\": \"{}.{}\", \"driver\": \"{}.{}\"}}",
+        gpu.index,
+        json::string(&gpu.name),
+        gpu.multiprocessors,
+        gpu.memory_bytes,
+        gpu.l2_bytes,
+        gpu.peak_gbs().map_or("null".to_owned(), |peak| peak.to_string()),
+        gpu.capability.0,
+        gpu.capability.1,
+        gpu.driver.0,
+        gpu.driver.1
+    )
 }

@@ -4,6 +4,7 @@ pub mod describe;
 pub mod devices;
 pub mod explain;
 pub mod generate;
+pub mod ladder;
 pub mod reduce;
 
 use std::io::{BufWriter, StdoutLock, Write};

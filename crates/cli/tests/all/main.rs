@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod files;
+mod ladder;
 mod layouts;
 mod options;
 mod output;

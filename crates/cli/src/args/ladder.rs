@@ -1,0 +1,145 @@
+//! `warpfold ladder`
+
+use std::path::PathBuf;
+
+use clap::{Parser, ValueEnum};
+use warpfold_device::ladder;
+use warpfold_ladder::run::{Families, Target};
+
+/// Run the ladder of reduction kernels, rung by rung
+///
+/// On a GPU every rung's whole result is checked, then it is timed, beside the published figures. In the emulator, which
+/// needs no GPU, every rung is checked, its faults are found, and what a profiler would count is counted. Published kernels
+/// that are wrong run in the emulator only, which has to catch them. Without -n, --dtype and --block, the published
+/// workloads are run, or as much of them as the emulator can manage.
+///
+/// The table goes to standard output, unless a file is `-`. Exit status 1 if a rung is wrong.
+#[derive(Parser)]
+pub struct Ladder {
+    /// a: sums, from a literal tree to 16-byte loads; b: the textbook's sums; c: the centroid update of k-means
+    #[arg(long, value_enum, default_value = "all")]
+    pub family: Family,
+    /// Only these rungs, such as a3,a4,a4_as_published
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', conflicts_with = "family")]
+    pub rung: Option<Vec<String>>,
+    /// Where to run: auto (a GPU, or else the emulator), cuda, cuda:1, or emulator
+    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
+    pub device: Target,
+    /// Elements, or points, such as 4194304 or 2^22
+    #[arg(short, long = "elements", value_name = "N", value_parser = elements)]
+    pub n: Option<u64>,
+    /// The dtype of elements; points are f32
+    #[arg(long, value_enum, default_value = "f32")]
+    pub dtype: Element,
+    /// Threads per block
+    #[arg(long, value_name = "B")]
+    pub block: Option<u32>,
+    /// Clusters (family c)
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=32))]
+    pub clusters: Option<u32>,
+    /// Coordinates (family c)
+    #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=2048))]
+    pub coords: Option<u32>,
+    /// How often each rung is timed
+    #[arg(long, value_name = "TIMES", default_value = "48", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    pub samples: u16,
+    /// Write the record, with every sample, to this file (`-`: standard output)
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write the table as comma-separated values
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Write the table as Markdown
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Draw the times, or else the counters
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Write a page to learn from: chart, tables, and for each rung its idea, its source and what was counted
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+/// `--family`.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Family {
+    A,
+    B,
+    C,
+    All,
+}
+
+impl From<Family> for Families {
+    fn from(family: Family) -> Self {
+        match family {
+            Family::A => Families::One(ladder::Family::A),
+            Family::B => Families::One(ladder::Family::B),
+            Family::C => Families::One(ladder::Family::C),
+            Family::All => Families::All,
+        }
+    }
+}
+
+/// `--dtype`.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Element {
+    F32,
+    I32,
+}
+
+impl From<Element> for ladder::DType {
+    fn from(element: Element) -> Self {
+        match element {
+            Element::F32 => ladder::DType::F32,
+            Element::I32 => ladder::DType::I32,
+        }
+    }
+}
+
+fn device(name: &str) -> Result<Target, String> {
+    use warpfold::DeviceName;
+    match name.parse() {
+        Ok(DeviceName::Auto) => Ok(Target::Auto),
+        Ok(DeviceName::Cuda(index)) => Ok(Target::Cuda(index)),
+        Ok(DeviceName::Cpu) => Err("the ladder's kernels are for GPUs; on a CPU, `emulator` runs them".into()),
+        Err(_) if name == "emulator" => Ok(Target::Emulator),
+        Err(_) => Err("give auto, cuda, cuda:1 for the second GPU, or emulator".into()),
+    }
+}
+
+fn elements(text: &str) -> Result<u64, String> {
+    let n = match text.split_once('^') {
+        Some((base, power)) => match (base.parse::<u64>(), power.parse()) {
+            (Ok(base), Ok(power)) => base.checked_pow(power),
+            _ => None,
+        },
+        None => text.parse().ok(),
+    };
+    // More does not fit into the memory of any GPU.
+    n.filter(|n| (1..=1 << 40).contains(n))
+        .ok_or_else(|| "give a number from 1 to 2^40, such as 4194304 or 2^22".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_are_numbers_or_powers() {
+        assert_eq!(elements("2^25"), Ok(1 << 25));
+        assert_eq!(elements("100000"), Ok(100_000));
+        for wrong in ["0", "-1", "2^", "^2", "2^64", "2^41", "1e6", "", "2^-1"] {
+            assert!(elements(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn devices_are_gpus_or_the_emulator() {
+        assert_eq!(device("auto"), Ok(Target::Auto));
+        assert_eq!(device("cuda"), Ok(Target::Cuda(0)));
+        assert_eq!(device("cuda:3"), Ok(Target::Cuda(3)));
+        assert_eq!(device("emulator"), Ok(Target::Emulator));
+        assert!(device("cpu").unwrap_err().contains("emulator"));
+        assert!(device("gpu").is_err());
+    }
+}

@@ -1,0 +1,92 @@
+//! Rungs in the emulator: results, faults, counters.
+
+use super::case::{Case, Load};
+use super::material::{Material, materials};
+use super::{blank, depth_of};
+use crate::record::{Counts, Run, Verdict};
+use warpfold_device::emulator::{Fault, Report};
+use warpfold_device::ladder::{DType, PlanError, Ran, emulate_centroids, emulate_reduce};
+
+/// One run: the result as bits, and all that was seen.
+pub struct Seen {
+    /// The sum; for centroids the sums.
+    pub output: Vec<u32>,
+    /// For centroids.
+    pub counts: Vec<u32>,
+    /// What was counted.
+    pub report: Report,
+    /// What was wrong.
+    pub faults: Vec<Fault>,
+}
+
+/// Runs a rung once.
+///
+/// # Errors
+/// If there is no such plan.
+pub fn emulate(case: &Case, material: &Material) -> Result<Seen, PlanError> {
+    fn seen<T>(ran: Ran<T>, output: impl Fn(T) -> (Vec<u32>, Vec<u32>)) -> Seen {
+        let (output, counts) = output(ran.result);
+        Seen { output, counts, report: ran.report, faults: ran.faults }
+    }
+    Ok(match case.load {
+        Load::Elements { dtype: DType::F32, .. } => {
+            let ran = emulate_reduce(case.rung, &material.floats(), case.tuning)?;
+            seen(ran, |x: f32| (vec![x.to_bits()], Vec::new()))
+        }
+        Load::Elements { dtype: DType::I32, .. } => {
+            let ran = emulate_reduce(case.rung, &material.integers(), case.tuning)?;
+            seen(ran, |x: i32| (vec![x as u32], Vec::new()))
+        }
+        Load::Points(sizes) => {
+            let ran = emulate_centroids(case.rung, &material.floats(), &material.labels, sizes, case.tuning)?;
+            seen(ran, |c| (c.sums.into_iter().map(f32::to_bits).collect(), c.counts))
+        }
+        // The emulator offers no plain read of its own.
+        Load::Words(_) => return Err(PlanError::NoSuchRung(case.rung.to_owned())),
+    })
+}
+
+/// A rung's row: whether it was right and without a fault, and its counters.
+///
+/// # Errors
+/// If there is no such plan.
+pub fn row(case: &Case) -> Result<Run, PlanError> {
+    let plan = case.plan()?;
+    let depth = depth_of(case, &plan);
+    let mut run = blank(case, &plan);
+    let (mut faults, mut said) = (Vec::<String>::new(), Vec::new());
+    for material in materials(case.load) {
+        let seen = emulate(case, &material)?;
+        said.push(material.answer.check(&seen.output, &seen.counts, depth));
+        for fault in seen.faults.iter().map(Fault::to_string) {
+            if !faults.contains(&fault) {
+                faults.push(fault);
+            }
+        }
+        run.counters = Some(Counts::of(&seen.report, case.load.n()));
+    }
+    run.verdict = verdict(said, faults);
+    Ok(run)
+}
+
+/// Right if all inputs came out right and nothing was wrong on the way. Of a published form, either is expected.
+pub fn verdict(said: Vec<Result<String, String>>, faults: Vec<String>) -> Verdict {
+    let is_right = said.iter().all(Result::is_ok);
+    let mut detail = match is_right {
+        true => said.into_iter().flatten().collect::<Vec<_>>().join("; "),
+        false => said.into_iter().filter_map(Result::err).collect::<Vec<_>>().join("; "),
+    };
+    if !faults.is_empty() {
+        detail += &format!("; {} fault{} in the emulator", faults.len(), if faults.len() == 1 { "" } else { "s" });
+    }
+    Verdict { passed: is_right && faults.is_empty(), detail, faults }
+}
+
+/// The counters of a rung whose result was checked elsewhere.
+///
+/// # Errors
+/// If there is no such plan.
+pub fn counts(case: &Case) -> Result<Option<Counts>, PlanError> {
+    let Some(material) = materials(case.load).pop() else { return Ok(None) };
+    emulate(case, &material).map(|seen| Some(Counts::of(&seen.report, case.load.n())))
+}

@@ -1,0 +1,71 @@
+//! What a rung is run on, and what must come of it.
+
+use super::case::Load;
+use super::check::{Answer, Exact};
+use super::data;
+use warpfold_device::ladder::{DType, Sizes};
+
+/// The seed of elements and points.
+pub const SEED: u64 = 1;
+/// The seed of labels.
+pub const LABELS: u64 = 2;
+
+/// One input.
+#[derive(Clone, Debug)]
+pub struct Material {
+    /// Elements, or points `[coordinate][point]`, as bits.
+    pub words: Vec<u32>,
+    /// The cluster of each point; empty if there are none.
+    pub labels: Vec<i32>,
+    /// What it has to come to.
+    pub answer: Answer,
+}
+
+impl Material {
+    /// The elements, if they are floats.
+    pub fn floats(&self) -> Vec<f32> {
+        self.words.iter().map(|&bits| f32::from_bits(bits)).collect()
+    }
+
+    /// The elements, if they are integers.
+    pub fn integers(&self) -> Vec<i32> {
+        self.words.iter().map(|&bits| bits as i32).collect()
+    }
+}
+
+/// The inputs that a rung has to get right. The last is the one to time: numbers that round as real ones do. Before it, for
+/// floats, comes one whose sums are exact in any order, so that not one element can be missing.
+pub fn materials(load: Load) -> Vec<Material> {
+    let bits = |x: Vec<f32>| x.into_iter().map(f32::to_bits).collect();
+    match load {
+        Load::Elements { dtype: DType::I32, n } => {
+            let x = data::integers(n, SEED);
+            let answer = Answer::integers(&x);
+            vec![Material { words: x.into_iter().map(|x| x as u32).collect(), labels: Vec::new(), answer }]
+        }
+        Load::Elements { dtype: DType::F32, n } => {
+            let whole = data::whole(n, SEED);
+            let sum = Answer::Whole(Exact::of(whole.iter().copied()).sum as f32);
+            let spread = data::floats(n, SEED);
+            let exact = Answer::Float(Exact::of(spread.iter().copied()));
+            [(whole, sum), (spread, exact)]
+                .map(|(x, answer)| Material { words: bits(x), labels: Vec::new(), answer })
+                .into()
+        }
+        Load::Points(sizes) => {
+            let Sizes { points, clusters, coords } = sizes;
+            let labels = data::labels(points, LABELS, clusters);
+            let n = points * u64::from(coords);
+            [(data::whole(n, SEED), true), (data::floats(n, SEED), false)]
+                .map(|(x, is_whole)| {
+                    let answer = Answer::cells(&x, &labels, sizes, is_whole);
+                    Material { words: bits(x), labels: labels.clone(), answer }
+                })
+                .into()
+        }
+        Load::Words(n) => {
+            let words = data::integers(n, SEED).into_iter().map(|x| x as u32).collect();
+            vec![Material { words, labels: Vec::new(), answer: Answer::Untouched }]
+        }
+    }
+}

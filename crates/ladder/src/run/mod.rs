@@ -1,0 +1,324 @@
+//! Runs rungs, checks what comes of them, and times it.
+//!
+//! A result counts only if the whole of it is right, on an input where no element can be missing unseen, and on one that
+//! rounds; it is overwritten with ones before each run. Only then is it timed, on the second input, and checked once more.
+
+pub mod case;
+pub mod check;
+pub mod data;
+mod describe;
+pub mod emulated;
+pub mod golden;
+pub mod gpu;
+pub mod material;
+
+use crate::record::{Record, Run, Verdict};
+use case::{Case, EMULATED, Load, cases};
+use describe::{described, today};
+use gpu::Gpu;
+use warpfold::cuda::{self, Device};
+use warpfold_device::ladder::{DType, Family, Form, Plan, PlanError, Tuning, rung};
+
+/// Which ladders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Families {
+    /// All of them.
+    #[default]
+    All,
+    /// This one.
+    One(Family),
+}
+
+/// Where to run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Target {
+    /// The first GPU, or else the emulator.
+    #[default]
+    Auto,
+    /// The GPU with that index.
+    Cuda(usize),
+    /// The emulator.
+    Emulator,
+}
+
+/// What to run. `None` is what was published, or as near to it as the device can manage.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which ladders.
+    pub family: Families,
+    /// Only the rungs of these names, whatever their family.
+    pub rungs: Option<Vec<String>>,
+    /// Elements, or points.
+    pub n: Option<u64>,
+    /// Of the elements of families A and B.
+    pub dtype: DType,
+    /// Threads per block.
+    pub block: Option<u32>,
+    /// Clusters of family C.
+    pub clusters: Option<u32>,
+    /// Coordinates of family C.
+    pub coords: Option<u32>,
+    /// How often each rung is timed.
+    pub samples: usize,
+    /// Whether a run on a GPU also counts in the emulator, on fewer elements.
+    pub counters: bool,
+    /// What the record says made it.
+    pub command: String,
+    /// And from which revision.
+    pub revision: Option<String>,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            family: Families::All,
+            rungs: None,
+            n: None,
+            dtype: DType::F32,
+            block: None,
+            clusters: None,
+            coords: None,
+            samples: 48,
+            counters: true,
+            command: String::new(),
+            revision: None,
+        }
+    }
+}
+
+/// Why there is no record. A rung that is wrong is no error: it has a row that says so.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The GPU or its driver.
+    #[error(transparent)]
+    Cuda(#[from] cuda::Error),
+    /// The emulator's plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// Nothing that was asked for is offered.
+    #[error("no rung is left to run{}", because(.0))]
+    Nothing(Vec<String>),
+}
+
+fn because(notes: &[String]) -> String {
+    notes.iter().map(|note| format!("\n  {note}")).collect()
+}
+
+/// A device that was found.
+#[derive(Debug)]
+pub enum Chosen {
+    /// A GPU.
+    Gpu(Device),
+    /// The emulator, and why it is not a GPU if one would have been preferred.
+    Emulator(Option<cuda::Error>),
+}
+
+/// Finds a device.
+///
+/// # Errors
+/// If a GPU was asked for by name and cannot be had.
+pub fn choose(target: Target) -> Result<Chosen, cuda::Error> {
+    match target {
+        Target::Emulator => Ok(Chosen::Emulator(None)),
+        Target::Cuda(index) => Device::open(index).map(Chosen::Gpu),
+        Target::Auto => Ok(match Device::open(0) {
+            Ok(device) => Chosen::Gpu(device),
+            Err(why) => Chosen::Emulator(Some(why)),
+        }),
+    }
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The record.
+    pub record: Record,
+    /// What was asked for in vain, in words.
+    pub notes: Vec<String>,
+}
+
+/// Runs all that the options ask for; `on_run` sees each row as it comes.
+///
+/// # Errors
+/// If nothing can be run, or the device fails.
+pub fn run(options: &Options, chosen: &Chosen, mut on_run: impl FnMut(&Run)) -> Result<Outcome, Error> {
+    let (cases, notes) = cases(options, matches!(chosen, Chosen::Emulator(_)));
+    if cases.is_empty() {
+        return Err(Error::Nothing(notes));
+    }
+    let mut runs = Vec::new();
+    let mut keep = |run: Run| {
+        on_run(&run);
+        runs.push(run);
+    };
+    let mut device = described(chosen);
+    match chosen {
+        Chosen::Emulator(_) => {
+            for case in &cases {
+                keep(emulated::row(case)?);
+            }
+        }
+        Chosen::Gpu(on) => {
+            let mut gpu = Gpu::new(on)?;
+            let mut timed = Vec::new();
+            for case in cases.iter().filter(|c| c.entry().form == Form::Sound) {
+                timed.push(gpu.row(case, options.samples)?);
+            }
+            timed.extend(production(&mut gpu, &cases, options));
+            for case in reads(&cases) {
+                let run = gpu.row(&case, options.samples)?;
+                device.read_gbs = [device.read_gbs, gbs(&run)].into_iter().flatten().reduce(f64::max);
+                timed.push(run);
+            }
+            // The processor is left to the driver until everything is timed.
+            let mut timed = timed.into_iter();
+            for case in &cases {
+                if case.entry().form != Form::Sound {
+                    keep(emulated::row(case)?);
+                    continue;
+                }
+                let Some(mut run) = timed.next() else { break };
+                if options.counters {
+                    let n = case.load.n().min(EMULATED / 16);
+                    run.counters = emulated::counts(&Case { load: case.load.with_n(n), ..case.clone() })?;
+                }
+                keep(run);
+            }
+            timed.for_each(&mut keep);
+        }
+    }
+    let record = Record {
+        version: 1,
+        date: today(),
+        command: options.command.clone(),
+        revision: options.revision.clone(),
+        device,
+        rungs: runs,
+    };
+    Ok(Outcome { record, notes })
+}
+
+/// Whether a row says what it should: a sound rung passes, a published form that is wrong is caught.
+pub fn is_as_expected(run: &Run) -> bool {
+    let is_published = rung(&run.rung).is_some_and(|r| r.form == Form::AsPublished);
+    is_published != (run.verdict.passed && run.verdict.faults.is_empty())
+}
+
+/// The place of the production kernel: one row for each workload of `cases`, by the library's own plan, as `production`.
+/// There is none until the library computes on GPUs.
+fn production(_gpu: &mut Gpu, _cases: &[Case], _options: &Options) -> Vec<Run> {
+    Vec::new()
+}
+
+/// A plain read for each size that is worth one.
+fn reads(cases: &[Case]) -> Vec<Case> {
+    const LEAST: u64 = 1 << 18;
+    let mut sizes: Vec<u64> = Vec::new();
+    for case in cases.iter().filter(|c| c.entry().form == Form::Sound && c.load.words() >= LEAST) {
+        if !sizes.contains(&case.load.words()) {
+            sizes.push(case.load.words());
+        }
+    }
+    let read = rung("read").expect("the registry has it");
+    sizes.into_iter().map(|n| Case::new(read, Load::Words(n), Tuning::default())).collect()
+}
+
+/// Bytes by median time.
+fn gbs(run: &Run) -> Option<f64> {
+    let mut samples = run.samples_ns.clone();
+    samples.sort_unstable();
+    samples.get(samples.len() / 2).map(|&median| run.bytes as f64 / median as f64)
+}
+
+/// A row in which nothing has been found yet.
+fn blank(case: &Case, plan: &Plan) -> Run {
+    let block = plan.launches().next().map_or(0, |l| l.block);
+    let (clusters, coords) = match case.load {
+        Load::Points(sizes) => (Some(sizes.clusters), Some(sizes.coords)),
+        _ => (None, None),
+    };
+    let title = case.entry().title();
+    Run {
+        rung: case.name.clone(),
+        title: match case.tuning.coarsen {
+            Some(c) => format!("{title} Here {c} times as many per thread."),
+            None => title.to_owned(),
+        },
+        family: match case.entry().family {
+            Family::A => "a",
+            Family::B => "b",
+            Family::C => "c",
+            Family::Reference => "",
+        }
+        .to_owned(),
+        dtype: match case.load.dtype() {
+            DType::F32 => "f32",
+            DType::I32 => "i32",
+        }
+        .to_owned(),
+        n: case.load.n(),
+        block,
+        clusters,
+        coords,
+        bytes: plan.bytes,
+        launches: plan.launches().count() as u32,
+        verdict: Verdict { passed: false, detail: "not run".to_owned(), faults: Vec::new() },
+        samples_ns: Vec::new(),
+        cache: None,
+        published_us: case.published_us(block),
+        counters: None,
+    }
+}
+
+/// How many additions an element goes through at most.
+fn depth_of(case: &Case, plan: &Plan) -> u64 {
+    match case.load {
+        Load::Points(_) => check::depth_centroids(plan),
+        _ => check::depth(plan, case.load.n(), case.entry().atomic),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_emulator_runs_every_rung_as_expected() {
+        [1, 2048, 3000].into_iter().for_each(runs_as_expected);
+    }
+
+    fn runs_as_expected(n: u64) {
+        let options = Options { n: Some(n), ..Options::default() };
+        let mut rows = 0;
+        let outcome = run(&options, &Chosen::Emulator(None), |_| rows += 1).expect("runs");
+        assert_eq!(rows, outcome.record.rungs.len());
+        assert!(outcome.record.rungs.len() >= 30 && outcome.notes.is_empty());
+        for run in &outcome.record.rungs {
+            assert!(is_as_expected(run), "{}: {:?}", run.rung, run.verdict);
+            assert!(
+                run.counters.as_ref().is_some_and(|c| c.counted_n == run.n && c.active_lanes > 0.0),
+                "{}",
+                run.rung
+            );
+        }
+    }
+
+    #[test]
+    fn a_row_that_is_wrong_is_not_as_expected() {
+        let options = Options { n: Some(100), rungs: Some(vec!["a0".into()]), ..Options::default() };
+        let outcome = run(&options, &Chosen::Emulator(None), |_| ()).expect("runs");
+        let mut row = outcome.record.rungs[0].clone();
+        assert!(is_as_expected(&row));
+        row.verdict.passed = false;
+        assert!(!is_as_expected(&row));
+        row.rung = "a4_as_published".to_owned();
+        assert!(is_as_expected(&row));
+    }
+
+    #[test]
+    fn nothing_to_run_is_an_error_that_says_why() {
+        let options = Options { rungs: Some(vec!["c3".into()]), block: Some(64), ..Options::default() };
+        let text = run(&options, &Chosen::Emulator(None), |_| ()).unwrap_err().to_string();
+        assert!(text.contains("c3") && text.contains("64"), "{text}");
+    }
+}

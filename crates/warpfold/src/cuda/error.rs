@@ -1,0 +1,238 @@
+use cudarc::driver::DriverError;
+use cudarc::driver::sys::CUresult;
+
+/// What the driver refused, on which call, and what to do about it.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The driver's library is not on this machine.
+    #[error("no NVIDIA driver: its library (libcuda) was not found; install the driver, or compute on `cpu`")]
+    NoDriver,
+    /// The driver cannot load the kernels.
+    #[error(
+        "the NVIDIA driver supports CUDA {}.{}, the kernels need {}.{}: update the driver, or compute on `cpu`",
+        found.0, found.1, needed.0, needed.1
+    )]
+    OldDriver {
+        /// What the driver supports.
+        found: (u32, u32),
+        /// What the kernels need.
+        needed: (u32, u32),
+    },
+    /// A driver, and nothing to drive.
+    #[error("the NVIDIA driver sees no GPU ({why}): check `nvidia-smi` and CUDA_VISIBLE_DEVICES, or compute on `cpu`")]
+    NoDevice {
+        /// The driver's words.
+        why: String,
+    },
+    /// An index past the last GPU.
+    #[error("no device `cuda:{index}`: {}", present(*count))]
+    NoSuchDevice {
+        /// As asked for.
+        index: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A GPU that the kernels are not compiled for.
+    #[error(
+        "cuda:{index} ({name}) has compute capability {}.{}, the kernels need {}.{}: compute on `cpu`",
+        found.0, found.1, needed.0, needed.1
+    )]
+    OldDevice {
+        /// Of the device.
+        index: usize,
+        /// Of the device.
+        name: String,
+        /// Of the device.
+        found: (u32, u32),
+        /// The least that will do.
+        needed: (u32, u32),
+    },
+    /// The allocation does not fit.
+    #[error(
+        "cuda:{index} is out of memory: {what} needs {}, {} of {} are free; give it less at once, or compute on `cpu`",
+        Bytes(*needed), Bytes(*free), Bytes(*total)
+    )]
+    OutOfMemory {
+        /// Of the device.
+        index: usize,
+        /// What was to be allocated.
+        what: &'static str,
+        /// Bytes asked for.
+        needed: u64,
+        /// Bytes that were free.
+        free: u64,
+        /// Bytes of the device.
+        total: u64,
+    },
+    /// A kernel that was not compiled.
+    #[error("there is no kernel `{entry}`; `cargo xtask ptx` compiles those that the source names")]
+    UnknownEntry {
+        /// As asked for.
+        entry: String,
+    },
+    /// The driver's compiler refused a kernel.
+    #[error(
+        "kernel `{entry}` could not be loaded: {call}: {why}{}; update the driver, or compute on `cpu`",
+        log(log_text)
+    )]
+    Load {
+        /// The kernel.
+        entry: String,
+        /// Of the driver.
+        call: &'static str,
+        /// Its name for the error, and its words.
+        why: String,
+        /// What its compiler said.
+        log_text: String,
+    },
+    /// The launch was refused; nothing ran.
+    #[error("kernel `{entry}` could not be launched with {grid} blocks of {block} threads: cuLaunchKernel: {why}")]
+    Launch {
+        /// The kernel.
+        entry: String,
+        /// Blocks.
+        grid: u32,
+        /// Threads per block.
+        block: u32,
+        /// The driver's name for the error, and its words.
+        why: String,
+    },
+    /// A kernel did something that ended the context; all that the device held for this process is lost.
+    #[error(
+        "cuda:{index} is lost to this process: {call}: {why}; {}start the process again, and report this",
+        last(launched)
+    )]
+    Dead {
+        /// Of the device.
+        index: usize,
+        /// The call that found out.
+        call: &'static str,
+        /// The kernel launched last, perhaps the one to blame.
+        launched: Option<String>,
+        /// The driver's name for the error, and its words.
+        why: String,
+    },
+    /// Anything else that a call said.
+    #[error("{call} failed: {why}")]
+    Call {
+        /// Of the driver.
+        call: &'static str,
+        /// The driver's name for the error, and its words.
+        why: String,
+    },
+    /// A copy between arrays of different lengths.
+    #[error("{what}: {found} elements given, {expected} needed")]
+    Length {
+        /// What was copied.
+        what: &'static str,
+        /// As given.
+        found: usize,
+        /// As needed.
+        expected: usize,
+    },
+    /// A label that names no cluster.
+    #[error("label {label} of point {point} is not a cluster: labels run from 0 to {}", clusters - 1)]
+    Label {
+        /// Where.
+        point: usize,
+        /// What is there.
+        label: i32,
+        /// How many there are.
+        clusters: u32,
+    },
+    /// There is no such plan.
+    #[error(transparent)]
+    Plan(#[from] warpfold_device::ladder::PlanError),
+}
+
+impl Error {
+    /// What a call that concerns no particular device said.
+    pub(super) fn call(call: &'static str, code: DriverError) -> Error {
+        match code.0 {
+            CUresult::CUDA_ERROR_NO_DEVICE => Error::NoDevice { why: words(code) },
+            _ => Error::Call { call, why: words(code) },
+        }
+    }
+}
+
+/// Whether a context is unusable after this.
+pub(super) fn is_fatal(code: DriverError) -> bool {
+    matches!(
+        code.0,
+        CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
+            | CUresult::CUDA_ERROR_LAUNCH_TIMEOUT
+            | CUresult::CUDA_ERROR_LAUNCH_FAILED
+            | CUresult::CUDA_ERROR_ASSERT
+            | CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR
+            | CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION
+            | CUresult::CUDA_ERROR_MISALIGNED_ADDRESS
+            | CUresult::CUDA_ERROR_INVALID_ADDRESS_SPACE
+            | CUresult::CUDA_ERROR_INVALID_PC
+            | CUresult::CUDA_ERROR_ECC_UNCORRECTABLE
+            | CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED
+            | CUresult::CUDA_ERROR_DEINITIALIZED
+    )
+}
+
+/// `CUDA_ERROR_X: in words`. Only for codes that the driver gave, so that it is known to be loaded.
+pub(super) fn words(code: DriverError) -> String {
+    let text = |words: Result<&core::ffi::CStr, DriverError>| words.ok().map(|w| w.to_string_lossy().into_owned());
+    match (text(code.error_name()), text(code.error_string())) {
+        (Some(name), Some(words)) => format!("{name}: {words}"),
+        _ => format!("error {}", code.0 as u32),
+    }
+}
+
+fn present(count: usize) -> String {
+    match count {
+        0 => "there is no GPU; compute on `cpu`".into(),
+        1 => "there is one GPU, `cuda:0`".into(),
+        n => format!("there are `cuda:0` to `cuda:{}`", n - 1),
+    }
+}
+
+fn log(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(" ({text})") }
+}
+
+fn last(launched: &Option<String>) -> String {
+    launched.as_ref().map_or(String::new(), |entry| format!("the kernel launched last was `{entry}`; "))
+}
+
+/// A size that people can read.
+struct Bytes(u64);
+
+impl core::fmt::Display for Bytes {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self.0 {
+            b if b < 10 << 10 => write!(f, "{b} bytes"),
+            b if b < 10 << 20 => write!(f, "{} KiB", b >> 10),
+            b if b < 10 << 30 => write!(f, "{} MiB", b >> 20),
+            b => write!(f, "{:.1} GiB", b as f64 / f64::from(1 << 30)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_say_what_to_do() {
+        let say = |e: Error, words: &[&str]| {
+            let text = e.to_string();
+            words.iter().for_each(|w| assert!(text.contains(w), "{text} does not say {w}"));
+        };
+        say(Error::NoDriver, &["install", "cpu"]);
+        say(Error::OldDriver { found: (11, 4), needed: (11, 8) }, &["11.4", "11.8", "update"]);
+        say(Error::NoSuchDevice { index: 3, count: 2 }, &["`cuda:3`", "`cuda:0` to `cuda:1`"]);
+        say(Error::NoSuchDevice { index: 3, count: 1 }, &["`cuda:0`"]);
+        let (needed, free, total) = (1 << 40, 3 << 20, 141 << 30);
+        let full = Error::OutOfMemory { index: 0, what: "a device buffer", needed, free, total };
+        say(full, &["a device buffer", "1024.0 GiB", "3072 KiB", "141.0 GiB"]);
+        let why = "CUDA_ERROR_ILLEGAL_ADDRESS".to_owned();
+        let dead = Error::Dead { index: 0, call: "cuCtxSynchronize", launched: Some("a4_f32".into()), why };
+        say(dead, &["a4_f32", "cuCtxSynchronize", "start the process again"]);
+    }
+}

@@ -1,0 +1,158 @@
+use super::device::Context;
+use super::error::words;
+use super::{Device, Error};
+use cudarc::driver::{result, sys};
+use std::collections::HashMap;
+use std::ffi::{CString, c_char, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The kernels loaded into a context, each once.
+#[derive(Default)]
+pub(super) struct Modules {
+    loaded: Mutex<Vec<Loaded>>,
+    /// One more than the index of the kernel launched last.
+    last: AtomicUsize,
+}
+
+struct Loaded {
+    module: sys::CUmodule,
+    kernel: Handle,
+}
+
+/// What a launch needs to know of a kernel.
+#[derive(Clone)]
+pub(super) struct Handle {
+    pub(super) entry: Arc<str>,
+    pub(super) function: sys::CUfunction,
+    /// Bytes of each parameter.
+    pub(super) parameters: Arc<[usize]>,
+    index: usize,
+}
+
+impl Modules {
+    fn lock(&self) -> MutexGuard<'_, Vec<Loaded>> {
+        // What a panicking thread could leave behind is a list that is still whole.
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn launched(&self, kernel: &Handle) {
+        self.last.store(kernel.index + 1, Ordering::Relaxed);
+    }
+
+    pub(super) fn last_launched(&self) -> Option<String> {
+        let index = self.last.load(Ordering::Relaxed).checked_sub(1)?;
+        self.lock().get(index).map(|loaded| loaded.kernel.entry.to_string())
+    }
+
+    /// The context is current, and no kernel is used any more.
+    pub(super) fn unload(&self) {
+        for loaded in self.lock().drain(..) {
+            // SAFETY: loaded once, unloaded once; kernels hold on to the context, which is going, so there are none.
+            let _ = unsafe { result::module::unload(loaded.module) };
+        }
+    }
+}
+
+/// A kernel, loaded and ready to launch. Clones are the same kernel.
+#[derive(Clone)]
+pub struct Kernel {
+    pub(super) context: Arc<Context>,
+    pub(super) handle: Handle,
+}
+
+// SAFETY: a function handle is a name for something in the context, which any thread may use.
+unsafe impl Send for Kernel {}
+// SAFETY: as above.
+unsafe impl Sync for Kernel {}
+
+impl Device {
+    /// The kernel of that name. The first call for it compiles it for this GPU, which takes the driver 50 to 80 ms unless it
+    /// finds it in its cache on disk.
+    ///
+    /// # Errors
+    /// If there is no such kernel, or the driver refuses it.
+    pub fn kernel(&self, entry: &str) -> Result<Kernel, Error> {
+        let context = self.0.clone();
+        let mut loaded = context.modules.lock();
+        let known = loaded.iter().find(|l| &*l.kernel.entry == entry).map(|l| l.kernel.clone());
+        let handle = match known {
+            Some(handle) => handle,
+            None => {
+                let text =
+                    warpfold_device::ptx(entry).ok_or_else(|| Error::UnknownEntry { entry: entry.to_owned() })?;
+                context.bind()?;
+                let parameters = parameters(&text).into();
+                let (module, function) = load(entry, text)?;
+                let handle = Handle { entry: entry.into(), function, parameters, index: loaded.len() };
+                loaded.push(Loaded { module, kernel: handle.clone() });
+                handle
+            }
+        };
+        drop(loaded);
+        Ok(Kernel { context, handle })
+    }
+}
+
+/// Loads a module into the current context, and finds its entry.
+fn load(entry: &str, text: String) -> Result<(sys::CUmodule, sys::CUfunction), Error> {
+    const LOG_BYTES: usize = 4096;
+    let name = |s: String| CString::new(s).map_err(|_| Error::UnknownEntry { entry: entry.to_owned() });
+    let (text, name) = (name(text)?, name(entry.to_owned())?);
+    let mut log = vec![0u8; LOG_BYTES];
+    let mut options =
+        [sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER, sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+    // The driver takes the size in place of a pointer.
+    let mut values = [log.as_mut_ptr().cast::<c_void>(), std::ptr::without_provenance_mut(LOG_BYTES)];
+    let mut module = std::ptr::null_mut();
+    // SAFETY: `text` ends in a zero; `options` and `values` have two entries each; the log has the bytes that it is said to
+    // have, and all of this outlives the call.
+    let said = unsafe {
+        sys::cuModuleLoadDataEx(
+            &raw mut module,
+            text.as_ptr().cast(),
+            options.len() as u32,
+            options.as_mut_ptr(),
+            values.as_mut_ptr(),
+        )
+    };
+    let failed = |call, code, log: &[u8]| {
+        let text = log.iter().copied().take_while(|&b| b != 0).collect::<Vec<u8>>();
+        let log_text = String::from_utf8_lossy(&text).split_whitespace().collect::<Vec<_>>().join(" ");
+        Error::Load { entry: entry.to_owned(), call, why: words(code), log_text }
+    };
+    said.result().map_err(|code| failed("cuModuleLoadDataEx", code, &log))?;
+    let mut function = std::ptr::null_mut();
+    // SAFETY: the module was just loaded; the name ends in a zero.
+    let said = unsafe { sys::cuModuleGetFunction(&raw mut function, module, name.as_ptr().cast::<c_char>()) };
+    said.result().map_err(|code| failed("cuModuleGetFunction", code, &[]))?;
+    Ok((module, function))
+}
+
+/// The bytes of each parameter of the one entry of a module.
+fn parameters(text: &str) -> Vec<usize> {
+    let head = text.split(".entry").nth(1).and_then(|rest| rest.split('{').next()).unwrap_or_default();
+    let bits = HashMap::from([("8", 1), ("16", 2), ("32", 4), ("64", 8)]);
+    head.split(".param")
+        .skip(1)
+        .filter_map(|p| p.split_whitespace().find_map(|word| bits.get(word.strip_prefix('.')?.get(1..)?).copied()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parameters;
+
+    #[test]
+    fn parameters_of_every_kernel_are_found() {
+        let of = |entry: &str| parameters(&warpfold_device::ptx(entry).expect(entry));
+        assert_eq!(of("a0_f32"), [8, 8, 8]);
+        assert_eq!(of("c1"), [8, 8, 8, 8, 8, 4, 4]);
+        assert_eq!(of("read_u32"), [8, 8, 8, 4]);
+        for entry in warpfold_device::entries() {
+            let text = warpfold_device::ptx(entry).expect(entry);
+            let head = &text[text.find(".entry").expect(entry)..text.find('{').expect(entry)];
+            assert_eq!(of(entry).len(), head.matches(".param").count(), "{entry}");
+        }
+    }
+}

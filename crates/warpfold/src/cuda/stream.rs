@@ -1,0 +1,117 @@
+use super::device::Context;
+use super::{Device, Error};
+use cudarc::driver::{result, sys};
+use std::sync::Arc;
+
+/// A queue of work for a device: in order within, in any order between streams.
+#[derive(Debug)]
+pub struct Stream {
+    pub(super) context: Arc<Context>,
+    raw: sys::CUstream,
+}
+
+// SAFETY: the driver's calls on a stream are thread-safe, and each is preceded by `bind`.
+unsafe impl Send for Stream {}
+// SAFETY: as above.
+unsafe impl Sync for Stream {}
+
+impl Stream {
+    /// A new queue.
+    ///
+    /// # Errors
+    /// If the driver makes none.
+    pub fn new(device: &Device) -> Result<Stream, Error> {
+        let context = device.0.clone();
+        context.bind()?;
+        let raw = context.check("cuStreamCreate", result::stream::create(result::stream::StreamKind::NonBlocking))?;
+        Ok(Stream { context, raw })
+    }
+
+    /// The device that it is of.
+    pub fn device(&self) -> Device {
+        Device(self.context.clone())
+    }
+
+    /// Waits until the queue is empty.
+    ///
+    /// # Errors
+    /// What went wrong meanwhile.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        let raw = self.bound()?;
+        // SAFETY: the stream lives as long as `self`.
+        self.context.check("cuStreamSynchronize", unsafe { result::stream::synchronize(raw) })
+    }
+
+    /// Marks this point of the queue, replacing what the event marked before.
+    ///
+    /// # Errors
+    /// If the event is of another device, or the driver refuses.
+    pub fn record(&self, event: &Event) -> Result<(), Error> {
+        let raw = self.bound()?;
+        // SAFETY: both live as long as the borrows; the driver keeps what it needs of an event that is destroyed later.
+        self.context.check("cuEventRecord", unsafe { result::event::record(event.raw, raw) })
+    }
+
+    /// The handle, for a call on the thread that asks.
+    pub(super) fn bound(&self) -> Result<sys::CUstream, Error> {
+        self.context.bind()?;
+        Ok(self.raw)
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if let Ok(raw) = self.bound() {
+            // SAFETY: made in `new`, destroyed only here; work still queued is finished by the driver first.
+            let _ = unsafe { result::stream::destroy(raw) };
+        }
+    }
+}
+
+/// A point in a stream, with the time at which the device reached it.
+#[derive(Debug)]
+pub struct Event {
+    context: Arc<Context>,
+    raw: sys::CUevent,
+}
+
+// SAFETY: the driver's calls on an event are thread-safe, and each is preceded by `bind`.
+unsafe impl Send for Event {}
+// SAFETY: as above.
+unsafe impl Sync for Event {}
+
+impl Event {
+    /// An event that marks nothing yet.
+    ///
+    /// # Errors
+    /// If the driver makes none.
+    pub fn new(device: &Device) -> Result<Event, Error> {
+        let context = device.0.clone();
+        context.bind()?;
+        let raw = context.check("cuEventCreate", result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT))?;
+        Ok(Event { context, raw })
+    }
+
+    /// Nanoseconds between two recorded events, by the device's own clock. Waits for both.
+    ///
+    /// # Errors
+    /// If one was not recorded, or what went wrong before it.
+    pub fn nanoseconds_since(&self, earlier: &Event) -> Result<u64, Error> {
+        self.context.bind()?;
+        // SAFETY: both events live as long as the borrows.
+        self.context.check("cuEventSynchronize", unsafe { result::event::synchronize(self.raw) })?;
+        // SAFETY: as above.
+        let elapsed = unsafe { result::event::elapsed(earlier.raw, self.raw) };
+        let milliseconds = self.context.check("cuEventElapsedTime", elapsed)?;
+        Ok((f64::from(milliseconds) * 1e6).round() as u64)
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        if self.context.bind().is_ok() {
+            // SAFETY: made in `new`, destroyed only here.
+            let _ = unsafe { result::event::destroy(self.raw) };
+        }
+    }
+}

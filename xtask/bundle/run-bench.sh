@@ -1,0 +1,86 @@
+#!/bin/sh
+# Measurements on a machine with a GPU and its driver. Files go to $OUT (default: the current folder).
+#   run-bench.sh          records of the ladder: published workloads; 2^22 integers; 2^28 floats; 3 and 16 coordinates
+#   run-bench.sh ncu      a3, a4, a6 under the profiler (Nsight Compute): ncu-ladder.csv, ncu-details.txt
+# The exit status is 0 only if everything that was asked for ran and every rung was right.
+here=$(cd "$(dirname "$0")" && pwd)
+OUT=${OUT:-.}
+mode=${1:-record}
+export WARPFOLD_REVISION="@REVISION@"
+status=0
+
+record() {
+    nvidia-smi --query-gpu=name,driver_version,clocks.mem,clocks.sm,temperature.gpu,power.draw --format=csv || true
+    run() {
+        name=$1
+        shift
+        echo "== warpfold ladder $*"
+        "$here/warpfold" ladder --device cuda "$@" --json "$OUT/$name.json" >"$OUT/table.tmp" || status=1
+        cat "$OUT/table.tmp"
+    }
+    run ladder-published
+    run ladder-a-i32 --family a --dtype i32
+    run ladder-a-2p28 --rung a0,a3,a6,a7,a8 -n 2^28
+    run ladder-c-3 --family c --coords 3
+    run ladder-c-16 --family c --coords 16
+    rm -f "$OUT/table.tmp"
+}
+
+ncu_run() {
+    tool=$(command -v ncu || ls /usr/local/cuda/bin/ncu /opt/nvidia/nsight-compute/*/ncu 2>/dev/null | head -n 1)
+    [ -n "$tool" ] || { echo "ncu not found"; status=1; return; }
+    metrics=gpu__time_duration.sum
+    metrics=$metrics,dram__bytes_read.sum,dram__bytes_write.sum,dram__throughput.avg.pct_of_peak_sustained_elapsed
+    metrics=$metrics,gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed
+    metrics=$metrics,gpu__compute_memory_access_throughput.avg.pct_of_peak_sustained_elapsed
+    metrics=$metrics,gpu__compute_memory_request_throughput.avg.pct_of_peak_sustained_elapsed
+    metrics=$metrics,sm__throughput.avg.pct_of_peak_sustained_elapsed
+    metrics=$metrics,l1tex__throughput.avg.pct_of_peak_sustained_elapsed
+    metrics=$metrics,lts__throughput.avg.pct_of_peak_sustained_elapsed
+    metrics=$metrics,l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed
+    metrics=$metrics,l1tex__data_pipe_lsu_wavefronts_mem_shared.sum
+    metrics=$metrics,l1tex__data_pipe_lsu_wavefronts_mem_shared.avg.pct_of_peak_sustained_elapsed
+    metrics=$metrics,l1tex__data_bank_conflicts_pipe_lsu_mem_shared.sum
+    metrics=$metrics,l1tex__lsuin_requests.avg.pct_of_peak_sustained_elapsed
+    metrics=$metrics,smsp__inst_executed.sum,smsp__inst_executed_pipe_lsu.sum
+    metrics=$metrics,smsp__inst_executed_op_shared_ld.sum,smsp__inst_executed_op_shared_st.sum
+    metrics=$metrics,smsp__inst_executed_op_global_ld.sum
+    metrics=$metrics,sm__inst_issued.avg.pct_of_peak_sustained_elapsed
+    metrics=$metrics,smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio
+    metrics=$metrics,smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio
+    metrics=$metrics,sm__warps_active.avg.pct_of_peak_sustained_active
+    # A name that this GPU does not have would stop everything, so those that the tool does not list go, except the first
+    # few, which are what its own summary shows.
+    known=$("$tool" --query-metrics 2>/dev/null | sed -n 's/^\([a-z0-9]*__[a-z0-9_]*\).*/\1/p')
+    kept=
+    for metric in $(echo "$metrics" | tr ',' ' '); do
+        case $metric in
+        gpu__time* | dram__bytes* | dram__throughput* | gpu__compute_memory_throughput* | sm__throughput*) ;;
+        *)
+            if [ -n "$known" ] && ! echo "$known" | grep -qx "${metric%%.*}"; then
+                echo "this GPU has no $metric"
+                continue
+            fi
+            ;;
+        esac
+        kept=${kept:+$kept,}$metric
+    done
+    # All launches of a rung are profiled; the first is the one over the whole input.
+    "$tool" --clock-control none --csv --page raw --print-units base --metrics "$kept" \
+        "$here/ladder" a3,a4,a6 33554432 once >"$OUT/ncu-ladder.csv" 2>"$OUT/ncu.err" || status=1
+    lines=$(grep -c '^"[0-9].*a[346]_f32' "$OUT/ncu-ladder.csv")
+    [ "$lines" -eq 8 ] || { echo "$lines kernels profiled instead of 8"; cat "$OUT/ncu.err"; tail -n 20 "$OUT/ncu-ladder.csv"; status=1; }
+    # The breakdown says what the percentages are made of.
+    "$tool" --clock-control none --section SpeedOfLight --section MemoryWorkloadAnalysis --section WarpStateStats \
+        --print-details all "$here/ladder" a3,a4,a6 33554432 once >"$OUT/ncu-details.txt" 2>&1 || status=1
+    rm -f "$OUT/ncu.err"
+}
+
+case $mode in
+record) record ;;
+ncu) ncu_run ;;
+all) record && ncu_run ;;
+*) echo "run-bench.sh [record|ncu|all]" && exit 2 ;;
+esac
+[ $status -eq 0 ] && echo "$mode: all well" || echo "$mode: FAILED"
+exit $status

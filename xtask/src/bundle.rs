@@ -1,0 +1,154 @@
+//! `cargo xtask gpu-bundle`: what a machine with a GPU and nothing else needs, in one folder.
+
+use crate::Error;
+use crate::toolchain::output;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Where it goes; git ignores it.
+const FOLDER: &str = ".carry";
+/// More does not travel.
+const MOST_BYTES: u64 = 60 << 20;
+const RUN_TESTS: &str = include_str!("../bundle/run-tests.sh");
+const RUN_BENCH: &str = include_str!("../bundle/run-bench.sh");
+
+/// Builds the GPU tests, the ladder and, if there is one, the command, for release; collects them stripped, with scripts
+/// that run them.
+pub fn write() -> Result<(), Error> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask lies in no folder")?;
+    let folder = root.join(FOLDER);
+    let mut found = BTreeMap::new();
+    let packages = packages(root)?;
+    let has = |name: &str| packages.iter().any(|p| p == name);
+    // Tests of GPUs are those whose files begin with `gpu`.
+    for package in packages.iter().filter(|p| !gpu_tests(root, p).is_empty()) {
+        let mut words = vec!["test", "--no-run", "--release", "-p", package];
+        let tests = gpu_tests(root, package);
+        tests.iter().for_each(|test| words.extend(["--test", test]));
+        for (name, path) in build(root, &words)? {
+            found.insert(format!("test-{}-{name}", package.trim_start_matches("warpfold-")), path);
+        }
+    }
+    found.extend(build(root, &["build", "--release", "-p", "warpfold-ladder", "--example", "ladder"])?);
+    if has("warpfold-cli") {
+        found.extend(build(root, &["build", "--release", "-p", "warpfold-cli", "--bin", "warpfold"])?);
+    }
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(&folder)?;
+    for (name, path) in &found {
+        let to = folder.join(name);
+        fs::copy(path, &to)?;
+        if !Command::new("strip").arg(&to).status().is_ok_and(|s| s.success()) {
+            eprintln!("{name} is not stripped: no `strip` on PATH");
+        }
+    }
+    let revision = output(Command::new("git").current_dir(root).args(["describe", "--always", "--dirty"]));
+    let revision = revision.unwrap_or_default();
+    for (name, text) in [("run-tests.sh", RUN_TESTS), ("run-bench.sh", RUN_BENCH)] {
+        let to = folder.join(name);
+        fs::write(&to, text.replace("@REVISION@", &revision))?;
+        executable(&to)?;
+    }
+    let mut total = 0;
+    for entry in fs::read_dir(&folder)? {
+        let entry = entry?;
+        let bytes = entry.metadata()?.len();
+        total += bytes;
+        println!("{FOLDER}/{:<24} {:>9} bytes", entry.file_name().to_string_lossy(), bytes);
+    }
+    println!("{:.1} MiB at {revision}", total as f64 / f64::from(1 << 20));
+    if total > MOST_BYTES {
+        return Err(format!("{FOLDER} has more than {} MiB", MOST_BYTES >> 20).into());
+    }
+    Ok(())
+}
+
+/// The workspace's packages.
+fn packages(root: &Path) -> Result<Vec<String>, Error> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(root.join("crates"))? {
+        let manifest = entry?.path().join("Cargo.toml");
+        let Ok(text) = fs::read_to_string(&manifest) else { continue };
+        let name = text.lines().find_map(|l| l.strip_prefix("name = \"")?.strip_suffix('"'));
+        names.extend(name.map(str::to_owned));
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// The tests of a package that need a GPU.
+fn gpu_tests(root: &Path, package: &str) -> Vec<String> {
+    let short = package.trim_start_matches("warpfold-");
+    let folder = root.join("crates").join(short).join("tests");
+    let files = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = files.filter_map(|f| Some(f.file_name().to_str()?.strip_suffix(".rs")?.to_owned()));
+    let mut names: Vec<String> = names.filter(|name| name.starts_with("gpu")).collect();
+    names.sort();
+    names
+}
+
+/// Runs cargo, and says which executables it made, by target.
+fn build(root: &Path, words: &[&str]) -> Result<BTreeMap<String, PathBuf>, Error> {
+    println!("cargo {}", words.join(" "));
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let out = Command::new(cargo)
+        .current_dir(root)
+        .args(words)
+        .arg("--message-format=json-render-diagnostics")
+        .stderr(Stdio::inherit())
+        .output()?;
+    if !out.status.success() {
+        return Err(format!("`cargo {}` failed", words.join(" ")).into());
+    }
+    let text = String::from_utf8_lossy(&out.stdout);
+    let found = executables(&text);
+    if found.is_empty() { Err(format!("`cargo {}` made no executable", words.join(" ")).into()) } else { Ok(found) }
+}
+
+/// Target and path of each executable in cargo's messages.
+fn executables(messages: &str) -> BTreeMap<String, PathBuf> {
+    let field = |line: &str, key: &str| {
+        let rest = line.split_once(&format!("\"{key}\":\""))?.1;
+        Some(rest.split('"').next()?.to_owned())
+    };
+    let artifacts = messages.lines().filter(|l| l.contains("\"reason\":\"compiler-artifact\""));
+    artifacts
+        .filter_map(|line| {
+            // The target's name, not a key of the same name elsewhere.
+            let target = line.split_once("\"target\":")?.1;
+            Some((field(target, "name")?, field(line, "executable")?.into()))
+        })
+        .collect()
+}
+
+#[cfg(unix)]
+fn executable(path: &Path) -> Result<(), Error> {
+    use std::os::unix::fs::PermissionsExt;
+    Ok(fs::set_permissions(path, fs::Permissions::from_mode(0o755))?)
+}
+
+#[cfg(not(unix))]
+fn executable(_: &Path) -> Result<(), Error> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn executables_are_found_in_cargos_messages() {
+        let messages = concat!(
+            r#"{"reason":"compiler-artifact","package_id":"x","target":{"kind":["lib"],"name":"core"},"executable":null}"#,
+            "\n",
+            r#"{"reason":"compiler-artifact","target":{"kind":["test"],"name":"gpu"},"executable":"/t/gpu-1f"}"#,
+            "\n",
+            r#"{"reason":"build-finished","success":true}"#,
+        );
+        assert_eq!(executables(messages), BTreeMap::from([("gpu".to_owned(), PathBuf::from("/t/gpu-1f"))]));
+    }
+}
