@@ -73,6 +73,10 @@ pub trait Key: Ord + Copy + Send + Sync + Debug + core::ops::BitXor<Output = Sel
     const ONES: Self;
     /// The highest bit.
     const TOP: Self;
+    /// A number below 128, in a lane as wide as a key.
+    fn from_small(n: u8) -> Self;
+    /// And back.
+    fn to_small(self) -> u8;
 }
 
 macro_rules! key {
@@ -82,6 +86,14 @@ macro_rules! key {
         const ZERO: Self = 0;
         const ONES: Self = !0;
         const TOP: Self = 1 << (<$t>::BITS - 1);
+        #[inline(always)]
+        fn from_small(n: u8) -> Self {
+            n as $t
+        }
+        #[inline(always)]
+        fn to_small(self) -> u8 {
+            self as u8
+        }
     })*};
 }
 key!(i8, i16, i32, i64, u8, u16, u32, u64);
@@ -250,7 +262,7 @@ macro_rules! float {
             #[inline(always)]
             fn from_float(x: $acc) -> Self {
                 // The canonical quiet NaN: positive, payload zero.
-                if x != x { <$t>::NAN } else { $narrow(x) }
+                if x.is_nan() { <$t>::NAN } else { $narrow(x) }
             }
             #[inline(always)]
             fn key(self) -> $key {
@@ -306,7 +318,7 @@ float!(f64, F64, f64, i64, u64, |x: f64| x, |x: f64| x, |_: f64, v: f64| v);
 fn to_odd(x: f64) -> f32 {
     let near = x as f32;
     let wide = near as f64;
-    if wide == x || x != x {
+    if wide == x || x.is_nan() {
         return near;
     }
     let toward_zero = near.to_bits() - (wide.abs() > x.abs()) as u32;

@@ -1,17 +1,18 @@
 //! From a reduction named at run time to a kernel and a way of loading its elements.
 //!
-//! Kernels exist for few dtypes, since each is compiled for every vector width: 16-bit floats are read as f32, unsigned
+//! Kernels exist for few dtypes, since each is compiled for every vector width: 16-bit floats are read as f32 (but for their
+//! sums), unsigned
 //! integers that are only compared as signed ones, bools as bytes. No result depends on that.
 
 use warpfold_core::ops::{
     AbsMax, All, Any, Arg, Compensated, CountNonzero, Deviation, Extremum, IntegerProduct, IntegerSum, LogSumExp,
     Magnitude, MinMax, Plain as PlainPrecision, Precision as Arithmetic, Product, Search, Square, Sum,
 };
-use warpfold_core::{Cast, DType, Element, Float, Kind, Live, Real, Reducer};
+use warpfold_core::{Cast, DType, Element, Float, Kind, Live, Real, Reducer, bf16, f16};
 
 use crate::cpu::free::{ArgScan, BlockSum, Counting, Integers, Lanes};
 use crate::cpu::kernel::{Item, Kernel, Scalar as ScalarTree, Tree};
-use crate::cpu::load::{Gather, Load, Loaded, Optional, Plain};
+use crate::cpu::load::{Gather, Half, Load, Loaded, Optional, Plain};
 use crate::op::{Op, Ord, Precision};
 use crate::values::{Collect, Value};
 
@@ -64,6 +65,7 @@ impl Spec {
             Op::Any | Op::All | Op::CountNonzero => bits(self.input, false),
             Op::Min | Op::Max | Op::MinMax | Op::ArgMin | Op::ArgMax => bits(self.input, true),
             Op::Prod if !self.result().is_float() => DType::I64,
+            Op::Sum | Op::Mean if self.sums_halves() => self.input,
             Op::Sum => match self.dtype {
                 Some(dtype) if dtype != self.op.result_dtype(self.input) => widen(dtype),
                 _ => widen(self.input),
@@ -75,6 +77,15 @@ impl Spec {
             Op::Mean if self.dtype.is_none() => widen(self.input),
             _ => widen(self.result()),
         }
+    }
+
+    /// The hottest reductions of 16-bit floats, which have kernels of their own.
+    fn sums_halves(&self) -> bool {
+        matches!(self.input, DType::F16 | DType::BF16)
+            && self.result() == self.input
+            && !self.masked
+            && !self.skip_nan
+            && self.precision == Precision::Tree
     }
 
     /// Finds the kernel.
@@ -104,8 +115,20 @@ impl Spec {
             (DType::U16, _) => self.integer::<u16, V>(v),
             (DType::U32, _) => self.integer::<u32, V>(v),
             (DType::U64, _) => self.integer::<u64, V>(v),
-            (DType::Bool | DType::F16 | DType::BF16, _) => unreachable!("no kernel reads these"),
+            (DType::F16, _) => self.half::<f16, V>(v),
+            (DType::BF16, _) => self.half::<bf16, V>(v),
+            (DType::Bool, _) => unreachable!("no kernel reads bools"),
         }
+    }
+
+    fn half<T, V: Visit>(&self, v: V) -> V::Out
+    where
+        T: Half<Float = f32, Mean = T> + Collect,
+    {
+        let sum = if self.op == Op::Sum { Sum::<T>::total() } else { Sum::<T>::mean() };
+        let initial = self.initial.map(|x| T::from_cast(x).float());
+        let load = Plain { gather: T::gather(self.swapped), direct: !self.swapped, masked_as: None, nan_as: None };
+        v.visit(Tree(sum.initial(initial)), load)
     }
 
     fn float<F, V: Visit>(&self, v: V) -> V::Out

@@ -88,10 +88,9 @@ pub fn explain(op: Op, array: ArrayRef<'_>, options: &Options<'_>) -> Result<Pla
 pub(crate) fn reduce_slice(op: Op, flat: ArrayRef<'_>, array: &ArrayRef<'_>) -> Result<Scalar, Error> {
     let options = Options::default();
     let spec = spec(op, &flat, &options);
-    if (1..=BLOCK).contains(&flat.len()) && spec.reads_in_place() {
-        if let Some(result) = spec.dispatch(OneBlock { array: &flat }) {
-            return result.map_err(|hole| hole_error(hole, op, array, &[]));
-        }
+    let small = (1..=BLOCK).contains(&flat.len()) && spec.reads_in_place();
+    if small && let Some(result) = spec.dispatch(OneBlock { array: &flat }) {
+        return result.map_err(|hole| hole_error(hole, op, array, &[]));
     }
     Ok(reduce(op, flat, &options)?.values.get(0))
 }

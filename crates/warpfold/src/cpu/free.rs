@@ -8,6 +8,7 @@ use warpfold_core::ops::{Arg, ArgNode, CountNan, CountNonzero, IntegerSum};
 use warpfold_core::{Element, Key, Reducer};
 
 use super::kernel::{Kernel, RowList, fold_columns, fold_rows};
+use super::policy::BLOCK;
 use super::simd::vectorize;
 
 /// Lanes of one running node each; 64 fill two AVX-512 registers of i32, which hides the latency of an instruction.
@@ -258,32 +259,38 @@ impl<R: Test> Kernel for Counting<R> {
     }
 }
 
-/// Arg ops: the best key of the block first, then its first place.
+/// Arg ops: each lane keeps its best key and the step at which it came.
 #[derive(Clone)]
 pub struct ArgScan<T: Element>(pub Arg<T>);
 
-/// The key that an arg op compares, as a reducer of its own.
-#[derive(Clone)]
-struct BestKey<'a, T: Element>(&'a Arg<T>);
+// A step must be a small number: see [`Key::from_small`].
+const _: () = assert!(BLOCK / LANES <= 128);
 
-impl<T: Element> Reducer for BestKey<'_, T> {
-    type Item = T;
-    type Acc = T::Key;
-    type Output = T::Key;
-
-    #[inline(always)]
-    fn lift(&self, x: T, _index: u64) -> T::Key {
-        self.0.key(x)
+#[inline(always)]
+fn arg_block<T: Element>(arg: &Arg<T>, x: &[T], start: u64) -> ArgNode<T::Key> {
+    let mut best = arg.lift(x[0], start);
+    let (pieces, tail) = x.as_chunks::<LANES>();
+    if let Some((first, pieces)) = pieces.split_first() {
+        let mut keys: [T::Key; LANES] = std::array::from_fn(
+            #[inline(always)]
+            |i| arg.key(first[i]),
+        );
+        let mut steps = [T::Key::ZERO; LANES];
+        for (step, piece) in pieces.iter().enumerate() {
+            let step = T::Key::from_small(step as u8 + 1);
+            for i in 0..LANES {
+                let key = arg.key(piece[i]);
+                steps[i] = if key > keys[i] { step } else { steps[i] };
+                keys[i] = keys[i].max(key);
+            }
+        }
+        for i in 0..LANES {
+            let index = start + (steps[i].to_small() as usize * LANES + i) as u64;
+            best = arg.combine(best, ArgNode { key: keys[i], index });
+        }
     }
-
-    #[inline(always)]
-    fn combine(&self, left: T::Key, right: T::Key) -> T::Key {
-        left.max(right)
-    }
-
-    fn finish(&self, acc: T::Key, _count: u64) -> T::Key {
-        acc
-    }
+    let from = start + (x.len() - tail.len()) as u64;
+    (from..).zip(tail).fold(best, |best, (i, &x)| arg.combine(best, arg.lift(x, i)))
 }
 
 impl<T: Element> Kernel for ArgScan<T> {
@@ -294,18 +301,10 @@ impl<T: Element> Kernel for ArgScan<T> {
     }
 
     fn block(&self, x: &[T], start: u64) -> ArgNode<T::Key> {
-        let arg = &self.0;
-        let (key, from) = vectorize(
+        vectorize(
             #[inline(always)]
-            || {
-                let best = lanes_block(&BestKey(arg), x, 0);
-                // Whole pieces are ruled out at once; the block is in the L1 cache by now.
-                let hit = |piece: &[T]| piece.iter().fold(false, |any, &x| any | (arg.key(x) == best));
-                (best, x.chunks(LANES).position(hit).expect("the best key is in the block") * LANES)
-            },
-        );
-        let offset = x[from..].iter().position(|&x| arg.key(x) == key).expect("and in the piece");
-        ArgNode { key, index: start + (from + offset) as u64 }
+            || arg_block(&self.0, x, start),
+        )
     }
 
     fn rows(&self, x: &[T], len: usize, out: &mut Vec<ArgNode<T::Key>>) {

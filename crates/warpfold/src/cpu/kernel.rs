@@ -92,7 +92,14 @@ impl<R: Reducer> Kernel for Tree<R> {
     fn block(&self, x: &[R::Item], start: u64) -> R::Acc {
         vectorize(
             #[inline(always)]
-            || tree_block(&self.0, x, start),
+            || {
+                // A node that is one number is aligned to its size.
+                if size_of::<R::Acc>() == align_of::<R::Acc>() {
+                    tree_block(&self.0, x, start)
+                } else {
+                    tree_levels(&self.0, x, start)
+                }
+            },
         )
     }
 }
@@ -109,7 +116,7 @@ impl<R: Reducer> Kernel for Scalar<R> {
     }
 
     fn block(&self, x: &[R::Item], start: u64) -> R::Acc {
-        tree_block(&self.0, x, start)
+        tree_levels(&self.0, x, start)
     }
 
     fn rows(&self, x: &[R::Item], len: usize, out: &mut Vec<R::Acc>) {
@@ -188,8 +195,47 @@ fn tree_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
         at += GROUP as u64;
     }
     let mut ragged = Ragged { tail: short_tail(reducer, last, at) };
-    let (mut whole, mut weight) = (x.len() / GROUP, GROUP as u64);
-    let (mut from, mut to): (&mut [_], &mut [_]) = (&mut a, &mut b);
+    // SAFETY: there is a node per group.
+    unsafe { climb(reducer, &mut a, &mut b, x.len() / GROUP, GROUP as u64, &mut ragged) };
+    ragged.tail.expect("x is not empty").0
+}
+
+/// The tree over a block, level by level: for nodes of several numbers, whose first levels do not fit the registers.
+#[inline(always)]
+fn tree_levels<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
+    let mut a: Level<R::Acc, { BLOCK / 2 }> = [const { MaybeUninit::uninit() }; BLOCK / 2];
+    let mut b: Level<R::Acc, { BLOCK / 4 }> = [const { MaybeUninit::uninit() }; BLOCK / 4];
+    let mut ragged = Ragged { tail: None };
+    let pairs = x.len() / 2;
+    for (i, node) in a[..pairs].iter_mut().enumerate() {
+        let at = start + 2 * i as u64;
+        // SAFETY: there are twice as many elements as pairs.
+        let (left, right) = unsafe { (*x.get_unchecked(2 * i), *x.get_unchecked(2 * i + 1)) };
+        node.write(reducer.combine_counted(reducer.lift(left, at), 1, reducer.lift(right, at + 1), 1));
+    }
+    if x.len() % 2 == 1 {
+        let last = x.len() - 1;
+        ragged.prepend(reducer, reducer.lift(x[last], start + last as u64), 1);
+    }
+    // SAFETY: there is a node per pair.
+    unsafe { climb(reducer, &mut a, &mut b, pairs, 2, &mut ragged) };
+    ragged.tail.expect("x is not empty").0
+}
+
+/// From `whole` nodes of `weight` elements each, to the root.
+///
+/// # Safety
+/// The first `whole` of `from` are written.
+#[inline(always)]
+unsafe fn climb<R: Reducer>(
+    reducer: &R,
+    from: &mut [MaybeUninit<R::Acc>],
+    to: &mut [MaybeUninit<R::Acc>],
+    mut whole: usize,
+    mut weight: u64,
+    ragged: &mut Ragged<R::Acc>,
+) {
+    let (mut from, mut to) = (from, to);
     while whole > 0 {
         if whole % 2 == 1 {
             // SAFETY: the level's first `whole` nodes are written.
@@ -201,7 +247,6 @@ fn tree_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
         weight *= 2;
         std::mem::swap(&mut from, &mut to);
     }
-    ragged.tail.expect("x is not empty").0
 }
 
 /// The lowest level, from the elements.
@@ -354,6 +399,7 @@ unsafe fn halves<R: Reducer>(reducer: &R, nodes: &mut [MaybeUninit<R::Acc>]) -> 
 
 /// One tile of columns, level by level.
 #[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "several rows are indexed alike, and the vectoriser sees it")]
 unsafe fn fold_tile<R: Reducer>(
     reducer: &R,
     rows: &[*const R::Item],

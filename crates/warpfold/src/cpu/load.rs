@@ -219,6 +219,18 @@ unsafe fn swapped<T: Stored>(x: *const u8, stride: isize, n: usize, to: *mut T) 
     unsafe { copy::<T, T>(x, stride, n, to, T::swap) }
 }
 
+/// A 16-bit float that is read as it is.
+#[expect(private_bounds, reason = "only the crate names it")]
+pub trait Half: Stored {
+    /// From elements of this type.
+    fn gather(swapped: bool) -> Gather<Self> {
+        if swapped { self::swapped::<Self> } else { same::<Self> }
+    }
+}
+
+impl Half for f16 {}
+impl Half for bf16 {}
+
 /// Another dtype.
 unsafe fn convert<S: Stored, T: Element, const SWAP: bool>(x: *const u8, stride: isize, n: usize, to: *mut T) {
     let f = |v: S| T::from_cast(if SWAP { v.swap() } else { v }.cast());

@@ -1,8 +1,6 @@
 //! Every op, dtype, option and layout against the reference tree, bit for bit.
 
-mod common;
-
-use common::{Random, Strided, element, expected};
+use crate::reference::{Random, Strided, element, expected};
 use warpfold::cpu::simd::Simd;
 use warpfold::{DType, Op, Options, Ord, Precision, Scalar, reduce};
 

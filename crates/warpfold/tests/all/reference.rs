@@ -1,7 +1,7 @@
 //! An array made to be hard, and what the reference tree makes of it.
 
 use half::{bf16, f16};
-use warpfold::core::ops::{Compensated, Deviation, LogSumExp, Magnitude, Plain, Product, Square, Sum, Value as Value_};
+use warpfold::core::ops::{Compensated, Deviation, LogSumExp, Magnitude, Plain, Product, Square, Sum, Value as Itself};
 use warpfold::core::{Cast, Element, Float, Live, Reducer, tree};
 use warpfold::{ArrayRef, DType, Op, Options, Ord, Precision, Scalar, Value};
 
@@ -219,7 +219,7 @@ where
 fn with<T, P>(op: Op, items: Vec<Option<T>>, o: &Options<'_>) -> Result<Vec<Scalar>, ()>
 where
     T: Value + Element<Mean = T, Sum = T>,
-    P: Precision_<T>,
+    P: Carried<T>,
 {
     let partial = o.skip_nan || o.mask.is_some();
     let initial = o.initial.map(|x| T::from_cast(x.to_cast()).float());
@@ -227,10 +227,10 @@ where
     match op {
         Op::Sum => {
             let zero = partial.then(|| T::from_cast(Cast::Signed(0)).float());
-            run(Sum::<T, Value_, P>::total().initial(initial.or(zero)), &items).map(one)
+            run(Sum::<T, Itself, P>::total().initial(initial.or(zero)), &items).map(one)
         }
         Op::Prod => run(Product::<T, P>::new(initial, false), &items).map(one),
-        Op::Mean => run(Sum::<T, Value_, P>::mean(), &items).map(one),
+        Op::Mean => run(Sum::<T, Itself, P>::mean(), &items).map(one),
         Op::Var | Op::Std => run(Deviation::<T, P>::new(o.ddof.unwrap_or(0.0), op == Op::Std), &items).map(one),
         Op::LogSumExp => run(LogSumExp::<T, P>::new(), &items).map(one),
         Op::Norm => match o.ord.unwrap_or_default() {
@@ -248,8 +248,8 @@ where
 }
 
 /// Shorthand for the bound that `with` needs.
-pub trait Precision_<T: Element>: warpfold::core::ops::Precision<T::Float> {}
-impl<T: Element, P: warpfold::core::ops::Precision<T::Float>> Precision_<T> for P {}
+trait Carried<T: Element>: warpfold::core::ops::Precision<T::Float> {}
+impl<T: Element, P: warpfold::core::ops::Precision<T::Float>> Carried<T> for P {}
 
 /// Written from the definition: wrapping in 64 bits, exact for the mean.
 fn integer<T: Value, S: Value>(op: Op, items: Vec<Option<T>>, o: &Options<'_>) -> Result<Vec<Scalar>, ()> {

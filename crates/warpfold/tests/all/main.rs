@@ -1,0 +1,5 @@
+//! The library against its contract.
+
+mod bits;
+mod laws;
+mod reference;
