@@ -1,7 +1,7 @@
 //! The reference tree, spans and the arithmetic under them.
 
 use proptest::prelude::*;
-use warpfold_core::ops::{Arg, Compensated, Deviation, Exponential, LogSumExp, Search, Sum, Value};
+use warpfold_core::ops::{Arg, Compensated, Deviation, Exponential, IntegerSum, LogSumExp, Search, Sum, Value};
 use warpfold_core::{Accumulate, Cast, DoubleWord, Element, Live, Real, Reducer, Span, bf16, f16, tree};
 
 fn sum() -> Sum<f32> {
@@ -203,4 +203,10 @@ fn a_span_joins_only_its_neighbour() {
     let mut a = Span::<f32>::new(0);
     let e = a.join(&sum(), &Span::new(3)).unwrap_err();
     assert!(e.to_string().contains("ends at 0"));
+}
+
+#[test]
+fn the_mean_of_no_integers_is_the_canonical_nan() {
+    let Some(Cast::Float(mean)) = tree::reduce(&IntegerSum::<i8>::new(true, None), []) else { panic!("a float") };
+    assert_eq!(mean.to_bits(), 0x7ff8 << 48);
 }

@@ -31,3 +31,8 @@ pub use typed::{
 pub use values::{Array, Scalar, Value, Values};
 pub use warpfold_core as core;
 pub use warpfold_core::{DType, Element, Kind, Reducer, Span, bf16, f16};
+
+/// The examples of the README are tests.
+#[cfg(all(doctest, feature = "ndarray"))]
+#[doc = include_str!("../../../README.md")]
+struct Readme;

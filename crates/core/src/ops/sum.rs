@@ -289,6 +289,8 @@ impl<T: Element> Reducer for IntegerSum<T> {
     fn finish(&self, acc: i128, count: u64) -> Cast {
         let acc = acc + self.initial.unwrap_or(0);
         match T::DTYPE.kind() {
+            // 0 / 0 is a NaN of the CPU's choice; the result has the canonical one.
+            _ if self.mean && count == 0 => Cast::Float(f64::NAN),
             _ if self.mean => Cast::Float(acc as f64 / count as f64),
             Kind::Unsigned => Cast::Unsigned(acc as u64),
             _ => Cast::Signed(acc as i64),

@@ -17,7 +17,7 @@ pub const PANEL: usize = 8;
 /// Bytes of a row that a column task takes: a stack of log2(rows) such rows stays in L2, and two pages are read per row.
 pub const STRIP_BYTES: usize = 8192;
 
-/// Kept columns under which rows are taken apart instead ([`super::plan::Route::Interleaved`]).
+/// Kept columns under which rows are taken apart instead ([`super::route::Route::Interleaved`]).
 pub const FEW_COLUMNS: usize = 8;
 
 /// Lanes and columns of a tile when the fastest axis in memory is an outer reduced one (a transposed array).
