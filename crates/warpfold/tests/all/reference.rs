@@ -270,6 +270,7 @@ fn integer<T: Value, S: Value>(op: Op, items: Vec<Option<T>>, o: &Options<'_>) -
             let product = live.iter().fold(1i64, |p, &x| p.wrapping_mul(x as i64));
             Ok(result(product.wrapping_mul(initial.unwrap_or(1) as i64)))
         }
+        Op::Mean if live.is_empty() => Ok(vec![Scalar::F64(f64::NAN)]),
         Op::Mean => Ok(vec![Scalar::F64(live.iter().sum::<i128>() as f64 / live.len() as f64)]),
         _ => select(op, &items, o),
     }
