@@ -77,7 +77,7 @@ pub fn describe(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Descriptio
         DType::F64 => run.of::<f64>(threads),
     })?;
     let Some(stats) = stats else {
-        return Err(Error::Empty { op: Op::MinMax, dtype, shape: array.shape().to_vec(), axes });
+        return Err(Error::Empty { op: Op::Min, dtype, shape: array.shape().to_vec(), axes });
     };
     let shape = result_shape(array.shape(), &axes, options.keepdims);
     Ok(Description { shape, count: problem.count as u64, stats })

@@ -57,7 +57,11 @@ pub enum Error {
         dtype: DType,
     },
     /// No elements, and no identity.
-    #[error("{op} of no elements (array of dtype {dtype}, shape {shape:?}, axes {axes:?}): it has no identity{}", hint(*op))]
+    #[error(
+        "{op} of no elements (array of dtype {dtype}, shape {shape:?}, axes {axes:?}): a slice is empty, or the mask leaves \
+         nothing of it, and {op} has no identity{}",
+        hint(*op)
+    )]
     Empty {
         /// The reduction.
         op: Op,
@@ -147,7 +151,7 @@ fn range(rank: usize) -> String {
 
 fn hint(op: Op) -> &'static str {
     match op {
-        Op::Min | Op::Max => "; give an initial value",
+        Op::Min | Op::Max => "; give an initial value (initial, --initial)",
         _ => "",
     }
 }

@@ -120,9 +120,17 @@ impl FromStr for Op {
         let name = if name == "count" { "count-nonzero".into() } else { name };
         Op::ALL.into_iter().find(|op| op.name() == name).ok_or_else(|| Error::UnknownOp {
             name: s.into(),
-            nearest: Op::ALL.map(Op::name).into_iter().min_by_key(|n| distance(n, &name)).unwrap_or("sum"),
+            nearest: match name.as_str() {
+                "avg" | "average" => "mean",
+                _ => nearest(&name),
+            },
         })
     }
+}
+
+/// The name that is fewest changes away.
+fn nearest(name: &str) -> &'static str {
+    Op::ALL.map(Op::name).into_iter().min_by_key(|n| distance(n, name)).unwrap_or("sum")
 }
 
 /// Levenshtein's distance, for one suggestion in an error message.

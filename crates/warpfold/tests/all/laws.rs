@@ -194,7 +194,7 @@ fn errors_say_what_and_what_to_do() {
         (fails(Op::Mean, Options { initial: Some(Scalar::F32(1.0)), ..o() }), "initial"),
         (fails(Op::Var, Options { ddof: Some(f64::NAN), ..o() }), "finite"),
         (fails(Op::Sum, Options { mask: Some(array), ..o() }), "the mask has dtype f32, it must be bool"),
-        (warpfold::max(&[0f32; 0]).unwrap_err().to_string(), "has no identity; give an initial value"),
+        (warpfold::max(&[0f32; 0]).unwrap_err().to_string(), "and max has no identity; give an initial value"),
         (over(&[f32::NAN]).skip_nan().argmax().unwrap_err().to_string(), "found only NaN"),
         ("summ".parse::<Op>().unwrap_err().to_string(), "did you mean `sum`?"),
         (ArrayRef::from_slice(&x, &[3]).unwrap_err().to_string(), "needs 3"),
