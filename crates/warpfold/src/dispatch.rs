@@ -1,7 +1,7 @@
 //! From a reduction named at run time to a kernel and a way of loading its elements.
 //!
-//! Kernels exist for few dtypes, since each is compiled for every vector width: 16-bit floats are read as f32 (but for their
-//! sums), unsigned
+//! Kernels exist for few dtypes, since each is compiled for every vector width: 16-bit floats are read as f32 (but for the
+//! hottest ops), unsigned
 //! integers that are only compared as signed ones, bools as bytes. No result depends on that.
 
 use warpfold_core::ops::{
@@ -13,6 +13,7 @@ use warpfold_core::{Cast, DType, Element, Float, Kind, Live, Real, Reducer, bf16
 use crate::cpu::free::{ArgScan, BlockSum, Counting, Integers, Lanes};
 use crate::cpu::kernel::{Item, Kernel, Scalar as ScalarTree, Tree};
 use crate::cpu::load::{Gather, Half, Load, Loaded, Optional, Plain};
+use crate::cpu::moments::Spread;
 use crate::op::{Op, Ord, Precision};
 use crate::values::{Collect, Value};
 
@@ -65,7 +66,7 @@ impl Spec {
             Op::Any | Op::All | Op::CountNonzero => bits(self.input, false),
             Op::Min | Op::Max | Op::MinMax | Op::ArgMin | Op::ArgMax => bits(self.input, true),
             Op::Prod if !self.result().is_float() => DType::I64,
-            Op::Sum | Op::Mean if self.sums_halves() => self.input,
+            _ if self.reads_halves() => self.input,
             Op::Sum => match self.dtype {
                 Some(dtype) if dtype != self.op.result_dtype(self.input) => widen(dtype),
                 _ => widen(self.input),
@@ -80,12 +81,14 @@ impl Spec {
     }
 
     /// The hottest reductions of 16-bit floats, which have kernels of their own.
-    fn sums_halves(&self) -> bool {
-        matches!(self.input, DType::F16 | DType::BF16)
-            && self.result() == self.input
-            && !self.masked
-            && !self.skip_nan
-            && self.precision == Precision::Tree
+    fn reads_halves(&self) -> bool {
+        let hot = match self.op {
+            Op::Sum | Op::Mean => !self.skip_nan && self.precision == Precision::Tree,
+            Op::Min | Op::Max | Op::ArgMin | Op::ArgMax => true,
+            _ => false,
+        };
+        let same = self.dtype.is_none_or(|dtype| dtype == self.input);
+        hot && same && !self.masked && matches!(self.input, DType::F16 | DType::BF16)
     }
 
     /// Finds the kernel.
@@ -125,10 +128,15 @@ impl Spec {
     where
         T: Half<Float = f32, Mean = T> + Collect,
     {
-        let sum = if self.op == Op::Sum { Sum::<T>::total() } else { Sum::<T>::mean() };
-        let initial = self.initial.map(|x| T::from_cast(x).float());
         let load = Plain { gather: T::gather(self.swapped), direct: !self.swapped, masked_as: None, nan_as: None };
-        v.visit(Tree(sum.initial(initial)), load)
+        let initial = self.initial.map(T::from_cast);
+        let search = Search::new(matches!(self.op, Op::Max | Op::ArgMax), self.skip_nan);
+        match self.op {
+            Op::Sum => v.visit(Tree(Sum::<T>::total().initial(initial.map(T::float))), load),
+            Op::Mean => v.visit(Tree(Sum::<T>::mean()), load),
+            Op::Min | Op::Max => v.visit(Lanes(Extremum { search, initial }), load),
+            _ => v.visit(ArgScan(Arg::<T> { search }), load),
+        }
     }
 
     fn float<F, V: Visit>(&self, v: V) -> V::Out
@@ -163,13 +171,14 @@ impl Spec {
             (Op::Prod, _) => v.visit(Tree(Product::<F, P>::new(initial, skip)), self.plain(F::ONE)),
             (Op::Mean, _) if some_absent => self.absent(v, Sum::<F, _, P>::mean(), skip),
             (Op::Mean, _) => v.visit(Tree(Sum::<F, _, P>::mean()), self.plain(F::NOTHING)),
+            (Op::Var | Op::Std, _) if some_absent => {
+                self.absent(v, Deviation::<F, P>::new(self.ddof, self.op == Op::Std), skip)
+            }
+            (Op::Var | Op::Std, _) if self.precision == Precision::Tree => {
+                v.visit(Spread(Deviation::new(self.ddof, self.op == Op::Std)), self.plain(F::NOTHING))
+            }
             (Op::Var | Op::Std, _) => {
-                let deviation = Deviation::<F, P>::new(self.ddof, self.op == Op::Std);
-                if some_absent {
-                    self.absent(v, deviation, skip)
-                } else {
-                    v.visit(Tree(deviation), self.plain(F::NOTHING))
-                }
+                v.visit(Tree(Deviation::<F, P>::new(self.ddof, self.op == Op::Std)), self.plain(F::NOTHING))
             }
             (Op::Norm, Ord::One) => v.visit(Tree(Sum::<F, Magnitude, P>::norm1().skip_nan(skip)), self.plain(F::ZERO)),
             (Op::Norm, Ord::Two) => v.visit(Tree(Sum::<F, Square, P>::norm2().skip_nan(skip)), self.plain(F::ZERO)),

@@ -99,7 +99,7 @@ macro_rules! block_sum {
         }
     )*};
 }
-block_sum!(i8, i32; i16, i32; i32, i64; u8, u32; u16, u32; u32, i64);
+block_sum!(i8, i16; i16, i32; i32, i64; u8, u16; u16, u32; u32, i64);
 
 macro_rules! wide_block_sum {
     ($($t:ty, $high:expr);*) => {$(
@@ -284,10 +284,13 @@ fn arg_block<T: Element>(arg: &Arg<T>, x: &[T], start: u64) -> ArgNode<T::Key> {
                 keys[i] = keys[i].max(key);
             }
         }
-        for i in 0..LANES {
-            let index = start + (steps[i].to_small() as usize * LANES + i) as u64;
-            best = arg.combine(best, ArgNode { key: keys[i], index });
+        let key = keys.iter().fold(T::Key::MIN, |best, &key| best.max(key));
+        let mut first = u32::MAX;
+        for (i, (&lane, step)) in keys.iter().zip(steps).enumerate() {
+            let place = step.to_small() as u32 * LANES as u32 + i as u32;
+            first = if lane == key { first.min(place) } else { first };
         }
+        best = ArgNode { key, index: start + first as u64 };
     }
     let from = start + (x.len() - tail.len()) as u64;
     (from..).zip(tail).fold(best, |best, (i, &x)| arg.combine(best, arg.lift(x, i)))

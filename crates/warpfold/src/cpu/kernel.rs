@@ -142,12 +142,13 @@ impl<R: Reducer> Kernel for Scalar<R> {
 }
 
 /// Room for the nodes of a level.
-type Level<A, const N: usize> = [MaybeUninit<A>; N];
+pub(super) type Level<A, const N: usize> = [MaybeUninit<A>; N];
 
 /// What is left of a level when its whole nodes are paired: a node of fewer elements at the right end.
 #[derive(Clone, Copy)]
-struct Ragged<A> {
-    tail: Option<(A, u64)>,
+pub(super) struct Ragged<A> {
+    /// It, and how many elements it has.
+    pub tail: Option<(A, u64)>,
 }
 
 impl<A: Copy> Ragged<A> {
@@ -162,9 +163,9 @@ impl<A: Copy> Ragged<A> {
 }
 
 /// Elements whose first [`LOW`] levels are reduced in registers.
-const PIECE: usize = 256;
+pub(super) const PIECE: usize = 256;
 /// Elements under each node that a piece leaves.
-const GROUP: usize = 1 << LOW;
+pub(super) const GROUP: usize = 1 << LOW;
 /// Levels of a piece.
 const LOW: u32 = 4;
 
@@ -202,7 +203,7 @@ fn tree_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
 
 /// The tree over a block, level by level: for nodes of several numbers, whose first levels do not fit the registers.
 #[inline(always)]
-fn tree_levels<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
+pub(super) fn tree_levels<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
     let mut a: Level<R::Acc, { BLOCK / 2 }> = [const { MaybeUninit::uninit() }; BLOCK / 2];
     let mut b: Level<R::Acc, { BLOCK / 4 }> = [const { MaybeUninit::uninit() }; BLOCK / 4];
     let mut ragged = Ragged { tail: None };
@@ -227,7 +228,7 @@ fn tree_levels<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
 /// # Safety
 /// The first `whole` of `from` are written.
 #[inline(always)]
-unsafe fn climb<R: Reducer>(
+pub(super) unsafe fn climb<R: Reducer>(
     reducer: &R,
     from: &mut [MaybeUninit<R::Acc>],
     to: &mut [MaybeUninit<R::Acc>],

@@ -5,6 +5,7 @@ pub mod engine;
 pub mod free;
 pub mod kernel;
 pub mod load;
+pub mod moments;
 pub mod policy;
 pub mod route;
 pub mod simd;
