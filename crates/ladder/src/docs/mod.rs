@@ -116,7 +116,9 @@ fn profiles(committed: &[(String, String)]) -> String {
                 `bench/record/<device>/<date>/ncu-*.csv`."
             .to_owned();
     }
-    let tables = committed.iter().map(|(path, csv)| format!("From [`{path}`](../{path}):\n\n{}", profile::table(csv)));
+    let tables = committed.iter().map(|(path, csv)| {
+        format!("From [`{path}`](../{path}):\n\n{}{}", profile::table(csv), profile::conclusion(csv))
+    });
     tables.collect::<Vec<_>>().join("\n")
 }
 
