@@ -7,6 +7,8 @@ mod describe;
 mod device;
 mod dispatch;
 mod error;
+#[allow(dead_code)]
+mod gpu;
 mod layout;
 mod op;
 mod plan;
