@@ -89,11 +89,13 @@ fn compile(toolchain: &Toolchain) -> Result<Vec<Entry>, Error> {
         // `build-std` and inline assembly for this target are unstable; the pinned version keeps them from moving.
         .env("RUSTC_BOOTSTRAP", "1")
         .env("CARGO_TARGET_DIR", &target)
+        // Entries are self-contained, so what they call in other crates must be there to be inlined.
+        .env("RUSTFLAGS", "-Zcross-crate-inline-threshold=always")
         .env("CARGO_PROFILE_RELEASE_PANIC", "abort")
         .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")
         .env("CARGO_PROFILE_RELEASE_LTO", "off")
         .args(["rustc", "--quiet", "--locked", "--package=warpfold-device", "--release", "--no-default-features"])
-        .args(["-Zbuild-std=core", "--target=nvptx64-nvidia-cuda", "--"])
+        .args(["-Zbuild-std=core,alloc", "--target=nvptx64-nvidia-cuda", "--"])
         .arg(format!("--emit=asm={}", assembly.display()))
         .args(TARGET)
         .args(["-Cllvm-args=-unroll-threshold=20000", "-Cllvm-args=-inline-threshold=100000"])

@@ -9,6 +9,7 @@
 //! * [`Reducer`]: identity, lift, combine, finish. The reducers are in [`ops`].
 //! * [`tree`]: the reference, a dozen lines. [`Span`]: a contiguous index range as its canonical nodes.
 #![no_std]
+#![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch))]
 #![warn(missing_docs)]
 
 extern crate alloc;

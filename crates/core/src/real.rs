@@ -105,8 +105,36 @@ macro_rules! real_float {
         }
     };
 }
-real_float!(f32, libm::sqrtf);
-real_float!(f64, libm::sqrt);
+real_float!(f32, square_root::f32);
+real_float!(f64, square_root::f64);
+
+/// Correctly rounded square roots.
+mod square_root {
+    #[cfg(not(target_arch = "nvptx64"))]
+    pub use libm::{sqrt as f64, sqrtf as f32};
+
+    #[cfg(target_arch = "nvptx64")]
+    #[inline(always)]
+    pub fn f32(x: f32) -> f32 {
+        let root: f32;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            core::arch::asm!("sqrt.rn.f32 {r}, {x};", r = out(reg32) root, x = in(reg32) x, options(pure, nomem, nostack))
+        };
+        root
+    }
+
+    #[cfg(target_arch = "nvptx64")]
+    #[inline(always)]
+    pub fn f64(x: f64) -> f64 {
+        let root: f64;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            core::arch::asm!("sqrt.rn.f64 {r}, {x};", r = out(reg64) root, x = in(reg64) x, options(pure, nomem, nostack))
+        };
+        root
+    }
+}
 
 /// An unevaluated sum `hi + lo` with `|lo| <= ulp(hi) / 2`: about 48 bits for `f32`, 106 for `f64`.
 ///
@@ -223,8 +251,9 @@ macro_rules! double_word {
             #[inline(always)]
             fn from_count(n: u64) -> Self {
                 let hi = n as $t;
-                let lo = (n as i128 - hi as i128) as $t;
-                Self { hi, lo }
+                // Modulo 2^64, so that a high word of 2^64 is no exception.
+                let whole = if hi >= 18_446_744_073_709_551_616.0 { 0 } else { hi as u64 };
+                Self { hi, lo: n.wrapping_sub(whole) as i64 as $t }
             }
             #[inline(always)]
             fn from_f64(x: f64) -> Self {

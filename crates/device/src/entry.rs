@@ -1,6 +1,18 @@
-//! The exported kernels. The list is `ladder::for_each_entry`.
+//! The exported kernels. The lists are `ladder::for_each_entry` and `kernels::for_each_kernel`.
 
 use crate::hardware::Hardware;
+use crate::kernels::fold::Parts;
+use crate::kernels::node::Node;
+use crate::kernels::shape::columns::{self, Columns};
+use crate::kernels::shape::panel::{self, Pitch};
+use crate::kernels::shape::parts::{self, Left};
+use crate::kernels::shape::piece::{self, Dense};
+use crate::kernels::shape::rows::{self, Rows};
+use crate::kernels::shape::short::{self, Short};
+use crate::kernels::any::{self, AXES, Any, Strides};
+use crate::kernels::entries::{KEPT, slots};
+use crate::kernels::{Call, entries::for_each_kernel, fold, source};
+use warpfold_core::ops::{Compensated, Magnitude, Plain, Square, Value};
 use crate::ladder::c::Centroids;
 use crate::ladder::{a, b, c, for_each_entry, read};
 use crate::probe;
@@ -73,3 +85,54 @@ pub unsafe extern "ptx-kernel" fn probe(input: *mut u32, totals: *mut u32, outpu
         unsafe { (Global::from_raw(input), Global::from_raw(totals), Global::from_raw(output)) };
     probe::kernel(&Hardware, input, totals, output)
 }
+
+macro_rules! production {
+    ($($class:ident $name:ident: $fold:ty $(, $wide:literal)?;)*) => {
+        $(production_one!($class $name, $fold $(, $wide)?);)*
+    };
+}
+
+/// Exports one kernel.
+///
+/// # Safety
+/// Of what it exports: as `Global::from_raw`, for every address that the call's shape reaches from its addresses; and a
+/// workspace with the room that the planner says, whose counters are zero.
+macro_rules! export_kernel {
+    ($name:expr, $shape:ty, $run:expr) => {
+        const _: () = {
+            #[unsafe(export_name = $name)]
+            unsafe extern "ptx-kernel" fn kernel(call: Call<$shape>) {
+                $run(&Hardware, &call)
+            }
+        };
+    };
+}
+
+macro_rules! production_one {
+    (tree $name:ident, $fold:ty, $wide:literal) => {
+        export_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Ordered<$fold>, KEPT>);
+        export_kernel!(concat!("short_", stringify!($name)), Short<KEPT, Dense>, short::kernel::<_, piece::Ordered<$fold>, KEPT>);
+        export_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
+            columns::kernel::<_, panel::Ordered<$fold, false>, KEPT, $wide, { slots(<<$fold as Parts>::Part as Node>::WORDS) }>);
+        export_kernel!(concat!("narrow_", stringify!($name)), Columns<KEPT, Pitch>,
+            columns::kernel::<_, panel::Ordered<$fold, true>, KEPT, $wide, { slots(<<$fold as Parts>::Part as Node>::WORDS) }>);
+        export_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
+    };
+    (heap $name:ident, $fold:ty, $wide:literal) => {
+        export_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Free<$fold>, KEPT>);
+        export_kernel!(concat!("short_", stringify!($name)), Short<KEPT, Dense>, short::kernel::<_, piece::Free<$fold>, KEPT>);
+        export_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
+            columns::kernel::<_, panel::Free<$fold>, KEPT, $wide, { slots(<<$fold as Parts>::Part as Node>::WORDS) }>);
+        export_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
+    };
+    (slow $name:ident, $recipe:ty) => {
+        export_kernel!(concat!("any_rows_", stringify!($name)), Rows<AXES, Strides<AXES>>, rows::kernel::<_, Any<$recipe>, AXES>);
+    };
+    (any $name:ident, $recipe:ty) => {
+        production_one!(slow $name, $recipe);
+        export_kernel!(concat!("any_columns_", stringify!($name)), Columns<AXES, Strides<AXES>>,
+            columns::kernel::<_, Any<$recipe>, AXES, 1, { slots(<<Any<$recipe> as Parts>::Part as Node>::WORDS) / 4 }>);
+    };
+}
+
+for_each_kernel!(production);

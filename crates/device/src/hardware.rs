@@ -301,4 +301,51 @@ impl Simt for Hardware {
         };
         r
     }
+    #[inline(always)]
+    fn add_i8x4(&self, word: u32, acc: u32) -> u32 {
+        let r: u32;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("dp4a.s32.s32 {r}, {w}, {ones}, {acc};", r = out(reg32) r, w = in(reg32) word,
+                ones = in(reg32) 0x0101_0101u32, acc = in(reg32) acc, options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
+    fn add_u8x4(&self, word: u32, acc: u32) -> u32 {
+        let r: u32;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("dp4a.u32.u32 {r}, {w}, {ones}, {acc};", r = out(reg32) r, w = in(reg32) word,
+                ones = in(reg32) 0x0101_0101u32, acc = in(reg32) acc, options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
+    fn add_i16x2(&self, word: u32, acc: u32) -> u32 {
+        let r: u32;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("dp2a.lo.s32.s32 {r}, {w}, {ones}, {acc};", r = out(reg32) r, w = in(reg32) word,
+                ones = in(reg32) 0x0101_0101u32, acc = in(reg32) acc, options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
+    fn add_u16x2(&self, word: u32, acc: u32) -> u32 {
+        let r: u32;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("dp2a.lo.u32.u32 {r}, {w}, {ones}, {acc};", r = out(reg32) r, w = in(reg32) word,
+                ones = in(reg32) 0x0101_0101u32, acc = in(reg32) acc, options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
+    fn opaque(&self, x: u32) -> u32 {
+        let r: u32;
+        // SAFETY: copies a register.
+        unsafe { asm!("mov.u32 {r}, {x};", r = out(reg32) r, x = in(reg32) x, options(pure, nomem, nostack)) };
+        r
+    }
 }

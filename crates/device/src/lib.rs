@@ -5,10 +5,11 @@
 //! - `emulator` (host): runs kernels, checks every access, counts what a profiler would.
 //! - `hardware`, `entry` (nvptx64): the same kernels as PTX; [`ptx`] hands out the compiled text.
 
-#![cfg_attr(not(any(feature = "emulator", feature = "ptx", test)), no_std)]
+#![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx, asm_experimental_arch, stdarch_nvptx, link_llvm_intrinsics))]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
 
+pub mod kernels;
 pub mod ladder;
 pub mod probe;
 pub mod simt;

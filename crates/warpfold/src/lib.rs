@@ -7,6 +7,7 @@ mod describe;
 mod device;
 mod dispatch;
 mod error;
+#[cfg(feature = "cuda")]
 #[allow(dead_code)]
 mod gpu;
 mod layout;

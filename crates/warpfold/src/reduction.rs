@@ -158,7 +158,7 @@ pub(crate) struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    fn new(op: Op, array: &'a ArrayRef<'a>, options: &'a Options<'a>) -> Result<Self, Error> {
+    pub(crate) fn new(op: Op, array: &'a ArrayRef<'a>, options: &'a Options<'a>) -> Result<Self, Error> {
         check(op, array.dtype(), options)?;
         let axes = normalize_axes(options.axes.as_deref(), array.shape().len())?;
         let problem = Problem::new(array, &axes, options.mask.as_ref())?;

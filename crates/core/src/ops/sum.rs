@@ -108,6 +108,15 @@ pub struct Sum<T: Element, W = Value, P = Plain> {
 }
 
 impl<T: Element, W, P> Sum<T, W, P> {
+    /// What a mean, a 2-norm or (neither) a total makes of the sum.
+    pub fn finishing(mean: bool, root: bool) -> Self {
+        match (mean, root) {
+            (true, _) => Self::with(Finish::Mean),
+            (_, true) => Self::with(Finish::Root),
+            _ => Self::with(Finish::Total),
+        }
+    }
+
     fn with(finish: Finish) -> Self {
         Self { initial: None, skip_nan: false, finish, kind: PhantomData }
     }
@@ -267,6 +276,23 @@ impl Cast {
     }
 }
 
+/// The nearest `f64`, as the cast has it. Written out, since a GPU has no library to call for it.
+#[inline(always)]
+fn to_f64(x: i128) -> f64 {
+    let magnitude = x.unsigned_abs();
+    let (high, low) = ((magnitude >> 64) as u64, magnitude as u64);
+    let nearest = if high == 0 {
+        low as f64
+    } else {
+        // The top 64 bits; what is cut off leaves a bit, so that rounding to 53 knows of it.
+        let zeros = high.leading_zeros();
+        let top = if zeros == 0 { high } else { high << zeros | low >> (64 - zeros) };
+        let lost = low << zeros != 0;
+        (top | lost as u64) as f64 * f64::from_bits((1023 + 64 - zeros as u64) << 52)
+    };
+    if x < 0 { -nearest } else { nearest }
+}
+
 impl<T: Element> Reducer for IntegerSum<T> {
     type Item = T;
     type Acc = i128;
@@ -291,7 +317,7 @@ impl<T: Element> Reducer for IntegerSum<T> {
         match T::DTYPE.kind() {
             // 0 / 0 is a NaN of the CPU's choice; the result has the canonical one.
             _ if self.mean && count == 0 => Cast::Float(f64::NAN),
-            _ if self.mean => Cast::Float(acc as f64 / count as f64),
+            _ if self.mean => Cast::Float(to_f64(acc) / count as f64),
             Kind::Unsigned => Cast::Unsigned(acc as u64),
             _ => Cast::Signed(acc as i64),
         }
@@ -341,5 +367,25 @@ impl<T: Element> Reducer for IntegerProduct<T> {
     fn finish(&self, acc: i64, _count: u64) -> Cast {
         let acc = acc.wrapping_mul(self.initial.unwrap_or(1));
         if T::DTYPE.kind() == Kind::Unsigned { Cast::Unsigned(acc as u64) } else { Cast::Signed(acc) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::to_f64;
+
+    #[test]
+    fn wide_integers_round_as_the_cast_does() {
+        let mut x = 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c834u128;
+        for shift in 0..128 {
+            for low in 0..64 {
+                x = x.wrapping_mul(0xda94_2042_e4dd_58b5).rotate_left(29) ^ low;
+                for x in [x >> shift, (1 << shift) - 1, 1 << shift, (1 << shift) + (1 << (shift / 2))] {
+                    let x = x as i128;
+                    assert_eq!(to_f64(x), x as f64, "{x}");
+                    assert_eq!(to_f64(x.wrapping_neg()), x.wrapping_neg() as f64, "-{x}");
+                }
+            }
+        }
     }
 }

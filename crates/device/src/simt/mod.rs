@@ -193,4 +193,30 @@ pub trait Simt {
     fn f32_to_bf16(&self, value: f32) -> u16 {
         f32_to_bf16(value)
     }
+
+    /// `acc` plus the four signed bytes of `word`.
+    #[inline(always)]
+    fn add_i8x4(&self, word: u32, acc: u32) -> u32 {
+        word.to_le_bytes().into_iter().fold(acc, |sum, byte| sum.wrapping_add(byte as i8 as u32))
+    }
+    /// `acc` plus the four unsigned bytes of `word`.
+    #[inline(always)]
+    fn add_u8x4(&self, word: u32, acc: u32) -> u32 {
+        word.to_le_bytes().into_iter().fold(acc, |sum, byte| sum.wrapping_add(byte as u32))
+    }
+    /// `acc` plus the two signed halves of `word`.
+    #[inline(always)]
+    fn add_i16x2(&self, word: u32, acc: u32) -> u32 {
+        acc.wrapping_add(word as i16 as u32).wrapping_add((word >> 16) as i16 as u32)
+    }
+    /// `acc` plus the two unsigned halves of `word`.
+    #[inline(always)]
+    fn add_u16x2(&self, word: u32, acc: u32) -> u32 {
+        acc.wrapping_add(word & 0xffff).wrapping_add(word >> 16)
+    }
+    /// The same number, of which the compiler knows nothing: a loop over it stays a loop.
+    #[inline(always)]
+    fn opaque(&self, x: u32) -> u32 {
+        x
+    }
 }

@@ -1,52 +1,12 @@
 //! What a GPU is to launch for a reduction: a plain value, made without a GPU.
+//!
+//! [`choose`] finds the fold, [`plan`] the shape and how the work is shared out; the numbers that tune it are in [`policy`].
 
-use crate::dispatch::Spec;
-use crate::problem::Problem;
+mod choose;
+#[cfg(test)]
+mod emulated;
+mod plan;
+mod policy;
 
-/// Bytes at the start of the workspace that are zero whenever no kernel runs: counters, which kernels reset themselves.
-pub const COUNTERS: usize = 64 << 10;
-
-/// Which word of the counters a kernel sets if an output has no value (nothing to reduce, or only NaN).
-pub const STATUS: usize = COUNTERS / 4 - 1;
-
-/// What the planner has to know of a device.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
-    /// Multiprocessors.
-    pub multiprocessors: u32,
-    /// Bytes per second that a plain read reaches, for predictions.
-    pub bandwidth: f64,
-}
-
-/// One kernel launch. The first four words of the parameters are addresses, filled in before the launch: input (the first
-/// element in canonical order, at `Problem::x_offset`), mask (likewise), output, workspace.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Launch {
-    /// The kernel.
-    pub entry: String,
-    /// Blocks.
-    pub grid: u32,
-    /// Threads per block.
-    pub block: u32,
-    /// The kernel's one parameter, a struct of so many 64-bit words.
-    pub params: Vec<u64>,
-}
-
-/// All launches of a reduction, in order on one stream.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GpuPlan {
-    /// In order.
-    pub launches: Vec<Launch>,
-    /// Bytes of workspace: [`COUNTERS`] bytes of zeros, then room for partial results.
-    pub workspace: usize,
-    /// Bytes read and written, once each.
-    pub bytes: u64,
-}
-
-impl GpuPlan {
-    /// Chooses kernels for a problem.
-    pub fn new(spec: &Spec, problem: &Problem, limits: &Limits) -> Self {
-        let _ = (spec, problem, limits);
-        Self { launches: Vec::new(), workspace: COUNTERS, bytes: 0 }
-    }
-}
+pub use plan::{Chunk, GpuPlan, Launch, Limits};
+pub use warpfold_device::kernels::recipe::{COUNTERS, STATUS};

@@ -1,0 +1,74 @@
+//! Runs production kernels in the emulator, by name.
+
+use super::any::{self, AXES, Any, Strides};
+use super::entries::{KEPT, slots};
+use super::fold::{self, Parts};
+use super::node::Node;
+use super::shape::columns::{self, Columns};
+use super::shape::panel::{self, Pitch};
+use super::shape::parts::{self, Left};
+use super::shape::piece::{self, Dense};
+use super::shape::rows::{self, Rows};
+use super::shape::short::{self, Short};
+use super::{Call, source};
+use crate::emulator::{self, Faults, Memory, Report};
+use warpfold_core::ops::{Compensated, Magnitude, Plain, Square, Value};
+
+/// One launch of a production kernel.
+#[derive(Clone, Copy, Debug)]
+pub struct Production<'a> {
+    /// The entry's name.
+    pub entry: &'a str,
+    /// Blocks.
+    pub grid: u32,
+    /// Threads per block.
+    pub block: u32,
+    /// The one parameter, as words.
+    pub params: &'a [u64],
+}
+
+/// Runs it; `None` if there is no such kernel, or its parameter has another size.
+#[must_use]
+pub fn emulate(memory: &Memory, launch: Production<'_>) -> Option<Result<Report, Box<Faults>>> {
+    macro_rules! run {
+        ($($class:ident $name:ident: $fold:ty $(, $wide:literal)?;)*) => {
+            $(run_one!($class $name, $fold $(, $wide)?);)*
+        };
+    }
+    macro_rules! run_kernel {
+        ($name:expr, $shape:ty, $run:expr) => {
+            if launch.entry == $name {
+                let call: Call<$shape> = Call::from_words(launch.params)?;
+                return Some(emulator::launch(memory, launch.entry, launch.grid, launch.block, |s: &emulator::Lane<'_>| $run(s, &call)));
+            }
+        };
+    }
+    macro_rules! run_one {
+        (tree $name:ident, $fold:ty, $wide:literal) => {
+            run_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Ordered<$fold>, KEPT>);
+            run_kernel!(concat!("short_", stringify!($name)), Short<KEPT, Dense>, short::kernel::<_, piece::Ordered<$fold>, KEPT>);
+            run_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
+                columns::kernel::<_, panel::Ordered<$fold, false>, KEPT, $wide, { slots(<<$fold as Parts>::Part as Node>::WORDS) }>);
+            run_kernel!(concat!("narrow_", stringify!($name)), Columns<KEPT, Pitch>,
+                columns::kernel::<_, panel::Ordered<$fold, true>, KEPT, $wide, { slots(<<$fold as Parts>::Part as Node>::WORDS) }>);
+            run_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
+        };
+        (heap $name:ident, $fold:ty, $wide:literal) => {
+            run_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Free<$fold>, KEPT>);
+            run_kernel!(concat!("short_", stringify!($name)), Short<KEPT, Dense>, short::kernel::<_, piece::Free<$fold>, KEPT>);
+            run_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
+                columns::kernel::<_, panel::Free<$fold>, KEPT, $wide, { slots(<<$fold as Parts>::Part as Node>::WORDS) }>);
+            run_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
+        };
+        (slow $name:ident, $recipe:ty) => {
+            run_kernel!(concat!("any_rows_", stringify!($name)), Rows<AXES, Strides<AXES>>, rows::kernel::<_, Any<$recipe>, AXES>);
+        };
+        (any $name:ident, $recipe:ty) => {
+            run_one!(slow $name, $recipe);
+            run_kernel!(concat!("any_columns_", stringify!($name)), Columns<AXES, Strides<AXES>>,
+                columns::kernel::<_, Any<$recipe>, AXES, 1, { slots(<<Any<$recipe> as Parts>::Part as Node>::WORDS) / 4 }>);
+        };
+    }
+    for_each_kernel!(run);
+    None
+}

@@ -1,0 +1,111 @@
+//! The list of compiled kernels: a line for each fold, read by the PTX build and by the emulator.
+//!
+//! `tree` and `heap` folds become `rows_`, `short_`, `columns_` and `parts_` (`narrow_` too for trees) with the fold's name;
+//! the number is how many columns a lane takes. `any` recipes become `any_rows_` and `any_columns_`, `slow` ones only the first.
+
+/// Kept axes of the fast kernels.
+pub const KEPT: usize = 4;
+
+/// Words of shared memory for a part of each column of each of 8 warps.
+pub const fn slots(words: u32) -> usize {
+    1024 * words as usize
+}
+
+/// Calls the macro `$m` with every kernel.
+macro_rules! for_each_kernel {
+    ($m:ident) => {
+        $m! {
+            tree sum_f32: fold::Sums<source::F32, Plain>, 4;
+            tree sum_f64: fold::Sums<source::F64, Plain>, 2;
+            tree sum_f16: fold::Sums<source::F16, Plain>, 4;
+            tree sum_bf16: fold::Sums<source::Bf16, Plain>, 4;
+            tree sum2_f32: fold::Sums<source::F32, Compensated>, 4;
+            tree sum2_f64: fold::Sums<source::F64, Compensated>, 2;
+            tree sum2_f16: fold::Sums<source::F16, Compensated>, 4;
+            tree sum2_bf16: fold::Sums<source::Bf16, Compensated>, 4;
+            tree norm_f32: fold::Norms<source::F32>, 4;
+            tree norm_f64: fold::Norms<source::F64>, 2;
+            tree norm_f16: fold::Norms<source::F16>, 4;
+            tree norm_bf16: fold::Norms<source::Bf16>, 4;
+            tree prod_f32: fold::Products<source::F32>, 4;
+            tree prod_f64: fold::Products<source::F64>, 2;
+            tree var_f32: fold::Deviations<source::F32, Plain>, 4;
+            tree var_f64: fold::Deviations<source::F64, Plain>, 2;
+            tree var_f16: fold::Deviations<source::F16, Plain>, 4;
+            tree var_bf16: fold::Deviations<source::Bf16, Plain>, 4;
+            tree logsumexp_f32: fold::LogSumExps<source::F32>, 4;
+            tree logsumexp_f64: fold::LogSumExps<source::F64>, 2;
+            tree logsumexp_f16: fold::LogSumExps<source::F16>, 4;
+            tree logsumexp_bf16: fold::LogSumExps<source::Bf16>, 4;
+            heap sum_b1: fold::Integer<u8>, 4;
+            heap sum_b2: fold::Integer<u16>, 4;
+            heap sum_b4: fold::Integer<u32>, 4;
+            heap sum_b8: fold::Integer<u64>, 2;
+            heap count_b1: fold::Count<u8>, 4;
+            heap count_b2: fold::Count<u16>, 4;
+            heap count_b4: fold::Count<u32>, 4;
+            heap count_b8: fold::Count<u64>, 2;
+            heap max_b1: fold::Extremum<u8, i32>, 4;
+            heap max_b2: fold::Extremum<u16, i32>, 4;
+            heap max_b4: fold::Extremum<u32, i32>, 4;
+            heap max_b8: fold::Extremum<u64, i64>, 2;
+            heap minmax_b1: fold::MinMax<u8, i32>, 4;
+            heap minmax_b2: fold::MinMax<u16, i32>, 4;
+            heap minmax_b4: fold::MinMax<u32, i32>, 4;
+            heap minmax_b8: fold::MinMax<u64, i64>, 2;
+            heap argmax_b1: fold::Arg<u8, i32>, 4;
+            heap argmax_b2: fold::Arg<u16, i32>, 4;
+            heap argmax_b4: fold::Arg<u32, i32>, 4;
+            heap argmax_b8: fold::Arg<u64, i64>, 2;
+            any sum_f32: any::Reals<f32, Value, Plain>;
+            any sum_f64: any::Reals<f64, Value, Plain>;
+            slow sum2_f32: any::Reals<f32, Value, Compensated>;
+            slow sum2_f64: any::Reals<f64, Value, Compensated>;
+            any norm1_f32: any::Reals<f32, Magnitude, Plain>;
+            any norm1_f64: any::Reals<f64, Magnitude, Plain>;
+            slow norm1x2_f32: any::Reals<f32, Magnitude, Compensated>;
+            slow norm1x2_f64: any::Reals<f64, Magnitude, Compensated>;
+            any norm2_f32: any::Reals<f32, Square, Plain>;
+            any norm2_f64: any::Reals<f64, Square, Plain>;
+            slow norm2x2_f32: any::Reals<f32, Square, Compensated>;
+            slow norm2x2_f64: any::Reals<f64, Square, Compensated>;
+            any prod_f32: any::RealProducts<f32, Plain>;
+            any prod_f64: any::RealProducts<f64, Plain>;
+            slow prod2_f32: any::RealProducts<f32, Compensated>;
+            slow prod2_f64: any::RealProducts<f64, Compensated>;
+            any var_f32: any::Variances<f32, Plain>;
+            any var_f64: any::Variances<f64, Plain>;
+            slow var2_f32: any::Variances<f32, Compensated>;
+            slow var2_f64: any::Variances<f64, Compensated>;
+            any logsumexp_f32: any::Exponentials<f32, Plain>;
+            any logsumexp_f64: any::Exponentials<f64, Plain>;
+            slow logsumexp2_f32: any::Exponentials<f32, Compensated>;
+            slow logsumexp2_f64: any::Exponentials<f64, Compensated>;
+            any sum_i64: any::Integers<i64>;
+            any sum_u64: any::Integers<u64>;
+            any prod_i64: any::IntegerProducts<i64>;
+            any max_i64: any::Extrema<i64>;
+            any max_f32: any::Extrema<f32>;
+            any max_f64: any::Extrema<f64>;
+            any minmax_i64: any::Ranges<i64>;
+            any minmax_f32: any::Ranges<f32>;
+            any minmax_f64: any::Ranges<f64>;
+            any argmax_i64: any::Places<i64>;
+            any argmax_f32: any::Places<f32>;
+            any argmax_f64: any::Places<f64>;
+            any norminf_f32: any::Magnitudes<f32>;
+            any norminf_f64: any::Magnitudes<f64>;
+            any any_i64: any::Anys<i64>;
+            any any_f32: any::Anys<f32>;
+            any any_f64: any::Anys<f64>;
+            any all_i64: any::Alls<i64>;
+            any all_f32: any::Alls<f32>;
+            any all_f64: any::Alls<f64>;
+            any count_i64: any::Nonzeros<i64>;
+            any count_f32: any::Nonzeros<f32>;
+            any count_f64: any::Nonzeros<f64>;
+        }
+    };
+}
+#[cfg(target_arch = "nvptx64")]
+pub(crate) use for_each_kernel;

@@ -1,0 +1,72 @@
+//! argmin and argmax: the greatest key and the first pack of 16 bytes that has it; which of its elements, the end tells.
+
+use super::extremum::{Key, Keys};
+use super::{Heap, Parts};
+use crate::kernels::recipe::{Out, Recipe, flag};
+use crate::kernels::source::Bits;
+use crate::simt::Simt;
+
+/// Where the greatest or the least element is; the first of equals.
+#[derive(Clone, Copy)]
+pub struct Arg<B, K>(Keys<B, K>);
+
+impl<B: Bits, K: Key> Parts for Arg<B, K> {
+    /// The key, and a place: of a pack, a row, or in the end of the element.
+    type Part = (K, u64);
+    #[inline(always)]
+    fn new(recipe: &Recipe) -> Self {
+        Self(Keys::new(recipe, true))
+    }
+    #[inline(always)]
+    fn nothing(&self) -> Self::Part {
+        (K::MIN, u64::MAX)
+    }
+    #[inline(always)]
+    fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part {
+        let better = right.0 > left.0 || (right.0 == left.0 && right.1 < left.1);
+        if better { right } else { left }
+    }
+    #[inline(always)]
+    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
+        if recipe.has(flag::SKIP_NAN) && self.0.is_lost(part.0) {
+            out.hole(s, 2);
+        }
+        out.integer(s, recipe.output, part.1);
+    }
+}
+
+impl<B: Bits, K: Key> Heap for Arg<B, K> {
+    type Bits = B;
+    type Acc = (K, u32);
+    #[inline(always)]
+    fn start(&self) -> (K, u32) {
+        (K::MIN, u32::MAX)
+    }
+    #[inline(always)]
+    fn pack<S: Simt>(&self, _s: &S, acc: (K, u32), words: &[u32; 4], place: u32) -> (K, u32) {
+        let key = self.0.most(words);
+        // A lane meets its packs in order, so that equals change nothing; but a key of MIN must find a place.
+        if key > acc.0 || acc.1 == u32::MAX { (key, place) } else { acc }
+    }
+    #[inline(always)]
+    fn one<S: Simt>(&self, _s: &S, acc: (K, u32), bits: B, place: u32) -> (K, u32) {
+        let key = self.0.key(bits);
+        if key > acc.0 || acc.1 == u32::MAX { (key, place) } else { acc }
+    }
+    #[inline(always)]
+    fn part(&self, acc: (K, u32)) -> Self::Part {
+        (acc.0, if acc.1 == u32::MAX { u64::MAX } else { acc.1 as u64 })
+    }
+    #[inline(always)]
+    fn found(&self, bits: B, part: Self::Part) -> bool {
+        self.0.key(bits) == part.0
+    }
+    #[inline(always)]
+    fn place(&self, part: Self::Part) -> Option<u32> {
+        Some(part.1 as u32)
+    }
+    #[inline(always)]
+    fn placed(&self, part: Self::Part, index: u64) -> Self::Part {
+        (part.0, index)
+    }
+}

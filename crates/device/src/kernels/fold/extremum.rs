@@ -1,0 +1,270 @@
+//! min, max, minmax's halves and the infinity norm: the greatest of integer keys, with all bits flipped for the least.
+
+use super::{Heap, Parts};
+use crate::kernels::node::Node;
+use crate::kernels::recipe::{Out, Recipe, code, flag};
+use crate::kernels::source::Bits;
+use crate::simt::Simt;
+use core::marker::PhantomData;
+use warpfold_core::DType;
+
+/// An integer as wide as a lane compares: i32 for elements of up to 4 bytes, i64 for 8.
+pub trait Key: Node + Ord {
+    /// The least.
+    const MIN: Self;
+    /// The greatest.
+    const MAX: Self;
+    /// From the low bits of a number.
+    fn cut(x: i64) -> Self;
+    /// Sign-extended.
+    fn long(self) -> i64;
+    /// `self ^ other`.
+    fn flipped(self, other: Self) -> Self;
+    /// All bits the highest one.
+    fn sign(self) -> Self;
+}
+macro_rules! key {
+    ($($t:ty)*) => {$(impl Key for $t {
+        const MIN: Self = <$t>::MIN;
+        const MAX: Self = <$t>::MAX;
+        #[inline(always)]
+        fn cut(x: i64) -> Self {
+            x as $t
+        }
+        #[inline(always)]
+        fn long(self) -> i64 {
+            self as i64
+        }
+        #[inline(always)]
+        fn flipped(self, other: Self) -> Self {
+            self ^ other
+        }
+        #[inline(always)]
+        fn sign(self) -> Self {
+            self >> (<$t>::BITS - 1)
+        }
+    })*};
+}
+key!(i32 i64);
+
+/// How elements become keys.
+#[derive(Clone, Copy)]
+pub struct Keys<B, K> {
+    /// Bits to keep: not a float's sign if magnitudes are compared.
+    keep: K,
+    /// Flips all bits for the least, and the top one of unsigned integers.
+    flip: K,
+    /// What the bits of a negative float are flipped with; 0 for integers.
+    float: K,
+    /// A magnitude beyond this is NaN.
+    infinity: K,
+    /// The canonical NaN.
+    quiet: u64,
+    /// The key of a NaN.
+    nan: K,
+    /// Whether -0.0 equals +0.0.
+    same_zeros: bool,
+    kind: PhantomData<B>,
+}
+
+impl<B: Bits, K: Key> Keys<B, K> {
+    /// From what a kernel is told.
+    #[inline(always)]
+    pub fn new(recipe: &Recipe, same_zeros: bool) -> Self {
+        let is = |dtype: DType| recipe.input == code(dtype);
+        let infinity = match B::SIZE {
+            2 if is(DType::F16) => 0x7c00,
+            2 if is(DType::BF16) => 0x7f80,
+            4 if is(DType::F32) => 0x7f80_0000,
+            8 if is(DType::F64) => 0x7ff0_0000_0000_0000,
+            _ => 0,
+        };
+        let spare = 64 - 8 * B::SIZE;
+        let unsigned = (recipe.has(flag::UNSIGNED) as i64) << (8 * B::SIZE - 1);
+        let least = -(recipe.has(flag::LEAST) as i64);
+        // Sign-extended from the element's own size.
+        let flip = ((least ^ unsigned) << spare) >> spare;
+        let magnitude = recipe.has(flag::MAGNITUDE);
+        let nan = match (recipe.has(flag::SKIP_NAN), magnitude) {
+            (true, true) => 0,
+            (true, false) => i64::MIN >> spare,
+            (false, _) => i64::MAX >> spare,
+        };
+        let is_float = infinity != 0;
+        Self {
+            keep: K::cut(if magnitude { (i64::MAX) >> spare } else { -1 }),
+            flip: K::cut(flip),
+            float: K::cut(if is_float { i64::MAX >> spare } else { 0 }),
+            infinity: if is_float { K::cut(infinity) } else { K::MAX },
+            quiet: (infinity | (infinity & infinity.wrapping_neg()) >> 1) as u64,
+            nan: K::cut(nan),
+            same_zeros: same_zeros && is_float,
+            kind: PhantomData,
+        }
+    }
+
+    /// The key of an element.
+    #[inline(always)]
+    pub fn key(&self, bits: B) -> K {
+        let spare = 64 - 8 * B::SIZE;
+        let wide = ((bits.to_bits() as u64) << spare) as i64 >> spare;
+        let bits = K::cut(wide & self.keep.long());
+        let negative = bits.sign();
+        let key = K::cut(bits.long() ^ (negative.long() & self.float.long()));
+        let magnitude = K::cut(bits.long() & i64::MAX >> spare);
+        let nan = magnitude > self.infinity;
+        // Of floats, -0.0 has the key -1.
+        let key = if self.same_zeros && key == K::cut(-1) { K::cut(0) } else { key };
+        let (nan_key, key) = (self.nan, key.flipped(self.flip));
+        if nan { nan_key } else { key }
+    }
+
+    /// The greatest key of 16 bytes; each is shifted to the top, and what lies below decides nothing.
+    #[inline(always)]
+    pub fn bytes(&self, words: &[u32; 4]) -> K {
+        let flip = (self.flip.long() as u8 as u32) * 0x0101_0101;
+        let most = |w: u32| {
+            let w = w ^ flip;
+            (w as i32).max((w << 8) as i32).max(((w << 16) as i32).max((w << 24) as i32))
+        };
+        let most = most(words[0]).max(most(words[1])).max(most(words[2]).max(most(words[3])));
+        K::cut((most >> 24) as i64)
+    }
+
+    /// The greatest key of 16 bytes.
+    #[inline(always)]
+    pub fn most(&self, words: &[u32; 4]) -> K {
+        if B::SIZE == 1 {
+            return self.bytes(words);
+        }
+        let mut best = self.key(B::nth(words, 0));
+        let mut k = 1;
+        while k < B::PER as usize {
+            best = best.max(self.key(B::nth(words, k)));
+            k += 1;
+        }
+        best
+    }
+
+    /// The bits of the element with this key.
+    #[inline(always)]
+    pub fn bits(&self, key: K) -> u64 {
+        let spare = 64 - 8 * B::SIZE;
+        let key = key.flipped(self.flip).long();
+        let edge = key == i64::MIN >> spare || key == i64::MAX >> spare;
+        let bits = key ^ (K::cut(key).sign().long() & self.float.long());
+        // No number of a float has the first or the last key: that is the canonical NaN.
+        if self.float != K::cut(0) && edge { self.quiet } else { bits as u64 }
+    }
+
+    /// Whether a key that skips NaNs is of nothing else.
+    #[inline(always)]
+    pub fn is_lost(&self, key: K) -> bool {
+        self.float != K::cut(0) && key <= self.nan
+    }
+
+    /// The key of the initial value.
+    #[inline(always)]
+    pub fn initial(&self, recipe: &Recipe) -> K {
+        let bits = B::from_bits(recipe.initial[0] as u128);
+        if recipe.has(flag::INITIAL) { self.key(bits) } else { K::MIN }
+    }
+}
+
+/// The greatest or the least element.
+#[derive(Clone, Copy)]
+pub struct Extremum<B, K>(Keys<B, K>);
+
+impl<B: Bits, K: Key> Parts for Extremum<B, K> {
+    type Part = K;
+    #[inline(always)]
+    fn new(recipe: &Recipe) -> Self {
+        Self(Keys::new(recipe, false))
+    }
+    #[inline(always)]
+    fn nothing(&self) -> K {
+        K::MIN
+    }
+    #[inline(always)]
+    fn meet(&self, left: K, right: K) -> K {
+        left.max(right)
+    }
+    #[inline(always)]
+    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: K, out: Out) {
+        let key = part.max(self.0.initial(recipe));
+        out.integer(s, recipe.output, self.0.bits(key));
+    }
+}
+
+impl<B: Bits, K: Key> Heap for Extremum<B, K> {
+    type Bits = B;
+    type Acc = K;
+    #[inline(always)]
+    fn start(&self) -> K {
+        K::MIN
+    }
+    #[inline(always)]
+    fn pack<S: Simt>(&self, _s: &S, acc: K, words: &[u32; 4], _place: u32) -> K {
+        acc.max(self.0.most(words))
+    }
+    #[inline(always)]
+    fn one<S: Simt>(&self, _s: &S, acc: K, bits: B, _place: u32) -> K {
+        acc.max(self.0.key(bits))
+    }
+    #[inline(always)]
+    fn part(&self, acc: K) -> K {
+        acc
+    }
+}
+
+/// The least and the greatest element; two outputs each.
+#[derive(Clone, Copy)]
+pub struct MinMax<B, K> {
+    least: Keys<B, K>,
+    greatest: Keys<B, K>,
+}
+
+impl<B: Bits, K: Key> Parts for MinMax<B, K> {
+    /// Both as keys of which the greatest is looked for.
+    type Part = (K, K);
+    #[inline(always)]
+    fn new(recipe: &Recipe) -> Self {
+        let with = |least: u32| Keys::new(&Recipe { flags: recipe.flags & !flag::LEAST | least, ..*recipe }, false);
+        Self { least: with(flag::LEAST), greatest: with(0) }
+    }
+    #[inline(always)]
+    fn nothing(&self) -> (K, K) {
+        (K::MIN, K::MIN)
+    }
+    #[inline(always)]
+    fn meet(&self, left: (K, K), right: (K, K)) -> (K, K) {
+        (left.0.max(right.0), left.1.max(right.1))
+    }
+    #[inline(always)]
+    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: (K, K), out: Out) {
+        out.integer(s, recipe.output, self.least.bits(part.0));
+        // `Out` counts elements, of which there are two to each result.
+        Out { index: out.index + 1, ..out }.integer(s, recipe.output, self.greatest.bits(part.1));
+    }
+}
+
+impl<B: Bits, K: Key> Heap for MinMax<B, K> {
+    type Bits = B;
+    type Acc = (K, K);
+    #[inline(always)]
+    fn start(&self) -> (K, K) {
+        (K::MIN, K::MIN)
+    }
+    #[inline(always)]
+    fn pack<S: Simt>(&self, _s: &S, acc: (K, K), words: &[u32; 4], _place: u32) -> (K, K) {
+        (acc.0.max(self.least.most(words)), acc.1.max(self.greatest.most(words)))
+    }
+    #[inline(always)]
+    fn one<S: Simt>(&self, _s: &S, acc: (K, K), bits: B, _place: u32) -> (K, K) {
+        (acc.0.max(self.least.key(bits)), acc.1.max(self.greatest.key(bits)))
+    }
+    #[inline(always)]
+    fn part(&self, acc: (K, K)) -> (K, K) {
+        acc
+    }
+}

@@ -1,0 +1,86 @@
+//! What is computed: one file per family of reductions. How it walks memory is in [`super::shape`].
+//!
+//! A [`Tree`] cares for the order of its elements, and combines neighbours; a [`Heap`] does not, and keeps one running value
+//! per lane.
+
+mod arg;
+mod count;
+pub mod extremum;
+mod integer;
+mod tree;
+
+pub use arg::Arg;
+pub use count::Count;
+pub use extremum::{Extremum, MinMax};
+pub use integer::Integer;
+pub use tree::{Deviations, LogSumExps, Norms, Products, Sums, initial};
+
+use super::node::Node;
+use super::recipe::{Out, Recipe};
+use super::source::Bits;
+use crate::simt::Simt;
+
+/// Partial results: how they meet, and what is made of the last one.
+pub trait Parts: Copy {
+    /// A partial result.
+    type Part: Node;
+    /// From what a kernel is told.
+    fn new(recipe: &Recipe) -> Self;
+    /// The part of no elements; it changes nothing.
+    fn nothing(&self) -> Self::Part;
+    /// The part of two neighbouring ranges.
+    fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part;
+    /// Writes the result.
+    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out);
+}
+
+/// A reduction whose bits depend on the order: neighbours combine, pairs of pairs, and so on.
+pub trait Tree: Parts {
+    /// An element in memory.
+    type Bits: Bits;
+    /// The node of a whole subtree.
+    type Node: Node;
+    /// Whether [`Tree::join`] gives the same bits for swapped nodes.
+    const COMMUTES: bool;
+    /// Whether there is a node that changes nothing, so that a ragged end may be filled with it.
+    const NEUTRAL: bool;
+    /// That node; anything if there is none.
+    fn neutral(&self) -> Self::Node;
+    /// The node of one element.
+    fn lift<S: Simt>(&self, s: &S, bits: Self::Bits) -> Self::Node;
+    /// The node above two whole subtrees of `each` elements.
+    fn join(&self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node;
+    /// As a part; `count` elements are under it.
+    fn part(&self, node: Self::Node, count: u32) -> Self::Part;
+}
+
+/// A reduction that any order serves.
+pub trait Heap: Parts {
+    /// An element in memory.
+    type Bits: Bits;
+    /// A lane's running value.
+    type Acc: Copy;
+    /// Before the first element.
+    fn start(&self) -> Self::Acc;
+    /// Takes the elements of 16 bytes; `place` is their number in the row, counted in such packs.
+    fn pack<S: Simt>(&self, s: &S, acc: Self::Acc, words: &[u32; 4], place: u32) -> Self::Acc;
+    /// Takes one element; `place` as above in rows, the index of the row in columns.
+    fn one<S: Simt>(&self, s: &S, acc: Self::Acc, bits: Self::Bits, place: u32) -> Self::Acc;
+    /// The part of what was taken.
+    fn part(&self, acc: Self::Acc) -> Self::Part;
+    /// Whether `bits` is what the part stands for: an arg op looks it up in its pack at the end.
+    #[inline(always)]
+    fn found(&self, _bits: Self::Bits, _part: Self::Part) -> bool {
+        false
+    }
+    /// Where the part says that it came from, if [`Heap::found`] has to look there.
+    #[inline(always)]
+    fn place(&self, _part: Self::Part) -> Option<u32> {
+        None
+    }
+    /// The part with the element's own index.
+    #[inline(always)]
+    fn placed(&self, part: Self::Part, _index: u64) -> Self::Part {
+        part
+    }
+}

@@ -1,0 +1,346 @@
+//! Reductions in the order of the tree: the reducers are core's, so a node here has the bits of a node on the CPU.
+
+use super::{Parts, Tree};
+use crate::kernels::node::{Counted, Node};
+use crate::kernels::recipe::{Out, Recipe, flag};
+use crate::kernels::source::Source;
+use crate::simt::Simt;
+use core::marker::PhantomData;
+use warpfold_core::ops::{Deviation, LogSumExp, Moments, Powers, Precision, Product, Square, Sum, Value};
+use warpfold_core::{Accumulate, Cast, Element, Float, Real, Reducer};
+
+/// What a source's sums and their kin accumulate in.
+type Acc<X> = <<X as Source>::Value as Element>::Float;
+/// The same, in a precision.
+type Wide<X, P> = <P as Precision<Acc<X>>>::Real;
+
+/// The bits of the initial value, if there is one.
+#[inline(always)]
+pub fn initial<F: Float + Element>(recipe: &Recipe) -> Option<F> {
+    let value = F::from_cast(Cast::Float(f64::from_bits(recipe.initial[0])));
+    recipe.has(flag::INITIAL).then_some(value)
+}
+
+/// Sums and means, NaNs skipped or not.
+#[derive(Clone, Copy)]
+pub struct Sums<X, P> {
+    skip: bool,
+    kind: PhantomData<(X, P)>,
+}
+
+impl<X, P> Parts for Sums<X, P>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float>,
+    P: Precision<X::Value, Real: Node>,
+{
+    type Part = P::Real;
+    #[inline(always)]
+    fn new(recipe: &Recipe) -> Self {
+        Self { skip: recipe.has(flag::SKIP_NAN), kind: PhantomData }
+    }
+    #[inline(always)]
+    fn nothing(&self) -> P::Real {
+        P::Real::NOTHING
+    }
+    #[inline(always)]
+    fn meet(&self, left: P::Real, right: P::Real) -> P::Real {
+        left.add(right)
+    }
+    #[inline(always)]
+    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: P::Real, out: Out) {
+        let sum = if recipe.has(flag::MEAN) { Sum::<X::Value, Value, P>::mean() } else { Sum::total() };
+        let total = sum.initial(initial(recipe)).finish(part, recipe.count);
+        out.number(s, recipe.output, total.cast());
+    }
+}
+
+impl<X, P> Tree for Sums<X, P>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float>,
+    P: Precision<X::Value, Real: Node>,
+{
+    type Bits = X::Bits;
+    type Node = P::Real;
+    // Plain addition does; of double words it is not proven where they overflow.
+    const COMMUTES: bool = size_of::<P::Real>() == size_of::<X::Value>();
+    const NEUTRAL: bool = true;
+    #[inline(always)]
+    fn neutral(&self) -> Self::Node {
+        self.nothing()
+    }
+    #[inline(always)]
+    fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> P::Real {
+        let x = X::value(s, bits);
+        let absent = P::Real::NOTHING;
+        let term = P::widen(x);
+        if self.skip && x.is_nan() { absent } else { term }
+    }
+    #[inline(always)]
+    fn join(&self, left: P::Real, right: P::Real, _each: u32) -> P::Real {
+        left.add(right)
+    }
+    #[inline(always)]
+    fn part(&self, node: P::Real, _count: u32) -> P::Real {
+        node
+    }
+}
+
+/// Sums of magnitudes or of squares: the 1-norm and the 2-norm.
+#[derive(Clone, Copy)]
+pub struct Norms<X> {
+    skip: bool,
+    square: bool,
+    kind: PhantomData<X>,
+}
+
+impl<X> Parts for Norms<X>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    type Part = X::Value;
+    #[inline(always)]
+    fn new(recipe: &Recipe) -> Self {
+        Self { skip: recipe.has(flag::SKIP_NAN), square: recipe.has(flag::SQUARE), kind: PhantomData }
+    }
+    #[inline(always)]
+    fn nothing(&self) -> X::Value {
+        X::Value::NOTHING
+    }
+    #[inline(always)]
+    fn meet(&self, left: X::Value, right: X::Value) -> X::Value {
+        left.add(right)
+    }
+    #[inline(always)]
+    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: X::Value, out: Out) {
+        let total = if recipe.has(flag::ROOT) {
+            Sum::<X::Value, Square>::norm2().finish(part, recipe.count)
+        } else {
+            Sum::<X::Value>::total().finish(part, recipe.count)
+        };
+        out.number(s, recipe.output, total.cast());
+    }
+}
+
+impl<X> Tree for Norms<X>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    type Bits = X::Bits;
+    type Node = X::Value;
+    const COMMUTES: bool = true;
+    const NEUTRAL: bool = true;
+    #[inline(always)]
+    fn neutral(&self) -> Self::Node {
+        self.nothing()
+    }
+    #[inline(always)]
+    fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> X::Value {
+        let x = X::value(s, bits);
+        let magnitude = x.abs();
+        let square = magnitude.square();
+        let term = if self.square { square } else { magnitude };
+        if self.skip && x.is_nan() { X::Value::NOTHING } else { term }
+    }
+    #[inline(always)]
+    fn join(&self, left: X::Value, right: X::Value, _each: u32) -> X::Value {
+        left.add(right)
+    }
+    #[inline(always)]
+    fn part(&self, node: X::Value, _count: u32) -> X::Value {
+        node
+    }
+}
+
+/// Variances and standard deviations.
+#[derive(Clone, Copy)]
+pub struct Deviations<X, P>(PhantomData<(X, P)>);
+
+impl<X: Source, P> Deviations<X, P>
+where
+    P: Precision<Acc<X>>,
+{
+    #[inline(always)]
+    fn reducer(recipe: &Recipe) -> Deviation<X::Value, P> {
+        Deviation::new(recipe.ddof, recipe.has(flag::ROOT))
+    }
+    #[inline(always)]
+    fn any() -> Deviation<X::Value, P> {
+        Deviation::new(0.0, false)
+    }
+}
+
+impl<X, P> Parts for Deviations<X, P>
+where
+    X: Source,
+    P: Precision<Acc<X>, Real: Node>,
+{
+    type Part = Counted<Moments<Wide<X, P>>>;
+    #[inline(always)]
+    fn new(_recipe: &Recipe) -> Self {
+        Self(PhantomData)
+    }
+    #[inline(always)]
+    fn nothing(&self) -> Self::Part {
+        Counted { acc: Moments { mean: P::Real::ZERO, m2: P::Real::ZERO }, count: 0 }
+    }
+    #[inline(always)]
+    fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part {
+        if left.count == 0 {
+            right
+        } else if right.count == 0 {
+            left
+        } else {
+            let acc = Self::any().combine_counted(left.acc, left.count, right.acc, right.count);
+            Counted { acc, count: left.count + right.count }
+        }
+    }
+    #[inline(always)]
+    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
+        out.number(s, recipe.output, Self::reducer(recipe).finish(part.acc, part.count).cast());
+    }
+}
+
+impl<X, P> Tree for Deviations<X, P>
+where
+    X: Source,
+    P: Precision<Acc<X>, Real: Node>,
+{
+    type Bits = X::Bits;
+    type Node = Moments<Wide<X, P>>;
+    const COMMUTES: bool = false;
+    const NEUTRAL: bool = false;
+    #[inline(always)]
+    fn neutral(&self) -> Self::Node {
+        Moments { mean: P::Real::ZERO, m2: P::Real::ZERO }
+    }
+    #[inline(always)]
+    fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> Self::Node {
+        Self::any().lift(X::value(s, bits), 0)
+    }
+    #[inline(always)]
+    fn join(&self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node {
+        Self::any().combine_counted(left, each as u64, right, each as u64)
+    }
+    #[inline(always)]
+    fn part(&self, node: Self::Node, count: u32) -> Self::Part {
+        Counted { acc: node, count: count as u64 }
+    }
+}
+
+/// `log(sum(exp(x)))`.
+#[derive(Clone, Copy)]
+pub struct LogSumExps<X> {
+    skip: bool,
+    kind: PhantomData<X>,
+}
+
+impl<X> Parts for LogSumExps<X>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    <X::Value as warpfold_core::ops::Exponential>::Exponent: Node,
+{
+    type Part = Powers<<X::Value as warpfold_core::ops::Exponential>::Exponent, X::Value>;
+    #[inline(always)]
+    fn new(recipe: &Recipe) -> Self {
+        Self { skip: recipe.has(flag::SKIP_NAN), kind: PhantomData }
+    }
+    #[inline(always)]
+    fn nothing(&self) -> Self::Part {
+        Powers { exponent: <X::Value as warpfold_core::ops::Exponential>::NO_TERM, sum: X::Value::ZERO }
+    }
+    #[inline(always)]
+    fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part {
+        LogSumExp::<X::Value>::new().combine(left, right)
+    }
+    #[inline(always)]
+    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
+        out.number(s, recipe.output, LogSumExp::<X::Value>::new().finish(part, recipe.count).cast());
+    }
+}
+
+impl<X> Tree for LogSumExps<X>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    <X::Value as warpfold_core::ops::Exponential>::Exponent: Node,
+{
+    type Bits = X::Bits;
+    type Node = Self::Part;
+    const COMMUTES: bool = true;
+    const NEUTRAL: bool = true;
+    #[inline(always)]
+    fn neutral(&self) -> Self::Node {
+        self.nothing()
+    }
+    #[inline(always)]
+    fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> Self::Node {
+        let x = X::value(s, bits);
+        let x = if self.skip && x.is_nan() { X::Value::from_cast(Cast::Float(f64::NEG_INFINITY)) } else { x };
+        LogSumExp::<X::Value>::new().lift(x, 0)
+    }
+    #[inline(always)]
+    fn join(&self, left: Self::Node, right: Self::Node, _each: u32) -> Self::Node {
+        LogSumExp::<X::Value>::new().combine(left, right)
+    }
+    #[inline(always)]
+    fn part(&self, node: Self::Node, _count: u32) -> Self::Part {
+        node
+    }
+}
+
+/// Products.
+#[derive(Clone, Copy)]
+pub struct Products<X> {
+    skip: bool,
+    kind: PhantomData<X>,
+}
+
+impl<X> Parts for Products<X>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    type Part = X::Value;
+    #[inline(always)]
+    fn new(recipe: &Recipe) -> Self {
+        Self { skip: recipe.has(flag::SKIP_NAN), kind: PhantomData }
+    }
+    #[inline(always)]
+    fn nothing(&self) -> X::Value {
+        X::Value::ONE
+    }
+    #[inline(always)]
+    fn meet(&self, left: X::Value, right: X::Value) -> X::Value {
+        left.mul(right)
+    }
+    #[inline(always)]
+    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: X::Value, out: Out) {
+        let product = Product::<X::Value>::new(initial(recipe), false).finish(part, recipe.count);
+        out.number(s, recipe.output, product.cast());
+    }
+}
+
+impl<X> Tree for Products<X>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    type Bits = X::Bits;
+    type Node = X::Value;
+    const COMMUTES: bool = true;
+    const NEUTRAL: bool = true;
+    #[inline(always)]
+    fn neutral(&self) -> Self::Node {
+        self.nothing()
+    }
+    #[inline(always)]
+    fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> X::Value {
+        let x = X::value(s, bits);
+        if self.skip && x.is_nan() { X::Value::ONE } else { x }
+    }
+    #[inline(always)]
+    fn join(&self, left: X::Value, right: X::Value, _each: u32) -> X::Value {
+        left.mul(right)
+    }
+    #[inline(always)]
+    fn part(&self, node: X::Value, _count: u32) -> X::Value {
+        node
+    }
+}

@@ -1,0 +1,202 @@
+//! What a kernel is told at run time: addresses, what to make of the total, and the shape.
+
+use crate::simt::{Global, Simt};
+use warpfold_core::{Cast, DType, Element, bf16, f16};
+
+/// The one parameter of every production kernel.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Call<G> {
+    /// The first element, in bytes from nowhere.
+    pub input: u64,
+    /// The mask's first element, or 0.
+    pub mask: u64,
+    /// The first output.
+    pub output: u64,
+    /// Counters, then parts.
+    pub workspace: u64,
+    /// Words from the end of the counters to where parts are left for another kernel ([`flag::PARTS`]).
+    pub left: u64,
+    /// What to compute.
+    pub recipe: Recipe,
+    /// Over which elements.
+    pub shape: G,
+}
+
+/// What a fold is told at run time.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Recipe {
+    /// Elements reduced into each output.
+    pub count: u64,
+    /// Subtracted from the count in a variance's divisor.
+    pub ddof: f64,
+    /// One more element on the left: bits of an f64 or an i128, low half first.
+    pub initial: [u64; 2],
+    /// See [`flag`].
+    pub flags: u32,
+    /// The dtype in memory, as its place in `DType::ALL`.
+    pub input: u32,
+    /// The dtype of the output, likewise.
+    pub output: u32,
+    /// The 16-bit dtype that elements are rounded to first, or the input's own.
+    pub through: u32,
+}
+
+/// Bits of [`Recipe::flags`].
+pub mod flag {
+    /// NaNs are left out.
+    pub const SKIP_NAN: u32 = 1;
+    /// There is an initial value.
+    pub const INITIAL: u32 = 1 << 1;
+    /// A mean, not a sum.
+    pub const MEAN: u32 = 1 << 2;
+    /// The square root of the total.
+    pub const ROOT: u32 = 1 << 3;
+    /// Sum squares, not magnitudes.
+    pub const SQUARE: u32 = 1 << 4;
+    /// The least, not the greatest.
+    pub const LEAST: u32 = 1 << 5;
+    /// Integers are unsigned.
+    pub const UNSIGNED: u32 = 1 << 6;
+    /// Magnitudes are compared.
+    pub const MAGNITUDE: u32 = 1 << 7;
+    /// There is a mask.
+    pub const MASKED: u32 = 1 << 8;
+    /// Whether any is true, of a count.
+    pub const ANY: u32 = 1 << 9;
+    /// Whether all are true, of a count.
+    pub const ALL: u32 = 1 << 10;
+    /// Parts go to the workspace, for another kernel to reduce.
+    pub const PARTS: u32 = 1 << 11;
+}
+
+impl Recipe {
+    /// Whether a flag is set.
+    #[inline(always)]
+    pub fn has(&self, flag: u32) -> bool {
+        self.flags & flag != 0
+    }
+}
+
+/// The place of a dtype in `DType::ALL`.
+pub const fn code(dtype: DType) -> u32 {
+    dtype as u32
+}
+
+/// Bytes of counters at the start of a workspace.
+pub const COUNTERS: usize = 1 << 20;
+/// The counter that is set if an output has no value: 1 if there was nothing, 2 if there was only NaN.
+pub const STATUS: usize = COUNTERS / 4 - 1;
+
+/// Where an output goes.
+#[derive(Clone, Copy)]
+pub struct Out {
+    /// The first output.
+    pub output: Global<u8>,
+    /// Counters.
+    pub counters: Global<u32>,
+    /// Which output, counted in elements of the output's dtype.
+    pub index: usize,
+}
+
+impl Out {
+    /// Writes a number as `dtype`.
+    #[inline(always)]
+    pub fn number<S: Simt>(&self, s: &S, dtype: u32, x: Cast) {
+        let at = self.index;
+        match DType::ALL.len() as u32 {
+            _ if dtype == code(DType::F32) => s.store(self.output.cast(), at, f32::from_cast(x)),
+            _ if dtype == code(DType::F64) => s.store(self.output.cast(), at, f64::from_cast(x)),
+            _ if dtype == code(DType::F16) => s.store(self.output.cast(), at, f16::from_cast(x).to_bits()),
+            _ if dtype == code(DType::BF16) => s.store(self.output.cast(), at, bf16::from_cast(x).to_bits()),
+            _ => self.integer(s, dtype, i64::from_cast(x) as u64),
+        }
+    }
+
+    /// Writes the low bytes of an integer, as many as `dtype` has.
+    #[inline(always)]
+    pub fn integer<S: Simt>(&self, s: &S, dtype: u32, bits: u64) {
+        let at = self.index;
+        if dtype == code(DType::Bool) {
+            s.store(self.output, at, (bits != 0) as u8);
+        } else if dtype == code(DType::I8) || dtype == code(DType::U8) {
+            s.store(self.output, at, bits as u8);
+        } else if dtype == code(DType::I16)
+            || dtype == code(DType::U16)
+            || dtype == code(DType::F16)
+            || dtype == code(DType::BF16)
+        {
+            s.store(self.output.cast(), at, bits as u16);
+        } else if dtype == code(DType::I32) || dtype == code(DType::U32) || dtype == code(DType::F32) {
+            s.store(self.output.cast(), at, bits as u32);
+        } else {
+            s.store(self.output.cast(), at, bits);
+        }
+    }
+
+    /// Says that there is no value.
+    #[inline(always)]
+    pub fn hole<S: Simt>(&self, s: &S, why: u32) {
+        s.store_volatile(self.counters, STATUS, why);
+    }
+}
+
+/// The address of an array.
+#[inline(always)]
+pub fn array<T>(address: u64) -> Global<T> {
+    // SAFETY: kernels' entries promise what `Global::from_raw` asks for; the emulator checks it.
+    unsafe { Global::from_raw(core::ptr::without_provenance_mut(address as usize)) }
+}
+
+#[cfg(not(target_arch = "nvptx64"))]
+impl<G: Shape> Call<G> {
+    /// As the words that a launch takes.
+    #[must_use]
+    pub fn to_words(&self) -> Vec<u64> {
+        const { assert!(size_of::<Self>().is_multiple_of(8) && align_of::<Self>() == 8) };
+        // SAFETY: `Shape` promises integers without padding between them; the other fields are such.
+        unsafe { core::slice::from_raw_parts((&raw const *self).cast::<u64>(), size_of::<Self>() / 8) }.to_vec()
+    }
+
+    /// From the words of a launch; `None` if they are not as many.
+    #[must_use]
+    pub fn from_words(words: &[u64]) -> Option<Self> {
+        // SAFETY: as many bytes as a `Self` has, aligned as it is, and any bits are integers.
+        (words.len() * 8 == size_of::<Self>()).then(|| unsafe { words.as_ptr().cast::<Self>().read() })
+    }
+}
+
+/// What a kernel's parameter says of the elements.
+///
+/// # Safety
+/// The type is `repr(C)`, has integers only, no padding, and a size that is a multiple of 8.
+#[cfg(not(target_arch = "nvptx64"))]
+pub unsafe trait Shape: Copy {}
+
+#[cfg(not(target_arch = "nvptx64"))]
+mod shapes {
+    use super::Shape;
+    use crate::kernels::any::Strides;
+    use crate::kernels::shape::columns::Columns;
+    use crate::kernels::shape::panel::Pitch;
+    use crate::kernels::shape::parts::Left;
+    use crate::kernels::shape::piece::Dense;
+    use crate::kernels::shape::rows::Rows;
+    use crate::kernels::shape::short::Short;
+
+    // SAFETY: 64-bit integers, and pairs of 32-bit ones.
+    unsafe impl Shape for Dense {}
+    // SAFETY: as above.
+    unsafe impl Shape for Pitch {}
+    // SAFETY: as above.
+    unsafe impl<const K: usize> Shape for Strides<K> {}
+    // SAFETY: as above, and `R` is such.
+    unsafe impl<const K: usize, R: Shape> Shape for Rows<K, R> {}
+    // SAFETY: as above.
+    unsafe impl<const K: usize, R: Shape> Shape for Short<K, R> {}
+    // SAFETY: as above.
+    unsafe impl<const K: usize, R: Shape> Shape for Columns<K, R> {}
+    // SAFETY: as above.
+    unsafe impl<const K: usize> Shape for Left<K> {}
+}

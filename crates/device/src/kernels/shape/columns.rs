@@ -1,0 +1,245 @@
+//! Columns: outputs lie side by side, and a lane walks down some of them.
+//!
+//! Idea: a lane takes 16 bytes of adjacent columns and 8 rows at a time, tree-wise; a warp is 32 lanes wide, or, where there
+//! are fewer columns, takes several rows abreast and folds them by exchanges. Warps of a block take stretches of rows and
+//! meet in shared memory; blocks leave parts, and the last of a panel reduces these.
+//! Bottleneck: memory.
+
+use super::panel::{Panel, Strip};
+use super::parts;
+use super::piece::{Outputs, divide};
+use super::warp::eight_parts;
+use crate::kernels::fold::Parts;
+use crate::kernels::node::{Node, fetch, get, publish, put};
+use crate::kernels::recipe::{Call, array, flag};
+use crate::simt::{Order, Shared, Simt};
+
+/// Outputs, and how the work is shared out. A panel is `lanes * C` columns.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Columns<const K: usize, R> {
+    /// The kept axes but for the columns.
+    pub outputs: Outputs<K>,
+    /// Columns.
+    pub width: u64,
+    /// Bytes from column to column in the input.
+    pub x: i64,
+    /// Bytes from column to column in the mask.
+    pub mask: i64,
+    /// Elements from column to column in the output.
+    pub out: i64,
+    /// Rows in this launch.
+    pub rows: u64,
+    /// Panels side by side.
+    pub panels: u64,
+    /// Lanes side by side, a power of two.
+    pub lanes: u32,
+    /// Warps to a panel, a power of two; others of the block take other panels.
+    pub warps: u32,
+    /// Tiles of 8 steps that a warp takes, at most 32.
+    pub tiles: u32,
+    /// Blocks to a panel in this launch.
+    pub blocks: u32,
+    /// The number of the first of them, if earlier launches did some.
+    pub first: u32,
+    /// Blocks to a panel in all launches.
+    pub all: u32,
+    /// How rows follow one another.
+    pub reduced: R,
+}
+
+/// See the module. `SLOTS` words of shared memory hold a part for each column of each of 8 warps.
+#[inline(always)]
+pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS: usize>(
+    s: &S,
+    call: &Call<Columns<K, P::Reduced>>,
+) {
+    let slots = s.shared::<u32, SLOTS, 0>("slots");
+    let last = s.shared::<u32, 1, 1>("last");
+    let panel = P::new(&call.recipe);
+    let (f, shape) = (panel.fold(), &call.shape);
+    let (warp, tid) = (s.warp(), s.thread_x());
+    let warps = s.block_dim_x() / 32;
+    let (group, mine) = (warp / shape.warps, warp & (shape.warps - 1));
+    let wide = shape.lanes * C as u32;
+    let all_slots = warps * wide;
+
+    // Panels vary fastest, so that blocks that run together read what lies together.
+    let sets = shape.outputs.total * shape.panels;
+    let per_block = (warps / shape.warps) as u64;
+    let blocks_across = sets.div_ceil(per_block);
+    let (block, across) = divide(s.block_x() as u64, blocks_across);
+    let set = across * per_block + group as u64;
+    let live = set < sets;
+    let (outer, number) = divide(if live { set } else { 0 }, shape.panels);
+    let at = shape.outputs.at(outer);
+
+    let at_once = P::at_once(&shape.reduced, call.input);
+    let lane = s.lane() & (shape.lanes - 1);
+    let column = number * wide as u64 + if at_once { lane * C as u32 } else { lane } as u64;
+    let spread = if at_once { 1 } else { shape.lanes };
+    let strip = Strip {
+        x: call.input.wrapping_add((at.x + column as i64 * shape.x) as u64),
+        mask: call.mask.wrapping_add((at.mask + column as i64 * shape.mask) as u64),
+        columns: if column < shape.width { (shape.width - column).div_ceil(spread as u64) } else { 0 },
+        at_once,
+        spread,
+        rows: if live { shape.rows } else { 0 },
+        lanes: shape.lanes,
+        reduced: shape.reduced,
+    };
+    let stretch = shape.tiles as u64 * 8 * (32 / shape.lanes) as u64;
+    let first = (block * shape.warps as u64 + mine as u64) * stretch;
+    let found = panel.run(s, &strip, first, shape.tiles);
+    if s.branch(s.lane() < shape.lanes) {
+        let mut j = 0;
+        while j < C {
+            let place = if at_once { lane * C as u32 + j as u32 } else { lane + j as u32 * shape.lanes };
+            put(s, slots, all_slots, warp * wide + place, found[j]);
+            j += 1;
+        }
+    }
+    s.barrier();
+
+    // Warps of a panel meet in pairs.
+    let (per_panel, room) = (shape.warps, SLOTS as u32 / <F<P, C> as Node>::WORDS);
+    meet_slots(s, f, Slots { words: slots, all: all_slots, wide }, warps, per_panel);
+    if s.branch(shape.all == 1) {
+        let mut c = tid;
+        while s.again(c < per_block as u32 * wide) {
+            let (group, place) = (c / wide, c & (wide - 1));
+            let set = across * per_block + group as u64;
+            let (outer, number) = divide(set, shape.panels);
+            let column = number * wide as u64 + place as u64;
+            if s.branch(set < sets && column < shape.width) {
+                let part = get(s, slots, all_slots, group * per_panel * wide + place, f.nothing());
+                finish(s, call, f, part, Target { outer, column });
+            }
+            c += s.block_dim_x();
+        }
+        return;
+    }
+    // The block has one panel, and leaves its part of it.
+    let (workspace, counters) = (parts::of(call), array::<u32>(call.workspace));
+    let from = set as usize * shape.all as usize * wide as usize;
+    if s.branch(tid < wide) {
+        let part = get(s, slots, all_slots, tid, f.nothing());
+        publish(s, workspace, from + (shape.first + block as u32) as usize * wide as usize + tid as usize, part);
+    }
+    s.barrier();
+    if s.branch(tid == 0) {
+        let before = s.atomic_add(counters, set as usize, 1u32, Order::AcqRel);
+        s.put(last, 0, (before + 1 == shape.all) as u32);
+    }
+    s.barrier();
+    if s.branch(s.get(last, 0) == 0) {
+        return;
+    }
+    // The last block reduces them, in stretches of eight.
+    let (mut at, mut count) = (from, shape.all);
+    let mut to = sets as usize * shape.all as usize * wide as usize + set as usize * spare(shape.all) * wide as usize;
+    let mut shared = false;
+    while s.again(!shared) {
+        let left = count.div_ceil(8);
+        shared = left <= room / wide;
+        let mut i = tid;
+        while s.again(i < left * wide) {
+            let (first, place) = (i / wide * 8, i & (wide - 1));
+            let eight: [F<P, C>; 8] = core::array::from_fn(
+                #[inline(always)]
+                |j| {
+                    if s.branch(first + (j as u32) < count) {
+                        fetch(s, workspace, at + (first as usize + j) * wide as usize + place as usize, f.nothing())
+                    } else {
+                        f.nothing()
+                    }
+                },
+            );
+            let part = eight_parts(f, eight);
+            if s.branch(shared) {
+                put(s, slots, room, i, part);
+            } else {
+                publish(s, workspace, to + i as usize, part);
+            }
+            i += s.block_dim_x();
+        }
+        s.barrier();
+        at = to;
+        to += left as usize * wide as usize;
+        count = left;
+    }
+    let whole = count.next_power_of_two();
+    let mut i = count * wide + tid;
+    while s.again(i < whole * wide) {
+        put(s, slots, room, i, f.nothing());
+        i += s.block_dim_x();
+    }
+    s.barrier();
+    meet_slots(s, f, Slots { words: slots, all: room, wide }, whole, whole);
+    let column = number * wide as u64 + tid as u64;
+    if s.branch(tid < wide && column < shape.width) {
+        finish(s, call, f, get(s, slots, room, tid, f.nothing()), Target { outer, column });
+    }
+    if s.branch(tid == 0) {
+        s.store_volatile(counters, set as usize, 0);
+    }
+}
+
+/// Parts beyond those of `all` blocks that a panel's last block needs room for.
+pub const fn spare(all: u32) -> usize {
+    all as usize / 7 + 12
+}
+
+/// Parts in shared memory: rows of `wide` of them.
+#[derive(Clone, Copy)]
+struct Slots {
+    words: Shared<u32>,
+    all: u32,
+    wide: u32,
+}
+
+/// Rows of slots meet in pairs until one is left of each `group` (powers of two). There is a barrier at each end.
+#[inline(always)]
+fn meet_slots<S: Simt, P: Parts>(s: &S, f: &P, slots: Slots, rows: u32, group: u32) {
+    let Slots { words, all, wide } = slots;
+    let mut step = 1;
+    while s.again(step < group) {
+        let mut i = s.thread_x();
+        while s.again(i < rows / (2 * step) * wide) {
+            let left = i / wide * 2 * step * wide + (i & (wide - 1));
+            let (a, b) = (get(s, words, all, left, f.nothing()), get(s, words, all, left + step * wide, f.nothing()));
+            put(s, words, all, left, f.meet(a, b));
+            i += s.block_dim_x();
+        }
+        s.barrier();
+        step *= 2;
+    }
+}
+
+/// The part type of a panel.
+type F<P, const C: usize> = <<P as Panel<C>>::Fold as Parts>::Part;
+
+/// One output.
+#[derive(Clone, Copy)]
+struct Target {
+    outer: u64,
+    column: u64,
+}
+
+/// Writes a column's result, or leaves its part for another kernel.
+#[inline(always)]
+fn finish<S: Simt, R: Copy, P: Parts, const K: usize>(
+    s: &S,
+    call: &Call<Columns<K, R>>,
+    f: &P,
+    part: P::Part,
+    target: Target,
+) {
+    let shape = &call.shape;
+    if s.branch(call.recipe.has(flag::PARTS)) {
+        publish(s, parts::left(call), (target.outer * shape.width + target.column) as usize, part);
+    } else {
+        let out = shape.outputs.at(target.outer).out + target.column as i64 * shape.out;
+        f.finish(s, &call.recipe, part, parts::out(call, out));
+    }
+}

@@ -1,0 +1,15 @@
+//! How a fold walks memory: one file per class of shapes.
+//!
+//! - [`rows`]: each output's elements lie side by side; lanes of one or more warps, or blocks, share them.
+//! - [`short`]: the same with so few elements that a warp takes many rows at once.
+//! - [`columns`]: outputs lie side by side; a lane walks down some of them.
+//! - [`parts`]: partial results of the above, from the workspace.
+
+pub mod columns;
+pub mod panel;
+pub mod parts;
+pub mod piece;
+pub mod rows;
+pub mod short;
+pub mod stack;
+pub mod warp;

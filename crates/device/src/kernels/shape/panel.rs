@@ -1,0 +1,274 @@
+//! How a warp gets the parts of some columns, each over a stretch of rows.
+
+use super::stack::Stack;
+use super::warp::{self, STEPS};
+use crate::kernels::fold::{Heap, Parts, Tree};
+use crate::kernels::node::select;
+use crate::kernels::recipe::{Recipe, array};
+use crate::kernels::source::{Bits, words};
+use crate::simt::Simt;
+
+/// The columns of one lane, and the lanes beside it.
+#[derive(Clone, Copy)]
+pub struct Strip<R> {
+    /// The address of the lane's first column in row 0.
+    pub x: u64,
+    /// The address of its mask.
+    pub mask: u64,
+    /// How many of the lane's columns there are, counted in steps of `spread`.
+    pub columns: u64,
+    /// Whether the lane reads its columns at once.
+    pub at_once: bool,
+    /// Columns from one of the lane's columns to the next.
+    pub spread: u32,
+    /// Rows.
+    pub rows: u64,
+    /// Lanes side by side in a row, a power of two; the others take the next rows.
+    pub lanes: u32,
+    /// How rows follow one another.
+    pub reduced: R,
+}
+
+/// Rows at equal distances.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Pitch {
+    /// Bytes from row to row.
+    pub bytes: i64,
+    /// Whether a lane's columns can be read at once in every row.
+    pub aligned: u64,
+}
+
+/// The parts of `C` columns.
+pub trait Panel<const C: usize>: Copy {
+    /// What is computed.
+    type Fold: Parts;
+    /// What it must know of the rows.
+    type Reduced: Copy;
+    /// From what a kernel is told.
+    fn new(recipe: &Recipe) -> Self;
+    /// What is computed.
+    fn fold(&self) -> &Self::Fold;
+    /// Whether a lane reads its columns at once, from this address on.
+    fn at_once(reduced: &Self::Reduced, address: u64) -> bool;
+    /// Over `tiles` times 8 steps of rows from `first`; every lane gets the parts of its own columns.
+    fn run<S: Simt>(
+        &self,
+        s: &S,
+        strip: &Strip<Self::Reduced>,
+        first: u64,
+        tiles: u32,
+    ) -> [<Self::Fold as Parts>::Part; C];
+}
+
+/// A lane's columns of one row.
+#[inline(always)]
+fn load<S: Simt, B: Bits, const C: usize>(s: &S, strip: &Strip<Pitch>, row: u64) -> [B; C] {
+    let at = array::<u8>(strip.x.wrapping_add((row as i64 * strip.reduced.bytes) as u64));
+    if s.branch(strip.at_once) {
+        let w = if strip.columns > 0 { words(s, at, B::SIZE * C as u32) } else { [0; 4] };
+        core::array::from_fn(#[inline(always)] |j| B::nth(&w, j))
+    } else {
+        let at = at.cast::<B>();
+        core::array::from_fn(
+            #[inline(always)]
+            |j| if (j as u64) < strip.columns { s.load(at, j * strip.spread as usize) } else { B::ZERO },
+        )
+    }
+}
+
+/// Rows in the order of the tree; `NARROW` if fewer than 32 lanes may lie side by side.
+#[derive(Clone, Copy)]
+pub struct Ordered<F, const NARROW: bool>(F);
+
+impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
+    /// The node over 8 steps of rows, of one column.
+    #[inline(always)]
+    fn tile<S: Simt>(&self, s: &S, nodes: [F::Node; STEPS], lanes: u32) -> F::Node {
+        let f = &self.0;
+        if !NARROW || s.branch(lanes == 32) {
+            return warp::eight(f, nodes, 1);
+        }
+        if s.branch(lanes == 16) {
+            let n: [F::Node; 4] = warp::fold(s, f, nodes, 16, 1);
+            let n: [F::Node; 4] = core::array::from_fn(#[inline(always)] |k| warp::across(s, f, n[k], 16, 2));
+            return f.join(f.join(n[0], n[1], 4), f.join(n[2], n[3], 4), 8);
+        }
+        let n: [F::Node; 4] = warp::fold(s, f, nodes, lanes, 1);
+        let n: [F::Node; 2] = warp::fold(s, f, n, 2 * lanes, 2);
+        if s.branch(lanes == 8) {
+            let n: [F::Node; 2] = core::array::from_fn(
+                #[inline(always)]
+                |k| warp::across(s, f, warp::across(s, f, n[k], 8, 4), 16, 8),
+            );
+            return f.join(n[0], n[1], 16);
+        }
+        let [mut n]: [F::Node; 1] = warp::fold(s, f, n, 4 * lanes, 4);
+        let (mut bit, mut each) = (8 * lanes, 8);
+        while s.again(bit < 32) {
+            n = warp::across(s, f, n, bit, each);
+            bit *= 2;
+            each *= 2;
+        }
+        n = warp::across(s, f, n, lanes, each);
+        n = warp::across(s, f, n, 2 * lanes, 2 * each);
+        warp::across(s, f, n, 4 * lanes, 4 * each)
+    }
+}
+
+impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW> {
+    type Fold = F;
+    type Reduced = Pitch;
+
+    #[inline(always)]
+    fn new(recipe: &Recipe) -> Self {
+        Self(F::new(recipe))
+    }
+
+    #[inline(always)]
+    fn fold(&self) -> &F {
+        &self.0
+    }
+
+    #[inline(always)]
+    fn at_once(reduced: &Pitch, address: u64) -> bool {
+        reduced.aligned != 0 && address % (C as u64 * F::Bits::SIZE as u64) == 0
+    }
+
+    #[inline(always)]
+    fn run<S: Simt>(&self, s: &S, strip: &Strip<Pitch>, first: u64, tiles: u32) -> [F::Part; C] {
+        let f = &self.0;
+        let lanes = if NARROW { strip.lanes } else { 32 };
+        let abreast = 32 / lanes;
+        let mine = first + (s.lane() / lanes) as u64;
+        let (each, any) = (STEPS as u32 * abreast, f.lift(s, F::Bits::ZERO));
+        let mut stack = Stack::<F::Node, 6, C>::new(any);
+        let mut t = 0;
+        while s.again(t < tiles && first + ((t * each) as u64) < strip.rows) {
+            let row = mine + (t * each) as u64;
+            let at = |k: usize| row + (k as u32 * abreast) as u64;
+            let nodes: [[F::Node; C]; STEPS] = if s.branch(first + ((t + 1) * each) as u64 <= strip.rows) {
+                let bits: [[F::Bits; C]; STEPS] = core::array::from_fn(#[inline(always)] |k| load(s, strip, at(k)));
+                core::array::from_fn(
+                    #[inline(always)]
+                    |k| core::array::from_fn(#[inline(always)] |j| f.lift(s, bits[k][j])),
+                )
+            } else if F::NEUTRAL {
+                let there = |k: usize| at(k) < strip.rows;
+                let bits: [[F::Bits; C]; STEPS] = core::array::from_fn(
+                    #[inline(always)]
+                    |k| if s.branch(there(k)) { load(s, strip, at(k)) } else { [F::Bits::ZERO; C] },
+                );
+                let node = |k: usize, j: usize| select(there(k), f.lift(s, bits[k][j]), f.neutral());
+                core::array::from_fn(
+                    #[inline(always)]
+                    |k| core::array::from_fn(#[inline(always)] |j| node(k, j)),
+                )
+            } else {
+                break;
+            };
+            let nodes = core::array::from_fn(
+                #[inline(always)]
+                |j| self.tile(s, core::array::from_fn(#[inline(always)] |k| nodes[k][j]), lanes),
+            );
+            stack.push(f, t, each, nodes);
+            t += 1;
+        }
+        let rest = if !F::NEUTRAL && s.branch(t < tiles && first + ((t * each) as u64) < strip.rows) {
+            self.ragged(s, strip, mine + (t * each) as u64, lanes)
+        } else {
+            [f.nothing(); C]
+        };
+        stack.close(f, t, each, rest)
+    }
+}
+
+impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
+    /// The rows that are left, of a fold without a neutral node: step by step.
+    #[inline(always)]
+    fn ragged<S: Simt, const C: usize>(&self, s: &S, strip: &Strip<Pitch>, row: u64, lanes: u32) -> [F::Part; C] {
+        let f = &self.0;
+        let mut stacks = [Stack::<F::Part, 4>::new(f.nothing()); C];
+        let (mut k, steps) = (0, s.opaque(STEPS as u32));
+        while s.again(k < steps) {
+            let row = row + (k * (32 / lanes)) as u64;
+            let there = row < strip.rows;
+            let bits: [F::Bits; C] = if s.branch(there) { load(s, strip, row) } else { [F::Bits::ZERO; C] };
+            let mut j = 0;
+            while j < C {
+                let mut part = if there { f.part(f.lift(s, bits[j]), 1) } else { f.nothing() };
+                let mut bit = lanes;
+                while s.again(bit < 32) {
+                    part = warp::meet_across(s, f, part, bit);
+                    bit *= 2;
+                }
+                stacks[j].push_part(f, k, part);
+                j += 1;
+            }
+            k += 1;
+        }
+        core::array::from_fn(#[inline(always)] |j| stacks[j].close_parts(f, STEPS as u32))
+    }
+}
+
+/// Rows in any order.
+#[derive(Clone, Copy)]
+pub struct Free<F>(F);
+
+impl<F: Heap, const C: usize> Panel<C> for Free<F> {
+    type Fold = F;
+    type Reduced = Pitch;
+
+    #[inline(always)]
+    fn new(recipe: &Recipe) -> Self {
+        Self(F::new(recipe))
+    }
+
+    #[inline(always)]
+    fn fold(&self) -> &F {
+        &self.0
+    }
+
+    #[inline(always)]
+    fn at_once(reduced: &Pitch, address: u64) -> bool {
+        reduced.aligned != 0 && address % (C as u64 * F::Bits::SIZE as u64) == 0
+    }
+
+    #[inline(always)]
+    fn run<S: Simt>(&self, s: &S, strip: &Strip<Pitch>, first: u64, tiles: u32) -> [F::Part; C] {
+        let f = &self.0;
+        let abreast = 32 / strip.lanes;
+        let mine = first + (s.lane() / strip.lanes) as u64;
+        let each = STEPS as u32 * abreast;
+        let mut acc = [f.start(); C];
+        let mut t = 0;
+        while s.again(t < tiles && first + ((t * each) as u64) < strip.rows) {
+            let row = mine + (t * each) as u64;
+            if s.branch(first + ((t + 1) * each) as u64 <= strip.rows) {
+                let bits: [[F::Bits; C]; STEPS] =
+                    core::array::from_fn(#[inline(always)] |k| load(s, strip, row + (k as u32 * abreast) as u64));
+                let mut k = 0;
+                while k < STEPS {
+                    let place = row as u32 + k as u32 * abreast;
+                    acc = core::array::from_fn(#[inline(always)] |j| f.one(s, acc[j], bits[k][j], place));
+                    k += 1;
+                }
+            } else {
+                let mut row = row;
+                while s.again(row < strip.rows) {
+                    let bits: [F::Bits; C] = load(s, strip, row);
+                    acc = core::array::from_fn(#[inline(always)] |j| f.one(s, acc[j], bits[j], row as u32));
+                    row += abreast as u64;
+                }
+            }
+            t += 1;
+        }
+        let mut parts: [F::Part; C] = core::array::from_fn(#[inline(always)] |j| f.part(acc[j]));
+        let mut bit = strip.lanes;
+        while s.again(bit < 32) {
+            parts = core::array::from_fn(#[inline(always)] |j| warp::meet_across(s, f, parts[j], bit));
+            bit *= 2;
+        }
+        parts
+    }
+}

@@ -1,0 +1,262 @@
+//! Plans carried out in the emulator: the bits of the CPU, and no race.
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use warpfold_device::emulator::Memory;
+use warpfold_device::kernels::{Production, emulate};
+use warpfold_device::simt::Global;
+
+use super::{COUNTERS, GpuPlan, Limits, STATUS};
+use crate::reduction::Request;
+use crate::{ArrayRef, DType, Error, Op, Options, Ord, Precision, Scalar, reduce};
+
+/// A small device, so that small problems take several blocks.
+const LIMITS: Limits = Limits { multiprocessors: 1, bandwidth: 1e12 };
+
+/// One axis of a random array.
+#[derive(Clone, Copy, Debug)]
+struct Axis {
+    len: usize,
+    /// Elements between neighbours beyond those that a dense array has.
+    gap: usize,
+    reversed: bool,
+    broadcast: bool,
+    reduced: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    op: Op,
+    dtype: DType,
+    /// From the slowest in memory to the fastest.
+    axes: Vec<Axis>,
+    /// The order of the axes in the shape.
+    turn: usize,
+    offset: usize,
+    options: Choices,
+    seed: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Choices {
+    skip_nan: bool,
+    masked: bool,
+    initial: bool,
+    compensated: bool,
+    ord: u8,
+    dtype: Option<DType>,
+    specials: bool,
+}
+
+fn random(seed: &mut u64) -> u64 {
+    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let x = (*seed ^ (*seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// Bytes of `n` elements: few different values, so that there are equals; floats with what is special about them.
+fn data(case: &Case, n: usize) -> Vec<u8> {
+    let mut seed = case.seed;
+    let mut bytes = Vec::with_capacity(n * case.dtype.size());
+    for _ in 0..n {
+        let r = random(&mut seed);
+        let special = case.options.specials && r % 97 < 3;
+        let number = ((r >> 20) % 2001) as f64 / 64.0 - 15.0;
+        let number = match (special, (r >> 50) % 5) {
+            (true, 0) => f64::NAN,
+            (true, 1) => f64::INFINITY,
+            (true, 2) => f64::NEG_INFINITY,
+            (true, 3) => -0.0,
+            (true, _) => 0.0,
+            _ => number * if r & 1 << 60 == 0 { 1.0 } else { 0.001 },
+        };
+        match case.dtype {
+            DType::Bool => bytes.push((r >> 33) as u8 & 1),
+            DType::F16 => bytes.extend(half::f16::from_f64(number).to_bits().to_ne_bytes()),
+            DType::BF16 => bytes.extend(half::bf16::from_f64(number).to_bits().to_ne_bytes()),
+            DType::F32 => bytes.extend((number as f32).to_ne_bytes()),
+            DType::F64 => bytes.extend(number.to_ne_bytes()),
+            dtype => bytes.extend(&(r >> 7).to_ne_bytes()[..dtype.size()]),
+        }
+    }
+    bytes
+}
+
+/// The result as bytes, or how there is none.
+#[derive(Debug, PartialEq)]
+enum Outcome {
+    Bytes(Vec<u8>),
+    Hole,
+}
+
+struct Ran {
+    outcome: Outcome,
+    entries: String,
+}
+
+fn upload(memory: &mut Memory, name: &str, bytes: &[u8]) -> u64 {
+    let array: Global<u8> = memory.upload(name, bytes);
+    array.as_ptr().addr() as u64
+}
+
+fn run(op: Op, array: &ArrayRef<'_>, offset: isize, bytes: &[u8], mask: &[u8], options: &Options<'_>) -> Result<Ran, String> {
+    let request = Request::new(op, array, options).map_err(|e| e.to_string())?;
+    let problem = &request.problem;
+    let plan = GpuPlan::new(&request.spec, problem, &LIMITS);
+    let mut memory = Memory::new();
+    let x = upload(&mut memory, "input", bytes).wrapping_add_signed((offset + problem.x_offset) as i64);
+    let m = match options.mask {
+        Some(_) => upload(&mut memory, "mask", mask).wrapping_add_signed(problem.mask_offset as i64),
+        None => 0,
+    };
+    let size = request.spec.result().size();
+    let n = problem.outputs * if op == Op::MinMax { 2 } else { 1 };
+    let output: Global<u8> = memory.alloc("output", n * size);
+    let workspace: Global<u8> = memory.alloc("workspace", plan.workspace);
+    memory.write(workspace, &vec![0u8; COUNTERS]);
+    let pair = if op == Op::MinMax { 2 } else { 1 };
+    let mut entries = String::new();
+    for launch in &plan.launches {
+        let mut params = launch.params.clone();
+        params[0] = x;
+        params[1] = m;
+        params[2] = (output.as_ptr().addr() as u64).wrapping_add_signed((problem.out_offset * pair * size as isize) as i64);
+        params[3] = workspace.as_ptr().addr() as u64;
+        let production = Production { entry: &launch.entry, grid: launch.grid, block: launch.block, params: &params };
+        entries = format!("{entries} {}<{},{}>", launch.entry, launch.grid, launch.block);
+        match emulate(&memory, production) {
+            None => return Err(format!("no kernel {}", launch.entry)),
+            Some(Err(faults)) => return Err(format!("{entries}: {faults}")),
+            Some(Ok(_)) => {}
+        }
+    }
+    let counters = memory.read(workspace.cast::<u32>(), COUNTERS / 4);
+    if let Some(left) = counters[..STATUS].iter().position(|&c| c != 0) {
+        return Err(format!("{entries}: counter {left} is not zero"));
+    }
+    let outcome = if counters[STATUS] != 0 { Outcome::Hole } else { Outcome::Bytes(memory.read(output, n * size)) };
+    Ok(Ran { outcome, entries })
+}
+
+/// Runs a case on both; says what is wrong.
+fn check(case: &Case) -> Result<(), String> {
+    let rank = case.axes.len();
+    let size = case.dtype.size();
+    // Strides in elements, the last axis the fastest.
+    let mut strides = vec![0isize; rank];
+    let mut step = 1;
+    let mut first = case.offset;
+    for (i, axis) in case.axes.iter().enumerate().rev() {
+        if axis.broadcast {
+            continue;
+        }
+        step += axis.gap;
+        strides[i] = step as isize;
+        if axis.reversed {
+            first += step * (axis.len.max(1) - 1);
+            strides[i] = -strides[i];
+        }
+        step *= axis.len.max(1);
+    }
+    let bytes = data(case, case.offset + step);
+    let turned: Vec<usize> = (0..rank).map(|i| (i + case.turn) % rank.max(1)).collect();
+    let shape: Vec<usize> = turned.iter().map(|&i| case.axes[i].len).collect();
+    let byte_strides: Vec<isize> = turned.iter().map(|&i| strides[i] * size as isize).collect();
+    let axes: Vec<isize> = (0..rank).filter(|&i| case.axes[turned[i]].reduced).map(|i| i as isize).collect();
+    // SAFETY: the backing holds every element that the strides reach.
+    let array = unsafe { ArrayRef::from_raw(bytes.as_ptr().add(first * size), case.dtype, &shape, &byte_strides) };
+    let array = array.map_err(|e| e.to_string())?;
+    let mut seed = case.seed ^ 77;
+    let mask: Vec<bool> = (0..shape.iter().product()).map(|_| !random(&mut seed).is_multiple_of(3)).collect();
+    let mask_bytes: Vec<u8> = mask.iter().map(|&m| m as u8).collect();
+    let c = case.options;
+    let selects = matches!(case.op, Op::Min | Op::Max | Op::MinMax | Op::ArgMin | Op::ArgMax);
+    let logical = matches!(case.op, Op::Any | Op::All | Op::CountNonzero);
+    let options = Options {
+        axes: Some(axes),
+        skip_nan: c.skip_nan,
+        precision: if c.compensated { Precision::Compensated } else { Precision::Tree },
+        mask: c.masked.then(|| ArrayRef::from_slice(&mask, &shape).expect("a mask of the shape")),
+        initial: (c.initial && matches!(case.op, Op::Sum | Op::Prod | Op::Min | Op::Max)).then_some(Scalar::F64(3.0)),
+        ddof: (matches!(case.op, Op::Var | Op::Std) && c.initial).then_some(1.0),
+        ord: (case.op == Op::Norm).then_some([Ord::One, Ord::Two, Ord::Inf][c.ord as usize % 3]),
+        dtype: c.dtype.filter(|_| !selects && !logical),
+        ..Options::default()
+    };
+    let expected = match reduce(case.op, array, &options) {
+        Ok(result) => Outcome::Bytes(result.values.as_bytes().to_vec()),
+        Err(Error::Empty { .. } | Error::AllNan { .. }) => Outcome::Hole,
+        // An option that this op does not take.
+        Err(_) => return Ok(()),
+    };
+    let ran = run(case.op, &array, (first * size) as isize, &bytes, &mask_bytes, &options)?;
+    if ran.outcome == expected {
+        return Ok(());
+    }
+    Err(format!("{}: {:?}\nexpected {expected:?}", ran.entries, ran.outcome))
+}
+
+fn axis() -> impl Strategy<Value = Axis> {
+    let len = prop_oneof![4 => 1usize..9, 3 => 9usize..70, 2 => 70usize..600, 1 => Just(64usize), 1 => Just(128usize)];
+    (len, 0usize..12, 0u8..12, 0u8..20, any::<bool>()).prop_map(|(len, gap, reversed, broadcast, reduced)| Axis {
+        len,
+        gap: gap.saturating_sub(9),
+        reversed: reversed == 0,
+        broadcast: broadcast == 0,
+        reduced,
+    })
+}
+
+fn choices() -> impl Strategy<Value = Choices> {
+    let some = |n: u8| (0..n).prop_map(|x| x == 0);
+    let dtype = prop_oneof![
+        6 => Just(None),
+        1 => proptest::sample::select(&[DType::F16, DType::BF16, DType::F32, DType::F64, DType::I32, DType::U64][..]).prop_map(Some),
+    ];
+    (some(4), some(6), some(4), some(5), 0u8..3, dtype, some(2)).prop_map(
+        |(skip_nan, masked, initial, compensated, ord, dtype, specials)| Choices {
+            skip_nan,
+            masked,
+            initial,
+            compensated,
+            ord,
+            dtype,
+            specials,
+        },
+    )
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let op = proptest::sample::select(&Op::ALL[..]);
+    let dtype = proptest::sample::select(&DType::ALL[..]);
+    (op, dtype, proptest::collection::vec(axis(), 0..4), 0usize..4, 0usize..6, choices(), any::<u64>())
+        .prop_filter("not too large", |(_, _, axes, ..)| axes.iter().map(|a| a.len + a.gap).product::<usize>() < 60_000)
+        .prop_map(|(op, dtype, axes, turn, offset, options, seed)| Case {
+            op,
+            dtype,
+            axes,
+            turn,
+            offset: offset.saturating_sub(2),
+            options,
+            seed,
+        })
+}
+
+#[test]
+fn every_plan_has_the_bits_of_the_cpu_and_no_fault() {
+    let count = std::env::var("WARPFOLD_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut wrong = Vec::new();
+    for _ in 0..count {
+        let case = case().new_tree(&mut runner).expect("a case").current();
+        if let Err(why) = check(&case) {
+            let why: String = why.chars().take(1500).collect();
+            wrong.push(format!("{case:?}\n{why}"));
+        }
+        if wrong.len() == 8 {
+            break;
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}

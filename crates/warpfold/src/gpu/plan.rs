@@ -1,0 +1,426 @@
+//! Shapes, and how the work on them is shared out.
+
+use warpfold_device::kernels::Call;
+use warpfold_device::kernels::any::{AXES, Stride, Strides};
+use warpfold_device::kernels::entries::KEPT;
+use warpfold_device::kernels::recipe::{COUNTERS, Recipe, Shape, flag};
+use warpfold_device::kernels::shape::columns::{Columns, spare};
+use warpfold_device::kernels::shape::panel::Pitch;
+use warpfold_device::kernels::shape::parts::Left;
+use warpfold_device::kernels::shape::piece::{Dense, Kept, Outputs};
+use warpfold_device::kernels::shape::rows::Rows;
+use warpfold_device::kernels::shape::short::Short;
+
+use super::choose::{Fold, any, fast, recipe};
+use super::policy::{ANY_TILES, COLUMN_TILES, LAUNCH, MOST_TILES, ROW_TILES, ROWS_EACH, SPREAD, WARPS};
+use crate::dispatch::Spec;
+use crate::problem::{Dim, Problem};
+
+/// What the planner has to know of a device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// Bytes per second that a plain read reaches, for predictions.
+    pub bandwidth: f64,
+}
+
+/// One kernel launch. The first four words of the parameters are addresses, filled in before the launch: input (the first
+/// element in canonical order, at `Problem::x_offset`), mask (likewise), output, workspace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Launch {
+    /// The kernel.
+    pub entry: String,
+    /// Blocks.
+    pub grid: u32,
+    /// Threads per block.
+    pub block: u32,
+    /// The kernel's one parameter, a struct of so many 64-bit words.
+    pub params: Vec<u64>,
+}
+
+/// All launches of a reduction, in order on one stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GpuPlan {
+    /// In order.
+    pub launches: Vec<Launch>,
+    /// Bytes of workspace: [`COUNTERS`] bytes of zeros, then room for partial results.
+    pub workspace: usize,
+    /// Bytes read and written, once each.
+    pub bytes: u64,
+}
+
+/// A piece of an input that comes in pieces, and what to launch for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chunk {
+    /// Its first byte.
+    pub start: usize,
+    /// Its bytes.
+    pub len: usize,
+    /// What to launch when it is there; the input's address is the chunk's.
+    pub launches: Vec<Launch>,
+}
+
+/// A plan in the making.
+struct Planner<'a> {
+    fold: Fold,
+    recipe: Recipe,
+    problem: &'a Problem,
+    processors: u64,
+    /// Outputs of one result: two of minmax.
+    pair: usize,
+    /// Whether there is no kernel for columns of any elements.
+    slow: bool,
+    words: usize,
+}
+
+impl GpuPlan {
+    /// Chooses kernels for a problem that has elements and outputs.
+    pub fn new(spec: &Spec, problem: &Problem, limits: &Limits) -> Self {
+        let pair = if spec.op == crate::Op::MinMax { 2 } else { 1 };
+        let mask = if spec.masked { 1 } else { 0 };
+        let bytes = (problem.count * problem.outputs * (problem.size + mask)
+            + problem.outputs * pair * spec.result().size()) as u64;
+        let planner = |fold: Fold, fast: bool| Planner {
+            fold,
+            recipe: recipe(spec, problem.count as u64, fast),
+            problem,
+            processors: limits.multiprocessors as u64,
+            pair,
+            slow: spec.precision == crate::Precision::Compensated,
+            words: 0,
+        };
+        if let Some(fold) = fast(spec) {
+            let mut planner = planner(fold, true);
+            if let Some(launches) = planner.fast() {
+                return Self { launches, workspace: COUNTERS + 4 * planner.words, bytes };
+            }
+        }
+        let mut planner = planner(any(spec), false);
+        let launches = vec![planner.any()];
+        Self { launches, workspace: COUNTERS + 4 * planner.words, bytes }
+    }
+
+    /// Seconds that this should take.
+    pub fn predicted(&self, limits: &Limits) -> f64 {
+        LAUNCH * self.launches.len() as f64 + self.bytes as f64 / limits.bandwidth
+    }
+
+    /// The same for one row of elements that lie side by side and come in chunks of at most `chunk_bytes`. `None` if the
+    /// reduction cannot be taken apart so.
+    pub fn chunked(spec: &Spec, problem: &Problem, limits: &Limits, chunk_bytes: usize) -> Option<(Vec<Chunk>, usize)> {
+        let fold = fast(spec).filter(|fold| !fold.places)?;
+        let [axis] = problem.reduced[..] else { return None };
+        if problem.outputs != 1 || axis.x != problem.size as isize {
+            return None;
+        }
+        let mut planner = Planner {
+            fold,
+            recipe: recipe(spec, problem.count as u64, true),
+            problem,
+            processors: limits.multiprocessors as u64,
+            pair: if spec.op == crate::Op::MinMax { 2 } else { 1 },
+            slow: spec.precision == crate::Precision::Compensated,
+            words: 0,
+        };
+        let tile = planner.tile();
+        let block = WARPS * ROW_TILES * tile;
+        let chunk = (chunk_bytes / problem.size) as u64 / block * block;
+        if chunk == 0 {
+            return None;
+        }
+        let (count, total) = (problem.count as u64, (problem.count as u64).div_ceil(block));
+        planner.words = total as usize * planner.fold.words;
+        let chunks = (0..count.div_ceil(chunk)).map(|i| {
+            let start = i * chunk;
+            let len = chunk.min(count - start);
+            let shape = Rows {
+                outputs: planner.outputs::<KEPT>(&[]),
+                len,
+                tiles: ROW_TILES as u32,
+                warps: WARPS as u32,
+                blocks: len.div_ceil(block) as u32,
+                first: (start / block) as u32,
+                all: total as u32,
+                reserved: 0,
+                reduced: Dense { stride: 0, segment: 63, aligned: 1 },
+            };
+            let entry = format!("rows_{}", planner.fold.name);
+            let launch = planner.launch(entry, len.div_ceil(block), WARPS, shape);
+            Chunk { start: start as usize * problem.size, len: len as usize * problem.size, launches: vec![launch] }
+        });
+        Some((chunks.collect(), COUNTERS + 4 * planner.words))
+    }
+}
+
+/// Parts that a panel of so many blocks needs room for.
+fn room(blocks: u64) -> usize {
+    blocks as usize + spare(blocks as u32)
+}
+
+/// The greatest power of two that is at most `x`, at least 1.
+fn power_below(x: u64) -> u64 {
+    1 << x.max(1).ilog2()
+}
+
+impl Planner<'_> {
+    /// Elements of 16 bytes.
+    fn per(&self) -> u64 {
+        16 / self.problem.size as u64
+    }
+
+    /// Elements of a tile of a row.
+    fn tile(&self) -> u64 {
+        256 * self.per()
+    }
+
+    fn launch<G: Shape>(&self, entry: String, grid: u64, warps: u64, shape: G) -> Launch {
+        let call = Call { input: 0, mask: 0, output: 0, workspace: 0, left: 0, recipe: self.recipe, shape };
+        let grid = u32::try_from(grid).expect("fewer blocks than a grid takes");
+        Launch { entry, grid, block: warps as u32 * 32, params: call.to_words() }
+    }
+
+    /// Elements from one output to the next.
+    fn out(&self, dim: &Dim) -> i64 {
+        dim.out as i64 * self.pair as i64
+    }
+
+    /// Kept axes, of which the last given varies fastest.
+    fn outputs<const K: usize>(&self, kept: &[Dim]) -> Outputs<K> {
+        let mut outputs = Outputs { total: 1, axes: kept.len() as u64, axis: [Kept::default(); K] };
+        for (to, dim) in outputs.axis.iter_mut().zip(kept.iter().rev()) {
+            *to = Kept { len: dim.len as u64, x: dim.x as i64, mask: dim.mask as i64, out: self.out(dim) };
+            outputs.total *= dim.len as u64;
+        }
+        outputs
+    }
+
+    /// The launches of the fast kernels, if the shape is one of theirs.
+    fn fast(&mut self) -> Option<Vec<Launch>> {
+        let Problem { kept, reduced, .. } = self.problem;
+        match reduced[..] {
+            [axis] => Some(vec![self.one(kept, axis)?]),
+            [outer, inner] => {
+                if let Some(launch) = self.segments(kept, outer, inner) {
+                    return Some(vec![launch]);
+                }
+                self.twice(kept, outer, inner)
+            }
+            _ => None,
+        }
+    }
+
+    /// One reduced axis.
+    fn one(&mut self, kept: &[Dim], axis: Dim) -> Option<Launch> {
+        let size = self.problem.size as isize;
+        if axis.x == size && kept.len() <= KEPT {
+            let aligned = kept.iter().all(|d| d.x % 16 == 0);
+            return Some(self.rows(kept, axis.len as u64, Dense { stride: 0, segment: 63, aligned: aligned as u32 }));
+        }
+        let (&columns, outer) = kept.split_last()?;
+        if columns.x == size && outer.len() <= KEPT && (!self.fold.places || axis.len < u32::MAX as usize) {
+            return Some(self.columns(outer, columns, axis));
+        }
+        None
+    }
+
+    /// Two reduced axes, of which the inner lies side by side and is a power of two of tiles long.
+    fn segments(&mut self, kept: &[Dim], outer: Dim, inner: Dim) -> Option<Launch> {
+        let packs = inner.len * self.problem.size / 16;
+        let whole = inner.len.is_power_of_two() && packs >= 256;
+        if inner.x != self.problem.size as isize || !whole || kept.len() > KEPT {
+            return None;
+        }
+        let aligned = kept.iter().all(|d| d.x % 16 == 0) && outer.x % 16 == 0;
+        let reduced = Dense { stride: outer.x as i64, segment: packs.ilog2(), aligned: aligned as u32 };
+        Some(self.rows(kept, (outer.len * inner.len) as u64, reduced))
+    }
+
+    /// Two reduced axes, one after the other: parts of the inner, then the parts along the outer.
+    fn twice(&mut self, kept: &[Dim], outer: Dim, inner: Dim) -> Option<Vec<Launch>> {
+        if self.fold.places || (self.fold.ordered && !inner.len.is_power_of_two()) {
+            return None;
+        }
+        let parts = self.problem.outputs * outer.len;
+        if parts * self.fold.words * 4 > self.problem.outputs * self.problem.count * self.problem.size / 4 {
+            return None;
+        }
+        let first: Vec<Dim> = kept.iter().copied().chain([Dim { out: 0, ..outer }]).collect();
+        let finish = Left { outputs: self.outputs::<KEPT>(kept), count: outer.len as u64 };
+        if kept.len() >= KEPT {
+            return None;
+        }
+        self.recipe.flags |= flag::PARTS;
+        let launched = self.one(&first, inner);
+        self.recipe.flags &= !flag::PARTS;
+        let mut launch = launched?;
+        let left = self.words;
+        self.words += parts * self.fold.words;
+        launch.params[4] = left as u64;
+        let grid = finish.outputs.total;
+        let mut last = self.launch(format!("parts_{}", self.fold.name), grid, WARPS, finish);
+        last.params[4] = left as u64;
+        Some(vec![launch, last])
+    }
+
+    /// Elements of an output side by side.
+    fn rows(&mut self, kept: &[Dim], len: u64, reduced: Dense) -> Launch {
+        let outputs = self.outputs::<KEPT>(kept);
+        let total = outputs.total;
+        if len <= 32 * self.per() && reduced.segment == 63 {
+            let lanes = len.div_ceil(self.per()).next_power_of_two();
+            let per_warp = 8 * (32 / lanes);
+            let warps = total.div_ceil(per_warp).min(WARPS);
+            let shape = Short { outputs, len, lanes: lanes as u32, reserved: 0, reduced };
+            return self.launch(format!("short_{}", self.fold.name), total.div_ceil(per_warp * warps), warps, shape);
+        }
+        // An unordered fold counts its packs from a multiple of 16 bytes.
+        let longest = if self.fold.ordered { len } else { len + self.per() - 1 };
+        let share = Share::of(total, longest.div_ceil(self.tile()), self.processors, ROW_TILES, MOST_TILES);
+        if share.blocks > 1 {
+            self.words = (total * share.blocks) as usize * self.fold.words;
+        }
+        let shape = Rows {
+            outputs,
+            len,
+            tiles: share.tiles as u32,
+            warps: share.warps as u32,
+            blocks: share.blocks as u32,
+            first: 0,
+            all: share.blocks as u32,
+            reserved: 0,
+            reduced,
+        };
+        self.launch(format!("rows_{}", self.fold.name), share.grid(total), share.block, shape)
+    }
+
+    /// Outputs side by side.
+    fn columns(&mut self, outer: &[Dim], columns: Dim, rows: Dim) -> Launch {
+        let (size, width) = (self.problem.size, columns.len as u64);
+        let wide = if size == 8 { 2 } else { 4 };
+        let bytes = (size * wide as usize) as isize;
+        let aligned = width % wide == 0 && rows.x % bytes == 0 && outer.iter().all(|d| d.x % bytes == 0);
+        let lanes = width.div_ceil(wide).next_power_of_two().min(32);
+        let panels = width.div_ceil(lanes * wide);
+        let outputs = self.outputs::<KEPT>(outer);
+        let sets = outputs.total * panels;
+        let share = Share::of(sets, (rows.len as u64).div_ceil(8 * (32 / lanes)), self.processors, COLUMN_TILES, MOST_TILES);
+        if share.blocks > 1 {
+            self.words = (sets * lanes * wide) as usize * room(share.blocks) * self.fold.words;
+        }
+        let shape = Columns {
+            outputs,
+            width,
+            x: columns.x as i64,
+            mask: columns.mask as i64,
+            out: self.out(&columns),
+            rows: rows.len as u64,
+            panels,
+            lanes: lanes as u32,
+            warps: share.warps as u32,
+            tiles: share.tiles as u32,
+            blocks: share.blocks as u32,
+            first: 0,
+            all: share.blocks as u32,
+            reduced: Pitch { bytes: rows.x as i64, aligned: aligned as u64 },
+        };
+        let class = if lanes < 32 && self.fold.ordered { "narrow" } else { "columns" };
+        self.launch(format!("{class}_{}", self.fold.name), share.grid(sets), share.block, shape)
+    }
+
+    /// Any elements.
+    fn any(&mut self) -> Launch {
+        let Problem { kept, reduced, count, .. } = self.problem;
+        let count = *count as u64;
+        let mut strides = Strides { axes: reduced.len() as u64, axis: [Stride::default(); AXES] };
+        for (to, dim) in strides.axis.iter_mut().zip(reduced.iter().rev()) {
+            *to = Stride { len: dim.len as u64, x: dim.x as i64, mask: dim.mask as i64 };
+        }
+        let inner = self.problem.inner();
+        // Nodes of double words are too large for a lane to keep a stack of them.
+        let slow = self.slow;
+        let side_by_side = kept.last().filter(|d| !slow && d.len >= 32 && (d.x.abs() < inner.x.abs() || count <= 64));
+        let name = &self.fold.name;
+        if let Some(&columns) = side_by_side {
+            let outputs = self.outputs::<AXES>(&kept[..kept.len() - 1]);
+            let width = columns.len as u64;
+            let panels = width.div_ceil(32);
+            let sets = outputs.total * panels;
+            let share = Share::of(sets, count.div_ceil(8), self.processors, COLUMN_TILES, ANY_TILES);
+            let shape = Columns {
+                outputs,
+                width,
+                x: columns.x as i64,
+                mask: columns.mask as i64,
+                out: self.out(&columns),
+                rows: count,
+                panels,
+                lanes: 32,
+                warps: share.warps as u32,
+                tiles: share.tiles as u32,
+                blocks: share.blocks as u32,
+                first: 0,
+                all: share.blocks as u32,
+                reduced: strides,
+            };
+            let launch = self.launch(format!("any_columns_{name}"), share.grid(sets), share.block, shape);
+            if share.blocks > 1 {
+                self.words = (sets * 32) as usize * room(share.blocks) * self.fold.words;
+            }
+            return launch;
+        }
+        let outputs = self.outputs::<AXES>(kept);
+        let total = outputs.total;
+        let share = Share::of(total, count.div_ceil(256), self.processors, ROW_TILES, ANY_TILES);
+        let shape = Rows {
+            outputs,
+            len: count,
+            tiles: share.tiles as u32,
+            warps: share.warps as u32,
+            blocks: share.blocks as u32,
+            first: 0,
+            all: share.blocks as u32,
+            reserved: 0,
+            reduced: strides,
+        };
+        let launch = self.launch(format!("any_rows_{name}"), share.grid(total), share.block, shape);
+        if share.blocks > 1 {
+            self.words = (total * share.blocks) as usize * self.fold.words;
+        }
+        launch
+    }
+}
+
+/// How warps and blocks share sets of tiles (rows, or panels of columns).
+struct Share {
+    /// Tiles to a warp, a power of two.
+    tiles: u64,
+    /// Warps to a set, a power of two.
+    warps: u64,
+    /// Blocks to a set.
+    blocks: u64,
+    /// Warps of a block.
+    block: u64,
+}
+
+impl Share {
+    fn of(sets: u64, tiles: u64, processors: u64, most: u64, limit: u64) -> Self {
+        let mut each = power_below(sets * tiles / (processors * SPREAD)).min(most);
+        let fits = tiles.div_ceil(WARPS).next_power_of_two();
+        // Where sets are many, a block need not share one with others, nor leave parts.
+        if sets >= processors * ROWS_EACH && fits <= limit {
+            each = each.max(fits);
+        }
+        let warps = tiles.div_ceil(each).next_power_of_two();
+        if warps <= WARPS {
+            let block = (warps * sets.next_power_of_two()).min(WARPS);
+            return Self { tiles: each, warps, blocks: 1, block };
+        }
+        // Counters, one to each set, are limited: where they would run out, sets are too many to be shared.
+        Self { tiles: each, warps: WARPS, blocks: tiles.div_ceil(each * WARPS), block: WARPS }
+    }
+
+    fn grid(&self, sets: u64) -> u64 {
+        if self.blocks > 1 { sets * self.blocks } else { sets.div_ceil(self.block / self.warps) }
+    }
+}
