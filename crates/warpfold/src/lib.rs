@@ -10,6 +10,7 @@ mod error;
 #[allow(dead_code)]
 mod gpu;
 mod layout;
+mod on;
 mod op;
 mod plan;
 pub mod problem;
@@ -22,6 +23,7 @@ pub use describe::{Description, describe};
 pub use device::DeviceName;
 pub use error::Error;
 pub use layout::{ArrayRef, MAX_RANK, Order};
+pub use on::{describe_on, reduce_on};
 pub use op::{Op, Ord, Precision};
 pub use plan::Plan;
 pub use reduction::{Options, explain, reduce};
