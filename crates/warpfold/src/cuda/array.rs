@@ -72,6 +72,16 @@ impl Array {
         Ok(crate::Array { shape: self.shape.clone(), values: values(self.dtype, &bytes[..self.bytes()]) })
     }
 
+    /// Queues setting every byte to `byte`.
+    ///
+    /// # Errors
+    /// If the stream is of another device, or the driver refuses.
+    pub fn fill(&mut self, stream: &Stream, byte: u8) -> Result<(), Error> {
+        self.is_on(stream, "array")?;
+        self.origin = None;
+        self.buffer.fill(stream, byte)
+    }
+
     /// The dtype.
     pub fn dtype(&self) -> DType {
         self.dtype
