@@ -53,7 +53,7 @@ impl Array {
     /// If the memory does not suffice, or copying fails.
     pub fn upload(stream: &Stream, array: ArrayRef<'_>) -> Result<Array, crate::Error> {
         let copy = Array::new(&stream.device(), array.dtype(), array.shape())?;
-        upload(stream, copy.buffer.address(), &Gather::logical(&array))?;
+        upload(stream, copy.buffer.address(), &Gather::logical(&array), None)?;
         Ok(copy)
     }
 

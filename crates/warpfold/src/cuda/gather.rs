@@ -163,8 +163,8 @@ mod tests {
         let array = ArrayRef::from_bytes(&bytes, DType::U16, &[2, 3, 4], Order::Fortran, false).unwrap();
         let gathered = all(&Gather::logical(&array));
         let mut expected = Vec::new();
-        for (i, j, k) in (0..24).map(|n| (n / 12, n / 4 % 3, n % 4)) {
-            expected.extend((i + 2 * j + 6 * k as u16).to_ne_bytes());
+        for (i, j, k) in (0..24u16).map(|n| (n / 12, n / 4 % 3, n % 4)) {
+            expected.extend((i + 2 * j + 6 * k).to_ne_bytes());
         }
         assert_eq!(gathered, expected);
         let swapped = ArrayRef::from_bytes(&bytes, DType::U16, &[24], Order::C, true).unwrap();

@@ -47,13 +47,12 @@ pub fn reduce_host(
         return stream_host(op, array, options, device, PIECE);
     }
     let stream = Stream::new(device)?;
-    let input = Resident::upload(&stream, &array)?;
-    let mask = options.mask.as_ref().map(|mask| Resident::upload(&stream, mask)).transpose()?;
+    let input = Resident::upload(&stream, &array, options.progress)?;
+    let mask = options.mask.as_ref().map(|mask| Resident::upload(&stream, mask, None)).transpose()?;
     let mask = match (&mask, &options.mask) {
         (Some(resident), Some(mask)) => Some(resident.view(mask)?),
         _ => None,
     };
-    tell(options, array.bytes());
     let input = input.view(&array)?;
     let options = Options::of(options, mask);
     Reduction::new(device, op, &input, &options)?.run_to_host(&stream, input, mask)
@@ -73,8 +72,7 @@ pub fn describe_host(
         return crate::describe(array, options);
     }
     let stream = Stream::new(device)?;
-    let resident = Resident::upload(&stream, &array)?;
-    tell(options, array.bytes());
+    let resident = Resident::upload(&stream, &array, options.progress)?;
     super::describe(resident.view(&array)?, &Options::of(options, None), &stream)
 }
 
@@ -125,7 +123,9 @@ pub fn stream_host(
             }
             Leaf::Chunked { chunks, .. } => run.chunks(piece, chunks, &axes)?,
         }
-        tell(options, piece.array.bytes());
+        if let Some(progress) = options.progress {
+            progress(piece.array.bytes() as u64);
+        }
     }
     for turn in 0..SLOTS {
         run.collect((pieces.len() + turn) % SLOTS)?;
@@ -136,12 +136,6 @@ pub fn stream_host(
             Err(crate::reduction::hole_error(hole, op, array.dtype(), array.shape(), &axes))
         }
         None => Ok(crate::Array { shape, values: values(dtype, &run.result.bytes) }),
-    }
-}
-
-fn tell(options: &crate::Options<'_>, bytes: usize) {
-    if let Some(progress) = options.progress {
-        progress(bytes as u64);
     }
 }
 
@@ -170,6 +164,8 @@ struct Slot {
     done: Event,
     /// What will be in which part of the result.
     pending: Option<(Array, Vec<usize>)>,
+    /// Room for the next. Freeing it instead would wait for all slots.
+    spare: Option<Array>,
 }
 
 /// Pinned memory, and as much of the device's.
@@ -181,7 +177,7 @@ struct Lane {
 impl Slot {
     fn new(device: &Device, bytes: usize) -> Result<Slot, Error> {
         let (stream, input, done) = (Stream::new(device)?, Lane::new(device, bytes)?, Event::new(device)?);
-        Ok(Slot { stream, input, mask: None, done, pending: None })
+        Ok(Slot { stream, input, mask: None, done, pending: None, spare: None })
     }
 }
 
@@ -216,7 +212,7 @@ impl Run<'_> {
     /// Sends a piece that fits, and queues its reduction.
     fn piece(&mut self, turn: usize, piece: &Piece<'_>) -> Result<(), crate::Error> {
         self.collect(turn)?;
-        let Slot { stream, input, mask, pending, .. } = &mut self.slots[turn];
+        let Slot { stream, input, mask, pending, spare, .. } = &mut self.slots[turn];
         let input = input.send_all(stream, &piece.array)?;
         let mask = match &piece.mask {
             None => None,
@@ -238,7 +234,10 @@ impl Run<'_> {
             }
         };
         let reduction = &self.reductions[known];
-        let mut out = reduction.output()?;
+        let mut out = match spare.take() {
+            Some(out) if out.shape() == reduction.shape() => out,
+            _ => reduction.output()?,
+        };
         reduction.run(stream, input, mask, &mut out)?;
         *pending = Some((out, self.kept.iter().map(|&axis| piece.at[axis]).collect()));
         Ok(())
@@ -256,7 +255,7 @@ impl Run<'_> {
         let request = Request::new(self.op, &piece.array, &options)?;
         let (spec, problem) = (request.spec, &request.problem);
         let home = Stream::new(device)?;
-        let mask = piece.mask.as_ref().map(|mask| Resident::upload(&home, mask)).transpose()?;
+        let mask = piece.mask.as_ref().map(|mask| Resident::upload(&home, mask, None)).transpose()?;
         let mask = match (&mask, &piece.mask) {
             (Some(resident), Some(mask)) => {
                 resident.view(mask)?.address().wrapping_add_signed(problem.mask_offset as i64)
@@ -313,6 +312,7 @@ impl Run<'_> {
         let slot = &mut self.slots[turn];
         let Some((out, at)) = slot.pending.take() else { return Ok(()) };
         let said = out.download(&slot.stream);
+        slot.spare = Some(out);
         self.put(said, &at)
     }
 

@@ -296,7 +296,8 @@ impl Reduction {
         workspace: u64,
     ) -> Result<(), Error> {
         match &self.work {
-            Work::Nothing => Ok(()),
+            // SAFETY: 4 bytes; the caller's.
+            Work::Nothing => unsafe { clear(stream, to.status) },
             Work::Constant { on_device, .. } => {
                 let (from, bytes) = (on_device.address(), on_device.len());
                 // SAFETY: the caller's room has the bytes of the result, which are those of the constant.
@@ -332,6 +333,8 @@ struct Destination {
     status: StatusTo,
 }
 
+/// Queues writing that every output has a value.
+///
 /// # Safety
 /// As [`queue_status`].
 unsafe fn clear(stream: &Stream, status: StatusTo) -> Result<(), Error> {

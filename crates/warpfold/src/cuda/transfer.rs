@@ -5,6 +5,7 @@ use cudarc::driver::result;
 use super::array::ArrayView;
 use super::gather::{Gather, Placement};
 use super::{Buffer, Error, Stream};
+use crate::cpu::engine::Progress;
 use crate::layout::ArrayRef;
 
 /// Fewer bytes go as they are: pinned memory costs more to set up than it saves.
@@ -23,7 +24,13 @@ pub(super) unsafe fn queue_copy(stream: &Stream, to: u64, from: &[u8]) -> Result
 
 /// Copies a sequence to where there is room for it, and waits until it is there. While one chunk is copied, the next one
 /// is gathered.
-pub(super) fn upload(stream: &Stream, to: u64, gather: &Gather<'_>) -> Result<(), Error> {
+pub(super) fn upload(
+    stream: &Stream,
+    to: u64,
+    gather: &Gather<'_>,
+    progress: Option<Progress<'_>>,
+) -> Result<(), Error> {
+    let tell = |bytes: usize| progress.into_iter().for_each(|progress| progress(bytes as u64));
     let total = gather.bytes();
     if total == 0 {
         return Ok(());
@@ -32,6 +39,7 @@ pub(super) fn upload(stream: &Stream, to: u64, gather: &Gather<'_>) -> Result<()
     if total <= SMALL {
         let mut bytes = vec![0; total];
         gather.copy(0, &mut bytes);
+        tell(total);
         // SAFETY: the caller's room; `bytes` lives until the stream has been synchronised.
         unsafe { queue_copy(stream, to, &bytes) }?;
         return stream.synchronize();
@@ -47,6 +55,7 @@ pub(super) fn upload(stream: &Stream, to: u64, gather: &Gather<'_>) -> Result<()
         staged.copied.synchronize()?;
         let n = (total - done).min(staged.chunk.len());
         gather.copy(done, &mut staged.chunk.slice_mut()[..n]);
+        tell(n);
         // SAFETY: the caller's room; the chunk is written again only when the event says that the copy is done.
         unsafe { queue_copy(stream, to + done as u64, &staged.chunk.slice()[..n]) }?;
         stream.record(&staged.copied)?;
@@ -64,11 +73,11 @@ pub(super) struct Resident {
 
 impl Resident {
     /// A copy.
-    pub fn upload(stream: &Stream, array: &ArrayRef<'_>) -> Result<Resident, Error> {
+    pub fn upload(stream: &Stream, array: &ArrayRef<'_>, progress: Option<Progress<'_>>) -> Result<Resident, Error> {
         let placement = Placement::of(array);
         let gather = Gather::placed(array, &placement);
         let buffer = Buffer::new(&stream.device(), gather.bytes())?;
-        upload(stream, buffer.address(), &gather)?;
+        upload(stream, buffer.address(), &gather, progress)?;
         Ok(Resident { buffer, placement })
     }
 
