@@ -1,7 +1,9 @@
 #!/bin/sh
 # Tests on a machine with a GPU and its driver, and nothing else. Logs go to $OUT (default: the current folder).
-#   run-tests.sh            all GPU tests, and the golden file
-#   run-tests.sh sanitizer  every corrected rung under compute-sanitizer: memcheck, racecheck, synccheck
+#   run-tests.sh                 all GPU tests, and the golden file
+#   run-tests.sh tests FILTER    those of the library whose names contain FILTER, such as class_rows
+#   run-tests.sh soak SECONDS    random reductions, each class for so long; WARPFOLD_GPU_FROM=100000 takes others
+#   run-tests.sh sanitizer       every corrected rung and some reductions under compute-sanitizer: memcheck, racecheck, synccheck
 # The exit status is 0 only if everything that was asked for ran and passed.
 here=$(cd "$(dirname "$0")" && pwd)
 OUT=${OUT:-.}
@@ -11,6 +13,11 @@ status=0
 
 tests() {
     : >"$OUT/tests.log"
+    if [ -n "$1" ]; then
+        "$here/test-warpfold-gpu" --nocapture --test-threads 1 "$1" >"$OUT/tests.log" 2>&1 || status=1
+        cat "$OUT/tests.log"
+        return
+    fi
     for test in "$here"/test-*; do
         [ -x "$test" ] || { echo "no tests in $here" && status=1; continue; }
         echo "== $(basename "$test")" | tee -a "$OUT/tests.log"
@@ -19,6 +26,11 @@ tests() {
         cat "$OUT/part.tmp"
     done
     rm -f "$OUT/part.tmp"
+}
+
+soak() {
+    WARPFOLD_GPU_SECONDS=${1:-60} "$here/test-warpfold-gpu" --nocapture --test-threads 1 class_ >"$OUT/soak.log" 2>&1 || status=1
+    cat "$OUT/soak.log"
 }
 
 sanitizer() {
@@ -36,15 +48,26 @@ sanitizer() {
             echo "$check FAILED (exit $code)" | tee -a "$OUT/sanitizer.log"
             status=1
         fi
+        echo "== $check of reductions" | tee -a "$OUT/sanitizer.log"
+        WARPFOLD_GPU_CASES=${WARPFOLD_GPU_CASES:-39} "$tool" --tool "$check" --error-exitcode 9 \
+            "$here/test-warpfold-gpu" --nocapture --test-threads 1 class_ --skip class_large >"$OUT/part.tmp" 2>&1
+        code=$?
+        cat "$OUT/part.tmp" >>"$OUT/sanitizer.log"
+        tail -n 12 "$OUT/part.tmp"
+        if [ $code -ne 0 ] || ! grep -q "test result: ok" "$OUT/part.tmp"; then
+            echo "$check of reductions FAILED (exit $code)" | tee -a "$OUT/sanitizer.log"
+            status=1
+        fi
     done
     rm -f "$OUT/part.tmp"
 }
 
 case $mode in
-tests) tests ;;
+tests) tests "$2" ;;
+soak) soak "$2" ;;
 sanitizer) sanitizer ;;
 all) tests && sanitizer ;;
-*) echo "run-tests.sh [tests|sanitizer|all]" && exit 2 ;;
+*) echo "run-tests.sh [tests [FILTER]|soak [SECONDS]|sanitizer|all]" && exit 2 ;;
 esac
 [ $status -eq 0 ] && echo "$mode: all passed" || echo "$mode: FAILED"
 exit $status

@@ -7,7 +7,7 @@ use std::str::FromStr;
 
 use clap::{Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use warpfold::{DType, Op, Ord, Order, Precision, Scalar};
+use warpfold::{DType, DeviceName, Op, Ord, Order, Precision, Scalar};
 
 use crate::error::Failure;
 use crate::input::Raw;
@@ -64,10 +64,11 @@ pub struct Reduce {
     /// Start from this value: sum, prod, min, max
     #[arg(long, value_name = "V", allow_hyphen_values = true)]
     pub initial: Option<Initial>,
-    /// Where to compute: cpu, or auto for the fastest there is
-    #[arg(long, value_name = "DEVICE", default_value = "auto")]
-    pub device: String,
-    /// How many threads work; all cores if not given
+    /// Where to compute: cpu, cuda (the first GPU), cuda:1, or auto: a GPU if there is one and the array is large enough. The
+    /// bits are the same
+    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
+    pub device: DeviceName,
+    /// How many threads work on a CPU; all cores if not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub threads: Option<u16>,
     /// Write the result to this .npy file (`-`: standard output). It appears whole or not at all
@@ -100,6 +101,10 @@ pub struct Describe {
     /// Print one JSON object: input, axes, shape, count, and under stats the statistics, as reduce --json prints values
     #[arg(long)]
     pub json: bool,
+    /// Where to compute: cpu, cuda (the first GPU), cuda:1, or auto: a GPU if there is one and the array is large enough. The
+    /// bits are the same
+    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
+    pub device: DeviceName,
     /// How many threads work; all cores if not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub threads: Option<u16>,
@@ -134,6 +139,9 @@ pub struct Explain {
     /// Which norm: 1, 2 or inf
     #[arg(long, value_parser = ord)]
     pub ord: Option<Ord>,
+    /// Where it would be computed, as for reduce. No GPU need be there: the plan is then that for an H200
+    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
+    pub device: DeviceName,
     /// How many threads work; all cores if not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub threads: Option<u16>,
@@ -324,6 +332,10 @@ impl Initial {
 }
 
 fn op(s: &str) -> Result<Op, warpfold::Error> {
+    s.parse()
+}
+
+fn device(s: &str) -> Result<DeviceName, warpfold::Error> {
     s.parse()
 }
 

@@ -4,7 +4,6 @@ use std::io;
 use std::path::PathBuf;
 
 use warpfold::DType;
-use warpfold::cuda::Error as Cuda;
 
 /// Why the command stops.
 #[derive(Debug, thiserror::Error)]
@@ -68,15 +67,9 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Library(warpfold::Error::Threads { .. }) => 1,
+            Failure::Library(warpfold::Error::Cuda(why)) if !why.is_unavailable() => 1,
             Failure::Input { .. } | Failure::Library(_) | Failure::Usage(_) | Failure::Create { .. } => 2,
-            Failure::Ladder(warpfold_ladder::run::Error::Cuda(
-                Cuda::NoDriver
-                | Cuda::OldDriver { .. }
-                | Cuda::NoDevice { .. }
-                | Cuda::NoSuchDevice { .. }
-                | Cuda::OldDevice { .. }
-                | Cuda::OutOfMemory { .. },
-            )) => 2,
+            Failure::Ladder(warpfold_ladder::run::Error::Cuda(why)) if why.is_unavailable() => 2,
             Failure::Ladder(warpfold_ladder::run::Error::Cuda(_)) | Failure::Rungs(_) => 1,
             Failure::Ladder(_) => 2,
             Failure::Write { .. } | Failure::Read { .. } | Failure::Spool { .. } => 1,

@@ -45,23 +45,7 @@ pub struct Description {
 pub fn describe(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Description, Error> {
     let axes = normalize_axes(options.axes.as_deref(), array.shape().len())?;
     let dtype = array.dtype();
-    let refused = [
-        (options.dtype.is_some(), "dtype"),
-        (options.skip_nan, "skip_nan"),
-        (options.mask.is_some(), "a mask"),
-        (options.initial.is_some(), "initial"),
-        (options.ddof.is_some(), "ddof"),
-        (options.ord.is_some(), "ord"),
-        (options.precision != Precision::Tree, "precision"),
-    ];
-    if let Some((_, option)) = refused.into_iter().find(|(set, _)| *set) {
-        return Err(Error::Unsupported {
-            op: Op::MinMax,
-            dtype,
-            option,
-            why: "describe computes plain statistics; ask for the one that you need by itself",
-        });
-    }
+    check(dtype, options)?;
     let problem = Problem::new(&array, &axes, None)?;
     let run = Run { array: &array, problem: &problem, options };
     let stats = on_threads(options.threads, |threads| match dtype {
@@ -81,6 +65,28 @@ pub fn describe(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Descriptio
     };
     let shape = result_shape(array.shape(), &axes, options.keepdims);
     Ok(Description { shape, count: problem.count as u64, stats })
+}
+
+/// Refuses options that it does not take.
+pub(crate) fn check(dtype: DType, options: &Options<'_>) -> Result<(), Error> {
+    let refused = [
+        (options.dtype.is_some(), "dtype"),
+        (options.skip_nan, "skip_nan"),
+        (options.mask.is_some(), "a mask"),
+        (options.initial.is_some(), "initial"),
+        (options.ddof.is_some(), "ddof"),
+        (options.ord.is_some(), "ord"),
+        (options.precision != Precision::Tree, "precision"),
+    ];
+    if let Some((_, option)) = refused.into_iter().find(|(set, _)| *set) {
+        return Err(Error::Unsupported {
+            op: Op::MinMax,
+            dtype,
+            option,
+            why: "describe computes plain statistics; ask for the one that you need by itself",
+        });
+    }
+    Ok(())
 }
 
 impl Description {

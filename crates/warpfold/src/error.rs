@@ -42,6 +42,16 @@ pub enum Error {
         /// In the data.
         found: usize,
     },
+    /// Strides and shape disagree.
+    #[error("shape {shape:?} needs {expected} strides, {found} are given: one per axis")]
+    Strides {
+        /// As given.
+        shape: Vec<usize>,
+        /// Its rank.
+        expected: usize,
+        /// As given.
+        found: usize,
+    },
     /// A mask that does not fit.
     #[error("the mask has shape {mask:?}, which does not broadcast to the array's {array:?}")]
     MaskShape {

@@ -128,6 +128,42 @@ impl<'a> ArrayRef<'a> {
         array
     }
 
+    /// The part of an axis, of as many elements from `from` as `len`.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn narrow(&self, axis: usize, from: usize, len: usize) -> Self {
+        assert!(from.checked_add(len).is_some_and(|end| end <= self.shape()[axis]), "a part of the axis");
+        let mut part = *self;
+        part.shape[axis] = len;
+        if len > 0 {
+            part.base = self.base.wrapping_offset(self.strides[axis] * from as isize);
+        }
+        part
+    }
+
+    /// The axes in another order.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn permuted(&self, axes: &[usize]) -> Self {
+        let mut array = *self;
+        for (to, &from) in axes.iter().enumerate() {
+            array.shape[to] = self.shape[from];
+            array.strides[to] = self.strides[from];
+        }
+        array
+    }
+
+    /// Every `step`th element of an axis; backwards, if the step is negative.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn stepped(&self, axis: usize, step: isize) -> Self {
+        let mut array = *self;
+        let len = self.shape[axis];
+        if step < 0 && len > 0 {
+            array.base = self.base.wrapping_offset(self.strides[axis] * (len as isize - 1));
+        }
+        array.shape[axis] = len.div_ceil(step.unsigned_abs());
+        array.strides[axis] *= step;
+        array
+    }
+
     /// The first element's address.
     pub fn base(&self) -> *const u8 {
         self.base

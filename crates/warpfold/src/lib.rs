@@ -11,6 +11,7 @@ mod error;
 #[allow(dead_code)]
 mod gpu;
 mod layout;
+mod on;
 mod op;
 mod plan;
 pub mod problem;
@@ -23,6 +24,7 @@ pub use describe::{Description, describe};
 pub use device::DeviceName;
 pub use error::Error;
 pub use layout::{ArrayRef, MAX_RANK, Order};
+pub use on::{describe_on, reduce_on};
 pub use op::{Op, Ord, Precision};
 pub use plan::Plan;
 pub use reduction::{Options, explain, reduce};

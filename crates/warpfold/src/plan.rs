@@ -81,8 +81,9 @@ impl Plan {
     }
 }
 
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Plan {
+    /// What is computed, without regard to how.
+    pub(crate) fn what(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Plan { problem, .. } = self;
         writeln!(f, "{} of {} {:?} over axes {:?}", self.op, self.dtype, self.shape, self.axes)?;
         writeln!(f, "  result   {} {:?}", self.result_dtype, self.result_shape)?;
@@ -92,7 +93,14 @@ impl fmt::Display for Plan {
             if dims.is_empty() { "none".to_string() } else { dims.join(", ") }
         };
         writeln!(f, "  kept     {}", dims(&problem.kept))?;
-        writeln!(f, "  reduced  {}", dims(&problem.reduced))?;
+        writeln!(f, "  reduced  {}", dims(&problem.reduced))
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Plan { problem, .. } = self;
+        self.what(f)?;
         writeln!(f, "  route    {}", self.route.describe())?;
         match self.staged {
             true => writeln!(f, "  loads    {} to {} by tiles in L1", self.dtype, self.kernel_dtype)?,

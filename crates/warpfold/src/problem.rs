@@ -128,7 +128,7 @@ impl Problem {
 }
 
 /// Joins neighbours that are one axis in the array, the mask and the output.
-fn merge(dims: Vec<Dim>) -> Vec<Dim> {
+pub(crate) fn merge(dims: Vec<Dim>) -> Vec<Dim> {
     let mut merged: Vec<Dim> = Vec::with_capacity(dims.len());
     for dim in dims {
         if let Some(outer) = merged.last_mut() {

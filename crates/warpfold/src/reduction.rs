@@ -67,11 +67,7 @@ pub fn reduce(op: Op, array: ArrayRef<'_>, options: &Options<'_>) -> Result<Arra
         request.spec.dispatch(run)
     })?
     .map_err(hole)?;
-    let mut shape = result_shape(array.shape(), &request.axes, options.keepdims);
-    if op == Op::MinMax {
-        shape.push(2);
-    }
-    Ok(Array { shape, values: values.cast(request.spec.result()) })
+    Ok(Array { shape: request.shape(), values: values.cast(request.spec.result()) })
 }
 
 /// What [`reduce`] would do, for a person to read.
@@ -90,7 +86,7 @@ pub(crate) fn reduce_slice(op: Op, flat: ArrayRef<'_>, array: &ArrayRef<'_>) -> 
     let spec = spec(op, &flat, &options);
     let small = (1..=BLOCK).contains(&flat.len()) && spec.reads_in_place();
     if small && let Some(result) = spec.dispatch(OneBlock { array: &flat }) {
-        return result.map_err(|hole| hole_error(hole, op, array, &[]));
+        return result.map_err(|hole| hole_error(hole, op, array.dtype(), array.shape(), &[]));
     }
     Ok(reduce(op, flat, &options)?.values.get(0))
 }
@@ -165,15 +161,24 @@ impl<'a> Request<'a> {
         Ok(Self { spec: spec(op, array, options), problem, axes, array, options })
     }
 
+    /// The shape of the result.
+    pub(crate) fn shape(&self) -> Vec<usize> {
+        let mut shape = result_shape(self.array.shape(), &self.axes, self.options.keepdims);
+        if self.spec.op == Op::MinMax {
+            shape.push(2);
+        }
+        shape
+    }
+
     fn hole(&self, hole: Hole) -> Error {
-        hole_error(hole, self.spec.op, self.array, &self.axes)
+        hole_error(hole, self.spec.op, self.array.dtype(), self.array.shape(), &self.axes)
     }
 }
 
-fn hole_error(hole: Hole, op: Op, array: &ArrayRef<'_>, axes: &[usize]) -> Error {
-    let (shape, axes) = (array.shape().to_vec(), axes.to_vec());
+pub(crate) fn hole_error(hole: Hole, op: Op, dtype: DType, shape: &[usize], axes: &[usize]) -> Error {
+    let (shape, axes) = (shape.to_vec(), axes.to_vec());
     match hole {
-        Hole::Empty => Error::Empty { op, dtype: array.dtype(), shape, axes },
+        Hole::Empty => Error::Empty { op, dtype, shape, axes },
         Hole::AllNan => Error::AllNan { op, shape, axes },
     }
 }

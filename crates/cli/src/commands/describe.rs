@@ -25,7 +25,7 @@ pub fn run(args: &Describe) -> Result<(), Failure> {
             progress: Some(progress),
             ..Options::default()
         };
-        warpfold::describe(array, &options)
+        warpfold::describe_on(args.device, array, &options)
     })?;
     let about = About { dtype: array.dtype(), shape: array.shape(), axes: &axes };
     if args.json { as_json(&about, &description) } else { for_people(&about, &description) }

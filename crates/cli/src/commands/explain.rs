@@ -1,9 +1,11 @@
 //! `warpfold explain`
 
+use std::fmt::Display;
 use std::io::Write;
 use std::ptr::NonNull;
 
-use warpfold::{ArrayRef, DType, Error, Options, Order};
+use warpfold::cuda::{self, Properties};
+use warpfold::{ArrayRef, DType, DeviceName, Error, Options, Order};
 
 use super::print;
 use crate::args::Explain;
@@ -25,8 +27,27 @@ pub fn run(args: &Explain) -> Result<(), Failure> {
         threads: args.threads.map(usize::from),
         ..Options::default()
     };
-    let plan = warpfold::explain(args.op, array, &options)?;
+    let plan: Box<dyn Display> = match args.device.resolve(array.bytes()) {
+        DeviceName::Cuda(index) => {
+            Box::new(cuda::explain(args.op, array, &options, gpu(index).map_err(Error::Cuda)?.as_ref())?)
+        }
+        _ => Box::new(warpfold::explain(args.op, array, &options)?),
+    };
     print(|to| writeln!(to, "{plan}"))
+}
+
+/// The GPU of that index; `None` if this machine has no GPU at all.
+fn gpu(index: usize) -> Result<Option<Properties>, cuda::Error> {
+    let gpus = match cuda::devices() {
+        Ok(gpus) => gpus,
+        Err(why) if why.is_unavailable() => Vec::new(),
+        Err(why) => return Err(why),
+    };
+    let count = gpus.len();
+    match gpus.into_iter().nth(index) {
+        None if count > 0 => Err(cuda::Error::NoSuchDevice { index, count }),
+        gpu => Ok(gpu),
+    }
 }
 
 /// The steps of a dense array in bytes; `None` if the address space does not hold it.

@@ -3,7 +3,8 @@
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use warpfold::{Array, Op, Options, Plan};
+use warpfold::cuda::{self, Device};
+use warpfold::{Array, DeviceName, Op, Options, Plan};
 
 use super::print;
 use crate::args::Reduce;
@@ -35,14 +36,24 @@ pub fn run(args: &Reduce) -> Result<(), Failure> {
     let dtype = warpfold::explain(args.op, array, &options)?.result_dtype;
     options.initial = args.initial.map(|initial| initial.of(dtype)).transpose()?;
     let plan = warpfold::explain(args.op, array, &options)?;
+    // A GPU that is not there is found out before anything is written.
+    let gpu = match args.device.resolve(array.bytes()) {
+        DeviceName::Cuda(index) => Some(Device::shared(index).map_err(warpfold::Error::Cuda)?),
+        _ => None,
+    };
     let output = args.output.as_deref().map(Output::prepare).transpose()?;
     if args.explain {
-        complain(&plan.to_string());
+        complain(&match &gpu {
+            Some(gpu) => cuda::explain(args.op, array, &options, Some(gpu.properties()))?.to_string(),
+            None => plan.to_string(),
+        });
     }
     let watch = Watch::new([&source].into_iter().chain(&mask).map(|source| &source.mapping).collect());
     let start = Instant::now();
-    let result =
-        watch.during(|progress| warpfold::reduce(args.op, array, &Options { progress: Some(progress), ..options }))?;
+    let result = watch.during(|progress| {
+        let options = Options { progress: Some(progress), ..options };
+        warpfold::reduce_on(args.device, args.op, array, &options)
+    })?;
     let time = start.elapsed();
     let to_stdout = output.as_ref().is_some_and(Output::is_standard);
     if let Some(output) = output {
@@ -61,13 +72,6 @@ pub fn run(args: &Reduce) -> Result<(), Failure> {
 
 /// What the library does not see.
 fn check(args: &Reduce) -> Result<(), Failure> {
-    match args.device.as_str() {
-        "cpu" | "auto" => {}
-        name => {
-            let why = "give cpu or auto; `warpfold devices` lists those that are there".into();
-            return Err(warpfold::Error::Device { name: name.into(), why }.into());
-        }
-    }
     if args.input.input == "-" && args.mask.as_deref() == Some("-") {
         return Err(Failure::Usage(
             "INPUT and --where cannot both be standard input: put one of them in a file".into(),

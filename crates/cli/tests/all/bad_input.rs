@@ -203,3 +203,20 @@ fn words_that_mean_nothing_and_options_that_do_not_go_together() {
     dir.run("describe").refused(&["INPUT"]);
     dir.run("completions csh").refused(&["csh"]);
 }
+
+/// Whatever this machine has, it has not so many GPUs.
+#[test]
+fn a_gpu_that_is_not_there() {
+    let dir = Dir::new();
+    dir.write("x.npy", &count_up(&[2, 3]));
+    let has_driver = dir.run("devices").ok().contains("cuda:0");
+    let words: &[&str] = if has_driver { &["no device `cuda:4095`"] } else { &["NVIDIA driver", "`cpu`"] };
+    refused(&dir, "sum x.npy --device cuda:4095", words);
+    refused(&dir, "argmax x.npy --axis 0 --device cuda:4095 --explain --time", words);
+    dir.run("describe x.npy --device cuda:4095").refused(words);
+    if !has_driver {
+        refused(&dir, "sum x.npy --device cuda", &["`cpu`"]);
+    }
+    assert_eq!(dir.run("reduce sum x.npy --device auto").ok(), "15\n");
+    assert!(dir.run("describe x.npy --device auto").ok().contains("argmax     5"));
+}

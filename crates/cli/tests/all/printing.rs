@@ -140,3 +140,16 @@ fn devices_and_explain_say_what_there_is_and_what_would_be_done() {
     assert_eq!(both.ok(), "15\n");
     assert!(both.err.contains("sum of f32 [2, 3]") && both.err.contains("GB/s"), "{both:?}");
 }
+
+#[test]
+fn a_gpu_plan_is_explained_without_a_gpu() {
+    let dir = Dir::new();
+    let plan = dir.run("explain sum --shape 1000,1000 --dtype f32 --axis 1 --device cuda");
+    let text = plan.ok();
+    assert!(text.starts_with("sum of f32 [1000, 1000] over axes [1]\n"), "{text}");
+    for words in ["1000 outputs of 1000", "kernel", "multiprocessors", "workspace", "read and written", "predicted"] {
+        assert!(text.contains(words), "{words} is not in {text}");
+    }
+    assert!(dir.run("explain sum --shape 4 --dtype f32 --device auto").ok().contains("device   cpu"));
+    dir.run("explain sum --shape 4 --dtype f32 --device gpu").refused(&["no device `gpu`", "cuda:1"]);
+}

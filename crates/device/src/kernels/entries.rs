@@ -12,6 +12,7 @@ pub const fn slots(words: u32) -> usize {
 }
 
 /// Calls the macro `$m` with every kernel.
+#[allow(unused_macros, reason = "without the emulator, the host names no kernel")]
 macro_rules! for_each_kernel {
     ($m:ident) => {
         $m! {

@@ -65,6 +65,11 @@ impl<T: Pod> Buffer<T> {
         self.address
     }
 
+    /// The index of the device that it is on.
+    pub(super) fn device_index(&self) -> usize {
+        self.context.properties.index
+    }
+
     /// Copies all of `data` to the start, and waits until that is done.
     ///
     /// # Errors
@@ -206,6 +211,16 @@ impl<T: Pod> Pinned<T> {
         Ok(Pinned { context, start, len, busy: AtomicBool::new(false) })
     }
 
+    /// Elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it has no elements.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// The elements, after waiting for copies that are under way.
     ///
     /// # Errors
@@ -224,6 +239,23 @@ impl<T: Pod> Pinned<T> {
         Ok(self.slice_mut())
     }
 
+    /// Where it is, as kernels see it.
+    pub(super) fn device_address(&self) -> Result<u64, Error> {
+        let mut address = 0;
+        if self.len > 0 {
+            self.context.bind()?;
+            // SAFETY: allocated in `new` with CU_MEMHOSTALLOC_DEVICEMAP; the address lives as long as the memory.
+            let said = unsafe { sys::cuMemHostGetDevicePointer_v2(&raw mut address, self.start.cast(), 0) }.result();
+            self.context.check("cuMemHostGetDevicePointer", said)?;
+        }
+        Ok(address)
+    }
+
+    /// Where it is. Whoever lets a device write there says why nobody else touches it meanwhile.
+    pub(super) fn start(&self) -> *mut T {
+        self.start
+    }
+
     fn wait(&self) -> Result<(), Error> {
         if self.busy.load(Ordering::Acquire) {
             self.context.bind()?;
@@ -233,12 +265,14 @@ impl<T: Pod> Pinned<T> {
         Ok(())
     }
 
-    fn slice(&self) -> &[T] {
+    /// The elements; nothing is copied to or from them at the moment.
+    pub(super) fn slice(&self) -> &[T] {
         // SAFETY: `len` elements, initialised in `new`; only `slice_mut` gives write access.
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 
-    fn slice_mut(&mut self) -> &mut [T] {
+    /// The elements; nothing is copied to or from them at the moment.
+    pub(super) fn slice_mut(&mut self) -> &mut [T] {
         // SAFETY: as above, and `self` is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
     }

@@ -141,6 +141,63 @@ pub enum Error {
         /// How many there are.
         clusters: u32,
     },
+    /// An array or a stream of one GPU where another's belongs.
+    #[error("the {what} is of cuda:{found}, the work is for cuda:{expected}: keep both on one device")]
+    OtherDevice {
+        /// What it is.
+        what: &'static str,
+        /// Its device.
+        found: usize,
+        /// The work's.
+        expected: usize,
+    },
+    /// An array that a reduction was not prepared for.
+    #[error("the {what} is {found}, the reduction was prepared for {expected}: prepare another one for it")]
+    Layout {
+        /// Which array.
+        what: &'static str,
+        /// Its dtype, shape and strides.
+        found: String,
+        /// Those that were promised.
+        expected: String,
+    },
+    /// An index or a range outside of an array.
+    #[error("{what} is outside of an array of shape {shape:?}")]
+    Outside {
+        /// What was asked for.
+        what: String,
+        /// Of the array.
+        shape: Vec<usize>,
+    },
+    /// No kernel computes this.
+    #[error("no GPU kernel computes {op} of {dtype} with these options; compute on `cpu`")]
+    NoKernel {
+        /// The reduction.
+        op: crate::Op,
+        /// Of the array.
+        dtype: warpfold_core::DType,
+    },
+    /// Data of a host array that neither fit the GPU nor can be cut into pieces that do.
+    #[error(
+        "{op} of {dtype} {shape:?} over axes {axes:?} needs {} at once, which cuda:{index} does not have: {why}",
+        Bytes(*needed)
+    )]
+    TooLarge {
+        /// The reduction.
+        op: crate::Op,
+        /// Of the array.
+        dtype: warpfold_core::DType,
+        /// Of the array.
+        shape: Vec<usize>,
+        /// The axes reduced.
+        axes: Vec<usize>,
+        /// Of the device.
+        index: usize,
+        /// Bytes.
+        needed: u64,
+        /// Why it is not cut, and what to do.
+        why: &'static str,
+    },
     /// There is no such plan.
     #[error(transparent)]
     Plan(#[from] warpfold_device::ladder::PlanError),
@@ -153,6 +210,22 @@ impl Error {
             CUresult::CUDA_ERROR_NO_DEVICE => Error::NoDevice { why: words(code) },
             _ => Error::Call { call, why: words(code) },
         }
+    }
+
+    /// Whether the machine is not made for the work, rather than that something went wrong in it.
+    pub fn is_unavailable(&self) -> bool {
+        use Error::*;
+        matches!(
+            self,
+            NoDriver
+                | OldDriver { .. }
+                | NoDevice { .. }
+                | NoSuchDevice { .. }
+                | OldDevice { .. }
+                | OutOfMemory { .. }
+                | NoKernel { .. }
+                | TooLarge { .. }
+        )
     }
 }
 

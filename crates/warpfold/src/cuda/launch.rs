@@ -1,6 +1,6 @@
 use super::error::{is_fatal, words};
 use super::{Device, Error, Kernel, Stream};
-use cudarc::driver::{result, sys::CUresult};
+use cudarc::driver::{result, sys, sys::CUresult};
 use std::ffi::c_void;
 
 /// A kernel's argument.
@@ -38,7 +38,14 @@ pub struct Launch {
     kernel: Kernel,
     grid: u32,
     block: u32,
-    args: Vec<Slot>,
+    args: Args,
+}
+
+enum Args {
+    /// One for each parameter.
+    Each(Vec<Slot>),
+    /// The only parameter, a struct of 64-bit words.
+    Struct(Vec<u64>),
 }
 
 /// One argument, aligned for what it may be.
@@ -49,6 +56,9 @@ struct Slot([u8; 8]);
 /// More parameters than any kernel has.
 const MOST: usize = 16;
 
+/// More words than the struct of any kernel has: half of what the driver takes.
+const MOST_WORDS: usize = 256;
+
 impl Launch {
     /// Prepares a launch of `grid` blocks of `block` threads.
     ///
@@ -56,24 +66,42 @@ impl Launch {
     /// If the kernel takes other arguments.
     pub fn new(kernel: Kernel, grid: u32, block: u32, args: &[Arg]) -> Result<Launch, Error> {
         let given: Vec<usize> = args.iter().map(|arg| arg.size()).collect();
-        if given[..] != kernel.handle.parameters[..] || given.len() > MOST {
-            return Err(Error::Launch {
-                entry: kernel.handle.entry.to_string(),
-                grid,
-                block,
-                why: format!("arguments of {given:?} bytes for parameters of {:?}", kernel.handle.parameters),
-            });
-        }
-        Ok(Launch { kernel, grid, block, args: args.iter().map(|arg| Slot(arg.bytes())).collect() })
+        check(&kernel, grid, block, &given)?;
+        let args = Args::Each(args.iter().map(|arg| Slot(arg.bytes())).collect());
+        Ok(Launch { kernel, grid, block, args })
     }
 
-    /// Replaces an argument that is an address.
+    /// Prepares a launch of a kernel whose only parameter is a struct of these words.
+    ///
+    /// # Errors
+    /// If the kernel takes other arguments.
+    pub fn of_struct(kernel: Kernel, grid: u32, block: u32, words: &[u64]) -> Result<Launch, Error> {
+        check(&kernel, grid, block, &[size_of_val(words)])?;
+        if words.len() > MOST_WORDS {
+            let why = format!("{} words of parameters, more than {MOST_WORDS}", words.len());
+            return Err(Error::Launch { entry: kernel.handle.entry.to_string(), grid, block, why });
+        }
+        Ok(Launch { kernel, grid, block, args: Args::Struct(words.to_vec()) })
+    }
+
+    /// The kernel's name.
+    pub fn entry(&self) -> &str {
+        &self.kernel.handle.entry
+    }
+
+    /// Replaces an argument that is an address; of a struct, the word with that index.
     ///
     /// # Panics
     /// If argument `i` has not the size of an address.
     pub fn set_address(&mut self, i: usize, address: u64) {
-        assert_eq!(self.kernel.handle.parameters[i], 8, "argument {i} of {} is no address", self.kernel.handle.entry);
-        self.args[i] = Slot(Arg::Address(address).bytes());
+        let entry = &self.kernel.handle.entry;
+        match &mut self.args {
+            Args::Struct(words) => words[i] = address,
+            Args::Each(slots) => {
+                assert_eq!(self.kernel.handle.parameters[i], 8, "argument {i} of {entry} is no address");
+                slots[i] = Slot(Arg::Address(address).bytes());
+            }
+        }
     }
 
     /// Queues the launch.
@@ -86,26 +114,55 @@ impl Launch {
     /// among the arguments, all that it touches lies in buffers of the stream's device; these live until the device has
     /// been synchronised (dropping one does that); and no other stream writes what it reads or touches what it writes.
     pub unsafe fn queue(&mut self, stream: &Stream) -> Result<(), Error> {
-        let handle = &self.kernel.handle;
         let raw = stream.bound()?;
-        self.kernel.context.modules.launched(handle);
         let mut pointers = [std::ptr::null_mut::<c_void>(); MOST];
-        for (pointer, slot) in pointers.iter_mut().zip(&mut self.args) {
-            *pointer = (&raw mut slot.0).cast();
-        }
-        // SAFETY: there is a pointer for each parameter, to as many bytes as it has, which the driver copies before it
-        // returns; the function's module stays loaded as long as the kernel holds on to its context. The rest is the
-        // caller's promise.
-        let said = unsafe {
-            result::launch_kernel(
-                handle.function,
-                (self.grid, 1, 1),
-                (self.block, 1, 1),
-                0,
-                raw,
-                &mut pointers[..self.args.len()],
-            )
+        let count = match &mut self.args {
+            Args::Struct(words) => {
+                pointers[0] = words.as_mut_ptr().cast();
+                1
+            }
+            Args::Each(slots) => {
+                for (pointer, slot) in pointers.iter_mut().zip(slots.iter_mut()) {
+                    *pointer = (&raw mut slot.0).cast();
+                }
+                slots.len()
+            }
         };
+        // SAFETY: a pointer for each parameter, to as many bytes as it has (`check`). The rest is the caller's promise.
+        unsafe { self.launch(raw, &mut pointers[..count]) }
+    }
+
+    /// Queues the launch with other words at the start of its struct, which itself stays as it is: so any number of threads
+    /// can share it. The calling thread has the stream's context.
+    ///
+    /// # Errors
+    /// As [`Launch::queue`].
+    ///
+    /// # Safety
+    /// As [`Launch::queue`].
+    pub(super) unsafe fn queue_at(&self, raw: sys::CUstream, first: [u64; ADDRESSES]) -> Result<(), Error> {
+        let mut copy = [0; MOST_WORDS];
+        let Args::Struct(words) = &self.args else {
+            return Err(self.refused("its parameters are no struct".into()));
+        };
+        if words.len() < ADDRESSES {
+            return Err(self.refused(format!("a struct of {} words has no room for addresses", words.len())));
+        }
+        copy[..words.len()].copy_from_slice(words);
+        copy[..ADDRESSES].copy_from_slice(&first);
+        // SAFETY: one parameter, and a copy of all its words. The rest is the caller's promise.
+        unsafe { self.launch(raw, &mut [copy.as_mut_ptr().cast()]) }
+    }
+
+    /// # Safety
+    /// `pointers` has a pointer for each parameter, to as many bytes as it has; and as [`Launch::queue`].
+    unsafe fn launch(&self, raw: sys::CUstream, pointers: &mut [*mut c_void]) -> Result<(), Error> {
+        let handle = &self.kernel.handle;
+        self.kernel.context.modules.launched(handle);
+        // SAFETY: the driver copies the arguments before it returns; the function's module stays loaded as long as the
+        // kernel holds on to its context. The rest is the caller's promise.
+        let said =
+            unsafe { result::launch_kernel(handle.function, (self.grid, 1, 1), (self.block, 1, 1), 0, raw, pointers) };
         said.map_err(|code| match code.0 {
             _ if is_fatal(code) => Error::Dead {
                 index: Device(self.kernel.context.clone()).properties().index,
@@ -113,16 +170,26 @@ impl Launch {
                 launched: Some(handle.entry.to_string()),
                 why: words(code),
             },
-            CUresult::CUDA_ERROR_INVALID_HANDLE | CUresult::CUDA_ERROR_INVALID_CONTEXT => Error::Launch {
-                entry: handle.entry.to_string(),
-                grid: self.grid,
-                block: self.block,
-                why: format!("{} (is the stream of another device?)", words(code)),
-            },
-            _ => {
-                let entry = handle.entry.to_string();
-                Error::Launch { entry, grid: self.grid, block: self.block, why: words(code) }
+            CUresult::CUDA_ERROR_INVALID_HANDLE | CUresult::CUDA_ERROR_INVALID_CONTEXT => {
+                self.refused(format!("{} (is the stream of another device?)", words(code)))
             }
+            _ => self.refused(words(code)),
         })
     }
+
+    fn refused(&self, why: String) -> Error {
+        Error::Launch { entry: self.entry().to_owned(), grid: self.grid, block: self.block, why }
+    }
+}
+
+/// How many addresses the struct of a reduction starts with: input, mask, output, workspace.
+pub(super) const ADDRESSES: usize = 4;
+
+fn check(kernel: &Kernel, grid: u32, block: u32, given: &[usize]) -> Result<(), Error> {
+    let parameters = &kernel.handle.parameters;
+    if given == &parameters[..] && given.len() <= MOST {
+        return Ok(());
+    }
+    let why = format!("arguments of {given:?} bytes for parameters of {parameters:?}");
+    Err(Error::Launch { entry: kernel.handle.entry.to_string(), grid, block, why })
 }

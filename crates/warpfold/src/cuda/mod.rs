@@ -1,24 +1,46 @@
 //! NVIDIA GPUs, by the driver's own interface. The driver is looked for when a device is asked for; nothing here needs it
 //! to be there before, and without it everything is an [`Error`] that says so.
 //!
-//! [`Driver::load`] → [`Device::open`] → [`Stream`], [`Buffer`], [`Kernel`] → [`Launch`]. Calls that could harm memory are
-//! `unsafe` and few: [`Launch::queue`] is the one that a caller sees, and [`Program`] wraps it where what a kernel touches
-//! is known.
+//! [`Driver::load`] → [`Device::open`] → [`Stream`], and then on three levels:
+//!
+//! - [`reduce_host`], [`stream_host`], [`describe_host`]: arrays in the host's memory, whole or in pieces.
+//! - [`Array`] and [`ArrayView`] on the device: [`reduce`], [`reduce_into`], [`describe`], and [`Reduction`], which is prepared once
+//!   and run many times, also in a [`Graph`].
+//! - [`Buffer`], [`Kernel`] → [`Launch`], which [`Program`] wraps for the ladder. Calls that could harm memory are `unsafe` and
+//!   few: [`Launch::queue`], [`ArrayView::from_raw`], [`Stream::capture`].
 
+mod array;
 mod buffer;
+mod cut;
 mod device;
 mod driver;
 mod error;
+mod explain;
+mod gather;
+mod graph;
+mod host;
 mod launch;
 mod module;
+mod options;
 mod program;
+mod reduce;
+mod reduction;
+mod scratch;
 mod stream;
+mod transfer;
 
+pub use array::{Array, ArrayView, Cudarc};
 pub use buffer::{Buffer, Pinned};
 pub use device::{Device, Properties, devices};
 pub use driver::Driver;
 pub use error::Error;
+pub use explain::{Explanation, Launched, explain};
+pub use graph::Graph;
+pub use host::{PIECE, describe_host, reduce_host, stream_host};
 pub use launch::{Arg, Launch};
 pub use module::Kernel;
+pub use options::Options;
 pub use program::{Inputs, Program, Work};
+pub use reduce::{describe, reduce, reduce_into};
+pub use reduction::Reduction;
 pub use stream::{Event, Stream};

@@ -129,13 +129,16 @@ fn load(entry: &str, text: String) -> Result<(sys::CUmodule, sys::CUfunction), E
     Ok((module, function))
 }
 
-/// The bytes of each parameter of the one entry of a module.
+/// The bytes of each parameter of the one entry of a module: `.param .u64 name`, or `.param .align 8 .b8 name[64]` for a
+/// struct.
 fn parameters(text: &str) -> Vec<usize> {
     let head = text.split(".entry").nth(1).and_then(|rest| rest.split('{').next()).unwrap_or_default();
     let bits = HashMap::from([("8", 1), ("16", 2), ("32", 4), ("64", 8)]);
+    let one = |word: &str| bits.get(word.strip_prefix('.')?.get(1..)?).copied();
+    let many = |p: &str| p.split_once('[')?.1.split_once(']')?.0.trim().parse::<usize>().ok();
     head.split(".param")
         .skip(1)
-        .filter_map(|p| p.split_whitespace().find_map(|word| bits.get(word.strip_prefix('.')?.get(1..)?).copied()))
+        .filter_map(|p| Some(p.split_whitespace().find_map(one)? * many(p).unwrap_or(1)))
         .collect()
 }
 
@@ -154,5 +157,13 @@ mod tests {
             let head = &text[text.find(".entry").expect(entry)..text.find('{').expect(entry)];
             assert_eq!(of(entry).len(), head.matches(".param").count(), "{entry}");
         }
+    }
+
+    #[test]
+    fn a_struct_is_one_parameter_of_all_its_bytes() {
+        let text = ".version 7.4\n.visible .entry sum_f32(\n\t.param .align 8 .b8 sum_f32_param_0[208]\n)\n{\n ld.param.u64 %rd1, [x];";
+        assert_eq!(parameters(text), [208]);
+        let text = ".visible .entry two(.param .align 4 .b8 a[12], .param .u64 .ptr .align 1 b)\n{";
+        assert_eq!(parameters(text), [12, 8]);
     }
 }

@@ -1,13 +1,28 @@
 use super::device::Context;
+use super::scratch::Scratch;
 use super::{Device, Error};
-use cudarc::driver::{result, sys};
-use std::sync::Arc;
+use cudarc::driver::{DriverError, result, sys};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How long a host that waits for a small result asks again and again before it goes to sleep. Waking up costs more than a
+/// small reduction takes.
+const SPIN: Duration = Duration::from_micros(200);
 
 /// A queue of work for a device: in order within, in any order between streams.
-#[derive(Debug)]
+///
+/// Reductions on one stream share a workspace, which the stream keeps. Any number of threads may use a stream.
 pub struct Stream {
     pub(super) context: Arc<Context>,
     raw: sys::CUstream,
+    scratch: Mutex<Scratch>,
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a stream of {:?}", self.context)
+    }
 }
 
 // SAFETY: the driver's calls on a stream are thread-safe, and each is preceded by `bind`.
@@ -24,7 +39,7 @@ impl Stream {
         let context = device.0.clone();
         context.bind()?;
         let raw = context.check("cuStreamCreate", result::stream::create(result::stream::StreamKind::NonBlocking))?;
-        Ok(Stream { context, raw })
+        Ok(Stream { context, raw, scratch: Mutex::default() })
     }
 
     /// The device that it is of.
@@ -50,6 +65,42 @@ impl Stream {
         let raw = self.bound()?;
         // SAFETY: both live as long as the borrows; the driver keeps what it needs of an event that is destroyed later.
         self.context.check("cuEventRecord", unsafe { result::event::record(event.raw, raw) })
+    }
+
+    /// Lets what is queued here from now on wait for an event of any stream of the device.
+    ///
+    /// # Errors
+    /// If the event is of another device, or the driver refuses.
+    pub fn wait(&self, event: &Event) -> Result<(), Error> {
+        let raw = self.bound()?;
+        let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
+        // SAFETY: both live as long as the borrows; the driver keeps what it needs of an event that is destroyed later.
+        self.context.check("cuStreamWaitEvent", unsafe { result::stream::wait_event(raw, event.raw, flags) })
+    }
+
+    /// Waits until the queue is empty, without going to sleep at first.
+    pub(super) fn spin(&self) -> Result<(), Error> {
+        let raw = self.bound()?;
+        let start = Instant::now();
+        while start.elapsed() < SPIN {
+            // SAFETY: the stream lives as long as `self`.
+            match unsafe { sys::cuStreamQuery(raw) }.result() {
+                Err(DriverError(sys::CUresult::CUDA_ERROR_NOT_READY)) => std::hint::spin_loop(),
+                said => return self.context.check("cuStreamQuery", said),
+            }
+        }
+        self.synchronize()
+    }
+
+    /// What its reductions share.
+    pub(super) fn scratch(&self) -> MutexGuard<'_, Scratch> {
+        // What a panicking thread could leave behind is memory that is still whole.
+        self.scratch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The handle, for a thread whose context is current.
+    pub(super) fn raw(&self) -> sys::CUstream {
+        self.raw
     }
 
     /// The handle, for a call on the thread that asks.
@@ -90,6 +141,16 @@ impl Event {
         context.bind()?;
         let raw = context.check("cuEventCreate", result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT))?;
         Ok(Event { context, raw })
+    }
+
+    /// Waits until the device has reached the point marked; at once if none was.
+    ///
+    /// # Errors
+    /// What went wrong before it.
+    pub fn synchronize(&self) -> Result<(), Error> {
+        self.context.bind()?;
+        // SAFETY: the event lives as long as `self`.
+        self.context.check("cuEventSynchronize", unsafe { result::event::synchronize(self.raw) })
     }
 
     /// Nanoseconds between two recorded events, by the device's own clock. Waits for both.

@@ -59,6 +59,8 @@ pub struct Chunk {
     pub len: usize,
     /// What to launch when it is there; the input's address is the chunk's.
     pub launches: Vec<Launch>,
+    /// Bytes of workspace that all chunks share.
+    pub workspace: usize,
 }
 
 /// A plan in the making.
@@ -81,22 +83,13 @@ impl GpuPlan {
         let mask = if spec.masked { 1 } else { 0 };
         let bytes = (problem.count * problem.outputs * (problem.size + mask)
             + problem.outputs * pair * spec.result().size()) as u64;
-        let planner = |fold: Fold, fast: bool| Planner {
-            fold,
-            recipe: recipe(spec, problem.count as u64, fast),
-            problem,
-            processors: limits.multiprocessors as u64,
-            pair,
-            slow: spec.precision == crate::Precision::Compensated,
-            words: 0,
-        };
         if let Some(fold) = fast(spec) {
-            let mut planner = planner(fold, true);
+            let mut planner = Planner::new(spec, fold, true, problem, limits);
             if let Some(launches) = planner.fast() {
                 return Self { launches, workspace: COUNTERS + 4 * planner.words, bytes };
             }
         }
-        let mut planner = planner(any(spec), false);
+        let mut planner = Planner::new(spec, any(spec), false, problem, limits);
         let launches = vec![planner.any()];
         Self { launches, workspace: COUNTERS + 4 * planner.words, bytes }
     }
@@ -106,32 +99,21 @@ impl GpuPlan {
         LAUNCH * self.launches.len() as f64 + self.bytes as f64 / limits.bandwidth
     }
 
-    /// The same for one row of elements that lie side by side and come in chunks of at most `chunk_bytes`. `None` if the
-    /// reduction cannot be taken apart so.
-    pub fn chunked(spec: &Spec, problem: &Problem, limits: &Limits, chunk_bytes: usize) -> Option<(Vec<Chunk>, usize)> {
-        let fold = fast(spec).filter(|fold| !fold.places)?;
-        let [axis] = problem.reduced[..] else { return None };
-        if problem.outputs != 1 || axis.x != problem.size as isize {
-            return None;
-        }
-        let mut planner = Planner {
-            fold,
-            recipe: recipe(spec, problem.count as u64, true),
-            problem,
-            processors: limits.multiprocessors as u64,
-            pair: if spec.op == crate::Op::MinMax { 2 } else { 1 },
-            slow: spec.precision == crate::Precision::Compensated,
-            words: 0,
-        };
-        let tile = planner.tile();
-        let block = WARPS * ROW_TILES * tile;
+    /// The same for one row of elements that lie side by side and come in chunks of at most `chunk_bytes`, to be launched in
+    /// order. None, if the reduction cannot be taken apart so.
+    pub fn chunked(spec: &Spec, problem: &Problem, limits: &Limits, chunk_bytes: usize) -> Vec<Chunk> {
+        let fold = fast(spec).filter(|fold| !fold.places);
+        let dense = matches!(problem.reduced[..], [axis] if axis.x == problem.size as isize);
+        let Some(fold) = fold.filter(|_| dense && problem.outputs == 1) else { return Vec::new() };
+        let planner = Planner::new(spec, fold, true, problem, limits);
+        let block = WARPS * ROW_TILES * planner.tile();
         let chunk = (chunk_bytes / problem.size) as u64 / block * block;
         if chunk == 0 {
-            return None;
+            return Vec::new();
         }
         let (count, total) = (problem.count as u64, (problem.count as u64).div_ceil(block));
-        planner.words = total as usize * planner.fold.words;
-        let chunks = (0..count.div_ceil(chunk)).map(|i| {
+        let workspace = COUNTERS + 4 * total as usize * planner.fold.words;
+        let piece = |i: u64| {
             let start = i * chunk;
             let len = chunk.min(count - start);
             let shape = Rows {
@@ -147,9 +129,10 @@ impl GpuPlan {
             };
             let entry = format!("rows_{}", planner.fold.name);
             let launch = planner.launch(entry, len.div_ceil(block), WARPS, shape);
-            Chunk { start: start as usize * problem.size, len: len as usize * problem.size, launches: vec![launch] }
-        });
-        Some((chunks.collect(), COUNTERS + 4 * planner.words))
+            let size = problem.size;
+            Chunk { start: start as usize * size, len: len as usize * size, launches: vec![launch], workspace }
+        };
+        (0..count.div_ceil(chunk)).map(piece).collect()
     }
 }
 
@@ -163,7 +146,19 @@ fn power_below(x: u64) -> u64 {
     1 << x.max(1).ilog2()
 }
 
-impl Planner<'_> {
+impl<'a> Planner<'a> {
+    fn new(spec: &Spec, fold: Fold, fast: bool, problem: &'a Problem, limits: &Limits) -> Self {
+        Self {
+            fold,
+            recipe: recipe(spec, problem.count as u64, fast),
+            problem,
+            processors: limits.multiprocessors as u64,
+            pair: if spec.op == crate::Op::MinMax { 2 } else { 1 },
+            slow: spec.precision == crate::Precision::Compensated,
+            words: 0,
+        }
+    }
+
     /// Elements of 16 bytes.
     fn per(&self) -> u64 {
         16 / self.problem.size as u64

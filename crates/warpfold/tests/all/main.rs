@@ -1,5 +1,26 @@
 //! The library against its contract.
 
 mod bits;
+mod cases;
 mod laws;
 mod reference;
+
+/// The problems that GPUs and the emulator are tested with are problems, and the CPU is right about them.
+#[test]
+fn random_cases_match_the_reference() {
+    use cases::{Case, Class};
+    for class in Class::ALL.into_iter().filter(|&class| class != Class::Large) {
+        for seed in 0..195 {
+            let case = Case::new(class, seed);
+            let want = reference::expected(case.op, &case.x, case.mask.as_ref(), &case.options());
+            let got = warpfold::reduce(case.op, case.x.view(), &case.options());
+            match (got, want) {
+                (Ok(got), Ok(want)) => {
+                    let bits: Vec<_> = (0..got.values.len()).map(|i| got.values.get(i).bits()).collect();
+                    assert_eq!(bits, want.iter().map(|x| x.bits()).collect::<Vec<_>>(), "{case}");
+                }
+                (got, want) => assert!(got.is_err() && want.is_err(), "{case}: {got:?}, not {want:?}"),
+            }
+        }
+    }
+}

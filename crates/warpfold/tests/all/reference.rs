@@ -94,13 +94,24 @@ impl Strided {
                 strides[axis] = -strides[axis];
             }
         }
-        let before: usize =
-            (0..rank).filter(|&a| strides[a] < 0 && shape[a] > 0).map(|a| -strides[a] as usize * (shape[a] - 1)).sum();
         let slack = if exotic { r.below(9) } else { 0 };
+        Self::place(r, dtype, shape, strides, slack, fill)
+    }
+
+    /// These strides; the first byte of all is `slack` past an address that is a multiple of 16.
+    pub fn place(
+        r: &mut Random,
+        dtype: DType,
+        shape: &[usize],
+        strides: Vec<isize>,
+        slack: usize,
+        fill: impl Fn(&mut Random) -> Scalar,
+    ) -> Self {
+        let reach = |a: usize| strides[a].unsigned_abs() * shape[a].saturating_sub(1);
+        let before: usize = (0..shape.len()).filter(|&a| strides[a] < 0).map(reach).sum();
+        let extent: usize = (0..shape.len()).map(reach).sum::<usize>() + dtype.size();
         let mut bytes = vec![0u8; extent + slack + 64];
-        // Start aligned, then be off by the slack.
-        let align = bytes.as_ptr().align_offset(16);
-        let first = align.min(32) + slack;
+        let first = bytes.as_ptr().align_offset(16).min(32) + slack;
         bytes.resize(extent + first + 64, 0);
         let mut array = Self { base: first + before, bytes, dtype, shape: shape.to_vec(), strides };
         for at in array.offsets() {
@@ -109,6 +120,11 @@ impl Strided {
             array.bytes[at..at + digits / 2].copy_from_slice(&bits.to_le_bytes()[..digits / 2]);
         }
         array
+    }
+
+    /// All bytes, and where in them the element with all indices 0 is.
+    pub fn bytes(&self) -> (&[u8], usize) {
+        (&self.bytes, self.base)
     }
 
     /// Where each element is, in logical row-major order.
