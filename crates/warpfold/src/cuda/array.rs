@@ -156,14 +156,15 @@ pub struct ArrayView<'a> {
 
 impl<'a> ArrayView<'a> {
     /// An array that another library has put on the device: the address of the element with all indices 0, and the step of
-    /// each axis in bytes. Steps may be negative, or 0 to repeat; nothing need be aligned.
+    /// each axis in bytes. Steps may be negative, or 0 to repeat. Elements lie at multiples of their size; rows and columns
+    /// may start anywhere.
     ///
     /// # Safety
     /// Every element that `shape` and `strides` reach from `address` is memory of that device, readable by kernels for `'a`
     /// and until whatever was queued with it is done.
     ///
     /// # Errors
-    /// If there are too many axes or elements, or not one stride per axis.
+    /// If there are too many axes or elements, not one stride per axis, or elements at other places.
     pub unsafe fn from_raw(
         device: usize,
         address: u64,
@@ -174,6 +175,11 @@ impl<'a> ArrayView<'a> {
         if shape.len() != strides.len() {
             let (shape, expected, found) = (shape.to_vec(), shape.len(), strides.len());
             return Err(crate::Error::Strides { shape, expected, found });
+        }
+        let size = dtype.size();
+        let stays = |(&len, &stride): (&usize, &isize)| len < 2 || stride % size as isize == 0;
+        if !address.is_multiple_of(size as u64) || !shape.iter().zip(strides).all(stays) {
+            return Err(Error::Misaligned { dtype, address, strides: strides.to_vec() }.into());
         }
         let address = std::ptr::without_provenance(address as usize);
         // SAFETY: this type lends the layout only to code of this crate that computes with the address, and does not read.

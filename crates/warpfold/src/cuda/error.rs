@@ -161,6 +161,19 @@ pub enum Error {
         /// Those that were promised.
         expected: String,
     },
+    /// Elements at addresses that a GPU cannot read them from.
+    #[error(
+        "elements of {dtype} at address {address:#x} with steps of {strides:?} bytes: a GPU reads an element only from a \
+         multiple of its size; copy the array"
+    )]
+    Misaligned {
+        /// Of the array.
+        dtype: warpfold_core::DType,
+        /// Of the element with all indices 0.
+        address: u64,
+        /// Bytes from neighbour to neighbour along each axis.
+        strides: Vec<isize>,
+    },
     /// An index or a range outside of an array.
     #[error("{what} is outside of an array of shape {shape:?}")]
     Outside {

@@ -7,7 +7,7 @@
 
 use super::panel::{Panel, Strip};
 use super::parts;
-use super::piece::{Outputs, divide};
+use super::piece::{Outputs, divide, share};
 use super::warp::eight_parts;
 use crate::kernels::fold::Parts;
 use crate::kernels::node::{Node, fetch, get, publish, put};
@@ -60,14 +60,14 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     let (f, shape) = (panel.fold(), &call.shape);
     let (warp, tid) = (s.warp(), s.thread_x());
     let warps = s.block_dim_x() / 32;
-    let (group, mine) = (warp / shape.warps, warp & (shape.warps - 1));
+    let (group, mine) = (share(warp, shape.warps), warp & (shape.warps - 1));
     let wide = shape.lanes * C as u32;
     let all_slots = warps * wide;
 
     // Panels vary fastest, so that blocks that run together read what lies together.
     let sets = shape.outputs.total * shape.panels;
-    let per_block = (warps / shape.warps) as u64;
-    let blocks_across = sets.div_ceil(per_block);
+    let per_block = share(warps, shape.warps) as u64;
+    let blocks_across = (sets + per_block - 1) >> per_block.trailing_zeros();
     let (block, across) = divide(s.block_x() as u64, blocks_across);
     let set = across * per_block + group as u64;
     let live = set < sets;
@@ -81,14 +81,14 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     let strip = Strip {
         x: call.input.wrapping_add((at.x + column as i64 * shape.x) as u64),
         mask: call.mask.wrapping_add((at.mask + column as i64 * shape.mask) as u64),
-        columns: if column < shape.width { (shape.width - column).div_ceil(spread as u64) } else { 0 },
+        columns: if column < shape.width { (shape.width - column + spread as u64 - 1) >> spread.trailing_zeros() } else { 0 },
         at_once,
         spread,
         rows: if live { shape.rows } else { 0 },
         lanes: shape.lanes,
         reduced: shape.reduced,
     };
-    let stretch = shape.tiles as u64 * 8 * (32 / shape.lanes) as u64;
+    let stretch = shape.tiles as u64 * 8 * share(32, shape.lanes) as u64;
     let first = (block * shape.warps as u64 + mine as u64) * stretch;
     let found = panel.run(s, &strip, first, shape.tiles);
     if s.branch(s.lane() < shape.lanes) {
@@ -107,7 +107,7 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     if s.branch(shape.all == 1) {
         let mut c = tid;
         while s.again(c < per_block as u32 * wide) {
-            let (group, place) = (c / wide, c & (wide - 1));
+            let (group, place) = (share(c, wide), c & (wide - 1));
             let set = across * per_block + group as u64;
             let (outer, number) = divide(set, shape.panels);
             let column = number * wide as u64 + place as u64;
@@ -141,10 +141,10 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     let mut shared = false;
     while s.again(!shared) {
         let left = count.div_ceil(8);
-        shared = left <= room / wide;
+        shared = left <= share(room, wide);
         let mut i = tid;
         while s.again(i < left * wide) {
-            let (first, place) = (i / wide * 8, i & (wide - 1));
+            let (first, place) = (share(i, wide) * 8, i & (wide - 1));
             let eight: [F<P, C>; 8] = core::array::from_fn(
                 #[inline(always)]
                 |j| {
@@ -205,8 +205,8 @@ fn meet_slots<S: Simt, P: Parts>(s: &S, f: &P, slots: Slots, rows: u32, group: u
     let mut step = 1;
     while s.again(step < group) {
         let mut i = s.thread_x();
-        while s.again(i < rows / (2 * step) * wide) {
-            let left = i / wide * 2 * step * wide + (i & (wide - 1));
+        while s.again(i < share(rows, 2 * step) * wide) {
+            let left = share(i, wide) * 2 * step * wide + (i & (wide - 1));
             let (a, b) = (get(s, words, all, left, f.nothing()), get(s, words, all, left + step * wide, f.nothing()));
             put(s, words, all, left, f.meet(a, b));
             i += s.block_dim_x();

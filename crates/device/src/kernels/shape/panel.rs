@@ -1,5 +1,6 @@
 //! How a warp gets the parts of some columns, each over a stretch of rows.
 
+use super::piece::share;
 use super::stack::Stack;
 use super::warp::{self, STEPS};
 use crate::kernels::fold::{Heap, Parts, Tree};
@@ -139,8 +140,8 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
     fn run<S: Simt>(&self, s: &S, strip: &Strip<Pitch>, first: u64, tiles: u32) -> [F::Part; C] {
         let f = &self.0;
         let lanes = if NARROW { strip.lanes } else { 32 };
-        let abreast = 32 / lanes;
-        let mine = first + (s.lane() / lanes) as u64;
+        let abreast = share(32, lanes);
+        let mine = first + share(s.lane(), lanes) as u64;
         let (each, any) = (STEPS as u32 * abreast, f.lift(s, F::Bits::ZERO));
         let mut stack = Stack::<F::Node, 6, C>::new(any);
         let mut t = 0;
@@ -191,7 +192,7 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
         let mut stacks = [Stack::<F::Part, 4>::new(f.nothing()); C];
         let (mut k, steps) = (0, s.opaque(STEPS as u32));
         while s.again(k < steps) {
-            let row = row + (k * (32 / lanes)) as u64;
+            let row = row + (k * share(32, lanes)) as u64;
             let there = row < strip.rows;
             let bits: [F::Bits; C] = if s.branch(there) { load(s, strip, row) } else { [F::Bits::ZERO; C] };
             let mut j = 0;
@@ -237,8 +238,8 @@ impl<F: Heap, const C: usize> Panel<C> for Free<F> {
     #[inline(always)]
     fn run<S: Simt>(&self, s: &S, strip: &Strip<Pitch>, first: u64, tiles: u32) -> [F::Part; C] {
         let f = &self.0;
-        let abreast = 32 / strip.lanes;
-        let mine = first + (s.lane() / strip.lanes) as u64;
+        let abreast = share(32, strip.lanes);
+        let mine = first + share(s.lane(), strip.lanes) as u64;
         let each = STEPS as u32 * abreast;
         let mut acc = [f.start(); C];
         let mut t = 0;

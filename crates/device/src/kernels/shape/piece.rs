@@ -45,6 +45,12 @@ pub struct At {
     pub out: i64,
 }
 
+/// `a` over a power of two.
+#[inline(always)]
+pub fn share(a: u32, power: u32) -> u32 {
+    a >> power.trailing_zeros()
+}
+
 /// Quotient and remainder.
 #[inline(always)]
 pub fn divide(a: u64, b: u64) -> (u64, u64) {

@@ -6,7 +6,7 @@
 //! Bottleneck: memory.
 
 use super::parts::{self, SLOTS, meet_warps};
-use super::piece::{Outputs, Piece, Row};
+use super::piece::{Outputs, Piece, Row, divide, share};
 use super::warp::meet_lanes;
 use crate::kernels::fold::Parts;
 use crate::kernels::node::{get, publish, put};
@@ -49,7 +49,7 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Rows<K, P::R
 
     if s.branch(shape.all == 1) {
         let mine = warp & (shape.warps - 1);
-        let number = s.block_x() as u64 * (warps / shape.warps) as u64 + (warp / shape.warps) as u64;
+        let number = s.block_x() as u64 * share(warps, shape.warps) as u64 + share(warp, shape.warps) as u64;
         let live = number < shape.outputs.total;
         let at = shape.outputs.at(if live { number } else { 0 });
         let row = Row::new(call, at, shape.len, reduced);
@@ -76,8 +76,8 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Rows<K, P::R
         return;
     }
 
-    let number = (s.block_x() / shape.blocks) as u64;
-    let block = s.block_x() % shape.blocks;
+    let (number, block) = divide(s.block_x() as u64, shape.blocks as u64);
+    let block = block as u32;
     let at = shape.outputs.at(number);
     let row = Row::new(call, at, shape.len, reduced);
     let part = piece.run(s, &row, (block * warps + warp) as u64 * shape.tiles as u64, shape.tiles);

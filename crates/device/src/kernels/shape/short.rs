@@ -6,7 +6,7 @@
 //! Bottleneck: memory; for the longest, the exchanges.
 
 use super::parts;
-use super::piece::{Outputs, Piece, Row};
+use super::piece::{Outputs, Piece, Row, share};
 use super::warp::{STEPS, pick};
 use crate::kernels::fold::Parts;
 use crate::kernels::node::publish;
@@ -36,9 +36,9 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Short<K, P::
     let shape = &call.shape;
     let reduced = P::from(shape.reduced, call.input);
     let (lanes, lane) = (shape.lanes, s.lane());
-    let at_once = (32 / lanes) as u64;
+    let at_once = share(32, lanes) as u64;
     let warp = s.block_x() as u64 * (s.block_dim_x() / 32) as u64 + s.warp() as u64;
-    let first = warp * at_once * STEPS as u64 + (lane / lanes) as u64;
+    let first = warp * at_once * STEPS as u64 + share(lane, lanes) as u64;
     let total = shape.outputs.total;
     // Rows beyond the last read the last; nobody writes them.
     let number = |k: u64| (first + k * at_once).min(total - 1);

@@ -70,7 +70,20 @@ impl<N: Node> Lanes<N> {
     }
 }
 
-/// A lane's own counter, of `C` nodes at a time and `D` levels.
+/// A loop over the levels of a [`Stack`], written out: an array that a loop indexes would lie in memory.
+macro_rules! levels {
+    ($d:ident < $levels:ident: $body:block) => {
+        levels!(@ $d $levels $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13)
+    };
+    (@ $d:ident $levels:ident $body:block $($n:literal)*) => {
+        $(if $levels > $n {
+            let $d = $n;
+            $body
+        })*
+    };
+}
+
+/// A lane's own counter, of `C` nodes at a time and `D` levels, at most 14.
 #[derive(Clone, Copy)]
 pub struct Stack<N, const D: usize, const C: usize = 1>([[N; C]; D]);
 
@@ -83,30 +96,27 @@ impl<N: Copy, const D: usize, const C: usize> Stack<N, D, C> {
 
     /// Takes subtrees number `i`, of `each` elements; `i` is below `2^(D-1)`.
     #[inline(always)]
+    #[allow(unused_assignments, reason = "the last level has none above it")]
     pub fn push<F: Tree<Node = N>>(&mut self, f: &F, i: u32, each: u32, mut nodes: [N; C]) {
-        let mut d = 0;
-        while d < D {
+        levels!(d < D: {
             if i >> d & 1 == 0 {
                 self.0[d] = nodes;
                 return;
             }
             nodes = core::array::from_fn(#[inline(always)] |j| f.join(self.0[d][j], nodes[j], each << d));
-            d += 1;
-        }
+        });
     }
 
     /// The parts of `count` subtrees, and what follows them.
     #[inline(always)]
     pub fn close<F: Tree<Node = N>>(&self, f: &F, count: u32, each: u32, rest: [F::Part; C]) -> [F::Part; C] {
         let mut parts = rest;
-        let mut d = 0;
-        while d < D {
+        levels!(d < D: {
             if count >> d & 1 == 1 {
                 parts =
                     core::array::from_fn(#[inline(always)] |j| f.meet(f.part(self.0[d][j], each << d), parts[j]));
             }
-            d += 1;
-        }
+        });
         parts
     }
 }
@@ -114,29 +124,26 @@ impl<N: Copy, const D: usize, const C: usize> Stack<N, D, C> {
 impl<N: Copy, const D: usize> Stack<N, D> {
     /// Takes part number `i`.
     #[inline(always)]
+    #[allow(unused_assignments, reason = "the last level has none above it")]
     pub fn push_part<F: Parts<Part = N>>(&mut self, f: &F, i: u32, mut part: N) {
-        let mut d = 0;
-        while d < D {
+        levels!(d < D: {
             if i >> d & 1 == 0 {
                 self.0[d] = [part];
                 return;
             }
             part = f.meet(self.0[d][0], part);
-            d += 1;
-        }
+        });
     }
 
     /// The part of `count` parts.
     #[inline(always)]
     pub fn close_parts<F: Parts<Part = N>>(&self, f: &F, count: u32) -> N {
         let mut part = f.nothing();
-        let mut d = 0;
-        while d < D {
+        levels!(d < D: {
             if count >> d & 1 == 1 {
                 part = f.meet(self.0[d][0], part);
             }
-            d += 1;
-        }
+        });
         part
     }
 }
