@@ -1,6 +1,8 @@
 #!/bin/sh
 # Measurements on a machine with a GPU and its driver. Files go to $OUT (default: the current folder).
 #   run-bench.sh          records of the ladder: published workloads; 2^22 integers; 2^28 floats; 3 and 16 coordinates
+#   run-bench.sh suite NAME...   suites of `warpfold bench`, beside CUB, PyTorch and CuPy: bench-NAME.json, bench-NAME.md
+#                         (needs python3 with torch and cupy, and nvcc; what is missing is said; $SAMPLES, $FILTER, $PEERS)
 #   run-bench.sh ncu      a3, a4, a6 under the profiler (Nsight Compute): ncu-ladder.csv, ncu-details.txt
 # The exit status is 0 only if everything that was asked for ran and every rung was right.
 here=$(cd "$(dirname "$0")" && pwd)
@@ -76,11 +78,29 @@ ncu_run() {
     rm -f "$OUT/ncu.err"
 }
 
+suites() {
+    [ $# -gt 0 ] || { echo "run-bench.sh suite NAME...: $("$here/warpfold" bench --list | tr '\n' ';')"; exit 2; }
+    nvidia-smi --query-gpu=name,driver_version,clocks.mem,clocks.sm,temperature.gpu,power.draw --format=csv || true
+    # What is built lasts as long as the machine.
+    if [ ! -x "$here/bench/peers/cub" ]; then
+        sh "$here/bench/peers/build.sh" >"$OUT/build-cub.log" 2>&1 || { echo "CUB's peer was not built:"; tail -n 5 "$OUT/build-cub.log"; }
+    fi
+    export WARPFOLD_PEERS="$here/bench/peers"
+    for name in "$@"; do
+        echo "== warpfold bench --suite $name"
+        base=bench-$(basename "$name" .toml)
+        "$here/warpfold" bench --suite "$name" --device "${DEVICE:-cuda}" --peers "${PEERS:-cub,torch,cupy}" \
+            --samples "${SAMPLES:-11}" ${FILTER:+--filter "$FILTER"} \
+            --json "$OUT/$base.json" --markdown "$OUT/$base.md" || status=1
+    done
+}
+
 case $mode in
 record) record ;;
+suite) shift; suites "$@" ;;
 ncu) ncu_run ;;
 all) record && ncu_run ;;
-*) echo "run-bench.sh [record|ncu|all]" && exit 2 ;;
+*) echo "run-bench.sh [record|suite NAME...|ncu|all]" && exit 2 ;;
 esac
 [ $status -eq 0 ] && echo "$mode: all well" || echo "$mode: FAILED"
 exit $status

@@ -53,18 +53,48 @@ pub fn write() -> Result<(), Error> {
         fs::write(&to, text.replace("@REVISION@", &revision))?;
         executable(&to)?;
     }
+    // What `warpfold bench` looks for beside itself. The suites are in the program, too; here they can be edited.
+    for part in ["bench/peers", "bench/suites"] {
+        copy(&root.join(part), &folder.join(part))?;
+    }
     let mut total = 0;
-    for entry in fs::read_dir(&folder)? {
-        let entry = entry?;
-        let bytes = entry.metadata()?.len();
+    for path in files(&folder)? {
+        let bytes = path.metadata()?.len();
         total += bytes;
-        println!("{FOLDER}/{:<24} {:>9} bytes", entry.file_name().to_string_lossy(), bytes);
+        println!("{FOLDER}/{:<28} {:>9} bytes", path.strip_prefix(&folder)?.display(), bytes);
     }
     println!("{:.1} MiB at {revision}", total as f64 / f64::from(1 << 20));
     if total > MOST_BYTES {
         return Err(format!("{FOLDER} has more than {} MiB", MOST_BYTES >> 20).into());
     }
     Ok(())
+}
+
+/// Copies the files of a folder, but for what was built in it.
+fn copy(from: &Path, to: &Path) -> Result<(), Error> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let is_source = Path::new(&entry.file_name()).extension().is_some();
+        if entry.file_type()?.is_file() && is_source {
+            fs::copy(entry.path(), to.join(entry.file_name()))?;
+        }
+    }
+    Ok(())
+}
+
+/// All files in a folder and below, sorted.
+fn files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        match path.is_dir() {
+            true => found.extend(files(&path)?),
+            false => found.push(path),
+        }
+    }
+    found.sort();
+    Ok(found)
 }
 
 /// The workspace's packages.

@@ -16,8 +16,9 @@ const USAGE: &str = "\
 cargo xtask ptx            compile the kernels to PTX and write crates/device/ptx
 cargo xtask ptx --check    compile them again; fail unless they are what is committed, and sound on every GPU
                            (needs ptxas: on PATH, in $PTXAS, or `pip install nvidia-cuda-nvcc`)
-cargo xtask docs           write docs/ladder.md from committed records, the emulator and the lecture's examples
-cargo xtask docs --check   fail unless it is what would be written
+cargo xtask docs           write docs/ladder.md from committed records, the emulator and the lecture's examples, and the tables
+                           of docs/benchmarking.md from committed records
+cargo xtask docs --check   fail unless they are what would be written
 cargo xtask gpu-bundle     build GPU tests and measurements, and put them with their scripts into .carry, for a machine
                            that has a GPU and no cargo";
 

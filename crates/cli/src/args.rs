@@ -1,5 +1,6 @@
 //! The command line.
 
+mod bench;
 mod ladder;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use warpfold::{DType, DeviceName, Op, Ord, Order, Precision, Scalar};
 use crate::error::Failure;
 use crate::input::Raw;
 
+pub use bench::Bench;
 pub use ladder::Ladder;
 
 /// Reduces arrays in files: sums, means, extremes and their kin, over any axes, with the same bits on every machine.
@@ -35,6 +37,7 @@ pub enum Command {
     Explain(Explain),
     Devices(Devices),
     Ladder(Ladder),
+    Bench(Bench),
     Completions(Completions),
     /// Print the man page, in roff: `warpfold man > warpfold.1`
     Man,

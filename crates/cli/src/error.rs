@@ -57,6 +57,12 @@ pub enum Failure {
     /// The ladder could not be run.
     #[error(transparent)]
     Ladder(#[from] warpfold_ladder::run::Error),
+    /// The benchmarks could not be run.
+    #[error(transparent)]
+    Bench(#[from] warpfold_bench::Error),
+    /// Results of a benchmark that are wrong, our own or a peer's.
+    #[error("wrong results: {}", .0.join("; "))]
+    Wrong(Vec<String>),
     /// Rungs of the ladder that are wrong, or published forms that were not caught.
     #[error("not as expected: {}", .0.join(", "))]
     Rungs(Vec<String>),
@@ -72,6 +78,8 @@ impl Failure {
             Failure::Ladder(warpfold_ladder::run::Error::Cuda(why)) if why.is_unavailable() => 2,
             Failure::Ladder(warpfold_ladder::run::Error::Cuda(_)) | Failure::Rungs(_) => 1,
             Failure::Ladder(_) => 2,
+            Failure::Bench(why) if why.is_usage() => 2,
+            Failure::Bench(_) | Failure::Wrong(_) => 1,
             Failure::Write { .. } | Failure::Read { .. } | Failure::Spool { .. } => 1,
         }
     }

@@ -46,6 +46,7 @@ fn run(args: Args) -> Result<(), Failure> {
         Command::Describe(args) => commands::describe::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Devices(args) => commands::devices::run(&args),
+        Command::Bench(args) => commands::bench::run(&args),
         Command::Ladder(args) => commands::ladder::run(&args),
         Command::Completions(args) => commands::generate::completions(&args),
         Command::Man => commands::generate::man(),

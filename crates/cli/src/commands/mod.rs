@@ -1,5 +1,6 @@
 //! The subcommands.
 
+pub mod bench;
 pub mod describe;
 pub mod devices;
 pub mod explain;

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""NumPy, on the CPU. It reduces on one thread."""
+
+import time
+
+from protocol import Skip, key, pieces, serve, values
+
+
+class NumPy:
+    name = "numpy"
+
+    def __init__(self, device):
+        import numpy as np
+
+        if device != "cpu":
+            raise RuntimeError("NumPy computes on the CPU only")
+        self.np = np
+        self.version = np.__version__
+        self.device = "cpu, one thread"
+        self.dtypes = dict(f16=np.float16, f32=np.float32, f64=np.float64, bool=np.bool_)
+        for bits in (8, 16, 32, 64):
+            self.dtypes[f"i{bits}"] = getattr(np, f"int{bits}")
+            self.dtypes[f"u{bits}"] = getattr(np, f"uint{bits}")
+        self.key = None
+        self.release()
+
+    def prepare(self, case):
+        np = self.np
+        if case["dtype"] not in self.dtypes:
+            raise Skip(f"NumPy has no {case['dtype']}")
+        call(np, np.ones([1] * len(case["shape"]), dtype=self.dtypes[case["dtype"]]), case)
+        if self.key != key(case):
+            self.memory = self.key = None
+            self.memory = self.fill(case)
+            self.key = key(case)
+        return call(np, self.view(case), case), "1 input"
+
+    def fill(self, case):
+        np, dtype = self.np, self.dtypes[case["dtype"]]
+        memory = np.zeros(case["room"], dtype=dtype)
+        arange = lambda start, end: np.arange(start, end, dtype=np.int64)
+        for start, end, to in pieces(case):
+            units, one, nan = values(arange, case, start, end)
+            part = units.astype(dtype) if one == 1 else (units * (1 / one)).astype(dtype)
+            if nan is not None:
+                part[nan] = np.nan
+            memory[to : to + end - start] = part
+        return memory
+
+    def view(self, case):
+        strides = [s * self.memory.itemsize for s in case["strides"]]
+        return self.np.lib.stride_tricks.as_strided(self.memory[case["offset"] :], case["shape"], strides, writeable=False)
+
+    def time(self, f, calls):
+        start = time.perf_counter_ns()
+        for _ in range(calls):
+            self.result = f()
+        return time.perf_counter_ns() - start
+
+    def numpy(self, result):
+        return self.np.asarray(result), None
+
+    def release(self):
+        self.result = None
+
+
+def call(np, x, case):
+    """What a user would write; of libraries with NumPy's names."""
+    op, axes = case["op"], tuple(case["axes"])
+    every = len(axes) == x.ndim
+    if op in ("argmin", "argmax"):
+        if not every and len(axes) > 1:
+            raise Skip(f"{op} over several axes is not one call")
+        name = f"nan{op}" if case["skip_nan"] else op
+        return lambda: getattr(np, name)(x, axis=None if every else axes[0])
+    if case["skip_nan"]:
+        if op not in ("sum", "mean", "var", "std", "min", "max") or not hasattr(np, f"nan{op}"):
+            raise Skip(f"no {op} that skips NaNs")
+        return lambda: getattr(np, f"nan{op}")(x, axis=axes)
+    if op in ("sum", "mean", "var", "std", "any", "all", "min", "max"):
+        return lambda: getattr(np, op)(x, axis=axes)
+    if op == "count-nonzero":
+        return lambda: np.count_nonzero(x, axis=axes)
+    if op == "norm":
+        if every:
+            return lambda: np.sqrt(np.sum(np.square(x)))
+        if len(axes) == 1 and x.dtype != np.float16:
+            return lambda: np.linalg.norm(x, axis=axes[0])
+    raise Skip(f"{op} is not one call")
+
+
+if __name__ == "__main__":
+    serve(NumPy)

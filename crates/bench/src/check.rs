@@ -1,0 +1,196 @@
+//! Whether a result is right.
+
+use crate::case::Case;
+use crate::exact::{Walk, Want, wanted};
+use crate::side::{Answer, Number, Positions};
+use serde::{Deserialize, Serialize};
+
+/// Whether, and in words.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Whether every value that was looked at is right.
+    pub passed: bool,
+    /// How many were looked at, or what is wrong with the first that is not.
+    pub detail: String,
+}
+
+impl Verdict {
+    /// It is wrong.
+    pub fn wrong(detail: String) -> Verdict {
+        Verdict { passed: false, detail }
+    }
+}
+
+/// Whose rounding errors to expect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The tree's.
+    Tree,
+    /// Some other.
+    Other,
+}
+
+/// What is right, for some outputs of a case.
+pub struct Reference {
+    at: Vec<usize>,
+    /// Of each position, one after the other.
+    wants: Vec<Want>,
+    outputs: usize,
+    width: usize,
+    /// Elements that it was computed from.
+    count: usize,
+}
+
+impl Reference {
+    /// Computes it.
+    pub fn new(case: &Case, at: &Positions) -> Reference {
+        let walk = Walk::new(case);
+        let (outputs, width) = (case.outputs(), case.work.width());
+        let at = at.list(outputs);
+        let wants = at.iter().flat_map(|&output| wanted(case, &walk, &walk.facts(output))).collect();
+        Reference { at, wants, outputs, width, count: case.count() }
+    }
+
+    /// Compares a side's answer.
+    pub fn check(&self, answer: &Answer, order: Order) -> Verdict {
+        if answer.outputs != self.outputs {
+            return Verdict::wrong(format!("it has {} outputs instead of {}", answer.outputs, self.outputs));
+        }
+        if answer.values.len() != self.wants.len() || answer.dtypes.len() != self.width {
+            return Verdict::wrong(format!("{} values came instead of {}", answer.values.len(), self.wants.len()));
+        }
+        for (i, (&found, want)) in answer.values.iter().zip(&self.wants).enumerate() {
+            let dtype = &answer.dtypes[i % self.width];
+            if let Err(why) = compare(found, want, dtype, order) {
+                let at = self.at[i / self.width];
+                return Verdict::wrong(format!("output {at} of {}: {why}", self.outputs));
+            }
+        }
+        let many = self.at.len();
+        let s = if many == 1 { "" } else { "s" };
+        let of = if many == self.outputs { String::new() } else { format!(" of {}", self.outputs) };
+        Verdict { passed: true, detail: format!("{many}{of} output{s} of {} elements each", self.count) }
+    }
+}
+
+/// How far a value may be from the exact one. NaN is never near anything.
+fn compare(found: Number, want: &Want, dtype: &str, order: Order) -> Result<(), String> {
+    match (*want, found) {
+        // Integer sums wrap.
+        (Want::Int(want), Number::Int(found)) => match (found - want) as u64 {
+            0 => Ok(()),
+            _ => Err(format!("{found} instead of {want}")),
+        },
+        (Want::Int(want), Number::Float(_)) => Err(format!("{found} ({dtype}) instead of the integer {want}")),
+        (Want::Same(want), found) if found.to_f64() == want => Ok(()),
+        (Want::Same(want), found) => Err(format!("{found} instead of {want:?}")),
+        (Want::Near { value, tree, other }, found) => {
+            let bound = if order == Order::Tree { tree } else { other } + rounding(dtype, value)?;
+            let error = (found.to_f64() - value).abs();
+            // Not `error > bound`, which a NaN would pass.
+            if error <= bound {
+                Ok(())
+            } else {
+                Err(format!("{found} instead of {value:?}: off by {error:.3e}, {bound:.3e} is explained by rounding"))
+            }
+        }
+    }
+}
+
+/// Half a unit in the last place of a value in a dtype.
+fn rounding(dtype: &str, value: f64) -> Result<f64, String> {
+    let (bits, least) = match dtype {
+        "f16" => (11, 25),
+        "bf16" => (8, 134),
+        "f32" => (24, 150),
+        "f64" => (53, 1022),
+        _ => return Err(format!("dtype {dtype} where a float should be")),
+    };
+    Ok(value.abs() * 0.5f64.powi(bits) * 1.01 + 0.5f64.powi(least))
+}
+
+/// Whether two sides have the same bits everywhere.
+pub fn same_bits(ours: &Answer, reference: &Answer, width: usize) -> Verdict {
+    if ours.outputs != reference.outputs
+        || ours.dtypes != reference.dtypes
+        || ours.values.len() != reference.values.len()
+    {
+        return Verdict::wrong(format!(
+            "{} outputs of {:?}, on the CPU {} of {:?}",
+            ours.outputs, ours.dtypes, reference.outputs, reference.dtypes
+        ));
+    }
+    let differ = ours.values.iter().zip(&reference.values).position(|(a, b)| a != b);
+    match differ {
+        None => Verdict { passed: true, detail: format!("all {} outputs have the CPU's bits", ours.outputs) },
+        Some(i) => {
+            let (a, b) = (ours.values[i], reference.values[i]);
+            Verdict::wrong(format!("output {} of {}: {a}, on the CPU {b}", i / width, ours.outputs))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn near(found: f64, order: Order) -> bool {
+        let want = Want::Near { value: 100.0, tree: 1e-5, other: 1e-3 };
+        compare(Number::Float(found), &want, "f32", order).is_ok()
+    }
+
+    #[test]
+    fn a_value_may_be_off_by_what_rounding_explains() {
+        assert!(near(100.0, Order::Tree) && near(100.00001, Order::Tree));
+        assert!(!near(100.0005, Order::Tree) && near(100.0005, Order::Other));
+        assert!(!near(100.1, Order::Other) && !near(0.0, Order::Other));
+    }
+
+    #[test]
+    fn nan_and_infinity_never_pass() {
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert!(!near(bad, Order::Tree) && !near(bad, Order::Other));
+            assert!(compare(Number::Float(bad), &Want::Same(1.0), "f32", Order::Other).is_err());
+            assert!(compare(Number::Float(bad), &Want::Int(1), "i64", Order::Other).is_err());
+        }
+    }
+
+    #[test]
+    fn integers_are_equal_or_wrong_but_sums_wrap() {
+        let same = |found: i128, want: i128| compare(Number::Int(found), &Want::Int(want), "i64", Order::Tree).is_ok();
+        assert!(same(5, 5) && !same(5, 6) && !same(0, 1));
+        assert!(same(-1, u64::MAX.into()) && same(4, (1 << 64) + 4));
+    }
+
+    /// Sums of 1000 elements, with something wrong.
+    #[test]
+    fn zeros_nan_and_a_dropped_element_are_caught_in_any_order() {
+        let case =
+            crate::suite::load("smoke").unwrap().cases.into_iter().find(|c| c.to_string() == "sum f64 (1000,) axis 0");
+        let case = crate::case::Case { dtype: warpfold::DType::F32, ..case.unwrap() };
+        let reference = Reference::new(&case, &Positions::All);
+        let values: Vec<f64> = (0..1000)
+            .map(|i| match case.generator().exact(i) {
+                crate::data::Exact::Units(k) => k as f64 * 0.5f64.powi(24),
+                crate::data::Exact::Nan => f64::NAN,
+            })
+            .collect();
+        let passes = |x: f64, order| {
+            let answer = Answer { dtypes: vec!["f32".into()], outputs: 1, values: vec![Number::Float(x)] };
+            reference.check(&answer, order).passed
+        };
+        let sum: f64 = values.iter().sum();
+        for order in [Order::Tree, Order::Other] {
+            assert!(passes(f64::from(sum as f32), order));
+            assert!(!passes(sum - values[500], order) && !passes(0.0, order) && !passes(f64::NAN, order));
+        }
+    }
+
+    #[test]
+    fn bits_are_compared_as_bits() {
+        let answer = |x: f64| Answer { dtypes: vec!["f32".into()], outputs: 1, values: vec![Number::Float(x)] };
+        assert!(same_bits(&answer(0.5), &answer(0.5), 1).passed);
+        assert!(!same_bits(&answer(0.0), &answer(-0.0), 1).passed);
+        assert!(!same_bits(&answer(0.5), &answer(f64::NAN), 1).passed);
+    }
+}

@@ -1,0 +1,215 @@
+//! Warpfold on the CPU.
+
+use crate::case::{Case, Measure, MemoryKey};
+use crate::layout::Layout;
+use crate::side::{About, Answer, Number, Positions, Prepared, Side};
+use crate::work::Work;
+use memmap2::MmapMut;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use warpfold::{Array, ArrayRef, Description, Scalar, Values, describe, reduce};
+
+/// A sample lasts at least so long, by repeated calls.
+const LEAST: Duration = Duration::from_millis(1);
+const MOST_CALLS: u64 = 100_000;
+
+/// Ourselves, with the data of one case.
+#[derive(Default)]
+pub struct Cpu {
+    loaded: Option<Loaded>,
+    /// Kept from one case to the next.
+    memory: Option<(MemoryKey, Arc<MmapMut>)>,
+}
+
+struct Loaded {
+    case: Case,
+    memory: Arc<MmapMut>,
+    calls: u64,
+    result: Option<Outcome>,
+}
+
+enum Outcome {
+    Reduced(Array),
+    Described(Description),
+}
+
+impl Cpu {
+    /// Without data.
+    pub fn new() -> Cpu {
+        Cpu::default()
+    }
+
+    /// What it is called in records.
+    pub fn about() -> About {
+        About { name: "warpfold".into(), version: env!("CARGO_PKG_VERSION").into(), device: processor() }
+    }
+}
+
+/// The processor's name, as the system has it.
+pub fn processor() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    name.map_or_else(|| std::env::consts::ARCH.to_owned(), |(_, name)| name.trim().to_owned())
+}
+
+/// The data of a case in memory, in its layout.
+///
+/// # Errors
+/// If there is not enough memory.
+pub fn data(case: &Case) -> Result<MmapMut, String> {
+    let size = case.dtype.size();
+    let bytes = case.room() * size;
+    let refused = |why| format!("{bytes} bytes of memory: {why}");
+    let mut memory = MmapMut::map_anon(bytes.max(1)).map_err(refused)?;
+    // Large pages, as NumPy asks for them. Where there are none, small ones do.
+    #[cfg(target_os = "linux")]
+    let _ = memory.advise(memmap2::Advice::HugePage);
+    let generator = case.generator();
+    match (case.layout, case.shape.last()) {
+        (Layout::Pitch(pitch), Some(&row)) => {
+            for (i, to) in memory.chunks_mut(pitch * size).enumerate() {
+                generator.fill(&mut to[..row * size], (i * row) as u64);
+            }
+        }
+        _ => generator.fill_all(&mut memory[case.offset() * size..bytes]),
+    }
+    Ok(memory)
+}
+
+/// The array in such memory.
+///
+/// # Errors
+/// The library's.
+pub fn view<'a>(case: &Case, memory: &'a [u8]) -> Result<ArrayRef<'a>, warpfold::Error> {
+    let size = case.dtype.size();
+    let strides: Vec<isize> = case.strides().iter().map(|&s| (s * size) as isize).collect();
+    let memory = &memory[..case.room() * size];
+    // SAFETY: the strides reach from `offset` to less than `room` elements, which the slice was just cut to.
+    unsafe { ArrayRef::from_raw(memory.as_ptr().add(case.offset() * size), case.dtype, &case.shape, &strides) }
+}
+
+impl Loaded {
+    fn call(&self) -> Result<Outcome, String> {
+        let array = black_box(view(&self.case, &self.memory).map_err(|e| e.to_string())?);
+        let options = self.case.options();
+        let result = match self.case.work {
+            Work::Op(op) => reduce(op, array, &options).map(Outcome::Reduced),
+            Work::Describe => describe(array, &options).map(Outcome::Described),
+        };
+        result.map_err(|e| e.to_string())
+    }
+
+    fn time(&self, calls: u64) -> Result<(Duration, Outcome), String> {
+        let start = Instant::now();
+        let mut outcome = self.call()?;
+        for _ in 1..calls {
+            outcome = self.call()?;
+        }
+        Ok((start.elapsed(), outcome))
+    }
+}
+
+impl Side for Cpu {
+    fn prepare(&mut self, case: &Case) -> Result<Prepared, String> {
+        self.loaded = None;
+        let key = case.memory();
+        let memory = match self.memory.take() {
+            Some((known, memory)) if known == key => memory,
+            other => {
+                // Before there is more.
+                drop(other);
+                Arc::new(data(case)?)
+            }
+        };
+        self.memory = Some((key, memory.clone()));
+        let mut loaded = Loaded { case: case.clone(), memory, calls: 1, result: None };
+        // Warm, then as many calls as last long enough.
+        loop {
+            let (elapsed, _) = loaded.time(loaded.calls)?;
+            if elapsed >= LEAST || loaded.calls >= MOST_CALLS || case.measure == Measure::Latency {
+                break;
+            }
+            loaded.calls *= 2;
+        }
+        let calls = loaded.calls;
+        self.loaded = Some(loaded);
+        Ok(Prepared::Ready { calls, cache: cache(case) })
+    }
+
+    fn sample(&mut self) -> Result<u64, String> {
+        let loaded = self.loaded.as_mut().ok_or("no case is prepared")?;
+        let (elapsed, outcome) = loaded.time(loaded.calls)?;
+        loaded.result = Some(outcome);
+        Ok(elapsed.as_nanos() as u64 / loaded.calls)
+    }
+
+    fn read(&mut self) -> Result<Option<u64>, String> {
+        let loaded = self.loaded.as_ref().ok_or("no case is prepared")?;
+        let threads = loaded.case.threads.unwrap_or_else(rayon::current_num_threads);
+        let bytes = &loaded.memory[..loaded.case.input_bytes() as usize];
+        let start = Instant::now();
+        for _ in 0..loaded.calls {
+            black_box(read(black_box(bytes), threads));
+        }
+        Ok(Some(start.elapsed().as_nanos() as u64 / loaded.calls))
+    }
+
+    fn result(&mut self, at: &Positions) -> Result<Answer, String> {
+        let outcome = self.loaded.as_ref().and_then(|loaded| loaded.result.as_ref()).ok_or("nothing was computed")?;
+        Ok(match outcome {
+            Outcome::Reduced(array) => {
+                let width = self.loaded.as_ref().map_or(1, |loaded| loaded.case.work.width());
+                answer(&[&array.values], width, at)
+            }
+            Outcome::Described(d) => answer(&d.stats.iter().map(|(_, values)| values).collect::<Vec<_>>(), 1, at),
+        })
+    }
+
+    fn release(&mut self) {
+        self.loaded = None;
+    }
+}
+
+/// Values at some positions of one result, each `width` values, or of several that belong together.
+pub fn answer(columns: &[&Values], width: usize, at: &Positions) -> Answer {
+    let outputs = columns.first().map_or(0, |values| values.len() / width);
+    let of = |values: &Values, i: usize| -> Scalar { values.get(i) };
+    let mut values = Vec::new();
+    for position in at.list(outputs) {
+        for column in columns {
+            values.extend((0..width).map(|i| Number::from(of(column, position * width + i))));
+        }
+    }
+    let dtypes = columns.iter().flat_map(|values| vec![values.dtype().to_string(); width]).collect();
+    Answer { dtypes, outputs, values }
+}
+
+/// Where the input comes from.
+fn cache(case: &Case) -> String {
+    let bytes = case.input_bytes();
+    // No last-level cache of one processor is larger.
+    let state = if bytes > 768 << 20 { "cold" } else { "warm" };
+    format!("{state}: 1 input of {bytes} bytes")
+}
+
+/// Every byte once, without arithmetic to speak of.
+fn read(bytes: &[u8], threads: usize) -> u64 {
+    let fold = |part: &[u8]| {
+        let mut lanes = [0u64; 32];
+        for piece in part.as_chunks::<256>().0 {
+            for (lane, word) in lanes.iter_mut().zip(piece.as_chunks::<8>().0) {
+                *lane ^= u64::from_ne_bytes(*word);
+            }
+        }
+        lanes.iter().fold(0, |a, b| a ^ b)
+    };
+    if threads == 1 || bytes.len() < 1 << 20 {
+        return fold(bytes);
+    }
+    let part = bytes.len().div_ceil(threads).next_multiple_of(256);
+    std::thread::scope(|scope| {
+        let parts: Vec<_> = bytes.chunks(part).map(|part| scope.spawn(move || fold(part))).collect();
+        parts.into_iter().fold(0, |all, part| all ^ part.join().unwrap_or(0))
+    })
+}

@@ -1,0 +1,265 @@
+//! Warpfold on a GPU.
+
+use crate::case::{Case, Measure, MemoryKey};
+use crate::cpu;
+use crate::record::Machine;
+use crate::side::{Answer, Positions, Prepared, Side};
+use crate::work::Work;
+use std::time::Instant;
+use warpfold::cuda::{Array, ArrayView, Buffer, Device, Driver, Event, Inputs, Options, Program, Reduction, Stream};
+use warpfold::cuda::{Work as Kernels, describe};
+use warpfold::{Description, Error};
+
+/// A sample lasts at least so long, by repeated calls.
+const LEAST_NS: u64 = 1_000_000;
+const MOST_CALLS: u64 = 100_000;
+/// Inputs in turn amount to this many times the second-level cache, unless that takes more than [`MOST_COPIES`].
+const CACHES: u64 = 4;
+const MOST_COPIES: u64 = 64;
+
+/// Ourselves on a GPU, with the data of one case.
+pub struct Gpu {
+    device: Device,
+    stream: Stream,
+    before: Event,
+    after: Event,
+    loaded: Option<Loaded>,
+    /// Kept from one case to the next.
+    memory: Option<Memory>,
+}
+
+struct Loaded {
+    case: Case,
+    memory: Memory,
+    /// How many of the copies are used.
+    copies: usize,
+    work: Kind,
+    calls: u64,
+    result: Option<Outcome>,
+}
+
+/// Copies of the same bytes.
+struct Memory {
+    key: MemoryKey,
+    inputs: Vec<Buffer<u8>>,
+    /// The same once more, for a plain read.
+    read: Option<Read>,
+}
+
+enum Kind {
+    Reduction { reduction: Box<Reduction>, out: Array },
+    Describe,
+}
+
+struct Read {
+    program: Program,
+    inputs: Vec<Inputs>,
+}
+
+enum Outcome {
+    OnDevice,
+    Reduced(warpfold::Array),
+    Described(Description),
+}
+
+impl Gpu {
+    /// Opens a GPU, and says what it is.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn open(index: usize) -> Result<(Gpu, Machine), crate::Error> {
+        let open = || -> Result<(Gpu, Machine), warpfold::cuda::Error> {
+            let device = Device::open(index)?;
+            let driver = Driver::load()?.version();
+            let machine = Machine {
+                kind: "cuda".into(),
+                device: device.properties().name.clone(),
+                driver: Some(format!("for CUDA {}.{}", driver.0, driver.1)),
+                ..Machine::cpu()
+            };
+            let (stream, before, after) = (Stream::new(&device)?, Event::new(&device)?, Event::new(&device)?);
+            Ok((Gpu { device, stream, before, after, loaded: None, memory: None }, machine))
+        };
+        open().map_err(|why| crate::Error::Device(why.to_string()))
+    }
+
+    fn load(&mut self, case: &Case) -> Result<(Loaded, String), Error> {
+        let bytes = (case.room() * case.dtype.size()) as u64;
+        let l2 = self.device.properties().l2_bytes;
+        let mut memory = match self.memory.take() {
+            Some(memory) if memory.key == case.memory() => memory,
+            other => {
+                // Before there is more.
+                drop(other);
+                self.upload(case)?
+            }
+        };
+        let spare = self.device.memory()?.0 / 4;
+        let copies = match case.measure {
+            Measure::Latency => 1,
+            Measure::Call => {
+                let there = memory.inputs.len() as u64;
+                (CACHES * l2).div_ceil(bytes.max(1)).clamp(1, MOST_COPIES).min(there + spare / bytes.max(1))
+            }
+        };
+        while (memory.inputs.len() as u64) < copies {
+            let mut copy = Buffer::new(&self.device, bytes as usize)?;
+            copy.copy_from(&self.stream, &memory.inputs[0])?;
+            memory.inputs.push(copy);
+            if let Some(read) = &mut memory.read {
+                read.inputs.push(read.inputs[0].duplicate(&self.stream)?);
+            }
+        }
+        let view = self.view(case, &memory.inputs[0])?;
+        let work = match case.work {
+            Work::Op(op) => {
+                let reduction = Box::new(Reduction::new(&self.device, op, &view, &options(case))?);
+                let out = reduction.output()?;
+                Kind::Reduction { reduction, out }
+            }
+            Work::Describe => Kind::Describe,
+        };
+        let state = if copies * bytes > 2 * l2 { "cold" } else { "warm" };
+        let cache = format!("{state}: {copies} inputs of {bytes} bytes in turn, {l2} bytes of L2");
+        Ok((Loaded { case: case.clone(), memory, copies: copies as usize, work, calls: 1, result: None }, cache))
+    }
+
+    fn upload(&self, case: &Case) -> Result<Memory, Error> {
+        let bytes = case.room() * case.dtype.size();
+        let memory = cpu::data(case).map_err(|why| Error::Device { name: "cpu".into(), why })?;
+        let inputs = vec![Buffer::upload(&self.stream, &memory[..bytes])?];
+        let words: Vec<u32> = memory[..bytes].as_chunks::<4>().0.iter().map(|four| u32::from_ne_bytes(*four)).collect();
+        let words = &words[..words.len().min(case.input_bytes() as usize / 4)];
+        let read = match words.len() {
+            0 => None,
+            n => {
+                let program = Program::new(&self.device, Kernels::Read { n: n as u64 })?;
+                Some(Read { program, inputs: vec![Inputs::upload(&self.stream, words)?] })
+            }
+        };
+        Ok(Memory { key: case.memory(), inputs, read })
+    }
+
+    fn view<'a>(&self, case: &Case, buffer: &'a Buffer<u8>) -> Result<ArrayView<'a>, Error> {
+        let size = case.dtype.size();
+        let strides: Vec<isize> = case.strides().iter().map(|&s| (s * size) as isize).collect();
+        let address = buffer.address() + (case.offset() * size) as u64;
+        // SAFETY: the buffer was made with `room` elements, which offset, shape and strides do not leave; it stays for `'a`, and
+        // every sample waits for the device before it ends.
+        unsafe { ArrayView::from_raw(self.device.properties().index, address, case.dtype, &case.shape, &strides) }
+    }
+
+    /// The time of that many calls.
+    fn time(&self, loaded: &mut Loaded) -> Result<u64, Error> {
+        let stream = &self.stream;
+        let options = options(&loaded.case);
+        let start = Instant::now();
+        let host = |start: Instant| start.elapsed().as_nanos() as u64;
+        match (&mut loaded.work, loaded.case.measure) {
+            (Kind::Describe, _) => {
+                // Its results are on the host when it returns.
+                for i in 0..loaded.calls as usize {
+                    let view = self.view(&loaded.case, &loaded.memory.inputs[i % loaded.copies])?;
+                    loaded.result = Some(Outcome::Described(describe(view, &options, stream)?));
+                }
+                Ok(host(start))
+            }
+            (Kind::Reduction { reduction, .. }, Measure::Latency) => {
+                for _ in 0..loaded.calls {
+                    let view = self.view(&loaded.case, &loaded.memory.inputs[0])?;
+                    loaded.result = Some(Outcome::Reduced(reduction.run_to_host(stream, view, None)?));
+                }
+                Ok(host(start))
+            }
+            (Kind::Reduction { reduction, out }, Measure::Call) => {
+                let inputs = loaded.memory.inputs[..loaded.copies].iter();
+                let views = inputs.map(|input| self.view(&loaded.case, input)).collect::<Result<Vec<_>, _>>()?;
+                stream.record(&self.before)?;
+                for i in 0..loaded.calls as usize {
+                    reduction.run(stream, views[i % views.len()], None, out)?;
+                }
+                stream.record(&self.after)?;
+                loaded.result = Some(Outcome::OnDevice);
+                Ok(self.after.nanoseconds_since(&self.before)?)
+            }
+        }
+    }
+
+    fn calibrate(&self, loaded: &mut Loaded) -> Result<(), Error> {
+        self.time(loaded)?;
+        while loaded.case.measure == Measure::Call && loaded.calls < MOST_CALLS {
+            let ns = self.time(loaded)?;
+            if ns >= LEAST_NS {
+                break;
+            }
+            let guess = (1.2 * loaded.calls as f64 * LEAST_NS as f64 / ns.max(1) as f64) as u64;
+            loaded.calls = guess.max(2 * loaded.calls).min(MOST_CALLS);
+        }
+        Ok(())
+    }
+}
+
+fn options(case: &Case) -> Options<'static> {
+    let on_host = case.options();
+    Options { axes: on_host.axes, precision: on_host.precision, skip_nan: on_host.skip_nan, ..Options::default() }
+}
+
+impl Side for Gpu {
+    fn prepare(&mut self, case: &Case) -> Result<Prepared, String> {
+        self.release();
+        let (mut loaded, cache) = match self.load(case) {
+            Ok(loaded) => loaded,
+            Err(Error::Cuda(why @ warpfold::cuda::Error::OutOfMemory { .. })) => return Ok(Prepared::Skipped(why.to_string())),
+            Err(why) => return Err(why.to_string()),
+        };
+        self.calibrate(&mut loaded).map_err(|e| e.to_string())?;
+        let calls = loaded.calls;
+        self.loaded = Some(loaded);
+        Ok(Prepared::Ready { calls, cache })
+    }
+
+    fn sample(&mut self) -> Result<u64, String> {
+        let mut loaded = self.loaded.take().ok_or("no case is prepared")?;
+        let ns = self.time(&mut loaded).map_err(|e| e.to_string());
+        let calls = loaded.calls;
+        self.loaded = Some(loaded);
+        Ok(ns? / calls)
+    }
+
+    fn read(&mut self) -> Result<Option<u64>, String> {
+        let loaded = self.loaded.as_mut().ok_or("no case is prepared")?;
+        let Some(Read { program, inputs }) = loaded.memory.read.as_mut() else { return Ok(None) };
+        if loaded.case.measure == Measure::Latency {
+            return Ok(None);
+        }
+        let mut run = || -> Result<u64, warpfold::cuda::Error> {
+            self.stream.record(&self.before)?;
+            for i in 0..loaded.calls as usize {
+                program.run(&self.stream, &inputs[i % loaded.copies])?;
+            }
+            self.stream.record(&self.after)?;
+            self.after.nanoseconds_since(&self.before)
+        };
+        Ok(Some(run().map_err(|e| e.to_string())? / loaded.calls))
+    }
+
+    fn result(&mut self, at: &Positions) -> Result<Answer, String> {
+        let loaded = self.loaded.as_ref().ok_or("no case is prepared")?;
+        let width = loaded.case.work.width();
+        match (&loaded.result, &loaded.work) {
+            (Some(Outcome::Reduced(array)), _) => Ok(cpu::answer(&[&array.values], width, at)),
+            (Some(Outcome::Described(d)), _) => {
+                Ok(cpu::answer(&d.stats.iter().map(|(_, values)| values).collect::<Vec<_>>(), 1, at))
+            }
+            (Some(Outcome::OnDevice), Kind::Reduction { out, .. }) => {
+                let array = out.download(&self.stream).map_err(|e| e.to_string())?;
+                Ok(cpu::answer(&[&array.values], width, at))
+            }
+            _ => Err("nothing was computed".into()),
+        }
+    }
+
+    fn release(&mut self) {
+        self.memory = self.loaded.take().map(|loaded| loaded.memory).or(self.memory.take());
+    }
+}

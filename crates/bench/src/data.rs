@@ -1,0 +1,179 @@
+//! The data of every case: made from a seed and the element's index by a generator that all sides share to the bit.
+//! `bench/peers/README.md` states it for the others.
+//!
+//! The index counts the array's elements in the order of their addresses, without padding. Every value is a small integer
+//! times a power of two, so that the exact result of a reduction is known without any of the sides ([`crate::exact`]).
+
+use half::{bf16, f16};
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use warpfold::DType;
+
+/// What kind of values an array holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Floats over a unit interval; integers over their whole range.
+    Values,
+    /// The same, one float of 64 a NaN.
+    Nan,
+    /// Zeros, one element of 2^30 a one: nothing ends a search early.
+    Rare,
+    /// Ones, one element of 2^30 a zero.
+    Common,
+}
+
+/// Mixes 32 bits so that each output bit depends on all of them: the finaliser of MurmurHash3.
+pub fn mix(mut h: u32) -> u32 {
+    h ^= h >> 16;
+    h = h.wrapping_mul(0x85eb_ca6b);
+    h ^= h >> 13;
+    h = h.wrapping_mul(0xc2b2_ae35);
+    h ^ (h >> 16)
+}
+
+/// A generator of values of one dtype.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Generator {
+    /// Of the values.
+    pub dtype: DType,
+    /// What kind.
+    pub kind: Kind,
+    /// Any number.
+    pub seed: u32,
+}
+
+/// A value before it is one: `k` times 2^-`shift`, or NaN.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Exact {
+    /// Of that many units.
+    Units(i128),
+    /// Not a number.
+    Nan,
+}
+
+impl Generator {
+    /// The value is so many units times 2^-shift.
+    pub fn shift(&self) -> i32 {
+        match (self.kind, self.dtype) {
+            (Kind::Rare | Kind::Common, _) => 0,
+            (_, DType::F16) => 11,
+            (_, DType::BF16) => 8,
+            (_, DType::F32) => 24,
+            (_, DType::F64) => 52,
+            _ => 0,
+        }
+    }
+
+    /// The value of an element.
+    #[inline(always)]
+    pub fn exact(&self, index: u64) -> Exact {
+        let h = mix((index as u32).wrapping_add(self.seed.wrapping_mul(0x9e37_79b9)));
+        match self.kind {
+            Kind::Rare => return Exact::Units((h < 4) as i128),
+            Kind::Common => return Exact::Units((h >= 4) as i128),
+            Kind::Nan if self.dtype.is_float() && h & 63 == 0 => return Exact::Nan,
+            _ => {}
+        }
+        let h = i64::from(h);
+        let second = || i64::from(mix((h as u32).wrapping_add(0x9e37_79b9)));
+        Exact::Units(match self.dtype {
+            DType::F16 => (2 * (h >> 22) - 1023).into(),
+            DType::BF16 => ((h >> 24) - 96).into(),
+            DType::F32 => ((h >> 8) - (3 << 21)).into(),
+            DType::F64 => (((h << 20) | (second() >> 12)) - (3 << 49)).into(),
+            DType::Bool => (h >> 31).into(),
+            DType::I8 => i128::from((h >> 24) as i8),
+            DType::U8 => (h >> 24).into(),
+            DType::I16 => i128::from((h >> 16) as i16),
+            DType::U16 => (h >> 16).into(),
+            DType::I32 => i128::from(h as i32),
+            DType::U32 => h.into(),
+            DType::I64 => i128::from((h << 32) | second()),
+            DType::U64 => i128::from(((h << 32) | second()) as u64),
+        })
+    }
+
+    /// Writes elements `start`, `start + 1`, … into bytes.
+    pub fn fill(&self, bytes: &mut [u8], start: u64) {
+        let scale = 0.5f64.powi(self.shift());
+        let float = |x: Exact| match x {
+            Exact::Units(k) => k as i64 as f64 * scale,
+            Exact::Nan => f64::NAN,
+        };
+        macro_rules! put {
+            ($t:ty, $f:expr) => {{
+                let elements = bytes.chunks_exact_mut(size_of::<$t>());
+                for (i, to) in elements.enumerate() {
+                    let x: Exact = self.exact(start + i as u64);
+                    let value: $t = $f(x);
+                    to.copy_from_slice(&value.to_ne_bytes());
+                }
+            }};
+        }
+        let int = |x: Exact| if let Exact::Units(k) = x { k } else { 0 };
+        match self.dtype {
+            DType::F16 => put!(u16, |x| if x == Exact::Nan { 0x7e00 } else { f16::from_f64(float(x)).to_bits() }),
+            DType::BF16 => put!(u16, |x| if x == Exact::Nan { 0x7fc0 } else { bf16::from_f64(float(x)).to_bits() }),
+            DType::F32 => put!(f32, |x| float(x) as f32),
+            DType::F64 => put!(f64, float),
+            DType::Bool | DType::U8 => put!(u8, |x| int(x) as u8),
+            DType::I8 => put!(i8, |x| int(x) as i8),
+            DType::I16 => put!(i16, |x| int(x) as i16),
+            DType::U16 => put!(u16, |x| int(x) as u16),
+            DType::I32 => put!(i32, |x| int(x) as i32),
+            DType::U32 => put!(u32, |x| int(x) as u32),
+            DType::I64 => put!(i64, |x| int(x) as i64),
+            DType::U64 => put!(u64, |x| int(x) as u64),
+        }
+    }
+
+    /// The same for many elements, on all threads.
+    pub fn fill_all(&self, bytes: &mut [u8]) {
+        const PIECE: usize = 1 << 18;
+        let size = self.dtype.size();
+        let pieces = bytes.par_chunks_mut(PIECE * size).enumerate();
+        pieces.for_each(|(i, piece)| self.fill(piece, (i * PIECE) as u64));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same numbers stand in `bench/peers/README.md`.
+    #[test]
+    fn the_generator_is_the_one_that_is_written_down() {
+        let hashes: Vec<u32> = (0..3).map(|i: u32| mix(i.wrapping_add(0x9e37_79b9))).collect();
+        let generator = |dtype, kind| Generator { dtype, kind, seed: 1 };
+        let f = generator(DType::F32, Kind::Values);
+        let mut bytes = [0; 12];
+        f.fill(&mut bytes, 0);
+        for (i, four) in bytes.chunks(4).enumerate() {
+            let value = f32::from_ne_bytes(four.try_into().unwrap());
+            assert_eq!(value, ((hashes[i] >> 8) as i32 - 6_291_456) as f32 / 16_777_216.0);
+        }
+        assert_eq!(hashes, README);
+    }
+
+    const README: [u32; 3] = [2462723854, 2527132011, 3024231355];
+
+    #[test]
+    fn every_value_is_exact_in_its_dtype() {
+        for dtype in DType::ALL.into_iter().filter(|d| d.is_float()) {
+            let g = Generator { dtype, kind: Kind::Values, seed: 7 };
+            let mut bytes = vec![0; 4096 * dtype.size()];
+            g.fill(&mut bytes, 0);
+            for (i, b) in bytes.chunks(dtype.size()).enumerate() {
+                let value = match dtype {
+                    DType::F16 => f16::from_ne_bytes([b[0], b[1]]).to_f64(),
+                    DType::BF16 => bf16::from_ne_bytes([b[0], b[1]]).to_f64(),
+                    DType::F32 => f64::from(f32::from_ne_bytes(b.try_into().unwrap())),
+                    _ => f64::from_ne_bytes(b.try_into().unwrap()),
+                };
+                let Exact::Units(k) = g.exact(i as u64) else { panic!("a NaN among values") };
+                assert_eq!(value, k as f64 * 0.5f64.powi(g.shift()), "{dtype} {i}");
+            }
+        }
+    }
+}

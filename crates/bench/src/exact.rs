@@ -1,0 +1,245 @@
+//! What a result should be: computed from the generator in integers, without any array, layout or tree.
+
+use crate::case::Case;
+use crate::data::{Exact, Generator};
+use crate::side::Positions;
+use crate::work::Work;
+use rayon::prelude::*;
+use warpfold::{Op, Precision};
+
+/// All that is known of the elements of one output, in units of 2^-shift.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Facts {
+    /// Elements that are no NaN.
+    pub count: u64,
+    /// NaNs.
+    pub nans: u64,
+    /// Elements that are neither zero nor NaN.
+    pub nonzero: u64,
+    /// Of the elements.
+    pub sum: i128,
+    /// Of their magnitudes.
+    pub magnitudes: u128,
+    /// Of their squares, each without its last [`Walk::dropped`] bits.
+    pub squares: u128,
+    /// The least, and the first place where it is.
+    pub min: (i128, u64),
+    /// The greatest, and the first place where it is.
+    pub max: (i128, u64),
+    /// Of the exponentials, in f64.
+    pub exponentials: f64,
+}
+
+impl Facts {
+    const NONE: Facts = Facts {
+        count: 0,
+        nans: 0,
+        nonzero: 0,
+        sum: 0,
+        magnitudes: 0,
+        squares: 0,
+        min: (i128::MAX, u64::MAX),
+        max: (i128::MIN, u64::MAX),
+        exponentials: 0.0,
+    };
+
+    fn join(self, right: Facts) -> Facts {
+        Facts {
+            count: self.count + right.count,
+            nans: self.nans + right.nans,
+            nonzero: self.nonzero + right.nonzero,
+            sum: self.sum + right.sum,
+            magnitudes: self.magnitudes + right.magnitudes,
+            squares: self.squares + right.squares,
+            min: if right.min.0 < self.min.0 { right.min } else { self.min },
+            max: if right.max.0 > self.max.0 { right.max } else { self.max },
+            exponentials: self.exponentials + right.exponentials,
+        }
+    }
+}
+
+/// Elements that a walk over sampled outputs looks at, unless one output has more.
+const BUDGET: usize = 1 << 26;
+/// Outputs that are sampled.
+const MOST: usize = 4096;
+
+/// Outputs whose values are compared: the first, the last, and others in between.
+pub fn positions(case: &Case) -> Positions {
+    let outputs = case.outputs();
+    let wanted = (BUDGET / case.count().max(1)).clamp(2, MOST);
+    if outputs <= wanted {
+        return Positions::All;
+    }
+    let at = |i: usize| (i as u128 * (outputs - 1) as u128 / (wanted - 1) as u128) as usize;
+    Positions::Some((0..wanted).map(at).collect())
+}
+
+/// The way through an array's elements.
+pub struct Walk {
+    generator: Generator,
+    /// Length and stride in elements of each reduced axis, outermost first.
+    reduced: Vec<(u64, u64)>,
+    kept: Vec<(u64, u64)>,
+    count: u64,
+    needs_exponentials: bool,
+}
+
+impl Walk {
+    /// Over a case's elements.
+    pub fn new(case: &Case) -> Walk {
+        let strides = case.dense_strides();
+        let axis = |axis: usize| (case.shape[axis] as u64, strides[axis] as u64);
+        Walk {
+            generator: case.generator(),
+            reduced: case.axes.iter().map(|&a| axis(a)).collect(),
+            kept: case.kept().map(axis).collect(),
+            count: case.count() as u64,
+            needs_exponentials: case.work == Work::Op(Op::LogSumExp),
+        }
+    }
+
+    /// Bits that squares lose, so that their sum fits.
+    pub fn dropped(&self) -> i32 {
+        if self.generator.dtype.size() == 8 { 24 } else { 0 }
+    }
+
+    /// What is known of one output's elements.
+    pub fn facts(&self, output: usize) -> Facts {
+        const PIECE: u64 = 1 << 18;
+        let base = place(&self.kept, output as u64);
+        let pieces: Vec<Facts> = (0..self.count.div_ceil(PIECE))
+            .into_par_iter()
+            .map(|i| self.piece(base, i * PIECE, ((i + 1) * PIECE).min(self.count)))
+            .collect();
+        pieces.into_iter().fold(Facts::NONE, Facts::join)
+    }
+
+    /// Of some of the elements: from the `start`th to before the `end`th.
+    fn piece(&self, base: u64, start: u64, end: u64) -> Facts {
+        let (mut facts, dropped) = (Facts::NONE, self.dropped());
+        let unit = 0.5f64.powi(self.generator.shift());
+        let Some(&(row, stride)) = self.reduced.last() else { return facts };
+        let mut at = start;
+        while at < end {
+            let steps = (row - at % row).min(end - at);
+            let first = base + place(&self.reduced, at);
+            for i in 0..steps {
+                let Exact::Units(k) = self.generator.exact(first + i * stride) else {
+                    facts.nans += 1;
+                    continue;
+                };
+                let magnitude = k.unsigned_abs();
+                facts.count += 1;
+                facts.nonzero += u64::from(k != 0);
+                facts.sum += k;
+                facts.magnitudes += magnitude;
+                facts.squares += (magnitude * magnitude) >> dropped;
+                if k < facts.min.0 {
+                    facts.min = (k, at + i);
+                }
+                if k > facts.max.0 {
+                    facts.max = (k, at + i);
+                }
+                if self.needs_exponentials {
+                    facts.exponentials += (k as i64 as f64 * unit).exp();
+                }
+            }
+            at += steps;
+        }
+        facts
+    }
+}
+
+/// The place in memory of an index in row-major order.
+fn place(axes: &[(u64, u64)], mut index: u64) -> u64 {
+    let mut at = 0;
+    for &(len, stride) in axes.iter().rev() {
+        at += index % len * stride;
+        index /= len;
+    }
+    at
+}
+
+/// A value, and how far from it a right result may be, before it is rounded to its dtype.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Want {
+    /// This integer, or this one less a multiple of 2^64.
+    Int(i128),
+    /// This value; no rounding takes place.
+    Same(f64),
+    /// A rounded one.
+    Near {
+        /// The value.
+        value: f64,
+        /// For the tree: a bound on its rounding errors.
+        tree: f64,
+        /// For other orders, of which nothing is known: as if errors were random, and four times that.
+        other: f64,
+    },
+}
+
+/// What the values of one output should be.
+pub fn wanted(case: &Case, walk: &Walk, facts: &Facts) -> Vec<Want> {
+    match case.work {
+        Work::Op(Op::MinMax) => vec![want(case, Op::Min, walk, facts), want(case, Op::Max, walk, facts)],
+        Work::Op(op) => vec![want(case, op, walk, facts)],
+        Work::Describe => {
+            let nans = std::iter::once(Want::Int(facts.nans.into()));
+            let ops = [Op::Min, Op::ArgMin, Op::Max, Op::ArgMax, Op::Mean, Op::Std, Op::Sum, Op::Norm];
+            nans.chain(ops.map(|op| want(case, op, walk, facts))).collect()
+        }
+    }
+}
+
+fn want(case: &Case, op: Op, walk: &Walk, facts: &Facts) -> Want {
+    let is_float = case.dtype.is_float();
+    let unit = 0.5f64.powi(walk.generator.shift());
+    let selected = |k: i128| if is_float { Want::Same(k as f64 * unit) } else { Want::Int(k) };
+    // Sums of 16-bit floats are f32's; of integers, where they round at all, f64's.
+    let u = if is_float && case.dtype.size() <= 4 { 0.5f64.powi(24) } else { 0.5f64.powi(53) };
+    let n = facts.count as f64;
+    let depth = n.log2().ceil() + 1.0;
+    let random = depth + 2.0 * n.sqrt();
+    let here = 0.5f64.powi(50);
+    let (sum, magnitudes) = (facts.sum as f64 * unit, facts.magnitudes as f64 * unit);
+    let squares = facts.squares as f64 * 2f64.powi(walk.dropped()) * unit * unit;
+    let near = |value: f64, tree: f64, other: f64| {
+        let own = here * value.abs();
+        Want::Near { value, tree: 1.01 * tree + own, other: 1.01 * other + own }
+    };
+    let words = match (case.precision, u > 1e-10) {
+        (Precision::Tree, _) => u,
+        (Precision::Compensated, true) => 0.5f64.powi(45),
+        (Precision::Compensated, false) => 0.5f64.powi(100),
+    };
+    match op {
+        Op::Min => selected(facts.min.0),
+        Op::Max => selected(facts.max.0),
+        Op::ArgMin => Want::Int(facts.min.1.into()),
+        Op::ArgMax => Want::Int(facts.max.1.into()),
+        Op::Any => Want::Int((facts.nonzero > 0).into()),
+        Op::All => Want::Int((facts.nonzero == facts.count).into()),
+        Op::CountNonzero => Want::Int(facts.nonzero.into()),
+        Op::Sum if !is_float => Want::Int(facts.sum),
+        Op::Sum => near(sum, words * depth * magnitudes, u * random * magnitudes),
+        Op::Mean => near(sum / n, words * (depth + 1.0) * magnitudes / n, u * (random + 1.0) * magnitudes / n),
+        Op::Norm => near(squares.sqrt(), u * (depth + 3.0) * squares.sqrt(), u * (random + 3.0) * squares.sqrt()),
+        Op::Var | Op::Std => {
+            let (square, mean) = (squares / n, sum / n);
+            let variance = (square - mean * mean).max(0.0);
+            let (tree, other) = ((4.0 * depth + 16.0) * u * square, (4.0 * random + 16.0) * u * square);
+            let root = variance.sqrt();
+            match op {
+                Op::Var => near(variance, tree + here * square, other + here * square),
+                // The root of an error, where there is nothing to divide it by.
+                _ if variance < 4.0 * tree => near(root, 2.0 * tree.sqrt(), 2.0 * other.sqrt()),
+                _ => near(root, (tree + here * square) / root, (other + here * square) / root),
+            }
+        }
+        Op::LogSumExp => {
+            let value = facts.exponentials.ln();
+            near(value, u * (depth + 8.0 + 2.0 * value.abs()), u * (random + 8.0 + 2.0 * value.abs()))
+        }
+        Op::Prod | Op::MinMax => Want::Same(f64::NAN),
+    }
+}

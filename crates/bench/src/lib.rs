@@ -1,0 +1,21 @@
+//! Warpfold's benchmarks. A [`suite`] names cases; a [`runner`] has every [`side`] (ourselves, and peers: other libraries in
+//! programs of their own) take turns on each; every result is [`check`]ed at the shape that was timed; all samples go into a
+//! [`record`], from which tables are made ([`render`]).
+
+pub mod case;
+pub mod check;
+pub mod cpu;
+pub mod data;
+pub mod error;
+pub mod exact;
+pub mod layout;
+pub mod peer;
+pub mod progress;
+pub mod record;
+pub mod render;
+pub mod runner;
+pub mod side;
+pub mod suite;
+pub mod work;
+
+pub use error::Error;

@@ -1,0 +1,228 @@
+//! All sides take turns on every case, and every result is checked.
+
+use crate::Error;
+use crate::case::Case;
+use crate::check::{Order, Reference, Verdict, same_bits};
+use crate::cpu::Cpu;
+use crate::exact::positions;
+use crate::peer::{Peer, Program};
+use crate::record::{Machine, Measured, OURS, PeerRecord, READ, Record, SideRecord, revision, today};
+use crate::side::{Positions, Prepared, Side};
+use crate::suite::Suite;
+use std::collections::BTreeMap;
+
+/// A result of another device is compared with the CPU's, bit for bit, up to so many bytes of input.
+const HOST_BYTES: u64 = 64 << 20;
+/// After three samples, a side whose samples take longer (in ns) takes no more.
+const SLOW: u64 = 3_000_000_000;
+
+/// What to run.
+pub struct Plan {
+    /// Suites, with what the filter left of them.
+    pub suites: Vec<Suite>,
+    /// Samples of each side per case.
+    pub samples: usize,
+    /// For the record.
+    pub command: String,
+    /// Where.
+    pub machine: Machine,
+    /// As peers are told: `cpu`, `cuda:0`.
+    pub device: String,
+    /// Who else.
+    pub peers: Vec<Program>,
+}
+
+impl Plan {
+    /// Cases in all.
+    pub fn len(&self) -> usize {
+        self.suites.iter().map(|suite| suite.cases.len()).sum()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Follows a run.
+pub trait Watch {
+    /// A peer is there, or not.
+    fn peer(&mut self, peer: &PeerRecord);
+    /// A case is next.
+    fn next(&mut self, case: &Case);
+    /// A case is done; it is the record's last.
+    ///
+    /// # Errors
+    /// If the record cannot be kept; then the run ends.
+    fn done(&mut self, record: &Record) -> Result<(), Error>;
+}
+
+/// A peer that may have to be started again.
+struct Seat {
+    program: Program,
+    peer: Option<Peer>,
+}
+
+/// Runs everything.
+///
+/// # Errors
+/// If the record cannot be kept. What goes wrong with a side is in the record.
+pub fn run(plan: &Plan, ours: &mut dyn Side, watch: &mut dyn Watch) -> Result<Record, Error> {
+    let mut record = Record {
+        version: 2,
+        date: today(),
+        command: plan.command.clone(),
+        revision: revision(),
+        machine: plan.machine.clone(),
+        peers: Vec::new(),
+        cases: Vec::new(),
+    };
+    let mut seats = Vec::new();
+    for program in &plan.peers {
+        let mut entry = PeerRecord { name: program.name.clone(), version: None, device: None, absent: None };
+        match Peer::start(program, &plan.device) {
+            Ok(peer) => {
+                entry.version = Some(peer.about().version.clone());
+                entry.device = Some(peer.about().device.clone());
+                seats.push(Seat { program: program.clone(), peer: Some(peer) });
+            }
+            Err(why) => entry.absent = Some(why),
+        }
+        watch.peer(&entry);
+        record.peers.push(entry);
+    }
+    for suite in &plan.suites {
+        for case in &suite.cases {
+            watch.next(case);
+            let mut measured = Measured::new(&suite.name, &suite.title, case);
+            if let Err(why) = measure(plan, case, ours, &mut seats, &mut measured) {
+                // The next case may go well.
+                ours.release();
+                seats.iter_mut().for_each(Seat::release);
+                measured.sides.insert(OURS.into(), failed(why));
+            }
+            record.cases.push(measured);
+            watch.done(&record)?;
+        }
+    }
+    Ok(record)
+}
+
+/// One case; an error is our own side's.
+fn measure(plan: &Plan, case: &Case, ours: &mut dyn Side, seats: &mut [Seat], to: &mut Measured) -> Result<(), String> {
+    let mut own = SideRecord::default();
+    match ours.prepare(case)? {
+        Prepared::Ready { calls, cache } => (own.calls, own.cache) = (calls, cache),
+        Prepared::Skipped(why) => {
+            to.skipped = Some(why);
+            return Ok(());
+        }
+    }
+    let mut sides: BTreeMap<String, SideRecord> = BTreeMap::new();
+    for seat in seats.iter_mut() {
+        sides.insert(seat.program.name.clone(), seat.prepare(case, &plan.device));
+    }
+    let mut read = SideRecord { calls: own.calls, cache: own.cache.clone(), ..Default::default() };
+    // The first round is thrown away.
+    for round in 0..=plan.samples {
+        if is_wanted(&own) {
+            let ns = ours.sample()?;
+            own.samples_ns.extend((round > 0).then_some(ns));
+        }
+        if let Some(ns) = ours.read()? {
+            read.samples_ns.extend((round > 0).then_some(ns));
+        }
+        for seat in seats.iter_mut() {
+            let Some(side) = sides.get_mut(&seat.program.name).filter(|side| is_wanted(side)) else { continue };
+            match seat.with(|peer| peer.sample()) {
+                Ok(ns) => side.samples_ns.extend((round > 0).then_some(ns)),
+                Err(why) => *side = failed(why),
+            }
+        }
+    }
+    let at = positions(case);
+    let reference = Reference::new(case, &at);
+    let answer = ours.result(&at)?;
+    let mut verdict = reference.check(&answer, Order::Tree);
+    if plan.machine.kind != "cpu" && case.input_bytes() <= HOST_BYTES && verdict.passed {
+        verdict = as_on_the_cpu(case, ours, &verdict)?;
+    }
+    own.verdict = Some(verdict);
+    for seat in seats.iter_mut() {
+        let Some(side) = sides.get_mut(&seat.program.name).filter(|side| side.absent.is_none()) else { continue };
+        match seat.with(|peer| peer.result(&at)) {
+            Ok(answer) => side.verdict = Some(reference.check(&answer, Order::Other)),
+            Err(why) => *side = failed(why),
+        }
+        seat.release();
+    }
+    ours.release();
+    to.sides = sides;
+    to.sides.insert(OURS.into(), own);
+    if !read.samples_ns.is_empty() {
+        to.sides.insert(READ.into(), read);
+    }
+    Ok(())
+}
+
+/// A side that could not go on. What it measured before is worth nothing.
+fn failed(why: String) -> SideRecord {
+    SideRecord { absent: Some(format!("failed: {why}")), ..Default::default() }
+}
+
+/// Whether a side takes part in the next round.
+fn is_wanted(side: &SideRecord) -> bool {
+    let is_slow = side.samples_ns.len() >= 3 && side.samples_ns.iter().all(|&ns| ns.saturating_mul(side.calls) > SLOW);
+    side.absent.is_none() && !is_slow
+}
+
+/// Our result on another device against our own on the CPU.
+fn as_on_the_cpu(case: &Case, ours: &mut dyn Side, so_far: &Verdict) -> Result<Verdict, String> {
+    let mut cpu = Cpu::new();
+    cpu.prepare(case)?;
+    cpu.sample()?;
+    let here = cpu.result(&Positions::All)?;
+    let same = same_bits(&ours.result(&Positions::All)?, &here, case.work.width());
+    Ok(match same.passed {
+        true => Verdict { passed: true, detail: format!("{}; {}", same.detail, so_far.detail) },
+        false => same,
+    })
+}
+
+impl Seat {
+    /// Asks the peer for something; one that does not answer is put out of its seat.
+    fn with<T>(&mut self, f: impl FnOnce(&mut Peer) -> Result<T, String>) -> Result<T, String> {
+        let peer = self.peer.as_mut().ok_or("it is not running")?;
+        let answer = f(peer);
+        if !peer.is_alive() {
+            self.peer = None;
+        }
+        answer
+    }
+
+    fn release(&mut self) {
+        let _ = self.with(|peer| {
+            peer.release();
+            Ok(())
+        });
+    }
+
+    fn prepare(&mut self, case: &Case, device: &str) -> SideRecord {
+        let mut side = SideRecord::default();
+        if self.peer.is_none() {
+            match Peer::start(&self.program, device) {
+                Ok(peer) => self.peer = Some(peer),
+                Err(why) => return failed(why),
+            }
+        }
+        match self.with(|peer| peer.prepare(case)) {
+            Ok(Prepared::Ready { calls, cache }) => (side.calls, side.cache) = (calls, cache),
+            Ok(Prepared::Skipped(why)) => {
+                side.absent = Some(why);
+                self.release();
+            }
+            Err(why) => return failed(why),
+        }
+        side
+    }
+}

@@ -1,0 +1,146 @@
+//! The harness from one end to the other, with peers that misbehave.
+
+use std::path::Path;
+use std::process::Command;
+
+use warpfold::{DType, Op, Precision};
+use warpfold_bench::case::{Case, Measure};
+use warpfold_bench::cpu::Cpu;
+use warpfold_bench::layout::Layout;
+use warpfold_bench::peer::Program;
+use warpfold_bench::record::{Machine, Measured, OURS, PeerRecord, READ, Record, SideRecord};
+use warpfold_bench::runner::{self, Plan, Watch};
+use warpfold_bench::suite::{self, Suite};
+use warpfold_bench::work::Work;
+use warpfold_bench::{Error, render};
+
+/// Says nothing.
+struct Quiet;
+
+impl Watch for Quiet {
+    fn peer(&mut self, _: &PeerRecord) {}
+    fn next(&mut self, _: &Case) {}
+    fn done(&mut self, _: &Record) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+fn run(suites: Vec<Suite>, peers: Vec<Program>) -> Record {
+    let plan = Plan {
+        suites,
+        samples: 2,
+        command: "warpfold bench".into(),
+        machine: Machine::cpu(),
+        device: "cpu".into(),
+        peers,
+    };
+    runner::run(&plan, &mut Cpu::new(), &mut Quiet).expect("our own side works")
+}
+
+/// How many of the elements are not zero: all of these, which the fake peer knows without looking.
+fn case(op: Op, shape: &[usize]) -> Case {
+    Case {
+        work: Work::Op(op),
+        dtype: DType::F32,
+        shape: shape.to_vec(),
+        axes: (0..shape.len()).collect(),
+        layout: Layout::C,
+        precision: Precision::Tree,
+        skip_nan: false,
+        measure: Measure::Call,
+        threads: Some(1),
+    }
+}
+
+fn fake(wrong: &str) -> Program {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake_peer.py");
+    Program { name: "fake".into(), words: vec!["python3".into(), script.display().to_string(), wrong.into()] }
+}
+
+fn with_fake(wrong: &str) -> Record {
+    let cases = vec![case(Op::CountNonzero, &[100]), case(Op::Max, &[10]), case(Op::CountNonzero, &[7, 3])];
+    run(vec![Suite { name: "x".into(), title: "X".into(), cases }], vec![fake(wrong)])
+}
+
+fn of<'a>(case: &'a Measured, side: &str) -> &'a SideRecord {
+    case.side(side).unwrap_or_else(|| panic!("{side} is not in {case:?}"))
+}
+
+#[test]
+fn a_peer_takes_its_turns_and_is_checked() {
+    let record = with_fake("nothing");
+    assert_eq!(record.wrong(), [""; 0]);
+    assert_eq!(record.peers[0].version.as_deref(), Some("1.2"));
+    let first = of(&record.cases[0], "fake");
+    assert_eq!((first.samples_ns.as_slice(), first.calls), ([1234, 1234].as_slice(), 3));
+    assert!(first.verdict.as_ref().is_some_and(|v| v.passed));
+    assert_eq!(of(&record.cases[0], OURS).samples_ns.len(), 2);
+    assert_eq!(of(&record.cases[0], READ).samples_ns.len(), 2);
+    assert_eq!(of(&record.cases[1], "fake").absent.as_deref(), Some("it does not like maxima"));
+    let shown = render::text(&record);
+    assert!(shown.contains("Skipped by fake: 1 case: it does not like maxima"), "{shown}");
+    let again: Record = serde_json::from_str(&record.to_json()).unwrap();
+    assert_eq!(again, record);
+}
+
+#[test]
+fn wrong_values_are_caught() {
+    for wrong in ["value", "nan", "infinity", "shape"] {
+        let record = with_fake(wrong);
+        assert_eq!(record.wrong().len(), 2, "{wrong}: {:?}", record.wrong());
+        assert!(record.wrong()[0].contains("fake"), "{:?}", record.wrong());
+        for shown in [render::text(&record), render::markdown(&record)] {
+            assert!(shown.contains("(another result)") && shown.contains("WRONG: "), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn absent_peers_are_reported_with_the_reason() {
+    let why = |wrong: &str| with_fake(wrong).peers[0].absent.clone().unwrap_or_default();
+    assert_eq!(why("absent"), "it has no library");
+    assert!(why("old").contains("protocol 9 instead of 1"), "{}", why("old"));
+    assert!(why("dies").contains("a word before it ends"), "{}", why("dies"));
+    let nowhere = Program { name: "cub".into(), words: vec!["no/such/cub".into()] };
+    let record =
+        run(vec![Suite { name: "x".into(), title: "X".into(), cases: vec![case(Op::Sum, &[9])] }], vec![nowhere]);
+    let shown = render::text(&record);
+    assert!(shown.contains("CUB is absent: no/such/cub is not there; bench/peers/build.sh"), "{shown}");
+}
+
+#[test]
+fn a_peer_that_fails_in_the_middle_is_reported_and_started_again() {
+    for (wrong, words) in [("crashes", "out of something"), ("babbles", "is not JSON")] {
+        let record = with_fake(wrong);
+        for case in [&record.cases[0], &record.cases[2]] {
+            let side = of(case, "fake");
+            let why = side.absent.as_deref().unwrap_or_default();
+            assert!(why.starts_with("failed: ") && why.contains(words), "{wrong}: {why}");
+            assert!(side.samples_ns.is_empty());
+            assert_eq!(of(case, OURS).samples_ns.len(), 2);
+        }
+    }
+}
+
+#[test]
+fn the_smoke_suite_runs_with_numpy_if_it_is_there() {
+    let python = std::env::var("WARPFOLD_PYTHON").unwrap_or_else(|_| "python3".into());
+    let has_numpy = Command::new(&python).args(["-c", "import numpy"]).output().is_ok_and(|out| out.status.success());
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/peers/numpy_peer.py");
+    let numpy = Program { name: "numpy".into(), words: vec![python.clone(), script.display().to_string()] };
+    if !has_numpy {
+        eprintln!("SKIPPED: 1 test, the numpy peer: {python} has no numpy; WARPFOLD_PYTHON may name one that has");
+    }
+    let record = run(vec![suite::load("smoke").unwrap()], if has_numpy { vec![numpy] } else { Vec::new() });
+    assert_eq!(record.wrong(), [""; 0]);
+    for case in &record.cases {
+        assert_eq!(of(case, OURS).samples_ns.len(), 2, "{}", case.name);
+        assert!(case.skipped.is_none());
+    }
+    if has_numpy {
+        let timed = record.cases.iter().filter(|case| of(case, "numpy").median().is_some()).count();
+        let failed = record.cases.iter().filter_map(|case| of(case, "numpy").absent.as_deref());
+        assert_eq!(failed.filter(|why| why.starts_with("failed")).collect::<Vec<_>>(), [""; 0]);
+        assert!(timed > 70, "{timed}");
+    }
+}

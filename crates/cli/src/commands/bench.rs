@@ -1,0 +1,118 @@
+//! `warpfold bench`
+
+use std::io::Write;
+use std::path::Path;
+
+use warpfold::DeviceName;
+use warpfold_bench::cpu::Cpu;
+use warpfold_bench::peer::Program;
+use warpfold_bench::progress::Progress;
+use warpfold_bench::record::Machine;
+use warpfold_bench::runner::{self, Plan};
+use warpfold_bench::side::Side;
+use warpfold_bench::suite::{self, Suite};
+use warpfold_bench::{Error, render};
+
+use super::print;
+use crate::args::Bench;
+use crate::error::Failure;
+use crate::output::Output;
+
+/// Runs suites, and shows what came of it.
+pub fn run(args: &Bench) -> Result<(), Failure> {
+    if args.list {
+        return list(args);
+    }
+    let (device, mut side, machine) = side(args.device)?;
+    let suites = suites(args, if device == DeviceName::Cpu { "cpu" } else { "full" })?;
+    // Whether they can be written, before any work is done.
+    if args.json.as_deref() == Some(Path::new("-")) {
+        return Err(Failure::Usage("--json needs a file, which is written anew after each case: name one".into()));
+    }
+    [&args.json, &args.markdown].into_iter().flatten().try_for_each(|path| Output::prepare(path).map(drop))?;
+    let plan = Plan {
+        suites,
+        samples: usize::from(args.samples),
+        command: command(args),
+        machine,
+        device: device.to_string(),
+        peers: peers(args, device)?,
+    };
+    let mut progress = Progress::new(plan.len(), args.json.clone());
+    let record = runner::run(&plan, &mut *side, &mut progress)?;
+    if args.markdown.as_deref() != Some(Path::new("-")) {
+        print(|to| to.write_all(render::text(&record).as_bytes()))?;
+    }
+    if let Some(markdown) = &args.markdown {
+        Output::prepare(markdown)?.write_text(&render::markdown(&record))?;
+    }
+    let wrong = record.wrong();
+    if wrong.is_empty() { Ok(()) } else { Err(Failure::Wrong(wrong)) }
+}
+
+/// Names of suites, or of the cases of those that are given.
+fn list(args: &Bench) -> Result<(), Failure> {
+    if !args.suite.is_empty() {
+        let suites = suites(args, "")?;
+        let cases = suites.iter().flat_map(|suite| suite.cases.iter().map(move |case| (&suite.name, case)));
+        let lines: String = cases.map(|(suite, case)| format!("{suite}: {case}\n")).collect();
+        return print(|to| to.write_all(lines.as_bytes()));
+    }
+    let suites = suite::names().into_iter().map(suite::load).collect::<Result<Vec<_>, _>>()?;
+    print(|to| {
+        let mut each = suites.iter();
+        each.try_for_each(|s| writeln!(to, "{:<7} {} ({} cases)", s.name, s.title, s.cases.len()))
+    })
+}
+
+/// Ourselves on a device.
+fn side(name: DeviceName) -> Result<(DeviceName, Box<dyn Side>, Machine), Error> {
+    let on_cpu = || (DeviceName::Cpu, Box::new(Cpu::new()) as Box<dyn Side>, Machine::cpu());
+    match name {
+        DeviceName::Auto | DeviceName::Cpu => Ok(on_cpu()),
+        DeviceName::Cuda(_) => {
+            Err(Error::Device(format!("`{name}`: reductions do not run on GPUs yet; give --device cpu")))
+        }
+    }
+}
+
+/// Those that are given, or the `usual` one; what the filter leaves of them.
+fn suites(args: &Bench, usual: &str) -> Result<Vec<Suite>, Error> {
+    let names: Vec<&str> = match args.suite.is_empty() {
+        true => vec![usual],
+        false => args.suite.iter().map(String::as_str).collect(),
+    };
+    let mut suites = names.into_iter().map(suite::load).collect::<Result<Vec<_>, _>>()?;
+    if let Some(filter) = &args.filter {
+        suites.iter_mut().for_each(|suite| suite.cases.retain(|case| case.to_string().contains(filter.as_str())));
+        suites.retain(|suite| !suite.cases.is_empty());
+        if suites.is_empty() {
+            return Err(Error::NoCase { filter: filter.clone() });
+        }
+    }
+    Ok(suites)
+}
+
+fn peers(args: &Bench, device: DeviceName) -> Result<Vec<Program>, Error> {
+    let words: Vec<&str> = match &args.peers {
+        Some(words) if *words == ["none"] => Vec::new(),
+        Some(words) => words.iter().map(String::as_str).collect(),
+        None if device == DeviceName::Cpu => vec!["numpy", "torch"],
+        None => vec!["cub", "torch", "cupy"],
+    };
+    words.into_iter().map(Program::named).collect()
+}
+
+/// What made the record: everything but where it went.
+fn command(args: &Bench) -> String {
+    let mut words = vec!["warpfold bench".to_owned()];
+    let mut add = |name: &str, value: Option<String>| words.extend(value.map(|value| format!("{name} {value}")));
+    add("--suite", (!args.suite.is_empty()).then(|| args.suite.join(",")));
+    add("--device", (args.device != DeviceName::Auto).then(|| args.device.to_string()));
+    let names =
+        |peers: &Vec<String>| peers.iter().map(|p| p.split('=').next().unwrap_or(p)).collect::<Vec<_>>().join(",");
+    add("--peers", args.peers.as_ref().map(names));
+    add("--filter", args.filter.as_ref().map(|filter| format!("'{filter}'")));
+    add("--samples", (args.samples != 11).then(|| args.samples.to_string()));
+    words.join(" ")
+}
