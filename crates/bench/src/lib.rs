@@ -5,6 +5,8 @@
 pub mod case;
 pub mod check;
 pub mod cpu;
+#[cfg(feature = "cuda")]
+pub mod cuda;
 pub mod data;
 pub mod error;
 pub mod exact;

@@ -1,8 +1,7 @@
 //! The exported kernels. The lists are `ladder::for_each_entry` and `kernels::for_each_kernel`.
 
 use crate::hardware::Hardware;
-use crate::kernels::fold::Parts;
-use crate::kernels::node::Node;
+use crate::kernels::fold::{Parts, Tree};
 use crate::kernels::shape::columns::{self, Columns};
 use crate::kernels::shape::panel::{self, Pitch};
 use crate::kernels::shape::parts::{self, Left};
@@ -10,7 +9,7 @@ use crate::kernels::shape::piece::{self, Dense};
 use crate::kernels::shape::rows::{self, Rows};
 use crate::kernels::shape::short::{self, Short};
 use crate::kernels::any::{self, AXES, Any, Strides};
-use crate::kernels::entries::{KEPT, slots};
+use crate::kernels::entries::{KEPT, deep, deep_any, slots};
 use crate::kernels::{Call, entries::for_each_kernel, fold, source};
 use warpfold_core::ops::{Compensated, Magnitude, Plain, Square, Value};
 use crate::ladder::c::Centroids;
@@ -113,16 +112,16 @@ macro_rules! production_one {
         export_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Ordered<$fold>, KEPT>);
         export_kernel!(concat!("short_", stringify!($name)), Short<KEPT, Dense>, short::kernel::<_, piece::Ordered<$fold>, KEPT>);
         export_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
-            columns::kernel::<_, panel::Ordered<$fold, false>, KEPT, $wide, { slots(<<$fold as Parts>::Part as Node>::WORDS) }>);
+            columns::kernel::<_, panel::Ordered<$fold, false>, KEPT, $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
         export_kernel!(concat!("narrow_", stringify!($name)), Columns<KEPT, Pitch>,
-            columns::kernel::<_, panel::Ordered<$fold, true>, KEPT, $wide, { slots(<<$fold as Parts>::Part as Node>::WORDS) }>);
+            columns::kernel::<_, panel::Ordered<$fold, true>, KEPT, $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
         export_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
     };
     (heap $name:ident, $fold:ty, $wide:literal) => {
         export_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Free<$fold>, KEPT>);
         export_kernel!(concat!("short_", stringify!($name)), Short<KEPT, Dense>, short::kernel::<_, piece::Free<$fold>, KEPT>);
         export_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
-            columns::kernel::<_, panel::Free<$fold>, KEPT, $wide, { slots(<<$fold as Parts>::Part as Node>::WORDS) }>);
+            columns::kernel::<_, panel::Free<$fold>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
         export_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
     };
     (slow $name:ident, $recipe:ty) => {
@@ -131,7 +130,7 @@ macro_rules! production_one {
     (any $name:ident, $recipe:ty) => {
         production_one!(slow $name, $recipe);
         export_kernel!(concat!("any_columns_", stringify!($name)), Columns<AXES, Strides<AXES>>,
-            columns::kernel::<_, Any<$recipe>, AXES, 1, { slots(<<Any<$recipe> as Parts>::Part as Node>::WORDS) / 4 }>);
+            columns::kernel::<_, Any<$recipe>, AXES, 1, { deep_any::<<Any<$recipe> as Parts>::Part>() }>);
     };
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use warpfold::DeviceName;
 use warpfold_bench::cpu::Cpu;
+use warpfold_bench::cuda::Gpu;
 use warpfold_bench::peer::Program;
 use warpfold_bench::progress::Progress;
 use warpfold_bench::record::Machine;
@@ -65,14 +66,17 @@ fn list(args: &Bench) -> Result<(), Failure> {
     })
 }
 
-/// Ourselves on a device.
+/// Ourselves on a device; `auto` is the first GPU, if there is one.
 fn side(name: DeviceName) -> Result<(DeviceName, Box<dyn Side>, Machine), Error> {
     let on_cpu = || (DeviceName::Cpu, Box::new(Cpu::new()) as Box<dyn Side>, Machine::cpu());
+    let on_gpu = |index| -> Result<_, Error> {
+        let (gpu, machine) = Gpu::open(index)?;
+        Ok((DeviceName::Cuda(index), Box::new(gpu) as Box<dyn Side>, machine))
+    };
     match name {
-        DeviceName::Auto | DeviceName::Cpu => Ok(on_cpu()),
-        DeviceName::Cuda(_) => {
-            Err(Error::Device(format!("`{name}`: reductions do not run on GPUs yet; give --device cpu")))
-        }
+        DeviceName::Cpu => Ok(on_cpu()),
+        DeviceName::Cuda(index) => on_gpu(index),
+        DeviceName::Auto => Ok(on_gpu(0).unwrap_or_else(|_| on_cpu())),
     }
 }
 

@@ -8,7 +8,7 @@ use super::node::{Counted, Node};
 use super::recipe::{Out, Recipe, array, code, flag};
 use super::shape::panel::{Panel, Strip};
 use super::shape::piece::{Piece, Row, divide};
-use super::shape::stack::{Lanes, Stack};
+use super::shape::stack::{Lanes, Own};
 use super::shape::warp::{self, STEPS};
 use crate::simt::{Pod, Simt};
 use core::marker::PhantomData;
@@ -198,8 +198,14 @@ impl<R: Recipes> Panel<1> for Any<R> {
     }
 
     #[inline(always)]
-    fn run<S: Simt>(&self, s: &S, strip: &Strip<Strides<AXES>>, first: u64, tiles: u32) -> [Part<R>; 1] {
-        let mut stack = Stack::<Part<R>, 14>::new(self.nothing());
+    fn run<S: Simt>(
+        &self,
+        s: &S,
+        strip: &Strip<Strides<AXES>>,
+        own: Own,
+        first: u64,
+        tiles: u32,
+    ) -> [Part<R>; 1] {
         let there = strip.columns > 0;
         let mut t = 0;
         while s.again(t < tiles * STEPS as u32 && first + (t as u64) < strip.rows) {
@@ -209,10 +215,10 @@ impl<R: Recipes> Panel<1> for Any<R> {
                 let (x, mask) = strip.reduced.at(index);
                 part = self.one(s, strip.x.wrapping_add(x as u64), strip.mask.wrapping_add(mask as u64), index, true);
             }
-            stack.push_part(self, t, part);
+            own.push_part(s, self, t, part);
             t += 1;
         }
-        [stack.close_parts(self, t)]
+        [own.close_parts(s, self, t)]
     }
 }
 

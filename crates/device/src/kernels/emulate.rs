@@ -1,9 +1,8 @@
 //! Runs production kernels in the emulator, by name.
 
 use super::any::{self, AXES, Any, Strides};
-use super::entries::{KEPT, slots};
-use super::fold::{self, Parts};
-use super::node::Node;
+use super::entries::{KEPT, deep, deep_any, slots};
+use super::fold::{self, Parts, Tree};
 use super::shape::columns::{self, Columns};
 use super::shape::panel::{self, Pitch};
 use super::shape::parts::{self, Left};
@@ -48,16 +47,16 @@ pub fn emulate(memory: &Memory, launch: Production<'_>) -> Option<Result<Report,
             run_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Ordered<$fold>, KEPT>);
             run_kernel!(concat!("short_", stringify!($name)), Short<KEPT, Dense>, short::kernel::<_, piece::Ordered<$fold>, KEPT>);
             run_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
-                columns::kernel::<_, panel::Ordered<$fold, false>, KEPT, $wide, { slots(<<$fold as Parts>::Part as Node>::WORDS) }>);
+                columns::kernel::<_, panel::Ordered<$fold, false>, KEPT, $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
             run_kernel!(concat!("narrow_", stringify!($name)), Columns<KEPT, Pitch>,
-                columns::kernel::<_, panel::Ordered<$fold, true>, KEPT, $wide, { slots(<<$fold as Parts>::Part as Node>::WORDS) }>);
+                columns::kernel::<_, panel::Ordered<$fold, true>, KEPT, $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
             run_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
         };
         (heap $name:ident, $fold:ty, $wide:literal) => {
             run_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Free<$fold>, KEPT>);
             run_kernel!(concat!("short_", stringify!($name)), Short<KEPT, Dense>, short::kernel::<_, piece::Free<$fold>, KEPT>);
             run_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
-                columns::kernel::<_, panel::Free<$fold>, KEPT, $wide, { slots(<<$fold as Parts>::Part as Node>::WORDS) }>);
+                columns::kernel::<_, panel::Free<$fold>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
             run_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
         };
         (slow $name:ident, $recipe:ty) => {
@@ -66,7 +65,7 @@ pub fn emulate(memory: &Memory, launch: Production<'_>) -> Option<Result<Report,
         (any $name:ident, $recipe:ty) => {
             run_one!(slow $name, $recipe);
             run_kernel!(concat!("any_columns_", stringify!($name)), Columns<AXES, Strides<AXES>>,
-                columns::kernel::<_, Any<$recipe>, AXES, 1, { slots(<<Any<$recipe> as Parts>::Part as Node>::WORDS) / 4 }>);
+                columns::kernel::<_, Any<$recipe>, AXES, 1, { deep_any::<<Any<$recipe> as Parts>::Part>() }>);
         };
     }
     for_each_kernel!(run);

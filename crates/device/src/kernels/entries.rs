@@ -3,12 +3,25 @@
 //! `tree` and `heap` folds become `rows_`, `short_`, `columns_` and `parts_` (`narrow_` too for trees) with the fold's name;
 //! the number is how many columns a lane takes. `any` recipes become `any_rows_` and `any_columns_`, `slow` ones only the first.
 
+use super::node::Node;
+
 /// Kept axes of the fast kernels.
 pub const KEPT: usize = 4;
 
-/// Words of shared memory for a part of each column of each of 8 warps.
-pub const fn slots(words: u32) -> usize {
-    1024 * words as usize
+/// Words of shared memory for a part of each of `wide` columns of 32 lanes of 8 warps.
+pub const fn slots<P: Node>(wide: usize) -> usize {
+    256 * wide * P::WORDS as usize
+}
+
+/// The same, and for five levels of subtrees of each thread before.
+pub const fn deep<P: Node, N: Node>(wide: usize) -> usize {
+    let own = 256 * wide * 5 * N::WORDS as usize;
+    if own > slots::<P>(wide) { own } else { slots::<P>(wide) }
+}
+
+/// The same where subtrees are parts of single elements: of 64, seven levels.
+pub const fn deep_any<P: Node>() -> usize {
+    256 * 7 * P::WORDS as usize
 }
 
 /// Calls the macro `$m` with every kernel.

@@ -12,7 +12,7 @@ use warpfold_device::kernels::shape::rows::Rows;
 use warpfold_device::kernels::shape::short::Short;
 
 use super::choose::{Fold, any, fast, recipe};
-use super::policy::{ANY_TILES, COLUMN_TILES, LAUNCH, MOST_TILES, ROW_TILES, ROWS_EACH, SPREAD, WARPS};
+use super::policy::{ANY_TILES, CHUNK_TILES, COLUMN_TILES, LAUNCH, MOST_TILES, ROW_TILES, ROWS_EACH, SPREAD, WARPS};
 use crate::dispatch::Spec;
 use crate::problem::{Dim, Problem};
 
@@ -106,7 +106,7 @@ impl GpuPlan {
         let dense = matches!(problem.reduced[..], [axis] if axis.x == problem.size as isize);
         let Some(fold) = fold.filter(|_| dense && problem.outputs == 1) else { return Vec::new() };
         let planner = Planner::new(spec, fold, true, problem, limits);
-        let block = WARPS * ROW_TILES * planner.tile();
+        let block = WARPS * CHUNK_TILES * planner.tile();
         let chunk = (chunk_bytes / problem.size) as u64 / block * block;
         if chunk == 0 {
             return Vec::new();
@@ -119,7 +119,7 @@ impl GpuPlan {
             let shape = Rows {
                 outputs: planner.outputs::<KEPT>(&[]),
                 len,
-                tiles: ROW_TILES as u32,
+                tiles: CHUNK_TILES as u32,
                 warps: WARPS as u32,
                 blocks: len.div_ceil(block) as u32,
                 first: (start / block) as u32,
@@ -299,7 +299,7 @@ impl<'a> Planner<'a> {
         let panels = width.div_ceil(lanes * wide);
         let outputs = self.outputs::<KEPT>(outer);
         let sets = outputs.total * panels;
-        let share = Share::of(sets, (rows.len as u64).div_ceil(8 * (32 / lanes)), self.processors, COLUMN_TILES, MOST_TILES);
+        let share = Share::of(sets, (rows.len as u64).div_ceil(8 * (32 / lanes)), self.processors, COLUMN_TILES, COLUMN_TILES);
         if share.blocks > 1 {
             self.words = (sets * lanes * wide) as usize * room(share.blocks) * self.fold.words;
         }
@@ -341,7 +341,7 @@ impl<'a> Planner<'a> {
             let width = columns.len as u64;
             let panels = width.div_ceil(32);
             let sets = outputs.total * panels;
-            let share = Share::of(sets, count.div_ceil(8), self.processors, COLUMN_TILES, ANY_TILES);
+            let share = Share::of(sets, count.div_ceil(8), self.processors, ANY_TILES[1], ANY_TILES[1]);
             let shape = Columns {
                 outputs,
                 width,
@@ -366,7 +366,7 @@ impl<'a> Planner<'a> {
         }
         let outputs = self.outputs::<AXES>(kept);
         let total = outputs.total;
-        let share = Share::of(total, count.div_ceil(256), self.processors, ROW_TILES, ANY_TILES);
+        let share = Share::of(total, count.div_ceil(256), self.processors, ROW_TILES, ANY_TILES[0]);
         let shape = Rows {
             outputs,
             len: count,

@@ -2,17 +2,19 @@
 
 /// Warps of a block. Blocks of 256 threads reached 4.48 TB/s on an H200, of 128 4.41, of 512 4.46 (2^28 f32).
 pub const WARPS: u64 = 8;
-/// Tiles of 4 KiB that a warp of a long row takes, at most: 128 KiB to a block lost nothing to larger ones.
-pub const ROW_TILES: u64 = 4;
+/// Tiles of 4 KiB that a warp of a long row takes, at most; the fewer blocks leave parts, the sooner the last has reduced them.
+pub const ROW_TILES: u64 = 32;
+/// The same of a row that comes in chunks: 128 KiB to a block.
+pub const CHUNK_TILES: u64 = 4;
 /// Tiles of 8 steps that a warp takes down its columns, at most: 16 reached 4.36 TB/s on an H200, 8 4.28, 4 4.18.
 pub const COLUMN_TILES: u64 = 16;
-/// Tiles beyond which a warp's stack of subtrees is full.
+/// Tiles that a warp can keep count of.
 pub const MOST_TILES: u64 = 32;
+/// The same of the kernels for any elements, in rows and in columns.
+pub const ANY_TILES: [u64; 2] = [512, 8];
 /// Warps that a multiprocessor is given before each takes more than one tile.
-pub const SPREAD: u64 = 32;
+pub const SPREAD: u64 = 16;
 /// Rows per multiprocessor from which each block has a row of its own, whatever its length.
 pub const ROWS_EACH: u64 = 4;
 /// Seconds that a launch costs.
 pub const LAUNCH: f64 = 2.5e-6;
-/// The same of the kernels for any elements.
-pub const ANY_TILES: u64 = 512;

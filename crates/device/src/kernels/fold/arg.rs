@@ -43,8 +43,8 @@ impl<B: Bits, K: Key> Heap for Arg<B, K> {
         (K::MIN, u32::MAX)
     }
     #[inline(always)]
-    fn pack<S: Simt>(&self, _s: &S, acc: (K, u32), words: &[u32; 4], place: u32) -> (K, u32) {
-        let key = self.0.most(words);
+    fn pack<S: Simt>(&self, s: &S, acc: (K, u32), words: &[u32; 4], place: u32) -> (K, u32) {
+        let key = self.0.most(s, words);
         // A lane meets its packs in order, so that equals change nothing; but a key of MIN must find a place.
         if key > acc.0 || acc.1 == u32::MAX { (key, place) } else { acc }
     }

@@ -22,9 +22,13 @@ pub trait Key: Node + Ord {
     fn flipped(self, other: Self) -> Self;
     /// All bits the highest one.
     fn sign(self) -> Self;
+    /// The lesser of the two as unsigned integers.
+    fn lower(self, other: Self) -> Self;
+    /// The greater of the two as unsigned integers.
+    fn upper(self, other: Self) -> Self;
 }
 macro_rules! key {
-    ($($t:ty)*) => {$(impl Key for $t {
+    ($($t:ty, $u:ty;)*) => {$(impl Key for $t {
         const MIN: Self = <$t>::MIN;
         const MAX: Self = <$t>::MAX;
         #[inline(always)]
@@ -43,9 +47,17 @@ macro_rules! key {
         fn sign(self) -> Self {
             self >> (<$t>::BITS - 1)
         }
+        #[inline(always)]
+        fn lower(self, other: Self) -> Self {
+            (self as $u).min(other as $u) as $t
+        }
+        #[inline(always)]
+        fn upper(self, other: Self) -> Self {
+            (self as $u).max(other as $u) as $t
+        }
     })*};
 }
-key!(i32 i64);
+key!(i32, u32; i64, u64;);
 
 /// How elements become keys.
 #[derive(Clone, Copy)]
@@ -62,6 +74,8 @@ pub struct Keys<B, K> {
     quiet: u64,
     /// The key of a NaN.
     nan: K,
+    /// Whether the least is looked for.
+    least: bool,
     /// Whether -0.0 equals +0.0.
     same_zeros: bool,
     kind: PhantomData<B>,
@@ -98,6 +112,7 @@ impl<B: Bits, K: Key> Keys<B, K> {
             infinity: if is_float { K::cut(infinity) } else { K::MAX },
             quiet: (infinity | (infinity & infinity.wrapping_neg()) >> 1) as u64,
             nan: K::cut(nan),
+            least: recipe.has(flag::LEAST),
             same_zeros: same_zeros && is_float,
             kind: PhantomData,
         }
@@ -119,9 +134,21 @@ impl<B: Bits, K: Key> Keys<B, K> {
         if nan { nan_key } else { key }
     }
 
-    /// The greatest key of 16 bytes; each is shifted to the top, and what lies below decides nothing.
+    /// The greatest key of 16 bytes.
     #[inline(always)]
-    pub fn bytes(&self, words: &[u32; 4]) -> K {
+    pub fn most<S: Simt>(&self, s: &S, words: &[u32; 4]) -> K {
+        if B::SIZE == 1 {
+            return self.bytes(words);
+        }
+        if s.branch(self.float == K::cut(0)) {
+            return self.integers(words);
+        }
+        self.floats(s, words)
+    }
+
+    /// Of bytes: each is shifted to the top of a word, and what lies below decides nothing.
+    #[inline(always)]
+    fn bytes(&self, words: &[u32; 4]) -> K {
         let flip = (self.flip.long() as u8 as u32) * 0x0101_0101;
         let most = |w: u32| {
             let w = w ^ flip;
@@ -131,19 +158,67 @@ impl<B: Bits, K: Key> Keys<B, K> {
         K::cut((most >> 24) as i64)
     }
 
-    /// The greatest key of 16 bytes.
+    /// Each element at the top of a key, what is kept of it; a 16-bit one may have its neighbour below.
     #[inline(always)]
-    pub fn most(&self, words: &[u32; 4]) -> K {
-        if B::SIZE == 1 {
-            return self.bytes(words);
+    fn top(&self, words: &[u32; 4], k: usize) -> K {
+        match B::SIZE {
+            8 => K::cut(B::nth(words, k).to_bits() as i64 & self.keep.long()),
+            4 => K::cut((words[k] as i32 & self.keep.long() as i32) as i64),
+            _ => {
+                let w = words[k / 2] & (self.keep.long() as u16 as u32 * 0x1_0001);
+                K::cut((if k % 2 == 1 { w } else { w << 16 }) as i32 as i64)
+            }
         }
-        let mut best = self.key(B::nth(words, 0));
+    }
+
+    /// An element from the top of a key.
+    #[inline(always)]
+    fn down(x: K) -> K {
+        K::cut(if B::SIZE == 2 { x.long() >> 16 } else { x.long() })
+    }
+
+    #[inline(always)]
+    fn integers(&self, words: &[u32; 4]) -> K {
+        let flip = K::cut(if B::SIZE == 2 { self.flip.long() << 16 | self.flip.long() & 0xffff } else { self.flip.long() });
+        let mut most = self.top(words, 0).flipped(flip);
         let mut k = 1;
         while k < B::PER as usize {
-            best = best.max(self.key(B::nth(words, k)));
+            most = most.max(self.top(words, k).flipped(flip));
             k += 1;
         }
-        best
+        Self::down(most)
+    }
+
+    /// Of floats, as they are: the greatest is the greatest as a signed integer, unless all are negative; then it is the
+    /// least as an unsigned one. Likewise for the least. The two ends also tell whether there is a NaN.
+    #[inline(always)]
+    fn floats<S: Simt>(&self, s: &S, words: &[u32; 4]) -> K {
+        let x = self.top(words, 0);
+        let (mut most, mut lower, mut upper) = (x, x, x);
+        let mut k = 1;
+        while k < B::PER as usize {
+            let x = self.top(words, k);
+            (most, lower, upper) = (most.max(x), lower.lower(x), upper.upper(x));
+            k += 1;
+        }
+        let (most, lower, upper) = (Self::down(most), Self::down(lower), Self::down(upper));
+        let zero = K::cut(0);
+        let beyond = K::cut(upper.long() & (i64::MAX >> (64 - 8 * B::SIZE)));
+        if s.branch(most > self.infinity || (upper < zero && beyond > self.infinity)) {
+            let mut best = self.key(B::nth(words, 0));
+            let mut k = 1;
+            while k < B::PER as usize {
+                best = best.max(self.key(B::nth(words, k)));
+                k += 1;
+            }
+            return best;
+        }
+        let greatest = if most >= zero { most } else { lower };
+        let least = if upper < zero { upper } else { lower };
+        let bits = if self.least { least } else { greatest };
+        let key = K::cut(bits.long() ^ (bits.sign().long() & self.float.long()));
+        let key = if self.same_zeros && key == K::cut(-1) { zero } else { key };
+        key.flipped(self.flip)
     }
 
     /// The bits of the element with this key.
@@ -204,8 +279,8 @@ impl<B: Bits, K: Key> Heap for Extremum<B, K> {
         K::MIN
     }
     #[inline(always)]
-    fn pack<S: Simt>(&self, _s: &S, acc: K, words: &[u32; 4], _place: u32) -> K {
-        acc.max(self.0.most(words))
+    fn pack<S: Simt>(&self, s: &S, acc: K, words: &[u32; 4], _place: u32) -> K {
+        acc.max(self.0.most(s, words))
     }
     #[inline(always)]
     fn one<S: Simt>(&self, _s: &S, acc: K, bits: B, _place: u32) -> K {
@@ -256,8 +331,8 @@ impl<B: Bits, K: Key> Heap for MinMax<B, K> {
         (K::MIN, K::MIN)
     }
     #[inline(always)]
-    fn pack<S: Simt>(&self, _s: &S, acc: (K, K), words: &[u32; 4], _place: u32) -> (K, K) {
-        (acc.0.max(self.least.most(words)), acc.1.max(self.greatest.most(words)))
+    fn pack<S: Simt>(&self, s: &S, acc: (K, K), words: &[u32; 4], _place: u32) -> (K, K) {
+        (acc.0.max(self.least.most(s, words)), acc.1.max(self.greatest.most(s, words)))
     }
     #[inline(always)]
     fn one<S: Simt>(&self, _s: &S, acc: (K, K), bits: B, _place: u32) -> (K, K) {

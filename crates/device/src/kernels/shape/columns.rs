@@ -8,6 +8,7 @@
 use super::panel::{Panel, Strip};
 use super::parts;
 use super::piece::{Outputs, divide, share};
+use super::stack::Own;
 use super::warp::eight_parts;
 use crate::kernels::fold::Parts;
 use crate::kernels::node::{Node, fetch, get, publish, put};
@@ -48,7 +49,8 @@ pub struct Columns<const K: usize, R> {
     pub reduced: R,
 }
 
-/// See the module. `SLOTS` words of shared memory hold a part for each column of each of 8 warps.
+/// See the module. `SLOTS` words of shared memory hold a part for each column of each of 8 warps, and before
+/// that each thread's own subtrees.
 #[inline(always)]
 pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS: usize>(
     s: &S,
@@ -78,9 +80,11 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     let lane = s.lane() & (shape.lanes - 1);
     let column = number * wide as u64 + if at_once { lane * C as u32 } else { lane } as u64;
     let spread = if at_once { 1 } else { shape.lanes };
+    // A lane without columns reads the panel's first.
+    let base = if column < shape.width { column } else { number * wide as u64 };
     let strip = Strip {
-        x: call.input.wrapping_add((at.x + column as i64 * shape.x) as u64),
-        mask: call.mask.wrapping_add((at.mask + column as i64 * shape.mask) as u64),
+        x: call.input.wrapping_add((at.x + base as i64 * shape.x) as u64),
+        mask: call.mask.wrapping_add((at.mask + base as i64 * shape.mask) as u64),
         columns: if column < shape.width { (shape.width - column + spread as u64 - 1) >> spread.trailing_zeros() } else { 0 },
         at_once,
         spread,
@@ -90,7 +94,9 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     };
     let stretch = shape.tiles as u64 * 8 * share(32, shape.lanes) as u64;
     let first = (block * shape.warps as u64 + mine as u64) * stretch;
-    let found = panel.run(s, &strip, first, shape.tiles);
+    let own = Own { words: slots, thread: tid, threads: s.block_dim_x() };
+    let found = panel.run(s, &strip, own, first, shape.tiles);
+    s.barrier();
     if s.branch(s.lane() < shape.lanes) {
         let mut j = 0;
         while j < C {

@@ -1,7 +1,7 @@
 //! How a warp gets the parts of some columns, each over a stretch of rows.
 
 use super::piece::share;
-use super::stack::Stack;
+use super::stack::{Few, Own};
 use super::warp::{self, STEPS};
 use crate::kernels::fold::{Heap, Parts, Tree};
 use crate::kernels::node::select;
@@ -57,25 +57,42 @@ pub trait Panel<const C: usize>: Copy {
         &self,
         s: &S,
         strip: &Strip<Self::Reduced>,
+        own: Own,
         first: u64,
         tiles: u32,
     ) -> [<Self::Fold as Parts>::Part; C];
 }
 
-/// A lane's columns of one row.
+/// A lane's columns of `N` rows, `step` apart. A lane without columns reads the first lane's.
 #[inline(always)]
-fn load<S: Simt, B: Bits, const C: usize>(s: &S, strip: &Strip<Pitch>, row: u64) -> [B; C] {
-    let at = array::<u8>(strip.x.wrapping_add((row as i64 * strip.reduced.bytes) as u64));
+fn load<S: Simt, B: Bits, const C: usize, const N: usize>(
+    s: &S,
+    strip: &Strip<Pitch>,
+    row: u64,
+    step: u32,
+) -> [[B; C]; N] {
+    let first = array::<u8>(strip.x.wrapping_add((row as i64 * strip.reduced.bytes) as u64));
+    let step = (step as i64 * strip.reduced.bytes) as usize;
     if s.branch(strip.at_once) {
-        let w = if strip.columns > 0 { words(s, at, B::SIZE * C as u32) } else { [0; 4] };
-        core::array::from_fn(#[inline(always)] |j| B::nth(&w, j))
-    } else {
-        let at = at.cast::<B>();
-        core::array::from_fn(
+        let w: [[u32; 4]; N] = core::array::from_fn(
             #[inline(always)]
-            |j| if (j as u64) < strip.columns { s.load(at, j * strip.spread as usize) } else { B::ZERO },
-        )
+            |k| words(s, first.offset(step.wrapping_mul(k)), B::SIZE * C as u32),
+        );
+        return core::array::from_fn(
+            #[inline(always)]
+            |k| core::array::from_fn(#[inline(always)] |j| B::nth(&w[k], j)),
+        );
     }
+    let last = strip.columns.max(1) - 1;
+    let column: [usize; C] =
+        core::array::from_fn(#[inline(always)] |j| (j as u64).min(last) as usize * strip.spread as usize);
+    core::array::from_fn(
+        #[inline(always)]
+        |k| {
+            let at = first.offset(step.wrapping_mul(k)).cast::<B>();
+            core::array::from_fn(#[inline(always)] |j| s.load(at, column[j]))
+        },
+    )
 }
 
 /// Rows in the order of the tree; `NARROW` if fewer than 32 lanes may lie side by side.
@@ -137,19 +154,18 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
     }
 
     #[inline(always)]
-    fn run<S: Simt>(&self, s: &S, strip: &Strip<Pitch>, first: u64, tiles: u32) -> [F::Part; C] {
+    fn run<S: Simt>(&self, s: &S, strip: &Strip<Pitch>, own: Own, first: u64, tiles: u32) -> [F::Part; C] {
         let f = &self.0;
         let lanes = if NARROW { strip.lanes } else { 32 };
         let abreast = share(32, lanes);
         let mine = first + share(s.lane(), lanes) as u64;
-        let (each, any) = (STEPS as u32 * abreast, f.lift(s, F::Bits::ZERO));
-        let mut stack = Stack::<F::Node, 6, C>::new(any);
+        let each = STEPS as u32 * abreast;
         let mut t = 0;
         while s.again(t < tiles && first + ((t * each) as u64) < strip.rows) {
             let row = mine + (t * each) as u64;
             let at = |k: usize| row + (k as u32 * abreast) as u64;
             let nodes: [[F::Node; C]; STEPS] = if s.branch(first + ((t + 1) * each) as u64 <= strip.rows) {
-                let bits: [[F::Bits; C]; STEPS] = core::array::from_fn(#[inline(always)] |k| load(s, strip, at(k)));
+                let bits: [[F::Bits; C]; STEPS] = load(s, strip, row, abreast);
                 core::array::from_fn(
                     #[inline(always)]
                     |k| core::array::from_fn(#[inline(always)] |j| f.lift(s, bits[k][j])),
@@ -158,7 +174,11 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
                 let there = |k: usize| at(k) < strip.rows;
                 let bits: [[F::Bits; C]; STEPS] = core::array::from_fn(
                     #[inline(always)]
-                    |k| if s.branch(there(k)) { load(s, strip, at(k)) } else { [F::Bits::ZERO; C] },
+                    |k| {
+                        // A row beyond the last reads the last.
+                        let [bits]: [_; 1] = load(s, strip, at(k).min(strip.rows - 1), 0);
+                        bits
+                    },
                 );
                 let node = |k: usize, j: usize| select(there(k), f.lift(s, bits[k][j]), f.neutral());
                 core::array::from_fn(
@@ -168,11 +188,11 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
             } else {
                 break;
             };
-            let nodes = core::array::from_fn(
+            let nodes: [F::Node; C] = core::array::from_fn(
                 #[inline(always)]
                 |j| self.tile(s, core::array::from_fn(#[inline(always)] |k| nodes[k][j]), lanes),
             );
-            stack.push(f, t, each, nodes);
+            own.push(s, f, t, each, nodes);
             t += 1;
         }
         let rest = if !F::NEUTRAL && s.branch(t < tiles && first + ((t * each) as u64) < strip.rows) {
@@ -180,7 +200,7 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
         } else {
             [f.nothing(); C]
         };
-        stack.close(f, t, each, rest)
+        own.close(s, f, t, each, rest)
     }
 }
 
@@ -189,12 +209,12 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
     #[inline(always)]
     fn ragged<S: Simt, const C: usize>(&self, s: &S, strip: &Strip<Pitch>, row: u64, lanes: u32) -> [F::Part; C] {
         let f = &self.0;
-        let mut stacks = [Stack::<F::Part, 4>::new(f.nothing()); C];
+        let mut stacks = [Few::new(f.nothing()); C];
         let (mut k, steps) = (0, s.opaque(STEPS as u32));
         while s.again(k < steps) {
             let row = row + (k * share(32, lanes)) as u64;
             let there = row < strip.rows;
-            let bits: [F::Bits; C] = if s.branch(there) { load(s, strip, row) } else { [F::Bits::ZERO; C] };
+            let [bits]: [[F::Bits; C]; 1] = load(s, strip, row.min(strip.rows - 1), 0);
             let mut j = 0;
             while j < C {
                 let mut part = if there { f.part(f.lift(s, bits[j]), 1) } else { f.nothing() };
@@ -203,12 +223,12 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
                     part = warp::meet_across(s, f, part, bit);
                     bit *= 2;
                 }
-                stacks[j].push_part(f, k, part);
+                stacks[j].push(f, k, part);
                 j += 1;
             }
             k += 1;
         }
-        core::array::from_fn(#[inline(always)] |j| stacks[j].close_parts(f, STEPS as u32))
+        core::array::from_fn(#[inline(always)] |j| stacks[j].close(f, STEPS as u32))
     }
 }
 
@@ -236,7 +256,7 @@ impl<F: Heap, const C: usize> Panel<C> for Free<F> {
     }
 
     #[inline(always)]
-    fn run<S: Simt>(&self, s: &S, strip: &Strip<Pitch>, first: u64, tiles: u32) -> [F::Part; C] {
+    fn run<S: Simt>(&self, s: &S, strip: &Strip<Pitch>, _own: Own, first: u64, tiles: u32) -> [F::Part; C] {
         let f = &self.0;
         let abreast = share(32, strip.lanes);
         let mine = first + share(s.lane(), strip.lanes) as u64;
@@ -246,8 +266,7 @@ impl<F: Heap, const C: usize> Panel<C> for Free<F> {
         while s.again(t < tiles && first + ((t * each) as u64) < strip.rows) {
             let row = mine + (t * each) as u64;
             if s.branch(first + ((t + 1) * each) as u64 <= strip.rows) {
-                let bits: [[F::Bits; C]; STEPS] =
-                    core::array::from_fn(#[inline(always)] |k| load(s, strip, row + (k as u32 * abreast) as u64));
+                let bits: [[F::Bits; C]; STEPS] = load(s, strip, row, abreast);
                 let mut k = 0;
                 while k < STEPS {
                     let place = row as u32 + k as u32 * abreast;
@@ -257,7 +276,7 @@ impl<F: Heap, const C: usize> Panel<C> for Free<F> {
             } else {
                 let mut row = row;
                 while s.again(row < strip.rows) {
-                    let bits: [F::Bits; C] = load(s, strip, row);
+                    let [bits]: [[F::Bits; C]; 1] = load(s, strip, row, 0);
                     acc = core::array::from_fn(#[inline(always)] |j| f.one(s, acc[j], bits[j], row as u32));
                     row += abreast as u64;
                 }

@@ -2,7 +2,7 @@
 
 use super::piece::Outputs;
 use super::stack::Lanes;
-use super::warp::meet_lanes;
+use super::warp::{eight_parts, meet_across, meet_lanes};
 use crate::kernels::fold::Parts;
 use crate::kernels::node::{fetch, get, put};
 use crate::kernels::recipe::{COUNTERS, Call, Out, array, flag};
@@ -47,7 +47,7 @@ pub fn reduce<S: Simt, F: Parts>(
     let mut stack = Lanes::new(f.nothing());
     let mut g = 0;
     while s.again(g < steps) {
-        let four: [F::Part; 4] = core::array::from_fn(
+        let eight: [F::Part; 8] = core::array::from_fn(
             #[inline(always)]
             |j| {
                 let i = (s.warp() as u64 * steps + g + j as u64) * 32 + lane;
@@ -58,13 +58,17 @@ pub fn reduce<S: Simt, F: Parts>(
                 }
             },
         );
-        let four: [F::Part; 4] =
-            core::array::from_fn(#[inline(always)] |j| meet_lanes(s, f, four[j], 32));
-        let part = f.meet(f.meet(four[0], four[1]), f.meet(four[2], four[3]));
-        stack.push_part(s, f, g as u32 / 4, part);
-        g += 4;
+        let mut eight = eight;
+        let (mut bit, lanes) = (1, s.opaque(32));
+        while s.again(bit < lanes) {
+            eight = core::array::from_fn(#[inline(always)] |j| meet_across(s, f, eight[j], bit));
+            bit <<= 1;
+        }
+        let part = eight_parts(f, eight);
+        stack.push_part(s, f, g as u32 / 8, part);
+        g += 8;
     }
-    let part = stack.close_parts(s, f, steps.div_ceil(4) as u32);
+    let part = stack.close_parts(s, f, steps.div_ceil(8) as u32);
     s.barrier();
     meet_warps(s, f, slots, part)
 }

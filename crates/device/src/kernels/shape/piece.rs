@@ -1,6 +1,6 @@
 //! How a warp gets the part of a stretch of one output's elements, when these lie side by side.
 
-use super::stack::{Lanes, Stack};
+use super::stack::{Few, Lanes};
 use super::warp::{self, STEPS};
 use crate::kernels::fold::{Heap, Parts, Tree};
 use crate::kernels::node::select;
@@ -203,13 +203,13 @@ fn some<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], valid: u32) -> F::Node {
 /// The part over the first `valid` elements of 16 bytes, one after another as they stand in memory.
 #[inline(always)]
 fn first<S: Simt, F: Tree>(s: &S, f: &F, at: Global<F::Bits>, valid: u32) -> F::Part {
-    let mut stack = Stack::<F::Part, 4>::new(f.nothing());
+    let mut stack = Few::new(f.nothing());
     let (mut k, per) = (0, s.opaque(valid));
     while s.again(k < per) {
-        stack.push_part(f, k, f.part(f.lift(s, s.load(at, k as usize)), 1));
+        stack.push(f, k, f.part(f.lift(s, s.load(at, k as usize)), 1));
         k += 1;
     }
-    stack.close_parts(f, per)
+    stack.close(f, per)
 }
 
 /// Sixteen bytes from anywhere, element by element; those beyond `valid` are zero.

@@ -1,8 +1,8 @@
 //! Subtrees of equal size that arrive one after another, as a binary counter: one node for each bit of their number.
 
 use crate::kernels::fold::{Parts, Tree};
-use crate::kernels::node::{Node, select};
-use crate::simt::{ALL, Simt};
+use crate::kernels::node::{Node, get, put, select};
+use crate::simt::{ALL, Shared, Simt};
 
 /// A whole warp's counter: all lanes have the same node, so lane `d` keeps that of level `d`, and a level costs one exchange
 /// instead of a register of every lane.
@@ -70,80 +70,138 @@ impl<N: Node> Lanes<N> {
     }
 }
 
-/// A loop over the levels of a [`Stack`], written out: an array that a loop indexes would lie in memory.
-macro_rules! levels {
-    ($d:ident < $levels:ident: $body:block) => {
-        levels!(@ $d $levels $body 0 1 2 3 4 5 6 7 8 9 10 11 12 13)
-    };
-    (@ $d:ident $levels:ident $body:block $($n:literal)*) => {
-        $(if $levels > $n {
-            let $d = $n;
-            $body
-        })*
-    };
+/// A lane's own counter, in shared memory: `C` nodes at a time.
+#[derive(Clone, Copy)]
+pub struct Own {
+    /// Shared memory, for every thread of the block.
+    pub words: Shared<u32>,
+    /// The thread.
+    pub thread: u32,
+    /// Threads of the block.
+    pub threads: u32,
 }
 
-/// A lane's own counter, of `C` nodes at a time and `D` levels, at most 14.
-#[derive(Clone, Copy)]
-pub struct Stack<N, const D: usize, const C: usize = 1>([[N; C]; D]);
-
-impl<N: Copy, const D: usize, const C: usize> Stack<N, D, C> {
-    /// With anything in it, since nothing is read before it is written.
+impl Own {
     #[inline(always)]
-    pub fn new(any: N) -> Self {
-        Self([[any; C]; D])
+    fn put<S: Simt, N: Node, const C: usize>(&self, s: &S, level: u32, nodes: [N; C]) {
+        let mut j = 0;
+        while j < C {
+            put(s, self.words, self.threads, self.slot::<N, C>(level, j), nodes[j]);
+            j += 1;
+        }
     }
 
-    /// Takes subtrees number `i`, of `each` elements; `i` is below `2^(D-1)`.
     #[inline(always)]
-    #[allow(unused_assignments, reason = "the last level has none above it")]
-    pub fn push<F: Tree<Node = N>>(&mut self, f: &F, i: u32, each: u32, mut nodes: [N; C]) {
-        levels!(d < D: {
-            if i >> d & 1 == 0 {
-                self.0[d] = nodes;
-                return;
-            }
-            nodes = core::array::from_fn(#[inline(always)] |j| f.join(self.0[d][j], nodes[j], each << d));
-        });
+    fn get<S: Simt, N: Node, const C: usize>(&self, s: &S, level: u32) -> [N; C] {
+        core::array::from_fn(
+            #[inline(always)]
+            |j| get(s, self.words, self.threads, self.slot::<N, C>(level, j), N::zero()),
+        )
+    }
+
+    /// Word `i` of a node is `i * threads` further.
+    #[inline(always)]
+    fn slot<N: Node, const C: usize>(&self, level: u32, j: usize) -> u32 {
+        (level * C as u32 + j as u32) * N::WORDS * self.threads + self.thread
+    }
+
+    /// Takes subtrees number `i`, of `each` elements.
+    #[inline(always)]
+    pub fn push<S: Simt, F: Tree, const C: usize>(&self, s: &S, f: &F, i: u32, each: u32, mut nodes: [F::Node; C]) {
+        let mut d = 0;
+        while s.again(i >> d & 1 == 1) {
+            let left: [F::Node; C] = self.get(s, d);
+            nodes = core::array::from_fn(#[inline(always)] |j| f.join(left[j], nodes[j], each << d));
+            d += 1;
+        }
+        self.put(s, d, nodes);
     }
 
     /// The parts of `count` subtrees, and what follows them.
     #[inline(always)]
-    pub fn close<F: Tree<Node = N>>(&self, f: &F, count: u32, each: u32, rest: [F::Part; C]) -> [F::Part; C] {
-        let mut parts = rest;
-        levels!(d < D: {
-            if count >> d & 1 == 1 {
-                parts =
-                    core::array::from_fn(#[inline(always)] |j| f.meet(f.part(self.0[d][j], each << d), parts[j]));
+    pub fn close<S: Simt, F: Tree, const C: usize>(
+        &self,
+        s: &S,
+        f: &F,
+        count: u32,
+        each: u32,
+        rest: [F::Part; C],
+    ) -> [F::Part; C] {
+        let (mut parts, mut d) = (rest, 0);
+        while s.again(count >> d != 0) {
+            if s.branch(count >> d & 1 == 1) {
+                let left: [F::Node; C] = self.get(s, d);
+                parts = core::array::from_fn(#[inline(always)] |j| f.meet(f.part(left[j], each << d), parts[j]));
             }
-        });
+            d += 1;
+        }
         parts
     }
-}
 
-impl<N: Copy, const D: usize> Stack<N, D> {
     /// Takes part number `i`.
     #[inline(always)]
-    #[allow(unused_assignments, reason = "the last level has none above it")]
-    pub fn push_part<F: Parts<Part = N>>(&mut self, f: &F, i: u32, mut part: N) {
-        levels!(d < D: {
-            if i >> d & 1 == 0 {
-                self.0[d] = [part];
-                return;
-            }
-            part = f.meet(self.0[d][0], part);
-        });
+    pub fn push_part<S: Simt, F: Parts>(&self, s: &S, f: &F, i: u32, mut part: F::Part) {
+        let mut d = 0;
+        while s.again(i >> d & 1 == 1) {
+            let [left]: [F::Part; 1] = self.get(s, d);
+            part = f.meet(left, part);
+            d += 1;
+        }
+        self.put(s, d, [part]);
     }
 
     /// The part of `count` parts.
     #[inline(always)]
-    pub fn close_parts<F: Parts<Part = N>>(&self, f: &F, count: u32) -> N {
-        let mut part = f.nothing();
-        levels!(d < D: {
-            if count >> d & 1 == 1 {
-                part = f.meet(self.0[d][0], part);
+    pub fn close_parts<S: Simt, F: Parts>(&self, s: &S, f: &F, count: u32) -> F::Part {
+        let (mut part, mut d) = (f.nothing(), 0);
+        while s.again(count >> d != 0) {
+            if s.branch(count >> d & 1 == 1) {
+                let [left]: [F::Part; 1] = self.get(s, d);
+                part = f.meet(left, part);
             }
-        });
+            d += 1;
+        }
         part
+    }
+}
+
+/// A lane's own counter of at most seven parts, in registers.
+#[derive(Clone, Copy)]
+pub struct Few<P>([P; 3]);
+
+impl<P: Copy> Few<P> {
+    /// With anything in it.
+    #[inline(always)]
+    pub fn new(any: P) -> Self {
+        Self([any; 3])
+    }
+
+    /// Takes part number `i`; after the eighth, it is the part of all.
+    #[inline(always)]
+    pub fn push<F: Parts<Part = P>>(&mut self, f: &F, i: u32, part: P) {
+        if i & 1 == 0 {
+            self.0[0] = part;
+            return;
+        }
+        let part = f.meet(self.0[0], part);
+        if i & 2 == 0 {
+            self.0[1] = part;
+            return;
+        }
+        let part = f.meet(self.0[1], part);
+        self.0[2] = if i & 4 == 0 { part } else { f.meet(self.0[2], part) };
+    }
+
+    /// The part of `count` parts, at most eight.
+    #[inline(always)]
+    pub fn close<F: Parts<Part = P>>(&self, f: &F, count: u32) -> P {
+        let mut part = f.nothing();
+        if count & 1 != 0 {
+            part = self.0[0];
+        }
+        if count & 2 != 0 {
+            part = f.meet(self.0[1], part);
+        }
+        if count & 12 != 0 { f.meet(self.0[2], part) } else { part }
     }
 }
