@@ -17,6 +17,10 @@ pub struct Call<G> {
     pub workspace: u64,
     /// Words from the end of the counters to where parts are left for another kernel ([`flag::PARTS`]).
     pub left: u64,
+    /// How many of those parts make one result.
+    pub within: u64,
+    /// Elements under each of them.
+    pub each: u64,
     /// What to compute.
     pub recipe: Recipe,
     /// Over which elements.

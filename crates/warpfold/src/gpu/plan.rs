@@ -4,15 +4,15 @@ use warpfold_device::kernels::Call;
 use warpfold_device::kernels::any::{AXES, Stride, Strides};
 use warpfold_device::kernels::entries::KEPT;
 use warpfold_device::kernels::recipe::{COUNTERS, Recipe, Shape, flag};
-use warpfold_device::kernels::shape::columns::{Columns, spare};
+use warpfold_device::kernels::shape::columns::Columns;
 use warpfold_device::kernels::shape::panel::Pitch;
-use warpfold_device::kernels::shape::parts::Left;
+use warpfold_device::kernels::shape::parts::{Left, room};
 use warpfold_device::kernels::shape::piece::{Dense, Kept, Outputs};
 use warpfold_device::kernels::shape::rows::Rows;
 use warpfold_device::kernels::shape::short::Short;
 
 use super::choose::{Fold, any, fast, recipe};
-use super::policy::{ANY_TILES, CHUNK_TILES, COLUMN_TILES, LAUNCH, MOST_TILES, ROW_TILES, ROWS_EACH, SPREAD, WARPS};
+use super::policy::{ANY_TILES, COLUMN_TILES, LAUNCH, MOST_TILES, ROW_TILES, ROWS_EACH, SPREAD, WARPS};
 use crate::dispatch::Spec;
 use crate::problem::{Dim, Problem};
 
@@ -106,20 +106,20 @@ impl GpuPlan {
         let dense = matches!(problem.reduced[..], [axis] if axis.x == problem.size as isize);
         let Some(fold) = fold.filter(|_| dense && problem.outputs == 1) else { return Vec::new() };
         let planner = Planner::new(spec, fold, true, problem, limits);
-        let block = WARPS * CHUNK_TILES * planner.tile();
+        let block = WARPS * ROW_TILES * planner.tile();
         let chunk = (chunk_bytes / problem.size) as u64 / block * block;
         if chunk == 0 {
             return Vec::new();
         }
         let (count, total) = (problem.count as u64, (problem.count as u64).div_ceil(block));
-        let workspace = COUNTERS + 4 * total as usize * planner.fold.words;
+        let workspace = COUNTERS + 4 * room(total) as usize * planner.fold.words;
         let piece = |i: u64| {
             let start = i * chunk;
             let len = chunk.min(count - start);
             let shape = Rows {
                 outputs: planner.outputs::<KEPT>(&[]),
                 len,
-                tiles: CHUNK_TILES as u32,
+                tiles: ROW_TILES as u32,
                 warps: WARPS as u32,
                 blocks: len.div_ceil(block) as u32,
                 first: (start / block) as u32,
@@ -134,11 +134,6 @@ impl GpuPlan {
         };
         (0..count.div_ceil(chunk)).map(piece).collect()
     }
-}
-
-/// Parts that a panel of so many blocks needs room for.
-fn room(blocks: u64) -> usize {
-    blocks as usize + spare(blocks as u32)
 }
 
 /// The greatest power of two that is at most `x`, at least 1.
@@ -170,7 +165,7 @@ impl<'a> Planner<'a> {
     }
 
     fn launch<G: Shape>(&self, entry: String, grid: u64, warps: u64, shape: G) -> Launch {
-        let call = Call { input: 0, mask: 0, output: 0, workspace: 0, left: 0, recipe: self.recipe, shape };
+        let call = Call { input: 0, mask: 0, output: 0, workspace: 0, left: 0, within: 1, each: 0, recipe: self.recipe, shape };
         let grid = u32::try_from(grid).expect("fewer blocks than a grid takes");
         Launch { entry, grid, block: warps as u32 * 32, params: call.to_words() }
     }
@@ -233,7 +228,7 @@ impl<'a> Planner<'a> {
 
     /// Two reduced axes, one after the other: parts of the inner, then the parts along the outer.
     fn twice(&mut self, kept: &[Dim], outer: Dim, inner: Dim) -> Option<Vec<Launch>> {
-        if self.fold.places || (self.fold.ordered && !inner.len.is_power_of_two()) {
+        if self.fold.ordered && !inner.len.is_power_of_two() {
             return None;
         }
         let parts = self.problem.outputs * outer.len;
@@ -250,11 +245,12 @@ impl<'a> Planner<'a> {
         self.recipe.flags &= !flag::PARTS;
         let mut launch = launched?;
         let left = self.words;
+        let places = [left as u64, outer.len as u64, inner.len as u64];
         self.words += parts * self.fold.words;
-        launch.params[4] = left as u64;
+        launch.params[4..7].copy_from_slice(&places);
         let grid = finish.outputs.total;
         let mut last = self.launch(format!("parts_{}", self.fold.name), grid, WARPS, finish);
-        last.params[4] = left as u64;
+        last.params[4..7].copy_from_slice(&places);
         Some(vec![launch, last])
     }
 
@@ -273,7 +269,7 @@ impl<'a> Planner<'a> {
         let longest = if self.fold.ordered { len } else { len + self.per() - 1 };
         let share = Share::of(total, longest.div_ceil(self.tile()), self.processors, ROW_TILES, MOST_TILES);
         if share.blocks > 1 {
-            self.words = (total * share.blocks) as usize * self.fold.words;
+            self.words = (total * room(share.blocks)) as usize * self.fold.words;
         }
         let shape = Rows {
             outputs,
@@ -301,7 +297,7 @@ impl<'a> Planner<'a> {
         let sets = outputs.total * panels;
         let share = Share::of(sets, (rows.len as u64).div_ceil(8 * (32 / lanes)), self.processors, COLUMN_TILES, COLUMN_TILES);
         if share.blocks > 1 {
-            self.words = (sets * lanes * wide) as usize * room(share.blocks) * self.fold.words;
+            self.words = (sets * lanes * wide * room(share.blocks)) as usize * self.fold.words;
         }
         let shape = Columns {
             outputs,
@@ -360,7 +356,7 @@ impl<'a> Planner<'a> {
             };
             let launch = self.launch(format!("any_columns_{name}"), share.grid(sets), share.block, shape);
             if share.blocks > 1 {
-                self.words = (sets * 32) as usize * room(share.blocks) * self.fold.words;
+                self.words = (sets * 32 * room(share.blocks)) as usize * self.fold.words;
             }
             return launch;
         }
@@ -380,7 +376,7 @@ impl<'a> Planner<'a> {
         };
         let launch = self.launch(format!("any_rows_{name}"), share.grid(total), share.block, shape);
         if share.blocks > 1 {
-            self.words = (total * share.blocks) as usize * self.fold.words;
+            self.words = (total * room(share.blocks)) as usize * self.fold.words;
         }
         launch
     }

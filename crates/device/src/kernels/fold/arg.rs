@@ -27,6 +27,10 @@ impl<B: Bits, K: Key> Parts for Arg<B, K> {
         if better { right } else { left }
     }
     #[inline(always)]
+    fn moved(&self, part: Self::Part, by: u64) -> Self::Part {
+        (part.0, if part.1 == u64::MAX { part.1 } else { part.1 + by })
+    }
+    #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
         if recipe.has(flag::SKIP_NAN) && self.0.is_lost(part.0) {
             out.hole(s, 2);
@@ -60,6 +64,28 @@ impl<B: Bits, K: Key> Heap for Arg<B, K> {
     #[inline(always)]
     fn found(&self, bits: B, part: Self::Part) -> bool {
         self.0.key(bits) == part.0
+    }
+    #[inline(always)]
+    fn locate(&self, words: &[u32; 4], part: Self::Part) -> u32 {
+        let mut at = 0;
+        if B::SIZE == 1 {
+            let wanted = self.0.bits(part.0) as u8 as u32 * 0x0101_0101;
+            let mut k = 4;
+            while k > 0 {
+                k -= 1;
+                let x = words[k] ^ wanted;
+                // The lowest bit set is of the first byte that is zero.
+                let zero = x.wrapping_sub(0x0101_0101) & !x & 0x8080_8080;
+                at = if zero != 0 { 4 * k as u32 + zero.trailing_zeros() / 8 } else { at };
+            }
+            return at;
+        }
+        let mut k = B::PER;
+        while k > 0 {
+            k -= 1;
+            at = if self.0.key(B::nth(words, k as usize)) == part.0 { k } else { at };
+        }
+        at
     }
     #[inline(always)]
     fn place(&self, part: Self::Part) -> Option<u32> {

@@ -123,6 +123,9 @@ impl<B: Bits, K: Key> Keys<B, K> {
     pub fn key(&self, bits: B) -> K {
         let spare = 64 - 8 * B::SIZE;
         let wide = ((bits.to_bits() as u64) << spare) as i64 >> spare;
+        if B::SIZE == 1 {
+            return K::cut(wide).flipped(self.flip);
+        }
         let bits = K::cut(wide & self.keep.long());
         let negative = bits.sign();
         let key = K::cut(bits.long() ^ (negative.long() & self.float.long()));

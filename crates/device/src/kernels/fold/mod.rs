@@ -30,6 +30,11 @@ pub trait Parts: Copy {
     fn nothing(&self) -> Self::Part;
     /// The part of two neighbouring ranges.
     fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part;
+    /// The part of a range that starts `by` elements later.
+    #[inline(always)]
+    fn moved(&self, part: Self::Part, _by: u64) -> Self::Part {
+        part
+    }
     /// Writes the result.
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out);
 }
@@ -72,6 +77,11 @@ pub trait Heap: Parts {
     #[inline(always)]
     fn found(&self, _bits: Self::Bits, _part: Self::Part) -> bool {
         false
+    }
+    /// Which of the elements of 16 bytes the part stands for.
+    #[inline(always)]
+    fn locate(&self, _words: &[u32; 4], _part: Self::Part) -> u32 {
+        0
     }
     /// Where the part says that it came from, if [`Heap::found`] has to look there.
     #[inline(always)]

@@ -6,14 +6,14 @@
 //! Bottleneck: memory.
 
 use super::panel::{Panel, Strip};
-use super::parts;
+use super::parts::{self, Turn};
 use super::piece::{Outputs, divide, share};
 use super::stack::Own;
 use super::warp::eight_parts;
 use crate::kernels::fold::Parts;
-use crate::kernels::node::{Node, fetch, get, publish, put};
+use crate::kernels::node::{fetch, get, publish, put};
 use crate::kernels::recipe::{Call, array, flag};
-use crate::simt::{Order, Shared, Simt};
+use crate::simt::{Shared, Simt};
 
 /// Outputs, and how the work is shared out. A panel is `lanes * C` columns.
 #[repr(C)]
@@ -108,7 +108,7 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     s.barrier();
 
     // Warps of a panel meet in pairs.
-    let (per_panel, room) = (shape.warps, SLOTS as u32 / <F<P, C> as Node>::WORDS);
+    let per_panel = shape.warps;
     meet_slots(s, f, Slots { words: slots, all: all_slots, wide }, warps, per_panel);
     if s.branch(shape.all == 1) {
         let mut c = tid;
@@ -127,74 +127,62 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     }
     // The block has one panel, and leaves its part of it.
     let (workspace, counters) = (parts::of(call), array::<u32>(call.workspace));
-    let from = set as usize * shape.all as usize * wide as usize;
-    if s.branch(tid < wide) {
-        let part = get(s, slots, all_slots, tid, f.nothing());
-        publish(s, workspace, from + (shape.first + block as u32) as usize * wide as usize + tid as usize, part);
-    }
-    s.barrier();
-    if s.branch(tid == 0) {
-        let before = s.atomic_add(counters, set as usize, 1u32, Order::AcqRel);
-        s.put(last, 0, (before + 1 == shape.all) as u32);
-    }
-    s.barrier();
-    if s.branch(s.get(last, 0) == 0) {
-        return;
-    }
-    // The last block reduces them, in stretches of eight.
-    let (mut at, mut count) = (from, shape.all);
-    let mut to = sets as usize * shape.all as usize * wide as usize + set as usize * spare(shape.all) * wide as usize;
-    let mut shared = false;
-    while s.again(!shared) {
-        let left = count.div_ceil(8);
-        shared = left <= share(room, wide);
+    let mut turn = Turn::first(set, shape.first as u64 + block, shape.all as u64, GROUP);
+    while s.again(true) {
+        if s.branch(tid < wide) {
+            let part = get(s, slots, all_slots, tid, f.nothing());
+            publish(s, workspace, turn.own() as usize * wide as usize + tid as usize, part);
+        }
+        s.barrier();
+        if s.branch(tid == 0) {
+            s.put(last, 0, turn.arrive(s, counters) as u32);
+        }
+        s.barrier();
+        if s.branch(s.get(last, 0) == 0) {
+            return;
+        }
+        let (from, count) = (turn.from(), turn.count());
+        // In stretches of eight, from the workspace to shared memory.
+        let left = count.div_ceil(8) as u32;
         let mut i = tid;
         while s.again(i < left * wide) {
-            let (first, place) = (share(i, wide) * 8, i & (wide - 1));
+            let (first, place) = (share(i, wide) as u64 * 8, i & (wide - 1));
             let eight: [F<P, C>; 8] = core::array::from_fn(
                 #[inline(always)]
                 |j| {
-                    if s.branch(first + (j as u32) < count) {
-                        fetch(s, workspace, at + (first as usize + j) * wide as usize + place as usize, f.nothing())
+                    if s.branch(first + (j as u64) < count) {
+                        let at = (from + first + j as u64) as usize * wide as usize + place as usize;
+                        fetch(s, workspace, at, f.nothing())
                     } else {
                         f.nothing()
                     }
                 },
             );
-            let part = eight_parts(f, eight);
-            if s.branch(shared) {
-                put(s, slots, room, i, part);
-            } else {
-                publish(s, workspace, to + i as usize, part);
-            }
+            put(s, slots, all_slots, i, eight_parts(f, eight));
+            i += s.block_dim_x();
+        }
+        let rows = left.next_power_of_two();
+        let mut i = left * wide + tid;
+        while s.again(i < rows * wide) {
+            put(s, slots, all_slots, i, f.nothing());
             i += s.block_dim_x();
         }
         s.barrier();
-        at = to;
-        to += left as usize * wide as usize;
-        count = left;
+        meet_slots(s, f, Slots { words: slots, all: all_slots, wide }, rows, rows);
+        if s.branch(tid == 0) {
+            turn.reset(s, counters);
+        }
+        let Some(next) = turn.next() else { break };
+        turn = next;
     }
-    let whole = count.next_power_of_two();
-    let mut i = count * wide + tid;
-    while s.again(i < whole * wide) {
-        put(s, slots, room, i, f.nothing());
-        i += s.block_dim_x();
-    }
-    s.barrier();
-    meet_slots(s, f, Slots { words: slots, all: room, wide }, whole, whole);
     let column = number * wide as u64 + tid as u64;
     if s.branch(tid < wide && column < shape.width) {
-        finish(s, call, f, get(s, slots, room, tid, f.nothing()), Target { outer, column });
-    }
-    if s.branch(tid == 0) {
-        s.store_volatile(counters, set as usize, 0);
+        finish(s, call, f, get(s, slots, all_slots, tid, f.nothing()), Target { outer, column });
     }
 }
 
-/// Parts beyond those of `all` blocks that a panel's last block needs room for.
-pub const fn spare(all: u32) -> usize {
-    all as usize / 7 + 12
-}
+/// Blocks whose parts one of them reduces: their eighths are as many as a block has warps, so they fit its slots.
+const GROUP: u64 = 64;
 
 /// Parts in shared memory: rows of `wide` of them.
 #[derive(Clone, Copy)]
@@ -243,7 +231,7 @@ fn finish<S: Simt, R: Copy, P: Parts, const K: usize>(
 ) {
     let shape = &call.shape;
     if s.branch(call.recipe.has(flag::PARTS)) {
-        publish(s, parts::left(call), (target.outer * shape.width + target.column) as usize, part);
+        parts::leave(s, call, f, target.outer * shape.width + target.column, part);
     } else {
         let out = shape.outputs.at(target.outer).out + target.column as i64 * shape.out;
         f.finish(s, &call.recipe, part, parts::out(call, out));

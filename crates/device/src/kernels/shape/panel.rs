@@ -175,9 +175,12 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
                 let bits: [[F::Bits; C]; STEPS] = core::array::from_fn(
                     #[inline(always)]
                     |k| {
-                        // A row beyond the last reads the last.
-                        let [bits]: [_; 1] = load(s, strip, at(k).min(strip.rows - 1), 0);
-                        bits
+                        if s.branch(there(k)) {
+                            let [bits]: [_; 1] = load(s, strip, at(k), 0);
+                            bits
+                        } else {
+                            [F::Bits::ZERO; C]
+                        }
                     },
                 );
                 let node = |k: usize, j: usize| select(there(k), f.lift(s, bits[k][j]), f.neutral());
@@ -209,6 +212,41 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
     #[inline(always)]
     fn ragged<S: Simt, const C: usize>(&self, s: &S, strip: &Strip<Pitch>, row: u64, lanes: u32) -> [F::Part; C] {
         let f = &self.0;
+        if !NARROW || s.branch(lanes == 32) {
+            // One row to a step: its parts are the nodes of four, of two and of one row.
+            let left = (strip.rows - row) as u32;
+            let bits: [[F::Bits; C]; STEPS] = core::array::from_fn(
+                #[inline(always)]
+                |k| {
+                    if s.branch((k as u32) < left) {
+                        let [bits]: [_; 1] = load(s, strip, row + k as u64, 0);
+                        bits
+                    } else {
+                        [F::Bits::ZERO; C]
+                    }
+                },
+            );
+            return core::array::from_fn(
+                #[inline(always)]
+                |j| {
+                    let node: [F::Node; STEPS] = core::array::from_fn(#[inline(always)] |k| f.lift(s, bits[k][j]));
+                    let two = f.join(node[0], node[1], 1);
+                    let four = f.join(two, f.join(node[2], node[3], 1), 2);
+                    let after = f.join(node[4], node[5], 1);
+                    let mut part = f.nothing();
+                    if s.branch(left & 1 != 0) {
+                        part = f.part(warp::pick(node, left - 1), 1);
+                    }
+                    if s.branch(left & 2 != 0) {
+                        part = f.meet(f.part(select(left & 4 != 0, after, two), 2), part);
+                    }
+                    if s.branch(left & 4 != 0) {
+                        part = f.meet(f.part(four, 4), part);
+                    }
+                    part
+                },
+            );
+        }
         let mut stacks = [Few::new(f.nothing()); C];
         let (mut k, steps) = (0, s.opaque(STEPS as u32));
         while s.again(k < steps) {

@@ -1,12 +1,12 @@
 //! Parts from the workspace, reduced by one block: by the last block of a launch, or by a kernel of their own.
 
-use super::piece::Outputs;
+use super::piece::{Outputs, divide};
 use super::stack::Lanes;
 use super::warp::{eight_parts, meet_across, meet_lanes};
 use crate::kernels::fold::Parts;
-use crate::kernels::node::{fetch, get, put};
+use crate::kernels::node::{fetch, get, publish, put};
 use crate::kernels::recipe::{COUNTERS, Call, Out, array, flag};
-use crate::simt::{Global, Shared, Simt};
+use crate::simt::{Global, Order, Shared, Simt};
 
 /// Words of shared memory for one node of each of 32 warps.
 pub const SLOTS: usize = 32 * 16;
@@ -83,6 +83,88 @@ pub fn of<G>(call: &Call<G>) -> Global<u32> {
 #[inline(always)]
 pub fn left<G>(call: &Call<G>) -> Global<u32> {
     of(call).offset(call.left as usize)
+}
+
+/// Parts that the blocks of one row or panel need room for: one each, and one for each group of blocks, and so on.
+pub const fn room(blocks: u64) -> u64 {
+    blocks + turns(blocks)
+}
+
+/// Counters that they need: one for each group, and so on.
+pub const fn turns(blocks: u64) -> u64 {
+    blocks / 32 + 4
+}
+
+/// Where a block stands among those that share a row or a panel. Groups of them reduce their parts first, then groups of
+/// groups, so that no block has many to go through.
+#[derive(Clone, Copy)]
+pub struct Turn {
+    /// Where this level's parts begin.
+    base: u64,
+    /// And its counters.
+    counters: u64,
+    /// This one's number among `all`.
+    index: u64,
+    all: u64,
+    size: u64,
+}
+
+impl Turn {
+    /// Block `index` of the `all` that share set number `set`; groups have `size`.
+    #[inline(always)]
+    pub fn first(set: u64, index: u64, all: u64, size: u64) -> Self {
+        Self { base: set * room(all), counters: set * turns(all), index, all, size }
+    }
+    #[inline(always)]
+    fn group(&self) -> u64 {
+        self.index / self.size
+    }
+    /// Where this one's part goes.
+    #[inline(always)]
+    pub fn own(&self) -> u64 {
+        self.base + self.index
+    }
+    /// The group's first part.
+    #[inline(always)]
+    pub fn from(&self) -> u64 {
+        self.base + self.group() * self.size
+    }
+    /// The group's parts.
+    #[inline(always)]
+    pub fn count(&self) -> u64 {
+        (self.all - self.group() * self.size).min(self.size)
+    }
+    /// Counts this one in; true for the last of its group. `publish` has been called by this thread, or before a barrier.
+    #[inline(always)]
+    pub fn arrive<S: Simt>(&self, s: &S, counters: Global<u32>) -> bool {
+        let before = s.atomic_add(counters, (self.counters + self.group()) as usize, 1u32, Order::AcqRel);
+        before as u64 + 1 == self.count()
+    }
+    /// Makes the group's counter zero again.
+    #[inline(always)]
+    pub fn reset<S: Simt>(&self, s: &S, counters: Global<u32>) {
+        s.store_volatile(counters, (self.counters + self.group()) as usize, 0);
+    }
+    /// The group among groups; none if it is the only one.
+    #[inline(always)]
+    pub fn next(&self) -> Option<Self> {
+        let groups = self.all.div_ceil(self.size);
+        let next = Self {
+            base: self.base + self.all,
+            counters: self.counters + groups,
+            index: self.group(),
+            all: groups,
+            size: self.size,
+        };
+        (groups > 1).then_some(next)
+    }
+}
+
+/// Leaves part `number` for another kernel.
+#[inline(always)]
+pub fn leave<S: Simt, F: Parts, G>(s: &S, call: &Call<G>, f: &F, number: u64, part: F::Part) {
+    let by = divide(number, call.within).1 * call.each;
+    publish(s, left(call), number as usize, f.moved(part, by));
 }
 
 /// Where output `index` goes.

@@ -250,7 +250,12 @@ impl<F: Tree> Ordered<F> {
         while s.again(k < steps) {
             let p = k * 32 + lane;
             let valid = valid(row.len - tile * Self::TILE, (p * per) as u64, per);
-            let part = first(s, f, base.offset(p as usize * 16).cast(), valid);
+            let at = base.offset(p as usize * 16);
+            let part = if s.branch(row.reduced.aligned != 0 && valid == per) {
+                f.part(pack(s, f, &words(s, at, 16)), per)
+            } else {
+                first(s, f, at.cast(), valid)
+            };
             stack.push_part(s, f, k, warp::meet_lanes(s, f, part, 32));
             k += 1;
         }
@@ -286,26 +291,32 @@ impl<F: Tree> Piece for Ordered<F> {
         while s.again(t < tiles && (tile + t as u64) * Self::TILE < row.len) {
             let left = row.len - (tile + t as u64) * Self::TILE;
             let base = row.pack((tile + t as u64) * 256).offset(lane as usize * 16);
-            let nodes: [F::Node; STEPS] = if s.branch(left >= Self::TILE) {
-                let w: [[u32; 4]; STEPS] = if s.branch(row.reduced.aligned != 0) {
-                    core::array::from_fn(#[inline(always)] |k| words(s, base.offset(k * 512), 16))
-                } else {
-                    core::array::from_fn(#[inline(always)] |k| loose::<S, F::Bits>(s, base.offset(k * 512), per))
-                };
+            let aligned = row.reduced.aligned != 0;
+            let nodes: [F::Node; STEPS] = if s.branch(aligned && left >= Self::TILE) {
+                let w: [[u32; 4]; STEPS] =
+                    core::array::from_fn(#[inline(always)] |k| words(s, base.offset(k * 512), 16));
                 core::array::from_fn(#[inline(always)] |k| pack(s, f, &w[k]))
             } else if F::NEUTRAL {
-                let valid = |k: usize| valid(left, ((k as u32 * 32 + lane) * per) as u64, per);
-                let w: [[u32; 4]; STEPS] = core::array::from_fn(
-                    #[inline(always)]
-                    |k| {
-                        if s.branch(row.reduced.aligned != 0 && valid(k) == per) {
-                            words(s, base.offset(k * 512), 16)
-                        } else {
-                            loose::<S, F::Bits>(s, base.offset(k * 512), valid(k))
-                        }
-                    },
-                );
-                core::array::from_fn(#[inline(always)] |k| some(s, f, &w[k], valid(k)))
+                let valid = |k: u32| valid(left, ((k * 32 + lane) * per) as u64, per);
+                let w: [[u32; 4]; STEPS] = if s.branch(aligned) {
+                    // Whole steps at once; the one that the row ends in, element by element.
+                    let whole = (left / (32 * per) as u64) as u32;
+                    let last = loose::<S, F::Bits>(s, base.offset(whole as usize * 512), valid(whole));
+                    core::array::from_fn(
+                        #[inline(always)]
+                        |k| if s.branch((k as u32) < whole) { words(s, base.offset(k * 512), 16) } else { last },
+                    )
+                } else {
+                    core::array::from_fn(
+                        #[inline(always)]
+                        |k| loose::<S, F::Bits>(s, base.offset(k * 512), valid(k as u32)),
+                    )
+                };
+                core::array::from_fn(#[inline(always)] |k| some(s, f, &w[k], valid(k as u32)))
+            } else if s.branch(left >= Self::TILE) {
+                let w: [[u32; 4]; STEPS] =
+                    core::array::from_fn(#[inline(always)] |k| loose::<S, F::Bits>(s, base.offset(k * 512), per));
+                core::array::from_fn(#[inline(always)] |k| pack(s, f, &w[k]))
             } else {
                 break;
             };
@@ -426,22 +437,31 @@ impl<F: Heap> Piece for Free<F> {
         while s.again(t < tiles && (tile + t as u64) * Self::TILE < end) {
             let first = (tile + t as u64) * Self::TILE;
             let p = (tile + t as u64) * 256 + lane as u64;
-            if s.branch(first >= start && first + Self::TILE <= end && Self::packed(row)) {
-                let base = row.pack((tile + t as u64) * 256).offset(
-                    (lane as usize * 16).wrapping_sub(shift as usize * F::Bits::SIZE as usize),
-                );
-                let w: [[u32; 4]; STEPS] =
-                    core::array::from_fn(#[inline(always)] |k| words(s, base.offset(k * 512), 16));
-                let mut k = 0;
-                while k < STEPS {
+            let packed = Self::packed(row);
+            let base = row
+                .pack((tile + t as u64) * 256)
+                .offset((lane as usize * 16).wrapping_sub(shift as usize * F::Bits::SIZE as usize));
+            let step = 32 * per;
+            let whole = |k: u64| packed && first + k * step >= start && first + (k + 1) * step <= end;
+            let all = packed && first >= start && first + Self::TILE <= end;
+            let w: [[u32; 4]; STEPS] = core::array::from_fn(
+                #[inline(always)]
+                |k| if s.branch(all || whole(k as u64)) { words(s, base.offset(k * 512), 16) } else { [0; 4] },
+            );
+            let mut k = 0;
+            while k < STEPS {
+                if s.branch(all || whole(k as u64)) {
                     acc = f.pack(s, acc, &w[k], p as u32 + 32 * k as u32);
-                    k += 1;
                 }
-            } else {
+                k += 1;
+            }
+            if s.branch(!all) {
                 let (mut k, steps) = (0, s.opaque(STEPS as u32) as u64);
                 while s.again(k < steps) {
                     let p = p + 32 * k;
-                    if s.branch(p * per >= start && (p + 1) * per <= end && Self::packed(row)) {
+                    if s.branch(whole(k)) {
+                        // Taken above.
+                    } else if s.branch(packed && p * per >= start && (p + 1) * per <= end) {
                         let at = row.pack(p).offset((shift as usize * F::Bits::SIZE as usize).wrapping_neg());
                         acc = f.pack(s, acc, &words(s, at, 16), p as u32);
                     } else {
@@ -463,7 +483,16 @@ impl<F: Heap> Piece for Free<F> {
         let whole = rows[0].reduced.aligned != 0 && valid == per;
         let mut parts: [F::Part; STEPS] = if s.branch(whole) {
             let w: [[u32; 4]; STEPS] = core::array::from_fn(#[inline(always)] |k| words(s, rows[k].pack(p as u64), 16));
-            core::array::from_fn(#[inline(always)] |k| f.part(f.pack(s, f.start(), &w[k], p)))
+            core::array::from_fn(
+                #[inline(always)]
+                |k| {
+                    let part = f.part(f.pack(s, f.start(), &w[k], p));
+                    match f.place(part) {
+                        Some(_) => f.placed(part, (p * per + f.locate(&w[k], part)) as u64),
+                        None => part,
+                    }
+                },
+            )
         } else {
             core::array::from_fn(
                 #[inline(always)]
@@ -472,7 +501,7 @@ impl<F: Heap> Piece for Free<F> {
                     let mut acc = f.start();
                     let mut e = 0;
                     while s.again(e < valid) {
-                        acc = f.one(s, acc, s.load(at, e as usize), p);
+                        acc = f.one(s, acc, s.load(at, e as usize), p * per + e);
                         e += 1;
                     }
                     f.part(acc)
@@ -493,14 +522,18 @@ impl<F: Heap> Piece for Free<F> {
 
     #[inline(always)]
     fn settle<S: Simt>(&self, s: &S, row: &Row<Dense>, part: F::Part, short: bool) -> F::Part {
-        let Some(p) = self.0.place(part) else { return part };
-        let (per, shift) = (F::Bits::PER as u64, if short { 0 } else { Self::shift(row) });
-        let p = p as u64;
-        let at = row.pack(p).offset((shift as usize * F::Bits::SIZE as usize).wrapping_neg()).cast::<F::Bits>();
+        let Some(p) = self.0.place(part).filter(|_| !short) else { return part };
+        let (per, shift, p) = (F::Bits::PER as u64, Self::shift(row), p as u64);
+        let at = row.pack(p).offset((shift as usize * F::Bits::SIZE as usize).wrapping_neg());
         let mut e = (p * per).max(shift);
         let to = ((p + 1) * per).min(shift + row.len);
-        while s.again(e + 1 < to && !self.0.found(s.load(at, (e - p * per) as usize), part)) {
-            e += 1;
+        if s.branch(Self::packed(row) && e + per == to) {
+            e += self.0.locate(&words(s, at, 16), part) as u64;
+        } else {
+            let at = at.cast::<F::Bits>();
+            while s.again(e + 1 < to && !self.0.found(s.load(at, (e - p * per) as usize), part)) {
+                e += 1;
+            }
         }
         self.0.placed(part, e.wrapping_sub(shift))
     }

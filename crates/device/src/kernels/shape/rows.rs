@@ -5,13 +5,13 @@
 //! or blocks, share a row.
 //! Bottleneck: memory.
 
-use super::parts::{self, SLOTS, meet_warps};
+use super::parts::{self, SLOTS, Turn, meet_warps};
 use super::piece::{Outputs, Piece, Row, divide, share};
 use super::warp::meet_lanes;
 use crate::kernels::fold::Parts;
 use crate::kernels::node::{get, publish, put};
 use crate::kernels::recipe::{Call, array, flag};
-use crate::simt::{Order, Simt};
+use crate::simt::Simt;
 
 /// Outputs, and how the work on each is shared out.
 #[repr(C)]
@@ -83,22 +83,31 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Rows<K, P::R
     let part = piece.run(s, &row, (block * warps + warp) as u64 * shape.tiles as u64, shape.tiles);
     let part = meet_warps(s, f, slots, part);
     let (workspace, counters) = (parts::of(call), array::<u32>(call.workspace));
-    let from = number as usize * shape.all as usize;
-    if s.branch(s.thread_x() == 0) {
-        publish(s, workspace, from + (shape.first + block) as usize, part);
-        let before = s.atomic_add(counters, number as usize, 1u32, Order::AcqRel);
-        s.put(last, 0, (before + 1 == shape.all) as u32);
+    let mut turn = Turn::first(number, shape.first as u64 + block as u64, shape.all as u64, GROUP);
+    let mut part = part;
+    while s.again(true) {
+        if s.branch(s.thread_x() == 0) {
+            publish(s, workspace, turn.own() as usize, part);
+            s.put(last, 0, turn.arrive(s, counters) as u32);
+        }
+        s.barrier();
+        if s.branch(s.get(last, 0) == 0) {
+            return;
+        }
+        part = parts::reduce(s, f, slots, workspace, turn.from() as usize, turn.count());
+        if s.branch(s.thread_x() == 0) {
+            turn.reset(s, counters);
+        }
+        let Some(next) = turn.next() else { break };
+        turn = next;
     }
-    s.barrier();
-    if s.branch(s.get(last, 0) == 0) {
-        return;
-    }
-    let part = parts::reduce(s, f, slots, workspace, from, shape.all as u64);
     if s.branch(s.thread_x() == 0) {
-        s.store_volatile(counters, number as usize, 0);
         finish(s, call, &piece, &row, part, number, at.out);
     }
 }
+
+/// Blocks whose parts one of them reduces.
+const GROUP: u64 = 256;
 
 /// Writes a row's result, or leaves its part for another kernel.
 #[inline(always)]
@@ -113,7 +122,7 @@ fn finish<S: Simt, P: Piece, const K: usize>(
 ) {
     let part = piece.settle(s, row, part, false);
     if s.branch(call.recipe.has(flag::PARTS)) {
-        publish(s, parts::left(call), number as usize, part);
+        parts::leave(s, call, piece.fold(), number, part);
     } else {
         piece.fold().finish(s, &call.recipe, part, parts::out(call, out));
     }

@@ -9,7 +9,6 @@ use super::parts;
 use super::piece::{Outputs, Piece, Row, share};
 use super::warp::{STEPS, pick};
 use crate::kernels::fold::Parts;
-use crate::kernels::node::publish;
 use crate::kernels::recipe::{Call, flag};
 use crate::simt::Simt;
 
@@ -52,7 +51,7 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Short<K, P::
             let row = Row::new(call, at, shape.len, reduced);
             let part = piece.settle(s, &row, pick(parts, k), true);
             if s.branch(call.recipe.has(flag::PARTS)) {
-                publish(s, parts::left(call), number as usize, part);
+                parts::leave(s, call, piece.fold(), number, part);
             } else {
                 piece.fold().finish(s, &call.recipe, part, parts::out(call, at.out));
             }
