@@ -1,8 +1,9 @@
 //! The routes on which the fastest axis in memory is kept.
 
 use super::engine::{Job, Out, Output, Scratch};
-use super::kernel::{Acc, Item, Kernel, RowList, combine_nodes};
+use super::kernel::{Acc, Item, Kernel, combine_nodes};
 use super::load::{Load, take_apart};
+use super::panel::RowList;
 use super::policy::{BLOCK, PANEL, STRIP_BYTES};
 use crate::problem::{At, Dim, Problem, Walk};
 

@@ -7,7 +7,8 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{Arg, ArgNode, CountNan, CountNonzero, IntegerSum};
 use warpfold_core::{Element, Key, Reducer};
 
-use super::kernel::{Kernel, RowList, fold_columns, fold_rows};
+use super::kernel::{Kernel, fold_rows};
+use super::panel::{RowList, fold_columns};
 use super::policy::BLOCK;
 use super::simd::vectorize;
 

@@ -6,6 +6,7 @@ pub mod free;
 pub mod kernel;
 pub mod load;
 pub mod moments;
+mod panel;
 pub mod policy;
 pub mod route;
 pub mod simd;
