@@ -10,7 +10,8 @@ use warpfold_core::ops::{
 };
 use warpfold_core::{Cast, DType, Element, Float, Kind, Live, Real, Reducer, bf16, f16};
 
-use crate::cpu::free::{ArgScan, BlockSum, Counting, Integers, Lanes};
+use crate::cpu::extrema::{ArgScan, Peak};
+use crate::cpu::free::{BlockSum, Counting, Integers, Lanes};
 use crate::cpu::kernel::{Item, Kernel, Scalar as ScalarTree, Tree};
 use crate::cpu::load::{Gather, Half, Load, Loaded, Optional, Plain};
 use crate::cpu::moments::Spread;
@@ -134,7 +135,7 @@ impl Spec {
         match self.op {
             Op::Sum => v.visit(Tree(Sum::<T>::total().initial(initial.map(T::float))), load),
             Op::Mean => v.visit(Tree(Sum::<T>::mean()), load),
-            Op::Min | Op::Max => v.visit(Lanes(Extremum { search, initial }), load),
+            Op::Min | Op::Max => v.visit(Peak(Extremum { search, initial }), load),
             _ => v.visit(ArgScan(Arg::<T> { search }), load),
         }
     }
@@ -226,9 +227,9 @@ impl Spec {
                 let reducer = Extremum { search, initial };
                 match initial {
                     // The initial value takes part in any case, so it may stand for every masked-out element.
-                    Some(x) => v.visit(Lanes(reducer), self.plain(x)),
+                    Some(x) => v.visit(Peak(reducer), self.plain(x)),
                     None if self.masked => self.absent(v, reducer, false),
-                    None => v.visit(Lanes(reducer), self.plain(zero)),
+                    None => v.visit(Peak(reducer), self.plain(zero)),
                 }
             }
         }

@@ -55,6 +55,7 @@ impl<T: Element, P: Precision<T::Float>> Reducer for LogSumExp<T, P> {
         Powers { exponent, sum: down(left).add(down(right)) }
     }
 
+    #[inline(always)]
     fn finish(&self, acc: Self::Acc, _count: u64) -> T::Mean {
         T::Mean::from_float(T::Float::log(acc.exponent, P::round(acc.sum)))
     }

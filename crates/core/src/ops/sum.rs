@@ -170,6 +170,7 @@ impl<T: Element, W: Term, P: Precision<T::Float>> Reducer for Sum<T, W, P> {
         left.add(right)
     }
 
+    #[inline(always)]
     fn finish(&self, acc: P::Real, count: u64) -> T::Mean {
         let acc = self.initial.map_or(acc, |x| P::widen(x).add(acc));
         let result = match self.finish {
@@ -225,6 +226,7 @@ impl<T: Element, P: Precision<T::Float>> Reducer for Product<T, P> {
         left.mul(right)
     }
 
+    #[inline(always)]
     fn finish(&self, acc: P::Real, _count: u64) -> T::Mean {
         T::Mean::from_float(P::round(self.initial.map_or(acc, |x| P::widen(x).mul(acc))))
     }
@@ -286,6 +288,7 @@ impl<T: Element> Reducer for IntegerSum<T> {
         left + right
     }
 
+    #[inline(always)]
     fn finish(&self, acc: i128, count: u64) -> Cast {
         let acc = acc + self.initial.unwrap_or(0);
         match T::DTYPE.kind() {
@@ -338,6 +341,7 @@ impl<T: Element> Reducer for IntegerProduct<T> {
         left.wrapping_mul(right)
     }
 
+    #[inline(always)]
     fn finish(&self, acc: i64, _count: u64) -> Cast {
         let acc = acc.wrapping_mul(self.initial.unwrap_or(1));
         if T::DTYPE.kind() == Kind::Unsigned { Cast::Unsigned(acc as u64) } else { Cast::Signed(acc) }

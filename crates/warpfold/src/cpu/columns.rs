@@ -2,8 +2,8 @@
 
 use super::engine::{Job, Out, Output, Scratch};
 use super::kernel::{Acc, Item, Kernel, combine_nodes};
-use super::load::{Load, take_apart};
-use super::panel::RowList;
+use super::load::Load;
+use super::panel::{RowList, take_apart};
 use super::policy::{BLOCK, PANEL, STRIP_BYTES};
 use crate::problem::{At, Dim, Problem, Walk};
 
@@ -79,17 +79,12 @@ where
         (others.remove(lane), others)
     }
 
-    /// The nodes of a strip's columns: panels of 8 rows, joined as a binary counter carries.
-    unsafe fn strip(&self, lane: &Dim, strip: &Strip) -> Vec<Acc<K>> {
+    /// Calls `each` with the number of a panel, its rows, and the index of the first of them.
+    unsafe fn panels(&self, lane: &Dim, strip: &Strip, mut each: impl FnMut(usize, &[*const Item<K>], u64)) {
         let Strip { width, rows, first_row, .. } = *strip;
-        let levels = rows.div_ceil(PANEL).ilog2() as usize + 1;
-        let mut stack: Vec<Vec<Acc<K>>> = Vec::with_capacity(levels);
         let mut items: Vec<Item<K>> = Vec::new();
-        let mut spare: Vec<Vec<Acc<K>>> = Vec::new();
         let mut walk = Walk::new(&self.problem.reduced, strip.base, first_row);
         let mut ats: Vec<At> = Vec::with_capacity(PANEL);
-        // `stack[d]`, where bit d of the panel count is set, holds the node of 8 << d rows.
-        let mut tail: Option<(Vec<Acc<K>>, u64)> = None;
         for (panel, row) in (0..rows).step_by(PANEL).enumerate() {
             let n = PANEL.min(rows - row);
             ats.clear();
@@ -97,21 +92,53 @@ where
                 ats.push(walk.at());
                 walk.advance();
             }
-            let mut acc = spare.pop().unwrap_or_else(|| Vec::with_capacity(width));
-            acc.clear();
-            // SAFETY: the caller's: rows are readable along the lane; the panel writes `width` nodes.
-            unsafe {
-                let now = self.rows_of(&ats, lane, width, &mut items);
-                let room = &mut acc.spare_capacity_mut()[..width];
-                self.kernel.panel(now.as_slice(), (first_row + row) as u64, room);
-                acc.set_len(width);
-            }
+            // SAFETY: the caller's: rows are readable along the lane.
+            let now = unsafe { self.rows_of(&ats, lane, width, &mut items) };
+            each(panel, now.as_slice(), (first_row + row) as u64);
             if panel % 8 == 7 || row + n == rows {
                 self.tell((panel % 8 * PANEL + n) * width);
             }
-            if n < PANEL {
-                tail = Some((acc, n as u64));
-                break;
+        }
+    }
+
+    /// The nodes of a strip's columns, one panel after the other.
+    unsafe fn running_strip(&self, lane: &Dim, strip: &Strip) -> Vec<Acc<K>> {
+        let mut nodes: Vec<Acc<K>> = Vec::with_capacity(strip.width);
+        // SAFETY: the caller's; the first panel writes `width` nodes.
+        unsafe {
+            self.panels(lane, strip, |panel, rows, start| {
+                if panel > 0 {
+                    return self.kernel.panel_after(rows, start, &mut nodes);
+                }
+                self.kernel.panel(rows, start, &mut nodes.spare_capacity_mut()[..strip.width]);
+                nodes.set_len(strip.width);
+            });
+        }
+        nodes
+    }
+
+    /// The nodes of a strip's columns: panels of 8 rows, joined as a binary counter carries.
+    unsafe fn strip(&self, lane: &Dim, strip: &Strip) -> Vec<Acc<K>> {
+        if K::RUNS {
+            // SAFETY: the caller's.
+            return unsafe { self.running_strip(lane, strip) };
+        }
+        let Strip { width, rows, .. } = *strip;
+        // `stack[d]`, where bit d of the panel count is set, holds the node of 8 << d rows.
+        let mut stack: Vec<Vec<Acc<K>>> = Vec::with_capacity(rows.div_ceil(PANEL).ilog2() as usize + 1);
+        let mut spare: Vec<Vec<Acc<K>>> = Vec::new();
+        let mut tail: Option<(Vec<Acc<K>>, u64)> = None;
+        let each = |panel: usize, rows: &[*const Item<K>], start| {
+            let mut acc = spare.pop().unwrap_or_else(|| Vec::with_capacity(width));
+            acc.clear();
+            // SAFETY: the rows are readable; the panel writes `width` nodes.
+            unsafe {
+                self.kernel.panel(rows, start, &mut acc.spare_capacity_mut()[..width]);
+                acc.set_len(width);
+            }
+            if rows.len() < PANEL {
+                tail = Some((acc, rows.len() as u64));
+                return;
             }
             let mut level = 0;
             while panel >> level & 1 == 1 {
@@ -126,7 +153,9 @@ where
             } else {
                 stack[level] = acc;
             }
-        }
+        };
+        // SAFETY: the caller's.
+        unsafe { self.panels(lane, strip, each) };
         let panels = rows / PANEL;
         for (level, left) in stack.into_iter().enumerate().filter(|(level, _)| panels >> level & 1 == 1) {
             let weight = (PANEL << level) as u64;

@@ -272,7 +272,7 @@ where
             let n = BLOCK.min(from + len - start);
             // SAFETY: the caller's.
             let x = unsafe { self.sequence(base, start, n, &mut scratch.items) };
-            let node = self.kernel.block(x, start as u64);
+            let node = self.kernel.block_after(scratch.nodes.last().copied(), x, start as u64);
             scratch.nodes.push(node);
         }
         let last = (len - 1) % BLOCK + 1;

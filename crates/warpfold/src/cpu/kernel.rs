@@ -4,19 +4,22 @@ use std::mem::MaybeUninit;
 
 use warpfold_core::Reducer;
 
-use super::panel::fold_columns;
-use super::policy::BLOCK;
+use super::panel::{fold_columns, fold_short_rows};
+use super::policy::{BLOCK, PANEL};
 use super::simd::vectorize;
 
 /// A reducer and its inner loops.
 ///
 /// * `block`: up to [`BLOCK`] neighbours, from the leaves to one node;
 /// * `rows`: many short rows of one length;
-/// * `panel`: up to [`PANEL`](super::policy::PANEL) rows of a matrix, column by column;
+/// * `panel`: up to [`PANEL`] rows of a matrix, column by column;
 /// * `merge`: two rows of nodes into one.
 pub trait Kernel: Sync {
     /// The mathematics.
     type R: Reducer;
+
+    /// Whether panels may be taken one after the other, into the same nodes: no tree is needed, and merging nodes is slow.
+    const RUNS: bool = false;
 
     /// The mathematics.
     fn reducer(&self) -> &Self::R;
@@ -24,13 +27,23 @@ pub trait Kernel: Sync {
     /// The tree over `x`, whose first element has the index `start`. `x` is not empty and at most [`BLOCK`] long.
     fn block(&self, x: &[Item<Self>], start: u64) -> Acc<Self>;
 
+    /// The same for a block that follows `left`: that node may be returned if the block would not change it.
+    fn block_after(&self, _left: Option<Acc<Self>>, x: &[Item<Self>], start: u64) -> Acc<Self> {
+        self.block(x, start)
+    }
+
     /// The trees over rows of `len` elements each; `x` holds at most [`BLOCK`] elements.
-    fn rows(&self, x: &[Item<Self>], len: usize, out: &mut Vec<Acc<Self>>) {
+    fn rows(&self, x: &[Item<Self>], len: usize, out: &mut Vec<Acc<Self>>)
+    where
+        Self: Sized,
+    {
         if len.is_power_of_two() {
             vectorize(
                 #[inline(always)]
                 || fold_rows(self.reducer(), x, len, out),
             );
+        } else if len < PANEL {
+            fold_short_rows(self, x, len, out);
         } else {
             out.extend(x.chunks_exact(len).map(|row| self.block(row, 0)));
         }
@@ -48,13 +61,23 @@ pub trait Kernel: Sync {
         );
     }
 
+    /// The same for rows that follow those of `nodes`, which become the nodes of both; only if [`Kernel::RUNS`].
+    ///
+    /// # Safety
+    /// Every pointer in `rows` is good for `nodes.len()` elements.
+    unsafe fn panel_after(&self, _rows: &[*const Item<Self>], _start: u64, _nodes: &mut [Acc<Self>]) {
+        unreachable!("this kernel needs the tree")
+    }
+
     /// Results of adjacent outputs.
     fn finish(&self, nodes: &[Acc<Self>], count: u64, out: &mut [MaybeUninit<<Self::R as Reducer>::Output>]) {
         vectorize(
             #[inline(always)]
             || {
+                // A local copy, which `out` cannot overlap: what does not change is asked once.
+                let reducer = self.reducer().clone();
                 for (node, out) in nodes.iter().zip(out) {
-                    out.write(self.reducer().finish(*node, count));
+                    out.write(reducer.finish(*node, count));
                 }
             },
         );
@@ -155,7 +178,7 @@ pub(super) struct Ragged<A> {
 impl<A: Copy> Ragged<A> {
     /// An odd whole node of `n` elements, left over at this level, goes before what was left over below.
     #[inline(always)]
-    fn prepend<R: Reducer<Acc = A>>(&mut self, reducer: &R, acc: A, n: u64) {
+    pub(super) fn prepend<R: Reducer<Acc = A>>(&mut self, reducer: &R, acc: A, n: u64) {
         self.tail = Some(match self.tail {
             Some((tail, m)) => (reducer.combine_counted(acc, n, tail, m), n + m),
             None => (acc, n),
@@ -276,7 +299,7 @@ fn halve<R: Reducer, const M: usize, const N: usize>(reducer: &R, x: &[R::Acc; M
 
 /// The tree over fewer than [`GROUP`] elements, if there are any.
 #[inline(always)]
-pub(super) fn short_tail<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> Option<(R::Acc, u64)> {
+fn short_tail<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> Option<(R::Acc, u64)> {
     let mut ragged = Ragged { tail: None };
     let mut end = x.len();
     let mut weight = 1;

@@ -94,41 +94,6 @@ impl<T: Element> Load<Option<T>> for Optional<T> {
     }
 }
 
-/// Takes rows of `columns` elements apart: column c goes to `to[c * n..]`.
-///
-/// # Safety
-/// `n * columns` elements are readable at `x`, at any alignment, and `to` has room for as many.
-pub unsafe fn take_apart<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T) {
-    #[inline(always)]
-    unsafe fn fixed<T: Copy, const C: usize>(x: *const T, n: usize, to: *mut T) {
-        for i in 0..n {
-            for c in 0..C {
-                // SAFETY: the caller's.
-                unsafe { to.add(c * n + i).write(x.add(i * C + c).read_unaligned()) };
-            }
-        }
-    }
-    vectorize(
-        #[inline(always)]
-        // SAFETY: the caller's.
-        || unsafe {
-            match columns {
-                2 => fixed::<T, 2>(x, n, to),
-                3 => fixed::<T, 3>(x, n, to),
-                4 => fixed::<T, 4>(x, n, to),
-                5 => fixed::<T, 5>(x, n, to),
-                6 => fixed::<T, 6>(x, n, to),
-                7 => fixed::<T, 7>(x, n, to),
-                _ => {
-                    for i in 0..n * columns {
-                        to.add(i % columns * n + i / columns).write(x.add(i).read_unaligned());
-                    }
-                }
-            }
-        },
-    );
-}
-
 /// Elements of a type of the caller's own choice, as they are.
 pub struct Copied;
 

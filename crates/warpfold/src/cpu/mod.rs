@@ -2,6 +2,7 @@
 
 mod columns;
 pub mod engine;
+pub mod extrema;
 pub mod free;
 pub mod kernel;
 pub mod load;

@@ -156,7 +156,7 @@ proptest! {
         prop_assert_eq!(cut_and_join(Deviation::<f32>::new(0.0, false), &x, &cuts), warpfold::var(&x).unwrap());
         prop_assert_eq!(cut_and_join(LogSumExp::<f32>::new(), &x, &cuts), warpfold::logsumexp(&x).unwrap());
         let arg = Arg::<f32> { search: Search::new(true, false) };
-        prop_assert_eq!(cut_and_join(arg, &x, &cuts).0, Some(warpfold::argmax(&x).unwrap() as u64));
+        prop_assert_eq!(cut_and_join(arg, &x, &cuts).index(), Some(warpfold::argmax(&x).unwrap() as u64));
     }
 }
 
