@@ -14,7 +14,7 @@ use crate::cpu::extrema::{ArgScan, Peak};
 use crate::cpu::free::{BlockSum, Counting, Integers, Lanes};
 use crate::cpu::kernel::{Item, Kernel, Scalar as ScalarTree, Tree};
 use crate::cpu::load::{Gather, Half, Load, Loaded, Optional, Plain};
-use crate::cpu::moments::Spread;
+use crate::cpu::moments::{Exact, Small, Spread};
 use crate::op::{Op, Ord, Precision};
 use crate::values::{Collect, Value};
 
@@ -77,6 +77,7 @@ impl Spec {
                 _ => DType::I64,
             },
             Op::Mean if self.dtype.is_none() => widen(self.input),
+            Op::Var | Op::Std if self.reads_small() => widen(self.input),
             _ => widen(self.result()),
         }
     }
@@ -90,6 +91,12 @@ impl Spec {
         };
         let same = self.dtype.is_none_or(|dtype| dtype == self.input);
         hot && same && !self.masked && matches!(self.input, DType::F16 | DType::BF16)
+    }
+
+    /// Variances of integers of at most 16 bits, which have a kernel of their own.
+    fn reads_small(&self) -> bool {
+        let plain = !self.masked && !self.skip_nan && self.precision == Precision::Tree;
+        plain && self.result() == DType::F64 && !self.input.is_float() && self.input.size() <= 2
     }
 
     /// Finds the kernel.
@@ -111,6 +118,10 @@ impl Spec {
             }
             (DType::I64, Op::Mean) if self.masked => self.absent(v, IntegerSum::<i64>::new(true, None), false),
             (DType::U64, Op::Mean) if self.masked => self.absent(v, IntegerSum::<u64>::new(true, None), false),
+            (DType::I8, Op::Var | Op::Std) => self.small::<i8, V>(v),
+            (DType::I16, Op::Var | Op::Std) => self.small::<i16, V>(v),
+            (DType::U8, Op::Var | Op::Std) => self.small::<u8, V>(v),
+            (DType::U16, Op::Var | Op::Std) => self.small::<u16, V>(v),
             (DType::I8, _) => self.integer::<i8, V>(v),
             (DType::I16, _) => self.integer::<i16, V>(v),
             (DType::I32, _) => self.integer::<i32, V>(v),
@@ -197,6 +208,11 @@ impl Spec {
         let initial = self.initial.map(Cast::to_integer);
         let sum = IntegerSum::<T>::new(self.op == Op::Mean, initial);
         v.visit(Integers(sum), self.plain(T::from_cast(Cast::Signed(0))))
+    }
+
+    fn small<T: Loaded + Small + Element<Mean = f64>, V: Visit>(&self, v: V) -> V::Out {
+        let variance = Exact(Deviation::new(self.ddof, self.op == Op::Std));
+        v.visit(variance, self.plain(T::from_cast(Cast::Signed(0))))
     }
 
     fn logical<T: Loaded, V: Visit>(&self, v: V) -> V::Out {

@@ -212,6 +212,15 @@ unsafe fn widen<S: Stored<Float = f32>>(x: *const u8, stride: isize, n: usize, t
     );
 }
 
+/// An integer to f64: hot, hence vectorised.
+unsafe fn to_f64<S: Stored<Float = f64>>(x: *const u8, stride: isize, n: usize, to: *mut f64) {
+    vectorize(
+        #[inline(always)]
+        // SAFETY: the caller's.
+        || unsafe { copy::<S, f64>(x, stride, n, to, S::float) },
+    );
+}
+
 /// To f32, rounded to a 16-bit float on the way.
 unsafe fn through<S: Stored, H: Element<Float = f32>, const SWAP: bool>(
     x: *const u8,
@@ -291,7 +300,38 @@ macro_rules! loaded {
         }
     )*};
 }
-loaded!(i8, i16, i32, i64, u8, u16, u32, u64, f64);
+loaded!(i8, i16, i32, i64, u8, u16, u32, u64);
+
+impl Loaded for f64 {
+    fn gather(dtype: DType, swap: bool, _result: DType) -> Gather<f64> {
+        macro_rules! pick {
+            ($s:ty) => {
+                if swap { convert::<$s, f64, true> } else { to_f64::<$s> }
+            };
+        }
+        macro_rules! widened {
+            ($s:ty) => {
+                if swap { convert::<$s, f64, true> } else { convert::<$s, f64, false> }
+            };
+        }
+        match dtype {
+            DType::Bool => truth::<f64>,
+            DType::I8 => pick!(i8),
+            DType::I16 => pick!(i16),
+            DType::I32 => pick!(i32),
+            DType::I64 => pick!(i64),
+            DType::U8 => pick!(u8),
+            DType::U16 => pick!(u16),
+            DType::U32 => pick!(u32),
+            DType::U64 => pick!(u64),
+            DType::F16 => widened!(f16),
+            DType::BF16 => widened!(bf16),
+            DType::F32 => widened!(f32),
+            DType::F64 if swap => swapped::<f64>,
+            DType::F64 => same::<f64>,
+        }
+    }
+}
 
 impl Loaded for f32 {
     fn gather(dtype: DType, swap: bool, result: DType) -> Gather<f32> {
