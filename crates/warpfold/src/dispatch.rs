@@ -64,10 +64,10 @@ impl Spec {
     /// The dtype that the kernel reads; elements of another one are converted in tiles on the way in.
     pub fn kernel_dtype(&self) -> DType {
         match self.op {
+            _ if self.reads_halves() => self.input,
             Op::Any | Op::All | Op::CountNonzero => bits(self.input, false),
             Op::Min | Op::Max | Op::MinMax | Op::ArgMin | Op::ArgMax => bits(self.input, true),
             Op::Prod if !self.result().is_float() => DType::I64,
-            _ if self.reads_halves() => self.input,
             Op::Sum => match self.dtype {
                 Some(dtype) if dtype != self.op.result_dtype(self.input) => widen(dtype),
                 _ => widen(self.input),

@@ -62,6 +62,8 @@ impl<T: Element> Reducer for Extremum<T> {
     type Acc = T::Key;
     type Output = T;
 
+    const INDEXED: bool = false;
+
     #[inline(always)]
     fn lift(&self, x: T, _index: u64) -> T::Key {
         self.search.key(x.is_nan(), x.key())
@@ -98,6 +100,8 @@ impl<T: Element> Reducer for MinMax<T> {
     type Item = T;
     type Acc = (T::Key, T::Key);
     type Output = (T, T);
+
+    const INDEXED: bool = false;
 
     #[inline(always)]
     fn lift(&self, x: T, _index: u64) -> Self::Acc {
@@ -217,6 +221,8 @@ impl<T: Element<Float = T> + Real> Reducer for AbsMax<T> {
     type Item = T;
     type Acc = T::Key;
     type Output = T;
+
+    const INDEXED: bool = false;
 
     fn identity(&self) -> Option<T::Key> {
         Some(T::ZERO.key())

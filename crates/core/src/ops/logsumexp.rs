@@ -37,6 +37,8 @@ impl<T: Element, P: Precision<T::Float>> Reducer for LogSumExp<T, P> {
     type Acc = Powers<<T::Float as Exponential>::Exponent, P::Real>;
     type Output = T::Mean;
 
+    const INDEXED: bool = false;
+
     #[inline(always)]
     fn identity(&self) -> Option<Self::Acc> {
         Some(Powers { exponent: T::Float::NO_TERM, sum: P::Real::ZERO })

@@ -44,6 +44,8 @@ impl<T: Element, P: Precision<T::Float>> Reducer for Deviation<T, P> {
     type Acc = Moments<P::Real>;
     type Output = T::Mean;
 
+    const INDEXED: bool = false;
+
     #[inline(always)]
     fn lift(&self, x: T, _index: u64) -> Self::Acc {
         let mean = P::widen(x.float());

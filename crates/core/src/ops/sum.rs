@@ -154,6 +154,8 @@ impl<T: Element, W: Term, P: Precision<T::Float>> Reducer for Sum<T, W, P> {
     type Acc = P::Real;
     type Output = T::Mean;
 
+    const INDEXED: bool = false;
+
     #[inline(always)]
     fn identity(&self) -> Option<P::Real> {
         Some(P::Real::NOTHING)
@@ -210,6 +212,8 @@ impl<T: Element, P: Precision<T::Float>> Reducer for Product<T, P> {
     type Item = T;
     type Acc = P::Real;
     type Output = T::Mean;
+
+    const INDEXED: bool = false;
 
     #[inline(always)]
     fn identity(&self) -> Option<P::Real> {
@@ -274,6 +278,8 @@ impl<T: Element> Reducer for IntegerSum<T> {
     type Acc = i128;
     type Output = Cast;
 
+    const INDEXED: bool = false;
+
     fn identity(&self) -> Option<i128> {
         Some(0)
     }
@@ -325,6 +331,8 @@ impl<T: Element> Reducer for IntegerProduct<T> {
     type Item = T;
     type Acc = i64;
     type Output = Cast;
+
+    const INDEXED: bool = false;
 
     #[inline(always)]
     fn identity(&self) -> Option<i64> {

@@ -29,9 +29,16 @@ impl<T: Element> Kernel for Peak<T> {
     fn block(&self, x: &[T], start: u64) -> T::Key {
         vectorize(
             #[inline(always)]
-            || match best(x, &|x| self.0.lift(x, start)) {
-                Some(key) => key,
-                None => lanes_block(&self.0, x, start),
+            || {
+                let best = best(
+                    x,
+                    #[inline(always)]
+                    |x| self.0.lift(x, start),
+                );
+                best.unwrap_or_else(
+                    #[inline(always)]
+                    || lanes_block(&self.0, x, start),
+                )
             },
         )
     }
@@ -40,7 +47,7 @@ impl<T: Element> Kernel for Peak<T> {
 /// The greatest key in a block, where `key` is monotonic (either way) in numbers and gives a NaN the key `K::MAX`, or
 /// another. `None` in the latter case, if there is a NaN, and for short blocks: then each element must be looked at.
 #[inline(always)]
-fn best<T: Element>(x: &[T], key: &impl Fn(T) -> T::Key) -> Option<T::Key> {
+fn best<T: Element>(x: &[T], key: impl Fn(T) -> T::Key + Copy) -> Option<T::Key> {
     // Lanes enough to hide the latency of an instruction, few enough that they stay in registers.
     match (size_of::<T>(), T::DTYPE.is_float()) {
         (1, _) => best_in::<T, 256>(x, key),
@@ -51,39 +58,26 @@ fn best<T: Element>(x: &[T], key: &impl Fn(T) -> T::Key) -> Option<T::Key> {
 }
 
 #[inline(always)]
-fn best_in<T: Element, const N: usize>(x: &[T], key: &impl Fn(T) -> T::Key) -> Option<T::Key> {
+fn best_in<T: Element, const N: usize>(x: &[T], key: impl Fn(T) -> T::Key + Copy) -> Option<T::Key> {
     // The last lanes may see an element twice, which changes no extremum.
     let last = x.last_chunk::<N>()?;
     let pieces = x.as_chunks::<N>().0;
     if !T::DTYPE.is_float() {
         let mut lanes = [T::Key::MIN; N];
-        let mut take = |piece: &[T; N]| {
-            for i in 0..N {
-                lanes[i] = lanes[i].max(key(piece[i]));
-            }
-        };
         for piece in pieces {
-            take(piece);
+            raise(&mut lanes, piece, key);
         }
-        take(last);
+        raise(&mut lanes, last, key);
         return Some(lanes.iter().fold(T::Key::MIN, |a, &b| a.max(b)));
     }
-    let (mut signed, mut high, mut low) = ([T::Key::MIN; N], [T::Key::ZERO; N], [T::Key::ONES; N]);
-    let mut take = |piece: &[T; N]| {
-        for i in 0..N {
-            let bits = piece[i].bits();
-            signed[i] = signed[i].max(bits);
-            high[i] = high[i].max_unsigned(bits);
-            low[i] = low[i].min_unsigned(bits);
-        }
-    };
+    let mut ends = Ends { signed: [T::Key::MIN; N], high: [T::Key::ZERO; N], low: [T::Key::ONES; N] };
     for piece in pieces {
-        take(piece);
+        ends.widen(piece);
     }
-    take(last);
-    let signed = signed.iter().fold(T::Key::MIN, |a, &b| a.max(b));
-    let high = high.iter().fold(T::Key::ZERO, |a, &b| a.max_unsigned(b));
-    let low = low.iter().fold(T::Key::ONES, |a, &b| a.min_unsigned(b));
+    ends.widen(last);
+    let signed = ends.signed.iter().fold(T::Key::MIN, |a, &b| a.max(b));
+    let high = ends.high.iter().fold(T::Key::ZERO, |a, &b| a.max_unsigned(b));
+    let low = ends.low.iter().fold(T::Key::ONES, |a, &b| a.min_unsigned(b));
     // The last positive number, or else the first negative one; and the other way round.
     let greatest = if signed >= T::Key::ZERO { signed } else { low };
     let least = if high < T::Key::ZERO { high } else { low };
@@ -91,6 +85,36 @@ fn best_in<T: Element, const N: usize>(x: &[T], key: &impl Fn(T) -> T::Key) -> O
         return Some(key(T::from_key(T::Key::MAX))).filter(|&nan| nan == T::Key::MAX);
     }
     Some(key(T::of_bits(greatest)).max(key(T::of_bits(least))))
+}
+
+/// The greatest key of each lane.
+#[inline(always)]
+fn raise<T: Element, const N: usize>(lanes: &mut [T::Key; N], piece: &[T; N], key: impl Fn(T) -> T::Key) {
+    for i in 0..N {
+        lanes[i] = lanes[i].max(key(piece[i]));
+    }
+}
+
+/// The ends of each lane's bits.
+struct Ends<K, const N: usize> {
+    /// The greatest, signed.
+    signed: [K; N],
+    /// The greatest, unsigned.
+    high: [K; N],
+    /// The least, unsigned.
+    low: [K; N],
+}
+
+impl<K: Key, const N: usize> Ends<K, N> {
+    #[inline(always)]
+    fn widen<T: Element<Key = K>>(&mut self, piece: &[T; N]) {
+        for i in 0..N {
+            let bits = piece[i].bits();
+            self.signed[i] = self.signed[i].max(bits);
+            self.high[i] = self.high[i].max_unsigned(bits);
+            self.low[i] = self.low[i].min_unsigned(bits);
+        }
+    }
 }
 
 /// Where an extremum is.
@@ -130,10 +154,14 @@ fn find<T: Element>(arg: &Arg<T>, x: &[T], key: T::Key) -> usize {
 
 #[inline(always)]
 fn scan<T: Element>(arg: &Arg<T>, x: &[T], start: u64, left: Option<ArgNode<T::Key>>) -> ArgNode<T::Key> {
-    let key = |x| arg.key(x);
-    let best = best(x, &key).unwrap_or_else(
+    let best = best(
+        x,
         #[inline(always)]
-        || x.iter().fold(T::Key::MIN, |best, &x| best.max(key(x))),
+        |x| arg.key(x),
+    );
+    let best = best.unwrap_or_else(
+        #[inline(always)]
+        || x.iter().fold(T::Key::MIN, |best, &x| best.max(arg.key(x))),
     );
     match left {
         Some(left) if left.key >= best => left,

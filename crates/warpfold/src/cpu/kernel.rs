@@ -297,24 +297,42 @@ fn halve<R: Reducer, const M: usize, const N: usize>(reducer: &R, x: &[R::Acc; M
     )
 }
 
-/// The tree over fewer than [`GROUP`] elements, if there are any.
+/// The tree over fewer than [`GROUP`] elements, if there are any: a subtree per set bit of their number, the smallest last.
+/// (Each of a length known to the compiler; otherwise it gathers and scatters the nodes, at a thousand cycles per call.)
 #[inline(always)]
 fn short_tail<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> Option<(R::Acc, u64)> {
+    const { assert!(GROUP == 16) };
     let mut ragged = Ragged { tail: None };
-    let mut end = x.len();
-    let mut weight = 1;
-    // The set bits of the length, lowest last in the sequence: subtrees of that many elements.
-    while end > 0 {
-        if end & weight != 0 {
-            end -= weight;
-            let mut nodes = [const { MaybeUninit::uninit() }; GROUP];
-            for (i, node) in nodes[..weight].iter_mut().enumerate() {
-                node.write(reducer.lift(x[end + i], start + (end + i) as u64));
-            }
-            // SAFETY: `weight` nodes are written.
-            ragged.prepend(reducer, unsafe { halves(reducer, &mut nodes[..weight]) }, weight as u64);
-        }
-        weight *= 2;
+    let mut rest = x;
+    let at = |rest: &[R::Item]| start + rest.len() as u64;
+    if x.len() & 1 != 0
+        && let Some((&last, before)) = rest.split_last()
+    {
+        rest = before;
+        ragged.prepend(reducer, reducer.lift(last, at(rest)), 1);
+    }
+    if x.len() & 2 != 0
+        && let Some((before, two)) = rest.split_last_chunk::<2>()
+    {
+        rest = before;
+        let [node] = lift_pairs(reducer, two, at(rest));
+        ragged.prepend(reducer, node, 2);
+    }
+    if x.len() & 4 != 0
+        && let Some((before, four)) = rest.split_last_chunk::<4>()
+    {
+        rest = before;
+        let pairs: [R::Acc; 2] = lift_pairs(reducer, four, at(rest));
+        let [node] = halve(reducer, &pairs, 2);
+        ragged.prepend(reducer, node, 4);
+    }
+    if x.len() & 8 != 0
+        && let Some((before, eight)) = rest.split_last_chunk::<8>()
+    {
+        let pairs: [R::Acc; 4] = lift_pairs(reducer, eight, at(before));
+        let fours: [R::Acc; 2] = halve(reducer, &pairs, 2);
+        let [node] = halve(reducer, &fours, 4);
+        ragged.prepend(reducer, node, 8);
     }
     ragged.tail
 }
@@ -374,23 +392,6 @@ fn lift_pairs_of_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &
         }
         first += 2 * PIECE;
     }
-}
-
-/// The tree over a power of two of nodes, which are written.
-#[inline(always)]
-unsafe fn halves<R: Reducer>(reducer: &R, nodes: &mut [MaybeUninit<R::Acc>]) -> R::Acc {
-    let (mut n, mut weight) = (nodes.len(), 1);
-    while n > 1 {
-        n /= 2;
-        for i in 0..n {
-            // SAFETY: the caller's.
-            let (a, b) = unsafe { (nodes[2 * i].assume_init(), nodes[2 * i + 1].assume_init()) };
-            nodes[i].write(reducer.combine_counted(a, weight, b, weight));
-        }
-        weight *= 2;
-    }
-    // SAFETY: the caller's.
-    unsafe { nodes[0].assume_init() }
 }
 
 /// The tree over nodes of `weight` elements each, but for the last, which has `last`.

@@ -124,8 +124,8 @@ macro_rules! small {
 
             #[inline(always)]
             fn sums(x: &[Self]) -> (i64, i64) {
-                const LANES: usize = 64;
-                const { assert!($exact <= 64 * LANES) };
+                const LANES: usize = 32;
+                const { assert!($exact <= 128 * LANES) };
                 let (mut sums, mut squares) = ([0 as $sum; LANES], [0 as $squares; LANES]);
                 let (pieces, tail) = x.as_chunks::<LANES>();
                 for piece in pieces {
@@ -141,7 +141,7 @@ macro_rules! small {
         }
     )*};
 }
-// No lane overflows: 64 additions of 8 bits fit 16, and of 16 bits 32; a square takes twice the bits of its root.
+// No lane overflows: 128 additions of 8 bits fit 16, and of 16 bits 32; a square takes twice the bits of its root.
 small!(i8, 4096, i16, i16, i32; u8, 4096, u16, u16, u32; i16, 2048, i32, i32, i64; u16, 2048, u32, u32, u64);
 
 /// The variance of small integers.
@@ -183,19 +183,22 @@ impl<T: Small> Kernel for Exact<T> {
     }
 }
 
-/// The node of a power of two of elements.
+/// The node of a power of two of elements, of at most a block.
 #[inline(always)]
 fn exact_node<T: Small>(reducer: &Deviation<T>, x: &[T]) -> Moments<f64> {
+    const { assert!(BLOCK <= 2 * T::EXACT) };
     let n = x.len().min(T::EXACT);
-    let node = |x: &[T]| {
-        let (sum, squares) = T::sums(x);
-        let scale = 1.0 / n as f64;
-        Moments { mean: sum as f64 * scale, m2: (squares * n as i64 - sum * sum) as f64 * scale }
-    };
-    // A block is at most twice as long as the shortest exact node.
     let (left, right) = x.split_at(n);
     match right {
-        [] => node(left),
-        _ => reducer.combine_counted(node(left), n as u64, node(right), n as u64),
+        [] => of_sums(left),
+        _ => reducer.combine_counted(of_sums(left), n as u64, of_sums(right), n as u64),
     }
+}
+
+/// The node of a power of two of elements, at most [`Small::EXACT`].
+#[inline(always)]
+fn of_sums<T: Small>(x: &[T]) -> Moments<f64> {
+    let (sum, squares) = T::sums(x);
+    let scale = 1.0 / x.len() as f64;
+    Moments { mean: sum as f64 * scale, m2: (squares * x.len() as i64 - sum * sum) as f64 * scale }
 }

@@ -20,7 +20,19 @@ pub const STRIP_BYTES: usize = 8192;
 /// Kept columns under which rows are taken apart instead ([`super::route::Route::Interleaved`]).
 pub const FEW_COLUMNS: usize = 8;
 
+/// Elements of a run that is a block of its own ([`super::route::Route::Runs`]); shorter ones are copied together.
+pub const LEAST_RUN: usize = 256;
+/// Runs per output under which there would be too few tasks.
+pub const LEAST_RUNS: usize = 64;
+
+/// Rows under which the columns of a transposed array are not reduced as such.
+pub const LEAST_DEPTH: usize = 8;
+/// Nodes that may be left of them, for one thread to join.
+pub const MOST_NODES: usize = 1 << 24;
+/// Rows of a transposed array that a task reduces at most.
+pub const MOST_DEPTH: usize = 2048;
+
 /// Lanes and columns of a tile when the fastest axis in memory is an outer reduced one (a transposed array).
-pub const TILE_LANES: usize = 128;
+pub const TILE_LANES: usize = 256;
 /// See [`TILE_LANES`].
-pub const TILE_DEPTH: usize = 256;
+pub const TILE_DEPTH: usize = 128;
