@@ -107,6 +107,7 @@ struct Ends<K, const N: usize> {
 
 impl<K: Key, const N: usize> Ends<K, N> {
     #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "several arrays are indexed alike, and the vectoriser sees it")]
     fn widen<T: Element<Key = K>>(&mut self, piece: &[T; N]) {
         for i in 0..N {
             let bits = piece[i].bits();
@@ -218,8 +219,8 @@ impl<T: Element> Kernel for ArgScan<T> {
             #[inline(always)]
             || match len {
                 ..=16 => short_rows::<T, 16>(&self.0, x, len, out),
-                ..=32 => short_rows::<T, 32>(&self.0, x, len, out),
-                ..=64 => short_rows::<T, 64>(&self.0, x, len, out),
+                17..=32 => short_rows::<T, 32>(&self.0, x, len, out),
+                33..=64 => short_rows::<T, 64>(&self.0, x, len, out),
                 _ => {
                     for row in x.chunks_exact(len) {
                         out.push(scan(&self.0, row, 0, None));

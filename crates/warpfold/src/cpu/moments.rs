@@ -39,27 +39,42 @@ const NODES: usize = PIECE / GROUP;
 /// The tree over whole pieces: the arithmetic is [`Deviation`]'s for equal halves.
 #[inline(always)]
 fn spread<F: Element<Float = F> + Float>(reducer: &Deviation<F>, pieces: &[[F; PIECE]]) -> Moments<F> {
-    let mut a: Level<Moments<F>, { BLOCK / GROUP }> = [const { MaybeUninit::uninit() }; BLOCK / GROUP];
-    let mut b: Level<Moments<F>, { BLOCK / GROUP / 2 }> = [const { MaybeUninit::uninit() }; BLOCK / GROUP / 2];
-    for (piece, nodes) in pieces.iter().zip(a.as_chunks_mut::<NODES>().0) {
+    const GROUPS: usize = BLOCK / GROUP;
+    let (mut means, mut m2s) = ([F::ZERO; GROUPS], [F::ZERO; GROUPS]);
+    let places = means.as_chunks_mut::<NODES>().0.iter_mut().zip(m2s.as_chunks_mut::<NODES>().0);
+    for (piece, (means, m2s)) in pieces.iter().zip(places) {
         // The deviation of one element, x - x, is left out: it is 0 unless x is not finite, and then what follows is not.
         let (mean, m2) = pair(piece);
         let (mut mean, mut m2) = climb_piece(&mean, &m2);
-        let none = m2.iter().fold(
-            F::ZERO,
+        let not_finite = m2.iter().fold(
+            false,
             #[inline(always)]
-            |sum, &m2| sum.add(m2.sub(m2)),
+            |found, &m2| found | (m2.sub(m2) != F::ZERO),
         );
-        if none != F::ZERO {
+        if not_finite {
             (mean, m2) = whole_piece(piece);
         }
-        for (i, node) in nodes.iter_mut().enumerate() {
-            node.write(Moments { mean: mean[i], m2: m2[i] });
-        }
+        (*means, *m2s) = (mean, m2);
     }
+    let mut a: Level<Moments<F>, GROUPS> = [const { MaybeUninit::uninit() }; GROUPS];
+    let mut b: Level<Moments<F>, { GROUPS / 2 }> = [const { MaybeUninit::uninit() }; GROUPS / 2];
     let mut ragged = Ragged { tail: None };
+    let (mut whole, mut weight) = (pieces.len() * NODES, GROUP);
+    if whole == GROUPS {
+        // A whole block stays in arrays of their own for some levels more.
+        let (mean, m2) = halve::<F, GROUPS, { GROUPS / 2 }>(&means, &m2s, GROUP as u64);
+        let (mean, m2) = halve::<F, { GROUPS / 2 }, { GROUPS / 4 }>(&mean, &m2, 2 * GROUP as u64);
+        let (mean, m2) = halve::<F, { GROUPS / 4 }, { GROUPS / 8 }>(&mean, &m2, 4 * GROUP as u64);
+        let (mean, m2) = halve::<F, { GROUPS / 8 }, { GROUPS / 16 }>(&mean, &m2, 8 * GROUP as u64);
+        (whole, weight) = (GROUPS / 16, 16 * GROUP);
+        means[..whole].copy_from_slice(&mean);
+        m2s[..whole].copy_from_slice(&m2);
+    }
+    for ((node, &mean), &m2) in a[..whole].iter_mut().zip(&means).zip(&m2s) {
+        node.write(Moments { mean, m2 });
+    }
     // SAFETY: there is a node per group.
-    unsafe { climb(reducer, &mut a, &mut b, pieces.len() * NODES, GROUP as u64, &mut ragged) };
+    unsafe { climb(reducer, &mut a, &mut b, whole, weight as u64, &mut ragged) };
     ragged.tail.expect("a block is not empty").0
 }
 

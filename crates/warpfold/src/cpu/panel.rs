@@ -152,6 +152,7 @@ fn fold_tile<'a, R: Reducer<Item: 'a>, const W: usize>(
 pub unsafe fn take_apart<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T) {
     /// Pieces of C vectors, small enough for the compiler to take apart in registers.
     #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "a column is an index within every row")]
     unsafe fn fixed<T: Copy, const C: usize>(x: *const T, n: usize, to: *mut T) {
         const LINE: usize = 32;
         for i in (0..n / LINE * LINE).step_by(LINE) {
