@@ -8,7 +8,7 @@ use warpfold_core::{Element, Float, Reducer};
 
 use super::kernel::{GROUP, Kernel, Level, PIECE, Ragged, climb, tree_levels};
 use super::panel::fold_short_rows;
-use super::policy::{BLOCK, PANEL};
+use super::policy::{AHEAD, BLOCK, PANEL};
 use super::simd::vectorize;
 
 /// The variance of plain floats.
@@ -43,6 +43,7 @@ fn spread<F: Element<Float = F> + Float>(reducer: &Deviation<F>, pieces: &[[F; P
     let (mut means, mut m2s) = ([F::ZERO; GROUPS], [F::ZERO; GROUPS]);
     let places = means.as_chunks_mut::<NODES>().0.iter_mut().zip(m2s.as_chunks_mut::<NODES>().0);
     for (piece, (means, m2s)) in pieces.iter().zip(places) {
+        prefetch(piece.as_ptr().wrapping_add(AHEAD * PIECE), PIECE);
         // The deviation of one element, x - x, is left out: it is 0 unless x is not finite, and then what follows is not.
         let (mean, m2) = pair(piece);
         let (mut mean, mut m2) = climb_piece(&mean, &m2);
@@ -76,6 +77,19 @@ fn spread<F: Element<Float = F> + Float>(reducer: &Deviation<F>, pieces: &[[F; P
     // SAFETY: there is a node per group.
     unsafe { climb(reducer, &mut a, &mut b, whole, weight as u64, &mut ragged) };
     ragged.tail.expect("a block is not empty").0
+}
+
+/// Asks for the cache lines of `n` elements, wherever they are.
+#[inline(always)]
+fn prefetch<T>(x: *const T, n: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for line in (0..n).step_by(64 / size_of::<T>()) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint; it reads nothing, and any address will do.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(x.wrapping_add(line).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (x, n);
 }
 
 /// A piece with infinities or NaN in it, or with squares that overflow.

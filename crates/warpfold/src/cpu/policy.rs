@@ -5,6 +5,10 @@
 /// prefetcher is better.)
 pub const BLOCK: usize = 4096;
 
+/// Pieces of a variance that are asked for in advance: one is so much arithmetic that the CPU does not look at the next
+/// meanwhile. One thread, 512 MiB of f32: 11 GB/s without, 17 with 2 pieces, 15 with 4 or 8; f64 10 with or without.
+pub const AHEAD: usize = 2;
+
 /// Elements that one task reduces when an output is cut over threads. A power of two, so that a task is a subtree.
 pub const CHUNK: usize = 1 << 18;
 
