@@ -77,10 +77,14 @@ pub trait Key: Ord + Copy + Send + Sync + Debug + core::ops::BitXor<Output = Sel
     fn from_small(n: u8) -> Self;
     /// And back.
     fn to_small(self) -> u8;
+    /// The greater, without regard to signs.
+    fn max_unsigned(self, other: Self) -> Self;
+    /// The less, without regard to signs.
+    fn min_unsigned(self, other: Self) -> Self;
 }
 
 macro_rules! key {
-    ($($t:ty),*) => {$(impl Key for $t {
+    ($($t:ty, $unsigned:ty);*) => {$(impl Key for $t {
         const MIN: Self = <$t>::MIN;
         const MAX: Self = <$t>::MAX;
         const ZERO: Self = 0;
@@ -94,9 +98,17 @@ macro_rules! key {
         fn to_small(self) -> u8 {
             self as u8
         }
+        #[inline(always)]
+        fn max_unsigned(self, other: Self) -> Self {
+            (self as $unsigned).max(other as $unsigned) as $t
+        }
+        #[inline(always)]
+        fn min_unsigned(self, other: Self) -> Self {
+            (self as $unsigned).min(other as $unsigned) as $t
+        }
     })*};
 }
-key!(i8, i16, i32, i64, u8, u16, u32, u64);
+key!(i8, u8; i16, u16; i32, u32; i64, u64; u8, u8; u16, u16; u32, u32; u64, u64);
 
 /// An element of an array: what it accumulates in, and how it is ordered.
 ///
@@ -123,6 +135,10 @@ pub trait Element: Copy + Send + Sync + Debug + 'static {
     fn float(self) -> Self::Float;
     /// Rounds a float result to this dtype; integers are cut off towards zero.
     fn from_float(x: Self::Float) -> Self;
+    /// The bits, as an integer of the same size.
+    fn bits(self) -> Self::Key;
+    /// The inverse of [`Element::bits`].
+    fn of_bits(bits: Self::Key) -> Self;
     /// The order of a number. A NaN's key means nothing: ask [`Element::is_nan`] first.
     fn key(self) -> Self::Key;
     /// The inverse of [`Element::key`]. The least and the greatest key are the canonical NaN of a float.
@@ -154,6 +170,14 @@ macro_rules! integer {
             #[inline(always)]
             fn from_float(x: f64) -> Self {
                 x as $t
+            }
+            #[inline(always)]
+            fn bits(self) -> $t {
+                self
+            }
+            #[inline(always)]
+            fn of_bits(bits: $t) -> Self {
+                bits
             }
             #[inline(always)]
             fn key(self) -> $t {
@@ -214,6 +238,14 @@ impl Element for bool {
         x != 0.0
     }
     #[inline(always)]
+    fn bits(self) -> u8 {
+        self as u8
+    }
+    #[inline(always)]
+    fn of_bits(bits: u8) -> Self {
+        bits != 0
+    }
+    #[inline(always)]
     fn key(self) -> u8 {
         self as u8
     }
@@ -263,6 +295,14 @@ macro_rules! float {
             fn from_float(x: $acc) -> Self {
                 // The canonical quiet NaN: positive, payload zero.
                 if x.is_nan() { <$t>::NAN } else { $narrow(x) }
+            }
+            #[inline(always)]
+            fn bits(self) -> $key {
+                self.to_bits() as $key
+            }
+            #[inline(always)]
+            fn of_bits(bits: $key) -> Self {
+                <$t>::from_bits(bits as $bits)
             }
             #[inline(always)]
             fn key(self) -> $key {

@@ -35,6 +35,9 @@ pub trait Reducer: Clone + Send + Sync {
     /// The result.
     type Output;
 
+    /// Whether `lift` depends on the index. If it does not, say so: some layouts are then reduced faster.
+    const INDEXED: bool = true;
+
     /// The node of an empty sequence, if there is one. Combined with any node, on either side, it must give back that
     /// node's bits; for a floating-point sum that is -0.0.
     fn identity(&self) -> Option<Self::Acc> {
@@ -72,6 +75,8 @@ impl<R: Reducer> Reducer for Live<R> {
     type Item = Option<R::Item>;
     type Acc = Option<(R::Acc, u64)>;
     type Output = Option<R::Output>;
+
+    const INDEXED: bool = R::INDEXED;
 
     fn identity(&self) -> Option<Self::Acc> {
         Some(None)

@@ -4,7 +4,8 @@ use warpfold_core::ops::{Arg, ArgNode, CountNan, Deviation, Extremum, IntegerSum
 use warpfold_core::{DType, Element, Reducer};
 
 use crate::cpu::engine::{self, Job};
-use crate::cpu::free::{ArgScan, Counting, Integers, Lanes};
+use crate::cpu::extrema::ArgScan;
+use crate::cpu::free::{Counting, Integers, Lanes};
 use crate::cpu::kernel::{Acc, Item, Kernel, Tree};
 use crate::cpu::load::{Loaded, Plain};
 use crate::layout::ArrayRef;

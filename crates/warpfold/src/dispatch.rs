@@ -10,10 +10,11 @@ use warpfold_core::ops::{
 };
 use warpfold_core::{Cast, DType, Element, Float, Kind, Live, Real, Reducer, bf16, f16};
 
-use crate::cpu::free::{ArgScan, BlockSum, Counting, Integers, Lanes};
+use crate::cpu::extrema::{ArgScan, Peak};
+use crate::cpu::free::{BlockSum, Counting, Integers, Lanes};
 use crate::cpu::kernel::{Item, Kernel, Scalar as ScalarTree, Tree};
 use crate::cpu::load::{Gather, Half, Load, Loaded, Optional, Plain};
-use crate::cpu::moments::Spread;
+use crate::cpu::moments::{Exact, Small, Spread};
 use crate::op::{Op, Ord, Precision};
 use crate::values::{Collect, Value};
 
@@ -63,10 +64,10 @@ impl Spec {
     /// The dtype that the kernel reads; elements of another one are converted in tiles on the way in.
     pub fn kernel_dtype(&self) -> DType {
         match self.op {
+            _ if self.reads_halves() => self.input,
             Op::Any | Op::All | Op::CountNonzero => bits(self.input, false),
             Op::Min | Op::Max | Op::MinMax | Op::ArgMin | Op::ArgMax => bits(self.input, true),
             Op::Prod if !self.result().is_float() => DType::I64,
-            _ if self.reads_halves() => self.input,
             Op::Sum => match self.dtype {
                 Some(dtype) if dtype != self.op.result_dtype(self.input) => widen(dtype),
                 _ => widen(self.input),
@@ -76,6 +77,7 @@ impl Spec {
                 _ => DType::I64,
             },
             Op::Mean if self.dtype.is_none() => widen(self.input),
+            Op::Var | Op::Std if self.reads_small() => widen(self.input),
             _ => widen(self.result()),
         }
     }
@@ -89,6 +91,12 @@ impl Spec {
         };
         let same = self.dtype.is_none_or(|dtype| dtype == self.input);
         hot && same && !self.masked && matches!(self.input, DType::F16 | DType::BF16)
+    }
+
+    /// Variances of integers of at most 16 bits, which have a kernel of their own.
+    fn reads_small(&self) -> bool {
+        let plain = !self.masked && !self.skip_nan && self.precision == Precision::Tree;
+        plain && self.result() == DType::F64 && !self.input.is_float() && self.input.size() <= 2
     }
 
     /// Finds the kernel.
@@ -110,6 +118,10 @@ impl Spec {
             }
             (DType::I64, Op::Mean) if self.masked => self.absent(v, IntegerSum::<i64>::new(true, None), false),
             (DType::U64, Op::Mean) if self.masked => self.absent(v, IntegerSum::<u64>::new(true, None), false),
+            (DType::I8, Op::Var | Op::Std) => self.small::<i8, V>(v),
+            (DType::I16, Op::Var | Op::Std) => self.small::<i16, V>(v),
+            (DType::U8, Op::Var | Op::Std) => self.small::<u8, V>(v),
+            (DType::U16, Op::Var | Op::Std) => self.small::<u16, V>(v),
             (DType::I8, _) => self.integer::<i8, V>(v),
             (DType::I16, _) => self.integer::<i16, V>(v),
             (DType::I32, _) => self.integer::<i32, V>(v),
@@ -134,7 +146,7 @@ impl Spec {
         match self.op {
             Op::Sum => v.visit(Tree(Sum::<T>::total().initial(initial.map(T::float))), load),
             Op::Mean => v.visit(Tree(Sum::<T>::mean()), load),
-            Op::Min | Op::Max => v.visit(Lanes(Extremum { search, initial }), load),
+            Op::Min | Op::Max => v.visit(Peak(Extremum { search, initial }), load),
             _ => v.visit(ArgScan(Arg::<T> { search }), load),
         }
     }
@@ -198,6 +210,11 @@ impl Spec {
         v.visit(Integers(sum), self.plain(T::from_cast(Cast::Signed(0))))
     }
 
+    fn small<T: Loaded + Small + Element<Mean = f64>, V: Visit>(&self, v: V) -> V::Out {
+        let variance = Exact(Deviation::new(self.ddof, self.op == Op::Std));
+        v.visit(variance, self.plain(T::from_cast(Cast::Signed(0))))
+    }
+
     fn logical<T: Loaded, V: Visit>(&self, v: V) -> V::Out {
         let (zero, one) = (T::from_cast(Cast::Signed(0)), T::from_cast(Cast::Signed(1)));
         match self.op {
@@ -226,9 +243,9 @@ impl Spec {
                 let reducer = Extremum { search, initial };
                 match initial {
                     // The initial value takes part in any case, so it may stand for every masked-out element.
-                    Some(x) => v.visit(Lanes(reducer), self.plain(x)),
+                    Some(x) => v.visit(Peak(reducer), self.plain(x)),
                     None if self.masked => self.absent(v, reducer, false),
-                    None => v.visit(Lanes(reducer), self.plain(zero)),
+                    None => v.visit(Peak(reducer), self.plain(zero)),
                 }
             }
         }

@@ -325,11 +325,14 @@ impl Collect for Cast {
 /// The index of an arg op.
 impl Collect for Place {
     fn collect(outputs: Vec<Self>) -> Result<Values, Hole> {
-        let indices: Option<Vec<i64>> = outputs.into_iter().map(|place| place.0.map(|i| i as i64)).collect();
-        indices.map(Values::I64).ok_or(Hole::AllNan)
+        if outputs.contains(&Place::NONE) {
+            return Err(Hole::AllNan);
+        }
+        // In place, since both are 64 bits.
+        Ok(Values::I64(outputs.into_iter().map(|place| place.index().map_or(-1, |i| i as i64)).collect()))
     }
     fn one(self) -> Result<Scalar, Hole> {
-        self.0.map(|i| Scalar::I64(i as i64)).ok_or(Hole::AllNan)
+        self.index().map(|i| Scalar::I64(i as i64)).ok_or(Hole::AllNan)
     }
 }
 

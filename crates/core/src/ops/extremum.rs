@@ -62,6 +62,8 @@ impl<T: Element> Reducer for Extremum<T> {
     type Acc = T::Key;
     type Output = T;
 
+    const INDEXED: bool = false;
+
     #[inline(always)]
     fn lift(&self, x: T, _index: u64) -> T::Key {
         self.search.key(x.is_nan(), x.key())
@@ -72,6 +74,7 @@ impl<T: Element> Reducer for Extremum<T> {
         left.max(right)
     }
 
+    #[inline(always)]
     fn finish(&self, acc: T::Key, _count: u64) -> T {
         T::from_key(self.initial.map_or(acc, |x| self.lift(x, 0).max(acc)) ^ self.search.flip)
     }
@@ -98,6 +101,8 @@ impl<T: Element> Reducer for MinMax<T> {
     type Acc = (T::Key, T::Key);
     type Output = (T, T);
 
+    const INDEXED: bool = false;
+
     #[inline(always)]
     fn lift(&self, x: T, _index: u64) -> Self::Acc {
         let (nan, number) = (x.is_nan(), x.key() ^ self.search.flip);
@@ -110,6 +115,7 @@ impl<T: Element> Reducer for MinMax<T> {
         (left.0.min(right.0), left.1.max(right.1))
     }
 
+    #[inline(always)]
     fn finish(&self, acc: Self::Acc, _count: u64) -> (T, T) {
         (T::from_key(acc.0 ^ self.search.flip), T::from_key(acc.1 ^ self.search.flip))
     }
@@ -125,9 +131,27 @@ pub struct ArgNode<K> {
     pub index: u64,
 }
 
-/// The index that an arg op found; `None` if it skips NaNs and there was nothing else.
+/// The index that an arg op found, if it found one: it may skip NaNs, and there may be nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place(pub Option<u64>);
+#[repr(transparent)]
+pub struct Place(i64);
+
+impl Place {
+    /// Nowhere. Not an `Option`, which would be twice as large: there may be as many places as bytes of input.
+    pub const NONE: Self = Self(-1);
+
+    /// At this index.
+    #[inline(always)]
+    pub fn at(index: u64) -> Self {
+        Self(index as i64)
+    }
+
+    /// The index.
+    #[inline(always)]
+    pub fn index(self) -> Option<u64> {
+        u64::try_from(self.0).ok()
+    }
+}
 
 /// Where the least or the greatest element is: the first of equals (`==`, so -0.0 equals +0.0), or the first NaN.
 #[derive(Clone, Debug)]
@@ -165,9 +189,10 @@ impl<T: Element> Reducer for Arg<T> {
         if better { right } else { left }
     }
 
+    #[inline(always)]
     fn finish(&self, acc: Self::Acc, _count: u64) -> Place {
         let only_nan = self.search.skip_nan && T::DTYPE.is_float() && acc.key == T::Key::MIN;
-        Place((!only_nan).then_some(acc.index))
+        if only_nan { Place::NONE } else { Place::at(acc.index) }
     }
 }
 
@@ -197,6 +222,8 @@ impl<T: Element<Float = T> + Real> Reducer for AbsMax<T> {
     type Acc = T::Key;
     type Output = T;
 
+    const INDEXED: bool = false;
+
     fn identity(&self) -> Option<T::Key> {
         Some(T::ZERO.key())
     }
@@ -212,6 +239,7 @@ impl<T: Element<Float = T> + Real> Reducer for AbsMax<T> {
         left.max(right)
     }
 
+    #[inline(always)]
     fn finish(&self, acc: T::Key, _count: u64) -> T {
         T::from_key(acc)
     }

@@ -25,6 +25,8 @@ macro_rules! logical {
             type Acc = $acc;
             type Output = $out;
 
+            const INDEXED: bool = false;
+
             #[inline(always)]
             fn identity(&self) -> Option<$acc> {
                 Some($identity)
@@ -41,6 +43,7 @@ macro_rules! logical {
                 $combine(left, right)
             }
 
+            #[inline(always)]
             fn finish(&self, acc: $acc, _count: u64) -> $out {
                 $finish(acc)
             }

@@ -37,6 +37,8 @@ impl<T: Element, P: Precision<T::Float>> Reducer for LogSumExp<T, P> {
     type Acc = Powers<<T::Float as Exponential>::Exponent, P::Real>;
     type Output = T::Mean;
 
+    const INDEXED: bool = false;
+
     #[inline(always)]
     fn identity(&self) -> Option<Self::Acc> {
         Some(Powers { exponent: T::Float::NO_TERM, sum: P::Real::ZERO })
@@ -55,6 +57,7 @@ impl<T: Element, P: Precision<T::Float>> Reducer for LogSumExp<T, P> {
         Powers { exponent, sum: down(left).add(down(right)) }
     }
 
+    #[inline(always)]
     fn finish(&self, acc: Self::Acc, _count: u64) -> T::Mean {
         T::Mean::from_float(T::Float::log(acc.exponent, P::round(acc.sum)))
     }

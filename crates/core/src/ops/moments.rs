@@ -44,6 +44,8 @@ impl<T: Element, P: Precision<T::Float>> Reducer for Deviation<T, P> {
     type Acc = Moments<P::Real>;
     type Output = T::Mean;
 
+    const INDEXED: bool = false;
+
     #[inline(always)]
     fn lift(&self, x: T, _index: u64) -> Self::Acc {
         let mean = P::widen(x.float());
@@ -69,6 +71,7 @@ impl<T: Element, P: Precision<T::Float>> Reducer for Deviation<T, P> {
         Moments { mean: left.mean.add(step), m2: left.m2.add(right.m2).add(d.square().mul(weight)) }
     }
 
+    #[inline(always)]
     fn finish(&self, acc: Self::Acc, count: u64) -> T::Mean {
         let divisor = (count as f64 - self.ddof).max(0.0);
         let variance = acc.m2.div(P::Real::from_f64(divisor));

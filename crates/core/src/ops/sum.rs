@@ -163,6 +163,8 @@ impl<T: Element, W: Term, P: Precision<T::Float>> Reducer for Sum<T, W, P> {
     type Acc = P::Real;
     type Output = T::Mean;
 
+    const INDEXED: bool = false;
+
     #[inline(always)]
     fn identity(&self) -> Option<P::Real> {
         Some(P::Real::NOTHING)
@@ -179,6 +181,7 @@ impl<T: Element, W: Term, P: Precision<T::Float>> Reducer for Sum<T, W, P> {
         left.add(right)
     }
 
+    #[inline(always)]
     fn finish(&self, acc: P::Real, count: u64) -> T::Mean {
         let acc = self.initial.map_or(acc, |x| P::widen(x).add(acc));
         let result = match self.finish {
@@ -219,6 +222,8 @@ impl<T: Element, P: Precision<T::Float>> Reducer for Product<T, P> {
     type Acc = P::Real;
     type Output = T::Mean;
 
+    const INDEXED: bool = false;
+
     #[inline(always)]
     fn identity(&self) -> Option<P::Real> {
         Some(P::Real::ONE)
@@ -234,6 +239,7 @@ impl<T: Element, P: Precision<T::Float>> Reducer for Product<T, P> {
         left.mul(right)
     }
 
+    #[inline(always)]
     fn finish(&self, acc: P::Real, _count: u64) -> T::Mean {
         T::Mean::from_float(P::round(self.initial.map_or(acc, |x| P::widen(x).mul(acc))))
     }
@@ -298,6 +304,8 @@ impl<T: Element> Reducer for IntegerSum<T> {
     type Acc = i128;
     type Output = Cast;
 
+    const INDEXED: bool = false;
+
     fn identity(&self) -> Option<i128> {
         Some(0)
     }
@@ -312,6 +320,7 @@ impl<T: Element> Reducer for IntegerSum<T> {
         left + right
     }
 
+    #[inline(always)]
     fn finish(&self, acc: i128, count: u64) -> Cast {
         let acc = acc + self.initial.unwrap_or(0);
         match T::DTYPE.kind() {
@@ -349,6 +358,8 @@ impl<T: Element> Reducer for IntegerProduct<T> {
     type Acc = i64;
     type Output = Cast;
 
+    const INDEXED: bool = false;
+
     #[inline(always)]
     fn identity(&self) -> Option<i64> {
         Some(1)
@@ -364,6 +375,7 @@ impl<T: Element> Reducer for IntegerProduct<T> {
         left.wrapping_mul(right)
     }
 
+    #[inline(always)]
     fn finish(&self, acc: i64, _count: u64) -> Cast {
         let acc = acc.wrapping_mul(self.initial.unwrap_or(1));
         if T::DTYPE.kind() == Kind::Unsigned { Cast::Unsigned(acc as u64) } else { Cast::Signed(acc) }

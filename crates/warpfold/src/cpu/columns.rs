@@ -1,13 +1,15 @@
 //! The routes on which the fastest axis in memory is kept.
 
+use super::counter::Counter;
 use super::engine::{Job, Out, Output, Scratch};
-use super::kernel::{Acc, Item, Kernel, RowList, combine_nodes};
-use super::load::{Load, take_apart};
+use super::kernel::{Acc, Item, Kernel, combine_nodes};
+use super::load::Load;
+use super::panel::{RowList, take_apart};
 use super::policy::{BLOCK, PANEL, STRIP_BYTES};
 use crate::problem::{At, Dim, Problem, Walk};
 
 /// A power of two of rows, such that there are tasks enough for all threads.
-fn rows_per_task(rows: usize, tasks: usize, threads: usize, least: usize) -> usize {
+pub(super) fn rows_per_task(rows: usize, tasks: usize, threads: usize, least: usize) -> usize {
     let wanted = (threads * 8).div_ceil(tasks.max(1));
     if threads == 1 || wanted <= 1 {
         return rows.next_power_of_two();
@@ -16,11 +18,13 @@ fn rows_per_task(rows: usize, tasks: usize, threads: usize, least: usize) -> usi
 }
 
 /// A strip of columns, and the rows of it that a task reduces.
-struct Strip {
-    base: At,
-    first_row: usize,
-    rows: usize,
-    width: usize,
+pub(super) struct Strip<'a> {
+    /// The axes along which rows follow one another.
+    pub axes: &'a [Dim],
+    pub base: At,
+    pub first_row: usize,
+    pub rows: usize,
+    pub width: usize,
 }
 
 impl<K: Kernel, L: Load<Item<K>>> Job<'_, K, L>
@@ -40,6 +44,7 @@ where
             let (row, column) = (task % chunks * rows, task / chunks % strips * strip);
             let walk = Walk::new(&others, self.base, task / chunks / strips);
             let strip = Strip {
+                axes: &self.problem.reduced,
                 base: walk.at().step(&lane, column),
                 first_row: row,
                 rows: rows.min(count - row),
@@ -78,17 +83,12 @@ where
         (others.remove(lane), others)
     }
 
-    /// The nodes of a strip's columns: panels of 8 rows, joined as a binary counter carries.
-    unsafe fn strip(&self, lane: &Dim, strip: &Strip) -> Vec<Acc<K>> {
+    /// Calls `each` with the number of a panel, its rows, and the index of the first of them.
+    unsafe fn panels(&self, lane: &Dim, strip: &Strip<'_>, mut each: impl FnMut(usize, &[*const Item<K>], u64)) {
         let Strip { width, rows, first_row, .. } = *strip;
-        let levels = rows.div_ceil(PANEL).ilog2() as usize + 1;
-        let mut stack: Vec<Vec<Acc<K>>> = Vec::with_capacity(levels);
         let mut items: Vec<Item<K>> = Vec::new();
-        let mut spare: Vec<Vec<Acc<K>>> = Vec::new();
-        let mut walk = Walk::new(&self.problem.reduced, strip.base, first_row);
+        let mut walk = Walk::new(strip.axes, strip.base, first_row);
         let mut ats: Vec<At> = Vec::with_capacity(PANEL);
-        // `stack[d]`, where bit d of the panel count is set, holds the node of 8 << d rows.
-        let mut tail: Option<(Vec<Acc<K>>, u64)> = None;
         for (panel, row) in (0..rows).step_by(PANEL).enumerate() {
             let n = PANEL.min(rows - row);
             ats.clear();
@@ -96,48 +96,55 @@ where
                 ats.push(walk.at());
                 walk.advance();
             }
-            let mut acc = spare.pop().unwrap_or_else(|| Vec::with_capacity(width));
-            acc.clear();
-            // SAFETY: the caller's: rows are readable along the lane; the panel writes `width` nodes.
-            unsafe {
-                let now = self.rows_of(&ats, lane, width, &mut items);
-                let room = &mut acc.spare_capacity_mut()[..width];
-                self.kernel.panel(now.as_slice(), (first_row + row) as u64, room);
-                acc.set_len(width);
-            }
+            // SAFETY: the caller's: rows are readable along the lane.
+            let now = unsafe { self.rows_of(&ats, lane, width, &mut items) };
+            each(panel, now.as_slice(), (first_row + row) as u64);
             if panel % 8 == 7 || row + n == rows {
                 self.tell((panel % 8 * PANEL + n) * width);
             }
-            if n < PANEL {
-                tail = Some((acc, n as u64));
-                break;
-            }
-            let mut level = 0;
-            while panel >> level & 1 == 1 {
-                let weight = (PANEL << level) as u64;
-                let left = std::mem::take(&mut stack[level]);
-                self.kernel.merge(&left, weight, &mut acc, weight);
-                spare.push(left);
-                level += 1;
-            }
-            if level == stack.len() {
-                stack.push(acc);
-            } else {
-                stack[level] = acc;
-            }
         }
-        let panels = rows / PANEL;
-        for (level, left) in stack.into_iter().enumerate().filter(|(level, _)| panels >> level & 1 == 1) {
-            let weight = (PANEL << level) as u64;
-            tail = Some(match tail {
-                Some((mut right, n)) => {
-                    self.kernel.merge(&left, weight, &mut right, n);
-                    (right, n + weight)
+    }
+
+    /// The nodes of a strip's columns, one panel after the other.
+    unsafe fn running_strip(&self, lane: &Dim, strip: &Strip<'_>) -> Vec<Acc<K>> {
+        let mut nodes: Vec<Acc<K>> = Vec::with_capacity(strip.width);
+        // SAFETY: the caller's; the first panel writes `width` nodes.
+        unsafe {
+            self.panels(lane, strip, |panel, rows, start| {
+                if panel > 0 {
+                    return self.kernel.panel_after(rows, start, &mut nodes);
                 }
-                None => (left, weight),
+                self.kernel.panel(rows, start, &mut nodes.spare_capacity_mut()[..strip.width]);
+                nodes.set_len(strip.width);
             });
         }
-        tail.expect("at least one row").0
+        nodes
+    }
+
+    /// The nodes of a strip's columns: panels of 8 rows, joined as a binary counter carries.
+    pub(super) unsafe fn strip(&self, lane: &Dim, strip: &Strip<'_>) -> Vec<Acc<K>> {
+        if K::RUNS {
+            // SAFETY: the caller's.
+            return unsafe { self.running_strip(lane, strip) };
+        }
+        let mut counter = Counter::new(self.kernel, PANEL as u64);
+        let mut tail: Option<(Vec<Acc<K>>, u64)> = None;
+        let each = |_: usize, rows: &[*const Item<K>], start| {
+            let mut nodes = counter.room(strip.width);
+            // SAFETY: the rows are readable; the panel writes `width` nodes.
+            unsafe {
+                self.kernel.panel(rows, start, &mut nodes.spare_capacity_mut()[..strip.width]);
+                nodes.set_len(strip.width);
+            }
+            if rows.len() < PANEL {
+                tail = Some((nodes, rows.len() as u64));
+            } else {
+                counter.push(nodes);
+            }
+        };
+        // SAFETY: the caller's.
+        unsafe { self.panels(lane, strip, each) };
+        counter.finish(tail).expect("at least one row")
     }
 
     /// Where each row's strip can be read.

@@ -86,6 +86,7 @@ where
                 Route::Columns { lane } => job.columns(lane, &out),
                 Route::Interleaved { lane } => job.interleaved(lane, &out),
                 Route::Transposed { lane } => job.transposed(lane, &out),
+                Route::Runs => job.runs(&out),
             }
         }
     }
@@ -272,11 +273,18 @@ where
             let n = BLOCK.min(from + len - start);
             // SAFETY: the caller's.
             let x = unsafe { self.sequence(base, start, n, &mut scratch.items) };
-            let node = self.kernel.block(x, start as u64);
+            let node = self.kernel.block_after(scratch.nodes.last().copied(), x, start as u64);
             scratch.nodes.push(node);
         }
         let last = (len - 1) % BLOCK + 1;
         combine_nodes(self.kernel.reducer(), &mut scratch.nodes, BLOCK as u64, last as u64).expect("len is not 0")
+    }
+
+    /// The tree over a run of `n` elements along the innermost axis, from the index `start`; `n` is at most [`BLOCK`].
+    pub(super) unsafe fn run_at(&self, at: At, start: usize, n: usize, scratch: &mut Scratch<K>) -> Acc<K> {
+        // SAFETY: the caller's.
+        let x = unsafe { self.run_of(at, &self.problem.inner(), n, &mut scratch.items) };
+        self.kernel.block(x, start as u64)
     }
 
     /// `n` elements along one axis: lent if memory has them so, else copied.

@@ -1,14 +1,15 @@
-//! Block kernels for the order-free reducers: extrema, logic, counts, integer sums. No tree is needed, so each lane of a
-//! vector keeps its own running node.
+//! Block kernels for the order-free reducers: extrema of integers, logic, counts, integer sums. No tree is needed, so each
+//! lane of a vector keeps its own running node.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-use warpfold_core::ops::{Arg, ArgNode, CountNan, CountNonzero, IntegerSum};
-use warpfold_core::{Element, Key, Reducer};
+use warpfold_core::ops::{CountNan, CountNonzero, IntegerSum};
+use warpfold_core::{Element, Reducer};
 
-use super::kernel::{Kernel, RowList, fold_columns, fold_rows};
-use super::policy::BLOCK;
+use super::kernel::{Kernel, fold_rows};
+use super::panel::{RowList, fold_columns, fold_short_rows};
+use super::policy::PANEL;
 use super::simd::vectorize;
 
 /// Lanes of one running node each; 64 fill two AVX-512 registers of i32, which hides the latency of an instruction.
@@ -44,7 +45,7 @@ impl<R: Reducer> Kernel for Lanes<R> {
 }
 
 #[inline(always)]
-fn lanes_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
+pub(super) fn lanes_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
     let fold = |acc: R::Acc, x: &R::Item| reducer.combine(acc, reducer.lift(*x, start));
     let Some((first, x)) = x.split_first_chunk::<LANES>() else {
         return x[1..].iter().fold(reducer.lift(x[0], start), fold);
@@ -145,6 +146,9 @@ impl<T: BlockSum> Kernel for Integers<T> {
     }
 
     fn rows(&self, x: &[T], len: usize, out: &mut Vec<i128>) {
+        if len < PANEL && !len.is_power_of_two() {
+            return fold_short_rows(self, x, len, out);
+        }
         if size_of::<T>() == 8 || !len.is_power_of_two() {
             return out.extend(x.chunks_exact(len).map(|row| self.block(row, 0)));
         }
@@ -256,103 +260,5 @@ impl<R: Test> Kernel for Counting<R> {
                 lanes.iter().fold(tail, |a, &n| a + n as i64)
             },
         )
-    }
-}
-
-/// Arg ops: each lane keeps its best key and the step at which it came.
-#[derive(Clone)]
-pub struct ArgScan<T: Element>(pub Arg<T>);
-
-// A step must be a small number: see [`Key::from_small`].
-const _: () = assert!(BLOCK / LANES <= 128);
-
-#[inline(always)]
-fn arg_block<T: Element>(arg: &Arg<T>, x: &[T], start: u64) -> ArgNode<T::Key> {
-    let mut best = arg.lift(x[0], start);
-    let (pieces, tail) = x.as_chunks::<LANES>();
-    if let Some((first, pieces)) = pieces.split_first() {
-        let mut keys: [T::Key; LANES] = std::array::from_fn(
-            #[inline(always)]
-            |i| arg.key(first[i]),
-        );
-        let mut steps = [T::Key::ZERO; LANES];
-        for (step, piece) in pieces.iter().enumerate() {
-            let step = T::Key::from_small(step as u8 + 1);
-            for i in 0..LANES {
-                let key = arg.key(piece[i]);
-                steps[i] = if key > keys[i] { step } else { steps[i] };
-                keys[i] = keys[i].max(key);
-            }
-        }
-        let key = keys.iter().fold(T::Key::MIN, |best, &key| best.max(key));
-        let mut first = u32::MAX;
-        for (i, (&lane, step)) in keys.iter().zip(steps).enumerate() {
-            let place = step.to_small() as u32 * LANES as u32 + i as u32;
-            first = if lane == key { first.min(place) } else { first };
-        }
-        best = ArgNode { key, index: start + first as u64 };
-    }
-    let from = start + (x.len() - tail.len()) as u64;
-    (from..).zip(tail).fold(best, |best, (i, &x)| arg.combine(best, arg.lift(x, i)))
-}
-
-impl<T: Element> Kernel for ArgScan<T> {
-    type R = Arg<T>;
-
-    fn reducer(&self) -> &Self::R {
-        &self.0
-    }
-
-    fn block(&self, x: &[T], start: u64) -> ArgNode<T::Key> {
-        vectorize(
-            #[inline(always)]
-            || arg_block(&self.0, x, start),
-        )
-    }
-
-    fn rows(&self, x: &[T], len: usize, out: &mut Vec<ArgNode<T::Key>>) {
-        if len > LANES {
-            return out.extend(x.chunks_exact(len).map(|row| self.block(row, 0)));
-        }
-        out.extend(x.chunks_exact(len).map(|row| {
-            let mut best = self.0.lift(row[0], 0);
-            for (i, &x) in row.iter().enumerate().skip(1) {
-                let key = self.0.key(x);
-                let better = key > best.key;
-                best.index = if better { i as u64 } else { best.index };
-                best.key = best.key.max(key);
-            }
-            best
-        }));
-    }
-
-    unsafe fn panel(&self, rows: &[*const T], start: u64, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
-        const TILE: usize = 64;
-        vectorize(
-            #[inline(always)]
-            || {
-                for (tile, out) in out.chunks_mut(TILE).enumerate() {
-                    let column = tile * TILE;
-                    // SAFETY: the caller's.
-                    let row = |i: usize| unsafe { std::slice::from_raw_parts(rows[i].add(column), out.len()) };
-                    // Keys and places apart, so that both are vectors.
-                    let (mut keys, mut places) = ([T::Key::MIN; TILE], [0u32; TILE]);
-                    for (key, &x) in keys.iter_mut().zip(row(0)) {
-                        *key = self.0.key(x);
-                    }
-                    for place in 1..rows.len() {
-                        let row = row(place);
-                        for i in 0..row.len() {
-                            let key = self.0.key(row[i]);
-                            places[i] = if key > keys[i] { place as u32 } else { places[i] };
-                            keys[i] = keys[i].max(key);
-                        }
-                    }
-                    for (i, out) in out.iter_mut().enumerate() {
-                        out.write(ArgNode { key: keys[i], index: start + places[i] as u64 });
-                    }
-                }
-            },
-        );
     }
 }

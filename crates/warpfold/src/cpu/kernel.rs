@@ -4,6 +4,7 @@ use std::mem::MaybeUninit;
 
 use warpfold_core::Reducer;
 
+use super::panel::{fold_columns, fold_short_rows};
 use super::policy::{BLOCK, PANEL};
 use super::simd::vectorize;
 
@@ -17,19 +18,32 @@ pub trait Kernel: Sync {
     /// The mathematics.
     type R: Reducer;
 
+    /// Whether panels may be taken one after the other, into the same nodes: no tree is needed, and merging nodes is slow.
+    const RUNS: bool = false;
+
     /// The mathematics.
     fn reducer(&self) -> &Self::R;
 
     /// The tree over `x`, whose first element has the index `start`. `x` is not empty and at most [`BLOCK`] long.
     fn block(&self, x: &[Item<Self>], start: u64) -> Acc<Self>;
 
+    /// The same for a block that follows `left`: that node may be returned if the block would not change it.
+    fn block_after(&self, _left: Option<Acc<Self>>, x: &[Item<Self>], start: u64) -> Acc<Self> {
+        self.block(x, start)
+    }
+
     /// The trees over rows of `len` elements each; `x` holds at most [`BLOCK`] elements.
-    fn rows(&self, x: &[Item<Self>], len: usize, out: &mut Vec<Acc<Self>>) {
+    fn rows(&self, x: &[Item<Self>], len: usize, out: &mut Vec<Acc<Self>>)
+    where
+        Self: Sized,
+    {
         if len.is_power_of_two() {
             vectorize(
                 #[inline(always)]
                 || fold_rows(self.reducer(), x, len, out),
             );
+        } else if len < PANEL {
+            fold_short_rows(self, x, len, out);
         } else {
             out.extend(x.chunks_exact(len).map(|row| self.block(row, 0)));
         }
@@ -47,13 +61,23 @@ pub trait Kernel: Sync {
         );
     }
 
+    /// The same for rows that follow those of `nodes`, which become the nodes of both; only if [`Kernel::RUNS`].
+    ///
+    /// # Safety
+    /// Every pointer in `rows` is good for `nodes.len()` elements.
+    unsafe fn panel_after(&self, _rows: &[*const Item<Self>], _start: u64, _nodes: &mut [Acc<Self>]) {
+        unreachable!("this kernel needs the tree")
+    }
+
     /// Results of adjacent outputs.
     fn finish(&self, nodes: &[Acc<Self>], count: u64, out: &mut [MaybeUninit<<Self::R as Reducer>::Output>]) {
         vectorize(
             #[inline(always)]
             || {
+                // A local copy, which `out` cannot overlap: what does not change is asked once.
+                let reducer = self.reducer().clone();
                 for (node, out) in nodes.iter().zip(out) {
-                    out.write(self.reducer().finish(*node, count));
+                    out.write(reducer.finish(*node, count));
                 }
             },
         );
@@ -154,7 +178,7 @@ pub(super) struct Ragged<A> {
 impl<A: Copy> Ragged<A> {
     /// An odd whole node of `n` elements, left over at this level, goes before what was left over below.
     #[inline(always)]
-    fn prepend<R: Reducer<Acc = A>>(&mut self, reducer: &R, acc: A, n: u64) {
+    pub(super) fn prepend<R: Reducer<Acc = A>>(&mut self, reducer: &R, acc: A, n: u64) {
         self.tail = Some(match self.tail {
             Some((tail, m)) => (reducer.combine_counted(acc, n, tail, m), n + m),
             None => (acc, n),
@@ -273,24 +297,42 @@ fn halve<R: Reducer, const M: usize, const N: usize>(reducer: &R, x: &[R::Acc; M
     )
 }
 
-/// The tree over fewer than [`GROUP`] elements, if there are any.
+/// The tree over fewer than [`GROUP`] elements, if there are any: a subtree per set bit of their number, the smallest last.
+/// (Each of a length known to the compiler; otherwise it gathers and scatters the nodes, at a thousand cycles per call.)
 #[inline(always)]
 fn short_tail<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> Option<(R::Acc, u64)> {
+    const { assert!(GROUP == 16) };
     let mut ragged = Ragged { tail: None };
-    let mut end = x.len();
-    let mut weight = 1;
-    // The set bits of the length, lowest last in the sequence: subtrees of that many elements.
-    while end > 0 {
-        if end & weight != 0 {
-            end -= weight;
-            let mut nodes = [const { MaybeUninit::uninit() }; GROUP];
-            for (i, node) in nodes[..weight].iter_mut().enumerate() {
-                node.write(reducer.lift(x[end + i], start + (end + i) as u64));
-            }
-            // SAFETY: `weight` nodes are written.
-            ragged.prepend(reducer, unsafe { halves(reducer, &mut nodes[..weight]) }, weight as u64);
-        }
-        weight *= 2;
+    let mut rest = x;
+    let at = |rest: &[R::Item]| start + rest.len() as u64;
+    if x.len() & 1 != 0
+        && let Some((&last, before)) = rest.split_last()
+    {
+        rest = before;
+        ragged.prepend(reducer, reducer.lift(last, at(rest)), 1);
+    }
+    if x.len() & 2 != 0
+        && let Some((before, two)) = rest.split_last_chunk::<2>()
+    {
+        rest = before;
+        let [node] = lift_pairs(reducer, two, at(rest));
+        ragged.prepend(reducer, node, 2);
+    }
+    if x.len() & 4 != 0
+        && let Some((before, four)) = rest.split_last_chunk::<4>()
+    {
+        rest = before;
+        let pairs: [R::Acc; 2] = lift_pairs(reducer, four, at(rest));
+        let [node] = halve(reducer, &pairs, 2);
+        ragged.prepend(reducer, node, 4);
+    }
+    if x.len() & 8 != 0
+        && let Some((before, eight)) = rest.split_last_chunk::<8>()
+    {
+        let pairs: [R::Acc; 4] = lift_pairs(reducer, eight, at(before));
+        let fours: [R::Acc; 2] = halve(reducer, &pairs, 2);
+        let [node] = halve(reducer, &fours, 4);
+        ragged.prepend(reducer, node, 8);
     }
     ragged.tail
 }
@@ -352,118 +394,6 @@ fn lift_pairs_of_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &
     }
 }
 
-/// Columns that [`fold_columns`] takes at a time: their nodes stay in L1, level by level.
-const TILE: usize = 64;
-
-/// See [`Kernel::panel`].
-#[inline(always)]
-pub(super) unsafe fn fold_columns<R: Reducer>(
-    reducer: &R,
-    rows: &[*const R::Item],
-    start: u64,
-    out: &mut [MaybeUninit<R::Acc>],
-) {
-    let (tiles, rest) = out.as_chunks_mut::<TILE>();
-    let whole = tiles.len() * TILE;
-    for (tile, out) in tiles.iter_mut().enumerate() {
-        // SAFETY: the caller's.
-        unsafe { fold_tile(reducer, rows, tile * TILE, start, out) };
-    }
-    for (i, out) in rest.iter_mut().enumerate() {
-        let mut column = [const { MaybeUninit::uninit() }; PANEL];
-        for (row, x) in rows.iter().zip(&mut column) {
-            // SAFETY: the caller's.
-            x.write(unsafe { *row.add(whole + i) });
-        }
-        // SAFETY: one element per row is written.
-        let x = unsafe { column[..rows.len()].assume_init_ref() };
-        out.write(short_tail(reducer, x, start).expect("at least one row").0);
-    }
-}
-
-/// The tree over a power of two of nodes, which are written.
-#[inline(always)]
-unsafe fn halves<R: Reducer>(reducer: &R, nodes: &mut [MaybeUninit<R::Acc>]) -> R::Acc {
-    let (mut n, mut weight) = (nodes.len(), 1);
-    while n > 1 {
-        n /= 2;
-        for i in 0..n {
-            // SAFETY: the caller's.
-            let (a, b) = unsafe { (nodes[2 * i].assume_init(), nodes[2 * i + 1].assume_init()) };
-            nodes[i].write(reducer.combine_counted(a, weight, b, weight));
-        }
-        weight *= 2;
-    }
-    // SAFETY: the caller's.
-    unsafe { nodes[0].assume_init() }
-}
-
-/// One tile of columns, level by level.
-#[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "several rows are indexed alike, and the vectoriser sees it")]
-unsafe fn fold_tile<R: Reducer>(
-    reducer: &R,
-    rows: &[*const R::Item],
-    column: usize,
-    start: u64,
-    out: &mut [MaybeUninit<R::Acc>; TILE],
-) {
-    // SAFETY: the caller's: every row is good for all columns.
-    let row = |i: usize| unsafe { &*rows[i].add(column).cast::<[R::Item; TILE]>() };
-    // A local array, which cannot overlap the rows: the vectoriser needs no proof of that.
-    let mut nodes = [[const { MaybeUninit::<R::Acc>::uninit() }; TILE]; PANEL / 2];
-    if rows.len() == PANEL {
-        let x: [&[R::Item; TILE]; PANEL] = std::array::from_fn(row);
-        for i in 0..TILE {
-            let leaf = |r: usize| reducer.lift(x[r][i], start + r as u64);
-            let pair = |r: usize| reducer.combine_counted(leaf(r), 1, leaf(r + 1), 1);
-            let low = reducer.combine_counted(pair(0), 2, pair(2), 2);
-            let high = reducer.combine_counted(pair(4), 2, pair(6), 2);
-            nodes[0][i].write(reducer.combine_counted(low, 4, high, 4));
-        }
-        *out = nodes[0];
-        return;
-    }
-    let mut weights = [2u64; PANEL / 2];
-    let mut n = rows.len().div_ceil(2);
-    for (pair, nodes) in nodes[..n].iter_mut().enumerate() {
-        let (left, at) = (row(2 * pair), start + 2 * pair as u64);
-        if 2 * pair + 1 < rows.len() {
-            let right = row(2 * pair + 1);
-            for i in 0..TILE {
-                nodes[i].write(reducer.combine_counted(
-                    reducer.lift(left[i], at),
-                    1,
-                    reducer.lift(right[i], at + 1),
-                    1,
-                ));
-            }
-        } else {
-            weights[pair] = 1;
-            for i in 0..TILE {
-                nodes[i].write(reducer.lift(left[i], at));
-            }
-        }
-    }
-    while n > 1 {
-        for pair in 0..n / 2 {
-            let (m, k) = (weights[2 * pair], weights[2 * pair + 1]);
-            for i in 0..TILE {
-                // SAFETY: every node of the level is written.
-                let (a, b) = unsafe { (nodes[2 * pair][i].assume_init(), nodes[2 * pair + 1][i].assume_init()) };
-                nodes[pair][i].write(reducer.combine_counted(a, m, b, k));
-            }
-            weights[pair] = m + k;
-        }
-        if n % 2 == 1 {
-            nodes[n / 2] = nodes[n - 1];
-            weights[n / 2] = weights[n - 1];
-        }
-        n = n.div_ceil(2);
-    }
-    *out = nodes[0];
-}
-
 /// The tree over nodes of `weight` elements each, but for the last, which has `last`.
 pub fn combine_nodes<R: Reducer>(reducer: &R, nodes: &mut Vec<R::Acc>, weight: u64, last: u64) -> Option<R::Acc> {
     let (mut weight, mut last) = (weight, last);
@@ -482,35 +412,4 @@ pub fn combine_nodes<R: Reducer>(reducer: &R, nodes: &mut Vec<R::Acc>, weight: u
         weight *= 2;
     }
     nodes.first().copied()
-}
-
-/// Up to [`PANEL`] row addresses, on the stack.
-pub struct RowList<T> {
-    rows: [MaybeUninit<*const T>; PANEL],
-    /// How many.
-    pub len: usize,
-}
-
-impl<T> RowList<T> {
-    /// None.
-    pub fn empty() -> Self {
-        Self { rows: [MaybeUninit::uninit(); PANEL], len: 0 }
-    }
-
-    /// The addresses.
-    pub fn as_slice(&self) -> &[*const T] {
-        // SAFETY: the first `len` are written.
-        unsafe { self.rows[..self.len].assume_init_ref() }
-    }
-}
-
-impl<T> FromIterator<*const T> for RowList<T> {
-    fn from_iter<I: IntoIterator<Item = *const T>>(rows: I) -> Self {
-        let mut pointers = Self::empty();
-        for p in rows {
-            pointers.rows[pointers.len].write(p);
-            pointers.len += 1;
-        }
-        pointers
-    }
 }

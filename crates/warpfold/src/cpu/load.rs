@@ -94,41 +94,6 @@ impl<T: Element> Load<Option<T>> for Optional<T> {
     }
 }
 
-/// Takes rows of `columns` elements apart: column c goes to `to[c * n..]`.
-///
-/// # Safety
-/// `n * columns` elements are readable at `x`, at any alignment, and `to` has room for as many.
-pub unsafe fn take_apart<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T) {
-    #[inline(always)]
-    unsafe fn fixed<T: Copy, const C: usize>(x: *const T, n: usize, to: *mut T) {
-        for i in 0..n {
-            for c in 0..C {
-                // SAFETY: the caller's.
-                unsafe { to.add(c * n + i).write(x.add(i * C + c).read_unaligned()) };
-            }
-        }
-    }
-    vectorize(
-        #[inline(always)]
-        // SAFETY: the caller's.
-        || unsafe {
-            match columns {
-                2 => fixed::<T, 2>(x, n, to),
-                3 => fixed::<T, 3>(x, n, to),
-                4 => fixed::<T, 4>(x, n, to),
-                5 => fixed::<T, 5>(x, n, to),
-                6 => fixed::<T, 6>(x, n, to),
-                7 => fixed::<T, 7>(x, n, to),
-                _ => {
-                    for i in 0..n * columns {
-                        to.add(i % columns * n + i / columns).write(x.add(i).read_unaligned());
-                    }
-                }
-            }
-        },
-    );
-}
-
 /// Elements of a type of the caller's own choice, as they are.
 pub struct Copied;
 
@@ -247,6 +212,15 @@ unsafe fn widen<S: Stored<Float = f32>>(x: *const u8, stride: isize, n: usize, t
     );
 }
 
+/// An integer to f64: hot, hence vectorised.
+unsafe fn to_f64<S: Stored<Float = f64>>(x: *const u8, stride: isize, n: usize, to: *mut f64) {
+    vectorize(
+        #[inline(always)]
+        // SAFETY: the caller's.
+        || unsafe { copy::<S, f64>(x, stride, n, to, S::float) },
+    );
+}
+
 /// To f32, rounded to a 16-bit float on the way.
 unsafe fn through<S: Stored, H: Element<Float = f32>, const SWAP: bool>(
     x: *const u8,
@@ -326,7 +300,38 @@ macro_rules! loaded {
         }
     )*};
 }
-loaded!(i8, i16, i32, i64, u8, u16, u32, u64, f64);
+loaded!(i8, i16, i32, i64, u8, u16, u32, u64);
+
+impl Loaded for f64 {
+    fn gather(dtype: DType, swap: bool, _result: DType) -> Gather<f64> {
+        macro_rules! pick {
+            ($s:ty) => {
+                if swap { convert::<$s, f64, true> } else { to_f64::<$s> }
+            };
+        }
+        macro_rules! widened {
+            ($s:ty) => {
+                if swap { convert::<$s, f64, true> } else { convert::<$s, f64, false> }
+            };
+        }
+        match dtype {
+            DType::Bool => truth::<f64>,
+            DType::I8 => pick!(i8),
+            DType::I16 => pick!(i16),
+            DType::I32 => pick!(i32),
+            DType::I64 => pick!(i64),
+            DType::U8 => pick!(u8),
+            DType::U16 => pick!(u16),
+            DType::U32 => pick!(u32),
+            DType::U64 => pick!(u64),
+            DType::F16 => widened!(f16),
+            DType::BF16 => widened!(bf16),
+            DType::F32 => widened!(f32),
+            DType::F64 if swap => swapped::<f64>,
+            DType::F64 => same::<f64>,
+        }
+    }
+}
 
 impl Loaded for f32 {
     fn gather(dtype: DType, swap: bool, result: DType) -> Gather<f32> {

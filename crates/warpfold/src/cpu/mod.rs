@@ -1,12 +1,16 @@
 //! The CPU backend: rayon threads, SIMD chosen at run time, and the tree.
 
 mod columns;
+mod counter;
 pub mod engine;
+pub mod extrema;
 pub mod free;
 pub mod kernel;
 pub mod load;
 pub mod moments;
+mod panel;
 pub mod policy;
 pub mod route;
+mod runs;
 pub mod simd;
 pub mod transposed;

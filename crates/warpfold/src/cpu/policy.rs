@@ -5,6 +5,10 @@
 /// prefetcher is better.)
 pub const BLOCK: usize = 4096;
 
+/// Pieces of a variance that are asked for in advance: one is so much arithmetic that the CPU does not look at the next
+/// meanwhile. One thread, 512 MiB of f32: 11 GB/s without, 17 with 2 pieces, 15 with 4 or 8; f64 10 with or without.
+pub const AHEAD: usize = 2;
+
 /// Elements that one task reduces when an output is cut over threads. A power of two, so that a task is a subtree.
 pub const CHUNK: usize = 1 << 18;
 
@@ -20,7 +24,19 @@ pub const STRIP_BYTES: usize = 8192;
 /// Kept columns under which rows are taken apart instead ([`super::route::Route::Interleaved`]).
 pub const FEW_COLUMNS: usize = 8;
 
+/// Elements of a run that is a block of its own ([`super::route::Route::Runs`]); shorter ones are copied together.
+pub const LEAST_RUN: usize = 256;
+/// Runs per output under which there would be too few tasks.
+pub const LEAST_RUNS: usize = 64;
+
+/// Rows under which the columns of a transposed array are not reduced as such.
+pub const LEAST_DEPTH: usize = 8;
+/// Nodes that may be left of them, for one thread to join.
+pub const MOST_NODES: usize = 1 << 24;
+/// Rows of a transposed array that a task reduces at most.
+pub const MOST_DEPTH: usize = 2048;
+
 /// Lanes and columns of a tile when the fastest axis in memory is an outer reduced one (a transposed array).
-pub const TILE_LANES: usize = 128;
+pub const TILE_LANES: usize = 256;
 /// See [`TILE_LANES`].
-pub const TILE_DEPTH: usize = 256;
+pub const TILE_DEPTH: usize = 128;

@@ -1,6 +1,6 @@
 //! Which way through memory: a pure function of the problem.
 
-use super::policy::FEW_COLUMNS;
+use super::policy::{BLOCK, FEW_COLUMNS, LEAST_RUN, LEAST_RUNS};
 use crate::problem::Problem;
 
 /// The order in which the CPU walks the array.
@@ -18,6 +18,8 @@ pub enum Route {
         /// That axis, in [`Problem::kept`].
         lane: usize,
     },
+    /// Of several reduced axes one is the fastest in memory and another slower than all kept ones: runs in memory order.
+    Runs,
     /// The fastest axis in memory is an outer reduced one (a transposed array): tiles are transposed on the way.
     Transposed {
         /// That axis, in [`Problem::reduced`].
@@ -31,7 +33,7 @@ impl Route {
         let unit = problem.size as isize;
         let rows = problem.reduced.len();
         if rows == 0 || problem.inner().x.abs() == unit {
-            return Route::Rows;
+            return if Self::in_runs(problem) { Route::Runs } else { Route::Rows };
         }
         if let Some(lane) = problem.kept.iter().position(|d| d.x == unit) {
             return if problem.kept[lane].len < FEW_COLUMNS {
@@ -46,6 +48,14 @@ impl Route {
         }
     }
 
+    /// Whether an output's elements lie in runs so short that it does not pay to read one output after the other.
+    fn in_runs(problem: &Problem) -> bool {
+        let Some((inner, outer)) = problem.reduced.split_last() else { return false };
+        let (Some(slow), Some(kept)) = (outer.last(), problem.kept.first()) else { return false };
+        let many = problem.count / inner.len >= LEAST_RUNS;
+        many && inner.len.is_power_of_two() && (LEAST_RUN..=BLOCK).contains(&inner.len) && slow.x > kept.x
+    }
+
     /// For `explain`.
     pub fn describe(self) -> &'static str {
         match self {
@@ -54,6 +64,7 @@ impl Route {
             Route::Interleaved { .. } => {
                 "interleaved: the few columns are taken apart into tiles, then reduced as rows"
             }
+            Route::Runs => "runs: each output's runs in memory order, then a binary counter of their nodes",
             Route::Transposed { .. } => "transposed: tiles are transposed on the way in, one span per lane",
         }
     }

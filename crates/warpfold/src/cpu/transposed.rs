@@ -1,18 +1,23 @@
 //! The route on which the fastest axis in memory is an outer reduced one: the sum of a transposed matrix.
 //!
-//! Index order and memory order disagree, and rows need not start at a multiple of anything. So a task takes some lanes
-//! (indices of the fastest axis in memory), copies tiles of them into index order, and keeps one [`Span`] per lane.
+//! Index order and memory order disagree. A lane is an index of the fastest axis in memory. If the length of a lane has a
+//! large power of two in it, lanes are cut into subtrees of that length, and reduced as columns are. If not, they need not
+//! start at a multiple of anything: a task then copies tiles of some lanes into index order, and keeps one [`Span`] per lane.
 
-use warpfold_core::Span;
+use warpfold_core::{Reducer, Span};
 
+use super::columns::Strip;
 use super::engine::{Job, Out, Output};
-use super::kernel::{Acc, Item, Kernel};
+use super::kernel::{Acc, Item, Kernel, combine_nodes};
 use super::load::Load;
-use super::policy::{TILE_DEPTH, TILE_LANES};
+use super::policy::{LEAST_DEPTH, MOST_DEPTH, MOST_NODES, STRIP_BYTES, TILE_DEPTH, TILE_LANES};
 use crate::problem::{At, Dim, Walk};
 
-/// From one lane to the next in a turned tile: not a power of two, so that lanes do not compete for one cache set.
-const PITCH: usize = TILE_DEPTH + 16;
+/// Elements of a lane that are kept: a tile of them, and what the one before left.
+const RING: usize = 2 * TILE_DEPTH;
+
+/// From one lane's ring to the next: not a power of two, so that lanes do not compete for one cache set.
+const PITCH: usize = RING + 16;
 
 /// Elements that a task copies, if there are so many.
 const TASK: usize = 1 << 20;
@@ -27,6 +32,11 @@ where
         let (lane, inner) = (rest[0], &rest[1..]);
         let depth: usize = inner.iter().map(|d| d.len).product();
         let outer_len: usize = outer.iter().map(|d| d.len).product();
+        let unit = MOST_DEPTH.min(1 << depth.trailing_zeros());
+        if !K::R::INDEXED && unit >= LEAST_DEPTH && self.problem.count / unit <= MOST_NODES {
+            // SAFETY: the caller's.
+            return unsafe { self.lanes_as_columns(outer, lane, inner, unit, out) };
+        }
         let groups = lane.len.div_ceil(TILE_LANES);
         let slice = (TASK / TILE_LANES).min(depth);
         let slices = depth.div_ceil(slice);
@@ -65,22 +75,61 @@ where
         }
     }
 
+    /// Strips of lanes, `unit` elements of each at a time.
+    unsafe fn lanes_as_columns(&self, outer: &[Dim], lane: Dim, inner: &[Dim], unit: usize, out: &Output<Out<K>>) {
+        let product = |dims: &[Dim]| dims.iter().map(|d| d.len).product::<usize>();
+        let (outer_len, units) = (product(outer), product(inner) / unit);
+        let width = (STRIP_BYTES / self.problem.size).min(lane.len);
+        let strips = lane.len.div_ceil(width);
+        let per_output = outer_len * strips * units;
+        let nodes = self.results(self.problem.outputs * per_output, |task| {
+            let base = Walk::new(&self.problem.kept, self.base, task / per_output).at();
+            let at = task % per_output;
+            let (o, first, u) = (at / units / strips, at / units % strips * width, at % units);
+            let strip = Strip {
+                axes: inner,
+                base: Walk::new(outer, base, o).at().step(&lane, first),
+                first_row: u * unit,
+                rows: unit,
+                width: width.min(lane.len - first),
+            };
+            // SAFETY: the caller's.
+            unsafe { self.strip(&lane, &strip) }
+        });
+        let mut walk = Walk::new(&self.problem.kept, self.base, 0);
+        let mut list = Vec::with_capacity(self.problem.count / unit);
+        for nodes in nodes.chunks(per_output) {
+            list.clear();
+            for units in nodes.chunks(units) {
+                for lane in 0..units[0].len() {
+                    list.extend(units.iter().map(|nodes| nodes[lane]));
+                }
+            }
+            let root = combine_nodes(self.kernel.reducer(), &mut list, unit as u64, unit as u64);
+            // SAFETY: one writer per output.
+            unsafe { self.finish(out, walk.out(), root.expect("count is not 0")) };
+            walk.advance();
+        }
+    }
+
     /// One span per lane of a tile.
     unsafe fn lanes(&self, tile: &Tile<'_>) -> Vec<Span<Acc<K>>> {
         let Tile { lanes, first, depth, .. } = *tile;
         let mut spans: Vec<Span<Acc<K>>> =
             (0..lanes).map(|i| Span::new((first + i * depth + tile.from) as u64)).collect();
+        // Where in its ring a lane goes on: at its index, so that a run of `TILE_DEPTH` from a multiple of it is a subtree.
+        let mut places: Vec<usize> = spans.iter().map(|span| span.end() as usize % RING).collect();
         let mut line: Vec<Item<K>> = Vec::with_capacity(lanes);
-        let mut turned: Vec<Item<K>> = Vec::with_capacity(lanes * PITCH);
+        let mut rings: Vec<Item<K>> = Vec::with_capacity(lanes * PITCH);
         let mut walk = Walk::new(tile.inner, tile.base, tile.from);
         for start in (tile.from..tile.to).step_by(TILE_DEPTH) {
             let n = TILE_DEPTH.min(tile.to - start);
-            // SAFETY: the caller's; `turned` has room for `n` elements of every lane, and all are written.
+            // SAFETY: the caller's; there is a ring for every lane.
             unsafe {
                 for i in 0..n {
                     let x = self.run_of(walk.at(), &tile.lane, lanes, &mut line);
-                    for (lane, &x) in x.iter().enumerate() {
-                        turned.as_mut_ptr().add(lane * PITCH + i).write(x);
+                    for (lane, (&x, place)) in x.iter().zip(&places).enumerate() {
+                        rings.as_mut_ptr().add(lane * PITCH + (place + i) % RING).write(x);
                     }
                     walk.advance();
                     if i % 32 == 31 || i + 1 == n {
@@ -88,10 +137,20 @@ where
                     }
                 }
             }
-            for (lane, span) in spans.iter_mut().enumerate() {
-                // SAFETY: just written.
-                let x = unsafe { std::slice::from_raw_parts(turned.as_ptr().add(lane * PITCH), n) };
-                extend(self.kernel, span, x);
+            for (lane, (span, place)) in spans.iter_mut().zip(&mut places).enumerate() {
+                *place = (*place + n) % RING;
+                let end = (first + lane * depth + start + n) as u64;
+                // What is not whole waits for the next lines, of which there will be no more than fill the ring.
+                let whole = if start + n == tile.to { end } else { end - end % TILE_DEPTH as u64 };
+                while span.end() < whole {
+                    let from = span.end() as usize;
+                    let to = (whole as usize).min((from / TILE_DEPTH + 1) * TILE_DEPTH);
+                    // SAFETY: written, and not yet overwritten: fewer than `RING` elements ago.
+                    let x = unsafe {
+                        std::slice::from_raw_parts(rings.as_ptr().add(lane * PITCH + from % RING), to - from)
+                    };
+                    extend(self.kernel, span, x);
+                }
             }
         }
         spans

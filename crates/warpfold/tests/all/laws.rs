@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::reference::{Random, Strided, element};
-use ndarray::{Array2, Axis, s};
+use ndarray::{Array2, ArrayD, Axis, ShapeBuilder, s};
 use proptest::prelude::*;
 use warpfold::core::ops::{Arg, Deviation, LogSumExp, Search, Sum};
+use warpfold::core::{Cast, Element};
 use warpfold::cpu::simd::Simd;
 use warpfold::{ArrayRef, DType, Error, Op, Options, Order, Reducer, Scalar, Stream, describe, over, reduce};
 
@@ -42,6 +43,79 @@ fn a_transposed_view_has_the_bits_of_its_copy() {
         let copy = back.as_standard_layout().to_owned();
         assert_eq!(over(&back).axis(0).var().unwrap(), over(&copy).axis(0).var().unwrap());
     }
+}
+
+/// Each output alone: its elements copied together, in order.
+fn alone(x: &ArrayD<f32>, axes: &[usize], op: Op) -> Vec<u128> {
+    let kept = (0..x.ndim()).filter(|axis| !axes.contains(axis));
+    let turned = x.view().permuted_axes(kept.chain(axes.iter().copied()).collect::<Vec<_>>());
+    let flat: Vec<f32> = turned.iter().copied().collect();
+    let count: usize = axes.iter().map(|&axis| x.shape()[axis]).product();
+    let one = |row: &[f32]| {
+        let row = ArrayRef::from_slice(row, &[count]).unwrap();
+        reduce(op, row, &Options { threads: Some(1), ..Options::default() }).unwrap().scalar().unwrap().bits().0
+    };
+    flat.chunks(count).map(|row| one(row) as u128).collect()
+}
+
+#[test]
+fn the_way_through_memory_changes_no_bit() {
+    let mut cases: Vec<(Vec<usize>, Vec<usize>, Order)> = vec![
+        // Runs, in memory order.
+        (vec![70, 9, 512], vec![0, 2], Order::C),
+        (vec![129, 2, 256], vec![0, 2], Order::C),
+        (vec![64, 3, 1024], vec![0, 2], Order::C),
+        // Lanes of a transposed array as columns, and in rings.
+        (vec![40, 192], vec![0, 1], Order::Fortran),
+        (vec![300, 4096], vec![0, 1], Order::Fortran),
+        (vec![100, 48], vec![0, 1], Order::Fortran),
+        (vec![600, 999], vec![0, 1], Order::Fortran),
+        (vec![9, 50, 77], vec![0, 1, 2], Order::Fortran),
+        // The last columns.
+        (vec![300, 17], vec![0], Order::C),
+        (vec![300, 95], vec![0], Order::C),
+    ];
+    for len in [2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 128, 255, 300] {
+        cases.push((vec![200, len], vec![1], Order::C));
+    }
+    for (i, (shape, axes, order)) in cases.iter().enumerate() {
+        let n = shape.iter().product();
+        let r = &mut Random(2 * i as u64 + 1);
+        let wild = [0, 0, 1][i % 3];
+        let x: Vec<f32> = (0..n).map(|_| element(r, DType::F32, wild).to_f64() as f32).collect();
+        let in_order = shape.clone().set_f(matches!(order, Order::Fortran));
+        let array = ArrayD::from_shape_vec(in_order, x.clone()).unwrap();
+        for op in [Op::Sum, Op::Var, Op::Max, Op::ArgMin, Op::LogSumExp] {
+            for threads in [1, 2] {
+                let bytes: Vec<u8> = x.iter().flat_map(|x| x.to_ne_bytes()).collect();
+                let view = ArrayRef::from_bytes(&bytes, DType::F32, shape, *order, false).unwrap();
+                let axes_given = axes.iter().map(|&axis| axis as isize).collect();
+                let o = Options { axes: Some(axes_given), threads: Some(threads), ..Options::default() };
+                let got = reduce(op, view, &o).unwrap().values;
+                let got: Vec<u128> = (0..got.len()).map(|i| got.get(i).bits().0 as u128).collect();
+                assert_eq!(got, alone(&array, axes, op), "{op} {shape:?} {axes:?} {order:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn variances_of_small_integers_are_those_of_the_same_floats() {
+    fn check<T: Element>(least: f64, greatest: f64) {
+        for n in [1, 2, 3, 77, 2048, 4096, 4096 + 2048 + 77, 40_000] {
+            for every in [1, 2, 3, 2047, 5000] {
+                let x: Vec<f64> = (0..n).map(|i| if i / every % 2 == 0 { least } else { greatest }).collect();
+                let small: Vec<T> = x.iter().map(|&x| T::from_cast(Cast::Float(x))).collect();
+                let var = |x: ArrayRef<'_>| reduce(Op::Var, x, &Options::default()).unwrap().scalar().unwrap().bits();
+                let (small, x) = (ArrayRef::from_slice(&small, &[n]).unwrap(), ArrayRef::from_slice(&x, &[n]).unwrap());
+                assert_eq!(var(small), var(x), "{} {n} {every}", T::DTYPE);
+            }
+        }
+    }
+    check::<i8>(-128.0, 127.0);
+    check::<u8>(0.0, 255.0);
+    check::<i16>(-32768.0, 32767.0);
+    check::<u16>(0.0, 65535.0);
 }
 
 #[test]
@@ -156,7 +230,7 @@ proptest! {
         prop_assert_eq!(cut_and_join(Deviation::<f32>::new(0.0, false), &x, &cuts), warpfold::var(&x).unwrap());
         prop_assert_eq!(cut_and_join(LogSumExp::<f32>::new(), &x, &cuts), warpfold::logsumexp(&x).unwrap());
         let arg = Arg::<f32> { search: Search::new(true, false) };
-        prop_assert_eq!(cut_and_join(arg, &x, &cuts).0, Some(warpfold::argmax(&x).unwrap() as u64));
+        prop_assert_eq!(cut_and_join(arg, &x, &cuts).index(), Some(warpfold::argmax(&x).unwrap() as u64));
     }
 }
 
