@@ -209,7 +209,9 @@ impl Side for Gpu {
         self.release();
         let (mut loaded, cache) = match self.load(case) {
             Ok(loaded) => loaded,
-            Err(Error::Cuda(why @ warpfold::cuda::Error::OutOfMemory { .. })) => return Ok(Prepared::Skipped(why.to_string())),
+            Err(Error::Cuda(why @ warpfold::cuda::Error::OutOfMemory { .. })) => {
+                return Ok(Prepared::Skipped(why.to_string()));
+            }
             Err(why) => return Err(why.to_string()),
         };
         self.calibrate(&mut loaded).map_err(|e| e.to_string())?;

@@ -1,6 +1,8 @@
 //! The exported kernels. The lists are `ladder::for_each_entry` and `kernels::for_each_kernel`.
 
 use crate::hardware::Hardware;
+use crate::kernels::any::{self, AXES, Any, Strides};
+use crate::kernels::entries::{KEPT, deep, deep_any, slots};
 use crate::kernels::fold::{Parts, Tree};
 use crate::kernels::shape::columns::{self, Columns};
 use crate::kernels::shape::panel::{self, Pitch};
@@ -8,14 +10,12 @@ use crate::kernels::shape::parts::{self, Left};
 use crate::kernels::shape::piece::{self, Dense};
 use crate::kernels::shape::rows::{self, Rows};
 use crate::kernels::shape::short::{self, Short};
-use crate::kernels::any::{self, AXES, Any, Strides};
-use crate::kernels::entries::{KEPT, deep, deep_any, slots};
 use crate::kernels::{Call, entries::for_each_kernel, fold, source};
-use warpfold_core::ops::{Compensated, Magnitude, Plain, Square, Value};
 use crate::ladder::c::Centroids;
 use crate::ladder::{a, b, c, for_each_entry, read};
 use crate::probe;
 use crate::simt::Global;
+use warpfold_core::ops::{Compensated, Magnitude, Plain, Square, Value};
 
 macro_rules! export {
     ($($class:ident $name:ident: $t:ty = $kernel:expr;)*) => {

@@ -163,8 +163,7 @@ impl<R: Recipes> Piece for Any<R> {
                 let index = (tile + t as u64) * 256 + (k * 32 + s.lane()) as u64;
                 let there = index < row.len;
                 let (x, mask) = row.reduced.at(if there { index } else { 0 });
-                let part =
-                    self.one(s, row.x.wrapping_add(x as u64), row.mask.wrapping_add(mask as u64), index, there);
+                let part = self.one(s, row.x.wrapping_add(x as u64), row.mask.wrapping_add(mask as u64), index, there);
                 stack.push_part(s, self, t * STEPS as u32 + k, warp::meet_lanes(s, self, part, 32));
                 k += 1;
             }
@@ -198,14 +197,7 @@ impl<R: Recipes> Panel<1> for Any<R> {
     }
 
     #[inline(always)]
-    fn run<S: Simt>(
-        &self,
-        s: &S,
-        strip: &Strip<Strides<AXES>>,
-        own: Own,
-        first: u64,
-        tiles: u32,
-    ) -> [Part<R>; 1] {
+    fn run<S: Simt>(&self, s: &S, strip: &Strip<Strides<AXES>>, own: Own, first: u64, tiles: u32) -> [Part<R>; 1] {
         let there = strip.columns > 0;
         let mut t = 0;
         while s.again(t < tiles * STEPS as u32 && first + (t as u64) < strip.rows) {

@@ -38,7 +38,13 @@ pub fn emulate(memory: &Memory, launch: Production<'_>) -> Option<Result<Report,
         ($name:expr, $shape:ty, $run:expr) => {
             if launch.entry == $name {
                 let call: Call<$shape> = Call::from_words(launch.params)?;
-                return Some(emulator::launch(memory, launch.entry, launch.grid, launch.block, |s: &emulator::Lane<'_>| $run(s, &call)));
+                return Some(emulator::launch(
+                    memory,
+                    launch.entry,
+                    launch.grid,
+                    launch.block,
+                    |s: &emulator::Lane<'_>| $run(s, &call),
+                ));
             }
         };
     }

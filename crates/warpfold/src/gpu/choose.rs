@@ -60,7 +60,11 @@ pub fn fast(spec: &Spec) -> Option<Fold> {
 
 /// The recipe for any elements.
 pub fn any(spec: &Spec) -> Fold {
-    let kernel = spec.kernel_dtype();
+    // The CPU takes variances of small integers another way, to the same bits.
+    let kernel = match spec.op {
+        Op::Var | Op::Std if !spec.kernel_dtype().is_float() => DType::F64,
+        _ => spec.kernel_dtype(),
+    };
     let double = spec.precision == Precision::Compensated;
     let float = match kernel {
         DType::F64 => "f64",
@@ -70,7 +74,11 @@ pub fn any(spec: &Spec) -> Fold {
     let wide = |name: &str| if double { format!("{name}2_{float}") } else { format!("{name}_{float}") };
     let name = match (spec.op, spec.ord) {
         (Op::Sum | Op::Mean, _) if !kernel.is_float() => {
-            if spec.input == DType::U64 { "sum_u64".into() } else { "sum_i64".into() }
+            if spec.input == DType::U64 {
+                "sum_u64".into()
+            } else {
+                "sum_i64".into()
+            }
         }
         (Op::Prod, _) if !kernel.is_float() => "prod_i64".into(),
         (Op::Sum | Op::Mean, _) => wide("sum"),

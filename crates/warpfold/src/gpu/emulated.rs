@@ -100,7 +100,14 @@ fn upload(memory: &mut Memory, name: &str, bytes: &[u8]) -> u64 {
     array.as_ptr().addr() as u64
 }
 
-fn run(op: Op, array: &ArrayRef<'_>, offset: isize, bytes: &[u8], mask: &[u8], options: &Options<'_>) -> Result<Ran, String> {
+fn run(
+    op: Op,
+    array: &ArrayRef<'_>,
+    offset: isize,
+    bytes: &[u8],
+    mask: &[u8],
+    options: &Options<'_>,
+) -> Result<Ran, String> {
     let request = Request::new(op, array, options).map_err(|e| e.to_string())?;
     let problem = &request.problem;
     let plan = GpuPlan::new(&request.spec, problem, &LIMITS);
@@ -121,7 +128,8 @@ fn run(op: Op, array: &ArrayRef<'_>, offset: isize, bytes: &[u8], mask: &[u8], o
         let mut params = launch.params.clone();
         params[0] = x;
         params[1] = m;
-        params[2] = (output.as_ptr().addr() as u64).wrapping_add_signed((problem.out_offset * pair * size as isize) as i64);
+        params[2] =
+            (output.as_ptr().addr() as u64).wrapping_add_signed((problem.out_offset * pair * size as isize) as i64);
         params[3] = workspace.as_ptr().addr() as u64;
         let production = Production { entry: &launch.entry, grid: launch.grid, block: launch.block, params: &params };
         entries = format!("{entries} {}<{},{}>", launch.entry, launch.grid, launch.block);

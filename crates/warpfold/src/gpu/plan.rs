@@ -3,10 +3,10 @@
 use warpfold_device::kernels::Call;
 use warpfold_device::kernels::any::{AXES, Stride, Strides};
 use warpfold_device::kernels::entries::KEPT;
-use warpfold_device::kernels::recipe::{COUNTERS, Recipe, Shape, flag};
+use warpfold_device::kernels::recipe::{COUNTERS, Recipe, STATUS, Shape, flag};
 use warpfold_device::kernels::shape::columns::Columns;
 use warpfold_device::kernels::shape::panel::Pitch;
-use warpfold_device::kernels::shape::parts::{Left, room};
+use warpfold_device::kernels::shape::parts::{Left, room, turns};
 use warpfold_device::kernels::shape::piece::{Dense, Kept, Outputs};
 use warpfold_device::kernels::shape::rows::Rows;
 use warpfold_device::kernels::shape::short::Short;
@@ -165,7 +165,17 @@ impl<'a> Planner<'a> {
     }
 
     fn launch<G: Shape>(&self, entry: String, grid: u64, warps: u64, shape: G) -> Launch {
-        let call = Call { input: 0, mask: 0, output: 0, workspace: 0, left: 0, within: 1, each: 0, recipe: self.recipe, shape };
+        let call = Call {
+            input: 0,
+            mask: 0,
+            output: 0,
+            workspace: 0,
+            left: 0,
+            within: 1,
+            each: 0,
+            recipe: self.recipe,
+            shape,
+        };
         let grid = u32::try_from(grid).expect("fewer blocks than a grid takes");
         Launch { entry, grid, block: warps as u32 * 32, params: call.to_words() }
     }
@@ -205,11 +215,11 @@ impl<'a> Planner<'a> {
         let size = self.problem.size as isize;
         if axis.x == size && kept.len() <= KEPT {
             let aligned = kept.iter().all(|d| d.x % 16 == 0);
-            return Some(self.rows(kept, axis.len as u64, Dense { stride: 0, segment: 63, aligned: aligned as u32 }));
+            return self.rows(kept, axis.len as u64, Dense { stride: 0, segment: 63, aligned: aligned as u32 });
         }
         let (&columns, outer) = kept.split_last()?;
         if columns.x == size && outer.len() <= KEPT && (!self.fold.places || axis.len < u32::MAX as usize) {
-            return Some(self.columns(outer, columns, axis));
+            return self.columns(outer, columns, axis);
         }
         None
     }
@@ -223,7 +233,7 @@ impl<'a> Planner<'a> {
         }
         let aligned = kept.iter().all(|d| d.x % 16 == 0) && outer.x % 16 == 0;
         let reduced = Dense { stride: outer.x as i64, segment: packs.ilog2(), aligned: aligned as u32 };
-        Some(self.rows(kept, (outer.len * inner.len) as u64, reduced))
+        self.rows(kept, (outer.len * inner.len) as u64, reduced)
     }
 
     /// Two reduced axes, one after the other: parts of the inner, then the parts along the outer.
@@ -255,7 +265,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Elements of an output side by side.
-    fn rows(&mut self, kept: &[Dim], len: u64, reduced: Dense) -> Launch {
+    fn rows(&mut self, kept: &[Dim], len: u64, reduced: Dense) -> Option<Launch> {
         let outputs = self.outputs::<KEPT>(kept);
         let total = outputs.total;
         if len <= 32 * self.per() && reduced.segment == 63 {
@@ -263,11 +273,15 @@ impl<'a> Planner<'a> {
             let per_warp = 8 * (32 / lanes);
             let warps = total.div_ceil(per_warp).min(WARPS);
             let shape = Short { outputs, len, lanes: lanes as u32, reserved: 0, reduced };
-            return self.launch(format!("short_{}", self.fold.name), total.div_ceil(per_warp * warps), warps, shape);
+            let grid = total.div_ceil(per_warp * warps);
+            return Some(self.launch(format!("short_{}", self.fold.name), grid, warps, shape));
         }
         // An unordered fold counts its packs from a multiple of 16 bytes.
         let longest = if self.fold.ordered { len } else { len + self.per() - 1 };
         let share = Share::of(total, longest.div_ceil(self.tile()), self.processors, ROW_TILES, MOST_TILES);
+        if !share.counts(total) {
+            return None;
+        }
         if share.blocks > 1 {
             self.words = (total * room(share.blocks)) as usize * self.fold.words;
         }
@@ -282,11 +296,11 @@ impl<'a> Planner<'a> {
             reserved: 0,
             reduced,
         };
-        self.launch(format!("rows_{}", self.fold.name), share.grid(total), share.block, shape)
+        Some(self.launch(format!("rows_{}", self.fold.name), share.grid(total), share.block, shape))
     }
 
     /// Outputs side by side.
-    fn columns(&mut self, outer: &[Dim], columns: Dim, rows: Dim) -> Launch {
+    fn columns(&mut self, outer: &[Dim], columns: Dim, rows: Dim) -> Option<Launch> {
         let (size, width) = (self.problem.size, columns.len as u64);
         let wide = if size == 8 { 2 } else { 4 };
         let bytes = (size * wide as usize) as isize;
@@ -295,7 +309,11 @@ impl<'a> Planner<'a> {
         let panels = width.div_ceil(lanes * wide);
         let outputs = self.outputs::<KEPT>(outer);
         let sets = outputs.total * panels;
-        let share = Share::of(sets, (rows.len as u64).div_ceil(8 * (32 / lanes)), self.processors, COLUMN_TILES, COLUMN_TILES);
+        let share =
+            Share::of(sets, (rows.len as u64).div_ceil(8 * (32 / lanes)), self.processors, COLUMN_TILES, COLUMN_TILES);
+        if !share.counts(sets) {
+            return None;
+        }
         if share.blocks > 1 {
             self.words = (sets * lanes * wide * room(share.blocks)) as usize * self.fold.words;
         }
@@ -316,7 +334,7 @@ impl<'a> Planner<'a> {
             reduced: Pitch { bytes: rows.x as i64, aligned: aligned as u64 },
         };
         let class = if lanes < 32 && self.fold.ordered { "narrow" } else { "columns" };
-        self.launch(format!("{class}_{}", self.fold.name), share.grid(sets), share.block, shape)
+        Some(self.launch(format!("{class}_{}", self.fold.name), share.grid(sets), share.block, shape))
     }
 
     /// Any elements.
@@ -338,27 +356,29 @@ impl<'a> Planner<'a> {
             let panels = width.div_ceil(32);
             let sets = outputs.total * panels;
             let share = Share::of(sets, count.div_ceil(8), self.processors, ANY_TILES[1], ANY_TILES[1]);
-            let shape = Columns {
-                outputs,
-                width,
-                x: columns.x as i64,
-                mask: columns.mask as i64,
-                out: self.out(&columns),
-                rows: count,
-                panels,
-                lanes: 32,
-                warps: share.warps as u32,
-                tiles: share.tiles as u32,
-                blocks: share.blocks as u32,
-                first: 0,
-                all: share.blocks as u32,
-                reduced: strides,
-            };
-            let launch = self.launch(format!("any_columns_{name}"), share.grid(sets), share.block, shape);
-            if share.blocks > 1 {
-                self.words = (sets * 32 * room(share.blocks)) as usize * self.fold.words;
+            if share.counts(sets) {
+                let shape = Columns {
+                    outputs,
+                    width,
+                    x: columns.x as i64,
+                    mask: columns.mask as i64,
+                    out: self.out(&columns),
+                    rows: count,
+                    panels,
+                    lanes: 32,
+                    warps: share.warps as u32,
+                    tiles: share.tiles as u32,
+                    blocks: share.blocks as u32,
+                    first: 0,
+                    all: share.blocks as u32,
+                    reduced: strides,
+                };
+                let launch = self.launch(format!("any_columns_{name}"), share.grid(sets), share.block, shape);
+                if share.blocks > 1 {
+                    self.words = (sets * 32 * room(share.blocks)) as usize * self.fold.words;
+                }
+                return launch;
             }
-            return launch;
         }
         let outputs = self.outputs::<AXES>(kept);
         let total = outputs.total;
@@ -407,8 +427,12 @@ impl Share {
             let block = (warps * sets.next_power_of_two()).min(WARPS);
             return Self { tiles: each, warps, blocks: 1, block };
         }
-        // Counters, one to each set, are limited: where they would run out, sets are too many to be shared.
         Self { tiles: each, warps: WARPS, blocks: tiles.div_ceil(each * WARPS), block: WARPS }
+    }
+
+    /// Whether there are counters enough for so many sets.
+    fn counts(&self, sets: u64) -> bool {
+        self.blocks == 1 || sets * turns(self.blocks) < STATUS as u64
     }
 
     fn grid(&self, sets: u64) -> u64 {

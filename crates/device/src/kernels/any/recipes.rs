@@ -7,8 +7,8 @@ use crate::kernels::recipe::{Out, Recipe, code, flag};
 use crate::simt::Simt;
 use core::marker::PhantomData;
 use warpfold_core::ops::{
-    AbsMax, All, Any, Arg, CountNonzero, Deviation, Exponential, Extremum, IntegerProduct, IntegerSum, LogSumExp, MinMax,
-    Place, Precision, Product, Search, Sum, Term,
+    AbsMax, All, Any, Arg, CountNonzero, Deviation, Exponential, Extremum, IntegerProduct, IntegerSum, LogSumExp,
+    MinMax, Place, Precision, Product, Search, Sum, Term,
 };
 use warpfold_core::{Cast, DType, Element, Float, Real, Reducer};
 
@@ -174,7 +174,7 @@ fn store_pair<S: Simt, T: Element>(s: &S, recipe: &Recipe, result: (T, T), out: 
 
 #[inline(always)]
 fn store_place<S: Simt>(s: &S, recipe: &Recipe, result: Place, out: Out) {
-    match result.0 {
+    match result.index() {
         Some(index) => out.integer(s, recipe.output, index),
         None => out.hole(s, 2),
     }

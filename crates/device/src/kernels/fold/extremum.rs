@@ -182,7 +182,8 @@ impl<B: Bits, K: Key> Keys<B, K> {
 
     #[inline(always)]
     fn integers(&self, words: &[u32; 4]) -> K {
-        let flip = K::cut(if B::SIZE == 2 { self.flip.long() << 16 | self.flip.long() & 0xffff } else { self.flip.long() });
+        let flip =
+            K::cut(if B::SIZE == 2 { self.flip.long() << 16 | self.flip.long() & 0xffff } else { self.flip.long() });
         let mut most = self.top(words, 0).flipped(flip);
         let mut k = 1;
         while k < B::PER as usize {

@@ -85,7 +85,11 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     let strip = Strip {
         x: call.input.wrapping_add((at.x + base as i64 * shape.x) as u64),
         mask: call.mask.wrapping_add((at.mask + base as i64 * shape.mask) as u64),
-        columns: if column < shape.width { (shape.width - column + spread as u64 - 1) >> spread.trailing_zeros() } else { 0 },
+        columns: if column < shape.width {
+            (shape.width - column + spread as u64 - 1) >> spread.trailing_zeros()
+        } else {
+            0
+        },
         at_once,
         spread,
         rows: if live { shape.rows } else { 0 },

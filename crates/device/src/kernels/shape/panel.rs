@@ -80,17 +80,27 @@ fn load<S: Simt, B: Bits, const C: usize, const N: usize>(
         );
         return core::array::from_fn(
             #[inline(always)]
-            |k| core::array::from_fn(#[inline(always)] |j| B::nth(&w[k], j)),
+            |k| {
+                core::array::from_fn(
+                    #[inline(always)]
+                    |j| B::nth(&w[k], j),
+                )
+            },
         );
     }
     let last = strip.columns.max(1) - 1;
-    let column: [usize; C] =
-        core::array::from_fn(#[inline(always)] |j| (j as u64).min(last) as usize * strip.spread as usize);
+    let column: [usize; C] = core::array::from_fn(
+        #[inline(always)]
+        |j| (j as u64).min(last) as usize * strip.spread as usize,
+    );
     core::array::from_fn(
         #[inline(always)]
         |k| {
             let at = first.offset(step.wrapping_mul(k)).cast::<B>();
-            core::array::from_fn(#[inline(always)] |j| s.load(at, column[j]))
+            core::array::from_fn(
+                #[inline(always)]
+                |j| s.load(at, column[j]),
+            )
         },
     )
 }
@@ -109,7 +119,10 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
         }
         if s.branch(lanes == 16) {
             let n: [F::Node; 4] = warp::fold(s, f, nodes, 16, 1);
-            let n: [F::Node; 4] = core::array::from_fn(#[inline(always)] |k| warp::across(s, f, n[k], 16, 2));
+            let n: [F::Node; 4] = core::array::from_fn(
+                #[inline(always)]
+                |k| warp::across(s, f, n[k], 16, 2),
+            );
             return f.join(f.join(n[0], n[1], 4), f.join(n[2], n[3], 4), 8);
         }
         let n: [F::Node; 4] = warp::fold(s, f, nodes, lanes, 1);
@@ -168,7 +181,12 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
                 let bits: [[F::Bits; C]; STEPS] = load(s, strip, row, abreast);
                 core::array::from_fn(
                     #[inline(always)]
-                    |k| core::array::from_fn(#[inline(always)] |j| f.lift(s, bits[k][j])),
+                    |k| {
+                        core::array::from_fn(
+                            #[inline(always)]
+                            |j| f.lift(s, bits[k][j]),
+                        )
+                    },
                 )
             } else if F::NEUTRAL {
                 let there = |k: usize| at(k) < strip.rows;
@@ -186,14 +204,28 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
                 let node = |k: usize, j: usize| select(there(k), f.lift(s, bits[k][j]), f.neutral());
                 core::array::from_fn(
                     #[inline(always)]
-                    |k| core::array::from_fn(#[inline(always)] |j| node(k, j)),
+                    |k| {
+                        core::array::from_fn(
+                            #[inline(always)]
+                            |j| node(k, j),
+                        )
+                    },
                 )
             } else {
                 break;
             };
             let nodes: [F::Node; C] = core::array::from_fn(
                 #[inline(always)]
-                |j| self.tile(s, core::array::from_fn(#[inline(always)] |k| nodes[k][j]), lanes),
+                |j| {
+                    self.tile(
+                        s,
+                        core::array::from_fn(
+                            #[inline(always)]
+                            |k| nodes[k][j],
+                        ),
+                        lanes,
+                    )
+                },
             );
             own.push(s, f, t, each, nodes);
             t += 1;
@@ -229,7 +261,10 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
             return core::array::from_fn(
                 #[inline(always)]
                 |j| {
-                    let node: [F::Node; STEPS] = core::array::from_fn(#[inline(always)] |k| f.lift(s, bits[k][j]));
+                    let node: [F::Node; STEPS] = core::array::from_fn(
+                        #[inline(always)]
+                        |k| f.lift(s, bits[k][j]),
+                    );
                     let two = f.join(node[0], node[1], 1);
                     let four = f.join(two, f.join(node[2], node[3], 1), 2);
                     let after = f.join(node[4], node[5], 1);
@@ -266,7 +301,10 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
             }
             k += 1;
         }
-        core::array::from_fn(#[inline(always)] |j| stacks[j].close(f, STEPS as u32))
+        core::array::from_fn(
+            #[inline(always)]
+            |j| stacks[j].close(f, STEPS as u32),
+        )
     }
 }
 
@@ -308,23 +346,35 @@ impl<F: Heap, const C: usize> Panel<C> for Free<F> {
                 let mut k = 0;
                 while k < STEPS {
                     let place = row as u32 + k as u32 * abreast;
-                    acc = core::array::from_fn(#[inline(always)] |j| f.one(s, acc[j], bits[k][j], place));
+                    acc = core::array::from_fn(
+                        #[inline(always)]
+                        |j| f.one(s, acc[j], bits[k][j], place),
+                    );
                     k += 1;
                 }
             } else {
                 let mut row = row;
                 while s.again(row < strip.rows) {
                     let [bits]: [[F::Bits; C]; 1] = load(s, strip, row, 0);
-                    acc = core::array::from_fn(#[inline(always)] |j| f.one(s, acc[j], bits[j], row as u32));
+                    acc = core::array::from_fn(
+                        #[inline(always)]
+                        |j| f.one(s, acc[j], bits[j], row as u32),
+                    );
                     row += abreast as u64;
                 }
             }
             t += 1;
         }
-        let mut parts: [F::Part; C] = core::array::from_fn(#[inline(always)] |j| f.part(acc[j]));
+        let mut parts: [F::Part; C] = core::array::from_fn(
+            #[inline(always)]
+            |j| f.part(acc[j]),
+        );
         let mut bit = strip.lanes;
         while s.again(bit < 32) {
-            parts = core::array::from_fn(#[inline(always)] |j| warp::meet_across(s, f, parts[j], bit));
+            parts = core::array::from_fn(
+                #[inline(always)]
+                |j| warp::meet_across(s, f, parts[j], bit),
+            );
             bit *= 2;
         }
         parts

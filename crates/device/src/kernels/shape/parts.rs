@@ -61,7 +61,10 @@ pub fn reduce<S: Simt, F: Parts>(
         let mut eight = eight;
         let (mut bit, lanes) = (1, s.opaque(32));
         while s.again(bit < lanes) {
-            eight = core::array::from_fn(#[inline(always)] |j| meet_across(s, f, eight[j], bit));
+            eight = core::array::from_fn(
+                #[inline(always)]
+                |j| meet_across(s, f, eight[j], bit),
+            );
             bit <<= 1;
         }
         let part = eight_parts(f, eight);
@@ -87,12 +90,12 @@ pub fn left<G>(call: &Call<G>) -> Global<u32> {
 
 /// Parts that the blocks of one row or panel need room for: one each, and one for each group of blocks, and so on.
 pub const fn room(blocks: u64) -> u64 {
-    blocks + turns(blocks)
+    blocks + blocks / 32 + 4
 }
 
 /// Counters that they need: one for each group, and so on.
 pub const fn turns(blocks: u64) -> u64 {
-    blocks / 32 + 4
+    if blocks <= 64 { 1 } else { blocks / 32 + 4 }
 }
 
 /// Where a block stands among those that share a row or a panel. Groups of them reduce their parts first, then groups of

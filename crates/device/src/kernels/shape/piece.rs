@@ -293,9 +293,14 @@ impl<F: Tree> Piece for Ordered<F> {
             let base = row.pack((tile + t as u64) * 256).offset(lane as usize * 16);
             let aligned = row.reduced.aligned != 0;
             let nodes: [F::Node; STEPS] = if s.branch(aligned && left >= Self::TILE) {
-                let w: [[u32; 4]; STEPS] =
-                    core::array::from_fn(#[inline(always)] |k| words(s, base.offset(k * 512), 16));
-                core::array::from_fn(#[inline(always)] |k| pack(s, f, &w[k]))
+                let w: [[u32; 4]; STEPS] = core::array::from_fn(
+                    #[inline(always)]
+                    |k| words(s, base.offset(k * 512), 16),
+                );
+                core::array::from_fn(
+                    #[inline(always)]
+                    |k| pack(s, f, &w[k]),
+                )
             } else if F::NEUTRAL {
                 let valid = |k: u32| valid(left, ((k * 32 + lane) * per) as u64, per);
                 let w: [[u32; 4]; STEPS] = if s.branch(aligned) {
@@ -312,11 +317,19 @@ impl<F: Tree> Piece for Ordered<F> {
                         |k| loose::<S, F::Bits>(s, base.offset(k * 512), valid(k as u32)),
                     )
                 };
-                core::array::from_fn(#[inline(always)] |k| some(s, f, &w[k], valid(k as u32)))
+                core::array::from_fn(
+                    #[inline(always)]
+                    |k| some(s, f, &w[k], valid(k as u32)),
+                )
             } else if s.branch(left >= Self::TILE) {
-                let w: [[u32; 4]; STEPS] =
-                    core::array::from_fn(#[inline(always)] |k| loose::<S, F::Bits>(s, base.offset(k * 512), per));
-                core::array::from_fn(#[inline(always)] |k| pack(s, f, &w[k]))
+                let w: [[u32; 4]; STEPS] = core::array::from_fn(
+                    #[inline(always)]
+                    |k| loose::<S, F::Bits>(s, base.offset(k * 512), per),
+                );
+                core::array::from_fn(
+                    #[inline(always)]
+                    |k| pack(s, f, &w[k]),
+                )
             } else {
                 break;
             };
@@ -341,9 +354,15 @@ impl<F: Tree> Piece for Ordered<F> {
         let aligned = rows[0].reduced.aligned != 0;
         if F::NEUTRAL || s.branch(whole) {
             let w: [[u32; 4]; STEPS] = if s.branch(aligned && valid == per) {
-                core::array::from_fn(#[inline(always)] |k| words(s, rows[k].pack(p as u64), 16))
+                core::array::from_fn(
+                    #[inline(always)]
+                    |k| words(s, rows[k].pack(p as u64), 16),
+                )
             } else {
-                core::array::from_fn(#[inline(always)] |k| loose::<S, F::Bits>(s, rows[k].pack(p as u64), valid))
+                core::array::from_fn(
+                    #[inline(always)]
+                    |k| loose::<S, F::Bits>(s, rows[k].pack(p as u64), valid),
+                )
             };
             let mut nodes: [F::Node; STEPS] = core::array::from_fn(
                 #[inline(always)]
@@ -358,10 +377,15 @@ impl<F: Tree> Piece for Ordered<F> {
                 }
                 bit <<= 1;
             }
-            return core::array::from_fn(#[inline(always)] |k| f.part(nodes[k], per * lanes));
+            return core::array::from_fn(
+                #[inline(always)]
+                |k| f.part(nodes[k], per * lanes),
+            );
         }
-        let mut parts: [F::Part; STEPS] =
-            core::array::from_fn(#[inline(always)] |k| first(s, f, rows[k].pack(p as u64).cast(), valid));
+        let mut parts: [F::Part; STEPS] = core::array::from_fn(
+            #[inline(always)]
+            |k| first(s, f, rows[k].pack(p as u64).cast(), valid),
+        );
         let mut bit = 1;
         while s.again(bit < lanes) {
             let mut k = 0;
@@ -482,7 +506,10 @@ impl<F: Heap> Piece for Free<F> {
         let valid = valid(rows[0].len, (p * per) as u64, per);
         let whole = rows[0].reduced.aligned != 0 && valid == per;
         let mut parts: [F::Part; STEPS] = if s.branch(whole) {
-            let w: [[u32; 4]; STEPS] = core::array::from_fn(#[inline(always)] |k| words(s, rows[k].pack(p as u64), 16));
+            let w: [[u32; 4]; STEPS] = core::array::from_fn(
+                #[inline(always)]
+                |k| words(s, rows[k].pack(p as u64), 16),
+            );
             core::array::from_fn(
                 #[inline(always)]
                 |k| {

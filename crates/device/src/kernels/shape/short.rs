@@ -42,7 +42,14 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Short<K, P::
     // Rows beyond the last read the last; nobody writes them.
     let number = |k: u64| (first + k * at_once).min(total - 1);
     let row = |k: u64| Row::new(call, shape.outputs.at(number(k)), shape.len, reduced);
-    let parts = piece.short(s, core::array::from_fn(#[inline(always)] |k| row(k as u64)), lanes);
+    let parts = piece.short(
+        s,
+        core::array::from_fn(
+            #[inline(always)]
+            |k| row(k as u64),
+        ),
+        lanes,
+    );
     let mut k = lane & (lanes - 1);
     while s.again(k < STEPS as u32) {
         let number = first + k as u64 * at_once;

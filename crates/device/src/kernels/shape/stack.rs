@@ -111,7 +111,10 @@ impl Own {
         let mut d = 0;
         while s.again(i >> d & 1 == 1) {
             let left: [F::Node; C] = self.get(s, d);
-            nodes = core::array::from_fn(#[inline(always)] |j| f.join(left[j], nodes[j], each << d));
+            nodes = core::array::from_fn(
+                #[inline(always)]
+                |j| f.join(left[j], nodes[j], each << d),
+            );
             d += 1;
         }
         self.put(s, d, nodes);
@@ -131,7 +134,10 @@ impl Own {
         while s.again(count >> d != 0) {
             if s.branch(count >> d & 1 == 1) {
                 let left: [F::Node; C] = self.get(s, d);
-                parts = core::array::from_fn(#[inline(always)] |j| f.meet(f.part(left[j], each << d), parts[j]));
+                parts = core::array::from_fn(
+                    #[inline(always)]
+                    |j| f.meet(f.part(left[j], each << d), parts[j]),
+                );
             }
             d += 1;
         }

@@ -35,11 +35,7 @@ pub fn fold<S: Simt, F: Tree, const W: usize, const H: usize>(
 /// Joins what a lane has with what it got: a high lane's is the right one.
 #[inline(always)]
 fn join<F: Tree>(f: &F, high: bool, got: F::Node, own: F::Node, each: u32) -> F::Node {
-    if F::COMMUTES {
-        f.join(own, got, each)
-    } else {
-        f.join(select(high, got, own), select(high, own, got), each)
-    }
+    if F::COMMUTES { f.join(own, got, each) } else { f.join(select(high, got, own), select(high, own, got), each) }
 }
 
 /// Joins along one lane bit; both lanes get the result.
