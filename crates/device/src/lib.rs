@@ -1,6 +1,7 @@
 //! Warpfold's GPU side.
 //!
 //! - [`simt`]: what one GPU thread can do. Kernels are generic over it.
+//! - [`kernels`]: the production kernels, which the library's planner chooses and fills in.
 //! - [`ladder`]: the teaching kernels, rung by rung, and the plan by which any backend runs them.
 //! - `emulator` (host): runs kernels, checks every access, counts what a profiler would.
 //! - `hardware`, `entry` (nvptx64): the same kernels as PTX; [`ptx`] hands out the compiled text.

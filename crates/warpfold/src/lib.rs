@@ -38,6 +38,6 @@ pub use warpfold_core as core;
 pub use warpfold_core::{DType, Element, Kind, Reducer, Span, bf16, f16};
 
 /// The examples of the README are tests.
-#[cfg(all(doctest, feature = "ndarray"))]
+#[cfg(all(doctest, feature = "cuda", feature = "ndarray"))]
 #[doc = include_str!("../../../README.md")]
 struct Readme;
