@@ -29,7 +29,7 @@ macro_rules! one_word {
 }
 one_word! {
     u32: |x| x, |w| w;
-    i32: |x| x as u32, |w| w as i32;
+    i32: i32::cast_unsigned, u32::cast_signed;
     f32: f32::to_bits, f32::from_bits;
     u8: |x| x as u32, |w| w as u8;
 }
@@ -52,7 +52,7 @@ macro_rules! two_words {
 }
 two_words! {
     u64: |x| x, |w| w;
-    i64: |x| x as u64, |w| w as i64;
+    i64: i64::cast_unsigned, u64::cast_signed;
     f64: f64::to_bits, f64::from_bits;
 }
 

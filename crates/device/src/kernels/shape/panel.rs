@@ -163,7 +163,7 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
 
     #[inline(always)]
     fn at_once(reduced: &Pitch, address: u64) -> bool {
-        reduced.aligned != 0 && address % (C as u64 * F::Bits::SIZE as u64) == 0
+        reduced.aligned != 0 && address.is_multiple_of(C as u64 * F::Bits::SIZE as u64)
     }
 
     #[inline(always)]
@@ -328,7 +328,7 @@ impl<F: Heap, const C: usize> Panel<C> for Free<F> {
 
     #[inline(always)]
     fn at_once(reduced: &Pitch, address: u64) -> bool {
-        reduced.aligned != 0 && address % (C as u64 * F::Bits::SIZE as u64) == 0
+        reduced.aligned != 0 && address.is_multiple_of(C as u64 * F::Bits::SIZE as u64)
     }
 
     #[inline(always)]

@@ -456,7 +456,8 @@ impl<F: Heap> Piece for Free<F> {
     fn run<S: Simt>(&self, s: &S, row: &Row<Dense>, tile: u64, tiles: u32) -> F::Part {
         let (f, per, lane, shift) = (&self.0, F::Bits::PER as u64, s.lane(), Self::shift(row));
         let (start, end) = (shift, shift + row.len);
-        let mut acc = f.start();
+        // Packs that a row starts or ends in come late, and by themselves, so that a lane meets its packs in their order.
+        let (mut acc, mut late) = (f.start(), f.start());
         let mut t = 0;
         while s.again(t < tiles && (tile + t as u64) * Self::TILE < end) {
             let first = (tile + t as u64) * Self::TILE;
@@ -487,16 +488,16 @@ impl<F: Heap> Piece for Free<F> {
                         // Taken above.
                     } else if s.branch(packed && p * per >= start && (p + 1) * per <= end) {
                         let at = row.pack(p).offset((shift as usize * F::Bits::SIZE as usize).wrapping_neg());
-                        acc = f.pack(s, acc, &words(s, at, 16), p as u32);
+                        late = f.pack(s, late, &words(s, at, 16), p as u32);
                     } else {
-                        acc = self.edge(s, row, p, acc);
+                        late = self.edge(s, row, p, late);
                     }
                     k += 1;
                 }
             }
             t += 1;
         }
-        warp::meet_lanes(s, f, f.part(acc), 32)
+        warp::meet_lanes(s, f, f.meet(f.part(acc), f.part(late)), 32)
     }
 
     #[inline(always)]
