@@ -7,7 +7,7 @@ use crate::side::{Answer, Positions, Prepared, Side};
 use crate::work::Work;
 use std::time::Instant;
 use warpfold::cuda::{Array, ArrayView, Buffer, Device, Driver, Event, Inputs, Options, Program, Reduction, Stream};
-use warpfold::cuda::{Work as Kernels, describe};
+use warpfold::cuda::{Statistics, Survey, Work as Kernels};
 use warpfold::{Description, Error};
 
 /// A sample lasts at least so long, by repeated calls.
@@ -48,7 +48,7 @@ struct Memory {
 
 enum Kind {
     Reduction { reduction: Box<Reduction>, out: Array },
-    Describe,
+    Describe { survey: Box<Survey>, out: Statistics },
 }
 
 struct Read {
@@ -117,7 +117,11 @@ impl Gpu {
                 let out = reduction.output()?;
                 Kind::Reduction { reduction, out }
             }
-            Work::Describe => Kind::Describe,
+            Work::Describe => {
+                let survey = Box::new(Survey::new(&self.device, &view, &options(case))?);
+                let out = survey.output()?;
+                Kind::Describe { survey, out }
+            }
         };
         let state = if copies * bytes > 2 * l2 { "cold" } else { "warm" };
         let cache = format!("{state}: {copies} inputs of {bytes} bytes in turn, {l2} bytes of L2");
@@ -152,37 +156,34 @@ impl Gpu {
     /// The time of that many calls.
     fn time(&self, loaded: &mut Loaded) -> Result<u64, Error> {
         let stream = &self.stream;
-        let options = options(&loaded.case);
         let start = Instant::now();
-        let host = |start: Instant| start.elapsed().as_nanos() as u64;
-        match (&mut loaded.work, loaded.case.measure) {
-            (Kind::Describe, _) => {
-                // Its results are on the host when it returns.
-                for i in 0..loaded.calls as usize {
-                    let view = self.view(&loaded.case, &loaded.memory.inputs[i % loaded.copies])?;
-                    loaded.result = Some(Outcome::Described(describe(view, &options, stream)?));
-                }
-                Ok(host(start))
+        let inputs = loaded.memory.inputs[..loaded.copies].iter();
+        let views = inputs.map(|input| self.view(&loaded.case, input)).collect::<Result<Vec<_>, _>>()?;
+        if loaded.case.measure == Measure::Latency {
+            for _ in 0..loaded.calls {
+                loaded.result = Some(match &mut loaded.work {
+                    Kind::Reduction { reduction, .. } => {
+                        Outcome::Reduced(reduction.run_to_host(stream, views[0], None)?)
+                    }
+                    Kind::Describe { survey, out } => {
+                        survey.run(stream, views[0], out)?;
+                        Outcome::Described(survey.download(out, stream)?)
+                    }
+                });
             }
-            (Kind::Reduction { reduction, .. }, Measure::Latency) => {
-                for _ in 0..loaded.calls {
-                    let view = self.view(&loaded.case, &loaded.memory.inputs[0])?;
-                    loaded.result = Some(Outcome::Reduced(reduction.run_to_host(stream, view, None)?));
-                }
-                Ok(host(start))
-            }
-            (Kind::Reduction { reduction, out }, Measure::Call) => {
-                let inputs = loaded.memory.inputs[..loaded.copies].iter();
-                let views = inputs.map(|input| self.view(&loaded.case, input)).collect::<Result<Vec<_>, _>>()?;
-                stream.record(&self.before)?;
-                for i in 0..loaded.calls as usize {
-                    reduction.run(stream, views[i % views.len()], None, out)?;
-                }
-                stream.record(&self.after)?;
-                loaded.result = Some(Outcome::OnDevice);
-                Ok(self.after.nanoseconds_since(&self.before)?)
+            return Ok(start.elapsed().as_nanos() as u64);
+        }
+        stream.record(&self.before)?;
+        for i in 0..loaded.calls as usize {
+            let view = views[i % views.len()];
+            match &mut loaded.work {
+                Kind::Reduction { reduction, out } => reduction.run(stream, view, None, out)?,
+                Kind::Describe { survey, out } => survey.run(stream, view, out)?,
             }
         }
+        stream.record(&self.after)?;
+        loaded.result = Some(Outcome::OnDevice);
+        Ok(self.after.nanoseconds_since(&self.before)?)
     }
 
     fn calibrate(&self, loaded: &mut Loaded) -> Result<(), Error> {
@@ -202,6 +203,10 @@ impl Gpu {
 fn options(case: &Case) -> Options<'static> {
     let on_host = case.options();
     Options { axes: on_host.axes, precision: on_host.precision, skip_nan: on_host.skip_nan, ..Options::default() }
+}
+
+fn described(found: &Description, at: &Positions) -> Answer {
+    cpu::answer(&found.stats.iter().map(|(_, values)| values).collect::<Vec<_>>(), 1, at)
 }
 
 impl Side for Gpu {
@@ -250,8 +255,10 @@ impl Side for Gpu {
         let width = loaded.case.work.width();
         match (&loaded.result, &loaded.work) {
             (Some(Outcome::Reduced(array)), _) => Ok(cpu::answer(&[&array.values], width, at)),
-            (Some(Outcome::Described(d)), _) => {
-                Ok(cpu::answer(&d.stats.iter().map(|(_, values)| values).collect::<Vec<_>>(), 1, at))
+            (Some(Outcome::Described(d)), _) => Ok(described(d, at)),
+            (Some(Outcome::OnDevice), Kind::Describe { survey, out }) => {
+                let found = survey.download(out, &self.stream).map_err(|e| e.to_string())?;
+                Ok(described(&found, at))
             }
             (Some(Outcome::OnDevice), Kind::Reduction { out, .. }) => {
                 let array = out.download(&self.stream).map_err(|e| e.to_string())?;

@@ -95,6 +95,9 @@ pub struct Reduce {
 /// Describe an array: count, NaN count, min, argmin, max, argmax, mean, std, sum and norm in one read
 ///
 /// Every value has the bits that `warpfold reduce` gives; count is the number of elements reduced into each, NaN included.
+///
+/// On a GPU, floats that lie side by side are read once; of integers and of other layouts each statistic is a reduction of its
+/// own. The array must fit into the GPU's memory; if it does not, auto computes on the CPU.
 #[derive(Parser)]
 pub struct Describe {
     #[command(flatten)]

@@ -5,6 +5,7 @@ use crate::kernels::any::{self, AXES, Any, Strides};
 use crate::kernels::entries::{KEPT, deep, deep_any, slots};
 use crate::kernels::fold::{Parts, Tree};
 use crate::kernels::shape::columns::{self, Columns};
+use crate::kernels::shape::describe::Both;
 use crate::kernels::shape::panel::{self, Pitch};
 use crate::kernels::shape::parts::{self, Left};
 use crate::kernels::shape::piece::{self, Dense};
@@ -123,6 +124,14 @@ macro_rules! production_one {
         export_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
             columns::kernel::<_, panel::Free<$fold>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
         export_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
+    };
+    (describe $name:ident, $source:ty, $wide:literal) => {
+        export_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, Both<$source, false>, KEPT>);
+        export_kernel!(concat!("short_", stringify!($name)), Short<KEPT, Dense>, short::kernel::<_, Both<$source, false>, KEPT>);
+        export_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
+            columns::kernel::<_, Both<$source, false>, KEPT, $wide, { deep::<<fold::Described<$source> as Parts>::Part, <fold::Totals<$source> as Tree>::Node>($wide) }>);
+        export_kernel!(concat!("narrow_", stringify!($name)), Columns<KEPT, Pitch>,
+            columns::kernel::<_, Both<$source, true>, KEPT, $wide, { deep::<<fold::Described<$source> as Parts>::Part, <fold::Totals<$source> as Tree>::Node>($wide) }>);
     };
     (slow $name:ident, $recipe:ty) => {
         export_kernel!(concat!("any_rows_", stringify!($name)), Rows<AXES, Strides<AXES>>, rows::kernel::<_, Any<$recipe>, AXES>);

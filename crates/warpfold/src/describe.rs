@@ -22,10 +22,12 @@ pub struct Description {
     pub shape: Vec<usize>,
     /// Elements per slice, NaNs included.
     pub count: u64,
-    /// `nan_count`, `min`, `argmin`, `max`, `argmax`, `mean`, `std`, `sum`, `norm`, in this order; each has the bits and the
-    /// dtype of the reduction of that name.
+    /// Those of [`STATS`], in this order; each has the bits and the dtype of the reduction of that name.
     pub stats: Vec<(&'static str, Values)>,
 }
+
+/// The names of [`Description::stats`].
+pub const STATS: [&str; 9] = ["nan_count", "min", "argmin", "max", "argmax", "mean", "std", "sum", "norm"];
 
 /// Count, NaN count, min, argmin, max, argmax, mean, std (population), sum and 2-norm in one read of the data.
 ///

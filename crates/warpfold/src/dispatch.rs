@@ -56,6 +56,22 @@ pub trait Visit {
 }
 
 impl Spec {
+    /// A reduction by its defaults.
+    pub fn without_options(op: Op, input: DType) -> Self {
+        Self {
+            op,
+            input,
+            swapped: false,
+            dtype: None,
+            precision: Precision::Tree,
+            skip_nan: false,
+            masked: false,
+            initial: None,
+            ddof: 0.0,
+            ord: Ord::Two,
+        }
+    }
+
     /// The dtype of the result.
     pub fn result(&self) -> DType {
         self.dtype.unwrap_or(self.op.result_dtype(self.input))

@@ -96,6 +96,14 @@ fn class_large() {
 }
 
 #[test]
+fn descriptions_of_every_class() {
+    let Some(gpu) = gpu() else { return };
+    for class in Class::ALL {
+        soak::describe_soak(&gpu, class);
+    }
+}
+
+#[test]
 fn one_case() {
     let (Some(gpu), Ok(name)) = (gpu(), std::env::var("WARPFOLD_CASE")) else { return };
     soak::one(&gpu, &name);
@@ -320,6 +328,17 @@ fn arrays_in_pieces_have_the_bits_of_the_whole() {
         }
     }
     println!("{checked} checked, {cannot} could not be cut");
+    // One row of elements without a mask always can.
+    let row = |op: Op| {
+        let x = numbers(3_000_017, 5);
+        let x = ArrayRef::from_slice(&x, &[3_000_017]).expect("a shape");
+        let o = warpfold::Options::default();
+        (cuda::stream_host(op, x, &o, &gpu, 1 << 20), reduce(op, x, &o))
+    };
+    for op in [Op::ArgMin, Op::ArgMax, Op::MinMax] {
+        let (got, want) = row(op);
+        assert_eq!(got, want, "{op} in chunks");
+    }
     assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
 }
 

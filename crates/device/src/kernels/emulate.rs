@@ -4,6 +4,7 @@ use super::any::{self, AXES, Any, Strides};
 use super::entries::{KEPT, deep, deep_any, slots};
 use super::fold::{self, Parts, Tree};
 use super::shape::columns::{self, Columns};
+use super::shape::describe::Both;
 use super::shape::panel::{self, Pitch};
 use super::shape::parts::{self, Left};
 use super::shape::piece::{self, Dense};
@@ -64,6 +65,14 @@ pub fn emulate(memory: &Memory, launch: Production<'_>) -> Option<Result<Report,
             run_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
                 columns::kernel::<_, panel::Free<$fold>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
             run_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
+        };
+        (describe $name:ident, $source:ty, $wide:literal) => {
+            run_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, Both<$source, false>, KEPT>);
+            run_kernel!(concat!("short_", stringify!($name)), Short<KEPT, Dense>, short::kernel::<_, Both<$source, false>, KEPT>);
+            run_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
+                columns::kernel::<_, Both<$source, false>, KEPT, $wide, { deep::<<fold::Described<$source> as Parts>::Part, <fold::Totals<$source> as Tree>::Node>($wide) }>);
+            run_kernel!(concat!("narrow_", stringify!($name)), Columns<KEPT, Pitch>,
+                columns::kernel::<_, Both<$source, true>, KEPT, $wide, { deep::<<fold::Described<$source> as Parts>::Part, <fold::Totals<$source> as Tree>::Node>($wide) }>);
         };
         (slow $name:ident, $recipe:ty) => {
             run_kernel!(concat!("any_rows_", stringify!($name)), Rows<AXES, Strides<AXES>>, rows::kernel::<_, Any<$recipe>, AXES>);

@@ -1,7 +1,7 @@
 //! The list of compiled kernels: a line for each fold, read by the PTX build and by the emulator.
 //!
 //! `tree` and `heap` folds become `rows_`, `short_`, `columns_` and `parts_` (`narrow_` too for trees) with the fold's name;
-//! the number is how many columns a lane takes. `any` recipes become `any_rows_` and `any_columns_`, `slow` ones only the first.
+//! the number is how many columns a lane takes. `describe` of a source has all of these but `parts_`. `any` recipes become `any_rows_` and `any_columns_`, `slow` ones only the first.
 
 use super::node::Node;
 
@@ -71,6 +71,10 @@ macro_rules! for_each_kernel {
             heap argmax_b2: fold::Arg<u16, i32>, 4;
             heap argmax_b4: fold::Arg<u32, i32>, 4;
             heap argmax_b8: fold::Arg<u64, i64>, 2;
+            describe describe_f32: source::F32, 2;
+            describe describe_f64: source::F64, 1;
+            describe describe_f16: source::F16, 2;
+            describe describe_bf16: source::Bf16, 2;
             any sum_f32: any::Reals<f32, Value, Plain>;
             any sum_f64: any::Reals<f64, Value, Plain>;
             slow sum2_f32: any::Reals<f32, Value, Compensated>;

@@ -83,26 +83,31 @@ impl<A: Node, B: Node> Node for (A, B) {
     }
 }
 
-/// Implements [`Node`] for a struct of two fields that are nodes.
-macro_rules! pair {
-    ($([$($p:ident),*] $t:ty { $a:ident: $ta:ty, $b:ident: $tb:ty })*) => {$(impl<$($p),*> Node for $t
+/// Implements [`Node`] for a struct of fields that are nodes.
+macro_rules! fields {
+    ($([$($p:ident),*] $t:ty { $($field:ident: $of:ty),* })*) => {$(impl<$($p: Copy),*> $crate::kernels::node::Node for $t
     where
-        $ta: Node,
-        $tb: Node,
+        $($of: $crate::kernels::node::Node,)*
     {
-        const WORDS: u32 = <$ta>::WORDS + <$tb>::WORDS;
+        const WORDS: u32 = 0 $(+ <$of as $crate::kernels::node::Node>::WORDS)*;
         #[inline(always)]
         fn zero() -> Self {
-            Self { $a: <$ta>::zero(), $b: <$tb>::zero() }
+            Self { $($field: <$of as $crate::kernels::node::Node>::zero()),* }
         }
         #[inline(always)]
-        fn map(self, f: impl FnMut(u32, u32) -> u32) -> Self {
-            let (a, b) = (self.$a, self.$b).map(f);
-            Self { $a: a, $b: b }
+        fn map(self, mut f: impl FnMut(u32, u32) -> u32) -> Self {
+            let mut next = 0;
+            $(
+                let $field = self.$field.map(|i, w| f(next + i, w));
+                next += <$of as $crate::kernels::node::Node>::WORDS;
+            )*
+            let _ = next;
+            Self { $($field),* }
         }
     })*};
 }
-pair! {
+pub(crate) use fields;
+fields! {
     [F] DoubleWord<F> { hi: F, lo: F }
     [R] Moments<R> { mean: R, m2: R }
     [X, R] Powers<X, R> { exponent: X, sum: R }
@@ -125,10 +130,13 @@ pub fn exchange<S: Simt, N: Node>(s: &S, node: N, bit: u32) -> N {
     node.map(|_, word| s.shuffle_xor(ALL, word, bit))
 }
 
+/// Words of the largest node: what `describe` says of f64.
+pub const MOST: usize = 20;
+
 /// `a` or `b`, without a branch.
 #[inline(always)]
 pub fn select<N: Node>(first: bool, a: N, b: N) -> N {
-    let mut words = [0; 16];
+    let mut words = [0; MOST];
     let _ = b.map(|i, word| {
         words[i as usize] = word;
         word

@@ -1,7 +1,8 @@
 //! From the bits in memory to numbers.
 
+use super::fold::extremum::Key;
 use crate::simt::{Global, Pack, Pod, Simt};
-use warpfold_core::Element;
+use warpfold_core::{DType, Element};
 
 /// An element as it lies in memory.
 pub trait Bits: Pod + Copy {
@@ -63,18 +64,24 @@ pub trait Source: Copy {
     type Bits: Bits;
     /// In arithmetic.
     type Value: Element;
+    /// What is compared for an extreme.
+    type Key: Key;
+    /// What the bits are.
+    const DTYPE: DType;
     /// The number.
     fn value<S: Simt>(s: &S, bits: Self::Bits) -> Self::Value;
 }
 
 macro_rules! source {
-    ($($(#[$doc:meta])* $name:ident: $bits:ty => $value:ty, $f:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $dtype:ident, $key:ty: $bits:ty => $value:ty, $f:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name;
         impl Source for $name {
             type Bits = $bits;
             type Value = $value;
+            type Key = $key;
+            const DTYPE: DType = DType::$dtype;
             #[inline(always)]
             fn value<S: Simt>(s: &S, bits: $bits) -> $value {
                 $f(s, bits)
@@ -84,11 +91,11 @@ macro_rules! source {
 }
 source! {
     /// IEEE half precision, as f32.
-    F16: u16 => f32, |s: &S, bits| s.f16_to_f32(bits);
+    F16, F16, i32: u16 => f32, |s: &S, bits| s.f16_to_f32(bits);
     /// bfloat16, as f32.
-    Bf16: u16 => f32, |s: &S, bits| s.bf16_to_f32(bits);
+    Bf16, BF16, i32: u16 => f32, |s: &S, bits| s.bf16_to_f32(bits);
     /// Single precision.
-    F32: u32 => f32, |_: &S, bits| f32::from_bits(bits);
+    F32, F32, i32: u32 => f32, |_: &S, bits| f32::from_bits(bits);
     /// Double precision.
-    F64: u64 => f64, |_: &S, bits| f64::from_bits(bits);
+    F64, F64, i64: u64 => f64, |_: &S, bits| f64::from_bits(bits);
 }

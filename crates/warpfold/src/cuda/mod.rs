@@ -4,14 +4,15 @@
 //! [`Driver::load`] → [`Device::open`] → [`Stream`], and then on three levels:
 //!
 //! - [`reduce_host`], [`stream_host`], [`describe_host`]: arrays in the host's memory, whole or in pieces.
-//! - [`Array`] and [`ArrayView`] on the device: [`reduce`], [`reduce_into`], [`describe`], and [`Reduction`], which is prepared once
-//!   and run many times, also in a [`Graph`].
+//! - [`Array`] and [`ArrayView`] on the device: [`reduce`], [`reduce_into`], [`describe`], and [`Reduction`] and [`Survey`], which are
+//!   prepared once and run many times, also in a [`Graph`].
 //! - [`Buffer`], [`Kernel`] → [`Launch`], which [`Program`] wraps for the ladder. Calls that could harm memory are `unsafe` and
 //!   few: [`Launch::queue`], [`ArrayView::from_raw`], [`Stream::capture`].
 
 mod array;
 mod buffer;
 mod cut;
+mod describe;
 mod device;
 mod driver;
 mod error;
@@ -31,6 +32,7 @@ mod transfer;
 
 pub use array::{Array, ArrayView, Cudarc};
 pub use buffer::{Buffer, Pinned};
+pub use describe::{Statistics, Survey, describe};
 pub use device::{Device, Properties, devices};
 pub use driver::Driver;
 pub use error::Error;
@@ -41,6 +43,6 @@ pub use launch::{Arg, Launch};
 pub use module::Kernel;
 pub use options::Options;
 pub use program::{Inputs, Program, Work};
-pub use reduce::{describe, reduce, reduce_into};
+pub use reduce::{reduce, reduce_into};
 pub use reduction::Reduction;
 pub use stream::{Event, Stream};

@@ -45,7 +45,7 @@ enum Work {
 
 /// What a reduction was prepared for.
 #[derive(PartialEq)]
-struct Layout {
+pub(super) struct Layout {
     dtype: DType,
     rank: usize,
     shape: [usize; MAX_RANK],
@@ -53,7 +53,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn of(array: &ArrayRef<'_>) -> Layout {
+    pub(super) fn of(array: &ArrayRef<'_>) -> Layout {
         let rank = array.shape().len();
         let mut layout = Layout { dtype: array.dtype(), rank, shape: [0; MAX_RANK], strides: [0; MAX_RANK] };
         layout.shape[..rank].copy_from_slice(array.shape());
@@ -61,7 +61,7 @@ impl Layout {
         layout
     }
 
-    fn check(&self, what: &'static str, view: &ArrayView<'_>) -> Result<(), Error> {
+    pub(super) fn check(&self, what: &'static str, view: &ArrayView<'_>) -> Result<(), Error> {
         let is_same = view.dtype() == self.dtype
             && view.shape() == &self.shape[..self.rank]
             && view.strides() == &self.strides[..self.rank];

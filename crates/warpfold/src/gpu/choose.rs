@@ -17,6 +17,8 @@ pub struct Fold {
     pub places: bool,
     /// Words of a part.
     pub words: usize,
+    /// Columns that a lane takes.
+    pub wide: u64,
 }
 
 /// The fast fold for elements as they lie in memory, if there is one.
@@ -30,12 +32,20 @@ pub fn fast(spec: &Spec) -> Option<Fold> {
     let integer = !input.is_float() && !result.is_float();
     let wide = if input == DType::F64 { 2 } else { 1 };
     let plain = spec.precision == Precision::Tree;
-    let tree = |name: &str, words: usize| Fold { name: format!("{name}_{input}"), ordered: true, places: false, words };
+    let columns = if input.size() == 8 { 2 } else { 4 };
+    let tree = |name: &str, words: usize| Fold {
+        name: format!("{name}_{input}"),
+        ordered: true,
+        places: false,
+        words,
+        wide: columns,
+    };
     let heap = |name: &str, words: usize| Fold {
         name: format!("{name}_b{}", input.size()),
         ordered: false,
         places: name == "argmax",
         words,
+        wide: columns,
     };
     let key = if input.size() == 8 { 2 } else { 1 };
     match spec.op {
@@ -98,7 +108,16 @@ pub fn any(spec: &Spec) -> Fold {
         (Op::CountNonzero, _) => format!("count_{element}"),
     };
     // No part has more: a double double's mean, its deviation, and a count.
-    Fold { name, ordered: true, places: false, words: 10 }
+    Fold { name, ordered: true, places: false, words: 10, wide: 1 }
+}
+
+/// The fold that describes floats of the machine's own byte order.
+pub fn describe(dtype: DType) -> Option<Fold> {
+    let wide = if dtype == DType::F64 { 2 } else { 1 };
+    // The total, its count, NaNs, and two keys with their places.
+    let words = 4 * wide as usize + 2 + 2 + 2 * (wide as usize + 2);
+    let fold = Fold { name: format!("describe_{dtype}"), ordered: true, places: true, words, wide: 2 / wide };
+    dtype.is_float().then_some(fold)
 }
 
 /// What the kernel is told of the reduction. `count` elements are reduced into each output.

@@ -8,5 +8,5 @@ mod emulated;
 mod plan;
 mod policy;
 
-pub use plan::{Chunk, GpuPlan, Launch, Limits};
+pub use plan::{Chunk, DESCRIBED, GpuPlan, Launch, Limits, described_bytes};
 pub use warpfold_device::kernels::recipe::{COUNTERS, STATUS};

@@ -1,5 +1,6 @@
 //! Shapes, and how the work on them is shared out.
 
+use warpfold_core::DType;
 use warpfold_device::kernels::Call;
 use warpfold_device::kernels::any::{AXES, Stride, Strides};
 use warpfold_device::kernels::entries::KEPT;
@@ -11,9 +12,10 @@ use warpfold_device::kernels::shape::piece::{Dense, Kept, Outputs};
 use warpfold_device::kernels::shape::rows::Rows;
 use warpfold_device::kernels::shape::short::Short;
 
-use super::choose::{Fold, any, fast, recipe};
+use super::choose::{self, Fold, any, fast, recipe};
 use super::policy::{ANY_TILES, COLUMN_TILES, LAUNCH, MOST_TILES, ROW_TILES, ROWS_EACH, SPREAD, WARPS};
 use crate::dispatch::Spec;
+use crate::op::Op;
 use crate::problem::{Dim, Problem};
 
 /// What the planner has to know of a device.
@@ -63,6 +65,24 @@ pub struct Chunk {
     pub workspace: usize,
 }
 
+/// The statistics that [`GpuPlan::describe`] computes, in the order of their arrays; those without a dtype have the elements'.
+pub const DESCRIBED: [(&str, Option<DType>); 9] = [
+    ("nan_count", Some(DType::I64)),
+    ("argmin", Some(DType::I64)),
+    ("argmax", Some(DType::I64)),
+    ("min", None),
+    ("max", None),
+    ("mean", None),
+    ("std", None),
+    ("sum", None),
+    ("norm", None),
+];
+
+/// Bytes that are said of each output.
+pub fn described_bytes(dtype: DType) -> usize {
+    DESCRIBED.iter().map(|(_, own)| own.unwrap_or(dtype).size()).sum()
+}
+
 /// A plan in the making.
 struct Planner<'a> {
     fold: Fold,
@@ -79,7 +99,7 @@ struct Planner<'a> {
 impl GpuPlan {
     /// Chooses kernels for a problem that has elements and outputs.
     pub fn new(spec: &Spec, problem: &Problem, limits: &Limits) -> Self {
-        let pair = if spec.op == crate::Op::MinMax { 2 } else { 1 };
+        let pair = if spec.op == Op::MinMax { 2 } else { 1 };
         let mask = if spec.masked { 1 } else { 0 };
         let bytes = (problem.count * problem.outputs * (problem.size + mask)
             + problem.outputs * pair * spec.result().size()) as u64;
@@ -94,6 +114,25 @@ impl GpuPlan {
         Self { launches, workspace: COUNTERS + 4 * planner.words, bytes }
     }
 
+    /// Everything that `describe` says, in one launch: an array of outputs for each statistic, as
+    /// [`DESCRIBED`](super::DESCRIBED) has them. None if no kernel reads such elements so.
+    pub fn describe(dtype: DType, is_swapped: bool, problem: &Problem, limits: &Limits) -> Option<Self> {
+        let fold = choose::describe(dtype).filter(|_| !is_swapped)?;
+        let spec = Spec::without_options(Op::Std, dtype);
+        let mut planner = Planner::new(&spec, fold, true, problem, limits);
+        planner.recipe.initial = [problem.outputs as u64, problem.out_offset as u64];
+        let Problem { ref kept, ref reduced, outputs, count, size, .. } = *problem;
+        // A place is at first the number of a pack of 16 bytes, in 32 bits.
+        let launch = match reduced[..] {
+            _ if count / planner.per() as usize >= u32::MAX as usize => None,
+            [axis] => planner.one(kept, axis),
+            [outer, inner] => planner.segments(kept, outer, inner),
+            _ => None,
+        }?;
+        let bytes = outputs * (count * size + described_bytes(dtype));
+        Some(Self { launches: vec![launch], workspace: COUNTERS + 4 * planner.words, bytes: bytes as u64 })
+    }
+
     /// Seconds that this should take.
     pub fn predicted(&self, limits: &Limits) -> f64 {
         LAUNCH * self.launches.len() as f64 + self.bytes as f64 / limits.bandwidth
@@ -102,9 +141,8 @@ impl GpuPlan {
     /// The same for one row of elements that lie side by side and come in chunks of at most `chunk_bytes`, to be launched in
     /// order. None, if the reduction cannot be taken apart so.
     pub fn chunked(spec: &Spec, problem: &Problem, limits: &Limits, chunk_bytes: usize) -> Vec<Chunk> {
-        let fold = fast(spec).filter(|fold| !fold.places);
         let dense = matches!(problem.reduced[..], [axis] if axis.x == problem.size as isize);
-        let Some(fold) = fold.filter(|_| dense && problem.outputs == 1) else { return Vec::new() };
+        let Some(fold) = fast(spec).filter(|_| dense && problem.outputs == 1) else { return Vec::new() };
         let planner = Planner::new(spec, fold, true, problem, limits);
         let block = WARPS * ROW_TILES * planner.tile();
         let chunk = (chunk_bytes / problem.size) as u64 / block * block;
@@ -148,7 +186,7 @@ impl<'a> Planner<'a> {
             recipe: recipe(spec, problem.count as u64, fast),
             problem,
             processors: limits.multiprocessors as u64,
-            pair: if spec.op == crate::Op::MinMax { 2 } else { 1 },
+            pair: if spec.op == Op::MinMax { 2 } else { 1 },
             slow: spec.precision == crate::Precision::Compensated,
             words: 0,
         }
@@ -302,7 +340,7 @@ impl<'a> Planner<'a> {
     /// Outputs side by side.
     fn columns(&mut self, outer: &[Dim], columns: Dim, rows: Dim) -> Option<Launch> {
         let (size, width) = (self.problem.size, columns.len as u64);
-        let wide = if size == 8 { 2 } else { 4 };
+        let wide = self.fold.wide;
         let bytes = (size * wide as usize) as isize;
         let aligned = width % wide == 0 && rows.x % bytes == 0 && outer.iter().all(|d| d.x % bytes == 0);
         let lanes = width.div_ceil(wide).next_power_of_two().min(32);

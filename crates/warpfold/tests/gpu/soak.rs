@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::cases::{Case, Class};
 use crate::reference::Strided;
-use warpfold::cuda::{Array, ArrayView, Buffer, Device, Error, Options, Reduction, Stream};
+use warpfold::cuda::{Array, ArrayView, Buffer, Device, Error, Options, Reduction, Stream, Survey};
 use warpfold::reduce;
 
 /// Failures that are shown.
@@ -153,6 +153,64 @@ pub fn soak(device: &Device, class: Class) {
         let shown = wrong[..wrong.len().min(SHOWN)].join("\n");
         panic!("{} of {checked} cases of {class:?} are wrong:\n{shown}\nby kernel:\n{}", wrong.len(), bad.join("\n"));
     }
+}
+
+/// Describes the arrays of cases of a class, and fails with what was wrong.
+pub fn describe_soak(device: &Device, class: Class) {
+    // As many of each dtype; the ops do not matter.
+    let seeds = (0..number("WARPFOLD_GPU_CASES").unwrap_or(780)).step_by(if class == Class::Large { 60 } else { 15 });
+    let stream = Stream::new(device).expect("a stream");
+    let (mut wrong, mut by_kernel, mut checked) = (Vec::new(), BTreeMap::<String, u32>::new(), 0);
+    for seed in seeds {
+        let case = Case::new(class, seed);
+        let axes = case.options().axes;
+        let want = warpfold::describe(case.x.view(), &warpfold::Options { axes: axes.clone(), ..Default::default() });
+        let x = OnDevice::new(&stream, &case.x);
+        // Cases for the CPU have elements at any address.
+        let Ok(view) = x.view() else { continue };
+        let options = Options { axes, ..Options::default() };
+        let mut kernels = "no kernel".to_owned();
+        let got = Survey::new(device, &view, &options).and_then(|survey| {
+            kernels = survey.kernels().join(" + ");
+            let mut found = survey.output()?;
+            survey.run(&stream, view, &mut found)?;
+            survey.download(&found, &stream)
+        });
+        checked += 1;
+        *by_kernel.entry(kernels.clone()).or_default() += 1;
+        let why = match (&got, &want) {
+            (Ok(got), Ok(want)) => unlike(got, want),
+            (Err(got), Err(want)) if got == want => None,
+            _ => Some(format!("{:?}, not {:?}", got.as_ref().err(), want.as_ref().err())),
+        };
+        wrong.extend(why.map(|why| format!("describe {case}\n    {kernels}: {why}")));
+        if matches!(got, Err(warpfold::Error::Cuda(Error::Dead { .. }))) {
+            break;
+        }
+    }
+    println!("describe {class:?}: {checked} cases, {} wrong, {} ways", wrong.len(), by_kernel.len());
+    assert!(wrong.is_empty(), "{} of {checked}:\n{}", wrong.len(), wrong[..wrong.len().min(SHOWN)].join("\n"));
+}
+
+/// Where two descriptions differ, if they do.
+fn unlike(got: &warpfold::Description, want: &warpfold::Description) -> Option<String> {
+    let array =
+        |d: &warpfold::Description, i: usize| warpfold::Array { shape: d.shape.clone(), values: d.stats[i].1.clone() };
+    if got.count != want.count || got.stats.len() != want.stats.len() {
+        return Some(format!(
+            "{} statistics of {}, not {} of {}",
+            got.stats.len(),
+            got.count,
+            want.stats.len(),
+            want.count
+        ));
+    }
+    (0..want.stats.len()).find_map(|i| {
+        let (name, expected) = (got.stats[i].0, want.stats[i].0);
+        let why =
+            if name == expected { differs(&array(got, i), &array(want, i)) } else { Some("is out of place".into()) };
+        Some(format!("{name}: {}", why?))
+    })
 }
 
 /// Runs the case of that name, `Rows:123`.

@@ -137,6 +137,26 @@ impl<B: Bits, K: Key> Keys<B, K> {
         if nan { nan_key } else { key }
     }
 
+    /// The key of a float that is no NaN, or beyond all of them.
+    #[inline(always)]
+    pub fn number(&self, bits: B) -> K {
+        let spare = 64 - 8 * B::SIZE;
+        let bits = K::cut(((bits.to_bits() as u64) << spare) as i64 >> spare);
+        bits.flipped(K::cut(bits.sign().long() & self.float.long())).flipped(self.flip)
+    }
+
+    /// Whether a key that [`Keys::number`] made is beyond the infinities.
+    #[inline(always)]
+    pub fn beyond(&self, least: K, greatest: K) -> bool {
+        greatest > self.infinity || least < self.infinity.flipped(K::cut(-1))
+    }
+
+    /// The key of a NaN.
+    #[inline(always)]
+    pub fn nan(&self) -> K {
+        self.nan
+    }
+
     /// The greatest key of 16 bytes.
     #[inline(always)]
     pub fn most<S: Simt>(&self, s: &S, words: &[u32; 4]) -> K {

@@ -5,12 +5,14 @@
 
 mod arg;
 mod count;
+mod describe;
 pub mod extremum;
 mod integer;
 mod tree;
 
 pub use arg::Arg;
 pub use count::Count;
+pub use describe::{Described, Description, End, Seen, Totals};
 pub use extremum::{Extremum, MinMax};
 pub use integer::Integer;
 pub use tree::{Deviations, LogSumExps, Norms, Products, Sums, initial};

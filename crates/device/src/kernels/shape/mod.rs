@@ -6,6 +6,7 @@
 //! - [`parts`]: partial results of the above, from the workspace.
 
 pub mod columns;
+pub mod describe;
 pub mod panel;
 pub mod parts;
 pub mod piece;

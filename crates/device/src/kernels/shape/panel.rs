@@ -65,7 +65,7 @@ pub trait Panel<const C: usize>: Copy {
 
 /// A lane's columns of `N` rows, `step` apart. A lane without columns reads the first lane's.
 #[inline(always)]
-fn load<S: Simt, B: Bits, const C: usize, const N: usize>(
+pub(super) fn load<S: Simt, B: Bits, const C: usize, const N: usize>(
     s: &S,
     strip: &Strip<Pitch>,
     row: u64,
@@ -107,12 +107,12 @@ fn load<S: Simt, B: Bits, const C: usize, const N: usize>(
 
 /// Rows in the order of the tree; `NARROW` if fewer than 32 lanes may lie side by side.
 #[derive(Clone, Copy)]
-pub struct Ordered<F, const NARROW: bool>(F);
+pub struct Ordered<F, const NARROW: bool>(pub(super) F);
 
 impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
     /// The node over 8 steps of rows, of one column.
     #[inline(always)]
-    fn tile<S: Simt>(&self, s: &S, nodes: [F::Node; STEPS], lanes: u32) -> F::Node {
+    pub(super) fn tile<S: Simt>(&self, s: &S, nodes: [F::Node; STEPS], lanes: u32) -> F::Node {
         let f = &self.0;
         if !NARROW || s.branch(lanes == 32) {
             return warp::eight(f, nodes, 1);
@@ -242,7 +242,13 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
 impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
     /// The rows that are left, of a fold without a neutral node: step by step.
     #[inline(always)]
-    fn ragged<S: Simt, const C: usize>(&self, s: &S, strip: &Strip<Pitch>, row: u64, lanes: u32) -> [F::Part; C] {
+    pub(super) fn ragged<S: Simt, const C: usize>(
+        &self,
+        s: &S,
+        strip: &Strip<Pitch>,
+        row: u64,
+        lanes: u32,
+    ) -> [F::Part; C] {
         let f = &self.0;
         if !NARROW || s.branch(lanes == 32) {
             // One row to a step: its parts are the nodes of four, of two and of one row.

@@ -4,12 +4,12 @@ use super::piece::{Outputs, divide};
 use super::stack::Lanes;
 use super::warp::{eight_parts, meet_across, meet_lanes};
 use crate::kernels::fold::Parts;
-use crate::kernels::node::{fetch, get, publish, put};
+use crate::kernels::node::{MOST, fetch, get, publish, put};
 use crate::kernels::recipe::{COUNTERS, Call, Out, array, flag};
 use crate::simt::{Global, Order, Shared, Simt};
 
 /// Words of shared memory for one node of each of 32 warps.
-pub const SLOTS: usize = 32 * 16;
+pub const SLOTS: usize = 32 * MOST;
 
 /// The part of the block's warps, in their order; warp 0 gets it. There is a barrier in it.
 #[inline(always)]

@@ -119,7 +119,7 @@ pub struct Dense {
 impl Dense {
     /// Aligned only if the address is, too.
     #[inline(always)]
-    fn from(self, address: u64) -> Self {
+    pub(super) fn from(self, address: u64) -> Self {
         Self { aligned: self.aligned & (address & 15 == 0) as u32, ..self }
     }
 }
@@ -127,7 +127,7 @@ impl Dense {
 impl Row<Dense> {
     /// The address of pack `p`.
     #[inline(always)]
-    fn pack(&self, p: u64) -> Global<u8> {
+    pub(super) fn pack(&self, p: u64) -> Global<u8> {
         let Dense { stride, segment, .. } = self.reduced;
         let inside = p & ((1 << segment) - 1);
         array(self.x.wrapping_add(((p >> segment) as i64 * stride) as u64).wrapping_add(inside * 16))
@@ -172,7 +172,7 @@ pub trait Piece: Copy {
 
 /// Elements in the order of the tree.
 #[derive(Clone, Copy)]
-pub struct Ordered<F>(F);
+pub struct Ordered<F>(pub(super) F);
 
 /// The node over the elements of 16 bytes.
 #[inline(always)]
@@ -214,7 +214,7 @@ fn first<S: Simt, F: Tree>(s: &S, f: &F, at: Global<F::Bits>, valid: u32) -> F::
 
 /// Sixteen bytes from anywhere, element by element; those beyond `valid` are zero.
 #[inline(always)]
-fn loose<S: Simt, B: Bits>(s: &S, at: Global<u8>, valid: u32) -> [u32; 4] {
+pub(super) fn loose<S: Simt, B: Bits>(s: &S, at: Global<u8>, valid: u32) -> [u32; 4] {
     let mut words = [0u32; 4];
     let mut k = 0;
     while k < B::PER as usize {
@@ -235,14 +235,14 @@ fn loose<S: Simt, B: Bits>(s: &S, at: Global<u8>, valid: u32) -> [u32; 4] {
 
 /// How many of `per` elements from `first` there are.
 #[inline(always)]
-fn valid(len: u64, first: u64, per: u32) -> u32 {
+pub(super) fn valid(len: u64, first: u64, per: u32) -> u32 {
     if first >= len { 0 } else { (len - first).min(per as u64) as u32 }
 }
 
 impl<F: Tree> Ordered<F> {
     /// A tile that the row ends in, of a fold without a neutral node: step by step.
     #[inline(always)]
-    fn ragged<S: Simt>(&self, s: &S, row: &Row<Dense>, tile: u64) -> F::Part {
+    pub(super) fn ragged<S: Simt>(&self, s: &S, row: &Row<Dense>, tile: u64) -> F::Part {
         let (f, per, lane) = (&self.0, F::Bits::PER, s.lane());
         let base = row.pack(tile * 256);
         let mut stack = Lanes::new(f.nothing());
