@@ -5,7 +5,7 @@
 
 use super::fold::Parts;
 use super::node::{Counted, Node};
-use super::recipe::{Out, Recipe, array, code, flag};
+use super::recipe::{Hole, Out, Recipe, array, code, flag};
 use super::shape::panel::{Panel, Strip};
 use super::shape::piece::{Piece, Row, divide};
 use super::shape::stack::{Lanes, Own};
@@ -128,7 +128,7 @@ impl<R: Recipes> Parts for Any<R> {
         } else {
             match reducer.finish_empty() {
                 Some(result) => R::store(s, recipe, result, out),
-                None => out.hole(s, 1),
+                None => out.hole(s, Hole::Empty),
             }
         }
     }

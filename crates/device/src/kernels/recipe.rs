@@ -90,8 +90,17 @@ pub const fn code(dtype: DType) -> u32 {
 
 /// Bytes of counters at the start of a workspace.
 pub const COUNTERS: usize = 1 << 20;
-/// The counter that is set if an output has no value: 1 if there was nothing, 2 if there was only NaN.
+/// The counter that is set if an output has no value: byte 0 if there was nothing, byte 1 if there was only NaN.
 pub const STATUS: usize = COUNTERS / 4 - 1;
+
+/// Why there is no value: the byte of [`STATUS`] that is set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Hole {
+    /// No element was left.
+    Empty,
+    /// Only NaN.
+    AllNan,
+}
 
 /// Where an output goes.
 #[derive(Clone, Copy)]
@@ -139,10 +148,10 @@ impl Out {
         }
     }
 
-    /// Says that there is no value.
+    /// Says that there is no value. Each reason has a byte of its own, so that who comes last does not matter.
     #[inline(always)]
-    pub fn hole<S: Simt>(&self, s: &S, why: u32) {
-        s.store_volatile(self.counters, STATUS, why);
+    pub fn hole<S: Simt>(&self, s: &S, why: Hole) {
+        s.store_volatile(self.counters.cast::<u8>(), 4 * STATUS + why as usize, 1);
     }
 }
 

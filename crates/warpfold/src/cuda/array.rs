@@ -133,12 +133,13 @@ impl Array {
 }
 
 impl Origin {
-    /// What the status says: bit 0 for an output of nothing, bit 1 for one of only NaN.
+    /// What the status says: byte 0 for an output of nothing, byte 1 for one of only NaN.
     pub(super) fn check(&self, status: u32) -> Result<(), crate::Error> {
-        let hole = match status {
-            0 => return Ok(()),
-            s if s & 1 != 0 => Hole::Empty,
-            _ => Hole::AllNan,
+        let hole = match status.to_ne_bytes() {
+            [0, 0, ..] => return Ok(()),
+            [0, ..] => Hole::AllNan,
+            // As on the CPU, nothing at all goes before nothing but NaN.
+            _ => Hole::Empty,
         };
         Err(hole_error(hole, self.op, self.dtype, &self.shape, &self.axes))
     }

@@ -1,14 +1,17 @@
 //! Plans carried out in the emulator: the bits of the CPU, and no race.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use warpfold_device::emulator::Memory;
 use warpfold_device::kernels::{Production, emulate};
 use warpfold_device::simt::Global;
 
-use super::{COUNTERS, GpuPlan, Limits, STATUS};
+use super::{COUNTERS, Chunk, DESCRIBED, GpuPlan, Limits, STATUS, described_bytes};
+use crate::problem::Problem;
 use crate::reduction::Request;
-use crate::{ArrayRef, DType, Error, Op, Options, Ord, Precision, Scalar, reduce};
+use crate::{ArrayRef, DType, Error, Op, Options, Ord, Precision, Scalar, Values, describe, reduce};
 
 /// A small device, so that small problems take several blocks.
 const LIMITS: Limits = Limits { multiprocessors: 1, bandwidth: 1e12 };
@@ -37,7 +40,7 @@ struct Case {
     seed: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 struct Choices {
     skip_nan: bool,
     masked: bool,
@@ -83,11 +86,60 @@ fn data(case: &Case, n: usize) -> Vec<u8> {
     bytes
 }
 
+/// The array of a case: what is in memory, and a view of it.
+struct Placed {
+    bytes: Vec<u8>,
+    shape: Vec<usize>,
+    strides: Vec<isize>,
+    /// Bytes to the element with all indices 0.
+    first: usize,
+    axes: Vec<isize>,
+}
+
+impl Placed {
+    fn new(case: &Case) -> Self {
+        let rank = case.axes.len();
+        let size = case.dtype.size();
+        // Strides in elements, the last axis the fastest.
+        let mut strides = vec![0isize; rank];
+        let mut step = 1;
+        let mut first = case.offset;
+        for (i, axis) in case.axes.iter().enumerate().rev() {
+            if axis.broadcast {
+                continue;
+            }
+            step += axis.gap;
+            strides[i] = step as isize;
+            if axis.reversed {
+                first += step * (axis.len.max(1) - 1);
+                strides[i] = -strides[i];
+            }
+            step *= axis.len.max(1);
+        }
+        let turned: Vec<usize> = (0..rank).map(|i| (i + case.turn) % rank.max(1)).collect();
+        Self {
+            bytes: data(case, case.offset + step),
+            shape: turned.iter().map(|&i| case.axes[i].len).collect(),
+            strides: turned.iter().map(|&i| strides[i] * size as isize).collect(),
+            first: first * size,
+            axes: (0..rank).filter(|&i| case.axes[turned[i]].reduced).map(|i| i as isize).collect(),
+        }
+    }
+
+    fn view(&self, dtype: DType) -> Result<ArrayRef<'_>, String> {
+        // SAFETY: the backing holds every element that the strides reach.
+        let array =
+            unsafe { ArrayRef::from_raw(self.bytes.as_ptr().add(self.first), dtype, &self.shape, &self.strides) };
+        array.map_err(|e| e.to_string())
+    }
+}
+
 /// The result as bytes, or how there is none.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Bytes(Vec<u8>),
-    Hole,
+    Empty,
+    AllNan,
 }
 
 struct Ran {
@@ -123,58 +175,75 @@ fn run(
     let workspace: Global<u8> = memory.alloc("workspace", plan.workspace);
     memory.write(workspace, &vec![0u8; COUNTERS]);
     let pair = if op == Op::MinMax { 2 } else { 1 };
+    let to = (output.as_ptr().addr() as u64).wrapping_add_signed((problem.out_offset * pair * size as isize) as i64);
+    let entries = launch(&memory, &plan, [x, m, to], workspace)?;
+    let counters = memory.read(workspace.cast::<u32>(), COUNTERS / 4);
+    let outcome = match counters[STATUS].to_ne_bytes() {
+        [0, 0, ..] => Outcome::Bytes(memory.read(output, n * size)),
+        [0, ..] => Outcome::AllNan,
+        _ => Outcome::Empty,
+    };
+    Ok(Ran { outcome, entries })
+}
+
+/// Runs a plan, and says what ran. No counter may be left over but the status.
+fn launch(memory: &Memory, plan: &GpuPlan, addresses: [u64; 3], workspace: Global<u8>) -> Result<String, String> {
     let mut entries = String::new();
     for launch in &plan.launches {
         let mut params = launch.params.clone();
-        params[0] = x;
-        params[1] = m;
-        params[2] =
-            (output.as_ptr().addr() as u64).wrapping_add_signed((problem.out_offset * pair * size as isize) as i64);
+        params[..3].copy_from_slice(&addresses);
         params[3] = workspace.as_ptr().addr() as u64;
         let production = Production { entry: &launch.entry, grid: launch.grid, block: launch.block, params: &params };
         entries = format!("{entries} {}<{},{}>", launch.entry, launch.grid, launch.block);
-        match emulate(&memory, production) {
+        match emulate(memory, production) {
             None => return Err(format!("no kernel {}", launch.entry)),
             Some(Err(faults)) => return Err(format!("{entries}: {faults}")),
             Some(Ok(_)) => {}
         }
     }
     let counters = memory.read(workspace.cast::<u32>(), COUNTERS / 4);
-    if let Some(left) = counters[..STATUS].iter().position(|&c| c != 0) {
-        return Err(format!("{entries}: counter {left} is not zero"));
+    match counters[..STATUS].iter().position(|&c| c != 0) {
+        Some(left) => Err(format!("{entries}: counter {left} is not zero")),
+        None => Ok(entries),
     }
-    let outcome = if counters[STATUS] != 0 { Outcome::Hole } else { Outcome::Bytes(memory.read(output, n * size)) };
-    Ok(Ran { outcome, entries })
+}
+
+/// Describes a case's array on both; says what ran, if anything did, and what is wrong.
+fn check_described(case: &Case) -> Result<Option<String>, String> {
+    let placed = Placed::new(case);
+    let array = placed.view(case.dtype)?;
+    let options = Options { axes: Some(placed.axes.clone()), ..Options::default() };
+    let Ok(expected) = describe(array, &options) else { return Ok(None) };
+    let axes: Vec<usize> = placed.axes.iter().map(|&a| a as usize).collect();
+    let problem = Problem::new(&array, &axes, None).map_err(|e| e.to_string())?;
+    let Some(plan) = GpuPlan::describe(case.dtype, false, &problem, &LIMITS) else { return Ok(None) };
+    let mut memory = Memory::new();
+    let x = upload(&mut memory, "input", &placed.bytes)
+        .wrapping_add_signed((placed.first as isize + problem.x_offset) as i64);
+    let bytes = problem.outputs * described_bytes(case.dtype);
+    let output: Global<u8> = memory.alloc("output", bytes);
+    let workspace: Global<u8> = memory.alloc("workspace", plan.workspace);
+    memory.write(workspace, &vec![0u8; COUNTERS]);
+    let entries = launch(&memory, &plan, [x, 0, output.as_ptr().addr() as u64], workspace)?;
+    let found = memory.read(output, bytes);
+    let mut from = 0;
+    let mut wrong = String::new();
+    for (name, _) in DESCRIBED {
+        let expected = expected.get(name).map(Values::as_bytes).unwrap_or_default();
+        let found = &found[from..from + expected.len()];
+        from += expected.len();
+        if found != expected {
+            wrong = format!("{wrong}\n{name}: {found:?}\nexpected {expected:?}");
+        }
+    }
+    if wrong.is_empty() { Ok(Some(entries)) } else { Err(format!("{entries}:{wrong}")) }
 }
 
 /// Runs a case on both; says what is wrong.
 fn check(case: &Case) -> Result<(), String> {
-    let rank = case.axes.len();
-    let size = case.dtype.size();
-    // Strides in elements, the last axis the fastest.
-    let mut strides = vec![0isize; rank];
-    let mut step = 1;
-    let mut first = case.offset;
-    for (i, axis) in case.axes.iter().enumerate().rev() {
-        if axis.broadcast {
-            continue;
-        }
-        step += axis.gap;
-        strides[i] = step as isize;
-        if axis.reversed {
-            first += step * (axis.len.max(1) - 1);
-            strides[i] = -strides[i];
-        }
-        step *= axis.len.max(1);
-    }
-    let bytes = data(case, case.offset + step);
-    let turned: Vec<usize> = (0..rank).map(|i| (i + case.turn) % rank.max(1)).collect();
-    let shape: Vec<usize> = turned.iter().map(|&i| case.axes[i].len).collect();
-    let byte_strides: Vec<isize> = turned.iter().map(|&i| strides[i] * size as isize).collect();
-    let axes: Vec<isize> = (0..rank).filter(|&i| case.axes[turned[i]].reduced).map(|i| i as isize).collect();
-    // SAFETY: the backing holds every element that the strides reach.
-    let array = unsafe { ArrayRef::from_raw(bytes.as_ptr().add(first * size), case.dtype, &shape, &byte_strides) };
-    let array = array.map_err(|e| e.to_string())?;
+    let placed = Placed::new(case);
+    let array = placed.view(case.dtype)?;
+    let shape = placed.shape.clone();
     let mut seed = case.seed ^ 77;
     let mask: Vec<bool> = (0..shape.iter().product()).map(|_| !random(&mut seed).is_multiple_of(3)).collect();
     let mask_bytes: Vec<u8> = mask.iter().map(|&m| m as u8).collect();
@@ -182,7 +251,7 @@ fn check(case: &Case) -> Result<(), String> {
     let selects = matches!(case.op, Op::Min | Op::Max | Op::MinMax | Op::ArgMin | Op::ArgMax);
     let logical = matches!(case.op, Op::Any | Op::All | Op::CountNonzero);
     let options = Options {
-        axes: Some(axes),
+        axes: Some(placed.axes.clone()),
         skip_nan: c.skip_nan,
         precision: if c.compensated { Precision::Compensated } else { Precision::Tree },
         mask: c.masked.then(|| ArrayRef::from_slice(&mask, &shape).expect("a mask of the shape")),
@@ -194,11 +263,12 @@ fn check(case: &Case) -> Result<(), String> {
     };
     let expected = match reduce(case.op, array, &options) {
         Ok(result) => Outcome::Bytes(result.values.as_bytes().to_vec()),
-        Err(Error::Empty { .. } | Error::AllNan { .. }) => Outcome::Hole,
+        Err(Error::Empty { .. }) => Outcome::Empty,
+        Err(Error::AllNan { .. }) => Outcome::AllNan,
         // An option that this op does not take.
         Err(_) => return Ok(()),
     };
-    let ran = run(case.op, &array, (first * size) as isize, &bytes, &mask_bytes, &options)?;
+    let ran = run(case.op, &array, placed.first as isize, &placed.bytes, &mask_bytes, &options)?;
     if ran.outcome == expected {
         return Ok(());
     }
@@ -267,4 +337,96 @@ fn every_plan_has_the_bits_of_the_cpu_and_no_fault() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn describing_in_one_launch_has_the_bits_of_the_cpu_and_no_fault() {
+    let count = std::env::var("WARPFOLD_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400);
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let floats = [DType::F16, DType::BF16, DType::F32, DType::F64];
+    let (mut wrong, mut ran) = (Vec::new(), BTreeMap::<String, u32>::new());
+    for i in 0..count {
+        let case = Case { dtype: floats[i % 4], ..case().new_tree(&mut runner).expect("a case").current() };
+        match check_described(&case) {
+            Ok(None) => {}
+            Ok(Some(entries)) => *ran.entry(entries.split('<').next().unwrap_or_default().into()).or_default() += 1,
+            Err(why) => {
+                let why: String = why.chars().take(1500).collect();
+                wrong.push(format!("{case:?}\n{why}"));
+            }
+        }
+        if wrong.len() == 8 {
+            break;
+        }
+    }
+    println!("{ran:?}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert!(ran.len() >= 4, "{ran:?}");
+}
+
+#[test]
+fn a_row_in_chunks_has_the_bits_of_the_cpu() {
+    let (mut seed, mut wrong, mut chunks_of) = (1, Vec::new(), BTreeMap::<String, usize>::new());
+    for i in 0..60 {
+        let dtype = DType::ALL[i % DType::ALL.len()];
+        let op = [Op::ArgMin, Op::ArgMax, Op::Sum, Op::Std, Op::MinMax][i / 12];
+        let len = 20_000 + random(&mut seed) as usize % 90_000;
+        let axis = Axis { len, gap: 0, reversed: false, broadcast: false, reduced: true };
+        let choices = Choices { skip_nan: i % 3 == 0, specials: i % 2 == 0, ..Choices::default() };
+        let case = Case { op, dtype, axes: vec![axis], turn: 0, offset: 0, options: choices, seed };
+        let placed = Placed::new(&case);
+        let array = placed.view(dtype).expect("an array");
+        let options = Options { skip_nan: choices.skip_nan, ..Options::default() };
+        let Ok(expected) = reduce(op, array, &options) else { continue };
+        let request = Request::new(op, &array, &options).expect("a request");
+        let chunks = GpuPlan::chunked(&request.spec, &request.problem, &LIMITS, 140_000);
+        let mut memory = Memory::new();
+        let expected = expected.values.as_bytes();
+        let output: Global<u8> = memory.alloc("output", expected.len());
+        let room = chunks.first().map_or(COUNTERS, |chunk| chunk.workspace);
+        let workspace: Global<u8> = memory.alloc("workspace", room);
+        memory.write(workspace, &vec![0u8; COUNTERS]);
+        let mut ran = String::new();
+        for Chunk { start, len, launches, workspace: room } in &chunks {
+            // Only its own bytes, so that no other is read.
+            let x = upload(&mut memory, "chunk", &placed.bytes[*start..start + len]);
+            let plan = GpuPlan { launches: launches.clone(), workspace: *room, bytes: 0 };
+            let last = start + len == placed.bytes.len();
+            match launch(&memory, &plan, [x, 0, output.as_ptr().addr() as u64], workspace) {
+                Ok(entries) => ran = entries,
+                Err(why) if last => wrong.push(format!("{op} {dtype} {len}: {why}")),
+                // Until the last chunk is there, counters are not zero.
+                Err(why) if why.contains("is not zero") => {}
+                Err(why) => wrong.push(format!("{op} {dtype} {len}: {why}")),
+            }
+        }
+        if !chunks.is_empty() && memory.read(output, expected.len()) != expected {
+            wrong
+                .push(format!("{op} {dtype} {len}: {ran} {:?}, not {expected:?}", memory.read(output, expected.len())));
+        }
+        *chunks_of.entry(op.name().into()).or_default() += chunks.len();
+    }
+    println!("{chunks_of:?}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(chunks_of["argmin"] > 8 && chunks_of["argmax"] > 8, "{chunks_of:?}");
+}
+
+#[test]
+fn an_output_of_nothing_goes_before_one_of_only_nan() {
+    let x = [f32::NAN; 64];
+    for empty in [0, 5, 31] {
+        let mask: Vec<bool> = (0..64).map(|i| i / 2 != empty).collect();
+        let array = ArrayRef::from_slice(&x, &[32, 2]).expect("an array");
+        let mask_bytes: Vec<u8> = mask.iter().map(|&m| m as u8).collect();
+        let options = Options {
+            axes: Some(vec![1]),
+            skip_nan: true,
+            mask: Some(ArrayRef::from_slice(&mask, &[32, 2]).expect("a mask")),
+            ..Options::default()
+        };
+        assert!(matches!(reduce(Op::ArgMax, array, &options), Err(Error::Empty { .. })));
+        let bytes: Vec<u8> = x.iter().flat_map(|x| x.to_ne_bytes()).collect();
+        let ran = run(Op::ArgMax, &array, 0, &bytes, &mask_bytes, &options).expect("no fault");
+        assert_eq!(ran.outcome, Outcome::Empty, "{empty}: {}", ran.entries);
+    }
 }

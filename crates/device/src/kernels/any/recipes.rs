@@ -3,7 +3,7 @@
 use super::{Recipes, integer, number};
 use crate::kernels::fold::initial;
 use crate::kernels::node::Node;
-use crate::kernels::recipe::{Out, Recipe, code, flag};
+use crate::kernels::recipe::{Hole, Out, Recipe, code, flag};
 use crate::simt::Simt;
 use core::marker::PhantomData;
 use warpfold_core::ops::{
@@ -176,7 +176,7 @@ fn store_pair<S: Simt, T: Element>(s: &S, recipe: &Recipe, result: (T, T), out: 
 fn store_place<S: Simt>(s: &S, recipe: &Recipe, result: Place, out: Out) {
     match result.index() {
         Some(index) => out.integer(s, recipe.output, index),
-        None => out.hole(s, 2),
+        None => out.hole(s, Hole::AllNan),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::extremum::{Key, Keys};
 use super::{Heap, Parts};
-use crate::kernels::recipe::{Out, Recipe, flag};
+use crate::kernels::recipe::{Hole, Out, Recipe, flag};
 use crate::kernels::source::Bits;
 use crate::simt::Simt;
 
@@ -33,7 +33,7 @@ impl<B: Bits, K: Key> Parts for Arg<B, K> {
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
         if recipe.has(flag::SKIP_NAN) && self.0.is_lost(part.0) {
-            out.hole(s, 2);
+            out.hole(s, Hole::AllNan);
         }
         out.integer(s, recipe.output, part.1);
     }

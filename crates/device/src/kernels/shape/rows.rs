@@ -71,7 +71,7 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Rows<K, P::R
             }
         }
         if s.branch(live && mine == 0 && lane == 0) {
-            finish(s, call, &piece, &row, part, number, at.out);
+            finish(s, call, f, piece.settle(s, &row, part, false), number, at.out);
         }
         return;
     }
@@ -81,10 +81,15 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Rows<K, P::R
     let at = shape.outputs.at(number);
     let row = Row::new(call, at, shape.len, reduced);
     let part = piece.run(s, &row, (block * warps + warp) as u64 * shape.tiles as u64, shape.tiles);
-    let part = meet_warps(s, f, slots, part);
+    let mut part = meet_warps(s, f, slots, part);
+    // A place is looked up while its chunk is there, and counted from the row's start.
+    let whole = shape.blocks == shape.all;
+    if s.branch(!whole && s.thread_x() == 0) {
+        let before = shape.first as u64 * (warps * shape.tiles) as u64 * P::TILE;
+        part = f.moved(piece.settle(s, &row, part, false), before);
+    }
     let (workspace, counters) = (parts::of(call), array::<u32>(call.workspace));
     let mut turn = Turn::first(number, shape.first as u64 + block as u64, shape.all as u64, GROUP);
-    let mut part = part;
     while s.again(true) {
         if s.branch(s.thread_x() == 0) {
             publish(s, workspace, turn.own() as usize, part);
@@ -102,7 +107,8 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Rows<K, P::R
         turn = next;
     }
     if s.branch(s.thread_x() == 0) {
-        finish(s, call, &piece, &row, part, number, at.out);
+        let part = if s.branch(whole) { piece.settle(s, &row, part, false) } else { part };
+        finish(s, call, f, part, number, at.out);
     }
 }
 
@@ -111,19 +117,17 @@ const GROUP: u64 = 256;
 
 /// Writes a row's result, or leaves its part for another kernel.
 #[inline(always)]
-fn finish<S: Simt, P: Piece, const K: usize>(
+fn finish<S: Simt, F: Parts, R, const K: usize>(
     s: &S,
-    call: &Call<Rows<K, P::Reduced>>,
-    piece: &P,
-    row: &Row<P::Reduced>,
-    part: <P::Fold as Parts>::Part,
+    call: &Call<Rows<K, R>>,
+    f: &F,
+    part: F::Part,
     number: u64,
     out: i64,
 ) {
-    let part = piece.settle(s, row, part, false);
     if s.branch(call.recipe.has(flag::PARTS)) {
-        parts::leave(s, call, piece.fold(), number, part);
+        parts::leave(s, call, f, number, part);
     } else {
-        piece.fold().finish(s, &call.recipe, part, parts::out(call, out));
+        f.finish(s, &call.recipe, part, parts::out(call, out));
     }
 }
