@@ -22,12 +22,14 @@ pub struct Description {
     pub shape: Vec<usize>,
     /// Elements per slice, NaNs included.
     pub count: u64,
-    /// Those of [`STATS`], in this order; each has the bits and the dtype of the reduction of that name.
+    /// `nan_count`, `min`, `argmin`, `max`, `argmax`, `mean`, `std`, `sum`, `norm`, in this order; each has the bits and the
+    /// dtype of the reduction of that name.
     pub stats: Vec<(&'static str, Values)>,
 }
 
 /// The names of [`Description::stats`].
-pub const STATS: [&str; 9] = ["nan_count", "min", "argmin", "max", "argmax", "mean", "std", "sum", "norm"];
+#[cfg(feature = "cuda")]
+pub(crate) const STATS: [&str; 9] = ["nan_count", "min", "argmin", "max", "argmax", "mean", "std", "sum", "norm"];
 
 /// Count, NaN count, min, argmin, max, argmax, mean, std (population), sum and 2-norm in one read of the data.
 ///

@@ -12,7 +12,7 @@ mod tree;
 
 pub use arg::Arg;
 pub use count::Count;
-pub use describe::{Described, Description, End, Seen, Totals};
+pub use describe::{Described, Description, End, Seen, Total, Totals};
 pub use extremum::{Extremum, MinMax};
 pub use integer::Integer;
 pub use tree::{Deviations, LogSumExps, Norms, Products, Sums, initial};

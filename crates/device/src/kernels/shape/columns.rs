@@ -8,10 +8,10 @@
 use super::panel::{Panel, Strip};
 use super::parts::{self, Turn};
 use super::piece::{Outputs, divide, share};
-use super::stack::Own;
+use super::stack::{Few, Own};
 use super::warp::eight_parts;
 use crate::kernels::fold::Parts;
-use crate::kernels::node::{fetch, get, publish, put};
+use crate::kernels::node::{Node, fetch, get, publish, put};
 use crate::kernels::recipe::{Call, array, flag};
 use crate::simt::{Shared, Simt};
 
@@ -151,18 +151,28 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
         let mut i = tid;
         while s.again(i < left * wide) {
             let (first, place) = (share(i, wide) as u64 * 8, i & (wide - 1));
-            let eight: [F<P, C>; 8] = core::array::from_fn(
-                #[inline(always)]
-                |j| {
-                    if s.branch(first + (j as u64) < count) {
-                        let at = (from + first + j as u64) as usize * wide as usize + place as usize;
-                        fetch(s, workspace, at, f.nothing())
-                    } else {
-                        f.nothing()
-                    }
-                },
-            );
-            put(s, slots, all_slots, i, eight_parts(f, eight));
+            let part = |j: u64| {
+                if s.branch(first + j < count) {
+                    fetch(s, workspace, (from + first + j) as usize * wide as usize + place as usize, f.nothing())
+                } else {
+                    f.nothing()
+                }
+            };
+            if F::<P, C>::WORDS > parts::FEW {
+                let mut stack = Few::new(f.nothing());
+                let (mut j, all) = (0, s.opaque(8));
+                while s.again(j < all) {
+                    stack.push(f, j, part(j as u64));
+                    j += 1;
+                }
+                put(s, slots, all_slots, i, stack.close(f, 8));
+            } else {
+                let eight: [F<P, C>; 8] = core::array::from_fn(
+                    #[inline(always)]
+                    |j| part(j as u64),
+                );
+                put(s, slots, all_slots, i, eight_parts(f, eight));
+            }
             i += s.block_dim_x();
         }
         let rows = left.next_power_of_two();

@@ -9,8 +9,8 @@ use super::piece::{self, Dense, Piece, Row, loose, pack, share, valid};
 use super::stack::{Lanes, Own};
 use super::warp::{self, STEPS};
 use crate::kernels::fold::extremum::Key;
-use crate::kernels::fold::{Described, Description, Parts, Seen, Totals, Tree};
-use crate::kernels::node::{Node, exchange, select};
+use crate::kernels::fold::{Described, Description, Parts, Seen, Total, Totals, Tree};
+use crate::kernels::node::{Counted, Node, exchange, select};
 use crate::kernels::recipe::Recipe;
 use crate::kernels::source::{Bits, Source, words};
 use crate::simt::Simt;
@@ -38,6 +38,9 @@ fn halve<S: Simt, K: Key, const W: usize, const H: usize>(
         },
     )
 }
+
+/// What is found in a row of known length.
+type Found<X> = (<Totals<X> as Tree>::Node, Seen<<X as Source>::Key, u32>);
 
 /// The tree and all that needs no order, over the same elements. `NARROW` as in [`panel::Ordered`].
 #[derive(Clone, Copy)]
@@ -93,10 +96,9 @@ where
     /// Rows that fill their lanes: what is left after each exchange is shared out among the lanes of a row, so that lane
     /// `k` of a row has rows `k`, `k + lanes` and so on of the eight.
     #[inline(always)]
-    fn filled<S: Simt>(&self, s: &S, w: &[[u32; 4]; STEPS], lanes: u32) -> [Description<X::Value, X::Key>; STEPS] {
+    fn filled<S: Simt>(&self, s: &S, w: &[[u32; 4]; STEPS], lanes: u32) -> [Found<X>; STEPS] {
         let (t, per) = (&self.0.totals, X::Bits::PER);
         let p = s.lane() & (lanes - 1);
-        let part = |node: <Totals<X> as Tree>::Node, seen| self.0.whole(t.part(node, per * lanes), seen);
         let nodes: [<Totals<X> as Tree>::Node; STEPS] = core::array::from_fn(
             #[inline(always)]
             |k| pack(s, t, &w[k]),
@@ -108,21 +110,21 @@ where
         if s.branch(lanes == 1) {
             return core::array::from_fn(
                 #[inline(always)]
-                |k| part(nodes[k], seen[k]),
+                |k| (nodes[k], seen[k]),
             );
         }
         let (nodes, seen): ([_; 4], [_; 4]) = (warp::fold(s, t, nodes, 1, per), halve(s, seen, 1));
         if s.branch(lanes == 2) {
             return core::array::from_fn(
                 #[inline(always)]
-                |k| part(nodes[k / 2], seen[k / 2]),
+                |k| (nodes[k / 2], seen[k / 2]),
             );
         }
         let (nodes, seen): ([_; 2], [_; 2]) = (warp::fold(s, t, nodes, 2, 2 * per), halve(s, seen, 2));
         if s.branch(lanes == 4) {
             return core::array::from_fn(
                 #[inline(always)]
-                |k| part(nodes[k / 4], seen[k / 4]),
+                |k| (nodes[k / 4], seen[k / 4]),
             );
         }
         let ([mut node], [mut seen]): ([_; 1], [_; 1]) = (warp::fold(s, t, nodes, 4, 4 * per), halve(s, seen, 4));
@@ -132,7 +134,7 @@ where
             seen = across(s, seen, bit);
             bit <<= 1;
         }
-        [part(node, seen); STEPS]
+        [(node, seen); STEPS]
     }
 }
 
@@ -210,8 +212,8 @@ where
     #[inline(always)]
     fn short<S: Simt>(&self, s: &S, rows: [Row<Dense>; STEPS], lanes: u32) -> [Description<X::Value, X::Key>; STEPS] {
         let per = X::Bits::PER;
-        let p = (s.lane() & (lanes - 1)) as u64;
-        if s.branch(rows[0].len == (lanes * per) as u64) {
+        let (p, len) = ((s.lane() & (lanes - 1)) as u64, rows[0].len);
+        let found: [Found<X>; STEPS] = if s.branch(len == (lanes * per) as u64) {
             let w: [[u32; 4]; STEPS] = if s.branch(rows[0].reduced.aligned != 0) {
                 core::array::from_fn(
                     #[inline(always)]
@@ -223,19 +225,28 @@ where
                     |k| loose::<S, X::Bits>(s, rows[k].pack(p), per),
                 )
             };
-            return self.filled(s, &w, lanes);
-        }
-        let totals = piece::Ordered(self.0.totals).short(s, rows, lanes);
+            self.filled(s, &w, lanes)
+        } else {
+            let totals = piece::Ordered(self.0.totals).short(s, rows, lanes);
+            core::array::from_fn(
+                #[inline(always)]
+                |k| {
+                    let mut seen = self.some(s, &rows[k], p, self.0.unseen(), |e| p as u32 * per + e);
+                    let mut bit = 1;
+                    while s.again(bit < lanes) {
+                        seen = across(s, seen, bit);
+                        bit <<= 1;
+                    }
+                    let Total { sum, squares, moments } = totals[k];
+                    (Total { sum, squares, moments: moments.acc }, seen)
+                },
+            )
+        };
         core::array::from_fn(
             #[inline(always)]
             |k| {
-                let mut seen = self.some(s, &rows[k], p, self.0.unseen(), |e| p as u32 * per + e);
-                let mut bit = 1;
-                while s.again(bit < lanes) {
-                    seen = across(s, seen, bit);
-                    bit <<= 1;
-                }
-                self.0.whole(totals[k], seen)
+                let (Total { sum, squares, moments: acc }, seen) = found[k];
+                self.0.whole(Total { sum, squares, moments: Counted { acc, count: len } }, seen)
             },
         )
     }

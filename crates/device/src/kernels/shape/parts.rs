@@ -4,12 +4,15 @@ use super::piece::{Outputs, divide};
 use super::stack::Lanes;
 use super::warp::{eight_parts, meet_across, meet_lanes};
 use crate::kernels::fold::Parts;
-use crate::kernels::node::{MOST, fetch, get, publish, put};
+use crate::kernels::node::{MOST, Node, fetch, get, publish, put};
 use crate::kernels::recipe::{COUNTERS, Call, Out, array, flag};
 use crate::simt::{Global, Order, Shared, Simt};
 
 /// Words of shared memory for one node of each of 32 warps.
 pub const SLOTS: usize = 32 * MOST;
+
+/// Words of a part of which a lane can have eight.
+pub const FEW: u32 = 10;
 
 /// The part of the block's warps, in their order; warp 0 gets it. There is a barrier in it.
 #[inline(always)]
@@ -46,6 +49,21 @@ pub fn reduce<S: Simt, F: Parts>(
     }
     let mut stack = Lanes::new(f.nothing());
     let mut g = 0;
+    if F::Part::WORDS > FEW {
+        // Eight of them would not fit the registers.
+        while s.again(g < steps) {
+            let i = (s.warp() as u64 * steps + g) * 32 + lane;
+            let mut part = f.nothing();
+            if s.branch(i < count) {
+                part = fetch(s, parts, first + i as usize, part);
+            }
+            stack.push_part(s, f, g as u32, meet_lanes(s, f, part, 32));
+            g += 1;
+        }
+        let part = stack.close_parts(s, f, steps as u32);
+        s.barrier();
+        return meet_warps(s, f, slots, part);
+    }
     while s.again(g < steps) {
         let eight: [F::Part; 8] = core::array::from_fn(
             #[inline(always)]
