@@ -125,7 +125,7 @@ impl GpuPlan {
                 first: (start / block) as u32,
                 all: total as u32,
                 reserved: 0,
-                reduced: Dense { stride: 0, segment: 63, aligned: 1 },
+                reduced: Dense { stride: 0, segment: 63 },
             };
             let entry = format!("rows_{}", planner.fold.name);
             let launch = planner.launch(entry, len.div_ceil(block), WARPS, shape);
@@ -214,8 +214,7 @@ impl<'a> Planner<'a> {
     fn one(&mut self, kept: &[Dim], axis: Dim) -> Option<Launch> {
         let size = self.problem.size as isize;
         if axis.x == size && kept.len() <= KEPT {
-            let aligned = kept.iter().all(|d| d.x % 16 == 0);
-            return self.rows(kept, axis.len as u64, Dense { stride: 0, segment: 63, aligned: aligned as u32 });
+            return self.rows(kept, axis.len as u64, Dense { stride: 0, segment: 63 });
         }
         let (&columns, outer) = kept.split_last()?;
         if columns.x == size && outer.len() <= KEPT && (!self.fold.places || axis.len < u32::MAX as usize) {
@@ -231,8 +230,7 @@ impl<'a> Planner<'a> {
         if inner.x != self.problem.size as isize || !whole || kept.len() > KEPT {
             return None;
         }
-        let aligned = kept.iter().all(|d| d.x % 16 == 0) && outer.x % 16 == 0;
-        let reduced = Dense { stride: outer.x as i64, segment: packs.ilog2(), aligned: aligned as u32 };
+        let reduced = Dense { stride: outer.x as i64, segment: packs.ilog2() as u64 };
         self.rows(kept, (outer.len * inner.len) as u64, reduced)
     }
 
@@ -268,17 +266,16 @@ impl<'a> Planner<'a> {
     fn rows(&mut self, kept: &[Dim], len: u64, reduced: Dense) -> Option<Launch> {
         let outputs = self.outputs::<KEPT>(kept);
         let total = outputs.total;
-        if len <= 32 * self.per() && reduced.segment == 63 {
-            let lanes = len.div_ceil(self.per()).next_power_of_two();
-            let per_warp = 8 * (32 / lanes);
+        let packs = len.div_ceil(self.per()).next_power_of_two();
+        if packs <= 4 * 32 && reduced.segment == 63 && (packs <= 32 || total >= self.processors * WARPS) {
+            let (lanes, steps) = (packs.min(32), packs.div_ceil(32));
+            let per_warp = 8 / steps * (32 / lanes);
             let warps = total.div_ceil(per_warp).min(WARPS);
-            let shape = Short { outputs, len, lanes: lanes as u32, reserved: 0, reduced };
+            let shape = Short { outputs, len, lanes: lanes as u32, steps: steps as u32 };
             let grid = total.div_ceil(per_warp * warps);
             return Some(self.launch(format!("short_{}", self.fold.name), grid, warps, shape));
         }
-        // An unordered fold counts its packs from a multiple of 16 bytes.
-        let longest = if self.fold.ordered { len } else { len + self.per() - 1 };
-        let share = Share::of(total, longest.div_ceil(self.tile()), self.processors, ROW_TILES, MOST_TILES);
+        let share = Share::of(total, len.div_ceil(self.tile()), self.processors, ROW_TILES, MOST_TILES);
         if !share.counts(total) {
             return None;
         }

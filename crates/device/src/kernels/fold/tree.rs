@@ -50,7 +50,7 @@ where
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: P::Real, out: Out) {
         let sum = if recipe.has(flag::MEAN) { Sum::<X::Value, Value, P>::mean() } else { Sum::total() };
         let total = sum.initial(initial(recipe)).finish(part, recipe.count);
-        out.number(s, recipe.output, total.cast());
+        out.float::<S, X::Value>(s, recipe.output, total.cast());
     }
 }
 
@@ -117,7 +117,7 @@ where
         } else {
             Sum::<X::Value>::total().finish(part, recipe.count)
         };
-        out.number(s, recipe.output, total.cast());
+        out.float::<S, X::Value>(s, recipe.output, total.cast());
     }
 }
 
@@ -196,7 +196,7 @@ where
     }
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
-        out.number(s, recipe.output, Self::reducer(recipe).finish(part.acc, part.count).cast());
+        out.float::<S, X::Value>(s, recipe.output, Self::reducer(recipe).finish(part.acc, part.count).cast());
     }
 }
 
@@ -254,7 +254,7 @@ where
     }
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
-        out.number(s, recipe.output, LogSumExp::<X::Value>::new().finish(part, recipe.count).cast());
+        out.float::<S, X::Value>(s, recipe.output, LogSumExp::<X::Value>::new().finish(part, recipe.count).cast());
     }
 }
 
@@ -314,7 +314,7 @@ where
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: X::Value, out: Out) {
         let product = Product::<X::Value>::new(initial(recipe), false).finish(part, recipe.count);
-        out.number(s, recipe.output, product.cast());
+        out.float::<S, X::Value>(s, recipe.output, product.cast());
     }
 }
 

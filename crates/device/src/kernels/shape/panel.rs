@@ -118,32 +118,32 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
             return warp::eight(f, nodes, 1);
         }
         if s.branch(lanes == 16) {
-            let n: [F::Node; 4] = warp::fold(s, f, nodes, 16, 1);
+            let n: [F::Node; 4] = warp::fold(s, warp::Join(f), nodes, 16, 1);
             let n: [F::Node; 4] = core::array::from_fn(
                 #[inline(always)]
-                |k| warp::across(s, f, n[k], 16, 2),
+                |k| warp::across(s, warp::Join(f), n[k], 16, 2),
             );
             return f.join(f.join(n[0], n[1], 4), f.join(n[2], n[3], 4), 8);
         }
-        let n: [F::Node; 4] = warp::fold(s, f, nodes, lanes, 1);
-        let n: [F::Node; 2] = warp::fold(s, f, n, 2 * lanes, 2);
+        let n: [F::Node; 4] = warp::fold(s, warp::Join(f), nodes, lanes, 1);
+        let n: [F::Node; 2] = warp::fold(s, warp::Join(f), n, 2 * lanes, 2);
         if s.branch(lanes == 8) {
             let n: [F::Node; 2] = core::array::from_fn(
                 #[inline(always)]
-                |k| warp::across(s, f, warp::across(s, f, n[k], 8, 4), 16, 8),
+                |k| warp::across(s, warp::Join(f), warp::across(s, warp::Join(f), n[k], 8, 4), 16, 8),
             );
             return f.join(n[0], n[1], 16);
         }
-        let [mut n]: [F::Node; 1] = warp::fold(s, f, n, 4 * lanes, 4);
+        let [mut n]: [F::Node; 1] = warp::fold(s, warp::Join(f), n, 4 * lanes, 4);
         let (mut bit, mut each) = (8 * lanes, 8);
         while s.again(bit < 32) {
-            n = warp::across(s, f, n, bit, each);
+            n = warp::across(s, warp::Join(f), n, bit, each);
             bit *= 2;
             each *= 2;
         }
-        n = warp::across(s, f, n, lanes, each);
-        n = warp::across(s, f, n, 2 * lanes, 2 * each);
-        warp::across(s, f, n, 4 * lanes, 4 * each)
+        n = warp::across(s, warp::Join(f), n, lanes, each);
+        n = warp::across(s, warp::Join(f), n, 2 * lanes, 2 * each);
+        warp::across(s, warp::Join(f), n, 4 * lanes, 4 * each)
     }
 }
 
@@ -293,7 +293,7 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
                 let mut part = if there { f.part(f.lift(s, bits[j]), 1) } else { f.nothing() };
                 let mut bit = lanes;
                 while s.again(bit < 32) {
-                    part = warp::meet_across(s, f, part, bit);
+                    part = warp::across(s, warp::Meet(f), part, bit, 1);
                     bit *= 2;
                 }
                 stacks[j].push(f, k, part);
@@ -373,7 +373,7 @@ impl<F: Heap, const C: usize> Panel<C> for Free<F> {
         while s.again(bit < 32) {
             parts = core::array::from_fn(
                 #[inline(always)]
-                |j| warp::meet_across(s, f, parts[j], bit),
+                |j| warp::across(s, warp::Meet(f), parts[j], bit, 1),
             );
             bit *= 2;
         }

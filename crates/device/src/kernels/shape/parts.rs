@@ -2,7 +2,7 @@
 
 use super::piece::{Outputs, divide};
 use super::stack::Lanes;
-use super::warp::{eight_parts, meet_across, meet_lanes};
+use super::warp::meet_lanes;
 use crate::kernels::fold::Parts;
 use crate::kernels::node::{fetch, get, publish, put};
 use crate::kernels::recipe::{COUNTERS, Call, Out, array, flag};
@@ -29,6 +29,9 @@ pub fn meet_warps<S: Simt, F: Parts>(s: &S, f: &F, slots: Shared<u32>, part: F::
     part
 }
 
+/// Parts that a thread takes at once.
+const EACH: u32 = 4;
+
 /// The part of `count` parts from number `first`; warp 0 gets it.
 #[inline(always)]
 pub fn reduce<S: Simt, F: Parts>(
@@ -39,41 +42,26 @@ pub fn reduce<S: Simt, F: Parts>(
     first: usize,
     count: u64,
 ) -> F::Part {
-    let (warps, lane) = ((s.block_dim_x() / 32) as u64, s.lane() as u64);
-    let mut steps = 1;
-    while s.again(warps * 32 * steps < count) {
-        steps *= 2;
-    }
     let mut stack = Lanes::new(f.nothing());
-    let mut g = 0;
-    while s.again(g < steps) {
-        let eight: [F::Part; 8] = core::array::from_fn(
+    let at_once = (s.block_dim_x() * EACH) as u64;
+    let (mut done, mut i) = (0, 0);
+    while s.again(done < count) {
+        let own = done + (s.thread_x() * EACH) as u64;
+        let four: [F::Part; EACH as usize] = core::array::from_fn(
             #[inline(always)]
             |j| {
-                let i = (s.warp() as u64 * steps + g + j as u64) * 32 + lane;
-                if s.branch(g + (j as u64) < steps && i < count) {
-                    fetch(s, parts, first + i as usize, f.nothing())
-                } else {
-                    f.nothing()
-                }
+                let k = own + j as u64;
+                if s.branch(k < count) { fetch(s, parts, first + k as usize, f.nothing()) } else { f.nothing() }
             },
         );
-        let mut eight = eight;
-        let (mut bit, lanes) = (1, s.opaque(32));
-        while s.again(bit < lanes) {
-            eight = core::array::from_fn(
-                #[inline(always)]
-                |j| meet_across(s, f, eight[j], bit),
-            );
-            bit <<= 1;
-        }
-        let part = eight_parts(f, eight);
-        stack.push_part(s, f, g as u32 / 8, part);
-        g += 8;
+        let part = f.meet(f.meet(four[0], four[1]), f.meet(four[2], four[3]));
+        let part = meet_warps(s, f, slots, meet_lanes(s, f, part, 32));
+        stack.push_part(s, f, i, part);
+        s.barrier();
+        done += at_once;
+        i += 1;
     }
-    let part = stack.close_parts(s, f, steps.div_ceil(8) as u32);
-    s.barrier();
-    meet_warps(s, f, slots, part)
+    stack.close_parts(s, f, i)
 }
 
 /// The workspace's parts.
@@ -87,6 +75,9 @@ pub fn of<G>(call: &Call<G>) -> Global<u32> {
 pub fn left<G>(call: &Call<G>) -> Global<u32> {
     of(call).offset(call.left as usize)
 }
+
+/// Blocks that share a row and whose parts one of them reduces: as many as it takes at once.
+pub const GROUP: u64 = 256 * EACH as u64;
 
 /// Parts that the blocks of one row or panel need room for: one each, and one for each group of blocks, and so on.
 pub const fn room(blocks: u64) -> u64 {
