@@ -7,6 +7,10 @@
 # The exit status is 0 only if everything that was asked for ran and passed.
 here=$(cd "$(dirname "$0")" && pwd)
 OUT=${OUT:-.}
+# The programs travel packed; they are unpacked where this script lies, once.
+if [ ! -x "$here/ladder" ]; then
+    tar -xJf "$here/programs.tar.xz" -C "$here" || { echo "programs.tar.xz was not unpacked: this needs tar and xz"; exit 2; }
+fi
 mode=${1:-tests}
 export WARPFOLD_REQUIRE_GPU=1
 status=0
