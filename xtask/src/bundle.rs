@@ -44,6 +44,9 @@ pub fn write(part: Part) -> Result<(), Error> {
     }
     found.extend(build(root, &["build", "--release", "-p", "warpfold-ladder", "--example", "ladder"])?);
     if part != Part::Tests {
+        // If it was built here, for the GPU's architecture, nvcc need not run there.
+        let cub = root.join("bench/peers/cub");
+        found.extend(cub.exists().then(|| ("cub".to_owned(), cub)));
         found.extend(build(root, &["build", "--release", "-p", "warpfold-cli", "--bin", "warpfold"])?);
     }
     if folder.exists() {
