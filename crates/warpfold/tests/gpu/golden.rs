@@ -1,5 +1,5 @@
 //! A fixed list of reductions, whose bits are kept for machines without a GPU. `WARPFOLD_GOLDEN_OUT=FILE` writes them;
-//! `WARPFOLD_GPU_CASES=160` takes only so many, from all over the list.
+//! `WARPFOLD_GPU_CASES=120` takes only so many, from all over the list.
 
 use std::collections::BTreeSet;
 
