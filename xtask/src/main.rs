@@ -20,7 +20,7 @@ cargo xtask docs           write docs/ladder.md from committed records, the emul
                            of docs/benchmarking.md from committed records
 cargo xtask docs --check   fail unless they are what would be written
 cargo xtask gpu-bundle     build GPU tests and measurements, and put them with their scripts into .carry, for a machine
-                           that has a GPU and no cargo";
+                           that has a GPU and no cargo; `--only tests` or `--only bench` builds what one script needs";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -30,7 +30,9 @@ fn main() -> ExitCode {
         ["ptx", "--check"] => ptx::check(),
         ["docs"] => docs::run(&[]),
         ["docs", "--check"] => docs::run(&["--check"]),
-        ["gpu-bundle"] => bundle::write(),
+        ["gpu-bundle"] => bundle::write(bundle::Part::All),
+        ["gpu-bundle", "--only", "tests"] => bundle::write(bundle::Part::Tests),
+        ["gpu-bundle", "--only", "bench"] => bundle::write(bundle::Part::Bench),
         _ => Err(USAGE.into()),
     };
     match result {

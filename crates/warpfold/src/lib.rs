@@ -1,5 +1,9 @@
 //! Reductions over arrays of any shape, with one result.
 
+// Tests of this crate share code with those in `tests/`.
+#[cfg(test)]
+extern crate self as warpfold;
+
 pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
