@@ -120,6 +120,9 @@ fn split(assembly: &str) -> Result<Vec<Entry>, Error> {
         let Some(name) = line.strip_prefix(".visible .entry ").and_then(|l| l.split('(').next()) else { continue };
         let mut module = header.join("\n") + "\n";
         for line in std::iter::once(line).chain(lines.by_ref()) {
+            if line == "{" {
+                module.push_str(&blocks(name));
+            }
             if !line.trim_start().starts_with("//") {
                 module.push_str(&without_function_number(line));
                 module.push('\n');
@@ -132,6 +135,18 @@ fn split(assembly: &str) -> Result<Vec<Entry>, Error> {
     }
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(entries)
+}
+
+/// Blocks of 256 threads that a multiprocessor is to hold at once: what keeps the memory busy while other blocks meet and
+/// finish. More of them leave a thread fewer registers; these are the most that no kernel needs the stack for.
+fn blocks(name: &str) -> String {
+    let least = match name.split_once('_') {
+        Some(("rows" | "short" | "columns" | "narrow" | "shallow" | "parts", _)) => 3,
+        Some(("any", _)) => 0,
+        _ => return String::new(),
+    };
+    let least = if least > 0 { format!(".minnctapersm {least}\n") } else { String::new() };
+    format!(".maxntid 256, 1, 1\n{least}")
 }
 
 /// Labels are numbered by function, so that a new kernel would change the text of all after it.

@@ -8,6 +8,7 @@ use super::shape::panel::{self, Pitch};
 use super::shape::parts::{self, Left};
 use super::shape::piece::{self, Dense};
 use super::shape::rows::{self, Rows};
+use super::shape::shallow::{self, Shallow};
 use super::shape::short::{self, Short};
 use super::{Call, source};
 use crate::emulator::{self, Faults, Memory, Report};
@@ -56,6 +57,7 @@ pub fn emulate(memory: &Memory, launch: Production<'_>) -> Option<Result<Report,
                 columns::kernel::<_, panel::Ordered<$fold, false>, KEPT, $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
             run_kernel!(concat!("narrow_", stringify!($name)), Columns<KEPT, Pitch>,
                 columns::kernel::<_, panel::Ordered<$fold, true>, KEPT, $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
+            run_kernel!(concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Ordered<$fold, false>, KEPT, $wide>);
             run_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
         };
         (heap $name:ident, $fold:ty, $wide:literal) => {
@@ -63,6 +65,7 @@ pub fn emulate(memory: &Memory, launch: Production<'_>) -> Option<Result<Report,
             run_kernel!(concat!("short_", stringify!($name)), Short<KEPT>, short::kernel::<_, piece::Free<$fold>, KEPT>);
             run_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
                 columns::kernel::<_, panel::Free<$fold>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
+            run_kernel!(concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Free<$fold>, KEPT, $wide>);
             run_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
         };
         (slow $name:ident, $recipe:ty) => {

@@ -204,6 +204,7 @@ mod shapes {
     use crate::kernels::shape::parts::Left;
     use crate::kernels::shape::piece::Dense;
     use crate::kernels::shape::rows::Rows;
+    use crate::kernels::shape::shallow::Shallow;
     use crate::kernels::shape::short::Short;
 
     // SAFETY: 64-bit integers, and pairs of 32-bit ones.
@@ -214,6 +215,8 @@ mod shapes {
     unsafe impl<const K: usize> Shape for Strides<K> {}
     // SAFETY: as above, and `R` is such.
     unsafe impl<const K: usize, R: Shape> Shape for Rows<K, R> {}
+    // SAFETY: as above.
+    unsafe impl<const K: usize> Shape for Shallow<K> {}
     // SAFETY: as above.
     unsafe impl<const K: usize> Shape for Short<K> {}
     // SAFETY: as above.

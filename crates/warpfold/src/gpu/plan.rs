@@ -9,6 +9,7 @@ use warpfold_device::kernels::shape::panel::Pitch;
 use warpfold_device::kernels::shape::parts::{Left, room, turns};
 use warpfold_device::kernels::shape::piece::{Dense, Kept, Outputs};
 use warpfold_device::kernels::shape::rows::Rows;
+use warpfold_device::kernels::shape::shallow::Shallow;
 use warpfold_device::kernels::shape::short::Short;
 
 use super::choose::{Fold, any, fast, recipe};
@@ -305,6 +306,15 @@ impl<'a> Planner<'a> {
         let lanes = width.div_ceil(wide).next_power_of_two().min(32);
         let panels = width.div_ceil(lanes * wide);
         let outputs = self.outputs::<KEPT>(outer);
+        if rows.len <= 8 && width >= 128 {
+            let warps = width.div_ceil(32 * wide).min(WARPS).next_power_of_two();
+            let panels = width.div_ceil(32 * wide * warps);
+            let reduced = Pitch { bytes: rows.x as i64, aligned: aligned as u64 };
+            let (x, out) = (columns.x as i64, self.out(&columns));
+            let grid = outputs.total * panels;
+            let shape = Shallow { outputs, width, x, out, rows: rows.len as u64, panels, reduced };
+            return Some(self.launch(format!("shallow_{}", self.fold.name), grid, warps, shape));
+        }
         let sets = outputs.total * panels;
         let share =
             Share::of(sets, (rows.len as u64).div_ceil(8 * (32 / lanes)), self.processors, COLUMN_TILES, COLUMN_TILES);

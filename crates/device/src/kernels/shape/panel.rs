@@ -63,6 +63,29 @@ pub trait Panel<const C: usize>: Copy {
     ) -> [<Self::Fold as Parts>::Part; C];
 }
 
+/// The parts of `C` columns of at most 8 rows.
+pub trait Shallow<const C: usize>: Panel<C, Reduced = Pitch> {
+    /// See the trait.
+    fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [<Self::Fold as Parts>::Part; C];
+}
+
+/// A lane's columns of 8 rows from `row`, `step` apart; zero in rows that are not there.
+#[inline(always)]
+fn load_some<S: Simt, B: Bits, const C: usize>(s: &S, strip: &Strip<Pitch>, row: u64, step: u32) -> [[B; C]; STEPS] {
+    core::array::from_fn(
+        #[inline(always)]
+        |k| {
+            let row = row + (k as u32 * step) as u64;
+            if s.branch(row < strip.rows) {
+                let [bits]: [_; 1] = load(s, strip, row, 0);
+                bits
+            } else {
+                [B::ZERO; C]
+            }
+        },
+    )
+}
+
 /// A lane's columns of `N` rows, `step` apart. A lane without columns reads the first lane's.
 #[inline(always)]
 fn load<S: Simt, B: Bits, const C: usize, const N: usize>(
@@ -190,17 +213,7 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
                 )
             } else if F::NEUTRAL {
                 let there = |k: usize| at(k) < strip.rows;
-                let bits: [[F::Bits; C]; STEPS] = core::array::from_fn(
-                    #[inline(always)]
-                    |k| {
-                        if s.branch(there(k)) {
-                            let [bits]: [_; 1] = load(s, strip, at(k), 0);
-                            bits
-                        } else {
-                            [F::Bits::ZERO; C]
-                        }
-                    },
-                );
+                let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, row, abreast);
                 let node = |k: usize, j: usize| select(there(k), f.lift(s, bits[k][j]), f.neutral());
                 core::array::from_fn(
                     #[inline(always)]
@@ -239,48 +252,63 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
     }
 }
 
+impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARROW> {
+    #[inline(always)]
+    fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [F::Part; C] {
+        let f = &self.0;
+        let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, 0, 1);
+        if s.branch(strip.rows < STEPS as u64) {
+            return self.few(s, &bits, strip.rows as u32);
+        }
+        core::array::from_fn(
+            #[inline(always)]
+            |j| {
+                let nodes: [F::Node; STEPS] = core::array::from_fn(
+                    #[inline(always)]
+                    |k| f.lift(s, bits[k][j]),
+                );
+                f.part(warp::eight(f, nodes, 1), STEPS as u32)
+            },
+        )
+    }
+}
+
 impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
+    /// Fewer than eight rows: their parts are the nodes of four, of two and of one row.
+    #[inline(always)]
+    fn few<S: Simt, const C: usize>(&self, s: &S, bits: &[[F::Bits; C]; STEPS], left: u32) -> [F::Part; C] {
+        let f = &self.0;
+        core::array::from_fn(
+            #[inline(always)]
+            |j| {
+                let node: [F::Node; STEPS] = core::array::from_fn(
+                    #[inline(always)]
+                    |k| f.lift(s, bits[k][j]),
+                );
+                let two = f.join(node[0], node[1], 1);
+                let four = f.join(two, f.join(node[2], node[3], 1), 2);
+                let after = f.join(node[4], node[5], 1);
+                let mut part = f.nothing();
+                if s.branch(left & 1 != 0) {
+                    part = f.part(warp::pick(node, left - 1), 1);
+                }
+                if s.branch(left & 2 != 0) {
+                    part = f.meet(f.part(select(left & 4 != 0, after, two), 2), part);
+                }
+                if s.branch(left & 4 != 0) {
+                    part = f.meet(f.part(four, 4), part);
+                }
+                part
+            },
+        )
+    }
+
     /// The rows that are left, of a fold without a neutral node: step by step.
     #[inline(always)]
     fn ragged<S: Simt, const C: usize>(&self, s: &S, strip: &Strip<Pitch>, row: u64, lanes: u32) -> [F::Part; C] {
         let f = &self.0;
         if !NARROW || s.branch(lanes == 32) {
-            // One row to a step: its parts are the nodes of four, of two and of one row.
-            let left = (strip.rows - row) as u32;
-            let bits: [[F::Bits; C]; STEPS] = core::array::from_fn(
-                #[inline(always)]
-                |k| {
-                    if s.branch((k as u32) < left) {
-                        let [bits]: [_; 1] = load(s, strip, row + k as u64, 0);
-                        bits
-                    } else {
-                        [F::Bits::ZERO; C]
-                    }
-                },
-            );
-            return core::array::from_fn(
-                #[inline(always)]
-                |j| {
-                    let node: [F::Node; STEPS] = core::array::from_fn(
-                        #[inline(always)]
-                        |k| f.lift(s, bits[k][j]),
-                    );
-                    let two = f.join(node[0], node[1], 1);
-                    let four = f.join(two, f.join(node[2], node[3], 1), 2);
-                    let after = f.join(node[4], node[5], 1);
-                    let mut part = f.nothing();
-                    if s.branch(left & 1 != 0) {
-                        part = f.part(warp::pick(node, left - 1), 1);
-                    }
-                    if s.branch(left & 2 != 0) {
-                        part = f.meet(f.part(select(left & 4 != 0, after, two), 2), part);
-                    }
-                    if s.branch(left & 4 != 0) {
-                        part = f.meet(f.part(four, 4), part);
-                    }
-                    part
-                },
-            );
+            return self.few(s, &load_some(s, strip, row, 1), (strip.rows - row) as u32);
         }
         let mut stacks = [Few::new(f.nothing()); C];
         let (mut k, steps) = (0, s.opaque(STEPS as u32));
@@ -378,5 +406,28 @@ impl<F: Heap, const C: usize> Panel<C> for Free<F> {
             bit *= 2;
         }
         parts
+    }
+}
+
+impl<F: Heap, const C: usize> Shallow<C> for Free<F> {
+    #[inline(always)]
+    fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [F::Part; C] {
+        let f = &self.0;
+        let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, 0, 1);
+        let mut acc = [f.start(); C];
+        let mut k = 0;
+        while k < STEPS {
+            if s.branch((k as u64) < strip.rows) {
+                acc = core::array::from_fn(
+                    #[inline(always)]
+                    |j| f.one(s, acc[j], bits[k][j], k as u32),
+                );
+            }
+            k += 1;
+        }
+        core::array::from_fn(
+            #[inline(always)]
+            |j| f.part(acc[j]),
+        )
     }
 }

@@ -72,7 +72,11 @@ pub fn fold<S: Simt, C: Combine, const W: usize, const H: usize>(
 /// Combines what a lane has with what it got: a high lane's is the right one.
 #[inline(always)]
 fn ordered<C: Combine>(c: C, high: bool, got: C::Node, own: C::Node, each: u32) -> C::Node {
-    if C::COMMUTES { c.combine(own, got, each) } else { c.combine(select(high, got, own), select(high, own, got), each) }
+    if C::COMMUTES {
+        c.combine(own, got, each)
+    } else {
+        c.combine(select(high, got, own), select(high, own, got), each)
+    }
 }
 
 /// Combines along one lane bit; both lanes get the result.

@@ -152,13 +152,15 @@ impl<F: Tree> Short for Ordered<F> {
             if s.branch(valid > 0 && valid < per) {
                 let w = core::array::from_fn(
                     #[inline(always)]
-                    |i| pick(
-                        core::array::from_fn(
-                            #[inline(always)]
-                            |k| w[k][i],
-                        ),
-                        k,
-                    ),
+                    |i| {
+                        pick(
+                            core::array::from_fn(
+                                #[inline(always)]
+                                |k| w[k][i],
+                            ),
+                            k,
+                        )
+                    },
                 );
                 let part = some(s, f, &w, valid);
                 parts = core::array::from_fn(

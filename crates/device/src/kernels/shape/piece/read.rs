@@ -30,15 +30,11 @@ impl Tile {
         let left = row.len - first * per;
         // What follows a segment is not the row's.
         let segment = 1u64 << row.reduced.segment;
-        let together = left.min((segment - (first & (segment - 1))) * per).min(257 * per) as u32;
+        let packs = (segment - (first & (segment - 1))).min(257);
+        let together = left.min(packs * per) as u32;
         let beyond = (shift != 0) as u32;
         let packs = (together + shift / B::SIZE) / B::PER;
-        Self {
-            base,
-            shift,
-            valid: left.min(256 * per) as u32,
-            readable: (packs.max(beyond) - beyond).min(256),
-        }
+        Self { base, shift, valid: left.min(256 * per) as u32, readable: (packs.max(beyond) - beyond).min(256) }
     }
 
     /// Packs all of whose elements the row has.
@@ -84,10 +80,12 @@ impl Tile {
             let own = loose::<S, B>(s, array(self.at(mine)), B::PER);
             w = core::array::from_fn(
                 #[inline(always)]
-                |k| core::array::from_fn(
-                    #[inline(always)]
-                    |i| select(k as u32 * 32 + lane == mine, own[i], w[k][i])
-                ),
+                |k| {
+                    core::array::from_fn(
+                        #[inline(always)]
+                        |i| select(k as u32 * 32 + lane == mine, own[i], w[k][i]),
+                    )
+                },
             );
         }
         w
