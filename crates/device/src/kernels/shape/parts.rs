@@ -2,14 +2,14 @@
 
 use super::piece::{Outputs, divide};
 use super::stack::Lanes;
-use super::warp::{eight_parts, meet_across, meet_lanes};
+use super::warp::{meet_across, meet_lanes};
 use crate::kernels::fold::Parts;
-use crate::kernels::node::{fetch, get, publish, put};
+use crate::kernels::node::{MOST, Node, fetch, get, publish, put};
 use crate::kernels::recipe::{COUNTERS, Call, Out, array, flag};
 use crate::simt::{Global, Order, Shared, Simt};
 
 /// Words of shared memory for one node of each of 32 warps.
-pub const SLOTS: usize = 32 * 16;
+pub const SLOTS: usize = 32 * MOST;
 
 /// The part of the block's warps, in their order; warp 0 gets it. There is a barrier in it.
 #[inline(always)]
@@ -29,9 +29,27 @@ pub fn meet_warps<S: Simt, F: Parts>(s: &S, f: &F, slots: Shared<u32>, part: F::
     part
 }
 
-/// The part of `count` parts from number `first`; warp 0 gets it.
+/// The part of `count` parts from number `first`; warp 0 gets it. As many are in flight as fit the registers: eight parts of 6
+/// words took 140 in the kernels of rows, so that a multiprocessor had one block, and eight of 18 spilled.
 #[inline(always)]
 pub fn reduce<S: Simt, F: Parts>(
+    s: &S,
+    f: &F,
+    slots: Shared<u32>,
+    parts: Global<u32>,
+    first: usize,
+    count: u64,
+) -> F::Part {
+    match F::Part::WORDS {
+        0..=4 => reduce_by::<S, F, 8>(s, f, slots, parts, first, count),
+        5..=10 => reduce_by::<S, F, 4>(s, f, slots, parts, first, count),
+        _ => reduce_by::<S, F, 1>(s, f, slots, parts, first, count),
+    }
+}
+
+/// The same, `N` parts of each lane at a time: 8, 4 or 1.
+#[inline(always)]
+fn reduce_by<S: Simt, F: Parts, const N: usize>(
     s: &S,
     f: &F,
     slots: Shared<u32>,
@@ -47,7 +65,7 @@ pub fn reduce<S: Simt, F: Parts>(
     let mut stack = Lanes::new(f.nothing());
     let mut g = 0;
     while s.again(g < steps) {
-        let eight: [F::Part; 8] = core::array::from_fn(
+        let mut some: [F::Part; N] = core::array::from_fn(
             #[inline(always)]
             |j| {
                 let i = (s.warp() as u64 * steps + g + j as u64) * 32 + lane;
@@ -58,20 +76,25 @@ pub fn reduce<S: Simt, F: Parts>(
                 }
             },
         );
-        let mut eight = eight;
         let (mut bit, lanes) = (1, s.opaque(32));
         while s.again(bit < lanes) {
-            eight = core::array::from_fn(
+            some = core::array::from_fn(
                 #[inline(always)]
-                |j| meet_across(s, f, eight[j], bit),
+                |j| meet_across(s, f, some[j], bit),
             );
             bit <<= 1;
         }
-        let part = eight_parts(f, eight);
-        stack.push_part(s, f, g as u32 / 8, part);
-        g += 8;
+        let two = |j: usize| f.meet(some[j], some[j + 1]);
+        let four = |j: usize| f.meet(two(j), two(j + 2));
+        let part = match N {
+            8 => f.meet(four(0), four(4)),
+            4 => four(0),
+            _ => some[0],
+        };
+        stack.push_part(s, f, g as u32 / N as u32, part);
+        g += N as u64;
     }
-    let part = stack.close_parts(s, f, steps.div_ceil(8) as u32);
+    let part = stack.close_parts(s, f, steps.div_ceil(N as u64) as u32);
     s.barrier();
     meet_warps(s, f, slots, part)
 }

@@ -181,6 +181,7 @@ pub fn pack<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4]) -> F::Node {
     let two = |k: usize| f.join(one(2 * k), one(2 * k + 1), 1);
     let four = |k: usize| f.join(two(2 * k), two(2 * k + 1), 2);
     match F::Bits::PER {
+        1 => one(0),
         2 => two(0),
         4 => four(0),
         _ => f.join(four(0), four(1), 4),
@@ -194,6 +195,7 @@ fn some<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], valid: u32) -> F::Node {
     let two = |k: usize| f.join(one(2 * k), one(2 * k + 1), 1);
     let four = |k: usize| f.join(two(2 * k), two(2 * k + 1), 2);
     match F::Bits::PER {
+        1 => one(0),
         2 => two(0),
         4 => four(0),
         _ => f.join(four(0), four(1), 4),
@@ -220,6 +222,7 @@ fn loose<S: Simt, B: Bits>(s: &S, at: Global<u8>, valid: u32) -> [u32; 4] {
     while k < B::PER as usize {
         let bits = if (k as u32) < valid { s.load(at.cast::<B>(), k) } else { B::ZERO };
         match B::SIZE {
+            16 => words = core::array::from_fn(|i| (bits.to_bits() >> (32 * i)) as u32),
             8 => {
                 words[2 * k] = bits.to_bits() as u32;
                 words[2 * k + 1] = (bits.to_bits() >> 32) as u32;
