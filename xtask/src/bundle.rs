@@ -1,11 +1,12 @@
 //! `cargo xtask gpu-bundle`: what a machine with a GPU and nothing else needs, in one folder.
 
 use crate::Error;
-use crate::toolchain::output;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use warpfold_ptx::output;
 
 /// Where it goes; git ignores it.
 const FOLDER: &str = ".carry";
@@ -32,6 +33,7 @@ pub fn write() -> Result<(), Error> {
         }
     }
     found.extend(build(root, &["build", "--release", "-p", "warpfold-ladder", "--example", "ladder"])?);
+    found.extend(build(root, &["build", "--release", "-p", "mat2", "--bin", "mat2"])?);
     if has("warpfold-cli") {
         found.extend(build(root, &["build", "--release", "-p", "warpfold-cli", "--bin", "warpfold"])?);
     }

@@ -4,8 +4,6 @@ mod bundle;
 mod docs;
 mod pack;
 mod ptx;
-mod ptxas;
-mod toolchain;
 
 use std::process::ExitCode;
 
@@ -13,7 +11,7 @@ use std::process::ExitCode;
 type Error = Box<dyn std::error::Error>;
 
 const USAGE: &str = "\
-cargo xtask ptx            compile the kernels to PTX and write crates/device/ptx
+cargo xtask ptx            compile the kernels to PTX and write crates/device/ptx, and those of examples/mat2
 cargo xtask ptx --check    compile them again; fail unless they are what is committed, and sound on every GPU
                            (needs ptxas: on PATH, in $PTXAS, or `pip install nvidia-cuda-nvcc`)
 cargo xtask docs           write docs/ladder.md from committed records, the emulator and the lecture's examples, and the tables
