@@ -8,6 +8,8 @@
 
 #[path = "all/cases.rs"]
 mod cases;
+#[path = "gpu/custom.rs"]
+mod custom;
 #[allow(dead_code)]
 #[path = "all/reference.rs"]
 mod reference;
