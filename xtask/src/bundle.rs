@@ -1,11 +1,12 @@
 //! `cargo xtask gpu-bundle`: what a machine with a GPU and nothing else needs, in one folder.
 
 use crate::Error;
-use crate::toolchain::output;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use warpfold_ptx::output;
 
 /// Where it goes; git ignores it.
 const FOLDER: &str = ".carry";
@@ -47,6 +48,7 @@ pub fn write(part: Part) -> Result<(), Error> {
         // If it was built here, for the GPU's architecture, nvcc need not run there.
         let cub = root.join("bench/peers/cub");
         found.extend(cub.exists().then(|| ("cub".to_owned(), cub)));
+        found.extend(build(root, &["build", "--release", "-p", "mat2", "--bin", "mat2"])?);
         found.extend(build(root, &["build", "--release", "-p", "warpfold-cli", "--bin", "warpfold"])?);
     }
     if folder.exists() {

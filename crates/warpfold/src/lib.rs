@@ -10,6 +10,7 @@ pub mod cuda;
 mod describe;
 mod device;
 mod dispatch;
+mod elements;
 mod error;
 #[cfg(feature = "cuda")]
 #[allow(dead_code)]
@@ -26,7 +27,10 @@ mod values;
 
 pub use describe::{Description, describe};
 pub use device::DeviceName;
+pub use elements::reduce_elements;
 pub use error::Error;
+#[cfg(feature = "emulator")]
+pub use gpu::{Emulated, emulate_elements};
 pub use layout::{ArrayRef, MAX_RANK, Order};
 pub use on::{describe_on, reduce_on};
 pub use op::{Op, Ord, Precision};

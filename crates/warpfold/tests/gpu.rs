@@ -8,6 +8,8 @@
 
 #[path = "all/cases.rs"]
 mod cases;
+#[path = "gpu/custom.rs"]
+mod custom;
 #[path = "gpu/golden.rs"]
 mod golden;
 #[allow(dead_code)]

@@ -83,6 +83,26 @@ impl<A: Node, B: Node> Node for (A, B) {
     }
 }
 
+impl<N: Node, const C: usize> Node for [N; C] {
+    const WORDS: u32 = C as u32 * N::WORDS;
+    #[inline(always)]
+    fn zero() -> Self {
+        [N::zero(); C]
+    }
+    #[inline(always)]
+    fn map(self, mut f: impl FnMut(u32, u32) -> u32) -> Self {
+        core::array::from_fn(
+            #[inline(always)]
+            |k| {
+                self[k].map(
+                    #[inline(always)]
+                    |i, word| f(k as u32 * N::WORDS + i, word),
+                )
+            },
+        )
+    }
+}
+
 /// Implements [`Node`] for a struct of two fields that are nodes.
 macro_rules! pair {
     ($([$($p:ident),*] $t:ty { $a:ident: $ta:ty, $b:ident: $tb:ty })*) => {$(impl<$($p),*> Node for $t
@@ -125,10 +145,13 @@ pub fn exchange<S: Simt, N: Node>(s: &S, node: N, bit: u32) -> N {
     node.map(|_, word| s.shuffle_xor(ALL, word, bit))
 }
 
+/// Most words of a node: 16, and a count.
+pub const MOST: usize = 18;
+
 /// `a` or `b`, without a branch.
 #[inline(always)]
 pub fn select<N: Node>(first: bool, a: N, b: N) -> N {
-    let mut words = [0; 16];
+    let mut words = [0; MOST];
     let _ = b.map(|i, word| {
         words[i as usize] = word;
         word

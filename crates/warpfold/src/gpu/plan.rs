@@ -1,5 +1,7 @@
 //! Shapes, and how the work on them is shared out.
 
+mod custom;
+
 use warpfold_device::kernels::Call;
 use warpfold_device::kernels::any::{AXES, Stride, Strides};
 use warpfold_device::kernels::entries::KEPT;
@@ -74,6 +76,8 @@ struct Planner<'a> {
     pair: usize,
     /// Whether there is no kernel for columns of any elements.
     slow: bool,
+    /// Columns that a lane takes.
+    wide: u64,
     words: usize,
 }
 
@@ -151,6 +155,7 @@ impl<'a> Planner<'a> {
             processors: limits.multiprocessors as u64,
             pair: if spec.op == crate::Op::MinMax { 2 } else { 1 },
             slow: spec.precision == crate::Precision::Compensated,
+            wide: if problem.size == 8 { 2 } else { 4 },
             words: 0,
         }
     }
@@ -299,8 +304,7 @@ impl<'a> Planner<'a> {
 
     /// Outputs side by side.
     fn columns(&mut self, outer: &[Dim], columns: Dim, rows: Dim) -> Option<Launch> {
-        let (size, width) = (self.problem.size, columns.len as u64);
-        let wide = if size == 8 { 2 } else { 4 };
+        let (size, width, wide) = (self.problem.size, columns.len as u64, self.wide);
         let bytes = (size * wide as usize) as isize;
         let aligned = width % wide == 0 && rows.x % bytes == 0 && outer.iter().all(|d| d.x % bytes == 0);
         let lanes = width.div_ceil(wide).next_power_of_two().min(32);

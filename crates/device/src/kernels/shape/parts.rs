@@ -4,12 +4,12 @@ use super::piece::{Outputs, divide};
 use super::stack::Lanes;
 use super::warp::meet_lanes;
 use crate::kernels::fold::Parts;
-use crate::kernels::node::{fetch, get, publish, put};
+use crate::kernels::node::{MOST, Node, fetch, get, publish, put};
 use crate::kernels::recipe::{COUNTERS, Call, Out, array, flag};
 use crate::simt::{Global, Order, Shared, Simt};
 
 /// Words of shared memory for one node of each of 32 warps.
-pub const SLOTS: usize = 32 * 16;
+pub const SLOTS: usize = 32 * MOST;
 
 /// The part of the block's warps, in their order; warp 0 gets it. There is a barrier in it.
 #[inline(always)]
@@ -29,10 +29,8 @@ pub fn meet_warps<S: Simt, F: Parts>(s: &S, f: &F, slots: Shared<u32>, part: F::
     part
 }
 
-/// Parts that a thread takes at once.
-const EACH: u32 = 4;
-
-/// The part of `count` parts from number `first`; warp 0 gets it.
+/// The part of `count` parts from number `first`; warp 0 gets it. A thread takes four neighbours at once, or one if a part is so
+/// large that four would not fit the registers.
 #[inline(always)]
 pub fn reduce<S: Simt, F: Parts>(
     s: &S,
@@ -42,19 +40,38 @@ pub fn reduce<S: Simt, F: Parts>(
     first: usize,
     count: u64,
 ) -> F::Part {
+    match F::Part::WORDS {
+        0..=10 => reduce_by::<S, F, 4>(s, f, slots, parts, first, count),
+        _ => reduce_by::<S, F, 1>(s, f, slots, parts, first, count),
+    }
+}
+
+/// The same, `N` parts of each thread at a time: 4 or 1.
+#[inline(always)]
+fn reduce_by<S: Simt, F: Parts, const N: usize>(
+    s: &S,
+    f: &F,
+    slots: Shared<u32>,
+    parts: Global<u32>,
+    first: usize,
+    count: u64,
+) -> F::Part {
     let mut stack = Lanes::new(f.nothing());
-    let at_once = (s.block_dim_x() * EACH) as u64;
+    let at_once = s.block_dim_x() as u64 * N as u64;
     let (mut done, mut i) = (0, 0);
     while s.again(done < count) {
-        let own = done + (s.thread_x() * EACH) as u64;
-        let four: [F::Part; EACH as usize] = core::array::from_fn(
+        let own = done + (s.thread_x() * N as u32) as u64;
+        let some: [F::Part; N] = core::array::from_fn(
             #[inline(always)]
             |j| {
                 let k = own + j as u64;
                 if s.branch(k < count) { fetch(s, parts, first + k as usize, f.nothing()) } else { f.nothing() }
             },
         );
-        let part = f.meet(f.meet(four[0], four[1]), f.meet(four[2], four[3]));
+        let part = match N {
+            4 => f.meet(f.meet(some[0], some[1]), f.meet(some[2], some[3])),
+            _ => some[0],
+        };
         let part = meet_warps(s, f, slots, meet_lanes(s, f, part, 32));
         stack.push_part(s, f, i, part);
         s.barrier();
@@ -77,7 +94,7 @@ pub fn left<G>(call: &Call<G>) -> Global<u32> {
 }
 
 /// Blocks that share a row and whose parts one of them reduces: as many as it takes at once.
-pub const GROUP: u64 = 256 * EACH as u64;
+pub const GROUP: u64 = 1024;
 
 /// Parts that the blocks of one row or panel need room for: one each, and one for each group of blocks, and so on.
 pub const fn room(blocks: u64) -> u64 {

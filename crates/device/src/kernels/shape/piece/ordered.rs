@@ -21,6 +21,7 @@ pub fn pack<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4]) -> F::Node {
     let two = |k: usize| f.join(one(2 * k), one(2 * k + 1), 1);
     let four = |k: usize| f.join(two(2 * k), two(2 * k + 1), 2);
     match F::Bits::PER {
+        1 => one(0),
         2 => two(0),
         4 => four(0),
         _ => f.join(four(0), four(1), 4),

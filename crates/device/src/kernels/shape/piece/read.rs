@@ -138,6 +138,7 @@ pub fn loose<S: Simt, B: Bits>(s: &S, at: Global<u8>, valid: u32) -> [u32; 4] {
     while k < B::PER as usize {
         let bits = if (k as u32) < valid { s.load(at.cast::<B>(), k) } else { B::ZERO };
         match B::SIZE {
+            16 => words = core::array::from_fn(|i| (bits.to_bits() >> (32 * i)) as u32),
             8 => {
                 words[2 * k] = bits.to_bits() as u32;
                 words[2 * k + 1] = (bits.to_bits() >> 32) as u32;
@@ -155,7 +156,7 @@ pub fn loose<S: Simt, B: Bits>(s: &S, at: Global<u8>, valid: u32) -> [u32; 4] {
 #[inline(always)]
 pub fn loose_steps<S: Simt, B: Bits>(s: &S, at: [u64; STEPS], valid: [u32; STEPS]) -> [[u32; 4]; STEPS] {
     let mut w = [[0u32; 4]; STEPS];
-    let (mut e, per) = (0, if B::SIZE == 8 { B::PER } else { s.opaque(B::PER) });
+    let (mut e, per) = (0, if B::SIZE >= 8 { B::PER } else { s.opaque(B::PER) });
     while s.again(e < per) {
         let bits: [B; STEPS] = core::array::from_fn(
             #[inline(always)]
@@ -164,9 +165,11 @@ pub fn loose_steps<S: Simt, B: Bits>(s: &S, at: [u64; STEPS], valid: [u32; STEPS
         // Each element comes in at the end and moves on as others follow.
         let mut k = 0;
         while k < STEPS {
-            let x = bits[k].to_bits() as u64;
+            let all = bits[k].to_bits();
+            let x = all as u64;
             let [a, b, c, d] = w[k];
             w[k] = match B::SIZE {
+                16 => [x as u32, (x >> 32) as u32, (all >> 64) as u32, (all >> 96) as u32],
                 8 => [c, d, x as u32, (x >> 32) as u32],
                 4 => [b, c, d, x as u32],
                 2 => [a >> 16 | b << 16, b >> 16 | c << 16, c >> 16 | d << 16, d >> 16 | (x as u32) << 16],
