@@ -83,16 +83,23 @@ fn logsumexp_over_the_whole_range() {
 }
 
 #[test]
-fn the_powers_of_two_are_right_to_an_ulp() {
-    for i in -2000..2000 {
+fn exponentials_are_right_to_an_ulp() {
+    for i in -20_000..20_000 {
         let x = i as f64 * 0.043;
-        let (e, t) = x.power();
-        let want = x.exp();
-        let got = t * (e as f64).exp2();
-        assert!((got / want - 1.0).abs() < 4e-16, "{x}: {got} {want}");
-        let (e, t) = (x as f32).power();
-        let got = t as f64 * (e as f64).exp2();
-        assert!((got / (x as f32 as f64).exp() - 1.0).abs() < 1.5e-7, "{x}: {got}");
+        let (scale, term) = x.scaled_exp();
+        let step = f64::STEP as f64 * core::f64::consts::LN_2;
+        let off = (term.ln() + scale * step - x).abs();
+        assert!(off < 3e-16 * x.abs().max(1.0), "{x}: {scale} {term} {off}");
+        let y = (i as f64 * 0.001_449) as f32;
+        assert!(y.is_ordinary());
+        let (scale, term) = y.scaled_exp();
+        assert_eq!((scale, term.to_bits()), (0.0, y.ordinary_exp().to_bits()));
+        let off = (term as f64 / (y as f64).exp() - 1.0).abs();
+        assert!(off < 1.0e-7, "{y}: {off}");
+        if (x * 0.271).is_ordinary() {
+            let off = ((x * 0.271).ordinary_exp() / (x * 0.271).exp() - 1.0).abs();
+            assert!(off < 3e-16, "{x}: {off}");
+        }
     }
 }
 

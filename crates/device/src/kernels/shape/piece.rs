@@ -6,7 +6,7 @@ use crate::kernels::fold::{Heap, Parts, Tree};
 use crate::kernels::node::select;
 use crate::kernels::recipe::{Call, Recipe, array};
 use crate::kernels::source::{Bits, words};
-use crate::simt::{Global, Simt};
+use crate::simt::{ALL, Global, Simt};
 
 /// A kept axis: its length, and its steps in bytes (in elements for the output).
 #[repr(C)]
@@ -187,6 +187,58 @@ pub fn pack<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4]) -> F::Node {
     }
 }
 
+/// The nodes over the first `valid` elements of 16 bytes each; over all of them, if there is no neutral node.
+#[inline(always)]
+fn packs<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS], valid: [u32; STEPS]) -> [F::Node; STEPS] {
+    let one = |w: &[u32; 4], valid: u32| if F::NEUTRAL { some(s, f, w, valid) } else { pack(s, f, w) };
+    if !F::HAS_PLAIN {
+        return core::array::from_fn(
+            #[inline(always)]
+            |k| one(&w[k], valid[k]),
+        );
+    }
+    // Rarely taken, so it is kept short: one copy, and the steps take turns. (A loop with a vote in it is not unrolled.)
+    let (mut nodes, mut w, mut valid) = ([f.neutral(); STEPS], *w, valid);
+    let mut k = 0;
+    while s.again(s.any(ALL, k < STEPS)) {
+        nodes = next(nodes, one(&w[0], valid[0]));
+        w = next(w, w[0]);
+        valid = next(valid, valid[0]);
+        k += 1;
+    }
+    nodes
+}
+
+/// The first leaves, and one more comes last.
+#[inline(always)]
+pub fn next<T: Copy, const N: usize>(all: [T; N], last: T) -> [T; N] {
+    core::array::from_fn(
+        #[inline(always)]
+        |k| if k + 1 < N { all[k + 1] } else { last },
+    )
+}
+
+/// The node over 8 steps of a warp, of which a lane has `valid` elements each.
+#[inline(always)]
+fn whole<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS], valid: [u32; STEPS]) -> F::Node {
+    if F::HAS_PLAIN && s.branch(s.all(ALL, all_ordinary(s, f, w))) {
+        return f.raise(whole(s, &f.plain(), w, valid));
+    }
+    warp::tile(s, f, packs(s, f, w, valid), F::Bits::PER)
+}
+
+/// Whether all elements are ordinary.
+#[inline(always)]
+fn all_ordinary<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> bool {
+    let per = F::Bits::PER as usize;
+    let (mut all, mut k) = (true, 0);
+    while k < STEPS * per {
+        all &= f.is_ordinary(s, F::Bits::nth(&w[k / per], k % per));
+        k += 1;
+    }
+    all
+}
+
 /// The node over the first `valid` elements of 16 bytes, of a fold that has a neutral node.
 #[inline(always)]
 fn some<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], valid: u32) -> F::Node {
@@ -198,6 +250,28 @@ fn some<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], valid: u32) -> F::Node {
         4 => four(0),
         _ => f.join(four(0), four(1), 4),
     }
+}
+
+/// The nodes over 8 rows, of each of which a lane has `valid` elements of 16 bytes; all of them, if there is no neutral node.
+#[inline(always)]
+fn short_rows<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS], valid: u32, lanes: u32) -> [F::Node; STEPS] {
+    if F::HAS_PLAIN && s.branch(s.all(ALL, all_ordinary(s, f, w))) {
+        return short_rows(s, &f.plain(), w, valid, lanes).map(
+            #[inline(always)]
+            |node| f.raise(node),
+        );
+    }
+    let mut nodes = packs(s, f, w, [valid; STEPS]);
+    let mut bit = 1;
+    while s.again(bit < lanes) {
+        let mut k = 0;
+        while k < STEPS {
+            nodes[k] = warp::across(s, f, nodes[k], bit, F::Bits::PER * bit);
+            k += 1;
+        }
+        bit <<= 1;
+    }
+    nodes
 }
 
 /// The part over the first `valid` elements of 16 bytes, one after another as they stand in memory.
@@ -292,15 +366,12 @@ impl<F: Tree> Piece for Ordered<F> {
             let left = row.len - (tile + t as u64) * Self::TILE;
             let base = row.pack((tile + t as u64) * 256).offset(lane as usize * 16);
             let aligned = row.reduced.aligned != 0;
-            let nodes: [F::Node; STEPS] = if s.branch(aligned && left >= Self::TILE) {
+            let node = if s.branch(aligned && left >= Self::TILE) {
                 let w: [[u32; 4]; STEPS] = core::array::from_fn(
                     #[inline(always)]
                     |k| words(s, base.offset(k * 512), 16),
                 );
-                core::array::from_fn(
-                    #[inline(always)]
-                    |k| pack(s, f, &w[k]),
-                )
+                whole(s, f, &w, [per; STEPS])
             } else if F::NEUTRAL {
                 let valid = |k: u32| valid(left, ((k * 32 + lane) * per) as u64, per);
                 let w: [[u32; 4]; STEPS] = if s.branch(aligned) {
@@ -317,23 +388,25 @@ impl<F: Tree> Piece for Ordered<F> {
                         |k| loose::<S, F::Bits>(s, base.offset(k * 512), valid(k as u32)),
                     )
                 };
-                core::array::from_fn(
-                    #[inline(always)]
-                    |k| some(s, f, &w[k], valid(k as u32)),
+                whole(
+                    s,
+                    f,
+                    &w,
+                    core::array::from_fn(
+                        #[inline(always)]
+                        |k| valid(k as u32),
+                    ),
                 )
             } else if s.branch(left >= Self::TILE) {
                 let w: [[u32; 4]; STEPS] = core::array::from_fn(
                     #[inline(always)]
                     |k| loose::<S, F::Bits>(s, base.offset(k * 512), per),
                 );
-                core::array::from_fn(
-                    #[inline(always)]
-                    |k| pack(s, f, &w[k]),
-                )
+                whole(s, f, &w, [per; STEPS])
             } else {
                 break;
             };
-            stack.push(s, f, t, Self::TILE as u32, warp::tile(s, f, nodes, per));
+            stack.push(s, f, t, Self::TILE as u32, node);
             t += 1;
         }
         let rest = if !F::NEUTRAL && s.branch(t < tiles && (tile + t as u64) * Self::TILE < row.len) {
@@ -364,19 +437,7 @@ impl<F: Tree> Piece for Ordered<F> {
                     |k| loose::<S, F::Bits>(s, rows[k].pack(p as u64), valid),
                 )
             };
-            let mut nodes: [F::Node; STEPS] = core::array::from_fn(
-                #[inline(always)]
-                |k| if F::NEUTRAL { some(s, f, &w[k], valid) } else { pack(s, f, &w[k]) },
-            );
-            let mut bit = 1;
-            while s.again(bit < lanes) {
-                let mut k = 0;
-                while k < STEPS {
-                    nodes[k] = warp::across(s, f, nodes[k], bit, per * bit);
-                    k += 1;
-                }
-                bit <<= 1;
-            }
+            let nodes = short_rows(s, f, &w, valid, lanes);
             return core::array::from_fn(
                 #[inline(always)]
                 |k| f.part(nodes[k], per * lanes),
