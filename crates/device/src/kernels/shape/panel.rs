@@ -105,12 +105,31 @@ fn load<S: Simt, B: Bits, const C: usize, const N: usize>(
     )
 }
 
+/// The nodes of elements, or the neutral one where they are not there.
+#[inline(always)]
+fn lifted<S: Simt, F: Tree, const C: usize>(
+    s: &S,
+    f: &F,
+    bits: &[[F::Bits; C]; STEPS],
+    there: [bool; STEPS],
+) -> [[F::Node; C]; STEPS] {
+    core::array::from_fn(
+        #[inline(always)]
+        |k| {
+            core::array::from_fn(
+                #[inline(always)]
+                |j| select(there[k], f.lift(s, bits[k][j]), f.neutral()),
+            )
+        },
+    )
+}
+
 /// Rows in the order of the tree; `NARROW` if fewer than 32 lanes may lie side by side.
 #[derive(Clone, Copy)]
 pub struct Ordered<F, const NARROW: bool>(F);
 
 impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
-    /// The nodes over 8 steps of rows, those that are there, of each column.
+    /// The nodes over 8 steps of rows, those that are there, of each column, of a fold that may have a cheaper tree.
     #[inline(always)]
     fn nodes<S: Simt, G: Tree, const C: usize>(
         s: &S,
@@ -119,51 +138,30 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
         there: [bool; STEPS],
         lanes: u32,
     ) -> [G::Node; C] {
-        if G::HAS_PLAIN {
-            let mut all = true;
-            let mut i = 0;
-            while i < STEPS * C {
-                all &= f.is_ordinary(s, bits[i / C][i % C]);
-                i += 1;
-            }
-            if s.branch(s.all(ALL, all)) {
-                return Self::nodes(s, &f.plain(), bits, there, lanes).map(
-                    #[inline(always)]
-                    |node| f.raise(node),
-                );
-            }
-        }
-        let node = |k: usize, bits: G::Bits| select(there[k], f.lift(s, bits), f.neutral());
         if !G::HAS_PLAIN {
-            let nodes: [[G::Node; C]; STEPS] = core::array::from_fn(
+            return Self::tiles(s, f, lifted(s, f, bits, there), lanes);
+        }
+        let (mut all, mut i) = (true, 0);
+        while i < STEPS * C {
+            all &= f.is_ordinary(s, bits[i / C][i % C]);
+            i += 1;
+        }
+        if s.branch(s.all(ALL, all)) {
+            return Self::nodes(s, &f.plain(), bits, there, lanes).map(
                 #[inline(always)]
-                |k| {
-                    core::array::from_fn(
-                        #[inline(always)]
-                        |j| node(k, bits[k][j]),
-                    )
-                },
-            );
-            return core::array::from_fn(
-                #[inline(always)]
-                |j| {
-                    let nodes = core::array::from_fn(
-                        #[inline(always)]
-                        |k| nodes[k][j],
-                    );
-                    Self::tile(s, f, nodes, lanes)
-                },
+                |node| f.raise(node),
             );
         }
         // Rarely taken, so it is kept short: one copy, and the columns take turns. (A loop with a vote in it is not unrolled.)
         let (mut found, mut bits) = ([f.neutral(); C], *bits);
         let mut j = 0;
         while s.again(s.any(ALL, j < C)) {
-            let nodes = core::array::from_fn(
+            let one = bits.map(
                 #[inline(always)]
-                |k| node(k, bits[k][0]),
+                |row| [row[0]],
             );
-            found = next(found, Self::tile(s, f, nodes, lanes));
+            let [node] = Self::tiles(s, f, lifted(s, f, &one, there), lanes);
+            found = next(found, node);
             bits = bits.map(
                 #[inline(always)]
                 |row| next(row, row[0]),
@@ -171,6 +169,21 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
             j += 1;
         }
         found
+    }
+
+    /// The nodes over 8 steps of rows, of each column.
+    #[inline(always)]
+    fn tiles<S: Simt, G: Tree, const C: usize>(s: &S, f: &G, nodes: [[G::Node; C]; STEPS], lanes: u32) -> [G::Node; C] {
+        core::array::from_fn(
+            #[inline(always)]
+            |j| {
+                let column = core::array::from_fn(
+                    #[inline(always)]
+                    |k| nodes[k][j],
+                );
+                Self::tile(s, f, column, lanes)
+            },
+        )
     }
 
     /// The node over 8 steps of rows, of one column.
@@ -239,12 +252,10 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
         while s.again(t < tiles && first + ((t * each) as u64) < strip.rows) {
             let row = mine + (t * each) as u64;
             let at = |k: usize| row + (k as u32 * abreast) as u64;
+            let whole = first + ((t + 1) * each) as u64 <= strip.rows;
             let there = |k: usize| at(k) < strip.rows;
-            let nodes: [F::Node; C] = if s.branch(first + ((t + 1) * each) as u64 <= strip.rows) {
-                let bits: [[F::Bits; C]; STEPS] = load(s, strip, row, abreast);
-                Self::nodes(s, f, &bits, [true; STEPS], lanes)
-            } else if F::NEUTRAL {
-                let bits: [[F::Bits; C]; STEPS] = core::array::from_fn(
+            let some = || -> [[F::Bits; C]; STEPS] {
+                core::array::from_fn(
                     #[inline(always)]
                     |k| {
                         if s.branch(there(k)) {
@@ -254,10 +265,23 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
                             [F::Bits::ZERO; C]
                         }
                     },
-                );
-                Self::nodes(s, f, &bits, core::array::from_fn(there), lanes)
+                )
+            };
+            let nodes: [F::Node; C] = if F::HAS_PLAIN {
+                if s.branch(whole) {
+                    Self::nodes(s, f, &load(s, strip, row, abreast), [true; STEPS], lanes)
+                } else {
+                    Self::nodes(s, f, &some(), core::array::from_fn(there), lanes)
+                }
             } else {
-                break;
+                let nodes = if s.branch(whole) {
+                    lifted(s, f, &load(s, strip, row, abreast), [true; STEPS])
+                } else if F::NEUTRAL {
+                    lifted(s, f, &some(), core::array::from_fn(there))
+                } else {
+                    break;
+                };
+                Self::tiles(s, f, nodes, lanes)
             };
             own.push(s, f, t, each, nodes);
             t += 1;
