@@ -113,7 +113,7 @@ impl<T: Element> Reducer for SumExp<T> {
 }
 
 /// What logsumexp needs of `f32` and `f64`. Pure additions and multiplications, so every backend agrees bit for bit.
-pub trait Exponential: Sized {
+pub trait Exponential: Copy {
     /// Binades to a step of the scale.
     const STEP: u32;
     /// The scale of nothing: no element's is below.
@@ -145,7 +145,7 @@ macro_rules! without {
 
 macro_rules! exponential {
     ($f:ident, $u:ident, $mantissa:literal, $bias:literal, step $step:literal, ordinary $ordinary:literal, limit $limit:expr,
-     $(#[$doc:meta])* unit $inverse:literal $unit:literal $unit_low:literal, ln2 $ln2:literal $ln2_low:literal,
+     unit $inverse:literal $unit:literal $unit_low:literal, ln2 $ln2:literal $ln2_low:literal,
      poly $poly:expr, log $log:expr) => {
         impl Exponential for $f {
             const STEP: u32 = $step;
@@ -177,8 +177,9 @@ macro_rules! exponential {
             fn scaled_exp(self) -> ($f, $f) {
                 let sign = self.to_bits() & !($u::MAX >> 1);
                 let magnitude = $f::from_bits(self.to_bits() ^ sign);
-                let far = !(magnitude < $limit);
-                let x = if far { 0.0 } else { self };
+                // A NaN is not near.
+                let near = magnitude < $limit;
+                let x = if near { self } else { 0.0 };
                 // To the nearest integer, once more, of either sign.
                 let whole = $f::from_bits(((1u64 << $mantissa) as $f).to_bits() | sign);
                 let scale = (x * $inverse + whole) - whole;
@@ -188,7 +189,7 @@ macro_rules! exponential {
                 // An infinity or a NaN is its own term; of minus infinity there is none.
                 let own = if self < 0.0 { 0.0 } else { self };
                 let far_term = if magnitude <= $f::MAX { 1.0 } else { own };
-                (if far { rank } else { scale }, if far { far_term } else { term })
+                (if near { scale } else { rank }, if near { term } else { far_term })
             }
 
             #[inline(always)]
@@ -206,9 +207,9 @@ macro_rules! exponential {
             fn log(scale: $f, sum: $f) -> $f {
                 if sum == 0.0 {
                     $f::NEG_INFINITY
-                } else if !(sum <= $f::MAX) {
+                } else if sum.is_nan() || sum > $f::MAX {
                     sum
-                } else if !($f::from_bits(scale.to_bits() & ($u::MAX >> 1)) < $limit) {
+                } else if scale.abs() >= $limit {
                     scale
                 } else {
                     // What the elements were lowered by, rounded as it was there.
@@ -221,12 +222,12 @@ macro_rules! exponential {
 
 // exp on [-ln(2)/2, ln(2)/2]: nearest in relative error, 3.1e-9 and 3.8e-18 before rounding.
 exponential!(f32, u32, 23, 127, step 84, ordinary 29.0, limit 268_435_456.0,
-    unit 0.017_174_941 58.218_75 0.005_613_167, ln2 0.693_145_75 0.000_001_428_605_2,
+    unit 0.017_174_94 58.218_75 0.005_613_167, ln2 0.693_145_75 0.000_001_428_605_2,
     poly [1.0, 1.0, 0.499_999_94, 0.166_665_21, 0.041_668_26, 0.008_368_669, 0.001_382_135_9],
     log |high: f32, low: f32, sum: f32| (high as f64 + (low as f64 + libm::log(sum as f64))) as f32);
 exponential!(f64, u64, 52, 1023, step 680, ordinary 235.0, limit 288_230_376_151_711_744.0,
-    unit 0.002_121_610_354_248_475_6 471.339_843_75 0.000_239_030_762_810_403_73,
-    ln2 0.693_147_180_559_890_33 5.497_923_018_708_502_4e-14,
+    unit 0.002_121_610_354_248_475_5 471.339_843_75 0.000_239_030_762_810_403_73,
+    ln2 0.693_147_180_559_890_3 5.497_923_018_708_502_4e-14,
     poly [
         1.0, 1.0, 0.500_000_000_000_001_1, 0.166_666_666_666_664_3, 0.041_666_666_666_527, 0.008_333_333_333_483_552,
         0.001_388_888_894_432_845_7, 0.000_198_412_695_298_984_78, 2.480_149_246_891_439e-5, 2.755_756_578_831_829e-6,

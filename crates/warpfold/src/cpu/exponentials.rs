@@ -89,7 +89,7 @@ const COLUMNS: usize = 256;
 
 /// Whether all elements are ordinary.
 #[inline(always)]
-fn all_ordinary<F: Exponential + Copy>(x: &[F]) -> bool {
+fn all_ordinary<F: Exponential>(x: &[F]) -> bool {
     x.iter().fold(
         true,
         #[inline(always)]
