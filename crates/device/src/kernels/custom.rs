@@ -9,7 +9,7 @@ mod macros;
 
 use super::any::{AXES, Any, Recipes, Strides};
 use super::entries::{KEPT, deep, deep_any};
-use super::fold::{Parts, Tree};
+use super::fold::{Parts, Tree, no_plain};
 use super::node::Counted;
 use super::recipe::{Call, Out, Recipe, array};
 use super::shape::columns::{self, Columns};
@@ -258,6 +258,7 @@ impl<R: Custom> Tree for Fold<R> {
     const COMMUTES: bool = false;
     // An identity is known only at run time, and few floats have one that keeps every bit.
     const NEUTRAL: bool = false;
+    no_plain!();
     #[inline(always)]
     fn neutral(&self) -> R::Acc {
         Node::zero()

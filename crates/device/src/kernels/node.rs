@@ -125,7 +125,7 @@ macro_rules! pair {
 pair! {
     [F] DoubleWord<F> { hi: F, lo: F }
     [R] Moments<R> { mean: R, m2: R }
-    [X, R] Powers<X, R> { exponent: X, sum: R }
+    [X, R] Powers<X, R> { scale: X, sum: R }
     [K] ArgNode<K> { key: K, index: u64 }
     [A] Counted<A> { acc: A, count: u64 }
 }

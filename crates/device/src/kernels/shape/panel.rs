@@ -1,13 +1,13 @@
 //! How a warp gets the parts of some columns, each over a stretch of rows.
 
-use super::piece::share;
+use super::piece::{next, share};
 use super::stack::{Few, Own};
 use super::warp::{self, STEPS};
 use crate::kernels::fold::{Heap, Parts, Tree};
 use crate::kernels::node::select;
 use crate::kernels::recipe::{Recipe, array};
 use crate::kernels::source::{Bits, words};
-use crate::simt::Simt;
+use crate::simt::{ALL, Simt};
 
 /// The columns of one lane, and the lanes beside it.
 #[derive(Clone, Copy)]
@@ -128,36 +128,111 @@ fn load<S: Simt, B: Bits, const C: usize, const N: usize>(
     )
 }
 
+/// The nodes of elements, or the neutral one where they are not there.
+#[inline(always)]
+fn lifted<S: Simt, F: Tree, const C: usize>(
+    s: &S,
+    f: &F,
+    bits: &[[F::Bits; C]; STEPS],
+    there: [bool; STEPS],
+) -> [[F::Node; C]; STEPS] {
+    core::array::from_fn(
+        #[inline(always)]
+        |k| {
+            core::array::from_fn(
+                #[inline(always)]
+                |j| select(there[k], f.lift(s, bits[k][j]), f.neutral()),
+            )
+        },
+    )
+}
+
 /// Rows in the order of the tree; `NARROW` if fewer than 32 lanes may lie side by side.
 #[derive(Clone, Copy)]
 pub struct Ordered<F, const NARROW: bool>(F);
 
 impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
+    /// The nodes over 8 steps of rows, those that are there, of each column, of a fold that may have a cheaper tree.
+    #[inline(always)]
+    fn nodes<S: Simt, G: Tree, const C: usize>(
+        s: &S,
+        f: &G,
+        bits: &[[G::Bits; C]; STEPS],
+        there: [bool; STEPS],
+        lanes: u32,
+    ) -> [G::Node; C] {
+        if !G::HAS_PLAIN {
+            return Self::tiles(s, f, lifted(s, f, bits, there), lanes);
+        }
+        let (mut all, mut i) = (true, 0);
+        while i < STEPS * C {
+            all &= f.is_ordinary(s, bits[i / C][i % C]);
+            i += 1;
+        }
+        if s.branch(s.all(ALL, all)) {
+            return Self::nodes(s, &f.plain(), bits, there, lanes).map(
+                #[inline(always)]
+                |node| f.raise(node),
+            );
+        }
+        // Rarely taken, so it is kept short: one copy, and the columns take turns. (A loop with a vote in it is not unrolled.)
+        let (mut found, mut bits) = ([f.neutral(); C], *bits);
+        let mut j = 0;
+        while s.again(s.any(ALL, j < C)) {
+            let one = bits.map(
+                #[inline(always)]
+                |row| [row[0]],
+            );
+            let [node] = Self::tiles(s, f, lifted(s, f, &one, there), lanes);
+            found = next(found, node);
+            bits = bits.map(
+                #[inline(always)]
+                |row| next(row, row[0]),
+            );
+            j += 1;
+        }
+        found
+    }
+
+    /// The nodes over 8 steps of rows, of each column.
+    #[inline(always)]
+    fn tiles<S: Simt, G: Tree, const C: usize>(s: &S, f: &G, nodes: [[G::Node; C]; STEPS], lanes: u32) -> [G::Node; C] {
+        core::array::from_fn(
+            #[inline(always)]
+            |j| {
+                let column = core::array::from_fn(
+                    #[inline(always)]
+                    |k| nodes[k][j],
+                );
+                Self::tile(s, f, column, lanes)
+            },
+        )
+    }
+
     /// The node over 8 steps of rows, of one column.
     #[inline(always)]
-    fn tile<S: Simt>(&self, s: &S, nodes: [F::Node; STEPS], lanes: u32) -> F::Node {
-        let f = &self.0;
+    fn tile<S: Simt, G: Tree>(s: &S, f: &G, nodes: [G::Node; STEPS], lanes: u32) -> G::Node {
         if !NARROW || s.branch(lanes == 32) {
             return warp::eight(f, nodes, 1);
         }
         if s.branch(lanes == 16) {
-            let n: [F::Node; 4] = warp::fold(s, warp::Join(f), nodes, 16, 1);
-            let n: [F::Node; 4] = core::array::from_fn(
+            let n: [G::Node; 4] = warp::fold(s, warp::Join(f), nodes, 16, 1);
+            let n: [G::Node; 4] = core::array::from_fn(
                 #[inline(always)]
                 |k| warp::across(s, warp::Join(f), n[k], 16, 2),
             );
             return f.join(f.join(n[0], n[1], 4), f.join(n[2], n[3], 4), 8);
         }
-        let n: [F::Node; 4] = warp::fold(s, warp::Join(f), nodes, lanes, 1);
-        let n: [F::Node; 2] = warp::fold(s, warp::Join(f), n, 2 * lanes, 2);
+        let n: [G::Node; 4] = warp::fold(s, warp::Join(f), nodes, lanes, 1);
+        let n: [G::Node; 2] = warp::fold(s, warp::Join(f), n, 2 * lanes, 2);
         if s.branch(lanes == 8) {
-            let n: [F::Node; 2] = core::array::from_fn(
+            let n: [G::Node; 2] = core::array::from_fn(
                 #[inline(always)]
                 |k| warp::across(s, warp::Join(f), warp::across(s, warp::Join(f), n[k], 8, 4), 16, 8),
             );
             return f.join(n[0], n[1], 16);
         }
-        let [mut n]: [F::Node; 1] = warp::fold(s, warp::Join(f), n, 4 * lanes, 4);
+        let [mut n]: [G::Node; 1] = warp::fold(s, warp::Join(f), n, 4 * lanes, 4);
         let (mut bit, mut each) = (8 * lanes, 8);
         while s.again(bit < 32) {
             n = warp::across(s, warp::Join(f), n, bit, each);
@@ -200,46 +275,25 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
         while s.again(t < tiles && first + ((t * each) as u64) < strip.rows) {
             let row = mine + (t * each) as u64;
             let at = |k: usize| row + (k as u32 * abreast) as u64;
-            let nodes: [[F::Node; C]; STEPS] = if s.branch(first + ((t + 1) * each) as u64 <= strip.rows) {
-                let bits: [[F::Bits; C]; STEPS] = load(s, strip, row, abreast);
-                core::array::from_fn(
-                    #[inline(always)]
-                    |k| {
-                        core::array::from_fn(
-                            #[inline(always)]
-                            |j| f.lift(s, bits[k][j]),
-                        )
-                    },
-                )
-            } else if F::NEUTRAL {
-                let there = |k: usize| at(k) < strip.rows;
-                let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, row, abreast);
-                let node = |k: usize, j: usize| select(there(k), f.lift(s, bits[k][j]), f.neutral());
-                core::array::from_fn(
-                    #[inline(always)]
-                    |k| {
-                        core::array::from_fn(
-                            #[inline(always)]
-                            |j| node(k, j),
-                        )
-                    },
-                )
+            let whole = first + ((t + 1) * each) as u64 <= strip.rows;
+            let there = |k: usize| at(k) < strip.rows;
+            let some = || load_some::<S, F::Bits, C>(s, strip, row, abreast);
+            let nodes: [F::Node; C] = if F::HAS_PLAIN {
+                if s.branch(whole) {
+                    Self::nodes(s, f, &load(s, strip, row, abreast), [true; STEPS], lanes)
+                } else {
+                    Self::nodes(s, f, &some(), core::array::from_fn(there), lanes)
+                }
             } else {
-                break;
+                let nodes = if s.branch(whole) {
+                    lifted(s, f, &load(s, strip, row, abreast), [true; STEPS])
+                } else if F::NEUTRAL {
+                    lifted(s, f, &some(), core::array::from_fn(there))
+                } else {
+                    break;
+                };
+                Self::tiles(s, f, nodes, lanes)
             };
-            let nodes: [F::Node; C] = core::array::from_fn(
-                #[inline(always)]
-                |j| {
-                    self.tile(
-                        s,
-                        core::array::from_fn(
-                            #[inline(always)]
-                            |k| nodes[k][j],
-                        ),
-                        lanes,
-                    )
-                },
-            );
             own.push(s, f, t, each, nodes);
             t += 1;
         }

@@ -5,7 +5,7 @@ mod ordered;
 mod read;
 
 pub use free::Free;
-pub use ordered::{Ordered, pack};
+pub use ordered::{Ordered, next, pack};
 
 use super::warp::STEPS;
 use crate::kernels::fold::Parts;

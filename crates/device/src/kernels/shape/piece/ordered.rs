@@ -8,7 +8,7 @@ use crate::kernels::recipe::{Recipe, array};
 use crate::kernels::shape::stack::Lanes;
 use crate::kernels::shape::warp::{self, STEPS, pick};
 use crate::kernels::source::{Bits, words};
-use crate::simt::Simt;
+use crate::simt::{ALL, Simt};
 
 /// Elements in the order of the tree.
 #[derive(Clone, Copy)]
@@ -26,6 +26,74 @@ pub fn pack<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4]) -> F::Node {
         4 => four(0),
         _ => f.join(four(0), four(1), 4),
     }
+}
+
+/// The nodes over 16 bytes of each step.
+#[inline(always)]
+fn packs<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STEPS] {
+    if !F::HAS_PLAIN {
+        return core::array::from_fn(
+            #[inline(always)]
+            |k| pack(s, f, &w[k]),
+        );
+    }
+    if s.branch(s.all(ALL, all_ordinary(s, f, w))) {
+        return packs(s, &f.plain(), w).map(
+            #[inline(always)]
+            |node| f.raise(node),
+        );
+    }
+    slow(s, f, w)
+}
+
+/// The same, rarely needed and so kept short: one copy, and the steps take turns. (A loop with a vote in it is not unrolled.)
+#[inline(always)]
+fn slow<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STEPS] {
+    let (mut nodes, mut w) = ([f.neutral(); STEPS], *w);
+    let mut k = 0;
+    while s.again(s.any(ALL, k < STEPS)) {
+        nodes = next(nodes, pack(s, f, &w[0]));
+        w = next(w, w[0]);
+        k += 1;
+    }
+    nodes
+}
+
+/// The first leaves, and one more comes last.
+#[inline(always)]
+pub fn next<T: Copy, const N: usize>(all: [T; N], last: T) -> [T; N] {
+    core::array::from_fn(
+        #[inline(always)]
+        |k| if k + 1 < N { all[k + 1] } else { last },
+    )
+}
+
+/// Whether all elements are ordinary.
+#[inline(always)]
+fn all_ordinary<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> bool {
+    let per = F::Bits::PER as usize;
+    let (mut all, mut k) = (true, 0);
+    while k < STEPS * per {
+        all &= f.is_ordinary(s, F::Bits::nth(&w[k / per], k % per));
+        k += 1;
+    }
+    all
+}
+
+/// The nodes of rows that share 8 steps of a warp and fill their lanes, as [`warp::short`] leaves them.
+#[inline(always)]
+fn filled<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS], split: Split) -> [F::Node; STEPS] {
+    let per = F::Bits::PER;
+    if !F::HAS_PLAIN {
+        return warp::short(s, packs(s, f, w), warp::Join(f), per, split);
+    }
+    if s.branch(s.all(ALL, all_ordinary(s, f, w))) {
+        return filled(s, &f.plain(), w, split).map(
+            #[inline(always)]
+            |node| f.raise(node),
+        );
+    }
+    warp::short(s, slow(s, f, w), warp::Join(f), per, split)
 }
 
 /// The part over the first `valid` elements of 16 bytes, fewer than all.
@@ -68,12 +136,13 @@ impl<F: Tree> Ordered<F> {
         if s.branch(left > 0 && lane == whole & 31) {
             last = some(s, f, &loose::<S, F::Bits>(s, array(tile.at(whole)), left), left);
         }
+        let nodes = packs(s, f, w);
         let parts: [F::Part; STEPS] = core::array::from_fn(
             #[inline(always)]
             |k| {
                 let p = k as u32 * 32 + lane;
                 let part = select(p == whole, last, f.nothing());
-                select(p < whole, f.part(pack(s, f, &w[k]), per), part)
+                select(p < whole, f.part(nodes[k], per), part)
             },
         );
         warp::tile(s, parts, warp::Meet(f), 1)
@@ -97,7 +166,7 @@ impl<F: Tree> Piece for Ordered<F> {
 
     #[inline(always)]
     fn run<S: Simt>(&self, s: &S, row: &Row<Dense>, tile: u32, tiles: u32) -> F::Part {
-        let (f, per, whole) = (&self.0, F::Bits::PER, 256 * F::Bits::PER);
+        let (f, whole) = (&self.0, 256 * F::Bits::PER);
         let mut stack = Lanes::new(f.lift(s, F::Bits::ZERO));
         let mut rest = f.nothing();
         let mut t = 0;
@@ -108,11 +177,8 @@ impl<F: Tree> Piece for Ordered<F> {
                 rest = self.end(s, &here, &w);
                 break;
             }
-            let nodes: [F::Node; STEPS] = core::array::from_fn(
-                #[inline(always)]
-                |k| pack(s, f, &w[k]),
-            );
-            stack.push(s, f, t, whole, warp::tile(s, nodes, warp::Join(f), per));
+            let all = Split { lanes: 32, steps: STEPS as u32 };
+            stack.push(s, f, t, whole, filled(s, f, &w, all)[0]);
             t += 1;
         }
         stack.close(s, f, t, whole, rest)
@@ -121,10 +187,10 @@ impl<F: Tree> Piece for Ordered<F> {
 
 impl<F: Tree> Short for Ordered<F> {
     #[inline(always)]
-    fn short<S: Simt>(&self, s: &S, packs: &Packs, split: Split) -> [F::Part; STEPS] {
+    fn short<S: Simt>(&self, s: &S, have: &Packs, split: Split) -> [F::Part; STEPS] {
         let (f, per) = (&self.0, F::Bits::PER);
-        let Packs { len, at, valid } = *packs;
-        let w: [[u32; 4]; STEPS] = if s.branch(packs.packed(per)) {
+        let Packs { len, at, valid } = *have;
+        let w: [[u32; 4]; STEPS] = if s.branch(have.packed(per)) {
             core::array::from_fn(
                 #[inline(always)]
                 |k| words(s, array(at[k]), 16),
@@ -133,19 +199,16 @@ impl<F: Tree> Short for Ordered<F> {
             loose_steps::<S, F::Bits>(s, at, valid)
         };
         if s.branch(len == (split.lanes * split.steps * per) as u64) {
-            let nodes: [F::Node; STEPS] = core::array::from_fn(
-                #[inline(always)]
-                |k| pack(s, f, &w[k]),
-            );
-            let nodes = warp::short(s, nodes, warp::Join(f), per, split);
+            let nodes = filled(s, f, &w, split);
             return core::array::from_fn(
                 #[inline(always)]
                 |k| f.part(nodes[k], per * split.lanes * split.steps),
             );
         }
+        let nodes = packs(s, f, &w);
         let mut parts: [F::Part; STEPS] = core::array::from_fn(
             #[inline(always)]
-            |k| select(valid[k] == per, f.part(pack(s, f, &w[k]), per), f.nothing()),
+            |k| select(valid[k] == per, f.part(nodes[k], per), f.nothing()),
         );
         let (mut k, steps) = (0, s.opaque(STEPS as u32));
         while s.again(k < steps) {
