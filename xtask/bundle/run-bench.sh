@@ -1,12 +1,17 @@
 #!/bin/sh
 # Measurements on a machine with a GPU and its driver. Files go to $OUT (default: the current folder).
 #   run-bench.sh          records of the ladder: published workloads; 2^22 integers; 2^28 floats; 3 and 16 coordinates
-#   run-bench.sh suite NAME...   suites of `warpfold bench`, beside CUB, PyTorch and CuPy: bench-NAME.json, bench-NAME.md
-#                         (needs python3 with torch and cupy, and nvcc; what is missing is said; $SAMPLES, $FILTER, $PEERS)
+#   run-bench.sh suite NAME...   suites of `warpfold bench`, beside CUB, PyTorch and CuPy: bench-NAME.json
+#                         (needs python3 with torch and cupy, and nvcc; what is missing is said; $SAMPLES, $FILTER, $PEERS,
+#                         $BUDGET: seconds for the samples of one case and side)
 #   run-bench.sh ncu      a3, a4, a6 under the profiler (Nsight Compute): ncu-ladder.csv, ncu-details.txt
 # The exit status is 0 only if everything that was asked for ran and every rung was right.
 here=$(cd "$(dirname "$0")" && pwd)
 OUT=${OUT:-.}
+# The programs travel packed; they are unpacked where this script lies, once.
+if [ ! -x "$here/ladder" ]; then
+    tar -xJf "$here/programs.tar.xz" -C "$here" || { echo "programs.tar.xz was not unpacked: this needs tar and xz"; exit 2; }
+fi
 mode=${1:-record}
 export WARPFOLD_REVISION="@REVISION@"
 status=0
@@ -81,17 +86,20 @@ ncu_run() {
 suites() {
     [ $# -gt 0 ] || { echo "run-bench.sh suite NAME...: $("$here/warpfold" bench --list | tr '\n' ';')"; exit 2; }
     nvidia-smi --query-gpu=name,driver_version,clocks.mem,clocks.sm,temperature.gpu,power.draw --format=csv || true
-    # What is built lasts as long as the machine.
+    # It may have come along; or else it is built, and lasts as long as the machine.
+    [ ! -x "$here/cub" ] || mv "$here/cub" "$here/bench/peers/cub"
     if [ ! -x "$here/bench/peers/cub" ]; then
-        sh "$here/bench/peers/build.sh" >"$OUT/build-cub.log" 2>&1 || { echo "CUB's peer was not built:"; tail -n 5 "$OUT/build-cub.log"; }
+        echo "== nvcc builds CUB's peer: a minute or two"
+        sh "$here/bench/peers/build.sh" >"$OUT/build-cub.tmp" 2>&1 || { echo "CUB's peer was not built:"; tail -n 5 "$OUT/build-cub.tmp"; }
+        rm -f "$OUT/build-cub.tmp"
     fi
     export WARPFOLD_PEERS="$here/bench/peers"
     for name in "$@"; do
         echo "== warpfold bench --suite $name"
         base=bench-$(basename "$name" .toml)
         "$here/warpfold" bench --suite "$name" --device "${DEVICE:-cuda}" --peers "${PEERS:-cub,torch,cupy}" \
-            --samples "${SAMPLES:-11}" ${FILTER:+--filter "$FILTER"} \
-            --json "$OUT/$base.json" --markdown "$OUT/$base.md" || status=1
+            --samples "${SAMPLES:-11}" --budget "${BUDGET:-1}" ${FILTER:+--filter "$FILTER"} \
+            --json "$OUT/$base.json" || status=1
     done
 }
 

@@ -1,51 +1,61 @@
 //! `cargo xtask gpu-bundle`: what a machine with a GPU and nothing else needs, in one folder.
 
 use crate::Error;
-use crate::toolchain::output;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use warpfold_ptx::output;
 
 /// Where it goes; git ignores it.
 const FOLDER: &str = ".carry";
 /// More does not travel.
 const MOST_BYTES: u64 = 60 << 20;
+/// The programs, which the scripts unpack beside themselves.
+const PROGRAMS: &str = "programs.tar.xz";
 const RUN_TESTS: &str = include_str!("../bundle/run-tests.sh");
 const RUN_BENCH: &str = include_str!("../bundle/run-bench.sh");
 
-/// Builds the GPU tests, the ladder and, if there is one, the command, for release; collects them stripped, with scripts
-/// that run them.
-pub fn write() -> Result<(), Error> {
+/// Which programs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    All,
+    /// Those of run-tests.sh.
+    Tests,
+    /// Those of run-bench.sh.
+    Bench,
+}
+
+/// Builds the GPU tests, the ladder and the command, for release; packs them, stripped, beside scripts that run them.
+pub fn write(part: Part) -> Result<(), Error> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask lies in no folder")?;
     let folder = root.join(FOLDER);
     let mut found = BTreeMap::new();
-    let packages = packages(root)?;
-    let has = |name: &str| packages.iter().any(|p| p == name);
-    // Tests of GPUs are those whose files begin with `gpu`.
-    for package in packages.iter().filter(|p| !gpu_tests(root, p).is_empty()) {
-        let mut words = vec!["test", "--no-run", "--release", "-p", package];
-        let tests = gpu_tests(root, package);
-        tests.iter().for_each(|test| words.extend(["--test", test]));
-        for (name, path) in build(root, &words)? {
-            found.insert(format!("test-{}-{name}", package.trim_start_matches("warpfold-")), path);
+    if part != Part::Bench {
+        // Tests of GPUs are those whose files begin with `gpu`.
+        for package in packages(root)?.iter().filter(|p| !gpu_tests(root, p).is_empty()) {
+            let mut words = vec!["test", "--no-run", "--release", "-p", package];
+            let tests = gpu_tests(root, package);
+            tests.iter().for_each(|test| words.extend(["--test", test]));
+            for (name, path) in build(root, &words)? {
+                found.insert(format!("test-{}-{name}", package.trim_start_matches("warpfold-")), path);
+            }
         }
     }
     found.extend(build(root, &["build", "--release", "-p", "warpfold-ladder", "--example", "ladder"])?);
-    if has("warpfold-cli") {
+    if part != Part::Tests {
+        // If it was built here, for the GPU's architecture, nvcc need not run there.
+        let cub = root.join("bench/peers/cub");
+        found.extend(cub.exists().then(|| ("cub".to_owned(), cub)));
+        found.extend(build(root, &["build", "--release", "-p", "mat2", "--bin", "mat2"])?);
         found.extend(build(root, &["build", "--release", "-p", "warpfold-cli", "--bin", "warpfold"])?);
     }
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
     fs::create_dir_all(&folder)?;
-    for (name, path) in &found {
-        let to = folder.join(name);
-        fs::copy(path, &to)?;
-        if !Command::new("strip").arg(&to).status().is_ok_and(|s| s.success()) {
-            eprintln!("{name} is not stripped: no `strip` on PATH");
-        }
-    }
+    pack(&folder, &found)?;
     let revision = output(Command::new("git").current_dir(root).args(["describe", "--always", "--dirty"]));
     let revision = revision.unwrap_or_default();
     for (name, text) in [("run-tests.sh", RUN_TESTS), ("run-bench.sh", RUN_BENCH)] {
@@ -65,7 +75,30 @@ pub fn write() -> Result<(), Error> {
     }
     println!("{:.1} MiB at {revision}", total as f64 / f64::from(1 << 20));
     if total > MOST_BYTES {
-        return Err(format!("{FOLDER} has more than {} MiB", MOST_BYTES >> 20).into());
+        return Err(
+            format!("{FOLDER} has more than {} MiB: take `--only tests` or `--only bench`", MOST_BYTES >> 20).into()
+        );
+    }
+    Ok(())
+}
+
+/// Strips programs and packs them into one archive.
+fn pack(folder: &Path, programs: &BTreeMap<String, PathBuf>) -> Result<(), Error> {
+    for (name, path) in programs {
+        let to = folder.join(name);
+        fs::copy(path, &to)?;
+        if !Command::new("strip").arg(&to).status().is_ok_and(|s| s.success()) {
+            eprintln!("{name} is not stripped: no `strip` on PATH");
+        }
+    }
+    // Every program has the same compressed kernels in it; the dictionary is large enough to find them again.
+    let mut tar = Command::new("tar");
+    tar.env("XZ_OPT", "--lzma2=preset=3,dict=128MiB").args(["-cJf", PROGRAMS]).args(programs.keys());
+    if !tar.current_dir(folder).status().is_ok_and(|s| s.success()) {
+        return Err("the programs were not packed: `tar` and `xz` must be on PATH".into());
+    }
+    for name in programs.keys() {
+        fs::remove_file(folder.join(name))?;
     }
     Ok(())
 }
@@ -169,6 +202,27 @@ fn executable(_: &Path) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_programs_share_is_packed_once() {
+        let folder = std::env::temp_dir().join(format!("warpfold-bundle-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        // Noise, which nothing compresses.
+        let mut state = 1u64;
+        let noise = std::iter::repeat_with(|| {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            (state >> 56) as u8
+        });
+        let noise: Vec<u8> = noise.take(5 << 20).collect();
+        let source = folder.join("source");
+        fs::write(&source, &noise).expect("a file");
+        let programs = ["one", "two", "three"].map(|name| (name.to_owned(), source.clone()));
+        pack(&folder, &BTreeMap::from(programs)).expect("an archive");
+        let bytes = folder.join(PROGRAMS).metadata().expect("an archive").len();
+        assert!((5 << 20..6 << 20).contains(&bytes), "{bytes} bytes");
+        assert!(!folder.join("one").exists());
+        fs::remove_dir_all(&folder).expect("the folder goes");
+    }
 
     #[test]
     fn executables_are_found_in_cargos_messages() {

@@ -1,11 +1,10 @@
 //! `cargo xtask`: the chores of the repository.
 
+mod blocks;
 mod bundle;
 mod docs;
 mod pack;
 mod ptx;
-mod ptxas;
-mod toolchain;
 
 use std::process::ExitCode;
 
@@ -13,24 +12,28 @@ use std::process::ExitCode;
 type Error = Box<dyn std::error::Error>;
 
 const USAGE: &str = "\
-cargo xtask ptx            compile the kernels to PTX and write crates/device/ptx
+cargo xtask ptx            compile the kernels to PTX and write crates/device/ptx, and those of examples/mat2
+cargo xtask ptx --tune     the same, and ask ptxas how many blocks of each kernel fit a multiprocessor
 cargo xtask ptx --check    compile them again; fail unless they are what is committed, and sound on every GPU
                            (needs ptxas: on PATH, in $PTXAS, or `pip install nvidia-cuda-nvcc`)
 cargo xtask docs           write docs/ladder.md from committed records, the emulator and the lecture's examples, and the tables
                            of docs/benchmarking.md from committed records
 cargo xtask docs --check   fail unless they are what would be written
 cargo xtask gpu-bundle     build GPU tests and measurements, and put them with their scripts into .carry, for a machine
-                           that has a GPU and no cargo";
+                           that has a GPU and no cargo; `--only tests` or `--only bench` builds what one script needs";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let result = match words[..] {
-        ["ptx"] => ptx::write(),
+        ["ptx"] => ptx::write(false),
+        ["ptx", "--tune"] => ptx::write(true),
         ["ptx", "--check"] => ptx::check(),
         ["docs"] => docs::run(&[]),
         ["docs", "--check"] => docs::run(&["--check"]),
-        ["gpu-bundle"] => bundle::write(),
+        ["gpu-bundle"] => bundle::write(bundle::Part::All),
+        ["gpu-bundle", "--only", "tests"] => bundle::write(bundle::Part::Tests),
+        ["gpu-bundle", "--only", "bench"] => bundle::write(bundle::Part::Bench),
         _ => Err(USAGE.into()),
     };
     match result {

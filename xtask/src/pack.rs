@@ -2,10 +2,10 @@
 //! `name offset length` for each.
 
 use crate::Error;
-use crate::ptx::Entry;
 use miniz_oxide::deflate::compress_to_vec;
 use miniz_oxide::inflate::decompress_to_vec;
 use std::path::Path;
+use warpfold_ptx::Entry;
 
 /// Writes both files; returns the compressed size.
 pub fn write(folder: &Path, entries: &[Entry]) -> Result<usize, Error> {
@@ -21,28 +21,11 @@ pub fn write(folder: &Path, entries: &[Entry]) -> Result<usize, Error> {
     Ok(modules.len())
 }
 
-/// How the committed kernels differ from these, entry by entry.
-pub fn differences(folder: &Path, entries: &[Entry]) -> Result<Vec<String>, Error> {
-    let committed = read(folder).map_err(|e| format!("{}: {e}; run `cargo xtask ptx`", folder.display()))?;
-    let named = |list: &[Entry], name: &str| list.iter().any(|e| e.name == name);
-    let mut differences = Vec::new();
-    for entry in entries {
-        match committed.iter().find(|c| c.name == entry.name) {
-            None => differences.push(format!("{} is not committed; run `cargo xtask ptx`", entry.name)),
-            Some(c) if c.module != entry.module => {
-                differences.push(format!("{} is not what its source compiles to; run `cargo xtask ptx`", entry.name));
-            }
-            Some(_) => {}
-        }
-    }
-    let gone = committed.iter().filter(|c| !named(entries, &c.name));
-    differences.extend(gone.map(|c| format!("{} is committed but has no source; run `cargo xtask ptx`", c.name)));
-    Ok(differences)
-}
-
-fn read(folder: &Path) -> Result<Vec<Entry>, Error> {
-    let index = std::fs::read_to_string(folder.join("kernels.idx"))?;
-    let modules = std::fs::read(folder.join("kernels.bin"))?;
+/// Reads them.
+pub fn read(folder: &Path) -> Result<Vec<Entry>, Error> {
+    let missing = |e| format!("{}: {e}; run `cargo xtask ptx`", folder.display());
+    let index = std::fs::read_to_string(folder.join("kernels.idx")).map_err(missing)?;
+    let modules = std::fs::read(folder.join("kernels.bin")).map_err(missing)?;
     let entry = |line: &str| -> Result<Entry, Error> {
         let [name, offset, length] = line.split(' ').collect::<Vec<_>>()[..] else {
             return Err(format!("strange index line `{line}`").into());

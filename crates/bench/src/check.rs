@@ -1,7 +1,7 @@
 //! Whether a result is right.
 
 use crate::case::Case;
-use crate::exact::{Walk, Want, wanted};
+use crate::exact::{Known, Walk, Want, wanted};
 use crate::side::{Answer, Number, Positions};
 use serde::{Deserialize, Serialize};
 
@@ -42,12 +42,12 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Computes it.
-    pub fn new(case: &Case, at: &Positions) -> Reference {
+    /// Computes it from what is known already, and adds to that.
+    pub fn new(case: &Case, at: &Positions, known: &mut Known) -> Reference {
         let walk = Walk::new(case);
         let (outputs, width) = (case.outputs(), case.work.width());
         let at = at.list(outputs);
-        let wants = at.iter().flat_map(|&output| wanted(case, &walk, &walk.facts(output))).collect();
+        let wants = known.facts(&walk, &at).iter().flat_map(|facts| wanted(case, &walk, facts)).collect();
         Reference { at, wants, outputs, width, count: case.count() }
     }
 
@@ -168,7 +168,7 @@ mod tests {
         let case =
             crate::suite::load("smoke").unwrap().cases.into_iter().find(|c| c.to_string() == "sum f64 (1000,) axis 0");
         let case = crate::case::Case { dtype: warpfold::DType::F32, ..case.unwrap() };
-        let reference = Reference::new(&case, &Positions::All);
+        let reference = Reference::new(&case, &Positions::All, &mut Known::default());
         let values: Vec<f64> = (0..1000)
             .map(|i| match case.generator().exact(i) {
                 crate::data::Exact::Units(k) => k as f64 * 0.5f64.powi(24),

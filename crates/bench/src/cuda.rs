@@ -132,13 +132,11 @@ impl Gpu {
         let bytes = case.room() * case.dtype.size();
         let memory = cpu::data(case).map_err(|why| Error::Device { name: "cpu".into(), why })?;
         let inputs = vec![Buffer::upload(&self.stream, &memory[..bytes])?];
-        let words: Vec<u32> = memory[..bytes].as_chunks::<4>().0.iter().map(|four| u32::from_ne_bytes(*four)).collect();
-        let words = &words[..words.len().min(case.input_bytes() as usize / 4)];
-        let read = match words.len() {
+        let read = match case.input_bytes() as usize / 4 {
             0 => None,
             n => {
                 let program = Program::new(&self.device, Kernels::Read { n: n as u64 })?;
-                Some(Read { program, inputs: vec![Inputs::upload(&self.stream, words)?] })
+                Some(Read { program, inputs: vec![Inputs::copy_of(&self.stream, &inputs[0], n)?] })
             }
         };
         Ok(Memory { key: case.memory(), inputs, read })

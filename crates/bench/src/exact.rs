@@ -75,6 +75,7 @@ pub fn positions(case: &Case) -> Positions {
 }
 
 /// The way through an array's elements.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Walk {
     generator: Generator,
     /// Length and stride in elements of each reduced axis, outermost first.
@@ -147,6 +148,25 @@ impl Walk {
             at += steps;
         }
         facts
+    }
+}
+
+/// What is known of some outputs' elements, kept for other reductions of the same: reading them takes longer than a GPU takes.
+#[derive(Default)]
+pub struct Known {
+    walks: Vec<(Walk, Vec<usize>, Vec<Facts>)>,
+}
+
+impl Known {
+    /// What is known of the elements of the outputs `at`.
+    pub fn facts(&mut self, walk: &Walk, at: &[usize]) -> &[Facts] {
+        let known = self.walks.iter().position(|(known, outputs, _)| known == walk && outputs == at);
+        let i = known.unwrap_or_else(|| {
+            let facts = at.iter().map(|&output| walk.facts(output)).collect();
+            self.walks.push((walk.clone(), at.to_vec(), facts));
+            self.walks.len() - 1
+        });
+        &self.walks[i].2
     }
 }
 

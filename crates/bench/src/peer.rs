@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Of this protocol.
 pub const PROTOCOL: u64 = 1;
 /// Nothing takes longer, unless it hangs.
-const PATIENCE: Duration = Duration::from_secs(300);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A peer's name, and the program that is it.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,17 +4,19 @@ use crate::Error;
 use crate::case::Case;
 use crate::check::{Order, Reference, Verdict, same_bits};
 use crate::cpu::Cpu;
-use crate::exact::positions;
+use crate::exact::{Known, positions};
 use crate::peer::{Peer, Program};
 use crate::record::{Machine, Measured, OURS, PeerRecord, READ, Record, SideRecord, revision, today};
 use crate::side::{Positions, Prepared, Side};
 use crate::suite::Suite;
 use std::collections::BTreeMap;
+use std::thread::ScopedJoinHandle;
+use std::time::Duration;
 
 /// A result of another device is compared with the CPU's, bit for bit, up to so many bytes of input.
 const HOST_BYTES: u64 = 64 << 20;
-/// After three samples, a side whose samples take longer (in ns) takes no more.
-const SLOW: u64 = 3_000_000_000;
+/// A side takes so many samples, however slow it is.
+const LEAST_SAMPLES: usize = 3;
 
 /// What to run.
 pub struct Plan {
@@ -22,6 +24,8 @@ pub struct Plan {
     pub suites: Vec<Suite>,
     /// Samples of each side per case.
     pub samples: usize,
+    /// A side whose samples of a case have taken longer together takes no more of it, if it has three.
+    pub budget: Duration,
     /// For the record.
     pub command: String,
     /// Where.
@@ -78,9 +82,16 @@ pub fn run(plan: &Plan, ours: &mut dyn Side, watch: &mut dyn Watch) -> Result<Re
         cases: Vec::new(),
     };
     let mut seats = Vec::new();
-    for program in &plan.peers {
+    // All at once: some take seconds to load their libraries.
+    let started: Vec<Result<Peer, String>> = std::thread::scope(|scope| {
+        let start = |program| scope.spawn(move || Peer::start(program, &plan.device));
+        let threads: Vec<_> = plan.peers.iter().map(start).collect();
+        let join = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|_| Err("it was not started".into()));
+        threads.into_iter().map(join).collect()
+    });
+    for (program, started) in plan.peers.iter().zip(started) {
         let mut entry = PeerRecord { name: program.name.clone(), version: None, device: None, absent: None };
-        match Peer::start(program, &plan.device) {
+        match started {
             Ok(peer) => {
                 entry.version = Some(peer.about().version.clone());
                 entry.device = Some(peer.about().device.clone());
@@ -91,11 +102,12 @@ pub fn run(plan: &Plan, ours: &mut dyn Side, watch: &mut dyn Watch) -> Result<Re
         watch.peer(&entry);
         record.peers.push(entry);
     }
+    let mut known = Known::default();
     for suite in &plan.suites {
         for case in &suite.cases {
             watch.next(case);
             let mut measured = Measured::new(&suite.name, &suite.title, case);
-            if let Err(why) = measure(plan, case, ours, &mut seats, &mut measured) {
+            if let Err(why) = measure(plan, case, ours, &mut seats, &mut known, &mut measured) {
                 // The next case may go well.
                 ours.release();
                 seats.iter_mut().for_each(Seat::release);
@@ -109,7 +121,14 @@ pub fn run(plan: &Plan, ours: &mut dyn Side, watch: &mut dyn Watch) -> Result<Re
 }
 
 /// One case; an error is our own side's.
-fn measure(plan: &Plan, case: &Case, ours: &mut dyn Side, seats: &mut [Seat], to: &mut Measured) -> Result<(), String> {
+fn measure(
+    plan: &Plan,
+    case: &Case,
+    ours: &mut dyn Side,
+    seats: &mut [Seat],
+    known: &mut Known,
+    to: &mut Measured,
+) -> Result<(), String> {
     let mut own = SideRecord::default();
     match ours.prepare(case)? {
         Prepared::Ready { calls, cache } => (own.calls, own.cache) = (calls, cache),
@@ -125,7 +144,7 @@ fn measure(plan: &Plan, case: &Case, ours: &mut dyn Side, seats: &mut [Seat], to
     let mut read = SideRecord { calls: own.calls, cache: own.cache.clone(), ..Default::default() };
     // The first round is thrown away.
     for round in 0..=plan.samples {
-        if is_wanted(&own) {
+        if is_wanted(&own, plan.budget) {
             let ns = ours.sample()?;
             own.samples_ns.extend((round > 0).then_some(ns));
         }
@@ -133,7 +152,9 @@ fn measure(plan: &Plan, case: &Case, ours: &mut dyn Side, seats: &mut [Seat], to
             read.samples_ns.extend((round > 0).then_some(ns));
         }
         for seat in seats.iter_mut() {
-            let Some(side) = sides.get_mut(&seat.program.name).filter(|side| is_wanted(side)) else { continue };
+            let Some(side) = sides.get_mut(&seat.program.name).filter(|side| is_wanted(side, plan.budget)) else {
+                continue;
+            };
             match seat.with(|peer| peer.sample()) {
                 Ok(ns) => side.samples_ns.extend((round > 0).then_some(ns)),
                 Err(why) => *side = failed(why),
@@ -141,7 +162,7 @@ fn measure(plan: &Plan, case: &Case, ours: &mut dyn Side, seats: &mut [Seat], to
         }
     }
     let at = positions(case);
-    let reference = Reference::new(case, &at);
+    let reference = Reference::new(case, &at, known);
     let answer = ours.result(&at)?;
     let mut verdict = reference.check(&answer, Order::Tree);
     if plan.machine.kind != "cpu" && case.input_bytes() <= HOST_BYTES && verdict.passed {
@@ -171,9 +192,10 @@ fn failed(why: String) -> SideRecord {
 }
 
 /// Whether a side takes part in the next round.
-fn is_wanted(side: &SideRecord) -> bool {
-    let is_slow = side.samples_ns.len() >= 3 && side.samples_ns.iter().all(|&ns| ns.saturating_mul(side.calls) > SLOW);
-    side.absent.is_none() && !is_slow
+fn is_wanted(side: &SideRecord, budget: Duration) -> bool {
+    let taken: u64 = side.samples_ns.iter().map(|&ns| ns.saturating_mul(side.calls)).sum();
+    let has_enough = side.samples_ns.len() >= LEAST_SAMPLES && u128::from(taken) > budget.as_nanos();
+    side.absent.is_none() && !has_enough
 }
 
 /// Our result on another device against our own on the CPU.
@@ -224,5 +246,19 @@ impl Seat {
             Err(why) => return failed(why),
         }
         side
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_side_that_has_used_up_its_time_takes_three_samples_and_no_more() {
+        let side = |ns: &[u64]| SideRecord { calls: 10, samples_ns: ns.to_vec(), ..Default::default() };
+        let wanted = |ns: &[u64]| is_wanted(&side(ns), Duration::from_nanos(100));
+        assert!(wanted(&[]) && wanted(&[500, 500]) && wanted(&[3, 3, 3, 1]));
+        assert!(!wanted(&[500, 500, 500]) && !wanted(&[3, 3, 3, 2]));
+        assert!(!is_wanted(&failed("ended".into()), Duration::from_secs(1)));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use warpfold::{DType, Op, Precision};
 use warpfold_bench::case::{Case, Measure};
@@ -29,6 +30,7 @@ fn run(suites: Vec<Suite>, peers: Vec<Program>) -> Record {
     let plan = Plan {
         suites,
         samples: 2,
+        budget: Duration::from_secs(10),
         command: "warpfold bench".into(),
         machine: Machine::cpu(),
         device: "cpu".into(),

@@ -9,7 +9,7 @@
 //! * [`Reducer`]: identity, lift, combine, finish. The reducers are in [`ops`].
 //! * [`tree`]: the reference, a dozen lines. [`Span`]: a contiguous index range as its canonical nodes.
 #![no_std]
-#![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch))]
+#![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, core_float_math))]
 #![warn(missing_docs)]
 
 extern crate alloc;

@@ -1,7 +1,7 @@
 //! The reference tree, spans and the arithmetic under them.
 
 use proptest::prelude::*;
-use warpfold_core::ops::{Arg, Compensated, Deviation, Exponential, IntegerSum, LogSumExp, Search, Sum, Value};
+use warpfold_core::ops::{Arg, Compensated, Deviation, Exponential, IntegerSum, LogSumExp, Search, Sum, SumExp, Value};
 use warpfold_core::{Accumulate, Cast, DoubleWord, Element, Live, Real, Reducer, Span, bf16, f16, tree};
 
 fn sum() -> Sum<f32> {
@@ -83,16 +83,23 @@ fn logsumexp_over_the_whole_range() {
 }
 
 #[test]
-fn the_powers_of_two_are_right_to_an_ulp() {
-    for i in -2000..2000 {
+fn exponentials_are_right_to_an_ulp() {
+    for i in -20_000..20_000 {
         let x = i as f64 * 0.043;
-        let (e, t) = x.power();
-        let want = x.exp();
-        let got = t * (e as f64).exp2();
-        assert!((got / want - 1.0).abs() < 4e-16, "{x}: {got} {want}");
-        let (e, t) = (x as f32).power();
-        let got = t as f64 * (e as f64).exp2();
-        assert!((got / (x as f32 as f64).exp() - 1.0).abs() < 1.5e-7, "{x}: {got}");
+        let (scale, term) = x.scaled_exp();
+        let step = f64::STEP as f64 * core::f64::consts::LN_2;
+        let off = (term.ln() + scale * step - x).abs();
+        assert!(off < 3e-16 * x.abs().max(1.0), "{x}: {scale} {term} {off}");
+        let y = (i as f64 * 0.001_449) as f32;
+        assert!(y.is_ordinary());
+        let (scale, term) = y.scaled_exp();
+        assert_eq!((scale, term.to_bits()), (0.0, y.ordinary_exp().to_bits()));
+        let off = (term as f64 / (y as f64).exp() - 1.0).abs();
+        assert!(off < 1.0e-7, "{y}: {off}");
+        if (x * 0.271).is_ordinary() {
+            let off = ((x * 0.271).ordinary_exp() / (x * 0.271).exp() - 1.0).abs();
+            assert!(off < 3e-16, "{x}: {off}");
+        }
     }
 }
 
@@ -153,6 +160,27 @@ proptest! {
         let sum = sum();
         let padded = x.iter().copied().chain(std::iter::repeat_n(-0.0, pad));
         prop_assert_eq!(bits(tree::reduce(&sum, padded)), bits(tree::reduce(&sum, x.iter().copied())));
+    }
+
+    #[test]
+    fn ordinary_elements_need_no_scale(x in prop::collection::vec(-29.0f32..29.0, 1..300), wide in 0usize..2) {
+        fn node<R: Reducer<Item: Copy>>(reducer: &R, x: &[R::Item]) -> Option<R::Acc> {
+            tree::tree(reducer, x.iter().map(|&x| reducer.lift(x, 0)))
+        }
+        let sum = node(&SumExp::<f32>::new(), &x);
+        prop_assert_eq!(node(&LogSumExp::<f32>::new(), &x), sum.map(SumExp::<f32>::raise));
+        let x: Vec<f64> = x.iter().map(|&x| x as f64 * [1.0, 8.1][wide]).collect();
+        let sum = node(&SumExp::<f64>::new(), &x);
+        prop_assert_eq!(node(&LogSumExp::<f64>::new(), &x), sum.map(SumExp::<f64>::raise));
+    }
+
+    #[test]
+    fn logsumexp_meets_across_scales(x in prop::collection::vec(-300f32..300.0, 1..200), at in -1e5f32..1e5) {
+        let x: Vec<f32> = x.iter().map(|x| x + at).collect();
+        let max = x.iter().copied().fold(f32::NEG_INFINITY, f32::max) as f64;
+        let want = max + x.iter().map(|&v| (v as f64 - max).exp()).sum::<f64>().ln();
+        let got = tree::reduce(&LogSumExp::<f32>::new(), x.iter().copied()).unwrap() as f64;
+        prop_assert!((got - want).abs() <= 1.3e-7 * want.abs().max(8.0), "{} {}", got, want);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use crate::kernels::shape::panel::{self, Pitch};
 use crate::kernels::shape::parts::{self, Left};
 use crate::kernels::shape::piece::{self, Dense};
 use crate::kernels::shape::rows::{self, Rows};
+use crate::kernels::shape::shallow::{self, Shallow};
 use crate::kernels::shape::short::{self, Short};
 use crate::kernels::{Call, entries::for_each_kernel, fold, source};
 use crate::ladder::c::Centroids;
@@ -111,23 +112,25 @@ macro_rules! export_kernel {
 macro_rules! production_one {
     (tree $name:ident, $fold:ty, $wide:literal) => {
         export_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Ordered<$fold>, KEPT>);
-        export_kernel!(concat!("short_", stringify!($name)), Short<KEPT, Dense>, short::kernel::<_, piece::Ordered<$fold>, KEPT>);
+        export_kernel!(concat!("short_", stringify!($name)), Short<KEPT>, short::kernel::<_, piece::Ordered<$fold>, KEPT>);
         export_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
             columns::kernel::<_, panel::Ordered<$fold, false>, KEPT, $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
         export_kernel!(concat!("narrow_", stringify!($name)), Columns<KEPT, Pitch>,
             columns::kernel::<_, panel::Ordered<$fold, true>, KEPT, $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
+        export_kernel!(concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Ordered<$fold, false>, KEPT, $wide>);
         export_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
     };
     (heap $name:ident, $fold:ty, $wide:literal) => {
         export_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Free<$fold>, KEPT>);
-        export_kernel!(concat!("short_", stringify!($name)), Short<KEPT, Dense>, short::kernel::<_, piece::Free<$fold>, KEPT>);
+        export_kernel!(concat!("short_", stringify!($name)), Short<KEPT>, short::kernel::<_, piece::Free<$fold>, KEPT>);
         export_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
             columns::kernel::<_, panel::Free<$fold>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
+        export_kernel!(concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Free<$fold>, KEPT, $wide>);
         export_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
     };
     (describe $name:ident, $source:ty, $wide:literal) => {
         export_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, Both<$source, false>, KEPT>);
-        export_kernel!(concat!("short_", stringify!($name)), Short<KEPT, Dense>, short::kernel::<_, Both<$source, false>, KEPT>);
+        export_kernel!(concat!("short_", stringify!($name)), Short<KEPT>, short::kernel::<_, Both<$source, false>, KEPT>);
         export_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
             columns::kernel::<_, Both<$source, false>, KEPT, $wide, { deep::<<fold::Described<$source> as Parts>::Part, <fold::Totals<$source> as Tree>::Node>($wide) }>);
         export_kernel!(concat!("narrow_", stringify!($name)), Columns<KEPT, Pitch>,

@@ -15,13 +15,15 @@ pub mod ladder;
 pub mod probe;
 pub mod simt;
 
+pub use kernels::custom;
+
 #[cfg(all(not(target_arch = "nvptx64"), feature = "emulator"))]
 pub mod emulator;
-#[cfg(target_arch = "nvptx64")]
+#[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 mod entry;
 #[cfg(target_arch = "nvptx64")]
 pub mod hardware;
 #[cfg(all(not(target_arch = "nvptx64"), feature = "ptx"))]
 mod ptx;
 #[cfg(all(not(target_arch = "nvptx64"), feature = "ptx"))]
-pub use ptx::{entries, ptx};
+pub use ptx::{Archive, entries, ptx};

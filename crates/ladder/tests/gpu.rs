@@ -6,17 +6,18 @@ use warpfold::cuda::{self, Buffer as DeviceBuffer, Device, Driver, Error, Inputs
 use warpfold_device::ladder::{
     Buffer, DType, Family, Form, Rung, Sizes, Tuning, emulate_probe, probe_input, rung, rungs,
 };
-use warpfold_ladder::run::case::{Case, Load};
+use warpfold_ladder::run::case::{Case, Load, cases};
 use warpfold_ladder::run::golden::{Golden, deterministic, emulated_bits};
 use warpfold_ladder::run::gpu::Gpu;
-use warpfold_ladder::run::{Chosen, Families, Options, is_as_expected, run};
+use warpfold_ladder::run::{self, Chosen, Families, Options, is_as_expected};
 
 static SKIPPED: AtomicU32 = AtomicU32::new(0);
 
 /// The GPU, one test at a time; `None` to skip.
 fn gpu() -> Option<MutexGuard<'static, Gpu>> {
-    static GPU: LazyLock<Result<Mutex<Gpu>, Error>> =
-        LazyLock::new(|| Device::open(0).and_then(|device| Gpu::new(&device)).map(Mutex::new));
+    static GPU: LazyLock<Result<Mutex<Gpu>, run::Error>> = LazyLock::new(|| {
+        Device::open(0).map_err(run::Error::from).and_then(|device| Gpu::new(&device)).map(Mutex::new)
+    });
     match &*GPU {
         // A test that failed leaves the device as usable as its error says.
         Ok(gpu) => Some(gpu.lock().unwrap_or_else(PoisonError::into_inner)),
@@ -178,7 +179,7 @@ fn the_published_workloads_are_recorded() {
     let chosen = Chosen::Gpu(gpu.device());
     drop(gpu);
     let options = Options { samples: 20, counters: false, ..Options::default() };
-    let outcome = run(&options, &chosen, |_| ()).expect("a record");
+    let outcome = run::run(&options, &chosen, |_| ()).expect("a record");
     let rows = &outcome.record.rungs;
     for row in rows {
         assert!(is_as_expected(row), "{}: {:?}", row.rung, row.verdict);
@@ -211,7 +212,7 @@ fn vector_loads_come_near_to_a_plain_read() {
     let names = Some(vec!["a8".to_owned()]);
     let family = Families::One(Family::A);
     let options = Options { family, rungs: names, n: Some(1 << 28), counters: false, ..Options::default() };
-    let record = run(&options, &chosen, |_| ()).expect("a record").record;
+    let record = run::run(&options, &chosen, |_| ()).expect("a record").record;
     let gbs = |name: &str| {
         let row = record.rungs.iter().find(|r| r.rung == name).expect(name);
         assert!(is_as_expected(row), "{:?}", row.verdict);
@@ -310,4 +311,18 @@ fn without_a_gpu_every_way_in_is_an_error_and_none_panics() {
     assert!(cuda::devices().is_err() || cuda::devices().is_ok_and(|d| d.is_empty()));
     assert!(Device::open(7).is_err());
     assert!(rung("a0").is_some());
+}
+
+#[test]
+fn the_last_rung_is_the_librarys_own_sum() {
+    let Some(mut gpu) = gpu() else { return };
+    for dtype in [DType::F32, DType::I32] {
+        for n in [1, 31, 4097, 1 << 20, (1 << 22) + 1] {
+            let options = Options { rungs: Some(vec!["a9".into()]), n: Some(n), dtype, ..Options::default() };
+            let (cases, notes) = cases(&options, false);
+            assert_eq!((cases.len(), notes.len()), (1, 0));
+            let run = gpu.row(&cases[0], 2).expect("a row");
+            assert!(run.verdict.passed && run.samples_ns.len() == 2, "{dtype:?} {n}: {}", run.verdict.detail);
+        }
+    }
 }

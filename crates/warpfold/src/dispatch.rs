@@ -10,6 +10,7 @@ use warpfold_core::ops::{
 };
 use warpfold_core::{Cast, DType, Element, Float, Kind, Live, Real, Reducer, bf16, f16};
 
+use crate::cpu::exponentials::Exponentials;
 use crate::cpu::extrema::{ArgScan, Peak};
 use crate::cpu::free::{BlockSum, Counting, Integers, Lanes};
 use crate::cpu::kernel::{Item, Kernel, Scalar as ScalarTree, Tree};
@@ -214,7 +215,11 @@ impl Spec {
             (Op::LogSumExp, _) => {
                 let nothing = F::from_cast(Cast::Float(f64::NEG_INFINITY));
                 let nan_as = skip.then_some(nothing);
-                v.visit(Tree(LogSumExp::<F, P>::new()), Plain { nan_as, ..self.plain(nothing) })
+                let load = Plain { nan_as, ..self.plain(nothing) };
+                match self.precision {
+                    Precision::Tree => v.visit(Exponentials(LogSumExp::new()), load),
+                    Precision::Compensated => v.visit(Tree(LogSumExp::<F, P>::new()), load),
+                }
             }
             (op, _) => unreachable!("{op} is not a sum"),
         }

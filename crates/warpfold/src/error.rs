@@ -139,6 +139,13 @@ pub enum Error {
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Cuda(#[from] crate::cuda::Error),
+    /// A kernel that does something wrong.
+    #[cfg(feature = "emulator")]
+    #[error("{why}")]
+    Emulator {
+        /// What, and where.
+        why: String,
+    },
     /// The operating system gave no threads.
     #[error("could not start {threads} threads: {why}")]
     Threads {

@@ -1,11 +1,16 @@
 //! Reductions over arrays of any shape, with one result.
 
+// Tests of this crate share code with those in `tests/`.
+#[cfg(test)]
+extern crate self as warpfold;
+
 pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod describe;
 mod device;
 mod dispatch;
+mod elements;
 mod error;
 #[cfg(feature = "cuda")]
 #[allow(dead_code)]
@@ -22,7 +27,10 @@ mod values;
 
 pub use describe::{Description, describe};
 pub use device::DeviceName;
+pub use elements::reduce_elements;
 pub use error::Error;
+#[cfg(feature = "emulator")]
+pub use gpu::{Emulated, emulate_elements};
 pub use layout::{ArrayRef, MAX_RANK, Order};
 pub use on::{describe_on, reduce_on};
 pub use op::{Op, Ord, Precision};

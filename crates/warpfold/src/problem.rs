@@ -78,18 +78,22 @@ fn broadcast(mask: &ArrayRef<'_>, array: &ArrayRef<'_>) -> Result<Vec<isize>, Er
 impl Problem {
     /// Canonicalises a reduction of `array` over `axes` (sorted, each once).
     pub fn new(array: &ArrayRef<'_>, axes: &[usize], mask: Option<&ArrayRef<'_>>) -> Result<Self, Error> {
-        let shape = array.shape();
         let mask_strides = match mask {
             Some(mask) => broadcast(mask, array)?,
-            None => vec![0; shape.len()],
+            None => vec![0; array.shape().len()],
         };
+        Ok(Self::of(array.shape(), array.strides(), &mask_strides, axes, array.dtype().size()))
+    }
+
+    /// The same of elements of any size, in bytes.
+    pub fn of(shape: &[usize], strides: &[isize], mask_strides: &[isize], axes: &[usize], size: usize) -> Self {
         let is_reduced = |axis: usize| axes.contains(&axis);
         let count = (0..shape.len()).filter(|&a| is_reduced(a)).map(|a| shape[a]).product();
         let outputs = (0..shape.len()).filter(|&a| !is_reduced(a)).map(|a| shape[a]).product();
         let (mut kept, mut reduced) = (Vec::new(), Vec::new());
         let mut out = 1isize;
         for axis in (0..shape.len()).rev() {
-            let mut dim = Dim { len: shape[axis], x: array.strides()[axis], mask: mask_strides[axis], out: 0 };
+            let mut dim = Dim { len: shape[axis], x: strides[axis], mask: mask_strides[axis], out: 0 };
             if !is_reduced(axis) {
                 dim.out = out;
                 out *= dim.len as isize;
@@ -109,16 +113,7 @@ impl Problem {
             *dim = Dim { len: dim.len, x: -dim.x, mask: -dim.mask, out: -dim.out };
         }
         kept.sort_by_key(|d: &Dim| std::cmp::Reverse((d.x, d.out)));
-        Ok(Self {
-            kept: merge(kept),
-            reduced: merge(reduced),
-            count,
-            outputs,
-            size: array.dtype().size(),
-            x_offset,
-            mask_offset,
-            out_offset,
-        })
+        Self { kept: merge(kept), reduced: merge(reduced), count, outputs, size, x_offset, mask_offset, out_offset }
     }
 
     /// The reduced axis whose index runs fastest; one of length 1 if there is none.

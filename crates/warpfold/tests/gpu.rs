@@ -8,6 +8,13 @@
 
 #[path = "all/cases.rs"]
 mod cases;
+#[path = "gpu/custom.rs"]
+mod custom;
+#[path = "gpu/golden.rs"]
+mod golden;
+#[allow(dead_code)]
+#[path = "golden/cases.rs"]
+mod golden_cases;
 #[allow(dead_code)]
 #[path = "all/reference.rs"]
 mod reference;

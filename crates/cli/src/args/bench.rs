@@ -29,6 +29,9 @@ pub struct Bench {
     /// Samples of each case and side
     #[arg(long, value_name = "N", default_value = "11", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub samples: u16,
+    /// Seconds for the samples of one case and side; after three, a side that has used them up takes no more
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = clap::value_parser!(u32).range(1..=86400))]
+    pub budget: u32,
     /// Keep the record in this file; it is written anew after each case
     #[arg(long, value_name = "FILE")]
     pub json: Option<PathBuf>,

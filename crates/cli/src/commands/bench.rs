@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
 use warpfold::DeviceName;
 use warpfold_bench::cpu::Cpu;
@@ -34,6 +35,7 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
     let plan = Plan {
         suites,
         samples: usize::from(args.samples),
+        budget: Duration::from_secs(args.budget.into()),
         command: command(args),
         machine,
         device: device.to_string(),
@@ -118,5 +120,6 @@ fn command(args: &Bench) -> String {
     add("--peers", args.peers.as_ref().map(names));
     add("--filter", args.filter.as_ref().map(|filter| format!("'{filter}'")));
     add("--samples", (args.samples != 11).then(|| args.samples.to_string()));
+    add("--budget", (args.budget != 10).then(|| args.budget.to_string()));
     words.join(" ")
 }

@@ -2,20 +2,21 @@ use core::fmt::Debug;
 use core::marker::PhantomData;
 
 use super::{Plain, Precision};
-use crate::{Accumulate, Element, Reducer};
+use crate::{Accumulate, Element, Real, Reducer};
 
-/// A sum of exponentials: `sum * 2^exponent`, where the exponent is the greatest of any term under the node.
+/// A sum of exponentials: `sum` times 2 to [`Exponential::STEP`] times `scale`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Powers<E, R> {
-    /// The greatest exponent under the node.
-    pub exponent: E,
-    /// The sum of the terms over 2 to that exponent: at least about 1, at most about twice their number.
+    /// A whole number of steps: the greatest under the node. (Of elements that only compete, the greatest of them.)
+    pub scale: E,
+    /// The sum of the terms in that scale.
     pub sum: R,
 }
 
-/// `log(sum(exp(x)))` in one read: every element becomes `t * 2^e` with `t` in about [1, 2), and two nodes meet at the
-/// greater exponent. Scaling by a power of two is exact, so nothing has to be known of the maximum beforehand.
+/// `log(sum(exp(x)))` in one read: every element is a term in a scale of its own, and two nodes meet at the greater scale, by
+/// a power of two, which is exact. So nothing has to be known of the maximum beforehand. Scales are coarse: all ordinary
+/// elements have scale zero, and there a node is but a sum.
 /// The logsumexp of nothing is minus infinity.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(
@@ -34,139 +35,202 @@ impl<T, P> LogSumExp<T, P> {
 
 impl<T: Element, P: Precision<T::Float>> Reducer for LogSumExp<T, P> {
     type Item = T;
-    type Acc = Powers<<T::Float as Exponential>::Exponent, P::Real>;
+    type Acc = Powers<T::Float, P::Real>;
     type Output = T::Mean;
 
     const INDEXED: bool = false;
 
     #[inline(always)]
     fn identity(&self) -> Option<Self::Acc> {
-        Some(Powers { exponent: T::Float::NO_TERM, sum: P::Real::ZERO })
+        Some(Powers { scale: T::Float::NO_TERM, sum: P::Real::ZERO })
     }
 
     #[inline(always)]
     fn lift(&self, x: T, _index: u64) -> Self::Acc {
-        let (exponent, t) = x.float().power();
-        Powers { exponent, sum: P::widen(t) }
+        let (scale, term) = x.float().scaled_exp();
+        Powers { scale, sum: P::widen(term) }
     }
 
     #[inline(always)]
     fn combine(&self, left: Self::Acc, right: Self::Acc) -> Self::Acc {
-        let exponent = left.exponent.max(right.exponent);
-        let down = |node: Self::Acc| node.sum.mul(P::widen(T::Float::scale_down(exponent, node.exponent)));
-        Powers { exponent, sum: down(left).add(down(right)) }
+        let scale = if left.scale > right.scale { left.scale } else { right.scale };
+        let down = |node: Self::Acc| node.sum.mul(P::widen(T::Float::fall(scale.sub(node.scale))));
+        Powers { scale, sum: down(left).add(down(right)) }
     }
 
     #[inline(always)]
     fn finish(&self, acc: Self::Acc, _count: u64) -> T::Mean {
-        T::Mean::from_float(T::Float::log(acc.exponent, P::round(acc.sum)))
+        T::Mean::from_float(T::Float::log(acc.scale, P::round(acc.sum)))
+    }
+}
+
+/// The sum of the exponentials of ordinary elements ([`Exponential::is_ordinary`]). Its nodes are the sums of
+/// [`LogSumExp`]'s, whose scales are zero.
+#[derive(Clone, Copy, Debug)]
+pub struct SumExp<T>(PhantomData<T>);
+
+impl<T: Element> SumExp<T> {
+    /// The reducer.
+    #[inline(always)]
+    pub fn new() -> Self {
+        Self(PhantomData)
+    }
+
+    /// A node as one of [`LogSumExp`]'s.
+    #[inline(always)]
+    pub fn raise(sum: T::Float) -> Powers<T::Float, T::Float> {
+        Powers { scale: T::Float::ZERO, sum }
+    }
+}
+
+impl<T: Element> Default for SumExp<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Element> Reducer for SumExp<T> {
+    type Item = T;
+    type Acc = T::Float;
+    type Output = T::Float;
+
+    const INDEXED: bool = false;
+
+    #[inline(always)]
+    fn lift(&self, x: T, _index: u64) -> T::Float {
+        x.float().ordinary_exp()
+    }
+
+    #[inline(always)]
+    fn combine(&self, left: T::Float, right: T::Float) -> T::Float {
+        left.add(right)
+    }
+
+    #[inline(always)]
+    fn finish(&self, acc: T::Float, _count: u64) -> T::Float {
+        acc
     }
 }
 
 /// What logsumexp needs of `f32` and `f64`. Pure additions and multiplications, so every backend agrees bit for bit.
-pub trait Exponential: Sized {
-    /// `i32` for `f32`, `i64` for `f64`.
-    type Exponent: Ord + Copy + Send + Sync + Debug + 'static;
-    /// Below every term's exponent.
-    const NO_TERM: Self::Exponent;
-    /// `(e, t)` with `exp(x) = t * 2^e`. Beyond `2^29` (f32) or `2^58` (f64), where an ulp exceeds every logarithm of a
-    /// count, the exponent only ranks x, and t is 1. A NaN has a NaN t.
-    fn power(self) -> (Self::Exponent, Self);
-    /// `2^(from - to)`, or zero where that is subnormal; `from <= to`.
-    fn scale_down(to: Self::Exponent, from: Self::Exponent) -> Self;
-    /// The natural logarithm of `sum * 2^exponent`.
-    fn log(exponent: Self::Exponent, sum: Self) -> Self;
+pub trait Exponential: Copy {
+    /// Binades to a step of the scale.
+    const STEP: u32;
+    /// The scale of nothing: no element's is below.
+    const NO_TERM: Self;
+    /// Whether the element is so near zero that its scale is. No NaN is.
+    fn is_ordinary(self) -> bool;
+    /// The exponential of an ordinary element, to about an ulp.
+    fn ordinary_exp(self) -> Self;
+    /// The scale of an element, and its exponential in it. Elements beyond 2^28 (f32) or 2^58 (f64), where an ulp is more
+    /// than the logarithm of a count, only compete: they are their own scale, and the term is 1.
+    fn scaled_exp(self) -> (Self, Self);
+    /// The factor of a node whose scale is so many steps below the other's: from two on, it is zero.
+    fn fall(steps: Self) -> Self;
+    /// The natural logarithm of a node.
+    fn log(scale: Self, sum: Self) -> Self;
+}
+
+/// `x - k * c`, where the product is exact: both words of ln 2 are so short. So it does not matter whether the operation is
+/// fused, and on a GPU it is, which spares an instruction.
+macro_rules! without {
+    ($f:ident, $x:expr, $k:expr, $c:expr) => {{
+        #[cfg(target_arch = "nvptx64")]
+        let rest = core::$f::math::mul_add(-$k, $c, $x);
+        #[cfg(not(target_arch = "nvptx64"))]
+        let rest = $x - $k * $c;
+        rest
+    }};
 }
 
 macro_rules! exponential {
-    ($f:ident, $e:ident, $u:ident, $mantissa:literal, $bias:literal,
-     limit $limit:expr, offset $offset:expr, split $mask:literal $l1:literal $l2:literal, poly $poly:expr, log $log:expr) => {
+    ($f:ident, $u:ident, $mantissa:literal, $bias:literal, step $step:literal, ordinary $ordinary:literal, limit $limit:expr,
+     unit $inverse:literal $unit:literal $unit_low:literal, ln2 $ln2:literal $ln2_low:literal,
+     poly $poly:expr, log $log:expr) => {
         impl Exponential for $f {
-            type Exponent = $e;
-            const NO_TERM: $e = $e::MIN;
+            const STEP: u32 = $step;
+            const NO_TERM: $f = $f::MIN;
 
             #[inline(always)]
-            fn power(self) -> ($e, $f) {
-                let magnitude = self.to_bits() & ($u::MAX >> 1);
-                let far = magnitude >= ($limit as $f).to_bits();
-                // x log2 e in two words: the high one, of short factors, is exact.
-                let x = if far { 0.0 } else { self };
-                let high = $f::from_bits(x.to_bits() & $mask);
-                let p = high * $l1;
-                let q = (x - high) * $l1 + x * $l2;
-                let y = p + q;
-                // SAFETY: |y| is below 2 * $limit, so it fits $e.
-                let toward_zero: $e = unsafe { y.to_int_unchecked() };
-                let e = toward_zero - ((toward_zero as $f) > y) as $e;
-                let f = ((p - e as $f) + q) - 0.5;
+            fn is_ordinary(self) -> bool {
+                $f::from_bits(self.to_bits() & ($u::MAX >> 1)) < $ordinary
+            }
+
+            #[inline(always)]
+            fn ordinary_exp(self) -> $f {
+                // x = k ln 2 + r. Adding 1.5 * 2^$mantissa rounds to an integer, and leaves it in the low bits.
+                const WHOLE: $f = (3u64 << ($mantissa - 1)) as $f;
+                let n = self * core::$f::consts::LOG2_E + WHOLE;
+                let k = n - WHOLE;
+                let r = without!($f, without!($f, self, k, $ln2), k, $ln2_low);
                 let coefficients = $poly;
                 let mut t = coefficients[coefficients.len() - 1];
                 let mut i = coefficients.len() - 1;
                 while i > 0 {
                     i -= 1;
-                    t = t * f + coefficients[i];
+                    t = t * r + coefficients[i];
                 }
-                let rank = $offset + (magnitude.wrapping_sub(($limit as $f).to_bits())) as $e;
-                let rank = if self.to_bits() >> ($u::BITS - 1) == 0 { rank } else { -rank };
-                let nan = magnitude > $f::INFINITY.to_bits();
-                let far_t = if nan { $f::NAN } else { 1.0 };
-                (if far { rank } else { e }, if far { far_t } else { t })
+                $f::from_bits(t.to_bits().wrapping_add(n.to_bits() << $mantissa))
             }
 
             #[inline(always)]
-            fn scale_down(to: $e, from: $e) -> $f {
-                let drop = (to.wrapping_sub(from) as $u).min($bias);
-                $f::from_bits(($bias - drop) << $mantissa)
+            fn scaled_exp(self) -> ($f, $f) {
+                let sign = self.to_bits() & !($u::MAX >> 1);
+                let magnitude = $f::from_bits(self.to_bits() ^ sign);
+                // A NaN is not near.
+                let near = magnitude < $limit;
+                let x = if near { self } else { 0.0 };
+                // To the nearest integer, once more, of either sign.
+                let whole = $f::from_bits(((1u64 << $mantissa) as $f).to_bits() | sign);
+                let scale = (x * $inverse + whole) - whole;
+                let term = ((x - scale * $unit) - scale * $unit_low).ordinary_exp();
+                let rank = if self > $f::MIN { self } else { $f::MIN };
+                let rank = if self < $f::MAX { rank } else { $f::MAX };
+                // An infinity or a NaN is its own term; of minus infinity there is none.
+                let own = if self < 0.0 { 0.0 } else { self };
+                let far_term = if magnitude <= $f::MAX { 1.0 } else { own };
+                (if near { scale } else { rank }, if near { term } else { far_term })
             }
 
-            fn log(exponent: $e, sum: $f) -> $f {
-                if sum != sum {
-                    $f::NAN
-                } else if exponent == $e::MIN {
-                    $f::NEG_INFINITY
-                } else if exponent.unsigned_abs() >= $offset {
-                    let bits = ($limit as $f).to_bits() + (exponent.unsigned_abs() - $offset);
-                    $f::from_bits(bits).copysign_of(exponent < 0)
+            #[inline(always)]
+            fn fall(steps: $f) -> $f {
+                const ONE_STEP: $f = $f::from_bits(($bias - $step) << $mantissa);
+                if steps == 0.0 {
+                    1.0
+                } else if steps == 1.0 {
+                    ONE_STEP
                 } else {
-                    $log(exponent, sum)
+                    0.0
+                }
+            }
+
+            fn log(scale: $f, sum: $f) -> $f {
+                if sum == 0.0 {
+                    $f::NEG_INFINITY
+                } else if sum.is_nan() || sum > $f::MAX {
+                    sum
+                } else if scale.abs() >= $limit {
+                    scale
+                } else {
+                    // What the elements were lowered by, rounded as it was there.
+                    $log(scale * $unit, scale * $unit_low, sum)
                 }
             }
         }
     };
 }
 
-trait CopySign {
-    fn copysign_of(self, negative: bool) -> Self;
-}
-
-impl CopySign for f32 {
-    fn copysign_of(self, negative: bool) -> f32 {
-        if negative { -self } else { self }
-    }
-}
-
-impl CopySign for f64 {
-    fn copysign_of(self, negative: bool) -> f64 {
-        if negative { -self } else { self }
-    }
-}
-
-// 2^(f + 1/2) on [-1/2, 1/2]: interpolation at Chebyshev nodes, relative error 2.6e-9 and 4.2e-18 before rounding.
-exponential!(f32, i32, u32, 23, 127, limit 536_870_912.0, offset 774_600_000,
-    split 0xffff_f000 1.442_382_8 0.000_312_228_4,
+// exp on [-ln(2)/2, ln(2)/2]: nearest in relative error, 3.1e-9 and 3.8e-18 before rounding.
+exponential!(f32, u32, 23, 127, step 84, ordinary 29.0, limit 268_435_456.0,
+    unit 0.017_174_94 58.218_75 0.005_613_167, ln2 0.693_145_75 0.000_001_428_605_2,
+    poly [1.0, 1.0, 0.499_999_94, 0.166_665_21, 0.041_668_26, 0.008_368_669, 0.001_382_135_9],
+    log |high: f32, low: f32, sum: f32| (high as f64 + (low as f64 + libm::log(sum as f64))) as f32);
+exponential!(f64, u64, 52, 1023, step 680, ordinary 235.0, limit 288_230_376_151_711_744.0,
+    unit 0.002_121_610_354_248_475_5 471.339_843_75 0.000_239_030_762_810_403_73,
+    ln2 0.693_147_180_559_890_3 5.497_923_018_708_502_4e-14,
     poly [
-        core::f32::consts::SQRT_2, 0.980_258_17, 0.339_731_57, 0.078_493_48, 0.013_601_986, 0.001_895_108_6, 0.000_218_658_01,
+        1.0, 1.0, 0.500_000_000_000_001_1, 0.166_666_666_666_664_3, 0.041_666_666_666_527, 0.008_333_333_333_483_552,
+        0.001_388_888_894_432_845_7, 0.000_198_412_695_298_984_78, 2.480_149_246_891_439e-5, 2.755_756_578_831_829e-6,
+        2.763_044_847_386_771e-7, 2.500_650_674_627_367e-8,
     ],
-    log |e: i32, s: f32| (e as f64 * core::f64::consts::LN_2 + libm::log(s as f64)) as f32);
-exponential!(f64, i64, u64, 52, 1023, limit 288_230_376_151_711_744.0, offset 420_000_000_000_000_000,
-split 0xffff_ffff_f800_0000 1.442_695_021_629_333_5 1.925_962_991_126_617_5e-8,
-poly [
-    core::f64::consts::SQRT_2, 0.980_258_143_468_547_2, 0.339_731_584_183_076_2, 0.078_494_663_241_220_77,
-    0.013_602_088_628_605_286, 0.001_885_649_876_533_827_2, 0.000_217_838_816_902_858_52,
-    2.157_062_306_202_851e-5, 1.868_944_389_419_337_2e-6, 1.439_394_635_570_640_7e-7,
-    1.000_442_697_907_749_9e-8, 6.301_481_028_219_153e-10,
-],
-log |e: i64, s: f64| {
-    let (high, low) = (0.693_146_705_627_441_4, 4.749_325_039_031_672_6e-7);
-    e as f64 * high + (e as f64 * low + libm::log(s))
-});
+    log |high: f64, low: f64, sum: f64| high + (low + libm::log(sum)));

@@ -137,7 +137,7 @@ impl<R: Recipes> Parts for Any<R> {
 impl<R: Recipes> Piece for Any<R> {
     type Fold = Self;
     type Reduced = Strides<AXES>;
-    const TILE: u64 = 256;
+    const PER: u32 = 1;
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
@@ -149,18 +149,13 @@ impl<R: Recipes> Piece for Any<R> {
     }
 
     #[inline(always)]
-    fn from(reduced: Strides<AXES>, _address: u64) -> Strides<AXES> {
-        reduced
-    }
-
-    #[inline(always)]
-    fn run<S: Simt>(&self, s: &S, row: &Row<Strides<AXES>>, tile: u64, tiles: u32) -> Part<R> {
+    fn run<S: Simt>(&self, s: &S, row: &Row<Strides<AXES>>, tile: u32, tiles: u32) -> Part<R> {
         let mut stack = Lanes::new(self.nothing());
         let (mut t, steps) = (0, s.opaque(STEPS as u32));
-        while s.again(t < tiles && (tile + t as u64) * 256 < row.len) {
+        while s.again(t < tiles && (tile + t) as u64 * 256 < row.len) {
             let mut k = 0;
             while s.again(k < steps) {
-                let index = (tile + t as u64) * 256 + (k * 32 + s.lane()) as u64;
+                let index = (tile + t) as u64 * 256 + (k * 32 + s.lane()) as u64;
                 let there = index < row.len;
                 let (x, mask) = row.reduced.at(if there { index } else { 0 });
                 let part = self.one(s, row.x.wrapping_add(x as u64), row.mask.wrapping_add(mask as u64), index, there);
@@ -170,12 +165,6 @@ impl<R: Recipes> Piece for Any<R> {
             t += 1;
         }
         stack.close_parts(s, self, t * STEPS as u32)
-    }
-
-    #[inline(always)]
-    fn short<S: Simt>(&self, _s: &S, _rows: [Row<Strides<AXES>>; STEPS], _lanes: u32) -> [Part<R>; STEPS] {
-        // The planner gives short rows to lanes of their own, as columns.
-        [self.nothing(); STEPS]
     }
 }
 

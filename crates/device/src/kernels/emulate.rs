@@ -9,6 +9,7 @@ use super::shape::panel::{self, Pitch};
 use super::shape::parts::{self, Left};
 use super::shape::piece::{self, Dense};
 use super::shape::rows::{self, Rows};
+use super::shape::shallow::{self, Shallow};
 use super::shape::short::{self, Short};
 use super::{Call, source};
 use crate::emulator::{self, Faults, Memory, Report};
@@ -52,23 +53,25 @@ pub fn emulate(memory: &Memory, launch: Production<'_>) -> Option<Result<Report,
     macro_rules! run_one {
         (tree $name:ident, $fold:ty, $wide:literal) => {
             run_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Ordered<$fold>, KEPT>);
-            run_kernel!(concat!("short_", stringify!($name)), Short<KEPT, Dense>, short::kernel::<_, piece::Ordered<$fold>, KEPT>);
+            run_kernel!(concat!("short_", stringify!($name)), Short<KEPT>, short::kernel::<_, piece::Ordered<$fold>, KEPT>);
             run_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
                 columns::kernel::<_, panel::Ordered<$fold, false>, KEPT, $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
             run_kernel!(concat!("narrow_", stringify!($name)), Columns<KEPT, Pitch>,
                 columns::kernel::<_, panel::Ordered<$fold, true>, KEPT, $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
+            run_kernel!(concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Ordered<$fold, false>, KEPT, $wide>);
             run_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
         };
         (heap $name:ident, $fold:ty, $wide:literal) => {
             run_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Free<$fold>, KEPT>);
-            run_kernel!(concat!("short_", stringify!($name)), Short<KEPT, Dense>, short::kernel::<_, piece::Free<$fold>, KEPT>);
+            run_kernel!(concat!("short_", stringify!($name)), Short<KEPT>, short::kernel::<_, piece::Free<$fold>, KEPT>);
             run_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
                 columns::kernel::<_, panel::Free<$fold>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
+            run_kernel!(concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Free<$fold>, KEPT, $wide>);
             run_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
         };
         (describe $name:ident, $source:ty, $wide:literal) => {
             run_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, Both<$source, false>, KEPT>);
-            run_kernel!(concat!("short_", stringify!($name)), Short<KEPT, Dense>, short::kernel::<_, Both<$source, false>, KEPT>);
+            run_kernel!(concat!("short_", stringify!($name)), Short<KEPT>, short::kernel::<_, Both<$source, false>, KEPT>);
             run_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
                 columns::kernel::<_, Both<$source, false>, KEPT, $wide, { deep::<<fold::Described<$source> as Parts>::Part, <fold::Totals<$source> as Tree>::Node>($wide) }>);
             run_kernel!(concat!("narrow_", stringify!($name)), Columns<KEPT, Pitch>,

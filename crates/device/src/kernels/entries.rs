@@ -1,7 +1,8 @@
 //! The list of compiled kernels: a line for each fold, read by the PTX build and by the emulator.
 //!
-//! `tree` and `heap` folds become `rows_`, `short_`, `columns_` and `parts_` (`narrow_` too for trees) with the fold's name;
-//! the number is how many columns a lane takes. `describe` of a source has all of these but `parts_`. `any` recipes become `any_rows_` and `any_columns_`, `slow` ones only the first.
+//! `tree` and `heap` folds become `rows_`, `short_`, `columns_`, `shallow_` and `parts_` (`narrow_` too for trees) with the fold's name;
+//! the number is how many columns a lane takes. `describe` of a source becomes `rows_`, `short_`, `columns_` and `narrow_`. `any` recipes
+//! become `any_rows_` and `any_columns_`, `slow` ones only the first.
 
 use super::node::Node;
 

@@ -8,6 +8,7 @@
 //! each element by its index, and serves every reducer, a user's own too.
 
 pub mod any;
+pub mod custom;
 #[macro_use]
 pub mod entries;
 pub mod fold;

@@ -83,6 +83,26 @@ impl<A: Node, B: Node> Node for (A, B) {
     }
 }
 
+impl<N: Node, const C: usize> Node for [N; C] {
+    const WORDS: u32 = C as u32 * N::WORDS;
+    #[inline(always)]
+    fn zero() -> Self {
+        [N::zero(); C]
+    }
+    #[inline(always)]
+    fn map(self, mut f: impl FnMut(u32, u32) -> u32) -> Self {
+        core::array::from_fn(
+            #[inline(always)]
+            |k| {
+                self[k].map(
+                    #[inline(always)]
+                    |i, word| f(k as u32 * N::WORDS + i, word),
+                )
+            },
+        )
+    }
+}
+
 /// Implements [`Node`] for a struct of fields that are nodes.
 macro_rules! fields {
     ($([$($p:ident),*] $t:ty { $($field:ident: $of:ty),* })*) => {$(impl<$($p: Copy),*> $crate::kernels::node::Node for $t
@@ -98,7 +118,10 @@ macro_rules! fields {
         fn map(self, mut f: impl FnMut(u32, u32) -> u32) -> Self {
             let mut next = 0;
             $(
-                let $field = self.$field.map(|i, w| f(next + i, w));
+                let $field = self.$field.map(
+                    #[inline(always)]
+                    |i, word| f(next + i, word),
+                );
                 next += <$of as $crate::kernels::node::Node>::WORDS;
             )*
             let _ = next;
@@ -110,7 +133,7 @@ pub(crate) use fields;
 fields! {
     [F] DoubleWord<F> { hi: F, lo: F }
     [R] Moments<R> { mean: R, m2: R }
-    [X, R] Powers<X, R> { exponent: X, sum: R }
+    [X, R] Powers<X, R> { scale: X, sum: R }
     [K] ArgNode<K> { key: K, index: u64 }
     [A] Counted<A> { acc: A, count: u64 }
 }
@@ -130,7 +153,7 @@ pub fn exchange<S: Simt, N: Node>(s: &S, node: N, bit: u32) -> N {
     node.map(|_, word| s.shuffle_xor(ALL, word, bit))
 }
 
-/// Words of the largest node: what `describe` says of f64.
+/// Most words of a node: what `describe` says of f64.
 pub const MOST: usize = 20;
 
 /// `a` or `b`, without a branch.

@@ -114,11 +114,28 @@ pub struct Out {
 }
 
 impl Out {
+    /// Writes a number that `A` has as `dtype`: as f64 if that is `A`, as f32 or one of 16 bits otherwise.
+    #[inline(always)]
+    pub fn float<S: Simt, A: Element>(&self, s: &S, dtype: u32, x: Cast) {
+        let at = self.index;
+        if A::DTYPE == DType::F64 {
+            return s.store(self.output.cast(), at, f64::from_cast(x));
+        }
+        let x = f32::from_cast(x);
+        if dtype == code(DType::F32) {
+            s.store(self.output.cast(), at, x);
+        } else if dtype == code(DType::F16) {
+            s.store(self.output.cast(), at, if x.is_nan() { f16::NAN.to_bits() } else { s.f32_to_f16(x) });
+        } else {
+            s.store(self.output.cast(), at, if x.is_nan() { bf16::NAN.to_bits() } else { s.f32_to_bf16(x) });
+        }
+    }
+
     /// Writes a number as `dtype`.
     #[inline(always)]
     pub fn number<S: Simt>(&self, s: &S, dtype: u32, x: Cast) {
         let at = self.index;
-        match DType::ALL.len() as u32 {
+        match dtype {
             _ if dtype == code(DType::F32) => s.store(self.output.cast(), at, f32::from_cast(x)),
             _ if dtype == code(DType::F64) => s.store(self.output.cast(), at, f64::from_cast(x)),
             _ if dtype == code(DType::F16) => s.store(self.output.cast(), at, f16::from_cast(x).to_bits()),
@@ -196,6 +213,7 @@ mod shapes {
     use crate::kernels::shape::parts::Left;
     use crate::kernels::shape::piece::Dense;
     use crate::kernels::shape::rows::Rows;
+    use crate::kernels::shape::shallow::Shallow;
     use crate::kernels::shape::short::Short;
 
     // SAFETY: 64-bit integers, and pairs of 32-bit ones.
@@ -207,7 +225,9 @@ mod shapes {
     // SAFETY: as above, and `R` is such.
     unsafe impl<const K: usize, R: Shape> Shape for Rows<K, R> {}
     // SAFETY: as above.
-    unsafe impl<const K: usize, R: Shape> Shape for Short<K, R> {}
+    unsafe impl<const K: usize> Shape for Shallow<K> {}
+    // SAFETY: as above.
+    unsafe impl<const K: usize> Shape for Short<K> {}
     // SAFETY: as above.
     unsafe impl<const K: usize, R: Shape> Shape for Columns<K, R> {}
     // SAFETY: as above.

@@ -45,6 +45,14 @@ impl Bits for u64 {
     }
 }
 
+impl Bits for Pack<u32, 4> {
+    const ZERO: Self = Pack([0; 4]);
+    #[inline(always)]
+    fn nth(words: &[u32; 4], _k: usize) -> Self {
+        Pack(*words)
+    }
+}
+
 /// Reads `bytes` (4, 8 or 16) at once.
 #[inline(always)]
 pub fn words<S: Simt>(s: &S, at: Global<u8>, bytes: u32) -> [u32; 4] {

@@ -78,6 +78,11 @@ impl Case {
         Case { name, rung: rung.name, load, tuning }
     }
 
+    /// Whether the library plans it, and not the ladder.
+    pub fn is_production(&self) -> bool {
+        is_production(self.entry())
+    }
+
     /// For the GPU.
     pub fn work(&self) -> Work<'_> {
         let (rung, tuning) = (self.rung, self.tuning);
@@ -127,7 +132,8 @@ pub fn cases(options: &Options, is_emulated: bool) -> (Vec<Case>, Vec<String>) {
         Some(names) => names.iter().any(|name| name == r.name),
         None => options.family.has(r.family),
     };
-    for rung in rungs().iter().filter(asked).filter(|r| r.form != Form::Slot && r.family != Family::Reference) {
+    let is_there = |r: &&Rung| is_planned(r) || is_production(r);
+    for rung in rungs().iter().filter(asked).filter(is_there) {
         let preset = preset(rung, options.dtype);
         let mut n = options.n.unwrap_or(if is_emulated { preset.n.min(EMULATED_DEFAULT) } else { preset.n });
         if is_emulated && n > EMULATED {
@@ -147,6 +153,11 @@ pub fn cases(options: &Options, is_emulated: bool) -> (Vec<Case>, Vec<String>) {
             None => Load::Elements { dtype: options.dtype, n },
         };
         let block = options.block.or(rung.blocks.contains(&preset.block).then_some(preset.block));
+        if is_production(rung) {
+            // The library chooses its own block.
+            cases.push(Case::new(rung, load, Tuning::default()));
+            continue;
+        }
         let coarsenings: Vec<Option<u32>> = match rung.coarsenings {
             [] => vec![None],
             offered => offered.iter().copied().map(Some).collect(),
@@ -160,6 +171,16 @@ pub fn cases(options: &Options, is_emulated: bool) -> (Vec<Case>, Vec<String>) {
         }
     }
     (cases, notes)
+}
+
+/// Whether the ladder itself has a plan for it.
+fn is_planned(rung: &Rung) -> bool {
+    rung.form != Form::Slot && rung.family != Family::Reference
+}
+
+/// Whether the library has one: it sums, but updates no centroids yet.
+fn is_production(rung: &Rung) -> bool {
+    rung.form == Form::Slot && rung.family == Family::A
 }
 
 /// The published workload of a rung, of this element type if there is one.

@@ -2,7 +2,7 @@
 
 use super::case::{Case, Load};
 use super::material::{Material, materials};
-use super::{blank, depth_of};
+use super::{blank_rung, depth_of};
 use crate::record::{Counts, Run, Verdict};
 use warpfold_device::emulator::{Fault, Report};
 use warpfold_device::ladder::{DType, PlanError, Ran, emulate_centroids, emulate_reduce};
@@ -53,7 +53,7 @@ pub fn emulate(case: &Case, material: &Material) -> Result<Seen, PlanError> {
 pub fn row(case: &Case) -> Result<Run, PlanError> {
     let plan = case.plan()?;
     let depth = depth_of(case, &plan);
-    let mut run = blank(case, &plan);
+    let mut run = blank_rung(case, &plan);
     let (mut faults, mut said) = (Vec::<String>::new(), Vec::new());
     for material in materials(case.load) {
         let seen = emulate(case, &material)?;

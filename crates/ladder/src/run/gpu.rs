@@ -4,10 +4,11 @@ use super::case::{Case, Load};
 use super::check::{Answer, results};
 use super::emulated::verdict;
 use super::material::materials;
-use super::{blank, depth_of};
+use super::production::{self, Ready};
+use super::{Error, blank_rung, depth_of};
 use crate::record::Run;
 use std::time::{Duration, Instant};
-use warpfold::cuda::{Device, Error, Event, Inputs, Program, Stream, Work};
+use warpfold::cuda::{Device, Event, Inputs, Program, Stream, Work};
 use warpfold_device::ladder::Buffer;
 
 /// A GPU with the inputs of the last workload still on it.
@@ -56,17 +57,22 @@ impl Gpu {
     /// If there is no such plan, or the driver refuses. A wrong result is the `Err` inside.
     pub fn check(&mut self, case: &Case) -> Result<Vec<Result<String, String>>, Error> {
         let mut program = Program::new(&self.device(), case.work())?;
-        self.check_program(case, &mut program)
+        let depth = depth_of(case, program.plan());
+        self.check_all(case, &mut program, depth)
     }
 
-    fn check_program(&mut self, case: &Case, program: &mut Program) -> Result<Vec<Result<String, String>>, Error> {
-        let depth = depth_of(case, program.plan());
+    fn check_all(
+        &mut self,
+        case: &Case,
+        timed: &mut impl Timed,
+        depth: u64,
+    ) -> Result<Vec<Result<String, String>>, Error> {
         let (stream, loaded) = self.load(case.load)?;
         let mut said = Vec::new();
         for Loaded { inputs, answer } in loaded {
-            program.reset(stream, inputs)?;
-            program.run(stream, inputs)?;
-            let (output, counts) = read(program, stream)?;
+            timed.reset(stream, inputs)?;
+            timed.run(stream, inputs)?;
+            let (output, counts) = timed.read(stream)?;
             said.push(answer.check(&output, &counts, depth));
         }
         Ok(said)
@@ -82,7 +88,7 @@ impl Gpu {
         let inputs = &loaded.last().expect("every workload has an input").inputs;
         program.reset(stream, inputs)?;
         program.run(stream, inputs)?;
-        read(&program, stream).map(|(output, _)| output)
+        Timed::read(&program, stream).map(|(output, _)| output)
     }
 
     /// A rung's row: checked, timed if it was right, and checked again on what was timed.
@@ -90,14 +96,33 @@ impl Gpu {
     /// # Errors
     /// If there is no such plan, or the driver refuses.
     pub fn row(&mut self, case: &Case, samples: usize) -> Result<Run, Error> {
-        let mut program = Program::new(&self.device(), case.work())?;
-        let mut run = blank(case, program.plan());
-        let mut said = self.check_program(case, &mut program)?;
+        let device = self.device();
+        if case.is_production() {
+            let (_, loaded) = self.load(case.load)?;
+            let mut ready = Ready::new(&device, case.load, &loaded[0].inputs)?;
+            let run = production::row(case, Some(&device))?;
+            return self.measure(case, &mut ready, run, production::depth(case.load), false, samples);
+        }
+        let mut program = Program::new(&device, case.work())?;
+        let (run, depth) = (blank_rung(case, program.plan()), depth_of(case, program.plan()));
+        let clobbers_input = program.plan().clobbers_input;
+        self.measure(case, &mut program, run, depth, clobbers_input, samples)
+    }
+
+    fn measure(
+        &mut self,
+        case: &Case,
+        timed: &mut impl Timed,
+        mut run: Run,
+        depth: u64,
+        clobbers_input: bool,
+        samples: usize,
+    ) -> Result<Run, Error> {
+        let mut said = self.check_all(case, timed, depth)?;
         if said.iter().all(Result::is_ok) {
-            run.cache = Some(self.copy(case.load, program.plan().clobbers_input)?);
-            run.samples_ns = self.time(&mut program, samples)?;
-            let depth = depth_of(case, program.plan());
-            let (output, counts) = read(&program, &self.stream)?;
+            run.cache = Some(self.copy(case.load, clobbers_input)?);
+            run.samples_ns = self.time(timed, samples)?;
+            let (output, counts) = timed.read(&self.stream)?;
             let (_, loaded) = self.load(case.load)?;
             let answer = &loaded.last().expect("every workload has an input").answer;
             if let Err(wrong) = answer.check(&output, &counts, depth) {
@@ -159,7 +184,7 @@ impl Gpu {
     }
 
     /// Device time of one run after the other, in nanoseconds.
-    fn time(&mut self, program: &mut Program, samples: usize) -> Result<Vec<u64>, Error> {
+    fn time(&mut self, timed: &mut impl Timed, samples: usize) -> Result<Vec<u64>, Error> {
         self.make_plug()?;
         let stream = &self.stream;
         let device = stream.device();
@@ -173,8 +198,8 @@ impl Gpu {
         while start.elapsed() < WARM_UP {
             for _ in 0..4 {
                 let inputs = next();
-                program.reset(stream, inputs)?;
-                program.run(stream, inputs)?;
+                timed.reset(stream, inputs)?;
+                timed.run(stream, inputs)?;
             }
             stream.synchronize()?;
         }
@@ -192,9 +217,9 @@ impl Gpu {
             let events = &events[..events.len().min(samples - times.len())];
             for (before, after) in events {
                 let inputs = next();
-                program.reset(stream, inputs)?;
+                timed.reset(stream, inputs)?;
                 stream.record(before)?;
-                program.run(stream, inputs)?;
+                timed.run(stream, inputs)?;
                 stream.record(after)?;
             }
             stream.synchronize()?;
@@ -216,14 +241,44 @@ impl Gpu {
     }
 }
 
-/// The result as bits, and the counts.
-fn read(program: &Program, stream: &Stream) -> Result<(Vec<u32>, Vec<u32>), Error> {
-    let (mut output, mut counts) = (Vec::new(), Vec::new());
-    for buffer in results(program.plan()) {
-        match buffer {
-            Buffer::Counts => counts = program.read(stream, buffer)?,
-            _ => output = program.read(stream, buffer)?,
-        }
+/// What a row is made of: a rung, or the library's own sum.
+pub trait Timed {
+    /// Queues overwriting everything that is written with ones.
+    ///
+    /// # Errors
+    /// If the driver refuses.
+    fn reset(&mut self, stream: &Stream, inputs: &Inputs) -> Result<(), Error>;
+
+    /// Queues one run.
+    ///
+    /// # Errors
+    /// If the driver refuses.
+    fn run(&mut self, stream: &Stream, inputs: &Inputs) -> Result<(), Error>;
+
+    /// Waits; the result as bits, and the counts.
+    ///
+    /// # Errors
+    /// If something went wrong in a kernel.
+    fn read(&self, stream: &Stream) -> Result<(Vec<u32>, Vec<u32>), Error>;
+}
+
+impl Timed for Program {
+    fn reset(&mut self, stream: &Stream, inputs: &Inputs) -> Result<(), Error> {
+        Ok(Program::reset(self, stream, inputs)?)
     }
-    Ok((output, counts))
+
+    fn run(&mut self, stream: &Stream, inputs: &Inputs) -> Result<(), Error> {
+        Ok(Program::run(self, stream, inputs)?)
+    }
+
+    fn read(&self, stream: &Stream) -> Result<(Vec<u32>, Vec<u32>), Error> {
+        let (mut output, mut counts) = (Vec::new(), Vec::new());
+        for buffer in results(self.plan()) {
+            match buffer {
+                Buffer::Counts => counts = Program::read(self, stream, buffer)?,
+                _ => output = Program::read(self, stream, buffer)?,
+            }
+        }
+        Ok((output, counts))
+    }
 }

@@ -11,6 +11,7 @@ pub mod emulated;
 pub mod golden;
 pub mod gpu;
 pub mod material;
+mod production;
 
 use crate::record::{Record, Run, Verdict};
 use case::{Case, EMULATED, Load, cases};
@@ -95,6 +96,12 @@ pub enum Error {
     /// The emulator's plan.
     #[error(transparent)]
     Plan(#[from] PlanError),
+    /// The library's own reduction.
+    #[error(transparent)]
+    Library(#[from] warpfold::Error),
+    /// The library's plan names a kernel that the emulator does not have.
+    #[error("the emulator has no kernel {0}: library and ladder are not of one revision")]
+    NoKernel(String),
     /// Nothing that was asked for is offered.
     #[error("no rung is left to run{}", because(.0))]
     Nothing(Vec<String>),
@@ -155,16 +162,15 @@ pub fn run(options: &Options, chosen: &Chosen, mut on_run: impl FnMut(&Run)) -> 
     match chosen {
         Chosen::Emulator(_) => {
             for case in &cases {
-                keep(emulated::row(case)?);
+                keep(if case.is_production() { production::emulated_row(case)? } else { emulated::row(case)? });
             }
         }
         Chosen::Gpu(on) => {
             let mut gpu = Gpu::new(on)?;
             let mut timed = Vec::new();
-            for case in cases.iter().filter(|c| c.entry().form == Form::Sound) {
+            for case in cases.iter().filter(|c| c.entry().form != Form::AsPublished) {
                 timed.push(gpu.row(case, options.samples)?);
             }
-            timed.extend(production(&mut gpu, &cases, options));
             for case in reads(&cases) {
                 let run = gpu.row(&case, options.samples)?;
                 device.read_gbs = [device.read_gbs, gbs(&run)].into_iter().flatten().reduce(f64::max);
@@ -173,14 +179,17 @@ pub fn run(options: &Options, chosen: &Chosen, mut on_run: impl FnMut(&Run)) -> 
             // The processor is left to the driver until everything is timed.
             let mut timed = timed.into_iter();
             for case in &cases {
-                if case.entry().form != Form::Sound {
+                if case.entry().form == Form::AsPublished {
                     keep(emulated::row(case)?);
                     continue;
                 }
                 let Some(mut run) = timed.next() else { break };
                 if options.counters {
-                    let n = case.load.n().min(EMULATED / 16);
-                    run.counters = emulated::counts(&Case { load: case.load.with_n(n), ..case.clone() })?;
+                    let load = case.load.with_n(case.load.n().min(EMULATED / 16));
+                    run.counters = match case.is_production() {
+                        true => production::counts(load)?,
+                        false => emulated::counts(&Case { load, ..case.clone() })?,
+                    };
                 }
                 keep(run);
             }
@@ -204,12 +213,6 @@ pub fn is_as_expected(run: &Run) -> bool {
     is_published != (run.verdict.passed && run.verdict.faults.is_empty())
 }
 
-/// The place of the production kernel: one row for each workload of `cases`, by the library's own plan, as `production`.
-/// There is none until the library computes on GPUs.
-fn production(_gpu: &mut Gpu, _cases: &[Case], _options: &Options) -> Vec<Run> {
-    Vec::new()
-}
-
 /// A plain read for each size that is worth one.
 fn reads(cases: &[Case]) -> Vec<Case> {
     const LEAST: u64 = 1 << 18;
@@ -231,8 +234,7 @@ fn gbs(run: &Run) -> Option<f64> {
 }
 
 /// A row in which nothing has been found yet.
-fn blank(case: &Case, plan: &Plan) -> Run {
-    let block = plan.launches().next().map_or(0, |l| l.block);
+fn blank(case: &Case, block: u32, bytes: u64, launches: u32) -> Run {
     let (clusters, coords) = match case.load {
         Load::Points(sizes) => (Some(sizes.clusters), Some(sizes.coords)),
         _ => (None, None),
@@ -260,14 +262,20 @@ fn blank(case: &Case, plan: &Plan) -> Run {
         block,
         clusters,
         coords,
-        bytes: plan.bytes,
-        launches: plan.launches().count() as u32,
+        bytes,
+        launches,
         verdict: Verdict { passed: false, detail: "not run".to_owned(), faults: Vec::new() },
         samples_ns: Vec::new(),
         cache: None,
         published_us: case.published_us(block),
         counters: None,
     }
+}
+
+/// The same, for a rung of the ladder's own.
+fn blank_rung(case: &Case, plan: &Plan) -> Run {
+    let block = plan.launches().next().map_or(0, |l| l.block);
+    blank(case, block, plan.bytes, plan.launches().count() as u32)
 }
 
 /// How many additions an element goes through at most.

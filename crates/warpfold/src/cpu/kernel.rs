@@ -197,7 +197,7 @@ const LOW: u32 = 4;
 /// level. (All levels of a block one after the other leave the memory idle every second time: 17 GB/s against 23 of one
 /// core, where a plain read reaches 25.)
 #[inline(always)]
-fn tree_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
+pub(super) fn tree_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
     debug_assert!(!x.is_empty() && x.len() <= BLOCK);
     let mut a: Level<R::Acc, { BLOCK / GROUP }> = [const { MaybeUninit::uninit() }; BLOCK / GROUP];
     let mut b: Level<R::Acc, { BLOCK / GROUP / 2 }> = [const { MaybeUninit::uninit() }; BLOCK / GROUP / 2];

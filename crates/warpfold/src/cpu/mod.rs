@@ -3,6 +3,7 @@
 mod columns;
 mod counter;
 pub mod engine;
+pub mod exponentials;
 pub mod extrema;
 pub mod free;
 pub mod kernel;

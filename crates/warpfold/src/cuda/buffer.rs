@@ -132,6 +132,24 @@ impl<T: Pod> Buffer<T> {
         self.context.check("cuMemcpyDtoDAsync", said)
     }
 
+    /// Queues a copy of the first bytes of another buffer, as many as this one has.
+    ///
+    /// # Errors
+    /// If the other has fewer, or the driver refuses.
+    pub fn copy_from_bytes(&mut self, stream: &Stream, from: &Buffer<u8>) -> Result<(), Error> {
+        let bytes = self.bytes() as usize;
+        if from.len < bytes {
+            return Err(Error::Length { what: "copy of a device buffer's bytes", found: from.len, expected: bytes });
+        }
+        if bytes == 0 {
+            return Ok(());
+        }
+        let raw = stream.bound()?;
+        // SAFETY: both have the bytes, and any bits are a `T`; a buffer that is dropped meanwhile waits for the device first.
+        let said = unsafe { result::memcpy_dtod_async(self.address, from.address, bytes, raw) };
+        self.context.check("cuMemcpyDtoDAsync", said)
+    }
+
     /// Queues a copy from page-locked memory to the start.
     ///
     /// # Errors

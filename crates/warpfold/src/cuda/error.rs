@@ -71,6 +71,58 @@ pub enum Error {
         /// As asked for.
         entry: String,
     },
+    /// Bytes that hold no kernels.
+    #[error(
+        "these {len} bytes are no kernels: embed the file that `cargo warpfold-ptx -o FILE` writes, by include_bytes!"
+    )]
+    NoArchive {
+        /// How many were given.
+        len: usize,
+    },
+    /// Kernels of another reducer.
+    #[error(
+        "there are no kernels of `{name}`: `{entry}` is missing, there is {}; write `export_reducer!({name}: ...)` in the crate, and \
+         compile it again with `cargo warpfold-ptx`",
+        found.join(", ")
+    )]
+    NoReducer {
+        /// The reducer's.
+        name: &'static str,
+        /// Which is missing.
+        entry: String,
+        /// Those that are there.
+        found: Vec<String>,
+    },
+    /// Kernels that were compiled of another source.
+    #[error(
+        "the kernels of `{name}` have {what} of {found} bytes, here they have {expected}: the source has changed, compile the \
+         kernels again with `cargo warpfold-ptx`"
+    )]
+    OldKernels {
+        /// The reducer's.
+        name: &'static str,
+        /// What differs.
+        what: &'static str,
+        /// In the kernels.
+        found: usize,
+        /// In this program.
+        expected: usize,
+    },
+    /// Elements of a user's own type at addresses that a GPU cannot read them from.
+    #[error(
+        "elements of {size} bytes at address {address:#x} with steps of {strides:?} bytes: a GPU reads them only from multiples of \
+         {align}; copy them"
+    )]
+    MisalignedElements {
+        /// Of an element.
+        size: usize,
+        /// Of the element with all indices 0.
+        address: u64,
+        /// Bytes from neighbour to neighbour along each axis.
+        strides: Vec<isize>,
+        /// What addresses and steps must be multiples of.
+        align: usize,
+    },
     /// The driver's compiler refused a kernel.
     #[error(
         "kernel `{entry}` could not be loaded: {call}: {why}{}; update the driver, or compute on `cpu`",

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use super::Properties;
-use crate::gpu::{GpuPlan, Limits};
+use crate::gpu::{GpuPlan, Launch, Limits};
 use crate::layout::ArrayRef;
 use crate::reduction::Request;
 use crate::{Error, Op, Options, Plan};
@@ -43,6 +43,8 @@ pub struct Launched {
     pub grid: u32,
     /// Threads per block.
     pub block: u32,
+    /// Its one parameter, in words; the first four are the addresses of input, mask, output and workspace, to be filled in.
+    pub params: Vec<u64>,
 }
 
 /// What a GPU would do about an array with this dtype, shape and layout; for an H200 if `gpu` names none. The array is not
@@ -78,8 +80,9 @@ pub fn explain(
         true => GpuPlan { launches: Vec::new(), workspace: 0, bytes: 0 },
         false => GpuPlan::new(spec, problem, &limits),
     };
-    let launches: Vec<Launched> =
-        gpu_plan.launches.iter().map(|l| Launched { entry: l.entry.clone(), grid: l.grid, block: l.block }).collect();
+    let workspace = gpu_plan.workspace;
+    let launched = |l: Launch| Launched { entry: l.entry, grid: l.grid, block: l.block, params: l.params };
+    let launches: Vec<Launched> = gpu_plan.launches.into_iter().map(launched).collect();
     let read = Duration::from_secs_f64(gpu_plan.bytes as f64 / limits.bandwidth);
     Ok(Explanation {
         plan,
@@ -87,7 +90,7 @@ pub fn explain(
         multiprocessors: limits.multiprocessors,
         predicted: read + LAUNCH * launches.len() as u32,
         launches,
-        workspace: gpu_plan.workspace,
+        workspace,
         bytes: gpu_plan.bytes,
     })
 }
@@ -96,7 +99,7 @@ impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.plan.what(f)?;
         let problem = &self.plan.problem;
-        for (i, Launched { entry, grid, block }) in self.launches.iter().enumerate() {
+        for (i, Launched { entry, grid, block, .. }) in self.launches.iter().enumerate() {
             let label = if i == 0 { "kernel " } else { "then   " };
             writeln!(f, "  {label}  {entry}, {grid} block(s) of {block} threads")?;
         }

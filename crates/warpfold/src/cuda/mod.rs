@@ -6,15 +6,18 @@
 //! - [`reduce_host`], [`stream_host`], [`describe_host`]: arrays in the host's memory, whole or in pieces.
 //! - [`Array`] and [`ArrayView`] on the device: [`reduce`], [`reduce_into`], [`describe`], and [`Reduction`] and [`Survey`], which are
 //!   prepared once and run many times, also in a [`Graph`].
+//! - [`Elements`] of a type of one's own, by a reducer of one's own: [`Custom`].
 //! - [`Buffer`], [`Kernel`] → [`Launch`], which [`Program`] wraps for the ladder. Calls that could harm memory are `unsafe` and
-//!   few: [`Launch::queue`], [`ArrayView::from_raw`], [`Stream::capture`].
+//!   few: [`Launch::queue`], [`ArrayView::from_raw`], [`Stream::capture`], [`Custom::new`].
 
 mod array;
 mod buffer;
+mod custom;
 mod cut;
 mod describe;
 mod device;
 mod driver;
+mod elements;
 mod error;
 mod explain;
 mod gather;
@@ -32,9 +35,11 @@ mod transfer;
 
 pub use array::{Array, ArrayView, Cudarc};
 pub use buffer::{Buffer, Pinned};
+pub use custom::{Custom, CustomReduction};
 pub use describe::{Statistics, Survey, describe};
 pub use device::{Device, Properties, devices};
 pub use driver::Driver;
+pub use elements::{Elements, ElementsView};
 pub use error::Error;
 pub use explain::{Explanation, Launched, explain};
 pub use graph::Graph;

@@ -17,6 +17,8 @@ pub(super) struct Modules {
 
 struct Loaded {
     module: sys::CUmodule,
+    /// The text of a module that is not the library's own.
+    text: Option<Box<str>>,
     kernel: Handle,
 }
 
@@ -75,23 +77,51 @@ impl Device {
     pub fn kernel(&self, entry: &str) -> Result<Kernel, Error> {
         let context = self.0.clone();
         let mut loaded = context.modules.lock();
-        let known = loaded.iter().find(|l| &*l.kernel.entry == entry).map(|l| l.kernel.clone());
+        let known = loaded.iter().find(|l| &*l.kernel.entry == entry && l.text.is_none()).map(|l| l.kernel.clone());
         let handle = match known {
             Some(handle) => handle,
             None => {
                 let text =
                     warpfold_device::ptx(entry).ok_or_else(|| Error::UnknownEntry { entry: entry.to_owned() })?;
-                context.bind()?;
-                let parameters = parameters(&text).into();
-                let (module, function) = load(entry, text)?;
-                let handle = Handle { entry: entry.into(), function, parameters, index: loaded.len() };
-                loaded.push(Loaded { module, kernel: handle.clone() });
-                handle
+                add(&context, &mut loaded, entry, text, None)?
             }
         };
         drop(loaded);
         Ok(Kernel { context, handle })
     }
+
+    /// The kernel of that name in a module of a user's own.
+    pub(super) fn kernel_of(&self, entry: &str, text: String) -> Result<Kernel, Error> {
+        let context = self.0.clone();
+        let mut loaded = context.modules.lock();
+        let is_it = |l: &&Loaded| &*l.kernel.entry == entry && l.text.as_deref() == Some(&text);
+        let known = loaded.iter().find(is_it).map(|l| l.kernel.clone());
+        let handle = match known {
+            Some(handle) => handle,
+            None => {
+                let kept = Some(text.clone().into());
+                add(&context, &mut loaded, entry, text, kept)?
+            }
+        };
+        drop(loaded);
+        Ok(Kernel { context, handle })
+    }
+}
+
+/// Loads one more.
+fn add(
+    context: &Context,
+    loaded: &mut Vec<Loaded>,
+    entry: &str,
+    text: String,
+    kept: Option<Box<str>>,
+) -> Result<Handle, Error> {
+    context.bind()?;
+    let parameters = parameters(&text).into();
+    let (module, function) = load(entry, text)?;
+    let kernel = Handle { entry: entry.into(), function, parameters, index: loaded.len() };
+    loaded.push(Loaded { module, text: kept, kernel: kernel.clone() });
+    Ok(kernel)
 }
 
 /// Loads a module into the current context, and finds its entry.
@@ -131,7 +161,7 @@ fn load(entry: &str, text: String) -> Result<(sys::CUmodule, sys::CUfunction), E
 
 /// The bytes of each parameter of the one entry of a module: `.param .u64 name`, or `.param .align 8 .b8 name[64]` for a
 /// struct.
-fn parameters(text: &str) -> Vec<usize> {
+pub(super) fn parameters(text: &str) -> Vec<usize> {
     let head = text.split(".entry").nth(1).and_then(|rest| rest.split('{').next()).unwrap_or_default();
     let bits = HashMap::from([("8", 1), ("16", 2), ("32", 4), ("64", 8)]);
     let one = |word: &str| bits.get(word.strip_prefix('.')?.get(1..)?).copied();

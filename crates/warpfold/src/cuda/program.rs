@@ -1,4 +1,4 @@
-use super::{Arg, Buffer, Device, Error, Launch, Stream};
+use super::{Arg, ArrayView, Buffer, Device, Error, Launch, Stream};
 use std::collections::HashMap;
 use warpfold_device::ladder::{
     self, DType, Plan, PlanError, Sizes, Step, Tuning, plan_centroids, plan_probe, plan_read, plan_reduce,
@@ -73,6 +73,17 @@ impl Inputs {
         Ok(Inputs { words: Buffer::upload(stream, words)?, labels: None })
     }
 
+    /// The first `words` words of an array that is on the device.
+    ///
+    /// # Errors
+    /// If they do not fit, or the array has fewer.
+    pub fn copy_of(stream: &Stream, bytes: &Buffer<u8>, words: usize) -> Result<Inputs, Error> {
+        let mut copy = Buffer::new(&stream.device(), words)?;
+        copy.copy_from_bytes(stream, bytes)?;
+        stream.synchronize()?;
+        Ok(Inputs { words: copy, labels: None })
+    }
+
     /// Points, as bits, and the cluster of each.
     ///
     /// # Errors
@@ -84,6 +95,20 @@ impl Inputs {
         }
         let labels = Labels { buffer: Buffer::upload(stream, labels)?, clusters };
         Ok(Inputs { words: Buffer::upload(stream, words)?, labels: Some(labels) })
+    }
+
+    /// The words as elements of 4 bytes, for reductions.
+    ///
+    /// # Errors
+    /// If elements of that dtype do not have 4 bytes.
+    pub fn view(&self, dtype: warpfold_core::DType) -> Result<ArrayView<'_>, crate::Error> {
+        if dtype.size() != 4 {
+            return Err(Error::Length { what: "bytes of an element", found: dtype.size(), expected: 4 }.into());
+        }
+        let words = &self.words;
+        // SAFETY: the buffer has so many words of the device's memory, of which any bits are an element; dropping it, which the
+        // view's lifetime puts off, waits for what was queued.
+        unsafe { ArrayView::from_raw(words.device_index(), words.address(), dtype, &[words.len()], &[4]) }
     }
 
     /// Another copy of the same, elsewhere in memory.

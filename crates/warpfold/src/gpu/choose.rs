@@ -19,6 +19,8 @@ pub struct Fold {
     pub words: usize,
     /// Columns that a lane takes.
     pub wide: u64,
+    /// Whether it has a kernel for columns of few rows.
+    pub shallow: bool,
 }
 
 /// The fast fold for elements as they lie in memory, if there is one.
@@ -39,6 +41,7 @@ pub fn fast(spec: &Spec) -> Option<Fold> {
         places: false,
         words,
         wide: columns,
+        shallow: true,
     };
     let heap = |name: &str, words: usize| Fold {
         name: format!("{name}_b{}", input.size()),
@@ -46,6 +49,7 @@ pub fn fast(spec: &Spec) -> Option<Fold> {
         places: name == "argmax",
         words,
         wide: columns,
+        shallow: true,
     };
     let key = if input.size() == 8 { 2 } else { 1 };
     match spec.op {
@@ -108,7 +112,7 @@ pub fn any(spec: &Spec) -> Fold {
         (Op::CountNonzero, _) => format!("count_{element}"),
     };
     // No part has more: a double double's mean, its deviation, and a count.
-    Fold { name, ordered: true, places: false, words: 10, wide: 1 }
+    Fold { name, ordered: true, places: false, words: 10, wide: 1, shallow: false }
 }
 
 /// The fold that describes floats of the machine's own byte order.
@@ -116,7 +120,8 @@ pub fn describe(dtype: DType) -> Option<Fold> {
     let wide = if dtype == DType::F64 { 2 } else { 1 };
     // The total, its count, NaNs, and two keys with their places.
     let words = 4 * wide as usize + 2 + 2 + 2 * (wide as usize + 2);
-    let fold = Fold { name: format!("describe_{dtype}"), ordered: true, places: true, words, wide: 2 / wide };
+    let name = format!("describe_{dtype}");
+    let fold = Fold { name, ordered: true, places: true, words, wide: 2 / wide, shallow: false };
     dtype.is_float().then_some(fold)
 }
 

@@ -1,7 +1,10 @@
 //! Plans carried out in the emulator: the bits of the CPU, and no race.
 
+mod golden;
+
 use std::collections::BTreeMap;
 
+use golden::cases::{Specials, elements, random};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use warpfold_device::emulator::Memory;
@@ -51,41 +54,6 @@ struct Choices {
     specials: bool,
 }
 
-fn random(seed: &mut u64) -> u64 {
-    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (*seed ^ (*seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
-}
-
-/// Bytes of `n` elements: few different values, so that there are equals; floats with what is special about them.
-fn data(case: &Case, n: usize) -> Vec<u8> {
-    let mut seed = case.seed;
-    let mut bytes = Vec::with_capacity(n * case.dtype.size());
-    for _ in 0..n {
-        let r = random(&mut seed);
-        let special = case.options.specials && r % 97 < 3;
-        let number = ((r >> 20) % 2001) as f64 / 64.0 - 15.0;
-        let number = match (special, (r >> 50) % 5) {
-            (true, 0) => f64::NAN,
-            (true, 1) => f64::INFINITY,
-            (true, 2) => f64::NEG_INFINITY,
-            (true, 3) => -0.0,
-            (true, _) => 0.0,
-            _ => number * if r & 1 << 60 == 0 { 1.0 } else { 0.001 },
-        };
-        match case.dtype {
-            DType::Bool => bytes.push((r >> 33) as u8 & 1),
-            DType::F16 => bytes.extend(half::f16::from_f64(number).to_bits().to_ne_bytes()),
-            DType::BF16 => bytes.extend(half::bf16::from_f64(number).to_bits().to_ne_bytes()),
-            DType::F32 => bytes.extend((number as f32).to_ne_bytes()),
-            DType::F64 => bytes.extend(number.to_ne_bytes()),
-            dtype => bytes.extend(&(r >> 7).to_ne_bytes()[..dtype.size()]),
-        }
-    }
-    bytes
-}
-
 /// The array of a case: what is in memory, and a view of it.
 struct Placed {
     bytes: Vec<u8>,
@@ -116,9 +84,10 @@ impl Placed {
             }
             step *= axis.len.max(1);
         }
+        let specials = if case.options.specials { Specials::All } else { Specials::None };
         let turned: Vec<usize> = (0..rank).map(|i| (i + case.turn) % rank.max(1)).collect();
         Self {
-            bytes: data(case, case.offset + step),
+            bytes: elements(case.dtype, case.offset + step, case.seed, specials),
             shape: turned.iter().map(|&i| case.axes[i].len).collect(),
             strides: turned.iter().map(|&i| strides[i] * size as isize).collect(),
             first: first * size,

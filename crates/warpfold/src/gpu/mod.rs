@@ -3,10 +3,14 @@
 //! [`choose`] finds the fold, [`plan`] the shape and how the work is shared out; the numbers that tune it are in [`policy`].
 
 mod choose;
+#[cfg(feature = "emulator")]
+mod custom;
 #[cfg(test)]
 mod emulated;
 mod plan;
 mod policy;
 
+#[cfg(feature = "emulator")]
+pub use custom::{Emulated, emulate_elements};
 pub use plan::{Chunk, DESCRIBED, GpuPlan, Launch, Limits, described_bytes};
 pub use warpfold_device::kernels::recipe::{COUNTERS, STATUS};

@@ -1,5 +1,7 @@
 //! Shapes, and how the work on them is shared out.
 
+mod custom;
+
 use warpfold_core::DType;
 use warpfold_device::kernels::Call;
 use warpfold_device::kernels::any::{AXES, Stride, Strides};
@@ -10,6 +12,7 @@ use warpfold_device::kernels::shape::panel::Pitch;
 use warpfold_device::kernels::shape::parts::{Left, room, turns};
 use warpfold_device::kernels::shape::piece::{Dense, Kept, Outputs};
 use warpfold_device::kernels::shape::rows::Rows;
+use warpfold_device::kernels::shape::shallow::Shallow;
 use warpfold_device::kernels::shape::short::Short;
 
 use super::choose::{self, Fold, any, fast, recipe};
@@ -163,7 +166,7 @@ impl GpuPlan {
                 first: (start / block) as u32,
                 all: total as u32,
                 reserved: 0,
-                reduced: Dense { stride: 0, segment: 63, aligned: 1 },
+                reduced: Dense { stride: 0, segment: 63 },
             };
             let entry = format!("rows_{}", planner.fold.name);
             let launch = planner.launch(entry, len.div_ceil(block), WARPS, shape);
@@ -252,8 +255,7 @@ impl<'a> Planner<'a> {
     fn one(&mut self, kept: &[Dim], axis: Dim) -> Option<Launch> {
         let size = self.problem.size as isize;
         if axis.x == size && kept.len() <= KEPT {
-            let aligned = kept.iter().all(|d| d.x % 16 == 0);
-            return self.rows(kept, axis.len as u64, Dense { stride: 0, segment: 63, aligned: aligned as u32 });
+            return self.rows(kept, axis.len as u64, Dense { stride: 0, segment: 63 });
         }
         let (&columns, outer) = kept.split_last()?;
         if columns.x == size && outer.len() <= KEPT && (!self.fold.places || axis.len < u32::MAX as usize) {
@@ -269,8 +271,7 @@ impl<'a> Planner<'a> {
         if inner.x != self.problem.size as isize || !whole || kept.len() > KEPT {
             return None;
         }
-        let aligned = kept.iter().all(|d| d.x % 16 == 0) && outer.x % 16 == 0;
-        let reduced = Dense { stride: outer.x as i64, segment: packs.ilog2(), aligned: aligned as u32 };
+        let reduced = Dense { stride: outer.x as i64, segment: packs.ilog2() as u64 };
         self.rows(kept, (outer.len * inner.len) as u64, reduced)
     }
 
@@ -306,17 +307,16 @@ impl<'a> Planner<'a> {
     fn rows(&mut self, kept: &[Dim], len: u64, reduced: Dense) -> Option<Launch> {
         let outputs = self.outputs::<KEPT>(kept);
         let total = outputs.total;
-        if len <= 32 * self.per() && reduced.segment == 63 {
-            let lanes = len.div_ceil(self.per()).next_power_of_two();
-            let per_warp = 8 * (32 / lanes);
+        let packs = len.div_ceil(self.per()).next_power_of_two();
+        if packs <= 4 * 32 && reduced.segment == 63 && (packs <= 32 || total >= self.processors * WARPS) {
+            let (lanes, steps) = (packs.min(32), packs.div_ceil(32));
+            let per_warp = 8 / steps * (32 / lanes);
             let warps = total.div_ceil(per_warp).min(WARPS);
-            let shape = Short { outputs, len, lanes: lanes as u32, reserved: 0, reduced };
+            let shape = Short { outputs, len, lanes: lanes as u32, steps: steps as u32 };
             let grid = total.div_ceil(per_warp * warps);
             return Some(self.launch(format!("short_{}", self.fold.name), grid, warps, shape));
         }
-        // An unordered fold counts its packs from a multiple of 16 bytes.
-        let longest = if self.fold.ordered { len } else { len + self.per() - 1 };
-        let share = Share::of(total, longest.div_ceil(self.tile()), self.processors, ROW_TILES, MOST_TILES);
+        let share = Share::of(total, len.div_ceil(self.tile()), self.processors, ROW_TILES, MOST_TILES);
         if !share.counts(total) {
             return None;
         }
@@ -339,13 +339,21 @@ impl<'a> Planner<'a> {
 
     /// Outputs side by side.
     fn columns(&mut self, outer: &[Dim], columns: Dim, rows: Dim) -> Option<Launch> {
-        let (size, width) = (self.problem.size, columns.len as u64);
-        let wide = self.fold.wide;
+        let (size, width, wide) = (self.problem.size, columns.len as u64, self.fold.wide);
         let bytes = (size * wide as usize) as isize;
         let aligned = width % wide == 0 && rows.x % bytes == 0 && outer.iter().all(|d| d.x % bytes == 0);
         let lanes = width.div_ceil(wide).next_power_of_two().min(32);
         let panels = width.div_ceil(lanes * wide);
         let outputs = self.outputs::<KEPT>(outer);
+        if self.fold.shallow && rows.len <= 8 && width >= 128 {
+            let warps = width.div_ceil(32 * wide).min(WARPS).next_power_of_two();
+            let panels = width.div_ceil(32 * wide * warps);
+            let reduced = Pitch { bytes: rows.x as i64, aligned: aligned as u64 };
+            let (x, out) = (columns.x as i64, self.out(&columns));
+            let grid = outputs.total * panels;
+            let shape = Shallow { outputs, width, x, out, rows: rows.len as u64, panels, reduced };
+            return Some(self.launch(format!("shallow_{}", self.fold.name), grid, warps, shape));
+        }
         let sets = outputs.total * panels;
         let share =
             Share::of(sets, (rows.len as u64).div_ceil(8 * (32 / lanes)), self.processors, COLUMN_TILES, COLUMN_TILES);

@@ -111,7 +111,8 @@ fn attempt(device: &Device, stream: &Stream, case: &Case, kernels: &mut String) 
     Ok(vec![("run", first?), ("run_to_host", second?)])
 }
 
-fn number(name: &str) -> Option<u64> {
+/// What an environment variable says.
+pub fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
 }
 

@@ -7,8 +7,8 @@ use crate::kernels::recipe::{Hole, Out, Recipe, code, flag};
 use crate::simt::Simt;
 use core::marker::PhantomData;
 use warpfold_core::ops::{
-    AbsMax, All, Any, Arg, CountNonzero, Deviation, Exponential, Extremum, IntegerProduct, IntegerSum, LogSumExp,
-    MinMax, Place, Precision, Product, Search, Sum, Term,
+    AbsMax, All, Any, Arg, CountNonzero, Deviation, Extremum, IntegerProduct, IntegerSum, LogSumExp, MinMax, Place,
+    Precision, Product, Search, Sum, Term,
 };
 use warpfold_core::{Cast, DType, Element, Float, Real, Reducer};
 
@@ -118,7 +118,7 @@ recipes! {
     F => Deviation<F, P>, |r: &Recipe| Deviation::new(r.ddof, r.has(flag::ROOT)), skip true, store store_element::<S, F>;
     /// logsumexp.
     Exponentials<F, P> where {
-        F: Read + Element<Float = F, Mean = F> + Float + Exponential<Exponent: Node>,
+        F: Read + Element<Float = F, Mean = F> + Float + Node,
         P: Precision<F, Real: Node>
     }
     F => LogSumExp<F, P>, |_: &Recipe| LogSumExp::new(), skip true, store store_element::<S, F>;

@@ -1,7 +1,7 @@
 //! What `describe` says of floats, in one read: totals go up the tree; extremes, their places and NaNs are counted in any order.
 
 use super::extremum::{Key, Keys};
-use super::{Deviations, Norms, Parts, Sums, Tree};
+use super::{Deviations, Norms, Parts, Sums, Tree, no_plain};
 use crate::kernels::node::{Counted, Node, fields};
 use crate::kernels::recipe::{Out, Recipe, code, flag};
 use crate::kernels::source::{Bits, Source};
@@ -149,6 +149,7 @@ where
     type Node = Total<X::Value, Moments<X::Value>>;
     const COMMUTES: bool = false;
     const NEUTRAL: bool = false;
+    no_plain!();
     #[inline(always)]
     fn neutral(&self) -> Self::Node {
         Total { sum: self.sums.neutral(), squares: self.norms.neutral(), moments: self.deviations.neutral() }
@@ -195,13 +196,14 @@ where
         Seen { nans: 0, least: none, greatest: none }
     }
 
-    /// Takes `n` elements, whose places ascend.
+    /// Takes the first `valid` of `n` elements, whose places ascend; the others are the first again.
     #[inline(always)]
     pub fn take<S: Simt>(
         &self,
         s: &S,
         seen: Seen<X::Key, u32>,
         n: usize,
+        valid: u32,
         bits: impl Fn(usize) -> X::Bits,
         place: impl Fn(usize) -> u32,
     ) -> Seen<X::Key, u32> {
@@ -220,7 +222,7 @@ where
             while k > 0 {
                 k -= 1;
                 let nan = number(k).is_nan();
-                nans += nan as u32;
+                nans += (nan && (k as u32) < valid) as u32;
                 first = if nan { place(k) } else { first };
             }
             // A NaN is either extreme.

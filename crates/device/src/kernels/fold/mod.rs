@@ -59,7 +59,37 @@ pub trait Tree: Parts {
     fn join(&self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node;
     /// As a part; `count` elements are under it.
     fn part(&self, node: Self::Node, count: u32) -> Self::Part;
+
+    /// A cheaper tree with the same bits for elements that are all ordinary; this tree itself if there is none.
+    type Plain: Tree<Bits = Self::Bits>;
+    /// Whether there is one.
+    const HAS_PLAIN: bool = false;
+    /// It.
+    fn plain(&self) -> Self::Plain;
+    /// Whether the element is ordinary.
+    #[inline(always)]
+    fn is_ordinary<S: Simt>(&self, _s: &S, _bits: Self::Bits) -> bool {
+        false
+    }
+    /// A node of the cheaper tree as one of this.
+    fn raise(&self, node: <Self::Plain as Tree>::Node) -> Self::Node;
 }
+
+/// For a [`Tree`] without a cheaper one.
+macro_rules! no_plain {
+    () => {
+        type Plain = Self;
+        #[inline(always)]
+        fn plain(&self) -> Self {
+            *self
+        }
+        #[inline(always)]
+        fn raise(&self, node: Self::Node) -> Self::Node {
+            node
+        }
+    };
+}
+pub(crate) use no_plain;
 
 /// A reduction that any order serves.
 pub trait Heap: Parts {

@@ -1,12 +1,14 @@
 //! Reductions in the order of the tree: the reducers are core's, so a node here has the bits of a node on the CPU.
 
-use super::{Parts, Tree};
+use super::{Parts, Tree, no_plain};
 use crate::kernels::node::{Counted, Node};
 use crate::kernels::recipe::{Out, Recipe, flag};
 use crate::kernels::source::Source;
 use crate::simt::Simt;
 use core::marker::PhantomData;
-use warpfold_core::ops::{Deviation, LogSumExp, Moments, Powers, Precision, Product, Square, Sum, Value};
+use warpfold_core::ops::{
+    Deviation, Exponential, LogSumExp, Moments, Powers, Precision, Product, Square, Sum, SumExp, Value,
+};
 use warpfold_core::{Accumulate, Cast, Element, Float, Real, Reducer};
 
 /// What a source's sums and their kin accumulate in.
@@ -50,7 +52,7 @@ where
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: P::Real, out: Out) {
         let sum = if recipe.has(flag::MEAN) { Sum::<X::Value, Value, P>::mean() } else { Sum::total() };
         let total = sum.initial(initial(recipe)).finish(part, recipe.count);
-        out.number(s, recipe.output, total.cast());
+        out.float::<S, X::Value>(s, recipe.output, total.cast());
     }
 }
 
@@ -64,6 +66,7 @@ where
     // Plain addition does; of double words it is not proven where they overflow.
     const COMMUTES: bool = size_of::<P::Real>() == size_of::<X::Value>();
     const NEUTRAL: bool = true;
+    no_plain!();
     #[inline(always)]
     fn neutral(&self) -> Self::Node {
         self.nothing()
@@ -117,7 +120,7 @@ where
         } else {
             Sum::<X::Value>::total().finish(part, recipe.count)
         };
-        out.number(s, recipe.output, total.cast());
+        out.float::<S, X::Value>(s, recipe.output, total.cast());
     }
 }
 
@@ -129,6 +132,7 @@ where
     type Node = X::Value;
     const COMMUTES: bool = true;
     const NEUTRAL: bool = true;
+    no_plain!();
     #[inline(always)]
     fn neutral(&self) -> Self::Node {
         self.nothing()
@@ -196,7 +200,7 @@ where
     }
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
-        out.number(s, recipe.output, Self::reducer(recipe).finish(part.acc, part.count).cast());
+        out.float::<S, X::Value>(s, recipe.output, Self::reducer(recipe).finish(part.acc, part.count).cast());
     }
 }
 
@@ -209,6 +213,7 @@ where
     type Node = Moments<Wide<X, P>>;
     const COMMUTES: bool = false;
     const NEUTRAL: bool = false;
+    no_plain!();
     #[inline(always)]
     fn neutral(&self) -> Self::Node {
         Moments { mean: P::Real::ZERO, m2: P::Real::ZERO }
@@ -237,16 +242,15 @@ pub struct LogSumExps<X> {
 impl<X> Parts for LogSumExps<X>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
-    <X::Value as warpfold_core::ops::Exponential>::Exponent: Node,
 {
-    type Part = Powers<<X::Value as warpfold_core::ops::Exponential>::Exponent, X::Value>;
+    type Part = Powers<X::Value, X::Value>;
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
         Self { skip: recipe.has(flag::SKIP_NAN), kind: PhantomData }
     }
     #[inline(always)]
     fn nothing(&self) -> Self::Part {
-        Powers { exponent: <X::Value as warpfold_core::ops::Exponential>::NO_TERM, sum: X::Value::ZERO }
+        Powers { scale: X::Value::NO_TERM, sum: X::Value::ZERO }
     }
     #[inline(always)]
     fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part {
@@ -254,14 +258,13 @@ where
     }
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
-        out.number(s, recipe.output, LogSumExp::<X::Value>::new().finish(part, recipe.count).cast());
+        out.float::<S, X::Value>(s, recipe.output, LogSumExp::<X::Value>::new().finish(part, recipe.count).cast());
     }
 }
 
 impl<X> Tree for LogSumExps<X>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
-    <X::Value as warpfold_core::ops::Exponential>::Exponent: Node,
 {
     type Bits = X::Bits;
     type Node = Self::Part;
@@ -283,6 +286,74 @@ where
     }
     #[inline(always)]
     fn part(&self, node: Self::Node, _count: u32) -> Self::Part {
+        node
+    }
+    type Plain = SumExps<X>;
+    const HAS_PLAIN: bool = true;
+    #[inline(always)]
+    fn plain(&self) -> SumExps<X> {
+        SumExps(PhantomData)
+    }
+    #[inline(always)]
+    fn is_ordinary<S: Simt>(&self, s: &S, bits: X::Bits) -> bool {
+        X::value(s, bits).is_ordinary()
+    }
+    #[inline(always)]
+    fn raise(&self, sum: X::Value) -> Self::Node {
+        SumExp::<X::Value>::raise(sum)
+    }
+}
+
+/// `sum(exp(x))` of ordinary elements: inside [`LogSumExps`], never alone.
+#[derive(Clone, Copy)]
+pub struct SumExps<X>(PhantomData<X>);
+
+impl<X> Parts for SumExps<X>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    type Part = X::Value;
+    #[inline(always)]
+    fn new(_recipe: &Recipe) -> Self {
+        Self(PhantomData)
+    }
+    #[inline(always)]
+    fn nothing(&self) -> X::Value {
+        X::Value::ZERO
+    }
+    #[inline(always)]
+    fn meet(&self, left: X::Value, right: X::Value) -> X::Value {
+        SumExp::<X::Value>::new().combine(left, right)
+    }
+    #[inline(always)]
+    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: X::Value, out: Out) {
+        out.number(s, recipe.output, part.cast());
+    }
+}
+
+impl<X> Tree for SumExps<X>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    type Bits = X::Bits;
+    type Node = X::Value;
+    const COMMUTES: bool = true;
+    const NEUTRAL: bool = true;
+    no_plain!();
+    #[inline(always)]
+    fn neutral(&self) -> X::Value {
+        self.nothing()
+    }
+    #[inline(always)]
+    fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> X::Value {
+        SumExp::new().lift(X::value(s, bits), 0)
+    }
+    #[inline(always)]
+    fn join(&self, left: X::Value, right: X::Value, _each: u32) -> X::Value {
+        self.meet(left, right)
+    }
+    #[inline(always)]
+    fn part(&self, node: X::Value, _count: u32) -> X::Value {
         node
     }
 }
@@ -314,7 +385,7 @@ where
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: X::Value, out: Out) {
         let product = Product::<X::Value>::new(initial(recipe), false).finish(part, recipe.count);
-        out.number(s, recipe.output, product.cast());
+        out.float::<S, X::Value>(s, recipe.output, product.cast());
     }
 }
 
@@ -326,6 +397,7 @@ where
     type Node = X::Value;
     const COMMUTES: bool = true;
     const NEUTRAL: bool = true;
+    no_plain!();
     #[inline(always)]
     fn neutral(&self) -> Self::Node {
         self.nothing()

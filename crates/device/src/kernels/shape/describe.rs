@@ -5,42 +5,30 @@
 //! Bottleneck: arithmetic, about twenty instructions an element.
 
 use super::panel::{self, Panel, Pitch, Strip};
-use super::piece::{self, Dense, Piece, Row, loose, pack, share, valid};
+use super::piece::{self, Dense, Packs, Piece, Row, Short, Split, Tile, loose, pack, share, valid};
 use super::stack::{Lanes, Own};
-use super::warp::{self, STEPS};
+use super::warp::{self, Combine, Join, STEPS};
 use crate::kernels::fold::extremum::Key;
 use crate::kernels::fold::{Described, Description, Parts, Seen, Total, Totals, Tree};
-use crate::kernels::node::{Counted, Node, exchange, select};
-use crate::kernels::recipe::Recipe;
-use crate::kernels::source::{Bits, Source, words};
-use crate::simt::Simt;
+use crate::kernels::node::{Counted, Node, select};
+use crate::kernels::recipe::{Recipe, array};
+use crate::kernels::source::{Bits, Source};
+use crate::simt::{Global, Simt};
+use core::marker::PhantomData;
 use warpfold_core::{Element, Float};
 
-/// What every lane has seen meets along one lane bit; both lanes get it.
-#[inline(always)]
-fn across<S: Simt, K: Key>(s: &S, seen: Seen<K, u32>, bit: u32) -> Seen<K, u32> {
-    seen.meet(exchange(s, seen, bit))
-}
+/// What lanes have seen meets.
+#[derive(Clone, Copy)]
+struct Meet<K>(PhantomData<K>);
 
-/// The same, and each of the two lanes keeps half of the rows.
-#[inline(always)]
-fn halve<S: Simt, K: Key, const W: usize, const H: usize>(
-    s: &S,
-    seen: [Seen<K, u32>; W],
-    bit: u32,
-) -> [Seen<K, u32>; H] {
-    let high = s.lane() & bit != 0;
-    core::array::from_fn(
-        #[inline(always)]
-        |j| {
-            let (even, odd) = (seen[2 * j], seen[2 * j + 1]);
-            select(high, odd, even).meet(exchange(s, select(high, even, odd), bit))
-        },
-    )
+impl<K: Key> Combine for Meet<K> {
+    type Node = Seen<K, u32>;
+    const COMMUTES: bool = true;
+    #[inline(always)]
+    fn combine(self, left: Self::Node, right: Self::Node, _each: u32) -> Self::Node {
+        left.meet(right)
+    }
 }
-
-/// What is found in a row of known length.
-type Found<X> = (<Totals<X> as Tree>::Node, Seen<<X as Source>::Key, u32>);
 
 /// The tree and all that needs no order, over the same elements. `NARROW` as in [`panel::Ordered`].
 #[derive(Clone, Copy)]
@@ -50,91 +38,48 @@ impl<X, const NARROW: bool> Both<X, NARROW>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
+    /// Looks at the first `valid` elements of 16 bytes.
     #[inline(always)]
-    fn pack<S: Simt>(
+    fn look<S: Simt>(
         &self,
         s: &S,
         seen: Seen<X::Key, u32>,
         w: &[u32; 4],
+        valid: u32,
         place: impl Fn(usize) -> u32,
     ) -> Seen<X::Key, u32> {
-        self.0.take(s, seen, X::Bits::PER as usize, |k| X::Bits::nth(w, k), place)
+        let (first, nth) = (X::Bits::nth(w, 0), |k: usize| X::Bits::nth(w, k));
+        let bits = |k: usize| if (k as u32) < valid { nth(k) } else { first };
+        self.0.take(s, seen, X::Bits::PER as usize, valid, bits, place)
     }
 
-    /// What is in the tile that a row ends in.
+    /// Looks at a tile that the row ends in, of which pack `first` is this lane's first.
     #[inline(always)]
-    fn ragged<S: Simt>(&self, s: &S, row: &Row<Dense>, tile: u64, mut seen: Seen<X::Key, u32>) -> Seen<X::Key, u32> {
-        let (mut k, steps) = (0, s.opaque(STEPS as u32));
-        while s.again(k < steps) {
-            let p = tile * 256 + (k * 32 + s.lane()) as u64;
-            seen = self.some(s, row, p, seen, |_| p as u32);
-            k += 1;
-        }
-        seen
-    }
-
-    /// What there is of a pack.
-    #[inline(always)]
-    fn some<S: Simt>(
+    fn end<S: Simt>(
         &self,
         s: &S,
-        row: &Row<Dense>,
-        p: u64,
         mut seen: Seen<X::Key, u32>,
-        place: impl Fn(u32) -> u32,
+        tile: &Tile,
+        w: &[[u32; 4]; STEPS],
+        first: u32,
     ) -> Seen<X::Key, u32> {
-        let (at, valid) = (row.pack(p).cast::<X::Bits>(), valid(row.len, p * X::Bits::PER as u64, X::Bits::PER));
-        let mut e = 0;
-        while s.again(e < valid) {
-            let bits = s.load(at, e as usize);
-            seen = self.0.take(s, seen, 1, |_| bits, |_| place(e));
-            e += 1;
+        let (per, lane) = (X::Bits::PER, s.lane());
+        let whole = tile.whole::<X::Bits>();
+        let mut k = 0;
+        while k < STEPS {
+            let step = 32 * k as u32;
+            if s.branch(step + lane < whole) {
+                seen = self.look(s, seen, &w[k], per, |_| first + step);
+            }
+            k += 1;
+        }
+        // The pack that the row ends in is the last of its lane.
+        let left = tile.valid - whole * per;
+        if s.branch(left > 0 && lane == whole & 31) {
+            let w = loose::<S, X::Bits>(s, array(tile.at(whole)), left);
+            seen = self.look(s, seen, &w, left, |_| first - lane + whole);
         }
         seen
-    }
-
-    /// Rows that fill their lanes: what is left after each exchange is shared out among the lanes of a row, so that lane
-    /// `k` of a row has rows `k`, `k + lanes` and so on of the eight.
-    #[inline(always)]
-    fn filled<S: Simt>(&self, s: &S, w: &[[u32; 4]; STEPS], lanes: u32) -> [Found<X>; STEPS] {
-        let (t, per) = (&self.0.totals, X::Bits::PER);
-        let p = s.lane() & (lanes - 1);
-        let nodes: [<Totals<X> as Tree>::Node; STEPS] = core::array::from_fn(
-            #[inline(always)]
-            |k| pack(s, t, &w[k]),
-        );
-        let seen: [Seen<X::Key, u32>; STEPS] = core::array::from_fn(
-            #[inline(always)]
-            |k| self.pack(s, self.0.unseen(), &w[k], |e| p * per + e as u32),
-        );
-        if s.branch(lanes == 1) {
-            return core::array::from_fn(
-                #[inline(always)]
-                |k| (nodes[k], seen[k]),
-            );
-        }
-        let (nodes, seen): ([_; 4], [_; 4]) = (warp::fold(s, t, nodes, 1, per), halve(s, seen, 1));
-        if s.branch(lanes == 2) {
-            return core::array::from_fn(
-                #[inline(always)]
-                |k| (nodes[k / 2], seen[k / 2]),
-            );
-        }
-        let (nodes, seen): ([_; 2], [_; 2]) = (warp::fold(s, t, nodes, 2, 2 * per), halve(s, seen, 2));
-        if s.branch(lanes == 4) {
-            return core::array::from_fn(
-                #[inline(always)]
-                |k| (nodes[k / 4], seen[k / 4]),
-            );
-        }
-        let ([mut node], [mut seen]): ([_; 1], [_; 1]) = (warp::fold(s, t, nodes, 4, 4 * per), halve(s, seen, 4));
-        let mut bit = 8;
-        while s.again(bit < lanes) {
-            node = warp::across(s, t, node, bit, per * bit);
-            seen = across(s, seen, bit);
-            bit <<= 1;
-        }
-        [(node, seen); STEPS]
     }
 }
 
@@ -144,7 +89,7 @@ where
 {
     type Fold = Described<X>;
     type Reduced = Dense;
-    const TILE: u64 = 256 * X::Bits::PER as u64;
+    const PER: u32 = X::Bits::PER;
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
@@ -157,98 +102,41 @@ where
     }
 
     #[inline(always)]
-    fn from(reduced: Dense, address: u64) -> Dense {
-        reduced.from(address)
-    }
-
-    #[inline(always)]
-    fn run<S: Simt>(&self, s: &S, row: &Row<Dense>, tile: u64, tiles: u32) -> Description<X::Value, X::Key> {
-        let (totals, per, lane) = (&self.0.totals, X::Bits::PER, s.lane());
-        let each = <Self as Piece>::TILE;
+    fn run<S: Simt>(&self, s: &S, row: &Row<Dense>, tile: u32, tiles: u32) -> Description<X::Value, X::Key> {
+        let (totals, per) = (&self.0.totals, X::Bits::PER);
+        let whole = 256 * per;
         let mut stack = Lanes::new(totals.lift(s, X::Bits::ZERO));
+        let mut rest = totals.nothing();
         let mut seen = self.0.unseen();
         let mut t = 0;
-        while s.again(t < tiles && (tile + t as u64 + 1) * each <= row.len) {
-            let p = (tile + t as u64) * 256;
-            let base = row.pack(p).offset(lane as usize * 16);
-            let w: [[u32; 4]; STEPS] = if s.branch(row.reduced.aligned != 0) {
-                core::array::from_fn(
-                    #[inline(always)]
-                    |k| words(s, base.offset(k * 512), 16),
-                )
-            } else {
-                core::array::from_fn(
-                    #[inline(always)]
-                    |k| loose::<S, X::Bits>(s, base.offset(k * 512), per),
-                )
-            };
+        while s.again(t < tiles && (tile + t) as u64 * (whole as u64) < row.len) {
+            let here = Tile::of::<X::Bits>(row, tile + t);
+            let w = here.read::<S, X::Bits>(s);
+            let p = (tile + t) * 256 + s.lane();
+            if s.branch(here.valid < whole) {
+                rest = piece::Ordered(*totals).end(s, &here, &w);
+                seen = self.end(s, seen, &here, &w, p);
+                break;
+            }
             let mut k = 0;
             while k < STEPS {
-                seen = self.pack(s, seen, &w[k], |_| p as u32 + lane + 32 * k as u32);
+                seen = self.look(s, seen, &w[k], per, |_| p + 32 * k as u32);
                 k += 1;
             }
             let nodes = core::array::from_fn(
                 #[inline(always)]
                 |k| pack(s, totals, &w[k]),
             );
-            stack.push(s, totals, t, each as u32, warp::tile(s, totals, nodes, per));
+            stack.push(s, totals, t, whole, warp::tile(s, nodes, Join(totals), per));
             t += 1;
         }
-        let rest = if s.branch(t < tiles && (tile + t as u64) * each < row.len) {
-            seen = self.ragged(s, row, tile + t as u64, seen);
-            piece::Ordered(*totals).ragged(s, row, tile + t as u64)
-        } else {
-            totals.nothing()
-        };
-        let total = stack.close(s, totals, t, each as u32, rest);
+        let total = stack.close(s, totals, t, whole, rest);
         let mut bit = 1;
         while s.again(bit < 32) {
-            seen = across(s, seen, bit);
+            seen = warp::across(s, Meet(PhantomData), seen, bit, 1);
             bit <<= 1;
         }
         self.0.whole(total, seen)
-    }
-
-    #[inline(always)]
-    fn short<S: Simt>(&self, s: &S, rows: [Row<Dense>; STEPS], lanes: u32) -> [Description<X::Value, X::Key>; STEPS] {
-        let per = X::Bits::PER;
-        let (p, len) = ((s.lane() & (lanes - 1)) as u64, rows[0].len);
-        let found: [Found<X>; STEPS] = if s.branch(len == (lanes * per) as u64) {
-            let w: [[u32; 4]; STEPS] = if s.branch(rows[0].reduced.aligned != 0) {
-                core::array::from_fn(
-                    #[inline(always)]
-                    |k| words(s, rows[k].pack(p), 16),
-                )
-            } else {
-                core::array::from_fn(
-                    #[inline(always)]
-                    |k| loose::<S, X::Bits>(s, rows[k].pack(p), per),
-                )
-            };
-            self.filled(s, &w, lanes)
-        } else {
-            let totals = piece::Ordered(self.0.totals).short(s, rows, lanes);
-            core::array::from_fn(
-                #[inline(always)]
-                |k| {
-                    let mut seen = self.some(s, &rows[k], p, self.0.unseen(), |e| p as u32 * per + e);
-                    let mut bit = 1;
-                    while s.again(bit < lanes) {
-                        seen = across(s, seen, bit);
-                        bit <<= 1;
-                    }
-                    let Total { sum, squares, moments } = totals[k];
-                    (Total { sum, squares, moments: moments.acc }, seen)
-                },
-            )
-        };
-        core::array::from_fn(
-            #[inline(always)]
-            |k| {
-                let (Total { sum, squares, moments: acc }, seen) = found[k];
-                self.0.whole(Total { sum, squares, moments: Counted { acc, count: len } }, seen)
-            },
-        )
     }
 
     #[inline(always)]
@@ -257,13 +145,9 @@ where
         s: &S,
         row: &Row<Dense>,
         mut part: Description<X::Value, X::Key>,
-        short: bool,
     ) -> Description<X::Value, X::Key> {
-        if short {
-            return part;
-        }
         let find = |p: u64, key: X::Key, least: bool| {
-            let (at, first) = (row.pack(p).cast::<X::Bits>(), p * X::Bits::PER as u64);
+            let (at, first): (Global<X::Bits>, u64) = (array(row.pack(p)), p * X::Bits::PER as u64);
             let (mut e, valid) = (0, valid(row.len, first, X::Bits::PER));
             while s.again(e + 1 < valid && !self.0.found(s.load(at, e as usize), key, least)) {
                 e += 1;
@@ -273,6 +157,33 @@ where
         part.seen.least.at = find(part.seen.least.at, part.seen.least.key, true);
         part.seen.greatest.at = find(part.seen.greatest.at, part.seen.greatest.key, false);
         part
+    }
+}
+
+impl<X> Short for Both<X, false>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    #[inline(always)]
+    fn short<S: Simt>(&self, s: &S, packs: &Packs, split: Split) -> [Description<X::Value, X::Key>; STEPS] {
+        let w = packs.read::<S, X::Bits>(s);
+        let totals = piece::Ordered(self.0.totals).rows(s, packs, &w, split);
+        let seen = core::array::from_fn(
+            #[inline(always)]
+            |k| {
+                let (valid, first) = (packs.valid[k], split.pack(s, k as u32) * X::Bits::PER);
+                let unseen = self.0.unseen();
+                select(valid > 0, self.look(s, unseen, &w[k], valid, |e| first + e as u32), unseen)
+            },
+        );
+        let seen = warp::short(s, seen, Meet(PhantomData), 1, split);
+        core::array::from_fn(
+            #[inline(always)]
+            |k| {
+                let Total { sum, squares, moments: Counted { acc, .. } } = totals[k];
+                self.0.whole(Total { sum, squares, moments: Counted { acc, count: packs.len } }, seen[k])
+            },
+        )
     }
 }
 
@@ -320,7 +231,7 @@ where
             let bits: [[X::Bits; C]; STEPS] = panel::load(s, strip, row, abreast);
             seen = core::array::from_fn(
                 #[inline(always)]
-                |j| self.0.take(s, seen[j], STEPS, |k| bits[k][j], |k| row as u32 + k as u32 * abreast),
+                |j| self.0.take(s, seen[j], STEPS, STEPS as u32, |k| bits[k][j], |k| row as u32 + k as u32 * abreast),
             );
             let nodes: [_; C] = core::array::from_fn(
                 #[inline(always)]
@@ -329,7 +240,7 @@ where
                         #[inline(always)]
                         |k| totals.lift(s, bits[k][j]),
                     );
-                    tree.tile(s, column, lanes)
+                    panel::Ordered::<Totals<X>, NARROW>::tile(s, totals, column, lanes)
                 },
             );
             own.push(s, totals, t, each, nodes);
@@ -343,7 +254,7 @@ where
                 let [bits]: [[X::Bits; C]; 1] = panel::load(s, strip, row, 0);
                 seen = core::array::from_fn(
                     #[inline(always)]
-                    |j| self.0.take(s, seen[j], 1, |_| bits[j], |_| row as u32),
+                    |j| self.0.take(s, seen[j], 1, 1, |_| bits[j], |_| row as u32),
                 );
                 row += abreast as u64;
             }
@@ -352,7 +263,7 @@ where
         while s.again(bit < 32) {
             seen = core::array::from_fn(
                 #[inline(always)]
-                |j| across(s, seen[j], bit),
+                |j| warp::across(s, Meet(PhantomData), seen[j], bit, 1),
             );
             bit *= 2;
         }

@@ -3,7 +3,8 @@
 //! - [`rows`]: each output's elements lie side by side; lanes of one or more warps, or blocks, share them.
 //! - [`short`]: the same with so few elements that a warp takes many rows at once.
 //! - [`columns`]: outputs lie side by side; a lane walks down some of them.
-//! - [`describe`]: what all of these do where every element goes up a tree and is looked at for extremes too.
+//! - [`shallow`]: the same with so few rows that a lane takes all of its columns at once.
+//! - [`describe`]: what the others do where every element goes up a tree and is looked at for extremes too.
 //! - [`parts`]: partial results of the above, from the workspace.
 
 pub mod columns;
@@ -12,6 +13,7 @@ pub mod panel;
 pub mod parts;
 pub mod piece;
 pub mod rows;
+pub mod shallow;
 pub mod short;
 pub mod stack;
 pub mod warp;

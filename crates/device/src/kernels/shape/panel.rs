@@ -1,13 +1,13 @@
 //! How a warp gets the parts of some columns, each over a stretch of rows.
 
-use super::piece::share;
+use super::piece::{next, share};
 use super::stack::{Few, Own};
 use super::warp::{self, STEPS};
 use crate::kernels::fold::{Heap, Parts, Tree};
 use crate::kernels::node::select;
 use crate::kernels::recipe::{Recipe, array};
 use crate::kernels::source::{Bits, words};
-use crate::simt::Simt;
+use crate::simt::{ALL, Simt};
 
 /// The columns of one lane, and the lanes beside it.
 #[derive(Clone, Copy)]
@@ -63,6 +63,29 @@ pub trait Panel<const C: usize>: Copy {
     ) -> [<Self::Fold as Parts>::Part; C];
 }
 
+/// The parts of `C` columns of at most 8 rows.
+pub trait Shallow<const C: usize>: Panel<C, Reduced = Pitch> {
+    /// See the trait.
+    fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [<Self::Fold as Parts>::Part; C];
+}
+
+/// A lane's columns of 8 rows from `row`, `step` apart; zero in rows that are not there.
+#[inline(always)]
+fn load_some<S: Simt, B: Bits, const C: usize>(s: &S, strip: &Strip<Pitch>, row: u64, step: u32) -> [[B; C]; STEPS] {
+    core::array::from_fn(
+        #[inline(always)]
+        |k| {
+            let row = row + (k as u32 * step) as u64;
+            if s.branch(row < strip.rows) {
+                let [bits]: [_; 1] = load(s, strip, row, 0);
+                bits
+            } else {
+                [B::ZERO; C]
+            }
+        },
+    )
+}
+
 /// A lane's columns of `N` rows, `step` apart. A lane without columns reads the first lane's.
 #[inline(always)]
 pub(super) fn load<S: Simt, B: Bits, const C: usize, const N: usize>(
@@ -105,45 +128,120 @@ pub(super) fn load<S: Simt, B: Bits, const C: usize, const N: usize>(
     )
 }
 
+/// The nodes of elements, or the neutral one where they are not there.
+#[inline(always)]
+fn lifted<S: Simt, F: Tree, const C: usize>(
+    s: &S,
+    f: &F,
+    bits: &[[F::Bits; C]; STEPS],
+    there: [bool; STEPS],
+) -> [[F::Node; C]; STEPS] {
+    core::array::from_fn(
+        #[inline(always)]
+        |k| {
+            core::array::from_fn(
+                #[inline(always)]
+                |j| select(there[k], f.lift(s, bits[k][j]), f.neutral()),
+            )
+        },
+    )
+}
+
 /// Rows in the order of the tree; `NARROW` if fewer than 32 lanes may lie side by side.
 #[derive(Clone, Copy)]
 pub struct Ordered<F, const NARROW: bool>(pub(super) F);
 
 impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
+    /// The nodes over 8 steps of rows, those that are there, of each column, of a fold that may have a cheaper tree.
+    #[inline(always)]
+    fn nodes<S: Simt, G: Tree, const C: usize>(
+        s: &S,
+        f: &G,
+        bits: &[[G::Bits; C]; STEPS],
+        there: [bool; STEPS],
+        lanes: u32,
+    ) -> [G::Node; C] {
+        if !G::HAS_PLAIN {
+            return Self::tiles(s, f, lifted(s, f, bits, there), lanes);
+        }
+        let (mut all, mut i) = (true, 0);
+        while i < STEPS * C {
+            all &= f.is_ordinary(s, bits[i / C][i % C]);
+            i += 1;
+        }
+        if s.branch(s.all(ALL, all)) {
+            return Self::nodes(s, &f.plain(), bits, there, lanes).map(
+                #[inline(always)]
+                |node| f.raise(node),
+            );
+        }
+        // Rarely taken, so it is kept short: one copy, and the columns take turns. (A loop with a vote in it is not unrolled.)
+        let (mut found, mut bits) = ([f.neutral(); C], *bits);
+        let mut j = 0;
+        while s.again(s.any(ALL, j < C)) {
+            let one = bits.map(
+                #[inline(always)]
+                |row| [row[0]],
+            );
+            let [node] = Self::tiles(s, f, lifted(s, f, &one, there), lanes);
+            found = next(found, node);
+            bits = bits.map(
+                #[inline(always)]
+                |row| next(row, row[0]),
+            );
+            j += 1;
+        }
+        found
+    }
+
+    /// The nodes over 8 steps of rows, of each column.
+    #[inline(always)]
+    fn tiles<S: Simt, G: Tree, const C: usize>(s: &S, f: &G, nodes: [[G::Node; C]; STEPS], lanes: u32) -> [G::Node; C] {
+        core::array::from_fn(
+            #[inline(always)]
+            |j| {
+                let column = core::array::from_fn(
+                    #[inline(always)]
+                    |k| nodes[k][j],
+                );
+                Self::tile(s, f, column, lanes)
+            },
+        )
+    }
+
     /// The node over 8 steps of rows, of one column.
     #[inline(always)]
-    pub(super) fn tile<S: Simt>(&self, s: &S, nodes: [F::Node; STEPS], lanes: u32) -> F::Node {
-        let f = &self.0;
+    pub(super) fn tile<S: Simt, G: Tree>(s: &S, f: &G, nodes: [G::Node; STEPS], lanes: u32) -> G::Node {
         if !NARROW || s.branch(lanes == 32) {
             return warp::eight(f, nodes, 1);
         }
         if s.branch(lanes == 16) {
-            let n: [F::Node; 4] = warp::fold(s, f, nodes, 16, 1);
-            let n: [F::Node; 4] = core::array::from_fn(
+            let n: [G::Node; 4] = warp::fold(s, warp::Join(f), nodes, 16, 1);
+            let n: [G::Node; 4] = core::array::from_fn(
                 #[inline(always)]
-                |k| warp::across(s, f, n[k], 16, 2),
+                |k| warp::across(s, warp::Join(f), n[k], 16, 2),
             );
             return f.join(f.join(n[0], n[1], 4), f.join(n[2], n[3], 4), 8);
         }
-        let n: [F::Node; 4] = warp::fold(s, f, nodes, lanes, 1);
-        let n: [F::Node; 2] = warp::fold(s, f, n, 2 * lanes, 2);
+        let n: [G::Node; 4] = warp::fold(s, warp::Join(f), nodes, lanes, 1);
+        let n: [G::Node; 2] = warp::fold(s, warp::Join(f), n, 2 * lanes, 2);
         if s.branch(lanes == 8) {
-            let n: [F::Node; 2] = core::array::from_fn(
+            let n: [G::Node; 2] = core::array::from_fn(
                 #[inline(always)]
-                |k| warp::across(s, f, warp::across(s, f, n[k], 8, 4), 16, 8),
+                |k| warp::across(s, warp::Join(f), warp::across(s, warp::Join(f), n[k], 8, 4), 16, 8),
             );
             return f.join(n[0], n[1], 16);
         }
-        let [mut n]: [F::Node; 1] = warp::fold(s, f, n, 4 * lanes, 4);
+        let [mut n]: [G::Node; 1] = warp::fold(s, warp::Join(f), n, 4 * lanes, 4);
         let (mut bit, mut each) = (8 * lanes, 8);
         while s.again(bit < 32) {
-            n = warp::across(s, f, n, bit, each);
+            n = warp::across(s, warp::Join(f), n, bit, each);
             bit *= 2;
             each *= 2;
         }
-        n = warp::across(s, f, n, lanes, each);
-        n = warp::across(s, f, n, 2 * lanes, 2 * each);
-        warp::across(s, f, n, 4 * lanes, 4 * each)
+        n = warp::across(s, warp::Join(f), n, lanes, each);
+        n = warp::across(s, warp::Join(f), n, 2 * lanes, 2 * each);
+        warp::across(s, warp::Join(f), n, 4 * lanes, 4 * each)
     }
 }
 
@@ -177,56 +275,25 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
         while s.again(t < tiles && first + ((t * each) as u64) < strip.rows) {
             let row = mine + (t * each) as u64;
             let at = |k: usize| row + (k as u32 * abreast) as u64;
-            let nodes: [[F::Node; C]; STEPS] = if s.branch(first + ((t + 1) * each) as u64 <= strip.rows) {
-                let bits: [[F::Bits; C]; STEPS] = load(s, strip, row, abreast);
-                core::array::from_fn(
-                    #[inline(always)]
-                    |k| {
-                        core::array::from_fn(
-                            #[inline(always)]
-                            |j| f.lift(s, bits[k][j]),
-                        )
-                    },
-                )
-            } else if F::NEUTRAL {
-                let there = |k: usize| at(k) < strip.rows;
-                let bits: [[F::Bits; C]; STEPS] = core::array::from_fn(
-                    #[inline(always)]
-                    |k| {
-                        if s.branch(there(k)) {
-                            let [bits]: [_; 1] = load(s, strip, at(k), 0);
-                            bits
-                        } else {
-                            [F::Bits::ZERO; C]
-                        }
-                    },
-                );
-                let node = |k: usize, j: usize| select(there(k), f.lift(s, bits[k][j]), f.neutral());
-                core::array::from_fn(
-                    #[inline(always)]
-                    |k| {
-                        core::array::from_fn(
-                            #[inline(always)]
-                            |j| node(k, j),
-                        )
-                    },
-                )
+            let whole = first + ((t + 1) * each) as u64 <= strip.rows;
+            let there = |k: usize| at(k) < strip.rows;
+            let some = || load_some::<S, F::Bits, C>(s, strip, row, abreast);
+            let nodes: [F::Node; C] = if F::HAS_PLAIN {
+                if s.branch(whole) {
+                    Self::nodes(s, f, &load(s, strip, row, abreast), [true; STEPS], lanes)
+                } else {
+                    Self::nodes(s, f, &some(), core::array::from_fn(there), lanes)
+                }
             } else {
-                break;
+                let nodes = if s.branch(whole) {
+                    lifted(s, f, &load(s, strip, row, abreast), [true; STEPS])
+                } else if F::NEUTRAL {
+                    lifted(s, f, &some(), core::array::from_fn(there))
+                } else {
+                    break;
+                };
+                Self::tiles(s, f, nodes, lanes)
             };
-            let nodes: [F::Node; C] = core::array::from_fn(
-                #[inline(always)]
-                |j| {
-                    self.tile(
-                        s,
-                        core::array::from_fn(
-                            #[inline(always)]
-                            |k| nodes[k][j],
-                        ),
-                        lanes,
-                    )
-                },
-            );
             own.push(s, f, t, each, nodes);
             t += 1;
         }
@@ -239,7 +306,57 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
     }
 }
 
+impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARROW> {
+    #[inline(always)]
+    fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [F::Part; C] {
+        let f = &self.0;
+        let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, 0, 1);
+        if s.branch(strip.rows < STEPS as u64) {
+            return self.few(s, &bits, strip.rows as u32);
+        }
+        core::array::from_fn(
+            #[inline(always)]
+            |j| {
+                let nodes: [F::Node; STEPS] = core::array::from_fn(
+                    #[inline(always)]
+                    |k| f.lift(s, bits[k][j]),
+                );
+                f.part(warp::eight(f, nodes, 1), STEPS as u32)
+            },
+        )
+    }
+}
+
 impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
+    /// Fewer than eight rows: their parts are the nodes of four, of two and of one row.
+    #[inline(always)]
+    fn few<S: Simt, const C: usize>(&self, s: &S, bits: &[[F::Bits; C]; STEPS], left: u32) -> [F::Part; C] {
+        let f = &self.0;
+        core::array::from_fn(
+            #[inline(always)]
+            |j| {
+                let node: [F::Node; STEPS] = core::array::from_fn(
+                    #[inline(always)]
+                    |k| f.lift(s, bits[k][j]),
+                );
+                let two = f.join(node[0], node[1], 1);
+                let four = f.join(two, f.join(node[2], node[3], 1), 2);
+                let after = f.join(node[4], node[5], 1);
+                let mut part = f.nothing();
+                if s.branch(left & 1 != 0) {
+                    part = f.part(warp::pick(node, left - 1), 1);
+                }
+                if s.branch(left & 2 != 0) {
+                    part = f.meet(f.part(select(left & 4 != 0, after, two), 2), part);
+                }
+                if s.branch(left & 4 != 0) {
+                    part = f.meet(f.part(four, 4), part);
+                }
+                part
+            },
+        )
+    }
+
     /// The rows that are left, of a fold without a neutral node: step by step.
     #[inline(always)]
     pub(super) fn ragged<S: Simt, const C: usize>(
@@ -251,42 +368,7 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
     ) -> [F::Part; C] {
         let f = &self.0;
         if !NARROW || s.branch(lanes == 32) {
-            // One row to a step: its parts are the nodes of four, of two and of one row.
-            let left = (strip.rows - row) as u32;
-            let bits: [[F::Bits; C]; STEPS] = core::array::from_fn(
-                #[inline(always)]
-                |k| {
-                    if s.branch((k as u32) < left) {
-                        let [bits]: [_; 1] = load(s, strip, row + k as u64, 0);
-                        bits
-                    } else {
-                        [F::Bits::ZERO; C]
-                    }
-                },
-            );
-            return core::array::from_fn(
-                #[inline(always)]
-                |j| {
-                    let node: [F::Node; STEPS] = core::array::from_fn(
-                        #[inline(always)]
-                        |k| f.lift(s, bits[k][j]),
-                    );
-                    let two = f.join(node[0], node[1], 1);
-                    let four = f.join(two, f.join(node[2], node[3], 1), 2);
-                    let after = f.join(node[4], node[5], 1);
-                    let mut part = f.nothing();
-                    if s.branch(left & 1 != 0) {
-                        part = f.part(warp::pick(node, left - 1), 1);
-                    }
-                    if s.branch(left & 2 != 0) {
-                        part = f.meet(f.part(select(left & 4 != 0, after, two), 2), part);
-                    }
-                    if s.branch(left & 4 != 0) {
-                        part = f.meet(f.part(four, 4), part);
-                    }
-                    part
-                },
-            );
+            return self.few(s, &load_some(s, strip, row, 1), (strip.rows - row) as u32);
         }
         let mut stacks = [Few::new(f.nothing()); C];
         let (mut k, steps) = (0, s.opaque(STEPS as u32));
@@ -299,7 +381,7 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
                 let mut part = if there { f.part(f.lift(s, bits[j]), 1) } else { f.nothing() };
                 let mut bit = lanes;
                 while s.again(bit < 32) {
-                    part = warp::meet_across(s, f, part, bit);
+                    part = warp::across(s, warp::Meet(f), part, bit, 1);
                     bit *= 2;
                 }
                 stacks[j].push(f, k, part);
@@ -379,10 +461,33 @@ impl<F: Heap, const C: usize> Panel<C> for Free<F> {
         while s.again(bit < 32) {
             parts = core::array::from_fn(
                 #[inline(always)]
-                |j| warp::meet_across(s, f, parts[j], bit),
+                |j| warp::across(s, warp::Meet(f), parts[j], bit, 1),
             );
             bit *= 2;
         }
         parts
+    }
+}
+
+impl<F: Heap, const C: usize> Shallow<C> for Free<F> {
+    #[inline(always)]
+    fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [F::Part; C] {
+        let f = &self.0;
+        let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, 0, 1);
+        let mut acc = [f.start(); C];
+        let mut k = 0;
+        while k < STEPS {
+            if s.branch((k as u64) < strip.rows) {
+                acc = core::array::from_fn(
+                    #[inline(always)]
+                    |j| f.one(s, acc[j], bits[k][j], k as u32),
+                );
+            }
+            k += 1;
+        }
+        core::array::from_fn(
+            #[inline(always)]
+            |j| f.part(acc[j]),
+        )
     }
 }

@@ -2,7 +2,7 @@
 
 use super::piece::{Outputs, divide};
 use super::stack::Lanes;
-use super::warp::{eight_parts, meet_across, meet_lanes};
+use super::warp::meet_lanes;
 use crate::kernels::fold::Parts;
 use crate::kernels::node::{MOST, Node, fetch, get, publish, put};
 use crate::kernels::recipe::{COUNTERS, Call, Out, array, flag};
@@ -11,7 +11,7 @@ use crate::simt::{Global, Order, Shared, Simt};
 /// Words of shared memory for one node of each of 32 warps.
 pub const SLOTS: usize = 32 * MOST;
 
-/// Words of a part of which a lane can have eight.
+/// Words of a part of which a lane can have several at once.
 pub const FEW: u32 = 10;
 
 /// The part of the block's warps, in their order; warp 0 gets it. There is a barrier in it.
@@ -32,7 +32,8 @@ pub fn meet_warps<S: Simt, F: Parts>(s: &S, f: &F, slots: Shared<u32>, part: F::
     part
 }
 
-/// The part of `count` parts from number `first`; warp 0 gets it.
+/// The part of `count` parts from number `first`; warp 0 gets it. A thread takes four neighbours at once, or one if a part is so
+/// large that four would not fit the registers.
 #[inline(always)]
 pub fn reduce<S: Simt, F: Parts>(
     s: &S,
@@ -42,56 +43,45 @@ pub fn reduce<S: Simt, F: Parts>(
     first: usize,
     count: u64,
 ) -> F::Part {
-    let (warps, lane) = ((s.block_dim_x() / 32) as u64, s.lane() as u64);
-    let mut steps = 1;
-    while s.again(warps * 32 * steps < count) {
-        steps *= 2;
+    match F::Part::WORDS {
+        0..=FEW => reduce_by::<S, F, 4>(s, f, slots, parts, first, count),
+        _ => reduce_by::<S, F, 1>(s, f, slots, parts, first, count),
     }
+}
+
+/// The same, `N` parts of each thread at a time: 4 or 1.
+#[inline(always)]
+fn reduce_by<S: Simt, F: Parts, const N: usize>(
+    s: &S,
+    f: &F,
+    slots: Shared<u32>,
+    parts: Global<u32>,
+    first: usize,
+    count: u64,
+) -> F::Part {
     let mut stack = Lanes::new(f.nothing());
-    let mut g = 0;
-    if F::Part::WORDS > FEW {
-        // Eight of them would not fit the registers.
-        while s.again(g < steps) {
-            let i = (s.warp() as u64 * steps + g) * 32 + lane;
-            let mut part = f.nothing();
-            if s.branch(i < count) {
-                part = fetch(s, parts, first + i as usize, part);
-            }
-            stack.push_part(s, f, g as u32, meet_lanes(s, f, part, 32));
-            g += 1;
-        }
-        let part = stack.close_parts(s, f, steps as u32);
-        s.barrier();
-        return meet_warps(s, f, slots, part);
-    }
-    while s.again(g < steps) {
-        let eight: [F::Part; 8] = core::array::from_fn(
+    let at_once = s.block_dim_x() as u64 * N as u64;
+    let (mut done, mut i) = (0, 0);
+    while s.again(done < count) {
+        let own = done + (s.thread_x() * N as u32) as u64;
+        let some: [F::Part; N] = core::array::from_fn(
             #[inline(always)]
             |j| {
-                let i = (s.warp() as u64 * steps + g + j as u64) * 32 + lane;
-                if s.branch(g + (j as u64) < steps && i < count) {
-                    fetch(s, parts, first + i as usize, f.nothing())
-                } else {
-                    f.nothing()
-                }
+                let k = own + j as u64;
+                if s.branch(k < count) { fetch(s, parts, first + k as usize, f.nothing()) } else { f.nothing() }
             },
         );
-        let mut eight = eight;
-        let (mut bit, lanes) = (1, s.opaque(32));
-        while s.again(bit < lanes) {
-            eight = core::array::from_fn(
-                #[inline(always)]
-                |j| meet_across(s, f, eight[j], bit),
-            );
-            bit <<= 1;
-        }
-        let part = eight_parts(f, eight);
-        stack.push_part(s, f, g as u32 / 8, part);
-        g += 8;
+        let part = match N {
+            4 => f.meet(f.meet(some[0], some[1]), f.meet(some[2], some[3])),
+            _ => some[0],
+        };
+        let part = meet_warps(s, f, slots, meet_lanes(s, f, part, 32));
+        stack.push_part(s, f, i, part);
+        s.barrier();
+        done += at_once;
+        i += 1;
     }
-    let part = stack.close_parts(s, f, steps.div_ceil(8) as u32);
-    s.barrier();
-    meet_warps(s, f, slots, part)
+    stack.close_parts(s, f, i)
 }
 
 /// The workspace's parts.
@@ -105,6 +95,9 @@ pub fn of<G>(call: &Call<G>) -> Global<u32> {
 pub fn left<G>(call: &Call<G>) -> Global<u32> {
     of(call).offset(call.left as usize)
 }
+
+/// Blocks that share a row and whose parts one of them reduces: as many as it takes at once.
+pub const GROUP: u64 = 1024;
 
 /// Parts that the blocks of one row or panel need room for: one each, and one for each group of blocks, and so on.
 pub const fn room(blocks: u64) -> u64 {

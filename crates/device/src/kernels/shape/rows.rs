@@ -5,7 +5,7 @@
 //! or blocks, share a row.
 //! Bottleneck: memory.
 
-use super::parts::{self, SLOTS, Turn, meet_warps};
+use super::parts::{self, GROUP, SLOTS, Turn};
 use super::piece::{Outputs, Piece, Row, divide, share};
 use super::warp::meet_lanes;
 use crate::kernels::fold::Parts;
@@ -21,9 +21,9 @@ pub struct Rows<const K: usize, R> {
     pub outputs: Outputs<K>,
     /// Elements of a row in this launch.
     pub len: u64,
-    /// Tiles that a warp takes, at most 32.
+    /// Tiles that a warp takes.
     pub tiles: u32,
-    /// Warps to a row, a power of two, if several rows share a block; all of the block's otherwise.
+    /// Warps of a block to a row, a power of two: all, if several blocks share a row.
     pub warps: u32,
     /// Blocks to a row in this launch.
     pub blocks: u32,
@@ -44,76 +44,99 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Rows<K, P::R
     let last = s.shared::<u32, 1, 1>("last");
     let piece = P::new(&call.recipe);
     let (f, shape) = (piece.fold(), &call.shape);
-    let reduced = P::from(shape.reduced, call.input);
-    let (lane, warp, warps) = (s.lane(), s.warp(), s.block_dim_x() / 32);
+    let alone = shape.all == 1;
 
-    if s.branch(shape.all == 1) {
-        let mine = warp & (shape.warps - 1);
-        let number = s.block_x() as u64 * share(warps, shape.warps) as u64 + share(warp, shape.warps) as u64;
-        let live = number < shape.outputs.total;
-        let at = shape.outputs.at(if live { number } else { 0 });
-        let row = Row::new(call, at, shape.len, reduced);
-        let mut part = f.nothing();
-        if s.branch(live) {
-            part = piece.run(s, &row, mine as u64 * shape.tiles as u64, shape.tiles);
-        }
-        if s.branch(shape.warps > 1) {
-            if s.branch(lane == 0) {
-                put(s, slots, 32, warp, part);
-            }
-            s.barrier();
-            if s.branch(mine == 0) {
-                part = f.nothing();
-                if s.branch(lane < shape.warps) {
-                    part = get(s, slots, 32, warp + lane, part);
-                }
-                part = meet_lanes(s, f, part, 32);
-            }
-        }
-        if s.branch(live && mine == 0 && lane == 0) {
-            finish(s, call, f, piece.settle(s, &row, part, false), number, at.out);
-        }
-        return;
+    let Place { number, block, mine } = Place::new(s, shape, s.thread_x());
+    let live = number < shape.outputs.total;
+    let at = shape.outputs.at(if live { number } else { 0 });
+    let row = Row::new(call, at, shape.len, shape.reduced);
+    let mut part = f.nothing();
+    if s.branch(live) {
+        part = piece.run(s, &row, (block as u32 * shape.warps + mine) * shape.tiles, shape.tiles);
     }
-
-    let (number, block) = divide(s.block_x() as u64, shape.blocks as u64);
-    let block = block as u32;
-    let at = shape.outputs.at(number);
-    let row = Row::new(call, at, shape.len, reduced);
-    let part = piece.run(s, &row, (block * warps + warp) as u64 * shape.tiles as u64, shape.tiles);
-    let mut part = meet_warps(s, f, slots, part);
-    // A place is looked up while its chunk is there, and counted from the row's start.
-    let whole = shape.blocks == shape.all;
-    if s.branch(!whole && s.thread_x() == 0) {
-        let before = shape.first as u64 * (warps * shape.tiles) as u64 * P::TILE;
-        part = f.moved(piece.settle(s, &row, part, false), before);
-    }
-    let (workspace, counters) = (parts::of(call), array::<u32>(call.workspace));
-    let mut turn = Turn::first(number, shape.first as u64 + block as u64, shape.all as u64, GROUP);
-    while s.again(true) {
-        if s.branch(s.thread_x() == 0) {
-            publish(s, workspace, turn.own() as usize, part);
-            s.put(last, 0, turn.arrive(s, counters) as u32);
+    // Found again: nothing of it is kept while elements pass.
+    let thread = s.opaque(s.thread_x());
+    let (warp, lane) = (thread / 32, thread & 31);
+    let Place { number, block, mine } = Place::new(s, shape, thread);
+    if s.branch(shape.warps > 1) {
+        if s.branch(lane == 0) {
+            put(s, slots, 32, warp, part);
         }
         s.barrier();
-        if s.branch(s.get(last, 0) == 0) {
-            return;
+        if s.branch(mine == 0) {
+            part = f.nothing();
+            if s.branch(lane < shape.warps) {
+                part = get(s, slots, 32, warp + lane, part);
+            }
+            part = meet_lanes(s, f, part, shape.warps);
         }
-        part = parts::reduce(s, f, slots, workspace, turn.from() as usize, turn.count());
-        if s.branch(s.thread_x() == 0) {
-            turn.reset(s, counters);
-        }
-        let Some(next) = turn.next() else { break };
-        turn = next;
     }
-    if s.branch(s.thread_x() == 0) {
-        let part = if s.branch(whole) { piece.settle(s, &row, part, false) } else { part };
+
+    if s.branch(!alone) {
+        // A place is looked up while its chunk is there, and counted from the row's start.
+        if s.branch(in_chunks(shape) && s.thread_x() == 0) {
+            let row = Row::new(call, shape.outputs.at(number), shape.len, shape.reduced);
+            let before = shape.first as u64 * (shape.warps * shape.tiles) as u64 * (256 * P::PER) as u64;
+            part = f.moved(piece.settle(s, &row, part), before);
+        }
+        let (workspace, counters) = (parts::of(call), array::<u32>(call.workspace));
+        let mut turn = Turn::first(number, shape.first as u64 + block, shape.all as u64, GROUP);
+        while s.again(true) {
+            if s.branch(s.thread_x() == 0) {
+                publish(s, workspace, turn.own() as usize, part);
+                s.put(last, 0, turn.arrive(s, counters) as u32);
+            }
+            s.barrier();
+            if s.branch(s.get(last, 0) == 0) {
+                return;
+            }
+            part = parts::reduce(s, f, slots, workspace, turn.from() as usize, turn.count());
+            if s.branch(s.thread_x() == 0) {
+                turn.reset(s, counters);
+            }
+            let Some(next) = turn.next() else { break };
+            turn = next;
+        }
+    }
+    if s.branch(number < shape.outputs.total && mine == 0 && lane == 0) {
+        let at = shape.outputs.at(number);
+        let row = Row::new(call, at, shape.len, shape.reduced);
+        if s.branch(!in_chunks(shape)) {
+            part = piece.settle(s, &row, part);
+        }
         finish(s, call, f, part, number, at.out);
     }
 }
 
-/// Blocks whose parts one of them reduces.
-const GROUP: u64 = 256;
+/// Whether this launch has only some of a row's blocks.
+#[inline(always)]
+fn in_chunks<const K: usize, R>(shape: &Rows<K, R>) -> bool {
+    shape.blocks < shape.all
+}
+
+/// Where a warp works: several rows share a block, or several blocks a row.
+struct Place {
+    /// The row.
+    number: u64,
+    /// The block's number among the row's.
+    block: u64,
+    /// The warp's number among the row's in this block.
+    mine: u32,
+}
+
+impl Place {
+    #[inline(always)]
+    fn new<S: Simt, const K: usize, R>(s: &S, shape: &Rows<K, R>, thread: u32) -> Self {
+        let (warp, block) = (thread / 32, s.block_x() as u64);
+        let mine = warp & (shape.warps - 1);
+        if s.branch(shape.all == 1) {
+            let rows = share(s.block_dim_x() / 32, shape.warps) as u64;
+            return Self { number: block * rows + share(warp, shape.warps) as u64, block: 0, mine };
+        }
+        let (number, block) = divide(block, shape.blocks as u64);
+        Self { number, block, mine }
+    }
+}
 
 /// Writes a row's result, or leaves its part for another kernel.
 #[inline(always)]

@@ -1,12 +1,12 @@
 //! Short rows: a warp takes 8 steps of as many rows as its lanes hold.
 //!
-//! Idea: a row of at most 512 bytes is one 16-byte read of 1, 2, 4, … 32 lanes; the reads of 8 groups of rows are in flight
-//! before the first is used. Lanes of a row meet by plain exchanges, and the finished rows are spread over the lanes that
-//! shared them, so that the end of the work is shared too.
-//! Bottleneck: memory; for the longest, the exchanges.
+//! Idea: a row of at most 512 bytes is one 16-byte read of 1, 2, 4, … 32 lanes, one of up to 2 KiB two or four steps of such
+//! reads; all 8 steps are in flight before the first is used. The butterfly that merges lanes leaves each lane with another
+//! row's result, so that the end of the work is shared too.
+//! Bottleneck: memory.
 
 use super::parts;
-use super::piece::{Outputs, Piece, Row, share};
+use super::piece::{self, Outputs, Packs, Split, share, valid};
 use super::warp::{STEPS, pick};
 use crate::kernels::fold::Parts;
 use crate::kernels::recipe::{Call, flag};
@@ -15,54 +15,74 @@ use crate::simt::Simt;
 /// Outputs, and how many lanes share each.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Short<const K: usize, R> {
+pub struct Short<const K: usize> {
     /// The kept axes.
     pub outputs: Outputs<K>,
     /// Elements of a row.
     pub len: u64,
     /// Lanes to a row, a power of two.
     pub lanes: u32,
-    /// Zero.
-    pub reserved: u32,
-    /// How elements go on in a row.
-    pub reduced: R,
+    /// Steps to a row, 1, 2 or 4; more than 1 only with 32 lanes.
+    pub steps: u32,
 }
 
 /// See the module.
 #[inline(always)]
-pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Short<K, P::Reduced>>) {
+pub fn kernel<S: Simt, P: piece::Short, const K: usize>(s: &S, call: &Call<Short<K>>) {
     let piece = P::new(&call.recipe);
     let shape = &call.shape;
-    let reduced = P::from(shape.reduced, call.input);
-    let (lanes, lane) = (shape.lanes, s.lane());
-    let at_once = share(32, lanes) as u64;
+    let split = Split { lanes: shape.lanes, steps: shape.steps };
+    let (lane, total) = (s.lane(), shape.outputs.total);
+    let at_once = share(32, split.lanes) as u64;
     let warp = s.block_x() as u64 * (s.block_dim_x() / 32) as u64 + s.warp() as u64;
-    let first = warp * at_once * STEPS as u64 + share(lane, lanes) as u64;
-    let total = shape.outputs.total;
+    let first = warp * at_once * share(STEPS as u32, split.steps) as u64 + share(lane, split.lanes) as u64;
+    let number = |k: u32| first + share(k, split.steps) as u64 * at_once;
     // Rows beyond the last read the last; nobody writes them.
-    let number = |k: u64| (first + k * at_once).min(total - 1);
-    let row = |k: u64| Row::new(call, shape.outputs.at(number(k)), shape.len, reduced);
-    let parts = piece.short(
-        s,
-        core::array::from_fn(
+    let there = |k: u32| number(k).min(total - 1);
+    let mut at = [0; STEPS];
+    if s.branch(shape.outputs.axes <= 1) {
+        at = core::array::from_fn(
             #[inline(always)]
-            |k| row(k as u64),
+            |k| there(k as u32) as i64 * shape.outputs.axis[0].x,
+        );
+    } else {
+        let (mut k, steps) = (0, s.opaque(STEPS as u32));
+        while s.again(k < steps) {
+            let x = shape.outputs.at(there(k)).x;
+            at = core::array::from_fn(
+                #[inline(always)]
+                |j| if j as u32 == k { x } else { at[j] },
+            );
+            k += 1;
+        }
+    }
+    let packs = Packs {
+        len: shape.len,
+        at: core::array::from_fn(
+            #[inline(always)]
+            |k| call.input.wrapping_add(at[k] as u64).wrapping_add(split.pack(s, k as u32) as u64 * 16),
         ),
-        lanes,
-    );
-    let mut k = lane & (lanes - 1);
-    while s.again(k < STEPS as u32) {
-        let number = first + k as u64 * at_once;
-        if s.branch(number < total) {
-            let at = shape.outputs.at(number);
-            let row = Row::new(call, at, shape.len, reduced);
-            let part = piece.settle(s, &row, pick(parts, k), true);
+        valid: core::array::from_fn(
+            #[inline(always)]
+            |k| valid(shape.len, split.pack(s, k as u32) as u64 * P::PER as u64, P::PER),
+        ),
+    };
+    let parts = piece.short(s, &packs, split);
+    let spread = split.spread();
+    let mut j = 0;
+    while s.again(j * spread < STEPS as u32) {
+        let k = j * spread + (lane & (spread - 1));
+        let number = number(k);
+        // One lane writes a row.
+        if s.branch(number < total && k & (split.steps - 1) == 0 && lane & (split.lanes - 1) < spread) {
+            let part = pick(parts, j);
             if s.branch(call.recipe.has(flag::PARTS)) {
                 parts::leave(s, call, piece.fold(), number, part);
             } else {
-                piece.fold().finish(s, &call.recipe, part, parts::out(call, at.out));
+                let out = shape.outputs.at(number).out;
+                piece.fold().finish(s, &call.recipe, part, parts::out(call, out));
             }
         }
-        k += lanes;
+        j += 1;
     }
 }

@@ -4,6 +4,7 @@
 //! its nodes and sends the other half, which merges the lane bits lowest first with 7 exchanges instead of 24; the other lane
 //! bits, then the bits of the steps, cost one each.
 
+use super::piece::Split;
 use crate::kernels::fold::{Parts, Tree};
 use crate::kernels::node::{Node, exchange, select};
 use crate::simt::Simt;
@@ -11,15 +12,51 @@ use crate::simt::Simt;
 /// Steps of a tile: as many 16-byte reads a lane has in flight.
 pub const STEPS: usize = 8;
 
-/// Joins neighbours along one lane bit, and keeps half.
+/// How two neighbours become one.
+pub trait Combine: Copy {
+    /// What becomes one.
+    type Node: Node;
+    /// Whether swapped neighbours give the same bits.
+    const COMMUTES: bool;
+    /// The neighbours have `each` times as much under them as at the start.
+    fn combine(self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node;
+}
+
+/// Whole subtrees of equal size join.
+#[derive(Clone, Copy)]
+pub struct Join<'a, F>(pub &'a F);
+
+impl<F: Tree> Combine for Join<'_, F> {
+    type Node = F::Node;
+    const COMMUTES: bool = F::COMMUTES;
+    #[inline(always)]
+    fn combine(self, left: F::Node, right: F::Node, each: u32) -> F::Node {
+        self.0.join(left, right, each)
+    }
+}
+
+/// Parts meet.
+#[derive(Clone, Copy)]
+pub struct Meet<'a, F>(pub &'a F);
+
+impl<F: Parts> Combine for Meet<'_, F> {
+    type Node = F::Part;
+    const COMMUTES: bool = false;
+    #[inline(always)]
+    fn combine(self, left: F::Part, right: F::Part, _each: u32) -> F::Part {
+        self.0.meet(left, right)
+    }
+}
+
+/// Combines along one lane bit, and keeps half.
 #[inline(always)]
-pub fn fold<S: Simt, F: Tree, const W: usize, const H: usize>(
+pub fn fold<S: Simt, C: Combine, const W: usize, const H: usize>(
     s: &S,
-    f: &F,
-    nodes: [F::Node; W],
+    c: C,
+    nodes: [C::Node; W],
     bit: u32,
     each: u32,
-) -> [F::Node; H] {
+) -> [C::Node; H] {
     let high = s.lane() & bit != 0;
     core::array::from_fn(
         #[inline(always)]
@@ -27,29 +64,25 @@ pub fn fold<S: Simt, F: Tree, const W: usize, const H: usize>(
             let (even, odd) = (nodes[2 * j], nodes[2 * j + 1]);
             let keep = select(high, odd, even);
             let got = exchange(s, select(high, even, odd), bit);
-            join(f, high, got, keep, each)
+            ordered(c, high, got, keep, each)
         },
     )
 }
 
-/// Joins what a lane has with what it got: a high lane's is the right one.
+/// Combines what a lane has with what it got: a high lane's is the right one.
 #[inline(always)]
-fn join<F: Tree>(f: &F, high: bool, got: F::Node, own: F::Node, each: u32) -> F::Node {
-    if F::COMMUTES { f.join(own, got, each) } else { f.join(select(high, got, own), select(high, own, got), each) }
+fn ordered<C: Combine>(c: C, high: bool, got: C::Node, own: C::Node, each: u32) -> C::Node {
+    if C::COMMUTES {
+        c.combine(own, got, each)
+    } else {
+        c.combine(select(high, got, own), select(high, own, got), each)
+    }
 }
 
-/// Joins along one lane bit; both lanes get the result.
+/// Combines along one lane bit; both lanes get the result.
 #[inline(always)]
-pub fn across<S: Simt, F: Tree>(s: &S, f: &F, node: F::Node, bit: u32, each: u32) -> F::Node {
-    join(f, s.lane() & bit != 0, exchange(s, node, bit), node, each)
-}
-
-/// The same for parts.
-#[inline(always)]
-pub fn meet_across<S: Simt, F: Parts>(s: &S, f: &F, part: F::Part, bit: u32) -> F::Part {
-    let got = exchange(s, part, bit);
-    let high = s.lane() & bit != 0;
-    f.meet(select(high, got, part), select(high, part, got))
+pub fn across<S: Simt, C: Combine>(s: &S, c: C, node: C::Node, bit: u32, each: u32) -> C::Node {
+    ordered(c, s.lane() & bit != 0, exchange(s, node, bit), node, each)
 }
 
 /// Every lane's part meets, in the order of the lanes, in groups of `lanes` (a power of two).
@@ -57,7 +90,7 @@ pub fn meet_across<S: Simt, F: Parts>(s: &S, f: &F, part: F::Part, bit: u32) -> 
 pub fn meet_lanes<S: Simt, F: Parts>(s: &S, f: &F, mut part: F::Part, lanes: u32) -> F::Part {
     let (mut bit, lanes) = (1, s.opaque(lanes));
     while s.again(bit < lanes) {
-        part = meet_across(s, f, part, bit);
+        part = across(s, Meet(f), part, bit, 1);
         bit <<= 1;
     }
     part
@@ -65,15 +98,57 @@ pub fn meet_lanes<S: Simt, F: Parts>(s: &S, f: &F, mut part: F::Part, lanes: u32
 
 /// The node over 8 steps of 32 lanes, `each` elements a lane.
 #[inline(always)]
-pub fn tile<S: Simt, F: Tree>(s: &S, f: &F, nodes: [F::Node; STEPS], each: u32) -> F::Node {
-    let four: [F::Node; 4] = fold(s, f, nodes, 1, each);
-    let two: [F::Node; 2] = fold(s, f, four, 2, 2 * each);
-    let [node]: [F::Node; 1] = fold(s, f, two, 4, 4 * each);
-    let node = across(s, f, node, 8, 8 * each);
-    let node = across(s, f, node, 16, 16 * each);
-    let node = across(s, f, node, 1, 32 * each);
-    let node = across(s, f, node, 2, 64 * each);
-    across(s, f, node, 4, 128 * each)
+pub fn tile<S: Simt, C: Combine>(s: &S, nodes: [C::Node; STEPS], c: C, each: u32) -> C::Node {
+    short(s, nodes, c, each, Split { lanes: 32, steps: STEPS as u32 })[0]
+}
+
+/// The nodes of rows that share 8 steps of a warp, `each` elements a lane. Which is where: see [`super::piece::Short`].
+#[inline(always)]
+pub fn short<S: Simt, C: Combine>(
+    s: &S,
+    mut nodes: [C::Node; STEPS],
+    c: C,
+    each: u32,
+    split: Split,
+) -> [C::Node; STEPS] {
+    let Split { lanes, steps } = split;
+    if s.branch(lanes >= 8) {
+        let four: [C::Node; 4] = fold(s, c, nodes, 1, each);
+        let two: [C::Node; 2] = fold(s, c, four, 2, 2 * each);
+        let [mut node]: [C::Node; 1] = fold(s, c, two, 4, 4 * each);
+        if s.branch(lanes >= 16) {
+            node = across(s, c, node, 8, 8 * each);
+        }
+        if s.branch(lanes == 32) {
+            node = across(s, c, node, 16, 16 * each);
+        }
+        if s.branch(steps >= 2) {
+            node = across(s, c, node, 1, 32 * each);
+        }
+        if s.branch(steps >= 4) {
+            node = across(s, c, node, 2, 64 * each);
+        }
+        if s.branch(steps == 8) {
+            node = across(s, c, node, 4, 128 * each);
+        }
+        nodes[0] = node;
+        return nodes;
+    }
+    if s.branch(lanes == 1) {
+        return nodes;
+    }
+    let four: [C::Node; 4] = fold(s, c, nodes, 1, each);
+    if s.branch(lanes == 2) {
+        return core::array::from_fn(
+            #[inline(always)]
+            |k| four[k & 3],
+        );
+    }
+    let two: [C::Node; 2] = fold(s, c, four, 2, 2 * each);
+    core::array::from_fn(
+        #[inline(always)]
+        |k| two[k & 1],
+    )
 }
 
 /// Eight nodes of one lane, neighbours first.

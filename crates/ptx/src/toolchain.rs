@@ -19,6 +19,9 @@ pub struct Toolchain {
 
 impl Toolchain {
     /// The pinned version if it is installed, otherwise any usable one, newest place first.
+    ///
+    /// # Errors
+    /// If there is none.
     pub fn find() -> Result<Toolchain, Error> {
         let named = std::env::var_os("WARPFOLD_PTX_RUSTC").map(PathBuf::from);
         let number = PINNED.split(' ').nth(1).unwrap_or_default();
@@ -28,15 +31,7 @@ impl Toolchain {
         };
         let usable: Vec<Toolchain> = candidates.iter().filter_map(|rustc| Toolchain::at(rustc)).collect();
         let pinned = usable.iter().position(Toolchain::is_pinned).unwrap_or(0);
-        usable.into_iter().nth(pinned).ok_or_else(|| {
-            format!(
-                "no rustc with library sources found. Install {} with rust-src: on Debian `apt install rustc-web cargo-web \
-                 rust-web-src`, elsewhere `rustup toolchain install {number} --component rust-src`; or name one in \
-                 $WARPFOLD_PTX_RUSTC",
-                PINNED.trim()
-            )
-            .into()
-        })
+        usable.into_iter().nth(pinned).ok_or(Error::NoCompiler { pinned: PINNED, number })
     }
 
     /// Whether this is the version that the committed PTX comes from.

@@ -1,22 +1,29 @@
 //! NVIDIA's assembler, as a judge: does every GPU take the kernels, without spills, stack or calls?
 
-use crate::Error;
-use crate::ptx::Entry;
+use crate::{Entry, Error};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
 /// The oldest generation supported, the newest, and the one that the kernels are tuned on.
 const GPUS: [&str; 3] = ["sm_75", "sm_90", "sm_120"];
 
+/// All entries as one module: one header, then nothing but what is shipped.
+#[must_use]
+pub fn text(entries: &[Entry]) -> String {
+    let start = |e: &Entry| e.module.find(".visible").unwrap_or_default();
+    let header = entries.first().map_or("", |e| &e.module[..start(e)]);
+    header.to_owned() + &entries.iter().map(|e| &e.module[start(e)..]).collect::<String>()
+}
+
 /// Assembles all entries for all GPUs; prints registers, returns faults.
+///
+/// # Errors
+/// If there is no `ptxas`, or it does not start.
 pub fn check(entries: &[Entry]) -> Result<Vec<String>, Error> {
-    let ptxas =
-        find().ok_or("ptxas not found: put it on PATH, name it in $PTXAS, or `pip install nvidia-cuda-nvcc`")?;
+    let ptxas = find().ok_or(Error::NoPtxas)?;
     let file = std::env::temp_dir().join(format!("warpfold-{}.ptx", std::process::id()));
-    // One header, then every entry: nothing but what is shipped.
-    let body = |e: &Entry| e.module[e.module.find(".visible").expect("split put it there")..].to_owned();
-    let header = entries.first().map_or("", |e| &e.module[..e.module.find(".visible").expect("split put it there")]);
-    std::fs::write(&file, header.to_owned() + &entries.iter().map(body).collect::<String>())?;
+    std::fs::write(&file, text(entries)).map_err(Error::file(&file))?;
     let mut faults = Vec::new();
     let assemble = &|gpu| Command::new(&ptxas).args(["-v", "-arch", gpu, "-o", "/dev/null"]).arg(&file).output();
     let outputs = std::thread::scope(|scope| {
@@ -24,7 +31,7 @@ pub fn check(entries: &[Entry]) -> Result<Vec<String>, Error> {
         running.map(|thread| thread.join().expect("no assembler panics"))
     });
     for (gpu, out) in GPUS.into_iter().zip(outputs) {
-        let out = out?;
+        let out = out.map_err(Error::program(&ptxas))?;
         let text = String::from_utf8_lossy(&out.stderr).into_owned() + &String::from_utf8_lossy(&out.stdout);
         if !out.status.success() {
             let shown: Vec<&str> =
@@ -45,8 +52,23 @@ pub fn check(entries: &[Entry]) -> Result<Vec<String>, Error> {
         let most = most.map_or(String::new(), |u| format!("most registers: {} ({})", u.registers, u.entry));
         println!("{gpu:>6}: {} entries, {most}", uses.len());
     }
-    std::fs::remove_file(&file)?;
+    std::fs::remove_file(&file).map_err(Error::file(&file))?;
     Ok(faults)
+}
+
+/// Bytes of stack that each entry needs on the generation that the kernels are tuned on, by name.
+///
+/// # Errors
+/// If there is no `ptxas`, or it does not start.
+pub fn memory(entries: &[Entry]) -> Result<BTreeMap<String, u32>, Error> {
+    let ptxas = find().ok_or(Error::NoPtxas)?;
+    let file = std::env::temp_dir().join(format!("warpfold-{}.ptx", std::process::id()));
+    std::fs::write(&file, text(entries)).map_err(Error::file(&file))?;
+    let out = Command::new(&ptxas).args(["-v", "-arch", GPUS[1], "-o", "/dev/null"]).arg(&file).output();
+    let out = out.map_err(Error::program(&ptxas))?;
+    std::fs::remove_file(&file).map_err(Error::file(&file))?;
+    let said = String::from_utf8_lossy(&out.stderr).into_owned() + &String::from_utf8_lossy(&out.stdout);
+    Ok(parse(&said).into_iter().map(|u| (u.entry, u.memory)).collect())
 }
 
 /// What one entry takes on one GPU.

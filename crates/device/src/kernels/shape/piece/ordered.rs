@@ -1,0 +1,239 @@
+//! Elements in the order of the tree.
+
+use super::read::{Tile, loose};
+use super::{Dense, Packs, Piece, Row, Short, Split};
+use crate::kernels::fold::Tree;
+use crate::kernels::node::select;
+use crate::kernels::recipe::{Recipe, array};
+use crate::kernels::shape::stack::Lanes;
+use crate::kernels::shape::warp::{self, STEPS, pick};
+use crate::kernels::source::Bits;
+use crate::simt::{ALL, Simt};
+
+/// Elements in the order of the tree.
+#[derive(Clone, Copy)]
+pub struct Ordered<F>(pub F);
+
+/// The node over the elements of 16 bytes.
+#[inline(always)]
+pub fn pack<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4]) -> F::Node {
+    let one = |k: usize| f.lift(s, F::Bits::nth(w, k));
+    let two = |k: usize| f.join(one(2 * k), one(2 * k + 1), 1);
+    let four = |k: usize| f.join(two(2 * k), two(2 * k + 1), 2);
+    match F::Bits::PER {
+        1 => one(0),
+        2 => two(0),
+        4 => four(0),
+        _ => f.join(four(0), four(1), 4),
+    }
+}
+
+/// The nodes over 16 bytes of each step.
+#[inline(always)]
+fn packs<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STEPS] {
+    if !F::HAS_PLAIN {
+        return core::array::from_fn(
+            #[inline(always)]
+            |k| pack(s, f, &w[k]),
+        );
+    }
+    if s.branch(s.all(ALL, all_ordinary(s, f, w))) {
+        return packs(s, &f.plain(), w).map(
+            #[inline(always)]
+            |node| f.raise(node),
+        );
+    }
+    slow(s, f, w)
+}
+
+/// The same, rarely needed and so kept short: one copy, and the steps take turns. (A loop with a vote in it is not unrolled.)
+#[inline(always)]
+fn slow<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STEPS] {
+    let (mut nodes, mut w) = ([f.neutral(); STEPS], *w);
+    let mut k = 0;
+    while s.again(s.any(ALL, k < STEPS)) {
+        nodes = next(nodes, pack(s, f, &w[0]));
+        w = next(w, w[0]);
+        k += 1;
+    }
+    nodes
+}
+
+/// The first leaves, and one more comes last.
+#[inline(always)]
+pub fn next<T: Copy, const N: usize>(all: [T; N], last: T) -> [T; N] {
+    core::array::from_fn(
+        #[inline(always)]
+        |k| if k + 1 < N { all[k + 1] } else { last },
+    )
+}
+
+/// Whether all elements are ordinary.
+#[inline(always)]
+fn all_ordinary<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> bool {
+    let per = F::Bits::PER as usize;
+    let (mut all, mut k) = (true, 0);
+    while k < STEPS * per {
+        all &= f.is_ordinary(s, F::Bits::nth(&w[k / per], k % per));
+        k += 1;
+    }
+    all
+}
+
+/// The nodes of rows that share 8 steps of a warp and fill their lanes, as [`warp::short`] leaves them.
+#[inline(always)]
+fn filled<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS], split: Split) -> [F::Node; STEPS] {
+    let per = F::Bits::PER;
+    if !F::HAS_PLAIN {
+        return warp::short(s, packs(s, f, w), warp::Join(f), per, split);
+    }
+    if s.branch(s.all(ALL, all_ordinary(s, f, w))) {
+        return filled(s, &f.plain(), w, split).map(
+            #[inline(always)]
+            |node| f.raise(node),
+        );
+    }
+    warp::short(s, slow(s, f, w), warp::Join(f), per, split)
+}
+
+/// The part over the first `valid` elements of 16 bytes, fewer than all.
+#[inline(always)]
+fn some<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], valid: u32) -> F::Part {
+    let one = |k: usize| f.lift(s, F::Bits::nth(w, k));
+    let two = |k: usize| f.join(one(2 * k), one(2 * k + 1), 1);
+    let per = F::Bits::PER;
+    let mut part = f.nothing();
+    if s.branch(valid & 1 != 0) {
+        let mut node = one(0);
+        let mut k = 2;
+        while k < per {
+            node = select(valid - 1 == k, one(k as usize), node);
+            k += 2;
+        }
+        part = f.part(node, 1);
+    }
+    if per >= 4 && s.branch(valid & 2 != 0) {
+        let mut node = two(0);
+        if per == 8 {
+            node = select(valid & 4 != 0, two(2), node);
+        }
+        part = f.meet(f.part(node, 2), part);
+    }
+    if per == 8 && s.branch(valid & 4 != 0) {
+        part = f.meet(f.part(f.join(two(0), two(1), 2), 4), part);
+    }
+    part
+}
+
+impl<F: Tree> Ordered<F> {
+    /// A tile that the row ends in.
+    #[inline(always)]
+    pub fn end<S: Simt>(&self, s: &S, tile: &Tile, w: &[[u32; 4]; STEPS]) -> F::Part {
+        let (f, per, lane) = (&self.0, F::Bits::PER, s.lane());
+        let whole = tile.whole::<F::Bits>();
+        let left = tile.valid - whole * per;
+        let mut last = f.nothing();
+        if s.branch(left > 0 && lane == whole & 31) {
+            last = some(s, f, &loose::<S, F::Bits>(s, array(tile.at(whole)), left), left);
+        }
+        let nodes = packs(s, f, w);
+        let parts: [F::Part; STEPS] = core::array::from_fn(
+            #[inline(always)]
+            |k| {
+                let p = k as u32 * 32 + lane;
+                let part = select(p == whole, last, f.nothing());
+                select(p < whole, f.part(nodes[k], per), part)
+            },
+        );
+        warp::tile(s, parts, warp::Meet(f), 1)
+    }
+}
+
+impl<F: Tree> Piece for Ordered<F> {
+    type Fold = F;
+    type Reduced = Dense;
+    const PER: u32 = F::Bits::PER;
+
+    #[inline(always)]
+    fn new(recipe: &Recipe) -> Self {
+        Self(F::new(recipe))
+    }
+
+    #[inline(always)]
+    fn fold(&self) -> &F {
+        &self.0
+    }
+
+    #[inline(always)]
+    fn run<S: Simt>(&self, s: &S, row: &Row<Dense>, tile: u32, tiles: u32) -> F::Part {
+        let (f, whole) = (&self.0, 256 * F::Bits::PER);
+        let mut stack = Lanes::new(f.lift(s, F::Bits::ZERO));
+        let mut rest = f.nothing();
+        let mut t = 0;
+        while s.again(t < tiles && (tile + t) as u64 * (whole as u64) < row.len) {
+            let here = Tile::of::<F::Bits>(row, tile + t);
+            let w = here.read::<S, F::Bits>(s);
+            if s.branch(here.valid < whole) {
+                rest = self.end(s, &here, &w);
+                break;
+            }
+            let all = Split { lanes: 32, steps: STEPS as u32 };
+            stack.push(s, f, t, whole, filled(s, f, &w, all)[0]);
+            t += 1;
+        }
+        stack.close(s, f, t, whole, rest)
+    }
+}
+
+impl<F: Tree> Short for Ordered<F> {
+    #[inline(always)]
+    fn short<S: Simt>(&self, s: &S, packs: &Packs, split: Split) -> [F::Part; STEPS] {
+        self.rows(s, packs, &packs.read::<S, F::Bits>(s), split)
+    }
+}
+
+impl<F: Tree> Ordered<F> {
+    /// What [`Short::short`] says, of what was read.
+    #[inline(always)]
+    pub fn rows<S: Simt>(&self, s: &S, have: &Packs, w: &[[u32; 4]; STEPS], split: Split) -> [F::Part; STEPS] {
+        let (f, per) = (&self.0, F::Bits::PER);
+        let Packs { len, valid, .. } = *have;
+        if s.branch(len == (split.lanes * split.steps * per) as u64) {
+            let nodes = filled(s, f, w, split);
+            return core::array::from_fn(
+                #[inline(always)]
+                |k| f.part(nodes[k], per * split.lanes * split.steps),
+            );
+        }
+        let nodes = packs(s, f, w);
+        let mut parts: [F::Part; STEPS] = core::array::from_fn(
+            #[inline(always)]
+            |k| select(valid[k] == per, f.part(nodes[k], per), f.nothing()),
+        );
+        let (mut k, steps) = (0, s.opaque(STEPS as u32));
+        while s.again(k < steps) {
+            let valid = pick(valid, k);
+            if s.branch(valid > 0 && valid < per) {
+                let w = core::array::from_fn(
+                    #[inline(always)]
+                    |i| {
+                        pick(
+                            core::array::from_fn(
+                                #[inline(always)]
+                                |k| w[k][i],
+                            ),
+                            k,
+                        )
+                    },
+                );
+                let part = some(s, f, &w, valid);
+                parts = core::array::from_fn(
+                    #[inline(always)]
+                    |j| select(j as u32 == k, part, parts[j]),
+                );
+            }
+            k += 1;
+        }
+        warp::short(s, parts, warp::Meet(f), 1, split)
+    }
+}

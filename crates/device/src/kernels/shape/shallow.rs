@@ -1,0 +1,72 @@
+//! Shallow columns: at most 8 rows, so that one lane has all of a column.
+//!
+//! Idea: no lane needs another, so there is no shared memory, no barrier and no loop. A lane reads its columns of every row at
+//! once, and writes their results. Columns of 4 or 8 bytes are dealt out to neighbouring lanes, so that they are also written
+//! side by side; narrower ones are read some at a time.
+//! Bottleneck: memory.
+
+use super::panel::{self, Pitch, Strip};
+use super::parts;
+use super::piece::{Outputs, divide};
+use crate::kernels::fold::Parts;
+use crate::kernels::recipe::{Call, flag};
+use crate::simt::Simt;
+
+/// Outputs, and how rows and columns lie.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shallow<const K: usize> {
+    /// The kept axes but for the columns.
+    pub outputs: Outputs<K>,
+    /// Columns.
+    pub width: u64,
+    /// Bytes from column to column.
+    pub x: i64,
+    /// Elements from column to column in the output.
+    pub out: i64,
+    /// Rows, at most 8.
+    pub rows: u64,
+    /// Blocks side by side, of so many columns each as its threads take.
+    pub panels: u64,
+    /// How rows follow one another.
+    pub reduced: Pitch,
+}
+
+/// See the module.
+#[inline(always)]
+pub fn kernel<S: Simt, P: panel::Shallow<C>, const K: usize, const C: usize>(s: &S, call: &Call<Shallow<K>>) {
+    let panel = P::new(&call.recipe);
+    let (f, shape) = (panel.fold(), &call.shape);
+    let (outer, number) = divide(s.block_x() as u64, shape.panels);
+    let at = shape.outputs.at(outer);
+    let at_once = shape.x <= 2 && P::at_once(&shape.reduced, call.input);
+    let first = (number * (s.block_dim_x() / 32) as u64 + s.warp() as u64) * 32 * C as u64;
+    let (column, spread) =
+        if at_once { (first + (s.lane() * C as u32) as u64, 1) } else { (first + s.lane() as u64, 32u32) };
+    if s.branch(column >= shape.width) {
+        return;
+    }
+    let strip = Strip {
+        x: call.input.wrapping_add((at.x + column as i64 * shape.x) as u64),
+        mask: 0,
+        columns: (shape.width - column + spread as u64 - 1) >> spread.trailing_zeros(),
+        at_once,
+        spread,
+        rows: shape.rows,
+        lanes: 32,
+        reduced: shape.reduced,
+    };
+    let found = panel.shallow(s, &strip);
+    let mut j = 0;
+    while j < C {
+        if s.branch((j as u64) < strip.columns) {
+            let column = column + (j as u32 * spread) as u64;
+            if s.branch(call.recipe.has(flag::PARTS)) {
+                parts::leave(s, call, f, outer * shape.width + column, found[j]);
+            } else {
+                f.finish(s, &call.recipe, found[j], parts::out(call, at.out + column as i64 * shape.out));
+            }
+        }
+        j += 1;
+    }
+}

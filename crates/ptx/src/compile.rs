@@ -1,0 +1,172 @@
+//! A crate for nvptx64, as one self-contained module per entry.
+
+use crate::{Error, Toolchain};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The oldest GPU and PTX version whose instructions the kernels use: Turing, and drivers from CUDA 11.4.
+const TARGET: [&str; 2] = ["-Ctarget-cpu=sm_75", "-Ctarget-feature=+ptx74"];
+
+/// One exported kernel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Its name in the driver.
+    pub name: String,
+    /// A PTX module with this entry alone.
+    pub module: String,
+}
+
+/// A crate with kernels.
+#[derive(Clone, Debug)]
+pub struct Crate {
+    /// Its `Cargo.toml`, or that of its workspace.
+    pub manifest: PathBuf,
+    /// Which package of the workspace.
+    pub package: Option<String>,
+    /// Features, instead of the default ones.
+    pub features: Option<String>,
+    /// Where cargo builds it. Crates that share it share the `core` of the target, which takes longest.
+    pub target: PathBuf,
+    /// Whether `Cargo.lock` must be as it is.
+    pub locked: bool,
+}
+
+impl Crate {
+    /// Builds it, and takes its assembly apart.
+    ///
+    /// # Errors
+    /// If it does not compile, or exports nothing.
+    pub fn compile(&self, toolchain: &Toolchain) -> Result<Vec<Entry>, Error> {
+        std::fs::create_dir_all(&self.target).map_err(Error::file(&self.target))?;
+        let manifest = std::path::absolute(&self.manifest).map_err(Error::file(&self.manifest))?;
+        let mut name = DefaultHasher::new();
+        (manifest, &self.package).hash(&mut name);
+        // A file for each crate, since cargo writes none if nothing has changed.
+        let assembly = self.target.join(format!("kernels-{:016x}.s", name.finish()));
+        let assembly = std::path::absolute(&assembly).map_err(Error::file(&assembly))?;
+        let mut command = self.command(toolchain, &assembly);
+        let out = command.output().map_err(Error::program(&toolchain.cargo))?;
+        let manifest = || self.manifest.clone();
+        if !out.status.success() {
+            return Err(Error::Compile {
+                manifest: manifest(),
+                said: String::from_utf8_lossy(&out.stderr).trim_end().into(),
+            });
+        }
+        let entries = split(&std::fs::read_to_string(&assembly).map_err(Error::file(&assembly))?)?;
+        if entries.is_empty() { Err(Error::NoEntry { manifest: manifest() }) } else { Ok(entries) }
+    }
+
+    fn command(&self, toolchain: &Toolchain, assembly: &Path) -> Command {
+        let mut command = Command::new(&toolchain.cargo);
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("CARGO_PROFILE") || text.ends_with("RUSTFLAGS") || text == "RUSTUP_TOOLCHAIN" {
+                command.env_remove(&name);
+            }
+        }
+        command
+            .env("RUSTC", &toolchain.rustc)
+            // `build-std` and inline assembly for this target are unstable; the pinned version keeps them from moving.
+            .env("RUSTC_BOOTSTRAP", "1")
+            .env("CARGO_TARGET_DIR", &self.target)
+            // Entries are self-contained, so what they call in other crates must be there to be inlined.
+            .env("RUSTFLAGS", "-Zcross-crate-inline-threshold=always")
+            .env("CARGO_PROFILE_RELEASE_PANIC", "abort")
+            .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1")
+            .env("CARGO_PROFILE_RELEASE_LTO", "off")
+            .args(["rustc", "--quiet", "--lib", "--release", "--manifest-path"])
+            .arg(&self.manifest);
+        if self.locked {
+            command.arg("--locked");
+        }
+        if let Some(package) = &self.package {
+            command.args(["--package", package]);
+        }
+        if let Some(features) = &self.features {
+            command.args(["--no-default-features", "--features", features]);
+        }
+        command
+            .args(["-Zbuild-std=core,alloc", "--target=nvptx64-nvidia-cuda", "--"])
+            .arg(format!("--emit=asm={}", assembly.display()))
+            .args(TARGET)
+            .args(["-Cllvm-args=-unroll-threshold=20000", "-Cllvm-args=-inline-threshold=100000"]);
+        command
+    }
+}
+
+/// What the text of an entry must not have: calls, which are panic paths here, and arrays in local memory.
+#[must_use]
+pub fn faults(entry: &Entry) -> Vec<String> {
+    let called = |line: &str| {
+        let name = line.trim_start().strip_prefix("call")?.split([' ', ',', ';']).find(|w| w.starts_with('_'))?;
+        Some(format!("{}: calls {name}; use unchecked access and wrapping arithmetic", entry.name))
+    };
+    let mut faults: Vec<String> = entry.module.lines().filter_map(called).collect();
+    if entry.module.contains(".local") {
+        faults.push(format!("{}: an array lives in local memory; unroll the loop that indexes it", entry.name));
+    }
+    faults
+}
+
+/// One module per `.entry`. Whatever else the assembly has is left out; an entry that needed it fails in `ptxas`.
+fn split(assembly: &str) -> Result<Vec<Entry>, Error> {
+    let directive = |l: &&str| [".version", ".target", ".address_size"].iter().any(|d| l.starts_with(d));
+    let header: Vec<&str> = assembly.lines().filter(directive).collect();
+    if header.len() != 3 {
+        return Err(Error::NoHeader);
+    }
+    let mut entries = Vec::new();
+    let mut lines = assembly.lines();
+    while let Some(line) = lines.next() {
+        let Some(name) = line.strip_prefix(".visible .entry ").and_then(|l| l.split('(').next()) else { continue };
+        let mut module = header.join("\n") + "\n";
+        for line in std::iter::once(line).chain(lines.by_ref()) {
+            if !line.trim_start().starts_with("//") {
+                module.push_str(&without_function_number(line));
+                module.push('\n');
+            }
+            if line == "}" {
+                break;
+            }
+        }
+        entries.push(Entry { name: name.to_owned(), module });
+    }
+    entries.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(entries)
+}
+
+/// Labels are numbered by function, so that a new kernel would change the text of all after it.
+fn without_function_number(line: &str) -> String {
+    let mut rest = line;
+    let mut out = String::with_capacity(line.len());
+    while let Some(i) = rest.find("$L__BB") {
+        out.push_str(&rest[..i + 6]);
+        rest = rest[i + 6..].trim_start_matches(|c: char| c.is_ascii_digit());
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_leaves_with_the_header_and_without_its_neighbours() {
+        let text = ".version 7.4\n.target sm_75\n.address_size 64\n\n.extern .func f\n;\n.visible .entry b()\n{\n\
+                    \tbra $L__BB7_2;\n$L__BB7_2:\n\tret;\n}\n.visible .entry a(\n)\n{\n\t// note\n\tret;\n}\n";
+        let entries = split(text).expect("a header");
+        assert_eq!(entries.iter().map(|e| &e.name[..]).collect::<Vec<_>>(), ["a", "b"]);
+        // A panic path looks like this.
+        let panics = Entry { name: "k".into(), module: "\tcall.uni _RNvpanic_bounds_check, (param0);\n".into() };
+        assert_eq!(faults(&panics), ["k: calls _RNvpanic_bounds_check; use unchecked access and wrapping arithmetic"]);
+        let header = ".version 7.4\n.target sm_75\n.address_size 64\n";
+        assert!(entries.iter().all(|e| faults(e).is_empty()));
+        assert_eq!(entries[0].module, format!("{header}.visible .entry a(\n)\n{{\n\tret;\n}}\n"));
+        assert_eq!(
+            entries[1].module,
+            format!("{header}.visible .entry b()\n{{\n\tbra $L__BB_2;\n$L__BB_2:\n\tret;\n}}\n")
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! The CPU and the emulator against what a GPU gave: `golden/h200.json`, which the GPU tests write
+//! (`WARPFOLD_GOLDEN_OUT=FILE`, in `tests/gpu/golden.rs`).
+
+#[path = "../../../tests/golden/cases.rs"]
+pub mod cases;
+
+use super::{Outcome, run};
+use crate::reduce;
+use cases::{Case, FILE, Golden, said, text};
+use std::collections::BTreeSet;
+
+/// Whether a missing file is a failure. To be `true` as soon as there is one.
+const IS_REQUIRED: bool = false;
+/// The emulator takes cases of at most so many elements, and one of four of these, which is every form; all of them
+/// (`WARPFOLD_GOLDEN_ALL=1`) take it minutes.
+const EMULATED: usize = 6000;
+const ONE_OF: usize = 4;
+
+fn golden() -> Option<Golden> {
+    match std::fs::read_to_string(FILE) {
+        Ok(text) => Some(Golden::read(&text).expect("a golden file")),
+        Err(why) if IS_REQUIRED => panic!("{FILE}: {why}"),
+        Err(_) => {
+            println!("skipped: no golden file yet; `WARPFOLD_GOLDEN_OUT=FILE` on a machine with a GPU writes one");
+            None
+        }
+    }
+}
+
+fn on_cpu(case: &Case) -> String {
+    let data = case.data();
+    said(reduce(case.op, case.array(&data), &case.options(&data))).unwrap_or_else(|why| panic!("{case}: {why}"))
+}
+
+/// The result, and the kernels that gave it.
+fn emulated(case: &Case) -> (String, String) {
+    let data = case.data();
+    let mask: Vec<u8> = data.mask.iter().flatten().map(|&m| m.into()).collect();
+    match run(case.op, &case.array(&data), 0, &data.bytes, &mask, &case.options(&data)) {
+        Ok(ran) => {
+            let said = match ran.outcome {
+                Outcome::Bytes(bytes) => text(&bytes),
+                Outcome::Empty | Outcome::AllNan => "none".into(),
+            };
+            (said, ran.entries)
+        }
+        Err(why) => (why.chars().take(1000).collect(), String::new()),
+    }
+}
+
+#[test]
+fn the_cpu_gives_the_bits_that_a_gpu_gave() {
+    let Some(golden) = golden() else { return };
+    let cases = cases::cases();
+    assert!(golden.results.len() == cases.len(), "the list is another: write {FILE} again, on a GPU");
+    let mut wrong = Vec::new();
+    for case in &cases {
+        let (got, want) = (on_cpu(case), golden.results.get(&case.to_string()));
+        if want != Some(&got) {
+            wrong.push(format!("{case}: {got}, not {want:?}"));
+        }
+    }
+    let shown = wrong[..wrong.len().min(20)].join("\n");
+    assert!(wrong.is_empty(), "{} differ from {} ({}):\n{shown}", wrong.len(), golden.device, golden.driver);
+}
+
+/// Or the CPU's, as long as no GPU has given any.
+#[test]
+fn the_emulator_gives_the_bits_that_a_gpu_gave() {
+    let golden = golden();
+    let (mut wrong, mut kernels, mut checked) = (Vec::new(), BTreeSet::new(), 0);
+    let one_of = if std::env::var_os("WARPFOLD_GOLDEN_ALL").is_some() { 1 } else { ONE_OF };
+    for case in cases::cases().iter().step_by(one_of).filter(|case| case.len() <= EMULATED) {
+        let want = match &golden {
+            Some(golden) => golden.results.get(&case.to_string()).cloned().unwrap_or_default(),
+            None => on_cpu(case),
+        };
+        let (got, entries) = emulated(case);
+        kernels.extend(entries.split_whitespace().filter_map(|e| Some(e.split_once('<')?.0.to_owned())));
+        checked += 1;
+        if got != want {
+            wrong.push(format!("{case}:{entries} {got}, not {want}"));
+        }
+    }
+    println!("{checked} cases, {} kernels", kernels.len());
+    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong[..wrong.len().min(20)].join("\n"));
+    assert!(kernels.len() > 100, "only {} kernels", kernels.len());
+}
+
+#[test]
+fn a_golden_file_is_read_as_it_was_written() {
+    let cases = &cases::cases()[..40];
+    let results = cases.iter().map(|case| (case.to_string(), on_cpu(case))).collect();
+    let golden = Golden { device: "a \"GPU\"".into(), driver: "1".into(), revision: "abc".into(), results };
+    let back = Golden::read(&golden.json(cases)).expect("a golden file");
+    assert_eq!((&back.device, &back.driver, &back.revision), (&golden.device, &golden.driver, &golden.revision));
+    assert_eq!(back.results, golden.results);
+}

@@ -1,0 +1,44 @@
+//! Plans for reducers of a user's own.
+
+use warpfold_device::custom::{self, Exported};
+use warpfold_device::kernels::node::{Counted, Node};
+use warpfold_device::kernels::recipe::{COUNTERS, Recipe};
+
+use super::{GpuPlan, Limits, Planner};
+use crate::gpu::choose::Fold;
+use crate::problem::Problem;
+
+impl GpuPlan {
+    /// Chooses kernels for a problem that has elements and outputs.
+    pub fn custom<R: Exported>(reducer: R, problem: &Problem, limits: &Limits) -> Self {
+        let mut planner = Planner {
+            fold: Fold {
+                name: R::NAME.to_owned(),
+                ordered: true,
+                places: false,
+                words: <Counted<R::Acc> as Node>::WORDS as usize,
+                wide: const { custom::wide::<R>() } as u64,
+                shallow: true,
+            },
+            recipe: Recipe {
+                count: problem.count as u64,
+                ddof: 0.0,
+                initial: custom::to_initial(reducer),
+                flags: 0,
+                input: 0,
+                output: 0,
+                through: 0,
+            },
+            problem,
+            processors: limits.multiprocessors as u64,
+            pair: 1,
+            slow: !const { custom::any_columns_fit::<R>() },
+            words: 0,
+        };
+        let fast = if const { custom::fast::<R>() } { planner.fast() } else { None };
+        let launches = fast.unwrap_or_else(|| vec![planner.any()]);
+        let result = 4 * <R::Output as Node>::WORDS as usize;
+        let bytes = problem.outputs * (problem.count * problem.size + result);
+        Self { launches, workspace: COUNTERS + 4 * planner.words, bytes: bytes as u64 }
+    }
+}
