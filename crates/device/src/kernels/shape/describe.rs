@@ -48,7 +48,12 @@ where
         valid: u32,
         place: impl Fn(usize) -> u32,
     ) -> Seen<X::Key, u32> {
-        let (first, nth) = (X::Bits::nth(w, 0), |k: usize| X::Bits::nth(w, k));
+        // Numbers that the tree has made of them are not kept for this.
+        let w: [u32; 4] = core::array::from_fn(
+            #[inline(always)]
+            |i| s.opaque(w[i]),
+        );
+        let (first, nth) = (X::Bits::nth(&w, 0), |k: usize| X::Bits::nth(&w, k));
         let bits = |k: usize| if (k as u32) < valid { nth(k) } else { first };
         self.0.take(s, seen, X::Bits::PER as usize, valid, bits, place)
     }
@@ -168,14 +173,29 @@ where
     fn short<S: Simt>(&self, s: &S, packs: &Packs, split: Split) -> [Description<X::Value, X::Key>; STEPS] {
         let w = packs.read::<S, X::Bits>(s);
         let totals = piece::Ordered(self.0.totals).rows(s, packs, &w, split);
-        let seen = core::array::from_fn(
-            #[inline(always)]
-            |k| {
-                let (valid, first) = (packs.valid[k], split.pack(s, k as u32) * X::Bits::PER);
-                let unseen = self.0.unseen();
-                select(valid > 0, self.look(s, unseen, &w[k], valid, |e| first + e as u32), unseen)
-            },
-        );
+        // Four steps at a time, which is as many as a row has, so that the other four have the same places: all eight would
+        // need more registers than there are.
+        let unseen = self.0.unseen();
+        let (mut w, mut seen) = (w, [unseen; STEPS]);
+        let (mut turn, turns) = (0, s.opaque(2));
+        while s.again(turn < turns) {
+            let four: [Seen<X::Key, u32>; 4] = core::array::from_fn(
+                #[inline(always)]
+                |k| {
+                    let (valid, first) = (packs.valid[k], split.pack(s, k as u32) * X::Bits::PER);
+                    select(valid > 0, self.look(s, unseen, &w[k], valid, |e| first + e as u32), unseen)
+                },
+            );
+            seen = core::array::from_fn(
+                #[inline(always)]
+                |k| if k < 4 { seen[k + 4] } else { four[k - 4] },
+            );
+            w = core::array::from_fn(
+                #[inline(always)]
+                |k| w[(k + 4) % STEPS],
+            );
+            turn += 1;
+        }
         let seen = warp::short(s, seen, Meet(PhantomData), 1, split);
         core::array::from_fn(
             #[inline(always)]
