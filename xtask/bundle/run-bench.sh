@@ -4,6 +4,7 @@
 #   run-bench.sh suite NAME...   suites of `warpfold bench`, beside CUB, PyTorch and CuPy: bench-NAME.json
 #                         (needs python3 with torch and cupy, and nvcc; what is missing is said; $SAMPLES, $FILTER, $PEERS,
 #                         $BUDGET: seconds for the samples of one case and side)
+#   run-bench.sh reasons  reductions that are under the speed of memory, under the profiler: ncu-reductions.txt
 #   run-bench.sh ncu      a3, a4, a6 under the profiler (Nsight Compute): ncu-ladder.csv, ncu-details.txt
 # The exit status is 0 only if everything that was asked for ran and every rung was right.
 here=$(cd "$(dirname "$0")" && pwd)
@@ -103,12 +104,46 @@ suites() {
     done
 }
 
+# Why a reduction is not faster: one launch of a case of the suite `ops` under the profiler. Each line: kernel, case.
+reasons() {
+    tool=$(command -v ncu || ls /usr/local/cuda/bin/ncu /opt/nvidia/nsight-compute/*/ncu 2>/dev/null | head -n 1)
+    [ -n "$tool" ] || { echo "ncu not found"; status=1; return; }
+    : >"$OUT/ncu-reductions.txt"
+    while IFS='|' read -r kernel case; do
+        echo "== $kernel: $case" | tee -a "$OUT/ncu-reductions.txt"
+        "$tool" --clock-control none --kernel-name "$kernel" --launch-skip 2 --launch-count 1 --section SpeedOfLight --section WarpStateStats \
+            --section Occupancy --section LaunchStats --section InstructionStats "$here/warpfold" bench --suite ops --filter "$case" --peers none --samples 1 \
+            >"$OUT/part.tmp" 2>&1 || status=1
+        grep -E "Duration|Throughput|Issued|Registers|Theoretical Occ|Achieved Occ|Executed Instr|Block Limit|Cycles Per Issued|Stall|On average|Grid Size" \
+            "$OUT/part.tmp" >>"$OUT/ncu-reductions.txt" || { tail -n 5 "$OUT/part.tmp"; status=1; }
+    done <<'END'
+short_argmax_b4|argmax f32 (4194304,64) axis 1
+rows_argmax_b4|argmax f32 (262144,1024) axis 1
+narrow_var_f32|var f32 (4194304,64) axis 0
+narrow_sum_f32|mean f32 (67108864,4) axis 0
+short_sum_f32|mean f32 (67108864,4) axis 1
+shallow_sum_f32|mean f32 (4,67108864) axis 0
+columns_logsumexp_f32|logsumexp f32 (16384,16384) axis 0
+short_logsumexp_f32|logsumexp f32 (4194304,64) axis 1
+rows_sum2_f32|sum f32 (16384,16384) axis 1 compensated
+rows_describe_f32|describe f32 (16384,16384) axis 1
+columns_describe_f32|describe f32 (16384,16384) axis 0
+short_sum_bf16|sum bf16 (4194304,64) axis 1
+columns_argmax_b2|argmax bf16 (16384,16384) axis 0
+columns_argmax_b1|argmax i8 (16384,16384) axis 0
+rows_argmax_b1|argmax i8 (100003,2503) axis 1
+END
+    rm -f "$OUT/part.tmp"
+    cat "$OUT/ncu-reductions.txt"
+}
+
 case $mode in
 record) record ;;
+reasons) reasons ;;
 suite) shift; suites "$@" ;;
 ncu) ncu_run ;;
 all) record && ncu_run ;;
-*) echo "run-bench.sh [record|suite NAME...|ncu|all]" && exit 2 ;;
+*) echo "run-bench.sh [record|suite NAME...|reasons|ncu|all]" && exit 2 ;;
 esac
 [ $status -eq 0 ] && echo "$mode: all well" || echo "$mode: FAILED"
 exit $status

@@ -130,11 +130,14 @@ macro_rules! production_one {
     };
     (describe $name:ident, $source:ty, $wide:literal) => {
         export_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, Both<$source, false>, KEPT>);
-        export_kernel!(concat!("short_", stringify!($name)), Short<KEPT>, short::kernel::<_, Both<$source, false>, KEPT>);
         export_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
             columns::kernel::<_, Both<$source, false>, KEPT, $wide, { deep::<<fold::Described<$source> as Parts>::Part, <fold::Totals<$source> as Tree>::Node>($wide) }>);
         export_kernel!(concat!("narrow_", stringify!($name)), Columns<KEPT, Pitch>,
             columns::kernel::<_, Both<$source, true>, KEPT, $wide, { deep::<<fold::Described<$source> as Parts>::Part, <fold::Totals<$source> as Tree>::Node>($wide) }>);
+    };
+    (describe_short $name:ident, $source:ty, $wide:literal) => {
+        production_one!(describe $name, $source, $wide);
+        export_kernel!(concat!("short_", stringify!($name)), Short<KEPT>, short::kernel::<_, Both<$source, false>, KEPT>);
     };
     (slow $name:ident, $recipe:ty) => {
         export_kernel!(concat!("any_rows_", stringify!($name)), Rows<AXES, Strides<AXES>>, rows::kernel::<_, Any<$recipe>, AXES>);

@@ -1,7 +1,8 @@
 //! The list of compiled kernels: a line for each fold, read by the PTX build and by the emulator.
 //!
 //! `tree` and `heap` folds become `rows_`, `short_`, `columns_`, `shallow_` and `parts_` (`narrow_` too for trees) with the fold's name;
-//! the number is how many columns a lane takes. `describe` of a source becomes `rows_`, `short_`, `columns_` and `narrow_`. `any` recipes
+//! the number is how many columns a lane takes. `describe` of a source becomes `rows_`, `columns_` and `narrow_`,
+//! `describe_short` also `short_`: of 16-bit floats that would need the stack. `any` recipes
 //! become `any_rows_` and `any_columns_`, `slow` ones only the first.
 
 use super::node::Node;
@@ -72,8 +73,8 @@ macro_rules! for_each_kernel {
             heap argmax_b2: fold::Arg<u16, i32>, 4;
             heap argmax_b4: fold::Arg<u32, i32>, 4;
             heap argmax_b8: fold::Arg<u64, i64>, 2;
-            describe describe_f32: source::F32, 2;
-            describe describe_f64: source::F64, 1;
+            describe_short describe_f32: source::F32, 2;
+            describe_short describe_f64: source::F64, 1;
             describe describe_f16: source::F16, 2;
             describe describe_bf16: source::Bf16, 2;
             any sum_f32: any::Reals<f32, Value, Plain>;

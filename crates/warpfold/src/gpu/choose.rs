@@ -21,6 +21,8 @@ pub struct Fold {
     pub wide: u64,
     /// Whether it has a kernel for columns of few rows.
     pub shallow: bool,
+    /// Whether there is a kernel for short rows.
+    pub short: bool,
 }
 
 /// The fast fold for elements as they lie in memory, if there is one.
@@ -42,6 +44,7 @@ pub fn fast(spec: &Spec) -> Option<Fold> {
         words,
         wide: columns,
         shallow: true,
+        short: true,
     };
     let heap = |name: &str, words: usize| Fold {
         name: format!("{name}_b{}", input.size()),
@@ -50,6 +53,7 @@ pub fn fast(spec: &Spec) -> Option<Fold> {
         words,
         wide: columns,
         shallow: true,
+        short: true,
     };
     let key = if input.size() == 8 { 2 } else { 1 };
     match spec.op {
@@ -112,7 +116,7 @@ pub fn any(spec: &Spec) -> Fold {
         (Op::CountNonzero, _) => format!("count_{element}"),
     };
     // No part has more: a double double's mean, its deviation, and a count.
-    Fold { name, ordered: true, places: false, words: 10, wide: 1, shallow: false }
+    Fold { name, ordered: true, places: false, words: 10, wide: 1, shallow: false, short: true }
 }
 
 /// The fold that describes floats of the machine's own byte order.
@@ -121,7 +125,8 @@ pub fn describe(dtype: DType) -> Option<Fold> {
     // The total, its count, NaNs, and two keys with their places.
     let words = 4 * wide as usize + 2 + 2 + 2 * (wide as usize + 2);
     let name = format!("describe_{dtype}");
-    let fold = Fold { name, ordered: true, places: true, words, wide: 2 / wide, shallow: false };
+    let fold =
+        Fold { name, ordered: true, places: true, words, wide: 2 / wide, shallow: false, short: dtype.size() > 2 };
     dtype.is_float().then_some(fold)
 }
 

@@ -16,7 +16,7 @@ use warpfold_device::kernels::shape::shallow::Shallow;
 use warpfold_device::kernels::shape::short::Short;
 
 use super::choose::{self, Fold, any, fast, recipe};
-use super::policy::{ANY_TILES, COLUMN_TILES, LAUNCH, MOST_TILES, ROW_TILES, ROWS_EACH, SPREAD, WARPS};
+use super::policy::{ALONE, ANY_TILES, COLUMN_TILES, LAUNCH, MOST_TILES, ROW_TILES, ROWS_EACH, SPREAD, WARPS};
 use crate::dispatch::Spec;
 use crate::op::Op;
 use crate::problem::{Dim, Problem};
@@ -308,7 +308,11 @@ impl<'a> Planner<'a> {
         let outputs = self.outputs::<KEPT>(kept);
         let total = outputs.total;
         let packs = len.div_ceil(self.per()).next_power_of_two();
-        if packs <= 4 * 32 && reduced.segment == 63 && (packs <= 32 || total >= self.processors * WARPS) {
+        if self.fold.short
+            && packs <= 4 * 32
+            && reduced.segment == 63
+            && (packs <= 32 || total >= self.processors * WARPS)
+        {
             let (lanes, steps) = (packs.min(32), packs.div_ceil(32));
             let per_warp = 8 / steps * (32 / lanes);
             let warps = total.div_ceil(per_warp).min(WARPS);
@@ -464,8 +468,8 @@ impl Share {
     fn of(sets: u64, tiles: u64, processors: u64, most: u64, limit: u64) -> Self {
         let mut each = power_below(sets * tiles / (processors * SPREAD)).min(most);
         let fits = tiles.div_ceil(WARPS).next_power_of_two();
-        // Where sets are many, a block need not share one with others, nor leave parts.
-        if sets >= processors * ROWS_EACH && fits <= limit {
+        // A block need not share a set with others, nor leave parts, where sets are many, or the one is small.
+        if (sets >= processors * ROWS_EACH && fits <= limit) || (sets == 1 && fits <= ALONE) {
             each = each.max(fits);
         }
         let warps = tiles.div_ceil(each).next_power_of_two();

@@ -310,6 +310,16 @@ impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARR
     #[inline(always)]
     fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [F::Part; C] {
         let f = &self.0;
+        if s.branch(strip.rows == 4) {
+            let bits: [[F::Bits; C]; 4] = load(s, strip, 0, 1);
+            return core::array::from_fn(
+                #[inline(always)]
+                |j| {
+                    let node = |k: usize| f.lift(s, bits[k][j]);
+                    f.part(f.join(f.join(node(0), node(1), 1), f.join(node(2), node(3), 1), 2), 4)
+                },
+            );
+        }
         let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, 0, 1);
         if s.branch(strip.rows < STEPS as u64) {
             return self.few(s, &bits, strip.rows as u32);
@@ -473,8 +483,23 @@ impl<F: Heap, const C: usize> Shallow<C> for Free<F> {
     #[inline(always)]
     fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [F::Part; C] {
         let f = &self.0;
-        let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, 0, 1);
         let mut acc = [f.start(); C];
+        if s.branch(strip.rows == 4) {
+            let bits: [[F::Bits; C]; 4] = load(s, strip, 0, 1);
+            let mut k = 0;
+            while k < 4 {
+                acc = core::array::from_fn(
+                    #[inline(always)]
+                    |j| f.one(s, acc[j], bits[k][j], k as u32),
+                );
+                k += 1;
+            }
+            return core::array::from_fn(
+                #[inline(always)]
+                |j| f.part(acc[j]),
+            );
+        }
+        let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, 0, 1);
         let mut k = 0;
         while k < STEPS {
             if s.branch((k as u64) < strip.rows) {

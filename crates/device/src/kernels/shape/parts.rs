@@ -44,12 +44,13 @@ pub fn reduce<S: Simt, F: Parts>(
     count: u64,
 ) -> F::Part {
     match F::Part::WORDS {
-        0..=FEW => reduce_by::<S, F, 4>(s, f, slots, parts, first, count),
+        0..=2 => reduce_by::<S, F, 16>(s, f, slots, parts, first, count),
+        3..=FEW => reduce_by::<S, F, 4>(s, f, slots, parts, first, count),
         _ => reduce_by::<S, F, 1>(s, f, slots, parts, first, count),
     }
 }
 
-/// The same, `N` parts of each thread at a time: 4 or 1.
+/// The same, `N` parts of each thread at a time: 16, 4 or 1.
 #[inline(always)]
 fn reduce_by<S: Simt, F: Parts, const N: usize>(
     s: &S,
@@ -71,8 +72,12 @@ fn reduce_by<S: Simt, F: Parts, const N: usize>(
                 if s.branch(k < count) { fetch(s, parts, first + k as usize, f.nothing()) } else { f.nothing() }
             },
         );
+        let two = |j: usize| f.meet(some[j], some[j + 1]);
+        let four = |j: usize| f.meet(two(j), two(j + 2));
+        let eight = |j: usize| f.meet(four(j), four(j + 4));
         let part = match N {
-            4 => f.meet(f.meet(some[0], some[1]), f.meet(some[2], some[3])),
+            16 => f.meet(eight(0), eight(8)),
+            4 => four(0),
             _ => some[0],
         };
         let part = meet_warps(s, f, slots, meet_lanes(s, f, part, 32));
@@ -96,8 +101,14 @@ pub fn left<G>(call: &Call<G>) -> Global<u32> {
     of(call).offset(call.left as usize)
 }
 
-/// Blocks that share a row and whose parts one of them reduces: as many as it takes at once.
-pub const GROUP: u64 = 1024;
+/// Blocks that share a row and whose parts one of them reduces: as many as it takes at once. A level of blocks that wait for
+/// one another costs more than a few more parts.
+pub const fn group<P: Node>() -> u64 {
+    match P::WORDS {
+        0..=2 => 256 * 16,
+        _ => 256 * 4,
+    }
+}
 
 /// Parts that the blocks of one row or panel need room for: one each, and one for each group of blocks, and so on.
 pub const fn room(blocks: u64) -> u64 {

@@ -5,7 +5,7 @@
 //! or blocks, share a row.
 //! Bottleneck: memory.
 
-use super::parts::{self, GROUP, SLOTS, Turn};
+use super::parts::{self, SLOTS, Turn, group};
 use super::piece::{Outputs, Piece, Row, divide, share};
 use super::warp::meet_lanes;
 use crate::kernels::fold::Parts;
@@ -80,7 +80,8 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Rows<K, P::R
             part = f.moved(piece.settle(s, &row, part), before);
         }
         let (workspace, counters) = (parts::of(call), array::<u32>(call.workspace));
-        let mut turn = Turn::first(number, shape.first as u64 + block, shape.all as u64, GROUP);
+        let mut turn =
+            Turn::first(number, shape.first as u64 + block, shape.all as u64, group::<<P::Fold as Parts>::Part>());
         while s.again(true) {
             if s.branch(s.thread_x() == 0) {
                 publish(s, workspace, turn.own() as usize, part);

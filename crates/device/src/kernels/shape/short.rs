@@ -6,7 +6,7 @@
 //! Bottleneck: memory.
 
 use super::parts;
-use super::piece::{self, Outputs, Packs, Split, share, valid};
+use super::piece::{self, Outputs, Packs, Split, share};
 use super::warp::{STEPS, pick};
 use crate::kernels::fold::Parts;
 use crate::kernels::recipe::{Call, flag};
@@ -41,10 +41,19 @@ pub fn kernel<S: Simt, P: piece::Short, const K: usize>(s: &S, call: &Call<Short
     let there = |k: u32| number(k).min(total - 1);
     let mut at = [0; STEPS];
     if s.branch(shape.outputs.axes <= 1) {
-        at = core::array::from_fn(
-            #[inline(always)]
-            |k| there(k as u32) as i64 * shape.outputs.axis[0].x,
-        );
+        let x = shape.outputs.axis[0].x;
+        let (from, by) = (first as i64 * x, at_once as i64 * x);
+        if s.branch(number(STEPS as u32 - 1) < total) {
+            at = core::array::from_fn(
+                #[inline(always)]
+                |k| from + share(k as u32, split.steps) as i64 * by,
+            );
+        } else {
+            at = core::array::from_fn(
+                #[inline(always)]
+                |k| there(k as u32) as i64 * x,
+            );
+        }
     } else {
         let (mut k, steps) = (0, s.opaque(STEPS as u32));
         while s.again(k < steps) {
@@ -56,16 +65,26 @@ pub fn kernel<S: Simt, P: piece::Short, const K: usize>(s: &S, call: &Call<Short
             k += 1;
         }
     }
+    // A row has at most 2 KiB.
+    let len = shape.len as u32;
+    let valid = |k: u32| {
+        let before = split.pack(s, k) * P::PER;
+        (len.max(before) - before).min(P::PER)
+    };
     let packs = Packs {
         len: shape.len,
         at: core::array::from_fn(
             #[inline(always)]
             |k| call.input.wrapping_add(at[k] as u64).wrapping_add(split.pack(s, k as u32) as u64 * 16),
         ),
-        valid: core::array::from_fn(
-            #[inline(always)]
-            |k| valid(shape.len, split.pack(s, k as u32) as u64 * P::PER as u64, P::PER),
-        ),
+        valid: if s.branch(split.steps == 1) {
+            [valid(0); STEPS]
+        } else {
+            core::array::from_fn(
+                #[inline(always)]
+                |k| valid(k as u32),
+            )
+        },
     };
     let parts = piece.short(s, &packs, split);
     let spread = split.spread();

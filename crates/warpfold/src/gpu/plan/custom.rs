@@ -18,7 +18,8 @@ impl GpuPlan {
                 places: false,
                 words: <Counted<R::Acc> as Node>::WORDS as usize,
                 wide: const { custom::wide::<R>() } as u64,
-                shallow: true,
+                shallow: false,
+                short: true,
             },
             recipe: Recipe {
                 count: problem.count as u64,
