@@ -9,22 +9,14 @@ use crate::reduce;
 use cases::{Case, FILE, Golden, said, text};
 use std::collections::BTreeSet;
 
-/// Whether a missing file is a failure. To be `true` as soon as there is one.
-const IS_REQUIRED: bool = false;
 /// The emulator takes cases of at most so many elements, and one of four of these, which is every form; all of them
 /// (`WARPFOLD_GOLDEN_ALL=1`) take it minutes.
 const EMULATED: usize = 6000;
 const ONE_OF: usize = 4;
 
-fn golden() -> Option<Golden> {
-    match std::fs::read_to_string(FILE) {
-        Ok(text) => Some(Golden::read(&text).expect("a golden file")),
-        Err(why) if IS_REQUIRED => panic!("{FILE}: {why}"),
-        Err(_) => {
-            println!("skipped: no golden file yet; `WARPFOLD_GOLDEN_OUT=FILE` on a machine with a GPU writes one");
-            None
-        }
-    }
+fn golden() -> Golden {
+    let text = std::fs::read_to_string(FILE).unwrap_or_else(|why| panic!("{FILE}: {why}"));
+    Golden::read(&text).expect("a golden file")
 }
 
 fn on_cpu(case: &Case) -> String {
@@ -50,7 +42,7 @@ fn emulated(case: &Case) -> (String, String) {
 
 #[test]
 fn the_cpu_gives_the_bits_that_a_gpu_gave() {
-    let Some(golden) = golden() else { return };
+    let golden = golden();
     let cases = cases::cases();
     assert!(golden.results.len() == cases.len(), "the list is another: write {FILE} again, on a GPU");
     let mut wrong = Vec::new();
@@ -64,17 +56,13 @@ fn the_cpu_gives_the_bits_that_a_gpu_gave() {
     assert!(wrong.is_empty(), "{} differ from {} ({}):\n{shown}", wrong.len(), golden.device, golden.driver);
 }
 
-/// Or the CPU's, as long as no GPU has given any.
 #[test]
 fn the_emulator_gives_the_bits_that_a_gpu_gave() {
     let golden = golden();
     let (mut wrong, mut kernels, mut checked) = (Vec::new(), BTreeSet::new(), 0);
     let one_of = if std::env::var_os("WARPFOLD_GOLDEN_ALL").is_some() { 1 } else { ONE_OF };
     for case in cases::cases().iter().step_by(one_of).filter(|case| case.len() <= EMULATED) {
-        let want = match &golden {
-            Some(golden) => golden.results.get(&case.to_string()).cloned().unwrap_or_default(),
-            None => on_cpu(case),
-        };
+        let want = golden.results.get(&case.to_string()).cloned().unwrap_or_default();
         let (got, entries) = emulated(case);
         kernels.extend(entries.split_whitespace().filter_map(|e| Some(e.split_once('<')?.0.to_owned())));
         checked += 1;
