@@ -46,6 +46,8 @@ impl<F: Float> Precision<F> for Compensated {
 
 /// What a [`Sum`] adds up.
 pub trait Term: Copy + Send + Sync + 'static {
+    /// Whether it is never negative; of nothing but skipped elements, whose sum is -0.0, it is +0.0 then.
+    const IS_MAGNITUDE: bool = true;
     /// The addend of an element.
     fn term<R: Real>(x: R) -> R;
 }
@@ -61,6 +63,7 @@ pub struct Magnitude;
 pub struct Square;
 
 impl Term for Value {
+    const IS_MAGNITUDE: bool = false;
     #[inline(always)]
     fn term<R: Real>(x: R) -> R {
         x
@@ -186,6 +189,7 @@ impl<T: Element, W: Term, P: Precision<T::Float>> Reducer for Sum<T, W, P> {
         let acc = self.initial.map_or(acc, |x| P::widen(x).add(acc));
         let result = match self.finish {
             Finish::Total if count == 0 && self.initial.is_none() => P::Real::ZERO,
+            Finish::Total if W::IS_MAGNITUDE => acc.abs(),
             Finish::Total => acc,
             Finish::Mean => acc.div(P::Real::from_count(count)),
             // The empty sum is -0.0.

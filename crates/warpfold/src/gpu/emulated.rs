@@ -399,3 +399,20 @@ fn an_output_of_nothing_goes_before_one_of_only_nan() {
         assert_eq!(ran.outcome, Outcome::Empty, "{empty}: {}", ran.entries);
     }
 }
+
+#[test]
+fn what_is_skipped_leaves_all_true_and_a_norm_positive() {
+    let x = [f32::NAN; 10];
+    let bytes: Vec<u8> = x.iter().flat_map(|x| x.to_ne_bytes()).collect();
+    let array = ArrayRef::from_slice(&x, &[5, 2]).expect("an array");
+    for op in [Op::All, Op::Norm] {
+        for axes in [None, Some(vec![0]), Some(vec![1]), Some(vec![])] {
+            let options = Options { axes, skip_nan: true, ord: Some(Ord::One), ..Options::default() };
+            let want = reduce(op, array, &options).expect("a result");
+            let ran = run(op, &array, 0, &bytes, &[], &options).expect("no fault");
+            let expected = u8::from(op == Op::All);
+            assert!(want.values.as_bytes().iter().all(|&byte| byte == expected), "{op:?}: {want:?}");
+            assert_eq!(ran.outcome, Outcome::Bytes(want.values.as_bytes().to_vec()), "{op:?} by {}", ran.entries);
+        }
+    }
+}

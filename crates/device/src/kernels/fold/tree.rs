@@ -7,7 +7,7 @@ use crate::kernels::source::Source;
 use crate::simt::Simt;
 use core::marker::PhantomData;
 use warpfold_core::ops::{
-    Deviation, Exponential, LogSumExp, Moments, Powers, Precision, Product, Square, Sum, SumExp, Value,
+    Deviation, Exponential, LogSumExp, Magnitude, Moments, Powers, Precision, Product, Square, Sum, SumExp, Value,
 };
 use warpfold_core::{Accumulate, Cast, Element, Float, Real, Reducer};
 
@@ -118,7 +118,7 @@ where
         let total = if recipe.has(flag::ROOT) {
             Sum::<X::Value, Square>::norm2().finish(part, recipe.count)
         } else {
-            Sum::<X::Value>::total().finish(part, recipe.count)
+            Sum::<X::Value, Magnitude>::norm1().finish(part, recipe.count)
         };
         out.float::<S, X::Value>(s, recipe.output, total.cast());
     }
