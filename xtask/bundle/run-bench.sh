@@ -98,7 +98,9 @@ suites() {
     for name in "$@"; do
         echo "== warpfold bench --suite $name"
         base=bench-$(basename "$name" .toml)
-        "$here/warpfold" bench --suite "$name" --device "${DEVICE:-cuda}" --peers "${PEERS:-cub,torch,cupy}" \
+        # What the driver has compiled before would not be a first use.
+        [ "$name" = first ] && uncached=1 || uncached=0
+        CUDA_CACHE_DISABLE=$uncached "$here/warpfold" bench --suite "$name" --device "${DEVICE:-cuda}" --peers "${PEERS:-cub,torch,cupy}" \
             --samples "${SAMPLES:-11}" --budget "${BUDGET:-1}" ${FILTER:+--filter "$FILTER"} \
             --json "$OUT/$base.json" || status=1
     done

@@ -15,6 +15,9 @@ pub enum Measure {
     Call,
     /// Wall-clock time from the call until its result is on the host.
     Latency,
+    /// Wall-clock time from a shape and a dtype until the first result is on the host: planning, the driver compiling the
+    /// kernel, one call. The GPU was open before.
+    First,
 }
 
 /// One measurement.
@@ -63,7 +66,7 @@ pub struct Told {
     pub precision: String,
     /// Whether NaNs are left out.
     pub skip_nan: bool,
-    /// `call` or `latency`.
+    /// `call`, `latency` or `first`.
     pub measure: Measure,
     /// How many threads.
     pub threads: usize,
@@ -295,8 +298,10 @@ impl fmt::Display for Case {
         if self.skip_nan {
             f.write_str(" skip_nan")?;
         }
-        if self.measure == Measure::Latency {
-            f.write_str(" latency")?;
+        match self.measure {
+            Measure::Call => {}
+            Measure::Latency => f.write_str(" latency")?,
+            Measure::First => f.write_str(" first")?,
         }
         match self.threads {
             None => Ok(()),

@@ -113,6 +113,9 @@ impl Loaded {
 impl Side for Cpu {
     fn prepare(&mut self, case: &Case) -> Result<Prepared, String> {
         self.loaded = None;
+        if case.measure == Measure::First {
+            return Ok(Prepared::Skipped("nothing is compiled on a first use".into()));
+        }
         let key = case.memory();
         let memory = match self.memory.take() {
             Some((known, memory)) if known == key => memory,

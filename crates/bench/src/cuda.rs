@@ -16,6 +16,8 @@ const MOST_CALLS: u64 = 100_000;
 /// Inputs in turn amount to this many times the second-level cache, unless that takes more than [`MOST_COPIES`].
 const CACHES: u64 = 4;
 const MOST_COPIES: u64 = 64;
+/// Set to 1, this has the driver compile whatever it loads.
+const CACHE: &str = "CUDA_CACHE_DISABLE";
 
 /// Ourselves on a GPU, with the data of one case.
 pub struct Gpu {
@@ -96,7 +98,7 @@ impl Gpu {
         };
         let spare = self.device.memory()?.0 / 4;
         let copies = match case.measure {
-            Measure::Latency => 1,
+            Measure::Latency | Measure::First => 1,
             Measure::Call => {
                 let there = memory.inputs.len() as u64;
                 (CACHES * l2).div_ceil(bytes.max(1)).clamp(1, MOST_COPIES).min(there + spare / bytes.max(1))
@@ -153,6 +155,9 @@ impl Gpu {
 
     /// The time of that many calls.
     fn time(&self, loaded: &mut Loaded) -> Result<u64, Error> {
+        if loaded.case.measure == Measure::First {
+            return self.first(loaded);
+        }
         let stream = &self.stream;
         let start = Instant::now();
         let inputs = loaded.memory.inputs[..loaded.copies].iter();
@@ -184,6 +189,29 @@ impl Gpu {
         Ok(self.after.nanoseconds_since(&self.before)?)
     }
 
+    /// The time until the first result, of a device that has no kernel loaded.
+    fn first(&self, loaded: &mut Loaded) -> Result<u64, Error> {
+        let device = Device::open(self.device.properties().index)?;
+        let stream = Stream::new(&device)?;
+        let (case, view) = (&loaded.case, self.view(&loaded.case, &loaded.memory.inputs[0])?);
+        let start = Instant::now();
+        let result = match case.work {
+            Work::Op(op) => {
+                let reduction = Reduction::new(&device, op, &view, &options(case))?;
+                Outcome::Reduced(reduction.run_to_host(&stream, view, None)?)
+            }
+            Work::Describe => {
+                let survey = Survey::new(&device, &view, &options(case))?;
+                let mut out = survey.output()?;
+                survey.run(&stream, view, &mut out)?;
+                Outcome::Described(survey.download(&out, &stream)?)
+            }
+        };
+        let elapsed = start.elapsed();
+        loaded.result = Some(result);
+        Ok(elapsed.as_nanos() as u64)
+    }
+
     fn calibrate(&self, loaded: &mut Loaded) -> Result<(), Error> {
         self.time(loaded)?;
         while loaded.case.measure == Measure::Call && loaded.calls < MOST_CALLS {
@@ -210,6 +238,9 @@ fn described(found: &Description, at: &Positions) -> Answer {
 impl Side for Gpu {
     fn prepare(&mut self, case: &Case) -> Result<Prepared, String> {
         self.release();
+        if case.measure == Measure::First && std::env::var(CACHE).as_deref() != Ok("1") {
+            return Ok(Prepared::Skipped(format!("the driver may have the kernel in its cache: set {CACHE}=1")));
+        }
         let (mut loaded, cache) = match self.load(case) {
             Ok(loaded) => loaded,
             Err(Error::Cuda(why @ warpfold::cuda::Error::OutOfMemory { .. })) => {
@@ -234,7 +265,7 @@ impl Side for Gpu {
     fn read(&mut self) -> Result<Option<u64>, String> {
         let loaded = self.loaded.as_mut().ok_or("no case is prepared")?;
         let Some(Read { program, inputs }) = loaded.memory.read.as_mut() else { return Ok(None) };
-        if loaded.case.measure == Measure::Latency {
+        if loaded.case.measure != Measure::Call {
             return Ok(None);
         }
         let mut run = || -> Result<u64, warpfold::cuda::Error> {

@@ -93,7 +93,7 @@ pub struct Measured {
     pub precision: String,
     /// Whether NaNs are left out.
     pub skip_nan: bool,
-    /// `call` or `latency`.
+    /// `call`, `latency` or `first`.
     pub measure: Measure,
     /// On the CPU, if not all.
     pub threads: Option<usize>,

@@ -1,5 +1,6 @@
 //! Tables from records.
 
+use crate::case::Measure;
 use crate::record::{Measured, OURS, READ, Record};
 
 /// A row of cells per case, under headings; what is a number is said by `is_number`.
@@ -106,8 +107,10 @@ fn options(case: &Measured) -> String {
     if case.skip_nan {
         words.push("skip_nan".into());
     }
-    if case.measure == crate::case::Measure::Latency {
-        words.push("latency".into());
+    match case.measure {
+        Measure::Call => {}
+        Measure::Latency => words.push("latency".into()),
+        Measure::First => words.push("first use".into()),
     }
     match case.threads {
         None => {}

@@ -1,7 +1,7 @@
 //! All sides take turns on every case, and every result is checked.
 
 use crate::Error;
-use crate::case::Case;
+use crate::case::{Case, Measure};
 use crate::check::{Order, Reference, Verdict, same_bits};
 use crate::cpu::Cpu;
 use crate::exact::{Known, positions};
@@ -139,7 +139,11 @@ fn measure(
     }
     let mut sides: BTreeMap<String, SideRecord> = BTreeMap::new();
     for seat in seats.iter_mut() {
-        sides.insert(seat.program.name.clone(), seat.prepare(case, &plan.device));
+        let side = match case.measure {
+            Measure::First => SideRecord { absent: Some("first uses are ours only".into()), ..Default::default() },
+            _ => seat.prepare(case, &plan.device),
+        };
+        sides.insert(seat.program.name.clone(), side);
     }
     let mut read = SideRecord { calls: own.calls, cache: own.cache.clone(), ..Default::default() };
     // The first round is thrown away.

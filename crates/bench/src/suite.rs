@@ -10,12 +10,13 @@ use toml::Spanned;
 use warpfold::{DType, Precision};
 
 /// Those that travel with the program: name and text.
-const BUILT_IN: [(&str, &str); 7] = [
+const BUILT_IN: [(&str, &str); 8] = [
     ("full", include_str!("../../../bench/suites/full.toml")),
     ("dtypes", include_str!("../../../bench/suites/dtypes.toml")),
     ("shapes", include_str!("../../../bench/suites/shapes.toml")),
     ("ops", include_str!("../../../bench/suites/ops.toml")),
     ("small", include_str!("../../../bench/suites/small.toml")),
+    ("first", include_str!("../../../bench/suites/first.toml")),
     ("smoke", include_str!("../../../bench/suites/smoke.toml")),
     ("cpu", include_str!("../../../bench/suites/cpu.toml")),
 ];
@@ -182,7 +183,8 @@ fn expand(spanned: &Spanned<Group>) -> Result<Vec<Case>, Wrong> {
     let measures = optional(&group.measure, |text| match text.as_str() {
         "call" => Ok(Measure::Call),
         "latency" => Ok(Measure::Latency),
-        _ => Err(format!("unknown measure `{text}`: give call or latency")),
+        "first" => Ok(Measure::First),
+        _ => Err(format!("unknown measure `{text}`: give call, latency or first")),
     })?;
     let cases = vary(cases, measures, |case, measure| case.measure = measure);
     // Zero stands for all threads.

@@ -6,7 +6,7 @@ use crate::support::Dir;
 fn the_suites_and_their_cases_are_listed() {
     let dir = Dir::new();
     let suites = dir.run("bench --list");
-    for name in ["full", "dtypes", "shapes", "ops", "small", "smoke", "cpu"] {
+    for name in ["full", "dtypes", "shapes", "ops", "small", "first", "smoke", "cpu"] {
         assert!(suites.ok().lines().any(|line| line.starts_with(name)), "{suites:?}");
     }
     let cases = dir.run("bench --list --suite shapes,full --filter 2^");
