@@ -1,6 +1,7 @@
 //! How many blocks a multiprocessor is to hold at once of each kernel. More of them keep the memory busy while some meet and
-//! finish, but leave a thread fewer registers: the most that a kernel does not need the stack for are written down in
-//! `crates/device/ptx/blocks.txt` by `cargo xtask ptx --tune`, and told to the driver in its PTX.
+//! finish, but leave a thread fewer registers. `crates/device/ptx/blocks.txt` has the numbers, which the driver is told in the
+//! kernels' PTX: of most, the most for which `ptxas` needs no stack, as `cargo xtask ptx --tune` finds; of those marked
+//! `measured`, what a GPU was fastest with, even if it then needs some (bench/tune).
 
 use crate::Error;
 use std::collections::BTreeMap;
@@ -8,34 +9,56 @@ use std::fmt::Write as _;
 use std::path::Path;
 use warpfold_ptx::{Entry, ptxas};
 
-/// Tried in this order. Blocks have 256 threads, so that five would leave 48 registers, too few for eight reads in flight.
+/// Tried in this order. Blocks have 256 threads, so that five would leave 48 registers, too few for eight reads in flight:
+/// no kernel was faster so on an H200, and rows and columns took a quarter longer.
 const TRIED: [u32; 3] = [4, 3, 2];
 
-/// Blocks by kernel.
-pub type Blocks = BTreeMap<String, u32>;
+/// How many blocks of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bound {
+    blocks: u32,
+    /// By a GPU, and not by `ptxas`.
+    pub measured: bool,
+}
+
+/// By kernel.
+pub type Blocks = BTreeMap<String, Bound>;
 
 /// What is written down.
 pub fn read(folder: &Path) -> Result<Blocks, Error> {
-    let text = std::fs::read_to_string(folder.join("blocks.txt"))?;
-    let line = |line: &str| {
-        let (name, blocks) = line.split_once(' ')?;
-        Some((name.to_owned(), blocks.parse().ok()?))
-    };
-    Ok(text.lines().filter_map(line).collect())
+    std::fs::read_to_string(folder.join("blocks.txt"))?.lines().map(line).collect()
 }
 
-/// Finds out, and writes it down.
+/// `rows_sum_f32 4`, or `rows_sum_f32 4 measured`.
+fn line(text: &str) -> Result<(String, Bound), Error> {
+    let words: Vec<&str> = text.split(' ').collect();
+    let bound = match words[..] {
+        [_, blocks] => blocks.parse().ok().map(|blocks| Bound { blocks, measured: false }),
+        [_, blocks, "measured"] => blocks.parse().ok().map(|blocks| Bound { blocks, measured: true }),
+        _ => None,
+    };
+    let bound =
+        bound.ok_or_else(|| format!("blocks.txt: `{text}` is no kernel and a number, with or without `measured`"))?;
+    Ok((words[0].to_owned(), bound))
+}
+
+/// Finds out what nobody has measured, and writes it down.
 pub fn tune(folder: &Path, entries: &[Entry]) -> Result<Blocks, Error> {
-    let mut found = Blocks::new();
+    let is_there = |name: &String| entries.iter().any(|e| e.name == *name);
+    let mut found: Blocks =
+        read(folder)?.into_iter().filter(|(name, bound)| bound.measured && is_there(name)).collect();
     for blocks in TRIED {
         let left: Vec<Entry> =
             entries.iter().filter(|e| is_production(&e.name) && !found.contains_key(&e.name)).cloned().collect();
         let bounded: Vec<Entry> = left.iter().map(|e| with(e, blocks)).collect();
         let memory = ptxas::memory(&bounded)?;
-        found.extend(left.into_iter().filter(|e| memory.get(&e.name) == Some(&0)).map(|e| (e.name, blocks)));
+        let fits = left.into_iter().filter(|e| memory.get(&e.name) == Some(&0));
+        found.extend(fits.map(|e| (e.name, Bound { blocks, measured: false })));
     }
     let mut text = String::new();
-    found.iter().for_each(|(name, blocks)| _ = writeln!(text, "{name} {blocks}"));
+    for (name, Bound { blocks, measured }) in &found {
+        let _ = writeln!(text, "{name} {blocks}{}", if *measured { " measured" } else { "" });
+    }
     std::fs::write(folder.join("blocks.txt"), text)?;
     Ok(found)
 }
@@ -43,7 +66,7 @@ pub fn tune(folder: &Path, entries: &[Entry]) -> Result<Blocks, Error> {
 /// Tells the driver.
 pub fn apply(entries: &mut [Entry], blocks: &Blocks) {
     for entry in entries.iter_mut().filter(|e| is_production(&e.name)) {
-        *entry = with(entry, blocks.get(&entry.name).copied().unwrap_or(1));
+        *entry = with(entry, blocks.get(&entry.name).map_or(1, |bound| bound.blocks));
     }
 }
 

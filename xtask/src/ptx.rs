@@ -61,13 +61,14 @@ pub fn check() -> Result<(), Error> {
     let toolchain = Toolchain::find()?;
     println!("compiling with {}", toolchain.version);
     let [mut library, user] = compile_both(&toolchain)?;
-    blocks::apply(&mut library, &blocks::read(&folder())?);
+    let blocks = blocks::read(&folder())?;
+    blocks::apply(&mut library, &blocks);
     let committed = std::fs::read(example()).map_err(|e| format!("{}: {e}; run `{AGAIN}`", example().display()))?;
     let mut differences = archive::differences(&pack::read(&folder())?, &library, AGAIN);
     differences.extend(archive::differences(&archive::read(&committed)?, &user, AGAIN));
     let entries = [library, user].concat();
     let mut wrong: Vec<String> = entries.iter().flat_map(faults).collect();
-    wrong.extend(ptxas::check(&entries)?);
+    wrong.extend(ptxas::check(&entries, |name| blocks.get(name).is_some_and(|bound| bound.measured))?);
     if toolchain.is_pinned() {
         wrong.extend(differences);
     } else {

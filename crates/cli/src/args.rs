@@ -151,6 +151,12 @@ pub struct Explain {
     /// How many threads work; all cores if not given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
     pub threads: Option<u16>,
+    /// Print one JSON object; a GPU's plan has the launches with each kernel's parameter in 64-bit words
+    #[arg(long)]
+    pub json: bool,
+    /// Print the PTX of the GPU's kernels instead: what the driver compiles
+    #[arg(long, conflicts_with = "json")]
+    pub ptx: bool,
 }
 
 /// List the devices that can compute

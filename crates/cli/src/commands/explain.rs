@@ -1,11 +1,11 @@
 //! `warpfold explain`
 
-use std::fmt::Display;
 use std::io::Write;
 use std::ptr::NonNull;
 
-use warpfold::cuda::{self, Properties};
-use warpfold::{ArrayRef, DType, DeviceName, Error, Options, Order};
+use serde_json::{Value, json};
+use warpfold::cuda::{self, Explanation, Launched, Properties};
+use warpfold::{ArrayRef, DType, DeviceName, Error, Options, Order, Plan};
 
 use super::print;
 use crate::args::Explain;
@@ -27,13 +27,57 @@ pub fn run(args: &Explain) -> Result<(), Failure> {
         threads: args.threads.map(usize::from),
         ..Options::default()
     };
-    let plan: Box<dyn Display> = match args.device.resolve(array.bytes()) {
+    let text = match args.device.resolve(array.bytes()) {
         DeviceName::Cuda(index) => {
-            Box::new(cuda::explain(args.op, array, &options, gpu(index).map_err(Error::Cuda)?.as_ref())?)
+            let plan = cuda::explain(args.op, array, &options, gpu(index).map_err(Error::Cuda)?.as_ref())?;
+            match (args.ptx, args.json) {
+                (true, _) => plan.launches.iter().map(|launch| launch.ptx()).collect::<Vec<_>>().join("\n"),
+                (_, true) => on_gpu(&plan).to_string(),
+                _ => plan.to_string(),
+            }
         }
-        _ => Box::new(warpfold::explain(args.op, array, &options)?),
+        _ if args.ptx => {
+            return Err(Failure::Usage(
+                "--ptx shows a GPU's kernels: give --device cuda, with or without a GPU".into(),
+            ));
+        }
+        _ => {
+            let plan = warpfold::explain(args.op, array, &options)?;
+            if args.json { on_cpu(&plan).to_string() } else { plan.to_string() }
+        }
     };
-    print(|to| writeln!(to, "{plan}"))
+    print(|to| writeln!(to, "{text}"))
+}
+
+/// What holds on every device.
+fn what(plan: &Plan) -> Value {
+    json!({
+        "op": plan.op.to_string(), "dtype": plan.dtype.to_string(), "shape": plan.shape, "axes": plan.axes,
+        "result": { "dtype": plan.result_dtype.to_string(), "shape": plan.result_shape },
+        "outputs": plan.problem.outputs, "elements_each": plan.problem.count,
+    })
+}
+
+fn on_cpu(plan: &Plan) -> Value {
+    let mut object = what(plan);
+    object["device"] = "cpu".into();
+    object["route"] = plan.route.describe().into();
+    object["threads"] = plan.threads.into();
+    object["simd"] = plan.simd.name().into();
+    object["bytes"] = plan.bytes().into();
+    object
+}
+
+fn on_gpu(plan: &Explanation) -> Value {
+    let launch = |l: &Launched| json!({ "kernel": l.entry, "grid": l.grid, "block": l.block, "params": l.params });
+    let mut object = what(&plan.plan);
+    object["device"] = plan.device.as_str().into();
+    object["multiprocessors"] = plan.multiprocessors.into();
+    object["launches"] = plan.launches.iter().map(launch).collect();
+    object["workspace_bytes"] = plan.workspace.into();
+    object["bytes"] = plan.bytes.into();
+    object["predicted_seconds"] = plan.predicted.as_secs_f64().into();
+    object
 }
 
 /// The GPU of that index; `None` if this machine has no GPU at all.

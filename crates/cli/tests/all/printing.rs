@@ -150,6 +150,22 @@ fn a_gpu_plan_is_explained_without_a_gpu() {
     for words in ["1000 outputs of 1000", "kernel", "multiprocessors", "workspace", "read and written", "predicted"] {
         assert!(text.contains(words), "{words} is not in {text}");
     }
+    let json = parsed(dir.run("explain sum --shape 1000,1000 --dtype f32 --axis 1 --device cuda --json").ok());
+    let launch = &json["launches"][0];
+    assert_eq!((&json["outputs"], &json["bytes"]), (&1000.into(), &4_004_000.into()));
+    assert!(text.contains(&format!(
+        "{}, {} block(s) of {}",
+        launch["kernel"].as_str().unwrap(),
+        launch["grid"],
+        launch["block"]
+    )));
+    let ptx = dir.run("explain sum --shape 1000,1000 --dtype f32 --axis 1 --device cuda --ptx");
+    assert!(ptx.ok().contains(&format!(".entry {}", launch["kernel"].as_str().unwrap())));
+    assert_eq!(
+        parsed(dir.run("explain sum --shape 4 --dtype f32 --device cpu --json").ok())["route"].is_string(),
+        true
+    );
+    dir.run("explain sum --shape 4 --dtype f32 --device cpu --ptx").refused(&["--device cuda"]);
     assert!(dir.run("explain sum --shape 4 --dtype f32 --device auto").ok().contains("device   cpu"));
     dir.run("explain sum --shape 4 --dtype f32 --device gpu").refused(&["no device `gpu`", "cuda:1"]);
 }

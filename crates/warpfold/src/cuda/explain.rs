@@ -47,6 +47,14 @@ pub struct Launched {
     pub params: Vec<u64>,
 }
 
+impl Launched {
+    /// The kernel's PTX, as the driver is given it.
+    #[must_use]
+    pub fn ptx(&self) -> String {
+        warpfold_device::ptx(&self.entry).expect("a plan names kernels that there are")
+    }
+}
+
 /// What a GPU would do about an array with this dtype, shape and layout; for an H200 if `gpu` names none. The array is not
 /// read, and there need be no GPU.
 ///
