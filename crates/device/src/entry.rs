@@ -12,6 +12,7 @@ use crate::kernels::shape::piece::{self, Dense};
 use crate::kernels::shape::rows::{self, Rows};
 use crate::kernels::shape::shallow::{self, Shallow};
 use crate::kernels::shape::short::{self, Short};
+use crate::kernels::shape::tiny::{self, Tiny};
 use crate::kernels::{Call, entries::for_each_kernel, fold, source};
 use crate::ladder::c::Centroids;
 use crate::ladder::{a, b, c, for_each_entry, read};
@@ -113,6 +114,7 @@ macro_rules! production_one {
     (tree $name:ident, $fold:ty, $wide:literal) => {
         export_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Ordered<$fold>, KEPT>);
         export_kernel!(concat!("short_", stringify!($name)), Short<KEPT>, short::kernel::<_, piece::Ordered<$fold>, KEPT>);
+        export_kernel!(concat!("tiny_", stringify!($name)), Tiny<KEPT>, tiny::kernel::<_, piece::Ordered<$fold>, KEPT>);
         export_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
             columns::kernel::<_, panel::Ordered<$fold, false>, KEPT, $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
         export_kernel!(concat!("narrow_", stringify!($name)), Columns<KEPT, Pitch>,
@@ -123,6 +125,7 @@ macro_rules! production_one {
     (heap $name:ident, $fold:ty, $wide:literal) => {
         export_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Free<$fold>, KEPT>);
         export_kernel!(concat!("short_", stringify!($name)), Short<KEPT>, short::kernel::<_, piece::Free<$fold>, KEPT>);
+        export_kernel!(concat!("tiny_", stringify!($name)), Tiny<KEPT>, tiny::kernel::<_, piece::Free<$fold>, KEPT>);
         export_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
             columns::kernel::<_, panel::Free<$fold>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
         export_kernel!(concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Free<$fold>, KEPT, $wide>);

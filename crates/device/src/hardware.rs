@@ -342,6 +342,16 @@ impl Simt for Hardware {
         r
     }
     #[inline(always)]
+    fn funnel(&self, low: u32, high: u32, at: u32) -> u32 {
+        let r: u32;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("shf.r.wrap.b32 {r}, {l}, {h}, {at};", r = out(reg32) r, l = in(reg32) low, h = in(reg32) high,
+                at = in(reg32) at, options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
     fn opaque(&self, x: u32) -> u32 {
         let r: u32;
         // SAFETY: copies a register.

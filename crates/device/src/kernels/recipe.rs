@@ -88,6 +88,16 @@ pub const fn code(dtype: DType) -> u32 {
     dtype as u32
 }
 
+/// The logarithm of every dtype's bytes, in two bits each.
+const SIZES: u32 = {
+    let (mut sizes, mut k) = (0, 0);
+    while k < DType::ALL.len() {
+        sizes |= DType::ALL[k].size().trailing_zeros() << (2 * k);
+        k += 1;
+    }
+    sizes
+};
+
 /// Bytes of counters at the start of a workspace.
 pub const COUNTERS: usize = 1 << 20;
 /// The counter that is set if an output has no value: byte 0 if there was nothing, byte 1 if there was only NaN.
@@ -147,21 +157,19 @@ impl Out {
     /// Writes the low bytes of an integer, as many as `dtype` has.
     #[inline(always)]
     pub fn integer<S: Simt>(&self, s: &S, dtype: u32, bits: u64) {
-        let at = self.index;
-        if dtype == code(DType::Bool) {
-            s.store(self.output, at, (bits != 0) as u8);
-        } else if dtype == code(DType::I8) || dtype == code(DType::U8) {
-            s.store(self.output, at, bits as u8);
-        } else if dtype == code(DType::I16)
-            || dtype == code(DType::U16)
-            || dtype == code(DType::F16)
-            || dtype == code(DType::BF16)
-        {
+        let (at, size) = (self.index, SIZES >> (2 * dtype));
+        let bits = if dtype == code(DType::Bool) { (bits != 0) as u64 } else { bits };
+        // Bit by bit: of a comparison with each size the compiler would make a table of jumps.
+        if size & 2 != 0 {
+            if size & 1 != 0 {
+                s.store(self.output.cast(), at, bits);
+            } else {
+                s.store(self.output.cast(), at, bits as u32);
+            }
+        } else if size & 1 != 0 {
             s.store(self.output.cast(), at, bits as u16);
-        } else if dtype == code(DType::I32) || dtype == code(DType::U32) || dtype == code(DType::F32) {
-            s.store(self.output.cast(), at, bits as u32);
         } else {
-            s.store(self.output.cast(), at, bits);
+            s.store(self.output, at, bits as u8);
         }
     }
 
@@ -215,6 +223,7 @@ mod shapes {
     use crate::kernels::shape::rows::Rows;
     use crate::kernels::shape::shallow::Shallow;
     use crate::kernels::shape::short::Short;
+    use crate::kernels::shape::tiny::Tiny;
 
     // SAFETY: 64-bit integers, and pairs of 32-bit ones.
     unsafe impl Shape for Dense {}
@@ -228,6 +237,8 @@ mod shapes {
     unsafe impl<const K: usize> Shape for Shallow<K> {}
     // SAFETY: as above.
     unsafe impl<const K: usize> Shape for Short<K> {}
+    // SAFETY: as above.
+    unsafe impl<const K: usize> Shape for Tiny<K> {}
     // SAFETY: as above.
     unsafe impl<const K: usize, R: Shape> Shape for Columns<K, R> {}
     // SAFETY: as above.

@@ -1,6 +1,7 @@
 //! From the bits in memory to numbers.
 
 use super::fold::extremum::Key;
+use super::node::Node;
 use crate::simt::{Global, Pack, Pod, Simt};
 use warpfold_core::{DType, Element};
 
@@ -10,6 +11,8 @@ pub trait Bits: Pod + Copy {
     const SIZE: u32 = size_of::<Self>() as u32;
     /// How many fit 16 bytes.
     const PER: u32 = 16 / Self::SIZE;
+    /// What a place below 2^16 takes beside a key: a word, or nothing where both fit one.
+    type Beside: Node;
     /// The `k`-th of the elements in these words.
     fn nth(words: &[u32; 4], k: usize) -> Self;
     /// No bit set.
@@ -17,6 +20,7 @@ pub trait Bits: Pod + Copy {
 }
 
 impl Bits for u8 {
+    type Beside = [u32; 0];
     const ZERO: u8 = 0;
     #[inline(always)]
     fn nth(words: &[u32; 4], k: usize) -> u8 {
@@ -24,6 +28,7 @@ impl Bits for u8 {
     }
 }
 impl Bits for u16 {
+    type Beside = [u32; 0];
     const ZERO: u16 = 0;
     #[inline(always)]
     fn nth(words: &[u32; 4], k: usize) -> u16 {
@@ -31,6 +36,7 @@ impl Bits for u16 {
     }
 }
 impl Bits for u32 {
+    type Beside = [u32; 1];
     const ZERO: u32 = 0;
     #[inline(always)]
     fn nth(words: &[u32; 4], k: usize) -> u32 {
@@ -38,6 +44,7 @@ impl Bits for u32 {
     }
 }
 impl Bits for u64 {
+    type Beside = [u32; 1];
     const ZERO: u64 = 0;
     #[inline(always)]
     fn nth(words: &[u32; 4], k: usize) -> u64 {
@@ -46,6 +53,7 @@ impl Bits for u64 {
 }
 
 impl Bits for Pack<u32, 4> {
+    type Beside = [u32; 1];
     const ZERO: Self = Pack([0; 4]);
     #[inline(always)]
     fn nth(words: &[u32; 4], _k: usize) -> Self {

@@ -214,6 +214,11 @@ pub trait Simt {
     fn add_u16x2(&self, word: u32, acc: u32) -> u32 {
         acc.wrapping_add(word & 0xffff).wrapping_add(word >> 16)
     }
+    /// The 32 bits from bit `at & 31` of two words.
+    #[inline(always)]
+    fn funnel(&self, low: u32, high: u32, at: u32) -> u32 {
+        ((((high as u64) << 32) | low as u64) >> (at & 31)) as u32
+    }
     /// The same number, of which the compiler knows nothing: a loop over it stays a loop.
     #[inline(always)]
     fn opaque(&self, x: u32) -> u32 {

@@ -19,8 +19,8 @@ pub struct Fold {
     pub words: usize,
     /// Columns that a lane takes.
     pub wide: u64,
-    /// Whether it has a kernel for columns of few rows.
-    pub shallow: bool,
+    /// Whether it has kernels for outputs of few elements, in rows and in columns.
+    pub few: bool,
     /// Whether there is a kernel for short rows.
     pub short: bool,
 }
@@ -43,7 +43,7 @@ pub fn fast(spec: &Spec) -> Option<Fold> {
         places: false,
         words,
         wide: columns,
-        shallow: true,
+        few: true,
         short: true,
     };
     let heap = |name: &str, words: usize| Fold {
@@ -52,7 +52,7 @@ pub fn fast(spec: &Spec) -> Option<Fold> {
         places: name == "argmax",
         words,
         wide: columns,
-        shallow: true,
+        few: true,
         short: true,
     };
     let key = if input.size() == 8 { 2 } else { 1 };
@@ -116,7 +116,7 @@ pub fn any(spec: &Spec) -> Fold {
         (Op::CountNonzero, _) => format!("count_{element}"),
     };
     // No part has more: a double double's mean, its deviation, and a count.
-    Fold { name, ordered: true, places: false, words: 10, wide: 1, shallow: false, short: true }
+    Fold { name, ordered: true, places: false, words: 10, wide: 1, few: false, short: true }
 }
 
 /// The fold that describes floats of the machine's own byte order.
@@ -125,8 +125,7 @@ pub fn describe(dtype: DType) -> Option<Fold> {
     // The total, its count, NaNs, and two keys with their places.
     let words = 4 * wide as usize + 2 + 2 + 2 * (wide as usize + 2);
     let name = format!("describe_{dtype}");
-    let fold =
-        Fold { name, ordered: true, places: true, words, wide: 2 / wide, shallow: false, short: dtype.size() > 2 };
+    let fold = Fold { name, ordered: true, places: true, words, wide: 2 / wide, few: false, short: dtype.size() > 2 };
     dtype.is_float().then_some(fold)
 }
 

@@ -14,6 +14,7 @@ use warpfold_device::kernels::shape::piece::{Dense, Kept, Outputs};
 use warpfold_device::kernels::shape::rows::Rows;
 use warpfold_device::kernels::shape::shallow::Shallow;
 use warpfold_device::kernels::shape::short::Short;
+use warpfold_device::kernels::shape::tiny::{self, Tiny};
 
 use super::choose::{self, Fold, any, fast, recipe};
 use super::policy::{ALONE, ANY_TILES, COLUMN_TILES, LAUNCH, MOST_TILES, ROW_TILES, ROWS_EACH, SPREAD, WARPS};
@@ -166,7 +167,7 @@ impl GpuPlan {
                 first: (start / block) as u32,
                 all: total as u32,
                 reserved: 0,
-                reduced: Dense { stride: 0, segment: 63 },
+                reduced: Dense { stride: 0, segment: 63, end: len * problem.size as u64 },
             };
             let entry = format!("rows_{}", planner.fold.name);
             let launch = planner.launch(entry, len.div_ceil(block), WARPS, shape);
@@ -226,6 +227,12 @@ impl<'a> Planner<'a> {
         dim.out as i64 * self.pair as i64
     }
 
+    /// Bytes from the first element to the end of the last in memory.
+    fn end(&self) -> u64 {
+        let last = |dim: &Dim| (dim.x.max(0) * (dim.len as isize - 1)) as u64;
+        self.problem.kept.iter().chain(&self.problem.reduced).map(last).sum::<u64>() + self.problem.size as u64
+    }
+
     /// Kept axes, of which the last given varies fastest.
     fn outputs<const K: usize>(&self, kept: &[Dim]) -> Outputs<K> {
         let mut outputs = Outputs { total: 1, axes: kept.len() as u64, axis: [Kept::default(); K] };
@@ -255,7 +262,7 @@ impl<'a> Planner<'a> {
     fn one(&mut self, kept: &[Dim], axis: Dim) -> Option<Launch> {
         let size = self.problem.size as isize;
         if axis.x == size && kept.len() <= KEPT {
-            return self.rows(kept, axis.len as u64, Dense { stride: 0, segment: 63 });
+            return self.rows(kept, axis.len as u64, Dense { stride: 0, segment: 63, end: self.end() });
         }
         let (&columns, outer) = kept.split_last()?;
         if columns.x == size && outer.len() <= KEPT && (!self.fold.places || axis.len < u32::MAX as usize) {
@@ -271,7 +278,7 @@ impl<'a> Planner<'a> {
         if inner.x != self.problem.size as isize || !whole || kept.len() > KEPT {
             return None;
         }
-        let reduced = Dense { stride: outer.x as i64, segment: packs.ilog2() as u64 };
+        let reduced = Dense { stride: outer.x as i64, segment: packs.ilog2() as u64, end: self.end() };
         self.rows(kept, (outer.len * inner.len) as u64, reduced)
     }
 
@@ -308,6 +315,11 @@ impl<'a> Planner<'a> {
         let outputs = self.outputs::<KEPT>(kept);
         let total = outputs.total;
         let packs = len.div_ceil(self.per()).next_power_of_two();
+        if self.fold.few && packs == 1 {
+            let warps = total.div_ceil(tiny::ROWS as u64).min(WARPS);
+            let grid = total.div_ceil(tiny::ROWS as u64 * warps);
+            return Some(self.launch(format!("tiny_{}", self.fold.name), grid, warps, Tiny { outputs, len }));
+        }
         if self.fold.short
             && packs <= 4 * 32
             && reduced.segment == 63
@@ -349,7 +361,7 @@ impl<'a> Planner<'a> {
         let lanes = width.div_ceil(wide).next_power_of_two().min(32);
         let panels = width.div_ceil(lanes * wide);
         let outputs = self.outputs::<KEPT>(outer);
-        if self.fold.shallow && rows.len <= 8 && width >= 128 {
+        if self.fold.few && rows.len <= 8 && width >= 128 {
             let warps = width.div_ceil(32 * wide).min(WARPS).next_power_of_two();
             let panels = width.div_ceil(32 * wide * warps);
             let reduced = Pitch { bytes: rows.x as i64, aligned: aligned as u64 };

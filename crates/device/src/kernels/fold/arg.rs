@@ -2,9 +2,21 @@
 
 use super::extremum::{Key, Keys};
 use super::{Heap, Parts};
+use crate::kernels::node::{Node, select};
 use crate::kernels::recipe::{Hole, Out, Recipe, flag};
 use crate::kernels::source::Bits;
 use crate::simt::Simt;
+
+/// The only word of a node.
+#[inline(always)]
+fn word<N: Node>(node: N) -> u32 {
+    let mut only = 0;
+    let _ = node.map(|_, word| {
+        only = word;
+        word
+    });
+    only
+}
 
 /// Where the greatest or the least element is; the first of equals.
 #[derive(Clone, Copy)]
@@ -42,6 +54,7 @@ impl<B: Bits, K: Key> Parts for Arg<B, K> {
 impl<B: Bits, K: Key> Heap for Arg<B, K> {
     type Bits = B;
     type Acc = (K, u32);
+    const REPEATS: bool = true;
     #[inline(always)]
     fn start(&self) -> (K, u32) {
         (K::MIN, u32::MAX)
@@ -80,16 +93,66 @@ impl<B: Bits, K: Key> Heap for Arg<B, K> {
             }
             return at;
         }
+        if self.0.is_nan(part.0) {
+            let mut k = B::PER;
+            while k > 0 {
+                k -= 1;
+                at = if self.0.key(B::nth(words, k as usize)) == part.0 { k } else { at };
+            }
+            return at;
+        }
+        // What has the key has its bits, but for the sign of zero.
+        let (bits, zero) = (self.0.bits(part.0), self.0.is_any_zero(part.0));
+        let care = u64::MAX >> (64 - 8 * B::SIZE + zero as u32);
+        if B::SIZE == 2 {
+            let (wanted, care) = (bits as u16 as u32 * 0x1_0001, care as u16 as u32 * 0x1_0001);
+            let mut k = 4;
+            while k > 0 {
+                k -= 1;
+                let x = (words[k] ^ wanted) & care;
+                let zero = x.wrapping_sub(0x1_0001) & !x & 0x8000_8000;
+                let which = 2 * k as u32 + (zero & 0x8000 == 0) as u32;
+                at = if zero != 0 { which } else { at };
+            }
+            return at;
+        }
         let mut k = B::PER;
         while k > 0 {
             k -= 1;
-            at = if self.0.key(B::nth(words, k as usize)) == part.0 { k } else { at };
+            at = if (B::nth(words, k as usize).to_bits() as u64 ^ bits) & care == 0 { k } else { at };
         }
         at
     }
     #[inline(always)]
     fn place(&self, part: Self::Part) -> Option<u32> {
         Some(part.1 as u32)
+    }
+    /// Keys of up to 16 bits stand above the complement of the place: the greatest is the first of the greatest.
+    type Brief = (K, B::Beside);
+    #[inline(always)]
+    fn brief(&self, part: Self::Part) -> Self::Brief {
+        let none = part.1 == u64::MAX;
+        if B::SIZE <= 2 {
+            let key = if none { i16::MIN as i64 } else { part.0.long() };
+            return (K::cut(key << 16 | (!part.1 & 0xffff) as i64), B::Beside::zero());
+        }
+        (part.0, B::Beside::zero().map(|_, _| part.1 as u32))
+    }
+    #[inline(always)]
+    fn meet_brief(&self, left: Self::Brief, right: Self::Brief) -> Self::Brief {
+        if B::SIZE <= 2 {
+            return (left.0.max(right.0), left.1);
+        }
+        let better = right.0 > left.0 || (right.0 == left.0 && word(right.1) < word(left.1));
+        select(better, right, left)
+    }
+    #[inline(always)]
+    fn part_of(&self, brief: Self::Brief) -> Self::Part {
+        if B::SIZE <= 2 {
+            let both = brief.0.long();
+            return (K::cut(both >> 16), (!both & 0xffff) as u64);
+        }
+        (brief.0, word(brief.1) as u64)
     }
     #[inline(always)]
     fn placed(&self, part: Self::Part, index: u64) -> Self::Part {

@@ -1,6 +1,6 @@
 //! any, all and count of nonzero elements: one count.
 
-use super::{Heap, Parts};
+use super::{Heap, Parts, as_brief};
 use crate::kernels::recipe::{Out, Recipe, flag};
 use crate::kernels::source::Bits;
 use crate::simt::Simt;
@@ -62,6 +62,8 @@ impl<B: Bits> Parts for Count<B> {
 impl<B: Bits> Heap for Count<B> {
     type Bits = B;
     type Acc = u32;
+    const REPEATS: bool = false;
+    as_brief!();
     #[inline(always)]
     fn start(&self) -> u32 {
         0

@@ -1,6 +1,6 @@
 //! min, max, minmax's halves and the infinity norm: the greatest of integer keys, with all bits flipped for the least.
 
-use super::{Heap, Parts};
+use super::{Heap, Parts, as_brief};
 use crate::kernels::node::Node;
 use crate::kernels::recipe::{Out, Recipe, code, flag};
 use crate::kernels::source::Bits;
@@ -256,6 +256,18 @@ impl<B: Bits, K: Key> Keys<B, K> {
         if self.float != K::cut(0) && edge { self.quiet } else { bits as u64 }
     }
 
+    /// Whether the key is that of a NaN.
+    #[inline(always)]
+    pub fn is_nan(&self, key: K) -> bool {
+        self.float != K::cut(0) && key == self.nan
+    }
+
+    /// Whether the key is that of both zeros.
+    #[inline(always)]
+    pub fn is_any_zero(&self, key: K) -> bool {
+        self.same_zeros && key == self.flip
+    }
+
     /// Whether a key that skips NaNs is of nothing else.
     #[inline(always)]
     pub fn is_lost(&self, key: K) -> bool {
@@ -298,6 +310,8 @@ impl<B: Bits, K: Key> Parts for Extremum<B, K> {
 impl<B: Bits, K: Key> Heap for Extremum<B, K> {
     type Bits = B;
     type Acc = K;
+    const REPEATS: bool = true;
+    as_brief!();
     #[inline(always)]
     fn start(&self) -> K {
         K::MIN
@@ -350,6 +364,8 @@ impl<B: Bits, K: Key> Parts for MinMax<B, K> {
 impl<B: Bits, K: Key> Heap for MinMax<B, K> {
     type Bits = B;
     type Acc = (K, K);
+    const REPEATS: bool = true;
+    as_brief!();
     #[inline(always)]
     fn start(&self) -> (K, K) {
         (K::MIN, K::MIN)

@@ -1,6 +1,6 @@
 //! Sums and means of integers, exact.
 
-use super::{Heap, Parts};
+use super::{Heap, Parts, as_brief};
 use crate::kernels::recipe::{Out, Recipe, flag};
 use crate::kernels::source::Bits;
 use crate::simt::Simt;
@@ -69,6 +69,8 @@ impl<B: Bits> Heap for Integer<B> {
     /// The sum modulo 2^64, and (of 64-bit elements) what left it on top. Of elements of at most 16 bits a lane adds less than
     /// 2^31 in all, so the low half is enough.
     type Acc = (u64, i64);
+    const REPEATS: bool = false;
+    as_brief!();
     #[inline(always)]
     fn start(&self) -> (u64, i64) {
         (0, 0)

@@ -91,12 +91,34 @@ macro_rules! no_plain {
 }
 pub(crate) use no_plain;
 
+/// For a [`Heap`] whose parts are as brief as can be.
+macro_rules! as_brief {
+    () => {
+        type Brief = Self::Part;
+        #[inline(always)]
+        fn brief(&self, part: Self::Part) -> Self::Part {
+            part
+        }
+        #[inline(always)]
+        fn meet_brief(&self, left: Self::Part, right: Self::Part) -> Self::Part {
+            self.meet(left, right)
+        }
+        #[inline(always)]
+        fn part_of(&self, brief: Self::Part) -> Self::Part {
+            brief
+        }
+    };
+}
+pub(crate) use as_brief;
+
 /// A reduction that any order serves.
 pub trait Heap: Parts {
     /// An element in memory.
     type Bits: Bits;
     /// A lane's running value.
     type Acc: Copy;
+    /// What changes nothing and so fills a pack: elements that it has already, or zeros.
+    const REPEATS: bool;
     /// Before the first element.
     fn start(&self) -> Self::Acc;
     /// Takes the elements of 16 bytes; `place` is their number in the row, counted in such packs.
@@ -120,6 +142,14 @@ pub trait Heap: Parts {
     fn place(&self, _part: Self::Part) -> Option<u32> {
         None
     }
+    /// A part in fewer words, for exchanges; its place is below 2^16 - 1.
+    type Brief: Node;
+    /// The part so.
+    fn brief(&self, part: Self::Part) -> Self::Brief;
+    /// What [`Parts::meet`] makes of two.
+    fn meet_brief(&self, left: Self::Brief, right: Self::Brief) -> Self::Brief;
+    /// The part again; of some elements.
+    fn part_of(&self, brief: Self::Brief) -> Self::Part;
     /// The part with the element's own index.
     #[inline(always)]
     fn placed(&self, part: Self::Part, _index: u64) -> Self::Part {

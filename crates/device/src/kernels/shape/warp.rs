@@ -5,7 +5,7 @@
 //! bits, then the bits of the steps, cost one each.
 
 use super::piece::Split;
-use crate::kernels::fold::{Parts, Tree};
+use crate::kernels::fold::{Heap, Parts, Tree};
 use crate::kernels::node::{Node, exchange, select};
 use crate::simt::Simt;
 
@@ -45,6 +45,19 @@ impl<F: Parts> Combine for Meet<'_, F> {
     #[inline(always)]
     fn combine(self, left: F::Part, right: F::Part, _each: u32) -> F::Part {
         self.0.meet(left, right)
+    }
+}
+
+/// Brief parts meet.
+#[derive(Clone, Copy)]
+pub struct MeetBrief<'a, F>(pub &'a F);
+
+impl<F: Heap> Combine for MeetBrief<'_, F> {
+    type Node = F::Brief;
+    const COMMUTES: bool = true;
+    #[inline(always)]
+    fn combine(self, left: F::Brief, right: F::Brief, _each: u32) -> F::Brief {
+        self.0.meet_brief(left, right)
     }
 }
 

@@ -18,7 +18,7 @@ impl GpuPlan {
                 places: false,
                 words: <Counted<R::Acc> as Node>::WORDS as usize,
                 wide: const { custom::wide::<R>() } as u64,
-                shallow: false,
+                few: false,
                 short: true,
             },
             recipe: Recipe {

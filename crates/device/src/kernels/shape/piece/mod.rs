@@ -6,11 +6,12 @@ mod read;
 
 pub use free::Free;
 pub use ordered::{Ordered, next, pack};
-pub use read::{Tile, loose};
+pub use read::{Tile, loose, loose_steps};
 
 use super::warp::STEPS;
 use crate::kernels::fold::Parts;
 use crate::kernels::recipe::{Call, Recipe};
+use crate::kernels::source::Bits;
 use crate::simt::Simt;
 
 /// A kept axis: its length, and its steps in bytes (in elements for the output).
@@ -91,6 +92,8 @@ impl<const K: usize> Outputs<K> {
 /// One output's elements.
 #[derive(Clone, Copy)]
 pub struct Row<R> {
+    /// The address of the input.
+    pub input: u64,
     /// The address of the first.
     pub x: u64,
     /// The address of the first one's mask.
@@ -105,7 +108,8 @@ impl<R: Copy> Row<R> {
     /// The row that starts at `at`.
     #[inline(always)]
     pub fn new<G>(call: &Call<G>, at: At, len: u64, reduced: R) -> Self {
-        Self { x: call.input.wrapping_add(at.x as u64), mask: call.mask.wrapping_add(at.mask as u64), len, reduced }
+        let (x, mask) = (call.input.wrapping_add(at.x as u64), call.mask.wrapping_add(at.mask as u64));
+        Self { input: call.input, x, mask, len, reduced }
     }
 }
 
@@ -117,13 +121,21 @@ pub struct Dense {
     pub stride: i64,
     /// The logarithm of a segment's packs, at least 8; 63 if there is one.
     pub segment: u64,
+    /// Bytes from the input to the end of the array: all before may be read.
+    pub end: u64,
 }
 
 impl Row<Dense> {
+    /// The address of the array's end.
+    #[inline(always)]
+    pub fn end(&self) -> u64 {
+        self.input.wrapping_add(self.reduced.end)
+    }
+
     /// The address of pack `p`.
     #[inline(always)]
     pub fn pack(&self, p: u64) -> u64 {
-        let Dense { stride, segment } = self.reduced;
+        let Dense { stride, segment, .. } = self.reduced;
         let inside = p & ((1 << segment) - 1);
         self.x.wrapping_add(((p >> segment) as i64 * stride) as u64).wrapping_add(inside * 16)
     }
@@ -183,6 +195,20 @@ pub trait Short: Piece {
     /// The parts of 8 steps of `split.lanes` lanes to a row. With 8 lanes or more the first part is that of step `lane & 7`, of which those of one row are equal;
     /// with fewer, part `j` is that of step `j * lanes + (lane & (lanes - 1))`.
     fn short<S: Simt>(&self, s: &S, packs: &Packs, split: Split) -> [<Self::Fold as Parts>::Part; STEPS];
+}
+
+/// The parts of rows that a lane has whole.
+pub trait Tiny: Piece {
+    /// An element in memory.
+    type Bits: Bits;
+    /// The parts of `G` rows of `len` elements each, which lie in the first `W` words (1, 2 or 4) and not in half as many; what
+    /// follows in them may be anything.
+    fn tiny<S: Simt, const W: usize, const G: usize>(
+        &self,
+        s: &S,
+        w: &[[u32; 4]; G],
+        len: u32,
+    ) -> [<Self::Fold as Parts>::Part; G];
 }
 
 /// What a lane has of short rows.

@@ -1,10 +1,10 @@
 //! Elements in the order of the tree.
 
-use super::read::{Tile, loose};
-use super::{Dense, Packs, Piece, Row, Short, Split};
+use super::read::Tile;
+use super::{Dense, Packs, Piece, Row, Short, Split, Tiny};
 use crate::kernels::fold::Tree;
 use crate::kernels::node::select;
-use crate::kernels::recipe::{Recipe, array};
+use crate::kernels::recipe::Recipe;
 use crate::kernels::shape::stack::Lanes;
 use crate::kernels::shape::warp::{self, STEPS, pick};
 use crate::kernels::source::Bits;
@@ -17,10 +17,21 @@ pub struct Ordered<F>(pub F);
 /// The node over the elements of 16 bytes.
 #[inline(always)]
 pub fn pack<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4]) -> F::Node {
-    let one = |k: usize| f.lift(s, F::Bits::nth(w, k));
+    padded(s, f, w, F::Bits::PER, F::Bits::PER, F::Bits::PER)
+}
+
+/// The node over the first `len` of `width` elements (1, 2, 4 or 8), of which `least` are always there; of a tree with a neutral
+/// node, unless they are all.
+#[inline(always)]
+fn padded<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], width: u32, len: u32, least: u32) -> F::Node {
+    let one = |k: usize| {
+        let node = f.lift(s, F::Bits::nth(w, k));
+        let always = !F::NEUTRAL || (k as u32) < least;
+        if always { node } else { select((k as u32) < len, node, f.neutral()) }
+    };
     let two = |k: usize| f.join(one(2 * k), one(2 * k + 1), 1);
     let four = |k: usize| f.join(two(2 * k), two(2 * k + 1), 2);
-    match F::Bits::PER {
+    match width {
         1 => one(0),
         2 => two(0),
         4 => four(0),
@@ -134,9 +145,28 @@ impl<F: Tree> Ordered<F> {
         let left = tile.valid - whole * per;
         let mut last = f.nothing();
         if s.branch(left > 0 && lane == whole & 31) {
-            last = some(s, f, &loose::<S, F::Bits>(s, array(tile.at(whole)), left), left);
+            let mine: [u32; 4] = core::array::from_fn(
+                #[inline(always)]
+                |i| {
+                    pick(
+                        core::array::from_fn(
+                            #[inline(always)]
+                            |k| w[k][i],
+                        ),
+                        whole >> 5,
+                    )
+                },
+            );
+            last = if F::NEUTRAL { f.part(padded(s, f, &mine, per, left, 1), left) } else { some(s, f, &mine, left) };
         }
-        let nodes = packs(s, f, w);
+        let nodes = if F::HAS_PLAIN {
+            packs(s, f, w)
+        } else {
+            core::array::from_fn(
+                #[inline(always)]
+                |k| if s.branch(32 * (k as u32) < whole) { pack(s, f, &w[k]) } else { f.neutral() },
+            )
+        };
         let parts: [F::Part; STEPS] = core::array::from_fn(
             #[inline(always)]
             |k| {
@@ -235,5 +265,44 @@ impl<F: Tree> Ordered<F> {
             k += 1;
         }
         warp::short(s, parts, warp::Meet(f), 1, split)
+    }
+}
+
+impl<F: Tree> Tiny for Ordered<F> {
+    type Bits = F::Bits;
+
+    #[inline(always)]
+    fn tiny<S: Simt, const W: usize, const G: usize>(&self, s: &S, w: &[[u32; 4]; G], len: u32) -> [F::Part; G] {
+        let f = &self.0;
+        let width = 4 * W as u32 / F::Bits::SIZE;
+        let least = width / 2 + 1;
+        if F::HAS_PLAIN {
+            let ordinary = |w: &[u32; 4]| (0..width).all(|k| k >= len || f.is_ordinary(s, F::Bits::nth(w, k as usize)));
+            if s.branch(s.all(ALL, w.iter().all(ordinary))) {
+                let plain = f.plain();
+                return core::array::from_fn(
+                    #[inline(always)]
+                    |k| f.part(f.raise(padded(s, &plain, &w[k], width, len, least)), len),
+                );
+            }
+        }
+        if F::HAS_PLAIN || (!F::NEUTRAL && s.branch(len < width)) {
+            let (mut parts, mut w, mut k) = ([f.nothing(); G], *w, 0);
+            while s.again(s.any(ALL, k < G)) {
+                let part = if F::NEUTRAL {
+                    f.part(padded(s, f, &w[0], width, len, least), len)
+                } else {
+                    some(s, f, &w[0], len)
+                };
+                parts = next(parts, part);
+                w = next(w, w[0]);
+                k += 1;
+            }
+            return parts;
+        }
+        core::array::from_fn(
+            #[inline(always)]
+            |k| f.part(padded(s, f, &w[k], width, len, least), len),
+        )
     }
 }

@@ -8,16 +8,18 @@ use crate::kernels::source::{Bits, words};
 use crate::simt::{ALL, Global, Simt};
 
 /// One tile of a row: 8 steps of 32 packs, or what is left of them.
+///
+/// Memory is read in *lines* of 16 bytes at multiples of 16, of which a pack has two if the row does not start at one.
 #[derive(Clone, Copy)]
 pub struct Tile {
     /// The address of its first element.
     base: u64,
-    /// Bytes from the multiple of 16 below.
-    shift: u32,
+    /// Bytes from the line's start to there.
+    pub shift: u32,
     /// Elements of the row in it.
     pub valid: u32,
-    /// Its first so many packs can be read whole: two reads and a shift, where it does not start at a multiple of 16.
-    readable: u32,
+    /// Whether the last line that has some of them goes beyond the array, and so is not read.
+    beyond: bool,
 }
 
 impl Tile {
@@ -27,14 +29,21 @@ impl Tile {
         let (first, per) = (tile as u64 * 256, B::PER as u64);
         let base = row.pack(first);
         let shift = base as u32 & 15;
-        let left = row.len - first * per;
-        // What follows a segment is not the row's.
-        let segment = 1u64 << row.reduced.segment;
-        let packs = (segment - (first & (segment - 1))).min(257);
-        let together = left.min(packs * per) as u32;
-        let beyond = (shift != 0) as u32;
-        let packs = (together + shift / B::SIZE) / B::PER;
-        Self { base, shift, valid: left.min(256 * per) as u32, readable: (packs.max(beyond) - beyond).min(256) }
+        let valid = (row.len - first * per).min(256 * per) as u32;
+        let end = (base + (valid * B::SIZE) as u64 + 15) & !15;
+        Self { base, shift, valid, beyond: end > row.end() }
+    }
+
+    /// Lines that have some of its elements, at most 257.
+    #[inline(always)]
+    fn count<B: Bits>(&self) -> u32 {
+        (self.shift + self.valid * B::SIZE).div_ceil(16)
+    }
+
+    /// The first so many of them can be read.
+    #[inline(always)]
+    fn readable<B: Bits>(&self) -> u32 {
+        self.count::<B>() - self.beyond as u32
     }
 
     /// Packs all of whose elements the row has.
@@ -43,52 +52,149 @@ impl Tile {
         self.valid / B::PER
     }
 
+    /// Whether its packs are 256 lines.
+    #[inline(always)]
+    pub fn is_even<B: Bits>(&self) -> bool {
+        self.shift == 0 && self.valid == 256 * B::PER
+    }
+
     /// The address of pack `p`.
     #[inline(always)]
     pub fn at(&self, p: u32) -> u64 {
         self.base + p as u64 * 16
     }
 
-    /// A lane's 8 packs; those that are not whole may be anything.
+    /// A lane's 8 packs of a tile that [`Tile::is_even`].
+    #[inline(always)]
+    pub fn even<S: Simt>(&self, s: &S) -> [[u32; 4]; STEPS] {
+        let base = array::<u8>(self.at(s.lane()));
+        core::array::from_fn(
+            #[inline(always)]
+            |k| words(s, base.offset(k * 512), 16),
+        )
+    }
+
+    /// A line; beyond the last that can be read, it is that one again, which costs no memory.
+    #[inline(always)]
+    fn line<S: Simt, B: Bits>(&self, s: &S, q: u32) -> [u32; 4] {
+        words(s, array::<u8>(self.base & !15).offset(q.min(self.readable::<B>() - 1) as usize * 16), 16)
+    }
+
+    /// A lane's 8 packs. What the row does not have of them may be anything.
     #[inline(always)]
     pub fn read<S: Simt, B: Bits>(&self, s: &S) -> [[u32; 4]; STEPS] {
-        let lane = s.lane();
-        if s.branch(self.readable == 256 && self.shift == 0) {
-            let base = array::<u8>(self.at(lane));
-            return core::array::from_fn(
-                #[inline(always)]
-                |k| words(s, base.offset(k * 512), 16),
-            );
+        if s.branch(self.is_even::<B>()) {
+            return self.even(s);
         }
+        let lane = s.lane();
         let mut w = [[0; 4]; STEPS];
-        if s.branch(self.readable > 0) {
-            // Beyond the last, it is the last again, which costs no memory.
-            let last = self.readable - (self.shift == 0) as u32;
+        if s.branch(self.readable::<B>() > 0) {
+            // Step by step, so that no address outlives its read.
+            let last = 16 * (self.readable::<B>() - 1);
             let below = array::<u8>(self.base & !15);
-            let read = |p: u32| words(s, below.offset(p.min(last) as usize * 16), 16);
-            w = core::array::from_fn(
-                #[inline(always)]
-                |k| read(k as u32 * 32 + lane),
-            );
+            let mut from = 16 * lane;
+            let mut k = 0;
+            while k < STEPS {
+                w[k] = words(s, below.offset(from.min(last) as usize), 16);
+                from = s.opaque(from + 512);
+                k += 1;
+            }
             if s.branch(self.shift != 0) {
-                w = shifted(s, w, read(256), self.shift);
+                // A word of the line after the last step's to each lane: one register instead of four.
+                let q = 256.min(self.readable::<B>() - 1);
+                let end = words(s, array::<u8>(self.base & !15).offset((16 * q + 4 * (lane & 3)) as usize), 4)[0];
+                let words = self.shift >> 2;
+                w = if B::SIZE < 4 && s.branch(words == 0) {
+                    self.shifted::<S, B, 0>(s, w, end)
+                } else if B::SIZE <= 4 && s.branch(words == 1) {
+                    self.shifted::<S, B, 1>(s, w, end)
+                } else if B::SIZE <= 4 && s.branch(words == 3) {
+                    self.shifted::<S, B, 3>(s, w, end)
+                } else {
+                    self.shifted::<S, B, 2>(s, w, end)
+                };
             }
         }
-        // At most two packs are whole and not readable, so a lane has at most one of them.
-        let mine = self.readable + (lane.wrapping_sub(self.readable) & 31);
-        if s.branch(mine < self.whole::<B>()) {
-            let own = loose::<S, B>(s, array(self.at(mine)), B::PER);
-            w = core::array::from_fn(
-                #[inline(always)]
-                |k| {
-                    core::array::from_fn(
-                        #[inline(always)]
-                        |i| select(k as u32 * 32 + lane == mine, own[i], w[k][i]),
-                    )
-                },
-            );
+        if s.branch(self.beyond) {
+            // One or two packs have some of the line that is not read, and a lane has at most one of them.
+            let ready = self.readable::<B>().saturating_sub((self.shift != 0) as u32);
+            let mine = ready + (lane.wrapping_sub(ready) & 31);
+            if s.branch(mine < self.valid.div_ceil(B::PER)) {
+                let own = loose::<S, B>(s, array(self.at(mine)), (self.valid - mine * B::PER).min(B::PER));
+                w = core::array::from_fn(
+                    #[inline(always)]
+                    |k| {
+                        core::array::from_fn(
+                            #[inline(always)]
+                            |i| select(k as u32 * 32 + lane == mine, own[i], w[k][i]),
+                        )
+                    },
+                );
+            }
         }
         w
+    }
+
+    /// Packs from lines, which lie side by side over steps of lanes, and words of one more in `end`; a pack starts in word `D` of a line.
+    #[inline(always)]
+    fn shifted<S: Simt, B: Bits, const D: usize>(&self, s: &S, w: [[u32; 4]; STEPS], end: u32) -> [[u32; 4]; STEPS] {
+        let lane = s.lane();
+        core::array::from_fn(
+            #[inline(always)]
+            |k| {
+                if s.branch(32 * k as u32 * B::PER >= self.valid) {
+                    return w[k];
+                }
+                // The next lane has what follows; after the last, the first lane's next step. Only those words are sent.
+                let next: [u32; 4] = core::array::from_fn(
+                    #[inline(always)]
+                    |i| {
+                        if i > D || (i == D && B::SIZE >= 4) {
+                            return 0;
+                        }
+                        let after = if k + 1 < STEPS { w[k + 1][i] } else { s.shuffle_idx(ALL, end, i as u32) };
+                        s.shuffle_idx(ALL, select(lane == 0, after, w[k][i]), (lane + 1) & 31)
+                    },
+                );
+                let word = |i: usize| if i + D < 4 { w[k][i + D] } else { next[i + D - 4] };
+                core::array::from_fn(
+                    #[inline(always)]
+                    |i| if B::SIZE < 4 { s.funnel(word(i), word(i + 1), 8 * self.shift) } else { word(i) },
+                )
+            },
+        )
+    }
+
+    /// A lane's 8 lines, and the one that the elements end in, if they do not fill it; for elements in any order. Those that
+    /// the row has nothing of may be anything.
+    #[inline(always)]
+    pub fn lines<S: Simt, B: Bits>(&self, s: &S) -> ([[u32; 4]; STEPS], [u32; 4]) {
+        if s.branch(self.readable::<B>() == 0) {
+            return ([[0; 4]; STEPS], [0; 4]);
+        }
+        let w = core::array::from_fn(
+            #[inline(always)]
+            |k| self.line::<S, B>(s, k as u32 * 32 + s.lane()),
+        );
+        (w, self.line::<S, B>(s, self.count::<B>() - 1))
+    }
+
+    /// Lines up to the end of the elements, and bytes of the last.
+    #[inline(always)]
+    pub fn ends<B: Bits>(&self) -> (u32, u32) {
+        let bytes = self.shift + self.valid * B::SIZE;
+        (bytes / 16, bytes % 16)
+    }
+
+    /// The last line's elements, from its start, of which the row has `left`; it was read as `w`, if it can be.
+    #[inline(always)]
+    pub fn last<S: Simt, B: Bits>(&self, s: &S, w: [u32; 4], left: u32) -> [u32; 4] {
+        let first = self.count::<B>() == 1;
+        if s.branch(!self.beyond && (!first || self.shift == 0)) {
+            return w;
+        }
+        let line = (self.base & !15) + 16 * (self.count::<B>() - 1) as u64;
+        loose::<S, B>(s, array(if first { self.base } else { line }), left)
     }
 }
 
@@ -104,44 +210,6 @@ impl Packs {
         }
         loose_steps::<S, B>(s, self.at, self.valid)
     }
-}
-
-/// Packs that start `shift` bytes later than those given, which with `end` lie side by side over steps of lanes.
-#[inline(always)]
-fn shifted<S: Simt>(s: &S, w: [[u32; 4]; STEPS], end: [u32; 4], shift: u32) -> [[u32; 4]; STEPS] {
-    let lane = s.lane();
-    // By masks: the compiler would make an indexed array of a choice between words.
-    let two = ((shift >> 3) & 1).wrapping_neg();
-    let one = ((shift >> 2) & 1).wrapping_neg();
-    let choose = |mask: u32, far: u32, near: u32| (far & mask) | (near & !mask);
-    core::array::from_fn(
-        #[inline(always)]
-        |k| {
-            // The next lane has what follows; after the last, the first lane's next step.
-            let after = if k + 1 < STEPS { w[k + 1] } else { end };
-            let a = w[k];
-            let b: [u32; 4] = core::array::from_fn(
-                #[inline(always)]
-                |i| s.shuffle_idx(ALL, select(lane == 0, after[i], a[i]), (lane + 1) & 31),
-            );
-            let w = [
-                choose(two, a[2], a[0]),
-                choose(two, a[3], a[1]),
-                choose(two, b[0], a[2]),
-                choose(two, b[1], a[3]),
-                choose(two, b[2], b[0]),
-                choose(two, b[3], b[1]),
-            ];
-            let w: [u32; 5] = core::array::from_fn(
-                #[inline(always)]
-                |i| choose(one, w[i + 1], w[i]),
-            );
-            core::array::from_fn(
-                #[inline(always)]
-                |i| ((((w[i + 1] as u64) << 32) | w[i] as u64) >> (8 * (shift & 3))) as u32,
-            )
-        },
-    )
 }
 
 /// Sixteen bytes from anywhere, element by element; those beyond `valid` are zero.
@@ -168,7 +236,7 @@ pub fn loose<S: Simt, B: Bits>(s: &S, at: Global<u8>, valid: u32) -> [u32; 4] {
 
 /// Eight packs from anywhere, an element of each at a time.
 #[inline(always)]
-fn loose_steps<S: Simt, B: Bits>(s: &S, at: [u64; STEPS], valid: [u32; STEPS]) -> [[u32; 4]; STEPS] {
+pub fn loose_steps<S: Simt, B: Bits>(s: &S, at: [u64; STEPS], valid: [u32; STEPS]) -> [[u32; 4]; STEPS] {
     let mut w = [[0u32; 4]; STEPS];
     let (mut e, per) = (0, if B::SIZE >= 8 { B::PER } else { s.opaque(B::PER) });
     while s.again(e < per) {

@@ -1,0 +1,56 @@
+//! Rows at pitches and offsets that random problems seldom have.
+
+use super::golden::cases::random;
+use super::{Axis, Case, Choices, check};
+use crate::{DType, Op};
+
+/// A number below `n`.
+fn pick(n: usize, seed: &mut u64) -> usize {
+    random(seed) as usize % n
+}
+
+fn plain(len: usize, reduced: bool) -> Axis {
+    Axis { len, gap: 0, reversed: false, broadcast: false, reduced }
+}
+
+/// Checks `two(most, seed)` lengths of rows of every op and dtype, `most` elements filling 16 bytes; how many were by `kernel`.
+fn run(kernel: &str, rows: impl Fn(&mut u64) -> usize, two: impl Fn(usize, &mut u64) -> [usize; 2]) -> usize {
+    let (mut seed, mut wrong, mut by) = (5, Vec::new(), 0);
+    let all = Op::ALL.iter().flat_map(|op| DType::ALL.iter().map(move |dtype| (*op, *dtype)));
+    for (i, (op, dtype)) in all.enumerate() {
+        for len in two(16 / dtype.size(), &mut seed) {
+            let mut axes = vec![plain(rows(&mut seed), false), plain(len, true)];
+            axes[0].gap = if pick(3, &mut seed) == 0 { 1 + pick(4, &mut seed) } else { 0 };
+            axes[0].reversed = pick(8, &mut seed) == 0;
+            if pick(6, &mut seed) == 0 {
+                axes.insert(0, Axis { gap: 3, ..plain(3, pick(2, &mut seed) == 0) });
+            }
+            let options = Choices { specials: i % 2 == 0, skip_nan: i % 5 == 0, ord: i as u8, ..Choices::default() };
+            let case = Case { op, dtype, axes, turn: 0, offset: pick(4, &mut seed), options, seed };
+            match check(&case) {
+                Ok(entries) => by += entries.contains(kernel) as usize,
+                Err(why) => wrong.push(format!("{case:?}\n{}", why.chars().take(600).collect::<String>())),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong: {}", wrong.len(), wrong[..wrong.len().min(6)].join("\n\n"));
+    by
+}
+
+#[test]
+fn rows_of_a_few_bytes_have_the_bits_of_the_cpu_wherever_they_lie() {
+    // Some warps have all of their 256 rows, and one has not.
+    let tiny = run(" tiny_", |seed| 256 + pick(300, seed), |most, seed| [most, 2 + pick(most - 1, seed)]);
+    assert!(tiny > 200, "{tiny}");
+}
+
+#[test]
+fn long_rows_have_the_bits_of_the_cpu_wherever_they_start() {
+    // Some of less than a tile, some of more.
+    let long = run(
+        " rows_",
+        |seed| 2 + pick(3, seed),
+        |most, seed| [128, 256].map(|packs| packs * most + pick(130 * most, seed)),
+    );
+    assert!(long > 200, "{long}");
+}
