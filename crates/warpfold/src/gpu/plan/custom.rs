@@ -18,6 +18,8 @@ impl GpuPlan {
                 places: false,
                 words: <Counted<R::Acc> as Node>::WORDS as usize,
                 wide: const { custom::wide::<R>() } as u64,
+                packed: false,
+                narrow: false,
                 shallow: false,
                 short: true,
             },

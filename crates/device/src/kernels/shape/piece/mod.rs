@@ -6,7 +6,7 @@ mod read;
 
 pub use free::Free;
 pub use ordered::{Ordered, next, pack};
-pub use read::{Tile, loose};
+pub use read::{Tile, joined, loose};
 
 use super::warp::STEPS;
 use crate::kernels::fold::Parts;
