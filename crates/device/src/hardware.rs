@@ -352,6 +352,23 @@ impl Simt for Hardware {
         r
     }
     #[inline(always)]
+    fn permute(&self, low: u32, high: u32, select: u32) -> u32 {
+        let r: u32;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("prmt.b32 {r}, {low}, {high}, {select};", r = out(reg32) r, low = in(reg32) low, high = in(reg32) high,
+                select = in(reg32) select, options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
+    fn anew(&self, x: u32) -> u32 {
+        let r: u32;
+        // SAFETY: copies a register. Not `pure`, so that it stays where it is.
+        unsafe { asm!("mov.u32 {r}, {x};", r = out(reg32) r, x = in(reg32) x, options(nomem, nostack)) };
+        r
+    }
+    #[inline(always)]
     fn opaque(&self, x: u32) -> u32 {
         let r: u32;
         // SAFETY: copies a register.

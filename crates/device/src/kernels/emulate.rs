@@ -72,6 +72,14 @@ pub fn emulate(memory: &Memory, launch: Production<'_>) -> Option<Result<Report,
             run_kernel!(concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Free<$fold>, KEPT, $wide>);
             run_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
         };
+        (packed $name:ident, $fold:ty, $wide:literal) => {
+            run_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Free<$fold>, KEPT>);
+            run_kernel!(concat!("short_", stringify!($name)), Short<KEPT>, short::kernel::<_, piece::Free<$fold>, KEPT>);
+            run_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
+                columns::kernel::<_, panel::Packed<$fold>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
+            run_kernel!(concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Packed<$fold>, KEPT, $wide>);
+            run_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
+        };
         (describe $name:ident, $source:ty, $wide:literal) => {
             run_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, Both<$source, false>, KEPT>);
             run_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,

@@ -1,7 +1,8 @@
 //! The list of compiled kernels: a line for each fold, read by the PTX build and by the emulator.
 //!
-//! `tree` and `heap` folds become `rows_`, `short_`, `tiny_`, `columns_`, `shallow_` and `parts_` (`narrow_` too for trees) with the fold's name;
-//! the number is how many columns a lane takes. `describe` of a source becomes `rows_`, `columns_` and `narrow_`,
+//! `tree`, `heap` and `packed` folds become `rows_`, `short_`, `tiny_`, `columns_`, `shallow_` and `parts_` (`narrow_` too for trees) with
+//! the fold's name; the number is how many columns a lane takes, and `packed` ones take all columns of a word together. `describe` of
+//! a source becomes `rows_`, `columns_` and `narrow_`,
 //! `describe_short` also `short_`: of 16-bit floats that would need the stack. `any` recipes
 //! become `any_rows_` and `any_columns_`, `slow` ones only the first.
 
@@ -33,16 +34,16 @@ macro_rules! for_each_kernel {
         $m! {
             tree sum_f32: fold::Sums<source::F32, Plain>, 4;
             tree sum_f64: fold::Sums<source::F64, Plain>, 2;
-            tree sum_f16: fold::Sums<source::F16, Plain>, 4;
-            tree sum_bf16: fold::Sums<source::Bf16, Plain>, 4;
+            tree sum_f16: fold::Sums<source::F16, Plain>, 8;
+            tree sum_bf16: fold::Sums<source::Bf16, Plain>, 8;
             tree sum2_f32: fold::Sums<source::F32, Compensated>, 4;
             tree sum2_f64: fold::Sums<source::F64, Compensated>, 2;
             tree sum2_f16: fold::Sums<source::F16, Compensated>, 4;
             tree sum2_bf16: fold::Sums<source::Bf16, Compensated>, 4;
             tree norm_f32: fold::Norms<source::F32>, 4;
             tree norm_f64: fold::Norms<source::F64>, 2;
-            tree norm_f16: fold::Norms<source::F16>, 4;
-            tree norm_bf16: fold::Norms<source::Bf16>, 4;
+            tree norm_f16: fold::Norms<source::F16>, 8;
+            tree norm_bf16: fold::Norms<source::Bf16>, 8;
             tree prod_f32: fold::Products<source::F32>, 4;
             tree prod_f64: fold::Products<source::F64>, 2;
             tree var_f32: fold::Deviations<source::F32, Plain>, 4;
@@ -53,24 +54,24 @@ macro_rules! for_each_kernel {
             tree logsumexp_f64: fold::LogSumExps<source::F64>, 2;
             tree logsumexp_f16: fold::LogSumExps<source::F16>, 4;
             tree logsumexp_bf16: fold::LogSumExps<source::Bf16>, 4;
-            heap sum_b1: fold::Integer<u8>, 4;
-            heap sum_b2: fold::Integer<u16>, 4;
+            packed sum_b1: fold::Integer<u8>, 8;
+            packed sum_b2: fold::Integer<u16>, 8;
             heap sum_b4: fold::Integer<u32>, 4;
             heap sum_b8: fold::Integer<u64>, 2;
-            heap count_b1: fold::Count<u8>, 4;
-            heap count_b2: fold::Count<u16>, 4;
+            packed count_b1: fold::Count<u8>, 8;
+            packed count_b2: fold::Count<u16>, 8;
             heap count_b4: fold::Count<u32>, 4;
             heap count_b8: fold::Count<u64>, 2;
-            heap max_b1: fold::Extremum<u8, i32>, 4;
-            heap max_b2: fold::Extremum<u16, i32>, 4;
+            packed max_b1: fold::Extremum<u8, i32>, 8;
+            packed max_b2: fold::Extremum<u16, i32>, 8;
             heap max_b4: fold::Extremum<u32, i32>, 4;
             heap max_b8: fold::Extremum<u64, i64>, 2;
-            heap minmax_b1: fold::MinMax<u8, i32>, 4;
-            heap minmax_b2: fold::MinMax<u16, i32>, 4;
+            packed minmax_b1: fold::MinMax<u8, i32>, 8;
+            packed minmax_b2: fold::MinMax<u16, i32>, 8;
             heap minmax_b4: fold::MinMax<u32, i32>, 4;
             heap minmax_b8: fold::MinMax<u64, i64>, 2;
-            heap argmax_b1: fold::Arg<u8, i32>, 4;
-            heap argmax_b2: fold::Arg<u16, i32>, 4;
+            packed argmax_b1: fold::Arg<u8, i32>, 8;
+            packed argmax_b2: fold::Arg<u16, i32>, 8;
             heap argmax_b4: fold::Arg<u32, i32>, 4;
             heap argmax_b8: fold::Arg<u64, i64>, 2;
             describe_short describe_f32: source::F32, 2;

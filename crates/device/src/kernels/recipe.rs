@@ -134,10 +134,8 @@ impl Out {
         let x = f32::from_cast(x);
         if dtype == code(DType::F32) {
             s.store(self.output.cast(), at, x);
-        } else if dtype == code(DType::F16) {
-            s.store(self.output.cast(), at, if x.is_nan() { f16::NAN.to_bits() } else { s.f32_to_f16(x) });
         } else {
-            s.store(self.output.cast(), at, if x.is_nan() { bf16::NAN.to_bits() } else { s.f32_to_bf16(x) });
+            s.store(self.output.cast(), at, half(s, dtype, x));
         }
     }
 
@@ -177,6 +175,18 @@ impl Out {
     #[inline(always)]
     pub fn hole<S: Simt>(&self, s: &S, why: Hole) {
         s.store_volatile(self.counters.cast::<u8>(), 4 * STATUS + why as usize, 1);
+    }
+}
+
+/// The bits of a number as f16, if that is `dtype`, or as bf16.
+#[inline(always)]
+pub fn half<S: Simt>(s: &S, dtype: u32, x: f32) -> u16 {
+    if dtype == code(DType::F16) {
+        if x.is_nan() { f16::NAN.to_bits() } else { s.f32_to_f16(x) }
+    } else if x.is_nan() {
+        bf16::NAN.to_bits()
+    } else {
+        s.f32_to_bf16(x)
     }
 }
 

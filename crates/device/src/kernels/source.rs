@@ -61,7 +61,7 @@ impl Bits for Pack<u32, 4> {
     }
 }
 
-/// Reads `bytes` (4, 8 or 16) at once.
+/// Reads `bytes` (a power of two, at most 16) at once.
 #[inline(always)]
 pub fn words<S: Simt>(s: &S, at: Global<u8>, bytes: u32) -> [u32; 4] {
     match bytes {
@@ -70,7 +70,9 @@ pub fn words<S: Simt>(s: &S, at: Global<u8>, bytes: u32) -> [u32; 4] {
             let w = s.load_stream(at.cast::<u64>(), 0);
             [w as u32, (w >> 32) as u32, 0, 0]
         }
-        _ => [s.load_stream(at.cast::<u32>(), 0), 0, 0, 0],
+        4 => [s.load_stream(at.cast::<u32>(), 0), 0, 0, 0],
+        2 => [s.load_stream(at.cast::<u16>(), 0) as u32, 0, 0, 0],
+        _ => [s.load_stream(at, 0) as u32, 0, 0, 0],
     }
 }
 

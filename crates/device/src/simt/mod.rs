@@ -219,6 +219,22 @@ pub trait Simt {
     fn funnel(&self, low: u32, high: u32, at: u32) -> u32 {
         ((((high as u64) << 32) | low as u64) >> (at & 31)) as u32
     }
+    /// Four of the eight bytes of `high` and `low`, each named by a digit of `select`: 0 to 7 from the lowest, or 8 more for that
+    /// byte's sign in all bits.
+    #[inline(always)]
+    fn permute(&self, low: u32, high: u32, select: u32) -> u32 {
+        let bytes = (u64::from(high) << 32 | u64::from(low)).to_le_bytes();
+        u32::from_le_bytes(core::array::from_fn(|i| {
+            let digit = select >> (4 * i) & 15;
+            let byte = bytes[digit as usize & 7];
+            if digit & 8 == 0 { byte } else { ((byte as i8) >> 7) as u8 }
+        }))
+    }
+    /// The same number, computed anew wherever this stands: what a loop makes of it is not kept in registers for the next turn.
+    #[inline(always)]
+    fn anew(&self, x: u32) -> u32 {
+        x
+    }
     /// The same number, of which the compiler knows nothing: a loop over it stays a loop.
     #[inline(always)]
     fn opaque(&self, x: u32) -> u32 {

@@ -21,6 +21,10 @@ pub struct Fold {
     pub wide: u64,
     /// Whether it has kernels for outputs of few elements, in rows and in columns.
     pub few: bool,
+    /// Whether a lane may take several short rows as one.
+    pub packed: bool,
+    /// Whether its results are as narrow as elements of 1 or 2 bytes, so that a lane writes several at once.
+    pub narrow: bool,
     /// Whether there is a kernel for short rows.
     pub short: bool,
 }
@@ -44,6 +48,8 @@ pub fn fast(spec: &Spec) -> Option<Fold> {
         words,
         wide: columns,
         few: true,
+        packed: false,
+        narrow: false,
         short: true,
     };
     let heap = |name: &str, words: usize| Fold {
@@ -51,22 +57,28 @@ pub fn fast(spec: &Spec) -> Option<Fold> {
         ordered: false,
         places: name == "argmax",
         words,
-        wide: columns,
+        wide: if input.size() <= 2 { 8 } else { columns },
         few: true,
+        packed: input.size() <= 2,
+        narrow: name == "max" && input.size() <= 2,
         short: true,
+    };
+    // Nodes of one word leave room for 16 bytes of columns to a lane.
+    let wider = |fold: Fold| {
+        if input.size() == 2 { Fold { wide: 8, packed: true, narrow: result == input, ..fold } } else { fold }
     };
     let key = if input.size() == 8 { 2 } else { 1 };
     match spec.op {
-        Op::Sum if float && plain => Some(tree("sum", wide)),
+        Op::Sum if float && plain => Some(wider(tree("sum", wide))),
         Op::Sum if float => Some(tree("sum2", 2 * wide)),
         Op::Sum if integer => Some(heap("sum", 4)),
-        Op::Mean if float && plain && !spec.skip_nan => Some(tree("sum", wide)),
+        Op::Mean if float && plain && !spec.skip_nan => Some(wider(tree("sum", wide))),
         Op::Mean if float && !spec.skip_nan => Some(tree("sum2", 2 * wide)),
         Op::Mean if !input.is_float() && spec.dtype.is_none() => Some(heap("sum", 4)),
         Op::Prod if float && plain && input.size() >= 4 => Some(tree("prod", wide)),
         Op::Var | Op::Std if float && plain && !spec.skip_nan => Some(tree("var", 2 * wide + 2)),
         Op::Norm if float && spec.ord == Ord::Inf && result == input => Some(heap("max", key)),
-        Op::Norm if float && plain && spec.ord != Ord::Inf => Some(tree("norm", wide)),
+        Op::Norm if float && plain && spec.ord != Ord::Inf => Some(wider(tree("norm", wide))),
         Op::LogSumExp if float && plain => Some(tree("logsumexp", 2 * wide)),
         Op::Min | Op::Max => Some(heap("max", key)),
         Op::MinMax => Some(heap("minmax", 2 * key)),
@@ -116,7 +128,17 @@ pub fn any(spec: &Spec) -> Fold {
         (Op::CountNonzero, _) => format!("count_{element}"),
     };
     // No part has more: a double double's mean, its deviation, and a count.
-    Fold { name, ordered: true, places: false, words: 10, wide: 1, few: false, short: true }
+    Fold {
+        name,
+        ordered: true,
+        places: false,
+        words: 10,
+        wide: 1,
+        packed: false,
+        narrow: false,
+        few: false,
+        short: true,
+    }
 }
 
 /// The fold that describes floats of the machine's own byte order.
@@ -125,7 +147,18 @@ pub fn describe(dtype: DType) -> Option<Fold> {
     // The total, its count, NaNs, and two keys with their places.
     let words = 4 * wide as usize + 2 + 2 + 2 * (wide as usize + 2);
     let name = format!("describe_{dtype}");
-    let fold = Fold { name, ordered: true, places: true, words, wide: 2 / wide, few: false, short: dtype.size() > 2 };
+    let short = dtype.size() > 2;
+    let fold = Fold {
+        name,
+        ordered: true,
+        places: true,
+        words,
+        wide: 2 / wide,
+        packed: false,
+        narrow: false,
+        few: false,
+        short,
+    };
     dtype.is_float().then_some(fold)
 }
 

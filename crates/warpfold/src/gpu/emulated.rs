@@ -1,5 +1,6 @@
 //! Plans carried out in the emulator: the bits of the CPU, and no race.
 
+mod columns;
 mod golden;
 mod rows;
 

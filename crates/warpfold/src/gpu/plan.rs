@@ -355,24 +355,26 @@ impl<'a> Planner<'a> {
 
     /// Outputs side by side.
     fn columns(&mut self, outer: &[Dim], columns: Dim, rows: Dim) -> Option<Launch> {
-        let (size, width, wide) = (self.problem.size, columns.len as u64, self.fold.wide);
-        let bytes = (size * wide as usize) as isize;
-        let aligned = width % wide == 0 && rows.x % bytes == 0 && outer.iter().all(|d| d.x % bytes == 0);
+        let (width, wide) = (columns.len as u64, self.fold.wide);
         let lanes = width.div_ceil(wide).next_power_of_two().min(32);
         let panels = width.div_ceil(lanes * wide);
         let outputs = self.outputs::<KEPT>(outer);
         if self.fold.few && rows.len <= 8 && width >= 128 {
             let warps = width.div_ceil(32 * wide).min(WARPS).next_power_of_two();
             let panels = width.div_ceil(32 * wide * warps);
-            let reduced = Pitch { bytes: rows.x as i64, aligned: aligned as u64 };
             let (x, out) = (columns.x as i64, self.out(&columns));
-            let grid = outputs.total * panels;
-            let shape = Shallow { outputs, width, x, out, rows: rows.len as u64, panels, reduced };
+            let narrow = self.fold.narrow && out == 1;
+            let mut reduced = self.pitch(outer, width, rows);
+            // Reading several columns at once does not pay for writing their results one by one.
+            reduced.aligned &= (narrow || !self.fold.packed) as u64;
+            let (grid, rows) = (outputs.total * panels, rows.len as u64);
+            let shape = Shallow { outputs, width, x, out, rows, narrow: narrow as u64, panels, reduced };
             return Some(self.launch(format!("shallow_{}", self.fold.name), grid, warps, shape));
         }
+        let reduced = self.pitch(outer, width, rows);
+        let steps = (rows.len as u64).div_ceil(reduced.each);
         let sets = outputs.total * panels;
-        let share =
-            Share::of(sets, (rows.len as u64).div_ceil(8 * (32 / lanes)), self.processors, COLUMN_TILES, COLUMN_TILES);
+        let share = Share::of(sets, steps.div_ceil(8 * (32 / lanes)), self.processors, COLUMN_TILES, COLUMN_TILES);
         if !share.counts(sets) {
             return None;
         }
@@ -385,7 +387,7 @@ impl<'a> Planner<'a> {
             x: columns.x as i64,
             mask: columns.mask as i64,
             out: self.out(&columns),
-            rows: rows.len as u64,
+            rows: steps,
             panels,
             lanes: lanes as u32,
             warps: share.warps as u32,
@@ -393,10 +395,24 @@ impl<'a> Planner<'a> {
             blocks: share.blocks as u32,
             first: 0,
             all: share.blocks as u32,
-            reduced: Pitch { bytes: rows.x as i64, aligned: aligned as u64 },
+            reduced,
         };
         let class = if lanes < 32 && self.fold.ordered { "narrow" } else { "columns" };
         Some(self.launch(format!("{class}_{}", self.fold.name), share.grid(sets), share.block, shape))
+    }
+
+    /// How the rows of `width` columns lie.
+    fn pitch(&self, outer: &[Dim], width: u64, rows: Dim) -> Pitch {
+        let (size, wide) = (self.problem.size as u64, self.fold.wide);
+        let read = (size * wide) as isize;
+        let aligned = |pitch: isize| pitch % read == 0 && outer.iter().all(|d| d.x % read == 0);
+        let (len, dense) = (rows.len as u64, rows.x == (size * width) as isize);
+        let each = wide / width.min(wide);
+        if self.fold.packed && dense && each > 1 && width.is_power_of_two() && len >= 2 * each {
+            return Pitch { bytes: read as i64, aligned: aligned(read) as u64, each, tail: len % each * width };
+        }
+        let aligned = width % wide == 0 && aligned(rows.x);
+        Pitch { bytes: rows.x as i64, aligned: aligned as u64, each: 1, tail: 0 }
     }
 
     /// Any elements.

@@ -20,7 +20,7 @@ fn word<N: Node>(node: N) -> u32 {
 
 /// Where the greatest or the least element is; the first of equals.
 #[derive(Clone, Copy)]
-pub struct Arg<B, K>(Keys<B, K>);
+pub struct Arg<B, K>(pub(super) Keys<B, K>);
 
 impl<B: Bits, K: Key> Parts for Arg<B, K> {
     /// The key, and a place: of a pack, a row, or in the end of the element.

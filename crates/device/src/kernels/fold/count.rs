@@ -11,7 +11,7 @@ use warpfold_core::DType;
 #[derive(Clone, Copy)]
 pub struct Count<B> {
     /// The bits that matter: not a float's sign.
-    mask: u64,
+    pub(super) mask: u64,
     /// Beyond this, a float is NaN and skipped.
     most: u64,
     kind: PhantomData<B>,
@@ -56,6 +56,14 @@ impl<B: Bits> Parts for Count<B> {
             part as u64
         };
         out.integer(s, recipe.output, result);
+    }
+}
+
+impl<B: Bits> Count<B> {
+    /// What makes the magnitude of a 16-bit NaN that is skipped, and of nothing else, reach the sign; 0 if none is.
+    #[inline(always)]
+    pub(super) fn beyond(&self) -> u32 {
+        self.mask.saturating_sub(self.most) as u32
     }
 }
 

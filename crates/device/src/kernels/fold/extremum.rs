@@ -63,19 +63,19 @@ key!(i32, u32; i64, u64;);
 #[derive(Clone, Copy)]
 pub struct Keys<B, K> {
     /// Bits to keep: not a float's sign if magnitudes are compared.
-    keep: K,
+    pub(super) keep: K,
     /// Flips all bits for the least, and the top one of unsigned integers.
-    flip: K,
+    pub(super) flip: K,
     /// What the bits of a negative float are flipped with; 0 for integers.
-    float: K,
+    pub(super) float: K,
     /// A magnitude beyond this is NaN.
-    infinity: K,
+    pub(super) infinity: K,
     /// The canonical NaN.
     quiet: u64,
     /// The key of a NaN.
-    nan: K,
+    pub(super) nan: K,
     /// Whether the least is looked for.
-    least: bool,
+    pub(super) least: bool,
     /// Whether -0.0 equals +0.0.
     same_zeros: bool,
     kind: PhantomData<B>,
@@ -284,7 +284,7 @@ impl<B: Bits, K: Key> Keys<B, K> {
 
 /// The greatest or the least element.
 #[derive(Clone, Copy)]
-pub struct Extremum<B, K>(Keys<B, K>);
+pub struct Extremum<B, K>(pub(super) Keys<B, K>);
 
 impl<B: Bits, K: Key> Parts for Extremum<B, K> {
     type Part = K;
@@ -301,9 +301,20 @@ impl<B: Bits, K: Key> Parts for Extremum<B, K> {
         left.max(right)
     }
     #[inline(always)]
+    fn narrow<S: Simt>(&self, _s: &S, recipe: &Recipe, part: K) -> u32 {
+        self.result(recipe, part) as u32
+    }
+    #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: K, out: Out) {
-        let key = part.max(self.0.initial(recipe));
-        out.integer(s, recipe.output, self.0.bits(key));
+        out.integer(s, recipe.output, self.result(recipe, part));
+    }
+}
+
+impl<B: Bits, K: Key> Extremum<B, K> {
+    /// The bits of the result.
+    #[inline(always)]
+    fn result(&self, recipe: &Recipe, part: K) -> u64 {
+        self.0.bits(part.max(self.0.initial(recipe)))
     }
 }
 
@@ -333,8 +344,8 @@ impl<B: Bits, K: Key> Heap for Extremum<B, K> {
 /// The least and the greatest element; two outputs each.
 #[derive(Clone, Copy)]
 pub struct MinMax<B, K> {
-    least: Keys<B, K>,
-    greatest: Keys<B, K>,
+    pub(super) least: Keys<B, K>,
+    pub(super) greatest: Keys<B, K>,
 }
 
 impl<B: Bits, K: Key> Parts for MinMax<B, K> {

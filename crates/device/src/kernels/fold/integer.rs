@@ -13,7 +13,7 @@ use warpfold_core::{Cast, Reducer};
 pub struct Integer<B> {
     unsigned: bool,
     /// The sign bit of a signed element.
-    bias: u32,
+    pub(super) bias: u32,
     kind: PhantomData<B>,
 }
 

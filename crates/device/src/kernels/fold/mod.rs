@@ -8,6 +8,7 @@ mod count;
 mod describe;
 pub mod extremum;
 mod integer;
+mod packed;
 mod tree;
 
 pub use arg::Arg;
@@ -15,6 +16,7 @@ pub use count::Count;
 pub use describe::{Described, Description, End, Seen, Total, Totals};
 pub use extremum::{Extremum, MinMax};
 pub use integer::Integer;
+pub use packed::Packed;
 pub use tree::{Deviations, LogSumExps, Norms, Products, Sums, initial};
 
 use super::node::Node;
@@ -36,6 +38,11 @@ pub trait Parts: Copy {
     #[inline(always)]
     fn moved(&self, part: Self::Part, _by: u64) -> Self::Part {
         part
+    }
+    /// The result in the low bits, of a fold whose results are as narrow as its elements of 1 or 2 bytes.
+    #[inline(always)]
+    fn narrow<S: Simt>(&self, _s: &S, _recipe: &Recipe, _part: Self::Part) -> u32 {
+        0
     }
     /// Writes the result.
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out);

@@ -2,7 +2,7 @@
 
 use super::{Parts, Tree, no_plain};
 use crate::kernels::node::{Counted, Node};
-use crate::kernels::recipe::{Out, Recipe, flag};
+use crate::kernels::recipe::{Out, Recipe, flag, half};
 use crate::kernels::source::Source;
 use crate::simt::Simt;
 use core::marker::PhantomData;
@@ -49,10 +49,25 @@ where
         left.add(right)
     }
     #[inline(always)]
+    fn narrow<S: Simt>(&self, s: &S, recipe: &Recipe, part: P::Real) -> u32 {
+        half(s, recipe.output, f32::from_cast(Self::total(recipe, part))) as u32
+    }
+    #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: P::Real, out: Out) {
+        out.float::<S, X::Value>(s, recipe.output, Self::total(recipe, part));
+    }
+}
+
+impl<X, P> Sums<X, P>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float>,
+    P: Precision<X::Value, Real: Node>,
+{
+    /// The result, before it is rounded.
+    #[inline(always)]
+    fn total(recipe: &Recipe, part: P::Real) -> Cast {
         let sum = if recipe.has(flag::MEAN) { Sum::<X::Value, Value, P>::mean() } else { Sum::total() };
-        let total = sum.initial(initial(recipe)).finish(part, recipe.count);
-        out.float::<S, X::Value>(s, recipe.output, total.cast());
+        sum.initial(initial(recipe)).finish(part, recipe.count).cast()
     }
 }
 
@@ -114,13 +129,27 @@ where
         left.add(right)
     }
     #[inline(always)]
+    fn narrow<S: Simt>(&self, s: &S, recipe: &Recipe, part: X::Value) -> u32 {
+        half(s, recipe.output, f32::from_cast(Self::total(recipe, part))) as u32
+    }
+    #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: X::Value, out: Out) {
-        let total = if recipe.has(flag::ROOT) {
-            Sum::<X::Value, Square>::norm2().finish(part, recipe.count)
+        out.float::<S, X::Value>(s, recipe.output, Self::total(recipe, part));
+    }
+}
+
+impl<X> Norms<X>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    /// The result, before it is rounded.
+    #[inline(always)]
+    fn total(recipe: &Recipe, part: X::Value) -> Cast {
+        if recipe.has(flag::ROOT) {
+            Sum::<X::Value, Square>::norm2().finish(part, recipe.count).cast()
         } else {
-            Sum::<X::Value, Magnitude>::norm1().finish(part, recipe.count)
-        };
-        out.float::<S, X::Value>(s, recipe.output, total.cast());
+            Sum::<X::Value, Magnitude>::norm1().finish(part, recipe.count).cast()
+        }
     }
 }
 

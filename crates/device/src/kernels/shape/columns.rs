@@ -37,7 +37,7 @@ pub struct Columns<const K: usize, R> {
     pub lanes: u32,
     /// Warps to a panel, a power of two; others of the block take other panels.
     pub warps: u32,
-    /// Tiles of 8 steps that a warp takes, at most 32.
+    /// Tiles of 8 steps that a warp takes, a power of two, at most 16: a lane has room for five levels of their nodes.
     pub tiles: u32,
     /// Blocks to a panel in this launch.
     pub blocks: u32,
@@ -77,13 +77,16 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     let at = shape.outputs.at(outer);
 
     let at_once = P::at_once(&shape.reduced, call.input);
+    let together = P::TOGETHER || at_once;
     let lane = s.lane() & (shape.lanes - 1);
-    let column = number * wide as u64 + if at_once { lane * C as u32 } else { lane } as u64;
-    let spread = if at_once { 1 } else { shape.lanes };
+    let leftmost = number * wide as u64;
+    let column = leftmost + if together { lane * C as u32 } else { lane } as u64;
+    let spread = if together { 1 } else { shape.lanes };
     // A lane without columns reads the panel's first.
-    let base = if column < shape.width { column } else { number * wide as u64 };
+    let base = if column < shape.width { column } else { leftmost };
+    let x = |column: u64| call.input.wrapping_add((at.x + column as i64 * shape.x) as u64);
     let strip = Strip {
-        x: call.input.wrapping_add((at.x + base as i64 * shape.x) as u64),
+        x: x(base),
         mask: call.mask.wrapping_add((at.mask + base as i64 * shape.mask) as u64),
         columns: if column < shape.width {
             (shape.width - column + spread as u64 - 1) >> spread.trailing_zeros()
@@ -94,6 +97,8 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
         spread,
         rows: if live { shape.rows } else { 0 },
         lanes: shape.lanes,
+        panel: x(leftmost),
+        beside: (shape.width - leftmost).min(wide as u64) as u32,
         reduced: shape.reduced,
     };
     let stretch = shape.tiles as u64 * 8 * share(32, shape.lanes) as u64;
@@ -104,7 +109,7 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     if s.branch(s.lane() < shape.lanes) {
         let mut j = 0;
         while j < C {
-            let place = if at_once { lane * C as u32 + j as u32 } else { lane + j as u32 * shape.lanes };
+            let place = if together { lane * C as u32 + j as u32 } else { lane + j as u32 * shape.lanes };
             put(s, slots, all_slots, warp * wide + place, found[j]);
             j += 1;
         }

@@ -248,7 +248,8 @@ where
         let mut t = 0;
         while s.again(t < tiles && first + ((t + 1) * each) as u64 <= strip.rows) {
             let row = mine + (t * each) as u64;
-            let bits: [[X::Bits; C]; STEPS] = panel::load(s, strip, row, abreast);
+            let tile = panel::Tile { row, step: abreast, more: false };
+            let bits: [[X::Bits; C]; STEPS] = panel::load(s, strip, tile);
             seen = core::array::from_fn(
                 #[inline(always)]
                 |j| self.0.take(s, seen[j], STEPS, STEPS as u32, |k| bits[k][j], |k| row as u32 + k as u32 * abreast),
@@ -260,7 +261,7 @@ where
                         #[inline(always)]
                         |k| totals.lift(s, bits[k][j]),
                     );
-                    panel::Ordered::<Totals<X>, NARROW>::tile(s, totals, column, lanes)
+                    panel::Ordered::<Totals<X>, NARROW>::tile(s, totals, column, lanes, 1)
                 },
             );
             own.push(s, totals, t, each, nodes);
@@ -271,7 +272,7 @@ where
             let mut row = mine + (t * each) as u64;
             rest = tree.ragged(s, strip, row, lanes);
             while s.again(row < strip.rows) {
-                let [bits]: [[X::Bits; C]; 1] = panel::load(s, strip, row, 0);
+                let [bits]: [[X::Bits; C]; 1] = panel::load(s, strip, panel::Tile { row, step: 0, more: false });
                 seen = core::array::from_fn(
                     #[inline(always)]
                     |j| self.0.take(s, seen[j], 1, 1, |_| bits[j], |_| row as u32),

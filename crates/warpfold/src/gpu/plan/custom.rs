@@ -19,6 +19,8 @@ impl GpuPlan {
                 words: <Counted<R::Acc> as Node>::WORDS as usize,
                 wide: const { custom::wide::<R>() } as u64,
                 few: false,
+                packed: false,
+                narrow: false,
                 short: true,
             },
             recipe: Recipe {

@@ -6,7 +6,7 @@ mod read;
 
 pub use free::Free;
 pub use ordered::{Ordered, next, pack};
-pub use read::{Tile, loose, loose_steps};
+pub use read::{Tile, joined, loose, loose_steps};
 
 use super::warp::STEPS;
 use crate::kernels::fold::Parts;

@@ -212,6 +212,31 @@ impl Packs {
     }
 }
 
+/// The 16 bytes that start `shift` bytes, at most 15, after the first of `a`, which `b` follows.
+#[inline(always)]
+pub fn joined(a: [u32; 4], b: [u32; 4], shift: u32) -> [u32; 4] {
+    // By masks: the compiler would make an indexed array of a choice between words.
+    let two = ((shift >> 3) & 1).wrapping_neg();
+    let one = ((shift >> 2) & 1).wrapping_neg();
+    let choose = |mask: u32, far: u32, near: u32| (far & mask) | (near & !mask);
+    let w = [
+        choose(two, a[2], a[0]),
+        choose(two, a[3], a[1]),
+        choose(two, b[0], a[2]),
+        choose(two, b[1], a[3]),
+        choose(two, b[2], b[0]),
+        choose(two, b[3], b[1]),
+    ];
+    let w: [u32; 5] = core::array::from_fn(
+        #[inline(always)]
+        |i| choose(one, w[i + 1], w[i]),
+    );
+    core::array::from_fn(
+        #[inline(always)]
+        |i| ((((w[i + 1] as u64) << 32) | w[i] as u64) >> (8 * (shift & 3))) as u32,
+    )
+}
+
 /// Sixteen bytes from anywhere, element by element; those beyond `valid` are zero.
 #[inline(always)]
 pub fn loose<S: Simt, B: Bits>(s: &S, at: Global<u8>, valid: u32) -> [u32; 4] {

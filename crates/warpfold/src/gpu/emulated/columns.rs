@@ -1,0 +1,63 @@
+//! Columns of elements of 1 and 2 bytes, which lanes take a word at a time: every width, pitch and start.
+
+use std::collections::BTreeMap;
+
+use super::golden::cases::random;
+use super::{Axis, Case, Choices, check};
+use crate::{DType, Op};
+
+const SMALL: [DType; 7] = [DType::Bool, DType::I8, DType::U8, DType::I16, DType::U16, DType::F16, DType::BF16];
+const OPS: [Op; 10] =
+    [Op::ArgMax, Op::ArgMin, Op::Max, Op::Min, Op::MinMax, Op::Sum, Op::Mean, Op::CountNonzero, Op::All, Op::Norm];
+/// Fewer columns than a lane takes, one lane's, a panel's, more, and all but multiples of these.
+const WIDTHS: [usize; 16] = [2, 3, 4, 5, 7, 8, 9, 16, 24, 31, 64, 100, 128, 256, 257, 521];
+
+/// The case with this number.
+fn case(i: usize, seed: &mut u64) -> Case {
+    let mut pick = |n: usize| random(seed) as usize % n;
+    let width = WIDTHS[pick(WIDTHS.len())];
+    let rows = match pick(4) {
+        0 => 2 + pick(7),
+        1 => 9 + pick(60),
+        2 => 8 * (1 + pick(30)),
+        _ => 2 + pick(24_000 / width).min(1500),
+    };
+    let axis = |len, gap, reversed, reduced| Axis { len, gap, reversed, broadcast: false, reduced };
+    let gap = [0, 0, 0, 1, 3, 8][pick(6)];
+    let mut axes = vec![axis(rows, gap, pick(12) == 0, true), axis(width, 0, false, false)];
+    if pick(5) == 0 {
+        axes.insert(0, axis(2 + pick(2), pick(2), false, false));
+    }
+    let choices = Choices {
+        skip_nan: pick(3) == 0,
+        initial: pick(6) == 0,
+        ord: pick(3) as u8,
+        specials: pick(2) == 0,
+        ..Choices::default()
+    };
+    let offset = [0, 0, 1, 2, 3, 5][pick(6)];
+    let (op, dtype) = (OPS[i % OPS.len()], SMALL[i / OPS.len() % SMALL.len()]);
+    // Of integers, a norm is none of the kernels that this is about.
+    let op = if op == Op::Norm && !dtype.is_float() { Op::Any } else { op };
+    let choices = Choices { skip_nan: choices.skip_nan && op != Op::Mean, ..choices };
+    Case { op, dtype, axes, turn: 0, offset, options: choices, seed: random(seed) }
+}
+
+#[test]
+fn columns_of_small_elements_have_the_bits_of_the_cpu_wherever_rows_begin() {
+    let count = std::env::var("WARPFOLD_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(280);
+    let (mut seed, mut wrong, mut of) = (5, Vec::new(), BTreeMap::<String, u32>::new());
+    for i in 0..count {
+        let case = case(i, &mut seed);
+        match check(&case) {
+            Ok(entries) => *of.entry(entries.split('_').next().unwrap_or_default().trim().into()).or_default() += 1,
+            Err(why) => wrong.push(format!("{case:?}\n{}", why.chars().take(1500).collect::<String>())),
+        }
+        if wrong.len() == 8 {
+            break;
+        }
+    }
+    println!("{of:?}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert!(of["columns"] > 150 && of["shallow"] > 15 && of["narrow"] > 10, "{of:?}");
+}
