@@ -3,7 +3,7 @@
 use super::read::{Tile, loose};
 use super::{Dense, Packs, Piece, Row, Short, Split};
 use crate::kernels::fold::Tree;
-use crate::kernels::node::select;
+use crate::kernels::node::{Node, select};
 use crate::kernels::recipe::{Recipe, array};
 use crate::kernels::shape::stack::Lanes;
 use crate::kernels::shape::warp::{self, STEPS, pick};
@@ -18,7 +18,7 @@ pub struct Ordered<F>(pub F);
 #[inline(always)]
 pub fn pack<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4]) -> F::Node {
     let one = |k: usize| f.lift(s, F::Bits::nth(w, k));
-    let two = |k: usize| f.join(one(2 * k), one(2 * k + 1), 1);
+    let two = |k: usize| f.pair(s, F::Bits::nth(w, 2 * k), F::Bits::nth(w, 2 * k + 1));
     let four = |k: usize| f.join(two(2 * k), two(2 * k + 1), 2);
     match F::Bits::PER {
         1 => one(0),
@@ -100,7 +100,7 @@ fn filled<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS], split: Split) -
 #[inline(always)]
 fn some<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], valid: u32) -> F::Part {
     let one = |k: usize| f.lift(s, F::Bits::nth(w, k));
-    let two = |k: usize| f.join(one(2 * k), one(2 * k + 1), 1);
+    let two = |k: usize| f.pair(s, F::Bits::nth(w, 2 * k), F::Bits::nth(w, 2 * k + 1));
     let per = F::Bits::PER;
     let mut part = f.nothing();
     if s.branch(valid & 1 != 0) {
@@ -136,7 +136,8 @@ impl<F: Tree> Ordered<F> {
         if s.branch(left > 0 && lane == whole & 31) {
             last = some(s, f, &loose::<S, F::Bits>(s, array(tile.at(whole)), left), left);
         }
-        let nodes = packs(s, f, w);
+        // Once for each warp, so it is kept short where nodes are large.
+        let nodes = if F::HAS_PLAIN || F::Node::WORDS <= 2 { packs(s, f, w) } else { slow(s, f, w) };
         let parts: [F::Part; STEPS] = core::array::from_fn(
             #[inline(always)]
             |k| {
