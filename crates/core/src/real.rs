@@ -200,8 +200,8 @@ macro_rules! double_word {
             /// Zeroes a low word that is not finite: overflow and infinities leave `inf - inf` there.
             #[inline(always)]
             fn tame(self, sum: $t) -> Self {
-                let wild = !(Real::abs(self.lo) < $t::INFINITY);
-                Self { hi: if wild { sum } else { self.hi }, lo: if wild { 0.0 } else { self.lo } }
+                let finite = self.lo.is_finite();
+                Self { hi: if finite { self.hi } else { sum }, lo: if finite { self.lo } else { 0.0 } }
             }
         }
 
