@@ -23,10 +23,43 @@ pub trait Float: Real + PartialOrd + Exponential {
     type Double: Real;
     /// Widens, exactly.
     fn double(self) -> Self::Double;
+    /// The sum of two: that of their double words, bit for bit, for less.
+    fn add_double(self, right: Self) -> Self::Double;
     /// Rounds a double word.
     fn from_double(x: Self::Double) -> Self;
+    /// `self`, which is not negative; NaN if `x` is not finite.
+    fn spoiled_by(self, x: Self) -> Self;
+    /// `self + x * y`, where the product is exact or overflows and has the sign of `self`, so that nothing tells whether it is
+    /// rounded before it is added.
+    fn add_exact(self, x: Self, y: Self) -> Self;
     /// Exact.
     fn to_f64(self) -> f64;
+}
+
+/// What takes one fused instruction on a GPU, and has the same bits without it.
+macro_rules! fused {
+    ($f:ident) => {
+        #[cfg(target_arch = "nvptx64")]
+        #[inline(always)]
+        fn spoiled_by(self, x: Self) -> Self {
+            core::$f::math::mul_add(x, 0.0, self)
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        #[inline(always)]
+        fn spoiled_by(self, x: Self) -> Self {
+            self + (x - x)
+        }
+        #[cfg(target_arch = "nvptx64")]
+        #[inline(always)]
+        fn add_exact(self, x: Self, y: Self) -> Self {
+            core::$f::math::mul_add(x, y, self)
+        }
+        #[cfg(not(target_arch = "nvptx64"))]
+        #[inline(always)]
+        fn add_exact(self, x: Self, y: Self) -> Self {
+            self + x * y
+        }
+    };
 }
 
 impl Float for f32 {
@@ -35,6 +68,11 @@ impl Float for f32 {
     fn double(self) -> Self::Double {
         DoubleWord::<f32>::new(self)
     }
+    #[inline(always)]
+    fn add_double(self, right: Self) -> Self::Double {
+        DoubleWord::<f32>::of_sum(self, right)
+    }
+    fused!(f32);
     #[inline(always)]
     fn from_double(x: Self::Double) -> Self {
         x.hi
@@ -51,6 +89,11 @@ impl Float for f64 {
     fn double(self) -> Self::Double {
         DoubleWord::<f64>::new(self)
     }
+    #[inline(always)]
+    fn add_double(self, right: Self) -> Self::Double {
+        DoubleWord::<f64>::of_sum(self, right)
+    }
+    fused!(f64);
     #[inline(always)]
     fn from_double(x: Self::Double) -> Self {
         x.hi

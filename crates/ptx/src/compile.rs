@@ -91,7 +91,10 @@ impl Crate {
             .args(["-Zbuild-std=core,alloc", "--target=nvptx64-nvidia-cuda", "--"])
             .arg(format!("--emit=asm={}", assembly.display()))
             .args(TARGET)
-            .args(["-Cllvm-args=-unroll-threshold=20000", "-Cllvm-args=-inline-threshold=100000"]);
+            .args(["-Cllvm-args=-unroll-threshold=20000", "-Cllvm-args=-inline-threshold=100000"])
+            // A loop that is kept on purpose, so that the driver has little to compile, stays one: peeling makes seven copies
+            // of what takes turns (`next`, `pick`).
+            .arg("-Cllvm-args=-unroll-peel-max-count=0");
         command
     }
 }

@@ -8,6 +8,8 @@ pub trait Precision<F>: Copy + Send + Sync + 'static {
     type Real: Real;
     /// Exact.
     fn widen(x: F) -> Self::Real;
+    /// The sum of two: that of both widened, bit for bit.
+    fn pair(left: F, right: F) -> Self::Real;
     /// Rounds once.
     fn round(x: Self::Real) -> F;
 }
@@ -21,6 +23,10 @@ impl<F: Float> Precision<F> for Plain {
     #[inline(always)]
     fn widen(x: F) -> F {
         x
+    }
+    #[inline(always)]
+    fn pair(left: F, right: F) -> F {
+        left.add(right)
     }
     #[inline(always)]
     fn round(x: F) -> F {
@@ -39,6 +45,10 @@ impl<F: Float> Precision<F> for Compensated {
         x.double()
     }
     #[inline(always)]
+    fn pair(left: F, right: F) -> F::Double {
+        left.add_double(right)
+    }
+    #[inline(always)]
     fn round(x: F::Double) -> F {
         F::from_double(x)
     }
@@ -50,6 +60,11 @@ pub trait Term: Copy + Send + Sync + 'static {
     const IS_MAGNITUDE: bool = true;
     /// The addend of an element.
     fn term<R: Real>(x: R) -> R;
+    /// The sum of two elements' addends.
+    #[inline(always)]
+    fn pair<F, P: Precision<F>>(left: F, right: F) -> P::Real {
+        Self::term(P::widen(left)).add(Self::term(P::widen(right)))
+    }
 }
 
 /// The element itself.
@@ -67,6 +82,10 @@ impl Term for Value {
     #[inline(always)]
     fn term<R: Real>(x: R) -> R {
         x
+    }
+    #[inline(always)]
+    fn pair<F, P: Precision<F>>(left: F, right: F) -> P::Real {
+        P::pair(left, right)
     }
 }
 
@@ -177,6 +196,15 @@ impl<T: Element, W: Term, P: Precision<T::Float>> Reducer for Sum<T, W, P> {
     fn lift(&self, x: T, _index: u64) -> P::Real {
         let term = W::term(P::widen(x.float()));
         if self.skip_nan && x.is_nan() { P::Real::NOTHING } else { term }
+    }
+
+    #[inline(always)]
+    fn lift_pair(&self, left: T, right: T, index: u64) -> P::Real {
+        if self.skip_nan {
+            self.lift(left, index).add(self.lift(right, index + 1))
+        } else {
+            W::pair::<_, P>(left.float(), right.float())
+        }
     }
 
     #[inline(always)]

@@ -7,7 +7,7 @@ use super::fold::Parts;
 use super::node::{Counted, Node};
 use super::recipe::{Hole, Out, Recipe, array, code, flag};
 use super::shape::panel::{Panel, Strip};
-use super::shape::piece::{Piece, Row, divide};
+use super::shape::piece::{Piece, Row, walk};
 use super::shape::stack::{Lanes, Own};
 use super::shape::warp::{self, STEPS};
 use crate::simt::{Pod, Simt};
@@ -54,20 +54,18 @@ impl<const K: usize> Strides<K> {
     /// Bytes to element `i`, in the input and the mask.
     #[inline(always)]
     fn at(&self, i: u64) -> (i64, i64) {
-        let (mut x, mut mask, mut rest) = (0, 0, i);
-        let mut k = 0;
-        while k < K {
-            let axis = &self.axis[k];
-            let last = k + 1 == K || self.axes <= k as u64 + 1;
-            let (next, i) = if last { (0, rest) } else { divide(rest, axis.len) };
-            x += i as i64 * axis.x;
-            mask += i as i64 * axis.mask;
-            if last {
-                break;
-            }
-            rest = next;
-            k += 1;
-        }
+        let (mut x, mut mask) = (0, 0);
+        walk(
+            &self.axis,
+            self.axes,
+            i,
+            |axis| axis.len,
+            #[inline(always)]
+            |axis, i| {
+                x += i as i64 * axis.x;
+                mask += i as i64 * axis.mask;
+            },
+        );
         (x, mask)
     }
 }

@@ -46,10 +46,10 @@ macro_rules! for_each_kernel {
             tree norm_bf16: fold::Norms<source::Bf16>, 8;
             tree prod_f32: fold::Products<source::F32>, 4;
             tree prod_f64: fold::Products<source::F64>, 2;
-            tree var_f32: fold::Deviations<source::F32, Plain>, 4;
-            tree var_f64: fold::Deviations<source::F64, Plain>, 2;
-            tree var_f16: fold::Deviations<source::F16, Plain>, 4;
-            tree var_bf16: fold::Deviations<source::Bf16, Plain>, 4;
+            tree var_f32: fold::Deviations<source::F32>, 4;
+            tree var_f64: fold::Deviations<source::F64>, 2;
+            tree var_f16: fold::Deviations<source::F16>, 4;
+            tree var_bf16: fold::Deviations<source::Bf16>, 4;
             tree logsumexp_f32: fold::LogSumExps<source::F32>, 4;
             tree logsumexp_f64: fold::LogSumExps<source::F64>, 2;
             tree logsumexp_f16: fold::LogSumExps<source::F16>, 4;

@@ -1,6 +1,6 @@
 //! Nodes of the tree as words, so that shuffles, shared memory and the workspace can carry them.
 
-use crate::simt::{ALL, Global, Shared, Simt};
+use crate::simt::{ALL, Global, Pack, Shared, Simt};
 use warpfold_core::DoubleWord;
 use warpfold_core::ops::{ArgNode, Moments, Powers};
 
@@ -32,6 +32,7 @@ one_word! {
     i32: i32::cast_unsigned, u32::cast_signed;
     f32: f32::to_bits, f32::from_bits;
     u8: |x| x as u32, |w| w as u8;
+    u16: |x| x as u32, |w| w as u16;
 }
 
 macro_rules! two_words {
@@ -54,6 +55,18 @@ two_words! {
     u64: |x| x, |w| w;
     i64: i64::cast_unsigned, u64::cast_signed;
     f64: f64::to_bits, f64::from_bits;
+}
+
+impl Node for Pack<u32, 4> {
+    const WORDS: u32 = 4;
+    #[inline(always)]
+    fn zero() -> Self {
+        Pack([0; 4])
+    }
+    #[inline(always)]
+    fn map(self, f: impl FnMut(u32, u32) -> u32) -> Self {
+        Pack(Node::map(self.0, f))
+    }
 }
 
 impl Node for i128 {

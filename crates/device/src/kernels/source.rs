@@ -6,7 +6,7 @@ use crate::simt::{Global, Pack, Pod, Simt};
 use warpfold_core::{DType, Element};
 
 /// An element as it lies in memory.
-pub trait Bits: Pod + Copy {
+pub trait Bits: Pod + Node {
     /// Bytes.
     const SIZE: u32 = size_of::<Self>() as u32;
     /// How many fit 16 bytes.

@@ -236,7 +236,7 @@ pub(super) fn tree_levels<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) ->
         let at = start + 2 * i as u64;
         // SAFETY: there are twice as many elements as pairs.
         let (left, right) = unsafe { (*x.get_unchecked(2 * i), *x.get_unchecked(2 * i + 1)) };
-        node.write(reducer.combine_counted(reducer.lift(left, at), 1, reducer.lift(right, at + 1), 1));
+        node.write(reducer.lift_pair(left, right, at));
     }
     if x.len() % 2 == 1 {
         let last = x.len() - 1;
@@ -282,7 +282,7 @@ fn lift_pairs<R: Reducer, const M: usize, const N: usize>(reducer: &R, x: &[R::I
         #[inline(always)]
         |i| {
             let at = start + 2 * i as u64;
-            reducer.combine_counted(reducer.lift(x[2 * i], at), 1, reducer.lift(x[2 * i + 1], at + 1), 1)
+            reducer.lift_pair(x[2 * i], x[2 * i + 1], at)
         },
     )
 }
@@ -388,7 +388,7 @@ fn lift_pairs_of_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &
             let at = ((first + 2 * i) & (len - 1)) as u64;
             // SAFETY: x is twice as long as out.
             let (left, right) = unsafe { (*x.get_unchecked(2 * i), *x.get_unchecked(2 * i + 1)) };
-            o.write(reducer.combine_counted(reducer.lift(left, at), 1, reducer.lift(right, at + 1), 1));
+            o.write(reducer.lift_pair(left, right, at));
         }
         first += 2 * PIECE;
     }

@@ -112,12 +112,9 @@ fn climb_piece<F: Float>(mean: &[F; PIECE / 2], m2: &[F; PIECE / 2]) -> ([F; NOD
 /// The lowest level, of finite elements.
 #[inline(always)]
 fn pair<F: Float>(x: &[F; PIECE]) -> ([F; PIECE / 2], [F; PIECE / 2]) {
-    let half = F::ONE.half();
     let (mut means, mut m2s) = ([F::ZERO; PIECE / 2], [F::ZERO; PIECE / 2]);
     for i in 0..PIECE / 2 {
-        let d = x[2 * i + 1].sub(x[2 * i]);
-        means[i] = x[2 * i].add(d.half());
-        m2s[i] = d.square().mul(half);
+        Moments { mean: means[i], m2: m2s[i] } = Moments::of_finite(x[2 * i], x[2 * i + 1]);
     }
     (means, m2s)
 }

@@ -96,7 +96,7 @@ impl<K: Key, P: Copy + Ord + Add<Output = P>> Seen<K, P> {
 pub struct Totals<X> {
     sums: Sums<X, Plain>,
     norms: Norms<X>,
-    deviations: Deviations<X, Plain>,
+    deviations: Deviations<X>,
 }
 
 /// Reads floats as they are, whatever else a recipe says.
@@ -160,6 +160,14 @@ where
             sum: self.sums.lift(s, bits),
             squares: self.norms.lift(s, bits),
             moments: self.deviations.lift(s, bits),
+        }
+    }
+    #[inline(always)]
+    fn pair<S: Simt>(&self, s: &S, left: X::Bits, right: X::Bits) -> Self::Node {
+        Total {
+            sum: self.sums.pair(s, left, right),
+            squares: self.norms.pair(s, left, right),
+            moments: self.deviations.pair(s, left, right),
         }
     }
     #[inline(always)]

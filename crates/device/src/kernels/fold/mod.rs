@@ -62,7 +62,13 @@ pub trait Tree: Parts {
     fn neutral(&self) -> Self::Node;
     /// The node of one element.
     fn lift<S: Simt>(&self, s: &S, bits: Self::Bits) -> Self::Node;
-    /// The node above two whole subtrees of `each` elements.
+    /// The node above two elements: the bits of lifting and joining both, if that can be had for less.
+    #[inline(always)]
+    fn pair<S: Simt>(&self, s: &S, left: Self::Bits, right: Self::Bits) -> Self::Node {
+        self.join(self.lift(s, left), self.lift(s, right), 1)
+    }
+    /// The node above two whole subtrees of `each` elements. A tree of its own [`Tree::pair`] that is not
+    /// [`Tree::NEUTRAL`] gets no single ones.
     fn join(&self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node;
     /// As a part; `count` elements are under it.
     fn part(&self, node: Self::Node, count: u32) -> Self::Part;

@@ -11,11 +11,6 @@ use warpfold_core::ops::{
 };
 use warpfold_core::{Accumulate, Cast, Element, Float, Real, Reducer};
 
-/// What a source's sums and their kin accumulate in.
-type Acc<X> = <<X as Source>::Value as Element>::Float;
-/// The same, in a precision.
-type Wide<X, P> = <P as Precision<Acc<X>>>::Real;
-
 /// The bits of the initial value, if there is one.
 #[inline(always)]
 pub fn initial<F: Float + Element>(recipe: &Recipe) -> Option<F> {
@@ -28,6 +23,18 @@ pub fn initial<F: Float + Element>(recipe: &Recipe) -> Option<F> {
 pub struct Sums<X, P> {
     skip: bool,
     kind: PhantomData<(X, P)>,
+}
+
+impl<X, P> Sums<X, P>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float>,
+{
+    /// The addend of an element.
+    #[inline(always)]
+    fn term<S: Simt>(&self, s: &S, bits: X::Bits) -> X::Value {
+        let x = X::value(s, bits);
+        if self.skip && x.is_nan() { X::Value::NOTHING } else { x }
+    }
 }
 
 impl<X, P> Parts for Sums<X, P>
@@ -88,10 +95,11 @@ where
     }
     #[inline(always)]
     fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> P::Real {
-        let x = X::value(s, bits);
-        let absent = P::Real::NOTHING;
-        let term = P::widen(x);
-        if self.skip && x.is_nan() { absent } else { term }
+        P::widen(self.term(s, bits))
+    }
+    #[inline(always)]
+    fn pair<S: Simt>(&self, s: &S, left: X::Bits, right: X::Bits) -> P::Real {
+        P::pair(self.term(s, left), self.term(s, right))
     }
     #[inline(always)]
     fn join(&self, left: P::Real, right: P::Real, _each: u32) -> P::Real {
@@ -186,35 +194,34 @@ where
 
 /// Variances and standard deviations.
 #[derive(Clone, Copy)]
-pub struct Deviations<X, P>(PhantomData<(X, P)>);
+pub struct Deviations<X>(PhantomData<X>);
 
-impl<X: Source, P> Deviations<X, P>
+impl<X> Deviations<X>
 where
-    P: Precision<Acc<X>>,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float>,
 {
     #[inline(always)]
-    fn reducer(recipe: &Recipe) -> Deviation<X::Value, P> {
+    fn reducer(recipe: &Recipe) -> Deviation<X::Value> {
         Deviation::new(recipe.ddof, recipe.has(flag::ROOT))
     }
     #[inline(always)]
-    fn any() -> Deviation<X::Value, P> {
+    fn any() -> Deviation<X::Value> {
         Deviation::new(0.0, false)
     }
 }
 
-impl<X, P> Parts for Deviations<X, P>
+impl<X> Parts for Deviations<X>
 where
-    X: Source,
-    P: Precision<Acc<X>, Real: Node>,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
-    type Part = Counted<Moments<Wide<X, P>>>;
+    type Part = Counted<Moments<X::Value>>;
     #[inline(always)]
     fn new(_recipe: &Recipe) -> Self {
         Self(PhantomData)
     }
     #[inline(always)]
     fn nothing(&self) -> Self::Part {
-        Counted { acc: Moments { mean: P::Real::ZERO, m2: P::Real::ZERO }, count: 0 }
+        Counted { acc: self.neutral(), count: 0 }
     }
     #[inline(always)]
     fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part {
@@ -233,27 +240,30 @@ where
     }
 }
 
-impl<X, P> Tree for Deviations<X, P>
+impl<X> Tree for Deviations<X>
 where
-    X: Source,
-    P: Precision<Acc<X>, Real: Node>,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
     type Bits = X::Bits;
-    type Node = Moments<Wide<X, P>>;
+    type Node = Moments<X::Value>;
     const COMMUTES: bool = false;
     const NEUTRAL: bool = false;
     no_plain!();
     #[inline(always)]
     fn neutral(&self) -> Self::Node {
-        Moments { mean: P::Real::ZERO, m2: P::Real::ZERO }
+        Moments { mean: X::Value::ZERO, m2: X::Value::ZERO }
     }
     #[inline(always)]
     fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> Self::Node {
         Self::any().lift(X::value(s, bits), 0)
     }
     #[inline(always)]
+    fn pair<S: Simt>(&self, s: &S, left: X::Bits, right: X::Bits) -> Self::Node {
+        Moments::of_two(X::value(s, left), X::value(s, right))
+    }
+    #[inline(always)]
     fn join(&self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node {
-        Self::any().combine_counted(left, each as u64, right, each as u64)
+        Moments::of_halves(left, right, each)
     }
     #[inline(always)]
     fn part(&self, node: Self::Node, count: u32) -> Self::Part {

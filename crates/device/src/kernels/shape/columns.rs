@@ -66,11 +66,11 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     let wide = shape.lanes * C as u32;
     let all_slots = warps * wide;
 
-    // Panels vary fastest, so that blocks that run together read what lies together.
     let sets = shape.outputs.total * shape.panels;
     let per_block = share(warps, shape.warps) as u64;
-    let blocks_across = (sets + per_block - 1) >> per_block.trailing_zeros();
-    let (block, across) = divide(s.block_x() as u64, blocks_across);
+    // Panels vary fastest, so that blocks that run together read what lies together.
+    let place = |number: u32| divide(number as u64, (sets + per_block - 1) >> per_block.trailing_zeros());
+    let (block, across) = place(s.block_x());
     let set = across * per_block + group as u64;
     let live = set < sets;
     let (outer, number) = divide(if live { set } else { 0 }, shape.panels);
@@ -105,6 +105,9 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     let first = (block * shape.warps as u64 + mine as u64) * stretch;
     let own = Own { words: slots, thread: tid, threads: s.block_dim_x() };
     let found = panel.run(s, &strip, own, first, shape.tiles);
+    // Found again: nothing of it is kept while elements pass.
+    let tid = s.opaque(tid);
+    let (block, across) = place(s.opaque(s.block_x()));
     s.barrier();
     if s.branch(s.lane() < shape.lanes) {
         let mut j = 0;
@@ -119,84 +122,81 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     // Warps of a panel meet in pairs.
     let per_panel = shape.warps;
     meet_slots(s, f, Slots { words: slots, all: all_slots, wide }, warps, per_panel);
-    if s.branch(shape.all == 1) {
-        let mut c = tid;
-        while s.again(c < per_block as u32 * wide) {
-            let (group, place) = (share(c, wide), c & (wide - 1));
-            let set = across * per_block + group as u64;
-            let (outer, number) = divide(set, shape.panels);
-            let column = number * wide as u64 + place as u64;
-            if s.branch(set < sets && column < shape.width) {
-                let part = get(s, slots, all_slots, group * per_panel * wide + place, f.nothing());
-                finish(s, call, f, part, Target { outer, column });
+    if s.branch(shape.all > 1) {
+        // The block has one panel, and leaves its part of it.
+        let (workspace, counters) = (parts::of(call), array::<u32>(call.workspace));
+        let mut turn = Turn::first(across, shape.first as u64 + block, shape.all as u64, GROUP);
+        while s.again(true) {
+            // Addresses of so many words are not kept from one level to the next.
+            let (tid, all_slots) = (s.opaque(tid), s.opaque(all_slots));
+            if s.branch(tid < wide) {
+                let part = get(s, slots, all_slots, tid, f.nothing());
+                publish(s, workspace, turn.own() as usize * wide as usize + tid as usize, part);
             }
-            c += s.block_dim_x();
-        }
-        return;
-    }
-    // The block has one panel, and leaves its part of it.
-    let (workspace, counters) = (parts::of(call), array::<u32>(call.workspace));
-    let mut turn = Turn::first(set, shape.first as u64 + block, shape.all as u64, GROUP);
-    while s.again(true) {
-        if s.branch(tid < wide) {
-            let part = get(s, slots, all_slots, tid, f.nothing());
-            publish(s, workspace, turn.own() as usize * wide as usize + tid as usize, part);
-        }
-        s.barrier();
-        if s.branch(tid == 0) {
-            s.put(last, 0, turn.arrive(s, counters) as u32);
-        }
-        s.barrier();
-        if s.branch(s.get(last, 0) == 0) {
-            return;
-        }
-        let (from, count) = (turn.from(), turn.count());
-        // In stretches of eight, from the workspace to shared memory.
-        let left = count.div_ceil(8) as u32;
-        let mut i = tid;
-        while s.again(i < left * wide) {
-            let (first, place) = (share(i, wide) as u64 * 8, i & (wide - 1));
-            let part = |j: u64| {
-                if s.branch(first + j < count) {
-                    fetch(s, workspace, (from + first + j) as usize * wide as usize + place as usize, f.nothing())
+            s.barrier();
+            if s.branch(tid == 0) {
+                s.put(last, 0, turn.arrive(s, counters) as u32);
+            }
+            s.barrier();
+            if s.branch(s.get(last, 0) == 0) {
+                return;
+            }
+            let (from, count) = (turn.from(), turn.count());
+            // In stretches of eight, from the workspace to shared memory.
+            let left = count.div_ceil(8) as u32;
+            let mut i = tid;
+            while s.again(i < left * wide) {
+                let (first, place) = (share(i, wide) as u64 * 8, i & (wide - 1));
+                let part = |j: u64| {
+                    if s.branch(first + j < count) {
+                        fetch(s, workspace, (from + first + j) as usize * wide as usize + place as usize, f.nothing())
+                    } else {
+                        f.nothing()
+                    }
+                };
+                if F::<P, C>::WORDS > parts::FEW {
+                    let mut stack = Few::new(f.nothing());
+                    let (mut j, all) = (0, s.opaque(8));
+                    while s.again(j < all) {
+                        stack.push(f, j, part(j as u64));
+                        j += 1;
+                    }
+                    put(s, slots, all_slots, i, stack.close(f, 8));
                 } else {
-                    f.nothing()
+                    let eight: [F<P, C>; 8] = core::array::from_fn(
+                        #[inline(always)]
+                        |j| part(j as u64),
+                    );
+                    put(s, slots, all_slots, i, eight_parts(f, eight));
                 }
-            };
-            if F::<P, C>::WORDS > parts::FEW {
-                let mut stack = Few::new(f.nothing());
-                let (mut j, all) = (0, s.opaque(8));
-                while s.again(j < all) {
-                    stack.push(f, j, part(j as u64));
-                    j += 1;
-                }
-                put(s, slots, all_slots, i, stack.close(f, 8));
-            } else {
-                let eight: [F<P, C>; 8] = core::array::from_fn(
-                    #[inline(always)]
-                    |j| part(j as u64),
-                );
-                put(s, slots, all_slots, i, eight_parts(f, eight));
+                i += s.block_dim_x();
             }
-            i += s.block_dim_x();
+            let rows = left.next_power_of_two();
+            let mut i = left * wide + tid;
+            while s.again(i < rows * wide) {
+                put(s, slots, all_slots, i, f.nothing());
+                i += s.block_dim_x();
+            }
+            s.barrier();
+            meet_slots(s, f, Slots { words: slots, all: all_slots, wide }, rows, rows);
+            if s.branch(tid == 0) {
+                turn.reset(s, counters);
+            }
+            let Some(next) = turn.next() else { break };
+            turn = next;
         }
-        let rows = left.next_power_of_two();
-        let mut i = left * wide + tid;
-        while s.again(i < rows * wide) {
-            put(s, slots, all_slots, i, f.nothing());
-            i += s.block_dim_x();
-        }
-        s.barrier();
-        meet_slots(s, f, Slots { words: slots, all: all_slots, wide }, rows, rows);
-        if s.branch(tid == 0) {
-            turn.reset(s, counters);
-        }
-        let Some(next) = turn.next() else { break };
-        turn = next;
     }
-    let column = number * wide as u64 + tid as u64;
-    if s.branch(tid < wide && column < shape.width) {
-        finish(s, call, f, get(s, slots, all_slots, tid, f.nothing()), Target { outer, column });
+    let mut c = tid;
+    while s.again(c < per_block as u32 * wide) {
+        let (group, place) = (share(c, wide), c & (wide - 1));
+        let set = across * per_block + group as u64;
+        let (outer, number) = divide(set, shape.panels);
+        let column = number * wide as u64 + place as u64;
+        if s.branch(set < sets && column < shape.width) {
+            let part = get(s, slots, all_slots, group * per_panel * wide + place, f.nothing());
+            finish(s, call, f, part, Target { outer, column });
+        }
+        c += s.block_dim_x();
     }
 }
 

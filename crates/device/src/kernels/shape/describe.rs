@@ -58,33 +58,34 @@ where
         self.0.take(s, seen, X::Bits::PER as usize, valid, bits, place)
     }
 
-    /// Looks at a tile that the row ends in, of which pack `first` is this lane's first.
+    /// Looks at a tile that the row ends in, of which pack `first` is this lane's first. Gives its packs back.
     #[inline(always)]
     fn end<S: Simt>(
         &self,
         s: &S,
-        mut seen: Seen<X::Key, u32>,
+        seen: &mut Seen<X::Key, u32>,
         tile: &Tile,
-        w: &[[u32; 4]; STEPS],
+        mut w: [[u32; 4]; STEPS],
         first: u32,
-    ) -> Seen<X::Key, u32> {
+    ) -> [[u32; 4]; STEPS] {
         let (per, lane) = (X::Bits::PER, s.lane());
         let whole = tile.whole::<X::Bits>();
-        let mut k = 0;
-        while k < STEPS {
-            let step = 32 * k as u32;
-            if s.branch(step + lane < whole) {
-                seen = self.look(s, seen, &w[k], per, |_| first + step);
+        // Once for each warp, so it is kept short: the steps take turns, until the first is the first again.
+        let (mut k, steps) = (0, s.opaque(STEPS as u32));
+        while s.again(k < steps) {
+            if s.branch(32 * k + lane < whole) {
+                *seen = self.look(s, *seen, &w[0], per, |_| first + 32 * k);
             }
+            w = piece::next(w, w[0]);
             k += 1;
         }
         // The pack that the row ends in is the last of its lane.
         let left = tile.valid - whole * per;
         if s.branch(left > 0 && lane == whole & 31) {
-            let w = loose::<S, X::Bits>(s, array(tile.at(whole)), left);
-            seen = self.look(s, seen, &w, left, |_| first - lane + whole);
+            let last = loose::<S, X::Bits>(s, array(tile.at(whole)), left);
+            *seen = self.look(s, *seen, &last, left, |_| first - lane + whole);
         }
-        seen
+        w
     }
 }
 
@@ -119,8 +120,8 @@ where
             let w = here.read::<S, X::Bits>(s);
             let p = (tile + t) * 256 + s.lane();
             if s.branch(here.valid < whole) {
+                let w = self.end(s, &mut seen, &here, w, p);
                 rest = piece::Ordered(*totals).end(s, &here, &w);
-                seen = self.end(s, seen, &here, &w, p);
                 break;
             }
             let mut k = 0;
@@ -254,16 +255,7 @@ where
                 #[inline(always)]
                 |j| self.0.take(s, seen[j], STEPS, STEPS as u32, |k| bits[k][j], |k| row as u32 + k as u32 * abreast),
             );
-            let nodes: [_; C] = core::array::from_fn(
-                #[inline(always)]
-                |j| {
-                    let column = core::array::from_fn(
-                        #[inline(always)]
-                        |k| totals.lift(s, bits[k][j]),
-                    );
-                    panel::Ordered::<Totals<X>, NARROW>::tile(s, totals, column, lanes, 1)
-                },
-            );
+            let nodes: [_; C] = panel::Ordered::<Totals<X>, NARROW>::tiles(s, totals, &bits, lanes);
             own.push(s, totals, t, each, nodes);
             t += 1;
         }

@@ -88,8 +88,8 @@ pub fn kernel<S: Simt, P: piece::Short, const K: usize>(s: &S, call: &Call<Short
     };
     let parts = piece.short(s, &packs, split);
     let spread = split.spread();
-    let mut j = 0;
-    while s.again(j * spread < STEPS as u32) {
+    let (mut j, steps) = (0, s.opaque(STEPS as u32));
+    while s.again(j * spread < steps) {
         let k = j * spread + (lane & (spread - 1));
         let number = number(k);
         // One lane writes a row.

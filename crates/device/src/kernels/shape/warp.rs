@@ -82,6 +82,21 @@ pub fn fold<S: Simt, C: Combine, const W: usize, const H: usize>(
     )
 }
 
+/// Pairs the elements of 8 steps along one lane bit, and keeps half of the pairs.
+#[inline(always)]
+pub fn pairs<S: Simt, F: Tree>(s: &S, f: &F, bits: [F::Bits; STEPS], bit: u32) -> [F::Node; STEPS / 2] {
+    let high = s.lane() & bit != 0;
+    core::array::from_fn(
+        #[inline(always)]
+        |j| {
+            let (even, odd) = (bits[2 * j], bits[2 * j + 1]);
+            let own = select(high, odd, even);
+            let got = exchange(s, select(high, even, odd), bit);
+            if F::COMMUTES { f.pair(s, own, got) } else { f.pair(s, select(high, got, own), select(high, own, got)) }
+        },
+    )
+}
+
 /// Combines what a lane has with what it got: a high lane's is the right one.
 #[inline(always)]
 fn ordered<C: Combine>(c: C, high: bool, got: C::Node, own: C::Node, each: u32) -> C::Node {
@@ -164,12 +179,10 @@ pub fn short<S: Simt, C: Combine>(
     )
 }
 
-/// Eight nodes of one lane, neighbours first.
+/// Four nodes of one lane, neighbours first.
 #[inline(always)]
-pub fn eight<F: Tree>(f: &F, n: [F::Node; STEPS], each: u32) -> F::Node {
-    let a = f.join(f.join(n[0], n[1], each), f.join(n[2], n[3], each), 2 * each);
-    let b = f.join(f.join(n[4], n[5], each), f.join(n[6], n[7], each), 2 * each);
-    f.join(a, b, 4 * each)
+pub fn four<F: Tree>(f: &F, n: [F::Node; STEPS / 2], each: u32) -> F::Node {
+    f.join(f.join(n[0], n[1], each), f.join(n[2], n[3], each), 2 * each)
 }
 
 /// Eight parts of one lane, neighbours first.

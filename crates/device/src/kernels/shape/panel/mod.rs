@@ -20,6 +20,7 @@ use super::stack::Own;
 use super::warp;
 use crate::kernels::fold::Parts;
 use crate::kernels::recipe::Recipe;
+use crate::kernels::source::Bits;
 use crate::simt::Simt;
 
 /// The columns of one lane, and the lanes beside it.
@@ -45,6 +46,15 @@ pub struct Strip<R> {
     pub beside: u32,
     /// How rows follow one another.
     pub reduced: R,
+}
+
+impl Strip<Pitch> {
+    /// Only one of the lane's columns, or its last.
+    #[inline(always)]
+    fn column<B: Bits>(&self, j: u32) -> Self {
+        let j = (j as u64).min(self.columns.max(1) - 1) * self.spread as u64;
+        Self { x: self.x.wrapping_add(j * B::SIZE as u64), columns: 1, at_once: false, ..*self }
+    }
 }
 
 /// Rows at equal distances.

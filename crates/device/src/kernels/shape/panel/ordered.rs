@@ -3,7 +3,7 @@
 use super::read::{Tile, load, load_some};
 use super::{Panel, Pitch, Shallow, Strip, abreast};
 use crate::kernels::fold::Tree;
-use crate::kernels::node::select;
+use crate::kernels::node::{Node, select};
 use crate::kernels::recipe::Recipe;
 use crate::kernels::shape::piece::{next, share};
 use crate::kernels::shape::stack::{Few, Own};
@@ -11,49 +11,28 @@ use crate::kernels::shape::warp::{self, STEPS};
 use crate::kernels::source::Bits;
 use crate::simt::{ALL, Simt};
 
-/// The nodes of elements, or the neutral one where they are not `there(row, column)`.
-#[inline(always)]
-fn lifted<S: Simt, F: Tree, const C: usize>(
-    s: &S,
-    f: &F,
-    bits: &[[F::Bits; C]; STEPS],
-    there: impl Fn(usize, usize) -> bool,
-) -> [[F::Node; C]; STEPS] {
-    core::array::from_fn(
-        #[inline(always)]
-        |k| {
-            core::array::from_fn(
-                #[inline(always)]
-                |j| select(there(k, j), f.lift(s, bits[k][j]), f.neutral()),
-            )
-        },
-    )
-}
-
-/// Rows in the order of the tree; `NARROW` if fewer than 32 lanes may lie side by side.
+/// Rows in the order of the tree; `NARROW` if fewer than 32 lanes lie side by side.
 #[derive(Clone, Copy)]
 pub struct Ordered<F, const NARROW: bool>(pub(in crate::kernels::shape) F);
 
 impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
-    /// The nodes over 8 steps of rows, those that are there, of each column, of a fold that may have a cheaper tree.
+    /// The nodes over 8 steps of rows, all (`whole`) or those that are there, of each column.
     #[inline(always)]
-    fn nodes<S: Simt, G: Tree, const C: usize>(
+    fn nodes<S: Simt, const C: usize>(
         s: &S,
-        f: &G,
-        bits: &[[G::Bits; C]; STEPS],
-        there: [bool; STEPS],
+        f: &F,
+        bits: &[[F::Bits; C]; STEPS],
+        whole: bool,
+        there: impl Fn(usize) -> bool,
         lanes: u32,
-    ) -> [G::Node; C] {
-        if !G::HAS_PLAIN {
-            return Self::tiles(s, f, lifted(s, f, bits, |k, _| there[k]), lanes, 1);
-        }
-        let (mut all, mut i) = (true, 0);
-        while i < STEPS * C {
-            all &= f.is_ordinary(s, bits[i / C][i % C]);
+    ) -> [F::Node; C] {
+        let (mut plain, mut i) = (whole, 0);
+        while F::HAS_PLAIN && i < STEPS * C {
+            plain &= f.is_ordinary(s, bits[i / C][i % C]);
             i += 1;
         }
-        if s.branch(s.all(ALL, all)) {
-            return Self::nodes(s, &f.plain(), bits, there, lanes).map(
+        if s.branch(if F::HAS_PLAIN { s.all(ALL, plain) } else { whole }) {
+            return Self::tiles(s, &f.plain(), bits, lanes).map(
                 #[inline(always)]
                 |node| f.raise(node),
             );
@@ -62,12 +41,11 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
         let (mut found, mut bits) = ([f.neutral(); C], *bits);
         let mut j = 0;
         while s.again(s.any(ALL, j < C)) {
-            let one = bits.map(
+            let nodes: [F::Node; STEPS] = core::array::from_fn(
                 #[inline(always)]
-                |row| [row[0]],
+                |k| select(whole || there(k), f.lift(s, bits[k][0]), f.neutral()),
             );
-            let [node] = Self::tiles(s, f, lifted(s, f, &one, |k, _| there[k]), lanes, 1);
-            found = next(found, node);
+            found = next(found, Self::joined(s, f, nodes, lanes, 1));
             bits = bits.map(
                 #[inline(always)]
                 |row| next(row, row[0]),
@@ -77,15 +55,132 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
         found
     }
 
-    /// The nodes over 8 steps of rows, of each column; `under` elements are under each of those given.
+    /// The nodes over 8 whole steps of rows, of each column.
     #[inline(always)]
-    fn tiles<S: Simt, G: Tree, const C: usize>(
+    pub(in crate::kernels::shape) fn tiles<S: Simt, G: Tree, const C: usize>(
         s: &S,
         f: &G,
-        nodes: [[G::Node; C]; STEPS],
+        bits: &[[G::Bits; C]; STEPS],
         lanes: u32,
-        under: u32,
     ) -> [G::Node; C] {
+        if NARROW && C > 2 && G::Node::WORDS > 1 {
+            // So much code is kept short: one copy, and the columns take turns.
+            let (mut found, mut bits) = ([f.neutral(); C], *bits);
+            let (mut j, all) = (0, s.opaque(C as u32));
+            while s.again(j < all) {
+                let column = bits.map(
+                    #[inline(always)]
+                    |row| row[0],
+                );
+                found = next(found, Self::tile(s, f, column, lanes));
+                bits = bits.map(
+                    #[inline(always)]
+                    |row| next(row, row[0]),
+                );
+                j += 1;
+            }
+            return found;
+        }
+        core::array::from_fn(
+            #[inline(always)]
+            |j| {
+                let column = core::array::from_fn(
+                    #[inline(always)]
+                    |k| bits[k][j],
+                );
+                Self::tile(s, f, column, lanes)
+            },
+        )
+    }
+
+    /// The node over 8 whole steps of rows, of one column.
+    #[inline(always)]
+    fn tile<S: Simt, G: Tree>(s: &S, f: &G, bits: [G::Bits; STEPS], lanes: u32) -> G::Node {
+        let pairs = if !NARROW {
+            core::array::from_fn(
+                #[inline(always)]
+                |k| f.pair(s, bits[2 * k], bits[2 * k + 1]),
+            )
+        } else {
+            warp::pairs(s, f, bits, lanes)
+        };
+        Self::above(s, f, pairs, lanes, 2)
+    }
+
+    /// The node over those of 8 steps, each of so many elements.
+    #[inline(always)]
+    fn joined<S: Simt>(s: &S, f: &F, nodes: [F::Node; STEPS], lanes: u32, each: u32) -> F::Node {
+        let four = if !NARROW {
+            core::array::from_fn(
+                #[inline(always)]
+                |k| f.join(nodes[2 * k], nodes[2 * k + 1], each),
+            )
+        } else {
+            warp::fold(s, warp::Join(f), nodes, lanes, each)
+        };
+        Self::above(s, f, four, lanes, 2 * each)
+    }
+
+    /// The node over four, each of so many elements: of neighbouring steps, or, with fewer than 32 lanes, of neighbouring lanes.
+    #[inline(always)]
+    fn above<S: Simt, G: Tree>(s: &S, f: &G, n: [G::Node; STEPS / 2], lanes: u32, each: u32) -> G::Node {
+        let join = warp::Join(f);
+        if !NARROW {
+            return warp::four(f, n, each);
+        }
+        if s.branch(lanes == 16) {
+            let n: [G::Node; 4] = core::array::from_fn(
+                #[inline(always)]
+                |k| warp::across(s, join, n[k], 16, each),
+            );
+            return warp::four(f, n, 2 * each);
+        }
+        let n: [G::Node; 2] = warp::fold(s, join, n, 2 * lanes, each);
+        if s.branch(lanes == 8) {
+            let n: [G::Node; 2] = core::array::from_fn(
+                #[inline(always)]
+                |k| warp::across(s, join, warp::across(s, join, n[k], 8, 2 * each), 16, 4 * each),
+            );
+            return f.join(n[0], n[1], 8 * each);
+        }
+        let [mut n]: [G::Node; 1] = warp::fold(s, join, n, 4 * lanes, 2 * each);
+        let (mut bit, mut under) = (8 * lanes, 4 * each);
+        while s.again(bit < 32) {
+            n = warp::across(s, join, n, bit, under);
+            bit *= 2;
+            under *= 2;
+        }
+        n = warp::across(s, join, n, lanes, under);
+        n = warp::across(s, join, n, 2 * lanes, 2 * under);
+        warp::across(s, join, n, 4 * lanes, 4 * under)
+    }
+
+    /// Whether a lane's row may be several of the array's: in kernels of 16 bytes of 2-byte elements to a lane.
+    const fn has_short<const C: usize>() -> bool {
+        NARROW && F::NEUTRAL && !F::HAS_PLAIN && F::Bits::SIZE == 2 && C == 8
+    }
+
+    /// The nodes over 8 steps of elements that are `there(step, element)`, where a lane's row is `short` rows of the array.
+    #[inline(always)]
+    fn several<S: Simt, const C: usize>(
+        s: &S,
+        f: &F,
+        bits: &[[F::Bits; C]; STEPS],
+        there: impl Fn(usize, usize) -> bool,
+        lanes: u32,
+        short: u32,
+    ) -> [F::Node; C] {
+        let width = C >> short.trailing_zeros();
+        let nodes: [[F::Node; C]; STEPS] = core::array::from_fn(
+            #[inline(always)]
+            |k| {
+                let row = core::array::from_fn(
+                    #[inline(always)]
+                    |j| select(there(k, j), f.lift(s, bits[k][j]), f.neutral()),
+                );
+                side_by_side(s, f, row, width)
+            },
+        );
         core::array::from_fn(
             #[inline(always)]
             |j| {
@@ -93,56 +188,9 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
                     #[inline(always)]
                     |k| nodes[k][j],
                 );
-                Self::tile(s, f, column, lanes, under)
+                Self::joined(s, f, column, lanes, short)
             },
         )
-    }
-
-    /// The node over 8 steps of rows, of one column.
-    #[inline(always)]
-    pub(in crate::kernels::shape) fn tile<S: Simt, G: Tree>(
-        s: &S,
-        f: &G,
-        nodes: [G::Node; STEPS],
-        lanes: u32,
-        under: u32,
-    ) -> G::Node {
-        let join = warp::Join(f);
-        if !NARROW || s.branch(lanes == 32) {
-            return warp::eight(f, nodes, under);
-        }
-        if s.branch(lanes == 16) {
-            let n: [G::Node; 4] = warp::fold(s, join, nodes, 16, under);
-            let n: [G::Node; 4] = core::array::from_fn(
-                #[inline(always)]
-                |k| warp::across(s, join, n[k], 16, 2 * under),
-            );
-            return f.join(f.join(n[0], n[1], 4 * under), f.join(n[2], n[3], 4 * under), 8 * under);
-        }
-        let n: [G::Node; 4] = warp::fold(s, join, nodes, lanes, under);
-        let n: [G::Node; 2] = warp::fold(s, join, n, 2 * lanes, 2 * under);
-        if s.branch(lanes == 8) {
-            let n: [G::Node; 2] = core::array::from_fn(
-                #[inline(always)]
-                |k| warp::across(s, join, warp::across(s, join, n[k], 8, 4 * under), 16, 8 * under),
-            );
-            return f.join(n[0], n[1], 16 * under);
-        }
-        let [mut n]: [G::Node; 1] = warp::fold(s, join, n, 4 * lanes, 4 * under);
-        let (mut bit, mut each) = (8 * lanes, 8 * under);
-        while s.again(bit < 32) {
-            n = warp::across(s, join, n, bit, each);
-            bit *= 2;
-            each *= 2;
-        }
-        n = warp::across(s, join, n, lanes, each);
-        n = warp::across(s, join, n, 2 * lanes, 2 * each);
-        warp::across(s, join, n, 4 * lanes, 4 * each)
-    }
-
-    /// Whether a lane's row may be several of the array's: in kernels of 16 bytes of 2-byte elements to a lane.
-    const fn has_short<const C: usize>() -> bool {
-        NARROW && F::NEUTRAL && !F::HAS_PLAIN && F::Bits::SIZE == 2 && C == 8
     }
 }
 
@@ -202,30 +250,20 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
             let after = first + ((t + 1) * each) as u64;
             let whole = after <= all;
             let tile = Tile { row, step: abreast, more: <Self as Panel<C>>::TOGETHER && after < all };
-            let some = || load_some::<S, F::Bits, C>(s, strip, row, abreast);
-            let nodes: [F::Node; C] = if F::HAS_PLAIN {
-                if s.branch(whole) {
-                    Self::nodes(s, f, &load(s, strip, tile), [true; STEPS], lanes)
-                } else {
-                    let there = |k: usize| at(k) < strip.rows;
-                    Self::nodes(s, f, &some(), core::array::from_fn(there), lanes)
-                }
+            let bits = if s.branch(whole) {
+                load(s, strip, tile)
+            } else if F::NEUTRAL {
+                load_some(s, strip, row, abreast)
             } else {
-                let mut nodes = if s.branch(whole) {
-                    lifted(s, f, &load(s, strip, tile), |_, _| true)
-                } else if F::NEUTRAL {
-                    lifted(s, f, &some(), |k, j| at(k) < strip.rows - (tail != 0 && j as u64 >= tail) as u64)
-                } else {
-                    break;
-                };
-                if const { Self::has_short::<C>() } && s.branch(short > 1) {
-                    let width = C >> short.trailing_zeros();
-                    nodes = nodes.map(
-                        #[inline(always)]
-                        |row| side_by_side(s, f, row, width),
-                    );
-                }
-                Self::tiles(s, f, nodes, lanes, short)
+                break;
+            };
+            let nodes: [F::Node; C] = if const { Self::has_short::<C>() } && s.branch(short > 1) {
+                let there = |k: usize, j: usize| at(k) < strip.rows - (tail != 0 && j as u64 >= tail) as u64;
+                Self::several(s, f, &bits, |k, j| whole || there(k, j), lanes, short)
+            } else if F::NEUTRAL {
+                Self::nodes(s, f, &bits, whole, |k| at(k) < strip.rows, lanes)
+            } else {
+                Self::tiles(s, f, &bits, lanes)
             };
             own.push(s, f, t, each * short, nodes);
             t += 1;
@@ -250,59 +288,56 @@ impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARR
             return core::array::from_fn(
                 #[inline(always)]
                 |j| {
-                    let node = |k: usize| f.lift(s, bits[k][j]);
-                    f.part(f.join(f.join(node(0), node(1), 1), f.join(node(2), node(3), 1), 2), 4)
+                    let two = |k: usize| f.pair(s, bits[k][j], bits[k + 1][j]);
+                    f.part(f.join(two(0), two(2), 2), 4)
                 },
             );
         }
         let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, 0, 1);
         if s.branch(strip.rows < STEPS as u64) {
-            return self.few(s, &bits, strip.rows as u32);
+            return core::array::from_fn(
+                #[inline(always)]
+                |j| {
+                    let column = core::array::from_fn(
+                        #[inline(always)]
+                        |k| bits[k][j],
+                    );
+                    self.few(s, column, strip.rows as u32)
+                },
+            );
         }
         core::array::from_fn(
             #[inline(always)]
             |j| {
-                let nodes: [F::Node; STEPS] = core::array::from_fn(
-                    #[inline(always)]
-                    |k| f.lift(s, bits[k][j]),
-                );
-                f.part(warp::eight(f, nodes, 1), STEPS as u32)
+                let two = |k: usize| f.pair(s, bits[k][j], bits[k + 1][j]);
+                f.part(warp::four(f, [two(0), two(2), two(4), two(6)], 2), STEPS as u32)
             },
         )
     }
 }
 
 impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
-    /// Fewer than eight rows: their parts are the nodes of four, of two and of one row.
+    /// Fewer than eight rows of one column: their parts are the nodes of four, of two and of one row.
     #[inline(always)]
-    fn few<S: Simt, const C: usize>(&self, s: &S, bits: &[[F::Bits; C]; STEPS], left: u32) -> [F::Part; C] {
+    fn few<S: Simt>(&self, s: &S, bits: [F::Bits; STEPS], left: u32) -> F::Part {
         let f = &self.0;
-        core::array::from_fn(
-            #[inline(always)]
-            |j| {
-                let node: [F::Node; STEPS] = core::array::from_fn(
-                    #[inline(always)]
-                    |k| f.lift(s, bits[k][j]),
-                );
-                let two = f.join(node[0], node[1], 1);
-                let four = f.join(two, f.join(node[2], node[3], 1), 2);
-                let after = f.join(node[4], node[5], 1);
-                let mut part = f.nothing();
-                if s.branch(left & 1 != 0) {
-                    part = f.part(warp::pick(node, left - 1), 1);
-                }
-                if s.branch(left & 2 != 0) {
-                    part = f.meet(f.part(select(left & 4 != 0, after, two), 2), part);
-                }
-                if s.branch(left & 4 != 0) {
-                    part = f.meet(f.part(four, 4), part);
-                }
-                part
-            },
-        )
+        let pair = |k: usize| f.pair(s, bits[k], bits[k + 1]);
+        let (two, after) = (pair(0), pair(4));
+        let mut part = f.nothing();
+        if s.branch(left & 1 != 0) {
+            part = f.part(f.lift(s, warp::pick(bits, left - 1)), 1);
+        }
+        if s.branch(left & 2 != 0) {
+            part = f.meet(f.part(select(left & 4 != 0, after, two), 2), part);
+        }
+        if s.branch(left & 4 != 0) {
+            part = f.meet(f.part(f.join(two, pair(2), 2), 4), part);
+        }
+        part
     }
 
-    /// The rows that are left, of a fold without a neutral node: step by step.
+    /// The rows that are left, of a fold without a neutral node. Once for each lane, so it is kept short: the columns take turns,
+    /// and with fewer than 32 lanes the steps, too.
     #[inline(always)]
     pub(in crate::kernels::shape) fn ragged<S: Simt, const C: usize>(
         &self,
@@ -312,32 +347,37 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
         lanes: u32,
     ) -> [F::Part; C] {
         let f = &self.0;
-        if !NARROW || s.branch(lanes == 32) {
-            return self.few(s, &load_some(s, strip, row, 1), (strip.rows - row) as u32);
-        }
-        let mut stacks = [Few::new(f.nothing()); C];
-        let (mut k, steps) = (0, s.opaque(STEPS as u32));
-        while s.again(k < steps) {
-            let row = row + (k * share(32, lanes)) as u64;
-            let there = row < strip.rows;
-            let at = Tile { row: row.min(strip.rows - 1), step: 0, more: false };
-            let [bits]: [[F::Bits; C]; 1] = load(s, strip, at);
-            let mut j = 0;
-            while j < C {
-                let mut part = if there { f.part(f.lift(s, bits[j]), 1) } else { f.nothing() };
-                let mut bit = lanes;
-                while s.again(bit < 32) {
-                    part = warp::across(s, warp::Meet(f), part, bit, 1);
-                    bit *= 2;
+        let abreast = share(32, lanes);
+        let mut found = [f.nothing(); C];
+        let (mut j, all) = (0, s.opaque(C as u32));
+        while s.again(j < all) {
+            let column = strip.column::<F::Bits>(j);
+            let bits: [[F::Bits; 1]; STEPS] = load_some(s, &column, row, abreast);
+            let column = bits.map(
+                #[inline(always)]
+                |[bits]| bits,
+            );
+            let part = if !NARROW {
+                self.few(s, column, (strip.rows - row) as u32)
+            } else {
+                let mut stack = Few::new(f.nothing());
+                let (mut k, steps) = (0, s.opaque(STEPS as u32));
+                while s.again(k < steps) {
+                    let there = row + ((k * abreast) as u64) < strip.rows;
+                    let mut part = if there { f.part(f.lift(s, warp::pick(column, k)), 1) } else { f.nothing() };
+                    let mut bit = lanes;
+                    while s.again(bit < 32) {
+                        part = warp::across(s, warp::Meet(f), part, bit, 1);
+                        bit *= 2;
+                    }
+                    stack.push(f, k, part);
+                    k += 1;
                 }
-                stacks[j].push(f, k, part);
-                j += 1;
-            }
-            k += 1;
+                stack.close(f, STEPS as u32)
+            };
+            found = next(found, part);
+            j += 1;
         }
-        core::array::from_fn(
-            #[inline(always)]
-            |j| stacks[j].close(f, STEPS as u32),
-        )
+        found
     }
 }

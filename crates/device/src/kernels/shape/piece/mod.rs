@@ -65,26 +65,66 @@ pub fn divide(a: u64, b: u64) -> (u64, u64) {
     (quotient, a - quotient * b)
 }
 
+/// Axes whose places [`walk`] finds one after the other; those beyond are found in a loop.
+const NEAR: usize = 4;
+
+/// Takes an index apart: `step` gets each axis, the innermost first, and the place along it. `len` is an axis's length.
+#[inline(always)]
+pub fn walk<A: Copy, const K: usize>(
+    axis: &[A; K],
+    axes: u64,
+    index: u64,
+    len: impl Fn(&A) -> u64,
+    mut step: impl FnMut(&A, u64),
+) {
+    let (mut rest, mut k) = (index, 0);
+    while k < NEAR {
+        let last = k + 1 == K || axes <= k as u64 + 1;
+        let (next, i) = if last { (0, rest) } else { divide(rest, len(&axis[k])) };
+        step(&axis[k], i);
+        if last {
+            return;
+        }
+        rest = next;
+        k += 1;
+    }
+    // Rarely needed, so it is kept short: copies of a division would be most of a kernel's code. A parameter has no index at
+    // run time, so each axis is chosen from all.
+    let mut k = NEAR as u64;
+    loop {
+        let (mut this, mut j) = (axis[NEAR], NEAR + 1);
+        while j < K {
+            this = if j as u64 == k { axis[j] } else { this };
+            j += 1;
+        }
+        k += 1;
+        let last = axes <= k;
+        let (next, i) = if last { (0, rest) } else { divide(rest, len(&this)) };
+        step(&this, i);
+        if last {
+            return;
+        }
+        rest = next;
+    }
+}
+
 impl<const K: usize> Outputs<K> {
     /// Output number `row`.
     #[inline(always)]
     pub fn at(&self, row: u64) -> At {
         let mut at = At { x: 0, mask: 0, out: 0 };
-        let mut rest = row;
-        let mut k = 0;
-        while k < K {
-            let axis = &self.axis[k];
-            let last = k + 1 == K || self.axes <= k as u64 + 1;
-            let (next, i) = if last { (0, rest) } else { divide(rest, axis.len) };
-            at.x += i as i64 * axis.x;
-            at.mask += i as i64 * axis.mask;
-            at.out += i as i64 * axis.out;
-            if last {
-                break;
-            }
-            rest = next;
-            k += 1;
-        }
+        walk(
+            &self.axis,
+            self.axes,
+            row,
+            |axis| axis.len,
+            #[inline(always)]
+            |axis, i| {
+                at.x += i as i64 * axis.x;
+                at.mask += i as i64 * axis.mask;
+                at.out += i as i64 * axis.out;
+            },
+        );
         at
     }
 }

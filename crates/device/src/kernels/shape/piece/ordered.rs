@@ -3,7 +3,7 @@
 use super::read::Tile;
 use super::{Dense, Packs, Piece, Row, Short, Split, Tiny};
 use crate::kernels::fold::Tree;
-use crate::kernels::node::select;
+use crate::kernels::node::{Node, select};
 use crate::kernels::recipe::Recipe;
 use crate::kernels::shape::stack::Lanes;
 use crate::kernels::shape::warp::{self, STEPS, pick};
@@ -24,12 +24,15 @@ pub fn pack<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4]) -> F::Node {
 /// node, unless they are all.
 #[inline(always)]
 fn padded<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], width: u32, len: u32, least: u32) -> F::Node {
+    let always = |k: usize| !F::NEUTRAL || (k as u32) < least;
     let one = |k: usize| {
         let node = f.lift(s, F::Bits::nth(w, k));
-        let always = !F::NEUTRAL || (k as u32) < least;
-        if always { node } else { select((k as u32) < len, node, f.neutral()) }
+        if always(k) { node } else { select((k as u32) < len, node, f.neutral()) }
     };
-    let two = |k: usize| f.join(one(2 * k), one(2 * k + 1), 1);
+    let two = |k: usize| match always(2 * k + 1) {
+        true => f.pair(s, F::Bits::nth(w, 2 * k), F::Bits::nth(w, 2 * k + 1)),
+        false => f.join(one(2 * k), one(2 * k + 1), 1),
+    };
     let four = |k: usize| f.join(two(2 * k), two(2 * k + 1), 2);
     match width {
         1 => one(0),
@@ -111,7 +114,7 @@ fn filled<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS], split: Split) -
 #[inline(always)]
 fn some<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], valid: u32) -> F::Part {
     let one = |k: usize| f.lift(s, F::Bits::nth(w, k));
-    let two = |k: usize| f.join(one(2 * k), one(2 * k + 1), 1);
+    let two = |k: usize| f.pair(s, F::Bits::nth(w, 2 * k), F::Bits::nth(w, 2 * k + 1));
     let per = F::Bits::PER;
     let mut part = f.nothing();
     if s.branch(valid & 1 != 0) {
@@ -159,8 +162,11 @@ impl<F: Tree> Ordered<F> {
             );
             last = if F::NEUTRAL { f.part(padded(s, f, &mine, per, left, 1), left) } else { some(s, f, &mine, left) };
         }
+        // Once for each warp, so it is kept short where nodes are large.
         let nodes = if F::HAS_PLAIN {
             packs(s, f, w)
+        } else if F::Node::WORDS > 2 {
+            slow(s, f, w)
         } else {
             core::array::from_fn(
                 #[inline(always)]
