@@ -411,7 +411,7 @@ impl<'a> Planner<'a> {
         if self.fold.packed && dense && each > 1 && width.is_power_of_two() && len >= 2 * each {
             return Pitch { bytes: read as i64, aligned: aligned(read) as u64, each, tail: len % each * width };
         }
-        let aligned = width % wide == 0 && aligned(rows.x);
+        let aligned = width.is_multiple_of(wide) && aligned(rows.x);
         Pitch { bytes: rows.x as i64, aligned: aligned as u64, each: 1, tail: 0 }
     }
 

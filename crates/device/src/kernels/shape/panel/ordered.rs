@@ -246,6 +246,7 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
         let mut t = 0;
         while s.again(t < tiles && first + ((t * each) as u64) < strip.rows) {
             let row = mine + (t * each) as u64;
+            let abreast = if F::Bits::SIZE <= 2 { s.anew(abreast) } else { abreast };
             let at = |k: usize| row + (k as u32 * abreast) as u64;
             let after = first + ((t + 1) * each) as u64;
             let whole = after <= all;

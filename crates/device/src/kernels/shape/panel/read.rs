@@ -54,11 +54,16 @@ pub fn load<S: Simt, B: Bits, const C: usize, const N: usize>(s: &S, strip: &Str
     // Until all ways of reading have met, in words: elements would take a register each.
     apart(if s.branch(strip.at_once) {
         at_once::<S, B, C, N>(s, strip, tile)
-    } else if N % FOUR == 0 && s.branch(can_shift::<B, C>(strip, tile)) {
+    } else if N.is_multiple_of(FOUR) {
         let mut rows = [[0; 4]; N];
         let mut k = 0;
         while k < N {
-            let four = shifted::<S, B, C>(s, strip, tile.later(k));
+            let tile = tile.later(k);
+            let four = if s.branch(can_shift::<B, C>(strip, tile)) {
+                shifted::<S, B, C>(s, strip, tile)
+            } else {
+                dealt::<S, B, C, FOUR>(s, strip, tile).map(together)
+            };
             rows = core::array::from_fn(
                 #[inline(always)]
                 |i| if i >= k && i < k + FOUR { four[i % FOUR] } else { rows[i] },
