@@ -11,7 +11,7 @@ use super::tree::{fold_rows, tree_block, tree_levels};
 
 /// A reducer and its inner loops.
 ///
-/// * `block`: up to [`BLOCK`](super::policy::BLOCK) neighbours, from the leaves to one node;
+/// * `block`: up to `BLOCK` neighbours, from the leaves to one node;
 /// * `rows`: many short rows of one length;
 /// * `panel`: up to [`PANEL`] rows of a matrix, column by column;
 /// * `merge`: two rows of nodes into one.
@@ -25,7 +25,7 @@ pub trait Kernel: Sync {
     /// The mathematics.
     fn reducer(&self) -> &Self::R;
 
-    /// The tree over `x`, whose first element has the index `start`. `x` is not empty and at most [`BLOCK`](super::policy::BLOCK) long.
+    /// The tree over `x`, whose first element has the index `start`. `x` is not empty and at most `BLOCK` long.
     fn block(&self, x: &[Item<Self>], start: u64) -> Acc<Self>;
 
     /// The same for a block that follows `left`: that node may be returned if the block would not change it.
@@ -33,7 +33,7 @@ pub trait Kernel: Sync {
         self.block(x, start)
     }
 
-    /// The trees over rows of `len` elements each; `x` holds at most [`BLOCK`](super::policy::BLOCK) elements.
+    /// The trees over rows of `len` elements each; `x` holds at most `BLOCK` elements.
     fn rows(&self, x: &[Item<Self>], len: usize, out: &mut Vec<Acc<Self>>)
     where
         Self: Sized,
