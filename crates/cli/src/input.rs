@@ -94,13 +94,14 @@ fn standard_input(raw: Option<&Raw>) -> Result<Source, Failure> {
 fn streamed(mut from: impl Read, name: &str, member: Option<&str>, raw: Option<&Raw>) -> Result<Source, Failure> {
     let spooled = match raw {
         Some(raw) => spool(&[], &mut from, raw_len(raw)? as u64 + 1).map_err(|e| copy_failure(e, name))?,
-        None => spool_npy(&mut from, name)?,
+        None => spool_npy(&mut from, name, true)?,
     };
     in_mapping(spooled, name, member, raw, true)
 }
 
-/// Spools a .npy stream: no more of it than its header says, and one byte to see whether there are more.
-pub fn spool_npy(from: &mut dyn Read, name: &str) -> Result<Mapping, Failure> {
+/// Spools a .npy stream: no more of it than its header says, and one byte to see whether there are more. With `archives`,
+/// a .npz stream, too, all of it.
+pub fn spool_npy(from: &mut dyn Read, name: &str, archives: bool) -> Result<Mapping, Failure> {
     let read = |e| copy_failure(CopyError::Read(e), name);
     let mut start = vec![0; npy::PREFIX];
     let n = read_up_to(from, &mut start).map_err(read)?;
@@ -114,7 +115,7 @@ pub fn spool_npy(from: &mut dyn Read, name: &str) -> Result<Mapping, Failure> {
         let header = npy::parse(&start).map_err(|e| e.of(name))?;
         let whole = offset as u64 + npy_len(&header)? as u64;
         (whole + 1).saturating_sub(start.len() as u64)
-    } else if npz::is_zip(&start) {
+    } else if archives && npz::is_zip(&start) {
         u64::MAX
     } else {
         return Err(not_npy(&start).of(name));
@@ -196,3 +197,7 @@ fn not_npy(start: &[u8]) -> InputError {
         start => InputError::NotNpy { start: format!("\"{}\"", start[..start.len().min(8)].escape_ascii()) },
     }
 }
+
+#[cfg(test)]
+#[path = "input_tests.rs"]
+mod tests;

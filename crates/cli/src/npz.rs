@@ -22,7 +22,7 @@ pub fn member(mapping: Mapping, name: &str, wanted: Option<&str>) -> Result<Sour
     let full_name = format!("{name}:{}", found.trim_end_matches(".npy"));
     let mut file = archive.by_index(index).map_err(damaged)?;
     if file.compression() != CompressionMethod::Stored {
-        let spooled = spool_npy(&mut file, &full_name).map_err(|failure| match failure {
+        let spooled = spool_npy(&mut file, &full_name, false).map_err(|failure| match failure {
             // What cannot be unpacked is the archive's fault, not the system's.
             Failure::Read { why, .. } => InputError::Zip(why.to_string()).of(&full_name),
             other => other,

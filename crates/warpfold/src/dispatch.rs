@@ -13,6 +13,7 @@ use warpfold_core::{Cast, DType, Element, Float, Kind, Live, Real, Reducer, bf16
 use crate::cpu::exponentials::Exponentials;
 use crate::cpu::extrema::{ArgScan, Peak};
 use crate::cpu::free::{BlockSum, Counting, Integers, Lanes};
+use crate::cpu::halves::Wide;
 use crate::cpu::kernel::{Item, Kernel, Scalar as ScalarTree, Tree};
 use crate::cpu::load::{Gather, Half, Load, Loaded, Optional, Plain};
 use crate::cpu::moments::{Exact, Small, Spread};
@@ -94,7 +95,7 @@ impl Spec {
                 _ => DType::I64,
             },
             Op::Mean if self.dtype.is_none() => widen(self.input),
-            Op::Var | Op::Std if self.reads_small() => widen(self.input),
+            Op::Var | Op::Std if self.reads_integers() => widen(self.input),
             _ => widen(self.result()),
         }
     }
@@ -102,7 +103,7 @@ impl Spec {
     /// The hottest reductions of 16-bit floats, which have kernels of their own.
     fn reads_halves(&self) -> bool {
         let hot = match self.op {
-            Op::Sum | Op::Mean => !self.skip_nan && self.precision == Precision::Tree,
+            Op::Sum | Op::Mean | Op::Var | Op::Std => !self.skip_nan && self.precision == Precision::Tree,
             Op::Min | Op::Max | Op::ArgMin | Op::ArgMax => true,
             _ => false,
         };
@@ -110,10 +111,10 @@ impl Spec {
         hot && same && !self.masked && matches!(self.input, DType::F16 | DType::BF16)
     }
 
-    /// Variances of integers of at most 16 bits, which have a kernel of their own.
-    fn reads_small(&self) -> bool {
+    /// Variances of integers of at most 32 bits, which have kernels of their own.
+    fn reads_integers(&self) -> bool {
         let plain = !self.masked && !self.skip_nan && self.precision == Precision::Tree;
-        plain && self.result() == DType::F64 && !self.input.is_float() && self.input.size() <= 2
+        plain && self.result() == DType::F64 && !self.input.is_float() && self.input.size() <= 4
     }
 
     /// Finds the kernel.
@@ -139,6 +140,8 @@ impl Spec {
             (DType::I16, Op::Var | Op::Std) => self.small::<i16, V>(v),
             (DType::U8, Op::Var | Op::Std) => self.small::<u8, V>(v),
             (DType::U16, Op::Var | Op::Std) => self.small::<u16, V>(v),
+            (DType::I32, Op::Var | Op::Std) => self.wide::<i32, V>(v),
+            (DType::U32, Op::Var | Op::Std) => self.wide::<u32, V>(v),
             (DType::I8, _) => self.integer::<i8, V>(v),
             (DType::I16, _) => self.integer::<i16, V>(v),
             (DType::I32, _) => self.integer::<i32, V>(v),
@@ -155,14 +158,15 @@ impl Spec {
 
     fn half<T, V: Visit>(&self, v: V) -> V::Out
     where
-        T: Half<Float = f32, Mean = T> + Collect,
+        T: Half<Mean = T> + Collect,
     {
         let load = Plain { gather: T::gather(self.swapped), direct: !self.swapped, masked_as: None, nan_as: None };
         let initial = self.initial.map(T::from_cast);
         let search = Search::new(matches!(self.op, Op::Max | Op::ArgMax), self.skip_nan);
         match self.op {
-            Op::Sum => v.visit(Tree(Sum::<T>::total().initial(initial.map(T::float))), load),
-            Op::Mean => v.visit(Tree(Sum::<T>::mean()), load),
+            Op::Sum => v.visit(T::summed(Sum::total().initial(initial.map(T::float))), load),
+            Op::Mean => v.visit(T::summed(Sum::mean()), load),
+            Op::Var | Op::Std => v.visit(Spread(Deviation::new(self.ddof, self.op == Op::Std)), load),
             Op::Min | Op::Max => v.visit(Peak(Extremum { search, initial }), load),
             _ => v.visit(ArgScan(Arg::<T> { search }), load),
         }
@@ -170,7 +174,7 @@ impl Spec {
 
     fn float<F, V: Visit>(&self, v: V) -> V::Out
     where
-        F: Loaded + Value + Real + Float + Element<Float = F, Mean = F> + Collect,
+        F: Loaded + Wide + Value + Real + Float + Element<Float = F, Mean = F> + Collect,
         (F, F): Collect,
     {
         match self.precision {
@@ -184,7 +188,7 @@ impl Spec {
     /// Sums and their kin. Masked-out elements and NaNs that are skipped become the identity where it is exact.
     fn real<F, P, V: Visit>(&self, v: V) -> V::Out
     where
-        F: Loaded + Value + Real + Float + Element<Float = F, Mean = F> + Collect,
+        F: Loaded + Wide + Value + Real + Float + Element<Float = F, Mean = F> + Collect,
         P: Arithmetic<F>,
     {
         let skip = self.skip_nan;
@@ -233,6 +237,11 @@ impl Spec {
 
     fn small<T: Loaded + Small + Element<Mean = f64>, V: Visit>(&self, v: V) -> V::Out {
         let variance = Exact(Deviation::new(self.ddof, self.op == Op::Std));
+        v.visit(variance, self.plain(T::from_cast(Cast::Signed(0))))
+    }
+
+    fn wide<T: Loaded + Wide + Element<Mean = f64>, V: Visit>(&self, v: V) -> V::Out {
+        let variance = Spread(Deviation::new(self.ddof, self.op == Op::Std));
         v.visit(variance, self.plain(T::from_cast(Cast::Signed(0))))
     }
 

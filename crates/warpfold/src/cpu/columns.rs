@@ -2,10 +2,11 @@
 
 use super::counter::Counter;
 use super::engine::{Job, Out, Output, Scratch};
-use super::kernel::{Acc, Item, Kernel, combine_nodes};
+use super::kernel::{Acc, Item, Kernel};
 use super::load::Load;
 use super::panel::{RowList, take_apart};
 use super::policy::{BLOCK, PANEL, STRIP_BYTES};
+use super::tree::combine_nodes;
 use crate::problem::{At, Dim, Problem, Walk};
 
 /// A power of two of rows, such that there are tasks enough for all threads.

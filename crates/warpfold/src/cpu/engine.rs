@@ -5,10 +5,11 @@ use std::mem::MaybeUninit;
 use rayon::prelude::*;
 use warpfold_core::Reducer;
 
-use super::kernel::{Acc, Item, Kernel, combine_nodes};
+use super::kernel::{Acc, Item, Kernel};
 use super::load::Load;
 use super::policy::{BLOCK, CHUNK, ONE_THREAD};
 use super::route::Route;
+use super::tree::combine_nodes;
 use crate::problem::{At, Dim, Problem, Walk};
 
 /// Told how many bytes of the input a finished task has read.

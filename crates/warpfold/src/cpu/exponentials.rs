@@ -1,14 +1,15 @@
-//! Blocks of logsumexp. Where all elements are ordinary, which is looked up first, nodes are plain sums: one number each.
+//! Blocks of logsumexp. Where all elements are ordinary, nodes are plain sums: one number each.
 
 use std::mem::MaybeUninit;
 
-use warpfold_core::ops::{Exponential, LogSumExp, Powers, SumExp};
+use warpfold_core::ops::{Exponential, LogSumExp, Powers, Sum, SumExp};
 use warpfold_core::{Element, Float};
 
-use super::kernel::{Kernel, fold_rows, tree_block, tree_levels};
+use super::kernel::Kernel;
 use super::panel::{RowList, fold_columns, fold_short_rows};
-use super::policy::PANEL;
-use super::simd::vectorize;
+use super::policy::{AHEAD, BLOCK, PANEL};
+use super::simd::{prefetch, vectorize};
+use super::tree::{PIECE, fold_rows, tree_block, tree_levels};
 
 /// logsumexp of plain floats.
 #[derive(Clone)]
@@ -25,8 +26,20 @@ impl<F: Element<Float = F> + Float> Kernel for Exponentials<F> {
         vectorize(
             #[inline(always)]
             || {
-                if all_ordinary(x) {
-                    SumExp::<F>::raise(tree_block(&SumExp::<F>::new(), x, start))
+                let mut tile = [const { MaybeUninit::<F>::uninit() }; BLOCK];
+                let tile = &mut tile[..x.len()];
+                let mut ordinary = true;
+                for (x, terms) in x.chunks(PIECE).zip(tile.chunks_mut(PIECE)) {
+                    prefetch(x.as_ptr().wrapping_byte_add(AHEAD), PIECE);
+                    for (x, term) in x.iter().zip(terms) {
+                        ordinary &= x.is_ordinary();
+                        term.write(x.ordinary_exp());
+                    }
+                }
+                if ordinary {
+                    // SAFETY: all of the tile is written.
+                    let terms = unsafe { tile.assume_init_ref() };
+                    SumExp::<F>::raise(tree_block(&Sum::<F>::total(), terms, start))
                 } else {
                     tree_levels(&self.0, x, start)
                 }

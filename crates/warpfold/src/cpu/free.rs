@@ -7,10 +7,11 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{CountNan, CountNonzero, IntegerSum};
 use warpfold_core::{Element, Reducer};
 
-use super::kernel::{Kernel, fold_rows};
+use super::kernel::Kernel;
 use super::panel::{RowList, fold_columns, fold_short_rows};
 use super::policy::PANEL;
 use super::simd::vectorize;
+use super::tree::fold_rows;
 
 /// Lanes of one running node each; 64 fill two AVX-512 registers of i32, which hides the latency of an instruction.
 const LANES: usize = 64;

@@ -5,12 +5,13 @@ use std::mem::MaybeUninit;
 use warpfold_core::Reducer;
 
 use super::panel::{fold_columns, fold_short_rows};
-use super::policy::{BLOCK, PANEL};
+use super::policy::PANEL;
 use super::simd::vectorize;
+use super::tree::{fold_rows, tree_block, tree_levels};
 
 /// A reducer and its inner loops.
 ///
-/// * `block`: up to [`BLOCK`] neighbours, from the leaves to one node;
+/// * `block`: up to `BLOCK` neighbours, from the leaves to one node;
 /// * `rows`: many short rows of one length;
 /// * `panel`: up to [`PANEL`] rows of a matrix, column by column;
 /// * `merge`: two rows of nodes into one.
@@ -24,7 +25,7 @@ pub trait Kernel: Sync {
     /// The mathematics.
     fn reducer(&self) -> &Self::R;
 
-    /// The tree over `x`, whose first element has the index `start`. `x` is not empty and at most [`BLOCK`] long.
+    /// The tree over `x`, whose first element has the index `start`. `x` is not empty and at most `BLOCK` long.
     fn block(&self, x: &[Item<Self>], start: u64) -> Acc<Self>;
 
     /// The same for a block that follows `left`: that node may be returned if the block would not change it.
@@ -32,7 +33,7 @@ pub trait Kernel: Sync {
         self.block(x, start)
     }
 
-    /// The trees over rows of `len` elements each; `x` holds at most [`BLOCK`] elements.
+    /// The trees over rows of `len` elements each; `x` holds at most `BLOCK` elements.
     fn rows(&self, x: &[Item<Self>], len: usize, out: &mut Vec<Acc<Self>>)
     where
         Self: Sized,
@@ -163,253 +164,4 @@ impl<R: Reducer> Kernel for Scalar<R> {
             *b = self.0.combine_counted(*a, n_left, *b, n_right);
         }
     }
-}
-
-/// Room for the nodes of a level.
-pub(super) type Level<A, const N: usize> = [MaybeUninit<A>; N];
-
-/// What is left of a level when its whole nodes are paired: a node of fewer elements at the right end.
-#[derive(Clone, Copy)]
-pub(super) struct Ragged<A> {
-    /// It, and how many elements it has.
-    pub tail: Option<(A, u64)>,
-}
-
-impl<A: Copy> Ragged<A> {
-    /// An odd whole node of `n` elements, left over at this level, goes before what was left over below.
-    #[inline(always)]
-    pub(super) fn prepend<R: Reducer<Acc = A>>(&mut self, reducer: &R, acc: A, n: u64) {
-        self.tail = Some(match self.tail {
-            Some((tail, m)) => (reducer.combine_counted(acc, n, tail, m), n + m),
-            None => (acc, n),
-        });
-    }
-}
-
-/// Elements whose first [`LOW`] levels are reduced in registers.
-pub(super) const PIECE: usize = 256;
-/// Elements under each node that a piece leaves.
-pub(super) const GROUP: usize = 1 << LOW;
-/// Levels of a piece.
-const LOW: u32 = 4;
-
-/// The first levels piece by piece, in registers, so that the CPU loads the next piece meanwhile; then the rest, level by
-/// level. (All levels of a block one after the other leave the memory idle every second time: 17 GB/s against 23 of one
-/// core, where a plain read reaches 25.)
-#[inline(always)]
-pub(super) fn tree_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
-    debug_assert!(!x.is_empty() && x.len() <= BLOCK);
-    let mut a: Level<R::Acc, { BLOCK / GROUP }> = [const { MaybeUninit::uninit() }; BLOCK / GROUP];
-    let mut b: Level<R::Acc, { BLOCK / GROUP / 2 }> = [const { MaybeUninit::uninit() }; BLOCK / GROUP / 2];
-    let (pieces, rest) = x.as_chunks::<PIECE>();
-    let (groups, last) = rest.as_chunks::<GROUP>();
-    let mut at = start;
-    let (of_pieces, of_groups) = a.split_at_mut(pieces.len() * (PIECE / GROUP));
-    for (piece, nodes) in pieces.iter().zip(of_pieces.as_chunks_mut::<{ PIECE / GROUP }>().0) {
-        let pairs: [R::Acc; PIECE / 2] = lift_pairs(reducer, piece, at);
-        let fours: [R::Acc; PIECE / 4] = halve(reducer, &pairs, 2);
-        let eights: [R::Acc; PIECE / 8] = halve(reducer, &fours, 4);
-        *nodes = halve::<R, { PIECE / 8 }, { PIECE / GROUP }>(reducer, &eights, 8).map(MaybeUninit::new);
-        at += PIECE as u64;
-    }
-    for (group, node) in groups.iter().zip(of_groups) {
-        let pairs: [R::Acc; GROUP / 2] = lift_pairs(reducer, group, at);
-        let fours: [R::Acc; GROUP / 4] = halve(reducer, &pairs, 2);
-        let eights: [R::Acc; GROUP / 8] = halve(reducer, &fours, 4);
-        node.write(reducer.combine_counted(eights[0], 8, eights[1], 8));
-        at += GROUP as u64;
-    }
-    let mut ragged = Ragged { tail: short_tail(reducer, last, at) };
-    // SAFETY: there is a node per group.
-    unsafe { climb(reducer, &mut a, &mut b, x.len() / GROUP, GROUP as u64, &mut ragged) };
-    ragged.tail.expect("x is not empty").0
-}
-
-/// The tree over a block, level by level: for nodes of several numbers, whose first levels do not fit the registers.
-#[inline(always)]
-pub(super) fn tree_levels<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
-    let mut a: Level<R::Acc, { BLOCK / 2 }> = [const { MaybeUninit::uninit() }; BLOCK / 2];
-    let mut b: Level<R::Acc, { BLOCK / 4 }> = [const { MaybeUninit::uninit() }; BLOCK / 4];
-    let mut ragged = Ragged { tail: None };
-    let pairs = x.len() / 2;
-    for (i, node) in a[..pairs].iter_mut().enumerate() {
-        let at = start + 2 * i as u64;
-        // SAFETY: there are twice as many elements as pairs.
-        let (left, right) = unsafe { (*x.get_unchecked(2 * i), *x.get_unchecked(2 * i + 1)) };
-        node.write(reducer.lift_pair(left, right, at));
-    }
-    if x.len() % 2 == 1 {
-        let last = x.len() - 1;
-        ragged.prepend(reducer, reducer.lift(x[last], start + last as u64), 1);
-    }
-    // SAFETY: there is a node per pair.
-    unsafe { climb(reducer, &mut a, &mut b, pairs, 2, &mut ragged) };
-    ragged.tail.expect("x is not empty").0
-}
-
-/// From `whole` nodes of `weight` elements each, to the root.
-///
-/// # Safety
-/// The first `whole` of `from` are written.
-#[inline(always)]
-pub(super) unsafe fn climb<R: Reducer>(
-    reducer: &R,
-    from: &mut [MaybeUninit<R::Acc>],
-    to: &mut [MaybeUninit<R::Acc>],
-    mut whole: usize,
-    mut weight: u64,
-    ragged: &mut Ragged<R::Acc>,
-) {
-    let (mut from, mut to) = (from, to);
-    while whole > 0 {
-        if whole % 2 == 1 {
-            // SAFETY: the level's first `whole` nodes are written.
-            ragged.prepend(reducer, unsafe { from[whole - 1].assume_init() }, weight);
-        }
-        whole /= 2;
-        // SAFETY: as above.
-        unsafe { pair_up(reducer, &from[..2 * whole], &mut to[..whole], weight) };
-        weight *= 2;
-        std::mem::swap(&mut from, &mut to);
-    }
-}
-
-/// The lowest level, from the elements.
-#[inline(always)]
-fn lift_pairs<R: Reducer, const M: usize, const N: usize>(reducer: &R, x: &[R::Item; M], start: u64) -> [R::Acc; N] {
-    const { assert!(M == 2 * N) };
-    std::array::from_fn(
-        #[inline(always)]
-        |i| {
-            let at = start + 2 * i as u64;
-            reducer.lift_pair(x[2 * i], x[2 * i + 1], at)
-        },
-    )
-}
-
-/// One level up, of a length known to the compiler.
-#[inline(always)]
-fn halve<R: Reducer, const M: usize, const N: usize>(reducer: &R, x: &[R::Acc; M], weight: u64) -> [R::Acc; N] {
-    const { assert!(M == 2 * N) };
-    std::array::from_fn(
-        #[inline(always)]
-        |i| reducer.combine_counted(x[2 * i], weight, x[2 * i + 1], weight),
-    )
-}
-
-/// The tree over fewer than [`GROUP`] elements, if there are any: a subtree per set bit of their number, the smallest last.
-/// (Each of a length known to the compiler; otherwise it gathers and scatters the nodes, at a thousand cycles per call.)
-#[inline(always)]
-fn short_tail<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> Option<(R::Acc, u64)> {
-    const { assert!(GROUP == 16) };
-    let mut ragged = Ragged { tail: None };
-    let mut rest = x;
-    let at = |rest: &[R::Item]| start + rest.len() as u64;
-    if x.len() & 1 != 0
-        && let Some((&last, before)) = rest.split_last()
-    {
-        rest = before;
-        ragged.prepend(reducer, reducer.lift(last, at(rest)), 1);
-    }
-    if x.len() & 2 != 0
-        && let Some((before, two)) = rest.split_last_chunk::<2>()
-    {
-        rest = before;
-        let [node] = lift_pairs(reducer, two, at(rest));
-        ragged.prepend(reducer, node, 2);
-    }
-    if x.len() & 4 != 0
-        && let Some((before, four)) = rest.split_last_chunk::<4>()
-    {
-        rest = before;
-        let pairs: [R::Acc; 2] = lift_pairs(reducer, four, at(rest));
-        let [node] = halve(reducer, &pairs, 2);
-        ragged.prepend(reducer, node, 4);
-    }
-    if x.len() & 8 != 0
-        && let Some((before, eight)) = rest.split_last_chunk::<8>()
-    {
-        let pairs: [R::Acc; 4] = lift_pairs(reducer, eight, at(before));
-        let fours: [R::Acc; 2] = halve(reducer, &pairs, 2);
-        let [node] = halve(reducer, &fours, 4);
-        ragged.prepend(reducer, node, 8);
-    }
-    ragged.tail
-}
-
-/// One level up.
-///
-/// # Safety
-/// `from` is written, and twice as long as `to`.
-#[inline(always)]
-unsafe fn pair_up<R: Reducer>(reducer: &R, from: &[MaybeUninit<R::Acc>], to: &mut [MaybeUninit<R::Acc>], weight: u64) {
-    for (i, o) in to.iter_mut().enumerate() {
-        // SAFETY: the caller's.
-        let (left, right) =
-            unsafe { (from.get_unchecked(2 * i).assume_init(), from.get_unchecked(2 * i + 1).assume_init()) };
-        o.write(reducer.combine_counted(left, weight, right, weight));
-    }
-}
-
-/// Rows of a power of two: the levels of all of them at once.
-#[inline(always)]
-pub(super) fn fold_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &mut Vec<R::Acc>) {
-    debug_assert!(x.len() <= BLOCK);
-    let rows = x.len() / len;
-    out.reserve(rows);
-    if len == 1 {
-        out.extend(x.iter().map(|&x| reducer.lift(x, 0)));
-        return;
-    }
-    let mut a: Level<R::Acc, { BLOCK / 2 }> = [const { MaybeUninit::uninit() }; BLOCK / 2];
-    let mut b: Level<R::Acc, { BLOCK / 4 }> = [const { MaybeUninit::uninit() }; BLOCK / 4];
-    let mut nodes = rows * len / 2;
-    lift_pairs_of_rows(reducer, &x[..2 * nodes], len, &mut a[..nodes]);
-    let mut weight = 2u64;
-    let (mut from, mut to): (&mut [_], &mut [_]) = (&mut a, &mut b);
-    while nodes > rows {
-        nodes /= 2;
-        // SAFETY: each level writes all of its nodes.
-        unsafe { pair_up(reducer, &from[..2 * nodes], &mut to[..nodes], weight) };
-        weight *= 2;
-        std::mem::swap(&mut from, &mut to);
-    }
-    // SAFETY: as above.
-    out.extend(from[..rows].iter().map(|node| unsafe { node.assume_init() }));
-}
-
-/// Like [`lift_pairs`], but the index starts at 0 in each row (a power of two).
-#[inline(always)]
-fn lift_pairs_of_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &mut [MaybeUninit<R::Acc>]) {
-    const PIECE: usize = 128;
-    let mut first = 0;
-    for (x, out) in x.chunks(2 * PIECE).zip(out.chunks_mut(PIECE)) {
-        for (i, o) in out.iter_mut().enumerate() {
-            let at = ((first + 2 * i) & (len - 1)) as u64;
-            // SAFETY: x is twice as long as out.
-            let (left, right) = unsafe { (*x.get_unchecked(2 * i), *x.get_unchecked(2 * i + 1)) };
-            o.write(reducer.lift_pair(left, right, at));
-        }
-        first += 2 * PIECE;
-    }
-}
-
-/// The tree over nodes of `weight` elements each, but for the last, which has `last`.
-pub fn combine_nodes<R: Reducer>(reducer: &R, nodes: &mut Vec<R::Acc>, weight: u64, last: u64) -> Option<R::Acc> {
-    let (mut weight, mut last) = (weight, last);
-    while nodes.len() > 1 {
-        let n = nodes.len();
-        for i in 0..n / 2 {
-            let right = if 2 * i + 2 == n { last } else { weight };
-            nodes[i] = reducer.combine_counted(nodes[2 * i], weight, nodes[2 * i + 1], right);
-        }
-        if n % 2 == 1 {
-            nodes[n / 2] = nodes[n - 1];
-        } else {
-            last += weight;
-        }
-        nodes.truncate(n.div_ceil(2));
-        weight *= 2;
-    }
-    nodes.first().copied()
 }

@@ -2,9 +2,12 @@
 //! (other strides, another dtype, the other byte order, no alignment, a mask).
 
 use half::{bf16, f16};
+use warpfold_core::ops::Sum;
 use warpfold_core::{DType, Element};
 
-use super::simd::vectorize;
+use super::halves::{Halves, Wide, widen_halves};
+use super::kernel::{Kernel, Tree};
+use super::simd::{at_level, vectorize};
 use crate::problem::{At, Dim};
 
 /// Reads a run of elements into a tile: from `x`, `stride` bytes apart, `n` of them.
@@ -186,15 +189,35 @@ unsafe fn swapped<T: Stored>(x: *const u8, stride: isize, n: usize, to: *mut T) 
 
 /// A 16-bit float that is read as it is.
 #[expect(private_bounds, reason = "only the crate names it")]
-pub trait Half: Stored {
+pub trait Half: Stored + Wide<Float = f32> {
+    /// How it is summed.
+    type Summed: Kernel<R = Sum<Self>>;
+
+    /// The kernel of a sum or a mean.
+    fn summed(sum: Sum<Self>) -> Self::Summed;
+
     /// From elements of this type.
     fn gather(swapped: bool) -> Gather<Self> {
         if swapped { self::swapped::<Self> } else { same::<Self> }
     }
 }
 
-impl Half for f16 {}
-impl Half for bf16 {}
+impl Half for f16 {
+    type Summed = Halves;
+
+    fn summed(sum: Sum<f16>) -> Halves {
+        Halves(sum)
+    }
+}
+
+/// Its conversion is a shift, which the plain tree does on the way.
+impl Half for bf16 {
+    type Summed = Tree<Sum<bf16>>;
+
+    fn summed(sum: Sum<bf16>) -> Self::Summed {
+        Tree(sum)
+    }
+}
 
 /// Another dtype.
 unsafe fn convert<S: Stored, T: Element, const SWAP: bool>(x: *const u8, stride: isize, n: usize, to: *mut T) {
@@ -203,12 +226,27 @@ unsafe fn convert<S: Stored, T: Element, const SWAP: bool>(x: *const u8, stride:
     unsafe { copy::<S, T>(x, stride, n, to, f) }
 }
 
-/// A 16-bit float to f32: hot, hence vectorised.
-unsafe fn widen<S: Stored<Float = f32>>(x: *const u8, stride: isize, n: usize, to: *mut f32) {
+/// f16 to f32: hot, hence by the CPU's own instruction where elements are adjacent.
+unsafe fn widen_f16(x: *const u8, stride: isize, n: usize, to: *mut f32) {
+    at_level(
+        #[inline(always)]
+        // SAFETY: the caller's.
+        |level| unsafe {
+            if stride == size_of::<f16>() as isize {
+                widen_halves(level, x.cast(), n, to);
+            } else {
+                copy::<f16, f32>(x, stride, n, to, f16::float);
+            }
+        },
+    );
+}
+
+/// bf16 to f32: hot, hence vectorised.
+unsafe fn widen_bf16(x: *const u8, stride: isize, n: usize, to: *mut f32) {
     vectorize(
         #[inline(always)]
         // SAFETY: the caller's.
-        || unsafe { copy::<S, f32>(x, stride, n, to, S::float) },
+        || unsafe { copy::<bf16, f32>(x, stride, n, to, bf16::float) },
     );
 }
 
@@ -348,8 +386,8 @@ impl Loaded for f32 {
         match dtype {
             DType::F32 if swap => swapped::<f32>,
             DType::F32 => same::<f32>,
-            DType::F16 if !swap => widen::<f16>,
-            DType::BF16 if !swap => widen::<bf16>,
+            DType::F16 if !swap => widen_f16,
+            DType::BF16 if !swap => widen_bf16,
             DType::F16 => pick!(f16),
             DType::BF16 => pick!(bf16),
             DType::Bool => truth::<f32>,

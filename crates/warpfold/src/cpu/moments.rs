@@ -4,116 +4,121 @@
 use std::mem::MaybeUninit;
 
 use warpfold_core::ops::{Deviation, Moments, Plain};
-use warpfold_core::{Element, Float, Reducer};
+use warpfold_core::{Accumulate, Element, Float, Real, Reducer};
 
-use super::kernel::{GROUP, Kernel, Level, PIECE, Ragged, climb, tree_levels};
+use super::halves::Wide;
+use super::kernel::Kernel;
 use super::panel::fold_short_rows;
 use super::policy::{AHEAD, BLOCK, PANEL};
-use super::simd::vectorize;
+use super::simd::{Simd, at_level, prefetch, vectorize};
+use super::tree::{Level, Ragged, climb, tree_levels};
 
-/// The variance of plain floats.
+/// The variance of floats, and of integers as floats.
 #[derive(Clone)]
-pub struct Spread<F>(pub Deviation<F, Plain>);
+pub struct Spread<T>(pub Deviation<T, Plain>);
 
-impl<F: Element<Float = F> + Float> Kernel for Spread<F> {
-    type R = Deviation<F, Plain>;
+impl<T: Wide> Kernel for Spread<T> {
+    type R = Deviation<T, Plain>;
 
     fn reducer(&self) -> &Self::R {
         &self.0
     }
 
-    fn block(&self, x: &[F], start: u64) -> Moments<F> {
-        vectorize(
+    fn block(&self, x: &[T], start: u64) -> Moments<T::Float> {
+        at_level(
             #[inline(always)]
-            || match x.as_chunks::<PIECE>() {
-                (pieces, []) => spread(&self.0, pieces),
-                _ => tree_levels(&self.0, x, start),
-            },
+            |level| spread(level, &self.0, x, start),
         )
     }
 }
 
-/// Nodes that a piece leaves.
-const NODES: usize = PIECE / GROUP;
+/// Elements under each node that a piece leaves.
+const LEAF: usize = 8;
 
-/// The tree over whole pieces: the arithmetic is [`Deviation`]'s for equal halves.
+/// The tree over a block, in pieces of as many bytes for either width.
 #[inline(always)]
-fn spread<F: Element<Float = F> + Float>(reducer: &Deviation<F>, pieces: &[[F; PIECE]]) -> Moments<F> {
-    const GROUPS: usize = BLOCK / GROUP;
-    let (mut means, mut m2s) = ([F::ZERO; GROUPS], [F::ZERO; GROUPS]);
-    let places = means.as_chunks_mut::<NODES>().0.iter_mut().zip(m2s.as_chunks_mut::<NODES>().0);
-    for (piece, (means, m2s)) in pieces.iter().zip(places) {
-        prefetch(piece.as_ptr().wrapping_add(AHEAD * PIECE), PIECE);
+fn spread<T: Wide>(level: Simd, reducer: &Deviation<T>, x: &[T], start: u64) -> Moments<T::Float> {
+    match size_of::<T::Float>() {
+        4 => spread_pieces::<T, 256, 128, 64, 32>(level, reducer, x, start),
+        _ => spread_pieces::<T, 128, 64, 32, 16>(level, reducer, x, start),
+    }
+}
+
+/// The same, in pieces of `P` elements, `P2` pairs, `P4` fours and `P8` leaves. The arithmetic is [`Deviation`]'s for equal
+/// halves.
+#[inline(always)]
+fn spread_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, const P8: usize>(
+    level: Simd,
+    reducer: &Deviation<T>,
+    x: &[T],
+    start: u64,
+) -> Moments<T::Float> {
+    const LEAVES: usize = BLOCK / LEAF;
+    const LEAST: usize = 128;
+    const { assert!(P >= LEAST && P == LEAF * P8) };
+    let (pieces, rest) = x.as_chunks::<P>();
+    // Levels take turns in two pairs of arrays.
+    let (mut means, mut m2s) = ([T::Float::ZERO; LEAVES], [T::Float::ZERO; LEAVES]);
+    let (mut next_means, mut next_m2s) = ([T::Float::ZERO; LEAVES / 2], [T::Float::ZERO; LEAVES / 2]);
+    let leaves = means.as_chunks_mut::<P8>().0.iter_mut().zip(m2s.as_chunks_mut::<P8>().0);
+    for (piece, (means, m2s)) in pieces.iter().zip(leaves) {
+        prefetch(piece.as_ptr().wrapping_byte_add(AHEAD), P);
         // The deviation of one element, x - x, is left out: it is 0 unless x is not finite, and then what follows is not.
-        let (mean, m2) = pair(piece);
-        let (mut mean, mut m2) = climb_piece(&mean, &m2);
-        let not_finite = m2.iter().fold(
-            false,
-            #[inline(always)]
-            |found, &m2| found | (m2.sub(m2) != F::ZERO),
-        );
-        if not_finite {
-            (mean, m2) = whole_piece(piece);
-        }
-        (*means, *m2s) = (mean, m2);
+        let (mean, m2) = pair::<_, P, P2>(&T::widen(level, piece));
+        let (mean, m2) = halve::<_, P2, P4>(&mean, &m2, 2);
+        (*means, *m2s) = halve::<_, P4, P8>(&mean, &m2, 4);
     }
-    let mut a: Level<Moments<F>, GROUPS> = [const { MaybeUninit::uninit() }; GROUPS];
-    let mut b: Level<Moments<F>, { GROUPS / 2 }> = [const { MaybeUninit::uninit() }; GROUPS / 2];
-    let mut ragged = Ragged { tail: None };
-    let (mut whole, mut weight) = (pieces.len() * NODES, GROUP);
-    if whole == GROUPS {
-        // A whole block stays in arrays of their own for some levels more.
-        let (mean, m2) = halve::<F, GROUPS, { GROUPS / 2 }>(&means, &m2s, GROUP as u64);
-        let (mean, m2) = halve::<F, { GROUPS / 2 }, { GROUPS / 4 }>(&mean, &m2, 2 * GROUP as u64);
-        let (mean, m2) = halve::<F, { GROUPS / 4 }, { GROUPS / 8 }>(&mean, &m2, 4 * GROUP as u64);
-        let (mean, m2) = halve::<F, { GROUPS / 8 }, { GROUPS / 16 }>(&mean, &m2, 8 * GROUP as u64);
-        (whole, weight) = (GROUPS / 16, 16 * GROUP);
-        means[..whole].copy_from_slice(&mean);
-        m2s[..whole].copy_from_slice(&m2);
+    let mut from = (&mut means[..], &mut m2s[..]);
+    let mut to = (&mut next_means[..], &mut next_m2s[..]);
+    let (mut nodes, mut weight) = (pieces.len() * P8, LEAF);
+    while weight < P {
+        nodes /= 2;
+        level_up(weight, nodes, (from.0, from.1), (to.0, to.1));
+        weight *= 2;
+        std::mem::swap(&mut from, &mut to);
     }
-    for ((node, &mean), &m2) in a[..whole].iter_mut().zip(&means).zip(&m2s) {
+    let mut a: Level<Moments<T::Float>, { BLOCK / LEAST }> = [const { MaybeUninit::uninit() }; BLOCK / LEAST];
+    let mut b: Level<Moments<T::Float>, { BLOCK / LEAST / 2 }> = [const { MaybeUninit::uninit() }; BLOCK / LEAST / 2];
+    for ((node, &mean), &m2) in a[..nodes].iter_mut().zip(&*from.0).zip(&*from.1) {
         node.write(Moments { mean, m2 });
     }
-    // SAFETY: there is a node per group.
-    unsafe { climb(reducer, &mut a, &mut b, whole, weight as u64, &mut ragged) };
-    ragged.tail.expect("a block is not empty").0
-}
-
-/// Asks for the cache lines of `n` elements, wherever they are.
-#[inline(always)]
-fn prefetch<T>(x: *const T, n: usize) {
-    #[cfg(target_arch = "x86_64")]
-    for line in (0..n).step_by(64 / size_of::<T>()) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint; it reads nothing, and any address will do.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(x.wrapping_add(line).cast()) };
+    let mut ragged = Ragged { tail: None };
+    if !rest.is_empty() {
+        let at = start + (nodes * P) as u64;
+        ragged.prepend(reducer, tree_levels(reducer, rest, at), rest.len() as u64);
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (x, n);
+    // SAFETY: there is a node per piece.
+    unsafe { climb(reducer, &mut a, &mut b, nodes, P as u64, &mut ragged) };
+    let node = ragged.tail.expect("a block is not empty").0;
+    if node.m2.sub(node.m2) == T::Float::ZERO { node } else { not_finite(reducer, x, start) }
 }
 
-/// A piece with infinities or NaN in it, or with squares that overflow.
+/// A block with infinities or NaN in it, or with squares that overflow: whatever they meet on the way up, the root's sum
+/// of squares is not finite either, for no two of them have opposite signs.
 #[cold]
 #[inline(never)]
-fn whole_piece<F: Float>(x: &[F; PIECE]) -> ([F; NODES], [F; NODES]) {
-    let m2 = x.map(|x| x.sub(x));
-    let (mean, m2) = halve::<F, PIECE, { PIECE / 2 }>(x, &m2, 1);
-    climb_piece(&mean, &m2)
+fn not_finite<T: Wide>(reducer: &Deviation<T>, x: &[T], start: u64) -> Moments<T::Float> {
+    tree_levels(reducer, x, start)
 }
 
-/// From pairs to groups.
+/// One level up, to `n` nodes, from twice as many of `weight` elements each.
 #[inline(always)]
-fn climb_piece<F: Float>(mean: &[F; PIECE / 2], m2: &[F; PIECE / 2]) -> ([F; NODES], [F; NODES]) {
-    let (mean, m2) = halve::<F, { PIECE / 2 }, { PIECE / 4 }>(mean, m2, 2);
-    let (mean, m2) = halve::<F, { PIECE / 4 }, { PIECE / 8 }>(&mean, &m2, 4);
-    halve::<F, { PIECE / 8 }, NODES>(&mean, &m2, 8)
+fn level_up<F: Float>(weight: usize, n: usize, from: (&[F], &[F]), to: (&mut [F], &mut [F])) {
+    let half = F::from_count(weight as u64).half();
+    let (mean, m2) = (&from.0[..2 * n], &from.1[..2 * n]);
+    let (means, m2s) = (&mut to.0[..n], &mut to.1[..n]);
+    for i in 0..n {
+        let d = mean[2 * i + 1].sub(mean[2 * i]);
+        means[i] = mean[2 * i].add(d.half());
+        m2s[i] = m2[2 * i].add(m2[2 * i + 1]).add(d.square().mul(half));
+    }
 }
 
 /// The lowest level, of finite elements.
 #[inline(always)]
-fn pair<F: Float>(x: &[F; PIECE]) -> ([F; PIECE / 2], [F; PIECE / 2]) {
-    let (mut means, mut m2s) = ([F::ZERO; PIECE / 2], [F::ZERO; PIECE / 2]);
-    for i in 0..PIECE / 2 {
+fn pair<F: Float, const M: usize, const N: usize>(x: &[F; M]) -> ([F; N], [F; N]) {
+    let (mut means, mut m2s) = ([F::ZERO; N], [F::ZERO; N]);
+    for i in 0..N {
         Moments { mean: means[i], m2: m2s[i] } = Moments::of_finite(x[2 * i], x[2 * i + 1]);
     }
     (means, m2s)

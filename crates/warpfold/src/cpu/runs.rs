@@ -7,8 +7,9 @@
 use super::columns::rows_per_task;
 use super::counter::Counter;
 use super::engine::{Job, Out, Output, Scratch};
-use super::kernel::{Acc, Item, Kernel, combine_nodes};
+use super::kernel::{Acc, Item, Kernel};
 use super::load::Load;
+use super::tree::combine_nodes;
 use crate::problem::Walk;
 
 impl<K: Kernel, L: Load<Item<K>>> Job<'_, K, L>

@@ -23,11 +23,27 @@ impl Simd {
     pub fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
-            if pulp::x86::V4::try_new().is_some() {
-                return Simd::Avx512;
-            }
-            if pulp::x86::V3::try_new().is_some() {
-                return Simd::Avx2;
+            let all = |has: &[bool]| has.iter().all(|&has| has);
+            // What `avx2` and `avx512` enable.
+            let avx2 = all(&[
+                is_x86_feature_detected!("avx2"),
+                is_x86_feature_detected!("bmi1"),
+                is_x86_feature_detected!("bmi2"),
+                is_x86_feature_detected!("f16c"),
+                is_x86_feature_detected!("lzcnt"),
+                is_x86_feature_detected!("popcnt"),
+            ]);
+            let avx512 = all(&[
+                is_x86_feature_detected!("avx512f"),
+                is_x86_feature_detected!("avx512bw"),
+                is_x86_feature_detected!("avx512cd"),
+                is_x86_feature_detected!("avx512dq"),
+                is_x86_feature_detected!("avx512vl"),
+            ]);
+            match (avx2, avx512) {
+                (true, true) => return Simd::Avx512,
+                (true, false) => return Simd::Avx2,
+                (false, _) => {}
             }
         }
         Simd::Baseline
@@ -74,26 +90,50 @@ impl Simd {
 /// Compiles `f` once per level, and runs the one in use.
 #[inline(always)]
 pub fn vectorize<R>(f: impl FnOnce() -> R) -> R {
+    at_level(
+        #[inline(always)]
+        |_| f(),
+    )
+}
+
+/// The same for code that is not the same at every level: `f` is told which it is compiled for.
+#[inline(always)]
+pub fn at_level<R>(f: impl FnOnce(Simd) -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     match Simd::current() {
         // SAFETY: a level is in use only if the CPU has it: `limit` takes the minimum with `best`.
-        Simd::Avx512 => unsafe { pulp::x86::V4::new_unchecked() }.vectorize(Run(f)),
+        Simd::Avx512 => unsafe { avx512(f) },
         // SAFETY: as above.
-        Simd::Avx2 => unsafe { pulp::x86::V3::new_unchecked() }.vectorize(Run(f)),
-        Simd::Baseline => f(),
+        Simd::Avx2 => unsafe { avx2(f) },
+        Simd::Baseline => f(Simd::Baseline),
     }
     #[cfg(not(target_arch = "x86_64"))]
-    f()
+    f(Simd::Baseline)
 }
 
+/// `f`, and all that is inlined into it, with AVX-512.
 #[cfg(target_arch = "x86_64")]
-struct Run<F>(F);
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,f16c,lzcnt,popcnt")]
+fn avx512<R>(f: impl FnOnce(Simd) -> R) -> R {
+    f(Simd::Avx512)
+}
 
+/// `f`, and all that is inlined into it, with AVX2.
 #[cfg(target_arch = "x86_64")]
-impl<R, F: FnOnce() -> R> pulp::NullaryFnOnce for Run<F> {
-    type Output = R;
-    #[inline(always)]
-    fn call(self) -> R {
-        (self.0)()
+#[target_feature(enable = "avx2,bmi1,bmi2,f16c,lzcnt,popcnt")]
+fn avx2<R>(f: impl FnOnce(Simd) -> R) -> R {
+    f(Simd::Avx2)
+}
+
+/// Asks for the cache lines of `n` elements, wherever they are.
+#[inline(always)]
+pub(super) fn prefetch<T>(x: *const T, n: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for line in (0..n * size_of::<T>()).step_by(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint; it reads nothing, and any address will do.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(x.wrapping_byte_add(line).cast()) };
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (x, n);
 }

@@ -8,9 +8,10 @@ use warpfold_core::{Reducer, Span};
 
 use super::columns::Strip;
 use super::engine::{Job, Out, Output};
-use super::kernel::{Acc, Item, Kernel, combine_nodes};
+use super::kernel::{Acc, Item, Kernel};
 use super::load::Load;
 use super::policy::{LEAST_DEPTH, MOST_DEPTH, MOST_NODES, STRIP_BYTES, TILE_DEPTH, TILE_LANES};
+use super::tree::combine_nodes;
 use crate::problem::{At, Dim, Walk};
 
 /// Elements of a lane that are kept: a tile of them, and what the one before left.

@@ -90,7 +90,7 @@ pub fn fast(spec: &Spec) -> Option<Fold> {
 
 /// The recipe for any elements.
 pub fn any(spec: &Spec) -> Fold {
-    // The CPU takes variances of small integers another way, to the same bits.
+    // The CPU takes variances of most integers another way, to the same bits.
     let kernel = match spec.op {
         Op::Var | Op::Std if !spec.kernel_dtype().is_float() => DType::F64,
         _ => spec.kernel_dtype(),

@@ -1,6 +1,7 @@
 //! The library against its contract.
 
 mod bits;
+mod blocks;
 mod cases;
 mod laws;
 mod reference;

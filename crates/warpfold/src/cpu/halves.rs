@@ -1,0 +1,130 @@
+//! Elements that are made floats in registers, a piece at a time, and sums of f16, which is widened by the CPU's own
+//! instruction where it has one: that is exact.
+
+use std::mem::MaybeUninit;
+
+use warpfold_core::Element;
+use warpfold_core::ops::Sum;
+use warpfold_core::{bf16, f16};
+
+use super::kernel::Kernel;
+use super::panel::fold_short_rows;
+use super::policy::{BLOCK, PANEL};
+use super::simd::{Simd, at_level};
+use super::tree::{fold_rows, lift_pairs, tree_of_pieces};
+
+/// Sums and means of f16.
+#[derive(Clone)]
+pub struct Halves(pub Sum<f16>);
+
+impl Kernel for Halves {
+    type R = Sum<f16>;
+
+    fn reducer(&self) -> &Self::R {
+        &self.0
+    }
+
+    fn block(&self, x: &[f16], start: u64) -> f32 {
+        at_level(
+            #[inline(always)]
+            |level| {
+                tree_of_pieces(
+                    &self.0,
+                    x,
+                    start,
+                    #[inline(always)]
+                    |piece, at| lift_pairs(&Sum::<f32>::total(), &f16::widen(level, piece), at),
+                )
+            },
+        )
+    }
+
+    fn rows(&self, x: &[f16], len: usize, out: &mut Vec<f32>) {
+        if !len.is_power_of_two() {
+            if len < PANEL {
+                return fold_short_rows(self, x, len, out);
+            }
+            return out.extend(x.chunks_exact(len).map(|row| self.block(row, 0)));
+        }
+        at_level(
+            #[inline(always)]
+            |level| {
+                let mut tile = [const { MaybeUninit::uninit() }; BLOCK];
+                let tile = &mut tile[..x.len()];
+                // SAFETY: all of the tile is written.
+                let x = unsafe {
+                    widen_halves(level, x.as_ptr(), x.len(), tile.as_mut_ptr().cast());
+                    tile.assume_init_ref()
+                };
+                fold_rows(&Sum::<f32>::total(), x, len, out);
+            },
+        );
+    }
+}
+
+/// Elements that are made floats in registers.
+pub trait Wide: Element {
+    /// As their floats, in code compiled for `level`. Of a NaN it is only said that it is one.
+    #[inline(always)]
+    fn widen<const N: usize>(level: Simd, x: &[Self; N]) -> [Self::Float; N] {
+        let _ = level;
+        std::array::from_fn(
+            #[inline(always)]
+            |i| x[i].float(),
+        )
+    }
+}
+
+impl Wide for f32 {}
+impl Wide for f64 {}
+impl Wide for bf16 {}
+impl Wide for i32 {}
+impl Wide for u32 {}
+
+impl Wide for f16 {
+    #[inline(always)]
+    fn widen<const N: usize>(level: Simd, x: &[f16; N]) -> [f32; N] {
+        let mut wide = MaybeUninit::<[f32; N]>::uninit();
+        // SAFETY: both have as many elements, all of which are written; code compiled for a level runs where the CPU has it.
+        unsafe {
+            widen_halves(level, x.as_ptr(), N, wide.as_mut_ptr().cast());
+            wide.assume_init()
+        }
+    }
+}
+
+/// `n` elements of f16, at any alignment, as f32. Of a NaN it is only said that it is one: the instruction makes it quiet.
+///
+/// # Safety
+/// They are readable, `to` has room for as many, and the CPU has what `level` says.
+#[inline(always)]
+pub unsafe fn widen_halves(level: Simd, x: *const f16, n: usize, to: *mut f32) {
+    let mut i = 0;
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{
+            _mm_loadu_si128, _mm256_cvtph_ps, _mm256_loadu_si256, _mm256_storeu_ps, _mm512_cvtph_ps, _mm512_storeu_ps,
+        };
+        // SAFETY: the caller's; each vector lies within the `n` elements.
+        unsafe {
+            if level == Simd::Avx512 {
+                while i + 16 <= n {
+                    _mm512_storeu_ps(to.add(i), _mm512_cvtph_ps(_mm256_loadu_si256(x.add(i).cast())));
+                    i += 16;
+                }
+            } else if level == Simd::Avx2 {
+                while i + 8 <= n {
+                    _mm256_storeu_ps(to.add(i), _mm256_cvtph_ps(_mm_loadu_si128(x.add(i).cast())));
+                    i += 8;
+                }
+            }
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = level;
+    while i < n {
+        // SAFETY: the caller's.
+        unsafe { to.add(i).write(x.add(i).read_unaligned().float()) };
+        i += 1;
+    }
+}

@@ -1,0 +1,92 @@
+//! Blocks of the kernels that have a way of their own, beside those of the plain tree: the same bits.
+
+use warpfold::cpu::exponentials::Exponentials;
+use warpfold::cpu::halves::{Halves, widen_halves};
+use warpfold::cpu::kernel::{Acc, Item, Kernel, Tree};
+use warpfold::cpu::moments::Spread;
+use warpfold::cpu::simd::{Simd, at_level};
+use warpfold::{Element, bf16, f16};
+use warpfold_core::Reducer;
+use warpfold_core::ops::{Deviation, LogSumExp, Sum};
+
+const LENGTHS: [usize; 17] = [1, 2, 7, 8, 9, 127, 128, 129, 255, 256, 257, 300, 1000, 2048, 3840, 4095, 4096];
+const LEVELS: [Simd; 3] = [Simd::Baseline, Simd::Avx2, Simd::Avx512];
+
+/// Elements in [-2, 2), some of them something else.
+fn data(n: usize, kind: usize) -> Vec<f64> {
+    let mut state = 1 + n as u64;
+    let mut x: Vec<f64> = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 40) as f64 / (1 << 22) as f64 - 2.0
+    })
+    .take(n)
+    .collect();
+    let odd = [
+        &[][..],
+        &[f64::INFINITY],
+        &[f64::NEG_INFINITY, f64::INFINITY],
+        &[f64::NAN],
+        &[6e4],
+        &[1e30, -1e30],
+        &[-700.0],
+    ];
+    for (i, &value) in odd[kind].iter().enumerate() {
+        x[(n * 2 / 3 + 5 * i) % n] = value;
+    }
+    x
+}
+
+const KINDS: usize = 7;
+
+/// `fast` and the plain tree over the same elements, at every level.
+fn agree<K: Kernel>(fast: &K, x: &[Item<K>], what: &str)
+where
+    K::R: Clone,
+    <K::R as Reducer>::Output: Element,
+    Acc<K>: std::fmt::Debug,
+{
+    let plain = Tree(fast.reducer().clone());
+    let finish = |acc| fast.reducer().finish(acc, x.len() as u64).bits();
+    for level in LEVELS {
+        level.limit();
+        let (a, b) = (fast.block(x, 0), plain.block(x, 0));
+        assert_eq!(finish(a), finish(b), "{what}, {} elements, {}: {a:?}, not {b:?}", x.len(), level.name());
+    }
+}
+
+#[test]
+fn a_block_is_the_plain_trees() {
+    for (n, kind) in LENGTHS.into_iter().flat_map(|n| (0..KINDS).map(move |kind| (n, kind))) {
+        let f64s = data(n, kind);
+        let f32s: Vec<f32> = f64s.iter().map(|&x| x as f32).collect();
+        let halves: Vec<f16> = f64s.iter().map(|&x| f16::from_f64(x)).collect();
+        agree(&Spread(Deviation::new(0.0, false)), &f64s, &format!("var of f64, kind {kind}"));
+        agree(&Spread(Deviation::new(0.0, false)), &f32s, &format!("var of f32, kind {kind}"));
+        agree(&Spread(Deviation::new(0.0, false)), &halves, &format!("var of f16, kind {kind}"));
+        let bf16s: Vec<bf16> = f64s.iter().map(|&x| bf16::from_f64(x)).collect();
+        agree(&Spread(Deviation::new(0.0, false)), &bf16s, &format!("var of bf16, kind {kind}"));
+        let integers: Vec<i32> = f64s.iter().map(|&x| (x * 1e9) as i32).collect();
+        agree(&Spread(Deviation::new(0.0, false)), &integers, &format!("var of i32, kind {kind}"));
+        agree(&Exponentials(LogSumExp::new()), &f64s, &format!("logsumexp of f64, kind {kind}"));
+        agree(&Exponentials(LogSumExp::new()), &f32s, &format!("logsumexp of f32, kind {kind}"));
+        agree(&Halves(Sum::total()), &halves, &format!("sum of f16, kind {kind}"));
+    }
+}
+
+#[test]
+fn every_half_is_widened_alike() {
+    // One more in front, so that vectors are not aligned.
+    let x: Vec<f16> = std::iter::once(0).chain(0..=u16::MAX).map(f16::from_bits).collect();
+    for level in LEVELS {
+        level.limit();
+        for n in [1usize << 16, (1 << 16) - 3, 15, 7] {
+            let mut wide = vec![0f32; n];
+            // SAFETY: both have as many elements; the level is the one in use.
+            at_level(|level| unsafe { widen_halves(level, x[1..].as_ptr(), n, wide.as_mut_ptr()) });
+            for (x, wide) in x[1..].iter().zip(&wide) {
+                let want = x.float();
+                assert!(want.to_bits() == wide.to_bits() || (want.is_nan() && wide.is_nan()), "{x:?}: {wide:?}");
+            }
+        }
+    }
+}
