@@ -134,6 +134,7 @@ macro_rules! production_one {
     (packed $name:ident, $fold:ty, $wide:literal) => {
         export_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Free<$fold>, KEPT>);
         export_kernel!(concat!("short_", stringify!($name)), Short<KEPT>, short::kernel::<_, piece::Free<$fold>, KEPT>);
+        export_kernel!(concat!("tiny_", stringify!($name)), Tiny<KEPT>, tiny::kernel::<_, piece::Free<$fold>, KEPT>);
         export_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
             columns::kernel::<_, panel::Packed<$fold>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
         export_kernel!(concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Packed<$fold>, KEPT, $wide>);

@@ -55,7 +55,7 @@ pub fn emulate(memory: &Memory, launch: Production<'_>) -> Option<Result<Report,
         (tree $name:ident, $fold:ty, $wide:literal) => {
             run_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Ordered<$fold>, KEPT>);
             run_kernel!(concat!("short_", stringify!($name)), Short<KEPT>, short::kernel::<_, piece::Ordered<$fold>, KEPT>);
-        run_kernel!(concat!("tiny_", stringify!($name)), Tiny<KEPT>, tiny::kernel::<_, piece::Ordered<$fold>, KEPT>);
+            run_kernel!(concat!("tiny_", stringify!($name)), Tiny<KEPT>, tiny::kernel::<_, piece::Ordered<$fold>, KEPT>);
             run_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
                 columns::kernel::<_, panel::Ordered<$fold, false>, KEPT, $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
             run_kernel!(concat!("narrow_", stringify!($name)), Columns<KEPT, Pitch>,
@@ -66,7 +66,7 @@ pub fn emulate(memory: &Memory, launch: Production<'_>) -> Option<Result<Report,
         (heap $name:ident, $fold:ty, $wide:literal) => {
             run_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Free<$fold>, KEPT>);
             run_kernel!(concat!("short_", stringify!($name)), Short<KEPT>, short::kernel::<_, piece::Free<$fold>, KEPT>);
-        run_kernel!(concat!("tiny_", stringify!($name)), Tiny<KEPT>, tiny::kernel::<_, piece::Free<$fold>, KEPT>);
+            run_kernel!(concat!("tiny_", stringify!($name)), Tiny<KEPT>, tiny::kernel::<_, piece::Free<$fold>, KEPT>);
             run_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
                 columns::kernel::<_, panel::Free<$fold>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
             run_kernel!(concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Free<$fold>, KEPT, $wide>);
@@ -75,6 +75,7 @@ pub fn emulate(memory: &Memory, launch: Production<'_>) -> Option<Result<Report,
         (packed $name:ident, $fold:ty, $wide:literal) => {
             run_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Free<$fold>, KEPT>);
             run_kernel!(concat!("short_", stringify!($name)), Short<KEPT>, short::kernel::<_, piece::Free<$fold>, KEPT>);
+            run_kernel!(concat!("tiny_", stringify!($name)), Tiny<KEPT>, tiny::kernel::<_, piece::Free<$fold>, KEPT>);
             run_kernel!(concat!("columns_", stringify!($name)), Columns<KEPT, Pitch>,
                 columns::kernel::<_, panel::Packed<$fold>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
             run_kernel!(concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Packed<$fold>, KEPT, $wide>);

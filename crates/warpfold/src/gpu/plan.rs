@@ -17,7 +17,7 @@ use warpfold_device::kernels::shape::short::Short;
 use warpfold_device::kernels::shape::tiny::{self, Tiny};
 
 use super::choose::{self, Fold, any, fast, recipe};
-use super::policy::{ALONE, ANY_TILES, COLUMN_TILES, LAUNCH, MOST_TILES, ROW_TILES, ROWS_EACH, SPREAD, WARPS};
+use super::policy::{ALONE, ANY_TILES, COLUMN_TILES, LAUNCH, MOST_TILES, ONE_ROW_TILES, ROW_TILES, ROWS_EACH, SPREAD, WARPS};
 use crate::dispatch::Spec;
 use crate::op::Op;
 use crate::problem::{Dim, Problem};
@@ -332,7 +332,8 @@ impl<'a> Planner<'a> {
             let grid = total.div_ceil(per_warp * warps);
             return Some(self.launch(format!("short_{}", self.fold.name), grid, warps, shape));
         }
-        let share = Share::of(total, len.div_ceil(self.tile()), self.processors, ROW_TILES, MOST_TILES);
+        let most = if total == 1 { ONE_ROW_TILES } else { ROW_TILES };
+        let share = Share::of(total, len.div_ceil(self.tile()), self.processors, most, MOST_TILES);
         if !share.counts(total) {
             return None;
         }
