@@ -13,5 +13,6 @@ mod panel;
 pub mod policy;
 pub mod route;
 mod runs;
+mod segments;
 pub mod simd;
 pub mod transposed;

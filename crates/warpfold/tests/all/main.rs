@@ -2,6 +2,8 @@
 
 mod bits;
 mod cases;
+mod keys;
+mod kmeans;
 mod laws;
 mod reference;
 
