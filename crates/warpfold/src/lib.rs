@@ -33,9 +33,8 @@ pub use error::Error;
 #[cfg(feature = "emulator")]
 pub use gpu::{Emulated, emulate_elements};
 pub use keys::{
-    Axes, Bins, Centroids, Descriptions, Distinct, EmptyCluster, Fit, Groups, Histogram, Init, KMeans, KeyError,
-    Points, Runs, Segments, Step, Unique, bincount, centroid_update, group_by, histogram, reduce_by_key, segmented,
-    unique,
+    Bins, Distinct, Groups, KMeans, KeyError, Points, Segments, bincount, centroid_update, group_by, histogram,
+    reduce_by_key, segmented, unique,
 };
 pub use layout::{ArrayRef, MAX_RANK, Order};
 pub use on::{describe_on, reduce_on};

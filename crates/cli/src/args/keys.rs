@@ -269,7 +269,7 @@ pub enum Empty {
     Keep,
 }
 
-impl From<Empty> for warpfold::EmptyCluster {
+impl From<Empty> for warpfold::keys::EmptyCluster {
     fn from(empty: Empty) -> Self {
         match empty {
             Empty::Farthest => Self::Farthest,

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use warpfold::{Array, ArrayRef, Axes, DType, DeviceName, Fit, Init, Op, Options, Points, Values};
+use warpfold::keys::{Axes, Fit, Init};
+use warpfold::{Array, ArrayRef, DType, DeviceName, Op, Options, Points, Values};
 
 use super::{keyed, print};
 use crate::args::{First, KMeans};

@@ -1,5 +1,7 @@
 //! Counts by label, and histograms.
 
+use std::cmp::Ordering;
+
 use rayon::prelude::*;
 use warpfold_core::{DType, Element, Float, bf16, f16};
 
@@ -138,7 +140,7 @@ fn given(edges: &[f64]) -> Result<Vec<f64>, KeyError> {
     if edges.len() < 2 {
         return Err(KeyError::Bins { why: format!("give two edges or more, there are {}", edges.len()) });
     }
-    match edges.windows(2).position(|pair| !(pair[0] <= pair[1])) {
+    match edges.windows(2).position(|pair| pair[0].partial_cmp(&pair[1]).is_none_or(Ordering::is_gt)) {
         Some(at) => {
             let why = format!("edges must not decrease, but after {} (entry {at}) comes {}", edges[at], edges[at + 1]);
             Err(KeyError::Bins { why })
@@ -181,7 +183,7 @@ fn uniform(array: &ArrayRef<'_>, bins: usize, range: Option<(f64, f64)>) -> Resu
         round(rounded(along + first), dtype)
     };
     let edges: Vec<f64> = (0..bins).map(edge).chain([round(last, dtype)]).collect();
-    if edges.windows(2).any(|pair| !(pair[0] < pair[1])) {
+    if edges.windows(2).any(|pair| pair[0].partial_cmp(&pair[1]) != Some(Ordering::Less)) {
         return bad(format!(
             "{first} to {last} is too narrow or too wide for {bins} bins of {dtype}: give fewer, or a range"
         ));

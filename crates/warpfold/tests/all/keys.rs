@@ -2,8 +2,9 @@
 
 use crate::reference::{Random, Strided, element, reference};
 use warpfold::core::{Cast, Element};
+use warpfold::keys::Runs;
 use warpfold::{
-    ArrayRef, Bins, DType, Distinct, Error, Groups, KeyError, Kind, Op, Options, Order, Runs, Scalar, Segments, Values,
+    ArrayRef, Bins, DType, Distinct, Error, Groups, KeyError, Kind, Op, Options, Order, Scalar, Segments, Values,
     bincount, histogram, over, reduce, reduce_by_key, segmented, unique,
 };
 

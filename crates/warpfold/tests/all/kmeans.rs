@@ -4,9 +4,8 @@ use crate::reference::{Random, element};
 use ndarray::Array2;
 use warpfold::core::ops::Sum;
 use warpfold::core::{Fixed, tree};
-use warpfold::{
-    Array, ArrayRef, Axes, DType, EmptyCluster, Init, KMeans, Points, Scalar, Values, View, centroid_update, f16,
-};
+use warpfold::keys::{Axes, EmptyCluster, Fit, Init};
+use warpfold::{Array, ArrayRef, DType, KMeans, Points, Scalar, Values, View, centroid_update, f16};
 
 fn numbers(n: usize, seed: u64) -> Vec<f32> {
     let r = &mut Random(seed);
@@ -78,7 +77,7 @@ fn elements_are_rounded_to_units_of_the_greatest() {
         let greatest = f32::from_bits(r.next() as u32 & 0x7fff_ffff);
         let x = f32::from_bits(r.next() as u32);
         let x = if i % 2 == 0 { greatest * (r.below(1001) as f32 / 1000.0 - 0.5) } else { x };
-        if !greatest.is_finite() || !(x.abs() <= greatest) {
+        if !greatest.is_finite() || x.is_nan() || x.abs() > greatest {
             continue;
         }
         let unit = f32::unit(greatest);
@@ -138,7 +137,7 @@ fn distances_are_trees_and_the_first_of_equals_is_nearest() {
         let given = Array { shape: vec![k, d], values: Values::F32(centroids.clone()) };
         let fit =
             KMeans { init: Init::Given(given.clone()), iterations: 1, ..KMeans::new(k) }.fit(&points(&x)).unwrap();
-        let fit = warpfold::Fit { centroids: given, ..fit };
+        let fit = Fit { centroids: given, ..fit };
         let labels = fit.predict(&points(&x)).unwrap();
         let all = fit.transform(&points(&x)).unwrap().into_vec::<f32>().unwrap();
         for i in 0..n {
@@ -256,7 +255,7 @@ fn an_empty_cluster_moves_or_stays() {
 #[test]
 fn bad_points_and_settings_say_what_is_wrong() {
     let mut x = blobs(50, 3, 2, 1);
-    let says = |got: Result<warpfold::Fit, warpfold::Error>, words: &str| {
+    let says = |got: Result<Fit, warpfold::Error>, words: &str| {
         let text = got.unwrap_err().to_string();
         assert!(text.contains(words), "{words:?} is not in {text:?}");
     };

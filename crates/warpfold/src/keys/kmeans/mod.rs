@@ -48,7 +48,8 @@ pub enum EmptyCluster {
 /// Lloyd's k-means: assign each point to the nearest centroid, move each centroid to the mean of its points, repeat.
 ///
 /// ```
-/// use warpfold::{ArrayRef, Axes, KMeans, Points};
+/// use warpfold::keys::Axes;
+/// use warpfold::{ArrayRef, KMeans, Points};
 ///
 /// let x = [0.0f32, 0.1, 9.0, 9.2, 0.2, 9.1];
 /// let points = Points::new(ArrayRef::from_slice(&x, &[6])?, Axes::PointsFirst)?;
@@ -155,7 +156,7 @@ impl KMeans {
         if self.iterations == 0 || self.runs == 0 {
             return bad("give at least one iteration and one run".into());
         }
-        if !(self.tolerance >= 0.0) {
+        if self.tolerance.is_nan() || self.tolerance < 0.0 {
             return bad(format!("the tolerance must be 0 or more, not {}", self.tolerance));
         }
         match &self.init {

@@ -130,7 +130,7 @@ impl<'a> Points<'a> {
                 #[inline(always)]
                 || x.chunks_exact(TILE).map(magnitude).collect(),
             );
-            match greatest.iter().all(|x| x.is_finite()) {
+            match greatest.iter().all(|x| x.finite()) {
                 true => Ok(greatest),
                 false => Err(self.not_finite(x, from, len)),
             }
@@ -146,7 +146,7 @@ impl<'a> Points<'a> {
     fn not_finite<F: Coordinate>(&self, x: &[F], from: usize, len: usize) -> KeyError {
         let mut places = (0..len).flat_map(|point| (0..self.dimensions).map(move |coordinate| (point, coordinate)));
         let (point, coordinate) =
-            places.find(|(point, coordinate)| !x[coordinate * TILE + point].is_finite()).expect("one is not finite");
+            places.find(|(point, coordinate)| !x[coordinate * TILE + point].finite()).expect("one is not finite");
         KeyError::NotFinite { point: from + point, coordinate, value: x[coordinate * TILE + point].to_f64() }
     }
 }
@@ -167,15 +167,15 @@ fn magnitude<F: Coordinate>(x: &[F]) -> F {
 
 /// Finite numbers.
 pub(super) trait Finite {
-    fn is_finite(self) -> bool;
+    fn finite(self) -> bool;
 }
 
 impl<F: Coordinate> Finite for F {
     #[inline(always)]
-    fn is_finite(self) -> bool {
+    fn finite(self) -> bool {
         // An infinity less itself is NaN, as a NaN is.
         self.sub(self) == F::ZERO
     }
 }
 
-const _: () = assert!(TILE % 16 == 0);
+const _: () = assert!(TILE.is_multiple_of(16));

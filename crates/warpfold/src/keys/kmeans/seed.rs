@@ -19,9 +19,9 @@ pub(super) struct Draws {
 
 /// The finaliser of splitmix64: 64 bits to 64 bits, one to one.
 fn mix(x: u64) -> u64 {
-    let x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ x >> 31
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
 }
 
 impl Draws {
@@ -37,7 +37,7 @@ impl Draws {
 
     /// A number below `n`: the high word of the product.
     pub fn below(&mut self, n: u64) -> u64 {
-        (self.next() as u128 * n as u128 >> 64) as u64
+        ((self.next() as u128 * n as u128) >> 64) as u64
     }
 }
 
@@ -68,7 +68,7 @@ pub(super) fn plus_plus<F: Coordinate>(
         let latest = &centroids[centroids.len() - points.dimensions..];
         distances(points, latest, &mut nearest, |before, now| if now < before { now } else { before });
         let greatest = nearest.par_iter().copied().reduce(|| F::ZERO, |a, b| if a < b { b } else { a });
-        if !greatest.is_finite() {
+        if !greatest.finite() {
             return Err(KeyError::TooFar);
         }
         let scale = F::scale(F::unit(greatest));

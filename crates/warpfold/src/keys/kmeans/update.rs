@@ -29,7 +29,8 @@ pub struct Centroids {
 /// count is rounded once.
 ///
 /// ```
-/// use warpfold::{ArrayRef, Axes, Points, centroid_update};
+/// use warpfold::keys::Axes;
+/// use warpfold::{ArrayRef, Points, centroid_update};
 ///
 /// let x = [0.0f32, 1.0, 2.0, 5.0, 10.0, 10.0];
 /// let points = Points::new(ArrayRef::from_slice(&x, &[3, 2])?, Axes::PointsFirst)?;
