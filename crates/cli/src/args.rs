@@ -1,6 +1,7 @@
 //! The command line.
 
 mod bench;
+mod keys;
 mod ladder;
 
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use crate::error::Failure;
 use crate::input::Raw;
 
 pub use bench::Bench;
+pub use keys::{First, Group, GroupOp, Histogram, KMeans, Keyed, Segments, Unique};
 pub use ladder::Ladder;
 
 /// Reduces arrays in files: sums, means, extremes and their kin, over any axes, with the same bits on every machine.
@@ -34,6 +36,12 @@ pub struct Args {
 pub enum Command {
     Reduce(Reduce),
     Describe(Describe),
+    Segments(Segments),
+    Group(Group),
+    Unique(Unique),
+    Histogram(Histogram),
+    #[command(name = "kmeans")]
+    KMeans(KMeans),
     Explain(Explain),
     Devices(Devices),
     Ladder(Ladder),

@@ -44,6 +44,11 @@ fn run(args: Args) -> Result<(), Failure> {
     match args.command {
         Command::Reduce(args) => commands::reduce::run(&args),
         Command::Describe(args) => commands::describe::run(&args),
+        Command::Segments(args) => commands::segments::run(&args),
+        Command::Group(args) => commands::group::run(&args),
+        Command::Unique(args) => commands::unique::run(&args),
+        Command::Histogram(args) => commands::histogram::run(&args),
+        Command::KMeans(args) => commands::kmeans::run(&args),
         Command::Explain(args) => commands::explain::run(&args),
         Command::Devices(args) => commands::devices::run(&args),
         Command::Bench(args) => commands::bench::run(&args),

@@ -55,8 +55,8 @@ impl Output {
         };
         let prefix = format!(".{}.", file_name.to_string_lossy().chars().take(40).collect::<String>());
         let temporary = tempfile::Builder::new().prefix(&prefix).suffix(".part").make_in(directory, |path| {
-            signals::remove_on_exit(Some(path));
-            OpenOptions::new().write(true).create_new(true).open(path).inspect_err(|_| signals::remove_on_exit(None))
+            signals::remove_on_exit(path);
+            OpenOptions::new().write(true).create_new(true).open(path).inspect_err(|_| signals::keep(path))
         });
         Ok(Self { name, to: To::Renamed(temporary.map_err(failure)?, target) })
     }
@@ -90,8 +90,9 @@ impl Output {
             To::Special(mut file) => put(&mut file),
             To::Renamed(mut file, target) => match put(file.as_file_mut()) {
                 Ok(()) => {
+                    let temporary = file.path().to_path_buf();
                     let done = file.persist(target).map(drop).map_err(|e| e.error);
-                    signals::remove_on_exit(None);
+                    signals::keep(&temporary);
                     done
                 }
                 Err(e) => Err(e),

@@ -4,26 +4,37 @@ use std::path::Path;
 
 #[cfg(unix)]
 mod unix {
-    use std::ffi::CString;
+    use std::ffi::{CStr, CString};
     use std::os::unix::ffi::OsStrExt;
     use std::path::Path;
     use std::ptr::null_mut;
     use std::sync::atomic::{AtomicPtr, Ordering};
 
-    /// The temporary file to remove, a C string that is never freed; or null.
-    static TEMPORARY: AtomicPtr<libc::c_char> = AtomicPtr::new(null_mut());
+    /// The temporary files to remove, C strings that are never freed; or null.
+    static TEMPORARY: [AtomicPtr<libc::c_char>; 8] = [const { AtomicPtr::new(null_mut()) }; 8];
 
-    pub fn remove_on_exit(path: Option<&Path>) {
-        let path = path.and_then(|path| CString::new(path.as_os_str().as_bytes()).ok());
-        TEMPORARY.store(path.map_or(null_mut(), CString::into_raw), Ordering::SeqCst);
+    pub fn remove_on_exit(path: &Path) {
+        let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return };
+        let path = path.into_raw();
+        let take = |slot: &AtomicPtr<_>| slot.compare_exchange(null_mut(), path, Ordering::SeqCst, Ordering::SeqCst);
+        TEMPORARY.iter().any(|slot| take(slot).is_ok());
+    }
+
+    pub fn keep(path: &Path) {
+        for slot in &TEMPORARY {
+            let known = slot.load(Ordering::SeqCst);
+            // SAFETY: a C string that is never freed.
+            if !known.is_null() && unsafe { CStr::from_ptr(known) }.to_bytes() == path.as_os_str().as_bytes() {
+                slot.store(null_mut(), Ordering::SeqCst);
+            }
+        }
     }
 
     /// Everything that it calls may be called from a signal handler.
     extern "C" fn end(signal: libc::c_int) {
-        let path = TEMPORARY.load(Ordering::SeqCst);
-        // SAFETY: a C string that is never freed; the calls are async-signal-safe.
+        // SAFETY: C strings that are never freed; the calls are async-signal-safe.
         unsafe {
-            if !path.is_null() {
+            for path in TEMPORARY.iter().map(|slot| slot.load(Ordering::SeqCst)).filter(|path| !path.is_null()) {
                 libc::unlink(path);
             }
             if signal == libc::SIGBUS {
@@ -61,10 +72,18 @@ pub fn install() {
     unix::install();
 }
 
-/// Names the file to remove if a signal ends the process. To be called before the file exists.
-pub fn remove_on_exit(path: Option<&Path>) {
+/// Names a file to remove if a signal ends the process. To be called before the file exists.
+pub fn remove_on_exit(path: &Path) {
     #[cfg(unix)]
     unix::remove_on_exit(path);
+    #[cfg(not(unix))]
+    let _ = path;
+}
+
+/// The file has been renamed, or never was.
+pub fn keep(path: &Path) {
+    #[cfg(unix)]
+    unix::keep(path);
     #[cfg(not(unix))]
     let _ = path;
 }

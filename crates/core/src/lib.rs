@@ -16,6 +16,7 @@ extern crate alloc;
 
 mod dtype;
 mod element;
+mod fixed;
 pub mod ops;
 mod real;
 mod reducer;
@@ -24,6 +25,7 @@ pub mod tree;
 
 pub use dtype::{DType, Kind, UnknownDType};
 pub use element::{Cast, Element, Float, Key};
+pub use fixed::Fixed;
 pub use half::{bf16, f16};
 pub use real::{Accumulate, DoubleWord, Real};
 pub use reducer::{Live, Reducer};

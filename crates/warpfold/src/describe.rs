@@ -28,7 +28,6 @@ pub struct Description {
 }
 
 /// The names of [`Description::stats`].
-#[cfg(feature = "cuda")]
 pub(crate) const STATS: [&str; 9] = ["nan_count", "min", "argmin", "max", "argmax", "mean", "std", "sum", "norm"];
 
 /// Count, NaN count, min, argmin, max, argmax, mean, std (population), sum and 2-norm in one read of the data.
@@ -52,20 +51,8 @@ pub fn describe(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Descriptio
     let dtype = array.dtype();
     check(dtype, options)?;
     let problem = Problem::new(&array, &axes, None)?;
-    let run = Run { array: &array, problem: &problem, options };
-    let stats = on_threads(options.threads, |threads| match dtype {
-        DType::Bool | DType::U8 => run.of::<u8>(threads),
-        DType::I8 => run.of::<i8>(threads),
-        DType::I16 => run.of::<i16>(threads),
-        DType::I32 => run.of::<i32>(threads),
-        DType::I64 => run.of::<i64>(threads),
-        DType::U16 => run.of::<u16>(threads),
-        DType::U32 => run.of::<u32>(threads),
-        DType::U64 => run.of::<u64>(threads),
-        DType::F16 | DType::BF16 | DType::F32 => run.of::<f32>(threads),
-        DType::F64 => run.of::<f64>(threads),
-    })?;
-    let Some(stats) = stats else {
+    let run = Run { array: &array, problem: &problem, options, segments: None };
+    let Some(stats) = run.stats()? else {
         return Err(Error::Empty { op: Op::Min, dtype, shape: array.shape().to_vec(), axes });
     };
     let shape = result_shape(array.shape(), &axes, options.keepdims);
@@ -101,13 +88,31 @@ impl Description {
     }
 }
 
-struct Run<'a> {
-    array: &'a ArrayRef<'a>,
-    problem: &'a Problem,
-    options: &'a Options<'a>,
+/// A description about to be made, of whole slices or of segments of the only reduced axis.
+pub(crate) struct Run<'a> {
+    pub array: &'a ArrayRef<'a>,
+    pub problem: &'a Problem,
+    pub options: &'a Options<'a>,
+    pub segments: Option<&'a [usize]>,
 }
 
 impl Run<'_> {
+    /// `None` if a slice or a segment has no elements.
+    pub fn stats(&self) -> Result<Option<Vec<(&'static str, Values)>>, Error> {
+        on_threads(self.options.threads, |threads| match self.array.dtype() {
+            DType::Bool | DType::U8 => self.of::<u8>(threads),
+            DType::I8 => self.of::<i8>(threads),
+            DType::I16 => self.of::<i16>(threads),
+            DType::I32 => self.of::<i32>(threads),
+            DType::I64 => self.of::<i64>(threads),
+            DType::U16 => self.of::<u16>(threads),
+            DType::U32 => self.of::<u32>(threads),
+            DType::U64 => self.of::<u64>(threads),
+            DType::F16 | DType::BF16 | DType::F32 => self.of::<f32>(threads),
+            DType::F64 => self.of::<f64>(threads),
+        })
+    }
+
     fn of<T: Described + Loaded + Value>(&self, threads: usize) -> Option<Vec<(&'static str, Values)>> {
         let dtype = self.array.dtype();
         let load = Plain::<T> {
@@ -121,7 +126,12 @@ impl Run<'_> {
         let job =
             Job { kernel: &kernel, load: &load, problem, base: base(self.array, None, problem), threads, progress };
         // SAFETY: an ArrayRef's elements are readable; the problem reaches no others.
-        let rows = unsafe { engine::run(&job) }?;
+        let rows = unsafe {
+            match self.segments {
+                None => engine::run(&job),
+                Some(offsets) => job.segments(offsets),
+            }
+        }?;
         fn column<T, V: Value>(rows: &[Row<T>], f: impl Fn(&Row<T>) -> V) -> Values
         where
             T: Described,

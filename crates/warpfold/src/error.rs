@@ -108,7 +108,7 @@ pub enum Error {
     },
     /// A custom reducer with options of the built-in ones.
     #[error(
-        "a custom reducer takes axes, keepdims, a mask and threads only: build NaN skipping and initial values into it"
+        "a custom reducer takes axes, keepdims, a mask and threads only, no keys: build NaN skipping and initial values into it"
     )]
     CustomOption,
     /// A custom reducer without an identity, and no elements.
@@ -154,6 +154,9 @@ pub enum Error {
         /// The system's words.
         why: String,
     },
+    /// Offsets, labels, bins or points that cannot be used.
+    #[error(transparent)]
+    Key(#[from] crate::keys::KeyError),
     /// A streamed part that does not follow.
     #[error(transparent)]
     NotAdjacent(#[from] warpfold_core::NotAdjacent),

@@ -140,6 +140,16 @@ impl<'a> ArrayRef<'a> {
         part
     }
 
+    /// The part of one axis, of `len` elements `stride` bytes apart, from `from` bytes after the first element. They are elements
+    /// of this array.
+    pub(crate) fn line(&self, from: isize, len: usize, stride: isize) -> Self {
+        let mut line = *self;
+        line.base = self.base.wrapping_offset(from);
+        line.rank = 1;
+        (line.shape[0], line.strides[0]) = (len, stride);
+        line
+    }
+
     /// The axes in another order.
     #[cfg(feature = "cuda")]
     pub(crate) fn permuted(&self, axes: &[usize]) -> Self {

@@ -15,6 +15,7 @@ mod error;
 #[cfg(feature = "cuda")]
 #[allow(dead_code)]
 mod gpu;
+pub mod keys;
 mod layout;
 mod on;
 mod op;
@@ -31,6 +32,10 @@ pub use elements::reduce_elements;
 pub use error::Error;
 #[cfg(feature = "emulator")]
 pub use gpu::{Emulated, emulate_elements};
+pub use keys::{
+    Bins, Distinct, Groups, KMeans, KeyError, Points, Segments, bincount, centroid_update, group_by, histogram,
+    reduce_by_key, segmented, unique,
+};
 pub use layout::{ArrayRef, MAX_RANK, Order};
 pub use on::{describe_on, reduce_on};
 pub use op::{Op, Ord, Precision};

@@ -161,6 +161,11 @@ impl<'a> Request<'a> {
         Ok(Self { spec: spec(op, array, options), problem, axes, array, options })
     }
 
+    /// How to reduce.
+    pub(crate) fn options(&self) -> &'a Options<'a> {
+        self.options
+    }
+
     /// The shape of the result.
     pub(crate) fn shape(&self) -> Vec<usize> {
         let mut shape = result_shape(self.array.shape(), &self.axes, self.options.keepdims);

@@ -5,6 +5,7 @@ use warpfold_core::{DType, Element, Live, Reducer};
 use crate::cpu::engine::{self, Job};
 use crate::cpu::kernel::{Item, Kernel, Tree};
 use crate::cpu::load::{Copied, CopiedOptional, Load};
+use crate::keys::{Groups, Segments};
 use crate::layout::ArrayRef;
 use crate::problem::{Problem, normalize_axes, result_shape};
 use crate::reduction::{Options, base, on_threads, reduce, reduce_slice};
@@ -110,7 +111,7 @@ impl<T> Tensor<T> {
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 pub fn over<V: View + ?Sized>(array: &V) -> Over<'_, V> {
-    Over { array, options: Options::default(), error: None }
+    Over { array, options: Options::default(), keys: Keys::None, error: None }
 }
 
 /// See [`over`].
@@ -119,7 +120,16 @@ pub fn over<V: View + ?Sized>(array: &V) -> Over<'_, V> {
 pub struct Over<'a, V: View + ?Sized> {
     array: &'a V,
     options: Options<'a>,
+    keys: Keys<'a>,
     error: Option<Error>,
+}
+
+/// What the first axis is cut by.
+#[derive(Clone)]
+enum Keys<'a> {
+    None,
+    Segments(Segments),
+    Groups(&'a Groups),
 }
 
 /// The dtype of a sum of `T`s.
@@ -185,11 +195,45 @@ impl<'a, V: View + ?Sized> Over<'a, V> {
         self
     }
 
+    /// Reduces each part `offsets[i]..offsets[i + 1]` of the first axis by itself: see [`Segments`].
+    ///
+    /// ```
+    /// let x = [1.0f32, 2.0, 3.0, 4.0, 5.0];
+    /// assert_eq!(warpfold::over(&x).segments(&[0, 2, 5]).sum()?.data, [3.0, 12.0]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    pub fn segments<O: View + ?Sized>(mut self, offsets: &O) -> Self {
+        match offsets.view().and_then(Segments::new) {
+            Ok(segments) => self.keys = Keys::Segments(segments),
+            Err(error) => self.error = Some(error),
+        }
+        self
+    }
+
+    /// Reduces the elements of each group along the first axis: see [`Groups`].
+    ///
+    /// ```
+    /// use warpfold::{Groups, View, over};
+    ///
+    /// let groups = Groups::new([1u8, 0, 1, 1, 0].view()?, None)?;
+    /// assert_eq!(over(&[1.0f32, 2.0, 3.0, 4.0, 5.0]).groups(&groups).max()?.data, [5.0, 4.0]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    pub fn groups(mut self, groups: &'a Groups) -> Self {
+        self.keys = Keys::Groups(groups);
+        self
+    }
+
     fn run<T: Value>(self, op: Op) -> Result<Tensor<T>, Error> {
         if let Some(error) = self.error {
             return Err(error);
         }
-        let array = reduce(op, self.array.view()?, &self.options)?;
+        let values = self.array.view()?;
+        let array = match self.keys {
+            Keys::None => reduce(op, values, &self.options),
+            Keys::Segments(segments) => segments.reduce(op, values, &self.options),
+            Keys::Groups(groups) => groups.reduce(op, values, &self.options),
+        }?;
         let data = T::unwrap(array.values).expect("the op's result has this dtype");
         Ok(Tensor { shape: array.shape, data })
     }
@@ -375,7 +419,8 @@ impl<'a, V: View + ?Sized> Over<'a, V> {
         }
         let array = self.array.view()?;
         let o = &self.options;
-        let extra = o.skip_nan || o.initial.is_some() || o.ddof.is_some() || o.precision != Precision::Tree;
+        let keyed = !matches!(self.keys, Keys::None);
+        let extra = keyed || o.skip_nan || o.initial.is_some() || o.ddof.is_some() || o.precision != Precision::Tree;
         if extra {
             return Err(Error::CustomOption);
         }

@@ -64,6 +64,7 @@ macro_rules! each {
         }
     };
 }
+pub(crate) use each;
 
 /// An element that [`Values`] can hold and give back.
 pub trait Value: Element {
@@ -271,6 +272,10 @@ pub trait Collect: Sized + Send {
     fn collect(outputs: Vec<Self>) -> Result<Values, Hole>;
     /// The only one, without an allocation; of a pair, the first.
     fn one(self) -> Result<Scalar, Hole>;
+    /// Why it has no value, if it has none.
+    fn hole(&self) -> Option<Hole> {
+        None
+    }
 }
 
 /// Why an output has no value.
@@ -334,6 +339,9 @@ impl Collect for Place {
     fn one(self) -> Result<Scalar, Hole> {
         self.index().map(|i| Scalar::I64(i as i64)).ok_or(Hole::AllNan)
     }
+    fn hole(&self) -> Option<Hole> {
+        (*self == Place::NONE).then_some(Hole::AllNan)
+    }
 }
 
 /// The output of a reduction some of whose elements are absent.
@@ -344,5 +352,8 @@ impl<T: Collect> Collect for Option<T> {
     }
     fn one(self) -> Result<Scalar, Hole> {
         self.ok_or(Hole::Empty)?.one()
+    }
+    fn hole(&self) -> Option<Hole> {
+        self.as_ref().map_or(Some(Hole::Empty), Collect::hole)
     }
 }

@@ -5,8 +5,15 @@ pub mod describe;
 pub mod devices;
 pub mod explain;
 pub mod generate;
+pub mod group;
+pub mod histogram;
+pub mod kmeans;
 pub mod ladder;
 pub mod reduce;
+pub mod segments;
+pub mod unique;
+
+mod keyed;
 
 use std::io::{BufWriter, StdoutLock, Write};
 

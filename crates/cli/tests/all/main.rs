@@ -3,6 +3,7 @@
 mod bad_input;
 mod bench;
 mod files;
+mod keys;
 mod ladder;
 mod layouts;
 mod options;

@@ -149,7 +149,13 @@ where
     }
 
     /// Where each row's strip can be read.
-    unsafe fn rows_of(&self, ats: &[At], lane: &Dim, width: usize, items: &mut Vec<Item<K>>) -> RowList<Item<K>> {
+    pub(super) unsafe fn rows_of(
+        &self,
+        ats: &[At],
+        lane: &Dim,
+        width: usize,
+        items: &mut Vec<Item<K>>,
+    ) -> RowList<Item<K>> {
         let aligned = |at: &At| at.x.cast::<Item<K>>().is_aligned();
         if self.load.direct() && lane.x == size_of::<Item<K>>() as isize && ats.iter().all(aligned) {
             return ats.iter().map(|at| at.x.cast()).collect();

@@ -41,6 +41,11 @@ pub struct Output<T> {
 unsafe impl<T: Send> Sync for Output<T> {}
 
 impl<T> Output<T> {
+    /// The places of `room`, which outlive it.
+    pub(crate) fn new(room: &mut [MaybeUninit<T>]) -> Self {
+        Self { first: room.as_mut_ptr(), len: room.len() }
+    }
+
     /// # Safety
     /// Nobody else writes the place.
     pub unsafe fn write(&self, index: isize, value: T) {
@@ -97,7 +102,7 @@ where
 }
 
 /// Asks for large pages under a large result: it is written once, and small pages cost more than the writes.
-fn large_pages<T>(memory: &mut [MaybeUninit<T>]) {
+pub(crate) fn large_pages<T>(memory: &mut [MaybeUninit<T>]) {
     #[cfg(target_os = "linux")]
     {
         const PAGE: usize = 2 << 20;
@@ -113,7 +118,13 @@ fn large_pages<T>(memory: &mut [MaybeUninit<T>]) {
 }
 
 /// Not generic, so that the machinery of threads is compiled once.
-fn run_tasks(n: usize, threads: usize, bytes: usize, progress: Option<Progress<'_>>, task: &(dyn Fn(usize) + Sync)) {
+pub(crate) fn run_tasks(
+    n: usize,
+    threads: usize,
+    bytes: usize,
+    progress: Option<Progress<'_>>,
+    task: &(dyn Fn(usize) + Sync),
+) {
     let run = |i| {
         task(i);
         if let Some(progress) = progress {
@@ -268,7 +279,7 @@ where
     }
 
     /// The tree over `len` elements of one output, from the index `from` (a multiple of `CHUNK`).
-    unsafe fn chunk(&self, base: At, from: usize, len: usize, scratch: &mut Scratch<K>) -> Acc<K> {
+    pub(super) unsafe fn chunk(&self, base: At, from: usize, len: usize, scratch: &mut Scratch<K>) -> Acc<K> {
         scratch.nodes.clear();
         for start in (from..from + len).step_by(BLOCK) {
             let n = BLOCK.min(from + len - start);

@@ -14,6 +14,7 @@ mod panel;
 pub mod policy;
 pub mod route;
 mod runs;
+mod segments;
 pub mod simd;
 pub mod transposed;
 mod tree;

@@ -3,6 +3,8 @@
 mod bits;
 mod blocks;
 mod cases;
+mod keys;
+mod kmeans;
 mod laws;
 mod reference;
 

@@ -1,0 +1,48 @@
+//! `warpfold group`
+
+use warpfold::{Array, Groups, Values};
+
+use super::keyed;
+use crate::args::{Group, GroupOp};
+use crate::error::Failure;
+use crate::input;
+
+/// Reduces each group.
+pub fn run(args: &Group) -> Result<(), Failure> {
+    let mask = args.keyed.mask.as_deref();
+    keyed::one_standard_input(&[("INPUT", Some(&args.input.input)), ("--by", Some(&args.by)), ("--where", mask)])?;
+    let op = match args.op {
+        GroupOp::Reduce(op) => Some(op),
+        _ => refuse_options(args).map(|()| None)?,
+    };
+    let source = input::open(&args.input.input, args.input.raw().as_ref())?;
+    let labels = input::open(&args.by, None)?;
+    keyed::run(args.op.name(), op, &args.keyed, &source, &labels, |values, labels, options, fill| {
+        let groups = fill.into_iter().fold(Groups::new(labels, args.groups)?, Groups::fill);
+        match args.op {
+            GroupOp::Reduce(op) => groups.reduce(op, values, options),
+            GroupOp::First => groups.first(values),
+            GroupOp::Last => groups.last(values),
+            GroupOp::Size => Ok(Array { shape: vec![groups.len()], values: Values::I64(groups.counts()) }),
+        }
+    })
+}
+
+/// What first, last and size do not take.
+fn refuse_options(args: &Group) -> Result<(), Failure> {
+    let (keyed, how) = (&args.keyed, &args.keyed.how);
+    let given = [
+        (keyed.mask.is_some(), "--where"),
+        (keyed.initial.is_some(), "--initial"),
+        (how.dtype.is_some(), "--dtype"),
+        (how.skip_nan, "--skip-nan"),
+        (how.ddof.is_some(), "--ddof"),
+        (how.ord.is_some(), "--ord"),
+    ];
+    match given.iter().find(|(given, _)| *given) {
+        Some((_, option)) => {
+            Err(Failure::Usage(format!("{} does not take {option}: it gives elements as they are", args.op.name())))
+        }
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,62 @@
+//! `warpfold histogram`
+
+use std::io::Write;
+
+use warpfold::{ArrayRef, Bins, DType, Op, Options};
+
+use super::{keyed, print};
+use crate::args::Histogram;
+use crate::error::Failure;
+use crate::input::{self, Source};
+use crate::json;
+use crate::output::Output;
+
+/// Counts, and prints a line for each bin.
+pub fn run(args: &Histogram) -> Result<(), Failure> {
+    let (edges, weights) = (args.edges.as_deref(), args.weights.as_deref());
+    keyed::one_standard_input(&[("INPUT", Some(&args.input.input)), ("--edges", edges), ("--weights", weights)])?;
+    let source = input::open(&args.input.input, args.input.raw().as_ref())?;
+    let edges = edges.map(|name| input::open(name, None)).transpose()?;
+    let weights = weights.map(|name| input::open(name, None)).transpose()?;
+    let bins = match &edges {
+        Some(edges) => Bins::Edges(numbers(edges.array()?)?),
+        None => Bins::Uniform { bins: args.bins, range: args.range.map(|range| (range.0, range.1)) },
+    };
+    let array = source.array()?;
+    let output = args.output.as_deref().map(Output::prepare).transpose()?;
+    let found = warpfold::histogram(array, &bins, weights.as_ref().map(Source::array).transpose()?)?;
+    let quiet = output.is_some();
+    if let Some(output) = output {
+        output.write(&found.counts)?;
+    }
+    let (counts, edges) = (&found.counts.values, &found.edges.values);
+    if args.json {
+        return print(|to| {
+            write!(to, "{{{}, \"edges\": ", keyed::about(&array))?;
+            json::nested(to, &found.edges.shape, edges, json::number)?;
+            write!(to, ", \"dtype\": {}, \"counts\": ", json::string(counts.dtype().name()))?;
+            json::nested(to, &found.counts.shape, counts, json::number)?;
+            writeln!(to, "}}")
+        });
+    }
+    if quiet {
+        return Ok(());
+    }
+    print(|to| {
+        for bin in 0..counts.len() {
+            writeln!(to, "{} {} {}", edges.get(bin), edges.get(bin + 1), counts.get(bin))?;
+        }
+        Ok(())
+    })
+}
+
+/// The numbers along the only axis of an array, as f64.
+fn numbers(array: ArrayRef<'_>) -> Result<Vec<f64>, Failure> {
+    if array.shape().len() != 1 {
+        return Err(Failure::Usage(format!("--edges must have one axis, not shape {:?}", array.shape())));
+    }
+    // A sum over no axis is a copy.
+    let options = Options { axes: Some(vec![]), dtype: Some(DType::F64), ..Options::default() };
+    let copy = warpfold::reduce(Op::Sum, array, &options)?;
+    Ok((0..copy.values.len()).map(|i| copy.values.get(i).to_f64()).collect())
+}

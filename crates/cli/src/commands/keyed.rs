@@ -1,0 +1,96 @@
+//! What `segments` and `group` have in common.
+
+use std::io::Write;
+
+use warpfold::{Array, ArrayRef, Op, Options, Scalar};
+
+use super::print;
+use crate::args::Keyed;
+use crate::error::Failure;
+use crate::input::{self, Source};
+use crate::output::Output;
+use crate::watch::Watch;
+use crate::{json, print as human};
+
+/// Checks the options, reduces with `reduce`, and says what came out.
+pub fn run(
+    name: &str,
+    op: Option<Op>,
+    args: &Keyed,
+    source: &Source,
+    keys: &Source,
+    reduce: impl FnOnce(ArrayRef<'_>, ArrayRef<'_>, &Options<'_>, Option<Scalar>) -> Result<Array, warpfold::Error>,
+) -> Result<(), Failure> {
+    let mask = args.mask.as_deref().map(|mask| input::open(mask, None)).transpose()?;
+    let array = source.array()?;
+    let mut options = Options {
+        dtype: args.how.dtype,
+        precision: args.how.precision.into(),
+        skip_nan: args.how.skip_nan,
+        mask: mask.as_ref().map(Source::array).transpose()?,
+        ddof: args.how.ddof,
+        ord: args.how.ord,
+        threads: args.threads.map(usize::from),
+        ..Options::default()
+    };
+    let result = match op {
+        Some(op) => warpfold::explain(op, array, &options)?.result_dtype,
+        None => array.dtype(),
+    };
+    options.initial = args.initial.map(|initial| initial.of(result)).transpose()?;
+    let fill = args.fill.map(|fill| fill.of(result)).transpose()?;
+    let output = args.output.as_deref().map(Output::prepare).transpose()?;
+    let watch = Watch::new([source, keys].into_iter().chain(&mask).map(|source| &source.mapping).collect());
+    let result = watch.during(|progress| {
+        let options = Options { progress: Some(progress), ..options };
+        reduce(array, keys.array()?, &options, fill)
+    })?;
+    let to_stdout = output.as_ref().is_some_and(Output::is_standard);
+    if let Some(output) = output {
+        output.write(&result)?;
+    }
+    if args.json && !to_stdout {
+        return as_json(name, args, &array, &result);
+    }
+    if args.output.is_none() {
+        return print(|to| human::array(to, &result.shape, &result.values, args.bits));
+    }
+    Ok(())
+}
+
+fn as_json(name: &str, args: &Keyed, input: &ArrayRef<'_>, result: &Array) -> Result<(), Failure> {
+    let Array { shape, values } = result;
+    print(|to| {
+        write!(to, "{{\"op\": {}, {}, ", json::string(name), about(input))?;
+        write!(to, "\"dtype\": {}, \"shape\": {}, ", json::string(result.dtype().name()), json::list(shape))?;
+        if let Some(output) = &args.output {
+            return writeln!(to, "\"output\": {}}}", json::string(&output.to_string_lossy()));
+        }
+        write!(to, "\"values\": ")?;
+        json::nested(to, shape, values, json::number)?;
+        if args.bits {
+            write!(to, ", \"bits\": ")?;
+            json::nested(to, shape, values, json::bits)?;
+        }
+        writeln!(to, "}}")
+    })
+}
+
+/// The input's dtype and shape, as an entry of a JSON object.
+pub fn about(input: &ArrayRef<'_>) -> String {
+    let (dtype, shape) = (json::string(input.dtype().name()), json::list(input.shape()));
+    format!("\"input\": {{\"dtype\": {dtype}, \"shape\": {shape}}}")
+}
+
+/// Refuses that two inputs are standard input.
+pub fn one_standard_input(inputs: &[(&str, Option<&str>)]) -> Result<(), Failure> {
+    let names: Vec<&str> = inputs.iter().filter(|(_, input)| *input == Some("-")).map(|(name, _)| *name).collect();
+    match names.as_slice() {
+        [] | [_] => Ok(()),
+        [names @ .., last] => {
+            let names = names.join(", ");
+            let why = format!("{names} and {last} cannot both be standard input: put one of them in a file");
+            Err(Failure::Usage(why))
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `warpfold kmeans`
+
+use std::io::Write;
+
+use warpfold::keys::{Axes, Fit, Init};
+use warpfold::{Array, ArrayRef, DType, DeviceName, Op, Options, Points, Values};
+
+use super::{keyed, print};
+use crate::args::{First, KMeans};
+use crate::error::Failure;
+use crate::input;
+use crate::json;
+use crate::output::Output;
+
+/// Finds clusters, and says what came out.
+pub fn run(args: &KMeans) -> Result<(), Failure> {
+    if let DeviceName::Cuda(_) = args.device {
+        return Err(Failure::Usage("k-means runs on CPUs only: leave out --device, or give --device cpu".into()));
+    }
+    let first = match &args.init {
+        First::File(name) => Some(name.as_str()),
+        _ => None,
+    };
+    keyed::one_standard_input(&[("INPUT", Some(&args.input.input)), ("--init", first)])?;
+    let source = input::open(&args.input.input, args.input.raw().as_ref())?;
+    let array = source.array()?;
+    let axes = if args.columns { Axes::CoordinatesFirst } else { Axes::PointsFirst };
+    let points = Points::new(array, axes)?;
+    let init = match &args.init {
+        First::PlusPlus => Init::PlusPlus,
+        First::Random => Init::Random,
+        First::File(name) => Init::Given(copy(input::open(name, None)?.array()?, points.computed())?),
+    };
+    let prepare = |path: &Option<_>| path.as_deref().map(Output::prepare).transpose();
+    let (labels, centroids) = (prepare(&args.labels)?, prepare(&args.centroids)?);
+    let settings = warpfold::KMeans {
+        init,
+        iterations: args.iters,
+        tolerance: args.tol,
+        seed: args.seed,
+        runs: args.n_init,
+        empty: args.empty.into(),
+        threads: args.threads.map(usize::from),
+        ..warpfold::KMeans::new(args.clusters)
+    };
+    let fit = settings.fit_with(&points, &mut |step| {
+        if !args.quiet {
+            let run = if args.n_init > 1 { format!("run {} ", step.run + 1) } else { String::new() };
+            let _ = writeln!(std::io::stderr(), "{run}iteration {} inertia {}", step.iteration, step.inertia);
+        }
+    })?;
+    let to_stdout = [&labels, &centroids].into_iter().flatten().any(Output::is_standard);
+    if let Some(output) = labels {
+        output.write(&Array { shape: vec![fit.labels.len()], values: Values::I32(fit.labels.clone()) })?;
+    }
+    if let Some(output) = centroids {
+        output.write(&fit.centroids)?;
+    }
+    match () {
+        () if to_stdout => Ok(()),
+        () if args.json => as_json(&array, &fit),
+        () => for_people(&fit),
+    }
+}
+
+/// An array as it is, in another dtype.
+fn copy(array: ArrayRef<'_>, dtype: DType) -> Result<Array, warpfold::Error> {
+    // A sum over no axis.
+    warpfold::reduce(Op::Sum, array, &Options { axes: Some(vec![]), dtype: Some(dtype), ..Options::default() })
+}
+
+/// Points of each cluster.
+fn sizes(fit: &Fit) -> Vec<usize> {
+    let mut sizes = vec![0; fit.centroids.shape[0]];
+    fit.labels.iter().for_each(|&label| sizes[label as usize] += 1);
+    sizes
+}
+
+fn for_people(fit: &Fit) -> Result<(), Failure> {
+    let end = if fit.converged { "converged" } else { "not converged" };
+    print(|to| {
+        writeln!(to, "inertia {} after {} iterations, {end}", fit.inertia, fit.iterations)?;
+        let d = fit.centroids.shape[1];
+        for (cluster, size) in sizes(fit).into_iter().enumerate() {
+            write!(to, "{cluster} {size}")?;
+            for coordinate in 0..d {
+                write!(to, " {}", fit.centroids.values.get(cluster * d + coordinate))?;
+            }
+            writeln!(to)?;
+        }
+        Ok(())
+    })
+}
+
+fn as_json(input: &ArrayRef<'_>, fit: &Fit) -> Result<(), Failure> {
+    print(|to| {
+        write!(to, "{{{}, \"inertia\": {}, ", keyed::about(input), json::number(warpfold::Scalar::F64(fit.inertia)))?;
+        write!(to, "\"iterations\": {}, \"converged\": {}, \"run\": {}, ", fit.iterations, fit.converged, fit.run)?;
+        let dtype = json::string(fit.centroids.dtype().name());
+        write!(to, "\"sizes\": {}, \"dtype\": {dtype}, \"centroids\": ", json::list(&sizes(fit)))?;
+        json::nested(to, &fit.centroids.shape, &fit.centroids.values, json::number)?;
+        writeln!(to, "}}")
+    })
+}

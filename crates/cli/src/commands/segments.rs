@@ -1,0 +1,23 @@
+//! `warpfold segments`
+
+use super::keyed;
+use crate::args::Segments;
+use crate::error::Failure;
+use crate::input;
+
+/// Reduces each segment.
+pub fn run(args: &Segments) -> Result<(), Failure> {
+    let mask = args.keyed.mask.as_deref();
+    keyed::one_standard_input(&[
+        ("INPUT", Some(&args.input.input)),
+        ("--offsets", Some(&args.offsets)),
+        ("--where", mask),
+    ])?;
+    let source = input::open(&args.input.input, args.input.raw().as_ref())?;
+    let offsets = input::open(&args.offsets, None)?;
+    keyed::run(args.op.name(), Some(args.op), &args.keyed, &source, &offsets, |values, offsets, options, fill| {
+        let segments = warpfold::Segments::new(offsets)?;
+        let segments = fill.into_iter().fold(segments, warpfold::Segments::fill);
+        segments.reduce(args.op, values, options)
+    })
+}

@@ -1,0 +1,58 @@
+//! `warpfold unique`
+
+use std::io::Write;
+
+use warpfold::{Array, Distinct, Values};
+
+use super::{keyed, print};
+use crate::args::Unique;
+use crate::error::Failure;
+use crate::input;
+use crate::json;
+use crate::output::Output;
+
+/// Finds the distinct values, and says how often each occurs.
+pub fn run(args: &Unique) -> Result<(), Failure> {
+    let source = input::open(&args.input.input, args.input.raw().as_ref())?;
+    let array = source.array()?;
+    let prepare = |path: &Option<_>| path.as_deref().map(Output::prepare).transpose();
+    let (output, counts, inverse) = (prepare(&args.output)?, prepare(&args.counts)?, prepare(&args.inverse)?);
+    let quiet = output.is_some() || counts.is_some() || inverse.is_some();
+    let found = warpfold::unique(array, Distinct { first: args.first, inverse: inverse.is_some() })?;
+    let n = found.counts.len();
+    if let (Some(output), Some(inverse)) = (inverse, &found.inverse) {
+        output.write(inverse)?;
+    }
+    if let Some(output) = counts {
+        output.write(&Array { shape: vec![n], values: Values::I64(found.counts.clone()) })?;
+    }
+    if let Some(output) = output {
+        output.write(&found.values)?;
+    }
+    let values = &found.values.values;
+    if args.json {
+        return print(|to| {
+            write!(to, "{{{}, \"dtype\": {}, ", keyed::about(&array), json::string(values.dtype().name()))?;
+            write!(to, "\"values\": ")?;
+            json::nested(to, &[n], values, json::number)?;
+            write!(to, ", \"counts\": {:?}", found.counts)?;
+            if let Some(first) = &found.first {
+                write!(to, ", \"first\": {first:?}")?;
+            }
+            writeln!(to, "}}")
+        });
+    }
+    if quiet {
+        return Ok(());
+    }
+    print(|to| {
+        for (i, count) in found.counts.iter().enumerate() {
+            write!(to, "{} {count}", values.get(i))?;
+            match &found.first {
+                Some(first) => writeln!(to, " {}", first[i])?,
+                None => writeln!(to)?,
+            }
+        }
+        Ok(())
+    })
+}
