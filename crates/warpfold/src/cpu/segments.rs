@@ -6,9 +6,9 @@
 use super::columns::Strip;
 use super::engine::{Job, Out, Output, Scratch, large_pages, run_tasks};
 use super::kernel::{Acc, Item, Kernel};
-use super::tree::combine_nodes;
 use super::load::Load;
 use super::policy::{BLOCK, CHUNK, ONE_THREAD, PANEL, STRIP_BYTES};
+use super::tree::combine_nodes;
 use crate::problem::{At, Dim, Problem, Walk};
 
 use warpfold_core::Reducer;

@@ -17,7 +17,9 @@ use warpfold_device::kernels::shape::short::Short;
 use warpfold_device::kernels::shape::tiny::{self, Tiny};
 
 use super::choose::{self, Fold, any, fast, recipe};
-use super::policy::{ALONE, ANY_TILES, COLUMN_TILES, LAUNCH, MOST_TILES, ONE_ROW_TILES, ROW_TILES, ROWS_EACH, SPREAD, WARPS};
+use super::policy::{
+    ALONE, ANY_TILES, COLUMN_TILES, LAUNCH, MOST_TILES, ONE_ROW_TILES, ROW_TILES, ROWS_EACH, SPREAD, WARPS,
+};
 use crate::dispatch::Spec;
 use crate::op::Op;
 use crate::problem::{Dim, Problem};
