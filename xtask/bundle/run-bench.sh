@@ -120,20 +120,25 @@ reasons() {
             "$OUT/part.tmp" >>"$OUT/ncu-reductions.txt" || { tail -n 5 "$OUT/part.tmp"; status=1; }
     done <<'END'
 short_argmax_b4|argmax f32 (4194304,64) axis 1
-rows_argmax_b4|argmax f32 (262144,1024) axis 1
-narrow_var_f32|var f32 (4194304,64) axis 0
+tiny_argmax_b4|argmax f32 (67108864,4) axis 1
+tiny_sum_f32|mean f32 (67108864,4) axis 1
+tiny_logsumexp_f32|logsumexp f32 (67108864,4) axis 1
 narrow_sum_f32|mean f32 (67108864,4) axis 0
-short_sum_f32|mean f32 (67108864,4) axis 1
-shallow_sum_f32|mean f32 (4,67108864) axis 0
+narrow_var_f32|var f32 (67108864,4) axis 0
+narrow_sum_bf16|sum bf16 (67108864,4) axis 0
+tiny_sum_bf16|sum bf16 (67108864,4) axis 1
+short_argmax_b2|argmax bf16 (262144,1024) axis 1
+columns_argmax_b2|argmax bf16 (16384,16384) axis 0
+columns_sum_b1|sum i8 (16384,16384) axis 0
+rows_sum_f32|mean f32 (100003,2503) axis 1
+rows_sum_bf16|sum bf16 (100003,2503) axis 1
+rows_argmax_b1|argmax i8 (100003,2503) axis 1
 columns_logsumexp_f32|logsumexp f32 (16384,16384) axis 0
 short_logsumexp_f32|logsumexp f32 (4194304,64) axis 1
 rows_sum2_f32|sum f32 (16384,16384) axis 1 compensated
+narrow_sum2_f32|sum f32 (67108864,4) axis 0 compensated
 rows_describe_f32|describe f32 (16384,16384) axis 1
 columns_describe_f32|describe f32 (16384,16384) axis 0
-short_sum_bf16|sum bf16 (4194304,64) axis 1
-columns_argmax_b2|argmax bf16 (16384,16384) axis 0
-columns_argmax_b1|argmax i8 (16384,16384) axis 0
-rows_argmax_b1|argmax i8 (100003,2503) axis 1
 END
     rm -f "$OUT/part.tmp"
     cat "$OUT/ncu-reductions.txt"
