@@ -205,7 +205,7 @@ fn is_wanted(side: &SideRecord, budget: Duration) -> bool {
 /// Our result on another device against our own on the CPU.
 fn as_on_the_cpu(case: &Case, ours: &mut dyn Side, so_far: &Verdict) -> Result<Verdict, String> {
     let mut cpu = Cpu::new();
-    cpu.prepare(case)?;
+    cpu.prepare(&Case { measure: Measure::Call, ..case.clone() })?;
     cpu.sample()?;
     let here = cpu.result(&Positions::All)?;
     let same = same_bits(&ours.result(&Positions::All)?, &here, case.work.width());
