@@ -1,9 +1,9 @@
 //! How a warp gets the parts of some columns, each over a stretch of rows.
 //!
-//! - [`ordered`]: in the order of the tree.
-//! - [`free`]: in any order, an element at a time.
-//! - [`packed`]: in any order, elements of 1 or 2 bytes, a 32-bit word at a time.
-//! - [`read`]: from memory, wherever rows begin.
+//! - `ordered`: in the order of the tree.
+//! - `free`: in any order, an element at a time.
+//! - `packed`: in any order, elements of 1 or 2 bytes, a 32-bit word at a time.
+//! - `read`: from memory, wherever rows begin.
 
 mod free;
 mod ordered;
