@@ -10,9 +10,9 @@ use super::{How, Initial, Input, device, op};
 
 /// Reduce consecutive parts of the first axis, each by itself
 ///
-/// Segment i of INPUT goes from offset i to before offset i + 1, and is reduced along axis 0; it may be empty. The result has the segments there, and the
-/// other axes as they are. argmin and argmax count from the segment's first element. Every result has the bits that `warpfold
-/// reduce` gives for the segment alone.
+/// Segment i of INPUT goes from offset i to before offset i + 1, and is reduced along axis 0; it may be empty. The result has the
+/// segments there, and the other axes as they are. argmin and argmax count from the segment's first element. Every result has the
+/// bits that `warpfold reduce` gives for the segment alone.
 #[derive(Parser)]
 pub struct Segments {
     /// As for reduce
