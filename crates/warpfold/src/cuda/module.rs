@@ -69,7 +69,7 @@ unsafe impl Send for Kernel {}
 unsafe impl Sync for Kernel {}
 
 impl Device {
-    /// The kernel of that name. The first call for it compiles it for this GPU, which takes the driver 50 to 80 ms unless it
+    /// The kernel of that name. The first call for it compiles it for this GPU, which takes the driver 0.05 to 0.8 s unless it
     /// finds it in its cache on disk.
     ///
     /// # Errors
