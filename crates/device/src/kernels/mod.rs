@@ -20,5 +20,5 @@ pub mod source;
 #[cfg(all(not(target_arch = "nvptx64"), feature = "emulator"))]
 mod emulate;
 #[cfg(all(not(target_arch = "nvptx64"), feature = "emulator"))]
-pub use emulate::{Production, emulate};
+pub use emulate::{Production, emulate, emulate_sum};
 pub use recipe::{Call, Recipe};

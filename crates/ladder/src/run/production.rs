@@ -10,7 +10,7 @@ use warpfold::cuda::{self, Array, Device, Explanation, Inputs, Options, Reductio
 use warpfold::{ArrayRef, DType, Op, Order};
 use warpfold_device::emulator::{Fault, Memory, Report};
 use warpfold_device::kernels::recipe::COUNTERS;
-use warpfold_device::kernels::{Production, emulate};
+use warpfold_device::kernels::{Production, emulate_sum};
 use warpfold_device::ladder;
 use warpfold_device::simt::Global;
 
@@ -98,7 +98,7 @@ fn emulated(load: Load, material: &Material) -> Result<Seen, Error> {
         params[2] = address(output.as_ptr());
         params[3] = address(workspace.cast::<u32>().as_ptr());
         let production = Production { entry: &launch.entry, grid: launch.grid, block: launch.block, params: &params };
-        match emulate(&memory, production) {
+        match emulate_sum(&memory, production) {
             Some(Ok(seen)) => report.add(&seen),
             Some(Err(wrong)) => {
                 report.add(&wrong.report);
