@@ -17,7 +17,7 @@ use crate::simt::Simt;
 pub const ROWS: u32 = 32 * STEPS as u32;
 
 /// Rows of a lane that are finished together: more would be more code, fewer more moves.
-const GROUP: usize = 4;
+const GROUP: usize = 2;
 
 /// Outputs, and how many elements each has.
 #[repr(C)]

@@ -160,27 +160,39 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
         NARROW && F::NEUTRAL && !F::HAS_PLAIN && F::Bits::SIZE == 2 && C == 8
     }
 
-    /// The nodes over 8 steps of elements that are `there(step, element)`, where a lane's row is `short` rows of the array.
+    /// The nodes over 8 steps of elements, all (`whole`) or those that are `there(step, element)`, where a lane's row is `short` rows of
+    /// the array: of at most half as many columns.
     #[inline(always)]
     fn several<S: Simt, const C: usize>(
         s: &S,
         f: &F,
         bits: &[[F::Bits; C]; STEPS],
+        whole: bool,
         there: impl Fn(usize, usize) -> bool,
         lanes: u32,
         short: u32,
     ) -> [F::Node; C] {
-        let width = C >> short.trailing_zeros();
-        let nodes: [[F::Node; C]; STEPS] = core::array::from_fn(
+        let mut nodes = bits.map(
             #[inline(always)]
-            |k| {
-                let row = core::array::from_fn(
+            |row| {
+                row.map(
                     #[inline(always)]
-                    |j| select(there(k, j), f.lift(s, bits[k][j]), f.neutral()),
-                );
-                side_by_side(s, f, row, width)
+                    |bits| f.lift(s, bits),
+                )
             },
         );
+        if s.branch(!whole) {
+            nodes = core::array::from_fn(
+                #[inline(always)]
+                |k| {
+                    core::array::from_fn(
+                        #[inline(always)]
+                        |j| select(there(k, j), nodes[k][j], f.neutral()),
+                    )
+                },
+            );
+        }
+        let nodes = side_by_side(s, f, nodes, C as u32 >> short.trailing_zeros());
         core::array::from_fn(
             #[inline(always)]
             |j| {
@@ -188,22 +200,31 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
                     #[inline(always)]
                     |k| nodes[k][j],
                 );
-                Self::joined(s, f, column, lanes, short)
+                if j < C / 2 { Self::joined(s, f, column, lanes, short) } else { f.neutral() }
             },
         )
     }
 }
 
-/// The nodes of `width` columns, of rows that lie side by side: the nearest join first.
+/// The nodes of `width` columns of each step, whose rows lie side by side: the nearest join first.
 #[inline(always)]
-fn side_by_side<S: Simt, F: Tree, const C: usize>(s: &S, f: &F, mut nodes: [F::Node; C], width: usize) -> [F::Node; C] {
+fn side_by_side<S: Simt, F: Tree, const C: usize>(
+    s: &S,
+    f: &F,
+    mut nodes: [[F::Node; C]; STEPS],
+    width: u32,
+) -> [[F::Node; C]; STEPS] {
     let (mut step, mut under) = (1, 1);
     while step < C {
-        if s.branch(step >= width) {
-            let mut j = 0;
-            while j + step < C {
-                nodes[j] = f.join(nodes[j], nodes[j + step], under);
-                j += if (j + 1) % step == 0 { step + 1 } else { 1 };
+        if s.branch(step as u32 >= width) {
+            let mut k = 0;
+            while k < STEPS {
+                let mut j = 0;
+                while j + step < C {
+                    nodes[k][j] = f.join(nodes[k][j], nodes[k][j + step], under);
+                    j += if (j + 1) % step == 0 { step + 1 } else { 1 };
+                }
+                k += 1;
             }
             under *= 2;
         }
@@ -260,7 +281,7 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
             };
             let nodes: [F::Node; C] = if const { Self::has_short::<C>() } && s.branch(short > 1) {
                 let there = |k: usize, j: usize| at(k) < strip.rows - (tail != 0 && j as u64 >= tail) as u64;
-                Self::several(s, f, &bits, |k, j| whole || there(k, j), lanes, short)
+                Self::several(s, f, &bits, whole, there, lanes, short)
             } else if F::NEUTRAL {
                 Self::nodes(s, f, &bits, whole, |k| at(k) < strip.rows, lanes)
             } else {
