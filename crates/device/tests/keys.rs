@@ -116,10 +116,15 @@ fn update(points: &Points, labels: &[i32], clusters: usize) -> Vec<String> {
     let words = Totals::len(clusters, points.d);
     let totals = memory.upload("totals", &vec![0u64; words]);
     let problem = points.problem(at(x), clusters);
+    let order = memory.alloc::<u64>("order", points.n);
+    let cursors = memory.upload("cursors", &vec![0u32; clusters + 1]);
     let launches = problem.update(1);
     for launch in &launches {
-        run(&memory, launch, &[at(x), at(given), at(scales), at(totals)]);
+        run(&memory, launch, &[at(x), at(given), at(scales), at(totals), at(order), at(cursors)]);
     }
+    assert_eq!(launches.len() > 1, problem.is_sorted());
+    let left = memory.read(cursors, clusters);
+    assert!(!problem.is_sorted() || left.iter().all(|&x| x == 0), "cursors are not zero again");
     let before: Vec<f32> = (0..clusters * points.d).map(|i| i as f32).collect();
     let means = memory.alloc::<f32>("means", clusters * points.d);
     let counts = memory.alloc::<u64>("counts", clusters);
@@ -157,7 +162,18 @@ const DTYPES: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
 fn updates_have_the_bits_of_core() {
     let r = &mut Random(1);
     let mut entries = std::collections::BTreeSet::new();
-    let shapes = [(1, 1, 1), (100, 16, 3), (5000, 1, 16), (3000, 3, 7), (2500, 32, 40), (4100, 8, 100), (700, 40, 300)];
+    let shapes = [
+        (1, 1, 1),
+        (100, 16, 3),
+        (5000, 1, 16),
+        (3000, 3, 7),
+        (2500, 32, 40),
+        (4100, 8, 100),
+        (700, 40, 300),
+        (3000, 5, 600),
+        (900, 128, 64),
+        (5000, 1, 9000),
+    ];
     for (i, (n, d, k)) in shapes.into_iter().enumerate() {
         for dtype in DTYPES {
             for columns in [false, true] {
@@ -172,5 +188,5 @@ fn updates_have_the_bits_of_core() {
         }
     }
     println!("{entries:?}");
-    assert!(entries.len() >= 6, "{entries:?}");
+    assert!(entries.len() == 15, "{entries:?}");
 }

@@ -10,6 +10,15 @@ macro_rules! for_each_keyed {
             "kmeans_tile_any_f32": Update = tile::kernel::<_, source::F32, 1>;
             "kmeans_tile_any_f16": Update = tile::kernel::<_, source::F16, 1>;
             "kmeans_tile_any_bf16": Update = tile::kernel::<_, source::Bf16, 1>;
+            "kmeans_count": Update = sort::count::<_>;
+            "kmeans_offsets": Update = sort::offsets::<_>;
+            "kmeans_scatter": Update = sort::scatter::<_>;
+            "kmeans_gather_f32": Update = sort::gather::<_, source::F32, 4>;
+            "kmeans_gather_f16": Update = sort::gather::<_, source::F16, 8>;
+            "kmeans_gather_bf16": Update = sort::gather::<_, source::Bf16, 8>;
+            "kmeans_gather_any_f32": Update = sort::gather::<_, source::F32, 1>;
+            "kmeans_gather_any_f16": Update = sort::gather::<_, source::F16, 1>;
+            "kmeans_gather_any_bf16": Update = sort::gather::<_, source::Bf16, 1>;
             "kmeans_finish": Finish = finish::kernel::<_>;
         }
     };

@@ -10,6 +10,7 @@ pub mod finish;
 pub mod limbs;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod plan;
+pub mod sort;
 pub mod stretch;
 pub mod tile;
 
@@ -32,6 +33,10 @@ pub struct Update {
     pub scales: u64,
     /// What [`Totals`] says.
     pub totals: u64,
+    /// `u64` of each point, for [`sort`].
+    pub order: u64,
+    /// `u32` of each cluster, and one more, for [`sort`]: zero before and after, but for the last.
+    pub cursors: u64,
     /// How many points.
     pub n: u64,
     /// Bytes from one point to the next.
@@ -46,10 +51,16 @@ pub struct Update {
     pub reads: u32,
     /// Slices of the coordinates: a block has one of them.
     pub slices: u32,
-    /// Lanes that share a point: a power of two, at most 32.
+    /// Lanes that share a point, as a power of two: at most 5.
     pub abreast: u32,
-    /// Tiles, or entries of a stretch, that a block or a group of lanes takes.
+    /// Tiles that a block takes, or entries that a group of lanes does.
     pub each: u32,
+}
+
+/// Quotient and remainder, of a divisor that is never zero: nothing here can panic.
+#[inline(always)]
+fn divide(a: u32, b: u32) -> (u32, u32) {
+    if b == 0 { (0, 0) } else { (a / b, a % b) }
 }
 
 /// Sums of clusters, as they are between two kernels: 64-bit words, zero before and after.

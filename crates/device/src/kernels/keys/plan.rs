@@ -3,7 +3,7 @@
 use warpfold_core::DType;
 
 use super::finish::{self, Finish};
-use super::{Update, tile};
+use super::{Update, sort, tile};
 use crate::kernels::recipe::words;
 
 /// One launch of an update or an assignment.
@@ -40,6 +40,10 @@ pub struct Problem {
 
 /// Blocks for each multiprocessor.
 const SPREAD: u64 = 4;
+/// Slices at most: each sorts all labels again.
+const SLICES: usize = 2;
+/// Points that a group of lanes adds up of a sorted list: more of them leave too few groups, fewer add too often to global memory.
+const STRETCH: u32 = 64;
 
 impl Problem {
     /// Elements that a lane reads at once.
@@ -54,35 +58,75 @@ impl Problem {
         format!("kmeans_{kind}_{any}{}", self.dtype.name())
     }
 
-    /// The update: sums and counts are added to totals that were zero.
+    /// The update: sums and counts are added to totals that were zero. Each launch starts with the same six addresses.
     #[must_use]
     pub fn update(&self, multiprocessors: u32) -> Vec<Launch> {
-        let wide = self.wide();
-        // Coordinates of a slice whose sums have room: as many in each.
-        let whole = self.dimensions / wide;
-        let slices = whole.div_ceil(tile::ROOM / (self.clusters * wide));
-        let reads = whole.div_ceil(slices);
+        let whole = self.dimensions / self.wide();
+        // Reads whose sums have room.
+        let most = tile::ROOM / (self.clusters * self.wide());
+        if self.clusters > tile::CLUSTERS || most == 0 || whole.div_ceil(most) > SLICES {
+            return self.sorted(multiprocessors);
+        }
+        let reads = whole.div_ceil(whole.div_ceil(most));
         let slices = whole.div_ceil(reads) as u64;
         let tiles = (self.n as u64).div_ceil(tile::TILE as u64);
         let blocks = (multiprocessors as u64 * SPREAD).div_ceil(slices).min(tiles).max(1);
         let each = tiles.div_ceil(blocks).min(tile::MOST as u64).max(1);
-        let call = Update {
+        let call = Update { slices: slices as u32, each: each as u32, ..self.call(reads) };
+        let grid = (tiles.div_ceil(each) * slices) as u32;
+        vec![Launch { entry: self.entry("tile"), grid, block: tile::THREADS, params: words(&call) }]
+    }
+
+    /// Whether the update needs room for an order of the points: a `u64` of each, and a `u32` of each cluster and one more.
+    #[must_use]
+    pub fn is_sorted(&self) -> bool {
+        self.update(1).len() > 1
+    }
+
+    fn sorted(&self, multiprocessors: u32) -> Vec<Launch> {
+        let call = self.call(self.dimensions / self.wide());
+        let tiles = (self.n as u64).div_ceil(sort::TILE as u64).max(1);
+        let each = tiles.div_ceil(multiprocessors as u64 * SPREAD);
+        let by_tiles = Update { each: each as u32, ..call };
+        let by_points = Update { each: STRETCH, ..call };
+        let launch = |entry: String, grid: u64, block: u32, call: &Update| Launch {
+            entry,
+            grid: grid.max(1) as u32,
+            block,
+            params: words(call),
+        };
+        let groups = (self.n as u64).div_ceil(STRETCH as u64);
+        vec![
+            launch("kmeans_count".into(), tiles.div_ceil(each), sort::THREADS, &by_tiles),
+            launch("kmeans_offsets".into(), 1, sort::SCANNERS, &by_tiles),
+            launch("kmeans_scatter".into(), tiles.div_ceil(each), sort::THREADS, &by_tiles),
+            launch(
+                self.entry("gather"),
+                (groups << call.abreast).div_ceil(sort::THREADS as u64),
+                sort::THREADS,
+                &by_points,
+            ),
+        ]
+    }
+
+    fn call(&self, reads: usize) -> Update {
+        Update {
             points: 0,
             labels: 0,
             scales: 0,
             totals: 0,
+            order: 0,
+            cursors: 0,
             n: self.n as u64,
             along: self.along as u64,
             across: self.across as u64,
             dimensions: self.dimensions as u32,
             clusters: self.clusters as u32,
             reads: reads as u32,
-            slices: slices as u32,
-            abreast: (reads as u32).next_power_of_two().min(32),
-            each: each as u32,
-        };
-        let grid = (tiles.div_ceil(each) * slices) as u32;
-        vec![Launch { entry: self.entry("tile"), grid, block: tile::THREADS, params: words(&call) }]
+            slices: 1,
+            abreast: (reads as u32).next_power_of_two().ilog2().min(5),
+            each: 1,
+        }
     }
 
     /// From totals to means.

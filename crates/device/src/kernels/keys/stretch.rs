@@ -53,7 +53,7 @@ pub fn add<S: Simt, T: Source<Value = f32>, const W: usize>(
 ) {
     let reads = whole(call, W as u32).wrapping_sub(stretch.slice * call.reads);
     let reads = if reads < call.reads { reads } else { call.reads };
-    let mut read_of = s.lane() & (call.abreast - 1);
+    let mut read_of = s.lane() & ((1 << call.abreast) - 1);
     while s.again(read_of < reads) {
         let first = stretch.slice * call.reads + read_of;
         let scales: Global<f32> = array(call.scales);
@@ -102,7 +102,7 @@ pub fn add<S: Simt, T: Source<Value = f32>, const W: usize>(
         if s.branch(many != 0) {
             flush(label, read_of, less(sums, many));
         }
-        read_of += call.abreast;
+        read_of += 1 << call.abreast;
     }
 }
 

@@ -8,7 +8,7 @@
 
 use super::limbs::total;
 use super::stretch::{self, Stretch};
-use super::{Totals, Update};
+use super::{Totals, Update, divide};
 use crate::kernels::recipe::array;
 use crate::kernels::source::Source;
 use crate::simt::{ALL, Global, Order, Shared, Simt};
@@ -73,7 +73,7 @@ pub fn update<S: Simt, T: Source<Value = f32>, const W: usize, const SUMS: usize
     let lows = s.shared::<u32, SUMS, 4>("low sums");
     let warps = s.shared::<u32, 8, 5>("sums of warps");
     let tid = s.thread_x();
-    let (slice, block) = (s.block_x() % call.slices, s.block_x() / call.slices);
+    let (block, slice) = divide(s.block_x(), call.slices);
     let totals = Totals::at(call.totals, call.clusters, call.dimensions);
     let sums = call.clusters * call.reads * W as u32;
 
@@ -111,8 +111,9 @@ pub fn update<S: Simt, T: Source<Value = f32>, const W: usize, const SUMS: usize
             }
         }
         s.barrier();
-        let group = tid / call.abreast;
-        let long = many.div_ceil(THREADS / call.abreast);
+        let group = tid >> call.abreast;
+        let groups = THREADS >> call.abreast;
+        let long = (many + groups - 1) >> (THREADS.ilog2() - call.abreast);
         let (from, to) = (group * long, group * long + long);
         let to = if to < many { to } else { many };
         let stretch = Stretch { from, to, points: call.points + first * call.along, slice };
@@ -139,7 +140,7 @@ pub fn update<S: Simt, T: Source<Value = f32>, const W: usize, const SUMS: usize
     }
     s.barrier();
     each(s, tid, sums, |i| {
-        let (read, of) = (i % call.reads, i / call.reads);
+        let (of, read) = divide(i, call.reads);
         let (w, cluster) = (of % W as u32, of / W as u32);
         let coordinate = (slice * call.reads + read) * W as u32 + w;
         if s.branch(coordinate < call.dimensions) {
