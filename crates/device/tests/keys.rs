@@ -131,7 +131,7 @@ fn update(points: &Points, labels: &[i32], clusters: usize) -> Vec<String> {
     let units = memory.upload("units", &units);
     let old = memory.upload("before", &before);
     let moves = memory.alloc::<f64>("moves", clusters * points.d);
-    let report = memory.upload("report", &[0u64; 2]);
+    let report = memory.upload("report", &[0u64; 3]);
     let addresses = [at(means), at(counts), at(totals), at(units), at(old), at(moves), at(report)];
     run(&memory, &problem.finish(), &addresses);
     let (want, many) = expected(points, labels, clusters, &before);
@@ -142,7 +142,7 @@ fn update(points: &Points, labels: &[i32], clusters: usize) -> Vec<String> {
     assert!(memory.read(totals, words).iter().all(|&x| x == 0), "totals are not zero again");
     let bad = labels.iter().filter(|&&label| label < -1 || label >= clusters as i32).count();
     let empty = many.iter().filter(|&&count| count == 0).count();
-    assert_eq!(memory.read(report, 2), [empty as u64, bad as u64]);
+    assert_eq!(memory.read(report, 3), [empty as u64, bad as u64, 0]);
     for (i, square) in memory.read(moves, clusters * points.d).into_iter().enumerate() {
         assert_eq!(square, (f32::from_bits(want[i]) as f64 - before[i] as f64).powi(2));
     }
@@ -177,7 +177,7 @@ fn updates_have_the_bits_of_core() {
     for (i, (n, d, k)) in shapes.into_iter().enumerate() {
         for dtype in DTYPES {
             for columns in [false, true] {
-                let gap = if (i + columns as usize).is_multiple_of(2) { 0 } else { 3 };
+                let gap = [0, 8, 3][(i + columns as usize) % 3];
                 let points = Points::new(dtype, n, d, columns, gap, r);
                 let mut labels = labels(n, k, r);
                 if i == 3 {
@@ -189,4 +189,96 @@ fn updates_have_the_bits_of_core() {
     }
     println!("{entries:?}");
     assert!(entries.len() == 15, "{entries:?}");
+}
+
+/// The label of least score, by its definition.
+fn nearest(x: &[f32], centroids: &[f32], centre: &[f32]) -> i32 {
+    let scores = centroids.chunks(x.len()).map(|c| {
+        let c: Vec<f32> = c.iter().zip(centre).map(|(c, m)| c - m).collect();
+        let half = c.iter().fold(0.0f32, |sum, c| c.mul_add(*c, sum)) * 0.5;
+        x.iter().zip(centre).map(|(x, m)| x - m).zip(&c).fold(half, |score, (x, c)| (-x).mul_add(*c, score))
+    });
+    scores.enumerate().reduce(|best, next| if next.1 < best.1 { next } else { best }).map_or(0, |(k, _)| k as i32)
+}
+
+fn iterate(points: &Points, clusters: usize, r: &mut Random) -> String {
+    let (n, d) = (points.n, points.d);
+    let mut centroids: Vec<f32> = (0..clusters * d).map(|_| r.number()).collect();
+    // The last is a copy of the first: the first of equals counts.
+    centroids.copy_within(..d, (clusters - 1) * d);
+    let centre: Vec<f32> = (0..d).map(|_| r.number() / 8.0).collect();
+    let want: Vec<i32> = points.values.chunks(d).map(|x| nearest(x, &centroids, &centre)).collect();
+    let mut memory = Memory::new();
+    let units = points.units();
+    let scales: Vec<f32> = units.iter().map(|&unit| f32::scale(unit)).collect();
+    let x: Global<u8> = memory.upload("points", &points.bytes);
+    let labels = memory.upload("labels", &vec![-1i32; n]);
+    let scales = memory.upload("scales", &scales);
+    let totals = memory.upload("totals", &vec![0u64; Totals::len(clusters, d)]);
+    let c = memory.upload("centroids", &centroids);
+    let m = memory.upload("centre", &centre);
+    let report = memory.upload("report", &[0u64; 3]);
+    let halves = memory.alloc::<f32>("halves", clusters);
+    let problem = points.problem(at(x), clusters);
+    let addresses = |order: u64| [at(x), at(labels), at(scales), at(totals), order, 0, at(c), at(m), at(report)];
+    let about = format!("{} {n}x{d} k={clusters} {:?}", points.dtype, points.steps);
+    for launch in problem.assign() {
+        run(&memory, &launch, &addresses(at(halves)));
+    }
+    assert_eq!(memory.read(labels, n), want, "{about}");
+    assert_eq!(memory.read(report, 3), [0, 0, 1]);
+    // The squares of the distances.
+    let squares = memory.alloc::<f32>("squares", n);
+    run(&memory, &problem.distances(), &addresses(at(squares)));
+    for (i, got) in memory.read(squares, n).into_iter().enumerate() {
+        let c = &centroids[want[i] as usize * d..][..d];
+        let terms = points.values[i * d..][..d].iter().zip(c).map(|(x, c)| x - c).map(|d| d * d);
+        let tree = warpfold_core::tree::reduce(&warpfold_core::ops::Sum::<f32>::total(), terms).expect("coordinates");
+        assert_eq!(got.to_bits(), tree.to_bits(), "{about}");
+    }
+    let Some(launch) = problem.iterate(1) else { return "kmeans_assign".into() };
+    memory.write(report, &[0u64; 3]);
+    run(&memory, &launch, &addresses(0));
+    assert_eq!(memory.read(report, 3), [0, 0, 0], "no label has changed");
+    memory.write(labels, &vec![-1i32; n]);
+    memory.write(totals, &vec![0u64; Totals::len(clusters, d)]);
+    run(&memory, &launch, &addresses(0));
+    assert_eq!(memory.read(report, 3), [0, 0, 1]);
+    assert_eq!(memory.read(labels, n), want, "{about} {launch:?}");
+    let (_, counts) = expected(points, &want, clusters, &centroids);
+    let means = memory.alloc::<f32>("means", clusters * d);
+    let units = memory.upload("units", &units);
+    run(&memory, &problem.finish(), &[at(means), 0, at(totals), at(units), at(c), 0, at(report)]);
+    let (means_want, _) = expected(points, &want, clusters, &centroids);
+    let got: Vec<u32> = memory.read(means, clusters * d).iter().map(|x: &f32| x.to_bits()).collect();
+    assert_eq!(got, means_want, "{about}");
+    assert_eq!(memory.read(report, 1), [counts.iter().filter(|&&n| n == 0).count() as u64]);
+    launch.entry
+}
+
+#[test]
+fn iterations_have_the_bits_of_the_definition() {
+    let r = &mut Random(2);
+    let mut entries = std::collections::BTreeSet::new();
+    let shapes = [
+        (1, 1, 2),
+        (2500, 16, 16),
+        (3000, 1, 16),
+        (700, 32, 40),
+        (900, 7, 90),
+        (300, 20, 130),
+        (150, 100, 70),
+        (260, 8, 5),
+    ];
+    for (i, (n, d, k)) in shapes.into_iter().enumerate() {
+        for dtype in DTYPES {
+            for columns in [false, true] {
+                let gap = [0, 8, 3][(i + columns as usize) % 3];
+                let points = Points::new(dtype, n, d, columns, gap, r);
+                entries.insert(iterate(&points, k, r));
+            }
+        }
+    }
+    println!("{entries:?}");
+    assert_eq!(entries.len(), 13, "{entries:?}");
 }

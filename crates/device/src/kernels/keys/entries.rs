@@ -19,6 +19,25 @@ macro_rules! for_each_keyed {
             "kmeans_gather_any_f32": Update = sort::gather::<_, source::F32, 1>;
             "kmeans_gather_any_f16": Update = sort::gather::<_, source::F16, 1>;
             "kmeans_gather_any_bf16": Update = sort::gather::<_, source::Bf16, 1>;
+            "kmeans_iterate_16_f32": Update = nearest::kernel::<_, source::F32, 4, 16>;
+            "kmeans_iterate_16_f16": Update = nearest::kernel::<_, source::F16, 8, 16>;
+            "kmeans_iterate_16_bf16": Update = nearest::kernel::<_, source::Bf16, 8, 16>;
+            "kmeans_iterate_32_f32": Update = nearest::kernel::<_, source::F32, 4, 32>;
+            "kmeans_iterate_32_f16": Update = nearest::kernel::<_, source::F16, 8, 32>;
+            "kmeans_iterate_32_bf16": Update = nearest::kernel::<_, source::Bf16, 8, 32>;
+            "kmeans_iterate_any_4_f32": Update = nearest::kernel::<_, source::F32, 1, 4>;
+            "kmeans_iterate_any_4_f16": Update = nearest::kernel::<_, source::F16, 1, 4>;
+            "kmeans_iterate_any_4_bf16": Update = nearest::kernel::<_, source::Bf16, 1, 4>;
+            "kmeans_iterate_any_16_f32": Update = nearest::kernel::<_, source::F32, 1, 16>;
+            "kmeans_iterate_any_16_f16": Update = nearest::kernel::<_, source::F16, 1, 16>;
+            "kmeans_iterate_any_16_bf16": Update = nearest::kernel::<_, source::Bf16, 1, 16>;
+            "kmeans_halves": Update = assign::halves::<_>;
+            "kmeans_assign_f32": Update = assign::kernel::<_, source::F32>;
+            "kmeans_assign_f16": Update = assign::kernel::<_, source::F16>;
+            "kmeans_assign_bf16": Update = assign::kernel::<_, source::Bf16>;
+            "kmeans_distance_f32": Update = distance::kernel::<_, source::F32>;
+            "kmeans_distance_f16": Update = distance::kernel::<_, source::F16>;
+            "kmeans_distance_bf16": Update = distance::kernel::<_, source::Bf16>;
             "kmeans_finish": Finish = finish::kernel::<_>;
         }
     };

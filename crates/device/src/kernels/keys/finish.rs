@@ -24,7 +24,7 @@ pub struct Finish {
     pub before: u64,
     /// Where the squares of the moves go, as `f64` \[cluster\]\[coordinate\]; only with `before`.
     pub moves: u64,
-    /// Two `u64`: one for each cluster without points is added to the first, and bad labels to the second.
+    /// As [`Update::report`](super::Update::report).
     pub report: u64,
     /// Coordinates of a point.
     pub dimensions: u32,
@@ -40,7 +40,7 @@ pub fn kernel<S: Simt>(s: &S, call: &Finish) {
     let report: Global<u64> = array(call.report);
     if s.branch(cluster == 0 && s.lane() == 0) {
         let bad = totals.take(s, totals.bad());
-        s.atomic_add(report, 1, bad, Order::Relaxed);
+        s.atomic_add(report, super::BAD, bad, Order::Relaxed);
     }
     if s.branch(cluster < call.clusters) {
         let count = s.load(array::<u64>(call.totals), totals.count(cluster));
@@ -52,7 +52,7 @@ pub fn kernel<S: Simt>(s: &S, call: &Finish) {
                 s.store(array::<u64>(call.counts), cluster as usize, count);
             }
             if s.branch(count == 0) {
-                s.atomic_add(report, 0, 1u64, Order::Relaxed);
+                s.atomic_add(report, super::EMPTY, 1u64, Order::Relaxed);
             }
         }
         let mut coordinate = s.lane();

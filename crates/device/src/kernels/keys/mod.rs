@@ -4,10 +4,13 @@
 //! never added to memory by itself: points are brought into the order of their labels first ([`tile`] in shared memory, [`sort`] in
 //! global memory), so that a lane adds up a run of one label in registers ([`stretch`]).
 
+pub mod assign;
+pub mod distance;
 #[allow(unused_macros, unused_imports, reason = "without the emulator, the host names no kernel")]
 pub(crate) mod entries;
 pub mod finish;
 pub mod limbs;
+pub mod nearest;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod plan;
 pub mod sort;
@@ -33,10 +36,16 @@ pub struct Update {
     pub scales: u64,
     /// What [`Totals`] says.
     pub totals: u64,
-    /// `u64` of each point, for [`sort`].
+    /// `u64` of each point, for [`sort`]; `f32` of each cluster, for [`assign`]; `f32` of each point, which [`distance`] writes.
     pub order: u64,
     /// `u32` of each cluster, and one more, for [`sort`]: zero before and after, but for the last.
     pub cursors: u64,
+    /// `f32` \[cluster\]\[coordinate\], to find labels by.
+    pub centroids: u64,
+    /// `f32` of each coordinate, to find labels about.
+    pub centre: u64,
+    /// Three `u64`: [`EMPTY`], [`BAD`], [`CHANGED`].
+    pub report: u64,
     /// How many points.
     pub n: u64,
     /// Bytes from one point to the next.
@@ -56,6 +65,16 @@ pub struct Update {
     /// Tiles that a block takes, or entries that a group of lanes does.
     pub each: u32,
 }
+
+/// In a report: clusters without points are added.
+pub const EMPTY: usize = 0;
+/// In a report: labels of no cluster that are not -1 are added.
+pub const BAD: usize = 1;
+/// In a report: 1 if a label has changed.
+pub const CHANGED: usize = 2;
+
+/// The label of no cluster.
+const NONE: u32 = u32::MAX;
 
 /// Quotient and remainder, of a divisor that is never zero: nothing here can panic.
 #[inline(always)]

@@ -3,7 +3,7 @@
 use warpfold_core::DType;
 
 use super::finish::{self, Finish};
-use super::{Update, sort, tile};
+use super::{Update, assign, distance, nearest, sort, tile};
 use crate::kernels::recipe::words;
 
 /// One launch of an update or an assignment.
@@ -58,7 +58,7 @@ impl Problem {
         format!("kmeans_{kind}_{any}{}", self.dtype.name())
     }
 
-    /// The update: sums and counts are added to totals that were zero. Each launch starts with the same six addresses.
+    /// The update: sums and counts are added to totals that were zero. Each launch starts with the same nine addresses.
     #[must_use]
     pub fn update(&self, multiprocessors: u32) -> Vec<Launch> {
         let whole = self.dimensions / self.wide();
@@ -75,6 +75,50 @@ impl Problem {
         let call = Update { slices: slices as u32, each: each as u32, ..self.call(reads) };
         let grid = (tiles.div_ceil(each) * slices) as u32;
         vec![Launch { entry: self.entry("tile"), grid, block: tile::THREADS, params: words(&call) }]
+    }
+
+    /// A whole iteration in one launch, for few coordinates and clusters: labels by the centroids, and their update.
+    #[must_use]
+    pub fn iterate(&self, multiprocessors: u32) -> Option<Launch> {
+        let room = if self.wide() == 1 { &[4, 16][..] } else { &[16, 32] };
+        let padded = *room.iter().find(|&&d| d >= self.dimensions)?;
+        if self.clusters > tile::CLUSTERS || self.clusters * padded > nearest::ROOM {
+            return None;
+        }
+        let reads = self.dimensions / self.wide();
+        let tiles = (self.n as u64).div_ceil(tile::TILE as u64).max(1);
+        let each = tiles.div_ceil(multiprocessors as u64 * SPREAD).min(tile::MOST as u64);
+        let call = Update { each: each as u32, ..self.call(reads) };
+        let any = if self.wide() == 1 { "any_" } else { "" };
+        let entry = format!("kmeans_iterate_{any}{padded}_{}", self.dtype.name());
+        Some(Launch { entry, grid: tiles.div_ceil(each) as u32, block: tile::THREADS, params: words(&call) })
+    }
+
+    /// The labels by the centroids.
+    #[must_use]
+    pub fn assign(&self) -> [Launch; 2] {
+        let params = words(&self.call(1));
+        let launch = |entry: String, grid: u64| Launch {
+            entry,
+            grid: grid as u32,
+            block: assign::THREADS,
+            params: params.clone(),
+        };
+        [
+            launch("kmeans_halves".into(), (self.clusters as u64).div_ceil(assign::THREADS as u64)),
+            launch(
+                format!("kmeans_assign_{}", self.dtype.name()),
+                (self.n as u64).div_ceil(assign::POINTS as u64).max(1),
+            ),
+        ]
+    }
+
+    /// The squares of the distances to the centroids of the labels; up to [`distance::MOST`] coordinates.
+    #[must_use]
+    pub fn distances(&self) -> Launch {
+        let grid = (self.n as u64).div_ceil(distance::THREADS as u64).max(1) as u32;
+        let entry = format!("kmeans_distance_{}", self.dtype.name());
+        Launch { entry, grid, block: distance::THREADS, params: words(&self.call(1)) }
     }
 
     /// Whether the update needs room for an order of the points: a `u64` of each, and a `u32` of each cluster and one more.
@@ -98,7 +142,7 @@ impl Problem {
         let groups = (self.n as u64).div_ceil(STRETCH as u64);
         vec![
             launch("kmeans_count".into(), tiles.div_ceil(each), sort::THREADS, &by_tiles),
-            launch("kmeans_offsets".into(), 1, sort::SCANNERS, &by_tiles),
+            launch("kmeans_offsets".into(), 1, sort::THREADS, &by_tiles),
             launch("kmeans_scatter".into(), tiles.div_ceil(each), sort::THREADS, &by_tiles),
             launch(
                 self.entry("gather"),
@@ -117,6 +161,9 @@ impl Problem {
             totals: 0,
             order: 0,
             cursors: 0,
+            centroids: 0,
+            centre: 0,
+            report: 0,
             n: self.n as u64,
             along: self.along as u64,
             across: self.across as u64,

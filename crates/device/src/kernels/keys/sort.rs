@@ -9,7 +9,7 @@
 use super::limbs::total;
 use super::stretch::{self, Stretch};
 use super::tile::each;
-use super::{Totals, Update};
+use super::{NONE, Totals, Update};
 use crate::kernels::recipe::array;
 use crate::kernels::source::Source;
 use crate::simt::{ALL, Global, Order, Simt};
@@ -22,13 +22,8 @@ const OWN: usize = 16;
 pub const TILE: u32 = THREADS * OWN as u32;
 /// Clusters that are counted in shared memory; of more, few points of a block are alike.
 pub const CLUSTERS: usize = 8192;
-/// Threads that add the counts up.
-pub const SCANNERS: u32 = 1024;
-/// Counts that each of them has at a time.
-const TOGETHER: usize = 4;
-
-/// No cluster's.
-const NONE: u32 = u32::MAX;
+/// Counts that a thread adds up at a time.
+const TOGETHER: usize = 16;
 
 /// A label, of no cluster from `n` on.
 #[inline(always)]
@@ -82,7 +77,7 @@ pub fn count<S: Simt>(s: &S, call: &Update) {
 /// From how many of each to where each begins, and after the last one how many there are of all. One block.
 #[inline(always)]
 pub fn offsets<S: Simt>(s: &S, call: &Update) {
-    let warps = s.shared::<u32, 32, 0>("sums of warps");
+    let warps = s.shared::<u32, 8, 0>("sums of warps");
     let cursors: Global<u32> = array(call.cursors);
     let totals = Totals::at(call.totals, call.clusters, call.dimensions);
     let (tid, lane) = (s.thread_x(), s.lane());
@@ -96,7 +91,8 @@ pub fn offsets<S: Simt>(s: &S, call: &Update) {
                 if s.branch(at < call.clusters) { s.load(cursors, at as usize) } else { 0 }
             },
         );
-        let sum = mine[0] + mine[1] + mine[2] + mine[3];
+        let mut sum = 0;
+        mine.iter().for_each(|many| sum += many);
         let mut before = sum;
         for by in [1, 2, 4, 8, 16] {
             let other = s.shuffle_up(ALL, before, by);
@@ -107,7 +103,7 @@ pub fn offsets<S: Simt>(s: &S, call: &Update) {
         }
         s.barrier();
         let (mut all, mut at) = (0, base + before - sum);
-        for warp in 0..SCANNERS / 32 {
+        for warp in 0..THREADS / 32 {
             let many = s.get(warps, warp);
             at += if warp < s.warp() { many } else { 0 };
             all += many;
@@ -121,7 +117,7 @@ pub fn offsets<S: Simt>(s: &S, call: &Update) {
             at += many;
         }
         base += all;
-        first += SCANNERS * TOGETHER as u32;
+        first += THREADS * TOGETHER as u32;
         s.barrier();
     }
     if s.branch(tid == 0) {

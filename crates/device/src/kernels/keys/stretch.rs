@@ -2,17 +2,14 @@
 //!
 //! Lanes side by side read a point together. Several reads are under way before the first is added.
 
-use super::Update;
 use super::limbs::{EACH, limbs, scale};
+use super::{NONE, Update};
 use crate::kernels::recipe::array;
 use crate::kernels::source::{Bits, Source};
 use crate::simt::{Global, Simt};
 
 /// Reads under way.
 const FLIGHT: usize = 4;
-
-/// No label.
-const NONE: u32 = u32::MAX;
 
 /// Where a stretch is, and who reads it.
 #[derive(Clone, Copy)]

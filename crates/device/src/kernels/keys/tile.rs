@@ -8,7 +8,7 @@
 
 use super::limbs::total;
 use super::stretch::{self, Stretch};
-use super::{Totals, Update, divide};
+use super::{NONE, Totals, Update, divide};
 use crate::kernels::recipe::array;
 use crate::kernels::source::Source;
 use crate::simt::{ALL, Global, Order, Shared, Simt};
@@ -16,7 +16,7 @@ use crate::simt::{ALL, Global, Order, Shared, Simt};
 /// Threads of a block.
 pub const THREADS: u32 = 256;
 /// Points that each thread has of a tile.
-const OWN: usize = 8;
+pub const OWN: usize = 8;
 /// Points of a tile.
 pub const TILE: u32 = THREADS * OWN as u32;
 /// Clusters at most.
@@ -25,9 +25,6 @@ pub const CLUSTERS: usize = 512;
 pub const ROOM: usize = 4096;
 /// Tiles that a block may take before sums overflow.
 pub const MOST: u32 = super::limbs::MOST / TILE;
-
-/// No cluster's.
-const NONE: u32 = u32::MAX;
 
 /// The labels of a tile's points.
 pub trait Labels {
