@@ -33,7 +33,7 @@ mod dense;
 mod error;
 mod groups;
 mod integers;
-mod kmeans;
+pub(crate) mod kmeans;
 mod labels;
 mod rank;
 mod runs;

@@ -19,7 +19,7 @@ use super::KeyError;
 use crate::layout::ArrayRef;
 use crate::reduction::{Options, on_threads, reduce};
 use crate::values::{Array, Values};
-use crate::{Error, Op};
+use crate::{DeviceName, Error, Op};
 
 pub use points::{Axes, Points, Scale};
 pub use update::{Centroids, centroid_update, centroid_update_with};
@@ -149,7 +149,54 @@ impl KMeans {
         })?
     }
 
-    fn check(&self, points: &Points<'_>) -> Result<(), KeyError> {
+    /// The same on the device named: `auto` is the first GPU for much data, and the CPU for little, for f64, or where there is none.
+    /// The bits do not depend on it. On a GPU, telling `progress` of inertias takes a further read of the points for each iteration.
+    ///
+    /// ```
+    /// use warpfold::keys::Axes;
+    /// use warpfold::{ArrayRef, DeviceName, KMeans, Points};
+    ///
+    /// let x = [0.0f32, 0.1, 9.0, 9.2];
+    /// let points = Points::new(ArrayRef::from_slice(&x, &[4])?, Axes::PointsFirst)?;
+    /// let fit = KMeans::new(2).fit_on(DeviceName::Auto, &points, None)?;
+    /// assert_eq!(fit.labels[0], fit.labels[1]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`KMeans::fit`]; and if the device is not there, fails, or is a GPU and the points are f64.
+    pub fn fit_on(
+        &self,
+        device: DeviceName,
+        points: &Points<'_>,
+        progress: Option<&mut (dyn FnMut(Step) + Send)>,
+    ) -> Result<Fit, Error> {
+        let (told, mut progress) = (progress.is_some(), progress);
+        let mut tell = |step| {
+            if let Some(progress) = &mut progress {
+                progress(step);
+            }
+        };
+        let wide = points.computed() == DType::F64;
+        let device = if wide && device == DeviceName::Auto { DeviceName::Cpu } else { device };
+        match device.resolve(points.array.bytes()) {
+            #[cfg(feature = "cuda")]
+            DeviceName::Cuda(index) => {
+                use crate::cuda::{Device, kmeans::fit_host};
+                match fit_host(&Device::shared(index)?, self, points, if told { Some(&mut tell) } else { None }) {
+                    Err(Error::Cuda(why)) if device == DeviceName::Auto && why.is_unavailable() => {
+                        self.fit_with(points, &mut tell)
+                    }
+                    said => said,
+                }
+            }
+            #[cfg(not(feature = "cuda"))]
+            DeviceName::Cuda(_) => Err(crate::on::without_gpus(device)),
+            _ => self.fit_with(points, &mut tell),
+        }
+    }
+
+    pub(crate) fn check(&self, points: &Points<'_>) -> Result<(), KeyError> {
         let bad = |why: String| Err(KeyError::Clusters { why });
         if self.clusters == 0 || self.clusters > i32::MAX as usize {
             return bad(format!("give a number of clusters from 1 to {}, not {}", i32::MAX, self.clusters));
@@ -175,6 +222,20 @@ impl KMeans {
         }
     }
 
+    /// Given centroids, as f32.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn given(&self) -> Vec<f32> {
+        match &self.init {
+            Init::Given(given) => coordinates::<f32>(given),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Runs: one, if the first centroids are given.
+    pub(crate) fn starts(&self) -> usize {
+        if matches!(self.init, Init::Given(_)) { 1 } else { self.runs }
+    }
+
     fn best_run<F: Coordinate>(
         &self,
         points: &Points<'_>,
@@ -189,15 +250,9 @@ impl KMeans {
         let all = Sums::<F>::of(points, &vec![0; points.n], 1, &scale);
         let centre = all.mean(0, &scale).expect("at least one point");
         let enough = self.tolerance * mean_variance::<F>(points)?;
-        let runs = if matches!(self.init, Init::Given(_)) { 1 } else { self.runs };
         let mut best: Option<Fit> = None;
-        for run in 0..runs {
-            let draws = &mut Draws::new(self.seed, run as u64);
-            let first = match &self.init {
-                Init::PlusPlus => seed::plus_plus(points, self.clusters, draws)?,
-                Init::Random => seed::random(points, self.clusters, draws),
-                Init::Given(_) => given.clone(),
-            };
+        for run in 0..self.starts() {
+            let first = first::<F>(self, points, run)?;
             let lloyd = Lloyd { settings: self, points, scale: &scale, centre: &centre, enough, run };
             let fit = lloyd.run(first, progress)?;
             if best.as_ref().is_none_or(|best| fit.inertia < best.inertia) {
@@ -206,6 +261,23 @@ impl KMeans {
         }
         Ok(best.expect("at least one run"))
     }
+}
+
+/// The first centroids of a run.
+pub(crate) fn first<F: Coordinate>(settings: &KMeans, points: &Points<'_>, run: usize) -> Result<Vec<F>, KeyError> {
+    let draws = &mut Draws::new(settings.seed, run as u64);
+    match &settings.init {
+        Init::PlusPlus => seed::plus_plus(points, settings.clusters, draws),
+        Init::Random => Ok(seed::random(points, settings.clusters, draws)),
+        Init::Given(given) => Ok(coordinates::<F>(given)),
+    }
+}
+
+/// The place of the greatest of some squares, of several the first. It is then below all others, so that the next one is another.
+pub(crate) fn farthest<F: Coordinate>(squares: &mut [F]) -> usize {
+    let far = (0..squares.len()).fold(0, |far, at| if squares[at] > squares[far] { at } else { far });
+    squares[far] = F::from_f64(-1.0);
+    far
 }
 
 /// One run about to start.
@@ -269,11 +341,7 @@ impl<F: Coordinate> Lloyd<'_, F> {
                 (Some(mean), _) => centroids.extend(mean),
                 (None, EmptyCluster::Keep) => centroids.extend(before),
                 (None, EmptyCluster::Farthest) => {
-                    let farther = |far: usize, at: usize| if distances[at] > distances[far] { at } else { far };
-                    let far = (0..distances.len()).fold(0, farther);
-                    // Below all others, so that the next such cluster takes another one.
-                    distances[far] = F::from_f64(-1.0);
-                    centroids.extend(self.points.one::<F>(far));
+                    centroids.extend(self.points.one::<F>(farthest(&mut distances)));
                 }
             }
         }

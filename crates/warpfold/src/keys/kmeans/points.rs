@@ -14,7 +14,7 @@ use crate::values::Value;
 pub(super) const TILE: usize = 128;
 
 /// `f32` or `f64`: what points, centroids and distances are computed in.
-pub(super) trait Coordinate: Fixed + Loaded + Value {
+pub(crate) trait Coordinate: Fixed + Loaded + Value {
     /// `self · a + b`, rounded once.
     fn fma(self, a: Self, b: Self) -> Self;
 }
@@ -68,7 +68,7 @@ impl Scale {
     }
 
     /// Whether it is one for points like these.
-    pub(super) fn suits(&self, points: &Points<'_>) -> Result<(), KeyError> {
+    pub(crate) fn suits(&self, points: &Points<'_>) -> Result<(), KeyError> {
         let (has, of) = (self.greatest.len(), self.computed);
         if has == points.dimensions && of == points.computed() {
             return Ok(());
@@ -106,7 +106,9 @@ pub enum Axes {
 /// Points of f16, bf16, f32 or f64 coordinates, in any layout. Those of 16 bits are computed with as f32.
 #[derive(Clone, Copy, Debug)]
 pub struct Points<'a> {
-    array: ArrayRef<'a>,
+    pub(super) array: ArrayRef<'a>,
+    #[cfg(feature = "cuda")]
+    axes: Axes,
     /// How many.
     pub(super) n: usize,
     /// Coordinates of each.
@@ -140,7 +142,15 @@ impl<'a> Points<'a> {
         if n > u32::MAX as usize {
             return Err(KeyError::TooMany { what: "points", n, most: u32::MAX as usize }.into());
         }
-        Ok(Self { array, n, dimensions, along, across })
+        Ok(Self {
+            array,
+            #[cfg(feature = "cuda")]
+            axes,
+            n,
+            dimensions,
+            along,
+            across,
+        })
     }
 
     /// How many there are.
@@ -151,6 +161,24 @@ impl<'a> Points<'a> {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.n == 0
+    }
+
+    /// From one point, and from one coordinate, to the next, in bytes.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn steps(&self) -> [isize; 2] {
+        [self.along, if self.dimensions == 1 { self.array.dtype().size() as isize } else { self.across }]
+    }
+
+    /// Which axis comes first.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn axes(&self) -> Axes {
+        self.axes
+    }
+
+    /// The array that they are.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn array(&self) -> ArrayRef<'a> {
+        self.array
     }
 
     /// Coordinates of each.
