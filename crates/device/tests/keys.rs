@@ -173,6 +173,7 @@ fn updates_have_the_bits_of_core() {
         (3000, 5, 600),
         (900, 128, 64),
         (5000, 1, 9000),
+        (5000, 1, 40),
     ];
     for (i, (n, d, k)) in shapes.into_iter().enumerate() {
         for dtype in DTYPES {
@@ -188,7 +189,7 @@ fn updates_have_the_bits_of_core() {
         }
     }
     println!("{entries:?}");
-    assert!(entries.len() == 15, "{entries:?}");
+    assert!(entries.len() == 18, "{entries:?}");
 }
 
 /// The label of least score, by its definition.

@@ -101,10 +101,10 @@ pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
             }
             from += STAGE;
         }
-        for i in 0..OWN[0] {
-            for k in 0..OWN[1] {
-                let less = scores[i][k] < least[i];
-                least[i] = if less { scores[i][k] } else { least[i] };
+        for (i, scores) in scores.into_iter().enumerate() {
+            for (k, score) in scores.into_iter().enumerate() {
+                let less = score < least[i];
+                least[i] = if less { score } else { least[i] };
                 labels[i] = if less { group + column * OWN[1] as u32 + k as u32 } else { labels[i] };
             }
         }

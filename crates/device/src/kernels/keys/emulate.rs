@@ -2,7 +2,7 @@
 
 use super::entries::for_each_keyed;
 use super::finish::{self, Finish};
-use super::{Update, assign, distance, nearest, sort, tile};
+use super::{Update, assign, column, distance, nearest, sort, tile};
 use crate::emulator::{self, Faults, Lane, Memory, Report};
 use crate::kernels::{Production, recipe, source};
 

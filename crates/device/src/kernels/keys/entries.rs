@@ -10,6 +10,9 @@ macro_rules! for_each_keyed {
             "kmeans_tile_any_f32": Update = tile::kernel::<_, source::F32, 1>;
             "kmeans_tile_any_f16": Update = tile::kernel::<_, source::F16, 1>;
             "kmeans_tile_any_bf16": Update = tile::kernel::<_, source::Bf16, 1>;
+            "kmeans_column_f32": Update = column::kernel::<_, source::F32>;
+            "kmeans_column_f16": Update = column::kernel::<_, source::F16>;
+            "kmeans_column_bf16": Update = column::kernel::<_, source::Bf16>;
             "kmeans_count": Update = sort::count::<_>;
             "kmeans_offsets": Update = sort::offsets::<_>;
             "kmeans_scatter": Update = sort::scatter::<_>;

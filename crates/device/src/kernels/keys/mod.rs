@@ -5,6 +5,7 @@
 //! global memory), so that a lane adds up a run of one label in registers ([`stretch`]).
 
 pub mod assign;
+pub mod column;
 pub mod distance;
 #[allow(unused_macros, unused_imports, reason = "without the emulator, the host names no kernel")]
 pub(crate) mod entries;
@@ -79,7 +80,7 @@ const NONE: u32 = u32::MAX;
 /// Quotient and remainder, of a divisor that is never zero: nothing here can panic.
 #[inline(always)]
 fn divide(a: u32, b: u32) -> (u32, u32) {
-    if b == 0 { (0, 0) } else { (a / b, a % b) }
+    (a.checked_div(b).unwrap_or(0), a.checked_rem(b).unwrap_or(0))
 }
 
 /// Sums of clusters, as they are between two kernels: 64-bit words, zero before and after.

@@ -3,7 +3,7 @@
 use warpfold_core::DType;
 
 use super::finish::{self, Finish};
-use super::{Update, assign, distance, nearest, sort, tile};
+use super::{Update, assign, column, distance, nearest, sort, tile};
 use crate::kernels::recipe::words;
 
 /// One launch of an update or an assignment.
@@ -74,7 +74,9 @@ impl Problem {
         let each = tiles.div_ceil(blocks).min(tile::MOST as u64).max(1);
         let call = Update { slices: slices as u32, each: each as u32, ..self.call(reads) };
         let grid = (tiles.div_ceil(each) * slices) as u32;
-        vec![Launch { entry: self.entry("tile"), grid, block: tile::THREADS, params: words(&call) }]
+        let narrow = self.dimensions == 1 && self.clusters <= column::CLUSTERS;
+        let entry = if narrow { format!("kmeans_column_{}", self.dtype.name()) } else { self.entry("tile") };
+        vec![Launch { entry, grid, block: tile::THREADS, params: words(&call) }]
     }
 
     /// A whole iteration in one launch, for few coordinates and clusters: labels by the centroids, and their update.
