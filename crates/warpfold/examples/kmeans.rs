@@ -42,7 +42,7 @@ fn case(stream: &Stream, name: &str, n: usize, d: usize, k: usize, dtype: DType)
         DType::F16 => ArrayRef::from_slice(&half, &[n, d])?,
         _ => ArrayRef::from_slice(&x, &[n, d])?,
     };
-    let labels: Vec<i32> = (0..n).map(|i| (mix(i ^ 0x5555) as u64 * k as u64 >> 32) as i32).collect();
+    let labels: Vec<i32> = (0..n).map(|i| ((mix(i ^ 0x5555) as u64 * k as u64) >> 32) as i32).collect();
     let labels = ArrayRef::from_slice(&labels, &[n])?;
     let (points, given) = (Array::upload(stream, host)?, Array::upload(stream, labels)?);
     let view = points.view();
