@@ -71,13 +71,13 @@ impl<T: Source<Value = f32>, const W: usize, const D: usize> Nearest<'_, T, W, D
         let mut x = [[0.0f32; D]; OWN];
         for (i, x) in x.iter_mut().enumerate().take(held) {
             let at = first + (from + i) as u64 * THREADS as u64;
-            if s.branch(at < call.n) {
-                for j in 0..D / W {
-                    if s.branch((j * W) as u32 <= call.dimensions - W as u32) {
-                        let address = call.points + at * call.along + (j * W) as u64 * call.across;
-                        let read = super::stretch::read::<S, T, W>(s, address);
-                        x[j * W..j * W + W].copy_from_slice(&read);
-                    }
+            // Past the end, the last one again.
+            let at = if at < call.n { at } else { call.n - 1 };
+            for j in 0..D / W {
+                if s.branch((j * W) as u32 <= call.dimensions - W as u32) {
+                    let address = call.points + at * call.along + (j * W) as u64 * call.across;
+                    let read = super::stretch::read::<S, T, W>(s, address);
+                    x[j * W..j * W + W].copy_from_slice(&read);
                 }
             }
         }

@@ -63,30 +63,28 @@ pub fn add<S: Simt, T: Source<Value = f32>, const W: usize>(
         let (mut label, mut many) = (NONE, 0u32);
         let mut at = stretch.from;
         while s.again(at < stretch.to) {
+            // Past the end, the last one again, so that nothing branches before all reads are under way.
+            let last = stretch.to - 1;
             let entries: [(u32, u32); FLIGHT] = core::array::from_fn(
                 #[inline(always)]
-                |i| if s.branch(at + (i as u32) < stretch.to) { entry(at + i as u32) } else { (NONE, 0) },
+                |i| {
+                    let at = at + i as u32;
+                    entry(if at < last { at } else { last })
+                },
             );
             let points: [[f32; W]; FLIGHT] = core::array::from_fn(
                 #[inline(always)]
-                |i| {
-                    let (label, point) = entries[i];
-                    if s.branch(label != NONE) {
-                        read::<S, T, W>(s, from + point as u64 * call.along)
-                    } else {
-                        [0.0; W]
-                    }
-                },
+                |i| read::<S, T, W>(s, from + entries[i].1 as u64 * call.along),
             );
             for i in 0..FLIGHT {
-                let next = entries[i].0;
-                if s.branch(next != label && next != NONE) {
+                let (next, is_one) = (entries[i].0, at + (i as u32) < stretch.to);
+                if s.branch(next != label && is_one) {
                     if s.branch(many != 0) {
                         flush(label, read_of, less(sums, many));
                     }
                     (sums, many, label) = ([[0; 2]; W], 0, next);
                 }
-                if next != NONE {
+                if is_one {
                     many += 1;
                     for w in 0..W {
                         let [high, low] = limbs(s, points[i][w], scales[w]);
