@@ -4,6 +4,9 @@ use crate::hardware::Hardware;
 use crate::kernels::any::{self, AXES, Any, Strides};
 use crate::kernels::entries::{KEPT, deep, deep_any, slots};
 use crate::kernels::fold::{Parts, Tree};
+use crate::kernels::keys::entries::for_each_keyed;
+use crate::kernels::keys::finish::{self, Finish};
+use crate::kernels::keys::{Update, assign, column, distance, nearest, sort, tile};
 use crate::kernels::shape::columns::{self, Columns};
 use crate::kernels::shape::describe::Both;
 use crate::kernels::shape::panel::{self, Pitch};
@@ -162,3 +165,18 @@ macro_rules! production_one {
 }
 
 for_each_kernel!(production);
+
+macro_rules! keyed {
+    ($($name:literal: $call:ty = $kernel:expr;)*) => {$(
+        const _: () = {
+            /// # Safety
+            /// As `Global::from_raw`, for every address that the call reaches; arrays have the sizes that its fields say.
+            #[unsafe(export_name = $name)]
+            unsafe extern "ptx-kernel" fn kernel(call: $call) {
+                $kernel(&Hardware, &call)
+            }
+        };
+    )*};
+}
+
+for_each_keyed!(keyed);

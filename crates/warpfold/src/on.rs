@@ -66,7 +66,7 @@ pub fn describe_on(device: DeviceName, array: ArrayRef<'_>, options: &Options<'_
 }
 
 #[cfg(not(feature = "cuda"))]
-fn without_gpus(device: DeviceName) -> Error {
+pub(crate) fn without_gpus(device: DeviceName) -> Error {
     let why = "this build has no GPU support; build with the feature `cuda`, or compute on `cpu`".into();
     Error::Device { name: device.to_string(), why }
 }

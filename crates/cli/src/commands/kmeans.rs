@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use warpfold::keys::{Axes, Fit, Init};
-use warpfold::{Array, ArrayRef, DType, DeviceName, Op, Options, Points, Values};
+use warpfold::keys::{Axes, Fit, Init, Step};
+use warpfold::{Array, ArrayRef, DType, Op, Options, Points, Values};
 
 use super::{keyed, print};
 use crate::args::{First, KMeans};
@@ -14,9 +14,6 @@ use crate::output::Output;
 
 /// Finds clusters, and says what came out.
 pub fn run(args: &KMeans) -> Result<(), Failure> {
-    if let DeviceName::Cuda(_) = args.device {
-        return Err(Failure::Usage("k-means runs on CPUs only: leave out --device, or give --device cpu".into()));
-    }
     let first = match &args.init {
         First::File(name) => Some(name.as_str()),
         _ => None,
@@ -43,12 +40,11 @@ pub fn run(args: &KMeans) -> Result<(), Failure> {
         threads: args.threads.map(usize::from),
         ..warpfold::KMeans::new(args.clusters)
     };
-    let fit = settings.fit_with(&points, &mut |step| {
-        if !args.quiet {
-            let run = if args.n_init > 1 { format!("run {} ", step.run + 1) } else { String::new() };
-            let _ = writeln!(std::io::stderr(), "{run}iteration {} inertia {}", step.iteration, step.inertia);
-        }
-    })?;
+    let mut tell = |step: Step| {
+        let run = if args.n_init > 1 { format!("run {} ", step.run + 1) } else { String::new() };
+        let _ = writeln!(std::io::stderr(), "{run}iteration {} inertia {}", step.iteration, step.inertia);
+    };
+    let fit = settings.fit_on(args.device, &points, if args.quiet { None } else { Some(&mut tell) })?;
     let to_stdout = [&labels, &centroids].into_iter().flatten().any(Output::is_standard);
     if let Some(output) = labels {
         output.write(&Array { shape: vec![fit.labels.len()], values: Values::I32(fit.labels.clone()) })?;

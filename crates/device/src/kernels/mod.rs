@@ -12,6 +12,7 @@ pub mod custom;
 #[macro_use]
 pub mod entries;
 pub mod fold;
+pub mod keys;
 pub mod node;
 pub mod recipe;
 pub mod shape;

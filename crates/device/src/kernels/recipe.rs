@@ -202,17 +202,31 @@ impl<G: Shape> Call<G> {
     /// As the words that a launch takes.
     #[must_use]
     pub fn to_words(&self) -> Vec<u64> {
-        const { assert!(size_of::<Self>().is_multiple_of(8) && align_of::<Self>() == 8) };
-        // SAFETY: `Shape` promises integers without padding between them; the other fields are such.
-        unsafe { core::slice::from_raw_parts((&raw const *self).cast::<u64>(), size_of::<Self>() / 8) }.to_vec()
+        words(self)
     }
 
     /// From the words of a launch; `None` if they are not as many.
     #[must_use]
-    pub fn from_words(words: &[u64]) -> Option<Self> {
-        // SAFETY: as many bytes as a `Self` has, aligned as it is, and any bits are integers.
-        (words.len() * 8 == size_of::<Self>()).then(|| unsafe { words.as_ptr().cast::<Self>().read() })
+    pub fn from_words(given: &[u64]) -> Option<Self> {
+        of_words(given)
     }
+}
+
+/// A parameter as the words that a launch takes.
+#[cfg(not(target_arch = "nvptx64"))]
+#[must_use]
+pub fn words<G: Shape>(parameter: &G) -> Vec<u64> {
+    const { assert!(size_of::<G>().is_multiple_of(8) && align_of::<G>() == 8) };
+    // SAFETY: `Shape` promises integers without padding between them.
+    unsafe { core::slice::from_raw_parts((&raw const *parameter).cast::<u64>(), size_of::<G>() / 8) }.to_vec()
+}
+
+/// A parameter from the words of a launch; `None` if they are not as many.
+#[cfg(not(target_arch = "nvptx64"))]
+#[must_use]
+pub fn of_words<G: Shape>(given: &[u64]) -> Option<G> {
+    // SAFETY: as many bytes as a `G` has, aligned as it is, and any bits are integers.
+    (given.len() * 8 == size_of::<G>()).then(|| unsafe { given.as_ptr().cast::<G>().read() })
 }
 
 /// What a kernel's parameter says of the elements.
@@ -224,8 +238,9 @@ pub unsafe trait Shape: Copy {}
 
 #[cfg(not(target_arch = "nvptx64"))]
 mod shapes {
-    use super::Shape;
+    use super::{Call, Shape};
     use crate::kernels::any::Strides;
+    use crate::kernels::keys::{Update, finish::Finish};
     use crate::kernels::shape::columns::Columns;
     use crate::kernels::shape::panel::Pitch;
     use crate::kernels::shape::parts::Left;
@@ -235,7 +250,13 @@ mod shapes {
     use crate::kernels::shape::short::Short;
     use crate::kernels::shape::tiny::Tiny;
 
+    // SAFETY: integers and `f64`s without padding, if `G` is such.
+    unsafe impl<G: Shape> Shape for Call<G> {}
     // SAFETY: 64-bit integers, and pairs of 32-bit ones.
+    unsafe impl Shape for Update {}
+    // SAFETY: as above.
+    unsafe impl Shape for Finish {}
+    // SAFETY: as above.
     unsafe impl Shape for Dense {}
     // SAFETY: as above.
     unsafe impl Shape for Pitch {}

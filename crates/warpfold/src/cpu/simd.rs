@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 pub enum Simd {
     /// What the target always has: SSE2, or NEON.
     Baseline = 1,
-    /// x86-64-v3: AVX2.
+    /// x86-64-v3: AVX2 and FMA.
     Avx2 = 2,
     /// x86-64-v4: AVX-512.
     Avx512 = 3,
@@ -30,6 +30,7 @@ impl Simd {
                 is_x86_feature_detected!("bmi1"),
                 is_x86_feature_detected!("bmi2"),
                 is_x86_feature_detected!("f16c"),
+                is_x86_feature_detected!("fma"),
                 is_x86_feature_detected!("lzcnt"),
                 is_x86_feature_detected!("popcnt"),
             ]);
@@ -113,14 +114,14 @@ pub fn at_level<R>(f: impl FnOnce(Simd) -> R) -> R {
 
 /// `f`, and all that is inlined into it, with AVX-512.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,f16c,lzcnt,popcnt")]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,f16c,fma,lzcnt,popcnt")]
 fn avx512<R>(f: impl FnOnce(Simd) -> R) -> R {
     f(Simd::Avx512)
 }
 
 /// `f`, and all that is inlined into it, with AVX2.
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,bmi1,bmi2,f16c,lzcnt,popcnt")]
+#[target_feature(enable = "avx2,bmi1,bmi2,f16c,fma,lzcnt,popcnt")]
 fn avx2<R>(f: impl FnOnce(Simd) -> R) -> R {
     f(Simd::Avx2)
 }

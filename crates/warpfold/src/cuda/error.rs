@@ -213,6 +213,20 @@ pub enum Error {
         /// Those that were promised.
         expected: String,
     },
+    /// Points or clusters that no kernel is for.
+    #[error("k-means on a GPU: {why}")]
+    Clusters {
+        /// And what to do.
+        why: String,
+    },
+    /// Labels of no cluster.
+    #[error("{bad} labels are out of range: give 0 to {}, or -1 for points that belong to no cluster", clusters - 1)]
+    BadLabels {
+        /// How many.
+        bad: u64,
+        /// How many clusters there are.
+        clusters: usize,
+    },
     /// Elements at addresses that a GPU cannot read them from.
     #[error(
         "elements of {dtype} at address {address:#x} with steps of {strides:?} bytes: a GPU reads an element only from a \

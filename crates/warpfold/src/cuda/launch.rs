@@ -140,16 +140,16 @@ impl Launch {
     ///
     /// # Safety
     /// As [`Launch::queue`].
-    pub(super) unsafe fn queue_at(&self, raw: sys::CUstream, first: [u64; ADDRESSES]) -> Result<(), Error> {
+    pub(super) unsafe fn queue_at<const N: usize>(&self, raw: sys::CUstream, first: [u64; N]) -> Result<(), Error> {
         let mut copy = [0; MOST_WORDS];
         let Args::Struct(words) = &self.args else {
             return Err(self.refused("its parameters are no struct".into()));
         };
-        if words.len() < ADDRESSES {
+        if words.len() < N {
             return Err(self.refused(format!("a struct of {} words has no room for addresses", words.len())));
         }
         copy[..words.len()].copy_from_slice(words);
-        copy[..ADDRESSES].copy_from_slice(&first);
+        copy[..N].copy_from_slice(&first);
         // SAFETY: one parameter, and a copy of all its words. The rest is the caller's promise.
         unsafe { self.launch(raw, &mut [copy.as_mut_ptr().cast()]) }
     }
@@ -181,9 +181,6 @@ impl Launch {
         Error::Launch { entry: self.entry().to_owned(), grid: self.grid, block: self.block, why }
     }
 }
-
-/// How many addresses the struct of a reduction starts with: input, mask, output, workspace.
-pub(super) const ADDRESSES: usize = 4;
 
 fn check(kernel: &Kernel, grid: u32, block: u32, given: &[usize]) -> Result<(), Error> {
     let parameters = &kernel.handle.parameters;

@@ -6,6 +6,7 @@
 //! - [`reduce_host`], [`stream_host`], [`describe_host`]: arrays in the host's memory, whole or in pieces.
 //! - [`Array`] and [`ArrayView`] on the device: [`reduce`], [`reduce_into`], [`describe`], and [`Reduction`] and [`Survey`], which are
 //!   prepared once and run many times, also in a [`Graph`].
+//! - [`kmeans`]: centroid updates, iterations and fits of points on the device.
 //! - [`Elements`] of a type of one's own, by a reducer of one's own: [`Custom`].
 //! - [`Buffer`], [`Kernel`] → [`Launch`], which [`Program`] wraps for the ladder. Calls that could harm memory are `unsafe` and
 //!   few: [`Launch::queue`], [`ArrayView::from_raw`], [`Stream::capture`], [`Custom::new`].
@@ -23,6 +24,7 @@ mod explain;
 mod gather;
 mod graph;
 mod host;
+pub mod kmeans;
 mod launch;
 mod module;
 mod options;

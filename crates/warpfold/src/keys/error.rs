@@ -105,8 +105,10 @@ pub enum KeyError {
         /// What it is.
         value: f64,
     },
-    /// Squared distances that overflow.
-    #[error("points are so far apart that the square of a distance overflows: scale them down, or cast them to f64")]
+    /// Points between which squared distances may overflow.
+    #[error(
+        "points are so far from the origin or apart that the square of a distance overflows: scale them down, or cast them to f64"
+    )]
     TooFar,
     /// Clusters that cannot be found.
     #[error("k-means: {why}")]

@@ -33,7 +33,7 @@ mod dense;
 mod error;
 mod groups;
 mod integers;
-mod kmeans;
+pub(crate) mod kmeans;
 mod labels;
 mod rank;
 mod runs;
@@ -43,7 +43,9 @@ mod unique;
 pub use bins::{Bins, Histogram, bincount, histogram};
 pub use error::KeyError;
 pub use groups::{Groups, group_by};
-pub use kmeans::{Axes, Centroids, EmptyCluster, Fit, Init, KMeans, Points, Step, centroid_update};
+pub use kmeans::{
+    Axes, Centroids, EmptyCluster, Fit, Init, KMeans, Points, Scale, Step, centroid_update, centroid_update_with,
+};
 pub use runs::{Runs, reduce_by_key};
 pub use segments::{Descriptions, Segments, segmented};
 pub use unique::{Distinct, Unique, unique};

@@ -4,7 +4,8 @@ use crate::reference::{Random, element};
 use ndarray::Array2;
 use warpfold::core::ops::Sum;
 use warpfold::core::{Fixed, tree};
-use warpfold::keys::{Axes, EmptyCluster, Fit, Init};
+use warpfold::cpu::simd::Simd;
+use warpfold::keys::{Axes, EmptyCluster, Fit, Init, centroid_update_with};
 use warpfold::{Array, ArrayRef, DType, KMeans, Points, Scalar, Values, View, centroid_update, f16};
 
 fn numbers(n: usize, seed: u64) -> Vec<f32> {
@@ -113,6 +114,14 @@ fn an_update_is_within_its_bound_and_has_the_same_bits_in_any_order() {
             assert!(error <= greatest * 2f64.powi(-31) + exact.abs() * 2f64.powi(-24) + 1e-12, "{error}");
         }
     }
+    // By the scale of these points, or of more.
+    let scale = points(&x).scale().unwrap();
+    assert_eq!(centroid_update_with(&points(&x), labels.view_of(), k, &scale).unwrap(), found);
+    assert!(scale.greatest().iter().zip(x.columns()).all(|(&a, x)| x.iter().any(|x| x.abs() as f64 == a)));
+    let narrow = x.slice(ndarray::s![.., ..2]);
+    let narrow = Points::new(narrow.view_of(), Axes::PointsFirst).unwrap();
+    let wrong = centroid_update_with(&narrow, labels.view_of(), k, &scale).unwrap_err().to_string();
+    assert!(wrong.contains("the scale is for 5 coordinates"), "{wrong}");
     // Backwards, and coordinates first.
     let back = x.slice(ndarray::s![..;-1, ..]);
     let reversed: Vec<i32> = labels.iter().rev().copied().collect();
@@ -124,6 +133,18 @@ fn an_update_is_within_its_bound_and_has_the_same_bits_in_any_order() {
     // The mean of nothing.
     let none = centroid_update(&points(&x), vec![-1i8; n].view_of(), 1).unwrap();
     assert!((0..d).all(|i| none.means.values.get(i).to_f64().is_nan()) && none.counts == [0]);
+}
+
+/// The label by its definition: of the least score, of several the first.
+fn label(x: &[f32], centroids: &[f32], centre: &[f32]) -> i32 {
+    let scores = centroids.chunks(x.len()).map(|c| {
+        let c: Vec<f32> = c.iter().zip(centre).map(|(c, m)| c - m).collect();
+        let half = c.iter().fold(0.0f32, |sum, c| c.mul_add(*c, sum)) * 0.5;
+        let x = x.iter().zip(centre).map(|(x, m)| x - m);
+        x.zip(&c).fold(half, |score, (x, c)| (-x).mul_add(*c, score))
+    });
+    let least = scores.enumerate().reduce(|best, next| if next.1 < best.1 { next } else { best });
+    least.map_or(0, |(cluster, _)| cluster as i32)
 }
 
 #[test]
@@ -150,8 +171,15 @@ fn distances_are_trees_and_the_first_of_equals_is_nearest() {
             for (c, square) in squares.iter().enumerate() {
                 assert_eq!(all[i * k + c].to_bits(), square.sqrt().to_bits(), "{d} coordinates");
             }
-            let nearest = (0..k).fold(0, |best, c| if squares[c] < squares[best] { c } else { best });
-            assert_eq!(labels[i], nearest as i32);
+            let x = x.row(i).to_vec();
+            let centre = fit.centre.clone().into_vec::<f32>().unwrap();
+            assert_eq!(labels[i], label(&x, &centroids, &centre), "{d} coordinates");
+            // The bound of docs/numerics.md, with a little for its second order.
+            let length = |x: &[f32]| x.iter().zip(&centre).map(|(x, m)| (*x as f64 - *m as f64).powi(2)).sum::<f64>();
+            let greatest = centroids.chunks(d).map(length).fold(length(&x), f64::max);
+            let bound = 6.0 * (2 * d + 3) as f64 * 2f64.powi(-24) * greatest * 1.001;
+            let least = squares.iter().copied().fold(f32::INFINITY, f32::min) as f64;
+            assert!(squares[labels[i] as usize] as f64 - least <= bound, "{d} coordinates");
         }
     }
 }
@@ -215,6 +243,10 @@ fn a_fit_has_the_same_bits_on_any_threads_and_in_any_layout() {
             assert_eq!(again.fit(&points(&x)).unwrap(), fit);
             assert_eq!(again.fit(&turned).unwrap(), fit);
         }
+        for level in [Simd::Baseline, Simd::Avx2, Simd::Avx512] {
+            level.limit();
+            assert_eq!(settings.fit(&points(&x)).unwrap(), fit);
+        }
         assert_eq!(fit.predict(&turned).unwrap(), fit.labels);
         assert_ne!(KMeans { seed: 10, ..settings }.fit(&points(&x)).unwrap().centroids, fit.centroids);
     }
@@ -228,6 +260,20 @@ fn a_fit_has_the_same_bits_on_any_threads_and_in_any_layout() {
     let wide = Points::new(wide.view_of(), Axes::PointsFirst).unwrap();
     let fit = KMeans::new(8).fit(&wide).unwrap();
     assert_eq!((fit.centroids.dtype(), fit.converged), (DType::F64, true));
+}
+
+#[test]
+fn points_far_from_the_origin_lose_nothing() {
+    // All but the last of 10 bits are the offset's.
+    let near = Array2::from_shape_fn((400, 3), |(i, j)| ((i * 7 + j * 5) % 64) as f32 + (i % 4 * 200) as f32);
+    let far = near.mapv(|x| x + 4_000_000.0);
+    let first = |x: &Array2<f32>| {
+        let first = x.rows().into_iter().take(4).flatten().copied().collect();
+        KMeans { init: Init::Given(Array { shape: vec![4, 3], values: Values::F32(first) }), ..KMeans::new(4) }
+    };
+    let (near, far) = (first(&near).fit(&points(&near)).unwrap(), first(&far).fit(&points(&far)).unwrap());
+    assert_eq!(near.labels, far.labels);
+    assert!((near.inertia - far.inertia).abs() < 1e-3 * near.inertia);
 }
 
 #[test]
@@ -280,6 +326,9 @@ fn bad_points_and_settings_say_what_is_wrong() {
     x[[40, 1]] = f32::MAX;
     x[[45, 0]] = 0.0;
     says(KMeans::new(2).fit(&points(&x)), "overflows");
+    x[[40, 1]] = 1.0;
+    says(given(&[2, 3], 1e19).fit(&points(&x)), "overflows");
+    assert!(given(&[2, 3], 1e18).fit(&points(&x)).is_ok());
     let integers = [1i32, 2];
     let text = Points::new(integers.view_of(), Axes::PointsFirst).unwrap_err().to_string();
     assert!(text.contains("coordinates must be floats, these are i32"), "{text}");

@@ -8,8 +8,10 @@ mod points;
 mod seed;
 mod update;
 
-use warpfold_core::DType;
+use warpfold_core::ops::Sum;
+use warpfold_core::{DType, tree};
 
+use self::assign::Targets;
 use self::points::Coordinate;
 use self::seed::Draws;
 use self::update::Sums;
@@ -17,10 +19,10 @@ use super::KeyError;
 use crate::layout::ArrayRef;
 use crate::reduction::{Options, on_threads, reduce};
 use crate::values::{Array, Values};
-use crate::{Error, Op};
+use crate::{DeviceName, Error, Op};
 
-pub use points::{Axes, Points};
-pub use update::{Centroids, centroid_update};
+pub use points::{Axes, Points, Scale};
+pub use update::{Centroids, centroid_update, centroid_update_with};
 
 /// The first centroids.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -96,6 +98,8 @@ pub struct Step {
 pub struct Fit {
     /// \[cluster\]\[coordinate\], f64 for f64 points and f32 for all others.
     pub centroids: Array,
+    /// The mean of all points, \[coordinate\], in the dtype of the centroids: labels are computed about it.
+    pub centre: Array,
     /// The cluster of each point: of the nearest centroid, of several the first.
     pub labels: Vec<i32>,
     /// The sum of squares of the distances from each point to its centroid.
@@ -127,8 +131,8 @@ impl KMeans {
     ///
     /// # Errors
     /// [`KeyError::Clusters`]: fewer points than clusters, no clusters, iterations or runs, a bad tolerance, given centroids that do not
-    /// fit; [`KeyError::NotFinite`] of the first point with a NaN or an infinity; [`KeyError::TooFar`] if a squared distance
-    /// overflows.
+    /// fit; [`KeyError::NotFinite`] of the first point with a NaN or an infinity; [`KeyError::TooFar`] if the square of a distance
+    /// might overflow: above 1/8 of the greatest number, for the greatest magnitudes of all coordinates.
     pub fn fit(&self, points: &Points<'_>) -> Result<Fit, Error> {
         self.fit_with(points, &mut |_| ())
     }
@@ -145,7 +149,54 @@ impl KMeans {
         })?
     }
 
-    fn check(&self, points: &Points<'_>) -> Result<(), KeyError> {
+    /// The same on the device named: `auto` is the first GPU for much data, and the CPU for little, for f64, or where there is none.
+    /// The bits do not depend on it. On a GPU, telling `progress` of inertias takes a further read of the points for each iteration.
+    ///
+    /// ```
+    /// use warpfold::keys::Axes;
+    /// use warpfold::{ArrayRef, DeviceName, KMeans, Points};
+    ///
+    /// let x = [0.0f32, 0.1, 9.0, 9.2];
+    /// let points = Points::new(ArrayRef::from_slice(&x, &[4])?, Axes::PointsFirst)?;
+    /// let fit = KMeans::new(2).fit_on(DeviceName::Auto, &points, None)?;
+    /// assert_eq!(fit.labels[0], fit.labels[1]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`KMeans::fit`]; and if the device is not there, fails, or is a GPU and the points are f64.
+    pub fn fit_on(
+        &self,
+        device: DeviceName,
+        points: &Points<'_>,
+        progress: Option<&mut (dyn FnMut(Step) + Send)>,
+    ) -> Result<Fit, Error> {
+        let (told, mut progress) = (progress.is_some(), progress);
+        let mut tell = |step| {
+            if let Some(progress) = &mut progress {
+                progress(step);
+            }
+        };
+        let wide = points.computed() == DType::F64;
+        let device = if wide && device == DeviceName::Auto { DeviceName::Cpu } else { device };
+        match device.resolve(points.array.bytes()) {
+            #[cfg(feature = "cuda")]
+            DeviceName::Cuda(index) => {
+                use crate::cuda::{Device, kmeans::fit_host};
+                match fit_host(&Device::shared(index)?, self, points, if told { Some(&mut tell) } else { None }) {
+                    Err(Error::Cuda(why)) if device == DeviceName::Auto && why.is_unavailable() => {
+                        self.fit_with(points, &mut tell)
+                    }
+                    said => said,
+                }
+            }
+            #[cfg(not(feature = "cuda"))]
+            DeviceName::Cuda(_) => Err(crate::on::without_gpus(device)),
+            _ => self.fit_with(points, &mut tell),
+        }
+    }
+
+    pub(crate) fn check(&self, points: &Points<'_>) -> Result<(), KeyError> {
         let bad = |why: String| Err(KeyError::Clusters { why });
         if self.clusters == 0 || self.clusters > i32::MAX as usize {
             return bad(format!("give a number of clusters from 1 to {}, not {}", i32::MAX, self.clusters));
@@ -171,24 +222,39 @@ impl KMeans {
         }
     }
 
+    /// Given centroids, as f32.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn given(&self) -> Vec<f32> {
+        match &self.init {
+            Init::Given(given) => coordinates::<f32>(given),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Runs: one, if the first centroids are given.
+    pub(crate) fn starts(&self) -> usize {
+        if matches!(self.init, Init::Given(_)) { 1 } else { self.runs }
+    }
+
     fn best_run<F: Coordinate>(
         &self,
         points: &Points<'_>,
         progress: &mut (dyn FnMut(Step) + Send),
     ) -> Result<Fit, Error> {
-        let units = points.units::<F>()?;
+        let scale = points.scale()?;
+        let given = match &self.init {
+            Init::Given(given) => coordinates::<F>(given),
+            _ => Vec::new(),
+        };
+        scale.reaches(most::<F>(), &wide(&given))?;
+        let all = Sums::<F>::of(points, &vec![0; points.n], 1, &scale);
+        let centre = all.mean(0, &scale).expect("at least one point");
         let enough = self.tolerance * mean_variance::<F>(points)?;
-        let runs = if matches!(self.init, Init::Given(_)) { 1 } else { self.runs };
         let mut best: Option<Fit> = None;
-        for run in 0..runs {
-            let draws = &mut Draws::new(self.seed, run as u64);
-            let first = match &self.init {
-                Init::PlusPlus => seed::plus_plus(points, self.clusters, draws)?,
-                Init::Random => seed::random(points, self.clusters, draws),
-                Init::Given(given) => coordinates::<F>(given),
-            };
-            let lloyd = Lloyd { settings: self, points, units: &units, enough, run };
-            let fit = lloyd.run::<F>(first, progress)?;
+        for run in 0..self.starts() {
+            let first = first::<F>(self, points, run)?;
+            let lloyd = Lloyd { settings: self, points, scale: &scale, centre: &centre, enough, run };
+            let fit = lloyd.run(first, progress)?;
             if best.as_ref().is_none_or(|best| fit.inertia < best.inertia) {
                 best = Some(fit);
             }
@@ -197,23 +263,41 @@ impl KMeans {
     }
 }
 
+/// The first centroids of a run.
+pub(crate) fn first<F: Coordinate>(settings: &KMeans, points: &Points<'_>, run: usize) -> Result<Vec<F>, KeyError> {
+    let draws = &mut Draws::new(settings.seed, run as u64);
+    match &settings.init {
+        Init::PlusPlus => seed::plus_plus(points, settings.clusters, draws),
+        Init::Random => Ok(seed::random(points, settings.clusters, draws)),
+        Init::Given(given) => Ok(coordinates::<F>(given)),
+    }
+}
+
+/// The place of the greatest of some squares, of several the first. It is then below all others, so that the next one is another.
+pub(crate) fn farthest<F: Coordinate>(squares: &mut [F]) -> usize {
+    let far = (0..squares.len()).fold(0, |far, at| if squares[at] > squares[far] { at } else { far });
+    squares[far] = F::from_f64(-1.0);
+    far
+}
+
 /// One run about to start.
-struct Lloyd<'a> {
+struct Lloyd<'a, F> {
     settings: &'a KMeans,
     points: &'a Points<'a>,
-    units: &'a [i32],
+    scale: &'a Scale,
+    centre: &'a [F],
     /// A move of the centroids that is small enough to stop.
     enough: f64,
     run: usize,
 }
 
-impl Lloyd<'_> {
-    fn run<F: Coordinate>(&self, first: Vec<F>, progress: &mut (dyn FnMut(Step) + Send)) -> Result<Fit, Error> {
+impl<F: Coordinate> Lloyd<'_, F> {
+    fn run(&self, first: Vec<F>, progress: &mut (dyn FnMut(Step) + Send)) -> Result<Fit, Error> {
         let (mut centroids, mut labels, mut inertia) = (first, Vec::new(), 0.0);
         let (mut iterations, mut converged, mut settled) = (0, false, false);
         while iterations < self.settings.iterations && !converged {
             iterations += 1;
-            let (now, distances) = assign::assign(self.points, &centroids);
+            let (now, distances) = assign::assign(self.points, &Targets::new(&centroids, self.centre));
             inertia = sum(&distances)?;
             progress(Step { run: self.run, iteration: iterations, inertia });
             settled = now == labels;
@@ -222,15 +306,15 @@ impl Lloyd<'_> {
                 converged = true;
                 break;
             }
-            let sums = Sums::<F>::of(self.points, &labels, self.settings.clusters, self.units);
+            let sums = Sums::of(self.points, &labels, self.settings.clusters, self.scale);
             let moved = self.update(&sums, &centroids, distances);
-            // In order, in f64.
-            let shift: f64 = moved.iter().zip(&centroids).map(|(a, b)| (a.to_f64() - b.to_f64()).powi(2)).sum();
+            let squares = moved.iter().zip(&centroids).map(|(a, b)| (a.to_f64() - b.to_f64()).powi(2));
+            let shift = tree::reduce(&Sum::<f64>::total(), squares).expect("a coordinate");
             centroids = moved;
             converged = shift <= self.enough;
         }
         if !settled {
-            let (now, distances) = assign::assign(self.points, &centroids);
+            let (now, distances) = assign::assign(self.points, &Targets::new(&centroids, self.centre));
             inertia = sum(&distances)?;
             labels = now;
         }
@@ -239,6 +323,7 @@ impl Lloyd<'_> {
                 shape: vec![self.settings.clusters, self.points.dimensions],
                 values: F::wrap(centroids),
             },
+            centre: Array { shape: vec![self.points.dimensions], values: F::wrap(self.centre.to_vec()) },
             labels: labels.into_iter().map(|label| label as i32).collect(),
             inertia,
             iterations,
@@ -248,19 +333,15 @@ impl Lloyd<'_> {
     }
 
     /// The means of the clusters; what has no points goes by the policy.
-    fn update<F: Coordinate>(&self, sums: &Sums<F>, before: &[F], mut distances: Vec<F>) -> Vec<F> {
+    fn update(&self, sums: &Sums<F>, before: &[F], mut distances: Vec<F>) -> Vec<F> {
         let d = self.points.dimensions;
         let mut centroids = Vec::with_capacity(before.len());
         for (cluster, before) in before.chunks_exact(d).enumerate() {
-            match (sums.mean(cluster, self.units), self.settings.empty) {
+            match (sums.mean(cluster, self.scale), self.settings.empty) {
                 (Some(mean), _) => centroids.extend(mean),
                 (None, EmptyCluster::Keep) => centroids.extend(before),
                 (None, EmptyCluster::Farthest) => {
-                    let farther = |far: usize, at: usize| if distances[at] > distances[far] { at } else { far };
-                    let far = (0..distances.len()).fold(0, farther);
-                    // Below all others, so that the next such cluster takes another one.
-                    distances[far] = F::from_f64(-1.0);
-                    centroids.extend(self.points.one::<F>(far));
+                    centroids.extend(self.points.one::<F>(farthest(&mut distances)));
                 }
             }
         }
@@ -272,19 +353,18 @@ impl Fit {
     /// The nearest centroid of each point, of several the first.
     ///
     /// # Errors
-    /// Points of another number of coordinates or computed in another dtype; [`KeyError::NotFinite`].
+    /// Points of another number of coordinates or computed in another dtype; [`KeyError::NotFinite`]; [`KeyError::TooFar`].
     pub fn predict(&self, points: &Points<'_>) -> Result<Vec<i32>, Error> {
+        fn labels<F: Coordinate>(points: &Points<'_>, centroids: &Array, centre: &Array) -> Result<Vec<u32>, Error> {
+            let (centroids, centre) = (coordinates::<F>(centroids), coordinates::<F>(centre));
+            points.scale()?.reaches(most::<F>(), &wide(&[&centroids[..], &centre].concat()))?;
+            Ok(assign::assign(points, &Targets::new(&centroids, &centre)).0)
+        }
         self.fits(points)?;
         let labels = match points.computed() {
-            DType::F64 => {
-                points.units::<f64>()?;
-                assign::assign(points, &coordinates::<f64>(&self.centroids)).0
-            }
-            _ => {
-                points.units::<f32>()?;
-                assign::assign(points, &coordinates::<f32>(&self.centroids)).0
-            }
-        };
+            DType::F64 => labels::<f64>(points, &self.centroids, &self.centre),
+            _ => labels::<f32>(points, &self.centroids, &self.centre),
+        }?;
         Ok(labels.into_iter().map(|label| label as i32).collect())
     }
 
@@ -293,8 +373,8 @@ impl Fit {
     /// # Errors
     /// As [`Fit::predict`].
     pub fn transform(&self, points: &Points<'_>) -> Result<Array, Error> {
-        fn all<F: Coordinate>(points: &Points<'_>, centroids: &Array) -> Result<Values, KeyError> {
-            points.units::<F>()?;
+        fn all<F: Coordinate>(points: &Points<'_>, centroids: &Array) -> Result<Values, Error> {
+            points.scale()?;
             let centroids = coordinates::<F>(centroids);
             let mut to = vec![F::ZERO; points.n * (centroids.len() / points.dimensions)];
             assign::distances(points, &centroids, &mut to, |_, square| square.sqrt());
@@ -322,6 +402,16 @@ impl Fit {
 /// Centroids in the type that they are computed in.
 fn coordinates<F: Coordinate>(centroids: &Array) -> Vec<F> {
     F::unwrap(centroids.values.clone().cast(F::DTYPE)).expect("they were cast")
+}
+
+/// The same as f64.
+fn wide<F: Coordinate>(coordinates: &[F]) -> Vec<f64> {
+    coordinates.iter().map(|x| x.to_f64()).collect()
+}
+
+/// The greatest number.
+fn most<F: Coordinate>() -> f64 {
+    if F::DTYPE == DType::F64 { f64::MAX } else { f32::MAX as f64 }
 }
 
 /// The tree over squared distances by position, in f64.

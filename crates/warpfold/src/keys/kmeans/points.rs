@@ -14,9 +14,84 @@ use crate::values::Value;
 pub(super) const TILE: usize = 128;
 
 /// `f32` or `f64`: what points, centroids and distances are computed in.
-pub(super) trait Coordinate: Fixed + Loaded + Value {}
-impl Coordinate for f32 {}
-impl Coordinate for f64 {}
+pub(crate) trait Coordinate: Fixed + Loaded + Value {
+    /// `self · a + b`, rounded once.
+    fn fma(self, a: Self, b: Self) -> Self;
+}
+impl Coordinate for f32 {
+    #[inline(always)]
+    fn fma(self, a: f32, b: f32) -> f32 {
+        self.mul_add(a, b)
+    }
+}
+impl Coordinate for f64 {
+    #[inline(always)]
+    fn fma(self, a: f64, b: f64) -> f64 {
+        self.mul_add(a, b)
+    }
+}
+
+/// How the coordinates of points become whole numbers that add up without rounding: a power of two for each coordinate, from the
+/// greatest magnitude that it has in any point. It is found once, and serves any number of updates of the same points, or of some of
+/// them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scale {
+    computed: DType,
+    /// The greatest magnitude of each coordinate.
+    greatest: Vec<f64>,
+    /// The exponent of each coordinate's unit.
+    pub(super) units: Vec<i32>,
+}
+
+impl Scale {
+    /// For coordinates of these magnitudes at most, of points that are computed in f64 or else f32.
+    pub(crate) fn new(computed: DType, greatest: Vec<f64>) -> Self {
+        let unit = |&x: &f64| if computed == DType::F64 { f64::unit(x) } else { f32::unit(x as f32) };
+        Self { computed, units: greatest.iter().map(unit).collect(), greatest }
+    }
+
+    /// The greatest magnitude of each coordinate.
+    pub fn greatest(&self) -> &[f64] {
+        &self.greatest
+    }
+
+    /// What points are multiplied by, as f32.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn factors(&self) -> Vec<f32> {
+        self.units.iter().map(|&unit| <f32 as Fixed>::scale(unit)).collect()
+    }
+
+    /// The exponent of each coordinate's unit.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn units(&self) -> &[i32] {
+        &self.units
+    }
+
+    /// Whether it is one for points like these.
+    pub(crate) fn suits(&self, points: &Points<'_>) -> Result<(), KeyError> {
+        let (has, of) = (self.greatest.len(), self.computed);
+        if has == points.dimensions && of == points.computed() {
+            return Ok(());
+        }
+        let why = format!(
+            "the scale is for {has} coordinates of {of}, the points have {} of {}: use that of Points::scale",
+            points.dimensions,
+            points.computed()
+        );
+        Err(KeyError::Points { why })
+    }
+
+    /// Whether no score and no square of a distance can overflow among points of this scale and these further ones (as
+    /// \[point\]\[coordinate\]): each is below 8 times the square of the length of the vector of the greatest magnitudes.
+    pub(crate) fn reaches(&self, most: f64, others: &[f64]) -> Result<(), KeyError> {
+        let mut greatest = self.greatest.clone();
+        for other in others.chunks_exact(greatest.len()) {
+            greatest.iter_mut().zip(other).for_each(|(a, b)| *a = a.max(b.abs()));
+        }
+        let square: f64 = greatest.iter().map(|x| x * x).sum();
+        if square <= most / 8.0 { Ok(()) } else { Err(KeyError::TooFar) }
+    }
+}
 
 /// Which axis of an array of points comes first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,7 +106,9 @@ pub enum Axes {
 /// Points of f16, bf16, f32 or f64 coordinates, in any layout. Those of 16 bits are computed with as f32.
 #[derive(Clone, Copy, Debug)]
 pub struct Points<'a> {
-    array: ArrayRef<'a>,
+    pub(super) array: ArrayRef<'a>,
+    #[cfg(feature = "cuda")]
+    axes: Axes,
     /// How many.
     pub(super) n: usize,
     /// Coordinates of each.
@@ -65,7 +142,15 @@ impl<'a> Points<'a> {
         if n > u32::MAX as usize {
             return Err(KeyError::TooMany { what: "points", n, most: u32::MAX as usize }.into());
         }
-        Ok(Self { array, n, dimensions, along, across })
+        Ok(Self {
+            array,
+            #[cfg(feature = "cuda")]
+            axes,
+            n,
+            dimensions,
+            along,
+            across,
+        })
     }
 
     /// How many there are.
@@ -76,6 +161,24 @@ impl<'a> Points<'a> {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.n == 0
+    }
+
+    /// From one point, and from one coordinate, to the next, in bytes.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn steps(&self) -> [isize; 2] {
+        [self.along, if self.dimensions == 1 { self.array.dtype().size() as isize } else { self.across }]
+    }
+
+    /// Which axis comes first.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn axes(&self) -> Axes {
+        self.axes
+    }
+
+    /// The array that they are.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn array(&self) -> ArrayRef<'a> {
+        self.array
     }
 
     /// Coordinates of each.
@@ -121,8 +224,20 @@ impl<'a> Points<'a> {
         room
     }
 
-    /// The unit of each coordinate: of the greatest magnitude that it has in any point.
-    pub(super) fn units<F: Coordinate>(&self) -> Result<Vec<i32>, KeyError> {
+    /// The scale of their coordinates: one read of all points.
+    ///
+    /// # Errors
+    /// [`KeyError::NotFinite`] of the first point with a NaN or an infinity.
+    pub fn scale(&self) -> Result<Scale, Error> {
+        let greatest = match self.computed() {
+            DType::F64 => self.greatest::<f64>(),
+            _ => self.greatest::<f32>(),
+        };
+        Ok(Scale::new(self.computed(), greatest?))
+    }
+
+    /// The greatest magnitude that each coordinate has in any point.
+    fn greatest<F: Coordinate>(&self) -> Result<Vec<f64>, KeyError> {
         let greatest = (0..self.n.div_ceil(TILE)).into_par_iter().with_min_len(16).map_init(Vec::new, |room, tile| {
             let (from, len) = (tile * TILE, TILE.min(self.n - tile * TILE));
             let x = self.read::<F>(from, len, TILE, room);
@@ -140,7 +255,7 @@ impl<'a> Points<'a> {
             greatest.collect::<Vec<_>>().into_iter().try_fold(vec![F::ZERO; self.dimensions], |all, tile| {
                 Ok(all.into_iter().zip(tile?).map(|(a, b)| if a < b { b } else { a }).collect())
             })?;
-        Ok(greatest.into_iter().map(F::unit).collect())
+        Ok(greatest.into_iter().map(|x| x.to_f64()).collect())
     }
 
     fn not_finite<F: Coordinate>(&self, x: &[F], from: usize, len: usize) -> KeyError {

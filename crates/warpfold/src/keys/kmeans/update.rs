@@ -5,7 +5,7 @@ use warpfold_core::{Accumulate, DType};
 
 use super::super::KeyError;
 use super::super::labels::Labels;
-use super::points::{Coordinate, Points, TILE};
+use super::points::{Coordinate, Points, Scale, TILE};
 use crate::Error;
 use crate::layout::ArrayRef;
 use crate::values::Array;
@@ -45,24 +45,53 @@ pub struct Centroids {
 /// Bad labels, as [`crate::Groups::new`], or another number of them than points; [`KeyError::NotFinite`] of the first point with a
 /// NaN or an infinity.
 pub fn centroid_update(points: &Points<'_>, labels: ArrayRef<'_>, clusters: usize) -> Result<Centroids, Error> {
+    centroid_update_with(points, labels, clusters, &points.scale()?)
+}
+
+/// The same by a scale that was found before ([`Points::scale`]), so that the points are read once and not twice.
+///
+/// ```
+/// use warpfold::keys::{Axes, centroid_update_with};
+/// use warpfold::{ArrayRef, Points};
+///
+/// let x = [1.0f32, 3.0, 10.0];
+/// let points = Points::new(ArrayRef::from_slice(&x, &[3])?, Axes::PointsFirst)?;
+/// let scale = points.scale()?;
+/// let labels = ArrayRef::from_slice(&[0i32, 0, 1], &[3])?;
+/// let found = centroid_update_with(&points, labels, 2, &scale)?;
+/// assert_eq!(found.means.into_vec::<f32>().unwrap(), [2.0, 10.0]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
+/// The means are those of [`centroid_update`] if the scale is that of these points. It may be that of more points, which include
+/// these; of points with greater magnitudes than the scale's, the means are no means.
+///
+/// # Errors
+/// As [`centroid_update`]; and [`KeyError::Points`] if the scale is for another number of coordinates, or dtype. Points that are not
+/// finite were an error when the scale was made.
+pub fn centroid_update_with(
+    points: &Points<'_>,
+    labels: ArrayRef<'_>,
+    clusters: usize,
+    scale: &Scale,
+) -> Result<Centroids, Error> {
     let labels = Labels::new(labels, Some(clusters))?.labels;
     if labels.len() != points.n {
         let shape = vec![points.n, points.dimensions];
         return Err(KeyError::LabelsLength { labels: labels.len(), shape }.into());
     }
-    match points.computed() {
-        DType::F64 => means::<f64>(points, &labels, clusters),
-        _ => means::<f32>(points, &labels, clusters),
-    }
+    scale.suits(points)?;
+    Ok(match points.computed() {
+        DType::F64 => means::<f64>(points, &labels, clusters, scale),
+        _ => means::<f32>(points, &labels, clusters, scale),
+    })
 }
 
-fn means<F: Coordinate>(points: &Points<'_>, labels: &[u32], clusters: usize) -> Result<Centroids, Error> {
-    let units = points.units::<F>()?;
-    let sums = Sums::of(points, labels, clusters, &units);
-    let means =
-        (0..clusters).flat_map(|cluster| sums.mean(cluster, &units).unwrap_or_else(|| sums.nothing())).collect();
+fn means<F: Coordinate>(points: &Points<'_>, labels: &[u32], clusters: usize, scale: &Scale) -> Centroids {
+    let sums = Sums::of(points, labels, clusters, scale);
+    let means = (0..clusters).flat_map(|cluster| sums.mean(cluster, scale).unwrap_or_else(|| sums.nothing())).collect();
     let means = Array { shape: vec![clusters, points.dimensions], values: F::wrap(means) };
-    Ok(Centroids { means, counts: sums.counts.iter().map(|&n| n as i64).collect() })
+    Centroids { means, counts: sums.counts.iter().map(|&n| n as i64).collect() }
 }
 
 /// The sums of clusters, in units.
@@ -76,8 +105,8 @@ pub(super) struct Sums<F: Coordinate> {
 
 impl<F: Coordinate> Sums<F> {
     /// Of points whose labels are below `clusters`, or belong to none.
-    pub fn of(points: &Points<'_>, labels: &[u32], clusters: usize, units: &[i32]) -> Self {
-        let scales: Vec<F> = units.iter().map(|&unit| F::scale(unit)).collect();
+    pub fn of(points: &Points<'_>, labels: &[u32], clusters: usize, scale: &Scale) -> Self {
+        let scales: Vec<F> = scale.units.iter().map(|&unit| F::scale(unit)).collect();
         let tiles = points.n.div_ceil(TILE);
         let parts = (points.n / PART.max(4 * clusters)).clamp(1, rayon::current_num_threads());
         let part = |part: usize| {
@@ -117,10 +146,11 @@ impl<F: Coordinate> Sums<F> {
     }
 
     /// The mean of a cluster, if it has points.
-    pub fn mean(&self, cluster: usize, units: &[i32]) -> Option<Vec<F>> {
+    pub fn mean(&self, cluster: usize, scale: &Scale) -> Option<Vec<F>> {
         let count = self.counts[cluster];
         let totals = &self.totals[cluster * self.dimensions..(cluster + 1) * self.dimensions];
-        (count > 0).then(|| totals.iter().zip(units).map(|(&total, &unit)| F::mean(total, count, unit)).collect())
+        (count > 0)
+            .then(|| totals.iter().zip(&scale.units).map(|(&total, &unit)| F::mean(total, count, unit)).collect())
     }
 
     fn nothing(&self) -> Vec<F> {

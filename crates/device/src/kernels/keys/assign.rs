@@ -1,0 +1,125 @@
+//! The nearest centroid of each point, for any number of coordinates and clusters.
+//!
+//! As a product of matrices: a block takes 128 points, and 64 clusters at a time, of which each thread has 8 times 4 scores in registers. Of
+//! both, 16 coordinates at a time come by in shared memory. A score is one chain of fused multiply-adds, which goes on from one stage to
+//! the next; which thread has it makes no difference.
+//!
+//! Bottleneck: multiply-adds.
+
+use super::Update;
+use super::nearest::store;
+use super::tile::each;
+use crate::kernels::recipe::array;
+use crate::kernels::source::Source;
+use crate::simt::{ALL, Global, Pack, Simt};
+
+/// Threads of a block.
+pub const THREADS: u32 = 256;
+/// Points of a block.
+pub const POINTS: u32 = 128;
+/// Clusters at a time.
+const CLUSTERS: u32 = 64;
+/// Coordinates at a time.
+const STAGE: u32 = 16;
+/// Points and clusters of a thread; 16 threads side by side have the same points.
+const OWN: [usize; 2] = [8, 4];
+
+/// Half of the square of each centroid about the centre. A thread for each cluster.
+#[inline(always)]
+pub fn halves<S: Simt>(s: &S, call: &Update) {
+    let (centroids, centre, halves): (Global<f32>, Global<f32>, Global<f32>) =
+        (array(call.centroids), array(call.centre), array(call.order));
+    let cluster = s.block_x() * THREADS + s.thread_x();
+    if s.branch(cluster < call.clusters) {
+        let first = centroids.offset(cluster as usize * call.dimensions as usize);
+        let (mut square, mut j) = (0.0, 0);
+        while s.again(j < call.dimensions as usize) {
+            let c = s.load(first, j) - s.load(centre, j);
+            square = s.fma_f32(c, c, square);
+            j += 1;
+        }
+        s.store(halves, cluster as usize, square * 0.5);
+    }
+}
+
+/// Labels of points of `T`, by the halves that [`halves`] has left.
+#[inline(always)]
+pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
+    let points = s.shared::<f32, { (POINTS * STAGE) as usize }, 0>("points");
+    let about = s.shared::<f32, { (CLUSTERS * STAGE) as usize }, 1>("centroids");
+    let (centroids, centre, halves): (Global<f32>, Global<f32>, Global<f32>) =
+        (array(call.centroids), array(call.centre), array(call.order));
+    let tid = s.thread_x();
+    let (column, row) = (tid % 16, tid / 16);
+    let first = s.block_x() as u64 * POINTS as u64;
+    let (mut least, mut labels) = ([f32::INFINITY; OWN[0]], [0u32; OWN[0]]);
+    let mut group = 0;
+    while s.again(group < call.clusters) {
+        let mut scores = [[0.0f32; OWN[1]]; OWN[0]];
+        for k in 0..OWN[1] {
+            let cluster = group + column * OWN[1] as u32 + k as u32;
+            let half = if s.branch(cluster < call.clusters) { s.load(halves, cluster as usize) } else { f32::INFINITY };
+            scores.iter_mut().for_each(|scores| scores[k] = half);
+        }
+        let mut from = 0;
+        while s.again(from < call.dimensions) {
+            s.barrier();
+            // Neighbours read neighbours, of coordinates or of points.
+            let by_points = call.along < call.across;
+            each(s, tid, POINTS * STAGE, |i| {
+                let (point, j) = if by_points { (i % POINTS, i / POINTS) } else { (i / STAGE, i % STAGE) };
+                let (at, j) = (first + point as u64, (from + j, j));
+                let mut x = 0.0;
+                if s.branch(at < call.n && j.0 < call.dimensions) {
+                    let bits = s.load(array(call.points + at * call.along + j.0 as u64 * call.across), 0);
+                    x = s.load(centre, j.0 as usize) - T::value(s, bits);
+                }
+                s.put(points, j.1 * POINTS + point, x);
+            });
+            each(s, tid, CLUSTERS * STAGE, |i| {
+                let (cluster, j) = (i / STAGE, i % STAGE);
+                let (at, to) = (group + cluster, from + j);
+                let mut c = 0.0;
+                if s.branch(at < call.clusters && to < call.dimensions) {
+                    let place = at as usize * call.dimensions as usize + to as usize;
+                    c = s.load(centroids, place) - s.load(centre, to as usize);
+                }
+                s.put(about, j * CLUSTERS + cluster, c);
+            });
+            s.barrier();
+            for j in 0..STAGE {
+                let packs = points.cast::<Pack<f32, 4>>();
+                let low = s.get(packs, j * (POINTS / 4) + row * 2).0;
+                let high = s.get(packs, j * (POINTS / 4) + row * 2 + 1).0;
+                let c = s.get(about.cast::<Pack<f32, 4>>(), j * (CLUSTERS / 4) + column).0;
+                for k in 0..OWN[1] {
+                    for i in 0..4 {
+                        scores[i][k] = s.fma_f32(low[i], c[k], scores[i][k]);
+                        scores[i + 4][k] = s.fma_f32(high[i], c[k], scores[i + 4][k]);
+                    }
+                }
+            }
+            from += STAGE;
+        }
+        for (i, scores) in scores.into_iter().enumerate() {
+            for (k, score) in scores.into_iter().enumerate() {
+                let less = score < least[i];
+                least[i] = if less { score } else { least[i] };
+                labels[i] = if less { group + column * OWN[1] as u32 + k as u32 } else { labels[i] };
+            }
+        }
+        group += CLUSTERS;
+    }
+    for i in 0..OWN[0] {
+        for by in [1, 2, 4, 8] {
+            let (other, label) = (s.shuffle_xor(ALL, least[i], by), s.shuffle_xor(ALL, labels[i], by));
+            if other < least[i] || other == least[i] && label < labels[i] {
+                (least[i], labels[i]) = (other, label);
+            }
+        }
+        let at = first + (row * OWN[0] as u32 + i as u32) as u64;
+        if s.branch(column == 0 && at < call.n) {
+            store(s, call, at as usize, labels[i]);
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The update of points of one coordinate, in at most 16 clusters: no atomics but at the end.
+//!
+//! So many points have the same few labels that threads would queue up for any sum they share. So each thread has all sums, in a
+//! column of shared memory that nobody else uses: the total in the low 48 bits of a word, and how many points in the others.
+//!
+//! Bottleneck: the launch, up to some millions of points; then memory.
+
+use super::limbs::{EACH, limbs, scale, total};
+use super::tile::{OWN, THREADS, TILE};
+use super::{NONE, Totals, Update};
+use crate::kernels::recipe::array;
+use crate::kernels::source::Source;
+use crate::simt::{ALL, Global, Simt};
+
+/// Clusters at most.
+pub const CLUSTERS: usize = 16;
+
+/// Tiles of a block are as many as those of [`tile`](super::tile), so that 16 bits can count a thread's points.
+#[inline(always)]
+pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
+    let sums = s.shared::<u64, { CLUSTERS * THREADS as usize }, 0>("sums");
+    let tid = s.thread_x();
+    let totals = Totals::at(call.totals, call.clusters, call.dimensions);
+    let labels: Global<u32> = array(call.labels);
+    let factor = scale(s.load(array(call.scales), 0));
+    let mut cluster = 0;
+    while s.again(cluster < call.clusters) {
+        s.put(sums, cluster * THREADS + tid, 0);
+        cluster += 1;
+    }
+    let mut tile = s.block_x() as u64 * call.each as u64;
+    let end = tile + call.each as u64;
+    while s.again(tile < end) {
+        let point = |i: usize| tile * TILE as u64 + i as u64 * THREADS as u64 + tid as u64;
+        let own: [(u32, f32); OWN] = core::array::from_fn(
+            #[inline(always)]
+            |i| {
+                let at = point(i);
+                if s.branch(at < call.n) {
+                    (s.load(labels, at as usize), T::value(s, s.load(array(call.points + at * call.along), 0)))
+                } else {
+                    (NONE, 0.0)
+                }
+            },
+        );
+        for (label, x) in own {
+            if s.branch(label < call.clusters) {
+                let [high, low] = limbs(s, x, factor).map(|limb| limb.wrapping_sub(EACH));
+                let at = label * THREADS + tid;
+                let before = s.get(sums, at);
+                s.put(sums, at, before.wrapping_add(total(high, low)).wrapping_add(1 << 48));
+            } else if s.branch(label != NONE) {
+                totals.add(s, totals.bad(), 1);
+            }
+        }
+        tile += 1;
+    }
+    s.barrier();
+    let mut cluster = s.warp();
+    while s.again(cluster < call.clusters) {
+        let (mut sum, mut many) = (0u64, 0u64);
+        for i in 0..THREADS / 32 {
+            let word = s.get(sums, cluster * THREADS + i * 32 + s.lane());
+            let total = ((word << 16) as i64 >> 16) as u64;
+            sum = sum.wrapping_add(total);
+            many += word.wrapping_sub(total) >> 48;
+        }
+        for by in [16, 8, 4, 2, 1] {
+            sum = sum.wrapping_add(s.shuffle_xor(ALL, sum, by));
+            many += s.shuffle_xor(ALL, many, by);
+        }
+        if s.branch(s.lane() == 0) {
+            totals.add(s, totals.sum(cluster, 0), sum);
+            totals.add(s, totals.count(cluster), many);
+        }
+        cluster += THREADS / 32;
+    }
+}

@@ -1,0 +1,48 @@
+//! The list of compiled kernels for k-means, read by the PTX build and by the emulator: the parameter and the kernel of each.
+
+/// Calls the macro `$m` with every kernel.
+macro_rules! for_each_keyed {
+    ($m:ident) => {
+        $m! {
+            "kmeans_tile_f32": Update = tile::kernel::<_, source::F32, 4>;
+            "kmeans_tile_f16": Update = tile::kernel::<_, source::F16, 8>;
+            "kmeans_tile_bf16": Update = tile::kernel::<_, source::Bf16, 8>;
+            "kmeans_tile_any_f32": Update = tile::kernel::<_, source::F32, 1>;
+            "kmeans_tile_any_f16": Update = tile::kernel::<_, source::F16, 1>;
+            "kmeans_tile_any_bf16": Update = tile::kernel::<_, source::Bf16, 1>;
+            "kmeans_column_f32": Update = column::kernel::<_, source::F32>;
+            "kmeans_column_f16": Update = column::kernel::<_, source::F16>;
+            "kmeans_column_bf16": Update = column::kernel::<_, source::Bf16>;
+            "kmeans_count": Update = sort::count::<_>;
+            "kmeans_offsets": Update = sort::offsets::<_>;
+            "kmeans_scatter": Update = sort::scatter::<_>;
+            "kmeans_gather_f32": Update = sort::gather::<_, source::F32, 4>;
+            "kmeans_gather_f16": Update = sort::gather::<_, source::F16, 8>;
+            "kmeans_gather_bf16": Update = sort::gather::<_, source::Bf16, 8>;
+            "kmeans_gather_any_f32": Update = sort::gather::<_, source::F32, 1>;
+            "kmeans_gather_any_f16": Update = sort::gather::<_, source::F16, 1>;
+            "kmeans_gather_any_bf16": Update = sort::gather::<_, source::Bf16, 1>;
+            "kmeans_iterate_16_f32": Update = nearest::kernel::<_, source::F32, 4, 16>;
+            "kmeans_iterate_16_f16": Update = nearest::kernel::<_, source::F16, 8, 16>;
+            "kmeans_iterate_16_bf16": Update = nearest::kernel::<_, source::Bf16, 8, 16>;
+            "kmeans_iterate_32_f32": Update = nearest::kernel::<_, source::F32, 4, 32>;
+            "kmeans_iterate_32_f16": Update = nearest::kernel::<_, source::F16, 8, 32>;
+            "kmeans_iterate_32_bf16": Update = nearest::kernel::<_, source::Bf16, 8, 32>;
+            "kmeans_iterate_any_4_f32": Update = nearest::kernel::<_, source::F32, 1, 4>;
+            "kmeans_iterate_any_4_f16": Update = nearest::kernel::<_, source::F16, 1, 4>;
+            "kmeans_iterate_any_4_bf16": Update = nearest::kernel::<_, source::Bf16, 1, 4>;
+            "kmeans_iterate_any_16_f32": Update = nearest::kernel::<_, source::F32, 1, 16>;
+            "kmeans_iterate_any_16_f16": Update = nearest::kernel::<_, source::F16, 1, 16>;
+            "kmeans_iterate_any_16_bf16": Update = nearest::kernel::<_, source::Bf16, 1, 16>;
+            "kmeans_halves": Update = assign::halves::<_>;
+            "kmeans_assign_f32": Update = assign::kernel::<_, source::F32>;
+            "kmeans_assign_f16": Update = assign::kernel::<_, source::F16>;
+            "kmeans_assign_bf16": Update = assign::kernel::<_, source::Bf16>;
+            "kmeans_distance_f32": Update = distance::kernel::<_, source::F32>;
+            "kmeans_distance_f16": Update = distance::kernel::<_, source::F16>;
+            "kmeans_distance_bf16": Update = distance::kernel::<_, source::Bf16>;
+            "kmeans_finish": Finish = finish::kernel::<_>;
+        }
+    };
+}
+pub(crate) use for_each_keyed;

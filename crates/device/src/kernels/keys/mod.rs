@@ -1,0 +1,140 @@
+//! k-means: sums of the points of each cluster, the nearest centroid of each point, means.
+//!
+//! Sums are whole numbers (core's `Fixed`), so they may be added in any order, also by atomics, and have the bits of the CPU. A point is
+//! never added to memory by itself: points are brought into the order of their labels first ([`tile`] in shared memory, [`sort`] in
+//! global memory), so that a lane adds up a run of one label in registers ([`stretch`]).
+
+pub mod assign;
+pub mod column;
+pub mod distance;
+#[allow(unused_macros, unused_imports, reason = "without the emulator, the host names no kernel")]
+pub(crate) mod entries;
+pub mod finish;
+pub mod limbs;
+pub mod nearest;
+#[cfg(not(target_arch = "nvptx64"))]
+pub mod plan;
+pub mod sort;
+pub mod stretch;
+pub mod tile;
+
+#[cfg(all(not(target_arch = "nvptx64"), feature = "emulator"))]
+mod emulate;
+#[cfg(all(not(target_arch = "nvptx64"), feature = "emulator"))]
+pub use emulate::emulate;
+
+use crate::simt::{Global, Simt};
+
+/// Points, labels and sums.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Update {
+    /// Of the first coordinate of the first point.
+    pub points: u64,
+    /// `i32` of each point.
+    pub labels: u64,
+    /// `f32` of each coordinate: one over its unit.
+    pub scales: u64,
+    /// What [`Totals`] says.
+    pub totals: u64,
+    /// `u64` of each point, for [`sort`]; `f32` of each cluster, for [`assign`]; `f32` of each point, which [`distance`] writes.
+    pub order: u64,
+    /// `u32` of each cluster, and one more, for [`sort`]: zero before and after, but for the last.
+    pub cursors: u64,
+    /// `f32` \[cluster\]\[coordinate\], to find labels by.
+    pub centroids: u64,
+    /// `f32` of each coordinate, to find labels about.
+    pub centre: u64,
+    /// Three `u64`: [`EMPTY`], [`BAD`], [`CHANGED`].
+    pub report: u64,
+    /// How many points.
+    pub n: u64,
+    /// Bytes from one point to the next.
+    pub along: u64,
+    /// Bytes from one coordinate to the next.
+    pub across: u64,
+    /// Coordinates of a point.
+    pub dimensions: u32,
+    /// Clusters.
+    pub clusters: u32,
+    /// Reads of a lane that a point takes, in one slice.
+    pub reads: u32,
+    /// Slices of the coordinates: a block has one of them.
+    pub slices: u32,
+    /// Lanes that share a point, as a power of two: at most 5.
+    pub abreast: u32,
+    /// Tiles that a block takes, or entries that a group of lanes does.
+    pub each: u32,
+}
+
+/// In a report: clusters without points are added.
+pub const EMPTY: usize = 0;
+/// In a report: labels of no cluster that are not -1 are added.
+pub const BAD: usize = 1;
+/// In a report: 1 if a label has changed.
+pub const CHANGED: usize = 2;
+
+/// The label of no cluster.
+const NONE: u32 = u32::MAX;
+
+/// Quotient and remainder, of a divisor that is never zero: nothing here can panic.
+#[inline(always)]
+fn divide(a: u32, b: u32) -> (u32, u32) {
+    (a.checked_div(b).unwrap_or(0), a.checked_rem(b).unwrap_or(0))
+}
+
+/// Sums of clusters, as they are between two kernels: 64-bit words, zero before and after.
+#[derive(Clone, Copy)]
+pub struct Totals {
+    /// \[cluster\]\[coordinate\], then points of each cluster, then labels that were of no cluster and not -1.
+    words: Global<u64>,
+    clusters: u32,
+    dimensions: u32,
+}
+
+impl Totals {
+    /// Words that they take.
+    pub const fn len(clusters: usize, dimensions: usize) -> usize {
+        clusters * dimensions + clusters + 1
+    }
+
+    /// At an address.
+    #[inline(always)]
+    pub fn at(address: u64, clusters: u32, dimensions: u32) -> Self {
+        Self { words: super::recipe::array(address), clusters, dimensions }
+    }
+
+    /// The place of a sum.
+    #[inline(always)]
+    pub fn sum(&self, cluster: u32, coordinate: u32) -> usize {
+        cluster as usize * self.dimensions as usize + coordinate as usize
+    }
+
+    /// The place of a count.
+    #[inline(always)]
+    pub fn count(&self, cluster: u32) -> usize {
+        self.clusters as usize * self.dimensions as usize + cluster as usize
+    }
+
+    /// The place of the number of bad labels.
+    #[inline(always)]
+    pub fn bad(&self) -> usize {
+        self.count(self.clusters)
+    }
+
+    /// Adds to a word.
+    #[inline(always)]
+    pub fn add<S: Simt>(&self, s: &S, at: usize, x: u64) {
+        if s.branch(x != 0) {
+            s.atomic_add(self.words, at, x, crate::simt::Order::Relaxed);
+        }
+    }
+
+    /// Reads a word, and leaves zero.
+    #[inline(always)]
+    pub fn take<S: Simt>(&self, s: &S, at: usize) -> u64 {
+        let x = s.load(self.words, at);
+        s.store(self.words, at, 0);
+        x
+    }
+}

@@ -1,0 +1,115 @@
+//! A stretch of points in the order of their labels: a lane reads 16 bytes of each, and adds them up while the label stays the same.
+//!
+//! Lanes side by side read a point together. Several reads are under way before the first is added.
+
+use super::limbs::{EACH, limbs, scale};
+use super::{NONE, Update};
+use crate::kernels::recipe::array;
+use crate::kernels::source::{Bits, Source};
+use crate::simt::{Global, Simt};
+
+/// Reads under way.
+const FLIGHT: usize = 4;
+
+/// Where a stretch is, and who reads it.
+#[derive(Clone, Copy)]
+pub struct Stretch {
+    /// The first of the list.
+    pub from: u32,
+    /// After the last.
+    pub to: u32,
+    /// The first point that entries count from, in bytes.
+    pub points: u64,
+    /// Which slice of the coordinates.
+    pub slice: u32,
+}
+
+/// Reads `W` elements.
+#[inline(always)]
+pub fn read<S: Simt, T: Source<Value = f32>, const W: usize>(s: &S, at: u64) -> [f32; W] {
+    if W == 1 {
+        // Neighbours are read by others, or later.
+        return [T::value(s, s.load(array(at), 0)); W];
+    }
+    let words = crate::kernels::source::words(s, array(at), 16);
+    core::array::from_fn(
+        #[inline(always)]
+        |w| T::value(s, T::Bits::nth(&words, w)),
+    )
+}
+
+/// Adds up a stretch. `entry` names the label and the point of a place in the list; `flush` takes a label, which of the slice's reads, and the
+/// sums of each of its elements.
+#[inline(always)]
+pub fn add<S: Simt, T: Source<Value = f32>, const W: usize>(
+    s: &S,
+    call: &Update,
+    stretch: Stretch,
+    entry: impl Fn(u32) -> (u32, u32),
+    flush: impl Fn(u32, u32, [[u32; 2]; W]),
+) {
+    let reads = whole(call, W as u32).wrapping_sub(stretch.slice * call.reads);
+    let reads = if reads < call.reads { reads } else { call.reads };
+    let mut read_of = s.lane() & ((1 << call.abreast) - 1);
+    while s.again(read_of < reads) {
+        let first = stretch.slice * call.reads + read_of;
+        let scales: Global<f32> = array(call.scales);
+        let scales: [f32; W] = core::array::from_fn(
+            #[inline(always)]
+            |w| scale(s.load(scales, first as usize * W + w)),
+        );
+        let from = stretch.points + first as u64 * W as u64 * call.across;
+        let mut sums = [[0u32; 2]; W];
+        let (mut label, mut many) = (NONE, 0u32);
+        let mut at = stretch.from;
+        while s.again(at < stretch.to) {
+            // Past the end, the last one again, so that nothing branches before all reads are under way.
+            let last = stretch.to - 1;
+            let entries: [(u32, u32); FLIGHT] = core::array::from_fn(
+                #[inline(always)]
+                |i| {
+                    let at = at + i as u32;
+                    entry(if at < last { at } else { last })
+                },
+            );
+            let points: [[f32; W]; FLIGHT] = core::array::from_fn(
+                #[inline(always)]
+                |i| read::<S, T, W>(s, from + entries[i].1 as u64 * call.along),
+            );
+            for i in 0..FLIGHT {
+                let (next, is_one) = (entries[i].0, at + (i as u32) < stretch.to);
+                if s.branch(next != label && is_one) {
+                    if s.branch(many != 0) {
+                        flush(label, read_of, less(sums, many));
+                    }
+                    (sums, many, label) = ([[0; 2]; W], 0, next);
+                }
+                if is_one {
+                    many += 1;
+                    for w in 0..W {
+                        let [high, low] = limbs(s, points[i][w], scales[w]);
+                        sums[w] = [sums[w][0].wrapping_add(high), sums[w][1].wrapping_add(low)];
+                    }
+                }
+            }
+            at += FLIGHT as u32;
+        }
+        if s.branch(many != 0) {
+            flush(label, read_of, less(sums, many));
+        }
+        read_of += 1 << call.abreast;
+    }
+}
+
+/// Reads that a whole point takes.
+#[inline(always)]
+fn whole(call: &Update, wide: u32) -> u32 {
+    call.dimensions / wide
+}
+
+/// Sums of so many without what was added for each.
+#[inline(always)]
+fn less<const W: usize>(sums: [[u32; 2]; W], many: u32) -> [[u32; 2]; W] {
+    let over = many.wrapping_mul(EACH);
+    sums.map(|[high, low]| [high.wrapping_sub(over), low.wrapping_sub(over)])
+}

@@ -1,0 +1,285 @@
+//! k-means in the emulator: no fault, and the bits of core's fixed-point sums.
+
+use warpfold_core::{DType, Fixed, bf16, f16};
+use warpfold_device::emulator::{Memory, Report};
+use warpfold_device::kernels::Production;
+use warpfold_device::kernels::keys::plan::{Launch, Problem};
+use warpfold_device::kernels::keys::{Totals, emulate};
+use warpfold_device::simt::Global;
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let x = self.0 ^ (self.0 >> 33);
+        x.wrapping_mul(0xff51_afd7_ed55_8ccd) >> 16
+    }
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+    /// Of either sign, over some binades.
+    fn number(&mut self) -> f32 {
+        let x = self.below(1 << 20) as f32 / (1 << 19) as f32 - 1.0;
+        x * 2f32.powi(self.below(12) as i32 - 6)
+    }
+}
+
+/// Points as they lie in memory, and as f32.
+struct Points {
+    dtype: DType,
+    n: usize,
+    d: usize,
+    /// Elements from one point, and one coordinate, to the next.
+    steps: [usize; 2],
+    bytes: Vec<u8>,
+    values: Vec<f32>,
+}
+
+impl Points {
+    fn new(dtype: DType, n: usize, d: usize, columns: bool, gap: usize, r: &mut Random) -> Points {
+        let steps = if columns { [1, n + gap] } else { [d + gap, 1] };
+        let mut memory = vec![0f32; (n.max(1) - 1) * steps[0] + (d - 1) * steps[1] + 1];
+        let mut values = Vec::new();
+        for i in 0..n {
+            for j in 0..d {
+                let x = r.number();
+                let x = match dtype {
+                    DType::F16 => f16::from_f32(x).to_f32(),
+                    DType::BF16 => bf16::from_f32(x).to_f32(),
+                    _ => x,
+                };
+                memory[i * steps[0] + j * steps[1]] = x;
+                values.push(x);
+            }
+        }
+        let bytes = memory
+            .iter()
+            .flat_map(|&x| match dtype {
+                DType::F16 => f16::from_f32(x).to_bits().to_le_bytes().to_vec(),
+                DType::BF16 => bf16::from_f32(x).to_bits().to_le_bytes().to_vec(),
+                _ => x.to_le_bytes().to_vec(),
+            })
+            .collect();
+        Points { dtype, n, d, steps, bytes, values }
+    }
+
+    fn problem(&self, address: u64, clusters: usize) -> Problem {
+        let size = self.dtype.size();
+        let [along, across] = self.steps.map(|step| (step * size) as isize);
+        Problem { dtype: self.dtype, n: self.n, dimensions: self.d, along, across, address, clusters }
+    }
+
+    fn units(&self) -> Vec<i32> {
+        let column = |j: usize| self.values.iter().skip(j).step_by(self.d);
+        (0..self.d).map(|j| f32::unit(column(j).fold(0.0, |a: f32, x| a.max(x.abs())))).collect()
+    }
+}
+
+fn run(memory: &Memory, launch: &Launch, addresses: &[u64]) -> Report {
+    let mut params = launch.params.clone();
+    params[..addresses.len()].copy_from_slice(addresses);
+    let production = Production { entry: &launch.entry, grid: launch.grid, block: launch.block, params: &params };
+    emulate(memory, production).expect(&launch.entry).unwrap_or_else(|faults| panic!("{}: {faults}", launch.entry))
+}
+
+fn at<T>(array: Global<T>) -> u64 {
+    array.as_ptr().addr() as u64
+}
+
+/// Means and counts by the definition.
+fn expected(points: &Points, labels: &[i32], clusters: usize, before: &[f32]) -> (Vec<u32>, Vec<u64>) {
+    let (d, units) = (points.d, points.units());
+    let (mut totals, mut counts) = (vec![0i64; clusters * d], vec![0u64; clusters]);
+    for (x, &label) in points.values.chunks(d).zip(labels) {
+        if (0..clusters as i32).contains(&label) {
+            counts[label as usize] += 1;
+            for j in 0..d {
+                totals[label as usize * d + j] += x[j].quantize(f32::scale(units[j])) as i64;
+            }
+        }
+    }
+    let mean = |i: usize| match counts[i / d] {
+        0 => before[i],
+        count => f32::mean(totals[i], count, units[i % d]),
+    };
+    ((0..clusters * d).map(|i| mean(i).to_bits()).collect(), counts)
+}
+
+fn update(points: &Points, labels: &[i32], clusters: usize) -> Vec<String> {
+    let mut memory = Memory::new();
+    let units = points.units();
+    let scales: Vec<f32> = units.iter().map(|&unit| f32::scale(unit)).collect();
+    let x: Global<u8> = memory.upload("points", &points.bytes);
+    let given = memory.upload("labels", labels);
+    let scales = memory.upload("scales", &scales);
+    let words = Totals::len(clusters, points.d);
+    let totals = memory.upload("totals", &vec![0u64; words]);
+    let problem = points.problem(at(x), clusters);
+    let order = memory.alloc::<u64>("order", points.n);
+    let cursors = memory.upload("cursors", &vec![0u32; clusters + 1]);
+    let launches = problem.update(1);
+    for launch in &launches {
+        run(&memory, launch, &[at(x), at(given), at(scales), at(totals), at(order), at(cursors)]);
+    }
+    assert_eq!(launches.len() > 1, problem.is_sorted());
+    let left = memory.read(cursors, clusters);
+    assert!(!problem.is_sorted() || left.iter().all(|&x| x == 0), "cursors are not zero again");
+    let before: Vec<f32> = (0..clusters * points.d).map(|i| i as f32).collect();
+    let means = memory.alloc::<f32>("means", clusters * points.d);
+    let counts = memory.alloc::<u64>("counts", clusters);
+    let units = memory.upload("units", &units);
+    let old = memory.upload("before", &before);
+    let moves = memory.alloc::<f64>("moves", clusters * points.d);
+    let report = memory.upload("report", &[0u64; 3]);
+    let addresses = [at(means), at(counts), at(totals), at(units), at(old), at(moves), at(report)];
+    run(&memory, &problem.finish(), &addresses);
+    let (want, many) = expected(points, labels, clusters, &before);
+    let got: Vec<u32> = memory.read(means, clusters * points.d).iter().map(|x: &f32| x.to_bits()).collect();
+    let about = format!("{} {}x{} k={clusters} {:?} {launches:?}", points.dtype, points.n, points.d, points.steps);
+    assert_eq!(memory.read(counts, clusters), many, "{about}");
+    assert_eq!(got, want, "{about}");
+    assert!(memory.read(totals, words).iter().all(|&x| x == 0), "totals are not zero again");
+    let bad = labels.iter().filter(|&&label| label < -1 || label >= clusters as i32).count();
+    let empty = many.iter().filter(|&&count| count == 0).count();
+    assert_eq!(memory.read(report, 3), [empty as u64, bad as u64, 0]);
+    for (i, square) in memory.read(moves, clusters * points.d).into_iter().enumerate() {
+        assert_eq!(square, (f32::from_bits(want[i]) as f64 - before[i] as f64).powi(2));
+    }
+    launches.into_iter().map(|launch| launch.entry).collect()
+}
+
+fn labels(n: usize, clusters: usize, r: &mut Random) -> Vec<i32> {
+    // Some clusters have most points.
+    let skewed = r.below(3) == 0;
+    let one = |r: &mut Random| r.below(clusters as u64 + 1) as i32 - 1;
+    (0..n).map(|_| if skewed && r.below(4) > 0 { 0 } else { one(r) }).collect()
+}
+
+const DTYPES: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
+
+#[test]
+fn updates_have_the_bits_of_core() {
+    let r = &mut Random(1);
+    let mut entries = std::collections::BTreeSet::new();
+    let shapes = [
+        (1, 1, 1),
+        (100, 16, 3),
+        (5000, 1, 16),
+        (3000, 3, 7),
+        (2500, 32, 40),
+        (4100, 8, 100),
+        (700, 40, 300),
+        (3000, 5, 600),
+        (900, 128, 64),
+        (5000, 1, 9000),
+        (5000, 1, 40),
+    ];
+    for (i, (n, d, k)) in shapes.into_iter().enumerate() {
+        for dtype in DTYPES {
+            for columns in [false, true] {
+                let gap = [0, 8, 3][(i + columns as usize) % 3];
+                let points = Points::new(dtype, n, d, columns, gap, r);
+                let mut labels = labels(n, k, r);
+                if i == 3 {
+                    labels[n / 2..][..3].copy_from_slice(&[k as i32, -2, i32::MIN]);
+                }
+                entries.extend(update(&points, &labels, k));
+            }
+        }
+    }
+    println!("{entries:?}");
+    assert!(entries.len() == 18, "{entries:?}");
+}
+
+/// The label of least score, by its definition.
+fn nearest(x: &[f32], centroids: &[f32], centre: &[f32]) -> i32 {
+    let scores = centroids.chunks(x.len()).map(|c| {
+        let c: Vec<f32> = c.iter().zip(centre).map(|(c, m)| c - m).collect();
+        let half = c.iter().fold(0.0f32, |sum, c| c.mul_add(*c, sum)) * 0.5;
+        x.iter().zip(centre).map(|(x, m)| x - m).zip(&c).fold(half, |score, (x, c)| (-x).mul_add(*c, score))
+    });
+    scores.enumerate().reduce(|best, next| if next.1 < best.1 { next } else { best }).map_or(0, |(k, _)| k as i32)
+}
+
+fn iterate(points: &Points, clusters: usize, r: &mut Random) -> String {
+    let (n, d) = (points.n, points.d);
+    let mut centroids: Vec<f32> = (0..clusters * d).map(|_| r.number()).collect();
+    // The last is a copy of the first: the first of equals counts.
+    centroids.copy_within(..d, (clusters - 1) * d);
+    let centre: Vec<f32> = (0..d).map(|_| r.number() / 8.0).collect();
+    let want: Vec<i32> = points.values.chunks(d).map(|x| nearest(x, &centroids, &centre)).collect();
+    let mut memory = Memory::new();
+    let units = points.units();
+    let scales: Vec<f32> = units.iter().map(|&unit| f32::scale(unit)).collect();
+    let x: Global<u8> = memory.upload("points", &points.bytes);
+    let labels = memory.upload("labels", &vec![-1i32; n]);
+    let scales = memory.upload("scales", &scales);
+    let totals = memory.upload("totals", &vec![0u64; Totals::len(clusters, d)]);
+    let c = memory.upload("centroids", &centroids);
+    let m = memory.upload("centre", &centre);
+    let report = memory.upload("report", &[0u64; 3]);
+    let halves = memory.alloc::<f32>("halves", clusters);
+    let problem = points.problem(at(x), clusters);
+    let addresses = |order: u64| [at(x), at(labels), at(scales), at(totals), order, 0, at(c), at(m), at(report)];
+    let about = format!("{} {n}x{d} k={clusters} {:?}", points.dtype, points.steps);
+    for launch in problem.assign() {
+        run(&memory, &launch, &addresses(at(halves)));
+    }
+    assert_eq!(memory.read(labels, n), want, "{about}");
+    assert_eq!(memory.read(report, 3), [0, 0, 1]);
+    // The squares of the distances.
+    let squares = memory.alloc::<f32>("squares", n);
+    run(&memory, &problem.distances(), &addresses(at(squares)));
+    for (i, got) in memory.read(squares, n).into_iter().enumerate() {
+        let c = &centroids[want[i] as usize * d..][..d];
+        let terms = points.values[i * d..][..d].iter().zip(c).map(|(x, c)| x - c).map(|d| d * d);
+        let tree = warpfold_core::tree::reduce(&warpfold_core::ops::Sum::<f32>::total(), terms).expect("coordinates");
+        assert_eq!(got.to_bits(), tree.to_bits(), "{about}");
+    }
+    let Some(launch) = problem.iterate(1) else { return "kmeans_assign".into() };
+    memory.write(report, &[0u64; 3]);
+    run(&memory, &launch, &addresses(0));
+    assert_eq!(memory.read(report, 3), [0, 0, 0], "no label has changed");
+    memory.write(labels, &vec![-1i32; n]);
+    memory.write(totals, &vec![0u64; Totals::len(clusters, d)]);
+    run(&memory, &launch, &addresses(0));
+    assert_eq!(memory.read(report, 3), [0, 0, 1]);
+    assert_eq!(memory.read(labels, n), want, "{about} {launch:?}");
+    let (_, counts) = expected(points, &want, clusters, &centroids);
+    let means = memory.alloc::<f32>("means", clusters * d);
+    let units = memory.upload("units", &units);
+    run(&memory, &problem.finish(), &[at(means), 0, at(totals), at(units), at(c), 0, at(report)]);
+    let (means_want, _) = expected(points, &want, clusters, &centroids);
+    let got: Vec<u32> = memory.read(means, clusters * d).iter().map(|x: &f32| x.to_bits()).collect();
+    assert_eq!(got, means_want, "{about}");
+    assert_eq!(memory.read(report, 1), [counts.iter().filter(|&&n| n == 0).count() as u64]);
+    launch.entry
+}
+
+#[test]
+fn iterations_have_the_bits_of_the_definition() {
+    let r = &mut Random(2);
+    let mut entries = std::collections::BTreeSet::new();
+    let shapes = [
+        (1, 1, 2),
+        (2500, 16, 16),
+        (3000, 1, 16),
+        (700, 32, 40),
+        (900, 7, 90),
+        (300, 20, 130),
+        (150, 100, 70),
+        (260, 8, 5),
+    ];
+    for (i, (n, d, k)) in shapes.into_iter().enumerate() {
+        for dtype in DTYPES {
+            for columns in [false, true] {
+                let gap = [0, 8, 3][(i + columns as usize) % 3];
+                let points = Points::new(dtype, n, d, columns, gap, r);
+                entries.insert(iterate(&points, k, r));
+            }
+        }
+    }
+    println!("{entries:?}");
+    assert_eq!(entries.len(), 13, "{entries:?}");
+}

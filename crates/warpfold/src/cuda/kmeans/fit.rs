@@ -1,0 +1,162 @@
+//! Lloyd's k-means of points in a GPU's memory, as `KMeans::fit` has it on the CPU.
+
+use warpfold_core::ops::Sum;
+use warpfold_core::{DType, tree};
+
+use super::{Axes, CentroidUpdate, Lloyd, axis, means, problem, scale, seen, to_host};
+use crate::cuda::{Array, ArrayView, Device, Stream};
+use crate::keys::{EmptyCluster, Fit, Init, KMeans, Points, Step, kmeans};
+use crate::{ArrayRef, Error};
+
+/// Finds clusters among points of f16, bf16 or f32 in a GPU's memory: centroids, labels and inertia are those of [`KMeans::fit`].
+///
+/// An iteration leaves the points where they are, and brings home whether it is the last. Random first centroids are drawn on the host,
+/// for which the points are copied there once; given ones are not. `progress` costs a further read of the points for
+/// each iteration, for the inertia.
+///
+/// # Errors
+/// As [`KMeans::fit`]; f64 points; what the driver says.
+pub fn fit(
+    stream: &Stream,
+    settings: &KMeans,
+    points: ArrayView<'_>,
+    axes: Axes,
+    progress: Option<&mut dyn FnMut(Step)>,
+) -> Result<Fit, Error> {
+    let host = match settings.init {
+        Init::Given(_) => None,
+        _ => Some(to_host(stream, points)?),
+    };
+    let host = host.as_ref().map(|host| Points::new(seen(host)?, axes)).transpose()?;
+    fit_drawn(stream, settings, points, axes, host.as_ref(), progress)
+}
+
+/// The same of points in the host's memory, which are copied to the GPU once, in whatever layout.
+///
+/// # Errors
+/// As [`fit`].
+pub fn fit_host(
+    device: &Device,
+    settings: &KMeans,
+    points: &Points<'_>,
+    progress: Option<&mut (dyn FnMut(Step) + Send)>,
+) -> Result<Fit, Error> {
+    let stream = Stream::new(device)?;
+    let copy = Array::upload(&stream, points.array())?;
+    match progress {
+        Some(progress) => {
+            fit_drawn(&stream, settings, copy.view(), points.axes(), Some(points), Some(&mut |step| progress(step)))
+        }
+        None => fit_drawn(&stream, settings, copy.view(), points.axes(), Some(points), None),
+    }
+}
+
+/// The same of points that the host has, too, if first centroids are to be drawn among them.
+fn fit_drawn(
+    stream: &Stream,
+    settings: &KMeans,
+    points: ArrayView<'_>,
+    axes: Axes,
+    host: Option<&Points<'_>>,
+    mut progress: Option<&mut dyn FnMut(Step)>,
+) -> Result<Fit, Error> {
+    settings.check(&Points::new(*points.layout(), axes)?)?;
+    let clusters = settings.clusters;
+    let shape = problem(&points, axes, clusters)?;
+    let scale = scale(stream, points, axes)?;
+    let given = settings.given();
+    scale.reaches(f32::MAX as f64, &given.iter().map(|&x| x as f64).collect::<Vec<_>>())?;
+    let device = stream.device();
+    let mut labels = Array::new(&device, DType::I32, &[shape.n])?;
+    let centre = {
+        let mut all = CentroidUpdate::new(stream, &points, axes, 1, &scale)?;
+        let (mut mean, mut count) = (all.means()?, all.counts()?);
+        labels.fill(stream, 0)?;
+        all.run(stream, points, labels.view(), &mut mean, &mut count)?;
+        mean.download(stream)?.into_vec::<f32>().unwrap_or_default()
+    };
+    let enough = settings.tolerance * mean_variance(stream, points, axes)?;
+    let mut lloyd = Lloyd::new(stream, &points, axes, clusters, &scale, &centre)?;
+    let mut next = means(&device, clusters, shape.dimensions)?;
+    let mut best: Option<Fit> = None;
+    for run in 0..settings.starts() {
+        let first = match host {
+            Some(host) if given.is_empty() => kmeans::first::<f32>(settings, host, run)?,
+            _ => given.clone(),
+        };
+        let of = [clusters, shape.dimensions];
+        let mut current = Array::upload(stream, ArrayRef::from_slice(&first, &of)?)?;
+        // No label is as it was.
+        labels.fill(stream, 0xff)?;
+        let (mut iterations, mut converged, mut settled) = (0, false, false);
+        while iterations < settings.iterations && !converged {
+            iterations += 1;
+            lloyd.forget(stream)?;
+            lloyd.iterate(stream, points, &current, &mut labels, &mut next)?;
+            let mut done = lloyd.done(stream)?;
+            if let Some(progress) = progress.as_mut() {
+                let inertia = lloyd.inertia(stream, points, &current, &labels)?;
+                progress(Step { run, iteration: iterations, inertia });
+            }
+            settled = !done.changed;
+            if settled {
+                converged = true;
+                break;
+            }
+            if done.empty > 0 && settings.empty == EmptyCluster::Farthest {
+                let squares = lloyd.squares(stream, points, &current, &labels)?;
+                (next, done.shift) = farthest(stream, points, axes, [&current, &next], &labels, squares)?;
+            }
+            std::mem::swap(&mut current, &mut next);
+            converged = done.shift <= enough;
+        }
+        if !settled {
+            lloyd.assign(stream, points, &current, &mut labels)?;
+        }
+        let inertia = lloyd.inertia(stream, points, &current, &labels)?;
+        if best.as_ref().is_none_or(|best| inertia < best.inertia) {
+            let labels = labels.download(stream)?.into_vec::<i32>().unwrap_or_default();
+            let centre = crate::Array { shape: vec![shape.dimensions], values: crate::Values::F32(centre.clone()) };
+            let centroids = current.download(stream)?;
+            best = Some(Fit { centroids, centre, labels, inertia, iterations, converged, run });
+        }
+    }
+    Ok(best.expect("at least one run"))
+}
+
+/// Means in which clusters without points have moved to the farthest points, and the sum of the squares of all moves.
+fn farthest(
+    stream: &Stream,
+    points: ArrayView<'_>,
+    axes: Axes,
+    [before, after]: [&Array; 2],
+    labels: &Array,
+    mut squares: Vec<f32>,
+) -> Result<(Array, f64), Error> {
+    let numbers = |array: &Array| Ok::<_, Error>(array.download(stream)?.into_vec::<f32>().unwrap_or_default());
+    let (before, mut moved, shape) = (numbers(before)?, numbers(after)?, after.shape().to_vec());
+    let mut counts = vec![0u64; shape[0]];
+    let labels = labels.download(stream)?.into_vec::<i32>().unwrap_or_default();
+    labels.iter().for_each(|&label| counts[label as usize] += 1);
+    for (cluster, _) in counts.iter().enumerate().filter(|(_, count)| **count == 0) {
+        let far = kmeans::farthest(&mut squares);
+        let axis = axis(&points, axes) as usize;
+        let one = to_host(stream, points.slice(axis, far..far + 1)?)?;
+        let one = (0..shape[1]).map(|i| one.values.get(i).to_f64() as f32);
+        moved[cluster * shape[1]..][..shape[1]].iter_mut().zip(one).for_each(|(to, x)| *to = x);
+    }
+    let moves = moved.iter().zip(&before).map(|(a, b)| (*a as f64 - *b as f64).powi(2));
+    let shift = tree::reduce(&Sum::<f64>::total(), moves).expect("a coordinate");
+    Ok((Array::upload(stream, ArrayRef::from_slice(&moved, &shape)?)?, shift))
+}
+
+/// The mean over the coordinates of their variances, added in order in f64.
+fn mean_variance(stream: &Stream, points: ArrayView<'_>, axes: Axes) -> Result<f64, Error> {
+    let options = crate::cuda::Options {
+        axes: Some(vec![axis(&points, axes)]),
+        dtype: Some(DType::F32),
+        ..crate::cuda::Options::default()
+    };
+    let of = crate::cuda::reduce(crate::Op::Var, points, &options, stream)?.download(stream)?.values;
+    Ok((0..of.len()).map(|i| of.get(i).to_f64()).sum::<f64>() / of.len() as f64)
+}

@@ -1,0 +1,244 @@
+//! Iterations of k-means: labels by centroids, and means by labels.
+
+use warpfold_core::DType;
+use warpfold_device::kernels::keys::{CHANGED, EMPTY};
+
+use super::{Axes, CentroidUpdate, Error, Scale, expect, load};
+use crate::cuda::launch::Launch;
+use crate::cuda::{Array, ArrayView, Buffer, Options, Reduction, Stream};
+use crate::{KeyError, Op};
+
+/// Iterations over points of one dtype, shape and layout: planned, kernels loaded, memory allocated.
+///
+/// Where points have few coordinates and clusters are few, an iteration is one read of the points; otherwise labels and means are two. Use it
+/// on one stream at a time.
+pub struct Lloyd {
+    pub(super) update: CentroidUpdate,
+    /// Labels and sums at once.
+    fused: Option<Launch>,
+    assign: Vec<Launch>,
+    distances: Launch,
+    centre: Buffer<f32>,
+    halves: Buffer<f32>,
+    /// The square of the distance of each point.
+    squares: Array,
+    inertia: Reduction,
+    /// The squares of the moves of the centroids.
+    moves: Array,
+    shift: Reduction,
+}
+
+/// What an iteration has done.
+pub(super) struct Done {
+    /// The sum of the squares of the centroids' moves.
+    pub shift: f64,
+    /// Clusters without points.
+    pub empty: u64,
+    /// Whether a label is another than before.
+    pub changed: bool,
+}
+
+impl Lloyd {
+    /// Plans iterations over points like these. `centre` has a number for each coordinate; labels are computed about it. Of points whose
+    /// centre is not their mean, labels are as exact as the distance to it lets them be.
+    ///
+    /// # Errors
+    /// As [`CentroidUpdate::new`]; a centre of another shape.
+    pub fn new(
+        stream: &Stream,
+        points: &ArrayView<'_>,
+        axes: Axes,
+        clusters: usize,
+        scale: &Scale,
+        centre: &[f32],
+    ) -> Result<Lloyd, crate::Error> {
+        let update = CentroidUpdate::new(stream, points, axes, clusters, scale)?;
+        let (device, problem) = (stream.device(), update.problem);
+        if centre.len() != problem.dimensions {
+            let why = format!("the centre has {} coordinates, the points {}", centre.len(), problem.dimensions);
+            return Err(Error::Clusters { why }.into());
+        }
+        let fused = problem.iterate(device.properties().multiprocessors);
+        let squares = Array::new(&device, DType::F32, &[problem.n])?;
+        let moves = Array::new(&device, DType::F64, &[clusters * problem.dimensions])?;
+        let wide = Options { dtype: Some(DType::F64), ..Options::default() };
+        Ok(Lloyd {
+            fused: fused.map(|launch| load(&device, &launch)).transpose()?,
+            assign: problem.assign().iter().map(|launch| load(&device, launch)).collect::<Result<_, _>>()?,
+            distances: load(&device, &problem.distances())?,
+            centre: Buffer::upload(stream, centre)?,
+            halves: Buffer::new(&device, clusters)?,
+            inertia: Reduction::new(&device, Op::Sum, &squares.view(), &wide)?,
+            squares,
+            shift: Reduction::new(&device, Op::Sum, &moves.view(), &Options::default())?,
+            moves,
+            update,
+        })
+    }
+
+    /// The kernels that an iteration launches, in order.
+    pub fn kernels(&self) -> Vec<&str> {
+        match &self.fused {
+            Some(fused) => vec![fused.entry(), "kmeans_finish"],
+            None => self.assign.iter().map(Launch::entry).chain(self.update.kernels()).collect(),
+        }
+    }
+
+    /// Queues one iteration: the labels (i32) of the points by `centroids` (f32 \[cluster\]\[coordinate\]), and the means of those labels. A cluster
+    /// without points keeps its centroid.
+    ///
+    /// # Errors
+    /// If an array or the stream is not like that which it was prepared for, or the driver refuses.
+    pub fn iterate(
+        &mut self,
+        stream: &Stream,
+        points: ArrayView<'_>,
+        centroids: &Array,
+        labels: &mut Array,
+        means: &mut Array,
+    ) -> Result<(), crate::Error> {
+        self.check(stream, &points, centroids, labels)?;
+        self.update.room(stream, means)?;
+        self.update.begin(stream)?;
+        // SAFETY: the arrays are like those that were planned for, as was just seen, and borrowed or kept until the device is done with them.
+        unsafe {
+            match &self.fused {
+                Some(fused) => self.queue(stream, fused, &points, centroids, labels, 0)?,
+                None => {
+                    self.queue_assign(stream, &points, centroids, labels)?;
+                    self.update.queue(stream, points.address(), labels.address())?;
+                }
+            }
+            let (before, moves) = (centroids.address(), self.moves.address());
+            self.update.queue_finish(stream, [means.address(), 0], [before, moves])?;
+        }
+        self.update.clean = true;
+        Ok(())
+    }
+
+    /// Queues finding the labels of the points, and no means.
+    ///
+    /// # Errors
+    /// As [`Lloyd::iterate`].
+    pub fn assign(
+        &mut self,
+        stream: &Stream,
+        points: ArrayView<'_>,
+        centroids: &Array,
+        labels: &mut Array,
+    ) -> Result<(), crate::Error> {
+        self.check(stream, &points, centroids, labels)?;
+        // SAFETY: as in `iterate`.
+        unsafe { self.queue_assign(stream, &points, centroids, labels) }?;
+        Ok(())
+    }
+
+    /// The sum of the squares of the distances of the points to the centroids of their labels, which are all of a cluster.
+    ///
+    /// # Errors
+    /// As [`Lloyd::iterate`]; [`KeyError::TooFar`] if it overflows.
+    pub fn inertia(
+        &mut self,
+        stream: &Stream,
+        points: ArrayView<'_>,
+        centroids: &Array,
+        labels: &Array,
+    ) -> Result<f64, crate::Error> {
+        self.queue_squares(stream, &points, centroids, labels)?;
+        let sum = self.inertia.run_to_host(stream, self.squares.view(), None)?.values.get(0).to_f64();
+        if sum.is_finite() { Ok(sum) } else { Err(KeyError::TooFar.into()) }
+    }
+
+    /// The squares of the distances.
+    pub(super) fn squares(
+        &mut self,
+        stream: &Stream,
+        points: ArrayView<'_>,
+        centroids: &Array,
+        labels: &Array,
+    ) -> Result<Vec<f32>, crate::Error> {
+        self.queue_squares(stream, &points, centroids, labels)?;
+        Ok(self.squares.download(stream)?.into_vec::<f32>().unwrap_or_default())
+    }
+
+    /// Forgets what iterations have done so far.
+    pub(super) fn forget(&mut self, stream: &Stream) -> Result<(), Error> {
+        self.update.report.fill(stream, 0)
+    }
+
+    /// Waits for what the iteration since [`Lloyd::forget`] has done.
+    pub(super) fn done(&mut self, stream: &Stream) -> Result<Done, crate::Error> {
+        let shift = self.shift.run_to_host(stream, self.moves.view(), None)?.values.get(0).to_f64();
+        let report = self.update.report.read(stream)?;
+        Ok(Done { shift, empty: report[EMPTY], changed: report[CHANGED] != 0 })
+    }
+
+    fn check(
+        &self,
+        stream: &Stream,
+        points: &ArrayView<'_>,
+        centroids: &Array,
+        labels: &Array,
+    ) -> Result<(), crate::Error> {
+        self.update.suits(stream, points)?;
+        self.update.room(stream, centroids)?;
+        labels.is_on(stream, "labels")?;
+        expect("labels", &labels.view(), DType::I32, &[self.update.problem.n])?;
+        Ok(())
+    }
+
+    fn queue_squares(
+        &mut self,
+        stream: &Stream,
+        points: &ArrayView<'_>,
+        centroids: &Array,
+        labels: &Array,
+    ) -> Result<(), crate::Error> {
+        self.check(stream, points, centroids, labels)?;
+        // SAFETY: as in `iterate`; a square for each point has room.
+        unsafe { self.queue(stream, &self.distances, points, centroids, labels, self.squares.address()) }?;
+        Ok(())
+    }
+
+    /// # Safety
+    /// As [`Lloyd::queue`].
+    unsafe fn queue_assign(
+        &self,
+        stream: &Stream,
+        points: &ArrayView<'_>,
+        centroids: &Array,
+        labels: &Array,
+    ) -> Result<(), Error> {
+        for launch in &self.assign {
+            // SAFETY: the caller's; there is half a square for each cluster.
+            unsafe { self.queue(stream, launch, points, centroids, labels, self.halves.address()) }?;
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    /// The arrays are like those that were planned for, and live until the device is done with them; `room` is what the kernel takes it for.
+    unsafe fn queue(
+        &self,
+        stream: &Stream,
+        launch: &Launch,
+        points: &ArrayView<'_>,
+        centroids: &Array,
+        labels: &Array,
+        room: u64,
+    ) -> Result<(), Error> {
+        let first = [
+            points.address(),
+            labels.address(),
+            self.update.scales.address(),
+            self.update.totals.address(),
+            room,
+            0,
+            centroids.address(),
+            self.centre.address(),
+            self.update.report.address(),
+        ];
+        // SAFETY: the caller's.
+        unsafe { launch.queue_at(stream.bound()?, first) }
+    }
+}

@@ -1,0 +1,218 @@
+//! The update step: means of the points of each label.
+
+use warpfold_core::DType;
+use warpfold_device::kernels::keys::plan::Problem;
+use warpfold_device::kernels::keys::{BAD, Totals};
+
+use super::{Axes, Error, Scale, expect, load, means, problem, scale};
+use crate::cuda::launch::Launch;
+use crate::cuda::reduction::Layout;
+use crate::cuda::{Array, ArrayView, Buffer, Device, Stream};
+use crate::keys::Centroids;
+
+/// The update of points of one dtype, shape and layout: planned, its kernels loaded, its memory allocated.
+///
+/// A run reads the points once and costs the host the driver's calls and no more. It has memory of its own for what is under way: use
+/// it on one stream at a time.
+pub struct CentroidUpdate {
+    pub(super) device: Device,
+    points: Layout,
+    /// The address of the points, modulo 16.
+    place: u64,
+    pub(super) problem: Problem,
+    launches: Vec<Launch>,
+    finish: Launch,
+    pub(super) scales: Buffer<f32>,
+    units: Buffer<i32>,
+    pub(super) totals: Buffer<u64>,
+    order: Buffer<u64>,
+    cursors: Buffer<u32>,
+    pub(super) report: Buffer<u64>,
+    /// Whether totals and cursors are zero, as they are between runs unless one has failed.
+    pub(super) clean: bool,
+}
+
+impl CentroidUpdate {
+    /// Plans updates of points like these into so many clusters. The scale is that of the points ([`super::scale`]), or of more points that
+    /// include them; those with greater magnitudes have no means.
+    ///
+    /// # Errors
+    /// What [`crate::Points::new`] refuses, f64 points, a scale for other points, or what the driver says.
+    pub fn new(
+        stream: &Stream,
+        points: &ArrayView<'_>,
+        axes: Axes,
+        clusters: usize,
+        scale: &Scale,
+    ) -> Result<CentroidUpdate, crate::Error> {
+        let problem = problem(points, axes, clusters)?;
+        scale.suits(&crate::Points::new(*points.layout(), axes)?)?;
+        points.is_on(stream, "points")?;
+        let device = stream.device();
+        let planned = problem.update(device.properties().multiprocessors);
+        let (sorted, d) = (problem.is_sorted(), problem.dimensions);
+        let zero = |len: usize| vec![0u64; len];
+        Ok(CentroidUpdate {
+            points: Layout::of(points.layout()),
+            place: points.address() % 16,
+            launches: planned.iter().map(|launch| load(&device, launch)).collect::<Result<_, _>>()?,
+            finish: load(&device, &problem.finish())?,
+            scales: Buffer::upload(stream, &scale.factors())?,
+            units: Buffer::upload(stream, scale.units())?,
+            totals: Buffer::upload(stream, &zero(Totals::len(clusters, d)))?,
+            order: Buffer::new(&device, if sorted { problem.n } else { 0 })?,
+            cursors: Buffer::upload(stream, &vec![0; if sorted { clusters + 1 } else { 0 }])?,
+            report: Buffer::upload(stream, &zero(3))?,
+            clean: true,
+            device,
+            problem,
+        })
+    }
+
+    /// Room for the means of a run.
+    ///
+    /// # Errors
+    /// If the memory does not suffice.
+    pub fn means(&self) -> Result<Array, crate::Error> {
+        means(&self.device, self.problem.clusters, self.problem.dimensions)
+    }
+
+    /// Room for the counts of a run.
+    ///
+    /// # Errors
+    /// If the memory does not suffice.
+    pub fn counts(&self) -> Result<Array, crate::Error> {
+        Array::new(&self.device, DType::I64, &[self.problem.clusters])
+    }
+
+    /// The kernels that a run launches, in order.
+    pub fn kernels(&self) -> Vec<&str> {
+        self.launches.iter().chain([&self.finish]).map(Launch::entry).collect()
+    }
+
+    /// Queues one run: the means (f32 \[cluster\]\[coordinate\], NaN of no points) and the numbers of points (i64) of the labels (i32; -1
+    /// belongs to none).
+    ///
+    /// # Errors
+    /// If an array or the stream is not like that which it was prepared for, or the driver refuses. Labels of no cluster are an error of
+    /// [`CentroidUpdate::check`].
+    pub fn run(
+        &mut self,
+        stream: &Stream,
+        points: ArrayView<'_>,
+        labels: ArrayView<'_>,
+        means: &mut Array,
+        counts: &mut Array,
+    ) -> Result<(), crate::Error> {
+        self.suits(stream, &points)?;
+        labels.is_on(stream, "labels")?;
+        expect("labels", &labels, DType::I32, &[self.problem.n])?;
+        self.room(stream, means)?;
+        counts.is_on(stream, "counts")?;
+        expect("counts", &counts.view(), DType::I64, &[self.problem.clusters])?;
+        self.begin(stream)?;
+        // SAFETY: the arrays are like those that were planned for, as was just seen, and borrowed or kept until the device is done with them.
+        unsafe {
+            self.queue(stream, points.address(), labels.address())?;
+            self.queue_finish(stream, [means.address(), counts.address()], [0, 0])?;
+        }
+        self.clean = true;
+        Ok(())
+    }
+
+    /// Waits for the runs so far, and sees whether all labels were those of a cluster, or -1.
+    ///
+    /// # Errors
+    /// If they were not, or what went wrong on the device.
+    pub fn check(&mut self, stream: &Stream) -> Result<(), Error> {
+        let bad = self.report.read(stream)?[BAD];
+        self.report.fill(stream, 0)?;
+        if bad == 0 { Ok(()) } else { Err(Error::BadLabels { bad, clusters: self.problem.clusters }) }
+    }
+
+    pub(super) fn suits(&self, stream: &Stream, points: &ArrayView<'_>) -> Result<(), Error> {
+        points.is_on(stream, "points")?;
+        self.points.check("array of points", points)?;
+        if points.address() % 16 == self.place {
+            return Ok(());
+        }
+        let at = |place: u64| format!("at {place} bytes after a multiple of 16");
+        Err(Error::Layout { what: "array of points", found: at(points.address() % 16), expected: at(self.place) })
+    }
+
+    pub(super) fn room(&self, stream: &Stream, means: &Array) -> Result<(), Error> {
+        means.is_on(stream, "array of centroids")?;
+        expect("array of centroids", &means.view(), DType::F32, &[self.problem.clusters, self.problem.dimensions])
+    }
+
+    /// Before anything is added: what a failed run has left goes.
+    pub(super) fn begin(&mut self, stream: &Stream) -> Result<(), Error> {
+        if !self.clean {
+            self.totals.fill(stream, 0)?;
+            self.cursors.fill(stream, 0)?;
+        }
+        self.clean = false;
+        Ok(())
+    }
+
+    /// Queues adding up.
+    ///
+    /// # Safety
+    /// At these addresses are points like those that were planned for, and as many labels, until the device is done with them.
+    pub(super) unsafe fn queue(&self, stream: &Stream, points: u64, labels: u64) -> Result<(), Error> {
+        let first = [
+            points,
+            labels,
+            self.scales.address(),
+            self.totals.address(),
+            self.order.address(),
+            self.cursors.address(),
+            0,
+            0,
+            self.report.address(),
+        ];
+        let raw = stream.bound()?;
+        for launch in &self.launches {
+            // SAFETY: the caller's; the rest is this value's, as large as the plan says.
+            unsafe { launch.queue_at(raw, first) }?;
+        }
+        Ok(())
+    }
+
+    /// Queues making means (and counts, if there is an address for them) of what was added up. Clusters without points keep
+    /// what they have `before`, if that is an address; the squares of all moves are written then, if there is one for them.
+    ///
+    /// # Safety
+    /// Addresses are 0, or of arrays of that size that live until the device is done with them.
+    pub(super) unsafe fn queue_finish(
+        &self,
+        stream: &Stream,
+        [means, counts]: [u64; 2],
+        [before, moves]: [u64; 2],
+    ) -> Result<(), Error> {
+        let (totals, units, report) = (self.totals.address(), self.units.address(), self.report.address());
+        let first = [means, counts, totals, units, before, moves, report];
+        // SAFETY: the caller's; the rest is this value's.
+        unsafe { self.finish.queue_at(stream.bound()?, first) }
+    }
+}
+
+/// The means of the points of each label, as [`crate::centroid_update`] has them: two reads of the points.
+///
+/// # Errors
+/// As [`CentroidUpdate::new`], [`scale()`] and [`CentroidUpdate::check`].
+pub fn centroid_update(
+    stream: &Stream,
+    points: ArrayView<'_>,
+    axes: Axes,
+    labels: ArrayView<'_>,
+    clusters: usize,
+) -> Result<Centroids, crate::Error> {
+    let scale = scale(stream, points, axes)?;
+    let mut update = CentroidUpdate::new(stream, &points, axes, clusters, &scale)?;
+    let (mut means, mut counts) = (update.means()?, update.counts()?);
+    update.run(stream, points, labels, &mut means, &mut counts)?;
+    update.check(stream)?;
+    let counts = counts.download(stream)?.into_vec::<i64>().unwrap_or_default();
+    Ok(Centroids { means: means.download(stream)?, counts })
+}
