@@ -84,7 +84,8 @@ impl Problem {
     pub fn iterate(&self, multiprocessors: u32) -> Option<Launch> {
         let room = if self.wide() == 1 { &[4, 16][..] } else { &[16, 32] };
         let padded = *room.iter().find(|&&d| d >= self.dimensions)?;
-        if self.clusters > tile::CLUSTERS || self.clusters * padded > nearest::ROOM {
+        let compared = self.clusters.next_multiple_of(nearest::TOGETHER);
+        if compared > tile::CLUSTERS || compared * padded > nearest::ROOM {
             return None;
         }
         let reads = self.dimensions / self.wide();
