@@ -116,6 +116,13 @@ impl Problem {
         Self { kept: merge(kept), reduced: merge(reduced), count, outputs, size, x_offset, mask_offset, out_offset }
     }
 
+    /// Whether rows along this kept axis follow one another without a gap.
+    pub fn has_dense_rows(&self, lane: &Dim) -> bool {
+        let [row] = self.reduced[..] else { return false };
+        let len = lane.len as isize;
+        lane.x == self.size as isize && row.x == lane.x * len && row.mask == lane.mask * len
+    }
+
     /// The reduced axis whose index runs fastest; one of length 1 if there is none.
     pub fn inner(&self) -> Dim {
         self.reduced.last().copied().unwrap_or(Dim { len: 1, x: self.size as isize, mask: 1, out: 0 })

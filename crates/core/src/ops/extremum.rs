@@ -146,6 +146,12 @@ impl Place {
         Self(index as i64)
     }
 
+    /// The index, or -1.
+    #[inline(always)]
+    pub fn or_minus_one(self) -> i64 {
+        self.0
+    }
+
     /// The index.
     #[inline(always)]
     pub fn index(self) -> Option<u64> {

@@ -4,10 +4,10 @@ use super::counter::Counter;
 use super::engine::{Job, Out, Output, Scratch};
 use super::kernel::{Acc, Item, Kernel};
 use super::load::Load;
-use super::panel::{RowList, take_apart};
-use super::policy::{BLOCK, PANEL, STRIP_BYTES};
+use super::panel::RowList;
+use super::policy::{BLOCK, MOST_FEW, PANEL, STRIP_BYTES};
 use super::tree::combine_nodes;
-use crate::problem::{At, Dim, Problem, Walk};
+use crate::problem::{At, Dim, Walk};
 
 /// A power of two of rows, such that there are tasks enough for all threads.
 pub(super) fn rows_per_task(rows: usize, tasks: usize, threads: usize, least: usize) -> usize {
@@ -32,14 +32,16 @@ impl<K: Kernel, L: Load<Item<K>>> Job<'_, K, L>
 where
     Out<K>: Send,
 {
-    /// Several rows at a time, column by column.
-    pub(super) unsafe fn columns(&self, lane: usize, out: &Output<Out<K>>) {
+    /// Several rows at a time, column by column; of `few` columns all at once.
+    pub(super) unsafe fn columns(&self, lane: usize, few: bool, out: &Output<Out<K>>) {
         let (lane, others) = self.take_kept(lane);
         let count = self.problem.count;
-        let strip = (STRIP_BYTES / self.problem.size).min(lane.len);
+        let strip = if few { lane.len } else { (STRIP_BYTES / self.problem.size).min(lane.len) };
         let strips = lane.len.div_ceil(strip);
         let outer = self.problem.outputs / lane.len;
-        let rows = rows_per_task(count, strips * outer, self.threads, 8 * PANEL);
+        let rows_of = |elements: usize| (elements / strip).next_power_of_two();
+        let (least, most) = if few { (rows_of(4 * BLOCK), rows_of(MOST_FEW)) } else { (8 * PANEL, usize::MAX) };
+        let rows = rows_per_task(count, strips * outer, self.threads, least).min(most);
         let chunks = count.div_ceil(rows);
         let place = |task: usize| {
             let (row, column) = (task % chunks * rows, task / chunks % strips * strip);
@@ -53,18 +55,18 @@ where
             };
             (strip, walk.out() + column as isize * lane.out)
         };
+        // SAFETY: the caller's.
+        let nodes_of =
+            |strip: &Strip<'_>| unsafe { if few { self.few_columns(&lane, strip) } else { self.strip(&lane, strip) } };
         if chunks == 1 {
             self.tasks(outer * strips, &|task| {
                 let (strip, at) = place(task);
                 // SAFETY: the caller's; strips are disjoint.
-                unsafe {
-                    self.finish_along(out, at, &lane, &self.strip(&lane, &strip));
-                }
+                unsafe { self.finish_along(out, at, &lane, &nodes_of(&strip)) };
             });
             return;
         }
-        // SAFETY: the caller's.
-        let nodes = self.results(outer * strips * chunks, |task| unsafe { self.strip(&lane, &place(task).0) });
+        let nodes = self.results(outer * strips * chunks, |task| nodes_of(&place(task).0));
         let last = (count - (chunks - 1) * rows) as u64;
         let mut list = Vec::with_capacity(chunks);
         for (i, nodes) in nodes.chunks(chunks).enumerate() {
@@ -169,62 +171,40 @@ where
         (0..ats.len()).map(|i| items.as_ptr().wrapping_add(i * width)).collect()
     }
 
-    /// A few columns, taken apart into one tile each.
-    pub(super) unsafe fn interleaved(&self, lane: usize, out: &Output<Out<K>>) {
-        let (lane, others) = self.take_kept(lane);
-        let Problem { count, outputs, .. } = *self.problem;
-        let outer = outputs / lane.len;
-        let rows = rows_per_task(count, outer, self.threads, BLOCK).min(1 << 20);
-        let chunks = count.div_ceil(rows);
-        let nodes = self.results(outer * chunks, |task| {
-            let base = Walk::new(&others, self.base, task / chunks).at();
-            let from = task % chunks * rows;
-            // SAFETY: the caller's.
-            unsafe { self.apart(&lane, base, from, rows.min(count - from)) }
-        });
-        let last = (count - (chunks - 1) * rows) as u64;
-        let mut walk = Walk::new(&others, self.base, 0);
-        let mut list = Vec::with_capacity(chunks);
-        for nodes in nodes.chunks(chunks) {
-            for column in 0..lane.len {
-                list.clear();
-                list.extend(nodes.iter().map(|columns| columns[column]));
-                let root = combine_nodes(self.kernel.reducer(), &mut list, rows as u64, last);
-                // SAFETY: one writer per output.
-                unsafe { self.finish(out, walk.out() + column as isize * lane.out, root.expect("a chunk")) };
-            }
-            walk.advance();
-        }
-    }
-
-    /// The nodes of each of a few columns over `len` rows from `from`: tiles of rows that stay in L1 while each column is
-    /// read out of them.
-    unsafe fn apart(&self, lane: &Dim, base: At, from: usize, len: usize) -> Vec<Acc<K>> {
-        let tile = BLOCK / 4;
+    /// The nodes of a strip of few columns: a block of rows at a time.
+    unsafe fn few_columns(&self, lane: &Dim, strip: &Strip<'_>) -> Vec<Acc<K>> {
+        let Strip { base, first_row: from, rows: len, width, .. } = *strip;
         let mut scratch = Scratch::<K>::new();
-        let size = size_of::<Item<K>>() as isize;
-        let dense = self.load.direct()
-            && lane.x == size
-            && self.problem.reduced.len() == 1
-            && self.problem.inner().x == size * lane.len as isize;
-        let mut nodes: Vec<Vec<Acc<K>>> = (0..lane.len).map(|_| Vec::with_capacity(len.div_ceil(tile))).collect();
+        if self.problem.has_dense_rows(lane) {
+            let block = 1 << (BLOCK / width).ilog2();
+            let mut counter = Counter::new(self.kernel, block as u64);
+            let mut tail = None;
+            for start in (from..from + len).step_by(block) {
+                let n = block.min(from + len - start);
+                let at = base.step(&self.problem.inner(), start);
+                // SAFETY: the caller's: the rows follow one another along the lane.
+                let x = unsafe { self.run_of(at, lane, n * width, &mut scratch.items) };
+                if K::RUNS
+                    && n == block
+                    && let Some(nodes) = counter.first()
+                {
+                    self.kernel.dense_after(x, start as u64, nodes);
+                    continue;
+                }
+                let nodes = dense_rows(self.kernel, x, width, start as u64, counter.room(width));
+                if n < block {
+                    tail = Some((nodes, n as u64));
+                } else {
+                    counter.push(nodes);
+                }
+            }
+            return counter.finish(tail).expect("at least one row");
+        }
+        // Tiles of rows that stay in L1 while each column is read out of them.
+        let tile = BLOCK / 4;
+        let mut nodes: Vec<Vec<Acc<K>>> = (0..width).map(|_| Vec::with_capacity(len.div_ceil(tile))).collect();
         for start in (from..from + len).step_by(tile) {
             let n = tile.min(from + len - start);
-            if dense {
-                let items = &mut scratch.items;
-                items.clear();
-                items.reserve(n * lane.len);
-                // SAFETY: the rows are adjacent; all of the items are written.
-                unsafe {
-                    let x = base.step(&self.problem.inner(), start).x.cast();
-                    take_apart(x, n, lane.len, items.as_mut_ptr());
-                    items.set_len(n * lane.len);
-                }
-                for (x, nodes) in items.chunks(n).zip(&mut nodes) {
-                    nodes.push(self.kernel.block(x, start as u64));
-                }
-                continue;
-            }
             for (column, nodes) in nodes.iter_mut().enumerate() {
                 // SAFETY: the caller's.
                 let x = unsafe { self.sequence(base.step(lane, column), start, n, &mut scratch.items) };
@@ -235,4 +215,29 @@ where
         let combine = |mut n: Vec<Acc<K>>| combine_nodes(self.kernel.reducer(), &mut n, tile as u64, last);
         nodes.into_iter().map(|n| combine(n).expect("len is not 0")).collect()
     }
+}
+
+/// The nodes of dense rows, of any number, in `nodes`, which is empty.
+fn dense_rows<K: Kernel>(kernel: &K, x: &[Item<K>], width: usize, start: u64, mut nodes: Vec<Acc<K>>) -> Vec<Acc<K>> {
+    nodes.reserve(width);
+    let room = &mut nodes.spare_capacity_mut()[..width];
+    let rows = x.len() / width;
+    let first = if rows < PANEL { rows } else { 1 << rows.ilog2() };
+    let (x, rest) = x.split_at(first * width);
+    // SAFETY: rows are as wide as the room, all of which is written.
+    unsafe {
+        if rows < PANEL {
+            let rows: RowList<Item<K>> = x.chunks_exact(width).map(<[_]>::as_ptr).collect();
+            kernel.panel(rows.as_slice(), start, room);
+        } else {
+            kernel.dense(x, start, room);
+        }
+        nodes.set_len(width);
+    }
+    if rest.is_empty() {
+        return nodes;
+    }
+    let mut right = dense_rows(kernel, rest, width, start + first as u64, Vec::new());
+    kernel.merge(&nodes, first as u64, &mut right, (rows - first) as u64);
+    right
 }

@@ -26,6 +26,11 @@ impl<'a, K: Kernel> Counter<'a, K> {
         nodes
     }
 
+    /// The only row that was pushed.
+    pub fn first(&mut self) -> Option<&mut Vec<Acc<K>>> {
+        self.levels.first_mut().filter(|_| self.pushed == 1)
+    }
+
     /// The next row.
     pub fn push(&mut self, mut nodes: Vec<Acc<K>>) {
         let mut level = 0;

@@ -89,8 +89,8 @@ where
         unsafe {
             match Route::of(job.problem) {
                 Route::Rows => job.rows(&out),
-                Route::Columns { lane } => job.columns(lane, &out),
-                Route::Interleaved { lane } => job.interleaved(lane, &out),
+                Route::Columns { lane } => job.columns(lane, false, &out),
+                Route::Interleaved { lane } => job.columns(lane, true, &out),
                 Route::Transposed { lane } => job.transposed(lane, &out),
                 Route::Runs => job.runs(&out),
             }

@@ -9,10 +9,11 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{Arg, ArgNode, Extremum};
 use warpfold_core::{Element, Key, Reducer};
 
+use super::dense::fold_dense;
 use super::free::lanes_block;
 use super::kernel::Kernel;
 use super::panel::fold_short_rows;
-use super::policy::PANEL;
+use super::policy::{FEW_DENSE_COLUMNS, PANEL};
 use super::simd::vectorize;
 
 /// The least or the greatest of floats.
@@ -247,6 +248,64 @@ impl<T: Element> Kernel for ArgScan<T> {
             || unsafe { columns(&self.0, rows, start, true, nodes) },
         );
     }
+
+    fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
+        // No key is less; a column without a greater one has its first element.
+        out.fill(MaybeUninit::new(ArgNode { key: T::Key::MIN, index: start }));
+        // SAFETY: they are all written.
+        self.dense_after(x, start, unsafe { out.assume_init_mut() });
+    }
+
+    fn dense_after(&self, x: &[T], start: u64, nodes: &mut [ArgNode<T::Key>]) {
+        vectorize(
+            #[inline(always)]
+            || {
+                let (arg, width) = (&self.0, nodes.len());
+                let mut room = [MaybeUninit::uninit(); FEW_DENSE_COLUMNS];
+                fold_dense(&Keys(arg.clone()), x, 0, &mut room[..width]);
+                // SAFETY: they are all written.
+                let keys = unsafe { room[..width].assume_init_ref() };
+                for (column, (&key, node)) in keys.iter().zip(nodes).enumerate() {
+                    if key > node.key {
+                        *node = ArgNode { key, index: start + find_in_column(arg, x, width, column, key) };
+                    }
+                }
+            },
+        );
+    }
+}
+
+/// What an arg op compares, without the places.
+#[derive(Clone)]
+struct Keys<T: Element>(Arg<T>);
+
+impl<T: Element> Reducer for Keys<T> {
+    type Item = T;
+    type Acc = T::Key;
+    type Output = T::Key;
+
+    const INDEXED: bool = false;
+
+    #[inline(always)]
+    fn lift(&self, x: T, _index: u64) -> T::Key {
+        self.0.key(x)
+    }
+
+    #[inline(always)]
+    fn combine(&self, left: T::Key, right: T::Key) -> T::Key {
+        left.max(right)
+    }
+
+    fn finish(&self, acc: T::Key, _count: u64) -> T::Key {
+        acc
+    }
+}
+
+/// The first element with this key in a column of dense rows, where it is.
+#[inline(always)]
+fn find_in_column<T: Element>(arg: &Arg<T>, x: &[T], width: usize, column: usize, key: T::Key) -> u64 {
+    let rows = x[column..].iter().step_by(width);
+    rows.map(|&x| arg.key(x)).position(|found| found == key).expect("it is there") as u64
 }
 
 /// Columns at a time, whose keys and places are vectors apart.
@@ -313,11 +372,10 @@ unsafe fn tile<'a, T: Element>(
         }
     }
     for i in 0..TILE {
-        let node = ArgNode { key: keys[i], index: start + places[i].to_small() as u64 };
         // SAFETY: the caller's.
-        let keep = after && unsafe { out[i].assume_init_ref().key } >= node.key;
+        let keep = after && unsafe { out[i].assume_init_ref().key } >= keys[i];
         if !keep {
-            out[i].write(node);
+            out[i].write(ArgNode { key: keys[i], index: start + places[i].to_small() as u64 });
         }
     }
 }

@@ -7,9 +7,10 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{CountNan, CountNonzero, IntegerSum};
 use warpfold_core::{Element, Reducer};
 
+use super::dense::fold_dense;
 use super::kernel::Kernel;
 use super::panel::{RowList, fold_columns, fold_short_rows};
-use super::policy::PANEL;
+use super::policy::{FEW_DENSE_COLUMNS, PANEL};
 use super::simd::vectorize;
 use super::tree::fold_rows;
 
@@ -161,6 +162,24 @@ impl<T: BlockSum> Kernel for Integers<T> {
         out.extend(sums.into_iter().map(|sum| sum as i128));
     }
 
+    fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<i128>]) {
+        vectorize(
+            #[inline(always)]
+            || {
+                if size_of::<T>() == 8 {
+                    return fold_dense(&self.0, x, start, out);
+                }
+                let mut room = [const { MaybeUninit::<i64>::uninit() }; FEW_DENSE_COLUMNS];
+                let sums = &mut room[..out.len()];
+                fold_dense(&Narrow(PhantomData), x, start, sums);
+                for (out, sum) in out.iter_mut().zip(sums) {
+                    // SAFETY: every sum is written.
+                    out.write(unsafe { sum.assume_init() } as i128);
+                }
+            },
+        );
+    }
+
     unsafe fn panel(&self, rows: &[*const T], start: u64, out: &mut [MaybeUninit<i128>]) {
         const TILE: usize = 256;
         vectorize(
@@ -196,6 +215,8 @@ impl<T: Element> Reducer for Narrow<T> {
     type Item = T;
     type Acc = i64;
     type Output = i64;
+
+    const INDEXED: bool = false;
 
     #[inline(always)]
     fn lift(&self, x: T, _index: u64) -> i64 {

@@ -7,6 +7,7 @@ use warpfold_core::Element;
 use warpfold_core::ops::Sum;
 use warpfold_core::{bf16, f16};
 
+use super::dense::fold_dense;
 use super::kernel::Kernel;
 use super::panel::fold_short_rows;
 use super::policy::{BLOCK, PANEL};
@@ -46,20 +47,37 @@ impl Kernel for Halves {
             }
             return out.extend(x.chunks_exact(len).map(|row| self.block(row, 0)));
         }
-        at_level(
+        widened(
+            x,
             #[inline(always)]
-            |level| {
-                let mut tile = [const { MaybeUninit::uninit() }; BLOCK];
-                let tile = &mut tile[..x.len()];
-                // SAFETY: all of the tile is written.
-                let x = unsafe {
-                    widen_halves(level, x.as_ptr(), x.len(), tile.as_mut_ptr().cast());
-                    tile.assume_init_ref()
-                };
-                fold_rows(&Sum::<f32>::total(), x, len, out);
-            },
+            |x| fold_rows(&Sum::<f32>::total(), x, len, out),
         );
     }
+
+    fn dense(&self, x: &[f16], start: u64, out: &mut [MaybeUninit<f32>]) {
+        widened(
+            x,
+            #[inline(always)]
+            |x| fold_dense(&Sum::<f32>::total(), x, start, out),
+        );
+    }
+}
+
+/// Calls `f` with at most a block of elements as f32.
+#[inline(always)]
+fn widened(x: &[f16], f: impl FnOnce(&[f32])) {
+    at_level(
+        #[inline(always)]
+        |level| {
+            let mut tile = [const { MaybeUninit::uninit() }; BLOCK];
+            let tile = &mut tile[..x.len()];
+            // SAFETY: all of the tile is written.
+            f(unsafe {
+                widen_halves(level, x.as_ptr(), x.len(), tile.as_mut_ptr().cast());
+                tile.assume_init_ref()
+            });
+        },
+    );
 }
 
 /// Elements that are made floats in registers.

@@ -4,6 +4,7 @@ use std::mem::MaybeUninit;
 
 use warpfold_core::Reducer;
 
+use super::dense::fold_dense;
 use super::panel::{fold_columns, fold_short_rows};
 use super::policy::PANEL;
 use super::simd::vectorize;
@@ -14,6 +15,7 @@ use super::tree::{fold_rows, tree_block, tree_levels};
 /// * `block`: up to `BLOCK` neighbours, from the leaves to one node;
 /// * `rows`: many short rows of one length;
 /// * `panel`: up to [`PANEL`] rows of a matrix, column by column;
+/// * `dense`: a block of rows of few columns;
 /// * `merge`: two rows of nodes into one.
 pub trait Kernel: Sync {
     /// The mathematics.
@@ -67,6 +69,20 @@ pub trait Kernel: Sync {
     /// # Safety
     /// Every pointer in `rows` is good for `nodes.len()` elements.
     unsafe fn panel_after(&self, _rows: &[*const Item<Self>], _start: u64, _nodes: &mut [Acc<Self>]) {
+        unreachable!("this kernel needs the tree")
+    }
+
+    /// The trees over the `out.len()` columns of rows that follow one another without a gap, the first of which has the index
+    /// `start`: a power of two of rows, at least [`PANEL`], and at most `BLOCK` elements.
+    fn dense(&self, x: &[Item<Self>], start: u64, out: &mut [MaybeUninit<Acc<Self>>]) {
+        vectorize(
+            #[inline(always)]
+            || fold_dense(self.reducer(), x, start, out),
+        );
+    }
+
+    /// The same for rows that follow those of `nodes`, which become the nodes of both; only if [`Kernel::RUNS`].
+    fn dense_after(&self, _x: &[Item<Self>], _start: u64, _nodes: &mut [Acc<Self>]) {
         unreachable!("this kernel needs the tree")
     }
 
@@ -151,6 +167,10 @@ impl<R: Reducer> Kernel for Scalar<R> {
     unsafe fn panel(&self, rows: &[*const R::Item], start: u64, out: &mut [MaybeUninit<R::Acc>]) {
         // SAFETY: the caller's.
         unsafe { fold_columns(&self.0, rows, start, out) }
+    }
+
+    fn dense(&self, x: &[R::Item], start: u64, out: &mut [MaybeUninit<R::Acc>]) {
+        fold_dense(&self.0, x, start, out);
     }
 
     fn finish(&self, nodes: &[R::Acc], count: u64, out: &mut [MaybeUninit<R::Output>]) {

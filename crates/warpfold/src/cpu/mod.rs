@@ -2,6 +2,7 @@
 
 mod columns;
 mod counter;
+mod dense;
 pub mod engine;
 pub mod exponentials;
 pub mod extrema;

@@ -6,9 +6,10 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{Deviation, Moments, Plain};
 use warpfold_core::{Accumulate, Element, Float, Real, Reducer};
 
+use super::dense::fold_dense;
 use super::halves::Wide;
 use super::kernel::Kernel;
-use super::panel::fold_short_rows;
+use super::panel::{block_of_each, fold_short_rows};
 use super::policy::{AHEAD, BLOCK, PANEL};
 use super::simd::{Simd, at_level, prefetch, vectorize};
 use super::tree::{Level, Ragged, climb, tree_levels};
@@ -211,6 +212,16 @@ impl<T: Small> Kernel for Exact<T> {
         for row in x.chunks_exact(len) {
             out.push(self.block(row, 0));
         }
+    }
+
+    fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<Moments<f64>>]) {
+        if out.len() <= PANEL {
+            return block_of_each(self, x, start, out);
+        }
+        vectorize(
+            #[inline(always)]
+            || fold_dense(&self.0, x, start, out),
+        );
     }
 }
 

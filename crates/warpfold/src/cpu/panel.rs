@@ -5,8 +5,8 @@ use std::mem::MaybeUninit;
 use warpfold_core::Reducer;
 
 use super::kernel::{Acc, Item, Kernel};
-use super::policy::{BLOCK, PANEL};
-use super::simd::vectorize;
+use super::policy::{AHEAD, BLOCK, PANEL};
+use super::simd::{prefetch, vectorize};
 
 /// Up to [`PANEL`] row addresses, on the stack.
 pub struct RowList<T> {
@@ -39,10 +39,8 @@ impl<T> FromIterator<*const T> for RowList<T> {
     }
 }
 
-/// Columns that [`fold_columns`] takes at a time: their nodes stay in L1, level by level.
-const TILE: usize = 64;
-/// The same for the last columns.
-const NARROW: usize = 16;
+/// Columns that are taken at a time: their nodes stay in L1, level by level, and every loop is long enough to be vectors.
+pub(super) const TILE: usize = 64;
 
 /// See [`Kernel::panel`].
 #[inline(always)]
@@ -52,39 +50,67 @@ pub(super) unsafe fn fold_columns<R: Reducer>(
     start: u64,
     out: &mut [MaybeUninit<R::Acc>],
 ) {
-    let (tiles, rest) = out.as_chunks_mut::<TILE>();
-    let (narrow, last) = rest.as_chunks_mut::<NARROW>();
+    let width = out.len();
+    if width < TILE {
+        // SAFETY: the caller's: every row has `width` elements.
+        let mut tile = unsafe { [[*rows[0]; TILE]; PANEL] };
+        for (row, tile) in rows.iter().zip(&mut tile) {
+            // SAFETY: as above.
+            unsafe { copy_row(*row, width, tile.as_mut_ptr()) };
+        }
+        let mut nodes = [const { MaybeUninit::uninit() }; TILE];
+        fold_tile(reducer, rows.len(), |i| &tile[i], start, &mut nodes);
+        out.copy_from_slice(&nodes[..width]);
+        return;
+    }
     let mut column = 0;
-    for out in tiles {
+    while column < width {
+        // The last tile may overlap the one before.
+        column = column.min(width - TILE);
         // SAFETY: the caller's: every row is good for all columns.
         let row = |i: usize| unsafe { &*rows[i].add(column).cast::<[R::Item; TILE]>() };
-        fold_tile(reducer, rows.len(), row, start, out);
+        fold_tile(reducer, rows.len(), row, start, out[column..].first_chunk_mut().expect("a tile"));
         column += TILE;
     }
-    for out in narrow {
-        // SAFETY: as above.
-        let row = |i: usize| unsafe { &*rows[i].add(column).cast::<[R::Item; NARROW]>() };
-        fold_tile(reducer, rows.len(), row, start, out);
-        column += NARROW;
-    }
-    if !last.is_empty() {
-        // Fewer columns than that, with copies of the last one beside them.
-        // SAFETY: as above.
-        let element = |row: usize, i: usize| unsafe { *rows[row].add(column + i.min(last.len() - 1)) };
-        let mut tile = [[element(0, 0); NARROW]; PANEL];
-        for (row, tile) in tile[..rows.len()].iter_mut().enumerate() {
-            *tile = std::array::from_fn(|i| element(row, i));
+}
+
+/// Copies a row of a few elements, in pieces that the compiler knows the size of.
+///
+/// # Safety
+/// `width` elements are readable, and `to` has room for them.
+#[inline(always)]
+pub(super) unsafe fn copy_row<T: Copy>(x: *const T, width: usize, to: *mut T) {
+    /// Pieces of N, the last of which may overlap the one before.
+    #[inline(always)]
+    unsafe fn pieces<T: Copy, const N: usize>(x: *const T, width: usize, to: *mut T) {
+        let mut at = 0;
+        while at < width {
+            at = at.min(width - N);
+            // SAFETY: the caller's; width is at least N.
+            unsafe { to.add(at).cast::<[T; N]>().write_unaligned(x.add(at).cast::<[T; N]>().read_unaligned()) };
+            at += N;
         }
-        let mut nodes = [const { MaybeUninit::uninit() }; NARROW];
-        fold_tile(reducer, rows.len(), |i| &tile[i], start, &mut nodes);
-        last.copy_from_slice(&nodes[..last.len()]);
+    }
+    // SAFETY: the caller's.
+    unsafe {
+        match width {
+            1 => pieces::<T, 1>(x, 1, to),
+            2 => pieces::<T, 2>(x, 2, to),
+            3 => pieces::<T, 3>(x, 3, to),
+            4 => pieces::<T, 4>(x, 4, to),
+            5 => pieces::<T, 5>(x, 5, to),
+            6 => pieces::<T, 6>(x, 6, to),
+            7 => pieces::<T, 7>(x, 7, to),
+            8..16 => pieces::<T, 8>(x, width, to),
+            _ => pieces::<T, 16>(x, width, to),
+        }
     }
 }
 
 /// One tile of columns, level by level.
 #[inline(always)]
 #[expect(clippy::needless_range_loop, reason = "several rows are indexed alike, and the vectoriser sees it")]
-fn fold_tile<'a, R: Reducer<Item: 'a>, const W: usize>(
+pub(super) fn fold_tile<'a, R: Reducer<Item: 'a>, const W: usize>(
     reducer: &R,
     rows: usize,
     row: impl Fn(usize) -> &'a [R::Item; W],
@@ -156,6 +182,7 @@ pub unsafe fn take_apart<T: Copy>(x: *const T, n: usize, columns: usize, to: *mu
     unsafe fn fixed<T: Copy, const C: usize>(x: *const T, n: usize, to: *mut T) {
         const LINE: usize = 32;
         for i in (0..n / LINE * LINE).step_by(LINE) {
+            prefetch(x.wrapping_add(i * C).wrapping_byte_add(AHEAD), LINE * C);
             // SAFETY: the caller's: LINE rows are readable from the row i.
             let rows = unsafe { x.add(i * C).cast::<[[T; C]; LINE]>().read_unaligned() };
             for c in 0..C {
@@ -194,6 +221,22 @@ pub unsafe fn take_apart<T: Copy>(x: *const T, n: usize, columns: usize, to: *mu
             }
         },
     );
+}
+
+/// [`Kernel::dense`] by [`Kernel::block`]: the columns, at most [`PANEL`], are taken apart.
+pub(super) fn block_of_each<K: Kernel>(kernel: &K, x: &[Item<K>], start: u64, out: &mut [MaybeUninit<Acc<K>>]) {
+    debug_assert!(x.len() <= BLOCK);
+    let mut tile = [const { MaybeUninit::<Item<K>>::uninit() }; BLOCK];
+    let rows = x.len() / out.len();
+    let tile = tile.as_mut_ptr().cast::<Item<K>>();
+    // SAFETY: the tile has room for all columns, which are written.
+    let columns = unsafe {
+        take_apart(x.as_ptr(), rows, out.len(), tile);
+        std::slice::from_raw_parts(tile, x.len())
+    };
+    for (column, out) in columns.chunks_exact(rows).zip(out) {
+        out.write(kernel.block(column, start));
+    }
 }
 
 /// The trees over rows of at most [`PANEL`] elements: taken apart, they are the columns of a panel.

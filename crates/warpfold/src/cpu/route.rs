@@ -1,6 +1,6 @@
 //! Which way through memory: a pure function of the problem.
 
-use super::policy::{BLOCK, FEW_COLUMNS, LEAST_RUN, LEAST_RUNS};
+use super::policy::{BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_RUN, LEAST_RUNS};
 use crate::problem::Problem;
 
 /// The order in which the CPU walks the array.
@@ -13,7 +13,7 @@ pub enum Route {
         /// That axis, in [`Problem::kept`].
         lane: usize,
     },
-    /// The same with so few columns that they are taken apart, then reduced like rows.
+    /// The same with so few columns that a block of the array has many rows of all of them.
     Interleaved {
         /// That axis, in [`Problem::kept`].
         lane: usize,
@@ -36,11 +36,9 @@ impl Route {
             return if Self::in_runs(problem) { Route::Runs } else { Route::Rows };
         }
         if let Some(lane) = problem.kept.iter().position(|d| d.x == unit) {
-            return if problem.kept[lane].len < FEW_COLUMNS {
-                Route::Interleaved { lane }
-            } else {
-                Route::Columns { lane }
-            };
+            let few = if problem.has_dense_rows(&problem.kept[lane]) { FEW_DENSE_COLUMNS } else { FEW_COLUMNS };
+            let narrow = problem.kept[lane].len < few;
+            return if narrow { Route::Interleaved { lane } } else { Route::Columns { lane } };
         }
         match problem.reduced[..rows - 1].iter().position(|d| d.x == unit) {
             Some(lane) if problem.reduced[lane].len >= FEW_COLUMNS => Route::Transposed { lane },
@@ -62,7 +60,7 @@ impl Route {
             Route::Rows => "rows: each output's elements in turn, blocks of 4096 in L1",
             Route::Columns { .. } => "columns: 8 rows of a strip at a time, then a binary counter of strips",
             Route::Interleaved { .. } => {
-                "interleaved: the few columns are taken apart into tiles, then reduced as rows"
+                "interleaved: blocks of rows of the few columns, all in one go, then a binary counter of their nodes"
             }
             Route::Runs => "runs: each output's runs in memory order, then a binary counter of their nodes",
             Route::Transposed { .. } => "transposed: tiles are transposed on the way in, one span per lane",

@@ -269,6 +269,7 @@ fn lift_pairs_of_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &
     const PIECE: usize = 128;
     let mut first = 0;
     for (x, out) in x.chunks(2 * PIECE).zip(out.chunks_mut(PIECE)) {
+        prefetch(x.as_ptr().wrapping_byte_add(AHEAD), x.len());
         for (i, o) in out.iter_mut().enumerate() {
             let at = ((first + 2 * i) & (len - 1)) as u64;
             // SAFETY: x is twice as long as out.

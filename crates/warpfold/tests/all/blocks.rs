@@ -1,13 +1,14 @@
 //! Blocks of the kernels that have a way of their own, beside those of the plain tree: the same bits.
 
 use warpfold::cpu::exponentials::Exponentials;
+use warpfold::cpu::extrema::{ArgScan, Peak};
 use warpfold::cpu::halves::{Halves, widen_halves};
 use warpfold::cpu::kernel::{Acc, Item, Kernel, Tree};
-use warpfold::cpu::moments::Spread;
+use warpfold::cpu::moments::{Exact, Spread};
 use warpfold::cpu::simd::{Simd, at_level};
 use warpfold::{Element, bf16, f16};
 use warpfold_core::Reducer;
-use warpfold_core::ops::{Deviation, LogSumExp, Sum};
+use warpfold_core::ops::{Arg, Deviation, Extremum, LogSumExp, Search, Sum};
 
 const LENGTHS: [usize; 17] = [1, 2, 7, 8, 9, 127, 128, 129, 255, 256, 257, 300, 1000, 2048, 3840, 4095, 4096];
 const LEVELS: [Simd; 3] = [Simd::Baseline, Simd::Avx2, Simd::Avx512];
@@ -70,6 +71,79 @@ fn a_block_is_the_plain_trees() {
         agree(&Exponentials(LogSumExp::new()), &f64s, &format!("logsumexp of f64, kind {kind}"));
         agree(&Exponentials(LogSumExp::new()), &f32s, &format!("logsumexp of f32, kind {kind}"));
         agree(&Halves(Sum::total()), &halves, &format!("sum of f16, kind {kind}"));
+    }
+}
+
+/// The columns of dense rows, all at once, and each by the plain tree, at every level.
+fn columns_agree<K: Kernel>(fast: &K, x: &[Item<K>], width: usize, what: &str)
+where
+    K::R: Clone,
+    <K::R as Reducer>::Output: Element,
+{
+    let plain = Tree(fast.reducer().clone());
+    let rows = x.len() / width;
+    let finish = |acc| fast.reducer().finish(acc, rows as u64).bits();
+    for level in LEVELS {
+        level.limit();
+        let mut nodes = Vec::with_capacity(width);
+        fast.dense(x, 0, &mut nodes.spare_capacity_mut()[..width]);
+        // SAFETY: there is a node for each column.
+        unsafe { nodes.set_len(width) };
+        for (column, node) in nodes.into_iter().enumerate() {
+            let x: Vec<Item<K>> = x[column..].iter().step_by(width).copied().collect();
+            let (a, b) = (finish(node), finish(plain.block(&x, 0)));
+            assert_eq!(a, b, "{what}, column {column} of {width}, {rows} rows, {}", level.name());
+        }
+    }
+}
+
+/// The same of arg ops: with many equals, zeros of both signs, and one column of NaN.
+fn arg_columns_agree(x: &[f32], width: usize) {
+    let odd = |(i, x): (usize, &f32)| if i % width == 1 { f32::NAN } else { x.trunc() };
+    let x: Vec<f32> = x.iter().enumerate().map(odd).collect();
+    for (level, max, skip_nan) in LEVELS.into_iter().flat_map(|l| [(l, true, false), (l, false, true)]) {
+        level.limit();
+        let arg = Arg { search: Search::new(max, skip_nan) };
+        let mut nodes = Vec::with_capacity(width);
+        ArgScan(arg.clone()).dense(&x, 7, &mut nodes.spare_capacity_mut()[..width]);
+        // SAFETY: there is a node for each column.
+        unsafe { nodes.set_len(width) };
+        for (column, node) in nodes.into_iter().enumerate() {
+            let x: Vec<f32> = x[column..].iter().step_by(width).copied().collect();
+            assert_eq!(node, Tree(arg.clone()).block(&x, 7), "column {column} of {width}, {}", level.name());
+        }
+    }
+}
+
+#[test]
+fn dense_columns_are_the_plain_trees() {
+    for width in [2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 100, 128, 255, 512] {
+        let most = (4096usize / width).ilog2();
+        for (rows, kind) in (3..=most).map(|k| 1 << k).zip((0..KINDS).cycle()) {
+            let f64s = data(rows * width, kind);
+            let f32s: Vec<f32> = f64s.iter().map(|&x| x as f32).collect();
+            let halves: Vec<f16> = f64s.iter().map(|&x| f16::from_f64(x)).collect();
+            let bytes: Vec<i8> = f64s.iter().map(|&x| (x * 60.0) as i8).collect();
+            let of = |what: &str| format!("{what}, kind {kind}");
+            arg_columns_agree(&f32s, width);
+            columns_agree(&Tree(Sum::<f32>::total()), &f32s, width, &of("sum of f32"));
+            columns_agree(&Halves(Sum::total()), &halves, width, &of("sum of f16"));
+            columns_agree(&Spread(Deviation::new(0.0, false)), &f64s, width, &of("var of f64"));
+            columns_agree(&Spread(Deviation::new(0.0, false)), &f32s, width, &of("var of f32"));
+            columns_agree(&Exact(Deviation::new(0.0, false)), &bytes, width, &of("var of i8"));
+            columns_agree(
+                &Peak(Extremum { search: Search::new(true, false), initial: None }),
+                &f32s,
+                width,
+                &of("max"),
+            );
+            columns_agree(
+                &Peak(Extremum { search: Search::new(false, true), initial: None }),
+                &f32s,
+                width,
+                &of("min"),
+            );
+        }
     }
 }
 
