@@ -23,6 +23,8 @@ const CLUSTERS: u32 = 64;
 const STAGE: u32 = 16;
 /// Points and clusters of a thread; 16 threads side by side have the same points.
 const OWN: [usize; 2] = [8, 4];
+/// From one coordinate to the next in shared memory, of points and clusters: four more, so that neighbours' coordinates are in other banks.
+const PITCH: [u32; 2] = [POINTS + 4, CLUSTERS + 4];
 
 /// Half of the square of each centroid about the centre. A thread for each cluster.
 #[inline(always)]
@@ -45,8 +47,8 @@ pub fn halves<S: Simt>(s: &S, call: &Update) {
 /// Labels of points of `T`, by the halves that [`halves`] has left.
 #[inline(always)]
 pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
-    let points = s.shared::<f32, { (POINTS * STAGE) as usize }, 0>("points");
-    let about = s.shared::<f32, { (CLUSTERS * STAGE) as usize }, 1>("centroids");
+    let points = s.shared::<f32, { (PITCH[0] * STAGE) as usize }, 0>("points");
+    let about = s.shared::<f32, { (PITCH[1] * STAGE) as usize }, 1>("centroids");
     let (centroids, centre, halves): (Global<f32>, Global<f32>, Global<f32>) =
         (array(call.centroids), array(call.centre), array(call.order));
     let tid = s.thread_x();
@@ -74,7 +76,7 @@ pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
                     let bits = s.load(array(call.points + at * call.along + j.0 as u64 * call.across), 0);
                     x = s.load(centre, j.0 as usize) - T::value(s, bits);
                 }
-                s.put(points, j.1 * POINTS + point, x);
+                s.put(points, j.1 * PITCH[0] + point, x);
             });
             each(s, tid, CLUSTERS * STAGE, |i| {
                 let (cluster, j) = (i / STAGE, i % STAGE);
@@ -84,14 +86,14 @@ pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
                     let place = at as usize * call.dimensions as usize + to as usize;
                     c = s.load(centroids, place) - s.load(centre, to as usize);
                 }
-                s.put(about, j * CLUSTERS + cluster, c);
+                s.put(about, j * PITCH[1] + cluster, c);
             });
             s.barrier();
             for j in 0..STAGE {
                 let packs = points.cast::<Pack<f32, 4>>();
-                let low = s.get(packs, j * (POINTS / 4) + row * 2).0;
-                let high = s.get(packs, j * (POINTS / 4) + row * 2 + 1).0;
-                let c = s.get(about.cast::<Pack<f32, 4>>(), j * (CLUSTERS / 4) + column).0;
+                let low = s.get(packs, j * (PITCH[0] / 4) + row * 2).0;
+                let high = s.get(packs, j * (PITCH[0] / 4) + row * 2 + 1).0;
+                let c = s.get(about.cast::<Pack<f32, 4>>(), j * (PITCH[1] / 4) + column).0;
                 for k in 0..OWN[1] {
                     for i in 0..4 {
                         scores[i][k] = s.fma_f32(low[i], c[k], scores[i][k]);

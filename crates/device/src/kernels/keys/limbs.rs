@@ -24,7 +24,7 @@ pub fn scale(scale: f32) -> f32 {
 #[inline(always)]
 pub fn limbs<S: Simt>(s: &S, x: f32, scale: f32) -> [u32; 2] {
     let high = s.fma_f32(x, scale, ROUND);
-    let rest = s.fma_f32(x, scale, -(high - ROUND));
+    let rest = s.fma_f32(x, scale, ROUND - high);
     [high.to_bits(), s.fma_f32(rest, 65536.0, ROUND).to_bits()]
 }
 
