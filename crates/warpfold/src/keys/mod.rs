@@ -45,5 +45,7 @@ pub use error::KeyError;
 pub use groups::{Groups, group_by};
 pub use kmeans::{Axes, Centroids, EmptyCluster, Fit, Init, KMeans, Points, Step, centroid_update};
 pub use runs::{Runs, reduce_by_key};
+#[cfg(feature = "cuda")]
+pub(crate) use segments::filled;
 pub use segments::{Descriptions, Segments, segmented};
 pub use unique::{Distinct, Unique, unique};
