@@ -123,6 +123,7 @@ macro_rules! production_one {
         export_kernel!(concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Ordered<$fold, false>, KEPT, $wide>);
         export_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
         export_kernel!(concat!("segments_", stringify!($name)), Segments, segments::kernel::<_, piece::Ordered<$fold>>);
+        export_kernel!(concat!("stretches_", stringify!($name)), Segments, segments::stretches::<_, piece::Ordered<$fold>>);
         export_kernel!(concat!("ends_", stringify!($name)), Segments, segments::ends::<_, piece::Ordered<$fold>>);
     };
     (heap $name:ident, $fold:ty, $wide:literal) => {
@@ -134,6 +135,7 @@ macro_rules! production_one {
         export_kernel!(concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Free<$fold>, KEPT, $wide>);
         export_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
         export_kernel!(concat!("segments_", stringify!($name)), Segments, segments::kernel::<_, piece::Free<$fold>>);
+        export_kernel!(concat!("stretches_", stringify!($name)), Segments, segments::stretches::<_, piece::Free<$fold>>);
         export_kernel!(concat!("ends_", stringify!($name)), Segments, segments::ends::<_, piece::Free<$fold>>);
     };
     (packed $name:ident, $fold:ty, $wide:literal) => {
@@ -145,6 +147,7 @@ macro_rules! production_one {
         export_kernel!(concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Packed<$fold>, KEPT, $wide>);
         export_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
         export_kernel!(concat!("segments_", stringify!($name)), Segments, segments::kernel::<_, piece::Free<$fold>>);
+        export_kernel!(concat!("stretches_", stringify!($name)), Segments, segments::stretches::<_, piece::Free<$fold>>);
         export_kernel!(concat!("ends_", stringify!($name)), Segments, segments::ends::<_, piece::Free<$fold>>);
     };
     (describe $name:ident, $source:ty, $wide:literal) => {

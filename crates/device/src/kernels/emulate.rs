@@ -57,6 +57,7 @@ macro_rules! run_one {
         run_kernel!($memory, $launch, concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Ordered<$fold, false>, KEPT, $wide>);
         run_kernel!($memory, $launch, concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
         run_kernel!($memory, $launch, concat!("segments_", stringify!($name)), Segments, segments::kernel::<_, piece::Ordered<$fold>>);
+        run_kernel!($memory, $launch, concat!("stretches_", stringify!($name)), Segments, segments::stretches::<_, piece::Ordered<$fold>>);
         run_kernel!($memory, $launch, concat!("ends_", stringify!($name)), Segments, segments::ends::<_, piece::Ordered<$fold>>);
     };
     ($memory:ident, $launch:ident, heap $name:ident, $fold:ty, $wide:literal) => {
@@ -68,6 +69,7 @@ macro_rules! run_one {
         run_kernel!($memory, $launch, concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Free<$fold>, KEPT, $wide>);
         run_kernel!($memory, $launch, concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
         run_kernel!($memory, $launch, concat!("segments_", stringify!($name)), Segments, segments::kernel::<_, piece::Free<$fold>>);
+        run_kernel!($memory, $launch, concat!("stretches_", stringify!($name)), Segments, segments::stretches::<_, piece::Free<$fold>>);
         run_kernel!($memory, $launch, concat!("ends_", stringify!($name)), Segments, segments::ends::<_, piece::Free<$fold>>);
     };
     ($memory:ident, $launch:ident, packed $name:ident, $fold:ty, $wide:literal) => {
@@ -79,6 +81,7 @@ macro_rules! run_one {
         run_kernel!($memory, $launch, concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Packed<$fold>, KEPT, $wide>);
         run_kernel!($memory, $launch, concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
         run_kernel!($memory, $launch, concat!("segments_", stringify!($name)), Segments, segments::kernel::<_, piece::Free<$fold>>);
+        run_kernel!($memory, $launch, concat!("stretches_", stringify!($name)), Segments, segments::stretches::<_, piece::Free<$fold>>);
         run_kernel!($memory, $launch, concat!("ends_", stringify!($name)), Segments, segments::ends::<_, piece::Free<$fold>>);
     };
     ($memory:ident, $launch:ident, describe $name:ident, $source:ty, $wide:literal) => {

@@ -2,7 +2,7 @@
 
 use warpfold_device::kernels::Call;
 use warpfold_device::kernels::recipe::{COUNTERS, code};
-use warpfold_device::kernels::shape::segments::{COST, LEAST, Segments, WARPS, room};
+use warpfold_device::kernels::shape::segments::{COST, LEAST, Room, Segments, WARPS};
 
 use super::choose::{fast, recipe};
 use super::policy::{SEGMENT_BLOCKS, STRETCH_TILES};
@@ -46,7 +46,9 @@ impl GpuPlan {
         let tiles = (work / (grid * WARPS as u64 * 4 * TILE)).max(1);
         let tiles = (1 << tiles.ilog2()).min(STRETCH_TILES);
         let stretch = tiles * TILE / size;
-        let (parts, listed) = room(len, stretch);
+        // A stage has room for a line less a byte of whatever comes before.
+        let staged = (TILE - 16) / size;
+        let room = Room::new(len, stretch, staged);
         let bytes = cut.empty.map_or(&[][..], Values::as_bytes);
         let empty = [0, 1].map(|i| {
             let mut word = [0; 8];
@@ -63,11 +65,23 @@ impl GpuPlan {
             filled: cut.empty.is_some() as u64,
             empty,
             tiles,
+            stretches: room.stretches,
+            cut: room.cut,
         };
         let (input, mask, output, workspace) = (0, 0, 0, 0);
         let recipe = recipe(spec, 0, true);
         debug_assert_eq!(recipe.output, code(result));
-        let call = Call { input, mask, output, workspace, left: 2 * listed, within: 1, each: 0, recipe, shape };
+        let call = Call {
+            input,
+            mask,
+            output,
+            workspace,
+            left: 4 * room.stretches + 2 * room.cut,
+            within: 1,
+            each: 0,
+            recipe,
+            shape,
+        };
         let launch = |entry: &str, grid: u64| Launch {
             entry: format!("{entry}_{}", fold.name),
             grid: grid as u32,
@@ -75,12 +89,13 @@ impl GpuPlan {
             params: call.to_words(),
         };
         let mut launches = vec![launch("segments", grid)];
-        if len > stretch {
-            launches.push(launch("ends", (len / stretch).min(2 * blocks)));
+        if len > staged {
+            launches.push(launch("stretches", room.stretches.div_ceil(WARPS as u64).min(blocks * SEGMENT_BLOCKS)));
+            launches.push(launch("ends", room.cut.min(2 * blocks)));
         }
         Some(Self {
             launches,
-            workspace: COUNTERS + 8 * listed as usize + 4 * parts as usize * fold.words,
+            workspace: COUNTERS + 4 * (call.left + room.parts * fold.words as u64) as usize,
             bytes: len * size + (segments + 1) * shape.size + segments * pair * result.size() as u64,
         })
     }

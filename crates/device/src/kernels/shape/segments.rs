@@ -2,11 +2,11 @@
 //!
 //! Idea: every warp takes an equal share of bytes, of values and of what goes with a segment; it searches the offsets for where that
 //! begins. Whatever mix of lengths there is, none waits for another. As many segments as fit 4 KiB are staged in shared memory at
-//! once and taken by 1, 4, 16 or 32 lanes each; longer ones go in stretches, whose parts a second launch ([`ends`]) reduces.
+//! once and taken by 1, 4, 16 or 32 lanes each; longer ones are listed in stretches for a second launch ([`stretches`]), and a third reduces their parts ([`ends`]).
 //! Bottleneck: memory; for segments of a few elements, the instructions that find, finish and write them.
 
 use super::parts::{self, SLOTS};
-use super::piece::{Dense, Piece, Row, Staged, divide};
+use super::piece::{Dense, Piece, Row, Staged, divide, share};
 use super::stage::{self, Stage};
 use super::warp::meet_lanes;
 use crate::kernels::fold::Parts;
@@ -44,11 +44,28 @@ pub struct Segments {
     pub empty: [u64; 2],
     /// Tiles of a stretch, a power of two.
     pub tiles: u64,
+    /// Stretches that there is room for.
+    pub stretches: u64,
+    /// Segments of several stretches that there is room for.
+    pub cut: u64,
 }
 
-/// Parts that stretches of `stretch` elements may leave of so many, and segments that can be as long as two.
-pub const fn room(len: u64, stretch: u64) -> (u64, u64) {
-    (2 * (len / stretch) + 2, len / stretch + 1)
+/// What the workspace has room for.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// Stretches.
+    pub stretches: u64,
+    /// Segments that have several.
+    pub cut: u64,
+    /// Parts.
+    pub parts: u64,
+}
+
+impl Room {
+    /// For `len` elements, of which a stretch has `stretch` and a stage at least `staged`.
+    pub const fn new(len: u64, stretch: u64, staged: u64) -> Self {
+        Self { stretches: len / stretch + len / staged + 1, cut: len / stretch + 1, parts: 2 * (len / stretch) + 2 }
+    }
 }
 
 /// The offsets.
@@ -167,7 +184,7 @@ pub fn kernel<S: Simt, P: Staged<Reduced = Dense>>(s: &S, call: &Call<Segments>)
             let fit = window.fit(s, at, (stage::BYTES - (x as u32 & 15)) / size);
             let number = first + at as u64;
             if s.branch(fit == 0) {
-                stretches(s, &piece, call, &offsets, &share, number);
+                list::<S, P::Bits>(s, call, &offsets, &share, number);
                 at += 1;
             } else if s.branch(number < share.first) {
                 at += 1;
@@ -203,7 +220,7 @@ struct Window {
     bounds: Shared<u32>,
     /// The first offset.
     base: u64,
-    /// Segments: up to the first that ends before it begins, or more than 2^32 elements further. That one is for [`stretches`].
+    /// Segments: up to the first that ends before it begins, or more than 2^32 elements further. That one is for [`list`].
     count: u32,
 }
 
@@ -294,7 +311,7 @@ fn some<S: Simt, P: Staged>(s: &S, piece: &P, call: &Call<Segments>, stage: Stag
             let who = mine.trailing_zeros() & 31;
             let (place, len) = (s.shuffle_idx(ALL, place, who), s.shuffle_idx(ALL, len, who));
             let len = if mine != 0 { len } else { 0 };
-            let each = (len.div_ceil(lanes)).next_power_of_two().max(32 / size);
+            let each = share(len + lanes - 1, lanes).next_power_of_two().max(32 / size);
             let before = (lane & (lanes - 1)) * each;
             let count = len.max(before) - before;
             let part = piece.walk(s, stage, place + before * size, count.min(each), before);
@@ -308,47 +325,67 @@ fn some<S: Simt, P: Staged>(s: &S, piece: &P, call: &Call<Segments>, stage: Stag
     }
 }
 
-/// Reduces those stretches of a long segment that begin in a warp's share.
+/// Lists those stretches of a long segment that begin in a warp's share, for [`stretches`].
 #[inline(always)]
-fn stretches<S: Simt, P: Staged<Reduced = Dense>>(
-    s: &S,
-    piece: &P,
-    call: &Call<Segments>,
-    offsets: &Offsets,
-    share: &Share,
-    number: u64,
-) {
-    let (f, shape, size) = (piece.fold(), &call.shape, P::Bits::SIZE);
-    let (start, len) = offsets.segment(s, call, number);
-    let stretch = Stretch::of::<P::Bits>(shape);
-    let count = stretch.count(len);
-    let bytes = stretch.0 + size.trailing_zeros();
-    let before = offsets.before(s, number, size);
+fn list<S: Simt, B: Bits>(s: &S, call: &Call<Segments>, offsets: &Offsets, share: &Share, number: u64) {
+    let (_, len) = offsets.segment(s, call, number);
+    let stretch = Stretch::of::<B>(&call.shape);
+    let bytes = stretch.0 + B::SIZE.trailing_zeros();
+    let before = offsets.before(s, number, B::SIZE);
     // Those of which `before + k * bytes` is in the share.
-    let up_to = |work: u64| (work.max(before) - before).div_ceil(1 << bytes).min(count);
-    let (mut k, end) = (up_to(share.from), up_to(share.to));
-    let row = Row {
-        input: call.input,
-        x: call.input.wrapping_add(start * size as u64),
-        mask: 0,
-        len,
-        reduced: Dense { stride: 0, segment: 63, end: shape.len * size as u64 },
-    };
-    while s.again(k < end) {
-        let part = piece.run(s, &row, k as u32 * shape.tiles as u32, shape.tiles as u32);
+    let up_to = |work: u64| ((work.max(before) - before + (1 << bytes) - 1) >> bytes).min(stretch.count(len));
+    let (first, end) = (up_to(share.from), up_to(share.to));
+    let mut at = 0;
+    if s.branch(s.lane() == 0 && first < end) {
+        at = s.atomic_add(array::<u32>(call.workspace), STRETCHES, (end - first) as u32, Order::Relaxed);
+    }
+    let at = s.shuffle_idx(ALL, at, 0) as usize;
+    // Segments that overlap have too many; then another offset is found to decrease.
+    let end = end.min(first + call.shape.stretches.saturating_sub(at as u64));
+    let mut k = s.lane() as u64;
+    while s.again(first + k < end) {
+        let entry = at + k as usize;
+        s.store(stretches_of(call), 2 * entry, number);
+        s.store(stretches_of(call), 2 * entry + 1, first + k);
+        k += 32;
+    }
+}
+
+/// Stretches of long segments: a warp takes one at a time, and leaves its part, unless it is all of the segment.
+#[inline(always)]
+pub fn stretches<S: Simt, P: Staged<Reduced = Dense>>(s: &S, call: &Call<Segments>) {
+    let (piece, offsets, shape, size) = (P::new(&call.recipe), Offsets::of(call), &call.shape, P::Bits::SIZE);
+    let counters = array::<u32>(call.workspace);
+    let (mut at, stretch) = (s.block_x() * WARPS + s.warp(), Stretch::of::<P::Bits>(shape));
+    let count = s.load_volatile(counters, STRETCHES).min(shape.stretches as u32);
+    while s.again(at < count) {
+        let number = s.load(stretches_of(call), 2 * at as usize);
+        let k = s.load(stretches_of(call), 2 * at as usize + 1);
+        let (start, len) = offsets.segment(s, call, number);
+        let row = Row {
+            input: call.input,
+            x: call.input.wrapping_add(start * size as u64),
+            mask: 0,
+            len,
+            reduced: Dense { stride: 0, segment: 63, end: shape.len * size as u64 },
+        };
+        let tiles = shape.tiles as u32;
+        let part = piece.run(s, &row, k as u32 * tiles, tiles);
         if s.branch(s.lane() == 0) {
             let part = piece.settle(s, &row, part);
-            if s.branch(count == 1) {
-                finish(s, f, call, number, len, part);
+            if s.branch(stretch.count(len) == 1) {
+                finish(s, piece.fold(), call, number, len, part);
             } else {
                 publish(s, parts::left(call), (stretch.slot(start) + k) as usize, part);
                 if s.branch(k == 0) {
-                    let at = s.atomic_add(array::<u32>(call.workspace), 0, 1u32, Order::Relaxed);
-                    s.store_volatile(list(call), at as usize, number);
+                    let at = s.atomic_add(counters, CUT, 1u32, Order::Relaxed);
+                    if s.branch((at as u64) < shape.cut) {
+                        s.store(cut(call), at as usize, number);
+                    }
                 }
             }
         }
-        k += 1;
+        at += s.grid_dim_x() * WARPS;
     }
 }
 
@@ -364,7 +401,7 @@ impl Stretch {
     /// Stretches of a segment.
     #[inline(always)]
     fn count(self, len: u64) -> u64 {
-        len.div_ceil(1 << self.0)
+        (len + (1 << self.0) - 1) >> self.0
     }
     /// Where the parts of a segment begin, if it has more than one: no two segments' overlap, since it has no more parts than half
     /// stretches.
@@ -374,10 +411,23 @@ impl Stretch {
     }
 }
 
-/// Segments that have left parts, in no order; how many, the first counter says.
+/// The counter of stretches.
+const STRETCHES: usize = 0;
+/// That of segments that have several.
+const CUT: usize = 1;
+/// That of blocks that are done.
+const DONE: usize = 2;
+
+/// Stretches in no order: each is its segment's number, and its own there.
 #[inline(always)]
-fn list(call: &Call<Segments>) -> Global<u64> {
+fn stretches_of(call: &Call<Segments>) -> Global<u64> {
     parts::of(call).cast()
+}
+
+/// Segments that have several stretches, in no order.
+#[inline(always)]
+fn cut(call: &Call<Segments>) -> Global<u64> {
+    stretches_of(call).offset(2 * call.shape.stretches as usize)
 }
 
 /// Writes a segment's result.
@@ -412,9 +462,9 @@ where
     let (f, offsets, stretch) = (P::new(&call.recipe), Offsets::of(call), Stretch::of::<P::Bits>(&call.shape));
     let f = f.fold();
     let counters = array::<u32>(call.workspace);
-    let (mut at, count) = (s.block_x(), s.load_volatile(counters, 0));
+    let (mut at, count) = (s.block_x(), s.load_volatile(counters, CUT).min(call.shape.cut as u32));
     while s.again(at < count) {
-        let number = s.load_volatile(list(call), at as usize);
+        let number = s.load(cut(call), at as usize);
         let (start, len) = offsets.segment(s, call, number);
         let first = stretch.slot(start) as usize;
         let part = parts::reduce(s, f, slots, parts::left(call), first, stretch.count(len));
@@ -426,10 +476,11 @@ where
     // The last block leaves the counters as they were.
     s.barrier();
     if s.branch(s.thread_x() == 0) {
-        let before = s.atomic_add(counters, 1, 1u32, Order::AcqRel);
+        let before = s.atomic_add(counters, DONE, 1u32, Order::AcqRel);
         if s.branch(before + 1 == s.grid_dim_x()) {
-            s.store_volatile(counters, 0, 0);
-            s.store_volatile(counters, 1, 0);
+            s.store_volatile(counters, STRETCHES, 0);
+            s.store_volatile(counters, CUT, 0);
+            s.store_volatile(counters, DONE, 0);
         }
     }
 }
