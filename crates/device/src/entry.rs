@@ -13,6 +13,7 @@ use crate::kernels::shape::panel::{self, Pitch};
 use crate::kernels::shape::parts::{self, Left};
 use crate::kernels::shape::piece::{self, Dense};
 use crate::kernels::shape::rows::{self, Rows};
+use crate::kernels::shape::segments::{self, Segments};
 use crate::kernels::shape::shallow::{self, Shallow};
 use crate::kernels::shape::short::{self, Short};
 use crate::kernels::shape::tiny::{self, Tiny};
@@ -124,6 +125,9 @@ macro_rules! production_one {
             columns::kernel::<_, panel::Ordered<$fold, true>, KEPT, $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
         export_kernel!(concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Ordered<$fold, false>, KEPT, $wide>);
         export_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
+        export_kernel!(concat!("segments_", stringify!($name)), Segments, segments::kernel::<_, piece::Ordered<$fold>>);
+        export_kernel!(concat!("stretches_", stringify!($name)), Segments, segments::stretches::<_, piece::Ordered<$fold>>);
+        export_kernel!(concat!("ends_", stringify!($name)), Segments, segments::ends::<_, piece::Ordered<$fold>>);
     };
     (heap $name:ident, $fold:ty, $wide:literal) => {
         export_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Free<$fold>, KEPT>);
@@ -133,6 +137,9 @@ macro_rules! production_one {
             columns::kernel::<_, panel::Free<$fold>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
         export_kernel!(concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Free<$fold>, KEPT, $wide>);
         export_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
+        export_kernel!(concat!("segments_", stringify!($name)), Segments, segments::kernel::<_, piece::Free<$fold>>);
+        export_kernel!(concat!("stretches_", stringify!($name)), Segments, segments::stretches::<_, piece::Free<$fold>>);
+        export_kernel!(concat!("ends_", stringify!($name)), Segments, segments::ends::<_, piece::Free<$fold>>);
     };
     (packed $name:ident, $fold:ty, $wide:literal) => {
         export_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Free<$fold>, KEPT>);
@@ -142,6 +149,9 @@ macro_rules! production_one {
             columns::kernel::<_, panel::Packed<$fold>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
         export_kernel!(concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Packed<$fold>, KEPT, $wide>);
         export_kernel!(concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
+        export_kernel!(concat!("segments_", stringify!($name)), Segments, segments::kernel::<_, piece::Free<$fold>>);
+        export_kernel!(concat!("stretches_", stringify!($name)), Segments, segments::stretches::<_, piece::Free<$fold>>);
+        export_kernel!(concat!("ends_", stringify!($name)), Segments, segments::ends::<_, piece::Free<$fold>>);
     };
     (describe $name:ident, $source:ty, $wide:literal) => {
         export_kernel!(concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, Both<$source, false>, KEPT>);

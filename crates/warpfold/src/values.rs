@@ -287,6 +287,16 @@ pub enum Hole {
     AllNan,
 }
 
+impl Hole {
+    /// What was found in a segment or a group.
+    pub(crate) fn of_a_segment(self) -> &'static str {
+        match self {
+            Hole::Empty => "no elements",
+            Hole::AllNan => "only NaN",
+        }
+    }
+}
+
 macro_rules! collect {
     ($($t:ty),*) => {$(
         impl Collect for $t {

@@ -9,6 +9,7 @@ use super::shape::panel::{self, Pitch};
 use super::shape::parts::{self, Left};
 use super::shape::piece::{self, Dense};
 use super::shape::rows::{self, Rows};
+use super::shape::segments::{self, Segments};
 use super::shape::shallow::{self, Shallow};
 use super::shape::short::{self, Short};
 use super::shape::tiny::{self, Tiny};
@@ -55,6 +56,9 @@ macro_rules! run_one {
             columns::kernel::<_, panel::Ordered<$fold, true>, KEPT, $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
         run_kernel!($memory, $launch, concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Ordered<$fold, false>, KEPT, $wide>);
         run_kernel!($memory, $launch, concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
+        run_kernel!($memory, $launch, concat!("segments_", stringify!($name)), Segments, segments::kernel::<_, piece::Ordered<$fold>>);
+        run_kernel!($memory, $launch, concat!("stretches_", stringify!($name)), Segments, segments::stretches::<_, piece::Ordered<$fold>>);
+        run_kernel!($memory, $launch, concat!("ends_", stringify!($name)), Segments, segments::ends::<_, piece::Ordered<$fold>>);
     };
     ($memory:ident, $launch:ident, heap $name:ident, $fold:ty, $wide:literal) => {
         run_kernel!($memory, $launch, concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Free<$fold>, KEPT>);
@@ -64,6 +68,9 @@ macro_rules! run_one {
             columns::kernel::<_, panel::Free<$fold>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
         run_kernel!($memory, $launch, concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Free<$fold>, KEPT, $wide>);
         run_kernel!($memory, $launch, concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
+        run_kernel!($memory, $launch, concat!("segments_", stringify!($name)), Segments, segments::kernel::<_, piece::Free<$fold>>);
+        run_kernel!($memory, $launch, concat!("stretches_", stringify!($name)), Segments, segments::stretches::<_, piece::Free<$fold>>);
+        run_kernel!($memory, $launch, concat!("ends_", stringify!($name)), Segments, segments::ends::<_, piece::Free<$fold>>);
     };
     ($memory:ident, $launch:ident, packed $name:ident, $fold:ty, $wide:literal) => {
         run_kernel!($memory, $launch, concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, piece::Free<$fold>, KEPT>);
@@ -73,6 +80,9 @@ macro_rules! run_one {
             columns::kernel::<_, panel::Packed<$fold>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
         run_kernel!($memory, $launch, concat!("shallow_", stringify!($name)), Shallow<KEPT>, shallow::kernel::<_, panel::Packed<$fold>, KEPT, $wide>);
         run_kernel!($memory, $launch, concat!("parts_", stringify!($name)), Left<KEPT>, parts::kernel::<_, $fold, KEPT>);
+        run_kernel!($memory, $launch, concat!("segments_", stringify!($name)), Segments, segments::kernel::<_, piece::Free<$fold>>);
+        run_kernel!($memory, $launch, concat!("stretches_", stringify!($name)), Segments, segments::stretches::<_, piece::Free<$fold>>);
+        run_kernel!($memory, $launch, concat!("ends_", stringify!($name)), Segments, segments::ends::<_, piece::Free<$fold>>);
     };
     ($memory:ident, $launch:ident, describe $name:ident, $source:ty, $wide:literal) => {
         run_kernel!($memory, $launch, concat!("rows_", stringify!($name)), Rows<KEPT, Dense>, rows::kernel::<_, Both<$source, false>, KEPT>);

@@ -1,6 +1,6 @@
 //! The list of compiled kernels: a line for each fold, read by the PTX build and by the emulator.
 //!
-//! `tree`, `heap` and `packed` folds become `rows_`, `short_`, `tiny_`, `columns_`, `shallow_` and `parts_` (`narrow_` too for trees) with
+//! `tree`, `heap` and `packed` folds become `rows_`, `short_`, `tiny_`, `columns_`, `shallow_`, `parts_`, `segments_`, `stretches_` and `ends_` (`narrow_` too for trees) with
 //! the fold's name; the number is how many columns a lane takes, and `packed` ones take all columns of a word together. `describe` of
 //! a source becomes `rows_`, `columns_` and `narrow_`,
 //! `describe_short` also `short_`: of 16-bit floats that would need the stack. `any` recipes

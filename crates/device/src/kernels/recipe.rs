@@ -9,7 +9,7 @@ use warpfold_core::{Cast, DType, Element, bf16, f16};
 pub struct Call<G> {
     /// The first element, in bytes from nowhere.
     pub input: u64,
-    /// The mask's first element, or 0.
+    /// The mask's first element, or that of segments' offsets, or 0.
     pub mask: u64,
     /// The first output.
     pub output: u64,
@@ -246,6 +246,7 @@ mod shapes {
     use crate::kernels::shape::parts::Left;
     use crate::kernels::shape::piece::Dense;
     use crate::kernels::shape::rows::Rows;
+    use crate::kernels::shape::segments::Segments;
     use crate::kernels::shape::shallow::Shallow;
     use crate::kernels::shape::short::Short;
     use crate::kernels::shape::tiny::Tiny;
@@ -264,6 +265,8 @@ mod shapes {
     unsafe impl<const K: usize> Shape for Strides<K> {}
     // SAFETY: as above, and `R` is such.
     unsafe impl<const K: usize, R: Shape> Shape for Rows<K, R> {}
+    // SAFETY: as above.
+    unsafe impl Shape for Segments {}
     // SAFETY: as above.
     unsafe impl<const K: usize> Shape for Shallow<K> {}
     // SAFETY: as above.

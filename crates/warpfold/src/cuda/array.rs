@@ -9,6 +9,7 @@ use warpfold_core::{DType, Element};
 use super::gather::Gather;
 use super::transfer::upload;
 use super::{Buffer, Device, Error, Stream};
+use crate::keys::KeyError;
 use crate::layout::{ArrayRef, elements};
 use crate::reduction::hole_error;
 use crate::values::{Hole, Value, Values};
@@ -34,6 +35,8 @@ pub(super) struct Origin {
     pub dtype: DType,
     pub shape: Vec<usize>,
     pub axes: Vec<usize>,
+    /// Whether it reduced segments.
+    pub segments: bool,
 }
 
 impl Array {
@@ -133,14 +136,24 @@ impl Array {
 }
 
 impl Origin {
-    /// What the status says: byte 0 for an output of nothing, byte 1 for one of only NaN.
+    /// A reduction of segments.
+    pub fn of_segments(op: crate::Op, dtype: DType, shape: &[usize]) -> Origin {
+        Origin { op, dtype, shape: shape.to_vec(), axes: vec![0], segments: true }
+    }
+
+    /// What the status says: byte 0 for an output of nothing, byte 1 for one of only NaN, byte 2 for offsets that cut no array.
     pub(super) fn check(&self, status: u32) -> Result<(), crate::Error> {
         let hole = match status.to_ne_bytes() {
+            [_, _, bad, _] if bad != 0 => return Err(KeyError::BadOffsets { len: self.shape[0] }.into()),
             [0, 0, ..] => return Ok(()),
             [0, ..] => Hole::AllNan,
             // As on the CPU, nothing at all goes before nothing but NaN.
             _ => Hole::Empty,
         };
+        if self.segments {
+            let why = hole.of_a_segment();
+            return Err(KeyError::SomeEmpty { op: self.op.name(), dtype: self.dtype, why }.into());
+        }
         Err(hole_error(hole, self.op, self.dtype, &self.shape, &self.axes))
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! - [`reduce_host`], [`stream_host`], [`describe_host`]: arrays in the host's memory, whole or in pieces.
 //! - [`Array`] and [`ArrayView`] on the device: [`reduce`], [`reduce_into`], [`describe`], and [`Reduction`] and [`Survey`], which are
-//!   prepared once and run many times, also in a [`Graph`].
+//!   prepared once and run many times, also in a [`Graph`]. [`segmented`] and [`Segmented`] are the same of segments.
 //! - [`kmeans`]: centroid updates, iterations and fits of points on the device.
 //! - [`Elements`] of a type of one's own, by a reducer of one's own: [`Custom`].
 //! - [`Buffer`], [`Kernel`] → [`Launch`], which [`Program`] wraps for the ladder. Calls that could harm memory are `unsafe` and
@@ -32,6 +32,7 @@ mod program;
 mod reduce;
 mod reduction;
 mod scratch;
+mod segments;
 mod stream;
 mod transfer;
 
@@ -52,4 +53,5 @@ pub use options::Options;
 pub use program::{Inputs, Program, Work};
 pub use reduce::{reduce, reduce_into};
 pub use reduction::Reduction;
+pub use segments::{Segmented, segmented};
 pub use stream::{Event, Stream};

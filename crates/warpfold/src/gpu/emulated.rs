@@ -3,6 +3,7 @@
 mod columns;
 mod golden;
 mod rows;
+mod segments;
 
 use std::collections::BTreeMap;
 
@@ -111,6 +112,8 @@ enum Outcome {
     Bytes(Vec<u8>),
     Empty,
     AllNan,
+    /// Offsets that cut no array.
+    Bad,
 }
 
 struct Ran {

@@ -9,8 +9,10 @@ mod custom;
 mod emulated;
 mod plan;
 mod policy;
+mod segments;
 
 #[cfg(feature = "emulator")]
 pub use custom::{Emulated, emulate_elements};
 pub use plan::{Chunk, DESCRIBED, GpuPlan, Launch, Limits, described_bytes};
+pub use segments::{Cut, reads_offsets};
 pub use warpfold_device::kernels::recipe::{COUNTERS, STATUS};

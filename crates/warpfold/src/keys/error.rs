@@ -40,6 +40,15 @@ pub enum KeyError {
         /// Of axis 0 of the values.
         len: usize,
     },
+    /// Offsets on a GPU that decrease, or go beyond the values.
+    #[error(
+        "offsets on the device decrease, or go beyond the {len} elements along axis 0: download them, and `Segments` names the first \
+         that does"
+    )]
+    BadOffsets {
+        /// Of axis 0 of the values.
+        len: usize,
+    },
     /// Labels that are no list.
     #[error("labels must have one axis, these have shape {shape:?}: flatten them")]
     LabelsShape {
@@ -130,6 +139,19 @@ pub enum KeyError {
         what: &'static str,
         /// The first such one.
         index: usize,
+        /// No elements, or only NaN, which is skipped.
+        why: &'static str,
+    },
+    /// The same on a GPU, which does not say where.
+    #[error(
+        "{op} of a segment finds {why} (values of dtype {dtype}), and has no result for that: give one with fill{}",
+        hint(op)
+    )]
+    SomeEmpty {
+        /// The reduction.
+        op: &'static str,
+        /// Of the values.
+        dtype: DType,
         /// No elements, or only NaN, which is skipped.
         why: &'static str,
     },

@@ -47,5 +47,7 @@ pub use kmeans::{
     Axes, Centroids, EmptyCluster, Fit, Init, KMeans, Points, Scale, Step, centroid_update, centroid_update_with,
 };
 pub use runs::{Runs, reduce_by_key};
+#[cfg(feature = "cuda")]
+pub(crate) use segments::filled;
 pub use segments::{Descriptions, Segments, segmented};
 pub use unique::{Distinct, Unique, unique};

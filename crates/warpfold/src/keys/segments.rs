@@ -226,11 +226,7 @@ impl Segments {
     }
 
     fn empty(&self, op: &'static str, dtype: DType, index: usize, why: Hole) -> Error {
-        let why = match why {
-            Hole::Empty => "no elements",
-            Hole::AllNan => "only NaN",
-        };
-        KeyError::Empty { op, dtype, what: self.what, index, why }.into()
+        KeyError::Empty { op, dtype, what: self.what, index, why: why.of_a_segment() }.into()
     }
 
     /// Whether `values` have an axis that is long enough, and the options leave it alone.
@@ -274,7 +270,7 @@ struct Parts {
 }
 
 /// Puts `fill` where outputs of `width` elements are missing.
-fn filled(values: Values, holes: &[usize], width: usize, fill: Scalar) -> Values {
+pub(crate) fn filled(values: Values, holes: &[usize], width: usize, fill: Scalar) -> Values {
     fn put<T: Value>(values: Vec<T>, holes: &[usize], width: usize, fill: Scalar) -> Values {
         let fill = T::from_cast(fill.to_cast());
         let total = values.len() + holes.len() * width;

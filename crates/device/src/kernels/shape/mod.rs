@@ -6,6 +6,7 @@
 //! - [`columns`]: outputs lie side by side; a lane walks down some of them.
 //! - [`shallow`]: the same with so few rows that a lane takes all of its columns at once.
 //! - [`describe`]: what the others do where every element goes up a tree and is looked at for extremes too.
+//! - [`segments`]: each output's elements follow those of the one before; how many, an array says.
 //! - [`parts`]: partial results of the above, from the workspace.
 
 pub mod columns;
@@ -14,8 +15,10 @@ pub mod panel;
 pub mod parts;
 pub mod piece;
 pub mod rows;
+pub mod segments;
 pub mod shallow;
 pub mod short;
 pub mod stack;
+pub mod stage;
 pub mod tiny;
 pub mod warp;

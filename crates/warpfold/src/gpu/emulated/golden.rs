@@ -32,7 +32,7 @@ fn emulated(case: &Case) -> (String, String) {
         Ok(ran) => {
             let said = match ran.outcome {
                 Outcome::Bytes(bytes) => text(&bytes),
-                Outcome::Empty | Outcome::AllNan => "none".into(),
+                Outcome::Empty | Outcome::AllNan | Outcome::Bad => "none".into(),
             };
             (said, ran.entries)
         }

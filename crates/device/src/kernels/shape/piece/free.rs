@@ -1,12 +1,13 @@
 //! Elements in any order.
 
 use super::read::Tile;
-use super::{Dense, Packs, Piece, Row, Short, Split, Tiny};
+use super::{Dense, Packs, Piece, Row, Short, Split, Staged, Tiny};
 use crate::kernels::fold::Heap;
 use crate::kernels::recipe::{Recipe, array};
+use crate::kernels::shape::stage::Stage;
 use crate::kernels::shape::warp::{self, STEPS};
 use crate::kernels::source::{Bits, words};
-use crate::simt::{Pod, Simt};
+use crate::simt::{ALL, Pod, Simt};
 
 /// Elements in any order.
 #[derive(Clone, Copy)]
@@ -207,5 +208,35 @@ impl<F: Heap> Tiny for Free<F> {
                 }
             },
         )
+    }
+}
+
+impl<F: Heap> Staged for Free<F> {
+    type Bits = F::Bits;
+
+    #[inline(always)]
+    fn walk<S: Simt>(&self, s: &S, stage: Stage, from: u32, count: u32, before: u32) -> F::Part {
+        let (f, per) = (&self.0, F::Bits::PER);
+        let valid = |p: u32| count.saturating_sub(p * per).min(per);
+        let pack = |p: u32| stage.pack::<S, F::Bits>(s, if valid(p) > 0 { from + 16 * p } else { 0 });
+        let rest = |w: &[u32; 4], p: u32| filled::<F>(w, 0, |i| below(valid(p) * F::Bits::SIZE, i));
+        let (mut acc, mut p) = (f.start(), 0);
+        while s.again(s.any(ALL, valid(p) > 0)) {
+            let mut w = pack(p);
+            if s.branch(s.any(ALL, valid(p) > 0 && valid(p) < per)) {
+                w = rest(&w, p);
+            }
+            if s.branch(valid(p) > 0) {
+                acc = f.pack(s, acc, &w, p);
+            }
+            p += 1;
+        }
+        let part = f.part(acc);
+        let Some(p) = f.place(part) else { return part };
+        if s.branch(count == 0) {
+            return f.nothing();
+        }
+        let at = f.locate(&rest(&pack(p), p), part);
+        f.placed(part, (before + p * per + at) as u64)
     }
 }

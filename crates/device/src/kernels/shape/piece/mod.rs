@@ -8,6 +8,7 @@ pub use free::Free;
 pub use ordered::{Ordered, next, pack};
 pub use read::{Tile, joined, loose, loose_steps};
 
+use super::stage::Stage;
 use super::warp::STEPS;
 use crate::kernels::fold::Parts;
 use crate::kernels::recipe::{Call, Recipe};
@@ -249,6 +250,15 @@ pub trait Tiny: Piece {
         w: &[[u32; 4]; G],
         len: u32,
     ) -> [<Self::Fold as Parts>::Part; G];
+}
+
+/// The parts of elements in a [`Stage`].
+pub trait Staged: Piece {
+    /// An element in memory.
+    type Bits: Bits;
+    /// The part of `count` elements from byte `from`, at most 256 bytes, for each lane its own; their first is number `before` of the
+    /// output's.
+    fn walk<S: Simt>(&self, s: &S, stage: Stage, from: u32, count: u32, before: u32) -> <Self::Fold as Parts>::Part;
 }
 
 /// What a lane has of short rows.

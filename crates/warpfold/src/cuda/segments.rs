@@ -1,0 +1,202 @@
+//! Reductions of segments on a GPU.
+
+use std::sync::Arc;
+
+use warpfold_core::DType;
+
+use super::array::{Array, ArrayView, Origin};
+use super::launch::Launch;
+use super::reduction::Layout;
+use super::scratch::{StatusTo, queue_status};
+use super::{Device, Error, Options, Stream};
+use crate::gpu::{Cut, GpuPlan, reads_offsets};
+use crate::keys::{KeyError, filled};
+use crate::layout::ArrayRef;
+use crate::reduction::Request;
+use crate::values::{Scalar, Values};
+use crate::{Op, reduce};
+
+/// A reduction of segments of arrays of one dtype and length, by so many offsets, on one GPU: planned, its kernels loaded.
+///
+/// As [`crate::Segments`], with the same bits: segment `i` has the values from `offsets[i]` up to `offsets[i + 1]`. Values have one axis, and
+/// lie side by side, as do offsets, which are i32, u32, i64 or u64. Kernels check offsets while they use them, and read nothing outside of the
+/// values; what is wrong with them is an error of [`Array::download`].
+pub struct Segmented {
+    device: Device,
+    op: Op,
+    values: Layout,
+    offsets: Layout,
+    dtype: DType,
+    shape: Vec<usize>,
+    launches: Vec<Launch>,
+    workspace: usize,
+    origin: Arc<Origin>,
+}
+
+impl Segmented {
+    /// Plans a reduction of values and offsets like these, and loads its kernels. `fill` is given for segments of no elements
+    /// where the reduction has no result for that (min, max, minmax, argmin, argmax); without it they are an error.
+    ///
+    /// # Errors
+    /// What [`crate::Segments::reduce`] refuses; values of several axes, values or offsets that do not lie side by side, offsets of other dtypes;
+    /// [`Error::NoKernel`] of options that only the CPU takes (masks, casts), or what the driver says.
+    pub fn new(
+        device: &Device,
+        op: Op,
+        values: &ArrayView<'_>,
+        offsets: &ArrayView<'_>,
+        options: &Options<'_>,
+        fill: Option<Scalar>,
+    ) -> Result<Segmented, crate::Error> {
+        check(op, values, offsets, options)?;
+        let no = |option, why| Err(crate::Error::Unsupported { op, dtype: values.dtype(), option, why });
+        let is_arg = matches!(op, Op::ArgMin | Op::ArgMax);
+        if is_arg && options.skip_nan && fill.is_some() {
+            return no("a fill beside skipped NaNs on a GPU", "fill NaNs in first, or compute on `cpu`");
+        }
+        let layouts =
+            crate::Options { axes: Some(vec![0]), ..options.with_layout(options.mask.map(|mask| *mask.layout())) };
+        let Request { spec, .. } = Request::new(op, values.layout(), &layouts)?;
+        let (segments, dtype, pair) = (offsets.shape()[0] - 1, spec.result(), if op == Op::MinMax { 2 } else { 1 });
+        let nothing = ArrayRef::from_bytes(&[], values.dtype(), &[0], crate::Order::C, false)?;
+        let empty = match reduce(op, nothing, &crate::Options { mask: None, ..layouts.clone() }) {
+            Ok(found) => Some(found.values),
+            Err(_) => fill.map(|fill| filled(Values::F64(Vec::new()).cast(dtype), &[0], pair, fill)),
+        };
+        let cut = Cut { segments, len: values.shape()[0], offsets: offsets.dtype(), empty: empty.as_ref() };
+        let plan = GpuPlan::segments(&spec, cut, &device.limits());
+        let plan = plan.ok_or(Error::NoKernel { op, dtype: values.dtype() })?;
+        let load = |l: &crate::gpu::Launch| Launch::of_struct(device.kernel(&l.entry)?, l.grid, l.block, &l.params);
+        let launches = match segments {
+            0 => Vec::new(),
+            _ => plan.launches.iter().map(load).collect::<Result<_, Error>>()?,
+        };
+        let shape = if pair == 2 { vec![segments, 2] } else { vec![segments] };
+        let origin = Arc::new(Origin::of_segments(op, values.dtype(), values.shape()));
+        let (device, workspace) = (device.clone(), plan.workspace);
+        let (values, offsets) = (Layout::of(values.layout()), Layout::of(offsets.layout()));
+        Ok(Segmented { device, op, values, offsets, dtype, shape, launches, workspace, origin })
+    }
+
+    /// The reduction.
+    pub fn op(&self) -> Op {
+        self.op
+    }
+
+    /// The dtype of the result.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The shape of the result: the segments, and 2 for minmax.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The kernels that a run launches, in order.
+    pub fn kernels(&self) -> Vec<&str> {
+        self.launches.iter().map(Launch::entry).collect()
+    }
+
+    /// Room for a result.
+    ///
+    /// # Errors
+    /// If the memory does not suffice.
+    pub fn output(&self) -> Result<Array, crate::Error> {
+        Array::new(&self.device, self.dtype, &self.shape)
+    }
+
+    /// Queues one run. The result is in `out` when the stream gets there; `out` must not be in use by another stream.
+    ///
+    /// # Errors
+    /// If an array or the stream is not like that which this was prepared for, or the driver refuses. Offsets that decrease or go
+    /// beyond the values, and segments without a result, are errors of [`Array::download`].
+    pub fn run(
+        &self,
+        stream: &Stream,
+        values: ArrayView<'_>,
+        offsets: ArrayView<'_>,
+        out: &mut Array,
+    ) -> Result<(), crate::Error> {
+        let (expected, found) = (self.device.properties().index, stream.context.properties.index);
+        if found != expected {
+            return Err(Error::OtherDevice { what: "stream", found, expected }.into());
+        }
+        values.is_on(stream, "array")?;
+        offsets.is_on(stream, "offsets")?;
+        self.values.check("array", &values)?;
+        self.offsets.check("offsets", &offsets)?;
+        out.is_on(stream, "output")?;
+        if out.dtype() != self.dtype || out.shape() != self.shape {
+            let found = format!("{} {:?}", out.dtype(), out.shape());
+            let expected = format!("{} {:?}", self.dtype, self.shape);
+            return Err(Error::Layout { what: "output", found, expected }.into());
+        }
+        if self.launches.is_empty() {
+            out.set_origin(None);
+            return Ok(());
+        }
+        let mut scratch = stream.scratch();
+        stream.bound()?;
+        let workspace = scratch.workspace(stream, self.workspace)?;
+        let first = [values.address(), offsets.address(), out.address(), workspace];
+        for launch in &self.launches {
+            // SAFETY: the arrays are like those that were planned for; they are borrowed or stay until the device is done with
+            // them, as `ArrayView::from_raw` and `Buffer`'s drop promise. Kernels follow no offset beyond the values. The workspace is as
+            // large as the plan asks for, its counters are zero, and the lock is held.
+            unsafe { launch.queue_at(stream.raw(), first) }?;
+        }
+        // SAFETY: the workspace is one, and the output has a word for its status.
+        unsafe { queue_status(stream, workspace, StatusTo::Device(out.status_address())) }?;
+        out.set_origin(Some(self.origin.clone()));
+        Ok(())
+    }
+}
+
+/// Whether values, offsets and options are such as kernels take.
+fn check(op: Op, values: &ArrayView<'_>, offsets: &ArrayView<'_>, options: &Options<'_>) -> Result<(), crate::Error> {
+    let no = |option, why| Err(crate::Error::Unsupported { op, dtype: values.dtype(), option, why });
+    let side_by_side = |x: &ArrayView<'_>| x.shape()[0] < 2 || x.strides()[0] == x.dtype().size() as isize;
+    if options.axes.is_some() || options.keepdims {
+        return Err(KeyError::Axes.into());
+    }
+    if values.shape().is_empty() {
+        return Err(KeyError::NoAxis.into());
+    }
+    if offsets.shape().len() != 1 || offsets.shape()[0] == 0 {
+        return Err(KeyError::OffsetsShape { shape: offsets.shape().to_vec() }.into());
+    }
+    if offsets.dtype().is_float() {
+        return Err(KeyError::NotIntegers { what: "offsets", dtype: offsets.dtype() }.into());
+    }
+    if !reads_offsets(offsets.dtype()) {
+        return no("offsets of this dtype on a GPU", "give i32, u32, i64 or u64");
+    }
+    if values.shape().len() > 1 {
+        return no("segments of rows on a GPU", "give values of one axis, or compute on `cpu`");
+    }
+    if !side_by_side(values) || !side_by_side(offsets) {
+        return no("segments of strided arrays on a GPU", "copy values and offsets so that they lie side by side");
+    }
+    Ok(())
+}
+
+/// Reduces each segment `offsets[i]..offsets[i + 1]` of values on a GPU. The work is queued, and the result stays there:
+/// [`Array::download`] waits for it, and says if offsets decrease or go beyond the values.
+///
+/// For many reductions of one kind, [`Segmented`] plans and allocates once.
+///
+/// # Errors
+/// As [`Segmented::new`].
+pub fn segmented(
+    op: Op,
+    values: ArrayView<'_>,
+    offsets: ArrayView<'_>,
+    options: &Options<'_>,
+    stream: &Stream,
+) -> Result<Array, crate::Error> {
+    let reduction = Segmented::new(&stream.device(), op, &values, &offsets, options, None)?;
+    let mut out = reduction.output()?;
+    reduction.run(stream, values, offsets, &mut out)?;
+    Ok(out)
+}

@@ -1,0 +1,187 @@
+//! Segments of random lengths, by the kernels that the planner chooses for them.
+
+use warpfold_device::emulator::Memory;
+use warpfold_device::kernels::recipe::STATUS;
+use warpfold_device::simt::Global;
+
+use super::golden::cases::{Specials, elements, random};
+use super::{COUNTERS, GpuPlan, LIMITS, Ord, Outcome, Ran, launch, upload};
+use crate::gpu::Cut;
+use crate::reduction::Request;
+use crate::{ArrayRef, DType, Error, KeyError, Op, Options, Precision, Scalar, Segments, Values, reduce};
+
+/// A number below `n`.
+fn pick(n: usize, seed: &mut u64) -> usize {
+    random(seed) as usize % n
+}
+
+/// Lengths whose elements have up to about `bytes`.
+fn lengths(kind: usize, size: usize, bytes: usize, seed: &mut u64) -> Vec<usize> {
+    let (mut lengths, mut left) = (Vec::new(), bytes / size);
+    let even = [1, 7, 64 / size, 3 + pick(40, seed), 256 / size, 1000, 4096 / size, 4080 / size][pick(8, seed)];
+    while lengths.len() < 1200 {
+        let next = match kind {
+            0 => even,
+            1 => pick(5, seed),
+            2 => pick(4 * 64 / size + 2, seed),
+            3 => pick(5000, seed),
+            // Few long ones among many short ones.
+            4 if pick(40, seed) == 0 => 4 * pick(4096 / size * 3, seed),
+            4 => pick(9, seed),
+            // By powers of two.
+            5 => (1 << pick(14, seed)) - pick(2, seed),
+            // Nearly everything in one.
+            _ if lengths.len() == 300 => left.saturating_sub(200),
+            _ => pick(3, seed).saturating_sub(1),
+        };
+        if next > left {
+            break;
+        }
+        left -= next;
+        lengths.push(next);
+    }
+    lengths
+}
+
+fn offsets(start: usize, lengths: &[usize]) -> Vec<i64> {
+    let mut at = start as i64;
+    let ends = lengths.iter().map(|&len| {
+        at += len as i64;
+        at
+    });
+    [start as i64].into_iter().chain(ends).collect()
+}
+
+/// The bytes of offsets as a dtype.
+fn bytes_of(offsets: &[i64], dtype: DType) -> Vec<u8> {
+    offsets.iter().flat_map(|&o| o.to_le_bytes()[..dtype.size()].to_vec()).collect()
+}
+
+/// Runs it in the emulator: `n` elements, the first of which is `skip` bytes into `bytes`. None if there is no kernel.
+fn run(
+    op: Op,
+    array: &ArrayRef<'_>,
+    (bytes, skip): (&[u8], usize),
+    (offsets, dtype): (&[i64], DType),
+    options: &Options<'_>,
+) -> Result<Option<Ran>, String> {
+    let request = Request::new(op, array, options).map_err(|e| e.to_string())?;
+    let nothing = ArrayRef::from_bytes(&[], array.dtype(), &[0], crate::Order::C, false).map_err(|e| e.to_string())?;
+    let empty = reduce(op, nothing, options).ok().map(|found| found.values);
+    let cut = Cut { segments: offsets.len() - 1, len: array.len(), offsets: dtype, empty: empty.as_ref() };
+    let Some(plan) = GpuPlan::segments(&request.spec, cut, &LIMITS) else { return Ok(None) };
+    let mut memory = Memory::new();
+    let x = upload(&mut memory, "input", bytes) + skip as u64;
+    let cuts = upload(&mut memory, "offsets", &bytes_of(offsets, dtype));
+    let size = request.spec.result().size() * if op == Op::MinMax { 2 } else { 1 };
+    let output: Global<u8> = memory.alloc("output", cut.segments * size);
+    let workspace: Global<u8> = memory.alloc("workspace", plan.workspace);
+    memory.write(workspace, &vec![0u8; COUNTERS]);
+    let entries = launch(&memory, &plan, [x, cuts, output.as_ptr().addr() as u64], workspace)?;
+    let outcome = match memory.read(workspace.cast::<u32>(), COUNTERS / 4)[STATUS].to_ne_bytes() {
+        [0, 0, 0, _] => Outcome::Bytes(memory.read(output, cut.segments * size)),
+        [_, _, 1, _] => Outcome::Bad,
+        [0, ..] => Outcome::AllNan,
+        _ => Outcome::Empty,
+    };
+    Ok(Some(Ran { outcome, entries }))
+}
+
+/// Runs a case on both; says what ran, if anything did, or what is wrong.
+fn check(op: Op, dtype: DType, kind: usize, i: usize, seed: &mut u64) -> Result<String, String> {
+    let size = dtype.size();
+    let lengths = lengths(kind, size, 12_000 + pick(90_000, seed), seed);
+    let (start, skip) = (pick(4, seed), pick(16, seed) / size * size);
+    let offsets = offsets(start, &lengths);
+    let n = offsets[lengths.len()] as usize + pick(3, seed);
+    let specials = [Specials::None, Specials::Zeros, Specials::All][pick(3, seed)];
+    let bytes = [vec![0; skip], elements(dtype, n, random(seed), specials)].concat();
+    // SAFETY: the bytes are there, with no padding between elements.
+    let array = unsafe { ArrayRef::from_raw(bytes.as_ptr().add(skip), dtype, &[n], &[size as isize]) };
+    let array = array.map_err(|e| e.to_string())?;
+    let options = Options {
+        skip_nan: i % 5 == 0,
+        precision: if i % 7 == 0 { Precision::Compensated } else { Precision::Tree },
+        initial: (i % 6 == 0 && matches!(op, Op::Sum | Op::Prod | Op::Min | Op::Max)).then_some(Scalar::F64(3.0)),
+        ddof: (i % 2 == 0 && matches!(op, Op::Var | Op::Std)).then_some(1.0),
+        ord: (op == Op::Norm).then_some([Ord::One, Ord::Two, Ord::Inf][i % 3]),
+        ..Options::default()
+    };
+    let list = ArrayRef::from_slice(&offsets, &[offsets.len()]).map_err(|e| e.to_string())?;
+    let expected = match Segments::new(list).and_then(|segments| segments.reduce(op, array, &options)) {
+        Ok(result) => Outcome::Bytes(result.values.as_bytes().to_vec()),
+        Err(Error::Key(KeyError::Empty { why: "no elements", .. })) => Outcome::Empty,
+        Err(Error::Key(KeyError::Empty { .. })) => Outcome::AllNan,
+        Err(_) => return Ok(String::new()),
+    };
+    let offsets_dtype = [DType::I64, DType::U32, DType::I32, DType::U64][i % 4];
+    let Some(ran) = run(op, &array, (&bytes, skip), (&offsets, offsets_dtype), &options)? else {
+        return Ok(String::new());
+    };
+    let both = |a: &Outcome, b: &Outcome| matches!((a, b), (Outcome::Empty, Outcome::AllNan));
+    if ran.outcome == expected || both(&ran.outcome, &expected) {
+        return Ok(ran.entries);
+    }
+    let wrong = match (&ran.outcome, &expected) {
+        (Outcome::Bytes(a), Outcome::Bytes(b)) => {
+            let each = b.len() / lengths.len();
+            let at: Vec<_> = (0..lengths.len()).filter(|i| a[i * each..][..each] != b[i * each..][..each]).collect();
+            let some: Vec<_> =
+                at.iter().take(5).map(|&i| (i, lengths[i], &a[i * each..][..each], &b[i * each..][..each])).collect();
+            format!("{} of {}: {some:?}", at.len(), lengths.len())
+        }
+        _ => format!("{:?}", (ran.outcome, expected)).chars().take(300).collect(),
+    };
+    Err(format!("{op} {dtype} kind {kind} {:?} {}: {wrong}", &lengths[..lengths.len().min(8)], ran.entries))
+}
+
+#[test]
+fn segments_have_the_bits_of_the_cpu_whatever_their_lengths() {
+    let rounds = std::env::var("WARPFOLD_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    let (mut seed, mut wrong, mut ran, mut cut) = (9, Vec::new(), 0, 0);
+    let all = Op::ALL.iter().flat_map(|op| DType::ALL.iter().map(move |dtype| (*op, *dtype)));
+    'all: for round in 0..rounds {
+        for (i, (op, dtype)) in all.clone().enumerate() {
+            let kind = (i + round + pick(2, &mut seed)) % 7;
+            match check(op, dtype, kind, i + round, &mut seed) {
+                Ok(entries) => {
+                    ran += entries.contains("segments_") as usize;
+                    cut += entries.contains(" ends_") as usize;
+                }
+                Err(why) => wrong.push(why.chars().take(900).collect::<String>()),
+            }
+            if wrong.len() == 8 {
+                break 'all;
+            }
+        }
+    }
+    println!("{ran} ran, {cut} with long segments");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert!(ran > 100 && cut > 50, "{ran} ran, {cut} with long segments");
+}
+
+#[test]
+fn offsets_out_of_order_or_range_are_found_wherever_they_are() {
+    let mut seed = 3;
+    let x: Vec<f32> = (0..20_000).map(|i| i as f32).collect();
+    let array = ArrayRef::from_slice(&x, &[x.len()]).expect("an array");
+    let mut wrong = Vec::new();
+    for i in 0..60 {
+        let lengths = lengths([1, 2, 4, 5][i % 4], 4, 60_000, &mut seed);
+        let mut cuts = offsets(0, &lengths);
+        let at = [pick(cuts.len(), &mut seed), 0, cuts.len() - 1][i % 3];
+        let before = at.checked_sub(1).map_or(-1, |at| cuts[at] - 1);
+        cuts[at] = [before, 20_001, 1 << 40, i64::MIN, i64::MAX, -1][i % 6];
+        if i % 10 == 9 {
+            // Segments of everything, again and again.
+            cuts = (0..301).map(|i| [0, 20_000][i % 2]).collect();
+        }
+        let list = ArrayRef::from_slice(&cuts, &[cuts.len()]).expect("a list");
+        assert!(Segments::new(list).and_then(|s| s.reduce(Op::Sum, array, &Options::default())).is_err());
+        match run(Op::Sum, &array, (Values::F32(x.clone()).as_bytes(), 0), (&cuts, DType::I64), &Options::default()) {
+            Ok(Some(Ran { outcome: Outcome::Bad, .. })) => {}
+            other => wrong.push(format!("{i} {at} {:?}: {:?}", cuts[at], other.map(|ran| ran.map(|ran| ran.entries)))),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
