@@ -17,6 +17,7 @@ pub struct Offsets {
 }
 
 impl Offsets {
+    /// Those that a kernel is told.
     #[inline(always)]
     pub fn of(call: &Call<Segments>) -> Self {
         Self { at: call.mask, shape: call.shape }
@@ -42,6 +43,12 @@ impl Offsets {
             return (0, 0);
         }
         (from, to - from)
+    }
+
+    /// Whether the first launch, which looks at all of them, has found something wrong.
+    #[inline(always)]
+    pub fn are_bad<S: Simt>(&self, s: &S, call: &Call<Segments>) -> bool {
+        s.load_volatile(array::<u8>(call.workspace), 4 * STATUS + BAD) != 0
     }
 
     /// Bytes of work before segment `i`.
@@ -86,6 +93,7 @@ pub struct Share {
 }
 
 impl Share {
+    /// This warp's; none, if there is not enough work for all.
     #[inline(always)]
     pub fn of<S: Simt>(s: &S, offsets: &Offsets, size: u32) -> Option<Self> {
         let total = offsets.shape.total;
@@ -110,11 +118,12 @@ pub struct Window {
     bounds: Shared<u32>,
     /// The first offset.
     pub base: u64,
-    /// Segments: up to the first that ends before it begins, or more than 2^32 elements further. That one is for [`list`].
+    /// Segments: up to the first that ends before it begins, or more than 2^32 elements further. That one is listed.
     pub count: u32,
 }
 
 impl Window {
+    /// The offsets of `n` segments, fewer than [`WINDOW`], from number `first`.
     #[inline(always)]
     pub fn read<S: Simt>(s: &S, offsets: &Offsets, bounds: Shared<u32>, first: u64, n: u32) -> Self {
         let found: [u64; 8] = core::array::from_fn(
@@ -152,6 +161,7 @@ impl Window {
         Self { count, ..window }
     }
 
+    /// Offset number `i`.
     #[inline(always)]
     pub fn get<S: Simt>(&self, s: &S, i: u32) -> u32 {
         s.get(self.bounds, i)

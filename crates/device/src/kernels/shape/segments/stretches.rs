@@ -42,7 +42,7 @@ pub fn list<S: Simt, B: Bits>(s: &S, call: &Call<Segments>, offsets: &Offsets, s
         at = s.atomic_add(array::<u32>(call.workspace), STRETCHES, (end - first) as u32, Order::Relaxed);
     }
     let at = s.shuffle_idx(ALL, at, 0) as usize;
-    // Segments that overlap have too many; then another offset is found to decrease.
+    // Segments that overlap have too many; then an offset decreases, and nothing comes of them.
     let end = end.min(first + call.shape.stretches.saturating_sub(at as u64));
     let mut k = s.lane() as u64;
     while s.again(first + k < end) {
@@ -60,6 +60,9 @@ pub fn stretches<S: Simt, P: Staged<Reduced = Dense>>(s: &S, call: &Call<Segment
     let counters = array::<u32>(call.workspace);
     let (mut at, stretch) = (s.block_x() * WARPS + s.warp(), Stretch::of::<P::Bits>(shape));
     let count = s.load_volatile(counters, STRETCHES).min(shape.stretches as u32);
+    if s.branch(offsets.are_bad(s, call)) {
+        return;
+    }
     while s.again(at < count) {
         let number = s.load(stretches_of(call), 2 * at as usize);
         let k = s.load(stretches_of(call), 2 * at as usize + 1);
@@ -140,6 +143,7 @@ pub fn ends<S: Simt, P: Staged>(s: &S, call: &Call<Segments>) {
     let f = f.fold();
     let counters = array::<u32>(call.workspace);
     let (mut at, count) = (s.block_x(), s.load_volatile(counters, CUT).min(call.shape.cut as u32));
+    let count = if s.branch(offsets.are_bad(s, call)) { 0 } else { count };
     while s.again(at < count) {
         let number = s.load(cut(call), at as usize);
         let (start, len) = offsets.segment(s, call, number);
