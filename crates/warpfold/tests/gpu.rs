@@ -18,6 +18,8 @@ mod golden_cases;
 #[allow(dead_code)]
 #[path = "all/reference.rs"]
 mod reference;
+#[path = "gpu/segments.rs"]
+mod segments;
 #[path = "gpu/soak.rs"]
 mod soak;
 
