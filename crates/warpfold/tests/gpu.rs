@@ -20,6 +20,8 @@ mod kmeans;
 #[allow(dead_code)]
 #[path = "all/reference.rs"]
 mod reference;
+#[path = "gpu/segments.rs"]
+mod segments;
 #[path = "gpu/soak.rs"]
 mod soak;
 

@@ -23,6 +23,9 @@ pub struct Segments {
     /// One more integer than there are segments, along one axis: a .npy file, FILE.npz:MEMBER, or `-`
     #[arg(long, value_name = "OFFSETS")]
     pub offsets: String,
+    /// Where to compute: cpu; cuda or cuda:1 (values of one axis, without masks and casts); or auto, which is cpu
+    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
+    pub device: DeviceName,
     #[command(flatten)]
     pub keyed: Keyed,
 }

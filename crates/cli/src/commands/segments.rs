@@ -1,5 +1,8 @@
 //! `warpfold segments`
 
+use warpfold::DeviceName;
+use warpfold::cuda::{Device, segmented_host};
+
 use super::keyed;
 use crate::args::Segments;
 use crate::error::Failure;
@@ -18,6 +21,12 @@ pub fn run(args: &Segments) -> Result<(), Failure> {
     keyed::run(args.op.name(), Some(args.op), &args.keyed, &source, &offsets, |values, offsets, options, fill| {
         let segments = warpfold::Segments::new(offsets)?;
         let segments = fill.into_iter().fold(segments, warpfold::Segments::fill);
-        segments.reduce(args.op, values, options)
+        match args.device {
+            DeviceName::Cuda(index) => {
+                let device = Device::shared(index)?;
+                segmented_host(args.op, values, &segments, options, &device)
+            }
+            _ => segments.reduce(args.op, values, options),
+        }
     })
 }

@@ -100,7 +100,8 @@ const SIZES: u32 = {
 
 /// Bytes of counters at the start of a workspace.
 pub const COUNTERS: usize = 1 << 20;
-/// The counter that is set if an output has no value: byte 0 if there was nothing, byte 1 if there was only NaN.
+/// The counter that is set if an output has no value: byte 0 if there was nothing, byte 1 if there was only NaN, byte 2 if segments'
+/// offsets decrease or go beyond the elements.
 pub const STATUS: usize = COUNTERS / 4 - 1;
 
 /// Why there is no value: the byte of [`STATUS`] that is set.

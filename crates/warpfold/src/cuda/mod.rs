@@ -3,7 +3,7 @@
 //!
 //! [`Driver::load`] → [`Device::open`] → [`Stream`], and then on three levels:
 //!
-//! - [`reduce_host`], [`stream_host`], [`describe_host`]: arrays in the host's memory, whole or in pieces.
+//! - [`reduce_host`], [`stream_host`], [`describe_host`], [`segmented_host`]: arrays in the host's memory, whole or in pieces.
 //! - [`Array`] and [`ArrayView`] on the device: [`reduce`], [`reduce_into`], [`describe`], and [`Reduction`] and [`Survey`], which are
 //!   prepared once and run many times, also in a [`Graph`]. [`segmented`] and [`Segmented`] are the same of segments.
 //! - [`kmeans`]: centroid updates, iterations and fits of points on the device.
@@ -53,5 +53,5 @@ pub use options::Options;
 pub use program::{Inputs, Program, Work};
 pub use reduce::{reduce, reduce_into};
 pub use reduction::Reduction;
-pub use segments::{Segmented, segmented};
+pub use segments::{Segmented, segmented, segmented_host};
 pub use stream::{Event, Stream};

@@ -10,7 +10,7 @@ use super::reduction::Layout;
 use super::scratch::{StatusTo, queue_status};
 use super::{Device, Error, Options, Stream};
 use crate::gpu::{Cut, GpuPlan, reads_offsets};
-use crate::keys::{KeyError, filled};
+use crate::keys::{KeyError, Segments, filled};
 use crate::layout::ArrayRef;
 use crate::reduction::Request;
 use crate::values::{Scalar, Values};
@@ -199,4 +199,34 @@ pub fn segmented(
     let mut out = reduction.output()?;
     reduction.run(stream, values, offsets, &mut out)?;
     Ok(out)
+}
+
+/// Reduces segments of a host array on a GPU, with what [`crate::Segments`] says of offsets and of segments without a result.
+///
+/// # Errors
+/// As [`Segmented::new`] and [`crate::Segments::reduce`].
+pub fn segmented_host(
+    op: Op,
+    values: ArrayRef<'_>,
+    segments: &Segments,
+    options: &crate::Options<'_>,
+    device: &Device,
+) -> Result<crate::Array, crate::Error> {
+    segments.fits(&values, options)?;
+    if options.mask.is_some() {
+        return Err(Error::NoKernel { op, dtype: values.dtype() }.into());
+    }
+    let stream = Stream::new(device)?;
+    let offsets: Vec<u64> = segments.offsets().iter().map(|&offset| offset as u64).collect();
+    let offsets = Array::upload(&stream, ArrayRef::from_slice(&offsets, &[offsets.len()])?)?;
+    let on_device = Array::upload(&stream, values)?;
+    let (x, cuts, of) = (on_device.view(), offsets.view(), Options::of(options, None));
+    let reduction = Segmented::new(device, op, &x, &cuts, &of, segments.filling())?;
+    let mut out = reduction.output()?;
+    reduction.run(&stream, x, cuts, &mut out)?;
+    match out.download(&stream) {
+        // The CPU says which.
+        Err(crate::Error::Key(KeyError::SomeEmpty { .. })) => segments.reduce(op, values, options),
+        said => said,
+    }
 }

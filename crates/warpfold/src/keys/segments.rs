@@ -107,6 +107,18 @@ impl Segments {
         Self { fill: Some(x), ..self }
     }
 
+    /// One more than there are segments.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn offsets(&self) -> &[usize] {
+        &self.offsets
+    }
+
+    /// What is given for a segment that has no result.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn filling(&self) -> Option<Scalar> {
+        self.fill
+    }
+
     /// How many.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
@@ -230,7 +242,7 @@ impl Segments {
     }
 
     /// Whether `values` have an axis that is long enough, and the options leave it alone.
-    fn fits(&self, values: &ArrayRef<'_>, options: &Options<'_>) -> Result<(), Error> {
+    pub(crate) fn fits(&self, values: &ArrayRef<'_>, options: &Options<'_>) -> Result<(), Error> {
         let &len = values.shape().first().ok_or(KeyError::NoAxis)?;
         if options.axes.is_some() || options.keepdims {
             return Err(KeyError::Axes.into());

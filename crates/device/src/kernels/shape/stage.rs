@@ -71,22 +71,23 @@ impl Stage {
         }
     }
 
+    #[inline(always)]
+    fn word<S: Simt>(&self, s: &S, a: u32) -> u32 {
+        s.get(self.0, a + (a >> 5))
+    }
+
     /// The 16 bytes from byte `at`, which is a multiple of the element's size.
     #[inline(always)]
     pub fn pack<S: Simt, B: Bits>(&self, s: &S, at: u32) -> [u32; 4] {
-        let word = |i: usize| {
-            let a = at / 4 + i as u32;
-            s.get(self.0, a + (a >> 5))
-        };
         if B::SIZE >= 4 {
             return core::array::from_fn(
                 #[inline(always)]
-                |i| word(i),
+                |i| self.word(s, at / 4 + i as u32),
             );
         }
         let w: [u32; 5] = core::array::from_fn(
             #[inline(always)]
-            |i| word(i),
+            |i| self.word(s, at / 4 + i as u32),
         );
         core::array::from_fn(
             #[inline(always)]
