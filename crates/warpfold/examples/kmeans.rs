@@ -19,7 +19,7 @@ const CASES: [(usize, usize, usize, DType); 7] = [
     (1 << 24, 16, 64, DType::F32),
 ];
 
-const SAMPLES: usize = 21;
+const SAMPLES: usize = 9;
 
 fn main() -> Result<(), warpfold::Error> {
     let stream = Stream::new(&Device::shared(0)?)?;
@@ -78,18 +78,18 @@ fn case(stream: &Stream, name: &str, n: usize, d: usize, k: usize, dtype: DType)
     Ok(())
 }
 
-/// Microseconds.
+/// Microseconds of one of many runs, one after the other.
 fn median(stream: &Stream, mut run: impl FnMut() -> Result<(), warpfold::Error>) -> Result<f64, warpfold::Error> {
     let (start, end) = (Event::new(&stream.device())?, Event::new(&stream.device())?);
-    let mut samples = Vec::new();
-    for i in 0..SAMPLES + 3 {
+    let mut sample = |runs: u64| -> Result<f64, warpfold::Error> {
         stream.record(&start)?;
-        run()?;
+        (0..runs).try_for_each(|_| run())?;
         stream.record(&end)?;
-        if i >= 3 {
-            samples.push(end.nanoseconds_since(&start)?);
-        }
-    }
-    samples.sort_unstable();
-    Ok(samples[SAMPLES / 2] as f64 / 1e3)
+        Ok(end.nanoseconds_since(&start)? as f64 / 1e3 / runs as f64)
+    };
+    sample(1)?;
+    let runs = (1000.0 / sample(3)?) as u64 + 1;
+    let mut samples = (0..SAMPLES).map(|_| sample(runs)).collect::<Result<Vec<f64>, _>>()?;
+    samples.sort_unstable_by(f64::total_cmp);
+    Ok(samples[SAMPLES / 2])
 }
