@@ -122,5 +122,7 @@ pub fn emulate(memory: &Memory, launch: Production<'_>) -> Option<Result<Report,
 pub fn emulate_sum(memory: &Memory, launch: Production<'_>) -> Option<Result<Report, Box<Faults>>> {
     run_one!(memory, launch, tree sum_f32, fold::Sums<source::F32, Plain>, 4);
     run_one!(memory, launch, heap sum_b4, fold::Integer<u32>, 4);
+    run_one!(memory, launch, any sum_f32, any::Reals<f32, Value, Plain>);
+    run_one!(memory, launch, any sum_i64, any::Integers<i64>);
     None
 }

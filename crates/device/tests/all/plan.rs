@@ -39,7 +39,20 @@ fn plans() -> Vec<Plan> {
 fn every_planned_entry_has_ptx_and_every_entry_is_planned() {
     let planned: HashSet<String> = plans().iter().flat_map(|p| p.launches()).map(|l| l.entry.clone()).collect();
     // The production kernels are planned by the library, whose tests run their plans.
-    let classes = ["rows_", "short_", "tiny_", "columns_", "narrow_", "shallow_", "parts_", "any_"];
+    let classes = [
+        "rows_",
+        "short_",
+        "tiny_",
+        "columns_",
+        "narrow_",
+        "shallow_",
+        "parts_",
+        "any_",
+        "segments_",
+        "stretches_",
+        "ends_",
+        "kmeans_",
+    ];
     let production = |name: &&str| classes.iter().any(|class| name.starts_with(class));
     let compiled: HashSet<String> = entries().filter(|name| !production(name)).map(str::to_owned).collect();
     assert_eq!(planned, compiled);

@@ -299,6 +299,18 @@ fn an_empty_cluster_moves_or_stays() {
 }
 
 #[test]
+fn a_point_that_is_not_finite_is_found_wherever_it_is() {
+    for at in 0..300 {
+        for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
+            let mut x = Array2::from_shape_vec((300, 2), numbers(600, 3)).expect("a shape");
+            x[[at, at % 2]] = bad;
+            let said = points(&x).scale().expect_err("not finite").to_string();
+            assert!(said.contains(&format!("point {at} is not finite: coordinate {} is {bad}", at % 2)), "{said}");
+        }
+    }
+}
+
+#[test]
 fn bad_points_and_settings_say_what_is_wrong() {
     let mut x = blobs(50, 3, 2, 1);
     let says = |got: Result<Fit, warpfold::Error>, words: &str| {

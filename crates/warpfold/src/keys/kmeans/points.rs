@@ -273,11 +273,17 @@ fn magnitude<F: Coordinate>(x: &[F]) -> F {
     for x in x.as_chunks::<16>().0 {
         for (lane, &x) in lanes.iter_mut().zip(x) {
             let x = Real::abs(x);
-            // A NaN stays: nothing is greater, and the comparison with it fails.
-            *lane = if *lane >= x { *lane } else { x };
+            *lane = greater(*lane, x);
         }
     }
-    lanes.into_iter().fold(F::ZERO, |a, b| if a >= b { a } else { b })
+    lanes.into_iter().fold(F::ZERO, greater)
+}
+
+/// The greater of two, or NaN if one is.
+#[inline(always)]
+#[allow(clippy::eq_op, reason = "only NaN is not itself")]
+fn greater<F: Coordinate>(a: F, b: F) -> F {
+    if a < b || b != b { b } else { a }
 }
 
 /// Finite numbers.
