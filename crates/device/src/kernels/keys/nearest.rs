@@ -1,4 +1,4 @@
-//! A whole iteration in one read of the points: the update by tiles ([`tile`](super::tile)), whose labels are found and not given.
+//! A whole iteration in one read of the points: the update by tiles ([`tile`]), whose labels are found and not given.
 //!
 //! A lane has all coordinates of a few points in registers, and centroids come by from shared memory, the same for all lanes: for each
 //! centroid and coordinate one fused multiply-add. The points are read again right after that, in the order of their labels, while they
