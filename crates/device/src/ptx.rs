@@ -1,5 +1,7 @@
 //! The compiled kernels: one self-contained PTX module per entry, compressed, as `cargo xtask ptx` wrote them.
 
+use std::io::Read;
+
 /// The kernels of a user's own crate, as `cargo warpfold-ptx` packed them: a first line, a line of `name offset length` for
 /// each entry, and the deflated modules.
 #[derive(Clone, Copy, Debug)]
@@ -28,13 +30,15 @@ impl<'a> Archive<'a> {
     /// The PTX module that has just this entry; `None` if there is no such entry, or its bytes are damaged.
     #[must_use]
     pub fn ptx(&self, entry: &str) -> Option<String> {
-        find(self.index, self.modules, entry)
+        let [offset, length] = numbers(self.index, entry)?;
+        let packed = self.modules.get(offset..offset.checked_add(length)?)?;
+        String::from_utf8(miniz_oxide::inflate::decompress_to_vec(packed).ok()?).ok()
     }
 }
 
-/// Lines of `name offset length`: where in `MODULES` the entry's compressed text is.
+/// Lines of `name frame packed offset length`: the frame of zstd in `FRAMES` that has the entry's text, and where in it that is.
 const INDEX: &str = include_str!("../ptx/kernels.idx");
-const MODULES: &[u8] = include_bytes!("../ptx/kernels.bin");
+const FRAMES: &[u8] = include_bytes!("../ptx/kernels.bin");
 
 /// The names of all entries.
 pub fn entries() -> impl Iterator<Item = &'static str> {
@@ -43,16 +47,22 @@ pub fn entries() -> impl Iterator<Item = &'static str> {
 
 /// The PTX module that has just this entry, ready for the driver; `None` if there is no such entry.
 pub fn ptx(entry: &str) -> Option<String> {
-    find(INDEX, MODULES, entry)
+    let [frame, packed, offset, length] = numbers(INDEX, entry)?;
+    let mut decoder = ruzstd::decoding::StreamingDecoder::new(FRAMES.get(frame..frame.checked_add(packed)?)?).ok()?;
+    let mut text = String::new();
+    decoder.read_to_string(&mut text).ok()?;
+    text.get(offset..offset.checked_add(length)?).map(str::to_owned)
 }
 
-fn find(index: &str, modules: &[u8], entry: &str) -> Option<String> {
+/// What follows an entry's name in an index.
+fn numbers<const N: usize>(index: &str, entry: &str) -> Option<[usize; N]> {
     let mut fields =
         index.lines().map(|line| line.split(' ')).find_map(|mut f| (f.next() == Some(entry)).then_some(f))?;
-    let mut number = || fields.next()?.parse::<usize>().ok();
-    let (offset, length) = (number()?, number()?);
-    let text = miniz_oxide::inflate::decompress_to_vec(modules.get(offset..offset.checked_add(length)?)?).ok()?;
-    String::from_utf8(text).ok()
+    let mut numbers = [0; N];
+    for number in &mut numbers {
+        *number = fields.next()?.parse().ok()?;
+    }
+    Some(numbers)
 }
 
 #[cfg(test)]

@@ -241,7 +241,7 @@ pub unsafe trait Shape: Copy {}
 mod shapes {
     use super::{Call, Shape};
     use crate::kernels::any::Strides;
-    use crate::kernels::keys::{Update, finish::Finish};
+    use crate::kernels::keys::Update;
     use crate::kernels::shape::columns::Columns;
     use crate::kernels::shape::panel::Pitch;
     use crate::kernels::shape::parts::Left;
@@ -257,7 +257,6 @@ mod shapes {
     // SAFETY: 64-bit integers, and pairs of 32-bit ones.
     unsafe impl Shape for Update {}
     // SAFETY: as above.
-    unsafe impl Shape for Finish {}
     // SAFETY: as above.
     unsafe impl Shape for Dense {}
     // SAFETY: as above.

@@ -7,7 +7,7 @@
 
 use super::limbs::{EACH, limbs, scale, total};
 use super::tile::{OWN, THREADS, TILE};
-use super::{NONE, Totals, Update};
+use super::{NONE, Totals, Update, finish};
 use crate::kernels::recipe::array;
 use crate::kernels::source::Source;
 use crate::simt::{ALL, Global, Simt};
@@ -69,10 +69,18 @@ pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
             sum = sum.wrapping_add(s.shuffle_xor(ALL, sum, by));
             many += s.shuffle_xor(ALL, many, by);
         }
+        s.warp_barrier(ALL);
         if s.branch(s.lane() == 0) {
-            totals.add(s, totals.sum(cluster, 0), sum);
-            totals.add(s, totals.count(cluster), many);
+            s.put(sums, cluster * THREADS, sum);
+            s.put(sums, cluster * THREADS + 1, many);
         }
         cluster += THREADS / 32;
     }
+    s.barrier();
+    // Neighbours add to neighbours: the cache takes 32 bytes of them at once.
+    if s.branch(tid < call.clusters) {
+        totals.add(s, totals.sum(tid, 0), s.get(sums, tid * THREADS));
+        totals.add(s, totals.count(tid), s.get(sums, tid * THREADS + 1));
+    }
+    finish::last(s, call);
 }

@@ -41,7 +41,7 @@ macro_rules! for_each_keyed {
             "kmeans_distance_f32": Update = distance::kernel::<_, source::F32>;
             "kmeans_distance_f16": Update = distance::kernel::<_, source::F16>;
             "kmeans_distance_bf16": Update = distance::kernel::<_, source::Bf16>;
-            "kmeans_finish": Finish = finish::kernel::<_>;
+            "kmeans_finish": Update = finish::kernel::<_>;
         }
     };
 }

@@ -1,76 +1,114 @@
-//! From sums to means: a warp for each cluster. It leaves the totals zero for the next update.
+//! From sums to means, which leaves the totals zero for the next update.
+//!
+//! Where sums are few, the last block of the update makes them ([`last`]): another launch takes longer than that. Of more, a warp has each
+//! cluster ([`kernel`]).
 
-use super::Totals;
+use super::tile::{THREADS, each};
+use super::{BAD, EMPTY, Totals, Update};
 use crate::kernels::recipe::array;
 use crate::simt::{ALL, Global, Order, Simt};
 use warpfold_core::Fixed;
 
-/// Threads of a block.
-pub const THREADS: u32 = 256;
-
-/// What a block of warps is to finish.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Finish {
-    /// Where means go: `f32`, \[cluster\]\[coordinate\].
-    pub means: u64,
-    /// Where the points of each cluster go, as `i64`; or 0.
-    pub counts: u64,
-    /// [`Totals`].
-    pub totals: u64,
-    /// `i32` of each coordinate: the exponent of its unit.
-    pub units: u64,
-    /// Means of before, which a cluster without points keeps; or 0: it has NaN.
-    pub before: u64,
-    /// Where the squares of the moves go, as `f64` \[cluster\]\[coordinate\]; only with `before`.
-    pub moves: u64,
-    /// As [`Update::report`](super::Update::report).
-    pub report: u64,
-    /// Coordinates of a point.
-    pub dimensions: u32,
-    /// Clusters.
-    pub clusters: u32,
-}
+/// Sums of which the last block of an update makes means.
+pub const FEW: usize = 1024;
 
 /// One launch has a warp for each cluster, or more.
 #[inline(always)]
-pub fn kernel<S: Simt>(s: &S, call: &Finish) {
+pub fn kernel<S: Simt>(s: &S, call: &Update) {
     let cluster = s.block_x() * (THREADS / 32) + s.warp();
     let totals = Totals::at(call.totals, call.clusters, call.dimensions);
-    let report: Global<u64> = array(call.report);
     if s.branch(cluster == 0 && s.lane() == 0) {
-        let bad = totals.take(s, totals.bad());
-        s.atomic_add(report, super::BAD, bad, Order::Relaxed);
+        bad(s, call, &totals);
     }
     if s.branch(cluster < call.clusters) {
-        let count = s.load(array::<u64>(call.totals), totals.count(cluster));
-        // All have read it before one of them makes it zero.
+        let first = cluster * call.dimensions;
+        means::<S, 4>(s, call, &totals, first + s.lane(), 32, first + call.dimensions);
+        // All have read the count before one of them makes it zero.
         s.warp_barrier(ALL);
         if s.branch(s.lane() == 0) {
-            totals.take(s, totals.count(cluster));
-            if s.branch(call.counts != 0) {
-                s.store(array::<u64>(call.counts), cluster as usize, count);
-            }
-            if s.branch(count == 0) {
-                s.atomic_add(report, super::EMPTY, 1u64, Order::Relaxed);
+            count(s, call, &totals, cluster);
+        }
+    }
+}
+
+/// What each block of an update does in the end: the last of them makes the means.
+#[inline(always)]
+pub fn last<S: Simt>(s: &S, call: &Update) {
+    let flag = s.shared::<u32, 1, 9>("whether it is the last block");
+    if s.branch(call.finishes == 0) {
+        return;
+    }
+    let totals = Totals::at(call.totals, call.clusters, call.dimensions);
+    let (tid, blocks) = (s.thread_x(), array::<u64>(call.totals));
+    s.barrier();
+    if s.branch(tid == 0) {
+        let before = s.atomic_add(blocks, totals.done(), 1u64, Order::AcqRel);
+        s.put(flag, 0, (before + 1 == s.grid_dim_x() as u64) as u32);
+    }
+    s.barrier();
+    if s.branch(s.get(flag, 0) != 0) {
+        means::<S, 2>(s, call, &totals, tid, THREADS, call.clusters * call.dimensions);
+        s.barrier();
+        each(s, tid, call.clusters, |cluster| count(s, call, &totals, cluster));
+        if s.branch(tid == 0) {
+            bad(s, call, &totals);
+            s.store(blocks, totals.done(), 0);
+        }
+    }
+}
+
+/// The means of sums `from`, `from + step` and so on, below `end`; `N` are under way at once.
+#[inline(always)]
+fn means<S: Simt, const N: usize>(s: &S, call: &Update, totals: &Totals, from: u32, step: u32, end: u32) {
+    let (words, before): (Global<u64>, Global<f32>) = (array(call.totals), array(call.before));
+    let mut first = from;
+    while s.again(first < end) {
+        let at = |i: usize| first + i as u32 * step;
+        let found: [(u64, u64, f32, i32); N] = core::array::from_fn(
+            #[inline(always)]
+            |i| {
+                let mut found = (0, 0, f32::NAN, 0);
+                if s.branch(at(i) < end) {
+                    let (cluster, coordinate) = super::divide(at(i), call.dimensions);
+                    found.0 = totals.take(s, at(i) as usize);
+                    found.1 = s.load(words, totals.count(cluster));
+                    found.2 = if s.branch(call.before != 0) { s.load(before, at(i) as usize) } else { f32::NAN };
+                    found.3 = s.load(array::<i32>(call.units), coordinate as usize);
+                }
+                found
+            },
+        );
+        for (i, (total, count, before, unit)) in found.into_iter().enumerate() {
+            if s.branch(at(i) < end) {
+                let mean = if count == 0 { before } else { f32::mean(total as i64, count, unit) };
+                if s.branch(call.before != 0 && call.moves != 0) {
+                    let by = mean as f64 - before as f64;
+                    s.store(array(call.moves), at(i) as usize, by * by);
+                }
+                s.store(array(call.means), at(i) as usize, mean);
             }
         }
-        let mut coordinate = s.lane();
-        while s.again(coordinate < call.dimensions) {
-            let at = totals.sum(cluster, coordinate);
-            let total = totals.take(s, at) as i64;
-            let before = if s.branch(call.before != 0) { s.load(array(call.before), at) } else { f32::NAN };
-            let mean = if count == 0 {
-                before
-            } else {
-                f32::mean(total, count, s.load(array::<i32>(call.units), coordinate as usize))
-            };
-            if s.branch(call.before != 0 && call.moves != 0) {
-                let by = mean as f64 - before as f64;
-                s.store(array(call.moves), at, by * by);
-            }
-            s.store(array(call.means), at, mean);
-            coordinate += 32;
-        }
+        first += N as u32 * step;
+    }
+}
+
+/// Hands the number of a cluster's points over.
+#[inline(always)]
+fn count<S: Simt>(s: &S, call: &Update, totals: &Totals, cluster: u32) {
+    let count = totals.take(s, totals.count(cluster));
+    if s.branch(call.counts != 0) {
+        s.store(array::<u64>(call.counts), cluster as usize, count);
+    }
+    if s.branch(count == 0) {
+        s.atomic_add(array::<u64>(call.report), EMPTY, 1u64, Order::Relaxed);
+    }
+}
+
+/// Hands the number of labels of no cluster over.
+#[inline(always)]
+fn bad<S: Simt>(s: &S, call: &Update, totals: &Totals) {
+    let bad = totals.take(s, totals.bad());
+    if s.branch(bad != 0) {
+        s.atomic_add(array::<u64>(call.report), BAD, bad, Order::Relaxed);
     }
 }

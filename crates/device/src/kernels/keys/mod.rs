@@ -47,6 +47,16 @@ pub struct Update {
     pub centre: u64,
     /// Three `u64`: [`EMPTY`], [`BAD`], [`CHANGED`].
     pub report: u64,
+    /// Where means go: `f32`, \[cluster\]\[coordinate\].
+    pub means: u64,
+    /// Where the points of each cluster go, as `i64`; or 0.
+    pub counts: u64,
+    /// `i32` of each coordinate: the exponent of its unit.
+    pub units: u64,
+    /// Means of before, which a cluster without points keeps; or 0: it has NaN.
+    pub before: u64,
+    /// Where the squares of the moves go, as `f64` \[cluster\]\[coordinate\]; only with `before`.
+    pub moves: u64,
     /// How many points.
     pub n: u64,
     /// Bytes from one point to the next.
@@ -65,7 +75,14 @@ pub struct Update {
     pub abreast: u32,
     /// Tiles that a block takes, or entries that a group of lanes does.
     pub each: u32,
+    /// Whether the last block makes means of the totals.
+    pub finishes: u32,
+    /// To fill a word.
+    pub unused: u32,
 }
+
+/// Addresses that an [`Update`] starts with: up to `moves`.
+pub const ADDRESSES: usize = 14;
 
 /// In a report: clusters without points are added.
 pub const EMPTY: usize = 0;
@@ -86,7 +103,7 @@ fn divide(a: u32, b: u32) -> (u32, u32) {
 /// Sums of clusters, as they are between two kernels: 64-bit words, zero before and after.
 #[derive(Clone, Copy)]
 pub struct Totals {
-    /// \[cluster\]\[coordinate\], then points of each cluster, then labels that were of no cluster and not -1.
+    /// \[cluster\]\[coordinate\], then points of each cluster, then labels that were of no cluster and not -1, then blocks that are done.
     words: Global<u64>,
     clusters: u32,
     dimensions: u32,
@@ -95,7 +112,7 @@ pub struct Totals {
 impl Totals {
     /// Words that they take.
     pub const fn len(clusters: usize, dimensions: usize) -> usize {
-        clusters * dimensions + clusters + 1
+        clusters * dimensions + clusters + 2
     }
 
     /// At an address.
@@ -120,6 +137,12 @@ impl Totals {
     #[inline(always)]
     pub fn bad(&self) -> usize {
         self.count(self.clusters)
+    }
+
+    /// The place of the number of blocks that have added all that is theirs.
+    #[inline(always)]
+    pub fn done(&self) -> usize {
+        self.bad() + 1
     }
 
     /// Adds to a word.

@@ -2,8 +2,7 @@
 
 use warpfold_core::DType;
 
-use super::finish::{self, Finish};
-use super::{Update, assign, column, distance, nearest, sort, tile};
+use super::{Update, assign, column, distance, finish, nearest, sort, tile};
 use crate::kernels::recipe::words;
 
 /// One launch of an update or an assignment.
@@ -40,6 +39,8 @@ pub struct Problem {
 
 /// Blocks for each multiprocessor.
 const SPREAD: u64 = 4;
+/// The same where each block has much to do in the end.
+const SPREAD_NARROW: u64 = 2;
 /// Slices at most: each sorts all labels again.
 const SLICES: usize = 2;
 /// Points that a group of lanes adds up of a sorted list: more of them leave too few groups, fewer add too often to global memory.
@@ -58,25 +59,33 @@ impl Problem {
         format!("kmeans_{kind}_{any}{}", self.dtype.name())
     }
 
-    /// The update: sums and counts are added to totals that were zero. Each launch starts with the same nine addresses.
+    /// The update: sums and counts are added to totals that were zero. Each launch starts with the same [`ADDRESSES`](super::ADDRESSES) addresses.
     #[must_use]
     pub fn update(&self, multiprocessors: u32) -> Vec<Launch> {
+        let Some((reads, slices)) = self.in_tiles() else { return self.sorted(multiprocessors) };
+        let narrow = self.dimensions == 1 && self.clusters <= column::CLUSTERS;
+        let tiles = (self.n as u64).div_ceil(tile::TILE as u64);
+        let spread = multiprocessors as u64 * if narrow { SPREAD_NARROW } else { SPREAD };
+        let blocks = spread.div_ceil(slices).min(tiles).max(1);
+        let each = tiles.div_ceil(blocks).min(tile::MOST as u64).max(1);
+        let finishes = self.finishes() as u32;
+        let call = Update { slices: slices as u32, each: each as u32, finishes, ..self.call(reads) };
+        // One block at least, which finishes.
+        let grid = (tiles.div_ceil(each).max(1) * slices) as u32;
+        let entry = if narrow { format!("kmeans_column_{}", self.dtype.name()) } else { self.entry("tile") };
+        vec![Launch { entry, grid, block: tile::THREADS, params: words(&call) }]
+    }
+
+    /// How many reads of a point a block adds up in shared memory, and in how many slices that is all; none, if they have no room there.
+    fn in_tiles(&self) -> Option<(usize, u64)> {
         let whole = self.dimensions / self.wide();
         // Reads whose sums have room.
         let most = tile::ROOM / (self.clusters * self.wide());
         if self.clusters > tile::CLUSTERS || most == 0 || whole.div_ceil(most) > SLICES {
-            return self.sorted(multiprocessors);
+            return None;
         }
         let reads = whole.div_ceil(whole.div_ceil(most));
-        let slices = whole.div_ceil(reads) as u64;
-        let tiles = (self.n as u64).div_ceil(tile::TILE as u64);
-        let blocks = (multiprocessors as u64 * SPREAD).div_ceil(slices).min(tiles).max(1);
-        let each = tiles.div_ceil(blocks).min(tile::MOST as u64).max(1);
-        let call = Update { slices: slices as u32, each: each as u32, ..self.call(reads) };
-        let grid = (tiles.div_ceil(each) * slices) as u32;
-        let narrow = self.dimensions == 1 && self.clusters <= column::CLUSTERS;
-        let entry = if narrow { format!("kmeans_column_{}", self.dtype.name()) } else { self.entry("tile") };
-        vec![Launch { entry, grid, block: tile::THREADS, params: words(&call) }]
+        Some((reads, whole.div_ceil(reads) as u64))
     }
 
     /// A whole iteration in one launch, for few coordinates and clusters: labels by the centroids, and their update.
@@ -91,7 +100,7 @@ impl Problem {
         let reads = self.dimensions / self.wide();
         let tiles = (self.n as u64).div_ceil(tile::TILE as u64).max(1);
         let each = tiles.div_ceil(multiprocessors as u64 * SPREAD).min(tile::MOST as u64);
-        let call = Update { each: each as u32, ..self.call(reads) };
+        let call = Update { each: each as u32, finishes: self.finishes() as u32, ..self.call(reads) };
         let any = if self.wide() == 1 { "any_" } else { "" };
         let entry = format!("kmeans_iterate_{any}{padded}_{}", self.dtype.name());
         Some(Launch { entry, grid: tiles.div_ceil(each) as u32, block: tile::THREADS, params: words(&call) })
@@ -167,6 +176,11 @@ impl Problem {
             centroids: 0,
             centre: 0,
             report: 0,
+            means: 0,
+            counts: 0,
+            units: 0,
+            before: 0,
+            moves: 0,
             n: self.n as u64,
             along: self.along as u64,
             across: self.across as u64,
@@ -176,24 +190,21 @@ impl Problem {
             slices: 1,
             abreast: (reads as u32).next_power_of_two().ilog2().min(5),
             each: 1,
+            finishes: 0,
+            unused: 0,
         }
     }
 
-    /// From totals to means.
+    /// From totals to means, unless the update's last block does that ([`Problem::finishes`]).
     #[must_use]
     pub fn finish(&self) -> Launch {
-        let call = Finish {
-            means: 0,
-            counts: 0,
-            totals: 0,
-            units: 0,
-            before: 0,
-            moves: 0,
-            report: 0,
-            dimensions: self.dimensions as u32,
-            clusters: self.clusters as u32,
-        };
-        let grid = (self.clusters as u32).div_ceil(finish::THREADS / 32);
-        Launch { entry: "kmeans_finish".into(), grid, block: finish::THREADS, params: words(&call) }
+        let grid = (self.clusters as u32).div_ceil(tile::THREADS / 32);
+        Launch { entry: "kmeans_finish".into(), grid, block: tile::THREADS, params: words(&self.call(1)) }
+    }
+
+    /// Whether the last block of [`Problem::update`], and of [`Problem::iterate`], makes the means.
+    #[must_use]
+    pub fn finishes(&self) -> bool {
+        self.clusters * self.dimensions <= finish::FEW && self.in_tiles().is_some()
     }
 }

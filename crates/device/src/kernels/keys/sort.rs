@@ -22,8 +22,10 @@ const OWN: usize = 16;
 pub const TILE: u32 = THREADS * OWN as u32;
 /// Clusters that are counted in shared memory; of more, few points of a block are alike.
 pub const CLUSTERS: usize = 8192;
-/// Counts that a thread adds up at a time.
-const TOGETHER: usize = 16;
+/// Warps of a block.
+const WARPS: usize = THREADS as usize / 32;
+/// Rows of counts that are added up at a time.
+const TOGETHER: usize = 8;
 
 /// A label, of no cluster from `n` on.
 #[inline(always)]
@@ -74,47 +76,50 @@ pub fn count<S: Simt>(s: &S, call: &Update) {
     }
 }
 
-/// From how many of each to where each begins, and after the last one how many there are of all. One block.
+/// From how many of each to where each begins, and after the last one how many there are of all. One block, which takes rows of
+/// [`THREADS`] counts, several at once.
 #[inline(always)]
 pub fn offsets<S: Simt>(s: &S, call: &Update) {
-    let warps = s.shared::<u32, 8, 0>("sums of warps");
+    let warps = s.shared::<u32, { TOGETHER * WARPS }, 0>("sums of warps");
     let cursors: Global<u32> = array(call.cursors);
     let totals = Totals::at(call.totals, call.clusters, call.dimensions);
-    let (tid, lane) = (s.thread_x(), s.lane());
+    let (tid, lane, warp) = (s.thread_x(), s.lane(), s.warp());
     let (mut first, mut base) = (0, 0);
     while s.again(first < call.clusters) {
-        let own = first + tid * TOGETHER as u32;
-        let mine: [u32; TOGETHER] = core::array::from_fn(
+        let cluster = |row: usize| first + row as u32 * THREADS + tid;
+        let many: [u32; TOGETHER] = core::array::from_fn(
             #[inline(always)]
-            |i| {
-                let at = own + i as u32;
+            |row| {
+                let at = cluster(row);
                 if s.branch(at < call.clusters) { s.load(cursors, at as usize) } else { 0 }
             },
         );
-        let mut sum = 0;
-        mine.iter().for_each(|many| sum += many);
-        let mut before = sum;
+        let mut before = many;
         for by in [1, 2, 4, 8, 16] {
-            let other = s.shuffle_up(ALL, before, by);
-            before += if lane >= by { other } else { 0 };
+            for before in &mut before {
+                let other = s.shuffle_up(ALL, *before, by);
+                *before += if lane >= by { other } else { 0 };
+            }
         }
         if s.branch(lane == 31) {
-            s.put(warps, s.warp(), before);
+            for (row, before) in before.into_iter().enumerate() {
+                s.put(warps, (row * WARPS) as u32 + warp, before);
+            }
         }
         s.barrier();
-        let (mut all, mut at) = (0, base + before - sum);
-        for warp in 0..THREADS / 32 {
-            let many = s.get(warps, warp);
-            at += if warp < s.warp() { many } else { 0 };
-            all += many;
-        }
-        for (i, many) in mine.into_iter().enumerate() {
-            let cluster = own + i as u32;
-            if s.branch(cluster < call.clusters) {
-                s.store(cursors, cluster as usize, at);
-                totals.add(s, totals.count(cluster), many as u64);
+        // Those of the warps before, and of all.
+        let mut all = 0;
+        for row in 0..TOGETHER {
+            let mut at = base + all;
+            for other in 0..WARPS as u32 {
+                let sum = s.get(warps, (row * WARPS) as u32 + other);
+                at += if other < warp { sum } else { 0 };
+                all += sum;
             }
-            at += many;
+            if s.branch(cluster(row) < call.clusters) {
+                s.store(cursors, cluster(row) as usize, at + before[row] - many[row]);
+                totals.add(s, totals.count(cluster(row)), many[row] as u64);
+            }
         }
         base += all;
         first += THREADS * TOGETHER as u32;

@@ -8,7 +8,7 @@
 
 use super::limbs::total;
 use super::stretch::{self, Stretch};
-use super::{NONE, Totals, Update, divide};
+use super::{NONE, Totals, Update, divide, finish};
 use crate::kernels::recipe::array;
 use crate::kernels::source::Source;
 use crate::simt::{ALL, Global, Order, Shared, Simt};
@@ -147,6 +147,7 @@ pub fn update<S: Simt, T: Source<Value = f32>, const W: usize, const SUMS: usize
     if s.branch(slice == 0) {
         each(s, tid, call.clusters, |i| totals.add(s, totals.count(i), s.get(counts, i) as u64));
     }
+    finish::last(s, call);
 }
 
 /// Turns how many of each label there are into where each begins, adds them to `counts`, and says how many there are of all.

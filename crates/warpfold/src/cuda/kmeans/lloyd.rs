@@ -3,6 +3,7 @@
 use warpfold_core::DType;
 use warpfold_device::kernels::keys::{CHANGED, EMPTY};
 
+use super::update::Addresses;
 use super::{Axes, CentroidUpdate, Error, Scale, expect, load};
 use crate::cuda::launch::Launch;
 use crate::cuda::{Array, ArrayView, Buffer, Options, Reduction, Stream};
@@ -79,7 +80,8 @@ impl Lloyd {
     /// The kernels that an iteration launches, in order.
     pub fn kernels(&self) -> Vec<&str> {
         match &self.fused {
-            Some(fused) => vec![fused.entry(), "kmeans_finish"],
+            Some(fused) if self.update.problem.finishes() => vec![fused.entry()],
+            Some(fused) => vec![fused.entry(), self.update.finish.entry()],
             None => self.assign.iter().map(Launch::entry).chain(self.update.kernels()).collect(),
         }
     }
@@ -100,17 +102,22 @@ impl Lloyd {
         self.check(stream, &points, centroids, labels)?;
         self.update.room(stream, means)?;
         self.update.begin(stream)?;
+        let at =
+            Addresses { means: means.address(), moves: self.moves.address(), ..self.at(&points, centroids, labels) };
         // SAFETY: the arrays are like those that were planned for, as was just seen, and borrowed or kept until the device is done with them.
         unsafe {
             match &self.fused {
-                Some(fused) => self.queue(stream, fused, &points, centroids, labels, 0)?,
+                Some(fused) => {
+                    self.update.queue_one(stream, fused, at)?;
+                    if !self.update.problem.finishes() {
+                        self.update.queue_one(stream, &self.update.finish, at)?;
+                    }
+                }
                 None => {
-                    self.queue_assign(stream, &points, centroids, labels)?;
-                    self.update.queue(stream, points.address(), labels.address())?;
+                    self.queue_assign(stream, at)?;
+                    self.update.queue(stream, at)?;
                 }
             }
-            let (before, moves) = (centroids.address(), self.moves.address());
-            self.update.queue_finish(stream, [means.address(), 0], [before, moves])?;
         }
         self.update.clean = true;
         Ok(())
@@ -129,7 +136,7 @@ impl Lloyd {
     ) -> Result<(), crate::Error> {
         self.check(stream, &points, centroids, labels)?;
         // SAFETY: as in `iterate`.
-        unsafe { self.queue_assign(stream, &points, centroids, labels) }?;
+        unsafe { self.queue_assign(stream, self.at(&points, centroids, labels)) }?;
         Ok(())
     }
 
@@ -195,50 +202,24 @@ impl Lloyd {
         labels: &Array,
     ) -> Result<(), crate::Error> {
         self.check(stream, points, centroids, labels)?;
+        let at = Addresses { order: self.squares.address(), ..self.at(points, centroids, labels) };
         // SAFETY: as in `iterate`; a square for each point has room.
-        unsafe { self.queue(stream, &self.distances, points, centroids, labels, self.squares.address()) }?;
+        unsafe { self.update.queue_one(stream, &self.distances, at) }?;
         Ok(())
     }
 
+    fn at(&self, points: &ArrayView<'_>, centroids: &Array, labels: &Array) -> Addresses {
+        let (points, labels, centroids) = (points.address(), labels.address(), centroids.address());
+        Addresses { points, labels, centroids, centre: self.centre.address(), ..Addresses::default() }
+    }
+
     /// # Safety
-    /// As [`Lloyd::queue`].
-    unsafe fn queue_assign(
-        &self,
-        stream: &Stream,
-        points: &ArrayView<'_>,
-        centroids: &Array,
-        labels: &Array,
-    ) -> Result<(), Error> {
+    /// As [`CentroidUpdate::queue`].
+    unsafe fn queue_assign(&self, stream: &Stream, at: Addresses) -> Result<(), Error> {
         for launch in &self.assign {
             // SAFETY: the caller's; there is half a square for each cluster.
-            unsafe { self.queue(stream, launch, points, centroids, labels, self.halves.address()) }?;
+            unsafe { self.update.queue_one(stream, launch, Addresses { order: self.halves.address(), ..at }) }?;
         }
         Ok(())
-    }
-
-    /// # Safety
-    /// The arrays are like those that were planned for, and live until the device is done with them; `room` is what the kernel takes it for.
-    unsafe fn queue(
-        &self,
-        stream: &Stream,
-        launch: &Launch,
-        points: &ArrayView<'_>,
-        centroids: &Array,
-        labels: &Array,
-        room: u64,
-    ) -> Result<(), Error> {
-        let first = [
-            points.address(),
-            labels.address(),
-            self.update.scales.address(),
-            self.update.totals.address(),
-            room,
-            0,
-            centroids.address(),
-            self.centre.address(),
-            self.update.report.address(),
-        ];
-        // SAFETY: the caller's.
-        unsafe { launch.queue_at(stream.bound()?, first) }
     }
 }

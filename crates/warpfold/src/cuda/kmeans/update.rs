@@ -2,7 +2,7 @@
 
 use warpfold_core::DType;
 use warpfold_device::kernels::keys::plan::Problem;
-use warpfold_device::kernels::keys::{BAD, Totals};
+use warpfold_device::kernels::keys::{ADDRESSES, BAD, Totals};
 
 use super::{Axes, Error, Scale, expect, load, means, problem, scale};
 use crate::cuda::launch::Launch;
@@ -21,7 +21,7 @@ pub struct CentroidUpdate {
     place: u64,
     pub(super) problem: Problem,
     launches: Vec<Launch>,
-    finish: Launch,
+    pub(super) finish: Launch,
     pub(super) scales: Buffer<f32>,
     units: Buffer<i32>,
     pub(super) totals: Buffer<u64>,
@@ -87,7 +87,8 @@ impl CentroidUpdate {
 
     /// The kernels that a run launches, in order.
     pub fn kernels(&self) -> Vec<&str> {
-        self.launches.iter().chain([&self.finish]).map(Launch::entry).collect()
+        let finish = (!self.problem.finishes()).then_some(&self.finish);
+        self.launches.iter().chain(finish).map(Launch::entry).collect()
     }
 
     /// Queues one run: the means (f32 \[cluster\]\[coordinate\], NaN of no points) and the numbers of points (i64) of the labels (i32; -1
@@ -113,8 +114,9 @@ impl CentroidUpdate {
         self.begin(stream)?;
         // SAFETY: the arrays are like those that were planned for, as was just seen, and borrowed or kept until the device is done with them.
         unsafe {
-            self.queue(stream, points.address(), labels.address())?;
-            self.queue_finish(stream, [means.address(), counts.address()], [0, 0])?;
+            let (points, labels) = (points.address(), labels.address());
+            let (means, counts) = (means.address(), counts.address());
+            self.queue(stream, Addresses { points, labels, means, counts, ..Addresses::default() })?;
         }
         self.clean = true;
         Ok(())
@@ -155,46 +157,64 @@ impl CentroidUpdate {
         Ok(())
     }
 
-    /// Queues adding up.
+    /// Queues adding up, and means (and counts, if there is an address for them) of what was added. Clusters without points keep what they
+    /// have `before`, if that is an address; the squares of all moves are written then, if there is one for them.
     ///
     /// # Safety
-    /// At these addresses are points like those that were planned for, and as many labels, until the device is done with them.
-    pub(super) unsafe fn queue(&self, stream: &Stream, points: u64, labels: u64) -> Result<(), Error> {
-        let first = [
-            points,
-            labels,
-            self.scales.address(),
-            self.totals.address(),
-            self.order.address(),
-            self.cursors.address(),
-            0,
-            0,
-            self.report.address(),
-        ];
-        let raw = stream.bound()?;
+    /// At these addresses are points like those that were planned for, and as many labels; the others are 0, or of arrays of that size. All
+    /// live until the device is done with them.
+    pub(super) unsafe fn queue(&self, stream: &Stream, at: Addresses) -> Result<(), Error> {
+        let at = Addresses { order: self.order.address(), ..at };
         for launch in &self.launches {
             // SAFETY: the caller's; the rest is this value's, as large as the plan says.
-            unsafe { launch.queue_at(raw, first) }?;
+            unsafe { self.queue_one(stream, launch, at) }?;
         }
-        Ok(())
+        if self.problem.finishes() {
+            return Ok(());
+        }
+        // SAFETY: the same.
+        unsafe { self.queue_one(stream, &self.finish, at) }
     }
 
-    /// Queues making means (and counts, if there is an address for them) of what was added up. Clusters without points keep
-    /// what they have `before`, if that is an address; the squares of all moves are written then, if there is one for them.
+    /// Queues one launch that was planned for these points.
     ///
     /// # Safety
-    /// Addresses are 0, or of arrays of that size that live until the device is done with them.
-    pub(super) unsafe fn queue_finish(
-        &self,
-        stream: &Stream,
-        [means, counts]: [u64; 2],
-        [before, moves]: [u64; 2],
-    ) -> Result<(), Error> {
-        let (totals, units, report) = (self.totals.address(), self.units.address(), self.report.address());
-        let first = [means, counts, totals, units, before, moves, report];
-        // SAFETY: the caller's; the rest is this value's.
-        unsafe { self.finish.queue_at(stream.bound()?, first) }
+    /// As [`CentroidUpdate::queue`]; `order` is what the kernel takes it for.
+    pub(super) unsafe fn queue_one(&self, stream: &Stream, launch: &Launch, at: Addresses) -> Result<(), Error> {
+        let first: [u64; ADDRESSES] = [
+            at.points,
+            at.labels,
+            self.scales.address(),
+            self.totals.address(),
+            at.order,
+            self.cursors.address(),
+            at.centroids,
+            at.centre,
+            self.report.address(),
+            at.means,
+            at.counts,
+            self.units.address(),
+            at.centroids,
+            at.moves,
+        ];
+        // SAFETY: the caller's.
+        unsafe { launch.queue_at(stream.bound()?, first) }
     }
+}
+
+/// Where what a launch works on is: 0, if it has none.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Addresses {
+    pub points: u64,
+    pub labels: u64,
+    /// What a launch leaves for the next: an order of the points, halves of squares, or squares of distances.
+    pub order: u64,
+    /// Centroids of before.
+    pub centroids: u64,
+    pub centre: u64,
+    pub means: u64,
+    pub counts: u64,
+    pub moves: u64,
 }
 
 /// The means of the points of each label, as [`crate::centroid_update`] has them: two reads of the points.

@@ -351,12 +351,12 @@ fn two<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; 2], valid: u32) -> F::Part
             // Nothing has no scale, and the plain tree's has one.
             return select(valid > 0, f.part(f.raise(node), valid), f.nothing());
         }
-    } else if F::NEUTRAL && F::Node::WORDS <= F::Bits::WORDS {
-        let node = |k: usize| padded(s, f, &w[k], per, of[k], 0);
-        return f.part(f.join(node(0), node(1), per), valid);
     } else if s.branch(s.all(ALL, valid == 0 || valid == 2 * per)) {
         let node = f.join(pack(s, f, &w[0]), pack(s, f, &w[1]), per);
         return select(valid > 0, f.part(node, 2 * per), f.nothing());
+    } else if F::NEUTRAL && F::Node::WORDS <= F::Bits::WORDS {
+        let node = |k: usize| padded(s, f, &w[k], per, of[k], 0);
+        return f.part(f.join(node(0), node(1), per), valid);
     }
     // Rarely needed, or slow in any case: one copy.
     let (mut part, mut w, mut k) = (f.nothing(), *w, 0);

@@ -2,7 +2,7 @@
 //!
 //! Idea: every warp takes an equal share of bytes, of values and of what goes with a segment; it searches the offsets for where that
 //! begins. Whatever mix of lengths there is, none waits for another. As many segments as fit 4 KiB are staged in shared memory at
-//! once and taken by 1, 4, 16 or 32 lanes each; longer ones are listed in stretches for a second launch ([`stretches`]), and a third reduces their parts ([`ends`]).
+//! once and taken by 1, 4 or 16 lanes each; those longer than 1 KiB are listed in stretches for a second launch ([`stretches`]), and a third reduces their parts ([`ends`]).
 //! Bottleneck: memory; for segments of a few elements, the instructions that find, finish and write them.
 
 mod offsets;
@@ -25,6 +25,8 @@ use crate::simt::{ALL, Simt};
 pub const WARPS: u32 = 8;
 /// Bytes that a segment costs beside its values: its offset, its result, and its share of instructions.
 pub const COST: u64 = 16;
+/// Longer ones, in bytes, are stretches: a lane that walks through shared memory takes twice the instructions of a tile from memory.
+pub const LONG: u32 = 1024;
 /// The least share of a warp, in bytes.
 pub const LEAST: u64 = 4096;
 
@@ -73,7 +75,7 @@ pub fn kernel<S: Simt, P: Staged<Reduced = Dense>>(s: &S, call: &Call<Segments>)
         while s.again(at < window.count.max(1)) {
             let start = window.base.wrapping_add(window.get(s, at) as u64);
             let x = call.input.wrapping_add(start.wrapping_mul(size as u64));
-            let fit = window.fit(s, at, (stage::BYTES - (x as u32 & 15)) / size);
+            let fit = window.fit(s, at, (stage::BYTES - (x as u32 & 15)) / size, LONG / size);
             let number = first + at as u64;
             if s.branch(fit == 0) {
                 stretches::list::<S, P::Bits>(s, call, &offsets, &share, number);
@@ -117,34 +119,42 @@ fn some<S: Simt, P: Staged>(s: &S, piece: &P, call: &Call<Segments>, stage: Stag
         let mut these = left & s.ballot(ALL, len * size <= most);
         left &= !these;
         while s.again(these != 0) {
-            // Each group of lanes takes the next of these.
-            let mut mine = these;
-            if s.branch(lanes == 1) {
-                mine &= 1 << lane;
+            let (who, place, len) = if s.branch(lanes == 1) {
+                let mine = these >> lane & 1 != 0;
                 these = 0;
+                (lane, place, if mine { len } else { 0 })
             } else {
-                let mut group = 0;
-                while s.again((group + 1) * lanes < 32) {
-                    mine = if (group + 1) * lanes <= lane { mine & mine.wrapping_sub(1) } else { mine };
-                    group += 1;
-                }
+                // Each group of lanes takes the next of these.
+                let mine = without(s, these, share(lane, lanes), lanes);
                 these = s.shuffle_idx(ALL, mine & mine.wrapping_sub(1), 31);
-            }
-            let who = mine.trailing_zeros() & 31;
-            let (place, len) = (s.shuffle_idx(ALL, place, who), s.shuffle_idx(ALL, len, who));
-            let len = if mine != 0 { len } else { 0 };
+                let who = mine.trailing_zeros() & 31;
+                let (place, len) = (s.shuffle_idx(ALL, place, who), s.shuffle_idx(ALL, len, who));
+                (who, place, if mine != 0 { len } else { 0 })
+            };
             let each = share(len + lanes - 1, lanes).next_power_of_two().max(32 / size);
             let before = (lane & (lanes - 1)) * each;
             let count = len.max(before) - before;
             let part = piece.walk(s, stage, place + before * size, count.min(each), before);
             let part = meet_lanes(s, f, part, lanes);
-            if s.branch(mine != 0 && lane & (lanes - 1) == 0) {
+            if s.branch(len > 0 && lane & (lanes - 1) == 0) {
                 finish(s, f, call, first + who as u64, len as u64, part);
             }
         }
-        lanes = (4 * lanes).min(32);
+        lanes *= 4;
         most *= 4;
     }
+}
+
+/// Bits without the lowest `n`, of at most as many as there are groups of so many lanes.
+#[inline(always)]
+fn without<S: Simt>(s: &S, bits: u32, n: u32, lanes: u32) -> u32 {
+    let less = |bits: u32| bits & bits.wrapping_sub(1);
+    let mut bits = if n & 1 != 0 { less(bits) } else { bits };
+    if s.branch(lanes < 16) {
+        bits = if n & 2 != 0 { less(less(bits)) } else { bits };
+        bits = if n & 4 != 0 { less(less(less(less(bits)))) } else { bits };
+    }
+    bits
 }
 
 /// Writes a segment's result.
