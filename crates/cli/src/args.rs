@@ -75,8 +75,8 @@ pub struct Reduce {
     /// Start from this value: sum, prod, min, max
     #[arg(long, value_name = "V", allow_hyphen_values = true)]
     pub initial: Option<Initial>,
-    /// Where to compute: cpu, cuda (the first GPU), cuda:1, or auto: a GPU if there is one and the array is large enough. The
-    /// bits are the same
+    /// Where to compute: cpu; cuda (the first GPU) or cuda:1; or auto, which is cpu: it reads files faster than a bus brings
+    /// them to a GPU. The bits are the same
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
     pub device: DeviceName,
     /// How many threads work on a CPU; all cores if not given
@@ -105,7 +105,7 @@ pub struct Reduce {
 /// Every value has the bits that `warpfold reduce` gives; count is the number of elements reduced into each, NaN included.
 ///
 /// On a GPU, floats that lie side by side are read once; of integers and of other layouts each statistic is a reduction of its
-/// own. The array must fit into the GPU's memory; if it does not, auto computes on the CPU.
+/// own. The array must fit into the GPU's memory.
 #[derive(Parser)]
 pub struct Describe {
     #[command(flatten)]
@@ -115,8 +115,8 @@ pub struct Describe {
     /// Print one JSON object: input, axes, shape, count, and under stats the statistics, as reduce --json prints values
     #[arg(long)]
     pub json: bool,
-    /// Where to compute: cpu, cuda (the first GPU), cuda:1, or auto: a GPU if there is one and the array is large enough. The
-    /// bits are the same
+    /// Where to compute: cpu; cuda (the first GPU) or cuda:1; or auto, which is cpu: it reads files faster than a bus brings
+    /// them to a GPU. The bits are the same
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
     pub device: DeviceName,
     /// How many threads work; all cores if not given

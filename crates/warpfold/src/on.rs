@@ -5,14 +5,8 @@ use crate::layout::ArrayRef;
 use crate::values::Array;
 use crate::{DeviceName, Error, Op, Options};
 
-/// A host array of fewer bytes is reduced on the CPU unless a GPU is named. Opening a GPU and loading a kernel takes a
-/// process a few tenths of a second; two cores read as many bytes in that time, and what is not in the GPU's memory still
-/// has to be brought there.
-#[cfg(feature = "cuda")]
-const WORTH_A_GPU: usize = 8 << 30;
-
-/// Reduces a host array on the device named. [`DeviceName::Auto`] is a GPU if there is one and the array is large enough that
-/// bringing it there can pay, and else the CPU. The bits do not depend on it.
+/// Reduces a host array on the device named. [`DeviceName::Auto`] is the CPU: it reads its memory faster than a bus brings the same bytes
+/// to a GPU (docs/benchmarking.md has the measurement). The bits do not depend on it.
 ///
 /// ```
 /// use warpfold::{ArrayRef, DeviceName, Op, Options, reduce_on};
@@ -26,17 +20,9 @@ const WORTH_A_GPU: usize = 8 << 30;
 /// # Errors
 /// As [`crate::reduce`]; and if the device is not there, or fails.
 pub fn reduce_on(device: DeviceName, op: Op, array: ArrayRef<'_>, options: &Options<'_>) -> Result<Array, Error> {
-    match device.resolve(array.bytes()) {
+    match device {
         #[cfg(feature = "cuda")]
-        DeviceName::Cuda(index) => {
-            let gpu = crate::cuda::Device::shared(index)?;
-            match crate::cuda::reduce_host(op, array, options, &gpu) {
-                Err(Error::Cuda(why)) if device == DeviceName::Auto && why.is_unavailable() => {
-                    crate::reduce(op, array, options)
-                }
-                said => said,
-            }
-        }
+        DeviceName::Cuda(index) => crate::cuda::reduce_host(op, array, options, &crate::cuda::Device::shared(index)?),
         #[cfg(not(feature = "cuda"))]
         DeviceName::Cuda(_) => Err(without_gpus(device)),
         _ => crate::reduce(op, array, options),
@@ -48,17 +34,9 @@ pub fn reduce_on(device: DeviceName, op: Op, array: ArrayRef<'_>, options: &Opti
 /// # Errors
 /// As [`crate::describe()`]; and if the device is not there, or fails.
 pub fn describe_on(device: DeviceName, array: ArrayRef<'_>, options: &Options<'_>) -> Result<Description, Error> {
-    match device.resolve(array.bytes()) {
+    match device {
         #[cfg(feature = "cuda")]
-        DeviceName::Cuda(index) => {
-            let gpu = crate::cuda::Device::shared(index)?;
-            match crate::cuda::describe_host(array, options, &gpu) {
-                Err(Error::Cuda(why)) if device == DeviceName::Auto && why.is_unavailable() => {
-                    crate::describe(array, options)
-                }
-                said => said,
-            }
-        }
+        DeviceName::Cuda(index) => crate::cuda::describe_host(array, options, &crate::cuda::Device::shared(index)?),
         #[cfg(not(feature = "cuda"))]
         DeviceName::Cuda(_) => Err(without_gpus(device)),
         _ => crate::describe(array, options),
@@ -72,13 +50,14 @@ pub(crate) fn without_gpus(device: DeviceName) -> Error {
 }
 
 impl DeviceName {
-    /// Which one `auto` is for a host array of so many bytes. A GPU that cannot be opened is none.
-    pub fn resolve(self, bytes: usize) -> DeviceName {
+    /// What `auto` is for work on host data that is worth bringing to a GPU, or is not: the first GPU if it is and there is one, and else
+    /// the CPU. A GPU that cannot be opened is none.
+    pub fn resolve(self, pays: bool) -> DeviceName {
         match self {
             #[cfg(feature = "cuda")]
-            DeviceName::Auto if bytes >= WORTH_A_GPU && crate::cuda::Device::shared(0).is_ok() => DeviceName::Cuda(0),
+            DeviceName::Auto if pays && crate::cuda::Device::shared(0).is_ok() => DeviceName::Cuda(0),
             DeviceName::Auto => {
-                let _ = bytes;
+                let _ = pays;
                 DeviceName::Cpu
             }
             named => named,
@@ -92,9 +71,10 @@ mod tests {
     use crate::Scalar;
 
     #[test]
-    fn auto_computes_small_arrays_on_the_cpu() {
-        assert_eq!(DeviceName::Auto.resolve(1 << 20), DeviceName::Cpu);
-        assert_eq!(DeviceName::Cuda(3).resolve(1), DeviceName::Cuda(3));
+    fn auto_reduces_host_arrays_on_the_cpu() {
+        assert_eq!(DeviceName::Auto.resolve(false), DeviceName::Cpu);
+        assert!(matches!(DeviceName::Auto.resolve(true), DeviceName::Cpu | DeviceName::Cuda(0)));
+        assert_eq!(DeviceName::Cuda(3).resolve(false), DeviceName::Cuda(3));
         let x = ArrayRef::from_slice(&[3i32, 4], &[2]).unwrap();
         for device in [DeviceName::Auto, DeviceName::Cpu] {
             let sum = reduce_on(device, Op::Sum, x, &Options::default()).unwrap();

@@ -220,7 +220,7 @@ pub struct KMeans {
     /// Points are the columns of INPUT
     #[arg(long)]
     pub columns: bool,
-    /// Where to compute: cpu, cuda, cuda:1, or auto
+    /// Where to compute: cpu, cuda, cuda:1, or auto: a GPU if there is one and much to compute
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
     pub device: DeviceName,
     /// How many threads work; all cores if not given

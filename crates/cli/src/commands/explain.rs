@@ -27,7 +27,7 @@ pub fn run(args: &Explain) -> Result<(), Failure> {
         threads: args.threads.map(usize::from),
         ..Options::default()
     };
-    let text = match args.device.resolve(array.bytes()) {
+    let text = match args.device {
         DeviceName::Cuda(index) => {
             let plan = cuda::explain(args.op, array, &options, gpu(index).map_err(Error::Cuda)?.as_ref())?;
             match (args.ptx, args.json) {

@@ -37,7 +37,7 @@ pub fn run(args: &Reduce) -> Result<(), Failure> {
     options.initial = args.initial.map(|initial| initial.of(dtype)).transpose()?;
     let plan = warpfold::explain(args.op, array, &options)?;
     // A GPU that is not there is found out before anything is written.
-    let gpu = match args.device.resolve(array.bytes()) {
+    let gpu = match args.device {
         DeviceName::Cuda(index) => Some(Device::shared(index).map_err(warpfold::Error::Cuda)?),
         _ => None,
     };

@@ -2,7 +2,7 @@
 
 use warpfold_device::kernels::Call;
 use warpfold_device::kernels::recipe::{COUNTERS, code};
-use warpfold_device::kernels::shape::segments::{COST, LEAST, LONG, Room, Segments, WARPS};
+use warpfold_device::kernels::shape::segments::{COST, LEAST, Room, Segments, WARPS};
 
 use super::choose::{fast, recipe};
 use super::policy::{SEGMENT_BLOCKS, STRETCH_TILES};
@@ -46,7 +46,8 @@ impl GpuPlan {
         let tiles = (work / (grid * WARPS as u64 * 4 * TILE)).max(1);
         let tiles = (1 << tiles.ilog2()).min(STRETCH_TILES);
         let stretch = tiles * TILE / size;
-        let staged = LONG as u64 / size;
+        // A stage has room for a line less a byte of whatever comes before.
+        let staged = (TILE - 16) / size;
         let room = Room::new(len, stretch, staged);
         let bytes = cut.empty.map_or(&[][..], Values::as_bytes);
         let empty = [0, 1].map(|i| {

@@ -1,19 +1,19 @@
 //! A stretch of memory that a warp keeps in shared memory, so that each lane can take elements from anywhere in it.
 //!
-//! Lines of 16 bytes come in side by side. Lanes then read at powers of two of lines from one another, which would all lie in the same banks:
-//! so a line is left out after every 8.
+//! Lines of 16 bytes come in side by side. Lanes then read at powers of two of words from one another, which would all lie in one bank:
+//! so a word is left out after every 32.
 
 use crate::kernels::recipe::array;
 use crate::kernels::shape::piece::loose;
 use crate::kernels::source::{Bits, words};
-use crate::simt::{ALL, Pack, Shared, Simt};
+use crate::simt::{Shared, Simt};
 
 /// Lines that it holds: as many as a warp has in flight at once.
 pub const LINES: u32 = 256;
 /// Bytes of them.
 pub const BYTES: u32 = 16 * LINES;
-/// Words that a warp needs, with those left out, and with three lines more, since a lane reads whole packs.
-pub const WORDS: u32 = 4 * (LINES + LINES / 8 + 3);
+/// Words that a warp needs, with those left out, and with two packs more, since a lane reads whole ones.
+pub const WORDS: u32 = 1072;
 
 /// A warp's share of the block's stage.
 #[derive(Clone, Copy)]
@@ -28,7 +28,7 @@ impl Stage {
             s.put(self.0, i, 0);
             i += 32;
         }
-        s.warp_barrier(ALL);
+        s.warp_barrier(crate::simt::ALL);
     }
 
     /// Copies the lines that `bytes` bytes from address `x` lie in: at most [`LINES`]. No line beyond `end` is read as such.
@@ -59,32 +59,26 @@ impl Stage {
             let own = loose::<S, B>(s, array(below + (16 * last) as u64), (shift + bytes - 16 * last) / B::SIZE);
             self.put(s, last, own);
         }
-        s.warp_barrier(ALL);
+        s.warp_barrier(crate::simt::ALL);
     }
 
     #[inline(always)]
     fn put<S: Simt>(&self, s: &S, q: u32, w: [u32; 4]) {
-        s.put(self.0.cast::<Pack<u32, 4>>(), q + (q >> 3), Pack(w));
+        let mut i = 0;
+        while i < 4 {
+            s.put(self.0, 4 * q + (q >> 3) + i as u32, w[i]);
+            i += 1;
+        }
     }
 
     #[inline(always)]
     fn word<S: Simt>(&self, s: &S, a: u32) -> u32 {
-        s.get(self.0, a + ((a >> 5) << 2))
+        s.get(self.0, a + (a >> 5))
     }
 
-    /// The 16 bytes from byte `at`, which is a multiple of the element's size, in every lane of the warp.
+    /// The 16 bytes from byte `at`, which is a multiple of the element's size.
     #[inline(always)]
     pub fn pack<S: Simt, B: Bits>(&self, s: &S, at: u32) -> [u32; 4] {
-        if s.branch(s.all(ALL, at & 15 == 0)) {
-            let q = at >> 4;
-            return s.get(self.0.cast::<Pack<u32, 4>>(), q + (q >> 3)).0;
-        }
-        self.alone::<S, B>(s, at)
-    }
-
-    /// The same in any lanes.
-    #[inline(always)]
-    pub fn alone<S: Simt, B: Bits>(&self, s: &S, at: u32) -> [u32; 4] {
         if B::SIZE >= 4 {
             return core::array::from_fn(
                 #[inline(always)]

@@ -21,6 +21,11 @@ use crate::reduction::{Options, on_threads, reduce};
 use crate::values::{Array, Values};
 use crate::{DeviceName, Error, Op};
 
+/// Multiply-adds of distances from which on `auto` is a GPU: a core does 10 to 30 in a nanosecond, and opening a GPU takes 0.4 s.
+const WORTH_A_GPU: f64 = (1u64 << 37) as f64;
+/// Iterations that are reckoned with for that, if so many are allowed.
+const USUAL: usize = 20;
+
 pub use points::{Axes, Points, Scale};
 pub use update::{Centroids, centroid_update, centroid_update_with};
 
@@ -149,7 +154,7 @@ impl KMeans {
         })?
     }
 
-    /// The same on the device named: `auto` is the first GPU for much data, and the CPU for little, for f64, or where there is none.
+    /// The same on the device named: `auto` is the first GPU for much arithmetic, and the CPU for little, for f64, or where there is none.
     /// The bits do not depend on it. On a GPU, telling `progress` of inertias takes a further read of the points for each iteration.
     ///
     /// ```
@@ -177,9 +182,9 @@ impl KMeans {
                 progress(step);
             }
         };
-        let wide = points.computed() == DType::F64;
-        let device = if wide && device == DeviceName::Auto { DeviceName::Cpu } else { device };
-        match device.resolve(points.array.bytes()) {
+        let rounds = self.iterations.min(USUAL).saturating_mul(self.starts());
+        let work = rounds as f64 * points.n as f64 * (points.dimensions * self.clusters) as f64;
+        match device.resolve(points.computed() != DType::F64 && work >= WORTH_A_GPU) {
             #[cfg(feature = "cuda")]
             DeviceName::Cuda(index) => {
                 use crate::cuda::{Device, kmeans::fit_host};

@@ -218,10 +218,11 @@ impl<F: Heap> Staged for Free<F> {
     fn walk<S: Simt>(&self, s: &S, stage: Stage, from: u32, count: u32, before: u32) -> F::Part {
         let (f, per) = (&self.0, F::Bits::PER);
         let valid = |p: u32| count.saturating_sub(p * per).min(per);
+        let pack = |p: u32| stage.pack::<S, F::Bits>(s, if valid(p) > 0 { from + 16 * p } else { 0 });
         let rest = |w: &[u32; 4], p: u32| filled::<F>(w, 0, |i| below(valid(p) * F::Bits::SIZE, i));
         let (mut acc, mut p) = (f.start(), 0);
         while s.again(s.any(ALL, valid(p) > 0)) {
-            let mut w = stage.pack::<S, F::Bits>(s, if valid(p) > 0 { from + 16 * p } else { 0 });
+            let mut w = pack(p);
             if s.branch(s.any(ALL, valid(p) > 0 && valid(p) < per)) {
                 w = rest(&w, p);
             }
@@ -235,7 +236,7 @@ impl<F: Heap> Staged for Free<F> {
         if s.branch(count == 0) {
             return f.nothing();
         }
-        let at = f.locate(&rest(&stage.alone::<S, F::Bits>(s, from + 16 * p), p), part);
+        let at = f.locate(&rest(&pack(p), p), part);
         f.placed(part, (before + p * per + at) as u64)
     }
 }

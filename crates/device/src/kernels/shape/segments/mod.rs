@@ -2,7 +2,7 @@
 //!
 //! Idea: every warp takes an equal share of bytes, of values and of what goes with a segment; it searches the offsets for where that
 //! begins. Whatever mix of lengths there is, none waits for another. As many segments as fit 4 KiB are staged in shared memory at
-//! once and taken by 1, 4 or 16 lanes each; those longer than 1 KiB are listed in stretches for a second launch ([`stretches`]), and a third reduces their parts ([`ends`]).
+//! once and taken by 1, 4, 16 or 32 lanes each; longer ones are listed in stretches for a second launch ([`stretches`]), and a third reduces their parts ([`ends`]).
 //! Bottleneck: memory; for segments of a few elements, the instructions that find, finish and write them.
 
 mod offsets;
@@ -25,8 +25,6 @@ use crate::simt::{ALL, Simt};
 pub const WARPS: u32 = 8;
 /// Bytes that a segment costs beside its values: its offset, its result, and its share of instructions.
 pub const COST: u64 = 16;
-/// Longer ones, in bytes, are stretches: a lane that walks through shared memory takes twice the instructions of a tile from memory.
-pub const LONG: u32 = 1024;
 /// The least share of a warp, in bytes.
 pub const LEAST: u64 = 4096;
 
@@ -75,7 +73,7 @@ pub fn kernel<S: Simt, P: Staged<Reduced = Dense>>(s: &S, call: &Call<Segments>)
         while s.again(at < window.count.max(1)) {
             let start = window.base.wrapping_add(window.get(s, at) as u64);
             let x = call.input.wrapping_add(start.wrapping_mul(size as u64));
-            let fit = window.fit(s, at, (stage::BYTES - (x as u32 & 15)) / size, LONG / size);
+            let fit = window.fit(s, at, (stage::BYTES - (x as u32 & 15)) / size);
             let number = first + at as u64;
             if s.branch(fit == 0) {
                 stretches::list::<S, P::Bits>(s, call, &offsets, &share, number);
@@ -140,7 +138,7 @@ fn some<S: Simt, P: Staged>(s: &S, piece: &P, call: &Call<Segments>, stage: Stag
                 finish(s, f, call, first + who as u64, len as u64, part);
             }
         }
-        lanes *= 4;
+        lanes = (4 * lanes).min(32);
         most *= 4;
     }
 }

@@ -167,15 +167,14 @@ impl Window {
         s.get(self.bounds, i)
     }
 
-    /// How many segments from number `at` have no more than `room` elements together, and each at most `long`.
+    /// How many segments from number `at` have no more than `room` elements together.
     #[inline(always)]
-    pub fn fit<S: Simt>(&self, s: &S, at: u32, room: u32, long: u32) -> u32 {
+    pub fn fit<S: Simt>(&self, s: &S, at: u32, room: u32) -> u32 {
         let mut fit = 0;
         let from = self.get(s, at);
         while s.again(at + fit < self.count) {
-            let i = (at + fit + s.lane()).min(self.count - 1);
-            let (start, end) = (self.get(s, i), self.get(s, i + 1));
-            let fits = at + fit + s.lane() < self.count && end - start <= long && end - from <= room;
+            let i = at + fit + s.lane();
+            let fits = i < self.count && self.get(s, i.min(self.count - 1) + 1) - from <= room;
             let more = s.ballot(ALL, fits).trailing_ones();
             fit += more;
             if s.branch(more < 32) {

@@ -63,20 +63,10 @@ pub fn stretches<S: Simt, P: Staged<Reduced = Dense>>(s: &S, call: &Call<Segment
     if s.branch(offsets.are_bad(s, call)) {
         return;
     }
-    let step = s.grid_dim_x() * WARPS;
-    // What a stretch is comes by two loads, one after the other: each is under way while the stretches before are read.
-    let entry = |at: u32| {
-        let at = 2 * (if at < count { at } else { count - 1 }) as usize;
-        (s.load(stretches_of(call), at), s.load(stretches_of(call), at + 1))
-    };
-    if s.branch(at >= count) {
-        return;
-    }
-    let ((mut number, mut k), mut next) = (entry(at), entry(at.saturating_add(step)));
-    let (mut start, mut len) = offsets.segment(s, call, number);
     while s.again(at < count) {
-        let following = offsets.segment(s, call, next.0);
-        let after = entry(at.saturating_add(2 * step));
+        let number = s.load(stretches_of(call), 2 * at as usize);
+        let k = s.load(stretches_of(call), 2 * at as usize + 1);
+        let (start, len) = offsets.segment(s, call, number);
         let row = Row {
             input: call.input,
             x: call.input.wrapping_add(start * size as u64),
@@ -100,8 +90,7 @@ pub fn stretches<S: Simt, P: Staged<Reduced = Dense>>(s: &S, call: &Call<Segment
                 }
             }
         }
-        at = at.saturating_add(step);
-        ((number, k), next, (start, len)) = (next, after, following);
+        at += s.grid_dim_x() * WARPS;
     }
 }
 
