@@ -251,6 +251,9 @@ mod shapes {
     use crate::kernels::shape::shallow::Shallow;
     use crate::kernels::shape::short::Short;
     use crate::kernels::shape::tiny::Tiny;
+    use crate::kernels::sort::Sort;
+    use crate::kernels::sort::groups::Groups;
+    use crate::kernels::sort::heads::{Counts, Heads};
 
     // SAFETY: integers and `f64`s without padding, if `G` is such.
     unsafe impl<G: Shape> Shape for Call<G> {}
@@ -258,6 +261,14 @@ mod shapes {
     unsafe impl Shape for Update {}
     // SAFETY: as above.
     unsafe impl Shape for Finish {}
+    // SAFETY: as above.
+    unsafe impl Shape for Sort {}
+    // SAFETY: as above.
+    unsafe impl Shape for Heads {}
+    // SAFETY: as above.
+    unsafe impl Shape for Counts {}
+    // SAFETY: as above.
+    unsafe impl Shape for Groups {}
     // SAFETY: as above.
     unsafe impl Shape for Dense {}
     // SAFETY: as above.
