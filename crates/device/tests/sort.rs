@@ -108,9 +108,10 @@ fn buffers(memory: &mut Memory, p: &Problem, input: u64, values: u64) -> [u64; 7
         4 => at(memory.alloc::<u32>(name, bytes / 4)),
         _ => at(memory.alloc::<u8>(name, bytes)),
     };
-    let [a, b] = ["keys 0", "keys 1"].map(|name| room(name, p.keys_bytes(), p.key()));
+    let ([keys, more_keys], [load, more]) = (p.keys_bytes(), p.carried_bytes());
+    let [a, b] = [("keys 0", keys), ("keys 1", more_keys)].map(|(name, bytes)| room(name, bytes, p.key()));
     let least = if let Carried::Values { size } = p.carried { size } else { 4 };
-    let [c, d] = ["carried 0", "carried 1"].map(|name| room(name, p.carried_bytes(), least));
+    let [c, d] = [("carried 0", load), ("carried 1", more)].map(|(name, bytes)| room(name, bytes, least));
     let state = at(memory.upload("state", &vec![0u32; p.state_words()]));
     [input, values, a, b, c, d, state]
 }
@@ -171,10 +172,10 @@ fn nan<T: Bits>() -> u64 {
 fn distinct_of_all_kinds<T: Bits>(seed: u64) {
     let r = &mut Random(seed);
     for kind in 0..7 {
-        let n = [1, 2, 31, 4096, 5120, 5121, 11_000][(kind + seed as usize) % 7];
+        let n = [1, 2, 31, 3072, 4096, 4097, 9000][(kind + seed as usize) % 7];
         distinct(&elements::<T>(kind, n, r), (kind + seed as usize).is_multiple_of(2));
     }
-    distinct(&elements::<T>(5, 9001, r), true);
+    distinct(&elements::<T>(5, 8200, r), true);
 }
 
 #[test]

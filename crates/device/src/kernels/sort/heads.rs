@@ -7,7 +7,7 @@
 
 use super::key::{Elements, Key, read, write};
 use super::state::{FIRST, FOUND, State, of_special};
-use super::{THREADS, WARPS, scan};
+use super::{THREADS, WARPS, buffer, scan};
 use crate::kernels::recipe::array;
 use crate::simt::{ALL, Simt};
 
@@ -61,21 +61,36 @@ impl Sorted {
     #[inline(always)]
     fn of<S: Simt>(s: &S, call: &Heads) -> Self {
         let turns = State::at(call.state).live(s).count_ones();
-        let last = turns.wrapping_sub(1) as usize & 1;
+        let last = turns.wrapping_sub(1);
         let raw = turns == 0 && call.converted == 0;
-        let keys = if raw { call.input } else { call.keys[last] };
-        Self { keys, positions: if turns == 0 { 0 } else { call.carried[last] }, raw }
+        let keys = if raw { call.input } else { buffer(call.keys, last) };
+        Self { keys, positions: if turns == 0 { 0 } else { buffer(call.carried, last) }, raw }
     }
 
-    /// `N` keys from number `first`, 32 apart.
+    /// Key number `at`.
     #[inline(always)]
-    fn keys<S: Simt, K: Key + Into<u64>, const N: usize>(&self, s: &S, call: &Heads, first: u64) -> [K; N] {
+    fn key<S: Simt, K: Key>(&self, s: &S, call: &Heads, at: u64) -> K {
         if s.branch(self.raw) {
-            let raw = read::<S, N>(s, self.keys, call.elements.size, first, 32, call.n);
-            raw.map(|raw| K::of(raw).ranked(&call.elements))
+            let [raw] = read::<S, 1>(s, self.keys, call.elements.size, at, 0, call.n);
+            K::of(raw).ranked(&call.elements)
         } else {
-            super::key::of::<S, K, N>(s, self.keys, first, 32, call.n).map(K::of)
+            s.load_stream(array::<K>(self.keys), at as usize)
         }
+    }
+
+    /// Keys from number `first`, 32 apart.
+    #[inline(always)]
+    fn keys<S: Simt, K: Key>(&self, s: &S, call: &Heads, first: u64) -> [K; OWN] {
+        let mut keys = [K::of(0); OWN];
+        let mut i = 0;
+        while i < OWN {
+            let at = first + 32 * i as u64;
+            if s.branch(at < call.n) {
+                keys[i] = self.key(s, call, at);
+            }
+            i += 1;
+        }
+        keys
     }
 
     /// The position of key number `at`. Where there was no pass, all keys are equal.
@@ -87,7 +102,7 @@ impl Sorted {
 
 /// Of keys `K`.
 #[inline(always)]
-pub fn kernel<S: Simt, K: Key + Into<u64>>(s: &S, call: &Heads) {
+pub fn kernel<S: Simt, K: Key>(s: &S, call: &Heads) {
     let warps = s.shared::<u32, { WARPS as usize }, 0>("sums of warps");
     let number = s.shared::<u32, 2, 1>("number of the tile, and heads before it");
     let (tid, lane, state) = (s.thread_x(), s.lane(), State::at(call.state));
@@ -104,16 +119,18 @@ pub fn kernel<S: Simt, K: Key + Into<u64>>(s: &S, call: &Heads) {
     let mut heads = [0; OWN];
     let mut last = K::of(0);
     if s.branch(lane == 0 && first > 0 && first < call.n) {
-        [last] = sorted.keys::<S, K, 1>(s, call, first - 1);
+        last = sorted.key(s, call, first - 1);
     }
-    let mut many = 0;
-    for (i, row) in heads.iter_mut().enumerate() {
+    // Loops over arrays count up to a constant, so that these are registers.
+    let (mut many, mut i) = (0, 0);
+    while i < OWN {
         let at = first + 32 * i as u64;
         let before = s.shuffle_up(ALL, keys[i], 1);
         let before = if lane == 0 { last } else { before };
-        *row = s.ballot(ALL, at < call.n && (at == 0 || before != keys[i]));
-        many += row.count_ones();
+        heads[i] = s.ballot(ALL, at < call.n && (at == 0 || before != keys[i]));
+        many += heads[i].count_ones();
         last = s.shuffle_idx(ALL, keys[i], 31);
+        i += 1;
     }
     let (before, all) = scan(s, warps, if lane == 0 { many } else { 0 });
     let before = s.shuffle_idx(ALL, before, 0);
@@ -137,7 +154,9 @@ pub fn kernel<S: Simt, K: Key + Into<u64>>(s: &S, call: &Heads) {
     }
 
     let mut which = of_tiles + before;
-    for (i, row) in heads.into_iter().enumerate() {
+    i = 0;
+    while i < OWN {
+        let row = heads[i];
         let at = first + 32 * i as u64;
         let up_to = which + (row & (u32::MAX >> (31 - lane))).count_ones();
         if s.branch(row >> lane & 1 != 0) {
@@ -157,6 +176,7 @@ pub fn kernel<S: Simt, K: Key + Into<u64>>(s: &S, call: &Heads) {
             s.store(array::<u64>(call.inverse), position as usize, (up_to - 1) as u64);
         }
         which += row.count_ones();
+        i += 1;
     }
 }
 

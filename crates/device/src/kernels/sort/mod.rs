@@ -71,6 +71,12 @@ pub struct Sort {
     pub every: u32,
 }
 
+/// The buffer of two that is written in turn number `turn`: an index would bring the parameter into local memory.
+#[inline(always)]
+fn buffer(of: [u64; 2], turn: u32) -> u64 {
+    if turn & 1 == 0 { of[0] } else { of[1] }
+}
+
 /// The sum of what the threads before this one have, and that of all. Everybody has read `warps` when the next barrier is passed.
 #[inline(always)]
 pub fn scan<S: Simt>(s: &S, warps: Shared<u32>, x: u32) -> (u32, u32) {

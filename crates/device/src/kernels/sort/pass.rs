@@ -7,38 +7,36 @@
 //!
 //! Bottleneck: memory (each key and what it carries are read once and written once), beside about 60 instructions for 32 keys.
 
-use super::key::{self, Key};
+use super::key::{Key, kind};
 use super::state::State;
-use super::{RADIX, Sort, THREADS, WARPS, scan};
+use super::{RADIX, Sort, THREADS, WARPS, buffer, scan};
 use crate::kernels::recipe::array;
 use crate::simt::{ALL, Order, Pod, Simt};
 
-/// What is carried, or what both it and keys are in shared memory: `u32` or `u64`.
-pub trait Wide: Pod + Into<u64> {
+/// What is carried: `u32` or `u64`.
+pub trait Carried: Pod + Into<u64> {
     /// The low bits.
     fn low(bits: u64) -> Self;
 }
-impl Wide for u32 {
+impl Carried for u32 {
     #[inline(always)]
     fn low(bits: u64) -> Self {
         bits as u32
     }
 }
-impl Wide for u64 {
+impl Carried for u64 {
     #[inline(always)]
     fn low(bits: u64) -> Self {
         bits
     }
 }
 
-/// Keys `K` that carry a `V`, if `CARRY`, through shared words `W`: `OWN` to a thread, `TILE` to a block.
+/// Keys `K`: `OWN` to a thread, `TILE` to a block. Each carries a `V`, if there is `ROOM` for more than one.
 #[inline(always)]
-pub fn kernel<S: Simt, K: Key + Into<u64>, V: Wide, W: Wide, const CARRY: bool, const OWN: usize, const TILE: usize>(
-    s: &S,
-    call: &Sort,
-) {
-    const { assert!(OWN * THREADS as usize == TILE) };
-    let room = s.shared::<W, TILE, 0>("keys in order");
+pub fn kernel<S: Simt, K: Key, V: Carried, const OWN: usize, const TILE: usize, const ROOM: usize>(s: &S, call: &Sort) {
+    const { assert!(OWN * THREADS as usize == TILE && (ROOM == 1 || ROOM == TILE)) };
+    let room = s.shared::<K, TILE, 0>("keys in order");
+    let beside = s.shared::<V, ROOM, 5>("carried in order");
     let places = s.shared::<u32, { (WARPS * RADIX) as usize }, 1>("places of warps");
     let to = s.shared::<u32, { RADIX as usize }, 2>("where digits go");
     let warps = s.shared::<u32, { WARPS as usize }, 3>("sums of warps");
@@ -60,31 +58,33 @@ pub fn kernel<S: Simt, K: Key + Into<u64>, V: Wide, W: Wide, const CARRY: bool, 
     let tile = s.get(number, 0);
     let start = tile as u64 * TILE as u64;
     let present = (call.n - start).min(TILE as u64) as u32;
-    let first = start + (s.warp() * 32 * OWN as u32 + lane) as u64;
+    let within = s.warp() * 32 * OWN as u32 + lane;
 
-    let keys = keys::<S, K, OWN>(s, call, turn, first);
+    // Loops over arrays count up to a constant, so that these are registers.
+    let keys: [K; OWN] = keys(s, call, turn, start, Share { within, present });
     let (at, bits) = (call.place * call.bits, call.bits);
-    let digit = |i: usize| {
-        let here = first + 32 * i as u64 - start < present as u64;
-        if here { keys[i].digit(at, bits) } else { (1 << bits) - 1 }
-    };
     let mut ranks = [0; OWN];
-    for (i, rank) in ranks.iter_mut().enumerate() {
-        let digit = digit(i);
+    let mut i = 0;
+    while i < OWN {
+        let digit = digit(keys[i], within + 32 * (i as u32) < present, at, bits);
         let peers = alike(s, digit);
         let before = (peers & ((1 << lane) - 1)).count_ones();
         let mut old = 0;
         if s.branch(before == 0) {
             old = s.atomic_add_shared(places, row + digit, peers.count_ones(), Order::Relaxed);
         }
-        *rank = s.shuffle_idx(ALL, old, peers.trailing_zeros()) + before;
+        ranks[i] = s.shuffle_idx(ALL, old, peers.trailing_zeros()) + before;
+        i += 1;
     }
     s.barrier();
 
-    let (mut of_warps, mut many) = ([0; WARPS as usize], 0);
-    for (warp, before) in of_warps.iter_mut().enumerate() {
-        *before = many;
+    let mut many = 0;
+    let mut of_warps = [0; WARPS as usize];
+    let mut warp = 0;
+    while warp < WARPS as usize {
+        of_warps[warp] = many;
         many += s.get(places, warp as u32 * RADIX + tid);
+        warp += 1;
     }
     let own = many - if tid == (1 << bits) - 1 { TILE as u32 - present } else { 0 };
     let back = state.digits(call.tiles, call.place, tid);
@@ -93,13 +93,30 @@ pub fn kernel<S: Simt, K: Key + Into<u64>, V: Wide, W: Wide, const CARRY: bool, 
         back.publish(s, tile, own);
     }
     let (begin, _) = scan(s, warps, many);
-    for (warp, before) in of_warps.into_iter().enumerate() {
-        s.put(places, warp as u32 * RADIX + tid, begin + before);
+    warp = 0;
+    while warp < WARPS as usize {
+        s.put(places, warp as u32 * RADIX + tid, begin + of_warps[warp]);
+        warp += 1;
     }
     s.barrier();
-    for (i, rank) in ranks.iter_mut().enumerate() {
-        *rank += s.get(places, row + digit(i));
-        s.put(room, *rank, W::low(keys[i].bits()));
+    // Anew: digits that were kept since the loop above would take as many registers as keys.
+    let (from, lane_at) = (s.anew(at), s.anew(within));
+    i = 0;
+    while i < OWN {
+        ranks[i] += s.get(places, row + digit(keys[i], lane_at + 32 * (i as u32) < present, from, bits));
+        s.put(room, ranks[i], keys[i]);
+        i += 1;
+    }
+    if ROOM > 1 {
+        carry::<S, V, OWN>(
+            s,
+            call,
+            turn,
+            start,
+            Share { within, present },
+            #[inline(always)]
+            |i, x| s.put(beside, ranks[i], x),
+        );
     }
     if s.branch(is_digit) {
         let global = s.load(state.words(), state.count(call.place, tid)) + back.before(s, tile, own);
@@ -107,47 +124,34 @@ pub fn kernel<S: Simt, K: Key + Into<u64>, V: Wide, W: Wide, const CARRY: bool, 
     }
     s.barrier();
 
-    let mut targets = [0; OWN];
-    for (i, target) in targets.iter_mut().enumerate() {
+    let (keys_to, carried_to) = (buffer(call.keys, turn), buffer(call.carried, turn));
+    let size = if call.place + 1 == call.places { call.to } else { size_of::<V>() as u32 };
+    i = 0;
+    while i < OWN {
         let slot = i as u32 * THREADS + tid;
-        let key = K::of(s.get(room, slot).into());
         if s.branch(slot < present) {
-            *target = s.get(to, key.digit(at, bits)).wrapping_add(slot);
-            s.store(array::<K>(call.keys[turn as usize & 1]), *target as usize, key);
-        }
-    }
-    if CARRY {
-        let carried = carried::<S, V, OWN>(s, call, turn, first);
-        s.barrier();
-        for (rank, x) in ranks.into_iter().zip(carried) {
-            s.put(room, rank, W::low(x.into()));
-        }
-        s.barrier();
-        let is_last = call.place + 1 == call.places;
-        let size = if is_last { call.to } else { size_of::<V>() as u32 };
-        let target = |i: usize| {
-            let slot = i as u32 * THREADS + tid;
-            (slot, targets[i] as usize)
-        };
-        let address = call.carried[turn as usize & 1];
-        if s.branch(size == size_of::<V>() as u32) {
-            for i in 0..OWN {
-                let (slot, target) = target(i);
-                let x = V::low(s.get(room, slot).into());
-                if s.branch(slot < present) {
-                    s.store(array::<V>(address), target, x);
-                }
-            }
-        } else {
-            for i in 0..OWN {
-                let (slot, target) = target(i);
-                let x = s.get(room, slot).into();
-                if s.branch(slot < present) {
-                    key::write(s, address, size, target, x);
+            let key = s.get(room, slot);
+            let target = s.get(to, key.digit(at, bits)).wrapping_add(slot) as usize;
+            s.store(array::<K>(keys_to), target, key);
+            if ROOM > 1 {
+                let x = s.get(beside, slot);
+                if s.branch(size == size_of::<V>() as u32) {
+                    s.store(array::<V>(carried_to), target, x);
+                } else if s.branch(size == 2) {
+                    s.store(array::<u16>(carried_to), target, x.into() as u16);
+                } else {
+                    s.store(array::<u8>(carried_to), target, x.into() as u8);
                 }
             }
         }
+        i += 1;
     }
+}
+
+/// The digit of a key; the greatest, if there is none.
+#[inline(always)]
+fn digit<K: Key>(key: K, is_there: bool, at: u32, bits: u32) -> u32 {
+    if is_there { key.digit(at, bits) } else { (1 << bits) - 1 }
 }
 
 /// The lanes whose digit is the same.
@@ -163,25 +167,78 @@ fn alike<S: Simt>(s: &S, digit: u32) -> u32 {
     peers
 }
 
-/// The keys of rows, from where the pass before has left them.
-#[inline(always)]
-fn keys<S: Simt, K: Key + Into<u64>, const OWN: usize>(s: &S, call: &Sort, turn: u32, first: u64) -> [K; OWN] {
-    let raw = turn == 0 && call.converted == 0;
-    let from = if raw { call.input } else { call.keys[turn.wrapping_sub(1) as usize & 1] };
-    let keys = key::of::<S, K, OWN>(s, from, first, 32, call.n);
-    if s.branch(raw) { keys.map(|key| K::of(key).ranked(&call.elements)) } else { keys.map(K::of) }
+/// Which elements of a tile a thread has: from `within`, 32 apart, those below `present`.
+#[derive(Clone, Copy)]
+struct Share {
+    within: u32,
+    present: u32,
 }
 
-/// What they carry.
+/// The keys of rows, from where the pass before has left them.
 #[inline(always)]
-fn carried<S: Simt, V: Wide, const OWN: usize>(s: &S, call: &Sort, turn: u32, first: u64) -> [V; OWN] {
-    if s.branch(turn > 0) {
-        key::of::<S, V, OWN>(s, call.carried[(turn - 1) as usize & 1], first, 32, call.n).map(V::low)
-    } else if s.branch(call.from == 0) {
-        core::array::from_fn(|i| V::low(first + 32 * i as u64))
-    } else if s.branch(call.from == size_of::<V>() as u32) {
-        key::of::<S, V, OWN>(s, call.values, first, 32, call.n).map(V::low)
-    } else {
-        key::read::<S, OWN>(s, call.values, call.from, first, 32, call.n).map(V::low)
+fn keys<S: Simt, K: Key, const OWN: usize>(s: &S, call: &Sort, turn: u32, start: u64, share: Share) -> [K; OWN] {
+    let raw = turn == 0 && call.converted == 0;
+    let from = if raw { call.input } else { buffer(call.keys, turn.wrapping_sub(1)) };
+    let mut keys: [K; OWN] = rows(s, from, start, share, K::of(0));
+    if s.branch(raw && call.elements.kind != kind::UNSIGNED) {
+        let mut i = 0;
+        while i < OWN {
+            keys[i] = keys[i].ranked(&call.elements);
+            i += 1;
+        }
     }
+    keys
+}
+
+/// What they carry, given to `put` one by one.
+#[inline(always)]
+fn carry<S: Simt, V: Carried, const OWN: usize>(
+    s: &S,
+    call: &Sort,
+    turn: u32,
+    start: u64,
+    share: Share,
+    put: impl Fn(usize, V),
+) {
+    let mut i = 0;
+    if s.branch(turn > 0 || call.from == size_of::<V>() as u32) {
+        let from = if turn > 0 { buffer(call.carried, turn.wrapping_sub(1)) } else { call.values };
+        let values: [V; OWN] = rows(s, from, start, share, V::low(0));
+        while i < OWN {
+            put(i, values[i]);
+            i += 1;
+        }
+    } else if s.branch(call.from == 0) {
+        while i < OWN {
+            put(i, V::low(start + (share.within + 32 * i as u32) as u64));
+            i += 1;
+        }
+    } else if s.branch(call.from == 2) {
+        let values: [u16; OWN] = rows(s, call.values, start, share, 0);
+        while i < OWN {
+            put(i, V::low(values[i] as u64));
+            i += 1;
+        }
+    } else {
+        let values: [u8; OWN] = rows(s, call.values, start, share, 0);
+        while i < OWN {
+            put(i, V::low(values[i] as u64));
+            i += 1;
+        }
+    }
+}
+
+/// An element of each row, or `nothing`.
+#[inline(always)]
+fn rows<S: Simt, T: Pod, const OWN: usize>(s: &S, address: u64, start: u64, share: Share, nothing: T) -> [T; OWN] {
+    let first = array::<T>(address).offset(start as usize + share.within as usize);
+    let mut elements = [nothing; OWN];
+    let mut i = 0;
+    while i < OWN {
+        if s.branch(share.within + 32 * (i as u32) < share.present) {
+            elements[i] = s.load_stream(first, 32 * i);
+        }
+        i += 1;
+    }
+    elements
 }

@@ -11,7 +11,7 @@ use crate::kernels::keys::plan::Launch;
 use crate::kernels::recipe::words;
 
 /// Keys of a thread in a pass, of keys of 4 bytes that carry at most 4, and of all others.
-pub const OWN: [u32; 2] = [20, 16];
+pub const OWN: [u32; 2] = [16, 12];
 
 /// Blocks of counting for each multiprocessor.
 const SPREAD: u64 = 8;
@@ -76,16 +76,18 @@ impl Problem {
         }
     }
 
-    /// Bytes of each of the two buffers for keys.
+    /// Bytes of the two buffers for keys: of the second, none if nobody writes it.
     #[must_use]
-    pub fn keys_bytes(&self) -> usize {
-        self.n * self.key()
+    pub fn keys_bytes(&self) -> [usize; 2] {
+        let bytes = self.n * self.key();
+        [bytes, if self.digits().0 > 1 || self.converted() != 0 { bytes } else { 0 }]
     }
 
-    /// Bytes of each of the two buffers for what is carried.
+    /// Bytes of the two buffers for what is carried, likewise.
     #[must_use]
-    pub fn carried_bytes(&self) -> usize {
-        self.n * self.load()
+    pub fn carried_bytes(&self) -> [usize; 2] {
+        let bytes = self.n * self.load();
+        [bytes, if self.digits().0 > 1 { bytes } else { 0 }]
     }
 
     /// Words of the state, all of which are zero at the start. There is room for heads.
