@@ -72,7 +72,7 @@ fn groups(stream: &Stream, chosen: &Chosen) -> Result<(), warpfold::Error> {
     let there = Array::upload(stream, x)?;
     let values = there.view();
     for k in [16usize, 1024, 1_000_000] {
-        let by: Vec<i32> = (0..N).map(|i| (u64::from(mix(i)) * k as u64 >> 32) as i32).collect();
+        let by: Vec<i32> = (0..N).map(|i| ((u64::from(mix(i)) * k as u64) >> 32) as i32).collect();
         let by = ArrayRef::from_slice(&by, &[N])?;
         let on_device = Array::upload(stream, by)?;
         let labels = on_device.view();

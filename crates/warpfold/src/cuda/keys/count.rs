@@ -6,8 +6,8 @@ use crate::cuda::{Array, ArrayView, Device, Options, Stream};
 use crate::keys::KeyError;
 use crate::layout::ArrayRef;
 
-/// How often each label occurs, or the sum of its `weights`, as [`crate::bincount`]: -1 is not counted, and there are at least `least` bins. Waits for
-/// the greatest label; the rest is queued.
+/// How often each label occurs, or the sum of its `weights`, as [`crate::bincount`]: -1 is not counted, and there are at least `least` bins. Waits
+/// until it is done.
 ///
 /// # Errors
 /// As [`Groups::new`] and [`super::Grouped::new`]; weights of another shape than labels.

@@ -7,14 +7,12 @@ use warpfold_device::kernels::sort::plan::Carried;
 
 use super::groups::{Groups, problem};
 use super::sorter::Sorter;
-use super::{check_groups, check_labels, check_values, count_groups, load, view};
+use super::{check_groups, check_labels, check_values, load, view};
 use crate::Op;
 use crate::cuda::array::Origin;
 use crate::cuda::launch::Launch;
 use crate::cuda::reduction::Layout;
 use crate::cuda::{Array, ArrayView, Buffer, Device, Error, Options, Segmented, Stream};
-use crate::keys::KeyError;
-use crate::layout::ArrayRef;
 use crate::values::Scalar;
 
 /// A reduction of groups of values of one dtype and length on one GPU: planned, its kernels loaded, its memory allocated.
@@ -34,7 +32,7 @@ impl Grouped {
     /// elements where the reduction has no result for that (min, max, minmax, argmin, argmax); without it they are an error.
     ///
     /// # Errors
-    /// What [`crate::group_by`] refuses; [`KeyError::TooMany`] from 2^30 labels on; [`Error::Keys`] of values of several axes, labels or values that
+    /// What [`crate::group_by`] refuses; [`crate::KeyError::TooMany`] from 2^30 labels on; [`Error::Keys`] of values of several axes, labels or values that
     /// do not lie side by side; [`Error::NoKernel`] of options that only the CPU takes (masks, casts); what the driver says.
     pub fn new(
         device: &Device,
@@ -94,7 +92,7 @@ impl Grouped {
     ///
     /// # Errors
     /// If an array or the stream is not like that which this was prepared for, or the driver refuses. Labels of no group
-    /// ([`KeyError::LabelOutOfRange`]) and groups without a result are errors of [`Array::download`].
+    /// ([`crate::KeyError::LabelOutOfRange`]) and groups without a result are errors of [`Array::download`].
     pub fn run(
         &mut self,
         stream: &Stream,
@@ -310,59 +308,4 @@ pub(super) fn take_said(
     let origin = Origin { groups: Some(groups), ..Origin::of_parts(op, groups.1, &[labels], "group") };
     out.set_origin(Some(Arc::new(origin)));
     Ok(())
-}
-
-/// Reduces the elements of each label on a GPU, as [`crate::group_by`]. The work is queued, and the result stays there: [`Array::download`] waits for
-/// it, and says if a label is out of range. Without a number of groups, this waits for the greatest label.
-///
-/// For several reductions by the same labels see [`Groups`]; for many of one kind, [`Grouped`] plans and allocates once.
-///
-/// # Errors
-/// As [`Grouped::new`].
-pub fn group_by(
-    op: Op,
-    labels: ArrayView<'_>,
-    values: ArrayView<'_>,
-    groups: Option<usize>,
-    options: &Options<'_>,
-    stream: &Stream,
-) -> Result<Array, crate::Error> {
-    let groups = groups.map_or_else(|| count_groups(labels, stream), Ok)?;
-    let mut reduction = Grouped::new(&stream.device(), op, &labels, &values, groups, options, None)?;
-    let mut out = reduction.output()?;
-    reduction.run(stream, labels, values, &mut out)?;
-    Ok(out)
-}
-
-/// Reduces the elements of each label of host arrays on a GPU, as [`crate::group_by`]; `fill` is as [`crate::Groups::fill`].
-///
-/// # Errors
-/// As [`Grouped::new`], and what [`crate::Groups::reduce`] says of groups without a result.
-pub fn group_by_host(
-    op: Op,
-    labels: ArrayRef<'_>,
-    values: ArrayRef<'_>,
-    groups: Option<usize>,
-    options: &crate::Options<'_>,
-    fill: Option<Scalar>,
-    device: &Device,
-) -> Result<crate::Array, crate::Error> {
-    if options.mask.is_some() {
-        return Err(Error::NoKernel { op, dtype: values.dtype() }.into());
-    }
-    let stream = Stream::new(device)?;
-    let [by, x] = [Array::upload(&stream, labels)?, Array::upload(&stream, values)?];
-    let (by, x) = (by.view(), x.view());
-    let groups = groups.map_or_else(|| count_groups(by, &stream), Ok)?;
-    let mut reduction = Grouped::new(device, op, &by, &x, groups, &Options::of(options, None), fill)?;
-    let mut out = reduction.output()?;
-    reduction.run(&stream, by, x, &mut out)?;
-    match out.download(&stream) {
-        // The CPU says which.
-        Err(crate::Error::Key(KeyError::SomeEmpty { .. })) => {
-            let groups = crate::Groups::new(labels, Some(groups))?;
-            fill.into_iter().fold(groups, crate::Groups::fill).reduce(op, values, options)
-        }
-        said => said,
-    }
 }

@@ -12,8 +12,7 @@ use crate::values::Scalar;
 
 /// Elements by their labels, in a GPU's memory: as [`crate::Groups`], with the same bits.
 ///
-/// Sorting is queued on the stream given; so must be what uses it, or the caller synchronises in between. Reductions gather the values by their
-/// positions. For a single reduction [`super::group_by`] is faster, which moves values along with labels.
+/// Reductions gather the values by their positions. For a single reduction [`super::group_by`] is faster, which moves values along with labels.
 pub struct Groups {
     pub(super) device: Device,
     labels: usize,
@@ -28,8 +27,8 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Queues sorting labels, of any integer dtype along one axis and side by side, into `groups` groups; label -1 belongs to none. Without a number,
-    /// there are as many as the greatest label and one more, and this waits to know.
+    /// Sorts labels, of any integer dtype along one axis and side by side, into `groups` groups; label -1 belongs to none. Without a number,
+    /// there are as many as the greatest label and one more. Waits until it is done, as most of the memory for sorting is freed then.
     ///
     /// # Errors
     /// [`crate::KeyError`] of labels that are no list of integers, of 2^30 labels or more, or of more than 2^31 groups; without a number, of a label
@@ -131,7 +130,7 @@ impl Groups {
         GroupReduction::new(self, op, values, options, fill)
     }
 
-    /// Reduces each group of values, as [`Groups::prepare`] says.
+    /// Reduces each group of values, as [`Groups::prepare`] says. Waits until it is done, as memory is freed then.
     ///
     /// # Errors
     /// As [`Grouped::new`](super::Grouped::new).

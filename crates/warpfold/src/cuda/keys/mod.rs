@@ -3,13 +3,15 @@
 mod count;
 mod grouped;
 mod groups;
+mod once;
 mod runs;
 mod sorter;
 mod unique;
 
 pub use count::{bincount, bincount_host};
-pub use grouped::{GroupReduction, Grouped, group_by, group_by_host};
+pub use grouped::{GroupReduction, Grouped};
 pub use groups::Groups;
+pub use once::{group_by, group_by_host};
 pub use runs::{Runs, reduce_by_key, reduce_by_key_host};
 pub use unique::{Finder, Unique, Wanted, unique, unique_host};
 
