@@ -78,6 +78,21 @@ fn with(entry: &Entry, blocks: u32) -> Entry {
 /// Whether a kernel is the library's own, and not a rung of the ladder.
 fn is_production(name: &str) -> bool {
     let class = name.split_once('_').map_or("", |(class, _)| class);
-    ["rows", "short", "tiny", "columns", "narrow", "shallow", "parts", "any", "segments", "stretches", "ends", "kmeans"]
-        .contains(&class)
+    [
+        "rows",
+        "short",
+        "tiny",
+        "columns",
+        "narrow",
+        "shallow",
+        "parts",
+        "any",
+        "segments",
+        "stretches",
+        "ends",
+        "kmeans",
+        "sort",
+        "group",
+    ]
+    .contains(&class)
 }

@@ -189,3 +189,15 @@ macro_rules! keyed {
 }
 
 for_each_keyed!(keyed);
+
+mod sorting {
+    //! The kernels of [`sort`], whose modules have names of their own.
+
+    use crate::hardware::Hardware;
+    use crate::kernels::sort::entries::for_each_sort;
+    use crate::kernels::sort::groups::{self, Groups};
+    use crate::kernels::sort::heads::{self, Counts, Heads};
+    use crate::kernels::sort::{Sort, count, pass, starts};
+
+    for_each_sort!(keyed);
+}

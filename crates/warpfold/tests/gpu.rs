@@ -15,6 +15,8 @@ mod golden;
 #[allow(dead_code)]
 #[path = "golden/cases.rs"]
 mod golden_cases;
+#[path = "gpu/keys.rs"]
+mod keys;
 #[path = "gpu/kmeans.rs"]
 mod kmeans;
 #[allow(dead_code)]

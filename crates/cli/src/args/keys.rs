@@ -48,6 +48,9 @@ pub struct Group {
     /// How many groups; one more than the greatest label if not given
     #[arg(long, value_name = "N")]
     pub groups: Option<usize>,
+    /// Where to compute: cpu; cuda or cuda:1 (values of one axis, without masks and casts, not first and last); or auto, which is cpu
+    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
+    pub device: DeviceName,
     #[command(flatten)]
     pub keyed: Keyed,
 }
@@ -129,6 +132,9 @@ pub struct Unique {
     /// Say where each value occurs first
     #[arg(long)]
     pub first: bool,
+    /// Where to compute: cpu; cuda or cuda:1; or auto, which is cpu
+    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
+    pub device: DeviceName,
     /// Write the values to this .npy file
     #[arg(short, long, value_name = "OUT.npy")]
     pub output: Option<PathBuf>,

@@ -1,6 +1,7 @@
 //! `warpfold group`
 
-use warpfold::{Array, Groups, Values};
+use warpfold::cuda::{self, Device, Stream};
+use warpfold::{Array, ArrayRef, DeviceName, Groups, Options, Scalar, Values};
 
 use super::keyed;
 use crate::args::{Group, GroupOp};
@@ -17,7 +18,14 @@ pub fn run(args: &Group) -> Result<(), Failure> {
     };
     let source = input::open(&args.input.input, args.input.raw().as_ref())?;
     let labels = input::open(&args.by, None)?;
+    if matches!((args.op, args.device), (GroupOp::First | GroupOp::Last, DeviceName::Cuda(_))) {
+        let why = format!("{} is computed on the CPU alone: leave out --device", args.op.name());
+        return Err(Failure::Usage(why));
+    }
     keyed::run(args.op.name(), op, &args.keyed, &source, &labels, |values, labels, options, fill| {
+        if let DeviceName::Cuda(index) = args.device {
+            return on_gpu(&Device::shared(index)?, args, labels, values, options, fill);
+        }
         let groups = fill.into_iter().fold(Groups::new(labels, args.groups)?, Groups::fill);
         match args.op {
             GroupOp::Reduce(op) => groups.reduce(op, values, options),
@@ -26,6 +34,23 @@ pub fn run(args: &Group) -> Result<(), Failure> {
             GroupOp::Size => Ok(Array { shape: vec![groups.len()], values: Values::I64(groups.counts()) }),
         }
     })
+}
+
+/// Reduces or counts on a GPU.
+fn on_gpu(
+    device: &Device,
+    args: &Group,
+    labels: ArrayRef<'_>,
+    values: ArrayRef<'_>,
+    options: &Options<'_>,
+    fill: Option<Scalar>,
+) -> Result<Array, warpfold::Error> {
+    if let GroupOp::Reduce(op) = args.op {
+        return cuda::group_by_host(op, labels, values, args.groups, options, fill, device);
+    }
+    let stream = Stream::new(device)?;
+    let labels = cuda::Array::upload(&stream, labels)?;
+    cuda::Groups::new(labels.view(), args.groups, &stream)?.counts(&stream)?.download(&stream)
 }
 
 /// What first, last and size do not take.

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use warpfold::{Array, Distinct, Values};
+use warpfold::cuda::{Device, unique_host};
+use warpfold::{Array, DeviceName, Distinct, Values};
 
 use super::{keyed, print};
 use crate::args::Unique;
@@ -18,7 +19,11 @@ pub fn run(args: &Unique) -> Result<(), Failure> {
     let prepare = |path: &Option<_>| path.as_deref().map(Output::prepare).transpose();
     let (output, counts, inverse) = (prepare(&args.output)?, prepare(&args.counts)?, prepare(&args.inverse)?);
     let quiet = output.is_some() || counts.is_some() || inverse.is_some();
-    let found = warpfold::unique(array, Distinct { first: args.first, inverse: inverse.is_some() })?;
+    let what = Distinct { first: args.first, inverse: inverse.is_some() };
+    let found = match args.device {
+        DeviceName::Cuda(index) => unique_host(array, what, &Device::shared(index).map_err(warpfold::Error::from)?)?,
+        _ => warpfold::unique(array, what)?,
+    };
     let n = found.counts.len();
     if let (Some(output), Some(inverse)) = (inverse, &found.inverse) {
         output.write(inverse)?;

@@ -29,6 +29,10 @@ fn segments_and_groups() {
     dir.run("group sum x.npy --by offsets.npy").refused(&["4 labels for values of shape [5]"]);
     dir.run("group sum x.npy --by labels.npy --groups 2").refused(&["label 2 (entry 0) is out of range"]);
     dir.run("group first x.npy --by labels.npy --skip-nan").refused(&["first does not take --skip-nan"]);
+    for op in ["sum", "size"] {
+        dir.run(&format!("group {op} x.npy --by labels.npy --device cuda:4095")).refused(&["error: no "]);
+    }
+    dir.run("group last x.npy --by labels.npy --device cuda").refused(&["last is computed on the CPU alone"]);
     dir.run("segments sum - --offsets -").refused(&["cannot both be standard input"]);
     dir.run("segments sum x.npy --offsets x.npy").refused(&["offsets must be integers"]);
 }
@@ -46,6 +50,8 @@ fn distinct_values_and_histograms() {
     dir.write("edges.npy", &npy(1, "'<f8'", false, "(3,)", &f64s(&[0.0, 1.0, 3.0])));
     let json = dir.run("histogram x.npy --edges edges.npy --json");
     assert!(json.ok().ends_with("\"edges\": [0, 1, 3], \"dtype\": \"i64\", \"counts\": [1, 3]}\n"), "{json:?}");
+    dir.run("unique x.npy --device cuda:4095").refused(&["error: no "]);
+    assert_eq!(dir.run("unique x.npy --device cpu -o v.npy").ok(), "");
     dir.run("histogram x.npy").refused(&["is not finite"]);
     dir.run("histogram x.npy --range 1").refused(&["two numbers"]);
 }

@@ -8,6 +8,10 @@ use super::requests::{Class, Part};
 use crate::simt::{Atom, Dim, Global, Order, Pod, Shared, Simt, Word};
 use core::panic::Location;
 use corosensei::Yielder;
+use std::time::{Duration, Instant};
+
+/// How long a thread waits for what another block is to write.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Shared addresses are numbers too: `array << 24 | middle + offset`.
 const WINDOW: u32 = 24;
@@ -341,6 +345,16 @@ impl Simt for Lane<'_> {
     fn load_volatile<T: Pod>(&self, array: Global<T>, index: usize) -> T {
         let access = access::<T>(Op::VolatileRead, Location::caller());
         T::from_bits(self.global(at(array, index), access, Order::Relaxed, |_| None))
+    }
+    #[track_caller]
+    fn load_when<T: Pod>(&self, array: Global<T>, index: usize, ready: impl Fn(T) -> bool) -> T {
+        // Looks are not counted but for the last: how many there are depends on the host's threads.
+        let (address, start) = (at(array, index), Instant::now());
+        while self.block.context.memory.look(address).is_some_and(|x| !ready(x)) {
+            assert!(start.elapsed() < PATIENCE, "what is waited for has not come in {PATIENCE:?}");
+            std::thread::yield_now();
+        }
+        self.load_volatile(array, index)
     }
     #[track_caller]
     fn store<T: Pod>(&self, array: Global<T>, index: usize, value: T) {

@@ -117,6 +117,20 @@ impl Memory {
         Some((buffer, (address & ((1 << WINDOW) - 1)) as i64 - MIDDLE as i64))
     }
 
+    /// What is at an address, if it is one of an element.
+    pub(super) fn look<T: Pod>(&self, address: u64) -> Option<T> {
+        let (buffer, offset) = self.find(address)?;
+        let size = size_of::<T>();
+        let sound = address.is_multiple_of(size as u64) && buffer.contains(offset, size as u32);
+        sound.then(|| {
+            buffer.with(offset as usize, size, |bytes, _| {
+                let mut bits = [0u8; 16];
+                bits[..size].copy_from_slice(bytes);
+                T::from_bits(u128::from_le_bytes(bits))
+            })
+        })
+    }
+
     /// A number that no earlier launch on this device has.
     pub(super) fn next_launch(&self) -> u32 {
         self.launches.fetch_add(1, Ordering::Relaxed)

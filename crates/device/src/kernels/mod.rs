@@ -16,6 +16,7 @@ pub mod keys;
 pub mod node;
 pub mod recipe;
 pub mod shape;
+pub mod sort;
 pub mod source;
 
 #[cfg(all(not(target_arch = "nvptx64"), feature = "emulator"))]

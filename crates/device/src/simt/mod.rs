@@ -155,6 +155,18 @@ pub trait Simt {
     /// Reads a global element as other threads see it now (relaxed, device scope): never stale, never torn up to 8 bytes.
     #[track_caller]
     fn load_volatile<T: Pod>(&self, array: Global<T>, index: usize) -> T;
+    /// Reads a global element as [`load_volatile`](Simt::load_volatile), again and again until it is `ready`: what a block that has
+    /// certainly begun will write.
+    #[track_caller]
+    #[inline(always)]
+    fn load_when<T: Pod>(&self, array: Global<T>, index: usize, ready: impl Fn(T) -> bool) -> T {
+        loop {
+            let x = self.load_volatile(array, index);
+            if ready(x) {
+                return x;
+            }
+        }
+    }
     /// Writes a global element.
     #[track_caller]
     fn store<T: Pod>(&self, array: Global<T>, index: usize, value: T);

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use warpfold_core::{DType, Element};
 
 use super::gather::Gather;
+use super::keys::label_error;
 use super::transfer::upload;
 use super::{Buffer, Device, Error, Stream};
 use crate::keys::KeyError;
@@ -35,8 +36,10 @@ pub(super) struct Origin {
     pub dtype: DType,
     pub shape: Vec<usize>,
     pub axes: Vec<usize>,
-    /// Whether it reduced segments.
-    pub segments: bool,
+    /// What it reduced, if not the array as a whole: segments, groups or runs.
+    pub parts: Option<&'static str>,
+    /// Of labels, how many groups there are, and their dtype. The first label of none is then said after the status: see [`Origin::check_labels`].
+    pub groups: Option<(usize, DType)>,
 }
 
 impl Array {
@@ -67,9 +70,11 @@ impl Array {
     /// reduce and no identity, or only NaN.
     pub fn download(&self, stream: &Stream) -> Result<crate::Array, crate::Error> {
         self.is_on(stream, "result")?;
-        let mut bytes = self.buffer.read(stream)?;
-        let tail = bytes.split_off(self.bytes().next_multiple_of(TAIL));
+        let whole = self.bytes().next_multiple_of(TAIL);
+        let mut bytes = self.buffer.read_first(stream, whole + TAIL)?;
+        let tail = bytes.split_off(whole);
         if let Some(origin) = &self.origin {
+            origin.check_labels(&tail[4..])?;
             origin.check(u32::from_ne_bytes([tail[0], tail[1], tail[2], tail[3]]))?;
         }
         Ok(crate::Array { shape: self.shape.clone(), values: values(self.dtype, &bytes[..self.bytes()]) })
@@ -126,6 +131,12 @@ impl Array {
         self.address() + self.bytes().next_multiple_of(TAIL) as u64
     }
 
+    /// The first elements of the only axis. The memory stays as it is.
+    pub(super) fn first(self, len: usize) -> Array {
+        debug_assert!(len <= self.len());
+        Array { shape: vec![len], origin: None, ..self }
+    }
+
     pub(super) fn set_origin(&mut self, origin: Option<Arc<Origin>>) {
         self.origin = origin;
     }
@@ -136,9 +147,16 @@ impl Array {
 }
 
 impl Origin {
-    /// A reduction of segments.
-    pub fn of_segments(op: crate::Op, dtype: DType, shape: &[usize]) -> Origin {
-        Origin { op, dtype, shape: shape.to_vec(), axes: vec![0], segments: true }
+    /// A reduction of segments, or of other parts of the first axis.
+    pub fn of_parts(op: crate::Op, dtype: DType, shape: &[usize], parts: &'static str) -> Origin {
+        Origin { op, dtype, shape: shape.to_vec(), axes: vec![0], parts: Some(parts), groups: None }
+    }
+
+    /// What is said of labels: the first of no group, as the kernels of sorting have it, and what it is, in 4 and 8 bytes.
+    fn check_labels(&self, said: &[u8]) -> Result<(), KeyError> {
+        let Some((groups, dtype)) = self.groups else { return Ok(()) };
+        let word = |at: usize| u32::from_ne_bytes([said[at], said[at + 1], said[at + 2], said[at + 3]]);
+        label_error([word(0), word(4), word(8)], dtype, groups)
     }
 
     /// What the status says: byte 0 for an output of nothing, byte 1 for one of only NaN, byte 2 for offsets that cut no array.
@@ -150,9 +168,9 @@ impl Origin {
             // As on the CPU, nothing at all goes before nothing but NaN.
             _ => Hole::Empty,
         };
-        if self.segments {
+        if let Some(what) = self.parts {
             let why = hole.of_a_segment();
-            return Err(KeyError::SomeEmpty { op: self.op.name(), dtype: self.dtype, why }.into());
+            return Err(KeyError::SomeEmpty { op: self.op.name(), dtype: self.dtype, what, why }.into());
         }
         Err(hole_error(hole, self.op, self.dtype, &self.shape, &self.axes))
     }

@@ -91,10 +91,19 @@ impl<T: Pod> Buffer<T> {
     /// # Errors
     /// If copying fails, or something queued before.
     pub fn read(&self, stream: &Stream) -> Result<Vec<T>, Error> {
-        let mut data = vec![T::from_bits(0); self.len];
+        self.read_first(stream, self.len)
+    }
+
+    /// Copies the first `len` elements to the host, and waits until that is done.
+    ///
+    /// # Errors
+    /// If there are fewer, copying fails, or something queued before.
+    pub fn read_first(&self, stream: &Stream, len: usize) -> Result<Vec<T>, Error> {
+        self.fits("read of a device buffer", len)?;
+        let mut data = vec![T::from_bits(0); len];
         if !data.is_empty() {
             let raw = stream.bound()?;
-            // SAFETY: `data` has as many elements as the buffer and outlives the copy, which is over when the stream has been
+            // SAFETY: `data` has no more elements than the buffer and outlives the copy, which is over when the stream has been
             // synchronised; any bits are a `T`. If synchronising fails, the context is lost and copies nothing any more.
             let said = unsafe { result::memcpy_dtoh_async(&mut data, self.address, raw) };
             self.context.check("cuMemcpyDtoHAsync", said)?;

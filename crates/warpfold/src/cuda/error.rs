@@ -219,6 +219,12 @@ pub enum Error {
         /// And what to do.
         why: String,
     },
+    /// Keys, or values by key, that no kernel is for.
+    #[error("keys on a GPU: {why}")]
+    Keys {
+        /// And what to do.
+        why: String,
+    },
     /// Labels of no cluster.
     #[error("{bad} labels are out of range: give 0 to {}, or -1 for points that belong to no cluster", clusters - 1)]
     BadLabels {

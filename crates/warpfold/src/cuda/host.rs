@@ -299,7 +299,14 @@ impl Run<'_> {
             let (shape, axes) = (piece.array.shape().to_vec(), axes.to_vec());
             // SAFETY: the output has a tail for the status; the kernels have been waited for.
             unsafe { queue_status(&home, workspace, StatusTo::Device(out.status_address())) }?;
-            out.set_origin(Some(Arc::new(Origin { op: self.op, dtype: spec.input, shape, axes, segments: false })));
+            out.set_origin(Some(Arc::new(Origin {
+                op: self.op,
+                dtype: spec.input,
+                shape,
+                axes,
+                parts: None,
+                groups: None,
+            })));
         }
         drop(scratch);
         let at: Vec<usize> = self.kept.iter().map(|&axis| piece.at[axis]).collect();

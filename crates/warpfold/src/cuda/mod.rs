@@ -3,9 +3,10 @@
 //!
 //! [`Driver::load`] → [`Device::open`] → [`Stream`], and then on three levels:
 //!
-//! - [`reduce_host`], [`stream_host`], [`describe_host`], [`segmented_host`]: arrays in the host's memory, whole or in pieces.
+//! - [`reduce_host`], [`stream_host`], [`describe_host`], [`segmented_host`], [`group_by_host`], [`unique_host`]: arrays in the host's memory, whole or in pieces.
 //! - [`Array`] and [`ArrayView`] on the device: [`reduce`], [`reduce_into`], [`describe`], and [`Reduction`] and [`Survey`], which are
-//!   prepared once and run many times, also in a [`Graph`]. [`segmented`] and [`Segmented`] are the same of segments.
+//!   prepared once and run many times, also in a [`Graph`]. [`segmented`] and [`Segmented`] are the same of segments, [`group_by`],
+//!   [`Groups`] and [`Grouped`] of groups, [`unique`] and [`Finder`] find distinct values; [`reduce_by_key`], [`bincount`].
 //! - [`kmeans`]: centroid updates, iterations and fits of points on the device.
 //! - [`Elements`] of a type of one's own, by a reducer of one's own: [`Custom`].
 //! - [`Buffer`], [`Kernel`] → [`Launch`], which [`Program`] wraps for the ladder. Calls that could harm memory are `unsafe` and
@@ -24,6 +25,7 @@ mod explain;
 mod gather;
 mod graph;
 mod host;
+mod keys;
 pub mod kmeans;
 mod launch;
 mod module;
@@ -47,6 +49,10 @@ pub use error::Error;
 pub use explain::{Explanation, Launched, explain};
 pub use graph::Graph;
 pub use host::{PIECE, describe_host, reduce_host, stream_host};
+pub use keys::{
+    Finder, GroupReduction, Grouped, Groups, Runs, Unique, Wanted, bincount, bincount_host, group_by, group_by_host,
+    reduce_by_key, reduce_by_key_host, unique, unique_host,
+};
 pub use launch::{Arg, Launch};
 pub use module::Kernel;
 pub use options::Options;

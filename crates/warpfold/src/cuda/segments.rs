@@ -72,7 +72,7 @@ impl Segmented {
             _ => plan.launches.iter().map(load).collect::<Result<_, Error>>()?,
         };
         let shape = if pair == 2 { vec![segments, 2] } else { vec![segments] };
-        let origin = Arc::new(Origin::of_segments(op, values.dtype(), values.shape()));
+        let origin = Arc::new(Origin::of_parts(op, values.dtype(), values.shape(), "segment"));
         let (device, workspace) = (device.clone(), plan.workspace);
         let (values, offsets) = (Layout::of(values.layout()), Layout::of(offsets.layout()));
         Ok(Segmented { device, op, values, offsets, dtype, shape, launches, workspace, origin })

@@ -2,6 +2,7 @@
 
 mod columns;
 mod golden;
+mod keys;
 mod rows;
 mod segments;
 

@@ -144,7 +144,7 @@ pub enum KeyError {
     },
     /// The same on a GPU, which does not say where.
     #[error(
-        "{op} of a segment finds {why} (values of dtype {dtype}), and has no result for that: give one with fill{}",
+        "{op} of a {what} finds {why} (values of dtype {dtype}), and has no result for that: give one with fill{}",
         hint(op)
     )]
     SomeEmpty {
@@ -152,6 +152,8 @@ pub enum KeyError {
         op: &'static str,
         /// Of the values.
         dtype: DType,
+        /// Segment, group or run.
+        what: &'static str,
         /// No elements, or only NaN, which is skipped.
         why: &'static str,
     },

@@ -87,6 +87,12 @@ fn run(
     Ok(Some(Ran { outcome, entries }))
 }
 
+/// The result of segments of `bytes`, with no options; none if there is no kernel.
+pub(super) fn reduced(op: Op, array: &ArrayRef<'_>, bytes: &[u8], offsets: &[i64]) -> Result<Option<Outcome>, String> {
+    let ran = run(op, array, (bytes, 0), (offsets, DType::U32), &Options::default())?;
+    Ok(ran.map(|ran| ran.outcome))
+}
+
 /// Runs a case on both; says what ran, if anything did, or what is wrong.
 fn check(op: Op, dtype: DType, kind: usize, i: usize, seed: &mut u64) -> Result<String, String> {
     let size = dtype.size();

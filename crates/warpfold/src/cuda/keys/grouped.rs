@@ -1,0 +1,311 @@
+//! Reductions of groups on a GPU: values in the order of their labels, and then segments.
+
+use std::sync::Arc;
+
+use warpfold_core::DType;
+use warpfold_device::kernels::sort::plan::Carried;
+
+use super::groups::{Groups, problem};
+use super::sorter::Sorter;
+use super::{check_groups, check_labels, check_values, load, view};
+use crate::Op;
+use crate::cuda::array::Origin;
+use crate::cuda::launch::Launch;
+use crate::cuda::reduction::Layout;
+use crate::cuda::{Array, ArrayView, Buffer, Device, Error, Options, Segmented, Stream};
+use crate::values::Scalar;
+
+/// A reduction of groups of values of one dtype and length on one GPU: planned, its kernels loaded, its memory allocated.
+///
+/// As [`crate::group_by`], with the same bits. A run sorts the labels and moves the values along, or for arg ops their positions. It has memory of
+/// its own for what is under way: use it on one stream at a time.
+pub struct Grouped {
+    labels: Layout,
+    sorter: Sorter,
+    offsets: Buffer<u32>,
+    launch: Launch,
+    reduction: InOrder,
+}
+
+impl Grouped {
+    /// Plans a reduction of values like these by labels like these into so many groups, and loads its kernels. `fill` is given for groups of no
+    /// elements where the reduction has no result for that (min, max, minmax, argmin, argmax); without it they are an error.
+    ///
+    /// # Errors
+    /// What [`crate::group_by`] refuses; [`crate::KeyError::TooMany`] from 2^30 labels on; [`Error::Keys`] of values of several axes, labels or values that
+    /// do not lie side by side; [`Error::NoKernel`] of options that only the CPU takes (masks, casts); what the driver says.
+    pub fn new(
+        device: &Device,
+        op: Op,
+        labels: &ArrayView<'_>,
+        values: &ArrayView<'_>,
+        groups: usize,
+        options: &Options<'_>,
+        fill: Option<Scalar>,
+    ) -> Result<Grouped, crate::Error> {
+        check_labels(labels)?;
+        check_groups(groups)?;
+        let n = labels.shape()[0];
+        check_values(n, values)?;
+        let is_arg = matches!(op, Op::ArgMin | Op::ArgMax);
+        let carried = if is_arg { Carried::Positions } else { Carried::Values { size: values.dtype().size() } };
+        let problem = problem(labels.dtype(), n, groups, carried, device);
+        let gathered = is_arg.then(|| Gathered::new(device, &problem, op, values.dtype(), groups)).transpose()?;
+        Ok(Grouped {
+            reduction: InOrder::new(device, gathered, (groups, labels.dtype()), op, values, options, fill)?,
+            labels: Layout::of(labels.layout()),
+            sorter: Sorter::new(device, problem)?,
+            offsets: Buffer::new(device, groups + 1)?,
+            launch: load(device, &problem.offsets(groups))?,
+        })
+    }
+
+    /// The reduction.
+    pub fn op(&self) -> Op {
+        self.reduction.segmented.op()
+    }
+
+    /// The dtype of the result.
+    pub fn dtype(&self) -> DType {
+        self.reduction.segmented.dtype()
+    }
+
+    /// The shape of the result: the groups, and 2 for minmax.
+    pub fn shape(&self) -> &[usize] {
+        self.reduction.segmented.shape()
+    }
+
+    /// The kernels that a run launches, in order.
+    pub fn kernels(&self) -> Vec<&str> {
+        self.sorter.kernels().chain([self.launch.entry()]).chain(self.reduction.kernels()).collect()
+    }
+
+    /// Room for a result.
+    ///
+    /// # Errors
+    /// If the memory does not suffice.
+    pub fn output(&self) -> Result<Array, crate::Error> {
+        self.reduction.segmented.output()
+    }
+
+    /// Queues one run. The result is in `out` when the stream gets there; `out` must not be in use by another stream.
+    ///
+    /// # Errors
+    /// If an array or the stream is not like that which this was prepared for, or the driver refuses. Labels of no group
+    /// ([`crate::KeyError::LabelOutOfRange`]) and groups without a result are errors of [`Array::download`].
+    pub fn run(
+        &mut self,
+        stream: &Stream,
+        labels: ArrayView<'_>,
+        values: ArrayView<'_>,
+        out: &mut Array,
+    ) -> Result<(), crate::Error> {
+        self.reduction.is_ready(stream, &values, out)?;
+        labels.is_on(stream, "labels")?;
+        self.labels.check("labels", &labels)?;
+        let carry = if self.reduction.gathered.is_some() { 0 } else { values.address() };
+        let offsets = self.offsets.address();
+        // SAFETY: labels and values are like those that were planned for, as was just seen, and lent until the device is done with them.
+        unsafe {
+            self.sorter.queue(stream, labels.address(), carry)?;
+            self.launch.queue_at(stream.bound()?, [self.sorter.sorted().0, 0, offsets])?;
+        }
+        self.reduction.run(stream, &values, self.sorter.sorted().1, offsets, out)?;
+        // SAFETY: after the word for the status there are 12 bytes.
+        Ok(unsafe { self.sorter.copy_said(stream, out.status_address() + 4) }?)
+    }
+}
+
+/// A reduction of values of one dtype and length by [`Groups`]: planned, its kernels loaded, its memory allocated.
+///
+/// It has memory of its own for what is under way: use it on one stream at a time.
+pub struct GroupReduction<'a> {
+    groups: &'a Groups,
+    reduction: InOrder,
+}
+
+impl<'a> GroupReduction<'a> {
+    pub(super) fn new(
+        groups: &'a Groups,
+        op: Op,
+        values: &ArrayView<'_>,
+        options: &Options<'_>,
+        fill: Option<Scalar>,
+    ) -> Result<Self, crate::Error> {
+        let (device, k) = (&groups.device, groups.len());
+        check_values(groups.labels(), values)?;
+        let problem = problem(groups.dtype(), groups.labels(), k, Carried::Positions, device);
+        let gathered = Gathered::new(device, &problem, op, values.dtype(), k)?;
+        let reduction = InOrder::new(device, Some(gathered), (k, groups.dtype()), op, values, options, fill)?;
+        Ok(GroupReduction { groups, reduction })
+    }
+
+    /// Room for a result.
+    ///
+    /// # Errors
+    /// If the memory does not suffice.
+    pub fn output(&self) -> Result<Array, crate::Error> {
+        self.reduction.segmented.output()
+    }
+
+    /// The kernels that a run launches, in order.
+    pub fn kernels(&self) -> Vec<&str> {
+        self.reduction.kernels().collect()
+    }
+
+    /// Queues one run, as [`Grouped::run`].
+    ///
+    /// # Errors
+    /// As [`Grouped::run`].
+    pub fn run(&mut self, stream: &Stream, values: ArrayView<'_>, out: &mut Array) -> Result<(), crate::Error> {
+        self.reduction.is_ready(stream, &values, out)?;
+        let (positions, offsets) = (self.groups.positions().address(), self.groups.offsets().address());
+        self.reduction.run(stream, &values, positions, offsets, out)?;
+        // SAFETY: the array stays until the device is done with it, as a buffer's drop promises.
+        Ok(unsafe { copy_said(&self.groups.said, stream, out) }?)
+    }
+}
+
+/// What follows when labels are in order.
+struct InOrder {
+    device: Device,
+    values: Layout,
+    groups: usize,
+    /// Values that do not go along with labels.
+    gathered: Option<Gathered>,
+    segmented: Segmented,
+    origin: Arc<Origin>,
+}
+
+/// Values are gathered by positions.
+struct Gathered {
+    buffer: Buffer<u8>,
+    gather: Option<Launch>,
+    /// Of arg ops: places in groups become positions.
+    places: Option<Launch>,
+}
+
+impl InOrder {
+    fn new(
+        device: &Device,
+        gathered: Option<Gathered>,
+        groups: (usize, DType),
+        op: Op,
+        values: &ArrayView<'_>,
+        options: &Options<'_>,
+        fill: Option<Scalar>,
+    ) -> Result<Self, crate::Error> {
+        let (dtype, n, index) = (values.dtype(), values.shape()[0], device.properties().index);
+        if options.mask.is_some() {
+            return Err(Error::NoKernel { op, dtype }.into());
+        }
+        // SAFETY: planning reads nothing, and does not look at addresses.
+        let (sorted, offsets) = unsafe { (view(index, 0, dtype, n)?, view(index, 0, DType::U32, groups.0 + 1)?) };
+        let segmented = Segmented::new(device, op, &sorted, &offsets, options, fill)?;
+        let origin = Origin { groups: Some(groups), ..Origin::of_parts(op, dtype, values.shape(), "group") };
+        let values = Layout::of(values.layout());
+        let (device, groups, origin) = (device.clone(), groups.0, Arc::new(origin));
+        Ok(Self { device, values, groups, gathered, segmented, origin })
+    }
+
+    fn kernels(&self) -> impl Iterator<Item = &str> {
+        let gather = self.gathered.iter().filter_map(|gathered| gathered.gather.as_ref()).map(Launch::entry);
+        let places = self.gathered.iter().filter_map(|gathered| gathered.places.as_ref()).map(Launch::entry);
+        gather.chain(self.segmented.kernels()).chain(places)
+    }
+
+    /// Whether arrays and the stream are like those that were planned for.
+    fn is_ready(&self, stream: &Stream, values: &ArrayView<'_>, out: &Array) -> Result<(), crate::Error> {
+        let (expected, found) = (self.device.properties().index, stream.context.properties.index);
+        if found != expected {
+            return Err(Error::OtherDevice { what: "stream", found, expected }.into());
+        }
+        values.is_on(stream, "array")?;
+        out.is_on(stream, "output")?;
+        self.values.check("array", values)?;
+        Ok(super::expect("output", out, self.segmented.dtype(), self.segmented.shape())?)
+    }
+
+    /// Queues gathering, if need be, and the reduction of segments. What labels have carried along, and the offsets, are at these addresses.
+    fn run(
+        &self,
+        stream: &Stream,
+        values: &ArrayView<'_>,
+        carried: u64,
+        offsets: u64,
+        out: &mut Array,
+    ) -> Result<(), crate::Error> {
+        let (index, n) = (self.device.properties().index, values.shape()[0]);
+        let sorted = self.gathered.as_ref().map_or(carried, |gathered| gathered.buffer.address());
+        if let Some(gather) = self.gathered.as_ref().and_then(|gathered| gathered.gather.as_ref()) {
+            // SAFETY: a position for each value, all of which are below their number; and room for as many.
+            unsafe { gather.queue_at(stream.bound()?, [values.address(), carried, 0, sorted]) }?;
+        }
+        // SAFETY: as many values and offsets, written by what is queued before; they stay until the device is done with them.
+        let (sorted, cuts) =
+            unsafe { (view(index, sorted, values.dtype(), n)?, view(index, offsets, DType::U32, self.groups + 1)?) };
+        self.segmented.run(stream, sorted, cuts, out)?;
+        if self.groups == 0 {
+            clear_status(stream, out)?;
+        }
+        if let Some(places) = self.gathered.as_ref().and_then(|gathered| gathered.places.as_ref()) {
+            // SAFETY: as above; a place that is not in its group is left alone.
+            unsafe { places.queue_at(stream.bound()?, [0, carried, offsets, out.address()]) }?;
+        }
+        out.set_origin(Some(self.origin.clone()));
+        Ok(())
+    }
+}
+
+impl Gathered {
+    fn new(
+        device: &Device,
+        problem: &warpfold_device::kernels::sort::plan::Problem,
+        op: Op,
+        dtype: DType,
+        groups: usize,
+    ) -> Result<Gathered, Error> {
+        let buffer = Buffer::new(device, problem.n * dtype.size())?;
+        let gather = problem.gather(dtype.size()).map(|launch| load(device, &launch)).transpose()?;
+        let is_arg = matches!(op, Op::ArgMin | Op::ArgMax) && groups > 0;
+        let places = is_arg.then(|| load(device, &problem.places(groups))).transpose()?;
+        Ok(Gathered { buffer, gather, places })
+    }
+}
+
+/// Queues a copy of what is said of labels to where a download looks for it.
+///
+/// # Safety
+/// The array stays until the device is done with it.
+unsafe fn copy_said(said: &Buffer<u32>, stream: &Stream, out: &Array) -> Result<(), Error> {
+    let raw = stream.bound()?;
+    // SAFETY: the words of the buffer; an array has 12 bytes after the word for the status.
+    let copied =
+        unsafe { cudarc::driver::result::memcpy_dtod_async(out.status_address() + 4, said.address(), 12, raw) };
+    stream.context.check("cuMemcpyDtoDAsync", copied)
+}
+
+/// Queues saying that every output has a value.
+fn clear_status(stream: &Stream, out: &mut Array) -> Result<(), Error> {
+    let raw = stream.bound()?;
+    // SAFETY: an array has a word for the status, and stays until the device is done with it, as a buffer's drop promises.
+    let cleared = unsafe { cudarc::driver::result::memset_d8_async(out.status_address(), 0, 4, raw) };
+    stream.context.check("cuMemsetD8Async", cleared)
+}
+
+/// Lets the download of a result by labels say what is wrong with these.
+pub(super) fn take_said(
+    said: &Buffer<u32>,
+    stream: &Stream,
+    out: &mut Array,
+    op: Op,
+    groups: (usize, DType),
+    labels: usize,
+) -> Result<(), Error> {
+    clear_status(stream, out)?;
+    // SAFETY: an array stays until the device is done with it, as a buffer's drop promises.
+    unsafe { copy_said(said, stream, out) }?;
+    let origin = Origin { groups: Some(groups), ..Origin::of_parts(op, groups.1, &[labels], "group") };
+    out.set_origin(Some(Arc::new(origin)));
+    Ok(())
+}

@@ -1,0 +1,204 @@
+//! Distinct values of an array on a GPU.
+
+use warpfold_core::DType;
+use warpfold_device::kernels::sort::plan::{Carried, Problem, What};
+
+use super::sorter::Sorter;
+use super::{check, expect, load};
+use crate::cuda::launch::Launch;
+use crate::cuda::reduction::Layout;
+use crate::cuda::{Array, ArrayView, Buffer, Device, Error, Stream};
+use crate::keys::Distinct;
+use crate::layout::ArrayRef;
+
+/// What to find out about distinct values, beside themselves. Each costs memory and time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// How often each occurs.
+    pub counts: bool,
+    /// Where each occurs first, in row-major order.
+    pub first: bool,
+    /// Which of them each element is.
+    pub inverse: bool,
+}
+
+/// The distinct values of an array in a GPU's memory.
+///
+/// How many there are is known when the GPU is done: until [`Unique::trim`], arrays have room for as many as there are elements, and what is
+/// beyond them is anybody's guess.
+pub struct Unique {
+    /// They, ascending; NaN is the last.
+    pub values: Array,
+    /// How often each occurs (i64), if asked for.
+    pub counts: Option<Array>,
+    /// Where each occurs first in row-major order (i64), if asked for.
+    pub first: Option<Array>,
+    /// The index in `values` of each element (i64), of the array's shape, if asked for.
+    pub inverse: Option<Array>,
+    found: Buffer<u32>,
+}
+
+impl Unique {
+    /// How many distinct values there are, when all that is queued on the stream is done.
+    ///
+    /// # Errors
+    /// If something went wrong on the device.
+    pub fn len(&self, stream: &Stream) -> Result<usize, crate::Error> {
+        self.values.is_on(stream, "result")?;
+        Ok(self.found.read(stream)?[0] as usize)
+    }
+
+    /// The same with arrays of as many elements as there are distinct values. The memory stays as it is. Waits for the stream.
+    ///
+    /// # Errors
+    /// If something went wrong on the device.
+    pub fn trim(self, stream: &Stream) -> Result<Unique, crate::Error> {
+        let len = self.len(stream)?;
+        let first = |array: Array| array.first(len);
+        Ok(Unique { values: first(self.values), counts: self.counts.map(first), first: self.first.map(first), ..self })
+    }
+}
+
+/// A search for the distinct values of arrays of one dtype and shape, on one GPU: planned, its kernels loaded, its memory allocated.
+///
+/// A run queues kernels and waits for nothing. It has memory of its own for what is under way: use it on one stream at a time.
+pub struct Finder {
+    device: Device,
+    layout: Layout,
+    dtype: DType,
+    shape: Vec<usize>,
+    wanted: Wanted,
+    sorter: Sorter,
+    heads: Option<Launch>,
+    counts: Launch,
+    starts: Buffer<u32>,
+}
+
+impl Finder {
+    /// Plans searches in arrays like this one, of any dtype and shape, whose elements lie side by side in C order.
+    ///
+    /// # Errors
+    /// [`Error::Keys`] of other layouts; [`crate::KeyError::TooMany`] from 2^30 elements on; what the driver says.
+    pub fn new(device: &Device, array: &ArrayView<'_>, wanted: Wanted) -> Result<Finder, crate::Error> {
+        check("elements", array)?;
+        let (dtype, shape) = (array.dtype(), array.shape().to_vec());
+        let n = shape.iter().product();
+        let carried = if wanted.first || wanted.inverse { Carried::Positions } else { Carried::Nothing };
+        let multiprocessors = device.properties().multiprocessors;
+        let problem = Problem { dtype, n, what: What::Values, carried, multiprocessors };
+        Ok(Finder {
+            device: device.clone(),
+            layout: Layout::of(array.layout()),
+            dtype,
+            shape,
+            wanted,
+            heads: problem.heads().map(|launch| load(device, &launch)).transpose()?,
+            counts: load(device, &problem.counts())?,
+            starts: Buffer::new(device, if wanted.counts { n + 1 } else { 0 })?,
+            sorter: Sorter::new(device, problem)?,
+        })
+    }
+
+    /// The kernels that a run launches, in order.
+    pub fn kernels(&self) -> Vec<&str> {
+        let counts = self.wanted.counts.then_some(&self.counts);
+        self.sorter.kernels().chain(self.heads.iter().chain(counts).map(Launch::entry)).collect()
+    }
+
+    /// Room for what a run finds.
+    ///
+    /// # Errors
+    /// If the memory does not suffice.
+    pub fn output(&self) -> Result<Unique, crate::Error> {
+        let n = self.sorter.problem.n;
+        let room =
+            |wanted: bool, shape: &[usize]| wanted.then(|| Array::new(&self.device, DType::I64, shape)).transpose();
+        Ok(Unique {
+            values: Array::new(&self.device, self.dtype, &[n])?,
+            counts: room(self.wanted.counts, &[n])?,
+            first: room(self.wanted.first, &[n])?,
+            inverse: room(self.wanted.inverse, &self.shape)?,
+            found: Buffer::new(&self.device, 1)?,
+        })
+    }
+
+    /// Queues one run. What it finds is in `out` when the stream gets there; `out` must not be in use by another stream.
+    ///
+    /// # Errors
+    /// If the array, the stream or the room is not like that which this was prepared for, or the driver refuses.
+    pub fn run(&mut self, stream: &Stream, array: ArrayView<'_>, out: &mut Unique) -> Result<(), crate::Error> {
+        let (expected, found) = (self.device.properties().index, stream.context.properties.index);
+        if found != expected {
+            return Err(Error::OtherDevice { what: "stream", found, expected }.into());
+        }
+        array.is_on(stream, "array")?;
+        self.layout.check("array", &array)?;
+        let n = self.sorter.problem.n;
+        expect("room for values", &out.values, self.dtype, &[n])?;
+        let lists = [(&out.counts, self.wanted.counts, &[n][..]), (&out.first, self.wanted.first, &[n])];
+        for (room, wanted, shape) in lists.into_iter().chain([(&out.inverse, self.wanted.inverse, &self.shape[..])]) {
+            match room {
+                Some(room) if wanted => expect("room", room, DType::I64, shape)?,
+                None if !wanted => {}
+                _ => {
+                    let of = |there: bool| if there { "there" } else { "absent" }.to_owned();
+                    let (found, expected) = (of(room.is_some()), of(wanted));
+                    return Err(Error::Layout { what: "room for counts, first or inverse", found, expected }.into());
+                }
+            }
+        }
+        for room in [Some(&out.values), out.counts.as_ref(), out.first.as_ref(), out.inverse.as_ref()] {
+            room.map_or(Ok(()), |room| room.is_on(stream, "output"))?;
+        }
+        let at = |room: &Option<Array>| room.as_ref().map_or(0, Array::address);
+        // SAFETY: the array and the rooms are like those that were planned for, as was just seen, and borrowed or kept until the device is done
+        // with them; the rest is this value's.
+        unsafe { self.sorter.queue(stream, array.address(), 0) }?;
+        if let Some(heads) = &self.heads {
+            let raw = stream.bound()?;
+            let ([a, b], [c, d]) = (self.sorter.keys_at(), self.sorter.carried_at());
+            let state = self.sorter.state_at();
+            let to = [out.values.address(), self.starts.address(), at(&out.first), at(&out.inverse)];
+            // SAFETY: as above.
+            unsafe {
+                heads.queue_at(raw, [array.address(), a, b, c, d, state, to[0], to[1], to[2], to[3]])?;
+                if self.wanted.counts {
+                    self.counts.queue_at(raw, [self.starts.address(), at(&out.counts), state])?;
+                }
+            }
+        }
+        self.sorter.copy_found(stream, &mut out.found)?;
+        Ok(())
+    }
+}
+
+/// The distinct values of an array of any dtype and shape on a GPU, as [`crate::unique`] finds them. Waits for how many there are.
+///
+/// For many searches of one kind, [`Finder`] plans and allocates once.
+///
+/// # Errors
+/// As [`Finder::new`].
+pub fn unique(array: ArrayView<'_>, wanted: Wanted, stream: &Stream) -> Result<Unique, crate::Error> {
+    let mut finder = Finder::new(&stream.device(), &array, wanted)?;
+    let mut out = finder.output()?;
+    finder.run(stream, array, &mut out)?;
+    out.trim(stream)
+}
+
+/// The distinct values of a host array, found on a GPU, as [`crate::unique`] finds them.
+///
+/// # Errors
+/// [`crate::KeyError::TooMany`] from 2^30 elements on; what the driver says.
+pub fn unique_host(array: ArrayRef<'_>, what: Distinct, device: &Device) -> Result<crate::keys::Unique, crate::Error> {
+    let stream = Stream::new(device)?;
+    let on_device = Array::upload(&stream, array)?;
+    let wanted = Wanted { counts: true, first: what.first, inverse: what.inverse };
+    let found = unique(on_device.view(), wanted, &stream)?;
+    let list = |array: &Array| Ok::<_, crate::Error>(array.download(&stream)?.into_vec::<i64>().unwrap_or_default());
+    Ok(crate::keys::Unique {
+        values: found.values.download(&stream)?,
+        counts: found.counts.as_ref().map(list).transpose()?.unwrap_or_default(),
+        first: found.first.as_ref().map(list).transpose()?,
+        inverse: found.inverse.map(|inverse| inverse.download(&stream)).transpose()?,
+    })
+}
