@@ -2,6 +2,7 @@
 
 mod columns;
 mod golden;
+mod kmeans;
 mod rows;
 mod segments;
 
