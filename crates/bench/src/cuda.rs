@@ -52,7 +52,7 @@ struct Memory {
 enum Kind {
     Reduction { reduction: Box<Reduction>, out: Array },
     Describe { survey: Box<Survey>, out: Statistics },
-    Keyed(Keyed),
+    Keyed(Box<Keyed>),
 }
 
 struct Read {
@@ -120,7 +120,7 @@ impl Gpu {
             false => None,
         };
         let work = match (keyed, case.work) {
-            (Some(keyed), _) => Kind::Keyed(keyed),
+            (Some(keyed), _) => Kind::Keyed(Box::new(keyed)),
             (None, Work::Op(op)) => {
                 let reduction = Box::new(Reduction::new(&self.device, op, &view, &options(case))?);
                 let out = reduction.output()?;

@@ -11,7 +11,7 @@ use warpfold::{ArrayRef, DType, Error, Values};
 
 /// Loaded kernels, with room for results.
 pub enum Keyed {
-    Segments { reduction: Segmented, offsets: Array, out: Array },
+    Segments { reduction: Box<Segmented>, offsets: Array, out: Array },
     Update { update: Box<CentroidUpdate>, labels: Vec<Array>, means: Array, counts: Array },
     Iterate { lloyd: Box<Lloyd>, centroids: Array, labels: Vec<Array>, means: Array },
 }
@@ -35,7 +35,7 @@ impl Keyed {
                 let offsets = lengths.offsets(n, SEED);
                 let offsets = Array::upload(stream, ArrayRef::from_slice(&offsets, &[offsets.len()])?)?;
                 let (cuts, options) = (offsets.view(), Options::default());
-                let reduction = Segmented::new(&device, op, view, &cuts, &options, Some(fill()))?;
+                let reduction = Box::new(Segmented::new(&device, op, view, &cuts, &options, Some(fill()))?);
                 let out = reduction.output()?;
                 Some(Keyed::Segments { reduction, offsets, out })
             }

@@ -43,9 +43,9 @@ pub fn row(case: &Case, device: Option<&Device>) -> Result<Run, Error> {
 /// The library's own, loaded on a GPU.
 pub enum Ready {
     /// A reduction.
-    Sum(sum::Loaded),
+    Sum(Box<sum::Loaded>),
     /// An update of centroids.
-    Centroids(centroids::Loaded),
+    Centroids(Box<centroids::Loaded>),
 }
 
 impl Ready {
@@ -55,8 +55,8 @@ impl Ready {
     /// If the driver refuses.
     pub fn new(stream: &Stream, load: Load, inputs: &Inputs) -> Result<Ready, Error> {
         Ok(match load {
-            Load::Points(sizes) => Ready::Centroids(centroids::Loaded::new(stream, sizes, inputs)?),
-            _ => Ready::Sum(sum::Loaded::new(&stream.device(), load, inputs)?),
+            Load::Points(sizes) => Ready::Centroids(Box::new(centroids::Loaded::new(stream, sizes, inputs)?)),
+            _ => Ready::Sum(Box::new(sum::Loaded::new(&stream.device(), load, inputs)?)),
         })
     }
 }
