@@ -1,6 +1,6 @@
 // CUB, on a GPU. The protocol is in README.md; build.sh builds it.
 //
-// CUB reduces a whole array (DeviceReduce) and rows of one length (DeviceSegmentedReduce). Input iterators are plain pointers
+// CUB reduces a whole array (DeviceReduce), and rows of one length and segments of any (DeviceSegmentedReduce). Input iterators are plain pointers
 // wherever CUB takes them, so that it loads in its own widest way. 16-bit floats are added in float, integers in 64 bits, as
 // everybody else here does.
 
@@ -31,7 +31,7 @@ static_assert(CCCL_MAJOR_VERSION >= 3, "CCCL 3 or later is needed: set CCCL to a
 using bf16 = __nv_bfloat16;
 using f16 = __half;
 
-constexpr int PROTOCOL = 1;
+constexpr int PROTOCOL = 2;
 constexpr int64_t LEAST_NS = 1000000, MOST_CALLS = 100000, CACHES = 4, MOST_COPIES = 64;
 
 struct Skip : std::runtime_error {
@@ -109,10 +109,40 @@ template <class T> __global__ void generate(T* memory, int64_t n, Kind kind, uin
         memory[i] = value<T>(kind, mix(uint32_t(i) + seed * 0x9e3779b9u));
 }
 
+// ---- Keys: README.md's segments.
+
+/// Where the segments of n elements begin, and where the last one ends.
+std::vector<int64_t> offsets(const std::string& lengths, int64_t n, uint32_t seed) {
+    std::vector<int64_t> all{0};
+    bool is_uniform = lengths.rfind("uniform:", 0) == 0;
+    int64_t uniform = is_uniform ? std::stoll(lengths.substr(8)) : 0;
+    for (int64_t i = 0, at = 0; at < n; i++) {
+        uint32_t h = mix(uint32_t(i) + (seed + 1) * 0x9e3779b9u), nibbles = 0;
+        int64_t length = h >> 31;
+        if (is_uniform) length = uniform;
+        else if (lengths == "power-law") {
+            while (nibbles < 7 && (h & ((1u << 4 * (nibbles + 1)) - 1)) == 0) nibbles++;
+            length = 1 + ((uint64_t(mix(h + 0x9e3779b9u) >> 16) << (3 * (nibbles + 1))) >> 16);
+        } else if (i == n / 512) length = std::max<int64_t>(n - n / 1024 - at, 0);
+        at = std::min(at + length, n);
+        all.push_back(at);
+    }
+    return all;
+}
+
 // ---- A prepared case.
+
+struct Memory {
+    void* start = nullptr;
+    explicit Memory(size_t bytes) { CHECK(cudaMalloc(&start, bytes ? bytes : 1)); }
+    Memory(const Memory&) = delete;
+    ~Memory() { cudaFree(start); }
+};
 
 struct Case {
     std::string op, key;
+    /// On the device, one more than there are rows; of segments only.
+    std::shared_ptr<Memory> offsets;
     int64_t n, rows, row, offset;
     bool whole, skip_nan, latency;
     Kind kind;
@@ -151,13 +181,6 @@ template <class R> std::string shown(R x) {
     else std::snprintf(buffer, sizeof buffer, "\"%llu\"", (unsigned long long)x);
     return buffer;
 }
-
-struct Memory {
-    void* start = nullptr;
-    explicit Memory(size_t bytes) { CHECK(cudaMalloc(&start, bytes ? bytes : 1)); }
-    Memory(const Memory&) = delete;
-    ~Memory() { cudaFree(start); }
-};
 
 /// The inputs, kept from one case to the next that has the same.
 struct Inputs {
@@ -259,9 +282,41 @@ struct Same {
     template <class T> __host__ __device__ T operator()(T x) const { return x; }
 };
 
+/// Segments of any length. CUB marks the result of nothing with the least value; zero is filled in.
+template <class T, class Sum, class Acc> std::unique_ptr<Prepared> segments(const Case& c) {
+    auto from = static_cast<const int64_t*>(c.offsets->start), to = from + 1;
+    auto rows = c.rows;
+    if (c.op == "sum")
+        return plain<T, Sum>(c, [=](void* t, size_t& b, const T* in, Sum* out) {
+            return cub::DeviceSegmentedReduce::Reduce(t, b, in, out, rows, from, to, cuda::std::plus<Acc>{}, Acc(0));
+        });
+    T least = cuda::std::numeric_limits<T>::lowest();
+    if (c.op == "max")
+        return std::make_unique<Run<T, T, T>>(
+            c,
+            [=](void* t, size_t& b, const T* in, T* out) {
+                return cub::DeviceSegmentedReduce::Max(t, b, in, out, rows, from, to);
+            },
+            [=](const T& x) { return x == least ? T(0.0f) : x; });
+    if (c.op == "argmax") {
+        using Pair = cub::KeyValuePair<int, T>;
+        return std::make_unique<Run<T, Pair, int64_t>>(
+            c,
+            [=](void* t, size_t& b, const T* in, Pair* out) {
+                return cub::DeviceSegmentedReduce::ArgMax(t, b, in, out, rows, from, to);
+            },
+            [=](const Pair& pair) { return pair.value == least ? 0 : int64_t(pair.key); });
+    }
+    throw Skip("this program has no " + c.op + " of segments");
+}
+
 template <class T> std::unique_ptr<Prepared> prepare(const Case& c) {
     using Sum = std::conditional_t<is_float<T>, T, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
     using Acc = std::conditional_t<is_float<T> && sizeof(T) == 2, float, Sum>;
+    if constexpr (std::is_same_v<T, float> || std::is_same_v<T, int32_t>) {
+        if (c.offsets) return segments<T, Sum, Acc>(c);
+    }
+    if (c.offsets) throw Skip(std::string("this program has segments of f32 and i32, not of ") + name<T>());
     if (c.op == "sum" && !c.skip_nan)
         return plain<T, Sum>(c, [c](void* t, size_t& b, const T* in, Sum* out) {
             if (c.whole) return cub::DeviceReduce::Reduce(t, b, in, out, c.n, cuda::std::plus<Acc>{}, Acc(0));
@@ -309,6 +364,8 @@ std::unique_ptr<Prepared> prepare(const std::string& line) {
     c.op = text(line, "op");
     auto dtype = text(line, "dtype"), layout = text(line, "layout"), kind = text(line, "kind");
     auto shape = list(line, "shape"), axes = list(line, "axes");
+    if (c.op == "unique" || after(line, "groups").rfind("null", 0) != 0 || after(line, "clusters").rfind("null", 0) != 0)
+        throw Skip("CUB has no " + c.op + " by key in one call");
     c.skip_nan = flag(line, "skip_nan");
     c.latency = text(line, "measure") == "latency";
     c.offset = number(line, "offset");
@@ -320,12 +377,19 @@ std::unique_ptr<Prepared> prepare(const std::string& line) {
     for (auto axis : axes) c.row *= shape[axis];
     c.rows = c.n / c.row;
     c.whole = c.rows == 1;
+    if (after(line, "segments").rfind("null", 0) != 0) {
+        auto host = offsets(text(line, "segments"), c.n, c.seed);
+        c.rows = host.size() - 1;
+        c.whole = false;
+        c.offsets = std::make_shared<Memory>(host.size() * sizeof(int64_t));
+        CHECK(cudaMemcpy(c.offsets->start, host.data(), host.size() * sizeof(int64_t), cudaMemcpyHostToDevice));
+    }
     bool is_last = true;
     for (size_t i = 0; i < axes.size(); i++) is_last &= axes[axes.size() - 1 - i] == int64_t(shape.size() - 1 - i);
     if (layout.rfind("pitch", 0) == 0 && shape.size() > 1) throw Skip("CUB has no rows with padding in one call");
     if (layout == "f" && !(c.whole && c.op != "argmax")) throw Skip("CUB reduces rows, and whole arrays in memory's order");
     if (!c.whole && !is_last) throw Skip("CUB reduces rows, no columns");
-    if (!c.whole && c.row > std::numeric_limits<int>::max()) throw Skip("CUB's rows have less than 2^31 elements");
+    if (!c.whole && !c.offsets && c.row > std::numeric_limits<int>::max()) throw Skip("CUB's rows have less than 2^31 elements");
     if (c.skip_nan && c.op != "sum") throw Skip("CUB has no " + c.op + " that skips NaNs");
     if (dtype == "f32") return prepare<float>(c);
     if (dtype == "f64") return prepare<double>(c);

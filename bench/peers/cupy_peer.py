@@ -4,7 +4,8 @@
 import time
 
 from numpy_peer import call
-from protocol import Skip, key, pieces, serve, values
+from data import all_labels, is_keyed, key, pieces, values
+from protocol import Skip, serve
 
 CACHES, MOST_COPIES = 4, 64
 
@@ -36,7 +37,10 @@ class CuPy:
         if case["dtype"] not in self.dtypes:
             raise Skip(f"CuPy has no {case['dtype']}")
         self.latency = case["measure"] == "latency"
-        call(cp, cp.ones([1] * len(case["shape"]), dtype=self.dtypes[case["dtype"]]), case)
+        if case["segments"] or case["op"] == "kmeans-iteration":
+            raise Skip("CuPy has no segments, and no k-means")
+        if not is_keyed(case):
+            call(cp, cp.ones([1] * len(case["shape"]), dtype=self.dtypes[case["dtype"]]), case)
         if self.key != key(case):
             self.memories = self.key = None
             cp.get_default_memory_pool().free_all_blocks()
@@ -47,9 +51,29 @@ class CuPy:
         copies = 1 if self.latency else min(MOST_COPIES, max(1, -(-CACHES * self.l2 // size)))
         copies = min(copies, len(self.memories) + cp.cuda.runtime.memGetInfo()[0] // 2 // size)
         self.memories += [first.copy() for _ in range(copies - len(self.memories))]
-        self.calls = [call(cp, self.view(memory, case), case) for memory in self.memories[:copies]]
+        views = [self.view(memory, case) for memory in self.memories[:copies]]
+        self.calls = self.by_key(views, case) if is_keyed(case) else [call(cp, view, case) for view in views]
         state = "cold" if copies * size > 2 * self.l2 else "warm"
         return self.calls[0], f"{state}: {copies} inputs of {size} bytes in turn, {self.l2} bytes of L2"
+
+    def by_key(self, views, case):
+        """A call for each input: what a user would write."""
+        import cupyx
+        import numpy
+
+        cp, op = self.cp, case["op"]
+        if op == "unique":
+            return [lambda x=x: cp.unique(x) for x in views]
+        labels = cp.asarray(all_labels(numpy, case))
+        rows = case["groups"] or case["clusters"]
+        is_float = views[0].dtype.kind == "f"
+
+        def add(x, labels):
+            out = cp.zeros((rows, *x.shape[1:]), cp.float32 if is_float else cp.int64)
+            cupyx.scatter_add(out, labels, x.astype(out.dtype, copy=False))
+            return out if case["groups"] else out / cp.bincount(labels, minlength=rows)[:, None]
+
+        return [lambda x=x, labels=labels.copy(): add(x, labels) for x in views]
 
     def fill(self, case):
         cp, dtype = self.cp, self.dtypes[case["dtype"]]

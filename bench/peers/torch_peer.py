@@ -3,7 +3,9 @@
 
 import time
 
-from protocol import Skip, key, pieces, serve, values
+from data import is_keyed, key, pieces, values
+from protocol import Skip, serve
+from torch_keys import by_key
 
 # Copies in turn, so that inputs come from memory and not from a GPU's second-level cache.
 CACHES, MOST_COPIES = 4, 64
@@ -37,7 +39,8 @@ class Torch:
             raise Skip(f"PyTorch has no reductions of {case['dtype']}")
         torch.set_num_threads(case["threads"])
         self.latency = case["measure"] == "latency"
-        call(torch, torch.ones([1] * len(case["shape"]), dtype=self.dtypes[case["dtype"]]), case)
+        if not is_keyed(case):
+            call(torch, torch.ones([1] * len(case["shape"]), dtype=self.dtypes[case["dtype"]]), case)
         if self.key != key(case):
             self.memories = self.key = None
             if self.is_gpu:
@@ -52,11 +55,15 @@ class Torch:
             copies = min(copies, len(self.memories) + torch.cuda.mem_get_info()[0] // 2 // size)
         self.memories += [first.clone() for _ in range(copies - len(self.memories))]
         views = [torch.as_strided(memory, case["shape"], case["strides"], case["offset"]) for memory in self.memories[:copies]]
-        self.calls = [call(torch, x, case) for x in views]
+        self.calls = self.by_key(views, case) if is_keyed(case) else [call(torch, x, case) for x in views]
         if not self.is_gpu:
             return self.calls[0], "1 input"
         state = "cold" if copies * size > 2 * self.l2 else "warm"
         return self.calls[0], f"{state}: {copies} inputs of {size} bytes in turn, {self.l2} bytes of L2"
+
+    def by_key(self, views, case):
+        """A call for each input, of what is taken together by keys."""
+        return by_key(self.torch, views, case, self.on)
 
     def fill(self, case):
         torch, dtype = self.torch, self.dtypes[case["dtype"]]
@@ -87,6 +94,11 @@ class Torch:
         return time.perf_counter_ns() - start
 
     def numpy(self, result):
+        if isinstance(result, tuple):
+            # Labels and means of an iteration, as one list.
+            labels, means = result
+            dtype = next(name for name, known in self.dtypes.items() if known == means.dtype)
+            return self.torch.cat([labels.ravel().double(), means.ravel().double()]).cpu().numpy(), dtype
         result = result.cpu()
         if result.dtype == self.torch.bfloat16:
             return result.float().numpy(), "bf16"

@@ -1,9 +1,10 @@
 #!/bin/sh
 # Measurements on a machine with a GPU and its driver. Files go to $OUT (default: the current folder).
 #   run-bench.sh          records of the ladder: published workloads; 2^22 integers; 2^28 floats; 3 and 16 coordinates
-#   run-bench.sh suite NAME...   suites of `warpfold bench`, beside CUB, PyTorch and CuPy: bench-NAME.json
-#                         (needs python3 with torch and cupy, and nvcc; what is missing is said; $SAMPLES, $FILTER, $PEERS,
-#                         $BUDGET: seconds for the samples of one case and side)
+#   run-bench.sh suite NAME...   suites of `warpfold bench`, beside CUB, PyTorch and CuPy, and of k-means flash-kmeans and
+#                         flashlib: bench-NAME.json (needs python3 with torch and cupy, and nvcc; what is missing is said;
+#                         $SAMPLES, $FILTER, $PEERS, $BUDGET: seconds for the samples of one case and side).
+#                         suite kmeans segments groups: everything by key
 #   run-bench.sh reasons  reductions that are under the speed of memory, under the profiler: ncu-reductions.txt
 #   run-bench.sh ncu      a3, a4, a6 under the profiler (Nsight Compute): ncu-ladder.csv, ncu-details.txt
 # The exit status is 0 only if everything that was asked for ran and every rung was right.
@@ -100,7 +101,14 @@ suites() {
         base=bench-$(basename "$name" .toml)
         # What the driver has compiled before would not be a first use.
         [ "$name" = first ] && uncached=1 || uncached=0
-        CUDA_CACHE_DISABLE=$uncached "$here/warpfold" bench --suite "$name" --device "${DEVICE:-cuda}" --peers "${PEERS:-cub,torch,cupy}" \
+        # Those that have something of the suite.
+        case $name in
+        kmeans) peers=torch,cupy,flash-kmeans,flashlib ;;
+        segments) peers=cub,torch ;;
+        groups) peers=torch,cupy ;;
+        *) peers=cub,torch,cupy ;;
+        esac
+        CUDA_CACHE_DISABLE=$uncached "$here/warpfold" bench --suite "$name" --device "${DEVICE:-cuda}" --peers "${PEERS:-$peers}" \
             --samples "${SAMPLES:-11}" --budget "${BUDGET:-1}" ${FILTER:+--filter "$FILTER"} \
             --json "$OUT/$base.json" || status=1
     done

@@ -12,6 +12,8 @@ use warpfold_ptx::output;
 const FOLDER: &str = ".carry";
 /// More does not travel.
 const MOST_BYTES: u64 = 60 << 20;
+/// Wheels of peers, if there are any; git ignores it.
+const WHEELS: &str = "bench/peers/wheels";
 /// The programs, which the scripts unpack beside themselves.
 const PROGRAMS: &str = "programs.tar.xz";
 const RUN_TESTS: &str = include_str!("../bundle/run-tests.sh");
@@ -66,6 +68,10 @@ pub fn write(part: Part) -> Result<(), Error> {
     // What `warpfold bench` looks for beside itself. The suites are in the program, too; here they can be edited.
     for part in ["bench/peers", "bench/suites"] {
         copy(&root.join(part), &folder.join(part))?;
+    }
+    // Pure Python, for peers that a machine without a network cannot install.
+    if root.join(WHEELS).is_dir() {
+        copy(&root.join(WHEELS), &folder.join("wheels"))?;
     }
     let mut total = 0;
     for path in files(&folder)? {

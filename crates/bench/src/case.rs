@@ -1,11 +1,12 @@
 //! One measurement: a reduction, the array that it reads, and how it is timed.
 
 use crate::data::{Generator, Kind};
+use crate::keys::Keys;
 use crate::layout::Layout;
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use warpfold::{ArrayRef, DType, Op, Options, Precision};
+use warpfold::{DType, Op, Options, Precision};
 
 /// What a sample is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +42,12 @@ pub struct Case {
     pub measure: Measure,
     /// On the CPU; `None`: all.
     pub threads: Option<usize>,
+    /// What elements are taken together by, if not by an axis.
+    pub keys: Option<Keys>,
 }
+
+/// The seed of all data.
+pub const SEED: u32 = 1;
 
 /// What every side is told of a case.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,6 +80,12 @@ pub struct Told {
     pub kind: Kind,
     /// Of the data.
     pub seed: u32,
+    /// `uniform:7`, …, of reductions of segments.
+    pub segments: Option<String>,
+    /// How many, of reductions of groups, or as elements of `unique`.
+    pub groups: Option<usize>,
+    /// How many, of k-means.
+    pub clusters: Option<usize>,
 }
 
 impl Case {
@@ -82,9 +94,30 @@ impl Case {
         self.shape.iter().product()
     }
 
-    /// Outputs; each of [`Work::width`] values.
+    /// Outputs; each of [`Work::width`] values. None of `unique`: they depend on the data.
     pub fn outputs(&self) -> usize {
-        self.kept().map(|axis| self.shape[axis]).product()
+        let n = self.elements();
+        match (self.work, self.keys) {
+            (Work::Unique, _) => 0,
+            (_, Some(Keys::Segments(lengths))) => lengths.count(n, SEED),
+            (_, Some(Keys::Groups(groups))) => groups,
+            (Work::Iterate, Some(Keys::Clusters(k))) => self.shape[0] + k * self.dimensions(),
+            (_, Some(Keys::Clusters(k))) => k * self.dimensions(),
+            (_, None) => self.kept().map(|axis| self.shape[axis]).product(),
+        }
+    }
+
+    /// Coordinates of a point, of k-means.
+    pub fn dimensions(&self) -> usize {
+        self.shape.get(1).copied().unwrap_or(1)
+    }
+
+    /// Labels, of groups and k-means.
+    pub fn labels(&self) -> Option<usize> {
+        match self.keys {
+            Some(Keys::Groups(labels) | Keys::Clusters(labels)) => Some(labels),
+            _ => None,
+        }
     }
 
     /// Elements per output.
@@ -102,9 +135,20 @@ impl Case {
         self.elements() as u64 * self.dtype.size() as u64
     }
 
-    /// Bytes read and written, each once.
+    /// Bytes that have to be read, or, of the labels of an iteration, written: elements, and offsets of 8 bytes or labels of 4.
+    pub fn floor_bytes(&self) -> u64 {
+        let keys = match (self.work, self.keys) {
+            (Work::Unique, _) | (_, None) => 0,
+            (_, Some(Keys::Segments(lengths))) => 8 * (lengths.count(self.elements(), SEED) as u64 + 1),
+            (_, Some(_)) => 4 * self.shape[0] as u64,
+        };
+        self.input_bytes() + keys
+    }
+
+    /// Bytes read and written, each once. The distinct values of `unique` are not among them.
     pub fn bytes(&self) -> u64 {
-        self.input_bytes() + self.outputs() as u64 * self.work.result_bytes(self.dtype) as u64
+        let keys = if self.work == Work::Iterate { self.input_bytes() } else { self.floor_bytes() };
+        keys + self.outputs() as u64 * self.work.result_bytes(self.dtype) as u64
     }
 
     /// Of each axis, in elements, without padding.
@@ -151,9 +195,17 @@ impl Case {
             Work::Op(Op::Any) => Kind::Rare,
             Work::Op(Op::All) => Kind::Common,
             _ if self.skip_nan => Kind::Nan,
+            Work::Unique if self.keys.is_some() => Kind::Labels,
+            Work::Update | Work::Iterate => Kind::Clusters,
             _ => Kind::Values,
         };
-        Generator { dtype: self.dtype, kind, seed: 1 }
+        // Values are the same whatever they are taken together by, and can be kept.
+        let (keys, dimensions) = match kind {
+            Kind::Labels => (self.labels().unwrap_or(1), 0),
+            Kind::Clusters => (self.labels().unwrap_or(1), self.dimensions()),
+            _ => (0, 0),
+        };
+        Generator { dtype: self.dtype, kind, seed: SEED, keys, dimensions }
     }
 
     /// What decides about the memory.
@@ -182,51 +234,18 @@ impl Case {
             threads: self.threads.unwrap_or_else(all),
             kind: generator.kind,
             seed: generator.seed,
+            segments: match self.keys {
+                Some(Keys::Segments(lengths)) => Some(lengths.to_string()),
+                _ => None,
+            },
+            groups: self.labels().filter(|_| !matches!(self.keys, Some(Keys::Clusters(_)))),
+            clusters: self.labels().filter(|_| matches!(self.keys, Some(Keys::Clusters(_)))),
         }
     }
 
-    /// Whether it can be run.
-    ///
-    /// # Errors
-    /// What is wrong, and what to do about it.
-    pub fn check(&self) -> Result<(), Fault> {
-        let fault = |field, why: String| Err(Fault { field, why });
-        let shown = tuple(&self.shape);
-        if self.shape.is_empty() || self.shape.contains(&0) {
-            return fault(Field::Shape, format!("shape {shown} has no elements: give lengths of 1 or more"));
-        }
-        if let Some(axis) = self.axes.iter().find(|&&axis| axis >= self.shape.len()) {
-            let last = self.shape.len() - 1;
-            return fault(Field::Axes, format!("axis {axis} is not one of shape {shown}: give 0 to {last}"));
-        }
-        if self.axes.is_empty() || self.axes.windows(2).any(|pair| pair[0] >= pair[1]) {
-            return fault(Field::Axes, "give axes in ascending order, each once, at least one".into());
-        }
-        let row = *self.shape.last().unwrap_or(&1);
-        if let Layout::Pitch(pitch) = self.layout
-            && pitch < row
-        {
-            let why = format!("pitch:{pitch} is less than a row of shape {shown}: give {row} or more");
-            return fault(Field::Layout, why);
-        }
-        let bytes = self.shape.iter().try_fold(self.dtype.size(), |n, &d| n.checked_mul(d));
-        if bytes.is_none_or(|bytes| bytes > 1 << 40) {
-            let why = format!("shape {shown} of {} has more than 2^40 bytes: take fewer elements", self.dtype);
-            return fault(Field::Shape, why);
-        }
-        self.explain().or_else(|why| fault(Field::Op, why))
-    }
-
-    /// What the library says, without any data.
-    fn explain(&self) -> Result<(), String> {
-        let Work::Op(op) = self.work else {
-            let is_plain = !self.skip_nan && self.precision == Precision::Tree;
-            return if is_plain { Ok(()) } else { Err("describe takes neither skip_nan nor precision".into()) };
-        };
-        let (byte, strides) = ([0u8; 16], vec![0; self.shape.len()]);
-        // SAFETY: with strides of zero every element is the first one, which the 16 bytes hold.
-        let array = unsafe { ArrayRef::from_raw(byte.as_ptr(), self.dtype, &self.shape, &strides) };
-        array.and_then(|array| warpfold::explain(op, array, &self.options())).map(drop).map_err(|e| e.to_string())
+    /// Whether elements are taken together by something else than an axis.
+    pub fn is_keyed(&self) -> bool {
+        self.keys.is_some() || self.work == Work::Unique
     }
 
     /// As the library takes them.
@@ -251,25 +270,6 @@ pub struct MemoryKey {
     pitch: Option<(usize, usize)>,
 }
 
-/// Why a case cannot be run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Fault {
-    /// Which part of it is wrong.
-    pub field: Field,
-    /// And what to do.
-    pub why: String,
-}
-
-/// A part of a case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum Field {
-    Op,
-    Shape,
-    Axes,
-    Layout,
-}
-
 /// In suites and records.
 pub fn precision_name(precision: Precision) -> &'static str {
     match precision {
@@ -288,7 +288,12 @@ pub fn tuple(numbers: &[usize]) -> String {
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let axes: Vec<String> = self.axes.iter().map(usize::to_string).collect();
-        write!(f, "{} {} {} axis {}", self.work.name(), self.dtype, tuple(&self.shape), axes.join(","))?;
+        write!(f, "{} {} {}", self.work.name(), self.dtype, tuple(&self.shape))?;
+        match self.keys {
+            Some(keys) => write!(f, " {keys}")?,
+            None if self.work == Work::Unique => {}
+            None => write!(f, " axis {}", axes.join(","))?,
+        }
         if self.layout != Layout::C {
             write!(f, " {}", self.layout)?;
         }
@@ -312,10 +317,10 @@ impl fmt::Display for Case {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn case(shape: &[usize], layout: Layout) -> Case {
+    pub(crate) fn case(shape: &[usize], layout: Layout) -> Case {
         Case {
             work: Work::Op(Op::Sum),
             dtype: DType::F32,
@@ -326,6 +331,7 @@ mod tests {
             skip_nan: false,
             measure: Measure::Call,
             threads: None,
+            keys: None,
         }
     }
 
@@ -344,20 +350,5 @@ mod tests {
         let mut c = case(&[2, 3], Layout::Pitch(5));
         c.work = Work::Describe;
         assert_eq!(c.bytes(), 24 + 3 * (8 + 8 + 16 + 12 + 4));
-    }
-
-    #[test]
-    fn what_cannot_be_run_is_said_with_a_remedy() {
-        let mut c = case(&[2, 3], Layout::Pitch(2));
-        assert!(c.check().unwrap_err().why.contains("give 3 or more"));
-        c.layout = Layout::C;
-        assert_eq!(c.check(), Ok(()));
-        c.axes = vec![2];
-        assert!(c.check().unwrap_err().why.contains("give 0 to 1"));
-        c.axes = vec![0];
-        c.work = Work::Describe;
-        c.skip_nan = true;
-        assert_eq!(c.check().unwrap_err().field, Field::Op);
-        assert!("prod".parse::<Work>().is_err() && "sun".parse::<Work>().unwrap_err().contains("`sum`"));
     }
 }

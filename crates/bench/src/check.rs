@@ -1,7 +1,8 @@
 //! Whether a result is right.
 
 use crate::case::Case;
-use crate::exact::{Known, Walk, Want, wanted};
+use crate::exact::{Known, Walk, Want, positions, wanted};
+use crate::exact_keys::{Expected, expected};
 use crate::side::{Answer, Number, Positions};
 use serde::{Deserialize, Serialize};
 
@@ -37,22 +38,36 @@ pub struct Reference {
     wants: Vec<Want>,
     outputs: usize,
     width: usize,
-    /// Elements that it was computed from.
-    count: usize,
+    /// What an output is of, in words.
+    of: String,
+    /// Why nothing can be said of any answer.
+    fault: Option<String>,
 }
 
 impl Reference {
     /// Computes it from what is known already, and adds to that.
-    pub fn new(case: &Case, at: &Positions, known: &mut Known) -> Reference {
-        let walk = Walk::new(case);
-        let (outputs, width) = (case.outputs(), case.work.width());
-        let at = at.list(outputs);
+    pub fn new(case: &Case, known: &mut Known) -> Reference {
+        let width = case.work.width();
+        if case.is_keyed() {
+            let Expected { outputs, at, wants, of, fault } = expected(case, known);
+            return Reference { at, wants, outputs, width, of, fault };
+        }
+        let (walk, outputs) = (Walk::new(case), case.outputs());
+        let at = positions(case).list(outputs);
         let wants = known.facts(&walk, &at).iter().flat_map(|facts| wanted(case, &walk, facts)).collect();
-        Reference { at, wants, outputs, width, count: case.count() }
+        Reference { at, wants, outputs, width, of: format!("of {} elements each", case.count()), fault: None }
+    }
+
+    /// The outputs that are compared.
+    pub fn positions(&self) -> Positions {
+        if self.at.len() == self.outputs { Positions::All } else { Positions::Some(self.at.clone()) }
     }
 
     /// Compares a side's answer.
     pub fn check(&self, answer: &Answer, order: Order) -> Verdict {
+        if let Some(why) = &self.fault {
+            return Verdict::wrong(why.clone());
+        }
         if answer.outputs != self.outputs {
             return Verdict::wrong(format!("it has {} outputs instead of {}", answer.outputs, self.outputs));
         }
@@ -69,7 +84,7 @@ impl Reference {
         let many = self.at.len();
         let s = if many == 1 { "" } else { "s" };
         let of = if many == self.outputs { String::new() } else { format!(" of {}", self.outputs) };
-        Verdict { passed: true, detail: format!("{many}{of} output{s} of {} elements each", self.count) }
+        Verdict { passed: true, detail: format!("{many}{of} output{s} {}", self.of) }
     }
 }
 
@@ -168,7 +183,7 @@ mod tests {
         let case =
             crate::suite::load("smoke").unwrap().cases.into_iter().find(|c| c.to_string() == "sum f64 (1000,) axis 0");
         let case = crate::case::Case { dtype: warpfold::DType::F32, ..case.unwrap() };
-        let reference = Reference::new(&case, &Positions::All, &mut Known::default());
+        let reference = Reference::new(&case, &mut Known::default());
         let values: Vec<f64> = (0..1000)
             .map(|i| match case.generator().exact(i) {
                 crate::data::Exact::Units(k) => k as f64 * 0.5f64.powi(24),

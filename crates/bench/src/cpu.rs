@@ -1,6 +1,7 @@
 //! Warpfold on the CPU.
 
 use crate::case::{Case, Measure, MemoryKey};
+use crate::cpu_keys::{Found, Keyed};
 use crate::layout::Layout;
 use crate::side::{About, Answer, Number, Positions, Prepared, Side};
 use crate::work::Work;
@@ -25,6 +26,8 @@ pub struct Cpu {
 struct Loaded {
     case: Case,
     memory: Arc<MmapMut>,
+    /// Of a case by keys.
+    keyed: Option<Keyed>,
     calls: u64,
     result: Option<Outcome>,
 }
@@ -32,6 +35,7 @@ struct Loaded {
 enum Outcome {
     Reduced(Array),
     Described(Description),
+    Keyed(Found),
 }
 
 impl Cpu {
@@ -93,9 +97,10 @@ impl Loaded {
     fn call(&self) -> Result<Outcome, String> {
         let array = black_box(view(&self.case, &self.memory).map_err(|e| e.to_string())?);
         let options = self.case.options();
-        let result = match self.case.work {
-            Work::Op(op) => reduce(op, array, &options).map(Outcome::Reduced),
-            Work::Describe => describe(array, &options).map(Outcome::Described),
+        let result = match (&self.keyed, self.case.work) {
+            (Some(keyed), _) => keyed.call(&self.case, array).map(Outcome::Keyed),
+            (None, Work::Op(op)) => reduce(op, array, &options).map(Outcome::Reduced),
+            (None, _) => describe(array, &options).map(Outcome::Described),
         };
         result.map_err(|e| e.to_string())
     }
@@ -126,7 +131,9 @@ impl Side for Cpu {
             }
         };
         self.memory = Some((key, memory.clone()));
-        let mut loaded = Loaded { case: case.clone(), memory, calls: 1, result: None };
+        let keyed = || Keyed::new(case, view(case, &memory)?);
+        let keyed = case.is_keyed().then(keyed).transpose().map_err(|e| e.to_string())?;
+        let mut loaded = Loaded { case: case.clone(), memory, keyed, calls: 1, result: None };
         // Warm, then as many calls as last long enough.
         loop {
             let (elapsed, _) = loaded.time(loaded.calls)?;
@@ -165,6 +172,7 @@ impl Side for Cpu {
                 let width = self.loaded.as_ref().map_or(1, |loaded| loaded.case.work.width());
                 answer(&[&array.values], width, at)
             }
+            Outcome::Keyed(found) => answer(&[&found.values()], 1, at),
             Outcome::Described(d) => answer(&d.stats.iter().map(|(_, values)| values).collect::<Vec<_>>(), 1, at),
         })
     }

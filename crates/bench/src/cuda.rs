@@ -2,6 +2,7 @@
 
 use crate::case::{Case, Measure, MemoryKey};
 use crate::cpu;
+use crate::cuda_keys::Keyed;
 use crate::record::Machine;
 use crate::side::{Answer, Positions, Prepared, Side};
 use crate::work::Work;
@@ -51,6 +52,7 @@ struct Memory {
 enum Kind {
     Reduction { reduction: Box<Reduction>, out: Array },
     Describe { survey: Box<Survey>, out: Statistics },
+    Keyed(Box<Keyed>),
 }
 
 struct Read {
@@ -113,13 +115,18 @@ impl Gpu {
             }
         }
         let view = self.view(case, &memory.inputs[0])?;
-        let work = match case.work {
-            Work::Op(op) => {
+        let keyed = match case.is_keyed() {
+            true => Keyed::new(&self.stream, case, &view, copies as usize)?,
+            false => None,
+        };
+        let work = match (keyed, case.work) {
+            (Some(keyed), _) => Kind::Keyed(Box::new(keyed)),
+            (None, Work::Op(op)) => {
                 let reduction = Box::new(Reduction::new(&self.device, op, &view, &options(case))?);
                 let out = reduction.output()?;
                 Kind::Reduction { reduction, out }
             }
-            Work::Describe => {
+            (None, _) => {
                 let survey = Box::new(Survey::new(&self.device, &view, &options(case))?);
                 let out = survey.output()?;
                 Kind::Describe { survey, out }
@@ -172,6 +179,10 @@ impl Gpu {
                         survey.run(stream, views[0], out)?;
                         Outcome::Described(survey.download(out, stream)?)
                     }
+                    Kind::Keyed(keyed) => {
+                        keyed.run(stream, views[0], 0)?;
+                        Outcome::OnDevice
+                    }
                 });
             }
             return Ok(start.elapsed().as_nanos() as u64);
@@ -182,6 +193,7 @@ impl Gpu {
             match &mut loaded.work {
                 Kind::Reduction { reduction, out } => reduction.run(stream, view, None, out)?,
                 Kind::Describe { survey, out } => survey.run(stream, view, out)?,
+                Kind::Keyed(keyed) => keyed.run(stream, view, i % views.len())?,
             }
         }
         stream.record(&self.after)?;
@@ -200,7 +212,7 @@ impl Gpu {
                 let reduction = Reduction::new(&device, op, &view, &options(case))?;
                 Outcome::Reduced(reduction.run_to_host(&stream, view, None)?)
             }
-            Work::Describe => {
+            _ => {
                 let survey = Survey::new(&device, &view, &options(case))?;
                 let mut out = survey.output()?;
                 survey.run(&stream, view, &mut out)?;
@@ -280,9 +292,9 @@ impl Side for Gpu {
     }
 
     fn result(&mut self, at: &Positions) -> Result<Answer, String> {
-        let loaded = self.loaded.as_ref().ok_or("no case is prepared")?;
+        let loaded = self.loaded.as_mut().ok_or("no case is prepared")?;
         let width = loaded.case.work.width();
-        match (&loaded.result, &loaded.work) {
+        match (&loaded.result, &mut loaded.work) {
             (Some(Outcome::Reduced(array)), _) => Ok(cpu::answer(&[&array.values], width, at)),
             (Some(Outcome::Described(d)), _) => Ok(described(d, at)),
             (Some(Outcome::OnDevice), Kind::Describe { survey, out }) => {
@@ -292,6 +304,11 @@ impl Side for Gpu {
             (Some(Outcome::OnDevice), Kind::Reduction { out, .. }) => {
                 let array = out.download(&self.stream).map_err(|e| e.to_string())?;
                 Ok(cpu::answer(&[&array.values], width, at))
+            }
+            (Some(Outcome::OnDevice), Kind::Keyed(keyed)) => {
+                let last = (loaded.calls as usize - 1) % loaded.copies;
+                let values = keyed.values(&self.stream, last).map_err(|e| e.to_string())?;
+                Ok(cpu::answer(&[&values], 1, at))
             }
             _ => Err("nothing was computed".into()),
         }

@@ -4,6 +4,7 @@
 //! The index counts the array's elements in the order of their addresses, without padding. Every value is a small integer
 //! times a power of two, so that the exact result of a reduction is known without any of the sides ([`crate::exact`]).
 
+use crate::keys;
 use half::{bf16, f16};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,10 @@ pub enum Kind {
     Rare,
     /// Ones, one element of 2^30 a zero.
     Common,
+    /// The elements' labels.
+    Labels,
+    /// Points, each near the centre of its label's cluster.
+    Clusters,
 }
 
 /// Mixes 32 bits so that each output bit depends on all of them: the finaliser of MurmurHash3.
@@ -41,6 +46,10 @@ pub struct Generator {
     pub kind: Kind,
     /// Any number.
     pub seed: u32,
+    /// How many labels or clusters, of kinds that have them.
+    pub keys: usize,
+    /// Coordinates of a point, of [`Kind::Clusters`].
+    pub dimensions: usize,
 }
 
 /// A value before it is one: `k` times 2^-`shift`, or NaN.
@@ -56,7 +65,7 @@ impl Generator {
     /// The value is so many units times 2^-shift.
     pub fn shift(&self) -> i32 {
         match (self.kind, self.dtype) {
-            (Kind::Rare | Kind::Common, _) => 0,
+            (Kind::Rare | Kind::Common | Kind::Labels, _) => 0,
             (_, DType::F16) => 11,
             (_, DType::BF16) => 8,
             (_, DType::F32) => 24,
@@ -73,11 +82,32 @@ impl Generator {
             Kind::Rare => return Exact::Units((h < 4) as i128),
             Kind::Common => return Exact::Units((h >= 4) as i128),
             Kind::Nan if self.dtype.is_float() && h & 63 == 0 => return Exact::Nan,
+            Kind::Labels => return Exact::Units(keys::label(index, self.keys, self.seed) as i128),
+            Kind::Clusters => {
+                let (i, coordinate) = (index / self.dimensions as u64, (index % self.dimensions as u64) as usize);
+                let centre = self.centre_hash(keys::label(i, self.keys, self.seed), coordinate);
+                return Exact::Units(self.units_of(centre | (h & !keys::CENTRE)));
+            }
             _ => {}
         }
+        Exact::Units(self.units_of(h))
+    }
+
+    /// The coordinate of a cluster's centre, of [`Kind::Clusters`]: in units.
+    pub fn centre(&self, cluster: usize, coordinate: usize) -> i128 {
+        self.units_of(self.centre_hash(cluster, coordinate))
+    }
+
+    fn centre_hash(&self, cluster: usize, coordinate: usize) -> u32 {
+        keys::centre(cluster, coordinate, self.dimensions, self.keys, self.seed)
+    }
+
+    /// The value that is made of a hash, in units.
+    #[inline(always)]
+    fn units_of(&self, h: u32) -> i128 {
         let h = i64::from(h);
         let second = || i64::from(mix((h as u32).wrapping_add(0x9e37_79b9)));
-        Exact::Units(match self.dtype {
+        match self.dtype {
             DType::F16 => (2 * (h >> 22) - 1023).into(),
             DType::BF16 => ((h >> 24) - 96).into(),
             DType::F32 => ((h >> 8) - (3 << 21)).into(),
@@ -91,7 +121,7 @@ impl Generator {
             DType::U32 => h.into(),
             DType::I64 => i128::from((h << 32) | second()),
             DType::U64 => i128::from(((h << 32) | second()) as u64),
-        })
+        }
     }
 
     /// Writes elements `start`, `start + 1`, … into bytes.
@@ -145,7 +175,7 @@ mod tests {
     #[test]
     fn the_generator_is_the_one_that_is_written_down() {
         let hashes: Vec<u32> = (0..3).map(|i: u32| mix(i.wrapping_add(0x9e37_79b9))).collect();
-        let generator = |dtype, kind| Generator { dtype, kind, seed: 1 };
+        let generator = |dtype, kind| Generator { dtype, kind, seed: 1, keys: 0, dimensions: 0 };
         let f = generator(DType::F32, Kind::Values);
         let mut bytes = [0; 12];
         f.fill(&mut bytes, 0);
@@ -160,8 +190,10 @@ mod tests {
 
     #[test]
     fn every_value_is_exact_in_its_dtype() {
-        for dtype in DType::ALL.into_iter().filter(|d| d.is_float()) {
-            let g = Generator { dtype, kind: Kind::Values, seed: 7 };
+        let floats = DType::ALL.into_iter().filter(|d| d.is_float());
+        let kinds = [Kind::Values, Kind::Clusters, Kind::Labels];
+        for (dtype, kind) in floats.flat_map(|dtype| kinds.map(|kind| (dtype, kind))) {
+            let g = Generator { dtype, kind, seed: 7, keys: 100, dimensions: 3 };
             let mut bytes = vec![0; 4096 * dtype.size()];
             g.fill(&mut bytes, 0);
             for (i, b) in bytes.chunks(dtype.size()).enumerate() {

@@ -38,7 +38,9 @@ pub enum Error {
         filter: String,
     },
     /// A peer that is none.
-    #[error("no peer `{name}`: give some of cub, torch, cupy, numpy, or NAME=PROGRAM, or none")]
+    #[error(
+        "no peer `{name}`: give some of cub, torch, cupy, numpy, pandas, polars, flash-kmeans, flashlib, or NAME=PROGRAM, or none"
+    )]
     NoPeer {
         /// As given.
         name: String,

@@ -2,6 +2,8 @@
 
 use crate::case::Case;
 use crate::data::{Exact, Generator};
+use crate::exact_keys::{Table, table};
+use crate::keys::Keys;
 use crate::side::Positions;
 use crate::work::Work;
 use rayon::prelude::*;
@@ -59,9 +61,9 @@ impl Facts {
 }
 
 /// Elements that a walk over sampled outputs looks at, unless one output has more.
-const BUDGET: usize = 1 << 26;
+pub const BUDGET: usize = 1 << 26;
 /// Outputs that are sampled.
-const MOST: usize = 4096;
+pub const MOST: usize = 4096;
 
 /// Outputs whose values are compared: the first, the last, and others in between.
 pub fn positions(case: &Case) -> Positions {
@@ -99,6 +101,12 @@ impl Walk {
         }
     }
 
+    /// Over all elements of a case, whatever they are taken together by.
+    pub fn all(case: &Case) -> Walk {
+        let n = case.elements() as u64;
+        Walk { reduced: vec![(n, 1)], kept: Vec::new(), count: n, ..Walk::new(case) }
+    }
+
     /// Bits that squares lose, so that their sum fits.
     pub fn dropped(&self) -> i32 {
         if self.generator.dtype.size() == 8 { 24 } else { 0 }
@@ -106,12 +114,18 @@ impl Walk {
 
     /// What is known of one output's elements.
     pub fn facts(&self, output: usize) -> Facts {
+        self.pieces(place(&self.kept, output as u64), self.count)
+    }
+
+    /// What is known of the elements from `start` to before `end`, of [`Walk::all`]; places count from `start`.
+    pub fn between(&self, start: u64, end: u64) -> Facts {
+        self.pieces(start, end - start)
+    }
+
+    fn pieces(&self, base: u64, count: u64) -> Facts {
         const PIECE: u64 = 1 << 18;
-        let base = place(&self.kept, output as u64);
-        let pieces: Vec<Facts> = (0..self.count.div_ceil(PIECE))
-            .into_par_iter()
-            .map(|i| self.piece(base, i * PIECE, ((i + 1) * PIECE).min(self.count)))
-            .collect();
+        let piece = |i: u64| self.piece(base, i * PIECE, ((i + 1) * PIECE).min(count));
+        let pieces: Vec<Facts> = (0..count.div_ceil(PIECE)).into_par_iter().map(piece).collect();
         pieces.into_iter().fold(Facts::NONE, Facts::join)
     }
 
@@ -155,7 +169,12 @@ impl Walk {
 #[derive(Default)]
 pub struct Known {
     walks: Vec<(Walk, Vec<usize>, Vec<Facts>)>,
+    /// Of the last case by keys, with what it depends on.
+    table: Option<(TableKey, Table)>,
 }
+
+/// Generator, shape, keys, and whether it is of distinct values.
+type TableKey = (Generator, Vec<usize>, Option<Keys>, bool);
 
 impl Known {
     /// What is known of the elements of the outputs `at`.
@@ -167,6 +186,13 @@ impl Known {
             self.walks.len() - 1
         });
         &self.walks[i].2
+    }
+
+    /// What is known of a case's keys, and of its elements by key.
+    pub fn table(&mut self, case: &Case) -> &Table {
+        let key = (case.generator(), case.shape.clone(), case.keys, case.work == Work::Unique);
+        let kept = self.table.take().filter(|(known, _)| *known == key);
+        &self.table.insert(kept.unwrap_or_else(|| (key, table(case)))).1
     }
 }
 
@@ -208,7 +234,18 @@ pub fn wanted(case: &Case, walk: &Walk, facts: &Facts) -> Vec<Want> {
             let ops = [Op::Min, Op::ArgMin, Op::Max, Op::ArgMax, Op::Mean, Op::Std, Op::Sum, Op::Norm];
             nans.chain(ops.map(|op| want(case, op, walk, facts))).collect()
         }
+        // These are not of one output's elements: see `exact_keys`.
+        Work::Unique | Work::Update | Work::Iterate => Vec::new(),
     }
+}
+
+/// The relative error of what is computed here, in f64.
+const HERE: f64 = 1.0 / (1u64 << 50) as f64;
+
+/// A value, with what rounding makes of it and is made of it here.
+pub fn near(value: f64, tree: f64, other: f64) -> Want {
+    let own = HERE * value.abs();
+    Want::Near { value, tree: 1.01 * tree + own, other: 1.01 * other + own }
 }
 
 fn want(case: &Case, op: Op, walk: &Walk, facts: &Facts) -> Want {
@@ -220,13 +257,9 @@ fn want(case: &Case, op: Op, walk: &Walk, facts: &Facts) -> Want {
     let n = facts.count as f64;
     let depth = n.log2().ceil() + 1.0;
     let random = depth + 2.0 * n.sqrt();
-    let here = 0.5f64.powi(50);
+    let here = HERE;
     let (sum, magnitudes) = (facts.sum as f64 * unit, facts.magnitudes as f64 * unit);
     let squares = facts.squares as f64 * 2f64.powi(walk.dropped()) * unit * unit;
-    let near = |value: f64, tree: f64, other: f64| {
-        let own = here * value.abs();
-        Want::Near { value, tree: 1.01 * tree + own, other: 1.01 * other + own }
-    };
     let words = match (case.precision, u > 1e-10) {
         (Precision::Tree, _) => u,
         (Precision::Compensated, true) => 0.5f64.powi(45),

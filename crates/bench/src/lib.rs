@@ -5,11 +5,16 @@
 pub mod case;
 pub mod check;
 pub mod cpu;
+mod cpu_keys;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+#[cfg(feature = "cuda")]
+mod cuda_keys;
 pub mod data;
 pub mod error;
 pub mod exact;
+pub mod exact_keys;
+pub mod keys;
 pub mod layout;
 pub mod peer;
 pub mod progress;
@@ -18,6 +23,7 @@ pub mod render;
 pub mod runner;
 pub mod side;
 pub mod suite;
+pub mod valid;
 pub mod work;
 
 pub use error::Error;

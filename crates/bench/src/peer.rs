@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Of this protocol.
-pub const PROTOCOL: u64 = 1;
+pub const PROTOCOL: u64 = 2;
 /// Nothing takes longer, unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -27,7 +27,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// From the command line: `cub`, `torch`, `cupy`, `numpy`, or `NAME=PROGRAM`.
+    /// From the command line: `cub`, `torch`, `cupy`, `numpy`, `pandas`, `polars`, `flash-kmeans`, `flashlib`, or `NAME=PROGRAM`.
     ///
     /// # Errors
     /// If there is no such peer.
@@ -43,6 +43,8 @@ impl Program {
         let words = match word {
             "cub" => vec![path("cub")],
             "torch" | "cupy" | "numpy" => vec![python(), path(&format!("{word}_peer.py"))],
+            "pandas" | "polars" => vec![python(), path("frames_peer.py"), word.into()],
+            "flash-kmeans" | "flashlib" => vec![python(), path("flash_peer.py"), word.into()],
             _ => return Err(Error::NoPeer { name: word.into() }),
         };
         Ok(Program { name: word.into(), words })

@@ -97,6 +97,9 @@ pub struct Measured {
     pub measure: Measure,
     /// On the CPU, if not all.
     pub threads: Option<usize>,
+    /// What elements were taken together by, if not by an axis: `segments uniform:7`, `16 groups`, `1024 clusters`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub keys: Option<String>,
     /// Read and written, each once.
     pub bytes: u64,
     /// Why nobody measured it.
@@ -166,6 +169,7 @@ impl Measured {
             skip_nan: case.skip_nan,
             measure: case.measure,
             threads: case.threads,
+            keys: case.keys.map(|keys| keys.to_string()),
             bytes: case.bytes(),
             skipped: None,
             sides: BTreeMap::new(),

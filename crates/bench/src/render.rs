@@ -100,7 +100,7 @@ fn row(case: &Measured, peers: &[&str], has_options: bool) -> Vec<String> {
 
 /// What is not usual about a case.
 fn options(case: &Measured) -> String {
-    let mut words = Vec::new();
+    let mut words: Vec<String> = case.keys.iter().cloned().collect();
     if case.precision != "tree" {
         words.push(case.precision.clone());
     }
@@ -157,6 +157,7 @@ fn shown(name: &str) -> String {
         "torch" => "PyTorch".into(),
         "cupy" => "CuPy".into(),
         "numpy" => "NumPy".into(),
+        "polars" => "Polars".into(),
         other => other.into(),
     }
 }

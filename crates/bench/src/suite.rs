@@ -1,8 +1,10 @@
 //! Suites: TOML files that name cases by axes of values. `bench/suites/README.md` describes them.
 
 use crate::Error;
-use crate::case::{Case, Field, Measure};
+use crate::case::{Case, Measure};
+use crate::keys::Keys;
 use crate::layout::Layout;
+use crate::valid::Field;
 use crate::work::Work;
 use serde::Deserialize;
 use std::path::Path;
@@ -10,13 +12,16 @@ use toml::Spanned;
 use warpfold::{DType, Precision};
 
 /// Those that travel with the program: name and text.
-const BUILT_IN: [(&str, &str); 8] = [
+const BUILT_IN: [(&str, &str); 11] = [
     ("full", include_str!("../../../bench/suites/full.toml")),
     ("dtypes", include_str!("../../../bench/suites/dtypes.toml")),
     ("shapes", include_str!("../../../bench/suites/shapes.toml")),
     ("ops", include_str!("../../../bench/suites/ops.toml")),
     ("small", include_str!("../../../bench/suites/small.toml")),
     ("first", include_str!("../../../bench/suites/first.toml")),
+    ("kmeans", include_str!("../../../bench/suites/kmeans.toml")),
+    ("segments", include_str!("../../../bench/suites/segments.toml")),
+    ("groups", include_str!("../../../bench/suites/groups.toml")),
     ("smoke", include_str!("../../../bench/suites/smoke.toml")),
     ("cpu", include_str!("../../../bench/suites/cpu.toml")),
 ];
@@ -123,6 +128,9 @@ struct Group {
     skip_nan: Axis<bool>,
     measure: Axis<String>,
     threads: Axis<usize>,
+    segments: Axis<String>,
+    groups: Axis<Number>,
+    clusters: Axis<Number>,
 }
 
 /// Something wrong, and where.
@@ -131,7 +139,7 @@ struct Wrong {
     why: String,
 }
 
-fn parse(name: &str, file: &str, text: &str) -> Result<Suite, Error> {
+pub(crate) fn parse(name: &str, file: &str, text: &str) -> Result<Suite, Error> {
     let line = |at: usize| text.as_bytes()[..at.min(text.len())].iter().filter(|&&b| b == b'\n').count() + 1;
     let fail = |wrong: Wrong| Error::Suite { file: file.into(), line: line(wrong.at), why: wrong.why };
     let parsed: File = toml::from_str(text).map_err(|e| {
@@ -161,6 +169,7 @@ fn expand(spanned: &Spanned<Group>) -> Result<Vec<Case>, Wrong> {
         skip_nan: false,
         measure: Measure::Call,
         threads: None,
+        keys: None,
     };
     // In this order, the data can mostly be kept from one case to the next.
     let cases = vary(vec![first], dtypes, |case, dtype| case.dtype = dtype);
@@ -168,6 +177,10 @@ fn expand(spanned: &Spanned<Group>) -> Result<Vec<Case>, Wrong> {
     let cases = vary(cases, sizes, |case, size| {
         case.shape = size.shape(case.dtype);
         case.axes = (0..case.shape.len()).collect();
+    });
+    let cases = vary(cases, keys(group, at)?, |case, keys| {
+        case.keys = Some(keys);
+        case.axes = vec![0];
     });
     let axes = optional(&group.axes, |axes| Ok(axes.clone()))?;
     let cases = vary(cases, axes, |case, axes| case.axes = axes);
@@ -198,6 +211,10 @@ fn expand(spanned: &Spanned<Group>) -> Result<Vec<Case>, Wrong> {
                 Field::Axes => group.axes.as_ref().map(|a| a.span().start).or(size),
                 Field::Layout => group.layout.as_ref().map(|l| l.span().start),
                 Field::Op => Some(group.op.span().start),
+                Field::Keys => [&group.groups, &group.clusters]
+                    .iter()
+                    .find_map(|axis| axis.as_ref().map(|a| a.span().start))
+                    .or(group.segments.as_ref().map(|s| s.span().start)),
             };
             Wrong { at: field.unwrap_or(at), why: fault.why }
         })?;
@@ -257,6 +274,19 @@ fn sizes(group: &Group, at: usize) -> Result<Vec<Size>, Wrong> {
     match (given.pop(), given.is_empty()) {
         (Some(sizes), true) => Ok(sizes),
         _ => Err(Wrong { at, why: "give exactly one of shape, elements and bytes".into() }),
+    }
+}
+
+/// What elements are taken together by; at most one of the three.
+fn keys(group: &Group, at: usize) -> Result<Vec<Keys>, Wrong> {
+    let segments = optional(&group.segments, |text| text.parse().map(Keys::Segments))?;
+    let groups = optional(&group.groups, |n| n.get().map(Keys::Groups))?;
+    let clusters = optional(&group.clusters, |n| n.get().map(Keys::Clusters))?;
+    let given = [segments, groups, clusters].into_iter().filter(|keys| !keys.is_empty());
+    match given.collect::<Vec<_>>().as_mut_slice() {
+        [] => Ok(Vec::new()),
+        [keys] => Ok(std::mem::take(keys)),
+        _ => Err(Wrong { at, why: "give at most one of segments, groups and clusters".into() }),
     }
 }
 

@@ -10,6 +10,12 @@ pub enum Work {
     Op(Op),
     /// All that `warpfold describe` computes.
     Describe,
+    /// The distinct values, ascending.
+    Unique,
+    /// The update step of k-means: the means of the points of each label.
+    Update,
+    /// An iteration of k-means: the label of each point, and the means by these.
+    Iterate,
 }
 
 /// The statistics of [`Work::Describe`], in the order of a result's values.
@@ -21,6 +27,9 @@ impl Work {
         match self {
             Work::Op(op) => op.name(),
             Work::Describe => "describe",
+            Work::Unique => "unique",
+            Work::Update => "kmeans-update",
+            Work::Iterate => "kmeans-iteration",
         }
     }
 
@@ -28,8 +37,8 @@ impl Work {
     pub fn width(self) -> usize {
         match self {
             Work::Op(Op::MinMax) => 2,
-            Work::Op(_) => 1,
             Work::Describe => STATS.len(),
+            _ => 1,
         }
     }
 
@@ -38,6 +47,8 @@ impl Work {
         let of = |op: Op| op.result_dtype(dtype).size();
         match self {
             Work::Op(op) => self.width() * of(op),
+            Work::Unique => dtype.size(),
+            Work::Update | Work::Iterate => 4,
             Work::Describe => 8 + 2 * of(Op::Min) + 16 + 3 * of(Op::Mean) + of(Op::Sum),
         }
     }
@@ -49,6 +60,9 @@ impl FromStr for Work {
     fn from_str(name: &str) -> Result<Self, String> {
         match name {
             "describe" => Ok(Work::Describe),
+            "unique" => Ok(Work::Unique),
+            "kmeans-update" => Ok(Work::Update),
+            "kmeans-iteration" => Ok(Work::Iterate),
             "prod" => Err("prod is not measured: there is no reference value for it; take sum".into()),
             _ => name.parse().map(Work::Op).map_err(|e: warpfold::Error| e.to_string()),
         }

@@ -51,6 +51,7 @@ fn case(op: Op, shape: &[usize]) -> Case {
         skip_nan: false,
         measure: Measure::Call,
         threads: Some(1),
+        keys: None,
     }
 }
 
@@ -101,7 +102,7 @@ fn wrong_values_are_caught() {
 fn absent_peers_are_reported_with_the_reason() {
     let why = |wrong: &str| with_fake(wrong).peers[0].absent.clone().unwrap_or_default();
     assert_eq!(why("absent"), "it has no library");
-    assert!(why("old").contains("protocol 9 instead of 1"), "{}", why("old"));
+    assert!(why("old").contains("protocol 1 instead of 2"), "{}", why("old"));
     assert!(why("dies").contains("a word before it ends"), "{}", why("dies"));
     let nowhere = Program { name: "cub".into(), words: vec!["no/such/cub".into()] };
     let record =
@@ -124,25 +125,42 @@ fn a_peer_that_fails_in_the_middle_is_reported_and_started_again() {
     }
 }
 
-#[test]
-fn the_smoke_suite_runs_with_numpy_if_it_is_there() {
+/// Those of the Python peers whose library is there.
+fn python_peers() -> Vec<Program> {
     let python = std::env::var("WARPFOLD_PYTHON").unwrap_or_else(|_| "python3".into());
-    let has_numpy = Command::new(&python).args(["-c", "import numpy"]).output().is_ok_and(|out| out.status.success());
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/peers/numpy_peer.py");
-    let numpy = Program { name: "numpy".into(), words: vec![python.clone(), script.display().to_string()] };
-    if !has_numpy {
-        eprintln!("SKIPPED: 1 test, the numpy peer: {python} has no numpy; WARPFOLD_PYTHON may name one that has");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/peers");
+    let mut found = Vec::new();
+    for name in ["numpy", "torch", "pandas", "polars"] {
+        let has =
+            Command::new(&python).args(["-c", &format!("import {name}")]).output().is_ok_and(|o| o.status.success());
+        if !has {
+            eprintln!("SKIPPED: the {name} peer: {python} has no {name}; WARPFOLD_PYTHON may name one that has");
+            continue;
+        }
+        let file = if matches!(name, "pandas" | "polars") { "frames" } else { name };
+        let script = folder.join(format!("{file}_peer.py")).display().to_string();
+        found.push(Program { name: name.into(), words: vec![python.clone(), script, name.into()] });
     }
-    let record = run(vec![suite::load("smoke").unwrap()], if has_numpy { vec![numpy] } else { Vec::new() });
+    found
+}
+
+#[test]
+fn the_smoke_suite_runs_with_the_python_peers_that_are_there() {
+    let peers = python_peers();
+    let record = run(vec![suite::load("smoke").unwrap()], peers.clone());
     assert_eq!(record.wrong(), [""; 0]);
     for case in &record.cases {
         assert_eq!(of(case, OURS).samples_ns.len(), 2, "{}", case.name);
         assert!(case.skipped.is_none());
     }
-    if has_numpy {
-        let timed = record.cases.iter().filter(|case| of(case, "numpy").median().is_some()).count();
-        let failed = record.cases.iter().filter_map(|case| of(case, "numpy").absent.as_deref());
-        assert_eq!(failed.filter(|why| why.starts_with("failed")).collect::<Vec<_>>(), [""; 0]);
-        assert!(timed > 70, "{timed}");
+    for peer in peers {
+        let timed = record.cases.iter().filter(|case| of(case, &peer.name).median().is_some()).count();
+        let failed = record.cases.iter().filter_map(|case| of(case, &peer.name).absent.as_deref());
+        assert_eq!(failed.filter(|why| why.starts_with("failed")).collect::<Vec<_>>(), [""; 0], "{}", peer.name);
+        let least = match peer.name.as_str() {
+            "numpy" | "torch" => 70,
+            _ => 6,
+        };
+        assert!(timed >= least, "{}: {timed}", peer.name);
     }
 }

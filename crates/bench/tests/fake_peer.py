@@ -15,7 +15,7 @@ for line in sys.stdin:
             print("a word before it ends", file=sys.stderr)
             sys.exit(3)
         else:
-            answer = {"protocol": 9 if wrong == "old" else 1, "name": "fake", "version": "1.2", "device": asked["device"]}
+            answer = {"protocol": 1 if wrong == "old" else 2, "name": "fake", "version": "1.2", "device": asked["device"]}
     elif word == "prepare":
         case = asked["case"]
         answer = {"skip": "it does not like maxima"} if case["op"] == "max" else {"calls": 3, "cache": "warm: 1 input"}

@@ -9,6 +9,8 @@ use warpfold_device::ladder::{
 use warpfold_ladder::run::case::{Case, Load, cases};
 use warpfold_ladder::run::golden::{Golden, deterministic, emulated_bits};
 use warpfold_ladder::run::gpu::Gpu;
+use warpfold_ladder::run::material::materials;
+use warpfold_ladder::run::production;
 use warpfold_ladder::run::{self, Chosen, Families, Options, is_as_expected};
 
 static SKIPPED: AtomicU32 = AtomicU32::new(0);
@@ -323,6 +325,25 @@ fn the_last_rung_is_the_librarys_own_sum() {
             assert_eq!((cases.len(), notes.len()), (1, 0));
             let run = gpu.row(&cases[0], 2).expect("a row");
             assert!(run.verdict.passed && run.samples_ns.len() == 2, "{dtype:?} {n}: {}", run.verdict.detail);
+        }
+    }
+}
+
+#[test]
+fn the_last_rung_of_c_is_the_librarys_own_update_with_the_emulators_bits() {
+    let Some(mut gpu) = gpu() else { return };
+    for (n, clusters, coords) in [(1, 16, 1), (4097, 16, 1), (1 << 20, 16, 1), (5000, 16, 3), (3000, 32, 16)] {
+        let (clusters, coords) = (Some(clusters), Some(coords));
+        let options = Options { rungs: Some(vec!["c8".into()]), n: Some(n), clusters, coords, ..Options::default() };
+        let (cases, notes) = cases(&options, false);
+        assert_eq!((cases.len(), notes.len()), (1, 0));
+        let run = gpu.row(&cases[0], 2).expect("a row");
+        assert!(run.verdict.passed && run.samples_ns.len() == 2, "{n}: {}", run.verdict.detail);
+        if n <= 5000 {
+            let material = materials(cases[0].load).pop().expect("an input");
+            let seen = production::emulated(cases[0].load, &material).expect("a plan");
+            assert!(seen.faults.is_empty());
+            assert_eq!(gpu.own_bits(cases[0].load).expect("a result"), (seen.output, seen.counts), "{options:?}");
         }
     }
 }

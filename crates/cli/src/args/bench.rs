@@ -20,7 +20,8 @@ pub struct Bench {
     /// Where Warpfold and its peers compute: cpu, cuda, cuda:1, or auto
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub device: DeviceName,
-    /// Who else: cub, torch, cupy, numpy, NAME=PROGRAM, or none. If not given, all that suit the device
+    /// Who else: cub, torch, cupy, numpy, pandas, polars, flash-kmeans, flashlib, NAME=PROGRAM, or none. If not given, numpy and torch
+    /// on a CPU, and cub, torch and cupy on a GPU
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub peers: Option<Vec<String>>,
     /// Only cases whose name, as --list has it, contains this

@@ -64,7 +64,7 @@ fn list(args: &Bench) -> Result<(), Failure> {
     let suites = suite::names().into_iter().map(suite::load).collect::<Result<Vec<_>, _>>()?;
     print(|to| {
         let mut each = suites.iter();
-        each.try_for_each(|s| writeln!(to, "{:<7} {} ({} cases)", s.name, s.title, s.cases.len()))
+        each.try_for_each(|s| writeln!(to, "{:<8} {} ({} cases)", s.name, s.title, s.cases.len()))
     })
 }
 

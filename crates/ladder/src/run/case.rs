@@ -178,9 +178,9 @@ fn is_planned(rung: &Rung) -> bool {
     rung.form != Form::Slot && rung.family != Family::Reference
 }
 
-/// Whether the library has one: it sums, but updates no centroids yet.
+/// Whether the library has one.
 fn is_production(rung: &Rung) -> bool {
-    rung.form == Form::Slot && rung.family == Family::A
+    rung.form == Form::Slot
 }
 
 /// The published workload of a rung, of this element type if there is one.
@@ -247,7 +247,7 @@ mod tests {
     fn a_block_that_a_rung_does_not_offer_leaves_it_out_and_says_so() {
         let options = Options { family: Families::One(Family::C), block: Some(512), ..Options::default() };
         let (cases, notes) = cases(&options, false);
-        assert_eq!(named(&cases), ["c1", "c2"]);
+        assert_eq!(named(&cases), ["c1", "c2", "c8"]);
         assert!(notes.iter().any(|n| n.contains("c3") && n.contains("512")), "{notes:?}");
     }
 }

@@ -160,6 +160,40 @@ impl Answer {
     }
 }
 
+impl Answer {
+    /// Checks means, as bits: each is the exact sum's quotient, but for the unit that coordinates were rounded to, and one rounding.
+    /// Of no points it is NaN.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn check_means(&self, means: &[u32], counts: &[u32]) -> Result<String, String> {
+        let Answer::Cells { sums, counts: expected, is_whole } = self else {
+            return Err("there are no means of sums".into());
+        };
+        if counts != expected {
+            return Err(format!("counts {counts:?} are not {expected:?}"));
+        }
+        if means.len() != sums.len() {
+            return Err(format!("{} means instead of {}", means.len(), sums.len()));
+        }
+        // Half of a unit of 2^-30 of 4, of which whole numbers are multiples.
+        let unit = if *is_whole { 0.0 } else { 0.5f64.powi(29) };
+        let width = sums.len() / counts.len().max(1);
+        for (i, (&bits, exact)) in means.iter().zip(sums).enumerate() {
+            let (mean, count) = (f64::from(f32::from_bits(bits)), counts[i / width]);
+            let (want, is_empty) = (exact.sum / f64::from(count), count == 0);
+            let near = (mean - want).abs() <= unit + UNIT * want.abs();
+            if if is_empty { !mean.is_nan() } else { !near } {
+                return Err(format!("cell {i}: {mean:e} is not {want:e}, the mean of {count} points"));
+            }
+        }
+        Ok(match is_whole {
+            true => "counts exact, means exact but for one rounding on whole numbers".into(),
+            false => "means within 2^-29 and one rounding".into(),
+        })
+    }
+}
+
 /// The buffers of a plan that hold its result, in the order in which [`Answer::check`] takes them.
 pub fn results(plan: &Plan) -> impl Iterator<Item = Buffer> + '_ {
     [Buffer::Output, Buffer::Counts].into_iter().filter(|b| plan.buffers.iter().any(|x| x.0 == *b))
@@ -239,8 +273,16 @@ mod tests {
             off[5] += points[0];
             assert!(answer.check(&bits(sums), &few, 20).is_err());
             assert!(answer.check(&bits(off), &counts, 20).is_err());
+            let means = |sums: [f32; 8]| -> Vec<u32> {
+                sums.iter().enumerate().map(|(i, sum)| (sum / counts[i / 2] as f32).to_bits()).collect()
+            };
+            assert!(answer.check_means(&means(sums), &counts).is_ok());
+            assert!(answer.check_means(&means(sums), &few).is_err());
+            assert!(answer.check_means(&means(off), &counts).is_err());
+            assert!(answer.check_means(&bits(sums), &counts).is_err() && answer.check_means(&[], &counts).is_err());
             off[5] = f32::NAN;
             assert!(answer.check(&bits(off), &counts, 20).is_err());
+            assert!(answer.check_means(&means(off), &counts).is_err());
             assert!(answer.check(&bits([0.0; 8]), &counts, 20).is_err());
             assert!(answer.check(&[], &counts, 20).is_err());
         }

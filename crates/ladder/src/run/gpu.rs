@@ -73,9 +73,22 @@ impl Gpu {
             timed.reset(stream, inputs)?;
             timed.run(stream, inputs)?;
             let (output, counts) = timed.read(stream)?;
-            said.push(answer.check(&output, &counts, depth));
+            said.push(check(case, answer, &output, &counts, depth));
         }
         Ok(said)
+    }
+
+    /// The bits of the library's own result on the input that is timed, and the counts.
+    ///
+    /// # Errors
+    /// If the driver refuses.
+    pub fn own_bits(&mut self, load: Load) -> Result<(Vec<u32>, Vec<u32>), Error> {
+        let (stream, loaded) = self.load(load)?;
+        let mut ready = Ready::new(stream, load, &loaded[0].inputs)?;
+        let inputs = &loaded.last().expect("every workload has an input").inputs;
+        ready.reset(stream, inputs)?;
+        ready.run(stream, inputs)?;
+        ready.read(stream)
     }
 
     /// The result's bits on the input that is timed.
@@ -98,8 +111,9 @@ impl Gpu {
     pub fn row(&mut self, case: &Case, samples: usize) -> Result<Run, Error> {
         let device = self.device();
         if case.is_production() {
-            let (_, loaded) = self.load(case.load)?;
-            let mut ready = Ready::new(&device, case.load, &loaded[0].inputs)?;
+            let (stream, loaded) = self.load(case.load)?;
+            // The first has the greatest coordinates.
+            let mut ready = Ready::new(stream, case.load, &loaded[0].inputs)?;
             let run = production::row(case, Some(&device))?;
             return self.measure(case, &mut ready, run, production::depth(case.load), false, samples);
         }
@@ -125,7 +139,7 @@ impl Gpu {
             let (output, counts) = timed.read(&self.stream)?;
             let (_, loaded) = self.load(case.load)?;
             let answer = &loaded.last().expect("every workload has an input").answer;
-            if let Err(wrong) = answer.check(&output, &counts, depth) {
+            if let Err(wrong) = check(case, answer, &output, &counts, depth) {
                 said.push(Err(format!("after timing: {wrong}")));
                 run.samples_ns.clear();
             }
@@ -241,7 +255,15 @@ impl Gpu {
     }
 }
 
-/// What a row is made of: a rung, or the library's own sum.
+/// Whether a result is right.
+fn check(case: &Case, answer: &Answer, output: &[u32], counts: &[u32], depth: u64) -> Result<String, String> {
+    match case.is_production() {
+        true => production::check(answer, case.load, output, counts),
+        false => answer.check(output, counts, depth),
+    }
+}
+
+/// What a row is made of: a rung, or the library's own kernels.
 pub trait Timed {
     /// Queues overwriting everything that is written with ones.
     ///

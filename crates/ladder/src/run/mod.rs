@@ -11,7 +11,7 @@ pub mod emulated;
 pub mod golden;
 pub mod gpu;
 pub mod material;
-mod production;
+pub mod production;
 
 use crate::record::{Record, Run, Verdict};
 use case::{Case, EMULATED, Load, cases};

@@ -111,6 +111,34 @@ impl Inputs {
         unsafe { ArrayView::from_raw(words.device_index(), words.address(), dtype, &[words.len()], &[4]) }
     }
 
+    /// The words as f32 points, `[coordinate][point]`.
+    ///
+    /// # Errors
+    /// If they are no whole number of points of so many coordinates.
+    pub fn points(&self, coordinates: usize) -> Result<ArrayView<'_>, crate::Error> {
+        let (words, dtype) = (&self.words, warpfold_core::DType::F32);
+        let n = words.len() / coordinates.max(1);
+        if n * coordinates != words.len() {
+            return Err(Error::Length { what: "words", found: words.len(), expected: n * coordinates }.into());
+        }
+        let strides = [4 * n as isize, 4];
+        // SAFETY: as in `view`: so many coordinates of n points each are all of the buffer's words.
+        unsafe { ArrayView::from_raw(words.device_index(), words.address(), dtype, &[coordinates, n], &strides) }
+    }
+
+    /// The labels.
+    ///
+    /// # Errors
+    /// If there are none.
+    pub fn labels(&self) -> Result<ArrayView<'_>, crate::Error> {
+        let none = Error::Length { what: "labels", found: 0, expected: self.words.len() };
+        let labels = &self.labels.as_ref().ok_or(none)?.buffer;
+        let dtype = warpfold_core::DType::I32;
+        // SAFETY: the buffer has so many of the device's labels; dropping it, which the view's lifetime puts off, waits for what
+        // was queued.
+        unsafe { ArrayView::from_raw(labels.device_index(), labels.address(), dtype, &[labels.len()], &[4]) }
+    }
+
     /// Another copy of the same, elsewhere in memory.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 mod columns;
 mod golden;
 mod keys;
+mod kmeans;
 mod rows;
 mod segments;
 

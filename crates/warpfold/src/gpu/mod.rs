@@ -7,12 +7,14 @@ mod choose;
 mod custom;
 #[cfg(test)]
 mod emulated;
+mod kmeans;
 mod plan;
 mod policy;
 mod segments;
 
 #[cfg(feature = "emulator")]
 pub use custom::{Emulated, emulate_elements};
+pub use kmeans::problem;
 pub use plan::{Chunk, DESCRIBED, GpuPlan, Launch, Limits, described_bytes};
 pub use segments::{Cut, reads_offsets};
 pub use warpfold_device::kernels::recipe::{COUNTERS, STATUS};

@@ -33,9 +33,7 @@ fn problem(points: &ArrayView<'_>, axes: Axes, clusters: usize) -> Result<Proble
     if found.dimensions() > distance::MOST {
         return refuse(format!("{} coordinates are more than {}: use `cpu`", found.dimensions(), distance::MOST));
     }
-    let [along, across] = found.steps();
-    let (dtype, n, dimensions) = (points.dtype(), found.len(), found.dimensions());
-    Ok(Problem { dtype, n, dimensions, along, across, address: points.address(), clusters })
+    Ok(crate::gpu::problem(&found, points.address(), clusters))
 }
 
 /// The scale of points in a GPU's memory: one read of them.

@@ -1,0 +1,118 @@
+//! Cases by key on the CPU. A call begins with arrays, of elements and of offsets or labels, and ends with arrays; but the scale of points
+//! is found before, as for many iterations.
+
+use crate::case::{Case, SEED};
+use crate::data::Generator;
+use crate::keys::{Keys, labels};
+use crate::work::Work;
+use warpfold::keys::{Axes, Fit, Scale, centroid_update_with};
+use warpfold::{Array, ArrayRef, Distinct, Options, Points, Scalar, Segments, Values, group_by, unique};
+
+/// A case's offsets or labels, and what else its calls need.
+pub enum Keyed {
+    Segments { offsets: Vec<i64> },
+    Groups { labels: Vec<i32> },
+    Unique,
+    Update { labels: Vec<i32>, scale: Scale },
+    Iterate { fit: Box<Fit>, scale: Scale },
+}
+
+/// What a call found.
+pub enum Found {
+    One(Array),
+    /// Of an iteration.
+    Step {
+        labels: Vec<i32>,
+        means: Array,
+    },
+}
+
+impl Keyed {
+    /// Of a case by keys, whose elements are made.
+    pub fn new(case: &Case, array: ArrayRef<'_>) -> Result<Keyed, warpfold::Error> {
+        let n = case.shape[0];
+        Ok(match (case.work, case.keys) {
+            (Work::Unique, _) | (_, None) => Keyed::Unique,
+            (_, Some(Keys::Segments(lengths))) => Keyed::Segments { offsets: lengths.offsets(n, SEED) },
+            (_, Some(Keys::Groups(groups))) => Keyed::Groups { labels: labels(n, groups, SEED) },
+            (Work::Iterate, Some(Keys::Clusters(clusters))) => {
+                let scale = Points::new(array, Axes::PointsFirst)?.scale()?;
+                let d = case.dimensions();
+                let centroids = Array { shape: vec![clusters, d], values: Values::F32(centroids(case)) };
+                let centre = Array { shape: vec![d], values: Values::F32(vec![0.0; d]) };
+                let fit = Fit {
+                    centroids,
+                    centre,
+                    labels: Vec::new(),
+                    inertia: 0.0,
+                    iterations: 0,
+                    converged: false,
+                    run: 0,
+                };
+                Keyed::Iterate { fit: Box::new(fit), scale }
+            }
+            (_, Some(Keys::Clusters(clusters))) => {
+                let scale = Points::new(array, Axes::PointsFirst)?.scale()?;
+                Keyed::Update { labels: labels(n, clusters, SEED), scale }
+            }
+        })
+    }
+
+    /// One call.
+    pub fn call(&self, case: &Case, array: ArrayRef<'_>) -> Result<Found, warpfold::Error> {
+        let threads = Options { threads: case.threads, ..Options::default() };
+        let (op, known) = (if let Work::Op(op) = case.work { op } else { warpfold::Op::Sum }, case.labels());
+        let points = || Points::new(array, Axes::PointsFirst);
+        let clusters = known.unwrap_or(1);
+        Ok(match self {
+            Keyed::Segments { offsets } => {
+                let segments = Segments::new(ArrayRef::from_slice(offsets, &[offsets.len()])?)?;
+                Found::One(segments.fill(fill()).reduce(op, array, &threads)?)
+            }
+            Keyed::Groups { labels } => {
+                let labels = ArrayRef::from_slice(labels, &[labels.len()])?;
+                Found::One(group_by(op, labels, array, known, &threads)?)
+            }
+            Keyed::Unique => Found::One(unique(array, Distinct::default())?.values),
+            Keyed::Update { labels, scale } => {
+                let labels = ArrayRef::from_slice(labels, &[labels.len()])?;
+                Found::One(centroid_update_with(&points()?, labels, clusters, scale)?.means)
+            }
+            Keyed::Iterate { fit, scale } => {
+                let (points, n) = (points()?, case.shape[0]);
+                let labels = fit.predict(&points)?;
+                let means = centroid_update_with(&points, ArrayRef::from_slice(&labels, &[n])?, clusters, scale)?.means;
+                Found::Step { labels, means }
+            }
+        })
+    }
+}
+
+impl Found {
+    /// All values in one list: of an iteration the labels, and then the means, as f32.
+    pub fn values(&self) -> Values {
+        match self {
+            Found::One(array) => array.values.clone(),
+            Found::Step { labels, means } => step(labels, &means.values),
+        }
+    }
+}
+
+/// Labels and means in one list.
+pub fn step(labels: &[i32], means: &Values) -> Values {
+    let means = (0..means.len()).map(|i| means.get(i).to_f64() as f32);
+    Values::F32(labels.iter().map(|&label| label as f32).chain(means).collect())
+}
+
+/// What a segment of no elements is filled in with, where its reduction has no result.
+pub fn fill() -> Scalar {
+    Scalar::I8(0)
+}
+
+/// The centroids that an iteration begins with, \[cluster\]\[coordinate\]: what points are made about.
+pub fn centroids(case: &Case) -> Vec<f32> {
+    let (generator, d): (Generator, usize) = (case.generator(), case.dimensions());
+    let unit = 0.5f64.powi(generator.shift());
+    let clusters = case.labels().unwrap_or(1);
+    (0..clusters * d).map(|i| (generator.centre(i / d, i % d) as f64 * unit) as f32).collect()
+}

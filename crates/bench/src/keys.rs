@@ -1,0 +1,183 @@
+//! What elements are taken together by: segments, groups, clusters. Offsets and labels are made from the seed as the data are;
+//! `bench/peers/README.md` states how, for the others.
+
+use crate::data::mix;
+use rayon::prelude::*;
+use std::fmt;
+use std::str::FromStr;
+
+/// The golden ratio in 32 bits: seeds are this far apart.
+const STEP: u32 = 0x9e37_79b9;
+
+/// What elements are taken together by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    /// Segments that follow one another.
+    Segments(Lengths),
+    /// Labels below this number. `unique` has the labels themselves for elements.
+    Groups(usize),
+    /// Points about so many centres.
+    Clusters(usize),
+}
+
+/// How long segments are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lengths {
+    /// All the same, but for the last.
+    Uniform(usize),
+    /// Of 16 segments 15 have up to 8 elements; of the others 15 of 16 have up to 64, and so on, up to 2^24.
+    PowerLaw,
+    /// Nearly everything in one, beside many of one or none.
+    OneAndMany,
+}
+
+impl Lengths {
+    /// The length of segment `i` of `n` elements, which begins at `at`; the last one may go beyond them.
+    fn of(self, i: usize, at: usize, n: usize, seed: u32) -> usize {
+        let h = hash(i as u32, seed + 1);
+        match self {
+            Lengths::Uniform(len) => len,
+            Lengths::PowerLaw => {
+                let nibbles = (h.trailing_zeros() / 4).min(7);
+                1 + ((u64::from(mix(h.wrapping_add(STEP)) >> 16) << (3 * (nibbles + 1))) >> 16) as usize
+            }
+            Lengths::OneAndMany if i == n / 512 => (n - n / 1024).saturating_sub(at),
+            Lengths::OneAndMany => (h >> 31) as usize,
+        }
+    }
+
+    /// Where segments of `n` elements begin, and where the last one ends.
+    pub fn offsets(self, n: usize, seed: u32) -> Vec<i64> {
+        if let Lengths::Uniform(len) = self {
+            let segments = n.div_ceil(len);
+            return (0..=segments).into_par_iter().map(|i| (i * len).min(n) as i64).collect();
+        }
+        let (mut offsets, mut at) = (vec![0], 0);
+        while at < n {
+            at = (at + self.of(offsets.len() - 1, at, n, seed)).min(n);
+            offsets.push(at as i64);
+        }
+        offsets
+    }
+
+    /// How many segments `n` elements have.
+    pub fn count(self, n: usize, seed: u32) -> usize {
+        if let Lengths::Uniform(len) = self {
+            return n.div_ceil(len);
+        }
+        let (mut segments, mut at) = (0, 0);
+        while at < n {
+            at += self.of(segments, at, n, seed);
+            segments += 1;
+        }
+        segments
+    }
+}
+
+/// A hash of an index, by a seed.
+#[inline(always)]
+fn hash(index: u32, seed: u32) -> u32 {
+    mix(index.wrapping_add(seed.wrapping_mul(STEP)))
+}
+
+/// The label of element or point `i`, of so many.
+#[inline(always)]
+pub fn label(i: u64, labels: usize, seed: u32) -> usize {
+    ((u64::from(hash(i as u32, seed + 1)) * labels as u64) >> 32) as usize
+}
+
+/// All labels.
+pub fn labels(n: usize, labels: usize, seed: u32) -> Vec<i32> {
+    (0..n as u64).into_par_iter().map(|i| label(i, labels, seed) as i32).collect()
+}
+
+/// The hash that a coordinate of a cluster's centre is made of: 6 bits, all others zero. The first coordinate of up to 64 clusters
+/// tells them apart; of more, random ones do.
+#[inline(always)]
+pub fn centre(cluster: usize, coordinate: usize, dimensions: usize, clusters: usize, seed: u32) -> u32 {
+    let h = match coordinate {
+        0 if clusters <= 64 => (((cluster as u64) << 32) / clusters as u64) as u32,
+        _ => hash((cluster * dimensions + coordinate) as u32, seed + 2),
+    };
+    h & CENTRE
+}
+
+/// Which bits of a point's hash are its centre's.
+pub const CENTRE: u32 = 0xfc00_0000;
+
+impl FromStr for Lengths {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Lengths, String> {
+        let uniform = |n: &str| n.parse().ok().filter(|&n: &usize| n > 0).map(Lengths::Uniform);
+        let found = match text.split_once(':') {
+            None if text == "power-law" => Some(Lengths::PowerLaw),
+            None if text == "one-and-many" => Some(Lengths::OneAndMany),
+            Some(("uniform", n)) => uniform(n),
+            _ => None,
+        };
+        let known = "give uniform:N (of N elements, 1 or more), power-law or one-and-many";
+        found.ok_or_else(|| format!("unknown segments `{text}`: {known}"))
+    }
+}
+
+impl fmt::Display for Lengths {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Lengths::Uniform(n) => write!(f, "uniform:{n}"),
+            Lengths::PowerLaw => f.write_str("power-law"),
+            Lengths::OneAndMany => f.write_str("one-and-many"),
+        }
+    }
+}
+
+/// As names and tables have it.
+impl fmt::Display for Keys {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Keys::Segments(lengths) => write!(f, "segments {lengths}"),
+            Keys::Groups(n) => write!(f, "{n} groups"),
+            Keys::Clusters(n) => write!(f, "{n} clusters"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_cover_all_elements_in_order() {
+        for lengths in [Lengths::Uniform(1), Lengths::Uniform(7), Lengths::PowerLaw, Lengths::OneAndMany] {
+            for n in [1, 1000, 1 << 16] {
+                let offsets = lengths.offsets(n, 1);
+                assert_eq!((offsets[0], *offsets.last().unwrap()), (0, n as i64), "{lengths} {n}");
+                assert!(offsets.is_sorted());
+                assert_eq!(lengths.count(n, 1), offsets.len() - 1);
+                assert_eq!(lengths.to_string().parse(), Ok(lengths));
+            }
+        }
+    }
+
+    #[test]
+    fn lengths_are_as_they_are_described() {
+        let longest = |lengths: Lengths| {
+            let offsets = lengths.offsets(1 << 16, 1);
+            (offsets.windows(2).map(|w| w[1] - w[0]).max().unwrap(), offsets.len() - 1)
+        };
+        let (one, many) = longest(Lengths::OneAndMany);
+        assert!(one > 65_000 && (200..600).contains(&many), "{one} {many}");
+        let (most, some) = longest(Lengths::PowerLaw);
+        assert!(most > 200 && (2000..20_000).contains(&some), "{most} {some}");
+        assert!(
+            "uniform:0".parse::<Lengths>().is_err() && "long".parse::<Lengths>().unwrap_err().contains("power-law")
+        );
+    }
+
+    #[test]
+    fn labels_are_below_their_number_and_all_occur() {
+        let mut counts = [0; 17];
+        labels(10_000, 17, 1).iter().for_each(|&l| counts[l as usize] += 1);
+        assert!(counts.iter().all(|&c| c > 400), "{counts:?}");
+    }
+}

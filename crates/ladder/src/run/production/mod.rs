@@ -1,0 +1,151 @@
+//! The last rungs: the library's own kernels, planned by the library, on a GPU and in the emulator.
+
+mod centroids;
+mod sum;
+
+use super::case::{Case, Load};
+use super::check::Answer;
+use super::emulated::{Seen, verdict};
+use super::gpu::Timed;
+use super::material::{Material, materials};
+use super::{Error, blank};
+use crate::record::{Counts, Run};
+use warpfold::cuda::{Device, Inputs, Stream};
+use warpfold_device::emulator::{Fault, Faults, Report};
+
+/// What a row says of the launches.
+struct Shape {
+    block: u32,
+    bytes: u64,
+    launches: u32,
+}
+
+/// How many additions an element of a sum goes through. A centroid's are exact.
+pub fn depth(load: Load) -> u64 {
+    match load {
+        Load::Points(_) => 0,
+        _ => sum::depth(load),
+    }
+}
+
+/// A row in which nothing has been found yet.
+///
+/// # Errors
+/// If the library has no plan.
+pub fn row(case: &Case, device: Option<&Device>) -> Result<Run, Error> {
+    let Shape { block, bytes, launches } = match case.load {
+        Load::Points(sizes) => centroids::shape(sizes, device),
+        _ => sum::shape(case.load, device)?,
+    };
+    Ok(blank(case, block, bytes, launches))
+}
+
+/// The library's own, loaded on a GPU.
+pub enum Ready {
+    /// A reduction.
+    Sum(Box<sum::Loaded>),
+    /// An update of centroids.
+    Centroids(Box<centroids::Loaded>),
+}
+
+impl Ready {
+    /// For inputs like these; of points, none may have greater coordinates.
+    ///
+    /// # Errors
+    /// If the driver refuses.
+    pub fn new(stream: &Stream, load: Load, inputs: &Inputs) -> Result<Ready, Error> {
+        Ok(match load {
+            Load::Points(sizes) => Ready::Centroids(Box::new(centroids::Loaded::new(stream, sizes, inputs)?)),
+            _ => Ready::Sum(Box::new(sum::Loaded::new(&stream.device(), load, inputs)?)),
+        })
+    }
+}
+
+impl Timed for Ready {
+    fn reset(&mut self, stream: &Stream, inputs: &Inputs) -> Result<(), Error> {
+        match self {
+            Ready::Sum(sum) => sum.reset(stream, inputs),
+            Ready::Centroids(centroids) => centroids.reset(stream, inputs),
+        }
+    }
+
+    fn run(&mut self, stream: &Stream, inputs: &Inputs) -> Result<(), Error> {
+        match self {
+            Ready::Sum(sum) => sum.run(stream, inputs),
+            Ready::Centroids(centroids) => centroids.run(stream, inputs),
+        }
+    }
+
+    fn read(&self, stream: &Stream) -> Result<(Vec<u32>, Vec<u32>), Error> {
+        match self {
+            Ready::Sum(sum) => sum.read(stream),
+            Ready::Centroids(centroids) => centroids.read(stream),
+        }
+    }
+}
+
+/// Runs it once in the emulator.
+///
+/// # Errors
+/// If the library has no such plan.
+pub fn emulated(load: Load, material: &Material) -> Result<Seen, Error> {
+    match load {
+        Load::Points(sizes) => centroids::emulated(sizes, material),
+        _ => sum::emulated(load, material),
+    }
+}
+
+/// What one launch did, added to what others have.
+fn carry_out(
+    said: Option<Result<Report, Box<Faults>>>,
+    entry: &str,
+    report: &mut Report,
+    faults: &mut Vec<Fault>,
+) -> Result<(), Error> {
+    match said {
+        Some(Ok(seen)) => report.add(&seen),
+        Some(Err(wrong)) => {
+            report.add(&wrong.report);
+            faults.extend(wrong.faults);
+        }
+        None => return Err(Error::NoKernel(entry.to_owned())),
+    }
+    Ok(())
+}
+
+/// Whether a result is right: a sum, or the means that sums of cells come to.
+///
+/// # Errors
+/// What is wrong.
+pub fn check(answer: &Answer, load: Load, output: &[u32], counts: &[u32]) -> Result<String, String> {
+    match load {
+        Load::Points(_) => answer.check_means(output, counts),
+        _ => answer.check(output, counts, depth(load)),
+    }
+}
+
+/// The row of the emulator: whether it was right and without a fault, and its counters.
+///
+/// # Errors
+/// If the library has no such plan.
+pub fn emulated_row(case: &Case) -> Result<Run, Error> {
+    let mut run = row(case, None)?;
+    let (mut faults, mut said) = (Vec::<String>::new(), Vec::new());
+    for material in materials(case.load) {
+        let seen = emulated(case.load, &material)?;
+        said.push(check(&material.answer, case.load, &seen.output, &seen.counts));
+        faults.extend(seen.faults.iter().map(Fault::to_string));
+        run.counters = Some(Counts::of(&seen.report, case.load.n()));
+    }
+    run.verdict = verdict(said, faults);
+    Ok(run)
+}
+
+/// The counters of what was checked elsewhere.
+///
+/// # Errors
+/// If the library has no such plan.
+pub fn counts(load: Load) -> Result<Option<Counts>, Error> {
+    let Some(material) = materials(load).pop() else { return Ok(None) };
+    emulated(load, &material).map(|seen| Some(Counts::of(&seen.report, load.n())))
+}

@@ -1,0 +1,296 @@
+//! k-means of random points, by the kernels that are planned for them: the CPU's means, counts, labels and inertia.
+
+use std::collections::BTreeSet;
+
+use warpfold_device::emulator::Memory;
+use warpfold_device::kernels::Production;
+use warpfold_device::kernels::keys::plan::{Launch, Problem};
+use warpfold_device::kernels::keys::{BAD, CHANGED, EMPTY, Totals, emulate};
+use warpfold_device::simt::{Global, Pod};
+
+use super::golden::cases::random;
+use super::{LIMITS, upload};
+use crate::gpu::problem;
+use crate::keys::{Axes, EmptyCluster, Init, KMeans, Scale, centroid_update_with};
+use crate::{Array, ArrayRef, DType, Op, Options, Points, Values, bf16, f16, reduce};
+
+/// A number below `n`.
+fn pick(n: usize, seed: &mut u64) -> usize {
+    random(seed) as usize % n
+}
+
+/// Points in memory: dense, with gaps, either axis first, beginning anywhere.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    dtype: DType,
+    n: usize,
+    d: usize,
+    clusters: usize,
+    axes: Axes,
+    gap: usize,
+    offset: usize,
+    seed: u64,
+}
+
+impl Case {
+    fn random(seed: &mut u64) -> Case {
+        let (d, clusters) = match pick(6, seed) {
+            0 => (1, 1 + pick(16, seed)),
+            1 => ([4, 8, 16, 32][pick(4, seed)], 1 + pick(40, seed)),
+            2 => (1 + pick(16, seed), 1 + pick(40, seed)),
+            3 => (1 + pick(70, seed), 1 + pick(20, seed)),
+            4 => (1 + pick(4, seed), 100 + pick(600, seed)),
+            _ => ([64, 128][pick(2, seed)], 1 + pick(60, seed)),
+        };
+        let most = (500_000 / (d * clusters)).clamp(1, 3000);
+        Case {
+            dtype: [DType::F32, DType::F16, DType::BF16][pick(3, seed)],
+            n: clusters + pick(most, seed),
+            d,
+            clusters,
+            axes: [Axes::PointsFirst, Axes::CoordinatesFirst][pick(2, seed)],
+            gap: [0, 0, 8, 3][pick(4, seed)],
+            offset: [0, 0, 8, 1][pick(4, seed)],
+            seed: random(seed),
+        }
+    }
+
+    /// Shape, and strides in elements.
+    fn shape(&self) -> [[usize; 2]; 2] {
+        match self.axes {
+            Axes::PointsFirst => [[self.n, self.d], [self.d + self.gap, 1]],
+            Axes::CoordinatesFirst => [[self.d, self.n], [self.n + self.gap, 1]],
+        }
+    }
+
+    /// The memory, from its first byte.
+    fn bytes(&self) -> Vec<u8> {
+        let [shape, strides] = self.shape();
+        let mut seed = self.seed;
+        let number = |_| {
+            let x = (random(&mut seed) % (1 << 20)) as f32 / (1 << 19) as f32 - 1.0;
+            let x = x * 2f32.powi((random(&mut seed) % 8) as i32 - 4);
+            match self.dtype {
+                DType::F16 => f16::from_f32(x).to_le_bytes().to_vec(),
+                DType::BF16 => bf16::from_f32(x).to_le_bytes().to_vec(),
+                _ => x.to_le_bytes().to_vec(),
+            }
+        };
+        (0..self.offset + shape[0] * strides[0]).flat_map(number).collect()
+    }
+
+    /// The array in that memory.
+    fn array<'a>(&self, bytes: &'a [u8]) -> ArrayRef<'a> {
+        let [shape, strides] = self.shape();
+        let size = self.dtype.size();
+        let strides = strides.map(|step| (step * size) as isize);
+        assert!(bytes.len() >= (self.offset + shape[0] * self.shape()[1][0]) * size);
+        // SAFETY: rows follow one another by the stride, which is a row or more, and all of them lie in the bytes.
+        let array = unsafe { ArrayRef::from_raw(bytes.as_ptr().add(self.offset * size), self.dtype, &shape, &strides) };
+        array.expect("an array")
+    }
+}
+
+/// Points on the emulated device.
+struct OnDevice<'a> {
+    memory: Memory,
+    problem: Problem,
+    scale: &'a Scale,
+    labels: Global<i32>,
+    centre: Global<f32>,
+    report: Global<u64>,
+    order: Global<u64>,
+    entries: BTreeSet<String>,
+}
+
+fn at<T>(array: Global<T>) -> u64 {
+    array.as_ptr().addr() as u64
+}
+
+impl<'a> OnDevice<'a> {
+    fn new(case: &Case, bytes: &[u8], points: &Points<'_>, scale: &'a Scale) -> Self {
+        let mut memory = Memory::new();
+        let x = upload(&mut memory, "points", bytes) + (case.offset * case.dtype.size()) as u64;
+        Self {
+            labels: memory.upload("labels", &vec![-1; case.n]),
+            centre: memory.alloc("centre", case.d),
+            report: memory.upload("report", &[0; 3]),
+            order: memory.alloc("order", case.n),
+            problem: problem(points, x, case.clusters),
+            memory,
+            scale,
+            entries: BTreeSet::new(),
+        }
+    }
+
+    fn run(&mut self, launch: &Launch, addresses: &[u64]) -> Result<(), String> {
+        let mut params = launch.params.clone();
+        params[..addresses.len()].copy_from_slice(addresses);
+        let production = Production { entry: &launch.entry, grid: launch.grid, block: launch.block, params: &params };
+        self.entries.insert(launch.entry.clone());
+        match emulate(&self.memory, production) {
+            None => Err(format!("no kernel {}", launch.entry)),
+            Some(Err(faults)) => Err(format!("{}: {faults}", launch.entry)),
+            Some(Ok(_)) => Ok(()),
+        }
+    }
+
+    fn upload<T: Pod>(&mut self, name: &str, x: &[T]) -> u64 {
+        at(self.memory.upload(name, x))
+    }
+
+    /// Means and counts of the labels that are there, or, by centroids, of those that are found on the way. What no
+    /// point has keeps what it has `before`.
+    fn update(&mut self, problem: Problem, by: Option<&[f32]>, before: Option<&[f32]>) -> Result<Updated, String> {
+        let (k, d) = (problem.clusters, problem.dimensions);
+        let scales = self.upload("scales", &self.scale.factors());
+        let units = self.upload("units", self.scale.units());
+        let totals: Global<u64> = self.memory.upload("totals", &vec![0; Totals::len(k, d)]);
+        let cursors = self.upload("cursors", &vec![0u32; k + 1]);
+        let centroids = self.upload("centroids", by.unwrap_or(&[0.0]));
+        let (means, counts) = (self.memory.alloc::<f32>("means", k * d), self.memory.alloc::<i64>("counts", k));
+        let (labels, order, report) = (at(self.labels), at(self.order), at(self.report));
+        // By centroids, those are what there was before.
+        let old = before.map_or(0, |before| if by.is_some() { centroids } else { self.upload("before", before) });
+        let moves = at(self.memory.alloc::<f64>("moves", k * d));
+        let moves = if old == 0 { 0 } else { moves };
+        let mut first = vec![problem.address, labels, scales, at(totals), order, cursors, centroids, at(self.centre)];
+        first.extend([report, at(means), at(counts), units, old, moves]);
+        let launches = match by {
+            None => problem.update(LIMITS.multiprocessors),
+            Some(_) => problem.iterate(LIMITS.multiprocessors).into_iter().collect(),
+        };
+        for launch in launches {
+            self.run(&launch, &first)?;
+        }
+        if !problem.finishes() {
+            self.run(&problem.finish(), &first)?;
+        }
+        match self.memory.read(totals, Totals::len(k, d)).iter().all(|&x| x == 0) {
+            true => Ok(Updated { means: self.memory.read(means, k * d), counts: self.memory.read(counts, k) }),
+            false => Err("totals are not zero again".into()),
+        }
+    }
+
+    /// The labels by centroids.
+    fn assign(&mut self, centroids: &[f32]) -> Result<Vec<i32>, String> {
+        let halves = at(self.memory.alloc::<f32>("halves", self.problem.clusters));
+        for launch in self.problem.assign() {
+            self.by_centroids(&launch, centroids, halves)?;
+        }
+        Ok(self.memory.read(self.labels, self.problem.n))
+    }
+
+    /// The squares of the distances to the centroids of the labels.
+    fn squares(&mut self, centroids: &[f32]) -> Result<Vec<f32>, String> {
+        let squares = self.memory.alloc::<f32>("squares", self.problem.n);
+        self.by_centroids(&self.problem.distances(), centroids, at(squares))?;
+        Ok(self.memory.read(squares, self.problem.n))
+    }
+
+    fn by_centroids(&mut self, launch: &Launch, centroids: &[f32], room: u64) -> Result<(), String> {
+        let centroids = self.upload("centroids", centroids);
+        let (labels, centre, report) = (at(self.labels), at(self.centre), at(self.report));
+        self.run(launch, &[self.problem.address, labels, 0, 0, room, 0, centroids, centre, report])
+    }
+}
+
+struct Updated {
+    means: Vec<f32>,
+    counts: Vec<i64>,
+}
+
+fn bits(x: &[f32]) -> Vec<u32> {
+    x.iter().map(|x| x.to_bits()).collect()
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: &[T], want: &[T]) -> Result<(), String> {
+    match found.iter().zip(want).position(|(a, b)| a != b).or((found.len() != want.len()).then_some(found.len())) {
+        None => Ok(()),
+        Some(i) => Err(format!("{what} {i}: {:?}, on the CPU {:?}", found.get(i), want.get(i))),
+    }
+}
+
+/// Runs a case on both; says which kernels ran, or what is wrong.
+fn check(case: &Case) -> Result<BTreeSet<String>, String> {
+    let said = |e: crate::Error| e.to_string();
+    let bytes = case.bytes();
+    let points = Points::new(case.array(&bytes), case.axes).map_err(said)?;
+    let scale = points.scale().map_err(said)?;
+    let (n, d, k) = (case.n, case.d, case.clusters);
+    let mut device = OnDevice::new(case, &bytes, &points, &scale);
+    let all = device.problem;
+
+    // The update, some points without a label.
+    let mut seed = case.seed ^ 5;
+    let labels: Vec<i32> = (0..n).map(|_| pick(k + 1, &mut seed) as i32 - 1).collect();
+    let given = ArrayRef::from_slice(&labels, &[n]).map_err(said)?;
+    let want = centroid_update_with(&points, given, k, &scale).map_err(said)?;
+    device.memory.write(device.labels, &labels);
+    let found = device.update(all, None, None)?;
+    same("count", &found.counts, &want.counts)?;
+    same("mean", &bits(&found.means), &bits(&want.means.into_vec::<f32>().unwrap_or_default()))?;
+    let report = device.memory.read(device.report, 3);
+    let empty = want.counts.iter().filter(|&&count| count == 0).count() as u64;
+    same("word of the report", &[report[EMPTY], report[BAD]], &[empty, 0])?;
+
+    // A fit of one iteration from given centroids. The last is the first again, and so has no points.
+    let mut first: Vec<f32> = (0..k * d).map(|_| (pick(1 << 12, &mut seed) as f32 / 2048.0 - 1.0) * 0.5).collect();
+    first.copy_within(..d, (k - 1) * d);
+    let centroids = Array { shape: vec![k, d], values: Values::F32(first.clone()) };
+    let settings = KMeans {
+        init: Init::Given(centroids),
+        iterations: 1,
+        tolerance: 0.0,
+        empty: EmptyCluster::Keep,
+        ..KMeans::new(k)
+    };
+    let fit = settings.fit(&points).map_err(said)?;
+    device.memory.write(device.labels, &vec![0; n]);
+    let centre = device.update(Problem { clusters: 1, ..all }, None, None)?.means;
+    same("centre", &bits(&centre), &bits(&fit.centre.into_vec::<f32>().unwrap_or_default()))?;
+    device.memory.write(device.centre, &centre);
+    device.memory.write(device.labels, &vec![-1; n]);
+    let labels = device.assign(&first)?;
+    let means = device.update(all, None, Some(&first))?.means;
+    let after = fit.centroids.into_vec::<f32>().unwrap_or_default();
+    same("centroid", &bits(&means), &bits(&after))?;
+    if all.iterate(LIMITS.multiprocessors).is_some() {
+        // The same in one launch.
+        device.memory.write(device.labels, &vec![-1; n]);
+        device.memory.write(device.report, &[0; 3]);
+        let fused = device.update(all, Some(&first), Some(&first))?.means;
+        same("label in one launch", &device.memory.read(device.labels, n), &labels)?;
+        same("centroid in one launch", &bits(&fused), &bits(&after))?;
+        same("change", &[device.memory.read(device.report, 3)[CHANGED]], &[1])?;
+    }
+    same("label", &device.assign(&means)?, &fit.labels)?;
+    let squares = device.squares(&means)?;
+    let wide = Options { dtype: Some(DType::F64), ..Options::default() };
+    let inertia = reduce(Op::Sum, ArrayRef::from_slice(&squares, &[n]).map_err(said)?, &wide).map_err(said)?;
+    same("inertia", &[inertia.values.get(0).to_f64().to_bits()], &[fit.inertia.to_bits()])?;
+    Ok(device.entries)
+}
+
+#[test]
+fn planned_k_means_has_the_bits_of_the_cpu_and_no_fault() {
+    let count = std::env::var("WARPFOLD_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
+    let (mut seed, mut wrong, mut ran) = (20, Vec::new(), BTreeSet::new());
+    for _ in 0..count {
+        let case = Case::random(&mut seed);
+        match check(&case) {
+            Ok(entries) => ran.extend(entries),
+            Err(why) => wrong.push(format!("{case:?}\n{}", why.chars().take(1500).collect::<String>())),
+        }
+        if wrong.len() == 8 {
+            break;
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    // Every kind of kernel, for one dtype or another.
+    for kind in
+        ["column", "tile_any", "tile_f", "gather_any", "iterate_any", "iterate_16", "assign", "distance", "finish"]
+    {
+        assert!(ran.iter().any(|entry| entry.contains(kind)), "no {kind} among {ran:?}");
+    }
+}
