@@ -390,8 +390,8 @@ macro_rules! float {
         }
     };
 }
-float!(f16, F16, f32, i16, u16, widen_f16, f16::from_f32, |v: f64, _: f32| f16::from_f32(to_odd(v)));
-float!(bf16, BF16, f32, i16, u16, widen_bf16, bf16::from_f32, |v: f64, _: f32| bf16::from_f32(to_odd(v)));
+float!(f16, F16, f32, i16, u16, widen_f16, narrow_f16, |v: f64, _: f32| f16::from_f32(to_odd(v)));
+float!(bf16, BF16, f32, i16, u16, widen_bf16, narrow_bf16, |v: f64, _: f32| bf16::from_f32(to_odd(v)));
 float!(f32, F32, f32, i32, u32, |x: f32| x, |x: f32| x, |_: f64, v: f32| v);
 float!(f64, F64, f64, i64, u64, |x: f64| x, |x: f64| x, |_: f64, v: f64| v);
 
@@ -422,4 +422,55 @@ fn widen_f16(x: f16) -> f32 {
     let magnitude = f32::from_bits((h & 0x7fff) << 13) * f32::from_bits(0x7780_0000); // 2^112
     let special = if (h & 0x7c00) == 0x7c00 { 0x7f80_0000 } else { 0 };
     f32::from_bits(magnitude.to_bits() | special | ((h & 0x8000) << 16))
+}
+
+/// f32 to bf16, a number or an infinity: nearest, halves to even. Without a branch, so that it vectorises.
+#[inline(always)]
+fn narrow_bf16(x: f32) -> bf16 {
+    #[cfg(target_arch = "nvptx64")]
+    return bf16::from_f32(x);
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        let b = x.to_bits();
+        bf16::from_bits((b.wrapping_add(0x7fff + (b >> 16 & 1)) >> 16) as u16)
+    }
+}
+
+/// f32 to f16, likewise: below 2^-14 the addition of 0.5, whose ulp is the least subnormal of f16, rounds.
+#[inline(always)]
+fn narrow_f16(x: f32) -> f16 {
+    #[cfg(target_arch = "nvptx64")]
+    return f16::from_f32(x);
+    #[cfg(not(target_arch = "nvptx64"))]
+    {
+        const LEAST_NORMAL: u32 = 0x3880_0000; // 2^-14
+        let (sign, b) = (x.to_bits() >> 16 & 0x8000, x.to_bits() & 0x7fff_ffff);
+        // What overflows has at least the bits of an infinity.
+        let normal = (b.wrapping_sub(112 << 23).wrapping_add(0xfff + (b >> 13 & 1)) >> 13).min(0x7c00);
+        let subnormal = (f32::from_bits(b) + 0.5).to_bits().wrapping_sub(0.5f32.to_bits());
+        f16::from_bits((sign | if b < LEAST_NORMAL { subnormal } else { normal }) as u16)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sixteen_bits_are_rounded_as_half_rounds_them() {
+        let mut random = 0x9e37_79b9u32;
+        for high in 0..1u32 << 19 {
+            random = random.wrapping_mul(0x915f_77f5).wrapping_add(0x6a09_e667);
+            // Halves, what is next to them, and anything.
+            for low in [0, 1, 0xfff, 0x1000, 0x1001, 0x1fff, random >> 19] {
+                for bits in [high << 13 | low, high.rotate_right(8) ^ random >> 8] {
+                    let x = f32::from_bits(bits);
+                    if !x.is_nan() {
+                        assert_eq!(narrow_f16(x).to_bits(), f16::from_f32(x).to_bits(), "{bits:#x}");
+                        assert_eq!(narrow_bf16(x).to_bits(), bf16::from_f32(x).to_bits(), "{bits:#x}");
+                    }
+                }
+            }
+        }
+    }
 }
