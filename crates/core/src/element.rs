@@ -336,8 +336,7 @@ macro_rules! float {
             }
             #[inline(always)]
             fn from_float(x: $acc) -> Self {
-                // The canonical quiet NaN: positive, payload zero.
-                if x.is_nan() { <$t>::NAN } else { $narrow(x) }
+                $narrow(x)
             }
             #[inline(always)]
             fn bits(self) -> $key {
@@ -392,8 +391,8 @@ macro_rules! float {
 }
 float!(f16, F16, f32, i16, u16, widen_f16, narrow_f16, |v: f64, _: f32| f16::from_f32(to_odd(v)));
 float!(bf16, BF16, f32, i16, u16, widen_bf16, narrow_bf16, |v: f64, _: f32| bf16::from_f32(to_odd(v)));
-float!(f32, F32, f32, i32, u32, |x: f32| x, |x: f32| x, |_: f64, v: f32| v);
-float!(f64, F64, f64, i64, u64, |x: f64| x, |x: f64| x, |_: f64, v: f64| v);
+float!(f32, F32, f32, i32, u32, |x: f32| x, |x: f32| if x.is_nan() { f32::NAN } else { x }, |_: f64, v: f32| v);
+float!(f64, F64, f64, i64, u64, |x: f64| x, |x: f64| if x.is_nan() { f64::NAN } else { x }, |_: f64, v: f64| v);
 
 /// f64 to f32, rounded to odd: a second rounding, to 16 bits, then gives what one rounding would (Boldo and Melquiond,
 /// *Emulation of a FMA and correctly rounded sums: proved algorithms using rounding to odd*, 2008).
@@ -424,15 +423,16 @@ fn widen_f16(x: f16) -> f32 {
     f32::from_bits(magnitude.to_bits() | special | ((h & 0x8000) << 16))
 }
 
-/// f32 to bf16, a number or an infinity: nearest, halves to even. Without a branch, so that it vectorises.
+/// f32 to bf16: nearest, halves to even; any NaN is the canonical one. On a CPU without a branch, so that it vectorises.
 #[inline(always)]
 fn narrow_bf16(x: f32) -> bf16 {
     #[cfg(target_arch = "nvptx64")]
-    return bf16::from_f32(x);
+    return if x.is_nan() { bf16::NAN } else { bf16::from_f32(x) };
     #[cfg(not(target_arch = "nvptx64"))]
     {
         let b = x.to_bits();
-        bf16::from_bits((b.wrapping_add(0x7fff + (b >> 16 & 1)) >> 16) as u16)
+        let number = b.wrapping_add(0x7fff + (b >> 16 & 1)) >> 16;
+        bf16::from_bits(select(x.is_nan(), bf16::NAN.to_bits() as u32, number) as u16)
     }
 }
 
@@ -440,7 +440,7 @@ fn narrow_bf16(x: f32) -> bf16 {
 #[inline(always)]
 fn narrow_f16(x: f32) -> f16 {
     #[cfg(target_arch = "nvptx64")]
-    return f16::from_f32(x);
+    return if x.is_nan() { f16::NAN } else { f16::from_f32(x) };
     #[cfg(not(target_arch = "nvptx64"))]
     {
         const LEAST_NORMAL: u32 = 0x3880_0000; // 2^-14
@@ -448,8 +448,17 @@ fn narrow_f16(x: f32) -> f16 {
         // What overflows has at least the bits of an infinity.
         let normal = (b.wrapping_sub(112 << 23).wrapping_add(0xfff + (b >> 13 & 1)) >> 13).min(0x7c00);
         let subnormal = (f32::from_bits(b) + 0.5).to_bits().wrapping_sub(0.5f32.to_bits());
-        f16::from_bits((sign | if b < LEAST_NORMAL { subnormal } else { normal }) as u16)
+        let number = sign | select(b < LEAST_NORMAL, subnormal, normal);
+        f16::from_bits(select(x.is_nan(), f16::NAN.to_bits() as u32, number) as u16)
     }
+}
+
+/// By masks: of an `if` with so much in its arms the compiler makes a branch, and no vectors.
+#[cfg(not(target_arch = "nvptx64"))]
+#[inline(always)]
+fn select(condition: bool, yes: u32, no: u32) -> u32 {
+    let mask = (condition as u32).wrapping_neg();
+    yes & mask | no & !mask
 }
 
 #[cfg(test)]
@@ -465,10 +474,9 @@ mod tests {
             for low in [0, 1, 0xfff, 0x1000, 0x1001, 0x1fff, random >> 19] {
                 for bits in [high << 13 | low, high.rotate_right(8) ^ random >> 8] {
                     let x = f32::from_bits(bits);
-                    if !x.is_nan() {
-                        assert_eq!(narrow_f16(x).to_bits(), f16::from_f32(x).to_bits(), "{bits:#x}");
-                        assert_eq!(narrow_bf16(x).to_bits(), bf16::from_f32(x).to_bits(), "{bits:#x}");
-                    }
+                    let (h, b) = if x.is_nan() { (f16::NAN, bf16::NAN) } else { (f16::from_f32(x), bf16::from_f32(x)) };
+                    assert_eq!(narrow_f16(x).to_bits(), h.to_bits(), "{bits:#x}");
+                    assert_eq!(narrow_bf16(x).to_bits(), b.to_bits(), "{bits:#x}");
                 }
             }
         }
