@@ -3,8 +3,8 @@
 use warpfold_core::ops::{Arg, ArgNode, CountNan, Deviation, Extremum, IntegerSum, Moments, Search, Square, Sum};
 use warpfold_core::{DType, Element, Reducer};
 
+use crate::cpu::args::ArgScan;
 use crate::cpu::engine::{self, Job};
-use crate::cpu::extrema::ArgScan;
 use crate::cpu::free::{Counting, Integers, Lanes};
 use crate::cpu::kernel::{Acc, Item, Kernel, Tree};
 use crate::cpu::load::{Loaded, Plain};

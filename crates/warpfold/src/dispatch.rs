@@ -10,13 +10,15 @@ use warpfold_core::ops::{
 };
 use warpfold_core::{Cast, DType, Element, Float, Kind, Live, Real, Reducer, bf16, f16};
 
+use crate::cpu::args::ArgScan;
+use crate::cpu::exact::{Exact, Small};
 use crate::cpu::exponentials::Exponentials;
-use crate::cpu::extrema::{ArgScan, Peak};
+use crate::cpu::extrema::Peak;
 use crate::cpu::free::{BlockSum, Counting, Integers, Lanes};
 use crate::cpu::halves::Wide;
 use crate::cpu::kernel::{Item, Kernel, Scalar as ScalarTree, Tree};
 use crate::cpu::load::{Gather, Half, Load, Loaded, Optional, Plain};
-use crate::cpu::moments::{Exact, Small, Spread};
+use crate::cpu::moments::Spread;
 use crate::op::{Op, Ord, Precision};
 use crate::values::{Collect, Value};
 

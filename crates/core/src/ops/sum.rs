@@ -214,16 +214,23 @@ impl<T: Element, W: Term, P: Precision<T::Float>> Reducer for Sum<T, W, P> {
 
     #[inline(always)]
     fn finish(&self, acc: P::Real, count: u64) -> T::Mean {
+        T::Mean::from_float(self.value(acc, count))
+    }
+}
+
+impl<T: Element, W: Term, P: Precision<T::Float>> Sum<T, W, P> {
+    /// The result of `count` elements before it is rounded to their dtype.
+    #[inline(always)]
+    pub fn value(&self, acc: P::Real, count: u64) -> T::Float {
         let acc = self.initial.map_or(acc, |x| P::widen(x).add(acc));
-        let result = match self.finish {
+        P::round(match self.finish {
             Finish::Total if count == 0 && self.initial.is_none() => P::Real::ZERO,
             Finish::Total if W::IS_MAGNITUDE => acc.abs(),
             Finish::Total => acc,
             Finish::Mean => acc.div(P::Real::from_count(count)),
             // The empty sum is -0.0.
             Finish::Root => acc.abs().sqrt(),
-        };
-        T::Mean::from_float(P::round(result))
+        })
     }
 }
 

@@ -1,11 +1,12 @@
 //! The routes on which the fastest axis in memory is kept.
 
 use super::counter::Counter;
+use super::dense::dense_rows;
 use super::engine::{Job, Out, Output, Scratch};
 use super::kernel::{Acc, Item, Kernel};
 use super::load::Load;
 use super::panel::RowList;
-use super::policy::{BLOCK, MOST_FEW, PANEL, STRIP_BYTES};
+use super::policy::{BLOCK, MOST_FEW, MOST_ROWS, PANEL, STRIP_BYTES};
 use super::tree::combine_nodes;
 use crate::problem::{At, Dim, Walk};
 
@@ -91,9 +92,11 @@ where
         let Strip { width, rows, first_row, .. } = *strip;
         let mut items: Vec<Item<K>> = Vec::new();
         let mut walk = Walk::new(strip.axes, strip.base, first_row);
-        let mut ats: Vec<At> = Vec::with_capacity(PANEL);
-        for (panel, row) in (0..rows).step_by(PANEL).enumerate() {
-            let n = PANEL.min(rows - row);
+        let most = if K::RUNS { MOST_ROWS } else { PANEL };
+        let mut ats: Vec<At> = Vec::with_capacity(most);
+        let mut untold = 0;
+        for (panel, row) in (0..rows).step_by(most).enumerate() {
+            let n = most.min(rows - row);
             ats.clear();
             for _ in 0..n {
                 ats.push(walk.at());
@@ -102,8 +105,9 @@ where
             // SAFETY: the caller's: rows are readable along the lane.
             let now = unsafe { self.rows_of(&ats, lane, width, &mut items) };
             each(panel, now.as_slice(), (first_row + row) as u64);
-            if panel % 8 == 7 || row + n == rows {
-                self.tell((panel % 8 * PANEL + n) * width);
+            untold += n;
+            if untold >= MOST_ROWS || row + n == rows {
+                self.tell(std::mem::take(&mut untold) * width);
             }
         }
     }
@@ -215,29 +219,4 @@ where
         let combine = |mut n: Vec<Acc<K>>| combine_nodes(self.kernel.reducer(), &mut n, tile as u64, last);
         nodes.into_iter().map(|n| combine(n).expect("len is not 0")).collect()
     }
-}
-
-/// The nodes of dense rows, of any number, in `nodes`, which is empty.
-fn dense_rows<K: Kernel>(kernel: &K, x: &[Item<K>], width: usize, start: u64, mut nodes: Vec<Acc<K>>) -> Vec<Acc<K>> {
-    nodes.reserve(width);
-    let room = &mut nodes.spare_capacity_mut()[..width];
-    let rows = x.len() / width;
-    let first = if rows < PANEL { rows } else { 1 << rows.ilog2() };
-    let (x, rest) = x.split_at(first * width);
-    // SAFETY: rows are as wide as the room, all of which is written.
-    unsafe {
-        if rows < PANEL {
-            let rows: RowList<Item<K>> = x.chunks_exact(width).map(<[_]>::as_ptr).collect();
-            kernel.panel(rows.as_slice(), start, room);
-        } else {
-            kernel.dense(x, start, room);
-        }
-        nodes.set_len(width);
-    }
-    if rest.is_empty() {
-        return nodes;
-    }
-    let mut right = dense_rows(kernel, rest, width, start + first as u64, Vec::new());
-    kernel.merge(&nodes, first as u64, &mut right, (rows - first) as u64);
-    right
 }

@@ -7,7 +7,8 @@ use std::mem::MaybeUninit;
 
 use warpfold_core::Reducer;
 
-use super::panel::{RowList, TILE, copy_row, fold_columns, fold_tile};
+use super::kernel::{Acc, Item, Kernel};
+use super::panel::{RowList, TILE, copy_row, fold_columns_by, fold_tile};
 use super::policy::{AHEAD, BLOCK, PANEL};
 use super::simd::prefetch;
 
@@ -42,9 +43,28 @@ impl<R: Reducer> Reducer for Above<'_, R> {
     }
 }
 
-/// See [`super::kernel::Kernel::dense`].
+/// See [`Kernel::dense`].
 #[inline(always)]
 pub(super) fn fold_dense<R: Reducer>(reducer: &R, x: &[R::Item], start: u64, out: &mut [MaybeUninit<R::Acc>]) {
+    fold_dense_by(
+        reducer,
+        x,
+        start,
+        out,
+        #[inline(always)]
+        |rows, at, out| fold_tile(reducer, rows, at, out),
+    );
+}
+
+/// The same, where `lowest` makes the nodes of a tile of rows, the first of which has an index.
+#[inline(always)]
+pub(super) fn fold_dense_by<R: Reducer, T: Copy>(
+    reducer: &R,
+    x: &[T],
+    start: u64,
+    out: &mut [MaybeUninit<R::Acc>],
+    lowest: impl Fn(&[&[T; TILE]], u64, &mut [MaybeUninit<R::Acc>; TILE]),
+) {
     let width = out.len();
     let mut a = [const { MaybeUninit::uninit() }; BLOCK / PANEL];
     let mut b = [const { MaybeUninit::uninit() }; BLOCK / PANEL / 2];
@@ -52,56 +72,88 @@ pub(super) fn fold_dense<R: Reducer>(reducer: &R, x: &[R::Item], start: u64, out
     let mut rows = x.len() / width;
     debug_assert!(x.len() <= BLOCK && rows >= PANEL && rows.is_power_of_two());
     rows /= PANEL;
-    step(reducer, x, PANEL, width, start, true, &mut from[..rows * width]);
+    let groups = if R::INDEXED { 1 } else { (TILE / width).max(1) };
+    step(
+        x,
+        PANEL,
+        width,
+        groups,
+        true,
+        &mut from[..rows * width],
+        #[inline(always)]
+        |rows, at, out| lowest(rows, start + at, out),
+    );
     let mut weight = PANEL as u64;
     while rows > 1 {
         let n = rows.min(PANEL);
         // SAFETY: each step writes all of its nodes.
         let nodes = unsafe { from[..rows * width].assume_init_ref() };
         rows /= n;
-        step(&Above(reducer, weight), nodes, n, width, 0, false, &mut to[..rows * width]);
+        let above = Above(reducer, weight);
+        let groups = (TILE / width).max(1);
+        step(
+            nodes,
+            n,
+            width,
+            groups,
+            false,
+            &mut to[..rows * width],
+            #[inline(always)]
+            |rows, _, out| fold_tile(&above, rows, 0, out),
+        );
         weight *= n as u64;
         std::mem::swap(&mut from, &mut to);
     }
     out.copy_from_slice(&from[..width]);
 }
 
-/// Every `n` rows become one.
+/// Every `n` rows become one, by `fold`, which is given the place of the first of them; up to `groups` of them at a time.
 #[inline(always)]
-fn step<R: Reducer>(
-    reducer: &R,
-    x: &[R::Item],
+fn step<T: Copy, A: Copy>(
+    x: &[T],
     n: usize,
     width: usize,
-    start: u64,
+    groups: usize,
     ahead: bool,
-    out: &mut [MaybeUninit<R::Acc>],
+    out: &mut [MaybeUninit<A>],
+    fold: impl Fn(&[&[T; TILE]], u64, &mut [MaybeUninit<A>; TILE]),
 ) {
-    let mut at = start;
+    let mut at = 0;
     if width >= TILE {
         for (x, out) in x.chunks_exact(n * width).zip(out.chunks_exact_mut(width)) {
             if ahead {
                 prefetch(x.as_ptr().wrapping_byte_add(AHEAD), x.len());
             }
-            let rows: RowList<R::Item> = x.chunks_exact(width).map(<[_]>::as_ptr).collect();
+            let rows: RowList<T> = x.chunks_exact(width).map(<[_]>::as_ptr).collect();
             // SAFETY: rows are as wide as `out`.
-            unsafe { fold_columns(reducer, rows.as_slice(), at, out) };
+            unsafe {
+                fold_columns_by(
+                    rows.as_slice(),
+                    out,
+                    #[inline(always)]
+                    |rows, out| fold(rows, at, out),
+                );
+            }
             at += n as u64;
         }
         return;
     }
     // As many groups of rows side by side as there is room for.
     let mut tile = [[x[0]; TILE]; PANEL];
-    let most = if R::INDEXED { 1 } else { TILE / width };
-    for (x, out) in x.chunks(most * n * width).zip(out.chunks_mut(most * width)) {
+    for (x, out) in x.chunks(groups * n * width).zip(out.chunks_mut(groups * width)) {
         if ahead {
             prefetch(x.as_ptr().wrapping_byte_add(AHEAD), x.len());
         }
         side_by_side(x, n, width, &mut tile);
         let mut nodes = [const { MaybeUninit::uninit() }; TILE];
-        fold_tile(reducer, n, |r| &tile[r], at, &mut nodes);
+        let rows = tile.each_ref();
+        if n == PANEL {
+            fold(&rows, at, &mut nodes)
+        } else {
+            fold(&rows[..n], at, &mut nodes)
+        }
         out.copy_from_slice(&nodes[..out.len()]);
-        at += (most * n) as u64;
+        at += (groups * n) as u64;
     }
 }
 
@@ -127,4 +179,35 @@ fn side_by_side<T: Copy>(x: &[T], n: usize, width: usize, tile: &mut [[T; TILE];
         16 => copy(x, n, 16, tile),
         _ => copy(x, n, width, tile),
     }
+}
+
+/// The nodes of dense rows, of any number, in `nodes`, which is empty.
+pub(super) fn dense_rows<K: Kernel>(
+    kernel: &K,
+    x: &[Item<K>],
+    width: usize,
+    start: u64,
+    mut nodes: Vec<Acc<K>>,
+) -> Vec<Acc<K>> {
+    nodes.reserve(width);
+    let room = &mut nodes.spare_capacity_mut()[..width];
+    let rows = x.len() / width;
+    let first = if rows < PANEL { rows } else { 1 << rows.ilog2() };
+    let (x, rest) = x.split_at(first * width);
+    // SAFETY: rows are as wide as the room, all of which is written.
+    unsafe {
+        if rows < PANEL {
+            let rows: RowList<Item<K>> = x.chunks_exact(width).map(<[_]>::as_ptr).collect();
+            kernel.panel(rows.as_slice(), start, room);
+        } else {
+            kernel.dense(x, start, room);
+        }
+        nodes.set_len(width);
+    }
+    if rest.is_empty() {
+        return nodes;
+    }
+    let mut right = dense_rows(kernel, rest, width, start + first as u64, Vec::new());
+    kernel.merge(&nodes, first as u64, &mut right, (rows - first) as u64);
+    right
 }

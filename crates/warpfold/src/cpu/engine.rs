@@ -59,7 +59,7 @@ impl<T> Output<T> {
     /// # Safety
     /// Nobody else writes the places.
     #[expect(clippy::mut_from_ref, reason = "disjoint places, by the contract")]
-    unsafe fn range(&self, from: isize, n: usize) -> &mut [MaybeUninit<T>] {
+    pub(super) unsafe fn range(&self, from: isize, n: usize) -> &mut [MaybeUninit<T>] {
         assert!((from as usize).checked_add(n).is_some_and(|end| end <= self.len));
         // SAFETY: in bounds; the caller's.
         unsafe { std::slice::from_raw_parts_mut(self.first.offset(from), n) }

@@ -7,11 +7,11 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{CountNan, CountNonzero, IntegerSum};
 use warpfold_core::{Element, Reducer};
 
-use super::dense::fold_dense;
 use super::kernel::Kernel;
-use super::panel::{RowList, fold_columns, fold_short_rows};
-use super::policy::{FEW_DENSE_COLUMNS, PANEL};
-use super::simd::vectorize;
+use super::panel::fold_short_rows;
+use super::periods::fold_periods;
+use super::policy::{AHEAD, FEW_DENSE_COLUMNS, MOST_ROWS, PANEL};
+use super::simd::{prefetch, vectorize};
 use super::tree::fold_rows;
 
 /// Lanes of one running node each; 64 fill two AVX-512 registers of i32, which hides the latency of an instruction.
@@ -79,10 +79,20 @@ pub(super) fn lanes_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) ->
 pub trait BlockSum: Element {
     /// The exact sum.
     fn sum(x: &[Self]) -> i128;
+
+    /// The exact sums of the columns of a power of two of dense rows, added to `sums`.
+    fn add_dense(x: &[Self], sums: &mut [i128]);
+
+    /// The exact sums of the columns of at most [`MOST_ROWS`] rows, added to `sums`.
+    ///
+    /// # Safety
+    /// Every pointer in `rows` is good for `sums.len()` elements.
+    unsafe fn add_rows(rows: &[*const Self], sums: &mut [i128]);
 }
 
+/// Each lane is `$lane`, which fits 256 elements, and a block's sum `$total`.
 macro_rules! block_sum {
-    ($($t:ty, $lane:ty);*) => {$(
+    ($($t:ty, $lane:ty, $total:ty);*) => {$(
         impl BlockSum for $t {
             #[inline(always)]
             fn sum(x: &[Self]) -> i128 {
@@ -91,6 +101,9 @@ macro_rules! block_sum {
                     x,
                     #[inline(always)]
                     |piece| {
+                        if size_of::<$t>() < 4 {
+                            prefetch(piece.as_ptr().wrapping_byte_add(AHEAD), LANES);
+                        }
                         for i in 0..LANES {
                             lanes[i] += piece[i] as $lane;
                         }
@@ -99,10 +112,41 @@ macro_rules! block_sum {
                 let lanes = lanes.iter().map(|&lane| lane as i64).sum::<i64>();
                 (lanes + tail.iter().map(|&x| x as i64).sum::<i64>()) as i128
             }
+
+            #[inline(always)]
+            fn add_dense(x: &[Self], sums: &mut [i128]) {
+                let mut room = [const { MaybeUninit::<$total>::uninit() }; FEW_DENSE_COLUMNS];
+                let room = &mut room[..sums.len()];
+                fold_periods(x, |x| x as $lane, |a, b| a + b, |lane| lane as $total, |a, b| a + b, room);
+                for (sum, room) in sums.iter_mut().zip(room) {
+                    // SAFETY: all of them are written.
+                    *sum += unsafe { room.assume_init() } as i128;
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn add_rows(rows: &[*const Self], sums: &mut [i128]) {
+                const { assert!(MOST_ROWS <= 256) };
+                let mut lanes = vec![0 as $lane; sums.len()];
+                for (i, &row) in rows.iter().enumerate() {
+                    // SAFETY: the caller's.
+                    let x = unsafe { std::slice::from_raw_parts(row, lanes.len()) };
+                    let next = rows.get(i + 1).copied().unwrap_or(row);
+                    for (i, (x, lanes)) in x.chunks(LANES).zip(lanes.chunks_mut(LANES)).enumerate() {
+                        prefetch(next.wrapping_add(i * LANES), LANES);
+                        for (x, lane) in x.iter().zip(lanes) {
+                            *lane += *x as $lane;
+                        }
+                    }
+                }
+                for (sum, lane) in sums.iter_mut().zip(lanes) {
+                    *sum += lane as i128;
+                }
+            }
         }
     )*};
 }
-block_sum!(i8, i16; i16, i32; i32, i64; u8, u16; u16, u32; u32, i64);
+block_sum!(i8, i16, i32; i16, i32, i32; i32, i64, i64; u8, u16, i32; u16, u32, i32; u32, i64, i64);
 
 macro_rules! wide_block_sum {
     ($($t:ty, $high:expr);*) => {$(
@@ -124,6 +168,33 @@ macro_rules! wide_block_sum {
                 let (low, high) = (low.iter().sum::<u64>(), high.iter().sum::<i64>());
                 low as i128 + ((high as i128) << 32) + tail.iter().map(|&x| x as i128).sum::<i128>()
             }
+
+            #[inline(always)]
+            fn add_dense(x: &[Self], sums: &mut [i128]) {
+                let mut room = [const { MaybeUninit::<i64>::uninit() }; FEW_DENSE_COLUMNS];
+                let room = &mut room[..sums.len()];
+                fold_periods(x, |x| x as u32 as i64, |a, b| a + b, |lane| lane, |a, b| a + b, room);
+                for (sum, room) in sums.iter_mut().zip(&*room) {
+                    // SAFETY: all of them are written.
+                    *sum += unsafe { room.assume_init() } as i128;
+                }
+                fold_periods(x, $high, |a, b| a + b, |lane| lane, |a, b| a + b, room);
+                for (sum, room) in sums.iter_mut().zip(&*room) {
+                    // SAFETY: as above.
+                    *sum += (unsafe { room.assume_init() } as i128) << 32;
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn add_rows(rows: &[*const Self], sums: &mut [i128]) {
+                for &row in rows {
+                    // SAFETY: the caller's.
+                    let x = unsafe { std::slice::from_raw_parts(row, sums.len()) };
+                    for (sum, &x) in sums.iter_mut().zip(x) {
+                        *sum += x as i128;
+                    }
+                }
+            }
         }
     )*};
 }
@@ -135,6 +206,8 @@ pub struct Integers<T>(pub IntegerSum<T>);
 
 impl<T: BlockSum> Kernel for Integers<T> {
     type R = IntegerSum<T>;
+
+    const RUNS: bool = true;
 
     fn reducer(&self) -> &Self::R {
         &self.0
@@ -162,47 +235,30 @@ impl<T: BlockSum> Kernel for Integers<T> {
         out.extend(sums.into_iter().map(|sum| sum as i128));
     }
 
-    fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<i128>]) {
+    unsafe fn panel(&self, rows: &[*const T], start: u64, out: &mut [MaybeUninit<i128>]) {
+        out.fill(MaybeUninit::new(0));
+        // SAFETY: the caller's; they are all written.
+        unsafe { self.panel_after(rows, start, out.assume_init_mut()) };
+    }
+
+    unsafe fn panel_after(&self, rows: &[*const T], _start: u64, nodes: &mut [i128]) {
         vectorize(
             #[inline(always)]
-            || {
-                if size_of::<T>() == 8 {
-                    return fold_dense(&self.0, x, start, out);
-                }
-                let mut room = [const { MaybeUninit::<i64>::uninit() }; FEW_DENSE_COLUMNS];
-                let sums = &mut room[..out.len()];
-                fold_dense(&Narrow(PhantomData), x, start, sums);
-                for (out, sum) in out.iter_mut().zip(sums) {
-                    // SAFETY: every sum is written.
-                    out.write(unsafe { sum.assume_init() } as i128);
-                }
-            },
+            // SAFETY: the caller's.
+            || unsafe { T::add_rows(rows, nodes) },
         );
     }
 
-    unsafe fn panel(&self, rows: &[*const T], start: u64, out: &mut [MaybeUninit<i128>]) {
-        const TILE: usize = 256;
+    fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<i128>]) {
+        out.fill(MaybeUninit::new(0));
+        // SAFETY: they are all written.
+        self.dense_after(x, start, unsafe { out.assume_init_mut() });
+    }
+
+    fn dense_after(&self, x: &[T], _start: u64, nodes: &mut [i128]) {
         vectorize(
             #[inline(always)]
-            || {
-                if size_of::<T>() == 8 {
-                    // SAFETY: the caller's.
-                    return unsafe { fold_columns(&self.0, rows, start, out) };
-                }
-                let shift = |rows: &[*const T], by| rows.iter().map(|p| p.wrapping_add(by)).collect::<RowList<T>>();
-                for (tile, out) in out.chunks_mut(TILE).enumerate() {
-                    let mut sums = [const { MaybeUninit::<i64>::uninit() }; TILE];
-                    let rows = shift(rows, tile * TILE);
-                    let sums = &mut sums[..out.len()];
-                    // SAFETY: the caller's; every sum is written.
-                    unsafe {
-                        fold_columns(&Narrow(PhantomData), rows.as_slice(), start, sums);
-                        for (out, sum) in out.iter_mut().zip(sums) {
-                            out.write(sum.assume_init() as i128);
-                        }
-                    }
-                }
-            },
+            || T::add_dense(x, nodes),
         );
     }
 }

@@ -3,15 +3,15 @@
 
 use std::mem::MaybeUninit;
 
-use warpfold_core::Element;
 use warpfold_core::ops::Sum;
+use warpfold_core::{Element, Reducer};
 use warpfold_core::{bf16, f16};
 
-use super::dense::fold_dense;
+use super::dense::fold_dense_by;
 use super::kernel::Kernel;
-use super::panel::fold_short_rows;
-use super::policy::{BLOCK, PANEL};
-use super::simd::{Simd, at_level};
+use super::panel::{TILE, fold_columns_by, fold_short_rows, fold_tile};
+use super::policy::{BLOCK, PANEL, SHORT};
+use super::simd::{Simd, at_level, vectorize};
 use super::tree::{fold_rows, lift_pairs, tree_of_pieces};
 
 /// Sums and means of f16.
@@ -42,7 +42,7 @@ impl Kernel for Halves {
 
     fn rows(&self, x: &[f16], len: usize, out: &mut Vec<f32>) {
         if !len.is_power_of_two() {
-            if len < PANEL {
+            if len < SHORT {
                 return fold_short_rows(self, x, len, out);
             }
             return out.extend(x.chunks_exact(len).map(|row| self.block(row, 0)));
@@ -55,12 +55,73 @@ impl Kernel for Halves {
     }
 
     fn dense(&self, x: &[f16], start: u64, out: &mut [MaybeUninit<f32>]) {
-        widened(
-            x,
+        at_level(
             #[inline(always)]
-            |x| fold_dense(&Sum::<f32>::total(), x, start, out),
+            |level| {
+                let sum = Sum::<f32>::total();
+                fold_dense_by(
+                    &sum,
+                    x,
+                    start,
+                    out,
+                    #[inline(always)]
+                    |rows, at, out| fold_widened(level, &sum, rows, at, out),
+                );
+            },
         );
     }
+
+    fn finish(&self, nodes: &[f32], count: u64, out: &mut [MaybeUninit<f16>]) {
+        vectorize(
+            #[inline(always)]
+            || {
+                // In two steps: with what a sum or a mean does in one loop, rounding would not become vectors.
+                const PIECE: usize = 256;
+                let (sum, mut results) = (self.0.clone(), [0.0; PIECE]);
+                for (nodes, out) in nodes.chunks(PIECE).zip(out.chunks_mut(PIECE)) {
+                    for (node, result) in nodes.iter().zip(&mut results) {
+                        *result = sum.value(*node, count);
+                    }
+                    for (result, out) in results.iter().zip(out) {
+                        out.write(f16::from_float(*result));
+                    }
+                }
+            },
+        );
+    }
+
+    unsafe fn panel(&self, rows: &[*const f16], start: u64, out: &mut [MaybeUninit<f32>]) {
+        at_level(
+            #[inline(always)]
+            |level| {
+                // SAFETY: the caller's.
+                unsafe {
+                    fold_columns_by(
+                        rows,
+                        out,
+                        #[inline(always)]
+                        |rows, out| fold_widened(level, &Sum::<f32>::total(), rows, start, out),
+                    );
+                }
+            },
+        );
+    }
+}
+
+/// One tile of columns, whose elements are made floats first.
+#[inline(always)]
+pub(super) fn fold_widened<T: Wide, R: Reducer<Item = T::Float>>(
+    level: Simd,
+    reducer: &R,
+    rows: &[&[T; TILE]],
+    start: u64,
+    out: &mut [MaybeUninit<R::Acc>; TILE],
+) {
+    let mut wide = [[rows[0][0].float(); TILE]; PANEL];
+    for (row, wide) in rows.iter().zip(&mut wide) {
+        *wide = T::widen(level, row);
+    }
+    fold_tile(reducer, &wide.each_ref()[..rows.len()], start, out);
 }
 
 /// Calls `f` with at most a block of elements as f32.
@@ -81,7 +142,7 @@ fn widened(x: &[f16], f: impl FnOnce(&[f32])) {
 }
 
 /// Elements that are made floats in registers.
-pub trait Wide: Element {
+pub trait Wide: Element<Float: Element<Float = <Self as Element>::Float>> {
     /// As their floats, in code compiled for `level`. Of a NaN it is only said that it is one.
     #[inline(always)]
     fn widen<const N: usize>(level: Simd, x: &[Self; N]) -> [Self::Float; N] {

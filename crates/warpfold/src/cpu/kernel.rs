@@ -6,7 +6,7 @@ use warpfold_core::Reducer;
 
 use super::dense::fold_dense;
 use super::panel::{fold_columns, fold_short_rows};
-use super::policy::PANEL;
+use super::policy::{PANEL, SHORT};
 use super::simd::vectorize;
 use super::tree::{fold_rows, tree_block, tree_levels};
 
@@ -14,7 +14,7 @@ use super::tree::{fold_rows, tree_block, tree_levels};
 ///
 /// * `block`: up to `BLOCK` neighbours, from the leaves to one node;
 /// * `rows`: many short rows of one length;
-/// * `panel`: up to [`PANEL`] rows of a matrix, column by column;
+/// * `panel`: up to `PANEL` rows of a matrix, column by column;
 /// * `dense`: a block of rows of few columns;
 /// * `merge`: two rows of nodes into one.
 pub trait Kernel: Sync {
@@ -23,6 +23,10 @@ pub trait Kernel: Sync {
 
     /// Whether panels may be taken one after the other, into the same nodes: no tree is needed, and merging nodes is slow.
     const RUNS: bool = false;
+
+    /// Rows of fewer elements, if their number is no power of two, are taken apart into columns. (The others are reduced one at
+    /// a time, which costs the more the more instructions a block starts and ends with.)
+    const SHORT: usize = PANEL;
 
     /// The mathematics.
     fn reducer(&self) -> &Self::R;
@@ -40,19 +44,11 @@ pub trait Kernel: Sync {
     where
         Self: Sized,
     {
-        if len.is_power_of_two() {
-            vectorize(
-                #[inline(always)]
-                || fold_rows(self.reducer(), x, len, out),
-            );
-        } else if len < PANEL {
-            fold_short_rows(self, x, len, out);
-        } else {
-            out.extend(x.chunks_exact(len).map(|row| self.block(row, 0)));
-        }
+        any_rows(self, x, len, out);
     }
 
-    /// The trees over each column of a few rows, the first of which has the index `start`.
+    /// The trees over each column of at most `PANEL` rows ([`Kernel::RUNS`]: `MOST_ROWS`), the first of which has the index
+    /// `start`.
     ///
     /// # Safety
     /// Every pointer in `rows` is good for `out.len()` elements.
@@ -114,6 +110,20 @@ pub trait Kernel: Sync {
     }
 }
 
+/// [`Kernel::rows`] of any kernel.
+pub(super) fn any_rows<K: Kernel>(kernel: &K, x: &[Item<K>], len: usize, out: &mut Vec<Acc<K>>) {
+    if len.is_power_of_two() {
+        vectorize(
+            #[inline(always)]
+            || fold_rows(kernel.reducer(), x, len, out),
+        );
+    } else if len < K::SHORT {
+        fold_short_rows(kernel, x, len, out);
+    } else {
+        out.extend(x.chunks_exact(len).map(|row| kernel.block(row, 0)));
+    }
+}
+
 /// An element, as the kernel reads it.
 pub type Item<K> = <<K as Kernel>::R as Reducer>::Item;
 /// A node of the tree.
@@ -125,6 +135,8 @@ pub struct Tree<R>(pub R);
 
 impl<R: Reducer> Kernel for Tree<R> {
     type R = R;
+
+    const SHORT: usize = if size_of::<R::Item>() < 4 { PANEL } else { SHORT };
 
     fn reducer(&self) -> &R {
         &self.0

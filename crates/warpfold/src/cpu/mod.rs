@@ -1,9 +1,11 @@
 //! The CPU backend: rayon threads, SIMD chosen at run time, and the tree.
 
+pub mod args;
 mod columns;
 mod counter;
 mod dense;
 pub mod engine;
+pub mod exact;
 pub mod exponentials;
 pub mod extrema;
 pub mod free;
@@ -12,6 +14,7 @@ pub mod kernel;
 pub mod load;
 pub mod moments;
 mod panel;
+mod periods;
 pub mod policy;
 pub mod route;
 mod runs;

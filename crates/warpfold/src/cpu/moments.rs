@@ -1,18 +1,17 @@
-//! Blocks of the variance. Of floats: means and sums of squares in arrays of their own, so that both are vectors. Of small
-//! integers: sums, as long as no node of the tree rounds.
+//! Blocks of the variance of floats: means and sums of squares in arrays of their own, so that both are vectors.
 
 use std::mem::MaybeUninit;
 
 use warpfold_core::ops::{Deviation, Moments, Plain};
-use warpfold_core::{Accumulate, Element, Float, Real, Reducer};
+use warpfold_core::{Accumulate, DType, Float, Real};
 
-use super::dense::fold_dense;
-use super::halves::Wide;
-use super::kernel::Kernel;
-use super::panel::{block_of_each, fold_short_rows};
-use super::policy::{AHEAD, BLOCK, PANEL};
-use super::simd::{Simd, at_level, prefetch, vectorize};
-use super::tree::{Level, Ragged, climb, tree_levels};
+use super::dense::fold_dense_by;
+use super::halves::{Wide, fold_widened};
+use super::kernel::{Kernel, any_rows};
+use super::panel::{TILE, fold_columns_by, fold_tile};
+use super::policy::{AHEAD, BLOCK, SHORT};
+use super::simd::{Simd, at_level, prefetch};
+use super::tree::{Level, Ragged, climb, fold_rows, tree_levels};
 
 /// The variance of floats, and of integers as floats.
 #[derive(Clone)]
@@ -20,6 +19,8 @@ pub struct Spread<T>(pub Deviation<T, Plain>);
 
 impl<T: Wide> Kernel for Spread<T> {
     type R = Deviation<T, Plain>;
+
+    const SHORT: usize = SHORT;
 
     fn reducer(&self) -> &Self::R {
         &self.0
@@ -30,6 +31,70 @@ impl<T: Wide> Kernel for Spread<T> {
             #[inline(always)]
             |level| spread(level, &self.0, x, start),
         )
+    }
+
+    fn rows(&self, x: &[T], len: usize, out: &mut Vec<Moments<T::Float>>) {
+        if len == 1 || len > MOST_IN_PIECE || !len.is_power_of_two() {
+            return any_rows(self, x, len, out);
+        }
+        at_level(
+            #[inline(always)]
+            |level| match size_of::<T::Float>() {
+                4 => rows_of_pieces::<T, 256, 128, 64, 32>(level, &self.0, x, len, out),
+                _ => rows_of_pieces::<T, 128, 64, 32, 16>(level, &self.0, x, len, out),
+            },
+        );
+    }
+
+    unsafe fn panel(&self, rows: &[*const T], start: u64, out: &mut [MaybeUninit<Moments<T::Float>>]) {
+        at_level(
+            #[inline(always)]
+            |level| {
+                // SAFETY: the caller's.
+                unsafe {
+                    fold_columns_by(
+                        rows,
+                        out,
+                        #[inline(always)]
+                        |rows, out| self.fold_tile(level, rows, start, out),
+                    );
+                }
+            },
+        );
+    }
+
+    fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<Moments<T::Float>>]) {
+        at_level(
+            #[inline(always)]
+            |level| {
+                fold_dense_by(
+                    &self.0,
+                    x,
+                    start,
+                    out,
+                    #[inline(always)]
+                    |rows, at, out| self.fold_tile(level, rows, at, out),
+                );
+            },
+        );
+    }
+}
+
+impl<T: Wide> Spread<T> {
+    /// The nodes of a tile of columns.
+    #[inline(always)]
+    fn fold_tile(
+        &self,
+        level: Simd,
+        rows: &[&[T; TILE]],
+        start: u64,
+        out: &mut [MaybeUninit<Moments<T::Float>>; TILE],
+    ) {
+        if T::DTYPE == DType::F16 {
+            fold_widened(level, &Deviation::<T::Float>::new(self.0.ddof, self.0.root), rows, start, out);
+        } else {
+            fold_tile(&self.0, rows, start, out);
+        }
     }
 }
 
@@ -94,6 +159,64 @@ fn spread_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, cons
     if node.m2.sub(node.m2) == T::Float::ZERO { node } else { not_finite(reducer, x, start) }
 }
 
+/// The longest rows of which a piece of either size has some.
+const MOST_IN_PIECE: usize = 64;
+
+/// The nodes of rows of `len` elements, at least 2, piece by piece as above: each piece has whole rows.
+#[inline(always)]
+fn rows_of_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, const P8: usize>(
+    level: Simd,
+    reducer: &Deviation<T>,
+    x: &[T],
+    len: usize,
+    out: &mut Vec<Moments<T::Float>>,
+) {
+    const { assert!(P >= MOST_IN_PIECE) };
+    let (pieces, rest) = x.as_chunks::<P>();
+    out.reserve(x.len() / len);
+    for piece in pieces {
+        prefetch(piece.as_ptr().wrapping_byte_add(AHEAD), P);
+        let (mean, m2) = pair::<_, P, P2>(&T::widen(level, piece));
+        let finite = if len == 2 {
+            push(&mean, &m2, out)
+        } else {
+            let (mean, m2) = halve::<_, P2, P4>(&mean, &m2, 2);
+            if len == 4 {
+                push(&mean, &m2, out)
+            } else {
+                let (mut mean, mut m2) = halve::<_, P4, P8>(&mean, &m2, 4);
+                let (mut weight, mut n) = (LEAF, P8);
+                while weight < len {
+                    n /= 2;
+                    let (left, below) = (mean, m2);
+                    level_up(weight, n, (&left, &below), (&mut mean, &mut m2));
+                    weight *= 2;
+                }
+                push(&mean[..n], &m2[..n], out)
+            }
+        };
+        if !finite {
+            out.truncate(out.len() - P / len);
+            fold_rows(reducer, piece, len, out);
+        }
+    }
+    fold_rows(reducer, rest, len, out);
+}
+
+/// Appends nodes; whether all are finite.
+#[inline(always)]
+fn push<F: Float>(means: &[F], m2s: &[F], out: &mut Vec<Moments<F>>) -> bool {
+    let mut finite = true;
+    for &m2 in m2s {
+        finite &= m2.sub(m2) == F::ZERO;
+    }
+    out.extend(means.iter().zip(m2s).map(
+        #[inline(always)]
+        |(&mean, &m2)| Moments { mean, m2 },
+    ));
+    finite
+}
+
 /// A block with infinities or NaN in it, or with squares that overflow: whatever they meet on the way up, the root's sum
 /// of squares is not finite either, for no two of them have opposite signs.
 #[cold]
@@ -136,111 +259,4 @@ fn halve<F: Float, const M: usize, const N: usize>(mean: &[F; M], m2: &[F; M], w
         m2s[i] = m2[2 * i].add(m2[2 * i + 1]).add(d.square().mul(half));
     }
     (means, m2s)
-}
-
-/// Integers so small that the sums of a few thousand of them and of their squares are exact.
-pub trait Small: Element<Float = f64> {
-    /// Nodes of up to this many elements do not round. With b bits per element and 2^k of them, their mean is a multiple of
-    /// 2^-k below 2^b, the difference of two halves' means takes b+k-1 bits, its square 2(b+k-1), and the sum of squared
-    /// deviations, a multiple of 2^-k below 2^(k+2b-2), 2(b+k-1) bits, too: at most 53 for b = 8, k = 12 and b = 16, k = 11.
-    const EXACT: usize;
-
-    /// The sum and the sum of squares of at most [`Small::EXACT`] elements.
-    fn sums(x: &[Self]) -> (i64, i64);
-}
-
-macro_rules! small {
-    ($($t:ty, $exact:literal, $sum:ty, $square:ty, $squares:ty);*) => {$(
-        impl Small for $t {
-            const EXACT: usize = $exact;
-
-            #[inline(always)]
-            fn sums(x: &[Self]) -> (i64, i64) {
-                const LANES: usize = 32;
-                const { assert!($exact <= 128 * LANES) };
-                let (mut sums, mut squares) = ([0 as $sum; LANES], [0 as $squares; LANES]);
-                let (pieces, tail) = x.as_chunks::<LANES>();
-                for piece in pieces {
-                    for i in 0..LANES {
-                        sums[i] += piece[i] as $sum;
-                        squares[i] += (piece[i] as $square * piece[i] as $square) as $squares;
-                    }
-                }
-                let sum = sums.iter().map(|&x| x as i64).sum::<i64>() + tail.iter().map(|&x| x as i64).sum::<i64>();
-                let squares = squares.iter().map(|&x| x as i64).sum::<i64>();
-                (sum, squares + tail.iter().map(|&x| x as i64 * x as i64).sum::<i64>())
-            }
-        }
-    )*};
-}
-// No lane overflows: 128 additions of 8 bits fit 16, and of 16 bits 32; a square takes twice the bits of its root.
-small!(i8, 4096, i16, i16, i32; u8, 4096, u16, u16, u32; i16, 2048, i32, i32, i64; u16, 2048, u32, u32, u64);
-
-/// The variance of small integers.
-#[derive(Clone)]
-pub struct Exact<T>(pub Deviation<T, Plain>);
-
-impl<T: Small> Kernel for Exact<T> {
-    type R = Deviation<T, Plain>;
-
-    fn reducer(&self) -> &Self::R {
-        &self.0
-    }
-
-    fn block(&self, x: &[T], _start: u64) -> Moments<f64> {
-        vectorize(
-            #[inline(always)]
-            || {
-                let mut ragged = Ragged { tail: None };
-                let mut rest = x;
-                while !rest.is_empty() {
-                    // The lowest set bit of the length: a subtree of that many elements at the right end.
-                    let n = 1 << rest.len().trailing_zeros();
-                    let (before, last) = rest.split_at(rest.len() - n);
-                    ragged.prepend(&self.0, exact_node(&self.0, last), n as u64);
-                    rest = before;
-                }
-                ragged.tail.expect("a block is not empty").0
-            },
-        )
-    }
-
-    fn rows(&self, x: &[T], len: usize, out: &mut Vec<Moments<f64>>) {
-        if len <= PANEL {
-            return fold_short_rows(self, x, len, out);
-        }
-        for row in x.chunks_exact(len) {
-            out.push(self.block(row, 0));
-        }
-    }
-
-    fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<Moments<f64>>]) {
-        if out.len() <= PANEL {
-            return block_of_each(self, x, start, out);
-        }
-        vectorize(
-            #[inline(always)]
-            || fold_dense(&self.0, x, start, out),
-        );
-    }
-}
-
-/// The node of a power of two of elements, of at most a block.
-#[inline(always)]
-fn exact_node<T: Small>(reducer: &Deviation<T>, x: &[T]) -> Moments<f64> {
-    const { assert!(BLOCK <= 2 * T::EXACT) };
-    let n = x.len().min(T::EXACT);
-    let (left, right) = x.split_at(n);
-    match right {
-        [] => of_sums(left),
-        _ => reducer.combine_counted(of_sums(left), n as u64, of_sums(right), n as u64),
-    }
-}
-
-/// The node of a power of two of elements, at most [`Small::EXACT`].
-#[inline(always)]
-fn of_sums<T: Small>(x: &[T]) -> Moments<f64> {
-    let (sum, squares) = T::sums(x);
-    let scale = 1.0 / x.len() as f64;
-    Moments { mean: sum as f64 * scale, m2: (squares * x.len() as i64 - sum * sum) as f64 * scale }
 }

@@ -4,13 +4,14 @@ use std::mem::MaybeUninit;
 
 use warpfold_core::Reducer;
 
+use super::dense::dense_rows;
 use super::kernel::{Acc, Item, Kernel};
-use super::policy::{AHEAD, BLOCK, PANEL};
+use super::policy::{AHEAD, BLOCK, MOST_ROWS, PANEL};
 use super::simd::{prefetch, vectorize};
 
-/// Up to [`PANEL`] row addresses, on the stack.
+/// Up to [`MOST_ROWS`] row addresses, on the stack.
 pub struct RowList<T> {
-    rows: [MaybeUninit<*const T>; PANEL],
+    rows: [MaybeUninit<*const T>; MOST_ROWS],
     /// How many.
     pub len: usize,
 }
@@ -18,7 +19,7 @@ pub struct RowList<T> {
 impl<T> RowList<T> {
     /// None.
     pub fn empty() -> Self {
-        Self { rows: [MaybeUninit::uninit(); PANEL], len: 0 }
+        Self { rows: [MaybeUninit::uninit(); MOST_ROWS], len: 0 }
     }
 
     /// The addresses.
@@ -50,16 +51,37 @@ pub(super) unsafe fn fold_columns<R: Reducer>(
     start: u64,
     out: &mut [MaybeUninit<R::Acc>],
 ) {
-    let width = out.len();
+    // SAFETY: the caller's.
+    unsafe {
+        fold_columns_by(
+            rows,
+            out,
+            #[inline(always)]
+            |rows, out| fold_tile(reducer, rows, start, out),
+        );
+    }
+}
+
+/// The same, where `fold` makes the nodes of a tile of columns, given its part of each row.
+///
+/// # Safety
+/// Every pointer in `rows`, of which there are at most [`PANEL`], is good for `out.len()` elements.
+#[inline(always)]
+pub(super) unsafe fn fold_columns_by<T: Copy, A: Copy>(
+    rows: &[*const T],
+    out: &mut [MaybeUninit<A>],
+    fold: impl Fn(&[&[T; TILE]], &mut [MaybeUninit<A>; TILE]),
+) {
+    let (n, width) = (rows.len(), out.len());
     if width < TILE {
-        // SAFETY: the caller's: every row has `width` elements.
+        // SAFETY: the caller's.
         let mut tile = unsafe { [[*rows[0]; TILE]; PANEL] };
         for (row, tile) in rows.iter().zip(&mut tile) {
             // SAFETY: as above.
             unsafe { copy_row(*row, width, tile.as_mut_ptr()) };
         }
         let mut nodes = [const { MaybeUninit::uninit() }; TILE];
-        fold_tile(reducer, rows.len(), |i| &tile[i], start, &mut nodes);
+        fold(&tile.each_ref()[..n], &mut nodes);
         out.copy_from_slice(&nodes[..width]);
         return;
     }
@@ -68,8 +90,16 @@ pub(super) unsafe fn fold_columns<R: Reducer>(
         // The last tile may overlap the one before.
         column = column.min(width - TILE);
         // SAFETY: the caller's: every row is good for all columns.
-        let row = |i: usize| unsafe { &*rows[i].add(column).cast::<[R::Item; TILE]>() };
-        fold_tile(reducer, rows.len(), row, start, out[column..].first_chunk_mut().expect("a tile"));
+        let row = |i: usize| unsafe { &*rows[i].add(column).cast::<[T; TILE]>() };
+        let out = out[column..].first_chunk_mut().expect("a tile");
+        if n == PANEL {
+            // A number that the compiler knows.
+            let tile: [&[T; TILE]; PANEL] = std::array::from_fn(row);
+            fold(&tile, out);
+        } else {
+            let tile: [&[T; TILE]; PANEL] = std::array::from_fn(|i| row(i.min(n - 1)));
+            fold(&tile[..n], out);
+        }
         column += TILE;
     }
 }
@@ -110,17 +140,15 @@ pub(super) unsafe fn copy_row<T: Copy>(x: *const T, width: usize, to: *mut T) {
 /// One tile of columns, level by level.
 #[inline(always)]
 #[expect(clippy::needless_range_loop, reason = "several rows are indexed alike, and the vectoriser sees it")]
-pub(super) fn fold_tile<'a, R: Reducer<Item: 'a>, const W: usize>(
+pub(super) fn fold_tile<R: Reducer, const W: usize>(
     reducer: &R,
-    rows: usize,
-    row: impl Fn(usize) -> &'a [R::Item; W],
+    rows: &[&[R::Item; W]],
     start: u64,
     out: &mut [MaybeUninit<R::Acc>; W],
 ) {
     // A local array, which cannot overlap the rows: the vectoriser needs no proof of that.
     let mut nodes = [[const { MaybeUninit::<R::Acc>::uninit() }; W]; PANEL / 2];
-    if rows == PANEL {
-        let x: [&[R::Item; W]; PANEL] = std::array::from_fn(&row);
+    if let Ok(x) = <&[&[R::Item; W]; PANEL]>::try_from(rows) {
         for i in 0..W {
             let leaf = |r: usize| reducer.lift(x[r][i], start + r as u64);
             let pair = |r: usize| reducer.combine_counted(leaf(r), 1, leaf(r + 1), 1);
@@ -132,11 +160,10 @@ pub(super) fn fold_tile<'a, R: Reducer<Item: 'a>, const W: usize>(
         return;
     }
     let mut weights = [2u64; PANEL / 2];
-    let mut n = rows.div_ceil(2);
+    let mut n = rows.len().div_ceil(2);
     for (pair, nodes) in nodes[..n].iter_mut().enumerate() {
-        let (left, at) = (row(2 * pair), start + 2 * pair as u64);
-        if 2 * pair + 1 < rows {
-            let right = row(2 * pair + 1);
+        let (left, at) = (rows[2 * pair], start + 2 * pair as u64);
+        if let Some(right) = rows.get(2 * pair + 1) {
             for i in 0..W {
                 nodes[i].write(reducer.combine_counted(
                     reducer.lift(left[i], at),
@@ -213,44 +240,61 @@ pub unsafe fn take_apart<T: Copy>(x: *const T, n: usize, columns: usize, to: *mu
                 6 => fixed::<T, 6>(x, n, to),
                 7 => fixed::<T, 7>(x, n, to),
                 8 => fixed::<T, 8>(x, n, to),
-                _ => {
-                    for i in 0..n * columns {
-                        to.add(i % columns * n + i / columns).write(x.add(i).read_unaligned());
-                    }
-                }
+                _ => any(x, n, columns, to),
             }
         },
     );
 }
 
-/// [`Kernel::dense`] by [`Kernel::block`]: the columns, at most [`PANEL`], are taken apart.
-pub(super) fn block_of_each<K: Kernel>(kernel: &K, x: &[Item<K>], start: u64, out: &mut [MaybeUninit<Acc<K>>]) {
-    debug_assert!(x.len() <= BLOCK);
-    let mut tile = [const { MaybeUninit::<Item<K>>::uninit() }; BLOCK];
-    let rows = x.len() / out.len();
-    let tile = tile.as_mut_ptr().cast::<Item<K>>();
-    // SAFETY: the tile has room for all columns, which are written.
-    let columns = unsafe {
-        take_apart(x.as_ptr(), rows, out.len(), tile);
-        std::slice::from_raw_parts(tile, x.len())
-    };
-    for (column, out) in columns.chunks_exact(rows).zip(out) {
-        out.write(kernel.block(column, start));
+/// The same of any number of columns: some elements of one column after the other.
+#[inline(always)]
+unsafe fn any<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T) {
+    const LINE: usize = 16;
+    let mut i = 0;
+    while i + LINE <= n {
+        // SAFETY: the caller's: LINE rows are readable from the row i, and there is room for n elements of each column.
+        unsafe {
+            let rows = x.add(i * columns);
+            prefetch(rows.wrapping_byte_add(AHEAD), LINE * columns);
+            for c in 0..columns {
+                let column: [T; LINE] = std::array::from_fn(
+                    #[inline(always)]
+                    |i| rows.add(i * columns + c).read_unaligned(),
+                );
+                to.add(c * n + i).cast::<[T; LINE]>().write_unaligned(column);
+            }
+        }
+        i += LINE;
+    }
+    for i in i..n {
+        for c in 0..columns {
+            // SAFETY: the caller's.
+            unsafe { to.add(c * n + i).write(x.add(i * columns + c).read_unaligned()) };
+        }
     }
 }
 
-/// The trees over rows of at most [`PANEL`] elements: taken apart, they are the columns of a panel.
+/// Calls `f` with rows of `len` elements each taken apart: column c of all rows is the row c.
+#[inline(always)]
+pub(super) fn with_columns<T: Copy, O>(x: &[T], len: usize, f: impl FnOnce(&[T]) -> O) -> O {
+    debug_assert!(x.len() <= BLOCK);
+    let mut tile = [const { MaybeUninit::<T>::uninit() }; BLOCK];
+    // SAFETY: the tile has room for all rows, which are written.
+    f(unsafe {
+        take_apart(x.as_ptr(), x.len() / len, len, tile.as_mut_ptr().cast());
+        tile[..x.len()].assume_init_ref()
+    })
+}
+
+/// The trees over rows of at most [`BLOCK`] / [`PANEL`] elements: taken apart, they are columns.
 pub(super) fn fold_short_rows<K: Kernel>(kernel: &K, x: &[Item<K>], len: usize, out: &mut Vec<Acc<K>>) {
-    debug_assert!(len <= PANEL && x.len() <= BLOCK);
-    let mut tile = [const { MaybeUninit::<Item<K>>::uninit() }; BLOCK];
+    debug_assert!(len <= BLOCK / PANEL);
     let n = x.len() / len;
-    let tile = tile.as_mut_ptr().cast::<Item<K>>();
-    out.reserve(n);
-    // SAFETY: the tile has room for `n` rows, which are all written, and `out` for `n` nodes, as the panel writes.
-    unsafe {
-        take_apart(x.as_ptr(), n, len, tile);
-        let rows: RowList<Item<K>> = (0..len).map(|i| tile.add(i * n).cast_const()).collect();
-        kernel.panel(rows.as_slice(), 0, &mut out.spare_capacity_mut()[..n]);
-        out.set_len(out.len() + n);
-    }
+    with_columns(x, len, |x| {
+        if out.is_empty() {
+            *out = dense_rows(kernel, x, n, 0, std::mem::take(out));
+        } else {
+            out.extend(dense_rows(kernel, x, n, 0, Vec::new()));
+        }
+    });
 }

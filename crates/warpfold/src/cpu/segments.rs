@@ -3,6 +3,11 @@
 //! Parts that are longer than a task are cut along subtrees; shorter ones share a task. Neighbours of one length are reduced as
 //! rows of a matrix.
 
+use std::ops::Range;
+
+use rayon::prelude::*;
+use warpfold_core::Reducer;
+
 use super::columns::Strip;
 use super::engine::{Job, Out, Output, Scratch, large_pages, run_tasks};
 use super::kernel::{Acc, Item, Kernel};
@@ -11,10 +16,20 @@ use super::policy::{BLOCK, CHUNK, ONE_THREAD, PANEL, STRIP_BYTES};
 use super::tree::combine_nodes;
 use crate::problem::{At, Dim, Problem, Walk};
 
-use warpfold_core::Reducer;
-
 /// What a segment costs beside its elements, in elements.
 const OVERHEAD: usize = 16;
+
+/// Segments that one thread looks through at a time before any is reduced.
+const STRETCH: usize = 1 << 16;
+
+/// What `of` says of each stretch of segments.
+fn stretches<T: Send>(segments: usize, threads: usize, of: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
+    if threads == 1 || segments <= STRETCH {
+        return vec![of(0..segments)];
+    }
+    let stretch = |i: usize| of(i * STRETCH..segments.min((i + 1) * STRETCH));
+    (0..segments.div_ceil(STRETCH)).into_par_iter().map(stretch).collect()
+}
 
 /// A part of a segment that is cut over several tasks.
 struct Part {
@@ -34,11 +49,21 @@ struct Tasks {
 
 impl Tasks {
     /// Segments of more than `piece` rows (a power of two) are cut; others share tasks of about as much.
-    fn new(offsets: &[usize], piece: usize) -> Self {
+    fn new(offsets: &[usize], piece: usize, threads: usize) -> Self {
+        let mut stretches = stretches(offsets.len() - 1, threads, |segments| Self::of(offsets, segments, piece));
+        let mut all = Self { shared: Vec::new(), parts: Vec::new(), piece };
+        for stretch in &mut stretches {
+            all.shared.append(&mut stretch.shared);
+            all.parts.append(&mut stretch.parts);
+        }
+        all
+    }
+
+    /// Those of some segments.
+    fn of(offsets: &[usize], segments: Range<usize>, piece: usize) -> Self {
         let mut tasks = Self { shared: Vec::new(), parts: Vec::new(), piece };
-        let (mut first, mut load) = (0, 0);
-        let segments = offsets.len() - 1;
-        for segment in 0..segments {
+        let (mut first, mut load) = (segments.start, 0);
+        for segment in segments.clone() {
             let len = offsets[segment + 1] - offsets[segment];
             let long = len > piece;
             if long || load + len + OVERHEAD > piece {
@@ -54,8 +79,8 @@ impl Tasks {
                 load += len + OVERHEAD;
             }
         }
-        if first < segments {
-            tasks.shared.push((first, segments));
+        if first < segments.end {
+            tasks.shared.push((first, segments.end));
         }
         tasks
     }
@@ -83,9 +108,13 @@ where
     /// If the offsets decrease, or go beyond the axis.
     pub unsafe fn segments(&self, offsets: &[usize]) -> Option<Vec<Out<K>>> {
         let Problem { count, outputs, .. } = *self.problem;
-        assert!(offsets.is_sorted() && offsets.last().is_some_and(|&end| end <= count), "checked offsets");
+        let looks = stretches(offsets.len() - 1, self.threads, |segments| {
+            let pairs = offsets[segments.start..segments.end].iter().zip(&offsets[segments.start + 1..]);
+            pairs.fold((true, false), |(sorted, empty), (a, b)| (sorted & (a <= b), empty | (a == b)))
+        });
+        let (sorted, empty) = looks.into_iter().fold((true, false), |a, b| (a.0 & b.0, a.1 | b.1));
+        assert!(sorted && offsets.last().is_some_and(|&end| end <= count), "checked offsets");
         let total = (offsets.len() - 1) * outputs;
-        let empty = offsets.windows(2).any(|pair| pair[0] == pair[1]);
         if empty && self.kernel.reducer().finish_empty().is_none() {
             return None;
         }
@@ -116,7 +145,7 @@ where
 
     /// Each kept index by itself: the cut axis is the fastest in memory, or the only one.
     unsafe fn segments_of_lines(&self, offsets: &[usize], out: &Output<Out<K>>) {
-        let tasks = Tasks::new(offsets, CHUNK);
+        let tasks = Tasks::new(offsets, CHUNK, self.threads);
         let place = |line: usize| {
             let walk = Walk::new(&self.problem.kept, self.base, line);
             Place { at: walk.at(), out: walk.out(), width: 1 }
@@ -149,7 +178,7 @@ where
         let width = (STRIP_BYTES / self.problem.size).min(lane.len);
         let strips = lane.len.div_ceil(width);
         let piece = (CHUNK / width).next_power_of_two().max(8 * PANEL);
-        let tasks = Tasks::new(offsets, piece);
+        let tasks = Tasks::new(offsets, piece, self.threads);
         let place = |strip: usize| {
             let (walk, column) = (Walk::new(others, self.base, strip / strips), strip % strips * width);
             let out = walk.out() + column as isize * lane.out;
@@ -240,6 +269,7 @@ where
     unsafe fn short_segments(&self, offsets: &[usize], first: usize, place: &Place, out: &Output<Out<K>>) {
         let inner = self.problem.inner();
         let segments = offsets.len() - 1;
+        let reducer = self.kernel.reducer();
         let mut scratch = Scratch::<K>::new();
         let mut nodes = Vec::new();
         let mut from = 0;
@@ -274,8 +304,18 @@ where
                 nodes.clear();
                 if alike > 1 && len <= BLOCK / 2 {
                     self.kernel.rows(&x[begin..begin + alike * len], len, &mut nodes);
+                } else if len <= PANEL {
+                    // So few that it costs more to begin a block than to do without.
+                    nodes.push(few(reducer, &x[begin..begin + len], 0));
                 } else {
                     nodes.push(self.kernel.block(&x[begin..begin + len], 0));
+                }
+                if self.problem.outputs == 1 {
+                    // SAFETY: the caller's.
+                    let places = unsafe { out.range((first + from) as isize, nodes.len()) };
+                    self.kernel.finish(&nodes, len as u64, places);
+                    from += nodes.len();
+                    continue;
                 }
                 for &acc in &nodes {
                     // SAFETY: the caller's.
@@ -340,5 +380,18 @@ where
         };
         // SAFETY: the caller's.
         unsafe { self.strip(lane, &strip) }
+    }
+}
+
+/// The tree over a few elements, the first of which has the index `at`.
+#[inline]
+fn few<R: Reducer>(reducer: &R, x: &[R::Item], at: u64) -> R::Acc {
+    let pair = |i: usize| reducer.lift_pair(x[i], x[i + 1], at + i as u64);
+    match x.len() {
+        1 => reducer.lift(x[0], at),
+        2 => pair(0),
+        3 => reducer.combine_counted(pair(0), 2, reducer.lift(x[2], at + 2), 1),
+        4 => reducer.combine_counted(pair(0), 2, pair(2), 2),
+        len => reducer.combine_counted(few(reducer, &x[..4], at), 4, few(reducer, &x[4..], at + 4), len as u64 - 4),
     }
 }

@@ -1,10 +1,12 @@
 //! Blocks of the kernels that have a way of their own, beside those of the plain tree: the same bits.
 
+use warpfold::cpu::args::ArgScan;
+use warpfold::cpu::exact::Exact;
 use warpfold::cpu::exponentials::Exponentials;
-use warpfold::cpu::extrema::{ArgScan, Peak};
+use warpfold::cpu::extrema::Peak;
 use warpfold::cpu::halves::{Halves, widen_halves};
 use warpfold::cpu::kernel::{Acc, Item, Kernel, Tree};
-use warpfold::cpu::moments::{Exact, Spread};
+use warpfold::cpu::moments::Spread;
 use warpfold::cpu::simd::{Simd, at_level};
 use warpfold::{Element, bf16, f16};
 use warpfold_core::Reducer;

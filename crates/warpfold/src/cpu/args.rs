@@ -1,0 +1,271 @@
+//! Where extrema are: keys as in [`super::extrema`], and a place that is searched for afterwards, only in what beats all before
+//! it. Down columns, places below 128 travel in lanes as wide as the keys.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+
+use warpfold_core::ops::{Arg, ArgNode};
+use warpfold_core::{Element, Key};
+
+use super::extrema::{best, greatest};
+use super::kernel::Kernel;
+use super::panel::{RowList, TILE, with_columns};
+use super::policy::{FEW_DENSE_COLUMNS, MOST_ROWS, PANEL, SHORT};
+use super::simd::{prefetch, vectorize};
+
+/// Where an extremum is.
+#[derive(Clone)]
+pub struct ArgScan<T: Element>(pub Arg<T>);
+
+/// Elements that are searched at a time: their places are small numbers ([`Key::from_small`]).
+const SEARCH: usize = 64;
+
+/// The first place of this key, or `K::MAX`.
+#[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "the vectoriser sees it")]
+fn place<T: Element, const W: usize>(arg: &Arg<T>, x: &[T; W], key: T::Key) -> T::Key {
+    let mut place = T::Key::MAX;
+    for i in 0..W {
+        let here = if arg.key(x[i]) == key { T::Key::from_small(i as u8) } else { T::Key::MAX };
+        place = place.min(here);
+    }
+    place
+}
+
+/// The first element with this key, which is there.
+#[inline(always)]
+fn find<T: Element>(arg: &Arg<T>, x: &[T], key: T::Key) -> usize {
+    let mut before = 0;
+    let mut rest = x;
+    while let Some((piece, after)) = rest.split_first_chunk::<SEARCH>() {
+        let place = place(arg, piece, key);
+        if place != T::Key::MAX {
+            return before + place.to_small() as usize;
+        }
+        before += SEARCH;
+        rest = after;
+    }
+    before + rest.iter().position(|&x| arg.key(x) == key).expect("it is there")
+}
+
+#[inline(always)]
+fn scan<T: Element>(arg: &Arg<T>, x: &[T], start: u64, left: Option<ArgNode<T::Key>>) -> ArgNode<T::Key> {
+    let best = best(
+        x,
+        #[inline(always)]
+        |x| arg.key(x),
+    );
+    let best = best.unwrap_or_else(
+        #[inline(always)]
+        || x.iter().fold(T::Key::MIN, |best, &x| best.max(arg.key(x))),
+    );
+    match left {
+        Some(left) if left.key >= best => left,
+        _ => ArgNode { key: best, index: start + find(arg, x, best) as u64 },
+    }
+}
+
+/// Rows of [`SEARCH`] elements, each of which fits the registers.
+#[inline(always)]
+fn one_piece<T: Element>(arg: &Arg<T>, x: &[T], out: &mut Vec<ArgNode<T::Key>>) {
+    out.reserve(x.len() / SEARCH);
+    for row in x.as_chunks::<SEARCH>().0 {
+        let key = row.iter().fold(T::Key::MIN, |best, &x| best.max(arg.key(x)));
+        out.push(ArgNode { key, index: place(arg, row, key).to_small() as u64 });
+    }
+}
+
+impl<T: Element> Kernel for ArgScan<T> {
+    type R = Arg<T>;
+
+    const RUNS: bool = true;
+
+    fn reducer(&self) -> &Self::R {
+        &self.0
+    }
+
+    fn block(&self, x: &[T], start: u64) -> ArgNode<T::Key> {
+        self.block_after(None, x, start)
+    }
+
+    fn block_after(&self, left: Option<ArgNode<T::Key>>, x: &[T], start: u64) -> ArgNode<T::Key> {
+        vectorize(
+            #[inline(always)]
+            || scan(&self.0, x, start, left),
+        )
+    }
+
+    fn rows(&self, x: &[T], len: usize, out: &mut Vec<ArgNode<T::Key>>) {
+        if len < SHORT {
+            let n = x.len() / len;
+            out.reserve(n);
+            return with_columns(x, len, |x| {
+                let rows: RowList<T> = x.chunks_exact(n).map(<[T]>::as_ptr).collect();
+                // SAFETY: each row of `x` has `n` elements, there is room for `n` nodes, and all are written.
+                unsafe {
+                    self.panel(rows.as_slice(), 0, &mut out.spare_capacity_mut()[..n]);
+                    out.set_len(out.len() + n);
+                }
+            });
+        }
+        vectorize(
+            #[inline(always)]
+            || match len {
+                SEARCH => one_piece(&self.0, x, out),
+                _ => {
+                    for row in x.chunks_exact(len) {
+                        out.push(scan(&self.0, row, 0, None));
+                    }
+                }
+            },
+        );
+    }
+
+    unsafe fn panel(&self, rows: &[*const T], start: u64, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
+        vectorize(
+            #[inline(always)]
+            // SAFETY: the caller's.
+            || unsafe { columns(&self.0, rows, start, false, out) },
+        );
+    }
+
+    unsafe fn panel_after(&self, rows: &[*const T], start: u64, nodes: &mut [ArgNode<T::Key>]) {
+        // SAFETY: nodes that are written may be seen as nodes that need not be, if none is unwritten.
+        let nodes = unsafe { &mut *(std::ptr::from_mut(nodes) as *mut [MaybeUninit<ArgNode<T::Key>>]) };
+        vectorize(
+            #[inline(always)]
+            // SAFETY: the caller's.
+            || unsafe { columns(&self.0, rows, start, true, nodes) },
+        );
+    }
+
+    fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
+        // No key is less; a column without a greater one has its first element.
+        out.fill(MaybeUninit::new(ArgNode { key: T::Key::MIN, index: start }));
+        // SAFETY: they are all written.
+        self.dense_after(x, start, unsafe { out.assume_init_mut() });
+    }
+
+    fn dense_after(&self, x: &[T], start: u64, nodes: &mut [ArgNode<T::Key>]) {
+        vectorize(
+            #[inline(always)]
+            || {
+                let (arg, width) = (&self.0, nodes.len());
+                let mut room = [MaybeUninit::uninit(); FEW_DENSE_COLUMNS];
+                greatest(
+                    x,
+                    #[inline(always)]
+                    |x| arg.key(x),
+                    &mut room[..width],
+                );
+                // SAFETY: they are all written.
+                let keys = unsafe { room[..width].assume_init_ref() };
+                for (column, (&key, node)) in keys.iter().zip(nodes).enumerate() {
+                    if key > node.key {
+                        *node = ArgNode { key, index: start + find_in_column(arg, x, width, column, key) };
+                    }
+                }
+            },
+        );
+    }
+}
+
+/// The first element with this key in a column of dense rows, where it is.
+#[inline(always)]
+fn find_in_column<T: Element>(arg: &Arg<T>, x: &[T], width: usize, column: usize, key: T::Key) -> u64 {
+    let rows = x[column..].iter().step_by(width);
+    rows.map(|&x| arg.key(x)).position(|found| found == key).expect("it is there") as u64
+}
+
+/// The best of each column of at most [`MOST_ROWS`] rows, or with `after`, of what `out` holds and each column.
+///
+/// # Safety
+/// Every pointer in `rows` is good for `out.len()` elements; with `after`, all of `out` is written.
+#[inline(always)]
+unsafe fn columns<T: Element>(
+    arg: &Arg<T>,
+    rows: &[*const T],
+    start: u64,
+    after: bool,
+    out: &mut [MaybeUninit<ArgNode<T::Key>>],
+) {
+    const { assert!(MOST_ROWS <= 128) };
+    let merge = |out: &mut [MaybeUninit<ArgNode<T::Key>>], keys: &[T::Key], places: &[T::Key]| {
+        for (out, (&key, place)) in out.iter_mut().zip(keys.iter().zip(places)) {
+            // SAFETY: the caller's.
+            let keep = after && unsafe { out.assume_init_ref().key } >= key;
+            if !keep {
+                out.write(ArgNode { key, index: start + place.to_small() as u64 });
+            }
+        }
+    };
+    // No key is less than the least, and what is not beaten is the first.
+    let (tiles, last) = out.as_chunks_mut::<TILE>();
+    let width = tiles.len() * TILE;
+    if rows.len() <= PANEL {
+        for (i, out) in tiles.iter_mut().enumerate() {
+            let (mut keys, mut places) = ([T::Key::MIN; TILE], [T::Key::ZERO; TILE]);
+            // SAFETY: the caller's.
+            unsafe { raise_tile(arg, rows, 0..rows.len(), i * TILE, &mut keys, &mut places) };
+            merge(out, &keys, &places);
+        }
+    } else {
+        for (strip, tiles) in tiles.chunks_mut(TILES).enumerate() {
+            let (mut keys, mut places) = ([[T::Key::MIN; TILE]; TILES], [[T::Key::ZERO; TILE]; TILES]);
+            for from in (0..rows.len()).step_by(PANEL) {
+                let group = from..rows.len().min(from + PANEL);
+                for (i, (keys, places)) in keys.iter_mut().zip(&mut places).take(tiles.len()).enumerate() {
+                    let at = (strip * TILES + i) * TILE;
+                    // SAFETY: the caller's.
+                    unsafe { raise_tile(arg, rows, group.clone(), at, keys, places) };
+                }
+            }
+            for (out, (keys, places)) in tiles.iter_mut().zip(keys.iter().zip(&places)) {
+                merge(out, keys, places);
+            }
+        }
+    }
+    for (i, out) in last.iter_mut().enumerate() {
+        // SAFETY: the caller's.
+        let key = |row: usize| unsafe { arg.key(*rows[row].add(width + i)) };
+        let (mut best, mut place) = (key(0), 0);
+        for row in 1..rows.len() {
+            place = if key(row) > best { row } else { place };
+            best = best.max(key(row));
+        }
+        merge(std::slice::from_mut(out), &[best], &[T::Key::from_small(place as u8)]);
+    }
+}
+
+/// Tiles of columns whose keys and places stay in L1 while many rows pass.
+const TILES: usize = 16;
+
+/// The keys of a tile of columns, from the column `at`, and the places of those, after more rows.
+///
+/// # Safety
+/// Every pointer in `rows` is good for the tile.
+#[inline(always)]
+unsafe fn raise_tile<T: Element>(
+    arg: &Arg<T>,
+    rows: &[*const T],
+    group: Range<usize>,
+    at: usize,
+    keys: &mut [T::Key; TILE],
+    places: &mut [T::Key; TILE],
+) {
+    let (mut best, mut best_places) = (*keys, *places);
+    for place in group {
+        if let Some(later) = rows.get(place + PANEL) {
+            prefetch(later.wrapping_add(at), TILE);
+        }
+        // SAFETY: the caller's.
+        let x = unsafe { &*rows[place].add(at).cast::<[T; TILE]>() };
+        let place = T::Key::from_small(place as u8);
+        for i in 0..TILE {
+            let key = arg.key(x[i]);
+            best_places[i] = if key > best[i] { place } else { best_places[i] };
+            best[i] = key.max(best[i]);
+        }
+    }
+    (*keys, *places) = (best, best_places);
+}

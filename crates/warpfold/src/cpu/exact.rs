@@ -1,0 +1,197 @@
+//! Blocks of the variance of small integers: sums and sums of squares, as long as no node of the tree rounds.
+
+use std::mem::MaybeUninit;
+
+use warpfold_core::ops::{Deviation, Moments, Plain};
+use warpfold_core::{Element, Reducer};
+
+use super::kernel::Kernel;
+use super::panel::{TILE, fold_columns_by, fold_short_rows, fold_tile};
+use super::periods::fold_periods;
+use super::policy::{AHEAD, BLOCK, FEW_DENSE_COLUMNS, SHORT};
+use super::simd::{prefetch, vectorize};
+use super::tree::Ragged;
+
+/// Integers so small that the sums of a few thousand of them and of their squares are exact.
+pub trait Small: Element<Float = f64> {
+    /// Nodes of up to this many elements do not round. With b bits per element and 2^k of them, their mean is a multiple of
+    /// 2^-k below 2^b, the difference of two halves' means takes b+k-1 bits, its square 2(b+k-1), and the sum of squared
+    /// deviations, a multiple of 2^-k below 2^(k+2b-2), 2(b+k-1) bits, too: at most 53 for b = 8, k = 12 and b = 16, k = 11.
+    const EXACT: usize;
+
+    /// The sum and the sum of squares of at most [`Small::EXACT`] elements.
+    fn sums(x: &[Self]) -> (i64, i64);
+
+    /// Calls `each` with those of the columns of dense rows, a power of two of them, in turn.
+    fn sums_dense(x: &[Self], width: usize, each: impl FnMut(i64, i64));
+
+    /// Those of the columns of at most `PANEL` rows.
+    fn sums_tile(rows: &[&[Self; TILE]]) -> ([f64; TILE], [f64; TILE]);
+}
+
+macro_rules! small {
+    ($($t:ty, $exact:literal, $sum:ty, $square:ty, $squares:ty);*) => {$(
+        impl Small for $t {
+            const EXACT: usize = $exact;
+
+            #[inline(always)]
+            fn sums(x: &[Self]) -> (i64, i64) {
+                const LANES: usize = 32;
+                const { assert!($exact <= 128 * LANES) };
+                let (mut sums, mut squares) = ([0 as $sum; LANES], [0 as $squares; LANES]);
+                let (pieces, tail) = x.as_chunks::<LANES>();
+                for piece in pieces {
+                    prefetch(piece.as_ptr().wrapping_byte_add(AHEAD), LANES);
+                    for i in 0..LANES {
+                        sums[i] += piece[i] as $sum;
+                        squares[i] += (piece[i] as $square * piece[i] as $square) as $squares;
+                    }
+                }
+                let sum = sums.iter().map(|&x| x as i64).sum::<i64>() + tail.iter().map(|&x| x as i64).sum::<i64>();
+                let squares = squares.iter().map(|&x| x as i64).sum::<i64>();
+                (sum, squares + tail.iter().map(|&x| x as i64 * x as i64).sum::<i64>())
+            }
+
+            #[inline(always)]
+            fn sums_dense(x: &[Self], width: usize, mut each: impl FnMut(i64, i64)) {
+                let mut sums = [const { MaybeUninit::<i32>::uninit() }; FEW_DENSE_COLUMNS];
+                let mut squares = [const { MaybeUninit::<i64>::uninit() }; FEW_DENSE_COLUMNS];
+                let (sums, squares) = (&mut sums[..width], &mut squares[..width]);
+                let square = |x: $t| (x as $square * x as $square) as $squares;
+                fold_periods(x, |x| x as $sum, |a, b| a + b, |lane| lane as i32, |a, b| a + b, sums);
+                fold_periods(x, square, |a, b| a + b, |lane| lane as i64, |a, b| a + b, squares);
+                for (sum, squares) in sums.iter().zip(squares) {
+                    // SAFETY: all of them are written.
+                    unsafe { each(sum.assume_init() as i64, squares.assume_init() as i64) };
+                }
+            }
+
+            #[inline(always)]
+            fn sums_tile(rows: &[&[Self; TILE]]) -> ([f64; TILE], [f64; TILE]) {
+                let (mut sums, mut squares) = ([0 as $sum; TILE], [0 as $squares; TILE]);
+                for row in rows {
+                    for i in 0..TILE {
+                        sums[i] += row[i] as $sum;
+                        squares[i] += (row[i] as $square * row[i] as $square) as $squares;
+                    }
+                }
+                (sums.map(|x| x as f64), squares.map(|x| x as f64))
+            }
+        }
+    )*};
+}
+// No lane overflows: 128 additions of 8 bits fit 16, and of 16 bits 32; a square takes twice the bits of its root.
+small!(i8, 4096, i16, i16, i32; u8, 4096, u16, u16, u32; i16, 2048, i32, i32, i64; u16, 2048, u32, u32, u64);
+
+/// The variance of small integers.
+#[derive(Clone)]
+pub struct Exact<T>(pub Deviation<T, Plain>);
+
+impl<T: Small> Kernel for Exact<T> {
+    type R = Deviation<T, Plain>;
+
+    fn reducer(&self) -> &Self::R {
+        &self.0
+    }
+
+    fn block(&self, x: &[T], _start: u64) -> Moments<f64> {
+        vectorize(
+            #[inline(always)]
+            || {
+                let mut ragged = Ragged { tail: None };
+                let mut rest = x;
+                while !rest.is_empty() {
+                    // The lowest set bit of the length: a subtree of that many elements at the right end.
+                    let n = 1 << rest.len().trailing_zeros();
+                    let (before, last) = rest.split_at(rest.len() - n);
+                    ragged.prepend(&self.0, exact_node(&self.0, last), n as u64);
+                    rest = before;
+                }
+                ragged.tail.expect("a block is not empty").0
+            },
+        )
+    }
+
+    fn rows(&self, x: &[T], len: usize, out: &mut Vec<Moments<f64>>) {
+        if len < SHORT {
+            return fold_short_rows(self, x, len, out);
+        }
+        for row in x.chunks_exact(len) {
+            out.push(self.block(row, 0));
+        }
+    }
+
+    unsafe fn panel(&self, rows: &[*const T], start: u64, out: &mut [MaybeUninit<Moments<f64>>]) {
+        vectorize(
+            #[inline(always)]
+            || {
+                // SAFETY: the caller's.
+                unsafe {
+                    fold_columns_by(
+                        rows,
+                        out,
+                        #[inline(always)]
+                        |rows, out| {
+                            if !rows.len().is_power_of_two() {
+                                return fold_tile(&self.0, rows, start, out);
+                            }
+                            let ((sums, squares), n) = (T::sums_tile(rows), rows.len() as f64);
+                            let scale = 1.0 / n;
+                            for i in 0..TILE {
+                                // As in `exact`, but in f64, which holds those of so few.
+                                let m2 = (squares[i] * n - sums[i] * sums[i]) * scale;
+                                out[i].write(Moments { mean: sums[i] * scale, m2 });
+                            }
+                        },
+                    );
+                }
+            },
+        );
+    }
+
+    fn dense(&self, x: &[T], _start: u64, out: &mut [MaybeUninit<Moments<f64>>]) {
+        vectorize(
+            #[inline(always)]
+            || {
+                let rows = x.len() / out.len();
+                debug_assert!(rows <= T::EXACT);
+                let mut places = out.iter_mut();
+                T::sums_dense(
+                    x,
+                    places.len(),
+                    #[inline(always)]
+                    |sum, squares| {
+                        let place = places.next().expect("a place for each column");
+                        place.write(exact(sum, squares, rows));
+                    },
+                );
+            },
+        );
+    }
+}
+
+/// The node of a power of two of elements, of at most a block.
+#[inline(always)]
+fn exact_node<T: Small>(reducer: &Deviation<T>, x: &[T]) -> Moments<f64> {
+    const { assert!(BLOCK <= 2 * T::EXACT) };
+    let n = x.len().min(T::EXACT);
+    let (left, right) = x.split_at(n);
+    match right {
+        [] => of_sums(left),
+        _ => reducer.combine_counted(of_sums(left), n as u64, of_sums(right), n as u64),
+    }
+}
+
+/// The node of a power of two of elements, at most [`Small::EXACT`].
+#[inline(always)]
+fn of_sums<T: Small>(x: &[T]) -> Moments<f64> {
+    let (sum, squares) = T::sums(x);
+    exact(sum, squares, x.len())
+}
+
+/// The node of `n` elements, a power of two, at most [`Small::EXACT`], of their sum and that of their squares.
+#[inline(always)]
+fn exact(sum: i64, squares: i64, n: usize) -> Moments<f64> {
+    let scale = 1.0 / n as f64;
+    Moments { mean: sum as f64 * scale, m2: (squares * n as i64 - sum * sum) as f64 * scale }
+}
