@@ -161,7 +161,7 @@ fn gpu_tests(root: &Path, package: &str) -> Vec<String> {
 }
 
 /// Runs cargo, and says which executables it made, by target.
-fn build(root: &Path, words: &[&str]) -> Result<BTreeMap<String, PathBuf>, Error> {
+pub fn build(root: &Path, words: &[&str]) -> Result<BTreeMap<String, PathBuf>, Error> {
     println!("cargo {}", words.join(" "));
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let out = Command::new(cargo)

@@ -2,7 +2,7 @@
 
 mod docs;
 mod fake;
-#[path = "../../examples/docs/generate.rs"]
+#[path = "../../examples/ladder_docs/generate.rs"]
 mod generate;
 mod page;
 mod text;
