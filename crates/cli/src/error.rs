@@ -73,7 +73,7 @@ impl Failure {
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Library(warpfold::Error::Threads { .. }) => 1,
-            Failure::Library(warpfold::Error::Cuda(why)) if !why.is_unavailable() => 1,
+            Failure::Library(warpfold::Error::Cuda(why)) if !why.is_refusal() => 1,
             Failure::Input { .. } | Failure::Library(_) | Failure::Usage(_) | Failure::Create { .. } => 2,
             Failure::Ladder(warpfold_ladder::run::Error::Cuda(why)) if why.is_unavailable() => 2,
             Failure::Ladder(warpfold_ladder::run::Error::Cuda(_)) | Failure::Rungs(_) => 1,

@@ -312,6 +312,12 @@ impl Error {
                 | TooLarge { .. }
         )
     }
+
+    /// Whether it was asked for something that there is not on a GPU, or that is wrong, rather than that something went wrong.
+    pub fn is_refusal(&self) -> bool {
+        use Error::*;
+        self.is_unavailable() || matches!(self, Clusters { .. } | Keys { .. } | Label { .. } | BadLabels { .. })
+    }
 }
 
 /// Whether a context is unusable after this.
