@@ -42,7 +42,7 @@ impl Case {
             4 => (1 + pick(4, seed), 100 + pick(600, seed)),
             _ => ([64, 128][pick(2, seed)], 1 + pick(60, seed)),
         };
-        let most = (500_000 / (d * clusters)).clamp(1, 3000);
+        let most = (150_000 / (d * clusters)).clamp(1, 2500);
         Case {
             dtype: [DType::F32, DType::F16, DType::BF16][pick(3, seed)],
             n: clusters + pick(most, seed),
