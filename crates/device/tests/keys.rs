@@ -128,7 +128,7 @@ fn update(points: &Points, labels: &[i32], clusters: usize) -> Vec<String> {
     let made = [at(report), at(means), at(counts), at(units), at(old), at(moves)];
     let mut addresses = vec![at(x), at(given), at(scales), at(totals), at(order), at(cursors), 0, 0];
     addresses.extend(made);
-    let launches = problem.update(if points.n % 2 == 0 { 1 } else { 3 });
+    let launches = problem.update(if points.n.is_multiple_of(2) { 1 } else { 3 });
     for launch in &launches {
         run(&memory, launch, &addresses);
     }
