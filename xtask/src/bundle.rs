@@ -2,7 +2,7 @@
 
 use crate::Error;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -33,26 +33,28 @@ pub enum Part {
 pub fn write(part: Part) -> Result<(), Error> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask lies in no folder")?;
     let folder = root.join(FOLDER);
-    let mut found = BTreeMap::new();
+    // One build of all, so that what they share is compiled once.
+    let mut words: Vec<String> =
+        ["build", "--release", "-p", "warpfold-ladder", "--example", "ladder"].map(str::to_owned).into();
     if part != Part::Bench {
         // Tests of GPUs are those whose files begin with `gpu`.
-        for package in packages(root)?.iter().filter(|p| !gpu_tests(root, p).is_empty()) {
-            let mut words = vec!["test", "--no-run", "--release", "-p", package];
-            let tests = gpu_tests(root, package);
-            tests.iter().for_each(|test| words.extend(["--test", test]));
-            for (name, path) in build(root, &words)? {
-                found.insert(format!("test-{}-{name}", package.trim_start_matches("warpfold-")), path);
+        let mut tests = BTreeSet::new();
+        for package in packages(root)? {
+            let names = gpu_tests(root, &package);
+            if !names.is_empty() {
+                words.extend(["-p".to_owned(), package]);
             }
+            tests.extend(names);
         }
+        words.extend(tests.into_iter().flat_map(|test| ["--test".to_owned(), test]));
     }
-    found.extend(build(root, &["build", "--release", "-p", "warpfold-ladder", "--example", "ladder"])?);
     if part != Part::Tests {
-        // If it was built here, for the GPU's architecture, nvcc need not run there.
-        let cub = root.join("bench/peers/cub");
-        found.extend(cub.exists().then(|| ("cub".to_owned(), cub)));
-        found.extend(build(root, &["build", "--release", "-p", "mat2", "--bin", "mat2"])?);
-        found.extend(build(root, &["build", "--release", "-p", "warpfold-cli", "--bin", "warpfold"])?);
+        words.extend(["-p", "mat2", "--bin", "mat2", "-p", "warpfold-cli", "--bin", "warpfold"].map(str::to_owned));
     }
+    let mut found = build(root, &words.iter().map(String::as_str).collect::<Vec<_>>())?;
+    // If it was built here, for the GPU's architecture, nvcc need not run there.
+    let cub = root.join("bench/peers/cub");
+    found.extend((part != Part::Tests && cub.exists()).then(|| ("cub".to_owned(), cub)));
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
@@ -178,7 +180,7 @@ pub fn build(root: &Path, words: &[&str]) -> Result<BTreeMap<String, PathBuf>, E
     if found.is_empty() { Err(format!("`cargo {}` made no executable", words.join(" ")).into()) } else { Ok(found) }
 }
 
-/// Target and path of each executable in cargo's messages.
+/// Name and path of each executable in cargo's messages: that of its target, and of tests the package's before it.
 fn executables(messages: &str) -> BTreeMap<String, PathBuf> {
     let field = |line: &str, key: &str| {
         let rest = line.split_once(&format!("\"{key}\":\""))?.1;
@@ -189,7 +191,15 @@ fn executables(messages: &str) -> BTreeMap<String, PathBuf> {
         .filter_map(|line| {
             // The target's name, not a key of the same name elsewhere.
             let target = line.split_once("\"target\":")?.1;
-            Some((field(target, "name")?, field(line, "executable")?.into()))
+            let (name, path) = (field(target, "name")?, field(line, "executable")?);
+            if !target.starts_with("{\"kind\":[\"test\"]") {
+                return Some((name, path.into()));
+            }
+            // The package's name stands after its folder, unless they are the same.
+            let id = field(line, "package_id")?;
+            let (folder, version) = id.split_once('#')?;
+            let package = version.split_once('@').map_or_else(|| folder.rsplit('/').next(), |(name, _)| Some(name))?;
+            Some((format!("test-{}-{name}", package.trim_start_matches("warpfold-")), path.into()))
         })
         .collect()
 }
@@ -235,10 +245,19 @@ mod tests {
         let messages = concat!(
             r#"{"reason":"compiler-artifact","package_id":"x","target":{"kind":["lib"],"name":"core"},"executable":null}"#,
             "\n",
-            r#"{"reason":"compiler-artifact","target":{"kind":["test"],"name":"gpu"},"executable":"/t/gpu-1f"}"#,
+            r#"{"reason":"compiler-artifact","package_id":"path+file:///w/crates/ladder#warpfold-ladder@0.1.0","#,
+            r#""target":{"kind":["test"],"name":"gpu"},"executable":"/t/gpu-1f"}"#,
+            "\n",
+            r#"{"reason":"compiler-artifact","package_id":"path+file:///w/crates/warpfold#0.1.0","#,
+            r#""target":{"kind":["test"],"name":"gpu"},"executable":"/t/gpu-2f"}"#,
+            "\n",
+            r#"{"reason":"compiler-artifact","package_id":"path+file:///w/examples/mat2#0.1.0","#,
+            r#""target":{"kind":["bin"],"name":"mat2"},"executable":"/t/mat2"}"#,
             "\n",
             r#"{"reason":"build-finished","success":true}"#,
         );
-        assert_eq!(executables(messages), BTreeMap::from([("gpu".to_owned(), PathBuf::from("/t/gpu-1f"))]));
+        let expected = [("mat2", "/t/mat2"), ("test-ladder-gpu", "/t/gpu-1f"), ("test-warpfold-gpu", "/t/gpu-2f")];
+        let expected = expected.map(|(name, path)| (name.to_owned(), PathBuf::from(path)));
+        assert_eq!(executables(messages), BTreeMap::from(expected));
     }
 }

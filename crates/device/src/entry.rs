@@ -194,9 +194,12 @@ mod sorting {
     //! The kernels of [`sort`], whose modules have names of their own.
 
     use crate::hardware::Hardware;
+    use crate::kernels::sort::bins::{self, Bins};
+    use crate::kernels::sort::ends::{self, Ends};
     use crate::kernels::sort::entries::for_each_sort;
     use crate::kernels::sort::groups::{self, Groups};
     use crate::kernels::sort::heads::{self, Counts, Heads};
+    use crate::kernels::sort::turn::{self, Repeat, Turn};
     use crate::kernels::sort::{Sort, count, pass, starts};
 
     for_each_sort!(keyed);

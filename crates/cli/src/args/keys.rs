@@ -23,7 +23,7 @@ pub struct Segments {
     /// One more integer than there are segments, along one axis: a .npy file, FILE.npz:MEMBER, or `-`
     #[arg(long, value_name = "OFFSETS")]
     pub offsets: String,
-    /// Where to compute: cpu; cuda or cuda:1 (values of one axis, without masks and casts); or auto, which is cpu
+    /// Where to compute: cpu; cuda or cuda:1 (without masks and casts); or auto, which is cpu
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
     pub device: DeviceName,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub struct Group {
     /// How many groups; one more than the greatest label if not given
     #[arg(long, value_name = "N")]
     pub groups: Option<usize>,
-    /// Where to compute: cpu; cuda or cuda:1 (values of one axis, without masks and casts, not first and last); or auto, which is cpu
+    /// Where to compute: cpu; cuda or cuda:1 (without masks and casts); or auto, which is cpu
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
     pub device: DeviceName,
     #[command(flatten)]
@@ -169,6 +169,9 @@ pub struct Histogram {
     /// Add up these numbers, of INPUT's shape, instead of counting
     #[arg(long, value_name = "WEIGHTS")]
     pub weights: Option<String>,
+    /// Where to compute: cpu; cuda or cuda:1; or auto, which is cpu
+    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
+    pub device: DeviceName,
     /// Write the counts or sums to this .npy file
     #[arg(short, long, value_name = "OUT.npy")]
     pub output: Option<PathBuf>,

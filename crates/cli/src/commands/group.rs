@@ -1,6 +1,6 @@
 //! `warpfold group`
 
-use warpfold::cuda::{self, Device, Stream};
+use warpfold::cuda::{self, Device, End, Stream};
 use warpfold::{Array, ArrayRef, DeviceName, Groups, Options, Scalar, Values};
 
 use super::keyed;
@@ -18,10 +18,6 @@ pub fn run(args: &Group) -> Result<(), Failure> {
     };
     let source = input::open(&args.input.input, args.input.raw().as_ref())?;
     let labels = input::open(&args.by, None)?;
-    if matches!((args.op, args.device), (GroupOp::First | GroupOp::Last, DeviceName::Cuda(_))) {
-        let why = format!("{} is computed on the CPU alone: leave out --device", args.op.name());
-        return Err(Failure::Usage(why));
-    }
     keyed::run(args.op.name(), op, &args.keyed, &source, &labels, |values, labels, options, fill| {
         if let DeviceName::Cuda(index) = args.device {
             return on_gpu(&Device::shared(index)?, args, labels, values, options, fill);
@@ -36,7 +32,7 @@ pub fn run(args: &Group) -> Result<(), Failure> {
     })
 }
 
-/// Reduces or counts on a GPU.
+/// Reduces, picks or counts on a GPU.
 fn on_gpu(
     device: &Device,
     args: &Group,
@@ -45,12 +41,16 @@ fn on_gpu(
     options: &Options<'_>,
     fill: Option<Scalar>,
 ) -> Result<Array, warpfold::Error> {
-    if let GroupOp::Reduce(op) = args.op {
-        return cuda::group_by_host(op, labels, values, args.groups, options, fill, device);
+    match args.op {
+        GroupOp::Reduce(op) => cuda::group_by_host(op, labels, values, args.groups, options, fill, device),
+        GroupOp::First => cuda::ends_host(End::First, labels, values, args.groups, fill, device),
+        GroupOp::Last => cuda::ends_host(End::Last, labels, values, args.groups, fill, device),
+        GroupOp::Size => {
+            let stream = Stream::new(device)?;
+            let labels = cuda::Array::upload(&stream, labels)?;
+            cuda::Groups::new(labels.view(), args.groups, &stream)?.counts(&stream)?.download(&stream)
+        }
     }
-    let stream = Stream::new(device)?;
-    let labels = cuda::Array::upload(&stream, labels)?;
-    cuda::Groups::new(labels.view(), args.groups, &stream)?.counts(&stream)?.download(&stream)
 }
 
 /// What first, last and size do not take.

@@ -2,7 +2,8 @@
 
 use std::io::Write;
 
-use warpfold::{ArrayRef, Bins, DType, Op, Options};
+use warpfold::cuda::{Device, histogram_host};
+use warpfold::{ArrayRef, Bins, DType, DeviceName, Op, Options};
 
 use super::{keyed, print};
 use crate::args::Histogram;
@@ -24,7 +25,14 @@ pub fn run(args: &Histogram) -> Result<(), Failure> {
     };
     let array = source.array()?;
     let output = args.output.as_deref().map(Output::prepare).transpose()?;
-    let found = warpfold::histogram(array, &bins, weights.as_ref().map(Source::array).transpose()?)?;
+    let weights = weights.as_ref().map(Source::array).transpose()?;
+    let found = match args.device {
+        DeviceName::Cuda(index) => {
+            let device = Device::shared(index).map_err(warpfold::Error::from)?;
+            histogram_host(array, &bins, weights, &device)?
+        }
+        _ => warpfold::histogram(array, &bins, weights)?,
+    };
     let quiet = output.is_some();
     if let Some(output) = output {
         output.write(&found.counts)?;

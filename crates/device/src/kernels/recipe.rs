@@ -252,14 +252,16 @@ mod shapes {
     use crate::kernels::shape::short::Short;
     use crate::kernels::shape::tiny::Tiny;
     use crate::kernels::sort::Sort;
+    use crate::kernels::sort::bins::Bins;
+    use crate::kernels::sort::ends::Ends;
     use crate::kernels::sort::groups::Groups;
     use crate::kernels::sort::heads::{Counts, Heads};
+    use crate::kernels::sort::turn::{Repeat, Turn};
 
     // SAFETY: integers and `f64`s without padding, if `G` is such.
     unsafe impl<G: Shape> Shape for Call<G> {}
     // SAFETY: 64-bit integers, and pairs of 32-bit ones.
     unsafe impl Shape for Update {}
-    // SAFETY: as above.
     // SAFETY: as above.
     unsafe impl Shape for Sort {}
     // SAFETY: as above.
@@ -268,6 +270,14 @@ mod shapes {
     unsafe impl Shape for Counts {}
     // SAFETY: as above.
     unsafe impl Shape for Groups {}
+    // SAFETY: as above.
+    unsafe impl Shape for Ends {}
+    // SAFETY: as above.
+    unsafe impl Shape for Turn {}
+    // SAFETY: as above.
+    unsafe impl Shape for Repeat {}
+    // SAFETY: as above.
+    unsafe impl Shape for Bins {}
     // SAFETY: as above.
     unsafe impl Shape for Dense {}
     // SAFETY: as above.

@@ -33,6 +33,8 @@ pub struct Array {
 /// A reduction some of whose outputs may have no value, for the message.
 pub(super) struct Origin {
     pub op: crate::Op,
+    /// What errors of parts call it.
+    pub name: &'static str,
     pub dtype: DType,
     pub shape: Vec<usize>,
     pub axes: Vec<usize>,
@@ -149,7 +151,7 @@ impl Array {
 impl Origin {
     /// A reduction of segments, or of other parts of the first axis.
     pub fn of_parts(op: crate::Op, dtype: DType, shape: &[usize], parts: &'static str) -> Origin {
-        Origin { op, dtype, shape: shape.to_vec(), axes: vec![0], parts: Some(parts), groups: None }
+        Origin { op, name: op.name(), dtype, shape: shape.to_vec(), axes: vec![0], parts: Some(parts), groups: None }
     }
 
     /// What is said of labels: the first of no group, as the kernels of sorting have it, and what it is, in 4 and 8 bytes.
@@ -170,7 +172,7 @@ impl Origin {
         };
         if let Some(what) = self.parts {
             let why = hole.of_a_segment();
-            return Err(KeyError::SomeEmpty { op: self.op.name(), dtype: self.dtype, what, why }.into());
+            return Err(KeyError::SomeEmpty { op: self.name, dtype: self.dtype, what, why }.into());
         }
         Err(hole_error(hole, self.op, self.dtype, &self.shape, &self.axes))
     }

@@ -176,22 +176,30 @@ impl Survey {
 
     /// The results of many reductions.
     fn joined(&self, arrays: &[Array], stream: &Stream) -> Result<Vec<(&'static str, Values)>, crate::Error> {
-        let outputs: usize = self.shape.iter().product();
-        let (each, counts) = arrays.split_at(EACH.len().min(arrays.len()));
-        let nans = match counts {
-            // A NaN counts as not zero, unless it is skipped.
-            [with, without] => {
-                let (with, without) = (with.download(stream)?.values, without.download(stream)?.values);
-                (0..outputs).map(|i| integer(with.get(i)) - integer(without.get(i))).collect()
-            }
-            _ => vec![0; outputs],
-        };
-        let mut stats = vec![("nan_count", Values::I64(nans))];
-        for (op, array) in EACH.iter().zip(each) {
-            stats.push((op.name(), array.download(stream)?.values));
-        }
-        Ok(stats)
+        each_alone(self.dtype, self.shape.iter().product(), |op, skips_nan| {
+            let at = EACH.iter().position(|&other| other == op).unwrap_or(EACH.len() + skips_nan as usize);
+            Ok(arrays[at].download(stream)?.values)
+        })
     }
+}
+
+/// Every statistic by a reduction of its own, which may skip NaN.
+pub(super) fn each_alone(
+    dtype: DType,
+    outputs: usize,
+    mut reduce: impl FnMut(Op, bool) -> Result<Values, crate::Error>,
+) -> Result<Vec<(&'static str, Values)>, crate::Error> {
+    let mut nans = vec![0; outputs];
+    if dtype.is_float() {
+        // A NaN counts as not zero, unless it is skipped.
+        let (with, without) = (reduce(Op::CountNonzero, false)?, reduce(Op::CountNonzero, true)?);
+        nans = (0..outputs).map(|i| integer(with.get(i)) - integer(without.get(i))).collect();
+    }
+    let mut stats = vec![("nan_count", Values::I64(nans))];
+    for op in EACH {
+        stats.push((op.name(), reduce(op, false)?));
+    }
+    Ok(stats)
 }
 
 fn integer(count: Scalar) -> i64 {

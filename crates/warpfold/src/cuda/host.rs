@@ -301,6 +301,7 @@ impl Run<'_> {
             unsafe { queue_status(&home, workspace, StatusTo::Device(out.status_address())) }?;
             out.set_origin(Some(Arc::new(Origin {
                 op: self.op,
+                name: self.op.name(),
                 dtype: spec.input,
                 shape,
                 axes,

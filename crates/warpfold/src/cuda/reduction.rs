@@ -117,7 +117,7 @@ impl Reduction {
         };
         let origin = may_have_holes(spec).then(|| {
             let (shape, axes) = (input.shape().to_vec(), request.axes.clone());
-            Arc::new(Origin { op, dtype: spec.input, shape, axes, parts: None, groups: None })
+            Arc::new(Origin { op, name: op.name(), dtype: spec.input, shape, axes, parts: None, groups: None })
         });
         let (input, mask) = (Layout::of(input.layout()), mask.as_ref().map(Layout::of));
         Ok(Reduction { device: device.clone(), op, input, mask, dtype, shape, work, offsets, origin })

@@ -7,6 +7,7 @@ use warpfold_core::DType;
 use super::array::{Array, ArrayView, Origin};
 use super::launch::Launch;
 use super::reduction::Layout;
+use super::rows::{self, Apart};
 use super::scratch::{StatusTo, queue_status};
 use super::{Device, Error, Options, Stream};
 use crate::gpu::{Cut, GpuPlan, reads_offsets};
@@ -18,9 +19,10 @@ use crate::{Op, reduce};
 
 /// A reduction of segments of arrays of one dtype and length, by so many offsets, on one GPU: planned, its kernels loaded.
 ///
-/// As [`crate::Segments`], with the same bits: segment `i` has the values from `offsets[i]` up to `offsets[i + 1]`. Values have one axis, and
-/// lie side by side, as do offsets, which are i32, u32, i64 or u64. Kernels check offsets while they use them, and read nothing outside of the
-/// values; what is wrong with them is an error of [`Array::download`].
+/// As [`crate::Segments`], with the same bits: segment `i` has the values from `offsets[i]` up to `offsets[i + 1]`. Offsets lie side by side, and
+/// are i32, u32, i64 or u64. Kernels check offsets while they use them, and read nothing outside of the values; what is wrong with them is an
+/// error of [`Array::download`]. Values that are a list, side by side, are read as they lie. Rows, and a list with steps, are copied into columns
+/// first, in memory that the stream keeps.
 pub struct Segmented {
     device: Device,
     op: Op,
@@ -29,6 +31,7 @@ pub struct Segmented {
     dtype: DType,
     shape: Vec<usize>,
     launches: Vec<Launch>,
+    apart: Option<Apart>,
     workspace: usize,
     origin: Arc<Origin>,
 }
@@ -38,7 +41,7 @@ impl Segmented {
     /// where the reduction has no result for that (min, max, minmax, argmin, argmax); without it they are an error.
     ///
     /// # Errors
-    /// What [`crate::Segments::reduce`] refuses; values of several axes, values or offsets that do not lie side by side, offsets of other dtypes;
+    /// What [`crate::Segments::reduce`] refuses; rows whose axes are not one, offsets that do not lie side by side, or of other dtypes;
     /// [`Error::NoKernel`] of options that only the CPU takes (masks, casts), or what the driver says.
     pub fn new(
         device: &Device,
@@ -47,6 +50,19 @@ impl Segmented {
         offsets: &ArrayView<'_>,
         options: &Options<'_>,
         fill: Option<Scalar>,
+    ) -> Result<Segmented, crate::Error> {
+        Self::planned(device, op, values, offsets, options, fill, false)
+    }
+
+    /// The same, perhaps of values in the order of positions.
+    pub(super) fn planned(
+        device: &Device,
+        op: Op,
+        values: &ArrayView<'_>,
+        offsets: &ArrayView<'_>,
+        options: &Options<'_>,
+        fill: Option<Scalar>,
+        by_positions: bool,
     ) -> Result<Segmented, crate::Error> {
         check(op, values, offsets, options)?;
         let no = |option, why| Err(crate::Error::Unsupported { op, dtype: values.dtype(), option, why });
@@ -58,24 +74,39 @@ impl Segmented {
             crate::Options { axes: Some(vec![0]), ..options.with_layout(options.mask.map(|mask| *mask.layout())) };
         let Request { spec, .. } = Request::new(op, values.layout(), &layouts)?;
         let (segments, dtype, pair) = (offsets.shape()[0] - 1, spec.result(), if op == Op::MinMax { 2 } else { 1 });
+        let Some(steps) = rows::steps(values) else {
+            return no("segments of rows whose axes do not follow one another on a GPU", "copy them into C order");
+        };
         let nothing = ArrayRef::from_bytes(&[], values.dtype(), &[0], crate::Order::C, false)?;
         let empty = match reduce(op, nothing, &crate::Options { mask: None, ..layouts.clone() }) {
             Ok(found) => Some(found.values),
             Err(_) => fill.map(|fill| filled(Values::F64(Vec::new()).cast(dtype), &[0], pair, fill)),
         };
-        let cut = Cut { segments, len: values.shape()[0], offsets: offsets.dtype(), empty: empty.as_ref() };
+        let is_apart = (by_positions || !rows::is_list(&steps)) && steps.columns > 0;
+        let cut = match is_apart {
+            true => Cut {
+                segments: (segments + 1) * steps.columns - 1,
+                len: steps.pitch() * steps.columns,
+                offsets: DType::U64,
+                empty: empty.as_ref(),
+            },
+            false => Cut { segments, len: steps.rows, offsets: offsets.dtype(), empty: empty.as_ref() },
+        };
         let plan = GpuPlan::segments(&spec, cut, &device.limits());
         let plan = plan.ok_or(Error::NoKernel { op, dtype: values.dtype() })?;
         let load = |l: &crate::gpu::Launch| Launch::of_struct(device.kernel(&l.entry)?, l.grid, l.block, &l.params);
-        let launches = match segments {
+        let launches = match segments * steps.columns {
             0 => Vec::new(),
             _ => plan.launches.iter().map(load).collect::<Result<_, Error>>()?,
         };
-        let shape = if pair == 2 { vec![segments, 2] } else { vec![segments] };
+        let apart = || Apart::new(device, &steps, segments, offsets.dtype(), (dtype, pair), plan.workspace);
+        let apart = (is_apart && segments > 0).then(apart).transpose()?;
+        let others = values.shape()[1..].iter().copied();
+        let shape = [segments].into_iter().chain(others).chain((pair == 2).then_some(2)).collect();
         let origin = Arc::new(Origin::of_parts(op, values.dtype(), values.shape(), "segment"));
-        let (device, workspace) = (device.clone(), plan.workspace);
+        let (device, workspace) = (device.clone(), apart.as_ref().map_or(plan.workspace, |apart| apart.workspace));
         let (values, offsets) = (Layout::of(values.layout()), Layout::of(offsets.layout()));
-        Ok(Segmented { device, op, values, offsets, dtype, shape, launches, workspace, origin })
+        Ok(Segmented { device, op, values, offsets, dtype, shape, launches, apart, workspace, origin })
     }
 
     /// The reduction.
@@ -88,14 +119,15 @@ impl Segmented {
         self.dtype
     }
 
-    /// The shape of the result: the segments, and 2 for minmax.
+    /// The shape of the result: the segments, the other axes of the values, and 2 for minmax.
     pub fn shape(&self) -> &[usize] {
         &self.shape
     }
 
     /// The kernels that a run launches, in order.
     pub fn kernels(&self) -> Vec<&str> {
-        self.launches.iter().map(Launch::entry).collect()
+        let [before, after] = self.apart.as_ref().map(Apart::kernels).unwrap_or_default();
+        before.into_iter().chain(self.launches.iter().map(Launch::entry)).chain(after).collect()
     }
 
     /// Room for a result.
@@ -118,6 +150,19 @@ impl Segmented {
         offsets: ArrayView<'_>,
         out: &mut Array,
     ) -> Result<(), crate::Error> {
+        self.run_at(stream, values, 0, offsets, out)
+    }
+
+    /// The same of values in the order of positions, which are `u32` at an address; or 0, if it was not planned for that.
+    pub(super) fn run_at(
+        &self,
+        stream: &Stream,
+        values: ArrayView<'_>,
+        positions: u64,
+        offsets: ArrayView<'_>,
+        out: &mut Array,
+    ) -> Result<(), crate::Error> {
+        debug_assert!(positions == 0 || self.apart.is_some() || self.launches.is_empty());
         let (expected, found) = (self.device.properties().index, stream.context.properties.index);
         if found != expected {
             return Err(Error::OtherDevice { what: "stream", found, expected }.into());
@@ -139,12 +184,19 @@ impl Segmented {
         let mut scratch = stream.scratch();
         stream.bound()?;
         let workspace = scratch.workspace(stream, self.workspace)?;
-        let first = [values.address(), offsets.address(), out.address(), workspace];
-        for launch in &self.launches {
-            // SAFETY: the arrays are like those that were planned for; they are borrowed or stay until the device is done with
-            // them, as `ArrayView::from_raw` and `Buffer`'s drop promise. Kernels follow no offset beyond the values. The workspace is as
-            // large as the plan asks for, its counters are zero, and the lock is held.
-            unsafe { launch.queue_at(stream.raw(), first) }?;
+        // SAFETY: the arrays are like those that were planned for; they are borrowed or stay until the device is done with them, as
+        // `ArrayView::from_raw` and `Buffer`'s drop promise. Kernels follow no offset beyond the values. The workspace is as large as the plan
+        // asks for, its counters are zero, and the lock is held.
+        unsafe {
+            let at = [values.address(), positions, offsets.address(), workspace];
+            let apart = self.apart.as_ref().map(|apart| apart.queue(stream, at)).transpose()?;
+            let [values, offsets, results] = apart.unwrap_or([at[0], at[2], out.address()]);
+            for launch in &self.launches {
+                launch.queue_at(stream.raw(), [values, offsets, results, workspace])?;
+            }
+            if let Some(apart) = &self.apart {
+                apart.queue_back(stream, results, out.address())?;
+            }
         }
         // SAFETY: the workspace is one, and the output has a word for its status.
         unsafe { queue_status(stream, workspace, StatusTo::Device(out.status_address())) }?;
@@ -172,11 +224,8 @@ fn check(op: Op, values: &ArrayView<'_>, offsets: &ArrayView<'_>, options: &Opti
     if !reads_offsets(offsets.dtype()) {
         return no("offsets of this dtype on a GPU", "give i32, u32, i64 or u64");
     }
-    if values.shape().len() > 1 {
-        return no("segments of rows on a GPU", "give values of one axis, or compute on `cpu`");
-    }
-    if !side_by_side(values) || !side_by_side(offsets) {
-        return no("segments of strided arrays on a GPU", "copy values and offsets so that they lie side by side");
+    if !side_by_side(offsets) {
+        return no("strided offsets on a GPU", "copy the offsets so that they lie side by side");
     }
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use rayon::prelude::*;
 use warpfold_core::{DType, Element, Float, bf16, f16};
 
-use super::groups::Groups;
+use super::groups::by_labels;
 use super::labels::Labels;
 use super::{KeyError, dense};
 use crate::layout::ArrayRef;
@@ -37,9 +37,7 @@ pub fn bincount(labels: ArrayRef<'_>, weights: Option<ArrayRef<'_>>, least: usiz
         Some(weights) if weights.shape() != labels.shape() => {
             Err(KeyError::LabelsLength { labels: labels.len(), shape: weights.shape().to_vec() }.into())
         }
-        Some(weights) => {
-            Groups::sorted(&Labels { groups: bins, ..checked }).reduce(Op::Sum, weights, &Options::default())
-        }
+        Some(weights) => by_labels(Op::Sum, &Labels { groups: bins, ..checked }, weights, &Options::default()),
     }
 }
 
@@ -109,10 +107,10 @@ pub fn histogram(array: ArrayRef<'_>, bins: &Bins, weights: Option<ArrayRef<'_>>
     if let Some(weights) = weights.filter(|weights| weights.shape() != array.shape()) {
         return Err(KeyError::LabelsLength { labels: array.len(), shape: weights.shape().to_vec() }.into());
     }
-    let (edges, dtype) = match bins {
-        Bins::Uniform { bins, range } => uniform(&array, *bins, *range)?,
-        Bins::Edges(edges) => (given(edges)?, DType::F64),
-    };
+    let (edges, dtype) = edges(bins, array.dtype(), array.len(), || {
+        let both = reduce(Op::MinMax, array, &Options::default())?.values;
+        Ok((both.get(0).to_f64(), both.get(1).to_f64()))
+    })?;
     let bins = edges.len() - 1;
     let finder = Finder::new(&edges);
     let labels: Vec<u32> = by_dtype!(array.dtype(), T => {
@@ -125,7 +123,7 @@ pub fn histogram(array: ArrayRef<'_>, bins: &Bins, weights: Option<ArrayRef<'_>>
             let flat = dense::values(&weights);
             let bytes = flat.as_bytes();
             let flat = ArrayRef::from_bytes(bytes, weights.dtype(), &[weights.len()], crate::Order::C, false)?;
-            Groups::sorted(&Labels { labels, groups: bins }).reduce(Op::Sum, flat, &Options::default())?.values
+            by_labels(Op::Sum, &Labels { labels, groups: bins }, flat, &Options::default())?.values
         }
     };
     let edges = Values::F64(edges).cast(dtype);
@@ -133,6 +131,19 @@ pub fn histogram(array: ArrayRef<'_>, bins: &Bins, weights: Option<ArrayRef<'_>>
         counts: Array { shape: vec![bins], values: counts },
         edges: Array { shape: vec![bins + 1], values: edges },
     })
+}
+
+/// The edges of bins for `n` elements of a dtype, and what dtype they have. `extent` finds the least and the greatest element.
+pub(crate) fn edges(
+    bins: &Bins,
+    dtype: DType,
+    n: usize,
+    extent: impl FnOnce() -> Result<(f64, f64), Error>,
+) -> Result<(Vec<f64>, DType), Error> {
+    match bins {
+        Bins::Uniform { bins, range } => uniform(dtype, n, extent, *bins, *range),
+        Bins::Edges(edges) => Ok((given(edges)?, DType::F64)),
+    }
 }
 
 /// Edges as they were given.
@@ -150,21 +161,24 @@ fn given(edges: &[f64]) -> Result<Vec<f64>, KeyError> {
 }
 
 /// The edges of bins of one width, and their dtype.
-fn uniform(array: &ArrayRef<'_>, bins: usize, range: Option<(f64, f64)>) -> Result<(Vec<f64>, DType), Error> {
+fn uniform(
+    dtype: DType,
+    n: usize,
+    extent: impl FnOnce() -> Result<(f64, f64), Error>,
+    bins: usize,
+    range: Option<(f64, f64)>,
+) -> Result<(Vec<f64>, DType), Error> {
     let bad = |why: String| Err(KeyError::Bins { why }.into());
     if bins == 0 || bins >= u32::MAX as usize {
         return bad(format!("give a number of bins from 1 to {}, not {bins}", u32::MAX - 1));
     }
-    let dtype = if array.dtype().is_float() { array.dtype() } else { DType::F64 };
+    let dtype = if dtype.is_float() { dtype } else { DType::F64 };
     // What is given is f64 and rounded at the end; what is found has the dtype of the elements at every step.
     let steps = if range.is_some() { DType::F64 } else { dtype };
     let (first, last) = match range {
         Some(range) => range,
-        None if array.is_empty() => (0.0, 1.0),
-        None => {
-            let both = reduce(Op::MinMax, *array, &Options::default())?.values;
-            (both.get(0).to_f64(), both.get(1).to_f64())
-        }
+        None if n == 0 => (0.0, 1.0),
+        None => extent()?,
     };
     if !first.is_finite() || !last.is_finite() {
         return bad(format!("the range from {first} to {last} is not finite: give one that is"));

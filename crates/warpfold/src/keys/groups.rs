@@ -1,10 +1,12 @@
 //! Groups: elements of equal labels, wherever they are.
 
+use warpfold_core::DType;
+
 use super::KeyError;
 use super::dense::{self, Rows};
 use super::labels::Labels;
 use super::segments::{Descriptions, Found, Segments};
-use crate::layout::ArrayRef;
+use crate::layout::{ArrayRef, Order};
 use crate::problem::Problem;
 use crate::reduction::Options;
 use crate::values::{Array, Hole, Scalar, Values};
@@ -33,7 +35,62 @@ pub fn group_by(
     groups: Option<usize>,
     options: &Options<'_>,
 ) -> Result<Array, Error> {
-    Groups::new(labels, groups)?.reduce(op, values, options)
+    by_labels(op, &Labels::new(labels, groups)?, values, options)
+}
+
+/// The same by labels that have been checked.
+pub(super) fn by_labels(
+    op: Op,
+    labels: &Labels,
+    values: ArrayRef<'_>,
+    options: &Options<'_>,
+) -> Result<Array, Error> {
+    // A list goes along with its labels; rows, and what is said of places, are found by positions.
+    if values.shape().len() != 1 || matches!(op, Op::ArgMin | Op::ArgMax) || options.mask.is_some() {
+        return Groups::sorted(labels).reduce(op, values, options);
+    }
+    fits(labels.labels.len(), &values)?;
+    let dtype = values.dtype();
+    by_dtype!(dtype, T => {
+        let x = dense::elements::<T>(&values);
+        // SAFETY: as many integers of that size.
+        unsafe {
+            match size_of::<T>() {
+                1 => along(op, labels, std::slice::from_raw_parts(x.as_ptr().cast::<u8>(), x.len()), dtype, options),
+                2 => along(op, labels, std::slice::from_raw_parts(x.as_ptr().cast::<u16>(), x.len()), dtype, options),
+                4 => along(op, labels, std::slice::from_raw_parts(x.as_ptr().cast::<u32>(), x.len()), dtype, options),
+                _ => along(op, labels, std::slice::from_raw_parts(x.as_ptr().cast::<u64>(), x.len()), dtype, options),
+            }
+        }
+    })
+}
+
+/// Brings the bits of values, one for each label, into the order of these, and reduces them.
+fn along<T: Copy + Send + Sync>(
+    op: Op,
+    labels: &Labels,
+    values: &[T],
+    dtype: DType,
+    options: &Options<'_>,
+) -> Result<Array, Error> {
+    let sorted = labels.sort(|i| values[i]);
+    let segments = Segments::checked(sorted.offsets, "group", None);
+    let n = sorted.items.len();
+    // SAFETY: the items are integers, and stay.
+    let bytes = unsafe { std::slice::from_raw_parts(sorted.items.as_ptr().cast(), n * size_of::<T>()) };
+    segments.reduce(op, ArrayRef::from_bytes(bytes, dtype, &[n], Order::C, false)?, options)
+}
+
+/// Whether the first axis has one for each label.
+fn fits(labels: usize, values: &ArrayRef<'_>) -> Result<(), Error> {
+    match values.shape().first() {
+        None => Err(KeyError::NoAxis.into()),
+        Some(&n) if n != labels => {
+            let shape = values.shape().to_vec();
+            Err(KeyError::LabelsLength { labels, shape }.into())
+        }
+        Some(_) => Ok(()),
+    }
 }
 
 /// Elements by their labels: 0, 1, … in any order. Elements of label -1 belong to no group.
@@ -60,9 +117,9 @@ impl Groups {
 
     /// Sorts labels that have been checked.
     pub(super) fn sorted(labels: &Labels) -> Self {
-        let sorted = labels.sort();
+        let sorted = labels.sort(|i| i as u32);
         let segments = Segments::checked(sorted.offsets, "group", None);
-        Self { segments, positions: sorted.positions, labels: labels.labels.len() }
+        Self { segments, positions: sorted.items, labels: labels.labels.len() }
     }
 
     /// What is given for a group that has no result, as [`Segments::fill`].
@@ -100,7 +157,7 @@ impl Groups {
     /// Another number of values than labels, axes among the options, options that the reduction does not have; a group without a
     /// result, if there is nothing to fill in ([`KeyError::Empty`]).
     pub fn reduce(&self, op: Op, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Array, Error> {
-        self.fits(&values)?;
+        fits(self.labels, &values)?;
         // What is wrong with the mask is said of the values as they were given.
         Problem::new(&values, &[0], options.mask.as_ref())?;
         let varies = |mask: &ArrayRef<'_>| mask.shape().len() == values.shape().len() && mask.shape()[0] != 1;
@@ -132,7 +189,7 @@ impl Groups {
     /// Another number of values than labels, options other than `threads` and `progress`, an empty group (which has no least
     /// element).
     pub fn describe(&self, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Descriptions, Error> {
-        self.fits(&values)?;
+        fits(self.labels, &values)?;
         let rows = Rows::gather(&values, &self.positions);
         let mut description = self.segments.describe(rows.array(), options)?;
         for (_, places) in description.stats.iter_mut().filter(|(name, _)| name.starts_with("arg")) {
@@ -144,19 +201,8 @@ impl Groups {
         Ok(description)
     }
 
-    fn fits(&self, values: &ArrayRef<'_>) -> Result<(), Error> {
-        match values.shape().first() {
-            None => Err(KeyError::NoAxis.into()),
-            Some(&n) if n != self.labels => {
-                let shape = values.shape().to_vec();
-                Err(KeyError::LabelsLength { labels: self.labels, shape }.into())
-            }
-            Some(_) => Ok(()),
-        }
-    }
-
     fn pick(&self, op: &'static str, values: ArrayRef<'_>, of: fn(&[u32]) -> Option<&u32>) -> Result<Array, Error> {
-        self.fits(&values)?;
+        fits(self.labels, &values)?;
         let picked: Vec<u32> = (0..self.len()).filter_map(|group| of(self.positions(group)).copied()).collect();
         let found = dense::values(&Rows::gather(&values, &picked).array());
         let empty = (0..self.len()).filter(|&group| self.positions(group).is_empty());

@@ -1,13 +1,11 @@
-//! Labels, and the positions of each label in order: a stable counting sort, cut over threads.
-
-use std::ops::Range;
+//! Labels, and what lies beside them brought into their order: a stable counting sort, cut over threads.
 
 use rayon::prelude::*;
 
 use super::KeyError;
 use super::integers::Integers;
 use crate::Error;
-use crate::cpu::engine::Output;
+use crate::cpu::engine::{Output, large_pages};
 use crate::cpu::policy::BLOCK;
 use crate::layout::ArrayRef;
 
@@ -42,8 +40,8 @@ impl Labels {
         if most > MOST_GROUPS {
             return Err(KeyError::TooMany { what: "groups", n: most, most: MOST_GROUPS }.into());
         }
-        let mut labels = vec![0; n];
-        let greatest = labels
+        let mut labels: Vec<u32> = room_for(n);
+        let greatest = labels.spare_capacity_mut()[..n]
             .par_chunks_mut(TASK)
             .enumerate()
             .map(|(i, to)| {
@@ -60,7 +58,7 @@ impl Labels {
                         return Err(KeyError::LabelOutOfRange { at: from + at, label, groups: most });
                     }
                     greatest = greatest.max(high);
-                    to.iter_mut().zip(block).for_each(|(to, &x)| *to = x as u32);
+                    to.iter_mut().zip(block).for_each(|(to, &x)| _ = to.write(x as u32));
                 }
                 Ok(greatest)
             })
@@ -68,26 +66,28 @@ impl Labels {
             .into_iter()
             // In order, so that it is the first bad label that is named.
             .try_fold(-1, |greatest, part| part.map(|x| x.max(greatest)))?;
+        // SAFETY: no block was wrong, so all are written.
+        unsafe { labels.set_len(n) };
         Ok(Self { labels, groups: groups.unwrap_or((greatest + 1) as usize) })
     }
 
-    /// The positions of each group's labels, in order, and where each group begins among them.
-    pub fn sort(&self) -> Sorted {
+    /// An item of each label that belongs to a group, by these and in order, and where each group begins among them.
+    pub fn sort<T: Copy + Send + Sync>(&self, item: impl Fn(usize) -> T + Sync) -> Sorted<T> {
         let Self { ref labels, groups } = *self;
         if groups <= BUCKETS {
             let key = |i: usize| (labels[i] as usize).min(groups);
-            let (starts, mut positions) = counting_sort(0..labels.len(), groups + 1, key, |i| i as u32);
-            positions.truncate(starts[groups]);
-            return Sorted { offsets: starts[..=groups].to_vec(), positions };
+            let (starts, mut items) = counting_sort(labels.len(), groups + 1, key, item);
+            items.truncate(starts[groups]);
+            return Sorted { offsets: starts[..=groups].to_vec(), items };
         }
         // By the high bits first; what is then left of each bucket fits the caches.
         let shift = groups.div_ceil(BUCKETS).next_power_of_two().trailing_zeros();
         let buckets = groups.div_ceil(1 << shift);
         let key = |i: usize| (labels[i] as usize >> shift).min(buckets);
-        let (starts, pairs) = counting_sort(0..labels.len(), buckets + 1, key, |i| (labels[i] as u64) << 32 | i as u64);
-        let mut positions = vec![0u32; starts[buckets]];
+        let (starts, pairs) = counting_sort(labels.len(), buckets + 1, key, |i| (labels[i], item(i)));
+        let mut items = room_for(starts[buckets]);
         let mut offsets = vec![0usize; groups + 1];
-        let mut rest = positions.as_mut_slice();
+        let mut rest = items.spare_capacity_mut();
         let mut tasks = Vec::with_capacity(buckets);
         for (bucket, offsets) in offsets[1..].chunks_mut(1 << shift).enumerate() {
             let pairs = &pairs[starts[bucket]..starts[bucket + 1]];
@@ -96,39 +96,62 @@ impl Labels {
             tasks.push((starts[bucket], pairs, to, offsets));
         }
         let low = (1usize << shift) - 1;
-        tasks.into_par_iter().for_each(|(start, pairs, to, offsets)| {
-            let key = |i: usize| (pairs[i] >> 32) as usize & low;
-            let (starts, sorted) = counting_sort(0..pairs.len(), offsets.len(), key, |i| pairs[i] as u32);
-            to.copy_from_slice(&sorted);
-            offsets.iter_mut().zip(&starts[1..]).for_each(|(offset, end)| *offset = start + end);
+        tasks.into_par_iter().for_each(|(start, pairs, to, ends)| {
+            // Where the next of each goes, which in the end is where it ends.
+            ends.fill(0);
+            pairs.iter().for_each(|&(label, _)| ends[label as usize & low] += 1);
+            let mut next = 0;
+            ends.iter_mut().for_each(|end| next += std::mem::replace(end, next));
+            for &(label, item) in pairs {
+                let end = &mut ends[label as usize & low];
+                to[*end].write(item);
+                *end += 1;
+            }
+            ends.iter_mut().for_each(|end| *end += start);
         });
-        Sorted { offsets, positions }
+        // SAFETY: each task writes an item for each of its pairs, of which there are as many.
+        unsafe { items.set_len(starts[buckets]) };
+        Sorted { offsets, items }
     }
 }
 
-/// Positions by label.
-pub(super) struct Sorted {
+/// Items by label.
+pub(super) struct Sorted<T> {
     /// Where each group begins, and where the last ends.
     pub offsets: Vec<usize>,
-    /// The positions: ascending in each group.
-    pub positions: Vec<u32>,
+    /// The items: those of a group in the order of their labels.
+    pub items: Vec<T>,
 }
 
-/// The items of `range` by their keys, below `keys`, those of one key in order; and where each key's begin, and the last's end.
+/// Room for items that are all written once, in any order: in large pages, if they are many.
+fn room_for<T>(n: usize) -> Vec<T> {
+    let mut items = Vec::with_capacity(n);
+    large_pages(&mut items.spare_capacity_mut()[..n]);
+    items
+}
+
+/// The items 0 to `n` by their keys, below `keys`, those of one key in order; and where each key's begin, and the last's end.
 fn counting_sort<T: Copy + Send>(
-    range: Range<usize>,
+    n: usize,
     keys: usize,
     key: impl Fn(usize) -> usize + Sync,
     item: impl Fn(usize) -> T + Sync,
 ) -> (Vec<usize>, Vec<T>) {
-    let n = range.len();
     // Parts are many times longer than their tables of counters.
     let parts = (n / (4 * keys).max(TASK)).clamp(1, rayon::current_num_threads());
-    let part = |i: usize| range.start + n * i / parts..range.start + n * (i + 1) / parts;
+    let part = |i: usize| n * i / parts..n * (i + 1) / parts;
     let count = |i: usize| {
-        let mut counts = vec![0usize; keys];
-        part(i).for_each(|i| counts[key(i)] += 1);
-        counts
+        // Two tables, so that equal neighbours need not wait for each other.
+        let [mut even, mut odd] = [(); 2].map(|()| vec![0usize; keys]);
+        let range = part(i);
+        for i in range.clone().step_by(2) {
+            even[key(i)] += 1;
+            if i + 1 < range.end {
+                odd[key(i + 1)] += 1;
+            }
+        }
+        even.iter_mut().zip(odd).for_each(|(even, odd)| *even += odd);
+        even
     };
     let mut places: Vec<Vec<usize>> =
         if parts == 1 { vec![count(0)] } else { (0..parts).into_par_iter().map(count).collect() };
@@ -142,7 +165,7 @@ fn counting_sort<T: Copy + Send>(
         }
     }
     starts.push(next);
-    let mut items: Vec<T> = Vec::with_capacity(n);
+    let mut items: Vec<T> = room_for(n);
     let room = Output::new(&mut items.spare_capacity_mut()[..n]);
     let scatter = |(of_part, mut places): (usize, Vec<usize>)| {
         for i in part(of_part) {

@@ -48,6 +48,8 @@ pub use kmeans::{
 };
 pub use runs::{Runs, reduce_by_key};
 #[cfg(feature = "cuda")]
+pub(crate) use bins::edges;
+#[cfg(feature = "cuda")]
 pub(crate) use segments::filled;
 pub use segments::{Descriptions, Segments, segmented};
 pub use unique::{Distinct, Unique, unique};

@@ -1,10 +1,11 @@
 //! Distinct values, groups, runs and counts on a GPU, against the CPU.
 
 use warpfold::cuda::{
-    Array, Error, Finder, Grouped, Groups, Options, Stream, Wanted, bincount, group_by, group_by_host, reduce_by_key,
-    reduce_by_key_host, unique, unique_host,
+    Array, End, Error, Finder, Grouped, Groups, Options, Stream, Wanted, bincount, describe_groups_host,
+    describe_segments_host, ends_host, group_by, group_by_host, histogram_host, reduce_by_key, reduce_by_key_host,
+    segmented, segmented_host, unique, unique_host,
 };
-use warpfold::{ArrayRef, DType, Distinct, KeyError, Op, Order, Scalar, Values};
+use warpfold::{ArrayRef, Bins, DType, Distinct, KeyError, Op, Order, Scalar, Values};
 
 use crate::gpu;
 use crate::reference::{Random, element};
@@ -275,4 +276,174 @@ fn runs_and_counts_are_those_of_the_cpu() {
     let (found, sums) = reduce_by_key(Op::Sum, keys.view(), keys.view(), &Options::default(), &stream).expect("sums");
     assert_eq!((found.len(), sums.shape()), (2, &[2][..]));
     assert!(wrong.is_empty(), "{} wrong: {}", wrong.len(), wrong[..wrong.len().min(10)].join("\n"));
+}
+
+/// The same result, or the same error; `None` if they are, or if a GPU has no kernel for it.
+fn differ(got: Result<warpfold::Array, warpfold::Error>, want: &Result<warpfold::Array, warpfold::Error>) -> Option<String> {
+    match (got, want) {
+        (Ok(got), Ok(want)) => differs(&got, want),
+        (Err(warpfold::Error::Cuda(Error::NoKernel { .. }) | warpfold::Error::Unsupported { .. }), _) => None,
+        (Err(got), Err(want)) if got.to_string() == want.to_string() => None,
+        (got, want) => Some(format!("{:?}, not {:?}", got.map(|_| "a result"), want.as_ref().map(|_| "one"))),
+    }
+}
+
+#[test]
+fn rows_have_the_bits_of_the_cpu() {
+    let Some(gpu) = gpu() else { return };
+    let (mut wrong, mut ran) = (Vec::new(), 0);
+    for i in 0..cases(300) {
+        let r = &mut Random(i as u64 * 1_000_081 + 29);
+        let (op, dtype) = (Op::ALL[r.below(Op::ALL.len())], DType::ALL[r.below(13)]);
+        let columns = [1, 2, 3, 7, 16, 33, 64, 200][r.below(8)];
+        let n = length(r, i) / columns;
+        let tail = if r.chance(20) { vec![n, columns, 2] } else { vec![n, columns] };
+        let x = bytes(r, dtype, tail.iter().product(), 0);
+        let x = ArrayRef::from_bytes(&x, dtype, &tail, Order::C, false).expect("an array");
+        let fill = r.chance(60).then_some(Scalar::I8(7));
+        let options = warpfold::Options { skip_nan: r.chance(20), ..Default::default() };
+        let by_dtype = INTEGERS[r.below(9)];
+        let k = groups(r, by_dtype);
+        let by = labels(r, n, k, by_dtype);
+        let by = array(&by, by_dtype, n);
+        let ordered = warpfold::Groups::new(by, Some(k)).expect("groups");
+        let ordered = fill.into_iter().fold(ordered, warpfold::Groups::fill);
+        let want = ordered.reduce(op, x, &options);
+        let why = differ(group_by_host(op, by, x, Some(k), &options, fill, &gpu), &want);
+        wrong.extend(why.map(|why| format!("{i}: groups, {op} {dtype} {tail:?} by {by_dtype} in {k}: {why}")));
+        for (end, want) in [(End::First, ordered.first(x)), (End::Last, ordered.last(x))] {
+            let why = differ(ends_host(end, by, x, Some(k), fill, &gpu), &want);
+            wrong.extend(why.map(|why| format!("{i}: {end:?} {dtype} {tail:?} by {by_dtype} in {k}: {why}")));
+        }
+        let cuts = r.below(n.min(5000) + 1) + 1;
+        let mut offsets: Vec<i64> = (0..cuts).map(|_| r.below(n + 1) as i64).collect();
+        offsets.sort_unstable();
+        let offsets = ArrayRef::from_slice(&offsets, &[cuts]).expect("offsets");
+        let segments = warpfold::Segments::new(offsets).expect("segments");
+        let segments = fill.into_iter().fold(segments, warpfold::Segments::fill);
+        let want = segments.reduce(op, x, &options);
+        let why = differ(segmented_host(op, x, &segments, &options, &gpu), &want);
+        wrong.extend(why.map(|why| format!("{i}: segments, {op} {dtype} {tail:?} in {cuts}: {why}")));
+        ran += 4;
+    }
+    println!("{ran} cases ran");
+    assert!(wrong.is_empty(), "{} of {ran} wrong: {}", wrong.len(), wrong[..wrong.len().min(10)].join("\n"));
+}
+
+#[test]
+fn rows_in_other_orders_and_bad_offsets() {
+    let Some(gpu) = gpu() else { return };
+    let stream = Stream::new(&gpu).expect("a stream");
+    let (n, columns) = (1000, 48);
+    let x: Vec<f32> = (0..n * columns).map(|i| (i * 7919 % 1000) as f32 / 7.0).collect();
+    let host = ArrayRef::from_slice(&x, &[n, columns]).expect("an array");
+    let there = Array::upload(&stream, host).expect("upload");
+    let offsets = [0i32, 10, 10, 700, 1000];
+    let cuts = ArrayRef::from_slice(&offsets, &[5]).expect("offsets");
+    let on_device = Array::upload(&stream, cuts).expect("upload");
+    // Every other row and the columns backwards; a transposed matrix; a list with steps.
+    let view = there.view();
+    let views = [
+        view.step(0, 2).and_then(|view| view.step(1, -3)).expect("a view"),
+        view.permute(&[1, 0]).expect("a view"),
+        view.slice(1, 5..6).expect("a view"),
+    ];
+    let plain = Options::default();
+    for (i, view) in views.into_iter().enumerate() {
+        let len = view.shape()[0];
+        let fits: Vec<i32> = offsets.iter().map(|&x| x.min(len as i32)).collect();
+        let cuts = ArrayRef::from_slice(&fits, &[5]).expect("offsets");
+        let cuts_there = Array::upload(&stream, cuts).expect("upload");
+        let copy = warpfold::cuda::reduce(Op::Sum, view, &Options { axes: Some(vec![]), ..plain.clone() }, &stream);
+        let copy = copy.expect("a copy").download(&stream).expect("a copy");
+        let copy = ArrayRef::from_bytes(copy.values.as_bytes(), DType::F32, &copy.shape, Order::C, false).expect("one");
+        let want = warpfold::segmented(Op::Sum, copy, cuts, &warpfold::Options::default()).expect("sums");
+        let got = segmented(Op::Sum, view, cuts_there.view(), &plain, &stream).expect("queued");
+        assert_eq!(differs(&got.download(&stream).expect("sums"), &want), None, "view {i}");
+    }
+    for bad in [vec![0i32, 5, 4], vec![0, 1001], vec![-1, 4]] {
+        let cuts = Array::upload(&stream, ArrayRef::from_slice(&bad, &[bad.len()]).expect("offsets")).expect("upload");
+        let said = segmented(Op::Sum, there.view(), cuts.view(), &plain, &stream).expect("queued").download(&stream);
+        assert!(matches!(said, Err(warpfold::Error::Key(KeyError::BadOffsets { len: 1000 }))), "{bad:?} {said:?}");
+    }
+    let said = segmented(Op::Max, there.view(), on_device.view(), &plain, &stream).expect("queued").download(&stream);
+    assert!(matches!(said, Err(warpfold::Error::Key(KeyError::SomeEmpty { .. }))), "{said:?}");
+}
+
+#[test]
+fn statistics_of_groups_and_segments_are_those_of_the_cpu() {
+    let Some(gpu) = gpu() else { return };
+    for (i, dtype) in DType::ALL.into_iter().enumerate() {
+        let r = &mut Random(i as u64 * 1_000_099 + 31);
+        let (n, columns, k) = (20_000, [1, 3][i % 2], 9);
+        let shape = if columns == 1 { vec![n] } else { vec![n, columns] };
+        let x = bytes(r, dtype, n * columns, 0);
+        let x = ArrayRef::from_bytes(&x, dtype, &shape, Order::C, false).expect("an array");
+        let by: Vec<i64> = (0..n).map(|_| r.below(k) as i64).collect();
+        let by = ArrayRef::from_slice(&by, &[n]).expect("labels");
+        let plain = warpfold::Options::default();
+        // One more than there are: the last has nothing.
+        for groups in [k, k + 1] {
+            let want = warpfold::Groups::new(by, Some(groups)).expect("groups").describe(x, &plain);
+            let got = describe_groups_host(by, x, Some(groups), &gpu);
+            same_statistics(got, want, dtype);
+        }
+        for offsets in [[0i64, 7, 900, n as i64], [0, 900, 900, 1000]] {
+            let cuts = ArrayRef::from_slice(&offsets, &[4]).expect("offsets");
+            let segments = warpfold::Segments::new(cuts).expect("segments");
+            same_statistics(describe_segments_host(x, &segments, &gpu), segments.describe(x, &plain), dtype);
+        }
+    }
+}
+
+fn same_statistics(
+    got: Result<warpfold::keys::Descriptions, warpfold::Error>,
+    want: Result<warpfold::keys::Descriptions, warpfold::Error>,
+    dtype: DType,
+) {
+    match (got, want) {
+        (Ok(got), Ok(want)) => {
+            assert_eq!((&got.shape, &got.counts), (&want.shape, &want.counts), "{dtype}");
+            for ((name, got), (_, want)) in got.stats.into_iter().zip(want.stats) {
+                let shape = vec![want.len()];
+                let [got, want] = [got, want].map(|values| warpfold::Array { shape: shape.clone(), values });
+                assert_eq!(differs(&got, &want), None, "{dtype} {name}");
+            }
+        }
+        (Err(got), Err(want)) => assert_eq!(got.to_string(), want.to_string(), "{dtype}"),
+        (got, want) => panic!("{dtype}: {got:?}, not {want:?}"),
+    }
+}
+
+#[test]
+fn histograms_are_those_of_the_cpu() {
+    let Some(gpu) = gpu() else { return };
+    let (mut wrong, mut ran) = (Vec::new(), 0);
+    for i in 0..cases(156) {
+        let r = &mut Random(i as u64 * 1_000_117 + 37);
+        let dtype = DType::ALL[i % 13];
+        let n = length(r, i / 13);
+        let x = bytes(r, dtype, n, [0, 2, 3][r.below(3)]);
+        let x = array(&x, dtype, n);
+        let mut edges: Vec<f64> = (0..2 + r.below(20)).map(|_| r.below(400) as f64 / 4.0 - 50.0).collect();
+        edges.sort_by(f64::total_cmp);
+        let count = [1, 10, 256, 8192, 8193, 100_000][r.below(6)];
+        let bins = match r.below(3) {
+            0 => Bins::Uniform { bins: count, range: None },
+            1 => Bins::Uniform { bins: count, range: Some((-20.5, 30.0)) },
+            _ => Bins::Edges(edges),
+        };
+        let weights = bytes(r, DType::F32, n, 2);
+        let weights = r.chance(30).then(|| array(&weights, DType::F32, n));
+        ran += 1;
+        let (got, want) = (histogram_host(x, &bins, weights, &gpu), warpfold::histogram(x, &bins, weights));
+        let why = match (got, want) {
+            (Ok(got), Ok(want)) => differs(&got.counts, &want.counts).or_else(|| differs(&got.edges, &want.edges)),
+            (Err(got), Err(want)) if got.to_string() == want.to_string() => None,
+            (got, want) => Some(format!("{:?}, not {:?}", got.map(|_| "counts"), want.map(|_| "counts"))),
+        };
+        wrong.extend(why.map(|why| format!("{i}: {dtype} {n} {bins:?} {}: {why}", weights.is_some())));
+    }
+    println!("{ran} cases ran");
+    assert!(wrong.is_empty(), "{} of {ran} wrong: {}", wrong.len(), wrong[..wrong.len().min(10)].join("\n"));
 }

@@ -1,8 +1,11 @@
 //! Runs these kernels in the emulator, by name.
 
+use super::bins::{self, Bins};
+use super::ends::{self, Ends};
 use super::entries::for_each_sort;
 use super::groups::{self, Groups};
 use super::heads::{self, Counts, Heads};
+use super::turn::{self, Repeat, Turn};
 use super::{Sort, count, pass, starts};
 use crate::emulator::{self, Faults, Lane, Memory, Report};
 use crate::kernels::{Production, recipe};

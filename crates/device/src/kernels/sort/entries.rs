@@ -10,7 +10,7 @@ macro_rules! for_each_sort {
             "sort_count_4": Sort = count::kernel::<_, u32, 1024>;
             "sort_count_8": Sort = count::kernel::<_, u64, 2048>;
             "sort_starts": Sort = starts::kernel::<_>;
-            "sort_pass_4_0": Sort = pass::kernel::<_, u32, u32, 16, 4096, 1>;
+            "sort_pass_4_0": Sort = pass::kernel::<_, u32, u32, 24, 6144, 1>;
             "sort_pass_4_4": Sort = pass::kernel::<_, u32, u32, 16, 4096, 4096>;
             "sort_pass_4_8": Sort = pass::kernel::<_, u32, u64, 12, 3072, 3072>;
             "sort_pass_8_0": Sort = pass::kernel::<_, u64, u32, 12, 3072, 1>;
@@ -19,8 +19,11 @@ macro_rules! for_each_sort {
             "sort_heads_8": Heads = heads::kernel::<_, u64>;
             "sort_counts": Counts = heads::counts::<_>;
             "group_offsets": Groups = groups::offsets::<_>;
-            "group_gather": Groups = groups::gather::<_>;
             "group_places": Groups = groups::places::<_>;
+            "group_ends": Ends = ends::kernel::<_>;
+            "rows_turn": Turn = turn::kernel::<_>;
+            "rows_repeat": Repeat = turn::repeat::<_>;
+            "bins_count": Bins = bins::kernel::<_>;
         }
     };
 }

@@ -1,38 +1,42 @@
-//! Of labels in order: where each group begins; and values brought into that order.
+//! Of labels in order: where each group begins; and from places in groups to positions.
 
 use super::THREADS;
-use super::key::{read, write};
 use crate::kernels::recipe::array;
 use crate::simt::{Global, Simt};
-
-/// Numbers that a thread looks after at a time, in [`gather`].
-const OWN: usize = 4;
-/// And a block.
-pub const TILE: u64 = THREADS as u64 * OWN as u64;
 
 /// Groups, and what is made of them. The addresses come first.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Groups {
-    /// `u32` of each element: labels in order; those of no group are greater than all others. For [`gather`], values.
+    /// `u32` of each element: labels in order; those of no group are greater than all others.
     pub input: u64,
     /// `u32`: the positions of the elements, in the order of their labels.
     pub positions: u64,
     /// `u32`: where each group begins, and where the last ends.
     pub offsets: u64,
-    /// What [`gather`] or [`places`] writes.
+    /// What [`places`] writes.
     pub output: u64,
     /// How many elements.
     pub n: u64,
     /// How many groups.
     pub groups: u64,
-    /// Bytes of a value.
-    pub size: u64,
+    /// For [`places`], outputs of each group.
+    pub columns: u64,
+}
+
+/// Quotient and remainder, of a divisor that is never zero: nothing here can panic.
+#[inline(always)]
+pub(super) fn divide(a: u64, b: u64) -> (u64, u64) {
+    if a <= u32::MAX as u64 && b <= u32::MAX as u64 {
+        let (a, b) = (a as u32, b as u32);
+        return (a.checked_div(b).unwrap_or(0) as u64, a.checked_rem(b).unwrap_or(0) as u64);
+    }
+    (a.checked_div(b).unwrap_or(0), a.checked_rem(b).unwrap_or(0))
 }
 
 /// A number for each thread, and so on.
 #[inline(always)]
-fn each<S: Simt>(s: &S, n: u64, f: impl Fn(u64)) {
+pub(super) fn each<S: Simt>(s: &S, n: u64, f: impl Fn(u64)) {
     let mut at = s.block_x() as u64 * THREADS as u64 + s.thread_x() as u64;
     while s.again(at < n) {
         f(at);
@@ -63,43 +67,24 @@ pub fn offsets<S: Simt>(s: &S, call: &Groups) {
     );
 }
 
-/// Values in the order of their labels.
-#[inline(always)]
-pub fn gather<S: Simt>(s: &S, call: &Groups) {
-    let first = s.block_x() as u64 * TILE + s.thread_x() as u64;
-    let positions = read::<S, OWN>(s, call.positions, 4, first, THREADS as u64, call.n);
-    let values = positions.map(
-        #[inline(always)]
-        |at| {
-            let [value] = read::<S, 1>(s, call.input, call.size as u32, at, 1, call.n);
-            value
-        },
-    );
-    for (i, value) in values.into_iter().enumerate() {
-        let at = first + i as u64 * THREADS as u64;
-        if s.branch(at < call.n) {
-            write(s, call.output, call.size as u32, at as usize, value);
-        }
-    }
-}
-
 /// From places in a group (`i64` of each) to places among the values. A group without elements keeps what it has.
 #[inline(always)]
 pub fn places<S: Simt>(s: &S, call: &Groups) {
     let (output, offsets): (Global<u64>, Global<u32>) = (array(call.output), array(call.offsets));
     each(
         s,
-        call.groups,
+        call.groups * call.columns,
         #[inline(always)]
-        |group| {
+        |at| {
+            let (group, _) = divide(at, call.columns);
             let from = s.load(offsets, group as usize);
             let len = s.load(offsets, group as usize + 1) - from;
             if s.branch(len != 0) {
-                let place = s.load(output, group as usize);
+                let place = s.load(output, at as usize);
                 // If not, there was no result, and the status says so.
                 if s.branch(place < len as u64) {
-                    let at = s.load(array::<u32>(call.positions), (from as u64 + place) as usize);
-                    s.store(output, group as usize, at as u64);
+                    let position = s.load(array::<u32>(call.positions), (from as u64 + place) as usize);
+                    s.store(output, at as usize, position as u64);
                 }
             }
         },

@@ -1,4 +1,4 @@
-//! A stable radix sort, and what is made of sorted keys: distinct values, runs, groups.
+//! A stable radix sort, and what is made of sorted keys: distinct values, runs, groups. Beside it, what else labels need: bins, and rows as columns.
 //!
 //! Keys are integers of 4 or 8 bytes ([`key`]: elements of any dtype become such), with nothing, 4 or 8 bytes carried along. One pass over the
 //! elements counts the digits of all places ([`count`]), one block turns counts into where digits begin ([`starts`]), and then there is one pass
@@ -7,7 +7,9 @@
 //! the result in a buffer of his choice.
 
 pub mod back;
+pub mod bins;
 pub mod count;
+pub mod ends;
 #[allow(unused_macros, unused_imports, reason = "without the emulator, the host names no kernel")]
 pub(crate) mod entries;
 pub mod groups;
@@ -18,6 +20,7 @@ pub mod pass;
 pub mod plan;
 pub mod starts;
 pub mod state;
+pub mod turn;
 
 #[cfg(all(not(target_arch = "nvptx64"), feature = "emulator"))]
 mod emulate;

@@ -1,11 +1,11 @@
 //! One pass of the sort: by one digit, stable.
 //!
-//! A warp has rows of 32 neighbours. Lanes with equal digits find each other by a vote for each bit, and the first of them adds all to the warp's
-//! counter of that digit, which says where they are among the warp's. Counters of all warps make places in the tile; keys go there in shared
-//! memory, so that neighbours of one digit are written side by side. What is carried goes the same way afterwards. Lanes without a key (the end of
-//! the last tile) have the greatest digit: they come last, and are not written.
+//! A warp has rows of 32 neighbours. Lanes with equal digits find each other by a word of that digit, to which each adds its own bit, and the first
+//! of them adds all to the warp's counter of that digit, which says where they are among the warp's. Counters of all warps make places in the tile;
+//! keys go there in shared memory, so that neighbours of one digit are written side by side. What is carried goes the same way afterwards. Lanes
+//! without a key (the end of the last tile) have one of nothing but ones: they come last, and are not written.
 //!
-//! Bottleneck: memory (each key and what it carries are read once and written once), beside about 60 instructions for 32 keys.
+//! Bottleneck: shared memory and instructions (each key passes through it three times), beside memory.
 
 use super::key::{Key, kind};
 use super::state::State;
@@ -35,12 +35,15 @@ impl Carried for u64 {
 #[inline(always)]
 pub fn kernel<S: Simt, K: Key, V: Carried, const OWN: usize, const TILE: usize, const ROOM: usize>(s: &S, call: &Sort) {
     const { assert!(OWN * THREADS as usize == TILE && (ROOM == 1 || ROOM == TILE)) };
+    const { assert!(TILE * size_of::<K>() >= (WARPS * RADIX) as usize * 4 && TILE <= 1 << 16) };
     let room = s.shared::<K, TILE, 0>("keys in order");
     let beside = s.shared::<V, ROOM, 5>("carried in order");
     let places = s.shared::<u32, { (WARPS * RADIX) as usize }, 1>("places of warps");
     let to = s.shared::<u32, { RADIX as usize }, 2>("where digits go");
     let warps = s.shared::<u32, { WARPS as usize }, 3>("sums of warps");
     let number = s.shared::<u32, 1, 4>("number of the tile");
+    // Lanes of each digit, before keys are there.
+    let masks = room.cast::<u32>();
     let (tid, lane, state) = (s.thread_x(), s.lane(), State::at(call.state));
     let live = state.live(s);
     if s.branch(live >> call.place & 1 == 0) {
@@ -53,6 +56,7 @@ pub fn kernel<S: Simt, K: Key, V: Carried, const OWN: usize, const TILE: usize, 
     let row = s.warp() * RADIX;
     for i in 0..RADIX / 32 {
         s.put(places, row + i * 32 + lane, 0);
+        s.put(masks, row + i * 32 + lane, 0);
     }
     s.barrier();
     let tile = s.get(number, 0);
@@ -63,17 +67,21 @@ pub fn kernel<S: Simt, K: Key, V: Carried, const OWN: usize, const TILE: usize, 
     // Loops over arrays count up to a constant, so that these are registers.
     let keys: [K; OWN] = keys(s, call, turn, start, Share { within, present });
     let (at, bits) = (call.place * call.bits, call.bits);
-    let mut ranks = [0; OWN];
+    let mut ranks = Ranks([0; OWN]);
     let mut i = 0;
     while i < OWN {
-        let digit = digit(keys[i], within + 32 * (i as u32) < present, at, bits);
-        let peers = alike(s, digit);
+        let slot = row + keys[i].digit(at, bits);
+        s.atomic_add_shared(masks, slot, 1u32 << lane, Order::Relaxed);
+        s.warp_barrier(ALL);
+        let (peers, old) = (s.get(masks, slot), s.get(places, slot));
         let before = (peers & ((1 << lane) - 1)).count_ones();
-        let mut old = 0;
+        s.warp_barrier(ALL);
         if s.branch(before == 0) {
-            old = s.atomic_add_shared(places, row + digit, peers.count_ones(), Order::Relaxed);
+            s.put(masks, slot, 0);
+            s.put(places, slot, old + peers.count_ones());
         }
-        ranks[i] = s.shuffle_idx(ALL, old, peers.trailing_zeros()) + before;
+        s.warp_barrier(ALL);
+        ranks.add(i, old + before);
         i += 1;
     }
     s.barrier();
@@ -100,11 +108,11 @@ pub fn kernel<S: Simt, K: Key, V: Carried, const OWN: usize, const TILE: usize, 
     }
     s.barrier();
     // Anew: digits that were kept since the loop above would take as many registers as keys.
-    let (from, lane_at) = (s.anew(at), s.anew(within));
+    let from = s.anew(at);
     i = 0;
     while i < OWN {
-        ranks[i] += s.get(places, row + digit(keys[i], lane_at + 32 * (i as u32) < present, from, bits));
-        s.put(room, ranks[i], keys[i]);
+        ranks.add(i, s.get(places, row + keys[i].digit(from, bits)));
+        s.put(room, ranks.of(i), keys[i]);
         i += 1;
     }
     if ROOM > 1 {
@@ -115,7 +123,7 @@ pub fn kernel<S: Simt, K: Key, V: Carried, const OWN: usize, const TILE: usize, 
             start,
             Share { within, present },
             #[inline(always)]
-            |i, x| s.put(beside, ranks[i], x),
+            |i, x| s.put(beside, ranks.of(i), x),
         );
     }
     if s.branch(is_digit) {
@@ -148,23 +156,19 @@ pub fn kernel<S: Simt, K: Key, V: Carried, const OWN: usize, const TILE: usize, 
     }
 }
 
-/// The digit of a key; the greatest, if there is none.
-#[inline(always)]
-fn digit<K: Key>(key: K, is_there: bool, at: u32, bits: u32) -> u32 {
-    if is_there { key.digit(at, bits) } else { (1 << bits) - 1 }
-}
+/// Numbers of 16 bits, two to a word.
+struct Ranks<const OWN: usize>([u32; OWN]);
 
-/// The lanes whose digit is the same.
-#[inline(always)]
-fn alike<S: Simt>(s: &S, digit: u32) -> u32 {
-    let mut peers = ALL;
-    for bit in 0..RADIX.ilog2() {
-        let set = digit >> bit & 1;
-        // All ones where this lane's bit is not set.
-        let not = set.wrapping_sub(1);
-        peers &= s.ballot(ALL, set != 0) ^ not;
+impl<const OWN: usize> Ranks<OWN> {
+    #[inline(always)]
+    fn add(&mut self, i: usize, x: u32) {
+        self.0[i / 2] += x << (16 * (i & 1));
     }
-    peers
+
+    #[inline(always)]
+    fn of(&self, i: usize) -> u32 {
+        self.0[i / 2] >> (16 * (i & 1)) & 0xffff
+    }
 }
 
 /// Which elements of a tile a thread has: from `within`, 32 apart, those below `present`.
@@ -179,11 +183,13 @@ struct Share {
 fn keys<S: Simt, K: Key, const OWN: usize>(s: &S, call: &Sort, turn: u32, start: u64, share: Share) -> [K; OWN] {
     let raw = turn == 0 && call.converted == 0;
     let from = if raw { call.input } else { buffer(call.keys, turn.wrapping_sub(1)) };
-    let mut keys: [K; OWN] = rows(s, from, start, share, K::of(0));
+    let mut keys: [K; OWN] = rows(s, from, start, share, K::of(u64::MAX));
     if s.branch(raw && call.elements.kind != kind::UNSIGNED) {
         let mut i = 0;
         while i < OWN {
-            keys[i] = keys[i].ranked(&call.elements);
+            if s.branch(share.within + 32 * (i as u32) < share.present) {
+                keys[i] = keys[i].ranked(&call.elements);
+            }
             i += 1;
         }
     }

@@ -2,7 +2,7 @@
 
 use warpfold_core::{DType, bf16, f16};
 
-use super::groups::{self, Groups};
+use super::groups::Groups;
 use super::heads::{self, Counts, Heads};
 use super::key::{Elements, kind};
 use super::state::{self, BLOCKS};
@@ -10,8 +10,11 @@ use super::{Sort, THREADS, count};
 use crate::kernels::keys::plan::Launch;
 use crate::kernels::recipe::words;
 
-/// Keys of a thread in a pass, of keys of 4 bytes that carry at most 4, and of all others.
-pub const OWN: [u32; 2] = [16, 12];
+/// Launches for rows, and for bins.
+pub mod rows;
+
+/// Keys of a thread in a pass, of keys of 4 bytes that carry nothing, and 4 bytes, and of all others.
+pub const OWN: [u32; 3] = [24, 16, 12];
 
 /// Blocks of counting for each multiprocessor.
 const SPREAD: u64 = 8;
@@ -28,6 +31,26 @@ pub enum What {
         /// How many groups.
         groups: usize,
     },
+}
+
+impl What {
+    /// What elements of a dtype are.
+    fn elements(self, dtype: DType) -> Elements {
+        let signed = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
+        let (kind, bound) = match self {
+            What::Labels { groups } => (if signed { kind::SIGNED_LABEL } else { kind::LABEL }, groups as u64),
+            What::Values if signed => (kind::SIGNED, 0),
+            What::Values => match dtype {
+                DType::F16 => (kind::FLOAT, f16::INFINITY.to_bits() as u64),
+                DType::BF16 => (kind::FLOAT, bf16::INFINITY.to_bits() as u64),
+                DType::F32 => (kind::FLOAT, f32::INFINITY.to_bits() as u64),
+                DType::F64 => (kind::FLOAT, f64::INFINITY.to_bits()),
+                DType::Bool => (kind::TRUTH, 0),
+                _ => (kind::UNSIGNED, 0),
+            },
+        };
+        Elements { bound, kind, size: dtype.size() as u32 }
+    }
 }
 
 /// What goes along.
@@ -114,26 +137,13 @@ impl Problem {
         (places, bits.div_ceil(places))
     }
 
-    fn elements(&self) -> Elements {
-        let signed = matches!(self.dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
-        let size = self.dtype.size() as u32;
-        let (kind, bound) = match self.what {
-            What::Labels { groups } => (if signed { kind::SIGNED_LABEL } else { kind::LABEL }, groups as u64),
-            What::Values if signed => (kind::SIGNED, 0),
-            What::Values => match self.dtype {
-                DType::F16 => (kind::FLOAT, f16::INFINITY.to_bits() as u64),
-                DType::BF16 => (kind::FLOAT, bf16::INFINITY.to_bits() as u64),
-                DType::F32 => (kind::FLOAT, f32::INFINITY.to_bits() as u64),
-                DType::F64 => (kind::FLOAT, f64::INFINITY.to_bits()),
-                DType::Bool => (kind::TRUTH, 0),
-                _ => (kind::UNSIGNED, 0),
-            },
-        };
-        Elements { bound, kind, size }
-    }
-
     fn own(&self) -> u32 {
-        if self.key() == 4 && self.load() <= 4 { OWN[0] } else { OWN[1] }
+        let own = match (self.key(), self.load()) {
+            (4, 0) => 0,
+            (4, 4) => 1,
+            _ => 2,
+        };
+        OWN[own]
     }
 
     fn tiles(&self) -> u64 {
@@ -158,7 +168,7 @@ impl Problem {
             carried: [0; 2],
             state: 0,
             n: self.n as u64,
-            elements: self.elements(),
+            elements: self.what.elements(self.dtype),
             places,
             bits,
             place: 0,
@@ -221,7 +231,7 @@ impl Problem {
             first: 0,
             inverse: 0,
             n: self.n as u64,
-            elements: self.elements(),
+            elements: self.what.elements(self.dtype),
             tiles: 0,
             places: 0,
             converted: 0,
@@ -243,25 +253,19 @@ impl Problem {
     /// Offsets of the groups of sorted labels: sorted labels, 0, offsets, 0.
     #[must_use]
     pub fn offsets(&self, groups: usize) -> Launch {
-        numbers("group_offsets", groups + 1, self.multiprocessors, &self.groups(groups, 0))
+        numbers("group_offsets", groups + 1, self.multiprocessors, &self.groups(groups))
     }
 
-    /// Values in the order of positions: values, positions, 0, output.
+    /// From places in groups, so many of each, to positions: 0, positions, offsets, places.
     #[must_use]
-    pub fn gather(&self, size: usize) -> Option<Launch> {
-        let grid = (self.n as u64).div_ceil(groups::TILE) as u32;
-        (grid > 0).then(|| launch("group_gather", grid, &self.groups(0, size)))
+    pub fn places(&self, groups: usize, columns: usize) -> Launch {
+        let call = Groups { columns: columns as u64, ..self.groups(groups) };
+        numbers("group_places", groups * columns, self.multiprocessors, &call)
     }
 
-    /// From places in groups to positions: 0, positions, offsets, places.
-    #[must_use]
-    pub fn places(&self, groups: usize) -> Launch {
-        numbers("group_places", groups, self.multiprocessors, &self.groups(groups, 0))
-    }
-
-    fn groups(&self, groups: usize, size: usize) -> Groups {
-        let (n, groups, size) = (self.n as u64, groups as u64, size as u64);
-        Groups { input: 0, positions: 0, offsets: 0, output: 0, n, groups, size }
+    fn groups(&self, groups: usize) -> Groups {
+        let (n, groups) = (self.n as u64, groups as u64);
+        Groups { input: 0, positions: 0, offsets: 0, output: 0, n, groups, columns: 1 }
     }
 }
 

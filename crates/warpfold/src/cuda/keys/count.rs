@@ -1,16 +1,19 @@
 //! How often each label occurs, or the sum of its weights, on a GPU.
 
-use super::{Groups, count_groups, group_by};
+use warpfold_core::DType;
+use warpfold_device::kernels::sort::plan::rows::of_labels;
+
+use super::{count_groups, group_by, load};
 use crate::Op;
 use crate::cuda::{Array, ArrayView, Device, Options, Stream};
 use crate::keys::KeyError;
 use crate::layout::ArrayRef;
 
 /// How often each label occurs, or the sum of its `weights`, as [`crate::bincount`]: -1 is not counted, and there are at least `least` bins. Waits
-/// until it is done.
+/// for the greatest label, and for sums of weights; counting is queued.
 ///
 /// # Errors
-/// As [`Groups::new`] and [`super::Grouped::new`]; weights of another shape than labels.
+/// As [`super::Groups::new`] and [`super::Grouped::new`]; weights of another shape than labels.
 pub fn bincount(
     labels: ArrayView<'_>,
     weights: Option<ArrayView<'_>>,
@@ -19,7 +22,15 @@ pub fn bincount(
 ) -> Result<Array, crate::Error> {
     let bins = count_groups(labels, stream)?.max(least);
     match weights {
-        None => Groups::new(labels, Some(bins), stream)?.counts(stream),
+        None => {
+            let mut counts = Array::new(&stream.device(), DType::I64, &[bins])?;
+            counts.fill(stream, 0)?;
+            let (device, n) = (stream.device(), labels.shape()[0]);
+            let launch = load(&device, &of_labels(labels.dtype(), n, bins, device.properties().multiprocessors))?;
+            // SAFETY: as many labels as were planned for, and a count for each; all stays until the device is done with it.
+            unsafe { launch.queue_at(stream.bound()?, [labels.address(), 0, counts.address(), 0]) }?;
+            Ok(counts)
+        }
         Some(weights) if weights.shape() != labels.shape() => {
             Err(KeyError::LabelsLength { labels: labels.shape()[0], shape: weights.shape().to_vec() }.into())
         }

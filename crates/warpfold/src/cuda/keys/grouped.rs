@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use warpfold_core::DType;
-use warpfold_device::kernels::sort::plan::Carried;
+use warpfold_device::kernels::sort::plan::{Carried, Problem};
 
 use super::groups::{Groups, problem};
 use super::sorter::Sorter;
@@ -12,7 +12,7 @@ use crate::Op;
 use crate::cuda::array::Origin;
 use crate::cuda::launch::Launch;
 use crate::cuda::reduction::Layout;
-use crate::cuda::{Array, ArrayView, Buffer, Device, Error, Options, Segmented, Stream};
+use crate::cuda::{Array, ArrayView, Buffer, Device, Error, Options, Segmented, Stream, rows};
 use crate::values::Scalar;
 
 /// A reduction of groups of values of one dtype and length on one GPU: planned, its kernels loaded, its memory allocated.
@@ -32,8 +32,8 @@ impl Grouped {
     /// elements where the reduction has no result for that (min, max, minmax, argmin, argmax); without it they are an error.
     ///
     /// # Errors
-    /// What [`crate::group_by`] refuses; [`crate::KeyError::TooMany`] from 2^30 labels on; [`Error::Keys`] of values of several axes, labels or values that
-    /// do not lie side by side; [`Error::NoKernel`] of options that only the CPU takes (masks, casts); what the driver says.
+    /// What [`crate::group_by`] refuses; [`crate::KeyError::TooMany`] from 2^30 labels on; [`Error::Keys`] of labels that do not lie side by side, and
+    /// an error of rows whose axes are not one; [`Error::NoKernel`] of options that only the CPU takes (masks, casts); what the driver says.
     pub fn new(
         device: &Device,
         op: Op,
@@ -47,12 +47,14 @@ impl Grouped {
         check_groups(groups)?;
         let n = labels.shape()[0];
         check_values(n, values)?;
-        let is_arg = matches!(op, Op::ArgMin | Op::ArgMax);
-        let carried = if is_arg { Carried::Positions } else { Carried::Values { size: values.dtype().size() } };
+        let by_positions = is_arg(op) || !rows::steps(values).is_some_and(|steps| rows::is_list(&steps));
+        let carried = match by_positions {
+            true => Carried::Positions,
+            false => Carried::Values { size: values.dtype().size() },
+        };
         let problem = problem(labels.dtype(), n, groups, carried, device);
-        let gathered = is_arg.then(|| Gathered::new(device, &problem, op, values.dtype(), groups)).transpose()?;
         Ok(Grouped {
-            reduction: InOrder::new(device, gathered, (groups, labels.dtype()), op, values, options, fill)?,
+            reduction: InOrder::new(device, &problem, (groups, labels.dtype()), op, values, options, fill)?,
             labels: Layout::of(labels.layout()),
             sorter: Sorter::new(device, problem)?,
             offsets: Buffer::new(device, groups + 1)?,
@@ -70,7 +72,7 @@ impl Grouped {
         self.reduction.segmented.dtype()
     }
 
-    /// The shape of the result: the groups, and 2 for minmax.
+    /// The shape of the result: the groups, the other axes of the values, and 2 for minmax.
     pub fn shape(&self) -> &[usize] {
         self.reduction.segmented.shape()
     }
@@ -103,7 +105,7 @@ impl Grouped {
         self.reduction.is_ready(stream, &values, out)?;
         labels.is_on(stream, "labels")?;
         self.labels.check("labels", &labels)?;
-        let carry = if self.reduction.gathered.is_some() { 0 } else { values.address() };
+        let carry = if self.reduction.by_positions { 0 } else { values.address() };
         let offsets = self.offsets.address();
         // SAFETY: labels and values are like those that were planned for, as was just seen, and lent until the device is done with them.
         unsafe {
@@ -135,8 +137,7 @@ impl<'a> GroupReduction<'a> {
         let (device, k) = (&groups.device, groups.len());
         check_values(groups.labels(), values)?;
         let problem = problem(groups.dtype(), groups.labels(), k, Carried::Positions, device);
-        let gathered = Gathered::new(device, &problem, op, values.dtype(), k)?;
-        let reduction = InOrder::new(device, Some(gathered), (k, groups.dtype()), op, values, options, fill)?;
+        let reduction = InOrder::new(device, &problem, (k, groups.dtype()), op, values, options, fill)?;
         Ok(GroupReduction { groups, reduction })
     }
 
@@ -171,24 +172,22 @@ struct InOrder {
     device: Device,
     values: Layout,
     groups: usize,
-    /// Values that do not go along with labels.
-    gathered: Option<Gathered>,
+    /// Whether values have not gone along with labels.
+    by_positions: bool,
     segmented: Segmented,
+    /// Of arg ops: places in groups become positions.
+    places: Option<Launch>,
     origin: Arc<Origin>,
 }
 
-/// Values are gathered by positions.
-struct Gathered {
-    buffer: Buffer<u8>,
-    gather: Option<Launch>,
-    /// Of arg ops: places in groups become positions.
-    places: Option<Launch>,
+fn is_arg(op: Op) -> bool {
+    matches!(op, Op::ArgMin | Op::ArgMax)
 }
 
 impl InOrder {
     fn new(
         device: &Device,
-        gathered: Option<Gathered>,
+        problem: &Problem,
         groups: (usize, DType),
         op: Op,
         values: &ArrayView<'_>,
@@ -199,19 +198,24 @@ impl InOrder {
         if options.mask.is_some() {
             return Err(Error::NoKernel { op, dtype }.into());
         }
+        let by_positions = problem.carried == Carried::Positions;
         // SAFETY: planning reads nothing, and does not look at addresses.
         let (sorted, offsets) = unsafe { (view(index, 0, dtype, n)?, view(index, 0, DType::U32, groups.0 + 1)?) };
-        let segmented = Segmented::new(device, op, &sorted, &offsets, options, fill)?;
+        let sorted = if by_positions { values } else { &sorted };
+        let segmented = Segmented::planned(device, op, sorted, &offsets, options, fill, by_positions)?;
+        let places = (is_arg(op) && !segmented.shape().contains(&0)).then(|| {
+            let columns = segmented.shape()[1..].iter().product();
+            load(device, &problem.places(groups.0, columns))
+        });
+        let places = places.transpose()?;
         let origin = Origin { groups: Some(groups), ..Origin::of_parts(op, dtype, values.shape(), "group") };
         let values = Layout::of(values.layout());
         let (device, groups, origin) = (device.clone(), groups.0, Arc::new(origin));
-        Ok(Self { device, values, groups, gathered, segmented, origin })
+        Ok(Self { device, values, groups, by_positions, segmented, places, origin })
     }
 
     fn kernels(&self) -> impl Iterator<Item = &str> {
-        let gather = self.gathered.iter().filter_map(|gathered| gathered.gather.as_ref()).map(Launch::entry);
-        let places = self.gathered.iter().filter_map(|gathered| gathered.places.as_ref()).map(Launch::entry);
-        gather.chain(self.segmented.kernels()).chain(places)
+        self.segmented.kernels().into_iter().chain(self.places.as_ref().map(Launch::entry))
     }
 
     /// Whether arrays and the stream are like those that were planned for.
@@ -226,7 +230,7 @@ impl InOrder {
         Ok(super::expect("output", out, self.segmented.dtype(), self.segmented.shape())?)
     }
 
-    /// Queues gathering, if need be, and the reduction of segments. What labels have carried along, and the offsets, are at these addresses.
+    /// Queues the reduction of segments. What labels have carried along, and the offsets, are at these addresses.
     fn run(
         &self,
         stream: &Stream,
@@ -236,40 +240,22 @@ impl InOrder {
         out: &mut Array,
     ) -> Result<(), crate::Error> {
         let (index, n) = (self.device.properties().index, values.shape()[0]);
-        let sorted = self.gathered.as_ref().map_or(carried, |gathered| gathered.buffer.address());
-        if let Some(gather) = self.gathered.as_ref().and_then(|gathered| gathered.gather.as_ref()) {
-            // SAFETY: a position for each value, all of which are below their number; and room for as many.
-            unsafe { gather.queue_at(stream.bound()?, [values.address(), carried, 0, sorted]) }?;
-        }
         // SAFETY: as many values and offsets, written by what is queued before; they stay until the device is done with them.
         let (sorted, cuts) =
-            unsafe { (view(index, sorted, values.dtype(), n)?, view(index, offsets, DType::U32, self.groups + 1)?) };
-        self.segmented.run(stream, sorted, cuts, out)?;
-        if self.groups == 0 {
+            unsafe { (view(index, carried, values.dtype(), n)?, view(index, offsets, DType::U32, self.groups + 1)?) };
+        match self.by_positions {
+            true => self.segmented.run_at(stream, *values, carried, cuts, out)?,
+            false => self.segmented.run(stream, sorted, cuts, out)?,
+        }
+        if out.is_empty() {
             clear_status(stream, out)?;
         }
-        if let Some(places) = self.gathered.as_ref().and_then(|gathered| gathered.places.as_ref()) {
-            // SAFETY: as above; a place that is not in its group is left alone.
+        if let Some(places) = &self.places {
+            // SAFETY: a position for each value, and the results; a place that is not in its group is left alone.
             unsafe { places.queue_at(stream.bound()?, [0, carried, offsets, out.address()]) }?;
         }
         out.set_origin(Some(self.origin.clone()));
         Ok(())
-    }
-}
-
-impl Gathered {
-    fn new(
-        device: &Device,
-        problem: &warpfold_device::kernels::sort::plan::Problem,
-        op: Op,
-        dtype: DType,
-        groups: usize,
-    ) -> Result<Gathered, Error> {
-        let buffer = Buffer::new(device, problem.n * dtype.size())?;
-        let gather = problem.gather(dtype.size()).map(|launch| load(device, &launch)).transpose()?;
-        let is_arg = matches!(op, Op::ArgMin | Op::ArgMax) && groups > 0;
-        let places = is_arg.then(|| load(device, &problem.places(groups))).transpose()?;
-        Ok(Gathered { buffer, gather, places })
     }
 }
 

@@ -12,7 +12,7 @@ use crate::values::Scalar;
 
 /// Elements by their labels, in a GPU's memory: as [`crate::Groups`], with the same bits.
 ///
-/// Reductions gather the values by their positions. For a single reduction [`super::group_by`] is faster, which moves values along with labels.
+/// Reductions copy the values in the order of their positions. For a single reduction [`super::group_by`] is faster, which moves values along with labels.
 pub struct Groups {
     pub(super) device: Device,
     labels: usize,
@@ -115,7 +115,7 @@ impl Groups {
         Ok(out)
     }
 
-    /// Plans reductions of values like these, which have one axis and lie side by side. `fill` is given for groups without elements where the
+    /// Plans reductions of values like these. `fill` is given for groups without elements where the
     /// reduction has no result for that; without it they are an error of the download. Arg ops give positions in `values`.
     ///
     /// # Errors

@@ -1,0 +1,77 @@
+//! Every statistic of groups and segments on a GPU: each by a reduction of its own.
+
+use super::Groups;
+use crate::cuda::describe::each_alone;
+use crate::cuda::{Array, ArrayView, Device, Options, Segmented, Stream};
+use crate::keys::{Descriptions, KeyError, Segments};
+use crate::layout::ArrayRef;
+use crate::reduction;
+
+impl Groups {
+    /// Every statistic of [`crate::describe()`] of each group, as [`crate::Groups::describe`]: eight to ten reductions. Waits for them.
+    ///
+    /// # Errors
+    /// As [`Groups::reduce`]; a group without elements, which has no least one.
+    pub fn describe(&self, values: ArrayView<'_>, stream: &Stream) -> Result<Descriptions, crate::Error> {
+        let shape: Vec<usize> = [self.len()].into_iter().chain(values.shape().iter().skip(1).copied()).collect();
+        let stats = each_alone(values.dtype(), shape.iter().product(), |op, skip_nan| {
+            let options = Options { skip_nan, ..Options::default() };
+            Ok(self.reduce(op, values, &options, None, stream)?.download(stream)?.values)
+        })?;
+        let counts = self.counts(stream)?.download(stream)?.into_vec::<i64>().unwrap_or_default();
+        Ok(Descriptions { shape, counts, stats })
+    }
+}
+
+/// Every statistic of [`crate::describe()`] of each group of host arrays, on a GPU, as [`crate::Groups::describe`].
+///
+/// # Errors
+/// As [`Groups::new`] and [`Groups::describe`].
+pub fn describe_groups_host(
+    labels: ArrayRef<'_>,
+    values: ArrayRef<'_>,
+    groups: Option<usize>,
+    device: &Device,
+) -> Result<Descriptions, crate::Error> {
+    let stream = Stream::new(device)?;
+    let [by, x] = [Array::upload(&stream, labels)?, Array::upload(&stream, values)?];
+    let ordered = Groups::new(by.view(), groups, &stream)?;
+    match ordered.describe(x.view(), &stream) {
+        // The CPU says which.
+        Err(crate::Error::Key(KeyError::SomeEmpty { .. })) => {
+            crate::Groups::new(labels, Some(ordered.len()))?.describe(values, &reduction::Options::default())
+        }
+        said => said,
+    }
+}
+
+/// Every statistic of [`crate::describe()`] of each segment of a host array, on a GPU, as [`Segments::describe`].
+///
+/// # Errors
+/// As [`crate::cuda::segmented_host`]; a segment without elements, which has no least one.
+pub fn describe_segments_host(
+    values: ArrayRef<'_>,
+    segments: &Segments,
+    device: &Device,
+) -> Result<Descriptions, crate::Error> {
+    segments.fits(&values, &reduction::Options::default())?;
+    let stream = Stream::new(device)?;
+    let offsets: Vec<u64> = segments.offsets().iter().map(|&offset| offset as u64).collect();
+    let offsets = Array::upload(&stream, ArrayRef::from_slice(&offsets, &[offsets.len()])?)?;
+    let on_device = Array::upload(&stream, values)?;
+    let shape: Vec<usize> = [segments.len()].into_iter().chain(values.shape()[1..].iter().copied()).collect();
+    let stats = each_alone(values.dtype(), shape.iter().product(), |op, skip_nan| {
+        let options = Options { skip_nan, ..Options::default() };
+        let reduction = Segmented::new(device, op, &on_device.view(), &offsets.view(), &options, None)?;
+        let mut out = reduction.output()?;
+        reduction.run(&stream, on_device.view(), offsets.view(), &mut out)?;
+        Ok(out.download(&stream)?.values)
+    });
+    match stats {
+        // The CPU says which.
+        Err(crate::Error::Key(KeyError::SomeEmpty { .. })) => {
+            segments.describe(values, &reduction::Options::default())
+        }
+        stats => Ok(Descriptions { shape, counts: segments.counts(), stats: stats? }),
+    }
+}
