@@ -322,28 +322,27 @@ fn the_first_label_of_no_group_is_found() {
 }
 
 #[test]
-fn values_are_gathered_and_places_become_positions() {
+fn places_become_positions() {
     let n = 3000;
-    let r = &mut Random(80);
     let mut memory = Memory::new();
     let p = problem::<i32>(n, What::Labels { groups: 4 }, Carried::Positions);
     let order: Vec<u32> = (0..n as u32).map(|i| (i * 7) % n as u32).collect();
     let positions = at(memory.upload("positions", &order));
-    let x: Vec<u16> = (0..n).map(|_| r.next() as u16).collect();
-    let input = at(memory.upload("values", &x));
-    let output = at(memory.alloc::<u16>("output", n));
-    run(&memory, &p.gather(2).expect("a gather"), &[input, positions, 0, output]);
-    let want: Vec<u16> = order.iter().map(|&at| x[at as usize]).collect();
-    assert_eq!(read::<u16>(&memory, output, n), want);
     // The second group is empty, and the last has no result.
     let offsets = at(memory.upload("offsets", &[0u32, 10, 10, 2000, 3000]));
     let places = at(memory.upload("places", &[3u64, 99, 1989, u64::MAX]));
-    run(&memory, &p.places(4), &[0, positions, offsets, places]);
+    run(&memory, &p.places(4, 1), &[0, positions, offsets, places]);
     assert_eq!(read::<u64>(&memory, places, 4), [order[3] as u64, 99, order[1999] as u64, u64::MAX]);
+    // Two of each.
+    let places = at(memory.upload("places", &[3u64, 0, 99, 99, 1989, 0, u64::MAX, 999]));
+    run(&memory, &p.places(4, 2), &[0, positions, offsets, places]);
+    let [first, last] = [[order[3], order[0]], [order[1999], order[10]]].map(|pair| pair.map(u64::from));
+    let want = [first, [99, 99], last, [u64::MAX, order[2999] as u64]].concat();
+    assert_eq!(read::<u64>(&memory, places, 8), want);
 }
 
 #[test]
 fn nothing_is_sorted_in_no_launch() {
     let p = problem::<f32>(0, What::Values, Carried::Positions);
-    assert!(p.sort().is_empty() && p.heads().is_none() && p.runs().is_none() && p.gather(4).is_none());
+    assert!(p.sort().is_empty() && p.heads().is_none() && p.runs().is_none());
 }

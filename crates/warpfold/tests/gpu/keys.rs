@@ -423,7 +423,8 @@ fn histograms_are_those_of_the_cpu() {
         let r = &mut Random(i as u64 * 1_000_117 + 37);
         let dtype = DType::ALL[i % 13];
         let n = length(r, i / 13);
-        let x = bytes(r, dtype, n, [0, 2, 3][r.below(3)]);
+        let kind = [0, 2, 3][r.below(3)];
+        let x = bytes(r, dtype, n, kind);
         let x = array(&x, dtype, n);
         let mut edges: Vec<f64> = (0..2 + r.below(20)).map(|_| r.below(400) as f64 / 4.0 - 50.0).collect();
         edges.sort_by(f64::total_cmp);

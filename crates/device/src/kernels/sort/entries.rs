@@ -1,20 +1,20 @@
 //! The list of compiled kernels for sorting and what comes of it, read by the PTX build and by the emulator: the parameter and the kernel of each.
 //!
-//! `sort_pass_4_8` has keys of 4 bytes that carry 8. Numbers at the end are those of [`super::plan::OWN`]: keys of a thread, of a tile, and how many
-//! of them carry something.
+//! `sort_pass_4_8` has keys of 4 bytes that carry 8. Numbers at the end are those of [`super::plan::OWN`]: keys of a thread, words of a
+//! tile's keys, and how many of them carry something.
 
 /// Calls the macro `$m` with every kernel.
 macro_rules! for_each_sort {
     ($m:ident) => {
         $m! {
-            "sort_count_4": Sort = count::kernel::<_, u32, 1024>;
-            "sort_count_8": Sort = count::kernel::<_, u64, 2048>;
+            "sort_count_4": Sort = count::kernel::<_, u32>;
+            "sort_count_8": Sort = count::kernel::<_, u64>;
             "sort_starts": Sort = starts::kernel::<_>;
             "sort_pass_4_0": Sort = pass::kernel::<_, u32, u32, 24, 6144, 1>;
             "sort_pass_4_4": Sort = pass::kernel::<_, u32, u32, 16, 4096, 4096>;
             "sort_pass_4_8": Sort = pass::kernel::<_, u32, u64, 12, 3072, 3072>;
-            "sort_pass_8_0": Sort = pass::kernel::<_, u64, u32, 12, 3072, 1>;
-            "sort_pass_8_4": Sort = pass::kernel::<_, u64, u32, 12, 3072, 3072>;
+            "sort_pass_8_0": Sort = pass::kernel::<_, u64, u32, 12, 6144, 1>;
+            "sort_pass_8_4": Sort = pass::kernel::<_, u64, u32, 12, 6144, 3072>;
             "sort_heads_4": Heads = heads::kernel::<_, u32>;
             "sort_heads_8": Heads = heads::kernel::<_, u64>;
             "sort_counts": Counts = heads::counts::<_>;

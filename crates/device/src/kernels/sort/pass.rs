@@ -31,19 +31,23 @@ impl Carried for u64 {
     }
 }
 
-/// Keys `K`: `OWN` to a thread, `TILE` to a block. Each carries a `V`, if there is `ROOM` for more than one.
+/// Keys `K`: `OWN` to a thread, `WORDS` words to a block. Each carries a `V`, if there is `ROOM` for more than one.
 #[inline(always)]
-pub fn kernel<S: Simt, K: Key, V: Carried, const OWN: usize, const TILE: usize, const ROOM: usize>(s: &S, call: &Sort) {
-    const { assert!(OWN * THREADS as usize == TILE && (ROOM == 1 || ROOM == TILE)) };
-    const { assert!(TILE * size_of::<K>() >= (WARPS * RADIX) as usize * 4 && TILE <= 1 << 16) };
-    let room = s.shared::<K, TILE, 0>("keys in order");
+pub fn kernel<S: Simt, K: Key, V: Carried, const OWN: usize, const WORDS: usize, const ROOM: usize>(
+    s: &S,
+    call: &Sort,
+) {
+    let tile_len = const { OWN * THREADS as usize };
+    const { assert!(OWN * THREADS as usize * size_of::<K>() == WORDS * 4 && (ROOM == 1 || ROOM == OWN * THREADS as usize)) };
+    const { assert!(WORDS >= (WARPS * RADIX) as usize && OWN * (THREADS as usize) < 1 << 16) };
+    // Lanes of each digit, before keys are there.
+    let masks = s.shared::<u32, WORDS, 0>("keys in order");
+    let room = masks.cast::<K>();
     let beside = s.shared::<V, ROOM, 5>("carried in order");
     let places = s.shared::<u32, { (WARPS * RADIX) as usize }, 1>("places of warps");
     let to = s.shared::<u32, { RADIX as usize }, 2>("where digits go");
     let warps = s.shared::<u32, { WARPS as usize }, 3>("sums of warps");
     let number = s.shared::<u32, 1, 4>("number of the tile");
-    // Lanes of each digit, before keys are there.
-    let masks = room.cast::<u32>();
     let (tid, lane, state) = (s.thread_x(), s.lane(), State::at(call.state));
     let live = state.live(s);
     if s.branch(live >> call.place & 1 == 0) {
@@ -60,8 +64,8 @@ pub fn kernel<S: Simt, K: Key, V: Carried, const OWN: usize, const TILE: usize, 
     }
     s.barrier();
     let tile = s.get(number, 0);
-    let start = tile as u64 * TILE as u64;
-    let present = (call.n - start).min(TILE as u64) as u32;
+    let start = tile as u64 * tile_len as u64;
+    let present = (call.n - start).min(tile_len as u64) as u32;
     let within = s.warp() * 32 * OWN as u32 + lane;
 
     // Loops over arrays count up to a constant, so that these are registers.
@@ -94,7 +98,7 @@ pub fn kernel<S: Simt, K: Key, V: Carried, const OWN: usize, const TILE: usize, 
         many += s.get(places, warp as u32 * RADIX + tid);
         warp += 1;
     }
-    let own = many - if tid == (1 << bits) - 1 { TILE as u32 - present } else { 0 };
+    let own = many - if tid == (1 << bits) - 1 { tile_len as u32 - present } else { 0 };
     let back = state.digits(call.tiles, call.place, tid);
     let is_digit = tid < 1 << bits;
     if s.branch(is_digit) {

@@ -17,7 +17,7 @@ pub mod rows;
 pub const OWN: [u32; 3] = [24, 16, 12];
 
 /// Blocks of counting for each multiprocessor.
-const SPREAD: u64 = 8;
+const SPREAD: u64 = 6;
 /// Blocks of what takes a number for each thread, for each multiprocessor.
 const NUMBERS: u64 = 16;
 

@@ -139,9 +139,9 @@ fn rows_become_columns_and_results_rows() {
         for (at, element) in got.chunks(size).enumerate() {
             let (column, row) = (at / pitch, at % pitch);
             let from = if by_positions && row < rows { positions[row] as usize } else { row };
-            let want = &bytes[(from * columns + column) * size..];
             let nothing = [0; 8];
-            assert_eq!(element, &if row < rows { want } else { &nothing }[..size], "{turned:?} {column} {row}");
+            let want = if row < rows { &bytes[(from * columns + column) * size..] } else { &nothing };
+            assert_eq!(element, &want[..size], "{turned:?} {column} {row}");
         }
         // And back, two by two.
         let pair = 1 + i % 2;
@@ -232,7 +232,8 @@ fn bins_of_every_dtype_are_those_of_the_cpu() {
         let x = ArrayRef::from_bytes(&bytes, dtype, &[n], crate::Order::C, false).expect("an array");
         let uniform = Bins::Uniform { bins: [10, 9000, 1][i % 3], range: Some((-3.0, 3.5)) };
         for bins in [uniform, Bins::Edges(uneven.clone()), Bins::Edges(vec![1.0, 1.0])] {
-            let want = histogram(x, &bins, None).expect("counts");
+            // Not every float can have so many edges.
+            let Ok(want) = histogram(x, &bins, None) else { continue };
             let crate::Values::F64(edges) = want.edges.values.cast(DType::F64) else { panic!("edges of f64") };
             // The edges that elements are compared with, before they are rounded.
             let (edges, _) = crate::keys::edges(&bins, dtype, n, || panic!("a range")).unwrap_or((edges, dtype));
