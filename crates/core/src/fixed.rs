@@ -59,6 +59,15 @@ fn round(digits: u128, e: i32, precision: i32, least: i32) -> (u64, i32) {
     (kept as u64 + up as u64, e + drop)
 }
 
+/// Quotient and remainder of a divisor of at most 2^32, in digits of 32 bits: GPUs have no longer division.
+#[inline]
+fn divide(x: u128, by: u64) -> (u128, u64) {
+    let (high, low) = ((x >> 64) as u64, x as u64);
+    let middle = (high % by) << 32 | low >> 32;
+    let last = (middle % by) << 32 | low & 0xffff_ffff;
+    (((high / by) as u128) << 64 | ((middle / by) << 32 | last / by) as u128, last % by)
+}
+
 /// Added to a number below 2^51, it leaves the nearest whole number, halves to even, in the low bits.
 const WHOLE: f64 = 1.5 * (1u64 << 52) as f64;
 
@@ -125,9 +134,9 @@ impl Fixed for f64 {
     #[inline(always)]
     fn quantize(self, scale: f64) -> i64 {
         let x = self * scale;
-        let near = ((x + WHOLE) - WHOLE) as i64;
+        let near = (x + WHOLE) - WHOLE;
         // From 2^52 on, all numbers are whole.
-        if x.abs() < (1u64 << 51) as f64 { near } else { x as i64 }
+        (if x.abs() < (1u64 << 51) as f64 { near } else { x }) as i64
     }
 
     #[inline(always)]
@@ -146,12 +155,29 @@ impl Fixed for f64 {
         if magnitude == 0 {
             return 0.0;
         }
-        // 128 bits over at most 32.
-        let (shift, count) = (magnitude.leading_zeros(), count as u128);
-        let (quotient, rest) = ((magnitude << shift) / count, (magnitude << shift) % count);
+        // 128 bits over at most 33.
+        let shift = magnitude.leading_zeros();
+        let (quotient, rest) = divide(magnitude << shift, count);
         let (digits, e) = round(quotient | (rest != 0) as u128, unit - shift as i32, 53, -1074);
         // In two steps, of which the second may leave the normal numbers; both are exact.
         let mean = if e < -1022 { digits as f64 * power(e + 200) * power(-200) } else { digits as f64 * power(e) };
         if total < 0 { -mean } else { mean }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::divide;
+
+    #[test]
+    fn long_division_is_division() {
+        let mut x = 1u128;
+        for i in 0..10_000 {
+            x = x.wrapping_mul(0x2360_ed05_1fc6_5da4_4385_df64_9fcc_f645).wrapping_add(0x5851_f42d_4c95_7f2d);
+            let by = [((x >> 64) as u64 >> 32 >> (i % 32)).max(1), 1, 1 << 32, (1 << 32) - 1][i % 4];
+            for x in [x, x >> (i % 128), u128::MAX] {
+                assert_eq!(divide(x, by), (x / by as u128, (x % by as u128) as u64), "{x} / {by}");
+            }
+        }
     }
 }

@@ -1,11 +1,11 @@
 //! k-means in the emulator: no fault, and the bits of core's fixed-point sums.
 
-use warpfold_core::{DType, Fixed, bf16, f16};
+use warpfold_core::{Accumulate, DType, Fixed, bf16, f16};
 use warpfold_device::emulator::{Memory, Report};
 use warpfold_device::kernels::Production;
+use warpfold_device::kernels::keys::emulate;
 use warpfold_device::kernels::keys::plan::{Launch, Problem};
-use warpfold_device::kernels::keys::{Totals, emulate};
-use warpfold_device::simt::Global;
+use warpfold_device::simt::{Global, Pod};
 
 struct Random(u64);
 
@@ -25,40 +25,42 @@ impl Random {
     }
 }
 
-/// Points as they lie in memory, and as f32.
-struct Points {
+/// Points as they lie in memory, and as they are computed with.
+struct Points<F> {
     dtype: DType,
     n: usize,
     d: usize,
     /// Elements from one point, and one coordinate, to the next.
     steps: [usize; 2],
     bytes: Vec<u8>,
-    values: Vec<f32>,
+    values: Vec<F>,
 }
 
-impl Points {
-    fn new(dtype: DType, n: usize, d: usize, columns: bool, gap: usize, r: &mut Random) -> Points {
+impl<F: Fixed> Points<F> {
+    fn new(dtype: DType, n: usize, d: usize, columns: bool, gap: usize, r: &mut Random) -> Points<F> {
         let steps = if columns { [1, n + gap] } else { [d + gap, 1] };
-        let mut memory = vec![0f32; (n.max(1) - 1) * steps[0] + (d - 1) * steps[1] + 1];
+        let mut memory = vec![0f64; (n.max(1) - 1) * steps[0] + (d - 1) * steps[1] + 1];
         let mut values = Vec::new();
         for i in 0..n {
             for j in 0..d {
                 let x = r.number();
                 let x = match dtype {
-                    DType::F16 => f16::from_f32(x).to_f32(),
-                    DType::BF16 => bf16::from_f32(x).to_f32(),
-                    _ => x,
+                    DType::F16 => f16::from_f32(x).to_f64(),
+                    DType::BF16 => bf16::from_f32(x).to_f64(),
+                    DType::F64 => x as f64 * std::f64::consts::PI,
+                    _ => x as f64,
                 };
                 memory[i * steps[0] + j * steps[1]] = x;
-                values.push(x);
+                values.push(F::from_f64(x));
             }
         }
         let bytes = memory
             .iter()
             .flat_map(|&x| match dtype {
-                DType::F16 => f16::from_f32(x).to_bits().to_le_bytes().to_vec(),
-                DType::BF16 => bf16::from_f32(x).to_bits().to_le_bytes().to_vec(),
-                _ => x.to_le_bytes().to_vec(),
+                DType::F16 => f16::from_f64(x).to_bits().to_le_bytes().to_vec(),
+                DType::BF16 => bf16::from_f64(x).to_bits().to_le_bytes().to_vec(),
+                DType::F64 => x.to_le_bytes().to_vec(),
+                _ => (x as f32).to_le_bytes().to_vec(),
             })
             .collect();
         Points { dtype, n, d, steps, bytes, values }
@@ -72,7 +74,7 @@ impl Points {
 
     fn units(&self) -> Vec<i32> {
         let column = |j: usize| self.values.iter().skip(j).step_by(self.d);
-        (0..self.d).map(|j| f32::unit(column(j).fold(0.0, |a: f32, x| a.max(x.abs())))).collect()
+        (0..self.d).map(|j| F::unit(F::from_f64(column(j).fold(0.0, |a: f64, x| a.max(x.to_f64().abs()))))).collect()
     }
 }
 
@@ -88,38 +90,39 @@ fn at<T>(array: Global<T>) -> u64 {
 }
 
 /// Means and counts by the definition.
-fn expected(points: &Points, labels: &[i32], clusters: usize, before: &[f32]) -> (Vec<u32>, Vec<u64>) {
+fn expected<F: Fixed>(points: &Points<F>, labels: &[i32], clusters: usize, before: &[F]) -> (Vec<u64>, Vec<u64>) {
     let (d, units) = (points.d, points.units());
-    let (mut totals, mut counts) = (vec![0i64; clusters * d], vec![0u64; clusters]);
+    let (mut totals, mut counts) = (vec![F::Total::ZERO; clusters * d], vec![0u64; clusters]);
     for (x, &label) in points.values.chunks(d).zip(labels) {
         if (0..clusters as i32).contains(&label) {
             counts[label as usize] += 1;
             for j in 0..d {
-                totals[label as usize * d + j] += x[j].quantize(f32::scale(units[j])) as i64;
+                let total = &mut totals[label as usize * d + j];
+                *total = F::plus(*total, x[j].quantize(F::scale(units[j])));
             }
         }
     }
     let mean = |i: usize| match counts[i / d] {
         0 => before[i],
-        count => f32::mean(totals[i], count, units[i % d]),
+        count => F::mean(totals[i], count, units[i % d]),
     };
-    ((0..clusters * d).map(|i| mean(i).to_bits()).collect(), counts)
+    ((0..clusters * d).map(|i| mean(i).to_f64().to_bits()).collect(), counts)
 }
 
-fn update(points: &Points, labels: &[i32], clusters: usize) -> Vec<String> {
+fn update<F: Fixed + Pod>(points: &Points<F>, labels: &[i32], clusters: usize) -> Vec<String> {
     let mut memory = Memory::new();
     let units = points.units();
-    let scales: Vec<f32> = units.iter().map(|&unit| f32::scale(unit)).collect();
+    let scales: Vec<F> = units.iter().map(|&unit| F::scale(unit)).collect();
     let x: Global<u8> = memory.upload("points", &points.bytes);
     let given = memory.upload("labels", labels);
     let scales = memory.upload("scales", &scales);
-    let words = Totals::len(clusters, points.d);
-    let totals = memory.upload("totals", &vec![0u64; words]);
     let problem = points.problem(at(x), clusters);
+    let words = problem.totals();
+    let totals = memory.upload("totals", &vec![0u64; words]);
     let order = memory.alloc::<u64>("order", points.n);
     let cursors = memory.upload("cursors", &vec![0u32; clusters + 1]);
-    let before: Vec<f32> = (0..clusters * points.d).map(|i| i as f32).collect();
-    let means = memory.alloc::<f32>("means", clusters * points.d);
+    let before: Vec<F> = (0..clusters * points.d).map(|i| F::from_f64(i as f64)).collect();
+    let means = memory.alloc::<F>("means", clusters * points.d);
     let counts = memory.alloc::<u64>("counts", clusters);
     let units = memory.upload("units", &units);
     let old = memory.upload("before", &before);
@@ -139,7 +142,7 @@ fn update(points: &Points, labels: &[i32], clusters: usize) -> Vec<String> {
         run(&memory, &problem.finish(), &addresses);
     }
     let (want, many) = expected(points, labels, clusters, &before);
-    let got: Vec<u32> = memory.read(means, clusters * points.d).iter().map(|x: &f32| x.to_bits()).collect();
+    let got: Vec<u64> = memory.read(means, clusters * points.d).iter().map(|x: &F| x.to_f64().to_bits()).collect();
     let about = format!("{} {}x{} k={clusters} {:?} {launches:?}", points.dtype, points.n, points.d, points.steps);
     assert_eq!(memory.read(counts, clusters), many, "{about}");
     assert_eq!(got, want, "{about}");
@@ -148,7 +151,7 @@ fn update(points: &Points, labels: &[i32], clusters: usize) -> Vec<String> {
     let empty = many.iter().filter(|&&count| count == 0).count();
     assert_eq!(memory.read(report, 3), [empty as u64, bad as u64, 0]);
     for (i, square) in memory.read(moves, clusters * points.d).into_iter().enumerate() {
-        assert_eq!(square, (f32::from_bits(want[i]) as f64 - before[i] as f64).powi(2));
+        assert_eq!(square, (f64::from_bits(want[i]) - before[i].to_f64()).powi(2));
     }
     launches.into_iter().map(|launch| launch.entry).collect()
 }
@@ -160,7 +163,7 @@ fn labels(n: usize, clusters: usize, r: &mut Random) -> Vec<i32> {
     (0..n).map(|_| if skewed && r.below(4) > 0 { 0 } else { one(r) }).collect()
 }
 
-const DTYPES: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
+const DTYPES: [DType; 4] = [DType::F32, DType::F16, DType::BF16, DType::F64];
 
 #[test]
 fn updates_have_the_bits_of_core() {
@@ -183,49 +186,72 @@ fn updates_have_the_bits_of_core() {
         for dtype in DTYPES {
             for columns in [false, true] {
                 let gap = [0, 8, 3][(i + columns as usize) % 3];
-                let points = Points::new(dtype, n, d, columns, gap, r);
                 let mut labels = labels(n, k, r);
                 if i == 3 {
                     labels[n / 2..][..3].copy_from_slice(&[k as i32, -2, i32::MIN]);
                 }
-                entries.extend(update(&points, &labels, k));
+                entries.extend(match dtype {
+                    DType::F64 => update(&Points::<f64>::new(dtype, n, d, columns, gap, r), &labels, k),
+                    _ => update(&Points::<f32>::new(dtype, n, d, columns, gap, r), &labels, k),
+                });
             }
         }
     }
     println!("{entries:?}");
-    assert!(entries.len() == 18, "{entries:?}");
+    assert!(entries.len() == 22, "{entries:?}");
+}
+
+trait Fused: Fixed + Pod {
+    /// `self · a + b`, rounded once.
+    fn fused(self, a: Self, b: Self) -> Self;
+}
+impl Fused for f32 {
+    fn fused(self, a: f32, b: f32) -> f32 {
+        self.mul_add(a, b)
+    }
+}
+impl Fused for f64 {
+    fn fused(self, a: f64, b: f64) -> f64 {
+        self.mul_add(a, b)
+    }
 }
 
 /// The label of least score, by its definition.
-fn nearest(x: &[f32], centroids: &[f32], centre: &[f32]) -> i32 {
+fn nearest<F: Fused>(x: &[F], centroids: &[F], centre: &[F]) -> i32 {
     let scores = centroids.chunks(x.len()).map(|c| {
-        let c: Vec<f32> = c.iter().zip(centre).map(|(c, m)| c - m).collect();
-        let half = c.iter().fold(0.0f32, |sum, c| c.mul_add(*c, sum)) * 0.5;
-        x.iter().zip(centre).map(|(x, m)| x - m).zip(&c).fold(half, |score, (x, c)| (-x).mul_add(*c, score))
+        let c: Vec<F> = c.iter().zip(centre).map(|(c, m)| c.sub(*m)).collect();
+        let half = c.iter().fold(F::ZERO, |sum, c| c.fused(*c, sum)).half();
+        x.iter().zip(centre).map(|(x, m)| m.sub(*x)).zip(&c).fold(half, |score, (x, c)| x.fused(*c, score))
     });
     scores.enumerate().reduce(|best, next| if next.1 < best.1 { next } else { best }).map_or(0, |(k, _)| k as i32)
 }
 
-fn iterate(points: &Points, clusters: usize, r: &mut Random) -> String {
+/// The sum of neighbours, and of these, and so on.
+fn tree<F: Fused>(x: Vec<F>) -> F {
+    let pairs = |x: Vec<F>| x.chunks(2).map(|x| x.iter().copied().reduce(F::add).expect("one or two")).collect();
+    if x.len() == 1 { x[0] } else { tree(pairs(x)) }
+}
+
+fn iterate<F: Fused>(points: &Points<F>, clusters: usize, r: &mut Random) -> String {
     let (n, d) = (points.n, points.d);
-    let mut centroids: Vec<f32> = (0..clusters * d).map(|_| r.number()).collect();
+    let mut centroids: Vec<F> = (0..clusters * d).map(|_| F::from_f64(r.number() as f64)).collect();
     // The last is a copy of the first: the first of equals counts.
     centroids.copy_within(..d, (clusters - 1) * d);
-    let centre: Vec<f32> = (0..d).map(|_| r.number() / 8.0).collect();
+    let centre: Vec<F> = (0..d).map(|_| F::from_f64(r.number() as f64 / 8.0)).collect();
     let want: Vec<i32> = points.values.chunks(d).map(|x| nearest(x, &centroids, &centre)).collect();
     let mut memory = Memory::new();
     let units = points.units();
-    let scales: Vec<f32> = units.iter().map(|&unit| f32::scale(unit)).collect();
+    let scales: Vec<F> = units.iter().map(|&unit| F::scale(unit)).collect();
     let x: Global<u8> = memory.upload("points", &points.bytes);
     let labels = memory.upload("labels", &vec![-1i32; n]);
     let scales = memory.upload("scales", &scales);
-    let totals = memory.upload("totals", &vec![0u64; Totals::len(clusters, d)]);
+    let problem = points.problem(at(x), clusters);
+    let totals = memory.upload("totals", &vec![0u64; problem.totals()]);
     let c = memory.upload("centroids", &centroids);
     let m = memory.upload("centre", &centre);
     let report = memory.upload("report", &[0u64; 3]);
-    let halves = memory.alloc::<f32>("halves", clusters);
-    let problem = points.problem(at(x), clusters);
-    let means = memory.alloc::<f32>("means", clusters * d);
+    let halves = memory.alloc::<F>("halves", clusters);
+    let means = memory.alloc::<F>("means", clusters * d);
     let units_there = memory.upload("units", &units);
     let addresses = |order: u64| {
         let first = [at(x), at(labels), at(scales), at(totals), order, 0, at(c), at(m), at(report)];
@@ -238,13 +264,12 @@ fn iterate(points: &Points, clusters: usize, r: &mut Random) -> String {
     assert_eq!(memory.read(labels, n), want, "{about}");
     assert_eq!(memory.read(report, 3), [0, 0, 1]);
     // The squares of the distances.
-    let squares = memory.alloc::<f32>("squares", n);
+    let squares = memory.alloc::<F>("squares", n);
     run(&memory, &problem.distances(), &addresses(at(squares)));
     for (i, got) in memory.read(squares, n).into_iter().enumerate() {
         let c = &centroids[want[i] as usize * d..][..d];
-        let terms = points.values[i * d..][..d].iter().zip(c).map(|(x, c)| x - c).map(|d| d * d);
-        let tree = warpfold_core::tree::reduce(&warpfold_core::ops::Sum::<f32>::total(), terms).expect("coordinates");
-        assert_eq!(got.to_bits(), tree.to_bits(), "{about}");
+        let terms = points.values[i * d..][..d].iter().zip(c).map(|(x, c)| x.sub(*c)).map(|d| d.mul(d));
+        assert_eq!(got.to_f64().to_bits(), tree(terms.collect()).to_f64().to_bits(), "{about}");
     }
     let Some(launch) = problem.iterate(1) else { return "kmeans_assign".into() };
     let iterate = |memory: &mut Memory| {
@@ -262,9 +287,9 @@ fn iterate(points: &Points, clusters: usize, r: &mut Random) -> String {
     iterate(&mut memory);
     assert_eq!(memory.read(report, 3), [empty, 0, 1]);
     assert_eq!(memory.read(labels, n), want, "{about} {launch:?}");
-    let got: Vec<u32> = memory.read(means, clusters * d).iter().map(|x: &f32| x.to_bits()).collect();
+    let got: Vec<u64> = memory.read(means, clusters * d).iter().map(|x: &F| x.to_f64().to_bits()).collect();
     assert_eq!(got, means_want, "{about}");
-    assert!(memory.read(totals, Totals::len(clusters, d)).iter().all(|&x| x == 0), "totals are not zero again");
+    assert!(memory.read(totals, problem.totals()).iter().all(|&x| x == 0), "totals are not zero again");
     launch.entry
 }
 
@@ -286,8 +311,10 @@ fn iterations_have_the_bits_of_the_definition() {
         for dtype in DTYPES {
             for columns in [false, true] {
                 let gap = [0, 8, 3][(i + columns as usize) % 3];
-                let points = Points::new(dtype, n, d, columns, gap, r);
-                entries.insert(iterate(&points, k, r));
+                entries.insert(match dtype {
+                    DType::F64 => iterate(&Points::<f64>::new(dtype, n, d, columns, gap, r), k, r),
+                    _ => iterate(&Points::<f32>::new(dtype, n, d, columns, gap, r), k, r),
+                });
             }
         }
     }

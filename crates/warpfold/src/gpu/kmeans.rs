@@ -4,7 +4,7 @@ use warpfold_device::kernels::keys::plan::Problem;
 
 use crate::keys::Points;
 
-/// Points of f16, bf16 or f32, the first of which is at this address of a device's memory.
+/// Points, the first of which is at this address of a device's memory.
 pub fn problem(points: &Points<'_>, address: u64, clusters: usize) -> Problem {
     let [along, across] = points.steps();
     let (dtype, n, dimensions) = (points.array().dtype(), points.len(), points.dimensions());

@@ -21,7 +21,7 @@ struct Case {
 
 impl Case {
     fn new(r: &mut Random) -> Case {
-        let dtype = [DType::F32, DType::F16, DType::BF16][r.below(3)];
+        let dtype = [DType::F32, DType::F16, DType::BF16, DType::F64][r.below(4)];
         let d = [1, 2, 3, 8, 16, 24, 32, 40, 128, 200][r.below(10)];
         let most = [100, 5_000, 200_000][r.below(3)];
         let n = 1 + r.below(most).min(4_000_000 / d);
@@ -35,6 +35,8 @@ impl Case {
         let bytes = x.flat_map(|x| match dtype {
             DType::F16 => f16::from_f32(x).to_le_bytes().to_vec(),
             DType::BF16 => bf16::from_f32(x).to_le_bytes().to_vec(),
+            // With all bits of it.
+            DType::F64 => (f64::from(x) * std::f64::consts::PI).to_le_bytes().to_vec(),
             _ => x.to_le_bytes().to_vec(),
         });
         Case { dtype, n, d, k, axes, gap, bytes: bytes.collect() }
@@ -108,8 +110,8 @@ fn updates_have_the_bits_of_the_cpu() {
     assert!(entries.len() > 12, "{entries:?}");
 }
 
-fn bits(array: &warpfold::Array) -> Vec<u32> {
-    (0..array.values.len()).map(|i| array.values.get(i).bits().0 as u32).collect()
+fn bits(array: &warpfold::Array) -> Vec<u64> {
+    (0..array.values.len()).map(|i| array.values.get(i).bits().0).collect()
 }
 
 #[test]
@@ -173,7 +175,8 @@ fn mistakes_are_told() {
     x[[123, 1]] = f32::NAN;
     let said = fit(&stream, &KMeans::new(2), upload(&x).view(), Axes::PointsFirst, None).expect_err("a NaN");
     assert!(said.to_string().contains("point 123 is not finite: coordinate 1 is NaN"), "{said}");
-    let wide = Array::new(&gpu, DType::F64, &[10, 2]).expect("room");
-    let said = fit(&stream, &KMeans::new(2), wide.view(), Axes::PointsFirst, None).expect_err("f64");
-    assert!(said.to_string().contains("f64 points are computed on the CPU"), "{said}");
+    let wide = [0.0, 1.0, f64::INFINITY];
+    let wide = Array::upload(&stream, ArrayRef::from_slice(&wide, &[3]).expect("a shape")).expect("upload");
+    let said = fit(&stream, &KMeans::new(2), wide.view(), Axes::PointsFirst, None).expect_err("an infinity");
+    assert!(said.to_string().contains("point 2 is not finite: coordinate 0 is inf"), "{said}");
 }

@@ -8,10 +8,11 @@
 
 use super::Update;
 use super::nearest::store;
+use super::number::Number;
 use super::tile::each;
 use crate::kernels::recipe::array;
 use crate::kernels::source::Source;
-use crate::simt::{ALL, Global, Pack, Simt};
+use crate::simt::{ALL, Global, Simt};
 
 /// Threads of a block.
 pub const THREADS: u32 = 256;
@@ -28,39 +29,40 @@ const PITCH: [u32; 2] = [POINTS + 4, CLUSTERS + 4];
 
 /// Half of the square of each centroid about the centre. A thread for each cluster.
 #[inline(always)]
-pub fn halves<S: Simt>(s: &S, call: &Update) {
-    let (centroids, centre, halves): (Global<f32>, Global<f32>, Global<f32>) =
+pub fn halves<S: Simt, F: Number>(s: &S, call: &Update) {
+    let (centroids, centre, halves): (Global<F>, Global<F>, Global<F>) =
         (array(call.centroids), array(call.centre), array(call.order));
     let cluster = s.block_x() * THREADS + s.thread_x();
     if s.branch(cluster < call.clusters) {
         let first = centroids.offset(cluster as usize * call.dimensions as usize);
-        let (mut square, mut j) = (0.0, 0);
+        let (mut square, mut j) = (F::ZERO, 0);
         while s.again(j < call.dimensions as usize) {
-            let c = s.load(first, j) - s.load(centre, j);
-            square = s.fma_f32(c, c, square);
+            let c = s.load(first, j).sub(s.load(centre, j));
+            square = F::fma(s, c, c, square);
             j += 1;
         }
-        s.store(halves, cluster as usize, square * 0.5);
+        s.store(halves, cluster as usize, square.half());
     }
 }
 
 /// Labels of points of `T`, by the halves that [`halves`] has left.
 #[inline(always)]
-pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
-    let points = s.shared::<f32, { (PITCH[0] * STAGE) as usize }, 0>("points");
-    let about = s.shared::<f32, { (PITCH[1] * STAGE) as usize }, 1>("centroids");
-    let (centroids, centre, halves): (Global<f32>, Global<f32>, Global<f32>) =
+pub fn kernel<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Update) {
+    let points = s.shared::<F, { (PITCH[0] * STAGE) as usize }, 0>("points");
+    let about = s.shared::<F, { (PITCH[1] * STAGE) as usize }, 1>("centroids");
+    let (centroids, centre, halves): (Global<F>, Global<F>, Global<F>) =
         (array(call.centroids), array(call.centre), array(call.order));
     let tid = s.thread_x();
     let (column, row) = (tid % 16, tid / 16);
     let first = s.block_x() as u64 * POINTS as u64;
-    let (mut least, mut labels) = ([f32::INFINITY; OWN[0]], [0u32; OWN[0]]);
+    let infinity = F::from_f64(f64::INFINITY);
+    let (mut least, mut labels) = ([infinity; OWN[0]], [0u32; OWN[0]]);
     let mut group = 0;
     while s.again(group < call.clusters) {
-        let mut scores = [[0.0f32; OWN[1]]; OWN[0]];
+        let mut scores = [[F::ZERO; OWN[1]]; OWN[0]];
         for k in 0..OWN[1] {
             let cluster = group + column * OWN[1] as u32 + k as u32;
-            let half = if s.branch(cluster < call.clusters) { s.load(halves, cluster as usize) } else { f32::INFINITY };
+            let half = if s.branch(cluster < call.clusters) { s.load(halves, cluster as usize) } else { infinity };
             scores.iter_mut().for_each(|scores| scores[k] = half);
         }
         let mut from = 0;
@@ -71,33 +73,32 @@ pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
             each(s, tid, POINTS * STAGE, |i| {
                 let (point, j) = if by_points { (i % POINTS, i / POINTS) } else { (i / STAGE, i % STAGE) };
                 let (at, j) = (first + point as u64, (from + j, j));
-                let mut x = 0.0;
+                let mut x = F::ZERO;
                 if s.branch(at < call.n && j.0 < call.dimensions) {
                     let bits = s.load(array(call.points + at * call.along + j.0 as u64 * call.across), 0);
-                    x = s.load(centre, j.0 as usize) - T::value(s, bits);
+                    x = s.load(centre, j.0 as usize).sub(T::value(s, bits));
                 }
                 s.put(points, j.1 * PITCH[0] + point, x);
             });
             each(s, tid, CLUSTERS * STAGE, |i| {
                 let (cluster, j) = (i / STAGE, i % STAGE);
                 let (at, to) = (group + cluster, from + j);
-                let mut c = 0.0;
+                let mut c = F::ZERO;
                 if s.branch(at < call.clusters && to < call.dimensions) {
                     let place = at as usize * call.dimensions as usize + to as usize;
-                    c = s.load(centroids, place) - s.load(centre, to as usize);
+                    c = s.load(centroids, place).sub(s.load(centre, to as usize));
                 }
                 s.put(about, j * PITCH[1] + cluster, c);
             });
             s.barrier();
             for j in 0..STAGE {
-                let packs = points.cast::<Pack<f32, 4>>();
-                let low = s.get(packs, j * (PITCH[0] / 4) + row * 2).0;
-                let high = s.get(packs, j * (PITCH[0] / 4) + row * 2 + 1).0;
-                let c = s.get(about.cast::<Pack<f32, 4>>(), j * (PITCH[1] / 4) + column).0;
+                let low = F::four(s, points, j * (PITCH[0] / 4) + row * 2);
+                let high = F::four(s, points, j * (PITCH[0] / 4) + row * 2 + 1);
+                let c = F::four(s, about, j * (PITCH[1] / 4) + column);
                 for k in 0..OWN[1] {
                     for i in 0..4 {
-                        scores[i][k] = s.fma_f32(low[i], c[k], scores[i][k]);
-                        scores[i + 4][k] = s.fma_f32(high[i], c[k], scores[i + 4][k]);
+                        scores[i][k] = F::fma(s, low[i], c[k], scores[i][k]);
+                        scores[i + 4][k] = F::fma(s, high[i], c[k], scores[i + 4][k]);
                     }
                 }
             }

@@ -82,5 +82,5 @@ pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
         totals.add(s, totals.sum(tid, 0), s.get(sums, tid * THREADS));
         totals.add(s, totals.count(tid), s.get(sums, tid * THREADS + 1));
     }
-    finish::last(s, call);
+    finish::last::<S, f32>(s, call);
 }

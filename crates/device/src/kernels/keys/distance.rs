@@ -2,6 +2,7 @@
 //! coordinates. A lane has a point; eight coordinates are a subtree in registers, and these meet as a binary counter carries.
 
 use super::Update;
+use super::number::Number;
 use crate::kernels::recipe::array;
 use crate::kernels::source::Source;
 use crate::simt::{Global, Simt};
@@ -15,9 +16,9 @@ const LEVELS: usize = 13;
 /// Coordinates at most.
 pub const MOST: usize = (PANEL as usize) << LEVELS;
 
-/// Writes an `f32` for each point, of those with a cluster.
+/// Writes a number for each point, of those with a cluster.
 #[inline(always)]
-pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
+pub fn kernel<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Update) {
     let point = s.block_x() as u64 * THREADS as u64 + s.thread_x() as u64;
     if !s.branch(point < call.n) {
         return;
@@ -26,23 +27,23 @@ pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
     if !s.branch(label < call.clusters) {
         return;
     }
-    let centroids: Global<f32> = array(call.centroids);
+    let centroids: Global<F> = array(call.centroids);
     let centroid = centroids.offset(label as usize * call.dimensions as usize);
     let term = |j: u32| {
         let bits = s.load(array(call.points + point * call.along + j as u64 * call.across), 0);
-        let d = T::value(s, bits) - s.load(centroid, j as usize);
-        d * d
+        let d = T::value(s, bits).sub(s.load(centroid, j as usize));
+        d.mul(d)
     };
-    let four = |j: u32| (term(j) + term(j + 1)) + (term(j + 2) + term(j + 3));
+    let four = |j: u32| term(j).add(term(j + 1)).add(term(j + 2).add(term(j + 3)));
     let panels = call.dimensions / PANEL;
-    let mut nodes = [0.0f32; LEVELS];
+    let mut nodes = [F::ZERO; LEVELS];
     let mut panel = 0;
     while s.again(panel < panels) {
-        let mut node = four(panel * PANEL) + four(panel * PANEL + 4);
+        let mut node = four(panel * PANEL).add(four(panel * PANEL + 4));
         let mut carries = true;
         for (level, kept) in nodes.iter_mut().enumerate() {
             let joins = panel >> level & 1 == 1;
-            let sum = *kept + node;
+            let sum = kept.add(node);
             *kept = if carries && !joins { node } else { *kept };
             node = if carries && joins { sum } else { node };
             carries &= joins;
@@ -50,9 +51,9 @@ pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
         panel += 1;
     }
     // What is left of a panel, the smallest subtree last.
-    let (mut tail, mut some) = (0.0, false);
-    let mut before = |node: f32| {
-        tail = if some { node + tail } else { node };
+    let (mut tail, mut some) = (F::ZERO, false);
+    let mut before = |node: F| {
+        tail = if some { node.add(tail) } else { node };
         some = true;
     };
     let mut at = call.dimensions;
@@ -62,7 +63,7 @@ pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
     }
     if s.branch(at & 2 != 0) {
         at -= 2;
-        before(term(at) + term(at + 1));
+        before(term(at).add(term(at + 1)));
     }
     if s.branch(at & 4 != 0) {
         at -= 4;

@@ -4,12 +4,14 @@
 macro_rules! for_each_keyed {
     ($m:ident) => {
         $m! {
-            "kmeans_tile_f32": Update = tile::kernel::<_, source::F32, 4>;
-            "kmeans_tile_f16": Update = tile::kernel::<_, source::F16, 8>;
-            "kmeans_tile_bf16": Update = tile::kernel::<_, source::Bf16, 8>;
-            "kmeans_tile_any_f32": Update = tile::kernel::<_, source::F32, 1>;
-            "kmeans_tile_any_f16": Update = tile::kernel::<_, source::F16, 1>;
-            "kmeans_tile_any_bf16": Update = tile::kernel::<_, source::Bf16, 1>;
+            "kmeans_tile_f32": Update = tile::kernel::<_, source::F32, 4, { tile::ROOM }>;
+            "kmeans_tile_f16": Update = tile::kernel::<_, source::F16, 8, { tile::ROOM }>;
+            "kmeans_tile_bf16": Update = tile::kernel::<_, source::Bf16, 8, { tile::ROOM }>;
+            "kmeans_tile_f64": Update = tile::kernel::<_, source::F64, 2, { tile::ROOM / 2 }>;
+            "kmeans_tile_any_f32": Update = tile::kernel::<_, source::F32, 1, { tile::ROOM }>;
+            "kmeans_tile_any_f16": Update = tile::kernel::<_, source::F16, 1, { tile::ROOM }>;
+            "kmeans_tile_any_bf16": Update = tile::kernel::<_, source::Bf16, 1, { tile::ROOM }>;
+            "kmeans_tile_any_f64": Update = tile::kernel::<_, source::F64, 1, { tile::ROOM / 2 }>;
             "kmeans_column_f32": Update = column::kernel::<_, source::F32>;
             "kmeans_column_f16": Update = column::kernel::<_, source::F16>;
             "kmeans_column_bf16": Update = column::kernel::<_, source::Bf16>;
@@ -19,9 +21,11 @@ macro_rules! for_each_keyed {
             "kmeans_gather_f32": Update = sort::gather::<_, source::F32, 4>;
             "kmeans_gather_f16": Update = sort::gather::<_, source::F16, 8>;
             "kmeans_gather_bf16": Update = sort::gather::<_, source::Bf16, 8>;
+            "kmeans_gather_f64": Update = sort::gather::<_, source::F64, 2>;
             "kmeans_gather_any_f32": Update = sort::gather::<_, source::F32, 1>;
             "kmeans_gather_any_f16": Update = sort::gather::<_, source::F16, 1>;
             "kmeans_gather_any_bf16": Update = sort::gather::<_, source::Bf16, 1>;
+            "kmeans_gather_any_f64": Update = sort::gather::<_, source::F64, 1>;
             "kmeans_iterate_16_f32": Update = nearest::kernel::<_, source::F32, 4, 16>;
             "kmeans_iterate_16_f16": Update = nearest::kernel::<_, source::F16, 8, 16>;
             "kmeans_iterate_16_bf16": Update = nearest::kernel::<_, source::Bf16, 8, 16>;
@@ -34,14 +38,18 @@ macro_rules! for_each_keyed {
             "kmeans_iterate_any_16_f32": Update = nearest::kernel::<_, source::F32, 1, 16>;
             "kmeans_iterate_any_16_f16": Update = nearest::kernel::<_, source::F16, 1, 16>;
             "kmeans_iterate_any_16_bf16": Update = nearest::kernel::<_, source::Bf16, 1, 16>;
-            "kmeans_halves": Update = assign::halves::<_>;
-            "kmeans_assign_f32": Update = assign::kernel::<_, source::F32>;
-            "kmeans_assign_f16": Update = assign::kernel::<_, source::F16>;
-            "kmeans_assign_bf16": Update = assign::kernel::<_, source::Bf16>;
-            "kmeans_distance_f32": Update = distance::kernel::<_, source::F32>;
-            "kmeans_distance_f16": Update = distance::kernel::<_, source::F16>;
-            "kmeans_distance_bf16": Update = distance::kernel::<_, source::Bf16>;
-            "kmeans_finish": Update = finish::kernel::<_>;
+            "kmeans_halves": Update = assign::halves::<_, f32>;
+            "kmeans_halves_f64": Update = assign::halves::<_, f64>;
+            "kmeans_assign_f32": Update = assign::kernel::<_, source::F32, _>;
+            "kmeans_assign_f16": Update = assign::kernel::<_, source::F16, _>;
+            "kmeans_assign_bf16": Update = assign::kernel::<_, source::Bf16, _>;
+            "kmeans_assign_f64": Update = assign::kernel::<_, source::F64, _>;
+            "kmeans_distance_f32": Update = distance::kernel::<_, source::F32, _>;
+            "kmeans_distance_f16": Update = distance::kernel::<_, source::F16, _>;
+            "kmeans_distance_bf16": Update = distance::kernel::<_, source::Bf16, _>;
+            "kmeans_distance_f64": Update = distance::kernel::<_, source::F64, _>;
+            "kmeans_finish": Update = finish::kernel::<_, f32>;
+            "kmeans_finish_f64": Update = finish::kernel::<_, f64>;
         }
     };
 }

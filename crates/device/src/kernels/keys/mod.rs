@@ -12,6 +12,7 @@ pub(crate) mod entries;
 pub mod finish;
 pub mod limbs;
 pub mod nearest;
+pub mod number;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod plan;
 pub mod sort;
@@ -33,21 +34,21 @@ pub struct Update {
     pub points: u64,
     /// `i32` of each point.
     pub labels: u64,
-    /// `f32` of each coordinate: one over its unit.
+    /// A number (`f32` or `f64`, as points are computed in) of each coordinate: one over its unit.
     pub scales: u64,
     /// What [`Totals`] says.
     pub totals: u64,
-    /// `u64` of each point, for [`sort`]; `f32` of each cluster, for [`assign`]; `f32` of each point, which [`distance`] writes.
+    /// `u64` of each point, for [`sort`]; a number of each cluster, for [`assign`]; one of each point, which [`distance`] writes.
     pub order: u64,
     /// `u32` of each cluster, and one more, for [`sort`]: zero before and after, but for the last.
     pub cursors: u64,
-    /// `f32` \[cluster\]\[coordinate\], to find labels by.
+    /// Numbers \[cluster\]\[coordinate\], to find labels by.
     pub centroids: u64,
-    /// `f32` of each coordinate, to find labels about.
+    /// A number of each coordinate, to find labels about.
     pub centre: u64,
     /// Three `u64`: [`EMPTY`], [`BAD`], [`CHANGED`].
     pub report: u64,
-    /// Where means go: `f32`, \[cluster\]\[coordinate\].
+    /// Where means go: numbers, \[cluster\]\[coordinate\].
     pub means: u64,
     /// Where the points of each cluster go, as `i64`; or 0.
     pub counts: u64,
@@ -63,7 +64,7 @@ pub struct Update {
     pub along: u64,
     /// Bytes from one coordinate to the next.
     pub across: u64,
-    /// Coordinates of a point.
+    /// Coordinates of a point; for [`sort::count`] and [`sort::offsets`], those that [`Totals`] has.
     pub dimensions: u32,
     /// Clusters.
     pub clusters: u32,
@@ -100,7 +101,8 @@ fn divide(a: u32, b: u32) -> (u32, u32) {
     (a.checked_div(b).unwrap_or(0), a.checked_rem(b).unwrap_or(0))
 }
 
-/// Sums of clusters, as they are between two kernels: 64-bit words, zero before and after.
+/// Sums of clusters, as they are between two kernels: 64-bit words, zero before and after. Where a sum takes two words
+/// ([`number`]), there are twice as many coordinates here.
 #[derive(Clone, Copy)]
 pub struct Totals {
     /// \[cluster\]\[coordinate\], then points of each cluster, then labels that were of no cluster and not -1, then blocks that are done.

@@ -2,7 +2,7 @@
 
 use warpfold_core::DType;
 
-use super::{Update, assign, column, distance, finish, nearest, sort, tile};
+use super::{Totals, Update, assign, column, distance, finish, nearest, sort, tile};
 use crate::kernels::recipe::words;
 
 /// One launch of an update or an assignment.
@@ -21,7 +21,7 @@ pub struct Launch {
 /// Points as they lie in memory, and into how many clusters they go.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Problem {
-    /// `f16`, `bf16` or `f32`.
+    /// `f16`, `bf16`, `f32` or `f64`.
     pub dtype: DType,
     /// How many.
     pub n: usize,
@@ -54,6 +54,26 @@ impl Problem {
         if aligned && (self.dimensions * size).is_multiple_of(16) { 16 / size } else { 1 }
     }
 
+    /// Words of a sum.
+    fn words(&self) -> usize {
+        if self.is_double() { 2 } else { 1 }
+    }
+
+    fn is_double(&self) -> bool {
+        self.dtype == DType::F64
+    }
+
+    /// A kernel that knows only in what points are computed.
+    fn computed(&self, kind: &str) -> String {
+        format!("kmeans_{kind}{}", if self.is_double() { "_f64" } else { "" })
+    }
+
+    /// Words of the totals.
+    #[must_use]
+    pub fn totals(&self) -> usize {
+        Totals::len(self.clusters, self.dimensions * self.words())
+    }
+
     fn entry(&self, kind: &str) -> String {
         let any = if self.wide() == 1 { "any_" } else { "" };
         format!("kmeans_{kind}_{any}{}", self.dtype.name())
@@ -63,7 +83,7 @@ impl Problem {
     #[must_use]
     pub fn update(&self, multiprocessors: u32) -> Vec<Launch> {
         let Some((reads, slices)) = self.in_tiles() else { return self.sorted(multiprocessors) };
-        let narrow = self.dimensions == 1 && self.clusters <= column::CLUSTERS;
+        let narrow = self.dimensions == 1 && self.clusters <= column::CLUSTERS && !self.is_double();
         let tiles = (self.n as u64).div_ceil(tile::TILE as u64);
         let spread = multiprocessors as u64 * if narrow { SPREAD_NARROW } else { SPREAD };
         let blocks = spread.div_ceil(slices).min(tiles).max(1);
@@ -80,7 +100,7 @@ impl Problem {
     fn in_tiles(&self) -> Option<(usize, u64)> {
         let whole = self.dimensions / self.wide();
         // Reads whose sums have room.
-        let most = tile::ROOM / (self.clusters * self.wide());
+        let most = tile::ROOM / (self.clusters * self.wide() * self.words());
         if self.clusters > tile::CLUSTERS || most == 0 || whole.div_ceil(most) > SLICES {
             return None;
         }
@@ -88,9 +108,12 @@ impl Problem {
         Some((reads, whole.div_ceil(reads) as u64))
     }
 
-    /// A whole iteration in one launch, for few coordinates and clusters: labels by the centroids, and their update.
+    /// A whole iteration in one launch, for few coordinates and clusters, but not f64: labels by the centroids, and their update.
     #[must_use]
     pub fn iterate(&self, multiprocessors: u32) -> Option<Launch> {
+        if self.is_double() {
+            return None;
+        }
         let room = if self.wide() == 1 { &[4, 16][..] } else { &[16, 32] };
         let padded = *room.iter().find(|&&d| d >= self.dimensions)?;
         let compared = self.clusters.next_multiple_of(nearest::TOGETHER);
@@ -117,7 +140,7 @@ impl Problem {
             params: params.clone(),
         };
         [
-            launch("kmeans_halves".into(), (self.clusters as u64).div_ceil(assign::THREADS as u64)),
+            launch(self.computed("halves"), (self.clusters as u64).div_ceil(assign::THREADS as u64)),
             launch(
                 format!("kmeans_assign_{}", self.dtype.name()),
                 (self.n as u64).div_ceil(assign::POINTS as u64).max(1),
@@ -143,7 +166,7 @@ impl Problem {
         let call = self.call(self.dimensions / self.wide());
         let tiles = (self.n as u64).div_ceil(sort::TILE as u64).max(1);
         let each = tiles.div_ceil(multiprocessors as u64 * SPREAD);
-        let by_tiles = Update { each: each as u32, ..call };
+        let by_tiles = Update { each: each as u32, dimensions: (self.dimensions * self.words()) as u32, ..call };
         let by_points = Update { each: STRETCH, ..call };
         let launch = |entry: String, grid: u64, block: u32, call: &Update| Launch {
             entry,
@@ -199,7 +222,7 @@ impl Problem {
     #[must_use]
     pub fn finish(&self) -> Launch {
         let grid = (self.clusters as u32).div_ceil(tile::THREADS / 32);
-        Launch { entry: "kmeans_finish".into(), grid, block: tile::THREADS, params: words(&self.call(1)) }
+        Launch { entry: self.computed("finish"), grid, block: tile::THREADS, params: words(&self.call(1)) }
     }
 
     /// Whether the last block of [`Problem::update`], and of [`Problem::iterate`], makes the means.

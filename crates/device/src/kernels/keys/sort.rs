@@ -6,8 +6,8 @@
 //!
 //! Bottleneck: memory; the list is 8 bytes for a point, written once and read once.
 
-use super::limbs::total;
-use super::stretch::{self, Stretch};
+use super::number::Number;
+use super::stretch::{self, Part, Stretch};
 use super::tile::each;
 use super::{NONE, Totals, Update};
 use crate::kernels::recipe::array;
@@ -187,10 +187,10 @@ pub fn scatter<S: Simt>(s: &S, call: &Update) {
 
 /// Adds the points of the list up, a stretch for each group of lanes, `W` elements at a time. Leaves the cursors zero.
 #[inline(always)]
-pub fn gather<S: Simt, T: Source<Value = f32>, const W: usize>(s: &S, call: &Update) {
+pub fn gather<S: Simt, T: Source<Value: Number>, const W: usize>(s: &S, call: &Update) {
     let cursors: Global<u32> = array(call.cursors);
     let order: Global<u64> = array(call.order);
-    let totals = Totals::at(call.totals, call.clusters, call.dimensions);
+    let totals = T::Value::totals(call);
     let thread = s.block_x() * THREADS + s.thread_x();
     let many = s.load(cursors, call.clusters as usize);
     let mut cluster = thread;
@@ -211,9 +211,9 @@ pub fn gather<S: Simt, T: Source<Value = f32>, const W: usize>(s: &S, call: &Upd
             ((entry >> 32) as u32, entry as u32)
         },
         #[inline(always)]
-        |label, read, sums: [[u32; 2]; W]| {
+        |label, read, sums: [[Part<T>; 2]; W]| {
             for (w, [high, low]) in sums.into_iter().enumerate() {
-                totals.add(s, totals.sum(label, read * W as u32 + w as u32), total(high, low));
+                T::Value::give(s, &totals, label, read * W as u32 + w as u32, high, low);
             }
         },
     );

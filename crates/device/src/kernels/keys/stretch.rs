@@ -2,11 +2,11 @@
 //!
 //! Lanes side by side read a point together. Several reads are under way before the first is added.
 
-use super::limbs::{EACH, limbs, scale};
+use super::number::Number;
 use super::{NONE, Update};
 use crate::kernels::recipe::array;
 use crate::kernels::source::{Bits, Source};
-use crate::simt::{Global, Simt};
+use crate::simt::{Atom, Global, Simt};
 
 /// Reads under way.
 const FLIGHT: usize = 4;
@@ -24,9 +24,12 @@ pub struct Stretch {
     pub slice: u32,
 }
 
+/// What a lane adds up of points of `T`.
+pub type Part<T> = <<T as Source>::Value as Number>::Part;
+
 /// Reads `W` elements.
 #[inline(always)]
-pub fn read<S: Simt, T: Source<Value = f32>, const W: usize>(s: &S, at: u64) -> [f32; W] {
+pub fn read<S: Simt, T: Source, const W: usize>(s: &S, at: u64) -> [T::Value; W] {
     if W == 1 {
         // Neighbours are read by others, or later.
         return [T::value(s, s.load(array(at), 0)); W];
@@ -41,25 +44,25 @@ pub fn read<S: Simt, T: Source<Value = f32>, const W: usize>(s: &S, at: u64) -> 
 /// Adds up a stretch. `entry` names the label and the point of a place in the list; `flush` takes a label, which of the slice's reads, and the
 /// sums of each of its elements.
 #[inline(always)]
-pub fn add<S: Simt, T: Source<Value = f32>, const W: usize>(
+pub fn add<S: Simt, T: Source<Value: Number>, const W: usize>(
     s: &S,
     call: &Update,
     stretch: Stretch,
     entry: impl Fn(u32) -> (u32, u32),
-    flush: impl Fn(u32, u32, [[u32; 2]; W]),
+    flush: impl Fn(u32, u32, [[Part<T>; 2]; W]),
 ) {
     let reads = whole(call, W as u32).wrapping_sub(stretch.slice * call.reads);
     let reads = if reads < call.reads { reads } else { call.reads };
     let mut read_of = s.lane() & ((1 << call.abreast) - 1);
     while s.again(read_of < reads) {
         let first = stretch.slice * call.reads + read_of;
-        let scales: Global<f32> = array(call.scales);
-        let scales: [f32; W] = core::array::from_fn(
+        let scales: Global<T::Value> = array(call.scales);
+        let scales: [T::Value; W] = core::array::from_fn(
             #[inline(always)]
-            |w| scale(s.load(scales, first as usize * W + w)),
+            |w| T::Value::factor(s.load(scales, first as usize * W + w)),
         );
         let from = stretch.points + first as u64 * W as u64 * call.across;
-        let mut sums = [[0u32; 2]; W];
+        let mut sums = [[T::Value::NONE; 2]; W];
         let (mut label, mut many) = (NONE, 0u32);
         let mut at = stretch.from;
         while s.again(at < stretch.to) {
@@ -72,7 +75,7 @@ pub fn add<S: Simt, T: Source<Value = f32>, const W: usize>(
                     entry(if at < last { at } else { last })
                 },
             );
-            let points: [[f32; W]; FLIGHT] = core::array::from_fn(
+            let points: [[T::Value; W]; FLIGHT] = core::array::from_fn(
                 #[inline(always)]
                 |i| read::<S, T, W>(s, from + entries[i].1 as u64 * call.along),
             );
@@ -80,22 +83,22 @@ pub fn add<S: Simt, T: Source<Value = f32>, const W: usize>(
                 let (next, is_one) = (entries[i].0, at + (i as u32) < stretch.to);
                 if s.branch(next != label && is_one) {
                     if s.branch(many != 0) {
-                        flush(label, read_of, less(sums, many));
+                        flush(label, read_of, less::<T::Value, W>(sums, many));
                     }
-                    (sums, many, label) = ([[0; 2]; W], 0, next);
+                    (sums, many, label) = ([[T::Value::NONE; 2]; W], 0, next);
                 }
                 if is_one {
                     many += 1;
                     for w in 0..W {
-                        let [high, low] = limbs(s, points[i][w], scales[w]);
-                        sums[w] = [sums[w][0].wrapping_add(high), sums[w][1].wrapping_add(low)];
+                        let [high, low] = T::Value::parts(s, points[i][w], scales[w]);
+                        sums[w] = [sums[w][0].plus(high), sums[w][1].plus(low)];
                     }
                 }
             }
             at += FLIGHT as u32;
         }
         if s.branch(many != 0) {
-            flush(label, read_of, less(sums, many));
+            flush(label, read_of, less::<T::Value, W>(sums, many));
         }
         read_of += 1 << call.abreast;
     }
@@ -107,9 +110,8 @@ fn whole(call: &Update, wide: u32) -> u32 {
     call.dimensions / wide
 }
 
-/// Sums of so many without what was added for each.
+/// Sums of so many.
 #[inline(always)]
-fn less<const W: usize>(sums: [[u32; 2]; W], many: u32) -> [[u32; 2]; W] {
-    let over = many.wrapping_mul(EACH);
-    sums.map(|[high, low]| [high.wrapping_sub(over), low.wrapping_sub(over)])
+fn less<F: Number, const W: usize>(sums: [[F::Part; 2]; W], many: u32) -> [[F::Part; 2]; W] {
+    sums.map(|sums| F::less(sums, many))
 }

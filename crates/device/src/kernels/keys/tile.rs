@@ -6,9 +6,9 @@
 //!
 //! Bottleneck: memory, where clusters are few beside 2048; otherwise the shared atomics of short runs.
 
-use super::limbs::total;
-use super::stretch::{self, Stretch};
-use super::{NONE, Totals, Update, divide, finish};
+use super::number::Number;
+use super::stretch::{self, Part, Stretch};
+use super::{NONE, Update, divide, finish};
 use crate::kernels::recipe::array;
 use crate::kernels::source::Source;
 use crate::simt::{ALL, Global, Order, Shared, Simt};
@@ -21,7 +21,7 @@ pub const OWN: usize = 8;
 pub const TILE: u32 = THREADS * OWN as u32;
 /// Clusters at most.
 pub const CLUSTERS: usize = 512;
-/// Clusters times coordinates of a slice, at most.
+/// Clusters times coordinates of a slice, at most; of f64, half of it.
 pub const ROOM: usize = 4096;
 /// Tiles that a block may take before sums overflow.
 pub const MOST: u32 = super::limbs::MOST / TILE;
@@ -50,15 +50,15 @@ impl Labels for Given<'_> {
     }
 }
 
-/// `W` elements of `T` at a time.
+/// `W` elements of `T` at a time, with room for so many sums.
 #[inline(always)]
-pub fn kernel<S: Simt, T: Source<Value = f32>, const W: usize>(s: &S, call: &Update) {
-    update::<S, T, W, ROOM>(s, call, &Given(call));
+pub fn kernel<S: Simt, T: Source<Value: Number>, const W: usize, const SUMS: usize>(s: &S, call: &Update) {
+    update::<S, T, W, SUMS>(s, call, &Given(call));
 }
 
 /// The update of the labels that there are, with room for so many sums.
 #[inline(always)]
-pub fn update<S: Simt, T: Source<Value = f32>, const W: usize, const SUMS: usize>(
+pub fn update<S: Simt, T: Source<Value: Number>, const W: usize, const SUMS: usize>(
     s: &S,
     call: &Update,
     labels: &impl Labels,
@@ -66,17 +66,17 @@ pub fn update<S: Simt, T: Source<Value = f32>, const W: usize, const SUMS: usize
     let order = s.shared::<u32, { TILE as usize }, 0>("order");
     let places = s.shared::<u32, CLUSTERS, 1>("places");
     let counts = s.shared::<u32, CLUSTERS, 2>("counts");
-    let highs = s.shared::<u32, SUMS, 3>("high sums");
-    let lows = s.shared::<u32, SUMS, 4>("low sums");
+    let highs = s.shared::<Part<T>, SUMS, 3>("high sums");
+    let lows = s.shared::<Part<T>, SUMS, 4>("low sums");
     let warps = s.shared::<u32, 8, 5>("sums of warps");
     let tid = s.thread_x();
     let (block, slice) = divide(s.block_x(), call.slices);
-    let totals = Totals::at(call.totals, call.clusters, call.dimensions);
+    let totals = T::Value::totals(call);
     let sums = call.clusters * call.reads * W as u32;
 
     each(s, tid, sums, |i| {
-        s.put(highs, i, 0);
-        s.put(lows, i, 0);
+        s.put(highs, i, T::Value::NONE);
+        s.put(lows, i, T::Value::NONE);
     });
     each(s, tid, CLUSTERS as u32, |i| s.put(counts, i, 0));
     let mut tile = block as u64 * call.each as u64;
@@ -124,7 +124,7 @@ pub fn update<S: Simt, T: Source<Value = f32>, const W: usize, const SUMS: usize
                 (entry >> 16, entry & 0xffff)
             },
             #[inline(always)]
-            |label, read, sums: [[u32; 2]; W]| {
+            |label, read, sums: [[Part<T>; 2]; W]| {
                 for (w, [high, low]) in sums.into_iter().enumerate() {
                     // Lanes side by side have words side by side.
                     let at = (label * W as u32 + w as u32) * call.reads + read;
@@ -141,13 +141,13 @@ pub fn update<S: Simt, T: Source<Value = f32>, const W: usize, const SUMS: usize
         let (w, cluster) = (of % W as u32, of / W as u32);
         let coordinate = (slice * call.reads + read) * W as u32 + w;
         if s.branch(coordinate < call.dimensions) {
-            totals.add(s, totals.sum(cluster, coordinate), total(s.get(highs, i), s.get(lows, i)));
+            T::Value::give(s, &totals, cluster, coordinate, s.get(highs, i), s.get(lows, i));
         }
     });
     if s.branch(slice == 0) {
         each(s, tid, call.clusters, |i| totals.add(s, totals.count(i), s.get(counts, i) as u64));
     }
-    finish::last(s, call);
+    finish::last::<S, T::Value>(s, call);
 }
 
 /// Turns how many of each label there are into where each begins, adds them to `counts`, and says how many there are of all.

@@ -5,17 +5,18 @@ use warpfold_core::{DType, tree};
 
 use super::{Axes, CentroidUpdate, Lloyd, axis, means, problem, scale, seen, to_host};
 use crate::cuda::{Array, ArrayView, Device, Stream};
-use crate::keys::{EmptyCluster, Fit, Init, KMeans, Points, Step, kmeans};
+use crate::keys::kmeans::{self, Coordinate};
+use crate::keys::{EmptyCluster, Fit, Init, KMeans, Points, Step};
 use crate::{ArrayRef, Error};
 
-/// Finds clusters among points of f16, bf16 or f32 in a GPU's memory: centroids, labels and inertia are those of [`KMeans::fit`].
+/// Finds clusters among points in a GPU's memory: centroids, labels and inertia are those of [`KMeans::fit`].
 ///
 /// An iteration leaves the points where they are, and brings home whether it is the last. Random first centroids are drawn on the host,
 /// for which the points are copied there once; given ones are not. `progress` costs a further read of the points for
 /// each iteration, for the inertia.
 ///
 /// # Errors
-/// As [`KMeans::fit`]; f64 points; what the driver says.
+/// As [`KMeans::fit`]; what the driver says.
 pub fn fit(
     stream: &Stream,
     settings: &KMeans,
@@ -58,14 +59,28 @@ fn fit_drawn(
     points: ArrayView<'_>,
     axes: Axes,
     host: Option<&Points<'_>>,
+    progress: Option<&mut dyn FnMut(Step)>,
+) -> Result<Fit, Error> {
+    match points.dtype() {
+        DType::F64 => best_run::<f64>(stream, settings, points, axes, host, progress),
+        _ => best_run::<f32>(stream, settings, points, axes, host, progress),
+    }
+}
+
+fn best_run<F: Coordinate>(
+    stream: &Stream,
+    settings: &KMeans,
+    points: ArrayView<'_>,
+    axes: Axes,
+    host: Option<&Points<'_>>,
     mut progress: Option<&mut dyn FnMut(Step)>,
 ) -> Result<Fit, Error> {
     settings.check(&Points::new(*points.layout(), axes)?)?;
     let clusters = settings.clusters;
     let shape = problem(&points, axes, clusters)?;
     let scale = scale(stream, points, axes)?;
-    let given = settings.given();
-    scale.reaches(f32::MAX as f64, &given.iter().map(|&x| x as f64).collect::<Vec<_>>())?;
+    let given = settings.given::<F>();
+    scale.reaches(kmeans::most::<F>(), &kmeans::wide(&given))?;
     let device = stream.device();
     let mut labels = Array::new(&device, DType::I32, &[shape.n])?;
     let centre = {
@@ -73,15 +88,15 @@ fn fit_drawn(
         let (mut mean, mut count) = (all.means()?, all.counts()?);
         labels.fill(stream, 0)?;
         all.run(stream, points, labels.view(), &mut mean, &mut count)?;
-        mean.download(stream)?.into_vec::<f32>().unwrap_or_default()
+        mean.download(stream)?.into_vec::<F>().unwrap_or_default()
     };
-    let enough = settings.tolerance * mean_variance(stream, points, axes)?;
-    let mut lloyd = Lloyd::new(stream, &points, axes, clusters, &scale, &centre)?;
-    let mut next = means(&device, clusters, shape.dimensions)?;
+    let enough = settings.tolerance * mean_variance(stream, points, axes, F::DTYPE)?;
+    let mut lloyd = Lloyd::new(stream, &points, axes, clusters, &scale, &kmeans::wide(&centre))?;
+    let mut next = means(&device, &shape)?;
     let mut best: Option<Fit> = None;
     for run in 0..settings.starts() {
         let first = match host {
-            Some(host) if given.is_empty() => kmeans::first::<f32>(settings, host, run)?,
+            Some(host) if given.is_empty() => kmeans::first::<F>(settings, host, run)?,
             _ => given.clone(),
         };
         let of = [clusters, shape.dimensions];
@@ -104,7 +119,7 @@ fn fit_drawn(
                 break;
             }
             if done.empty > 0 && settings.empty == EmptyCluster::Farthest {
-                let squares = lloyd.squares(stream, points, &current, &labels)?;
+                let squares = lloyd.squares::<F>(stream, points, &current, &labels)?;
                 (next, done.shift) = farthest(stream, points, axes, [&current, &next], &labels, squares)?;
             }
             std::mem::swap(&mut current, &mut next);
@@ -116,7 +131,7 @@ fn fit_drawn(
         let inertia = lloyd.inertia(stream, points, &current, &labels)?;
         if best.as_ref().is_none_or(|best| inertia < best.inertia) {
             let labels = labels.download(stream)?.into_vec::<i32>().unwrap_or_default();
-            let centre = crate::Array { shape: vec![shape.dimensions], values: crate::Values::F32(centre.clone()) };
+            let centre = crate::Array { shape: vec![shape.dimensions], values: F::wrap(centre.clone()) };
             let centroids = current.download(stream)?;
             best = Some(Fit { centroids, centre, labels, inertia, iterations, converged, run });
         }
@@ -125,15 +140,15 @@ fn fit_drawn(
 }
 
 /// Means in which clusters without points have moved to the farthest points, and the sum of the squares of all moves.
-fn farthest(
+fn farthest<F: Coordinate>(
     stream: &Stream,
     points: ArrayView<'_>,
     axes: Axes,
     [before, after]: [&Array; 2],
     labels: &Array,
-    mut squares: Vec<f32>,
+    mut squares: Vec<F>,
 ) -> Result<(Array, f64), Error> {
-    let numbers = |array: &Array| Ok::<_, Error>(array.download(stream)?.into_vec::<f32>().unwrap_or_default());
+    let numbers = |array: &Array| Ok::<_, Error>(array.download(stream)?.into_vec::<F>().unwrap_or_default());
     let (before, mut moved, shape) = (numbers(before)?, numbers(after)?, after.shape().to_vec());
     let mut counts = vec![0u64; shape[0]];
     let labels = labels.download(stream)?.into_vec::<i32>().unwrap_or_default();
@@ -142,19 +157,19 @@ fn farthest(
         let far = kmeans::farthest(&mut squares);
         let axis = axis(&points, axes) as usize;
         let one = to_host(stream, points.slice(axis, far..far + 1)?)?;
-        let one = (0..shape[1]).map(|i| one.values.get(i).to_f64() as f32);
+        let one = (0..shape[1]).map(|i| F::from_f64(one.values.get(i).to_f64()));
         moved[cluster * shape[1]..][..shape[1]].iter_mut().zip(one).for_each(|(to, x)| *to = x);
     }
-    let moves = moved.iter().zip(&before).map(|(a, b)| (*a as f64 - *b as f64).powi(2));
+    let moves = moved.iter().zip(&before).map(|(a, b)| (a.to_f64() - b.to_f64()).powi(2));
     let shift = tree::reduce(&Sum::<f64>::total(), moves).expect("a coordinate");
     Ok((Array::upload(stream, ArrayRef::from_slice(&moved, &shape)?)?, shift))
 }
 
 /// The mean over the coordinates of their variances, added in order in f64.
-fn mean_variance(stream: &Stream, points: ArrayView<'_>, axes: Axes) -> Result<f64, Error> {
+fn mean_variance(stream: &Stream, points: ArrayView<'_>, axes: Axes, dtype: DType) -> Result<f64, Error> {
     let options = crate::cuda::Options {
         axes: Some(vec![axis(&points, axes)]),
-        dtype: Some(DType::F32),
+        dtype: Some(dtype),
         ..crate::cuda::Options::default()
     };
     let of = crate::cuda::reduce(crate::Op::Var, points, &options, stream)?.download(stream)?.values;

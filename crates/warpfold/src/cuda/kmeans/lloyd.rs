@@ -4,10 +4,11 @@ use warpfold_core::DType;
 use warpfold_device::kernels::keys::{CHANGED, EMPTY};
 
 use super::update::Addresses;
-use super::{Axes, CentroidUpdate, Error, Scale, expect, load};
+use super::{Axes, CentroidUpdate, Error, Scale, computed, expect, load};
 use crate::cuda::launch::Launch;
-use crate::cuda::{Array, ArrayView, Buffer, Options, Reduction, Stream};
-use crate::{KeyError, Op};
+use crate::cuda::{Array, ArrayView, Options, Reduction, Stream};
+use crate::keys::kmeans::Coordinate;
+use crate::{ArrayRef, KeyError, Op, Order, Values};
 
 /// Iterations over points of one dtype, shape and layout: planned, kernels loaded, memory allocated.
 ///
@@ -19,8 +20,8 @@ pub struct Lloyd {
     fused: Option<Launch>,
     assign: Vec<Launch>,
     distances: Launch,
-    centre: Buffer<f32>,
-    halves: Buffer<f32>,
+    centre: Array,
+    halves: Array,
     /// The square of the distance of each point.
     squares: Array,
     inertia: Reduction,
@@ -40,8 +41,8 @@ pub(super) struct Done {
 }
 
 impl Lloyd {
-    /// Plans iterations over points like these. `centre` has a number for each coordinate; labels are computed about it. Of points whose
-    /// centre is not their mean, labels are as exact as the distance to it lets them be.
+    /// Plans iterations over points like these. `centre` has a number for each coordinate, rounded to what points are computed in; labels are
+    /// computed about it. Of points whose centre is not their mean, labels are as exact as the distance to it lets them be.
     ///
     /// # Errors
     /// As [`CentroidUpdate::new`]; a centre of another shape.
@@ -51,24 +52,27 @@ impl Lloyd {
         axes: Axes,
         clusters: usize,
         scale: &Scale,
-        centre: &[f32],
+        centre: &[f64],
     ) -> Result<Lloyd, crate::Error> {
         let update = CentroidUpdate::new(stream, points, axes, clusters, scale)?;
         let (device, problem) = (stream.device(), update.problem);
+        let dtype = computed(&problem);
         if centre.len() != problem.dimensions {
             let why = format!("the centre has {} coordinates, the points {}", centre.len(), problem.dimensions);
             return Err(Error::Clusters { why }.into());
         }
         let fused = problem.iterate(device.properties().multiprocessors);
-        let squares = Array::new(&device, DType::F32, &[problem.n])?;
+        let centre = Values::F64(centre.to_vec()).cast(dtype);
+        let centre = ArrayRef::from_bytes(centre.as_bytes(), dtype, &[problem.dimensions], Order::C, false)?;
+        let squares = Array::new(&device, dtype, &[problem.n])?;
         let moves = Array::new(&device, DType::F64, &[clusters * problem.dimensions])?;
         let wide = Options { dtype: Some(DType::F64), ..Options::default() };
         Ok(Lloyd {
             fused: fused.map(|launch| load(&device, &launch)).transpose()?,
             assign: problem.assign().iter().map(|launch| load(&device, launch)).collect::<Result<_, _>>()?,
             distances: load(&device, &problem.distances())?,
-            centre: Buffer::upload(stream, centre)?,
-            halves: Buffer::new(&device, clusters)?,
+            centre: Array::upload(stream, centre)?,
+            halves: Array::new(&device, dtype, &[clusters])?,
             inertia: Reduction::new(&device, Op::Sum, &squares.view(), &wide)?,
             squares,
             shift: Reduction::new(&device, Op::Sum, &moves.view(), &Options::default())?,
@@ -86,7 +90,7 @@ impl Lloyd {
         }
     }
 
-    /// Queues one iteration: the labels (i32) of the points by `centroids` (f32 \[cluster\]\[coordinate\]), and the means of those labels. A cluster
+    /// Queues one iteration: the labels (i32) of the points by `centroids` (\[cluster\]\[coordinate\], in the dtype of the means), and the means of those labels. A cluster
     /// without points keeps its centroid.
     ///
     /// # Errors
@@ -157,15 +161,15 @@ impl Lloyd {
     }
 
     /// The squares of the distances.
-    pub(super) fn squares(
+    pub(super) fn squares<F: Coordinate>(
         &mut self,
         stream: &Stream,
         points: ArrayView<'_>,
         centroids: &Array,
         labels: &Array,
-    ) -> Result<Vec<f32>, crate::Error> {
+    ) -> Result<Vec<F>, crate::Error> {
         self.queue_squares(stream, &points, centroids, labels)?;
-        Ok(self.squares.download(stream)?.into_vec::<f32>().unwrap_or_default())
+        Ok(self.squares.download(stream)?.into_vec::<F>().unwrap_or_default())
     }
 
     /// Forgets what iterations have done so far.

@@ -20,13 +20,10 @@ pub use update::{CentroidUpdate, centroid_update};
 /// Points in a GPU's memory: how many, and where their coordinates are.
 ///
 /// # Errors
-/// What [`Points::new`] refuses; f64 and clusters that no kernel is for.
+/// What [`Points::new`] refuses; clusters and coordinates that no kernel is for.
 fn problem(points: &ArrayView<'_>, axes: Axes, clusters: usize) -> Result<Problem, crate::Error> {
     let found = Points::new(*points.layout(), axes)?;
     let refuse = |why: String| Err(crate::Error::from(Error::Clusters { why }));
-    if points.dtype() == DType::F64 {
-        return refuse("f64 points are computed on the CPU: fit them with `cpu`, or cast them to f32".into());
-    }
     if clusters == 0 || clusters > i32::MAX as usize {
         return refuse(format!("give 1 to {} clusters, not {clusters}", i32::MAX));
     }
@@ -93,7 +90,12 @@ fn expect(what: &'static str, array: &ArrayView<'_>, dtype: DType, shape: &[usiz
     Err(Error::Layout { what, found, expected: format!("{dtype} {shape:?} in C order") })
 }
 
+/// What points are computed in.
+fn computed(problem: &Problem) -> DType {
+    if problem.dtype == DType::F64 { DType::F64 } else { DType::F32 }
+}
+
 /// Room for a mean of each cluster.
-fn means(device: &Device, clusters: usize, dimensions: usize) -> Result<Array, crate::Error> {
-    Array::new(device, DType::F32, &[clusters, dimensions])
+fn means(device: &Device, problem: &Problem) -> Result<Array, crate::Error> {
+    Array::new(device, computed(problem), &[problem.clusters, problem.dimensions])
 }

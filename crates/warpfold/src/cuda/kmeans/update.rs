@@ -2,9 +2,9 @@
 
 use warpfold_core::DType;
 use warpfold_device::kernels::keys::plan::Problem;
-use warpfold_device::kernels::keys::{ADDRESSES, BAD, Totals};
+use warpfold_device::kernels::keys::{ADDRESSES, BAD};
 
-use super::{Axes, Error, Scale, expect, load, means, problem, scale};
+use super::{Axes, Error, Scale, computed, expect, load, means, problem, scale};
 use crate::cuda::launch::Launch;
 use crate::cuda::reduction::Layout;
 use crate::cuda::{Array, ArrayView, Buffer, Device, Stream};
@@ -22,7 +22,8 @@ pub struct CentroidUpdate {
     pub(super) problem: Problem,
     launches: Vec<Launch>,
     pub(super) finish: Launch,
-    pub(super) scales: Buffer<f32>,
+    /// Numbers as points are computed in.
+    scales: Buffer<u8>,
     units: Buffer<i32>,
     pub(super) totals: Buffer<u64>,
     order: Buffer<u64>,
@@ -37,7 +38,7 @@ impl CentroidUpdate {
     /// include them; those with greater magnitudes have no means.
     ///
     /// # Errors
-    /// What [`crate::Points::new`] refuses, f64 points, a scale for other points, or what the driver says.
+    /// What [`crate::Points::new`] refuses, a scale for other points, or what the driver says.
     pub fn new(
         stream: &Stream,
         points: &ArrayView<'_>,
@@ -50,16 +51,16 @@ impl CentroidUpdate {
         points.is_on(stream, "points")?;
         let device = stream.device();
         let planned = problem.update(device.properties().multiprocessors);
-        let (sorted, d) = (problem.is_sorted(), problem.dimensions);
+        let sorted = problem.is_sorted();
         let zero = |len: usize| vec![0u64; len];
         Ok(CentroidUpdate {
             points: Layout::of(points.layout()),
             place: points.address() % 16,
             launches: planned.iter().map(|launch| load(&device, launch)).collect::<Result<_, _>>()?,
             finish: load(&device, &problem.finish())?,
-            scales: Buffer::upload(stream, &scale.factors())?,
+            scales: Buffer::upload(stream, scale.factors().as_bytes())?,
             units: Buffer::upload(stream, scale.units())?,
-            totals: Buffer::upload(stream, &zero(Totals::len(clusters, d)))?,
+            totals: Buffer::upload(stream, &zero(problem.totals()))?,
             order: Buffer::new(&device, if sorted { problem.n } else { 0 })?,
             cursors: Buffer::upload(stream, &vec![0; if sorted { clusters + 1 } else { 0 }])?,
             report: Buffer::upload(stream, &zero(3))?,
@@ -74,7 +75,7 @@ impl CentroidUpdate {
     /// # Errors
     /// If the memory does not suffice.
     pub fn means(&self) -> Result<Array, crate::Error> {
-        means(&self.device, self.problem.clusters, self.problem.dimensions)
+        means(&self.device, &self.problem)
     }
 
     /// Room for the counts of a run.
@@ -91,7 +92,7 @@ impl CentroidUpdate {
         self.launches.iter().chain(finish).map(Launch::entry).collect()
     }
 
-    /// Queues one run: the means (f32 \[cluster\]\[coordinate\], NaN of no points) and the numbers of points (i64) of the labels (i32; -1
+    /// Queues one run: the means (f64 of f64 points, else f32, \[cluster\]\[coordinate\], NaN of no points) and the numbers of points (i64) of the labels (i32; -1
     /// belongs to none).
     ///
     /// # Errors
@@ -144,7 +145,8 @@ impl CentroidUpdate {
 
     pub(super) fn room(&self, stream: &Stream, means: &Array) -> Result<(), Error> {
         means.is_on(stream, "array of centroids")?;
-        expect("array of centroids", &means.view(), DType::F32, &[self.problem.clusters, self.problem.dimensions])
+        let shape = [self.problem.clusters, self.problem.dimensions];
+        expect("array of centroids", &means.view(), computed(&self.problem), &shape)
     }
 
     /// Before anything is added: what a failed run has left goes.

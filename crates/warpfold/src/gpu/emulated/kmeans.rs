@@ -5,14 +5,16 @@ use std::collections::BTreeSet;
 use warpfold_device::emulator::Memory;
 use warpfold_device::kernels::Production;
 use warpfold_device::kernels::keys::plan::{Launch, Problem};
-use warpfold_device::kernels::keys::{BAD, CHANGED, EMPTY, Totals, emulate};
+use warpfold_device::kernels::keys::{BAD, CHANGED, EMPTY, emulate};
 use warpfold_device::simt::{Global, Pod};
 
 use super::golden::cases::random;
 use super::{LIMITS, upload};
 use crate::gpu::problem;
+use crate::keys::kmeans::Coordinate;
 use crate::keys::{Axes, EmptyCluster, Init, KMeans, Scale, centroid_update_with};
-use crate::{Array, ArrayRef, DType, Op, Options, Points, Values, bf16, f16, reduce};
+use crate::values::Value;
+use crate::{Array, ArrayRef, DType, Op, Options, Points, bf16, f16, reduce};
 
 /// A number below `n`.
 fn pick(n: usize, seed: &mut u64) -> usize {
@@ -29,6 +31,8 @@ struct Case {
     axes: Axes,
     gap: usize,
     offset: usize,
+    /// Of two, what f64 points are multiplied by.
+    power: i32,
     seed: u64,
 }
 
@@ -40,17 +44,19 @@ impl Case {
             2 => (1 + pick(16, seed), 1 + pick(40, seed)),
             3 => (1 + pick(70, seed), 1 + pick(20, seed)),
             4 => (1 + pick(4, seed), 100 + pick(600, seed)),
-            _ => ([64, 128][pick(2, seed)], 1 + pick(60, seed)),
+            _ => ([64, 128][pick(2, seed)], 20 + pick(60, seed)),
         };
         let most = (150_000 / (d * clusters)).clamp(1, 2500);
         Case {
-            dtype: [DType::F32, DType::F16, DType::BF16][pick(3, seed)],
+            dtype: [DType::F32, DType::F16, DType::BF16, DType::F64, DType::F64][pick(5, seed)],
             n: clusters + pick(most, seed),
             d,
             clusters,
             axes: [Axes::PointsFirst, Axes::CoordinatesFirst][pick(2, seed)],
             gap: [0, 0, 8, 3][pick(4, seed)],
             offset: [0, 0, 8, 1][pick(4, seed)],
+            // Squares of distances that hardly fit, or are subnormal; subnormal coordinates; zeros; the greatest, which are too far.
+            power: [0, 0, 0, 500, -530, -1015, -1200, 1023][pick(8, seed)],
             seed: random(seed),
         }
     }
@@ -63,11 +69,23 @@ impl Case {
         }
     }
 
+    /// A number below 1, in the magnitude of the points.
+    fn scaled(&self, x: f64) -> f64 {
+        let power = if self.dtype == DType::F64 { self.power } else { 0 };
+        // Neither is out of range.
+        x * 2f64.powi(power / 2) * 2f64.powi(power - power / 2)
+    }
+
     /// The memory, from its first byte.
     fn bytes(&self) -> Vec<u8> {
         let [shape, strides] = self.shape();
         let mut seed = self.seed;
         let number = |_| {
+            if self.dtype == DType::F64 {
+                // 53 bits, of either sign and some binades, or a zero of either sign.
+                let x = (random(&mut seed) as i64 >> 10) as f64 * 2f64.powi(-53 - pick(12, &mut seed) as i32);
+                return self.scaled(if pick(5, &mut seed) == 0 { x * 0.0 } else { x }).to_le_bytes().to_vec();
+            }
             let x = (random(&mut seed) % (1 << 20)) as f32 / (1 << 19) as f32 - 1.0;
             let x = x * 2f32.powi((random(&mut seed) % 8) as i32 - 4);
             match self.dtype {
@@ -92,12 +110,12 @@ impl Case {
 }
 
 /// Points on the emulated device.
-struct OnDevice<'a> {
+struct OnDevice<'a, F: Coordinate> {
     memory: Memory,
     problem: Problem,
     scale: &'a Scale,
     labels: Global<i32>,
-    centre: Global<f32>,
+    centre: Global<F>,
     report: Global<u64>,
     order: Global<u64>,
     entries: BTreeSet<String>,
@@ -107,7 +125,7 @@ fn at<T>(array: Global<T>) -> u64 {
     array.as_ptr().addr() as u64
 }
 
-impl<'a> OnDevice<'a> {
+impl<'a, F: Coordinate + Pod> OnDevice<'a, F> {
     fn new(case: &Case, bytes: &[u8], points: &Points<'_>, scale: &'a Scale) -> Self {
         let mut memory = Memory::new();
         let x = upload(&mut memory, "points", bytes) + (case.offset * case.dtype.size()) as u64;
@@ -141,14 +159,14 @@ impl<'a> OnDevice<'a> {
 
     /// Means and counts of the labels that are there, or, by centroids, of those that are found on the way. What no
     /// point has keeps what it has `before`.
-    fn update(&mut self, problem: Problem, by: Option<&[f32]>, before: Option<&[f32]>) -> Result<Updated, String> {
+    fn update(&mut self, problem: Problem, by: Option<&[F]>, before: Option<&[F]>) -> Result<Updated<F>, String> {
         let (k, d) = (problem.clusters, problem.dimensions);
-        let scales = self.upload("scales", &self.scale.factors());
+        let scales = upload(&mut self.memory, "scales", self.scale.factors().as_bytes());
         let units = self.upload("units", self.scale.units());
-        let totals: Global<u64> = self.memory.upload("totals", &vec![0; Totals::len(k, d)]);
+        let totals: Global<u64> = self.memory.upload("totals", &vec![0; problem.totals()]);
         let cursors = self.upload("cursors", &vec![0u32; k + 1]);
-        let centroids = self.upload("centroids", by.unwrap_or(&[0.0]));
-        let (means, counts) = (self.memory.alloc::<f32>("means", k * d), self.memory.alloc::<i64>("counts", k));
+        let centroids = self.upload("centroids", by.unwrap_or(&[F::ZERO]));
+        let (means, counts) = (self.memory.alloc::<F>("means", k * d), self.memory.alloc::<i64>("counts", k));
         let (labels, order, report) = (at(self.labels), at(self.order), at(self.report));
         // By centroids, those are what there was before.
         let old = before.map_or(0, |before| if by.is_some() { centroids } else { self.upload("before", before) });
@@ -166,15 +184,15 @@ impl<'a> OnDevice<'a> {
         if !problem.finishes() {
             self.run(&problem.finish(), &first)?;
         }
-        match self.memory.read(totals, Totals::len(k, d)).iter().all(|&x| x == 0) {
+        match self.memory.read(totals, problem.totals()).iter().all(|&x| x == 0) {
             true => Ok(Updated { means: self.memory.read(means, k * d), counts: self.memory.read(counts, k) }),
             false => Err("totals are not zero again".into()),
         }
     }
 
     /// The labels by centroids.
-    fn assign(&mut self, centroids: &[f32]) -> Result<Vec<i32>, String> {
-        let halves = at(self.memory.alloc::<f32>("halves", self.problem.clusters));
+    fn assign(&mut self, centroids: &[F]) -> Result<Vec<i32>, String> {
+        let halves = at(self.memory.alloc::<F>("halves", self.problem.clusters));
         for launch in self.problem.assign() {
             self.by_centroids(&launch, centroids, halves)?;
         }
@@ -182,26 +200,26 @@ impl<'a> OnDevice<'a> {
     }
 
     /// The squares of the distances to the centroids of the labels.
-    fn squares(&mut self, centroids: &[f32]) -> Result<Vec<f32>, String> {
-        let squares = self.memory.alloc::<f32>("squares", self.problem.n);
+    fn squares(&mut self, centroids: &[F]) -> Result<Vec<F>, String> {
+        let squares = self.memory.alloc::<F>("squares", self.problem.n);
         self.by_centroids(&self.problem.distances(), centroids, at(squares))?;
         Ok(self.memory.read(squares, self.problem.n))
     }
 
-    fn by_centroids(&mut self, launch: &Launch, centroids: &[f32], room: u64) -> Result<(), String> {
+    fn by_centroids(&mut self, launch: &Launch, centroids: &[F], room: u64) -> Result<(), String> {
         let centroids = self.upload("centroids", centroids);
         let (labels, centre, report) = (at(self.labels), at(self.centre), at(self.report));
         self.run(launch, &[self.problem.address, labels, 0, 0, room, 0, centroids, centre, report])
     }
 }
 
-struct Updated {
-    means: Vec<f32>,
+struct Updated<F> {
+    means: Vec<F>,
     counts: Vec<i64>,
 }
 
-fn bits(x: &[f32]) -> Vec<u32> {
-    x.iter().map(|x| x.to_bits()).collect()
+fn bits<F: Value>(x: &[F]) -> Vec<u64> {
+    x.iter().map(|x| x.scalar().bits().0).collect()
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: &[T], want: &[T]) -> Result<(), String> {
@@ -212,13 +230,13 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: &[T], want: &[T]) -> 
 }
 
 /// Runs a case on both; says which kernels ran, or what is wrong.
-fn check(case: &Case) -> Result<BTreeSet<String>, String> {
+fn check<F: Coordinate + Pod>(case: &Case) -> Result<BTreeSet<String>, String> {
     let said = |e: crate::Error| e.to_string();
     let bytes = case.bytes();
     let points = Points::new(case.array(&bytes), case.axes).map_err(said)?;
     let scale = points.scale().map_err(said)?;
     let (n, d, k) = (case.n, case.d, case.clusters);
-    let mut device = OnDevice::new(case, &bytes, &points, &scale);
+    let mut device = OnDevice::<F>::new(case, &bytes, &points, &scale);
     let all = device.problem;
 
     // The update, some points without a label.
@@ -229,15 +247,20 @@ fn check(case: &Case) -> Result<BTreeSet<String>, String> {
     device.memory.write(device.labels, &labels);
     let found = device.update(all, None, None)?;
     same("count", &found.counts, &want.counts)?;
-    same("mean", &bits(&found.means), &bits(&want.means.into_vec::<f32>().unwrap_or_default()))?;
+    same("mean", &bits(&found.means), &bits(&want.means.into_vec::<F>().unwrap_or_default()))?;
     let report = device.memory.read(device.report, 3);
     let empty = want.counts.iter().filter(|&&count| count == 0).count() as u64;
     same("word of the report", &[report[EMPTY], report[BAD]], &[empty, 0])?;
 
+    if points.computed() == DType::F64 && case.power > 1000 {
+        return Ok(device.entries);
+    }
+
     // A fit of one iteration from given centroids. The last is the first again, and so has no points.
-    let mut first: Vec<f32> = (0..k * d).map(|_| (pick(1 << 12, &mut seed) as f32 / 2048.0 - 1.0) * 0.5).collect();
+    let first = |x: usize| F::from_f64(case.scaled((x as f64 / 2048.0 - 1.0) * 0.5));
+    let mut first: Vec<F> = (0..k * d).map(|_| first(pick(1 << 12, &mut seed))).collect();
     first.copy_within(..d, (k - 1) * d);
-    let centroids = Array { shape: vec![k, d], values: Values::F32(first.clone()) };
+    let centroids = Array { shape: vec![k, d], values: F::wrap(first.clone()) };
     let settings = KMeans {
         init: Init::Given(centroids),
         iterations: 1,
@@ -248,12 +271,12 @@ fn check(case: &Case) -> Result<BTreeSet<String>, String> {
     let fit = settings.fit(&points).map_err(said)?;
     device.memory.write(device.labels, &vec![0; n]);
     let centre = device.update(Problem { clusters: 1, ..all }, None, None)?.means;
-    same("centre", &bits(&centre), &bits(&fit.centre.into_vec::<f32>().unwrap_or_default()))?;
+    same("centre", &bits(&centre), &bits(&fit.centre.into_vec::<F>().unwrap_or_default()))?;
     device.memory.write(device.centre, &centre);
     device.memory.write(device.labels, &vec![-1; n]);
     let labels = device.assign(&first)?;
     let means = device.update(all, None, Some(&first))?.means;
-    let after = fit.centroids.into_vec::<f32>().unwrap_or_default();
+    let after = fit.centroids.into_vec::<F>().unwrap_or_default();
     same("centroid", &bits(&means), &bits(&after))?;
     if all.iterate(LIMITS.multiprocessors).is_some() {
         // The same in one launch.
@@ -274,11 +297,12 @@ fn check(case: &Case) -> Result<BTreeSet<String>, String> {
 
 #[test]
 fn planned_k_means_has_the_bits_of_the_cpu_and_no_fault() {
-    let count = std::env::var("WARPFOLD_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(60);
+    let count = std::env::var("WARPFOLD_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(80);
     let (mut seed, mut wrong, mut ran) = (20, Vec::new(), BTreeSet::new());
     for _ in 0..count {
         let case = Case::random(&mut seed);
-        match check(&case) {
+        let found = if case.dtype == DType::F64 { check::<f64>(&case) } else { check::<f32>(&case) };
+        match found {
             Ok(entries) => ran.extend(entries),
             Err(why) => wrong.push(format!("{case:?}\n{}", why.chars().take(1500).collect::<String>())),
         }
@@ -290,6 +314,8 @@ fn planned_k_means_has_the_bits_of_the_cpu_and_no_fault() {
     // Every kind of kernel, for one dtype or another.
     for kind in
         ["column", "tile_any", "tile_f", "gather_any", "iterate_any", "iterate_16", "assign", "distance", "finish"]
+            .into_iter()
+            .chain(["tile_f64", "tile_any_f64", "gather_f64", "gather_any_f64", "finish_f64"])
     {
         assert!(ran.iter().any(|entry| entry.contains(kind)), "no {kind} among {ran:?}");
     }

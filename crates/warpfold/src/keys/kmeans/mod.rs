@@ -12,7 +12,7 @@ use warpfold_core::ops::Sum;
 use warpfold_core::{DType, tree};
 
 use self::assign::Targets;
-use self::points::Coordinate;
+pub(crate) use self::points::Coordinate;
 use self::seed::Draws;
 use self::update::Sums;
 use super::KeyError;
@@ -154,7 +154,7 @@ impl KMeans {
         })?
     }
 
-    /// The same on the device named: `auto` is the first GPU for much arithmetic, and the CPU for little, for f64, or where there is none.
+    /// The same on the device named: `auto` is the first GPU for much arithmetic, and the CPU for little, or where there is none.
     /// The bits do not depend on it. On a GPU, telling `progress` of inertias takes a further read of the points for each iteration.
     ///
     /// ```
@@ -169,7 +169,7 @@ impl KMeans {
     /// ```
     ///
     /// # Errors
-    /// As [`KMeans::fit`]; and if the device is not there, fails, or is a GPU and the points are f64.
+    /// As [`KMeans::fit`]; and if the device is not there, or fails.
     pub fn fit_on(
         &self,
         device: DeviceName,
@@ -184,7 +184,7 @@ impl KMeans {
         };
         let rounds = self.iterations.min(USUAL).saturating_mul(self.starts());
         let work = rounds as f64 * points.n as f64 * (points.dimensions * self.clusters) as f64;
-        match device.resolve(points.computed() != DType::F64 && work >= WORTH_A_GPU) {
+        match device.resolve(work >= WORTH_A_GPU) {
             #[cfg(feature = "cuda")]
             DeviceName::Cuda(index) => {
                 use crate::cuda::{Device, kmeans::fit_host};
@@ -227,11 +227,10 @@ impl KMeans {
         }
     }
 
-    /// Given centroids, as f32.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn given(&self) -> Vec<f32> {
+    /// Given centroids.
+    pub(crate) fn given<F: Coordinate>(&self) -> Vec<F> {
         match &self.init {
-            Init::Given(given) => coordinates::<f32>(given),
+            Init::Given(given) => coordinates(given),
             _ => Vec::new(),
         }
     }
@@ -247,11 +246,7 @@ impl KMeans {
         progress: &mut (dyn FnMut(Step) + Send),
     ) -> Result<Fit, Error> {
         let scale = points.scale()?;
-        let given = match &self.init {
-            Init::Given(given) => coordinates::<F>(given),
-            _ => Vec::new(),
-        };
-        scale.reaches(most::<F>(), &wide(&given))?;
+        scale.reaches(most::<F>(), &wide(&self.given::<F>()))?;
         let all = Sums::<F>::of(points, &vec![0; points.n], 1, &scale);
         let centre = all.mean(0, &scale).expect("at least one point");
         let enough = self.tolerance * mean_variance::<F>(points)?;
@@ -410,12 +405,12 @@ fn coordinates<F: Coordinate>(centroids: &Array) -> Vec<F> {
 }
 
 /// The same as f64.
-fn wide<F: Coordinate>(coordinates: &[F]) -> Vec<f64> {
+pub(crate) fn wide<F: Coordinate>(coordinates: &[F]) -> Vec<f64> {
     coordinates.iter().map(|x| x.to_f64()).collect()
 }
 
 /// The greatest number.
-fn most<F: Coordinate>() -> f64 {
+pub(crate) fn most<F: Coordinate>() -> f64 {
     if F::DTYPE == DType::F64 { f64::MAX } else { f32::MAX as f64 }
 }
 

@@ -9,6 +9,8 @@ use crate::cpu::load::Loaded;
 use crate::cpu::simd::vectorize;
 use crate::layout::ArrayRef;
 use crate::values::Value;
+#[cfg(feature = "cuda")]
+use crate::values::Values;
 
 /// Points of a tile: its coordinates stay in L2, up to some hundreds.
 pub(super) const TILE: usize = 128;
@@ -55,10 +57,13 @@ impl Scale {
         &self.greatest
     }
 
-    /// What points are multiplied by, as f32.
+    /// What points are multiplied by, in what they are computed in.
     #[cfg(feature = "cuda")]
-    pub(crate) fn factors(&self) -> Vec<f32> {
-        self.units.iter().map(|&unit| <f32 as Fixed>::scale(unit)).collect()
+    pub(crate) fn factors(&self) -> Values {
+        fn of<F: Coordinate>(units: &[i32]) -> Values {
+            F::wrap(units.iter().map(|&unit| <F as Fixed>::scale(unit)).collect())
+        }
+        if self.computed == DType::F64 { of::<f64>(&self.units) } else { of::<f32>(&self.units) }
     }
 
     /// The exponent of each coordinate's unit.
