@@ -51,9 +51,9 @@ pub use explain::{Explanation, Launched, explain};
 pub use graph::Graph;
 pub use host::{PIECE, describe_host, reduce_host, stream_host};
 pub use keys::{
-    End, Finder, GroupReduction, Grouped, Groups, Histogram, Runs, Unique, Wanted, bincount, bincount_host, describe_groups_host,
-    describe_segments_host, ends_host, group_by, group_by_host, histogram, histogram_host, reduce_by_key,
-    reduce_by_key_host, unique, unique_host,
+    End, Finder, GroupReduction, Grouped, Groups, Histogram, Runs, Unique, Wanted, bincount, bincount_host,
+    describe_groups_host, describe_segments_host, ends_host, group_by, group_by_host, histogram, histogram_host,
+    reduce_by_key, reduce_by_key_host, unique, unique_host,
 };
 pub use launch::{Arg, Launch};
 pub use module::Kernel;

@@ -39,12 +39,7 @@ pub fn group_by(
 }
 
 /// The same by labels that have been checked.
-pub(super) fn by_labels(
-    op: Op,
-    labels: &Labels,
-    values: ArrayRef<'_>,
-    options: &Options<'_>,
-) -> Result<Array, Error> {
+pub(super) fn by_labels(op: Op, labels: &Labels, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Array, Error> {
     // A list goes along with its labels; rows, and what is said of places, are found by positions.
     if values.shape().len() != 1 || matches!(op, Op::ArgMin | Op::ArgMax) || options.mask.is_some() {
         return Groups::sorted(labels).reduce(op, values, options);

@@ -40,6 +40,8 @@ mod runs;
 mod segments;
 mod unique;
 
+#[cfg(feature = "cuda")]
+pub(crate) use bins::edges;
 pub use bins::{Bins, Histogram, bincount, histogram};
 pub use error::KeyError;
 pub use groups::{Groups, group_by};
@@ -47,8 +49,6 @@ pub use kmeans::{
     Axes, Centroids, EmptyCluster, Fit, Init, KMeans, Points, Scale, Step, centroid_update, centroid_update_with,
 };
 pub use runs::{Runs, reduce_by_key};
-#[cfg(feature = "cuda")]
-pub(crate) use bins::edges;
 #[cfg(feature = "cuda")]
 pub(crate) use segments::filled;
 pub use segments::{Descriptions, Segments, segmented};

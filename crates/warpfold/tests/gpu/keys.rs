@@ -279,7 +279,10 @@ fn runs_and_counts_are_those_of_the_cpu() {
 }
 
 /// The same result, or the same error; `None` if they are, or if a GPU has no kernel for it.
-fn differ(got: Result<warpfold::Array, warpfold::Error>, want: &Result<warpfold::Array, warpfold::Error>) -> Option<String> {
+fn differ(
+    got: Result<warpfold::Array, warpfold::Error>,
+    want: &Result<warpfold::Array, warpfold::Error>,
+) -> Option<String> {
     match (got, want) {
         (Ok(got), Ok(want)) => differs(&got, want),
         (Err(warpfold::Error::Cuda(Error::NoKernel { .. }) | warpfold::Error::Unsupported { .. }), _) => None,

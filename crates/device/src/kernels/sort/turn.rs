@@ -61,9 +61,7 @@ pub fn kernel<S: Simt>(s: &S, call: &Turn) {
         let at = i as u32 * THREADS + s.thread_x();
         (at >> wide, at & ((1 << wide) - 1))
     };
-    let is_there = |(r, c): (u32, u32)| {
-        first_row + (r as u64) < call.rows && first_column + (c as u64) < call.columns
-    };
+    let is_there = |(r, c): (u32, u32)| first_row + (r as u64) < call.rows && first_column + (c as u64) < call.columns;
     let mut from = [0; OWN];
     for (i, from) in from.iter_mut().enumerate() {
         let (r, c) = place(i);

@@ -1,6 +1,9 @@
 //! Every statistic of groups and segments on a GPU: each by a reduction of its own.
 
+use warpfold_core::DType;
+
 use super::Groups;
+use crate::Op;
 use crate::cuda::describe::each_alone;
 use crate::cuda::{Array, ArrayView, Device, Options, Segmented, Stream};
 use crate::keys::{Descriptions, KeyError, Segments};
@@ -14,13 +17,23 @@ impl Groups {
     /// As [`Groups::reduce`]; a group without elements, which has no least one.
     pub fn describe(&self, values: ArrayView<'_>, stream: &Stream) -> Result<Descriptions, crate::Error> {
         let shape: Vec<usize> = [self.len()].into_iter().chain(values.shape().iter().skip(1).copied()).collect();
+        let doubles = doubles(&values, stream)?;
         let stats = each_alone(values.dtype(), shape.iter().product(), |op, skip_nan| {
             let options = Options { skip_nan, ..Options::default() };
+            let values = doubles.as_ref().filter(|_| op == Op::Std).map_or(values, Array::view);
             Ok(self.reduce(op, values, &options, None, stream)?.download(stream)?.values)
         })?;
         let counts = self.counts(stream)?.download(stream)?.into_vec::<i64>().unwrap_or_default();
         Ok(Descriptions { shape, counts, stats })
     }
+}
+
+/// Integers as f64, in which their deviation is computed: no kernel converts them on the way.
+fn doubles(values: &ArrayView<'_>, stream: &Stream) -> Result<Option<Array>, crate::Error> {
+    // A sum over no axis is a copy.
+    let options = Options { axes: Some(vec![]), dtype: Some(DType::F64), ..Options::default() };
+    let convert = || crate::cuda::reduce(Op::Sum, *values, &options, stream);
+    (!values.dtype().is_float()).then(convert).transpose()
 }
 
 /// Every statistic of [`crate::describe()`] of each group of host arrays, on a GPU, as [`crate::Groups::describe`].
@@ -60,18 +73,18 @@ pub fn describe_segments_host(
     let offsets = Array::upload(&stream, ArrayRef::from_slice(&offsets, &[offsets.len()])?)?;
     let on_device = Array::upload(&stream, values)?;
     let shape: Vec<usize> = [segments.len()].into_iter().chain(values.shape()[1..].iter().copied()).collect();
+    let doubles = doubles(&on_device.view(), &stream)?;
     let stats = each_alone(values.dtype(), shape.iter().product(), |op, skip_nan| {
         let options = Options { skip_nan, ..Options::default() };
-        let reduction = Segmented::new(device, op, &on_device.view(), &offsets.view(), &options, None)?;
+        let x = doubles.as_ref().filter(|_| op == Op::Std).unwrap_or(&on_device).view();
+        let reduction = Segmented::new(device, op, &x, &offsets.view(), &options, None)?;
         let mut out = reduction.output()?;
-        reduction.run(&stream, on_device.view(), offsets.view(), &mut out)?;
+        reduction.run(&stream, x, offsets.view(), &mut out)?;
         Ok(out.download(&stream)?.values)
     });
     match stats {
         // The CPU says which.
-        Err(crate::Error::Key(KeyError::SomeEmpty { .. })) => {
-            segments.describe(values, &reduction::Options::default())
-        }
+        Err(crate::Error::Key(KeyError::SomeEmpty { .. })) => segments.describe(values, &reduction::Options::default()),
         stats => Ok(Descriptions { shape, counts: segments.counts(), stats: stats? }),
     }
 }

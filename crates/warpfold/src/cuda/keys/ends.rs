@@ -63,7 +63,8 @@ impl Groups {
         });
         grouped::take_said(&self.said, stream, &mut out, Op::Max, (self.len(), self.dtype()), self.labels())?;
         if !out.is_empty() {
-            let launch = load(&self.device, &rows.ends(self.len(), last, fill, self.device.properties().multiprocessors))?;
+            let launch =
+                load(&self.device, &rows.ends(self.len(), last, fill, self.device.properties().multiprocessors))?;
             let (positions, offsets) = (self.positions().address(), self.offsets().address());
             let first = [values.address(), positions, offsets, out.address(), out.status_address()];
             // SAFETY: as many rows as labels, all of which positions are below; the result has room, and a word for its status. All stays until the
@@ -71,7 +72,11 @@ impl Groups {
             unsafe { launch.queue_at(stream.bound()?, first) }?;
         }
         let groups = Some((self.len(), self.dtype()));
-        let origin = Origin { groups, name: if last { "last" } else { "first" }, ..Origin::of_parts(Op::Max, dtype, values.shape(), "group") };
+        let origin = Origin {
+            groups,
+            name: if last { "last" } else { "first" },
+            ..Origin::of_parts(Op::Max, dtype, values.shape(), "group")
+        };
         out.set_origin(Some(Arc::new(origin)));
         Ok(out)
     }

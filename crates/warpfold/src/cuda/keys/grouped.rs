@@ -180,6 +180,21 @@ struct InOrder {
     origin: Arc<Origin>,
 }
 
+/// As many values of that dtype and shape, side by side at an address.
+///
+/// # Safety
+/// As [`view`].
+unsafe fn like<'a>(values: &ArrayView<'_>, address: u64) -> Result<ArrayView<'a>, crate::Error> {
+    let mut step = values.dtype().size() as isize;
+    let mut strides = vec![0; values.shape().len()];
+    for (stride, &len) in strides.iter_mut().zip(values.shape()).rev() {
+        *stride = step;
+        step *= len.max(1) as isize;
+    }
+    // SAFETY: the caller's.
+    unsafe { ArrayView::from_raw(values.device(), address, values.dtype(), values.shape(), &strides) }
+}
+
 fn is_arg(op: Op) -> bool {
     matches!(op, Op::ArgMin | Op::ArgMax)
 }
@@ -194,13 +209,13 @@ impl InOrder {
         options: &Options<'_>,
         fill: Option<Scalar>,
     ) -> Result<Self, crate::Error> {
-        let (dtype, n, index) = (values.dtype(), values.shape()[0], device.properties().index);
+        let (dtype, index) = (values.dtype(), device.properties().index);
         if options.mask.is_some() {
             return Err(Error::NoKernel { op, dtype }.into());
         }
         let by_positions = problem.carried == Carried::Positions;
         // SAFETY: planning reads nothing, and does not look at addresses.
-        let (sorted, offsets) = unsafe { (view(index, 0, dtype, n)?, view(index, 0, DType::U32, groups.0 + 1)?) };
+        let (sorted, offsets) = unsafe { (like(values, 0)?, view(index, 0, DType::U32, groups.0 + 1)?) };
         let sorted = if by_positions { values } else { &sorted };
         let segmented = Segmented::planned(device, op, sorted, &offsets, options, fill, by_positions)?;
         let places = (is_arg(op) && !segmented.shape().contains(&0)).then(|| {
@@ -239,10 +254,9 @@ impl InOrder {
         offsets: u64,
         out: &mut Array,
     ) -> Result<(), crate::Error> {
-        let (index, n) = (self.device.properties().index, values.shape()[0]);
+        let index = self.device.properties().index;
         // SAFETY: as many values and offsets, written by what is queued before; they stay until the device is done with them.
-        let (sorted, cuts) =
-            unsafe { (view(index, carried, values.dtype(), n)?, view(index, offsets, DType::U32, self.groups + 1)?) };
+        let (sorted, cuts) = unsafe { (like(values, carried)?, view(index, offsets, DType::U32, self.groups + 1)?) };
         match self.by_positions {
             true => self.segmented.run_at(stream, *values, carried, cuts, out)?,
             false => self.segmented.run(stream, sorted, cuts, out)?,
