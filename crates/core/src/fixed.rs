@@ -65,7 +65,7 @@ fn divide(x: u128, by: u64) -> (u128, u64) {
     let (high, low) = ((x >> 64) as u64, x as u64);
     let middle = (high % by) << 32 | low >> 32;
     let last = (middle % by) << 32 | low & 0xffff_ffff;
-    (((high / by) as u128) << 64 | ((middle / by) << 32 | last / by) as u128, last % by)
+    (((high / by) as u128) << 64 | (((middle / by) << 32) | (last / by)) as u128, last % by)
 }
 
 /// Added to a number below 2^51, it leaves the nearest whole number, halves to even, in the low bits.
