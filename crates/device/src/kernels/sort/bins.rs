@@ -1,8 +1,8 @@
 //! How many elements are in each bin: between edges, or of each label.
 //!
-//! Few bins are counted in shared memory, where a block has a counter for each, and added to those of all blocks at the end; many in global memory.
-//! Where all lanes of a warp have one bin, one of them counts for all. The bin of a number is looked for where it would be if all were of one
-//! width, then by halving.
+//! Few bins are counted in shared memory, where a block has a counter of each in some columns, and a lane counts in its own column, so that equal
+//! bins seldom wait for each other; many in global memory, where one lane counts for all if they have one bin. The bin of a number is looked
+//! for where it would be if all were of one width, then by halving.
 //!
 //! Bottleneck: memory; with many bins, atomics.
 
@@ -17,7 +17,7 @@ use warpfold_core::f16;
 const OWN: usize = 8;
 /// Elements that a block reads at a time.
 pub const TILE: u64 = THREADS as u64 * OWN as u64;
-/// Bins that are counted in shared memory, at most.
+/// Counters in shared memory: so many bins at most are counted there.
 pub const ROOM: usize = 8192;
 /// The bin of what is in none.
 const NONE: u32 = u32::MAX;
@@ -42,25 +42,27 @@ pub struct Bins {
     pub per_unit: u64,
     /// What the elements are.
     pub elements: Elements,
+    /// Columns of a bin's counters in shared memory, as a power of two, up to 5.
+    pub columns: u32,
+    /// To fill a word.
+    pub unused: u32,
 }
 
 /// Counts them, or says of each what its bin is.
 #[inline(always)]
 pub fn kernel<S: Simt>(s: &S, call: &Bins) {
     let room = s.shared::<u32, ROOM, 0>("counts");
-    let (tid, bins) = (s.thread_x(), call.bins as u32);
-    let are_few = call.bins <= ROOM as u64;
+    let (tid, lane, bins, columns) = (s.thread_x(), s.lane(), call.bins as u32, call.columns);
+    let (are_few, mask) = (call.bins <= ROOM as u64, (1 << columns) - 1);
     if s.branch(are_few) {
-        each(s, tid, bins, |i| s.put(room, i, 0));
+        each(s, tid, bins << columns, |i| s.put(room, i, 0));
+    }
+    let mut ends = [0.0; 2];
+    if s.branch(call.edges != 0) {
+        let edges: Global<f64> = array(call.edges);
+        ends = [s.load(edges, 0), s.load(edges, call.bins as usize)];
     }
     s.barrier();
-    let add = |bin: u32, many: u32| {
-        if s.branch(are_few) {
-            s.atomic_add_shared(room, bin, many, Order::Relaxed);
-        } else {
-            s.atomic_add(array::<u64>(call.counts), bin as usize, many as u64, Order::Relaxed);
-        }
-    };
     let mut first = s.block_x() as u64 * TILE;
     while s.again(first < call.n) {
         let raw = read::<S, OWN>(s, call.input, call.elements.size, first + tid as u64, THREADS as u64, call.n);
@@ -72,20 +74,21 @@ pub fn kernel<S: Simt>(s: &S, call: &Bins) {
                     let (label, _) = label(raw, &call.elements);
                     if (label as u64) < call.bins { label } else { NONE }
                 } else {
-                    find(s, call, number(s, raw, &call.elements))
+                    find(s, call, ends, number(s, raw, &call.elements))
                 };
                 if s.branch(call.labels != 0) {
                     s.store(array::<u32>(call.labels), at as usize, bin);
                 }
             }
-            if s.branch(call.counts != 0) {
-                let alike = s.shuffle_idx(ALL, bin, 0) == bin;
-                if s.branch(s.all(ALL, alike)) {
-                    if s.branch(s.lane() == 0 && bin != NONE) {
-                        add(bin, 32);
-                    }
-                } else if s.branch(bin != NONE) {
-                    add(bin, 1);
+            if s.branch(are_few) {
+                if s.branch(bin != NONE) {
+                    s.atomic_add_shared(room, bin << columns | lane & mask, 1u32, Order::Relaxed);
+                }
+            } else if s.branch(call.counts != 0) {
+                let alike = s.all(ALL, s.shuffle_idx(ALL, bin, 0) == bin);
+                if s.branch(bin != NONE && (!alike || lane == 0)) {
+                    let many = if alike { 32 } else { 1u64 };
+                    s.atomic_add(array::<u64>(call.counts), bin as usize, many, Order::Relaxed);
                 }
             }
         }
@@ -93,10 +96,14 @@ pub fn kernel<S: Simt>(s: &S, call: &Bins) {
     }
     s.barrier();
     if s.branch(are_few && call.counts != 0) {
-        each(s, tid, bins, |i| {
-            let many = s.get(room, i);
+        each(s, tid, bins, |bin| {
+            let mut many = 0;
+            for column in 0..=mask {
+                // Neighbours begin in other columns, which are other banks.
+                many += s.get(room, bin << columns | (column + bin) & mask);
+            }
             if s.branch(many != 0) {
-                s.atomic_add(array::<u64>(call.counts), i as usize, many as u64, Order::Relaxed);
+                s.atomic_add(array::<u64>(call.counts), bin as usize, many as u64, Order::Relaxed);
             }
         });
     }
@@ -125,16 +132,15 @@ fn number<S: Simt>(s: &S, raw: u64, of: &Elements) -> f64 {
     }
 }
 
-/// The last bin that begins at or before `x`, if it does not end before it.
+/// The last bin that begins at or before `x`, if that is between the ends.
 #[inline(always)]
-fn find<S: Simt>(s: &S, call: &Bins, x: f64) -> u32 {
+fn find<S: Simt>(s: &S, call: &Bins, ends: [f64; 2], x: f64) -> u32 {
     let edges: Global<f64> = array(call.edges);
     let last = call.bins as usize - 1;
-    let first = s.load(edges, 0);
-    if !s.branch(x >= first && x <= s.load(edges, last + 1)) {
+    if !s.branch(x >= ends[0] && x <= ends[1]) {
         return NONE;
     }
-    let guess = (((x - first) * f64::from_bits(call.per_unit)) as usize).min(last);
+    let guess = (((x - ends[0]) * f64::from_bits(call.per_unit)) as usize).min(last);
     if s.branch(s.load(edges, guess) <= x && (guess == last || x < s.load(edges, guess + 1))) {
         return guess as u32;
     }

@@ -118,6 +118,7 @@ pub fn of_labels(dtype: DType, n: usize, groups: usize, multiprocessors: u32) ->
 }
 
 fn count(what: What, dtype: DType, n: usize, bins: usize, per_unit: f64, multiprocessors: u32) -> Launch {
+    let columns = (bins::ROOM / bins.max(1)).checked_ilog2().unwrap_or(0).min(5);
     let call = Bins {
         input: 0,
         edges: 0,
@@ -127,6 +128,8 @@ fn count(what: What, dtype: DType, n: usize, bins: usize, per_unit: f64, multipr
         bins: bins as u64,
         per_unit: per_unit.to_bits(),
         elements: what.elements(dtype),
+        columns,
+        unused: 0,
     };
     let grid = (n as u64).div_ceil(bins::TILE).clamp(1, multiprocessors as u64 * SPREAD).min(BLOCKS as u64);
     launch("bins_count", grid as u32, &call)
