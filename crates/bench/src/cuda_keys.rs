@@ -11,11 +11,34 @@ use warpfold::{ArrayRef, DType, Error, Values};
 
 /// Loaded kernels, with room for results.
 pub enum Keyed {
-    Segments { reduction: Box<Segmented>, offsets: Array, out: Array },
-    Groups { reduction: Box<Grouped>, labels: Vec<Array>, out: Array },
-    Unique { finder: Box<Finder>, out: Option<Unique> },
-    Update { update: Box<CentroidUpdate>, labels: Vec<Array>, means: Array, counts: Array },
-    Iterate { lloyd: Box<Lloyd>, centroids: Array, labels: Vec<Array>, means: Array },
+    Segments {
+        reduction: Box<Segmented>,
+        offsets: Array,
+        out: Array,
+    },
+    Groups {
+        reduction: Box<Grouped>,
+        labels: Vec<Array>,
+        out: Array,
+    },
+    /// `found` is what the last run left, once somebody has asked.
+    Unique {
+        finder: Box<Finder>,
+        out: Option<Unique>,
+        found: Option<Values>,
+    },
+    Update {
+        update: Box<CentroidUpdate>,
+        labels: Vec<Array>,
+        means: Array,
+        counts: Array,
+    },
+    Iterate {
+        lloyd: Box<Lloyd>,
+        centroids: Array,
+        labels: Vec<Array>,
+        means: Array,
+    },
 }
 
 impl Keyed {
@@ -29,7 +52,7 @@ impl Keyed {
         Ok(match (case.work, case.keys) {
             (Work::Unique, _) => {
                 let finder = Box::new(Finder::new(&device, view, Wanted::default())?);
-                Some(Keyed::Unique { out: Some(finder.output()?), finder })
+                Some(Keyed::Unique { out: Some(finder.output()?), finder, found: None })
             }
             (Work::Op(op), Some(Keys::Groups(groups))) => {
                 let labels = copies_of(&labels(n, groups, SEED))?;
@@ -72,10 +95,14 @@ impl Keyed {
         match self {
             Keyed::Segments { reduction, offsets, out } => reduction.run(stream, view, offsets.view(), out),
             Keyed::Groups { reduction, labels, out } => reduction.run(stream, labels[turn].view(), view, out),
-            Keyed::Unique { finder, out } => match out {
-                Some(out) => finder.run(stream, view, out),
-                None => Ok(()),
-            },
+            Keyed::Unique { finder, out, found } => {
+                let room = match out.take() {
+                    Some(room) => room,
+                    None => finder.output()?,
+                };
+                *found = None;
+                finder.run(stream, view, out.insert(room))
+            }
             Keyed::Update { update, labels, means, counts } => {
                 update.run(stream, view, labels[turn].view(), means, counts)
             }
@@ -89,13 +116,11 @@ impl Keyed {
     pub fn values(&mut self, stream: &Stream, turn: usize) -> Result<Values, Error> {
         Ok(match self {
             Keyed::Segments { out, .. } | Keyed::Groups { out, .. } => out.download(stream)?.values,
-            Keyed::Unique { finder, out } => {
-                let found = match out.take() {
-                    Some(found) => found.trim(stream)?.values.download(stream)?.values,
-                    None => return Ok(Values::F32(Vec::new())),
-                };
-                *out = Some(finder.output()?);
-                found
+            Keyed::Unique { out, found, .. } => {
+                if let Some(room) = out.take() {
+                    *found = Some(room.trim(stream)?.values.download(stream)?.values);
+                }
+                found.clone().unwrap_or(Values::F32(Vec::new()))
             }
             Keyed::Update { update, means, .. } => {
                 update.check(stream)?;

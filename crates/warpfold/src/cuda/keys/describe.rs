@@ -20,7 +20,7 @@ impl Groups {
         let doubles = doubles(&values, stream)?;
         let stats = each_alone(values.dtype(), shape.iter().product(), |op, skip_nan| {
             let options = Options { skip_nan, ..Options::default() };
-            let values = doubles.as_ref().filter(|_| op == Op::Std).map_or(values, Array::view);
+            let values = doubles.as_ref().filter(|_| is_of_floats(op)).map_or(values, Array::view);
             Ok(self.reduce(op, values, &options, None, stream)?.download(stream)?.values)
         })?;
         let counts = self.counts(stream)?.download(stream)?.into_vec::<i64>().unwrap_or_default();
@@ -28,7 +28,12 @@ impl Groups {
     }
 }
 
-/// Integers as f64, in which their deviation is computed: no kernel converts them on the way.
+/// What is computed of integers as f64.
+fn is_of_floats(op: Op) -> bool {
+    matches!(op, Op::Std | Op::Norm)
+}
+
+/// Integers as f64: no kernel for segments converts them on the way.
 fn doubles(values: &ArrayView<'_>, stream: &Stream) -> Result<Option<Array>, crate::Error> {
     // A sum over no axis is a copy.
     let options = Options { axes: Some(vec![]), dtype: Some(DType::F64), ..Options::default() };
@@ -76,7 +81,7 @@ pub fn describe_segments_host(
     let doubles = doubles(&on_device.view(), &stream)?;
     let stats = each_alone(values.dtype(), shape.iter().product(), |op, skip_nan| {
         let options = Options { skip_nan, ..Options::default() };
-        let x = doubles.as_ref().filter(|_| op == Op::Std).unwrap_or(&on_device).view();
+        let x = doubles.as_ref().filter(|_| is_of_floats(op)).unwrap_or(&on_device).view();
         let reduction = Segmented::new(device, op, &x, &offsets.view(), &options, None)?;
         let mut out = reduction.output()?;
         reduction.run(&stream, x, offsets.view(), &mut out)?;
