@@ -158,14 +158,12 @@ impl Finder {
             let raw = stream.bound()?;
             let ([a, b], [c, d]) = (self.sorter.keys_at(), self.sorter.carried_at());
             let state = self.sorter.state_at();
-            // Counts alone need them.
-            let starts = if self.wanted.counts { self.starts.address() } else { 0 };
-            let to = [out.values.address(), starts, at(&out.first), at(&out.inverse)];
+            let to = [out.values.address(), self.starts.address(), at(&out.first), at(&out.inverse)];
             // SAFETY: as above.
             unsafe {
                 heads.queue_at(raw, [array.address(), a, b, c, d, state, to[0], to[1], to[2], to[3]])?;
                 if self.wanted.counts {
-                    self.counts.queue_at(raw, [starts, at(&out.counts), state])?;
+                    self.counts.queue_at(raw, [self.starts.address(), at(&out.counts), state])?;
                 }
             }
         }
