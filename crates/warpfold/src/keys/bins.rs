@@ -17,7 +17,7 @@ use crate::{Error, Op};
 const TASK: usize = 1 << 16;
 
 /// How often each label occurs, or the sum of its `weights`, by the tree, in the dtype that a sum of them has. Labels are as in
-/// [`Groups::new`]: -1 is not counted. There are at least `least` bins.
+/// [`crate::Groups::new`]: -1 is not counted. There are at least `least` bins.
 ///
 /// ```
 /// use warpfold::{ArrayRef, bincount};
@@ -28,7 +28,7 @@ const TASK: usize = 1 << 16;
 /// ```
 ///
 /// # Errors
-/// As [`Groups::new`] and [`Groups::reduce`]; weights with more than one axis.
+/// As [`crate::Groups::new`] and [`crate::Groups::reduce`]; weights with more than one axis.
 pub fn bincount(labels: ArrayRef<'_>, weights: Option<ArrayRef<'_>>, least: usize) -> Result<Array, Error> {
     let checked = Labels::new(labels, None)?;
     let bins = checked.groups.max(least);
