@@ -17,8 +17,8 @@ pub struct Histogram {
     pub edges: crate::Array,
 }
 
-/// Counts elements between edges on a GPU, as [`crate::histogram`], with the same edges and counts. Arrays lie side by side in C order. Waits for
-/// the least and the greatest element, if edges depend on them, and for sums of weights; counting is queued.
+/// Counts elements between edges on a GPU, as [`crate::histogram`], with the same edges and counts. Arrays lie side by side in C order. Waits
+/// until it is done, as the memory of the edges is freed then.
 ///
 /// # Errors
 /// As [`crate::histogram`]; arrays that do not lie side by side; [`KeyError::TooMany`] from 2^30 weights on; what the driver says.
