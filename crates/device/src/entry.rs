@@ -5,7 +5,7 @@ use crate::kernels::any::{self, AXES, Any, Strides};
 use crate::kernels::entries::{KEPT, deep, deep_any, slots};
 use crate::kernels::fold::{Parts, Tree};
 use crate::kernels::keys::entries::for_each_keyed;
-use crate::kernels::keys::{Update, assign, column, distance, finish, nearest, sort, tile};
+use crate::kernels::keys::{Update, assign, column, direct, distance, finish, nearest, score, sort, tile};
 use crate::kernels::shape::columns::{self, Columns};
 use crate::kernels::shape::describe::Both;
 use crate::kernels::shape::panel::{self, Pitch};

@@ -266,6 +266,21 @@ impl Simt for Hardware {
     }
 
     #[inline(always)]
+    fn multiply_halves(&self, [a, b]: [u32; 2], column: u32, [c, d, e, f]: [f32; 4]) -> [f32; 4] {
+        let (w, x, y, z): (f32, f32, f32, f32);
+        // SAFETY: arithmetic on registers; that all lanes are here is the kernel's property, checked in the emulator. Not `pure`: it
+        // stays where it is.
+        unsafe {
+            asm!(
+                "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {{{w}, {x}, {y}, {z}}}, {{{a}, {b}}}, {{{column}}}, {{{c}, {d}, {e}, {f}}};",
+                w = out(reg32) w, x = out(reg32) x, y = out(reg32) y, z = out(reg32) z, a = in(reg32) a, b = in(reg32) b,
+                column = in(reg32) column, c = in(reg32) c, d = in(reg32) d, e = in(reg32) e, f = in(reg32) f,
+                options(nomem, nostack)
+            )
+        };
+        [w, x, y, z]
+    }
+    #[inline(always)]
     fn fma_f32(&self, a: f32, b: f32, c: f32) -> f32 {
         let r: f32;
         // SAFETY: arithmetic on registers.

@@ -185,6 +185,28 @@ pub trait Simt {
     fn fma_f32(&self, a: f32, b: f32, c: f32) -> f32;
     /// `a * b + c`, rounded once.
     fn fma_f64(&self, a: f64, b: f64, c: f64) -> f64;
+    /// `sums` plus a product of matrices of f16, 16 by 8 and 8 by 8, by the whole warp. The lane `4i + j` has the columns `2j` and `2j + 1` of the rows
+    /// `i` and `i + 8` of the first, both rows `2j` and `2j + 1` of column `i` of the second, and of the sums those of the rows `i`, `i`, `i + 8`, `i + 8` and the columns
+    /// `2j`, `2j + 1`, `2j`, `2j + 1`. Products are exact; what is lost in adding them up differs from GPU to GPU.
+    #[track_caller]
+    #[inline(always)]
+    fn multiply_halves(&self, rows: [u32; 2], column: u32, sums: [f32; 4]) -> [f32; 4] {
+        let (i, j) = (self.lane() / 4, self.lane() % 4);
+        let mut sums = sums;
+        for k in 0..4 {
+            let rows = rows.map(|row| self.shuffle_idx(ALL, row, 4 * i + k));
+            let columns = [0, 1].map(|c| self.shuffle_idx(ALL, column, 4 * (2 * j + c) + k));
+            for (at, sum) in sums.iter_mut().enumerate() {
+                let [row, column] = [rows[at / 2], columns[at % 2]];
+                for half in [0, 16] {
+                    let [a, b] = [row, column].map(|word| self.f16_to_f32((word >> half) as u16));
+                    *sum += a * b;
+                }
+            }
+        }
+        sums
+    }
+
     /// The value of an IEEE half.
     #[inline(always)]
     fn f16_to_f32(&self, bits: u16) -> f32 {

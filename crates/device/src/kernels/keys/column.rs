@@ -6,8 +6,8 @@
 //! Bottleneck: the launch, up to some millions of points; then memory.
 
 use super::limbs::{EACH, limbs, scale, total};
-use super::tile::{OWN, THREADS, TILE};
-use super::{NONE, Totals, Update, finish};
+use super::tile::{OWN, TILE};
+use super::{NONE, THREADS, Totals, Update, finish};
 use crate::kernels::recipe::array;
 use crate::kernels::source::Source;
 use crate::simt::{ALL, Global, Simt};

@@ -1,14 +1,12 @@
 //! The square of each point's distance to its centroid: the library's tree over the squares of the differences, in the order of the
 //! coordinates. A lane has a point; eight coordinates are a subtree in registers, and these meet as a binary counter carries.
 
-use super::Update;
 use super::number::Number;
+use super::{THREADS, Update};
 use crate::kernels::recipe::array;
 use crate::kernels::source::Source;
 use crate::simt::{Global, Simt};
 
-/// Threads of a block.
-pub const THREADS: u32 = 256;
 /// Coordinates of a subtree.
 const PANEL: u32 = 8;
 /// Levels above it: so many coordinates are supported.

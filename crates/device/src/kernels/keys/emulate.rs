@@ -1,7 +1,7 @@
 //! Runs the kernels of k-means in the emulator, by name.
 
 use super::entries::for_each_keyed;
-use super::{Update, assign, column, distance, finish, nearest, sort, tile};
+use super::{Update, assign, column, direct, distance, finish, nearest, score, sort, tile};
 use crate::emulator::{self, Faults, Lane, Memory, Report};
 use crate::kernels::{Production, recipe, source};
 

@@ -4,8 +4,8 @@
 //! cluster ([`kernel`]).
 
 use super::number::Number;
-use super::tile::{THREADS, each};
-use super::{BAD, EMPTY, Totals, Update};
+use super::tile::each;
+use super::{BAD, EMPTY, THREADS, Totals, Update};
 use crate::kernels::recipe::array;
 use crate::simt::{ALL, Global, Order, Simt};
 use warpfold_core::Accumulate;

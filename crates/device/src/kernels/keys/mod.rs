@@ -3,9 +3,12 @@
 //! Sums are whole numbers (core's `Fixed`), so they may be added in any order, also by atomics, and have the bits of the CPU. A point is
 //! never added to memory by itself: points are brought into the order of their labels first ([`tile`] in shared memory, [`sort`] in
 //! global memory), so that a lane adds up a run of one label in registers ([`stretch`]).
+//!
+//! Labels are found by tensor cores where these are certain ([`nearest`]), and else by the scores that define them ([`mod@assign`]).
 
 pub mod assign;
 pub mod column;
+pub mod direct;
 pub mod distance;
 #[allow(unused_macros, unused_imports, reason = "without the emulator, the host names no kernel")]
 pub(crate) mod entries;
@@ -15,6 +18,7 @@ pub mod nearest;
 pub mod number;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod plan;
+pub mod score;
 pub mod sort;
 pub mod stretch;
 pub mod tile;
@@ -38,9 +42,10 @@ pub struct Update {
     pub scales: u64,
     /// What [`Totals`] says.
     pub totals: u64,
-    /// `u64` of each point, for [`sort`]; a number of each cluster, for [`assign`]; one of each point, which [`distance`] writes.
+    /// `u64` of each point, for [`sort`]; a number of each cluster, for [`assign`], and centroids in f16, for [`nearest`]; a number of each point, which
+    /// [`distance`] writes.
     pub order: u64,
-    /// `u32` of each cluster, and one more, for [`sort`]: zero before and after, but for the last.
+    /// `u32` of each cluster, and one more, for [`sort`]: zero before and after, but for the last. For [`nearest`] and [`assign`], what [`Unsure`] says; or 0.
     pub cursors: u64,
     /// Numbers \[cluster\]\[coordinate\], to find labels by.
     pub centroids: u64,
@@ -68,7 +73,7 @@ pub struct Update {
     pub dimensions: u32,
     /// Clusters.
     pub clusters: u32,
-    /// Reads of a lane that a point takes, in one slice.
+    /// Reads of a lane that a point takes, in one slice; for [`score::centroids`], coordinates with padding.
     pub reads: u32,
     /// Slices of the coordinates: a block has one of them.
     pub slices: u32,
@@ -78,8 +83,8 @@ pub struct Update {
     pub each: u32,
     /// Whether the last block makes means of the totals.
     pub finishes: u32,
-    /// To fill a word.
-    pub unused: u32,
+    /// For [`nearest`], whether coordinates of a point are read 16 bytes at a time.
+    pub wide: u32,
 }
 
 /// Addresses that an [`Update`] starts with: up to `moves`.
@@ -99,6 +104,59 @@ const NONE: u32 = u32::MAX;
 #[inline(always)]
 fn divide(a: u32, b: u32) -> (u32, u32) {
     (a.checked_div(b).unwrap_or(0), a.checked_rem(b).unwrap_or(0))
+}
+
+/// Threads of a block.
+pub const THREADS: u32 = 256;
+
+/// Points whose labels are not sure yet: how many there are, and then their numbers. There are two lists: after rough scores, and after
+/// fine ones.
+#[derive(Clone, Copy)]
+pub struct Unsure(Global<u32>);
+
+impl Unsure {
+    /// Words that both take, of so many points.
+    pub const fn len(points: usize) -> usize {
+        2 * (points + 1)
+    }
+
+    /// The one or the other.
+    #[inline(always)]
+    pub fn of(call: &Update, which: u64) -> Self {
+        Self(super::recipe::array(call.cursors + 4 * which * (call.n + 1)))
+    }
+
+    /// None.
+    #[inline(always)]
+    pub fn clear<S: Simt>(self, s: &S) {
+        if s.branch(s.thread_x() == 0) {
+            s.store(self.0, 0, 0);
+        }
+    }
+
+    /// How many.
+    #[inline(always)]
+    pub fn count<S: Simt>(self, s: &S) -> u32 {
+        s.load(self.0, 0)
+    }
+
+    /// Makes room for some more, and says where.
+    #[inline(always)]
+    pub fn grow<S: Simt>(self, s: &S, by: u32) -> u32 {
+        s.atomic_add(self.0, 0, by, crate::simt::Order::Relaxed)
+    }
+
+    /// The number of one of the points.
+    #[inline(always)]
+    pub fn get<S: Simt>(self, s: &S, at: u32) -> u32 {
+        s.load(self.0, at as usize + 1)
+    }
+
+    /// Writes it.
+    #[inline(always)]
+    pub fn put<S: Simt>(self, s: &S, at: u32, point: u32) {
+        s.store(self.0, at as usize + 1, point);
+    }
 }
 
 /// Sums of clusters, as they are between two kernels: 64-bit words, zero before and after. Where a sum takes two words

@@ -1,160 +1,155 @@
-//! A whole iteration in one read of the points: the update by tiles ([`tile`]), whose labels are found and not given.
+//! The nearest centroid of each point, by tensor cores, and those points whose nearest they do not tell for certain.
 //!
-//! A lane has all coordinates of a few points in registers, and centroids come by from shared memory, the same for all lanes: for each
-//! centroid and coordinate one fused multiply-add. The points are read again right after that, in the order of their labels, while they
-//! are in the caches.
+//! Scores of all centroids are products of matrices, which tensor cores make of f16 ([`score`](mod@score)): good enough to say which centroid is
+//! nearest, but for points nearly as near to another one. These are listed, and compared once more in two f16 for each coordinate; those that
+//! are left, next to none, [`assign`](super::assign) settles by the scores as they are defined. So labels are those of exact arithmetic, at the
+//! speed of a rough one.
 //!
-//! Bottleneck: multiply-adds, from about 16 clusters on.
+//! A warp has 32 points in registers, or 16 in two f16, and centroids come by in shared memory, all of them if they fit.
+//!
+//! Bottleneck: memory for few clusters, comparing scores for few coordinates, products for many of both.
 
-use core::marker::PhantomData;
-
-use super::tile::{self, Labels, OWN, THREADS, each};
-use super::{NONE, Update};
+use super::score::{self, Bound, Points, ROOM, TOGETHER, Two};
+use super::tile::each;
+use super::{THREADS, Unsure, Update};
 use crate::kernels::recipe::array;
 use crate::kernels::source::Source;
-use crate::simt::{Global, Pack, Shared, Simt};
+use crate::simt::{ALL, Global, Pack, Shared, Simt};
 
-/// Clusters times padded coordinates, at most; and clusters times coordinates.
-pub const ROOM: usize = 2048;
-
-/// Clusters that are compared together, so that reads of the next ones hide behind multiply-adds: on an H200, 2^24 points of 16
-/// coordinates and 64 clusters took 1.39 ms with 4, 1.43 with 2 and 1.51 with 1 (with four points to a lane, 1.49 to 1.61).
-pub const TOGETHER: usize = 4;
-
-/// Points of at most `d` coordinates that a lane has in registers.
-const fn held(d: usize) -> usize {
-    match d {
-        ..=4 => OWN,
-        _ => 2,
-    }
+/// Points of a block at a time.
+pub const fn points(fine: bool) -> u32 {
+    THREADS / 32 * score::points(fine)
 }
 
-/// The nearest centroids of points of at most `D` coordinates.
-struct Nearest<'a, T, const W: usize, const D: usize> {
-    call: &'a Update,
-    /// \[cluster\]\[`D`\]: centroids about the centre, then zeros.
-    about: Shared<f32>,
-    /// Half of the square of each.
-    halves: Shared<f32>,
-    /// The centre, then zeros.
-    centre: Shared<f32>,
-    kind: PhantomData<T>,
-}
-
-/// `W` elements of `T` at a time, at most `D` coordinates.
+/// Labels of points of `T` with at most `D` coordinates, by what [`score::centroids`](super::score::centroids) has left: of all, or `FINE`, of those that were not
+/// sure when all were compared.
 #[inline(always)]
-pub fn kernel<S: Simt, T: Source<Value = f32>, const W: usize, const D: usize>(s: &S, call: &Update) {
-    let about = s.shared::<f32, ROOM, 6>("centroids");
-    let halves = s.shared::<f32, { tile::CLUSTERS }, 7>("halves of squares");
-    let centre = s.shared::<f32, D, 8>("centre");
-    let tid = s.thread_x();
-    let (centroids, mean): (Global<f32>, Global<f32>) = (array(call.centroids), array(call.centre));
-    let d = call.dimensions;
-    each(s, tid, D as u32, |j| s.put(centre, j, if s.branch(j < d) { s.load(mean, j as usize) } else { 0.0 }));
-    let padded = call.clusters.next_multiple_of(TOGETHER as u32);
-    each(s, tid, padded * D as u32, |i| {
-        let (cluster, j) = (i / D as u32, i % D as u32);
-        let at = cluster as usize * d as usize + j as usize;
-        let is_there = cluster < call.clusters && j < d;
-        let c = if s.branch(is_there) { s.load(centroids, at) - s.load(mean, j as usize) } else { 0.0 };
-        s.put(about, i, c);
-    });
+pub fn kernel<S: Simt, T: Source<Value = f32>, const D: usize, const FINE: bool>(s: &S, call: &Update) {
+    let (chunk, own) = (const { score::chunk(D, FINE) }, const { score::points(FINE) });
+    let rough = s.shared::<u32, { ROOM / 2 }, 0>("centroids in f16");
+    let halves = s.shared::<f32, { ROOM / 8 }, 1>("halves of squares");
+    let centre = s.shared::<f32, D, 2>("the centre in the unit");
+    let listed = s.shared::<u32, { (THREADS / 32 * List::ROOM) as usize }, 3>("points that are not sure");
+    let (tid, lane) = (s.thread_x(), s.lane());
+    let (squares, centroids): (Global<f32>, Global<Pack<u32, 4>>) =
+        (array(call.order), array(score::rough(call.order, call.clusters)));
+    let bound = Bound::new::<S, D, FINE>(s, call);
+    each(s, tid, D as u32, |j| s.put(centre, j, bound.centre(s, call, j)));
     s.barrier();
-    each(s, tid, padded, |cluster| {
-        let mut square = 0.0;
-        for j in 0..D as u32 {
-            let c = s.get(about, cluster * D as u32 + j);
-            square = s.fma_f32(c, c, square);
+    let unsure = [Unsure::of(call, 0), Unsure::of(call, 1)];
+    let count = if FINE { unsure[0].count(s) as u64 } else { call.n };
+    let number = |i: u64| if FINE { unsure[0].get(s, i as u32) as u64 } else { i };
+    let mut list =
+        List { points: listed.offset(s.warp() * List::ROOM), count: 0, to: if FINE { unsure[1] } else { unsure[0] } };
+    let first = s.block_x() as u64 * points(FINE) as u64;
+    let mut at = first;
+    while s.again(at < count) {
+        let mine = at + (s.warp() * own) as u64;
+        let is_there = lane < own && mine + (lane as u64) < count;
+        let (mut point, mut before) = (0, 0);
+        if s.branch(is_there) {
+            point = number(mine + lane as u64);
+            before = s.load(array::<u32>(call.labels), point as usize);
         }
-        // Nothing is nearest to a cluster that is not there.
-        s.put(halves, cluster, if cluster < call.clusters { square * 0.5 } else { f32::INFINITY });
-    });
-    // The update has a barrier before it asks for labels.
-    let nearest = Nearest::<T, W, D> { call, about, halves, centre, kind: PhantomData };
-    tile::update::<S, T, W, ROOM>(s, call, &nearest);
-}
-
-impl<T: Source<Value = f32>, const W: usize, const D: usize> Nearest<'_, T, W, D> {
-    /// Of the points `first + i · THREADS` from `i = from` on: as many as registers hold.
-    #[inline(always)]
-    fn some<S: Simt>(&self, s: &S, first: u64, from: usize, found: &mut [u32; OWN]) {
-        let call = self.call;
-        let held = const { held(D) };
-        let mut x = [[0.0f32; D]; OWN];
-        for (i, x) in x.iter_mut().enumerate().take(held) {
-            let at = first + (from + i) as u64 * THREADS as u64;
-            // Past the end, the last one again.
-            let at = if at < call.n { at } else { call.n - 1 };
-            for j in 0..D / W {
-                if s.branch((j * W) as u32 <= call.dimensions - W as u32) {
-                    let address = call.points + at * call.along + (j * W) as u64 * call.across;
-                    let read = super::stretch::read::<S, T, W>(s, address);
-                    x[j * W..j * W + W].copy_from_slice(&read);
-                }
-            }
-        }
-        for j in 0..D {
-            let m = s.get(self.centre, j as u32);
-            for x in x.iter_mut().take(held) {
-                x[j] = m - x[j];
-            }
-        }
-        let (mut least, mut labels) = ([f32::INFINITY; OWN], [0u32; OWN]);
-        let mut cluster = 0;
-        while s.again(cluster < call.clusters) {
-            let mut scores = [[0.0f32; OWN]; TOGETHER];
-            for (u, scores) in scores.iter_mut().enumerate() {
-                *scores = [s.get(self.halves, cluster + u as u32); OWN];
-            }
-            for j in 0..D / 4 {
-                for (u, scores) in scores.iter_mut().enumerate() {
-                    let at = (cluster + u as u32) * (D as u32 / 4) + j as u32;
-                    let c = s.get(self.about.cast::<Pack<f32, 4>>(), at).0;
-                    for (score, x) in scores.iter_mut().zip(&x).take(held) {
-                        for (i, c) in c.into_iter().enumerate() {
-                            *score = s.fma_f32(x[j * 4 + i], c, *score);
-                        }
+        let read = Points::<D, FINE>::read::<S, T>(
+            s,
+            call,
+            &bound,
+            centre,
+            #[inline(always)]
+            |i| number((mine + i as u64).min(count - 1)),
+        );
+        let mut two = Two::NONE;
+        let mut from = 0;
+        while s.again(from < call.clusters) {
+            let left = call.clusters - from;
+            let many = if left < chunk { left.next_multiple_of(TOGETHER) } else { chunk };
+            if s.branch(at == first || call.clusters > chunk) {
+                s.barrier();
+                // Sixteen bytes at a time: eight coordinates; and what they lack, after them.
+                let words = const { D as u32 / 8 };
+                let all = call.clusters.next_multiple_of(TOGETHER) * words;
+                each(s, tid, many * words, |i| {
+                    s.put(rough.cast(), i, s.load(centroids, (from * words + i) as usize));
+                    if FINE {
+                        let low = s.load(centroids, (all + from * words + i) as usize);
+                        s.put(rough.cast(), chunk * words + i, low);
                     }
-                }
+                });
+                each(s, tid, many, |i| {
+                    let is_there = from + i < call.clusters;
+                    let half = if s.branch(is_there) { s.load(squares, (from + i) as usize) } else { 0.0 };
+                    s.put(halves, i, bound.half(half, is_there));
+                });
+                s.barrier();
             }
-            for (u, scores) in scores.iter().enumerate() {
-                for i in 0..held {
-                    let less = scores[i] < least[i];
-                    least[i] = if less { scores[i] } else { least[i] };
-                    labels[i] = if less { cluster + u as u32 } else { labels[i] };
-                }
+            let (mut of_chunk, mut i) = (Two::NONE, 0);
+            while s.again(i < many / TOGETHER) {
+                of_chunk.compare(s, &read, &bound, rough, halves, i);
+                i += 1;
             }
-            cluster += TOGETHER as u32;
+            two.meet(s, &of_chunk, &bound, from);
+            from += chunk;
         }
-        for i in 0..held {
-            let at = first + (from + i) as u64 * THREADS as u64;
-            if s.branch(at < call.n) {
-                found[from + i] = labels[i];
-                store(s, call, at as usize, labels[i]);
-            }
+        let (label, is_sure) = two.settle(s, &read, &bound);
+        if s.branch(is_there && is_sure) {
+            store(s, call, point as usize, before, label);
         }
+        list.add(s, is_there && !is_sure, point as u32);
+        at += s.grid_dim_x() as u64 * points(FINE) as u64;
     }
+    list.flush(s);
 }
 
-/// Writes a label, and says so if it was another one.
+/// Writes a label, and says so if it was another one before.
 #[inline(always)]
-pub fn store<S: Simt>(s: &S, call: &Update, at: usize, label: u32) {
-    let labels: Global<u32> = array(call.labels);
-    if s.branch(s.load(labels, at) != label) {
-        s.store(labels, at, label);
+pub fn store<S: Simt>(s: &S, call: &Update, at: usize, before: u32, label: u32) {
+    if s.branch(before != label) {
+        s.store(array::<u32>(call.labels), at, label);
         s.store_volatile(array::<u64>(call.report), super::CHANGED, 1);
     }
 }
 
-impl<T: Source<Value = f32>, const W: usize, const D: usize> Labels for Nearest<'_, T, W, D> {
+/// What a warp is going to list: all blocks have one counter, and it is busy.
+struct List {
+    points: Shared<u32>,
+    count: u32,
+    to: Unsure,
+}
+
+impl List {
+    /// Points that have room.
+    const ROOM: u32 = 64;
+
+    /// Takes the points of those lanes that say so.
     #[inline(always)]
-    fn of<S: Simt>(&self, s: &S, first: u64) -> [u32; OWN] {
-        let mut found = [NONE; OWN];
-        let mut from = 0;
-        while from < OWN {
-            self.some(s, first, from, &mut found);
-            from += const { held(D) };
+    fn add<S: Simt>(&mut self, s: &S, is_unsure: bool, point: u32) {
+        let lanes = s.ballot(ALL, is_unsure);
+        let many = lanes.count_ones();
+        if s.branch(self.count + many > Self::ROOM) {
+            self.flush(s);
         }
-        found
+        if s.branch(is_unsure) {
+            s.put(self.points, self.count + (lanes & ((1 << s.lane()) - 1)).count_ones(), point);
+        }
+        self.count += many;
+    }
+
+    /// Lists them.
+    #[inline(always)]
+    fn flush<S: Simt>(&mut self, s: &S) {
+        let mut to = 0;
+        if s.branch(s.lane() == 0 && self.count != 0) {
+            to = self.to.grow(s, self.count);
+        }
+        let to = s.shuffle_idx(ALL, to, 0);
+        s.warp_barrier(ALL);
+        let mut i = s.lane();
+        while s.again(i < self.count) {
+            self.to.put(s, to + i, s.get(self.points, i));
+            i += 32;
+        }
+        s.warp_barrier(ALL);
+        self.count = 0;
     }
 }

@@ -2,7 +2,7 @@
 
 use warpfold_core::DType;
 
-use super::{Totals, Update, assign, column, distance, finish, nearest, sort, tile};
+use super::{THREADS, Totals, Unsure, Update, assign, column, direct, finish, nearest, score, sort, tile};
 use crate::kernels::recipe::words;
 
 /// One launch of an update or an assignment.
@@ -41,8 +41,12 @@ pub struct Problem {
 const SPREAD: u64 = 4;
 /// The same where each block has much to do in the end.
 const SPREAD_NARROW: u64 = 2;
+/// The same where labels are found: 2^24 points of 16 coordinates took 0.71 ms on an H200, 0.76 with half as many.
+const SPREAD_LABELS: u32 = 8;
 /// Slices at most: each sorts all labels again.
 const SLICES: usize = 2;
+/// Clusters times coordinates that are compared as they are defined, of more than four coordinates: more take longer so.
+const FEW: usize = 512;
 /// Points that a group of lanes adds up of a sorted list: more of them leave too few groups, fewer add too often to global memory.
 const STRETCH: u32 = 64;
 
@@ -61,6 +65,11 @@ impl Problem {
 
     fn is_double(&self) -> bool {
         self.dtype == DType::F64
+    }
+
+    /// Bytes of a number that is computed with.
+    fn computed_bytes(&self) -> usize {
+        4 * self.words()
     }
 
     /// A kernel that knows only in what points are computed.
@@ -93,7 +102,7 @@ impl Problem {
         // One block at least, which finishes.
         let grid = (tiles.div_ceil(each).max(1) * slices) as u32;
         let entry = if narrow { format!("kmeans_column_{}", self.dtype.name()) } else { self.entry("tile") };
-        vec![Launch { entry, grid, block: tile::THREADS, params: words(&call) }]
+        vec![Launch { entry, grid, block: THREADS, params: words(&call) }]
     }
 
     /// How many reads of a point a block adds up in shared memory, and in how many slices that is all; none, if they have no room there.
@@ -108,52 +117,72 @@ impl Problem {
         Some((reads, whole.div_ceil(reads) as u64))
     }
 
-    /// A whole iteration in one launch, for few coordinates and clusters, but not f64: labels by the centroids, and their update.
+    /// Coordinates, with padding, of a kernel that finds labels by tensor cores; none for f64, for more coordinates, and for more points than
+    /// a `u32` can number.
+    fn padded(&self) -> Option<usize> {
+        let is_small = !self.is_double() && self.direct().is_none() && self.n < u32::MAX as usize;
+        score::PADDED.into_iter().find(|&padded| is_small && padded >= self.dimensions)
+    }
+
+    /// Coordinates, with padding, of a kernel that computes scores as they are defined; none but for few of them, and few clusters.
+    fn direct(&self) -> Option<usize> {
+        let padded = direct::PADDED.into_iter().find(|&padded| padded >= self.dimensions)?;
+        let most = if padded == direct::PADDED[0] { direct::ROOM } else { FEW };
+        (!self.is_double() && self.clusters * padded <= most).then_some(padded)
+    }
+
+    /// Bytes of what labels are found by: `order` of [`Problem::assign`].
     #[must_use]
-    pub fn iterate(&self, multiprocessors: u32) -> Option<Launch> {
-        if self.is_double() {
-            return None;
-        }
-        let room = if self.wide() == 1 { &[4, 16][..] } else { &[16, 32] };
-        let padded = *room.iter().find(|&&d| d >= self.dimensions)?;
-        let compared = self.clusters.next_multiple_of(nearest::TOGETHER);
-        if compared > tile::CLUSTERS || compared * padded > nearest::ROOM {
-            return None;
-        }
-        let reads = self.dimensions / self.wide();
-        let tiles = (self.n as u64).div_ceil(tile::TILE as u64).max(1);
-        let each = tiles.div_ceil(multiprocessors as u64 * SPREAD).min(tile::MOST as u64);
-        let call = Update { each: each as u32, finishes: self.finishes() as u32, ..self.call(reads) };
-        let any = if self.wide() == 1 { "any_" } else { "" };
-        let entry = format!("kmeans_iterate_{any}{padded}_{}", self.dtype.name());
-        Some(Launch { entry, grid: tiles.div_ceil(each) as u32, block: tile::THREADS, params: words(&call) })
+    pub fn centroids(&self) -> usize {
+        self.padded().map_or(self.clusters * self.computed_bytes(), |padded| score::bytes(self.clusters, padded))
+    }
+
+    /// Words of the points whose labels are not sure at first: `cursors` of [`Problem::assign`].
+    #[must_use]
+    pub fn unsure(&self) -> usize {
+        self.padded().map_or(0, |_| Unsure::len(self.n))
     }
 
     /// The labels by the centroids.
     #[must_use]
-    pub fn assign(&self) -> [Launch; 2] {
-        let params = words(&self.call(1));
-        let launch = |entry: String, grid: u64| Launch {
-            entry,
-            grid: grid as u32,
-            block: assign::THREADS,
-            params: params.clone(),
+    pub fn assign(&self, multiprocessors: u32) -> Vec<Launch> {
+        let blocks = (self.n as u64).div_ceil(assign::POINTS as u64).max(1) as u32;
+        let launch =
+            |entry: String, grid: u32, call: &Update| Launch { entry, grid, block: THREADS, params: words(call) };
+        let wide = (self.wide() > 1) as u32;
+        if let Some(padded) = self.direct() {
+            let grid = (self.n as u64).div_ceil(direct::points(padded) as u64).max(1) as u32;
+            let call = Update { wide, ..self.call(1) };
+            return vec![launch(format!("kmeans_direct_{padded}_{}", self.dtype.name()), grid, &call)];
+        }
+        let Some(padded) = self.padded() else {
+            let call = self.call(1);
+            let halves = (self.clusters as u32).div_ceil(THREADS);
+            return vec![
+                launch(self.computed("halves"), halves, &call),
+                launch(format!("kmeans_assign_{}", self.dtype.name()), blocks, &call),
+            ];
         };
-        [
-            launch(self.computed("halves"), (self.clusters as u64).div_ceil(assign::THREADS as u64)),
-            launch(
-                format!("kmeans_assign_{}", self.dtype.name()),
-                (self.n as u64).div_ceil(assign::POINTS as u64).max(1),
-            ),
+        let call = Update { wide, ..self.call(padded) };
+        let spread = multiprocessors * SPREAD_LABELS;
+        let round = |name: &str, is_fine: bool| {
+            let grid = (self.n as u64).div_ceil(nearest::points(is_fine) as u64).max(1) as u32;
+            launch(format!("kmeans_{name}_{padded}_{}", self.dtype.name()), grid.min(spread), &call)
+        };
+        vec![
+            launch("kmeans_centroids".into(), (self.clusters as u32).div_ceil(score::TOGETHER), &call),
+            round("rough", false),
+            round("fine", true),
+            launch(format!("kmeans_settle_{}", self.dtype.name()), blocks.min(spread), &call),
         ]
     }
 
     /// The squares of the distances to the centroids of the labels; up to [`distance::MOST`] coordinates.
     #[must_use]
     pub fn distances(&self) -> Launch {
-        let grid = (self.n as u64).div_ceil(distance::THREADS as u64).max(1) as u32;
+        let grid = (self.n as u64).div_ceil(THREADS as u64).max(1) as u32;
         let entry = format!("kmeans_distance_{}", self.dtype.name());
-        Launch { entry, grid, block: distance::THREADS, params: words(&self.call(1)) }
+        Launch { entry, grid, block: THREADS, params: words(&self.call(1)) }
     }
 
     /// Whether the update needs room for an order of the points: a `u64` of each, and a `u32` of each cluster and one more.
@@ -176,15 +205,10 @@ impl Problem {
         };
         let groups = (self.n as u64).div_ceil(STRETCH as u64);
         vec![
-            launch("kmeans_count".into(), tiles.div_ceil(each), sort::THREADS, &by_tiles),
-            launch("kmeans_offsets".into(), 1, sort::THREADS, &by_tiles),
-            launch("kmeans_scatter".into(), tiles.div_ceil(each), sort::THREADS, &by_tiles),
-            launch(
-                self.entry("gather"),
-                (groups << call.abreast).div_ceil(sort::THREADS as u64),
-                sort::THREADS,
-                &by_points,
-            ),
+            launch("kmeans_count".into(), tiles.div_ceil(each), THREADS, &by_tiles),
+            launch("kmeans_offsets".into(), 1, THREADS, &by_tiles),
+            launch("kmeans_scatter".into(), tiles.div_ceil(each), THREADS, &by_tiles),
+            launch(self.entry("gather"), (groups << call.abreast).div_ceil(THREADS as u64), THREADS, &by_points),
         ]
     }
 
@@ -214,18 +238,18 @@ impl Problem {
             abreast: (reads as u32).next_power_of_two().ilog2().min(5),
             each: 1,
             finishes: 0,
-            unused: 0,
+            wide: 0,
         }
     }
 
     /// From totals to means, unless the update's last block does that ([`Problem::finishes`]).
     #[must_use]
     pub fn finish(&self) -> Launch {
-        let grid = (self.clusters as u32).div_ceil(tile::THREADS / 32);
-        Launch { entry: self.computed("finish"), grid, block: tile::THREADS, params: words(&self.call(1)) }
+        let grid = (self.clusters as u32).div_ceil(THREADS / 32);
+        Launch { entry: self.computed("finish"), grid, block: THREADS, params: words(&self.call(1)) }
     }
 
-    /// Whether the last block of [`Problem::update`], and of [`Problem::iterate`], makes the means.
+    /// Whether the last block of [`Problem::update`] makes the means.
     #[must_use]
     pub fn finishes(&self) -> bool {
         self.clusters * self.dimensions <= finish::FEW && self.in_tiles().is_some()

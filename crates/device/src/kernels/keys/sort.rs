@@ -9,13 +9,11 @@
 use super::number::Number;
 use super::stretch::{self, Part, Stretch};
 use super::tile::each;
-use super::{NONE, Totals, Update};
+use super::{NONE, THREADS, Totals, Update};
 use crate::kernels::recipe::array;
 use crate::kernels::source::Source;
 use crate::simt::{ALL, Global, Order, Simt};
 
-/// Threads of a block.
-pub const THREADS: u32 = 256;
 /// Points that each thread has of a tile.
 const OWN: usize = 16;
 /// Points of a tile.

@@ -8,13 +8,11 @@
 
 use super::number::Number;
 use super::stretch::{self, Part, Stretch};
-use super::{NONE, Update, divide, finish};
+use super::{NONE, THREADS, Update, divide, finish};
 use crate::kernels::recipe::array;
 use crate::kernels::source::Source;
 use crate::simt::{ALL, Global, Order, Shared, Simt};
 
-/// Threads of a block.
-pub const THREADS: u32 = 256;
 /// Points that each thread has of a tile.
 pub const OWN: usize = 8;
 /// Points of a tile.
@@ -26,43 +24,9 @@ pub const ROOM: usize = 4096;
 /// Tiles that a block may take before sums overflow.
 pub const MOST: u32 = super::limbs::MOST / TILE;
 
-/// The labels of a tile's points.
-pub trait Labels {
-    /// Those of the points `first + i · THREADS`; those from `n` on have none, nor do those of no cluster.
-    fn of<S: Simt>(&self, s: &S, first: u64) -> [u32; OWN];
-}
-
-/// Labels that are given.
-pub struct Given<'a>(&'a Update);
-
-impl Labels for Given<'_> {
-    #[inline(always)]
-    fn of<S: Simt>(&self, s: &S, first: u64) -> [u32; OWN] {
-        let call = self.0;
-        let labels: Global<i32> = array(call.labels);
-        core::array::from_fn(
-            #[inline(always)]
-            |i| {
-                let at = first + i as u64 * THREADS as u64;
-                if s.branch(at < call.n) { s.load(labels, at as usize) as u32 } else { NONE }
-            },
-        )
-    }
-}
-
 /// `W` elements of `T` at a time, with room for so many sums.
 #[inline(always)]
 pub fn kernel<S: Simt, T: Source<Value: Number>, const W: usize, const SUMS: usize>(s: &S, call: &Update) {
-    update::<S, T, W, SUMS>(s, call, &Given(call));
-}
-
-/// The update of the labels that there are, with room for so many sums.
-#[inline(always)]
-pub fn update<S: Simt, T: Source<Value: Number>, const W: usize, const SUMS: usize>(
-    s: &S,
-    call: &Update,
-    labels: &impl Labels,
-) {
     let order = s.shared::<u32, { TILE as usize }, 0>("order");
     let places = s.shared::<u32, CLUSTERS, 1>("places");
     let counts = s.shared::<u32, CLUSTERS, 2>("counts");
@@ -85,7 +49,7 @@ pub fn update<S: Simt, T: Source<Value: Number>, const W: usize, const SUMS: usi
         let first = tile * TILE as u64;
         each(s, tid, CLUSTERS as u32, |i| s.put(places, i, 0));
         s.barrier();
-        let own = labels.of(s, first + tid as u64);
+        let own = labels(s, call, first + tid as u64);
         let ranks: [u32; OWN] = core::array::from_fn(
             #[inline(always)]
             |i| {
@@ -148,6 +112,19 @@ pub fn update<S: Simt, T: Source<Value: Number>, const W: usize, const SUMS: usi
         each(s, tid, call.clusters, |i| totals.add(s, totals.count(i), s.get(counts, i) as u64));
     }
     finish::last::<S, T::Value>(s, call);
+}
+
+/// The labels of the points `first + i · THREADS`; those from `n` on have none.
+#[inline(always)]
+fn labels<S: Simt>(s: &S, call: &Update, first: u64) -> [u32; OWN] {
+    let labels: Global<i32> = array(call.labels);
+    core::array::from_fn(
+        #[inline(always)]
+        |i| {
+            let at = first + i as u64 * THREADS as u64;
+            if s.branch(at < call.n) { s.load(labels, at as usize) as u32 } else { NONE }
+        },
+    )
 }
 
 /// Turns how many of each label there are into where each begins, adds them to `counts`, and says how many there are of all.

@@ -6,22 +6,22 @@ use warpfold_device::kernels::keys::{CHANGED, EMPTY};
 use super::update::Addresses;
 use super::{Axes, CentroidUpdate, Error, Scale, computed, expect, load};
 use crate::cuda::launch::Launch;
-use crate::cuda::{Array, ArrayView, Options, Reduction, Stream};
+use crate::cuda::{Array, ArrayView, Buffer, Options, Reduction, Stream};
 use crate::keys::kmeans::Coordinate;
 use crate::{ArrayRef, KeyError, Op, Order, Values};
 
 /// Iterations over points of one dtype, shape and layout: planned, kernels loaded, memory allocated.
 ///
-/// Where points have few coordinates and clusters are few, an iteration is one read of the points; otherwise labels and means are two. Use it
-/// on one stream at a time.
+/// An iteration reads the points twice, for labels and for means. Up to 128 coordinates, tensor cores find the labels, but for those of points that are
+/// nearly as near to another centroid: these are found by exact scores, so that labels are the CPU's. Use it on one stream at a time.
 pub struct Lloyd {
     pub(super) update: CentroidUpdate,
-    /// Labels and sums at once.
-    fused: Option<Launch>,
     assign: Vec<Launch>,
     distances: Launch,
     centre: Array,
-    halves: Array,
+    /// What labels are found by, and points that are not sure of theirs on the way.
+    by: Buffer<u8>,
+    unsure: Buffer<u32>,
     /// The square of the distance of each point.
     squares: Array,
     inertia: Reduction,
@@ -61,18 +61,18 @@ impl Lloyd {
             let why = format!("the centre has {} coordinates, the points {}", centre.len(), problem.dimensions);
             return Err(Error::Clusters { why }.into());
         }
-        let fused = problem.iterate(device.properties().multiprocessors);
+        let assign = problem.assign(device.properties().multiprocessors);
         let centre = Values::F64(centre.to_vec()).cast(dtype);
         let centre = ArrayRef::from_bytes(centre.as_bytes(), dtype, &[problem.dimensions], Order::C, false)?;
         let squares = Array::new(&device, dtype, &[problem.n])?;
         let moves = Array::new(&device, DType::F64, &[clusters * problem.dimensions])?;
         let wide = Options { dtype: Some(DType::F64), ..Options::default() };
         Ok(Lloyd {
-            fused: fused.map(|launch| load(&device, &launch)).transpose()?,
-            assign: problem.assign().iter().map(|launch| load(&device, launch)).collect::<Result<_, _>>()?,
+            assign: assign.iter().map(|launch| load(&device, launch)).collect::<Result<_, _>>()?,
             distances: load(&device, &problem.distances())?,
             centre: Array::upload(stream, centre)?,
-            halves: Array::new(&device, dtype, &[clusters])?,
+            by: Buffer::new(&device, problem.centroids())?,
+            unsure: Buffer::new(&device, problem.unsure())?,
             inertia: Reduction::new(&device, Op::Sum, &squares.view(), &wide)?,
             squares,
             shift: Reduction::new(&device, Op::Sum, &moves.view(), &Options::default())?,
@@ -83,11 +83,7 @@ impl Lloyd {
 
     /// The kernels that an iteration launches, in order.
     pub fn kernels(&self) -> Vec<&str> {
-        match &self.fused {
-            Some(fused) if self.update.problem.finishes() => vec![fused.entry()],
-            Some(fused) => vec![fused.entry(), self.update.finish.entry()],
-            None => self.assign.iter().map(Launch::entry).chain(self.update.kernels()).collect(),
-        }
+        self.assign.iter().map(Launch::entry).chain(self.update.kernels()).collect()
     }
 
     /// Queues one iteration: the labels (i32) of the points by `centroids` (\[cluster\]\[coordinate\], in the dtype of the means), and the means of those labels. A cluster
@@ -110,18 +106,8 @@ impl Lloyd {
             Addresses { means: means.address(), moves: self.moves.address(), ..self.at(&points, centroids, labels) };
         // SAFETY: the arrays are like those that were planned for, as was just seen, and borrowed or kept until the device is done with them.
         unsafe {
-            match &self.fused {
-                Some(fused) => {
-                    self.update.queue_one(stream, fused, at)?;
-                    if !self.update.problem.finishes() {
-                        self.update.queue_one(stream, &self.update.finish, at)?;
-                    }
-                }
-                None => {
-                    self.queue_assign(stream, at)?;
-                    self.update.queue(stream, at)?;
-                }
-            }
+            self.queue_assign(stream, at)?;
+            self.update.queue(stream, at)?;
         }
         self.update.clean = true;
         Ok(())
@@ -220,9 +206,10 @@ impl Lloyd {
     /// # Safety
     /// As [`CentroidUpdate::queue`].
     unsafe fn queue_assign(&self, stream: &Stream, at: Addresses) -> Result<(), Error> {
+        let at = Addresses { order: self.by.address(), cursors: self.unsure.address(), ..at };
         for launch in &self.assign {
-            // SAFETY: the caller's; there is half a square for each cluster.
-            unsafe { self.update.queue_one(stream, launch, Addresses { order: self.halves.address(), ..at }) }?;
+            // SAFETY: the caller's; the rest is this value's, as large as the plan says.
+            unsafe { self.update.queue_one(stream, launch, at) }?;
         }
         Ok(())
     }

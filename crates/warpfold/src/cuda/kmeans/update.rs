@@ -166,7 +166,7 @@ impl CentroidUpdate {
     /// At these addresses are points like those that were planned for, and as many labels; the others are 0, or of arrays of that size. All
     /// live until the device is done with them.
     pub(super) unsafe fn queue(&self, stream: &Stream, at: Addresses) -> Result<(), Error> {
-        let at = Addresses { order: self.order.address(), ..at };
+        let at = Addresses { order: self.order.address(), cursors: self.cursors.address(), ..at };
         for launch in &self.launches {
             // SAFETY: the caller's; the rest is this value's, as large as the plan says.
             unsafe { self.queue_one(stream, launch, at) }?;
@@ -189,7 +189,7 @@ impl CentroidUpdate {
             self.scales.address(),
             self.totals.address(),
             at.order,
-            self.cursors.address(),
+            at.cursors,
             at.centroids,
             at.centre,
             self.report.address(),
@@ -209,8 +209,10 @@ impl CentroidUpdate {
 pub(super) struct Addresses {
     pub points: u64,
     pub labels: u64,
-    /// What a launch leaves for the next: an order of the points, halves of squares, or squares of distances.
+    /// What a launch leaves for the next: an order of the points, centroids to find labels by, or squares of distances.
     pub order: u64,
+    /// Where clusters begin in that order, or points that are not sure of their labels.
+    pub cursors: u64,
     /// Centroids of before.
     pub centroids: u64,
     pub centre: u64,

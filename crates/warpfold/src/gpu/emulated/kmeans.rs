@@ -157,28 +157,21 @@ impl<'a, F: Coordinate + Pod> OnDevice<'a, F> {
         at(self.memory.upload(name, x))
     }
 
-    /// Means and counts of the labels that are there, or, by centroids, of those that are found on the way. What no
-    /// point has keeps what it has `before`.
-    fn update(&mut self, problem: Problem, by: Option<&[F]>, before: Option<&[F]>) -> Result<Updated<F>, String> {
+    /// Means and counts of the labels that are there. What no point has keeps what it has `before`.
+    fn update(&mut self, problem: Problem, before: Option<&[F]>) -> Result<Updated<F>, String> {
         let (k, d) = (problem.clusters, problem.dimensions);
         let scales = upload(&mut self.memory, "scales", self.scale.factors().as_bytes());
         let units = self.upload("units", self.scale.units());
         let totals: Global<u64> = self.memory.upload("totals", &vec![0; problem.totals()]);
         let cursors = self.upload("cursors", &vec![0u32; k + 1]);
-        let centroids = self.upload("centroids", by.unwrap_or(&[F::ZERO]));
         let (means, counts) = (self.memory.alloc::<F>("means", k * d), self.memory.alloc::<i64>("counts", k));
         let (labels, order, report) = (at(self.labels), at(self.order), at(self.report));
-        // By centroids, those are what there was before.
-        let old = before.map_or(0, |before| if by.is_some() { centroids } else { self.upload("before", before) });
+        let old = before.map_or(0, |before| self.upload("before", before));
         let moves = at(self.memory.alloc::<f64>("moves", k * d));
         let moves = if old == 0 { 0 } else { moves };
-        let mut first = vec![problem.address, labels, scales, at(totals), order, cursors, centroids, at(self.centre)];
+        let mut first = vec![problem.address, labels, scales, at(totals), order, cursors, 0, at(self.centre)];
         first.extend([report, at(means), at(counts), units, old, moves]);
-        let launches = match by {
-            None => problem.update(LIMITS.multiprocessors),
-            Some(_) => problem.iterate(LIMITS.multiprocessors).into_iter().collect(),
-        };
-        for launch in launches {
+        for launch in problem.update(LIMITS.multiprocessors) {
             self.run(&launch, &first)?;
         }
         if !problem.finishes() {
@@ -192,9 +185,12 @@ impl<'a, F: Coordinate + Pod> OnDevice<'a, F> {
 
     /// The labels by centroids.
     fn assign(&mut self, centroids: &[F]) -> Result<Vec<i32>, String> {
-        let halves = at(self.memory.alloc::<F>("halves", self.problem.clusters));
-        for launch in self.problem.assign() {
-            self.by_centroids(&launch, centroids, halves)?;
+        let order = at(self
+            .memory
+            .alloc::<F>("centroids to find labels by", self.problem.centroids().div_ceil(size_of::<F>())));
+        let unsure = at(self.memory.alloc::<u32>("points that are not sure", self.problem.unsure()));
+        for launch in self.problem.assign(LIMITS.multiprocessors) {
+            self.by_centroids(&launch, centroids, order, unsure)?;
         }
         Ok(self.memory.read(self.labels, self.problem.n))
     }
@@ -202,14 +198,15 @@ impl<'a, F: Coordinate + Pod> OnDevice<'a, F> {
     /// The squares of the distances to the centroids of the labels.
     fn squares(&mut self, centroids: &[F]) -> Result<Vec<F>, String> {
         let squares = self.memory.alloc::<F>("squares", self.problem.n);
-        self.by_centroids(&self.problem.distances(), centroids, at(squares))?;
+        self.by_centroids(&self.problem.distances(), centroids, at(squares), 0)?;
         Ok(self.memory.read(squares, self.problem.n))
     }
 
-    fn by_centroids(&mut self, launch: &Launch, centroids: &[F], room: u64) -> Result<(), String> {
+    fn by_centroids(&mut self, launch: &Launch, centroids: &[F], room: u64, unsure: u64) -> Result<(), String> {
+        let scales = upload(&mut self.memory, "scales", self.scale.factors().as_bytes());
         let centroids = self.upload("centroids", centroids);
         let (labels, centre, report) = (at(self.labels), at(self.centre), at(self.report));
-        self.run(launch, &[self.problem.address, labels, 0, 0, room, 0, centroids, centre, report])
+        self.run(launch, &[self.problem.address, labels, scales, 0, room, unsure, centroids, centre, report])
     }
 }
 
@@ -270,23 +267,14 @@ fn check<F: Coordinate + Pod>(case: &Case) -> Result<BTreeSet<String>, String> {
     };
     let fit = settings.fit(&points).map_err(said)?;
     device.memory.write(device.labels, &vec![0; n]);
-    let centre = device.update(Problem { clusters: 1, ..all }, None, None)?.means;
+    let centre = device.update(Problem { clusters: 1, ..all }, None)?.means;
     same("centre", &bits(&centre), &bits(&fit.centre.into_vec::<F>().unwrap_or_default()))?;
     device.memory.write(device.centre, &centre);
     device.memory.write(device.labels, &vec![-1; n]);
     let labels = device.assign(&first)?;
-    let means = device.update(all, None, Some(&first))?.means;
+    let means = device.update(all, Some(&first))?.means;
     let after = fit.centroids.into_vec::<F>().unwrap_or_default();
     same("centroid", &bits(&means), &bits(&after))?;
-    if all.iterate(LIMITS.multiprocessors).is_some() {
-        // The same in one launch.
-        device.memory.write(device.labels, &vec![-1; n]);
-        device.memory.write(device.report, &[0; 3]);
-        let fused = device.update(all, Some(&first), Some(&first))?.means;
-        same("label in one launch", &device.memory.read(device.labels, n), &labels)?;
-        same("centroid in one launch", &bits(&fused), &bits(&after))?;
-        same("change", &[device.memory.read(device.report, 3)[CHANGED]], &[1])?;
-    }
     same("label", &device.assign(&means)?, &fit.labels)?;
     let squares = device.squares(&means)?;
     let wide = Options { dtype: Some(DType::F64), ..Options::default() };
@@ -312,10 +300,21 @@ fn planned_k_means_has_the_bits_of_the_cpu_and_no_fault() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     // Every kind of kernel, for one dtype or another.
-    for kind in
-        ["column", "tile_any", "tile_f", "gather_any", "iterate_any", "iterate_16", "assign", "distance", "finish"]
-            .into_iter()
-            .chain(["tile_f64", "tile_any_f64", "gather_any_f64", "finish_f64"])
+    for kind in [
+        "column",
+        "tile_any",
+        "tile_f",
+        "gather_any",
+        "direct",
+        "rough_8",
+        "fine_16",
+        "settle",
+        "assign",
+        "distance",
+        "finish",
+    ]
+    .into_iter()
+    .chain(["tile_f64", "tile_any_f64", "gather_any_f64", "finish_f64"])
     {
         assert!(ran.iter().any(|entry| entry.contains(kind)), "no {kind} among {ran:?}");
     }
