@@ -1,6 +1,6 @@
 //! The list of compiled kernels for sorting and what comes of it, read by the PTX build and by the emulator: the parameter and the kernel of each.
 //!
-//! `sort_pass_4_8` has keys of 4 bytes that carry 8. Numbers at the end are those of [`super::plan::OWN`]: keys of a thread, words of a
+//! `sort_pass_4_8` has keys of 4 bytes that carry 8. Numbers at the end are those of [`super::plan::OWN`] and [`super::heads::OWN`]: keys of a thread, words of a
 //! tile's keys, and how many of them carry something.
 
 /// Calls the macro `$m` with every kernel.
@@ -15,8 +15,8 @@ macro_rules! for_each_sort {
             "sort_pass_4_8": Sort = pass::kernel::<_, u32, u64, 12, 3072, 3072>;
             "sort_pass_8_0": Sort = pass::kernel::<_, u64, u32, 12, 6144, 1>;
             "sort_pass_8_4": Sort = pass::kernel::<_, u64, u32, 12, 6144, 3072>;
-            "sort_heads_4": Heads = heads::kernel::<_, u32>;
-            "sort_heads_8": Heads = heads::kernel::<_, u64>;
+            "sort_heads_4": Heads = heads::kernel::<_, u32, 24, 6144>;
+            "sort_heads_8": Heads = heads::kernel::<_, u64, 16, 8192>;
             "sort_counts": Counts = heads::counts::<_>;
             "group_offsets": Groups = groups::offsets::<_>;
             "group_places": Groups = groups::places::<_>;

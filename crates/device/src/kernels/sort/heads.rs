@@ -6,15 +6,15 @@
 //! Bottleneck: memory.
 
 use super::key::{Elements, Key, read, write};
-use super::state::{FIRST, FOUND, State, of_special};
-use super::{THREADS, WARPS, buffer, scan};
+use super::sorted::{Sorted, element};
+use super::state::{FOUND, State};
+use super::{THREADS, WARPS, scan};
+use crate::kernels::keys::tile::each;
 use crate::kernels::recipe::array;
 use crate::simt::{ALL, Simt};
 
-/// Keys that a thread has.
-const OWN: usize = 16;
-/// Keys of a tile.
-pub const TILE: u64 = THREADS as u64 * OWN as u64;
+/// Keys of a thread, of 4 bytes and of 8. With 16 instead of 24 the values of 2^26 take a sixth longer, since a block waits for those before it.
+pub const OWN: [usize; 2] = [24, 16];
 
 /// What is looked for. The addresses come first; those of what nobody asks for are 0.
 #[repr(C)]
@@ -50,90 +50,51 @@ pub struct Heads {
     pub as_is: u32,
 }
 
-/// Where keys and positions are after a sort.
-struct Sorted {
-    keys: u64,
-    positions: u64,
-    raw: bool,
-}
-
-impl Sorted {
-    #[inline(always)]
-    fn of<S: Simt>(s: &S, call: &Heads) -> Self {
-        let turns = State::at(call.state).live(s).count_ones();
-        let last = turns.wrapping_sub(1);
-        let raw = turns == 0 && call.converted == 0;
-        let keys = if raw { call.input } else { buffer(call.keys, last) };
-        Self { keys, positions: if turns == 0 { 0 } else { buffer(call.carried, last) }, raw }
-    }
-
-    /// Key number `at`.
-    #[inline(always)]
-    fn key<S: Simt, K: Key>(&self, s: &S, call: &Heads, at: u64) -> K {
-        if s.branch(self.raw) {
-            let [raw] = read::<S, 1>(s, self.keys, call.elements.size, at, 0, call.n);
-            K::of(raw).ranked(&call.elements)
-        } else {
-            s.load_stream(array::<K>(self.keys), at as usize)
-        }
-    }
-
-    /// Keys from number `first`, 32 apart.
-    #[inline(always)]
-    fn keys<S: Simt, K: Key>(&self, s: &S, call: &Heads, first: u64) -> [K; OWN] {
-        let mut keys = [K::of(0); OWN];
-        let mut i = 0;
-        while i < OWN {
-            let at = first + 32 * i as u64;
-            if s.branch(at < call.n) {
-                keys[i] = self.key(s, call, at);
-            }
-            i += 1;
-        }
-        keys
-    }
-
-    /// The position of key number `at`. Where there was no pass, all keys are equal.
-    #[inline(always)]
-    fn position<S: Simt>(&self, s: &S, at: u64) -> u64 {
-        if s.branch(self.positions == 0) { at } else { s.load(array::<u32>(self.positions), at as usize) as u64 }
-    }
-}
-
-/// Of keys `K`.
+/// Keys `K`: `OWN` to a thread, `WORDS` words to a block.
 #[inline(always)]
-pub fn kernel<S: Simt, K: Key>(s: &S, call: &Heads) {
-    let warps = s.shared::<u32, { WARPS as usize }, 0>("sums of warps");
-    let number = s.shared::<u32, 2, 1>("number of the tile, and heads before it");
+pub fn kernel<S: Simt, K: Key, const OWN: usize, const WORDS: usize>(s: &S, call: &Heads) {
+    const { assert!(OWN.is_multiple_of(8) && OWN <= 32 && OWN * THREADS as usize * size_of::<K>() == WORDS * 4) };
+    let words = s.shared::<u32, WORDS, 0>("heads side by side");
+    let warps = s.shared::<u32, { WARPS as usize }, 1>("sums of warps");
+    let number = s.shared::<u32, 2, 2>("number of the tile, and heads before it");
     let (tid, lane, state) = (s.thread_x(), s.lane(), State::at(call.state));
     if s.branch(tid == 0) {
         s.put(number, 0, state.ticket(s, super::state::PLACES as u32));
     }
     s.barrier();
-    let tile = s.get(number, 0);
-    let sorted = Sorted::of(s, call);
-    let first = tile as u64 * TILE + (s.warp() * 32 * OWN as u32 + lane) as u64;
-    let keys: [K; OWN] = sorted.keys(s, call, first);
-
-    // Rows of 32 keys, each bit of which is a head.
-    let mut heads = [0; OWN];
-    let mut last = K::of(0);
-    if s.branch(lane == 0 && first > 0 && first < call.n) {
-        last = sorted.key(s, call, first - 1);
-    }
-    // Loops over arrays count up to a constant, so that these are registers.
-    let (mut many, mut i) = (0, 0);
+    let (tile, n) = (s.get(number, 0), call.n as u32);
+    let sorted = Sorted::of(s, call.state, call.input, call.keys, call.carried, call.converted);
+    let first = (tile * THREADS + s.warp() * 32) * OWN as u32 + lane;
+    // Loops over arrays count up to a constant, so that these are registers. A few at a time: elements that are not keys yet are wide.
+    let (mut keys, mut i) = ([K::of(0); OWN], 0);
     while i < OWN {
-        let at = first + 32 * i as u64;
-        let before = s.shuffle_up(ALL, keys[i], 1);
-        let before = if lane == 0 { last } else { before };
-        heads[i] = s.ballot(ALL, at < call.n && (at == 0 || before != keys[i]));
-        many += heads[i].count_ones();
-        last = s.shuffle_idx(ALL, keys[i], 31);
+        let few: [K; 8] = sorted.keys::<S, K, 8, 32>(s, &call.elements, first + 32 * i as u32, n);
+        let mut j = 0;
+        while j < 8 {
+            keys[i + j] = few[j];
+            j += 1;
+        }
+        i += 8;
+    }
+
+    // Rows of 32 keys, each bit of which is a head; lane `i` keeps row `i`. The key before a lane's is its neighbour's, or the last of the row before.
+    let mut last = K::of(0);
+    if s.branch(lane == 0 && first > 0 && first < n) {
+        [last] = sorted.keys::<S, K, 1, 32>(s, &call.elements, first - 1, n);
+    }
+    let mut rows = 0;
+    i = 0;
+    while i < OWN {
+        let at = first + 32 * i as u32;
+        let turned = s.shuffle_idx(ALL, keys[i], (lane + 31) & 31);
+        let before = if lane == 0 { last } else { turned };
+        let row = s.ballot(ALL, at < n && (at == 0 || before != keys[i]));
+        rows = if lane == i as u32 { row } else { rows };
+        last = turned;
         i += 1;
     }
-    let (before, all) = scan(s, warps, if lane == 0 { many } else { 0 });
-    let before = s.shuffle_idx(ALL, before, 0);
+    let (before, all) = scan(s, warps, rows.count_ones());
+    let found = Found::<OWN> { rows, before, first, n };
     if s.branch(s.warp() == 0) {
         let back = state.heads(call.tiles, call.places);
         if s.branch(lane == 0) {
@@ -144,58 +105,86 @@ pub fn kernel<S: Simt, K: Key>(s: &S, call: &Heads) {
             s.put(number, 1, of_tiles);
         }
     }
+    if s.branch(call.values != 0 && call.as_is == 0) {
+        let room = words.cast::<K>();
+        found.heads(s, |i, _, to| s.put(room, to, keys[i]));
+        s.barrier();
+        let of_tiles = s.get(number, 1);
+        each(s, tid, all, |i| {
+            let bits = element(s, call.state, &call.elements, s.get(room, i));
+            write(s, call.values, call.elements.size, (of_tiles + i) as usize, bits);
+        });
+    }
     s.barrier();
     let of_tiles = s.get(number, 1);
+    if s.branch(call.starts != 0 || call.first != 0 || call.as_is != 0) {
+        found.heads(s, |_, at, to| s.put(words, to, at));
+        s.barrier();
+        each(s, tid, all, |i| {
+            let (at, to) = (s.get(words, i), (of_tiles + i) as usize);
+            if s.branch(call.starts != 0) {
+                s.store(array::<u32>(call.starts), to, at);
+            }
+            if s.branch(call.first != 0) {
+                s.store(array::<u64>(call.first), to, sorted.position(s, at) as u64);
+            }
+            if s.branch(call.as_is != 0 && call.values != 0) {
+                let [bits] = read::<S, 1>(s, call.input, call.elements.size, at as u64, 1, call.n);
+                write(s, call.values, call.elements.size, to, bits);
+            }
+        });
+    }
+    if s.branch(call.inverse != 0) {
+        found.each(s, |_, at, up_to, _| {
+            let like = of_tiles + up_to - 1;
+            s.store(array::<u64>(call.inverse), sorted.position(s, at) as usize, like as u64);
+        });
+    }
     if s.branch(tid == 0 && tile + 1 == s.grid_dim_x()) {
         s.store(state.words(), FOUND, of_tiles + all);
         if s.branch(call.starts != 0) {
-            s.store(array::<u32>(call.starts), (of_tiles + all) as usize, call.n as u32);
+            s.store(array::<u32>(call.starts), (of_tiles + all) as usize, n);
         }
-    }
-
-    let mut which = of_tiles + before;
-    i = 0;
-    while i < OWN {
-        let row = heads[i];
-        let at = first + 32 * i as u64;
-        let up_to = which + (row & (u32::MAX >> (31 - lane))).count_ones();
-        if s.branch(row >> lane & 1 != 0) {
-            let to = (up_to - 1) as usize;
-            if s.branch(call.values != 0) {
-                write(s, call.values, call.elements.size, to, value(s, call, keys[i], at));
-            }
-            if s.branch(call.starts != 0) {
-                s.store(array::<u32>(call.starts), to, at as u32);
-            }
-            if s.branch(call.first != 0) {
-                s.store(array::<u64>(call.first), to, sorted.position(s, at));
-            }
-        }
-        if s.branch(call.inverse != 0 && at < call.n) {
-            let position = sorted.position(s, at);
-            s.store(array::<u64>(call.inverse), position as usize, (up_to - 1) as u64);
-        }
-        which += row.count_ones();
-        i += 1;
     }
 }
 
-/// The element of a key, in the low bytes. Of zeros, it is the first.
-#[inline(always)]
-fn value<S: Simt, K: Key>(s: &S, call: &Heads, key: K, at: u64) -> u64 {
-    let of = &call.elements;
-    if s.branch(call.as_is != 0) {
-        let [raw] = read::<S, 1>(s, call.input, of.size, at, 1, call.n);
-        return raw;
-    }
-    let mut bits = key.element(of).bits();
-    if s.branch(key.is_zero(of)) {
-        let words = State::at(call.state).words();
-        if let Some((_, negative)) = of_special(s.load(words, FIRST)) {
-            bits |= (negative as u64) << ((8 * of.size - 1) & 63);
+/// The heads of a warp's rows.
+struct Found<const OWN: usize> {
+    /// The row of this lane's number.
+    rows: u32,
+    /// The tile's heads before it.
+    before: u32,
+    /// The number of this thread's first key.
+    first: u32,
+    n: u32,
+}
+
+impl<const OWN: usize> Found<OWN> {
+    /// Each key of this thread: which it is, its number, how many heads of the tile there are up to it, and whether it is one.
+    #[inline(always)]
+    fn each<S: Simt>(&self, s: &S, mut f: impl FnMut(usize, u32, u32, bool)) {
+        let (lane, mut i) = (s.lane(), 0);
+        while i < OWN {
+            let at = self.first + 32 * i as u32;
+            let row = s.shuffle_idx(ALL, self.rows, i as u32);
+            let before = s.shuffle_idx(ALL, self.before, i as u32);
+            if s.branch(at < self.n) {
+                let up_to = before + (row & (u32::MAX >> (31 - lane))).count_ones();
+                f(i, at, up_to, row >> lane & 1 != 0);
+            }
+            i += 1;
         }
     }
-    bits
+
+    /// Those that are heads, and which of the tile's.
+    #[inline(always)]
+    fn heads<S: Simt>(&self, s: &S, mut f: impl FnMut(usize, u32, u32)) {
+        self.each(s, |i, at, up_to, is_head| {
+            if s.branch(is_head) {
+                f(i, at, up_to - 1);
+            }
+        });
+    }
 }
 
 /// How many each like has.

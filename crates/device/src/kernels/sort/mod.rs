@@ -18,6 +18,7 @@ pub mod key;
 pub mod pass;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod plan;
+mod sorted;
 pub mod starts;
 pub mod state;
 pub mod turn;

@@ -151,7 +151,7 @@ impl Problem {
     }
 
     fn heads_tiles(&self) -> u64 {
-        (self.n as u64).div_ceil(heads::TILE)
+        (self.n as u64).div_ceil(heads::OWN[self.key() / 8] as u64 * THREADS as u64)
     }
 
     fn call(&self) -> Sort {
