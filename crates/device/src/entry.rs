@@ -195,6 +195,7 @@ mod sorting {
 
     use crate::hardware::Hardware;
     use crate::kernels::sort::bins::{self, Bins};
+    use crate::kernels::sort::distinct::{self, Distinct};
     use crate::kernels::sort::ends::{self, Ends};
     use crate::kernels::sort::entries::for_each_sort;
     use crate::kernels::sort::groups::{self, Groups};

@@ -94,6 +94,16 @@ macro_rules! write {
     }};
 }
 
+/// Sets bits atomically with the instruction prefix `$op`.
+macro_rules! or {
+    ($op:literal, $v:expr, $a:expr, $class:ident) => {{
+        let r: u32;
+        // SAFETY: as for `read!`.
+        unsafe { asm!(concat!($op, ".or.b32 {r}, [{a}], {v};"), r = out(reg32) r, v = in(reg32) $v, a = in($class) $a) };
+        r
+    }};
+}
+
 /// Adds atomically with the instruction prefix `$op`.
 macro_rules! add {
     ($op:literal, $v:expr, $t:ty, $a:expr, $class:ident) => {{
@@ -262,6 +272,22 @@ impl Simt for Hardware {
         match order {
             Order::Relaxed => add!("atom.relaxed.cta.shared", value, T, address, reg32),
             Order::AcqRel => add!("atom.acq_rel.cta.shared", value, T, address, reg32),
+        }
+    }
+    #[inline(always)]
+    fn atomic_or(&self, array: Global<u32>, index: usize, bits: u32, order: Order) -> u32 {
+        let address = array.as_ptr().wrapping_add(index);
+        match order {
+            Order::Relaxed => or!("atom.relaxed.gpu.global", bits, address, reg64),
+            Order::AcqRel => or!("atom.acq_rel.gpu.global", bits, address, reg64),
+        }
+    }
+    #[inline(always)]
+    fn atomic_or_shared(&self, array: Shared<u32>, index: u32, bits: u32, order: Order) -> u32 {
+        let address = element(array, index);
+        match order {
+            Order::Relaxed => or!("atom.relaxed.cta.shared", bits, address, reg32),
+            Order::AcqRel => or!("atom.acq_rel.cta.shared", bits, address, reg32),
         }
     }
 

@@ -159,6 +159,30 @@ fn distinct<T: Bits>(x: &[T], all: bool) {
     }
 }
 
+/// Finds the distinct values of `x` by bits.
+fn distinct_by_bits<T: Bits>(x: &[T]) {
+    let n = x.len();
+    let p = problem::<T>(n, What::Buckets, Carried::Nothing);
+    let mut memory = Memory::new();
+    let raw: Vec<T::Raw> = x.iter().map(|&x| x.raw()).collect();
+    let input = at(memory.upload("input", &raw));
+    let sort = buffers(&mut memory, &p, input, 0);
+    p.sort().iter().for_each(|launch| run(&memory, launch, &sort));
+    let values = at(memory.alloc::<T::Raw>("values", n));
+    let starts = at(memory.alloc::<u32>("starts", p.buckets() + 1));
+    let bits = at(memory.upload("bits", &vec![0u32; p.bits_words()]));
+    let [_, _, a, b, _, _, state] = sort;
+    p.distinct().iter().for_each(|launch| run(&memory, launch, &[input, a, b, state, starts, bits, values]));
+
+    let mut sorted: Vec<T> = x.to_vec();
+    sorted.sort_by(|&a, &b| order(a, b));
+    let value = |x: T| if x.is_nan() { T::of(nan::<T>()).raw() } else { x.raw() };
+    let want: Vec<T::Raw> = sorted.chunk_by(|&a, &b| order(a, b).is_eq()).map(|run| value(run[0])).collect();
+    let found = read::<u32>(&memory, state, FOUND + 1)[FOUND] as usize;
+    assert_eq!(found, want.len(), "{} of {n}", T::DTYPE);
+    assert!(read::<T::Raw>(&memory, values, found) == want, "{} of {n}", T::DTYPE);
+}
+
 /// The bits of the canonical NaN.
 fn nan<T: Bits>() -> u64 {
     match T::DTYPE {
@@ -199,6 +223,34 @@ fn distinct_values_of_1_and_2_bytes_are_those_of_the_host() {
     distinct_of_all_kinds::<i16>(9);
     distinct_of_all_kinds::<f16>(10);
     distinct_of_all_kinds::<bf16>(11);
+}
+
+#[test]
+fn distinct_values_by_bits_are_those_of_the_host() {
+    let r = &mut Random(31);
+    // There are 16384 buckets, so these take long.
+    distinct_by_bits(&elements::<i32>(0, 3000, r));
+    distinct_by_bits(&elements::<f32>(5, 3000, r));
+    for kind in 0..7 {
+        let n = [1, 2, 31, 3072, 4096, 4097, 9000][kind];
+        distinct_by_bits(&elements::<f16>(kind, n, r));
+        distinct_by_bits(&elements::<i8>(kind, n, r));
+        distinct_by_bits(&elements::<bf16>(kind, n, r));
+    }
+}
+
+#[test]
+fn buckets_of_many_keys_are_set_by_many_blocks() {
+    let r = &mut Random(32);
+    distinct_by_bits(&elements::<i16>(0, 140_000, r));
+    // One bucket, then two, of which the second has no end in the first block.
+    distinct_by_bits(&elements::<u32>(1, 140_000, r));
+    let two: Vec<u32> = (0..290_000).map(|i| (i as u32 & 1) << 30 | r.below(70_000) as u32).collect();
+    distinct_by_bits(&two);
+    // Crowds, and single values far from each other.
+    let crowds: Vec<i16> =
+        (0..9000).map(|_| if r.below(2) == 0 { r.below(900) as i16 } else { r.next() as i16 }).collect();
+    distinct_by_bits(&crowds);
 }
 
 /// Runs are those of the elements as they are.

@@ -379,6 +379,16 @@ impl Simt for Lane<'_> {
         let add = |old| Some(T::from_bits(old).plus(value).to_bits());
         T::from_bits(self.local(array.offset(index).address(), access, add))
     }
+    #[track_caller]
+    fn atomic_or(&self, array: Global<u32>, index: usize, bits: u32, order: Order) -> u32 {
+        let access = access::<u32>(Op::Atomic, Location::caller());
+        u32::from_bits(self.global(at(array, index), access, order, |old| Some(old | bits as u128)))
+    }
+    #[track_caller]
+    fn atomic_or_shared(&self, array: Shared<u32>, index: u32, bits: u32, _: Order) -> u32 {
+        let access = access::<u32>(Op::Atomic, Location::caller());
+        u32::from_bits(self.local(array.offset(index).address(), access, |old| Some(old | bits as u128)))
+    }
 
     fn fma_f32(&self, a: f32, b: f32, c: f32) -> f32 {
         a.mul_add(b, c)

@@ -253,6 +253,7 @@ mod shapes {
     use crate::kernels::shape::tiny::Tiny;
     use crate::kernels::sort::Sort;
     use crate::kernels::sort::bins::Bins;
+    use crate::kernels::sort::distinct::Distinct;
     use crate::kernels::sort::ends::Ends;
     use crate::kernels::sort::groups::Groups;
     use crate::kernels::sort::heads::{Counts, Heads};
@@ -268,6 +269,8 @@ mod shapes {
     unsafe impl Shape for Heads {}
     // SAFETY: as above.
     unsafe impl Shape for Counts {}
+    // SAFETY: as above.
+    unsafe impl Shape for Distinct {}
     // SAFETY: as above.
     unsafe impl Shape for Groups {}
     // SAFETY: as above.

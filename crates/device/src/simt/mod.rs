@@ -180,6 +180,12 @@ pub trait Simt {
     /// Adds to a shared element atomically and returns what it held before.
     #[track_caller]
     fn atomic_add_shared<T: Atom>(&self, array: Shared<T>, index: u32, value: T, order: Order) -> T;
+    /// Sets bits of a global word atomically and returns what it held before.
+    #[track_caller]
+    fn atomic_or(&self, array: Global<u32>, index: usize, bits: u32, order: Order) -> u32;
+    /// Sets bits of a shared word atomically and returns what it held before.
+    #[track_caller]
+    fn atomic_or_shared(&self, array: Shared<u32>, index: u32, bits: u32, order: Order) -> u32;
 
     /// `a * b + c`, rounded once.
     fn fma_f32(&self, a: f32, b: f32, c: f32) -> f32;

@@ -42,7 +42,7 @@ impl Counts {
             if s.branch(place < call.places) {
                 let mut i = 0;
                 while i < OWN {
-                    let digit = keys[i].digit(place * call.bits, call.bits);
+                    let digit = keys[i].digit(call.low + place * call.bits, call.bits);
                     if s.branch(i < here) {
                         let slot = self.at(place, digit, s.lane());
                         s.atomic_add_shared(self.words, slot, 1u32, Order::Relaxed);

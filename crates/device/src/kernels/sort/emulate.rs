@@ -1,6 +1,7 @@
 //! Runs these kernels in the emulator, by name.
 
 use super::bins::{self, Bins};
+use super::distinct::{self, Distinct};
 use super::ends::{self, Ends};
 use super::entries::for_each_sort;
 use super::groups::{self, Groups};

@@ -17,6 +17,9 @@ macro_rules! for_each_sort {
             "sort_pass_8_4": Sort = pass::kernel::<_, u64, u32, 12, 6144, 3072>;
             "sort_heads_4": Heads = heads::kernel::<_, u32, 24, 6144>;
             "sort_heads_8": Heads = heads::kernel::<_, u64, 16, 8192>;
+            "distinct_starts": Distinct = distinct::starts::<_>;
+            "distinct_flood": Distinct = distinct::flood::<_>;
+            "distinct_values": Distinct = distinct::values::<_>;
             "sort_counts": Counts = heads::counts::<_>;
             "group_offsets": Groups = groups::offsets::<_>;
             "group_places": Groups = groups::places::<_>;

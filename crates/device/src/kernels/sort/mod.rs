@@ -9,6 +9,7 @@
 pub mod back;
 pub mod bins;
 pub mod count;
+pub mod distinct;
 pub mod ends;
 #[allow(unused_macros, unused_imports, reason = "without the emulator, the host names no kernel")]
 pub(crate) mod entries;
@@ -61,6 +62,8 @@ pub struct Sort {
     pub places: u32,
     /// Bits of each.
     pub bits: u32,
+    /// Bits below the first, which are left in any order.
+    pub low: u32,
     /// Of a pass: which digit, from the lowest.
     pub place: u32,
     /// Tiles of a pass.
@@ -73,6 +76,8 @@ pub struct Sort {
     pub to: u32,
     /// Whether there is a pass for each place, even if all keys agree there.
     pub every: u32,
+    /// To fill a word.
+    pub unused: u32,
 }
 
 /// The buffer of two that is written in turn number `turn`: an index would bring the parameter into local memory.

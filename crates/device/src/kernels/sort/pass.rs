@@ -70,7 +70,7 @@ pub fn kernel<S: Simt, K: Key, V: Carried, const OWN: usize, const WORDS: usize,
 
     // Loops over arrays count up to a constant, so that these are registers.
     let keys: [K; OWN] = keys(s, call, turn, start, Share { within, present });
-    let (at, bits) = (call.place * call.bits, call.bits);
+    let (at, bits) = (call.low + call.place * call.bits, call.bits);
     let mut ranks = Ranks([0; OWN]);
     let mut i = 0;
     while i < OWN {

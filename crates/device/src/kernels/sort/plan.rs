@@ -2,6 +2,7 @@
 
 use warpfold_core::{DType, bf16, f16};
 
+use super::distinct::{self, Distinct};
 use super::groups::Groups;
 use super::heads::{self, Counts, Heads};
 use super::key::{Elements, kind};
@@ -26,6 +27,8 @@ const NUMBERS: u64 = 16;
 pub enum What {
     /// Values, by their order.
     Values,
+    /// Values of up to 4 bytes, by all but their lowest bits: for [`Problem::distinct`].
+    Buckets,
     /// Labels, by their number; those of no group come last.
     Labels {
         /// How many groups.
@@ -39,8 +42,8 @@ impl What {
         let signed = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
         let (kind, bound) = match self {
             What::Labels { groups } => (if signed { kind::SIGNED_LABEL } else { kind::LABEL }, groups as u64),
-            What::Values if signed => (kind::SIGNED, 0),
-            What::Values => match dtype {
+            _ if signed => (kind::SIGNED, 0),
+            _ => match dtype {
                 DType::F16 => (kind::FLOAT, f16::INFINITY.to_bits() as u64),
                 DType::BF16 => (kind::FLOAT, bf16::INFINITY.to_bits() as u64),
                 DType::F32 => (kind::FLOAT, f32::INFINITY.to_bits() as u64),
@@ -99,11 +102,11 @@ impl Problem {
         }
     }
 
-    /// Bytes of the two buffers for keys: of the second, none if nobody writes it.
+    /// Bytes of the two buffers for keys: none if nobody writes it.
     #[must_use]
     pub fn keys_bytes(&self) -> [usize; 2] {
-        let bytes = self.n * self.key();
-        [bytes, if self.digits().0 > 1 || self.converted() != 0 { bytes } else { 0 }]
+        let (bytes, (places, _)) = (self.n * self.key(), self.digits());
+        [if places > 0 { bytes } else { 0 }, if places > 1 || self.converted() != 0 { bytes } else { 0 }]
     }
 
     /// Bytes of the two buffers for what is carried, likewise.
@@ -113,10 +116,11 @@ impl Problem {
         [bytes, if self.digits().0 > 1 { bytes } else { 0 }]
     }
 
-    /// Words of the state, all of which are zero at the start. There is room for heads.
+    /// Words of the state, all of which are zero at the start. There is room for heads, or buckets.
     #[must_use]
     pub fn state_words(&self) -> usize {
-        state::words(self.tiles() as usize, self.digits().0 as usize, self.heads_tiles() as usize)
+        let after = if self.what == What::Buckets { self.buckets() } else { self.heads_tiles() as usize };
+        state::words(self.tiles() as usize, self.digits().0 as usize, after)
     }
 
     /// Which of the two buffers of keys, and of what is carried, has the result, of labels. Of values, it depends on them.
@@ -125,16 +129,21 @@ impl Problem {
         (self.digits().0 as usize - 1) & 1
     }
 
+    /// Bits below the first digit.
+    fn low(&self) -> u32 {
+        if self.what == What::Buckets { distinct::LOW } else { 0 }
+    }
+
     /// How many digits, and bits of each.
     fn digits(&self) -> (u32, u32) {
         let bits = match self.what {
             What::Values if self.dtype == DType::Bool => 1,
-            What::Values => 8 * self.dtype.size() as u32,
+            What::Values | What::Buckets => (8 * self.dtype.size() as u32).saturating_sub(self.low()),
             // One more than the greatest is what belongs to no group.
             What::Labels { groups } => (usize::BITS - groups.leading_zeros()).max(1),
         };
         let places = bits.div_ceil(8);
-        (places, bits.div_ceil(places))
+        (places, bits.div_ceil(places.max(1)))
     }
 
     fn own(&self) -> u32 {
@@ -171,12 +180,14 @@ impl Problem {
             elements: self.what.elements(self.dtype),
             places,
             bits,
+            low: self.low(),
             place: 0,
             tiles: self.tiles() as u32,
             converted: self.converted(),
             from: if self.carried == Carried::Positions { 0 } else { to },
             to,
-            every: (self.what != What::Values) as u32,
+            every: matches!(self.what, What::Labels { .. }) as u32,
+            unused: 0,
         }
     }
 
@@ -206,6 +217,43 @@ impl Problem {
     pub fn heads(&self) -> Option<Launch> {
         let (places, _) = self.digits();
         self.heads_of(Heads { tiles: self.tiles() as u32, places, converted: self.converted(), ..self.no_heads() })
+    }
+
+    /// Of [`What::Buckets`], how many.
+    #[must_use]
+    pub fn buckets(&self) -> usize {
+        1 << (8 * self.dtype.size() as u32).saturating_sub(distinct::LOW)
+    }
+
+    /// Words for bits of large buckets, all of which are zero at the start.
+    #[must_use]
+    pub fn bits_words(&self) -> usize {
+        self.n.div_ceil(distinct::MANY as usize) * distinct::WORDS
+    }
+
+    /// The distinct values of elements in [`What::Buckets`], of which there is one at least. Each launch starts with seven addresses: elements, two
+    /// buffers of keys, state, starts of buckets and one more, bits, values.
+    #[must_use]
+    pub fn distinct(&self) -> [Launch; 3] {
+        let call = Distinct {
+            input: 0,
+            keys: [0; 2],
+            state: 0,
+            starts: 0,
+            bits: 0,
+            values: 0,
+            n: self.n as u64,
+            elements: self.what.elements(self.dtype),
+            buckets: self.buckets() as u32,
+            tiles: self.tiles() as u32,
+            places: self.digits().0,
+            converted: self.converted(),
+        };
+        [
+            numbers("distinct_starts", self.buckets() + 1, self.multiprocessors, &call),
+            launch("distinct_flood", self.n.div_ceil(distinct::MANY as usize) as u32, &call),
+            launch("distinct_values", call.buckets, &call),
+        ]
     }
 
     /// The first of each run among the elements as they are: the same addresses, without a sort before. The state is zero.

@@ -27,7 +27,13 @@ impl Sorted {
 
     /// `N` keys from number `first`, `STEP` apart; zero from number `n` on.
     #[inline(always)]
-    pub fn keys<S: Simt, K: Key, const N: usize, const STEP: usize>(&self, s: &S, of: &Elements, first: u32, n: u32) -> [K; N] {
+    pub fn keys<S: Simt, K: Key, const N: usize, const STEP: usize>(
+        &self,
+        s: &S,
+        of: &Elements,
+        first: u32,
+        n: u32,
+    ) -> [K; N] {
         let (mut keys, mut i) = ([K::of(0); N], 0);
         if s.branch(self.raw) {
             let raw = read::<S, N>(s, self.keys, of.size, first as u64, STEP as u64, n as u64);

@@ -69,10 +69,21 @@ pub struct Finder {
     shape: Vec<usize>,
     wanted: Wanted,
     sorter: Sorter,
-    heads: Option<Launch>,
-    counts: Launch,
+    way: Way,
+    /// Where each value begins among the sorted ones, or each bucket.
     starts: Buffer<u32>,
 }
+
+/// What finds values when elements are in order.
+enum Way {
+    /// The first of each like, and then how many each has.
+    Heads(Option<Launch>, Launch),
+    /// A bit for each value: launches, and the bits of large buckets.
+    Bits([Launch; 3], Buffer<u32>),
+}
+
+/// Elements of 4 bytes from which on a bit for each value is faster than passes by low bits, if nothing but values is wanted. Of smaller ones it always is.
+const MANY: usize = 1 << 25;
 
 impl Finder {
     /// Plans searches in arrays like this one, of any dtype and shape, whose elements lie side by side in C order.
@@ -85,24 +96,42 @@ impl Finder {
         let n = shape.iter().product();
         let carried = if wanted.first || wanted.inverse { Carried::Positions } else { Carried::Nothing };
         let multiprocessors = device.properties().multiprocessors;
-        let problem = Problem { dtype, n, what: What::Values, carried, multiprocessors };
+        let least = if dtype.size() == 4 { MANY } else { 1 };
+        let by_bits = wanted == Wanted::default() && dtype.size() <= 4 && n >= least;
+        let what = if by_bits { What::Buckets } else { What::Values };
+        let problem = Problem { dtype, n, what, carried, multiprocessors };
+        let starts = match by_bits {
+            true => problem.buckets() + 1,
+            false if wanted.counts => n + 1,
+            false => 0,
+        };
+        let way = if by_bits {
+            let [starts, flood, values] = problem.distinct();
+            let launches = [load(device, &starts)?, load(device, &flood)?, load(device, &values)?];
+            Way::Bits(launches, Buffer::new(device, problem.bits_words())?)
+        } else {
+            let heads = problem.heads().map(|launch| load(device, &launch)).transpose()?;
+            Way::Heads(heads, load(device, &problem.counts())?)
+        };
         Ok(Finder {
             device: device.clone(),
             layout: Layout::of(array.layout()),
             dtype,
             shape,
             wanted,
-            heads: problem.heads().map(|launch| load(device, &launch)).transpose()?,
-            counts: load(device, &problem.counts())?,
-            starts: Buffer::new(device, if wanted.counts { n + 1 } else { 0 })?,
+            way,
+            starts: Buffer::new(device, starts)?,
             sorter: Sorter::new(device, problem)?,
         })
     }
 
     /// The kernels that a run launches, in order.
     pub fn kernels(&self) -> Vec<&str> {
-        let counts = self.wanted.counts.then_some(&self.counts);
-        self.sorter.kernels().chain(self.heads.iter().chain(counts).map(Launch::entry)).collect()
+        let after: Vec<&Launch> = match &self.way {
+            Way::Heads(heads, counts) => heads.iter().chain(self.wanted.counts.then_some(counts)).collect(),
+            Way::Bits(launches, _) => launches.iter().collect(),
+        };
+        self.sorter.kernels().chain(after.into_iter().map(Launch::entry)).collect()
     }
 
     /// Room for what a run finds.
@@ -154,16 +183,27 @@ impl Finder {
         // SAFETY: the array and the rooms are like those that were planned for, as was just seen, and borrowed or kept until the device is done
         // with them; the rest is this value's.
         unsafe { self.sorter.queue(stream, array.address(), 0) }?;
-        if let Some(heads) = &self.heads {
-            let raw = stream.bound()?;
-            let ([a, b], [c, d]) = (self.sorter.keys_at(), self.sorter.carried_at());
-            let state = self.sorter.state_at();
-            let to = [out.values.address(), self.starts.address(), at(&out.first), at(&out.inverse)];
-            // SAFETY: as above.
-            unsafe {
-                heads.queue_at(raw, [array.address(), a, b, c, d, state, to[0], to[1], to[2], to[3]])?;
-                if self.wanted.counts {
-                    self.counts.queue_at(raw, [self.starts.address(), at(&out.counts), state])?;
+        let raw = stream.bound()?;
+        let ([a, b], [c, d]) = (self.sorter.keys_at(), self.sorter.carried_at());
+        let (input, state, starts) = (array.address(), self.sorter.state_at(), self.starts.address());
+        let values = out.values.address();
+        match &mut self.way {
+            Way::Heads(None, _) => {}
+            Way::Heads(Some(heads), counts) => {
+                let to = [values, starts, at(&out.first), at(&out.inverse)];
+                // SAFETY: as above.
+                unsafe {
+                    heads.queue_at(raw, [input, a, b, c, d, state, to[0], to[1], to[2], to[3]])?;
+                    if self.wanted.counts {
+                        counts.queue_at(raw, [starts, at(&out.counts), state])?;
+                    }
+                }
+            }
+            Way::Bits(launches, bits) => {
+                bits.fill(stream, 0)?;
+                for launch in launches {
+                    // SAFETY: as above.
+                    unsafe { launch.queue_at(raw, [input, a, b, state, starts, bits.address(), values]) }?;
                 }
             }
         }

@@ -86,8 +86,26 @@ fn distinct_values_of_every_dtype_are_those_of_the_cpu() {
             assert_eq!(Some(read::<i64>(&memory, first, found)), want.first, "{dtype} {specials:?}");
             let inverse = Values::I64(read(&memory, inverse, n));
             assert_eq!(Some(inverse), want.inverse.map(|inverse| inverse.values), "{dtype} {specials:?}");
+            if dtype.size() < 4 {
+                assert_eq!(by_bits(&bytes, dtype), want.values.values.as_bytes(), "{dtype} {specials:?}");
+            }
         }
     }
+}
+
+/// The distinct values of small elements, by a bit for each.
+fn by_bits(elements: &[u8], dtype: DType) -> Vec<u8> {
+    let n = elements.len() / dtype.size();
+    let p = Problem { dtype, n, what: What::Buckets, carried: Carried::Nothing, multiprocessors: 1 };
+    let mut memory = Memory::new();
+    let input = upload(&mut memory, "input", elements);
+    let [_, _, a, b, _, _, state] = sort(&mut memory, &p, input, 0);
+    let values = room(&mut memory, "values", dtype.size(), n);
+    let starts = room(&mut memory, "starts", 4, p.buckets() + 1);
+    let bits = memory.upload("bits", &vec![0u32; p.bits_words()]).as_ptr().addr() as u64;
+    p.distinct().iter().for_each(|launch| run(&memory, launch, &[input, a, b, state, starts, bits, values]));
+    let found = read::<u32>(&memory, state, FOUND + 1)[FOUND] as usize;
+    read(&memory, values, found * dtype.size())
 }
 
 #[test]
