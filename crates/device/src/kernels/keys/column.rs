@@ -14,6 +14,8 @@ use crate::simt::{ALL, Global, Simt};
 
 /// Clusters at most.
 pub const CLUSTERS: usize = 16;
+/// Tiles whose reads are under way at once.
+const TOGETHER: usize = 2;
 
 /// Tiles of a block are as many as those of [`tile`](super::tile), so that 16 bits can count a thread's points.
 #[inline(always)]
@@ -30,13 +32,14 @@ pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
     }
     let mut tile = s.block_x() as u64 * call.each as u64;
     let end = tile + call.each as u64;
+    let points = call.n.min(end * TILE as u64);
     while s.again(tile < end) {
         let point = |i: usize| tile * TILE as u64 + i as u64 * THREADS as u64 + tid as u64;
-        let own: [(u32, f32); OWN] = core::array::from_fn(
+        let own: [(u32, f32); TOGETHER * OWN] = core::array::from_fn(
             #[inline(always)]
             |i| {
                 let at = point(i);
-                if s.branch(at < call.n) {
+                if s.branch(at < points) {
                     (s.load(labels, at as usize), T::value(s, s.load(array(call.points + at * call.along), 0)))
                 } else {
                     (NONE, 0.0)
@@ -53,7 +56,7 @@ pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
                 totals.add(s, totals.bad(), 1);
             }
         }
-        tile += 1;
+        tile += TOGETHER as u64;
     }
     s.barrier();
     let mut cluster = s.warp();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use warpfold_device::emulator::Memory;
 use warpfold_device::kernels::Production;
 use warpfold_device::kernels::keys::plan::{Launch, Problem};
-use warpfold_device::kernels::keys::{BAD, CHANGED, EMPTY, emulate};
+use warpfold_device::kernels::keys::{BAD, EMPTY, emulate};
 use warpfold_device::simt::{Global, Pod};
 
 use super::golden::cases::random;
@@ -242,7 +242,7 @@ fn check<F: Coordinate + Pod>(case: &Case) -> Result<BTreeSet<String>, String> {
     let given = ArrayRef::from_slice(&labels, &[n]).map_err(said)?;
     let want = centroid_update_with(&points, given, k, &scale).map_err(said)?;
     device.memory.write(device.labels, &labels);
-    let found = device.update(all, None, None)?;
+    let found = device.update(all, None)?;
     same("count", &found.counts, &want.counts)?;
     same("mean", &bits(&found.means), &bits(&want.means.into_vec::<F>().unwrap_or_default()))?;
     let report = device.memory.read(device.report, 3);
