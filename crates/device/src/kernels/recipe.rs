@@ -98,6 +98,12 @@ const SIZES: u32 = {
     sizes
 };
 
+/// The logarithm of the bytes of a dtype.
+#[inline(always)]
+pub fn log_size(dtype: u32) -> u32 {
+    SIZES >> (2 * dtype) & 3
+}
+
 /// Bytes of counters at the start of a workspace.
 pub const COUNTERS: usize = 1 << 20;
 /// The counter that is set if an output has no value: byte 0 if there was nothing, byte 1 if there was only NaN, byte 2 if segments'
@@ -189,6 +195,13 @@ pub fn half<S: Simt>(s: &S, dtype: u32, x: f32) -> u16 {
     } else {
         s.f32_to_bf16(x)
     }
+}
+
+/// An address of which the compiler does not see how it came about: else it would take sums with it apart, and do anew for each what
+/// is the same for all.
+#[inline(always)]
+pub fn fixed<S: Simt>(s: &S, address: u64) -> u64 {
+    (s.opaque((address >> 32) as u32) as u64) << 32 | s.opaque(address as u32) as u64
 }
 
 /// The address of an array.

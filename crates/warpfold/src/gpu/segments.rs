@@ -2,7 +2,7 @@
 
 use warpfold_device::kernels::Call;
 use warpfold_device::kernels::recipe::{COUNTERS, code};
-use warpfold_device::kernels::shape::segments::{COST, LEAST, Room, Segments, WARPS};
+use warpfold_device::kernels::shape::segments::{COST, LEAST, Room, SHORT, Segments, WARPS};
 
 use super::choose::{fast, recipe};
 use super::policy::{SEGMENT_BLOCKS, STRETCH_TILES};
@@ -46,9 +46,8 @@ impl GpuPlan {
         let tiles = (work / (grid * WARPS as u64 * 4 * TILE)).max(1);
         let tiles = (1 << tiles.ilog2()).min(STRETCH_TILES);
         let stretch = tiles * TILE / size;
-        // A stage has room for a line less a byte of whatever comes before.
-        let staged = (TILE - 16) / size;
-        let room = Room::new(len, stretch, staged);
+        let short = SHORT as u64 / size;
+        let room = Room::new(len, stretch, short);
         let bytes = cut.empty.map_or(&[][..], Values::as_bytes);
         let empty = [0, 1].map(|i| {
             let mut word = [0; 8];
@@ -61,7 +60,6 @@ impl GpuPlan {
             len,
             size: cut.offsets.size() as u64,
             signed: (cut.offsets == DType::I32) as u64,
-            pair,
             filled: cut.empty.is_some() as u64,
             empty,
             tiles,
@@ -89,7 +87,7 @@ impl GpuPlan {
             params: call.to_words(),
         };
         let mut launches = vec![launch("segments", grid)];
-        if len > staged {
+        if len > short {
             launches.push(launch("stretches", room.stretches.div_ceil(WARPS as u64).min(blocks * SEGMENT_BLOCKS)));
             launches.push(launch("ends", room.cut.min(2 * blocks)));
         }

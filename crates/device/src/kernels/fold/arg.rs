@@ -25,6 +25,7 @@ pub struct Arg<B, K>(pub(super) Keys<B, K>);
 impl<B: Bits, K: Key> Parts for Arg<B, K> {
     /// The key, and a place: of a pack, a row, or in the end of the element.
     type Part = (K, u64);
+    const SWAPS: bool = true;
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
         Self(Keys::new(recipe, true))

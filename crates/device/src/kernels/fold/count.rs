@@ -19,6 +19,7 @@ pub struct Count<B> {
 
 impl<B: Bits> Parts for Count<B> {
     type Part = i64;
+    const SWAPS: bool = true;
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
         let float = |dtype: DType| recipe.input == dtype as u32;

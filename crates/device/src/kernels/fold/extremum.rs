@@ -288,6 +288,7 @@ pub struct Extremum<B, K>(pub(super) Keys<B, K>);
 
 impl<B: Bits, K: Key> Parts for Extremum<B, K> {
     type Part = K;
+    const SWAPS: bool = true;
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
         Self(Keys::new(recipe, false))
@@ -351,6 +352,8 @@ pub struct MinMax<B, K> {
 impl<B: Bits, K: Key> Parts for MinMax<B, K> {
     /// Both as keys of which the greatest is looked for.
     type Part = (K, K);
+    const RESULTS: u64 = 2;
+    const SWAPS: bool = true;
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
         let with = |least: u32| Keys::new(&Recipe { flags: recipe.flags & !flag::LEAST | least, ..*recipe }, false);

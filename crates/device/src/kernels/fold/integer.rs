@@ -19,6 +19,7 @@ pub struct Integer<B> {
 
 impl<B: Bits> Parts for Integer<B> {
     type Part = i128;
+    const SWAPS: bool = true;
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
         let unsigned = recipe.has(flag::UNSIGNED);

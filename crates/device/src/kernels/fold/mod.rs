@@ -28,6 +28,10 @@ use crate::simt::Simt;
 pub trait Parts: Copy {
     /// A partial result.
     type Part: Node;
+    /// Results of one output.
+    const RESULTS: u64 = 1;
+    /// Whether [`Parts::meet`] gives the same bits for swapped parts.
+    const SWAPS: bool = false;
     /// From what a kernel is told.
     fn new(recipe: &Recipe) -> Self;
     /// The part of no elements; it changes nothing.
@@ -60,6 +64,17 @@ pub trait Tree: Parts {
     const NEUTRAL: bool;
     /// That node; anything if there is none.
     fn neutral(&self) -> Self::Node;
+    /// The bits of an element that changes nothing, if there is one.
+    #[inline(always)]
+    fn blank(&self) -> Option<Self::Bits> {
+        None
+    }
+    /// Two packs with blanks in the place of elements that are left out, and the tree that need not look for them; of elements of 4 bytes or more,
+    /// if there is a blank.
+    #[inline(always)]
+    fn whole<S: Simt>(&self, _s: &S, w: [[u32; 4]; 2]) -> (Self, [[u32; 4]; 2]) {
+        (*self, w)
+    }
     /// The node of one element.
     fn lift<S: Simt>(&self, s: &S, bits: Self::Bits) -> Self::Node;
     /// The node above two elements: the bits of lifting and joining both, if that can be had for less.

@@ -3,8 +3,8 @@
 use super::{Parts, Tree, no_plain};
 use crate::kernels::node::{Counted, Node};
 use crate::kernels::recipe::{Out, Recipe, flag, half};
-use crate::kernels::source::Source;
-use crate::simt::Simt;
+use crate::kernels::source::{Bits, Source};
+use crate::simt::{Pod, Simt};
 use core::marker::PhantomData;
 use warpfold_core::ops::{
     Deviation, Exponential, LogSumExp, Magnitude, Moments, Powers, Precision, Product, Square, Sum, SumExp, Value,
@@ -16,6 +16,24 @@ use warpfold_core::{Accumulate, Cast, Element, Float, Real, Reducer};
 pub fn initial<F: Float + Element>(recipe: &Recipe) -> Option<F> {
     let value = F::from_cast(Cast::Float(f64::from_bits(recipe.initial[0])));
     recipe.has(flag::INITIAL).then_some(value)
+}
+
+/// Elements with -0.0, which changes no sum, in the place of NaN.
+#[inline(always)]
+fn without_nan<S: Simt, X: Source>(s: &S, w: [[u32; 4]; 2]) -> [[u32; 4]; 2] {
+    let words = X::Bits::SIZE as usize / 4;
+    w.map(
+        #[inline(always)]
+        |w| {
+            core::array::from_fn(
+                #[inline(always)]
+                |i| {
+                    let blank = if (i + 1) % words == 0 { 1 << 31 } else { 0 };
+                    if X::value(s, X::Bits::nth(&w, i / words)).is_nan() { blank } else { w[i] }
+                },
+            )
+        },
+    )
 }
 
 /// Sums and means, NaNs skipped or not.
@@ -43,6 +61,8 @@ where
     P: Precision<X::Value, Real: Node>,
 {
     type Part = P::Real;
+    // Plain addition does; of double words it is not proven where they overflow.
+    const SWAPS: bool = size_of::<P::Real>() == size_of::<X::Value>();
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
         Self { skip: recipe.has(flag::SKIP_NAN), kind: PhantomData }
@@ -57,11 +77,11 @@ where
     }
     #[inline(always)]
     fn narrow<S: Simt>(&self, s: &S, recipe: &Recipe, part: P::Real) -> u32 {
-        half(s, recipe.output, f32::from_cast(Self::total(recipe, part))) as u32
+        half(s, recipe.output, f32::from_cast(Self::total(s, recipe, part))) as u32
     }
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: P::Real, out: Out) {
-        out.float::<S, X::Value>(s, recipe.output, Self::total(recipe, part));
+        out.float::<S, X::Value>(s, recipe.output, Self::total(s, recipe, part));
     }
 }
 
@@ -72,9 +92,14 @@ where
 {
     /// The result, before it is rounded.
     #[inline(always)]
-    fn total(recipe: &Recipe, part: P::Real) -> Cast {
-        let sum = if recipe.has(flag::MEAN) { Sum::<X::Value, Value, P>::mean() } else { Sum::total() };
-        sum.initial(initial(recipe)).finish(part, recipe.count).cast()
+    fn total<S: Simt>(s: &S, recipe: &Recipe, part: P::Real) -> Cast {
+        let initial = initial(recipe);
+        if s.branch(recipe.has(flag::MEAN)) {
+            // Anew, so that sums do not divide as well.
+            let count = recipe.count >> 32 << 32 | s.anew(recipe.count as u32) as u64;
+            return Sum::<X::Value, Value, P>::mean().initial(initial).finish(part, count).cast();
+        }
+        Sum::<X::Value, Value, P>::total().initial(initial).finish(part, recipe.count).cast()
     }
 }
 
@@ -85,13 +110,22 @@ where
 {
     type Bits = X::Bits;
     type Node = P::Real;
-    // Plain addition does; of double words it is not proven where they overflow.
-    const COMMUTES: bool = size_of::<P::Real>() == size_of::<X::Value>();
+    const COMMUTES: bool = Self::SWAPS;
     const NEUTRAL: bool = true;
     no_plain!();
     #[inline(always)]
     fn neutral(&self) -> Self::Node {
         self.nothing()
+    }
+    #[inline(always)]
+    fn blank(&self) -> Option<X::Bits> {
+        // The bits of -0.0.
+        Some(X::Bits::from_bits(1 << (8 * X::Bits::SIZE - 1)))
+    }
+    #[inline(always)]
+    fn whole<S: Simt>(&self, s: &S, w: [[u32; 4]; 2]) -> (Self, [[u32; 4]; 2]) {
+        let w = if s.branch(self.skip) { without_nan::<S, X>(s, w) } else { w };
+        (Self { skip: false, ..*self }, w)
     }
     #[inline(always)]
     fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> P::Real {
@@ -124,6 +158,7 @@ where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
     type Part = X::Value;
+    const SWAPS: bool = true;
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
         Self { skip: recipe.has(flag::SKIP_NAN), square: recipe.has(flag::SQUARE), kind: PhantomData }
@@ -283,6 +318,7 @@ where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
     type Part = Powers<X::Value, X::Value>;
+    const SWAPS: bool = true;
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
         Self { skip: recipe.has(flag::SKIP_NAN), kind: PhantomData }
@@ -352,6 +388,7 @@ where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
     type Part = X::Value;
+    const SWAPS: bool = true;
     #[inline(always)]
     fn new(_recipe: &Recipe) -> Self {
         Self(PhantomData)
@@ -409,6 +446,7 @@ where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
     type Part = X::Value;
+    const SWAPS: bool = true;
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
         Self { skip: recipe.has(flag::SKIP_NAN), kind: PhantomData }

@@ -19,6 +19,5 @@ pub mod segments;
 pub mod shallow;
 pub mod short;
 pub mod stack;
-pub mod stage;
 pub mod tiny;
 pub mod warp;

@@ -41,7 +41,7 @@ pub struct Meet<'a, F>(pub &'a F);
 
 impl<F: Parts> Combine for Meet<'_, F> {
     type Node = F::Part;
-    const COMMUTES: bool = false;
+    const COMMUTES: bool = F::SWAPS;
     #[inline(always)]
     fn combine(self, left: F::Part, right: F::Part, _each: u32) -> F::Part {
         self.0.meet(left, right)
@@ -115,13 +115,31 @@ pub fn across<S: Simt, C: Combine>(s: &S, c: C, node: C::Node, bit: u32, each: u
 
 /// Every lane's part meets, in the order of the lanes, in groups of `lanes` (a power of two).
 #[inline(always)]
-pub fn meet_lanes<S: Simt, F: Parts>(s: &S, f: &F, mut part: F::Part, lanes: u32) -> F::Part {
+pub fn meet_lanes<S: Simt, F: Parts>(s: &S, f: &F, part: F::Part, lanes: u32) -> F::Part {
+    across_lanes(s, Meet(f), part, lanes)
+}
+
+/// The same of what each lane has.
+#[inline(always)]
+pub fn across_lanes<S: Simt, C: Combine>(s: &S, c: C, mut node: C::Node, lanes: u32) -> C::Node {
     let (mut bit, lanes) = (1, s.opaque(lanes));
+    while s.again(bit < lanes) {
+        node = across(s, c, node, bit, 1);
+        bit <<= 1;
+    }
+    node
+}
+
+/// The parts of two steps meet, those of the first step before, in groups of `lanes` (a power of two, at least 2).
+#[inline(always)]
+pub fn meet_two<S: Simt, F: Parts>(s: &S, f: &F, parts: [F::Part; 2], lanes: u32) -> F::Part {
+    let [mut part]: [F::Part; 1] = fold(s, Meet(f), parts, 1, 1);
+    let (mut bit, lanes) = (2, s.opaque(lanes));
     while s.again(bit < lanes) {
         part = across(s, Meet(f), part, bit, 1);
         bit <<= 1;
     }
-    part
+    across(s, Meet(f), part, 1, 1)
 }
 
 /// The node over 8 steps of 32 lanes, `each` elements a lane.

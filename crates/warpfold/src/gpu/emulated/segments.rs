@@ -94,11 +94,10 @@ pub(super) fn reduced(op: Op, array: &ArrayRef<'_>, bytes: &[u8], offsets: &[i64
 }
 
 /// Runs a case on both; says what ran, if anything did, or what is wrong.
-fn check(op: Op, dtype: DType, kind: usize, i: usize, seed: &mut u64) -> Result<String, String> {
+fn check(op: Op, dtype: DType, lengths: &[usize], i: usize, seed: &mut u64) -> Result<String, String> {
     let size = dtype.size();
-    let lengths = lengths(kind, size, 12_000 + pick(90_000, seed), seed);
     let (start, skip) = (pick(4, seed), pick(16, seed) / size * size);
-    let offsets = offsets(start, &lengths);
+    let offsets = offsets(start, lengths);
     let n = offsets[lengths.len()] as usize + pick(3, seed);
     let specials = [Specials::None, Specials::Zeros, Specials::All][pick(3, seed)];
     let bytes = [vec![0; skip], elements(dtype, n, random(seed), specials)].concat();
@@ -139,7 +138,7 @@ fn check(op: Op, dtype: DType, kind: usize, i: usize, seed: &mut u64) -> Result<
         }
         _ => format!("{:?}", (ran.outcome, expected)).chars().take(300).collect(),
     };
-    Err(format!("{op} {dtype} kind {kind} {:?} {}: {wrong}", &lengths[..lengths.len().min(8)], ran.entries))
+    Err(format!("{op} {dtype} {:?} {}: {wrong}", &lengths[..lengths.len().min(8)], ran.entries))
 }
 
 #[test]
@@ -150,7 +149,8 @@ fn segments_have_the_bits_of_the_cpu_whatever_their_lengths() {
     'all: for round in 0..rounds {
         for (i, (op, dtype)) in all.clone().enumerate() {
             let kind = (i + round + pick(2, &mut seed)) % 7;
-            match check(op, dtype, kind, i + round, &mut seed) {
+            let lengths = lengths(kind, dtype.size(), 12_000 + pick(90_000, &mut seed), &mut seed);
+            match check(op, dtype, &lengths, i + round, &mut seed) {
                 Ok(entries) => {
                     ran += entries.contains("segments_") as usize;
                     cut += entries.contains(" ends_") as usize;
@@ -165,6 +165,36 @@ fn segments_have_the_bits_of_the_cpu_whatever_their_lengths() {
     println!("{ran} ran, {cut} with long segments");
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     assert!(ran > 100 && cut > 50, "{ran} ran, {cut} with long segments");
+}
+
+#[test]
+fn segments_that_just_fit_a_lane_a_group_or_a_window_have_the_bits_of_the_cpu() {
+    let (mut seed, mut wrong, mut ran) = (5, Vec::new(), 0);
+    let folds = [(Op::Sum, DType::F32), (Op::Sum, DType::BF16), (Op::Var, DType::F64), (Op::LogSumExp, DType::F32)];
+    let order_free =
+        [(Op::ArgMax, DType::U8), (Op::MinMax, DType::F16), (Op::Max, DType::F32), (Op::ArgMin, DType::I64)];
+    for (i, (op, dtype)) in folds.into_iter().chain(order_free).enumerate() {
+        // A pack, a lane's two, and what 2, 4, … 32 lanes take, once and several times.
+        for (j, shift) in [4, 5, 6, 7, 8, 9, 10, 11, 12].into_iter().enumerate() {
+            let exact = (1 << shift) / dtype.size();
+            let count = [31, 32, 33, 63, 65, 255, 256, 257, 258, 513][(i + j) % 10].min(120_000 / exact);
+            let near = [exact - 1, exact, exact + 1];
+            // Of one length; of three; and some that are empty or of one element.
+            let lengths: Vec<_> = (0..count)
+                .map(|k| match j % 3 {
+                    0 => near[(i + j / 3) % 3],
+                    1 => near[k % 3],
+                    _ => [near[pick(3, &mut seed)], pick(3, &mut seed), pick(10, &mut seed)][pick(3, &mut seed)],
+                })
+                .collect();
+            match check(op, dtype, &lengths, i + j, &mut seed) {
+                Ok(entries) => ran += entries.contains("segments_") as usize,
+                Err(why) => wrong.push(why.chars().take(900).collect::<String>()),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert!(ran > 60, "{ran} ran");
 }
 
 #[test]

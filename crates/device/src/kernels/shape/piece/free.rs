@@ -1,10 +1,10 @@
 //! Elements in any order.
 
 use super::read::Tile;
-use super::{Dense, Packs, Piece, Row, Short, Split, Staged, Tiny};
+use super::{Dense, Held, Packs, Piece, Row, Short, Split, Tiny};
 use crate::kernels::fold::Heap;
+use crate::kernels::node::select;
 use crate::kernels::recipe::{Recipe, array};
-use crate::kernels::shape::stage::Stage;
 use crate::kernels::shape::warp::{self, STEPS};
 use crate::kernels::source::{Bits, words};
 use crate::simt::{ALL, Pod, Simt};
@@ -211,32 +211,32 @@ impl<F: Heap> Tiny for Free<F> {
     }
 }
 
-impl<F: Heap> Staged for Free<F> {
+impl<F: Heap> Held for Free<F> {
     type Bits = F::Bits;
 
     #[inline(always)]
-    fn walk<S: Simt>(&self, s: &S, stage: Stage, from: u32, count: u32, before: u32) -> F::Part {
+    fn held<S: Simt>(&self, s: &S, w: &[[u32; 4]; 2], count: [u32; 2], before: u32, lanes: u32) -> F::Part {
         let (f, per) = (&self.0, F::Bits::PER);
-        let valid = |p: u32| count.saturating_sub(p * per).min(per);
-        let pack = |p: u32| stage.pack::<S, F::Bits>(s, if valid(p) > 0 { from + 16 * p } else { 0 });
-        let rest = |w: &[u32; 4], p: u32| filled::<F>(w, 0, |i| below(valid(p) * F::Bits::SIZE, i));
-        let (mut acc, mut p) = (f.start(), 0);
-        while s.again(s.any(ALL, valid(p) > 0)) {
-            let mut w = pack(p);
-            if s.branch(s.any(ALL, valid(p) > 0 && valid(p) < per)) {
-                w = rest(&w, p);
+        let (mut acc, mut w) = (f.start(), *w);
+        let mut k = 0;
+        while k < 2 {
+            if s.branch(k == 0 || s.any(ALL, count[k] > 0)) {
+                let there = |i: usize| if (i as u32) < count[k] { u32::MAX } else { 0 };
+                let keep = |i: usize| if F::Bits::SIZE == 4 { there(i) } else { below(count[k] * F::Bits::SIZE, i) };
+                w[k] = filled::<F>(&w[k], 0, keep);
+                let with = f.pack(s, acc, &w[k], k as u32);
+                acc = if count[k] > 0 { with } else { acc };
             }
-            if s.branch(valid(p) > 0) {
-                acc = f.pack(s, acc, &w, p);
-            }
-            p += 1;
+            k += 1;
         }
-        let part = f.part(acc);
-        let Some(p) = f.place(part) else { return part };
-        if s.branch(count == 0) {
-            return f.nothing();
+        let mut part = f.part(acc);
+        if let Some(k) = f.place(part) {
+            let at = f.locate(&select(k == 1, w[1], w[0]), part) + if k == 1 { per * lanes } else { 0 };
+            part = select(count[0] > 0, f.placed(part, (before + at) as u64), f.nothing());
         }
-        let at = f.locate(&rest(&pack(p), p), part);
-        f.placed(part, (before + p * per + at) as u64)
+        if s.branch(lanes == 1) {
+            return part;
+        }
+        f.part_of(warp::across_lanes(s, warp::MeetBrief(f), f.brief(part), lanes))
     }
 }

@@ -6,9 +6,8 @@ mod read;
 
 pub use free::Free;
 pub use ordered::{Ordered, next, pack};
-pub use read::{Tile, joined, loose, loose_steps};
+pub use read::{Tile, hold, joined, loose, loose_steps};
 
-use super::stage::Stage;
 use super::warp::STEPS;
 use crate::kernels::fold::Parts;
 use crate::kernels::recipe::{Call, Recipe};
@@ -252,13 +251,25 @@ pub trait Tiny: Piece {
     ) -> [<Self::Fold as Parts>::Part; G];
 }
 
-/// The parts of elements in a [`Stage`].
-pub trait Staged: Piece {
+/// The parts of outputs of a few packs of 16 bytes, two to a lane.
+pub trait Held: Piece {
     /// An element in memory.
     type Bits: Bits;
-    /// The part of `count` elements from byte `from`, at most 256 bytes, for each lane its own; their first is number `before` of the
-    /// output's.
-    fn walk<S: Simt>(&self, s: &S, stage: Stage, from: u32, count: u32, before: u32) -> <Self::Fold as Parts>::Part;
+    /// What may be read instead of elements that there are not: best what changes nothing.
+    #[inline(always)]
+    fn blank(&self) -> Self::Bits {
+        Self::Bits::ZERO
+    }
+    /// The part of the packs of `lanes` lanes, a power of two; each of them gets it. A lane has two, which are `lanes` packs apart, and of each the
+    /// first `count` elements, and [`Held::blank`]s after them if elements have 4 bytes or more. Its first one is number `before` of the output's.
+    fn held<S: Simt>(
+        &self,
+        s: &S,
+        w: &[[u32; 4]; 2],
+        count: [u32; 2],
+        before: u32,
+        lanes: u32,
+    ) -> <Self::Fold as Parts>::Part;
 }
 
 /// What a lane has of short rows.

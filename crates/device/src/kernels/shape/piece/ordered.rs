@@ -1,12 +1,11 @@
 //! Elements in the order of the tree.
 
 use super::read::Tile;
-use super::{Dense, Packs, Piece, Row, Short, Split, Staged, Tiny};
+use super::{Dense, Held, Packs, Piece, Row, Short, Split, Tiny};
 use crate::kernels::fold::Tree;
 use crate::kernels::node::{Node, select};
 use crate::kernels::recipe::Recipe;
-use crate::kernels::shape::stack::{Few, Lanes};
-use crate::kernels::shape::stage::Stage;
+use crate::kernels::shape::stack::Lanes;
 use crate::kernels::shape::warp::{self, STEPS, pick};
 use crate::kernels::source::Bits;
 use crate::simt::{ALL, Simt};
@@ -314,61 +313,72 @@ impl<F: Tree> Tiny for Ordered<F> {
     }
 }
 
-impl<F: Tree> Staged for Ordered<F> {
+impl<F: Tree> Held for Ordered<F> {
     type Bits = F::Bits;
 
     #[inline(always)]
-    fn walk<S: Simt>(&self, s: &S, stage: Stage, from: u32, count: u32, _before: u32) -> F::Part {
-        let (f, each) = (&self.0, 2 * F::Bits::PER);
-        let (mut stack, mut i) = (Few::new(f.nothing()), 0);
-        while s.again(s.any(ALL, count > i * each)) {
-            let valid = count.saturating_sub(i * each).min(each);
-            let at = if valid > 0 { from + 32 * i } else { 0 };
-            let mut w = [stage.pack::<S, F::Bits>(s, at), [0; 4]];
-            if s.branch(s.any(ALL, valid > F::Bits::PER)) {
-                w[1] = stage.pack::<S, F::Bits>(s, at + 16);
-            }
-            stack.push(f, i, two(s, f, &w, valid));
-            i += 1;
+    fn blank(&self) -> F::Bits {
+        self.0.blank().unwrap_or(F::Bits::ZERO)
+    }
+
+    #[inline(always)]
+    fn held<S: Simt>(&self, s: &S, w: &[[u32; 4]; 2], count: [u32; 2], _before: u32, lanes: u32) -> F::Part {
+        let (f, w) = if F::Bits::SIZE >= 4 && self.0.blank().is_some() { self.0.whole(s, *w) } else { (self.0, *w) };
+        let f = &f;
+        let [first, second] = two(s, f, &w, count);
+        if s.branch(lanes == 1) {
+            return f.meet(first, second);
         }
-        stack.close(f, i)
+        warp::meet_two(s, f, [first, second], lanes)
     }
 }
 
-/// The part over the first `valid` elements of 32 bytes, in every lane its own.
+/// The parts over the first `count` elements of two packs, in every lane its own.
 #[inline(always)]
-fn two<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; 2], valid: u32) -> F::Part {
+fn two<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; 2], count: [u32; 2]) -> [F::Part; 2] {
     let per = F::Bits::PER;
-    let of = [valid.min(per), valid.saturating_sub(per)];
     if F::HAS_PLAIN {
         let bits = |k: u32| F::Bits::nth(&w[(k / per) as usize], (k % per) as usize);
-        if s.branch(s.all(ALL, (0..2 * per).all(|k| k >= valid || f.is_ordinary(s, bits(k))))) {
+        let none = |k: u32| k % per >= count[(k / per) as usize];
+        if s.branch(s.all(ALL, (0..2 * per).all(|k| none(k) || f.is_ordinary(s, bits(k))))) {
             let plain = f.plain();
-            let mut node = padded(s, &plain, &w[0], per, of[0], 0);
-            if s.branch(s.any(ALL, valid > per)) {
-                node = plain.join(node, padded(s, &plain, &w[1], per, of[1], 0), per);
-            }
-            // Nothing has no scale, and the plain tree's has one.
-            return select(valid > 0, f.part(f.raise(node), valid), f.nothing());
+            return core::array::from_fn(
+                #[inline(always)]
+                |k| {
+                    let node = padded(s, &plain, &w[k], per, count[k], 0);
+                    // Nothing has no scale, and the plain tree's has one.
+                    select(count[k] > 0, f.part(f.raise(node), count[k]), f.nothing())
+                },
+            );
         }
-    } else if s.branch(s.all(ALL, valid == 0 || valid == 2 * per)) {
-        let node = f.join(pack(s, f, &w[0]), pack(s, f, &w[1]), per);
-        return select(valid > 0, f.part(node, 2 * per), f.nothing());
     } else if F::NEUTRAL && F::Node::WORDS <= F::Bits::WORDS {
-        let node = |k: usize| padded(s, f, &w[k], per, of[k], 0);
-        return f.part(f.join(node(0), node(1), per), valid);
+        return core::array::from_fn(
+            #[inline(always)]
+            |k| {
+                // An element that changes nothing costs less than to ask whether there is one.
+                let node = match f.blank() {
+                    Some(_) if F::Bits::SIZE >= 4 => pack(s, f, &w[k]),
+                    _ if k == 1 && !s.branch(s.any(ALL, count[1] > 0)) => f.neutral(),
+                    _ => padded(s, f, &w[k], per, count[k], 0),
+                };
+                f.part(node, count[k])
+            },
+        );
     }
     // Rarely needed, or slow in any case: one copy.
-    let (mut part, mut w, mut k) = (f.nothing(), *w, 0);
+    let (mut parts, mut w, mut count, mut k) = ([f.nothing(); 2], *w, count, 0);
     while s.again(s.any(ALL, k < 2)) {
-        let of = if k == 0 { of[0] } else { of[1] };
-        let mut next = select(of == per, f.part(pack(s, f, &w[0]), per), f.nothing());
-        if s.branch(of > 0 && of < per) {
-            next = if F::NEUTRAL { f.part(padded(s, f, &w[0], per, of, 1), of) } else { some(s, f, &w[0], of) };
+        let mut part = select(count[0] == per, f.part(pack(s, f, &w[0]), per), f.nothing());
+        if s.branch(count[0] > 0 && count[0] < per) {
+            part = if F::NEUTRAL {
+                f.part(padded(s, f, &w[0], per, count[0], 1), count[0])
+            } else {
+                some(s, f, &w[0], count[0])
+            };
         }
-        part = f.meet(part, next);
-        w = [w[1], w[0]];
+        parts = next(parts, part);
+        (w, count) = ([w[1], w[0]], [count[1], count[0]]);
         k += 1;
     }
-    part
+    parts
 }

@@ -240,10 +240,16 @@ pub fn joined(a: [u32; 4], b: [u32; 4], shift: u32) -> [u32; 4] {
 /// Sixteen bytes from anywhere, element by element; those beyond `valid` are zero.
 #[inline(always)]
 pub fn loose<S: Simt, B: Bits>(s: &S, at: Global<u8>, valid: u32) -> [u32; 4] {
+    padded(s, at, valid, B::ZERO)
+}
+
+/// The same; those beyond `valid` are `blank`.
+#[inline(always)]
+fn padded<S: Simt, B: Bits>(s: &S, at: Global<u8>, valid: u32, blank: B) -> [u32; 4] {
     let mut words = [0u32; 4];
     let mut k = 0;
     while k < B::PER as usize {
-        let bits = if (k as u32) < valid { s.load(at.cast::<B>(), k) } else { B::ZERO };
+        let bits = if (k as u32) < valid { s.load(at.cast::<B>(), k) } else { blank };
         match B::SIZE {
             16 => words = core::array::from_fn(|i| (bits.to_bits() >> (32 * i)) as u32),
             8 => {
@@ -257,6 +263,41 @@ pub fn loose<S: Simt, B: Bits>(s: &S, at: Global<u8>, valid: u32) -> [u32; 4] {
         k += 1;
     }
     words
+}
+
+/// Two packs from anywhere, `apart` bytes from each other, of which each lane has its own. What follows the first `count` elements
+/// of each may be anything. An array's end is `end`.
+///
+/// They are read by elements or words: neighbouring lanes find theirs in the same lines of the first-level cache.
+#[inline(always)]
+pub fn hold<S: Simt, B: Bits>(s: &S, at: u64, apart: u32, count: [u32; 2], end: u64, blank: B) -> [[u32; 4]; 2] {
+    let first = near::<S, B>(s, at, count[0], end, blank);
+    let mut second = padded(s, array(at), 0, blank);
+    if s.branch(s.any(ALL, count[1] > 0)) {
+        second = near::<S, B>(s, at + apart as u64, count[1], end, blank);
+    }
+    [first, second]
+}
+
+/// One of them.
+#[inline(always)]
+fn near<S: Simt, B: Bits>(s: &S, at: u64, count: u32, end: u64, blank: B) -> [u32; 4] {
+    if B::SIZE >= 4 {
+        return padded::<S, B>(s, array(at), count, blank);
+    }
+    let (below, shift) = (at & !3, at as u32 & 3);
+    let words = if count > 0 { (shift + count * B::SIZE).div_ceil(4) } else { 0 };
+    if s.branch(below + 4 * words as u64 > end) {
+        return loose::<S, B>(s, array(at), count);
+    }
+    let w: [u32; 5] = core::array::from_fn(
+        #[inline(always)]
+        |i| if (i as u32) < words { s.load(array::<u32>(below), i) } else { 0 },
+    );
+    core::array::from_fn(
+        #[inline(always)]
+        |i| s.funnel(w[i], w[i + 1], 8 * shift),
+    )
 }
 
 /// Eight packs from anywhere, an element of each at a time.

@@ -5,8 +5,10 @@ use crate::kernels::recipe::{Call, STATUS, array};
 use crate::kernels::shape::piece::divide;
 use crate::simt::{ALL, Shared, Simt};
 
-/// Offsets in a window.
+/// Segments of a window, at most.
 pub const WINDOW: u32 = 256;
+/// Words for their offsets.
+pub const WORDS: u32 = WINDOW + 1;
 
 /// The offsets.
 #[derive(Clone, Copy)]
@@ -29,7 +31,39 @@ impl Offsets {
         if s.branch(self.shape.size == 8) {
             return s.load(array::<u64>(self.at), i as usize);
         }
-        let x = s.load(array::<u32>(self.at), i as usize);
+        self.widened(s.load(array::<u32>(self.at), i as usize))
+    }
+
+    /// A lane's share of offsets from number `first`, and the one `count` further; those that follow that are the same.
+    #[inline(always)]
+    fn neighbours<S: Simt>(&self, s: &S, first: u64, count: u32) -> ([u64; 8], u64) {
+        let at = self.at.wrapping_add(first * self.shape.size);
+        // Anew, or there would be a register for each `k` all along.
+        let lane = s.anew(s.lane());
+        let i = |k: usize| (32 * k as u32 + lane).min(count) as usize;
+        if s.branch(self.shape.size == 8) {
+            let found = core::array::from_fn(
+                #[inline(always)]
+                |k| s.load(array::<u64>(at), i(k)),
+            );
+            return (found, s.load(array::<u64>(at), count as usize));
+        }
+        let found: [u32; 8] = core::array::from_fn(
+            #[inline(always)]
+            |k| s.load(array::<u32>(at), i(k)),
+        );
+        let end = s.load(array::<u32>(at), count as usize);
+        (
+            found.map(
+                #[inline(always)]
+                |x| self.widened(x),
+            ),
+            self.widened(end),
+        )
+    }
+
+    #[inline(always)]
+    fn widened(&self, x: u32) -> u64 {
         if self.shape.signed != 0 { x as i32 as u64 } else { x as u64 }
     }
 
@@ -113,74 +147,77 @@ impl Share {
     }
 }
 
-/// Neighbouring offsets, in shared memory, counted from the first.
+/// Neighbouring segments: their offsets in shared memory, counted from the first.
 pub struct Window {
     bounds: Shared<u32>,
+    /// The first segment's number.
+    pub first: u64,
     /// The first offset.
     pub base: u64,
-    /// Segments: up to the first that ends before it begins, or more than 2^32 elements further. That one is listed.
+    /// Segments: up to the first that ends before it begins, or more than 2^32 elements further.
     pub count: u32,
+    /// How many of the limits the longest one exceeds; all, if what follows the last is none.
+    pub longest: u32,
 }
 
 impl Window {
-    /// The offsets of `n` segments, fewer than [`WINDOW`], from number `first`.
+    /// Of `n` segments from number `first` as many as there is room for. `limits` are numbers of elements, in their order, below 2^20.
     #[inline(always)]
-    pub fn read<S: Simt>(s: &S, offsets: &Offsets, bounds: Shared<u32>, first: u64, n: u32) -> Self {
-        let found: [u64; 8] = core::array::from_fn(
-            #[inline(always)]
-            |k| {
-                if s.branch(32 * k as u32 <= n) {
-                    offsets.get(s, first + (32 * k as u32 + s.lane()).min(n) as u64)
-                } else {
-                    0
-                }
-            },
-        );
+    pub fn read<S: Simt>(s: &S, offsets: &Offsets, bounds: Shared<u32>, first: u64, n: u64, limits: [u32; 2]) -> Self {
+        let count = n.min(WINDOW as u64) as u32;
+        let (found, end) = offsets.neighbours(s, first, count);
         let base = s.shuffle_idx(ALL, found[0], 0);
+        // What is beyond the elements, or 2^32 from the first, is the furthest.
+        let within = base <= offsets.shape.len;
+        let most = offsets.shape.len.wrapping_sub(base).min(u32::MAX as u64 - 1);
+        let far = |found: u64| {
+            let d = found.wrapping_sub(base);
+            if d > most { u32::MAX } else { d as u32 }
+        };
+        let found = found.map(far);
         let mut k = 0;
         while k < 8 {
-            let far = if found[k] > offsets.shape.len { u64::MAX } else { found[k].wrapping_sub(base) };
-            s.put(bounds, 32 * k as u32 + s.lane(), far.min(u32::MAX as u64) as u32);
+            s.put(bounds, 32 * k + s.lane(), found[k as usize]);
             k += 1;
         }
+        if s.branch(s.lane() == 0) {
+            s.put(bounds, WINDOW, far(end));
+        }
         s.warp_barrier(ALL);
-        let window = Self { bounds, base, count: n };
+        let (mut most, mut k) = (0, 0);
+        while k < 8 {
+            most = most.max(s.get(bounds, 32 * k + s.lane() + 1).wrapping_sub(found[k as usize]));
+            k += 1;
+        }
+        let exceeds = |limit: u32| s.any(ALL, most > limit || !within) as u32;
+        let window = Self { bounds, first, base, count, longest: exceeds(limits[0]) };
+        // If all are within the limits, they follow one another: no difference is one of offsets that decrease.
+        if s.branch(exceeds(limits[1]) == 0) { window } else { window.checked(s, if within { count } else { 0 }) }
+    }
+
+    /// Those of `all` up to the first that cannot be.
+    #[inline(always)]
+    fn checked<S: Simt>(self, s: &S, all: u32) -> Self {
         let mut count = 0;
-        while s.again(count < n) {
+        while s.again(count < all) {
             let i = count + s.lane();
             let (mut from, mut to) = (0, 0);
-            if s.branch(i < n) {
-                (from, to) = (window.get(s, i), window.get(s, i + 1));
+            if s.branch(i < all) {
+                (from, to) = (s.get(self.bounds, i), s.get(self.bounds, i + 1));
             }
-            let good = s.ballot(ALL, i < n && from <= to && to != u32::MAX).trailing_ones();
+            let good = s.ballot(ALL, i < all && from <= to && to != u32::MAX).trailing_ones();
             count += good;
             if s.branch(good < 32) {
                 break;
             }
         }
-        Self { count, ..window }
+        Self { count, longest: 2, ..self }
     }
 
-    /// Offset number `i`.
+    /// Segment number `i`: its first element, counted from that of the window, and how many it has.
     #[inline(always)]
-    pub fn get<S: Simt>(&self, s: &S, i: u32) -> u32 {
-        s.get(self.bounds, i)
-    }
-
-    /// How many segments from number `at` have no more than `room` elements together.
-    #[inline(always)]
-    pub fn fit<S: Simt>(&self, s: &S, at: u32, room: u32) -> u32 {
-        let mut fit = 0;
-        let from = self.get(s, at);
-        while s.again(at + fit < self.count) {
-            let i = at + fit + s.lane();
-            let fits = i < self.count && self.get(s, i.min(self.count - 1) + 1) - from <= room;
-            let more = s.ballot(ALL, fits).trailing_ones();
-            fit += more;
-            if s.branch(more < 32) {
-                break;
-            }
-        }
-        fit
+    pub fn segment<S: Simt>(&self, s: &S, i: u32) -> (u32, u32) {
+        let from = s.get(self.bounds, i);
+        (from, s.get(self.bounds, i + 1).wrapping_sub(from))
     }
 }

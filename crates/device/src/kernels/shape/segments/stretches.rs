@@ -2,10 +2,11 @@
 
 use super::offsets::{Offsets, Share};
 use super::{Segments, WARPS, finish};
+use crate::kernels::fold::Parts;
 use crate::kernels::node::publish;
-use crate::kernels::recipe::{Call, array};
+use crate::kernels::recipe::{Call, Out, array};
 use crate::kernels::shape::parts::{self, SLOTS};
-use crate::kernels::shape::piece::{Dense, Row, Staged};
+use crate::kernels::shape::piece::{Dense, Held, Row};
 use crate::kernels::source::Bits;
 use crate::simt::{ALL, Global, Order, Simt};
 
@@ -21,9 +22,9 @@ pub struct Room {
 }
 
 impl Room {
-    /// For `len` elements, of which a stretch has `stretch` and a stage at least `staged`.
-    pub const fn new(len: u64, stretch: u64, staged: u64) -> Self {
-        Self { stretches: len / stretch + len / staged + 1, cut: len / stretch + 1, parts: 2 * (len / stretch) + 2 }
+    /// For `len` elements, of which a stretch has `stretch`, and a segment that is not cut at most `short`.
+    pub const fn new(len: u64, stretch: u64, short: u64) -> Self {
+        Self { stretches: len / stretch + len / short + 1, cut: len / stretch + 1, parts: 2 * (len / stretch) + 2 }
     }
 }
 
@@ -31,7 +32,8 @@ impl Room {
 #[inline(always)]
 pub fn list<S: Simt, B: Bits>(s: &S, call: &Call<Segments>, offsets: &Offsets, share: &Share, number: u64) {
     let (_, len) = offsets.segment(s, call, number);
-    let stretch = Stretch::of::<B>(&call.shape);
+    // Rarely needed, so nothing of it is kept in registers.
+    let stretch = Stretch(s.anew(Stretch::of::<B>(&call.shape).0));
     let bytes = stretch.0 + B::SIZE.trailing_zeros();
     let before = offsets.before(s, number, B::SIZE);
     // Those of which `before + k * bytes` is in the share.
@@ -55,7 +57,7 @@ pub fn list<S: Simt, B: Bits>(s: &S, call: &Call<Segments>, offsets: &Offsets, s
 
 /// Stretches of long segments: a warp takes one at a time, and leaves its part, unless it is all of the segment.
 #[inline(always)]
-pub fn stretches<S: Simt, P: Staged<Reduced = Dense>>(s: &S, call: &Call<Segments>) {
+pub fn stretches<S: Simt, P: Held<Reduced = Dense>>(s: &S, call: &Call<Segments>) {
     let (piece, offsets, shape, size) = (P::new(&call.recipe), Offsets::of(call), &call.shape, P::Bits::SIZE);
     let counters = array::<u32>(call.workspace);
     let (mut at, stretch) = (s.block_x() * WARPS + s.warp(), Stretch::of::<P::Bits>(shape));
@@ -79,7 +81,7 @@ pub fn stretches<S: Simt, P: Staged<Reduced = Dense>>(s: &S, call: &Call<Segment
         if s.branch(s.lane() == 0) {
             let part = piece.settle(s, &row, part);
             if s.branch(stretch.count(len) == 1) {
-                finish(s, piece.fold(), call, number, len, part);
+                finish(s, piece.fold(), call, out::<P::Fold>(call, number), len, part);
             } else {
                 publish(s, parts::left(call), (stretch.slot(start) + k) as usize, part);
                 if s.branch(k == 0) {
@@ -92,6 +94,12 @@ pub fn stretches<S: Simt, P: Staged<Reduced = Dense>>(s: &S, call: &Call<Segment
         }
         at += s.grid_dim_x() * WARPS;
     }
+}
+
+/// Where a segment's result goes.
+#[inline(always)]
+fn out<F: Parts>(call: &Call<Segments>, number: u64) -> Out {
+    parts::out(call, (number * F::RESULTS) as i64)
 }
 
 /// The logarithm of a stretch's elements.
@@ -137,7 +145,7 @@ fn cut(call: &Call<Segments>) -> Global<u64> {
 
 /// The results of the segments that have left parts: one block for each at a time.
 #[inline(always)]
-pub fn ends<S: Simt, P: Staged>(s: &S, call: &Call<Segments>) {
+pub fn ends<S: Simt, P: Held>(s: &S, call: &Call<Segments>) {
     let slots = s.shared::<u32, SLOTS, 0>("slots");
     let (f, offsets, stretch) = (P::new(&call.recipe), Offsets::of(call), Stretch::of::<P::Bits>(&call.shape));
     let f = f.fold();
@@ -150,7 +158,7 @@ pub fn ends<S: Simt, P: Staged>(s: &S, call: &Call<Segments>) {
         let first = stretch.slot(start) as usize;
         let part = parts::reduce(s, f, slots, parts::left(call), first, stretch.count(len));
         if s.branch(s.thread_x() == 0) {
-            finish(s, f, call, number, len, part);
+            finish(s, f, call, out::<P::Fold>(call, number), len, part);
         }
         at += s.grid_dim_x();
     }
