@@ -213,6 +213,7 @@ impl<F: Heap> Tiny for Free<F> {
 
 impl<F: Heap> Held for Free<F> {
     type Bits = F::Bits;
+    const FREE: bool = true;
 
     #[inline(always)]
     fn held<S: Simt>(&self, s: &S, w: &[[u32; 4]; 2], count: [u32; 2], before: u32, lanes: u32) -> F::Part {
@@ -234,9 +235,12 @@ impl<F: Heap> Held for Free<F> {
             let at = f.locate(&select(k == 1, w[1], w[0]), part) + if k == 1 { per * lanes } else { 0 };
             part = select(count[0] > 0, f.placed(part, (before + at) as u64), f.nothing());
         }
-        if s.branch(lanes == 1) {
-            return part;
-        }
+        part
+    }
+
+    #[inline(always)]
+    fn together<S: Simt>(&self, s: &S, part: F::Part, lanes: u32) -> F::Part {
+        let f = &self.0;
         f.part_of(warp::across_lanes(s, warp::MeetBrief(f), f.brief(part), lanes))
     }
 }

@@ -260,8 +260,10 @@ pub trait Held: Piece {
     fn blank(&self) -> Self::Bits {
         Self::Bits::ZERO
     }
-    /// The part of the packs of `lanes` lanes, a power of two; each of them gets it. A lane has two, which are `lanes` packs apart, and of each the
-    /// first `count` elements, and [`Held::blank`]s after them if elements have 4 bytes or more. Its first one is number `before` of the output's.
+    /// Whether the parts of several turns may meet before those of lanes do.
+    const FREE: bool;
+    /// The part of two packs of a lane, which are `lanes` packs apart: of the first `count` elements of each, and [`Held::blank`]s after them if
+    /// elements have 4 bytes or more. The first one is number `before` of the output's. If order matters, it is that of all of the `lanes` lanes.
     fn held<S: Simt>(
         &self,
         s: &S,
@@ -270,6 +272,11 @@ pub trait Held: Piece {
         before: u32,
         lanes: u32,
     ) -> <Self::Fold as Parts>::Part;
+    /// The part of `lanes` lanes, a power of two, of what is held; each of them gets it.
+    #[inline(always)]
+    fn together<S: Simt>(&self, _s: &S, part: <Self::Fold as Parts>::Part, _lanes: u32) -> <Self::Fold as Parts>::Part {
+        part
+    }
 }
 
 /// What a lane has of short rows.

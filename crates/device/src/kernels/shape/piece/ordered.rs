@@ -315,6 +315,7 @@ impl<F: Tree> Tiny for Ordered<F> {
 
 impl<F: Tree> Held for Ordered<F> {
     type Bits = F::Bits;
+    const FREE: bool = false;
 
     #[inline(always)]
     fn blank(&self) -> F::Bits {

@@ -96,7 +96,7 @@ fn reduce_list<S: Simt, P: Held>(s: &S, work: &Work<'_, P>, list: &List) {
     let (f, lanes, per) = (work.piece.fold(), list.lanes, P::PER);
     let (group, lane) = (share(s.lane(), lanes), s.lane() & (lanes - 1));
     let (mut at, mut turn) = (0, 0);
-    let mut stack = Few::new(f.nothing());
+    let (mut stack, mut so_far) = (Few::new(f.nothing()), f.nothing());
     while s.again(at < list.count) {
         let turns: [Turn; TURNS] = core::array::from_fn(
             #[inline(always)]
@@ -121,12 +121,18 @@ fn reduce_list<S: Simt, P: Held>(s: &S, work: &Work<'_, P>, list: &List) {
         while k < TURNS {
             let Turn { number, len, before, turn, last, count, w } = turns[k];
             let mut part = work.piece.held(s, &w, count, before, lanes);
-            if s.branch(turn > 0 || !last) {
+            if P::FREE {
+                part = if turn > 0 { f.meet(so_far, part) } else { part };
+                so_far = part;
+            } else if s.branch(turn > 0 || !last) {
                 stack.push(f, turn, part);
                 part = stack.close(f, turn + 1);
             }
-            if s.branch(last && lane == 0 && len > 0) {
-                work.finish(s, number, len, part);
+            if s.branch(last) {
+                let part = work.piece.together(s, part, lanes);
+                if s.branch(lane == 0 && len > 0) {
+                    work.finish(s, number, len, part);
+                }
             }
             k += 1;
         }
