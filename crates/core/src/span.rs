@@ -116,7 +116,7 @@ impl<A: Copy + Send + Sync> Span<A> {
     }
 
     /// The nodes, from left to right, as `(level, node)`.
-    pub fn nodes(&self) -> impl Iterator<Item = (u32, A)> + '_ {
+    pub fn nodes(&self) -> impl DoubleEndedIterator<Item = (u32, A)> + '_ {
         self.nodes.iter().map(|n| (n.level, n.acc))
     }
 }

@@ -7,8 +7,9 @@ use warpfold_core::Reducer;
 use super::dense::fold_dense;
 use super::panel::{fold_columns, fold_short_rows};
 use super::policy::{PANEL, SHORT};
+use super::segments::short;
 use super::simd::vectorize;
-use super::tree::{fold_rows, tree_block, tree_levels};
+use super::tree::{fold_heads, fold_rows, tree_block, tree_levels};
 
 /// A reducer and its inner loops.
 ///
@@ -45,6 +46,15 @@ pub trait Kernel: Sync {
         Self: Sized,
     {
         any_rows(self, x, len, out);
+    }
+
+    /// The trees over the first `lens` elements of rows of `room`, at least 8 and at most `BLOCK`. The node of none is the identity, or
+    /// without one any node.
+    fn heads(&self, x: &[Item<Self>], room: usize, lens: impl Iterator<Item = usize>, out: &mut Vec<Acc<Self>>)
+    where
+        Self: Sized,
+    {
+        any_heads(self, x, room, lens, out);
     }
 
     /// The trees over each column of at most `PANEL` rows ([`Kernel::RUNS`]: `MOST_ROWS`), the first of which has the index
@@ -124,6 +134,17 @@ pub(super) fn any_rows<K: Kernel>(kernel: &K, x: &[Item<K>], len: usize, out: &m
     }
 }
 
+/// [`Kernel::heads`] of any kernel.
+fn any_heads<K: Kernel>(
+    kernel: &K,
+    x: &[Item<K>],
+    room: usize,
+    lens: impl Iterator<Item = usize>,
+    out: &mut Vec<Acc<K>>,
+) {
+    out.extend(x.chunks_exact(room).zip(lens).map(|(row, len)| short(kernel, &row[..len.max(1)], 0)));
+}
+
 /// An element, as the kernel reads it.
 pub type Item<K> = <<K as Kernel>::R as Reducer>::Item;
 /// A node of the tree.
@@ -154,6 +175,16 @@ impl<R: Reducer> Kernel for Tree<R> {
                 }
             },
         )
+    }
+
+    fn heads(&self, x: &[R::Item], room: usize, lens: impl Iterator<Item = usize>, out: &mut Vec<R::Acc>) {
+        match self.0.identity() {
+            Some(identity) if size_of::<R::Acc>() == align_of::<R::Acc>() => vectorize(
+                #[inline(always)]
+                || fold_heads(&self.0, identity, x, room, lens, out),
+            ),
+            _ => any_heads(self, x, room, lens, out),
+        }
     }
 }
 

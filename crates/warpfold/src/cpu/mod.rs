@@ -9,6 +9,7 @@ pub mod exact;
 pub mod exponentials;
 pub mod extrema;
 pub mod free;
+pub mod groups;
 pub mod halves;
 pub mod kernel;
 pub mod load;

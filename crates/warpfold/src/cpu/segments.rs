@@ -138,7 +138,7 @@ where
     }
 
     /// Runs tasks; they tell themselves what they have read.
-    fn quiet_tasks(&self, n: usize, task: &(dyn Fn(usize) + Sync)) {
+    pub(super) fn quiet_tasks(&self, n: usize, task: &(dyn Fn(usize) + Sync)) {
         let work = self.problem.count.saturating_mul(self.problem.outputs);
         run_tasks(n, if work < ONE_THREAD { 1 } else { self.threads }, 0, self.progress, task);
     }
@@ -203,7 +203,7 @@ where
     }
 
     /// As [`Job::results`], of tasks that tell themselves what they have read.
-    fn kept_results<T: Send>(&self, n: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    pub(super) fn kept_results<T: Send>(&self, n: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T> {
         let mut results: Vec<T> = Vec::with_capacity(n);
         let slots = Output::new(&mut results.spare_capacity_mut()[..n]);
         // SAFETY: each task writes its own slot; if one panics, the results are forgotten, not dropped.
@@ -269,7 +269,6 @@ where
     unsafe fn short_segments(&self, offsets: &[usize], first: usize, place: &Place, out: &Output<Out<K>>) {
         let inner = self.problem.inner();
         let segments = offsets.len() - 1;
-        let reducer = self.kernel.reducer();
         let mut scratch = Scratch::<K>::new();
         let mut nodes = Vec::new();
         let mut from = 0;
@@ -304,11 +303,8 @@ where
                 nodes.clear();
                 if alike > 1 && len <= BLOCK / 2 {
                     self.kernel.rows(&x[begin..begin + alike * len], len, &mut nodes);
-                } else if len <= PANEL {
-                    // So few that it costs more to begin a block than to do without.
-                    nodes.push(few(reducer, &x[begin..begin + len], 0));
                 } else {
-                    nodes.push(self.kernel.block(&x[begin..begin + len], 0));
+                    nodes.push(short(self.kernel, &x[begin..begin + len], 0));
                 }
                 if self.problem.outputs == 1 {
                     // SAFETY: the caller's.
@@ -380,6 +376,15 @@ where
         };
         // SAFETY: the caller's.
         unsafe { self.strip(lane, &strip) }
+    }
+}
+
+/// The tree over at most [`BLOCK`] elements, the first of which has the index `at`.
+pub(super) fn short<K: Kernel>(kernel: &K, x: &[Item<K>], at: u64) -> Acc<K> {
+    match x.len() {
+        // So few that it costs more to begin a block than to do without.
+        ..=PANEL => few(kernel.reducer(), x, at),
+        _ => kernel.block(x, at),
     }
 }
 

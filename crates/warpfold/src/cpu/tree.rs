@@ -236,6 +236,55 @@ unsafe fn pair_up<R: Reducer>(reducer: &R, from: &[MaybeUninit<R::Acc>], to: &mu
     }
 }
 
+/// The trees over the first elements, so many of each, of rows of `room`. The identity stands for what is missing, so that all
+/// levels of short rows have lengths known to the compiler.
+#[inline(always)]
+pub(super) fn fold_heads<R: Reducer>(
+    reducer: &R,
+    identity: R::Acc,
+    x: &[R::Item],
+    room: usize,
+    lens: impl Iterator<Item = usize>,
+    out: &mut Vec<R::Acc>,
+) {
+    // A plain loop: the closure of an iterator might be compiled apart, without the vector instructions.
+    for (row, len) in x.chunks_exact(room).zip(lens) {
+        out.push(match (row.first_chunk(), row.first_chunk(), row.first_chunk()) {
+            (Some(row), ..) if len <= 8 => of_8(reducer, &padded(reducer, identity, row, len)),
+            (_, Some(row), _) if len <= 32 => of_32(reducer, &padded(reducer, identity, row, len)),
+            (.., Some(row)) if len <= 128 => {
+                let nodes: [R::Acc; 64] = halve(reducer, &padded::<R, 128>(reducer, identity, row, len), 1);
+                of_32(reducer, &halve(reducer, &nodes, 1))
+            }
+            _ => tree_block(reducer, &row[..len], 0),
+        });
+    }
+}
+
+/// The first `len` elements, and then the identity.
+#[inline(always)]
+fn padded<R: Reducer, const N: usize>(reducer: &R, identity: R::Acc, x: &[R::Item; N], len: usize) -> [R::Acc; N] {
+    let mut nodes = [identity; N];
+    for (i, (node, &x)) in nodes.iter_mut().zip(x).enumerate() {
+        let lifted = reducer.lift(x, i as u64);
+        *node = if i < len { lifted } else { identity };
+    }
+    nodes
+}
+
+#[inline(always)]
+fn of_32<R: Reducer>(reducer: &R, nodes: &[R::Acc; 32]) -> R::Acc {
+    let nodes: [R::Acc; 16] = halve(reducer, nodes, 1);
+    of_8(reducer, &halve(reducer, &nodes, 1))
+}
+
+#[inline(always)]
+fn of_8<R: Reducer>(reducer: &R, nodes: &[R::Acc; 8]) -> R::Acc {
+    let nodes: [R::Acc; 4] = halve(reducer, nodes, 1);
+    let nodes: [R::Acc; 2] = halve(reducer, &nodes, 1);
+    reducer.combine(nodes[0], nodes[1])
+}
+
 /// Rows of a power of two: the levels of all of them at once.
 #[inline(always)]
 pub(super) fn fold_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &mut Vec<R::Acc>) {

@@ -8,7 +8,7 @@ use warpfold_core::{DType, Element, Float, bf16, f16};
 use super::groups::by_labels;
 use super::labels::Labels;
 use super::{KeyError, dense};
-use crate::layout::ArrayRef;
+use crate::layout::{ArrayRef, Order};
 use crate::reduction::{Options, reduce};
 use crate::values::{Array, Values};
 use crate::{Error, Op};
@@ -30,14 +30,16 @@ const TASK: usize = 1 << 16;
 /// # Errors
 /// As [`crate::Groups::new`] and [`crate::Groups::reduce`]; weights with more than one axis.
 pub fn bincount(labels: ArrayRef<'_>, weights: Option<ArrayRef<'_>>, least: usize) -> Result<Array, Error> {
-    let checked = Labels::new(labels, None)?;
-    let bins = checked.groups.max(least);
+    let labels = Labels::new(labels, None)?.at_least(least);
     match weights {
-        None => Ok(Array { shape: vec![bins], values: Values::I64(count(&checked.labels, bins)) }),
-        Some(weights) if weights.shape() != labels.shape() => {
+        None => {
+            let bins = labels.groups;
+            Ok(Array { shape: vec![bins], values: Values::I64(count(&labels.to_vec(), bins)) })
+        }
+        Some(weights) if weights.shape() != [labels.len()] => {
             Err(KeyError::LabelsLength { labels: labels.len(), shape: weights.shape().to_vec() }.into())
         }
-        Some(weights) => by_labels(Op::Sum, &Labels { groups: bins, ..checked }, weights, &Options::default()),
+        Some(weights) => by_labels(Op::Sum, &labels, weights, &Options::default()),
     }
 }
 
@@ -122,8 +124,12 @@ pub fn histogram(array: ArrayRef<'_>, bins: &Bins, weights: Option<ArrayRef<'_>>
         Some(weights) => {
             let flat = dense::values(&weights);
             let bytes = flat.as_bytes();
-            let flat = ArrayRef::from_bytes(bytes, weights.dtype(), &[weights.len()], crate::Order::C, false)?;
-            by_labels(Op::Sum, &Labels { labels, groups: bins }, flat, &Options::default())?.values
+            let flat = ArrayRef::from_bytes(bytes, weights.dtype(), &[weights.len()], Order::C, false)?;
+            // No bin is the greatest u32, which as an i32 is -1.
+            let labels = Values::U32(labels);
+            let labels = ArrayRef::from_bytes(labels.as_bytes(), DType::I32, &[labels.len()], Order::C, false)?;
+            let labels = Labels::new(labels, Some(bins))?;
+            by_labels(Op::Sum, &labels, flat, &Options::default())?.values
         }
     };
     let edges = Values::F64(edges).cast(dtype);

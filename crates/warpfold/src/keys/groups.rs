@@ -1,15 +1,19 @@
 //! Groups: elements of equal labels, wherever they are.
 
-use warpfold_core::DType;
+use warpfold_core::Reducer;
 
 use super::KeyError;
 use super::dense::{self, Rows};
 use super::labels::Labels;
 use super::segments::{Descriptions, Found, Segments};
-use crate::layout::{ArrayRef, Order};
+use crate::cpu::engine::Job;
+use crate::cpu::kernel::{Item, Kernel};
+use crate::cpu::load::Load;
+use crate::dispatch::Visit;
+use crate::layout::ArrayRef;
 use crate::problem::Problem;
-use crate::reduction::Options;
-use crate::values::{Array, Hole, Scalar, Values};
+use crate::reduction::{Options, Request, base, on_threads};
+use crate::values::{Array, Collect, Hole, Scalar, Values};
 use crate::{Error, Op};
 
 /// Reduces the elements of each label: group `k` has the bits of `reduce(op, values[labels == k], axis 0)`. For several
@@ -39,41 +43,55 @@ pub fn group_by(
 }
 
 /// The same by labels that have been checked.
-pub(super) fn by_labels(op: Op, labels: &Labels, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Array, Error> {
-    // A list goes along with its labels; rows, and what is said of places, are found by positions.
-    if values.shape().len() != 1 || matches!(op, Op::ArgMin | Op::ArgMax) || options.mask.is_some() {
-        return Groups::sorted(labels).reduce(op, values, options);
-    }
-    fits(labels.labels.len(), &values)?;
-    let dtype = values.dtype();
-    by_dtype!(dtype, T => {
-        let x = dense::elements::<T>(&values);
-        // SAFETY: as many integers of that size.
-        unsafe {
-            match size_of::<T>() {
-                1 => along(op, labels, std::slice::from_raw_parts(x.as_ptr().cast::<u8>(), x.len()), dtype, options),
-                2 => along(op, labels, std::slice::from_raw_parts(x.as_ptr().cast::<u16>(), x.len()), dtype, options),
-                4 => along(op, labels, std::slice::from_raw_parts(x.as_ptr().cast::<u32>(), x.len()), dtype, options),
-                _ => along(op, labels, std::slice::from_raw_parts(x.as_ptr().cast::<u64>(), x.len()), dtype, options),
-            }
-        }
-    })
-}
-
-/// Brings the bits of values, one for each label, into the order of these, and reduces them.
-fn along<T: Copy + Send + Sync>(
+pub(super) fn by_labels(
     op: Op,
-    labels: &Labels,
-    values: &[T],
-    dtype: DType,
+    labels: &Labels<'_>,
+    values: ArrayRef<'_>,
     options: &Options<'_>,
 ) -> Result<Array, Error> {
-    let sorted = labels.sort(|i| values[i]);
-    let segments = Segments::checked(sorted.offsets, "group", None);
-    let n = sorted.items.len();
-    // SAFETY: the items are integers, and stay.
-    let bytes = unsafe { std::slice::from_raw_parts(sorted.items.as_ptr().cast(), n * size_of::<T>()) };
-    segments.reduce(op, ArrayRef::from_bytes(bytes, dtype, &[n], Order::C, false)?, options)
+    // Rows, and what is said of places, are found by positions; and so is the group that has no result.
+    if values.shape().len() == 1 && !matches!(op, Op::ArgMin | Op::ArgMax) {
+        fits(labels.len(), &values)?;
+        Segments::checked(vec![0], "group", None).fits(&values, options)?;
+        let request = Request::new(op, &values, options)?;
+        let found = on_threads(options.threads, |threads| {
+            request.spec.dispatch(ByLabel { request: &request, array: &values, labels, threads })
+        })?;
+        if let Some(found) = found {
+            let shape = [labels.groups].into_iter().chain(request.shape()).collect();
+            return Ok(Array { shape, values: found.cast(request.spec.result()) });
+        }
+    }
+    Groups::sorted(labels).reduce(op, values, options)
+}
+
+/// Groups of a list, reduced without being sorted.
+struct ByLabel<'a> {
+    request: &'a Request<'a>,
+    array: &'a ArrayRef<'a>,
+    labels: &'a Labels<'a>,
+    threads: usize,
+}
+
+impl Visit for ByLabel<'_> {
+    /// `None` if some group has no result.
+    type Out = Option<Values>;
+
+    fn visit<K, L>(self, kernel: K, load: L) -> Self::Out
+    where
+        K: Kernel,
+        L: Load<Item<K>>,
+        <K::R as Reducer>::Output: Collect,
+    {
+        let options = self.request.options();
+        let problem = &self.request.problem;
+        let base = base(self.array, options.mask.as_ref(), problem);
+        let job =
+            Job { kernel: &kernel, load: &load, problem, base, threads: self.threads, progress: options.progress };
+        // SAFETY: an ArrayRef's elements are readable; the problem has one axis, as long as there are labels.
+        let outputs = unsafe { job.groups(self.labels, self.labels.groups) }?;
+        Collect::collect(outputs).ok()
+    }
 }
 
 /// Whether the first axis has one for each label.
@@ -111,10 +129,10 @@ impl Groups {
     }
 
     /// Sorts labels that have been checked.
-    pub(super) fn sorted(labels: &Labels) -> Self {
-        let sorted = labels.sort(|i| i as u32);
+    pub(super) fn sorted(labels: &Labels<'_>) -> Self {
+        let sorted = labels.sort();
         let segments = Segments::checked(sorted.offsets, "group", None);
-        Self { segments, positions: sorted.items, labels: labels.labels.len() }
+        Self { segments, positions: sorted.positions, labels: labels.len() }
     }
 
     /// What is given for a group that has no result, as [`Segments::fill`].

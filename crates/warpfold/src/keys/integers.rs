@@ -1,6 +1,6 @@
 //! Integers of any dtype and layout, read a block at a time.
 
-use warpfold_core::{DType, Kind};
+use warpfold_core::{DType, Element, Kind};
 
 use super::KeyError;
 use crate::cpu::load::{Gather, Loaded};
@@ -8,6 +8,7 @@ use crate::cpu::policy::BLOCK;
 use crate::layout::ArrayRef;
 
 /// A list of integers somewhere in memory: labels or offsets.
+#[derive(Clone, Copy)]
 pub(super) struct Integers<'a> {
     array: ArrayRef<'a>,
     gather: Gather<i64>,
@@ -28,6 +29,11 @@ impl<'a> Integers<'a> {
 
     pub fn len(&self) -> usize {
         self.array.len()
+    }
+
+    /// All of them, if memory has them as a list of this type.
+    pub fn as_slice<T: Element>(&self) -> Option<&'a [T]> {
+        self.array.as_slice()
     }
 
     /// The entries `from..from + n`, in `room`; those of u64 beyond i64 have wrapped, and are negative.

@@ -1,4 +1,4 @@
-//! Labels, and what lies beside them brought into their order: a stable counting sort, cut over threads.
+//! Labels, and positions brought into their order: a stable counting sort, cut over threads.
 
 use rayon::prelude::*;
 
@@ -6,7 +6,9 @@ use super::KeyError;
 use super::integers::Integers;
 use crate::Error;
 use crate::cpu::engine::{Output, large_pages};
+use crate::cpu::groups::{self, Labels as _};
 use crate::cpu::policy::BLOCK;
+use crate::cpu::simd::vectorize;
 use crate::layout::ArrayRef;
 
 /// The most groups: a label fits 31 bits, as on a GPU.
@@ -18,16 +20,17 @@ const TASK: usize = 1 << 16;
 /// Buckets of one pass of the sort: their counters and the ends of their runs stay in L2.
 const BUCKETS: usize = 1 << 11;
 
-/// Checked labels: below `groups`, or -1 of 32 bits, which belongs to none.
-pub(super) struct Labels {
-    pub labels: Vec<u32>,
+/// Checked labels: below `groups`, or -1, which belongs to none.
+#[derive(Clone, Copy)]
+pub(super) struct Labels<'a> {
+    entries: Integers<'a>,
     pub groups: usize,
 }
 
-impl Labels {
+impl<'a> Labels<'a> {
     /// Labels along one axis, of any integer dtype: -1 is ignored. Without `groups`, there are as many as the greatest label
     /// and one more.
-    pub fn new(array: ArrayRef<'_>, groups: Option<usize>) -> Result<Self, Error> {
+    pub fn new(array: ArrayRef<'a>, groups: Option<usize>) -> Result<Self, Error> {
         if array.shape().len() != 1 {
             return Err(KeyError::LabelsShape { shape: array.shape().to_vec() }.into());
         }
@@ -40,54 +43,64 @@ impl Labels {
         if most > MOST_GROUPS {
             return Err(KeyError::TooMany { what: "groups", n: most, most: MOST_GROUPS }.into());
         }
-        let mut labels: Vec<u32> = room_for(n);
-        let greatest = labels.spare_capacity_mut()[..n]
-            .par_chunks_mut(TASK)
-            .enumerate()
-            .map(|(i, to)| {
-                let (mut room, mut greatest) = (Vec::new(), -1);
-                for (j, to) in to.chunks_mut(BLOCK).enumerate() {
-                    let from = i * TASK + j * BLOCK;
-                    let block = entries.read(from, to.len(), &mut room);
-                    let (low, high) = block.iter().fold((0, -1), |(low, high), &x| (x.min(low), x.max(high)));
-                    let max_u64 = low == -1 && block.iter().any(|&x| x == -1 && entries.exact(x) != -1);
-                    if low < -1 || high >= most as i64 || max_u64 {
-                        let bad = |&x: &i64| !(-1..most as i128).contains(&entries.exact(x));
-                        let at = block.iter().position(bad).expect("one of them is out of range");
-                        let label = entries.exact(block[at]);
-                        return Err(KeyError::LabelOutOfRange { at: from + at, label, groups: most });
-                    }
-                    greatest = greatest.max(high);
-                    to.iter_mut().zip(block).for_each(|(to, &x)| _ = to.write(x as u32));
+        let ends = (0..n.div_ceil(TASK)).into_par_iter().map(|task| {
+            let mut room = Vec::new();
+            let blocks = (task * TASK..n.min((task + 1) * TASK)).step_by(BLOCK);
+            let end = blocks.map(|from| end(&entries, from, BLOCK.min(n - from), &mut room)).max();
+            end.unwrap_or(0)
+        });
+        let end = ends.max().unwrap_or(0);
+        if end > most as u64 {
+            let bad = |&label: &i64| !(-1..most as i128).contains(&entries.exact(label));
+            entries.blocks(|from, block| match block.iter().position(bad) {
+                Some(i) => {
+                    Err(KeyError::LabelOutOfRange { at: from + i, label: entries.exact(block[i]), groups: most })
                 }
-                Ok(greatest)
-            })
-            .collect::<Vec<_>>()
-            .into_iter()
-            // In order, so that it is the first bad label that is named.
-            .try_fold(-1, |greatest, part| part.map(|x| x.max(greatest)))?;
-        // SAFETY: no block was wrong, so all are written.
-        unsafe { labels.set_len(n) };
-        Ok(Self { labels, groups: groups.unwrap_or((greatest + 1) as usize) })
+                None => Ok(()),
+            })?;
+        }
+        Ok(Self { entries, groups: groups.unwrap_or(end as usize) })
     }
 
-    /// An item of each label that belongs to a group, by these and in order, and where each group begins among them.
-    pub fn sort<T: Copy + Send + Sync>(&self, item: impl Fn(usize) -> T + Sync) -> Sorted<T> {
-        let Self { ref labels, groups } = *self;
+    /// The same of more groups, if there are not so many.
+    pub fn at_least(self, groups: usize) -> Self {
+        Self { groups: self.groups.max(groups), ..self }
+    }
+
+    /// How many labels.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// All of them in 32 bits, where -1 is the greatest number.
+    pub fn to_vec(self) -> Vec<u32> {
+        let n = self.len();
+        let mut labels: Vec<u32> = room_for(n);
+        labels.spare_capacity_mut()[..n].par_chunks_mut(BLOCK).enumerate().for_each(|(i, to)| {
+            to.write_copy_of_slice(self.read(i * BLOCK, to.len(), &mut Vec::new()));
+        });
+        // SAFETY: all are written.
+        unsafe { labels.set_len(n) };
+        labels
+    }
+
+    /// The places of labels that belong to a group, by these and in order, and where each group begins among them.
+    pub fn sort(&self) -> Sorted {
+        let (groups, labels) = (self.groups, self.to_vec());
         if groups <= BUCKETS {
             let key = |i: usize| (labels[i] as usize).min(groups);
-            let (starts, mut items) = counting_sort(labels.len(), groups + 1, key, item);
-            items.truncate(starts[groups]);
-            return Sorted { offsets: starts[..=groups].to_vec(), items };
+            let (starts, mut positions) = counting_sort(labels.len(), groups + 1, key, |i| i as u32);
+            positions.truncate(starts[groups]);
+            return Sorted { offsets: starts[..=groups].to_vec(), positions };
         }
         // By the high bits first; what is then left of each bucket fits the caches.
         let shift = groups.div_ceil(BUCKETS).next_power_of_two().trailing_zeros();
         let buckets = groups.div_ceil(1 << shift);
         let key = |i: usize| (labels[i] as usize >> shift).min(buckets);
-        let (starts, pairs) = counting_sort(labels.len(), buckets + 1, key, |i| (labels[i], item(i)));
-        let mut items = room_for(starts[buckets]);
+        let (starts, pairs) = counting_sort(labels.len(), buckets + 1, key, |i| (labels[i], i as u32));
+        let mut positions = room_for(starts[buckets]);
         let mut offsets = vec![0usize; groups + 1];
-        let mut rest = items.spare_capacity_mut();
+        let mut rest = positions.spare_capacity_mut();
         let mut tasks = Vec::with_capacity(buckets);
         for (bucket, offsets) in offsets[1..].chunks_mut(1 << shift).enumerate() {
             let pairs = &pairs[starts[bucket]..starts[bucket + 1]];
@@ -102,25 +115,60 @@ impl Labels {
             pairs.iter().for_each(|&(label, _)| ends[label as usize & low] += 1);
             let mut next = 0;
             ends.iter_mut().for_each(|end| next += std::mem::replace(end, next));
-            for &(label, item) in pairs {
+            for &(label, position) in pairs {
                 let end = &mut ends[label as usize & low];
-                to[*end].write(item);
+                to[*end].write(position);
                 *end += 1;
             }
             ends.iter_mut().for_each(|end| *end += start);
         });
-        // SAFETY: each task writes an item for each of its pairs, of which there are as many.
-        unsafe { items.set_len(starts[buckets]) };
-        Sorted { offsets, items }
+        // SAFETY: each task writes a position for each of its pairs, of which there are as many.
+        unsafe { positions.set_len(starts[buckets]) };
+        Sorted { offsets, positions }
     }
 }
 
-/// Items by label.
-pub(super) struct Sorted<T> {
+impl groups::Labels for Labels<'_> {
+    /// The bits of -1 are those of the greatest number. Labels are lent if memory has them in 32 bits.
+    fn read<'r>(&'r self, from: usize, n: usize, room: &'r mut Vec<u32>) -> &'r [u32] {
+        if let Some(labels) = self.entries.as_slice::<i32>() {
+            let labels = &labels[from..from + n];
+            // SAFETY: as many integers of that size.
+            return unsafe { std::slice::from_raw_parts(labels.as_ptr().cast(), n) };
+        }
+        let mut wide = Vec::new();
+        let labels = match self.entries.as_slice::<i64>() {
+            Some(labels) => &labels[from..from + n],
+            None => self.entries.read(from, n, &mut wide),
+        };
+        room.resize(n, 0);
+        vectorize(|| room.iter_mut().zip(labels).for_each(|(to, &label)| *to = label as u32));
+        room
+    }
+}
+
+/// One more than the greatest of some labels, as if -1 were 0; more than any number of groups if one is neither -1 nor a label.
+fn end(entries: &Integers<'_>, from: usize, n: usize, room: &mut Vec<i64>) -> u64 {
+    if let Some(labels) = entries.as_slice::<i32>() {
+        let end = |&label: &i32| (label as u32).wrapping_add(1);
+        return vectorize(|| labels[from..from + n].iter().map(end).max()).map_or(0, u64::from);
+    }
+    let labels = match entries.as_slice::<i64>() {
+        Some(labels) => &labels[from..from + n],
+        None => entries.read(from, n, room),
+    };
+    let end = vectorize(|| labels.iter().map(|&label| (label as u64).wrapping_add(1)).max()).unwrap_or(0);
+    // The greatest u64 has the bits of -1.
+    let no_label = entries.exact(-1) != -1 && labels.contains(&-1);
+    if no_label { u64::MAX } else { end }
+}
+
+/// Positions by label.
+pub(super) struct Sorted {
     /// Where each group begins, and where the last ends.
     pub offsets: Vec<usize>,
-    /// The items: those of a group in the order of their labels.
-    pub items: Vec<T>,
+    /// Those of each group, ascending.
+    pub positions: Vec<u32>,
 }
 
 /// Room for items that are all written once, in any order: in large pages, if they are many.

@@ -5,7 +5,7 @@ use warpfold::core::{Cast, Element};
 use warpfold::keys::Runs;
 use warpfold::{
     ArrayRef, Bins, DType, Distinct, Error, Groups, KeyError, Kind, Op, Options, Order, Scalar, Segments, Values,
-    bincount, histogram, over, reduce, reduce_by_key, segmented, unique,
+    bincount, group_by, histogram, over, reduce, reduce_by_key, segmented, unique,
 };
 
 /// Bits of a list of results.
@@ -163,7 +163,44 @@ fn a_group_has_the_bits_of_its_elements_alone() {
         assert_eq!(sorted.counts(), keys.iter().map(|key| key.len() as i64).collect::<Vec<_>>());
         let got = sorted.reduce(case.op, case.x.view(), &case.options()).map(|got| got.values);
         let filled = sorted.fill(Scalar::U8(1)).reduce(case.op, case.x.view(), &case.options()).unwrap().values;
+        case.check(seed, &want, got, filled.clone());
+        // Without the sort.
+        let got = group_by(case.op, list(&labels), case.x.view(), given, &case.options()).map(|got| got.values);
         case.check(seed, &want, got, filled);
+    }
+}
+
+#[test]
+fn groups_that_are_not_sorted_have_the_bits_of_those_that_are() {
+    let r = &mut Random(11);
+    // About the ends of pieces, of parts of threads, and of what queues hold; few groups, and many.
+    for n in [1usize, 7, 1023, 1024, 1025, 4097, 40_000, 65_536, 131_073, 200_001] {
+        for groups in [1usize, 3, 16, 1000, 4096, 4097, 70_000, 3_000_000] {
+            let (hot, mostly) = (r.below(groups) as i32, r.chance(40));
+            let any = |r: &mut Random| if r.chance(3) { -1 } else { r.below(groups) as i32 };
+            let mut labels: Vec<i32> = (0..n).map(|_| if mostly && r.chance(95) { hot } else { any(r) }).collect();
+            if r.chance(20) {
+                labels.sort_unstable();
+            }
+            let by = ArrayRef::from_slice(&labels, &[n]).unwrap();
+            let wide: Vec<i64> = labels.iter().map(|&label| label.into()).collect();
+            let sorted = Groups::new(by, Some(groups)).unwrap();
+            let dtypes = [DType::F32, DType::F64, DType::F16, DType::I8, DType::I32, DType::U64];
+            let dtype = dtypes[r.below(dtypes.len())];
+            let x = Strided::new(r, dtype, &[n], |r| element(r, dtype, 5));
+            let mask = Strided::new(r, DType::Bool, &[n], |r| Scalar::Bool(r.chance(80)));
+            for op in [Op::Sum, [Op::Prod, Op::Var, Op::Any, Op::Norm, Op::LogSumExp, Op::Mean][r.below(6)]] {
+                let threads = Some(1 + r.below(4));
+                let mask = r.chance(20).then(|| mask.view());
+                let o = Options { threads, mask, skip_nan: r.chance(20), ..Options::default() };
+                let about = format!("{op} of {n} {dtype} in {groups} groups, {threads:?}");
+                let want = sorted.reduce(op, x.view(), &o).unwrap();
+                for labels in [by, list(&wide)] {
+                    let got = group_by(op, labels, x.view(), Some(groups), &o).unwrap();
+                    assert_eq!((got.shape, bits(&got.values)), (want.shape.clone(), bits(&want.values)), "{about}");
+                }
+            }
+        }
     }
 }
 
@@ -303,6 +340,8 @@ fn offsets_and_labels_of_every_integer_dtype() {
             assert_eq!(segmented(Op::Sum, view, offsets, o).unwrap().into_vec::<f64>().unwrap(), [1.0, 14.0]);
             let groups = Groups::new(labels, None).unwrap();
             assert_eq!(over(&x).groups(&groups).sum().unwrap().data, [10.0, 5.0]);
+            let found = group_by(Op::Sum, labels, view, None, o).unwrap();
+            assert_eq!(found.into_vec::<f64>().unwrap(), [10.0, 5.0]);
         }
     }
 }
@@ -331,6 +370,13 @@ fn bad_keys_say_what_is_wrong() {
     says(group(huge, None), "label 18446744073709551615 (entry 0)");
     says(group(list(&[0, -1, -2]), None), "label -2 (entry 2) is out of range");
     says(group(list(&[0, 5, 7]), Some(5)), "label 5 (entry 1) is out of range: give 0 to 4");
+    says(group(list(&[0, 1 << 32, 7]), Some(5)), "label 4294967296 (entry 1) is out of range");
+    let all_ones = [u32::MAX; 3];
+    says(group(ArrayRef::from_slice(&all_ones, &[3]).unwrap(), None), "label 4294967295 (entry 0) is out of range");
+    let mut far = vec![3i32; 100_000];
+    far[90_000] = 4;
+    far[95_000] = -2;
+    says(group(ArrayRef::from_slice(&far, &[far.len()]).unwrap(), Some(4)), "label 4 (entry 90000) is out of range");
     says(group(list(&[0, 1]), None), "2 labels for values of shape [3]");
     says(group(v, None), "labels must be integers");
     says(group(list(&[0, 1 << 31, 0]), None), "label 2147483648 (entry 1)");

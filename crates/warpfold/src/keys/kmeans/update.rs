@@ -75,7 +75,7 @@ pub fn centroid_update_with(
     clusters: usize,
     scale: &Scale,
 ) -> Result<Centroids, Error> {
-    let labels = Labels::new(labels, Some(clusters))?.labels;
+    let labels = Labels::new(labels, Some(clusters))?.to_vec();
     if labels.len() != points.n {
         let shape = vec![points.n, points.dimensions];
         return Err(KeyError::LabelsLength { labels: labels.len(), shape }.into());
