@@ -271,7 +271,7 @@ fn check<F: Coordinate + Pod>(case: &Case) -> Result<BTreeSet<String>, String> {
     same("centre", &bits(&centre), &bits(&fit.centre.into_vec::<F>().unwrap_or_default()))?;
     device.memory.write(device.centre, &centre);
     device.memory.write(device.labels, &vec![-1; n]);
-    let labels = device.assign(&first)?;
+    device.assign(&first)?;
     let means = device.update(all, Some(&first))?.means;
     let after = fit.centroids.into_vec::<F>().unwrap_or_default();
     same("centroid", &bits(&means), &bits(&after))?;
