@@ -337,3 +337,29 @@ fn labels_are_exact_where_rough_scores_overflow_or_underflow() {
         iterate(&Points::<f32>::new(DType::F32, 100, 20, false, 0, r), 40, smaller, r);
     }
 }
+
+#[test]
+fn few_labels_are_left_to_exact_scores() {
+    let (n, d, clusters) = (256, 128, 40);
+    let r = &mut Random(4);
+    // All magnitudes are close to the greatest, which is just below a power of two.
+    let values: Vec<f32> = (0..n * d).map(|_| 3.99 * (r.below(1 << 20) as f32 / (1 << 19) as f32 - 1.0)).collect();
+    let bytes = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let points = Points { dtype: DType::F32, n, d, steps: [d, 1], bytes, values };
+    let scales: Vec<f32> = points.units().iter().map(|&unit| f32::scale(unit)).collect();
+    let mut memory = Memory::new();
+    let x: Global<u8> = memory.upload("points", &points.bytes);
+    let problem = points.problem(at(x), clusters);
+    let labels = memory.upload("labels", &vec![-1i32; n]);
+    let (scales, centre) = (memory.upload("scales", &scales), memory.upload("centre", &vec![0f32; d]));
+    let centroids = memory.upload("centroids", &points.values[..clusters * d]);
+    let order = memory.alloc::<f32>("centroids to find labels by", problem.centroids() / 4);
+    let (unsure, report) = (memory.alloc::<u32>("points", problem.unsure()), memory.upload("report", &[0u64; 3]));
+    let addresses = [at(x), at(labels), at(scales), 0, at(order), at(unsure), at(centroids), at(centre), at(report)];
+    for launch in problem.assign(1) {
+        run(&memory, &launch, &addresses);
+    }
+    let lists = memory.read(unsure, problem.unsure());
+    let counts = [lists[0], lists[n + 1]];
+    assert!(counts[0] < 60 && counts[1] < 10, "{counts:?}");
+}

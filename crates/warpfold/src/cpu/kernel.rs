@@ -142,7 +142,11 @@ fn any_heads<K: Kernel>(
     lens: impl Iterator<Item = usize>,
     out: &mut Vec<Acc<K>>,
 ) {
-    out.extend(x.chunks_exact(room).zip(lens).map(|(row, len)| short(kernel, &row[..len.max(1)], 0)));
+    let reducer = kernel.reducer();
+    out.extend(x.chunks_exact(room).zip(lens).map(|(row, len)| match len {
+        0 => reducer.identity().unwrap_or_else(|| reducer.lift(row[0], 0)),
+        _ => short(kernel, &row[..len], 0),
+    }));
 }
 
 /// An element, as the kernel reads it.

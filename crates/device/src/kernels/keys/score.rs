@@ -63,7 +63,7 @@ pub struct Bound {
     longer: f32,
 }
 
-/// The unit: coordinates are below 2^14 in it, if they are no greater than those that the scale was made for.
+/// The unit: coordinates are below 2^10 in it, and lengths below 2^14, if they are no greater than those that the scale was made for.
 #[inline(always)]
 fn unit<S: Simt>(s: &S, call: &Update) -> f32 {
     let scales: Global<f32> = array(call.scales);
@@ -76,7 +76,7 @@ fn unit<S: Simt>(s: &S, call: &Update) -> f32 {
     for by in [1, 2, 4, 8, 16] {
         least = least.min(s.shuffle_xor(ALL, least, by));
     }
-    least * (1.0 / (1 << 18) as f32)
+    least * (1.0 / (1 << 22) as f32)
 }
 
 impl Bound {
