@@ -88,7 +88,7 @@ impl<'a, K: Kernel> Queues<'a, K> {
 
     /// Whether the elements in a queue are one node, if they are the last of their sequence.
     fn is_subtree(&self, group: usize) -> bool {
-        self.spans[group].end() as usize % self.room == 0
+        (self.spans[group].end() as usize).is_multiple_of(self.room)
     }
 
     /// The node over the elements in a queue, and how many, if they are the end of the sequence.

@@ -157,7 +157,7 @@ pub fn centroids<S: Simt>(s: &S, call: &Update) {
     let piece = if padded < 32 { (padded / 4).trailing_zeros() } else { 3 };
     each(s, s.thread_x(), TOGETHER * padded / 2, |i| {
         // The place of a pair of coordinates, and what is there.
-        let (place, pair) = (2 * i >> (piece & 3), 2 * i & ((1 << (piece & 3)) - 1));
+        let (place, pair) = ((2 * i) >> (piece & 3), (2 * i) & ((1 << (piece & 3)) - 1));
         let (cluster, j) = (first + place / 4 % 8, ((place / 32 * 4 + place % 4) << (piece & 3)) + pair);
         let one = |j: u32| {
             if s.branch(cluster < call.clusters && j < call.dimensions) {
@@ -218,6 +218,7 @@ impl<const D: usize, const FINE: bool> Points<D, FINE> {
             for (i, about) in about.iter_mut().enumerate().take(piece) {
                 *about = s.get(centre, from + i as u32);
             }
+            #[expect(clippy::needless_range_loop, reason = "several arrays are walked at once")]
             for k in 0..own {
                 for i in 0..piece {
                     // Rounded once, since the unit is a power of two.
