@@ -21,7 +21,7 @@ pub const fn points(fine: bool) -> u32 {
     THREADS / 32 * score::points(fine)
 }
 
-/// Labels of points of `T` with at most `D` coordinates, by what [`score::centroids`](super::score::centroids) has left: of all, or `FINE`, of those that were not
+/// Labels of points of `T` with at most `D` coordinates, by what [`score::centroids`] has left: of all, or `FINE`, of those that were not
 /// sure when all were compared.
 #[inline(always)]
 pub fn kernel<S: Simt, T: Source<Value = f32>, const D: usize, const FINE: bool>(s: &S, call: &Update) {

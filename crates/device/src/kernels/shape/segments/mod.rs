@@ -2,7 +2,7 @@
 //!
 //! Idea: every warp takes an equal share of bytes, of values and of what goes with a segment; it searches the offsets for where that
 //! begins, and reads them 256 at a time. Whatever mix of lengths there is, none waits for another. A lane takes 32 bytes straight from
-//! memory, so one has a short segment to itself ([`alone`]); up to 4 KiB, 2 to 32 lanes share one ([`together`]). Longer ones are listed in
+//! memory, so one has a short segment to itself (`alone`); up to 4 KiB, 2 to 32 lanes share one (`together`). Longer ones are listed in
 //! stretches for a second launch ([`stretches`]), and a third reduces their parts ([`ends`]).
 //! Bottleneck: memory; for segments of a few elements, the instructions that find, finish and write them.
 
