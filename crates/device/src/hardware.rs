@@ -317,6 +317,16 @@ impl Simt for Hardware {
         r
     }
     #[inline(always)]
+    fn fma_saturated(&self, a: f32, b: f32, c: f32) -> f32 {
+        let r: f32;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("fma.rn.sat.f32 {r}, {a}, {b}, {c};", r = out(reg32) r, a = in(reg32) a, b = in(reg32) b, c = in(reg32) c,
+                options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
     fn fma_f64(&self, a: f64, b: f64, c: f64) -> f64 {
         let r: f64;
         // SAFETY: arithmetic on registers.
@@ -339,6 +349,16 @@ impl Simt for Hardware {
         // SAFETY: arithmetic on registers.
         unsafe {
             asm!("cvt.rn.f16.f32 {r}, {v};", r = out(reg16) r, v = in(reg32) value, options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
+    fn f32_to_f16_two(&self, [low, high]: [f32; 2]) -> u32 {
+        let r: u32;
+        // SAFETY: arithmetic on registers. Side by side, `ptxas` makes one instruction of the three.
+        unsafe {
+            asm!("{{ .reg .b16 low, high; cvt.rn.f16.f32 low, {low}; cvt.rn.f16.f32 high, {high}; mov.b32 {r}, {{low, high}}; }}",
+                r = out(reg32) r, low = in(reg32) low, high = in(reg32) high, options(pure, nomem, nostack))
         };
         r
     }

@@ -189,6 +189,11 @@ pub trait Simt {
 
     /// `a * b + c`, rounded once.
     fn fma_f32(&self, a: f32, b: f32, c: f32) -> f32;
+    /// `a * b + c`, rounded once and brought between 0 and 1; 0 if it is no number.
+    #[inline(always)]
+    fn fma_saturated(&self, a: f32, b: f32, c: f32) -> f32 {
+        self.fma_f32(a, b, c).max(0.0).min(1.0)
+    }
     /// `a * b + c`, rounded once.
     fn fma_f64(&self, a: f64, b: f64, c: f64) -> f64;
     /// `sums` plus a product of matrices of f16, 16 by 8 and 8 by 8, by the whole warp. The lane `4i + j` has the columns `2j` and `2j + 1` of the rows
@@ -222,6 +227,12 @@ pub trait Simt {
     #[inline(always)]
     fn f32_to_f16(&self, value: f32) -> u16 {
         f32_to_f16(value)
+    }
+    /// The same of two values: the second is the upper half.
+    #[inline(always)]
+    fn f32_to_f16_two(&self, values: [f32; 2]) -> u32 {
+        let [low, high] = values.map(|value| self.f32_to_f16(value));
+        low as u32 | (high as u32) << 16
     }
     /// The value of a bfloat16.
     #[inline(always)]

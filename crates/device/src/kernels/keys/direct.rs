@@ -1,7 +1,7 @@
 //! The nearest centroid of each point, of few coordinates and clusters: a lane computes all scores of its points, as they are defined.
 //!
-//! Centroids come by from shared memory, the same for all lanes, four coordinates at a time. Tensor cores would mostly multiply zeros, if there are but few
-//! coordinates, and several launches would take longer than this one, if there are but few clusters.
+//! Centroids come by from shared memory, the same for all lanes, four coordinates at a time. Tensor cores would mostly multiply zeros, if there are
+//! but few coordinates.
 //!
 //! Bottleneck: memory, or the reads of centroids.
 
@@ -10,92 +10,114 @@ use super::tile::each;
 use super::{THREADS, Update};
 use crate::kernels::recipe::array;
 use crate::kernels::source::{Bits, Source};
-use crate::simt::{Global, Pack, Simt};
+use crate::simt::{Global, Pack, Shared, Simt};
 
-/// Clusters times coordinates, with padding.
-pub const ROOM: usize = 2048;
-/// Coordinates, with padding, that there are kernels for.
-pub const PADDED: [usize; 2] = [4, 16];
-/// Clusters at most, of the fewest coordinates.
-const CLUSTERS: usize = ROOM / PADDED[0];
-
-/// Points of a block at a time.
-pub const fn points(padded: usize) -> u32 {
-    THREADS * own(padded) as u32
-}
-
+/// Coordinates, with padding.
+pub const PADDED: usize = 4;
+/// Clusters at most.
+pub const CLUSTERS: usize = 512;
 /// Points of a lane: as many as registers hold.
-const fn own(padded: usize) -> usize {
-    if padded == 4 { 4 } else { 2 }
+const OWN: usize = 4;
+/// Points of a block.
+pub const POINTS: u32 = THREADS * OWN as u32;
+
+/// Labels of points of `T`.
+#[inline(always)]
+pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
+    let about = s.shared::<f32, { CLUSTERS * PADDED }, 0>("centroids about the centre, then zeros");
+    let halves = s.shared::<f32, CLUSTERS, 1>("halves of squares");
+    let exact = Exact { about, halves };
+    exact.fill::<S, PADDED>(s, call);
+    let at = |i: usize| s.block_x() as u64 * POINTS as u64 + i as u64 * THREADS as u64 + s.thread_x() as u64;
+    let (mut x, mut before) = ([[0.0; PADDED]; OWN], [0; OWN]);
+    for i in 0..OWN {
+        if s.branch(at(i) < call.n) {
+            before[i] = s.load(array(call.labels), at(i) as usize);
+            read::<S, T, PADDED>(s, call, call.points + at(i) * call.along, &mut x[i]);
+        }
+    }
+    about_centre(s, call, &mut x);
+    let labels = exact.nearest(s, call, &x);
+    for i in 0..OWN {
+        if s.branch(at(i) < call.n) {
+            store(s, call, at(i) as usize, before[i], labels[i]);
+        }
+    }
 }
 
-/// Labels of points of `T` with at most `D` coordinates.
-#[inline(always)]
-pub fn kernel<S: Simt, T: Source<Value = f32>, const D: usize>(s: &S, call: &Update) {
-    let about = s.shared::<f32, ROOM, 0>("centroids about the centre, then zeros");
-    let halves = s.shared::<f32, CLUSTERS, 1>("halves of squares");
-    let (tid, d, own) = (s.thread_x(), call.dimensions, const { own(D) });
-    let (centroids, centre): (Global<f32>, Global<f32>) = (array(call.centroids), array(call.centre));
-    each(s, tid, call.clusters * D as u32, |i| {
-        let (cluster, j) = (i / D as u32, i % D as u32);
-        let at = (cluster * d + j) as usize;
-        s.put(about, i, if s.branch(j < d) { s.load(centroids, at) - s.load(centre, j as usize) } else { 0.0 });
-    });
-    s.barrier();
-    each(s, tid, call.clusters, |cluster| {
-        let mut square = 0.0;
-        for j in 0..D as u32 {
-            let c = s.get(about, cluster * D as u32 + j);
-            square = s.fma_f32(c, c, square);
-        }
-        s.put(halves, cluster, square * 0.5);
-    });
-    s.barrier();
+/// Centroids and halves of their squares in shared memory, as they are defined.
+#[derive(Clone, Copy)]
+pub struct Exact {
+    /// \[cluster\]\[coordinate\], about the centre, with padding.
+    pub about: Shared<f32>,
+    /// Half of the square of each.
+    pub halves: Shared<f32>,
+}
 
-    let first = s.block_x() as u64 * points(D) as u64 + tid as u64;
-    let (mut x, mut before) = ([[0.0f32; D]; 4], [0u32; 4]);
-    for (i, x) in x.iter_mut().enumerate().take(own) {
-        let at = first + i as u64 * THREADS as u64;
-        if s.branch(at < call.n) {
-            before[i] = s.load(array(call.labels), at as usize);
-            read::<S, T, D>(s, call, call.points + at * call.along, x);
-        }
+impl Exact {
+    /// Brings them there; all threads of a block do.
+    #[inline(always)]
+    pub fn fill<S: Simt, const D: usize>(self, s: &S, call: &Update) {
+        let (centroids, centre): (Global<f32>, Global<f32>) = (array(call.centroids), array(call.centre));
+        let (tid, d) = (s.thread_x(), call.dimensions);
+        each(s, tid, call.clusters * D as u32, |i| {
+            let (cluster, j) = (i / D as u32, i % D as u32);
+            let at = (cluster * d + j) as usize;
+            let c = if s.branch(j < d) { s.load(centroids, at) - s.load(centre, j as usize) } else { 0.0 };
+            s.put(self.about, i, c);
+        });
+        s.barrier();
+        each(s, tid, call.clusters, |cluster| {
+            let mut square = 0.0;
+            for j in 0..D as u32 {
+                let c = s.get(self.about, cluster * D as u32 + j);
+                square = s.fma_f32(c, c, square);
+            }
+            s.put(self.halves, cluster, square * 0.5);
+        });
+        s.barrier();
     }
-    for j in 0..D {
-        let about = if s.branch((j as u32) < d) { s.load(centre, j) } else { 0.0 };
-        for x in x.iter_mut().take(own) {
-            x[j] = about - x[j];
-        }
-    }
-    let (mut least, mut labels) = ([f32::INFINITY; 4], [0u32; 4]);
-    let mut cluster = 0;
-    while s.again(cluster < call.clusters) {
-        let mut scores = [s.get(halves, cluster); 4];
-        for j in 0..D / 4 {
-            let c = s.get(about.cast::<Pack<f32, 4>>(), cluster * (D as u32 / 4) + j as u32).0;
-            for (score, x) in scores.iter_mut().zip(&x).take(own) {
-                for (i, c) in c.into_iter().enumerate() {
-                    *score = s.fma_f32(x[j * 4 + i], c, *score);
+
+    /// The nearest to each point.
+    #[inline(always)]
+    pub fn nearest<S: Simt, const D: usize, const N: usize>(self, s: &S, call: &Update, x: &[[f32; D]; N]) -> [u32; N] {
+        let (mut least, mut labels) = ([f32::INFINITY; N], [0; N]);
+        let mut cluster = 0;
+        while s.again(cluster < call.clusters) {
+            let mut scores = [s.get(self.halves, cluster); N];
+            for j in 0..D / 4 {
+                let c = s.get(self.about.cast::<Pack<f32, 4>>(), cluster * (D as u32 / 4) + j as u32).0;
+                for (score, x) in scores.iter_mut().zip(x) {
+                    for (i, c) in c.into_iter().enumerate() {
+                        *score = s.fma_f32(x[j * 4 + i], c, *score);
+                    }
                 }
             }
+            for i in 0..N {
+                let less = scores[i] < least[i];
+                (least[i], labels[i]) = if less { (scores[i], cluster) } else { (least[i], labels[i]) };
+            }
+            cluster += 1;
         }
-        for i in 0..own {
-            let less = scores[i] < least[i];
-            (least[i], labels[i]) = if less { (scores[i], cluster) } else { (least[i], labels[i]) };
-        }
-        cluster += 1;
+        labels
     }
-    for i in 0..own {
-        let at = first + i as u64 * THREADS as u64;
-        if s.branch(at < call.n) {
-            store(s, call, at as usize, before[i], labels[i]);
+}
+
+/// Points about the centre, the other way round.
+#[inline(always)]
+pub fn about_centre<S: Simt, const D: usize>(s: &S, call: &Update, x: &mut [[f32; D]]) {
+    for j in 0..D {
+        let is_there = s.branch((j as u32) < call.dimensions);
+        let about = if is_there { s.load(array::<f32>(call.centre), j) } else { 0.0 };
+        for x in x.iter_mut() {
+            x[j] = about - x[j];
         }
     }
 }
 
 /// Reads a point's coordinates; the others stay zero.
 #[inline(always)]
-fn read<S: Simt, T: Source<Value = f32>, const D: usize>(s: &S, call: &Update, point: u64, x: &mut [f32; D]) {
+pub fn read<S: Simt, T: Source<Value = f32>, const D: usize>(s: &S, call: &Update, point: u64, x: &mut [f32; D]) {
     let wide = const { T::Bits::PER as usize };
     if D >= wide && s.branch(call.wide != 0) {
         for i in 0..D / wide {

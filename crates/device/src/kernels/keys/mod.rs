@@ -22,6 +22,7 @@ pub mod score;
 pub mod sort;
 pub mod stretch;
 pub mod tile;
+pub mod twice;
 
 #[cfg(all(not(target_arch = "nvptx64"), feature = "emulator"))]
 mod emulate;

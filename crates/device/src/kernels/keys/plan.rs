@@ -2,7 +2,7 @@
 
 use warpfold_core::DType;
 
-use super::{THREADS, Totals, Unsure, Update, assign, column, direct, finish, nearest, score, sort, tile};
+use super::{THREADS, Totals, Unsure, Update, assign, column, direct, finish, nearest, score, sort, tile, twice};
 use crate::kernels::recipe::words;
 
 /// One launch of an update or an assignment.
@@ -41,12 +41,10 @@ pub struct Problem {
 const SPREAD: u64 = 4;
 /// The same where each block has much to do in the end.
 const SPREAD_NARROW: u64 = 2;
-/// The same where labels are found: 2^24 points of 16 coordinates took 0.71 ms on an H200, 0.76 with half as many.
-const SPREAD_LABELS: u32 = 8;
+/// The same where labels are found: a multiple of those that run at once, two or three.
+const SPREAD_LABELS: u32 = 6;
 /// Slices at most: each sorts all labels again.
 const SLICES: usize = 2;
-/// Clusters times coordinates that are compared as they are defined, of more than four coordinates: more take longer so.
-const FEW: usize = 512;
 /// Points that a group of lanes adds up of a sorted list: more of them leave too few groups, fewer add too often to global memory.
 const STRETCH: u32 = 64;
 
@@ -117,30 +115,39 @@ impl Problem {
         Some((reads, whole.div_ceil(reads) as u64))
     }
 
-    /// Coordinates, with padding, of a kernel that finds labels by tensor cores; none for f64, for more coordinates, and for more points than
-    /// a `u32` can number.
+    /// Coordinates, with padding, of a kernel that finds labels by tensor cores; none for f64, for more coordinates, and for more points or clusters than
+    /// it can number.
     fn padded(&self) -> Option<usize> {
-        let is_small = !self.is_double() && self.direct().is_none() && self.n < u32::MAX as usize;
-        score::PADDED.into_iter().find(|&padded| is_small && padded >= self.dimensions)
+        let is_small = self.n <= nearest::MOST && self.clusters <= twice::MOST;
+        let padded = score::PADDED.into_iter().find(|&padded| padded >= self.dimensions)?;
+        (is_small && !self.is_double() && !self.is_direct()).then_some(padded)
     }
 
-    /// Coordinates, with padding, of a kernel that computes scores as they are defined; none but for few of them, and few clusters.
-    fn direct(&self) -> Option<usize> {
-        let padded = direct::PADDED.into_iter().find(|&padded| padded >= self.dimensions)?;
-        let most = if padded == direct::PADDED[0] { direct::ROOM } else { FEW };
-        (!self.is_double() && self.clusters * padded <= most).then_some(padded)
+    /// Whether scores are computed as they are defined: of few coordinates and clusters.
+    fn is_direct(&self) -> bool {
+        !self.is_double() && self.dimensions <= direct::PADDED && self.clusters <= direct::CLUSTERS
+    }
+
+    /// The same of one that settles everything by itself.
+    fn alone(&self) -> Option<usize> {
+        self.padded().filter(|&padded| score::is_twice(padded, false) && self.clusters * padded <= nearest::FEW)
+    }
+
+    /// The same of one that lists what it is not sure of.
+    fn listed(&self) -> Option<usize> {
+        self.padded().filter(|_| self.alone().is_none())
     }
 
     /// Bytes of what labels are found by: `order` of [`Problem::assign`].
     #[must_use]
     pub fn centroids(&self) -> usize {
-        self.padded().map_or(self.clusters * self.computed_bytes(), |padded| score::bytes(self.clusters, padded))
+        self.listed().map_or(self.clusters * self.computed_bytes(), |padded| score::bytes(self.clusters, padded))
     }
 
     /// Words of the points whose labels are not sure at first: `cursors` of [`Problem::assign`].
     #[must_use]
     pub fn unsure(&self) -> usize {
-        self.padded().map_or(0, |_| Unsure::len(self.n))
+        self.listed().map_or(0, |_| Unsure::len(self.n))
     }
 
     /// The labels by the centroids.
@@ -150,10 +157,10 @@ impl Problem {
         let launch =
             |entry: String, grid: u32, call: &Update| Launch { entry, grid, block: THREADS, params: words(call) };
         let wide = (self.wide() > 1) as u32;
-        if let Some(padded) = self.direct() {
-            let grid = (self.n as u64).div_ceil(direct::points(padded) as u64).max(1) as u32;
+        if self.is_direct() {
+            let grid = (self.n as u64).div_ceil(direct::POINTS as u64).max(1) as u32;
             let call = Update { wide, ..self.call(1) };
-            return vec![launch(format!("kmeans_direct_{padded}_{}", self.dtype.name()), grid, &call)];
+            return vec![launch(format!("kmeans_direct_{}", self.dtype.name()), grid, &call)];
         }
         let Some(padded) = self.padded() else {
             let call = self.call(1);
@@ -169,6 +176,9 @@ impl Problem {
             let grid = (self.n as u64).div_ceil(nearest::points(is_fine) as u64).max(1) as u32;
             launch(format!("kmeans_{name}_{padded}_{}", self.dtype.name()), grid.min(spread), &call)
         };
+        if self.alone().is_some() {
+            return vec![round("near", false)];
+        }
         vec![
             launch("kmeans_centroids".into(), (self.clusters as u32).div_ceil(score::TOGETHER), &call),
             round("rough", false),

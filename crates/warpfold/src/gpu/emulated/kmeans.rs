@@ -306,6 +306,8 @@ fn planned_k_means_has_the_bits_of_the_cpu_and_no_fault() {
         "tile_f",
         "gather_any",
         "direct",
+        "near_8",
+        "near_16",
         "rough_8",
         "fine_16",
         "settle",
