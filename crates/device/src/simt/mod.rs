@@ -192,7 +192,8 @@ pub trait Simt {
     /// `a * b + c`, rounded once and brought between 0 and 1; 0 if it is no number.
     #[inline(always)]
     fn fma_saturated(&self, a: f32, b: f32, c: f32) -> f32 {
-        self.fma_f32(a, b, c).max(0.0).min(1.0)
+        let x = self.fma_f32(a, b, c);
+        if x > 0.0 { x.min(1.0) } else { 0.0 }
     }
     /// `a * b + c`, rounded once.
     fn fma_f64(&self, a: f64, b: f64, c: f64) -> f64;

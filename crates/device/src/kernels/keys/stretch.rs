@@ -9,7 +9,7 @@ use crate::kernels::source::{Bits, Source};
 use crate::simt::{Atom, Global, Simt};
 
 /// Reads under way.
-const FLIGHT: usize = 4;
+const FLIGHT: usize = 8;
 
 /// Where a stretch is, and who reads it.
 #[derive(Clone, Copy)]

@@ -27,7 +27,7 @@ pub const MOST: u32 = super::limbs::MOST / TILE;
 /// `W` elements of `T` at a time, with room for so many sums.
 #[inline(always)]
 pub fn kernel<S: Simt, T: Source<Value: Number>, const W: usize, const SUMS: usize>(s: &S, call: &Update) {
-    let order = s.shared::<u32, { TILE as usize }, 0>("order");
+    let order = s.shared::<u32, { beside(TILE) as usize }, 0>("order");
     let places = s.shared::<u32, CLUSTERS, 1>("places");
     let counts = s.shared::<u32, CLUSTERS, 2>("counts");
     let highs = s.shared::<Part<T>, SUMS, 3>("high sums");
@@ -68,7 +68,7 @@ pub fn kernel<S: Simt, T: Source<Value: Number>, const W: usize, const SUMS: usi
         for i in 0..OWN {
             if s.branch(own[i] < call.clusters) {
                 let at = s.get(places, own[i]) + ranks[i];
-                s.put(order, at, own[i] << 16 | (i as u32 * THREADS + tid));
+                s.put(order, beside(at), own[i] << 16 | (i as u32 * THREADS + tid));
             }
         }
         s.barrier();
@@ -84,7 +84,7 @@ pub fn kernel<S: Simt, T: Source<Value: Number>, const W: usize, const SUMS: usi
             stretch,
             #[inline(always)]
             |at| {
-                let entry = s.get(order, at);
+                let entry = s.get(order, beside(at));
                 (entry >> 16, entry & 0xffff)
             },
             #[inline(always)]
@@ -112,6 +112,11 @@ pub fn kernel<S: Simt, T: Source<Value: Number>, const W: usize, const SUMS: usi
         each(s, tid, call.clusters, |i| totals.add(s, totals.count(i), s.get(counts, i) as u64));
     }
     finish::last::<S, T::Value>(s, call);
+}
+
+/// Where an entry is: groups of lanes read them together, and often 32 apart, which would be one bank.
+const fn beside(at: u32) -> u32 {
+    at + at / 32
 }
 
 /// The labels of the points `first + i · THREADS`; those from `n` on have none.
