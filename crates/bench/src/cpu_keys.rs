@@ -6,7 +6,7 @@ use crate::data::Generator;
 use crate::keys::{Keys, labels};
 use crate::work::Work;
 use warpfold::keys::{Axes, Fit, Scale, centroid_update_with};
-use warpfold::{Array, ArrayRef, Distinct, Options, Points, Scalar, Segments, Values, group_by, unique};
+use warpfold::{Array, ArrayRef, DType, Distinct, Options, Points, Scalar, Segments, Values, group_by, unique};
 
 /// A case's offsets or labels, and what else its calls need.
 pub enum Keyed {
@@ -38,8 +38,8 @@ impl Keyed {
             (Work::Iterate, Some(Keys::Clusters(clusters))) => {
                 let scale = Points::new(array, Axes::PointsFirst)?.scale()?;
                 let d = case.dimensions();
-                let centroids = Array { shape: vec![clusters, d], values: Values::F32(centroids(case)) };
-                let centre = Array { shape: vec![d], values: Values::F32(vec![0.0; d]) };
+                let centroids = Array { shape: vec![clusters, d], values: numbers(case, centroids(case)) };
+                let centre = Array { shape: vec![d], values: numbers(case, vec![0.0; d]) };
                 let fit = Fit {
                     centroids,
                     centre,
@@ -102,6 +102,14 @@ impl Found {
 pub fn step(labels: &[i32], means: &Values) -> Values {
     let means = (0..means.len()).map(|i| means.get(i).to_f64() as f32);
     Values::F32(labels.iter().map(|&label| label as f32).chain(means).collect())
+}
+
+/// Numbers as points of the case are computed in.
+pub fn numbers(case: &Case, x: Vec<f32>) -> Values {
+    match case.dtype {
+        DType::F64 => Values::F64(x.into_iter().map(f64::from).collect()),
+        _ => Values::F32(x),
+    }
 }
 
 /// What a segment of no elements is filled in with, where its reduction has no result.

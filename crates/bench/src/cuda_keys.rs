@@ -1,7 +1,7 @@
 //! Cases by key on a GPU: planned and loaded before the first call, with offsets or labels on the device.
 
 use crate::case::{Case, SEED};
-use crate::cpu_keys::{centroids, fill, step};
+use crate::cpu_keys::{centroids, fill, numbers, step};
 use crate::keys::{Keys, labels};
 use crate::work::Work;
 use warpfold::cuda::kmeans::{CentroidUpdate, Lloyd, scale};
@@ -79,11 +79,14 @@ impl Keyed {
             (Work::Iterate, Some(Keys::Clusters(clusters))) => {
                 let found = scale(stream, *view, Axes::PointsFirst)?;
                 let lloyd = Lloyd::new(stream, view, Axes::PointsFirst, clusters, &found, &vec![0.0; d])?;
-                let first = centroids(case);
-                let centroids = Array::upload(stream, ArrayRef::from_slice(&first, &[clusters, d])?)?;
+                let (first, shape) = (centroids(case), [clusters, d]);
+                let centroids = match numbers(case, first.clone()) {
+                    Values::F64(first) => Array::upload(stream, ArrayRef::from_slice(&first, &shape)?)?,
+                    _ => Array::upload(stream, ArrayRef::from_slice(&first, &shape)?)?,
+                };
                 let room = |_| Array::new(&device, DType::I32, &[n]);
                 let labels = (0..copies).map(room).collect::<Result<_, _>>()?;
-                let means = Array::new(&device, DType::F32, &[clusters, d])?;
+                let means = Array::new(&device, centroids.dtype(), &shape)?;
                 Some(Keyed::Iterate { lloyd: Box::new(lloyd), centroids, labels, means })
             }
             _ => None,

@@ -78,11 +78,9 @@ impl Case {
                 if rank != 2 {
                     return fault(Field::Shape, format!("{name} has shapes [points, coordinates]: give two lengths"));
                 }
-                if !matches!(self.dtype, DType::F16 | DType::BF16 | DType::F32) {
-                    return fault(
-                        Field::Op,
-                        format!("{name} of {} is not measured: give f16, bf16 or f32", self.dtype),
-                    );
+                if !self.dtype.is_float() {
+                    let why = "give f16, bf16, f32 or f64";
+                    return fault(Field::Op, format!("{name} of {} is not measured: {why}", self.dtype));
                 }
                 if k == 0 || n < 32 * k || k > 1 << 24 {
                     return fault(Field::Keys, format!("give 1 to {} clusters of {n} points, not {k}", n / 32));
