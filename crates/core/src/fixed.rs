@@ -104,6 +104,11 @@ impl Fixed for f32 {
 
     #[inline]
     fn mean(total: i64, count: u64, unit: i32) -> f32 {
+        if count <= 1 << 20 {
+            // A total of at most 51 bits is exact as f64. Its quotient by so small a count is halfway between two numbers of f32, or further from
+            // there than f64 rounds: so rounding to f64 first changes nothing.
+            return (total as f64 / count as f64 * power(unit)) as f32;
+        }
         let magnitude = total.unsigned_abs();
         if magnitude == 0 {
             return 0.0;
@@ -167,7 +172,7 @@ impl Fixed for f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::divide;
+    use super::{Fixed, divide};
 
     #[test]
     fn long_division_is_division() {
@@ -177,6 +182,23 @@ mod tests {
             let by = [((x >> 64) as u64 >> 32 >> (i % 32)).max(1), 1, 1 << 32, (1 << 32) - 1][i % 4];
             for x in [x, x >> (i % 128), u128::MAX] {
                 assert_eq!(divide(x, by), (x / by as u128, (x % by as u128) as u64), "{x} / {by}");
+            }
+        }
+    }
+
+    #[test]
+    fn means_of_few_have_the_bits_of_means_of_many() {
+        let mut x = 1u64;
+        for i in 0..200_000 {
+            x = x.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let count = (1 << 9) + (x >> 33) % ((1 << 20) - (1 << 9));
+            // Half of them lie next to where rounding changes: 25 bits times the count.
+            let near = (1 << 24 | x >> 40 | 1) * count + (x >> 20) % 3 - 1;
+            let total = if i % 2 == 0 { (x >> 13) % (count << 31) } else { near } as i64;
+            let unit = (x >> 7) as i32 % 90;
+            for total in [total, -total] {
+                let [few, many] = [(total, count), (total << 12, count << 12)].map(|(t, n)| f32::mean(t, n, unit));
+                assert_eq!(few.to_bits(), many.to_bits(), "{total} / {count}, {unit}");
             }
         }
     }

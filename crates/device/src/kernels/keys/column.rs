@@ -14,8 +14,8 @@ use crate::simt::{ALL, Global, Simt};
 
 /// Clusters at most.
 pub const CLUSTERS: usize = 16;
-/// Tiles whose reads are under way at once.
-const TOGETHER: usize = 2;
+/// Threads that add up a cluster's columns.
+const PARTS: u32 = THREADS / CLUSTERS as u32;
 
 /// Tiles of a block are as many as those of [`tile`](super::tile), so that 16 bits can count a thread's points.
 #[inline(always)]
@@ -25,27 +25,32 @@ pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
     let totals = Totals::at(call.totals, call.clusters, call.dimensions);
     let labels: Global<u32> = array(call.labels);
     let factor = scale(s.load(array(call.scales), 0));
-    let mut cluster = 0;
-    while s.again(cluster < call.clusters) {
-        s.put(sums, cluster * THREADS + tid, 0);
-        cluster += 1;
-    }
     let mut tile = s.block_x() as u64 * call.each as u64;
     let end = tile + call.each as u64;
     let points = call.n.min(end * TILE as u64);
-    while s.again(tile < end) {
-        let point = |i: usize| tile * TILE as u64 + i as u64 * THREADS as u64 + tid as u64;
-        let own: [(u32, f32); TOGETHER * OWN] = core::array::from_fn(
+    let read = |tile: u64| -> [(u32, f32); OWN] {
+        core::array::from_fn(
             #[inline(always)]
             |i| {
-                let at = point(i);
+                let at = tile * TILE as u64 + i as u64 * THREADS as u64 + tid as u64;
                 if s.branch(at < points) {
                     (s.load(labels, at as usize), T::value(s, s.load(array(call.points + at * call.along), 0)))
                 } else {
                     (NONE, 0.0)
                 }
             },
-        );
+        )
+    };
+    // Reads are under way while sums become zero, and while the tile before is added.
+    let mut own = read(tile);
+    let mut cluster = 0;
+    while s.again(cluster < call.clusters) {
+        s.put(sums, cluster * THREADS + tid, 0);
+        cluster += 1;
+    }
+    while s.again(tile < end) {
+        tile += 1;
+        let next = read(tile);
         for (label, x) in own {
             if s.branch(label < call.clusters) {
                 let [high, low] = limbs(s, x, factor).map(|limb| limb.wrapping_sub(EACH));
@@ -56,34 +61,33 @@ pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
                 totals.add(s, totals.bad(), 1);
             }
         }
-        tile += TOGETHER as u64;
+        own = next;
     }
     s.barrier();
-    let mut cluster = s.warp();
-    while s.again(cluster < call.clusters) {
-        let (mut sum, mut many) = (0u64, 0u64);
-        for i in 0..THREADS / 32 {
-            let word = s.get(sums, cluster * THREADS + i * 32 + s.lane());
+    // So many threads add up a cluster's columns.
+    let (cluster, part) = (tid / PARTS, tid % PARTS);
+    let (mut sum, mut many) = (0u64, 0u64);
+    if s.branch(cluster < call.clusters) {
+        for i in 0..THREADS / PARTS {
+            let word = s.get(sums, cluster * THREADS + i * PARTS + part);
             let total = ((word << 16) as i64 >> 16) as u64;
             sum = sum.wrapping_add(total);
             many += word.wrapping_sub(total) >> 48;
         }
-        for by in [16, 8, 4, 2, 1] {
-            sum = sum.wrapping_add(s.shuffle_xor(ALL, sum, by));
-            many += s.shuffle_xor(ALL, many, by);
-        }
-        s.warp_barrier(ALL);
-        if s.branch(s.lane() == 0) {
-            s.put(sums, cluster * THREADS, sum);
-            s.put(sums, cluster * THREADS + 1, many);
-        }
-        cluster += THREADS / 32;
+    }
+    for by in [8, 4, 2, 1] {
+        sum = sum.wrapping_add(s.shuffle_xor(ALL, sum, by));
+        many += s.shuffle_xor(ALL, many, by);
+    }
+    s.barrier();
+    if s.branch(part == 0 && cluster < call.clusters) {
+        s.put(sums, totals.sum(cluster, 0) as u32, sum);
+        s.put(sums, totals.count(cluster) as u32, many);
     }
     s.barrier();
     // Neighbours add to neighbours: the cache takes 32 bytes of them at once.
-    if s.branch(tid < call.clusters) {
-        totals.add(s, totals.sum(tid, 0), s.get(sums, tid * THREADS));
-        totals.add(s, totals.count(tid), s.get(sums, tid * THREADS + 1));
+    if s.branch(tid < 2 * call.clusters) {
+        totals.add(s, tid as usize, s.get(sums, tid));
     }
     finish::last::<S, f32>(s, call);
 }

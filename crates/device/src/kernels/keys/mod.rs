@@ -2,7 +2,7 @@
 //!
 //! Sums are whole numbers (core's `Fixed`), so they may be added in any order, also by atomics, and have the bits of the CPU. A point is
 //! never added to memory by itself: points are brought into the order of their labels first ([`tile`] in shared memory, [`sort`] in
-//! global memory), so that a lane adds up a run of one label in registers ([`stretch`]).
+//! global memory), so that a lane adds up a run of one label in registers ([`stretch`], [`run`]).
 //!
 //! Labels are found by tensor cores where these are certain ([`nearest`]), and else by the scores that define them ([`mod@assign`]).
 
@@ -18,6 +18,7 @@ pub mod nearest;
 pub mod number;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod plan;
+pub mod run;
 pub mod score;
 pub mod sort;
 pub mod stretch;
@@ -43,10 +44,10 @@ pub struct Update {
     pub scales: u64,
     /// What [`Totals`] says.
     pub totals: u64,
-    /// `u64` of each point, for [`sort`]; a number of each cluster, for [`assign`], and centroids in f16, for [`nearest`]; a number of each point, which
+    /// Two `u32` of each point, for [`sort`]; a number of each cluster, for [`assign`], and centroids in f16, for [`nearest`]; a number of each point, which
     /// [`distance`] writes.
     pub order: u64,
-    /// `u32` of each cluster, and one more, for [`sort`]: zero before and after, but for the last. For [`nearest`] and [`assign`], what [`Unsure`] says; or 0.
+    /// `u64` of each cluster, and one before them, for [`sort`]. For [`nearest`] and [`assign`], what [`Unsure`] says; or 0.
     pub cursors: u64,
     /// Numbers \[cluster\]\[coordinate\], to find labels by.
     pub centroids: u64,
@@ -80,7 +81,7 @@ pub struct Update {
     pub slices: u32,
     /// Lanes that share a point, as a power of two: at most 5.
     pub abreast: u32,
-    /// Tiles that a block takes, or entries that a group of lanes does.
+    /// Tiles that a block takes; or points of a stretch, for [`sort`].
     pub each: u32,
     /// Whether the last block makes means of the totals.
     pub finishes: u32,
@@ -164,7 +165,8 @@ impl Unsure {
 /// ([`number`]), there are twice as many coordinates here.
 #[derive(Clone, Copy)]
 pub struct Totals {
-    /// \[cluster\]\[coordinate\], then points of each cluster, then labels that were of no cluster and not -1, then blocks that are done.
+    /// \[cluster\]\[coordinate\], then points of each cluster (and, 32 bits higher, how many of them [`sort::gather`] has added up), then labels
+    /// that were of no cluster and not -1, then blocks that are done.
     words: Global<u64>,
     clusters: u32,
     dimensions: u32,
@@ -192,6 +194,12 @@ impl Totals {
     #[inline(always)]
     pub fn count(&self, cluster: u32) -> usize {
         self.clusters as usize * self.dimensions as usize + cluster as usize
+    }
+
+    /// Points of a cluster.
+    #[inline(always)]
+    pub fn many<S: Simt>(&self, s: &S, cluster: u32) -> u64 {
+        s.load(self.words, self.count(cluster))
     }
 
     /// The place of the number of bad labels.

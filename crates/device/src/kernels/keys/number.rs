@@ -38,6 +38,9 @@ pub trait Number: Fixed + Word {
     /// The sums of so many.
     fn less(sums: [Self::Part; 2], many: u32) -> [Self::Part; 2];
 
+    /// What both sums are.
+    fn total(high: Self::Part, low: Self::Part) -> Self::Total;
+
     /// Adds to the sum of a cluster.
     fn give<S: Simt>(s: &S, totals: &Totals, cluster: u32, coordinate: u32, high: Self::Part, low: Self::Part);
 
@@ -81,6 +84,11 @@ impl Number for f32 {
     fn less(sums: [u32; 2], many: u32) -> [u32; 2] {
         let over = many.wrapping_mul(limbs::EACH);
         sums.map(|sum| sum.wrapping_sub(over))
+    }
+
+    #[inline(always)]
+    fn total(high: u32, low: u32) -> i64 {
+        limbs::total(high, low) as i64
     }
 
     #[inline(always)]
@@ -129,6 +137,11 @@ impl Number for f64 {
     }
 
     #[inline(always)]
+    fn total(high: u64, low: u64) -> i128 {
+        ((high as i64 as i128) << LOW) + low as i128
+    }
+
+    #[inline(always)]
     fn give<S: Simt>(s: &S, totals: &Totals, cluster: u32, coordinate: u32, high: u64, low: u64) {
         let at = totals.sum(cluster, coordinate * 2);
         totals.add(s, at, high);
@@ -137,7 +150,6 @@ impl Number for f64 {
 
     #[inline(always)]
     fn take<S: Simt>(s: &S, totals: &Totals, at: usize) -> i128 {
-        let (high, low) = (totals.take(s, at * 2), totals.take(s, at * 2 + 1));
-        ((high as i64 as i128) << LOW) + low as i128
+        Self::total(totals.take(s, at * 2), totals.take(s, at * 2 + 1))
     }
 }

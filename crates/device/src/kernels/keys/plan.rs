@@ -45,8 +45,10 @@ const SPREAD_NARROW: u64 = 2;
 const SPREAD_LABELS: u32 = 6;
 /// Slices at most: each sorts all labels again.
 const SLICES: usize = 2;
-/// Points that a group of lanes adds up of a sorted list: more of them leave too few groups, fewer add too often to global memory.
-const STRETCH: u32 = 64;
+/// Points of a stretch of a sorted list, at least and at most: more of them leave too few groups of lanes, fewer add too often to global memory.
+const STRETCH: (u64, u64) = (64, 192);
+/// Lanes of a multiprocessor that add up such a list at once.
+const LANES: u64 = 512;
 
 impl Problem {
     /// Elements that a lane reads at once.
@@ -195,7 +197,7 @@ impl Problem {
         Launch { entry, grid, block: THREADS, params: words(&self.call(1)) }
     }
 
-    /// Whether the update needs room for an order of the points: a `u64` of each, and a `u32` of each cluster and one more.
+    /// Whether the update needs room for an order of the points: a `u64` of each, and [`sort::cursors`].
     #[must_use]
     pub fn is_sorted(&self) -> bool {
         self.update(1).len() > 1
@@ -203,22 +205,25 @@ impl Problem {
 
     fn sorted(&self, multiprocessors: u32) -> Vec<Launch> {
         let call = self.call(self.dimensions / self.wide());
-        let tiles = (self.n as u64).div_ceil(sort::TILE as u64).max(1);
-        let each = tiles.div_ceil(multiprocessors as u64 * SPREAD);
-        let by_tiles = Update { each: each as u32, dimensions: (self.dimensions * self.words()) as u32, ..call };
-        let by_points = Update { each: STRETCH, ..call };
-        let launch = |entry: String, grid: u64, block: u32, call: &Update| Launch {
+        let (n, multiprocessors) = (self.n as u64, multiprocessors as u64);
+        // So many groups of lanes have room at once.
+        let room = (multiprocessors * LANES) >> call.abreast;
+        let stretch = (n / room).clamp(STRETCH.0, STRETCH.1);
+        let call = Update { each: stretch as u32, ..call };
+        let in_words = Update { dimensions: (self.dimensions * self.words()) as u32, ..call };
+        let launch = |entry: String, grid: u64, call: &Update| Launch {
             entry,
             grid: grid.max(1) as u32,
-            block,
+            block: THREADS,
             params: words(call),
         };
-        let groups = (self.n as u64).div_ceil(STRETCH as u64);
+        let own = |each: usize| (THREADS as usize * each) as u64;
+        let groups = self.clusters as u64 + n.div_ceil(stretch);
         vec![
-            launch("kmeans_count".into(), tiles.div_ceil(each), THREADS, &by_tiles),
-            launch("kmeans_offsets".into(), 1, THREADS, &by_tiles),
-            launch("kmeans_scatter".into(), tiles.div_ceil(each), THREADS, &by_tiles),
-            launch(self.entry("gather"), (groups << call.abreast).div_ceil(THREADS as u64), THREADS, &by_points),
+            launch("kmeans_count".into(), n.div_ceil(sort::TILE as u64).min(multiprocessors * SPREAD), &in_words),
+            launch("kmeans_offsets".into(), (self.clusters as u64).div_ceil(own(sort::EACH)), &in_words),
+            launch("kmeans_scatter".into(), n.div_ceil(own(sort::EACH)), &in_words),
+            launch(self.entry("gather"), (groups << call.abreast).div_ceil(THREADS as u64), &call),
         ]
     }
 
@@ -252,16 +257,16 @@ impl Problem {
         }
     }
 
-    /// From totals to means, unless the update's last block does that ([`Problem::finishes`]).
+    /// From totals to means, unless the update does that ([`Problem::finishes`]).
     #[must_use]
     pub fn finish(&self) -> Launch {
         let grid = (self.clusters as u32).div_ceil(THREADS / 32);
         Launch { entry: self.computed("finish"), grid, block: THREADS, params: words(&self.call(1)) }
     }
 
-    /// Whether the last block of [`Problem::update`] makes the means.
+    /// Whether [`Problem::update`] makes the means.
     #[must_use]
     pub fn finishes(&self) -> bool {
-        self.clusters * self.dimensions <= finish::FEW && self.in_tiles().is_some()
+        self.clusters * self.dimensions <= finish::FEW || self.in_tiles().is_none()
     }
 }

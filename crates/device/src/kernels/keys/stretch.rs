@@ -6,7 +6,7 @@ use super::number::Number;
 use super::{NONE, Update};
 use crate::kernels::recipe::array;
 use crate::kernels::source::{Bits, Source};
-use crate::simt::{Atom, Global, Simt};
+use crate::simt::{Atom, Global, Pod, Simt};
 
 /// Reads under way.
 const FLIGHT: usize = 8;
@@ -27,18 +27,21 @@ pub struct Stretch {
 /// What a lane adds up of points of `T`.
 pub type Part<T> = <<T as Source>::Value as Number>::Part;
 
-/// Reads `W` elements.
+/// Reads the words of `W` elements.
 #[inline(always)]
-pub fn read<S: Simt, T: Source, const W: usize>(s: &S, at: u64) -> [T::Value; W] {
+pub fn words<S: Simt, T: Source, const W: usize>(s: &S, at: u64) -> [u32; 4] {
     if W == 1 {
         // Neighbours are read by others, or later.
-        return [T::value(s, s.load(array(at), 0)); W];
+        let bits = s.load(array::<T::Bits>(at), 0).to_bits();
+        return [bits as u32, (bits >> 32) as u32, 0, 0];
     }
-    let words = crate::kernels::source::words(s, array(at), 16);
-    core::array::from_fn(
-        #[inline(always)]
-        |w| T::value(s, T::Bits::nth(&words, w)),
-    )
+    crate::kernels::source::words(s, array(at), 16)
+}
+
+/// One of the elements.
+#[inline(always)]
+pub fn value<S: Simt, T: Source>(s: &S, words: &[u32; 4], w: usize) -> T::Value {
+    T::value(s, T::Bits::nth(words, w))
 }
 
 /// Adds up a stretch. `entry` names the label and the point of a place in the list; `flush` takes a label, which of the slice's reads, and the
@@ -75,9 +78,9 @@ pub fn add<S: Simt, T: Source<Value: Number>, const W: usize>(
                     entry(if at < last { at } else { last })
                 },
             );
-            let points: [[T::Value; W]; FLIGHT] = core::array::from_fn(
+            let points = entries.map(
                 #[inline(always)]
-                |i| read::<S, T, W>(s, from + entries[i].1 as u64 * call.along),
+                |(_, point)| words::<S, T, W>(s, from + point as u64 * call.along),
             );
             for i in 0..FLIGHT {
                 let (next, is_one) = (entries[i].0, at + (i as u32) < stretch.to);
@@ -90,7 +93,7 @@ pub fn add<S: Simt, T: Source<Value: Number>, const W: usize>(
                 if is_one {
                     many += 1;
                     for w in 0..W {
-                        let [high, low] = T::Value::parts(s, points[i][w], scales[w]);
+                        let [high, low] = T::Value::parts(s, value::<S, T>(s, &points[i], w), scales[w]);
                         sums[w] = [sums[w][0].plus(high), sums[w][1].plus(low)];
                     }
                 }
@@ -112,6 +115,6 @@ fn whole(call: &Update, wide: u32) -> u32 {
 
 /// Sums of so many.
 #[inline(always)]
-fn less<F: Number, const W: usize>(sums: [[F::Part; 2]; W], many: u32) -> [[F::Part; 2]; W] {
+pub fn less<F: Number, const W: usize>(sums: [[F::Part; 2]; W], many: u32) -> [[F::Part; 2]; W] {
     sums.map(|sums| F::less(sums, many))
 }

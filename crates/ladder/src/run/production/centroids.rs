@@ -13,7 +13,7 @@ use warpfold::keys::Axes;
 use warpfold_device::emulator::{Memory, Report};
 use warpfold_device::kernels::Production;
 use warpfold_device::kernels::keys::plan::{Launch, Problem};
-use warpfold_device::kernels::keys::{Totals, emulate};
+use warpfold_device::kernels::keys::{Totals, emulate, sort};
 use warpfold_device::ladder::Sizes;
 use warpfold_device::simt::Global;
 
@@ -111,8 +111,8 @@ pub fn emulated(sizes: Sizes, material: &Material) -> Result<Seen, Error> {
     let scales = memory.upload("scales", &scales);
     let units = memory.upload("units", &units);
     let totals = memory.upload("totals", &vec![0u64; Totals::len(clusters, sizes.coords as usize)]);
-    let order = memory.alloc::<u64>("order", sizes.points as usize);
-    let cursors = memory.upload("cursors", &vec![0u32; clusters + 1]);
+    let order = memory.alloc::<u32>("order", 2 * sizes.points as usize);
+    let cursors = memory.alloc::<u64>("cursors", sort::cursors(clusters));
     let report = memory.upload("report", &[0u64; 3]);
     let (means, counts) = (memory.alloc::<u32>("means", cells), memory.alloc::<u64>("counts", clusters));
     let first = [at(points), at(labels), at(scales), at(totals), at(order), at(cursors), 0, 0, at(report)];

@@ -2,7 +2,7 @@
 
 use warpfold_core::DType;
 use warpfold_device::kernels::keys::plan::Problem;
-use warpfold_device::kernels::keys::{ADDRESSES, BAD};
+use warpfold_device::kernels::keys::{ADDRESSES, BAD, sort};
 
 use super::{Axes, Error, Scale, computed, expect, load, means, problem, scale};
 use crate::cuda::launch::Launch;
@@ -27,9 +27,9 @@ pub struct CentroidUpdate {
     units: Buffer<i32>,
     pub(super) totals: Buffer<u64>,
     order: Buffer<u64>,
-    cursors: Buffer<u32>,
+    cursors: Buffer<u64>,
     pub(super) report: Buffer<u64>,
-    /// Whether totals and cursors are zero, as they are between runs unless one has failed.
+    /// Whether totals are zero, as they are between runs unless one has failed.
     pub(super) clean: bool,
 }
 
@@ -62,7 +62,7 @@ impl CentroidUpdate {
             units: Buffer::upload(stream, scale.units())?,
             totals: Buffer::upload(stream, &zero(problem.totals()))?,
             order: Buffer::new(&device, if sorted { problem.n } else { 0 })?,
-            cursors: Buffer::upload(stream, &vec![0; if sorted { clusters + 1 } else { 0 }])?,
+            cursors: Buffer::new(&device, if sorted { sort::cursors(clusters) } else { 0 })?,
             report: Buffer::upload(stream, &zero(3))?,
             clean: true,
             device,
@@ -153,7 +153,6 @@ impl CentroidUpdate {
     pub(super) fn begin(&mut self, stream: &Stream) -> Result<(), Error> {
         if !self.clean {
             self.totals.fill(stream, 0)?;
-            self.cursors.fill(stream, 0)?;
         }
         self.clean = false;
         Ok(())

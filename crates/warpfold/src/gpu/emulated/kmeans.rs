@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use warpfold_device::emulator::Memory;
 use warpfold_device::kernels::Production;
 use warpfold_device::kernels::keys::plan::{Launch, Problem};
-use warpfold_device::kernels::keys::{BAD, EMPTY, emulate};
+use warpfold_device::kernels::keys::{BAD, EMPTY, emulate, sort};
 use warpfold_device::simt::{Global, Pod};
 
 use super::golden::cases::random;
@@ -117,7 +117,7 @@ struct OnDevice<'a, F: Coordinate> {
     labels: Global<i32>,
     centre: Global<F>,
     report: Global<u64>,
-    order: Global<u64>,
+    order: Global<u32>,
     entries: BTreeSet<String>,
 }
 
@@ -133,7 +133,7 @@ impl<'a, F: Coordinate + Pod> OnDevice<'a, F> {
             labels: memory.upload("labels", &vec![-1; case.n]),
             centre: memory.alloc("centre", case.d),
             report: memory.upload("report", &[0; 3]),
-            order: memory.alloc("order", case.n),
+            order: memory.alloc("order", 2 * case.n),
             problem: problem(points, x, case.clusters),
             memory,
             scale,
@@ -163,7 +163,7 @@ impl<'a, F: Coordinate + Pod> OnDevice<'a, F> {
         let scales = upload(&mut self.memory, "scales", self.scale.factors().as_bytes());
         let units = self.upload("units", self.scale.units());
         let totals: Global<u64> = self.memory.upload("totals", &vec![0; problem.totals()]);
-        let cursors = self.upload("cursors", &vec![0u32; k + 1]);
+        let cursors = at(self.memory.alloc::<u64>("cursors", sort::cursors(k)));
         let (means, counts) = (self.memory.alloc::<F>("means", k * d), self.memory.alloc::<i64>("counts", k));
         let (labels, order, report) = (at(self.labels), at(self.order), at(self.report));
         let old = before.map_or(0, |before| self.upload("before", before));
