@@ -20,7 +20,7 @@ pub const ROWS_EACH: u64 = 4;
 pub const ALONE: u64 = 2;
 /// Seconds that a launch costs.
 pub const LAUNCH: f64 = 2.5e-6;
-/// Blocks to a multiprocessor that share segments: more than it holds, so that those that are done sooner take more.
-pub const SEGMENT_BLOCKS: u64 = 8;
+/// Warps to a multiprocessor that share segments: more than it holds, so that those that are done sooner take more.
+pub const SEGMENT_WARPS: u64 = 64;
 /// Tiles of a stretch of a long segment, at most.
 pub const STRETCH_TILES: u64 = 16;

@@ -2,10 +2,10 @@
 
 use warpfold_device::kernels::Call;
 use warpfold_device::kernels::recipe::{COUNTERS, code};
-use warpfold_device::kernels::shape::segments::{COST, LEAST, Room, SHORT, Segments, WARPS};
+use warpfold_device::kernels::shape::segments::{COST, LEAST, Room, SHORT, STRETCH_WARPS, Segments, WARPS};
 
 use super::choose::{fast, recipe};
-use super::policy::{SEGMENT_BLOCKS, STRETCH_TILES};
+use super::policy::{SEGMENT_WARPS, STRETCH_TILES};
 use super::{GpuPlan, Launch, Limits};
 use crate::dispatch::Spec;
 use crate::op::Op;
@@ -41,10 +41,13 @@ impl GpuPlan {
         let (segments, len, blocks) = (cut.segments as u64, cut.len as u64, limits.multiprocessors as u64);
         let pair = if spec.op == Op::MinMax { 2 } else { 1 };
         let work = segments * COST + len * size;
-        let grid = (work / (WARPS as u64 * LEAST)).clamp(1, blocks * SEGMENT_BLOCKS);
-        // Several stretches to a warp's share, or some would have much more to do than others.
-        let tiles = (work / (grid * WARPS as u64 * 4 * TILE)).max(1);
+        let most = blocks * SEGMENT_WARPS;
+        // Several stretches to each warp, or some would have much more to do than others.
+        let tiles = (work / ((work / LEAST).clamp(1, most) * 4 * TILE)).max(1);
         let tiles = (1 << tiles.ilog2()).min(STRETCH_TILES);
+        // What long segments have is left to those.
+        let few = work.min(segments * (COST + SHORT as u64));
+        let grid = (few / (WARPS as u64 * LEAST)).clamp(1, most / WARPS as u64);
         let stretch = tiles * TILE / size;
         let short = SHORT as u64 / size;
         let room = Room::new(len, stretch, short);
@@ -80,16 +83,18 @@ impl GpuPlan {
             recipe,
             shape,
         };
-        let launch = |entry: &str, grid: u64| Launch {
+        let launch = |entry: &str, grid: u64, warps: u32| Launch {
             entry: format!("{entry}_{}", fold.name),
             grid: grid as u32,
-            block: WARPS * 32,
+            block: warps * 32,
             params: call.to_words(),
         };
-        let mut launches = vec![launch("segments", grid)];
+        let mut launches = vec![launch("segments", grid, WARPS)];
         if len > short {
-            launches.push(launch("stretches", room.stretches.div_ceil(WARPS as u64).min(blocks * SEGMENT_BLOCKS)));
-            launches.push(launch("ends", room.cut.min(2 * blocks)));
+            let each = STRETCH_WARPS as u64;
+            let stretches = room.stretches.div_ceil(each).min(most / each);
+            launches.push(launch("stretches", stretches, STRETCH_WARPS));
+            launches.push(launch("ends", room.cut.min(2 * blocks), STRETCH_WARPS));
         }
         Some(Self {
             launches,

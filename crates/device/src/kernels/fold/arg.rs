@@ -48,7 +48,7 @@ impl<B: Bits, K: Key> Parts for Arg<B, K> {
         if recipe.has(flag::SKIP_NAN) && self.0.is_lost(part.0) {
             out.hole(s, Hole::AllNan);
         }
-        out.integer(s, recipe.output, part.1);
+        s.store(out.output.cast(), out.index, part.1);
     }
 }
 
@@ -57,12 +57,16 @@ impl<B: Bits, K: Key> Heap for Arg<B, K> {
     type Acc = (K, u32);
     const REPEATS: bool = true;
     #[inline(always)]
+    fn blank(&self) -> Option<B> {
+        self.0.lowest()
+    }
+    #[inline(always)]
     fn start(&self) -> (K, u32) {
         (K::MIN, u32::MAX)
     }
     #[inline(always)]
     fn pack<S: Simt>(&self, s: &S, acc: (K, u32), words: &[u32; 4], place: u32) -> (K, u32) {
-        let key = self.0.most(s, words);
+        let key = self.0.most(s, &[*words]);
         // A lane meets its packs in order, so that equals change nothing; but a key of MIN must find a place.
         if key > acc.0 || acc.1 == u32::MAX { (key, place) } else { acc }
     }

@@ -151,22 +151,41 @@ impl<B: Bits, K: Key> Keys<B, K> {
         greatest > self.infinity || least < self.infinity.flipped(K::cut(-1))
     }
 
+    /// The bits of the lowest key, unless that is of a NaN: those are slow.
+    #[inline(always)]
+    pub fn lowest(&self) -> Option<B> {
+        let is_float = self.float != K::cut(0);
+        let magnitude = self.keep != K::cut(-1);
+        let infinity = self.infinity.long() as u64 | if self.least { 0 } else { 1 << (8 * B::SIZE - 1) };
+        let integer = (K::MIN.long() ^ self.flip.long()) as u64;
+        let bits = if is_float { infinity } else { integer };
+        let bits = if magnitude { 0 } else { bits };
+        let skips = is_float && self.nan != K::cut(i64::MAX >> (64 - 8 * B::SIZE));
+        (!skips).then_some(B::from_bits(bits as u128))
+    }
+
     /// The key of a NaN.
     #[inline(always)]
     pub fn nan(&self) -> K {
         self.nan
     }
 
-    /// The greatest key of 16 bytes.
+    /// The greatest key of some packs of 16 bytes.
     #[inline(always)]
-    pub fn most<S: Simt>(&self, s: &S, words: &[u32; 4]) -> K {
+    pub fn most<S: Simt, const N: usize>(&self, s: &S, packs: &[[u32; 4]; N]) -> K {
         if B::SIZE == 1 {
-            return self.bytes(words);
+            let mut most = self.bytes(&packs[0]);
+            let mut k = 1;
+            while k < N {
+                most = most.max(self.bytes(&packs[k]));
+                k += 1;
+            }
+            return most;
         }
         if s.branch(self.float == K::cut(0)) {
-            return self.integers(words);
+            return self.integers(packs);
         }
-        self.floats(s, words)
+        self.floats(s, packs)
     }
 
     /// Of bytes: each is shifted to the top of a word, and what lies below decides nothing.
@@ -183,7 +202,8 @@ impl<B: Bits, K: Key> Keys<B, K> {
 
     /// Each element at the top of a key, what is kept of it; a 16-bit one may have its neighbour below.
     #[inline(always)]
-    fn top(&self, words: &[u32; 4], k: usize) -> K {
+    fn top<const N: usize>(&self, packs: &[[u32; 4]; N], k: usize) -> K {
+        let (words, k) = (&packs[k / B::PER as usize], k % B::PER as usize);
         match B::SIZE {
             8 => K::cut(B::nth(words, k).to_bits() as i64 & self.keep.long()),
             4 => K::cut((words[k] as i32 & self.keep.long() as i32) as i64),
@@ -201,13 +221,13 @@ impl<B: Bits, K: Key> Keys<B, K> {
     }
 
     #[inline(always)]
-    fn integers(&self, words: &[u32; 4]) -> K {
+    fn integers<const N: usize>(&self, packs: &[[u32; 4]; N]) -> K {
         let flip =
             K::cut(if B::SIZE == 2 { self.flip.long() << 16 | self.flip.long() & 0xffff } else { self.flip.long() });
-        let mut most = self.top(words, 0).flipped(flip);
+        let mut most = self.top(packs, 0).flipped(flip);
         let mut k = 1;
-        while k < B::PER as usize {
-            most = most.max(self.top(words, k).flipped(flip));
+        while k < N * B::PER as usize {
+            most = most.max(self.top(packs, k).flipped(flip));
             k += 1;
         }
         Self::down(most)
@@ -216,12 +236,12 @@ impl<B: Bits, K: Key> Keys<B, K> {
     /// Of floats, as they are: the greatest is the greatest as a signed integer, unless all are negative; then it is the
     /// least as an unsigned one. Likewise for the least. The two ends also tell whether there is a NaN.
     #[inline(always)]
-    fn floats<S: Simt>(&self, s: &S, words: &[u32; 4]) -> K {
-        let x = self.top(words, 0);
+    fn floats<S: Simt, const N: usize>(&self, s: &S, packs: &[[u32; 4]; N]) -> K {
+        let x = self.top(packs, 0);
         let (mut most, mut lower, mut upper) = (x, x, x);
         let mut k = 1;
-        while k < B::PER as usize {
-            let x = self.top(words, k);
+        while k < N * B::PER as usize {
+            let x = self.top(packs, k);
             (most, lower, upper) = (most.max(x), lower.lower(x), upper.upper(x));
             k += 1;
         }
@@ -229,10 +249,11 @@ impl<B: Bits, K: Key> Keys<B, K> {
         let zero = K::cut(0);
         let beyond = K::cut(upper.long() & (i64::MAX >> (64 - 8 * B::SIZE)));
         if s.branch(most > self.infinity || (upper < zero && beyond > self.infinity)) {
-            let mut best = self.key(B::nth(words, 0));
+            let key = |k: usize| self.key(B::nth(&packs[k / B::PER as usize], k % B::PER as usize));
+            let mut best = key(0);
             let mut k = 1;
-            while k < B::PER as usize {
-                best = best.max(self.key(B::nth(words, k)));
+            while k < N * B::PER as usize {
+                best = best.max(key(k));
                 k += 1;
             }
             return best;
@@ -254,6 +275,16 @@ impl<B: Bits, K: Key> Keys<B, K> {
         let bits = key ^ (K::cut(key).sign().long() & self.float.long());
         // No number of a float has the first or the last key: that is the canonical NaN.
         if self.float != K::cut(0) && edge { self.quiet } else { bits as u64 }
+    }
+
+    /// Writes the bits of an element: results have the dtype of the input.
+    #[inline(always)]
+    fn write<S: Simt>(&self, s: &S, recipe: &Recipe, bits: u64, out: Out) {
+        match B::SIZE {
+            // It may be a bool.
+            1 => out.integer(s, recipe.output, bits),
+            _ => s.store(out.output.cast(), out.index, B::from_bits(bits as u128)),
+        }
     }
 
     /// Whether the key is that of a NaN.
@@ -307,7 +338,7 @@ impl<B: Bits, K: Key> Parts for Extremum<B, K> {
     }
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: K, out: Out) {
-        out.integer(s, recipe.output, self.result(recipe, part));
+        self.0.write(s, recipe, self.result(recipe, part), out);
     }
 }
 
@@ -325,12 +356,20 @@ impl<B: Bits, K: Key> Heap for Extremum<B, K> {
     const REPEATS: bool = true;
     as_brief!();
     #[inline(always)]
+    fn blank(&self) -> Option<B> {
+        self.0.lowest()
+    }
+    #[inline(always)]
     fn start(&self) -> K {
         K::MIN
     }
     #[inline(always)]
     fn pack<S: Simt>(&self, s: &S, acc: K, words: &[u32; 4], _place: u32) -> K {
-        acc.max(self.0.most(s, words))
+        acc.max(self.0.most(s, &[*words]))
+    }
+    #[inline(always)]
+    fn two<S: Simt>(&self, s: &S, packs: &[[u32; 4]; 2], _count: [u32; 2]) -> K {
+        self.0.most(s, packs)
     }
     #[inline(always)]
     fn one<S: Simt>(&self, _s: &S, acc: K, bits: B, _place: u32) -> K {
@@ -369,9 +408,9 @@ impl<B: Bits, K: Key> Parts for MinMax<B, K> {
     }
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: (K, K), out: Out) {
-        out.integer(s, recipe.output, self.least.bits(part.0));
+        self.least.write(s, recipe, self.least.bits(part.0), out);
         // `Out` counts elements, of which there are two to each result.
-        Out { index: out.index + 1, ..out }.integer(s, recipe.output, self.greatest.bits(part.1));
+        self.greatest.write(s, recipe, self.greatest.bits(part.1), Out { index: out.index + 1, ..out });
     }
 }
 
@@ -386,7 +425,11 @@ impl<B: Bits, K: Key> Heap for MinMax<B, K> {
     }
     #[inline(always)]
     fn pack<S: Simt>(&self, s: &S, acc: (K, K), words: &[u32; 4], _place: u32) -> (K, K) {
-        (acc.0.max(self.least.most(s, words)), acc.1.max(self.greatest.most(s, words)))
+        (acc.0.max(self.least.most(s, &[*words])), acc.1.max(self.greatest.most(s, &[*words])))
+    }
+    #[inline(always)]
+    fn two<S: Simt>(&self, s: &S, packs: &[[u32; 4]; 2], _count: [u32; 2]) -> (K, K) {
+        (self.least.most(s, packs), self.greatest.most(s, packs))
     }
     #[inline(always)]
     fn one<S: Simt>(&self, _s: &S, acc: (K, K), bits: B, _place: u32) -> (K, K) {

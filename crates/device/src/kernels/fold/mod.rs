@@ -22,7 +22,7 @@ pub use tree::{Deviations, LogSumExps, Norms, Products, Sums, initial};
 use super::node::Node;
 use super::recipe::{Out, Recipe};
 use super::source::Bits;
-use crate::simt::Simt;
+use crate::simt::{ALL, Simt};
 
 /// Partial results: how they meet, and what is made of the last one.
 pub trait Parts: Copy {
@@ -147,10 +147,25 @@ pub trait Heap: Parts {
     type Acc: Copy;
     /// What changes nothing and so fills a pack: elements that it has already, or zeros.
     const REPEATS: bool;
+    /// The bits of an element of 4 bytes or more that changes nothing beside others before it, if there is one.
+    #[inline(always)]
+    fn blank(&self) -> Option<Self::Bits> {
+        if Self::REPEATS { None } else { Some(Self::Bits::ZERO) }
+    }
     /// Before the first element.
     fn start(&self) -> Self::Acc;
     /// Takes the elements of 16 bytes; `place` is their number in the row, counted in such packs.
     fn pack<S: Simt>(&self, s: &S, acc: Self::Acc, words: &[u32; 4], place: u32) -> Self::Acc;
+    /// Takes two packs, of which `count` elements are there; what else is in them changes nothing, if the first has any.
+    #[inline(always)]
+    fn two<S: Simt>(&self, s: &S, packs: &[[u32; 4]; 2], count: [u32; 2]) -> Self::Acc {
+        let mut acc = self.pack(s, self.start(), &packs[0], 0);
+        if s.branch(s.any(ALL, count[1] > 0)) {
+            let with = self.pack(s, acc, &packs[1], 1);
+            acc = if count[1] > 0 { with } else { acc };
+        }
+        acc
+    }
     /// Takes one element; `place` as above in rows, the index of the row in columns.
     fn one<S: Simt>(&self, s: &S, acc: Self::Acc, bits: Self::Bits, place: u32) -> Self::Acc;
     /// The part of what was taken.

@@ -7,7 +7,7 @@ use crate::kernels::node::select;
 use crate::kernels::recipe::{Recipe, array};
 use crate::kernels::shape::warp::{self, STEPS};
 use crate::kernels::source::{Bits, words};
-use crate::simt::{ALL, Pod, Simt};
+use crate::simt::{Pod, Simt};
 
 /// Elements in any order.
 #[derive(Clone, Copy)]
@@ -83,7 +83,8 @@ impl<F: Heap> Free<F> {
         let (w, last) = here.lines::<S, F::Bits>(s);
         let (whole, left) = here.ends::<F::Bits>();
         if s.branch(here.shift != 0 && whole > 0 && lane == 0) {
-            let first = filled::<F>(&w[0], F::Bits::PER as usize - 1, |i| !below(here.shift, i));
+            let like = F::Bits::nth(&w[0], F::Bits::PER as usize - 1);
+            let first = filled::<F>(&w[0], like, |i| !below(here.shift, i));
             acc = f.pack(s, acc, &first, place);
         }
         let from = (here.shift != 0) as u32;
@@ -99,7 +100,8 @@ impl<F: Heap> Free<F> {
         if s.branch(left > 0 && lane == whole & 31) {
             let left = if whole == 0 { left - here.shift } else { left };
             let last = here.last::<S, F::Bits>(s, last, left / F::Bits::SIZE);
-            acc = f.pack(s, acc, &filled::<F>(&last, 0, |i| below(left, i)), place + whole);
+            let like = F::Bits::nth(&last, 0);
+            acc = f.pack(s, acc, &filled::<F>(&last, like, |i| below(left, i)), place + whole);
         }
         acc
     }
@@ -163,10 +165,10 @@ fn below(bytes: u32, i: usize) -> u32 {
     if left >= 4 { u32::MAX } else { (1 << (8 * left)) - 1 }
 }
 
-/// Sixteen bytes with what changes nothing where `keep` of a word has no bits: zeros, or element `like`.
+/// Sixteen bytes with what changes nothing where `keep` of a word has no bits: zeros, or `like`, which is there already.
 #[inline(always)]
-fn filled<F: Heap>(w: &[u32; 4], like: usize, keep: impl Fn(usize) -> u32) -> [u32; 4] {
-    let bits = F::Bits::nth(w, like).to_bits();
+fn filled<F: Heap>(w: &[u32; 4], like: F::Bits, keep: impl Fn(usize) -> u32) -> [u32; 4] {
+    let bits = like.to_bits();
     let low = bits as u32;
     let fill = match (F::REPEATS, F::Bits::SIZE) {
         (false, _) => [0; 2],
@@ -195,7 +197,7 @@ impl<F: Heap> Tiny for Free<F> {
                     before if before + 2 <= W || F::Bits::SIZE == 8 => u32::MAX,
                     _ => below(len * F::Bits::SIZE, i),
                 };
-                let w = filled::<F>(&w[k], 0, keep);
+                let w = filled::<F>(&w[k], F::Bits::nth(&w[k], 0), keep);
                 let more = |i: usize| if F::REPEATS { w[i % W] } else { 0 };
                 let w = core::array::from_fn(
                     #[inline(always)]
@@ -216,26 +218,37 @@ impl<F: Heap> Held for Free<F> {
     const FREE: bool = true;
 
     #[inline(always)]
+    fn blank(&self) -> F::Bits {
+        self.0.blank().unwrap_or(F::Bits::ZERO)
+    }
+
+    #[inline(always)]
+    fn single<S: Simt>(&self, s: &S, bits: F::Bits) -> F::Part {
+        let part = self.0.part(self.0.one(s, self.0.start(), bits, 0));
+        if self.0.place(part).is_some() { self.0.placed(part, 0) } else { part }
+    }
+
+    #[inline(always)]
     fn held<S: Simt>(&self, s: &S, w: &[[u32; 4]; 2], count: [u32; 2], before: u32, lanes: u32) -> F::Part {
-        let (f, per) = (&self.0, F::Bits::PER);
-        let (mut acc, mut w) = (f.start(), *w);
-        let mut k = 0;
-        while k < 2 {
-            if s.branch(k == 0 || s.any(ALL, count[k] > 0)) {
-                let there = |i: usize| if (i as u32) < count[k] { u32::MAX } else { 0 };
-                let keep = |i: usize| if F::Bits::SIZE == 4 { there(i) } else { below(count[k] * F::Bits::SIZE, i) };
-                w[k] = filled::<F>(&w[k], 0, keep);
-                let with = f.pack(s, acc, &w[k], k as u32);
-                acc = if count[k] > 0 { with } else { acc };
-            }
-            k += 1;
+        let (f, per, mut w) = (&self.0, F::Bits::PER, *w);
+        if F::Bits::SIZE < 4 || s.branch(f.blank().is_none()) {
+            let first = F::Bits::nth(&w[0], 0);
+            w = core::array::from_fn(
+                #[inline(always)]
+                |k| {
+                    let there = |i: usize| if (i as u32) < count[k] { u32::MAX } else { 0 };
+                    let keep =
+                        |i: usize| if F::Bits::SIZE == 4 { there(i) } else { below(count[k] * F::Bits::SIZE, i) };
+                    filled::<F>(&w[k], first, keep)
+                },
+            );
         }
-        let mut part = f.part(acc);
+        let mut part = f.part(f.two(s, &w, count));
         if let Some(k) = f.place(part) {
             let at = f.locate(&select(k == 1, w[1], w[0]), part) + if k == 1 { per * lanes } else { 0 };
-            part = select(count[0] > 0, f.placed(part, (before + at) as u64), f.nothing());
+            part = f.placed(part, (before + at) as u64);
         }
-        part
+        if F::REPEATS { select(count[0] > 0, part, f.nothing()) } else { part }
     }
 
     #[inline(always)]

@@ -6,7 +6,7 @@ mod read;
 
 pub use free::Free;
 pub use ordered::{Ordered, next, pack};
-pub use read::{Tile, hold, joined, loose, loose_steps};
+pub use read::{Tile, hold, hold_lines, joined, loose, loose_steps};
 
 use super::warp::STEPS;
 use crate::kernels::fold::Parts;
@@ -262,6 +262,8 @@ pub trait Held: Piece {
     }
     /// Whether the parts of several turns may meet before those of lanes do.
     const FREE: bool;
+    /// The part of one element.
+    fn single<S: Simt>(&self, s: &S, bits: Self::Bits) -> <Self::Fold as Parts>::Part;
     /// The part of two packs of a lane, which are `lanes` packs apart: of the first `count` elements of each, and [`Held::blank`]s after them if
     /// elements have 4 bytes or more. The first one is number `before` of the output's. If order matters, it is that of all of the `lanes` lanes.
     fn held<S: Simt>(

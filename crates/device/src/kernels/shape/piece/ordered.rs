@@ -323,6 +323,11 @@ impl<F: Tree> Held for Ordered<F> {
     }
 
     #[inline(always)]
+    fn single<S: Simt>(&self, s: &S, bits: F::Bits) -> F::Part {
+        self.0.part(self.0.lift(s, bits), 1)
+    }
+
+    #[inline(always)]
     fn held<S: Simt>(&self, s: &S, w: &[[u32; 4]; 2], count: [u32; 2], _before: u32, lanes: u32) -> F::Part {
         let (f, w) = if F::Bits::SIZE >= 4 && self.0.blank().is_some() { self.0.whole(s, *w) } else { (self.0, *w) };
         let f = &f;

@@ -279,6 +279,18 @@ pub fn hold<S: Simt, B: Bits>(s: &S, at: u64, apart: u32, count: [u32; 2], end: 
     [first, second]
 }
 
+/// The same, if each is a whole line or has no elements.
+#[inline(always)]
+pub fn hold_lines<S: Simt, B: Bits>(s: &S, at: u64, apart: u32, count: [u32; 2], blank: B) -> [[u32; 4]; 2] {
+    core::array::from_fn(
+        #[inline(always)]
+        |k| {
+            let at = array(at + k as u64 * apart as u64);
+            if s.branch(count[k] > 0) { words(s, at, 16) } else { padded(s, at, 0, blank) }
+        },
+    )
+}
+
 /// One of them.
 #[inline(always)]
 fn near<S: Simt, B: Bits>(s: &S, at: u64, count: u32, end: u64, blank: B) -> [u32; 4] {

@@ -1,20 +1,23 @@
 //! Segments: the elements of each output follow those of the one before, and an array of offsets says where they end.
 //!
 //! Idea: every warp takes an equal share of bytes, of values and of what goes with a segment; it searches the offsets for where that
-//! begins, and reads them 256 at a time. Whatever mix of lengths there is, none waits for another. A lane takes 32 bytes straight from
-//! memory, so one has a short segment to itself (`alone`); up to 4 KiB, 2 to 32 lanes share one (`together`). Longer ones are listed in
-//! stretches for a second launch ([`stretches`]), and a third reduces their parts ([`ends`]).
+//! begins, and reads them 256 at a time, a window. Whatever mix of lengths there is, none waits for another. A lane takes 32 bytes
+//! straight from memory, so one has a short segment to itself (`alone`); up to 4 KiB, 2 to 32 lanes share one (`together`). Where no
+//! segment has more than one element, there is no tree (`singles`). Longer ones are listed in stretches for a second launch
+//! ([`stretches`]), and a third reduces their parts ([`ends`]).
 //! Bottleneck: memory; for segments of a few elements, the instructions that find, finish and write them.
 
 mod alone;
 mod offsets;
+mod singles;
 mod stretches;
 mod together;
 
 pub use offsets::BAD;
 pub use stretches::{Room, ends, stretches};
 
-use self::offsets::{Offsets, Share, WINDOW, WORDS, Window};
+use self::offsets::{Kept, Offsets, Share, WINDOW, WORDS, Window};
+use self::together::Lists;
 use super::parts;
 use super::piece::{Dense, Held, hold};
 use crate::kernels::fold::Parts;
@@ -22,8 +25,10 @@ use crate::kernels::recipe::{Call, Hole, Out, Recipe, array, fixed, log_size};
 use crate::kernels::source::Bits;
 use crate::simt::{ALL, Simt};
 
-/// Warps of a block.
-pub const WARPS: u32 = 8;
+/// Warps of a block: few, so that those that are done sooner make room for others.
+pub const WARPS: u32 = 2;
+/// Warps of a block that takes stretches.
+pub const STRETCH_WARPS: u32 = 8;
 /// Bytes that a segment costs beside its values: its offset, its result, and its share of instructions.
 pub const COST: u64 = 16;
 /// The least share of a warp, in bytes.
@@ -62,30 +67,36 @@ pub struct Segments {
 /// See the module.
 #[inline(always)]
 pub fn kernel<S: Simt, P: Held<Reduced = Dense>>(s: &S, call: &Call<Segments>) {
-    let bounds = s.shared::<u32, { (WARPS * WORDS) as usize }, 0>("bounds");
-    let numbers = s.shared::<u32, { (WARPS * WINDOW) as usize }, 1>("numbers");
-    let (bounds, numbers) = (bounds.offset(s.warp() * WORDS), numbers.offset(s.warp() * WINDOW));
+    let words = s.shared::<u32, { (WARPS * (WORDS + WINDOW)) as usize }, 0>("segments");
+    let bounds = words.offset(s.warp() * (WORDS + WINDOW));
     let (piece, offsets, size) = (P::new(&call.recipe), Offsets::of(call), P::Bits::SIZE);
     let Some(share) = Share::of(s, &offsets, size) else { return };
+    share.keep(s, bounds);
 
     // The segment before may have stretches here.
     let mut first = share.first.saturating_sub(1);
-    while s.again(first < share.end) {
-        let window = Window::read(s, &offsets, bounds, first, share.end - first, [HELD / size, SHORT / size]);
-        let own = (share.first - first.min(share.first)) as u32;
+    let mut own = (share.first - first) as u32;
+    let mut left = share.end.saturating_sub(first);
+    while s.again(left > 0) {
+        let window = Window::read(s, &offsets, bounds, first, left, [1, HELD / size, SHORT / size]);
         let work = Work::new(s, piece, call, window, own);
-        alone::reduce(s, &work);
-        if s.branch(work.window.longest > 0) {
-            together::reduce(s, &work, numbers);
-        }
-        let mut i = 0;
-        while s.again(work.window.longest > 1 && i < work.window.count.max(1)) {
-            if s.branch(work.window.count == 0 || work.window.segment(s, i).1 > SHORT / size) {
-                stretches::list::<S, P::Bits>(s, call, &offsets, &share, first + i as u64);
+        if s.branch(work.window.longest == 0) {
+            singles::reduce(s, &work);
+        } else {
+            let lists = alone::reduce(s, &work, Lists::new(bounds.offset(WORDS)));
+            if s.branch(work.window.longest > 1) {
+                together::reduce(s, &work, lists);
             }
-            i += 1;
+        }
+        if s.branch(work.window.empty) {
+            work.fill(s);
+        }
+        if s.branch(work.window.longest > 2) {
+            work.list(s, &offsets);
         }
         first += work.window.count.max(1) as u64;
+        own = 0;
+        left = Share::kept(s, bounds, Kept::End) - first;
         s.warp_barrier(ALL);
     }
 }
@@ -115,10 +126,15 @@ impl<'a, P: Held> Work<'a, P> {
         Self { piece, call, window, own, values, end, out: Out { output, ..parts::out(call, 0) } }
     }
 
-    /// Reads what a lane takes of a segment: `count` elements of each of two packs, the first of which begins with element `from`.
+    /// The address of element `from`.
     #[inline(always)]
-    fn hold<S: Simt>(&self, s: &S, from: u32, apart: u32, count: [u32; 2]) -> [[u32; 4]; 2] {
-        let at = self.values.wrapping_add(from as u64 * P::Bits::SIZE as u64);
+    fn at(&self, from: u32) -> u64 {
+        self.values.wrapping_add(from as u64 * P::Bits::SIZE as u64)
+    }
+
+    /// Reads what a lane takes of a segment: `count` elements of each of two packs, the first of which begins at `at`.
+    #[inline(always)]
+    fn hold<S: Simt>(&self, s: &S, at: u64, apart: u32, count: [u32; 2]) -> [[u32; 4]; 2] {
         hold(s, at, apart, count, self.end, self.piece.blank())
     }
 
@@ -126,6 +142,36 @@ impl<'a, P: Held> Work<'a, P> {
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, i: u32, count: u32, part: <P::Fold as Parts>::Part) {
         finish(s, self.piece.fold(), self.call, self.out(s, i), count as u64, part);
+    }
+
+    /// Writes the results of segments without elements. Done last, so that nothing of it is among the others' instructions.
+    #[inline(always)]
+    fn fill<S: Simt>(&self, s: &S) {
+        let mut i = s.lane();
+        while s.again(i < self.window.count) {
+            if s.branch(i >= self.own && self.window.segment(s, i).1 == 0) {
+                self.nothing(s, i);
+            }
+            i += 32;
+        }
+    }
+
+    /// Lists the stretches of segments that are too long for lanes; also of the first, if that is none.
+    #[inline(always)]
+    fn list<S: Simt>(&self, s: &S, offsets: &Offsets) {
+        let (window, short) = (&self.window, SHORT / P::Bits::SIZE);
+        let mut at = 0;
+        while s.again(at < window.count.max(1)) {
+            let i = at + s.lane();
+            let long = if window.count == 0 { i == 0 } else { i < window.count && window.segment(s, i).1 > short };
+            let mut left = s.ballot(ALL, long);
+            while s.again(left != 0) {
+                let number = window.first + (at + left.trailing_zeros()) as u64;
+                stretches::list::<S, P::Bits>(s, self.call, offsets, window.bounds, number);
+                left &= left - 1;
+            }
+            at += 32;
+        }
     }
 
     /// Writes what no elements reduce to.

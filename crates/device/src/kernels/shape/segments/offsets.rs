@@ -7,8 +7,10 @@ use crate::simt::{ALL, Shared, Simt};
 
 /// Segments of a window, at most.
 pub const WINDOW: u32 = 256;
-/// Words for their offsets.
-pub const WORDS: u32 = WINDOW + 1;
+/// Words that [`Share::keep`] needs.
+const KEPT: u32 = 6;
+/// Words for all of this.
+pub const WORDS: u32 = WINDOW + 1 + KEPT;
 
 /// The offsets.
 #[derive(Clone, Copy)]
@@ -145,11 +147,41 @@ impl Share {
         // Even if offsets are in no order, each is looked at.
         Some(Self { from, to, first, end: if to >= all { total } else { end } })
     }
+
+    /// Leaves it in shared memory, so that it is in no registers.
+    #[inline(always)]
+    pub fn keep<S: Simt>(&self, s: &S, bounds: Shared<u32>) {
+        if s.branch(s.lane() == 0) {
+            let all = [self.from, self.to, self.end];
+            let mut k = 0;
+            while k < KEPT {
+                s.put(bounds, WINDOW + 1 + k, (all[k as usize / 2] >> (k % 2 * 32)) as u32);
+                k += 1;
+            }
+        }
+        s.warp_barrier(ALL);
+    }
+
+    /// What was kept: the work before the share, that up to its end, or the first segment that does not begin in it.
+    #[inline(always)]
+    pub fn kept<S: Simt>(s: &S, bounds: Shared<u32>, which: Kept) -> u64 {
+        let word = |k| s.get(bounds, WINDOW + 1 + 2 * which as u32 + k) as u64;
+        word(0) | word(1) << 32
+    }
+}
+
+/// A field of a [`Share`] in shared memory.
+#[derive(Clone, Copy)]
+pub enum Kept {
+    From,
+    To,
+    End,
 }
 
 /// Neighbouring segments: their offsets in shared memory, counted from the first.
 pub struct Window {
-    bounds: Shared<u32>,
+    /// Where their offsets are.
+    pub bounds: Shared<u32>,
     /// The first segment's number.
     pub first: u64,
     /// The first offset.
@@ -158,12 +190,14 @@ pub struct Window {
     pub count: u32,
     /// How many of the limits the longest one exceeds; all, if what follows the last is none.
     pub longest: u32,
+    /// Whether there may be one of no elements.
+    pub empty: bool,
 }
 
 impl Window {
     /// Of `n` segments from number `first` as many as there is room for. `limits` are numbers of elements, in their order, below 2^20.
     #[inline(always)]
-    pub fn read<S: Simt>(s: &S, offsets: &Offsets, bounds: Shared<u32>, first: u64, n: u64, limits: [u32; 2]) -> Self {
+    pub fn read<S: Simt>(s: &S, offsets: &Offsets, bounds: Shared<u32>, first: u64, n: u64, limits: [u32; 3]) -> Self {
         let count = n.min(WINDOW as u64) as u32;
         let (found, end) = offsets.neighbours(s, first, count);
         let base = s.shuffle_idx(ALL, found[0], 0);
@@ -184,15 +218,17 @@ impl Window {
             s.put(bounds, WINDOW, far(end));
         }
         s.warp_barrier(ALL);
-        let (mut most, mut k) = (0, 0);
+        let (mut least, mut most, mut k) = (u32::MAX, 0, 0);
         while k < 8 {
-            most = most.max(s.get(bounds, 32 * k + s.lane() + 1).wrapping_sub(found[k as usize]));
+            let len = s.get(bounds, 32 * k + s.lane() + 1).wrapping_sub(found[k as usize]);
+            (least, most) = (least.min(len), most.max(len));
             k += 1;
         }
         let exceeds = |limit: u32| s.any(ALL, most > limit || !within) as u32;
-        let window = Self { bounds, first, base, count, longest: exceeds(limits[0]) };
+        let empty = s.any(ALL, least == 0);
+        let window = Self { bounds, first, base, count, longest: exceeds(limits[0]) + exceeds(limits[1]), empty };
         // If all are within the limits, they follow one another: no difference is one of offsets that decrease.
-        if s.branch(exceeds(limits[1]) == 0) { window } else { window.checked(s, if within { count } else { 0 }) }
+        if s.branch(exceeds(limits[2]) == 0) { window } else { window.checked(s, if within { count } else { 0 }) }
     }
 
     /// Those of `all` up to the first that cannot be.
@@ -211,7 +247,7 @@ impl Window {
                 break;
             }
         }
-        Self { count, longest: 2, ..self }
+        Self { count, longest: 3, ..self }
     }
 
     /// Segment number `i`: its first element, counted from that of the window, and how many it has.

@@ -1,14 +1,14 @@
 //! Long segments, in stretches of a power of two of tiles: what lists them, and the two launches that reduce them.
 
-use super::offsets::{Offsets, Share};
-use super::{Segments, WARPS, finish};
+use super::offsets::{Kept, Offsets, Share};
+use super::{STRETCH_WARPS, Segments, finish};
 use crate::kernels::fold::Parts;
 use crate::kernels::node::publish;
 use crate::kernels::recipe::{Call, Out, array};
 use crate::kernels::shape::parts::{self, SLOTS};
 use crate::kernels::shape::piece::{Dense, Held, Row};
 use crate::kernels::source::Bits;
-use crate::simt::{ALL, Global, Order, Simt};
+use crate::simt::{ALL, Global, Order, Shared, Simt};
 
 /// What the workspace has room for.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ impl Room {
 
 /// Lists those stretches of a long segment that begin in a warp's share, for [`stretches`].
 #[inline(always)]
-pub fn list<S: Simt, B: Bits>(s: &S, call: &Call<Segments>, offsets: &Offsets, share: &Share, number: u64) {
+pub fn list<S: Simt, B: Bits>(s: &S, call: &Call<Segments>, offsets: &Offsets, bounds: Shared<u32>, number: u64) {
     let (_, len) = offsets.segment(s, call, number);
     // Rarely needed, so nothing of it is kept in registers.
     let stretch = Stretch(s.anew(Stretch::of::<B>(&call.shape).0));
@@ -38,7 +38,10 @@ pub fn list<S: Simt, B: Bits>(s: &S, call: &Call<Segments>, offsets: &Offsets, s
     let before = offsets.before(s, number, B::SIZE);
     // Those of which `before + k * bytes` is in the share.
     let up_to = |work: u64| ((work.max(before) - before + (1 << bytes) - 1) >> bytes).min(stretch.count(len));
-    let (first, end) = (up_to(share.from), up_to(share.to));
+    let [first, end] = [Kept::From, Kept::To].map(
+        #[inline(always)]
+        |which| up_to(Share::kept(s, bounds, which)),
+    );
     let mut at = 0;
     if s.branch(s.lane() == 0 && first < end) {
         at = s.atomic_add(array::<u32>(call.workspace), STRETCHES, (end - first) as u32, Order::Relaxed);
@@ -60,7 +63,7 @@ pub fn list<S: Simt, B: Bits>(s: &S, call: &Call<Segments>, offsets: &Offsets, s
 pub fn stretches<S: Simt, P: Held<Reduced = Dense>>(s: &S, call: &Call<Segments>) {
     let (piece, offsets, shape, size) = (P::new(&call.recipe), Offsets::of(call), &call.shape, P::Bits::SIZE);
     let counters = array::<u32>(call.workspace);
-    let (mut at, stretch) = (s.block_x() * WARPS + s.warp(), Stretch::of::<P::Bits>(shape));
+    let (mut at, stretch) = (s.block_x() * STRETCH_WARPS + s.warp(), Stretch::of::<P::Bits>(shape));
     let count = s.load_volatile(counters, STRETCHES).min(shape.stretches as u32);
     if s.branch(offsets.are_bad(s, call)) {
         return;
@@ -92,7 +95,7 @@ pub fn stretches<S: Simt, P: Held<Reduced = Dense>>(s: &S, call: &Call<Segments>
                 }
             }
         }
-        at += s.grid_dim_x() * WARPS;
+        at += s.grid_dim_x() * STRETCH_WARPS;
     }
 }
 
