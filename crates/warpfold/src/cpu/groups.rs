@@ -5,8 +5,10 @@
 //! thread has queues for a part of the elements; labels are counted first, to know where the part begins in every sequence.
 //!
 //! The queues of many groups would not fit. Then elements first go to buckets of neighbouring groups, in order, by the high bits of
-//! their labels; each bucket has few groups.
+//! their labels. All elements of a bucket fit the cache: each group's become a column of a matrix, and vectors reduce columns side by
+//! side, however short they are. (Queues again, if some group has many more than others.)
 
+use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,12 +17,14 @@ use warpfold_core::{Reducer, Span};
 use super::engine::{Job, Out, Output, large_pages};
 use super::kernel::{Acc, Item, Kernel};
 use super::load::Load;
-use super::policy::{BLOCK, BUCKETS, FEW_GROUPS, LEAST_PART, LEAST_QUEUE, QUEUE_BYTES};
+use super::policy::{BLOCK, BUCKETS, COLUMN_BYTES, FEW_GROUPS, LEAST_PART, LEAST_QUEUE, QUEUE_BYTES};
 use super::segments::short;
+use super::simd::vectorize;
 use super::transposed::extend;
+use super::tree::{QUAD, TILE};
 
-/// Labels or elements that are read at a time: few, since queues want the L1 cache.
-const PIECE: usize = BLOCK / 4;
+/// Labels or elements that are read at a time: few, since queues want the L1 cache, and so that the next come from memory meanwhile.
+const PIECE: usize = BLOCK / 16;
 
 /// Groups that are finished at a time.
 const TOGETHER: usize = 64;
@@ -42,17 +46,13 @@ struct Queues<'a, K: Kernel> {
     next: Vec<u32>,
     /// What has left the queues.
     spans: Vec<Span<Acc<K>>>,
-    /// Room for the nodes over what has not.
-    nodes: Vec<Acc<K>>,
 }
 
 impl<'a, K: Kernel> Queues<'a, K> {
     /// Queues for `groups` groups, of about `each` elements. Those begin at `starts`, or else at 0. `any` is an element.
     fn new(kernel: &'a K, groups: usize, each: usize, any: Item<K>, starts: Option<&[u32]>) -> Self {
-        let fits = QUEUE_BYTES / size_of::<Item<K>>() / groups.max(1);
-        let bits = fits.min(2 * each).clamp(LEAST_QUEUE, BLOCK / 2).next_power_of_two().ilog2();
-        // 8, 32, 128, …: short rows have kernels of these lengths.
-        let room = 1 << (bits | 1);
+        let fits = (QUEUE_BYTES / size_of::<Item<K>>() / groups.max(1)).max(LEAST_QUEUE);
+        let room = fits.min(2 * each).clamp(2, BLOCK / 2).next_power_of_two();
         let start = |group: usize| starts.and_then(|starts| starts.get(group)).map_or(0, |&start| start as usize);
         Self {
             kernel,
@@ -60,7 +60,6 @@ impl<'a, K: Kernel> Queues<'a, K> {
             items: vec![any; (groups + 1) * room],
             next: (0..=groups).map(|group| (group * room + start(group) % room) as u32).collect(),
             spans: (0..groups).map(|group| Span::new(start(group) as u64)).collect(),
-            nodes: Vec::new(),
         }
     }
 
@@ -97,24 +96,94 @@ impl<'a, K: Kernel> Queues<'a, K> {
         (!rest.is_empty()).then(|| (short(self.kernel, rest, self.spans[group].end()), rest.len() as u64))
     }
 
-    /// The results of whole sequences from their start, which are forgotten.
+    /// The roots of whole sequences from their start, which are forgotten.
     fn finish(&mut self, groups: usize, mut each: impl FnMut(usize, Option<(Acc<K>, u64)>)) {
-        let lens = (0..groups).map(|group| self.next[group] as usize - group * self.room);
-        let nodes = &mut self.nodes;
-        nodes.clear();
-        self.kernel.heads(&self.items[..groups * self.room], self.room, lens, nodes);
-        let reducer = self.kernel.reducer();
-        for (group, (&node, span)) in nodes.iter().zip(&mut self.spans).enumerate() {
-            let start = group * self.room;
-            let len = std::mem::replace(&mut self.next[group], start as u32) as u64 - start as u64;
-            if span.end() == 0 {
-                // An empty sequence is not so rare that a branch on it could be foreseen: the identity is finished as others are.
-                each(group, (len > 0 || reducer.identity().is_some()).then_some((node, len)));
-            } else {
-                each(group, root(reducer, span, (len > 0).then_some((node, len))));
-                *span = Span::new(0);
+        for group in 0..groups {
+            each(group, root(self.kernel.reducer(), &self.spans[group], self.last(group)));
+            self.spans[group] = Span::new(0);
+            self.next[group] = (group * self.room) as u32;
+        }
+    }
+}
+
+/// All elements of groups that have few, in columns that lie side by side, [`TILE`] in a tile: vectors reduce many at once.
+struct Columns<'a, K: Kernel> {
+    kernel: &'a K,
+    /// Tile by tile: the first element of each column, then the second, and so on.
+    items: Vec<Item<K>>,
+    /// Elements of a tile.
+    tile: usize,
+    /// Where in `items` the next element of each column goes.
+    next: Vec<u32>,
+    /// How many elements each column has.
+    lens: Vec<u32>,
+    /// The trees over them.
+    nodes: Vec<Acc<K>>,
+}
+
+impl<'a, K: Kernel> Columns<'a, K> {
+    /// Columns for `groups` groups of about `each` elements, if they fit the cache. `any` is an element.
+    fn new(kernel: &'a K, groups: usize, each: usize, any: Item<K>) -> Option<Self> {
+        // Random labels hardly ever give a group so many: the standard deviation is the root of the mean.
+        let tile = (2 * each + 8).next_multiple_of(QUAD) * TILE;
+        let tiles = groups.div_ceil(TILE);
+        let fits = tiles * tile * size_of::<Item<K>>() <= COLUMN_BYTES;
+        fits.then(|| Self {
+            kernel,
+            items: vec![any; tiles * tile],
+            tile,
+            next: vec![0; tiles * TILE],
+            lens: vec![0; tiles * TILE],
+            nodes: Vec::new(),
+        })
+    }
+
+    /// Takes the elements of a bucket, by label. Whether there was room for those of each.
+    fn fill(&mut self, pairs: &[Pair<Item<K>>]) -> bool {
+        let start = |tile: usize| (tile * self.tile) as u32..;
+        for (tile, next) in self.next.as_chunks_mut::<TILE>().0.iter_mut().enumerate() {
+            next.iter_mut().zip(start(tile)).for_each(|(next, start)| *next = start);
+        }
+        for &Pair(column, item) in pairs {
+            let next = &mut self.next[column as usize];
+            // A column that is too long goes on in the next tile, which is noticed in the end.
+            let Some(place) = self.items.get_mut(*next as usize) else { return false };
+            *place = item;
+            *next += TILE as u32;
+        }
+        let (nexts, lens) = (self.next.as_chunks::<TILE>().0, self.lens.as_chunks_mut::<TILE>().0);
+        for (tile, (next, lens)) in nexts.iter().zip(lens).enumerate() {
+            for ((len, next), start) in lens.iter_mut().zip(next).zip(start(tile)) {
+                *len = (next - start) / TILE as u32;
             }
         }
+        self.lens.iter().all(|&len| len as usize * TILE <= self.tile)
+    }
+
+    /// The results of the first groups. Whether all have one.
+    fn finish(&mut self, out: &mut [MaybeUninit<Out<K>>]) -> bool {
+        let reducer = self.kernel.reducer();
+        self.nodes.clear();
+        self.kernel.columns(&self.items, &self.lens, &mut self.nodes);
+        vectorize(
+            #[inline(always)]
+            || {
+                // A local copy, which `out` cannot overlap.
+                let reducer = reducer.clone();
+                for ((out, &node), &len) in out.iter_mut().zip(&self.nodes).zip(&self.lens) {
+                    out.write(reducer.finish(node, len as u64));
+                }
+            },
+        );
+        // Without an identity there may yet be a result of nothing: the initial value of a maximum.
+        let no_node = |len: u32| len == 0 && reducer.identity().is_none();
+        for (out, _) in out.iter_mut().zip(&self.lens).filter(|&(_, &len)| no_node(len)) {
+            match reducer.finish_empty() {
+                Some(value) => out.write(value),
+                None => return false,
+            };
+        }
+        true
     }
 }
 
@@ -166,16 +235,22 @@ fn count(labels: &[u32], shift: u32, counts: &mut [[u32; 2]]) {
     odd.iter().for_each(|&label| counts[bucket(label)][0] += 1);
 }
 
-/// Brings elements to the buckets of their labels, of which only the low bits are kept: each to the next place there.
+/// An element on its way through a bucket, and the low bits of its label: without a gap between them, since most of the time goes
+/// by writing and reading them.
+#[derive(Clone, Copy)]
+#[repr(C, packed)]
+struct Pair<T>(u16, T);
+
+/// Brings elements to the buckets of their labels: each to the next place there.
 ///
 /// # Safety
 /// Nobody else writes these places.
-unsafe fn scatter<T: Copy + Send>(labels: &[u32], x: &[T], shift: u32, next: &mut [u32], out: &Output<(u32, T)>) {
+unsafe fn scatter<T: Copy + Send>(labels: &[u32], x: &[T], shift: u32, next: &mut [u32], out: &Output<Pair<T>>) {
     let last = next.len() - 1;
     for (&label, &x) in labels.iter().zip(x) {
         let place = &mut next[(label as usize >> shift).min(last)];
         // SAFETY: the caller's.
-        unsafe { out.write(*place as isize, (label & ((1 << shift) - 1), x)) };
+        unsafe { out.write(*place as isize, Pair((label & ((1 << shift) - 1)) as u16, x)) };
         *place += 1;
     }
 }
@@ -261,7 +336,7 @@ where
     /// See the module. Whether every group has a result.
     unsafe fn many_groups(&self, labels: &dyn Labels, groups: usize, out: &Output<Out<K>>) -> bool {
         let n = self.problem.count;
-        let shift = groups.div_ceil(BUCKETS).next_power_of_two().trailing_zeros();
+        let shift = groups.div_ceil(BUCKETS).next_power_of_two().ilog2().min(u16::BITS);
         let buckets = groups.div_ceil(1 << shift);
         let parts = (n / LEAST_PART).clamp(1, self.threads);
         let part = |i: usize| n * i / parts..n * (i + 1) / parts;
@@ -272,7 +347,7 @@ where
             starts.push(next as usize);
             places.iter_mut().for_each(|part| next += std::mem::replace(&mut part[bucket], next));
         }
-        let mut pairs: Vec<(u32, Item<K>)> = Vec::with_capacity(n);
+        let mut pairs: Vec<Pair<Item<K>>> = Vec::with_capacity(n);
         large_pages(pairs.spare_capacity_mut());
         let room = Output::new(&mut pairs.spare_capacity_mut()[..n]);
         self.quiet_tasks(parts, &|i| {
@@ -287,14 +362,27 @@ where
         let at_a_time = buckets.div_ceil(8 * self.threads);
         let all = AtomicBool::new(true);
         self.quiet_tasks(buckets.div_ceil(at_a_time), &|task| {
-            let mut queues = Queues::new(self.kernel, 1 << shift, n / groups, any, None);
+            let (width, each) = (1 << shift, n.div_ceil(groups));
+            let mut columns = Columns::new(self.kernel, width, each, any);
+            let mut queues = None;
             for bucket in task * at_a_time..buckets.min((task + 1) * at_a_time) {
-                queues.push(pairs[starts[bucket]..starts[bucket + 1]].iter().copied());
+                let pairs = &pairs[starts[bucket]..starts[bucket + 1]];
                 let first = bucket << shift;
+                let groups = (groups - first).min(width);
+                if let Some(columns) = &mut columns
+                    && columns.fill(pairs)
+                {
+                    // SAFETY: each group is in one bucket.
+                    if !columns.finish(unsafe { out.range(first as isize, groups) }) {
+                        all.store(false, Ordering::Relaxed);
+                    }
+                    continue;
+                }
+                let queues =
+                    queues.get_or_insert_with(|| Queues::new(self.kernel, width, each.max(LEAST_QUEUE), any, None));
+                queues.push(pairs.iter().map(|&Pair(label, item)| (label as u32, item)));
                 // SAFETY: each group is in one bucket.
-                queues.finish((groups - first).min(1 << shift), |group, root| unsafe {
-                    self.finish_group(out, first + group, root, &all);
-                });
+                queues.finish(groups, |group, root| unsafe { self.finish_group(out, first + group, root, &all) });
             }
         });
         all.into_inner()

@@ -9,7 +9,7 @@ use super::panel::{fold_columns, fold_short_rows};
 use super::policy::{PANEL, SHORT};
 use super::segments::short;
 use super::simd::vectorize;
-use super::tree::{fold_heads, fold_rows, tree_block, tree_levels};
+use super::tree::{TILE, fold_ragged, fold_rows, tree_block, tree_levels};
 
 /// A reducer and its inner loops.
 ///
@@ -48,13 +48,13 @@ pub trait Kernel: Sync {
         any_rows(self, x, len, out);
     }
 
-    /// The trees over the first `lens` elements of rows of `room`, at least 8 and at most `BLOCK`. The node of none is the identity, or
-    /// without one any node.
-    fn heads(&self, x: &[Item<Self>], room: usize, lens: impl Iterator<Item = usize>, out: &mut Vec<Acc<Self>>)
+    /// The trees over columns in tiles, of each over its first `lens` elements: a tile has [`TILE`] columns, row after row, and a
+    /// multiple of four rows. The node of none is the identity, or without one any node.
+    fn columns(&self, x: &[Item<Self>], lens: &[u32], out: &mut Vec<Acc<Self>>)
     where
         Self: Sized,
     {
-        any_heads(self, x, room, lens, out);
+        any_columns(self, x, lens, out);
     }
 
     /// The trees over each column of at most `PANEL` rows ([`Kernel::RUNS`]: `MOST_ROWS`), the first of which has the index
@@ -134,19 +134,18 @@ pub(super) fn any_rows<K: Kernel>(kernel: &K, x: &[Item<K>], len: usize, out: &m
     }
 }
 
-/// [`Kernel::heads`] of any kernel.
-fn any_heads<K: Kernel>(
-    kernel: &K,
-    x: &[Item<K>],
-    room: usize,
-    lens: impl Iterator<Item = usize>,
-    out: &mut Vec<Acc<K>>,
-) {
-    let reducer = kernel.reducer();
-    out.extend(x.chunks_exact(room).zip(lens).map(|(row, len)| match len {
-        0 => reducer.identity().unwrap_or_else(|| reducer.lift(row[0], 0)),
-        _ => short(kernel, &row[..len], 0),
-    }));
+/// [`Kernel::columns`] of any kernel.
+fn any_columns<K: Kernel>(kernel: &K, x: &[Item<K>], lens: &[u32], out: &mut Vec<Acc<K>>) {
+    let mut column = Vec::new();
+    for (x, lens) in x.chunks_exact(x.len() / (lens.len() / TILE)).zip(lens.as_chunks::<TILE>().0) {
+        for (i, &len) in lens.iter().enumerate() {
+            column.clear();
+            // Without an identity, some node must do.
+            column.extend(x[i..].iter().step_by(TILE).take(len.max(1) as usize));
+            let identity = kernel.reducer().identity().filter(|_| len == 0);
+            out.push(identity.unwrap_or_else(|| short(kernel, &column, 0)));
+        }
+    }
 }
 
 /// An element, as the kernel reads it.
@@ -181,13 +180,13 @@ impl<R: Reducer> Kernel for Tree<R> {
         )
     }
 
-    fn heads(&self, x: &[R::Item], room: usize, lens: impl Iterator<Item = usize>, out: &mut Vec<R::Acc>) {
+    fn columns(&self, x: &[R::Item], lens: &[u32], out: &mut Vec<R::Acc>) {
         match self.0.identity() {
             Some(identity) if size_of::<R::Acc>() == align_of::<R::Acc>() => vectorize(
                 #[inline(always)]
-                || fold_heads(&self.0, identity, x, room, lens, out),
+                || fold_ragged(&self.0, identity, x, lens, out),
             ),
-            _ => any_heads(self, x, room, lens, out),
+            _ => any_columns(self, x, lens, out),
         }
     }
 }

@@ -128,7 +128,7 @@ fn avx2<R>(f: impl FnOnce(Simd) -> R) -> R {
 
 /// Asks for the cache lines of `n` elements, wherever they are.
 #[inline(always)]
-pub(super) fn prefetch<T>(x: *const T, n: usize) {
+pub(crate) fn prefetch<T>(x: *const T, n: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in (0..n * size_of::<T>()).step_by(64) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

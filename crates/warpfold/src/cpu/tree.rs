@@ -236,53 +236,74 @@ unsafe fn pair_up<R: Reducer>(reducer: &R, from: &[MaybeUninit<R::Acc>], to: &mu
     }
 }
 
-/// The trees over the first elements, so many of each, of rows of `room`. The identity stands for what is missing, so that all
-/// levels of short rows have lengths known to the compiler.
+/// Columns that [`fold_ragged`] takes at a time: a vector or two.
+pub(super) const TILE: usize = 16;
+
+/// Rows that it takes at a time.
+pub(super) const QUAD: usize = 4;
+
+/// See [`super::kernel::Kernel::columns`]. The identity stands for what is missing, so that columns of any length are reduced side by
+/// side; nodes of four rows are joined as a binary counter carries.
 #[inline(always)]
-pub(super) fn fold_heads<R: Reducer>(
+pub(super) fn fold_ragged<R: Reducer>(
     reducer: &R,
     identity: R::Acc,
     x: &[R::Item],
-    room: usize,
-    lens: impl Iterator<Item = usize>,
+    lens: &[u32],
     out: &mut Vec<R::Acc>,
 ) {
-    // A plain loop: the closure of an iterator might be compiled apart, without the vector instructions.
-    for (row, len) in x.chunks_exact(room).zip(lens) {
-        out.push(match (row.first_chunk(), row.first_chunk(), row.first_chunk()) {
-            (Some(row), ..) if len <= 8 => of_8(reducer, &padded(reducer, identity, row, len)),
-            (_, Some(row), _) if len <= 32 => of_32(reducer, &padded(reducer, identity, row, len)),
-            (.., Some(row)) if len <= 128 => {
-                let nodes: [R::Acc; 64] = halve(reducer, &padded::<R, 128>(reducer, identity, row, len), 1);
-                of_32(reducer, &halve(reducer, &nodes, 1))
+    let lens = lens.as_chunks::<TILE>().0;
+    for (x, lens) in x.chunks_exact(x.len() / lens.len()).zip(lens) {
+        let mut levels = [const { MaybeUninit::uninit() }; usize::BITS as usize];
+        let quads = (lens.iter().fold(0, |most, &len| most.max(len)) as usize).div_ceil(QUAD);
+        for (i, rows) in x.as_chunks::<TILE>().0.as_chunks::<QUAD>().0[..quads].iter().enumerate() {
+            let low = pair(reducer, identity, [&rows[0], &rows[1]], i * QUAD, lens);
+            let high = pair(reducer, identity, [&rows[2], &rows[3]], i * QUAD + 2, lens);
+            let mut node = join(reducer, &low, &high);
+            let mut level = 0;
+            while i >> level & 1 == 1 {
+                // SAFETY: the nodes of the counter's digits that are 1 have been written.
+                node = join(reducer, unsafe { levels[level].assume_init_ref() }, &node);
+                level += 1;
             }
-            _ => tree_block(reducer, &row[..len], 0),
-        });
+            levels[level].write(node);
+        }
+        let mut root = [identity; TILE];
+        let mut digits = quads;
+        while digits != 0 {
+            // SAFETY: as above.
+            root = join(reducer, unsafe { levels[digits.trailing_zeros() as usize].assume_init_ref() }, &root);
+            digits &= digits - 1;
+        }
+        out.extend_from_slice(&root);
     }
 }
 
-/// The first `len` elements, and then the identity.
+/// The nodes over two rows of a tile.
 #[inline(always)]
-fn padded<R: Reducer, const N: usize>(reducer: &R, identity: R::Acc, x: &[R::Item; N], len: usize) -> [R::Acc; N] {
-    let mut nodes = [identity; N];
-    for (i, (node, &x)) in nodes.iter_mut().zip(x).enumerate() {
-        let lifted = reducer.lift(x, i as u64);
-        *node = if i < len { lifted } else { identity };
+fn pair<R: Reducer>(
+    reducer: &R,
+    identity: R::Acc,
+    rows: [&[R::Item; TILE]; 2],
+    first: usize,
+    lens: &[u32; TILE],
+) -> [R::Acc; TILE] {
+    let [mut left, mut right] = [[identity; TILE]; 2];
+    for i in 0..TILE {
+        let (a, b) = (reducer.lift(rows[0][i], first as u64), reducer.lift(rows[1][i], first as u64 + 1));
+        left[i] = if first < lens[i] as usize { a } else { identity };
+        right[i] = if first + 1 < lens[i] as usize { b } else { identity };
     }
-    nodes
+    join(reducer, &left, &right)
 }
 
+/// Node by node.
 #[inline(always)]
-fn of_32<R: Reducer>(reducer: &R, nodes: &[R::Acc; 32]) -> R::Acc {
-    let nodes: [R::Acc; 16] = halve(reducer, nodes, 1);
-    of_8(reducer, &halve(reducer, &nodes, 1))
-}
-
-#[inline(always)]
-fn of_8<R: Reducer>(reducer: &R, nodes: &[R::Acc; 8]) -> R::Acc {
-    let nodes: [R::Acc; 4] = halve(reducer, nodes, 1);
-    let nodes: [R::Acc; 2] = halve(reducer, &nodes, 1);
-    reducer.combine(nodes[0], nodes[1])
+fn join<R: Reducer>(reducer: &R, left: &[R::Acc; TILE], right: &[R::Acc; TILE]) -> [R::Acc; TILE] {
+    std::array::from_fn(
+        #[inline(always)]
+        |i| reducer.combine(left[i], right[i]),
+    )
 }
 
 /// Rows of a power of two: the levels of all of them at once.

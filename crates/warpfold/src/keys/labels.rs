@@ -8,7 +8,7 @@ use crate::Error;
 use crate::cpu::engine::{Output, large_pages};
 use crate::cpu::groups::{self, Labels as _};
 use crate::cpu::policy::BLOCK;
-use crate::cpu::simd::vectorize;
+use crate::cpu::simd::{prefetch, vectorize};
 use crate::layout::ArrayRef;
 
 /// The most groups: a label fits 31 bits, as on a GPU.
@@ -138,7 +138,11 @@ impl groups::Labels for Labels<'_> {
         }
         let mut wide = Vec::new();
         let labels = match self.entries.as_slice::<i64>() {
-            Some(labels) => &labels[from..from + n],
+            Some(labels) => {
+                // What is read next is asked for: so much at once is no stream that the CPU would see in time.
+                prefetch(labels[from + n..].as_ptr(), n);
+                &labels[from..from + n]
+            }
             None => self.entries.read(from, n, &mut wide),
         };
         room.resize(n, 0);
