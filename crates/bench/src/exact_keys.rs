@@ -33,8 +33,8 @@ pub enum Table {
 
 /// Sums by label and coordinate, in units.
 pub struct Sums {
-    sums: Vec<i64>,
-    magnitudes: Vec<u64>,
+    sums: Vec<i128>,
+    magnitudes: Vec<u128>,
     /// By label.
     counts: Vec<u64>,
     /// Coordinates of each label.
@@ -63,8 +63,8 @@ impl Sums {
         self.counts[label] += 1;
         for c in 0..self.width {
             if let Exact::Units(k) = generator.exact(i * self.width as u64 + c as u64) {
-                self.sums[label * self.width + c] += k as i64;
-                self.magnitudes[label * self.width + c] += k.unsigned_abs() as u64;
+                self.sums[label * self.width + c] += k as i128;
+                self.magnitudes[label * self.width + c] += k.unsigned_abs() as u128;
             }
         }
     }
@@ -152,7 +152,7 @@ pub fn expected(case: &Case, known: &mut Known) -> Expected {
             let is_rounded = case.dtype.is_float();
             let want = |&i: &usize| match is_rounded {
                 true => sums.want(i, unit, is_mean),
-                false => Want::Int(sums.sums[i].into()),
+                false => Want::Int(sums.sums[i]),
             };
             let wants = at.iter().map(want).collect();
             let of = format!("of {n} {}", if is_mean { "points" } else { "elements" });
