@@ -63,8 +63,8 @@ impl Sums {
         self.counts[label] += 1;
         for c in 0..self.width {
             if let Exact::Units(k) = generator.exact(i * self.width as u64 + c as u64) {
-                self.sums[label * self.width + c] += k as i128;
-                self.magnitudes[label * self.width + c] += k.unsigned_abs() as u128;
+                self.sums[label * self.width + c] += k;
+                self.magnitudes[label * self.width + c] += k.unsigned_abs();
             }
         }
     }

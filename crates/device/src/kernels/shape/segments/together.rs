@@ -127,7 +127,7 @@ fn reduce_list<S: Simt, P: Held>(s: &S, work: &Work<'_, P>, list: &List) {
                 let count = [of(before), of(before + lanes * per)];
                 // Where segments have whole lines only, these are read at once.
                 let (at, apart) = (work.at(from + before), 16 * lanes);
-                let w = if s.branch(s.all(ALL, (len == 0) | ((at as u32 | len * P::Bits::SIZE) % 16 == 0))) {
+                let w = if s.branch(s.all(ALL, (len == 0) | (at as u32 | (len * P::Bits::SIZE)).is_multiple_of(16))) {
                     hold_lines(s, at, apart, count, work.piece.blank())
                 } else {
                     work.hold(s, at, apart, count)
