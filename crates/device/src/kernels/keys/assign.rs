@@ -6,10 +6,9 @@
 //!
 //! Bottleneck: multiply-adds.
 
-use super::nearest::store;
 use super::number::Number;
 use super::tile::each;
-use super::{THREADS, Unsure, Update};
+use super::{THREADS, Unsure, Update, store};
 use crate::kernels::recipe::array;
 use crate::kernels::source::Source;
 use crate::simt::{ALL, Global, Simt};

@@ -5,9 +5,8 @@
 //!
 //! Bottleneck: memory, or the reads of centroids.
 
-use super::nearest::store;
 use super::tile::each;
-use super::{THREADS, Update};
+use super::{THREADS, Update, store};
 use crate::kernels::recipe::array;
 use crate::kernels::source::{Bits, Source};
 use crate::simt::{Global, Pack, Shared, Simt};

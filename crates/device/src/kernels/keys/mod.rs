@@ -108,6 +108,15 @@ fn divide(a: u32, b: u32) -> (u32, u32) {
     (a.checked_div(b).unwrap_or(0), a.checked_rem(b).unwrap_or(0))
 }
 
+/// Writes a label, and says so if it was another one before.
+#[inline(always)]
+fn store<S: Simt>(s: &S, call: &Update, at: usize, before: u32, label: u32) {
+    if s.branch(before != label) {
+        s.store(super::recipe::array::<u32>(call.labels), at, label);
+        s.store_volatile(super::recipe::array::<u64>(call.report), CHANGED, 1);
+    }
+}
+
 /// Threads of a block.
 pub const THREADS: u32 = 256;
 

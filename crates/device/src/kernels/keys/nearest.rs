@@ -14,7 +14,7 @@ use super::direct::{self, Exact};
 use super::score::{self, Bound, Points, ROOM, TOGETHER, Two};
 use super::tile::each;
 use super::twice::{self, Least};
-use super::{THREADS, Unsure, Update};
+use super::{THREADS, Unsure, Update, store};
 use crate::kernels::recipe::array;
 use crate::kernels::source::Source;
 use crate::simt::{ALL, Global, Pack, Shared, Simt};
@@ -253,15 +253,6 @@ impl Shown {
         for twice in [0, 2] {
             s.put(self.halves, i / 2 * 4 + i % 2 + twice, half);
         }
-    }
-}
-
-/// Writes a label, and says so if it was another one before.
-#[inline(always)]
-pub fn store<S: Simt>(s: &S, call: &Update, at: usize, before: u32, label: u32) {
-    if s.branch(before != label) {
-        s.store(array::<u32>(call.labels), at, label);
-        s.store_volatile(array::<u64>(call.report), super::CHANGED, 1);
     }
 }
 
