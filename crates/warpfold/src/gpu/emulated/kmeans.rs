@@ -309,7 +309,7 @@ fn planned_k_means_has_the_bits_of_the_cpu_and_no_fault() {
         "near_8",
         "near_16",
         "rough_8",
-        "fine_16",
+        "fine_32",
         "settle",
         "assign",
         "distance",
