@@ -48,7 +48,7 @@ pub trait Kernel: Sync {
         any_rows(self, x, len, out);
     }
 
-    /// The trees over columns in tiles, of each over its first `lens` elements: a tile has [`TILE`] columns, row after row, and a
+    /// The trees over columns in tiles, of each over its first `lens` elements: a tile has sixteen columns, row after row, and a
     /// multiple of four rows. The node of none is the identity, or without one any node.
     fn columns(&self, x: &[Item<Self>], lens: &[u32], out: &mut Vec<Acc<Self>>)
     where
