@@ -2,13 +2,13 @@
 
 use warpfold_core::Reducer;
 
-use crate::cpu::engine::{self, Job};
-use crate::cpu::kernel::Tree;
-use crate::cpu::load::Copied;
-use crate::layout::elements;
-use crate::problem::{At, Problem, normalize_axes, result_shape};
 use crate::typed::Tensor;
 use crate::{Error, MAX_RANK};
+use warpfold_array::elements;
+use warpfold_array::problem::{At, Problem, normalize_axes, result_shape};
+use warpfold_cpu::engine::{self, Job};
+use warpfold_cpu::kernel::Tree;
+use warpfold_cpu::load::Copied;
 
 /// Reduces elements of any type, in C order, by a reducer of one's own; `axes` as in [`crate::Options`].
 ///

@@ -4,51 +4,36 @@
 #[cfg(test)]
 extern crate self as warpfold;
 
-pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
-mod describe;
 mod device;
-mod dispatch;
 mod elements;
-mod error;
 #[cfg(feature = "cuda")]
 #[allow(dead_code)]
 mod gpu;
-pub mod keys;
-mod layout;
 mod on;
-mod op;
-mod plan;
-pub mod problem;
-mod reduction;
-mod stream;
 mod typed;
-mod values;
 
-pub use describe::{Description, describe};
 pub use device::DeviceName;
 pub use elements::reduce_elements;
-pub use error::Error;
 #[cfg(feature = "emulator")]
 pub use gpu::{Emulated, emulate_elements};
-pub use keys::{
-    Bins, Distinct, Groups, KMeans, KeyError, Points, Segments, bincount, centroid_update, group_by, histogram,
-    reduce_by_key, segmented, unique,
-};
-pub use layout::{ArrayRef, MAX_RANK, Order};
-pub use on::{describe_on, reduce_on};
-pub use op::{Op, Ord, Precision};
-pub use plan::Plan;
-pub use reduction::{Options, explain, reduce};
-pub use stream::Stream;
+pub use on::{describe_on, kmeans_on, reduce_on};
 pub use typed::{
     Over, Tensor, View, all, any, argmax, argmin, count_nonzero, logsumexp, max, mean, min, minmax, norm, over, prod,
     std, sum, var,
 };
-pub use values::{Array, Scalar, Value, Values};
+pub use warpfold_array::{
+    Array, ArrayRef, Error, KeyError, MAX_RANK, Op, Options, Ord, Order, Precision, Scalar, Value, Values, problem,
+};
 pub use warpfold_core as core;
 pub use warpfold_core::{DType, Element, Kind, Reducer, Span, bf16, f16};
+pub use warpfold_cpu as cpu;
+pub use warpfold_cpu::keys::{
+    Bins, Distinct, Groups, KMeans, Points, Segments, bincount, centroid_update, group_by, histogram, reduce_by_key,
+    segmented, unique,
+};
+pub use warpfold_cpu::{Description, Plan, Stream, describe, explain, keys, reduce};
 
 /// The examples of the README are tests.
 #[cfg(all(doctest, feature = "cuda", feature = "ndarray"))]

@@ -1,9 +1,15 @@
 //! Reductions of host arrays on a device that is named at run time.
 
-use crate::describe::Description;
-use crate::layout::ArrayRef;
-use crate::values::Array;
-use crate::{DeviceName, Error, Op, Options};
+use warpfold_array::{Array, ArrayRef, Error, Op, Options};
+use warpfold_cpu::Description;
+use warpfold_cpu::keys::{Fit, KMeans, Points, Step};
+
+use crate::DeviceName;
+
+/// Multiply-adds of distances from which on `auto` is a GPU: a core does 10 to 30 in a nanosecond, and opening a GPU takes 0.4 s.
+const WORTH_A_GPU: f64 = (1u64 << 37) as f64;
+/// Iterations that are reckoned with for that, if so many are allowed.
+const USUAL: usize = 20;
 
 /// Reduces a host array on the device named. [`DeviceName::Auto`] is the CPU: it reads its memory faster than a bus brings the same bytes
 /// to a GPU (docs/benchmarking.md has the measurement). The bits do not depend on it.
@@ -40,6 +46,52 @@ pub fn describe_on(device: DeviceName, array: ArrayRef<'_>, options: &Options<'_
         #[cfg(not(feature = "cuda"))]
         DeviceName::Cuda(_) => Err(without_gpus(device)),
         _ => crate::describe(array, options),
+    }
+}
+
+/// Finds clusters of points on the host ([`KMeans::fit`]) on the device named: `auto` is the first GPU for much arithmetic, and the CPU for little, or where there is none.
+/// The bits do not depend on it. On a GPU, telling `progress` of inertias takes a further read of the points for each iteration.
+///
+/// ```
+/// use warpfold::keys::Axes;
+/// use warpfold::{ArrayRef, DeviceName, KMeans, Points, kmeans_on};
+///
+/// let x = [0.0f32, 0.1, 9.0, 9.2];
+/// let points = Points::new(ArrayRef::from_slice(&x, &[4])?, Axes::PointsFirst)?;
+/// let fit = kmeans_on(DeviceName::Auto, &KMeans::new(2), &points, None)?;
+/// assert_eq!(fit.labels[0], fit.labels[1]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`KMeans::fit`]; and if the device is not there, or fails.
+pub fn kmeans_on(
+    device: DeviceName,
+    kmeans: &KMeans,
+    points: &Points<'_>,
+    progress: Option<&mut (dyn FnMut(Step) + Send)>,
+) -> Result<Fit, Error> {
+    let (told, mut progress) = (progress.is_some(), progress);
+    let mut tell = |step| {
+        if let Some(progress) = &mut progress {
+            progress(step);
+        }
+    };
+    let rounds = kmeans.iterations.min(USUAL).saturating_mul(kmeans.starts());
+    let work = rounds as f64 * points.len() as f64 * (points.dimensions() * kmeans.clusters) as f64;
+    match device.resolve(work >= WORTH_A_GPU) {
+        DeviceName::Cuda(index) => {
+            use crate::cuda::{Device, kmeans::fit_host};
+            match fit_host(&Device::shared(index)?, kmeans, points, if told { Some(&mut tell) } else { None }) {
+                Err(Error::Cuda(why)) if device == DeviceName::Auto && why.is_unavailable() => {
+                    kmeans.fit_with(points, &mut tell)
+                }
+                said => said,
+            }
+        }
+        #[cfg(not(feature = "cuda"))]
+        DeviceName::Cuda(_) => Err(without_gpus(device)),
+        _ => kmeans.fit_with(points, &mut tell),
     }
 }
 

@@ -2,15 +2,17 @@
 
 use warpfold_core::{DType, Element, Live, Reducer};
 
-use crate::cpu::engine::{self, Job};
-use crate::cpu::kernel::{Item, Kernel, Tree};
-use crate::cpu::load::{Copied, CopiedOptional, Load};
-use crate::keys::{Groups, Segments};
-use crate::layout::ArrayRef;
-use crate::problem::{Problem, normalize_axes, result_shape};
-use crate::reduction::{Options, base, on_threads, reduce, reduce_slice};
-use crate::values::{Scalar, Value};
 use crate::{Error, Op, Ord, Precision};
+use warpfold_array::ArrayRef;
+use warpfold_array::Options;
+use warpfold_array::problem::{Problem, normalize_axes, result_shape};
+use warpfold_array::request::base;
+use warpfold_array::{Scalar, Value};
+use warpfold_cpu::engine::{self, Job};
+use warpfold_cpu::kernel::{Item, Kernel, Tree};
+use warpfold_cpu::keys::{Groups, Segments};
+use warpfold_cpu::load::{Copied, CopiedOptional, Load};
+use warpfold_cpu::{on_threads, reduce, reduce_slice};
 
 /// Something that holds an array of one element type: slices, vectors, and (feature `ndarray`) ndarray's arrays and views.
 pub trait View {

@@ -44,7 +44,8 @@ pub fn run(args: &KMeans) -> Result<(), Failure> {
         let run = if args.n_init > 1 { format!("run {} ", step.run + 1) } else { String::new() };
         let _ = writeln!(std::io::stderr(), "{run}iteration {} inertia {}", step.iteration, step.inertia);
     };
-    let fit = settings.fit_on(args.device, &points, if args.quiet { None } else { Some(&mut tell) })?;
+    let tell: Option<&mut (dyn FnMut(Step) + Send)> = if args.quiet { None } else { Some(&mut tell) };
+    let fit = warpfold::kmeans_on(args.device, &settings, &points, tell)?;
     let to_stdout = [&labels, &centroids].into_iter().flatten().any(Output::is_standard);
     if let Some(output) = labels {
         output.write(&Array { shape: vec![fit.labels.len()], values: Values::I32(fit.labels.clone()) })?;

@@ -10,10 +10,10 @@ use super::gather::Gather;
 use super::keys::label_error;
 use super::transfer::upload;
 use super::{Buffer, Device, Error, Stream};
-use crate::keys::KeyError;
-use crate::layout::{ArrayRef, elements};
-use crate::reduction::hole_error;
-use crate::values::{Hole, Value, Values};
+use warpfold_array::KeyError;
+use warpfold_array::request::hole_error;
+use warpfold_array::{ArrayRef, elements};
+use warpfold_array::{Hole, Value, Values};
 
 /// Bytes after the elements, for a word of status.
 const TAIL: usize = 16;

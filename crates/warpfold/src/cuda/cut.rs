@@ -3,8 +3,8 @@
 use super::gather::{Gather, Placement};
 use crate::Error;
 use crate::gpu::Chunk;
-use crate::layout::ArrayRef;
-use crate::problem::Problem;
+use warpfold_array::ArrayRef;
+use warpfold_array::problem::Problem;
 
 /// A part of an array, and of its mask.
 #[derive(Clone)]

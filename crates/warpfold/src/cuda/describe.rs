@@ -6,11 +6,11 @@ use super::array::values;
 use super::launch::Launch;
 use super::reduction::Layout;
 use super::{Array, ArrayView, Buffer, Device, Error, Options, Reduction, Stream};
-use crate::describe::{Description, STATS};
 use crate::gpu::{DESCRIBED, GpuPlan, described_bytes};
-use crate::problem::{Problem, normalize_axes, result_shape};
-use crate::values::Values;
 use crate::{Op, Scalar};
+use warpfold_array::Values;
+use warpfold_array::problem::{Problem, normalize_axes, result_shape};
+use warpfold_cpu::{Description, STATS};
 
 /// Describing arrays of one dtype, shape and layout on one GPU: planned, its kernels loaded. What [`Reduction`] is for one
 /// statistic.
@@ -57,7 +57,7 @@ impl Survey {
     pub fn new(device: &Device, input: &ArrayView<'_>, options: &Options<'_>) -> Result<Survey, crate::Error> {
         let layouts = options.with_layout(options.mask.map(|mask| *mask.layout()));
         let dtype = input.dtype();
-        crate::describe::check(dtype, &layouts)?;
+        warpfold_cpu::check_describe(dtype, &layouts)?;
         let axes = normalize_axes(options.axes.as_deref(), input.shape().len())?;
         let problem = Problem::new(input.layout(), &axes, None)?;
         let shape = result_shape(input.shape(), &axes, options.keepdims);

@@ -1,5 +1,5 @@
-use super::error::{is_fatal, words};
 use super::module::Modules;
+use super::said::{is_fatal, refused_call, words};
 use super::{Driver, Error};
 use cudarc::driver::sys::CUdevice_attribute as Attribute;
 use cudarc::driver::{DriverError, result, sys};
@@ -69,7 +69,7 @@ fn handle(driver: Driver, index: usize) -> Result<sys::CUdevice, Error> {
     if index >= driver.devices() {
         return Err(Error::NoSuchDevice { index, count: driver.devices() });
     }
-    result::device::get(index as i32).map_err(|e| Error::call("cuDeviceGet", e))
+    result::device::get(index as i32).map_err(|e| refused_call("cuDeviceGet", e))
 }
 
 fn properties(driver: Driver, index: usize) -> Result<Properties, Error> {
@@ -78,11 +78,11 @@ fn properties(driver: Driver, index: usize) -> Result<Properties, Error> {
     let attribute = |which| unsafe { result::device::get_attribute(device, which) };
     let number = |which| match attribute(which) {
         Ok(value) => Ok(value.max(0) as u32),
-        Err(e) => Err(Error::call("cuDeviceGetAttribute", e)),
+        Err(e) => Err(refused_call("cuDeviceGetAttribute", e)),
     };
-    let name = result::device::get_name(device).map_err(|e| Error::call("cuDeviceGetName", e))?;
+    let name = result::device::get_name(device).map_err(|e| refused_call("cuDeviceGetName", e))?;
     // SAFETY: as above.
-    let memory = unsafe { result::device::total_mem(device) }.map_err(|e| Error::call("cuDeviceTotalMem", e))?;
+    let memory = unsafe { result::device::total_mem(device) }.map_err(|e| refused_call("cuDeviceTotalMem", e))?;
     Ok(Properties {
         index,
         name,
@@ -121,7 +121,7 @@ impl Device {
         let device = handle(driver, index)?;
         // SAFETY: the handle is the driver's own. `Context` releases what is retained here, once.
         let raw =
-            unsafe { result::primary_ctx::retain(device) }.map_err(|e| Error::call("cuDevicePrimaryCtxRetain", e))?;
+            unsafe { result::primary_ctx::retain(device) }.map_err(|e| refused_call("cuDevicePrimaryCtxRetain", e))?;
         let context = Context { device, raw, properties, modules: Modules::default() };
         context.bind()?;
         Ok(Device(Arc::new(context)))
@@ -208,7 +208,7 @@ impl fmt::Debug for Context {
 impl Context {
     /// Makes the context the calling thread's own. Comes before every call that concerns it.
     pub(super) fn bind(&self) -> Result<(), Error> {
-        let current = result::ctx::get_current().map_err(|e| Error::call("cuCtxGetCurrent", e))?;
+        let current = result::ctx::get_current().map_err(|e| refused_call("cuCtxGetCurrent", e))?;
         if current == Some(self.raw) {
             return Ok(());
         }
@@ -220,7 +220,7 @@ impl Context {
     pub(super) fn check<T>(&self, call: &'static str, said: Result<T, DriverError>) -> Result<T, Error> {
         said.map_err(|code| {
             if !is_fatal(code) {
-                return Error::call(call, code);
+                return refused_call(call, code);
             }
             let launched = self.modules.last_launched();
             Error::Dead { index: self.properties.index, call, launched, why: words(code) }

@@ -1,5 +1,5 @@
 use super::Error;
-use super::error::words;
+use super::said::{refused_call, words};
 use cudarc::driver::{DriverError, result, sys};
 use std::sync::OnceLock;
 
@@ -42,7 +42,7 @@ fn load() -> Result<Driver, Error> {
     }
     let mut version = 0;
     // SAFETY: the library is there; `version` outlives the call. This call is allowed before `cuInit`.
-    unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().map_err(|e| Error::call("cuDriverGetVersion", e))?;
+    unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().map_err(|e| refused_call("cuDriverGetVersion", e))?;
     let version = (version as u32 / 1000, version as u32 % 1000 / 10);
     if version < NEEDED {
         return Err(Error::OldDriver { found: version, needed: NEEDED });
@@ -53,8 +53,8 @@ fn load() -> Result<Driver, Error> {
         Err(e @ DriverError(sys::CUresult::CUDA_ERROR_STUB_LIBRARY)) => {
             return Err(Error::NoDevice { why: words(e) });
         }
-        Err(e) => return Err(Error::call("cuInit", e)),
+        Err(e) => return Err(refused_call("cuInit", e)),
     }
-    let devices = result::device::get_count().map_err(|e| Error::call("cuDeviceGetCount", e))?;
+    let devices = result::device::get_count().map_err(|e| refused_call("cuDeviceGetCount", e))?;
     Ok(Driver { version, devices: devices.max(0) as usize })
 }

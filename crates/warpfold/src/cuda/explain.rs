@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::Properties;
 use crate::gpu::{GpuPlan, Launch, Limits};
-use crate::layout::ArrayRef;
-use crate::reduction::Request;
 use crate::{Error, Op, Options, Plan};
+use warpfold_array::ArrayRef;
+use warpfold_array::request::Request;
 
 /// What predictions assume where there is no GPU to ask: an H200, and a plain read of its memory as measured.
 const H200: Limits = Limits { multiprocessors: 132, bandwidth: 4.6e12 };

@@ -3,8 +3,8 @@
 use rayon::prelude::*;
 use std::marker::PhantomData;
 
-use crate::layout::{ArrayRef, MAX_RANK};
-use crate::problem::{At, Dim, Walk, merge};
+use warpfold_array::problem::{At, Dim, Walk, merge};
+use warpfold_array::{ArrayRef, MAX_RANK};
 
 /// Bytes that one thread copies at a time.
 const PIECE: usize = 256 << 10;

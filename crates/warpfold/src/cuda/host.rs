@@ -12,8 +12,8 @@ use super::transfer::{Resident, queue_copy};
 use super::{Array, ArrayView, Buffer, Device, Error, Event, Options, Pinned, Reduction, Stream};
 use crate::Op;
 use crate::gpu::{Chunk, GpuPlan};
-use crate::layout::ArrayRef;
-use crate::reduction::Request;
+use warpfold_array::ArrayRef;
+use warpfold_array::request::Request;
 
 /// Bytes of a piece: its copy takes a millisecond or two, beside which the few driver calls for it are nothing.
 pub const PIECE: usize = 64 << 20;
@@ -67,7 +67,7 @@ pub fn describe_host(
     options: &crate::Options<'_>,
     device: &Device,
 ) -> Result<crate::Description, crate::Error> {
-    crate::describe::check(array.dtype(), options)?;
+    warpfold_cpu::check_describe(array.dtype(), options)?;
     if array.is_empty() {
         return crate::describe(array, options);
     }
@@ -132,8 +132,8 @@ pub fn stream_host(
     }
     match run.hole {
         Some(Hole { is_empty }) => {
-            let hole = if is_empty { crate::values::Hole::Empty } else { crate::values::Hole::AllNan };
-            Err(crate::reduction::hole_error(hole, op, array.dtype(), array.shape(), &axes))
+            let hole = if is_empty { warpfold_array::Hole::Empty } else { warpfold_array::Hole::AllNan };
+            Err(warpfold_array::request::hole_error(hole, op, array.dtype(), array.shape(), &axes))
         }
         None => Ok(crate::Array { shape, values: values(dtype, &run.result.bytes) }),
     }

@@ -1,4 +1,4 @@
-use super::error::{is_fatal, words};
+use super::said::{is_fatal, words};
 use super::{Device, Error, Kernel, Stream};
 use cudarc::driver::{result, sys, sys::CUresult};
 use std::ffi::c_void;

@@ -1,5 +1,5 @@
 use super::device::Context;
-use super::error::words;
+use super::said::words;
 use super::{Device, Error};
 use cudarc::driver::{result, sys};
 use std::collections::HashMap;

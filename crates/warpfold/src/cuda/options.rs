@@ -1,7 +1,7 @@
 use super::ArrayView;
-use crate::layout::ArrayRef;
-use crate::values::Scalar;
 use crate::{DType, Ord, Precision};
+use warpfold_array::ArrayRef;
+use warpfold_array::Scalar;
 
 /// How to reduce an array on a GPU: as [`crate::Options`], with a mask on the device.
 ///

@@ -182,7 +182,7 @@ impl Program {
     /// # Errors
     /// If there is no such plan, no memory, or the driver refuses a kernel.
     pub fn new(device: &Device, work: Work<'_>) -> Result<Program, Error> {
-        let plan = work.plan()?;
+        let plan = work.plan().map_err(|e| Error::Plan { why: e.to_string() })?;
         let clusters = if let Work::Centroids { sizes, .. } = work { sizes.clusters } else { 0 };
         let mut buffers = HashMap::new();
         for &(name, bytes) in &plan.buffers {

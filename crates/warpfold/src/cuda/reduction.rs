@@ -10,11 +10,11 @@ use super::launch::Launch;
 use super::scratch::{MAILBOX, StatusTo, queue_status};
 use super::{Buffer, Device, Error, Options, Stream};
 use crate::Op;
-use crate::dispatch::Spec;
 use crate::gpu::GpuPlan;
-use crate::layout::{ArrayRef, MAX_RANK};
-use crate::reduction::Request;
-use crate::values::Values;
+use warpfold_array::Values;
+use warpfold_array::request::Request;
+use warpfold_array::request::Spec;
+use warpfold_array::{ArrayRef, MAX_RANK};
 
 /// A reduction of arrays of one dtype, shape and layout on one GPU: planned, its kernels loaded.
 ///

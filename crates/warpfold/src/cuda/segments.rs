@@ -11,11 +11,12 @@ use super::rows::{self, Apart};
 use super::scratch::{StatusTo, queue_status};
 use super::{Device, Error, Options, Stream};
 use crate::gpu::{Cut, GpuPlan, reads_offsets};
-use crate::keys::{KeyError, Segments, filled};
-use crate::layout::ArrayRef;
-use crate::reduction::Request;
-use crate::values::{Scalar, Values};
+use crate::keys::{Segments, filled};
 use crate::{Op, reduce};
+use warpfold_array::ArrayRef;
+use warpfold_array::KeyError;
+use warpfold_array::request::Request;
+use warpfold_array::{Scalar, Values};
 
 /// A reduction of segments of arrays of one dtype and length, by so many offsets, on one GPU: planned, its kernels loaded.
 ///

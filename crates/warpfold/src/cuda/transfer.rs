@@ -5,8 +5,8 @@ use cudarc::driver::result;
 use super::array::ArrayView;
 use super::gather::{Gather, Placement};
 use super::{Buffer, Error, Stream};
-use crate::cpu::engine::Progress;
-use crate::layout::ArrayRef;
+use warpfold_array::ArrayRef;
+use warpfold_array::Progress;
 
 /// Fewer bytes go as they are: pinned memory costs more to set up than it saves.
 const SMALL: usize = 64 << 10;

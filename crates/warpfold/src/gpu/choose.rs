@@ -3,8 +3,8 @@
 use warpfold_core::{Cast, DType, Element, Kind, bf16, f16};
 use warpfold_device::kernels::recipe::{Recipe, code, flag};
 
-use crate::dispatch::Spec;
-use crate::op::{Op, Ord, Precision};
+use warpfold_array::request::Spec;
+use warpfold_array::{Op, Ord, Precision};
 
 /// A fold: part of a kernel's name, and what the planner must know of it.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,9 +17,9 @@ use warpfold_device::kernels::{Production, emulate};
 use warpfold_device::simt::Global;
 
 use super::{COUNTERS, Chunk, DESCRIBED, GpuPlan, Limits, STATUS, described_bytes};
-use crate::problem::Problem;
-use crate::reduction::Request;
 use crate::{ArrayRef, DType, Error, Op, Options, Ord, Precision, Scalar, Values, describe, reduce};
+use warpfold_array::problem::Problem;
+use warpfold_array::request::Request;
 
 /// A small device, so that small problems take several blocks.
 const LIMITS: Limits = Limits { multiprocessors: 1, bandwidth: 1e12 };

@@ -20,9 +20,9 @@ use super::choose::{self, Fold, any, fast, recipe};
 use super::policy::{
     ALONE, ANY_TILES, COLUMN_TILES, LAUNCH, MOST_TILES, ONE_ROW_TILES, ROW_TILES, ROWS_EACH, SPREAD, WARPS,
 };
-use crate::dispatch::Spec;
-use crate::op::Op;
-use crate::problem::{Dim, Problem};
+use warpfold_array::Op;
+use warpfold_array::problem::{Dim, Problem};
+use warpfold_array::request::Spec;
 
 /// What the planner has to know of a device.
 #[derive(Clone, Copy, Debug, PartialEq)]

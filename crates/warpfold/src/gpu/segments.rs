@@ -7,9 +7,9 @@ use warpfold_device::kernels::shape::segments::{COST, LEAST, Room, SHORT, STRETC
 use super::choose::{fast, recipe};
 use super::policy::{SEGMENT_WARPS, STRETCH_TILES};
 use super::{GpuPlan, Launch, Limits};
-use crate::dispatch::Spec;
-use crate::op::Op;
 use crate::{DType, Values};
+use warpfold_array::Op;
+use warpfold_array::request::Spec;
 
 /// Bytes of a tile of values.
 const TILE: u64 = 4096;

@@ -144,7 +144,7 @@ fn fits_have_the_bits_of_the_cpu() {
         let got = fit(&stream, &settings, view, case.axes, Some(&mut |step| told.push(step))).expect("clusters");
         assert!(got == want, "{case} {settings:?}: {} and {}", got.inertia, want.inertia);
         assert_eq!(told, steps, "{case}");
-        let got = settings.fit_on(DeviceName::Cuda(0), &points, None).expect("clusters");
+        let got = warpfold::kmeans_on(DeviceName::Cuda(0), &settings, &points, None).expect("clusters");
         assert!(got == want, "{case} {settings:?} from the host");
     }
 }

@@ -6,8 +6,9 @@ use warpfold_device::kernels::sort::plan::rows::between;
 use super::{check, group_by, load, side_by_side, view};
 use crate::Op;
 use crate::cuda::{Array, ArrayView, Buffer, Device, Options, Stream};
-use crate::keys::{Bins, KeyError, edges};
-use crate::layout::ArrayRef;
+use crate::keys::{Bins, edges};
+use warpfold_array::ArrayRef;
+use warpfold_array::KeyError;
 
 /// How many elements are in each bin: as [`crate::keys::Histogram`].
 pub struct Histogram {

@@ -6,8 +6,8 @@ use warpfold_device::kernels::sort::plan::rows::of_labels;
 use super::{count_groups, group_by, load};
 use crate::Op;
 use crate::cuda::{Array, ArrayView, Device, Options, Stream};
-use crate::keys::KeyError;
-use crate::layout::ArrayRef;
+use warpfold_array::ArrayRef;
+use warpfold_array::KeyError;
 
 /// How often each label occurs, or the sum of its `weights`, as [`crate::bincount`]: -1 is not counted, and there are at least `least` bins. Waits
 /// for the greatest label, and for sums of weights; counting is queued.

@@ -6,9 +6,9 @@ use super::Groups;
 use crate::Op;
 use crate::cuda::describe::each_alone;
 use crate::cuda::{Array, ArrayView, Device, Options, Segmented, Stream};
-use crate::keys::{Descriptions, KeyError, Segments};
-use crate::layout::ArrayRef;
-use crate::reduction;
+use crate::keys::{Descriptions, Segments};
+use warpfold_array::ArrayRef;
+use warpfold_array::KeyError;
 
 impl Groups {
     /// Every statistic of [`crate::describe()`] of each group, as [`crate::Groups::describe`]: eight to ten reductions. Waits for them.
@@ -57,7 +57,7 @@ pub fn describe_groups_host(
     match ordered.describe(x.view(), &stream) {
         // The CPU says which.
         Err(crate::Error::Key(KeyError::SomeEmpty { .. })) => {
-            crate::Groups::new(labels, Some(ordered.len()))?.describe(values, &reduction::Options::default())
+            crate::Groups::new(labels, Some(ordered.len()))?.describe(values, &crate::Options::default())
         }
         said => said,
     }
@@ -72,7 +72,7 @@ pub fn describe_segments_host(
     segments: &Segments,
     device: &Device,
 ) -> Result<Descriptions, crate::Error> {
-    segments.fits(&values, &reduction::Options::default())?;
+    segments.fits(&values, &crate::Options::default())?;
     let stream = Stream::new(device)?;
     let offsets: Vec<u64> = segments.offsets().iter().map(|&offset| offset as u64).collect();
     let offsets = Array::upload(&stream, ArrayRef::from_slice(&offsets, &[offsets.len()])?)?;
@@ -89,7 +89,7 @@ pub fn describe_segments_host(
     });
     match stats {
         // The CPU says which.
-        Err(crate::Error::Key(KeyError::SomeEmpty { .. })) => segments.describe(values, &reduction::Options::default()),
+        Err(crate::Error::Key(KeyError::SomeEmpty { .. })) => segments.describe(values, &crate::Options::default()),
         stats => Ok(Descriptions { shape, counts: segments.counts(), stats: stats? }),
     }
 }

@@ -7,9 +7,10 @@ use super::{check_values, grouped, load};
 use crate::Op;
 use crate::cuda::array::Origin;
 use crate::cuda::{Array, ArrayView, Device, Error, Stream, rows};
-use crate::keys::{KeyError, filled};
-use crate::layout::ArrayRef;
-use crate::values::{Scalar, Values};
+use crate::keys::filled;
+use warpfold_array::ArrayRef;
+use warpfold_array::KeyError;
+use warpfold_array::{Scalar, Values};
 
 /// Which element of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use crate::cuda::array::Origin;
 use crate::cuda::launch::Launch;
 use crate::cuda::reduction::Layout;
 use crate::cuda::{Array, ArrayView, Buffer, Device, Error, Options, Segmented, Stream, rows};
-use crate::values::Scalar;
+use warpfold_array::Scalar;
 
 /// A reduction of groups of values of one dtype and length on one GPU: planned, its kernels loaded, its memory allocated.
 ///

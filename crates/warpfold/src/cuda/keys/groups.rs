@@ -8,7 +8,7 @@ use super::sorter::Sorter;
 use super::{check_groups, check_labels, count_groups, label_error, load, view};
 use crate::Op;
 use crate::cuda::{Array, ArrayView, Buffer, Device, Options, Stream};
-use crate::values::Scalar;
+use warpfold_array::Scalar;
 
 /// Elements by their labels, in a GPU's memory: as [`crate::Groups`], with the same bits.
 ///

@@ -28,8 +28,8 @@ use warpfold_device::kernels::sort::state::of_special;
 
 use super::launch::Launch;
 use super::{Array, ArrayView, Device, Error, Options, Stream};
-use crate::keys::KeyError;
 use crate::{Op, Order};
+use warpfold_array::KeyError;
 
 /// The most groups: a label fits 31 bits.
 const MOST_GROUPS: usize = 1 << 31;

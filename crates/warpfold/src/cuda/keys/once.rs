@@ -3,9 +3,9 @@
 use super::{Grouped, count_groups};
 use crate::Op;
 use crate::cuda::{Array, ArrayView, Device, Error, Options, Stream};
-use crate::keys::KeyError;
-use crate::layout::ArrayRef;
-use crate::values::Scalar;
+use warpfold_array::ArrayRef;
+use warpfold_array::KeyError;
+use warpfold_array::Scalar;
 
 /// Reduces the elements of each label on a GPU, as [`crate::group_by`]. The result stays there: [`Array::download`] says if a label is out of range.
 /// Waits until it is done, as the memory for sorting is freed then; [`Grouped`] does not.

@@ -10,9 +10,9 @@ use super::{check, check_values, load, view};
 use crate::Op;
 use crate::cuda::array::Origin;
 use crate::cuda::{Array, ArrayView, Buffer, Device, Error, Options, Segmented, Stream};
-use crate::keys::KeyError;
-use crate::layout::ArrayRef;
-use crate::values::Scalar;
+use warpfold_array::ArrayRef;
+use warpfold_array::KeyError;
+use warpfold_array::Scalar;
 
 /// The runs of equal consecutive keys of a list in a GPU's memory: as [`crate::keys::Runs`]. Of floats, -0.0 equals +0.0, and NaN equals NaN.
 pub struct Runs {

@@ -9,7 +9,7 @@ use crate::cuda::launch::Launch;
 use crate::cuda::reduction::Layout;
 use crate::cuda::{Array, ArrayView, Buffer, Device, Error, Stream};
 use crate::keys::Distinct;
-use crate::layout::ArrayRef;
+use warpfold_array::ArrayRef;
 
 /// What to find out about distinct values, beside themselves. Each costs memory and time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

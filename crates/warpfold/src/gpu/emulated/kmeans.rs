@@ -13,8 +13,8 @@ use super::{LIMITS, upload};
 use crate::gpu::problem;
 use crate::keys::kmeans::Coordinate;
 use crate::keys::{Axes, EmptyCluster, Init, KMeans, Scale, centroid_update_with};
-use crate::values::Value;
 use crate::{Array, ArrayRef, DType, Op, Options, Points, bf16, f16, reduce};
+use warpfold_array::Value;
 
 /// A number below `n`.
 fn pick(n: usize, seed: &mut u64) -> usize {

@@ -7,8 +7,8 @@ use warpfold_device::simt::Global;
 use super::golden::cases::{Specials, elements, random};
 use super::{COUNTERS, GpuPlan, LIMITS, Ord, Outcome, Ran, launch, upload};
 use crate::gpu::Cut;
-use crate::reduction::Request;
 use crate::{ArrayRef, DType, Error, KeyError, Op, Options, Precision, Scalar, Segments, Values, reduce};
+use warpfold_array::request::Request;
 
 /// A number below `n`.
 fn pick(n: usize, seed: &mut u64) -> usize {

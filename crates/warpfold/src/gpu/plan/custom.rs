@@ -6,7 +6,7 @@ use warpfold_device::kernels::recipe::{COUNTERS, Recipe};
 
 use super::{GpuPlan, Limits, Planner};
 use crate::gpu::choose::Fold;
-use crate::problem::Problem;
+use warpfold_array::problem::Problem;
 
 impl GpuPlan {
     /// Chooses kernels for a problem that has elements and outputs.

@@ -1,0 +1,169 @@
+//! What was wrong with keys, and what to do about it.
+
+use warpfold_core::DType;
+
+/// What was wrong with offsets, labels, bins or points, and what to do about it.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// Labels or offsets that are no integers.
+    #[error("{what} must be integers, these are {dtype}: cast them first")]
+    NotIntegers {
+        /// Labels or offsets.
+        what: &'static str,
+        /// Theirs.
+        dtype: DType,
+    },
+    /// Offsets that are no list, or an empty one.
+    #[error(
+        "offsets must have one axis and at least one entry (one more than there are segments), these have shape {shape:?}"
+    )]
+    OffsetsShape {
+        /// Theirs.
+        shape: Vec<usize>,
+    },
+    /// Segments that would end before they begin.
+    #[error("offsets must not decrease, but entry {at} is {after} after {before}: sort them")]
+    OffsetsDecrease {
+        /// The entry that is less than the one before it.
+        at: usize,
+        /// The one before it.
+        before: u64,
+        /// The entry.
+        after: u64,
+    },
+    /// An offset outside of the axis.
+    #[error("offset {offset} (entry {at}) is out of range: there are {len} elements along axis 0, give 0 to {len}")]
+    OffsetOutOfRange {
+        /// Which entry.
+        at: usize,
+        /// What it is.
+        offset: i128,
+        /// Of axis 0 of the values.
+        len: usize,
+    },
+    /// Offsets on a GPU that decrease, or go beyond the values.
+    #[error(
+        "offsets on the device decrease, or go beyond the {len} elements along axis 0: download them, and `Segments` names the first \
+         that does"
+    )]
+    BadOffsets {
+        /// Of axis 0 of the values.
+        len: usize,
+    },
+    /// Labels that are no list.
+    #[error("labels must have one axis, these have shape {shape:?}: flatten them")]
+    LabelsShape {
+        /// Theirs.
+        shape: Vec<usize>,
+    },
+    /// A label of no group.
+    #[error(
+        "label {label} (entry {at}) is out of range: give 0 to {}, or -1 for what belongs to no group",
+        *groups as i128 - 1
+    )]
+    LabelOutOfRange {
+        /// The first such entry.
+        at: usize,
+        /// What it is.
+        label: i128,
+        /// How many groups there are, or can be.
+        groups: usize,
+    },
+    /// Labels and values disagree.
+    #[error("there are {labels} labels for values of shape {shape:?}: give one for each index of axis 0")]
+    LabelsLength {
+        /// How many.
+        labels: usize,
+        /// Of the values.
+        shape: Vec<usize>,
+    },
+    /// More of something than is supported.
+    #[error("{n} {what} are too many: at most {most} are supported")]
+    TooMany {
+        /// Labels, groups, points.
+        what: &'static str,
+        /// How many.
+        n: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// Values without an axis.
+    #[error("the values are one element without an axis: give at least one axis, which is reduced")]
+    NoAxis,
+    /// Options that name axes.
+    #[error("reductions by key reduce axis 0 of the values, and put the keys there: leave out axes and keepdims")]
+    Axes,
+    /// Bins that cannot be.
+    #[error("bins: {why}")]
+    Bins {
+        /// And what to do.
+        why: String,
+    },
+    /// An array that is no list of points.
+    #[error("points: {why}")]
+    Points {
+        /// And what to do.
+        why: String,
+    },
+    /// A point with a NaN or an infinity.
+    #[error("point {point} is not finite: coordinate {coordinate} is {value}; leave such points out")]
+    NotFinite {
+        /// The first such one.
+        point: usize,
+        /// The first of its coordinates that is not finite.
+        coordinate: usize,
+        /// What it is.
+        value: f64,
+    },
+    /// Points between which squared distances may overflow.
+    #[error(
+        "points are so far from the origin or apart that the square of a distance overflows: scale them down, or cast them to f64"
+    )]
+    TooFar,
+    /// Clusters that cannot be found.
+    #[error("k-means: {why}")]
+    Clusters {
+        /// And what to do.
+        why: String,
+    },
+    /// Nothing to reduce, and no identity.
+    #[error(
+        "{op} of {what} {index} finds {why} (values of dtype {dtype}), and has no result for that: give one with fill{}",
+        hint(op)
+    )]
+    Empty {
+        /// The reduction.
+        op: &'static str,
+        /// Of the values.
+        dtype: DType,
+        /// Segment or group.
+        what: &'static str,
+        /// The first such one.
+        index: usize,
+        /// No elements, or only NaN, which is skipped.
+        why: &'static str,
+    },
+    /// The same on a GPU, which does not say where.
+    #[error(
+        "{op} of a {what} finds {why} (values of dtype {dtype}), and has no result for that: give one with fill{}",
+        hint(op)
+    )]
+    SomeEmpty {
+        /// The reduction.
+        op: &'static str,
+        /// Of the values.
+        dtype: DType,
+        /// Segment, group or run.
+        what: &'static str,
+        /// No elements, or only NaN, which is skipped.
+        why: &'static str,
+    },
+}
+
+fn hint(op: &str) -> &'static str {
+    match op {
+        "min" | "max" => ", or an initial value",
+        _ => "",
+    }
+}

@@ -1,0 +1,227 @@
+//! Where the elements of an array lie.
+
+use std::marker::PhantomData;
+
+use warpfold_core::{DType, Element};
+
+use crate::Error;
+
+/// The highest rank that Warpfold takes.
+pub const MAX_RANK: usize = 16;
+
+/// The order of a dense array's elements in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Order {
+    /// Row-major: the last axis is contiguous.
+    C,
+    /// Column-major: the first axis is contiguous.
+    Fortran,
+}
+
+/// A borrowed array of any dtype, shape and strides: the input of every reduction whose dtype is known at run time.
+#[derive(Clone, Copy, Debug)]
+pub struct ArrayRef<'a> {
+    base: *const u8,
+    dtype: DType,
+    rank: usize,
+    shape: [usize; MAX_RANK],
+    strides: [isize; MAX_RANK],
+    swapped: bool,
+    life: PhantomData<&'a [u8]>,
+}
+
+// SAFETY: it only reads, and the borrow that it was made of is shared.
+unsafe impl Send for ArrayRef<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for ArrayRef<'_> {}
+
+/// The number of elements of a shape, or an error if neither `usize` nor the address space holds them.
+pub fn elements(shape: &[usize], size: usize) -> Result<usize, Error> {
+    if shape.len() > MAX_RANK {
+        return Err(Error::RankTooHigh { rank: shape.len() });
+    }
+    // Zero-length axes make the array empty, but must not hide an overflow of the others' strides.
+    let product = shape.iter().filter(|&&d| d != 0).try_fold(size, |n, &d| n.checked_mul(d));
+    match product {
+        Some(bytes) if bytes <= isize::MAX as usize => Ok(shape.iter().product()),
+        _ => Err(Error::ShapeOverflow { shape: shape.to_vec() }),
+    }
+}
+
+impl<'a> ArrayRef<'a> {
+    /// A C-order array of `T`.
+    ///
+    /// # Errors
+    /// [`Error::Length`] if the slice does not hold exactly the elements of `shape`.
+    pub fn from_slice<T: Element>(x: &'a [T], shape: &[usize]) -> Result<Self, Error> {
+        let n = elements(shape, size_of::<T>())?;
+        if n != x.len() {
+            return Err(Error::Length { shape: shape.to_vec(), expected: n, found: x.len() });
+        }
+        // SAFETY: a slice is good for all of its elements.
+        Ok(unsafe { Self::dense(x.as_ptr().cast(), T::DTYPE, shape, Order::C) })
+    }
+
+    /// The elements of one dimension, without an allocation.
+    pub fn flat<T: Element>(x: &'a [T]) -> Self {
+        // SAFETY: a slice is good for all of its elements.
+        unsafe { Self::dense(x.as_ptr().cast(), T::DTYPE, &[x.len()], Order::C) }
+    }
+
+    /// A dense array in the bytes of a file or a message, at any alignment, in either byte order.
+    ///
+    /// # Errors
+    /// [`Error::Length`] (in bytes) if `bytes` is shorter or longer than the array.
+    pub fn from_bytes(
+        bytes: &'a [u8],
+        dtype: DType,
+        shape: &[usize],
+        order: Order,
+        swapped: bool,
+    ) -> Result<Self, Error> {
+        let expected = elements(shape, dtype.size())? * dtype.size();
+        if expected != bytes.len() {
+            return Err(Error::Length { shape: shape.to_vec(), expected, found: bytes.len() });
+        }
+        // SAFETY: the bytes are as many as the array has; alignment is not assumed anywhere.
+        let array = unsafe { Self::dense(bytes.as_ptr(), dtype, shape, order) };
+        Ok(Self { swapped: swapped && dtype.size() > 1, ..array })
+    }
+
+    /// An array of any strides, in bytes.
+    ///
+    /// # Safety
+    /// Every element that `shape` and `strides` reach from `base` is readable and unchanging for `'a`.
+    ///
+    /// # Errors
+    /// [`Error::RankTooHigh`], [`Error::ShapeOverflow`].
+    pub unsafe fn from_raw(base: *const u8, dtype: DType, shape: &[usize], strides: &[isize]) -> Result<Self, Error> {
+        elements(shape, 1)?;
+        assert_eq!(shape.len(), strides.len(), "one stride per axis");
+        let mut array = Self {
+            base,
+            dtype,
+            rank: shape.len(),
+            shape: [0; MAX_RANK],
+            strides: [0; MAX_RANK],
+            swapped: false,
+            life: PhantomData,
+        };
+        array.shape[..shape.len()].copy_from_slice(shape);
+        array.strides[..shape.len()].copy_from_slice(strides);
+        Ok(array)
+    }
+
+    /// # Safety
+    /// The array is readable; its size does not overflow and its rank is at most [`MAX_RANK`].
+    unsafe fn dense(base: *const u8, dtype: DType, shape: &[usize], order: Order) -> Self {
+        let rank = shape.len();
+        let mut array =
+            Self { base, dtype, rank, shape: [0; MAX_RANK], strides: [0; MAX_RANK], swapped: false, life: PhantomData };
+        array.shape[..rank].copy_from_slice(shape);
+        let mut stride = dtype.size() as isize;
+        for i in 0..rank {
+            let axis = if order == Order::C { rank - 1 - i } else { i };
+            array.strides[axis] = stride;
+            stride *= shape[axis].max(1) as isize;
+        }
+        array
+    }
+
+    /// The part of an axis, of as many elements from `from` as `len`.
+    pub fn narrow(&self, axis: usize, from: usize, len: usize) -> Self {
+        assert!(from.checked_add(len).is_some_and(|end| end <= self.shape()[axis]), "a part of the axis");
+        let mut part = *self;
+        part.shape[axis] = len;
+        if len > 0 {
+            part.base = self.base.wrapping_offset(self.strides[axis] * from as isize);
+        }
+        part
+    }
+
+    /// The part of one axis, of `len` elements `stride` bytes apart, from `from` bytes after the first element. They are elements
+    /// of this array.
+    pub fn line(&self, from: isize, len: usize, stride: isize) -> Self {
+        let mut line = *self;
+        line.base = self.base.wrapping_offset(from);
+        line.rank = 1;
+        (line.shape[0], line.strides[0]) = (len, stride);
+        line
+    }
+
+    /// The axes in another order.
+    pub fn permuted(&self, axes: &[usize]) -> Self {
+        let mut array = *self;
+        for (to, &from) in axes.iter().enumerate() {
+            array.shape[to] = self.shape[from];
+            array.strides[to] = self.strides[from];
+        }
+        array
+    }
+
+    /// Every `step`th element of an axis; backwards, if the step is negative.
+    pub fn stepped(&self, axis: usize, step: isize) -> Self {
+        let mut array = *self;
+        let len = self.shape[axis];
+        if step < 0 && len > 0 {
+            array.base = self.base.wrapping_offset(self.strides[axis] * (len as isize - 1));
+        }
+        array.shape[axis] = len.div_ceil(step.unsigned_abs());
+        array.strides[axis] *= step;
+        array
+    }
+
+    /// The first element's address.
+    pub fn base(&self) -> *const u8 {
+        self.base
+    }
+
+    /// The dtype.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The length of each axis.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape[..self.rank]
+    }
+
+    /// The step of each axis, in bytes.
+    pub fn strides(&self) -> &[isize] {
+        &self.strides[..self.rank]
+    }
+
+    /// Whether the elements' bytes are in the other order than this machine's.
+    pub fn is_swapped(&self) -> bool {
+        self.swapped
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        self.shape().iter().product()
+    }
+
+    /// Whether an axis has length zero.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes of its elements.
+    pub fn bytes(&self) -> usize {
+        self.len() * self.dtype.size()
+    }
+
+    /// The elements as a slice, if they lie densely in C order, aligned, in this machine's byte order, and are `T`s.
+    pub fn as_slice<T: Element>(&self) -> Option<&'a [T]> {
+        let mut stride = size_of::<T>() as isize;
+        for axis in (0..self.rank).rev() {
+            if self.shape[axis] != 1 && self.strides[axis] != stride {
+                return None;
+            }
+            stride *= self.shape[axis] as isize;
+        }
+        let fits = self.dtype == T::DTYPE && !self.swapped && self.base.cast::<T>().is_aligned();
+        // SAFETY: dense and aligned as just seen, readable by the contract of the constructors.
+        fits.then(|| unsafe { std::slice::from_raw_parts(self.base.cast(), self.len()) })
+    }
+}

@@ -1,0 +1,22 @@
+//! What a reduction is asked: dtypes at run time, memory layout, options, the canonical problem, results, errors.
+//!
+//! No arithmetic. Backends (CPU, GPU) take a [`request::Request`], which is checked, and its [`problem::Problem`], which says
+//! the same thing in one way only: axes of length 1 dropped, axes merged where memory allows, kept and reduced axes apart.
+
+mod cuda_error;
+mod error;
+mod key_error;
+mod layout;
+mod op;
+mod options;
+pub mod problem;
+pub mod request;
+mod values;
+
+pub use cuda_error::CudaError;
+pub use error::Error;
+pub use key_error::KeyError;
+pub use layout::{ArrayRef, MAX_RANK, Order, elements};
+pub use op::{Op, Ord, Precision};
+pub use options::{Options, Progress};
+pub use values::{Array, Collect, Hole, Scalar, Value, Values};

@@ -1,0 +1,172 @@
+use std::fmt;
+use std::str::FromStr;
+
+use warpfold_core::{DType, Kind};
+
+use crate::Error;
+
+/// A reduction, named at run time.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[allow(missing_docs)]
+pub enum Op {
+    Sum,
+    Prod,
+    Mean,
+    Var,
+    Std,
+    Norm,
+    Min,
+    Max,
+    /// Both; the result has one more axis at the end, of length 2: least, greatest.
+    MinMax,
+    ArgMin,
+    ArgMax,
+    Any,
+    All,
+    CountNonzero,
+    LogSumExp,
+}
+
+impl Op {
+    /// Every reduction.
+    pub const ALL: [Op; 15] = [
+        Op::Sum,
+        Op::Prod,
+        Op::Mean,
+        Op::Var,
+        Op::Std,
+        Op::Norm,
+        Op::Min,
+        Op::Max,
+        Op::MinMax,
+        Op::ArgMin,
+        Op::ArgMax,
+        Op::Any,
+        Op::All,
+        Op::CountNonzero,
+        Op::LogSumExp,
+    ];
+
+    /// The name, as the command line takes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Op::Sum => "sum",
+            Op::Prod => "prod",
+            Op::Mean => "mean",
+            Op::Var => "var",
+            Op::Std => "std",
+            Op::Norm => "norm",
+            Op::Min => "min",
+            Op::Max => "max",
+            Op::MinMax => "minmax",
+            Op::ArgMin => "argmin",
+            Op::ArgMax => "argmax",
+            Op::Any => "any",
+            Op::All => "all",
+            Op::CountNonzero => "count-nonzero",
+            Op::LogSumExp => "logsumexp",
+        }
+    }
+
+    /// Whether the result is one of the elements, so that no arithmetic and no rounding takes place.
+    pub const fn selects(self) -> bool {
+        matches!(self, Op::Min | Op::Max | Op::MinMax | Op::ArgMin | Op::ArgMax)
+    }
+
+    /// Whether the result is a truth value or a count.
+    pub const fn logical(self) -> bool {
+        matches!(self, Op::Any | Op::All | Op::CountNonzero)
+    }
+
+    /// The dtype of the result, if none is asked for: NumPy's.
+    pub fn result_dtype(self, dtype: DType) -> DType {
+        match self {
+            Op::Sum | Op::Prod => match dtype.kind() {
+                Kind::Bool | Kind::Signed => DType::I64,
+                Kind::Unsigned => DType::U64,
+                Kind::Float => dtype,
+            },
+            Op::Mean | Op::Var | Op::Std | Op::Norm | Op::LogSumExp => {
+                if dtype.is_float() {
+                    dtype
+                } else {
+                    DType::F64
+                }
+            }
+            Op::Min | Op::Max | Op::MinMax => dtype,
+            Op::ArgMin | Op::ArgMax | Op::CountNonzero => DType::I64,
+            Op::Any | Op::All => DType::Bool,
+        }
+    }
+}
+
+impl fmt::Display for Op {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// The names, for a message.
+pub(crate) fn names() -> String {
+    Op::ALL.map(Op::name).join(", ")
+}
+
+impl FromStr for Op {
+    type Err = Error;
+
+    fn from_str(s: &str) -> Result<Self, Error> {
+        let name = s.to_ascii_lowercase().replace('_', "-");
+        let name = if name == "count" { "count-nonzero".into() } else { name };
+        Op::ALL.into_iter().find(|op| op.name() == name).ok_or_else(|| Error::UnknownOp {
+            name: s.into(),
+            nearest: match name.as_str() {
+                "avg" | "average" => "mean",
+                _ => nearest(&name),
+            },
+        })
+    }
+}
+
+/// The name that is fewest changes away.
+fn nearest(name: &str) -> &'static str {
+    Op::ALL.map(Op::name).into_iter().min_by_key(|n| distance(n, name)).unwrap_or("sum")
+}
+
+/// Levenshtein's distance, for one suggestion in an error message.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, y) in b.bytes().enumerate() {
+            let change = diagonal + (x != y) as usize;
+            diagonal = row[j + 1];
+            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// The `p` of a vector norm.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Ord {
+    /// The sum of absolute values.
+    One,
+    /// The square root of the sum of squares.
+    #[default]
+    Two,
+    /// The greatest absolute value.
+    Inf,
+}
+
+/// How carefully a sum is rounded.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Precision {
+    /// The tree, in the accumulator's own precision.
+    #[default]
+    Tree,
+    /// The same tree, of double words: about 48 bits for f16, bf16 and f32, 106 for f64.
+    Compensated,
+}

@@ -1,0 +1,222 @@
+//! The routes on which the fastest axis in memory is kept.
+
+use super::counter::Counter;
+use super::dense::dense_rows;
+use super::engine::{Job, Out, Output, Scratch};
+use super::kernel::{Acc, Item, Kernel};
+use super::load::Load;
+use super::panel::RowList;
+use super::policy::{BLOCK, MOST_FEW, MOST_ROWS, PANEL, STRIP_BYTES};
+use super::tree::combine_nodes;
+use warpfold_array::problem::{At, Dim, Walk};
+
+/// A power of two of rows, such that there are tasks enough for all threads.
+pub(super) fn rows_per_task(rows: usize, tasks: usize, threads: usize, least: usize) -> usize {
+    let wanted = (threads * 8).div_ceil(tasks.max(1));
+    if threads == 1 || wanted <= 1 {
+        return rows.next_power_of_two();
+    }
+    rows.div_ceil(wanted).next_power_of_two().max(least)
+}
+
+/// A strip of columns, and the rows of it that a task reduces.
+pub(super) struct Strip<'a> {
+    /// The axes along which rows follow one another.
+    pub axes: &'a [Dim],
+    pub base: At,
+    pub first_row: usize,
+    pub rows: usize,
+    pub width: usize,
+}
+
+impl<K: Kernel, L: Load<Item<K>>> Job<'_, K, L>
+where
+    Out<K>: Send,
+{
+    /// Several rows at a time, column by column; of `few` columns all at once.
+    pub(super) unsafe fn columns(&self, lane: usize, few: bool, out: &Output<Out<K>>) {
+        let (lane, others) = self.take_kept(lane);
+        let count = self.problem.count;
+        let strip = if few { lane.len } else { (STRIP_BYTES / self.problem.size).min(lane.len) };
+        let strips = lane.len.div_ceil(strip);
+        let outer = self.problem.outputs / lane.len;
+        let rows_of = |elements: usize| (elements / strip).next_power_of_two();
+        let (least, most) = if few { (rows_of(4 * BLOCK), rows_of(MOST_FEW)) } else { (8 * PANEL, usize::MAX) };
+        let rows = rows_per_task(count, strips * outer, self.threads, least).min(most);
+        let chunks = count.div_ceil(rows);
+        let place = |task: usize| {
+            let (row, column) = (task % chunks * rows, task / chunks % strips * strip);
+            let walk = Walk::new(&others, self.base, task / chunks / strips);
+            let strip = Strip {
+                axes: &self.problem.reduced,
+                base: walk.at().step(&lane, column),
+                first_row: row,
+                rows: rows.min(count - row),
+                width: strip.min(lane.len - column),
+            };
+            (strip, walk.out() + column as isize * lane.out)
+        };
+        // SAFETY: the caller's.
+        let nodes_of =
+            |strip: &Strip<'_>| unsafe { if few { self.few_columns(&lane, strip) } else { self.strip(&lane, strip) } };
+        if chunks == 1 {
+            self.tasks(outer * strips, &|task| {
+                let (strip, at) = place(task);
+                // SAFETY: the caller's; strips are disjoint.
+                unsafe { self.finish_along(out, at, &lane, &nodes_of(&strip)) };
+            });
+            return;
+        }
+        let nodes = self.results(outer * strips * chunks, |task| nodes_of(&place(task).0));
+        let last = (count - (chunks - 1) * rows) as u64;
+        let mut list = Vec::with_capacity(chunks);
+        for (i, nodes) in nodes.chunks(chunks).enumerate() {
+            let at = place(i * chunks).1;
+            for column in 0..nodes[0].len() {
+                list.clear();
+                list.extend(nodes.iter().map(|strip| strip[column]));
+                let root = combine_nodes(self.kernel.reducer(), &mut list, rows as u64, last);
+                // SAFETY: one writer per output.
+                unsafe { self.finish(out, at + column as isize * lane.out, root.expect("a chunk")) };
+            }
+        }
+    }
+
+    fn take_kept(&self, lane: usize) -> (Dim, Vec<Dim>) {
+        let mut others = self.problem.kept.clone();
+        (others.remove(lane), others)
+    }
+
+    /// Calls `each` with the number of a panel, its rows, and the index of the first of them.
+    unsafe fn panels(&self, lane: &Dim, strip: &Strip<'_>, mut each: impl FnMut(usize, &[*const Item<K>], u64)) {
+        let Strip { width, rows, first_row, .. } = *strip;
+        let mut items: Vec<Item<K>> = Vec::new();
+        let mut walk = Walk::new(strip.axes, strip.base, first_row);
+        let most = if K::RUNS { MOST_ROWS } else { PANEL };
+        let mut ats: Vec<At> = Vec::with_capacity(most);
+        let mut untold = 0;
+        for (panel, row) in (0..rows).step_by(most).enumerate() {
+            let n = most.min(rows - row);
+            ats.clear();
+            for _ in 0..n {
+                ats.push(walk.at());
+                walk.advance();
+            }
+            // SAFETY: the caller's: rows are readable along the lane.
+            let now = unsafe { self.rows_of(&ats, lane, width, &mut items) };
+            each(panel, now.as_slice(), (first_row + row) as u64);
+            untold += n;
+            if untold >= MOST_ROWS || row + n == rows {
+                self.tell(std::mem::take(&mut untold) * width);
+            }
+        }
+    }
+
+    /// The nodes of a strip's columns, one panel after the other.
+    unsafe fn running_strip(&self, lane: &Dim, strip: &Strip<'_>) -> Vec<Acc<K>> {
+        let mut nodes: Vec<Acc<K>> = Vec::with_capacity(strip.width);
+        // SAFETY: the caller's; the first panel writes `width` nodes.
+        unsafe {
+            self.panels(lane, strip, |panel, rows, start| {
+                if panel > 0 {
+                    return self.kernel.panel_after(rows, start, &mut nodes);
+                }
+                self.kernel.panel(rows, start, &mut nodes.spare_capacity_mut()[..strip.width]);
+                nodes.set_len(strip.width);
+            });
+        }
+        nodes
+    }
+
+    /// The nodes of a strip's columns: panels of 8 rows, joined as a binary counter carries.
+    pub(super) unsafe fn strip(&self, lane: &Dim, strip: &Strip<'_>) -> Vec<Acc<K>> {
+        if K::RUNS {
+            // SAFETY: the caller's.
+            return unsafe { self.running_strip(lane, strip) };
+        }
+        let mut counter = Counter::new(self.kernel, PANEL as u64);
+        let mut tail: Option<(Vec<Acc<K>>, u64)> = None;
+        let each = |_: usize, rows: &[*const Item<K>], start| {
+            let mut nodes = counter.room(strip.width);
+            // SAFETY: the rows are readable; the panel writes `width` nodes.
+            unsafe {
+                self.kernel.panel(rows, start, &mut nodes.spare_capacity_mut()[..strip.width]);
+                nodes.set_len(strip.width);
+            }
+            if rows.len() < PANEL {
+                tail = Some((nodes, rows.len() as u64));
+            } else {
+                counter.push(nodes);
+            }
+        };
+        // SAFETY: the caller's.
+        unsafe { self.panels(lane, strip, each) };
+        counter.finish(tail).expect("at least one row")
+    }
+
+    /// Where each row's strip can be read.
+    pub(super) unsafe fn rows_of(
+        &self,
+        ats: &[At],
+        lane: &Dim,
+        width: usize,
+        items: &mut Vec<Item<K>>,
+    ) -> RowList<Item<K>> {
+        let aligned = |at: &At| at.x.cast::<Item<K>>().is_aligned();
+        if self.load.direct() && lane.x == size_of::<Item<K>>() as isize && ats.iter().all(aligned) {
+            return ats.iter().map(|at| at.x.cast()).collect();
+        }
+        items.clear();
+        items.reserve(ats.len() * width);
+        for (i, at) in ats.iter().enumerate() {
+            // SAFETY: the caller's; there is room for all rows.
+            unsafe { self.load.gather(*at, lane, width, items.as_mut_ptr().add(i * width)) };
+        }
+        (0..ats.len()).map(|i| items.as_ptr().wrapping_add(i * width)).collect()
+    }
+
+    /// The nodes of a strip of few columns: a block of rows at a time.
+    unsafe fn few_columns(&self, lane: &Dim, strip: &Strip<'_>) -> Vec<Acc<K>> {
+        let Strip { base, first_row: from, rows: len, width, .. } = *strip;
+        let mut scratch = Scratch::<K>::new();
+        if self.problem.has_dense_rows(lane) {
+            let block = 1 << (BLOCK / width).ilog2();
+            let mut counter = Counter::new(self.kernel, block as u64);
+            let mut tail = None;
+            for start in (from..from + len).step_by(block) {
+                let n = block.min(from + len - start);
+                let at = base.step(&self.problem.inner(), start);
+                // SAFETY: the caller's: the rows follow one another along the lane.
+                let x = unsafe { self.run_of(at, lane, n * width, &mut scratch.items) };
+                if K::RUNS
+                    && n == block
+                    && let Some(nodes) = counter.first()
+                {
+                    self.kernel.dense_after(x, start as u64, nodes);
+                    continue;
+                }
+                let nodes = dense_rows(self.kernel, x, width, start as u64, counter.room(width));
+                if n < block {
+                    tail = Some((nodes, n as u64));
+                } else {
+                    counter.push(nodes);
+                }
+            }
+            return counter.finish(tail).expect("at least one row");
+        }
+        // Tiles of rows that stay in L1 while each column is read out of them.
+        let tile = BLOCK / 4;
+        let mut nodes: Vec<Vec<Acc<K>>> = (0..width).map(|_| Vec::with_capacity(len.div_ceil(tile))).collect();
+        for start in (from..from + len).step_by(tile) {
+            let n = tile.min(from + len - start);
+            for (column, nodes) in nodes.iter_mut().enumerate() {
+                // SAFETY: the caller's.
+                let x = unsafe { self.sequence(base.step(lane, column), start, n, &mut scratch.items) };
+                nodes.push(self.kernel.block(x, start as u64));
+            }
+        }
+        let last = ((len - 1) % tile + 1) as u64;
+        let combine = |mut n: Vec<Acc<K>>| combine_nodes(self.kernel.reducer(), &mut n, tile as u64, last);
+        nodes.into_iter().map(|n| combine(n).expect("len is not 0")).collect()
+    }
+}

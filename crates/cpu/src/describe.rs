@@ -1,0 +1,332 @@
+//! Many statistics in one read of the data: each block is in the L1 cache while every reducer takes its turn.
+
+use warpfold_core::ops::{Arg, ArgNode, CountNan, Deviation, Extremum, IntegerSum, Moments, Search, Square, Sum};
+use warpfold_core::{DType, Element, Reducer};
+
+use crate::args::ArgScan;
+use crate::engine::{self, Job};
+use crate::free::{Counting, Integers, Lanes};
+use crate::kernel::{Acc, Item, Kernel, Tree};
+use crate::load::{Loaded, Plain};
+use crate::reduction::on_threads;
+use warpfold_array::ArrayRef;
+use warpfold_array::Op;
+use warpfold_array::Options;
+use warpfold_array::problem::{Problem, normalize_axes, result_shape};
+use warpfold_array::request::base;
+use warpfold_array::{Error, Precision};
+use warpfold_array::{Value, Values};
+
+/// The statistics of an array, or of slices of it along axes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Description {
+    /// The shape of each statistic.
+    pub shape: Vec<usize>,
+    /// Elements per slice, NaNs included.
+    pub count: u64,
+    /// `nan_count`, `min`, `argmin`, `max`, `argmax`, `mean`, `std`, `sum`, `norm`, in this order; each has the bits and the
+    /// dtype of the reduction of that name.
+    pub stats: Vec<(&'static str, Values)>,
+}
+
+/// The names of [`Description::stats`].
+pub const STATS: [&str; 9] = ["nan_count", "min", "argmin", "max", "argmax", "mean", "std", "sum", "norm"];
+
+/// Count, NaN count, min, argmin, max, argmax, mean, std (population), sum and 2-norm in one read of the data.
+///
+/// Of the options it takes `axes`, `keepdims`, `threads` and `progress`.
+///
+/// ```
+/// use warpfold::{ArrayRef, Options, Scalar, describe};
+///
+/// let x = ArrayRef::from_slice(&[3.0f32, 1.0, 2.0], &[3])?;
+/// let d = describe(x, &Options::default())?;
+/// assert_eq!(d.get("argmin").unwrap().get(0), Scalar::I64(1));
+/// assert_eq!(d.get("mean").unwrap().get(0), Scalar::F32(2.0));
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
+/// # Errors
+/// Bad axes, an option that it does not take, or slices of no elements (which have no least one).
+pub fn describe(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Description, Error> {
+    let axes = normalize_axes(options.axes.as_deref(), array.shape().len())?;
+    let dtype = array.dtype();
+    check_describe(dtype, options)?;
+    let problem = Problem::new(&array, &axes, None)?;
+    let run = Run { array: &array, problem: &problem, options, segments: None };
+    let Some(stats) = run.stats()? else {
+        return Err(Error::Empty { op: Op::Min, dtype, shape: array.shape().to_vec(), axes });
+    };
+    let shape = result_shape(array.shape(), &axes, options.keepdims);
+    Ok(Description { shape, count: problem.count as u64, stats })
+}
+
+/// Refuses options that it does not take.
+pub fn check_describe(dtype: DType, options: &Options<'_>) -> Result<(), Error> {
+    let refused = [
+        (options.dtype.is_some(), "dtype"),
+        (options.skip_nan, "skip_nan"),
+        (options.mask.is_some(), "a mask"),
+        (options.initial.is_some(), "initial"),
+        (options.ddof.is_some(), "ddof"),
+        (options.ord.is_some(), "ord"),
+        (options.precision != Precision::Tree, "precision"),
+    ];
+    if let Some((_, option)) = refused.into_iter().find(|(set, _)| *set) {
+        return Err(Error::Unsupported {
+            op: Op::MinMax,
+            dtype,
+            option,
+            why: "describe computes plain statistics; ask for the one that you need by itself",
+        });
+    }
+    Ok(())
+}
+
+impl Description {
+    /// The statistic of this name.
+    pub fn get(&self, name: &str) -> Option<&Values> {
+        self.stats.iter().find(|(n, _)| *n == name).map(|(_, v)| v)
+    }
+}
+
+/// A description about to be made, of whole slices or of segments of the only reduced axis.
+pub struct Run<'a> {
+    pub array: &'a ArrayRef<'a>,
+    pub problem: &'a Problem,
+    pub options: &'a Options<'a>,
+    pub segments: Option<&'a [usize]>,
+}
+
+impl Run<'_> {
+    /// `None` if a slice or a segment has no elements.
+    pub fn stats(&self) -> Result<Option<Vec<(&'static str, Values)>>, Error> {
+        on_threads(self.options.threads, |threads| match self.array.dtype() {
+            DType::Bool | DType::U8 => self.of::<u8>(threads),
+            DType::I8 => self.of::<i8>(threads),
+            DType::I16 => self.of::<i16>(threads),
+            DType::I32 => self.of::<i32>(threads),
+            DType::I64 => self.of::<i64>(threads),
+            DType::U16 => self.of::<u16>(threads),
+            DType::U32 => self.of::<u32>(threads),
+            DType::U64 => self.of::<u64>(threads),
+            DType::F16 | DType::BF16 | DType::F32 => self.of::<f32>(threads),
+            DType::F64 => self.of::<f64>(threads),
+        })
+    }
+
+    fn of<T: Described + Loaded + Value>(&self, threads: usize) -> Option<Vec<(&'static str, Values)>> {
+        let dtype = self.array.dtype();
+        let load = Plain::<T> {
+            gather: T::gather(dtype, self.array.is_swapped(), dtype),
+            direct: dtype == T::DTYPE && !self.array.is_swapped(),
+            masked_as: None,
+            nan_as: None,
+        };
+        let kernel = Describe::<T>::new();
+        let (problem, progress) = (self.problem, self.options.progress);
+        let job =
+            Job { kernel: &kernel, load: &load, problem, base: base(self.array, None, problem), threads, progress };
+        // SAFETY: an ArrayRef's elements are readable; the problem reaches no others.
+        let rows = unsafe {
+            match self.segments {
+                None => engine::run(&job),
+                Some(offsets) => job.segments(offsets),
+            }
+        }?;
+        fn column<T, V: Value>(rows: &[Row<T>], f: impl Fn(&Row<T>) -> V) -> Values
+        where
+            T: Described,
+        {
+            V::wrap(rows.iter().map(f).collect())
+        }
+        let cast = |op: Op, values: Values| values.cast(op.result_dtype(dtype));
+        Some(vec![
+            ("nan_count", column(&rows, |r| r.nan_count)),
+            ("min", cast(Op::Min, column(&rows, |r| r.min))),
+            ("argmin", column(&rows, |r| r.argmin)),
+            ("max", cast(Op::Max, column(&rows, |r| r.max))),
+            ("argmax", column(&rows, |r| r.argmax)),
+            ("mean", cast(Op::Mean, column(&rows, |r| r.mean))),
+            ("std", cast(Op::Std, column(&rows, |r| r.std))),
+            ("sum", cast(Op::Sum, column(&rows, |r| r.sum))),
+            ("norm", cast(Op::Norm, column(&rows, |r| r.norm))),
+        ])
+    }
+}
+
+/// An element whose sum and mean can come of one total.
+trait Described: Element<Mean: Value, Sum: Value> {
+    /// The kernel of the total.
+    type Totals: Kernel<R: Reducer<Item = Self>> + Clone + Send;
+    fn totals() -> Self::Totals;
+    fn sum(acc: Acc<Self::Totals>) -> Self::Sum;
+    fn mean(acc: Acc<Self::Totals>, count: u64) -> Self::Mean;
+}
+
+macro_rules! described_float {
+    ($($t:ty),*) => {$(impl Described for $t {
+        type Totals = Tree<Sum<$t>>;
+        fn totals() -> Self::Totals {
+            Tree(Sum::total())
+        }
+        fn sum(acc: $t) -> $t {
+            <$t>::from_float(acc)
+        }
+        fn mean(acc: $t, count: u64) -> $t {
+            Sum::<$t>::mean().finish(acc, count)
+        }
+    })*};
+}
+described_float!(f32, f64);
+
+macro_rules! described_int {
+    ($($t:ty),*) => {$(impl Described for $t {
+        type Totals = Integers<$t>;
+        fn totals() -> Self::Totals {
+            Integers(IntegerSum::new(false, None))
+        }
+        fn sum(acc: i128) -> Self::Sum {
+            acc as Self::Sum
+        }
+        fn mean(acc: i128, count: u64) -> f64 {
+            f64::from_cast(IntegerSum::<$t>::new(true, None).finish(acc, count))
+        }
+    })*};
+}
+described_int!(i8, i16, i32, i64, u8, u16, u32, u64);
+
+/// Every statistic's kernel, which is also the reducer of them all.
+#[derive(Clone)]
+struct Describe<T: Described> {
+    totals: T::Totals,
+    deviation: Tree<Deviation<T>>,
+    norm: Tree<Sum<T, Square>>,
+    min: Lanes<Extremum<T>>,
+    max: Lanes<Extremum<T>>,
+    argmin: ArgScan<T>,
+    argmax: ArgScan<T>,
+    nans: Counting<CountNan<T>>,
+}
+
+/// The node of every statistic.
+struct Node<T: Described> {
+    total: Acc<T::Totals>,
+    moments: Moments<T::Float>,
+    norm: T::Float,
+    min: T::Key,
+    max: T::Key,
+    argmin: ArgNode<T::Key>,
+    argmax: ArgNode<T::Key>,
+    nans: i64,
+}
+
+impl<T: Described> Clone for Node<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T: Described> Copy for Node<T> {}
+
+/// The statistics of one slice.
+struct Row<T: Described> {
+    nan_count: i64,
+    min: T,
+    argmin: i64,
+    max: T,
+    argmax: i64,
+    mean: T::Mean,
+    std: T::Mean,
+    sum: T::Sum,
+    norm: T::Mean,
+}
+
+impl<T: Described> Describe<T> {
+    fn new() -> Self {
+        let (least, greatest) = (Search::new(false, false), Search::new(true, false));
+        Self {
+            totals: T::totals(),
+            deviation: Tree(Deviation::new(0.0, true)),
+            norm: Tree(Sum::norm2()),
+            min: Lanes(Extremum { search: least, initial: None }),
+            max: Lanes(Extremum { search: greatest, initial: None }),
+            argmin: ArgScan(Arg { search: least }),
+            argmax: ArgScan(Arg { search: greatest }),
+            nans: Counting(CountNan::new(false)),
+        }
+    }
+}
+
+impl<T: Described> Reducer for Describe<T> {
+    type Item = T;
+    type Acc = Node<T>;
+    type Output = Row<T>;
+
+    #[inline(always)]
+    fn lift(&self, x: T, i: u64) -> Node<T> {
+        Node {
+            total: self.totals.reducer().lift(x, i),
+            moments: self.deviation.0.lift(x, i),
+            norm: self.norm.0.lift(x, i),
+            min: self.min.0.lift(x, i),
+            max: self.max.0.lift(x, i),
+            argmin: self.argmin.0.lift(x, i),
+            argmax: self.argmax.0.lift(x, i),
+            nans: self.nans.0.lift(x, i),
+        }
+    }
+
+    fn combine(&self, left: Node<T>, right: Node<T>) -> Node<T> {
+        self.combine_counted(left, 1, right, 1)
+    }
+
+    #[inline(always)]
+    fn combine_counted(&self, a: Node<T>, m: u64, b: Node<T>, n: u64) -> Node<T> {
+        Node {
+            total: self.totals.reducer().combine(a.total, b.total),
+            moments: self.deviation.0.combine_counted(a.moments, m, b.moments, n),
+            norm: self.norm.0.combine(a.norm, b.norm),
+            min: self.min.0.combine(a.min, b.min),
+            max: self.max.0.combine(a.max, b.max),
+            argmin: self.argmin.0.combine(a.argmin, b.argmin),
+            argmax: self.argmax.0.combine(a.argmax, b.argmax),
+            nans: self.nans.0.combine(a.nans, b.nans),
+        }
+    }
+
+    fn finish(&self, acc: Node<T>, count: u64) -> Row<T> {
+        Row {
+            nan_count: acc.nans,
+            min: self.min.0.finish(acc.min, count),
+            argmin: acc.argmin.index as i64,
+            max: self.max.0.finish(acc.max, count),
+            argmax: acc.argmax.index as i64,
+            mean: T::mean(acc.total, count),
+            std: self.deviation.0.finish(acc.moments, count),
+            sum: T::sum(acc.total),
+            norm: self.norm.0.finish(acc.norm, count),
+        }
+    }
+}
+
+impl<T: Described> Kernel for Describe<T> {
+    type R = Self;
+
+    fn reducer(&self) -> &Self {
+        self
+    }
+
+    fn block(&self, x: &[Item<Self>], start: u64) -> Node<T> {
+        Node {
+            total: self.totals.block(x, start),
+            moments: self.deviation.block(x, start),
+            norm: self.norm.block(x, start),
+            min: self.min.block(x, start),
+            max: self.max.block(x, start),
+            argmin: self.argmin.block(x, start),
+            argmax: self.argmax.block(x, start),
+            nans: self.nans.block(x, start),
+        }
+    }
+}

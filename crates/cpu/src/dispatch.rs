@@ -1,0 +1,237 @@
+//! From a reduction named at run time to a kernel and a way of loading its elements.
+//!
+//! Kernels exist for few dtypes, since each is compiled for every vector width: 16-bit floats are read as f32 (but for the
+//! hottest ops), unsigned
+//! integers that are only compared as signed ones, bools as bytes. No result depends on that.
+
+use std::ops::Deref;
+
+use warpfold_array::request::Spec;
+use warpfold_core::ops::{
+    AbsMax, All, Any, Arg, Compensated, CountNonzero, Deviation, Extremum, IntegerProduct, IntegerSum, LogSumExp,
+    Magnitude, MinMax, Plain as PlainPrecision, Precision as Arithmetic, Product, Search, Square, Sum,
+};
+use warpfold_core::{Cast, DType, Element, Float, Kind, Live, Real, Reducer, bf16, f16};
+
+use crate::args::ArgScan;
+use crate::exact::{Exact, Small};
+use crate::exponentials::Exponentials;
+use crate::extrema::Peak;
+use crate::free::{BlockSum, Counting, Integers, Lanes};
+use crate::halves::Wide;
+use crate::kernel::{Item, Kernel, Scalar as ScalarTree, Tree};
+use crate::load::{Gather, Half, Load, Loaded, Optional, Plain};
+use crate::moments::Spread;
+use warpfold_array::{Collect, Value};
+use warpfold_array::{Op, Ord, Precision};
+
+/// What is done with a kernel once it is found.
+pub trait Visit {
+    /// The result.
+    type Out;
+    /// Does it.
+    fn visit<K, L>(self, kernel: K, load: L) -> Self::Out
+    where
+        K: Kernel,
+        L: Load<Item<K>>,
+        <K::R as Reducer>::Output: Collect;
+}
+
+/// Which of the CPU's kernels computes a reduction.
+pub struct Kernels<'a>(pub &'a Spec);
+
+impl Deref for Kernels<'_> {
+    type Target = Spec;
+    fn deref(&self) -> &Spec {
+        self.0
+    }
+}
+
+impl Kernels<'_> {
+    /// Finds the kernel.
+    pub fn dispatch<V: Visit>(&self, v: V) -> V::Out {
+        match (self.kernel_dtype(), self.op) {
+            (DType::F32, _) => self.float::<f32, V>(v),
+            (DType::F64, _) => self.float::<f64, V>(v),
+            (DType::U8, op) if op.logical() => self.logical::<u8, V>(v),
+            (DType::U16, op) if op.logical() => self.logical::<u16, V>(v),
+            (DType::U32, op) if op.logical() => self.logical::<u32, V>(v),
+            (DType::U64, op) if op.logical() => self.logical::<u64, V>(v),
+            (DType::I8, op) if op.selects() => self.select::<i8, V>(v),
+            (DType::I16, op) if op.selects() => self.select::<i16, V>(v),
+            (DType::I32, op) if op.selects() => self.select::<i32, V>(v),
+            (DType::I64, op) if op.selects() => self.select::<i64, V>(v),
+            (DType::I64, Op::Prod) => {
+                let initial = self.initial.map(|x| x.to_integer() as i64);
+                v.visit(Lanes(IntegerProduct::<i64>::new(initial)), self.plain(1))
+            }
+            (DType::I64, Op::Mean) if self.masked => self.absent(v, IntegerSum::<i64>::new(true, None), false),
+            (DType::U64, Op::Mean) if self.masked => self.absent(v, IntegerSum::<u64>::new(true, None), false),
+            (DType::I8, Op::Var | Op::Std) => self.small::<i8, V>(v),
+            (DType::I16, Op::Var | Op::Std) => self.small::<i16, V>(v),
+            (DType::U8, Op::Var | Op::Std) => self.small::<u8, V>(v),
+            (DType::U16, Op::Var | Op::Std) => self.small::<u16, V>(v),
+            (DType::I32, Op::Var | Op::Std) => self.wide::<i32, V>(v),
+            (DType::U32, Op::Var | Op::Std) => self.wide::<u32, V>(v),
+            (DType::I8, _) => self.integer::<i8, V>(v),
+            (DType::I16, _) => self.integer::<i16, V>(v),
+            (DType::I32, _) => self.integer::<i32, V>(v),
+            (DType::I64, _) => self.integer::<i64, V>(v),
+            (DType::U8, _) => self.integer::<u8, V>(v),
+            (DType::U16, _) => self.integer::<u16, V>(v),
+            (DType::U32, _) => self.integer::<u32, V>(v),
+            (DType::U64, _) => self.integer::<u64, V>(v),
+            (DType::F16, _) => self.half::<f16, V>(v),
+            (DType::BF16, _) => self.half::<bf16, V>(v),
+            (DType::Bool, _) => unreachable!("no kernel reads bools"),
+        }
+    }
+
+    fn half<T, V: Visit>(&self, v: V) -> V::Out
+    where
+        T: Half<Mean = T> + Collect,
+    {
+        let load = Plain { gather: T::gather(self.swapped), direct: !self.swapped, masked_as: None, nan_as: None };
+        let initial = self.initial.map(T::from_cast);
+        let search = Search::new(matches!(self.op, Op::Max | Op::ArgMax), self.skip_nan);
+        match self.op {
+            Op::Sum => v.visit(T::summed(Sum::total().initial(initial.map(T::float))), load),
+            Op::Mean => v.visit(T::summed(Sum::mean()), load),
+            Op::Var | Op::Std => v.visit(Spread(Deviation::new(self.ddof, self.op == Op::Std)), load),
+            Op::Min | Op::Max => v.visit(Peak(Extremum { search, initial }), load),
+            _ => v.visit(ArgScan(Arg::<T> { search }), load),
+        }
+    }
+
+    fn float<F, V: Visit>(&self, v: V) -> V::Out
+    where
+        F: Loaded + Wide + Value + Real + Float + Element<Float = F, Mean = F> + Collect,
+        (F, F): Collect,
+    {
+        match self.precision {
+            _ if self.op.selects() => self.select::<F, V>(v),
+            _ if self.op.logical() => self.logical::<F, V>(v),
+            Precision::Tree => self.real::<F, PlainPrecision, V>(v),
+            Precision::Compensated => self.real::<F, Compensated, V>(v),
+        }
+    }
+
+    /// Sums and their kin. Masked-out elements and NaNs that are skipped become the identity where it is exact.
+    fn real<F, P, V: Visit>(&self, v: V) -> V::Out
+    where
+        F: Loaded + Wide + Value + Real + Float + Element<Float = F, Mean = F> + Collect,
+        P: Arithmetic<F>,
+    {
+        let skip = self.skip_nan;
+        let some_absent = skip || self.masked;
+        let initial = self.initial.map(F::from_cast);
+        match (self.op, self.ord) {
+            (Op::Sum, _) => {
+                // As in NumPy, a sum that leaves elements out starts from +0.0.
+                let initial = initial.or(some_absent.then_some(F::ZERO));
+                let sum = Sum::<F, _, P>::total().initial(initial).skip_nan(skip);
+                v.visit(Tree(sum), self.plain(F::NOTHING))
+            }
+            (Op::Prod, _) => v.visit(Tree(Product::<F, P>::new(initial, skip)), self.plain(F::ONE)),
+            (Op::Mean, _) if some_absent => self.absent(v, Sum::<F, _, P>::mean(), skip),
+            (Op::Mean, _) => v.visit(Tree(Sum::<F, _, P>::mean()), self.plain(F::NOTHING)),
+            (Op::Var | Op::Std, _) if some_absent => {
+                self.absent(v, Deviation::<F, P>::new(self.ddof, self.op == Op::Std), skip)
+            }
+            (Op::Var | Op::Std, _) if self.precision == Precision::Tree => {
+                v.visit(Spread(Deviation::new(self.ddof, self.op == Op::Std)), self.plain(F::NOTHING))
+            }
+            (Op::Var | Op::Std, _) => {
+                v.visit(Tree(Deviation::<F, P>::new(self.ddof, self.op == Op::Std)), self.plain(F::NOTHING))
+            }
+            (Op::Norm, Ord::One) => v.visit(Tree(Sum::<F, Magnitude, P>::norm1().skip_nan(skip)), self.plain(F::ZERO)),
+            (Op::Norm, Ord::Two) => v.visit(Tree(Sum::<F, Square, P>::norm2().skip_nan(skip)), self.plain(F::ZERO)),
+            (Op::Norm, Ord::Inf) => v.visit(Lanes(AbsMax::<F>::new(skip)), self.plain(F::ZERO)),
+            (Op::LogSumExp, _) => {
+                let nothing = F::from_cast(Cast::Float(f64::NEG_INFINITY));
+                let nan_as = skip.then_some(nothing);
+                let load = Plain { nan_as, ..self.plain(nothing) };
+                match self.precision {
+                    Precision::Tree => v.visit(Exponentials(LogSumExp::new()), load),
+                    Precision::Compensated => v.visit(Tree(LogSumExp::<F, P>::new()), load),
+                }
+            }
+            (op, _) => unreachable!("{op} is not a sum"),
+        }
+    }
+
+    fn integer<T: Loaded + BlockSum, V: Visit>(&self, v: V) -> V::Out {
+        let initial = self.initial.map(Cast::to_integer);
+        let sum = IntegerSum::<T>::new(self.op == Op::Mean, initial);
+        v.visit(Integers(sum), self.plain(T::from_cast(Cast::Signed(0))))
+    }
+
+    fn small<T: Loaded + Small + Element<Mean = f64>, V: Visit>(&self, v: V) -> V::Out {
+        let variance = Exact(Deviation::new(self.ddof, self.op == Op::Std));
+        v.visit(variance, self.plain(T::from_cast(Cast::Signed(0))))
+    }
+
+    fn wide<T: Loaded + Wide + Element<Mean = f64>, V: Visit>(&self, v: V) -> V::Out {
+        let variance = Spread(Deviation::new(self.ddof, self.op == Op::Std));
+        v.visit(variance, self.plain(T::from_cast(Cast::Signed(0))))
+    }
+
+    fn logical<T: Loaded, V: Visit>(&self, v: V) -> V::Out {
+        let (zero, one) = (T::from_cast(Cast::Signed(0)), T::from_cast(Cast::Signed(1)));
+        match self.op {
+            Op::Any => v.visit(Lanes(Any::<T>::new(self.skip_nan)), self.plain(zero)),
+            Op::All => v.visit(Lanes(All::<T>::new(self.skip_nan)), self.plain(one)),
+            _ => v.visit(Counting(CountNonzero::<T>::new(self.skip_nan)), self.plain(zero)),
+        }
+    }
+
+    fn select<T: Loaded + Collect, V: Visit>(&self, v: V) -> V::Out
+    where
+        (T, T): Collect,
+    {
+        let max = matches!(self.op, Op::Max | Op::ArgMax | Op::MinMax);
+        let search = Search::new(max, self.skip_nan && T::DTYPE.is_float());
+        let unsigned = matches!(self.input.kind(), Kind::Unsigned | Kind::Bool);
+        let search = if unsigned { search.of_unsigned() } else { search };
+        let zero = T::from_cast(Cast::Signed(0));
+        match self.op {
+            Op::MinMax if self.masked => self.absent(v, MinMax::<T> { search }, false),
+            Op::MinMax => v.visit(Lanes(MinMax::<T> { search }), self.plain(zero)),
+            Op::ArgMin | Op::ArgMax if self.masked => self.absent(v, Arg::<T> { search }, false),
+            Op::ArgMin | Op::ArgMax => v.visit(ArgScan(Arg::<T> { search }), self.plain(zero)),
+            _ => {
+                let initial = self.initial.map(T::from_cast);
+                let reducer = Extremum { search, initial };
+                match initial {
+                    // The initial value takes part in any case, so it may stand for every masked-out element.
+                    Some(x) => v.visit(Peak(reducer), self.plain(x)),
+                    None if self.masked => self.absent(v, reducer, false),
+                    None => v.visit(Peak(reducer), self.plain(zero)),
+                }
+            }
+        }
+    }
+
+    /// Elements as they are; masked-out ones as `absent`.
+    fn plain<T: Loaded>(&self, absent: T) -> Plain<T> {
+        Plain {
+            gather: self.gather(),
+            direct: self.reads_in_place(),
+            masked_as: self.masked.then_some(absent),
+            nan_as: None,
+        }
+    }
+
+    fn gather<T: Loaded>(&self) -> Gather<T> {
+        T::gather(self.input, self.swapped, self.result())
+    }
+
+    /// Elements that may be absent, which pass through at their place.
+    fn absent<V: Visit, R>(&self, v: V, reducer: R, skip_nan: bool) -> V::Out
+    where
+        R: Reducer<Item: Loaded, Output: Collect>,
+    {
+        let load = Optional { gather: self.gather(), masked: self.masked, skip_nan };
+        v.visit(ScalarTree(Live(reducer)), load)
+    }
+}

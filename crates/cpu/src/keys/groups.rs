@@ -1,0 +1,230 @@
+//! Groups: elements of equal labels, wherever they are.
+
+use warpfold_core::Reducer;
+
+use super::dense::{self, Rows};
+use super::labels::Labels;
+use super::segments::{Descriptions, Found, Segments};
+use crate::dispatch::{Kernels, Visit};
+use crate::engine::Job;
+use crate::kernel::{Item, Kernel};
+use crate::load::Load;
+use crate::reduction::on_threads;
+use warpfold_array::ArrayRef;
+use warpfold_array::KeyError;
+use warpfold_array::Options;
+use warpfold_array::problem::Problem;
+use warpfold_array::request::{Request, base};
+use warpfold_array::{Array, Collect, Hole, Scalar, Values};
+use warpfold_array::{Error, Op};
+
+/// Reduces the elements of each label: group `k` has the bits of `reduce(op, values[labels == k], axis 0)`. For several
+/// reductions by the same labels see [`Groups`], which sorts them once.
+///
+/// ```
+/// use warpfold::{ArrayRef, Op, Options, group_by};
+///
+/// let x = [1.0f32, 2.0, 3.0, 4.0, 5.0];
+/// let x = ArrayRef::from_slice(&x, &[5])?;
+/// let labels = ArrayRef::from_slice(&[2i32, 0, 2, -1, 0], &[5])?;
+/// let sums = group_by(Op::Sum, labels, x, None, &Options::default())?;
+/// assert_eq!(sums.into_vec::<f32>().unwrap(), [7.0, 0.0, 4.0]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`Groups::new`] and [`Groups::reduce`].
+pub fn group_by(
+    op: Op,
+    labels: ArrayRef<'_>,
+    values: ArrayRef<'_>,
+    groups: Option<usize>,
+    options: &Options<'_>,
+) -> Result<Array, Error> {
+    by_labels(op, &Labels::new(labels, groups)?, values, options)
+}
+
+/// The same by labels that have been checked.
+pub(super) fn by_labels(
+    op: Op,
+    labels: &Labels<'_>,
+    values: ArrayRef<'_>,
+    options: &Options<'_>,
+) -> Result<Array, Error> {
+    // Rows, and what is said of places, are found by positions; and so is the group that has no result.
+    if values.shape().len() == 1 && !matches!(op, Op::ArgMin | Op::ArgMax) {
+        fits(labels.len(), &values)?;
+        Segments::checked(vec![0], "group", None).fits(&values, options)?;
+        let request = Request::new(op, &values, options)?;
+        let found = on_threads(options.threads, |threads| {
+            Kernels(&request.spec).dispatch(ByLabel { request: &request, array: &values, labels, threads })
+        })?;
+        if let Some(found) = found {
+            let shape = [labels.groups].into_iter().chain(request.shape()).collect();
+            return Ok(Array { shape, values: found.cast(request.spec.result()) });
+        }
+    }
+    Groups::sorted(labels).reduce(op, values, options)
+}
+
+/// Groups of a list, reduced without being sorted.
+struct ByLabel<'a> {
+    request: &'a Request<'a>,
+    array: &'a ArrayRef<'a>,
+    labels: &'a Labels<'a>,
+    threads: usize,
+}
+
+impl Visit for ByLabel<'_> {
+    /// `None` if some group has no result.
+    type Out = Option<Values>;
+
+    fn visit<K, L>(self, kernel: K, load: L) -> Self::Out
+    where
+        K: Kernel,
+        L: Load<Item<K>>,
+        <K::R as Reducer>::Output: Collect,
+    {
+        let options = self.request.options();
+        let problem = &self.request.problem;
+        let base = base(self.array, options.mask.as_ref(), problem);
+        let job =
+            Job { kernel: &kernel, load: &load, problem, base, threads: self.threads, progress: options.progress };
+        // SAFETY: an ArrayRef's elements are readable; the problem has one axis, as long as there are labels.
+        let outputs = unsafe { job.groups(self.labels, self.labels.groups) }?;
+        Collect::collect(outputs).ok()
+    }
+}
+
+/// Whether the first axis has one for each label.
+fn fits(labels: usize, values: &ArrayRef<'_>) -> Result<(), Error> {
+    match values.shape().first() {
+        None => Err(KeyError::NoAxis.into()),
+        Some(&n) if n != labels => {
+            let shape = values.shape().to_vec();
+            Err(KeyError::LabelsLength { labels, shape }.into())
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// Elements by their labels: 0, 1, … in any order. Elements of label -1 belong to no group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Groups {
+    /// Of `positions`.
+    segments: Segments,
+    /// Of each group's elements, one group after the other, ascending.
+    positions: Vec<u32>,
+    /// How many labels there are.
+    labels: usize,
+}
+
+impl Groups {
+    /// Sorts labels, of any integer dtype along one axis, into `groups` groups; without a number, into one more than the greatest
+    /// label.
+    ///
+    /// # Errors
+    /// [`KeyError::NotIntegers`], [`KeyError::LabelsShape`]; [`KeyError::LabelOutOfRange`] of the first label that is neither -1
+    /// nor below `groups`; [`KeyError::TooMany`] beyond 2^31 groups or 2^32 - 1 labels.
+    pub fn new(labels: ArrayRef<'_>, groups: Option<usize>) -> Result<Self, Error> {
+        Ok(Self::sorted(&Labels::new(labels, groups)?))
+    }
+
+    /// Sorts labels that have been checked.
+    pub(super) fn sorted(labels: &Labels<'_>) -> Self {
+        let sorted = labels.sort();
+        let segments = Segments::checked(sorted.offsets, "group", None);
+        Self { segments, positions: sorted.positions, labels: labels.len() }
+    }
+
+    /// What is given for a group that has no result, as [`Segments::fill`].
+    pub fn fill(self, x: Scalar) -> Self {
+        Self { segments: self.segments.fill(x), ..self }
+    }
+
+    /// How many groups.
+    pub fn len(&self) -> usize {
+        self.segments.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// Elements of each group.
+    pub fn counts(&self) -> Vec<i64> {
+        self.segments.counts()
+    }
+
+    /// The positions of a group's elements, ascending.
+    ///
+    /// # Panics
+    /// If there is no such group.
+    pub fn positions(&self, group: usize) -> &[u32] {
+        &self.positions[self.segments.range(group)]
+    }
+
+    /// Reduces each group along the first axis of `values`. The result has the groups there, and the other axes as they are;
+    /// arg ops give positions in `values`. Of no elements, sum gives 0, mean NaN and so on, as [`crate::reduce`].
+    ///
+    /// # Errors
+    /// Another number of values than labels, axes among the options, options that the reduction does not have; a group without a
+    /// result, if there is nothing to fill in ([`KeyError::Empty`]).
+    pub fn reduce(&self, op: Op, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Array, Error> {
+        fits(self.labels, &values)?;
+        // What is wrong with the mask is said of the values as they were given.
+        Problem::new(&values, &[0], options.mask.as_ref())?;
+        let varies = |mask: &ArrayRef<'_>| mask.shape().len() == values.shape().len() && mask.shape()[0] != 1;
+        let mask = options.mask.filter(varies).map(|mask| Rows::gather(&mask, &self.positions));
+        let rows = Rows::gather(&values, &self.positions);
+        let options = Options { mask: mask.as_ref().map(Rows::array).or(options.mask), ..options.clone() };
+        self.segments.reduce_at(op, rows.array(), &options, Some(&self.positions))
+    }
+
+    /// The first element of each group, or row of `values`.
+    ///
+    /// # Errors
+    /// Another number of values than labels; a group without elements, if there is nothing to fill in.
+    pub fn first(&self, values: ArrayRef<'_>) -> Result<Array, Error> {
+        self.pick("first", values, |group| group.first())
+    }
+
+    /// The last element of each group, or row of `values`.
+    ///
+    /// # Errors
+    /// As [`Groups::first`].
+    pub fn last(&self, values: ArrayRef<'_>) -> Result<Array, Error> {
+        self.pick("last", values, |group| group.last())
+    }
+
+    /// Every statistic of [`crate::describe`] of each group.
+    ///
+    /// # Errors
+    /// Another number of values than labels, options other than `threads` and `progress`, an empty group (which has no least
+    /// element).
+    pub fn describe(&self, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Descriptions, Error> {
+        fits(self.labels, &values)?;
+        let rows = Rows::gather(&values, &self.positions);
+        let mut description = self.segments.describe(rows.array(), options)?;
+        for (_, places) in description.stats.iter_mut().filter(|(name, _)| name.starts_with("arg")) {
+            if let Values::I64(places) = places {
+                let outputs = places.len().checked_div(self.len()).unwrap_or(0);
+                self.segments.to_positions(places, &[], outputs, &self.positions);
+            }
+        }
+        Ok(description)
+    }
+
+    fn pick(&self, op: &'static str, values: ArrayRef<'_>, of: fn(&[u32]) -> Option<&u32>) -> Result<Array, Error> {
+        fits(self.labels, &values)?;
+        let picked: Vec<u32> = (0..self.len()).filter_map(|group| of(self.positions(group)).copied()).collect();
+        let found = dense::values(&Rows::gather(&values, &picked).array());
+        let empty = (0..self.len()).filter(|&group| self.positions(group).is_empty());
+        let outputs: usize = values.shape()[1..].iter().product();
+        let holes =
+            empty.flat_map(|group| group * outputs..(group + 1) * outputs).map(|at| (at, Hole::Empty)).collect();
+        let shape = [self.len()].into_iter().chain(values.shape()[1..].iter().copied()).collect();
+        self.segments.complete(Found { values: found, holes, outputs, width: 1 }, shape, op, values.dtype())
+    }
+}

@@ -1,0 +1,385 @@
+//! k-means: points in clusters, each about its mean.
+//!
+//! Centroids, labels and inertia are functions of the points alone, bit for bit: not of threads, layout, or how the points are
+//! split. `docs/numerics.md` defines them.
+
+mod assign;
+mod points;
+mod seed;
+mod update;
+
+use warpfold_core::ops::Sum;
+use warpfold_core::{DType, tree};
+
+use self::assign::Targets;
+pub use self::points::Coordinate;
+use self::seed::Draws;
+use self::update::Sums;
+use crate::reduction::{on_threads, reduce};
+use warpfold_array::ArrayRef;
+use warpfold_array::KeyError;
+use warpfold_array::Options;
+use warpfold_array::{Array, Values};
+use warpfold_array::{Error, Op};
+
+pub use points::{Axes, Points, Scale};
+pub use update::{Centroids, centroid_update, centroid_update_with};
+
+/// The first centroids.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Init {
+    /// Random points, each with a likelihood of the square of its distance to those before it.
+    #[default]
+    PlusPlus,
+    /// Different random points.
+    Random,
+    /// These, as \[cluster\]\[coordinate\].
+    Given(Array),
+}
+
+/// What becomes of the centroid of a cluster that has lost all points.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EmptyCluster {
+    /// It moves to the point that is farthest from its own centroid (of several the first); of more such clusters, the next
+    /// one to the next farthest.
+    #[default]
+    Farthest,
+    /// It stays.
+    Keep,
+}
+
+/// Lloyd's k-means: assign each point to the nearest centroid, move each centroid to the mean of its points, repeat.
+///
+/// ```
+/// use warpfold::keys::Axes;
+/// use warpfold::{ArrayRef, KMeans, Points};
+///
+/// let x = [0.0f32, 0.1, 9.0, 9.2, 0.2, 9.1];
+/// let points = Points::new(ArrayRef::from_slice(&x, &[6])?, Axes::PointsFirst)?;
+/// let fit = KMeans::new(2).fit(&points)?;
+/// assert_eq!(fit.labels[0], fit.labels[4]);
+/// assert_ne!(fit.labels[0], fit.labels[2]);
+/// assert!((fit.inertia - 0.04).abs() < 1e-6);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct KMeans {
+    /// How many clusters.
+    pub clusters: usize,
+    /// The first centroids.
+    pub init: Init,
+    /// Iterations at most. Default 300.
+    pub iterations: usize,
+    /// It stops when the squares of all centroids' moves add up to no more than this times the mean variance of the coordinates.
+    /// Default 1e-4. It stops in any case when no label changes.
+    pub tolerance: f64,
+    /// Of the random numbers. Default 0.
+    pub seed: u64,
+    /// How often to start anew; the run of the least inertia counts, of several the first. Default 1. Given centroids are run once.
+    pub runs: usize,
+    /// What becomes of empty clusters.
+    pub empty: EmptyCluster,
+    /// How many threads; `None`: all of rayon's current pool.
+    pub threads: Option<usize>,
+}
+
+/// How far a [`KMeans`] is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// Which run, from 0.
+    pub run: usize,
+    /// Which iteration of it, from 1.
+    pub iteration: usize,
+    /// The inertia before this iteration moves the centroids.
+    pub inertia: f64,
+}
+
+/// Clusters that were found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fit {
+    /// \[cluster\]\[coordinate\], f64 for f64 points and f32 for all others.
+    pub centroids: Array,
+    /// The mean of all points, \[coordinate\], in the dtype of the centroids: labels are computed about it.
+    pub centre: Array,
+    /// The cluster of each point: of the nearest centroid, of several the first.
+    pub labels: Vec<i32>,
+    /// The sum of squares of the distances from each point to its centroid.
+    pub inertia: f64,
+    /// Iterations of the run that was chosen.
+    pub iterations: usize,
+    /// Whether it stopped by itself, and not after so many iterations.
+    pub converged: bool,
+    /// Which run was chosen, from 0.
+    pub run: usize,
+}
+
+impl KMeans {
+    /// So many clusters, and defaults.
+    pub fn new(clusters: usize) -> Self {
+        Self {
+            clusters,
+            init: Init::default(),
+            iterations: 300,
+            tolerance: 1e-4,
+            seed: 0,
+            runs: 1,
+            empty: EmptyCluster::default(),
+            threads: None,
+        }
+    }
+
+    /// Finds clusters.
+    ///
+    /// # Errors
+    /// [`KeyError::Clusters`]: fewer points than clusters, no clusters, iterations or runs, a bad tolerance, given centroids that do not
+    /// fit; [`KeyError::NotFinite`] of the first point with a NaN or an infinity; [`KeyError::TooFar`] if the square of a distance
+    /// might overflow: above 1/8 of the greatest number, for the greatest magnitudes of all coordinates.
+    pub fn fit(&self, points: &Points<'_>) -> Result<Fit, Error> {
+        self.fit_with(points, &mut |_| ())
+    }
+
+    /// The same, telling `progress` of each iteration.
+    ///
+    /// # Errors
+    /// As [`KMeans::fit`].
+    pub fn fit_with(&self, points: &Points<'_>, progress: &mut (dyn FnMut(Step) + Send)) -> Result<Fit, Error> {
+        self.check(points)?;
+        on_threads(self.threads, |_| match points.computed() {
+            DType::F64 => self.best_run::<f64>(points, progress),
+            _ => self.best_run::<f32>(points, progress),
+        })?
+    }
+
+    /// Whether the settings suit these points.
+    ///
+    /// # Errors
+    /// As [`KMeans::fit`], but for those that coordinates decide.
+    pub fn check(&self, points: &Points<'_>) -> Result<(), KeyError> {
+        let bad = |why: String| Err(KeyError::Clusters { why });
+        if self.clusters == 0 || self.clusters > i32::MAX as usize {
+            return bad(format!("give a number of clusters from 1 to {}, not {}", i32::MAX, self.clusters));
+        }
+        if points.n < self.clusters {
+            return bad(format!("{} points cannot be {} clusters: give fewer", points.n, self.clusters));
+        }
+        if self.iterations == 0 || self.runs == 0 {
+            return bad("give at least one iteration and one run".into());
+        }
+        if self.tolerance.is_nan() || self.tolerance < 0.0 {
+            return bad(format!("the tolerance must be 0 or more, not {}", self.tolerance));
+        }
+        match &self.init {
+            Init::Given(given) if given.shape != [self.clusters, points.dimensions] => bad(format!(
+                "the first centroids have shape {:?}, it must be [{}, {}]",
+                given.shape, self.clusters, points.dimensions
+            )),
+            Init::Given(given) if (0..given.values.len()).any(|i| !given.values.get(i).to_f64().is_finite()) => {
+                bad("the first centroids must be finite".into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Given centroids.
+    pub fn given<F: Coordinate>(&self) -> Vec<F> {
+        match &self.init {
+            Init::Given(given) => coordinates(given),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Runs: one, if the first centroids are given.
+    pub fn starts(&self) -> usize {
+        if matches!(self.init, Init::Given(_)) { 1 } else { self.runs }
+    }
+
+    fn best_run<F: Coordinate>(
+        &self,
+        points: &Points<'_>,
+        progress: &mut (dyn FnMut(Step) + Send),
+    ) -> Result<Fit, Error> {
+        let scale = points.scale()?;
+        scale.reaches(most::<F>(), &wide(&self.given::<F>()))?;
+        let all = Sums::<F>::of(points, &vec![0; points.n], 1, &scale);
+        let centre = all.mean(0, &scale).expect("at least one point");
+        let enough = self.tolerance * mean_variance::<F>(points)?;
+        let mut best: Option<Fit> = None;
+        for run in 0..self.starts() {
+            let first = first::<F>(self, points, run)?;
+            let lloyd = Lloyd { settings: self, points, scale: &scale, centre: &centre, enough, run };
+            let fit = lloyd.run(first, progress)?;
+            if best.as_ref().is_none_or(|best| fit.inertia < best.inertia) {
+                best = Some(fit);
+            }
+        }
+        Ok(best.expect("at least one run"))
+    }
+}
+
+/// The first centroids of a run.
+pub fn first<F: Coordinate>(settings: &KMeans, points: &Points<'_>, run: usize) -> Result<Vec<F>, KeyError> {
+    let draws = &mut Draws::new(settings.seed, run as u64);
+    match &settings.init {
+        Init::PlusPlus => seed::plus_plus(points, settings.clusters, draws),
+        Init::Random => Ok(seed::random(points, settings.clusters, draws)),
+        Init::Given(given) => Ok(coordinates::<F>(given)),
+    }
+}
+
+/// The place of the greatest of some squares, of several the first. It is then below all others, so that the next one is another.
+pub fn farthest<F: Coordinate>(squares: &mut [F]) -> usize {
+    let far = (0..squares.len()).fold(0, |far, at| if squares[at] > squares[far] { at } else { far });
+    squares[far] = F::from_f64(-1.0);
+    far
+}
+
+/// One run about to start.
+struct Lloyd<'a, F> {
+    settings: &'a KMeans,
+    points: &'a Points<'a>,
+    scale: &'a Scale,
+    centre: &'a [F],
+    /// A move of the centroids that is small enough to stop.
+    enough: f64,
+    run: usize,
+}
+
+impl<F: Coordinate> Lloyd<'_, F> {
+    fn run(&self, first: Vec<F>, progress: &mut (dyn FnMut(Step) + Send)) -> Result<Fit, Error> {
+        let (mut centroids, mut labels, mut inertia) = (first, Vec::new(), 0.0);
+        let (mut iterations, mut converged, mut settled) = (0, false, false);
+        while iterations < self.settings.iterations && !converged {
+            iterations += 1;
+            let (now, distances) = assign::assign(self.points, &Targets::new(&centroids, self.centre));
+            inertia = sum(&distances)?;
+            progress(Step { run: self.run, iteration: iterations, inertia });
+            settled = now == labels;
+            labels = now;
+            if settled {
+                converged = true;
+                break;
+            }
+            let sums = Sums::of(self.points, &labels, self.settings.clusters, self.scale);
+            let moved = self.update(&sums, &centroids, distances);
+            let squares = moved.iter().zip(&centroids).map(|(a, b)| (a.to_f64() - b.to_f64()).powi(2));
+            let shift = tree::reduce(&Sum::<f64>::total(), squares).expect("a coordinate");
+            centroids = moved;
+            converged = shift <= self.enough;
+        }
+        if !settled {
+            let (now, distances) = assign::assign(self.points, &Targets::new(&centroids, self.centre));
+            inertia = sum(&distances)?;
+            labels = now;
+        }
+        Ok(Fit {
+            centroids: Array {
+                shape: vec![self.settings.clusters, self.points.dimensions],
+                values: F::wrap(centroids),
+            },
+            centre: Array { shape: vec![self.points.dimensions], values: F::wrap(self.centre.to_vec()) },
+            labels: labels.into_iter().map(|label| label as i32).collect(),
+            inertia,
+            iterations,
+            converged,
+            run: self.run,
+        })
+    }
+
+    /// The means of the clusters; what has no points goes by the policy.
+    fn update(&self, sums: &Sums<F>, before: &[F], mut distances: Vec<F>) -> Vec<F> {
+        let d = self.points.dimensions;
+        let mut centroids = Vec::with_capacity(before.len());
+        for (cluster, before) in before.chunks_exact(d).enumerate() {
+            match (sums.mean(cluster, self.scale), self.settings.empty) {
+                (Some(mean), _) => centroids.extend(mean),
+                (None, EmptyCluster::Keep) => centroids.extend(before),
+                (None, EmptyCluster::Farthest) => {
+                    centroids.extend(self.points.one::<F>(farthest(&mut distances)));
+                }
+            }
+        }
+        centroids
+    }
+}
+
+impl Fit {
+    /// The nearest centroid of each point, of several the first.
+    ///
+    /// # Errors
+    /// Points of another number of coordinates or computed in another dtype; [`KeyError::NotFinite`]; [`KeyError::TooFar`].
+    pub fn predict(&self, points: &Points<'_>) -> Result<Vec<i32>, Error> {
+        fn labels<F: Coordinate>(points: &Points<'_>, centroids: &Array, centre: &Array) -> Result<Vec<u32>, Error> {
+            let (centroids, centre) = (coordinates::<F>(centroids), coordinates::<F>(centre));
+            points.scale()?.reaches(most::<F>(), &wide(&[&centroids[..], &centre].concat()))?;
+            Ok(assign::assign(points, &Targets::new(&centroids, &centre)).0)
+        }
+        self.fits(points)?;
+        let labels = match points.computed() {
+            DType::F64 => labels::<f64>(points, &self.centroids, &self.centre),
+            _ => labels::<f32>(points, &self.centroids, &self.centre),
+        }?;
+        Ok(labels.into_iter().map(|label| label as i32).collect())
+    }
+
+    /// The distance from each point to each centroid, as \[point\]\[cluster\] in the dtype of the centroids.
+    ///
+    /// # Errors
+    /// As [`Fit::predict`].
+    pub fn transform(&self, points: &Points<'_>) -> Result<Array, Error> {
+        fn all<F: Coordinate>(points: &Points<'_>, centroids: &Array) -> Result<Values, Error> {
+            points.scale()?;
+            let centroids = coordinates::<F>(centroids);
+            let mut to = vec![F::ZERO; points.n * (centroids.len() / points.dimensions)];
+            assign::distances(points, &centroids, &mut to, |_, square| square.sqrt());
+            Ok(F::wrap(to))
+        }
+        self.fits(points)?;
+        let values = match points.computed() {
+            DType::F64 => all::<f64>(points, &self.centroids),
+            _ => all::<f32>(points, &self.centroids),
+        }?;
+        Ok(Array { shape: vec![points.n, self.centroids.shape[0]], values })
+    }
+
+    fn fits(&self, points: &Points<'_>) -> Result<(), KeyError> {
+        let (d, dtype) = (self.centroids.shape[1], self.centroids.dtype());
+        if points.dimensions != d || points.computed() != dtype {
+            let (has, as_) = (points.dimensions, points.computed());
+            let why = format!("the centroids have {d} coordinates of {dtype}, the points {has} of {as_}");
+            return Err(KeyError::Clusters { why });
+        }
+        Ok(())
+    }
+}
+
+/// Centroids in the type that they are computed in.
+fn coordinates<F: Coordinate>(centroids: &Array) -> Vec<F> {
+    F::unwrap(centroids.values.clone().cast(F::DTYPE)).expect("they were cast")
+}
+
+/// The same as f64.
+pub fn wide<F: Coordinate>(coordinates: &[F]) -> Vec<f64> {
+    coordinates.iter().map(|x| x.to_f64()).collect()
+}
+
+/// The greatest number.
+pub fn most<F: Coordinate>() -> f64 {
+    if F::DTYPE == DType::F64 { f64::MAX } else { f32::MAX as f64 }
+}
+
+/// The tree over squared distances by position, in f64.
+fn sum<F: Coordinate>(distances: &[F]) -> Result<f64, Error> {
+    let options = Options { dtype: Some(DType::F64), ..Options::default() };
+    let sum = reduce(Op::Sum, ArrayRef::flat(distances), &options)?.values.get(0).to_f64();
+    if sum.is_finite() { Ok(sum) } else { Err(KeyError::TooFar.into()) }
+}
+
+/// The mean over the coordinates of their variances, added in order in f64.
+fn mean_variance<F: Coordinate>(points: &Points<'_>) -> Result<f64, Error> {
+    let mut sum = 0.0;
+    for coordinate in 0..points.dimensions {
+        let options = Options { dtype: Some(F::DTYPE), ..Options::default() };
+        sum += reduce(Op::Var, points.coordinate(coordinate), &options)?.values.get(0).to_f64();
+    }
+    Ok(sum / points.dimensions as f64)
+}

@@ -1,0 +1,292 @@
+//! Points: where their coordinates are, read a tile at a time.
+
+use rayon::prelude::*;
+use warpfold_core::{DType, Fixed, Real};
+
+use crate::load::Loaded;
+use crate::simd::vectorize;
+use warpfold_array::ArrayRef;
+use warpfold_array::Error;
+use warpfold_array::KeyError;
+use warpfold_array::Value;
+use warpfold_array::Values;
+
+/// Points of a tile: its coordinates stay in L2, up to some hundreds.
+pub(super) const TILE: usize = 128;
+
+/// `f32` or `f64`: what points, centroids and distances are computed in.
+pub trait Coordinate: Fixed + Loaded + Value {
+    /// `self · a + b`, rounded once.
+    fn fma(self, a: Self, b: Self) -> Self;
+}
+impl Coordinate for f32 {
+    #[inline(always)]
+    fn fma(self, a: f32, b: f32) -> f32 {
+        self.mul_add(a, b)
+    }
+}
+impl Coordinate for f64 {
+    #[inline(always)]
+    fn fma(self, a: f64, b: f64) -> f64 {
+        self.mul_add(a, b)
+    }
+}
+
+/// How the coordinates of points become whole numbers that add up without rounding: a power of two for each coordinate, from the
+/// greatest magnitude that it has in any point. It is found once, and serves any number of updates of the same points, or of some of
+/// them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scale {
+    computed: DType,
+    /// The greatest magnitude of each coordinate.
+    greatest: Vec<f64>,
+    /// The exponent of each coordinate's unit.
+    pub(super) units: Vec<i32>,
+}
+
+impl Scale {
+    /// For coordinates of these magnitudes at most, of points that are computed in f64 or else f32.
+    pub fn new(computed: DType, greatest: Vec<f64>) -> Self {
+        let unit = |&x: &f64| if computed == DType::F64 { f64::unit(x) } else { f32::unit(x as f32) };
+        Self { computed, units: greatest.iter().map(unit).collect(), greatest }
+    }
+
+    /// The greatest magnitude of each coordinate.
+    pub fn greatest(&self) -> &[f64] {
+        &self.greatest
+    }
+
+    /// What points are multiplied by, in what they are computed in.
+    pub fn factors(&self) -> Values {
+        fn of<F: Coordinate>(units: &[i32]) -> Values {
+            F::wrap(units.iter().map(|&unit| <F as Fixed>::scale(unit)).collect())
+        }
+        if self.computed == DType::F64 { of::<f64>(&self.units) } else { of::<f32>(&self.units) }
+    }
+
+    /// The exponent of each coordinate's unit.
+    pub fn units(&self) -> &[i32] {
+        &self.units
+    }
+
+    /// Whether it is one for points like these.
+    pub fn suits(&self, points: &Points<'_>) -> Result<(), KeyError> {
+        let (has, of) = (self.greatest.len(), self.computed);
+        if has == points.dimensions && of == points.computed() {
+            return Ok(());
+        }
+        let why = format!(
+            "the scale is for {has} coordinates of {of}, the points have {} of {}: use that of Points::scale",
+            points.dimensions,
+            points.computed()
+        );
+        Err(KeyError::Points { why })
+    }
+
+    /// Whether no score and no square of a distance can overflow among points of this scale and these further ones (as
+    /// \[point\]\[coordinate\]): each is below 8 times the square of the length of the vector of the greatest magnitudes.
+    pub fn reaches(&self, most: f64, others: &[f64]) -> Result<(), KeyError> {
+        let mut greatest = self.greatest.clone();
+        for other in others.chunks_exact(greatest.len()) {
+            greatest.iter_mut().zip(other).for_each(|(a, b)| *a = a.max(b.abs()));
+        }
+        let square: f64 = greatest.iter().map(|x| x * x).sum();
+        if square <= most / 8.0 { Ok(()) } else { Err(KeyError::TooFar) }
+    }
+}
+
+/// Which axis of an array of points comes first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Axes {
+    /// \[point\]\[coordinate\]
+    #[default]
+    PointsFirst,
+    /// \[coordinate\]\[point\]
+    CoordinatesFirst,
+}
+
+/// Points of f16, bf16, f32 or f64 coordinates, in any layout. Those of 16 bits are computed with as f32.
+#[derive(Clone, Copy, Debug)]
+pub struct Points<'a> {
+    pub(super) array: ArrayRef<'a>,
+    axes: Axes,
+    /// How many.
+    pub(super) n: usize,
+    /// Coordinates of each.
+    pub(super) dimensions: usize,
+    /// From one point to the next, in bytes.
+    along: isize,
+    /// From one coordinate to the next, in bytes.
+    across: isize,
+}
+
+impl<'a> Points<'a> {
+    /// The points of an array with two axes; one with one axis has points of one coordinate.
+    ///
+    /// # Errors
+    /// [`KeyError::Points`]: other dtypes or ranks, no coordinates; [`KeyError::TooMany`] beyond 2^32 - 1 points.
+    pub fn new(array: ArrayRef<'a>, axes: Axes) -> Result<Self, Error> {
+        let bad = |why: String| Err(Error::from(KeyError::Points { why }));
+        if !array.dtype().is_float() {
+            return bad(format!("coordinates must be floats, these are {}: cast them first", array.dtype()));
+        }
+        let (shape, strides) = (array.shape(), array.strides());
+        let (n, dimensions, along, across) = match (shape, axes) {
+            (&[n], _) => (n, 1, strides[0], 0),
+            (&[n, d], Axes::PointsFirst) => (n, d, strides[0], strides[1]),
+            (&[d, n], Axes::CoordinatesFirst) => (n, d, strides[1], strides[0]),
+            _ => return bad(format!("give an array of points and coordinates, not of shape {shape:?}")),
+        };
+        if dimensions == 0 {
+            return bad(format!("they have no coordinates (shape {shape:?})"));
+        }
+        if n > u32::MAX as usize {
+            return Err(KeyError::TooMany { what: "points", n, most: u32::MAX as usize }.into());
+        }
+        Ok(Self { array, axes, n, dimensions, along, across })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.n
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
+    /// From one point, and from one coordinate, to the next, in bytes.
+    pub fn steps(&self) -> [isize; 2] {
+        [self.along, if self.dimensions == 1 { self.array.dtype().size() as isize } else { self.across }]
+    }
+
+    /// Which axis comes first.
+    pub fn axes(&self) -> Axes {
+        self.axes
+    }
+
+    /// The array that they are.
+    pub fn array(&self) -> ArrayRef<'a> {
+        self.array
+    }
+
+    /// Coordinates of each.
+    pub fn dimensions(&self) -> usize {
+        self.dimensions
+    }
+
+    /// The dtype of centroids and distances: f64 for f64, f32 for all others.
+    pub fn computed(&self) -> DType {
+        if self.array.dtype() == DType::F64 { DType::F64 } else { DType::F32 }
+    }
+
+    /// `len` points from `from`, as \[coordinate\]\[`stride`\] in `room`; what is beyond `len` is zero.
+    pub(super) fn read<'r, F: Coordinate>(
+        &self,
+        from: usize,
+        len: usize,
+        stride: usize,
+        room: &'r mut Vec<F>,
+    ) -> &'r [F] {
+        assert!(from + len <= self.n && len <= stride, "points of the array");
+        let gather = F::gather(self.array.dtype(), self.array.is_swapped(), self.array.dtype());
+        room.clear();
+        room.resize(stride * self.dimensions, F::ZERO);
+        for (coordinate, to) in room.chunks_exact_mut(stride).enumerate() {
+            let first =
+                self.array.base().wrapping_offset(self.along * from as isize + self.across * coordinate as isize);
+            // SAFETY: an ArrayRef's elements are readable, and these points are in it; there is room for `len`.
+            unsafe { gather(first, self.along, len, to.as_mut_ptr()) };
+        }
+        room
+    }
+
+    /// One coordinate of all points.
+    pub(super) fn coordinate(&self, coordinate: usize) -> ArrayRef<'a> {
+        self.array.line(self.across * coordinate as isize, self.n, self.along)
+    }
+
+    /// One point.
+    pub(super) fn one<F: Coordinate>(&self, at: usize) -> Vec<F> {
+        let mut room = Vec::new();
+        self.read(at, 1, 1, &mut room);
+        room
+    }
+
+    /// The scale of their coordinates: one read of all points.
+    ///
+    /// # Errors
+    /// [`KeyError::NotFinite`] of the first point with a NaN or an infinity.
+    pub fn scale(&self) -> Result<Scale, Error> {
+        let greatest = match self.computed() {
+            DType::F64 => self.greatest::<f64>(),
+            _ => self.greatest::<f32>(),
+        };
+        Ok(Scale::new(self.computed(), greatest?))
+    }
+
+    /// The greatest magnitude that each coordinate has in any point.
+    fn greatest<F: Coordinate>(&self) -> Result<Vec<f64>, KeyError> {
+        let greatest = (0..self.n.div_ceil(TILE)).into_par_iter().with_min_len(16).map_init(Vec::new, |room, tile| {
+            let (from, len) = (tile * TILE, TILE.min(self.n - tile * TILE));
+            let x = self.read::<F>(from, len, TILE, room);
+            let greatest: Vec<F> = vectorize(
+                #[inline(always)]
+                || x.chunks_exact(TILE).map(magnitude).collect(),
+            );
+            match greatest.iter().all(|x| x.finite()) {
+                true => Ok(greatest),
+                false => Err(self.not_finite(x, from, len)),
+            }
+        });
+        // Tile by tile, so that it is the first bad point that is named.
+        let greatest =
+            greatest.collect::<Vec<_>>().into_iter().try_fold(vec![F::ZERO; self.dimensions], |all, tile| {
+                Ok(all.into_iter().zip(tile?).map(|(a, b)| if a < b { b } else { a }).collect())
+            })?;
+        Ok(greatest.into_iter().map(|x| x.to_f64()).collect())
+    }
+
+    fn not_finite<F: Coordinate>(&self, x: &[F], from: usize, len: usize) -> KeyError {
+        let mut places = (0..len).flat_map(|point| (0..self.dimensions).map(move |coordinate| (point, coordinate)));
+        let (point, coordinate) =
+            places.find(|(point, coordinate)| !x[coordinate * TILE + point].finite()).expect("one is not finite");
+        KeyError::NotFinite { point: from + point, coordinate, value: x[coordinate * TILE + point].to_f64() }
+    }
+}
+
+/// The greatest magnitude, or a NaN or an infinity if there is one.
+#[inline(always)]
+fn magnitude<F: Coordinate>(x: &[F]) -> F {
+    let mut lanes = [F::ZERO; 16];
+    for x in x.as_chunks::<16>().0 {
+        for (lane, &x) in lanes.iter_mut().zip(x) {
+            let x = Real::abs(x);
+            *lane = greater(*lane, x);
+        }
+    }
+    lanes.into_iter().fold(F::ZERO, greater)
+}
+
+/// The greater of two, or NaN if one is.
+#[inline(always)]
+#[allow(clippy::eq_op, reason = "only NaN is not itself")]
+fn greater<F: Coordinate>(a: F, b: F) -> F {
+    if a < b || b != b { b } else { a }
+}
+
+/// Finite numbers.
+pub(super) trait Finite {
+    fn finite(self) -> bool;
+}
+
+impl<F: Coordinate> Finite for F {
+    #[inline(always)]
+    fn finite(self) -> bool {
+        // An infinity less itself is NaN, as a NaN is.
+        self.sub(self) == F::ZERO
+    }
+}
+
+const _: () = assert!(TILE.is_multiple_of(16));

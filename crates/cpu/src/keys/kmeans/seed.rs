@@ -1,0 +1,94 @@
+//! The first centroids: random points, or random points far from each other.
+
+use std::collections::HashMap;
+
+use rayon::prelude::*;
+
+use super::assign::distances;
+use super::points::{Coordinate, Finite, Points};
+use warpfold_array::KeyError;
+
+/// Points whose weights are added up together.
+const BLOCK: usize = 1 << 14;
+
+/// Random numbers: the i-th is a function of the seed, the run and i.
+pub(super) struct Draws {
+    key: u64,
+    drawn: u64,
+}
+
+/// The finaliser of splitmix64: 64 bits to 64 bits, one to one.
+fn mix(x: u64) -> u64 {
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+impl Draws {
+    /// Those of one run.
+    pub fn new(seed: u64, run: u64) -> Self {
+        Self { key: mix(seed).wrapping_add(mix(run.wrapping_add(0x9e37_79b9_7f4a_7c15))), drawn: 0 }
+    }
+
+    fn next(&mut self) -> u64 {
+        self.drawn += 1;
+        mix(self.key.wrapping_add(self.drawn.wrapping_mul(0x9e37_79b9_7f4a_7c15)))
+    }
+
+    /// A number below `n`: the high word of the product.
+    pub fn below(&mut self, n: u64) -> u64 {
+        ((self.next() as u128 * n as u128) >> 64) as u64
+    }
+}
+
+/// Different points, each as likely as any other, as \[cluster\]\[coordinate\].
+pub(super) fn random<F: Coordinate>(points: &Points<'_>, clusters: usize, draws: &mut Draws) -> Vec<F> {
+    // Shuffles the first places of a list of all, of which only what has moved is kept.
+    let mut moved: HashMap<u64, u64> = HashMap::new();
+    let mut centroids = Vec::with_capacity(clusters * points.dimensions);
+    for at in 0..clusters as u64 {
+        let from = at + draws.below(points.n as u64 - at);
+        let here = moved.get(&at).copied().unwrap_or(at);
+        let chosen = moved.insert(from, here).unwrap_or(from);
+        centroids.extend(points.one::<F>(chosen as usize));
+    }
+    centroids
+}
+
+/// k-means++: each point as likely as the square of its distance to the nearest that was chosen before, in whole numbers of 2^-30
+/// of the greatest such square. If all are zero, every point is as likely.
+pub(super) fn plus_plus<F: Coordinate>(
+    points: &Points<'_>,
+    clusters: usize,
+    draws: &mut Draws,
+) -> Result<Vec<F>, KeyError> {
+    let mut centroids: Vec<F> = points.one(draws.below(points.n as u64) as usize);
+    let mut nearest = vec![F::from_f64(f64::INFINITY); points.n];
+    for _ in 1..clusters {
+        let latest = &centroids[centroids.len() - points.dimensions..];
+        distances(points, latest, &mut nearest, |before, now| if now < before { now } else { before });
+        let greatest = nearest.par_iter().copied().reduce(|| F::ZERO, |a, b| if a < b { b } else { a });
+        if !greatest.finite() {
+            return Err(KeyError::TooFar);
+        }
+        let scale = F::scale(F::unit(greatest));
+        let weight = |x: &F| F::weight(x.quantize(scale));
+        let of_blocks: Vec<u64> = nearest.par_chunks(BLOCK).map(|block| block.iter().map(weight).sum()).collect();
+        let total: u64 = of_blocks.iter().sum();
+        let chosen = if total == 0 {
+            draws.below(points.n as u64) as usize
+        } else {
+            let mut left = draws.below(total);
+            let reaches = |weight: u64, left: &mut u64| {
+                let here = *left < weight;
+                *left -= if here { 0 } else { weight };
+                here
+            };
+            let block = of_blocks.iter().position(|&weight| reaches(weight, &mut left)).expect("it is below the total");
+            let within = nearest[block * BLOCK..].iter().position(|x| reaches(weight(x), &mut left));
+            block * BLOCK + within.expect("it is below the block's")
+        };
+        centroids.extend(points.one::<F>(chosen));
+    }
+    Ok(centroids)
+}

@@ -1,0 +1,238 @@
+//! Labels, and positions brought into their order: a stable counting sort, cut over threads.
+
+use rayon::prelude::*;
+
+use super::integers::Integers;
+use crate::engine::{Output, large_pages};
+use crate::groups::{self, Labels as _};
+use crate::policy::BLOCK;
+use crate::simd::{prefetch, vectorize};
+use warpfold_array::ArrayRef;
+use warpfold_array::Error;
+use warpfold_array::KeyError;
+
+/// The most groups: a label fits 31 bits, as on a GPU.
+const MOST_GROUPS: usize = 1 << 31;
+
+/// Labels that a task reads.
+const TASK: usize = 1 << 16;
+
+/// Buckets of one pass of the sort: their counters and the ends of their runs stay in L2.
+const BUCKETS: usize = 1 << 11;
+
+/// Checked labels: below `groups`, or -1, which belongs to none.
+#[derive(Clone, Copy)]
+pub(super) struct Labels<'a> {
+    entries: Integers<'a>,
+    pub groups: usize,
+}
+
+impl<'a> Labels<'a> {
+    /// Labels along one axis, of any integer dtype: -1 is ignored. Without `groups`, there are as many as the greatest label
+    /// and one more.
+    pub fn new(array: ArrayRef<'a>, groups: Option<usize>) -> Result<Self, Error> {
+        if array.shape().len() != 1 {
+            return Err(KeyError::LabelsShape { shape: array.shape().to_vec() }.into());
+        }
+        let entries = Integers::new(array, "labels")?;
+        let n = entries.len();
+        if n > u32::MAX as usize {
+            return Err(KeyError::TooMany { what: "labels", n, most: u32::MAX as usize }.into());
+        }
+        let most = groups.unwrap_or(MOST_GROUPS);
+        if most > MOST_GROUPS {
+            return Err(KeyError::TooMany { what: "groups", n: most, most: MOST_GROUPS }.into());
+        }
+        let ends = (0..n.div_ceil(TASK)).into_par_iter().map(|task| {
+            let mut room = Vec::new();
+            let blocks = (task * TASK..n.min((task + 1) * TASK)).step_by(BLOCK);
+            let end = blocks.map(|from| end(&entries, from, BLOCK.min(n - from), &mut room)).max();
+            end.unwrap_or(0)
+        });
+        let end = ends.max().unwrap_or(0);
+        if end > most as u64 {
+            let bad = |&label: &i64| !(-1..most as i128).contains(&entries.exact(label));
+            entries.blocks(|from, block| match block.iter().position(bad) {
+                Some(i) => {
+                    Err(KeyError::LabelOutOfRange { at: from + i, label: entries.exact(block[i]), groups: most })
+                }
+                None => Ok(()),
+            })?;
+        }
+        Ok(Self { entries, groups: groups.unwrap_or(end as usize) })
+    }
+
+    /// The same of more groups, if there are not so many.
+    pub fn at_least(self, groups: usize) -> Self {
+        Self { groups: self.groups.max(groups), ..self }
+    }
+
+    /// How many labels.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// All of them in 32 bits, where -1 is the greatest number.
+    pub fn to_vec(self) -> Vec<u32> {
+        let n = self.len();
+        let mut labels: Vec<u32> = room_for(n);
+        labels.spare_capacity_mut()[..n].par_chunks_mut(BLOCK).enumerate().for_each(|(i, to)| {
+            to.write_copy_of_slice(self.read(i * BLOCK, to.len(), &mut Vec::new()));
+        });
+        // SAFETY: all are written.
+        unsafe { labels.set_len(n) };
+        labels
+    }
+
+    /// The places of labels that belong to a group, by these and in order, and where each group begins among them.
+    pub fn sort(&self) -> Sorted {
+        let (groups, labels) = (self.groups, self.to_vec());
+        if groups <= BUCKETS {
+            let key = |i: usize| (labels[i] as usize).min(groups);
+            let (starts, mut positions) = counting_sort(labels.len(), groups + 1, key, |i| i as u32);
+            positions.truncate(starts[groups]);
+            return Sorted { offsets: starts[..=groups].to_vec(), positions };
+        }
+        // By the high bits first; what is then left of each bucket fits the caches.
+        let shift = groups.div_ceil(BUCKETS).next_power_of_two().trailing_zeros();
+        let buckets = groups.div_ceil(1 << shift);
+        let key = |i: usize| (labels[i] as usize >> shift).min(buckets);
+        let (starts, pairs) = counting_sort(labels.len(), buckets + 1, key, |i| (labels[i], i as u32));
+        let mut positions = room_for(starts[buckets]);
+        let mut offsets = vec![0usize; groups + 1];
+        let mut rest = positions.spare_capacity_mut();
+        let mut tasks = Vec::with_capacity(buckets);
+        for (bucket, offsets) in offsets[1..].chunks_mut(1 << shift).enumerate() {
+            let pairs = &pairs[starts[bucket]..starts[bucket + 1]];
+            let (to, after) = rest.split_at_mut(pairs.len());
+            rest = after;
+            tasks.push((starts[bucket], pairs, to, offsets));
+        }
+        let low = (1usize << shift) - 1;
+        tasks.into_par_iter().for_each(|(start, pairs, to, ends)| {
+            // Where the next of each goes, which in the end is where it ends.
+            ends.fill(0);
+            pairs.iter().for_each(|&(label, _)| ends[label as usize & low] += 1);
+            let mut next = 0;
+            ends.iter_mut().for_each(|end| next += std::mem::replace(end, next));
+            for &(label, position) in pairs {
+                let end = &mut ends[label as usize & low];
+                to[*end].write(position);
+                *end += 1;
+            }
+            ends.iter_mut().for_each(|end| *end += start);
+        });
+        // SAFETY: each task writes a position for each of its pairs, of which there are as many.
+        unsafe { positions.set_len(starts[buckets]) };
+        Sorted { offsets, positions }
+    }
+}
+
+impl groups::Labels for Labels<'_> {
+    /// The bits of -1 are those of the greatest number. Labels are lent if memory has them in 32 bits.
+    fn read<'r>(&'r self, from: usize, n: usize, room: &'r mut Vec<u32>) -> &'r [u32] {
+        if let Some(labels) = self.entries.as_slice::<i32>() {
+            let labels = &labels[from..from + n];
+            // SAFETY: as many integers of that size.
+            return unsafe { std::slice::from_raw_parts(labels.as_ptr().cast(), n) };
+        }
+        let mut wide = Vec::new();
+        let labels = match self.entries.as_slice::<i64>() {
+            Some(labels) => {
+                // What is read next is asked for: so much at once is no stream that the CPU would see in time.
+                prefetch(labels[from + n..].as_ptr(), n);
+                &labels[from..from + n]
+            }
+            None => self.entries.read(from, n, &mut wide),
+        };
+        room.resize(n, 0);
+        vectorize(|| room.iter_mut().zip(labels).for_each(|(to, &label)| *to = label as u32));
+        room
+    }
+}
+
+/// One more than the greatest of some labels, as if -1 were 0; more than any number of groups if one is neither -1 nor a label.
+fn end(entries: &Integers<'_>, from: usize, n: usize, room: &mut Vec<i64>) -> u64 {
+    if let Some(labels) = entries.as_slice::<i32>() {
+        let end = |&label: &i32| (label as u32).wrapping_add(1);
+        return vectorize(|| labels[from..from + n].iter().map(end).max()).map_or(0, u64::from);
+    }
+    let labels = match entries.as_slice::<i64>() {
+        Some(labels) => &labels[from..from + n],
+        None => entries.read(from, n, room),
+    };
+    let end = vectorize(|| labels.iter().map(|&label| (label as u64).wrapping_add(1)).max()).unwrap_or(0);
+    // The greatest u64 has the bits of -1.
+    let no_label = entries.exact(-1) != -1 && labels.contains(&-1);
+    if no_label { u64::MAX } else { end }
+}
+
+/// Positions by label.
+pub(super) struct Sorted {
+    /// Where each group begins, and where the last ends.
+    pub offsets: Vec<usize>,
+    /// Those of each group, ascending.
+    pub positions: Vec<u32>,
+}
+
+/// Room for items that are all written once, in any order: in large pages, if they are many.
+fn room_for<T>(n: usize) -> Vec<T> {
+    let mut items = Vec::with_capacity(n);
+    large_pages(&mut items.spare_capacity_mut()[..n]);
+    items
+}
+
+/// The items 0 to `n` by their keys, below `keys`, those of one key in order; and where each key's begin, and the last's end.
+fn counting_sort<T: Copy + Send>(
+    n: usize,
+    keys: usize,
+    key: impl Fn(usize) -> usize + Sync,
+    item: impl Fn(usize) -> T + Sync,
+) -> (Vec<usize>, Vec<T>) {
+    // Parts are many times longer than their tables of counters.
+    let parts = (n / (4 * keys).max(TASK)).clamp(1, rayon::current_num_threads());
+    let part = |i: usize| n * i / parts..n * (i + 1) / parts;
+    let count = |i: usize| {
+        // Two tables, so that equal neighbours need not wait for each other.
+        let [mut even, mut odd] = [(); 2].map(|()| vec![0usize; keys]);
+        let range = part(i);
+        for i in range.clone().step_by(2) {
+            even[key(i)] += 1;
+            if i + 1 < range.end {
+                odd[key(i + 1)] += 1;
+            }
+        }
+        even.iter_mut().zip(odd).for_each(|(even, odd)| *even += odd);
+        even
+    };
+    let mut places: Vec<Vec<usize>> =
+        if parts == 1 { vec![count(0)] } else { (0..parts).into_par_iter().map(count).collect() };
+    // From how many there are to where the first of each part goes.
+    let mut starts = Vec::with_capacity(keys + 1);
+    let mut next = 0;
+    for key in 0..keys {
+        starts.push(next);
+        for part in &mut places {
+            next += std::mem::replace(&mut part[key], next);
+        }
+    }
+    starts.push(next);
+    let mut items: Vec<T> = room_for(n);
+    let room = Output::new(&mut items.spare_capacity_mut()[..n]);
+    let scatter = |(of_part, mut places): (usize, Vec<usize>)| {
+        for i in part(of_part) {
+            let place = &mut places[key(i)];
+            // SAFETY: each item has a place of its own, after those before it.
+            unsafe { room.write(*place as isize, item(i)) };
+            *place += 1;
+        }
+    };
+    if parts == 1 {
+        places.into_iter().enumerate().for_each(scatter);
+    } else {
+        places.into_par_iter().enumerate().for_each(scatter);
+    }
+    // SAFETY: there are as many places as items.
+    unsafe { items.set_len(n) };
+    (starts, items)
+}

@@ -1,0 +1,332 @@
+//! Segments: consecutive parts of the first axis, each reduced by itself.
+
+use std::ops::Range;
+
+use warpfold_core::{DType, Reducer};
+
+use super::integers::Integers;
+use crate::describe::{Run, STATS, check_describe};
+use crate::dispatch::{Kernels, Visit};
+use crate::engine::Job;
+use crate::kernel::{Item, Kernel};
+use crate::load::Load;
+use crate::reduction::on_threads;
+use warpfold_array::ArrayRef;
+use warpfold_array::KeyError;
+use warpfold_array::Options;
+use warpfold_array::problem::Problem;
+use warpfold_array::request::{Request, base};
+use warpfold_array::{Array, Collect, Hole, Scalar, Value, Values};
+use warpfold_array::{Error, Op};
+
+/// Reduces each segment `offsets[i]..offsets[i + 1]` of the first axis of `values`, in the bits of
+/// `reduce(op, values[offsets[i]..offsets[i + 1]], axis 0)`. See [`Segments`].
+///
+/// ```
+/// use warpfold::{ArrayRef, Op, Options, segmented};
+///
+/// let x = [1.0f32, 2.0, 3.0, 4.0, 5.0];
+/// let x = ArrayRef::from_slice(&x, &[5])?;
+/// let offsets = ArrayRef::from_slice(&[0i64, 2, 2, 5], &[4])?;
+/// let sums = segmented(Op::Sum, x, offsets, &Options::default())?;
+/// assert_eq!(sums.into_vec::<f32>().unwrap(), [3.0, 0.0, 12.0]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`Segments::new`] and [`Segments::reduce`].
+pub fn segmented(op: Op, values: ArrayRef<'_>, offsets: ArrayRef<'_>, options: &Options<'_>) -> Result<Array, Error> {
+    Segments::new(offsets)?.reduce(op, values, options)
+}
+
+/// Where the first axis of some values is cut.
+///
+/// There is one offset more than segments; they need not start at 0 nor end at the last element. A segment may be empty.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Segments {
+    offsets: Vec<usize>,
+    fill: Option<Scalar>,
+    what: &'static str,
+}
+
+/// The statistics of segments or groups.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Descriptions {
+    /// The shape of each statistic: segments or groups, then the other axes of the values.
+    pub shape: Vec<usize>,
+    /// Elements reduced into each, NaNs included: one per segment or group.
+    pub counts: Vec<i64>,
+    /// As [`crate::Description::stats`].
+    pub stats: Vec<(&'static str, Values)>,
+}
+
+impl Descriptions {
+    /// The statistic of this name.
+    pub fn get(&self, name: &str) -> Option<&Values> {
+        self.stats.iter().find(|(n, _)| *n == name).map(|(_, v)| v)
+    }
+}
+
+impl Segments {
+    /// Segments between neighbouring offsets: integers of any dtype, along one axis.
+    ///
+    /// # Errors
+    /// [`KeyError::NotIntegers`], [`KeyError::OffsetsShape`], [`KeyError::OffsetsDecrease`], [`KeyError::OffsetOutOfRange`] of
+    /// a negative one.
+    pub fn new(offsets: ArrayRef<'_>) -> Result<Self, Error> {
+        if offsets.shape().len() != 1 || offsets.is_empty() {
+            return Err(KeyError::OffsetsShape { shape: offsets.shape().to_vec() }.into());
+        }
+        let entries = Integers::new(offsets, "offsets")?;
+        let mut list = Vec::with_capacity(entries.len());
+        let mut before = 0;
+        entries.blocks(|from, block| {
+            for (i, &entry) in block.iter().enumerate() {
+                let at = from + i;
+                let Ok(after) = u64::try_from(entry) else {
+                    let len = isize::MAX as usize;
+                    return Err(KeyError::OffsetOutOfRange { at, offset: entries.exact(entry), len });
+                };
+                if after < before {
+                    return Err(KeyError::OffsetsDecrease { at, before, after });
+                }
+                before = after;
+                list.push(after as usize);
+            }
+            Ok(())
+        })?;
+        Ok(Self { offsets: list, fill: None, what: "segment" })
+    }
+
+    /// Segments that have been checked, under the name that errors give them.
+    pub(super) fn checked(offsets: Vec<usize>, what: &'static str, fill: Option<Scalar>) -> Self {
+        Self { offsets, fill, what }
+    }
+
+    /// What is given for a segment that has no result: min, max, minmax, argmin and argmax of no elements, or of nothing but
+    /// NaNs that are skipped. It is cast to the result's dtype.
+    pub fn fill(self, x: Scalar) -> Self {
+        Self { fill: Some(x), ..self }
+    }
+
+    /// One more than there are segments.
+    pub fn offsets(&self) -> &[usize] {
+        &self.offsets
+    }
+
+    /// What is given for a segment that has no result.
+    pub fn filling(&self) -> Option<Scalar> {
+        self.fill
+    }
+
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Elements along the first axis in each.
+    pub fn counts(&self) -> Vec<i64> {
+        self.offsets.windows(2).map(|pair| (pair[1] - pair[0]) as i64).collect()
+    }
+
+    /// Reduces each segment of the first axis of `values`. The result has the segments there, and the other axes as they are;
+    /// arg ops count from the segment's first element. Of no elements, sum gives 0, mean NaN and so on, as [`crate::reduce`].
+    ///
+    /// # Errors
+    /// Segments beyond the values, axes among the options, options that the reduction does not have; a segment without a result,
+    /// if there is nothing to fill in ([`KeyError::Empty`]).
+    pub fn reduce(&self, op: Op, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Array, Error> {
+        self.reduce_at(op, values, options, None)
+    }
+
+    /// The same of values that were gathered from `positions`, which arg ops give.
+    pub(super) fn reduce_at(
+        &self,
+        op: Op,
+        values: ArrayRef<'_>,
+        options: &Options<'_>,
+        positions: Option<&[u32]>,
+    ) -> Result<Array, Error> {
+        self.fits(&values, options)?;
+        let options = Options { axes: Some(vec![0]), ..options.clone() };
+        let request = Request::new(op, &values, &options)?;
+        let outputs = request.problem.outputs;
+        let run = |offsets: &[usize]| {
+            on_threads(options.threads, |threads| {
+                Kernels(&request.spec).dispatch(Execute { request: &request, array: &values, offsets, threads })
+            })
+        };
+        let (found, holes) = match run(&self.offsets)? {
+            Some(all) => all,
+            None => {
+                let parts = self.with_elements();
+                let (found, holes) = run(&parts.offsets)?.expect("no segment is empty");
+                let of_part = |at: usize| parts.segments[at / outputs] * outputs + at % outputs;
+                let mut holes: Vec<_> = holes.into_iter().map(|(at, why)| (of_part(at), why)).collect();
+                let empty = (0..self.len()).filter(|&i| self.range(i).is_empty());
+                holes.extend(empty.flat_map(|i| (i * outputs..(i + 1) * outputs).map(|at| (at, Hole::Empty))));
+                holes.sort_unstable_by_key(|&(at, _)| at);
+                (found, holes)
+            }
+        };
+        let mut found = found.cast(request.spec.result());
+        if let (Op::ArgMin | Op::ArgMax, Some(positions), Values::I64(places)) = (op, positions, &mut found) {
+            self.to_positions(places, &holes, outputs, positions);
+        }
+        let shape = [self.len()].into_iter().chain(request.shape()).collect();
+        let width = if op == Op::MinMax { 2 } else { 1 };
+        self.complete(Found { values: found, holes, outputs, width }, shape, op.name(), values.dtype())
+    }
+
+    /// The result, with something in its holes.
+    pub(super) fn complete(
+        &self,
+        found: Found,
+        shape: Vec<usize>,
+        op: &'static str,
+        dtype: DType,
+    ) -> Result<Array, Error> {
+        let Found { values, holes, outputs, width } = found;
+        let Some(&(at, why)) = holes.first() else { return Ok(Array { shape, values }) };
+        let Some(fill) = self.fill else { return Err(self.empty(op, dtype, at / outputs, why)) };
+        let holes: Vec<usize> = holes.into_iter().map(|(at, _)| at).collect();
+        Ok(Array { shape, values: filled(values, &holes, width, fill) })
+    }
+
+    /// From places in their segments to places in what the values were gathered from.
+    pub(super) fn to_positions(&self, places: &mut [i64], holes: &[(usize, Hole)], outputs: usize, positions: &[u32]) {
+        let mut holes = holes.iter().map(|&(at, _)| at).peekable();
+        let mut output = 0;
+        for place in places {
+            while holes.next_if_eq(&output).is_some() {
+                output += 1;
+            }
+            *place = positions[self.offsets[output / outputs] + *place as usize] as i64;
+            output += 1;
+        }
+    }
+
+    /// The places of a segment's elements along the first axis.
+    ///
+    /// # Panics
+    /// If there is no such segment.
+    pub fn range(&self, segment: usize) -> Range<usize> {
+        self.offsets[segment]..self.offsets[segment + 1]
+    }
+
+    /// Every statistic of [`crate::describe`] of each segment, in one read.
+    ///
+    /// # Errors
+    /// Segments beyond the values, options other than `threads` and `progress`, an empty segment (which has no least element).
+    pub fn describe(&self, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Descriptions, Error> {
+        self.fits(&values, options)?;
+        check_describe(values.dtype(), options)?;
+        let problem = Problem::new(&values, &[0], None)?;
+        let run = Run { array: &values, problem: &problem, options, segments: Some(&self.offsets) };
+        let Some(stats) = run.stats()? else {
+            let empty = (0..self.len()).find(|&i| self.range(i).is_empty());
+            return Err(self.empty("describe", values.dtype(), empty.unwrap_or(0), Hole::Empty));
+        };
+        let shape = [self.len()].into_iter().chain(values.shape()[1..].iter().copied()).collect();
+        debug_assert!(stats.iter().map(|(name, _)| *name).eq(STATS));
+        Ok(Descriptions { shape, counts: self.counts(), stats })
+    }
+
+    fn empty(&self, op: &'static str, dtype: DType, index: usize, why: Hole) -> Error {
+        KeyError::Empty { op, dtype, what: self.what, index, why: why.of_a_segment() }.into()
+    }
+
+    /// Whether `values` have an axis that is long enough, and the options leave it alone.
+    pub fn fits(&self, values: &ArrayRef<'_>, options: &Options<'_>) -> Result<(), Error> {
+        let &len = values.shape().first().ok_or(KeyError::NoAxis)?;
+        if options.axes.is_some() || options.keepdims {
+            return Err(KeyError::Axes.into());
+        }
+        match self.offsets.iter().position(|&offset| offset > len) {
+            Some(at) => Err(KeyError::OffsetOutOfRange { at, offset: self.offsets[at] as i128, len }.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// The segments that are not empty: they still follow one another.
+    fn with_elements(&self) -> Parts {
+        let segments = (0..self.len()).filter(|&i| !self.range(i).is_empty()).collect();
+        let mut offsets = self.offsets.clone();
+        offsets.dedup();
+        Parts { offsets, segments }
+    }
+}
+
+/// The results that there are.
+pub(super) struct Found {
+    /// Theirs, without gaps.
+    pub values: Values,
+    /// Which outputs have none, ascending, and why.
+    pub holes: Vec<(usize, Hole)>,
+    /// Per segment.
+    pub outputs: usize,
+    /// Elements of each output.
+    pub width: usize,
+}
+
+/// The segments that are not empty.
+struct Parts {
+    offsets: Vec<usize>,
+    /// Which they are.
+    segments: Vec<usize>,
+}
+
+/// Puts `fill` where outputs of `width` elements are missing.
+pub fn filled(values: Values, holes: &[usize], width: usize, fill: Scalar) -> Values {
+    fn put<T: Value>(values: Vec<T>, holes: &[usize], width: usize, fill: Scalar) -> Values {
+        let fill = T::from_cast(fill.to_cast());
+        let total = values.len() + holes.len() * width;
+        let (mut all, mut values, mut holes) = (Vec::with_capacity(total), values.into_iter(), holes.iter().peekable());
+        for output in 0..total / width {
+            match holes.next_if_eq(&&output) {
+                Some(_) => all.extend(std::iter::repeat_n(fill, width)),
+                None => all.extend(values.by_ref().take(width)),
+            }
+        }
+        T::wrap(all)
+    }
+    warpfold_array::each!(Values, values, v => put(v, holes, width, fill))
+}
+
+struct Execute<'a> {
+    request: &'a Request<'a>,
+    array: &'a ArrayRef<'a>,
+    offsets: &'a [usize],
+    threads: usize,
+}
+
+impl Visit for Execute<'_> {
+    /// What was found, and the places of outputs that are missing there; `None` if a segment is empty that must not be.
+    type Out = Option<(Values, Vec<(usize, Hole)>)>;
+
+    fn visit<K, L>(self, kernel: K, load: L) -> Self::Out
+    where
+        K: Kernel,
+        L: Load<Item<K>>,
+        <K::R as Reducer>::Output: Collect,
+    {
+        let options = self.request.options();
+        let problem = &self.request.problem;
+        let base = base(self.array, options.mask.as_ref(), problem);
+        let job =
+            Job { kernel: &kernel, load: &load, problem, base, threads: self.threads, progress: options.progress };
+        // SAFETY: an ArrayRef's elements are readable; the problem reaches no others, and reduces axis 0 alone.
+        let mut outputs = unsafe { job.segments(self.offsets) }?;
+        let holes: Vec<(usize, Hole)> =
+            outputs.iter().enumerate().filter_map(|(at, output)| Some((at, output.hole()?))).collect();
+        if !holes.is_empty() {
+            outputs.retain(|output| output.hole().is_none());
+        }
+        Some((Collect::collect(outputs).expect("those without a value are gone"), holes))
+    }
+}

@@ -1,0 +1,198 @@
+//! Distinct values: sorted, with how often and where each occurs.
+
+use rayon::prelude::*;
+use warpfold_core::{DType, Element};
+
+use super::dense;
+use super::rank::{Rank, key};
+use warpfold_array::ArrayRef;
+use warpfold_array::Error;
+use warpfold_array::KeyError;
+use warpfold_array::{Array, Value, Values};
+
+/// Elements that a task reads.
+const TASK: usize = 1 << 16;
+
+/// Counters that a task can have for itself, or else elements per counter: a table is then faster than sorting.
+const TABLE: u64 = 1 << 16;
+/// See [`TABLE`].
+const PER_COUNTER: usize = 8;
+
+/// What to find out about distinct values, beside themselves and their counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Distinct {
+    /// Where each occurs first.
+    pub first: bool,
+    /// Which of them each element is.
+    pub inverse: bool,
+}
+
+/// The distinct values of an array.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unique {
+    /// They, ascending; NaN is the last.
+    pub values: Array,
+    /// How often each occurs.
+    pub counts: Vec<i64>,
+    /// Where each occurs first in row-major order, if asked for.
+    pub first: Option<Vec<i64>>,
+    /// The index in `values` of each element, of the array's shape, if asked for.
+    pub inverse: Option<Array>,
+}
+
+/// The distinct values of an array of any dtype, shape and layout. All NaNs are one value, which is the canonical NaN; -0.0 and
+/// +0.0 are one, of which the first in row-major order is kept.
+///
+/// ```
+/// use warpfold::{ArrayRef, Distinct, unique};
+///
+/// let x = ArrayRef::from_slice(&[3.0f32, 1.0, f32::NAN, 3.0], &[4])?;
+/// let found = unique(x, Distinct { first: true, inverse: true })?;
+/// assert_eq!((found.counts, found.first), (vec![1, 2, 1], Some(vec![1, 0, 2])));
+/// assert_eq!(found.inverse.unwrap().into_vec::<i64>().unwrap(), [1, 0, 2, 1]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
+/// # Errors
+/// [`KeyError::TooMany`] beyond 2^32 - 1 elements.
+pub fn unique(array: ArrayRef<'_>, what: Distinct) -> Result<Unique, Error> {
+    let n = array.len();
+    if n > u32::MAX as usize {
+        return Err(KeyError::TooMany { what: "elements", n, most: u32::MAX as usize }.into());
+    }
+    let (found, values) = by_dtype!(array.dtype(), T => {
+        let x = dense::elements::<T>(&array);
+        let found = find(&x, what);
+        let values = T::wrap(found.ranks.iter().map(|&rank| value(rank, &x)).collect());
+        (found, values)
+    });
+    let values = if array.dtype() == DType::Bool { values.cast(DType::Bool) } else { values };
+    let inverse = found.inverse.map(|x| Array { shape: array.shape().to_vec(), values: Values::I64(x) });
+    let values = Array { shape: vec![values.len()], values };
+    Ok(Unique { values, counts: found.counts, first: found.first, inverse })
+}
+
+/// The element of a rank. Of a zero, the sign is that of the first one.
+fn value<T: Element<Key: Rank>>(rank: u64, x: &[T]) -> T {
+    let key = T::Key::of_rank(rank);
+    let value = T::from_key(key);
+    if !T::DTYPE.is_float() || value.is_nan() || value.truthy() {
+        return value;
+    }
+    x.par_iter().copied().find_first(|&x| !x.is_nan() && x.key_eq() == key).unwrap_or(value)
+}
+
+/// What is found, by rank.
+#[derive(Default)]
+struct Found {
+    ranks: Vec<u64>,
+    counts: Vec<i64>,
+    first: Option<Vec<i64>>,
+    inverse: Option<Vec<i64>>,
+}
+
+fn find<T: Element<Key: Rank>>(x: &[T], what: Distinct) -> Found {
+    let bounds = x.par_chunks(TASK).map(|x| {
+        x.iter().fold((u64::MAX, 0), |(low, high), &x| {
+            let rank = key(x).rank();
+            (rank.min(low), rank.max(high))
+        })
+    });
+    let (low, high) = bounds.reduce(|| (u64::MAX, 0), |a, b| (a.0.min(b.0), a.1.max(b.1)));
+    if x.is_empty() {
+        let none = |asked: bool| asked.then(Vec::new);
+        return Found { first: none(what.first), inverse: none(what.inverse), ..Found::default() };
+    }
+    let rank = |i: usize| key(x[i]).rank() - low;
+    let span = high - low;
+    let mut found = if span < TABLE.max((x.len() / PER_COUNTER) as u64) {
+        by_table(x.len(), span as usize + 1, rank, what)
+    } else if span <= u32::MAX as u64 {
+        match what {
+            Distinct { first: false, inverse: false } => by_sorting(collect(x.len(), |i| rank(i) as u32), |x| x as u64),
+            // Rank and place in one word.
+            _ => {
+                let pairs = collect(x.len(), |i| rank(i) << 32 | i as u64);
+                by_sorting_places(pairs, |pair| (pair >> 32, pair as u32), what)
+            }
+        }
+    } else {
+        match what {
+            Distinct { first: false, inverse: false } => by_sorting(collect(x.len(), rank), |x| x),
+            _ => by_sorting_places(collect(x.len(), |i| (rank(i), i as u32)), |pair| pair, what),
+        }
+    };
+    found.ranks.iter_mut().for_each(|rank| *rank += low);
+    found
+}
+
+fn collect<K: Send>(n: usize, at: impl Fn(usize) -> K + Sync + Send) -> Vec<K> {
+    (0..n).into_par_iter().with_min_len(TASK).map(at).collect()
+}
+
+/// Ranks below `span`, counted in tables.
+fn by_table(n: usize, span: usize, rank: impl Fn(usize) -> u64 + Sync + Send, what: Distinct) -> Found {
+    let parts = (n / (4 * span).max(TASK)).clamp(1, rayon::current_num_threads());
+    let tables: Vec<(Vec<i64>, Vec<u32>)> = (0..parts)
+        .into_par_iter()
+        .map(|part| {
+            let mut counts = vec![0; span];
+            let mut first = vec![u32::MAX; if what.first { span } else { 0 }];
+            for i in n * part / parts..n * (part + 1) / parts {
+                let rank = rank(i) as usize;
+                counts[rank] += 1;
+                if what.first && counts[rank] == 1 {
+                    first[rank] = i as u32;
+                }
+            }
+            (counts, first)
+        })
+        .collect();
+    let count = |rank: usize| tables.iter().map(|(counts, _)| counts[rank]).sum::<i64>();
+    let all: Vec<(usize, i64)> = (0..span).map(|rank| (rank, count(rank))).filter(|&(_, count)| count > 0).collect();
+    let place = |rank: usize| tables.iter().map(|(_, first)| first[rank]).min().unwrap_or(0);
+    let inverse = what.inverse.then(|| {
+        let mut index = vec![0i64; span];
+        all.iter().enumerate().for_each(|(i, &(rank, _))| index[rank] = i as i64);
+        collect(n, |i| index[rank(i) as usize])
+    });
+    Found {
+        ranks: all.iter().map(|&(rank, _)| rank as u64).collect(),
+        counts: all.iter().map(|&(_, count)| count).collect(),
+        first: what.first.then(|| all.iter().map(|&(rank, _)| place(rank) as i64).collect()),
+        inverse,
+    }
+}
+
+/// The ranks alone.
+fn by_sorting<K: Ord + Copy + Send>(mut keys: Vec<K>, rank: impl Fn(K) -> u64) -> Found {
+    keys.par_sort_unstable();
+    let mut found = Found::default();
+    for run in keys.chunk_by(|a, b| a == b) {
+        found.ranks.push(rank(run[0]));
+        found.counts.push(run.len() as i64);
+    }
+    found
+}
+
+/// Ranks and their places, which break ties: no two are equal.
+fn by_sorting_places<K: Ord + Copy + Send + Sync>(
+    mut pairs: Vec<K>,
+    parts: impl Fn(K) -> (u64, u32) + Sync,
+    what: Distinct,
+) -> Found {
+    pairs.par_sort_unstable();
+    let mut found = Found::default();
+    let mut first = Vec::new();
+    let mut inverse = vec![0i64; if what.inverse { pairs.len() } else { 0 }];
+    for run in pairs.chunk_by(|&a, &b| parts(a).0 == parts(b).0) {
+        let (rank, place) = parts(run[0]);
+        if what.inverse {
+            run.iter().for_each(|&pair| inverse[parts(pair).1 as usize] = found.ranks.len() as i64);
+        }
+        found.ranks.push(rank);
+        found.counts.push(run.len() as i64);
+        first.push(place as i64);
+    }
+    Found { first: what.first.then_some(first), inverse: what.inverse.then_some(inverse), ..found }
+}

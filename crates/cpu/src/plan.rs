@@ -1,0 +1,119 @@
+//! What a reduction will do: a plain value, printable, made without touching the data.
+
+use std::fmt;
+
+use warpfold_core::DType;
+
+use crate::policy::{CHUNK, ONE_THREAD};
+use crate::route::Route;
+use crate::simd::Simd;
+use warpfold_array::ArrayRef;
+use warpfold_array::problem::{Problem, result_shape};
+use warpfold_array::request::Spec;
+use warpfold_array::{Op, Options, Precision};
+
+/// The decisions about one reduction. `Display` is what `warpfold explain` prints.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Plan {
+    /// The reduction.
+    pub op: Op,
+    /// Of the array.
+    pub dtype: DType,
+    /// Of the array.
+    pub shape: Vec<usize>,
+    /// Reduced.
+    pub axes: Vec<usize>,
+    /// Of the result.
+    pub result_dtype: DType,
+    /// Of the result.
+    pub result_shape: Vec<usize>,
+    /// The dtype that the inner loops read.
+    pub kernel_dtype: DType,
+    /// Whether elements are copied into tiles on the way (another dtype, byte order, or a mask).
+    pub staged: bool,
+    /// Plain or double words.
+    pub precision: Precision,
+    /// The canonical problem.
+    pub problem: Problem,
+    /// The way through memory.
+    pub route: Route,
+    /// Threads that will work.
+    pub threads: usize,
+    /// Vector instructions.
+    pub simd: Simd,
+}
+
+impl Plan {
+    /// Of a reduction that has been checked, on so many threads.
+    pub fn new(
+        spec: &Spec,
+        problem: &Problem,
+        array: &ArrayRef<'_>,
+        axes: &[usize],
+        options: &Options<'_>,
+        threads: usize,
+    ) -> Self {
+        let mut result_shape = result_shape(array.shape(), axes, options.keepdims);
+        if spec.op == Op::MinMax {
+            result_shape.push(2);
+        }
+        let small = problem.count.saturating_mul(problem.outputs) < ONE_THREAD;
+        Self {
+            op: spec.op,
+            dtype: spec.input,
+            shape: array.shape().to_vec(),
+            axes: axes.to_vec(),
+            result_dtype: spec.result(),
+            result_shape,
+            kernel_dtype: spec.kernel_dtype(),
+            staged: !spec.reads_in_place() || spec.masked,
+            precision: spec.precision,
+            problem: problem.clone(),
+            route: Route::of(problem),
+            threads: if small { 1 } else { threads },
+            simd: Simd::current(),
+        }
+    }
+
+    /// Bytes read and written, each once.
+    pub fn bytes(&self) -> usize {
+        let outputs: usize = self.result_shape.iter().product();
+        self.problem.count * self.problem.outputs * self.dtype.size() + outputs * self.result_dtype.size()
+    }
+}
+
+impl Plan {
+    /// What is computed, without regard to how.
+    pub fn what(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Plan { problem, .. } = self;
+        writeln!(f, "{} of {} {:?} over axes {:?}", self.op, self.dtype, self.shape, self.axes)?;
+        writeln!(f, "  result   {} {:?}", self.result_dtype, self.result_shape)?;
+        writeln!(f, "  problem  {} outputs of {} elements each", problem.outputs, problem.count)?;
+        let dims = |dims: &[warpfold_array::problem::Dim]| {
+            let dims: Vec<String> = dims.iter().map(|d| format!("{} step {} B", d.len, d.x)).collect();
+            if dims.is_empty() { "none".to_string() } else { dims.join(", ") }
+        };
+        writeln!(f, "  kept     {}", dims(&problem.kept))?;
+        writeln!(f, "  reduced  {}", dims(&problem.reduced))
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Plan { problem, .. } = self;
+        self.what(f)?;
+        writeln!(f, "  route    {}", self.route.describe())?;
+        match self.staged {
+            true => writeln!(f, "  loads    {} to {} by tiles in L1", self.dtype, self.kernel_dtype)?,
+            false => writeln!(f, "  loads    {} in place", self.dtype)?,
+        }
+        let precision = match self.precision {
+            Precision::Tree => "tree",
+            Precision::Compensated => "compensated: the same tree of double words",
+        };
+        writeln!(f, "  order    {precision}, levels 0 to {}", problem.count.max(1).next_power_of_two().ilog2())?;
+        writeln!(f, "  cut      subtrees of at most {CHUNK} elements")?;
+        writeln!(f, "  device   cpu, {} thread(s), {}", self.threads, self.simd.name())?;
+        write!(f, "  bytes    {} read and written", self.bytes())
+    }
+}

@@ -1,0 +1,151 @@
+//! A reduction whose op and dtype are known at run time: options, plan, execution.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use warpfold_core::Reducer;
+
+use crate::dispatch::{Kernels, Visit};
+use crate::engine::{self, Job};
+use crate::kernel::{Item, Kernel};
+use crate::load::Load;
+use crate::plan::Plan;
+use crate::policy::BLOCK;
+use warpfold_array::ArrayRef;
+use warpfold_array::problem::Problem;
+use warpfold_array::request::{Request, base, hole_error, spec};
+use warpfold_array::{Array, Collect, Error, Hole, Op, Options, Scalar, Values};
+
+/// Reduces an array.
+///
+/// ```
+/// use warpfold::{ArrayRef, Op, Options, reduce};
+///
+/// let x = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+/// let x = ArrayRef::from_slice(&x, &[2, 3])?;
+/// let sums = reduce(Op::Sum, x, &Options { axes: Some(vec![0]), ..Options::default() })?;
+/// assert_eq!(sums.shape, [3]);
+/// assert_eq!(sums.into_vec::<f32>().unwrap(), [5.0, 7.0, 9.0]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
+/// # Errors
+/// Axes out of range or named twice, a mask of another shape or dtype, an option that the reduction does not have, or
+/// nothing to reduce where there is no identity.
+pub fn reduce(op: Op, array: ArrayRef<'_>, options: &Options<'_>) -> Result<Array, Error> {
+    let request = Request::new(op, &array, options)?;
+    let hole = |hole| request.hole(hole);
+    let values = on_threads(options.threads, |threads| {
+        let run = Execute { request: &request, threads };
+        Kernels(&request.spec).dispatch(run)
+    })?
+    .map_err(hole)?;
+    Ok(Array { shape: request.shape(), values: values.cast(request.spec.result()) })
+}
+
+/// What [`reduce`] would do, for a person to read.
+///
+/// # Errors
+/// As [`reduce`], but for those that the data decide.
+pub fn explain(op: Op, array: ArrayRef<'_>, options: &Options<'_>) -> Result<Plan, Error> {
+    let request = Request::new(op, &array, options)?;
+    let threads = options.threads.unwrap_or_else(rayon::current_num_threads);
+    Ok(Plan::new(&request.spec, &request.problem, &array, &request.axes, options, threads))
+}
+
+/// All elements of `array`, which are the dense `flat`; without an allocation if they are few.
+pub fn reduce_slice(op: Op, flat: ArrayRef<'_>, array: &ArrayRef<'_>) -> Result<Scalar, Error> {
+    let options = Options::default();
+    let spec = spec(op, &flat, &options);
+    let small = (1..=BLOCK).contains(&flat.len()) && spec.reads_in_place();
+    if small && let Some(result) = Kernels(&spec).dispatch(OneBlock { array: &flat }) {
+        return result.map_err(|hole| hole_error(hole, op, array.dtype(), array.shape(), &[]));
+    }
+    Ok(reduce(op, flat, &options)?.values.get(0))
+}
+
+struct OneBlock<'a> {
+    array: &'a ArrayRef<'a>,
+}
+
+impl Visit for OneBlock<'_> {
+    type Out = Option<Result<Scalar, Hole>>;
+
+    #[inline]
+    fn visit<K, L>(self, kernel: K, load: L) -> Self::Out
+    where
+        K: Kernel,
+        L: Load<Item<K>>,
+        <K::R as Reducer>::Output: Collect,
+    {
+        let (p, n) = (self.array.base().cast::<Item<K>>(), self.array.len());
+        if !load.direct() || !p.is_aligned() || n > BLOCK {
+            return None;
+        }
+        // SAFETY: the array is dense (the caller's), holds the kernel's items (direct), and is aligned.
+        let x = unsafe { std::slice::from_raw_parts(p, n) };
+        Some(kernel.reducer().finish(kernel.block(x, 0), n as u64).one())
+    }
+}
+
+struct Execute<'a> {
+    request: &'a Request<'a>,
+    threads: usize,
+}
+
+impl Visit for Execute<'_> {
+    type Out = Result<Values, Hole>;
+
+    fn visit<K, L>(self, kernel: K, load: L) -> Self::Out
+    where
+        K: Kernel,
+        L: Load<Item<K>>,
+        <K::R as Reducer>::Output: Collect,
+    {
+        // SAFETY: an ArrayRef's elements are readable; the problem reaches no others.
+        let outputs = unsafe { execute(&kernel, &load, &self.request.problem, self.request, self.threads) };
+        Collect::collect(outputs.ok_or(Hole::Empty)?)
+    }
+}
+
+/// # Safety
+/// See [`engine::run`].
+unsafe fn execute<K: Kernel, L: Load<Item<K>>>(
+    kernel: &K,
+    load: &L,
+    problem: &Problem,
+    request: &Request<'_>,
+    threads: usize,
+) -> Option<Vec<engine::Out<K>>>
+where
+    engine::Out<K>: Send,
+{
+    let base = base(request.array(), request.options().mask.as_ref(), problem);
+    // SAFETY: the caller's.
+    unsafe { engine::run(&Job { kernel, load, problem, base, threads, progress: request.options().progress }) }
+}
+
+/// Runs `f` on as many threads as asked for, and tells it how many.
+pub fn on_threads<T: Send>(threads: Option<usize>, f: impl FnOnce(usize) -> T + Send) -> Result<T, Error> {
+    static POOLS: Mutex<Option<HashMap<usize, Arc<rayon::ThreadPool>>>> = Mutex::new(None);
+    match threads {
+        None => Ok(f(rayon::current_num_threads())),
+        Some(0 | 1) => Ok(f(1)),
+        Some(threads) => {
+            let pool = {
+                let mut pools = POOLS.lock().unwrap_or_else(|e| e.into_inner());
+                let pools = pools.get_or_insert_default();
+                match pools.get(&threads) {
+                    Some(pool) => pool.clone(),
+                    None => {
+                        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+                        let pool = Arc::new(pool.map_err(|e| Error::Threads { threads, why: e.to_string() })?);
+                        pools.insert(threads, pool.clone());
+                        pool
+                    }
+                }
+            };
+            Ok(pool.install(|| f(threads)))
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! Which way through memory: a pure function of the problem.
+
+use super::policy::{BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_RUN, LEAST_RUNS};
+use warpfold_array::problem::Problem;
+
+/// The order in which the CPU walks the array.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Route {
+    /// Each output's elements one after the other; short rows many at a time.
+    Rows,
+    /// The fastest axis in memory is kept: several rows of a matrix at a time, column by column.
+    Columns {
+        /// That axis, in [`Problem::kept`].
+        lane: usize,
+    },
+    /// The same with so few columns that a block of the array has many rows of all of them.
+    Interleaved {
+        /// That axis, in [`Problem::kept`].
+        lane: usize,
+    },
+    /// Of several reduced axes one is the fastest in memory and another slower than all kept ones: runs in memory order.
+    Runs,
+    /// The fastest axis in memory is an outer reduced one (a transposed array): tiles are transposed on the way.
+    Transposed {
+        /// That axis, in [`Problem::reduced`].
+        lane: usize,
+    },
+}
+
+impl Route {
+    /// Chooses.
+    pub fn of(problem: &Problem) -> Self {
+        let unit = problem.size as isize;
+        let rows = problem.reduced.len();
+        if rows == 0 || problem.inner().x.abs() == unit {
+            return if Self::in_runs(problem) { Route::Runs } else { Route::Rows };
+        }
+        if let Some(lane) = problem.kept.iter().position(|d| d.x == unit) {
+            let few = if problem.has_dense_rows(&problem.kept[lane]) { FEW_DENSE_COLUMNS } else { FEW_COLUMNS };
+            let narrow = problem.kept[lane].len < few;
+            return if narrow { Route::Interleaved { lane } } else { Route::Columns { lane } };
+        }
+        match problem.reduced[..rows - 1].iter().position(|d| d.x == unit) {
+            Some(lane) if problem.reduced[lane].len >= FEW_COLUMNS => Route::Transposed { lane },
+            _ => Route::Rows,
+        }
+    }
+
+    /// Whether an output's elements lie in runs so short that it does not pay to read one output after the other.
+    fn in_runs(problem: &Problem) -> bool {
+        let Some((inner, outer)) = problem.reduced.split_last() else { return false };
+        let (Some(slow), Some(kept)) = (outer.last(), problem.kept.first()) else { return false };
+        let many = problem.count / inner.len >= LEAST_RUNS;
+        many && inner.len.is_power_of_two() && (LEAST_RUN..=BLOCK).contains(&inner.len) && slow.x > kept.x
+    }
+
+    /// For `explain`.
+    pub fn describe(self) -> &'static str {
+        match self {
+            Route::Rows => "rows: each output's elements in turn, blocks of 4096 in L1",
+            Route::Columns { .. } => "columns: 8 rows of a strip at a time, then a binary counter of strips",
+            Route::Interleaved { .. } => {
+                "interleaved: blocks of rows of the few columns, all in one go, then a binary counter of their nodes"
+            }
+            Route::Runs => "runs: each output's runs in memory order, then a binary counter of their nodes",
+            Route::Transposed { .. } => "transposed: tiles are transposed on the way in, one span per lane",
+        }
+    }
+}

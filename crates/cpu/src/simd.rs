@@ -1,0 +1,140 @@
+//! One binary, the widest vectors that this CPU has. The code is the same Rust at every level, and rustc neither contracts
+//! nor reassociates, so the bits are too.
+
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// A set of vector instructions.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u8)]
+pub enum Simd {
+    /// What the target always has: SSE2, or NEON.
+    Baseline = 1,
+    /// x86-64-v3: AVX2 and FMA.
+    Avx2 = 2,
+    /// x86-64-v4: AVX-512.
+    Avx512 = 3,
+}
+
+/// 0: not yet asked.
+static LEVEL: AtomicU8 = AtomicU8::new(0);
+
+impl Simd {
+    /// The best that this CPU has.
+    pub fn best() -> Self {
+        #[cfg(target_arch = "x86_64")]
+        {
+            let all = |has: &[bool]| has.iter().all(|&has| has);
+            // What `avx2` and `avx512` enable.
+            let avx2 = all(&[
+                is_x86_feature_detected!("avx2"),
+                is_x86_feature_detected!("bmi1"),
+                is_x86_feature_detected!("bmi2"),
+                is_x86_feature_detected!("f16c"),
+                is_x86_feature_detected!("fma"),
+                is_x86_feature_detected!("lzcnt"),
+                is_x86_feature_detected!("popcnt"),
+            ]);
+            let avx512 = all(&[
+                is_x86_feature_detected!("avx512f"),
+                is_x86_feature_detected!("avx512bw"),
+                is_x86_feature_detected!("avx512cd"),
+                is_x86_feature_detected!("avx512dq"),
+                is_x86_feature_detected!("avx512vl"),
+            ]);
+            match (avx2, avx512) {
+                (true, true) => return Simd::Avx512,
+                (true, false) => return Simd::Avx2,
+                (false, _) => {}
+            }
+        }
+        Simd::Baseline
+    }
+
+    /// What is in use: the best, unless [`Simd::limit`] or the environment variable `WARPFOLD_SIMD` (`baseline`, `avx2`,
+    /// `avx512`) says less.
+    #[inline]
+    pub fn current() -> Self {
+        match LEVEL.load(Ordering::Relaxed) {
+            1 => Simd::Baseline,
+            2 => Simd::Avx2,
+            3 => Simd::Avx512,
+            _ => Self::detect(),
+        }
+    }
+
+    /// Uses no more than this from now on, in the whole process. Results do not depend on it; tests show that.
+    pub fn limit(self) {
+        LEVEL.store(self.min(Self::best()) as u8, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn detect() -> Self {
+        let wish = match std::env::var("WARPFOLD_SIMD").as_deref() {
+            Ok("baseline") => Simd::Baseline,
+            Ok("avx2") => Simd::Avx2,
+            _ => Simd::Avx512,
+        };
+        wish.limit();
+        wish.min(Self::best())
+    }
+
+    /// The name, as `WARPFOLD_SIMD` takes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Simd::Baseline => "baseline",
+            Simd::Avx2 => "avx2",
+            Simd::Avx512 => "avx512",
+        }
+    }
+}
+
+/// Compiles `f` once per level, and runs the one in use.
+#[inline(always)]
+pub fn vectorize<R>(f: impl FnOnce() -> R) -> R {
+    at_level(
+        #[inline(always)]
+        |_| f(),
+    )
+}
+
+/// The same for code that is not the same at every level: `f` is told which it is compiled for.
+#[inline(always)]
+pub fn at_level<R>(f: impl FnOnce(Simd) -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    match Simd::current() {
+        // SAFETY: a level is in use only if the CPU has it: `limit` takes the minimum with `best`.
+        Simd::Avx512 => unsafe { avx512(f) },
+        // SAFETY: as above.
+        Simd::Avx2 => unsafe { avx2(f) },
+        Simd::Baseline => f(Simd::Baseline),
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    f(Simd::Baseline)
+}
+
+/// `f`, and all that is inlined into it, with AVX-512.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,bmi1,bmi2,f16c,fma,lzcnt,popcnt")]
+fn avx512<R>(f: impl FnOnce(Simd) -> R) -> R {
+    f(Simd::Avx512)
+}
+
+/// `f`, and all that is inlined into it, with AVX2.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,f16c,fma,lzcnt,popcnt")]
+fn avx2<R>(f: impl FnOnce(Simd) -> R) -> R {
+    f(Simd::Avx2)
+}
+
+/// Asks for the cache lines of `n` elements, wherever they are.
+#[inline(always)]
+pub fn prefetch<T>(x: *const T, n: usize) {
+    #[cfg(target_arch = "x86_64")]
+    for line in (0..n * size_of::<T>()).step_by(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a hint; it reads nothing, and any address will do.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(x.wrapping_byte_add(line).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (x, n);
+}

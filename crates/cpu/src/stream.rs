@@ -1,0 +1,107 @@
+//! Reductions of sequences that arrive in pieces.
+
+use rayon::prelude::*;
+use warpfold_core::{NotAdjacent, Reducer, Span};
+
+use crate::kernel::Tree;
+use crate::policy::{CHUNK, ONE_THREAD};
+use crate::transposed::extend;
+
+/// Takes slices of any length in order, and gives the bits of the whole sequence at once.
+///
+/// A stream may start in the middle of a sequence; those of adjacent ranges join. It is a reducer and a [`Span`], at most
+/// `2 log2 n` nodes; with the feature `serde` it can be stored and sent if the reducer can.
+///
+/// ```
+/// use warpfold::Stream;
+/// use warpfold::core::ops::Sum;
+///
+/// let x: Vec<f32> = (0..1000).map(|i| i as f32 * 0.1).collect();
+/// let mut left = Stream::new(Sum::<f32>::total());
+/// left.push(&x[..10]);
+/// left.push(&x[10..333]);
+/// let mut right = Stream::starting_at(Sum::<f32>::total(), 333);
+/// right.push(&x[333..]);
+/// left.join(&right)?;
+/// assert_eq!(left.finish(), Some(warpfold::sum(&x)?));
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    serde(bound(
+        serialize = "R: serde::Serialize, R::Acc: serde::Serialize",
+        deserialize = "R: serde::Deserialize<'de>, R::Acc: serde::Deserialize<'de>"
+    ))
+)]
+pub struct Stream<R: Reducer> {
+    reducer: R,
+    span: Span<R::Acc>,
+}
+
+impl<R: Reducer> Stream<R> {
+    /// At the start of the sequence.
+    pub fn new(reducer: R) -> Self {
+        Self::starting_at(reducer, 0)
+    }
+
+    /// In the middle of it: the first element pushed has this index.
+    pub fn starting_at(reducer: R, index: u64) -> Self {
+        Self { reducer, span: Span::new(index) }
+    }
+
+    /// The elements taken so far.
+    pub fn count(&self) -> u64 {
+        self.span.count()
+    }
+
+    /// The nodes so far.
+    pub fn span(&self) -> &Span<R::Acc> {
+        &self.span
+    }
+
+    /// Takes the next elements. Long slices are reduced on all threads of rayon's current pool.
+    pub fn push(&mut self, x: &[R::Item]) {
+        let kernel = Tree(self.reducer.clone());
+        let ragged = (CHUNK - self.span.end() as usize % CHUNK) % CHUNK;
+        if x.len() < ONE_THREAD + ragged || rayon::current_num_threads() == 1 {
+            return extend(&kernel, &mut self.span, x);
+        }
+        let (head, x) = x.split_at(ragged);
+        extend(&kernel, &mut self.span, head);
+        let at = self.span.end();
+        let spans: Vec<Span<R::Acc>> = x
+            .par_chunks(CHUNK / 4)
+            .enumerate()
+            .map(|(i, x)| {
+                let mut span = Span::new(at + (i * (CHUNK / 4)) as u64);
+                extend(&kernel, &mut span, x);
+                span
+            })
+            .collect();
+        for span in spans {
+            self.span.join(&self.reducer, &span).expect("chunks follow one another");
+        }
+    }
+
+    /// Appends the range that follows.
+    ///
+    /// # Errors
+    /// [`NotAdjacent`] if the other does not start where this one ends; nothing has changed then.
+    pub fn join(&mut self, next: &Self) -> Result<(), NotAdjacent> {
+        self.span.join(&self.reducer, &next.span)
+    }
+
+    /// The result of all elements from the start of the sequence. `None` if the stream did not start at 0, or there are no
+    /// elements and the reducer has no identity. The stream can go on.
+    pub fn finish(&self) -> Option<R::Output> {
+        if self.span.start() != 0 {
+            return None;
+        }
+        match self.span.root(&self.reducer) {
+            Some(acc) => Some(self.reducer.finish(acc, self.span.count())),
+            None => self.reducer.finish_empty(),
+        }
+    }
+}

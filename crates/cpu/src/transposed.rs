@@ -1,0 +1,185 @@
+//! The route on which the fastest axis in memory is an outer reduced one: the sum of a transposed matrix.
+//!
+//! Index order and memory order disagree. A lane is an index of the fastest axis in memory. If the length of a lane has a
+//! large power of two in it, lanes are cut into subtrees of that length, and reduced as columns are. If not, they need not
+//! start at a multiple of anything: a task then copies tiles of some lanes into index order, and keeps one [`Span`] per lane.
+
+use warpfold_core::{Reducer, Span};
+
+use super::columns::Strip;
+use super::engine::{Job, Out, Output};
+use super::kernel::{Acc, Item, Kernel};
+use super::load::Load;
+use super::policy::{LEAST_DEPTH, MOST_DEPTH, MOST_NODES, STRIP_BYTES, TILE_DEPTH, TILE_LANES};
+use super::tree::combine_nodes;
+use warpfold_array::problem::{At, Dim, Walk};
+
+/// Elements of a lane that are kept: a tile of them, and what the one before left.
+const RING: usize = 2 * TILE_DEPTH;
+
+/// From one lane's ring to the next: not a power of two, so that lanes do not compete for one cache set.
+const PITCH: usize = RING + 16;
+
+/// Elements that a task copies, if there are so many.
+const TASK: usize = 1 << 20;
+
+impl<K: Kernel, L: Load<Item<K>>> Job<'_, K, L>
+where
+    Out<K>: Send,
+{
+    /// See the module.
+    pub(super) unsafe fn transposed(&self, lane: usize, out: &Output<Out<K>>) {
+        let (outer, rest) = self.problem.reduced.split_at(lane);
+        let (lane, inner) = (rest[0], &rest[1..]);
+        let depth: usize = inner.iter().map(|d| d.len).product();
+        let outer_len: usize = outer.iter().map(|d| d.len).product();
+        let unit = MOST_DEPTH.min(1 << depth.trailing_zeros());
+        if !K::R::INDEXED && unit >= LEAST_DEPTH && self.problem.count / unit <= MOST_NODES {
+            // SAFETY: the caller's.
+            return unsafe { self.lanes_as_columns(outer, lane, inner, unit, out) };
+        }
+        let groups = lane.len.div_ceil(TILE_LANES);
+        let slice = (TASK / TILE_LANES).min(depth);
+        let slices = depth.div_ceil(slice);
+        let per_output = outer_len * groups * slices;
+        let spans = self.results(self.problem.outputs * per_output, |task| {
+            let base = Walk::new(&self.problem.kept, self.base, task / per_output).at();
+            let at = task % per_output;
+            let (o, group, s) = (at / slices / groups, at / slices % groups, at % slices);
+            let tile = Tile {
+                base: Walk::new(outer, base, o).at().step(&lane, group * TILE_LANES),
+                lane,
+                inner,
+                lanes: TILE_LANES.min(lane.len - group * TILE_LANES),
+                first: (o * lane.len + group * TILE_LANES) * depth,
+                depth,
+                from: s * slice,
+                to: depth.min((s + 1) * slice),
+            };
+            // SAFETY: the caller's.
+            unsafe { self.lanes(&tile) }
+        });
+        let reducer = self.kernel.reducer();
+        let mut walk = Walk::new(&self.problem.kept, self.base, 0);
+        for spans in spans.chunks(per_output) {
+            let mut whole = Span::new(0);
+            for slices in spans.chunks(slices) {
+                for i in 0..slices[0].len() {
+                    for slice in slices {
+                        whole.join(reducer, &slice[i]).expect("slices of a lane, and lanes, follow one another");
+                    }
+                }
+            }
+            // SAFETY: one writer per output.
+            unsafe { self.finish(out, walk.out(), whole.root(reducer).expect("count is not 0")) };
+            walk.advance();
+        }
+    }
+
+    /// Strips of lanes, `unit` elements of each at a time.
+    unsafe fn lanes_as_columns(&self, outer: &[Dim], lane: Dim, inner: &[Dim], unit: usize, out: &Output<Out<K>>) {
+        let product = |dims: &[Dim]| dims.iter().map(|d| d.len).product::<usize>();
+        let (outer_len, units) = (product(outer), product(inner) / unit);
+        let width = (STRIP_BYTES / self.problem.size).min(lane.len);
+        let strips = lane.len.div_ceil(width);
+        let per_output = outer_len * strips * units;
+        let nodes = self.results(self.problem.outputs * per_output, |task| {
+            let base = Walk::new(&self.problem.kept, self.base, task / per_output).at();
+            let at = task % per_output;
+            let (o, first, u) = (at / units / strips, at / units % strips * width, at % units);
+            let strip = Strip {
+                axes: inner,
+                base: Walk::new(outer, base, o).at().step(&lane, first),
+                first_row: u * unit,
+                rows: unit,
+                width: width.min(lane.len - first),
+            };
+            // SAFETY: the caller's.
+            unsafe { self.strip(&lane, &strip) }
+        });
+        let mut walk = Walk::new(&self.problem.kept, self.base, 0);
+        let mut list = Vec::with_capacity(self.problem.count / unit);
+        for nodes in nodes.chunks(per_output) {
+            list.clear();
+            for units in nodes.chunks(units) {
+                for lane in 0..units[0].len() {
+                    list.extend(units.iter().map(|nodes| nodes[lane]));
+                }
+            }
+            let root = combine_nodes(self.kernel.reducer(), &mut list, unit as u64, unit as u64);
+            // SAFETY: one writer per output.
+            unsafe { self.finish(out, walk.out(), root.expect("count is not 0")) };
+            walk.advance();
+        }
+    }
+
+    /// One span per lane of a tile.
+    unsafe fn lanes(&self, tile: &Tile<'_>) -> Vec<Span<Acc<K>>> {
+        let Tile { lanes, first, depth, .. } = *tile;
+        let mut spans: Vec<Span<Acc<K>>> =
+            (0..lanes).map(|i| Span::new((first + i * depth + tile.from) as u64)).collect();
+        // Where in its ring a lane goes on: at its index, so that a run of `TILE_DEPTH` from a multiple of it is a subtree.
+        let mut places: Vec<usize> = spans.iter().map(|span| span.end() as usize % RING).collect();
+        let mut line: Vec<Item<K>> = Vec::with_capacity(lanes);
+        let mut rings: Vec<Item<K>> = Vec::with_capacity(lanes * PITCH);
+        let mut walk = Walk::new(tile.inner, tile.base, tile.from);
+        for start in (tile.from..tile.to).step_by(TILE_DEPTH) {
+            let n = TILE_DEPTH.min(tile.to - start);
+            // SAFETY: the caller's; there is a ring for every lane.
+            unsafe {
+                for i in 0..n {
+                    let x = self.run_of(walk.at(), &tile.lane, lanes, &mut line);
+                    for (lane, (&x, place)) in x.iter().zip(&places).enumerate() {
+                        rings.as_mut_ptr().add(lane * PITCH + (place + i) % RING).write(x);
+                    }
+                    walk.advance();
+                    if i % 32 == 31 || i + 1 == n {
+                        self.tell((i % 32 + 1) * lanes);
+                    }
+                }
+            }
+            for (lane, (span, place)) in spans.iter_mut().zip(&mut places).enumerate() {
+                *place = (*place + n) % RING;
+                let end = (first + lane * depth + start + n) as u64;
+                // What is not whole waits for the next lines, of which there will be no more than fill the ring.
+                let whole = if start + n == tile.to { end } else { end - end % TILE_DEPTH as u64 };
+                while span.end() < whole {
+                    let from = span.end() as usize;
+                    let to = (whole as usize).min((from / TILE_DEPTH + 1) * TILE_DEPTH);
+                    // SAFETY: written, and not yet overwritten: fewer than `RING` elements ago.
+                    let x = unsafe {
+                        std::slice::from_raw_parts(rings.as_ptr().add(lane * PITCH + from % RING), to - from)
+                    };
+                    extend(self.kernel, span, x);
+                }
+            }
+        }
+        spans
+    }
+}
+
+/// Some lanes of one output, and the part of them that a task reduces.
+struct Tile<'a> {
+    base: At,
+    lane: Dim,
+    inner: &'a [Dim],
+    lanes: usize,
+    /// The index of the first lane's first element.
+    first: usize,
+    /// Elements of a whole lane.
+    depth: usize,
+    from: usize,
+    to: usize,
+}
+
+/// Appends a run of elements to a span: the fewest canonical nodes that make it up.
+pub fn extend<K: Kernel>(kernel: &K, span: &mut Span<Acc<K>>, mut x: &[Item<K>]) {
+    while !x.is_empty() {
+        let at = span.end();
+        let aligned = at.trailing_zeros().min(super::policy::BLOCK.ilog2());
+        let level = aligned.min(x.len().ilog2());
+        let (now, later) = x.split_at(1 << level);
+        span.push(kernel.reducer(), level, kernel.block(now, at));
+        x = later;
+    }
+}
