@@ -3,6 +3,7 @@
 mod blocks;
 mod bundle;
 mod docs;
+mod loops;
 mod pack;
 mod ptx;
 
@@ -19,6 +20,8 @@ cargo xtask ptx --check    compile them again; fail unless they are what is comm
 cargo xtask docs           write docs/ladder.md from committed records, the emulator and the lecture's examples, and the tables
                            of docs/benchmarking.md from committed records
 cargo xtask docs --check   fail unless they are what would be written
+cargo xtask loops [FILE]   read the machine code of the CPU's hottest loops, as both profiles compile them, or in a program: fail
+                           unless they are vectors of each level and call nothing (needs objdump)
 cargo xtask gpu-bundle     build GPU tests and measurements, and put them with their scripts into .carry, for a machine
                            that has a GPU and no cargo; `--only tests` or `--only bench` builds what one script needs";
 
@@ -31,6 +34,8 @@ fn main() -> ExitCode {
         ["ptx", "--check"] => ptx::check(),
         ["docs"] => docs::run(&[]),
         ["docs", "--check"] => docs::run(&["--check"]),
+        ["loops"] => loops::check(None),
+        ["loops", file] => loops::check(Some(file)),
         ["gpu-bundle"] => bundle::write(bundle::Part::All),
         ["gpu-bundle", "--only", "tests"] => bundle::write(bundle::Part::Tests),
         ["gpu-bundle", "--only", "bench"] => bundle::write(bundle::Part::Bench),

@@ -173,8 +173,11 @@ impl<T: Element> Kernel for ArgScan<T> {
 /// The first element with this key in a column of dense rows, where it is.
 #[inline(always)]
 fn find_in_column<T: Element>(arg: &Arg<T>, x: &[T], width: usize, column: usize, key: T::Key) -> u64 {
-    let rows = x[column..].iter().step_by(width);
-    rows.map(|&x| arg.key(x)).position(|found| found == key).expect("it is there") as u64
+    let mut row = 0;
+    while arg.key(x[row * width + column]) != key {
+        row += 1;
+    }
+    row as u64
 }
 
 /// The best of each column of at most [`MOST_ROWS`] rows, or with `after`, of what `out` holds and each column.

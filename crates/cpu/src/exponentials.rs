@@ -8,7 +8,7 @@ use warpfold_core::{Element, Float};
 use super::kernel::Kernel;
 use super::panel::{RowList, fold_columns, fold_short_rows};
 use super::policy::{AHEAD, BLOCK, PANEL};
-use super::simd::{prefetch, vectorize};
+use super::simd::{extend, prefetch, vectorize};
 use super::tree::{PIECE, fold_rows, tree_block, tree_levels};
 
 /// logsumexp of plain floats.
@@ -55,7 +55,7 @@ impl<F: Element<Float = F> + Float> Kernel for Exponentials<F> {
                     if all_ordinary(x) {
                         let mut sums = Vec::new();
                         fold_rows(&SumExp::<F>::new(), x, len, &mut sums);
-                        out.extend(sums.into_iter().map(SumExp::<F>::raise));
+                        extend!(out, sums.len(), i => SumExp::<F>::raise(sums[i]));
                     } else {
                         fold_rows(&self.0, x, len, out);
                     }

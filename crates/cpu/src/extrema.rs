@@ -11,7 +11,8 @@ use warpfold_core::{Element, Key, Reducer};
 use super::free::lanes_block;
 use super::kernel::Kernel;
 use super::periods::fold_periods;
-use super::simd::vectorize;
+use super::policy::AHEAD_LIGHT;
+use super::simd::{prefetch, vectorize};
 
 /// The least or the greatest of floats.
 #[derive(Clone)]
@@ -90,6 +91,9 @@ fn best_in<T: Element, const N: usize>(x: &[T], key: impl Fn(T) -> T::Key + Copy
     }
     let mut ends = Ends { signed: [T::Key::MIN; N], high: [T::Key::ZERO; N], low: [T::Key::ONES; N] };
     for piece in pieces {
+        if size_of::<T>() == 8 {
+            prefetch(piece.as_ptr().wrapping_byte_add(AHEAD_LIGHT), N);
+        }
         ends.widen(piece);
     }
     ends.widen(last);

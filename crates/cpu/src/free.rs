@@ -11,7 +11,7 @@ use super::kernel::Kernel;
 use super::panel::fold_short_rows;
 use super::periods::fold_periods;
 use super::policy::{AHEAD, FEW_DENSE_COLUMNS, MOST_ROWS, PANEL};
-use super::simd::{prefetch, vectorize};
+use super::simd::{array, prefetch, vectorize};
 use super::tree::fold_rows;
 
 /// Lanes of one running node each; 64 fill two AVX-512 registers of i32, which hides the latency of an instruction.
@@ -52,10 +52,7 @@ pub(super) fn lanes_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) ->
     let Some((first, x)) = x.split_first_chunk::<LANES>() else {
         return x[1..].iter().fold(reducer.lift(x[0], start), fold);
     };
-    let mut lanes: [R::Acc; LANES] = std::array::from_fn(
-        #[inline(always)]
-        |i| reducer.lift(first[i], start),
-    );
+    let mut lanes: [R::Acc; LANES] = array!(LANES, i => reducer.lift(first[i], start));
     let tail = pieces(
         x,
         #[inline(always)]

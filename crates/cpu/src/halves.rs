@@ -11,7 +11,7 @@ use super::dense::fold_dense_by;
 use super::kernel::Kernel;
 use super::panel::{TILE, fold_columns_by, fold_short_rows, fold_tile};
 use super::policy::{BLOCK, PANEL, SHORT};
-use super::simd::{Simd, at_level, vectorize};
+use super::simd::{Simd, array, at_level, vectorize};
 use super::tree::{fold_rows, lift_pairs, tree_of_pieces};
 
 /// Sums and means of f16.
@@ -147,10 +147,7 @@ pub trait Wide: Element<Float: Element<Float = <Self as Element>::Float>> {
     #[inline(always)]
     fn widen<const N: usize>(level: Simd, x: &[Self; N]) -> [Self::Float; N] {
         let _ = level;
-        std::array::from_fn(
-            #[inline(always)]
-            |i| x[i].float(),
-        )
+        array!(N, i => x[i].float())
     }
 }
 

@@ -15,6 +15,7 @@ pub mod extrema;
 pub mod free;
 pub mod groups;
 pub mod halves;
+pub mod hot;
 pub mod kernel;
 pub mod load;
 pub mod moments;

@@ -7,7 +7,7 @@ use warpfold_core::Reducer;
 use super::dense::dense_rows;
 use super::kernel::{Acc, Item, Kernel};
 use super::policy::{AHEAD, BLOCK, MOST_ROWS, PANEL};
-use super::simd::{prefetch, vectorize};
+use super::simd::{array, inlined, prefetch, vectorize};
 
 /// Up to [`MOST_ROWS`] row addresses, on the stack.
 pub struct RowList<T> {
@@ -90,14 +90,17 @@ pub(super) unsafe fn fold_columns_by<T: Copy, A: Copy>(
         // The last tile may overlap the one before.
         column = column.min(width - TILE);
         // SAFETY: the caller's: every row is good for all columns.
-        let row = |i: usize| unsafe { &*rows[i].add(column).cast::<[T; TILE]>() };
+        let row = inlined(
+            #[inline(always)]
+            |i: usize| unsafe { &*rows[i].add(column).cast::<[T; TILE]>() },
+        );
         let out = out[column..].first_chunk_mut().expect("a tile");
         if n == PANEL {
             // A number that the compiler knows.
-            let tile: [&[T; TILE]; PANEL] = std::array::from_fn(row);
+            let tile: [&[T; TILE]; PANEL] = array!(PANEL, i => row(i));
             fold(&tile, out);
         } else {
-            let tile: [&[T; TILE]; PANEL] = std::array::from_fn(|i| row(i.min(n - 1)));
+            let tile: [&[T; TILE]; PANEL] = array!(PANEL, i => row(i.min(n - 1)));
             fold(&tile[..n], out);
         }
         column += TILE;
@@ -150,8 +153,14 @@ pub(super) fn fold_tile<R: Reducer, const W: usize>(
     let mut nodes = [[const { MaybeUninit::<R::Acc>::uninit() }; W]; PANEL / 2];
     if let Ok(x) = <&[&[R::Item; W]; PANEL]>::try_from(rows) {
         for i in 0..W {
-            let leaf = |r: usize| reducer.lift(x[r][i], start + r as u64);
-            let pair = |r: usize| reducer.combine_counted(leaf(r), 1, leaf(r + 1), 1);
+            let leaf = inlined(
+                #[inline(always)]
+                |r: usize| reducer.lift(x[r][i], start + r as u64),
+            );
+            let pair = inlined(
+                #[inline(always)]
+                |r: usize| reducer.combine_counted(leaf(r), 1, leaf(r + 1), 1),
+            );
             let low = reducer.combine_counted(pair(0), 2, pair(2), 2);
             let high = reducer.combine_counted(pair(4), 2, pair(6), 2);
             nodes[0][i].write(reducer.combine_counted(low, 4, high, 4));
@@ -213,10 +222,7 @@ pub unsafe fn take_apart<T: Copy>(x: *const T, n: usize, columns: usize, to: *mu
             // SAFETY: the caller's: LINE rows are readable from the row i.
             let rows = unsafe { x.add(i * C).cast::<[[T; C]; LINE]>().read_unaligned() };
             for c in 0..C {
-                let column: [T; LINE] = std::array::from_fn(
-                    #[inline(always)]
-                    |i| rows[i][c],
-                );
+                let column: [T; LINE] = array!(LINE, i => rows[i][c]);
                 // SAFETY: the caller's: there is room for n elements of each column.
                 unsafe { to.add(c * n + i).cast::<[T; LINE]>().write_unaligned(column) };
             }
@@ -257,10 +263,7 @@ unsafe fn any<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T) {
             let rows = x.add(i * columns);
             prefetch(rows.wrapping_byte_add(AHEAD), LINE * columns);
             for c in 0..columns {
-                let column: [T; LINE] = std::array::from_fn(
-                    #[inline(always)]
-                    |i| rows.add(i * columns + c).read_unaligned(),
-                );
+                let column: [T; LINE] = array!(LINE, i => rows.add(i * columns + c).read_unaligned());
                 to.add(c * n + i).cast::<[T; LINE]>().write_unaligned(column);
             }
         }

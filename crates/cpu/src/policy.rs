@@ -1,15 +1,18 @@
 //! The numbers that tune the CPU backend, each with the measurement that chose it. None of them changes a bit.
 
 /// Elements that one call of a block kernel reduces: its levels stay in the L1 cache. 1024 spends a third of its time on
-/// the last, short levels; 16384 leaves L1. (Software prefetch, at any distance, made this slower by a third: the CPU's own
-/// prefetcher is better.)
+/// the last, short levels; 16384 leaves L1.
 pub const BLOCK: usize = 4096;
 
 /// How many bytes ahead of the piece at hand kernels ask for memory whose arithmetic keeps the CPU from looking so far itself.
 /// Of a plain read, one thread, without and with 2, 4, 8, 16 KiB: sum of f16 71, 89, 95, 100, 100 %; bf16 86, 84, 99, 93,
-/// 92; var of f32 70, 73, 77, 82, 81; of f64 44, –, 59, 72, 71; logsumexp of f32 43, –, 56, 59, 53. (Sums of f32 gain
-/// nothing by it; down 64 columns, where the CPU sees no stream, 43 % became 114, down 16 columns 49 % became 76.)
+/// 92; var of f32 70, 73, 77, 82, 81; of f64 44, –, 59, 72, 71; logsumexp of f32 43, –, 56, 59, 53. (Down 64 columns, where the CPU sees no stream, 43 % became 114, down 16 columns 49 % became 76.)
 pub const AHEAD: usize = 8192;
+
+/// The same of kernels with little arithmetic, sums and extrema of elements as wide as their nodes. 1 GiB, two threads of an EPYC with
+/// AVX-512, ms without and with 2, 4, 8 KiB (the fastest of 25; a read takes 24.5): sum of f32 33.4, 26.1, 29.4, 28.6; of f64 34.0, 27.9,
+/// 28.0, 29.0; max of f64 33.3, 30.6, –, 32.3 (a read takes 30); max of f32 30.9, 33.6, –, 32.4, so that has none.
+pub const AHEAD_LIGHT: usize = 2048;
 
 /// Elements that one task reduces when an output is cut over threads. A power of two, so that a task is a subtree.
 pub const CHUNK: usize = 1 << 18;

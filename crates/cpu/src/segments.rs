@@ -31,6 +31,15 @@ fn stretches<T: Send>(segments: usize, threads: usize, of: impl Fn(Range<usize>)
     (0..segments.div_ceil(STRETCH)).into_par_iter().map(stretch).collect()
 }
 
+/// Whether offsets do not decrease, and whether a segment is empty. Not generic, so that its threads are compiled once.
+fn look_through(offsets: &[usize], threads: usize) -> (bool, bool) {
+    let looks = stretches(offsets.len() - 1, threads, |segments| {
+        let pairs = offsets[segments.start..segments.end].iter().zip(&offsets[segments.start + 1..]);
+        pairs.fold((true, false), |(sorted, empty), (a, b)| (sorted & (a <= b), empty | (a == b)))
+    });
+    looks.into_iter().fold((true, false), |a, b| (a.0 & b.0, a.1 | b.1))
+}
+
 /// A part of a segment that is cut over several tasks.
 struct Part {
     segment: usize,
@@ -108,11 +117,7 @@ where
     /// If the offsets decrease, or go beyond the axis.
     pub unsafe fn segments(&self, offsets: &[usize]) -> Option<Vec<Out<K>>> {
         let Problem { count, outputs, .. } = *self.problem;
-        let looks = stretches(offsets.len() - 1, self.threads, |segments| {
-            let pairs = offsets[segments.start..segments.end].iter().zip(&offsets[segments.start + 1..]);
-            pairs.fold((true, false), |(sorted, empty), (a, b)| (sorted & (a <= b), empty | (a == b)))
-        });
-        let (sorted, empty) = looks.into_iter().fold((true, false), |a, b| (a.0 & b.0, a.1 | b.1));
+        let (sorted, empty) = look_through(offsets, self.threads);
         assert!(sorted && offsets.last().is_some_and(|&end| end <= count), "checked offsets");
         let total = (offsets.len() - 1) * outputs;
         if empty && self.kernel.reducer().finish_empty().is_none() {

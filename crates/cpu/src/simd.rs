@@ -1,7 +1,65 @@
 //! One binary, the widest vectors that this CPU has. The code is the same Rust at every level, and rustc neither contracts
 //! nor reassociates, so the bits are too.
 
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU8, Ordering};
+
+/// `[value(0), value(1), …]` of `$n` values, by an explicit loop: `array!(N, i => 2 * i)`.
+///
+/// `std::array::from_fn` and `map` call their closures through functions of std that are not `inline(always)`. Without LTO
+/// those stay calls, of the baseline's instructions, once for each element: a loop over vectors was seven times slower.
+macro_rules! array {
+    ($n:expr, $i:ident => $value:expr) => {{
+        let mut room = [const { ::std::mem::MaybeUninit::uninit() }; $n];
+        let mut $i = 0;
+        while $i < $n {
+            room[$i].write($value);
+            $i += 1;
+        }
+        // SAFETY: the loop has written each of them.
+        #[allow(unused_unsafe)]
+        let array = unsafe { $crate::simd::written(room) };
+        array
+    }};
+}
+pub(crate) use array;
+
+/// Appends `$n` values to a vector, by an explicit loop, for the same reason: `extend!(out, n, i => 2 * i)`.
+macro_rules! extend {
+    ($out:expr, $n:expr, $i:ident => $value:expr) => {{
+        let (out, n): (&mut Vec<_>, usize) = (&mut *$out, $n);
+        out.reserve(n);
+        let room = &mut out.spare_capacity_mut()[..n];
+        let mut $i = 0;
+        while $i < n {
+            room[$i].write($value);
+            $i += 1;
+        }
+        // SAFETY: the loop has written each of them.
+        #[allow(unused_unsafe)]
+        unsafe {
+            out.set_len(out.len() + n)
+        };
+    }};
+}
+pub(crate) use extend;
+
+/// An array all of which is written.
+///
+/// # Safety
+/// All of it is written.
+#[inline(always)]
+pub(crate) unsafe fn written<T, const N: usize>(room: [MaybeUninit<T>; N]) -> [T; N] {
+    // SAFETY: arrays of both types have one layout, and the caller's.
+    unsafe { (&raw const room).cast::<[T; N]>().read() }
+}
+
+/// The closure as it is. An attribute may stand before an argument, not before what a `let` binds: this is how a closure with a name
+/// is `inline(always)`.
+#[inline(always)]
+pub(crate) fn inlined<A, B, F: Fn(A) -> B>(f: F) -> F {
+    f
+}
 
 /// A set of vector instructions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

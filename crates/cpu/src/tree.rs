@@ -4,8 +4,8 @@ use std::mem::MaybeUninit;
 
 use warpfold_core::Reducer;
 
-use super::policy::{AHEAD, BLOCK};
-use super::simd::prefetch;
+use super::policy::{AHEAD, AHEAD_LIGHT, BLOCK};
+use super::simd::{array, extend, prefetch};
 
 /// Room for the nodes of a level.
 pub(super) type Level<A, const N: usize> = [MaybeUninit<A>; N];
@@ -65,13 +65,13 @@ pub(super) fn tree_of_pieces<R: Reducer>(
     let mut at = start;
     let (of_pieces, of_groups) = a.split_at_mut(pieces.len() * (PIECE / GROUP));
     for (piece, nodes) in pieces.iter().zip(of_pieces.as_chunks_mut::<{ PIECE / GROUP }>().0) {
-        if size_of::<R::Item>() < size_of::<R::Acc>() {
-            prefetch(piece.as_ptr().wrapping_byte_add(AHEAD), PIECE);
-        }
+        let ahead = if size_of::<R::Item>() < size_of::<R::Acc>() { AHEAD } else { AHEAD_LIGHT };
+        prefetch(piece.as_ptr().wrapping_byte_add(ahead), PIECE);
         let pairs = pairs(piece, at);
         let fours: [R::Acc; PIECE / 4] = halve(reducer, &pairs, 2);
         let eights: [R::Acc; PIECE / 8] = halve(reducer, &fours, 4);
-        *nodes = halve::<R, { PIECE / 8 }, { PIECE / GROUP }>(reducer, &eights, 8).map(MaybeUninit::new);
+        // SAFETY: nodes that are written may be put where nodes need not be.
+        unsafe { (&raw mut *nodes).cast::<[R::Acc; PIECE / GROUP]>().write(halve(reducer, &eights, 8)) };
         at += PIECE as u64;
     }
     if x.len() == BLOCK {
@@ -163,23 +163,17 @@ pub(super) fn lift_pairs<R: Reducer, const M: usize, const N: usize>(
     start: u64,
 ) -> [R::Acc; N] {
     const { assert!(M == 2 * N) };
-    std::array::from_fn(
-        #[inline(always)]
-        |i| {
-            let at = start + 2 * i as u64;
-            reducer.combine_counted(reducer.lift(x[2 * i], at), 1, reducer.lift(x[2 * i + 1], at + 1), 1)
-        },
-    )
+    array!(N, i => {
+        let at = start + 2 * i as u64;
+        reducer.combine_counted(reducer.lift(x[2 * i], at), 1, reducer.lift(x[2 * i + 1], at + 1), 1)
+    })
 }
 
 /// One level up, of a length known to the compiler.
 #[inline(always)]
 fn halve<R: Reducer, const M: usize, const N: usize>(reducer: &R, x: &[R::Acc; M], weight: u64) -> [R::Acc; N] {
     const { assert!(M == 2 * N) };
-    std::array::from_fn(
-        #[inline(always)]
-        |i| reducer.combine_counted(x[2 * i], weight, x[2 * i + 1], weight),
-    )
+    array!(N, i => reducer.combine_counted(x[2 * i], weight, x[2 * i + 1], weight))
 }
 
 /// The tree over fewer than [`GROUP`] elements, if there are any: a subtree per set bit of their number, the smallest last.
@@ -300,10 +294,7 @@ fn pair<R: Reducer>(
 /// Node by node.
 #[inline(always)]
 fn join<R: Reducer>(reducer: &R, left: &[R::Acc; TILE], right: &[R::Acc; TILE]) -> [R::Acc; TILE] {
-    std::array::from_fn(
-        #[inline(always)]
-        |i| reducer.combine(left[i], right[i]),
-    )
+    array!(TILE, i => reducer.combine(left[i], right[i]))
 }
 
 /// Rows of a power of two: the levels of all of them at once.
@@ -313,7 +304,7 @@ pub(super) fn fold_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out:
     let rows = x.len() / len;
     out.reserve(rows);
     if len == 1 {
-        out.extend(x.iter().map(|&x| reducer.lift(x, 0)));
+        extend!(out, rows, i => reducer.lift(x[i], 0));
         return;
     }
     let mut a: Level<R::Acc, { BLOCK / 2 }> = [const { MaybeUninit::uninit() }; BLOCK / 2];
@@ -330,7 +321,7 @@ pub(super) fn fold_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out:
         std::mem::swap(&mut from, &mut to);
     }
     // SAFETY: as above.
-    out.extend(from[..rows].iter().map(|node| unsafe { node.assume_init() }));
+    extend!(out, rows, i => unsafe { from[i].assume_init() });
 }
 
 /// Like [`lift_pairs`], but the index starts at 0 in each row (a power of two).

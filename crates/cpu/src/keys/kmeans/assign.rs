@@ -2,7 +2,7 @@
 //! point, both about the centre of all points.
 
 use super::points::{Coordinate, Points, TILE};
-use crate::simd::vectorize;
+use crate::simd::{array, inlined, vectorize};
 use rayon::prelude::*;
 
 /// Points whose distances are computed together.
@@ -54,10 +54,7 @@ impl<'a, F: Coordinate> Targets<'a, F> {
         let (mut labels, mut least) = ([0; LANES], [F::from_f64(f64::INFINITY); LANES]);
         let groups = self.about.chunks_exact(self.centre.len() * ABREAST).zip(self.halves.as_chunks::<ABREAST>().0);
         for (group, (about, halves)) in groups.enumerate() {
-            let mut scores: [Lane<F>; ABREAST] = std::array::from_fn(
-                #[inline(always)]
-                |j| [halves[j]; LANES],
-            );
+            let mut scores: [Lane<F>; ABREAST] = array!(ABREAST, j => [halves[j]; LANES]);
             for (c, x) in about.as_chunks::<ABREAST>().0.iter().zip(x.chunks(TILE)) {
                 for j in 0..ABREAST {
                     for i in 0..LANES {
@@ -134,16 +131,16 @@ pub(super) fn distances<F: Coordinate>(points: &Points<'_>, centroids: &[F], to:
 /// The tree over `(x - c)²` of the coordinates, in order, where `c` may be another one for each point; each difference, square and sum is rounded.
 #[inline(always)]
 fn square_distance<F: Coordinate>(x: &[F], dimensions: usize, c: impl Fn(usize, usize) -> F) -> Lane<F> {
-    let term = |coordinate: usize| -> Lane<F> {
-        let x = x[coordinate * TILE..].first_chunk::<LANES>().expect("a whole tile");
-        std::array::from_fn(
-            #[inline(always)]
-            |i| {
+    let term = inlined(
+        #[inline(always)]
+        |coordinate: usize| -> Lane<F> {
+            let x = x[coordinate * TILE..].first_chunk::<LANES>().expect("a whole tile");
+            array!(LANES, i => {
                 let d = x[i].sub(c(coordinate, i));
                 d.mul(d)
-            },
-        )
-    };
+            })
+        },
+    );
     // As a binary counter carries: the nodes of whole panels, the highest first.
     let mut nodes = [[F::ZERO; LANES]; usize::BITS as usize];
     let panels = dimensions / PANEL;
@@ -198,8 +195,5 @@ fn before<F: Coordinate>(left: Lane<F>, right: Option<Lane<F>>) -> Lane<F> {
 
 #[inline(always)]
 fn add<F: Coordinate>(left: Lane<F>, right: Lane<F>) -> Lane<F> {
-    std::array::from_fn(
-        #[inline(always)]
-        |i| left[i].add(right[i]),
-    )
+    array!(LANES, i => left[i].add(right[i]))
 }

@@ -1,0 +1,225 @@
+//! `cargo xtask loops`: reads the machine code of the CPU's hottest loops.
+//!
+//! 1. The functions of `warpfold_cpu::hot` name the loops. Their calls lead to the instances of each level of vector
+//!    instructions: `simd::avx512` and `simd::avx2`, and, in the kernel itself, the baseline.
+//! 2. In each instance some loop must have packed instructions of the level's width ([`LOOPS`] says which).
+//! 3. No loop of any instance, hot or not, may call anything but memcpy and its kin, the allocator, and what never
+//!    returns. A closure that was not inlined is such a call: it runs the baseline's instructions once for each element.
+
+mod disassembly;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use self::disassembly::{Function, functions};
+use crate::Error;
+
+/// Each hot loop, and the packed instructions one of which it must have: without the `v` and the width.
+const LOOPS: [(&str, &[&str]); 19] = [
+    ("sum_f32", &["addps"]),
+    ("sum_f64", &["addpd"]),
+    ("sum_f16", &["addps"]),
+    ("sum_bf16", &["addps"]),
+    ("sum_i32", &["paddq", "paddd"]),
+    ("sum_i8", &["paddw", "paddb", "paddd"]),
+    ("max_f32", &["pmaxsd", "pcmpgtd"]),
+    ("max_f64", &["pmaxsq", "pcmpgtq", "pcmpgtd", "maxpd"]),
+    ("max_i8", &["pmaxsb", "pcmpgtb"]),
+    ("argmax_f32", &["pmaxsd", "pcmpgtd"]),
+    ("var_f32", &["addps"]),
+    ("logsumexp_f32", &["mulps"]),
+    ("columns_sum_f32", &["addps"]),
+    ("columns_sum_f64", &["addpd"]),
+    ("columns_max_f32", &["pmaxsd", "pcmpgtd"]),
+    ("columns_var_f32", &["addps"]),
+    ("rows_sum_f32", &["addps"]),
+    ("rows_var_f32", &["addps"]),
+    ("rows_sum_i32", &["paddq"]),
+];
+
+/// The levels: the function that is compiled for it, and its registers.
+const LEVELS: [(&str, &str); 3] = [("baseline", "%xmm"), ("avx2", "%ymm"), ("avx512", "%zmm")];
+
+/// What a loop may call.
+const MAY: [&str; 14] = [
+    "memcpy",
+    "memmove",
+    "memset",
+    "memcmp",
+    "panic",
+    "fail",
+    "expect",
+    "unwrap",
+    "alloc",
+    "reserve",
+    "grow",
+    "drop_in_place",
+    "Unwind",
+    "handle_error",
+];
+
+/// Checks a file of machine code, or, without one, the CPU's crate as the release profile and the default one compile it.
+pub fn check(file: Option<&str>) -> Result<(), Error> {
+    let files = match file {
+        Some(file) => vec![PathBuf::from(file)],
+        None => built()?,
+    };
+    let mut wrong = Vec::new();
+    for file in &files {
+        let found = look(&functions(file)?);
+        println!(
+            "{}: {} loops at {} levels, {} instances of vector code",
+            file.display(),
+            LOOPS.len(),
+            LEVELS.len(),
+            found.instances
+        );
+        wrong.extend(found.wrong.into_iter().map(|what| format!("{}: {what}", file.display())));
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
+}
+
+/// Builds the CPU's crate under both profiles.
+fn built() -> Result<Vec<PathBuf>, Error> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask lies in no folder")?;
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
+    let mut files = Vec::new();
+    for (folder, package) in [(root.to_owned(), "warpfold-cpu"), (root.join("checks/dependency"), "warpfold-cpu")] {
+        let said = Command::new(env!("CARGO"))
+            .current_dir(&folder)
+            .env("CARGO_TARGET_DIR", &target)
+            .args(["build", "--release", "-p", package, "--message-format", "json-render-diagnostics"])
+            .stderr(std::process::Stdio::inherit())
+            .output()?;
+        if !said.status.success() {
+            return Err(format!("{package} was not built in {}", folder.display()).into());
+        }
+        let text = String::from_utf8_lossy(&said.stdout);
+        let file = text.split('"').rfind(|word| word.contains("libwarpfold_cpu") && word.ends_with(".rlib"));
+        files.push(PathBuf::from(file.ok_or("cargo named no library of warpfold-cpu")?));
+    }
+    // Where both profiles say the same, cargo has built it once.
+    files.dedup();
+    Ok(files)
+}
+
+/// What was found in a file.
+struct Found {
+    instances: usize,
+    wrong: Vec<String>,
+}
+
+fn look(functions: &BTreeMap<String, Function>) -> Found {
+    let is_instance = |name: &str| name.contains("simd::avx512") || name.contains("simd::avx2");
+    let mut wrong = Vec::new();
+    let mut instances = 0;
+    for (name, function) in functions.iter().filter(|(name, _)| is_instance(name)) {
+        instances += 1;
+        let calls: BTreeSet<&str> =
+            function.calls_in_loops().filter(|callee| !MAY.iter().any(|may| callee.contains(may))).collect();
+        for callee in calls {
+            wrong.push(format!("a loop of {name} calls {callee}: inline it (`inline(always)`, or `array!`)"));
+        }
+    }
+    if instances == 0 {
+        wrong.push("no vector code was found: was it stripped?".into());
+    }
+    for (hot, packed) in LOOPS {
+        let anchor = format!("warpfold_cpu::hot::{hot}::");
+        let Some((name, _)) = functions.iter().find(|(name, _)| format!("{name}::").contains(&anchor)) else {
+            wrong.push(format!("hot::{hot} was not found"));
+            continue;
+        };
+        for (level, register) in LEVELS {
+            if !reached(functions, name, level).iter().any(|f| f.has_in_loop(packed, register)) {
+                wrong.push(format!("hot::{hot} has no loop with {} of {register} at {level}", packed.join(" or ")));
+            }
+        }
+    }
+    Found { instances, wrong }
+}
+
+/// The functions that a hot loop leads to at a level: itself and what it calls for the baseline, the instances for the others.
+fn reached<'a>(functions: &'a BTreeMap<String, Function>, from: &str, level: &str) -> Vec<&'a Function> {
+    let (mut seen, mut next, mut found) = (BTreeSet::new(), vec![(from.to_owned(), 0)], Vec::new());
+    while let Some((name, depth)) = next.pop() {
+        let Some(function) = functions.get(&name).filter(|_| seen.insert(name.clone())) else { continue };
+        let at = LEVELS.iter().rev().find(|(level, _)| name.contains(&format!("simd::{level}"))).map(|l| l.0);
+        if at.unwrap_or("baseline") == level {
+            found.push(function);
+        }
+        if depth < 3 && at.is_none_or(|at| at == level) {
+            next.extend(function.calls().map(|callee| (callee.to_owned(), depth + 1)));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::disassembly::parse;
+    use super::look;
+
+    /// Machine code of every hot loop, where the body of the loops is the given one for each register.
+    fn program(body: impl Fn(&str, &str) -> String) -> String {
+        let mut text = String::new();
+        for (i, (hot, packed)) in super::LOOPS.iter().enumerate() {
+            text += &format!("0000000000000000 <warpfold_cpu::hot::{hot}::h0>:\n");
+            text += &body(packed[0], "%xmm");
+            for level in ["avx2", "avx512"] {
+                text += &format!("   9:\tcall   20 <warpfold_cpu::simd::{level}::h{i}>\n");
+            }
+            for (level, register) in [("avx2", "%ymm"), ("avx512", "%zmm")] {
+                text += &format!("0000000000000000 <warpfold_cpu::simd::{level}::h{i}>:\n");
+                text += &body(packed[0], register);
+            }
+        }
+        text
+    }
+
+    fn packed(instruction: &str, register: &str) -> String {
+        format!(
+            "   0:\tmov    %rax,%rbx\n   2:\tv{instruction} {register}1,{register}2,{register}3\n   6:\tjne    0 <x>\n"
+        )
+    }
+
+    #[test]
+    fn packed_loops_without_calls_are_sound() {
+        let found = look(&parse(&program(packed)));
+        assert_eq!(found.wrong, Vec::<String>::new());
+        assert_eq!(found.instances, 2 * super::LOOPS.len());
+    }
+
+    #[test]
+    fn a_call_in_a_loop_is_found() {
+        let call = "   4:\tcall   40 <core::ops::try_trait::Wrapped::call_mut::h1>\n   6:\tjne";
+        let found = look(&parse(&program(|i, r| packed(i, r).replace("   6:\tjne", call))));
+        assert!(found.wrong.iter().any(|what| what.contains("call_mut")), "{:?}", found.wrong);
+    }
+
+    #[test]
+    fn a_call_after_the_loop_and_a_copy_in_it_are_no_matter() {
+        let copy = "   4:\tcall   40 <memcpy@plt>\n   6:\tjne    0 <x>\n   8:\tcall   40 <core::option::Option::map>\n";
+        let found = look(&parse(&program(|i, r| packed(i, r).replace("   6:\tjne    0 <x>\n", copy))));
+        assert_eq!(found.wrong, Vec::<String>::new());
+    }
+
+    #[test]
+    fn narrow_registers_scalars_and_straight_code_are_found() {
+        for body in [
+            |i: &str, _: &str| packed(i, "%xmm"),
+            |_: &str, r: &str| packed("addss", r),
+            |i: &str, r: &str| packed(i, r).replace("jne    0", "jne    90"),
+        ] {
+            let found = look(&parse(&program(body)));
+            assert!(found.wrong.iter().any(|what| what.contains("sum_f32 has no loop")), "{:?}", found.wrong);
+        }
+    }
+
+    #[test]
+    fn a_program_without_the_loops_is_not_sound() {
+        let found = look(&parse("0000000000000000 <main>:\n   0:\tret\n"));
+        assert!(found.wrong.len() > super::LOOPS.len());
+    }
+}
