@@ -3,6 +3,7 @@
 //! 1. The functions of `warpfold_cpu::hot` name the loops. Their calls lead to the instances of each level of vector
 //!    instructions: `simd::avx512` and `simd::avx2`, and, in the kernel itself, the baseline.
 //! 2. In each instance some loop must have packed instructions of the level's width ([`LOOPS`] says which).
+//!    In a program that a linker has robbed of these names, as many instances must have such loops.
 //! 3. No loop of any instance, hot or not, may call anything but memcpy and its kin, the allocator, and what never
 //!    returns. A closure that was not inlined is such a call: it runs the baseline's instructions once for each element.
 
@@ -41,8 +42,8 @@ const LOOPS: [(&str, &[&str]); 19] = [
 /// The levels: the function that is compiled for it, and its registers.
 const LEVELS: [(&str, &str); 3] = [("baseline", "%xmm"), ("avx2", "%ymm"), ("avx512", "%zmm")];
 
-/// What a loop may call.
-const MAY: [&str; 14] = [
+/// What a loop may call: the rest of these names are the results of single outputs, and the way of what is not finite.
+const MAY: &[&str] = &[
     "memcpy",
     "memmove",
     "memset",
@@ -57,9 +58,12 @@ const MAY: [&str; 14] = [
     "drop_in_place",
     "Unwind",
     "handle_error",
+    "not_finite",
+    "Reducer$GT$::finish",
 ];
 
-/// Checks a file of machine code, or, without one, the CPU's crate as the release profile and the default one compile it.
+/// Checks a program, or, without one, the CPU's crate as this workspace's release profile compiles it, and as that of a crate which
+/// depends on it does.
 pub fn check(file: Option<&str>) -> Result<(), Error> {
     let files = match file {
         Some(file) => vec![PathBuf::from(file)],
@@ -80,27 +84,30 @@ pub fn check(file: Option<&str>) -> Result<(), Error> {
     if wrong.is_empty() { Ok(()) } else { Err(wrong.join("\n").into()) }
 }
 
-/// Builds the CPU's crate under both profiles.
+/// Builds a program of the CPU's crate under both profiles.
 fn built() -> Result<Vec<PathBuf>, Error> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask lies in no folder")?;
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or(root.join("target"), PathBuf::from);
     let mut files = Vec::new();
-    for (folder, package) in [(root.to_owned(), "warpfold-cpu"), (root.join("checks/dependency"), "warpfold-cpu")] {
+    for (folder, words) in [
+        (root.to_owned(), ["-p", "warpfold-cpu", "--example", "hot"].as_slice()),
+        (root.join("checks/dependency"), &["--bin", "dependency"]),
+    ] {
         let said = Command::new(env!("CARGO"))
             .current_dir(&folder)
+            // What both profiles compile alike is compiled once.
             .env("CARGO_TARGET_DIR", &target)
-            .args(["build", "--release", "-p", package, "--message-format", "json-render-diagnostics"])
+            .args(["build", "--release", "--message-format", "json-render-diagnostics"])
+            .args(words)
             .stderr(std::process::Stdio::inherit())
             .output()?;
         if !said.status.success() {
-            return Err(format!("{package} was not built in {}", folder.display()).into());
+            return Err(format!("{} was not built in {}", words.join(" "), folder.display()).into());
         }
         let text = String::from_utf8_lossy(&said.stdout);
-        let file = text.split('"').rfind(|word| word.contains("libwarpfold_cpu") && word.ends_with(".rlib"));
-        files.push(PathBuf::from(file.ok_or("cargo named no library of warpfold-cpu")?));
+        let program = text.rsplit_once("\"executable\":\"").and_then(|(_, rest)| rest.split('"').next());
+        files.push(PathBuf::from(program.ok_or("cargo named no program")?));
     }
-    // Where both profiles say the same, cargo has built it once.
-    files.dedup();
     Ok(files)
 }
 
@@ -125,6 +132,10 @@ fn look(functions: &BTreeMap<String, Function>) -> Found {
     if instances == 0 {
         wrong.push("no vector code was found: was it stripped?".into());
     }
+    if !functions.keys().any(|name| name.contains("warpfold_cpu::hot::")) {
+        wrong.extend(missing(functions));
+        return Found { instances, wrong };
+    }
     for (hot, packed) in LOOPS {
         let anchor = format!("warpfold_cpu::hot::{hot}::");
         let Some((name, _)) = functions.iter().find(|(name, _)| format!("{name}::").contains(&anchor)) else {
@@ -138,6 +149,26 @@ fn look(functions: &BTreeMap<String, Function>) -> Found {
         }
     }
     Found { instances, wrong }
+}
+
+/// What a program without the names lacks: for each packed instruction, as many instances of each level as there are hot loops.
+fn missing(functions: &BTreeMap<String, Function>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (level, register) in &LEVELS[1..] {
+        let instances =
+            || functions.iter().filter(|(name, _)| name.contains(&format!("simd::{level}"))).map(|(_, f)| f);
+        for (_, packed) in LOOPS {
+            let least = LOOPS.iter().filter(|(_, other)| *other == packed).count();
+            let found = instances().filter(|f| f.has_in_loop(packed, register)).count();
+            if found < least {
+                let packed = packed.join(" or ");
+                wrong.push(format!("{found} instances have loops with {packed} of {register} at {level}, not {least}"));
+            }
+        }
+    }
+    wrong.sort();
+    wrong.dedup();
+    wrong
 }
 
 /// The functions that a hot loop leads to at a level: itself and what it calls for the baseline, the instances for the others.
@@ -220,6 +251,10 @@ mod tests {
     #[test]
     fn a_program_without_the_loops_is_not_sound() {
         let found = look(&parse("0000000000000000 <main>:\n   0:\tret\n"));
-        assert!(found.wrong.len() > super::LOOPS.len());
+        assert!(found.wrong.len() > 10, "{:?}", found.wrong);
+        let unnamed =
+            |body: fn(&str, &str) -> String| look(&parse(&program(body).replace("cpu::hot::", "cpu::cold::")));
+        assert_eq!(unnamed(packed).wrong, Vec::<String>::new());
+        assert!(!unnamed(|_, r| packed("addss", r)).wrong.is_empty());
     }
 }

@@ -91,9 +91,7 @@ fn best_in<T: Element, const N: usize>(x: &[T], key: impl Fn(T) -> T::Key + Copy
     }
     let mut ends = Ends { signed: [T::Key::MIN; N], high: [T::Key::ZERO; N], low: [T::Key::ONES; N] };
     for piece in pieces {
-        if size_of::<T>() == 8 {
-            prefetch(piece.as_ptr().wrapping_byte_add(AHEAD_LIGHT), N);
-        }
+        prefetch(piece.as_ptr().wrapping_byte_add(AHEAD_LIGHT), N);
         ends.widen(piece);
     }
     ends.widen(last);

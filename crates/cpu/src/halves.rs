@@ -10,9 +10,9 @@ use warpfold_core::{bf16, f16};
 use super::dense::fold_dense_by;
 use super::kernel::Kernel;
 use super::panel::{TILE, fold_columns_by, fold_short_rows, fold_tile};
-use super::policy::{BLOCK, PANEL, SHORT};
-use super::simd::{Simd, array, at_level, vectorize};
-use super::tree::{fold_rows, lift_pairs, tree_of_pieces};
+use super::policy::{AHEAD, BLOCK, PANEL, SHORT};
+use super::simd::{Simd, array, at_level, prefetch, vectorize};
+use super::tree::{PIECE, fold_rows, lift_pairs, tree_of_pieces, upper_levels};
 
 /// Sums and means of f16.
 #[derive(Clone)]
@@ -34,7 +34,12 @@ impl Kernel for Halves {
                     x,
                     start,
                     #[inline(always)]
-                    |piece, at| lift_pairs(&Sum::<f32>::total(), &f16::widen(level, piece), at),
+                    |piece, at, nodes| {
+                        prefetch(piece.as_ptr().wrapping_byte_add(AHEAD), PIECE);
+                        let sum = Sum::<f32>::total();
+                        let pairs = lift_pairs(&sum, &f16::widen(level, piece), at);
+                        upper_levels::<_, 128, 64, 32, 16>(&sum, &pairs, nodes);
+                    },
                 )
             },
         )
@@ -76,7 +81,6 @@ impl Kernel for Halves {
             #[inline(always)]
             || {
                 // In two steps: with what a sum or a mean does in one loop, rounding would not become vectors.
-                const PIECE: usize = 256;
                 let (sum, mut results) = (self.0.clone(), [0.0; PIECE]);
                 for (nodes, out) in nodes.chunks(PIECE).zip(out.chunks_mut(PIECE)) {
                     for (node, result) in nodes.iter().zip(&mut results) {

@@ -10,7 +10,7 @@ use super::halves::{Wide, fold_widened};
 use super::kernel::{Kernel, any_rows};
 use super::panel::{TILE, fold_columns_by, fold_tile};
 use super::policy::{AHEAD, BLOCK, SHORT};
-use super::simd::{Simd, at_level, prefetch};
+use super::simd::{Simd, at_level, extend, prefetch};
 use super::tree::{Level, Ragged, climb, fold_rows, tree_levels};
 
 /// The variance of floats, and of integers as floats.
@@ -210,10 +210,7 @@ fn push<F: Float>(means: &[F], m2s: &[F], out: &mut Vec<Moments<F>>) -> bool {
     for &m2 in m2s {
         finite &= m2.sub(m2) == F::ZERO;
     }
-    out.extend(means.iter().zip(m2s).map(
-        #[inline(always)]
-        |(&mean, &m2)| Moments { mean, m2 },
-    ));
+    extend!(out, m2s.len(), i => Moments { mean: means[i], m2: m2s[i] });
     finite
 }
 

@@ -9,9 +9,10 @@ pub const BLOCK: usize = 4096;
 /// 92; var of f32 70, 73, 77, 82, 81; of f64 44, –, 59, 72, 71; logsumexp of f32 43, –, 56, 59, 53. (Down 64 columns, where the CPU sees no stream, 43 % became 114, down 16 columns 49 % became 76.)
 pub const AHEAD: usize = 8192;
 
-/// The same of kernels with little arithmetic, sums and extrema of elements as wide as their nodes. 1 GiB, two threads of an EPYC with
-/// AVX-512, ms without and with 2, 4, 8 KiB (the fastest of 25; a read takes 24.5): sum of f32 33.4, 26.1, 29.4, 28.6; of f64 34.0, 27.9,
-/// 28.0, 29.0; max of f64 33.3, 30.6, –, 32.3 (a read takes 30); max of f32 30.9, 33.6, –, 32.4, so that has none.
+/// The same of kernels with little arithmetic: sums of elements as wide as their nodes, extrema of floats. 1 GiB, one thread of an EPYC
+/// with AVX-512, ms without, with 1, 2 and 8 KiB (a read takes 45.7): sum of f32 61.7, 57.1, 54.1, –; of f64 59.7, 58.5, 52.4, –; max of
+/// f32 58.7, –, 52.1, –; of f64 62.4, –, 48.8, –; of f16 55.0, –, 52.1, 58.3. Extrema of integers are at the speed of a read without, and
+/// slower with: i32 45.9, –, 57.6, 54.9.
 pub const AHEAD_LIGHT: usize = 2048;
 
 /// Elements that one task reduces when an output is cut over threads. A power of two, so that a task is a subtree.

@@ -65,10 +65,10 @@ impl Function {
     }
 }
 
-/// The functions of a program, an object or a library.
+/// The functions of a program.
 pub fn functions(file: &Path) -> Result<BTreeMap<String, Function>, Error> {
     let mut objdump = Command::new("objdump")
-        .args(["--disassemble", "--reloc", "--no-show-raw-insn", "--wide"])
+        .args(["--disassemble", "--no-show-raw-insn", "--wide"])
         .arg(file)
         .stdout(Stdio::piped())
         .spawn()
@@ -108,11 +108,6 @@ impl Parser {
         let Some(current) = &self.current else { return };
         let Some((at, text)) = line.split_once(":\t") else { return };
         let Ok(at) = u64::from_str_radix(at.trim(), 16) else { return };
-        // A relocation stands on the same line (`--wide`) or on one of its own, after the instruction that it is for.
-        let (text, relocation) = match text.split_once("R_X86_64_") {
-            Some((text, relocation)) => (text, relocation.split_whitespace().nth(1)),
-            None => (text, None),
-        };
         let function = self.functions.entry(current.clone()).or_default();
         let (mnemonic, operands) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
         if !mnemonic.is_empty() {
@@ -120,8 +115,10 @@ impl Parser {
             function.instructions.push(Instruction { at, mnemonic, operands, callee: None });
         }
         if let Some(instruction) = function.instructions.last_mut().filter(|i| i.mnemonic.starts_with("call")) {
-            let named = instruction.operands.split_once('<').and_then(|(_, name)| name.strip_suffix('>'));
-            instruction.callee = relocation.or(named).map(plain).or(instruction.callee.take());
+            // What goes through a pointer is a function of another library, such as memcpy.
+            let direct = (!instruction.operands.starts_with('*')).then_some(&instruction.operands);
+            let named = direct.and_then(|to| to.split_once('<')).and_then(|(_, name)| name.strip_suffix('>'));
+            instruction.callee = named.map(plain);
         }
     }
 }
