@@ -180,7 +180,7 @@ fn the_published_workloads_are_recorded() {
     let Some(gpu) = gpu() else { return };
     let chosen = Chosen::Gpu(gpu.device());
     drop(gpu);
-    let options = Options { samples: 20, counters: false, ..Options::default() };
+    let options = Options { samples: Some(20), counters: false, ..Options::default() };
     let outcome = run::run(&options, &chosen, |_| ()).expect("a record");
     let rows = &outcome.record.rungs;
     for row in rows {

@@ -72,7 +72,7 @@ fn timed(record: &Record, group: &Group) -> String {
     }
     if group.runs.iter().any(|r| then(r).is_some()) {
         legend
-            .push("<span class=\"key\"><i class=\"then\"></i></span> the published A100, of its own peak.".to_owned());
+            .push("<span class=\"key\"><i class=\"then\"></i></span> the published A100 (<a href=\"#sources\">source</a>), of its own peak.".to_owned());
     }
     format!(
         "<figure class=\"chart\" style=\"{read}\"><figcaption>Memory bandwidth on {}</figcaption>\n\

@@ -59,11 +59,28 @@ fn token(rest: &str, first: char) -> (&'static str, usize) {
     ("", rest.find(|c: char| word(c) || c == '"' || c == '\'' || c == '/').unwrap_or(rest.len()).max(first.len_utf8()))
 }
 
-/// A whole file, its lines numbered; `marked` lines stand out.
-pub fn listing(source: &str, marked: &[usize]) -> String {
-    let mut out = String::from("<pre class=\"code\" tabindex=\"0\"><code>");
+/// Code that scrolls by itself where its lines are longer than the page is wide, which it then says.
+pub fn clip(class: &str, label: &str, longest: usize, lines: &str) -> String {
+    // With the line numbers, to the next ten characters: the style knows how wide these are.
+    let wide = longest.div_ceil(10) * 10;
+    format!(
+        "<div class=\"clip\"><p class=\"cue cue-{}\" aria-hidden=\"true\">long lines: scroll sideways →</p>\
+         <pre class=\"{class}\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><code>{lines}</code></pre></div>",
+        wide.clamp(40, 130),
+        escape(label)
+    )
+}
+
+/// The characters of the longest line.
+pub fn longest<'a>(lines: impl Iterator<Item = &'a str>) -> usize {
+    lines.map(|line| line.trim_end().chars().count()).max().unwrap_or(0)
+}
+
+/// A text, its lines numbered from `first`; `marked` lines stand out.
+pub fn listing(label: &str, source: &str, first: usize, marked: &[usize]) -> String {
+    let mut out = String::new();
     for (i, text) in source.lines().enumerate() {
-        let number = i + 1;
+        let number = first + i;
         let content = line(text);
         out += &if marked.contains(&number) {
             format!("<mark class=\"ln\" data-n=\"{number}\">{content}\n</mark>")
@@ -71,7 +88,7 @@ pub fn listing(source: &str, marked: &[usize]) -> String {
             format!("<span class=\"ln\" data-n=\"{number}\">{content}\n</span>")
         };
     }
-    out + "</code></pre>"
+    clip("code", label, longest(source.lines()), &out)
 }
 
 #[cfg(test)]

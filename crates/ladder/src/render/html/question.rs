@@ -1,5 +1,6 @@
 //! The open question on the page.
 
+use super::super::number;
 use super::super::question::{Question, answer};
 use super::table::scrolling;
 use super::{escape, prose};
@@ -18,9 +19,9 @@ pub fn section(record: &Record) -> String {
             row.rung, row.micros, row.of_peak, row.percent
         );
     }
-    let mut head = vec!["rung", "µs", "GB/s", "% of peak", "published %", "µs × published %"];
+    let mut head = vec!["rung", "published µs", "GB/s", "% of peak", "published %", "µs × published %"];
     if q.is_counted() {
-        head.extend(["barrier arrivals, 10⁶", "shared passes, 10⁶", "branch efficiency %"]);
+        head.extend(["barrier arrivals, 10⁶", "shared passes per element", "branch efficiency %"]);
     }
     let mut rows = Vec::new();
     for row in &q.rows {
@@ -34,7 +35,7 @@ pub fn section(record: &Record) -> String {
         ];
         if let (true, Some(c)) = (q.is_counted(), &row.counted) {
             cells.push(format!("{:.2}", c.arrivals));
-            cells.push(format!("{:.2}", c.wavefronts));
+            cells.push(number::rate(c.shared_passes));
             cells.push(format!("{:.1}", c.branch_efficiency));
         }
         rows.push(cells);
@@ -42,7 +43,7 @@ pub fn section(record: &Record) -> String {
     let text: String = answer(&q).iter().map(|p| format!("<p>{}</p>\n", prose(p))).collect();
     format!(
         "<section id=\"question\" aria-labelledby=\"question-title\"><h2 id=\"question-title\">Why did the “bandwidth” fall \
-         at a4?</h2>\n<figure class=\"chart\"><figcaption>The published A100: per cent of bandwidth</figcaption>\n\
+         at a4?</h2>\n<figure class=\"chart\"><figcaption>The published A100 (<a href=\"#sources\">source</a>): per cent of bandwidth</figcaption>\n\
          <ol class=\"bars\">{bars}</ol>\n<p class=\"legend\"><span class=\"key\"><i class=\"fill\"></i></span> bytes by time, \
          of {} GB/s. <span class=\"key then\"><i class=\"fill\"></i></span> as published.</p></figure>\n{text}{}</section>\n",
         escape(&format!("{:.0}", super::super::figures::A100_PEAK_GBS)),
