@@ -11,14 +11,13 @@ use warpfold_ladder::run::{self, Chosen, Families, Options, Target, choose, is_a
 use super::print;
 use crate::args::Ladder;
 use crate::error::Failure;
+use crate::lines::{NARROW, wrapped};
 use crate::output::Output;
 
 /// A form of the record: its option, where it goes, and how it is made.
 type Form<'a> = (&'static str, &'a Path, fn(&Record) -> String);
 
-/// Columns of messages.
-const WIDTH: usize = 80;
-/// Those that `error: ` takes.
+/// Columns that `error: ` takes.
 const ERROR: usize = 7;
 
 /// Runs rungs, and shows what came of it.
@@ -38,7 +37,7 @@ pub fn run(args: &Ladder) -> Result<(), Failure> {
     });
     let outcome = outcome.map_err(|why| match why {
         run::Error::Cuda(_) | run::Error::Library(_) => Failure::Ladder(why),
-        why => Failure::Usage(wrapped(&why.to_string(), ERROR)),
+        why => Failure::Usage(wrapped(&why.to_string(), NARROW, ERROR, 2)),
     })?;
     outcome.notes.iter().for_each(|note| complain(note));
     let record = &outcome.record;
@@ -49,7 +48,7 @@ pub fn run(args: &Ladder) -> Result<(), Failure> {
         output.write_text(&form(record))?;
     }
     let wrong = record.rungs.iter().filter(|run| !is_as_expected(run));
-    let wrong: Vec<String> = wrong.map(|run| wrapped(&format!("{}: {}", run.rung, run.verdict.detail), 2)).collect();
+    let wrong: Vec<String> = wrong.map(|run| wrapped(&format!("{}: {}", run.rung, run.verdict.detail), NARROW, 2, 4)).collect();
     if wrong.is_empty() { Ok(()) } else { Err(Failure::Rungs(wrong)) }
 }
 
@@ -62,7 +61,7 @@ fn progress(run: &Run) -> String {
         (true, false) => "right",
     };
     let line = format!("{} {word}{time}", run.rung);
-    line.chars().take(WIDTH).collect()
+    line.chars().take(NARROW).collect()
 }
 
 fn forms(args: &Ladder) -> Vec<Form<'_>> {
@@ -166,43 +165,5 @@ fn command(args: &Ladder) -> String {
 
 /// To standard error, come what may.
 fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr(), "{}", wrapped(text, 0));
-}
-
-/// In lines that fit a terminal, after `taken` columns of the first; the others are indented. Longer words stay whole.
-fn wrapped(text: &str, taken: usize) -> String {
-    let (mut out, mut column) = (String::new(), taken);
-    for line in text.lines() {
-        for (i, word) in line.split_whitespace().enumerate() {
-            let length = word.chars().count();
-            if i > 0 && column + 1 + length <= WIDTH {
-                out.push(' ');
-                column += 1;
-            } else if !out.is_empty() {
-                out += "\n  ";
-                column = 2;
-            }
-            out += word;
-            column += length;
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn messages_fit_a_terminal_and_lose_no_word() {
-        let long = "left out: ".to_owned() + &"c3_as_published, ".repeat(20) + "µ not offered";
-        for text in [&long, "short", "", "two\nlines"] {
-            let lines = wrapped(text, 7);
-            let columns = |(i, line): (usize, &str)| line.chars().count() + if i == 0 { 7 } else { 0 };
-            assert!(lines.lines().enumerate().map(columns).all(|columns| columns <= 80), "{lines}");
-            assert_eq!(lines.split_whitespace().collect::<Vec<_>>(), text.split_whitespace().collect::<Vec<_>>());
-        }
-        assert_eq!(wrapped("short", 0), "short");
-        assert!(wrapped(&long, 0).lines().count() > 2);
-    }
+    let _ = writeln!(std::io::stderr(), "{}", wrapped(text, NARROW, 0, 2));
 }

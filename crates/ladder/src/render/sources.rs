@@ -61,13 +61,9 @@ pub fn of(family: &str) -> impl Iterator<Item = &'static Source> + use<'_> {
     SOURCES.iter().filter(move |source| source.family == family)
 }
 
-/// What the published times of a family were measured on, in a word or two; none, if there are no times.
+/// The GPU that the published times of a family were measured on; none, if it is not known or there are no times.
 pub fn measured_on(family: &str) -> Option<&'static str> {
-    match family {
-        "a" => Some("A100"),
-        "c" => Some("article"),
-        _ => None,
-    }
+    (family == "a").then_some("A100")
 }
 
 /// A list for GitHub.

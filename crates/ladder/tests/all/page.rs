@@ -84,7 +84,8 @@ fn the_page_of_the_emulator_has_every_rung_and_fetches_nothing() {
     fetches_nothing(&page);
     assert!(page.contains("race on shared `data`"), "the emulator's own words");
     assert!(page.contains("<mark class=\"ln\" data-n=\"33\">"), "the line that the fault names");
-    assert!(page.contains("At 2¹² elements a thread takes 2 of them; at 2²⁵, 128."), "the share of a thread of a6");
+    let a6 = seen(section(&page, "a6"));
+    assert!(a6.contains("At 2¹² elements a thread takes 2 of them; at 2²⁵, 128."), "the share of a thread of a6");
     assert!(!page.contains("FAILED") && !page.contains("NOT CAUGHT"));
     assert!(!page.contains("Times are medians"), "a footer about times");
 }
@@ -98,7 +99,7 @@ fn the_page_of_a_gpu_shows_bandwidth_yardsticks_and_failures() {
     is_well_formed(&page);
     fetches_nothing(&page);
     assert!(page.contains("Imaginary &lt;GPU&gt; &amp; Co"));
-    assert!(page.contains("a plain read: 4300 GB/s"));
+    assert!(seen(&page).contains("a plain read: 4300 GB/s"));
     assert_eq!(page.matches("<b class=\"bad\">FAILED</b>").count(), 3, "a3 in the chart and both tables");
     assert!(page.contains("<p class=\"alarm\"><b>FAILED</b>"));
     assert!(page.contains("Times are medians"));
@@ -116,10 +117,10 @@ fn published_figures_say_whose_they_are_and_speed_ups_over_what() {
         }
     }
     let (results, a3) = (seen(section(&page, "results")), seen(section(&page, "a3")));
-    for head in ["speed-up over a0", "published µs A100", "published speed-up over a0", "speed-up over c1"] {
+    for head in ["speed-up over a0", "published µs, A100 (source)", "published speed-up over a0", "speed-up over c1"] {
         assert!(results.contains(head), "{head}");
     }
-    assert!(a3.contains("244.2 µspublished, A100 source") && a3.contains("as fast as a0"), "{a3}");
+    assert!(a3.contains("244.2 µspublished, A100 (source)") && a3.contains("as fast as a0"), "{a3}");
     let only_a = fake::gpu();
     let only_a = Record { rungs: only_a.rungs.into_iter().filter(|run| run.family == "a").collect(), ..only_a };
     assert!(!html(&only_a).contains("csdn"), "sources of families that are not there");
@@ -186,6 +187,19 @@ fn code_that_is_clipped_says_so_and_can_be_scrolled_by_keys() {
     let cues: Vec<&str> = page.split("<p class=\"cue ").skip(1).filter_map(|part| part.split('"').next()).collect();
     assert_eq!(cues.len(), listings);
     assert!(cues.iter().all(|cue| page.contains(&format!(".{cue} {{ display: block; }}"))), "{cues:?}");
+}
+
+#[test]
+fn a_page_of_any_rungs_has_no_link_that_leads_nowhere() {
+    let all = emulated(1 << 11);
+    let mut variant = all.rungs.iter().find(|run| run.rung == "b4").expect("b4").clone();
+    variant.rung = "b4_x8".to_owned();
+    for names in [&["a5"][..], &["a4_as_published"], &["b4_x8"], &["b3", "b4", "b4_x8"], &["c1", "c3_as_published"], &[]] {
+        let runs = all.rungs.iter().chain([&variant]).filter(|run| names.contains(&&*run.rung));
+        let page = html(&Record { rungs: runs.cloned().collect(), ..all.clone() });
+        is_well_formed(&page);
+        assert_eq!(page.contains("<section class=\"rung\" id=\"b4\""), names.contains(&"b4_x8"), "{names:?}");
+    }
 }
 
 #[test]

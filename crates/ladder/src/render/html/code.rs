@@ -61,14 +61,41 @@ fn token(rest: &str, first: char) -> (&'static str, usize) {
 
 /// Code that scrolls by itself where its lines are longer than the page is wide, which it then says.
 pub fn clip(class: &str, label: &str, longest: usize, lines: &str) -> String {
-    // With the line numbers, to the next ten characters: the style knows how wide these are.
-    let wide = longest.div_ceil(10) * 10;
     format!(
-        "<div class=\"clip\"><p class=\"cue cue-{}\" aria-hidden=\"true\">long lines: scroll sideways →</p>\
+        "<div class=\"clip\"><p class=\"cue {CUE}{}\" aria-hidden=\"true\">long lines: scroll sideways →</p>\
          <pre class=\"{class}\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><code>{lines}</code></pre></div>",
-        wide.clamp(40, 130),
+        half_rems(longest),
         escape(label)
     )
+}
+
+/// The class of a cue, before the width in half rems that it is for.
+const CUE: &str = "cue-";
+
+/// What a listing takes beside its lines: the numbers, and the room at its end.
+const GUTTER: f64 = 4.0;
+/// A character of a listing, as wide as in common fonts.
+const CHARACTER: f64 = 0.82 * 0.602;
+
+/// As wide as a listing with such lines is, in half rems.
+fn half_rems(longest: usize) -> usize {
+    (2.0 * (longest as f64 * CHARACTER + GUTTER)).ceil() as usize
+}
+
+/// The rules that show each cue of `page` where its listing is wider than its place. A style cannot measure text, so a rule
+/// is made for each width that there is.
+pub fn cues(page: &str) -> String {
+    let mut widths: Vec<usize> = page
+        .split(&format!("<p class=\"cue {CUE}"))
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next()?.parse().ok())
+        .collect();
+    widths.sort_unstable();
+    widths.dedup();
+    let rule = |n: &usize| {
+        format!("@container (max-width: {}rem) {{ .{CUE}{n} {{ display: block; }} }}\n", *n as f64 / 2.0)
+    };
+    widths.iter().map(rule).collect()
 }
 
 /// The characters of the longest line.

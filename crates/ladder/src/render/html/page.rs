@@ -3,7 +3,7 @@
 use super::super::group::{Group, groups};
 use super::super::number;
 use super::super::sources::{SOURCES, Source};
-use super::{chart, escape, prose, question, rung, table, words};
+use super::{chart, code, escape, prose, question, rung, table, words};
 use crate::record::{Record, Run};
 
 const STYLE: &str = include_str!("style.css");
@@ -12,8 +12,8 @@ const STYLE: &str = include_str!("style.css");
 pub fn page(record: &Record) -> String {
     let groups = groups(record);
     let mut told: Vec<(&Run, Option<&Run>)> = Vec::new();
-    for run in record.rungs.iter().filter(|r| rung::has_section(r)) {
-        if told.iter().all(|(r, _)| r.rung != run.rung) {
+    for run in record.rungs.iter().filter(|r| rung::section_of(r).is_some()) {
+        if told.iter().all(|(r, _)| rung::section_of(r) != rung::section_of(run)) {
             let before = told.iter().rev().map(|(r, _)| *r).find(|r| r.family == run.family);
             told.push((run, before));
         }
@@ -40,10 +40,11 @@ pub fn page(record: &Record) -> String {
     body += "</main>\n";
     body += &footer(record);
     let body = words::mark(&body) + &words::popovers();
+    let style = STYLE.to_owned() + &code::cues(&body);
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>The reduction ladder on {}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{STYLE}</style>\n</head>\n\
+         <title>The reduction ladder on {}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{style}</style>\n</head>\n\
          <body>\n<a class=\"skip\" href=\"#results\">To the results</a>\n{body}</body>\n</html>\n",
         escape(&record.device.name)
     )
@@ -107,7 +108,7 @@ fn navigation(told: &[(&Run, Option<&Run>)], has_question: bool) -> String {
         family = &run.family;
         out += &format!(
             "<li{starts}><a href=\"#{0}\"><b>{0}</b> <small>{1}</small></a></li>\n",
-            escape(&run.rung),
+            rung::section_of(run).unwrap_or_default(),
             escape(&run.slug().replace('_', " "))
         );
     }
@@ -117,12 +118,13 @@ fn navigation(told: &[(&Run, Option<&Run>)], has_question: bool) -> String {
 fn results(record: &Record, group: &Group) -> String {
     let cache = group.runs.iter().find_map(|r| r.cache.as_deref());
     let cache = cache.map(|c| format!("; inputs {}", prose(c))).unwrap_or_default();
-    let alarm = |run: &Run| {
+    let alarm = |run: &&Run| {
         let (rung, detail) = (escape(&run.rung), escape(&run.verdict.detail));
-        format!("<p class=\"alarm\"><a href=\"#{rung}\">{rung}</a> <b>FAILED</b> {detail}</p>\n")
+        let id = rung::section_of(run)?;
+        Some(format!("<p class=\"alarm\"><a href=\"#{id}\">{rung}</a> <b>FAILED</b> {detail}</p>\n"))
     };
-    let wrong = group.runs.iter().filter(|r| rung::has_section(r) && !r.is_as_expected());
-    let alarms: String = wrong.map(|run| alarm(run)).collect();
+    let wrong = group.runs.iter().filter(|r| !r.is_as_expected());
+    let alarms: String = wrong.filter_map(alarm).collect();
     format!(
         "<article class=\"group\"><h3>{}</h3><p class=\"note\">{}{cache}.</p>\n{alarms}{}{}{}{}</article>\n",
         group.title(),
@@ -130,7 +132,7 @@ fn results(record: &Record, group: &Group) -> String {
         chart::chart(record, group),
         table::times(record, group),
         table::counters(group),
-        table::wrong(group)
+        table::wrong(record, group)
     )
 }
 

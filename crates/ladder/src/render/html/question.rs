@@ -2,6 +2,7 @@
 
 use super::super::number;
 use super::super::question::{Question, answer};
+use super::rung::section_of;
 use super::table::scrolling;
 use super::{escape, prose};
 use crate::record::Record;
@@ -11,12 +12,14 @@ pub fn section(record: &Record) -> String {
     let q = Question::of(Some(record));
     let mut bars = String::new();
     for row in &q.rows {
+        let is_told = record.rungs.iter().any(|run| section_of(run) == Some(row.rung));
+        let name = if is_told { format!("<a href=\"#{0}\"><b>{0}</b></a>", row.rung) } else { format!("<b>{}</b>", row.rung) };
         bars += &format!(
-            "<li class=\"row pair\"><span class=\"name\"><a href=\"#{0}\"><b>{0}</b></a> <small>{1:.1} µs</small></span>\
-             <span class=\"track\"><i class=\"fill\" style=\"width:{2:.2}%\"></i></span>\
-             <span class=\"track then\"><i class=\"fill\" style=\"width:{3:.2}%\"></i></span>\
-             <span class=\"value\"><b>{2:.1}</b> <small>{3:.1}</small></span></li>\n",
-            row.rung, row.micros, row.of_peak, row.percent
+            "<li class=\"row pair\"><span class=\"name\">{name} <small>{0:.1} µs</small></span>\
+             <span class=\"track\"><i class=\"fill\" style=\"width:{1:.2}%\"></i></span>\
+             <span class=\"track then\"><i class=\"fill\" style=\"width:{2:.2}%\"></i></span>\
+             <span class=\"value\"><b>{1:.1}</b> <small>{2:.1}</small></span></li>\n",
+            row.micros, row.of_peak, row.percent
         );
     }
     let mut head = vec!["rung", "published µs", "GB/s", "% of peak", "published %", "µs × published %"];

@@ -4,12 +4,12 @@ use super::super::{number, sources};
 use super::table::scrolling;
 use super::{code, diff, escape, production, prose};
 use crate::record::{Counts, Record, Run};
-use warpfold_device::ladder::{Form, Grid, PRESETS, Rung, rung, rungs};
+use warpfold_device::ladder::{Form, Grid, PRESETS, Rung, rungs};
 
 /// The section of `run`; `before` is the run of the rung below it in the family.
 pub fn section(record: &Record, run: &Run, before: Option<&Run>) -> String {
     let Some(entry) = run.entry() else { return String::new() };
-    let id = escape(&run.rung);
+    let id = entry.name;
     let mut out = format!(
         "<section class=\"rung\" id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h3 id=\"{id}-title\"><span class=\"chip\">\
          {id}</span> <span class=\"slug\">{}</span></h3>\n<p class=\"lead\">{}</p>\n",
@@ -69,7 +69,7 @@ fn numbers(record: &Record, run: &Run, entry: &Rung) -> String {
     }
     let (published, family) = (entry.published, &run.family);
     let whose = sources::measured_on(family).map(|on| format!(", {on}")).unwrap_or_default();
-    let cited = format!("published{whose} <a href=\"#sources\">source</a>");
+    let cited = format!("published{whose} (<a href=\"#sources\">source</a>)");
     if let Some(us) = published.micros {
         tiles.push((format!("{} µs", number::micros(us)), cited.clone()));
     }
@@ -214,7 +214,9 @@ fn lines_of(file: &str, faults: &[String]) -> Vec<usize> {
     lines
 }
 
-/// Whether the registry has a page for it: a rung of a family, in a form that is not wrong.
-pub fn has_section(run: &Run) -> bool {
-    !run.family.is_empty() && run.entry().is_some_and(|r| r.form != Form::AsPublished) && rung(&run.rung).is_some()
+/// The id of the section that tells of a run: that of its rung, whose variants share it. None, if it is no rung of a family, or
+/// in a form that is wrong.
+pub fn section_of(run: &Run) -> Option<&'static str> {
+    let entry = run.entry().filter(|entry| !run.family.is_empty() && entry.form != Form::AsPublished)?;
+    Some(entry.name)
 }

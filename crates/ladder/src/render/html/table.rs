@@ -2,6 +2,7 @@
 
 use super::super::group::Group;
 use super::super::{number, sources};
+use super::rung::section_of;
 use super::{escape, prose};
 use crate::record::{Record, Run};
 
@@ -66,8 +67,8 @@ pub fn times(record: &Record, group: &Group) -> String {
     let mut head = ["rung", "µs", "10–90 %", "GB/s", "% of peak", "% of a plain read"].map(str::to_owned).to_vec();
     head.push(format!("speed-up over {over}"));
     if has_published {
-        let on = sources::measured_on(group.family()).unwrap_or("source");
-        head.push(format!("published µs <a href=\"#sources\">{on}</a>"));
+        let on = sources::measured_on(group.family()).map(|on| format!(", {on}")).unwrap_or_default();
+        head.push(format!("published µs{on} (<a href=\"#sources\">source</a>)"));
         head.push(format!("published speed-up over {over}"));
     }
     let head: Vec<&str> = head.iter().map(String::as_str).collect();
@@ -113,7 +114,7 @@ pub fn counters(group: &Group) -> String {
 }
 
 /// The published forms that are wrong, and what was said of each.
-pub fn wrong(group: &Group) -> String {
+pub fn wrong(record: &Record, group: &Group) -> String {
     if group.as_published.is_empty() {
         return String::new();
     }
@@ -124,8 +125,11 @@ pub fn wrong(group: &Group) -> String {
             (true, 1) => "1 fault".to_owned(),
             (true, faults) => format!("{faults} faults"),
         };
-        let link = run.rung.trim_end_matches("_as_published");
-        vec![format!("<a href=\"#{link}-published\">{}</a>", escape(link)), prose(&run.title), verdict]
+        let name = escape(run.rung.trim_end_matches("_as_published"));
+        // The section of its sound form tells of it.
+        let is_told = record.rungs.iter().any(|run| section_of(run) == Some(name.as_str()));
+        let link = if is_told { format!("<a href=\"#{name}-published\">{name}</a>") } else { name };
+        vec![link, prose(&run.title), verdict]
     };
     let rows: Vec<Vec<String>> = group.as_published.iter().map(row).collect();
     scrolling("Published forms that are wrong", &["rung", "as published", "caught by the emulator"], &rows).replacen(

@@ -108,7 +108,7 @@ const WORDS: [Word; 46] = [
 pub fn glossary() -> String {
     let mut out = format!(
         "<section id=\"words\" aria-labelledby=\"words-title\"><h2 id=\"words-title\">Words</h2>\n<p>A word with a dotted \
-         line tells its meaning when you press it.</p>\n<details><summary>All {} words</summary>\n<dl class=\"words\">\n",
+         line tells its meaning when you press it or point at it.</p>\n<details><summary>All {} words</summary>\n<dl class=\"words\">\n",
         WORDS.len()
     );
     for word in &WORDS {
