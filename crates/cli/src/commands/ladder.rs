@@ -48,7 +48,8 @@ pub fn run(args: &Ladder) -> Result<(), Failure> {
         output.write_text(&form(record))?;
     }
     let wrong = record.rungs.iter().filter(|run| !is_as_expected(run));
-    let wrong: Vec<String> = wrong.map(|run| wrapped(&format!("{}: {}", run.rung, run.verdict.detail), NARROW, 2, 4)).collect();
+    let wrong: Vec<String> =
+        wrong.map(|run| wrapped(&format!("{}: {}", run.rung, run.verdict.detail), NARROW, 2, 4)).collect();
     if wrong.is_empty() { Ok(()) } else { Err(Failure::Rungs(wrong)) }
 }
 
@@ -87,7 +88,9 @@ fn prepare(forms: &[Form<'_>]) -> Result<Vec<Output>, Failure> {
             let (shown, other) = (path.display().to_string(), forms[first].0);
             let what = if is_standard(path) { "standard output" } else { &shown };
             let what = what.escape_debug();
-            return Err(Failure::Usage(format!("{what} is named twice, by {other} and {option}: give each a file of its own")));
+            return Err(Failure::Usage(format!(
+                "{what} is named twice, by {other} and {option}: give each a file of its own"
+            )));
         }
     }
     forms.iter().map(|(option, path, _)| output(option, path)).collect()

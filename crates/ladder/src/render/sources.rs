@@ -71,7 +71,12 @@ pub fn markdown_sources() -> String {
     let mut out = String::new();
     for Source { family, title, url, gives } in SOURCES {
         let linked = url.map_or_else(|| title.to_owned(), |url| format!("[{title}]({url})"));
-        let _ = writeln!(out, "- **{}**: {linked}: {}.", family.to_uppercase(), gives.replace("2^25", "2²⁵").replace("2^20", "2²⁰"));
+        let _ = writeln!(
+            out,
+            "- **{}**: {linked}: {}.",
+            family.to_uppercase(),
+            gives.replace("2^25", "2²⁵").replace("2^20", "2²⁰")
+        );
     }
     out
 }

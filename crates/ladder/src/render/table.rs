@@ -65,9 +65,19 @@ fn columns<const N: usize>(heads: [[&str; N]; 2], rows: Vec<Vec<String>>, ends_i
         let mut line = String::new();
         for &i in &shown {
             let gap = " ".repeat(width(i) - row[i].chars().count());
-            let space = if i == 0 { "" } else if i == 1 { " " } else { "  " };
+            let space = if i == 0 {
+                ""
+            } else if i == 1 {
+                " "
+            } else {
+                "  "
+            };
             line += space;
-            line += &if i < 2 || (ends_in_text && i == N - 1) { format!("{}{gap}", row[i]) } else { format!("{gap}{}", row[i]) };
+            line += &if i < 2 || (ends_in_text && i == N - 1) {
+                format!("{}{gap}", row[i])
+            } else {
+                format!("{gap}{}", row[i])
+            };
         }
         out += line.trim_end();
         out.push('\n');

@@ -313,7 +313,10 @@ mod tests {
 
     #[test]
     fn a_variant_can_be_asked_for_by_its_name() {
-        let of = |rungs: &[&str]| Options { rungs: Some(rungs.iter().map(|&r| r.to_owned()).collect()), ..Options::default() };
+        let of = |rungs: &[&str]| Options {
+            rungs: Some(rungs.iter().map(|&r| r.to_owned()).collect()),
+            ..Options::default()
+        };
         assert_eq!(named(&cases(&of(&["b4_x8", "a0"]), true).0), ["a0", "b4_x8"]);
         assert_eq!(named(&cases(&of(&["b4"]), true).0), ["b4", "b4_x4", "b4_x8"]);
         let names = names();
@@ -326,9 +329,12 @@ mod tests {
         let options = Options { family: Families::One(Family::C), block: Some(512), ..Options::default() };
         let (cases, notes) = cases(&options, false);
         assert_eq!(named(&cases), ["c1", "c2", "c8"]);
-        assert_eq!(notes, [
-            "left out: c3, c4, c5, c6, c7, c1_as_published, c3_as_published, c7_as_published: not offered with a block of 512; \
+        assert_eq!(
+            notes,
+            [
+                "left out: c3, c4, c5, c6, c7, c1_as_published, c3_as_published, c7_as_published: not offered with a block of 512; \
              choose from [128, 256]"
-        ]);
+            ]
+        );
     }
 }

@@ -34,7 +34,8 @@ pub fn unused(options: &Options, is_emulated: bool) -> Result<(), Error> {
         return Err(refused("--block", "the library chooses its own blocks: leave it out, or choose other rungs"));
     }
     if options.n.is_some() && all_published {
-        let why = format!("the published forms run at {PUBLISHED} elements, which brings out their faults: leave it out");
+        let why =
+            format!("the published forms run at {PUBLISHED} elements, which brings out their faults: leave it out");
         return Err(refused("--elements", why));
     }
     if let Some(coords) = options.coords.filter(|&coords| coords < PUBLISHED_COORDS && all_published) {
@@ -78,7 +79,8 @@ const HOST_BYTES: u64 = 16;
 
 fn fits(load: Load, gpu: u64, host: u64) -> Result<(), Error> {
     let gib = |bytes: u64| bytes as f64 / f64::from(1 << 30);
-    let places = [("GPU", load.words().saturating_mul(8), gpu), ("host", load.words().saturating_mul(HOST_BYTES), host)];
+    let places =
+        [("GPU", load.words().saturating_mul(8), gpu), ("host", load.words().saturating_mul(HOST_BYTES), host)];
     for (place, needed, free) in places {
         if needed > free {
             let why = format!(
@@ -139,8 +141,14 @@ mod tests {
     #[test]
     fn what_the_emulator_cannot_do_is_refused_there_and_not_on_a_gpu() {
         let cases = [
-            (Options { n: Some(1 << 40), ..Options::default() }, "--elements 1099511627776: the emulator takes 1048576"),
-            (Options { n: Some(1 << 20), coords: Some(64), ..Options::default() }, "--elements 1048576: the emulator takes 258111 points"),
+            (
+                Options { n: Some(1 << 40), ..Options::default() },
+                "--elements 1099511627776: the emulator takes 1048576",
+            ),
+            (
+                Options { n: Some(1 << 20), coords: Some(64), ..Options::default() },
+                "--elements 1048576: the emulator takes 258111 points",
+            ),
             (Options { samples: Some(7), ..Options::default() }, "--samples: the emulator"),
         ];
         for (options, start) in cases {
@@ -152,7 +160,8 @@ mod tests {
 
     #[test]
     fn options_with_an_effect_are_taken() {
-        let all = Options { n: Some(1 << 20), block: Some(128), clusters: Some(4), coords: Some(3), ..Options::default() };
+        let all =
+            Options { n: Some(1 << 20), block: Some(128), clusters: Some(4), coords: Some(3), ..Options::default() };
         let taken = [
             all,
             Options { dtype: Some(DType::I32), ..Options::default() },

@@ -113,7 +113,10 @@ fn published_figures_say_whose_they_are_and_speed_ups_over_what() {
         let named: Vec<_> = sources::of(family).collect();
         assert!(named.iter().any(|source| source.url.is_some()), "{family}");
         for Source { title, url, .. } in named {
-            assert!(seen(sources).contains(title) && url.is_none_or(|url| sources.contains(&format!("href=\"{url}\""))), "{title}");
+            assert!(
+                seen(sources).contains(title) && url.is_none_or(|url| sources.contains(&format!("href=\"{url}\""))),
+                "{title}"
+            );
         }
     }
     let (results, a3) = (seen(section(&page, "results")), seen(section(&page, "a3")));
@@ -139,12 +142,16 @@ fn a_speed_up_in_the_published_times_is_over_the_same_rung() {
 #[test]
 fn shared_passes_have_one_name_and_one_unit() {
     for record in [emulated(1 << 11), fake::gpu()] {
-        let forms = [html(&record), render::svg(&record), render::markdown(&record)].map(|text| seen(&format!("<>{text}")));
+        let forms =
+            [html(&record), render::svg(&record), render::markdown(&record)].map(|text| seen(&format!("<>{text}")));
         for text in &forms {
             let named = text.match_indices("shared pass").map(|(at, _)| &text[at..]);
             // The glossary explains the word, the answer uses it in a sentence.
             let odd: Vec<&str> = named.filter(|rest| !rest.starts_with("shared passes per element")).collect();
-            assert!(odd.iter().all(|rest| rest.starts_with("shared passOne turn") || rest.starts_with("shared pass One")), "{odd:?}");
+            assert!(
+                odd.iter().all(|rest| rest.starts_with("shared passOne turn") || rest.starts_with("shared pass One")),
+                "{odd:?}"
+            );
             for other in ["waves/", "passes per request", "passes / 1000", "passes, 10"] {
                 assert!(!text.contains(other), "{other}");
             }
@@ -157,8 +164,19 @@ fn every_column_of_a_table_is_a_word_of_the_glossary_where_it_is_no_plain_one() 
     let page = html(&fake::gpu());
     let glossary = section(&page, "words");
     for word in [
-        "lane", "request", "sector", "warp", "wavefront", "stride", "divergence", "branch efficiency", "bank conflict",
-        "occupancy", "barrier", "shared pass", "published",
+        "lane",
+        "request",
+        "sector",
+        "warp",
+        "wavefront",
+        "stride",
+        "divergence",
+        "branch efficiency",
+        "bank conflict",
+        "occupancy",
+        "barrier",
+        "shared pass",
+        "published",
     ] {
         assert!(seen(glossary).contains(word), "{word}");
     }
@@ -169,7 +187,9 @@ fn every_column_of_a_table_is_a_word_of_the_glossary_where_it_is_no_plain_one() 
         assert!(part[part.find('>').expect("a tag")..].starts_with("><abbr title=\""), "{id}");
     }
     let head = |word: &str| page.contains(&format!(">{word}</abbr></button>"));
-    for word in ["barriers", "branch efficiency", "active lanes", "bank conflicts", "shared passes per element", "sectors"] {
+    for word in
+        ["barriers", "branch efficiency", "active lanes", "bank conflicts", "shared passes per element", "sectors"]
+    {
         assert!(head(word), "{word}");
     }
 }
@@ -194,7 +214,9 @@ fn a_page_of_any_rungs_has_no_link_that_leads_nowhere() {
     let all = emulated(1 << 11);
     let mut variant = all.rungs.iter().find(|run| run.rung == "b4").expect("b4").clone();
     variant.rung = "b4_x8".to_owned();
-    for names in [&["a5"][..], &["a4_as_published"], &["b4_x8"], &["b3", "b4", "b4_x8"], &["c1", "c3_as_published"], &[]] {
+    for names in
+        [&["a5"][..], &["a4_as_published"], &["b4_x8"], &["b3", "b4", "b4_x8"], &["c1", "c3_as_published"], &[]]
+    {
         let runs = all.rungs.iter().chain([&variant]).filter(|run| names.contains(&&*run.rung));
         let page = html(&Record { rungs: runs.cloned().collect(), ..all.clone() });
         is_well_formed(&page);

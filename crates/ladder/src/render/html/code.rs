@@ -92,9 +92,8 @@ pub fn cues(page: &str) -> String {
         .collect();
     widths.sort_unstable();
     widths.dedup();
-    let rule = |n: &usize| {
-        format!("@container (max-width: {}rem) {{ .{CUE}{n} {{ display: block; }} }}\n", *n as f64 / 2.0)
-    };
+    let rule =
+        |n: &usize| format!("@container (max-width: {}rem) {{ .{CUE}{n} {{ display: block; }} }}\n", *n as f64 / 2.0);
     widths.iter().map(rule).collect()
 }
 

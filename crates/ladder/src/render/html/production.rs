@@ -19,7 +19,8 @@ pub fn sources(run: &Run) -> String {
     let entry = entries(load(run)).unwrap_or_default().into_iter().next().unwrap_or_default();
     let parts = made_of(&entry);
     if parts.is_empty() {
-        return "<p>This rung is the library's own kernel; its source is in crates/device/src/kernels.</p>\n".to_owned();
+        return "<p>This rung is the library's own kernel; its source is in crates/device/src/kernels.</p>\n"
+            .to_owned();
     }
     let mut out = format!(
         "<h4>What it is made of</h4>\n<p>This rung is the library's own kernel, <code>{}</code>, with blocks of {} threads. It is \
@@ -46,7 +47,8 @@ mod tests {
 
     #[test]
     fn what_the_library_launches_at_any_size_has_a_source_to_show() {
-        let sums = [DType::F32, DType::I32].map(|dtype| [1, 100, 4093, 1 << 20, 1 << 25].map(|n| Load::Elements { dtype, n }));
+        let sums =
+            [DType::F32, DType::I32].map(|dtype| [1, 100, 4093, 1 << 20, 1 << 25].map(|n| Load::Elements { dtype, n }));
         let points = [(16, 1), (32, 1), (16, 3), (32, 64), (1, 2048), (32, 2048)]
             .map(|(clusters, coords)| Load::Points(Sizes { points: 1 << 16, clusters, coords }));
         for load in sums.into_iter().flatten().chain(points) {

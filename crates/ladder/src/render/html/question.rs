@@ -13,7 +13,8 @@ pub fn section(record: &Record) -> String {
     let mut bars = String::new();
     for row in &q.rows {
         let is_told = record.rungs.iter().any(|run| section_of(run) == Some(row.rung));
-        let name = if is_told { format!("<a href=\"#{0}\"><b>{0}</b></a>", row.rung) } else { format!("<b>{}</b>", row.rung) };
+        let name =
+            if is_told { format!("<a href=\"#{0}\"><b>{0}</b></a>", row.rung) } else { format!("<b>{}</b>", row.rung) };
         bars += &format!(
             "<li class=\"row pair\"><span class=\"name\">{name} <small>{0:.1} µs</small></span>\
              <span class=\"track\"><i class=\"fill\" style=\"width:{1:.2}%\"></i></span>\

@@ -176,8 +176,7 @@ fn published_form(entry: &Rung, wrong: &Rung, ran: Option<&Run>) -> String {
         None => "<p class=\"note\">The emulator did not run it for this record.</p>\n".to_owned(),
     };
     let marked = ran.map(|run| lines_of(wrong.file, &run.verdict.faults)).unwrap_or_default();
-    let (_, _, change) =
-        diff::diff(&format!("From {name} as published to the right form"), wrong.source, entry.source);
+    let (_, _, change) = diff::diff(&format!("From {name} as published to the right form"), wrong.source, entry.source);
     format!(
         "<aside class=\"wrong\" id=\"{name}-published\" aria-label=\"{name} as published\"><h4>As published, {name} is wrong\
          </h4>\n<p>{}</p>\n<p>{}</p>\n{said}<details><summary>Its source <small>{}</small></summary>\n{}</details>\n\

@@ -98,7 +98,11 @@ pub fn counters(group: &Group) -> String {
     }
     let sizes: Vec<u64> = group.runs.iter().filter_map(|r| Some(r.counters.as_ref()?.counted_n)).collect();
     let (least, most) = (sizes.iter().min().copied().unwrap_or(0), sizes.iter().max().copied().unwrap_or(0));
-    let at = if least == most { number::elements(least) } else { format!("{} to {}", number::elements(least), number::elements(most)) };
+    let at = if least == most {
+        number::elements(least)
+    } else {
+        format!("{} to {}", number::elements(least), number::elements(most))
+    };
     let head = [
         "rung",
         "barriers per block",

@@ -18,14 +18,30 @@ const fn word(name: &'static str, forms: &'static [&'static str], meaning: &'sta
 
 /// From the program to the hardware, memory, and what is counted.
 const WORDS: [Word; 46] = [
-    word("reduction", &["reductions"], "Many values become one, by an operation that joins two of them. Here it is addition."),
+    word(
+        "reduction",
+        &["reductions"],
+        "Many values become one, by an operation that joins two of them. Here it is addition.",
+    ),
     word("fold", &["folds", "folded"], "To join two values into one, or many by joining two at a time."),
-    word("tree", &["trees"], "Neighbours are added, then the sums of neighbours, and so on: n values take log₂ n rounds."),
+    word(
+        "tree",
+        &["trees"],
+        "Neighbours are added, then the sums of neighbours, and so on: n values take log₂ n rounds.",
+    ),
     word("round", &["rounds"], "One level of the tree: half as many values are left after it."),
     word("partial", &["partials"], "The sum of some of the elements. Partials are added up later."),
-    word("stride", &["strides"], "The distance between two elements that are added, or that one thread reads one after the other."),
+    word(
+        "stride",
+        &["strides"],
+        "The distance between two elements that are added, or that one thread reads one after the other.",
+    ),
     word("kernel", &["kernels"], "A function that a GPU runs, by thousands of threads at once."),
-    word("launch", &["launches"], "The host starts a kernel on the GPU. A launch costs some microseconds, whatever it does."),
+    word(
+        "launch",
+        &["launches"],
+        "The host starts a kernel on the GPU. A launch costs some microseconds, whatever it does.",
+    ),
     word("thread", &["threads"], "One run of the kernel, with registers of its own."),
     word("warp", &["warps"], "32 threads of a block that execute the same instruction together."),
     word("lane", &["lanes"], "One of the 32 threads of a warp."),
@@ -35,7 +51,11 @@ const WORDS: [Word; 46] = [
         "Up to 1024 threads that run on one multiprocessor. They have shared memory in common and can wait for each other.",
     ),
     word("grid", &[], "All blocks of a launch."),
-    word("multiprocessor", &["multiprocessors"], "A part of the GPU that runs blocks; an H200 has 132, an A100 has 108."),
+    word(
+        "multiprocessor",
+        &["multiprocessors"],
+        "A part of the GPU that runs blocks; an H200 has 132, an A100 has 108.",
+    ),
     word(
         "occupancy",
         &[],
@@ -45,7 +65,11 @@ const WORDS: [Word; 46] = [
     word("shared memory", &[], "Fast memory of a multiprocessor, which all threads of a block can read and write."),
     word("global memory", &[], "The GPU's large memory, outside the multiprocessors (DRAM). The input is there."),
     word("L2", &[], "The cache between the multiprocessors and global memory."),
-    word("barrier", &["barriers", "block barrier", "block barriers"], "A point that no thread of a block passes before all of them have reached it."),
+    word(
+        "barrier",
+        &["barriers", "block barrier", "block barriers"],
+        "A point that no thread of a block passes before all of them have reached it.",
+    ),
     word("warp barrier", &["warp barriers"], "The same for the 32 lanes of one warp. It costs far less."),
     word(
         "divergence",
@@ -57,8 +81,16 @@ const WORDS: [Word; 46] = [
         &[],
         "The share of branches at which all active lanes of a warp took the same side. 100 % means no divergence.",
     ),
-    word("active lanes", &[], "Lanes of a warp that take part in an instruction, of 32, on average. The others are idle."),
-    word("lockstep", &[], "All lanes of a warp always at the same instruction. GPUs before Volta did that; since then it is not promised."),
+    word(
+        "active lanes",
+        &[],
+        "Lanes of a warp that take part in an instruction, of 32, on average. The others are idle.",
+    ),
+    word(
+        "lockstep",
+        &[],
+        "All lanes of a warp always at the same instruction. GPUs before Volta did that; since then it is not promised.",
+    ),
     word("Volta", &[], "NVIDIA's GPUs of 2017, the first whose lanes may run ahead of each other."),
     word(
         "request",
@@ -72,7 +104,11 @@ const WORDS: [Word; 46] = [
          loads it needs 16, for four times as much data.",
     ),
     word("coalesced", &[], "The lanes of a request want neighbouring words, so the request needs few sectors."),
-    word("bank", &["banks"], "Shared memory has 32 banks; word i is in bank i mod 32. Each bank serves one word at a time."),
+    word(
+        "bank",
+        &["banks"],
+        "Shared memory has 32 banks; word i is in bank i mod 32. Each bank serves one word at a time.",
+    ),
     word(
         "bank conflict",
         &["bank conflicts"],
@@ -91,17 +127,45 @@ const WORDS: [Word; 46] = [
         &["atomics", "atomically"],
         "An addition to memory that no other thread can come between. Floats added so have no fixed order, and no fixed bits.",
     ),
-    word("race", &["races"], "Two threads use one address, one of them writes, and nothing orders them: the result is luck."),
-    word("unrolled", &["unroll"], "The compiler writes the rounds of a loop one after the other, without counter and test."),
+    word(
+        "race",
+        &["races"],
+        "Two threads use one address, one of them writes, and nothing orders them: the result is luck.",
+    ),
+    word(
+        "unrolled",
+        &["unroll"],
+        "The compiler writes the rounds of a loop one after the other, without counter and test.",
+    ),
     word("coarsening", &["coarsened"], "Fewer threads, each of which does more work."),
     word("in flight", &[], "Asked for, and not there yet. Many loads in flight hide how long each one takes."),
     word("bandwidth", &[], "Bytes read by time, in GB/s. A sum has little else to do than to read."),
     word("peak", &[], "The bandwidth that bus width and memory clock allow on paper."),
-    word("plain read", &["a read"], "A kernel that only reads the same bytes: what a real program can reach of the peak."),
-    word("cold", &["warm"], "Cold inputs come from global memory; warm ones are still in the L2 cache from the run before."),
-    word("speed-up", &["speed-ups"], "How many times faster than the rung that the table names; 2 means half the time."),
-    word("emulator", &[], "A program that runs the kernels thread by thread on the CPU, checks every access and counts. It tells no times."),
-    word("published", &[], "Printed in the slides, article or lecture that a rung comes from: see “Sources”. Not measured by this run."),
+    word(
+        "plain read",
+        &["a read"],
+        "A kernel that only reads the same bytes: what a real program can reach of the peak.",
+    ),
+    word(
+        "cold",
+        &["warm"],
+        "Cold inputs come from global memory; warm ones are still in the L2 cache from the run before.",
+    ),
+    word(
+        "speed-up",
+        &["speed-ups"],
+        "How many times faster than the rung that the table names; 2 means half the time.",
+    ),
+    word(
+        "emulator",
+        &[],
+        "A program that runs the kernels thread by thread on the CPU, checks every access and counts. It tells no times.",
+    ),
+    word(
+        "published",
+        &[],
+        "Printed in the slides, article or lecture that a rung comes from: see “Sources”. Not measured by this run.",
+    ),
 ];
 
 /// The glossary, closed until it is wanted.
@@ -179,8 +243,14 @@ fn mark_text(text: &str, seen: &mut [bool; WORDS.len()]) -> String {
         let length = match found {
             Some((i, length)) if !seen[i] => {
                 seen[i] = true;
-                out += &button(i, &rest[..length]);
-                length
+                // A line may break after a button, so a full stop behind it is kept beside it.
+                let ends = rest[length..].find(|c| !".,;:)”".contains(c)).unwrap_or(rest.len() - length);
+                let (word, stop) = rest[..length + ends].split_at(length);
+                out += &match stop {
+                    "" => button(i, word),
+                    stop => format!("<span class=\"kept\">{}{stop}</span>", button(i, word)),
+                };
+                length + ends
             }
             Some((_, length)) => {
                 out += &rest[..length];
@@ -230,8 +300,17 @@ mod tests {
 
     #[test]
     fn a_word_is_marked_once_in_each_section_and_in_its_longest_form() {
-        let html = mark("<section><p>Lanes of a warp wait at a warp barrier, as lanes do.</p></section><section><p>lane</p></section>");
+        let html = mark(
+            "<section><p>Lanes of a warp wait at a warp barrier, as lanes do.</p></section><section><p>lane</p></section>",
+        );
         assert_eq!(marked(&html), ["Lanes", "warp", "warp barrier", "lane"]);
+    }
+
+    #[test]
+    fn a_full_stop_stays_beside_its_word() {
+        let html = mark("<p>A (warp), a lane.</p>");
+        assert_eq!(marked(&html), ["warp", "lane"]);
+        assert!(html.contains("</button>),</span> a ") && html.ends_with("</button>.</span></p>"), "{html}");
     }
 
     #[test]
