@@ -3,10 +3,10 @@
 
     checks/ladder_page.py [page.html]
 
-Without a page, one is made by the `emulate` example. Fails if a rung's section is missing from the rendered document, if the
-page loads anything from outside itself (links to its sources it may have), if it is wider than a phone, if code that is clipped
-has no cue, if a word's meaning does not open by keyboard and on touch, or if a screenshot is blank. Without Chromium it says
-"skipped"; WARPFOLD_REQUIRE_BROWSER=1 makes that a failure. WARPFOLD_SHOTS=folder keeps the screenshots.
+Without a page, one is made by the `emulate` example. Fails if a rung's section is missing from the rendered document, if
+the page loads anything from outside itself (links to its sources it may have), if it is wider than a phone, if code that is
+clipped has no cue, if a word's meaning does not open by keyboard and on touch, or if a screenshot is blank. Without Chromium
+it says "skipped"; WARPFOLD_REQUIRE_BROWSER=1 makes that a failure. WARPFOLD_SHOTS=folder keeps the screenshots.
 """
 
 import html

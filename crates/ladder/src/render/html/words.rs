@@ -1,7 +1,7 @@
 //! The glossary: all words at the top of the page, and each word's meaning where it is used, on hover, press or touch.
 //!
-//! A word in the text is a button that opens its meaning as a popover, which needs no script: Tab reaches it, Enter or a touch opens
-//! it, Escape closes it.
+//! A word in the text is a button that opens its meaning as a popover, which needs no script: Tab reaches it, Enter or a
+//! touch opens it, Escape closes it.
 
 use super::{escape, prose};
 
