@@ -3,12 +3,14 @@
 
     checks/ladder_page.py [page.html]
 
-Without a page, one is made by the `emulate` example. Fails if a rung's section is missing from the rendered document, if the
-page names anything outside itself, if it is wider than a phone, or if a screenshot is blank. Without Chromium it says
-"skipped"; WARPFOLD_REQUIRE_BROWSER=1 makes that a failure. WARPFOLD_SHOTS=folder keeps the screenshots.
+Without a page, one is made by the `emulate` example. Fails if a rung's section is missing from the rendered document, if
+the page loads anything from outside itself (links to its sources it may have), if it is wider than a phone, if code that is
+clipped has no cue, if a word's meaning does not open by keyboard and on touch, or if a screenshot is blank. Without Chromium
+it says "skipped"; WARPFOLD_REQUIRE_BROWSER=1 makes that a failure. WARPFOLD_SHOTS=folder keeps the screenshots.
 """
 
 import html
+import json
 import os
 import pathlib
 import re
@@ -94,11 +96,52 @@ def unfilter(line, above, how, step):
         line[i] = (line[i] + guess) & 255
 
 
+# What only a browser can tell of the page in `frame`. Its own document has no script.
+PROBE = """
+function probe(frame) {
+  const page = frame.contentDocument, shown = e => page.defaultView.getComputedStyle(e).display !== 'none';
+  page.querySelectorAll('details').forEach(d => d.open = true);
+  const clips = [...page.querySelectorAll('.clip')].map(c => [c.querySelector('.cue'), c.querySelector('pre')]);
+  const clipped = clips.filter(([cue, pre]) => pre.scrollWidth > pre.clientWidth + 1);
+  const word = page.querySelector('button.word'), meaning = page.getElementById(word.getAttribute('popovertarget'));
+  word.focus();
+  const focused = page.activeElement === word;
+  word.click();
+  const opened = meaning.matches(':popover-open') && meaning.getBoundingClientRect().height > 20;
+  meaning.querySelector('button').click();
+  document.title = 'probe ' + JSON.stringify({
+    width: page.documentElement.scrollWidth, clips: clips.length, clipped: clipped.length,
+    silent: clipped.filter(([cue, pre]) => !shown(cue)).length,
+    stuck: clipped.filter(([cue, pre]) => pre.tabIndex < 0).length,
+    words: page.querySelectorAll('button.word').length, focused, opened,
+    closed: !meaning.matches(':popover-open'),
+  });
+}"""
+
+
 def framed(page, width, height):
-    """A document that shows the page as wide as a phone, and says how wide its content is."""
-    return f"""<!doctype html><body style="margin:0"><iframe srcdoc="{html.escape(page)}"
-style="border:0;width:{width}px;height:{height}px" onload="document.title =
-'content ' + this.contentDocument.documentElement.scrollWidth"></iframe></body>"""
+    """A document that shows the page in a frame, and says in its title what only a browser can tell."""
+    return f"""<!doctype html><script>{PROBE}</script><body style="margin:0"><iframe srcdoc="{html.escape(page)}"
+style="border:0;width:{width}px;height:{height}px" onload="probe(this)"></iframe></body>"""
+
+
+def probed(browser, frame, width):
+    """Faults of the page in a frame as wide as this."""
+    title = re.search(r"<title>probe (.*?)</title>", chromium(browser, frame.as_uri(), "--dump-dom"))
+    if title is None:
+        return [f"the page did not load in a frame {width} pixels wide"]
+    told = json.loads(html.unescape(title[1]))
+    print(f"{width} pixels wide: {told['clips']} listings, {told['clipped']} clipped, {told['words']} words")
+    faults = []
+    if told["width"] > width:
+        faults.append(f"is {told['width']} pixels wide on a screen of {width}")
+    if told["silent"]:
+        faults.append(f"{told['silent']} listings are clipped without a cue on a screen of {width}")
+    if told["stuck"]:
+        faults.append(f"{told['stuck']} listings are clipped and not to be scrolled by keys")
+    if not (told["words"] > 100 and told["focused"] and told["opened"] and told["closed"]):
+        faults.append(f"words do not open their meaning: {told}")
+    return faults
 
 
 def main():
@@ -130,15 +173,13 @@ def look(browser, page, folder):
     for name in wrong:
         if f'id="{name}-published"' not in dom:
             faults.append(f"no published form of {name}")
-    for outside in re.findall(r"(?:https?:)?//[a-z0-9][\w.-]*\.[a-z]{2,}[^\s\"<]*|\bsrc=|url\(|@import", source):
-        faults.append(f"names something outside itself: {outside}")
-    frame = folder / "frame.html"
-    frame.write_text(framed(source, *PHONE))
-    title = re.search(r"<title>content (\d+)</title>", chromium(browser, frame.as_uri(), "--dump-dom"))
-    if title is None:
-        faults.append("the page did not load in a frame as wide as a phone")
-    elif int(title[1]) > PHONE[0]:
-        faults.append(f"is {title[1]} pixels wide on a phone of {PHONE[0]}")
+    loading = re.sub(r'<a href="https://[^"]*">', "<a>", source)
+    for outside in re.findall(r"(?:https?:)?//[a-z0-9][\w.-]*\.[a-z]{2,}[^\s\"<]*|\bsrc=|url\(|@import", loading):
+        faults.append(f"loads something from outside itself: {outside}")
+    desk, frame = folder / "desk.html", folder / "frame.html"
+    for path, (width, height) in [(desk, DESK), (frame, PHONE)]:
+        path.write_text(framed(source, width, height))
+        faults += probed(browser, path, width)
     for what, url, (width, height) in [("desk", page, DESK), ("phone", frame, PHONE)]:
         for scheme, number in [("light", 1), ("dark", 0)]:
             shot = folder / f"{what}-{scheme}.png"

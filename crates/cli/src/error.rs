@@ -64,7 +64,7 @@ pub enum Failure {
     #[error("wrong results: {}", .0.join("; "))]
     Wrong(Vec<String>),
     /// Rungs of the ladder that are wrong, or published forms that were not caught.
-    #[error("not as expected: {}", .0.join(", "))]
+    #[error("not as expected:\n  {}", .0.join("\n  "))]
     Rungs(Vec<String>),
 }
 

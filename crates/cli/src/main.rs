@@ -5,6 +5,7 @@ mod commands;
 mod error;
 mod input;
 mod json;
+mod lines;
 mod mapping;
 mod npy;
 mod npz;

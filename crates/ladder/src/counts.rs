@@ -27,6 +27,11 @@ impl Counts {
         }
     }
 
+    /// Passes through shared memory: requests, each as often as its bank conflicts have it repeated.
+    pub fn shared_passes_per_element(&self) -> f64 {
+        self.shared_requests_per_element * self.shared_wavefronts_per_request
+    }
+
     /// Shared requests with a conflict, by degree: two-way and worse.
     pub fn conflicts(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.bank_conflicts.iter().copied().filter(|&(degree, _)| degree > 1)
@@ -51,6 +56,8 @@ mod tests {
         let degrees: Vec<u32> = counts.conflicts().map(|(degree, _)| degree).collect();
         assert_eq!(degrees, [2, 4, 8, 16, 32]);
         assert!(counts.shared_wavefronts_per_request > 1.0 && counts.branch_efficiency < 100.0);
+        let passes = ran.report.total.shared_wavefronts as f64 / 1024.0;
+        assert!((counts.shared_passes_per_element() - passes).abs() < 1e-9);
         assert_eq!(counts.global_requests_per_element, 33.0 / 1024.0);
     }
 }

@@ -180,7 +180,7 @@ fn the_published_workloads_are_recorded() {
     let Some(gpu) = gpu() else { return };
     let chosen = Chosen::Gpu(gpu.device());
     drop(gpu);
-    let options = Options { samples: 20, counters: false, ..Options::default() };
+    let options = Options { samples: Some(20), counters: false, ..Options::default() };
     let outcome = run::run(&options, &chosen, |_| ()).expect("a record");
     let rows = &outcome.record.rungs;
     for row in rows {
@@ -320,7 +320,8 @@ fn the_last_rung_is_the_librarys_own_sum() {
     let Some(mut gpu) = gpu() else { return };
     for dtype in [DType::F32, DType::I32] {
         for n in [1, 31, 4097, 1 << 20, (1 << 22) + 1] {
-            let options = Options { rungs: Some(vec!["a9".into()]), n: Some(n), dtype, ..Options::default() };
+            let options =
+                Options { rungs: Some(vec!["a9".into()]), n: Some(n), dtype: Some(dtype), ..Options::default() };
             let (cases, notes) = cases(&options, false);
             assert_eq!((cases.len(), notes.len()), (1, 0));
             let run = gpu.row(&cases[0], 2).expect("a row");

@@ -9,6 +9,7 @@ use super::print;
 use crate::args::Devices;
 use crate::error::Failure;
 use crate::json;
+use crate::lines::{WIDE, wrapped};
 
 /// Lists what can compute.
 pub fn run(args: &Devices) -> Result<(), Failure> {
@@ -30,8 +31,15 @@ pub fn run(args: &Devices) -> Result<(), Failure> {
             return writeln!(to, "[{}]", all.join(", "));
         }
         writeln!(to, "cpu  {cores} core{}, {simd}", if cores == 1 { "" } else { "s" })?;
-        gpus.iter().try_for_each(|gpu| writeln!(to, "cuda:{}  {}", gpu.index, sentence(gpu)))
+        gpus.iter().try_for_each(|gpu| writeln!(to, "{}", line(gpu)))
     })
+}
+
+/// A GPU's line, and another where that is too long.
+fn line(gpu: &Properties) -> String {
+    let name = format!("cuda:{}  ", gpu.index);
+    let facts = wrapped(&sentence(gpu), WIDE, name.len(), name.len());
+    name + &facts
 }
 
 fn sentence(gpu: &Properties) -> String {
@@ -64,4 +72,30 @@ fn object(gpu: &Properties) -> String {
         gpu.driver.0,
         gpu.driver.1
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_of_a_long_name_fits_a_terminal() {
+        let gpu = Properties {
+            index: 12,
+            name: "NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition".to_owned(),
+            driver: (13, 0),
+            capability: (12, 0),
+            multiprocessors: 188,
+            memory_bytes: 96 << 30,
+            l2_bytes: 128 << 20,
+            bus_bits: 512,
+            memory_khz: 14_001_000,
+        };
+        let line = line(&gpu);
+        assert!(line.lines().all(|line| line.chars().count() <= 100), "{line}");
+        for words in ["cuda:12  NVIDIA RTX", "96.0 GiB at", "GB/s", "128 MiB of L2", "driver for CUDA 13.0"] {
+            assert!(line.contains(words), "{words:?} is not in {line}");
+        }
+        assert!(line.lines().skip(1).all(|line| line.starts_with("         ")), "{line}");
+    }
 }

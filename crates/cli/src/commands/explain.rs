@@ -10,6 +10,7 @@ use warpfold::{ArrayRef, DType, DeviceName, Error, Options, Order, Plan};
 use super::print;
 use crate::args::Explain;
 use crate::error::Failure;
+use crate::lines::{WIDE, wrapped};
 
 /// Prints a plan made without data.
 pub fn run(args: &Explain) -> Result<(), Failure> {
@@ -33,7 +34,7 @@ pub fn run(args: &Explain) -> Result<(), Failure> {
             match (args.ptx, args.json) {
                 (true, _) => plan.launches.iter().map(|launch| launch.ptx()).collect::<Vec<_>>().join("\n"),
                 (_, true) => on_gpu(&plan).to_string(),
-                _ => plan.to_string(),
+                _ => folded(&plan.to_string()),
             }
         }
         _ if args.ptx => {
@@ -43,11 +44,26 @@ pub fn run(args: &Explain) -> Result<(), Failure> {
         }
         _ => {
             let plan = warpfold::explain(args.op, array, &options)?;
-            if args.json { on_cpu(&plan).to_string() } else { plan.to_string() }
+            if args.json { on_cpu(&plan).to_string() } else { folded(&plan.to_string()) }
         }
     };
     print(|to| writeln!(to, "{text}"))
 }
+
+/// A plan whose lines fit a terminal: what follows a label goes on below itself.
+fn folded(plan: &str) -> String {
+    let fold = |line: &str| {
+        let label = if line.starts_with("  ") { LABEL.min(line.len()) } else { 0 };
+        match line.split_at_checked(label) {
+            Some((label, rest)) => format!("{label}{}", wrapped(rest, WIDE, label.len(), LABEL)),
+            None => line.to_owned(),
+        }
+    };
+    plan.lines().map(fold).collect::<Vec<_>>().join("\n")
+}
+
+/// Columns of a plan's labels.
+const LABEL: usize = 11;
 
 /// What holds on every device.
 fn what(plan: &Plan) -> Value {

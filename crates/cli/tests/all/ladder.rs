@@ -42,11 +42,84 @@ fn a_form_can_take_the_place_of_the_table() {
 fn what_the_ladder_cannot_do_is_refused() {
     let dir = Dir::new();
     dir.run("ladder --device emulator --rung c3 --block 64").refused(&["c3", "64", "128"]);
-    dir.run("ladder --device emulator --rung z9").refused(&["no rung"]);
-    dir.run("ladder --device emulator --family a --json x --csv x").refused(&["x", "twice"]);
-    dir.run("ladder --device emulator --family a --json no/such/folder/x").refused(&["no/such/folder"]);
     dir.run("ladder --device cpu").refused(&["emulator"]);
-    dir.run("ladder -n 0").refused(&["2^22"]);
+    for wrong in ["0", "-1", "2^41", "1.5", ""] {
+        dir.args(["ladder", "-n", wrong]).refused(&["2^22"]);
+    }
+    dir.run("ladder --block 100").refused(&["64", "128", "256", "512", "1024"]);
+}
+
+#[test]
+fn a_rung_that_does_not_exist_is_told_which_do() {
+    let dir = Dir::new();
+    let all = ["a0", "a9", "a7_as_published", "b4_x8", "c8", "c7_as_published"];
+    dir.run("ladder --rung nope").refused(&all);
+    dir.run("ladder --rung a0,a33").refused(&[&all[..], &["`a33`: did you mean a3?"]].concat());
+    dir.run("ladder --rung read").refused(&all);
+    dir.args(["ladder", "--rung", ""]).refused(&all);
+    let ran = dir.args(["ladder", "--rung", "a\x1b[2J"]);
+    ran.refused(&["`a\\u{1b}[2J`"]);
+    assert!(!ran.err.contains('\x1b'), "{ran:?}");
+    let ran = dir.run("ladder --device emulator --rung A3,b4_x4 -n 100 --csv -");
+    assert_eq!(ran.ok().lines().count(), 3, "{ran:?}");
+    let script = dir.run("completions bash");
+    assert!(script.ok().contains("b4_x8") && script.ok().contains("a4_as_published"), "completions offer rungs");
+}
+
+#[test]
+fn an_option_without_an_effect_is_refused() {
+    let dir = Dir::new();
+    dir.run("ladder --device emulator --elements 2^40").refused(&["--elements 1099511627776", "2^20"]);
+    dir.run("ladder --device emulator --family c --dtype i32").refused(&["--dtype i32", "f32", "family a or b"]);
+    dir.run("ladder --device emulator --family a --clusters 4").refused(&["--clusters", "family c"]);
+    dir.run("ladder --device emulator --rung a0,b1 --coords 4").refused(&["--coords", "family c"]);
+    dir.run("ladder --device emulator --rung a9 --block 128").refused(&["--block", "library"]);
+    dir.run("ladder --device emulator --samples 4").refused(&["--samples", "no times"]);
+    dir.run("ladder --device emulator --rung a4_as_published -n 100").refused(&["--elements", "4093"]);
+    dir.run("ladder --device emulator --family c -n 2^20 --coords 100").refused(&["166111 points"]);
+}
+
+#[test]
+fn files_that_cannot_be_written_are_refused_before_anything_runs() {
+    let dir = Dir::new();
+    std::fs::create_dir(dir.join("folder")).expect("a folder");
+    let run = |files: &str| dir.run(&format!("ladder --device emulator --rung a0 -n 100 {files}"));
+    for (files, words) in [
+        ("--json x --csv x", &["x is named twice", "--json and --csv"][..]),
+        ("--json x --html ./x", &["twice", "--html"]),
+        ("--json x --html folder/../x", &["twice", "--html"]),
+        ("--json - --html -", &["standard output is named twice"]),
+        ("--json no/such/folder/x", &["no/such/folder", "--json"]),
+        ("--html folder", &["folder", "--html"]),
+        ("--html folder/", &["folder", "--html"]),
+    ] {
+        let ran = run(files);
+        ran.refused(words);
+        assert!(!ran.err.contains(" -o"), "{ran:?}");
+    }
+    dir.args(["ladder", "--device", "emulator", "--rung", "a0", "-n", "1", "--html", ""]).refused(&["--html"]);
+    assert_eq!(dir.files(), ["folder"]);
+    let ran = run("--json - --html x.html");
+    let record: serde_json::Value = serde_json::from_str(ran.ok()).expect("nothing but JSON");
+    assert_eq!(record["rungs"][0]["rung"], "a0");
+    assert_eq!(dir.files(), ["folder", "x.html"]);
+}
+
+#[test]
+fn messages_fit_a_terminal() {
+    let dir = Dir::new();
+    for line in [
+        "ladder --rung nope",
+        "ladder --device emulator -n 2^40",
+        "ladder --device emulator --rung c3,c4,c5,c6,c7 --block 64",
+        "ladder --device emulator --family c --dtype i32",
+        "ladder --device emulator --rung c1,c8 --clusters 32 --coords 2048 -n 64 --csv x",
+        "ladder --rung a0 -n 100 --csv x",
+    ] {
+        let ran = dir.run(line);
+        assert!(!ran.err.is_empty() || ran.code == Some(0), "{ran:?}");
+        assert!(ran.err.lines().all(|line| line.chars().count() <= 80), "{line}: {}", ran.err);
+    }
 }
 
 #[test]

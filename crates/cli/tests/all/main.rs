@@ -6,6 +6,7 @@ mod files;
 mod keys;
 mod ladder;
 mod layouts;
+mod lines;
 mod options;
 mod output;
 mod printing;

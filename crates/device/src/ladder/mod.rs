@@ -17,6 +17,8 @@ mod entries;
 #[cfg(all(not(target_arch = "nvptx64"), feature = "emulator"))]
 mod emulate;
 #[cfg(all(not(target_arch = "nvptx64"), any(feature = "emulator", feature = "ptx")))]
+mod made_of;
+#[cfg(all(not(target_arch = "nvptx64"), any(feature = "emulator", feature = "ptx")))]
 mod plan;
 #[cfg(all(not(target_arch = "nvptx64"), any(feature = "emulator", feature = "ptx")))]
 mod rungs;
@@ -25,6 +27,8 @@ mod rungs;
 pub use emulate::{Centers, Ran, emulate_centroids, emulate_probe, emulate_reduce};
 #[cfg(target_arch = "nvptx64")]
 pub(crate) use entries::for_each_entry;
+#[cfg(all(not(target_arch = "nvptx64"), any(feature = "emulator", feature = "ptx")))]
+pub use made_of::{Part, made_of};
 #[cfg(all(not(target_arch = "nvptx64"), any(feature = "emulator", feature = "ptx")))]
 pub use plan::{
     Arg, Buffer, Launch, Plan, PlanError, Sizes, Step, Tuning, plan_centroids, plan_probe, plan_read, plan_reduce,

@@ -281,15 +281,15 @@ macro_rules! file {
 static RUNGS: [Rung; 31] = [
     a(
         file!("a0", A, "a/a0.rs", ONE),
-        also(figures(990.66, 39.57, 1.0), "A100 as the others; RTX 3050 laptop: 551.9 µs"),
+        also(figures(990.66, 39.57, 1.0), "A100-PCIE-40GB, 2^25 f32, block 256; an RTX 3050 laptop took 551.9 µs"),
     ),
     a(
         file!("a1", A, "a/a1.rs", ONE),
-        also(figures(479.58, 81.74, 2.06), "A100 as the others; RTX 3050 laptop: 493.8 µs"),
+        also(figures(479.58, 81.74, 2.06), "A100-PCIE-40GB, 2^25 f32, block 256; an RTX 3050 laptop took 493.8 µs"),
     ),
     a(
         file!("a2", A, "a/a2.rs", ONE),
-        also(figures(462.02, 84.81, 2.144), "A100 as the others; RTX 3050 laptop: 473.7 µs"),
+        also(figures(462.02, 84.81, 2.144), "A100-PCIE-40GB, 2^25 f32, block 256; an RTX 3050 laptop took 473.7 µs"),
     ),
     a(file!("a3", A, "a/a3.rs", TWO), figures(244.16, 83.16, 4.057)),
     a(file!("a4", A, "a/a4.rs", TWO), figures(167.10, 54.10, 5.928)),
@@ -318,7 +318,7 @@ static RUNGS: [Rung; 31] = [
     c(constant(file!("c5", C, "c/c5.rs", SIXTEEN)), SMALL, &[1, 4], micros(179.0, KMEANS)),
     c(constant(file!("c6", C, "c/c6.rs", SIXTEEN)), SMALL, &[1, 4], NONE),
     c(constant(file!("c7", C, "c/c7.rs", SIXTEEN)), SMALL, &[1, 4], micros(86.0, KMEANS)),
-    Rung { form: Form::Slot, ..c(file!("c8", C, "c/c8.rs", ONE), SMALL, &[], note("must beat all of them")) },
+    Rung { form: Form::Slot, ..c(file!("c8", C, "c/c8.rs", ONE), SMALL, &[], NONE) },
     as_published(c(file!("c1_as_published", C, "published/c1.rs", ONE), SMALL, &[], NONE)),
     as_published(c(file!("c3_as_published", C, "published/c3.rs", ONE), SMALL, &[1, 4], NONE)),
     as_published(c(constant(file!("c7_as_published", C, "published/c7.rs", SIXTEEN)), SMALL, &[1, 4], NONE)),

@@ -4,7 +4,8 @@ mod profile;
 
 use crate::record::Record;
 use crate::render::question::{Question, answer};
-use crate::render::{groups, markdown_counters, markdown_times};
+use crate::render::sources::markdown_sources;
+use crate::render::{groups, markdown_counters, markdown_times, number};
 use std::fmt::Write;
 
 const TEMPLATE: &str = include_str!("ladder.md");
@@ -28,6 +29,7 @@ pub struct Sources {
 pub fn ladder(sources: &Sources) -> Result<String, String> {
     let emulated = &sources.emulated;
     let mut texts = vec![
+        ("sources", markdown_sources()),
         ("times", times(&sources.committed)),
         ("question", question(emulated)),
         ("profile", profiles(&sources.profiles)),
@@ -88,7 +90,7 @@ fn times(committed: &[(String, Record)]) -> String {
 fn question(emulated: &Record) -> String {
     let q = Question::of(Some(emulated));
     let mut out = String::from(
-        "| rung | µs | GB/s | % of peak | published % | µs × published % | barrier arrivals, 10⁶ | shared passes, 10⁶ | \
+        "| rung | µs | GB/s | % of peak | published % | µs × published % | barrier arrivals, 10⁶ | shared passes per element | \
          branch efficiency % |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n",
     );
     for row in &q.rows {
@@ -99,7 +101,8 @@ fn question(emulated: &Record) -> String {
         );
         match &row.counted {
             Some(c) => {
-                let _ = writeln!(out, "{:.2} | {:.2} | {:.1} |", c.arrivals, c.wavefronts, c.branch_efficiency);
+                let passes = number::rate(c.shared_passes);
+                let _ = writeln!(out, "{:.2} | {passes} | {:.1} |", c.arrivals, c.branch_efficiency);
             }
             None => out += "– | – | – |\n",
         }

@@ -15,7 +15,7 @@ const TOLD: [(&str, &str); 16] = [
     ("smsp__inst_executed_op_shared_ld.sum", "shared loads, per warp"),
     ("smsp__inst_executed_op_shared_st.sum", "shared stores, per warp"),
     ("smsp__inst_executed_op_global_ld.sum", "global loads, per warp"),
-    ("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", "passes over shared memory"),
+    ("l1tex__data_pipe_lsu_wavefronts_mem_shared.sum", "shared passes, in all"),
     ("smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio", "warps waiting at a barrier, per issue"),
     ("smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio", "warps waiting for memory, per issue"),
 ];

@@ -5,7 +5,7 @@ use crate::record::{Counts, Record};
 const HEAD: &str = "device,date,rung,title,family,dtype,n,block,clusters,coords,bytes,launches,passed,detail,faults,\
                     samples,median_us,low_us,high_us,gbs,percent_of_peak,percent_of_read,published_us,counted_n,\
                     barriers_per_block,warp_barriers,branch_efficiency,active_lanes,bank_conflicts,\
-                    shared_wavefronts_per_request,sectors_per_request,shuffles_per_element,atomics_per_element,\
+                    shared_passes_per_element,sectors_per_request,shuffles_per_element,atomics_per_element,\
                     global_requests_per_element,shared_requests_per_element";
 
 /// Quoted where needed, as RFC 4180 has it, with line feeds.
@@ -57,7 +57,7 @@ fn counters(c: &Counts) -> Vec<String> {
         c.branch_efficiency.to_string(),
         c.active_lanes.to_string(),
         degrees.join(" "),
-        c.shared_wavefronts_per_request.to_string(),
+        c.shared_passes_per_element().to_string(),
         c.sectors_per_request.to_string(),
         c.shuffles_per_element.to_string(),
         c.atomics_per_element.to_string(),

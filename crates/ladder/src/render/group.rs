@@ -23,16 +23,25 @@ impl<'a> Group<'a> {
         &self.first().family
     }
 
+    /// The name of that rung.
+    pub fn baseline(&self) -> &'a str {
+        &self.first().rung
+    }
+
+    /// Whether there are published times of this workload.
+    pub fn has_published(&self) -> bool {
+        self.runs.iter().any(|run| run.published_us.is_some())
+    }
+
     /// How often a run is as fast as the first rung.
     pub fn speedup(&self, run: &Run) -> Option<f64> {
         let first = self.runs.first()?;
         Some(first.time()?.median_us / run.time()?.median_us)
     }
 
-    /// The same in the published figures: as printed, or else reckoned.
+    /// The same in the published times.
     pub fn published_speedup(&self, run: &Run) -> Option<f64> {
-        let micros = run.published_us?;
-        run.published().speedup.or_else(|| Some(self.runs.first()?.published_us? / micros))
+        Some(self.runs.first()?.published_us? / run.published_us?)
     }
 
     /// The bandwidth that fills a bar, in GB/s, and whether that is the device's peak: no, where nothing comes near it.

@@ -41,10 +41,14 @@ pub fn markdown_times(record: &Record, group: &Group) -> String {
     if group.runs.iter().all(|r| r.samples_ns.is_empty()) {
         return String::new();
     }
-    let mut out = String::from(
-        "| rung | idea | µs | GB/s | % of peak | % of read | speed-up | published µs | speed-up |\n\
-         |---|---|--:|--:|--:|--:|--:|--:|--:|\n",
-    );
+    let (over, has_published) = (group.baseline(), group.has_published());
+    let mut out = format!("| rung | idea | µs | GB/s | % of peak | % of read | speed-up over {over} |");
+    let mut rule = "|---|---|--:|--:|--:|--:|--:|".to_owned();
+    if has_published {
+        let _ = write!(out, " published µs | published speed-up over {over} |");
+        rule += "--:|--:|";
+    }
+    let _ = write!(out, "\n{rule}\n");
     for run in &group.runs {
         let or_none = |x: Option<String>| x.unwrap_or_default();
         let name = if run.is_production() { format!("**{}**", run.rung) } else { run.rung.clone() };
@@ -56,12 +60,16 @@ pub fn markdown_times(record: &Record, group: &Group) -> String {
             let (peak, read) = (percent(run.of_peak(&record.device)), percent(run.of_read(&record.device)));
             let speedup = or_none(group.speedup(run).map(|x| format!("{x:.2}")));
             let gbs = or_none(run.gbs().map(|x| format!("{x:.0}")));
-            let _ = write!(out, "{} | {gbs} | {peak} | {read} | {speedup} | ", or_none(time));
+            let _ = write!(out, "{} | {gbs} | {peak} | {read} | {speedup} |", or_none(time));
         } else {
-            out += "FAILED | | | | | ";
+            out += "FAILED | | | | |";
         }
-        let published = or_none(run.published_us.map(number::micros));
-        let _ = writeln!(out, "{published} | {} |", or_none(group.published_speedup(run).map(|x| format!("{x:.2}"))));
+        if has_published {
+            let published = or_none(run.published_us.map(number::micros));
+            let speedup = or_none(group.published_speedup(run).map(|x| format!("{x:.2}")));
+            let _ = write!(out, " {published} | {speedup} |");
+        }
+        out.push('\n');
     }
     out
 }
@@ -73,13 +81,14 @@ pub fn markdown_counters(group: &Group) -> String {
     }
     let mut out = String::from(
         "| rung | idea | counted at | barriers per block | branch efficiency % | active lanes | bank conflicts | \
-         sectors per request | shuffles per element | atomics per element |\n|---|---|--:|--:|--:|--:|---|--:|--:|--:|\n",
+         shared passes per element | sectors per request | shuffles per element | atomics per element |\n\
+         |---|---|--:|--:|--:|--:|---|--:|--:|--:|--:|\n",
     );
     for run in &group.runs {
         let Some(c) = &run.counters else { continue };
         let _ = writeln!(
             out,
-            "| {} | {} | {} | {} | {:.1} | {:.1} | {} | {:.2} | {} | {} |",
+            "| {} | {} | {} | {} | {:.1} | {:.1} | {} | {} | {:.2} | {} | {} |",
             run.rung,
             cell(run.slug()),
             number::elements(c.counted_n),
@@ -87,6 +96,7 @@ pub fn markdown_counters(group: &Group) -> String {
             c.branch_efficiency,
             c.active_lanes,
             number::conflicts(c),
+            number::rate(c.shared_passes_per_element()),
             c.sectors_per_request,
             number::rate(c.shuffles_per_element),
             number::rate(c.atomics_per_element),

@@ -5,8 +5,9 @@ pub mod figures;
 mod group;
 mod html;
 mod markdown;
-mod number;
+pub(crate) mod number;
 pub mod question;
+pub mod sources;
 mod svg;
 mod table;
 

@@ -28,13 +28,13 @@ pub struct Row {
     pub counted: Option<Counted>,
 }
 
-/// What the emulator's counters come to at the published size, in millions.
+/// What the emulator's counters come to at the published size.
 #[derive(Clone, Copy, Debug)]
 pub struct Counted {
-    /// Times that a warp arrives at a block barrier.
+    /// Times that a warp arrives at a block barrier, in millions.
     pub arrivals: f64,
-    /// Passes through shared memory.
-    pub wavefronts: f64,
+    /// Passes through shared memory, per element.
+    pub shared_passes: f64,
     /// In per cent.
     pub branch_efficiency: f64,
     /// Barriers of each block.
@@ -114,11 +114,11 @@ fn counted(entry: &Rung, run: &Run) -> Option<Counted> {
         return None;
     }
     let published = blocks(entry.grid, preset.n, preset.block);
-    let scale = published / blocks(entry.grid, c.counted_n, run.block) / 1e6;
-    let requests = c.shared_requests_per_element * c.counted_n as f64;
+    let scale = published / blocks(entry.grid, c.counted_n, run.block);
+    let passes = c.shared_passes_per_element() * c.counted_n as f64 * scale;
     Some(Counted {
         arrivals: c.barriers_per_block * f64::from(run.block / 32) * published / 1e6,
-        wavefronts: requests * c.shared_wavefronts_per_request * scale,
+        shared_passes: passes / preset.n as f64,
         branch_efficiency: c.branch_efficiency,
         barriers: c.barriers_per_block,
     })
@@ -155,12 +155,12 @@ pub fn answer(q: &Question) -> Vec<String> {
         a0.busy, a1.busy, a2.busy, a3.busy
     );
     let counted = |f: fn(&Counted) -> f64| move |row: &Row| row.counted.as_ref().map_or(0.0, f);
-    let (branches, waves) = (counted(|c| c.branch_efficiency), counted(|c| c.wavefronts));
+    let (branches, waves) = (counted(|c| c.branch_efficiency), counted(|c| c.shared_passes));
     let (arrivals, barriers) = (counted(|c| c.arrivals), counted(|c| c.barriers));
     paragraphs.push(if q.is_counted() {
         format!(
             "{before} It cannot be divergence, for branch efficiency is {:.0}, {:.0} and {:.0} % in the first three; nor \
-             bank conflicts, for the three make {:.1}, {:.1} and {:.1} million passes through shared memory. What is the same in \
+             bank conflicts, for the three make {:.2}, {:.2} and {:.2} shared passes per element. What is the same in \
              the three, and half of it in a3, is the number of rounds and of barriers: warps arrive at a block barrier \
              {:.2} million times in each of the three, {:.2} million times in a3, and only {:.2} million times in a4. \
              (Counted in the emulator, and scaled to the published grid.)",

@@ -120,11 +120,7 @@ pub(super) const MEASURES: [Measure; 4] = [
     Measure { name: "barriers per block", of: |c| c.barriers_per_block, text: number::count },
     Measure { name: "divergence, %", of: |c| 100.0 - c.branch_efficiency, text: |x| format!("{x:.1}") },
     Measure { name: "idle lanes, %", of: |c| 100.0 - c.active_lanes / 0.32, text: |x| format!("{x:.1}") },
-    Measure {
-        name: "shared passes / 1000",
-        of: |c| 1000.0 * c.shared_requests_per_element * c.shared_wavefronts_per_request,
-        text: number::count,
-    },
+    Measure { name: "shared passes per element", of: Counts::shared_passes_per_element, text: number::rate },
 ];
 
 /// Bars of four counters side by side.

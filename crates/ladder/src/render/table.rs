@@ -51,16 +51,33 @@ fn told(run: &Run) -> String {
     format!("  {} {word}: {}\n{faults}", run.rung, run.verdict.detail)
 }
 
-/// Columns, the first two flush left, the rest flush right.
-fn columns(rows: &[Vec<String>]) -> String {
+/// A head of two lines, and rows below it: the first two columns flush left, the rest flush right; so is not the last, if
+/// it is text.
+fn columns<const N: usize>(heads: [[&str; N]; 2], rows: Vec<Vec<String>>, ends_in_text: bool) -> String {
+    let heads = heads.map(|head| head.map(str::to_owned).to_vec());
+    let rows: Vec<Vec<String>> = heads.into_iter().chain(rows).collect();
+    // Where no row has anything, there is no column.
+    let is_there = |i: usize| i == 0 || rows[2..].iter().any(|row| !row[i].is_empty());
+    let shown: Vec<usize> = (0..N).filter(|&i| is_there(i)).collect();
     let width = |i: usize| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
     let mut out = String::new();
-    for row in rows {
-        let mut line = String::from(" ");
-        for (i, cell) in row.iter().enumerate() {
-            let gap = " ".repeat(widths[i] - cell.chars().count());
-            line += &if i < 2 { format!(" {cell}{gap}") } else { format!("  {gap}{cell}") };
+    for row in &rows {
+        let mut line = String::new();
+        for &i in &shown {
+            let gap = " ".repeat(width(i) - row[i].chars().count());
+            let space = if i == 0 {
+                ""
+            } else if i == 1 {
+                " "
+            } else {
+                "  "
+            };
+            line += space;
+            line += &if i < 2 || (ends_in_text && i == N - 1) {
+                format!("{}{gap}", row[i])
+            } else {
+                format!("{gap}{}", row[i])
+            };
         }
         out += line.trim_end();
         out.push('\n');
@@ -69,8 +86,12 @@ fn columns(rows: &[Vec<String>]) -> String {
 }
 
 fn times(record: &Record, group: &Group) -> String {
-    let head = ["rung", "", "µs", "10..90 %", "GB/s", "% peak", "% read", "speed-up", "published µs", "speed-up"];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let over = format!("over {}", group.baseline());
+    let heads = [
+        ["rung", "", "", "from 10 %", "", "% of", "% of a", "speed-up", "published", "speed-up"],
+        ["", "", "µs", "to 90 %", "GB/s", "peak", "read", &over, "µs", &over],
+    ];
+    let mut rows = Vec::new();
     for run in &group.runs {
         let mut row = vec![run.rung.clone(), run.slug().to_owned()];
         let published = [
@@ -95,23 +116,15 @@ fn times(record: &Record, group: &Group) -> String {
         row.extend(published);
         rows.push(row);
     }
-    columns(&rows)
+    columns(heads, rows, false)
 }
 
 fn counters(group: &Group) -> String {
-    let head = [
-        "rung",
-        "",
-        "barriers/block",
-        "branch %",
-        "lanes",
-        "waves/request",
-        "sectors/request",
-        "shuffles/elem",
-        "atomics/elem",
-        "bank conflicts",
+    let heads = [
+        ["rung", "", "barriers", "branch", "active", "shared passes", "sectors", "shuffles", "atomics", "bank"],
+        ["", "", "/block", "eff. %", "lanes", "/element", "/request", "/element", "/element", "conflicts"],
     ];
-    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    let mut rows = Vec::new();
     for run in &group.runs {
         let Some(c) = &run.counters else { continue };
         rows.push(vec![
@@ -120,7 +133,7 @@ fn counters(group: &Group) -> String {
             number::count(c.barriers_per_block),
             format!("{:.1}", c.branch_efficiency),
             format!("{:.1}", c.active_lanes),
-            format!("{:.2}", c.shared_wavefronts_per_request),
+            number::rate(c.shared_passes_per_element()),
             format!("{:.2}", c.sectors_per_request),
             number::rate(c.shuffles_per_element),
             number::rate(c.atomics_per_element),
@@ -135,5 +148,5 @@ fn counters(group: &Group) -> String {
         }
         _ => String::new(),
     };
-    note + &columns(&rows)
+    note + &columns(heads, rows, true)
 }

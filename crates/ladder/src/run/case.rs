@@ -118,40 +118,45 @@ impl Case {
     }
 }
 
-/// The most elements that the emulator is given.
+/// The most elements or points that the emulator is given.
 pub const EMULATED: u64 = 1 << 20;
-/// What it is given unless more is asked for.
-const EMULATED_DEFAULT: u64 = 1 << 16;
+/// The most words that it is given.
+pub const EMULATED_WORDS: u64 = 1 << 24;
 /// Published forms are run at a size that brings out what is wrong with them: several blocks, the last one not full.
-const PUBLISHED: u64 = 4096 - 3;
+pub const PUBLISHED: u64 = 4096 - 3;
+/// The coordinates that published forms need at least: with one or two, some happen to be right.
+pub const PUBLISHED_COORDS: u32 = 3;
+
+/// What the emulator is given of such a load unless more is asked for. Elements are so many that the rungs with a limited
+/// number of blocks, from a6 on, have more than two for each thread: with fewer, a6 does what a5 does.
+pub fn emulated(load: Load) -> u64 {
+    match load {
+        Load::Points(sizes) => (1 << 16).min(EMULATED_WORDS / (u64::from(sizes.coords) + 1)),
+        _ => EMULATED,
+    }
+}
 
 /// Everything that the options ask for, and what they ask for in vain.
 pub fn cases(options: &Options, is_emulated: bool) -> (Vec<Case>, Vec<String>) {
-    let (mut cases, mut notes) = (Vec::new(), Vec::new());
-    let asked = |r: &&Rung| match &options.rungs {
-        Some(names) => names.iter().any(|name| name == r.name),
-        None => options.family.has(r.family),
-    };
-    let is_there = |r: &&Rung| is_planned(r) || is_production(r);
-    for rung in rungs().iter().filter(asked).filter(is_there) {
-        let preset = preset(rung, options.dtype);
-        let mut n = options.n.unwrap_or(if is_emulated { preset.n.min(EMULATED_DEFAULT) } else { preset.n });
-        if is_emulated && n > EMULATED {
-            n = EMULATED;
-        }
+    let (mut cases, mut left_out) = (Vec::new(), Vec::new());
+    let dtype = options.dtype.unwrap_or(DType::F32);
+    for rung in chosen(options) {
+        let preset = preset(rung, dtype);
         let is_wrong = rung.form == Form::AsPublished;
-        if is_wrong {
-            n = PUBLISHED;
-        }
-        let load = match preset.clusters_coords {
+        let mut load = match preset.clusters_coords {
             Some((clusters, coords)) => Load::Points(Sizes {
-                points: n,
+                points: preset.n,
                 clusters: options.clusters.unwrap_or(clusters).max(1),
-                // With one coordinate, some published forms happen to be right.
-                coords: options.coords.unwrap_or(coords).max(if is_wrong { 3 } else { 1 }),
+                coords: options.coords.unwrap_or(coords).max(if is_wrong { PUBLISHED_COORDS } else { 1 }),
             }),
-            None => Load::Elements { dtype: options.dtype, n },
+            None => Load::Elements { dtype, n: preset.n },
         };
+        load = load.with_n(match options.n {
+            _ if is_wrong => PUBLISHED,
+            Some(n) => n,
+            None if is_emulated => preset.n.min(emulated(load)),
+            None => preset.n,
+        });
         let block = options.block.or(rung.blocks.contains(&preset.block).then_some(preset.block));
         if is_production(rung) {
             // The library chooses its own block.
@@ -164,13 +169,65 @@ pub fn cases(options: &Options, is_emulated: bool) -> (Vec<Case>, Vec<String>) {
         };
         for coarsen in coarsenings {
             let case = Case::new(rung, load, Tuning { block, coarsen });
+            if options.rungs.as_ref().is_some_and(|names| !names.contains(&case.name) && !is_named(names, rung)) {
+                continue;
+            }
             match case.plan() {
                 Ok(_) => cases.push(case),
-                Err(why) => notes.push(format!("left out: {why}")),
+                Err(why) => left_out.push((case.name, why)),
             }
         }
     }
-    (cases, notes)
+    (cases, notes(left_out))
+}
+
+/// The names that may be asked for: rungs, and the variants of those that have any.
+pub fn names() -> Vec<String> {
+    let mut names = Vec::new();
+    for rung in rungs().iter().filter(|rung| is_there(rung)) {
+        names.push(rung.name.to_owned());
+        names.extend(rung.coarsenings.iter().skip(1).map(|c| format!("{}_x{c}", rung.name)));
+    }
+    names
+}
+
+/// The rungs that the options name, by themselves or by a variant; or else those of the family.
+pub fn chosen(options: &Options) -> impl Iterator<Item = &'static Rung> {
+    let asked = |rung: &&Rung| match &options.rungs {
+        Some(names) => {
+            let variant = format!("{}_x", rung.name);
+            is_named(names, rung) || names.iter().any(|name| name.starts_with(&variant))
+        }
+        None => options.family.has(rung.family),
+    };
+    rungs().iter().filter(asked).filter(|rung| is_there(rung))
+}
+
+fn is_named(names: &[String], rung: &Rung) -> bool {
+    names.iter().any(|name| name == rung.name)
+}
+
+fn is_there(rung: &Rung) -> bool {
+    is_planned(rung) || is_production(rung)
+}
+
+/// What was left out and why: rungs with the same reason together.
+fn notes(left_out: Vec<(String, PlanError)>) -> Vec<String> {
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for (name, why) in left_out {
+        let reason = match why {
+            PlanError::Choice { what, chosen, offered, .. } => {
+                format!("not offered with {what} {chosen}; choose from {offered:?}")
+            }
+            PlanError::DType(_, dtype) => format!("not offered for {}", format!("{dtype:?}").to_lowercase()),
+            other => other.to_string(),
+        };
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((reason, vec![name])),
+        }
+    }
+    reasons.into_iter().map(|(reason, names)| format!("left out: {}: {reason}", names.join(", "))).collect()
 }
 
 /// Whether the ladder itself has a plan for it.
@@ -225,7 +282,7 @@ mod tests {
 
     #[test]
     fn integers_have_a_preset_of_their_own() {
-        let options = Options { family: Families::One(Family::A), dtype: DType::I32, ..Options::default() };
+        let options = Options { family: Families::One(Family::A), dtype: Some(DType::I32), ..Options::default() };
         let (cases, notes) = cases(&options, false);
         assert_eq!(cases[0].load, Load::Elements { dtype: DType::I32, n: 1 << 22 });
         assert_eq!(cases[0].tuning.block, Some(128));
@@ -234,13 +291,37 @@ mod tests {
 
     #[test]
     fn the_emulator_gets_what_it_can_manage() {
-        let options = Options { n: Some(1 << 25), ..Options::default() };
-        assert!(cases(&options, true).0.iter().all(|c| c.load.n() <= EMULATED));
         let (few, _) = cases(&Options { n: Some(1), ..Options::default() }, true);
         assert!(few.iter().all(|c| c.load.n() == if c.name.ends_with("_as_published") { PUBLISHED } else { 1 }));
+        let many = Options { coords: Some(2000), clusters: Some(1), ..Options::default() };
+        for options in [Options::default(), many] {
+            let (cases, _) = cases(&options, true);
+            assert!(cases.iter().all(|c| c.load.n() <= EMULATED && c.load.words() <= EMULATED_WORDS));
+            assert_eq!(named(&cases)[..3], ["a0", "a1", "a2"]);
+        }
+    }
+
+    #[test]
+    fn the_emulator_is_given_enough_that_a5_and_a6_differ() {
         let (cases, _) = cases(&Options::default(), true);
-        assert!(cases.iter().all(|c| c.load.n() <= EMULATED_DEFAULT));
-        assert_eq!(named(&cases)[..3], ["a0", "a1", "a2"]);
+        let grids = |name: &str| -> Vec<u32> {
+            let case = cases.iter().find(|c| c.name == name).expect(name);
+            case.plan().expect("a plan").launches().map(|launch| launch.grid).collect()
+        };
+        assert_eq!((grids("a5")[0], grids("a6")[0]), (2048, 1024));
+    }
+
+    #[test]
+    fn a_variant_can_be_asked_for_by_its_name() {
+        let of = |rungs: &[&str]| Options {
+            rungs: Some(rungs.iter().map(|&r| r.to_owned()).collect()),
+            ..Options::default()
+        };
+        assert_eq!(named(&cases(&of(&["b4_x8", "a0"]), true).0), ["a0", "b4_x8"]);
+        assert_eq!(named(&cases(&of(&["b4"]), true).0), ["b4", "b4_x4", "b4_x8"]);
+        let names = names();
+        assert!(["a9", "b4_x4", "c7_as_published"].iter().all(|name| names.iter().any(|n| n == name)));
+        assert!(!names.iter().any(|name| name == "read"));
     }
 
     #[test]
@@ -248,6 +329,12 @@ mod tests {
         let options = Options { family: Families::One(Family::C), block: Some(512), ..Options::default() };
         let (cases, notes) = cases(&options, false);
         assert_eq!(named(&cases), ["c1", "c2", "c8"]);
-        assert!(notes.iter().any(|n| n.contains("c3") && n.contains("512")), "{notes:?}");
+        assert_eq!(
+            notes,
+            [
+                "left out: c3, c4, c5, c6, c7, c1_as_published, c3_as_published, c7_as_published: not offered with a block of 512; \
+             choose from [128, 256]"
+            ]
+        );
     }
 }

@@ -12,9 +12,10 @@ pub mod golden;
 pub mod gpu;
 pub mod material;
 pub mod production;
+mod refuse;
 
 use crate::record::{Record, Run, Verdict};
-use case::{Case, EMULATED, Load, cases};
+use case::{Case, Load, cases};
 use describe::{described, today};
 use gpu::Gpu;
 use warpfold::cuda::{self, Device};
@@ -51,16 +52,16 @@ pub struct Options {
     pub rungs: Option<Vec<String>>,
     /// Elements, or points.
     pub n: Option<u64>,
-    /// Of the elements of families A and B.
-    pub dtype: DType,
+    /// Of the elements of families A and B: f32 if not given.
+    pub dtype: Option<DType>,
     /// Threads per block.
     pub block: Option<u32>,
     /// Clusters of family C.
     pub clusters: Option<u32>,
     /// Coordinates of family C.
     pub coords: Option<u32>,
-    /// How often each rung is timed.
-    pub samples: usize,
+    /// How often each rung is timed: [`SAMPLES`] if not given.
+    pub samples: Option<usize>,
     /// Whether a run on a GPU also counts in the emulator, on fewer elements.
     pub counters: bool,
     /// What the record says made it.
@@ -69,17 +70,20 @@ pub struct Options {
     pub revision: Option<String>,
 }
 
+/// How often a rung is timed.
+pub const SAMPLES: usize = 48;
+
 impl Default for Options {
     fn default() -> Options {
         Options {
             family: Families::All,
             rungs: None,
             n: None,
-            dtype: DType::F32,
+            dtype: None,
             block: None,
             clusters: None,
             coords: None,
-            samples: 48,
+            samples: None,
             counters: true,
             command: String::new(),
             revision: None,
@@ -102,6 +106,17 @@ pub enum Error {
     /// The library's plan names a kernel that the emulator does not have.
     #[error("the emulator has no kernel {0}: library and ladder are not of one revision")]
     NoKernel(String),
+    /// A rung that does not exist.
+    #[error("there is no rung `{}`; there are {}", .0.escape_debug(), case::names().join(", "))]
+    NoSuchRung(String),
+    /// An option that would change nothing, or that asks for too much.
+    #[error("{option}: {why}")]
+    Refused {
+        /// As it was given.
+        option: String,
+        /// And what to do.
+        why: String,
+    },
     /// Nothing that was asked for is offered.
     #[error("no rung is left to run{}", because(.0))]
     Nothing(Vec<String>),
@@ -144,35 +159,40 @@ pub struct Outcome {
     pub notes: Vec<String>,
 }
 
-/// Runs all that the options ask for; `on_run` sees each row as it comes.
+/// Runs all that the options ask for; `on_run` sees each row once, as soon as its result is known.
 ///
 /// # Errors
 /// If nothing can be run, or the device fails.
 pub fn run(options: &Options, chosen: &Chosen, mut on_run: impl FnMut(&Run)) -> Result<Outcome, Error> {
-    let (cases, notes) = cases(options, matches!(chosen, Chosen::Emulator(_)));
+    let is_emulated = matches!(chosen, Chosen::Emulator(_));
+    refuse::unused(options, is_emulated)?;
+    let (cases, notes) = cases(options, is_emulated);
     if cases.is_empty() {
         return Err(Error::Nothing(notes));
     }
     let mut runs = Vec::new();
-    let mut keep = |run: Run| {
-        on_run(&run);
-        runs.push(run);
-    };
     let mut device = described(chosen);
     match chosen {
         Chosen::Emulator(_) => {
             for case in &cases {
-                keep(if case.is_production() { production::emulated_row(case)? } else { emulated::row(case)? });
+                let run = if case.is_production() { production::emulated_row(case)? } else { emulated::row(case)? };
+                on_run(&run);
+                runs.push(run);
             }
         }
         Chosen::Gpu(on) => {
+            refuse::too_large(&cases, on.memory()?.0)?;
             let mut gpu = Gpu::new(on)?;
+            let samples = options.samples.unwrap_or(SAMPLES);
             let mut timed = Vec::new();
             for case in cases.iter().filter(|c| c.entry().form != Form::AsPublished) {
-                timed.push(gpu.row(case, options.samples)?);
+                let run = gpu.row(case, samples)?;
+                on_run(&run);
+                timed.push(run);
             }
             for case in reads(&cases) {
-                let run = gpu.row(&case, options.samples)?;
+                let run = gpu.row(&case, samples)?;
+                on_run(&run);
                 device.read_gbs = [device.read_gbs, gbs(&run)].into_iter().flatten().reduce(f64::max);
                 timed.push(run);
             }
@@ -180,20 +200,22 @@ pub fn run(options: &Options, chosen: &Chosen, mut on_run: impl FnMut(&Run)) -> 
             let mut timed = timed.into_iter();
             for case in &cases {
                 if case.entry().form == Form::AsPublished {
-                    keep(emulated::row(case)?);
+                    let run = emulated::row(case)?;
+                    on_run(&run);
+                    runs.push(run);
                     continue;
                 }
                 let Some(mut run) = timed.next() else { break };
                 if options.counters {
-                    let load = case.load.with_n(case.load.n().min(EMULATED / 16));
+                    let load = case.load.with_n(case.load.n().min(case::emulated(case.load)));
                     run.counters = match case.is_production() {
                         true => production::counts(load)?,
                         false => emulated::counts(&Case { load, ..case.clone() })?,
                     };
                 }
-                keep(run);
+                runs.push(run);
             }
-            timed.for_each(&mut keep);
+            runs.extend(timed);
         }
     }
     let record = Record {

@@ -35,4 +35,6 @@ fn a_committed_record_fills_the_times() {
     );
     assert!(page.contains("peak 4800 GB/s, a plain read reaches 4300 GB/s"), "{page}");
     assert!(!page.contains("No record from a GPU"));
+    assert!(page.contains("speed-up over a0 | published µs | published speed-up over a0 |"), "{page}");
+    assert!(page.contains("(https://developer.download.nvidia.com/"), "{page}");
 }

@@ -21,6 +21,10 @@ fn the_table_has_times_published_figures_and_failures() {
     assert_eq!(line(&table, "a4").last(), Some(&"5.93"), "{table}");
     assert_eq!(line(&table, "a3")[2], "FAILED", "{table}");
     assert!(table.contains("a3 FAILED: off by"), "{table}");
+    let heads: Vec<&str> =
+        table.lines().filter(|line| line.contains("µs")).filter(|line| line.contains("GB/s")).collect();
+    assert!(heads.iter().any(|head| head.matches("over a0").count() == 2), "{table}");
+    assert!(heads.iter().any(|head| head.matches("over b3").count() == 1), "no published times of b: {table}");
     assert!(table.contains("inputs cold: 6 inputs in turn"), "{table}");
 }
 
@@ -28,6 +32,7 @@ fn the_table_has_times_published_figures_and_failures() {
 fn the_emulators_table_has_counters_and_what_was_caught() {
     let table = render::table(&emulated(1 << 12));
     assert!(line(&table, "a1").contains(&"8-way:"), "{table}");
+    assert!(table.contains("shared passes") && !table.contains("waves"), "{table}");
     assert_eq!(line(&table, "a4")[2], "3", "{table}");
     assert!(table.contains("a4_as_published caught"), "{table}");
     assert!(!table.contains("FAILED"), "{table}");

@@ -4,6 +4,7 @@ use super::super::figures::A100_PEAK_GBS;
 use super::super::group::Group;
 use super::super::{number, svg};
 use super::escape;
+use super::rung::section_of;
 use crate::record::{Record, Run};
 
 /// The chart of a group: bandwidth if it was timed, counters if it was counted.
@@ -20,11 +21,12 @@ pub fn chart(record: &Record, group: &Group) -> String {
 
 fn name(run: &Run) -> String {
     let slug = if run.slug() == run.rung { String::new() } else { format!(" <small>{}</small>", escape(run.slug())) };
-    let text = format!("<b>{}</b>{slug}", escape(&run.rung));
-    if run.entry().is_some_and(|r| r.name != "read") {
-        return format!("<a href=\"#{}\">{text}</a>", escape(&run.rung));
-    }
-    text
+    linked(run, &format!("<b>{}</b>{slug}", escape(&run.rung)))
+}
+
+/// A text that leads to the section of a run, if there is one.
+fn linked(run: &Run, text: &str) -> String {
+    section_of(run).map_or_else(|| text.to_owned(), |id| format!("<a href=\"#{id}\">{text}</a>"))
 }
 
 fn timed(record: &Record, group: &Group) -> String {
@@ -72,7 +74,7 @@ fn timed(record: &Record, group: &Group) -> String {
     }
     if group.runs.iter().any(|r| then(r).is_some()) {
         legend
-            .push("<span class=\"key\"><i class=\"then\"></i></span> the published A100, of its own peak.".to_owned());
+            .push("<span class=\"key\"><i class=\"then\"></i></span> the published A100 (<a href=\"#sources\">source</a>), of its own peak.".to_owned());
     }
     format!(
         "<figure class=\"chart\" style=\"{read}\"><figcaption>Memory bandwidth on {}</figcaption>\n\
@@ -96,9 +98,9 @@ fn counted(group: &Group) -> String {
         charts += &format!("<figure><figcaption>{}</figcaption><ol class=\"bars small\">\n", measure.name);
         for (run, value) in values {
             charts += &format!(
-                "<li class=\"row\"><span class=\"name\"><a href=\"#{0}\"><b>{0}</b></a></span><span class=\"track\">\
-                 <i class=\"fill\" style=\"width:{1:.2}%\"></i></span><span class=\"value\">{2}</span></li>\n",
-                escape(&run.rung),
+                "<li class=\"row\"><span class=\"name\">{}</span><span class=\"track\">\
+                 <i class=\"fill\" style=\"width:{:.2}%\"></i></span><span class=\"value\">{}</span></li>\n",
+                linked(run, &format!("<b>{}</b>", escape(&run.rung))),
                 100.0 * value / most,
                 (measure.text)(value)
             );

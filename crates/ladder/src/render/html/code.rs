@@ -59,11 +59,54 @@ fn token(rest: &str, first: char) -> (&'static str, usize) {
     ("", rest.find(|c: char| word(c) || c == '"' || c == '\'' || c == '/').unwrap_or(rest.len()).max(first.len_utf8()))
 }
 
-/// A whole file, its lines numbered; `marked` lines stand out.
-pub fn listing(source: &str, marked: &[usize]) -> String {
-    let mut out = String::from("<pre class=\"code\" tabindex=\"0\"><code>");
+/// Code that scrolls by itself where its lines are longer than the page is wide, which it then says.
+pub fn clip(class: &str, label: &str, longest: usize, lines: &str) -> String {
+    format!(
+        "<div class=\"clip\"><p class=\"cue {CUE}{}\" aria-hidden=\"true\">long lines: scroll sideways →</p>\
+         <pre class=\"{class}\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><code>{lines}</code></pre></div>",
+        half_rems(longest),
+        escape(label)
+    )
+}
+
+/// The class of a cue, before the width in half rems that it is for.
+const CUE: &str = "cue-";
+
+/// What a listing takes beside its lines: the numbers, and the room at its end.
+const GUTTER: f64 = 4.0;
+/// A character of a listing, as wide as in common fonts.
+const CHARACTER: f64 = 0.82 * 0.602;
+
+/// As wide as a listing with such lines is, in half rems.
+fn half_rems(longest: usize) -> usize {
+    (2.0 * (longest as f64 * CHARACTER + GUTTER)).ceil() as usize
+}
+
+/// The rules that show each cue of `page` where its listing is wider than its place. A style cannot measure text, so a rule
+/// is made for each width that there is.
+pub fn cues(page: &str) -> String {
+    let mut widths: Vec<usize> = page
+        .split(&format!("<p class=\"cue {CUE}"))
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next()?.parse().ok())
+        .collect();
+    widths.sort_unstable();
+    widths.dedup();
+    let rule =
+        |n: &usize| format!("@container (max-width: {}rem) {{ .{CUE}{n} {{ display: block; }} }}\n", *n as f64 / 2.0);
+    widths.iter().map(rule).collect()
+}
+
+/// The characters of the longest line.
+pub fn longest<'a>(lines: impl Iterator<Item = &'a str>) -> usize {
+    lines.map(|line| line.trim_end().chars().count()).max().unwrap_or(0)
+}
+
+/// A text, its lines numbered from `first`; `marked` lines stand out.
+pub fn listing(label: &str, source: &str, first: usize, marked: &[usize]) -> String {
+    let mut out = String::new();
     for (i, text) in source.lines().enumerate() {
-        let number = i + 1;
+        let number = first + i;
         let content = line(text);
         out += &if marked.contains(&number) {
             format!("<mark class=\"ln\" data-n=\"{number}\">{content}\n</mark>")
@@ -71,7 +114,7 @@ pub fn listing(source: &str, marked: &[usize]) -> String {
             format!("<span class=\"ln\" data-n=\"{number}\">{content}\n</span>")
         };
     }
-    out + "</code></pre>"
+    clip("code", label, longest(source.lines()), &out)
 }
 
 #[cfg(test)]

@@ -10,17 +10,19 @@ fn body(source: &str) -> &str {
 }
 
 /// Lines removed and added, and the diff with two lines of context.
-pub fn diff(before: &str, after: &str) -> (usize, usize, String) {
+pub fn diff(label: &str, before: &str, after: &str) -> (usize, usize, String) {
     let (before, after) = (body(before), body(after));
     let lines = TextDiff::from_lines(before, after);
     let (mut removed, mut added) = (0, 0);
-    let mut out = String::from("<pre class=\"code diff\" tabindex=\"0\"><code>");
+    let (mut out, mut longest) = (String::new(), 0);
     for (i, group) in lines.grouped_ops(2).iter().enumerate() {
         if i > 0 {
             out += "<span class=\"gap\">⋯\n</span>";
         }
         for change in group.iter().flat_map(|op| lines.iter_changes(op)) {
-            let text = code::line(change.value().trim_end_matches('\n'));
+            let text = change.value().trim_end_matches('\n');
+            longest = longest.max(text.chars().count());
+            let text = code::line(text);
             match change.tag() {
                 ChangeTag::Equal => out += &format!("<span class=\"ln\">{text}\n</span>"),
                 ChangeTag::Delete => {
@@ -34,7 +36,7 @@ pub fn diff(before: &str, after: &str) -> (usize, usize, String) {
             }
         }
     }
-    (removed, added, out + "</code></pre>")
+    (removed, added, code::clip("code diff", label, longest, &out))
 }
 
 #[cfg(test)]
@@ -44,9 +46,9 @@ mod tests {
     #[test]
     fn the_diff_of_a1_and_a2_is_the_loop() {
         let source = |name| warpfold_device::ladder::rung(name).expect("a rung").source;
-        let (removed, added, html) = diff(source("a1"), source("a2"));
+        let (removed, added, html) = diff("a2", source("a1"), source("a2"));
         assert_eq!((removed, added), (6, 5));
         assert!(html.contains("<del class=\"ln\">") && !html.contains("//!"));
-        assert_eq!(diff(source("a1"), source("a1")).0, 0);
+        assert_eq!(diff("a1", source("a1"), source("a1")).0, 0);
     }
 }

@@ -4,9 +4,11 @@ mod chart;
 mod code;
 mod diff;
 mod page;
+mod production;
 mod question;
 mod rung;
 mod table;
+mod words;
 
 use crate::record::Record;
 

@@ -2,48 +2,18 @@
 
 use super::super::group::{Group, groups};
 use super::super::number;
-use super::{chart, escape, prose, question, rung, table};
+use super::super::sources::{SOURCES, Source};
+use super::{chart, code, escape, prose, question, rung, table, words};
 use crate::record::{Record, Run};
 
 const STYLE: &str = include_str!("style.css");
-
-/// What the words in the tables mean.
-const WORDS: [(&str, &str); 9] = [
-    (
-        "warp",
-        "32 threads that execute together. A block is several warps that share memory and can wait for each other.",
-    ),
-    ("barrier", "A point that no thread of the block passes before all have reached it."),
-    (
-        "branch efficiency",
-        "The share of branches at which all active lanes of a warp went the same way. Where they \
-     part, the warp does both sides one after the other.",
-    ),
-    ("active lanes", "Lanes of a warp, of 32, that take part in an instruction, on average."),
-    (
-        "bank conflict",
-        "Shared memory has 32 banks of 4 bytes. If lanes want different words of one bank, they take \
-     turns: 2-way means two turns.",
-    ),
-    (
-        "sector",
-        "32 bytes of global memory, the least that moves. A warp that reads 32 neighbouring floats needs 4; with \
-     16-byte loads it needs 16, for four times as much data.",
-    ),
-    ("shuffle", "A lane reads a register of another lane of its warp, with no memory in between."),
-    (
-        "atomic",
-        "An addition that no other thread can come between. Floats added so have no fixed order, and no fixed bits.",
-    ),
-    ("race", "Two threads touch one address, one of them writes, and nothing orders them: the result is luck."),
-];
 
 /// The document.
 pub fn page(record: &Record) -> String {
     let groups = groups(record);
     let mut told: Vec<(&Run, Option<&Run>)> = Vec::new();
-    for run in record.rungs.iter().filter(|r| rung::has_section(r)) {
-        if told.iter().all(|(r, _)| r.rung != run.rung) {
+    for run in record.rungs.iter().filter(|r| rung::section_of(r).is_some()) {
+        if told.iter().all(|(r, _)| rung::section_of(r) != rung::section_of(run)) {
             let before = told.iter().rev().map(|(r, _)| *r).find(|r| r.family == run.family);
             told.push((run, before));
         }
@@ -51,7 +21,9 @@ pub fn page(record: &Record) -> String {
     let has_a = told.iter().any(|(r, _)| r.family == "a");
     let mut body = header(record, &groups);
     body += &navigation(&told, has_a);
-    body += "<main>\n<section id=\"results\" aria-labelledby=\"results-title\"><h2 id=\"results-title\">Results</h2>\n";
+    body += "<main>\n";
+    body += &words::glossary();
+    body += "<section id=\"results\" aria-labelledby=\"results-title\"><h2 id=\"results-title\">Results</h2>\n";
     for group in &groups {
         body += &results(record, group);
     }
@@ -63,17 +35,16 @@ pub fn page(record: &Record) -> String {
     for (run, before) in &told {
         body += &rung::section(record, run, *before);
     }
-    body += "</section>\n<section id=\"words\" aria-labelledby=\"words-title\"><h2 id=\"words-title\">Words</h2>\n<dl \
-             class=\"words\">";
-    for (word, meaning) in WORDS {
-        body += &format!("<div><dt>{word}</dt><dd>{meaning}</dd></div>\n");
-    }
-    body += "</dl></section>\n</main>\n";
+    body += "</section>\n";
+    body += &cited(record);
+    body += "</main>\n";
     body += &footer(record);
+    let body = words::mark(&body) + &words::popovers();
+    let style = STYLE.to_owned() + &code::cues(&body);
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>The reduction ladder on {}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{STYLE}</style>\n</head>\n\
+         <title>The reduction ladder on {}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{style}</style>\n</head>\n\
          <body>\n<a class=\"skip\" href=\"#results\">To the results</a>\n{body}</body>\n</html>\n",
         escape(&record.device.name)
     )
@@ -125,7 +96,9 @@ fn headline(record: &Record, groups: &[Group]) -> Vec<(String, String)> {
 }
 
 fn navigation(told: &[(&Run, Option<&Run>)], has_question: bool) -> String {
-    let mut out = String::from("<nav aria-label=\"Rungs\"><ul>\n<li><a href=\"#results\">Results</a></li>\n");
+    let mut out = String::from(
+        "<nav aria-label=\"Rungs\"><ul>\n<li><a href=\"#words\">Words</a></li>\n<li><a href=\"#results\">Results</a></li>\n",
+    );
     if has_question {
         out += "<li><a href=\"#question\">Why a4 “fell”</a></li>\n";
     }
@@ -135,22 +108,23 @@ fn navigation(told: &[(&Run, Option<&Run>)], has_question: bool) -> String {
         family = &run.family;
         out += &format!(
             "<li{starts}><a href=\"#{0}\"><b>{0}</b> <small>{1}</small></a></li>\n",
-            escape(&run.rung),
+            rung::section_of(run).unwrap_or_default(),
             escape(&run.slug().replace('_', " "))
         );
     }
-    out + "<li class=\"start\"><a href=\"#words\">Words</a></li></ul></nav>\n"
+    out + "<li class=\"start\"><a href=\"#sources\">Sources</a></li></ul></nav>\n"
 }
 
 fn results(record: &Record, group: &Group) -> String {
     let cache = group.runs.iter().find_map(|r| r.cache.as_deref());
     let cache = cache.map(|c| format!("; inputs {}", prose(c))).unwrap_or_default();
-    let alarm = |run: &Run| {
+    let alarm = |run: &&Run| {
         let (rung, detail) = (escape(&run.rung), escape(&run.verdict.detail));
-        format!("<p class=\"alarm\"><a href=\"#{rung}\">{rung}</a> <b>FAILED</b> {detail}</p>\n")
+        let id = rung::section_of(run)?;
+        Some(format!("<p class=\"alarm\"><a href=\"#{id}\">{rung}</a> <b>FAILED</b> {detail}</p>\n"))
     };
-    let wrong = group.runs.iter().filter(|r| rung::has_section(r) && !r.is_as_expected());
-    let alarms: String = wrong.map(|run| alarm(run)).collect();
+    let wrong = group.runs.iter().filter(|r| !r.is_as_expected());
+    let alarms: String = wrong.filter_map(alarm).collect();
     format!(
         "<article class=\"group\"><h3>{}</h3><p class=\"note\">{}{cache}.</p>\n{alarms}{}{}{}{}</article>\n",
         group.title(),
@@ -158,16 +132,37 @@ fn results(record: &Record, group: &Group) -> String {
         chart::chart(record, group),
         table::times(record, group),
         table::counters(group),
-        table::wrong(group)
+        table::wrong(record, group)
     )
+}
+
+/// Whose the published kernels and figures are.
+fn cited(record: &Record) -> String {
+    let mut out = String::from(
+        "<section id=\"sources\" aria-labelledby=\"sources-title\"><h2 id=\"sources-title\">Sources</h2>\n<p>Kernels and figures \
+         that this page calls published are from these texts. The figures were measured by their authors, on other GPUs \
+         than this page's: compare speed-ups, not microseconds.</p>\n<ul>\n",
+    );
+    let has = |family: &str| record.rungs.iter().any(|run| run.family == family);
+    for Source { family, title, url, gives } in SOURCES.iter().filter(|source| has(source.family)) {
+        let title = escape(title);
+        let linked = url.map_or_else(|| title.clone(), |url| format!("<a href=\"{}\">{title}</a>", escape(url)));
+        out += &format!("<li><b>{}</b> {linked}: {}.</li>\n", family.to_uppercase(), prose(gives));
+    }
+    out + "</ul></section>\n"
 }
 
 fn footer(record: &Record) -> String {
     let revision =
         record.revision.as_ref().map(|r| format!(" at revision <code>{}</code>", escape(r))).unwrap_or_default();
+    let is_timed = record.rungs.iter().any(|run| !run.samples_ns.is_empty());
+    let times = if is_timed {
+        " Times are medians, with the 10th and 90th percentile; GB/s is bytes read by time."
+    } else {
+        ""
+    };
     format!(
-        "<footer><p>Made by <code>{}</code>{revision}. Times are medians, with the 10th and 90th percentile; GB/s is bytes \
-         read by time. {} runs in the record.</p></footer>\n",
+        "<footer><p>Made by <code>{}</code>{revision}.{times} {} runs in the record.</p></footer>\n",
         escape(&record.command),
         number::grouped(record.rungs.len() as u64)
     )

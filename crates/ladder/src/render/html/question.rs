@@ -1,6 +1,8 @@
 //! The open question on the page.
 
+use super::super::number;
 use super::super::question::{Question, answer};
+use super::rung::section_of;
 use super::table::scrolling;
 use super::{escape, prose};
 use crate::record::Record;
@@ -10,17 +12,20 @@ pub fn section(record: &Record) -> String {
     let q = Question::of(Some(record));
     let mut bars = String::new();
     for row in &q.rows {
+        let is_told = record.rungs.iter().any(|run| section_of(run) == Some(row.rung));
+        let name =
+            if is_told { format!("<a href=\"#{0}\"><b>{0}</b></a>", row.rung) } else { format!("<b>{}</b>", row.rung) };
         bars += &format!(
-            "<li class=\"row pair\"><span class=\"name\"><a href=\"#{0}\"><b>{0}</b></a> <small>{1:.1} µs</small></span>\
-             <span class=\"track\"><i class=\"fill\" style=\"width:{2:.2}%\"></i></span>\
-             <span class=\"track then\"><i class=\"fill\" style=\"width:{3:.2}%\"></i></span>\
-             <span class=\"value\"><b>{2:.1}</b> <small>{3:.1}</small></span></li>\n",
-            row.rung, row.micros, row.of_peak, row.percent
+            "<li class=\"row pair\"><span class=\"name\">{name} <small>{0:.1} µs</small></span>\
+             <span class=\"track\"><i class=\"fill\" style=\"width:{1:.2}%\"></i></span>\
+             <span class=\"track then\"><i class=\"fill\" style=\"width:{2:.2}%\"></i></span>\
+             <span class=\"value\"><b>{1:.1}</b> <small>{2:.1}</small></span></li>\n",
+            row.micros, row.of_peak, row.percent
         );
     }
-    let mut head = vec!["rung", "µs", "GB/s", "% of peak", "published %", "µs × published %"];
+    let mut head = vec!["rung", "published µs", "GB/s", "% of peak", "published %", "µs × published %"];
     if q.is_counted() {
-        head.extend(["barrier arrivals, 10⁶", "shared passes, 10⁶", "branch efficiency %"]);
+        head.extend(["barrier arrivals, 10⁶", "shared passes per element", "branch efficiency %"]);
     }
     let mut rows = Vec::new();
     for row in &q.rows {
@@ -34,7 +39,7 @@ pub fn section(record: &Record) -> String {
         ];
         if let (true, Some(c)) = (q.is_counted(), &row.counted) {
             cells.push(format!("{:.2}", c.arrivals));
-            cells.push(format!("{:.2}", c.wavefronts));
+            cells.push(number::rate(c.shared_passes));
             cells.push(format!("{:.1}", c.branch_efficiency));
         }
         rows.push(cells);
@@ -42,7 +47,7 @@ pub fn section(record: &Record) -> String {
     let text: String = answer(&q).iter().map(|p| format!("<p>{}</p>\n", prose(p))).collect();
     format!(
         "<section id=\"question\" aria-labelledby=\"question-title\"><h2 id=\"question-title\">Why did the “bandwidth” fall \
-         at a4?</h2>\n<figure class=\"chart\"><figcaption>The published A100: per cent of bandwidth</figcaption>\n\
+         at a4?</h2>\n<figure class=\"chart\"><figcaption>The published A100 (<a href=\"#sources\">source</a>): per cent of bandwidth</figcaption>\n\
          <ol class=\"bars\">{bars}</ol>\n<p class=\"legend\"><span class=\"key\"><i class=\"fill\"></i></span> bytes by time, \
          of {} GB/s. <span class=\"key then\"><i class=\"fill\"></i></span> as published.</p></figure>\n{text}{}</section>\n",
         escape(&format!("{:.0}", super::super::figures::A100_PEAK_GBS)),

@@ -1,15 +1,15 @@
 //! The section of one rung.
 
-use super::super::number;
+use super::super::{number, sources};
 use super::table::scrolling;
-use super::{code, diff, escape, prose};
+use super::{code, diff, escape, production, prose};
 use crate::record::{Counts, Record, Run};
-use warpfold_device::ladder::{Form, Grid, PRESETS, Rung, rung, rungs};
+use warpfold_device::ladder::{Form, Grid, PRESETS, Rung, rungs};
 
 /// The section of `run`; `before` is the run of the rung below it in the family.
 pub fn section(record: &Record, run: &Run, before: Option<&Run>) -> String {
     let Some(entry) = run.entry() else { return String::new() };
-    let id = escape(&run.rung);
+    let id = entry.name;
     let mut out = format!(
         "<section class=\"rung\" id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h3 id=\"{id}-title\"><span class=\"chip\">\
          {id}</span> <span class=\"slug\">{}</span></h3>\n<p class=\"lead\">{}</p>\n",
@@ -27,7 +27,7 @@ pub fn section(record: &Record, run: &Run, before: Option<&Run>) -> String {
         out += &share(entry, run, after);
     }
     if entry.form == Form::Slot {
-        out += "<p>The production kernel runs here itself; there is no copy of it in the ladder to show.</p>\n";
+        out += &production::sources(run);
     } else {
         out += &changes(entry, before);
         let lines = entry.source.lines().count();
@@ -35,7 +35,7 @@ pub fn section(record: &Record, run: &Run, before: Option<&Run>) -> String {
             "<details{}><summary>The source <small>{}, {lines} lines</small></summary>\n{}</details>\n",
             if before.is_none() { " open" } else { "" },
             escape(entry.file),
-            code::listing(entry.source, &[])
+            code::listing(&format!("The source of {}", entry.name), entry.source, 1, &[])
         );
     }
     let wrong =
@@ -67,15 +67,18 @@ fn numbers(record: &Record, run: &Run, entry: &Rung) -> String {
         let peak = run.of_peak(&record.device).map(|x| format!(", {x:.1} % of peak")).unwrap_or_default();
         tiles.push((format!("{gbs:.0} GB/s"), format!("read{peak}")));
     }
-    let published = entry.published;
+    let (published, family) = (entry.published, &run.family);
+    let whose = sources::measured_on(family).map(|on| format!(", {on}")).unwrap_or_default();
+    let cited = format!("published{whose} (<a href=\"#sources\">source</a>)");
     if let Some(us) = published.micros {
-        tiles.push((format!("{} µs", number::micros(us)), "published".to_owned()));
+        tiles.push((format!("{} µs", number::micros(us)), cited.clone()));
     }
     if let Some(speedup) = published.speedup.filter(|&s| s > 1.0) {
-        tiles.push((format!("{speedup} ×"), "published speed-up".to_owned()));
+        // As printed: over the first rung, whatever this record has.
+        tiles.push((format!("{speedup} ×"), format!("as fast as {family}0, {cited}")));
     }
     if let Some(percent) = published.percent {
-        tiles.push((format!("{percent:.2} %"), "published as bandwidth".to_owned()));
+        tiles.push((format!("{percent:.2} %"), format!("“bandwidth”, {cited}")));
     }
     let mut out = String::new();
     if !tiles.is_empty() {
@@ -83,7 +86,10 @@ fn numbers(record: &Record, run: &Run, entry: &Rung) -> String {
         out += &format!("<ul class=\"tiles\">{}</ul>\n", tiles.iter().map(tile).collect::<String>());
     }
     if !published.note.is_empty() {
-        out += &format!("<p class=\"note\">Published: {}.</p>\n", prose(published.note));
+        out += &format!(
+            "<p class=\"note\">Published (see <a href=\"#sources\">sources</a>): {}.</p>\n",
+            prose(published.note)
+        );
     }
     out
 }
@@ -97,7 +103,7 @@ const SHOWN: [Shown; 10] = [
     ("branch efficiency", |c| format!("{:.1} %", c.branch_efficiency)),
     ("active lanes of 32", |c| format!("{:.1}", c.active_lanes)),
     ("bank conflicts", number::conflicts),
-    ("shared requests per element", |c| number::rate(c.shared_requests_per_element)),
+    ("shared passes per element", |c| number::rate(c.shared_passes_per_element())),
     ("global requests per element", |c| number::rate(c.global_requests_per_element)),
     ("sectors per global request", |c| format!("{:.2}", c.sectors_per_request)),
     ("shuffles per element", |c| number::rate(c.shuffles_per_element)),
@@ -157,7 +163,8 @@ fn changes(entry: &Rung, before: Option<&Run>) -> String {
     let Some(below) = before.and_then(Run::entry).filter(|b| b.form != Form::Slot && b.name != entry.name) else {
         return String::new();
     };
-    let (removed, added, html) = diff::diff(below.source, entry.source);
+    let label = format!("What changed from {} to {}", below.name, entry.name);
+    let (removed, added, html) = diff::diff(&label, below.source, entry.source);
     format!("<h4>What changed from {} <small>−{removed} +{added} lines</small></h4>\n{html}\n", below.name)
 }
 
@@ -169,7 +176,7 @@ fn published_form(entry: &Rung, wrong: &Rung, ran: Option<&Run>) -> String {
         None => "<p class=\"note\">The emulator did not run it for this record.</p>\n".to_owned(),
     };
     let marked = ran.map(|run| lines_of(wrong.file, &run.verdict.faults)).unwrap_or_default();
-    let (_, _, change) = diff::diff(wrong.source, entry.source);
+    let (_, _, change) = diff::diff(&format!("From {name} as published to the right form"), wrong.source, entry.source);
     format!(
         "<aside class=\"wrong\" id=\"{name}-published\" aria-label=\"{name} as published\"><h4>As published, {name} is wrong\
          </h4>\n<p>{}</p>\n<p>{}</p>\n{said}<details><summary>Its source <small>{}</small></summary>\n{}</details>\n\
@@ -177,7 +184,7 @@ fn published_form(entry: &Rung, wrong: &Rung, ran: Option<&Run>) -> String {
         prose(&sentence(&wrong.delta())),
         prose(&sentence(&wrong.bottleneck())),
         escape(wrong.file),
-        code::listing(wrong.source, &marked)
+        code::listing(&format!("The source of {name} as published"), wrong.source, 1, &marked)
     )
 }
 
@@ -187,10 +194,10 @@ fn faults(run: &Run) -> String {
         let caught =
             if run.is_caught() { "No access is at fault, but the result is wrong" } else { "Nothing was found" };
         let detail = escape(&run.verdict.detail);
-        return format!("<div class=\"report\"><p>{caught}:</p><pre tabindex=\"0\">{detail}</pre></div>\n");
+        return format!("<div class=\"report\"><p>{caught}:</p><pre>{detail}</pre></div>\n");
     }
     let lines: Vec<String> = run.verdict.faults.iter().map(|f| escape(f)).collect();
-    format!("<div class=\"report\"><p>The emulator reports:</p><pre tabindex=\"0\">{}</pre></div>\n", lines.join("\n"))
+    format!("<div class=\"report\"><p>The emulator reports:</p><pre>{}</pre></div>\n", lines.join("\n"))
 }
 
 /// The lines of `file` that faults name, as in `a4.rs:33:15`.
@@ -206,7 +213,9 @@ fn lines_of(file: &str, faults: &[String]) -> Vec<usize> {
     lines
 }
 
-/// Whether the registry has a page for it: a rung of a family, in a form that is not wrong.
-pub fn has_section(run: &Run) -> bool {
-    !run.family.is_empty() && run.entry().is_some_and(|r| r.form != Form::AsPublished) && rung(&run.rung).is_some()
+/// The id of the section that tells of a run: that of its rung, whose variants share it. None, if it is no rung of a family, or
+/// in a form that is wrong.
+pub fn section_of(run: &Run) -> Option<&'static str> {
+    let entry = run.entry().filter(|entry| !run.family.is_empty() && entry.form != Form::AsPublished)?;
+    Some(entry.name)
 }

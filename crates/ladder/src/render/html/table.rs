@@ -1,7 +1,8 @@
 //! The page's tables.
 
 use super::super::group::Group;
-use super::super::number;
+use super::super::{number, sources};
+use super::rung::section_of;
 use super::{escape, prose};
 use crate::record::{Record, Run};
 
@@ -34,6 +35,7 @@ pub fn times(record: &Record, group: &Group) -> String {
         return String::new();
     }
     let optional = |x: Option<String>| x.unwrap_or_else(|| "–".to_owned());
+    let has_published = group.has_published();
     let rows: Vec<Vec<String>> = group
         .runs
         .iter()
@@ -41,7 +43,7 @@ pub fn times(record: &Record, group: &Group) -> String {
             let is_right = run.is_as_expected();
             let percent = |x: Option<f64>| optional(x.filter(|_| is_right).map(|x| format!("{x:.1}")));
             let time = run.time().filter(|_| is_right);
-            vec![
+            let mut row = vec![
                 name(run),
                 match time {
                     _ if !is_right => "<b class=\"bad\">FAILED</b>".to_owned(),
@@ -53,13 +55,23 @@ pub fn times(record: &Record, group: &Group) -> String {
                 percent(run.of_peak(&record.device)),
                 percent(run.of_read(&record.device)),
                 optional(group.speedup(run).filter(|_| is_right).map(|x| format!("{x:.2} ×"))),
-                optional(run.published_us.map(number::micros)),
-                optional(group.published_speedup(run).map(|x| format!("{x:.2} ×"))),
-            ]
+            ];
+            if has_published {
+                row.push(optional(run.published_us.map(number::micros)));
+                row.push(optional(group.published_speedup(run).map(|x| format!("{x:.2} ×"))));
+            }
+            row
         })
         .collect();
-    let head =
-        ["rung", "µs", "10–90 %", "GB/s", "% of peak", "% of a read", "speed-up", "published µs", "published speed-up"];
+    let over = escape(group.baseline());
+    let mut head = ["rung", "µs", "10–90 %", "GB/s", "% of peak", "% of a plain read"].map(str::to_owned).to_vec();
+    head.push(format!("speed-up over {over}"));
+    if has_published {
+        let on = sources::measured_on(group.family()).map(|on| format!(", {on}")).unwrap_or_default();
+        head.push(format!("published µs{on} (<a href=\"#sources\">source</a>)"));
+        head.push(format!("published speed-up over {over}"));
+    }
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
     scrolling(&format!("Times, {}", group.workload()), &head, &rows)
 }
 
@@ -74,7 +86,7 @@ pub fn counters(group: &Group) -> String {
             format!("{:.1}", c.branch_efficiency),
             format!("{:.1}", c.active_lanes),
             escape(&number::conflicts(c)).replace(", ", "<br>"),
-            format!("{:.2}", c.shared_wavefronts_per_request),
+            number::rate(c.shared_passes_per_element()),
             format!("{:.2}", c.sectors_per_request),
             number::rate(c.shuffles_per_element),
             number::rate(c.atomics_per_element),
@@ -85,23 +97,28 @@ pub fn counters(group: &Group) -> String {
         return String::new();
     }
     let sizes: Vec<u64> = group.runs.iter().filter_map(|r| Some(r.counters.as_ref()?.counted_n)).collect();
-    let least = sizes.iter().min().copied().unwrap_or(0);
+    let (least, most) = (sizes.iter().min().copied().unwrap_or(0), sizes.iter().max().copied().unwrap_or(0));
+    let at = if least == most {
+        number::elements(least)
+    } else {
+        format!("{} to {}", number::elements(least), number::elements(most))
+    };
     let head = [
         "rung",
         "barriers per block",
         "branch efficiency %",
         "active lanes of 32",
         "bank conflicts",
-        "shared passes per request",
+        "shared passes per element",
         "sectors per request",
         "shuffles per element",
         "atomics per element",
     ];
-    scrolling(&format!("Counters from the emulator, at {} elements", number::elements(least)), &head, &rows)
+    scrolling(&format!("Counters from the emulator, at {at} elements"), &head, &rows)
 }
 
 /// The published forms that are wrong, and what was said of each.
-pub fn wrong(group: &Group) -> String {
+pub fn wrong(record: &Record, group: &Group) -> String {
     if group.as_published.is_empty() {
         return String::new();
     }
@@ -112,8 +129,11 @@ pub fn wrong(group: &Group) -> String {
             (true, 1) => "1 fault".to_owned(),
             (true, faults) => format!("{faults} faults"),
         };
-        let link = run.rung.trim_end_matches("_as_published");
-        vec![format!("<a href=\"#{link}-published\">{}</a>", escape(link)), prose(&run.title), verdict]
+        let name = escape(run.rung.trim_end_matches("_as_published"));
+        // The section of its sound form tells of it.
+        let is_told = record.rungs.iter().any(|run| section_of(run) == Some(name.as_str()));
+        let link = if is_told { format!("<a href=\"#{name}-published\">{name}</a>") } else { name };
+        vec![link, prose(&run.title), verdict]
     };
     let rows: Vec<Vec<String>> = group.as_published.iter().map(row).collect();
     scrolling("Published forms that are wrong", &["rung", "as published", "caught by the emulator"], &rows).replacen(

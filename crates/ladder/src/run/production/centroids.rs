@@ -48,6 +48,11 @@ fn units(sizes: Sizes) -> Vec<i32> {
     whole.chunks(sizes.points as usize).map(|row| f32::unit(greatest(row))).collect()
 }
 
+/// The kernels' names.
+pub fn entries(sizes: Sizes) -> Vec<String> {
+    launches(sizes, 0, MULTIPROCESSORS).into_iter().map(|launch| launch.entry).collect()
+}
+
 /// What is launched, for a row.
 pub fn shape(sizes: Sizes, device: Option<&Device>) -> Shape {
     let update = launches(sizes, 0, device.map_or(MULTIPROCESSORS, |d| d.properties().multiprocessors));

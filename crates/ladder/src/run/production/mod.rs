@@ -28,6 +28,17 @@ pub fn depth(load: Load) -> u64 {
     }
 }
 
+/// The entries of the kernels that the library launches for such a load; where there is no GPU, those for an H200.
+///
+/// # Errors
+/// If the library has no plan.
+pub fn entries(load: Load) -> Result<Vec<String>, Error> {
+    match load {
+        Load::Points(sizes) => Ok(centroids::entries(sizes)),
+        _ => sum::entries(load),
+    }
+}
+
 /// A row in which nothing has been found yet.
 ///
 /// # Errors

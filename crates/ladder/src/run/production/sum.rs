@@ -36,6 +36,14 @@ pub fn depth(load: Load) -> u64 {
     u64::from(load.n().max(1).ilog2()) + 2
 }
 
+/// The kernels' names.
+///
+/// # Errors
+/// If the library has no plan.
+pub fn entries(load: Load) -> Result<Vec<String>, Error> {
+    Ok(explain(load, None)?.launches.into_iter().map(|launch| launch.entry).collect())
+}
+
 /// What is launched, for a row.
 pub fn shape(load: Load, device: Option<&Device>) -> Result<Shape, Error> {
     let plan = explain(load, device)?;
