@@ -31,6 +31,9 @@ fn run(suites: Vec<Suite>, peers: Vec<Program>) -> Record {
         suites,
         samples: 2,
         budget: Duration::from_secs(10),
+        limit: None,
+        bits: true,
+        before: None,
         command: "warpfold bench".into(),
         machine: Machine::cpu(),
         device: "cpu".into(),
@@ -52,6 +55,7 @@ fn case(op: Op, shape: &[usize]) -> Case {
         measure: Measure::Call,
         threads: Some(1),
         keys: None,
+        least_room: 0,
     }
 }
 
@@ -102,7 +106,7 @@ fn wrong_values_are_caught() {
 fn absent_peers_are_reported_with_the_reason() {
     let why = |wrong: &str| with_fake(wrong).peers[0].absent.clone().unwrap_or_default();
     assert_eq!(why("absent"), "it has no library");
-    assert!(why("old").contains("protocol 1 instead of 2"), "{}", why("old"));
+    assert!(why("old").contains("protocol 1 instead of 3"), "{}", why("old"));
     assert!(why("dies").contains("a word before it ends"), "{}", why("dies"));
     let nowhere = Program { name: "cub".into(), words: vec!["no/such/cub".into()] };
     let record =
@@ -139,7 +143,9 @@ fn python_peers() -> Vec<Program> {
         }
         let file = if matches!(name, "pandas" | "polars") { "frames" } else { name };
         let script = folder.join(format!("{file}_peer.py")).display().to_string();
-        found.push(Program { name: name.into(), words: vec![python.clone(), script, name.into()] });
+        let mut words = vec![python.clone(), script];
+        words.extend((file == "frames").then(|| name.to_owned()));
+        found.push(Program { name: name.into(), words });
     }
     found
 }

@@ -15,7 +15,7 @@ for line in sys.stdin:
             print("a word before it ends", file=sys.stderr)
             sys.exit(3)
         else:
-            answer = {"protocol": 1 if wrong == "old" else 2, "name": "fake", "version": "1.2", "device": asked["device"]}
+            answer = {"protocol": 1 if wrong == "old" else 3, "name": "fake", "version": "1.2", "device": asked["device"]}
     elif word == "prepare":
         case = asked["case"]
         answer = {"skip": "it does not like maxima"} if case["op"] == "max" else {"calls": 3, "cache": "warm: 1 input"}
@@ -27,6 +27,8 @@ for line in sys.stdin:
             print("hello there", flush=True)
             continue
         answer = {"ns": [1234] * asked["samples"]}
+    elif word == "poison":
+        answer = {"poisoned": True}
     elif word == "result":
         # Ones, added: the only case that it is asked about.
         n = 1
