@@ -147,7 +147,7 @@ struct Case {
     /// On the device, one more than there are rows; of segments only.
     std::shared_ptr<Memory> offsets;
     /// The same for the host, and the longest segment.
-    std::vector<int64_t> cuts;
+    std::shared_ptr<std::vector<int64_t>> cuts;
     size_t longest = 0;
     /// Elements in memory.
     int64_t room;
@@ -378,7 +378,7 @@ template <class T, class A, class Op> struct ByKey : Prepared {
             sorted_keys = std::make_unique<Memory>(c.n * sizeof(int32_t));
             sorted = std::make_unique<Memory>(c.n * sizeof(T));
         } else {
-            for (int64_t s = 0; s < c.rows; s++) std::fill(host.begin() + c.cuts[s], host.begin() + c.cuts[s + 1], int32_t(s));
+            for (int64_t s = 0; s < c.rows; s++) std::fill(host.begin() + (*c.cuts)[s], host.begin() + (*c.cuts)[s + 1], int32_t(s));
         }
         // Of its own for each input, so that they do not come from a cache either.
         for (int64_t i = 0; i < copies; i++) {
@@ -523,7 +523,7 @@ std::unique_ptr<Prepared> prepare(const std::string& line) {
         c.rows = host.size() - 1;
         c.whole = false;
         for (int64_t s = 0; s < c.rows; s++) c.longest = std::max<size_t>(c.longest, host[s + 1] - host[s]);
-        c.cuts = host;
+        c.cuts = std::make_shared<std::vector<int64_t>>(std::move(host));
         c.offsets = std::make_shared<Memory>(host.size() * sizeof(int64_t));
         CHECK(cudaMemcpy(c.offsets->start, host.data(), host.size() * sizeof(int64_t), cudaMemcpyHostToDevice));
     }

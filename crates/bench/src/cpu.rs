@@ -10,15 +10,18 @@ use rayon::prelude::*;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use warpfold::{Array, ArrayRef, Description, Scalar, Values, describe, reduce};
+use warpfold::{Array, ArrayRef, Description, Op, Options, Scalar, Values, describe, reduce};
 
 /// A sample lasts at least so long, by repeated calls.
 const LEAST: Duration = Duration::from_millis(1);
 const MOST_CALLS: u64 = 100_000;
 
+/// A reduction: [`warpfold::reduce`], or what another crate calls instead.
+pub type Call = fn(Op, ArrayRef<'_>, &Options<'_>) -> Result<Array, warpfold::Error>;
+
 /// Ourselves, with the data of one case.
-#[derive(Default)]
 pub struct Cpu {
+    call: Call,
     loaded: Option<Loaded>,
     /// Kept from one case to the next.
     memory: Option<(MemoryKey, Arc<MmapMut>)>,
@@ -28,6 +31,7 @@ pub struct Cpu {
 
 struct Loaded {
     case: Case,
+    call: Call,
     memory: Arc<MmapMut>,
     /// Of a case by keys.
     keyed: Option<Keyed>,
@@ -43,10 +47,21 @@ enum Outcome {
     Keyed(Found),
 }
 
+impl Default for Cpu {
+    fn default() -> Cpu {
+        Cpu::new()
+    }
+}
+
 impl Cpu {
     /// Without data.
     pub fn new() -> Cpu {
-        Cpu::default()
+        Cpu::calling(reduce)
+    }
+
+    /// The same by a function of the caller's.
+    pub fn calling(call: Call) -> Cpu {
+        Cpu { call, loaded: None, memory: None, half: None }
     }
 
     /// What it is called in records.
@@ -120,7 +135,7 @@ impl Loaded {
         let options = self.case.options();
         let result = match (&self.keyed, self.case.work) {
             (Some(keyed), _) => keyed.call(&self.case, array).map(Outcome::Keyed),
-            (None, Work::Op(op)) => reduce(op, array, &options).map(Outcome::Reduced),
+            (None, Work::Op(op)) => (self.call)(op, array, &options).map(Outcome::Reduced),
             (None, _) => describe(array, &options).map(Outcome::Described),
         };
         result.map_err(|e| e.to_string())
@@ -160,7 +175,7 @@ impl Side for Cpu {
         self.memory = Some((key, memory.clone()));
         let keyed = || Keyed::new(case, view(case, &memory)?);
         let keyed = case.is_keyed().then(keyed).transpose().map_err(|e| e.to_string())?;
-        let mut loaded = Loaded { case: case.clone(), memory, keyed, calls: 1, ns: 0, result: None };
+        let mut loaded = Loaded { case: case.clone(), call: self.call, memory, keyed, calls: 1, ns: 0, result: None };
         // Warm, then as many calls as last long enough.
         loop {
             let (elapsed, outcome) = loaded.time(loaded.calls)?;
@@ -282,12 +297,19 @@ pub fn answer(columns: &[&Values], width: usize, at: &Positions) -> Answer {
     Answer { dtypes, outputs, values }
 }
 
-/// Where the input comes from.
+/// Where the input comes from: from memory, if it has more than twice the bytes of the last cache.
 fn cache(case: &Case) -> String {
-    let bytes = case.input_bytes();
-    // No last-level cache of one processor is larger.
-    let state = if bytes > 768 << 20 { "cold" } else { "warm" };
-    format!("{state}: 1 input of {bytes} bytes")
+    let (bytes, last) = (case.input_bytes(), last_cache());
+    let state = if bytes > 2 * last { "cold" } else { "warm" };
+    format!("{state}: 1 input of {bytes} bytes, {last} bytes of last cache")
+}
+
+/// Bytes of the processor's last cache, as the system has it; else as many as any processor has.
+fn last_cache() -> u64 {
+    let path = "/sys/devices/system/cpu/cpu0/cache/index3/size";
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let size = text.trim().strip_suffix('K').and_then(|number| number.parse::<u64>().ok());
+    size.map_or(384 << 20, |size| size << 10)
 }
 
 /// Every byte once, without arithmetic to speak of.

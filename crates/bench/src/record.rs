@@ -35,7 +35,7 @@ pub struct Record {
     /// Of the sources that were measured, as [`crate::sources`] lists them; records of before have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// How the program was built: `release, opt-level 3`.
+    /// Which program, and how its benchmarks were built: `warpfold, release, opt-level 3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<String>,
     /// Where it ran.
@@ -212,7 +212,7 @@ impl Measured {
 
 impl Record {
     /// Of a run on a machine, before it begins.
-    pub fn new(command: &str, machine: &Machine) -> Record {
+    pub fn new(command: &str, program: &str, machine: &Machine) -> Record {
         let digest = if machine.kind == "cpu" { env!("WARPFOLD_SOURCES_CPU") } else { env!("WARPFOLD_SOURCES_GPU") };
         Record {
             version: VERSION,
@@ -220,7 +220,7 @@ impl Record {
             command: command.into(),
             revision: revision(),
             digest: (!digest.is_empty()).then(|| digest.to_owned()),
-            build: Some(env!("WARPFOLD_BENCH_BUILD").into()),
+            build: Some(format!("{program}, {}", env!("WARPFOLD_BENCH_BUILD"))),
             machine: machine.clone(),
             conditions: Vec::new(),
             peers: Vec::new(),

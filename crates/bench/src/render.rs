@@ -135,7 +135,7 @@ fn circumstances(record: &Record) -> String {
     });
     words.push(record.date.clone());
     words.extend(record.revision.as_ref().map(|revision| format!("revision {revision}")));
-    words.extend(record.build.as_ref().filter(|_| machine.kind == "cpu").map(|build| format!("built for {build}")));
+    words.extend(record.build.as_ref().filter(|_| machine.kind == "cpu").map(|build| format!("built as {build}")));
     words.extend(clocks(record));
     let versions: Vec<String> =
         record.peers.iter().filter_map(|p| Some(format!("{} {}", shown(&p.name), p.version.as_ref()?))).collect();

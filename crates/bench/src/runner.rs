@@ -35,6 +35,8 @@ pub struct Plan {
     pub bits: bool,
     /// For the record.
     pub command: String,
+    /// For the record: which program runs, and how it calls.
+    pub program: String,
     /// Where.
     pub machine: Machine,
     /// As peers are told: `cpu`, `cuda:0`.
@@ -80,9 +82,17 @@ impl Plan {
         Duration::from_secs_f64(seconds)
     }
 
+    /// Whether the record that it goes on from is of the same run.
+    ///
+    /// # Errors
+    /// If it is of another one.
+    pub fn check(&self) -> Result<(), Error> {
+        self.begin().map(drop).map_err(|why| Error::OtherRun { path: "the record".into(), why })
+    }
+
     /// The record to go on with, if what is there is of the same run.
     fn begin(&self) -> Result<Record, String> {
-        let mut record = Record::new(&self.command, &self.machine);
+        let mut record = Record::new(&self.command, &self.program, &self.machine);
         let Some(before) = &self.before else { return Ok(record) };
         let others = [
             ("version", before.version != record.version),
@@ -134,8 +144,8 @@ struct Own<'a> {
 /// If the record cannot be kept, or is of another run. What goes wrong with a side is in the record.
 pub fn run(plan: &Plan, ours: &mut dyn Side, watch: &mut dyn Watch) -> Result<Record, Error> {
     let start = Instant::now();
-    let other = |why| Error::OtherRun { path: "the record".into(), why };
-    let mut record = plan.begin().map_err(other)?;
+    plan.check()?;
+    let mut record = plan.begin().map_err(Error::Device)?;
     let mut seats = Vec::new();
     // All at once: some take seconds to load their libraries.
     let started: Vec<Result<Peer, String>> = std::thread::scope(|scope| {

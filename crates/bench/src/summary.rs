@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn cases_behind_a_peer_are_counted_by_how_far() {
-        let mut record = Record::new("x", &Machine::cpu());
+        let mut record = Record::new("x", "x", &Machine::cpu());
         let peer = PeerRecord { name: "torch".into(), version: None, device: None, absent: None };
         record.peers.push(peer);
         for peer in [1100, 975, 960, 900, 800] {

@@ -5,6 +5,7 @@ import sys
 
 wrong = sys.argv[1]
 case = {}
+questions = 0
 for line in sys.stdin:
     asked = json.loads(line)
     word = asked["do"]
@@ -18,6 +19,7 @@ for line in sys.stdin:
             answer = {"protocol": 1 if wrong == "old" else 3, "name": "fake", "version": "1.2", "device": asked["device"]}
     elif word == "prepare":
         case = asked["case"]
+        questions = 0
         answer = {"skip": "it does not like maxima"} if case["op"] == "max" else {"calls": 3, "cache": "warm: 1 input"}
     elif word == "sample":
         if wrong == "crashes":
@@ -26,7 +28,8 @@ for line in sys.stdin:
         if wrong == "babbles":
             print("hello there", flush=True)
             continue
-        answer = {"ns": [1234] * asked["samples"]}
+        questions += 1
+        answer = {"ns": [questions if wrong == "counts" else 1234] * asked["samples"]}
     elif word == "poison":
         answer = {"poisoned": True}
     elif word == "result":

@@ -41,14 +41,21 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
         limit: args.limit,
         bits: args.bits,
         command: command(args),
+        program: "warpfold".into(),
         machine,
         device: device.to_string(),
         peers: peers(args, device)?,
         before,
     };
+    plan.check().map_err(|why| of_record(args, why))?;
     announce(args, &plan);
     let mut progress = Progress::new(plan.len(), args.json.clone());
-    let record = runner::run(&plan, &mut *side, &mut progress).map_err(|why| of_record(args, why))?;
+    let record = runner::run(&plan, &mut *side, &mut progress)?;
+    let left = plan.len().saturating_sub(record.cases.len());
+    if left > 0 {
+        let how = if args.json.is_some() { ": the same command with --resume goes on" } else { "" };
+        let _ = writeln!(std::io::stderr(), "{left} of {} cases were not begun in time{how}", plan.len());
+    }
     if args.markdown.as_deref() != Some(Path::new("-")) {
         print(|to| to.write_all(render::text(&record).as_bytes()))?;
     }
