@@ -13,7 +13,8 @@ use warpfold_bench::record::{Machine, Record};
 use warpfold_bench::runner::{self, Plan};
 use warpfold_bench::{render, suite};
 
-const USAGE: &str = "dependency [--suite NAMES] [--peers NAMES] [--filter TEXT] [--samples N] [--budget SECONDS] [--bits] [--json FILE] [--resume]";
+const USAGE: &str = "dependency [--suite NAMES] [--peers NAMES] [--filter TEXT] [--samples N] [--budget SECONDS] \
+    [--bits] [--json FILE] [--resume]";
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut words = std::env::args().skip(1);

@@ -1,5 +1,5 @@
-//! Writes the pages of `docs/benchmarks` from the committed records: of each device and record the newest. A page of a record that
-//! was made from other sources than there are now says so first. `cargo xtask docs` runs this.
+//! Writes the pages of `docs/benchmarks` from the committed records: of each device and record the newest. A page of a
+//! record that was made from other sources than there are now says so first. `cargo xtask docs` runs this.
 //!
 //! `--check` fails if the pages are not what would be written; `--strict` also fails if a record is stale.
 

@@ -73,45 +73,6 @@ const SECTOR: usize = 32;
 /// The seed of all data.
 pub const SEED: u32 = 1;
 
-/// What every side is told of a case.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Told {
-    /// `sum`, …, or `describe`.
-    pub op: String,
-    /// `f32`.
-    pub dtype: String,
-    /// Of the array.
-    pub shape: Vec<usize>,
-    /// Reduced.
-    pub axes: Vec<usize>,
-    /// `c`, `f`, `order:AXES`, `offset:N`, `pitch:N` or `step:N`.
-    pub layout: String,
-    /// From the first element to the first of all, and of each axis, in elements.
-    pub offset: usize,
-    /// Of each axis, in elements.
-    pub strides: Vec<usize>,
-    /// Elements in memory, padding and offset included.
-    pub room: usize,
-    /// `tree` or `compensated`.
-    pub precision: String,
-    /// Whether NaNs are left out.
-    pub skip_nan: bool,
-    /// `call`, `latency`, `graph` or `first`.
-    pub measure: Measure,
-    /// How many threads.
-    pub threads: usize,
-    /// Of the data.
-    pub kind: Kind,
-    /// Of the data.
-    pub seed: u32,
-    /// `uniform:7`, …, of reductions of segments.
-    pub segments: Option<String>,
-    /// How many, of reductions of groups, or as elements of `unique`.
-    pub groups: Option<usize>,
-    /// How many, of k-means.
-    pub clusters: Option<usize>,
-}
-
 impl Case {
     /// Elements.
     pub fn elements(&self) -> usize {
@@ -159,8 +120,8 @@ impl Case {
         self.elements() as u64 * self.dtype.size() as u64
     }
 
-    /// Bytes that have to be read, or, of the labels of an iteration, written: elements, whole sectors of them where they lie
-    /// apart, and offsets of 8 bytes or labels of 4.
+    /// Bytes that have to be read, or, of the labels of an iteration, written: elements, whole sectors of them where they
+    /// lie apart, and offsets of 8 bytes or labels of 4.
     pub fn floor_bytes(&self) -> u64 {
         let keys = match (self.work, self.keys) {
             (Work::Unique, _) | (_, None) => 0,
@@ -258,34 +219,6 @@ impl Case {
             _ => None,
         };
         MemoryKey { generator: self.generator(), offset: self.offset(), room: self.room(), apart }
-    }
-
-    /// What every side is told.
-    pub fn told(&self) -> Told {
-        let generator = self.generator();
-        let all = || std::thread::available_parallelism().map_or(1, usize::from);
-        Told {
-            op: self.work.name().into(),
-            dtype: self.dtype.name().into(),
-            shape: self.shape.clone(),
-            axes: self.axes.clone(),
-            layout: self.layout.to_string(),
-            offset: self.offset(),
-            strides: self.strides(),
-            room: self.room(),
-            precision: precision_name(self.precision).into(),
-            skip_nan: self.skip_nan,
-            measure: self.measure,
-            threads: self.threads.unwrap_or_else(all),
-            kind: generator.kind,
-            seed: generator.seed,
-            segments: match self.keys {
-                Some(Keys::Segments(lengths)) => Some(lengths.to_string()),
-                _ => None,
-            },
-            groups: self.labels().filter(|_| !matches!(self.keys, Some(Keys::Clusters(..)))),
-            clusters: self.labels().filter(|_| matches!(self.keys, Some(Keys::Clusters(..)))),
-        }
     }
 
     /// Whether elements are taken together by something else than an axis.

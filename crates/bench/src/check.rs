@@ -46,8 +46,8 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Computes it from what is known already, and adds to that. An iteration of k-means is compared with the means of the labels
-    /// that the side itself found.
+    /// Computes it from what is known already, and adds to that. An iteration of k-means is compared with the means of the
+    /// labels that the side itself found.
     pub fn new(case: &Case, known: &mut Known, labels: Option<&[i32]>) -> Reference {
         let width = case.work.width();
         if case.is_keyed() {
@@ -150,7 +150,13 @@ pub fn same_bits(ours: &[Values], reference: &[Values], width: usize, whose: &st
         let differ = a.as_bytes().chunks(size).zip(b.as_bytes().chunks(size)).position(|(a, b)| a != b);
         let i = differ.unwrap_or(0);
         let shown = [a, b].map(|values| Number::from(values.get(i)));
-        return Verdict::wrong(format!("output {} of {}: {}, {whose} {}", i / width.max(1), outputs(ours), shown[0], shown[1]));
+        return Verdict::wrong(format!(
+            "output {} of {}: {}, {whose} {}",
+            i / width.max(1),
+            outputs(ours),
+            shown[0],
+            shown[1]
+        ));
     }
     Verdict { passed: true, detail: format!("all {} outputs have the bits {whose}", outputs(ours)) }
 }
@@ -213,7 +219,8 @@ mod tests {
 
     #[test]
     fn bits_are_compared_as_bits() {
-        let same = |a: f32, b: f32| same_bits(&[Values::F32(vec![1.0, a])], &[Values::F32(vec![1.0, b])], 1, "there").passed;
+        let same =
+            |a: f32, b: f32| same_bits(&[Values::F32(vec![1.0, a])], &[Values::F32(vec![1.0, b])], 1, "there").passed;
         assert!(same(0.5, 0.5) && same(f32::NAN, f32::NAN));
         assert!(!same(0.0, -0.0) && !same(0.5, f32::NAN) && !same(0.5, 0.50000006));
         assert!(!same_bits(&[Values::F32(vec![0.0])], &[Values::F32(vec![0.0; 2])], 1, "there").passed);

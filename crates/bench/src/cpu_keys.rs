@@ -104,12 +104,12 @@ fn or_as_before(means: Array, counts: &[i64], before: &Array) -> Array {
     let d = means.values.len() / counts.len().max(1);
     let is_empty = |i: usize| counts[i / d] == 0;
     let values = match (means.values, &before.values) {
-        (Values::F32(means), Values::F32(before)) => {
-            Values::F32(means.iter().zip(before).enumerate().map(|(i, (&x, &b))| if is_empty(i) { b } else { x }).collect())
-        }
-        (Values::F64(means), Values::F64(before)) => {
-            Values::F64(means.iter().zip(before).enumerate().map(|(i, (&x, &b))| if is_empty(i) { b } else { x }).collect())
-        }
+        (Values::F32(means), Values::F32(before)) => Values::F32(
+            means.iter().zip(before).enumerate().map(|(i, (&x, &b))| if is_empty(i) { b } else { x }).collect(),
+        ),
+        (Values::F64(means), Values::F64(before)) => Values::F64(
+            means.iter().zip(before).enumerate().map(|(i, (&x, &b))| if is_empty(i) { b } else { x }).collect(),
+        ),
         (means, _) => means,
     };
     Array { values, ..means }

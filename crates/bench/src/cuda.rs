@@ -3,12 +3,13 @@
 use crate::case::{Case, Measure, MemoryKey};
 use crate::cpu;
 use crate::cuda_keys::{Keyed, POISON};
+use crate::cuda_moves::{Clock, Read};
 use crate::record::Machine;
 use crate::side::{Answer, LONG_NS, Moved, Positions, Prepared, Side};
 use crate::work::Work;
 use std::time::Instant;
-use warpfold::cuda::{Array, ArrayView, Buffer, Device, Driver, Event, Graph, Inputs, Options, Program, Reduction};
-use warpfold::cuda::{Statistics, Stream, Survey, Work as Kernels};
+use warpfold::cuda::{Array, ArrayView, Buffer, Device, Driver, Event, Graph, Options, Reduction};
+use warpfold::cuda::{Statistics, Stream, Survey};
 use warpfold::{Description, Error, Values};
 
 /// A sample lasts at least so long, by repeated calls.
@@ -64,12 +65,6 @@ enum Kind {
     Keyed(Box<Keyed>),
 }
 
-struct Read {
-    program: Program,
-    inputs: Vec<Inputs>,
-    bytes: u64,
-}
-
 enum Outcome {
     OnDevice,
     Reduced(warpfold::Array),
@@ -121,7 +116,7 @@ impl Gpu {
             copy.copy_from(&self.stream, &memory.inputs[0])?;
             memory.inputs.push(copy);
             if let Some(read) = &mut memory.read {
-                read.inputs.push(read.inputs[0].duplicate(&self.stream)?);
+                read.duplicate(&self.stream)?;
             }
         }
         let view = self.view(case, &memory.inputs[0])?;
@@ -157,7 +152,7 @@ impl Gpu {
         let calls = |stream: &Stream| {
             (0..GRAPH_CALLS as usize).try_for_each(|i| queue(work, stream, views[i % views.len()], i % views.len()))
         };
-        // SAFETY: `Loaded` keeps inputs, reduction and output, and drops them after the graph; outputs are never made anew.
+        // SAFETY: `Loaded` keeps inputs, reduction and output, and drops them after the graph; none is made anew.
         loaded.graph = Some(unsafe { self.stream.capture(calls) }?);
         Ok(())
     }
@@ -166,14 +161,7 @@ impl Gpu {
         let bytes = case.room() * case.dtype.size();
         let memory = cpu::data(case).map_err(|why| Error::Device { name: "cpu".into(), why })?;
         let inputs = vec![Buffer::upload(&self.stream, &memory[..bytes])?];
-        let read = match bytes / 4 {
-            0 => None,
-            n => {
-                let program = Program::new(&self.device, Kernels::Read { n: n as u64 })?;
-                let inputs = vec![Inputs::copy_of(&self.stream, &inputs[0], n)?];
-                Some(Read { program, inputs, bytes: 4 * n as u64 })
-            }
-        };
+        let read = Read::of(&self.stream, &inputs[0])?;
         Ok(Memory { key: case.memory(), inputs, read, half: None })
     }
 
@@ -335,44 +323,22 @@ impl Side for Gpu {
 
     fn read(&mut self) -> Result<Option<Moved>, String> {
         let loaded = self.loaded.as_mut().ok_or("no case is prepared")?;
-        if !loaded.case.measure.is_in_turn() {
+        let calls = loaded.calls * loaded.per_call();
+        let Some(read) = loaded.memory.read.as_mut().filter(|_| loaded.case.measure.is_in_turn()) else {
             return Ok(None);
-        }
-        let Some(Read { program, inputs, bytes }) = loaded.memory.read.as_mut() else { return Ok(None) };
-        let (copies, calls) = (loaded.copies, loaded.calls * loaded.graph.as_ref().map_or(1, |_| GRAPH_CALLS));
-        let mut run = || -> Result<u64, warpfold::cuda::Error> {
-            program.run(&self.stream, &inputs[copies - 1])?;
-            self.stream.record(&self.before)?;
-            for i in 0..calls as usize {
-                program.run(&self.stream, &inputs[i % copies])?;
-            }
-            self.stream.record(&self.after)?;
-            self.after.nanoseconds_since(&self.before)
         };
-        Ok(Some(Moved { ns: run().map_err(|e| e.to_string())? / calls, bytes: *bytes }))
+        let clock = Clock { stream: &self.stream, before: &self.before, after: &self.after, calls };
+        read.time(&clock, loaded.copies).map(Some).map_err(|e| e.to_string())
     }
 
     fn copy(&mut self) -> Result<Option<Moved>, String> {
         let loaded = self.loaded.as_mut().ok_or("no case is prepared")?;
-        let bytes = loaded.memory.inputs[0].len() / 2;
-        if loaded.case.measure != Measure::Call || bytes == 0 {
+        let Memory { inputs, half, .. } = &mut loaded.memory;
+        if loaded.case.measure != Measure::Call || inputs[0].len() < 2 {
             return Ok(None);
         }
-        let Memory { inputs, half, .. } = &mut loaded.memory;
-        let mut run = || -> Result<u64, warpfold::cuda::Error> {
-            let to = match half {
-                Some(to) => to,
-                None => half.insert(Buffer::new(&self.device, bytes)?),
-            };
-            to.copy_from_bytes(&self.stream, &inputs[loaded.copies - 1])?;
-            self.stream.record(&self.before)?;
-            for i in 0..loaded.calls as usize {
-                to.copy_from_bytes(&self.stream, &inputs[i % loaded.copies])?;
-            }
-            self.stream.record(&self.after)?;
-            self.after.nanoseconds_since(&self.before)
-        };
-        Ok(Some(Moved { ns: run().map_err(|e| e.to_string())? / loaded.calls, bytes: 2 * bytes as u64 }))
+        let clock = Clock { stream: &self.stream, before: &self.before, after: &self.after, calls: loaded.calls };
+        clock.copies(&inputs[..loaded.copies], half).map(Some).map_err(|e| e.to_string())
     }
 
     fn poison(&mut self) -> Result<(), String> {
@@ -406,7 +372,9 @@ impl Side for Gpu {
             (Some(Outcome::OnDevice), Kind::Reduction { out, .. }) => {
                 out.download(&self.stream).map(|array| vec![array.values])
             }
-            (Some(Outcome::OnDevice), Kind::Keyed(keyed)) => keyed.values(&self.stream, last).map(|values| vec![values]),
+            (Some(Outcome::OnDevice), Kind::Keyed(keyed)) => {
+                keyed.values(&self.stream, last).map(|values| vec![values])
+            }
             (None, _) => return Err("nothing was computed".into()),
         };
         values.map_err(|e| e.to_string())

@@ -100,8 +100,8 @@ impl Generator {
         Exact::Units(self.units_of(h))
     }
 
-    /// A coordinate of the centroid that a cluster begins with, in units: a point like all others, but drawn from another seed;
-    /// of [`Kind::Clustered`] about the cluster's own centre.
+    /// A coordinate of the centroid that a cluster begins with, in units: a point like all others, but drawn from another
+    /// seed; of [`Kind::Clustered`] about the cluster's own centre.
     pub fn start(&self, cluster: usize, coordinate: usize, dimensions: usize) -> i128 {
         let i = (cluster * dimensions + coordinate) as u32;
         let centre = self.bell(keys::hash(i, self.seed + 2));

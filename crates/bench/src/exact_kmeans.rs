@@ -1,5 +1,5 @@
-//! What an iteration of k-means should give, of points that lie anywhere: the labels of some points, by the definition of
-//! docs/numerics.md (k-means), and the means of the labels that a side found, from integers.
+//! What an iteration of k-means should give, of points that lie anywhere: the labels of some points, by the definition
+//! of docs/numerics.md (k-means), and the means of the labels that a side found, from integers.
 
 use crate::case::Case;
 use crate::data::Exact;
@@ -29,7 +29,7 @@ pub fn cells(case: &Case) -> Vec<usize> {
     spread(case.shape[0], case.outputs(), MOST / 2)
 }
 
-/// The label that is the nearest by scores of the type, each operation as docs/numerics.md has it: of equal scores the first.
+/// The nearest label by scores of the type, each operation as docs/numerics.md has it: of equal scores the first.
 macro_rules! nearest {
     ($t:ty, $x:expr, $centroids:expr) => {{
         let x: Vec<$t> = $x.iter().map(|&x| x as $t).collect();
@@ -66,8 +66,8 @@ pub fn labels(case: &Case) -> Vec<Want> {
     points(case).par_iter().map(want).collect()
 }
 
-/// All labels that rounding explains, of a side that multiplies as it likes: tensor cores round f32 to 11 bits, and some sides
-/// round scores to the dtype of the points.
+/// All labels that rounding explains, of a side that multiplies as it likes: tensor cores round f32 to 11 bits, and some
+/// sides round scores to the dtype of the points.
 fn as_near(dtype: DType, x: &[f64], centroids: &[f64]) -> Vec<usize> {
     let u = match dtype {
         DType::F64 => 0.5f64.powi(50),
@@ -97,7 +97,9 @@ pub fn means(case: &Case, labels: &[i32]) -> Result<Vec<Want>, String> {
     if labels.len() != n {
         return Err(format!("{} labels of {n} points", labels.len()));
     }
-    if let Some(i) = labels.iter().position(|&label| usize::try_from(label).is_ok_and(|label| label >= clusters) || label < 0) {
+    if let Some(i) =
+        labels.iter().position(|&label| usize::try_from(label).is_ok_and(|label| label >= clusters) || label < 0)
+    {
         return Err(format!("point {i} has the label {} of {clusters}", labels[i]));
     }
     let unit = 0.5f64.powi(generator.shift());

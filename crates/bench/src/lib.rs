@@ -11,6 +11,8 @@ mod cpu_keys;
 pub mod cuda;
 #[cfg(feature = "cuda")]
 mod cuda_keys;
+#[cfg(feature = "cuda")]
+mod cuda_moves;
 pub mod data;
 pub mod error;
 pub mod exact;
@@ -24,10 +26,12 @@ pub mod random;
 pub mod record;
 pub mod render;
 pub mod runner;
+mod seat;
 pub mod side;
 pub mod sources;
 pub mod suite;
 pub mod summary;
+pub mod told;
 pub mod valid;
 pub mod work;
 

@@ -75,8 +75,8 @@ pub const NAMES: [&str; 11] = [
     "flashlib",
 ];
 
-/// Where the peers are: in the folder that was `given`, or `$WARPFOLD_PEERS`; in `bench/peers` beside the program, or of the sources
-/// of a program that lies where cargo built it. What lies in the current folder is never run unasked.
+/// Where the peers are: in the folder that was `given`, or `$WARPFOLD_PEERS`; in `bench/peers` beside the program, or of
+/// the sources of a program that lies where cargo built it. What lies in the current folder is never run unasked.
 pub fn folder(given: Option<&Path>) -> Option<PathBuf> {
     if let Some(folder) = given.map(Path::to_owned).or_else(|| std::env::var_os("WARPFOLD_PEERS").map(PathBuf::from)) {
         return Some(folder);

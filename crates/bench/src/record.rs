@@ -1,12 +1,12 @@
 //! What a run found: every sample, every verdict, and under which circumstances.
 
 use crate::Error;
-use crate::conditions::Conditions;
-use crate::sources::Sources;
 use crate::case::{Case, Measure, precision_name, tuple};
 use crate::check::Verdict;
+use crate::conditions::Conditions;
 use crate::cpu::processor;
 use crate::layout::Layout;
+use crate::sources::Sources;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -58,7 +58,10 @@ fn parts(record: &Record) -> Vec<Part> {
     let mut parts = Vec::new();
     let is_random = |case: &Measured| case.suite.starts_with("random-");
     if record.cases.len() >= 20 {
-        parts.push(Part { title: "Summary: shares of a plain read, and cases behind a peer".into(), table: overview(record) });
+        parts.push(Part {
+            title: "Summary: shares of a plain read, and cases behind a peer".into(),
+            table: overview(record),
+        });
     }
     let rest: Vec<&Measured> = record.cases.iter().filter(|case| !is_random(case)).collect();
     for title in titles(&rest) {
@@ -107,7 +110,9 @@ fn overview(record: &Record) -> Table {
         all.peers.iter().filter(|peer| peer.cases > 0).map(|peer| peer.peer.clone()).collect()
     });
     let mut heads = ["cases of", "many", "worst", "5th percentile", "median"].map(str::to_owned).to_vec();
-    heads.extend(peers.iter().map(|peer| format!("behind {} by >{}, >{}, >{} %", shown(peer), BEHIND[0], BEHIND[1], BEHIND[2])));
+    heads.extend(
+        peers.iter().map(|peer| format!("behind {} by >{}, >{}, >{} %", shown(peer), BEHIND[0], BEHIND[1], BEHIND[2])),
+    );
     let rows = groups.iter().map(|group| {
         let mut cells = vec![group.name.clone(), group.cases.to_string()];
         match group.shares {

@@ -8,13 +8,15 @@ use crate::cpu::Cpu;
 use crate::exact::Known;
 use crate::peer::{Peer, Program};
 use crate::record::{COPY, Machine, Measured, OURS, PeerRecord, READ, Record, SideRecord};
+use crate::seat::{Seat, failed};
 use crate::side::{Moved, Prepared, Side};
 use crate::suite::Suite;
 use crate::work::Work;
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
-/// A result of another device is compared with the CPU's, bit for bit, up to so many bytes of input; or always, if bits are asked for.
+/// A result of another device is compared with the CPU's, bit for bit, up to so many bytes of input; or always, if bits
+/// are asked for.
 const HOST_BYTES: u64 = 64 << 20;
 /// Products of an iteration of k-means whose bits are compared, at most.
 const PRODUCTS: usize = 1 << 38;
@@ -124,12 +126,6 @@ pub trait Watch {
     fn skip(&mut self, _cases: usize) {}
 }
 
-/// A peer that may have to be started again.
-struct Seat {
-    program: Program,
-    peer: Option<Peer>,
-}
-
 /// Ourselves, and what results are compared with.
 struct Own<'a> {
     side: &'a mut dyn Side,
@@ -207,13 +203,7 @@ enum Turn {
 }
 
 /// One case; an error is our own side's.
-fn measure(
-    plan: &Plan,
-    case: &Case,
-    own: &mut Own<'_>,
-    seats: &mut [Seat],
-    to: &mut Measured,
-) -> Result<(), String> {
+fn measure(plan: &Plan, case: &Case, own: &mut Own<'_>, seats: &mut [Seat], to: &mut Measured) -> Result<(), String> {
     let mut ours = SideRecord::default();
     match own.side.prepare(case)? {
         Prepared::Ready { calls, cache } => (ours.calls, ours.cache) = (calls, cache),
@@ -300,8 +290,8 @@ fn per(moved: Moved, bytes: u64) -> u64 {
     (moved.ns as f64 * bytes as f64 / moved.bytes.max(1) as f64) as u64
 }
 
-/// Has a side compute once more, into memory that holds nonsense, and compares the result with the exact one, which sides share
-/// unless it depends on labels of their own.
+/// Has a side compute once more, into memory that holds nonsense, and compares the result with the exact one, which sides
+/// share unless it depends on labels of their own.
 fn check(
     case: &Case,
     side: &mut dyn Side,
@@ -319,11 +309,6 @@ fn check(
         shared.get_or_insert_with(|| Reference::new(case, known, None))
     };
     Ok(reference.check(&side.result(&reference.positions())?, order))
-}
-
-/// A side that could not go on. What it measured before is worth nothing.
-fn failed(why: String) -> SideRecord {
-    SideRecord { absent: Some(format!("failed: {why}")), ..Default::default() }
 }
 
 /// Whether a side takes part in the next round.
@@ -349,44 +334,6 @@ fn same_elsewhere(plan: &Plan, case: &Case, own: &mut Own<'_>, so_far: &Verdict)
         true => Verdict { passed: true, detail: format!("{}; {}", same.detail, so_far.detail) },
         false => same,
     })
-}
-
-impl Seat {
-    /// Asks the peer for something; one that does not answer is put out of its seat.
-    fn with<T>(&mut self, f: impl FnOnce(&mut Peer) -> Result<T, String>) -> Result<T, String> {
-        let peer = self.peer.as_mut().ok_or("it is not running")?;
-        let answer = f(peer);
-        if !peer.is_alive() {
-            self.peer = None;
-        }
-        answer
-    }
-
-    fn release(&mut self) {
-        let _ = self.with(|peer| {
-            peer.release();
-            Ok(())
-        });
-    }
-
-    fn prepare(&mut self, case: &Case, device: &str) -> SideRecord {
-        let mut side = SideRecord::default();
-        if self.peer.is_none() {
-            match Peer::start(&self.program, device) {
-                Ok(peer) => self.peer = Some(peer),
-                Err(why) => return failed(why),
-            }
-        }
-        match self.with(|peer| peer.prepare(case)) {
-            Ok(Prepared::Ready { calls, cache }) => (side.calls, side.cache) = (calls, cache),
-            Ok(Prepared::Skipped(why)) => {
-                side.absent = Some(why);
-                self.release();
-            }
-            Err(why) => return failed(why),
-        }
-        side
-    }
 }
 
 #[cfg(test)]

@@ -43,7 +43,7 @@ pub trait Side {
         Ok(None)
     }
 
-    /// Overwrites what the last sample computed with nonsense, so that a result that stays from before is not taken for a new one.
+    /// Overwrites what the last sample computed with nonsense, so that a result of before is not taken for a new one.
     ///
     /// # Errors
     /// In words.

@@ -1,5 +1,5 @@
-//! Which sources a record is about. A digest of them goes into each record; a record with another digest than the sources have is
-//! stale: its numbers are those of other code. `build.rs` includes this file, too.
+//! Which sources a record is about. A digest of them goes into each record; a record with another digest than the sources
+//! have is stale: its numbers are those of other code. `build.rs` includes this file, too.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 pub struct Sources {
     /// `CPU` or `GPU`.
     pub name: &'static str,
-    /// Files, and folders with all that is in them, from the root of the repository. Of the root's `Cargo.toml` only profiles count.
+    /// Files, and folders with all that is in them, from the root of the repository. Of the root's `Cargo.toml` only
+    /// profiles count.
     pub paths: &'static [&'static str],
 }
 

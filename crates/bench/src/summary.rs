@@ -161,7 +161,8 @@ mod tests {
         case.axes = axes.to_vec();
         let mut measured = Measured::new("x", "X", &case);
         for (name, ns) in [(OURS, ours), (READ, read), (COPY, 2 * read), ("torch", peer)] {
-            let side = SideRecord { samples_ns: vec![ns], calls: 1, cache: "cold: 1 input".into(), ..Default::default() };
+            let side =
+                SideRecord { samples_ns: vec![ns], calls: 1, cache: "cold: 1 input".into(), ..Default::default() };
             measured.sides.insert(name.into(), side);
         }
         measured

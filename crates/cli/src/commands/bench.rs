@@ -68,7 +68,8 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
 
 /// What will run, and about how long: on standard error, before it does.
 fn announce(args: &Bench, plan: &Plan) {
-    let suites: Vec<String> = plan.suites.iter().map(|suite| format!("{} ({} cases)", suite.name, suite.cases.len())).collect();
+    let suites: Vec<String> =
+        plan.suites.iter().map(|suite| format!("{} ({} cases)", suite.name, suite.cases.len())).collect();
     let peers: Vec<&str> = plan.peers.iter().map(|peer| peer.name.as_str()).collect();
     let beside = if peers.is_empty() { "no peers".to_owned() } else { peers.join(", ") };
     let seconds = plan.estimate().as_secs();

@@ -76,7 +76,10 @@ fn random_problems_are_the_same_each_time_and_a_run_goes_on_from_its_record() {
     let text = std::fs::read_to_string(dir.join("r.json")).expect("a record");
     let mut record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(record["cases"].as_array().map(Vec::len), Some(4));
-    assert_eq!(record["command"], "warpfold bench --random 3 --cases 4 --bytes 64KiB --device cpu --peers none --samples 1");
+    assert_eq!(
+        record["command"],
+        "warpfold bench --random 3 --cases 4 --bytes 64KiB --device cpu --peers none --samples 1"
+    );
     assert_eq!(record["digest"].as_str().map(str::len), Some(16));
 
     record["digest"] = "0".into();
@@ -89,8 +92,8 @@ fn random_problems_are_the_same_each_time_and_a_run_goes_on_from_its_record() {
     dir.run("bench --random 3 --limit soon").refused(&["seconds"]);
 }
 
-/// A folder `bench/peers` of somebody else's, in the current folder: a program that lies where cargo built it takes the peers of its sources,
-/// and a program that lies elsewhere none, unless it is told.
+/// A folder `bench/peers` of somebody else's, in the current folder: a program that lies where cargo built it takes the
+/// peers of its sources, and a program that lies elsewhere none, unless it is told.
 #[test]
 fn peers_of_the_current_folder_are_not_run_unasked() {
     let dir = Dir::new();
