@@ -114,7 +114,7 @@ impl Generator {
     /// Three quarters of a centre and a quarter of noise.
     #[inline(always)]
     fn about(&self, centre: i128, h: u32) -> i128 {
-        (3 * centre as i64 + self.bell(h) as i64 >> 2).into()
+        ((3 * centre as i64 + self.bell(h) as i64) >> 2).into()
     }
 
     /// The sum of eight uniform numbers less its mean, in units.

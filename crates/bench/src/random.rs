@@ -78,9 +78,9 @@ pub fn bytes(text: &str) -> Result<usize, String> {
 /// As [`bytes`] reads it.
 pub fn shown(bytes: usize) -> String {
     match bytes {
-        _ if bytes % (1 << 30) == 0 => format!("{}GiB", bytes >> 30),
-        _ if bytes % (1 << 20) == 0 => format!("{}MiB", bytes >> 20),
-        _ if bytes % (1 << 10) == 0 => format!("{}KiB", bytes >> 10),
+        _ if bytes.is_multiple_of(1 << 30) => format!("{}GiB", bytes >> 30),
+        _ if bytes.is_multiple_of(1 << 20) => format!("{}MiB", bytes >> 20),
+        _ if bytes.is_multiple_of(1 << 10) => format!("{}KiB", bytes >> 10),
         _ => format!("{bytes}B"),
     }
 }
@@ -103,7 +103,7 @@ impl Random {
     }
 
     fn below(&mut self, n: usize) -> usize {
-        (u128::from(self.next()) * n as u128 >> 64) as usize
+        ((u128::from(self.next()) * n as u128) >> 64) as usize
     }
 
     fn of<T: Copy>(&mut self, list: &[T]) -> T {

@@ -71,7 +71,7 @@ fn parts(record: &Record) -> Vec<Part> {
     let random: Vec<&Measured> = record.cases.iter().filter(|case| is_random(case)).collect();
     for title in titles(&random) {
         let cases: Vec<&Measured> = random.iter().filter(|case| case.title == title).copied().collect();
-        let far = worst(&cases, |case| summary::share(case));
+        let far = worst(&cases, summary::share);
         parts.push(Part { title: format!("{title}: the farthest from a read"), table: table(record, &far) });
         let peers = || record.peers.iter().filter(|peer| peer.absent.is_none());
         let best = |case: &Measured| {
