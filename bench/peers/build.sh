@@ -19,5 +19,6 @@ if [ -n "${CCCL:-}" ]; then
         exit 2
     fi
 fi
+# The thread's own default stream can be recorded in a graph, which the old one cannot.
 # shellcheck disable=SC2086
-exec "$nvcc" -O3 -std=c++17 -arch="${ARCH:-native}" $headers -o "$out" "$here/cub.cu"
+exec "$nvcc" -O3 -default-stream per-thread -std=c++17 -arch="${ARCH:-native}" $headers -o "$out" "$here/cub.cu"

@@ -4,8 +4,8 @@
 import time
 
 from numpy_peer import call
-from data import all_labels, is_keyed, key, pieces, values
-from protocol import Skip, serve
+from data import all_labels, is_keyed, key, pieces, place, values
+from protocol import POISON, Skip, serve
 
 CACHES, MOST_COPIES = 4, 64
 
@@ -37,6 +37,8 @@ class CuPy:
         if case["dtype"] not in self.dtypes:
             raise Skip(f"CuPy has no {case['dtype']}")
         self.latency = case["measure"] == "latency"
+        if case["measure"] == "graph":
+            raise Skip("CuPy is not measured in a graph")
         if case["segments"] or case["op"] == "kmeans-iteration":
             raise Skip("CuPy has no segments, and no k-means")
         if not is_keyed(case):
@@ -79,12 +81,12 @@ class CuPy:
         cp, dtype = self.cp, self.dtypes[case["dtype"]]
         memory = cp.zeros(case["room"], dtype=dtype)
         arange = lambda start, end: cp.arange(start, end, dtype=cp.int64)
-        for start, end, to in pieces(case):
+        for start, end in pieces(case):
             units, one, nan = values(arange, case, start, end)
             part = units.astype(dtype) if one == 1 else (units.astype(cp.float64) * (1 / one)).astype(dtype)
             if nan is not None:
                 part[nan] = cp.nan
-            memory[to : to + end - start] = part
+            place(memory, case, start, end, part)
         return memory
 
     def view(self, memory, case):
@@ -109,6 +111,10 @@ class CuPy:
 
     def numpy(self, result):
         return self.cp.asnumpy(result), None
+
+    def poison(self, result):
+        result.reshape(-1).view(self.cp.uint8)[:] = POISON
+        self.result = None
 
     def release(self):
         self.calls = self.result = None

@@ -1,9 +1,10 @@
 """The data of README.md, for peers in Python: elements, and the offsets and labels that they are taken together by."""
 
+import mmap
+
 CHUNK = 1 << 22
 MASK = 0xFFFFFFFF
 STEP = 0x9E3779B9
-CENTRE = 0xFC000000
 
 
 def mix(h):
@@ -31,6 +32,26 @@ def floats(dtype, h):
     return ((h << 20) | (mix((h + STEP) & MASK) >> 12)) - (3 << 49), 1 << 52
 
 
+def bell(dtype, h):
+    """(units, how many of them make 1) of hashes: the sum of eight uniform numbers less its mean."""
+    a, b = h, mix((h + STEP) & MASK)
+    if dtype in ("f16", "bf16"):
+        drop, mean, one = (0, 1020, 1 << 10) if dtype == "f16" else (3, 124, 1 << 7)
+        return sum(((word >> at) & 255) >> drop for word in (a, b) for at in (0, 8, 16, 24)) - mean, one
+    c = mix((b + STEP) & MASK)
+    d = mix((c + STEP) & MASK)
+    units = sum((word >> 16) + (word & 0xFFFF) for word in (a, b, c, d)) - 262140
+    if dtype == "f64":
+        return (units << 32) + mix((d + STEP) & MASK), 1 << 50
+    return units, 1 << 18
+
+
+def about(dtype, centre, h):
+    """Three quarters of a centre's units and a quarter of noise."""
+    units, one = bell(dtype, h)
+    return (3 * centre + units) >> 2, one
+
+
 def values(arange, case, start, end):
     """(units, how many of them make 1, where NaN) of elements start to end; `arange` gives int64."""
     h = mix((arange(start, end) + case["seed"] * STEP) & MASK)
@@ -41,8 +62,14 @@ def values(arange, case, start, end):
         return h >= 4, 1, None
     if kind == "labels":
         return labels(arange, case, start, end), 1, None
-    if kind == "clusters":
-        h = points(arange, case, h, start, end)
+    if kind == "normal":
+        return *bell(dtype, h), None
+    if kind == "clustered":
+        i, d = arange(start, end), case["shape"][1]
+        point = i // d
+        label = (mix((point + (case["seed"] + 1) * STEP) & MASK) * case["clusters"]) >> 32
+        centre = mix((label * d + (i - point * d) + (case["seed"] + 2) * STEP) & MASK)
+        return *about(dtype, bell(dtype, centre)[0], h), None
     nan = (h & 63) == 0 if kind == "nan" and dtype in ("f16", "bf16", "f32", "f64") else None
     if dtype in ("f16", "bf16", "f32", "f64"):
         return *floats(dtype, h), nan
@@ -55,26 +82,54 @@ def values(arange, case, start, end):
     return (wrapped(k, bits) if dtype[0] == "i" else k), 1, None
 
 
+def apart(case):
+    """How long a row is, and how far it is from one to the next, if there is something between them."""
+    words = case["layout"].partition(":")
+    if words[0] == "pitch":
+        return case["shape"][-1], int(words[2])
+    return (1, int(words[2])) if words[0] == "step" else None
+
+
 def pieces(case):
-    """Ranges of elements, and where each begins in memory: rows where there is padding."""
-    n = 1
-    for d in case["shape"]:
-        n *= d
-    row = case["shape"][-1]
-    pitch = int(case["layout"][6:]) if case["layout"].startswith("pitch:") else row
-    if pitch == row:
-        for start in range(0, n, CHUNK):
-            yield start, min(start + CHUNK, n), case["offset"] + start
+    """Ranges of elements, which are made one after the other: whole rows, where there is something between them. Dense memory is
+    filled to its end."""
+    if apart(case):
+        n = 1
+        for d in case["shape"]:
+            n *= d
+        row = apart(case)[0]
     else:
-        for i in range(n // row):
-            yield i * row, (i + 1) * row, i * pitch
+        n, row = case["room"] - case["offset"], 1
+    chunk = max(CHUNK // row, 1) * row
+    for start in range(0, n, chunk):
+        yield start, min(start + chunk, n)
+
+
+def place(memory, case, start, end, part):
+    """Puts elements start to end where they belong."""
+    rows = apart(case)
+    if rows is None:
+        memory[case["offset"] + start : case["offset"] + end] = part
+    else:
+        row, pitch = rows
+        memory[start // row * pitch : end // row * pitch].reshape(-1, pitch)[:, :row] = part.reshape(-1, row)
+
+
+def pages(size):
+    """Zeroed memory of large pages, where there are any, as all sides have for their inputs on a CPU."""
+    memory = mmap.mmap(-1, max(size, 1))
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        try:
+            memory.madvise(mmap.MADV_HUGEPAGE)
+        except OSError:
+            pass  # Small ones do.
+    return memory
 
 
 def key(case):
     """Cases of one key have the same memory, which may be kept from one to the next."""
-    pitch = (case["layout"], case["shape"][-1]) if case["layout"].startswith("pitch:") else None
-    made_by = (case["groups"], case["clusters"], case["shape"][-1]) if case["kind"] in ("labels", "clusters") else None
-    return (case["dtype"], case["kind"], case["seed"], case["offset"], case["room"], pitch, made_by)
+    made_by = (case["groups"], case["clusters"], case["shape"][-1]) if case["kind"] in ("labels", "clustered") else None
+    return (case["dtype"], case["kind"], case["seed"], case["offset"], case["room"], apart(case), made_by)
 
 
 def is_keyed(case):
@@ -121,26 +176,10 @@ def all_labels(np, case):
 
 
 def centroids(np, case):
-    """float64 [cluster][coordinate]: what points are made about, and iterations begin with."""
+    """float64 [cluster][coordinate]: what iterations begin with."""
     k, d = case["clusters"], case["shape"][1]
-    cluster, coordinate = (x.ravel() for x in np.meshgrid(np.arange(k), np.arange(d), indexing="ij"))
-    units, one = floats(case["dtype"], centres(case, cluster.astype(np.int64), coordinate.astype(np.int64)))
+    i = np.arange(k * d, dtype=np.int64)
+    units, one = bell(case["dtype"], mix((i + (case["seed"] + 2) * STEP) & MASK))
+    if case["kind"] == "clustered":
+        units, one = about(case["dtype"], units, mix((i + (case["seed"] + 3) * STEP) & MASK))
     return (units / one).reshape(k, d)
-
-
-def centres(case, cluster, coordinate):
-    """The hash of a cluster's coordinate, of int64 arrays of any library."""
-    k, d = case["clusters"], case["shape"][1]
-    h = mix((cluster * d + coordinate + (case["seed"] + 2) * STEP) & MASK)
-    if k <= 64:
-        is_first = (coordinate == 0) * 1
-        h = h * (1 - is_first) + ((cluster << 32) // k) * is_first
-    return h & CENTRE
-
-
-def points(arange, case, h, start, end):
-    """The hashes of coordinates start to end, from those of their indices."""
-    i, d = arange(start, end), case["shape"][1]
-    point = i // d
-    label = (mix((point + (case["seed"] + 1) * STEP) & MASK) * case["clusters"]) >> 32
-    return centres(case, label, i - point * d) | (h & ~CENTRE)

@@ -58,7 +58,7 @@ class Flash(Torch):
         if case["op"] == "kmeans-update":
             labels = torch.from_numpy(all_labels(np, case)).to(self.on)[None]
             pairs = [(x, labels.clone()) for x in xs]
-            return [lambda x=x, labels=labels: self.update(x, labels, first)[0] for x, labels in pairs]
+            return {"update": [lambda x=x, labels=labels: self.update(x, labels, first)[0] for x, labels in pairs]}
         if self.step:
             sums = torch.zeros(first.shape, dtype=torch.float32, device=self.on)
             counts = torch.zeros(first.shape[:2], dtype=torch.int32, device=self.on)
@@ -70,7 +70,7 @@ class Flash(Torch):
                 rooms = dict(sums_buf=sums, cnts_buf=counts, new_buf=to, shift_buf=shift)
                 return labels[0], self.step(x, labels, first, **rooms)[0][0]
 
-            return [lambda x=x: fused(x) for x in xs]
+            return {"assign and step": [lambda x=x: fused(x) for x in xs]}
 
         def iterate(x, squares):
             labels = self.assign(x, first, squares)
@@ -81,7 +81,7 @@ class Flash(Torch):
 
         # Squares of the points are the same in all iterations.
         pairs = [(x, (x.float() ** 2).sum(-1)) for x in xs]
-        return [lambda x=x, squares=squares: iterate(x, squares) for x, squares in pairs]
+        return {"assign and update": [lambda x=x, squares=squares: iterate(x, squares) for x, squares in pairs]}
 
 
 if __name__ == "__main__":

@@ -3,8 +3,8 @@
 
 import time
 
-from data import all_labels, is_keyed, key, offsets, pieces, values
-from protocol import Skip, serve
+from data import all_labels, is_keyed, key, offsets, pages, pieces, place, values
+from protocol import POISON, Skip, fastest, serve
 
 
 class NumPy:
@@ -45,17 +45,20 @@ class NumPy:
         if op == "unique":
             return lambda: np.unique(x)
         if case["groups"]:
-            labels, groups = all_labels(np, case), case["groups"]
-            if x.dtype.kind == "f":
-                return lambda: np.bincount(labels, weights=x, minlength=groups)
-            out = np.zeros(groups, np.int64)
+            # Of the type that NumPy indexes with: it converts others in each call.
+            labels, groups = all_labels(np, case).astype(np.intp), case["groups"]
+            is_float = x.dtype.kind == "f"
+            out = np.zeros(groups, x.dtype if is_float else np.int64)
 
             def add():
                 out[:] = 0
                 np.add.at(out, labels, x)
                 return out
 
-            return add
+            candidates = {"add.at": add}
+            if is_float:
+                candidates["bincount"] = lambda: np.bincount(labels, weights=x, minlength=groups)
+            return candidates[fastest(self.time, candidates)]
         cuts = offsets(np, case)
         add = dict(sum=np.add, min=np.minimum, max=np.maximum)[op]
         dtype = np.int64 if op == "sum" and x.dtype.kind in "iu" else x.dtype
@@ -80,14 +83,14 @@ class NumPy:
 
     def fill(self, case):
         np, dtype = self.np, self.dtypes[case["dtype"]]
-        memory = np.zeros(case["room"], dtype=dtype)
+        memory = np.frombuffer(pages(case["room"] * np.dtype(dtype).itemsize), dtype, case["room"])
         arange = lambda start, end: np.arange(start, end, dtype=np.int64)
-        for start, end, to in pieces(case):
+        for start, end in pieces(case):
             units, one, nan = values(arange, case, start, end)
             part = units.astype(dtype) if one == 1 else (units * (1 / one)).astype(dtype)
             if nan is not None:
                 part[nan] = np.nan
-            memory[to : to + end - start] = part
+            place(memory, case, start, end, part)
         return memory
 
     def view(self, case):
@@ -102,6 +105,11 @@ class NumPy:
 
     def numpy(self, result):
         return self.np.asarray(result), None
+
+    def poison(self, result):
+        if isinstance(result, self.np.ndarray) and result.flags.writeable and result.flags.c_contiguous:
+            result.reshape(-1).view(self.np.uint8)[:] = POISON
+        self.result = None
 
     def release(self):
         self.result = None

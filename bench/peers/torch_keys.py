@@ -9,20 +9,20 @@ SCORES = 1 << 28
 
 
 def by_key(torch, views, case, on):
-    """A call for each of the inputs."""
+    """Ways to do it, by name: of each a call for each of the inputs."""
     op, x = case["op"], views[0]
     if op == "unique":
-        return [lambda x=x: torch.unique(x) for x in views]
+        return {"unique": [lambda x=x: torch.unique(x) for x in views]}
     if case["segments"]:
-        return segments(torch, views, case, on)
+        return {"segment_reduce": segments(torch, views, case, on)}
     if op == "kmeans-iteration":
         first = torch.from_numpy(centroids(np, case)).to(x.dtype).to(on)
-        return [lambda x=x: iterate(torch, x, first) for x in views]
+        return {"addmm": [lambda x=x: iterate(torch, x, first) for x in views]}
     labels = torch.from_numpy(all_labels(np, case)).to(on)
     # Of its own for each input, so that it does not come from a cache either.
     pairs = [(x, labels.clone()) for x in views]
     if op == "kmeans-update":
-        return [lambda x=x, labels=labels: update(torch, x, labels, case["clusters"]) for x, labels in pairs]
+        return {"index_add": [lambda x=x, labels=labels: update(torch, x, labels, case["clusters"]) for x, labels in pairs]}
     if op != "sum":
         raise Skip(f"no {op} of groups in one call")
     dtype = x.dtype if x.dtype.is_floating_point else torch.int64
@@ -30,7 +30,14 @@ def by_key(torch, views, case, on):
     def add(x, labels):
         return torch.zeros(case["groups"], dtype=dtype, device=on).index_add_(0, labels, x.to(dtype))
 
-    return [lambda x=x, labels=labels: add(x, labels) for x, labels in pairs]
+    def count(x, labels):
+        return torch.bincount(labels, weights=x, minlength=case["groups"])
+
+    ways = {"index_add": [lambda x=x, labels=labels: add(x, labels) for x, labels in pairs]}
+    # On a GPU its atomics are in no order, which the deterministic mode refuses.
+    if x.dtype in (torch.float32, torch.float64) and not (x.is_cuda and torch.are_deterministic_algorithms_enabled()):
+        ways["bincount"] = [lambda x=x, labels=labels: count(x, labels) for x, labels in pairs]
+    return ways
 
 
 def segments(torch, views, case, on):

@@ -1,23 +1,35 @@
 #!/usr/bin/env python3
-"""PyTorch, on the CPU or a GPU."""
+"""PyTorch, on the CPU or a GPU: `torch_peer.py`, as it is; `torch_peer.py compile`, what torch.compile makes of each call;
+`torch_peer.py deterministic`, with algorithms whose results are the same each time.
+"""
 
+import os
+import sys
 import time
 
-from data import is_keyed, key, pieces, values
-from protocol import Skip, serve
+from data import is_keyed, key, pages, pieces, place, values
+from protocol import POISON, Skip, fastest, serve
 from torch_keys import by_key
 
 # Copies in turn, so that inputs come from memory and not from a GPU's second-level cache.
 CACHES, MOST_COPIES = 4, 64
+# Calls that one graph holds.
+GRAPH_CALLS = 32
 
 
 class Torch:
-    name = "torch"
+    name, variant = "torch", None
 
     def __init__(self, device):
+        # Large pages for outputs on a CPU, as NumPy has them.
+        os.environ.setdefault("THP_MEM_ALLOC_ENABLE", "1")
         import torch
 
         self.torch = torch
+        if self.variant == "deterministic":
+            # What cuBLAS asks for in this mode.
+            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+            torch.use_deterministic_algorithms(True)
         self.version = torch.__version__
         self.on = torch.device(device)
         self.is_gpu = self.on.type == "cuda"
@@ -39,6 +51,8 @@ class Torch:
             raise Skip(f"PyTorch has no reductions of {case['dtype']}")
         torch.set_num_threads(case["threads"])
         self.latency = case["measure"] == "latency"
+        if is_keyed(case) and self.variant == "compile":
+            raise Skip("torch.compile is measured with reductions along axes only")
         if not is_keyed(case):
             call(torch, torch.ones([1] * len(case["shape"]), dtype=self.dtypes[case["dtype"]]), case)
         if self.key != key(case):
@@ -55,11 +69,62 @@ class Torch:
             copies = min(copies, len(self.memories) + torch.cuda.mem_get_info()[0] // 2 // size)
         self.memories += [first.clone() for _ in range(copies - len(self.memories))]
         views = [torch.as_strided(memory, case["shape"], case["strides"], case["offset"]) for memory in self.memories[:copies]]
-        self.calls = self.by_key(views, case) if is_keyed(case) else [call(torch, x, case) for x in views]
+        how = ""
+        if is_keyed(case):
+            ways = self.by_key(views, case)
+            name = fastest(self.time_of, {name: calls[0] for name, calls in ways.items()})
+            self.calls, how = ways[name], f"; {name}"
+        else:
+            f = call(torch, views[0], case)
+            if self.variant == "compile":
+                f = self.compiled(f, views)
+            self.calls = [lambda x=x: f(x) for x in views]
+        if case["measure"] == "graph":
+            self.graph = self.recorded()
         if not self.is_gpu:
-            return self.calls[0], "1 input"
+            return self.calls[0], "1 input" + how
         state = "cold" if copies * size > 2 * self.l2 else "warm"
-        return self.calls[0], f"{state}: {copies} inputs of {size} bytes in turn, {self.l2} bytes of L2"
+        return self.calls[0], f"{state}: {copies} inputs of {size} bytes in turn, {self.l2} bytes of L2{how}"
+
+    def compiled(self, f, views):
+        """Compiled for this case alone. What cannot be compiled as a whole, or is compiled more than once, is an error: it would be
+        slower than it could be, and nobody would know."""
+        torch = self.torch
+        import torch._dynamo as dynamo
+
+        dynamo.reset()
+        dynamo.utils.counters.clear()
+        whole = torch.compile(f, fullgraph=True, dynamic=False)
+        for x in views:
+            whole(x)
+        graphs = dynamo.utils.counters["stats"]["unique_graphs"]
+        if graphs != 1:
+            raise RuntimeError(f"torch.compile made {graphs} graphs of one call")
+        return whole
+
+    def recorded(self):
+        """A CUDA graph of calls on the inputs in turn."""
+        torch = self.torch
+        aside = torch.cuda.Stream()
+        aside.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(aside):
+            for f in self.calls:
+                f()
+        torch.cuda.current_stream().wait_stream(aside)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            for i in range(GRAPH_CALLS):
+                self.result = self.calls[i % len(self.calls)]()
+        return graph
+
+    def time_of(self, f, calls):
+        """As `time`, of one function on one input."""
+        start = time.perf_counter_ns()
+        for _ in range(calls):
+            f()
+        if self.is_gpu:
+            self.torch.cuda.synchronize()
+        return time.perf_counter_ns() - start
 
     def by_key(self, views, case):
         """A call for each input, of what is taken together by keys."""
@@ -67,25 +132,35 @@ class Torch:
 
     def fill(self, case):
         torch, dtype = self.torch, self.dtypes[case["dtype"]]
-        memory = torch.zeros(case["room"], dtype=dtype, device=self.on)
+        if self.is_gpu:
+            memory = torch.zeros(case["room"], dtype=dtype, device=self.on)
+        else:
+            memory = torch.frombuffer(pages(case["room"] * dtype.itemsize), dtype=torch.uint8)
+            memory = memory[: case["room"] * dtype.itemsize].view(dtype)
         arange = lambda start, end: torch.arange(start, end, dtype=torch.int64, device=self.on)
-        for start, end, to in pieces(case):
+        for start, end in pieces(case):
             units, one, nan = values(arange, case, start, end)
             part = units.to(dtype) if one == 1 else (units.to(torch.float64) * (1 / one)).to(dtype)
             if nan is not None:
                 part[nan] = torch.nan
-            memory[to : to + end - start] = part
+            place(memory, case, start, end, part)
         return memory
 
     def time(self, f, calls):
         if self.is_gpu and not self.latency:
             n = len(self.calls)
+            launches = -(-calls // GRAPH_CALLS)
             self.before.record()
-            for i in range(calls):
-                self.result = self.calls[i % n]()
+            if self.graph:
+                for _ in range(launches):
+                    self.graph.replay()
+            else:
+                for i in range(calls):
+                    self.result = self.calls[i % n]()
             self.after.record()
             self.after.synchronize()
-            return round(self.before.elapsed_time(self.after) * 1e6)
+            ns = self.before.elapsed_time(self.after) * 1e6
+            return round(ns * calls / (launches * GRAPH_CALLS) if self.graph else ns)
         start = time.perf_counter_ns()
         for _ in range(calls):
             self.result = f()
@@ -104,12 +179,22 @@ class Torch:
             return result.float().numpy(), "bf16"
         return result.numpy(), None
 
+    def labels(self, result):
+        return result[0].ravel().cpu().numpy()
+
+    def poison(self, result):
+        for part in result if isinstance(result, tuple) else (result,):
+            if part.is_contiguous():
+                part.reshape(-1).view(self.torch.uint8).fill_(POISON)
+        if not self.graph:
+            self.result = None
+
     def release(self):
-        self.calls = self.result = None
+        self.calls = self.result = self.graph = None
 
 
 def call(torch, x, case):
-    """What a user would write."""
+    """What a user would write: a function of an array like `x`."""
     op, axes = case["op"], tuple(case["axes"])
     every = len(axes) == x.ndim
     is_float = x.dtype.is_floating_point
@@ -119,33 +204,36 @@ def call(torch, x, case):
         if not every and len(axes) > 1:
             raise Skip(f"{op} over several axes is not one call")
         f = getattr(torch, op)
-        return (lambda: f(x)) if every else (lambda: f(x, dim=axes[0]))
+        return (lambda x: f(x)) if every else (lambda x: f(x, dim=axes[0]))
     if op in ("sum", "mean") and case["skip_nan"]:
         f = getattr(torch, f"nan{op}")
-        return lambda: f(x, dim=axes)
+        return lambda x: f(x, dim=axes)
     if op in ("mean", "var", "std", "norm", "logsumexp") and not is_float:
         raise Skip(f"no {op} of integers")
     if op == "mean":
-        return lambda: torch.mean(x, dim=axes)
+        return lambda x: torch.mean(x, dim=axes)
     if op in ("var", "std"):
         f = getattr(torch, op)
-        return lambda: f(x, dim=axes, correction=0)
+        return lambda x: f(x, dim=axes, correction=0)
     if op == "sum":
-        return lambda: torch.sum(x, dim=axes)
+        return lambda x: torch.sum(x, dim=axes)
     if op in ("min", "max"):
         f = getattr(torch, f"a{op}")
-        return lambda: f(x, dim=axes)
+        return lambda x: f(x, dim=axes)
     if op in ("any", "all"):
         f = getattr(torch, op)
-        return lambda: f(x, dim=axes)
+        return lambda x: f(x, dim=axes)
     if op == "count-nonzero":
-        return lambda: torch.count_nonzero(x, dim=axes)
+        return lambda x: torch.count_nonzero(x, dim=axes)
     if op == "norm":
-        return lambda: torch.linalg.vector_norm(x, dim=axes)
+        return lambda x: torch.linalg.vector_norm(x, dim=axes)
     if op == "logsumexp":
-        return lambda: torch.logsumexp(x, dim=axes)
+        return lambda x: torch.logsumexp(x, dim=axes)
     raise Skip(f"{op} is not one call")
 
 
 if __name__ == "__main__":
-    serve(Torch)
+    variant = sys.argv[1] if len(sys.argv) > 1 else None
+    if variant not in (None, "compile", "deterministic"):
+        sys.exit(f"{sys.argv[0]}: no variant {variant}: give compile, deterministic, or none")
+    serve(type("Named", (Torch,), dict(name="-".join(filter(None, ["torch", variant])), variant=variant)))

@@ -1,10 +1,11 @@
 #!/bin/sh
 # Measurements on a machine with a GPU and its driver. Files go to $OUT (default: the current folder).
 #   run-bench.sh          records of the ladder: published workloads; 2^22 integers; 2^28 floats; 3 and 16 coordinates
-#   run-bench.sh suite NAME...   suites of `warpfold bench`, beside CUB, PyTorch and CuPy, and of k-means flash-kmeans and
-#                         flashlib: bench-NAME.json (needs python3 with torch and cupy, and nvcc; what is missing is said;
-#                         $SAMPLES, $FILTER, $PEERS, $BUDGET: seconds for the samples of one case and side).
-#                         suite kmeans segments groups: everything by key
+#   run-bench.sh suite NAME[:SECONDS]...   suites of `warpfold bench`, beside those peers that have something of them: bench-NAME.json. No case
+#                         begins later than so many seconds after the suite did; what is left out then is said. `random:SEED:CASES[:SECONDS]`
+#                         is so many random problems: bench-random.json. Needs python3 with torch and cupy, and nvcc; what is missing is said.
+#                         $SAMPLES, $FILTER, $PEERS, $BUDGET (seconds for the samples of one case and side), $DEVICE; BITS=1 compares
+#                         all bits with the CPU's; RESUME=1 goes on from the records in $OUT
 #   run-bench.sh reasons  reductions that are under the speed of memory, under the profiler: ncu-reductions.txt
 #   run-bench.sh ncu      a3, a4, a6 under the profiler (Nsight Compute): ncu-ladder.csv, ncu-details.txt
 # The exit status is 0 only if everything that was asked for ran and every rung was right.
@@ -96,21 +97,42 @@ suites() {
         rm -f "$OUT/build-cub.tmp"
     fi
     export WARPFOLD_PEERS="$here/bench/peers"
-    for name in "$@"; do
-        echo "== warpfold bench --suite $name"
+    for word in "$@"; do
+        # NAME, NAME:SECONDS, random:SEED:CASES, or random:SEED:CASES:SECONDS
+        name=${word%%:*}
+        rest=${word#"$name"}
+        rest=${rest#:}
+        what="--suite $name"
         base=bench-$(basename "$name" .toml)
+        budget=${BUDGET:-1}
+        if [ "$name" = random ]; then
+            seed=${rest%%:*}
+            rest=${rest#*:}
+            what="--random $seed --cases ${rest%%:*} --bytes ${BYTES:-256MiB}"
+            case $rest in
+            *:*) rest=${rest#*:} ;;
+            *) rest= ;;
+            esac
+            budget=${BUDGET:-0.3}
+        fi
+        echo "== warpfold bench $what${rest:+, $rest s}"
         # What the driver has compiled before would not be a first use.
         [ "$name" = first ] && uncached=1 || uncached=0
         # Those that have something of the suite.
         case $name in
         kmeans) peers=torch,cupy,flash-kmeans,flashlib ;;
-        segments) peers=cub,torch ;;
-        groups) peers=torch,cupy ;;
+        segments) peers=cub,cub-by-key,torch ;;
+        groups) peers=cub-by-key,torch,torch-deterministic,cupy ;;
+        shapes) peers=cub,torch,torch-compile,cupy ;;
+        random) peers=cub,torch ;;
         *) peers=cub,torch,cupy ;;
         esac
-        CUDA_CACHE_DISABLE=$uncached "$here/warpfold" bench --suite "$name" --device "${DEVICE:-cuda}" --peers "${PEERS:-$peers}" \
-            --samples "${SAMPLES:-11}" --budget "${BUDGET:-1}" ${FILTER:+--filter "$FILTER"} \
-            --json "$OUT/$base.json" || status=1
+        began=$(date +%s)
+        # shellcheck disable=SC2086
+        CUDA_CACHE_DISABLE=$uncached "$here/warpfold" bench $what --device "${DEVICE:-cuda}" --peers "${PEERS:-$peers}" \
+            --samples "${SAMPLES:-11}" --budget "$budget" ${FILTER:+--filter "$FILTER"} ${rest:+--limit "$rest"} \
+            ${BITS:+--bits} ${RESUME:+--resume} --json "$OUT/$base.json" || status=1
+        echo "== $name took $(($(date +%s) - began)) s"
     done
 }
 
@@ -158,7 +180,7 @@ reasons) reasons ;;
 suite) shift; suites "$@" ;;
 ncu) ncu_run ;;
 all) record && ncu_run ;;
-*) echo "run-bench.sh [record|suite NAME...|reasons|ncu|all]" && exit 2 ;;
+*) echo "run-bench.sh [record|suite NAME[:SECONDS]...|reasons|ncu|all]" && exit 2 ;;
 esac
 [ $status -eq 0 ] && echo "$mode: all well" || echo "$mode: FAILED"
 exit $status

@@ -17,9 +17,10 @@ cargo xtask ptx            compile the kernels to PTX and write crates/device/pt
 cargo xtask ptx --tune     the same, and ask ptxas how many blocks of each kernel fit a multiprocessor
 cargo xtask ptx --check    compile them again; fail unless they are what is committed, and sound on every GPU
                            (needs ptxas: on PATH, in $PTXAS, or `pip install nvidia-cuda-nvcc`)
-cargo xtask docs           write docs/ladder.md from committed records, the emulator and the lecture's examples, and the tables
-                           of docs/benchmarking.md from committed records
+cargo xtask docs           write docs/ladder.md from committed records, the emulator and the lecture's examples, and docs/benchmarks
+                           from committed records; a page of a stale record (made from other sources) says so
 cargo xtask docs --check   fail unless they are what would be written
+cargo xtask docs --strict  the same, and fail if any record of docs/benchmarks is stale
 cargo xtask loops [FILE]   read the machine code of the CPU's hottest loops, as both profiles compile them, or in a program: fail
                            unless they are vectors of each level and call nothing (needs objdump)
 cargo xtask gpu-bundle     build GPU tests and measurements, and put them with their scripts into .carry, for a machine
@@ -32,10 +33,11 @@ fn main() -> ExitCode {
         ["ptx"] => ptx::write(false),
         ["ptx", "--tune"] => ptx::write(true),
         ["ptx", "--check"] => ptx::check(),
-        ["docs"] => docs::run(&[]),
-        ["docs", "--check"] => docs::run(&["--check"]),
         ["loops"] => loops::check(None),
         ["loops", file] => loops::check(Some(file)),
+        ["docs"] => docs::run(docs::Mode::Write),
+        ["docs", "--check"] => docs::run(docs::Mode::Check),
+        ["docs", "--strict"] => docs::run(docs::Mode::Strict),
         ["gpu-bundle"] => bundle::write(bundle::Part::All),
         ["gpu-bundle", "--only", "tests"] => bundle::write(bundle::Part::Tests),
         ["gpu-bundle", "--only", "bench"] => bundle::write(bundle::Part::Bench),

@@ -1,7 +1,7 @@
 //! One measurement: a reduction, the array that it reads, and how it is timed.
 
 use crate::data::{Generator, Kind};
-use crate::keys::Keys;
+use crate::keys::{Cloud, Keys};
 use crate::layout::Layout;
 use crate::work::Work;
 use serde::{Deserialize, Serialize};
@@ -16,9 +16,28 @@ pub enum Measure {
     Call,
     /// Wall-clock time from the call until its result is on the host.
     Latency,
+    /// One of several calls that are recorded in a CUDA graph, whose launches follow one another.
+    Graph,
     /// Wall-clock time from a shape and a dtype until the first result is on the host: planning, the driver compiling the
     /// kernel, one call. The GPU was open before.
     First,
+}
+
+impl Measure {
+    /// In suites.
+    pub fn name(self) -> &'static str {
+        match self {
+            Measure::Call => "call",
+            Measure::Latency => "latency",
+            Measure::Graph => "graph",
+            Measure::First => "first",
+        }
+    }
+
+    /// Whether calls are so many, one after the other, that their inputs come from memory.
+    pub fn is_in_turn(self) -> bool {
+        matches!(self, Measure::Call | Measure::Graph)
+    }
 }
 
 /// One measurement.
@@ -44,49 +63,15 @@ pub struct Case {
     pub threads: Option<usize>,
     /// What elements are taken together by, if not by an axis.
     pub keys: Option<Keys>,
+    /// Elements that the memory of dense layouts has at least, so that cases of different shapes share it.
+    pub least_room: usize,
 }
+
+/// Memory is read in pieces of so many bytes: a sector of a GPU's second-level cache.
+const SECTOR: usize = 32;
 
 /// The seed of all data.
 pub const SEED: u32 = 1;
-
-/// What every side is told of a case.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Told {
-    /// `sum`, …, or `describe`.
-    pub op: String,
-    /// `f32`.
-    pub dtype: String,
-    /// Of the array.
-    pub shape: Vec<usize>,
-    /// Reduced.
-    pub axes: Vec<usize>,
-    /// `c`, `f`, `offset:N` or `pitch:N`.
-    pub layout: String,
-    /// From the first element to the first of all, and of each axis, in elements.
-    pub offset: usize,
-    /// Of each axis, in elements.
-    pub strides: Vec<usize>,
-    /// Elements in memory, padding and offset included.
-    pub room: usize,
-    /// `tree` or `compensated`.
-    pub precision: String,
-    /// Whether NaNs are left out.
-    pub skip_nan: bool,
-    /// `call`, `latency` or `first`.
-    pub measure: Measure,
-    /// How many threads.
-    pub threads: usize,
-    /// Of the data.
-    pub kind: Kind,
-    /// Of the data.
-    pub seed: u32,
-    /// `uniform:7`, …, of reductions of segments.
-    pub segments: Option<String>,
-    /// How many, of reductions of groups, or as elements of `unique`.
-    pub groups: Option<usize>,
-    /// How many, of k-means.
-    pub clusters: Option<usize>,
-}
 
 impl Case {
     /// Elements.
@@ -101,8 +86,8 @@ impl Case {
             (Work::Unique, _) => 0,
             (_, Some(Keys::Segments(lengths))) => lengths.count(n, SEED),
             (_, Some(Keys::Groups(groups))) => groups,
-            (Work::Iterate, Some(Keys::Clusters(k))) => self.shape[0] + k * self.dimensions(),
-            (_, Some(Keys::Clusters(k))) => k * self.dimensions(),
+            (Work::Iterate, Some(Keys::Clusters(k, _))) => self.shape[0] + k * self.dimensions(),
+            (_, Some(Keys::Clusters(k, _))) => k * self.dimensions(),
             (_, None) => self.kept().map(|axis| self.shape[axis]).product(),
         }
     }
@@ -115,7 +100,7 @@ impl Case {
     /// Labels, of groups and k-means.
     pub fn labels(&self) -> Option<usize> {
         match self.keys {
-            Some(Keys::Groups(labels) | Keys::Clusters(labels)) => Some(labels),
+            Some(Keys::Groups(labels) | Keys::Clusters(labels, _)) => Some(labels),
             _ => None,
         }
     }
@@ -135,20 +120,28 @@ impl Case {
         self.elements() as u64 * self.dtype.size() as u64
     }
 
-    /// Bytes that have to be read, or, of the labels of an iteration, written: elements, and offsets of 8 bytes or labels of 4.
+    /// Bytes that have to be read, or, of the labels of an iteration, written: elements, whole sectors of them where they
+    /// lie apart, and offsets of 8 bytes or labels of 4.
     pub fn floor_bytes(&self) -> u64 {
         let keys = match (self.work, self.keys) {
             (Work::Unique, _) | (_, None) => 0,
             (_, Some(Keys::Segments(lengths))) => 8 * (lengths.count(self.elements(), SEED) as u64 + 1),
             (_, Some(_)) => 4 * self.shape[0] as u64,
         };
-        self.input_bytes() + keys
+        let size = self.dtype.size();
+        let each = if let Layout::Step(step) = self.layout { (step * size).min(SECTOR.max(size)) } else { size };
+        self.elements() as u64 * each as u64 + keys
     }
 
     /// Bytes read and written, each once. The distinct values of `unique` are not among them.
     pub fn bytes(&self) -> u64 {
-        let keys = if self.work == Work::Iterate { self.input_bytes() } else { self.floor_bytes() };
-        keys + self.outputs() as u64 * self.work.result_bytes(self.dtype) as u64
+        let read = if self.work == Work::Iterate { self.input_bytes() } else { self.floor_bytes() };
+        read + self.outputs() as u64 * self.work.result_bytes(self.dtype) as u64
+    }
+
+    /// Of [`Case::bytes`], those that are written.
+    pub fn written_bytes(&self) -> u64 {
+        self.outputs() as u64 * self.work.result_bytes(self.dtype) as u64
     }
 
     /// Of each axis, in elements, without padding.
@@ -157,6 +150,7 @@ impl Case {
         let mut stride = 1;
         let order: Vec<usize> = match self.layout {
             Layout::F => (0..self.shape.len()).collect(),
+            Layout::Order(order) => order.axes().rev().collect(),
             _ => (0..self.shape.len()).rev().collect(),
         };
         for axis in order {
@@ -173,6 +167,9 @@ impl Case {
             let last = strides.len() - 1;
             strides[..last].iter_mut().for_each(|s| *s = *s / row * pitch);
         }
+        if let Layout::Step(step) = self.layout {
+            strides.iter_mut().for_each(|s| *s *= step);
+        }
         strides
     }
 
@@ -185,7 +182,8 @@ impl Case {
     pub fn room(&self) -> usize {
         match (self.layout, self.shape.last()) {
             (Layout::Pitch(pitch), Some(&row)) => self.elements() / row * pitch,
-            _ => self.elements() + self.offset(),
+            (Layout::Step(step), _) => self.elements() * step,
+            _ => self.elements().max(self.least_room) + self.offset(),
         }
     }
 
@@ -196,13 +194,17 @@ impl Case {
             Work::Op(Op::All) => Kind::Common,
             _ if self.skip_nan => Kind::Nan,
             Work::Unique if self.keys.is_some() => Kind::Labels,
-            Work::Update | Work::Iterate => Kind::Clusters,
+            Work::Update | Work::Iterate => match self.keys {
+                Some(Keys::Clusters(_, Cloud::Clustered)) => Kind::Clustered,
+                _ => Kind::Normal,
+            },
             _ => Kind::Values,
         };
         // Values are the same whatever they are taken together by, and can be kept.
         let (keys, dimensions) = match kind {
             Kind::Labels => (self.labels().unwrap_or(1), 0),
-            Kind::Clusters => (self.labels().unwrap_or(1), self.dimensions()),
+            Kind::Normal => (0, self.dimensions()),
+            Kind::Clustered => (self.labels().unwrap_or(1), self.dimensions()),
             _ => (0, 0),
         };
         Generator { dtype: self.dtype, kind, seed: SEED, keys, dimensions }
@@ -211,36 +213,12 @@ impl Case {
     /// What decides about the memory.
     pub fn memory(&self) -> MemoryKey {
         let row = *self.shape.last().unwrap_or(&1);
-        let pitch = if let Layout::Pitch(pitch) = self.layout { Some((row, pitch)) } else { None };
-        MemoryKey { generator: self.generator(), offset: self.offset(), room: self.room(), pitch }
-    }
-
-    /// What every side is told.
-    pub fn told(&self) -> Told {
-        let generator = self.generator();
-        let all = || std::thread::available_parallelism().map_or(1, usize::from);
-        Told {
-            op: self.work.name().into(),
-            dtype: self.dtype.name().into(),
-            shape: self.shape.clone(),
-            axes: self.axes.clone(),
-            layout: self.layout.to_string(),
-            offset: self.offset(),
-            strides: self.strides(),
-            room: self.room(),
-            precision: precision_name(self.precision).into(),
-            skip_nan: self.skip_nan,
-            measure: self.measure,
-            threads: self.threads.unwrap_or_else(all),
-            kind: generator.kind,
-            seed: generator.seed,
-            segments: match self.keys {
-                Some(Keys::Segments(lengths)) => Some(lengths.to_string()),
-                _ => None,
-            },
-            groups: self.labels().filter(|_| !matches!(self.keys, Some(Keys::Clusters(_)))),
-            clusters: self.labels().filter(|_| matches!(self.keys, Some(Keys::Clusters(_)))),
-        }
+        let apart = match self.layout {
+            Layout::Pitch(pitch) => Some((row, pitch)),
+            Layout::Step(step) => Some((1, step)),
+            _ => None,
+        };
+        MemoryKey { generator: self.generator(), offset: self.offset(), room: self.room(), apart }
     }
 
     /// Whether elements are taken together by something else than an axis.
@@ -266,8 +244,8 @@ pub struct MemoryKey {
     generator: Generator,
     offset: usize,
     room: usize,
-    /// Length of a row, and from one to the next.
-    pitch: Option<(usize, usize)>,
+    /// Length of a row, and from one to the next, where there is something between them.
+    apart: Option<(usize, usize)>,
 }
 
 /// In suites and records.
@@ -305,8 +283,7 @@ impl fmt::Display for Case {
         }
         match self.measure {
             Measure::Call => {}
-            Measure::Latency => f.write_str(" latency")?,
-            Measure::First => f.write_str(" first")?,
+            other => write!(f, " {}", other.name())?,
         }
         match self.threads {
             None => Ok(()),
@@ -319,6 +296,7 @@ impl fmt::Display for Case {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::layout::Order;
 
     pub(crate) fn case(shape: &[usize], layout: Layout) -> Case {
         Case {
@@ -332,6 +310,7 @@ pub(crate) mod tests {
             measure: Measure::Call,
             threads: None,
             keys: None,
+            least_room: 0,
         }
     }
 
@@ -342,6 +321,16 @@ pub(crate) mod tests {
         assert_eq!(case(&[2, 3, 4], Layout::Pitch(6)).strides(), [18, 6, 1]);
         assert_eq!(case(&[2, 3, 4], Layout::Pitch(6)).room(), 36);
         assert_eq!(case(&[5], Layout::Offset(1)).room(), 6);
+        assert_eq!(case(&[2, 3, 4], Layout::Step(2)).strides(), [24, 8, 2]);
+        assert_eq!(case(&[2, 3, 4], Layout::Step(2)).room(), 48);
+        let order = Order::new(&[2, 0, 1]).map(Layout::Order).unwrap();
+        assert_eq!(case(&[2, 3, 4], order).strides(), [3, 1, 6]);
+    }
+
+    #[test]
+    fn elements_that_lie_apart_are_read_with_what_is_between_them() {
+        assert_eq!(case(&[100], Layout::Step(2)).floor_bytes(), 800);
+        assert_eq!(case(&[100], Layout::Step(100)).floor_bytes(), 3200);
     }
 
     #[test]

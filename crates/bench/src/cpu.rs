@@ -3,32 +3,41 @@
 use crate::case::{Case, Measure, MemoryKey};
 use crate::cpu_keys::{Found, Keyed};
 use crate::layout::Layout;
-use crate::side::{About, Answer, Number, Positions, Prepared, Side};
+use crate::side::{About, Answer, LONG_NS, Moved, Number, Positions, Prepared, Side};
 use crate::work::Work;
 use memmap2::MmapMut;
+use rayon::prelude::*;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use warpfold::{Array, ArrayRef, Description, Scalar, Values, describe, reduce};
+use warpfold::{Array, ArrayRef, Description, Op, Options, Scalar, Values, describe, reduce};
 
 /// A sample lasts at least so long, by repeated calls.
 const LEAST: Duration = Duration::from_millis(1);
 const MOST_CALLS: u64 = 100_000;
 
+/// A reduction: [`warpfold::reduce`], or what another crate calls instead.
+pub type Call = fn(Op, ArrayRef<'_>, &Options<'_>) -> Result<Array, warpfold::Error>;
+
 /// Ourselves, with the data of one case.
-#[derive(Default)]
 pub struct Cpu {
+    call: Call,
     loaded: Option<Loaded>,
     /// Kept from one case to the next.
     memory: Option<(MemoryKey, Arc<MmapMut>)>,
+    /// Where half of it is copied to.
+    half: Option<MmapMut>,
 }
 
 struct Loaded {
     case: Case,
+    call: Call,
     memory: Arc<MmapMut>,
     /// Of a case by keys.
     keyed: Option<Keyed>,
     calls: u64,
+    /// Of one call.
+    ns: u64,
     result: Option<Outcome>,
 }
 
@@ -38,10 +47,21 @@ enum Outcome {
     Keyed(Found),
 }
 
+impl Default for Cpu {
+    fn default() -> Cpu {
+        Cpu::new()
+    }
+}
+
 impl Cpu {
     /// Without data.
     pub fn new() -> Cpu {
-        Cpu::default()
+        Cpu::calling(reduce)
+    }
+
+    /// The same by a function of the caller's.
+    pub fn calling(call: Call) -> Cpu {
+        Cpu { call, loaded: None, memory: None, half: None }
     }
 
     /// What it is called in records.
@@ -65,19 +85,35 @@ pub fn data(case: &Case) -> Result<MmapMut, String> {
     let size = case.dtype.size();
     let bytes = case.room() * size;
     let refused = |why| format!("{bytes} bytes of memory: {why}");
-    let mut memory = MmapMut::map_anon(bytes.max(1)).map_err(refused)?;
-    // Large pages, as NumPy asks for them. Where there are none, small ones do.
-    #[cfg(target_os = "linux")]
-    let _ = memory.advise(memmap2::Advice::HugePage);
+    let mut memory = pages(bytes).map_err(refused)?;
     let generator = case.generator();
     match (case.layout, case.shape.last()) {
         (Layout::Pitch(pitch), Some(&row)) => {
-            for (i, to) in memory.chunks_mut(pitch * size).enumerate() {
-                generator.fill(&mut to[..row * size], (i * row) as u64);
-            }
+            let rows = memory[..bytes].par_chunks_mut(pitch * size).enumerate();
+            rows.for_each(|(i, to)| generator.fill(&mut to[..row * size], (i * row) as u64));
+        }
+        (Layout::Step(step), _) => {
+            let pieces = memory[..bytes].par_chunks_mut(PIECE * step * size).enumerate();
+            pieces.for_each(|(i, to)| {
+                let mut dense = vec![0; to.len() / step];
+                generator.fill(&mut dense, (i * PIECE) as u64);
+                let elements = dense.chunks_exact(size).zip(to.chunks_exact_mut(step * size));
+                elements.for_each(|(x, to)| to[..size].copy_from_slice(x));
+            });
         }
         _ => generator.fill_all(&mut memory[case.offset() * size..bytes]),
     }
+    Ok(memory)
+}
+
+/// Elements that are made at once, where they lie apart.
+const PIECE: usize = 1 << 14;
+
+/// Memory of which every side has the same kind of pages: large ones, where there are any. Peers ask for them, too.
+fn pages(bytes: usize) -> std::io::Result<MmapMut> {
+    let memory = MmapMut::map_anon(bytes.max(1))?;
+    #[cfg(target_os = "linux")]
+    let _ = memory.advise(memmap2::Advice::HugePage);
     Ok(memory)
 }
 
@@ -99,10 +135,14 @@ impl Loaded {
         let options = self.case.options();
         let result = match (&self.keyed, self.case.work) {
             (Some(keyed), _) => keyed.call(&self.case, array).map(Outcome::Keyed),
-            (None, Work::Op(op)) => reduce(op, array, &options).map(Outcome::Reduced),
+            (None, Work::Op(op)) => (self.call)(op, array, &options).map(Outcome::Reduced),
             (None, _) => describe(array, &options).map(Outcome::Described),
         };
         result.map_err(|e| e.to_string())
+    }
+
+    fn threads(&self) -> usize {
+        self.case.threads.unwrap_or_else(rayon::current_num_threads)
     }
 
     fn time(&self, calls: u64) -> Result<(Duration, Outcome), String> {
@@ -118,26 +158,30 @@ impl Loaded {
 impl Side for Cpu {
     fn prepare(&mut self, case: &Case) -> Result<Prepared, String> {
         self.loaded = None;
-        if case.measure == Measure::First {
-            return Ok(Prepared::Skipped("nothing is compiled on a first use".into()));
+        match case.measure {
+            Measure::First => return Ok(Prepared::Skipped("nothing is compiled on a first use".into())),
+            Measure::Graph => return Ok(Prepared::Skipped("only GPUs have graphs".into())),
+            Measure::Call | Measure::Latency => {}
         }
         let key = case.memory();
         let memory = match self.memory.take() {
             Some((known, memory)) if known == key => memory,
             other => {
                 // Before there is more.
-                drop(other);
+                drop((other, self.half.take()));
                 Arc::new(data(case)?)
             }
         };
         self.memory = Some((key, memory.clone()));
         let keyed = || Keyed::new(case, view(case, &memory)?);
         let keyed = case.is_keyed().then(keyed).transpose().map_err(|e| e.to_string())?;
-        let mut loaded = Loaded { case: case.clone(), memory, keyed, calls: 1, result: None };
+        let mut loaded = Loaded { case: case.clone(), call: self.call, memory, keyed, calls: 1, ns: 0, result: None };
         // Warm, then as many calls as last long enough.
         loop {
-            let (elapsed, _) = loaded.time(loaded.calls)?;
-            if elapsed >= LEAST || loaded.calls >= MOST_CALLS || case.measure == Measure::Latency {
+            let (elapsed, outcome) = loaded.time(loaded.calls)?;
+            loaded.ns = elapsed.as_nanos() as u64 / loaded.calls;
+            if elapsed >= LEAST || loaded.calls >= MOST_CALLS {
+                loaded.result = Some(outcome);
                 break;
             }
             loaded.calls *= 2;
@@ -149,20 +193,77 @@ impl Side for Cpu {
 
     fn sample(&mut self) -> Result<u64, String> {
         let loaded = self.loaded.as_mut().ok_or("no case is prepared")?;
+        if loaded.ns < LONG_NS {
+            loaded.result = Some(loaded.call()?);
+        }
         let (elapsed, outcome) = loaded.time(loaded.calls)?;
         loaded.result = Some(outcome);
         Ok(elapsed.as_nanos() as u64 / loaded.calls)
     }
 
-    fn read(&mut self) -> Result<Option<u64>, String> {
+    fn read(&mut self) -> Result<Option<Moved>, String> {
         let loaded = self.loaded.as_ref().ok_or("no case is prepared")?;
-        let threads = loaded.case.threads.unwrap_or_else(rayon::current_num_threads);
+        if loaded.case.measure != Measure::Call {
+            return Ok(None);
+        }
+        let threads = loaded.threads();
         let bytes = &loaded.memory[..loaded.case.input_bytes() as usize];
+        black_box(read(black_box(bytes), threads));
         let start = Instant::now();
         for _ in 0..loaded.calls {
             black_box(read(black_box(bytes), threads));
         }
-        Ok(Some(start.elapsed().as_nanos() as u64 / loaded.calls))
+        Ok(Some(Moved { ns: start.elapsed().as_nanos() as u64 / loaded.calls, bytes: bytes.len() as u64 }))
+    }
+
+    fn copy(&mut self) -> Result<Option<Moved>, String> {
+        let loaded = self.loaded.as_ref().ok_or("no case is prepared")?;
+        let half = loaded.case.input_bytes() as usize / 2;
+        if loaded.case.measure != Measure::Call || half == 0 {
+            return Ok(None);
+        }
+        let to = match self.half.take().filter(|to| to.len() >= half) {
+            Some(to) => to,
+            None => pages(loaded.memory.len() / 2 + 1).map_err(|why| format!("{half} bytes of memory: {why}"))?,
+        };
+        let to = self.half.insert(to);
+        let (threads, from) = (loaded.threads(), &loaded.memory[..half]);
+        copy(from, &mut to[..half], threads);
+        let start = Instant::now();
+        for _ in 0..loaded.calls {
+            copy(black_box(from), black_box(&mut to[..half]), threads);
+        }
+        Ok(Some(Moved { ns: start.elapsed().as_nanos() as u64 / loaded.calls, bytes: 2 * half as u64 }))
+    }
+
+    fn poison(&mut self) -> Result<(), String> {
+        let loaded = self.loaded.as_mut().ok_or("no case is prepared")?;
+        // The allocator is likely to give the same memory to the next result.
+        match loaded.result.take() {
+            Some(Outcome::Reduced(array) | Outcome::Keyed(Found::One(array))) => spoil(array.values),
+            Some(Outcome::Described(found)) => found.stats.into_iter().for_each(|(_, values)| spoil(values)),
+            Some(Outcome::Keyed(Found::Step { labels, means })) => {
+                spoil(Values::I32(labels));
+                spoil(means.values);
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn labels(&mut self) -> Result<Vec<i32>, String> {
+        match self.loaded.as_ref().and_then(|loaded| loaded.result.as_ref()) {
+            Some(Outcome::Keyed(Found::Step { labels, .. })) => Ok(labels.clone()),
+            _ => Err("there are no labels".into()),
+        }
+    }
+
+    fn values(&mut self) -> Result<Vec<Values>, String> {
+        match self.loaded.as_ref().and_then(|loaded| loaded.result.as_ref()).ok_or("nothing was computed")? {
+            Outcome::Reduced(array) => Ok(vec![array.values.clone()]),
+            Outcome::Keyed(found) => Ok(vec![found.values()]),
+            Outcome::Described(found) => Ok(found.stats.iter().map(|(_, values)| values.clone()).collect()),
+        }
     }
 
     fn result(&mut self, at: &Positions) -> Result<Answer, String> {
@@ -196,12 +297,19 @@ pub fn answer(columns: &[&Values], width: usize, at: &Positions) -> Answer {
     Answer { dtypes, outputs, values }
 }
 
-/// Where the input comes from.
+/// Where the input comes from: from memory, if it has more than twice the bytes of the last cache.
 fn cache(case: &Case) -> String {
-    let bytes = case.input_bytes();
-    // No last-level cache of one processor is larger.
-    let state = if bytes > 768 << 20 { "cold" } else { "warm" };
-    format!("{state}: 1 input of {bytes} bytes")
+    let (bytes, last) = (case.input_bytes(), last_cache());
+    let state = if bytes > 2 * last { "cold" } else { "warm" };
+    format!("{state}: 1 input of {bytes} bytes, {last} bytes of last cache")
+}
+
+/// Bytes of the processor's last cache, as the system has it; else as many as any processor has.
+fn last_cache() -> u64 {
+    let path = "/sys/devices/system/cpu/cpu0/cache/index3/size";
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    let size = text.trim().strip_suffix('K').and_then(|number| number.parse::<u64>().ok());
+    size.map_or(384 << 20, |size| size << 10)
 }
 
 /// Every byte once, without arithmetic to speak of.
@@ -223,4 +331,30 @@ fn read(bytes: &[u8], threads: usize) -> u64 {
         let parts: Vec<_> = bytes.chunks(part).map(|part| scope.spawn(move || fold(part))).collect();
         parts.into_iter().fold(0, |all, part| all ^ part.join().unwrap_or(0))
     })
+}
+
+/// Every byte from one place to another.
+fn copy(from: &[u8], to: &mut [u8], threads: usize) {
+    if threads == 1 || from.len() < 1 << 20 {
+        return to.copy_from_slice(from);
+    }
+    let part = from.len().div_ceil(threads).next_multiple_of(256);
+    std::thread::scope(|scope| {
+        for (from, to) in from.chunks(part).zip(to.chunks_mut(part)) {
+            scope.spawn(move || to.copy_from_slice(from));
+        }
+    });
+}
+
+/// Overwrites values before they are given back.
+fn spoil(mut values: Values) {
+    macro_rules! fill {
+        ($($dtype:ident $x:expr),*) => {
+            match &mut values { $(Values::$dtype(v) => v.fill($x)),* }
+        };
+    }
+    fill!(Bool true, I8 -91, I16 -23131, I32 -1515870811, I64 -6510615555426900571, U8 0xa5, U16 0xa5a5, U32 0xa5a5_a5a5,
+        U64 0xa5a5_a5a5_a5a5_a5a5, F16 warpfold::f16::from_bits(0xa5a5), BF16 warpfold::bf16::from_bits(0xa5a5),
+        F32 f32::from_bits(0xa5a5_a5a5), F64 f64::from_bits(0xa5a5_a5a5_a5a5_a5a5));
+    black_box(&values);
 }

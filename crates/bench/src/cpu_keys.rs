@@ -2,7 +2,7 @@
 //! is found before, as for many iterations.
 
 use crate::case::{Case, SEED};
-use crate::data::Generator;
+use crate::exact_kmeans::centroids;
 use crate::keys::{Keys, labels};
 use crate::work::Work;
 use warpfold::keys::{Axes, Fit, Scale, centroid_update_with};
@@ -35,11 +35,11 @@ impl Keyed {
             (Work::Unique, _) | (_, None) => Keyed::Unique,
             (_, Some(Keys::Segments(lengths))) => Keyed::Segments { offsets: lengths.offsets(n, SEED) },
             (_, Some(Keys::Groups(groups))) => Keyed::Groups { labels: labels(n, groups, SEED) },
-            (Work::Iterate, Some(Keys::Clusters(clusters))) => {
+            (Work::Iterate, Some(Keys::Clusters(clusters, _))) => {
                 let scale = Points::new(array, Axes::PointsFirst)?.scale()?;
                 let d = case.dimensions();
-                let centroids = Array { shape: vec![clusters, d], values: numbers(case, centroids(case)) };
-                let centre = Array { shape: vec![d], values: numbers(case, vec![0.0; d]) };
+                let centroids = Array { shape: vec![clusters, d], values: numbers(case, &centroids(case)) };
+                let centre = Array { shape: vec![d], values: numbers(case, &vec![0.0; d]) };
                 let fit = Fit {
                     centroids,
                     centre,
@@ -51,7 +51,7 @@ impl Keyed {
                 };
                 Keyed::Iterate { fit: Box::new(fit), scale }
             }
-            (_, Some(Keys::Clusters(clusters))) => {
+            (_, Some(Keys::Clusters(clusters, _))) => {
                 let scale = Points::new(array, Axes::PointsFirst)?.scale()?;
                 Keyed::Update { labels: labels(n, clusters, SEED), scale }
             }
@@ -81,7 +81,8 @@ impl Keyed {
             Keyed::Iterate { fit, scale } => {
                 let (points, n) = (points()?, case.shape[0]);
                 let labels = fit.predict(&points)?;
-                let means = centroid_update_with(&points, ArrayRef::from_slice(&labels, &[n])?, clusters, scale)?.means;
+                let found = centroid_update_with(&points, ArrayRef::from_slice(&labels, &[n])?, clusters, scale)?;
+                let means = or_as_before(found.means, &found.counts, &fit.centroids);
                 Found::Step { labels, means }
             }
         })
@@ -98,6 +99,22 @@ impl Found {
     }
 }
 
+/// A cluster without points keeps its centroid, as on a GPU.
+fn or_as_before(means: Array, counts: &[i64], before: &Array) -> Array {
+    let d = means.values.len() / counts.len().max(1);
+    let is_empty = |i: usize| counts[i / d] == 0;
+    let values = match (means.values, &before.values) {
+        (Values::F32(means), Values::F32(before)) => Values::F32(
+            means.iter().zip(before).enumerate().map(|(i, (&x, &b))| if is_empty(i) { b } else { x }).collect(),
+        ),
+        (Values::F64(means), Values::F64(before)) => Values::F64(
+            means.iter().zip(before).enumerate().map(|(i, (&x, &b))| if is_empty(i) { b } else { x }).collect(),
+        ),
+        (means, _) => means,
+    };
+    Array { values, ..means }
+}
+
 /// Labels and means in one list.
 pub fn step(labels: &[i32], means: &Values) -> Values {
     let means = (0..means.len()).map(|i| means.get(i).to_f64() as f32);
@@ -105,22 +122,14 @@ pub fn step(labels: &[i32], means: &Values) -> Values {
 }
 
 /// Numbers as points of the case are computed in.
-pub fn numbers(case: &Case, x: Vec<f32>) -> Values {
+pub fn numbers(case: &Case, x: &[f64]) -> Values {
     match case.dtype {
-        DType::F64 => Values::F64(x.into_iter().map(f64::from).collect()),
-        _ => Values::F32(x),
+        DType::F64 => Values::F64(x.to_vec()),
+        _ => Values::F32(x.iter().map(|&x| x as f32).collect()),
     }
 }
 
 /// What a segment of no elements is filled in with, where its reduction has no result.
 pub fn fill() -> Scalar {
     Scalar::I8(0)
-}
-
-/// The centroids that an iteration begins with, \[cluster\]\[coordinate\]: what points are made about.
-pub fn centroids(case: &Case) -> Vec<f32> {
-    let (generator, d): (Generator, usize) = (case.generator(), case.dimensions());
-    let unit = 0.5f64.powi(generator.shift());
-    let clusters = case.labels().unwrap_or(1);
-    (0..clusters * d).map(|i| (generator.centre(i / d, i % d) as f64 * unit) as f32).collect()
 }

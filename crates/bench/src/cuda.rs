@@ -2,14 +2,15 @@
 
 use crate::case::{Case, Measure, MemoryKey};
 use crate::cpu;
-use crate::cuda_keys::Keyed;
+use crate::cuda_keys::{Keyed, POISON};
+use crate::cuda_moves::{Clock, Read};
 use crate::record::Machine;
-use crate::side::{Answer, Positions, Prepared, Side};
+use crate::side::{Answer, LONG_NS, Moved, Positions, Prepared, Side};
 use crate::work::Work;
 use std::time::Instant;
-use warpfold::cuda::{Array, ArrayView, Buffer, Device, Driver, Event, Inputs, Options, Program, Reduction, Stream};
-use warpfold::cuda::{Statistics, Survey, Work as Kernels};
-use warpfold::{Description, Error};
+use warpfold::cuda::{Array, ArrayView, Buffer, Device, Driver, Event, Graph, Options, Reduction};
+use warpfold::cuda::{Statistics, Stream, Survey};
+use warpfold::{Description, Error, Values};
 
 /// A sample lasts at least so long, by repeated calls.
 const LEAST_NS: u64 = 1_000_000;
@@ -17,6 +18,8 @@ const MOST_CALLS: u64 = 100_000;
 /// Inputs in turn amount to this many times the second-level cache, unless that takes more than [`MOST_COPIES`].
 const CACHES: u64 = 4;
 const MOST_COPIES: u64 = 64;
+/// Calls that one graph holds.
+const GRAPH_CALLS: u64 = 32;
 /// Set to 1, this has the driver compile whatever it loads.
 const CACHE: &str = "CUDA_CACHE_DISABLE";
 
@@ -33,11 +36,16 @@ pub struct Gpu {
 
 struct Loaded {
     case: Case,
+    /// Of [`GRAPH_CALLS`]; it knows the addresses of what follows, and goes before.
+    graph: Option<Graph>,
     memory: Memory,
     /// How many of the copies are used.
     copies: usize,
     work: Kind,
+    /// Calls of a sample, or launches of a graph.
     calls: u64,
+    /// Of one of them.
+    ns: u64,
     result: Option<Outcome>,
 }
 
@@ -47,17 +55,14 @@ struct Memory {
     inputs: Vec<Buffer<u8>>,
     /// The same once more, for a plain read.
     read: Option<Read>,
+    /// Half as long: where half of them is copied to.
+    half: Option<Buffer<u8>>,
 }
 
 enum Kind {
     Reduction { reduction: Box<Reduction>, out: Array },
     Describe { survey: Box<Survey>, out: Statistics },
     Keyed(Box<Keyed>),
-}
-
-struct Read {
-    program: Program,
-    inputs: Vec<Inputs>,
 }
 
 enum Outcome {
@@ -101,7 +106,7 @@ impl Gpu {
         let spare = self.device.memory()?.0 / 4;
         let copies = match case.measure {
             Measure::Latency | Measure::First => 1,
-            Measure::Call => {
+            Measure::Call | Measure::Graph => {
                 let there = memory.inputs.len() as u64;
                 (CACHES * l2).div_ceil(bytes.max(1)).clamp(1, MOST_COPIES).min(there + spare / bytes.max(1))
             }
@@ -111,7 +116,7 @@ impl Gpu {
             copy.copy_from(&self.stream, &memory.inputs[0])?;
             memory.inputs.push(copy);
             if let Some(read) = &mut memory.read {
-                read.inputs.push(read.inputs[0].duplicate(&self.stream)?);
+                read.duplicate(&self.stream)?;
             }
         }
         let view = self.view(case, &memory.inputs[0])?;
@@ -134,21 +139,30 @@ impl Gpu {
         };
         let state = if copies * bytes > 2 * l2 { "cold" } else { "warm" };
         let cache = format!("{state}: {copies} inputs of {bytes} bytes in turn, {l2} bytes of L2");
-        Ok((Loaded { case: case.clone(), memory, copies: copies as usize, work, calls: 1, result: None }, cache))
+        let copies = copies as usize;
+        let loaded = Loaded { case: case.clone(), graph: None, memory, copies, work, calls: 1, ns: 0, result: None };
+        Ok((loaded, cache))
+    }
+
+    /// Records calls, whose kernels are loaded.
+    fn record(&self, loaded: &mut Loaded) -> Result<(), Error> {
+        let Loaded { case, memory, copies, work, .. } = loaded;
+        let inputs = memory.inputs[..*copies].iter();
+        let views = inputs.map(|input| self.view(case, input)).collect::<Result<Vec<_>, _>>()?;
+        let calls = |stream: &Stream| {
+            (0..GRAPH_CALLS as usize).try_for_each(|i| queue(work, stream, views[i % views.len()], i % views.len()))
+        };
+        // SAFETY: `Loaded` keeps inputs, reduction and output, and drops them after the graph; none is made anew.
+        loaded.graph = Some(unsafe { self.stream.capture(calls) }?);
+        Ok(())
     }
 
     fn upload(&self, case: &Case) -> Result<Memory, Error> {
         let bytes = case.room() * case.dtype.size();
         let memory = cpu::data(case).map_err(|why| Error::Device { name: "cpu".into(), why })?;
         let inputs = vec![Buffer::upload(&self.stream, &memory[..bytes])?];
-        let read = match case.input_bytes() as usize / 4 {
-            0 => None,
-            n => {
-                let program = Program::new(&self.device, Kernels::Read { n: n as u64 })?;
-                Some(Read { program, inputs: vec![Inputs::copy_of(&self.stream, &inputs[0], n)?] })
-            }
-        };
-        Ok(Memory { key: case.memory(), inputs, read })
+        let read = Read::of(&self.stream, &inputs[0])?;
+        Ok(Memory { key: case.memory(), inputs, read, half: None })
     }
 
     fn view<'a>(&self, case: &Case, buffer: &'a Buffer<u8>) -> Result<ArrayView<'a>, Error> {
@@ -189,16 +203,25 @@ impl Gpu {
         }
         stream.record(&self.before)?;
         for i in 0..loaded.calls as usize {
-            let view = views[i % views.len()];
-            match &mut loaded.work {
-                Kind::Reduction { reduction, out } => reduction.run(stream, view, None, out)?,
-                Kind::Describe { survey, out } => survey.run(stream, view, out)?,
-                Kind::Keyed(keyed) => keyed.run(stream, view, i % views.len())?,
+            match &loaded.graph {
+                Some(graph) => graph.launch(stream)?,
+                None => queue(&mut loaded.work, stream, views[i % views.len()], i % views.len())?,
             }
         }
         stream.record(&self.after)?;
         loaded.result = Some(Outcome::OnDevice);
         Ok(self.after.nanoseconds_since(&self.before)?)
+    }
+
+    /// A call that nobody times, before those that are.
+    fn warm(&self, loaded: &mut Loaded) -> Result<(), Error> {
+        if loaded.case.measure == Measure::First || loaded.ns >= LONG_NS {
+            return Ok(());
+        }
+        let calls = std::mem::replace(&mut loaded.calls, 1);
+        let warmed = self.time(loaded);
+        loaded.calls = calls;
+        warmed.map(drop)
     }
 
     /// The time until the first result, of a device that has no kernel loaded.
@@ -225,9 +248,13 @@ impl Gpu {
     }
 
     fn calibrate(&self, loaded: &mut Loaded) -> Result<(), Error> {
-        self.time(loaded)?;
-        while loaded.case.measure == Measure::Call && loaded.calls < MOST_CALLS {
+        loaded.ns = self.time(loaded)?;
+        if loaded.case.measure == Measure::Graph {
+            self.record(loaded)?;
+        }
+        while loaded.case.measure != Measure::First && loaded.calls < MOST_CALLS {
             let ns = self.time(loaded)?;
+            loaded.ns = ns / loaded.calls;
             if ns >= LEAST_NS {
                 break;
             }
@@ -238,13 +265,33 @@ impl Gpu {
     }
 }
 
+/// Queues one call, which reads the copy whose turn it is.
+fn queue(work: &mut Kind, stream: &Stream, view: ArrayView<'_>, turn: usize) -> Result<(), Error> {
+    match work {
+        Kind::Reduction { reduction, out } => reduction.run(stream, view, None, out),
+        Kind::Describe { survey, out } => survey.run(stream, view, out),
+        Kind::Keyed(keyed) => keyed.run(stream, view, turn),
+    }
+}
+
 fn options(case: &Case) -> Options<'static> {
     let on_host = case.options();
     Options { axes: on_host.axes, precision: on_host.precision, skip_nan: on_host.skip_nan, ..Options::default() }
 }
 
-fn described(found: &Description, at: &Positions) -> Answer {
-    cpu::answer(&found.stats.iter().map(|(_, values)| values).collect::<Vec<_>>(), 1, at)
+impl Loaded {
+    /// Calls that one launch of a graph stands for.
+    fn per_call(&self) -> u64 {
+        if self.graph.is_some() { GRAPH_CALLS } else { 1 }
+    }
+
+    /// The copy that the last call read.
+    fn last(&self) -> usize {
+        match self.graph {
+            Some(_) => (GRAPH_CALLS as usize - 1) % self.copies,
+            None => (self.calls as usize - 1) % self.copies,
+        }
+    }
 }
 
 impl Side for Gpu {
@@ -261,57 +308,84 @@ impl Side for Gpu {
             Err(why) => return Err(why.to_string()),
         };
         self.calibrate(&mut loaded).map_err(|e| e.to_string())?;
-        let calls = loaded.calls;
+        let calls = loaded.calls * loaded.per_call();
         self.loaded = Some(loaded);
         Ok(Prepared::Ready { calls, cache })
     }
 
     fn sample(&mut self) -> Result<u64, String> {
         let mut loaded = self.loaded.take().ok_or("no case is prepared")?;
-        let ns = self.time(&mut loaded).map_err(|e| e.to_string());
-        let calls = loaded.calls;
+        let ns = self.warm(&mut loaded).and_then(|()| self.time(&mut loaded)).map_err(|e| e.to_string());
+        let calls = loaded.calls * loaded.per_call();
         self.loaded = Some(loaded);
         Ok(ns? / calls)
     }
 
-    fn read(&mut self) -> Result<Option<u64>, String> {
+    fn read(&mut self) -> Result<Option<Moved>, String> {
         let loaded = self.loaded.as_mut().ok_or("no case is prepared")?;
-        let Some(Read { program, inputs }) = loaded.memory.read.as_mut() else { return Ok(None) };
-        if loaded.case.measure != Measure::Call {
+        let calls = loaded.calls * loaded.per_call();
+        let Some(read) = loaded.memory.read.as_mut().filter(|_| loaded.case.measure.is_in_turn()) else {
+            return Ok(None);
+        };
+        let clock = Clock { stream: &self.stream, before: &self.before, after: &self.after, calls };
+        read.time(&clock, loaded.copies).map(Some).map_err(|e| e.to_string())
+    }
+
+    fn copy(&mut self) -> Result<Option<Moved>, String> {
+        let loaded = self.loaded.as_mut().ok_or("no case is prepared")?;
+        let Memory { inputs, half, .. } = &mut loaded.memory;
+        if loaded.case.measure != Measure::Call || inputs[0].len() < 2 {
             return Ok(None);
         }
-        let mut run = || -> Result<u64, warpfold::cuda::Error> {
-            self.stream.record(&self.before)?;
-            for i in 0..loaded.calls as usize {
-                program.run(&self.stream, &inputs[i % loaded.copies])?;
-            }
-            self.stream.record(&self.after)?;
-            self.after.nanoseconds_since(&self.before)
+        let clock = Clock { stream: &self.stream, before: &self.before, after: &self.after, calls: loaded.calls };
+        clock.copies(&inputs[..loaded.copies], half).map(Some).map_err(|e| e.to_string())
+    }
+
+    fn poison(&mut self) -> Result<(), String> {
+        let loaded = self.loaded.as_mut().ok_or("no case is prepared")?;
+        let filled = match &mut loaded.work {
+            Kind::Reduction { out, .. } => out.fill(&self.stream, POISON).map_err(Error::from),
+            Kind::Describe { out, .. } => out.fill(&self.stream, POISON).map_err(Error::from),
+            Kind::Keyed(keyed) => keyed.poison(&self.stream),
         };
-        Ok(Some(run().map_err(|e| e.to_string())? / loaded.calls))
+        loaded.result = None;
+        filled.map_err(|e| e.to_string())
+    }
+
+    fn labels(&mut self) -> Result<Vec<i32>, String> {
+        let loaded = self.loaded.as_ref().ok_or("no case is prepared")?;
+        let Kind::Keyed(keyed) = &loaded.work else { return Err("there are no labels".into()) };
+        let labels = keyed.labels(&self.stream, loaded.last()).map_err(|e| e.to_string())?;
+        labels.ok_or_else(|| "there are no labels".into())
+    }
+
+    fn values(&mut self) -> Result<Vec<Values>, String> {
+        let loaded = self.loaded.as_mut().ok_or("no case is prepared")?;
+        let last = loaded.last();
+        let of = |found: &Description| found.stats.iter().map(|(_, values)| values.clone()).collect();
+        let values = match (&loaded.result, &mut loaded.work) {
+            (Some(Outcome::Reduced(array)), _) => Ok(vec![array.values.clone()]),
+            (Some(Outcome::Described(found)), _) => Ok(of(found)),
+            (Some(Outcome::OnDevice), Kind::Describe { survey, out }) => {
+                survey.download(out, &self.stream).map(|found| of(&found))
+            }
+            (Some(Outcome::OnDevice), Kind::Reduction { out, .. }) => {
+                out.download(&self.stream).map(|array| vec![array.values])
+            }
+            (Some(Outcome::OnDevice), Kind::Keyed(keyed)) => {
+                keyed.values(&self.stream, last).map(|values| vec![values])
+            }
+            (None, _) => return Err("nothing was computed".into()),
+        };
+        values.map_err(|e| e.to_string())
     }
 
     fn result(&mut self, at: &Positions) -> Result<Answer, String> {
-        let loaded = self.loaded.as_mut().ok_or("no case is prepared")?;
-        let width = loaded.case.work.width();
-        match (&loaded.result, &mut loaded.work) {
-            (Some(Outcome::Reduced(array)), _) => Ok(cpu::answer(&[&array.values], width, at)),
-            (Some(Outcome::Described(d)), _) => Ok(described(d, at)),
-            (Some(Outcome::OnDevice), Kind::Describe { survey, out }) => {
-                let found = survey.download(out, &self.stream).map_err(|e| e.to_string())?;
-                Ok(described(&found, at))
-            }
-            (Some(Outcome::OnDevice), Kind::Reduction { out, .. }) => {
-                let array = out.download(&self.stream).map_err(|e| e.to_string())?;
-                Ok(cpu::answer(&[&array.values], width, at))
-            }
-            (Some(Outcome::OnDevice), Kind::Keyed(keyed)) => {
-                let last = (loaded.calls as usize - 1) % loaded.copies;
-                let values = keyed.values(&self.stream, last).map_err(|e| e.to_string())?;
-                Ok(cpu::answer(&[&values], 1, at))
-            }
-            _ => Err("nothing was computed".into()),
-        }
+        let values = self.values()?;
+        let width = self.loaded.as_ref().map_or(1, |loaded| loaded.case.work.width());
+        // What is described has a list of values for each statistic.
+        let width = if values.len() > 1 { 1 } else { width };
+        Ok(cpu::answer(&values.iter().collect::<Vec<_>>(), width, at))
     }
 
     fn release(&mut self) {

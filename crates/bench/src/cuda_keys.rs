@@ -1,13 +1,17 @@
 //! Cases by key on a GPU: planned and loaded before the first call, with offsets or labels on the device.
 
 use crate::case::{Case, SEED};
-use crate::cpu_keys::{centroids, fill, numbers, step};
+use crate::cpu_keys::{fill, numbers, step};
+use crate::exact_kmeans::centroids;
 use crate::keys::{Keys, labels};
 use crate::work::Work;
 use warpfold::cuda::kmeans::{CentroidUpdate, Lloyd, scale};
 use warpfold::cuda::{Array, ArrayView, Finder, Grouped, Options, Segmented, Stream, Unique, Wanted};
 use warpfold::keys::Axes;
 use warpfold::{ArrayRef, DType, Error, Values};
+
+/// What every byte of a result is before a run that is checked.
+pub const POISON: u8 = 0xa5;
 
 /// Loaded kernels, with room for results.
 pub enum Keyed {
@@ -69,19 +73,20 @@ impl Keyed {
                 let out = reduction.output()?;
                 Some(Keyed::Segments { reduction, offsets, out })
             }
-            (Work::Update, Some(Keys::Clusters(clusters))) => {
+            (Work::Update, Some(Keys::Clusters(clusters, _))) => {
                 let found = scale(stream, *view, Axes::PointsFirst)?;
                 let update = CentroidUpdate::new(stream, view, Axes::PointsFirst, clusters, &found)?;
                 let labels = copies_of(&labels(n, clusters, SEED))?;
                 let (means, counts) = (update.means()?, update.counts()?);
                 Some(Keyed::Update { update: Box::new(update), labels, means, counts })
             }
-            (Work::Iterate, Some(Keys::Clusters(clusters))) => {
+            (Work::Iterate, Some(Keys::Clusters(clusters, _))) => {
                 let found = scale(stream, *view, Axes::PointsFirst)?;
                 let lloyd = Lloyd::new(stream, view, Axes::PointsFirst, clusters, &found, &vec![0.0; d])?;
                 let (first, shape) = (centroids(case), [clusters, d]);
-                let centroids = match numbers(case, first.clone()) {
+                let centroids = match numbers(case, &first) {
                     Values::F64(first) => Array::upload(stream, ArrayRef::from_slice(&first, &shape)?)?,
+                    Values::F32(first) => Array::upload(stream, ArrayRef::from_slice(&first, &shape)?)?,
                     _ => Array::upload(stream, ArrayRef::from_slice(&first, &shape)?)?,
                 };
                 let room = |_| Array::new(&device, DType::I32, &[n]);
@@ -134,5 +139,24 @@ impl Keyed {
                 step(&labels, &means.download(stream)?.values)
             }
         })
+    }
+    /// The labels of the copy `turn`, of an iteration.
+    pub fn labels(&self, stream: &Stream, turn: usize) -> Result<Option<Vec<i32>>, Error> {
+        match self {
+            Keyed::Iterate { labels, .. } => Ok(labels[turn].download(stream)?.into_vec::<i32>()),
+            _ => Ok(None),
+        }
+    }
+
+    /// Overwrites results with nonsense.
+    pub fn poison(&mut self, stream: &Stream) -> Result<(), Error> {
+        let arrays: Vec<&mut Array> = match self {
+            Keyed::Segments { out, .. } | Keyed::Groups { out, .. } => vec![out],
+            Keyed::Unique { out, .. } => out.iter_mut().map(|out| &mut out.values).collect(),
+            Keyed::Update { means, counts, .. } => vec![means, counts],
+            Keyed::Iterate { labels, means, .. } => labels.iter_mut().chain([means]).collect(),
+        };
+        arrays.into_iter().try_for_each(|array| array.fill(stream, POISON))?;
+        Ok(())
     }
 }

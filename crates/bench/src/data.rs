@@ -24,8 +24,10 @@ pub enum Kind {
     Common,
     /// The elements' labels.
     Labels,
-    /// Points, each near the centre of its label's cluster.
-    Clusters,
+    /// Points whose coordinates are about normal: sums of eight uniform numbers.
+    Normal,
+    /// Points about the centre of their label's cluster, at a third of the distance that centres have from the origin.
+    Clustered,
 }
 
 /// Mixes 32 bits so that each output bit depends on all of them: the finaliser of MurmurHash3.
@@ -48,7 +50,7 @@ pub struct Generator {
     pub seed: u32,
     /// How many labels or clusters, of kinds that have them.
     pub keys: usize,
-    /// Coordinates of a point, of [`Kind::Clusters`].
+    /// Coordinates of a point, of [`Kind::Clustered`].
     pub dimensions: usize,
 }
 
@@ -66,6 +68,10 @@ impl Generator {
     pub fn shift(&self) -> i32 {
         match (self.kind, self.dtype) {
             (Kind::Rare | Kind::Common | Kind::Labels, _) => 0,
+            (Kind::Normal | Kind::Clustered, DType::F16) => 10,
+            (Kind::Normal | Kind::Clustered, DType::BF16) => 7,
+            (Kind::Normal | Kind::Clustered, DType::F32) => 18,
+            (Kind::Normal | Kind::Clustered, DType::F64) => 50,
             (_, DType::F16) => 11,
             (_, DType::BF16) => 8,
             (_, DType::F32) => 24,
@@ -83,23 +89,51 @@ impl Generator {
             Kind::Common => return Exact::Units((h >= 4) as i128),
             Kind::Nan if self.dtype.is_float() && h & 63 == 0 => return Exact::Nan,
             Kind::Labels => return Exact::Units(keys::label(index, self.keys, self.seed) as i128),
-            Kind::Clusters => {
+            Kind::Normal => return Exact::Units(self.bell(h)),
+            Kind::Clustered => {
                 let (i, coordinate) = (index / self.dimensions as u64, (index % self.dimensions as u64) as usize);
-                let centre = self.centre_hash(keys::label(i, self.keys, self.seed), coordinate);
-                return Exact::Units(self.units_of(centre | (h & !keys::CENTRE)));
+                let centre = keys::label(i, self.keys, self.seed) * self.dimensions + coordinate;
+                return Exact::Units(self.about(self.bell(keys::hash(centre as u32, self.seed + 2)), h));
             }
             _ => {}
         }
         Exact::Units(self.units_of(h))
     }
 
-    /// The coordinate of a cluster's centre, of [`Kind::Clusters`]: in units.
-    pub fn centre(&self, cluster: usize, coordinate: usize) -> i128 {
-        self.units_of(self.centre_hash(cluster, coordinate))
+    /// A coordinate of the centroid that a cluster begins with, in units: a point like all others, but drawn from another
+    /// seed; of [`Kind::Clustered`] about the cluster's own centre.
+    pub fn start(&self, cluster: usize, coordinate: usize, dimensions: usize) -> i128 {
+        let i = (cluster * dimensions + coordinate) as u32;
+        let centre = self.bell(keys::hash(i, self.seed + 2));
+        match self.kind {
+            Kind::Clustered => self.about(centre, keys::hash(i, self.seed + 3)),
+            _ => centre,
+        }
     }
 
-    fn centre_hash(&self, cluster: usize, coordinate: usize) -> u32 {
-        keys::centre(cluster, coordinate, self.dimensions, self.keys, self.seed)
+    /// Three quarters of a centre and a quarter of noise.
+    #[inline(always)]
+    fn about(&self, centre: i128, h: u32) -> i128 {
+        ((3 * centre as i64 + self.bell(h) as i64) >> 2).into()
+    }
+
+    /// The sum of eight uniform numbers less its mean, in units.
+    #[inline(always)]
+    fn bell(&self, h: u32) -> i128 {
+        let next = |h: u32| mix(h.wrapping_add(0x9e37_79b9));
+        let (a, b) = (h, next(h));
+        let bytes = |drop: u32| -> i64 {
+            [a, b].iter().flat_map(|h| h.to_le_bytes()).map(|byte| i64::from(byte >> drop)).sum()
+        };
+        let (c, d) = (next(b), next(next(b)));
+        let halves = || -> i64 { [a, b, c, d].iter().map(|&h| i64::from(h >> 16) + i64::from(h & 0xffff)).sum() };
+        let units = match self.dtype {
+            DType::F16 => bytes(0) - 1020,
+            DType::BF16 => bytes(3) - 124,
+            DType::F64 => ((halves() - 262_140) << 32) + i64::from(next(d)),
+            _ => halves() - 262_140,
+        };
+        units.into()
     }
 
     /// The value that is made of a hash, in units.
@@ -186,12 +220,29 @@ mod tests {
         assert_eq!(hashes, README);
     }
 
+    /// Their mean is about 0, and four of a hundred are further than two standard deviations from it.
+    #[test]
+    fn normal_points_are_about_normal() {
+        for dtype in DType::ALL.into_iter().filter(|d| d.is_float()) {
+            let g = Generator { dtype, kind: Kind::Normal, seed: 1, keys: 0, dimensions: 0 };
+            let unit = 0.5f64.powi(g.shift());
+            let values: Vec<f64> = (0..100_000)
+                .map(|i| if let Exact::Units(k) = g.exact(i) { k as f64 * unit } else { f64::NAN })
+                .collect();
+            let mean = values.iter().sum::<f64>() / 1e5;
+            let deviation = (values.iter().map(|x| x * x).sum::<f64>() / 1e5).sqrt();
+            let far = values.iter().filter(|x| x.abs() > 2.0 * deviation).count();
+            assert!(mean.abs() < 0.01 && (0.19..0.22).contains(&deviation), "{dtype}: {mean} {deviation}");
+            assert!((4000..5000).contains(&far) && values.iter().all(|x| x.abs() < 1.0), "{dtype}: {far}");
+        }
+    }
+
     const README: [u32; 3] = [2462723854, 2527132011, 3024231355];
 
     #[test]
     fn every_value_is_exact_in_its_dtype() {
         let floats = DType::ALL.into_iter().filter(|d| d.is_float());
-        let kinds = [Kind::Values, Kind::Clusters, Kind::Labels];
+        let kinds = [Kind::Values, Kind::Normal, Kind::Clustered, Kind::Labels];
         for (dtype, kind) in floats.flat_map(|dtype| kinds.map(|kind| (dtype, kind))) {
             let g = Generator { dtype, kind, seed: 7, keys: 100, dimensions: 3 };
             let mut bytes = vec![0; 4096 * dtype.size()];

@@ -38,12 +38,29 @@ pub enum Error {
         filter: String,
     },
     /// A peer that is none.
-    #[error(
-        "no peer `{name}`: give some of cub, torch, cupy, numpy, pandas, polars, flash-kmeans, flashlib, or NAME=PROGRAM, or none"
-    )]
+    #[error("no peer `{name}`: give some of {known}, or NAME=PROGRAM, or none")]
     NoPeer {
         /// As given.
         name: String,
+        /// The names that there are.
+        known: String,
+    },
+    /// No folder of peers.
+    #[error(
+        "where is the peer `{name}`? This program does not lie where cargo built it: name the folder bench/peers of the \
+         sources with --peers-from or in $WARPFOLD_PEERS, or give --peers none"
+    )]
+    NoPeers {
+        /// As given.
+        name: String,
+    },
+    /// A record that a run cannot go on from.
+    #[error("{path} is not of this run: {why}; name another file, or leave --resume out")]
+    OtherRun {
+        /// As given.
+        path: PathBuf,
+        /// What is different.
+        why: String,
     },
     /// Warpfold's own side is not there.
     #[error("{0}")]

@@ -61,7 +61,7 @@ impl Facts {
 }
 
 /// Elements that a walk over sampled outputs looks at, unless one output has more.
-pub const BUDGET: usize = 1 << 26;
+pub const BUDGET: usize = 1 << 25;
 /// Outputs that are sampled.
 pub const MOST: usize = 4096;
 
@@ -165,6 +165,9 @@ impl Walk {
     }
 }
 
+/// Walks whose facts are kept.
+const KEPT: usize = 32;
+
 /// What is known of some outputs' elements, kept for other reductions of the same: reading them takes longer than a GPU takes.
 #[derive(Default)]
 pub struct Known {
@@ -181,7 +184,11 @@ impl Known {
     pub fn facts(&mut self, walk: &Walk, at: &[usize]) -> &[Facts] {
         let known = self.walks.iter().position(|(known, outputs, _)| known == walk && outputs == at);
         let i = known.unwrap_or_else(|| {
-            let facts = at.iter().map(|&output| walk.facts(output)).collect();
+            let facts = at.par_iter().map(|&output| walk.facts(output)).collect();
+            // Cases that read the same elements stand together in a suite.
+            if self.walks.len() == KEPT {
+                self.walks.remove(0);
+            }
             self.walks.push((walk.clone(), at.to_vec(), facts));
             self.walks.len() - 1
         });
@@ -207,8 +214,17 @@ fn place(axes: &[(u64, u64)], mut index: u64) -> u64 {
 }
 
 /// A value, and how far from it a right result may be, before it is rounded to its dtype.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Want {
+    /// Anything: nothing is said of it.
+    Any,
+    /// The label of the nearest centroid, of a point.
+    Label {
+        /// By the definition, which is ours.
+        label: usize,
+        /// Those that rounding explains, of others.
+        others: Vec<usize>,
+    },
     /// This integer, or this one less a multiple of 2^64.
     Int(i128),
     /// This value; no rounding takes place.

@@ -16,8 +16,35 @@ pub enum Keys {
     Segments(Lengths),
     /// Labels below this number. `unique` has the labels themselves for elements.
     Groups(usize),
-    /// Points about so many centres.
-    Clusters(usize),
+    /// So many clusters, of points that lie so.
+    Clusters(usize, Cloud),
+}
+
+/// How points lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cloud {
+    /// Normally, about the origin: clusters are no more than what k-means makes of them.
+    Normal,
+    /// Normally, about the centre of the cluster of each.
+    Clustered,
+}
+
+impl FromStr for Cloud {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Cloud, String> {
+        match text {
+            "normal" => Ok(Cloud::Normal),
+            "clustered" => Ok(Cloud::Clustered),
+            _ => Err(format!("unknown points `{text}`: give normal or clustered")),
+        }
+    }
+}
+
+impl fmt::Display for Cloud {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if *self == Cloud::Normal { "normal" } else { "clustered" })
+    }
 }
 
 /// How long segments are.
@@ -76,7 +103,7 @@ impl Lengths {
 
 /// A hash of an index, by a seed.
 #[inline(always)]
-fn hash(index: u32, seed: u32) -> u32 {
+pub fn hash(index: u32, seed: u32) -> u32 {
     mix(index.wrapping_add(seed.wrapping_mul(STEP)))
 }
 
@@ -90,20 +117,6 @@ pub fn label(i: u64, labels: usize, seed: u32) -> usize {
 pub fn labels(n: usize, labels: usize, seed: u32) -> Vec<i32> {
     (0..n as u64).into_par_iter().map(|i| label(i, labels, seed) as i32).collect()
 }
-
-/// The hash that a coordinate of a cluster's centre is made of: 6 bits, all others zero. The first coordinate of up to 64 clusters
-/// tells them apart; of more, random ones do.
-#[inline(always)]
-pub fn centre(cluster: usize, coordinate: usize, dimensions: usize, clusters: usize, seed: u32) -> u32 {
-    let h = match coordinate {
-        0 if clusters <= 64 => (((cluster as u64) << 32) / clusters as u64) as u32,
-        _ => hash((cluster * dimensions + coordinate) as u32, seed + 2),
-    };
-    h & CENTRE
-}
-
-/// Which bits of a point's hash are its centre's.
-pub const CENTRE: u32 = 0xfc00_0000;
 
 impl FromStr for Lengths {
     type Err = String;
@@ -137,7 +150,7 @@ impl fmt::Display for Keys {
         match self {
             Keys::Segments(lengths) => write!(f, "segments {lengths}"),
             Keys::Groups(n) => write!(f, "{n} groups"),
-            Keys::Clusters(n) => write!(f, "{n} clusters"),
+            Keys::Clusters(n, cloud) => write!(f, "{n} clusters {cloud}"),
         }
     }
 }

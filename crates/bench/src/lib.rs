@@ -4,25 +4,34 @@
 
 pub mod case;
 pub mod check;
+pub mod conditions;
 pub mod cpu;
 mod cpu_keys;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 #[cfg(feature = "cuda")]
 mod cuda_keys;
+#[cfg(feature = "cuda")]
+mod cuda_moves;
 pub mod data;
 pub mod error;
 pub mod exact;
 pub mod exact_keys;
+pub mod exact_kmeans;
 pub mod keys;
 pub mod layout;
 pub mod peer;
 pub mod progress;
+pub mod random;
 pub mod record;
 pub mod render;
 pub mod runner;
+mod seat;
 pub mod side;
+pub mod sources;
 pub mod suite;
+pub mod summary;
+pub mod told;
 pub mod valid;
 pub mod work;
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Of this protocol.
-pub const PROTOCOL: u64 = 2;
+pub const PROTOCOL: u64 = 3;
 /// Nothing takes longer, unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -27,41 +27,67 @@ pub struct Program {
 }
 
 impl Program {
-    /// From the command line: `cub`, `torch`, `cupy`, `numpy`, `pandas`, `polars`, `flash-kmeans`, `flashlib`, or `NAME=PROGRAM`.
+    /// From the command line: one of [`NAMES`], in a folder of peers, or `NAME=PROGRAM`.
     ///
     /// # Errors
-    /// If there is no such peer.
-    pub fn named(word: &str) -> Result<Program, Error> {
+    /// If there is no such peer, or no folder of peers.
+    pub fn named(word: &str, folder: Option<&Path>) -> Result<Program, Error> {
         if let Some((name, program)) = word.split_once('=') {
             let words: Vec<String> = program.split_whitespace().map(str::to_owned).collect();
             if !name.is_empty() && !words.is_empty() {
                 return Ok(Program { name: name.into(), words });
             }
         }
-        let path = |file: &str| folder().join(file).to_string_lossy().into_owned();
         let python = || std::env::var("WARPFOLD_PYTHON").unwrap_or_else(|_| "python3".into());
-        let words = match word {
-            "cub" => vec![path("cub")],
-            "torch" | "cupy" | "numpy" => vec![python(), path(&format!("{word}_peer.py"))],
-            "pandas" | "polars" => vec![python(), path("frames_peer.py"), word.into()],
-            "flash-kmeans" | "flashlib" => vec![python(), path("flash_peer.py"), word.into()],
-            _ => return Err(Error::NoPeer { name: word.into() }),
+        let (file, variant) = match word {
+            "cub" => ("cub", None),
+            "cub-by-key" => ("cub", Some("by-key")),
+            "torch" | "cupy" | "numpy" => (word, None),
+            "torch-compile" => ("torch", Some("compile")),
+            "torch-deterministic" => ("torch", Some("deterministic")),
+            "pandas" | "polars" => ("frames", Some(word)),
+            "flash-kmeans" | "flashlib" => ("flash", Some(word)),
+            _ => return Err(Error::NoPeer { name: word.into(), known: NAMES.join(", ") }),
         };
+        let folder = folder.ok_or_else(|| Error::NoPeers { name: word.into() })?;
+        let path = |file: &str| folder.join(file).to_string_lossy().into_owned();
+        let mut words = match file {
+            "cub" => vec![path("cub")],
+            _ => vec![python(), path(&format!("{file}_peer.py"))],
+        };
+        words.extend(variant.map(str::to_owned));
         Ok(Program { name: word.into(), words })
     }
 }
 
-/// Where the peers are: `$WARPFOLD_PEERS`, or `bench/peers` here or beside the program.
-fn folder() -> PathBuf {
-    if let Some(folder) = std::env::var_os("WARPFOLD_PEERS") {
-        return folder.into();
+/// The peers that come with the sources. A variant is a peer of its own.
+pub const NAMES: [&str; 11] = [
+    "cub",
+    "cub-by-key",
+    "torch",
+    "torch-compile",
+    "torch-deterministic",
+    "cupy",
+    "numpy",
+    "pandas",
+    "polars",
+    "flash-kmeans",
+    "flashlib",
+];
+
+/// Where the peers are: in the folder that was `given`, or `$WARPFOLD_PEERS`; in `bench/peers` beside the program, or of
+/// the sources of a program that lies where cargo built it. What lies in the current folder is never run unasked.
+pub fn folder(given: Option<&Path>) -> Option<PathBuf> {
+    if let Some(folder) = given.map(Path::to_owned).or_else(|| std::env::var_os("WARPFOLD_PEERS").map(PathBuf::from)) {
+        return Some(folder);
     }
-    let here = PathBuf::from("bench/peers");
-    let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.join("bench/peers")));
-    match beside {
-        Some(beside) if !here.is_dir() && beside.is_dir() => beside,
-        _ => here,
+    let program = std::env::current_exe().ok()?;
+    let beside = program.parent()?.join("bench/peers");
+    if beside.is_dir() {
+        return Some(beside);
     }
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/peers").canonicalize().ok()?;
+    program.starts_with(env!("WARPFOLD_BENCH_TARGET")).then_some(sources)
 }
 
 /// A running peer.
@@ -198,8 +224,25 @@ impl Side for Peer {
     }
 
     fn sample(&mut self) -> Result<u64, String> {
-        let answer = self.ask(&json!({ "do": "sample", "samples": 1 }))?;
-        answer["ns"][0].as_u64().ok_or_else(|| format!("no nanoseconds in {}", short(&answer.to_string())))
+        Ok(self.block(1)?[0])
+    }
+
+    fn block(&mut self, samples: usize) -> Result<Vec<u64>, String> {
+        let answer = self.ask(&json!({ "do": "sample", "samples": samples }))?;
+        let ns: Option<Vec<u64>> = answer["ns"].as_array().and_then(|all| all.iter().map(Value::as_u64).collect());
+        let ns = ns.filter(|ns| ns.len() == samples);
+        ns.ok_or_else(|| format!("no nanoseconds of {samples} samples in {}", short(&answer.to_string())))
+    }
+
+    fn poison(&mut self) -> Result<(), String> {
+        self.ask(&json!({ "do": "poison" })).map(drop)
+    }
+
+    fn labels(&mut self) -> Result<Vec<i32>, String> {
+        let file = tempfile::NamedTempFile::new().map_err(|why| format!("no file for labels: {why}"))?;
+        self.ask(&json!({ "do": "labels", "to": file.path() }))?;
+        let bytes = std::fs::read(file.path()).map_err(|why| format!("no labels: {why}"))?;
+        Ok(bytes.as_chunks::<4>().0.iter().map(|word| i32::from_le_bytes(*word)).collect())
     }
 
     fn result(&mut self, at: &Positions) -> Result<Answer, String> {

@@ -47,6 +47,13 @@ impl Watch for Progress {
         }
     }
 
+    fn skip(&mut self, cases: usize) {
+        if cases > 0 {
+            self.say(&format!("{cases} cases were measured before"));
+            self.bar.inc(cases as u64);
+        }
+    }
+
     fn next(&mut self, case: &Case) {
         self.bar.set_message(case.to_string());
     }

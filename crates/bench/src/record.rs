@@ -3,8 +3,10 @@
 use crate::Error;
 use crate::case::{Case, Measure, precision_name, tuple};
 use crate::check::Verdict;
+use crate::conditions::Conditions;
 use crate::cpu::processor;
 use crate::layout::Layout;
+use crate::sources::Sources;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -14,11 +16,15 @@ use std::path::Path;
 pub const OURS: &str = "warpfold";
 /// The plain read of the same bytes.
 pub const READ: &str = "read";
+/// The plain copy of half of them: as many bytes are read and written as elements have.
+pub const COPY: &str = "copy";
+/// Of the format.
+pub const VERSION: u32 = 3;
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Of this format: 2.
+    /// Of this format: [`VERSION`].
     pub version: u32,
     /// `2026-11-20`, UTC.
     pub date: String,
@@ -26,8 +32,17 @@ pub struct Record {
     pub command: String,
     /// Of git, if known.
     pub revision: Option<String>,
+    /// Of the sources that were measured, as [`crate::sources`] lists them; records of before have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// Which program, and how its benchmarks were built: `warpfold, release, opt-level 3`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<String>,
     /// Where it ran.
     pub machine: Machine,
+    /// Before and after each suite.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Conditions>,
     /// All that were asked for, absent ones too.
     pub peers: Vec<PeerRecord>,
     /// In order.
@@ -93,7 +108,7 @@ pub struct Measured {
     pub precision: String,
     /// Whether NaNs are left out.
     pub skip_nan: bool,
-    /// `call`, `latency` or `first`.
+    /// `call`, `latency`, `graph` or `first`.
     pub measure: Measure,
     /// On the CPU, if not all.
     pub threads: Option<usize>,
@@ -102,6 +117,9 @@ pub struct Measured {
     pub keys: Option<String>,
     /// Read and written, each once.
     pub bytes: u64,
+    /// Of these, those that are written; records of before do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written: Option<u64>,
     /// Why nobody measured it.
     pub skipped: Option<String>,
     /// Of ourselves, of [`READ`], and of every peer that does the case.
@@ -117,7 +135,7 @@ pub struct SideRecord {
     pub calls: u64,
     /// Whether inputs came from memory or from a cache.
     pub cache: String,
-    /// Of the result that was timed.
+    /// Of what the code that was timed computed next, into memory that held nonsense.
     pub verdict: Option<Verdict>,
     /// Why there is none: the side does not do this, or failed.
     pub absent: Option<String>,
@@ -171,6 +189,7 @@ impl Measured {
             threads: case.threads,
             keys: case.keys.map(|keys| keys.to_string()),
             bytes: case.bytes(),
+            written: Some(case.written_bytes()),
             skipped: None,
             sides: BTreeMap::new(),
         }
@@ -192,6 +211,28 @@ impl Measured {
 }
 
 impl Record {
+    /// Of a run on a machine, before it begins.
+    pub fn new(command: &str, program: &str, machine: &Machine) -> Record {
+        let digest = if machine.kind == "cpu" { env!("WARPFOLD_SOURCES_CPU") } else { env!("WARPFOLD_SOURCES_GPU") };
+        Record {
+            version: VERSION,
+            date: today(),
+            command: command.into(),
+            revision: revision(),
+            digest: (!digest.is_empty()).then(|| digest.to_owned()),
+            build: Some(format!("{program}, {}", env!("WARPFOLD_BENCH_BUILD"))),
+            machine: machine.clone(),
+            conditions: Vec::new(),
+            peers: Vec::new(),
+            cases: Vec::new(),
+        }
+    }
+
+    /// Whether the sources in a folder are others than those that were measured.
+    pub fn is_stale(&self, root: &Path) -> bool {
+        self.digest.is_none() || self.digest != Sources::of(&self.machine.kind).digest(root)
+    }
+
     /// What went wrong: cases of ours that failed, and results, ours or a peer's, that are not right.
     pub fn wrong(&self) -> Vec<String> {
         let sides = self.cases.iter().flat_map(|case| case.sides.iter().map(move |(name, side)| (case, name, side)));

@@ -2,6 +2,7 @@
 
 use crate::case::Case;
 use std::fmt;
+use warpfold::Values;
 
 /// Takes part in a measurement. Calls come in this order, for one case after the other: `prepare`, then `sample` and
 /// `result` as often as wanted, then `release`.
@@ -12,19 +13,41 @@ pub trait Side {
     /// In words.
     fn prepare(&mut self, case: &Case) -> Result<Prepared, String>;
 
-    /// The time of one call, in nanoseconds.
+    /// The time of one call, in nanoseconds. A call that nobody times comes before, unless it takes long.
     ///
     /// # Errors
     /// In words.
     fn sample(&mut self) -> Result<u64, String>;
 
-    /// The time of a plain read of the same bytes, if the side knows how to do one.
+    /// So many samples with nothing between them.
     ///
     /// # Errors
     /// In words.
-    fn read(&mut self) -> Result<Option<u64>, String> {
+    fn block(&mut self, samples: usize) -> Result<Vec<u64>, String> {
+        (0..samples).map(|_| self.sample()).collect()
+    }
+
+    /// A plain read of the case's memory, if the side knows how to do one. One that nobody times comes before.
+    ///
+    /// # Errors
+    /// In words.
+    fn read(&mut self) -> Result<Option<Moved>, String> {
         Ok(None)
     }
+
+    /// A plain copy of half of the case's memory, if the side knows how to do one. One that nobody times comes before.
+    ///
+    /// # Errors
+    /// In words.
+    fn copy(&mut self) -> Result<Option<Moved>, String> {
+        Ok(None)
+    }
+
+    /// Overwrites what the last sample computed with nonsense, so that a result of before is not taken for a new one.
+    ///
+    /// # Errors
+    /// In words.
+    fn poison(&mut self) -> Result<(), String>;
 
     /// Values of what the last sample computed.
     ///
@@ -32,9 +55,35 @@ pub trait Side {
     /// In words.
     fn result(&mut self, at: &Positions) -> Result<Answer, String>;
 
+    /// The labels that the last sample computed, of an iteration of k-means.
+    ///
+    /// # Errors
+    /// In words.
+    fn labels(&mut self) -> Result<Vec<i32>, String>;
+
+    /// All of what the last sample computed, to be compared bit for bit; only ours can.
+    ///
+    /// # Errors
+    /// In words.
+    fn values(&mut self) -> Result<Vec<Values>, String> {
+        Err("its bits are not asked for".into())
+    }
+
     /// Gives memory back.
     fn release(&mut self);
 }
+
+/// What moving so many bytes took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moved {
+    /// Nanoseconds.
+    pub ns: u64,
+    /// Read, or read and written.
+    pub bytes: u64,
+}
+
+/// A side whose call takes longer than so many nanoseconds is not called once more before each sample.
+pub const LONG_NS: u64 = 20_000_000;
 
 /// Who a side is.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use crate::Error;
 use crate::case::{Case, Measure};
-use crate::keys::Keys;
+use crate::keys::{Cloud, Keys};
 use crate::layout::Layout;
 use crate::valid::Field;
 use crate::work::Work;
@@ -131,6 +131,7 @@ struct Group {
     segments: Axis<String>,
     groups: Axis<Number>,
     clusters: Axis<Number>,
+    points: Axis<String>,
 }
 
 /// Something wrong, and where.
@@ -170,6 +171,7 @@ fn expand(spanned: &Spanned<Group>) -> Result<Vec<Case>, Wrong> {
         measure: Measure::Call,
         threads: None,
         keys: None,
+        least_room: 0,
     };
     // In this order, the data can mostly be kept from one case to the next.
     let cases = vary(vec![first], dtypes, |case, dtype| case.dtype = dtype);
@@ -196,8 +198,9 @@ fn expand(spanned: &Spanned<Group>) -> Result<Vec<Case>, Wrong> {
     let measures = optional(&group.measure, |text| match text.as_str() {
         "call" => Ok(Measure::Call),
         "latency" => Ok(Measure::Latency),
+        "graph" => Ok(Measure::Graph),
         "first" => Ok(Measure::First),
-        _ => Err(format!("unknown measure `{text}`: give call, latency or first")),
+        _ => Err(format!("unknown measure `{text}`: give call, latency, graph or first")),
     })?;
     let cases = vary(cases, measures, |case, measure| case.measure = measure);
     // Zero stands for all threads.
@@ -281,7 +284,14 @@ fn sizes(group: &Group, at: usize) -> Result<Vec<Size>, Wrong> {
 fn keys(group: &Group, at: usize) -> Result<Vec<Keys>, Wrong> {
     let segments = optional(&group.segments, |text| text.parse().map(Keys::Segments))?;
     let groups = optional(&group.groups, |n| n.get().map(Keys::Groups))?;
-    let clusters = optional(&group.clusters, |n| n.get().map(Keys::Clusters))?;
+    let clouds = optional(&group.points, |text| text.parse::<Cloud>())?;
+    let clouds = if clouds.is_empty() { vec![Cloud::Normal] } else { clouds };
+    let clusters = optional(&group.clusters, |n| n.get())?;
+    if let (Some(points), true) = (&group.points, clusters.is_empty()) {
+        return Err(Wrong { at: points.span().start, why: "points are of k-means: give clusters, too".into() });
+    }
+    let clusters: Vec<Keys> =
+        clusters.iter().flat_map(|&n| clouds.iter().map(move |&cloud| Keys::Clusters(n, cloud))).collect();
     let given = [segments, groups, clusters].into_iter().filter(|keys| !keys.is_empty());
     match given.collect::<Vec<_>>().as_mut_slice() {
         [] => Ok(Vec::new()),

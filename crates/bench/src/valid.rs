@@ -51,6 +51,15 @@ impl Case {
             let why = format!("pitch:{pitch} is less than a row of shape {shown}: give {row} or more");
             return fault(Field::Layout, why);
         }
+        if let Layout::Order(order) = self.layout
+            && order.rank() != self.shape.len()
+        {
+            let why = format!("{} does not name the axes of shape {shown}, each once", self.layout);
+            return fault(Field::Layout, why);
+        }
+        if self.layout == Layout::Step(0) {
+            return fault(Field::Layout, "step:0 has all elements in one place: give 1 or more".into());
+        }
         let bytes = self.shape.iter().try_fold(self.dtype.size(), |n, &d| n.checked_mul(d));
         if bytes.is_none_or(|bytes| bytes > 1 << 40) {
             let why = format!("shape {shown} of {} has more than 2^40 bytes: take fewer elements", self.dtype);
@@ -69,12 +78,15 @@ impl Case {
             && !self.skip_nan
             && self.measure == Measure::Call
             && self.axes == [0];
+        if self.measure == Measure::Graph && self.work == Work::Describe {
+            return fault(Field::Op, "describe is not measured in a graph: take measure = \"call\"".into());
+        }
         if self.is_keyed() && !is_plain {
             return fault(Field::Op, format!("{name} by keys takes no axes, layout, precision, skip_nan or measure"));
         }
         match (self.work, self.keys) {
-            (Work::Update | Work::Iterate, Some(Keys::Clusters(k))) => {
-                let (n, d) = (self.shape[0], self.dimensions());
+            (Work::Update | Work::Iterate, Some(Keys::Clusters(k, _))) => {
+                let n = self.shape[0];
                 if rank != 2 {
                     return fault(Field::Shape, format!("{name} has shapes [points, coordinates]: give two lengths"));
                 }
@@ -85,11 +97,7 @@ impl Case {
                 if k == 0 || n < 32 * k || k > 1 << 24 {
                     return fault(Field::Keys, format!("give 1 to {} clusters of {n} points, not {k}", n / 32));
                 }
-                // One coordinate has 6 bits to tell centres apart by.
-                match d == 1 && k > 16 {
-                    true => fault(Field::Keys, format!("{k} clusters are too near in one dimension: give 16 or fewer")),
-                    false => Ok(()),
-                }
+                Ok(())
             }
             (Work::Update | Work::Iterate, _) => fault(Field::Op, format!("{name} needs the key `clusters`")),
             (Work::Unique, None | Some(Keys::Groups(_))) if rank != 1 => {
@@ -154,6 +162,7 @@ fn exact(dtype: DType) -> usize {
 mod tests {
     use super::*;
     use crate::case::tests::case;
+    use crate::keys::Cloud;
 
     #[test]
     fn what_cannot_be_run_is_said_with_a_remedy() {
@@ -177,12 +186,11 @@ mod tests {
             c.check()
         };
         let why = |work: Work, shape: &[usize], keys: Option<Keys>| with(work, shape, keys).unwrap_err().why;
-        let clusters = |k| Some(Keys::Clusters(k));
+        let clusters = |k| Some(Keys::Clusters(k, Cloud::Normal));
         assert_eq!(with(Work::Update, &[1000, 3], clusters(10)), Ok(()));
         assert!(why(Work::Update, &[1000, 3], None).contains("`clusters`"));
         assert!(why(Work::Iterate, &[1000], clusters(10)).contains("two lengths"));
         assert!(why(Work::Iterate, &[1000, 3], clusters(32)).contains("1 to 31"));
-        assert!(why(Work::Iterate, &[1000, 1], clusters(17)).contains("16 or fewer"));
         assert!(why(Work::Op(Op::Sum), &[1000, 3], clusters(3)).contains("clusters have k-means"));
         assert!(why(Work::Op(Op::Max), &[1000], Some(Keys::Groups(3))).contains("not measured"));
         assert!(why(Work::Op(Op::Sum), &[1000], Some(Keys::Groups(0))).contains("2^24"));

@@ -11,9 +11,10 @@ use warpfold_bench::layout::Layout;
 use warpfold_bench::peer::Program;
 use warpfold_bench::record::{Machine, Measured, OURS, PeerRecord, READ, Record, SideRecord};
 use warpfold_bench::runner::{self, Plan, Watch};
+use warpfold_bench::side::{Answer, Number, Positions, Prepared, Side};
 use warpfold_bench::suite::{self, Suite};
 use warpfold_bench::work::Work;
-use warpfold_bench::{Error, render};
+use warpfold_bench::{Error, random, render};
 
 /// Says nothing.
 struct Quiet;
@@ -27,16 +28,23 @@ impl Watch for Quiet {
 }
 
 fn run(suites: Vec<Suite>, peers: Vec<Program>) -> Record {
-    let plan = Plan {
+    runner::run(&plan(suites, peers), &mut Cpu::new(), &mut Quiet).expect("our own side works")
+}
+
+fn plan(suites: Vec<Suite>, peers: Vec<Program>) -> Plan {
+    Plan {
         suites,
         samples: 2,
         budget: Duration::from_secs(10),
+        limit: None,
+        bits: true,
+        before: None,
         command: "warpfold bench".into(),
+        program: "tests".into(),
         machine: Machine::cpu(),
         device: "cpu".into(),
         peers,
-    };
-    runner::run(&plan, &mut Cpu::new(), &mut Quiet).expect("our own side works")
+    }
 }
 
 /// How many of the elements are not zero: all of these, which the fake peer knows without looking.
@@ -52,6 +60,7 @@ fn case(op: Op, shape: &[usize]) -> Case {
         measure: Measure::Call,
         threads: Some(1),
         keys: None,
+        least_room: 0,
     }
 }
 
@@ -102,7 +111,7 @@ fn wrong_values_are_caught() {
 fn absent_peers_are_reported_with_the_reason() {
     let why = |wrong: &str| with_fake(wrong).peers[0].absent.clone().unwrap_or_default();
     assert_eq!(why("absent"), "it has no library");
-    assert!(why("old").contains("protocol 1 instead of 2"), "{}", why("old"));
+    assert!(why("old").contains("protocol 1 instead of 3"), "{}", why("old"));
     assert!(why("dies").contains("a word before it ends"), "{}", why("dies"));
     let nowhere = Program { name: "cub".into(), words: vec!["no/such/cub".into()] };
     let record =
@@ -125,6 +134,92 @@ fn a_peer_that_fails_in_the_middle_is_reported_and_started_again() {
     }
 }
 
+fn three() -> Vec<Suite> {
+    let cases = vec![case(Op::Sum, &[9]), case(Op::Max, &[10]), case(Op::Sum, &[7, 3])];
+    vec![Suite { name: "x".into(), title: "X".into(), cases }]
+}
+
+#[test]
+fn a_run_goes_on_from_its_record_and_not_from_another() {
+    let whole = run(three(), Vec::new());
+    assert_eq!(whole.conditions.iter().map(|c| c.when.as_str()).collect::<Vec<_>>(), ["before x", "after x"]);
+    let mut begun = whole.clone();
+    begun.cases.truncate(1);
+    begun.cases[0].sides.get_mut(OURS).unwrap().samples_ns = vec![77];
+    let on = |before: Record| {
+        runner::run(&Plan { before: Some(before), ..plan(three(), Vec::new()) }, &mut Cpu::new(), &mut Quiet)
+    };
+    let names = |record: &Record| record.cases.iter().map(|case| case.name.clone()).collect::<Vec<_>>();
+    let record = on(begun.clone()).unwrap();
+    assert_eq!(names(&record), names(&whole));
+    assert_eq!(of(&record.cases[0], OURS).samples_ns, [77]);
+    let why = on(Record { digest: Some("0".into()), ..begun.clone() }).unwrap_err().to_string();
+    assert!(why.contains("another sources") && why.contains("--resume"), "{why}");
+    assert!(on(Record { build: None, ..begun }).unwrap_err().to_string().contains("another build"));
+}
+
+#[test]
+fn no_case_begins_after_the_limit() {
+    let plan = Plan { limit: Some(Duration::ZERO), ..plan(three(), Vec::new()) };
+    assert_eq!(runner::run(&plan, &mut Cpu::new(), &mut Quiet).unwrap().cases, []);
+}
+
+/// Samples of latency are taken in one block of each side: a peer is asked for them once.
+#[test]
+fn latency_is_measured_without_turns() {
+    let latency = Case { measure: Measure::Latency, ..case(Op::CountNonzero, &[100]) };
+    let suite = |case: Case| vec![Suite { name: "x".into(), title: "X".into(), cases: vec![case] }];
+    let record = run(suite(latency), vec![fake("counts")]);
+    assert_eq!(of(&record.cases[0], "fake").samples_ns, [1, 1]);
+    assert_eq!(of(&record.cases[0], OURS).samples_ns.len(), 2);
+    assert!(record.cases[0].side(READ).is_none());
+    let record = run(suite(case(Op::CountNonzero, &[100])), vec![fake("counts")]);
+    assert_eq!(of(&record.cases[0], "fake").samples_ns, [2, 3]);
+}
+
+/// A side that computes once, and then gives the same memory again and again.
+struct Lazy(Cpu, Option<Answer>);
+
+impl Side for Lazy {
+    fn prepare(&mut self, case: &Case) -> Result<Prepared, String> {
+        let prepared = self.0.prepare(case)?;
+        self.0.sample()?;
+        self.1 = Some(self.0.result(&Positions::All)?);
+        Ok(prepared)
+    }
+    fn sample(&mut self) -> Result<u64, String> {
+        Ok(1)
+    }
+    fn poison(&mut self) -> Result<(), String> {
+        let values = self.1.iter_mut().flat_map(|answer| &mut answer.values);
+        values.for_each(|value| *value = Number::Float(-1e30));
+        Ok(())
+    }
+    fn result(&mut self, _: &Positions) -> Result<Answer, String> {
+        self.1.clone().ok_or_else(|| "nothing".into())
+    }
+    fn labels(&mut self) -> Result<Vec<i32>, String> {
+        Err("none".into())
+    }
+    fn release(&mut self) {}
+}
+
+#[test]
+fn a_result_of_before_is_not_taken_for_a_new_one() {
+    let record = runner::run(&plan(three(), Vec::new()), &mut Lazy(Cpu::new(), None), &mut Quiet).unwrap();
+    assert_eq!(record.wrong().len(), 3, "{:?}", record.wrong());
+}
+
+#[test]
+fn random_problems_are_right_and_have_a_summary() {
+    let record = run(vec![random::suite(11, 40, 1 << 16)], Vec::new());
+    assert_eq!(record.wrong(), [""; 0]);
+    assert_eq!(record.cases.len(), 40);
+    for shown in [render::text(&record), render::markdown(&record)] {
+        assert!(shown.contains("Summary: shares of a plain read") && shown.contains("transposed"), "{shown}");
+    }
+}
+
 /// Those of the Python peers whose library is there.
 fn python_peers() -> Vec<Program> {
     let python = std::env::var("WARPFOLD_PYTHON").unwrap_or_else(|_| "python3".into());
@@ -139,7 +234,9 @@ fn python_peers() -> Vec<Program> {
         }
         let file = if matches!(name, "pandas" | "polars") { "frames" } else { name };
         let script = folder.join(format!("{file}_peer.py")).display().to_string();
-        found.push(Program { name: name.into(), words: vec![python.clone(), script, name.into()] });
+        let mut words = vec![python.clone(), script];
+        words.extend((file == "frames").then(|| name.to_owned()));
+        found.push(Program { name: name.into(), words });
     }
     found
 }

@@ -5,6 +5,7 @@ import sys
 
 wrong = sys.argv[1]
 case = {}
+questions = 0
 for line in sys.stdin:
     asked = json.loads(line)
     word = asked["do"]
@@ -15,9 +16,10 @@ for line in sys.stdin:
             print("a word before it ends", file=sys.stderr)
             sys.exit(3)
         else:
-            answer = {"protocol": 1 if wrong == "old" else 2, "name": "fake", "version": "1.2", "device": asked["device"]}
+            answer = {"protocol": 1 if wrong == "old" else 3, "name": "fake", "version": "1.2", "device": asked["device"]}
     elif word == "prepare":
         case = asked["case"]
+        questions = 0
         answer = {"skip": "it does not like maxima"} if case["op"] == "max" else {"calls": 3, "cache": "warm: 1 input"}
     elif word == "sample":
         if wrong == "crashes":
@@ -26,7 +28,10 @@ for line in sys.stdin:
         if wrong == "babbles":
             print("hello there", flush=True)
             continue
-        answer = {"ns": [1234] * asked["samples"]}
+        questions += 1
+        answer = {"ns": [questions if wrong == "counts" else 1234] * asked["samples"]}
+    elif word == "poison":
+        answer = {"poisoned": True}
     elif word == "result":
         # Ones, added: the only case that it is asked about.
         n = 1

@@ -1,6 +1,6 @@
 //! `warpfold bench`, without peers.
 
-use crate::support::Dir;
+use crate::support::{Dir, Ran};
 
 #[test]
 fn the_suites_and_their_cases_are_listed() {
@@ -55,4 +55,68 @@ fn what_cannot_be_measured_is_refused() {
     dir.run("bench --suite smoke --json no/such/folder/r.json").refused(&["no/such/folder"]);
     dir.run("bench --suite smoke --samples 0").refused(&["1..=1000"]);
     dir.run("bench --suite smoke --device gpu").refused(&["gpu"]);
+}
+
+#[test]
+fn random_problems_are_the_same_each_time_and_a_run_goes_on_from_its_record() {
+    let dir = Dir::new();
+    let list = |words: &str| dir.run(&format!("bench --list --random {words}"));
+    let cases = list("7 --cases 5");
+    assert_eq!(cases.ok().lines().count(), 5, "{cases:?}");
+    assert_eq!(cases.out, list("7 --cases 5").out);
+    assert_ne!(cases.out, list("8 --cases 5").out);
+    assert!(cases.out.starts_with("random-7-256MiB: "), "{cases:?}");
+
+    let run = "bench --random 3 --bytes 64KiB --peers none --samples 1 --device cpu --json r.json --cases";
+    let first = dir.run(&format!("{run} 4"));
+    assert!(first.ok().contains("Random problems of seed 3, 64KiB each"), "{first:?}");
+    assert!(first.err.contains("random-3-64KiB (4 cases) on cpu, beside no peers: about "), "{first:?}");
+    let again = dir.run(&format!("{run} 4 --resume"));
+    assert!(again.ok().contains("Random problems") && again.err.contains("4 cases were measured before"), "{again:?}");
+    let text = std::fs::read_to_string(dir.join("r.json")).expect("a record");
+    let mut record: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(record["cases"].as_array().map(Vec::len), Some(4));
+    assert_eq!(
+        record["command"],
+        "warpfold bench --random 3 --cases 4 --bytes 64KiB --device cpu --peers none --samples 1"
+    );
+    assert_eq!(record["digest"].as_str().map(str::len), Some(16));
+
+    record["digest"] = "0".into();
+    std::fs::write(dir.join("r.json"), record.to_string()).expect("a file");
+    dir.run(&format!("{run} 4 --resume")).refused(&["r.json", "another sources", "--resume"]);
+    dir.run("bench --random 3 --suite smoke").refused(&["--suite"]);
+    dir.run("bench --cases 3").refused(&["--random"]);
+    dir.run("bench --suite smoke --resume").refused(&["--json"]);
+    dir.run("bench --random 3 --bytes 256MB").refused(&["256MiB"]);
+    dir.run("bench --random 3 --limit soon").refused(&["seconds"]);
+}
+
+/// A folder `bench/peers` of somebody else's, in the current folder: a program that lies where cargo built it takes the
+/// peers of its sources, and a program that lies elsewhere none, unless it is told.
+#[test]
+fn peers_of_the_current_folder_are_not_run_unasked() {
+    let dir = Dir::new();
+    let peers = dir.join("bench/peers");
+    std::fs::create_dir_all(&peers).expect("a folder");
+    std::fs::write(peers.join("numpy_peer.py"), "open('ran', 'w')\n").expect("a file");
+    let words = "bench --suite smoke --filter argmin --samples 1 --device cpu --peers numpy";
+    dir.run(words).ok();
+    assert!(!dir.join("ran").exists());
+
+    std::fs::create_dir(dir.join("bin")).expect("a folder");
+    let program = dir.join("bin/warpfold");
+    let built = env!("CARGO_BIN_EXE_warpfold");
+    if std::fs::hard_link(built, &program).is_err() {
+        std::fs::copy(built, &program).expect("a copy");
+    }
+    let elsewhere = |words: &str| {
+        let mut command = std::process::Command::new(&program);
+        let command = command.current_dir(dir.join("")).args(words.split(' ')).env_remove("WARPFOLD_PEERS");
+        Ran::from(command.output().expect("it runs"))
+    };
+    elsewhere(words).refused(&["numpy", "--peers-from", "WARPFOLD_PEERS"]);
+    assert!(!dir.join("ran").exists());
+    elsewhere(&format!("{words} --peers-from bench/peers")).ok();
+    assert!(dir.join("ran").exists());
 }

@@ -49,6 +49,20 @@ enum Found {
     Each(Vec<Array>),
 }
 
+impl Statistics {
+    /// Queues setting every byte to `byte`.
+    ///
+    /// # Errors
+    /// If the stream is of another device, or the driver refuses.
+    pub fn fill(&mut self, stream: &Stream, byte: u8) -> Result<(), Error> {
+        match &mut self.0 {
+            Found::Nothing => Ok(()),
+            Found::Once(buffer) => buffer.fill(stream, byte),
+            Found::Each(arrays) => arrays.iter_mut().try_for_each(|array| array.fill(stream, byte)),
+        }
+    }
+}
+
 impl Survey {
     /// Plans, and loads the kernels. Of the options it takes `axes` and `keepdims`.
     ///
