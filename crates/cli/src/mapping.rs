@@ -6,6 +6,10 @@ use std::ops::Range;
 
 use memmap2::{Mmap, MmapOptions};
 
+/// Bytes of a mapping that are worth a thread to release them.
+#[cfg(unix)]
+const SHARE: usize = 64 << 20;
+
 /// The bytes of a file, read only when they are touched.
 pub struct Mapping {
     map: Mmap,
@@ -36,13 +40,25 @@ impl Mapping {
         &self.map[self.part.clone()]
     }
 
-    /// Forgets the pages that have been read, so that they do not count as memory of this process. Those that are read
-    /// again come back from the file.
-    pub fn forget(&self) {
+    /// Takes the pages out of this process, by several threads if they are many: where pages are small that costs half as much
+    /// as reading them (80 ms of 1 GiB in pages of 4 KiB, by one thread), and a process that ends does it by one thread. Bytes
+    /// that are read again come back from the file.
+    pub fn release(&self) {
         #[cfg(unix)]
         {
-            // SAFETY: the mapping is shared, file-backed and never written: a page that comes back is the same page.
-            let _ = unsafe { self.map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+            let threads = std::thread::available_parallelism().map_or(1, usize::from).min(self.map.len() / SHARE);
+            if threads < 2 {
+                return;
+            }
+            let share = self.map.len().div_ceil(threads).next_multiple_of(SHARE);
+            std::thread::scope(|scope| {
+                for from in (0..self.map.len()).step_by(share) {
+                    let len = share.min(self.map.len() - from);
+                    let advice = memmap2::UncheckedAdvice::DontNeed;
+                    // SAFETY: the mapping is shared, file-backed and never written: a page that comes back is the same page.
+                    scope.spawn(move || unsafe { self.map.unchecked_advise_range(advice, from, len) });
+                }
+            });
         }
     }
 }

@@ -18,7 +18,7 @@ use warpfold_bench::{Error, render};
 use super::print;
 use crate::args::Bench;
 use crate::error::Failure;
-use crate::output::Output;
+use crate::output::Outputs;
 
 /// Runs suites, and shows what came of it.
 pub fn run(args: &Bench) -> Result<(), Failure> {
@@ -31,7 +31,8 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
     if args.json.as_deref() == Some(Path::new("-")) {
         return Err(Failure::Usage("--json needs a file, which is written anew after each case: name one".into()));
     }
-    [&args.json, &args.markdown].into_iter().flatten().try_for_each(|path| Output::prepare(path).map(drop))?;
+    let markdown = ("--markdown", args.markdown.as_deref());
+    Outputs::texts(&[("--json", args.json.as_deref()), markdown])?;
     let plan = Plan {
         suites,
         samples: usize::from(args.samples),
@@ -46,9 +47,7 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
     if args.markdown.as_deref() != Some(Path::new("-")) {
         print(|to| to.write_all(render::text(&record).as_bytes()))?;
     }
-    if let Some(markdown) = &args.markdown {
-        Output::prepare(markdown)?.write_text(&render::markdown(&record))?;
-    }
+    Outputs::texts(&[markdown])?.write_texts(&[("--markdown", render::markdown(&record))])?;
     let wrong = record.wrong();
     if wrong.is_empty() { Ok(()) } else { Err(Failure::Wrong(wrong)) }
 }

@@ -11,15 +11,17 @@ use warpfold_ladder::run::{self, Chosen, Families, Options, Target, choose, is_a
 use super::print;
 use crate::args::Ladder;
 use crate::error::Failure;
-use crate::output::Output;
+use crate::output::Outputs;
 
-/// A form of the record, and where it goes.
-type Form<'a> = (&'a Path, fn(&Record) -> String);
+/// A form of the record, its option, and where it goes.
+type Form<'a> = (&'static str, &'a Path, fn(&Record) -> String);
 
 /// Runs rungs, and shows what came of it.
 pub fn run(args: &Ladder) -> Result<(), Failure> {
     let forms = forms(args);
-    check(&forms)?;
+    // Whether all files can be written, before any work is done.
+    let paths: Vec<_> = forms.iter().map(|(option, path, _)| (*option, Some(*path))).collect();
+    let outputs = Outputs::texts(&paths)?;
     let chosen = choose(args.device).map_err(run::Error::Cuda)?;
     if let Chosen::Emulator(Some(why)) = &chosen {
         complain(&format!("running in the emulator, without times: {why}"));
@@ -34,12 +36,11 @@ pub fn run(args: &Ladder) -> Result<(), Failure> {
     })?;
     outcome.notes.iter().for_each(|note| complain(note));
     let record = &outcome.record;
-    if !forms.iter().any(|(path, _)| is_standard(path)) {
+    if !outputs.has_standard() {
         print(|to| to.write_all(render::table(record).as_bytes()))?;
     }
-    for (path, form) in forms {
-        Output::prepare(path)?.write_text(&form(record))?;
-    }
+    let texts: Vec<_> = forms.iter().map(|(option, _, form)| (*option, form(record))).collect();
+    outputs.write_texts(&texts)?;
     let wrong = record.rungs.iter().filter(|run| !is_as_expected(run));
     let wrong: Vec<String> = wrong.map(|run| format!("{} ({})", run.rung, run.verdict.detail)).collect();
     if wrong.is_empty() { Ok(()) } else { Err(Failure::Rungs(wrong)) }
@@ -51,28 +52,13 @@ fn forms(args: &Ladder) -> Vec<Form<'_>> {
         text.expect("a record is numbers and texts") + "\n"
     };
     let all = [
-        (&args.json, json),
-        (&args.csv, render::csv),
-        (&args.markdown, render::markdown),
-        (&args.svg, render::svg),
-        (&args.html, render::html),
+        ("--json", &args.json, json),
+        ("--csv", &args.csv, render::csv),
+        ("--markdown", &args.markdown, render::markdown),
+        ("--svg", &args.svg, render::svg),
+        ("--html", &args.html, render::html),
     ];
-    all.into_iter().filter_map(|(path, form)| Some((path.as_deref()?, form))).collect()
-}
-
-/// Whether all files can be written, before any work is done.
-fn check(forms: &[Form<'_>]) -> Result<(), Failure> {
-    for (i, (path, _)) in forms.iter().enumerate() {
-        if forms[..i].iter().any(|(other, _)| other == path) {
-            return Err(Failure::Usage(format!("{} is named twice: give each form a file of its own", path.display())));
-        }
-        Output::prepare(path)?;
-    }
-    Ok(())
-}
-
-fn is_standard(path: &Path) -> bool {
-    path == Path::new("-")
+    all.into_iter().filter_map(|(option, path, form)| Some((option, path.as_deref()?, form))).collect()
 }
 
 fn options(args: &Ladder) -> Options {

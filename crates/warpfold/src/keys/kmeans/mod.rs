@@ -87,6 +87,27 @@ pub struct KMeans {
     pub threads: Option<usize>,
 }
 
+/// What a [`KMeans`] tells of its work.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stage {
+    /// It chooses the first centroids of a run; each takes a read of the points.
+    Seeding {
+        /// Which run, from 0.
+        run: usize,
+        /// How many centroids are chosen.
+        chosen: usize,
+    },
+    /// An iteration begins.
+    Assigning {
+        /// Which run, from 0.
+        run: usize,
+        /// Which iteration of it, from 1.
+        iteration: usize,
+    },
+    /// Points have been assigned.
+    Assigned(Step),
+}
+
 /// How far a [`KMeans`] is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
@@ -147,10 +168,18 @@ impl KMeans {
     /// # Errors
     /// As [`KMeans::fit`].
     pub fn fit_with(&self, points: &Points<'_>, progress: &mut (dyn FnMut(Step) + Send)) -> Result<Fit, Error> {
+        self.fit_told(points, &mut |stage| {
+            if let Stage::Assigned(step) = stage {
+                progress(step);
+            }
+        })
+    }
+
+    fn fit_told(&self, points: &Points<'_>, tell: &mut (dyn FnMut(Stage) + Send)) -> Result<Fit, Error> {
         self.check(points)?;
         on_threads(self.threads, |_| match points.computed() {
-            DType::F64 => self.best_run::<f64>(points, progress),
-            _ => self.best_run::<f32>(points, progress),
+            DType::F64 => self.best_run::<f64>(points, tell),
+            _ => self.best_run::<f32>(points, tell),
         })?
     }
 
@@ -176,28 +205,42 @@ impl KMeans {
         points: &Points<'_>,
         progress: Option<&mut (dyn FnMut(Step) + Send)>,
     ) -> Result<Fit, Error> {
-        let (told, mut progress) = (progress.is_some(), progress);
-        let mut tell = |step| {
-            if let Some(progress) = &mut progress {
+        let (inertias, mut progress) = (progress.is_some(), progress);
+        let mut tell = |stage: Stage| {
+            if let (Stage::Assigned(step), Some(progress)) = (stage, &mut progress) {
                 progress(step);
             }
         };
+        self.fit_watched(device, points, inertias, &mut tell)
+    }
+
+    /// The same, telling `tell` of every stage. Without `inertias` a GPU tells of no [`Stage::Assigned`], and reads the points less.
+    ///
+    /// # Errors
+    /// As [`KMeans::fit_on`].
+    pub fn fit_watched(
+        &self,
+        device: DeviceName,
+        points: &Points<'_>,
+        inertias: bool,
+        tell: &mut (dyn FnMut(Stage) + Send),
+    ) -> Result<Fit, Error> {
         let rounds = self.iterations.min(USUAL).saturating_mul(self.starts());
         let work = rounds as f64 * points.n as f64 * (points.dimensions * self.clusters) as f64;
         match device.resolve(work >= WORTH_A_GPU) {
             #[cfg(feature = "cuda")]
             DeviceName::Cuda(index) => {
-                use crate::cuda::{Device, kmeans::fit_host};
-                match fit_host(&Device::shared(index)?, self, points, if told { Some(&mut tell) } else { None }) {
+                use crate::cuda::{Device, kmeans::fit_told};
+                match fit_told(&Device::shared(index)?, self, points, inertias, tell) {
                     Err(Error::Cuda(why)) if device == DeviceName::Auto && why.is_unavailable() => {
-                        self.fit_with(points, &mut tell)
+                        self.fit_told(points, tell)
                     }
                     said => said,
                 }
             }
             #[cfg(not(feature = "cuda"))]
             DeviceName::Cuda(_) => Err(crate::on::without_gpus(device)),
-            _ => self.fit_with(points, &mut tell),
+            _ => self.fit_told(points, tell),
         }
     }
 
@@ -240,11 +283,7 @@ impl KMeans {
         if matches!(self.init, Init::Given(_)) { 1 } else { self.runs }
     }
 
-    fn best_run<F: Coordinate>(
-        &self,
-        points: &Points<'_>,
-        progress: &mut (dyn FnMut(Step) + Send),
-    ) -> Result<Fit, Error> {
+    fn best_run<F: Coordinate>(&self, points: &Points<'_>, tell: &mut (dyn FnMut(Stage) + Send)) -> Result<Fit, Error> {
         let scale = points.scale()?;
         scale.reaches(most::<F>(), &wide(&self.given::<F>()))?;
         let all = Sums::<F>::of(points, &vec![0; points.n], 1, &scale);
@@ -252,9 +291,9 @@ impl KMeans {
         let enough = self.tolerance * mean_variance::<F>(points)?;
         let mut best: Option<Fit> = None;
         for run in 0..self.starts() {
-            let first = first::<F>(self, points, run)?;
+            let first = first::<F>(self, points, run, tell)?;
             let lloyd = Lloyd { settings: self, points, scale: &scale, centre: &centre, enough, run };
-            let fit = lloyd.run(first, progress)?;
+            let fit = lloyd.run(first, tell)?;
             if best.as_ref().is_none_or(|best| fit.inertia < best.inertia) {
                 best = Some(fit);
             }
@@ -264,10 +303,17 @@ impl KMeans {
 }
 
 /// The first centroids of a run.
-pub(crate) fn first<F: Coordinate>(settings: &KMeans, points: &Points<'_>, run: usize) -> Result<Vec<F>, KeyError> {
+pub(crate) fn first<F: Coordinate>(
+    settings: &KMeans,
+    points: &Points<'_>,
+    run: usize,
+    tell: &mut dyn FnMut(Stage),
+) -> Result<Vec<F>, KeyError> {
     let draws = &mut Draws::new(settings.seed, run as u64);
     match &settings.init {
-        Init::PlusPlus => seed::plus_plus(points, settings.clusters, draws),
+        Init::PlusPlus => {
+            seed::plus_plus(points, settings.clusters, draws, &mut |chosen| tell(Stage::Seeding { run, chosen }))
+        }
         Init::Random => Ok(seed::random(points, settings.clusters, draws)),
         Init::Given(given) => Ok(coordinates::<F>(given)),
     }
@@ -292,14 +338,15 @@ struct Lloyd<'a, F> {
 }
 
 impl<F: Coordinate> Lloyd<'_, F> {
-    fn run(&self, first: Vec<F>, progress: &mut (dyn FnMut(Step) + Send)) -> Result<Fit, Error> {
+    fn run(&self, first: Vec<F>, tell: &mut (dyn FnMut(Stage) + Send)) -> Result<Fit, Error> {
         let (mut centroids, mut labels, mut inertia) = (first, Vec::new(), 0.0);
         let (mut iterations, mut converged, mut settled) = (0, false, false);
         while iterations < self.settings.iterations && !converged {
             iterations += 1;
+            tell(Stage::Assigning { run: self.run, iteration: iterations });
             let (now, distances) = assign::assign(self.points, &Targets::new(&centroids, self.centre));
             inertia = sum(&distances)?;
-            progress(Step { run: self.run, iteration: iterations, inertia });
+            tell(Stage::Assigned(Step { run: self.run, iteration: iterations, inertia }));
             settled = now == labels;
             labels = now;
             if settled {
