@@ -25,7 +25,7 @@ pub use ladder::Ladder;
 /// with --raw and --shape, a file of nothing but numbers. Files are mapped, so they may be larger than memory.
 ///
 /// Exit status: 0 if all went well; 2 if the command line or the input is wrong, and then nothing was written; 1 if reading
-/// or writing failed in the middle; 130 after Ctrl-C.
+/// or writing failed in the middle; 130 after Ctrl-C; 141 if whoever reads standard output has closed it.
 #[derive(Parser)]
 #[command(name = "warpfold", version, propagate_version = true, arg_required_else_help = true)]
 pub struct Args {

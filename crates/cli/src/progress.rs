@@ -41,7 +41,7 @@ pub fn during<T>(line: &(dyn Fn(Duration, usize) -> String + Sync), work: impl F
 pub fn say(text: &str) {
     let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     erase();
-    let _ = writeln!(io::stderr(), "{text}");
+    put(&format!("{text}\n"));
 }
 
 fn draw(line: &dyn Fn(Duration, usize) -> String, done: &AtomicBool) {
@@ -60,7 +60,7 @@ fn draw(line: &dyn Fn(Duration, usize) -> String, done: &AtomicBool) {
         let text: String = line(start.elapsed(), columns - 1).chars().take(columns - 1).collect();
         let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
         signals::LINE_IS_SHOWN.store(true, Ordering::SeqCst);
-        let _ = write!(io::stderr(), "\r{text}\x1b[K");
+        put(&format!("\r{text}\x1b[K"));
     }
     let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
     erase();
@@ -68,8 +68,13 @@ fn draw(line: &dyn Fn(Duration, usize) -> String, done: &AtomicBool) {
 
 fn erase() {
     if signals::LINE_IS_SHOWN.swap(false, Ordering::SeqCst) {
-        let _ = write!(io::stderr(), "{ERASE}");
+        put(ERASE);
     }
+}
+
+/// In one piece, so that a signal finds the line whole.
+fn put(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// Ends the drawing, also when the work panics.

@@ -6,9 +6,13 @@ mod files;
 mod keys;
 mod ladder;
 mod layouts;
+mod names;
 mod options;
 mod output;
+mod outputs;
 mod printing;
 mod support;
+#[cfg(target_os = "linux")]
+mod terminal;
 #[cfg(unix)]
 mod unix;
