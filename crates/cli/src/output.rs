@@ -151,8 +151,7 @@ impl Output {
             Target::Special { .. } => To::Special(OpenOptions::new().write(true).open(path).map_err(failure)?),
             Target::File { path, .. } => To::Renamed(Temporary::beside(path).map_err(failure)?),
         };
-        let name = if target.is_standard() && path == Path::new("-") { "-".into() } else { shown(path) };
-        Ok(Self { option, name, target, to })
+        Ok(Self { option, name: shown(path), target, to })
     }
 
     fn is_terminal(&self) -> bool {

@@ -1,7 +1,8 @@
 //! `warpfold bench`
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use warpfold::DeviceName;
@@ -19,6 +20,7 @@ use super::print;
 use crate::args::Bench;
 use crate::error::Failure;
 use crate::output::Outputs;
+use crate::signals::LINE_IS_SHOWN;
 
 /// Runs suites, and shows what came of it.
 pub fn run(args: &Bench) -> Result<(), Failure> {
@@ -43,7 +45,11 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
         peers: peers(args, device)?,
     };
     let mut progress = Progress::new(plan.len(), args.json.clone());
-    let record = runner::run(&plan, &mut *side, &mut progress)?;
+    // A bar on a terminal is gone after Ctrl-C, too.
+    LINE_IS_SHOWN.store(std::io::stderr().is_terminal(), Ordering::SeqCst);
+    let record = runner::run(&plan, &mut *side, &mut progress);
+    LINE_IS_SHOWN.store(false, Ordering::SeqCst);
+    let record = record?;
     if args.markdown.as_deref() != Some(Path::new("-")) {
         print(|to| to.write_all(render::text(&record).as_bytes()))?;
     }
