@@ -4,6 +4,7 @@ mod bench;
 mod keys;
 mod ladder;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -24,7 +25,7 @@ pub use ladder::Ladder;
 /// with --raw and --shape, a file of nothing but numbers. Files are mapped, so they may be larger than memory.
 ///
 /// Exit status: 0 if all went well; 2 if the command line or the input is wrong, and then nothing was written; 1 if reading
-/// or writing failed in the middle; 130 after Ctrl-C.
+/// or writing failed in the middle; 130 after Ctrl-C; 141 if whoever reads standard output has closed it.
 #[derive(Parser)]
 #[command(name = "warpfold", version, propagate_version = true, arg_required_else_help = true)]
 pub struct Args {
@@ -71,7 +72,7 @@ pub struct Reduce {
     pub how: How,
     /// Reduce only where this array of bools (.npy, .npz:MEMBER or `-`), broadcast to INPUT's shape, is true
     #[arg(long = "where", value_name = "MASK")]
-    pub mask: Option<String>,
+    pub mask: Option<OsString>,
     /// Start from this value: sum, prod, min, max
     #[arg(long, value_name = "V", allow_hyphen_values = true)]
     pub initial: Option<Initial>,
@@ -187,7 +188,7 @@ pub struct Completions {
 pub struct Input {
     /// A .npy file, FILE.npz:MEMBER (no MEMBER needed if there is one), `-` for standard input, or a file of raw numbers
     #[arg(value_name = "INPUT")]
-    pub input: String,
+    pub input: OsString,
     /// INPUT has no header: its numbers have this dtype, in this machine's byte order
     #[arg(long, value_name = "DTYPE", requires = "shape")]
     raw: Option<DType>,

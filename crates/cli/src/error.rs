@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use warpfold::DType;
 
+use crate::names::shown;
+
 /// Why the command stops.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
@@ -23,7 +25,7 @@ pub enum Failure {
     #[error("{0}")]
     Usage(String),
     /// The output cannot be created.
-    #[error("cannot create {path}: {why}; choose another file with -o", path = path.display())]
+    #[error("cannot create {path}: {why}; choose another file", path = shown(path))]
     Create {
         /// As given.
         path: PathBuf,
@@ -124,6 +126,12 @@ pub enum InputError {
     RawLength { shape: Vec<usize>, dtype: DType, expected: u64, found: Extra },
     #[error("is a damaged .npz file: {0}; write it again with numpy.savez")]
     Zip(String),
+    #[error("is a .npz file that is not read here: {0}; write it again with numpy.savez")]
+    Archive(String),
+    #[error("is encrypted: write it again without a password")]
+    Encrypted,
+    #[error("is compressed with {0}, which is not read here: write it again with numpy.savez_compressed")]
+    Method(String),
     #[error("has no member `{name}`: {}", listed(.members))]
     NoMember { name: String, members: Vec<String> },
     #[error("has {} members: choose one as FILE.npz:MEMBER; {}", .members.len(), listed(.members))]

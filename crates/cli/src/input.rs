@@ -1,6 +1,7 @@
 //! From an INPUT argument to an array in memory.
 
-use std::fs::File;
+use std::ffi::OsStr;
+use std::fs::{File, Metadata};
 use std::io::{Read, Seek};
 use std::path::Path;
 
@@ -8,8 +9,10 @@ use warpfold::{ArrayRef, DType, Order};
 
 use crate::error::{Extra, Failure, InputError};
 use crate::mapping::{CopyError, Mapping, read_up_to, spool};
+use crate::names::shown;
 use crate::npy::{self, Header};
 use crate::npz;
+use crate::output::FileId;
 
 /// An array in a file.
 pub struct Source {
@@ -17,6 +20,8 @@ pub struct Source {
     pub mapping: Mapping,
     /// What they are.
     pub header: Header,
+    /// The file that has them, if it is one that an output might replace.
+    pub file: Option<FileId>,
 }
 
 /// How to read data that have no header.
@@ -37,33 +42,39 @@ impl Source {
 }
 
 /// Opens `-`, `FILE`, or `FILE.npz:MEMBER`.
-pub fn open(name: &str, raw: Option<&Raw>) -> Result<Source, Failure> {
+pub fn open(name: &OsStr, raw: Option<&Raw>) -> Result<Source, Failure> {
     if name == "-" {
         return standard_input(raw);
     }
     let (path, member) = split(name);
+    let of = |why: InputError| why.of(&shown(path));
     let file = File::open(path).map_err(|e| match e.kind() {
         std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
-            let hint = name.ends_with(".npz").then(|| "give FILE.npz or FILE.npz:MEMBER".to_string());
-            InputError::NotFound(hint).of(path)
+            let is_archive = name.as_encoded_bytes().ends_with(b".npz");
+            of(InputError::NotFound(is_archive.then(|| "give FILE.npz or FILE.npz:MEMBER".to_string())))
         }
-        _ => InputError::Open(e.to_string()).of(path),
+        _ => of(InputError::Open(e.to_string())),
     })?;
-    let metadata = file.metadata().map_err(|e| InputError::Open(e.to_string()).of(path))?;
+    let metadata = file.metadata().map_err(|e| of(InputError::Open(e.to_string())))?;
     if metadata.is_dir() {
-        return Err(InputError::Directory.of(path));
+        return Err(of(InputError::Directory));
     }
     if metadata.is_file() {
-        let mapping = Mapping::new(&file, 0).map_err(|why| Failure::Read { name: path.into(), why })?;
-        return in_mapping(mapping, path, member, raw, false);
+        let mapping = Mapping::new(&file, 0).map_err(|why| Failure::Read { name: shown(path), why })?;
+        return in_file(mapping, &metadata, &shown(path), member, raw);
     }
-    streamed(file, path, member, raw)
+    streamed(file, &shown(path), member, raw)
 }
 
 /// A file whose own name has a colon in it is that file; otherwise the colon after `.npz` starts a member's name.
-fn split(name: &str) -> (&str, Option<&str>) {
-    match name.find(".npz:") {
-        Some(at) if !Path::new(name).exists() => (&name[..at + 4], Some(&name[at + 5..])),
+fn split(name: &OsStr) -> (&OsStr, Option<&OsStr>) {
+    let bytes = name.as_encoded_bytes();
+    match bytes.windows(5).position(|window| window == b".npz:") {
+        Some(at) if !Path::new(name).exists() => {
+            // SAFETY: a part of a name, cut beside ASCII.
+            let part = |part| unsafe { OsStr::from_encoded_bytes_unchecked(part) };
+            (part(&bytes[..at + 4]), Some(part(&bytes[at + 5..])))
+        }
         _ => (name, None),
     }
 }
@@ -80,7 +91,7 @@ fn standard_input(raw: Option<&Raw>) -> Result<Source, Failure> {
     }
     if metadata.is_file() {
         let position = file.stream_position().map_err(read)?;
-        return in_mapping(Mapping::new(&file, position).map_err(read)?, "-", None, raw, false);
+        return in_file(Mapping::new(&file, position).map_err(read)?, &metadata, "-", None, raw);
     }
     streamed(file, "-", None, raw)
 }
@@ -90,8 +101,20 @@ fn standard_input(raw: Option<&Raw>) -> Result<Source, Failure> {
     streamed(std::io::stdin(), "-", None, raw)
 }
 
-/// What can only be read once, from front to back.
-fn streamed(mut from: impl Read, name: &str, member: Option<&str>, raw: Option<&Raw>) -> Result<Source, Failure> {
+/// A file that is there as a whole.
+fn in_file(
+    mapping: Mapping,
+    metadata: &Metadata,
+    name: &str,
+    member: Option<&OsStr>,
+    raw: Option<&Raw>,
+) -> Result<Source, Failure> {
+    let source = in_mapping(mapping, name, member, raw, false)?;
+    Ok(Source { file: FileId::of(metadata), ..source })
+}
+
+/// What can only be read once, from front to back. `name` is for messages.
+fn streamed(mut from: impl Read, name: &str, member: Option<&OsStr>, raw: Option<&Raw>) -> Result<Source, Failure> {
     let spooled = match raw {
         Some(raw) => spool(&[], &mut from, raw_len(raw)? as u64 + 1).map_err(|e| copy_failure(e, name))?,
         None => spool_npy(&mut from, name, true)?,
@@ -134,7 +157,7 @@ fn copy_failure(e: CopyError, name: &str) -> Failure {
 fn in_mapping(
     mapping: Mapping,
     name: &str,
-    member: Option<&str>,
+    member: Option<&OsStr>,
     raw: Option<&Raw>,
     stopped: bool,
 ) -> Result<Source, Failure> {
@@ -148,13 +171,14 @@ fn in_mapping(
             return Err(InputError::RawLength { shape, dtype, expected: expected as u64, found }.of(name));
         }
         let Raw { dtype, shape } = raw.clone();
-        return Ok(Source { mapping, header: Header { dtype, swapped: false, shape, order: Order::C, offset: 0 } });
+        let header = Header { dtype, swapped: false, shape, order: Order::C, offset: 0 };
+        return Ok(Source { mapping, header, file: None });
     }
     if npz::is_zip(bytes) {
         return npz::member(mapping, name, member);
     }
     if let (true, Some(member)) = (bytes.starts_with(npy::MAGIC), member) {
-        return Err(InputError::NotNpz(member.into()).of(name));
+        return Err(InputError::NotNpz(shown(member)).of(name));
     }
     in_npy(mapping, name, stopped)
 }
@@ -176,7 +200,7 @@ pub fn in_npy(mapping: Mapping, name: &str, stopped: bool) -> Result<Source, Fai
         return Err(InputError::Trailing { expected: expected as u64, extra }.of(name));
     }
     let mapping = mapping.part(header.offset..header.offset + expected);
-    Ok(Source { mapping, header })
+    Ok(Source { mapping, header, file: None })
 }
 
 fn npy_len(header: &Header) -> Result<usize, Failure> {

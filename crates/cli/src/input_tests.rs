@@ -62,6 +62,7 @@ fn npz(members: &[&[u8]], method: zip::CompressionMethod) -> Vec<u8> {
 
 /// Reads bytes as a file and as a stream, which must agree, and sees that nothing large is allocated.
 fn read(bytes: &[u8], member: Option<&str>) -> Result<Source, Failure> {
+    let member = member.map(OsStr::new);
     LARGEST.set(0);
     let spooled = spool(&[], &mut &*bytes, u64::MAX).map_err(|e| copy_failure(e, "x"));
     let file = in_mapping(spooled.unwrap(), "x", member, None, false);

@@ -7,11 +7,16 @@ mod input;
 mod json;
 mod lines;
 mod mapping;
+#[cfg(not(test))]
+mod memory;
+mod names;
 mod npy;
 mod npz;
 mod output;
 mod print;
+mod progress;
 mod signals;
+mod stdio;
 mod watch;
 
 use std::io::Write;
@@ -22,23 +27,56 @@ use clap::Parser;
 
 use args::{Args, Command};
 use error::Failure;
+use names::{escaped, escaped_lines};
+
+#[cfg(not(test))]
+#[global_allocator]
+static ALLOCATOR: memory::Reporting = memory::Reporting;
+
+/// The status of a process that SIGPIPE has ended, as shells have it.
+const BROKEN_PIPE: u8 = 128 + 13;
 
 fn main() -> ExitCode {
-    let args = Args::parse();
     panic::set_hook(Box::new(|what| {
         let _ = writeln!(std::io::stderr(), "error: a bug in warpfold, please report it: {what}");
     }));
     signals::install();
-    match panic::catch_unwind(|| run(args)) {
+    let run = || match Args::try_parse() {
+        Ok(args) => run(args),
+        Err(said) => parsed(&said),
+    };
+    match panic::catch_unwind(run) {
         Ok(Ok(())) => ExitCode::SUCCESS,
-        // Whoever reads our output has seen enough.
-        Ok(Err(failure)) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        // Whoever read our output has seen enough, and knows it.
+        Ok(Err(failure)) if failure.is_broken_pipe() => ExitCode::from(BROKEN_PIPE),
         Ok(Err(failure)) => {
-            let _ = writeln!(std::io::stderr(), "error: {failure}");
+            let _ = writeln!(std::io::stderr(), "error: {}", escaped_lines(&failure.to_string()));
             ExitCode::from(failure.exit_code())
         }
         Err(_) => ExitCode::FAILURE,
     }
+}
+
+/// Help and the version go to standard output; what is wrong with the command line, to standard error.
+fn parsed(said: &clap::Error) -> Result<(), Failure> {
+    if !said.use_stderr() {
+        return stdio::check_output().and_then(|()| said.print()).map_err(Failure::stdout);
+    }
+    let args: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let mut strange = args.iter().filter(|arg| escaped(arg) != **arg).peekable();
+    if strange.peek().is_none() {
+        let _ = said.print();
+    } else {
+        let mut text = said.render().to_string();
+        for arg in strange {
+            let value = arg.split_once('=').map_or("", |(_, value)| value);
+            for part in [arg, value].into_iter().filter(|part| !part.is_empty()) {
+                text = text.replace(part, &escaped(part));
+            }
+        }
+        let _ = std::io::stderr().write_all(escaped_lines(&text).as_bytes());
+    }
+    std::process::exit(said.exit_code())
 }
 
 fn run(args: Args) -> Result<(), Failure> {

@@ -1,6 +1,11 @@
-//! Ctrl-C, and files that shrink while they are mapped: nothing half written is left behind.
+//! Ctrl-C, files that shrink while they are mapped, and memory that cannot be had: nothing half written is left behind, in
+//! a directory or on a terminal.
 
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// Whether the last line of the terminal on standard error is to be erased before the process ends.
+pub static LINE_IS_SHOWN: AtomicBool = AtomicBool::new(false);
 
 #[cfg(unix)]
 mod unix {
@@ -8,10 +13,24 @@ mod unix {
     use std::os::unix::ffi::OsStrExt;
     use std::path::Path;
     use std::ptr::null_mut;
-    use std::sync::atomic::{AtomicPtr, Ordering};
+    use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, Ordering};
+    use std::time::Duration;
+
+    use super::LINE_IS_SHOWN;
+    use crate::progress::ERASE;
 
     /// The temporary files to remove, C strings that are never freed; or null.
     static TEMPORARY: [AtomicPtr<libc::c_char>; 8] = [const { AtomicPtr::new(null_mut()) }; 8];
+
+    /// What the process does: [`WORKING`], [`RENAMING`] or [`ENDING`].
+    static STATE: AtomicU8 = AtomicU8::new(WORKING);
+    const WORKING: u8 = 0;
+    /// A signal waits until all outputs have their names.
+    const RENAMING: u8 = 1;
+    const ENDING: u8 = 2;
+
+    /// The signal that waits, or 0.
+    static WAITING: AtomicI32 = AtomicI32::new(0);
 
     pub fn remove_on_exit(path: &Path) {
         let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return };
@@ -30,19 +49,42 @@ mod unix {
         }
     }
 
-    /// Everything that it calls may be called from a signal handler.
-    extern "C" fn end(signal: libc::c_int) {
-        // SAFETY: C strings that are never freed; the calls are async-signal-safe.
+    pub fn uninterrupted<T>(rename: impl FnOnce() -> T) -> T {
+        while STATE.compare_exchange(WORKING, RENAMING, Ordering::SeqCst, Ordering::SeqCst).is_err() {
+            // Another thread ends the process.
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        let done = rename();
+        STATE.store(WORKING, Ordering::SeqCst);
+        match WAITING.load(Ordering::SeqCst) {
+            0 => done,
+            signal => leave(128 + signal, b""),
+        }
+    }
+
+    /// Everything that it calls may be called from a signal handler, and where no memory can be had.
+    pub fn leave(status: libc::c_int, why: &[u8]) -> ! {
+        // SAFETY: C strings that are never freed, and slices; the calls are async-signal-safe.
         unsafe {
             for path in TEMPORARY.iter().map(|slot| slot.load(Ordering::SeqCst)).filter(|path| !path.is_null()) {
                 libc::unlink(path);
             }
-            if signal == libc::SIGBUS {
-                const WHY: &[u8] = b"error: cannot read the input: it was cut short, or its disk failed, meanwhile\n";
-                libc::write(2, WHY.as_ptr().cast(), WHY.len());
-                libc::_exit(1);
+            if LINE_IS_SHOWN.load(Ordering::SeqCst) {
+                libc::write(2, ERASE.as_ptr().cast(), ERASE.len());
             }
-            libc::_exit(128 + signal);
+            libc::write(2, why.as_ptr().cast(), why.len());
+            libc::_exit(status);
+        }
+    }
+
+    extern "C" fn end(signal: libc::c_int) {
+        if signal == libc::SIGBUS {
+            leave(1, b"error: cannot read the input: it was cut short, or its disk failed, meanwhile\n");
+        }
+        // Told before the state is looked at: whoever renames looks for it afterwards.
+        WAITING.store(signal, Ordering::SeqCst);
+        if STATE.compare_exchange(WORKING, ENDING, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+            leave(128 + signal, b"");
         }
     }
 
@@ -58,6 +100,8 @@ mod unix {
                 }
                 let mut new: libc::sigaction = std::mem::zeroed();
                 new.sa_sigaction = end as *const () as usize;
+                // A call that the handler returns from goes on.
+                new.sa_flags = libc::SA_RESTART;
                 libc::sigemptyset(&mut new.sa_mask);
                 libc::sigaction(signal, &new, null_mut());
             }
@@ -86,4 +130,24 @@ pub fn keep(path: &Path) {
     unix::keep(path);
     #[cfg(not(unix))]
     let _ = path;
+}
+
+/// Does what must not be interrupted: a signal ends the process afterwards.
+pub fn uninterrupted<T>(rename: impl FnOnce() -> T) -> T {
+    #[cfg(unix)]
+    return unix::uninterrupted(rename);
+    #[cfg(not(unix))]
+    rename()
+}
+
+/// Ends the process at once, without temporary files, and with these words on standard error. No memory is allocated.
+#[cfg_attr(test, expect(dead_code, reason = "tests have an allocator of their own"))]
+pub fn leave(status: i32, why: &[u8]) -> ! {
+    #[cfg(unix)]
+    unix::leave(status, why);
+    #[cfg(not(unix))]
+    {
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), why);
+        std::process::exit(status)
+    }
 }

@@ -18,7 +18,7 @@ pub use device::DeviceName;
 pub use elements::reduce_elements;
 #[cfg(feature = "emulator")]
 pub use gpu::{Emulated, emulate_elements};
-pub use on::{describe_on, kmeans_on, reduce_on};
+pub use on::{describe_on, kmeans_on, kmeans_watched, reduce_on};
 pub use typed::{
     Over, Tensor, View, all, any, argmax, argmin, count_nonzero, logsumexp, max, mean, min, minmax, norm, over, prod,
     std, sum, var,

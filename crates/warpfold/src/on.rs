@@ -2,7 +2,7 @@
 
 use warpfold_array::{Array, ArrayRef, Error, Op, Options};
 use warpfold_cpu::Description;
-use warpfold_cpu::keys::{Fit, KMeans, Points, Step};
+use warpfold_cpu::keys::{Fit, KMeans, Points, Stage, Step};
 
 use crate::DeviceName;
 
@@ -71,27 +71,45 @@ pub fn kmeans_on(
     points: &Points<'_>,
     progress: Option<&mut (dyn FnMut(Step) + Send)>,
 ) -> Result<Fit, Error> {
-    let (told, mut progress) = (progress.is_some(), progress);
-    let mut tell = |step| {
-        if let Some(progress) = &mut progress {
+    let (inertias, mut progress) = (progress.is_some(), progress);
+    let mut tell = |stage: Stage| {
+        if let (Stage::Assigned(step), Some(progress)) = (stage, &mut progress) {
             progress(step);
         }
     };
+    kmeans_watched(device, kmeans, points, inertias, &mut tell)
+}
+
+/// The same, telling `tell` of every stage. Without `inertias` a GPU tells of no [`Stage::Assigned`], and reads the points less.
+///
+/// # Errors
+/// As [`kmeans_on`].
+pub fn kmeans_watched(
+    device: DeviceName,
+    kmeans: &KMeans,
+    points: &Points<'_>,
+    inertias: bool,
+    tell: &mut (dyn FnMut(Stage) + Send),
+) -> Result<Fit, Error> {
     let rounds = kmeans.iterations.min(USUAL).saturating_mul(kmeans.starts());
     let work = rounds as f64 * points.len() as f64 * (points.dimensions() * kmeans.clusters) as f64;
     match device.resolve(work >= WORTH_A_GPU) {
+        #[cfg(feature = "cuda")]
         DeviceName::Cuda(index) => {
-            use crate::cuda::{Device, kmeans::fit_host};
-            match fit_host(&Device::shared(index)?, kmeans, points, if told { Some(&mut tell) } else { None }) {
+            use crate::cuda::{Device, kmeans::fit_told};
+            match fit_told(&Device::shared(index)?, kmeans, points, inertias, tell) {
                 Err(Error::Cuda(why)) if device == DeviceName::Auto && why.is_unavailable() => {
-                    kmeans.fit_with(points, &mut tell)
+                    kmeans.fit_told(points, tell)
                 }
                 said => said,
             }
         }
         #[cfg(not(feature = "cuda"))]
-        DeviceName::Cuda(_) => Err(without_gpus(device)),
-        _ => kmeans.fit_with(points, &mut tell),
+        DeviceName::Cuda(_) => {
+            let _ = inertias;
+            Err(without_gpus(device))
+        }
+        _ => kmeans.fit_told(points, tell),
     }
 }
 

@@ -1,8 +1,10 @@
 //! `warpfold segments`, `group`, `unique`, `histogram` and `kmeans`
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Parser, ValueEnum};
 use warpfold::{DeviceName, Op};
 
@@ -22,7 +24,7 @@ pub struct Segments {
     pub input: Input,
     /// One more integer than there are segments, along one axis: a .npy file, FILE.npz:MEMBER, or `-`
     #[arg(long, value_name = "OFFSETS")]
-    pub offsets: String,
+    pub offsets: OsString,
     /// Where to compute: cpu; cuda or cuda:1 (without masks and casts); or auto, which is cpu
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
     pub device: DeviceName,
@@ -44,7 +46,7 @@ pub struct Group {
     pub input: Input,
     /// An integer for each index of axis 0: a .npy file, FILE.npz:MEMBER, or `-`
     #[arg(long, value_name = "LABELS")]
-    pub by: String,
+    pub by: OsString,
     /// How many groups; one more than the greatest label if not given
     #[arg(long, value_name = "N")]
     pub groups: Option<usize>,
@@ -100,7 +102,7 @@ pub struct Keyed {
     pub how: How,
     /// Reduce only where this array of bools (.npy, .npz:MEMBER or `-`), broadcast to INPUT's shape, is true
     #[arg(long = "where", value_name = "MASK")]
-    pub mask: Option<String>,
+    pub mask: Option<OsString>,
     /// Start from this value: sum, prod, min, max
     #[arg(long, value_name = "V", allow_hyphen_values = true)]
     pub initial: Option<Initial>,
@@ -165,10 +167,10 @@ pub struct Histogram {
     pub range: Option<Range>,
     /// The edges: numbers that do not decrease, along one axis of a .npy file, FILE.npz:MEMBER, or `-`
     #[arg(long, value_name = "EDGES")]
-    pub edges: Option<String>,
+    pub edges: Option<OsString>,
     /// Add up these numbers, of INPUT's shape, instead of counting
     #[arg(long, value_name = "WEIGHTS")]
-    pub weights: Option<String>,
+    pub weights: Option<OsString>,
     /// Where to compute: cpu; cuda or cuda:1; or auto, which is cpu
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
     pub device: DeviceName,
@@ -209,7 +211,8 @@ pub struct KMeans {
     #[arg(short = 'k', long = "clusters", value_name = "K")]
     pub clusters: usize,
     /// The first centroids: kmeans++ (random points, far from each other), random (points), or a .npy file of K rows
-    #[arg(long, value_name = "kmeans++|random|FILE", default_value = "kmeans++", value_parser = First::from_str)]
+    #[arg(long, value_name = "kmeans++|random|FILE", default_value = "kmeans++",
+        value_parser = OsStringValueParser::new().map(First::from))]
     pub init: First,
     /// Iterations at most
     #[arg(long, value_name = "N", default_value = "300")]
@@ -257,18 +260,16 @@ pub enum First {
     /// Random points.
     Random,
     /// In a file.
-    File(String),
+    File(OsString),
 }
 
-impl FromStr for First {
-    type Err = std::convert::Infallible;
-
-    fn from_str(s: &str) -> Result<Self, Self::Err> {
-        Ok(match s {
-            "kmeans++" => First::PlusPlus,
-            "random" => First::Random,
-            file => First::File(file.into()),
-        })
+impl From<OsString> for First {
+    fn from(given: OsString) -> Self {
+        match given.to_str() {
+            Some("kmeans++") => First::PlusPlus,
+            Some("random") => First::Random,
+            _ => First::File(given),
+        }
     }
 }
 

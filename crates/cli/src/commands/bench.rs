@@ -1,7 +1,8 @@
 //! `warpfold bench`
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use warpfold::DeviceName;
@@ -18,7 +19,8 @@ use warpfold_bench::{Error, random, render};
 use super::print;
 use crate::args::Bench;
 use crate::error::Failure;
-use crate::output::Output;
+use crate::output::Outputs;
+use crate::signals::LINE_IS_SHOWN;
 
 /// Runs suites, and shows what came of it.
 pub fn run(args: &Bench) -> Result<(), Failure> {
@@ -31,7 +33,8 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
     if args.json.as_deref() == Some(Path::new("-")) {
         return Err(Failure::Usage("--json needs a file, which is written anew after each case: name one".into()));
     }
-    [&args.json, &args.markdown].into_iter().flatten().try_for_each(|path| Output::prepare(path).map(drop))?;
+    let markdown = ("--markdown", args.markdown.as_deref());
+    Outputs::texts(&[("--json", args.json.as_deref()), markdown])?;
     let before = args.json.as_deref().filter(|path| args.resume && path.exists()).map(Record::read).transpose()?;
     let usual = if args.random.is_some() { Duration::from_millis(300) } else { Duration::from_secs(10) };
     let plan = Plan {
@@ -50,7 +53,11 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
     plan.check().map_err(|why| of_record(args, why))?;
     announce(args, &plan);
     let mut progress = Progress::new(plan.len(), args.json.clone());
-    let record = runner::run(&plan, &mut *side, &mut progress)?;
+    // A bar on a terminal is gone after Ctrl-C, too.
+    LINE_IS_SHOWN.store(std::io::stderr().is_terminal(), Ordering::SeqCst);
+    let record = runner::run(&plan, &mut *side, &mut progress);
+    LINE_IS_SHOWN.store(false, Ordering::SeqCst);
+    let record = record?;
     let left = plan.len().saturating_sub(record.cases.len());
     if left > 0 {
         let how = if args.json.is_some() { ": the same command with --resume goes on" } else { "" };
@@ -59,9 +66,7 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
     if args.markdown.as_deref() != Some(Path::new("-")) {
         print(|to| to.write_all(render::text(&record).as_bytes()))?;
     }
-    if let Some(markdown) = &args.markdown {
-        Output::prepare(markdown)?.write_text(&render::markdown(&record))?;
-    }
+    Outputs::texts(&[markdown])?.write_texts(&[("--markdown", render::markdown(&record))])?;
     let wrong = record.wrong();
     if wrong.is_empty() { Ok(()) } else { Err(Failure::Wrong(wrong)) }
 }

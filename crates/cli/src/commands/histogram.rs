@@ -10,7 +10,7 @@ use crate::args::Histogram;
 use crate::error::Failure;
 use crate::input::{self, Source};
 use crate::json;
-use crate::output::Output;
+use crate::output::Outputs;
 
 /// Counts, and prints a line for each bin.
 pub fn run(args: &Histogram) -> Result<(), Failure> {
@@ -24,7 +24,8 @@ pub fn run(args: &Histogram) -> Result<(), Failure> {
         None => Bins::Uniform { bins: args.bins, range: args.range.map(|range| (range.0, range.1)) },
     };
     let array = source.array()?;
-    let output = args.output.as_deref().map(Output::prepare).transpose()?;
+    let inputs: Vec<&Source> = [&source].into_iter().chain(&edges).chain(&weights).collect();
+    let outputs = Outputs::arrays(&[("-o", args.output.as_deref())], &inputs, args.json)?;
     let weights = weights.as_ref().map(Source::array).transpose()?;
     let found = match args.device {
         DeviceName::Cuda(index) => {
@@ -33,10 +34,8 @@ pub fn run(args: &Histogram) -> Result<(), Failure> {
         }
         _ => warpfold::histogram(array, &bins, weights)?,
     };
-    let quiet = output.is_some();
-    if let Some(output) = output {
-        output.write(&found.counts)?;
-    }
+    let quiet = !outputs.is_empty();
+    outputs.write(&[("-o", &found.counts)])?;
     let (counts, edges) = (&found.counts.values, &found.edges.values);
     if args.json {
         return print(|to| {

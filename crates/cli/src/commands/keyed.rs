@@ -1,5 +1,6 @@
 //! What `segments` and `group` have in common.
 
+use std::ffi::OsStr;
 use std::io::Write;
 
 use warpfold::{Array, ArrayRef, Op, Options, Scalar};
@@ -8,7 +9,7 @@ use super::print;
 use crate::args::Keyed;
 use crate::error::Failure;
 use crate::input::{self, Source};
-use crate::output::Output;
+use crate::output::Outputs;
 use crate::watch::Watch;
 use crate::{json, print as human};
 
@@ -39,17 +40,15 @@ pub fn run(
     };
     options.initial = args.initial.map(|initial| initial.of(result)).transpose()?;
     let fill = args.fill.map(|fill| fill.of(result)).transpose()?;
-    let output = args.output.as_deref().map(Output::prepare).transpose()?;
-    let watch = Watch::new([source, keys].into_iter().chain(&mask).map(|source| &source.mapping).collect());
+    let inputs: Vec<&Source> = [source, keys].into_iter().chain(&mask).collect();
+    let outputs = Outputs::arrays(&[("-o", args.output.as_deref())], &inputs, args.json)?;
+    let watch = Watch::new(inputs.iter().map(|source| &source.mapping).collect());
     let result = watch.during(|progress| {
         let options = Options { progress: Some(progress), ..options };
         reduce(array, keys.array()?, &options, fill)
     })?;
-    let to_stdout = output.as_ref().is_some_and(Output::is_standard);
-    if let Some(output) = output {
-        output.write(&result)?;
-    }
-    if args.json && !to_stdout {
+    outputs.write(&[("-o", &result)])?;
+    if args.json {
         return as_json(name, args, &array, &result);
     }
     if args.output.is_none() {
@@ -83,8 +82,9 @@ pub fn about(input: &ArrayRef<'_>) -> String {
 }
 
 /// Refuses that two inputs are standard input.
-pub fn one_standard_input(inputs: &[(&str, Option<&str>)]) -> Result<(), Failure> {
-    let names: Vec<&str> = inputs.iter().filter(|(_, input)| *input == Some("-")).map(|(name, _)| *name).collect();
+pub fn one_standard_input(inputs: &[(&str, Option<&OsStr>)]) -> Result<(), Failure> {
+    let names: Vec<&str> =
+        inputs.iter().filter(|(_, input)| input.is_some_and(|input| input == "-")).map(|(name, _)| *name).collect();
     match names.as_slice() {
         [] | [_] => Ok(()),
         [names @ .., last] => {

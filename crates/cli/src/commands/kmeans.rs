@@ -1,21 +1,24 @@
 //! `warpfold kmeans`
 
 use std::io::Write;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use warpfold::keys::{Axes, Fit, Init, Step};
+use warpfold::keys::{Axes, Fit, Init, Stage, Step};
 use warpfold::{Array, ArrayRef, DType, Op, Options, Points, Values};
 
 use super::{keyed, print};
 use crate::args::{First, KMeans};
 use crate::error::Failure;
-use crate::input;
+use crate::input::{self, Source};
 use crate::json;
-use crate::output::Output;
+use crate::output::Outputs;
+use crate::progress;
 
 /// Finds clusters, and says what came out.
 pub fn run(args: &KMeans) -> Result<(), Failure> {
     let first = match &args.init {
-        First::File(name) => Some(name.as_str()),
+        First::File(name) => Some(name.as_os_str()),
         _ => None,
     };
     keyed::one_standard_input(&[("INPUT", Some(&args.input.input)), ("--init", first)])?;
@@ -23,13 +26,15 @@ pub fn run(args: &KMeans) -> Result<(), Failure> {
     let array = source.array()?;
     let axes = if args.columns { Axes::CoordinatesFirst } else { Axes::PointsFirst };
     let points = Points::new(array, axes)?;
-    let init = match &args.init {
-        First::PlusPlus => Init::PlusPlus,
-        First::Random => Init::Random,
-        First::File(name) => Init::Given(copy(input::open(name, None)?.array()?, points.computed())?),
+    let given = first.map(|name| input::open(name, None)).transpose()?;
+    let init = match (&args.init, &given) {
+        (_, Some(given)) => Init::Given(copy(given.array()?, points.computed())?),
+        (First::Random, _) => Init::Random,
+        _ => Init::PlusPlus,
     };
-    let prepare = |path: &Option<_>| path.as_deref().map(Output::prepare).transpose();
-    let (labels, centroids) = (prepare(&args.labels)?, prepare(&args.centroids)?);
+    let paths = [("--labels", args.labels.as_deref()), ("--centroids", args.centroids.as_deref())];
+    let inputs: Vec<&Source> = [&source].into_iter().chain(&given).collect();
+    let outputs = Outputs::arrays(&paths, &inputs, args.json)?;
     let settings = warpfold::KMeans {
         init,
         iterations: args.iters,
@@ -40,23 +45,50 @@ pub fn run(args: &KMeans) -> Result<(), Failure> {
         threads: args.threads.map(usize::from),
         ..warpfold::KMeans::new(args.clusters)
     };
-    let mut tell = |step: Step| {
-        let run = if args.n_init > 1 { format!("run {} ", step.run + 1) } else { String::new() };
-        let _ = writeln!(std::io::stderr(), "{run}iteration {} inertia {}", step.iteration, step.inertia);
+    let state = Mutex::new(State { stage: None, since: Instant::now() });
+    let mut tell = |stage: Stage| {
+        if let (Stage::Assigned(step), false) = (stage, args.quiet) {
+            let run = if args.n_init > 1 { format!("run {} ", step.run + 1) } else { String::new() };
+            progress::say(&format!("{run}iteration {} inertia {}", step.iteration, step.inertia));
+        }
+        *state.lock().unwrap_or_else(PoisonError::into_inner) = State { stage: Some(stage), since: Instant::now() };
     };
-    let tell: Option<&mut (dyn FnMut(Step) + Send)> = if args.quiet { None } else { Some(&mut tell) };
-    let fit = warpfold::kmeans_on(args.device, &settings, &points, tell)?;
-    let to_stdout = [&labels, &centroids].into_iter().flatten().any(Output::is_standard);
-    if let Some(output) = labels {
-        output.write(&Array { shape: vec![fit.labels.len()], values: Values::I32(fit.labels.clone()) })?;
-    }
-    if let Some(output) = centroids {
-        output.write(&fit.centroids)?;
-    }
+    let line = |time, _| state.lock().unwrap_or_else(PoisonError::into_inner).line(args.clusters, time);
+    let fit = progress::during(&line, || warpfold::kmeans_watched(args.device, &settings, &points, !args.quiet, &mut tell))?;
+    let to_stdout = outputs.has_standard();
+    let labels = || Array { shape: vec![fit.labels.len()], values: Values::I32(fit.labels.clone()) };
+    let labels = args.labels.as_ref().map(|_| labels());
+    let arrays = labels.iter().map(|labels| ("--labels", labels)).chain([("--centroids", &fit.centroids)]);
+    outputs.write(&arrays.collect::<Vec<_>>())?;
     match () {
         () if to_stdout => Ok(()),
         () if args.json => as_json(&array, &fit),
         () => for_people(&fit),
+    }
+}
+
+/// What the fit does.
+struct State {
+    /// The last that it told of.
+    stage: Option<Stage>,
+    since: Instant,
+}
+
+impl State {
+    /// For the line on the terminal.
+    fn line(&self, clusters: usize, time: Duration) -> String {
+        let now = progress::time(self.since.elapsed());
+        let doing = match self.stage {
+            None => "reads the points".to_owned(),
+            Some(Stage::Seeding { run, chosen }) => format!("run {}: {chosen} of {clusters} centroids chosen", run + 1),
+            Some(Stage::Assigning { run, iteration }) => {
+                format!("run {}: iteration {iteration} assigns the points, {now}", run + 1)
+            }
+            Some(Stage::Assigned(Step { run, iteration, .. })) => {
+                format!("run {}: iteration {iteration} moves the centroids, {now}", run + 1)
+            }
+        };
+        format!("{}  {doing}", progress::time(time))
     }
 }
 

@@ -1,7 +1,7 @@
 //! `warpfold ladder`
 
 use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use warpfold_device::ladder::DType;
 use warpfold_ladder::record::{Record, Run};
@@ -12,7 +12,7 @@ use super::print;
 use crate::args::Ladder;
 use crate::error::Failure;
 use crate::lines::{NARROW, wrapped};
-use crate::output::Output;
+use crate::output::Outputs;
 
 /// A form of the record: its option, where it goes, and how it is made.
 type Form<'a> = (&'static str, &'a Path, fn(&Record) -> String);
@@ -23,8 +23,9 @@ const ERROR: usize = 7;
 /// Runs rungs, and shows what came of it.
 pub fn run(args: &Ladder) -> Result<(), Failure> {
     let forms = forms(args);
-    // Before any work is done, and kept until it is.
-    let outputs = prepare(&forms)?;
+    // Whether all files can be written, before any work is done.
+    let paths: Vec<_> = forms.iter().map(|(option, path, _)| (*option, Some(*path))).collect();
+    let outputs = Outputs::texts(&paths)?;
     let chosen = choose(args.device).map_err(run::Error::Cuda)?;
     if let Chosen::Emulator(Some(why)) = &chosen {
         complain(&format!("running in the emulator, without times: {why}"));
@@ -41,12 +42,11 @@ pub fn run(args: &Ladder) -> Result<(), Failure> {
     })?;
     outcome.notes.iter().for_each(|note| complain(note));
     let record = &outcome.record;
-    if !forms.iter().any(|(_, path, _)| is_standard(path)) {
+    if !outputs.has_standard() {
         print(|to| to.write_all(render::table(record).as_bytes()))?;
     }
-    for ((_, _, form), output) in forms.iter().zip(outputs) {
-        output.write_text(&form(record))?;
-    }
+    let texts: Vec<_> = forms.iter().map(|(option, _, form)| (*option, form(record))).collect();
+    outputs.write_texts(&texts)?;
     let wrong = record.rungs.iter().filter(|run| !is_as_expected(run));
     let wrong: Vec<String> =
         wrong.map(|run| wrapped(&format!("{}: {}", run.rung, run.verdict.detail), NARROW, 2, 4)).collect();
@@ -78,47 +78,6 @@ fn forms(args: &Ladder) -> Vec<Form<'_>> {
         ("--html", &args.html, render::html),
     ];
     all.into_iter().filter_map(|(option, path, form)| Some((option, path.as_deref()?, form))).collect()
-}
-
-/// Makes sure that all files can be written, and that no two are one.
-fn prepare(forms: &[Form<'_>]) -> Result<Vec<Output>, Failure> {
-    let places: Vec<PathBuf> = forms.iter().map(|(_, path, _)| place(path)).collect();
-    for (i, (option, path, _)) in forms.iter().enumerate() {
-        if let Some(first) = places[..i].iter().position(|other| *other == places[i]) {
-            let (shown, other) = (path.display().to_string(), forms[first].0);
-            let what = if is_standard(path) { "standard output" } else { &shown };
-            let what = what.escape_debug();
-            return Err(Failure::Usage(format!(
-                "{what} is named twice, by {other} and {option}: give each a file of its own"
-            )));
-        }
-    }
-    forms.iter().map(|(option, path, _)| output(option, path)).collect()
-}
-
-/// A file to be written; what is wrong with it names its option.
-fn output(option: &str, path: &Path) -> Result<Output, Failure> {
-    Output::prepare(path).map_err(|failure| match failure {
-        Failure::Create { why, .. } => {
-            let name = path.display().to_string();
-            Failure::Usage(format!("cannot create {}: {why}; give {option} another file", name.escape_debug()))
-        }
-        other => other,
-    })
-}
-
-/// The same for two names of one file.
-fn place(path: &Path) -> PathBuf {
-    if is_standard(path) {
-        return path.into();
-    }
-    let folder = path.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
-    let in_folder = || Some(folder.canonicalize().ok()?.join(path.file_name()?));
-    path.canonicalize().ok().or_else(in_folder).unwrap_or_else(|| path.into())
-}
-
-fn is_standard(path: &Path) -> bool {
-    path == Path::new("-")
 }
 
 fn options(args: &Ladder) -> Options {

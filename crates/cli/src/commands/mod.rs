@@ -18,9 +18,10 @@ mod keyed;
 use std::io::{BufWriter, StdoutLock, Write};
 
 use crate::error::Failure;
+use crate::stdio;
 
 /// Writes to standard output, all of it.
 fn print(f: impl FnOnce(&mut BufWriter<StdoutLock<'static>>) -> std::io::Result<()>) -> Result<(), Failure> {
     let mut to = BufWriter::new(std::io::stdout().lock());
-    f(&mut to).and_then(|()| to.flush()).map_err(Failure::stdout)
+    stdio::check_output().and_then(|()| f(&mut to)).and_then(|()| to.flush()).map_err(Failure::stdout)
 }

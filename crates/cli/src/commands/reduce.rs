@@ -10,7 +10,7 @@ use super::print;
 use crate::args::Reduce;
 use crate::error::Failure;
 use crate::input::{self, Source};
-use crate::output::Output;
+use crate::output::Outputs;
 use crate::watch::Watch;
 use crate::{json, print as human};
 
@@ -41,25 +41,23 @@ pub fn run(args: &Reduce) -> Result<(), Failure> {
         DeviceName::Cuda(index) => Some(Device::shared(index).map_err(warpfold::Error::Cuda)?),
         _ => None,
     };
-    let output = args.output.as_deref().map(Output::prepare).transpose()?;
+    let inputs: Vec<&Source> = [&source].into_iter().chain(&mask).collect();
+    let outputs = Outputs::arrays(&[("-o", args.output.as_deref())], &inputs, args.json)?;
     if args.explain {
         complain(&match &gpu {
             Some(gpu) => cuda::explain(args.op, array, &options, Some(gpu.properties()))?.to_string(),
             None => plan.to_string(),
         });
     }
-    let watch = Watch::new([&source].into_iter().chain(&mask).map(|source| &source.mapping).collect());
+    let watch = Watch::new(inputs.iter().map(|source| &source.mapping).collect());
     let start = Instant::now();
     let result = watch.during(|progress| {
         let options = Options { progress: Some(progress), ..options };
         warpfold::reduce_on(args.device, args.op, array, &options)
     })?;
     let time = start.elapsed();
-    let to_stdout = output.as_ref().is_some_and(Output::is_standard);
-    if let Some(output) = output {
-        output.write(&result)?;
-    }
-    if args.json && !to_stdout {
+    outputs.write(&[("-o", &result)])?;
+    if args.json {
         as_json(args, &plan, &result)?;
     } else if args.output.is_none() {
         for_people(args.op, &result, args.bits)?;
@@ -72,7 +70,7 @@ pub fn run(args: &Reduce) -> Result<(), Failure> {
 
 /// What the library does not see.
 fn check(args: &Reduce) -> Result<(), Failure> {
-    if args.input.input == "-" && args.mask.as_deref() == Some("-") {
+    if args.input.input == "-" && args.mask.as_deref() == Some("-".as_ref()) {
         return Err(Failure::Usage(
             "INPUT and --where cannot both be standard input: put one of them in a file".into(),
         ));

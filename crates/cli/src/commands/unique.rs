@@ -10,30 +10,28 @@ use crate::args::Unique;
 use crate::error::Failure;
 use crate::input;
 use crate::json;
-use crate::output::Output;
+use crate::output::Outputs;
 
 /// Finds the distinct values, and says how often each occurs.
 pub fn run(args: &Unique) -> Result<(), Failure> {
     let source = input::open(&args.input.input, args.input.raw().as_ref())?;
     let array = source.array()?;
-    let prepare = |path: &Option<_>| path.as_deref().map(Output::prepare).transpose();
-    let (output, counts, inverse) = (prepare(&args.output)?, prepare(&args.counts)?, prepare(&args.inverse)?);
-    let quiet = output.is_some() || counts.is_some() || inverse.is_some();
-    let what = Distinct { first: args.first, inverse: inverse.is_some() };
+    let paths = [("-o", &args.output), ("--counts", &args.counts), ("--inverse", &args.inverse)];
+    let paths = paths.map(|(option, path)| (option, path.as_deref()));
+    let outputs = Outputs::arrays(&paths, &[&source], args.json)?;
+    let quiet = !outputs.is_empty();
+    let what = Distinct { first: args.first, inverse: args.inverse.is_some() };
     let found = match args.device {
         DeviceName::Cuda(index) => unique_host(array, what, &Device::shared(index).map_err(warpfold::Error::from)?)?,
         _ => warpfold::unique(array, what)?,
     };
     let n = found.counts.len();
-    if let (Some(output), Some(inverse)) = (inverse, &found.inverse) {
-        output.write(inverse)?;
-    }
-    if let Some(output) = counts {
-        output.write(&Array { shape: vec![n], values: Values::I64(found.counts.clone()) })?;
-    }
-    if let Some(output) = output {
-        output.write(&found.values)?;
-    }
+    let counts = || Array { shape: vec![n], values: Values::I64(found.counts.clone()) };
+    let counts = args.counts.as_ref().map(|_| counts());
+    let mut arrays = vec![("-o", &found.values)];
+    arrays.extend(counts.iter().map(|counts| ("--counts", counts)));
+    arrays.extend(found.inverse.iter().map(|inverse| ("--inverse", inverse)));
+    outputs.write(&arrays)?;
     let values = &found.values.values;
     if args.json {
         return print(|to| {

@@ -120,15 +120,66 @@ fn archives_that_are_wrong() {
 #[test]
 fn damaged_archives_are_an_answer_not_a_panic() {
     let dir = Dir::new();
-    let whole = npz(&[("x.npy", &count_up(&[6]))], Deflated);
-    for at in 0..whole.len() {
+    for method in [Deflated, Stored] {
+        let whole = npz(&[("x.npy", &count_up(&[6]))], method);
+        for at in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[at] ^= 0x55;
+            dir.write("x.npz", &damaged);
+            let ran = dir.run("reduce sum x.npz");
+            // Some bytes say nothing that we read: times, for instance.
+            assert!(ran.code == Some(2) || ran.out == "15\n", "byte {at}: {ran:?}");
+            assert!(!ran.err.contains("a bug in"), "byte {at}: {ran:?}");
+        }
+    }
+}
+
+#[test]
+fn a_flipped_bit_in_a_stored_member_is_found() {
+    let dir = Dir::new();
+    // So long that several threads look at it.
+    let x = npy(1, "'<f4'", false, "(10000000,)", &vec![0; 40_000_000]);
+    let whole = npz(&[("x.npy", &x), ("y.npy", &x)], Stored);
+    dir.write("x.npz", &whole);
+    assert_eq!(dir.run("reduce sum x.npz:y").ok(), "0\n");
+    let start = whole.windows(6).position(|window| window == b"\x93NUMPY").unwrap();
+    for at in [start + x.len() - 1, start + x.len() / 2, start + 128] {
         let mut damaged = whole.clone();
-        damaged[at] ^= 0x55;
+        damaged[at] ^= 1;
         dir.write("x.npz", &damaged);
-        let ran = dir.run("reduce sum x.npz");
-        // Some bytes say nothing that we read: times, for instance.
-        assert!(ran.code == Some(2) || ran.out == "15\n", "byte {at}: {ran:?}");
-        assert!(!ran.err.contains("a bug in"), "byte {at}: {ran:?}");
+        refused(&dir, "sum x.npz:x", &["x.npz:x", "damaged .npz", "checksum"]);
+        // The other one is whole.
+        assert_eq!(dir.run("reduce sum x.npz:y").ok(), "0\n");
+    }
+}
+
+#[test]
+fn archives_of_other_kinds_are_called_what_they_are() {
+    let dir = Dir::new();
+    let whole = npz(&[("x.npy", &count_up(&[6]))], Stored);
+    let central = whole.windows(4).position(|window| window == b"PK\x01\x02").unwrap();
+    // The fields of the entry's two headers: its flags, and two bytes further its method.
+    let changed = |flag: u8, method: u8| {
+        let mut file = whole.clone();
+        for at in [6, central + 8] {
+            file[at] |= flag;
+            file[at + 2] = method;
+        }
+        file
+    };
+    for (flag, method, words) in [
+        (1, 0, "is encrypted: write it again without a password"),
+        (1, 8, "is encrypted"),
+        (0, 9, "compressed with deflate64"),
+        (0, 12, "compressed with bzip2, which is not read here: write it again with numpy.savez_compressed"),
+        (0, 14, "compressed with lzma"),
+        (0, 93, "compressed with zstd"),
+        (0, 95, "compressed with xz"),
+        (0, 77, "compressed with a method that is not known"),
+    ] {
+        dir.write("x.npz", &changed(flag, method));
+        refused(&dir, "sum x.npz", &["x.npz:x", words]);
+        assert!(!dir.run("reduce sum x.npz").err.contains("damaged"), "{words}");
     }
 }
 

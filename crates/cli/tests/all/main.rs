@@ -7,9 +7,13 @@ mod keys;
 mod ladder;
 mod layouts;
 mod lines;
+mod names;
 mod options;
 mod output;
+mod outputs;
 mod printing;
 mod support;
+#[cfg(target_os = "linux")]
+mod terminal;
 #[cfg(unix)]
 mod unix;

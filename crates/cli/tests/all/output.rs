@@ -39,15 +39,6 @@ fn every_dtype_is_written_as_numpy_writes_it() {
 }
 
 #[test]
-fn an_output_may_replace_the_input() {
-    let dir = Dir::new();
-    dir.write("x.npy", &count_up(&[2, 3]));
-    dir.run("reduce sum x.npy --axis 0 -o x.npy").ok();
-    assert_eq!(dir.run("reduce sum x.npy --axis=").code, Some(0));
-    assert_eq!(dir.run("reduce max x.npy").ok(), "7\n");
-}
-
-#[test]
 fn an_output_that_cannot_be_created_is_refused_before_the_work() {
     let dir = Dir::new();
     dir.write("x.npy", &count_up(&[2, 3]));

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::support::{Dir, command, count_up, with_header};
 
 /// A .npy file of f32 numbers, without holding them in memory.
-fn large(dir: &Dir, name: &str, shape: [usize; 2]) {
+pub fn large(dir: &Dir, name: &str, shape: [usize; 2]) {
     let mut file = File::create(dir.join(name)).unwrap();
     let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({}, {}), }}", shape[0], shape[1]);
     file.write_all(&with_header(1, &header, &[])).unwrap();
@@ -22,7 +22,7 @@ fn large(dir: &Dir, name: &str, shape: [usize; 2]) {
     }
 }
 
-fn until(what: &str, mut done: impl FnMut() -> bool) {
+pub fn until(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
         assert!(start.elapsed() < Duration::from_secs(20), "waited too long: {what}");
@@ -30,7 +30,7 @@ fn until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-fn signal(child: &Child, signal: i32) {
+pub fn signal(child: &Child, signal: i32) {
     // SAFETY: our own child, not yet waited for.
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
 }
@@ -95,7 +95,7 @@ fn a_signal_while_a_large_output_is_written_leaves_all_or_nothing() {
 }
 
 #[test]
-fn a_closed_pipe_is_no_error() {
+fn a_closed_pipe_ends_the_command_without_a_word() {
     let dir = Dir::new();
     dir.write("x.npy", &count_up(&[500, 500]));
     for args in
@@ -105,7 +105,54 @@ fn a_closed_pipe_is_no_error() {
         let mut start = [0; 10];
         child.stdout.take().unwrap().read_exact(&mut start).unwrap();
         let output = child.wait_with_output().unwrap();
-        assert_eq!((output.status.code(), &*output.stderr), (Some(0), &b""[..]), "{output:?}");
+        // As if SIGPIPE had ended it.
+        assert_eq!((output.status.code(), &*output.stderr), (Some(128 + 13), &b""[..]), "{output:?}");
+    }
+}
+
+/// Runs the command by a shell, with a redirection.
+fn shell(dir: &Dir, line: &str) -> (Option<i32>, String) {
+    let warpfold = env!("CARGO_BIN_EXE_warpfold");
+    let script = format!("'{warpfold}' {line}");
+    let output = std::process::Command::new("sh").current_dir(dir.path()).args(["-c", &script]).output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn a_closed_standard_output_is_no_success() {
+    let dir = Dir::new();
+    dir.write("x.npy", &count_up(&[3]));
+    for line in [
+        "reduce sum x.npy >&-",
+        "reduce sum x.npy --json >&-",
+        "reduce sum x.npy -o - >&-",
+        "describe x.npy >&-",
+        "unique x.npy >&-",
+        "completions bash >&-",
+        "devices >&-",
+        "--help >&-",
+        "--version >&-",
+        "reduce --help >&-",
+    ] {
+        let (code, err) = shell(&dir, line);
+        assert_eq!(code, Some(1), "{line}: {err}");
+        assert!(err.contains("cannot write standard output: it is closed"), "{line}: {err}");
+    }
+    // What needs none, goes well; and /dev/null is open.
+    for line in ["reduce sum x.npy -o out.npy >&-", "reduce sum x.npy >/dev/null", "reduce sum x.npy 1<>/dev/null"] {
+        assert_eq!(shell(&dir, line), (Some(0), String::new()), "{line}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_standard_output_is_no_success() {
+    let dir = Dir::new();
+    dir.write("x.npy", &count_up(&[3]));
+    for line in ["reduce sum x.npy", "reduce sum x.npy -o -", "devices", "man", "--help", "--version"] {
+        let (code, err) = shell(&dir, &format!("{line} >/dev/full"));
+        assert_eq!(code, Some(1), "{line}: {err}");
+        assert!(err.contains("cannot write standard output: No space left"), "{line}: {err}");
     }
 }
 

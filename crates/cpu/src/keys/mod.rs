@@ -43,7 +43,7 @@ pub use bins::edges;
 pub use bins::{Bins, Histogram, bincount, histogram};
 pub use groups::{Groups, group_by};
 pub use kmeans::{
-    Axes, Centroids, EmptyCluster, Fit, Init, KMeans, Points, Scale, Step, centroid_update, centroid_update_with,
+    Axes, Centroids, EmptyCluster, Fit, Init, KMeans, Points, Scale, Stage, Step, centroid_update, centroid_update_with,
 };
 pub use runs::{Runs, reduce_by_key};
 pub use segments::filled;

@@ -83,6 +83,27 @@ pub struct KMeans {
     pub threads: Option<usize>,
 }
 
+/// What a [`KMeans`] tells of its work.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Stage {
+    /// It chooses the first centroids of a run; each takes a read of the points.
+    Seeding {
+        /// Which run, from 0.
+        run: usize,
+        /// How many centroids are chosen.
+        chosen: usize,
+    },
+    /// An iteration begins.
+    Assigning {
+        /// Which run, from 0.
+        run: usize,
+        /// Which iteration of it, from 1.
+        iteration: usize,
+    },
+    /// Points have been assigned.
+    Assigned(Step),
+}
+
 /// How far a [`KMeans`] is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
@@ -143,10 +164,22 @@ impl KMeans {
     /// # Errors
     /// As [`KMeans::fit`].
     pub fn fit_with(&self, points: &Points<'_>, progress: &mut (dyn FnMut(Step) + Send)) -> Result<Fit, Error> {
+        self.fit_told(points, &mut |stage| {
+            if let Stage::Assigned(step) = stage {
+                progress(step);
+            }
+        })
+    }
+
+    /// The same, telling `tell` of every stage.
+    ///
+    /// # Errors
+    /// As [`KMeans::fit`].
+    pub fn fit_told(&self, points: &Points<'_>, tell: &mut (dyn FnMut(Stage) + Send)) -> Result<Fit, Error> {
         self.check(points)?;
         on_threads(self.threads, |_| match points.computed() {
-            DType::F64 => self.best_run::<f64>(points, progress),
-            _ => self.best_run::<f32>(points, progress),
+            DType::F64 => self.best_run::<f64>(points, tell),
+            _ => self.best_run::<f32>(points, tell),
         })?
     }
 
@@ -193,11 +226,7 @@ impl KMeans {
         if matches!(self.init, Init::Given(_)) { 1 } else { self.runs }
     }
 
-    fn best_run<F: Coordinate>(
-        &self,
-        points: &Points<'_>,
-        progress: &mut (dyn FnMut(Step) + Send),
-    ) -> Result<Fit, Error> {
+    fn best_run<F: Coordinate>(&self, points: &Points<'_>, tell: &mut (dyn FnMut(Stage) + Send)) -> Result<Fit, Error> {
         let scale = points.scale()?;
         scale.reaches(most::<F>(), &wide(&self.given::<F>()))?;
         let all = Sums::<F>::of(points, &vec![0; points.n], 1, &scale);
@@ -205,9 +234,9 @@ impl KMeans {
         let enough = self.tolerance * mean_variance::<F>(points)?;
         let mut best: Option<Fit> = None;
         for run in 0..self.starts() {
-            let first = first::<F>(self, points, run)?;
+            let first = first::<F>(self, points, run, tell)?;
             let lloyd = Lloyd { settings: self, points, scale: &scale, centre: &centre, enough, run };
-            let fit = lloyd.run(first, progress)?;
+            let fit = lloyd.run(first, tell)?;
             if best.as_ref().is_none_or(|best| fit.inertia < best.inertia) {
                 best = Some(fit);
             }
@@ -217,10 +246,17 @@ impl KMeans {
 }
 
 /// The first centroids of a run.
-pub fn first<F: Coordinate>(settings: &KMeans, points: &Points<'_>, run: usize) -> Result<Vec<F>, KeyError> {
+pub fn first<F: Coordinate>(
+    settings: &KMeans,
+    points: &Points<'_>,
+    run: usize,
+    tell: &mut dyn FnMut(Stage),
+) -> Result<Vec<F>, KeyError> {
     let draws = &mut Draws::new(settings.seed, run as u64);
     match &settings.init {
-        Init::PlusPlus => seed::plus_plus(points, settings.clusters, draws),
+        Init::PlusPlus => {
+            seed::plus_plus(points, settings.clusters, draws, &mut |chosen| tell(Stage::Seeding { run, chosen }))
+        }
         Init::Random => Ok(seed::random(points, settings.clusters, draws)),
         Init::Given(given) => Ok(coordinates::<F>(given)),
     }
@@ -245,14 +281,15 @@ struct Lloyd<'a, F> {
 }
 
 impl<F: Coordinate> Lloyd<'_, F> {
-    fn run(&self, first: Vec<F>, progress: &mut (dyn FnMut(Step) + Send)) -> Result<Fit, Error> {
+    fn run(&self, first: Vec<F>, tell: &mut (dyn FnMut(Stage) + Send)) -> Result<Fit, Error> {
         let (mut centroids, mut labels, mut inertia) = (first, Vec::new(), 0.0);
         let (mut iterations, mut converged, mut settled) = (0, false, false);
         while iterations < self.settings.iterations && !converged {
             iterations += 1;
+            tell(Stage::Assigning { run: self.run, iteration: iterations });
             let (now, distances) = assign::assign(self.points, &Targets::new(&centroids, self.centre));
             inertia = sum(&distances)?;
-            progress(Step { run: self.run, iteration: iterations, inertia });
+            tell(Stage::Assigned(Step { run: self.run, iteration: iterations, inertia }));
             settled = now == labels;
             labels = now;
             if settled {

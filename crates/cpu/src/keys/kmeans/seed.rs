@@ -56,15 +56,17 @@ pub(super) fn random<F: Coordinate>(points: &Points<'_>, clusters: usize, draws:
 }
 
 /// k-means++: each point as likely as the square of its distance to the nearest that was chosen before, in whole numbers of 2^-30
-/// of the greatest such square. If all are zero, every point is as likely.
+/// of the greatest such square. If all are zero, every point is as likely. `tell` is told how many are chosen.
 pub(super) fn plus_plus<F: Coordinate>(
     points: &Points<'_>,
     clusters: usize,
     draws: &mut Draws,
+    tell: &mut dyn FnMut(usize),
 ) -> Result<Vec<F>, KeyError> {
     let mut centroids: Vec<F> = points.one(draws.below(points.n as u64) as usize);
     let mut nearest = vec![F::from_f64(f64::INFINITY); points.n];
-    for _ in 1..clusters {
+    for chosen in 1..clusters {
+        tell(chosen);
         let latest = &centroids[centroids.len() - points.dimensions..];
         distances(points, latest, &mut nearest, |before, now| if now < before { now } else { before });
         let greatest = nearest.par_iter().copied().reduce(|| F::ZERO, |a, b| if a < b { b } else { a });

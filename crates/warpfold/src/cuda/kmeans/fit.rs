@@ -6,7 +6,7 @@ use warpfold_core::{DType, tree};
 use super::{Axes, CentroidUpdate, Lloyd, axis, means, problem, scale, seen, to_host};
 use crate::cuda::{Array, ArrayView, Device, Stream};
 use crate::keys::kmeans::{self, Coordinate};
-use crate::keys::{EmptyCluster, Fit, Init, KMeans, Points, Step};
+use crate::keys::{EmptyCluster, Fit, Init, KMeans, Points, Stage, Step};
 use crate::{ArrayRef, Error};
 
 /// Finds clusters among points in a GPU's memory: centroids, labels and inertia are those of [`KMeans::fit`].
@@ -29,7 +29,13 @@ pub fn fit(
         _ => Some(to_host(stream, points)?),
     };
     let host = host.as_ref().map(|host| Points::new(seen(host)?, axes)).transpose()?;
-    fit_drawn(stream, settings, points, axes, host.as_ref(), progress)
+    let (inertias, mut progress) = (progress.is_some(), progress);
+    let mut tell = |stage: Stage| {
+        if let (Stage::Assigned(step), Some(progress)) = (stage, &mut progress) {
+            progress(step);
+        }
+    };
+    fit_drawn(stream, settings, points, axes, host.as_ref(), inertias, &mut tell)
 }
 
 /// The same of points in the host's memory, which are copied to the GPU once, in whatever layout.
@@ -42,14 +48,26 @@ pub fn fit_host(
     points: &Points<'_>,
     progress: Option<&mut (dyn FnMut(Step) + Send)>,
 ) -> Result<Fit, Error> {
+    let (inertias, mut progress) = (progress.is_some(), progress);
+    let mut tell = |stage: Stage| {
+        if let (Stage::Assigned(step), Some(progress)) = (stage, &mut progress) {
+            progress(step);
+        }
+    };
+    fit_told(device, settings, points, inertias, &mut tell)
+}
+
+/// The same, telling `tell` of every stage; of inertias if they are wanted.
+pub(crate) fn fit_told(
+    device: &Device,
+    settings: &KMeans,
+    points: &Points<'_>,
+    inertias: bool,
+    tell: &mut (dyn FnMut(Stage) + Send),
+) -> Result<Fit, Error> {
     let stream = Stream::new(device)?;
     let copy = Array::upload(&stream, points.array())?;
-    match progress {
-        Some(progress) => {
-            fit_drawn(&stream, settings, copy.view(), points.axes(), Some(points), Some(&mut |step| progress(step)))
-        }
-        None => fit_drawn(&stream, settings, copy.view(), points.axes(), Some(points), None),
-    }
+    fit_drawn(&stream, settings, copy.view(), points.axes(), Some(points), inertias, tell)
 }
 
 /// The same of points that the host has, too, if first centroids are to be drawn among them.
@@ -59,11 +77,12 @@ fn fit_drawn(
     points: ArrayView<'_>,
     axes: Axes,
     host: Option<&Points<'_>>,
-    progress: Option<&mut dyn FnMut(Step)>,
+    inertias: bool,
+    tell: &mut dyn FnMut(Stage),
 ) -> Result<Fit, Error> {
     match points.dtype() {
-        DType::F64 => best_run::<f64>(stream, settings, points, axes, host, progress),
-        _ => best_run::<f32>(stream, settings, points, axes, host, progress),
+        DType::F64 => best_run::<f64>(stream, settings, points, axes, host, inertias, tell),
+        _ => best_run::<f32>(stream, settings, points, axes, host, inertias, tell),
     }
 }
 
@@ -73,7 +92,8 @@ fn best_run<F: Coordinate>(
     points: ArrayView<'_>,
     axes: Axes,
     host: Option<&Points<'_>>,
-    mut progress: Option<&mut dyn FnMut(Step)>,
+    inertias: bool,
+    tell: &mut dyn FnMut(Stage),
 ) -> Result<Fit, Error> {
     settings.check(&Points::new(*points.layout(), axes)?)?;
     let clusters = settings.clusters;
@@ -96,7 +116,7 @@ fn best_run<F: Coordinate>(
     let mut best: Option<Fit> = None;
     for run in 0..settings.starts() {
         let first = match host {
-            Some(host) if given.is_empty() => kmeans::first::<F>(settings, host, run)?,
+            Some(host) if given.is_empty() => kmeans::first::<F>(settings, host, run, tell)?,
             _ => given.clone(),
         };
         let of = [clusters, shape.dimensions];
@@ -106,12 +126,13 @@ fn best_run<F: Coordinate>(
         let (mut iterations, mut converged, mut settled) = (0, false, false);
         while iterations < settings.iterations && !converged {
             iterations += 1;
+            tell(Stage::Assigning { run, iteration: iterations });
             lloyd.forget(stream)?;
             lloyd.iterate(stream, points, &current, &mut labels, &mut next)?;
             let mut done = lloyd.done(stream)?;
-            if let Some(progress) = progress.as_mut() {
+            if inertias {
                 let inertia = lloyd.inertia(stream, points, &current, &labels)?;
-                progress(Step { run, iteration: iterations, inertia });
+                tell(Stage::Assigned(Step { run, iteration: iterations, inertia }));
             }
             settled = !done.changed;
             if settled {

@@ -13,6 +13,7 @@ use super::{Array, ArrayView, Device, Error, Options, Stream};
 use crate::keys::{Axes, Points, Scale};
 use crate::{ArrayRef, Op, Ord, Order};
 
+pub(crate) use fit::fit_told;
 pub use fit::{fit, fit_host};
 pub use lloyd::Lloyd;
 pub use update::{CentroidUpdate, centroid_update};
