@@ -92,7 +92,7 @@ impl TypedValueParser for RungNames {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(names().into_iter().map(PossibleValue::new)))
+        Some(Box::new(names().iter().map(|name| PossibleValue::new(name.as_str()))))
     }
 }
 
@@ -100,7 +100,7 @@ impl TypedValueParser for RungNames {
 fn no_such_rung(given: &str) -> String {
     let names = names();
     let mut text = format!("there is no rung `{}`", given.escape_debug());
-    if let Some(near) = nearest(&given.trim().to_lowercase(), &names) {
+    if let Some(near) = nearest(&given.trim().to_lowercase(), names) {
         text += &format!(": did you mean {near}?");
     }
     text += "\n  the rungs are";
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_rung_that_is_near_is_suggested_and_all_are_listed() {
-        let near = |given| nearest(given, &names()).map(str::to_owned);
+        let near = |given| nearest(given, names()).map(str::to_owned);
         assert_eq!(near("a33").as_deref(), Some("a3"));
         assert_eq!(near("a4_published").as_deref(), Some("a4_as_published"));
         assert_eq!(near("first_ad").as_deref(), Some("a3"));

@@ -1,6 +1,7 @@
 //! What there is to run.
 
 use super::{Families, Options};
+use std::sync::LazyLock;
 use warpfold::cuda::Work;
 use warpfold_device::ladder::{DType, Family, Form, PRESETS, Plan, PlanError, Preset, Rung, Sizes, Tuning, rungs};
 
@@ -182,13 +183,16 @@ pub fn cases(options: &Options, is_emulated: bool) -> (Vec<Case>, Vec<String>) {
 }
 
 /// The names that may be asked for: rungs, and the variants of those that have any.
-pub fn names() -> Vec<String> {
-    let mut names = Vec::new();
-    for rung in rungs().iter().filter(|rung| is_there(rung)) {
-        names.push(rung.name.to_owned());
-        names.extend(rung.coarsenings.iter().skip(1).map(|c| format!("{}_x{c}", rung.name)));
-    }
-    names
+pub fn names() -> &'static [String] {
+    static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
+        let mut names = Vec::new();
+        for rung in rungs().iter().filter(|rung| is_there(rung)) {
+            names.push(rung.name.to_owned());
+            names.extend(rung.coarsenings.iter().skip(1).map(|c| format!("{}_x{c}", rung.name)));
+        }
+        names
+    });
+    &NAMES
 }
 
 /// The rungs that the options name, by themselves or by a variant; or else those of the family.
