@@ -9,9 +9,10 @@ use crate::cpu::free::{Counting, Integers, Lanes};
 use crate::cpu::kernel::{Acc, Item, Kernel, Tree};
 use crate::cpu::load::{Loaded, Plain};
 use crate::layout::ArrayRef;
+use crate::memory;
 use crate::op::Op;
 use crate::problem::{Problem, normalize_axes, result_shape};
-use crate::reduction::{Options, base, on_threads};
+use crate::reduction::{Options, base, on_threads, reduce};
 use crate::values::{Value, Values};
 use crate::{Error, Precision};
 
@@ -23,7 +24,7 @@ pub struct Description {
     /// Elements per slice, NaNs included.
     pub count: u64,
     /// `nan_count`, `min`, `argmin`, `max`, `argmax`, `mean`, `std`, `sum`, `norm`, in this order; each has the bits and the
-    /// dtype of the reduction of that name.
+    /// dtype of the reduction of that name. Of no elements, `min`, `argmin`, `max` and `argmax` are left out.
     pub stats: Vec<(&'static str, Values)>,
 }
 
@@ -45,18 +46,32 @@ pub(crate) const STATS: [&str; 9] = ["nan_count", "min", "argmin", "max", "argma
 /// ```
 ///
 /// # Errors
-/// Bad axes, an option that it does not take, or slices of no elements (which have no least one).
+/// Bad axes, or an option that it does not take.
 pub fn describe(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Description, Error> {
     let axes = normalize_axes(options.axes.as_deref(), array.shape().len())?;
     let dtype = array.dtype();
     check(dtype, options)?;
     let problem = Problem::new(&array, &axes, None)?;
+    memory::afford("the statistics", problem.outputs, ROW)?;
     let run = Run { array: &array, problem: &problem, options, segments: None };
-    let Some(stats) = run.stats()? else {
-        return Err(Error::Empty { op: Op::Min, dtype, shape: array.shape().to_vec(), axes });
+    let stats = match run.stats()? {
+        Some(stats) => stats,
+        None => of_nothing(array, options)?,
     };
     let shape = result_shape(array.shape(), &axes, options.keepdims);
     Ok(Description { shape, count: problem.count as u64, stats })
+}
+
+/// Bytes that are said of a slice, at most: of 64-bit elements.
+const ROW: usize = STATS.len() * size_of::<u64>();
+
+/// The statistics of slices without elements: such slices have no least and no greatest one, nor places of these.
+fn of_nothing(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Vec<(&'static str, Values)>, Error> {
+    let ops = [Op::Mean, Op::Std, Op::Sum, Op::Norm];
+    let stats = ops.map(|op| reduce(op, array, options).map(|result| (op.name(), result.values)));
+    let stats = stats.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let nans = Values::I64(vec![0; stats[0].1.len()]);
+    Ok([("nan_count", nans)].into_iter().chain(stats).collect())
 }
 
 /// Refuses options that it does not take.

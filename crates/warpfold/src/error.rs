@@ -154,6 +154,16 @@ pub enum Error {
         /// The system's words.
         why: String,
     },
+    /// A result that memory does not hold.
+    #[error("{what} would take {bytes} bytes, {}: ask for fewer outputs, groups or bins", left(*available))]
+    Memory {
+        /// What is to be allocated.
+        what: &'static str,
+        /// Its size.
+        bytes: u128,
+        /// What the system can give, if it says.
+        available: Option<u64>,
+    },
     /// Offsets, labels, bins or points that cannot be used.
     #[error(transparent)]
     Key(#[from] crate::keys::KeyError),
@@ -167,6 +177,10 @@ fn range(rank: usize) -> String {
         0 => "no axis, it has none".into(),
         _ => format!("-{rank} to {}", rank - 1),
     }
+}
+
+fn left(available: Option<u64>) -> String {
+    available.map_or("more than the system gives".into(), |bytes| format!("but {bytes} are available"))
 }
 
 fn hint(op: Op) -> &'static str {

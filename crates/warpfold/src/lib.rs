@@ -17,6 +17,7 @@ mod error;
 mod gpu;
 pub mod keys;
 mod layout;
+mod memory;
 mod on;
 mod op;
 mod plan;

@@ -1,7 +1,7 @@
 //! `warpfold group`
 
 use warpfold::cuda::{self, Device, End, Stream};
-use warpfold::{Array, ArrayRef, DeviceName, Groups, Options, Scalar, Values};
+use warpfold::{Array, ArrayRef, DeviceName, Groups, Options, Scalar};
 
 use super::keyed;
 use crate::args::{Group, GroupOp};
@@ -27,7 +27,7 @@ pub fn run(args: &Group) -> Result<(), Failure> {
             GroupOp::Reduce(op) => groups.reduce(op, values, options),
             GroupOp::First => groups.first(values),
             GroupOp::Last => groups.last(values),
-            GroupOp::Size => Ok(Array { shape: vec![groups.len()], values: Values::I64(groups.counts()) }),
+            GroupOp::Size => groups.sizes(),
         }
     })
 }

@@ -12,6 +12,7 @@ use crate::cpu::load::Load;
 use crate::describe::{Run, STATS, check};
 use crate::dispatch::Visit;
 use crate::layout::ArrayRef;
+use crate::memory;
 use crate::problem::Problem;
 use crate::reduction::{Options, Request, base, on_threads};
 use crate::values::{Array, Collect, Hole, Scalar, Value, Values};
@@ -114,7 +115,6 @@ impl Segments {
     }
 
     /// What is given for a segment that has no result.
-    #[cfg(feature = "cuda")]
     pub(crate) fn filling(&self) -> Option<Scalar> {
         self.fill
     }
@@ -141,21 +141,24 @@ impl Segments {
     /// Segments beyond the values, axes among the options, options that the reduction does not have; a segment without a result,
     /// if there is nothing to fill in ([`KeyError::Empty`]).
     pub fn reduce(&self, op: Op, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Array, Error> {
-        self.reduce_at(op, values, options, None)
+        let (found, rest) = self.find(op, values, options, None)?;
+        self.complete(found, &rest, op.name(), values.dtype())
     }
 
-    /// The same of values that were gathered from `positions`, which arg ops give.
-    pub(super) fn reduce_at(
+    /// The results that there are, and the shape of those of a segment. Arg ops give `positions`, if values were gathered from there.
+    pub(super) fn find(
         &self,
         op: Op,
         values: ArrayRef<'_>,
         options: &Options<'_>,
         positions: Option<&[u32]>,
-    ) -> Result<Array, Error> {
+    ) -> Result<(Found, Vec<usize>), Error> {
         self.fits(&values, options)?;
         let options = Options { axes: Some(vec![0]), ..options.clone() };
         let request = Request::new(op, &values, &options)?;
         let outputs = request.problem.outputs;
+        let width = if op == Op::MinMax { 2 } else { 1 };
+        memory::afford("the result", self.len().saturating_mul(outputs * width), request.spec.result().size())?;
         let run = |offsets: &[usize]| {
             on_threads(options.threads, |threads| {
                 request.spec.dispatch(Execute { request: &request, array: &values, offsets, threads })
@@ -178,20 +181,19 @@ impl Segments {
         if let (Op::ArgMin | Op::ArgMax, Some(positions), Values::I64(places)) = (op, positions, &mut found) {
             self.to_positions(places, &holes, outputs, positions);
         }
-        let shape = [self.len()].into_iter().chain(request.shape()).collect();
-        let width = if op == Op::MinMax { 2 } else { 1 };
-        self.complete(Found { values: found, holes, outputs, width }, shape, op.name(), values.dtype())
+        Ok((Found { values: found, holes, outputs, width }, request.shape()))
     }
 
-    /// The result, with something in its holes.
+    /// The result, with something in its holes; `rest` is the shape of a segment's.
     pub(super) fn complete(
         &self,
         found: Found,
-        shape: Vec<usize>,
+        rest: &[usize],
         op: &'static str,
         dtype: DType,
     ) -> Result<Array, Error> {
         let Found { values, holes, outputs, width } = found;
+        let shape = [&[self.len()], rest].concat();
         let Some(&(at, why)) = holes.first() else { return Ok(Array { shape, values }) };
         let Some(fill) = self.fill else { return Err(self.empty(op, dtype, at / outputs, why)) };
         let holes: Vec<usize> = holes.into_iter().map(|(at, _)| at).collect();
@@ -237,7 +239,7 @@ impl Segments {
         Ok(Descriptions { shape, counts: self.counts(), stats })
     }
 
-    fn empty(&self, op: &'static str, dtype: DType, index: usize, why: Hole) -> Error {
+    pub(super) fn empty(&self, op: &'static str, dtype: DType, index: usize, why: Hole) -> Error {
         KeyError::Empty { op, dtype, what: self.what, index, why: why.of_a_segment() }.into()
     }
 
