@@ -225,7 +225,8 @@ fn uniform(
     }
     // An edge and a count.
     memory::afford("bins", bins, size_of::<f64>() + size_of::<i64>())?;
-    let edges: Vec<f64> = (0..=bins).map(edge).collect();
+    let mut edges = memory::room("edges", bins + 1)?;
+    edges.extend((0..=bins).map(edge));
     if edges.windows(2).any(|pair| !increases(pair[0], pair[1])) {
         return narrow();
     }

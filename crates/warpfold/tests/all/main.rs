@@ -3,6 +3,7 @@
 mod bits;
 mod blocks;
 mod cases;
+mod edges;
 mod keys;
 mod kmeans;
 mod laws;
