@@ -23,7 +23,7 @@ pub enum Failure {
     #[error("{0}")]
     Usage(String),
     /// The output cannot be created.
-    #[error("cannot create {path}: {why}; choose another file with -o", path = path.display())]
+    #[error("cannot create {path}: {why}; choose another file", path = path.display())]
     Create {
         /// As given.
         path: PathBuf,

@@ -120,12 +120,12 @@ pub enum Error {
         axes: Vec<usize>,
     },
     /// A name that no reduction has.
-    #[error("unknown reduction `{name}`: did you mean `{nearest}`? (one of: {})", crate::op::names())]
+    #[error("unknown reduction `{name}`: {}one of {}", meant(*nearest), crate::op::names())]
     UnknownOp {
         /// As given.
         name: String,
-        /// The nearest that exists.
-        nearest: &'static str,
+        /// One that exists, if it is near.
+        nearest: Option<&'static str>,
     },
     /// A device that is not there.
     #[error("no device `{name}`: {why}")]
@@ -177,6 +177,10 @@ fn range(rank: usize) -> String {
         0 => "no axis, it has none".into(),
         _ => format!("-{rank} to {}", rank - 1),
     }
+}
+
+fn meant(nearest: Option<&str>) -> String {
+    nearest.map_or(String::new(), |name| format!("did you mean `{name}`? It is "))
 }
 
 fn left(available: Option<u64>) -> String {

@@ -37,8 +37,8 @@ pub fn run(
         Some(op) => warpfold::explain(op, array, &options)?.result_dtype,
         None => array.dtype(),
     };
-    options.initial = args.initial.map(|initial| initial.of(result)).transpose()?;
-    let fill = args.fill.map(|fill| fill.of(result)).transpose()?;
+    options.initial = args.initial.map(|initial| initial.of("--initial", result)).transpose()?;
+    let fill = args.fill.map(|fill| fill.of("--fill", result)).transpose()?;
     let output = args.output.as_deref().map(Output::prepare).transpose()?;
     let watch = Watch::new([source, keys].into_iter().chain(&mask).map(|source| &source.mapping).collect());
     let result = watch.during(|progress| {

@@ -5,7 +5,7 @@ use std::io::Write;
 use warpfold::keys::{Axes, Fit, Init, Step};
 use warpfold::{Array, ArrayRef, DType, Op, Options, Points, Values};
 
-use super::{keyed, print};
+use super::{keyed, print, threads};
 use crate::args::{First, KMeans};
 use crate::error::Failure;
 use crate::input;
@@ -14,6 +14,8 @@ use crate::output::Output;
 
 /// Finds clusters, and says what came out.
 pub fn run(args: &KMeans) -> Result<(), Failure> {
+    threads::check(args.threads, args.device)?;
+    check(args)?;
     let first = match &args.init {
         First::File(name) => Some(name.as_str()),
         _ => None,
@@ -34,7 +36,7 @@ pub fn run(args: &KMeans) -> Result<(), Failure> {
         init,
         iterations: args.iters,
         tolerance: args.tol,
-        seed: args.seed,
+        seed: args.seed.unwrap_or(0),
         runs: args.n_init,
         empty: args.empty.into(),
         threads: args.threads.map(usize::from),
@@ -56,6 +58,18 @@ pub fn run(args: &KMeans) -> Result<(), Failure> {
         () if to_stdout => Ok(()),
         () if args.json => as_json(&array, &fit),
         () => for_people(&fit),
+    }
+}
+
+/// Refuses options that the first centroids leave nothing to do.
+fn check(args: &KMeans) -> Result<(), Failure> {
+    let First::File(_) = args.init else { return Ok(()) };
+    let given = [(args.seed.is_some(), "--seed"), (args.n_init > 1, "--n-init")];
+    match given.iter().find(|(given, _)| *given) {
+        Some((_, option)) => Err(Failure::Usage(format!(
+            "{option} has no effect on centroids from a file, from which nothing is random: leave it out"
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -6,6 +6,7 @@ mod files;
 mod keys;
 mod ladder;
 mod layouts;
+mod messages;
 mod options;
 mod output;
 mod printing;

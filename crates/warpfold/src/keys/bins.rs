@@ -42,7 +42,7 @@ pub fn bincount(labels: ArrayRef<'_>, weights: Option<ArrayRef<'_>>, least: usiz
             Ok(Array { shape: vec![bins], values: Values::I64(count(&labels.to_vec(), bins)) })
         }
         Some(weights) if weights.shape() != [labels.len()] => {
-            Err(KeyError::LabelsLength { labels: labels.len(), shape: weights.shape().to_vec() }.into())
+            Err(KeyError::WeightsShape { weights: weights.shape().to_vec(), array: vec![labels.len()] }.into())
         }
         Some(weights) => by_labels(Op::Sum, &labels, weights, &Options::default()),
     }
@@ -118,7 +118,7 @@ pub struct Histogram {
 /// too narrow for so many bins. Weights of another shape; more than 2^32 - 1 of them.
 pub fn histogram(array: ArrayRef<'_>, bins: &Bins, weights: Option<ArrayRef<'_>>) -> Result<Histogram, Error> {
     if let Some(weights) = weights.filter(|weights| weights.shape() != array.shape()) {
-        return Err(KeyError::LabelsLength { labels: array.len(), shape: weights.shape().to_vec() }.into());
+        return Err(KeyError::WeightsShape { weights: weights.shape().to_vec(), array: array.shape().to_vec() }.into());
     }
     let (edges, dtype) = edges(bins, array.dtype(), array.len(), || {
         let both = reduce(Op::MinMax, array, &Options::default())?.values;

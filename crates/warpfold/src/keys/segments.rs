@@ -70,8 +70,7 @@ impl Segments {
     /// Segments between neighbouring offsets: integers of any dtype, along one axis.
     ///
     /// # Errors
-    /// [`KeyError::NotIntegers`], [`KeyError::OffsetsShape`], [`KeyError::OffsetsDecrease`], [`KeyError::OffsetOutOfRange`] of
-    /// a negative one.
+    /// [`KeyError::NotIntegers`], [`KeyError::OffsetsShape`], [`KeyError::OffsetsDecrease`], [`KeyError::OffsetNegative`].
     pub fn new(offsets: ArrayRef<'_>) -> Result<Self, Error> {
         if offsets.shape().len() != 1 || offsets.is_empty() {
             return Err(KeyError::OffsetsShape { shape: offsets.shape().to_vec() }.into());
@@ -83,8 +82,7 @@ impl Segments {
             for (i, &entry) in block.iter().enumerate() {
                 let at = from + i;
                 let Ok(after) = u64::try_from(entry) else {
-                    let len = isize::MAX as usize;
-                    return Err(KeyError::OffsetOutOfRange { at, offset: entries.exact(entry), len });
+                    return Err(KeyError::OffsetNegative { at, offset: entries.exact(entry) });
                 };
                 if after < before {
                     return Err(KeyError::OffsetsDecrease { at, before, after });
