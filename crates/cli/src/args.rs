@@ -137,7 +137,7 @@ pub struct Describe {
     pub skip_nan: bool,
     /// Describe only the elements where this array of bools, broadcast to INPUT's shape, is true; count is then an array
     #[arg(long = "where", value_name = "MASK")]
-    pub mask: Option<PathBuf>,
+    pub mask: Option<String>,
     /// Write what is said to this file (`-`: standard output): with --json JSON, else text. It appears whole or not at all
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,

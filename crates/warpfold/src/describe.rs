@@ -67,7 +67,7 @@ pub fn describe(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Descriptio
 }
 
 /// Bytes that are said of a slice, at most: of 64-bit elements.
-const ROW: usize = STATS.len() * size_of::<u64>();
+pub(crate) const ROW: usize = STATS.len() * size_of::<u64>();
 
 /// The statistics of slices without elements: such slices have no least and no greatest one, nor places of these.
 fn of_nothing(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Vec<(&'static str, Values)>, Error> {

@@ -9,7 +9,7 @@ use super::integers::Integers;
 use crate::cpu::engine::Job;
 use crate::cpu::kernel::{Item, Kernel};
 use crate::cpu::load::Load;
-use crate::describe::{Run, STATS, check};
+use crate::describe::{ROW, Run, STATS, check};
 use crate::dispatch::Visit;
 use crate::layout::ArrayRef;
 use crate::memory;
@@ -227,6 +227,7 @@ impl Segments {
         self.fits(&values, options)?;
         check(values.dtype(), options)?;
         let problem = Problem::new(&values, &[0], None)?;
+        memory::afford("the statistics", self.len().saturating_mul(problem.outputs), ROW)?;
         let run = Run { array: &values, problem: &problem, options, segments: Some(&self.offsets) };
         let Some(stats) = run.stats()? else {
             let empty = (0..self.len()).find(|&i| self.range(i).is_empty());
