@@ -160,3 +160,28 @@ fn nothing_is_described_by_what_there_is_of_nothing() {
         assert_eq!(d.get("sum").unwrap().dtype(), Op::Sum.result_dtype(dtype));
     }
 }
+
+/// A plan is made of shape and strides alone, so that shapes may be larger than any memory.
+#[test]
+fn plans_of_any_shape_are_made() {
+    let r = &mut Random(17);
+    for _ in 0..3000 {
+        let (op, dtype) = (Op::ALL[r.below(Op::ALL.len())], DType::ALL[r.below(13)]);
+        let mut shape: Vec<usize> = (0..r.below(5)).map(|_| [0, 1, 3, 1 << r.below(40), 1 << r.below(60)][r.below(5)]).collect();
+        let bytes = |shape: &[usize]| shape.iter().filter(|&&n| n > 0).try_fold(dtype.size(), |n, &d| n.checked_mul(d));
+        while bytes(&shape).is_none_or(|bytes| bytes > isize::MAX as usize) {
+            shape.pop();
+        }
+        let mut strides = vec![dtype.size() as isize; shape.len()];
+        for axis in (1..shape.len()).rev() {
+            strides[axis - 1] = strides[axis] * shape[axis].max(1) as isize;
+        }
+        // SAFETY: nothing is read.
+        let x = unsafe { ArrayRef::from_raw(std::ptr::null(), dtype, &shape, &strides) }.unwrap();
+        let axes = (0..shape.len() as isize).filter(|_| r.chance(50)).collect();
+        let options = Options { axes: Some(axes), skip_nan: r.chance(20), ..Options::default() };
+        let about = format!("{op} of {dtype} {shape:?} axes {:?}", options.axes);
+        assert!(warpfold::explain(op, x, &options).unwrap().to_string().contains("route"), "{about}");
+        assert!(warpfold::cuda::explain(op, x, &options, None).unwrap().to_string().contains("kernel"), "{about}");
+    }
+}
