@@ -58,9 +58,10 @@ fn only_what_is_near_is_suggested() {
         said.refused(&[&format!("unknown reduction `{op}`"), "one of sum, prod"]);
         assert!(!said.err.contains("did you mean"), "{said:?}");
     }
-    // No command but these has -o.
-    for line in ["kmeans x.npy -k 1 --labels no/such/folder.npy", "bench --list --markdown no/such/folder.md"] {
+    // These commands have no -o.
+    for line in ["kmeans x.npy -k 1 --labels no/such/x.npy", "ladder --rung a0 --device emulator --json no/such/x.json"] {
         let said = dir.run(line);
+        said.refused(&["cannot create no/such/x"]);
         assert!(!said.err.contains("-o"), "{said:?}");
     }
 }
