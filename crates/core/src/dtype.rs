@@ -182,11 +182,14 @@ mod tests {
         for dtype in DType::ALL {
             assert_eq!(dtype.name().parse(), Ok(dtype));
         }
-        let codes = [("f4", DType::F32), ("f2", DType::F16), ("f8", DType::F64), ("i4", DType::I32), ("?", DType::Bool)];
+        let codes =
+            [("f4", DType::F32), ("f2", DType::F16), ("f8", DType::F64), ("i4", DType::I32), ("?", DType::Bool)];
         for (code, dtype) in codes.into_iter().chain([("u2", DType::U16), ("i1", DType::I8), ("float32", DType::F32)]) {
             assert_eq!(code.parse(), Ok(dtype), "{code}");
         }
-        for (name, dtype) in [("i8", DType::I8), ("=i8", DType::I64), ("u8", DType::U8), ("=u8", DType::U64), ("|u1", DType::U8)] {
+        for (name, dtype) in
+            [("i8", DType::I8), ("=i8", DType::I64), ("u8", DType::U8), ("=u8", DType::U64), ("|u1", DType::U8)]
+        {
             assert_eq!(name.parse(), Ok(dtype), "{name}");
         }
         for wrong in ["", "f", "f3", "=f32", "c8", "=", "i16x", "<", "=i", "F4"] {

@@ -119,7 +119,8 @@ fn worst_exp(u: f64, range: f64, exp: impl Fn(f64) -> (f64, f64)) -> f64 {
     let all = near.iter().map(|x| (2.0 * x - 1.0) * range);
     let small = near.iter().map(|x| (2.0 * x - 1.0) * 0.4);
     let most = (range / std::f64::consts::LN_2) as i32 - 1;
-    let seams = (-most..most).flat_map(|k| (-8..8).map(move |i| (k as f64 + 0.5 + i as f64 * 1e-9) * std::f64::consts::LN_2));
+    let seams =
+        (-most..most).flat_map(|k| (-8..8).map(move |i| (k as f64 + 0.5 + i as f64 * 1e-9) * std::f64::consts::LN_2));
     all.chain(small).chain(seams).fold(0.0, |worst: f64, x| {
         let (x, found) = exp(x);
         let (want, k) = Exact::of(x).exp();
@@ -164,8 +165,18 @@ fn a_logsumexp_is_within_its_bound() {
     let r = &mut Random(11);
     // Ordinary elements, sums near 1, elements around where the scale changes, several scales, one scale far away.
     let ranges = [
-        (-0.375, 0.625), (-8.0, 8.0), (-29.0, 29.0), (-40.0, -20.0), (20.0, 90.0), (-230.0, 230.0), (-260.0, -220.0),
-        (200.0, 700.0), (-3e3, 3e3), (1e4, 1.001e4), (-5e5, -5e5 + 9.0), (1e9, 1e9 + 1.0),
+        (-0.375, 0.625),
+        (-8.0, 8.0),
+        (-29.0, 29.0),
+        (-40.0, -20.0),
+        (20.0, 90.0),
+        (-230.0, 230.0),
+        (-260.0, -220.0),
+        (200.0, 700.0),
+        (-3e3, 3e3),
+        (1e4, 1.001e4),
+        (-5e5, -5e5 + 9.0),
+        (1e9, 1e9 + 1.0),
     ];
     let mut worst = [0.0f64; 2];
     for (low, high) in ranges {

@@ -59,7 +59,8 @@ fn only_what_is_near_is_suggested() {
         assert!(!said.err.contains("did you mean"), "{said:?}");
     }
     // These commands have no -o.
-    for line in ["kmeans x.npy -k 1 --labels no/such/x.npy", "ladder --rung a0 --device emulator --json no/such/x.json"] {
+    for line in ["kmeans x.npy -k 1 --labels no/such/x.npy", "ladder --rung a0 --device emulator --json no/such/x.json"]
+    {
         let said = dir.run(line);
         said.refused(&["cannot create no/such/x"]);
         assert!(!said.err.contains("-o"), "{said:?}");
@@ -90,7 +91,8 @@ fn results_out_of_proportion_are_refused_or_cost_what_they_hold() {
     assert!(sums.ends_with(&f32s(&[0.0, 2.0])) && sums.len() == 128 + 4 * 3_000_001, "{}", sums.len());
     // A header alone, of an array without elements but with more results than there is memory in the world.
     dir.write("none.npy", &npy(1, "'<f4'", false, "(1000000000000000, 0)", &[]));
-    for line in ["reduce sum none.npy --axis 1", "describe none.npy --axis 1", "reduce mean none.npy --axis 1 -o m.npy"] {
+    for line in ["reduce sum none.npy --axis 1", "describe none.npy --axis 1", "reduce mean none.npy --axis 1 -o m.npy"]
+    {
         dir.run(line).refused(&["would take", "bytes"]);
     }
     assert_eq!(dir.files(), ["far.npy", "far_sums.npy", "none.npy", "x.npy"]);
@@ -145,7 +147,10 @@ fn numpys_names_of_dtypes_are_known() {
     }
     assert_eq!(dir.args(["reduce", "sum", "big", "--raw", ">i8", "--shape", "1"]).ok(), "4575657222484262912\n");
     assert_eq!(dir.args(["reduce", "sum", "big", "--raw", "i8", "--shape", "8"]).ok(), "31\n");
-    assert_eq!(dir.args(["explain", "sum", "--shape", "2", "--dtype", "<f8"]).ok().lines().next(), Some("sum of f64 [2] over axes [0]"));
+    assert_eq!(
+        dir.args(["explain", "sum", "--shape", "2", "--dtype", "<f8"]).ok().lines().next(),
+        Some("sum of f64 [2] over axes [0]")
+    );
     dir.args(["reduce", "sum", "little", "--raw", "f4", "--shape", "2", "--dtype", ">f8"]).refused(&["unknown dtype"]);
     dir.args(["reduce", "sum", "little", "--raw", ">f5", "--shape", "2"]).refused(&["unknown dtype"]);
 }

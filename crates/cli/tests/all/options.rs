@@ -66,7 +66,8 @@ fn completions_and_the_man_page_are_generated() {
     }
     let man = dir.run("man");
     let man = man.ok();
-    for words in [".TH warpfold 1", "skip\\-nan", "WARPFOLD REDUCE", "WARPFOLD DESCRIBE", "EXIT STATUS", ".SH EXAMPLES"] {
+    for words in [".TH warpfold 1", "skip\\-nan", "WARPFOLD REDUCE", "WARPFOLD DESCRIBE", "EXIT STATUS", ".SH EXAMPLES"]
+    {
         assert!(man.contains(words), "{words} is not in {man}");
     }
     // There is one page.
@@ -75,8 +76,19 @@ fn completions_and_the_man_page_are_generated() {
     assert!(dir.run("--version").ok().starts_with("warpfold "));
     assert!(dir.run("reduce --help").ok().contains("--precision"));
     let commands = [
-        "reduce", "describe", "segments", "group", "unique", "histogram", "kmeans", "explain", "devices", "ladder", "bench",
-        "completions", "man",
+        "reduce",
+        "describe",
+        "segments",
+        "group",
+        "unique",
+        "histogram",
+        "kmeans",
+        "explain",
+        "devices",
+        "ladder",
+        "bench",
+        "completions",
+        "man",
     ];
     for command in commands {
         let help = dir.run(&format!("{command} --help"));

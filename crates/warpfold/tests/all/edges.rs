@@ -88,10 +88,7 @@ fn the_first_group_without_a_result_is_named_where_most_have_none() {
     let skip = Options { skip_nan: true, ..Options::default() };
     assert_eq!(index(groups.reduce(Op::ArgMax, x, &skip)), 0);
     assert_eq!(index(groups.first(x)), 2);
-    assert!(matches!(
-        groups.describe(x, &Options::default()),
-        Err(Error::Key(KeyError::Empty { index: 2, .. }))
-    ));
+    assert!(matches!(groups.describe(x, &Options::default()), Err(Error::Key(KeyError::Empty { index: 2, .. }))));
     let filled = groups.clone().fill(Scalar::F32(9.0)).last(x).unwrap().into_vec::<f32>().unwrap();
     assert_eq!((filled.len(), filled[1], filled[2], filled[2_000_000]), (2_000_001, 1.0, 9.0, 3.0));
     let sizes = groups.sizes().unwrap().into_vec::<i64>().unwrap();
@@ -167,7 +164,8 @@ fn plans_of_any_shape_are_made() {
     let r = &mut Random(17);
     for _ in 0..3000 {
         let (op, dtype) = (Op::ALL[r.below(Op::ALL.len())], DType::ALL[r.below(13)]);
-        let mut shape: Vec<usize> = (0..r.below(5)).map(|_| [0, 1, 3, 1 << r.below(40), 1 << r.below(60)][r.below(5)]).collect();
+        let mut shape: Vec<usize> =
+            (0..r.below(5)).map(|_| [0, 1, 3, 1 << r.below(40), 1 << r.below(60)][r.below(5)]).collect();
         let bytes = |shape: &[usize]| shape.iter().filter(|&&n| n > 0).try_fold(dtype.size(), |n, &d| n.checked_mul(d));
         while bytes(&shape).is_none_or(|bytes| bytes > isize::MAX as usize) {
             shape.pop();
