@@ -123,12 +123,12 @@ pub enum Error {
         axes: Vec<usize>,
     },
     /// A name that no reduction has.
-    #[error("unknown reduction `{name}`: did you mean `{nearest}`? (one of: {})", names())]
+    #[error("unknown reduction `{name}`: {}one of {}", meant(*nearest), names())]
     UnknownOp {
         /// As given.
         name: String,
-        /// The nearest that exists.
-        nearest: &'static str,
+        /// One that exists, if it is near.
+        nearest: Option<&'static str>,
     },
     /// A device that is not there.
     #[error("no device `{name}`: {why}")]
@@ -155,6 +155,16 @@ pub enum Error {
         /// The system's words.
         why: String,
     },
+    /// A result that memory does not hold.
+    #[error("{what} would take {bytes} bytes, {}: ask for fewer outputs, groups or bins", left(*available))]
+    Memory {
+        /// What is to be allocated.
+        what: &'static str,
+        /// Its size.
+        bytes: u128,
+        /// What the system can give, if it says.
+        available: Option<u64>,
+    },
     /// Offsets, labels, bins or points that cannot be used.
     #[error(transparent)]
     Key(#[from] KeyError),
@@ -168,6 +178,14 @@ fn range(rank: usize) -> String {
         0 => "no axis, it has none".into(),
         _ => format!("-{rank} to {}", rank - 1),
     }
+}
+
+fn meant(nearest: Option<&str>) -> String {
+    nearest.map_or(String::new(), |name| format!("did you mean `{name}`? It is "))
+}
+
+fn left(available: Option<u64>) -> String {
+    available.map_or("more than the system gives".into(), |bytes| format!("but {bytes} are available"))
 }
 
 fn hint(op: Op) -> &'static str {

@@ -42,6 +42,14 @@ pub enum KeyError {
         /// Of axis 0 of the values.
         len: usize,
     },
+    /// An offset that is negative, or more than there is room for in an address space.
+    #[error("offset {offset} (entry {at}) is no place along an axis: offsets count elements, give 0 or more")]
+    OffsetNegative {
+        /// Which entry.
+        at: usize,
+        /// What it is.
+        offset: i128,
+    },
     /// Offsets on a GPU that decrease, or go beyond the values.
     #[error(
         "offsets on the device decrease, or go beyond the {len} elements along axis 0: download them, and `Segments` names the first \
@@ -58,10 +66,7 @@ pub enum KeyError {
         shape: Vec<usize>,
     },
     /// A label of no group.
-    #[error(
-        "label {label} (entry {at}) is out of range: give 0 to {}, or -1 for what belongs to no group",
-        *groups as i128 - 1
-    )]
+    #[error("label {label} (entry {at}) is out of range: give {}-1 for what belongs to no group", range(*groups))]
     LabelOutOfRange {
         /// The first such entry.
         at: usize,
@@ -77,6 +82,14 @@ pub enum KeyError {
         labels: usize,
         /// Of the values.
         shape: Vec<usize>,
+    },
+    /// Weights and elements disagree.
+    #[error("the weights have shape {weights:?}, what they weigh has {array:?}: give one weight for each element")]
+    WeightsShape {
+        /// Of the weights.
+        weights: Vec<usize>,
+        /// Of the elements or labels.
+        array: Vec<usize>,
     },
     /// More of something than is supported.
     #[error("{n} {what} are too many: at most {most} are supported")]
@@ -159,6 +172,10 @@ pub enum KeyError {
         /// No elements, or only NaN, which is skipped.
         why: &'static str,
     },
+}
+
+fn range(groups: usize) -> String {
+    if groups == 0 { "nothing but ".into() } else { format!("0 to {}, or ", groups - 1) }
 }
 
 fn hint(op: &str) -> &'static str {

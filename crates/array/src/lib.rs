@@ -7,6 +7,7 @@ mod cuda_error;
 mod error;
 mod key_error;
 mod layout;
+pub mod memory;
 mod op;
 mod options;
 pub mod problem;

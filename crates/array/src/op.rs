@@ -121,16 +121,22 @@ impl FromStr for Op {
         Op::ALL.into_iter().find(|op| op.name() == name).ok_or_else(|| Error::UnknownOp {
             name: s.into(),
             nearest: match name.as_str() {
-                "avg" | "average" => "mean",
+                "avg" | "average" => Some("mean"),
+                "variance" => Some("var"),
+                "stdev" | "stddev" => Some("std"),
+                "product" => Some("prod"),
+                "maximum" => Some("max"),
+                "minimum" => Some("min"),
                 _ => nearest(&name),
             },
         })
     }
 }
 
-/// The name that is fewest changes away.
-fn nearest(name: &str) -> &'static str {
-    Op::ALL.map(Op::name).into_iter().min_by_key(|n| distance(n, name)).unwrap_or("sum")
+/// The name that is fewest changes away, if these are at most a third of it, or one.
+fn nearest(name: &str) -> Option<&'static str> {
+    let near = Op::ALL.map(Op::name).into_iter().min_by_key(|n| distance(n, name))?;
+    (distance(near, name) <= (name.len() / 3).max(1)).then_some(near)
 }
 
 /// Levenshtein's distance, for one suggestion in an error message.

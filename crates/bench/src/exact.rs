@@ -28,8 +28,8 @@ pub struct Facts {
     pub min: (i128, u64),
     /// The greatest, and the first place where it is.
     pub max: (i128, u64),
-    /// Of the exponentials, in f64.
-    pub exponentials: f64,
+    /// Of the exponentials.
+    pub exponentials: Total,
 }
 
 impl Facts {
@@ -42,7 +42,7 @@ impl Facts {
         squares: 0,
         min: (i128::MAX, u64::MAX),
         max: (i128::MIN, u64::MAX),
-        exponentials: 0.0,
+        exponentials: Total { sum: 0.0, lost: 0.0 },
     };
 
     fn join(self, right: Facts) -> Facts {
@@ -55,8 +55,30 @@ impl Facts {
             squares: self.squares + right.squares,
             min: if right.min.0 < self.min.0 { right.min } else { self.min },
             max: if right.max.0 > self.max.0 { right.max } else { self.max },
-            exponentials: self.exponentials + right.exponentials,
+            exponentials: self.exponentials.plus(right.exponentials.sum).plus(right.exponentials.lost),
         }
+    }
+}
+
+/// A sum of positive f64, with what its additions rounded away: without that, 2^18 terms from left to right are off by up to
+/// 200 units of roundoff, which is more than the results that are checked may be.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Total {
+    sum: f64,
+    lost: f64,
+}
+
+impl Total {
+    /// With one more term.
+    fn plus(self, x: f64) -> Total {
+        let sum = self.sum + x;
+        let part = sum - self.sum;
+        Total { sum, lost: self.lost + ((self.sum - (sum - part)) + (x - part)) }
+    }
+
+    /// Rounded once.
+    fn value(self) -> f64 {
+        if self.sum.is_finite() { self.sum + self.lost } else { self.sum }
     }
 }
 
@@ -156,7 +178,7 @@ impl Walk {
                     facts.max = (k, at + i);
                 }
                 if self.needs_exponentials {
-                    facts.exponentials += (k as i64 as f64 * unit).exp();
+                    facts.exponentials = facts.exponentials.plus((k as i64 as f64 * unit).exp());
                 }
             }
             at += steps;
@@ -306,9 +328,31 @@ fn want(case: &Case, op: Op, walk: &Walk, facts: &Facts) -> Want {
             }
         }
         Op::LogSumExp => {
-            let value = facts.exponentials.ln();
+            let value = facts.exponentials.value().ln();
             near(value, u * (depth + 8.0 + 2.0 * value.abs()), u * (random + 8.0 + 2.0 * value.abs()))
         }
         Op::Prod | Op::MinMax => Want::Same(f64::NAN),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each exponential is a whole number of 2^-53, so that their sum in integers is exact.
+    #[test]
+    fn a_sum_of_exponentials_is_off_by_one_rounding() {
+        let case = crate::case::tests::case(&[1 << 18], crate::layout::Layout::C);
+        let case = Case { work: Work::Op(Op::LogSumExp), dtype: warpfold::DType::F64, axes: vec![0], ..case };
+        let walk = Walk::new(&case);
+        let scale = 2f64.powi(53);
+        let term = |i: u64| match walk.generator.exact(i) {
+            Exact::Units(k) => ((k as f64 * 0.5f64.powi(52)).exp() * scale) as u128,
+            Exact::Nan => panic!("a NaN among values"),
+        };
+        let want = (0..1 << 18).map(term).sum::<u128>() as f64 / scale;
+        let found = walk.facts(0).exponentials.value();
+        assert!((found / want - 1.0).abs() <= 2.0 * f64::EPSILON, "{found:?} instead of {want:?}");
+        assert_eq!(Total { sum: f64::INFINITY, lost: 0.0 }.plus(1.0).value(), f64::INFINITY);
     }
 }

@@ -1,23 +1,26 @@
 //! The command line.
 
 mod bench;
+mod examples;
 mod keys;
 mod ladder;
+mod values;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::str::FromStr;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
 use clap_complete::Shell;
-use warpfold::{DType, DeviceName, Op, Ord, Order, Precision, Scalar};
+use warpfold::{DType, DeviceName, Op, Ord};
 
-use crate::error::Failure;
 use crate::input::Raw;
 
 pub use bench::Bench;
+pub use examples::EXIT_STATUS;
 pub use keys::{First, Group, GroupOp, Histogram, KMeans, Keyed, Segments, Unique};
 pub use ladder::Ladder;
+pub use values::{AxisList, Initial, Layout, RawDType, Rounding, Shape};
+use values::{device, op, ord, threads};
 
 /// Reduces arrays in files: sums, means, extremes and their kin, over any axes, with the same bits on every machine.
 ///
@@ -26,8 +29,12 @@ pub use ladder::Ladder;
 ///
 /// Exit status: 0 if all went well; 2 if the command line or the input is wrong, and then nothing was written; 1 if reading
 /// or writing failed in the middle; 130 after Ctrl-C; 141 if whoever reads standard output has closed it.
+///
+/// A DTYPE is f16, bf16, f32, f64, i8 to i64, u8 to u64 or bool; or NumPy's name for one, such as float32, f4 or <f4. (i8 has 8 bits
+/// here; NumPy's i8 of 8 bytes is <i8 or int64.)
 #[derive(Parser)]
 #[command(name = "warpfold", version, propagate_version = true, arg_required_else_help = true)]
+#[command(after_help = examples::WARPFOLD)]
 pub struct Args {
     #[command(subcommand)]
     pub command: Command,
@@ -35,20 +42,32 @@ pub struct Args {
 
 #[derive(Subcommand)]
 pub enum Command {
+    #[command(after_help = examples::REDUCE)]
     Reduce(Reduce),
+    #[command(after_help = examples::DESCRIBE)]
     Describe(Describe),
+    #[command(after_help = examples::SEGMENTS)]
     Segments(Segments),
+    #[command(after_help = examples::GROUP)]
     Group(Group),
+    #[command(after_help = examples::UNIQUE)]
     Unique(Unique),
+    #[command(after_help = examples::HISTOGRAM)]
     Histogram(Histogram),
-    #[command(name = "kmeans")]
+    #[command(name = "kmeans", after_help = examples::KMEANS)]
     KMeans(KMeans),
+    #[command(after_help = examples::EXPLAIN)]
     Explain(Explain),
+    #[command(after_help = examples::DEVICES)]
     Devices(Devices),
+    #[command(after_help = examples::LADDER)]
     Ladder(Ladder),
+    #[command(after_help = examples::BENCH)]
     Bench(Bench),
+    #[command(after_help = examples::COMPLETIONS)]
     Completions(Completions),
     /// Print the man page, in roff: `warpfold man > warpfold.1`
+    #[command(after_help = examples::MAN)]
     Man,
 }
 
@@ -81,7 +100,7 @@ pub struct Reduce {
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
     pub device: DeviceName,
     /// How many threads work on a CPU; all cores if not given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
     pub threads: Option<u16>,
     /// Write the result to this .npy file (`-`: standard output). It appears whole or not at all
     #[arg(short, long, value_name = "OUT.npy")]
@@ -103,7 +122,8 @@ pub struct Reduce {
 
 /// Describe an array: count, NaN count, min, argmin, max, argmax, mean, std, sum and norm in one read
 ///
-/// Every value has the bits that `warpfold reduce` gives; count is the number of elements reduced into each, NaN included.
+/// Every value has the bits that `warpfold reduce` gives; count is the number of elements reduced into each, NaN included. Of no
+/// elements there is no min, argmin, max or argmax.
 ///
 /// On a GPU, floats that lie side by side are read once; of integers and of other layouts each statistic is a reduction of its
 /// own. The array must fit into the GPU's memory.
@@ -113,7 +133,17 @@ pub struct Describe {
     pub input: Input,
     #[command(flatten)]
     pub axes: Axes,
-    /// Print one JSON object: input, axes, shape, count, and under stats the statistics, as reduce --json prints values
+    /// Leave NaNs out of all but count and nan_count
+    #[arg(long)]
+    pub skip_nan: bool,
+    /// Describe only the elements where this array of bools, broadcast to INPUT's shape, is true; count is then an array
+    #[arg(long = "where", value_name = "MASK")]
+    pub mask: Option<OsString>,
+    /// Write what is said to this file (`-`: standard output): with --json JSON, else text. It appears whole or not at all
+    #[arg(short, long, value_name = "OUT")]
+    pub output: Option<PathBuf>,
+    /// Print one JSON object: input, axes, shape, count, and under stats the statistics, as reduce --json prints values; null is one
+    /// that nothing has
     #[arg(long)]
     pub json: bool,
     /// Where to compute: cpu; cuda (the first GPU) or cuda:1; or auto, which is cpu: it reads files faster than a bus brings
@@ -121,7 +151,7 @@ pub struct Describe {
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
     pub device: DeviceName,
     /// How many threads work; all cores if not given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
     pub threads: Option<u16>,
 }
 
@@ -158,7 +188,7 @@ pub struct Explain {
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
     pub device: DeviceName,
     /// How many threads work; all cores if not given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
     pub threads: Option<u16>,
     /// Print one JSON object; a GPU's plan has the launches with each kernel's parameter in 64-bit words
     #[arg(long)]
@@ -189,9 +219,9 @@ pub struct Input {
     /// A .npy file, FILE.npz:MEMBER (no MEMBER needed if there is one), `-` for standard input, or a file of raw numbers
     #[arg(value_name = "INPUT")]
     pub input: OsString,
-    /// INPUT has no header: its numbers have this dtype, in this machine's byte order
+    /// INPUT has no header: its numbers have this dtype, in this machine's byte order, or in that which NumPy's name has: >f4
     #[arg(long, value_name = "DTYPE", requires = "shape")]
-    raw: Option<DType>,
+    raw: Option<RawDType>,
     /// The shape of raw numbers, in C order, such as 1000,1000
     #[arg(long, value_name = "N,M", requires = "raw", allow_hyphen_values = true)]
     shape: Option<Shape>,
@@ -200,7 +230,8 @@ pub struct Input {
 impl Input {
     /// The dtype and shape of data without a header.
     pub fn raw(&self) -> Option<Raw> {
-        Some(Raw { dtype: self.raw?, shape: self.shape.clone()?.0 })
+        let RawDType { dtype, swapped } = self.raw?;
+        Some(Raw { dtype, swapped, shape: self.shape.clone()?.0 })
     }
 }
 
@@ -240,131 +271,4 @@ pub struct How {
     /// Which norm: 1, 2 or inf (default 2)
     #[arg(long, value_parser = ord)]
     pub ord: Option<Ord>,
-}
-
-/// `--order`.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum Layout {
-    /// Row-major: the last axis is contiguous
-    C,
-    /// Column-major: the first axis is contiguous
-    Fortran,
-}
-
-impl From<Layout> for Order {
-    fn from(layout: Layout) -> Self {
-        match layout {
-            Layout::C => Order::C,
-            Layout::Fortran => Order::Fortran,
-        }
-    }
-}
-
-/// `--precision`.
-#[derive(Clone, Copy, ValueEnum)]
-pub enum Rounding {
-    /// The tree, in the accumulator's own precision
-    Tree,
-    /// The same tree of double words: about 48 bits for f32, 106 for f64
-    Compensated,
-}
-
-impl From<Rounding> for Precision {
-    fn from(rounding: Rounding) -> Self {
-        match rounding {
-            Rounding::Tree => Precision::Tree,
-            Rounding::Compensated => Precision::Compensated,
-        }
-    }
-}
-
-/// `3,4,5`; nothing at all for a single element without axes.
-#[derive(Clone)]
-pub struct Shape(pub Vec<usize>);
-
-impl FromStr for Shape {
-    type Err = String;
-
-    fn from_str(s: &str) -> Result<Self, String> {
-        numbers(s).map(Self).map_err(|bad| format!("`{bad}` is not a length: give lengths of 0 or more, such as 3,4,5"))
-    }
-}
-
-/// `0,2`, `-1`; nothing at all to reduce no axis.
-#[derive(Clone)]
-pub struct AxisList(Vec<isize>);
-
-impl FromStr for AxisList {
-    type Err = String;
-
-    fn from_str(s: &str) -> Result<Self, String> {
-        numbers(s).map(Self).map_err(|bad| format!("`{bad}` is not an axis: give integers, such as 0,2 or -1"))
-    }
-}
-
-fn numbers<T: FromStr>(s: &str) -> Result<Vec<T>, &str> {
-    let inside = s.trim().trim_start_matches('(').trim_end_matches(')').trim();
-    let inside = inside.strip_suffix(',').unwrap_or(inside);
-    if inside.is_empty() {
-        return Ok(Vec::new());
-    }
-    inside.split(',').map(|part| part.trim().parse().map_err(|_| part)).collect()
-}
-
-/// `--initial`.
-#[derive(Clone, Copy, Debug)]
-pub struct Initial(Scalar);
-
-impl FromStr for Initial {
-    type Err = String;
-
-    fn from_str(s: &str) -> Result<Self, String> {
-        let integer = s.parse().map(Scalar::I64).or_else(|_| s.parse().map(Scalar::U64));
-        let scalar = integer.or_else(|_| s.parse().map(Scalar::F64));
-        scalar.map(Self).map_err(|_| "not a number: give one such as 0, -1.5, 1e300, inf or nan".into())
-    }
-}
-
-impl Initial {
-    /// The value, if a result of `dtype` can start from it.
-    pub fn of(self, dtype: DType) -> Result<Scalar, Failure> {
-        let signed = |bits: u32| (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1);
-        let unsigned = |bits: u32| (0, (1i128 << bits) - 1);
-        let bits = 8 * dtype.size() as u32;
-        let (least, greatest) = match dtype.kind() {
-            warpfold::Kind::Float => return Ok(self.0),
-            warpfold::Kind::Bool => (0, 1),
-            warpfold::Kind::Signed => signed(bits),
-            warpfold::Kind::Unsigned => unsigned(bits),
-        };
-        let integer = match self.0 {
-            Scalar::I64(v) => Some(v as i128),
-            Scalar::U64(v) => Some(v as i128),
-            _ => None,
-        };
-        match integer {
-            Some(v) if (least..=greatest).contains(&v) => Ok(self.0),
-            _ => Err(Failure::Usage(format!(
-                "--initial {}: the result is {dtype}, give an integer from {least} to {greatest}",
-                self.0
-            ))),
-        }
-    }
-}
-
-fn op(s: &str) -> Result<Op, warpfold::Error> {
-    s.parse()
-}
-
-fn device(s: &str) -> Result<DeviceName, warpfold::Error> {
-    s.parse()
-}
-
-fn ord(s: &str) -> Result<Ord, String> {
-    match s {
-        "1" => Ok(Ord::One),
-        "2" => Ok(Ord::Two),
-        "inf" => Ok(Ord::Inf),
-        _ => Err("give 1, 2 or inf".into()),
-    }
 }

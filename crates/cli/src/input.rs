@@ -27,8 +27,10 @@ pub struct Source {
 /// How to read data that have no header.
 #[derive(Clone, Debug)]
 pub struct Raw {
-    /// Of the elements, in this machine's byte order.
+    /// Of the elements.
     pub dtype: DType,
+    /// Whether their bytes are in the other order than this machine's.
+    pub swapped: bool,
     /// In C order.
     pub shape: Vec<usize>,
 }
@@ -167,11 +169,11 @@ fn in_mapping(
         if expected != found {
             let stopped = stopped && found > expected;
             let found = if stopped { Extra::AtLeast(found as u64) } else { Extra::Exactly(found as u64) };
-            let Raw { dtype, shape } = raw.clone();
+            let Raw { dtype, shape, .. } = raw.clone();
             return Err(InputError::RawLength { shape, dtype, expected: expected as u64, found }.of(name));
         }
-        let Raw { dtype, shape } = raw.clone();
-        let header = Header { dtype, swapped: false, shape, order: Order::C, offset: 0 };
+        let Raw { dtype, swapped, shape } = raw.clone();
+        let header = Header { dtype, swapped, shape, order: Order::C, offset: 0 };
         return Ok(Source { mapping, header, file: None });
     }
     if npz::is_zip(bytes) {

@@ -61,7 +61,7 @@ impl Outputs {
                 )));
             }
         }
-        let outputs = Self::texts(named)?;
+        let outputs = Self::texts(named, inputs)?;
         for output in &outputs.all {
             let Output { option, ref name, ref target, .. } = *output;
             if target.is_standard() && json {
@@ -74,17 +74,12 @@ impl Outputs {
                     "{option} {name} would write a binary file to the terminal: name a file, or redirect standard output"
                 )));
             }
-            if inputs.iter().any(|source| source.file.is_some_and(|file| target.file() == Some(file))) {
-                return Err(Failure::Usage(format!(
-                    "{option} {name} is the input, which would be lost: write to another file"
-                )));
-            }
         }
         Ok(outputs)
     }
 
     /// The same of texts.
-    pub fn texts(named: &[Named<'_>]) -> Result<Self, Failure> {
+    pub fn texts(named: &[Named<'_>], inputs: &[&Source]) -> Result<Self, Failure> {
         let mut all: Vec<Output> = Vec::new();
         for (option, path) in given(named) {
             let output = Output::prepare(option, path)?;
@@ -92,6 +87,12 @@ impl Outputs {
                 return Err(Failure::Usage(format!(
                     "{} {} and {option} {} are the same file: give each a file of its own",
                     other.option, other.name, output.name
+                )));
+            }
+            if inputs.iter().any(|source| source.file.is_some_and(|file| output.target.file() == Some(file))) {
+                return Err(Failure::Usage(format!(
+                    "{option} {} is the input, which would be lost: write to another file",
+                    output.name
                 )));
             }
             all.push(output);

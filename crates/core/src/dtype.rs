@@ -3,7 +3,8 @@ use core::str::FromStr;
 
 /// The type of an array's elements, known at run time.
 ///
-/// The names are the short ones (`f32`, `i8`, `bool`); parsing also takes NumPy's (`float32`, `int8`).
+/// The names are the short ones (`f32`, `i8`, `bool`); parsing also takes NumPy's (`float32`, `f4`, `<f4`). A number counts bits in
+/// the short names and bytes in NumPy's: `i8` alone has 8 bits, `<i8` 8 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
@@ -80,6 +81,26 @@ impl DType {
         matches!(self.kind(), Kind::Float)
     }
 
+    /// NumPy's code: a letter and a number of bytes, such as `f4`. A number alone, without a byte order before it, is read as bits
+    /// where that is a name, too.
+    pub fn from_code(code: &str) -> Option<Self> {
+        Some(match code {
+            "?" | "b1" => DType::Bool,
+            "i1" => DType::I8,
+            "i2" => DType::I16,
+            "i4" => DType::I32,
+            "i8" => DType::I64,
+            "u1" => DType::U8,
+            "u2" => DType::U16,
+            "u4" => DType::U32,
+            "u8" => DType::U64,
+            "f2" => DType::F16,
+            "f4" => DType::F32,
+            "f8" => DType::F64,
+            _ => return None,
+        })
+    }
+
     /// The short name: `f32`.
     pub const fn name(self) -> &'static str {
         match self {
@@ -126,7 +147,13 @@ impl FromStr for DType {
     type Err = UnknownDType;
 
     fn from_str(s: &str) -> Result<Self, UnknownDType> {
+        // The mark of this machine's byte order, or of none, makes the rest NumPy's.
+        let native = if cfg!(target_endian = "little") { '<' } else { '>' };
+        if let Some(code) = s.strip_prefix([native, '=', '|']) {
+            return Self::from_code(code).ok_or(UnknownDType);
+        }
         let long = match s {
+            "bool_" => "bool",
             "int8" => "i8",
             "int16" => "i16",
             "int32" => "i32",
@@ -141,6 +168,32 @@ impl FromStr for DType {
             "float64" | "double" | "float" => "f64",
             other => other,
         };
-        DType::ALL.into_iter().find(|d| d.name() == long).ok_or(UnknownDType)
+        let known = DType::ALL.into_iter().find(|d| d.name() == long);
+        known.or_else(|| Self::from_code(s)).ok_or(UnknownDType)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_count_bits_and_numpys_codes_bytes() {
+        for dtype in DType::ALL {
+            assert_eq!(dtype.name().parse(), Ok(dtype));
+        }
+        let codes =
+            [("f4", DType::F32), ("f2", DType::F16), ("f8", DType::F64), ("i4", DType::I32), ("?", DType::Bool)];
+        for (code, dtype) in codes.into_iter().chain([("u2", DType::U16), ("i1", DType::I8), ("float32", DType::F32)]) {
+            assert_eq!(code.parse(), Ok(dtype), "{code}");
+        }
+        for (name, dtype) in
+            [("i8", DType::I8), ("=i8", DType::I64), ("u8", DType::U8), ("=u8", DType::U64), ("|u1", DType::U8)]
+        {
+            assert_eq!(name.parse(), Ok(dtype), "{name}");
+        }
+        for wrong in ["", "f", "f3", "=f32", "c8", "=", "i16x", "<", "=i", "F4"] {
+            assert_eq!(wrong.parse::<DType>(), Err(UnknownDType), "{wrong}");
+        }
     }
 }

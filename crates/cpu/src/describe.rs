@@ -8,10 +8,11 @@ use crate::engine::{self, Job};
 use crate::free::{Counting, Integers, Lanes};
 use crate::kernel::{Acc, Item, Kernel, Tree};
 use crate::load::{Loaded, Plain};
-use crate::reduction::on_threads;
+use crate::reduction::{on_threads, reduce};
 use warpfold_array::ArrayRef;
 use warpfold_array::Op;
 use warpfold_array::Options;
+use warpfold_array::memory;
 use warpfold_array::problem::{Problem, normalize_axes, result_shape};
 use warpfold_array::request::base;
 use warpfold_array::{Error, Precision};
@@ -25,7 +26,8 @@ pub struct Description {
     /// Elements per slice, NaNs included.
     pub count: u64,
     /// `nan_count`, `min`, `argmin`, `max`, `argmax`, `mean`, `std`, `sum`, `norm`, in this order; each has the bits and the
-    /// dtype of the reduction of that name.
+    /// dtype of the reduction of that name. Of no elements, `min`, `argmin`, `max` and `argmax` are left out. With a mask, `count` comes
+    /// first: how many elements it leaves of each slice.
     pub stats: Vec<(&'static str, Values)>,
 }
 
@@ -34,7 +36,8 @@ pub const STATS: [&str; 9] = ["nan_count", "min", "argmin", "max", "argmax", "me
 
 /// Count, NaN count, min, argmin, max, argmax, mean, std (population), sum and 2-norm in one read of the data.
 ///
-/// Of the options it takes `axes`, `keepdims`, `threads` and `progress`.
+/// Of the options it takes `axes`, `keepdims`, `mask`, `skip_nan`, `threads` and `progress`. With a mask or NaN left out, each statistic is
+/// a reduction of its own.
 ///
 /// ```
 /// use warpfold::{ArrayRef, Options, Scalar, describe};
@@ -47,18 +50,63 @@ pub const STATS: [&str; 9] = ["nan_count", "min", "argmin", "max", "argmax", "me
 /// ```
 ///
 /// # Errors
-/// Bad axes, an option that it does not take, or slices of no elements (which have no least one).
+/// Bad axes, or an option that it does not take. Of several slices, one that a mask or NaN leave nothing of: it has no least element.
 pub fn describe(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Description, Error> {
     let axes = normalize_axes(options.axes.as_deref(), array.shape().len())?;
     let dtype = array.dtype();
-    check_describe(dtype, options)?;
-    let problem = Problem::new(&array, &axes, None)?;
+    check_describe(dtype, &Options { mask: None, skip_nan: false, ..options.clone() })?;
+    let problem = Problem::new(&array, &axes, options.mask.as_ref())?;
+    memory::afford("the statistics", problem.outputs, ROW)?;
     let run = Run { array: &array, problem: &problem, options, segments: None };
-    let Some(stats) = run.stats()? else {
-        return Err(Error::Empty { op: Op::Min, dtype, shape: array.shape().to_vec(), axes });
+    let partial = options.mask.is_some() || (options.skip_nan && dtype.is_float());
+    let stats = match if partial { None } else { run.stats()? } {
+        Some(stats) => stats,
+        None if partial && problem.count > 0 => of_some(array, options)?,
+        None => of_nothing(array, options)?,
     };
     let shape = result_shape(array.shape(), &axes, options.keepdims);
     Ok(Description { shape, count: problem.count as u64, stats })
+}
+
+/// Bytes that are said of a slice, at most: of 64-bit elements.
+pub const ROW: usize = STATS.len() * size_of::<u64>();
+
+/// The statistics of slices without elements: such slices have no least and no greatest one, nor places of these.
+fn of_nothing(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Vec<(&'static str, Values)>, Error> {
+    let ops = [Op::Mean, Op::Std, Op::Sum, Op::Norm];
+    let stats = ops.map(|op| reduce(op, array, options).map(|result| (op.name(), result.values)));
+    let stats = stats.into_iter().collect::<Result<Vec<_>, _>>()?;
+    let nans = Values::I64(vec![0; stats[0].1.len()]);
+    Ok([("nan_count", nans)].into_iter().chain(stats).collect())
+}
+
+/// The statistics of what a mask, or skipping NaN, leaves.
+fn of_some(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Vec<(&'static str, Values)>, Error> {
+    let of = |op: Op, array: ArrayRef<'_>, skip_nan: bool| {
+        // What is read is told of once, not for each statistic.
+        let progress = options.progress.filter(|_| op == Op::Sum);
+        reduce(op, array, &Options { skip_nan, progress, ..options.clone() }).map(|result| result.values)
+    };
+    let integers = |values: Values| (0..values.len()).map(move |i| values.get(i).to_f64() as i64);
+    let mut stats = Vec::new();
+    if options.mask.is_some() {
+        // SAFETY: every element is the one byte, which is static.
+        let ones = unsafe { ArrayRef::from_raw(&1u8, DType::U8, array.shape(), &vec![0; array.shape().len()])? };
+        stats.push(("count", of(Op::CountNonzero, ones, false)?));
+    }
+    // A NaN counts as not zero, unless it is skipped.
+    let (with, without) = (of(Op::CountNonzero, array, false)?, of(Op::CountNonzero, array, true)?);
+    let outputs = with.len();
+    let nans = integers(with).zip(integers(without)).map(|(with, without)| with - without).collect();
+    stats.push(("nan_count", Values::I64(nans)));
+    for op in [Op::Min, Op::ArgMin, Op::Max, Op::ArgMax, Op::Mean, Op::Std, Op::Sum, Op::Norm] {
+        match of(op, array, options.skip_nan) {
+            Ok(values) => stats.push((op.name(), values)),
+            Err(Error::Empty { .. } | Error::AllNan { .. }) if outputs == 1 => {}
+            Err(why) => return Err(why),
+        }
+    }
+    Ok(stats)
 }
 
 /// Refuses options that it does not take.
@@ -84,6 +132,9 @@ pub fn check_describe(dtype: DType, options: &Options<'_>) -> Result<(), Error> 
 }
 
 impl Description {
+    /// The names of all statistics, in order.
+    pub const NAMES: [&'static str; 9] = STATS;
+
     /// The statistic of this name.
     pub fn get(&self, name: &str) -> Option<&Values> {
         self.stats.iter().find(|(n, _)| *n == name).map(|(_, v)| v)

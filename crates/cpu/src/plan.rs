@@ -78,7 +78,9 @@ impl Plan {
     /// Bytes read and written, each once.
     pub fn bytes(&self) -> usize {
         let outputs: usize = self.result_shape.iter().product();
-        self.problem.count * self.problem.outputs * self.dtype.size() + outputs * self.result_dtype.size()
+        let read = self.problem.count * self.problem.outputs * self.dtype.size();
+        // An array of no elements may have any number of outputs.
+        read.saturating_add(outputs.saturating_mul(self.result_dtype.size()))
     }
 }
 

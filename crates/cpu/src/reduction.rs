@@ -12,6 +12,7 @@ use crate::load::Load;
 use crate::plan::Plan;
 use crate::policy::BLOCK;
 use warpfold_array::ArrayRef;
+use warpfold_array::memory;
 use warpfold_array::problem::Problem;
 use warpfold_array::request::{Request, base, hole_error, spec};
 use warpfold_array::{Array, Collect, Error, Hole, Op, Options, Scalar, Values};
@@ -31,9 +32,14 @@ use warpfold_array::{Array, Collect, Error, Hole, Op, Options, Scalar, Values};
 ///
 /// # Errors
 /// Axes out of range or named twice, a mask of another shape or dtype, an option that the reduction does not have, or
-/// nothing to reduce where there is no identity.
+/// nothing to reduce where there is no identity; [`Error::Memory`] if memory does not hold the result.
 pub fn reduce(op: Op, array: ArrayRef<'_>, options: &Options<'_>) -> Result<Array, Error> {
     let request = Request::new(op, &array, options)?;
+    let (outputs, width) = (request.problem.outputs, if op == Op::MinMax { 2 } else { 1 });
+    if outputs > MANY {
+        let size = Kernels(&request.spec).dispatch(OutputSize).max(width * request.spec.result().size());
+        memory::afford("the result", outputs, size)?;
+    }
     let hole = |hole| request.hole(hole);
     let values = on_threads(options.threads, |threads| {
         let run = Execute { request: &request, threads };
@@ -41,6 +47,25 @@ pub fn reduce(op: Op, array: ArrayRef<'_>, options: &Options<'_>) -> Result<Arra
     })?
     .map_err(hole)?;
     Ok(Array { shape: request.shape(), values: values.cast(request.spec.result()) })
+}
+
+/// Outputs beyond which it is asked first whether there is memory for them.
+const MANY: usize = 1 << 16;
+
+/// How large an output is before it becomes an element of the result.
+struct OutputSize;
+
+impl Visit for OutputSize {
+    type Out = usize;
+
+    fn visit<K, L>(self, _: K, _: L) -> usize
+    where
+        K: Kernel,
+        L: Load<Item<K>>,
+        <K::R as Reducer>::Output: Collect,
+    {
+        size_of::<engine::Out<K>>()
+    }
 }
 
 /// What [`reduce`] would do, for a person to read.

@@ -48,6 +48,9 @@ impl Route {
 
     /// Whether an output's elements lie in runs so short that it does not pay to read one output after the other.
     fn in_runs(problem: &Problem) -> bool {
+        if problem.count == 0 {
+            return false;
+        }
         let Some((inner, outer)) = problem.reduced.split_last() else { return false };
         let (Some(slow), Some(kept)) = (outer.last(), problem.kept.first()) else { return false };
         let many = problem.count / inner.len >= LEAST_RUNS;

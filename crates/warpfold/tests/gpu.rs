@@ -104,6 +104,11 @@ fn class_empty() {
 }
 
 #[test]
+fn class_degenerate() {
+    run(Class::Degenerate);
+}
+
+#[test]
 fn class_large() {
     run(Class::Large);
 }

@@ -8,7 +8,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Parser, ValueEnum};
 use warpfold::{DeviceName, Op};
 
-use super::{How, Initial, Input, device, op};
+use super::{How, Initial, Input, device, op, threads};
 
 /// Reduce consecutive parts of the first axis, each by itself
 ///
@@ -110,7 +110,7 @@ pub struct Keyed {
     #[arg(long, value_name = "V", allow_hyphen_values = true)]
     pub fill: Option<Initial>,
     /// How many threads work; all cores if not given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
     pub threads: Option<u16>,
     /// Write the result to this .npy file (`-`: standard output). It appears whole or not at all
     #[arg(short, long, value_name = "OUT.npy")]
@@ -137,6 +137,9 @@ pub struct Unique {
     /// Where to compute: cpu; cuda or cuda:1; or auto, which is cpu
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
     pub device: DeviceName,
+    /// How many threads work on a CPU; all cores if not given
+    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
+    pub threads: Option<u16>,
     /// Write the values to this .npy file
     #[arg(short, long, value_name = "OUT.npy")]
     pub output: Option<PathBuf>,
@@ -174,6 +177,9 @@ pub struct Histogram {
     /// Where to compute: cpu; cuda or cuda:1; or auto, which is cpu
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
     pub device: DeviceName,
+    /// How many threads work on a CPU; all cores if not given
+    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
+    pub threads: Option<u16>,
     /// Write the counts or sums to this .npy file
     #[arg(short, long, value_name = "OUT.npy")]
     pub output: Option<PathBuf>,
@@ -220,9 +226,9 @@ pub struct KMeans {
     /// Stop when the squares of the centroids' moves add up to no more than this times the mean variance of the coordinates
     #[arg(long, value_name = "T", default_value = "1e-4")]
     pub tol: f64,
-    /// Of the random numbers
-    #[arg(long, value_name = "S", default_value = "0")]
-    pub seed: u64,
+    /// Of the random numbers (default 0)
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
     /// Start so often anew, and take the least inertia
     #[arg(long, value_name = "R", default_value = "1")]
     pub n_init: usize,
@@ -236,7 +242,7 @@ pub struct KMeans {
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
     pub device: DeviceName,
     /// How many threads work; all cores if not given
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
     pub threads: Option<u16>,
     /// Write the cluster of each point, an int32, to this .npy file
     #[arg(long, value_name = "OUT.npy")]
@@ -265,7 +271,7 @@ pub enum First {
 
 impl From<OsString> for First {
     fn from(given: OsString) -> Self {
-        match given.to_str() {
+        match given.to_str().map(str::to_ascii_lowercase).as_deref() {
             Some("kmeans++") => First::PlusPlus,
             Some("random") => First::Random,
             _ => First::File(given),

@@ -34,7 +34,7 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
         return Err(Failure::Usage("--json needs a file, which is written anew after each case: name one".into()));
     }
     let markdown = ("--markdown", args.markdown.as_deref());
-    Outputs::texts(&[("--json", args.json.as_deref()), markdown])?;
+    Outputs::texts(&[("--json", args.json.as_deref()), markdown], &[])?;
     let before = args.json.as_deref().filter(|path| args.resume && path.exists()).map(Record::read).transpose()?;
     let usual = if args.random.is_some() { Duration::from_millis(300) } else { Duration::from_secs(10) };
     let plan = Plan {
@@ -66,7 +66,7 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
     if args.markdown.as_deref() != Some(Path::new("-")) {
         print(|to| to.write_all(render::text(&record).as_bytes()))?;
     }
-    Outputs::texts(&[markdown])?.write_texts(&[("--markdown", render::markdown(&record))])?;
+    Outputs::texts(&[markdown], &[])?.write_texts(&[("--markdown", render::markdown(&record))])?;
     let wrong = record.wrong();
     if wrong.is_empty() { Ok(()) } else { Err(Failure::Wrong(wrong)) }
 }

@@ -7,13 +7,14 @@ use serde_json::{Value, json};
 use warpfold::cuda::{self, Explanation, Launched, Properties};
 use warpfold::{ArrayRef, DType, DeviceName, Error, Options, Order, Plan};
 
-use super::print;
+use super::{print, threads};
 use crate::args::Explain;
 use crate::error::Failure;
 use crate::lines::{WIDE, wrapped};
 
 /// Prints a plan made without data.
 pub fn run(args: &Explain) -> Result<(), Failure> {
+    threads::check(args.threads, args.device)?;
     let (shape, dtype) = (&args.shape.0, args.dtype);
     let strides = strides(shape, dtype, args.order.into()).ok_or(Error::ShapeOverflow { shape: shape.clone() })?;
     // SAFETY: there are no such elements, and none is read: the plan is made of the shape and the strides.

@@ -1,35 +1,97 @@
 //! `warpfold completions` and `warpfold man`
 
-use std::io::Write;
+use std::io::{self, Write};
 
-use clap::CommandFactory;
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Command, CommandFactory, ValueHint};
+use warpfold::{DType, Op};
 
 use super::print;
-use crate::args::{Args, Completions};
+use crate::args::{Args, Completions, EXIT_STATUS};
 use crate::error::Failure;
 
 /// A script for a shell.
 pub fn completions(args: &Completions) -> Result<(), Failure> {
+    let mut command = Args::command();
+    let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
+    for name in &names {
+        command = command.mut_subcommand(name, |sub| sub.mut_args(|arg| with_values(name, arg)));
+    }
     // The generator panics if it cannot write, so it writes to memory.
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Args::command(), "warpfold", &mut script);
+    clap_complete::generate(args.shell, &mut command, "warpfold", &mut script);
     print(|to| to.write_all(&script))
 }
 
-/// One page: the command, then each subcommand.
+/// An argument of a command with the values that a shell is to offer. The parsers themselves take more: other spellings, other
+/// devices, files.
+fn with_values(command: &str, arg: Arg) -> Arg {
+    let value = arg.get_value_names().and_then(|names| names.first()).map(|name| name.to_string());
+    let offer = |arg: Arg, values: Vec<&'static str>| arg.value_parser(PossibleValuesParser::new(values));
+    let ops = Op::ALL.map(Op::name);
+    match (arg.get_id().as_str(), value.as_deref()) {
+        _ if !arg.get_possible_values().is_empty() => arg,
+        ("op", _) if command == "group" => offer(arg, ops.into_iter().chain(["first", "last", "size"]).collect()),
+        ("op", _) => offer(arg, ops.to_vec()),
+        ("ord", _) => offer(arg, vec!["1", "2", "inf"]),
+        ("suite", _) => offer(arg, warpfold_bench::suite::names()),
+        ("rung", _) => offer(arg, warpfold_device::ladder::rungs().iter().map(|rung| rung.name).collect()),
+        (_, Some("DTYPE")) => offer(arg, DType::ALL.map(DType::name).to_vec()),
+        (_, Some("DEVICE")) if command == "ladder" => offer(arg, vec!["auto", "cuda", "emulator"]),
+        (_, Some("DEVICE")) => offer(arg, vec!["auto", "cpu", "cuda"]),
+        (_, Some("INPUT" | "MASK" | "OFFSETS" | "LABELS" | "EDGES" | "WEIGHTS" | "FILE" | "OUT" | "OUT.npy")) => {
+            arg.value_hint(ValueHint::FilePath)
+        }
+        _ => arg,
+    }
+}
+
+/// One page: the command, then each of its commands.
 pub fn man() -> Result<(), Failure> {
     let mut command = Args::command().disable_help_subcommand(true);
     command.build();
     print(|to| {
-        clap_mangen::Man::new(command.clone()).render(to)?;
-        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
-            let name = format!("warpfold {}", sub.get_name());
-            let man = clap_mangen::Man::new(sub.clone().display_name(name));
-            writeln!(to, ".SH \"WARPFOLD {}\"", sub.get_name().to_uppercase())?;
-            man.render_description_section(to)?;
-            man.render_synopsis_section(to)?;
-            man.render_options_section(to)?;
+        let page = clap_mangen::Man::new(command.clone());
+        page.render_title(to)?;
+        page.render_name_section(to)?;
+        page.render_synopsis_section(to)?;
+        page.render_description_section(to)?;
+        page.render_options_section(to)?;
+        writeln!(to, ".SH COMMANDS\nEach has a section below.")?;
+        for sub in command.get_subcommands() {
+            let about = sub.get_about().map(ToString::to_string).unwrap_or_default();
+            writeln!(to, ".TP\n\\fBwarpfold {}\\fR\n{}", roff(sub.get_name()), roff(&about))?;
         }
-        Ok(())
+        examples(&command, ".SH EXAMPLES", to)?;
+        for sub in command.get_subcommands() {
+            let name = format!("warpfold {}", sub.get_name());
+            let page = clap_mangen::Man::new(sub.clone().display_name(name));
+            writeln!(to, ".SH \"WARPFOLD {}\"", sub.get_name().to_uppercase())?;
+            page.render_description_section(to)?;
+            page.render_synopsis_section(to)?;
+            page.render_options_section(to)?;
+            examples(sub, ".SS Examples", to)?;
+        }
+        writeln!(to, ".SH \"EXIT STATUS\"")?;
+        for (status, when) in EXIT_STATUS {
+            writeln!(to, ".TP\n\\fB{status}\\fR\n{}", roff(when))?;
+        }
+        writeln!(to, ".SH VERSION\nv{}", env!("CARGO_PKG_VERSION"))
     })
+}
+
+/// What stands below a command's help, line by line.
+fn examples(command: &Command, heading: &str, to: &mut impl Write) -> io::Result<()> {
+    let Some(text) = command.get_after_help() else { return Ok(()) };
+    writeln!(to, "{heading}\n.nf")?;
+    for line in text.to_string().lines().skip(1) {
+        writeln!(to, "{}", roff(line))?;
+    }
+    writeln!(to, ".fi")
+}
+
+/// Text as roff prints it: hyphens as they are typed, and no line a request.
+fn roff(text: &str) -> String {
+    let text = text.replace('\\', "\\e").replace('-', "\\-");
+    if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
 }

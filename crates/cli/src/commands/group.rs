@@ -1,10 +1,10 @@
 //! `warpfold group`
 
 use warpfold::cuda::{self, Device, End, Stream};
-use warpfold::{Array, ArrayRef, DeviceName, Groups, Options, Scalar, Values};
+use warpfold::{Array, ArrayRef, DeviceName, Groups, Options, Scalar};
 
-use super::keyed;
-use crate::args::{Group, GroupOp};
+use super::{keyed, threads};
+use crate::args::{Group, GroupOp, Rounding};
 use crate::error::Failure;
 use crate::input;
 
@@ -12,6 +12,8 @@ use crate::input;
 pub fn run(args: &Group) -> Result<(), Failure> {
     let mask = args.keyed.mask.as_deref();
     keyed::one_standard_input(&[("INPUT", Some(&args.input.input)), ("--by", Some(&args.by)), ("--where", mask)])?;
+    threads::check(args.keyed.threads, args.device)?;
+    threads::limit(args.keyed.threads)?;
     let op = match args.op {
         GroupOp::Reduce(op) => Some(op),
         _ => refuse_options(args).map(|()| None)?,
@@ -27,7 +29,7 @@ pub fn run(args: &Group) -> Result<(), Failure> {
             GroupOp::Reduce(op) => groups.reduce(op, values, options),
             GroupOp::First => groups.first(values),
             GroupOp::Last => groups.last(values),
-            GroupOp::Size => Ok(Array { shape: vec![groups.len()], values: Values::I64(groups.counts()) }),
+            GroupOp::Size => groups.sizes(),
         }
     })
 }
@@ -61,12 +63,15 @@ fn refuse_options(args: &Group) -> Result<(), Failure> {
         (keyed.initial.is_some(), "--initial"),
         (how.dtype.is_some(), "--dtype"),
         (how.skip_nan, "--skip-nan"),
+        (how.precision != Rounding::Tree, "--precision"),
+        (args.op == GroupOp::Size && keyed.fill.is_some(), "--fill"),
         (how.ddof.is_some(), "--ddof"),
         (how.ord.is_some(), "--ord"),
     ];
     match given.iter().find(|(given, _)| *given) {
         Some((_, option)) => {
-            Err(Failure::Usage(format!("{} does not take {option}: it gives elements as they are", args.op.name())))
+            let why = if args.op == GroupOp::Size { "it counts elements" } else { "it gives elements as they are" };
+            Err(Failure::Usage(format!("{} does not take {option}: {why}", args.op.name())))
         }
         None => Ok(()),
     }

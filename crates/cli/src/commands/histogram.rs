@@ -5,7 +5,7 @@ use std::io::Write;
 use warpfold::cuda::{Device, histogram_host};
 use warpfold::{ArrayRef, Bins, DType, DeviceName, Op, Options};
 
-use super::{keyed, print};
+use super::{keyed, print, threads};
 use crate::args::Histogram;
 use crate::error::Failure;
 use crate::input::{self, Source};
@@ -16,6 +16,8 @@ use crate::output::Outputs;
 pub fn run(args: &Histogram) -> Result<(), Failure> {
     let (edges, weights) = (args.edges.as_deref(), args.weights.as_deref());
     keyed::one_standard_input(&[("INPUT", Some(&args.input.input)), ("--edges", edges), ("--weights", weights)])?;
+    threads::check(args.threads, args.device)?;
+    threads::limit(args.threads)?;
     let source = input::open(&args.input.input, args.input.raw().as_ref())?;
     let edges = edges.map(|name| input::open(name, None)).transpose()?;
     let weights = weights.map(|name| input::open(name, None)).transpose()?;

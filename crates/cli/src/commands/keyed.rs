@@ -38,8 +38,8 @@ pub fn run(
         Some(op) => warpfold::explain(op, array, &options)?.result_dtype,
         None => array.dtype(),
     };
-    options.initial = args.initial.map(|initial| initial.of(result)).transpose()?;
-    let fill = args.fill.map(|fill| fill.of(result)).transpose()?;
+    options.initial = args.initial.map(|initial| initial.of("--initial", result)).transpose()?;
+    let fill = args.fill.map(|fill| fill.of("--fill", result)).transpose()?;
     let inputs: Vec<&Source> = [source, keys].into_iter().chain(&mask).collect();
     let outputs = Outputs::arrays(&[("-o", args.output.as_deref())], &inputs, args.json)?;
     let watch = Watch::new(inputs.iter().map(|source| &source.mapping).collect());

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use warpfold::keys::{Axes, Fit, Init, Stage, Step};
 use warpfold::{Array, ArrayRef, DType, Op, Options, Points, Values};
 
-use super::{keyed, print};
+use super::{keyed, print, threads};
 use crate::args::{First, KMeans};
 use crate::error::Failure;
 use crate::input::{self, Source};
@@ -17,6 +17,8 @@ use crate::progress;
 
 /// Finds clusters, and says what came out.
 pub fn run(args: &KMeans) -> Result<(), Failure> {
+    threads::check(args.threads, args.device)?;
+    check(args)?;
     let first = match &args.init {
         First::File(name) => Some(name.as_os_str()),
         _ => None,
@@ -39,7 +41,7 @@ pub fn run(args: &KMeans) -> Result<(), Failure> {
         init,
         iterations: args.iters,
         tolerance: args.tol,
-        seed: args.seed,
+        seed: args.seed.unwrap_or(0),
         runs: args.n_init,
         empty: args.empty.into(),
         threads: args.threads.map(usize::from),
@@ -54,7 +56,8 @@ pub fn run(args: &KMeans) -> Result<(), Failure> {
         *state.lock().unwrap_or_else(PoisonError::into_inner) = State { stage: Some(stage), since: Instant::now() };
     };
     let line = |time, _| state.lock().unwrap_or_else(PoisonError::into_inner).line(args.clusters, time);
-    let fit = progress::during(&line, || warpfold::kmeans_watched(args.device, &settings, &points, !args.quiet, &mut tell))?;
+    let fit =
+        progress::during(&line, || warpfold::kmeans_watched(args.device, &settings, &points, !args.quiet, &mut tell))?;
     let to_stdout = outputs.has_standard();
     let labels = || Array { shape: vec![fit.labels.len()], values: Values::I32(fit.labels.clone()) };
     let labels = args.labels.as_ref().map(|_| labels());
@@ -89,6 +92,18 @@ impl State {
             }
         };
         format!("{}  {doing}", progress::time(time))
+    }
+}
+
+/// Refuses options that the first centroids leave nothing to do.
+fn check(args: &KMeans) -> Result<(), Failure> {
+    let First::File(_) = args.init else { return Ok(()) };
+    let given = [(args.seed.is_some(), "--seed"), (args.n_init > 1, "--n-init")];
+    match given.iter().find(|(given, _)| *given) {
+        Some((_, option)) => Err(Failure::Usage(format!(
+            "{option} has no effect on centroids from a file, from which nothing is random: leave it out"
+        ))),
+        None => Ok(()),
     }
 }
 

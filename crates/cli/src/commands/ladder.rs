@@ -25,7 +25,7 @@ pub fn run(args: &Ladder) -> Result<(), Failure> {
     let forms = forms(args);
     // Whether all files can be written, before any work is done.
     let paths: Vec<_> = forms.iter().map(|(option, path, _)| (*option, Some(*path))).collect();
-    let outputs = Outputs::texts(&paths)?;
+    let outputs = Outputs::texts(&paths, &[])?;
     let chosen = choose(args.device).map_err(run::Error::Cuda)?;
     if let Chosen::Emulator(Some(why)) = &chosen {
         complain(&format!("running in the emulator, without times: {why}"));

@@ -14,6 +14,7 @@ pub mod segments;
 pub mod unique;
 
 mod keyed;
+mod threads;
 
 use std::io::{BufWriter, StdoutLock, Write};
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use warpfold::cuda::{self, Device};
 use warpfold::{Array, DeviceName, Op, Options, Plan};
 
-use super::print;
+use super::{print, threads};
 use crate::args::Reduce;
 use crate::error::Failure;
 use crate::input::{self, Source};
@@ -34,7 +34,7 @@ pub fn run(args: &Reduce) -> Result<(), Failure> {
         progress: None,
     };
     let dtype = warpfold::explain(args.op, array, &options)?.result_dtype;
-    options.initial = args.initial.map(|initial| initial.of(dtype)).transpose()?;
+    options.initial = args.initial.map(|initial| initial.of("--initial", dtype)).transpose()?;
     let plan = warpfold::explain(args.op, array, &options)?;
     // A GPU that is not there is found out before anything is written.
     let gpu = match args.device {
@@ -70,6 +70,7 @@ pub fn run(args: &Reduce) -> Result<(), Failure> {
 
 /// What the library does not see.
 fn check(args: &Reduce) -> Result<(), Failure> {
+    threads::check(args.threads, args.device)?;
     if args.input.input == "-" && args.mask.as_deref() == Some("-".as_ref()) {
         return Err(Failure::Usage(
             "INPUT and --where cannot both be standard input: put one of them in a file".into(),

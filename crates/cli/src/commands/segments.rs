@@ -3,13 +3,15 @@
 use warpfold::DeviceName;
 use warpfold::cuda::{Device, segmented_host};
 
-use super::keyed;
+use super::{keyed, threads};
 use crate::args::Segments;
 use crate::error::Failure;
 use crate::input;
 
 /// Reduces each segment.
 pub fn run(args: &Segments) -> Result<(), Failure> {
+    threads::check(args.keyed.threads, args.device)?;
+    threads::limit(args.keyed.threads)?;
     let mask = args.keyed.mask.as_deref();
     keyed::one_standard_input(&[
         ("INPUT", Some(&args.input.input)),

@@ -5,7 +5,7 @@ use std::io::Write;
 use warpfold::cuda::{Device, unique_host};
 use warpfold::{Array, DeviceName, Distinct, Values};
 
-use super::{keyed, print};
+use super::{keyed, print, threads};
 use crate::args::Unique;
 use crate::error::Failure;
 use crate::input;
@@ -14,6 +14,8 @@ use crate::output::Outputs;
 
 /// Finds the distinct values, and says how often each occurs.
 pub fn run(args: &Unique) -> Result<(), Failure> {
+    threads::check(args.threads, args.device)?;
+    threads::limit(args.threads)?;
     let source = input::open(&args.input.input, args.input.raw().as_ref())?;
     let array = source.array()?;
     let paths = [("-o", &args.output), ("--counts", &args.counts), ("--inverse", &args.inverse)];

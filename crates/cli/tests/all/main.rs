@@ -7,6 +7,7 @@ mod keys;
 mod ladder;
 mod layouts;
 mod lines;
+mod messages;
 mod names;
 mod options;
 mod output;

@@ -57,11 +57,41 @@ fn completions_and_the_man_page_are_generated() {
         let script = dir.run(&format!("completions {shell}"));
         assert!(script.ok().contains("skip-nan"), "{shell}");
     }
+    // Values: reductions, dtypes, devices, suites, rungs.
+    for shell in ["bash", "zsh", "fish"] {
+        let script = dir.run(&format!("completions {shell}"));
+        for value in ["logsumexp", "bf16", "emulator", "smoke", "a4_as_published", "cuda"] {
+            assert!(script.ok().contains(value), "{value} is not offered by {shell}");
+        }
+    }
     let man = dir.run("man");
     let man = man.ok();
-    for words in [".TH warpfold 1", "skip\\-nan", "WARPFOLD REDUCE", "WARPFOLD DESCRIBE"] {
+    for words in [".TH warpfold 1", "skip\\-nan", "WARPFOLD REDUCE", "WARPFOLD DESCRIBE", "EXIT STATUS", ".SH EXAMPLES"]
+    {
         assert!(man.contains(words), "{words} is not in {man}");
     }
+    // There is one page.
+    assert!(!man.contains("warpfold\\-reduce") && !man.contains("(1)"), "{man}");
+    assert!(man.matches(".SS Examples").count() >= 13, "{man}");
     assert!(dir.run("--version").ok().starts_with("warpfold "));
     assert!(dir.run("reduce --help").ok().contains("--precision"));
+    let commands = [
+        "reduce",
+        "describe",
+        "segments",
+        "group",
+        "unique",
+        "histogram",
+        "kmeans",
+        "explain",
+        "devices",
+        "ladder",
+        "bench",
+        "completions",
+        "man",
+    ];
+    for command in commands {
+        let help = dir.run(&format!("{command} --help"));
+        assert!(help.ok().contains(&format!("Examples:\n  warpfold {command}")), "{help:?}");
+    }
 }

@@ -11,9 +11,13 @@ use super::labels::Labels;
 use crate::reduction::reduce;
 use warpfold_array::KeyError;
 use warpfold_array::Options;
+use warpfold_array::memory;
 use warpfold_array::{Array, Values};
 use warpfold_array::{ArrayRef, Order};
 use warpfold_array::{Error, Op};
+
+/// Bins at each end that are looked at first.
+const LOOK: usize = 4096;
 
 /// Elements that a task reads.
 const TASK: usize = 1 << 16;
@@ -36,10 +40,11 @@ pub fn bincount(labels: ArrayRef<'_>, weights: Option<ArrayRef<'_>>, least: usiz
     match weights {
         None => {
             let bins = labels.groups;
+            memory::afford("the counts of bins", bins, size_of::<i64>())?;
             Ok(Array { shape: vec![bins], values: Values::I64(count(&labels.to_vec(), bins)) })
         }
         Some(weights) if weights.shape() != [labels.len()] => {
-            Err(KeyError::LabelsLength { labels: labels.len(), shape: weights.shape().to_vec() }.into())
+            Err(KeyError::WeightsShape { weights: weights.shape().to_vec(), array: vec![labels.len()] }.into())
         }
         Some(weights) => by_labels(Op::Sum, &labels, weights, &Options::default()),
     }
@@ -48,6 +53,12 @@ pub fn bincount(labels: ArrayRef<'_>, weights: Option<ArrayRef<'_>>, least: usiz
 /// How often each label below `bins` occurs.
 fn count(labels: &[u32], bins: usize) -> Vec<i64> {
     let n = labels.len();
+    if bins >= n {
+        let mut table = vec![0i64; bins + 1];
+        labels.iter().for_each(|&a| table[(a as usize).min(bins)] += 1);
+        table.truncate(bins);
+        return table;
+    }
     let parts = (n / (4 * bins).max(TASK)).clamp(1, rayon::current_num_threads());
     let of_part = |part: usize| {
         let labels = &labels[n * part / parts..n * (part + 1) / parts];
@@ -109,7 +120,7 @@ pub struct Histogram {
 /// too narrow for so many bins. Weights of another shape; more than 2^32 - 1 of them.
 pub fn histogram(array: ArrayRef<'_>, bins: &Bins, weights: Option<ArrayRef<'_>>) -> Result<Histogram, Error> {
     if let Some(weights) = weights.filter(|weights| weights.shape() != array.shape()) {
-        return Err(KeyError::LabelsLength { labels: array.len(), shape: weights.shape().to_vec() }.into());
+        return Err(KeyError::WeightsShape { weights: weights.shape().to_vec(), array: array.shape().to_vec() }.into());
     }
     let (edges, dtype) = edges(bins, array.dtype(), array.len(), || {
         let both = reduce(Op::MinMax, array, &Options::default())?.values;
@@ -181,8 +192,8 @@ fn uniform(
         return bad(format!("give a number of bins from 1 to {}, not {bins}", u32::MAX - 1));
     }
     let dtype = if dtype.is_float() { dtype } else { DType::F64 };
-    // What is given is f64 and rounded at the end; what is found has the dtype of the elements at every step.
-    let steps = if range.is_some() { DType::F64 } else { dtype };
+    // What is given is f64 and rounded at the end, and so are 0 and 1; what is found has the dtype of the elements at every step.
+    let steps = if range.is_some() || n == 0 { DType::F64 } else { dtype };
     let (first, last) = match range {
         Some(range) => range,
         None if n == 0 => (0.0, 1.0),
@@ -204,11 +215,22 @@ fn uniform(
         let along = if step == 0.0 { rounded(rounded(i / rounded(bins as f64)) * delta) } else { rounded(i * step) };
         round(rounded(along + first), dtype)
     };
-    let edges: Vec<f64> = (0..bins).map(edge).chain([round(last, dtype)]).collect();
-    if edges.windows(2).any(|pair| pair[0].partial_cmp(&pair[1]) != Some(Ordering::Less)) {
-        return bad(format!(
-            "{first} to {last} is too narrow or too wide for {bins} bins of {dtype}: give fewer, or a range"
-        ));
+    let edge = |i: usize| if i < bins { edge(i) } else { round(last, dtype) };
+    let increases = |a: f64, b: f64| a.partial_cmp(&b) == Some(Ordering::Less);
+    let narrow = || {
+        bad(format!("{first} to {last} is too narrow or too wide for {bins} bins of {dtype}: give fewer, or a range"))
+    };
+    // Numbers are farthest apart at one of the ends: a look there spares work on very many edges that are too near each other.
+    let mut ends = (0..bins.min(LOOK)).chain(bins.saturating_sub(LOOK)..bins);
+    if ends.any(|i| !increases(edge(i), edge(i + 1))) {
+        return narrow();
+    }
+    // An edge and a count.
+    memory::afford("bins", bins, size_of::<f64>() + size_of::<i64>())?;
+    let mut edges = memory::room("edges", bins + 1)?;
+    edges.extend((0..=bins).map(edge));
+    if edges.windows(2).any(|pair| !increases(pair[0], pair[1])) {
+        return narrow();
     }
     Ok((edges, dtype))
 }

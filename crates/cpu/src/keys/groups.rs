@@ -1,6 +1,8 @@
 //! Groups: elements of equal labels, wherever they are.
 
-use warpfold_core::Reducer;
+use std::ops::Range;
+
+use warpfold_core::{DType, Reducer};
 
 use super::dense::{self, Rows};
 use super::labels::Labels;
@@ -9,13 +11,14 @@ use crate::dispatch::{Kernels, Visit};
 use crate::engine::Job;
 use crate::kernel::{Item, Kernel};
 use crate::load::Load;
-use crate::reduction::on_threads;
+use crate::reduction::{on_threads, reduce};
 use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;
 use warpfold_array::Options;
+use warpfold_array::memory;
 use warpfold_array::problem::Problem;
 use warpfold_array::request::{Request, base};
-use warpfold_array::{Array, Collect, Hole, Scalar, Values};
+use warpfold_array::{Array, Collect, Hole, Scalar, Value, Values};
 use warpfold_array::{Error, Op};
 
 /// Reduces the elements of each label: group `k` has the bits of `reduce(op, values[labels == k], axis 0)`. For several
@@ -52,7 +55,7 @@ pub(super) fn by_labels(
     options: &Options<'_>,
 ) -> Result<Array, Error> {
     // Rows, and what is said of places, are found by positions; and so is the group that has no result.
-    if values.shape().len() == 1 && !matches!(op, Op::ArgMin | Op::ArgMax) {
+    if values.shape().len() == 1 && !matches!(op, Op::ArgMin | Op::ArgMax) && !labels.is_sparse() {
         fits(labels.len(), &values)?;
         Segments::checked(vec![0], "group", None).fits(&values, options)?;
         let request = Request::new(op, &values, options)?;
@@ -64,7 +67,7 @@ pub(super) fn by_labels(
             return Ok(Array { shape, values: found.cast(request.spec.result()) });
         }
     }
-    Groups::sorted(labels).reduce(op, values, options)
+    Groups::sorted(labels)?.reduce(op, values, options)
 }
 
 /// Groups of a list, reduced without being sorted.
@@ -111,12 +114,16 @@ fn fits(labels: usize, values: &ArrayRef<'_>) -> Result<(), Error> {
 /// Elements by their labels: 0, 1, … in any order. Elements of label -1 belong to no group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Groups {
-    /// Of `positions`.
+    /// Of `positions`: of each group, or of those that are `present`.
     segments: Segments,
     /// Of each group's elements, one group after the other, ascending.
     positions: Vec<u32>,
     /// How many labels there are.
     labels: usize,
+    /// How many groups there are.
+    groups: usize,
+    /// The groups that have elements, ascending, where they are few of so many that segments of all would be out of proportion.
+    present: Option<Vec<u32>>,
 }
 
 impl Groups {
@@ -127,14 +134,20 @@ impl Groups {
     /// [`KeyError::NotIntegers`], [`KeyError::LabelsShape`]; [`KeyError::LabelOutOfRange`] of the first label that is neither -1
     /// nor below `groups`; [`KeyError::TooMany`] beyond 2^31 groups or 2^32 - 1 labels.
     pub fn new(labels: ArrayRef<'_>, groups: Option<usize>) -> Result<Self, Error> {
-        Ok(Self::sorted(&Labels::new(labels, groups)?))
+        Self::sorted(&Labels::new(labels, groups)?)
     }
 
     /// Sorts labels that have been checked.
-    pub(super) fn sorted(labels: &Labels<'_>) -> Self {
-        let sorted = labels.sort();
+    pub(super) fn sorted(labels: &Labels<'_>) -> Result<Self, Error> {
+        let (present, sorted) = if labels.is_sparse() {
+            let (present, sorted) = labels.sort_present();
+            (Some(present), sorted)
+        } else {
+            memory::afford("an order by groups", labels.groups + 1, size_of::<usize>())?;
+            (None, labels.sort())
+        };
         let segments = Segments::checked(sorted.offsets, "group", None);
-        Self { segments, positions: sorted.positions, labels: labels.len() }
+        Ok(Self { segments, positions: sorted.positions, labels: labels.len(), groups: labels.groups, present })
     }
 
     /// What is given for a group that has no result, as [`Segments::fill`].
@@ -144,17 +157,29 @@ impl Groups {
 
     /// How many groups.
     pub fn len(&self) -> usize {
-        self.segments.len()
+        self.groups
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.segments.is_empty()
+        self.groups == 0
     }
 
-    /// Elements of each group.
+    /// Elements of each group. Of very many groups see [`Groups::sizes`].
     pub fn counts(&self) -> Vec<i64> {
-        self.segments.counts()
+        let Some(present) = &self.present else { return self.segments.counts() };
+        let mut counts = vec![0; self.groups];
+        present.iter().zip(self.segments.counts()).for_each(|(&group, count)| counts[group as usize] = count);
+        counts
+    }
+
+    /// [`Groups::counts`] as an array.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if there are more groups than memory has room for.
+    pub fn sizes(&self) -> Result<Array, Error> {
+        memory::afford("the sizes of groups", self.groups, size_of::<i64>())?;
+        Ok(Array { shape: vec![self.groups], values: Values::I64(self.counts()) })
     }
 
     /// The positions of a group's elements, ascending.
@@ -162,7 +187,15 @@ impl Groups {
     /// # Panics
     /// If there is no such group.
     pub fn positions(&self, group: usize) -> &[u32] {
-        &self.positions[self.segments.range(group)]
+        assert!(group < self.groups, "group {group} of {}", self.groups);
+        let segment = match &self.present {
+            None => group,
+            Some(present) => match present.binary_search(&(group as u32)) {
+                Ok(segment) => segment,
+                Err(_) => return &[],
+            },
+        };
+        &self.positions[self.segments.range(segment)]
     }
 
     /// Reduces each group along the first axis of `values`. The result has the groups there, and the other axes as they are;
@@ -179,7 +212,42 @@ impl Groups {
         let mask = options.mask.filter(varies).map(|mask| Rows::gather(&mask, &self.positions));
         let rows = Rows::gather(&values, &self.positions);
         let options = Options { mask: mask.as_ref().map(Rows::array).or(options.mask), ..options.clone() };
-        self.segments.reduce_at(op, rows.array(), &options, Some(&self.positions))
+        let (found, rest) = self.segments.find(op, rows.array(), &options, Some(&self.positions))?;
+        let nothing = || reduce(op, values.line(0, 0, 0), &Options { mask: None, ..options.clone() }).ok()?.scalar();
+        self.complete(found, nothing, &rest, op.name(), values.dtype())
+    }
+
+    /// The result of every group, with something in its holes. `nothing` is that of a group without elements, if it has one; `rest`
+    /// is the shape of a group's.
+    fn complete(
+        &self,
+        found: Found,
+        nothing: impl Fn() -> Option<Scalar>,
+        rest: &[usize],
+        op: &'static str,
+        dtype: DType,
+    ) -> Result<Array, Error> {
+        let Some(present) = &self.present else { return self.segments.complete(found, rest, op, dtype) };
+        let Found { values, holes, outputs, width } = found;
+        let shape = [&[self.groups], rest].concat();
+        if outputs == 0 {
+            return Ok(Array { shape, values });
+        }
+        let Some(other) = nothing().or(self.segments.filling()) else {
+            let absent = absent(present);
+            let hole = holes.first().map(|&(at, why)| (present[at / outputs] as usize, why));
+            let (group, why) = hole.filter(|&(group, _)| group < absent).unwrap_or((absent, Hole::Empty));
+            return Err(self.segments.empty(op, dtype, group, why));
+        };
+        let row = outputs * width;
+        memory::afford("the result", self.groups.saturating_mul(row), values.dtype().size())?;
+        let places = present.iter().flat_map(|&group| (group as usize * row..).step_by(width).take(outputs));
+        let mut holes = holes.iter().map(|&(at, _)| at).peekable();
+        // What fills missing outputs is there already.
+        let places = places.enumerate().filter(|(output, _)| holes.next_if_eq(output).is_none());
+        let places = places.map(|(_, place)| place..place + width);
+        let values = warpfold_array::each!(Values, values, v => scattered(v, self.groups * row, other, places));
+        Ok(Array { shape, values })
     }
 
     /// The first element of each group, or row of `values`.
@@ -205,6 +273,10 @@ impl Groups {
     /// element).
     pub fn describe(&self, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Descriptions, Error> {
         fits(self.labels, &values)?;
+        if let Some(present) = &self.present {
+            crate::describe::check_describe(values.dtype(), options)?;
+            return Err(self.segments.empty("describe", values.dtype(), absent(present), Hole::Empty));
+        }
         let rows = Rows::gather(&values, &self.positions);
         let mut description = self.segments.describe(rows.array(), options)?;
         for (_, places) in description.stats.iter_mut().filter(|(name, _)| name.starts_with("arg")) {
@@ -218,13 +290,26 @@ impl Groups {
 
     fn pick(&self, op: &'static str, values: ArrayRef<'_>, of: fn(&[u32]) -> Option<&u32>) -> Result<Array, Error> {
         fits(self.labels, &values)?;
-        let picked: Vec<u32> = (0..self.len()).filter_map(|group| of(self.positions(group)).copied()).collect();
+        let segment = |i: usize| &self.positions[self.segments.range(i)];
+        let picked: Vec<u32> = (0..self.segments.len()).filter_map(|i| of(segment(i)).copied()).collect();
         let found = dense::values(&Rows::gather(&values, &picked).array());
-        let empty = (0..self.len()).filter(|&group| self.positions(group).is_empty());
-        let outputs: usize = values.shape()[1..].iter().product();
-        let holes =
-            empty.flat_map(|group| group * outputs..(group + 1) * outputs).map(|at| (at, Hole::Empty)).collect();
-        let shape = [self.len()].into_iter().chain(values.shape()[1..].iter().copied()).collect();
-        self.segments.complete(Found { values: found, holes, outputs, width: 1 }, shape, op, values.dtype())
+        let empty = (0..self.segments.len()).filter(|&i| segment(i).is_empty());
+        let rest = &values.shape()[1..];
+        let outputs: usize = rest.iter().product();
+        let holes = empty.flat_map(|i| i * outputs..(i + 1) * outputs).map(|at| (at, Hole::Empty)).collect();
+        self.complete(Found { values: found, holes, outputs, width: 1 }, || None, rest, op, values.dtype())
     }
+}
+
+/// The first group without elements, if `present` are those that have some, and there are more.
+fn absent(present: &[u32]) -> usize {
+    present.iter().enumerate().position(|(i, &group)| i != group as usize).unwrap_or(present.len())
+}
+
+/// `values` at their places, one place after the other, among `n`; elsewhere `other`.
+fn scattered<T: Value>(values: Vec<T>, n: usize, other: Scalar, places: impl Iterator<Item = Range<usize>>) -> Values {
+    let mut all = vec![T::from_cast(other.to_cast()); n];
+    let mut values = values.into_iter();
+    places.for_each(|place| all[place].iter_mut().zip(&mut values).for_each(|(to, x)| *to = x));
+    T::wrap(all)
 }

@@ -14,6 +14,9 @@ use warpfold_array::KeyError;
 /// The most groups: a label fits 31 bits, as on a GPU.
 const MOST_GROUPS: usize = 1 << 31;
 
+/// Groups beyond which an array of them all is only made for the result: so many for each label, and more.
+const SPARSE: (usize, usize) = (16, 1 << 20);
+
 /// Labels that a task reads.
 const TASK: usize = 1 << 16;
 
@@ -82,6 +85,26 @@ impl<'a> Labels<'a> {
         // SAFETY: all are written.
         unsafe { labels.set_len(n) };
         labels
+    }
+
+    /// Whether there are so many more groups than labels that work in proportion to the groups would be out of proportion.
+    pub fn is_sparse(&self) -> bool {
+        self.groups > SPARSE.0.saturating_mul(self.len()).saturating_add(SPARSE.1)
+    }
+
+    /// The same as [`Labels::sort`] of the groups that have elements alone; and which these are, ascending.
+    pub fn sort_present(&self) -> (Vec<u32>, Sorted) {
+        let labels = self.to_vec();
+        let belongs = |&(_, &label): &(usize, &u32)| label != u32::MAX;
+        let pair = |(at, &label): (usize, &u32)| u64::from(label) << 32 | at as u64;
+        let mut pairs: Vec<u64> = labels.par_iter().enumerate().filter(belongs).map(pair).collect();
+        pairs.par_sort_unstable();
+        let (mut present, mut offsets) = (Vec::new(), vec![0]);
+        for group in pairs.chunk_by(|a, b| a >> 32 == b >> 32) {
+            present.push((group[0] >> 32) as u32);
+            offsets.push(offsets[offsets.len() - 1] + group.len());
+        }
+        (present, Sorted { offsets, positions: pairs.into_iter().map(|pair| pair as u32).collect() })
     }
 
     /// The places of labels that belong to a group, by these and in order, and where each group begins among them.

@@ -5,7 +5,7 @@ use std::ops::Range;
 use warpfold_core::{DType, Reducer};
 
 use super::integers::Integers;
-use crate::describe::{Run, STATS, check_describe};
+use crate::describe::{ROW, Run, STATS, check_describe};
 use crate::dispatch::{Kernels, Visit};
 use crate::engine::Job;
 use crate::kernel::{Item, Kernel};
@@ -14,6 +14,7 @@ use crate::reduction::on_threads;
 use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;
 use warpfold_array::Options;
+use warpfold_array::memory;
 use warpfold_array::problem::Problem;
 use warpfold_array::request::{Request, base};
 use warpfold_array::{Array, Collect, Hole, Scalar, Value, Values};
@@ -71,8 +72,7 @@ impl Segments {
     /// Segments between neighbouring offsets: integers of any dtype, along one axis.
     ///
     /// # Errors
-    /// [`KeyError::NotIntegers`], [`KeyError::OffsetsShape`], [`KeyError::OffsetsDecrease`], [`KeyError::OffsetOutOfRange`] of
-    /// a negative one.
+    /// [`KeyError::NotIntegers`], [`KeyError::OffsetsShape`], [`KeyError::OffsetsDecrease`], [`KeyError::OffsetNegative`].
     pub fn new(offsets: ArrayRef<'_>) -> Result<Self, Error> {
         if offsets.shape().len() != 1 || offsets.is_empty() {
             return Err(KeyError::OffsetsShape { shape: offsets.shape().to_vec() }.into());
@@ -84,8 +84,7 @@ impl Segments {
             for (i, &entry) in block.iter().enumerate() {
                 let at = from + i;
                 let Ok(after) = u64::try_from(entry) else {
-                    let len = isize::MAX as usize;
-                    return Err(KeyError::OffsetOutOfRange { at, offset: entries.exact(entry), len });
+                    return Err(KeyError::OffsetNegative { at, offset: entries.exact(entry) });
                 };
                 if after < before {
                     return Err(KeyError::OffsetsDecrease { at, before, after });
@@ -141,21 +140,24 @@ impl Segments {
     /// Segments beyond the values, axes among the options, options that the reduction does not have; a segment without a result,
     /// if there is nothing to fill in ([`KeyError::Empty`]).
     pub fn reduce(&self, op: Op, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Array, Error> {
-        self.reduce_at(op, values, options, None)
+        let (found, rest) = self.find(op, values, options, None)?;
+        self.complete(found, &rest, op.name(), values.dtype())
     }
 
-    /// The same of values that were gathered from `positions`, which arg ops give.
-    pub(super) fn reduce_at(
+    /// The results that there are, and the shape of those of a segment. Arg ops give `positions`, if values were gathered from there.
+    pub(super) fn find(
         &self,
         op: Op,
         values: ArrayRef<'_>,
         options: &Options<'_>,
         positions: Option<&[u32]>,
-    ) -> Result<Array, Error> {
+    ) -> Result<(Found, Vec<usize>), Error> {
         self.fits(&values, options)?;
         let options = Options { axes: Some(vec![0]), ..options.clone() };
         let request = Request::new(op, &values, &options)?;
         let outputs = request.problem.outputs;
+        let width = if op == Op::MinMax { 2 } else { 1 };
+        memory::afford("the result", self.len().saturating_mul(outputs * width), request.spec.result().size())?;
         let run = |offsets: &[usize]| {
             on_threads(options.threads, |threads| {
                 Kernels(&request.spec).dispatch(Execute { request: &request, array: &values, offsets, threads })
@@ -178,20 +180,19 @@ impl Segments {
         if let (Op::ArgMin | Op::ArgMax, Some(positions), Values::I64(places)) = (op, positions, &mut found) {
             self.to_positions(places, &holes, outputs, positions);
         }
-        let shape = [self.len()].into_iter().chain(request.shape()).collect();
-        let width = if op == Op::MinMax { 2 } else { 1 };
-        self.complete(Found { values: found, holes, outputs, width }, shape, op.name(), values.dtype())
+        Ok((Found { values: found, holes, outputs, width }, request.shape()))
     }
 
-    /// The result, with something in its holes.
+    /// The result, with something in its holes; `rest` is the shape of a segment's.
     pub(super) fn complete(
         &self,
         found: Found,
-        shape: Vec<usize>,
+        rest: &[usize],
         op: &'static str,
         dtype: DType,
     ) -> Result<Array, Error> {
         let Found { values, holes, outputs, width } = found;
+        let shape = [&[self.len()], rest].concat();
         let Some(&(at, why)) = holes.first() else { return Ok(Array { shape, values }) };
         let Some(fill) = self.fill else { return Err(self.empty(op, dtype, at / outputs, why)) };
         let holes: Vec<usize> = holes.into_iter().map(|(at, _)| at).collect();
@@ -227,6 +228,7 @@ impl Segments {
         self.fits(&values, options)?;
         check_describe(values.dtype(), options)?;
         let problem = Problem::new(&values, &[0], None)?;
+        memory::afford("the statistics", self.len().saturating_mul(problem.outputs), ROW)?;
         let run = Run { array: &values, problem: &problem, options, segments: Some(&self.offsets) };
         let Some(stats) = run.stats()? else {
             let empty = (0..self.len()).find(|&i| self.range(i).is_empty());
@@ -237,7 +239,7 @@ impl Segments {
         Ok(Descriptions { shape, counts: self.counts(), stats })
     }
 
-    fn empty(&self, op: &'static str, dtype: DType, index: usize, why: Hole) -> Error {
+    pub(super) fn empty(&self, op: &'static str, dtype: DType, index: usize, why: Hole) -> Error {
         KeyError::Empty { op, dtype, what: self.what, index, why: why.of_a_segment() }.into()
     }
 

@@ -24,6 +24,12 @@ use warpfold_array::Op;
 use warpfold_array::problem::{Dim, Problem};
 use warpfold_array::request::Spec;
 
+/// Bytes beyond which nothing is planned: far more than the memory of any GPU.
+const MOST_BYTES: u64 = 1 << 46;
+
+/// Blocks that a grid can have.
+const MOST_BLOCKS: u32 = i32::MAX as u32;
+
 /// What the planner has to know of a device.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
@@ -103,12 +109,21 @@ struct Planner<'a> {
 }
 
 impl GpuPlan {
-    /// Chooses kernels for a problem that has elements and outputs.
+    /// Chooses kernels for a problem that has elements and outputs; none, if there are too many outputs.
     pub fn new(spec: &Spec, problem: &Problem, limits: &Limits) -> Self {
         let pair = if spec.op == Op::MinMax { 2 } else { 1 };
         let mask = if spec.masked { 1 } else { 0 };
-        let bytes = (problem.count * problem.outputs * (problem.size + mask)
-            + problem.outputs * pair * spec.result().size()) as u64;
+        let read = (problem.count * problem.outputs).saturating_mul(problem.size + mask);
+        let bytes = read.saturating_add(problem.outputs.saturating_mul(pair * spec.result().size())) as u64;
+        let none = Self { launches: Vec::new(), workspace: 0, bytes };
+        if bytes > MOST_BYTES {
+            return none;
+        }
+        let plan = Self::of(spec, problem, limits, bytes);
+        if plan.launches.iter().any(|launch| launch.grid > MOST_BLOCKS) { none } else { plan }
+    }
+
+    fn of(spec: &Spec, problem: &Problem, limits: &Limits, bytes: u64) -> Self {
         if let Some(fold) = fast(spec) {
             let mut planner = Planner::new(spec, fold, true, problem, limits);
             if let Some(launches) = planner.fast() {
@@ -135,6 +150,9 @@ impl GpuPlan {
             [outer, inner] => planner.segments(kept, outer, inner),
             _ => None,
         }?;
+        if launch.grid > MOST_BLOCKS {
+            return None;
+        }
         let bytes = outputs * (count * size + described_bytes(dtype));
         Some(Self { launches: vec![launch], workspace: COUNTERS + 4 * planner.words, bytes: bytes as u64 })
     }
@@ -220,7 +238,7 @@ impl<'a> Planner<'a> {
             recipe: self.recipe,
             shape,
         };
-        let grid = u32::try_from(grid).expect("fewer blocks than a grid takes");
+        let grid = u32::try_from(grid).unwrap_or(u32::MAX);
         Launch { entry, grid, block: warps as u32 * 32, params: call.to_words() }
     }
 

@@ -29,10 +29,12 @@ pub enum Class {
     Empty,
     /// Millions of elements.
     Large,
+    /// Lengths of zero and one among others, up to five axes, any layout.
+    Degenerate,
 }
 
 impl Class {
-    pub const ALL: [Class; 10] = [
+    pub const ALL: [Class; 11] = [
         Class::Tiny,
         Class::Full,
         Class::Rows,
@@ -43,6 +45,7 @@ impl Class {
         Class::Wild,
         Class::Empty,
         Class::Large,
+        Class::Degenerate,
     ];
 }
 
@@ -80,7 +83,7 @@ impl Case {
         });
         let fill = fill(r, dtype);
         let x = match class {
-            Class::Wild => Strided::new(r, dtype, &shape, fill),
+            Class::Wild | Class::Degenerate => Strided::new(r, dtype, &shape, fill),
             _ => placed(r, dtype, &shape, fill),
         };
         let mask = r.chance(if class == Class::Large { 10 } else { 25 }).then(|| mask(r, &shape));
@@ -194,6 +197,16 @@ fn shape(r: &mut Random, class: Class) -> (Vec<usize>, Option<Vec<usize>>) {
             let at = r.below(shape.len());
             shape[at] = 0;
             let axes = r.chance(80).then(|| some(r, shape.len()));
+            (shape, axes)
+        }
+        Class::Degenerate => {
+            let sizes = [0, 1, 1, 1, 2, 3, 16, 64, 65, 256];
+            let mut shape: Vec<usize> = (0..r.below(6)).map(|_| sizes[r.below(sizes.len())]).collect();
+            // What is kept of an empty array has outputs, too.
+            while shape.iter().filter(|&&n| n > 0).product::<usize>() > 40_000 {
+                shape.pop();
+            }
+            let axes = r.chance(90).then(|| some(r, shape.len()));
             (shape, axes)
         }
         Class::Large => {

@@ -31,7 +31,7 @@ pub fn histogram(
 ) -> Result<Histogram, crate::Error> {
     let n = array.shape().iter().product();
     if let Some(weights) = weights.filter(|weights| weights.shape() != array.shape()) {
-        return Err(KeyError::LabelsLength { labels: n, shape: weights.shape().to_vec() }.into());
+        return Err(KeyError::WeightsShape { weights: weights.shape().to_vec(), array: array.shape().to_vec() }.into());
     }
     side_by_side("elements", &array)?;
     array.is_on(stream, "array")?;

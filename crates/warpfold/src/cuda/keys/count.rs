@@ -32,7 +32,7 @@ pub fn bincount(
             Ok(counts)
         }
         Some(weights) if weights.shape() != labels.shape() => {
-            Err(KeyError::LabelsLength { labels: labels.shape()[0], shape: weights.shape().to_vec() }.into())
+            Err(KeyError::WeightsShape { weights: weights.shape().to_vec(), array: labels.shape().to_vec() }.into())
         }
         Some(weights) => group_by(Op::Sum, labels, weights, Some(bins), &Options::default(), stream),
     }

@@ -1,0 +1,185 @@
+//! Nothing, very little, and very much of it: results of no elements, few labels of many groups, and results that no memory holds.
+
+use crate::reference::{Random, Strided, element};
+use warpfold::{
+    ArrayRef, Bins, DType, Error, Groups, KeyError, Op, Options, Scalar, Segments, Values, bincount, describe,
+    group_by, histogram, reduce,
+};
+
+/// Groups of which most have no elements: more than 16 for each label, and 2^20.
+const MANY: usize = (1 << 20) + 5000;
+
+fn bits(values: &Values, range: std::ops::Range<usize>) -> Vec<(u64, usize)> {
+    range.map(|i| values.get(i).bits()).collect()
+}
+
+/// Rows of an array, one after the other.
+fn rows(x: &Strided, of: &[usize]) -> Vec<Scalar> {
+    let (row, x) = (x.shape[1..].iter().product::<usize>(), x.elements());
+    of.iter().flat_map(|&at| x[at * row..(at + 1) * row].to_vec()).collect()
+}
+
+fn array(r: &mut Random, dtype: DType, shape: &[usize], elements: &[Scalar]) -> Strided {
+    let next = std::cell::Cell::new(0);
+    let steps = |axis: usize| (shape[axis + 1..].iter().product::<usize>() * dtype.size()) as isize;
+    let strides = (0..shape.len()).map(steps).collect();
+    Strided::place(r, dtype, shape, strides, 0, |_| elements[next.replace(next.get() + 1)])
+}
+
+#[test]
+fn few_labels_of_many_groups_have_the_results_of_their_elements() {
+    let r = &mut Random(41);
+    for (at, op) in Op::ALL.into_iter().cycle().take(60).enumerate() {
+        let dtype = DType::ALL[at % 13];
+        let shape = [vec![9], vec![9, 2], vec![9, 0]][r.below(3)].clone();
+        let x = Strided::new(r, dtype, &shape, |r| element(r, dtype, 25));
+        let few = [0, 1, 77, MANY as i32 - 1, -1];
+        let labels: Vec<i32> = (0..9).map(|_| few[r.below(5)]).collect();
+        let options = Options { skip_nan: r.chance(50), ..Options::default() };
+        let fill = Scalar::F64(7.0);
+        let by = ArrayRef::from_slice(&labels, &[9]).unwrap();
+        let groups = Groups::new(by, Some(MANY)).unwrap().fill(fill);
+        assert_eq!(groups.len(), MANY);
+        let found = groups.reduce(op, x.view(), &options).unwrap();
+        let row = found.values.len() / MANY;
+        for group in [0, 1, 2, 76, 77, 78, MANY - 2, MANY - 1] {
+            let of: Vec<usize> = (0..9).filter(|&i| labels[i] == group as i32).collect();
+            assert_eq!(groups.positions(group), of.iter().map(|&i| i as u32).collect::<Vec<_>>());
+            assert_eq!(groups.counts()[group], of.len() as i64);
+            // The same group by itself, the only one.
+            let alone = array(r, dtype, &[&[of.len()], &shape[1..]].concat(), &rows(&x, &of));
+            let zeros = vec![0i32; of.len()];
+            let one = Groups::new(ArrayRef::from_slice(&zeros, &[of.len()]).unwrap(), Some(1)).unwrap().fill(fill);
+            let mut want = one.reduce(op, alone.view(), &options).unwrap().values;
+            if let (Op::ArgMin | Op::ArgMax, Values::I64(places)) = (op, &mut want) {
+                let all_nan = |column: usize| {
+                    let nan = |&i: &usize| rows(&x, &[i])[column].to_f64().is_nan();
+                    options.skip_nan && dtype.is_float() && of.iter().all(nan)
+                };
+                let there = |column: usize| !of.is_empty() && !all_nan(column);
+                let moved = places.iter_mut().enumerate().filter(|(column, _)| there(*column));
+                moved.for_each(|(_, place)| *place = of[*place as usize] as i64);
+            }
+            let found = bits(&found.values, group * row..(group + 1) * row);
+            assert_eq!(found, bits(&want, 0..row), "{op} of {dtype} {shape:?}, group {group}, labels {labels:?}");
+        }
+        if shape.len() == 1 {
+            let unfilled = group_by(op, by, x.view(), Some(MANY), &options);
+            match unfilled {
+                Ok(unfilled) => assert_eq!(bits(&unfilled.values, 0..200), bits(&found.values, 0..200), "{op} {dtype}"),
+                // Only extrema have no result of nothing; group 2 has no element, groups before it may have none.
+                Err(Error::Key(KeyError::Empty { index, .. })) => assert!(index <= 2, "{op}: {index}"),
+                Err(other) => panic!("{op}: {other}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn the_first_group_without_a_result_is_named_where_most_have_none() {
+    let labels = ArrayRef::from_slice(&[1i64, 0, 2_000_000], &[3]).unwrap();
+    let x = ArrayRef::from_slice(&[1.0f32, f32::NAN, 3.0], &[3]).unwrap();
+    let groups = Groups::new(labels, None).unwrap();
+    let index = |result: Result<_, Error>| match result {
+        Err(Error::Key(KeyError::Empty { index, .. })) => index,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(index(groups.reduce(Op::Max, x, &Options::default())), 2);
+    let skip = Options { skip_nan: true, ..Options::default() };
+    assert_eq!(index(groups.reduce(Op::ArgMax, x, &skip)), 0);
+    assert_eq!(index(groups.first(x)), 2);
+    assert!(matches!(groups.describe(x, &Options::default()), Err(Error::Key(KeyError::Empty { index: 2, .. }))));
+    let filled = groups.clone().fill(Scalar::F32(9.0)).last(x).unwrap().into_vec::<f32>().unwrap();
+    assert_eq!((filled.len(), filled[1], filled[2], filled[2_000_000]), (2_000_001, 1.0, 9.0, 3.0));
+    let sizes = groups.sizes().unwrap().into_vec::<i64>().unwrap();
+    assert_eq!((sizes.len(), sizes.iter().sum::<i64>(), sizes[2_000_000]), (2_000_001, 3, 1));
+    let counts = bincount(labels, None, 0).unwrap().into_vec::<i64>().unwrap();
+    assert_eq!(counts, sizes);
+}
+
+#[test]
+fn a_result_that_no_memory_holds_is_an_error_with_its_bytes() {
+    let huge = 1usize << 50;
+    let none: [f32; 0] = [];
+    let x = ArrayRef::from_slice(&none, &[huge, 0]).unwrap();
+    let rows = Options { axes: Some(vec![1]), ..Options::default() };
+    let refused = |result: Result<(), Error>, least: u128| match result {
+        Err(why @ Error::Memory { bytes, .. }) => assert!(bytes >= least && why.to_string().contains("bytes"), "{why}"),
+        other => panic!("{other:?}"),
+    };
+    refused(reduce(Op::Sum, x, &rows).map(drop), 1 << 52);
+    refused(describe(x, &rows).map(drop), 1 << 52);
+    let x = ArrayRef::from_slice(&none, &[0, huge]).unwrap();
+    let offsets = ArrayRef::from_slice(&[0i64, 0], &[2]).unwrap();
+    let segments = Segments::new(offsets).unwrap();
+    refused(segments.reduce(Op::Sum, x, &Options::default()).map(drop), 1 << 52);
+    let labels = ArrayRef::from_slice(&[2_000_000_000u32], &[1]).unwrap();
+    let row = vec![0u8; 1 << 16];
+    let x = ArrayRef::from_slice(&row, &[1, 1 << 16]).unwrap();
+    refused(group_by(Op::Sum, labels, x, None, &Options::default()).map(drop), 1 << 49);
+}
+
+/// Such edges would take 8 GB, and half a minute.
+#[test]
+fn bins_too_narrow_for_their_numbers_are_refused_before_there_are_edges() {
+    let x: Vec<f32> = (0..12).map(|i| i as f32).collect();
+    let x = ArrayRef::from_slice(&x, &[12]).unwrap();
+    let found = histogram(x, &Bins::Uniform { bins: 1_000_000_000, range: None }, None);
+    assert!(matches!(&found, Err(Error::Key(KeyError::Bins { why })) if why.contains("too narrow")), "{found:?}");
+    // Many more bins than elements.
+    let found = histogram(x, &Bins::Uniform { bins: 1 << 20, range: Some((0.0, 16.0)) }, None).unwrap();
+    let counts = found.counts.into_vec::<i64>().unwrap();
+    assert_eq!((counts.len(), counts.iter().sum::<i64>(), counts[11 << 16]), (1 << 20, 12, 1));
+}
+
+/// As NumPy has them: 0 and 1 are f64, and each edge is rounded once.
+#[test]
+fn edges_of_no_elements_are_rounded_once() {
+    let x: [f32; 0] = [];
+    let found = histogram(ArrayRef::from_slice(&x, &[0]).unwrap(), &Bins::Uniform { bins: 7, range: None }, None);
+    let want = [0x0, 0x3e124925, 0x3e924925, 0x3edb6db7, 0x3f124925, 0x3f36db6e, 0x3f5b6db7, 0x3f800000];
+    let edges = found.unwrap().edges.into_vec::<f32>().unwrap();
+    assert_eq!(edges.iter().map(|x| x.to_bits()).collect::<Vec<_>>(), want);
+}
+
+#[test]
+fn nothing_is_described_by_what_there_is_of_nothing() {
+    for dtype in DType::ALL {
+        let r = &mut Random(3);
+        let x = Strided::new(r, dtype, &[2, 0, 3], |r| element(r, dtype, 0));
+        let d = describe(x.view(), &Options { axes: Some(vec![1]), ..Options::default() }).unwrap();
+        assert_eq!((d.count, &d.shape[..]), (0, &[2, 3][..]));
+        let names: Vec<&str> = d.stats.iter().map(|(name, _)| *name).collect();
+        assert_eq!(names, ["nan_count", "mean", "std", "sum", "norm"]);
+        assert_eq!(d.get("nan_count"), Some(&Values::I64(vec![0; 6])));
+        assert!(d.stats.iter().all(|(_, values)| values.len() == 6));
+        assert!(d.get("mean").unwrap().get(5).to_f64().is_nan() && d.get("sum").unwrap().get(5).to_f64() == 0.0);
+        assert_eq!(d.get("sum").unwrap().dtype(), Op::Sum.result_dtype(dtype));
+    }
+}
+
+/// A plan is made of shape and strides alone, so that shapes may be larger than any memory.
+#[test]
+fn plans_of_any_shape_are_made() {
+    let r = &mut Random(17);
+    for _ in 0..3000 {
+        let (op, dtype) = (Op::ALL[r.below(Op::ALL.len())], DType::ALL[r.below(13)]);
+        let mut shape: Vec<usize> =
+            (0..r.below(5)).map(|_| [0, 1, 3, 1 << r.below(40), 1 << r.below(60)][r.below(5)]).collect();
+        let bytes = |shape: &[usize]| shape.iter().filter(|&&n| n > 0).try_fold(dtype.size(), |n, &d| n.checked_mul(d));
+        while bytes(&shape).is_none_or(|bytes| bytes > isize::MAX as usize) {
+            shape.pop();
+        }
+        let mut strides = vec![dtype.size() as isize; shape.len()];
+        for axis in (1..shape.len()).rev() {
+            strides[axis - 1] = strides[axis] * shape[axis].max(1) as isize;
+        }
+        // SAFETY: nothing is read.
+        let x = unsafe { ArrayRef::from_raw(std::ptr::null(), dtype, &shape, &strides) }.unwrap();
+        let axes = (0..shape.len() as isize).filter(|_| r.chance(50)).collect();
+        let options = Options { axes: Some(axes), skip_nan: r.chance(20), ..Options::default() };
+        let about = format!("{op} of {dtype} {shape:?} axes {:?}", options.axes);
+        assert!(warpfold::explain(op, x, &options).unwrap().to_string().contains("route"), "{about}");
+        assert!(warpfold::cuda::explain(op, x, &options, None).unwrap().to_string().contains("kernel"), "{about}");
+    }
+}
