@@ -133,10 +133,10 @@ impl FromStr for Op {
     }
 }
 
-/// The name that is fewest changes away, if these are at most a third of it, or one.
+/// The name that is fewest changes away, if these are at most a quarter of it, or one.
 fn nearest(name: &str) -> Option<&'static str> {
     let near = Op::ALL.map(Op::name).into_iter().min_by_key(|n| distance(n, name))?;
-    (distance(near, name) <= (name.len() / 3).max(1)).then_some(near)
+    (distance(near, name) <= (name.len() / 4).max(1)).then_some(near)
 }
 
 /// Levenshtein's distance, for one suggestion in an error message.

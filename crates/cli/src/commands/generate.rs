@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, Command, CommandFactory, ValueHint};
+use clap_complete::Shell;
 use warpfold::{DType, Op};
 
 use super::print;
@@ -20,7 +21,22 @@ pub fn completions(args: &Completions) -> Result<(), Failure> {
     // The generator panics if it cannot write, so it writes to memory.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "warpfold", &mut script);
+    if args.shell == Shell::Fish {
+        script.extend(names.iter().flat_map(|name| fish_words(&command, name)).flat_map(String::into_bytes));
+    }
     print(|to| to.write_all(&script))
+}
+
+/// What fish is to offer for the words of a command that are no options, which its generator leaves out.
+fn fish_words(command: &Command, name: &str) -> Vec<String> {
+    let words = command.find_subcommand(name).into_iter().flat_map(Command::get_positionals);
+    let values = words.map(|word| word.get_possible_values()).filter(|values| !values.is_empty());
+    let line = |values: Vec<PossibleValue>| {
+        let values: Vec<&str> = values.iter().map(PossibleValue::get_name).collect();
+        let condition = format!("__fish_warpfold_using_subcommand {name}");
+        format!("complete -c warpfold -n \"{condition}\" -a \"{}\"\n", values.join(" "))
+    };
+    values.map(line).collect()
 }
 
 /// An argument of a command with the values that a shell is to offer. The parsers themselves take more: other spellings, other
