@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command, Parser, ValueEnum};
-use warpfold_device::ladder;
+use warpfold_device::ladder::{self, Form};
 use warpfold_ladder::run::case::names;
 use warpfold_ladder::run::{Families, Target};
 
@@ -124,7 +124,7 @@ fn nearest<'a>(given: &str, names: &'a [String]) -> Option<&'a str> {
         let far = strsim::osa_distance(given, name);
         (far <= (name.len() / 3).max(1)).then_some(far)
     };
-    let idea = |name: &str| ladder::rung(name).map(|rung| rung.slug());
+    let idea = |name: &str| ladder::rung(name).filter(|rung| rung.form != Form::AsPublished).map(|rung| rung.slug());
     let near = |name: &'a String| {
         let far = [distance(name), idea(name).and_then(distance)].into_iter().flatten().min()?;
         Some((far, name.as_str()))

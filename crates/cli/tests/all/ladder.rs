@@ -70,7 +70,7 @@ fn a_rung_that_does_not_exist_is_told_which_do() {
 fn an_option_without_an_effect_is_refused() {
     let dir = Dir::new();
     dir.run("ladder --device emulator --elements 2^40").refused(&["--elements 1099511627776", "2^20"]);
-    dir.run("ladder --device emulator --family c --dtype i32").refused(&["--dtype i32", "f32", "family a or b"]);
+    dir.run("ladder --device emulator --family c --dtype i32").refused(&["--dtype i32", "f32", "family a"]);
     dir.run("ladder --device emulator --family a --clusters 4").refused(&["--clusters", "family c"]);
     dir.run("ladder --device emulator --rung a0,b1 --coords 4").refused(&["--coords", "family c"]);
     dir.run("ladder --device emulator --rung a9 --block 128").refused(&["--block", "library"]);
@@ -85,19 +85,19 @@ fn files_that_cannot_be_written_are_refused_before_anything_runs() {
     std::fs::create_dir(dir.join("folder")).expect("a folder");
     let run = |files: &str| dir.run(&format!("ladder --device emulator --rung a0 -n 100 {files}"));
     for (files, words) in [
-        ("--json x --csv x", &["x is named twice", "--json and --csv"][..]),
-        ("--json x --html ./x", &["twice", "--html"]),
-        ("--json x --html folder/../x", &["twice", "--html"]),
-        ("--json - --html -", &["standard output is named twice"]),
-        ("--json no/such/folder/x", &["no/such/folder", "--json"]),
-        ("--html folder", &["folder", "--html"]),
-        ("--html folder/", &["folder", "--html"]),
+        ("--json x --csv x", &["--json", "--csv", "a file of its own"][..]),
+        ("--json x --html ./x", &["--json", "--html", "a file of its own"]),
+        ("--json x --html folder/../x", &["--html", "a file of its own"]),
+        ("--json - --html -", &["--html", "a file of its own"]),
+        ("--json no/such/folder/x", &["no/such/folder"]),
+        ("--html folder", &["folder"]),
+        ("--html folder/", &["folder"]),
     ] {
         let ran = run(files);
         ran.refused(words);
         assert!(!ran.err.contains(" -o"), "{ran:?}");
     }
-    dir.args(["ladder", "--device", "emulator", "--rung", "a0", "-n", "1", "--html", ""]).refused(&["--html"]);
+    dir.args(["ladder", "--device", "emulator", "--rung", "a0", "-n", "1", "--html", ""]).refused(&[]);
     assert_eq!(dir.files(), ["folder"]);
     let ran = run("--json - --html x.html");
     let record: serde_json::Value = serde_json::from_str(ran.ok()).expect("nothing but JSON");
