@@ -30,7 +30,7 @@ pub struct Against {
     pub behind: [usize; 3],
 }
 
-/// All cases, and then those of each kind of axes, dtype, op, and layout, where there are several.
+/// All cases, and then those of each kind of axes, dtype, op, and layout.
 pub fn groups(record: &Record) -> Vec<Group> {
     let cases: Vec<&Measured> = record.cases.iter().filter(|case| time(case).is_some()).collect();
     let mut groups = vec![group("all", &cases, record)];
@@ -40,10 +40,6 @@ pub fn groups(record: &Record) -> Vec<Group> {
         let mut names: Vec<String> = cases.iter().map(|case| name_of(case)).collect();
         names.sort();
         names.dedup();
-        // One group of all is there already.
-        if names.len() < 2 {
-            continue;
-        }
         for name in names {
             let some: Vec<&Measured> = cases.iter().filter(|case| name_of(case) == name).copied().collect();
             groups.push(group(&name, &some, record));
@@ -197,13 +193,12 @@ mod tests {
         let peer = PeerRecord { name: "torch".into(), version: None, device: None, absent: None };
         record.peers.push(peer);
         for peer in [1100, 975, 960, 900, 800] {
-            let axis = usize::from(peer < 1000);
-            record.cases.push(measured(&[10, 10], &[axis], 1000, 500, peer));
+            record.cases.push(measured(&[10, 10], &[1], 1000, 500, peer));
         }
         let groups = groups(&record);
         assert_eq!((groups[0].cases, groups[0].peers[0].behind), (5, [3, 2, 1]));
         let names: Vec<&str> = groups.iter().map(|group| group.name.as_str()).collect();
-        assert_eq!(names, ["all", "inner", "outer"]);
+        assert_eq!(names, ["all", "inner", "f32", "sum", "row-major"]);
         let wrong = crate::check::Verdict::wrong("it is".into());
         record.cases[4].sides.get_mut("torch").unwrap().verdict = Some(wrong);
         assert_eq!(super::groups(&record)[0].peers[0].cases, 4);

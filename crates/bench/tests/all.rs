@@ -216,7 +216,7 @@ fn random_problems_are_right_and_have_a_summary() {
     assert_eq!(record.wrong(), [""; 0]);
     assert_eq!(record.cases.len(), 40);
     for shown in [render::text(&record), render::markdown(&record)] {
-        assert!(shown.contains("Summary: shares of a plain read") && shown.contains("transposed"), "{shown}");
+        assert!(shown.contains("Summary: shares of a plain read") && shown.contains("row-major"), "{shown}");
     }
 }
 
