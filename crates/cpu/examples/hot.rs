@@ -11,7 +11,7 @@ use warpfold_cpu::extrema::Peak;
 use warpfold_cpu::free::Integers;
 use warpfold_cpu::halves::Halves;
 use warpfold_cpu::hot;
-use warpfold_cpu::kernel::{Kernel, Tree};
+use warpfold_cpu::kernel::{Acc, Kernel, Tree};
 use warpfold_cpu::moments::Spread;
 use warpfold_cpu::policy::{BLOCK, PANEL};
 
@@ -19,11 +19,10 @@ fn max<T: Element>() -> Peak<T> {
     Peak(Extremum { search: Search::new(true, false), initial: None })
 }
 
-fn columns<K: Kernel, T>(
-    panel: unsafe fn(&K, &[*const T], &mut [MaybeUninit<<K::R as warpfold_core::Reducer>::Acc>]),
-    kernel: &K,
-    x: &[T],
-) {
+/// A hot loop over the columns of some rows.
+type Panel<K, T> = unsafe fn(&K, &[*const T], &mut [MaybeUninit<Acc<K>>]);
+
+fn columns<K: Kernel, T>(panel: Panel<K, T>, kernel: &K, x: &[T]) {
     let width = x.len() / PANEL;
     let rows: Vec<*const T> = x.chunks_exact(width).map(<[T]>::as_ptr).collect();
     let mut out = Vec::with_capacity(width);

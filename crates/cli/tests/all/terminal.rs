@@ -15,7 +15,7 @@ fn terminal(columns: u16) -> (File, File) {
     let null = std::ptr::null_mut();
     // SAFETY: the call writes two descriptors, which are nobody else's.
     unsafe {
-        assert_eq!(libc::openpty(&mut ours, &mut theirs, null, null.cast(), &mut size), 0);
+        assert_eq!(libc::openpty(&mut ours, &mut theirs, null, null.cast(), &size), 0);
         // The command's children must not keep our end.
         libc::fcntl(ours, libc::F_SETFD, libc::FD_CLOEXEC);
         libc::fcntl(theirs, libc::F_SETFD, libc::FD_CLOEXEC);
