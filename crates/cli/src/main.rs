@@ -24,6 +24,7 @@ use std::panic;
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::builder::StyledStr;
 
 use args::{Args, Command};
 use error::Failure;
@@ -67,14 +68,16 @@ fn parsed(said: &clap::Error) -> Result<(), Failure> {
     if strange.peek().is_none() {
         let _ = said.print();
     } else {
-        let mut text = said.render().to_string();
+        // With colours: what makes it plain takes the arguments' own control sequences for colours, and hides them.
+        let mut text = said.render().ansi().to_string();
         for arg in strange {
             let value = arg.split_once('=').map_or("", |(_, value)| value);
             for part in [arg, value].into_iter().filter(|part| !part.is_empty()) {
                 text = text.replace(part, &escaped(part));
             }
         }
-        let _ = std::io::stderr().write_all(escaped_lines(&text).as_bytes());
+        let plain = StyledStr::from(text).to_string();
+        let _ = std::io::stderr().write_all(escaped_lines(&plain).as_bytes());
     }
     std::process::exit(said.exit_code())
 }

@@ -11,7 +11,7 @@ use crate::unix::signal;
 /// A terminal with so many columns: our end, and the command's.
 fn terminal(columns: u16) -> (File, File) {
     let (mut ours, mut theirs) = (0, 0);
-    let mut size = libc::winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+    let size = libc::winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     let null = std::ptr::null_mut();
     // SAFETY: the call writes two descriptors, which are nobody else's.
     unsafe {
