@@ -199,7 +199,7 @@ pub struct Known {
 }
 
 /// Generator, shape, keys, and whether it is of distinct values.
-type TableKey = (Generator, Vec<usize>, Option<Keys>, bool);
+type TableKey = (Generator, Vec<usize>, Option<Keys>, Work);
 
 impl Known {
     /// What is known of the elements of the outputs `at`.
@@ -219,7 +219,7 @@ impl Known {
 
     /// What is known of a case's keys, and of its elements by key.
     pub fn table(&mut self, case: &Case) -> &Table {
-        let key = (case.generator(), case.shape.clone(), case.keys, case.work == Work::Unique);
+        let key = (case.generator(), case.shape.clone(), case.keys, case.work);
         let kept = self.table.take().filter(|(known, _)| *known == key);
         &self.table.insert(kept.unwrap_or_else(|| (key, table(case)))).1
     }

@@ -222,6 +222,18 @@ mod tests {
     }
 
     /// Of every case by key of the suite `smoke`: our result passes, and does not with a value changed or dropped.
+    /// A suite has the update of some points before their iterations.
+    #[test]
+    fn what_is_known_of_an_update_is_not_taken_for_an_iteration() {
+        let mut known = Known::default();
+        let cases = suite::load("smoke").unwrap().cases;
+        let iteration = cases.iter().find(|case| case.work == Work::Iterate).unwrap();
+        let update = Case { work: Work::Update, ..iteration.clone() };
+        assert!(matches!(known.table(&update), Table::Sums(_)));
+        assert!(matches!(known.table(iteration), Table::Labels(_)));
+        assert!(matches!(known.table(&update), Table::Sums(_)));
+    }
+
     #[test]
     fn a_wrong_value_by_key_is_caught() {
         let cases: Vec<Case> = suite::load("smoke").unwrap().cases.into_iter().filter(Case::is_keyed).collect();
