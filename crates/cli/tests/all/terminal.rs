@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::FromRawFd;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 
 use crate::support::{Dir, command, count_up, f32s, npy};
@@ -57,7 +58,16 @@ fn fitting(dir: &Dir, stderr: impl Into<Stdio>) -> Child {
     let numbers: Vec<f32> = (0..1u32 << 22).map(|i| (i.wrapping_mul(2_654_435_761) >> 8) as f32).collect();
     dir.write("x.npy", &npy(1, "'<f4'", false, "(65536, 64)", &f32s(&numbers)));
     let args = ["kmeans", "x.npy", "-k", "16384", "--threads", "1", "--device", "cpu"];
-    command(dir.path()).args(args).stdout(Stdio::null()).stderr(stderr).spawn().unwrap()
+    let mut command = command(dir.path());
+    // A shell that runs the tests in the background has them ignore Ctrl-C, and so their children.
+    // SAFETY: the call may be made between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            Ok(())
+        })
+    };
+    command.args(args).stdout(Stdio::null()).stderr(stderr).spawn().unwrap()
 }
 
 #[test]
