@@ -21,7 +21,8 @@ cargo xtask docs           write docs/ladder.md from committed records, the emul
                            from committed records; a page of a stale record (made from other sources) says so
 cargo xtask docs --check   fail unless they are what would be written
 cargo xtask docs --strict  the same, and fail if any record of docs/benchmarks is stale
-cargo xtask loops [FILE]   read the machine code of the CPU's hottest loops, as both profiles compile them, or in a program: fail
+cargo xtask loops [FILE]   read the machine code of the CPU's hottest loops, built alone by this workspace's release profile and by
+                           cargo's default one, or of a program with all of them: fail
                            unless they are vectors of each level and call nothing (needs objdump)
 cargo xtask gpu-bundle     build GPU tests and measurements, and put them with their scripts into .carry, for a machine
                            that has a GPU and no cargo; `--only tests` or `--only bench` builds what one script needs";

@@ -25,6 +25,7 @@ impl Kernel for Halves {
         &self.0
     }
 
+    #[inline]
     fn block(&self, x: &[f16], start: u64) -> f32 {
         at_level(
             #[inline(always)]

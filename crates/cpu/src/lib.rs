@@ -29,19 +29,31 @@ pub mod simd;
 pub mod transposed;
 mod tree;
 
+#[cfg(feature = "reductions")]
 mod describe;
+#[cfg(feature = "reductions")]
 mod dispatch;
+#[cfg(feature = "reductions")]
 pub mod keys;
+#[cfg(feature = "reductions")]
 mod plan;
+#[cfg(feature = "reductions")]
 mod reduction;
+#[cfg(feature = "reductions")]
 mod stream;
 
+#[cfg(feature = "reductions")]
 pub use describe::{Description, STATS, check_describe, describe};
+#[cfg(feature = "reductions")]
 pub use dispatch::Kernels;
+#[cfg(feature = "reductions")]
 pub use keys::{
     Bins, Distinct, Groups, KMeans, Points, Segments, bincount, centroid_update, group_by, histogram, reduce_by_key,
     segmented, unique,
 };
+#[cfg(feature = "reductions")]
 pub use plan::Plan;
+#[cfg(feature = "reductions")]
 pub use reduction::{explain, on_threads, reduce, reduce_slice};
+#[cfg(feature = "reductions")]
 pub use stream::Stream;

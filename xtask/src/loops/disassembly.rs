@@ -114,7 +114,10 @@ impl Parser {
             let (mnemonic, operands) = (mnemonic.to_owned(), operands.trim().to_owned());
             function.instructions.push(Instruction { at, mnemonic, operands, callee: None });
         }
-        if let Some(instruction) = function.instructions.last_mut().filter(|i| i.mnemonic.starts_with("call")) {
+        // A call in the end is a jump to another function's start.
+        let leaves =
+            |i: &Instruction| i.mnemonic.starts_with("call") || (i.mnemonic == "jmp" && !i.operands.contains('+'));
+        if let Some(instruction) = function.instructions.last_mut().filter(|i| leaves(i)) {
             // What goes through a pointer is a function of another library, such as memcpy.
             let direct = (!instruction.operands.starts_with('*')).then_some(&instruction.operands);
             let named = direct.and_then(|to| to.split_once('<')).and_then(|(_, name)| name.strip_suffix('>'));
