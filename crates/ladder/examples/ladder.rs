@@ -5,7 +5,7 @@
 
 use std::process::ExitCode;
 use warpfold::cuda::Device;
-use warpfold_device::ladder::{DType, Family, Form, Rung, Sizes, Tuning, rungs};
+use warpfold_kernels::ladder::{DType, Family, Form, Rung, Sizes, Tuning, rungs};
 use warpfold_ladder::run::case::{Case, Load};
 use warpfold_ladder::run::gpu::Gpu;
 

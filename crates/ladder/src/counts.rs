@@ -1,7 +1,7 @@
 //! From the emulator's report to the counters of a record.
 
 use crate::record::Counts;
-use warpfold_device::emulator::Report;
+use warpfold_emulator::Report;
 
 impl Counts {
     /// What `report` counted, over all launches for `n` elements.
@@ -45,7 +45,7 @@ fn ratio(a: u64, b: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use warpfold_device::ladder::{Tuning, emulate_reduce};
+    use warpfold_kernels::ladder::{Tuning, emulate_reduce};
 
     #[test]
     fn counts_are_those_of_the_report() {

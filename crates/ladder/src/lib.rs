@@ -6,6 +6,14 @@
 
 pub mod counts;
 pub mod docs;
+mod emulate;
+pub mod plan;
 pub mod record;
 pub mod render;
 pub mod run;
+
+pub use emulate::{Centers, Ran, emulate_centroids, emulate_probe, emulate_reduce};
+pub use plan::{
+    Arg, Buffer, Launch, Plan, PlanError, Sizes, Step, Tuning, plan_centroids, plan_probe, plan_read, plan_reduce,
+    probe_input,
+};

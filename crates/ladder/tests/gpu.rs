@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use warpfold::cuda::{self, Buffer as DeviceBuffer, Device, Driver, Error, Inputs, Pinned, Program, Stream, Work};
-use warpfold_device::ladder::{
+use warpfold_kernels::ladder::{
     Buffer, DType, Family, Form, Rung, Sizes, Tuning, emulate_probe, probe_input, rung, rungs,
 };
 use warpfold_ladder::run::case::{Case, Load, cases};

@@ -6,7 +6,7 @@
 
 use warpfold_core::Reducer;
 
-warpfold_device::words! {
+warpfold_kernels::words! {
     /// A 2x2 matrix, row by row.
     #[derive(Debug, PartialEq)]
     pub struct Mat2 {
@@ -21,7 +21,7 @@ warpfold_device::words! {
     }
 }
 
-warpfold_device::words! {
+warpfold_kernels::words! {
     /// The product of matrices, the first on the left.
     #[derive(Debug)]
     pub struct Mat2Product;
@@ -54,7 +54,7 @@ impl Reducer for Mat2Product {
     }
 }
 
-warpfold_device::export_reducer!(mat2: Mat2Product);
+warpfold_kernels::export_reducer!(mat2: Mat2Product);
 
 /// The compiled kernels, as `cargo warpfold-ptx` wrote them.
 #[cfg(not(target_arch = "nvptx64"))]

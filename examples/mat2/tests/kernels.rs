@@ -3,8 +3,8 @@
 
 use mat2::{Mat2, Mat2Product, matrices};
 use warpfold::{Error, Reducer, emulate_elements, reduce_elements};
-use warpfold_device::custom::{Exported, Node, Words};
-use warpfold_device::{export_reducer, words};
+use warpfold_kernels::custom::{Exported, Node, Words};
+use warpfold_kernels::{export_reducer, words};
 
 /// Shapes and axes: rows and columns, odd, short and long, side by side and not.
 const CASES: [(&[usize], &[isize]); 16] = [

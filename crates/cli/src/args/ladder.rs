@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, Command, Parser, ValueEnum};
-use warpfold_device::ladder::{self, Form};
+use warpfold_kernels::ladder::{self, Form};
 use warpfold_ladder::run::case::names;
 use warpfold_ladder::run::{Families, Target};
 

@@ -51,7 +51,7 @@ fn with_values(command: &str, arg: Arg) -> Arg {
         ("op", _) => offer(arg, ops.to_vec()),
         ("ord", _) => offer(arg, vec!["1", "2", "inf"]),
         ("suite", _) => offer(arg, warpfold_bench::suite::names()),
-        ("rung", _) => offer(arg, warpfold_device::ladder::rungs().iter().map(|rung| rung.name).collect()),
+        ("rung", _) => offer(arg, warpfold_kernels::ladder::rungs().iter().map(|rung| rung.name).collect()),
         (_, Some("DTYPE")) => offer(arg, DType::ALL.map(DType::name).to_vec()),
         (_, Some("DEVICE")) if command == "ladder" => offer(arg, vec!["auto", "cuda", "emulator"]),
         (_, Some("DEVICE")) => offer(arg, vec!["auto", "cpu", "cuda"]),

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Write};
 use std::path::Path;
 
-use warpfold_device::ladder::DType;
+use warpfold_kernels::ladder::DType;
 use warpfold_ladder::record::{Record, Run};
 use warpfold_ladder::render;
 use warpfold_ladder::run::{self, Chosen, Families, Options, Target, choose, is_as_expected};

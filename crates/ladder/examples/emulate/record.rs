@@ -1,8 +1,8 @@
 //! A record made by the emulator.
 
-use warpfold_device::emulator::Fault;
-use warpfold_device::ladder::{Family, Form, PRESETS, Ran, Rung, Sizes, Tuning};
-use warpfold_device::ladder::{emulate_centroids, emulate_reduce, rungs};
+use warpfold_emulator::Fault;
+use warpfold_kernels::ladder::{Family, Form, PRESETS, Ran, Rung, Sizes, Tuning};
+use warpfold_kernels::ladder::{emulate_centroids, emulate_reduce, rungs};
 use warpfold_ladder::record::{Counts, Device, Record, Run, Verdict};
 
 /// Every rung that the emulator can run, at the published block sizes: family A at `n`, family B at no more than its

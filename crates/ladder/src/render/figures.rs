@@ -1,7 +1,7 @@
 //! What is reckoned from a run: medians, bandwidth, speed-ups.
 
 use crate::record::{Device, Run};
-use warpfold_device::ladder::{Form, Published, Rung, rung};
+use warpfold_kernels::ladder::{Form, Published, Rung, rung};
 
 /// The peak of the GPU that the published figures of family A were measured on (A100-PCIE-40GB), in GB/s.
 pub const A100_PEAK_GBS: f64 = 1555.0;

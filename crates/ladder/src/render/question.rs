@@ -4,7 +4,7 @@
 
 use super::figures::A100_PEAK_GBS;
 use crate::record::{Record, Run};
-use warpfold_device::ladder::{Grid, PRESETS, Rung, rung};
+use warpfold_kernels::ladder::{Grid, PRESETS, Rung, rung};
 
 /// The published rungs.
 const RUNGS: [&str; 7] = ["a0", "a1", "a2", "a3", "a4", "a5", "a6"];

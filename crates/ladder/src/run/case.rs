@@ -3,7 +3,7 @@
 use super::{Families, Options};
 use std::sync::LazyLock;
 use warpfold::cuda::Work;
-use warpfold_device::ladder::{DType, Family, Form, PRESETS, Plan, PlanError, Preset, Rung, Sizes, Tuning, rungs};
+use warpfold_kernels::ladder::{DType, Family, Form, PRESETS, Plan, PlanError, Preset, Rung, Sizes, Tuning, rungs};
 
 /// One rung on one workload.
 #[derive(Clone, Debug, PartialEq)]
@@ -104,7 +104,7 @@ impl Case {
 
     /// The registry's entry.
     pub fn entry(&self) -> &'static Rung {
-        warpfold_device::ladder::rung(self.rung).expect("cases are made of rungs")
+        warpfold_kernels::ladder::rung(self.rung).expect("cases are made of rungs")
     }
 
     /// The published time, if this is the workload that it is for.

@@ -4,8 +4,8 @@ use super::case::{Case, Load};
 use super::material::{Material, materials};
 use super::{blank_rung, depth_of};
 use crate::record::{Counts, Run, Verdict};
-use warpfold_device::emulator::{Fault, Report};
-use warpfold_device::ladder::{DType, PlanError, Ran, emulate_centroids, emulate_reduce};
+use warpfold_emulator::{Fault, Report};
+use warpfold_kernels::ladder::{DType, PlanError, Ran, emulate_centroids, emulate_reduce};
 
 /// One run: the result as bits, and all that was seen.
 pub struct Seen {

@@ -5,7 +5,7 @@ use super::data::GENERATOR;
 use super::emulated::emulate;
 use super::material::{LABELS, SEED, materials};
 use serde::{Deserialize, Serialize};
-use warpfold_device::ladder::{DType, Family, Form, PlanError, Tuning, emulate_probe, rung, rungs};
+use warpfold_kernels::ladder::{DType, Family, Form, PlanError, Tuning, emulate_probe, rung, rungs};
 
 /// Elements.
 pub const LENGTHS: [u64; 5] = [1, 31, 1000, 4097, 1 << 16];

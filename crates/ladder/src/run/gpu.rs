@@ -9,7 +9,7 @@ use super::{Error, blank_rung, depth_of};
 use crate::record::Run;
 use std::time::{Duration, Instant};
 use warpfold::cuda::{Device, Event, Inputs, Program, Stream, Work};
-use warpfold_device::ladder::Buffer;
+use warpfold_kernels::ladder::Buffer;
 
 /// A GPU with the inputs of the last workload still on it.
 pub struct Gpu {

@@ -3,7 +3,7 @@
 use super::case::Load;
 use super::check::{Answer, Exact};
 use super::data;
-use warpfold_device::ladder::{DType, Sizes};
+use warpfold_kernels::ladder::{DType, Sizes};
 
 /// The seed of elements and points.
 pub const SEED: u64 = 1;

@@ -19,7 +19,7 @@ use case::{Case, Load, cases};
 use describe::{described, today};
 use gpu::Gpu;
 use warpfold::cuda::{self, Device};
-use warpfold_device::ladder::{DType, Family, Form, Plan, PlanError, Tuning, rung};
+use warpfold_kernels::ladder::{DType, Family, Form, Plan, PlanError, Tuning, rung};
 
 /// Which ladders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

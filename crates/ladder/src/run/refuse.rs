@@ -2,7 +2,7 @@
 
 use super::case::{Case, EMULATED, EMULATED_WORDS, Load, PUBLISHED, PUBLISHED_COORDS, chosen, names};
 use super::{Error, Options};
-use warpfold_device::ladder::{DType, Family, Form, PRESETS, Rung};
+use warpfold_kernels::ladder::{DType, Family, Form, PRESETS, Rung};
 
 fn refused(option: impl Into<String>, why: impl Into<String>) -> Error {
     Error::Refused { option: option.into(), why: why.into() }

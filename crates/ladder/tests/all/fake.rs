@@ -1,7 +1,7 @@
 //! A GPU that does not exist, with numbers that look like one.
 
 use crate::generate::emulated::emulated;
-use warpfold_device::ladder::{PRESETS, rung, rungs};
+use warpfold_kernels::ladder::{PRESETS, rung, rungs};
 use warpfold_ladder::record::{Device, Record, Run, Verdict};
 
 /// Every rung timed at its published size, a3 failed, with the emulator's counters at a small one, and two yardsticks.

@@ -1,9 +1,9 @@
 //! The kernels of a reducer of one's own, in the emulator.
 
-use warpfold_device::custom::{Exported, Node, from_slice};
-use warpfold_device::emulator::{Memory, Report};
-use warpfold_device::kernels::Production;
-use warpfold_device::simt::Global;
+use warpfold_kernels::custom::{Exported, Node, from_slice};
+use warpfold_emulator::{Memory, Report};
+use warpfold_kernels::Production;
+use warpfold_simt::Global;
 
 use super::{COUNTERS, GpuPlan, Limits, STATUS};
 use crate::Error;

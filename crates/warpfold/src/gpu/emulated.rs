@@ -12,9 +12,9 @@ use std::collections::BTreeMap;
 use golden::cases::{Specials, elements, random};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use warpfold_device::emulator::Memory;
-use warpfold_device::kernels::{Production, emulate};
-use warpfold_device::simt::Global;
+use warpfold_emulator::Memory;
+use warpfold_kernels::{Production, emulate};
+use warpfold_simt::Global;
 
 use super::{COUNTERS, Chunk, DESCRIBED, GpuPlan, Limits, STATUS, described_bytes};
 use crate::{ArrayRef, DType, Error, Op, Options, Ord, Precision, Scalar, Values, describe, reduce};

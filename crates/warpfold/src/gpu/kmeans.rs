@@ -1,6 +1,6 @@
 //! Points as the device crate plans k-means for them.
 
-use warpfold_device::kernels::keys::plan::Problem;
+use warpfold_gpu::plan::kmeans::Problem;
 
 use crate::keys::Points;
 

@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn colours_change_no_character_of_any_rung() {
-        for rung in warpfold_device::ladder::rungs() {
+        for rung in warpfold_kernels::ladder::rungs() {
             for text in rung.source.lines() {
                 assert_eq!(seen(&line(text)), text, "{}", rung.name);
             }

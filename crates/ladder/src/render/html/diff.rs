@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn the_diff_of_a1_and_a2_is_the_loop() {
-        let source = |name| warpfold_device::ladder::rung(name).expect("a rung").source;
+        let source = |name| warpfold_kernels::ladder::rung(name).expect("a rung").source;
         let (removed, added, html) = diff("a2", source("a1"), source("a2"));
         assert_eq!((removed, added), (6, 5));
         assert!(html.contains("<del class=\"ln\">") && !html.contains("//!"));

@@ -4,7 +4,7 @@ use super::{code, escape, prose};
 use crate::record::Run;
 use crate::run::case::Load;
 use crate::run::production::entries;
-use warpfold_device::ladder::{DType, Sizes, made_of};
+use warpfold_kernels::ladder::{DType, made_of};
 
 /// The workload that a run was of.
 fn load(run: &Run) -> Load {

@@ -4,7 +4,7 @@ use super::super::{number, sources};
 use super::table::scrolling;
 use super::{code, diff, escape, production, prose};
 use crate::record::{Counts, Record, Run};
-use warpfold_device::ladder::{Form, Grid, PRESETS, Rung, rungs};
+use warpfold_kernels::ladder::{Form, Grid, PRESETS, Rung, rungs};
 
 /// The section of `run`; `before` is the run of the rung below it in the family.
 pub fn section(record: &Record, run: &Run, before: Option<&Run>) -> String {

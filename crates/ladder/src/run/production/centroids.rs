@@ -10,12 +10,12 @@ use warpfold::core::{self, Fixed};
 use warpfold::cuda::kmeans::{CentroidUpdate, scale};
 use warpfold::cuda::{Array, Device, Inputs, Stream};
 use warpfold::keys::Axes;
-use warpfold_device::emulator::{Memory, Report};
-use warpfold_device::kernels::Production;
-use warpfold_device::kernels::keys::plan::{Launch, Problem};
-use warpfold_device::kernels::keys::{Totals, emulate, sort};
-use warpfold_device::ladder::Sizes;
-use warpfold_device::simt::Global;
+use warpfold_emulator::{Memory, Report};
+use warpfold_kernels::Production;
+use warpfold_gpu::plan::kmeans::{Launch, Problem};
+use warpfold_kernels::kmeans::{Totals, emulate, sort};
+use warpfold_kernels::ladder::Sizes;
+use warpfold_simt::Global;
 
 /// What the emulator plans for where there is no GPU: an H200's.
 const MULTIPROCESSORS: u32 = 132;

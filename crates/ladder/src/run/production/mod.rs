@@ -11,7 +11,7 @@ use super::material::{Material, materials};
 use super::{Error, blank};
 use crate::record::{Counts, Run};
 use warpfold::cuda::{Device, Inputs, Stream};
-use warpfold_device::emulator::{Fault, Faults, Report};
+use warpfold_emulator::{Fault, Faults, Report};
 
 /// What a row says of the launches.
 struct Shape {

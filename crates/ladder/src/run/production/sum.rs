@@ -8,11 +8,11 @@ use super::super::material::Material;
 use super::{Shape, carry_out};
 use warpfold::cuda::{self, Array, Device, Explanation, Inputs, Options, Reduction, Stream};
 use warpfold::{ArrayRef, DType, Op, Order};
-use warpfold_device::emulator::{Memory, Report};
-use warpfold_device::kernels::recipe::COUNTERS;
-use warpfold_device::kernels::{Production, emulate_sum};
-use warpfold_device::ladder;
-use warpfold_device::simt::Global;
+use warpfold_emulator::{Memory, Report};
+use warpfold_kernels::recipe::COUNTERS;
+use warpfold_kernels::{Production, emulate_sum};
+use warpfold_kernels::ladder;
+use warpfold_simt::Global;
 
 /// Of elements and result: the ladder adds integers in 32 bits.
 fn dtype(load: Load) -> DType {

@@ -1,13 +1,13 @@
 //! Distinct values and groups, by the kernels that the device crate plans for them: what the library finds on the CPU.
 
-use warpfold_device::emulator::Memory;
-use warpfold_device::kernels::Production;
-use warpfold_device::kernels::keys::plan::Launch;
-use warpfold_device::kernels::sort::emulate;
-use warpfold_device::kernels::sort::plan::rows::{Rows, between, of_labels};
-use warpfold_device::kernels::sort::plan::{Carried, Problem, What};
-use warpfold_device::kernels::sort::state::FOUND;
-use warpfold_device::simt::{Global, Pod};
+use warpfold_emulator::Memory;
+use warpfold_kernels::Production;
+use warpfold_gpu::plan::kmeans::Launch;
+use warpfold_kernels::sort::emulate;
+use warpfold_gpu::plan::rows::{Rows, between, of_labels};
+use warpfold_gpu::plan::sort::{Carried, Problem, What};
+use warpfold_kernels::sort::state::FOUND;
+use warpfold_simt::{Global, Pod};
 
 use super::golden::cases::{Specials, elements, random};
 use super::segments::reduced;

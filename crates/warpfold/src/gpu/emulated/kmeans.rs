@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use warpfold_device::emulator::Memory;
-use warpfold_device::kernels::Production;
-use warpfold_device::kernels::keys::plan::{Launch, Problem};
-use warpfold_device::kernels::keys::{BAD, EMPTY, emulate, sort};
-use warpfold_device::simt::{Global, Pod};
+use warpfold_emulator::Memory;
+use warpfold_kernels::Production;
+use warpfold_gpu::plan::kmeans::{Launch, Problem};
+use warpfold_kernels::kmeans::{BAD, EMPTY, emulate, sort};
+use warpfold_simt::{Global, Pod};
 
 use super::golden::cases::random;
 use super::{LIMITS, upload};
-use crate::gpu::problem;
+use warpfold_gpu::plan::problem;
 use crate::keys::kmeans::Coordinate;
 use crate::keys::{Axes, EmptyCluster, Init, KMeans, Scale, centroid_update_with};
 use crate::{Array, ArrayRef, DType, Op, Options, Points, bf16, f16, reduce};

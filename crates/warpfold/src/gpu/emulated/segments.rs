@@ -1,12 +1,12 @@
 //! Segments of random lengths, by the kernels that the planner chooses for them.
 
-use warpfold_device::emulator::Memory;
-use warpfold_device::kernels::recipe::STATUS;
-use warpfold_device::simt::Global;
+use warpfold_emulator::Memory;
+use warpfold_kernels::recipe::STATUS;
+use warpfold_simt::Global;
 
 use super::golden::cases::{Specials, elements, random};
 use super::{COUNTERS, GpuPlan, LIMITS, Ord, Outcome, Ran, launch, upload};
-use crate::gpu::Cut;
+use warpfold_gpu::plan::Cut;
 use crate::{ArrayRef, DType, Error, KeyError, Op, Options, Precision, Scalar, Segments, Values, reduce};
 use warpfold_array::request::Request;
 

@@ -1,0 +1,153 @@
+//! Emulated global memory: named buffers that check every access.
+//!
+//! A device address is a number, `buffer << 40 | middle + offset`; it is never dereferenced. The gap around each
+//! buffer is so wide that no plausible index reaches a neighbour.
+
+use super::race::Cell;
+use warpfold_simt::{Global, Pod};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const WINDOW: u32 = 40;
+const MIDDLE: u64 = 1 << (WINDOW - 1);
+/// Bytes under one lock; a multiple of every access size, so that no aligned access straddles two.
+const SHARD: usize = 4096;
+
+/// All buffers of a device.
+#[derive(Default)]
+pub struct Memory {
+    buffers: Vec<Buffer>,
+    launches: AtomicU32,
+}
+
+pub(super) struct Buffer {
+    pub(super) name: String,
+    pub(super) length: u64,
+    pub(super) element: u32,
+    shards: Vec<Mutex<Shard>>,
+}
+
+pub(super) struct Shard {
+    pub(super) data: Vec<u8>,
+    pub(super) cells: Vec<Cell>,
+}
+
+impl Memory {
+    /// An empty device.
+    pub fn new() -> Memory {
+        Memory::default()
+    }
+
+    /// A buffer that holds nothing: to read it before writing it is a fault.
+    pub fn alloc<T: Pod>(&mut self, name: &str, count: usize) -> Global<T> {
+        let (element, bytes) = (size_of::<T>(), count * size_of::<T>());
+        let shards = (0..bytes.div_ceil(SHARD))
+            .map(|i| {
+                let here = SHARD.min(bytes - i * SHARD);
+                Mutex::new(Shard {
+                    data: vec![0; here],
+                    cells: std::iter::repeat_with(Cell::default).take(here / element).collect(),
+                })
+            })
+            .collect();
+        self.buffers.push(Buffer { name: name.to_owned(), length: bytes as u64, element: element as u32, shards });
+        let address = (self.buffers.len() as u64) << WINDOW | MIDDLE;
+        // SAFETY: the emulator looks addresses up and never dereferences them.
+        unsafe { Global::from_raw(core::ptr::without_provenance_mut(address as usize)) }
+    }
+
+    /// A buffer that holds `data`.
+    pub fn upload<T: Pod>(&mut self, name: &str, data: &[T]) -> Global<T> {
+        let array = self.alloc(name, data.len());
+        self.write(array, data);
+        array
+    }
+
+    /// Copies from the host, as between launches.
+    ///
+    /// # Panics
+    /// If `data` does not fit.
+    pub fn write<T: Pod>(&mut self, array: Global<T>, data: &[T]) {
+        let size = size_of::<T>();
+        let (buffer, offset) = self.range(array, data.len());
+        for (i, value) in data.iter().enumerate() {
+            let at = offset + i * size;
+            let mut shard = buffer.shards[at / SHARD].lock().expect("no holder panics");
+            shard.data[at % SHARD..][..size].copy_from_slice(&value.to_bits().to_le_bytes()[..size]);
+            for cell in
+                &mut shard.cells[at % SHARD / buffer.element as usize..][..size.div_ceil(buffer.element as usize)]
+            {
+                cell.written = true;
+            }
+        }
+    }
+
+    /// Copies `count` elements to the host; those that nothing has written read as zero bits.
+    ///
+    /// # Panics
+    /// If the buffer is shorter.
+    pub fn read<T: Pod>(&self, array: Global<T>, count: usize) -> Vec<T> {
+        let size = size_of::<T>();
+        let (buffer, offset) = self.range(array, count);
+        (0..count)
+            .map(|i| {
+                let at = offset + i * size;
+                let shard = buffer.shards[at / SHARD].lock().expect("no holder panics");
+                let mut bits = [0u8; 16];
+                bits[..size].copy_from_slice(&shard.data[at % SHARD..][..size]);
+                T::from_bits(u128::from_le_bytes(bits))
+            })
+            .collect()
+    }
+
+    fn range<T: Pod>(&self, array: Global<T>, count: usize) -> (&Buffer, usize) {
+        let (buffer, offset) = self.find(array.as_ptr().addr() as u64).expect("an address of this device");
+        assert!(
+            offset >= 0 && offset as u64 + (count * size_of::<T>()) as u64 <= buffer.length,
+            "{count} elements do not fit `{}`",
+            buffer.name
+        );
+        (buffer, offset as usize)
+    }
+
+    /// The buffer around an address, and the offset in it, which may lie outside.
+    pub(super) fn find(&self, address: u64) -> Option<(&Buffer, i64)> {
+        let index = (address >> WINDOW) as usize;
+        let buffer = self.buffers.get(index.wrapping_sub(1))?;
+        Some((buffer, (address & ((1 << WINDOW) - 1)) as i64 - MIDDLE as i64))
+    }
+
+    /// What is at an address, if it is one of an element.
+    pub(super) fn look<T: Pod>(&self, address: u64) -> Option<T> {
+        let (buffer, offset) = self.find(address)?;
+        let size = size_of::<T>();
+        let sound = address.is_multiple_of(size as u64) && buffer.contains(offset, size as u32);
+        sound.then(|| {
+            buffer.with(offset as usize, size, |bytes, _| {
+                let mut bits = [0u8; 16];
+                bits[..size].copy_from_slice(bytes);
+                T::from_bits(u128::from_le_bytes(bits))
+            })
+        })
+    }
+
+    /// A number that no earlier launch on this device has.
+    pub(super) fn next_launch(&self) -> u32 {
+        self.launches.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl Buffer {
+    /// Whether `size` bytes at `offset` are inside.
+    pub(super) fn contains(&self, offset: i64, size: u32) -> bool {
+        offset >= 0 && offset as u64 + u64::from(size) <= self.length
+    }
+
+    /// Runs `f` on the bytes and cells of an aligned access that is inside.
+    pub(super) fn with<R>(&self, offset: usize, size: usize, f: impl FnOnce(&mut [u8], &mut [Cell]) -> R) -> R {
+        let mut shard = self.shards[offset / SHARD].lock().expect("no holder panics");
+        let Shard { data, cells } = &mut *shard;
+        let (at, element) = (offset % SHARD, self.element as usize);
+        f(&mut data[at..at + size], &mut cells[at / element..(at + size).div_ceil(element)])
+    }
+}

@@ -1,0 +1,317 @@
+//! Reductions of groups on a GPU: values in the order of their labels, and then segments.
+
+use std::sync::Arc;
+use warpfold_core::DType;
+use crate::plan::sort::{Carried, Problem};
+use super::groups::{Groups, problem};
+use super::sorter::Sorter;
+use super::{check_groups, check_labels, check_values, load, view};
+use warpfold_array::Scalar;
+use crate::array::{Array};
+use crate::buffer::{Buffer};
+use crate::device::{Device};
+use crate::launch::{Launch};
+use crate::options::{Options};
+use crate::origin::{Origin};
+use crate::reduce::{Layout};
+use crate::segments::{Segmented, rows};
+use crate::stream::{Stream};
+use crate::view::{ArrayView};
+use warpfold_array::{CudaError, Error, Op};
+
+
+
+/// A reduction of groups of values of one dtype and length on one GPU: planned, its kernels loaded, its memory allocated.
+///
+/// As [`warpfold_cpu::keys::group_by`], with the same bits. A run sorts the labels and moves the values along, or for arg ops their positions. It has memory of
+/// its own for what is under way: use it on one stream at a time.
+pub struct Grouped {
+    labels: Layout,
+    sorter: Sorter,
+    offsets: Buffer<u32>,
+    launch: Launch,
+    reduction: InOrder,
+}
+
+impl Grouped {
+    /// Plans a reduction of values like these by labels like these into so many groups, and loads its kernels. `fill` is given for groups of no
+    /// elements where the reduction has no result for that (min, max, minmax, argmin, argmax); without it they are an error.
+    ///
+    /// # Errors
+    /// What [`warpfold_cpu::keys::group_by`] refuses; [`crate::KeyError::TooMany`] from 2^30 labels on; [`CudaError::Keys`] of labels that do not lie side by side, and
+    /// an error of rows whose axes are not one; [`CudaError::NoKernel`] of options that only the CPU takes (masks, casts); what the driver says.
+    pub fn new(
+        device: &Device,
+        op: Op,
+        labels: &ArrayView<'_>,
+        values: &ArrayView<'_>,
+        groups: usize,
+        options: &Options<'_>,
+        fill: Option<Scalar>,
+    ) -> Result<Grouped, Error> {
+        check_labels(labels)?;
+        check_groups(groups)?;
+        let n = labels.shape()[0];
+        check_values(n, values)?;
+        let by_positions = is_arg(op) || !rows::steps(values).is_some_and(|steps| rows::is_list(&steps));
+        let carried = match by_positions {
+            true => Carried::Positions,
+            false => Carried::Values { size: values.dtype().size() },
+        };
+        let problem = problem(labels.dtype(), n, groups, carried, device);
+        Ok(Grouped {
+            reduction: InOrder::new(device, &problem, (groups, labels.dtype()), op, values, options, fill)?,
+            labels: Layout::of(labels.layout()),
+            sorter: Sorter::new(device, problem)?,
+            offsets: Buffer::new(device, groups + 1)?,
+            launch: load(device, &problem.offsets(groups))?,
+        })
+    }
+
+    /// The reduction.
+    pub fn op(&self) -> Op {
+        self.reduction.segmented.op()
+    }
+
+    /// The dtype of the result.
+    pub fn dtype(&self) -> DType {
+        self.reduction.segmented.dtype()
+    }
+
+    /// The shape of the result: the groups, the other axes of the values, and 2 for minmax.
+    pub fn shape(&self) -> &[usize] {
+        self.reduction.segmented.shape()
+    }
+
+    /// The kernels that a run launches, in order.
+    pub fn kernels(&self) -> Vec<&str> {
+        self.sorter.kernels().chain([self.launch.entry()]).chain(self.reduction.kernels()).collect()
+    }
+
+    /// Room for a result.
+    ///
+    /// # Errors
+    /// If the memory does not suffice.
+    pub fn output(&self) -> Result<Array, Error> {
+        self.reduction.segmented.output()
+    }
+
+    /// Queues one run. The result is in `out` when the stream gets there; `out` must not be in use by another stream.
+    ///
+    /// # Errors
+    /// If an array or the stream is not like that which this was prepared for, or the driver refuses. Labels of no group
+    /// ([`crate::KeyError::LabelOutOfRange`]) and groups without a result are errors of [`Array::download`].
+    pub fn run(
+        &mut self,
+        stream: &Stream,
+        labels: ArrayView<'_>,
+        values: ArrayView<'_>,
+        out: &mut Array,
+    ) -> Result<(), Error> {
+        self.reduction.is_ready(stream, &values, out)?;
+        labels.is_on(stream, "labels")?;
+        self.labels.check("labels", &labels)?;
+        let carry = if self.reduction.by_positions { 0 } else { values.address() };
+        let offsets = self.offsets.address();
+        // SAFETY: labels and values are like those that were planned for, as was just seen, and lent until the device is done with them.
+        unsafe {
+            self.sorter.queue(stream, labels.address(), carry)?;
+            self.launch.queue_at(stream.bound()?, [self.sorter.sorted().0, 0, offsets])?;
+        }
+        self.reduction.run(stream, &values, self.sorter.sorted().1, offsets, out)?;
+        // SAFETY: after the word for the status there are 12 bytes.
+        Ok(unsafe { self.sorter.copy_said(stream, out.status_address() + 4) }?)
+    }
+}
+
+/// A reduction of values of one dtype and length by [`Groups`]: planned, its kernels loaded, its memory allocated.
+///
+/// It has memory of its own for what is under way: use it on one stream at a time.
+pub struct GroupReduction<'a> {
+    groups: &'a Groups,
+    reduction: InOrder,
+}
+
+impl<'a> GroupReduction<'a> {
+    pub(crate) fn new(
+        groups: &'a Groups,
+        op: Op,
+        values: &ArrayView<'_>,
+        options: &Options<'_>,
+        fill: Option<Scalar>,
+    ) -> Result<Self, Error> {
+        let (device, k) = (&groups.device, groups.len());
+        check_values(groups.labels(), values)?;
+        let problem = problem(groups.dtype(), groups.labels(), k, Carried::Positions, device);
+        let reduction = InOrder::new(device, &problem, (k, groups.dtype()), op, values, options, fill)?;
+        Ok(GroupReduction { groups, reduction })
+    }
+
+    /// Room for a result.
+    ///
+    /// # Errors
+    /// If the memory does not suffice.
+    pub fn output(&self) -> Result<Array, Error> {
+        self.reduction.segmented.output()
+    }
+
+    /// The kernels that a run launches, in order.
+    pub fn kernels(&self) -> Vec<&str> {
+        self.reduction.kernels().collect()
+    }
+
+    /// Queues one run, as [`Grouped::run`].
+    ///
+    /// # Errors
+    /// As [`Grouped::run`].
+    pub fn run(&mut self, stream: &Stream, values: ArrayView<'_>, out: &mut Array) -> Result<(), Error> {
+        self.reduction.is_ready(stream, &values, out)?;
+        let (positions, offsets) = (self.groups.positions().address(), self.groups.offsets().address());
+        self.reduction.run(stream, &values, positions, offsets, out)?;
+        // SAFETY: the array stays until the device is done with it, as a buffer's drop promises.
+        Ok(unsafe { copy_said(&self.groups.said, stream, out) }?)
+    }
+}
+
+/// What follows when labels are in order.
+struct InOrder {
+    device: Device,
+    values: Layout,
+    groups: usize,
+    /// Whether values have not gone along with labels.
+    by_positions: bool,
+    segmented: Segmented,
+    /// Of arg ops: places in groups become positions.
+    places: Option<Launch>,
+    origin: Arc<Origin>,
+}
+
+/// As many values of that dtype and shape, side by side at an address.
+///
+/// # Safety
+/// As [`view`].
+unsafe fn like<'a>(values: &ArrayView<'_>, address: u64) -> Result<ArrayView<'a>, Error> {
+    let mut step = values.dtype().size() as isize;
+    let mut strides = vec![0; values.shape().len()];
+    for (stride, &len) in strides.iter_mut().zip(values.shape()).rev() {
+        *stride = step;
+        step *= len.max(1) as isize;
+    }
+    // SAFETY: the caller's.
+    unsafe { ArrayView::from_raw(values.device(), address, values.dtype(), values.shape(), &strides) }
+}
+
+fn is_arg(op: Op) -> bool {
+    matches!(op, Op::ArgMin | Op::ArgMax)
+}
+
+impl InOrder {
+    fn new(
+        device: &Device,
+        problem: &Problem,
+        groups: (usize, DType),
+        op: Op,
+        values: &ArrayView<'_>,
+        options: &Options<'_>,
+        fill: Option<Scalar>,
+    ) -> Result<Self, Error> {
+        let (dtype, index) = (values.dtype(), device.properties().index);
+        if options.mask.is_some() {
+            return Err(CudaError::NoKernel { op, dtype }.into());
+        }
+        let by_positions = problem.carried == Carried::Positions;
+        // SAFETY: planning reads nothing, and does not look at addresses.
+        let (sorted, offsets) = unsafe { (like(values, 0)?, view(index, 0, DType::U32, groups.0 + 1)?) };
+        let sorted = if by_positions { values } else { &sorted };
+        let segmented = Segmented::planned(device, op, sorted, &offsets, options, fill, by_positions)?;
+        let places = (is_arg(op) && !segmented.shape().contains(&0)).then(|| {
+            let columns = segmented.shape()[1..].iter().product();
+            load(device, &problem.places(groups.0, columns))
+        });
+        let places = places.transpose()?;
+        let origin = Origin { groups: Some(groups), ..Origin::of_parts(op, dtype, values.shape(), "group") };
+        let values = Layout::of(values.layout());
+        let (device, groups, origin) = (device.clone(), groups.0, Arc::new(origin));
+        Ok(Self { device, values, groups, by_positions, segmented, places, origin })
+    }
+
+    fn kernels(&self) -> impl Iterator<Item = &str> {
+        self.segmented.kernels().into_iter().chain(self.places.as_ref().map(Launch::entry))
+    }
+
+    /// Whether arrays and the stream are like those that were planned for.
+    fn is_ready(&self, stream: &Stream, values: &ArrayView<'_>, out: &Array) -> Result<(), Error> {
+        let (expected, found) = (self.device.properties().index, stream.context.properties.index);
+        if found != expected {
+            return Err(CudaError::OtherDevice { what: "stream", found, expected }.into());
+        }
+        values.is_on(stream, "array")?;
+        out.is_on(stream, "output")?;
+        self.values.check("array", values)?;
+        Ok(super::expect("output", out, self.segmented.dtype(), self.segmented.shape())?)
+    }
+
+    /// Queues the reduction of segments. What labels have carried along, and the offsets, are at these addresses.
+    fn run(
+        &self,
+        stream: &Stream,
+        values: &ArrayView<'_>,
+        carried: u64,
+        offsets: u64,
+        out: &mut Array,
+    ) -> Result<(), Error> {
+        let index = self.device.properties().index;
+        // SAFETY: as many values and offsets, written by what is queued before; they stay until the device is done with them.
+        let (sorted, cuts) = unsafe { (like(values, carried)?, view(index, offsets, DType::U32, self.groups + 1)?) };
+        match self.by_positions {
+            true => self.segmented.run_at(stream, *values, carried, cuts, out)?,
+            false => self.segmented.run(stream, sorted, cuts, out)?,
+        }
+        if out.is_empty() {
+            clear_status(stream, out)?;
+        }
+        if let Some(places) = &self.places {
+            // SAFETY: a position for each value, and the results; a place that is not in its group is left alone.
+            unsafe { places.queue_at(stream.bound()?, [0, carried, offsets, out.address()]) }?;
+        }
+        out.set_origin(Some(self.origin.clone()));
+        Ok(())
+    }
+}
+
+/// Queues a copy of what is said of labels to where a download looks for it.
+///
+/// # Safety
+/// The array stays until the device is done with it.
+unsafe fn copy_said(said: &Buffer<u32>, stream: &Stream, out: &Array) -> Result<(), CudaError> {
+    let raw = stream.bound()?;
+    // SAFETY: the words of the buffer; an array has 12 bytes after the word for the status.
+    let copied =
+        unsafe { cudarc::driver::result::memcpy_dtod_async(out.status_address() + 4, said.address(), 12, raw) };
+    stream.context.check("cuMemcpyDtoDAsync", copied)
+}
+
+/// Queues saying that every output has a value.
+fn clear_status(stream: &Stream, out: &mut Array) -> Result<(), CudaError> {
+    let raw = stream.bound()?;
+    // SAFETY: an array has a word for the status, and stays until the device is done with it, as a buffer's drop promises.
+    let cleared = unsafe { cudarc::driver::result::memset_d8_async(out.status_address(), 0, 4, raw) };
+    stream.context.check("cuMemsetD8Async", cleared)
+}
+
+/// Lets the download of a result by labels say what is wrong with these.
+pub(crate) fn take_said(
+    said: &Buffer<u32>,
+    stream: &Stream,
+    out: &mut Array,
+    op: Op,
+    groups: (usize, DType),
+    labels: usize,
+) -> Result<(), CudaError> {
+    clear_status(stream, out)?;
+    // SAFETY: an array stays until the device is done with it, as a buffer's drop promises.
+    unsafe { copy_said(said, stream, out) }?;
+    let origin = Origin { groups: Some(groups), ..Origin::of_parts(op, groups.1, &[labels], "group") };
+    out.set_origin(Some(Arc::new(origin)));
+    Ok(())
+}

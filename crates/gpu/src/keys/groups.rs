@@ -1,0 +1,162 @@
+//! Labels on a GPU, put in order once for any number of reductions.
+
+use warpfold_core::DType;
+use crate::plan::sort::{Carried, Problem, What, counts};
+use super::grouped::{self, GroupReduction};
+use super::sorter::Sorter;
+use super::{check_groups, check_labels, count_groups, load, view};
+use warpfold_array::Scalar;
+use crate::array::{Array};
+use crate::buffer::{Buffer};
+use crate::device::{Device};
+use crate::options::{Options};
+use crate::origin::{label_error};
+use crate::stream::{Stream};
+use crate::view::{ArrayView};
+use warpfold_array::{Error, Op};
+
+
+/// Elements by their labels, in a GPU's memory: as [`warpfold_cpu::keys::Groups`], with the same bits.
+///
+/// Reductions copy the values in the order of their positions. For a single reduction [`super::group_by`] is faster, which moves values along with labels.
+pub struct Groups {
+    pub(crate) device: Device,
+    labels: usize,
+    groups: usize,
+    dtype: DType,
+    /// `u32` of each label: its position, in the order of labels.
+    positions: Buffer<u8>,
+    /// `u32`: where each group begins.
+    offsets: Buffer<u32>,
+    /// What is wrong with a label.
+    pub(crate) said: Buffer<u32>,
+}
+
+impl Groups {
+    /// Sorts labels, of any integer dtype along one axis and side by side, into `groups` groups; label -1 belongs to none. Without a number,
+    /// there are as many as the greatest label and one more. Waits until it is done, as most of the memory for sorting is freed then.
+    ///
+    /// # Errors
+    /// [`crate::KeyError`] of labels that are no list of integers, of 2^30 labels or more, or of more than 2^31 groups; without a number, of a label
+    /// below -1. With one, labels of no group are errors of [`Groups::check`] and of every result's download. What the driver says.
+    pub fn new(labels: ArrayView<'_>, groups: Option<usize>, stream: &Stream) -> Result<Groups, Error> {
+        check_labels(&labels)?;
+        labels.is_on(stream, "labels")?;
+        let groups = groups.map_or_else(|| count_groups(labels, stream), Ok)?;
+        check_groups(groups)?;
+        let (device, n) = (stream.device(), labels.shape()[0]);
+        let problem = problem(labels.dtype(), n, groups, Carried::Positions, &device);
+        let mut sorter = Sorter::new(&device, problem)?;
+        let offsets = Buffer::new(&device, groups + 1)?;
+        let said = Buffer::new(&device, 3)?;
+        let launch = load(&device, &problem.offsets(groups))?;
+        // SAFETY: the labels are as many as were planned for, and lent until the device is done with them; the rest is this value's, and the
+        // sorter's memory is freed when the device is done with it.
+        unsafe {
+            sorter.queue(stream, labels.address(), 0)?;
+            launch.queue_at(stream.bound()?, [sorter.sorted().0, 0, offsets.address()])?;
+            sorter.copy_said(stream, said.address())?;
+        }
+        let positions = sorter.into_carried();
+        Ok(Groups { device, labels: n, groups, dtype: labels.dtype(), positions, offsets, said })
+    }
+
+    /// Waits for the sort, and sees whether every label is -1 or that of a group.
+    ///
+    /// # Errors
+    /// [`crate::KeyError::LabelOutOfRange`] of the first one that is not, or what went wrong on the device.
+    pub fn check(&self, stream: &Stream) -> Result<(), Error> {
+        self.offsets().is_on(stream, "groups")?;
+        let said = self.said.read(stream)?;
+        Ok(label_error([said[0], said[1], said[2]], self.dtype, self.groups)?)
+    }
+
+    /// How many groups.
+    pub fn len(&self) -> usize {
+        self.groups
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.groups == 0
+    }
+
+    /// How many labels.
+    pub fn labels(&self) -> usize {
+        self.labels
+    }
+
+    /// Their dtype.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The positions of each group's elements, ascending, one group after the other, as u32; those of no group are last.
+    pub fn positions(&self) -> ArrayView<'_> {
+        // SAFETY: the buffer has as many, and is borrowed.
+        let positions = unsafe { view(self.offsets.device_index(), self.positions.address(), DType::U32, self.labels) };
+        positions.expect("a list at the start of a buffer")
+    }
+
+    /// Where each group's positions begin, and where the last one's end, as u32: offsets of segments.
+    pub fn offsets(&self) -> ArrayView<'_> {
+        // SAFETY: as above.
+        let offsets = unsafe { view(self.offsets.device_index(), self.offsets.address(), DType::U32, self.groups + 1) };
+        offsets.expect("a list at the start of a buffer")
+    }
+
+    /// Queues counting each group's elements (i64).
+    ///
+    /// # Errors
+    /// If the memory does not suffice, or the driver refuses.
+    pub fn counts(&self, stream: &Stream) -> Result<Array, Error> {
+        self.offsets().is_on(stream, "groups")?;
+        let mut out = Array::new(&self.device, DType::I64, &[self.groups])?;
+        if self.groups > 0 {
+            let launch = load(&self.device, &counts(self.groups, self.device.properties().multiprocessors))?;
+            // SAFETY: both have a place for each group, and stay until the device is done with them.
+            unsafe { launch.queue_at(stream.bound()?, [self.offsets.address(), out.address(), 0]) }?;
+        }
+        grouped::take_said(&self.said, stream, &mut out, Op::CountNonzero, (self.groups, self.dtype), self.labels)?;
+        Ok(out)
+    }
+
+    /// Plans reductions of values like these. `fill` is given for groups without elements where the
+    /// reduction has no result for that; without it they are an error of the download. Arg ops give positions in `values`.
+    ///
+    /// # Errors
+    /// As [`Grouped::new`](super::Grouped::new).
+    pub fn prepare(
+        &self,
+        op: Op,
+        values: &ArrayView<'_>,
+        options: &Options<'_>,
+        fill: Option<Scalar>,
+    ) -> Result<GroupReduction<'_>, Error> {
+        GroupReduction::new(self, op, values, options, fill)
+    }
+
+    /// Reduces each group of values, as [`Groups::prepare`] says. Waits until it is done, as memory is freed then.
+    ///
+    /// # Errors
+    /// As [`Grouped::new`](super::Grouped::new).
+    pub fn reduce(
+        &self,
+        op: Op,
+        values: ArrayView<'_>,
+        options: &Options<'_>,
+        fill: Option<Scalar>,
+        stream: &Stream,
+    ) -> Result<Array, Error> {
+        let mut reduction = self.prepare(op, &values, options, fill)?;
+        let mut out = reduction.output()?;
+        reduction.run(stream, values, &mut out)?;
+        Ok(out)
+    }
+}
+
+/// A sort of labels.
+pub(crate) fn problem(dtype: DType, n: usize, groups: usize, carried: Carried, device: &Device) -> Problem {
+    let multiprocessors = device.properties().multiprocessors;
+    Problem { dtype, n, what: What::Labels { groups }, carried, multiprocessors }
+}

@@ -1,0 +1,170 @@
+//! Distinct values, groups, runs and counts on a GPU, by its radix sort. The bits are those of the CPU.
+
+use warpfold_core::{Cast, DType};
+use crate::plan::kmeans::Launch as Planned;
+use warpfold_kernels::sort::MOST;
+use warpfold_kernels::sort::state::of_special;
+use warpfold_array::KeyError;
+use crate::array::{Array};
+use crate::device::{Device};
+use crate::launch::{Launch};
+use crate::options::{Options};
+use crate::stream::{Stream};
+use crate::view::{ArrayView};
+use warpfold_array::{CudaError, Error, Op, Order};
+mod bins;
+mod count;
+mod describe;
+mod ends;
+mod grouped;
+mod groups;
+mod once;
+mod runs;
+mod sorter;
+mod unique;
+
+pub use bins::{Histogram, histogram, histogram_host};
+pub use count::{bincount, bincount_host};
+pub use describe::{describe_groups_host, describe_segments_host};
+pub use ends::{End, ends_host};
+pub use grouped::{GroupReduction, Grouped};
+pub use groups::Groups;
+pub use once::{group_by, group_by_host};
+pub use runs::{Runs, reduce_by_key, reduce_by_key_host};
+pub use unique::{Finder, Unique, Wanted, unique, unique_host};
+
+
+
+/// The most groups: a label fits 31 bits.
+const MOST_GROUPS: usize = 1 << 31;
+
+/// Loads the kernel of a launch.
+fn load(device: &Device, launch: &Planned) -> Result<Launch, CudaError> {
+    let Planned { entry, grid, block, params } = launch;
+    Launch::of_struct(device.kernel(entry)?, *grid, *block, params)
+}
+
+/// Whether elements lie side by side in C order, and are not too many.
+fn check(what: &'static str, array: &ArrayView<'_>) -> Result<(), Error> {
+    side_by_side(what, array)?;
+    let n = array.shape().iter().product::<usize>();
+    if n > MOST {
+        return Err(KeyError::TooMany { what, n, most: MOST }.into());
+    }
+    Ok(())
+}
+
+/// Whether elements lie side by side in C order.
+fn side_by_side(what: &'static str, array: &ArrayView<'_>) -> Result<(), Error> {
+    let n = array.shape().iter().product::<usize>();
+    let mut step = array.dtype().size() as isize;
+    for (&len, &stride) in array.shape().iter().zip(array.strides()).rev() {
+        if len > 1 && stride != step && n > 0 {
+            let why = format!("{what} must lie side by side in C order, without steps: copy them, or compute on `cpu`");
+            return Err(CudaError::Keys { why }.into());
+        }
+        step = step.saturating_mul(len as isize);
+    }
+    Ok(())
+}
+
+/// Whether labels are a list of integers.
+fn check_labels(labels: &ArrayView<'_>) -> Result<(), Error> {
+    if labels.shape().len() != 1 {
+        return Err(KeyError::LabelsShape { shape: labels.shape().to_vec() }.into());
+    }
+    if labels.dtype().is_float() {
+        return Err(KeyError::NotIntegers { what: "labels", dtype: labels.dtype() }.into());
+    }
+    check("labels", labels)
+}
+
+/// Whether the first axis of values has one for each of `n` labels or keys.
+fn check_values(n: usize, values: &ArrayView<'_>) -> Result<(), Error> {
+    match values.shape() {
+        [] => Err(KeyError::NoAxis.into()),
+        [len, ..] if *len != n => Err(KeyError::LabelsLength { labels: n, shape: values.shape().to_vec() }.into()),
+        _ => Ok(()),
+    }
+}
+
+/// How many groups there may be.
+fn check_groups(groups: usize) -> Result<(), KeyError> {
+    if groups > MOST_GROUPS {
+        return Err(KeyError::TooMany { what: "groups", n: groups, most: MOST_GROUPS });
+    }
+    Ok(())
+}
+
+/// One more than the greatest label: waits for it.
+///
+/// # Errors
+/// [`KeyError::LabelOutOfRange`] of the first label below -1, or beyond all groups; what goes wrong on the device.
+fn count_groups(labels: ArrayView<'_>, stream: &Stream) -> Result<usize, Error> {
+    check_labels(&labels)?;
+    if labels.shape()[0] == 0 {
+        return Ok(0);
+    }
+    let both = super::reduce(Op::MinMax, labels, &Options::default(), stream)?.download(stream)?.values;
+    let number = |at: usize| match both.get(at).to_cast() {
+        Cast::Signed(x) => i128::from(x),
+        Cast::Unsigned(x) => i128::from(x),
+        Cast::Float(x) => x as i128,
+    };
+    let (least, greatest) = (number(0), number(1));
+    if least >= -1 && greatest < MOST_GROUPS as i128 {
+        return Ok((greatest + 1) as usize);
+    }
+    // The host says which.
+    let options = Options { axes: Some(vec![]), ..Options::default() };
+    let copy = super::reduce(Op::Max, labels, &options, stream)?.download(stream)?;
+    let list = warpfold_array::ArrayRef::from_bytes(copy.values.as_bytes(), copy.dtype(), &copy.shape, Order::C, false)?;
+    warpfold_cpu::keys::Groups::new(list, None).map(|groups| groups.len())
+}
+
+/// What is wrong with labels: what kernels say of the first of no group, and what it is.
+pub(crate) fn label_error([special, low, high]: [u32; 3], dtype: DType, groups: usize) -> Result<(), KeyError> {
+    let Some((at, _)) = of_special(special) else { return Ok(()) };
+    let raw = u64::from(high) << 32 | u64::from(low);
+    let away = 64 - 8 * dtype.size() as u32;
+    let signed = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
+    let label = if signed { i128::from((raw << away).cast_signed() >> away) } else { i128::from(raw) };
+    Err(KeyError::LabelOutOfRange { at: at as usize, label, groups })
+}
+
+/// `len` elements at the start of a buffer, as an array.
+///
+/// # Safety
+/// They are memory of that device, and written before they are read, for as long as the view and what is queued with it.
+unsafe fn view<'a>(device: usize, address: u64, dtype: DType, len: usize) -> Result<ArrayView<'a>, Error> {
+    // SAFETY: the caller's.
+    unsafe { ArrayView::from_raw(device, address, dtype, &[len], &[dtype.size() as isize]) }
+}
+
+/// Whether a result has room.
+fn expect(what: &'static str, array: &Array, dtype: DType, shape: &[usize]) -> Result<(), CudaError> {
+    if array.dtype() == dtype && array.shape() == shape {
+        return Ok(());
+    }
+    let found = format!("{} {:?}", array.dtype(), array.shape());
+    Err(CudaError::Layout { what, found, expected: format!("{dtype} {shape:?}") })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_of_no_group_is_said_with_its_sign() {
+        // Position 5: all bits of ten, and one for nothing else.
+        let special = !(5u32 << 1);
+        let said = |dtype, low, high| label_error([special, low, high], dtype, 7).expect_err("no group");
+        let error = |label| KeyError::LabelOutOfRange { at: 5, label, groups: 7 };
+        assert_eq!(said(DType::I32, -5i32 as u32, 0), error(-5));
+        assert_eq!(said(DType::I8, 0x80, 0), error(-128));
+        assert_eq!(said(DType::U8, 0x80, 0), error(128));
+        assert_eq!(said(DType::I64, 0, 1 << 8), error(1 << 40));
+        assert_eq!(said(DType::U64, u32::MAX, u32::MAX), error(u64::MAX as i128));
+        assert_eq!(label_error([0, 3, 3], DType::I32, 7), Ok(()));
+    }
+}

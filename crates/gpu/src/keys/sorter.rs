@@ -1,0 +1,125 @@
+//! A sort that is planned, its kernels loaded and its memory allocated.
+
+use crate::plan::sort::Problem;
+use warpfold_kernels::sort::state::{FIRST, FOUND};
+use super::{load};
+use crate::buffer::{Buffer};
+use crate::device::{Device};
+use crate::launch::{Launch};
+use crate::stream::{Stream};
+use warpfold_array::{CudaError};
+
+
+/// Words that say what is special of labels: see [`super::label_error`].
+const SAID: usize = 3;
+
+/// See the module.
+pub struct Sorter {
+    /// What is sorted.
+    pub problem: Problem,
+    launches: Vec<Launch>,
+    keys: [Buffer<u8>; 2],
+    carried: [Buffer<u8>; 2],
+    state: Buffer<u32>,
+}
+
+impl Sorter {
+    pub fn new(device: &Device, problem: Problem) -> Result<Self, CudaError> {
+        Self::with(device, problem, &problem.sort(), problem.state_words())
+    }
+
+    /// No sort, but the state that heads of runs need.
+    pub fn unsorted(device: &Device, problem: Problem) -> Result<Self, CudaError> {
+        let nothing = Problem { n: 0, ..problem };
+        Ok(Self { problem, ..Self::with(device, nothing, &[], problem.runs_words())? })
+    }
+
+    fn with(
+        device: &Device,
+        problem: Problem,
+        launches: &[crate::plan::kmeans::Launch],
+        words: usize,
+    ) -> Result<Self, CudaError> {
+        let pair = |[a, b]: [usize; 2]| Ok::<_, CudaError>([Buffer::new(device, a)?, Buffer::new(device, b)?]);
+        Ok(Self {
+            problem,
+            launches: launches.iter().map(|launch| load(device, launch)).collect::<Result<_, _>>()?,
+            keys: pair(problem.keys_bytes())?,
+            carried: pair(problem.carried_bytes())?,
+            state: Buffer::new(device, words)?,
+        })
+    }
+
+    /// Its kernels, in order.
+    pub fn kernels(&self) -> impl Iterator<Item = &str> {
+        self.launches.iter().map(Launch::entry)
+    }
+
+    /// Queues the sort of elements, and of what they carry, at these addresses (0: their positions).
+    ///
+    /// # Safety
+    /// There are as many elements, of that dtype and side by side, and likewise what they carry, until the device is done with them.
+    pub unsafe fn queue(&mut self, stream: &Stream, input: u64, values: u64) -> Result<(), CudaError> {
+        self.state.fill(stream, 0)?;
+        let ([a, b], [c, d]) = (self.keys_at(), self.carried_at());
+        let raw = stream.bound()?;
+        for launch in &self.launches {
+            // SAFETY: the caller's; the rest is this value's, as large as the plan says, and the state is zero.
+            unsafe { launch.queue_at(raw, [input, values, a, b, c, d, self.state.address()]) }?;
+        }
+        Ok(())
+    }
+
+    /// Where the keys are written.
+    pub fn keys_at(&self) -> [u64; 2] {
+        [self.keys[0].address(), self.keys[1].address()]
+    }
+
+    /// Where what they carry is written.
+    pub fn carried_at(&self) -> [u64; 2] {
+        [self.carried[0].address(), self.carried[1].address()]
+    }
+
+    /// Where sorted labels are, and what they have carried along.
+    pub fn sorted(&self) -> (u64, u64) {
+        let last = self.problem.last();
+        (self.keys_at()[last], self.carried_at()[last])
+    }
+
+    /// The buffer of what labels have carried along.
+    pub fn into_carried(self) -> Buffer<u8> {
+        let last = self.problem.last();
+        let [first, second] = self.carried;
+        if last == 0 { first } else { second }
+    }
+
+    /// Where the state is.
+    pub fn state_at(&self) -> u64 {
+        self.state.address()
+    }
+
+    /// Queues a copy of how many heads there are.
+    pub fn copy_found(&self, stream: &Stream, to: &mut Buffer<u32>) -> Result<(), CudaError> {
+        // SAFETY: the destination is a buffer of one word, which is lent.
+        unsafe { self.copy(stream, FOUND, to.address(), 1) }
+    }
+
+    /// Queues a copy of what is said of labels: 12 bytes.
+    ///
+    /// # Safety
+    /// There are 12 bytes at the destination, until the device is done with them.
+    pub unsafe fn copy_said(&self, stream: &Stream, to: u64) -> Result<(), CudaError> {
+        // SAFETY: the caller's.
+        unsafe { self.copy(stream, FIRST, to, SAID) }
+    }
+
+    /// # Safety
+    /// There are so many words at the destination, until the device is done with them.
+    unsafe fn copy(&self, stream: &Stream, from: usize, to: u64, words: usize) -> Result<(), CudaError> {
+        debug_assert!(from + words <= self.state.len());
+        let (raw, from) = (stream.bound()?, self.state.address() + 4 * from as u64);
+        // SAFETY: the state has the words, and the destination by the caller's promise.
+        let said = unsafe { cudarc::driver::result::memcpy_dtod_async(to, from, 4 * words, raw) };
+        stream.context.check("cuMemcpyDtoDAsync", said)
+    }
+}

@@ -1,0 +1,249 @@
+//! Distinct values of an array on a GPU.
+
+use warpfold_core::DType;
+use crate::plan::sort::{Carried, Problem, What};
+use super::sorter::Sorter;
+use super::{check, expect, load};
+use warpfold_cpu::keys::Distinct;
+use warpfold_array::ArrayRef;
+use crate::array::{Array};
+use crate::buffer::{Buffer};
+use crate::device::{Device};
+use crate::launch::{Launch};
+use crate::reduce::{Layout};
+use crate::stream::{Stream};
+use crate::view::{ArrayView};
+use warpfold_array::{CudaError, Error};
+
+
+/// What to find out about distinct values, beside themselves. Each costs memory and time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// How often each occurs.
+    pub counts: bool,
+    /// Where each occurs first, in row-major order.
+    pub first: bool,
+    /// Which of them each element is.
+    pub inverse: bool,
+}
+
+/// The distinct values of an array in a GPU's memory.
+///
+/// How many there are is known when the GPU is done: until [`Unique::trim`], arrays have room for as many as there are elements, and what is
+/// beyond them is anybody's guess.
+pub struct Unique {
+    /// They, ascending; NaN is the last.
+    pub values: Array,
+    /// How often each occurs (i64), if asked for.
+    pub counts: Option<Array>,
+    /// Where each occurs first in row-major order (i64), if asked for.
+    pub first: Option<Array>,
+    /// The index in `values` of each element (i64), of the array's shape, if asked for.
+    pub inverse: Option<Array>,
+    found: Buffer<u32>,
+}
+
+impl Unique {
+    /// How many distinct values there are, when all that is queued on the stream is done.
+    ///
+    /// # Errors
+    /// If something went wrong on the device.
+    pub fn len(&self, stream: &Stream) -> Result<usize, Error> {
+        self.values.is_on(stream, "result")?;
+        Ok(self.found.read(stream)?[0] as usize)
+    }
+
+    /// The same with arrays of as many elements as there are distinct values. The memory stays as it is. Waits for the stream.
+    ///
+    /// # Errors
+    /// If something went wrong on the device.
+    pub fn trim(self, stream: &Stream) -> Result<Unique, Error> {
+        let len = self.len(stream)?;
+        let first = |array: Array| array.first(len);
+        Ok(Unique { values: first(self.values), counts: self.counts.map(first), first: self.first.map(first), ..self })
+    }
+}
+
+/// A search for the distinct values of arrays of one dtype and shape, on one GPU: planned, its kernels loaded, its memory allocated.
+///
+/// A run queues kernels and waits for nothing. It has memory of its own for what is under way: use it on one stream at a time.
+pub struct Finder {
+    device: Device,
+    layout: Layout,
+    dtype: DType,
+    shape: Vec<usize>,
+    wanted: Wanted,
+    sorter: Sorter,
+    way: Way,
+    /// Where each value begins among the sorted ones, or each bucket.
+    starts: Buffer<u32>,
+}
+
+/// What finds values when elements are in order.
+enum Way {
+    /// The first of each like, and then how many each has.
+    Heads(Option<Launch>, Launch),
+    /// A bit for each value: launches, and the bits of large buckets.
+    Bits([Launch; 3], Buffer<u32>),
+}
+
+/// Elements of 4 bytes from which on a bit for each value is faster than passes by low bits, if nothing but values is wanted. Of smaller ones it always is.
+const MANY: usize = 1 << 25;
+
+impl Finder {
+    /// Plans searches in arrays like this one, of any dtype and shape, whose elements lie side by side in C order.
+    ///
+    /// # Errors
+    /// [`CudaError::Keys`] of other layouts; [`crate::KeyError::TooMany`] from 2^30 elements on; what the driver says.
+    pub fn new(device: &Device, array: &ArrayView<'_>, wanted: Wanted) -> Result<Finder, Error> {
+        check("elements", array)?;
+        let (dtype, shape) = (array.dtype(), array.shape().to_vec());
+        let n = shape.iter().product();
+        let carried = if wanted.first || wanted.inverse { Carried::Positions } else { Carried::Nothing };
+        let multiprocessors = device.properties().multiprocessors;
+        let least = if dtype.size() == 4 { MANY } else { 1 };
+        let by_bits = wanted == Wanted::default() && dtype.size() <= 4 && n >= least;
+        let what = if by_bits { What::Buckets } else { What::Values };
+        let problem = Problem { dtype, n, what, carried, multiprocessors };
+        let starts = match by_bits {
+            true => problem.buckets() + 1,
+            false if wanted.counts => n + 1,
+            false => 0,
+        };
+        let way = if by_bits {
+            let [starts, flood, values] = problem.distinct();
+            let launches = [load(device, &starts)?, load(device, &flood)?, load(device, &values)?];
+            Way::Bits(launches, Buffer::new(device, problem.bits_words())?)
+        } else {
+            let heads = problem.heads().map(|launch| load(device, &launch)).transpose()?;
+            Way::Heads(heads, load(device, &problem.counts())?)
+        };
+        Ok(Finder {
+            device: device.clone(),
+            layout: Layout::of(array.layout()),
+            dtype,
+            shape,
+            wanted,
+            way,
+            starts: Buffer::new(device, starts)?,
+            sorter: Sorter::new(device, problem)?,
+        })
+    }
+
+    /// The kernels that a run launches, in order.
+    pub fn kernels(&self) -> Vec<&str> {
+        let after: Vec<&Launch> = match &self.way {
+            Way::Heads(heads, counts) => heads.iter().chain(self.wanted.counts.then_some(counts)).collect(),
+            Way::Bits(launches, _) => launches.iter().collect(),
+        };
+        self.sorter.kernels().chain(after.into_iter().map(Launch::entry)).collect()
+    }
+
+    /// Room for what a run finds.
+    ///
+    /// # Errors
+    /// If the memory does not suffice.
+    pub fn output(&self) -> Result<Unique, Error> {
+        let n = self.sorter.problem.n;
+        let room =
+            |wanted: bool, shape: &[usize]| wanted.then(|| Array::new(&self.device, DType::I64, shape)).transpose();
+        Ok(Unique {
+            values: Array::new(&self.device, self.dtype, &[n])?,
+            counts: room(self.wanted.counts, &[n])?,
+            first: room(self.wanted.first, &[n])?,
+            inverse: room(self.wanted.inverse, &self.shape)?,
+            found: Buffer::new(&self.device, 1)?,
+        })
+    }
+
+    /// Queues one run. What it finds is in `out` when the stream gets there; `out` must not be in use by another stream.
+    ///
+    /// # Errors
+    /// If the array, the stream or the room is not like that which this was prepared for, or the driver refuses.
+    pub fn run(&mut self, stream: &Stream, array: ArrayView<'_>, out: &mut Unique) -> Result<(), Error> {
+        let (expected, found) = (self.device.properties().index, stream.context.properties.index);
+        if found != expected {
+            return Err(CudaError::OtherDevice { what: "stream", found, expected }.into());
+        }
+        array.is_on(stream, "array")?;
+        self.layout.check("array", &array)?;
+        let n = self.sorter.problem.n;
+        expect("room for values", &out.values, self.dtype, &[n])?;
+        let lists = [(&out.counts, self.wanted.counts, &[n][..]), (&out.first, self.wanted.first, &[n])];
+        for (room, wanted, shape) in lists.into_iter().chain([(&out.inverse, self.wanted.inverse, &self.shape[..])]) {
+            match room {
+                Some(room) if wanted => expect("room", room, DType::I64, shape)?,
+                None if !wanted => {}
+                _ => {
+                    let of = |there: bool| if there { "there" } else { "absent" }.to_owned();
+                    let (found, expected) = (of(room.is_some()), of(wanted));
+                    return Err(CudaError::Layout { what: "room for counts, first or inverse", found, expected }.into());
+                }
+            }
+        }
+        for room in [Some(&out.values), out.counts.as_ref(), out.first.as_ref(), out.inverse.as_ref()] {
+            room.map_or(Ok(()), |room| room.is_on(stream, "output"))?;
+        }
+        let at = |room: &Option<Array>| room.as_ref().map_or(0, Array::address);
+        // SAFETY: the array and the rooms are like those that were planned for, as was just seen, and borrowed or kept until the device is done
+        // with them; the rest is this value's.
+        unsafe { self.sorter.queue(stream, array.address(), 0) }?;
+        let raw = stream.bound()?;
+        let ([a, b], [c, d]) = (self.sorter.keys_at(), self.sorter.carried_at());
+        let (input, state, starts) = (array.address(), self.sorter.state_at(), self.starts.address());
+        let values = out.values.address();
+        match &mut self.way {
+            Way::Heads(None, _) => {}
+            Way::Heads(Some(heads), counts) => {
+                let to = [values, starts, at(&out.first), at(&out.inverse)];
+                // SAFETY: as above.
+                unsafe {
+                    heads.queue_at(raw, [input, a, b, c, d, state, to[0], to[1], to[2], to[3]])?;
+                    if self.wanted.counts {
+                        counts.queue_at(raw, [starts, at(&out.counts), state])?;
+                    }
+                }
+            }
+            Way::Bits(launches, bits) => {
+                bits.fill(stream, 0)?;
+                for launch in launches {
+                    // SAFETY: as above.
+                    unsafe { launch.queue_at(raw, [input, a, b, state, starts, bits.address(), values]) }?;
+                }
+            }
+        }
+        self.sorter.copy_found(stream, &mut out.found)?;
+        Ok(())
+    }
+}
+
+/// The distinct values of an array of any dtype and shape on a GPU, as [`warpfold_cpu::keys::unique`] finds them. Waits for how many there are.
+///
+/// For many searches of one kind, [`Finder`] plans and allocates once.
+///
+/// # Errors
+/// As [`Finder::new`].
+pub fn unique(array: ArrayView<'_>, wanted: Wanted, stream: &Stream) -> Result<Unique, Error> {
+    let mut finder = Finder::new(&stream.device(), &array, wanted)?;
+    let mut out = finder.output()?;
+    finder.run(stream, array, &mut out)?;
+    out.trim(stream)
+}
+
+/// The distinct values of a host array, found on a GPU, as [`warpfold_cpu::keys::unique`] finds them.
+///
+/// # Errors
+/// [`crate::KeyError::TooMany`] from 2^30 elements on; what the driver says.
+pub fn unique_host(array: ArrayRef<'_>, what: Distinct, device: &Device) -> Result<warpfold_cpu::keys::Unique, Error> {
+    let stream = Stream::new(device)?;
+    let on_device = Array::upload(&stream, array)?;
+    let wanted = Wanted { counts: true, first: what.first, inverse: what.inverse };
+    let found = unique(on_device.view(), wanted, &stream)?;
+    let list = |array: &Array| Ok::<_, Error>(array.download(&stream)?.into_vec::<i64>().unwrap_or_default());
+    Ok(warpfold_cpu::keys::Unique {
+        values: found.values.download(&stream)?,
+        counts: found.counts.as_ref().map(list).transpose()?.unwrap_or_default(),
+        first: found.first.as_ref().map(list).transpose()?,
+        inverse: found.inverse.map(|inverse| inverse.download(&stream)).transpose()?,
+    })
+}

@@ -1,0 +1,221 @@
+//! Iterations of k-means: labels by centroids, and means by labels.
+
+use warpfold_core::DType;
+use warpfold_kernels::kmeans::{CHANGED, EMPTY};
+use super::update::Addresses;
+use super::{Axes, CentroidUpdate, Scale, computed, expect, load};
+use warpfold_cpu::keys::kmeans::Coordinate;
+use crate::array::{Array};
+use crate::buffer::{Buffer};
+use crate::launch::{Launch};
+use crate::options::{Options};
+use crate::reduce::{Reduction};
+use crate::stream::{Stream};
+use crate::view::{ArrayView};
+use warpfold_array::{ArrayRef, CudaError, Error, KeyError, Op, Order, Values};
+
+
+/// Iterations over points of one dtype, shape and layout: planned, kernels loaded, memory allocated.
+///
+/// An iteration reads the points twice, for labels and for means. Up to 128 coordinates, tensor cores find the labels, but for those of points that are
+/// nearly as near to another centroid: these are found by exact scores, so that labels are the CPU's. Use it on one stream at a time.
+pub struct Lloyd {
+    pub(crate) update: CentroidUpdate,
+    assign: Vec<Launch>,
+    distances: Launch,
+    centre: Array,
+    /// What labels are found by, and points that are not sure of theirs on the way.
+    by: Buffer<u8>,
+    unsure: Buffer<u32>,
+    /// The square of the distance of each point.
+    squares: Array,
+    inertia: Reduction,
+    /// The squares of the moves of the centroids.
+    moves: Array,
+    shift: Reduction,
+}
+
+/// What an iteration has done.
+pub(crate) struct Done {
+    /// The sum of the squares of the centroids' moves.
+    pub shift: f64,
+    /// Clusters without points.
+    pub empty: u64,
+    /// Whether a label is another than before.
+    pub changed: bool,
+}
+
+impl Lloyd {
+    /// Plans iterations over points like these. `centre` has a number for each coordinate, rounded to what points are computed in; labels are
+    /// computed about it. Of points whose centre is not their mean, labels are as exact as the distance to it lets them be.
+    ///
+    /// # Errors
+    /// As [`CentroidUpdate::new`]; a centre of another shape.
+    pub fn new(
+        stream: &Stream,
+        points: &ArrayView<'_>,
+        axes: Axes,
+        clusters: usize,
+        scale: &Scale,
+        centre: &[f64],
+    ) -> Result<Lloyd, Error> {
+        let update = CentroidUpdate::new(stream, points, axes, clusters, scale)?;
+        let (device, problem) = (stream.device(), update.problem);
+        let dtype = computed(&problem);
+        if centre.len() != problem.dimensions {
+            let why = format!("the centre has {} coordinates, the points {}", centre.len(), problem.dimensions);
+            return Err(CudaError::Clusters { why }.into());
+        }
+        let assign = problem.assign(device.properties().multiprocessors);
+        let centre = Values::F64(centre.to_vec()).cast(dtype);
+        let centre = ArrayRef::from_bytes(centre.as_bytes(), dtype, &[problem.dimensions], Order::C, false)?;
+        let squares = Array::new(&device, dtype, &[problem.n])?;
+        let moves = Array::new(&device, DType::F64, &[clusters * problem.dimensions])?;
+        let wide = Options { dtype: Some(DType::F64), ..Options::default() };
+        Ok(Lloyd {
+            assign: assign.iter().map(|launch| load(&device, launch)).collect::<Result<_, _>>()?,
+            distances: load(&device, &problem.distances())?,
+            centre: Array::upload(stream, centre)?,
+            by: Buffer::new(&device, problem.centroids())?,
+            unsure: Buffer::new(&device, problem.unsure())?,
+            inertia: Reduction::new(&device, Op::Sum, &squares.view(), &wide)?,
+            squares,
+            shift: Reduction::new(&device, Op::Sum, &moves.view(), &Options::default())?,
+            moves,
+            update,
+        })
+    }
+
+    /// The kernels that an iteration launches, in order.
+    pub fn kernels(&self) -> Vec<&str> {
+        self.assign.iter().map(Launch::entry).chain(self.update.kernels()).collect()
+    }
+
+    /// Queues one iteration: the labels (i32) of the points by `centroids` (\[cluster\]\[coordinate\], in the dtype of the means), and the means of those labels. A cluster
+    /// without points keeps its centroid.
+    ///
+    /// # Errors
+    /// If an array or the stream is not like that which it was prepared for, or the driver refuses.
+    pub fn iterate(
+        &mut self,
+        stream: &Stream,
+        points: ArrayView<'_>,
+        centroids: &Array,
+        labels: &mut Array,
+        means: &mut Array,
+    ) -> Result<(), Error> {
+        self.check(stream, &points, centroids, labels)?;
+        self.update.room(stream, means)?;
+        self.update.begin(stream)?;
+        let at =
+            Addresses { means: means.address(), moves: self.moves.address(), ..self.at(&points, centroids, labels) };
+        // SAFETY: the arrays are like those that were planned for, as was just seen, and borrowed or kept until the device is done with them.
+        unsafe {
+            self.queue_assign(stream, at)?;
+            self.update.queue(stream, at)?;
+        }
+        self.update.clean = true;
+        Ok(())
+    }
+
+    /// Queues finding the labels of the points, and no means.
+    ///
+    /// # Errors
+    /// As [`Lloyd::iterate`].
+    pub fn assign(
+        &mut self,
+        stream: &Stream,
+        points: ArrayView<'_>,
+        centroids: &Array,
+        labels: &mut Array,
+    ) -> Result<(), Error> {
+        self.check(stream, &points, centroids, labels)?;
+        // SAFETY: as in `iterate`.
+        unsafe { self.queue_assign(stream, self.at(&points, centroids, labels)) }?;
+        Ok(())
+    }
+
+    /// The sum of the squares of the distances of the points to the centroids of their labels, which are all of a cluster.
+    ///
+    /// # Errors
+    /// As [`Lloyd::iterate`]; [`KeyError::TooFar`] if it overflows.
+    pub fn inertia(
+        &mut self,
+        stream: &Stream,
+        points: ArrayView<'_>,
+        centroids: &Array,
+        labels: &Array,
+    ) -> Result<f64, Error> {
+        self.queue_squares(stream, &points, centroids, labels)?;
+        let sum = self.inertia.run_to_host(stream, self.squares.view(), None)?.values.get(0).to_f64();
+        if sum.is_finite() { Ok(sum) } else { Err(KeyError::TooFar.into()) }
+    }
+
+    /// The squares of the distances.
+    pub(crate) fn squares<F: Coordinate>(
+        &mut self,
+        stream: &Stream,
+        points: ArrayView<'_>,
+        centroids: &Array,
+        labels: &Array,
+    ) -> Result<Vec<F>, Error> {
+        self.queue_squares(stream, &points, centroids, labels)?;
+        Ok(self.squares.download(stream)?.into_vec::<F>().unwrap_or_default())
+    }
+
+    /// Forgets what iterations have done so far.
+    pub(crate) fn forget(&mut self, stream: &Stream) -> Result<(), CudaError> {
+        self.update.report.fill(stream, 0)
+    }
+
+    /// Waits for what the iteration since [`Lloyd::forget`] has done.
+    pub(crate) fn done(&mut self, stream: &Stream) -> Result<Done, Error> {
+        let shift = self.shift.run_to_host(stream, self.moves.view(), None)?.values.get(0).to_f64();
+        let report = self.update.report.read(stream)?;
+        Ok(Done { shift, empty: report[EMPTY], changed: report[CHANGED] != 0 })
+    }
+
+    fn check(
+        &self,
+        stream: &Stream,
+        points: &ArrayView<'_>,
+        centroids: &Array,
+        labels: &Array,
+    ) -> Result<(), Error> {
+        self.update.suits(stream, points)?;
+        self.update.room(stream, centroids)?;
+        labels.is_on(stream, "labels")?;
+        expect("labels", &labels.view(), DType::I32, &[self.update.problem.n])?;
+        Ok(())
+    }
+
+    fn queue_squares(
+        &mut self,
+        stream: &Stream,
+        points: &ArrayView<'_>,
+        centroids: &Array,
+        labels: &Array,
+    ) -> Result<(), Error> {
+        self.check(stream, points, centroids, labels)?;
+        let at = Addresses { order: self.squares.address(), ..self.at(points, centroids, labels) };
+        // SAFETY: as in `iterate`; a square for each point has room.
+        unsafe { self.update.queue_one(stream, &self.distances, at) }?;
+        Ok(())
+    }
+
+    fn at(&self, points: &ArrayView<'_>, centroids: &Array, labels: &Array) -> Addresses {
+        let (points, labels, centroids) = (points.address(), labels.address(), centroids.address());
+        Addresses { points, labels, centroids, centre: self.centre.address(), ..Addresses::default() }
+    }
+
+    /// # Safety
+    /// As [`CentroidUpdate::queue`].
+    unsafe fn queue_assign(&self, stream: &Stream, at: Addresses) -> Result<(), CudaError> {
+        let at = Addresses { order: self.by.address(), cursors: self.unsure.address(), ..at };
+        for launch in &self.assign {
+            // SAFETY: the caller's; the rest is this value's, as large as the plan says.
+            unsafe { self.update.queue_one(stream, launch, at) }?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,195 @@
+
+use super::said::{is_fatal, words};
+use cudarc::driver::{result, sys, sys::CUresult};
+use std::ffi::c_void;
+use crate::device::{Device};
+use crate::launch::{Kernel};
+use crate::stream::{Stream};
+use warpfold_array::{CudaError};
+/// A kernel's argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arg {
+    /// The address of a buffer.
+    Address(u64),
+    /// A 64-bit number.
+    U64(u64),
+    /// A 32-bit number.
+    U32(u32),
+}
+
+impl Arg {
+    fn size(self) -> usize {
+        match self {
+            Arg::Address(_) | Arg::U64(_) => 8,
+            Arg::U32(_) => 4,
+        }
+    }
+    /// The argument's bytes, lowest first, as the driver copies them from here.
+    fn bytes(self) -> [u8; 8] {
+        match self {
+            Arg::Address(x) | Arg::U64(x) => x.to_ne_bytes(),
+            Arg::U32(x) => {
+                let [a, b, c, d] = x.to_ne_bytes();
+                [a, b, c, d, 0, 0, 0, 0]
+            }
+        }
+    }
+}
+
+/// A launch with everything decided, to be repeated at no more than the driver's own cost.
+pub struct Launch {
+    kernel: Kernel,
+    grid: u32,
+    block: u32,
+    args: Args,
+}
+
+enum Args {
+    /// One for each parameter.
+    Each(Vec<Slot>),
+    /// The only parameter, a struct of 64-bit words.
+    Struct(Vec<u64>),
+}
+
+/// One argument, aligned for what it may be.
+#[derive(Clone, Copy)]
+#[repr(align(8))]
+struct Slot([u8; 8]);
+
+/// More parameters than any kernel has.
+const MOST: usize = 16;
+
+/// More words than the struct of any kernel has: half of what the driver takes.
+const MOST_WORDS: usize = 256;
+
+impl Launch {
+    /// Prepares a launch of `grid` blocks of `block` threads.
+    ///
+    /// # Errors
+    /// If the kernel takes other arguments.
+    pub fn new(kernel: Kernel, grid: u32, block: u32, args: &[Arg]) -> Result<Launch, CudaError> {
+        let given: Vec<usize> = args.iter().map(|arg| arg.size()).collect();
+        check(&kernel, grid, block, &given)?;
+        let args = Args::Each(args.iter().map(|arg| Slot(arg.bytes())).collect());
+        Ok(Launch { kernel, grid, block, args })
+    }
+
+    /// Prepares a launch of a kernel whose only parameter is a struct of these words.
+    ///
+    /// # Errors
+    /// If the kernel takes other arguments.
+    pub fn of_struct(kernel: Kernel, grid: u32, block: u32, words: &[u64]) -> Result<Launch, CudaError> {
+        check(&kernel, grid, block, &[size_of_val(words)])?;
+        if words.len() > MOST_WORDS {
+            let why = format!("{} words of parameters, more than {MOST_WORDS}", words.len());
+            return Err(CudaError::Launch { entry: kernel.handle.entry.to_string(), grid, block, why });
+        }
+        Ok(Launch { kernel, grid, block, args: Args::Struct(words.to_vec()) })
+    }
+
+    /// The kernel's name.
+    pub fn entry(&self) -> &str {
+        &self.kernel.handle.entry
+    }
+
+    /// Replaces an argument that is an address; of a struct, the word with that index.
+    ///
+    /// # Panics
+    /// If argument `i` has not the size of an address.
+    pub fn set_address(&mut self, i: usize, address: u64) {
+        let entry = &self.kernel.handle.entry;
+        match &mut self.args {
+            Args::Struct(words) => words[i] = address,
+            Args::Each(slots) => {
+                assert_eq!(self.kernel.handle.parameters[i], 8, "argument {i} of {entry} is no address");
+                slots[i] = Slot(Arg::Address(address).bytes());
+            }
+        }
+    }
+
+    /// Queues the launch.
+    ///
+    /// # Errors
+    /// If the driver refuses. What goes wrong in the kernel is an error of a later call.
+    ///
+    /// # Safety
+    /// The kernel reads and writes through the addresses among its arguments. With this grid, this block and the numbers
+    /// among the arguments, all that it touches lies in buffers of the stream's device; these live until the device has
+    /// been synchronised (dropping one does that); and no other stream writes what it reads or touches what it writes.
+    pub unsafe fn queue(&mut self, stream: &Stream) -> Result<(), CudaError> {
+        let raw = stream.bound()?;
+        let mut pointers = [std::ptr::null_mut::<c_void>(); MOST];
+        let count = match &mut self.args {
+            Args::Struct(words) => {
+                pointers[0] = words.as_mut_ptr().cast();
+                1
+            }
+            Args::Each(slots) => {
+                for (pointer, slot) in pointers.iter_mut().zip(slots.iter_mut()) {
+                    *pointer = (&raw mut slot.0).cast();
+                }
+                slots.len()
+            }
+        };
+        // SAFETY: a pointer for each parameter, to as many bytes as it has (`check`). The rest is the caller's promise.
+        unsafe { self.launch(raw, &mut pointers[..count]) }
+    }
+
+    /// Queues the launch with other words at the start of its struct, which itself stays as it is: so any number of threads
+    /// can share it. The calling thread has the stream's context.
+    ///
+    /// # Errors
+    /// As [`Launch::queue`].
+    ///
+    /// # Safety
+    /// As [`Launch::queue`].
+    pub(crate) unsafe fn queue_at<const N: usize>(&self, raw: sys::CUstream, first: [u64; N]) -> Result<(), CudaError> {
+        let mut copy = [0; MOST_WORDS];
+        let Args::Struct(words) = &self.args else {
+            return Err(self.refused("its parameters are no struct".into()));
+        };
+        if words.len() < N {
+            return Err(self.refused(format!("a struct of {} words has no room for addresses", words.len())));
+        }
+        copy[..words.len()].copy_from_slice(words);
+        copy[..N].copy_from_slice(&first);
+        // SAFETY: one parameter, and a copy of all its words. The rest is the caller's promise.
+        unsafe { self.launch(raw, &mut [copy.as_mut_ptr().cast()]) }
+    }
+
+    /// # Safety
+    /// `pointers` has a pointer for each parameter, to as many bytes as it has; and as [`Launch::queue`].
+    unsafe fn launch(&self, raw: sys::CUstream, pointers: &mut [*mut c_void]) -> Result<(), CudaError> {
+        let handle = &self.kernel.handle;
+        self.kernel.context.modules.launched(handle);
+        // SAFETY: the driver copies the arguments before it returns; the function's module stays loaded as long as the
+        // kernel holds on to its context. The rest is the caller's promise.
+        let said =
+            unsafe { result::launch_kernel(handle.function, (self.grid, 1, 1), (self.block, 1, 1), 0, raw, pointers) };
+        said.map_err(|code| match code.0 {
+            _ if is_fatal(code) => CudaError::Dead {
+                index: Device(self.kernel.context.clone()).properties().index,
+                call: "cuLaunchKernel",
+                launched: Some(handle.entry.to_string()),
+                why: words(code),
+            },
+            CUresult::CUDA_ERROR_INVALID_HANDLE | CUresult::CUDA_ERROR_INVALID_CONTEXT => {
+                self.refused(format!("{} (is the stream of another device?)", words(code)))
+            }
+            _ => self.refused(words(code)),
+        })
+    }
+
+    fn refused(&self, why: String) -> CudaError {
+        CudaError::Launch { entry: self.entry().to_owned(), grid: self.grid, block: self.block, why }
+    }
+}
+
+fn check(kernel: &Kernel, grid: u32, block: u32, given: &[usize]) -> Result<(), CudaError> {
+    let parameters = &kernel.handle.parameters;
+    if given == &parameters[..] && given.len() <= MOST {
+        return Ok(());
+    }
+    let why = format!("arguments of {given:?} bytes for parameters of {parameters:?}");
+    Err(CudaError::Launch { entry: kernel.handle.entry.to_string(), grid, block, why })
+}

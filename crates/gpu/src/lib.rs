@@ -1,0 +1,3 @@
+//! What a GPU does for Warpfold.
+
+pub mod plan;

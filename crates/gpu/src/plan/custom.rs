@@ -1,0 +1,48 @@
+//! Plans for reducers of a user's own.
+
+use warpfold_kernels::custom::{self, Exported};
+use warpfold_kernels::node::{Counted, Node};
+use warpfold_kernels::recipe::{COUNTERS, Recipe};
+
+use super::choose::Fold;
+use super::reduce::Planner;
+use super::{GpuPlan, Limits};
+use warpfold_array::problem::Problem;
+
+impl GpuPlan {
+    /// Chooses kernels for a problem that has elements and outputs.
+    pub fn custom<R: Exported>(reducer: R, problem: &Problem, limits: &Limits) -> Self {
+        let mut planner = Planner {
+            fold: Fold {
+                name: R::NAME.to_owned(),
+                ordered: true,
+                places: false,
+                words: <Counted<R::Acc> as Node>::WORDS as usize,
+                wide: const { custom::wide::<R>() } as u64,
+                few: false,
+                packed: false,
+                narrow: false,
+                short: true,
+            },
+            recipe: Recipe {
+                count: problem.count as u64,
+                ddof: 0.0,
+                initial: custom::to_initial(reducer),
+                flags: 0,
+                input: 0,
+                output: 0,
+                through: 0,
+            },
+            problem,
+            processors: limits.multiprocessors as u64,
+            pair: 1,
+            slow: !const { custom::any_columns_fit::<R>() },
+            words: 0,
+        };
+        let fast = if const { custom::fast::<R>() } { planner.fast() } else { None };
+        let launches = fast.unwrap_or_else(|| vec![planner.any()]);
+        let result = 4 * <R::Output as Node>::WORDS as usize;
+        let bytes = problem.outputs * (problem.count * problem.size + result);
+        Self { launches, workspace: COUNTERS + 4 * planner.words, bytes: bytes as u64 }
+    }
+}

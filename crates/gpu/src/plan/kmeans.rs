@@ -1,0 +1,263 @@
+//! What to launch for points of a shape: plain values, made without a GPU.
+
+use warpfold_core::DType;
+
+use warpfold_kernels::kmeans::{
+    THREADS, Totals, Unsure, Update, assign, column, direct, finish, nearest, score, sort, tile, twice,
+};
+use warpfold_kernels::recipe::words;
+
+use super::Launch;
+
+/// Points as they lie in memory, and into how many clusters they go.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Problem {
+    /// `f16`, `bf16`, `f32` or `f64`.
+    pub dtype: DType,
+    /// How many.
+    pub n: usize,
+    /// Coordinates of each.
+    pub dimensions: usize,
+    /// Bytes from one point to the next.
+    pub along: isize,
+    /// Bytes from one coordinate to the next.
+    pub across: isize,
+    /// Where the first is; only how it is aligned counts.
+    pub address: u64,
+    /// Clusters.
+    pub clusters: usize,
+}
+
+/// Blocks for each multiprocessor.
+const SPREAD: u64 = 4;
+/// The same where each block has much to do in the end.
+const SPREAD_NARROW: u64 = 2;
+/// The same where labels are found: a multiple of those that run at once, two or three.
+const SPREAD_LABELS: u32 = 6;
+/// Slices at most: each sorts all labels again.
+const SLICES: usize = 2;
+/// Points of a stretch of a sorted list, at least and at most: more of them leave too few groups of lanes, fewer add too often to global memory.
+const STRETCH: (u64, u64) = (64, 192);
+/// Lanes of a multiprocessor that add up such a list at once.
+const LANES: u64 = 512;
+
+impl Problem {
+    /// Elements that a lane reads at once.
+    fn wide(&self) -> usize {
+        let size = self.dtype.size();
+        let aligned = self.address.is_multiple_of(16) && self.along % 16 == 0 && self.across == size as isize;
+        if aligned && (self.dimensions * size).is_multiple_of(16) { 16 / size } else { 1 }
+    }
+
+    /// Words of a sum.
+    fn words(&self) -> usize {
+        if self.is_double() { 2 } else { 1 }
+    }
+
+    fn is_double(&self) -> bool {
+        self.dtype == DType::F64
+    }
+
+    /// Bytes of a number that is computed with.
+    fn computed_bytes(&self) -> usize {
+        4 * self.words()
+    }
+
+    /// A kernel that knows only in what points are computed.
+    fn computed(&self, kind: &str) -> String {
+        format!("kmeans_{kind}{}", if self.is_double() { "_f64" } else { "" })
+    }
+
+    /// Words of the totals.
+    #[must_use]
+    pub fn totals(&self) -> usize {
+        Totals::len(self.clusters, self.dimensions * self.words())
+    }
+
+    fn entry(&self, kind: &str) -> String {
+        let any = if self.wide() == 1 { "any_" } else { "" };
+        format!("kmeans_{kind}_{any}{}", self.dtype.name())
+    }
+
+    /// The update: sums and counts are added to totals that were zero. Each launch starts with the same [`ADDRESSES`](super::ADDRESSES) addresses.
+    #[must_use]
+    pub fn update(&self, multiprocessors: u32) -> Vec<Launch> {
+        let Some((reads, slices)) = self.in_tiles() else { return self.sorted(multiprocessors) };
+        let narrow = self.dimensions == 1 && self.clusters <= column::CLUSTERS && !self.is_double();
+        let tiles = (self.n as u64).div_ceil(tile::TILE as u64);
+        let spread = multiprocessors as u64 * if narrow { SPREAD_NARROW } else { SPREAD };
+        let blocks = spread.div_ceil(slices).min(tiles).max(1);
+        let each = tiles.div_ceil(blocks).min(tile::MOST as u64).max(1);
+        let finishes = self.finishes() as u32;
+        let call = Update { slices: slices as u32, each: each as u32, finishes, ..self.call(reads) };
+        // One block at least, which finishes.
+        let grid = (tiles.div_ceil(each).max(1) * slices) as u32;
+        let entry = if narrow { format!("kmeans_column_{}", self.dtype.name()) } else { self.entry("tile") };
+        vec![Launch { entry, grid, block: THREADS, params: words(&call) }]
+    }
+
+    /// How many reads of a point a block adds up in shared memory, and in how many slices that is all; none, if they have no room there.
+    fn in_tiles(&self) -> Option<(usize, u64)> {
+        let whole = self.dimensions / self.wide();
+        // Reads whose sums have room.
+        let most = tile::ROOM / (self.clusters * self.wide() * self.words());
+        if self.clusters > tile::CLUSTERS || most == 0 || whole.div_ceil(most) > SLICES {
+            return None;
+        }
+        let reads = whole.div_ceil(whole.div_ceil(most));
+        Some((reads, whole.div_ceil(reads) as u64))
+    }
+
+    /// Coordinates, with padding, of a kernel that finds labels by tensor cores; none for f64, for more coordinates, and for more points or clusters than
+    /// it can number.
+    fn padded(&self) -> Option<usize> {
+        let is_small = self.n <= nearest::MOST && self.clusters <= twice::MOST;
+        let padded = score::PADDED.into_iter().find(|&padded| padded >= self.dimensions)?;
+        (is_small && !self.is_double() && !self.is_direct()).then_some(padded)
+    }
+
+    /// Whether scores are computed as they are defined: of few coordinates and clusters.
+    fn is_direct(&self) -> bool {
+        !self.is_double() && self.dimensions <= direct::PADDED && self.clusters <= direct::CLUSTERS
+    }
+
+    /// The same of one that settles everything by itself.
+    fn alone(&self) -> Option<usize> {
+        self.padded().filter(|&padded| score::is_twice(padded, false) && self.clusters * padded <= nearest::FEW)
+    }
+
+    /// The same of one that lists what it is not sure of.
+    fn listed(&self) -> Option<usize> {
+        self.padded().filter(|_| self.alone().is_none())
+    }
+
+    /// Bytes of what labels are found by: `order` of [`Problem::assign`].
+    #[must_use]
+    pub fn centroids(&self) -> usize {
+        self.listed().map_or(self.clusters * self.computed_bytes(), |padded| score::bytes(self.clusters, padded))
+    }
+
+    /// Words of the points whose labels are not sure at first: `cursors` of [`Problem::assign`].
+    #[must_use]
+    pub fn unsure(&self) -> usize {
+        self.listed().map_or(0, |_| Unsure::len(self.n))
+    }
+
+    /// The labels by the centroids.
+    #[must_use]
+    pub fn assign(&self, multiprocessors: u32) -> Vec<Launch> {
+        let blocks = (self.n as u64).div_ceil(assign::POINTS as u64).max(1) as u32;
+        let launch =
+            |entry: String, grid: u32, call: &Update| Launch { entry, grid, block: THREADS, params: words(call) };
+        let wide = (self.wide() > 1) as u32;
+        if self.is_direct() {
+            let grid = (self.n as u64).div_ceil(direct::POINTS as u64).max(1) as u32;
+            let call = Update { wide, ..self.call(1) };
+            return vec![launch(format!("kmeans_direct_{}", self.dtype.name()), grid, &call)];
+        }
+        let Some(padded) = self.padded() else {
+            let call = self.call(1);
+            let halves = (self.clusters as u32).div_ceil(THREADS);
+            return vec![
+                launch(self.computed("halves"), halves, &call),
+                launch(format!("kmeans_assign_{}", self.dtype.name()), blocks, &call),
+            ];
+        };
+        let call = Update { wide, ..self.call(padded) };
+        let spread = multiprocessors * SPREAD_LABELS;
+        let round = |name: &str, is_fine: bool| {
+            let grid = (self.n as u64).div_ceil(nearest::points(is_fine) as u64).max(1) as u32;
+            launch(format!("kmeans_{name}_{padded}_{}", self.dtype.name()), grid.min(spread), &call)
+        };
+        if self.alone().is_some() {
+            return vec![round("near", false)];
+        }
+        vec![
+            launch("kmeans_centroids".into(), (self.clusters as u32).div_ceil(score::TOGETHER), &call),
+            round("rough", false),
+            round("fine", true),
+            launch(format!("kmeans_settle_{}", self.dtype.name()), blocks.min(spread), &call),
+        ]
+    }
+
+    /// The squares of the distances to the centroids of the labels; up to [`super::distance::MOST`] coordinates.
+    #[must_use]
+    pub fn distances(&self) -> Launch {
+        let grid = (self.n as u64).div_ceil(THREADS as u64).max(1) as u32;
+        let entry = format!("kmeans_distance_{}", self.dtype.name());
+        Launch { entry, grid, block: THREADS, params: words(&self.call(1)) }
+    }
+
+    /// Whether the update needs room for an order of the points: a `u64` of each, and [`sort::cursors`].
+    #[must_use]
+    pub fn is_sorted(&self) -> bool {
+        self.update(1).len() > 1
+    }
+
+    fn sorted(&self, multiprocessors: u32) -> Vec<Launch> {
+        let call = self.call(self.dimensions / self.wide());
+        let (n, multiprocessors) = (self.n as u64, multiprocessors as u64);
+        // So many groups of lanes have room at once.
+        let room = (multiprocessors * LANES) >> call.abreast;
+        let stretch = (n / room).clamp(STRETCH.0, STRETCH.1);
+        let call = Update { each: stretch as u32, ..call };
+        let in_words = Update { dimensions: (self.dimensions * self.words()) as u32, ..call };
+        let launch = |entry: String, grid: u64, call: &Update| Launch {
+            entry,
+            grid: grid.max(1) as u32,
+            block: THREADS,
+            params: words(call),
+        };
+        let own = |each: usize| (THREADS as usize * each) as u64;
+        let groups = self.clusters as u64 + n.div_ceil(stretch);
+        vec![
+            launch("kmeans_count".into(), n.div_ceil(sort::TILE as u64).min(multiprocessors * SPREAD), &in_words),
+            launch("kmeans_offsets".into(), (self.clusters as u64).div_ceil(own(sort::EACH)), &in_words),
+            launch("kmeans_scatter".into(), n.div_ceil(own(sort::EACH)), &in_words),
+            launch(self.entry("gather"), (groups << call.abreast).div_ceil(THREADS as u64), &call),
+        ]
+    }
+
+    fn call(&self, reads: usize) -> Update {
+        Update {
+            points: 0,
+            labels: 0,
+            scales: 0,
+            totals: 0,
+            order: 0,
+            cursors: 0,
+            centroids: 0,
+            centre: 0,
+            report: 0,
+            means: 0,
+            counts: 0,
+            units: 0,
+            before: 0,
+            moves: 0,
+            n: self.n as u64,
+            along: self.along as u64,
+            across: self.across as u64,
+            dimensions: self.dimensions as u32,
+            clusters: self.clusters as u32,
+            reads: reads as u32,
+            slices: 1,
+            abreast: (reads as u32).next_power_of_two().ilog2().min(5),
+            each: 1,
+            finishes: 0,
+            wide: 0,
+        }
+    }
+
+    /// From totals to means, unless the update does that ([`Problem::finishes`]).
+    #[must_use]
+    pub fn finish(&self) -> Launch {
+        let grid = (self.clusters as u32).div_ceil(THREADS / 32);
+        Launch { entry: self.computed("finish"), grid, block: THREADS, params: words(&self.call(1)) }
+    }
+
+    /// Whether [`Problem::update`] makes the means.
+    #[must_use]
+    pub fn finishes(&self) -> bool {
+        self.clusters * self.dimensions <= finish::FEW || self.in_tiles().is_none()
+    }
+}

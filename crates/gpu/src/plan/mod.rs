@@ -1,0 +1,16 @@
+//! What a GPU is to launch: plain values, made without a GPU.
+//!
+//! [`choose`] finds the fold of a reduction, [`reduce`] the shape and how the work is shared out; the numbers that tune it are in
+//! [`policy`]. [`segments`], [`sort`], [`rows`] and [`kmeans`] plan the other families.
+
+mod choose;
+mod custom;
+pub mod kmeans;
+mod policy;
+mod reduce;
+pub mod rows;
+mod segments;
+pub mod sort;
+
+pub use reduce::{Chunk, DESCRIBED, GpuPlan, Launch, Limits, described_bytes};
+pub use segments::{Cut, reads_offsets};

@@ -1,0 +1,538 @@
+//! Shapes, and how the work on them is shared out.
+
+use warpfold_core::DType;
+use warpfold_kernels::Call;
+use warpfold_kernels::any::{AXES, Stride, Strides};
+use warpfold_kernels::table::KEPT;
+use warpfold_kernels::recipe::{COUNTERS, Recipe, STATUS, Shape, flag};
+use warpfold_kernels::shape::columns::Columns;
+use warpfold_kernels::shape::panel::Pitch;
+use warpfold_kernels::shape::parts::{Left, room, turns};
+use warpfold_kernels::shape::piece::{Dense, Kept, Outputs};
+use warpfold_kernels::shape::rows::Rows;
+use warpfold_kernels::shape::shallow::Shallow;
+use warpfold_kernels::shape::short::Short;
+use warpfold_kernels::shape::tiny::{self, Tiny};
+
+use super::choose::{self, Fold, any, fast, recipe};
+use super::policy::{
+    ALONE, ANY_TILES, COLUMN_TILES, LAUNCH, MOST_TILES, ONE_ROW_TILES, ROW_TILES, ROWS_EACH, SPREAD, WARPS,
+};
+use warpfold_array::Op;
+use warpfold_array::problem::{Dim, Problem};
+use warpfold_array::request::Spec;
+
+/// Bytes beyond which nothing is planned: far more than the memory of any GPU.
+const MOST_BYTES: u64 = 1 << 46;
+
+/// Blocks that a grid can have.
+const MOST_BLOCKS: u32 = i32::MAX as u32;
+
+/// What the planner has to know of a device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Multiprocessors.
+    pub multiprocessors: u32,
+    /// Bytes per second that a plain read reaches, for predictions.
+    pub bandwidth: f64,
+}
+
+/// One kernel launch. The first four words of the parameters are addresses, filled in before the launch: input (the first
+/// element in canonical order, at `Problem::x_offset`), mask (likewise), output, workspace.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Launch {
+    /// The kernel.
+    pub entry: String,
+    /// Blocks.
+    pub grid: u32,
+    /// Threads per block.
+    pub block: u32,
+    /// The kernel's one parameter, a struct of so many 64-bit words.
+    pub params: Vec<u64>,
+}
+
+/// All launches of a reduction, in order on one stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct GpuPlan {
+    /// In order.
+    pub launches: Vec<Launch>,
+    /// Bytes of workspace: [`COUNTERS`] bytes of zeros, then room for partial results.
+    pub workspace: usize,
+    /// Bytes read and written, once each.
+    pub bytes: u64,
+}
+
+/// A piece of an input that comes in pieces, and what to launch for it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Chunk {
+    /// Its first byte.
+    pub start: usize,
+    /// Its bytes.
+    pub len: usize,
+    /// What to launch when it is there; the input's address is the chunk's.
+    pub launches: Vec<Launch>,
+    /// Bytes of workspace that all chunks share.
+    pub workspace: usize,
+}
+
+/// The statistics that [`GpuPlan::describe`] computes, in the order of their arrays; those without a dtype have the elements'.
+pub const DESCRIBED: [(&str, Option<DType>); 9] = [
+    ("nan_count", Some(DType::I64)),
+    ("argmin", Some(DType::I64)),
+    ("argmax", Some(DType::I64)),
+    ("min", None),
+    ("max", None),
+    ("mean", None),
+    ("std", None),
+    ("sum", None),
+    ("norm", None),
+];
+
+/// Bytes that are said of each output.
+pub fn described_bytes(dtype: DType) -> usize {
+    DESCRIBED.iter().map(|(_, own)| own.unwrap_or(dtype).size()).sum()
+}
+
+/// A plan in the making.
+pub(super) struct Planner<'a> {
+    pub(super) fold: Fold,
+    pub(super) recipe: Recipe,
+    pub(super) problem: &'a Problem,
+    pub(super) processors: u64,
+    /// Outputs of one result: two of minmax.
+    pub(super) pair: usize,
+    /// Whether there is no kernel for columns of any elements.
+    pub(super) slow: bool,
+    pub(super) words: usize,
+}
+
+impl GpuPlan {
+    /// Chooses kernels for a problem that has elements and outputs; none, if there are too many outputs.
+    pub fn new(spec: &Spec, problem: &Problem, limits: &Limits) -> Self {
+        let pair = if spec.op == Op::MinMax { 2 } else { 1 };
+        let mask = if spec.masked { 1 } else { 0 };
+        let read = (problem.count * problem.outputs).saturating_mul(problem.size + mask);
+        let bytes = read.saturating_add(problem.outputs.saturating_mul(pair * spec.result().size())) as u64;
+        let none = Self { launches: Vec::new(), workspace: 0, bytes };
+        if bytes > MOST_BYTES {
+            return none;
+        }
+        let plan = Self::of(spec, problem, limits, bytes);
+        if plan.launches.iter().any(|launch| launch.grid > MOST_BLOCKS) { none } else { plan }
+    }
+
+    fn of(spec: &Spec, problem: &Problem, limits: &Limits, bytes: u64) -> Self {
+        if let Some(fold) = fast(spec) {
+            let mut planner = Planner::new(spec, fold, true, problem, limits);
+            if let Some(launches) = planner.fast() {
+                return Self { launches, workspace: COUNTERS + 4 * planner.words, bytes };
+            }
+        }
+        let mut planner = Planner::new(spec, any(spec), false, problem, limits);
+        let launches = vec![planner.any()];
+        Self { launches, workspace: COUNTERS + 4 * planner.words, bytes }
+    }
+
+    /// Everything that `describe` says, in one launch: an array of outputs for each statistic, as
+    /// [`DESCRIBED`](super::DESCRIBED) has them. None if no kernel reads such elements so.
+    pub fn describe(dtype: DType, is_swapped: bool, problem: &Problem, limits: &Limits) -> Option<Self> {
+        let fold = choose::describe(dtype).filter(|_| !is_swapped)?;
+        let spec = Spec::without_options(Op::Std, dtype);
+        let mut planner = Planner::new(&spec, fold, true, problem, limits);
+        planner.recipe.initial = [problem.outputs as u64, problem.out_offset as u64];
+        let Problem { ref kept, ref reduced, outputs, count, size, .. } = *problem;
+        // A place is at first the number of a pack of 16 bytes, in 32 bits.
+        let launch = match reduced[..] {
+            _ if count / planner.per() as usize >= u32::MAX as usize => None,
+            [axis] => planner.one(kept, axis),
+            [outer, inner] => planner.segments(kept, outer, inner),
+            _ => None,
+        }?;
+        if launch.grid > MOST_BLOCKS {
+            return None;
+        }
+        let bytes = outputs * (count * size + described_bytes(dtype));
+        Some(Self { launches: vec![launch], workspace: COUNTERS + 4 * planner.words, bytes: bytes as u64 })
+    }
+
+    /// Seconds that this should take.
+    pub fn predicted(&self, limits: &Limits) -> f64 {
+        LAUNCH * self.launches.len() as f64 + self.bytes as f64 / limits.bandwidth
+    }
+
+    /// The same for one row of elements that lie side by side and come in chunks of at most `chunk_bytes`, to be launched in
+    /// order. None, if the reduction cannot be taken apart so.
+    pub fn chunked(spec: &Spec, problem: &Problem, limits: &Limits, chunk_bytes: usize) -> Vec<Chunk> {
+        let dense = matches!(problem.reduced[..], [axis] if axis.x == problem.size as isize);
+        let Some(fold) = fast(spec).filter(|_| dense && problem.outputs == 1) else { return Vec::new() };
+        let planner = Planner::new(spec, fold, true, problem, limits);
+        let block = WARPS * ROW_TILES * planner.tile();
+        let chunk = (chunk_bytes / problem.size) as u64 / block * block;
+        if chunk == 0 {
+            return Vec::new();
+        }
+        let (count, total) = (problem.count as u64, (problem.count as u64).div_ceil(block));
+        let workspace = COUNTERS + 4 * room(total) as usize * planner.fold.words;
+        let piece = |i: u64| {
+            let start = i * chunk;
+            let len = chunk.min(count - start);
+            let shape = Rows {
+                outputs: planner.outputs::<KEPT>(&[]),
+                len,
+                tiles: ROW_TILES as u32,
+                warps: WARPS as u32,
+                blocks: len.div_ceil(block) as u32,
+                first: (start / block) as u32,
+                all: total as u32,
+                reserved: 0,
+                reduced: Dense { stride: 0, segment: 63, end: len * problem.size as u64 },
+            };
+            let entry = format!("rows_{}", planner.fold.name);
+            let launch = planner.launch(entry, len.div_ceil(block), WARPS, shape);
+            let size = problem.size;
+            Chunk { start: start as usize * size, len: len as usize * size, launches: vec![launch], workspace }
+        };
+        (0..count.div_ceil(chunk)).map(piece).collect()
+    }
+}
+
+/// The greatest power of two that is at most `x`, at least 1.
+fn power_below(x: u64) -> u64 {
+    1 << x.max(1).ilog2()
+}
+
+impl<'a> Planner<'a> {
+    fn new(spec: &Spec, fold: Fold, fast: bool, problem: &'a Problem, limits: &Limits) -> Self {
+        Self {
+            fold,
+            recipe: recipe(spec, problem.count as u64, fast),
+            problem,
+            processors: limits.multiprocessors as u64,
+            pair: if spec.op == Op::MinMax { 2 } else { 1 },
+            slow: spec.precision == warpfold_array::Precision::Compensated,
+            words: 0,
+        }
+    }
+
+    /// Elements of 16 bytes.
+    fn per(&self) -> u64 {
+        16 / self.problem.size as u64
+    }
+
+    /// Elements of a tile of a row.
+    fn tile(&self) -> u64 {
+        256 * self.per()
+    }
+
+    fn launch<G: Shape>(&self, entry: String, grid: u64, warps: u64, shape: G) -> Launch {
+        let call = Call {
+            input: 0,
+            mask: 0,
+            output: 0,
+            workspace: 0,
+            left: 0,
+            within: 1,
+            each: 0,
+            recipe: self.recipe,
+            shape,
+        };
+        let grid = u32::try_from(grid).unwrap_or(u32::MAX);
+        Launch { entry, grid, block: warps as u32 * 32, params: call.to_words() }
+    }
+
+    /// Elements from one output to the next.
+    fn out(&self, dim: &Dim) -> i64 {
+        dim.out as i64 * self.pair as i64
+    }
+
+    /// Bytes from the first element to the end of the last in memory.
+    fn end(&self) -> u64 {
+        let last = |dim: &Dim| (dim.x.max(0) * (dim.len as isize - 1)) as u64;
+        self.problem.kept.iter().chain(&self.problem.reduced).map(last).sum::<u64>() + self.problem.size as u64
+    }
+
+    /// Kept axes, of which the last given varies fastest.
+    fn outputs<const K: usize>(&self, kept: &[Dim]) -> Outputs<K> {
+        let mut outputs = Outputs { total: 1, axes: kept.len() as u64, axis: [Kept::default(); K] };
+        for (to, dim) in outputs.axis.iter_mut().zip(kept.iter().rev()) {
+            *to = Kept { len: dim.len as u64, x: dim.x as i64, mask: dim.mask as i64, out: self.out(dim) };
+            outputs.total *= dim.len as u64;
+        }
+        outputs
+    }
+
+    /// The launches of the fast kernels, if the shape is one of theirs.
+    pub(super) fn fast(&mut self) -> Option<Vec<Launch>> {
+        let Problem { kept, reduced, .. } = self.problem;
+        match reduced[..] {
+            [axis] => Some(vec![self.one(kept, axis)?]),
+            [outer, inner] => {
+                if let Some(launch) = self.segments(kept, outer, inner) {
+                    return Some(vec![launch]);
+                }
+                self.twice(kept, outer, inner)
+            }
+            _ => None,
+        }
+    }
+
+    /// One reduced axis.
+    fn one(&mut self, kept: &[Dim], axis: Dim) -> Option<Launch> {
+        let size = self.problem.size as isize;
+        if axis.x == size && kept.len() <= KEPT {
+            return self.rows(kept, axis.len as u64, Dense { stride: 0, segment: 63, end: self.end() });
+        }
+        let (&columns, outer) = kept.split_last()?;
+        if columns.x == size && outer.len() <= KEPT && (!self.fold.places || axis.len < u32::MAX as usize) {
+            return self.columns(outer, columns, axis);
+        }
+        None
+    }
+
+    /// Two reduced axes, of which the inner lies side by side and is a power of two of tiles long.
+    fn segments(&mut self, kept: &[Dim], outer: Dim, inner: Dim) -> Option<Launch> {
+        let packs = inner.len * self.problem.size / 16;
+        let whole = inner.len.is_power_of_two() && packs >= 256;
+        if inner.x != self.problem.size as isize || !whole || kept.len() > KEPT {
+            return None;
+        }
+        let reduced = Dense { stride: outer.x as i64, segment: packs.ilog2() as u64, end: self.end() };
+        self.rows(kept, (outer.len * inner.len) as u64, reduced)
+    }
+
+    /// Two reduced axes, one after the other: parts of the inner, then the parts along the outer.
+    fn twice(&mut self, kept: &[Dim], outer: Dim, inner: Dim) -> Option<Vec<Launch>> {
+        if self.fold.ordered && !inner.len.is_power_of_two() {
+            return None;
+        }
+        let parts = self.problem.outputs * outer.len;
+        if parts * self.fold.words * 4 > self.problem.outputs * self.problem.count * self.problem.size / 4 {
+            return None;
+        }
+        let first: Vec<Dim> = kept.iter().copied().chain([Dim { out: 0, ..outer }]).collect();
+        let finish = Left { outputs: self.outputs::<KEPT>(kept), count: outer.len as u64 };
+        if kept.len() >= KEPT {
+            return None;
+        }
+        self.recipe.flags |= flag::PARTS;
+        let launched = self.one(&first, inner);
+        self.recipe.flags &= !flag::PARTS;
+        let mut launch = launched?;
+        let left = self.words;
+        let places = [left as u64, outer.len as u64, inner.len as u64];
+        self.words += parts * self.fold.words;
+        launch.params[4..7].copy_from_slice(&places);
+        let grid = finish.outputs.total;
+        let mut last = self.launch(format!("parts_{}", self.fold.name), grid, WARPS, finish);
+        last.params[4..7].copy_from_slice(&places);
+        Some(vec![launch, last])
+    }
+
+    /// Elements of an output side by side.
+    fn rows(&mut self, kept: &[Dim], len: u64, reduced: Dense) -> Option<Launch> {
+        let outputs = self.outputs::<KEPT>(kept);
+        let total = outputs.total;
+        let packs = len.div_ceil(self.per()).next_power_of_two();
+        if self.fold.few && packs == 1 {
+            let warps = total.div_ceil(tiny::ROWS as u64).min(WARPS);
+            let grid = total.div_ceil(tiny::ROWS as u64 * warps);
+            return Some(self.launch(format!("tiny_{}", self.fold.name), grid, warps, Tiny { outputs, len }));
+        }
+        if self.fold.short
+            && packs <= 4 * 32
+            && reduced.segment == 63
+            && (packs <= 32 || total >= self.processors * WARPS)
+        {
+            let (lanes, steps) = (packs.min(32), packs.div_ceil(32));
+            let per_warp = 8 / steps * (32 / lanes);
+            let warps = total.div_ceil(per_warp).min(WARPS);
+            let shape = Short { outputs, len, lanes: lanes as u32, steps: steps as u32 };
+            let grid = total.div_ceil(per_warp * warps);
+            return Some(self.launch(format!("short_{}", self.fold.name), grid, warps, shape));
+        }
+        let most = if total == 1 { ONE_ROW_TILES } else { ROW_TILES };
+        let share = Share::of(total, len.div_ceil(self.tile()), self.processors, most, MOST_TILES);
+        if !share.counts(total) {
+            return None;
+        }
+        if share.blocks > 1 {
+            self.words = (total * room(share.blocks)) as usize * self.fold.words;
+        }
+        let shape = Rows {
+            outputs,
+            len,
+            tiles: share.tiles as u32,
+            warps: share.warps as u32,
+            blocks: share.blocks as u32,
+            first: 0,
+            all: share.blocks as u32,
+            reserved: 0,
+            reduced,
+        };
+        Some(self.launch(format!("rows_{}", self.fold.name), share.grid(total), share.block, shape))
+    }
+
+    /// Outputs side by side.
+    fn columns(&mut self, outer: &[Dim], columns: Dim, rows: Dim) -> Option<Launch> {
+        let (width, wide) = (columns.len as u64, self.fold.wide);
+        let lanes = width.div_ceil(wide).next_power_of_two().min(32);
+        let panels = width.div_ceil(lanes * wide);
+        let outputs = self.outputs::<KEPT>(outer);
+        if self.fold.few && rows.len <= 8 && width >= 128 {
+            let warps = width.div_ceil(32 * wide).min(WARPS).next_power_of_two();
+            let panels = width.div_ceil(32 * wide * warps);
+            let (x, out) = (columns.x as i64, self.out(&columns));
+            let narrow = self.fold.narrow && out == 1;
+            let mut reduced = self.pitch(outer, width, rows);
+            // Reading several columns at once does not pay for writing their results one by one.
+            reduced.aligned &= (narrow || !self.fold.packed) as u64;
+            let (grid, rows) = (outputs.total * panels, rows.len as u64);
+            let shape = Shallow { outputs, width, x, out, rows, narrow: narrow as u64, panels, reduced };
+            return Some(self.launch(format!("shallow_{}", self.fold.name), grid, warps, shape));
+        }
+        let reduced = self.pitch(outer, width, rows);
+        let steps = (rows.len as u64).div_ceil(reduced.each);
+        let sets = outputs.total * panels;
+        let share = Share::of(sets, steps.div_ceil(8 * (32 / lanes)), self.processors, COLUMN_TILES, COLUMN_TILES);
+        if !share.counts(sets) {
+            return None;
+        }
+        if share.blocks > 1 {
+            self.words = (sets * lanes * wide * room(share.blocks)) as usize * self.fold.words;
+        }
+        let shape = Columns {
+            outputs,
+            width,
+            x: columns.x as i64,
+            mask: columns.mask as i64,
+            out: self.out(&columns),
+            rows: steps,
+            panels,
+            lanes: lanes as u32,
+            warps: share.warps as u32,
+            tiles: share.tiles as u32,
+            blocks: share.blocks as u32,
+            first: 0,
+            all: share.blocks as u32,
+            reduced,
+        };
+        let class = if lanes < 32 && self.fold.ordered { "narrow" } else { "columns" };
+        Some(self.launch(format!("{class}_{}", self.fold.name), share.grid(sets), share.block, shape))
+    }
+
+    /// How the rows of `width` columns lie.
+    fn pitch(&self, outer: &[Dim], width: u64, rows: Dim) -> Pitch {
+        let (size, wide) = (self.problem.size as u64, self.fold.wide);
+        let read = (size * wide) as isize;
+        let aligned = |pitch: isize| pitch % read == 0 && outer.iter().all(|d| d.x % read == 0);
+        let (len, dense) = (rows.len as u64, rows.x == (size * width) as isize);
+        let each = wide / width.min(wide);
+        if self.fold.packed && dense && each > 1 && width.is_power_of_two() && len >= 2 * each {
+            return Pitch { bytes: read as i64, aligned: aligned(read) as u64, each, tail: len % each * width };
+        }
+        let aligned = width.is_multiple_of(wide) && aligned(rows.x);
+        Pitch { bytes: rows.x as i64, aligned: aligned as u64, each: 1, tail: 0 }
+    }
+
+    /// Any elements.
+    pub(super) fn any(&mut self) -> Launch {
+        let Problem { kept, reduced, count, .. } = self.problem;
+        let count = *count as u64;
+        let mut strides = Strides { axes: reduced.len() as u64, axis: [Stride::default(); AXES] };
+        for (to, dim) in strides.axis.iter_mut().zip(reduced.iter().rev()) {
+            *to = Stride { len: dim.len as u64, x: dim.x as i64, mask: dim.mask as i64 };
+        }
+        let inner = self.problem.inner();
+        // Nodes of double words are too large for a lane to keep a stack of them.
+        let slow = self.slow;
+        let side_by_side = kept.last().filter(|d| !slow && d.len >= 32 && (d.x.abs() < inner.x.abs() || count <= 64));
+        let name = &self.fold.name;
+        if let Some(&columns) = side_by_side {
+            let outputs = self.outputs::<AXES>(&kept[..kept.len() - 1]);
+            let width = columns.len as u64;
+            let panels = width.div_ceil(32);
+            let sets = outputs.total * panels;
+            let share = Share::of(sets, count.div_ceil(8), self.processors, ANY_TILES[1], ANY_TILES[1]);
+            if share.counts(sets) {
+                let shape = Columns {
+                    outputs,
+                    width,
+                    x: columns.x as i64,
+                    mask: columns.mask as i64,
+                    out: self.out(&columns),
+                    rows: count,
+                    panels,
+                    lanes: 32,
+                    warps: share.warps as u32,
+                    tiles: share.tiles as u32,
+                    blocks: share.blocks as u32,
+                    first: 0,
+                    all: share.blocks as u32,
+                    reduced: strides,
+                };
+                let launch = self.launch(format!("any_columns_{name}"), share.grid(sets), share.block, shape);
+                if share.blocks > 1 {
+                    self.words = (sets * 32 * room(share.blocks)) as usize * self.fold.words;
+                }
+                return launch;
+            }
+        }
+        let outputs = self.outputs::<AXES>(kept);
+        let total = outputs.total;
+        let share = Share::of(total, count.div_ceil(256), self.processors, ROW_TILES, ANY_TILES[0]);
+        let shape = Rows {
+            outputs,
+            len: count,
+            tiles: share.tiles as u32,
+            warps: share.warps as u32,
+            blocks: share.blocks as u32,
+            first: 0,
+            all: share.blocks as u32,
+            reserved: 0,
+            reduced: strides,
+        };
+        let launch = self.launch(format!("any_rows_{name}"), share.grid(total), share.block, shape);
+        if share.blocks > 1 {
+            self.words = (total * room(share.blocks)) as usize * self.fold.words;
+        }
+        launch
+    }
+}
+
+/// How warps and blocks share sets of tiles (rows, or panels of columns).
+struct Share {
+    /// Tiles to a warp, a power of two.
+    tiles: u64,
+    /// Warps to a set, a power of two.
+    warps: u64,
+    /// Blocks to a set.
+    blocks: u64,
+    /// Warps of a block.
+    block: u64,
+}
+
+impl Share {
+    fn of(sets: u64, tiles: u64, processors: u64, most: u64, limit: u64) -> Self {
+        let mut each = power_below(sets * tiles / (processors * SPREAD)).min(most);
+        let fits = tiles.div_ceil(WARPS).next_power_of_two();
+        // A block need not share a set with others, nor leave parts, where sets are many, or the one is small.
+        if (sets >= processors * ROWS_EACH && fits <= limit) || (sets == 1 && fits <= ALONE) {
+            each = each.max(fits);
+        }
+        let warps = tiles.div_ceil(each).next_power_of_two();
+        if warps <= WARPS {
+            let block = (warps * sets.next_power_of_two()).min(WARPS);
+            return Self { tiles: each, warps, blocks: 1, block };
+        }
+        Self { tiles: each, warps: WARPS, blocks: tiles.div_ceil(each * WARPS), block: WARPS }
+    }
+
+    /// Whether there are counters enough for so many sets.
+    fn counts(&self, sets: u64) -> bool {
+        self.blocks == 1 || sets * turns(self.blocks) < STATUS as u64
+    }
+
+    fn grid(&self, sets: u64) -> u64 {
+        if self.blocks > 1 { sets * self.blocks } else { sets.div_ceil(self.block / self.warps) }
+    }
+}

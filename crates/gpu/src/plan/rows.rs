@@ -1,0 +1,139 @@
+//! What to launch for segments and groups of rows, and to count bins.
+
+use warpfold_core::DType;
+
+use warpfold_kernels::sort::bins::{self, Bins};
+use warpfold_kernels::sort::ends::Ends;
+use warpfold_kernels::sort::state::BLOCKS;
+use warpfold_kernels::sort::turn::{self, Repeat, Turn};
+
+use super::Launch;
+use super::sort::{What, launch, numbers};
+
+/// Blocks of counting for each multiprocessor.
+const SPREAD: u64 = 6;
+
+/// Rows in memory.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rows {
+    /// How many.
+    pub rows: usize,
+    /// Elements of each.
+    pub columns: usize,
+    /// Bytes from one to the next.
+    pub along: isize,
+    /// Bytes from one element to the next.
+    pub across: isize,
+    /// Bytes of an element.
+    pub size: usize,
+}
+
+impl Rows {
+    /// Elements of a column that is written: one is zero.
+    #[must_use]
+    pub fn pitch(&self) -> usize {
+        self.rows + 1
+    }
+
+    /// Rows as columns: input, positions or 0, output. None of no columns.
+    #[must_use]
+    pub fn turn(&self) -> Option<Launch> {
+        self.turn_to(self.pitch(), 1)
+    }
+
+    /// What was reduced of columns, as rows: input, 0, output. Elements are `step` apart in both.
+    #[must_use]
+    pub fn back(&self, step: usize) -> Option<Launch> {
+        self.turn_to(self.rows, step)
+    }
+
+    fn turn_to(&self, pitch: usize, step: usize) -> Option<Launch> {
+        let wide = (self.columns.next_power_of_two().ilog2()).min(turn::WIDE);
+        let high = turn::TILE >> wide;
+        let grid = pitch.div_ceil(high as usize) * self.columns.div_ceil(1 << wide);
+        let call = Turn {
+            input: 0,
+            positions: 0,
+            output: 0,
+            rows: self.rows as u64,
+            columns: self.columns as u64,
+            along: self.along as u64,
+            across: self.across as u64,
+            pitch: pitch as u64,
+            step: step as u64,
+            size: self.size as u32,
+            wide,
+        };
+        (grid > 0).then(|| launch("rows_turn", grid as u32, &call))
+    }
+
+    /// So many offsets, of so many bytes, for each column: input, output.
+    #[must_use]
+    pub fn repeat(&self, offsets: usize, size: usize, signed: bool, multiprocessors: u32) -> Launch {
+        let call = Repeat {
+            input: 0,
+            output: 0,
+            offsets: offsets as u64,
+            columns: self.columns as u64,
+            rows: self.rows as u64,
+            pitch: self.pitch() as u64,
+            size: size as u32,
+            signed: signed as u32,
+        };
+        numbers("rows_repeat", offsets * self.columns, multiprocessors, &call)
+    }
+
+    /// The first or the last row of each group: values, positions, offsets, output, status.
+    #[must_use]
+    pub fn ends(&self, groups: usize, last: bool, fill: Option<u64>, multiprocessors: u32) -> Launch {
+        let call = Ends {
+            input: 0,
+            positions: 0,
+            offsets: 0,
+            output: 0,
+            status: 0,
+            groups: groups as u64,
+            columns: self.columns as u64,
+            along: self.along as u64,
+            across: self.across as u64,
+            fill: fill.unwrap_or(0),
+            size: self.size as u32,
+            filled: fill.is_some() as u32,
+            last: last as u32,
+            unused: 0,
+        };
+        numbers("group_ends", groups * self.columns, multiprocessors, &call)
+    }
+}
+
+/// Elements between edges: input, edges, counts or 0, bins of the elements or 0.
+#[must_use]
+pub fn between(dtype: DType, n: usize, edges: &[f64], multiprocessors: u32) -> Launch {
+    let (first, last) = (edges[0], edges[edges.len() - 1]);
+    let bins = edges.len() - 1;
+    count(What::Values, dtype, n, bins, bins as f64 / (last - first), multiprocessors)
+}
+
+/// Labels: input, 0, counts.
+#[must_use]
+pub fn of_labels(dtype: DType, n: usize, groups: usize, multiprocessors: u32) -> Launch {
+    count(What::Labels { groups }, dtype, n, groups, 0.0, multiprocessors)
+}
+
+fn count(what: What, dtype: DType, n: usize, bins: usize, per_unit: f64, multiprocessors: u32) -> Launch {
+    let columns = (bins::ROOM / bins.max(1)).checked_ilog2().unwrap_or(0).min(5);
+    let call = Bins {
+        input: 0,
+        edges: 0,
+        counts: 0,
+        labels: 0,
+        n: n as u64,
+        bins: bins as u64,
+        per_unit: per_unit.to_bits(),
+        elements: what.elements(dtype),
+        columns,
+        unused: 0,
+    };
+    let grid = (n as u64).div_ceil(bins::TILE).clamp(1, multiprocessors as u64 * SPREAD).min(BLOCKS as u64);
+    launch("bins_count", grid as u32, &call)
+}

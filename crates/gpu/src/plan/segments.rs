@@ -1,0 +1,106 @@
+//! The plan of reductions of segments.
+
+use warpfold_kernels::Call;
+use warpfold_kernels::recipe::{COUNTERS, code};
+use warpfold_kernels::shape::segments::{COST, LEAST, Room, SHORT, STRETCH_WARPS, Segments, WARPS};
+
+use super::choose::{fast, recipe};
+use super::policy::{SEGMENT_WARPS, STRETCH_TILES};
+use super::{GpuPlan, Launch, Limits};
+use warpfold_array::Values;
+use warpfold_core::DType;
+use warpfold_array::Op;
+use warpfold_array::request::Spec;
+
+/// Bytes of a tile of values.
+const TILE: u64 = 4096;
+
+/// Segments of an axis, as a kernel has to know them.
+#[derive(Clone, Copy, Debug)]
+pub struct Cut<'a> {
+    /// How many: one less than offsets, at least one.
+    pub segments: usize,
+    /// Elements along the axis.
+    pub len: usize,
+    /// The offsets' dtype: integers of 4 or 8 bytes.
+    pub offsets: DType,
+    /// What no elements reduce to, if they do: one result.
+    pub empty: Option<&'a Values>,
+}
+
+/// Whether offsets of a dtype can be read.
+pub fn reads_offsets(dtype: DType) -> bool {
+    !dtype.is_float() && dtype.size() >= 4
+}
+
+impl GpuPlan {
+    /// Reduces segments of elements that lie side by side. The mask's address is that of the offsets. None, if no kernel
+    /// does that with these options.
+    pub fn segments(spec: &Spec, cut: Cut<'_>, limits: &Limits) -> Option<Self> {
+        let fold = fast(spec)?;
+        let (size, result) = (spec.input.size() as u64, spec.result());
+        let (segments, len, blocks) = (cut.segments as u64, cut.len as u64, limits.multiprocessors as u64);
+        let pair = if spec.op == Op::MinMax { 2 } else { 1 };
+        let work = segments * COST + len * size;
+        let most = blocks * SEGMENT_WARPS;
+        // Several stretches to each warp, or some would have much more to do than others.
+        let tiles = (work / ((work / LEAST).clamp(1, most) * 4 * TILE)).max(1);
+        let tiles = (1 << tiles.ilog2()).min(STRETCH_TILES);
+        // What long segments have is left to those.
+        let few = work.min(segments * (COST + SHORT as u64));
+        let grid = (few / (WARPS as u64 * LEAST)).clamp(1, most / WARPS as u64);
+        let stretch = tiles * TILE / size;
+        let short = SHORT as u64 / size;
+        let room = Room::new(len, stretch, short);
+        let bytes = cut.empty.map_or(&[][..], Values::as_bytes);
+        let empty = [0, 1].map(|i| {
+            let mut word = [0; 8];
+            let each = bytes.chunks(result.size()).nth(i).unwrap_or(&[]);
+            word[..each.len()].copy_from_slice(each);
+            u64::from_le_bytes(word)
+        });
+        let shape = Segments {
+            total: segments,
+            len,
+            size: cut.offsets.size() as u64,
+            signed: (cut.offsets == DType::I32) as u64,
+            filled: cut.empty.is_some() as u64,
+            empty,
+            tiles,
+            stretches: room.stretches,
+            cut: room.cut,
+        };
+        let (input, mask, output, workspace) = (0, 0, 0, 0);
+        let recipe = recipe(spec, 0, true);
+        debug_assert_eq!(recipe.output, code(result));
+        let call = Call {
+            input,
+            mask,
+            output,
+            workspace,
+            left: 4 * room.stretches + 2 * room.cut,
+            within: 1,
+            each: 0,
+            recipe,
+            shape,
+        };
+        let launch = |entry: &str, grid: u64, warps: u32| Launch {
+            entry: format!("{entry}_{}", fold.name),
+            grid: grid as u32,
+            block: warps * 32,
+            params: call.to_words(),
+        };
+        let mut launches = vec![launch("segments", grid, WARPS)];
+        if len > short {
+            let each = STRETCH_WARPS as u64;
+            let stretches = room.stretches.div_ceil(each).min(most / each);
+            launches.push(launch("stretches", stretches, STRETCH_WARPS));
+            launches.push(launch("ends", room.cut.min(2 * blocks), STRETCH_WARPS));
+        }
+        Some(Self {
+            launches,
+            workspace: COUNTERS + 4 * (call.left + room.parts * fold.words as u64) as usize,
+            bytes: len * size + (segments + 1) * shape.size + segments * pair * result.size() as u64,
+        })
+    }
+}

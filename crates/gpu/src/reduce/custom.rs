@@ -1,0 +1,250 @@
+//! Reducers of one's own, by kernels that one's own crate has compiled.
+
+use std::marker::PhantomData;
+use warpfold_kernels::Archive;
+use warpfold_kernels::custom::{Exported, Sizes};
+use super::module::parameters;
+use crate::elements::Layout;
+use crate::plan::GpuPlan;
+use crate::device::{Device};
+use crate::elements::{Elements, ElementsView};
+use crate::launch::{Launch};
+use crate::stream::{Stream};
+use warpfold_array::{CudaError, Error};
+
+
+
+/// A reducer of one's own and its kernels, for one GPU.
+///
+/// The kernels are what `cargo warpfold-ptx` made of the crate that calls `warpfold_kernels::export_reducer!`; docs/custom-reducers.md
+/// goes through it step by step. Results have the bits of [`crate::reduce_elements`].
+pub struct Custom<R> {
+    device: Device,
+    reducer: R,
+    archive: Vec<u8>,
+}
+
+impl<R: Exported> Custom<R> {
+    /// Looks for the reducer's kernels in the bytes of the file. They are loaded when they are needed.
+    ///
+    /// # Safety
+    /// The bytes are what `cargo warpfold-ptx` made of this reducer's crate: kernels read and write by addresses, and nothing keeps
+    /// others within their arrays. A change of sizes since then is found, as an error.
+    ///
+    /// # Errors
+    /// If it holds no kernels, or those of another reducer, or of an earlier version of this one with other elements, nodes or
+    /// results.
+    pub unsafe fn new(device: &Device, reducer: R, kernels: &[u8]) -> Result<Custom<R>, CudaError> {
+        check::<R>(kernels)?;
+        Ok(Custom { device: device.clone(), reducer, archive: kernels.to_vec() })
+    }
+
+    /// Reduces elements over some axes (`None`: all). The work is queued, and the result stays on the device:
+    /// [`Elements::download`] waits for it.
+    ///
+    /// # Errors
+    /// Bad axes; nothing to reduce and no identity; what the driver says.
+    pub fn reduce(
+        &self,
+        stream: &Stream,
+        input: ElementsView<'_, R::Item>,
+        axes: Option<&[isize]>,
+    ) -> Result<Elements<R::Output>, Error> {
+        let reduction = self.prepare(input, axes)?;
+        let mut out = reduction.output()?;
+        reduction.run(stream, input, &mut out)?;
+        Ok(out)
+    }
+
+    /// Plans a reduction of elements like these, and loads its kernels; the first use of a kernel compiles it, which takes the
+    /// driver 50 to 200 ms.
+    ///
+    /// # Errors
+    /// As [`Custom::reduce`].
+    pub fn prepare(
+        &self,
+        input: ElementsView<'_, R::Item>,
+        axes: Option<&[isize]>,
+    ) -> Result<CustomReduction<R>, Error> {
+        let layout = *input.layout();
+        let reduced = layout.reduce(axes)?;
+        let problem = &reduced.problem;
+        let work = match (problem.outputs, problem.count) {
+            (0, _) => Work::Nothing,
+            (n, 0) => {
+                let value = || self.reducer.finish_empty().ok_or_else(|| layout.empty(&reduced.axes));
+                Work::Constant((0..n).map(|_| value()).collect::<Result<_, _>>()?)
+            }
+            _ => {
+                let plan = GpuPlan::custom(self.reducer, problem, &self.device.limits());
+                let launches = plan.launches.iter().map(|launch| self.load(launch)).collect::<Result<_, _>>()?;
+                Work::Launches { launches, workspace: plan.workspace }
+            }
+        };
+        let offsets = [problem.x_offset, problem.out_offset * size_of::<R::Output>() as isize];
+        let (device, shape) = (self.device.clone(), reduced.shape);
+        Ok(CustomReduction { device, input: layout, shape, work, offsets, kind: PhantomData })
+    }
+
+    fn load(&self, launch: &crate::plan::Launch) -> Result<Launch, CudaError> {
+        let archive = Archive::new(&self.archive).ok_or(CudaError::NoArchive { len: self.archive.len() })?;
+        let text = archive.ptx(&launch.entry).ok_or_else(|| missing::<R>(&archive, &launch.entry))?;
+        Launch::of_struct(self.device.kernel_of(&launch.entry, text)?, launch.grid, launch.block, &launch.params)
+    }
+}
+
+/// A reduction of elements of one shape and layout, planned and loaded. A run costs the host the driver's calls and no more.
+pub struct CustomReduction<R: Exported> {
+    device: Device,
+    input: Layout,
+    shape: Vec<usize>,
+    work: Work<R::Output>,
+    /// From the addresses of input and output to where kernels start, in bytes.
+    offsets: [isize; 2],
+    kind: PhantomData<R>,
+}
+
+enum Work<T> {
+    /// There are no outputs.
+    Nothing,
+    /// Nothing is reduced: each output is what nothing reduces to.
+    Constant(Vec<T>),
+    /// Kernels.
+    Launches { launches: Vec<Launch>, workspace: usize },
+}
+
+impl<R: Exported> CustomReduction<R> {
+    /// The shape of the result.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The kernels that a run launches, in order.
+    pub fn kernels(&self) -> Vec<&str> {
+        match &self.work {
+            Work::Launches { launches, .. } => launches.iter().map(Launch::entry).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Room for a result.
+    ///
+    /// # Errors
+    /// If the memory does not suffice.
+    pub fn output(&self) -> Result<Elements<R::Output>, Error> {
+        Elements::new(&self.device, &self.shape)
+    }
+
+    /// Queues one run. The result is in `out` when the stream gets there; `out` must not be in use by another stream.
+    ///
+    /// # Errors
+    /// If the elements, the output or the stream are not like those that the reduction was prepared for, or the driver refuses.
+    pub fn run(
+        &self,
+        stream: &Stream,
+        input: ElementsView<'_, R::Item>,
+        out: &mut Elements<R::Output>,
+    ) -> Result<(), Error> {
+        let (expected, found) = (self.device.properties().index, stream.context.properties.index);
+        if found != expected {
+            return Err(CudaError::OtherDevice { what: "stream", found, expected }.into());
+        }
+        input.is_on(stream, "array")?;
+        out.view().is_on(stream, "output")?;
+        let differs = |what, found: &dyn std::fmt::Debug, expected: &dyn std::fmt::Debug| CudaError::Layout {
+            what,
+            found: format!("{found:?}"),
+            expected: format!("{expected:?}"),
+        };
+        if *input.layout() != self.input {
+            let of = |l: &Layout| (l.shape().to_vec(), l.strides().to_vec());
+            return Err(differs("array", &of(input.layout()), &of(&self.input)).into());
+        }
+        if out.shape() != self.shape {
+            return Err(differs("output", &out.shape(), &self.shape).into());
+        }
+        match &self.work {
+            Work::Nothing => Ok(()),
+            Work::Constant(values) => {
+                *out = Elements::upload(stream, values, &self.shape)?;
+                Ok(())
+            }
+            Work::Launches { launches, workspace } => {
+                let mut scratch = stream.scratch();
+                let raw = stream.bound()?;
+                let workspace = scratch.workspace(stream, *workspace)?;
+                let [x, result] = self.offsets;
+                let (x, result) = (x as i64, result as i64);
+                let first =
+                    [input.address().wrapping_add_signed(x), 0, out.address().wrapping_add_signed(result), workspace];
+                for launch in launches {
+                    // SAFETY: the plan is for elements of this layout and an output of this shape, which stay until the device is
+                    // done with them, as `ElementsView::from_raw` and `Buffer`'s drop promise. The kernels are this reducer's, by
+                    // the promise of `Custom::new`, which has compared the sizes of elements, nodes and results. The workspace is as large as the
+                    // plan asks for, its counters are zero, and the lock of the stream whose it is is held.
+                    unsafe { launch.queue_at(raw, first) }?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Whether these are the kernels of this reducer.
+fn check<R: Exported>(kernels: &[u8]) -> Result<(), CudaError> {
+    let archive = Archive::new(kernels).ok_or(CudaError::NoArchive { len: kernels.len() })?;
+    let entry = format!("words_{}", R::NAME);
+    let text = archive.ptx(&entry).ok_or_else(|| missing::<R>(&archive, &entry))?;
+    let (found, expected) = (parameters(&text), Sizes::of::<R>().bytes());
+    let whats = ["elements", "nodes", "results", "a reducer (and a word)", "a choice of kernels (INDEXED)"];
+    for (i, (what, expected)) in whats.into_iter().zip(expected).enumerate() {
+        let found = found.get(i).copied().unwrap_or_default();
+        if found != expected {
+            return Err(CudaError::OldKernels { name: R::NAME, what, found, expected });
+        }
+    }
+    Ok(())
+}
+
+fn missing<R: Exported>(archive: &Archive<'_>, entry: &str) -> CudaError {
+    let found = archive.entries().map(str::to_owned).collect();
+    CudaError::NoReducer { name: R::NAME, entry: entry.to_owned(), found }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CudaError, check};
+    use mat2::{KERNELS, Mat2, Mat2Product};
+    use warpfold_core::Reducer;
+
+    warpfold_kernels::words! {
+        struct Other;
+    }
+    impl Reducer for Other {
+        type Item = Mat2;
+        type Acc = Mat2;
+        type Output = f32;
+        const INDEXED: bool = false;
+        fn lift(&self, item: Mat2, _index: u64) -> Mat2 {
+            item
+        }
+        fn combine(&self, left: Mat2, _right: Mat2) -> Mat2 {
+            left
+        }
+        fn finish(&self, acc: Mat2, _count: u64) -> f32 {
+            acc.a
+        }
+    }
+    // The name of another reducer's kernels.
+    warpfold_kernels::export_reducer!(mat2: Other);
+
+    #[test]
+    fn kernels_of_another_source_are_refused_in_words() {
+        assert_eq!(check::<Mat2Product>(KERNELS), Ok(()));
+        assert_eq!(check::<Mat2Product>(b"%PDF"), Err(CudaError::NoArchive { len: 4 }));
+        let said = check::<Other>(KERNELS).expect_err("other results").to_string();
+        assert!(said.contains("results of 16 bytes, here they have 4") && said.contains("warpfold-ptx"), "{said}");
+        let empty = check::<Mat2Product>(b"warpfold-ptx 1 0\n");
+        assert!(matches!(empty, Err(CudaError::NoReducer { name: "mat2", ref entry, .. }) if entry == "words_mat2"));
+    }
+}

@@ -1,0 +1,159 @@
+//! What a GPU would do: a plain value, printable, made without a GPU.
+
+use std::fmt;
+use std::time::Duration;
+use crate::plan::{GpuPlan, Launch, Limits};
+use warpfold_array::ArrayRef;
+use warpfold_array::request::Request;
+use crate::runtime::{Properties};
+use warpfold_array::{Error, Op, Options};
+use warpfold_cpu::{Plan};
+
+
+/// What predictions assume where there is no GPU to ask: an H200, and a plain read of its memory as measured.
+const H200: Limits = Limits { multiprocessors: 132, bandwidth: 4.6e12 };
+
+/// A launch from start to end, beside the reading: the least that a sum takes on an H200.
+const LAUNCH: Duration = Duration::from_nanos(3_500);
+
+/// The decisions about one reduction on a GPU. `Display` is what `warpfold explain --device cuda` prints.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Explanation {
+    /// What is computed; of how, only what holds on every device.
+    pub plan: Plan,
+    /// The GPU, or that there is none.
+    pub device: String,
+    /// Its multiprocessors.
+    pub multiprocessors: u32,
+    /// Kernels, in order. None: no kernel computes this, or there is nothing to compute.
+    pub launches: Vec<Launched>,
+    /// Bytes of workspace.
+    pub workspace: usize,
+    /// Bytes read and written.
+    pub bytes: u64,
+    /// From bytes and bandwidth, and what launches cost; of an array that is in the GPU's memory.
+    pub predicted: Duration,
+}
+
+/// A kernel, and on how many threads it runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launched {
+    /// The kernel.
+    pub entry: String,
+    /// Blocks.
+    pub grid: u32,
+    /// Threads per block.
+    pub block: u32,
+    /// Its one parameter, in words; the first four are the addresses of input, mask, output and workspace, to be filled in.
+    pub params: Vec<u64>,
+}
+
+impl Launched {
+    /// The kernel's PTX, as the driver is given it.
+    #[must_use]
+    pub fn ptx(&self) -> String {
+        warpfold_kernels::ptx(&self.entry).expect("a plan names kernels that there are")
+    }
+}
+
+/// What a GPU would do about an array with this dtype, shape and layout; for an H200 if `gpu` names none. The array is not
+/// read, and there need be no GPU.
+///
+/// ```
+/// use warpfold::{ArrayRef, Op, Options, cuda};
+///
+/// let x = ArrayRef::from_slice(&[1.0f32, 2.0, 3.0], &[3])?;
+/// let explanation = cuda::explain(Op::Sum, x, &Options::default(), None)?;
+/// assert!(explanation.device.contains("H200"));
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
+/// # Errors
+/// What [`warpfold_cpu::reduce`] refuses, but for what the data decide.
+pub fn explain(
+    op: Op,
+    array: ArrayRef<'_>,
+    options: &Options<'_>,
+    gpu: Option<&Properties>,
+) -> Result<Explanation, Error> {
+    let request = Request::new(op, &array, options)?;
+    let limits = gpu.map_or(H200, Properties::limits);
+    let device = match gpu {
+        Some(gpu) => format!("cuda:{}, {}", gpu.index, gpu.name),
+        None => "an H200, since no GPU is here to ask".into(),
+    };
+    let Request { spec, problem, axes, .. } = &request;
+    let plan = Plan::new(spec, problem, &array, axes, options, 1);
+    let is_empty = problem.count == 0 || problem.outputs == 0;
+    let gpu_plan = match is_empty {
+        true => GpuPlan { launches: Vec::new(), workspace: 0, bytes: 0 },
+        false => GpuPlan::new(spec, problem, &limits),
+    };
+    let workspace = gpu_plan.workspace;
+    let launched = |l: Launch| Launched { entry: l.entry, grid: l.grid, block: l.block, params: l.params };
+    let launches: Vec<Launched> = gpu_plan.launches.into_iter().map(launched).collect();
+    let read = Duration::from_secs_f64(gpu_plan.bytes as f64 / limits.bandwidth);
+    Ok(Explanation {
+        plan,
+        device,
+        multiprocessors: limits.multiprocessors,
+        predicted: read + LAUNCH * launches.len() as u32,
+        launches,
+        workspace,
+        bytes: gpu_plan.bytes,
+    })
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plan.what(f)?;
+        let problem = &self.plan.problem;
+        for (i, Launched { entry, grid, block, .. }) in self.launches.iter().enumerate() {
+            let label = if i == 0 { "kernel " } else { "then   " };
+            writeln!(f, "  {label}  {entry}, {grid} block(s) of {block} threads")?;
+        }
+        if self.launches.is_empty() {
+            let is_empty = problem.count == 0 || problem.outputs == 0;
+            let why = if is_empty { "nothing to launch" } else { "no kernel computes this: use --device cpu" };
+            writeln!(f, "  kernel   none, {why}")?;
+        }
+        writeln!(f, "  device   {}, {} multiprocessors", self.device, self.multiprocessors)?;
+        writeln!(f, "  memory   {} B of workspace", self.workspace)?;
+        writeln!(f, "  bytes    {} read and written", self.bytes)?;
+        write!(f, "  time     {} predicted, with the array in the GPU's memory", Time(self.predicted))
+    }
+}
+
+/// In microseconds, or milliseconds if it is long.
+struct Time(Duration);
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_secs_f64() {
+            s if s < 1e-3 => write!(f, "{:.1} µs", s * 1e6),
+            s => write!(f, "{:.2} ms", s * 1e3),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_is_explained_without_a_gpu() {
+        let x = vec![0f32; 1 << 12];
+        let x = ArrayRef::from_slice(&x, &[64, 64]).unwrap();
+        let options = Options { axes: Some(vec![1]), ..Options::default() };
+        let text = explain(Op::Sum, x, &options, None).unwrap().to_string();
+        for words in
+            ["sum of f32 [64, 64] over axes [1]", "64 outputs of 64", "kernel", "H200", "132", "bytes", "predicted"]
+        {
+            assert!(text.contains(words), "{words} is not in:\n{text}");
+        }
+        assert!(!text.contains("thread(s)"), "{text}");
+        let none = ArrayRef::from_slice(&[0f32; 0], &[0]).unwrap();
+        let text = explain(Op::Sum, none, &Options::default(), None).unwrap().to_string();
+        assert!(text.contains("nothing to launch"), "{text}");
+    }
+}

@@ -1,0 +1,69 @@
+//! What a kernel is, so that one table can export it as PTX and run it in the emulator.
+
+use crate::recipe::Shape;
+use warpfold_simt::Simt;
+
+/// A kernel: a function of one thread, and the one parameter that all threads get.
+pub trait Kernel {
+    /// The parameter.
+    type Params: Shape;
+
+    /// What one thread does.
+    fn run<S: Simt>(s: &S, params: &Self::Params);
+}
+
+/// What is done with a kernel that [`crate::find`] has found.
+pub trait Visit {
+    /// What comes of it.
+    type Output;
+
+    /// Does it.
+    fn visit<K: Kernel>(self) -> Self::Output;
+}
+
+/// Calls `$each` with `$with` and every row of a table of `name: Params = function;`, one by one.
+macro_rules! each_row {
+    ($each:ident $with:tt $($name:expr; $params:ty = $run:expr;)*) => {
+        $($each!($with $name, $params, $run);)*
+    };
+}
+pub(crate) use each_row;
+
+/// Exports a kernel under its name.
+///
+/// # Safety
+/// Of what it exports: as `Global::from_raw`, for every address that the parameter reaches; and a workspace with the room
+/// that the planner says, whose counters are zero.
+#[cfg(all(target_arch = "nvptx64", feature = "entries"))]
+macro_rules! export {
+    (() $name:expr, $params:ty, $run:expr) => {
+        const _: () = {
+            #[unsafe(export_name = $name)]
+            unsafe extern "ptx-kernel" fn kernel(params: $params) {
+                $run(&warpfold_simt::hardware::Hardware, &params)
+            }
+        };
+    };
+}
+#[cfg(all(target_arch = "nvptx64", feature = "entries"))]
+pub(crate) use export;
+
+/// Returns what the visitor makes of a kernel, if it is the one that is looked for.
+#[cfg(not(target_arch = "nvptx64"))]
+macro_rules! visit {
+    (($entry:ident, $visitor:ident) $name:expr, $params:ty, $run:expr) => {
+        if $entry == $name {
+            struct Found;
+            impl $crate::Kernel for Found {
+                type Params = $params;
+                #[inline(always)]
+                fn run<S: warpfold_simt::Simt>(s: &S, params: &$params) {
+                    $run(s, params)
+                }
+            }
+            return Ok($visitor.visit::<Found>());
+        }
+    };
+}
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) use visit;

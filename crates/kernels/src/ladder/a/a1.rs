@@ -1,0 +1,31 @@
+//! a1 interleaved_index: the first threads do the work.
+//!
+//! Idea: thread `tid` works at `2 * stride * tid`, so the working threads are neighbours and whole warps fall idle.
+//! Delta: the modulo is gone; only the last five rounds, with fewer than 32 working threads, diverge.
+//! Bottleneck: neighbouring threads are now `2 * stride` words apart: 2-, 4-, 8-way bank conflicts and worse.
+
+use crate::ladder::Element;
+use warpfold_simt::{Global, Simt};
+
+/// Any block size that is a power of two.
+#[inline(always)]
+pub fn kernel<S: Simt, T: Element>(s: &S, input: Global<T>, output: Global<T>, n: usize) {
+    let data = s.shared::<T, 1024, 0>("data");
+    let (tid, block) = (s.thread_x(), s.block_dim_x());
+    let i = s.block_x() as usize * block as usize + tid as usize;
+    let x = if s.branch(i < n) { s.load(input, i) } else { T::ZERO };
+    s.put(data, tid, x);
+    s.barrier();
+    let mut stride = 1;
+    while s.again(stride < block) {
+        let index = 2 * stride * tid;
+        if s.branch(index < block) {
+            s.put(data, index, s.get(data, index).plus(s.get(data, index + stride)));
+        }
+        s.barrier();
+        stride *= 2;
+    }
+    if s.branch(tid == 0) {
+        s.store(output, s.block_x() as usize, s.get(data, 0));
+    }
+}

@@ -1,0 +1,92 @@
+//! Of labels in order: where each group begins; and from places in groups to positions.
+
+use super::THREADS;
+use crate::recipe::array;
+use warpfold_simt::{Global, Simt};
+
+/// Groups, and what is made of them. The addresses come first.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Groups {
+    /// `u32` of each element: labels in order; those of no group are greater than all others.
+    pub input: u64,
+    /// `u32`: the positions of the elements, in the order of their labels.
+    pub positions: u64,
+    /// `u32`: where each group begins, and where the last ends.
+    pub offsets: u64,
+    /// What [`places`] writes.
+    pub output: u64,
+    /// How many elements.
+    pub n: u64,
+    /// How many groups.
+    pub groups: u64,
+    /// For [`places`], outputs of each group.
+    pub columns: u64,
+}
+
+/// Quotient and remainder, of a divisor that is never zero: nothing here can panic.
+#[inline(always)]
+pub(super) fn divide(a: u64, b: u64) -> (u64, u64) {
+    if a <= u32::MAX as u64 && b <= u32::MAX as u64 {
+        let (a, b) = (a as u32, b as u32);
+        return (a.checked_div(b).unwrap_or(0) as u64, a.checked_rem(b).unwrap_or(0) as u64);
+    }
+    (a.checked_div(b).unwrap_or(0), a.checked_rem(b).unwrap_or(0))
+}
+
+/// A number for each thread, and so on.
+#[inline(always)]
+pub(super) fn each<S: Simt>(s: &S, n: u64, f: impl Fn(u64)) {
+    let mut at = s.block_x() as u64 * THREADS as u64 + s.thread_x() as u64;
+    while s.again(at < n) {
+        f(at);
+        at += s.grid_dim_x() as u64 * THREADS as u64;
+    }
+}
+
+/// Offsets: for each group the first label that is not less, by halving.
+#[inline(always)]
+pub fn offsets<S: Simt>(s: &S, call: &Groups) {
+    let labels: Global<u32> = array(call.input);
+    each(
+        s,
+        call.groups + 1,
+        #[inline(always)]
+        |group| {
+            let (mut low, mut high) = (0, call.n);
+            while s.again(low < high) {
+                let middle = low + (high - low) / 2;
+                if s.branch((s.load(labels, middle as usize) as u64) < group) {
+                    low = middle + 1;
+                } else {
+                    high = middle;
+                }
+            }
+            s.store(array::<u32>(call.offsets), group as usize, low as u32);
+        },
+    );
+}
+
+/// From places in a group (`i64` of each) to places among the values. A group without elements keeps what it has.
+#[inline(always)]
+pub fn places<S: Simt>(s: &S, call: &Groups) {
+    let (output, offsets): (Global<u64>, Global<u32>) = (array(call.output), array(call.offsets));
+    each(
+        s,
+        call.groups * call.columns,
+        #[inline(always)]
+        |at| {
+            let (group, _) = divide(at, call.columns);
+            let from = s.load(offsets, group as usize);
+            let len = s.load(offsets, group as usize + 1) - from;
+            if s.branch(len != 0) {
+                let place = s.load(output, at as usize);
+                // If not, there was no result, and the status says so.
+                if s.branch(place < len as u64) {
+                    let position = s.load(array::<u32>(call.positions), (from as u64 + place) as usize);
+                    s.store(output, at as usize, position as u64);
+                }
+            }
+        },
+    );
+}

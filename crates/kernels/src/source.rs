@@ -1,0 +1,119 @@
+//! From the bits in memory to numbers.
+
+use super::fold::extremum::Key;
+use super::node::Node;
+use warpfold_simt::{Global, Pack, Pod, Simt};
+use warpfold_core::{DType, Element};
+
+/// An element as it lies in memory.
+pub trait Bits: Pod + Node {
+    /// Bytes.
+    const SIZE: u32 = size_of::<Self>() as u32;
+    /// How many fit 16 bytes.
+    const PER: u32 = 16 / Self::SIZE;
+    /// What a place below 2^16 takes beside a key: a word, or nothing where both fit one.
+    type Beside: Node;
+    /// The `k`-th of the elements in these words.
+    fn nth(words: &[u32; 4], k: usize) -> Self;
+    /// No bit set.
+    const ZERO: Self;
+}
+
+impl Bits for u8 {
+    type Beside = [u32; 0];
+    const ZERO: u8 = 0;
+    #[inline(always)]
+    fn nth(words: &[u32; 4], k: usize) -> u8 {
+        (words[k / 4] >> (8 * (k % 4))) as u8
+    }
+}
+impl Bits for u16 {
+    type Beside = [u32; 0];
+    const ZERO: u16 = 0;
+    #[inline(always)]
+    fn nth(words: &[u32; 4], k: usize) -> u16 {
+        (words[k / 2] >> (16 * (k % 2))) as u16
+    }
+}
+impl Bits for u32 {
+    type Beside = [u32; 1];
+    const ZERO: u32 = 0;
+    #[inline(always)]
+    fn nth(words: &[u32; 4], k: usize) -> u32 {
+        words[k]
+    }
+}
+impl Bits for u64 {
+    type Beside = [u32; 1];
+    const ZERO: u64 = 0;
+    #[inline(always)]
+    fn nth(words: &[u32; 4], k: usize) -> u64 {
+        (words[2 * k + 1] as u64) << 32 | words[2 * k] as u64
+    }
+}
+
+impl Bits for Pack<u32, 4> {
+    type Beside = [u32; 1];
+    const ZERO: Self = Pack([0; 4]);
+    #[inline(always)]
+    fn nth(words: &[u32; 4], _k: usize) -> Self {
+        Pack(*words)
+    }
+}
+
+/// Reads `bytes` (a power of two, at most 16) at once.
+#[inline(always)]
+pub fn words<S: Simt>(s: &S, at: Global<u8>, bytes: u32) -> [u32; 4] {
+    match bytes {
+        16 => s.load_stream(at.cast::<Pack<u32, 4>>(), 0).0,
+        8 => {
+            let w = s.load_stream(at.cast::<u64>(), 0);
+            [w as u32, (w >> 32) as u32, 0, 0]
+        }
+        4 => [s.load_stream(at.cast::<u32>(), 0), 0, 0, 0],
+        2 => [s.load_stream(at.cast::<u16>(), 0) as u32, 0, 0, 0],
+        _ => [s.load_stream(at, 0) as u32, 0, 0, 0],
+    }
+}
+
+/// What the bits mean, and the number that reducers get.
+pub trait Source: Copy {
+    /// In memory.
+    type Bits: Bits;
+    /// In arithmetic.
+    type Value: Element;
+    /// What is compared for an extreme.
+    type Key: Key;
+    /// What the bits are.
+    const DTYPE: DType;
+    /// The number.
+    fn value<S: Simt>(s: &S, bits: Self::Bits) -> Self::Value;
+}
+
+macro_rules! source {
+    ($($(#[$doc:meta])* $name:ident, $dtype:ident, $key:ty: $bits:ty => $value:ty, $f:expr;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name;
+        impl Source for $name {
+            type Bits = $bits;
+            type Value = $value;
+            type Key = $key;
+            const DTYPE: DType = DType::$dtype;
+            #[inline(always)]
+            fn value<S: Simt>(s: &S, bits: $bits) -> $value {
+                $f(s, bits)
+            }
+        }
+    )*};
+}
+source! {
+    /// IEEE half precision, as f32.
+    F16, F16, i32: u16 => f32, |s: &S, bits| s.f16_to_f32(bits);
+    /// bfloat16, as f32.
+    Bf16, BF16, i32: u16 => f32, |s: &S, bits| s.bf16_to_f32(bits);
+    /// Single precision.
+    F32, F32, i32: u32 => f32, |_: &S, bits| f32::from_bits(bits);
+    /// Double precision.
+    F64, F64, i64: u64 => f64, |_: &S, bits| f64::from_bits(bits);
+}

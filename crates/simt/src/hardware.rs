@@ -1,0 +1,439 @@
+//! `Simt` as NVIDIA hardware: each method is one instruction.
+//!
+//! What synchronises lanes goes through LLVM's intrinsics, which are marked convergent, so that the optimiser never moves
+//! or duplicates it across a branch. Shared memory and atomics are inline PTX: the state space is explicit, and so is the
+//! ordering (rustc drops `AcqRel` on this target). A generic address of global memory is its global address, so `.global`
+//! instructions take pointers as they are.
+
+use crate::{Atom, AtomKind, Dim, Global, Order, Pod, Shared, Simt, Word};
+use core::arch::{asm, nvptx};
+use core::mem::{MaybeUninit, transmute_copy};
+
+#[allow(improper_ctypes)]
+unsafe extern "C" {
+    #[link_name = "llvm.nvvm.read.ptx.sreg.laneid"]
+    safe fn lane_id() -> u32;
+    #[link_name = "llvm.nvvm.bar.warp.sync"]
+    fn bar_warp_sync(mask: u32);
+    #[link_name = "llvm.nvvm.shfl.sync.bfly.i32"]
+    fn shfl_bfly(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.down.i32"]
+    fn shfl_down(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.up.i32"]
+    fn shfl_up(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.shfl.sync.idx.i32"]
+    fn shfl_idx(mask: u32, value: u32, lane: u32, clamp: u32) -> u32;
+    #[link_name = "llvm.nvvm.vote.ballot.sync"]
+    fn vote_ballot(mask: u32, vote: bool) -> u32;
+    #[link_name = "llvm.nvvm.vote.any.sync"]
+    fn vote_any(mask: u32, vote: bool) -> bool;
+    #[link_name = "llvm.nvvm.vote.all.sync"]
+    fn vote_all(mask: u32, vote: bool) -> bool;
+}
+
+/// The thread that runs this code.
+pub struct Hardware;
+
+/// Reads a `T` by the instruction `$op` at the address register `$a`.
+macro_rules! read {
+    ($op:literal, $t:ty, $a:expr, $class:ident) => {{
+        let address = $a;
+        // SAFETY: `T` is `Pod` of the size matched; the address is in bounds by the promise of `Global::from_raw`, or is
+        // of the block's own shared array, which the emulator has checked.
+        unsafe {
+            match size_of::<$t>() {
+                1 => {
+                    let v: u16;
+                    asm!(concat!($op, ".u8 {v}, [{a}];"), v = out(reg16) v, a = in($class) address);
+                    transmute_copy(&v)
+                }
+                2 => {
+                    let v: u16;
+                    asm!(concat!($op, ".b16 {v}, [{a}];"), v = out(reg16) v, a = in($class) address);
+                    transmute_copy(&v)
+                }
+                4 => {
+                    let v: u32;
+                    asm!(concat!($op, ".b32 {v}, [{a}];"), v = out(reg32) v, a = in($class) address);
+                    transmute_copy(&v)
+                }
+                8 => {
+                    let v: u64;
+                    asm!(concat!($op, ".b64 {v}, [{a}];"), v = out(reg64) v, a = in($class) address);
+                    transmute_copy(&v)
+                }
+                _ => {
+                    let (x, y, z, w): (u32, u32, u32, u32);
+                    asm!(concat!($op, ".v4.b32 {{{x}, {y}, {z}, {w}}}, [{a}];"), x = out(reg32) x, y = out(reg32) y,
+                        z = out(reg32) z, w = out(reg32) w, a = in($class) address);
+                    transmute_copy(&[x, y, z, w])
+                }
+            }
+        }
+    }};
+}
+
+/// Writes a `T` by the instruction `$op` at the address register `$a`.
+macro_rules! write {
+    ($op:literal, $v:expr, $t:ty, $a:expr, $class:ident) => {{
+        let (address, value) = ($a, $v);
+        let mut words = MaybeUninit::<[u32; 4]>::zeroed();
+        // SAFETY: as for `read!`; a `T` has at most the 16 bytes of `words`, all of which are initialised.
+        unsafe {
+            words.as_mut_ptr().cast::<$t>().write(value);
+            let [x, y, z, w] = words.assume_init();
+            match size_of::<$t>() {
+                1 => asm!(concat!($op, ".u8 [{a}], {v};"), v = in(reg16) x as u16, a = in($class) address),
+                2 => asm!(concat!($op, ".b16 [{a}], {v};"), v = in(reg16) x as u16, a = in($class) address),
+                4 => asm!(concat!($op, ".b32 [{a}], {v};"), v = in(reg32) x, a = in($class) address),
+                8 => asm!(concat!($op, ".b64 [{a}], {v};"), v = in(reg64) x as u64 | (y as u64) << 32, a = in($class) address),
+                _ => asm!(concat!($op, ".v4.b32 [{a}], {{{x}, {y}, {z}, {w}}};"), x = in(reg32) x, y = in(reg32) y,
+                    z = in(reg32) z, w = in(reg32) w, a = in($class) address),
+            }
+        }
+    }};
+}
+
+/// Sets bits atomically with the instruction prefix `$op`.
+macro_rules! or {
+    ($op:literal, $v:expr, $a:expr, $class:ident) => {{
+        let r: u32;
+        // SAFETY: as for `read!`.
+        unsafe { asm!(concat!($op, ".or.b32 {r}, [{a}], {v};"), r = out(reg32) r, v = in(reg32) $v, a = in($class) $a) };
+        r
+    }};
+}
+
+/// Adds atomically with the instruction prefix `$op`.
+macro_rules! add {
+    ($op:literal, $v:expr, $t:ty, $a:expr, $class:ident) => {{
+        let (address, value) = ($a, $v);
+        // SAFETY: as for `read!`; `KIND` names the type that `T` is.
+        unsafe {
+            match <$t as Atom>::KIND {
+                AtomKind::U32 => {
+                    let v: u32 = transmute_copy(&value);
+                    let r: u32;
+                    asm!(concat!($op, ".add.u32 {r}, [{a}], {v};"), r = out(reg32) r, v = in(reg32) v, a = in($class) address);
+                    transmute_copy(&r)
+                }
+                AtomKind::F32 => {
+                    let v: u32 = transmute_copy(&value);
+                    let r: u32;
+                    asm!(concat!($op, ".add.f32 {r}, [{a}], {v};"), r = out(reg32) r, v = in(reg32) v, a = in($class) address);
+                    transmute_copy(&r)
+                }
+                AtomKind::U64 => {
+                    let v: u64 = transmute_copy(&value);
+                    let r: u64;
+                    asm!(concat!($op, ".add.u64 {r}, [{a}], {v};"), r = out(reg64) r, v = in(reg64) v, a = in($class) address);
+                    transmute_copy(&r)
+                }
+            }
+        }
+    }};
+}
+
+#[inline(always)]
+fn element<T>(array: Shared<T>, index: u32) -> u32 {
+    array.address().wrapping_add(index.wrapping_mul(size_of::<T>() as u32))
+}
+
+impl Simt for Hardware {
+    const NAME: &'static str = "NVIDIA GPU";
+
+    #[inline(always)]
+    fn thread(&self) -> Dim {
+        // SAFETY: reads special registers.
+        unsafe { Dim { x: nvptx::_thread_idx_x() as u32, y: nvptx::_thread_idx_y() as u32 } }
+    }
+    #[inline(always)]
+    fn block(&self) -> Dim {
+        // SAFETY: reads special registers.
+        unsafe { Dim { x: nvptx::_block_idx_x() as u32, y: nvptx::_block_idx_y() as u32 } }
+    }
+    #[inline(always)]
+    fn block_dim(&self) -> Dim {
+        // SAFETY: reads special registers.
+        unsafe { Dim { x: nvptx::_block_dim_x() as u32, y: nvptx::_block_dim_y() as u32 } }
+    }
+    #[inline(always)]
+    fn grid_dim(&self) -> Dim {
+        // SAFETY: reads special registers.
+        unsafe { Dim { x: nvptx::_grid_dim_x() as u32, y: nvptx::_grid_dim_y() as u32 } }
+    }
+    #[inline(always)]
+    fn lane(&self) -> u32 {
+        lane_id()
+    }
+
+    #[inline(always)]
+    fn barrier(&self) {
+        // SAFETY: that every thread reaches it is the kernel's property, checked in the emulator.
+        unsafe { nvptx::_syncthreads() }
+    }
+    #[inline(always)]
+    fn warp_barrier(&self, mask: u32) {
+        // SAFETY: as for `barrier`.
+        unsafe { bar_warp_sync(mask) }
+    }
+    #[inline(always)]
+    fn shuffle_xor<T: Word>(&self, mask: u32, value: T, xor: u32) -> T {
+        // SAFETY: that the lanes of `mask` are here is the kernel's property, checked in the emulator.
+        value.through(|word| unsafe { shfl_bfly(mask, word, xor, 31) })
+    }
+    #[inline(always)]
+    fn shuffle_down<T: Word>(&self, mask: u32, value: T, delta: u32) -> T {
+        // SAFETY: as for `shuffle_xor`.
+        value.through(|word| unsafe { shfl_down(mask, word, delta, 31) })
+    }
+    #[inline(always)]
+    fn shuffle_up<T: Word>(&self, mask: u32, value: T, delta: u32) -> T {
+        // SAFETY: as for `shuffle_xor`.
+        value.through(|word| unsafe { shfl_up(mask, word, delta, 0) })
+    }
+    #[inline(always)]
+    fn shuffle_idx<T: Word>(&self, mask: u32, value: T, source: u32) -> T {
+        // SAFETY: as for `shuffle_xor`.
+        value.through(|word| unsafe { shfl_idx(mask, word, source, 31) })
+    }
+    #[inline(always)]
+    fn ballot(&self, mask: u32, vote: bool) -> u32 {
+        // SAFETY: as for `shuffle_xor`.
+        unsafe { vote_ballot(mask, vote) }
+    }
+    #[inline(always)]
+    fn any(&self, mask: u32, vote: bool) -> bool {
+        // SAFETY: as for `shuffle_xor`.
+        unsafe { vote_any(mask, vote) }
+    }
+    #[inline(always)]
+    fn all(&self, mask: u32, vote: bool) -> bool {
+        // SAFETY: as for `shuffle_xor`.
+        unsafe { vote_all(mask, vote) }
+    }
+
+    #[inline(always)]
+    fn shared<T: Pod, const N: usize, const ID: u32>(&self, _: &'static str) -> Shared<T> {
+        let address: u32;
+        // SAFETY: declares an array in the kernel's scope and takes its address; touches no memory.
+        unsafe {
+            asm!(
+                ".shared .align 16 .b8 shared_{id}[{bytes}];",
+                "mov.u32 {address}, shared_{id};",
+                id = const ID, bytes = const N * size_of::<T>(), address = out(reg32) address,
+            )
+        };
+        Shared::from_address(address)
+    }
+    #[inline(always)]
+    fn get<T: Pod>(&self, array: Shared<T>, index: u32) -> T {
+        read!("ld.shared", T, element(array, index), reg32)
+    }
+    #[inline(always)]
+    fn put<T: Pod>(&self, array: Shared<T>, index: u32, value: T) {
+        write!("st.shared", value, T, element(array, index), reg32)
+    }
+
+    #[inline(always)]
+    fn load<T: Pod>(&self, array: Global<T>, index: usize) -> T {
+        // SAFETY: by the promise of `Global::from_raw`.
+        unsafe { *array.as_ptr().add(index) }
+    }
+    #[inline(always)]
+    fn load_stream<T: Pod>(&self, array: Global<T>, index: usize) -> T {
+        read!("ld.global.L1::no_allocate", T, array.as_ptr().wrapping_add(index), reg64)
+    }
+    #[inline(always)]
+    fn load_volatile<T: Pod>(&self, array: Global<T>, index: usize) -> T {
+        read!("ld.relaxed.gpu.global", T, array.as_ptr().wrapping_add(index), reg64)
+    }
+    #[inline(always)]
+    fn store<T: Pod>(&self, array: Global<T>, index: usize, value: T) {
+        // SAFETY: by the promise of `Global::from_raw`.
+        unsafe { *array.as_ptr().add(index) = value }
+    }
+    #[inline(always)]
+    fn store_volatile<T: Pod>(&self, array: Global<T>, index: usize, value: T) {
+        write!("st.relaxed.gpu.global", value, T, array.as_ptr().wrapping_add(index), reg64)
+    }
+
+    #[inline(always)]
+    fn atomic_add<T: Atom>(&self, array: Global<T>, index: usize, value: T, order: Order) -> T {
+        let address = array.as_ptr().wrapping_add(index);
+        match order {
+            Order::Relaxed => add!("atom.relaxed.gpu.global", value, T, address, reg64),
+            Order::AcqRel => add!("atom.acq_rel.gpu.global", value, T, address, reg64),
+        }
+    }
+    #[inline(always)]
+    fn atomic_add_shared<T: Atom>(&self, array: Shared<T>, index: u32, value: T, order: Order) -> T {
+        let address = element(array, index);
+        match order {
+            Order::Relaxed => add!("atom.relaxed.cta.shared", value, T, address, reg32),
+            Order::AcqRel => add!("atom.acq_rel.cta.shared", value, T, address, reg32),
+        }
+    }
+    #[inline(always)]
+    fn atomic_or(&self, array: Global<u32>, index: usize, bits: u32, order: Order) -> u32 {
+        let address = array.as_ptr().wrapping_add(index);
+        match order {
+            Order::Relaxed => or!("atom.relaxed.gpu.global", bits, address, reg64),
+            Order::AcqRel => or!("atom.acq_rel.gpu.global", bits, address, reg64),
+        }
+    }
+    #[inline(always)]
+    fn atomic_or_shared(&self, array: Shared<u32>, index: u32, bits: u32, order: Order) -> u32 {
+        let address = element(array, index);
+        match order {
+            Order::Relaxed => or!("atom.relaxed.cta.shared", bits, address, reg32),
+            Order::AcqRel => or!("atom.acq_rel.cta.shared", bits, address, reg32),
+        }
+    }
+
+    #[inline(always)]
+    fn multiply_halves(&self, [a, b]: [u32; 2], column: u32, [c, d, e, f]: [f32; 4]) -> [f32; 4] {
+        let (w, x, y, z): (f32, f32, f32, f32);
+        // SAFETY: arithmetic on registers; that all lanes are here is the kernel's property, checked in the emulator. Not `pure`: it
+        // stays where it is.
+        unsafe {
+            asm!(
+                "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {{{w}, {x}, {y}, {z}}}, {{{a}, {b}}}, {{{column}}}, {{{c}, {d}, {e}, {f}}};",
+                w = out(reg32) w, x = out(reg32) x, y = out(reg32) y, z = out(reg32) z, a = in(reg32) a, b = in(reg32) b,
+                column = in(reg32) column, c = in(reg32) c, d = in(reg32) d, e = in(reg32) e, f = in(reg32) f,
+                options(nomem, nostack)
+            )
+        };
+        [w, x, y, z]
+    }
+    #[inline(always)]
+    fn fma_f32(&self, a: f32, b: f32, c: f32) -> f32 {
+        let r: f32;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("fma.rn.f32 {r}, {a}, {b}, {c};", r = out(reg32) r, a = in(reg32) a, b = in(reg32) b, c = in(reg32) c,
+                options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
+    fn fma_saturated(&self, a: f32, b: f32, c: f32) -> f32 {
+        let r: f32;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("fma.rn.sat.f32 {r}, {a}, {b}, {c};", r = out(reg32) r, a = in(reg32) a, b = in(reg32) b, c = in(reg32) c,
+                options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
+    fn fma_f64(&self, a: f64, b: f64, c: f64) -> f64 {
+        let r: f64;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("fma.rn.f64 {r}, {a}, {b}, {c};", r = out(reg64) r, a = in(reg64) a, b = in(reg64) b, c = in(reg64) c,
+                options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
+    fn f16_to_f32(&self, bits: u16) -> f32 {
+        let r: f32;
+        // SAFETY: arithmetic on registers.
+        unsafe { asm!("cvt.f32.f16 {r}, {h};", r = out(reg32) r, h = in(reg16) bits, options(pure, nomem, nostack)) };
+        r
+    }
+    #[inline(always)]
+    fn f32_to_f16(&self, value: f32) -> u16 {
+        let r: u16;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("cvt.rn.f16.f32 {r}, {v};", r = out(reg16) r, v = in(reg32) value, options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
+    fn f32_to_f16_two(&self, [low, high]: [f32; 2]) -> u32 {
+        let r: u32;
+        // SAFETY: arithmetic on registers. Side by side, `ptxas` makes one instruction of the three.
+        unsafe {
+            asm!("{{ .reg .b16 low, high; cvt.rn.f16.f32 low, {low}; cvt.rn.f16.f32 high, {high}; mov.b32 {r}, {{low, high}}; }}",
+                r = out(reg32) r, low = in(reg32) low, high = in(reg32) high, options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
+    fn add_i8x4(&self, word: u32, acc: u32) -> u32 {
+        let r: u32;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("dp4a.s32.s32 {r}, {w}, {ones}, {acc};", r = out(reg32) r, w = in(reg32) word,
+                ones = in(reg32) 0x0101_0101u32, acc = in(reg32) acc, options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
+    fn add_u8x4(&self, word: u32, acc: u32) -> u32 {
+        let r: u32;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("dp4a.u32.u32 {r}, {w}, {ones}, {acc};", r = out(reg32) r, w = in(reg32) word,
+                ones = in(reg32) 0x0101_0101u32, acc = in(reg32) acc, options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
+    fn add_i16x2(&self, word: u32, acc: u32) -> u32 {
+        let r: u32;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("dp2a.lo.s32.s32 {r}, {w}, {ones}, {acc};", r = out(reg32) r, w = in(reg32) word,
+                ones = in(reg32) 0x0101_0101u32, acc = in(reg32) acc, options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
+    fn add_u16x2(&self, word: u32, acc: u32) -> u32 {
+        let r: u32;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("dp2a.lo.u32.u32 {r}, {w}, {ones}, {acc};", r = out(reg32) r, w = in(reg32) word,
+                ones = in(reg32) 0x0101_0101u32, acc = in(reg32) acc, options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
+    fn funnel(&self, low: u32, high: u32, at: u32) -> u32 {
+        let r: u32;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("shf.r.wrap.b32 {r}, {l}, {h}, {at};", r = out(reg32) r, l = in(reg32) low, h = in(reg32) high,
+                at = in(reg32) at, options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
+    fn permute(&self, low: u32, high: u32, select: u32) -> u32 {
+        let r: u32;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("prmt.b32 {r}, {low}, {high}, {select};", r = out(reg32) r, low = in(reg32) low, high = in(reg32) high,
+                select = in(reg32) select, options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
+    fn anew(&self, x: u32) -> u32 {
+        let r: u32;
+        // SAFETY: copies a register. Not `pure`, so that it stays where it is.
+        unsafe { asm!("mov.u32 {r}, {x};", r = out(reg32) r, x = in(reg32) x, options(nomem, nostack)) };
+        r
+    }
+    #[inline(always)]
+    fn opaque(&self, x: u32) -> u32 {
+        let r: u32;
+        // SAFETY: copies a register.
+        unsafe { asm!("mov.u32 {r}, {x};", r = out(reg32) r, x = in(reg32) x, options(pure, nomem, nostack)) };
+        r
+    }
+}
