@@ -4,6 +4,7 @@
 //! the same thing in one way only: axes of length 1 dropped, axes merged where memory allows, kept and reduced axes apart.
 
 mod cuda_error;
+mod elements;
 mod error;
 mod key_error;
 mod layout;
@@ -12,12 +13,15 @@ mod op;
 mod options;
 pub mod problem;
 pub mod request;
+mod tensor;
 mod values;
 
 pub use cuda_error::CudaError;
+pub use elements::{ElementLayout, ElementProblem};
 pub use error::Error;
 pub use key_error::KeyError;
 pub use layout::{ArrayRef, MAX_RANK, Order, elements};
 pub use op::{Op, Ord, Precision};
 pub use options::{Options, Progress};
+pub use tensor::Tensor;
 pub use values::{Array, Collect, Hole, Scalar, Value, Values};

@@ -8,7 +8,7 @@ use crate::record::Machine;
 use crate::side::{Answer, LONG_NS, Moved, Positions, Prepared, Side};
 use crate::work::Work;
 use std::time::Instant;
-use warpfold::cuda::{Array, ArrayView, Buffer, Device, Driver, Event, Graph, Options, Reduction};
+use warpfold::cuda::{self, Array, ArrayView, Buffer, Device, Driver, Event, Graph, Options, Reduction};
 use warpfold::cuda::{Statistics, Stream, Survey};
 use warpfold::{Description, Error, Values};
 
@@ -78,7 +78,7 @@ impl Gpu {
     /// If there is none.
     pub fn open(index: usize) -> Result<(Gpu, Machine), crate::Error> {
         let open = || -> Result<(Gpu, Machine), warpfold::cuda::Error> {
-            let device = Device::open(index)?;
+            let device = cuda::open(index)?;
             let driver = Driver::load()?.version();
             let machine = Machine {
                 kind: "cuda".into(),
@@ -226,7 +226,7 @@ impl Gpu {
 
     /// The time until the first result, of a device that has no kernel loaded.
     fn first(&self, loaded: &mut Loaded) -> Result<u64, Error> {
-        let device = Device::open(self.device.properties().index)?;
+        let device = cuda::open(self.device.properties().index)?;
         let stream = Stream::new(&device)?;
         let (case, view) = (&loaded.case, self.view(&loaded.case, &loaded.memory.inputs[0])?);
         let start = Instant::now();

@@ -1,7 +1,8 @@
 //! What a GPU takes to read memory, and to copy it: the limits that cases are compared with.
 
 use crate::side::Moved;
-use warpfold::cuda::{Buffer, Error, Event, Inputs, Program, Stream, Work};
+use warpfold::cuda::{Buffer, Error, Event, Stream};
+use warpfold_ladder::{Inputs, Program, Work};
 
 /// The device's clock around calls.
 pub struct Clock<'a> {

@@ -1,5 +1,8 @@
-use super::Error;
-use super::said::{refused_call, words};
+//! The driver, found once per process.
+
+use warpfold_array::CudaError;
+
+use crate::said::{refused_call, words};
 use cudarc::driver::{DriverError, result, sys};
 use std::sync::OnceLock;
 
@@ -18,8 +21,8 @@ impl Driver {
     ///
     /// # Errors
     /// If there is none, or it is too old. A driver that sees no GPU is no error: there are no devices then.
-    pub fn load() -> Result<Driver, Error> {
-        static DRIVER: OnceLock<Result<Driver, Error>> = OnceLock::new();
+    pub fn load() -> Result<Driver, CudaError> {
+        static DRIVER: OnceLock<Result<Driver, CudaError>> = OnceLock::new();
         DRIVER.get_or_init(load).clone()
     }
 
@@ -34,24 +37,24 @@ impl Driver {
     }
 }
 
-fn load() -> Result<Driver, Error> {
+fn load() -> Result<Driver, CudaError> {
     // SAFETY: opens a library of the system's under its well-known name, and closes it again; its initialisers are trusted
     // as those of any library that the program links.
     if !unsafe { sys::is_culib_present() } {
-        return Err(Error::NoDriver);
+        return Err(CudaError::NoDriver);
     }
     let mut version = 0;
     // SAFETY: the library is there; `version` outlives the call. This call is allowed before `cuInit`.
     unsafe { sys::cuDriverGetVersion(&raw mut version) }.result().map_err(|e| refused_call("cuDriverGetVersion", e))?;
     let version = (version as u32 / 1000, version as u32 % 1000 / 10);
     if version < NEEDED {
-        return Err(Error::OldDriver { found: version, needed: NEEDED });
+        return Err(CudaError::OldDriver { found: version, needed: NEEDED });
     }
     match result::init() {
         Ok(()) => {}
         Err(DriverError(sys::CUresult::CUDA_ERROR_NO_DEVICE)) => return Ok(Driver { version, devices: 0 }),
         Err(e @ DriverError(sys::CUresult::CUDA_ERROR_STUB_LIBRARY)) => {
-            return Err(Error::NoDevice { why: words(e) });
+            return Err(CudaError::NoDevice { why: words(e) });
         }
         Err(e) => return Err(refused_call("cuInit", e)),
     }

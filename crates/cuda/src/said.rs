@@ -3,18 +3,18 @@
 use cudarc::driver::DriverError;
 use cudarc::driver::sys::CUresult;
 
-use super::Error;
+use warpfold_array::CudaError;
 
 /// What a call that concerns no particular device said.
-pub(super) fn refused_call(call: &'static str, code: DriverError) -> Error {
+pub(crate) fn refused_call(call: &'static str, code: DriverError) -> CudaError {
     match code.0 {
-        CUresult::CUDA_ERROR_NO_DEVICE => Error::NoDevice { why: words(code) },
-        _ => Error::Call { call, why: words(code) },
+        CUresult::CUDA_ERROR_NO_DEVICE => CudaError::NoDevice { why: words(code) },
+        _ => CudaError::Call { call, why: words(code) },
     }
 }
 
 /// Whether a context is unusable after this.
-pub(super) fn is_fatal(code: DriverError) -> bool {
+pub(crate) fn is_fatal(code: DriverError) -> bool {
     matches!(
         code.0,
         CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
@@ -33,7 +33,7 @@ pub(super) fn is_fatal(code: DriverError) -> bool {
 }
 
 /// `CUDA_ERROR_X: in words`. Only for codes that the driver gave, so that it is known to be loaded.
-pub(super) fn words(code: DriverError) -> String {
+pub(crate) fn words(code: DriverError) -> String {
     let text = |words: Result<&core::ffi::CStr, DriverError>| words.ok().map(|w| w.to_string_lossy().into_owned());
     match (text(code.error_name()), text(code.error_string())) {
         (Some(name), Some(words)) => format!("{name}: {words}"),

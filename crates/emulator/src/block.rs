@@ -8,12 +8,12 @@ use super::memory::Memory;
 use super::race::{Cell, Known};
 use super::requests::{Loops, Requests, Table};
 use super::sync::{Acquired, Releases, learn};
-use warpfold_simt::Dim;
 use core::cell::RefCell;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use rustc_hash::FxHashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use warpfold_simt::Dim;
 
 /// What all blocks of a launch share.
 pub(super) struct Context<'m> {

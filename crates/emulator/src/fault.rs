@@ -1,8 +1,8 @@
 //! What a kernel did wrong, and where.
 
-use warpfold_simt::Dim;
 use core::fmt;
 use core::panic::Location;
+use warpfold_simt::Dim;
 
 /// A line of kernel source.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -5,10 +5,10 @@ use super::collective::{Ask, Wait, Way};
 use super::fault::{Fault, Kind, Op, Place, Space};
 use super::race::{Cell, Stamp};
 use super::requests::{Class, Part};
-use warpfold_simt::{Atom, Dim, Global, Order, Pod, Shared, Simt, Word};
 use core::panic::Location;
 use corosensei::Yielder;
 use std::time::{Duration, Instant};
+use warpfold_simt::{Atom, Dim, Global, Order, Pod, Shared, Simt, Word};
 
 /// How long a thread waits for what another block is to write.
 const PATIENCE: Duration = Duration::from_secs(20);

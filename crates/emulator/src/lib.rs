@@ -17,6 +17,7 @@ mod memory;
 mod race;
 mod requests;
 mod run;
+mod runtime;
 mod sync;
 
 pub use counters::{Conflicts, Counters, Line, Report};
@@ -25,10 +26,11 @@ pub use fault::{Act, Fault, Kind, Op, Place, Site, Space};
 pub use lane::Lane;
 pub use memory::Memory;
 pub use run::{Production, Run, emulate, emulate_sum};
+pub use runtime::Emulator;
 
-use warpfold_simt::Dim;
 use core::fmt;
 use rayon::prelude::*;
+use warpfold_simt::Dim;
 
 /// A launch that did something wrong.
 #[derive(Clone, Debug)]

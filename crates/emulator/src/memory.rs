@@ -4,9 +4,9 @@
 //! buffer is so wide that no plausible index reaches a neighbour.
 
 use super::race::Cell;
-use warpfold_simt::{Global, Pod};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use warpfold_simt::{Global, Pod};
 
 const WINDOW: u32 = 40;
 const MIDDLE: u64 = 1 << (WINDOW - 1);
@@ -98,6 +98,90 @@ impl Memory {
                 T::from_bits(u128::from_le_bytes(bits))
             })
             .collect()
+    }
+
+    /// Forgets a buffer: its address is one of no array from then on.
+    pub fn free(&mut self, address: u64) {
+        let index = (address >> WINDOW) as usize;
+        if let Some(buffer) = self.buffers.get_mut(index.wrapping_sub(1)) {
+            *buffer = Buffer { name: format!("{} (freed)", buffer.name), length: 0, element: 1, shards: Vec::new() };
+        }
+    }
+
+    /// Copies bytes from the host, as between launches.
+    ///
+    /// # Errors
+    /// If they are not all within one buffer.
+    pub fn write_bytes(&mut self, to: u64, bytes: &[u8]) -> Result<(), String> {
+        self.each_shard(to, bytes.len(), |shard, at, done, n| {
+            shard.data[at..at + n].copy_from_slice(&bytes[done..done + n]);
+        })
+    }
+
+    /// Copies bytes to the host; those that nothing has written read as zero.
+    ///
+    /// # Errors
+    /// If they are not all within one buffer.
+    pub fn read_bytes(&self, from: u64, bytes: usize) -> Result<Vec<u8>, String> {
+        let (buffer, offset) = self.within(from, bytes)?;
+        let mut data = Vec::with_capacity(bytes);
+        while data.len() < bytes {
+            let at = offset + data.len();
+            let n = (SHARD - at % SHARD).min(bytes - data.len());
+            let shard = buffer.shards[at / SHARD].lock().expect("no holder panics");
+            data.extend_from_slice(&shard.data[at % SHARD..][..n]);
+        }
+        Ok(data)
+    }
+
+    /// Sets bytes, as between launches.
+    ///
+    /// # Errors
+    /// If they are not all within one buffer.
+    pub fn fill(&mut self, to: u64, byte: u8, bytes: usize) -> Result<(), String> {
+        self.each_shard(to, bytes, |shard, at, _, n| shard.data[at..at + n].fill(byte))
+    }
+
+    /// Copies bytes within the device, as between launches.
+    ///
+    /// # Errors
+    /// If they are not all within one buffer, at either end.
+    pub fn copy(&mut self, to: u64, from: u64, bytes: usize) -> Result<(), String> {
+        let data = self.read_bytes(from, bytes)?;
+        self.write_bytes(to, &data)
+    }
+
+    /// Runs `f` on each stretch of bytes, with its place in the shard, how many came before it and how many it has; these are written then.
+    fn each_shard(
+        &mut self,
+        to: u64,
+        bytes: usize,
+        mut f: impl FnMut(&mut Shard, usize, usize, usize),
+    ) -> Result<(), String> {
+        let (buffer, offset) = self.within(to, bytes)?;
+        let element = buffer.element as usize;
+        let mut done = 0;
+        while done < bytes {
+            let at = offset + done;
+            let n = (SHARD - at % SHARD).min(bytes - done);
+            let mut shard = buffer.shards[at / SHARD].lock().expect("no holder panics");
+            f(&mut shard, at % SHARD, done, n);
+            for cell in &mut shard.cells[at % SHARD / element..(at % SHARD + n).div_ceil(element)] {
+                cell.written = true;
+            }
+            done += n;
+        }
+        Ok(())
+    }
+
+    /// The buffer that has all of these bytes, and their offset in it.
+    fn within(&self, address: u64, bytes: usize) -> Result<(&Buffer, usize), String> {
+        let (buffer, offset) =
+            self.find(address).ok_or_else(|| format!("{address:#x} is no address of this device"))?;
+        if offset < 0 || offset as u64 + bytes as u64 > buffer.length {
+            return Err(format!("{bytes} bytes at {offset} do not fit `{}` of {} bytes", buffer.name, buffer.length));
+        }
+        Ok((buffer, offset as usize))
     }
 
     fn range<T: Pod>(&self, array: Global<T>, count: usize) -> (&Buffer, usize) {

@@ -1,21 +1,22 @@
+//! Memory of the device, and memory of the host that it can reach.
 
-use super::{Context};
-use cudarc::driver::sys::CUresult;
-use cudarc::driver::{DriverError, result, sys};
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use warpfold_array::CudaError;
 use warpfold_simt::Pod;
-use crate::device::{Device};
-use crate::stream::{Stream};
-use warpfold_array::{CudaError};
-/// An array in the device's memory, aligned to 256 bytes. What it holds at first is anybody's guess.
+
+use crate::device::Device;
+use crate::queue::Queue;
+
+/// An array in the device's memory, aligned to 256 bytes. Its contents are undefined until it is written.
 ///
 /// Copies and fills are queued on the stream given. Streams do not wait for each other: work on one buffer belongs on one
 /// stream, or the caller synchronises in between.
 pub struct Buffer<T: Pod> {
-    context: Arc<Context>,
-    address: sys::CUdeviceptr,
+    device: Device,
+    address: u64,
     len: usize,
     is_of: PhantomData<T>,
 }
@@ -26,22 +27,18 @@ impl<T: Pod> Buffer<T> {
     /// # Errors
     /// If it does not fit.
     pub fn new(device: &Device, len: usize) -> Result<Buffer<T>, CudaError> {
-        let context = device.0.clone();
         let address = match len {
             0 => 0,
-            _ => allocate(&context, "a device buffer", bytes_of::<T>(len), |bytes| {
-                // SAFETY: the context is current; what is allocated is freed in `drop`, once.
-                unsafe { result::malloc_sync(bytes) }
-            })?,
+            _ => device.0.allocate("a device buffer", bytes_of::<T>(len))?,
         };
-        Ok(Buffer { context, address, len, is_of: PhantomData })
+        Ok(Buffer { device: device.clone(), address, len, is_of: PhantomData })
     }
 
     /// A copy of `data`.
     ///
     /// # Errors
     /// If it does not fit, or copying fails.
-    pub fn upload(stream: &Stream, data: &[T]) -> Result<Buffer<T>, CudaError> {
+    pub fn upload(stream: &Queue, data: &[T]) -> Result<Buffer<T>, CudaError> {
         let mut buffer = Buffer::new(&stream.device(), data.len())?;
         buffer.write(stream, data)?;
         Ok(buffer)
@@ -68,23 +65,22 @@ impl<T: Pod> Buffer<T> {
     }
 
     /// The index of the device that it is on.
-    pub(crate) fn device_index(&self) -> usize {
-        self.context.properties.index
+    pub fn device_index(&self) -> usize {
+        self.device.index()
     }
 
     /// Copies all of `data` to the start, and waits until that is done.
     ///
     /// # Errors
     /// If it is longer, or copying fails.
-    pub fn write(&mut self, stream: &Stream, data: &[T]) -> Result<(), CudaError> {
+    pub fn write(&mut self, stream: &Queue, data: &[T]) -> Result<(), CudaError> {
         self.fits("write to a device buffer", data.len())?;
         if data.is_empty() {
             return Ok(());
         }
-        let raw = stream.bound()?;
+        stream.is_of("buffer", &self.device)?;
         // SAFETY: the buffer has room; `data` outlives the copy, which is over when the stream has been synchronised.
-        let said = unsafe { result::memcpy_htod_async(self.address, data, raw) };
-        self.context.check("cuMemcpyHtoDAsync", said)?;
+        unsafe { stream.copy_in(self.address, bytes(data)) }?;
         stream.synchronize()
     }
 
@@ -92,7 +88,7 @@ impl<T: Pod> Buffer<T> {
     ///
     /// # Errors
     /// If copying fails, or something queued before.
-    pub fn read(&self, stream: &Stream) -> Result<Vec<T>, CudaError> {
+    pub fn read(&self, stream: &Queue) -> Result<Vec<T>, CudaError> {
         self.read_first(stream, self.len)
     }
 
@@ -100,15 +96,15 @@ impl<T: Pod> Buffer<T> {
     ///
     /// # Errors
     /// If there are fewer, copying fails, or something queued before.
-    pub fn read_first(&self, stream: &Stream, len: usize) -> Result<Vec<T>, CudaError> {
+    pub fn read_first(&self, stream: &Queue, len: usize) -> Result<Vec<T>, CudaError> {
         self.fits("read of a device buffer", len)?;
         let mut data = vec![T::from_bits(0); len];
         if !data.is_empty() {
-            let raw = stream.bound()?;
+            stream.is_of("buffer", &self.device)?;
+            let (start, bytes) = (data.as_mut_ptr().cast(), size_of_val(&data[..]));
             // SAFETY: `data` has no more elements than the buffer and outlives the copy, which is over when the stream has been
             // synchronised; any bits are a `T`. If synchronising fails, the context is lost and copies nothing any more.
-            let said = unsafe { result::memcpy_dtoh_async(&mut data, self.address, raw) };
-            self.context.check("cuMemcpyDtoHAsync", said)?;
+            unsafe { stream.runtime().copy_out(stream.raw(), start, self.address, bytes) }?;
             stream.synchronize()?;
         }
         Ok(data)
@@ -118,75 +114,79 @@ impl<T: Pod> Buffer<T> {
     ///
     /// # Errors
     /// If the driver refuses.
-    pub fn fill(&mut self, stream: &Stream, byte: u8) -> Result<(), CudaError> {
+    pub fn fill(&mut self, stream: &Queue, byte: u8) -> Result<(), CudaError> {
         if self.is_empty() {
             return Ok(());
         }
-        let raw = stream.bound()?;
+        stream.is_of("buffer", &self.device)?;
         // SAFETY: the bytes are the buffer's own, and any bits are a `T`.
-        let said = unsafe { result::memset_d8_async(self.address, byte, self.bytes() as usize, raw) };
-        self.context.check("cuMemsetD8Async", said)
+        unsafe { stream.fill(self.address, byte, self.bytes() as usize) }
     }
 
     /// Queues a copy of all of another buffer to the start of this one.
     ///
     /// # Errors
     /// If it is longer, or the driver refuses.
-    pub fn copy_from(&mut self, stream: &Stream, from: &Buffer<T>) -> Result<(), CudaError> {
+    pub fn copy_from(&mut self, stream: &Queue, from: &Buffer<T>) -> Result<(), CudaError> {
         self.fits("copy between device buffers", from.len)?;
         if from.is_empty() {
             return Ok(());
         }
-        let raw = stream.bound()?;
+        stream.is_of("buffer", &self.device)?;
+        stream.is_of("buffer", &from.device)?;
         // SAFETY: both have the bytes; a buffer that is dropped meanwhile waits for the device first.
-        let said = unsafe { result::memcpy_dtod_async(self.address, from.address, from.bytes() as usize, raw) };
-        self.context.check("cuMemcpyDtoDAsync", said)
+        unsafe { stream.copy(self.address, from.address, from.bytes() as usize) }
     }
 
     /// Queues a copy of the first bytes of another buffer, as many as this one has.
     ///
     /// # Errors
     /// If the other has fewer, or the driver refuses.
-    pub fn copy_from_bytes(&mut self, stream: &Stream, from: &Buffer<u8>) -> Result<(), CudaError> {
+    pub fn copy_from_bytes(&mut self, stream: &Queue, from: &Buffer<u8>) -> Result<(), CudaError> {
         let bytes = self.bytes() as usize;
         if from.len < bytes {
-            return Err(CudaError::Length { what: "copy of a device buffer's bytes", found: from.len, expected: bytes });
+            return Err(CudaError::Length {
+                what: "copy of a device buffer's bytes",
+                found: from.len,
+                expected: bytes,
+            });
         }
         if bytes == 0 {
             return Ok(());
         }
-        let raw = stream.bound()?;
+        stream.is_of("buffer", &self.device)?;
+        stream.is_of("buffer", &from.device)?;
         // SAFETY: both have the bytes, and any bits are a `T`; a buffer that is dropped meanwhile waits for the device first.
-        let said = unsafe { result::memcpy_dtod_async(self.address, from.address, bytes, raw) };
-        self.context.check("cuMemcpyDtoDAsync", said)
+        unsafe { stream.copy(self.address, from.address, bytes) }
     }
 
     /// Queues a copy from page-locked memory to the start.
     ///
     /// # Errors
     /// If it is longer, or the driver refuses.
-    pub fn write_queued(&mut self, stream: &Stream, from: &Pinned<T>) -> Result<(), CudaError> {
+    pub fn write_queued(&mut self, stream: &Queue, from: &Pinned<T>) -> Result<(), CudaError> {
         self.fits("write to a device buffer", from.len)?;
-        let raw = stream.bound()?;
+        stream.is_of("buffer", &self.device)?;
+        stream.is_of("pinned memory", &from.device)?;
         from.busy.store(true, Ordering::Release);
         // SAFETY: `from` may only be written or freed after the device is done with it, which `busy` sees to.
-        let said = unsafe { result::memcpy_htod_async(self.address, from.slice(), raw) };
-        self.context.check("cuMemcpyHtoDAsync", said)
+        unsafe { stream.copy_in(self.address, bytes(from.slice())) }
     }
 
     /// Queues a copy of everything to page-locked memory.
     ///
     /// # Errors
     /// If there is no room, or the driver refuses.
-    pub fn read_queued(&self, stream: &Stream, to: &mut Pinned<T>) -> Result<(), CudaError> {
+    pub fn read_queued(&self, stream: &Queue, to: &mut Pinned<T>) -> Result<(), CudaError> {
         if to.len < self.len {
             return Err(CudaError::Length { what: "read of a device buffer", found: to.len, expected: self.len });
         }
-        let raw = stream.bound()?;
+        stream.is_of("buffer", &self.device)?;
+        stream.is_of("pinned memory", &to.device)?;
         to.busy.store(true, Ordering::Release);
-        // SAFETY: as above; any bits are a `T`.
-        let said = unsafe { result::memcpy_dtoh_async(&mut to.slice_mut()[..self.len], self.address, raw) };
-        self.context.check("cuMemcpyDtoHAsync", said)
+        // SAFETY: `to` has room for the elements, and may only be read or freed after the device is done with it, which `busy` sees
+        // to; any bits are a `T`.
+        unsafe { stream.runtime().copy_out(stream.raw(), to.start().cast(), self.address, self.bytes() as usize) }
     }
 
     fn fits(&self, what: &'static str, found: usize) -> Result<(), CudaError> {
@@ -196,19 +196,17 @@ impl<T: Pod> Buffer<T> {
 
 impl<T: Pod> Drop for Buffer<T> {
     fn drop(&mut self) {
-        if self.address != 0 && self.context.bind().is_ok() {
-            // Nothing that is queued may find its memory gone.
-            let _ = result::ctx::synchronize();
-            // SAFETY: allocated in `new`, freed only here, and the device is done with it.
-            let _ = unsafe { result::free_sync(self.address) };
+        if self.address != 0 {
+            // SAFETY: allocated in `new`, freed only here, after all queued work.
+            unsafe { self.device.0.free(self.address) };
         }
     }
 }
 
 /// An array in the host's memory that the device can copy to and from by itself, because it stays where it is.
 pub struct Pinned<T: Pod> {
-    context: Arc<Context>,
-    start: *mut T,
+    device: Device,
+    start: NonNull<T>,
     len: usize,
     /// Whether a copy may be under way.
     busy: AtomicBool,
@@ -225,19 +223,13 @@ impl<T: Pod> Pinned<T> {
     /// # Errors
     /// If there is no memory that can be locked.
     pub fn new(device: &Device, len: usize) -> Result<Pinned<T>, CudaError> {
-        let context = device.0.clone();
         let start = match len {
-            0 => std::ptr::NonNull::dangling().as_ptr(),
-            _ => allocate(&context, "page-locked host memory", bytes_of::<T>(len), |bytes| {
-                let flags = sys::CU_MEMHOSTALLOC_PORTABLE | sys::CU_MEMHOSTALLOC_DEVICEMAP;
-                // SAFETY: the context is current; what is allocated is freed in `drop`, once.
-                unsafe { result::malloc_host(bytes, flags) }
-            })?
-            .cast::<T>(),
+            0 => NonNull::dangling(),
+            _ => device.0.lock_host(bytes_of::<T>(len))?.cast::<T>(),
         };
         // SAFETY: room for `len` elements, aligned to a page; all bits zero are a `T`.
-        unsafe { std::ptr::write_bytes(start, 0, len) };
-        Ok(Pinned { context, start, len, busy: AtomicBool::new(false) })
+        unsafe { start.write_bytes(0, len) };
+        Ok(Pinned { device: device.clone(), start, len, busy: AtomicBool::new(false) })
     }
 
     /// Elements.
@@ -268,27 +260,23 @@ impl<T: Pod> Pinned<T> {
         Ok(self.slice_mut())
     }
 
-    /// Where it is, as kernels see it.
-    pub(crate) fn device_address(&self) -> Result<u64, CudaError> {
-        let mut address = 0;
-        if self.len > 0 {
-            self.context.bind()?;
-            // SAFETY: allocated in `new` with CU_MEMHOSTALLOC_DEVICEMAP; the address lives as long as the memory.
-            let said = unsafe { sys::cuMemHostGetDevicePointer_v2(&raw mut address, self.start.cast(), 0) }.result();
-            self.context.check("cuMemHostGetDevicePointer", said)?;
+    /// Where kernels see it; none if this device's do not see the host's memory.
+    pub(crate) fn device_address(&self) -> Result<Option<u64>, CudaError> {
+        if self.len == 0 {
+            return Ok(Some(0));
         }
-        Ok(address)
+        // SAFETY: allocated in `new`; the address lives as long as the memory.
+        unsafe { self.device.0.map_host(self.start.cast()) }
     }
 
     /// Where it is. Whoever lets a device write there says why nobody else touches it meanwhile.
     pub(crate) fn start(&self) -> *mut T {
-        self.start
+        self.start.as_ptr()
     }
 
     fn wait(&self) -> Result<(), CudaError> {
         if self.busy.load(Ordering::Acquire) {
-            self.context.bind()?;
-            self.context.check("cuCtxSynchronize", result::ctx::synchronize())?;
+            self.device.synchronize()?;
             self.busy.store(false, Ordering::Release);
         }
         Ok(())
@@ -297,22 +285,21 @@ impl<T: Pod> Pinned<T> {
     /// The elements; nothing is copied to or from them at the moment.
     pub(crate) fn slice(&self) -> &[T] {
         // SAFETY: `len` elements, initialised in `new`; only `slice_mut` gives write access.
-        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 
     /// The elements; nothing is copied to or from them at the moment.
     pub(crate) fn slice_mut(&mut self) -> &mut [T] {
-        // SAFETY: as above, and `self` is borrowed exclusively.
-        unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
+        // SAFETY: `len` elements, initialised in `new`, and `self` is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }
 
 impl<T: Pod> Drop for Pinned<T> {
     fn drop(&mut self) {
-        if self.len > 0 && self.context.bind().is_ok() {
-            let _ = result::ctx::synchronize();
-            // SAFETY: allocated in `new`, freed only here, and the device is done with it.
-            let _ = unsafe { result::free_host(self.start.cast()) };
+        if self.len > 0 {
+            // SAFETY: allocated in `new`, freed only here, after all queued work.
+            unsafe { self.device.0.unlock_host(self.start.cast()) };
         }
     }
 }
@@ -321,23 +308,8 @@ fn bytes_of<T>(len: usize) -> u64 {
     (len as u64).saturating_mul(size_of::<T>() as u64)
 }
 
-fn allocate<P>(
-    context: &Arc<Context>,
-    what: &'static str,
-    needed: u64,
-    allocate: impl FnOnce(usize) -> Result<P, DriverError>,
-) -> Result<P, CudaError> {
-    context.bind()?;
-    // Beyond what any address space has, the driver need not be asked.
-    let said = match usize::try_from(needed) {
-        Ok(bytes) if bytes <= isize::MAX as usize => allocate(bytes),
-        _ => Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)),
-    };
-    match said {
-        Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
-            let (free, total) = Device(context.clone()).memory()?;
-            Err(CudaError::OutOfMemory { index: context.properties.index, what, needed, free, total })
-        }
-        other => context.check("cuMemAlloc", other),
-    }
+/// Elements as they lie in memory.
+fn bytes<T: Pod>(elements: &[T]) -> &[u8] {
+    // SAFETY: `Pod` types have no padding, and the bytes live as long as the elements.
+    unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
 }

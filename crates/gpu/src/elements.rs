@@ -1,20 +1,16 @@
 //! Elements of a type of one's own in a GPU's memory, owned and borrowed.
 
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::stream::Stream;
 use std::marker::PhantomData;
+use warpfold_array::{CudaError, ElementLayout, Error, Tensor};
 use warpfold_kernels::custom::{Words, from_slice};
-use crate::elements::Layout;
-use crate::typed::Tensor;
-use crate::buffer::{Buffer};
-use crate::device::{Device};
-use crate::stream::{Stream};
-use warpfold_array::{CudaError, Error};
-
-
 
 /// Elements in a GPU's memory, in C order.
 pub struct Elements<T> {
     words: Buffer<u32>,
-    layout: Layout,
+    layout: ElementLayout,
     kind: PhantomData<T>,
 }
 
@@ -24,7 +20,7 @@ impl<T: Words> Elements<T> {
     /// # Errors
     /// If the shape is too large, or the memory does not suffice.
     pub fn new(device: &Device, shape: &[usize]) -> Result<Elements<T>, Error> {
-        let layout = Layout::dense(shape, size_of::<T>())?;
+        let layout = ElementLayout::dense(shape, size_of::<T>())?;
         let words = Buffer::new(device, layout.len() * T::WORDS as usize)?;
         Ok(Elements { words, layout, kind: PhantomData })
     }
@@ -75,7 +71,7 @@ impl<T: Words> Elements<T> {
 pub struct ElementsView<'a, T> {
     device: usize,
     address: u64,
-    layout: Layout,
+    layout: ElementLayout,
     life: PhantomData<&'a T>,
 }
 
@@ -104,7 +100,7 @@ impl<'a, T: Words> ElementsView<'a, T> {
         strides: &[isize],
     ) -> Result<ElementsView<'a, T>, Error> {
         let size = size_of::<T>();
-        let layout = Layout::strided(shape, strides, size)?;
+        let layout = ElementLayout::strided(shape, strides, size)?;
         let align = 16.min(1 << size.trailing_zeros());
         let stays = |(&len, &stride): (&usize, &isize)| len < 2 || stride % align as isize == 0;
         if !address.is_multiple_of(align as u64) || !shape.iter().zip(strides).all(stays) {
@@ -126,7 +122,7 @@ impl<'a, T: Words> ElementsView<'a, T> {
         }
         let shape: Vec<usize> = axes.iter().map(|&a| self.shape()[a]).collect();
         let strides: Vec<isize> = axes.iter().map(|&a| self.layout.strides()[a]).collect();
-        Ok(ElementsView { layout: Layout::strided(&shape, &strides, size_of::<T>())?, ..*self })
+        Ok(ElementsView { layout: ElementLayout::strided(&shape, &strides, size_of::<T>())?, ..*self })
     }
 
     /// The length of each axis.
@@ -139,12 +135,12 @@ impl<'a, T: Words> ElementsView<'a, T> {
         self.address
     }
 
-    pub(crate) fn layout(&self) -> &Layout {
+    pub(crate) fn layout(&self) -> &ElementLayout {
         &self.layout
     }
 
     pub(crate) fn is_on(&self, stream: &Stream, what: &'static str) -> Result<(), CudaError> {
-        let (found, expected) = (self.device, stream.context.properties.index);
+        let (found, expected) = (self.device, stream.device().properties().index);
         if found == expected { Ok(()) } else { Err(CudaError::OtherDevice { what, found, expected }) }
     }
 }

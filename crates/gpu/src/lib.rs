@@ -1,3 +1,62 @@
-//! What a GPU does for Warpfold.
+//! What a GPU does for Warpfold: plans, which are plain values, and sequences of allocations, copies and launches.
+//!
+//! Sequences are written once, over a [`Runtime`]: a GPU's driver, or an emulator in its place. From a [`Device`] come [`Stream`]s, and
+//! then there are three levels:
+//!
+//! - [`reduce_host`], [`stream_host`], [`describe_host`], [`segmented_host`], [`group_by_host`], [`unique_host`]: arrays in the host's
+//!   memory, whole or in pieces.
+//! - [`Array`] and [`ArrayView`] on the device: [`reduce()`], [`reduce_into`], [`describe`], and [`Reduction`] and [`Survey`], which are
+//!   prepared once and run many times, also in a [`Graph`]. [`segmented`] and [`Segmented`] are the same of segments, [`group_by`],
+//!   [`Groups`] and [`Grouped`] of groups, [`unique`] and [`Finder`] find distinct values; [`reduce_by_key`], [`bincount`].
+//!   [`kmeans`] has centroid updates, iterations and fits. [`Custom`] reduces [`Elements`] of a type of one's own.
+//! - [`Buffer`], [`Kernel`] and [`Launch`]. Calls that could harm memory are `unsafe` and few: [`Launch::queue`],
+//!   [`ArrayView::from_raw`], [`Stream::capture`], [`Custom::new`].
 
 pub mod plan;
+pub mod runtime;
+
+mod array;
+mod buffer;
+mod device;
+mod elements;
+mod event;
+mod graph;
+mod host;
+mod keys;
+pub mod kmeans;
+mod launch;
+mod options;
+mod origin;
+pub mod ptx;
+mod queue;
+mod reduce;
+mod scratch;
+mod segments;
+mod stream;
+mod view;
+
+pub use array::Array;
+pub use buffer::{Buffer, Pinned};
+pub use device::Device;
+pub use elements::{Elements, ElementsView};
+pub use event::Event;
+pub use graph::Graph;
+pub use host::pieces::{PIECE, describe_host, reduce_host, stream_host};
+pub use keys::{
+    End, Finder, GroupReduction, Grouped, Groups, Histogram, Runs, Unique, Wanted, bincount, bincount_host,
+    describe_groups_host, describe_segments_host, ends_host, group_by, group_by_host, histogram, histogram_host,
+    reduce_by_key, reduce_by_key_host, unique, unique_host,
+};
+pub use launch::{Arg, Kernel, Launch};
+pub use options::Options;
+pub use queue::Queue;
+pub use reduce::custom::{Custom, CustomReduction};
+pub use reduce::describe::{Statistics, Survey, describe};
+pub use reduce::explain::{Explanation, Launched, explain};
+pub use reduce::once::{reduce, reduce_into};
+pub use reduce::reduction::Reduction;
+pub use runtime::{Properties, Runtime};
+pub use segments::segmented::{Segmented, segmented, segmented_host};
+pub use stream::Stream;
+pub use view::ArrayView;
+pub use warpfold_array::CudaError as Error;

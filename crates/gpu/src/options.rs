@@ -1,9 +1,8 @@
-
+use crate::view::ArrayView;
 use warpfold_array::ArrayRef;
 use warpfold_array::Scalar;
-use crate::view::{ArrayView};
 use warpfold_array::{Ord, Precision};
-use warpfold_core::{DType};
+use warpfold_core::DType;
 /// How to reduce an array on a GPU: as [`warpfold_array::Options`], with a mask on the device.
 ///
 /// ```
@@ -37,7 +36,8 @@ pub struct Options<'a> {
 impl<'a> Options<'a> {
     /// The same for an array on a GPU, with a mask there.
     pub(crate) fn of(options: &warpfold_array::Options<'_>, mask: Option<ArrayView<'a>>) -> Options<'a> {
-        let warpfold_array::Options { axes, keepdims, dtype, precision, skip_nan, mask: _, initial, ddof, ord, .. } = options;
+        let warpfold_array::Options { axes, keepdims, dtype, precision, skip_nan, mask: _, initial, ddof, ord, .. } =
+            options;
         Options {
             axes: axes.clone(),
             keepdims: *keepdims,

@@ -1,11 +1,11 @@
 //! What the reductions of one stream share: the workspace of their kernels, and pinned memory for what they bring home.
 
-use cudarc::driver::{result, sys};
-use crate::plan::{COUNTERS, STATUS};
-use crate::buffer::{Buffer, Pinned};
-use crate::stream::{Event, Stream};
-use warpfold_array::{CudaError};
+use warpfold_array::CudaError;
+use warpfold_kernels::recipe::{COUNTERS, STATUS};
 
+use crate::buffer::{Buffer, Pinned};
+use crate::event::Event;
+use crate::queue::Queue;
 
 /// Results of at most so many bytes are written by kernels into the host's memory directly.
 pub(crate) const MAILBOX: usize = 16 << 10;
@@ -42,36 +42,35 @@ pub(crate) struct Staged {
 impl Scratch {
     /// The address of at least `bytes` bytes, whose counters are zero. It grows by doubling, so what is retired is together no
     /// larger than what is in use.
-    pub fn workspace(&mut self, stream: &Stream, bytes: usize) -> Result<u64, CudaError> {
+    pub fn workspace(&mut self, queue: &Queue, bytes: usize) -> Result<u64, CudaError> {
         let bytes = bytes.max(COUNTERS);
         if let Some(workspace) = self.workspace.as_ref().filter(|w| w.len() >= bytes) {
             return Ok(workspace.address());
         }
-        let mut grown = Buffer::new(&stream.device(), bytes.next_power_of_two())?;
-        // On a stream of its own, so that it is done now, even while `stream` is only recording a graph.
-        let zeroing = Stream::new(&stream.device())?;
+        let mut grown = Buffer::new(&queue.device(), bytes.next_power_of_two())?;
+        // On a stream of its own, so that it is done now, even while `queue` is only recording a graph.
+        let zeroing = Queue::new(&queue.device())?;
         grown.fill(&zeroing, 0)?;
         zeroing.synchronize()?;
-        stream.bound()?;
         let address = grown.address();
         self.retired.extend(self.workspace.replace(grown));
         Ok(address)
     }
 
-    /// The mailbox.
-    pub fn mailbox(&mut self, stream: &Stream) -> Result<&mut Mailbox, CudaError> {
+    /// The mailbox; none if kernels do not see the host's memory.
+    pub fn mailbox(&mut self, queue: &Queue) -> Result<Option<&mut Mailbox>, CudaError> {
         if self.mailbox.is_none() {
-            let host = Pinned::new(&stream.device(), MAILBOX + 8)?;
-            let address = host.device_address()?;
+            let host = Pinned::new(&queue.device(), MAILBOX + 8)?;
+            let Some(address) = host.device_address()? else { return Ok(None) };
             self.mailbox = Some(Mailbox { host, address });
         }
-        Ok(self.mailbox.as_mut().expect("made just now"))
+        Ok(self.mailbox.as_mut())
     }
 
     /// Two chunks, to be used in turn.
-    pub fn staging(&mut self, stream: &Stream) -> Result<&mut [Staged; 2], CudaError> {
+    pub fn staging(&mut self, queue: &Queue) -> Result<&mut [Staged; 2], CudaError> {
         if self.staging.is_none() {
-            let device = stream.device();
+            let device = queue.device();
             let make = || -> Result<Staged, CudaError> {
                 Ok(Staged { chunk: Pinned::new(&device, CHUNK)?, copied: Event::new(&device)? })
             };
@@ -95,21 +94,16 @@ pub(crate) enum StatusTo {
 /// Queues moving the status out of the workspace, which has none afterwards.
 ///
 /// # Safety
-/// The stream's context is current; `workspace` is one; there are 4 bytes at the destination, which stay until that is done.
-pub(crate) unsafe fn queue_status(stream: &Stream, workspace: u64, to: StatusTo) -> Result<(), CudaError> {
+/// `workspace` is one of the queue's device; there are 4 bytes at the destination, which stay until that is done.
+pub(crate) unsafe fn queue_status(queue: &Queue, workspace: u64, to: StatusTo) -> Result<(), CudaError> {
     let status = workspace + 4 * STATUS as u64;
-    let raw = stream.raw();
-    let check = |call, said| stream.context.check(call, said);
     match to {
         StatusTo::Nowhere => return Ok(()),
         // SAFETY: 4 bytes at both ends, by the caller's promise.
-        StatusTo::Device(to) => check("cuMemcpyDtoDAsync", unsafe { result::memcpy_dtod_async(to, status, 4, raw) })?,
-        StatusTo::Host(to) => {
-            // SAFETY: as above; no reference to the destination exists while the device writes it.
-            let said = unsafe { sys::cuMemcpyDtoHAsync_v2(to.cast(), status, 4, raw) }.result();
-            check("cuMemcpyDtoHAsync", said)?;
-        }
+        StatusTo::Device(to) => unsafe { queue.copy(to, status, 4) }?,
+        // SAFETY: 4 bytes at both ends, by the caller's promise; no reference to the destination exists while the device writes it.
+        StatusTo::Host(to) => unsafe { queue.runtime().copy_out(queue.raw(), to, status, 4) }?,
     }
-    // SAFETY: as above.
-    check("cuMemsetD8Async", unsafe { result::memset_d8_async(status, 0, 4, raw) })
+    // SAFETY: the status is 4 bytes of the workspace.
+    unsafe { queue.fill(status, 0, 4) }
 }

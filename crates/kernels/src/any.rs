@@ -10,9 +10,9 @@ use super::shape::panel::{Panel, Strip};
 use super::shape::piece::{Piece, Row, walk};
 use super::shape::stack::{Lanes, Own};
 use super::shape::warp::{self, STEPS};
-use warpfold_simt::{Pod, Simt};
 use core::marker::PhantomData;
 use warpfold_core::{Cast, DType, Element, Reducer, bf16, f16};
+use warpfold_simt::{Pod, Simt};
 
 /// A reducer as kernels use it.
 pub trait Recipes: Copy {

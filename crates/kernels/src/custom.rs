@@ -8,7 +8,6 @@
 mod macros;
 
 use super::any::{AXES, Any, Recipes, Strides};
-use super::table::{KEPT, deep, deep_any};
 use super::fold::{Parts, Tree, no_plain};
 use super::node::Counted;
 use super::recipe::{Call, Out, Recipe, array};
@@ -19,9 +18,10 @@ use super::shape::piece::{self, Dense};
 use super::shape::rows::{self, Rows};
 use super::shape::short::{self, Short};
 use super::source::{Bits, words};
-use warpfold_simt::{Pack, Pod, Simt};
+use super::table::{KEPT, deep, deep_any};
 use core::marker::PhantomData;
 use warpfold_core::Reducer;
+use warpfold_simt::{Pack, Pod, Simt};
 
 pub use super::node::Node;
 

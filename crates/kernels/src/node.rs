@@ -1,8 +1,8 @@
 //! Nodes of the tree as words, so that shuffles, shared memory and the workspace can carry them.
 
-use warpfold_simt::{ALL, Global, Pack, Shared, Simt};
 use warpfold_core::DoubleWord;
 use warpfold_core::ops::{ArgNode, Moments, Powers};
+use warpfold_simt::{ALL, Global, Pack, Shared, Simt};
 
 /// A value that travels as 32-bit words.
 pub trait Node: Copy {

@@ -1,7 +1,7 @@
 //! What a kernel is told at run time: addresses, what to make of the total, and the shape.
 
-use warpfold_simt::{Global, Simt};
 use warpfold_core::{Cast, DType, Element, bf16, f16};
+use warpfold_simt::{Global, Simt};
 
 /// The one parameter of every production kernel.
 #[repr(C)]

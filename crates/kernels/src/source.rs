@@ -2,8 +2,8 @@
 
 use super::fold::extremum::Key;
 use super::node::Node;
-use warpfold_simt::{Global, Pack, Pod, Simt};
 use warpfold_core::{DType, Element};
+use warpfold_simt::{Global, Pack, Pod, Simt};
 
 /// An element as it lies in memory.
 pub trait Bits: Pod + Node {

@@ -4,10 +4,11 @@
 //!     ladder RUNG,RUNG…|all N[,N…] once   the default form of each, a single run on random floats, unchecked
 
 use std::process::ExitCode;
-use warpfold::cuda::Device;
-use warpfold_kernels::ladder::{DType, Family, Form, Rung, Sizes, Tuning, rungs};
+use warpfold::cuda;
+use warpfold_kernels::ladder::{DType, Family, Form, Rung, rungs};
 use warpfold_ladder::run::case::{Case, Load};
 use warpfold_ladder::run::gpu::Gpu;
+use warpfold_ladder::{Sizes, Tuning};
 
 type Error = Box<dyn std::error::Error>;
 
@@ -37,7 +38,7 @@ fn launch(names: &str, lengths: &str, once: bool) -> Result<bool, Error> {
     if chosen.is_empty() {
         return Err(format!("no rung of {names} can be launched").into());
     }
-    let mut gpu = Gpu::new(&Device::open(0)?)?;
+    let mut gpu = Gpu::new(&cuda::open(0)?)?;
     let (mut done, mut wrong) = (0, 0);
     for n in lengths.split(',') {
         let n: u64 = n.parse()?;

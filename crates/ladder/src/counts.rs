@@ -45,7 +45,8 @@ fn ratio(a: u64, b: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use warpfold_kernels::ladder::{Tuning, emulate_reduce};
+    use crate::emulate::emulate_reduce;
+    use crate::plan::Tuning;
 
     #[test]
     fn counts_are_those_of_the_report() {

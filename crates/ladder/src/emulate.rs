@@ -2,12 +2,12 @@
 
 use crate::plan::{Arg, Buffer, Launch, Plan, PlanError, Sizes, Step, Tuning};
 use crate::plan::{plan_centroids, plan_probe, plan_reduce, probe_input};
+use std::collections::HashMap;
 use warpfold_emulator::{self as emulator, Fault, Faults, Log, Memory, Report};
 use warpfold_kernels::ladder::c::Centroids;
 use warpfold_kernels::ladder::{Element, published, read};
 use warpfold_kernels::{for_each_rung, probe};
 use warpfold_simt::Global;
-use std::collections::HashMap;
 
 /// What came of a run.
 #[derive(Clone, Debug)]

@@ -8,6 +8,7 @@ pub mod counts;
 pub mod docs;
 mod emulate;
 pub mod plan;
+mod program;
 pub mod record;
 pub mod render;
 pub mod run;
@@ -17,3 +18,4 @@ pub use plan::{
     Arg, Buffer, Launch, Plan, PlanError, Sizes, Step, Tuning, plan_centroids, plan_probe, plan_read, plan_reduce,
     probe_input,
 };
+pub use program::{Inputs, Program, Work};

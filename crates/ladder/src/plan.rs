@@ -1,9 +1,9 @@
 //! What to launch: a pure value that the emulator and a GPU carry out alike.
 
+use core::fmt;
 use warpfold_kernels::ladder::c::{MAX_CELLS, MAX_CLUSTERS};
 use warpfold_kernels::ladder::{DType, Family, Form, Rung, rung};
 use warpfold_kernels::probe;
-use core::fmt;
 
 /// Memory that a plan uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,8 +1,11 @@
-use super::{Arg, ArrayView, Buffer, Device, Error, Launch, Stream};
+//! Plans of the ladder, carried out on a device.
+
 use std::collections::HashMap;
-use warpfold_kernels::ladder::{
-    self, DType, Plan, PlanError, Sizes, Step, Tuning, plan_centroids, plan_probe, plan_read, plan_reduce,
-};
+
+use warpfold::cuda::{Arg, ArrayView, Buffer, Device, Error, Launch, Stream};
+use warpfold_kernels::ladder::DType;
+
+use crate::plan::{self, Plan, PlanError, Sizes, Step, Tuning, plan_centroids, plan_probe, plan_read, plan_reduce};
 
 /// What a [`Program`] is to compute. Naming the work rather than handing in a plan is what makes running it safe: the
 /// plan is then one that the kernels were written for.
@@ -101,7 +104,7 @@ impl Inputs {
     ///
     /// # Errors
     /// If elements of that dtype do not have 4 bytes.
-    pub fn view(&self, dtype: warpfold_core::DType) -> Result<ArrayView<'_>, crate::Error> {
+    pub fn view(&self, dtype: warpfold::DType) -> Result<ArrayView<'_>, warpfold::Error> {
         if dtype.size() != 4 {
             return Err(Error::Length { what: "bytes of an element", found: dtype.size(), expected: 4 }.into());
         }
@@ -115,8 +118,8 @@ impl Inputs {
     ///
     /// # Errors
     /// If they are no whole number of points of so many coordinates.
-    pub fn points(&self, coordinates: usize) -> Result<ArrayView<'_>, crate::Error> {
-        let (words, dtype) = (&self.words, warpfold_core::DType::F32);
+    pub fn points(&self, coordinates: usize) -> Result<ArrayView<'_>, warpfold::Error> {
+        let (words, dtype) = (&self.words, warpfold::DType::F32);
         let n = words.len() / coordinates.max(1);
         if n * coordinates != words.len() {
             return Err(Error::Length { what: "words", found: words.len(), expected: n * coordinates }.into());
@@ -130,10 +133,10 @@ impl Inputs {
     ///
     /// # Errors
     /// If there are none.
-    pub fn labels(&self) -> Result<ArrayView<'_>, crate::Error> {
+    pub fn labels(&self) -> Result<ArrayView<'_>, warpfold::Error> {
         let none = Error::Length { what: "labels", found: 0, expected: self.words.len() };
         let labels = &self.labels.as_ref().ok_or(none)?.buffer;
-        let dtype = warpfold_core::DType::I32;
+        let dtype = warpfold::DType::I32;
         // SAFETY: the buffer has so many of the device's labels; dropping it, which the view's lifetime puts off, waits for what
         // was queued.
         unsafe { ArrayView::from_raw(labels.device_index(), labels.address(), dtype, &[labels.len()], &[4]) }
@@ -163,16 +166,16 @@ impl Inputs {
 pub struct Program {
     plan: Plan,
     clusters: u32,
-    buffers: HashMap<ladder::Buffer, Buffer<u32>>,
+    buffers: HashMap<plan::Buffer, Buffer<u32>>,
     steps: Vec<Ready>,
 }
 
 enum Ready {
-    Zero(ladder::Buffer),
+    Zero(plan::Buffer),
     Launch {
         launch: Launch,
         /// Which arguments are the caller's.
-        theirs: Vec<(usize, ladder::Buffer)>,
+        theirs: Vec<(usize, plan::Buffer)>,
     },
 }
 
@@ -200,9 +203,9 @@ impl Program {
                     let mut args = Vec::new();
                     for (i, arg) in l.args.iter().enumerate() {
                         args.push(match *arg {
-                            ladder::Arg::U64(x) => Arg::U64(x),
-                            ladder::Arg::U32(x) => Arg::U32(x),
-                            ladder::Arg::Buffer(name) => Arg::Address(match buffers.get(&name) {
+                            plan::Arg::U64(x) => Arg::U64(x),
+                            plan::Arg::U32(x) => Arg::U32(x),
+                            plan::Arg::Buffer(name) => Arg::Address(match buffers.get(&name) {
                                 Some(buffer) => buffer.address(),
                                 None => {
                                     theirs.push((i, name));
@@ -232,7 +235,7 @@ impl Program {
         self.check(inputs)?;
         for (&name, buffer) in &mut self.buffers {
             match name {
-                ladder::Buffer::Input => buffer.copy_from(stream, &inputs.words)?,
+                plan::Buffer::Input => buffer.copy_from(stream, &inputs.words)?,
                 _ => buffer.fill(stream, 0xff)?,
             }
         }
@@ -275,17 +278,17 @@ impl Program {
     ///
     /// # Panics
     /// If the plan does not write such a buffer.
-    pub fn read(&self, stream: &Stream, name: ladder::Buffer) -> Result<Vec<u32>, Error> {
+    pub fn read(&self, stream: &Stream, name: plan::Buffer) -> Result<Vec<u32>, Error> {
         self.buffers.get(&name).unwrap_or_else(|| panic!("{} writes no {name:?}", self.plan.rung)).read(stream)
     }
 
     fn check(&self, inputs: &Inputs) -> Result<(), Error> {
         let expected = |name| self.plan.buffers.iter().find(|b| b.0 == name).map_or(0, |b| b.1 as usize / 4);
-        let (found, expected_words) = (inputs.words.len(), expected(ladder::Buffer::Input));
+        let (found, expected_words) = (inputs.words.len(), expected(plan::Buffer::Input));
         if found != expected_words {
             return Err(Error::Length { what: "input of a kernel", found, expected: expected_words });
         }
-        let expected = expected(ladder::Buffer::Labels);
+        let expected = expected(plan::Buffer::Labels);
         if expected == 0 {
             return Ok(());
         }
@@ -297,14 +300,14 @@ impl Program {
     }
 }
 
-fn is_theirs(name: ladder::Buffer) -> bool {
-    matches!(name, ladder::Buffer::Input | ladder::Buffer::Labels)
+fn is_theirs(name: plan::Buffer) -> bool {
+    matches!(name, plan::Buffer::Input | plan::Buffer::Labels)
 }
 
 impl Inputs {
-    fn address(&self, name: ladder::Buffer) -> u64 {
+    fn address(&self, name: plan::Buffer) -> u64 {
         match (name, &self.labels) {
-            (ladder::Buffer::Labels, Some(labels)) => labels.buffer.address(),
+            (plan::Buffer::Labels, Some(labels)) => labels.buffer.address(),
             _ => self.words.address(),
         }
     }

@@ -2,24 +2,23 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
-use warpfold::cuda::{self, Buffer as DeviceBuffer, Device, Driver, Error, Inputs, Pinned, Program, Stream, Work};
-use warpfold_kernels::ladder::{
-    Buffer, DType, Family, Form, Rung, Sizes, Tuning, emulate_probe, probe_input, rung, rungs,
-};
+use warpfold::cuda::{self, Buffer as DeviceBuffer, Driver, Error, Pinned, Stream};
+use warpfold_kernels::ladder::{DType, Family, Form, Rung, rung, rungs};
 use warpfold_ladder::run::case::{Case, Load, cases};
 use warpfold_ladder::run::golden::{Golden, deterministic, emulated_bits};
 use warpfold_ladder::run::gpu::Gpu;
 use warpfold_ladder::run::material::materials;
 use warpfold_ladder::run::production;
 use warpfold_ladder::run::{self, Chosen, Families, Options, is_as_expected};
+use warpfold_ladder::{Buffer, Sizes, Tuning, emulate_probe, probe_input};
+use warpfold_ladder::{Inputs, Program, Work};
 
 static SKIPPED: AtomicU32 = AtomicU32::new(0);
 
 /// The GPU, one test at a time; `None` to skip.
 fn gpu() -> Option<MutexGuard<'static, Gpu>> {
-    static GPU: LazyLock<Result<Mutex<Gpu>, run::Error>> = LazyLock::new(|| {
-        Device::open(0).map_err(run::Error::from).and_then(|device| Gpu::new(&device)).map(Mutex::new)
-    });
+    static GPU: LazyLock<Result<Mutex<Gpu>, run::Error>> =
+        LazyLock::new(|| cuda::open(0).map_err(run::Error::from).and_then(|device| Gpu::new(&device)).map(Mutex::new));
     match &*GPU {
         // A test that failed leaves the device as usable as its error says.
         Ok(gpu) => Some(gpu.lock().unwrap_or_else(PoisonError::into_inner)),
@@ -232,7 +231,7 @@ fn what_cannot_be_had_is_said() {
     let Some(gpu) = gpu() else { return };
     let device = gpu.device();
     let count = Driver::load().expect("a driver").devices();
-    let error = Device::open(count).expect_err("no such device");
+    let error = cuda::open(count).expect_err("no such device");
     assert_eq!(error, Error::NoSuchDevice { index: count, count });
     assert!(error.to_string().contains(&format!("`cuda:{count}`")), "{error}");
 
@@ -305,13 +304,13 @@ fn devices_are_listed() {
 
 #[test]
 fn without_a_gpu_every_way_in_is_an_error_and_none_panics() {
-    if Device::open(0).is_ok() {
+    if cuda::open(0).is_ok() {
         return;
     }
-    let error = Device::open(0).expect_err("no GPU");
+    let error = cuda::open(0).expect_err("no GPU");
     assert!(error.to_string().contains("cpu"), "{error}");
     assert!(cuda::devices().is_err() || cuda::devices().is_ok_and(|d| d.is_empty()));
-    assert!(Device::open(7).is_err());
+    assert!(cuda::open(7).is_err());
     assert!(rung("a0").is_some());
 }
 

@@ -2,10 +2,8 @@
 
 use warpfold_core::Reducer;
 
-use crate::typed::Tensor;
-use crate::{Error, MAX_RANK};
-use warpfold_array::elements;
-use warpfold_array::problem::{At, Problem, normalize_axes, result_shape};
+use warpfold_array::problem::At;
+use warpfold_array::{ElementLayout, Error, Tensor};
 use warpfold_cpu::engine::{self, Job};
 use warpfold_cpu::kernel::Tree;
 use warpfold_cpu::load::Copied;
@@ -51,7 +49,7 @@ pub fn reduce_elements<R>(
 where
     R: Reducer<Output: Send>,
 {
-    let layout = Layout::dense(shape, size_of::<R::Item>())?;
+    let layout = ElementLayout::dense(shape, size_of::<R::Item>())?;
     layout.has(data.len())?;
     let reduced = layout.reduce(axes)?;
     let base = At { x: data.as_ptr().cast(), mask: std::ptr::null() }.offset(reduced.problem.x_offset, 0);
@@ -61,77 +59,4 @@ where
     let outputs = unsafe { engine::run(&job) };
     let data = outputs.ok_or_else(|| layout.empty(&reduced.axes))?;
     Ok(Tensor { shape: reduced.shape, data })
-}
-
-/// Where elements of some size lie.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Layout {
-    pub size: usize,
-    rank: usize,
-    shape: [usize; MAX_RANK],
-    strides: [isize; MAX_RANK],
-}
-
-/// A reduction of them.
-pub(crate) struct Reduced {
-    pub problem: Problem,
-    pub axes: Vec<usize>,
-    pub shape: Vec<usize>,
-}
-
-impl Layout {
-    /// In C order.
-    pub fn dense(shape: &[usize], size: usize) -> Result<Self, Error> {
-        elements(shape, size.max(1))?;
-        let mut strides = [0; MAX_RANK];
-        let mut step = size as isize;
-        for (stride, &len) in strides[..shape.len()].iter_mut().zip(shape).rev() {
-            *stride = step;
-            step *= len.max(1) as isize;
-        }
-        Self::strided(shape, &strides[..shape.len()], size)
-    }
-
-    /// At any strides, in bytes.
-    pub fn strided(shape: &[usize], steps: &[isize], size: usize) -> Result<Self, Error> {
-        elements(shape, 1)?;
-        if shape.len() != steps.len() {
-            return Err(Error::Strides { shape: shape.to_vec(), expected: shape.len(), found: steps.len() });
-        }
-        let mut layout = Self { size, rank: shape.len(), shape: [0; MAX_RANK], strides: [0; MAX_RANK] };
-        layout.shape[..shape.len()].copy_from_slice(shape);
-        layout.strides[..shape.len()].copy_from_slice(steps);
-        Ok(layout)
-    }
-
-    pub fn shape(&self) -> &[usize] {
-        &self.shape[..self.rank]
-    }
-
-    pub fn strides(&self) -> &[isize] {
-        &self.strides[..self.rank]
-    }
-
-    pub fn len(&self) -> usize {
-        self.shape().iter().product()
-    }
-
-    /// Whether there are so many elements.
-    pub fn has(&self, found: usize) -> Result<(), Error> {
-        let expected = self.len();
-        if found == expected { Ok(()) } else { Err(Error::Length { shape: self.shape().to_vec(), expected, found }) }
-    }
-
-    /// The canonical form of a reduction.
-    pub fn reduce(&self, axes: Option<&[isize]>) -> Result<Reduced, Error> {
-        let axes = normalize_axes(axes, self.rank)?;
-        let problem = Problem::of(self.shape(), self.strides(), &[0; MAX_RANK][..self.rank], &axes, self.size);
-        let shape = result_shape(self.shape(), &axes, false);
-        Ok(Reduced { problem, axes, shape })
-    }
-
-    /// That there is nothing to reduce.
-    pub fn empty(&self, axes: &[usize]) -> Error {
-        Error::CustomEmpty { shape: self.shape().to_vec(), axes: axes.to_vec() }
-    }
 }

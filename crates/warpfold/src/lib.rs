@@ -1,30 +1,26 @@
 //! Reductions over arrays of any shape, with one result.
 
-// Tests of this crate share code with those in `tests/`.
-#[cfg(test)]
-extern crate self as warpfold;
-
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod device;
 mod elements;
-#[cfg(feature = "cuda")]
-#[allow(dead_code)]
-mod gpu;
+#[cfg(feature = "emulator")]
+mod emulate;
 mod on;
 mod typed;
 
 pub use device::DeviceName;
 pub use elements::reduce_elements;
 #[cfg(feature = "emulator")]
-pub use gpu::{Emulated, emulate_elements};
+pub use emulate::{Emulated, emulate_elements};
 pub use on::{describe_on, kmeans_on, kmeans_watched, reduce_on};
 pub use typed::{
-    Over, Tensor, View, all, any, argmax, argmin, count_nonzero, logsumexp, max, mean, min, minmax, norm, over, prod,
-    std, sum, var,
+    Over, View, all, any, argmax, argmin, count_nonzero, logsumexp, max, mean, min, minmax, norm, over, prod, std, sum,
+    var,
 };
 pub use warpfold_array::{
-    Array, ArrayRef, Error, KeyError, MAX_RANK, Op, Options, Ord, Order, Precision, Scalar, Value, Values, problem,
+    Array, ArrayRef, Error, KeyError, MAX_RANK, Op, Options, Ord, Order, Precision, Scalar, Tensor, Value, Values,
+    problem,
 };
 pub use warpfold_core as core;
 pub use warpfold_core::{DType, Element, Kind, Reducer, Span, bf16, f16};

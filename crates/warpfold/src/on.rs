@@ -28,7 +28,7 @@ const USUAL: usize = 20;
 pub fn reduce_on(device: DeviceName, op: Op, array: ArrayRef<'_>, options: &Options<'_>) -> Result<Array, Error> {
     match device {
         #[cfg(feature = "cuda")]
-        DeviceName::Cuda(index) => crate::cuda::reduce_host(op, array, options, &crate::cuda::Device::shared(index)?),
+        DeviceName::Cuda(index) => crate::cuda::reduce_host(op, array, options, &crate::cuda::shared(index)?),
         #[cfg(not(feature = "cuda"))]
         DeviceName::Cuda(_) => Err(without_gpus(device)),
         _ => crate::reduce(op, array, options),
@@ -42,7 +42,7 @@ pub fn reduce_on(device: DeviceName, op: Op, array: ArrayRef<'_>, options: &Opti
 pub fn describe_on(device: DeviceName, array: ArrayRef<'_>, options: &Options<'_>) -> Result<Description, Error> {
     match device {
         #[cfg(feature = "cuda")]
-        DeviceName::Cuda(index) => crate::cuda::describe_host(array, options, &crate::cuda::Device::shared(index)?),
+        DeviceName::Cuda(index) => crate::cuda::describe_host(array, options, &crate::cuda::shared(index)?),
         #[cfg(not(feature = "cuda"))]
         DeviceName::Cuda(_) => Err(without_gpus(device)),
         _ => crate::describe(array, options),
@@ -96,8 +96,8 @@ pub fn kmeans_watched(
     match device.resolve(work >= WORTH_A_GPU) {
         #[cfg(feature = "cuda")]
         DeviceName::Cuda(index) => {
-            use crate::cuda::{Device, kmeans::fit_told};
-            match fit_told(&Device::shared(index)?, kmeans, points, inertias, tell) {
+            use crate::cuda::{kmeans::fit_told, shared};
+            match fit_told(&shared(index)?, kmeans, points, inertias, tell) {
                 Err(Error::Cuda(why)) if device == DeviceName::Auto && why.is_unavailable() => {
                     kmeans.fit_told(points, tell)
                 }
@@ -125,7 +125,7 @@ impl DeviceName {
     pub fn resolve(self, pays: bool) -> DeviceName {
         match self {
             #[cfg(feature = "cuda")]
-            DeviceName::Auto if pays && crate::cuda::Device::shared(0).is_ok() => DeviceName::Cuda(0),
+            DeviceName::Auto if pays && crate::cuda::shared(0).is_ok() => DeviceName::Cuda(0),
             DeviceName::Auto => {
                 let _ = pays;
                 DeviceName::Cpu

@@ -7,7 +7,7 @@ use warpfold_array::ArrayRef;
 use warpfold_array::Options;
 use warpfold_array::problem::{Problem, normalize_axes, result_shape};
 use warpfold_array::request::base;
-use warpfold_array::{Scalar, Value};
+use warpfold_array::{Scalar, Tensor, Value};
 use warpfold_cpu::engine::{self, Job};
 use warpfold_cpu::kernel::{Item, Kernel, Tree};
 use warpfold_cpu::keys::{Groups, Segments};
@@ -71,28 +71,6 @@ where
         }
         // SAFETY: an ndarray's elements are readable along its shape and strides while it is borrowed.
         unsafe { ArrayRef::from_raw(self.as_ptr().cast(), T::DTYPE, self.shape(), &strides[..self.ndim()]) }
-    }
-}
-
-/// An owned result of one element type, in C order.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Tensor<T> {
-    /// The length of each axis.
-    pub shape: Vec<usize>,
-    /// The elements.
-    pub data: Vec<T>,
-}
-
-impl<T> Tensor<T> {
-    /// The only element, if there is just one.
-    pub fn item(mut self) -> Option<T> {
-        if self.data.len() == 1 { self.data.pop() } else { None }
-    }
-
-    /// As an ndarray, without a copy.
-    #[cfg(feature = "ndarray")]
-    pub fn into_ndarray(self) -> ndarray::ArrayD<T> {
-        ndarray::ArrayD::from_shape_vec(self.shape, self.data).expect("shape and data agree")
     }
 }
 

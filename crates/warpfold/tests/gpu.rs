@@ -40,7 +40,7 @@ static SKIPPED: AtomicU32 = AtomicU32::new(0);
 
 /// The GPU, one test at a time; `None` to skip.
 fn gpu() -> Option<MutexGuard<'static, Device>> {
-    static GPU: LazyLock<Result<Mutex<Device>, Error>> = LazyLock::new(|| Device::shared(0).map(Mutex::new));
+    static GPU: LazyLock<Result<Mutex<Device>, Error>> = LazyLock::new(|| cuda::shared(0).map(Mutex::new));
     match &*GPU {
         // A test that failed leaves the device as usable as its error says.
         Ok(gpu) => Some(gpu.lock().unwrap_or_else(PoisonError::into_inner)),
@@ -198,13 +198,13 @@ fn slices_of_cudarc_are_arrays() {
     let theirs = cudarc::driver::CudaContext::new(0).expect("a context").default_stream();
     let slice = theirs.clone_htod(&x).expect("a slice");
     theirs.synchronize().expect("done");
-    let view = ArrayView::from_cudarc(&slice, &[60, 100]).expect("a view");
+    let view = cuda::view(&slice, &[60, 100]).expect("a view");
     let got =
         cuda::reduce(Op::Sum, view, &axes(&[0]), &stream).and_then(|out| out.download(&stream)).expect("a result");
     let want =
         reduce(Op::Sum, ArrayRef::from_slice(&x, &[60, 100]).expect("a shape"), &host_axes(&[0])).expect("a result");
     assert_eq!(got, want);
-    assert!(ArrayView::from_cudarc(&slice, &[61, 100]).is_err());
+    assert!(cuda::view(&slice, &[61, 100]).is_err());
 }
 
 #[test]
@@ -458,15 +458,15 @@ fn what_does_not_fit_is_refused_in_words() {
 
 #[test]
 fn without_a_gpu_every_way_in_is_an_error_and_none_panics() {
-    if Device::open(0).is_ok() {
+    if cuda::open(0).is_ok() {
         return;
     }
     let x = numbers(100, 1);
     let x = ArrayRef::from_slice(&x, &[100]).expect("a shape");
     let o = warpfold::Options::default();
     for said in [
-        Device::open(0).map(|_| ()).map_err(warpfold::Error::from),
-        Device::shared(0).map(|_| ()).map_err(warpfold::Error::from),
+        cuda::open(0).map(|_| ()).map_err(warpfold::Error::from),
+        cuda::shared(0).map(|_| ()).map_err(warpfold::Error::from),
         reduce_on(DeviceName::Cuda(0), Op::Sum, x, &o).map(|_| ()),
         warpfold::describe_on(DeviceName::Cuda(1), x, &o).map(|_| ()),
     ] {

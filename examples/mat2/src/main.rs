@@ -2,7 +2,7 @@
 
 use mat2::{KERNELS, Mat2, Mat2Product, matrices};
 use std::time::Instant;
-use warpfold::cuda::{Custom, Device, Elements, Event, Stream};
+use warpfold::cuda::{self, Custom, Device, Elements, Event, Stream};
 use warpfold::{Error, emulate_elements, reduce_elements};
 
 /// Matrices that the emulator multiplies; it is an interpreter.
@@ -30,7 +30,7 @@ fn run() -> Result<(), Error> {
     println!("cpu       {} matrices  {}", few.len(), bits(&same));
     agree("the emulator", &emulated.results.data, &same);
 
-    match Device::shared(0) {
+    match cuda::shared(0) {
         Ok(gpu) => agree("the GPU", &on_gpu(&gpu, &data)?, &cpu),
         Err(why) => println!("gpu       skipped: {why}"),
     }

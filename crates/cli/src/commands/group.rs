@@ -22,7 +22,7 @@ pub fn run(args: &Group) -> Result<(), Failure> {
     let labels = input::open(&args.by, None)?;
     keyed::run(args.op.name(), op, &args.keyed, &source, &labels, |values, labels, options, fill| {
         if let DeviceName::Cuda(index) = args.device {
-            return on_gpu(&Device::shared(index)?, args, labels, values, options, fill);
+            return on_gpu(&cuda::shared(index)?, args, labels, values, options, fill);
         }
         let groups = fill.into_iter().fold(Groups::new(labels, args.groups)?, Groups::fill);
         match args.op {

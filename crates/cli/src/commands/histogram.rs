@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use warpfold::cuda::{Device, histogram_host};
+use warpfold::cuda::{self, histogram_host};
 use warpfold::{ArrayRef, Bins, DType, DeviceName, Op, Options};
 
 use super::{keyed, print, threads};
@@ -31,7 +31,7 @@ pub fn run(args: &Histogram) -> Result<(), Failure> {
     let weights = weights.as_ref().map(Source::array).transpose()?;
     let found = match args.device {
         DeviceName::Cuda(index) => {
-            let device = Device::shared(index).map_err(warpfold::Error::from)?;
+            let device = cuda::shared(index).map_err(warpfold::Error::from)?;
             histogram_host(array, &bins, weights, &device)?
         }
         _ => warpfold::histogram(array, &bins, weights)?,

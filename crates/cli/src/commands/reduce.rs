@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use warpfold::cuda::{self, Device};
+use warpfold::cuda;
 use warpfold::{Array, DeviceName, Op, Options, Plan};
 
 use super::{print, threads};
@@ -38,7 +38,7 @@ pub fn run(args: &Reduce) -> Result<(), Failure> {
     let plan = warpfold::explain(args.op, array, &options)?;
     // A GPU that is not there is found out before anything is written.
     let gpu = match args.device {
-        DeviceName::Cuda(index) => Some(Device::shared(index).map_err(warpfold::Error::Cuda)?),
+        DeviceName::Cuda(index) => Some(cuda::shared(index).map_err(warpfold::Error::Cuda)?),
         _ => None,
     };
     let inputs: Vec<&Source> = [&source].into_iter().chain(&mask).collect();

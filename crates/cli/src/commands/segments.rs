@@ -1,7 +1,7 @@
 //! `warpfold segments`
 
 use warpfold::DeviceName;
-use warpfold::cuda::{Device, segmented_host};
+use warpfold::cuda::{self, segmented_host};
 
 use super::{keyed, threads};
 use crate::args::Segments;
@@ -25,7 +25,7 @@ pub fn run(args: &Segments) -> Result<(), Failure> {
         let segments = fill.into_iter().fold(segments, warpfold::Segments::fill);
         match args.device {
             DeviceName::Cuda(index) => {
-                let device = Device::shared(index)?;
+                let device = cuda::shared(index)?;
                 segmented_host(args.op, values, &segments, options, &device)
             }
             _ => segments.reduce(args.op, values, options),

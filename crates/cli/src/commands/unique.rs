@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use warpfold::cuda::{Device, unique_host};
+use warpfold::cuda::{self, unique_host};
 use warpfold::{Array, DeviceName, Distinct, Values};
 
 use super::{keyed, print, threads};
@@ -24,7 +24,7 @@ pub fn run(args: &Unique) -> Result<(), Failure> {
     let quiet = !outputs.is_empty();
     let what = Distinct { first: args.first, inverse: args.inverse.is_some() };
     let found = match args.device {
-        DeviceName::Cuda(index) => unique_host(array, what, &Device::shared(index).map_err(warpfold::Error::from)?)?,
+        DeviceName::Cuda(index) => unique_host(array, what, &cuda::shared(index).map_err(warpfold::Error::from)?)?,
         _ => warpfold::unique(array, what)?,
     };
     let n = found.counts.len();

@@ -1,10 +1,10 @@
 //! Where a host array is cut, if it does not fit into a GPU's memory.
 
+use crate::host::gather::{Gather, Placement};
 use crate::plan::Chunk;
 use warpfold_array::ArrayRef;
+use warpfold_array::Error;
 use warpfold_array::problem::Problem;
-use crate::host::gather::{Gather, Placement};
-use warpfold_array::{Error};
 
 /// A part of an array, and of its mask.
 #[derive(Clone)]

@@ -5,7 +5,6 @@ use std::marker::PhantomData;
 use warpfold_array::problem::{At, Dim, Walk, merge};
 use warpfold_array::{ArrayRef, MAX_RANK};
 
-
 /// Bytes that one thread copies at a time.
 const PIECE: usize = 256 << 10;
 

@@ -1,28 +1,15 @@
 //! Host arrays on their way to a device.
 
-use cudarc::driver::result;
+use crate::buffer::Buffer;
+use crate::host::gather::{Gather, Placement};
+use crate::stream::Stream;
+use crate::view::ArrayView;
 use warpfold_array::ArrayRef;
 use warpfold_array::Progress;
-use crate::buffer::{Buffer};
-use crate::host::gather::{Gather, Placement};
-use crate::stream::{Stream};
-use crate::view::{ArrayView};
 use warpfold_array::{CudaError, Error};
-
 
 /// Fewer bytes go as they are: pinned memory costs more to set up than it saves.
 const SMALL: usize = 64 << 10;
-
-/// Queues a copy to the device.
-///
-/// # Safety
-/// The stream's context is current; the bytes' room at `to` is the device's, and both live, the source unchanged, until the
-/// copy is done. From pageable memory, that is when this returns.
-pub(crate) unsafe fn queue_copy(stream: &Stream, to: u64, from: &[u8]) -> Result<(), CudaError> {
-    // SAFETY: the caller's.
-    let said = unsafe { result::memcpy_htod_async(to, from, stream.raw()) };
-    stream.context.check("cuMemcpyHtoDAsync", said)
-}
 
 /// Copies a sequence to where there is room for it, and waits until it is there. While one chunk is copied, the next one
 /// is gathered.
@@ -37,13 +24,12 @@ pub(crate) fn upload(
     if total == 0 {
         return Ok(());
     }
-    stream.bound()?;
     if total <= SMALL {
         let mut bytes = vec![0; total];
         gather.copy(0, &mut bytes);
         tell(total);
         // SAFETY: the caller's room; `bytes` lives until the stream has been synchronised.
-        unsafe { queue_copy(stream, to, &bytes) }?;
+        unsafe { stream.copy_in(to, &bytes) }?;
         return stream.synchronize();
     }
     let mut scratch = stream.scratch();
@@ -59,7 +45,7 @@ pub(crate) fn upload(
         gather.copy(done, &mut staged.chunk.slice_mut()[..n]);
         tell(n);
         // SAFETY: the caller's room; the chunk is written again only when the event says that the copy is done.
-        unsafe { queue_copy(stream, to + done as u64, &staged.chunk.slice()[..n]) }?;
+        unsafe { stream.copy_in(to + done as u64, &staged.chunk.slice()[..n]) }?;
         stream.record(&staged.copied)?;
         done += n;
     }
@@ -75,7 +61,11 @@ pub(crate) struct Resident {
 
 impl Resident {
     /// A copy.
-    pub fn upload(stream: &Stream, array: &ArrayRef<'_>, progress: Option<Progress<'_>>) -> Result<Resident, CudaError> {
+    pub fn upload(
+        stream: &Stream,
+        array: &ArrayRef<'_>,
+        progress: Option<Progress<'_>>,
+    ) -> Result<Resident, CudaError> {
         let placement = Placement::of(array);
         let gather = Gather::placed(array, &placement);
         let buffer = Buffer::new(&stream.device(), gather.bytes())?;

@@ -1,19 +1,18 @@
 //! Histograms on a GPU.
 
-use warpfold_core::DType;
-use crate::plan::rows::between;
 use super::{check, group_by, load, side_by_side, view};
-use warpfold_cpu::keys::{Bins, edges};
+use crate::array::Array;
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::options::Options;
+use crate::plan::rows::between;
+use crate::stream::Stream;
+use crate::view::ArrayView;
 use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;
-use crate::array::{Array};
-use crate::buffer::{Buffer};
-use crate::device::{Device};
-use crate::options::{Options};
-use crate::stream::{Stream};
-use crate::view::{ArrayView};
 use warpfold_array::{Error, Op};
-
+use warpfold_core::DType;
+use warpfold_cpu::keys::{Bins, edges};
 
 /// How many elements are in each bin: as [`warpfold_cpu::keys::Histogram`].
 pub struct Histogram {
@@ -42,18 +41,19 @@ pub fn histogram(
     array.is_on(stream, "array")?;
     let (device, dtype) = (stream.device(), array.dtype());
     let (edges, edges_dtype) = edges(bins, dtype, n, || {
-        let both = warpfold_cpu::reduce(Op::MinMax, array, &Options::default(), stream)?.download(stream)?.values;
+        let both =
+            crate::reduce::once::reduce(Op::MinMax, array, &Options::default(), stream)?.download(stream)?.values;
         Ok((both.get(0).to_f64(), both.get(1).to_f64()))
     })?;
     let k = edges.len() - 1;
-    let launch = load(&device, &between(dtype, n, &edges, device.properties().multiprocessors))?;
+    let launch = load(&device, &between(dtype, n, &edges, device.multiprocessors()))?;
     let there = Buffer::upload(stream, &edges)?;
     let counts = match weights {
         None => {
             let mut counts = Array::new(&device, DType::I64, &[k])?;
             counts.fill(stream, 0)?;
             // SAFETY: as many elements as were planned for, and a count for each bin; all stays until the device is done with it.
-            unsafe { launch.queue_at(stream.bound()?, [array.address(), there.address(), counts.address(), 0]) }?;
+            unsafe { launch.queue_at(stream, [array.address(), there.address(), counts.address(), 0]) }?;
             counts
         }
         Some(weights) => {
@@ -61,13 +61,14 @@ pub fn histogram(
             weights.is_on(stream, "weights")?;
             let labels = Array::new(&device, DType::I32, &[n])?;
             // SAFETY: as above, and a label for each element.
-            unsafe { launch.queue_at(stream.bound()?, [array.address(), there.address(), 0, labels.address()]) }?;
+            unsafe { launch.queue_at(stream, [array.address(), there.address(), 0, labels.address()]) }?;
             // SAFETY: the same elements, as a list: they lie side by side.
             let weights = unsafe { view(weights.device(), weights.address(), weights.dtype(), n)? };
             group_by(Op::Sum, labels.view(), weights, Some(k), &Options::default(), stream)?
         }
     };
-    let edges = warpfold_array::Array { shape: vec![k + 1], values: warpfold_array::Values::F64(edges).cast(edges_dtype) };
+    let edges =
+        warpfold_array::Array { shape: vec![k + 1], values: warpfold_array::Values::F64(edges).cast(edges_dtype) };
     Ok(Histogram { counts, edges })
 }
 

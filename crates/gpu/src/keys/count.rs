@@ -1,17 +1,16 @@
 //! How often each label occurs, or the sum of its weights, on a GPU.
 
-use warpfold_core::DType;
-use crate::plan::rows::of_labels;
 use super::{count_groups, group_by, load};
+use crate::array::Array;
+use crate::device::Device;
+use crate::options::Options;
+use crate::plan::rows::of_labels;
+use crate::stream::Stream;
+use crate::view::ArrayView;
 use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;
-use crate::array::{Array};
-use crate::device::{Device};
-use crate::options::{Options};
-use crate::stream::{Stream};
-use crate::view::{ArrayView};
 use warpfold_array::{Error, Op};
-
+use warpfold_core::DType;
 
 /// How often each label occurs, or the sum of its `weights`, as [`warpfold_cpu::keys::bincount`]: -1 is not counted, and there are at least `least` bins. Waits
 /// for the greatest label, and for sums of weights; counting is queued.
@@ -30,9 +29,9 @@ pub fn bincount(
             let mut counts = Array::new(&stream.device(), DType::I64, &[bins])?;
             counts.fill(stream, 0)?;
             let (device, n) = (stream.device(), labels.shape()[0]);
-            let launch = load(&device, &of_labels(labels.dtype(), n, bins, device.properties().multiprocessors))?;
+            let launch = load(&device, &of_labels(labels.dtype(), n, bins, device.multiprocessors()))?;
             // SAFETY: as many labels as were planned for, and a count for each; all stays until the device is done with it.
-            unsafe { launch.queue_at(stream.bound()?, [labels.address(), 0, counts.address(), 0]) }?;
+            unsafe { launch.queue_at(stream, [labels.address(), 0, counts.address(), 0]) }?;
             Ok(counts)
         }
         Some(weights) if weights.shape() != labels.shape() => {

@@ -1,19 +1,18 @@
 //! Every statistic of groups and segments on a GPU: each by a reduction of its own.
 
-use warpfold_core::DType;
-use super::{Groups};
-use crate::cuda::describe::each_alone;
-use warpfold_cpu::keys::{Descriptions, Segments};
+use super::Groups;
+use crate::array::Array;
+use crate::device::Device;
+use crate::options::Options;
+use crate::reduce::describe::each_alone;
+use crate::segments::segmented::Segmented;
+use crate::stream::Stream;
+use crate::view::ArrayView;
 use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;
-use crate::array::{Array};
-use crate::device::{Device};
-use crate::options::{Options};
-use crate::segments::{Segmented};
-use crate::stream::{Stream};
-use crate::view::{ArrayView};
 use warpfold_array::{Error, Op};
-
+use warpfold_core::DType;
+use warpfold_cpu::keys::{Descriptions, Segments};
 
 impl Groups {
     /// Every statistic of [`warpfold_cpu::describe()`] of each group, as [`warpfold_cpu::keys::Groups::describe`]: eight to ten reductions. Waits for them.
@@ -42,7 +41,7 @@ fn is_of_floats(op: Op) -> bool {
 fn doubles(values: &ArrayView<'_>, stream: &Stream) -> Result<Option<Array>, Error> {
     // A sum over no axis is a copy.
     let options = Options { axes: Some(vec![]), dtype: Some(DType::F64), ..Options::default() };
-    let convert = || warpfold_cpu::reduce(Op::Sum, *values, &options, stream);
+    let convert = || crate::reduce::once::reduce(Op::Sum, *values, &options, stream);
     (!values.dtype().is_float()).then(convert).transpose()
 }
 
@@ -61,9 +60,8 @@ pub fn describe_groups_host(
     let ordered = Groups::new(by.view(), groups, &stream)?;
     match ordered.describe(x.view(), &stream) {
         // The CPU says which.
-        Err(Error::Key(KeyError::SomeEmpty { .. })) => {
-            warpfold_cpu::keys::Groups::new(labels, Some(ordered.len()))?.describe(values, &warpfold_array::Options::default())
-        }
+        Err(Error::Key(KeyError::SomeEmpty { .. })) => warpfold_cpu::keys::Groups::new(labels, Some(ordered.len()))?
+            .describe(values, &warpfold_array::Options::default()),
         said => said,
     }
 }

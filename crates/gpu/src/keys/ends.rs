@@ -1,20 +1,19 @@
 //! The first and the last of each group, on a GPU.
 
-use std::sync::Arc;
 use super::groups::Groups;
 use super::{check_values, grouped, load};
-use warpfold_cpu::keys::filled;
+use crate::array::Array;
+use crate::device::Device;
+use crate::origin::Origin;
+use crate::segments::rows;
+use crate::stream::Stream;
+use crate::view::ArrayView;
+use std::sync::Arc;
 use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;
-use warpfold_array::{Scalar, Values};
-use crate::array::{Array};
-use crate::device::{Device};
-use crate::origin::{Origin};
-use crate::segments::{rows};
-use crate::stream::{Stream};
-use crate::view::{ArrayView};
 use warpfold_array::{CudaError, Error, Op};
-
+use warpfold_array::{Scalar, Values};
+use warpfold_cpu::keys::filled;
 
 /// Which element of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,13 +42,7 @@ impl Groups {
         self.pick(End::Last, values, fill, stream)
     }
 
-    fn pick(
-        &self,
-        end: End,
-        values: ArrayView<'_>,
-        fill: Option<Scalar>,
-        stream: &Stream,
-    ) -> Result<Array, Error> {
+    fn pick(&self, end: End, values: ArrayView<'_>, fill: Option<Scalar>, stream: &Stream) -> Result<Array, Error> {
         check_values(self.labels(), &values)?;
         values.is_on(stream, "array")?;
         self.offsets().is_on(stream, "groups")?;
@@ -68,13 +61,12 @@ impl Groups {
         });
         grouped::take_said(&self.said, stream, &mut out, Op::Max, (self.len(), self.dtype()), self.labels())?;
         if !out.is_empty() {
-            let launch =
-                load(&self.device, &rows.ends(self.len(), last, fill, self.device.properties().multiprocessors))?;
+            let launch = load(&self.device, &rows.ends(self.len(), last, fill, self.device.multiprocessors()))?;
             let (positions, offsets) = (self.positions().address(), self.offsets().address());
             let first = [values.address(), positions, offsets, out.address(), out.status_address()];
             // SAFETY: as many rows as labels, all of which positions are below; the result has room, and a word for its status. All stays until the
             // device is done with it.
-            unsafe { launch.queue_at(stream.bound()?, first) }?;
+            unsafe { launch.queue_at(stream, first) }?;
         }
         let groups = Some((self.len(), self.dtype()));
         let origin = Origin {

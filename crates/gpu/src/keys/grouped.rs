@@ -1,25 +1,24 @@
 //! Reductions of groups on a GPU: values in the order of their labels, and then segments.
 
-use std::sync::Arc;
-use warpfold_core::DType;
-use crate::plan::sort::{Carried, Problem};
 use super::groups::{Groups, problem};
 use super::sorter::Sorter;
 use super::{check_groups, check_labels, check_values, load, view};
+use crate::array::Array;
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::launch::Launch;
+use crate::options::Options;
+use crate::origin::Origin;
+use crate::plan::sort::{Carried, Problem};
+use crate::reduce::reduction::Layout;
+use crate::segments::rows;
+use crate::segments::segmented::Segmented;
+use crate::stream::Stream;
+use crate::view::ArrayView;
+use std::sync::Arc;
 use warpfold_array::Scalar;
-use crate::array::{Array};
-use crate::buffer::{Buffer};
-use crate::device::{Device};
-use crate::launch::{Launch};
-use crate::options::{Options};
-use crate::origin::{Origin};
-use crate::reduce::{Layout};
-use crate::segments::{Segmented, rows};
-use crate::stream::{Stream};
-use crate::view::{ArrayView};
 use warpfold_array::{CudaError, Error, Op};
-
-
+use warpfold_core::DType;
 
 /// A reduction of groups of values of one dtype and length on one GPU: planned, its kernels loaded, its memory allocated.
 ///
@@ -116,7 +115,7 @@ impl Grouped {
         // SAFETY: labels and values are like those that were planned for, as was just seen, and lent until the device is done with them.
         unsafe {
             self.sorter.queue(stream, labels.address(), carry)?;
-            self.launch.queue_at(stream.bound()?, [self.sorter.sorted().0, 0, offsets])?;
+            self.launch.queue_at(stream, [self.sorter.sorted().0, 0, offsets])?;
         }
         self.reduction.run(stream, &values, self.sorter.sorted().1, offsets, out)?;
         // SAFETY: after the word for the status there are 12 bytes.
@@ -241,10 +240,7 @@ impl InOrder {
 
     /// Whether arrays and the stream are like those that were planned for.
     fn is_ready(&self, stream: &Stream, values: &ArrayView<'_>, out: &Array) -> Result<(), Error> {
-        let (expected, found) = (self.device.properties().index, stream.context.properties.index);
-        if found != expected {
-            return Err(CudaError::OtherDevice { what: "stream", found, expected }.into());
-        }
+        stream.is_one_of(&self.device)?;
         values.is_on(stream, "array")?;
         out.is_on(stream, "output")?;
         self.values.check("array", values)?;
@@ -272,7 +268,7 @@ impl InOrder {
         }
         if let Some(places) = &self.places {
             // SAFETY: a position for each value, and the results; a place that is not in its group is left alone.
-            unsafe { places.queue_at(stream.bound()?, [0, carried, offsets, out.address()]) }?;
+            unsafe { places.queue_at(stream, [0, carried, offsets, out.address()]) }?;
         }
         out.set_origin(Some(self.origin.clone()));
         Ok(())
@@ -284,19 +280,14 @@ impl InOrder {
 /// # Safety
 /// The array stays until the device is done with it.
 unsafe fn copy_said(said: &Buffer<u32>, stream: &Stream, out: &Array) -> Result<(), CudaError> {
-    let raw = stream.bound()?;
     // SAFETY: the words of the buffer; an array has 12 bytes after the word for the status.
-    let copied =
-        unsafe { cudarc::driver::result::memcpy_dtod_async(out.status_address() + 4, said.address(), 12, raw) };
-    stream.context.check("cuMemcpyDtoDAsync", copied)
+    unsafe { stream.copy(out.status_address() + 4, said.address(), 12) }
 }
 
 /// Queues saying that every output has a value.
 fn clear_status(stream: &Stream, out: &mut Array) -> Result<(), CudaError> {
-    let raw = stream.bound()?;
     // SAFETY: an array has a word for the status, and stays until the device is done with it, as a buffer's drop promises.
-    let cleared = unsafe { cudarc::driver::result::memset_d8_async(out.status_address(), 0, 4, raw) };
-    stream.context.check("cuMemsetD8Async", cleared)
+    unsafe { stream.fill(out.status_address(), 0, 4) }
 }
 
 /// Lets the download of a result by labels say what is wrong with these.

@@ -1,20 +1,19 @@
 //! Labels on a GPU, put in order once for any number of reductions.
 
-use warpfold_core::DType;
-use crate::plan::sort::{Carried, Problem, What, counts};
 use super::grouped::{self, GroupReduction};
 use super::sorter::Sorter;
 use super::{check_groups, check_labels, count_groups, load, view};
+use crate::array::Array;
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::options::Options;
+use crate::origin::label_error;
+use crate::plan::sort::{Carried, Problem, What, counts};
+use crate::stream::Stream;
+use crate::view::ArrayView;
 use warpfold_array::Scalar;
-use crate::array::{Array};
-use crate::buffer::{Buffer};
-use crate::device::{Device};
-use crate::options::{Options};
-use crate::origin::{label_error};
-use crate::stream::{Stream};
-use crate::view::{ArrayView};
 use warpfold_array::{Error, Op};
-
+use warpfold_core::DType;
 
 /// Elements by their labels, in a GPU's memory: as [`warpfold_cpu::keys::Groups`], with the same bits.
 ///
@@ -54,7 +53,7 @@ impl Groups {
         // sorter's memory is freed when the device is done with it.
         unsafe {
             sorter.queue(stream, labels.address(), 0)?;
-            launch.queue_at(stream.bound()?, [sorter.sorted().0, 0, offsets.address()])?;
+            launch.queue_at(stream, [sorter.sorted().0, 0, offsets.address()])?;
             sorter.copy_said(stream, said.address())?;
         }
         let positions = sorter.into_carried();
@@ -113,9 +112,9 @@ impl Groups {
         self.offsets().is_on(stream, "groups")?;
         let mut out = Array::new(&self.device, DType::I64, &[self.groups])?;
         if self.groups > 0 {
-            let launch = load(&self.device, &counts(self.groups, self.device.properties().multiprocessors))?;
+            let launch = load(&self.device, &counts(self.groups, self.device.multiprocessors()))?;
             // SAFETY: both have a place for each group, and stay until the device is done with them.
-            unsafe { launch.queue_at(stream.bound()?, [self.offsets.address(), out.address(), 0]) }?;
+            unsafe { launch.queue_at(stream, [self.offsets.address(), out.address(), 0]) }?;
         }
         grouped::take_said(&self.said, stream, &mut out, Op::CountNonzero, (self.groups, self.dtype), self.labels)?;
         Ok(out)
@@ -157,6 +156,6 @@ impl Groups {
 
 /// A sort of labels.
 pub(crate) fn problem(dtype: DType, n: usize, groups: usize, carried: Carried, device: &Device) -> Problem {
-    let multiprocessors = device.properties().multiprocessors;
+    let multiprocessors = device.multiprocessors();
     Problem { dtype, n, what: What::Labels { groups }, carried, multiprocessors }
 }

@@ -1,17 +1,16 @@
 //! Distinct values, groups, runs and counts on a GPU, by its radix sort. The bits are those of the CPU.
 
-use warpfold_core::{Cast, DType};
-use crate::plan::kmeans::Launch as Planned;
-use warpfold_kernels::sort::MOST;
-use warpfold_kernels::sort::state::of_special;
+use crate::array::Array;
+use crate::device::Device;
+use crate::launch::Launch;
+use crate::options::Options;
+use crate::plan::Launch as Planned;
+use crate::stream::Stream;
+use crate::view::ArrayView;
 use warpfold_array::KeyError;
-use crate::array::{Array};
-use crate::device::{Device};
-use crate::launch::{Launch};
-use crate::options::{Options};
-use crate::stream::{Stream};
-use crate::view::{ArrayView};
 use warpfold_array::{CudaError, Error, Op, Order};
+use warpfold_core::{Cast, DType};
+use warpfold_kernels::sort::MOST;
 mod bins;
 mod count;
 mod describe;
@@ -32,8 +31,6 @@ pub use groups::Groups;
 pub use once::{group_by, group_by_host};
 pub use runs::{Runs, reduce_by_key, reduce_by_key_host};
 pub use unique::{Finder, Unique, Wanted, unique, unique_host};
-
-
 
 /// The most groups: a label fits 31 bits.
 const MOST_GROUPS: usize = 1 << 31;
@@ -118,18 +115,9 @@ fn count_groups(labels: ArrayView<'_>, stream: &Stream) -> Result<usize, Error> 
     // The host says which.
     let options = Options { axes: Some(vec![]), ..Options::default() };
     let copy = super::reduce(Op::Max, labels, &options, stream)?.download(stream)?;
-    let list = warpfold_array::ArrayRef::from_bytes(copy.values.as_bytes(), copy.dtype(), &copy.shape, Order::C, false)?;
+    let list =
+        warpfold_array::ArrayRef::from_bytes(copy.values.as_bytes(), copy.dtype(), &copy.shape, Order::C, false)?;
     warpfold_cpu::keys::Groups::new(list, None).map(|groups| groups.len())
-}
-
-/// What is wrong with labels: what kernels say of the first of no group, and what it is.
-pub(crate) fn label_error([special, low, high]: [u32; 3], dtype: DType, groups: usize) -> Result<(), KeyError> {
-    let Some((at, _)) = of_special(special) else { return Ok(()) };
-    let raw = u64::from(high) << 32 | u64::from(low);
-    let away = 64 - 8 * dtype.size() as u32;
-    let signed = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);
-    let label = if signed { i128::from((raw << away).cast_signed() >> away) } else { i128::from(raw) };
-    Err(KeyError::LabelOutOfRange { at: at as usize, label, groups })
 }
 
 /// `len` elements at the start of a buffer, as an array.
@@ -148,23 +136,4 @@ fn expect(what: &'static str, array: &Array, dtype: DType, shape: &[usize]) -> R
     }
     let found = format!("{} {:?}", array.dtype(), array.shape());
     Err(CudaError::Layout { what, found, expected: format!("{dtype} {shape:?}") })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_label_of_no_group_is_said_with_its_sign() {
-        // Position 5: all bits of ten, and one for nothing else.
-        let special = !(5u32 << 1);
-        let said = |dtype, low, high| label_error([special, low, high], dtype, 7).expect_err("no group");
-        let error = |label| KeyError::LabelOutOfRange { at: 5, label, groups: 7 };
-        assert_eq!(said(DType::I32, -5i32 as u32, 0), error(-5));
-        assert_eq!(said(DType::I8, 0x80, 0), error(-128));
-        assert_eq!(said(DType::U8, 0x80, 0), error(128));
-        assert_eq!(said(DType::I64, 0, 1 << 8), error(1 << 40));
-        assert_eq!(said(DType::U64, u32::MAX, u32::MAX), error(u64::MAX as i128));
-        assert_eq!(label_error([0, 3, 3], DType::I32, 7), Ok(()));
-    }
 }

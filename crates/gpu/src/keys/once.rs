@@ -1,14 +1,14 @@
 //! One reduction of groups on a GPU: planned, run and forgotten.
 
 use super::{Grouped, count_groups};
+use crate::array::Array;
+use crate::device::Device;
+use crate::options::Options;
+use crate::stream::Stream;
+use crate::view::ArrayView;
 use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;
 use warpfold_array::Scalar;
-use crate::array::{Array};
-use crate::device::{Device};
-use crate::options::{Options};
-use crate::stream::{Stream};
-use crate::view::{ArrayView};
 use warpfold_array::{CudaError, Error, Op};
 
 /// Reduces the elements of each label on a GPU, as [`warpfold_cpu::keys::group_by`]. The result stays there: [`Array::download`] says if a label is out of range.

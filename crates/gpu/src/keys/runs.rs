@@ -1,24 +1,22 @@
 //! Runs of equal consecutive keys on a GPU.
 
-use std::sync::Arc;
-use warpfold_core::DType;
-use crate::plan::sort::{Carried, Problem, What};
 use super::sorter::Sorter;
 use super::{check, check_values, load, view};
+use crate::array::Array;
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::options::Options;
+use crate::origin::Origin;
+use crate::plan::sort::{Carried, Problem, What};
+use crate::segments::segmented::Segmented;
+use crate::stream::Stream;
+use crate::view::ArrayView;
+use std::sync::Arc;
 use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;
 use warpfold_array::Scalar;
-use crate::array::{Array};
-use crate::buffer::{Buffer};
-use crate::device::{Device};
-use crate::options::{Options};
-use crate::origin::{Origin};
-use crate::segments::{Segmented};
-use crate::stream::{Stream};
-use crate::view::{ArrayView};
 use warpfold_array::{CudaError, Error, Op};
-
-
+use warpfold_core::DType;
 
 /// The runs of equal consecutive keys of a list in a GPU's memory: as [`warpfold_cpu::keys::Runs`]. Of floats, -0.0 equals +0.0, and NaN equals NaN.
 pub struct Runs {
@@ -40,7 +38,7 @@ impl Runs {
         check("keys", &keys)?;
         keys.is_on(stream, "keys")?;
         let device = stream.device();
-        let (dtype, multiprocessors) = (keys.dtype(), device.properties().multiprocessors);
+        let (dtype, multiprocessors) = (keys.dtype(), device.multiprocessors());
         let problem = Problem { dtype, n, what: What::Values, carried: Carried::Nothing, multiprocessors };
         let mut sorter = Sorter::unsorted(&device, problem)?;
         let found = Array::new(&device, dtype, &[n])?;
@@ -54,7 +52,7 @@ impl Runs {
                 let launch = load(&device, &launch)?;
                 let first = [keys.address(), 0, 0, 0, 0, sorter.state_at(), found.address(), offsets.address(), 0, 0];
                 // SAFETY: as many keys as were planned for, with room for as many runs; all stays until the device is done with it.
-                unsafe { launch.queue_at(stream.bound()?, first) }?;
+                unsafe { launch.queue_at(stream, first) }?;
             }
         }
         sorter.copy_found(stream, &mut many)?;

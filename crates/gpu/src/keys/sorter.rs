@@ -1,14 +1,13 @@
 //! A sort that is planned, its kernels loaded and its memory allocated.
 
+use super::load;
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::launch::Launch;
 use crate::plan::sort::Problem;
+use crate::stream::Stream;
+use warpfold_array::CudaError;
 use warpfold_kernels::sort::state::{FIRST, FOUND};
-use super::{load};
-use crate::buffer::{Buffer};
-use crate::device::{Device};
-use crate::launch::{Launch};
-use crate::stream::{Stream};
-use warpfold_array::{CudaError};
-
 
 /// Words that say what is special of labels: see [`super::label_error`].
 const SAID: usize = 3;
@@ -37,7 +36,7 @@ impl Sorter {
     fn with(
         device: &Device,
         problem: Problem,
-        launches: &[crate::plan::kmeans::Launch],
+        launches: &[crate::plan::Launch],
         words: usize,
     ) -> Result<Self, CudaError> {
         let pair = |[a, b]: [usize; 2]| Ok::<_, CudaError>([Buffer::new(device, a)?, Buffer::new(device, b)?]);
@@ -62,10 +61,9 @@ impl Sorter {
     pub unsafe fn queue(&mut self, stream: &Stream, input: u64, values: u64) -> Result<(), CudaError> {
         self.state.fill(stream, 0)?;
         let ([a, b], [c, d]) = (self.keys_at(), self.carried_at());
-        let raw = stream.bound()?;
         for launch in &self.launches {
             // SAFETY: the caller's; the rest is this value's, as large as the plan says, and the state is zero.
-            unsafe { launch.queue_at(raw, [input, values, a, b, c, d, self.state.address()]) }?;
+            unsafe { launch.queue_at(stream, [input, values, a, b, c, d, self.state.address()]) }?;
         }
         Ok(())
     }
@@ -117,9 +115,8 @@ impl Sorter {
     /// There are so many words at the destination, until the device is done with them.
     unsafe fn copy(&self, stream: &Stream, from: usize, to: u64, words: usize) -> Result<(), CudaError> {
         debug_assert!(from + words <= self.state.len());
-        let (raw, from) = (stream.bound()?, self.state.address() + 4 * from as u64);
+        let from = self.state.address() + 4 * from as u64;
         // SAFETY: the state has the words, and the destination by the caller's promise.
-        let said = unsafe { cudarc::driver::result::memcpy_dtod_async(to, from, 4 * words, raw) };
-        stream.context.check("cuMemcpyDtoDAsync", said)
+        unsafe { stream.copy(to, from, 4 * words) }
     }
 }

@@ -1,20 +1,19 @@
 //! Distinct values of an array on a GPU.
 
-use warpfold_core::DType;
-use crate::plan::sort::{Carried, Problem, What};
 use super::sorter::Sorter;
 use super::{check, expect, load};
-use warpfold_cpu::keys::Distinct;
+use crate::array::Array;
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::launch::Launch;
+use crate::plan::sort::{Carried, Problem, What};
+use crate::reduce::reduction::Layout;
+use crate::stream::Stream;
+use crate::view::ArrayView;
 use warpfold_array::ArrayRef;
-use crate::array::{Array};
-use crate::buffer::{Buffer};
-use crate::device::{Device};
-use crate::launch::{Launch};
-use crate::reduce::{Layout};
-use crate::stream::{Stream};
-use crate::view::{ArrayView};
 use warpfold_array::{CudaError, Error};
-
+use warpfold_core::DType;
+use warpfold_cpu::keys::Distinct;
 
 /// What to find out about distinct values, beside themselves. Each costs memory and time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,7 +99,7 @@ impl Finder {
         let (dtype, shape) = (array.dtype(), array.shape().to_vec());
         let n = shape.iter().product();
         let carried = if wanted.first || wanted.inverse { Carried::Positions } else { Carried::Nothing };
-        let multiprocessors = device.properties().multiprocessors;
+        let multiprocessors = device.multiprocessors();
         let least = if dtype.size() == 4 { MANY } else { 1 };
         let by_bits = wanted == Wanted::default() && dtype.size() <= 4 && n >= least;
         let what = if by_bits { What::Buckets } else { What::Values };
@@ -161,10 +160,7 @@ impl Finder {
     /// # Errors
     /// If the array, the stream or the room is not like that which this was prepared for, or the driver refuses.
     pub fn run(&mut self, stream: &Stream, array: ArrayView<'_>, out: &mut Unique) -> Result<(), Error> {
-        let (expected, found) = (self.device.properties().index, stream.context.properties.index);
-        if found != expected {
-            return Err(CudaError::OtherDevice { what: "stream", found, expected }.into());
-        }
+        stream.is_one_of(&self.device)?;
         array.is_on(stream, "array")?;
         self.layout.check("array", &array)?;
         let n = self.sorter.problem.n;
@@ -188,7 +184,6 @@ impl Finder {
         // SAFETY: the array and the rooms are like those that were planned for, as was just seen, and borrowed or kept until the device is done
         // with them; the rest is this value's.
         unsafe { self.sorter.queue(stream, array.address(), 0) }?;
-        let raw = stream.bound()?;
         let ([a, b], [c, d]) = (self.sorter.keys_at(), self.sorter.carried_at());
         let (input, state, starts) = (array.address(), self.sorter.state_at(), self.starts.address());
         let values = out.values.address();
@@ -198,9 +193,9 @@ impl Finder {
                 let to = [values, starts, at(&out.first), at(&out.inverse)];
                 // SAFETY: as above.
                 unsafe {
-                    heads.queue_at(raw, [input, a, b, c, d, state, to[0], to[1], to[2], to[3]])?;
+                    heads.queue_at(stream, [input, a, b, c, d, state, to[0], to[1], to[2], to[3]])?;
                     if self.wanted.counts {
-                        counts.queue_at(raw, [starts, at(&out.counts), state])?;
+                        counts.queue_at(stream, [starts, at(&out.counts), state])?;
                     }
                 }
             }
@@ -208,7 +203,7 @@ impl Finder {
                 bits.fill(stream, 0)?;
                 for launch in launches {
                     // SAFETY: as above.
-                    unsafe { launch.queue_at(raw, [input, a, b, state, starts, bits.address(), values]) }?;
+                    unsafe { launch.queue_at(stream, [input, a, b, state, starts, bits.address(), values]) }?;
                 }
             }
         }

@@ -1,16 +1,16 @@
 //! Lloyd's k-means of points in a GPU's memory, as `KMeans::fit` has it on the CPU.
 
+use super::{Axes, CentroidUpdate, Lloyd, axis, means, problem, scale, seen, to_host};
+use crate::array::Array;
+use crate::device::Device;
+use crate::options::Options;
+use crate::stream::Stream;
+use crate::view::ArrayView;
+use warpfold_array::{ArrayRef, Error};
 use warpfold_core::ops::Sum;
 use warpfold_core::{DType, tree};
-use super::{Axes, CentroidUpdate, Lloyd, axis, means, problem, scale, seen, to_host};
 use warpfold_cpu::keys::kmeans::{self, Coordinate};
 use warpfold_cpu::keys::{EmptyCluster, Fit, Init, KMeans, Points, Stage, Step};
-use crate::array::{Array};
-use crate::device::{Device};
-use crate::stream::{Stream};
-use crate::view::{ArrayView};
-use warpfold_array::{ArrayRef, Error};
-
 
 /// Finds clusters among points in a GPU's memory: centroids, labels and inertia are those of [`KMeans::fit`].
 ///
@@ -61,7 +61,7 @@ pub fn fit_host(
 }
 
 /// The same, telling `tell` of every stage; of inertias if they are wanted.
-pub(crate) fn fit_told(
+pub fn fit_told(
     device: &Device,
     settings: &KMeans,
     points: &Points<'_>,
@@ -191,11 +191,7 @@ fn farthest<F: Coordinate>(
 
 /// The mean over the coordinates of their variances, added in order in f64.
 fn mean_variance(stream: &Stream, points: ArrayView<'_>, axes: Axes, dtype: DType) -> Result<f64, Error> {
-    let options = warpfold_array::Options {
-        axes: Some(vec![axis(&points, axes)]),
-        dtype: Some(dtype),
-        ..warpfold_array::Options::default()
-    };
-    let of = warpfold_cpu::reduce(warpfold_array::Op::Var, points, &options, stream)?.download(stream)?.values;
+    let options = Options { axes: Some(vec![axis(&points, axes)]), dtype: Some(dtype), ..Options::default() };
+    let of = crate::reduce::once::reduce(warpfold_array::Op::Var, points, &options, stream)?.download(stream)?.values;
     Ok((0..of.len()).map(|i| of.get(i).to_f64()).sum::<f64>() / of.len() as f64)
 }

@@ -1,19 +1,18 @@
 //! Iterations of k-means: labels by centroids, and means by labels.
 
-use warpfold_core::DType;
-use warpfold_kernels::kmeans::{CHANGED, EMPTY};
 use super::update::Addresses;
 use super::{Axes, CentroidUpdate, Scale, computed, expect, load};
-use warpfold_cpu::keys::kmeans::Coordinate;
-use crate::array::{Array};
-use crate::buffer::{Buffer};
-use crate::launch::{Launch};
-use crate::options::{Options};
-use crate::reduce::{Reduction};
-use crate::stream::{Stream};
-use crate::view::{ArrayView};
+use crate::array::Array;
+use crate::buffer::Buffer;
+use crate::launch::Launch;
+use crate::options::Options;
+use crate::reduce::reduction::Reduction;
+use crate::stream::Stream;
+use crate::view::ArrayView;
 use warpfold_array::{ArrayRef, CudaError, Error, KeyError, Op, Order, Values};
-
+use warpfold_core::DType;
+use warpfold_cpu::keys::kmeans::Coordinate;
+use warpfold_kernels::kmeans::{CHANGED, EMPTY};
 
 /// Iterations over points of one dtype, shape and layout: planned, kernels loaded, memory allocated.
 ///
@@ -66,7 +65,7 @@ impl Lloyd {
             let why = format!("the centre has {} coordinates, the points {}", centre.len(), problem.dimensions);
             return Err(CudaError::Clusters { why }.into());
         }
-        let assign = problem.assign(device.properties().multiprocessors);
+        let assign = problem.assign(device.multiprocessors());
         let centre = Values::F64(centre.to_vec()).cast(dtype);
         let centre = ArrayRef::from_bytes(centre.as_bytes(), dtype, &[problem.dimensions], Order::C, false)?;
         let squares = Array::new(&device, dtype, &[problem.n])?;
@@ -175,13 +174,7 @@ impl Lloyd {
         Ok(Done { shift, empty: report[EMPTY], changed: report[CHANGED] != 0 })
     }
 
-    fn check(
-        &self,
-        stream: &Stream,
-        points: &ArrayView<'_>,
-        centroids: &Array,
-        labels: &Array,
-    ) -> Result<(), Error> {
+    fn check(&self, stream: &Stream, points: &ArrayView<'_>, centroids: &Array, labels: &Array) -> Result<(), Error> {
         self.update.suits(stream, points)?;
         self.update.room(stream, centroids)?;
         labels.is_on(stream, "labels")?;

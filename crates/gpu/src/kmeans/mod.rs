@@ -1,23 +1,22 @@
 //! k-means on a GPU: the update step, whole iterations, and fits. The bits are those of the CPU.
 
-use warpfold_core::DType;
-use crate::plan::kmeans::{self, Problem};
-use warpfold_kernels::kmeans::{distance, plan::Launch as Planned};
-use warpfold_cpu::keys::{Axes, Points, Scale};
-use crate::array::{Array};
-use crate::device::{Device};
-use crate::launch::{Launch};
-use crate::options::{Options};
-use crate::stream::{Stream};
-use crate::view::{ArrayView};
+use crate::array::Array;
+use crate::device::Device;
+use crate::launch::Launch;
+use crate::options::Options;
+use crate::plan::Launch as Planned;
+use crate::plan::kmeans::Problem;
+use crate::stream::Stream;
+use crate::view::ArrayView;
 use warpfold_array::{ArrayRef, CudaError, Error, Op, Ord, Order};
+use warpfold_core::DType;
+use warpfold_cpu::keys::{Axes, Points, Scale};
+use warpfold_kernels::kmeans::distance;
 mod fit;
 mod lloyd;
 mod update;
 
-
-
-pub(crate) use fit::fit_told;
+pub use fit::fit_told;
 pub use fit::{fit, fit_host};
 pub use lloyd::Lloyd;
 pub use update::{CentroidUpdate, centroid_update};
@@ -35,7 +34,9 @@ fn problem(points: &ArrayView<'_>, axes: Axes, clusters: usize) -> Result<Proble
     if found.dimensions() > distance::MOST {
         return refuse(format!("{} coordinates are more than {}: use `cpu`", found.dimensions(), distance::MOST));
     }
-    Ok(crate::plan::problem(&found, points.address(), clusters))
+    let ([along, across], dtype) = (found.steps(), points.dtype());
+    let (n, dimensions, address) = (found.len(), found.dimensions(), points.address());
+    Ok(Problem { dtype, n, dimensions, along, across, address, clusters })
 }
 
 /// The scale of points in a GPU's memory: one read of them.
@@ -76,7 +77,7 @@ fn seen(array: &warpfold_array::Array) -> Result<ArrayRef<'_>, Error> {
 
 /// Loads the kernel of a launch.
 fn load(device: &Device, launch: &Planned) -> Result<Launch, CudaError> {
-    let plan::Launch { entry, grid, block, params } = launch;
+    let Planned { entry, grid, block, params } = launch;
     Launch::of_struct(device.kernel(entry)?, *grid, *block, params)
 }
 

@@ -1,19 +1,18 @@
 //! The update step: means of the points of each label.
 
-use warpfold_core::DType;
-use crate::plan::kmeans::Problem;
-use warpfold_kernels::kmeans::{ADDRESSES, BAD, sort};
 use super::{Axes, Scale, computed, expect, load, means, problem, scale};
-use warpfold_cpu::keys::Centroids;
-use crate::array::{Array};
-use crate::buffer::{Buffer};
-use crate::device::{Device};
-use crate::launch::{Launch};
-use crate::reduce::{Layout};
-use crate::stream::{Stream};
-use crate::view::{ArrayView};
+use crate::array::Array;
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::launch::Launch;
+use crate::plan::kmeans::Problem;
+use crate::reduce::reduction::Layout;
+use crate::stream::Stream;
+use crate::view::ArrayView;
 use warpfold_array::{CudaError, Error};
-
+use warpfold_core::DType;
+use warpfold_cpu::keys::Centroids;
+use warpfold_kernels::kmeans::{ADDRESSES, BAD, sort};
 
 /// The update of points of one dtype, shape and layout: planned, its kernels loaded, its memory allocated.
 ///
@@ -55,7 +54,7 @@ impl CentroidUpdate {
         scale.suits(&warpfold_cpu::keys::Points::new(*points.layout(), axes)?)?;
         points.is_on(stream, "points")?;
         let device = stream.device();
-        let planned = problem.update(device.properties().multiprocessors);
+        let planned = problem.update(device.multiprocessors());
         let sorted = problem.is_sorted();
         let zero = |len: usize| vec![0u64; len];
         Ok(CentroidUpdate {
@@ -204,7 +203,7 @@ impl CentroidUpdate {
             at.moves,
         ];
         // SAFETY: the caller's.
-        unsafe { launch.queue_at(stream.bound()?, first) }
+        unsafe { launch.queue_at(stream, first) }
     }
 }
 

@@ -3,7 +3,6 @@
 use warpfold_core::DType;
 use warpfold_kernels::Call;
 use warpfold_kernels::any::{AXES, Stride, Strides};
-use warpfold_kernels::table::KEPT;
 use warpfold_kernels::recipe::{COUNTERS, Recipe, STATUS, Shape, flag};
 use warpfold_kernels::shape::columns::Columns;
 use warpfold_kernels::shape::panel::Pitch;
@@ -13,6 +12,7 @@ use warpfold_kernels::shape::rows::Rows;
 use warpfold_kernels::shape::shallow::Shallow;
 use warpfold_kernels::shape::short::Short;
 use warpfold_kernels::shape::tiny::{self, Tiny};
+use warpfold_kernels::table::KEPT;
 
 use super::choose::{self, Fold, any, fast, recipe};
 use super::policy::{

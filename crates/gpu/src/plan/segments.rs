@@ -7,10 +7,10 @@ use warpfold_kernels::shape::segments::{COST, LEAST, Room, SHORT, STRETCH_WARPS,
 use super::choose::{fast, recipe};
 use super::policy::{SEGMENT_WARPS, STRETCH_TILES};
 use super::{GpuPlan, Launch, Limits};
-use warpfold_array::Values;
-use warpfold_core::DType;
 use warpfold_array::Op;
+use warpfold_array::Values;
 use warpfold_array::request::Spec;
+use warpfold_core::DType;
 
 /// Bytes of a tile of values.
 const TILE: u64 = 4096;

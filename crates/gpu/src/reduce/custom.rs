@@ -1,18 +1,15 @@
 //! Reducers of one's own, by kernels that one's own crate has compiled.
 
+use crate::device::Device;
+use crate::elements::{Elements, ElementsView};
+use crate::launch::Launch;
+use crate::plan::GpuPlan;
+use crate::ptx::parameters;
+use crate::stream::Stream;
 use std::marker::PhantomData;
+use warpfold_array::{CudaError, ElementLayout, Error};
 use warpfold_kernels::Archive;
 use warpfold_kernels::custom::{Exported, Sizes};
-use super::module::parameters;
-use crate::elements::Layout;
-use crate::plan::GpuPlan;
-use crate::device::{Device};
-use crate::elements::{Elements, ElementsView};
-use crate::launch::{Launch};
-use crate::stream::{Stream};
-use warpfold_array::{CudaError, Error};
-
-
 
 /// A reducer of one's own and its kernels, for one GPU.
 ///
@@ -21,7 +18,8 @@ use warpfold_array::{CudaError, Error};
 pub struct Custom<R> {
     device: Device,
     reducer: R,
-    archive: Vec<u8>,
+    /// The bytes of the file of kernels; none, if the device has them.
+    archive: Option<Vec<u8>>,
 }
 
 impl<R: Exported> Custom<R> {
@@ -36,7 +34,15 @@ impl<R: Exported> Custom<R> {
     /// results.
     pub unsafe fn new(device: &Device, reducer: R, kernels: &[u8]) -> Result<Custom<R>, CudaError> {
         check::<R>(kernels)?;
-        Ok(Custom { device: device.clone(), reducer, archive: kernels.to_vec() })
+        Ok(Custom { device: device.clone(), reducer, archive: Some(kernels.to_vec()) })
+    }
+
+    /// Takes the kernels that the device itself has for the reducer, as an emulator does.
+    ///
+    /// # Safety
+    /// What the device knows by the names of this reducer's kernels are these kernels.
+    pub unsafe fn of_device(device: &Device, reducer: R) -> Custom<R> {
+        Custom { device: device.clone(), reducer, archive: None }
     }
 
     /// Reduces elements over some axes (`None`: all). The work is queued, and the result stays on the device:
@@ -87,16 +93,22 @@ impl<R: Exported> Custom<R> {
     }
 
     fn load(&self, launch: &crate::plan::Launch) -> Result<Launch, CudaError> {
-        let archive = Archive::new(&self.archive).ok_or(CudaError::NoArchive { len: self.archive.len() })?;
-        let text = archive.ptx(&launch.entry).ok_or_else(|| missing::<R>(&archive, &launch.entry))?;
-        Launch::of_struct(self.device.kernel_of(&launch.entry, text)?, launch.grid, launch.block, &launch.params)
+        let kernel = match &self.archive {
+            None => self.device.kernel(&launch.entry)?,
+            Some(bytes) => {
+                let archive = Archive::new(bytes).ok_or(CudaError::NoArchive { len: bytes.len() })?;
+                let text = archive.ptx(&launch.entry).ok_or_else(|| missing::<R>(&archive, &launch.entry))?;
+                self.device.kernel_of(&launch.entry, text)?
+            }
+        };
+        Launch::of_struct(kernel, launch.grid, launch.block, &launch.params)
     }
 }
 
 /// A reduction of elements of one shape and layout, planned and loaded. A run costs the host the driver's calls and no more.
 pub struct CustomReduction<R: Exported> {
     device: Device,
-    input: Layout,
+    input: ElementLayout,
     shape: Vec<usize>,
     work: Work<R::Output>,
     /// From the addresses of input and output to where kernels start, in bytes.
@@ -145,10 +157,7 @@ impl<R: Exported> CustomReduction<R> {
         input: ElementsView<'_, R::Item>,
         out: &mut Elements<R::Output>,
     ) -> Result<(), Error> {
-        let (expected, found) = (self.device.properties().index, stream.context.properties.index);
-        if found != expected {
-            return Err(CudaError::OtherDevice { what: "stream", found, expected }.into());
-        }
+        stream.is_one_of(&self.device)?;
         input.is_on(stream, "array")?;
         out.view().is_on(stream, "output")?;
         let differs = |what, found: &dyn std::fmt::Debug, expected: &dyn std::fmt::Debug| CudaError::Layout {
@@ -157,7 +166,7 @@ impl<R: Exported> CustomReduction<R> {
             expected: format!("{expected:?}"),
         };
         if *input.layout() != self.input {
-            let of = |l: &Layout| (l.shape().to_vec(), l.strides().to_vec());
+            let of = |l: &ElementLayout| (l.shape().to_vec(), l.strides().to_vec());
             return Err(differs("array", &of(input.layout()), &of(&self.input)).into());
         }
         if out.shape() != self.shape {
@@ -171,7 +180,6 @@ impl<R: Exported> CustomReduction<R> {
             }
             Work::Launches { launches, workspace } => {
                 let mut scratch = stream.scratch();
-                let raw = stream.bound()?;
                 let workspace = scratch.workspace(stream, *workspace)?;
                 let [x, result] = self.offsets;
                 let (x, result) = (x as i64, result as i64);
@@ -182,7 +190,7 @@ impl<R: Exported> CustomReduction<R> {
                     // done with them, as `ElementsView::from_raw` and `Buffer`'s drop promise. The kernels are this reducer's, by
                     // the promise of `Custom::new`, which has compared the sizes of elements, nodes and results. The workspace is as large as the
                     // plan asks for, its counters are zero, and the lock of the stream whose it is is held.
-                    unsafe { launch.queue_at(raw, first) }?;
+                    unsafe { launch.queue_at(stream, first) }?;
                 }
                 Ok(())
             }

@@ -1,20 +1,19 @@
 //! What `describe` says of an array on a GPU.
 
-use warpfold_core::DType;
+use crate::array::{Array, values};
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::launch::Launch;
+use crate::options::Options;
 use crate::plan::{DESCRIBED, GpuPlan, described_bytes};
+use crate::reduce::reduction::{Layout, Reduction};
+use crate::stream::Stream;
+use crate::view::ArrayView;
 use warpfold_array::Values;
 use warpfold_array::problem::{Problem, normalize_axes, result_shape};
-use warpfold_cpu::{Description, STATS};
-use crate::array::{Array, values};
-use crate::buffer::{Buffer};
-use crate::device::{Device};
-use crate::launch::{Launch};
-use crate::options::{Options};
-use crate::reduce::{Layout, Reduction};
-use crate::stream::{Stream};
-use crate::view::{ArrayView};
 use warpfold_array::{CudaError, Error, Op, Scalar};
-
+use warpfold_core::DType;
+use warpfold_cpu::{Description, STATS};
 
 /// Describing arrays of one dtype, shape and layout on one GPU: planned, its kernels loaded. What [`Reduction`] is for one
 /// statistic.
@@ -83,7 +82,8 @@ impl Survey {
             // No element is read, for there is none.
             Work::Nothing(warpfold_cpu::describe(*input.layout(), &layouts)?)
         } else if let Some(plan) = GpuPlan::describe(dtype, false, &problem, &device.limits()) {
-            let load = |l: &crate::plan::Launch| Launch::of_struct(device.kernel(&l.entry)?, l.grid, l.block, &l.params);
+            let load =
+                |l: &crate::plan::Launch| Launch::of_struct(device.kernel(&l.entry)?, l.grid, l.block, &l.params);
             let launches = plan.launches.iter().map(load).collect::<Result<_, CudaError>>()?;
             Work::Once { launches, workspace: plan.workspace, offset: problem.x_offset }
         } else {
@@ -126,26 +126,22 @@ impl Survey {
     /// # Errors
     /// If an array or the stream is not like that which this was prepared for, or the driver refuses.
     pub fn run(&self, stream: &Stream, input: ArrayView<'_>, out: &mut Statistics) -> Result<(), Error> {
-        let (expected, found) = (self.device.properties().index, stream.context.properties.index);
-        if found != expected {
-            return Err(CudaError::OtherDevice { what: "stream", found, expected }.into());
-        }
+        stream.is_one_of(&self.device)?;
         input.is_on(stream, "array")?;
         self.input.check("array", &input)?;
         match (&self.work, &mut out.0) {
             (Work::Nothing(_), Found::Nothing) => Ok(()),
             (Work::Once { launches, workspace, offset }, Found::Once(buffer))
-                if buffer.len() == self.bytes() && buffer.device_index() == expected =>
+                if buffer.len() == self.bytes() && buffer.device_index() == self.device.index() =>
             {
                 let mut scratch = stream.scratch();
-                stream.bound()?;
                 let workspace = scratch.workspace(stream, *workspace)?;
                 let first = [input.address().wrapping_add_signed(*offset as i64), 0, buffer.address(), workspace];
                 for launch in launches {
                     // SAFETY: the plan is for arrays like this one, which is borrowed or stays until the device is done with it,
                     // as `ArrayView::from_raw` promises; the output has room for every statistic, and its drop waits. The
                     // workspace is as large as the plan asks for, its counters are zero, and the lock is held.
-                    unsafe { launch.queue_at(stream.raw(), first) }?;
+                    unsafe { launch.queue_at(stream, first) }?;
                 }
                 Ok(())
             }

@@ -1,14 +1,13 @@
 //! What a GPU would do: a plain value, printable, made without a GPU.
 
+use crate::plan::{GpuPlan, Launch, Limits};
+use crate::runtime::Properties;
 use std::fmt;
 use std::time::Duration;
-use crate::plan::{GpuPlan, Launch, Limits};
 use warpfold_array::ArrayRef;
 use warpfold_array::request::Request;
-use crate::runtime::{Properties};
 use warpfold_array::{Error, Op, Options};
-use warpfold_cpu::{Plan};
-
+use warpfold_cpu::Plan;
 
 /// What predictions assume where there is no GPU to ask: an H200, and a plain read of its memory as measured.
 const H200: Limits = Limits { multiprocessors: 132, bandwidth: 4.6e12 };

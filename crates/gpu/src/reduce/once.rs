@@ -1,10 +1,10 @@
 //! Reductions of arrays on a GPU, in one call.
 
-use crate::array::{Array};
-use crate::options::{Options};
-use crate::reduce::{Reduction};
-use crate::stream::{Stream};
-use crate::view::{ArrayView};
+use crate::array::Array;
+use crate::options::Options;
+use crate::reduce::reduction::Reduction;
+use crate::stream::Stream;
+use crate::view::ArrayView;
 use warpfold_array::{Error, Op};
 
 /// Reduces an array on a GPU. The work is queued, and the result stays there: [`Array::download`] waits for it.

@@ -3,15 +3,14 @@
 //! Columns lie one after the other, with an element between them, and so do their offsets; between the results of two columns there is then one
 //! of what lies between, which nobody reads. The bits are those of each column by itself, as a reduction's do not depend on where it lies.
 
-use warpfold_core::DType;
-use crate::plan::kmeans::Launch as Planned;
+use crate::device::Device;
+use crate::launch::Launch;
+use crate::plan::Launch as Planned;
 use crate::plan::rows::Rows;
-use crate::device::{Device};
-use crate::launch::{Launch};
-use crate::stream::{Stream};
-use crate::view::{ArrayView};
-use warpfold_array::{CudaError};
-
+use crate::stream::Stream;
+use crate::view::ArrayView;
+use warpfold_array::CudaError;
+use warpfold_core::DType;
 
 /// Where parts of the workspace begin.
 const ALIGNED: usize = 256;
@@ -72,7 +71,7 @@ impl Apart {
             across: (pair * size) as isize,
             size,
         };
-        let multiprocessors = device.properties().multiprocessors;
+        let multiprocessors = device.multiprocessors();
         let values = workspace.next_multiple_of(ALIGNED);
         let repeated = (values + rows.pitch() * columns * rows.size).next_multiple_of(ALIGNED);
         let results = (repeated + cuts * columns * 8).next_multiple_of(ALIGNED);
@@ -108,9 +107,9 @@ impl Apart {
         // SAFETY: the caller's; columns and offsets have room.
         unsafe {
             if let Some(turn) = &self.turn {
-                turn.queue_at(stream.raw(), [values, positions, to[0]])?;
+                turn.queue_at(stream, [values, positions, to[0]])?;
             }
-            self.repeat.queue_at(stream.raw(), [offsets, to[1]])?;
+            self.repeat.queue_at(stream, [offsets, to[1]])?;
         }
         Ok(to)
     }
@@ -123,7 +122,7 @@ impl Apart {
         for (i, back) in self.back.iter().enumerate() {
             let at = i as u64 * self.result;
             // SAFETY: the caller's.
-            unsafe { back.queue_at(stream.raw(), [results + at, 0, output + at]) }?;
+            unsafe { back.queue_at(stream, [results + at, 0, output + at]) }?;
         }
         Ok(())
     }

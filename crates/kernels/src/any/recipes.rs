@@ -4,13 +4,13 @@ use super::{Recipes, integer, number};
 use crate::fold::initial;
 use crate::node::Node;
 use crate::recipe::{Hole, Out, Recipe, code, flag};
-use warpfold_simt::Simt;
 use core::marker::PhantomData;
 use warpfold_core::ops::{
     AbsMax, All, Any, Arg, CountNonzero, Deviation, Extremum, IntegerProduct, IntegerSum, LogSumExp, MinMax, Place,
     Precision, Product, Search, Sum, Term,
 };
 use warpfold_core::{Cast, DType, Element, Float, Real, Reducer};
+use warpfold_simt::Simt;
 
 /// What a number is read as: floats as f32 or f64, integers as i64.
 pub trait Read: Element<Key: Node> {

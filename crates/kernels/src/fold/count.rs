@@ -3,9 +3,9 @@
 use super::{Heap, Parts, as_brief};
 use crate::recipe::{Out, Recipe, flag};
 use crate::source::Bits;
-use warpfold_simt::Simt;
 use core::marker::PhantomData;
 use warpfold_core::DType;
+use warpfold_simt::Simt;
 
 /// Counts elements that are not zero. `B` is what memory holds; floats come with their sign masked out.
 #[derive(Clone, Copy)]

@@ -5,10 +5,10 @@ use super::{Deviations, Norms, Parts, Sums, Tree, no_plain};
 use crate::node::{Counted, Node, fields};
 use crate::recipe::{Out, Recipe, code, flag};
 use crate::source::{Bits, Source};
-use warpfold_simt::{Pod, Simt};
 use core::ops::Add;
 use warpfold_core::ops::{Moments, Plain};
 use warpfold_core::{DType, Element, Float};
+use warpfold_simt::{Pod, Simt};
 
 /// The sum, the sum of squares and the moments. `M` is [`Moments`], or these and a count.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,9 +4,9 @@ use super::{Heap, Parts, as_brief};
 use crate::node::Node;
 use crate::recipe::{Out, Recipe, code, flag};
 use crate::source::Bits;
-use warpfold_simt::Simt;
 use core::marker::PhantomData;
 use warpfold_core::DType;
+use warpfold_simt::Simt;
 
 /// An integer as wide as a lane compares: i32 for elements of up to 4 bytes, i64 for 8.
 pub trait Key: Node + Ord {

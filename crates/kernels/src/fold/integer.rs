@@ -3,10 +3,10 @@
 use super::{Heap, Parts, as_brief};
 use crate::recipe::{Out, Recipe, flag};
 use crate::source::Bits;
-use warpfold_simt::Simt;
 use core::marker::PhantomData;
 use warpfold_core::ops::IntegerSum;
 use warpfold_core::{Cast, Reducer};
+use warpfold_simt::Simt;
 
 /// Adds integers in 128 bits; a lane needs fewer while it runs. `B` is what memory holds, signed or not as told.
 #[derive(Clone, Copy)]

@@ -7,8 +7,8 @@
 use super::extremum::{Extremum, Keys, MinMax};
 use super::{Arg, Count, Heap, Integer};
 use crate::source::Bits;
-use warpfold_simt::Simt;
 use core::marker::PhantomData;
+use warpfold_simt::Simt;
 
 /// A heap that takes the columns of a word together.
 pub trait Packed: Heap {

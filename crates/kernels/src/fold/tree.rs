@@ -4,12 +4,12 @@ use super::{Parts, Tree, no_plain};
 use crate::node::{Counted, Node};
 use crate::recipe::{Out, Recipe, flag, half};
 use crate::source::{Bits, Source};
-use warpfold_simt::{Pod, Simt};
 use core::marker::PhantomData;
 use warpfold_core::ops::{
     Deviation, Exponential, LogSumExp, Magnitude, Moments, Powers, Precision, Product, Square, Sum, SumExp, Value,
 };
 use warpfold_core::{Accumulate, Cast, Element, Float, Real, Reducer};
+use warpfold_simt::{Pod, Simt};
 
 /// The bits of the initial value, if there is one.
 #[inline(always)]

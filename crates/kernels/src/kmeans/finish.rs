@@ -7,8 +7,8 @@ use super::number::Number;
 use super::tile::CLUSTERS;
 use super::{BAD, EMPTY, THREADS, Totals, Update};
 use crate::recipe::array;
-use warpfold_simt::{ALL, Global, Order, Pack, Pod, Simt};
 use warpfold_core::Accumulate;
+use warpfold_simt::{ALL, Global, Order, Pack, Pod, Simt};
 
 /// Sums of which the last block of an update makes means.
 pub const FEW: usize = 1024;

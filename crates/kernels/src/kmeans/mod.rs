@@ -10,7 +10,6 @@ pub mod assign;
 pub mod column;
 pub mod direct;
 pub mod distance;
-pub(crate) mod table;
 pub mod finish;
 pub mod limbs;
 pub mod nearest;
@@ -19,6 +18,7 @@ pub mod run;
 pub mod score;
 pub mod sort;
 pub mod stretch;
+pub(crate) mod table;
 pub mod tile;
 pub mod twice;
 

@@ -6,8 +6,8 @@
 
 use super::limbs::{self, limbs};
 use super::{Totals, Update};
-use warpfold_simt::{Atom, Pack, Shared, Simt, Word};
 use warpfold_core::Fixed;
+use warpfold_simt::{Atom, Pack, Shared, Simt, Word};
 
 /// Bits of a low number of f64.
 const LOW: u32 = 31;

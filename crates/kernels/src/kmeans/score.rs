@@ -12,8 +12,8 @@ use super::tile::each;
 use super::{Unsure, Update, assign};
 use crate::recipe::array;
 use crate::source::{Bits, Source, words};
-use warpfold_simt::{ALL, Global, Pack, Shared, Simt, Word};
 use warpfold_core::Real;
+use warpfold_simt::{ALL, Global, Pack, Shared, Simt, Word};
 
 /// Clusters that are compared at once.
 pub const TOGETHER: u32 = 8;

@@ -13,9 +13,9 @@ use crate::fold::{Described, Description, Parts, Seen, Total, Totals, Tree};
 use crate::node::{Counted, Node, select};
 use crate::recipe::{Recipe, array};
 use crate::source::{Bits, Source};
-use warpfold_simt::{Global, Simt};
 use core::marker::PhantomData;
 use warpfold_core::{Element, Float};
+use warpfold_simt::{Global, Simt};
 
 /// What lanes have seen meets.
 #[derive(Clone, Copy)]

@@ -10,8 +10,8 @@ use super::THREADS;
 use super::key::{Elements, kind, label, read};
 use crate::kmeans::tile::each;
 use crate::recipe::array;
-use warpfold_simt::{ALL, Global, Order, Simt};
 use warpfold_core::f16;
+use warpfold_simt::{ALL, Global, Order, Simt};
 
 /// Elements that a thread reads at a time.
 const OWN: usize = 8;

@@ -11,7 +11,6 @@ pub mod bins;
 pub mod count;
 pub mod distinct;
 pub mod ends;
-pub(crate) mod table;
 pub mod groups;
 pub mod heads;
 pub mod key;
@@ -19,6 +18,7 @@ pub mod pass;
 mod sorted;
 pub mod starts;
 pub mod state;
+pub(crate) mod table;
 pub mod turn;
 
 #[cfg(not(target_arch = "nvptx64"))]

@@ -1,9 +1,11 @@
 //! A record made by the emulator.
 
 use warpfold_emulator::Fault;
-use warpfold_kernels::ladder::{Family, Form, PRESETS, Ran, Rung, Sizes, Tuning};
-use warpfold_kernels::ladder::{emulate_centroids, emulate_reduce, rungs};
+use warpfold_kernels::ladder::rungs;
+use warpfold_kernels::ladder::{Family, Form, PRESETS, Rung};
 use warpfold_ladder::record::{Counts, Device, Record, Run, Verdict};
+use warpfold_ladder::{Ran, Sizes, Tuning};
+use warpfold_ladder::{emulate_centroids, emulate_reduce};
 
 /// Every rung that the emulator can run, at the published block sizes: family A at `n`, family B at no more than its
 /// published sizes, family C at no more than 2^14 points, which take it as long. Published forms run at sizes that bring

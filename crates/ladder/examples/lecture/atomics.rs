@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use warpfold_core::{Reducer, Span, ops::Sum};
-use warpfold_kernels::ladder::{Tuning, emulate_reduce};
+use warpfold_ladder::{Tuning, emulate_reduce};
 
 const N: usize = 100_000;
 const SEGMENT: usize = 1024;

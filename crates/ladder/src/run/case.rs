@@ -1,9 +1,10 @@
 //! What there is to run.
 
 use super::{Families, Options};
+use crate::plan::{Plan, PlanError, Sizes, Tuning};
+use crate::program::Work;
 use std::sync::LazyLock;
-use warpfold::cuda::Work;
-use warpfold_kernels::ladder::{DType, Family, Form, PRESETS, Plan, PlanError, Preset, Rung, Sizes, Tuning, rungs};
+use warpfold_kernels::ladder::{DType, Family, Form, PRESETS, Preset, Rung, rungs};
 
 /// One rung on one workload.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! Whether a sum is right: the one comparator.
 
-use warpfold_kernels::ladder::{Buffer, Plan, Sizes};
+use crate::plan::{Buffer, Plan, Sizes};
 
 /// Half the spacing of f32 at 1.
 const UNIT: f64 = 1.0 / (1u64 << 24) as f64;

@@ -3,9 +3,11 @@
 use super::case::{Case, Load};
 use super::material::{Material, materials};
 use super::{blank_rung, depth_of};
+use crate::emulate::{Ran, emulate_centroids, emulate_reduce};
+use crate::plan::PlanError;
 use crate::record::{Counts, Run, Verdict};
 use warpfold_emulator::{Fault, Report};
-use warpfold_kernels::ladder::{DType, PlanError, Ran, emulate_centroids, emulate_reduce};
+use warpfold_kernels::ladder::DType;
 
 /// One run: the result as bits, and all that was seen.
 pub struct Seen {

@@ -4,8 +4,10 @@ use super::case::{Case, Load};
 use super::data::GENERATOR;
 use super::emulated::emulate;
 use super::material::{LABELS, SEED, materials};
+use crate::emulate::emulate_probe;
+use crate::plan::{PlanError, Tuning};
 use serde::{Deserialize, Serialize};
-use warpfold_kernels::ladder::{DType, Family, Form, PlanError, Tuning, emulate_probe, rung, rungs};
+use warpfold_kernels::ladder::{DType, Family, Form, rung, rungs};
 
 /// Elements.
 pub const LENGTHS: [u64; 5] = [1, 31, 1000, 4097, 1 << 16];

@@ -6,10 +6,11 @@ use super::emulated::verdict;
 use super::material::materials;
 use super::production::{self, Ready};
 use super::{Error, blank_rung, depth_of};
+use crate::plan::Buffer;
+use crate::program::{Inputs, Program, Work};
 use crate::record::Run;
 use std::time::{Duration, Instant};
-use warpfold::cuda::{Device, Event, Inputs, Program, Stream, Work};
-use warpfold_kernels::ladder::Buffer;
+use warpfold::cuda::{Device, Event, Stream};
 
 /// A GPU with the inputs of the last workload still on it.
 pub struct Gpu {

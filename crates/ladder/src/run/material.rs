@@ -3,7 +3,8 @@
 use super::case::Load;
 use super::check::{Answer, Exact};
 use super::data;
-use warpfold_kernels::ladder::{DType, Sizes};
+use crate::plan::Sizes;
+use warpfold_kernels::ladder::DType;
 
 /// The seed of elements and points.
 pub const SEED: u64 = 1;

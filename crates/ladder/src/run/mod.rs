@@ -14,12 +14,13 @@ pub mod material;
 pub mod production;
 mod refuse;
 
+use crate::plan::{Plan, PlanError, Tuning};
 use crate::record::{Record, Run, Verdict};
 use case::{Case, Load, cases};
 use describe::{described, today};
 use gpu::Gpu;
 use warpfold::cuda::{self, Device};
-use warpfold_kernels::ladder::{DType, Family, Form, Plan, PlanError, Tuning, rung};
+use warpfold_kernels::ladder::{DType, Family, Form, rung};
 
 /// Which ladders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,8 +143,8 @@ pub enum Chosen {
 pub fn choose(target: Target) -> Result<Chosen, cuda::Error> {
     match target {
         Target::Emulator => Ok(Chosen::Emulator(None)),
-        Target::Cuda(index) => Device::open(index).map(Chosen::Gpu),
-        Target::Auto => Ok(match Device::open(0) {
+        Target::Cuda(index) => cuda::open(index).map(Chosen::Gpu),
+        Target::Auto => Ok(match cuda::open(0) {
             Ok(device) => Chosen::Gpu(device),
             Err(why) => Chosen::Emulator(Some(why)),
         }),

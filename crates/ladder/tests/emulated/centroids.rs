@@ -2,7 +2,8 @@
 
 use crate::compare::{floats, is_sum, noise};
 use warpfold_emulator::Kind;
-use warpfold_kernels::ladder::{Family, Form, Sizes, Tuning, emulate_centroids, rungs};
+use warpfold_kernels::ladder::{Family, Form, rungs};
+use warpfold_ladder::{Sizes, Tuning, emulate_centroids};
 
 struct Problem {
     points: Vec<f32>,

@@ -2,8 +2,8 @@
 
 use crate::compare::{floats, integers};
 use std::time::Instant;
-use warpfold_emulator::{self, Counters, Lane, Line, Memory, Report};
-use warpfold_kernels::ladder::{Tuning, emulate_reduce};
+use warpfold_emulator::{self as emulator, Counters, Lane, Line, Memory, Report};
+use warpfold_ladder::{Tuning, emulate_reduce};
 use warpfold_simt::{Pack, Simt};
 
 /// One block of `block` threads of a rung of family A or B.
@@ -81,7 +81,7 @@ fn coalesced_loads_take_four_sectors_and_vector_loads_sixteen() {
 
 #[test]
 fn lanes_that_want_one_cell_take_turns() {
-    use warpfold_kernels::ladder::{Sizes, emulate_centroids};
+    use warpfold_ladder::{Sizes, emulate_centroids};
     let sizes = Sizes { points: 128, clusters: 16, coords: 1 };
     let run = |labels: &[i32]| {
         let ran = emulate_centroids("c1", &floats(128), labels, sizes, Tuning::default()).expect("a plan");

@@ -1,8 +1,8 @@
 //! Kernels with one fault each, and the published rungs that are wrong: the emulator must say so.
 
 use crate::compare::{floats, integer_sum, integers, is_sum};
-use warpfold_emulator::{self, Fault, Kind, Lane, Memory, Op, Space};
-use warpfold_kernels::ladder::{Tuning, emulate_reduce};
+use warpfold_emulator::{self as emulator, Fault, Kind, Lane, Memory, Op, Space};
+use warpfold_ladder::{Tuning, emulate_reduce};
 use warpfold_simt::{ALL, Dim, Global, Order, Pack, Simt};
 
 fn faults(memory: &Memory, grid: u32, block: u32, kernel: impl Fn(&Lane<'_>) + Sync) -> Vec<Fault> {

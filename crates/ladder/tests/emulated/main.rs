@@ -1,4 +1,4 @@
-//! The device crate, seen from outside. One binary, so that it links once.
+//! The rungs in the emulator: right, sound, and counted. One binary, so that it links once.
 
 mod centroids;
 mod compare;

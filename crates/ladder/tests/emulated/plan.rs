@@ -1,11 +1,11 @@
 //! Plans and the registry, as a CUDA runner would use them.
 
 use std::collections::HashSet;
-use warpfold_kernels::ladder::{
-    Arg, Buffer, DType, Family, Form, PRESETS, Plan, PlanError, Sizes, Tuning, plan_centroids, plan_probe, plan_read,
-    plan_reduce, rung, rungs,
-};
+use warpfold_kernels::ladder::{DType, Family, Form, PRESETS, rung, rungs};
 use warpfold_kernels::{entries, ptx};
+use warpfold_ladder::{
+    Arg, Buffer, Plan, PlanError, Sizes, Tuning, plan_centroids, plan_probe, plan_read, plan_reduce,
+};
 
 fn blocks(block: u32) -> Tuning {
     Tuning { block: Some(block), coarsen: None }

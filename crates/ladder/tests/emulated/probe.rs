@@ -1,7 +1,7 @@
 //! The emulator's answer to every instruction, against what the instruction means.
 
-use warpfold_kernels::ladder::{emulate_probe, probe_input};
 use warpfold_kernels::probe::{BLOCK, GRID, TOTALS, WORDS};
+use warpfold_ladder::{emulate_probe, probe_input};
 
 #[test]
 fn every_instruction_does_what_it_says() {

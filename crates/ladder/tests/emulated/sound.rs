@@ -1,7 +1,8 @@
 //! Every sound rung of families A and B: right, and without a fault.
 
 use crate::compare::{floats, integer_sum, integers, is_sum};
-use warpfold_kernels::ladder::{DType, Family, Form, Rung, Tuning, emulate_reduce, plan_reduce, rungs};
+use warpfold_kernels::ladder::{DType, Family, Form, Rung, rungs};
+use warpfold_ladder::{Tuning, emulate_reduce, plan_reduce};
 
 fn sound() -> impl Iterator<Item = &'static Rung> {
     rungs().iter().filter(|r| r.form == Form::Sound && matches!(r.family, Family::A | Family::B))

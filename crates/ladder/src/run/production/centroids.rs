@@ -6,15 +6,17 @@ use super::super::emulated::Seen;
 use super::super::gpu::Timed;
 use super::super::material::{Material, SEED};
 use super::{Shape, carry_out};
+use crate::program::Inputs;
 use warpfold::core::{self, Fixed};
 use warpfold::cuda::kmeans::{CentroidUpdate, scale};
-use warpfold::cuda::{Array, Device, Inputs, Stream};
+use warpfold::cuda::{Array, Device, Stream};
 use warpfold::keys::Axes;
-use warpfold_emulator::{Memory, Report};
-use warpfold_kernels::Production;
-use warpfold_gpu::plan::kmeans::{Launch, Problem};
-use warpfold_kernels::kmeans::{Totals, emulate, sort};
-use warpfold_kernels::ladder::Sizes;
+
+use crate::plan::Sizes;
+use warpfold_emulator::{Memory, Production, Report, emulate};
+use warpfold_gpu::plan::Launch;
+use warpfold_gpu::plan::kmeans::Problem;
+use warpfold_kernels::kmeans::{Totals, sort};
 use warpfold_simt::Global;
 
 /// What the emulator plans for where there is no GPU: an H200's.

@@ -9,8 +9,9 @@ use super::emulated::{Seen, verdict};
 use super::gpu::Timed;
 use super::material::{Material, materials};
 use super::{Error, blank};
+use crate::program::Inputs;
 use crate::record::{Counts, Run};
-use warpfold::cuda::{Device, Inputs, Stream};
+use warpfold::cuda::{Device, Stream};
 use warpfold_emulator::{Fault, Faults, Report};
 
 /// What a row says of the launches.

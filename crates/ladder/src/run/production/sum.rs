@@ -6,12 +6,13 @@ use super::super::emulated::Seen;
 use super::super::gpu::Timed;
 use super::super::material::Material;
 use super::{Shape, carry_out};
-use warpfold::cuda::{self, Array, Device, Explanation, Inputs, Options, Reduction, Stream};
+use crate::program::Inputs;
+use warpfold::cuda::{self, Array, Device, Explanation, Options, Reduction, Stream};
 use warpfold::{ArrayRef, DType, Op, Order};
 use warpfold_emulator::{Memory, Report};
-use warpfold_kernels::recipe::COUNTERS;
-use warpfold_kernels::{Production, emulate_sum};
+use warpfold_emulator::{Production, emulate_sum};
 use warpfold_kernels::ladder;
+use warpfold_kernels::recipe::COUNTERS;
 use warpfold_simt::Global;
 
 /// Of elements and result: the ladder adds integers in 32 bits.

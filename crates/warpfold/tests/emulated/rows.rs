@@ -1,13 +1,8 @@
 //! Rows at pitches and offsets that random problems seldom have.
 
-use super::golden::cases::random;
-use super::{Axis, Case, Choices, check};
-use crate::{DType, Op};
-
-/// A number below `n`.
-fn pick(n: usize, seed: &mut u64) -> usize {
-    random(seed) as usize % n
-}
+use super::reductions::{Axis, Case, Choices, check};
+use super::{Emulated, brief, pick};
+use warpfold::{DType, Op};
 
 fn plain(len: usize, reduced: bool) -> Axis {
     Axis { len, gap: 0, reversed: false, broadcast: false, reduced }
@@ -15,6 +10,7 @@ fn plain(len: usize, reduced: bool) -> Axis {
 
 /// Checks `two(most, seed)` lengths of rows of every op and dtype, `most` elements filling 16 bytes; how many were by `kernel`.
 fn run(kernel: &str, rows: impl Fn(&mut u64) -> usize, two: impl Fn(usize, &mut u64) -> [usize; 2]) -> usize {
+    let on = Emulated::new();
     let (mut seed, mut wrong, mut by) = (5, Vec::new(), 0);
     let all = Op::ALL.iter().flat_map(|op| DType::ALL.iter().map(move |dtype| (*op, *dtype)));
     for (i, (op, dtype)) in all.enumerate() {
@@ -27,9 +23,9 @@ fn run(kernel: &str, rows: impl Fn(&mut u64) -> usize, two: impl Fn(usize, &mut 
             }
             let options = Choices { specials: i % 2 == 0, skip_nan: i % 5 == 0, ord: i as u8, ..Choices::default() };
             let case = Case { op, dtype, axes, turn: 0, offset: pick(4, &mut seed), options, seed };
-            match check(&case) {
+            match check(&on, &case) {
                 Ok(entries) => by += entries.contains(kernel) as usize,
-                Err(why) => wrong.push(format!("{case:?}\n{}", why.chars().take(600).collect::<String>())),
+                Err(why) => wrong.push(format!("{case:?}\n{}", brief(&why))),
             }
         }
     }

@@ -1,13 +1,14 @@
 //! The CPU and the emulator against what a GPU gave: `golden/h200.json`, which the GPU tests write
 //! (`WARPFOLD_GOLDEN_OUT=FILE`, in `tests/gpu/golden.rs`).
 
-#[path = "../../../tests/golden/cases.rs"]
+#[path = "../golden/cases.rs"]
 pub mod cases;
 
-use super::{Outcome, run};
-use crate::reduce;
+use super::reductions::run;
+use super::{Emulated, Outcome, brief};
 use cases::{Case, FILE, Golden, said, text};
 use std::collections::BTreeSet;
+use warpfold::reduce;
 
 /// The emulator takes cases of at most so many elements, and one of four of these, which is every form; all of them
 /// (`WARPFOLD_GOLDEN_ALL=1`) take it minutes.
@@ -25,18 +26,12 @@ fn on_cpu(case: &Case) -> String {
 }
 
 /// The result, and the kernels that gave it.
-fn emulated(case: &Case) -> (String, String) {
+fn emulated(on: &Emulated, case: &Case) -> (String, String) {
     let data = case.data();
-    let mask: Vec<u8> = data.mask.iter().flatten().map(|&m| m.into()).collect();
-    match run(case.op, &case.array(&data), 0, &data.bytes, &mask, &case.options(&data)) {
-        Ok(ran) => {
-            let said = match ran.outcome {
-                Outcome::Bytes(bytes) => text(&bytes),
-                Outcome::Empty | Outcome::AllNan | Outcome::Bad => "none".into(),
-            };
-            (said, ran.entries)
-        }
-        Err(why) => (why.chars().take(1000).collect(), String::new()),
+    match run(on, case.op, &case.array(&data), (&data.bytes, 0), &case.options(&data)) {
+        Ok((Outcome::Bytes(bytes), entries)) => (text(&bytes), entries),
+        Ok((Outcome::Empty | Outcome::AllNan, entries)) => ("none".into(), entries),
+        Err(why) => (brief(&why), String::new()),
     }
 }
 
@@ -59,12 +54,13 @@ fn the_cpu_gives_the_bits_that_a_gpu_gave() {
 #[test]
 fn the_emulator_gives_the_bits_that_a_gpu_gave() {
     let golden = golden();
+    let on = Emulated::new();
     let (mut wrong, mut kernels, mut checked) = (Vec::new(), BTreeSet::new(), 0);
     let one_of = if std::env::var_os("WARPFOLD_GOLDEN_ALL").is_some() { 1 } else { ONE_OF };
     for case in cases::cases().iter().step_by(one_of).filter(|case| case.len() <= EMULATED) {
         let want = golden.results.get(&case.to_string()).cloned().unwrap_or_default();
-        let (got, entries) = emulated(case);
-        kernels.extend(entries.split_whitespace().filter_map(|e| Some(e.split_once('<')?.0.to_owned())));
+        let (got, entries) = emulated(&on, case);
+        kernels.extend(entries.split_whitespace().map(str::to_owned));
         checked += 1;
         if got != want {
             wrong.push(format!("{case}:{entries} {got}, not {want}"));

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::golden::cases::random;
-use super::{Axis, Case, Choices, check};
-use crate::{DType, Op};
+use super::reductions::{Axis, Case, Choices, check};
+use super::{Emulated, brief, cases};
+use warpfold::{DType, Op};
 
 const SMALL: [DType; 7] = [DType::Bool, DType::I8, DType::U8, DType::I16, DType::U16, DType::F16, DType::BF16];
 const OPS: [Op; 10] =
@@ -45,13 +46,13 @@ fn case(i: usize, seed: &mut u64) -> Case {
 
 #[test]
 fn columns_of_small_elements_have_the_bits_of_the_cpu_wherever_rows_begin() {
-    let count = std::env::var("WARPFOLD_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(280);
+    let (on, count) = (Emulated::new(), cases(280));
     let (mut seed, mut wrong, mut of) = (5, Vec::new(), BTreeMap::<String, u32>::new());
     for i in 0..count {
         let case = case(i, &mut seed);
-        match check(&case) {
+        match check(&on, &case) {
             Ok(entries) => *of.entry(entries.split('_').next().unwrap_or_default().trim().into()).or_default() += 1,
-            Err(why) => wrong.push(format!("{case:?}\n{}", why.chars().take(1500).collect::<String>())),
+            Err(why) => wrong.push(format!("{case:?}\n{}", brief(&why))),
         }
         if wrong.len() == 8 {
             break;

@@ -1,19 +1,10 @@
-//! Segments of random lengths, by the kernels that the planner chooses for them.
+//! Segments of random lengths: the CPU's bits, and no fault.
 
-use warpfold_emulator::Memory;
-use warpfold_kernels::recipe::STATUS;
-use warpfold_simt::Global;
+use warpfold::cuda::{self, Segmented};
+use warpfold::{ArrayRef, DType, Error, KeyError, Op, Options, Ord, Precision, Scalar, Segments, Values};
 
 use super::golden::cases::{Specials, elements, random};
-use super::{COUNTERS, GpuPlan, LIMITS, Ord, Outcome, Ran, launch, upload};
-use warpfold_gpu::plan::Cut;
-use crate::{ArrayRef, DType, Error, KeyError, Op, Options, Precision, Scalar, Segments, Values, reduce};
-use warpfold_array::request::Request;
-
-/// A number below `n`.
-fn pick(n: usize, seed: &mut u64) -> usize {
-    random(seed) as usize % n
-}
+use super::{Emulated, brief, cases, pick};
 
 /// Lengths whose elements have up to about `bytes`.
 fn lengths(kind: usize, size: usize, bytes: usize, seed: &mut u64) -> Vec<usize> {
@@ -57,44 +48,48 @@ fn bytes_of(offsets: &[i64], dtype: DType) -> Vec<u8> {
     offsets.iter().flat_map(|&o| o.to_le_bytes()[..dtype.size()].to_vec()).collect()
 }
 
-/// Runs it in the emulator: `n` elements, the first of which is `skip` bytes into `bytes`. None if there is no kernel.
+/// Reduces segments of an array whose first element is `skip` bytes into `bytes`; says what ran. None if no kernel does that.
 fn run(
+    on: &Emulated,
     op: Op,
     array: &ArrayRef<'_>,
     (bytes, skip): (&[u8], usize),
     (offsets, dtype): (&[i64], DType),
     options: &Options<'_>,
-) -> Result<Option<Ran>, String> {
-    let request = Request::new(op, array, options).map_err(|e| e.to_string())?;
-    let nothing = ArrayRef::from_bytes(&[], array.dtype(), &[0], crate::Order::C, false).map_err(|e| e.to_string())?;
-    let empty = reduce(op, nothing, options).ok().map(|found| found.values);
-    let cut = Cut { segments: offsets.len() - 1, len: array.len(), offsets: dtype, empty: empty.as_ref() };
-    let Some(plan) = GpuPlan::segments(&request.spec, cut, &LIMITS) else { return Ok(None) };
-    let mut memory = Memory::new();
-    let x = upload(&mut memory, "input", bytes) + skip as u64;
-    let cuts = upload(&mut memory, "offsets", &bytes_of(offsets, dtype));
-    let size = request.spec.result().size() * if op == Op::MinMax { 2 } else { 1 };
-    let output: Global<u8> = memory.alloc("output", cut.segments * size);
-    let workspace: Global<u8> = memory.alloc("workspace", plan.workspace);
-    memory.write(workspace, &vec![0u8; COUNTERS]);
-    let entries = launch(&memory, &plan, [x, cuts, output.as_ptr().addr() as u64], workspace)?;
-    let outcome = match memory.read(workspace.cast::<u32>(), COUNTERS / 4)[STATUS].to_ne_bytes() {
-        [0, 0, 0, _] => Outcome::Bytes(memory.read(output, cut.segments * size)),
-        [_, _, 1, _] => Outcome::Bad,
-        [0, ..] => Outcome::AllNan,
-        _ => Outcome::Empty,
+) -> Option<(Result<Vec<u8>, Error>, String)> {
+    let there = cuda::Options {
+        skip_nan: options.skip_nan,
+        precision: options.precision,
+        initial: options.initial,
+        ddof: options.ddof,
+        ord: options.ord,
+        ..cuda::Options::default()
     };
-    Ok(Some(Ran { outcome, entries }))
-}
-
-/// The result of segments of `bytes`, with no options; none if there is no kernel.
-pub(super) fn reduced(op: Op, array: &ArrayRef<'_>, bytes: &[u8], offsets: &[i64]) -> Result<Option<Outcome>, String> {
-    let ran = run(op, array, (bytes, 0), (offsets, DType::U32), &Options::default())?;
-    Ok(ran.map(|ran| ran.outcome))
+    let input = on.upload(bytes);
+    let cuts = on.upload(&bytes_of(offsets, dtype));
+    let size = array.dtype().size() as isize;
+    let values = on.view(&input, skip, array.dtype(), array.shape(), &[size]).expect("an array");
+    let cuts = on.view(&cuts, 0, dtype, &[offsets.len()], &[dtype.size() as isize]).expect("offsets");
+    let attempt = || {
+        let reduction = Segmented::new(&on.device, op, &values, &cuts, &there, None)?;
+        let mut out = reduction.output()?;
+        reduction.run(&on.stream, values, cuts, &mut out)?;
+        out.download(&on.stream)
+    };
+    match attempt() {
+        Err(Error::Cuda(cuda::Error::NoKernel { .. })) => None,
+        said => Some((said.map(|found| found.values.as_bytes().to_vec()), on.entries())),
+    }
 }
 
 /// Runs a case on both; says what ran, if anything did, or what is wrong.
-fn check(op: Op, dtype: DType, lengths: &[usize], i: usize, seed: &mut u64) -> Result<String, String> {
+fn check(
+    on: &Emulated,
+    (op, dtype): (Op, DType),
+    lengths: &[usize],
+    i: usize,
+    seed: &mut u64,
+) -> Result<String, String> {
     let size = dtype.size();
     let (start, skip) = (pick(4, seed), pick(16, seed) / size * size);
     let offsets = offsets(start, lengths);
@@ -114,48 +109,45 @@ fn check(op: Op, dtype: DType, lengths: &[usize], i: usize, seed: &mut u64) -> R
         ..Options::default()
     };
     let list = ArrayRef::from_slice(&offsets, &[offsets.len()]).map_err(|e| e.to_string())?;
-    let expected = match Segments::new(list).and_then(|segments| segments.reduce(op, array, &options)) {
-        Ok(result) => Outcome::Bytes(result.values.as_bytes().to_vec()),
-        Err(Error::Key(KeyError::Empty { why: "no elements", .. })) => Outcome::Empty,
-        Err(Error::Key(KeyError::Empty { .. })) => Outcome::AllNan,
-        Err(_) => return Ok(String::new()),
-    };
+    let expected = Segments::new(list).and_then(|segments| segments.reduce(op, array, &options));
+    if !matches!(expected, Ok(_) | Err(Error::Key(KeyError::Empty { .. }))) {
+        return Ok(String::new());
+    }
     let offsets_dtype = [DType::I64, DType::U32, DType::I32, DType::U64][i % 4];
-    let Some(ran) = run(op, &array, (&bytes, skip), (&offsets, offsets_dtype), &options)? else {
+    let Some((found, entries)) = run(on, op, &array, (&bytes, skip), (&offsets, offsets_dtype), &options) else {
         return Ok(String::new());
     };
-    let both = |a: &Outcome, b: &Outcome| matches!((a, b), (Outcome::Empty, Outcome::AllNan));
-    if ran.outcome == expected || both(&ran.outcome, &expected) {
-        return Ok(ran.entries);
-    }
-    let wrong = match (&ran.outcome, &expected) {
-        (Outcome::Bytes(a), Outcome::Bytes(b)) => {
+    let wrong = match (&found, &expected) {
+        (Ok(found), Ok(expected)) if found == expected.values.as_bytes() => return Ok(entries),
+        (Err(Error::Key(KeyError::SomeEmpty { .. })), Err(_)) => return Ok(entries),
+        (Ok(a), Ok(expected)) => {
+            let b = expected.values.as_bytes();
             let each = b.len() / lengths.len();
             let at: Vec<_> = (0..lengths.len()).filter(|i| a[i * each..][..each] != b[i * each..][..each]).collect();
             let some: Vec<_> =
                 at.iter().take(5).map(|&i| (i, lengths[i], &a[i * each..][..each], &b[i * each..][..each])).collect();
             format!("{} of {}: {some:?}", at.len(), lengths.len())
         }
-        _ => format!("{:?}", (ran.outcome, expected)).chars().take(300).collect(),
+        _ => format!("{:?}", (found, expected)),
     };
-    Err(format!("{op} {dtype} {:?} {}: {wrong}", &lengths[..lengths.len().min(8)], ran.entries))
+    Err(brief(&format!("{op} {dtype} {:?} {entries}: {wrong}", &lengths[..lengths.len().min(8)])))
 }
 
 #[test]
 fn segments_have_the_bits_of_the_cpu_whatever_their_lengths() {
-    let rounds = std::env::var("WARPFOLD_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    let (on, rounds) = (Emulated::new(), cases(1));
     let (mut seed, mut wrong, mut ran, mut cut) = (9, Vec::new(), 0, 0);
     let all = Op::ALL.iter().flat_map(|op| DType::ALL.iter().map(move |dtype| (*op, *dtype)));
     'all: for round in 0..rounds {
         for (i, (op, dtype)) in all.clone().enumerate() {
             let kind = (i + round + pick(2, &mut seed)) % 7;
             let lengths = lengths(kind, dtype.size(), 12_000 + pick(90_000, &mut seed), &mut seed);
-            match check(op, dtype, &lengths, i + round, &mut seed) {
+            match check(&on, (op, dtype), &lengths, i + round, &mut seed) {
                 Ok(entries) => {
                     ran += entries.contains("segments_") as usize;
                     cut += entries.contains(" ends_") as usize;
                 }
-                Err(why) => wrong.push(why.chars().take(900).collect::<String>()),
+                Err(why) => wrong.push(why),
             }
             if wrong.len() == 8 {
                 break 'all;
@@ -169,6 +161,7 @@ fn segments_have_the_bits_of_the_cpu_whatever_their_lengths() {
 
 #[test]
 fn segments_that_just_fit_a_lane_a_group_or_a_window_have_the_bits_of_the_cpu() {
+    let on = Emulated::new();
     let (mut seed, mut wrong, mut ran) = (5, Vec::new(), 0);
     let folds = [(Op::Sum, DType::F32), (Op::Sum, DType::BF16), (Op::Var, DType::F64), (Op::LogSumExp, DType::F32)];
     let order_free =
@@ -187,9 +180,9 @@ fn segments_that_just_fit_a_lane_a_group_or_a_window_have_the_bits_of_the_cpu() 
                     _ => [near[pick(3, &mut seed)], pick(3, &mut seed), pick(10, &mut seed)][pick(3, &mut seed)],
                 })
                 .collect();
-            match check(op, dtype, &lengths, i + j, &mut seed) {
+            match check(&on, (op, dtype), &lengths, i + j, &mut seed) {
                 Ok(entries) => ran += entries.contains("segments_") as usize,
-                Err(why) => wrong.push(why.chars().take(900).collect::<String>()),
+                Err(why) => wrong.push(why),
             }
         }
     }
@@ -199,7 +192,7 @@ fn segments_that_just_fit_a_lane_a_group_or_a_window_have_the_bits_of_the_cpu() 
 
 #[test]
 fn offsets_out_of_order_or_range_are_found_wherever_they_are() {
-    let mut seed = 3;
+    let (on, mut seed) = (Emulated::new(), 3);
     let x: Vec<f32> = (0..20_000).map(|i| i as f32).collect();
     let array = ArrayRef::from_slice(&x, &[x.len()]).expect("an array");
     let mut wrong = Vec::new();
@@ -215,9 +208,10 @@ fn offsets_out_of_order_or_range_are_found_wherever_they_are() {
         }
         let list = ArrayRef::from_slice(&cuts, &[cuts.len()]).expect("a list");
         assert!(Segments::new(list).and_then(|s| s.reduce(Op::Sum, array, &Options::default())).is_err());
-        match run(Op::Sum, &array, (Values::F32(x.clone()).as_bytes(), 0), (&cuts, DType::I64), &Options::default()) {
-            Ok(Some(Ran { outcome: Outcome::Bad, .. })) => {}
-            other => wrong.push(format!("{i} {at}: {:?}", other.map(|ran| ran.map(|ran| ran.entries)))),
+        let bytes = (Values::F32(x.clone()), 0);
+        match run(&on, Op::Sum, &array, (bytes.0.as_bytes(), bytes.1), (&cuts, DType::I64), &Options::default()) {
+            Some((Err(Error::Key(KeyError::BadOffsets { .. })), _)) => {}
+            other => wrong.push(format!("{i} {at}: {other:?}")),
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

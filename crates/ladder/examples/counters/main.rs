@@ -1,6 +1,7 @@
 //! What the emulator counts for every rung: `cargo run --example counters [elements]`.
 
-use warpfold_kernels::ladder::{Family, Form, Ran, Sizes, Tuning, emulate_centroids, emulate_reduce, rungs};
+use warpfold_kernels::ladder::{Family, Form, rungs};
+use warpfold_ladder::{Ran, Sizes, Tuning, emulate_centroids, emulate_reduce};
 
 fn main() {
     let n = std::env::args().nth(1).map_or(4096, |n| n.parse().expect("a number of elements"));

@@ -1,0 +1,102 @@
+//! ElementLayout of a type of one's own: what no `ArrayRef` describes, since it has no dtype.
+
+use crate::error::Error;
+use crate::layout::{MAX_RANK, elements};
+use crate::problem::{Problem, normalize_axes, result_shape};
+
+/// Where elements of some size lie.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ElementLayout {
+    /// Bytes of an element.
+    pub size: usize,
+    rank: usize,
+    shape: [usize; MAX_RANK],
+    strides: [isize; MAX_RANK],
+}
+
+/// A reduction of them.
+pub struct ElementProblem {
+    /// The canonical form.
+    pub problem: Problem,
+    /// The reduced axes.
+    pub axes: Vec<usize>,
+    /// The shape of the result.
+    pub shape: Vec<usize>,
+}
+
+impl ElementLayout {
+    /// In C order.
+    ///
+    /// # Errors
+    /// If the shape has too many axes or elements.
+    pub fn dense(shape: &[usize], size: usize) -> Result<Self, Error> {
+        elements(shape, size.max(1))?;
+        let mut strides = [0; MAX_RANK];
+        let mut step = size as isize;
+        for (stride, &len) in strides[..shape.len()].iter_mut().zip(shape).rev() {
+            *stride = step;
+            step *= len.max(1) as isize;
+        }
+        Self::strided(shape, &strides[..shape.len()], size)
+    }
+
+    /// At any strides, in bytes.
+    ///
+    /// # Errors
+    /// If the shape has too many axes or elements, or there is not one stride for each axis.
+    pub fn strided(shape: &[usize], steps: &[isize], size: usize) -> Result<Self, Error> {
+        elements(shape, 1)?;
+        if shape.len() != steps.len() {
+            return Err(Error::Strides { shape: shape.to_vec(), expected: shape.len(), found: steps.len() });
+        }
+        let mut layout = Self { size, rank: shape.len(), shape: [0; MAX_RANK], strides: [0; MAX_RANK] };
+        layout.shape[..shape.len()].copy_from_slice(shape);
+        layout.strides[..shape.len()].copy_from_slice(steps);
+        Ok(layout)
+    }
+
+    /// The length of each axis.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape[..self.rank]
+    }
+
+    /// The step of each axis, in bytes.
+    pub fn strides(&self) -> &[isize] {
+        &self.strides[..self.rank]
+    }
+
+    /// Whether an axis has length zero.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        self.shape().iter().product()
+    }
+
+    /// Checks that there are so many elements.
+    ///
+    /// # Errors
+    /// If there are not.
+    pub fn has(&self, found: usize) -> Result<(), Error> {
+        let expected = self.len();
+        if found == expected { Ok(()) } else { Err(Error::Length { shape: self.shape().to_vec(), expected, found }) }
+    }
+
+    /// The canonical form of a reduction over some axes (`None`: all).
+    ///
+    /// # Errors
+    /// Of bad axes.
+    pub fn reduce(&self, axes: Option<&[isize]>) -> Result<ElementProblem, Error> {
+        let axes = normalize_axes(axes, self.rank)?;
+        let problem = Problem::of(self.shape(), self.strides(), &[0; MAX_RANK][..self.rank], &axes, self.size);
+        let shape = result_shape(self.shape(), &axes, false);
+        Ok(ElementProblem { problem, axes, shape })
+    }
+
+    /// The error of nothing to reduce without an identity.
+    pub fn empty(&self, axes: &[usize]) -> Error {
+        Error::CustomEmpty { shape: self.shape().to_vec(), axes: axes.to_vec() }
+    }
+}

@@ -1,0 +1,109 @@
+//! The kernels loaded into a context.
+
+use std::ffi::{CString, c_char, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cudarc::driver::{result, sys};
+use warpfold_array::CudaError;
+use warpfold_gpu::ptx::parameters;
+use warpfold_gpu::runtime::{Handle, Loaded};
+
+use crate::said::words;
+
+/// The kernels loaded into a context, each once.
+#[derive(Default)]
+pub(crate) struct Modules {
+    loaded: Mutex<Vec<Module>>,
+    /// One more than the index of the kernel launched last.
+    last: AtomicUsize,
+}
+
+struct Module {
+    raw: sys::CUmodule,
+    /// The text of a module that is not the library's own.
+    text: Option<Box<str>>,
+    kernel: Loaded,
+}
+
+// SAFETY: handles of modules are names for something in the context, which any thread may use.
+unsafe impl Send for Module {}
+
+impl Modules {
+    /// The kernel of that name, loaded by the first call for it: the library's, or that of a text. The context is current.
+    pub(crate) fn load(&self, entry: &str, text: Option<String>) -> Result<Loaded, CudaError> {
+        let mut loaded = self.lock();
+        let is_it = |known: &&Module| &*known.kernel.entry == entry && known.text.as_deref() == text.as_deref();
+        if let Some(known) = loaded.iter().find(is_it) {
+            return Ok(known.kernel.clone());
+        }
+        let kept = text.clone().map(String::into_boxed_str);
+        let text = match text {
+            Some(text) => text,
+            None => warpfold_kernels::ptx(entry).ok_or_else(|| CudaError::UnknownEntry { entry: entry.to_owned() })?,
+        };
+        let parameters = parameters(&text).into();
+        let (raw, function) = load(entry, text)?;
+        let function = Handle(function.cast());
+        let kernel = Loaded { entry: entry.into(), function, parameters, index: loaded.len() };
+        loaded.push(Module { raw, text: kept, kernel: kernel.clone() });
+        Ok(kernel)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Module>> {
+        // What a panicking thread could leave behind is a list that is still whole.
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn launched(&self, kernel: &Loaded) {
+        self.last.store(kernel.index + 1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn last_launched(&self) -> Option<String> {
+        let index = self.last.load(Ordering::Relaxed).checked_sub(1)?;
+        self.lock().get(index).map(|loaded| loaded.kernel.entry.to_string())
+    }
+
+    /// The context is current, and no kernel is used any more.
+    pub(crate) fn unload(&self) {
+        for loaded in self.lock().drain(..) {
+            // SAFETY: loaded once, unloaded once; kernels hold on to the context, which is going, so there are none.
+            let _ = unsafe { result::module::unload(loaded.raw) };
+        }
+    }
+}
+
+/// Loads a module into the current context, and finds its entry.
+fn load(entry: &str, text: String) -> Result<(sys::CUmodule, sys::CUfunction), CudaError> {
+    const LOG_BYTES: usize = 4096;
+    let name = |s: String| CString::new(s).map_err(|_| CudaError::UnknownEntry { entry: entry.to_owned() });
+    let (text, name) = (name(text)?, name(entry.to_owned())?);
+    let mut log = vec![0u8; LOG_BYTES];
+    let mut options =
+        [sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER, sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+    // The driver takes the size in place of a pointer.
+    let mut values = [log.as_mut_ptr().cast::<c_void>(), std::ptr::without_provenance_mut(LOG_BYTES)];
+    let mut module = std::ptr::null_mut();
+    // SAFETY: `text` ends in a zero; `options` and `values` have two entries each; the log has the bytes that it is said to
+    // have, and all of this outlives the call.
+    let said = unsafe {
+        sys::cuModuleLoadDataEx(
+            &raw mut module,
+            text.as_ptr().cast(),
+            options.len() as u32,
+            options.as_mut_ptr(),
+            values.as_mut_ptr(),
+        )
+    };
+    let failed = |call, code, log: &[u8]| {
+        let text = log.iter().copied().take_while(|&b| b != 0).collect::<Vec<u8>>();
+        let log_text = String::from_utf8_lossy(&text).split_whitespace().collect::<Vec<_>>().join(" ");
+        CudaError::Load { entry: entry.to_owned(), call, why: words(code), log_text }
+    };
+    said.result().map_err(|code| failed("cuModuleLoadDataEx", code, &log))?;
+    let mut function = std::ptr::null_mut();
+    // SAFETY: the module was just loaded; the name ends in a zero.
+    let said = unsafe { sys::cuModuleGetFunction(&raw mut function, module, name.as_ptr().cast::<c_char>()) };
+    said.result().map_err(|code| failed("cuModuleGetFunction", code, &[]))?;
+    Ok((module, function))
+}

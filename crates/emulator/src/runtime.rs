@@ -1,0 +1,347 @@
+//! A device that is emulated: every sequence of the library runs on it, with every access checked.
+
+use std::collections::HashMap;
+use std::ffi::c_void;
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use warpfold_array::CudaError;
+use warpfold_gpu::Device;
+use warpfold_gpu::runtime::{Grid, Handle, Loaded, Properties, Runtime};
+use warpfold_kernels::custom::Exported;
+use warpfold_kernels::{Kernel, Visit};
+
+use crate::run::{Production, Run};
+use crate::{Faults, Memory, Report};
+
+/// Bytes of memory that an emulated device is said to have.
+const MEMORY: u64 = 1 << 36;
+
+/// What became of a launch.
+type Outcome = Option<Result<Report, Box<Faults>>>;
+
+/// An emulated device. Clones are the same one.
+///
+/// Streams do their work at once, so nothing is found of streams that do not wait for one another.
+#[derive(Clone, Debug)]
+pub struct Emulator(Arc<State>);
+
+struct State {
+    properties: Properties,
+    /// Finds the kernels of a user's own reducer, and how many bytes their parameter has.
+    custom: Option<Custom>,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Clone, Copy)]
+struct Custom {
+    size: fn(&str) -> Option<usize>,
+    run: fn(&str, Run<'_>) -> Option<Outcome>,
+}
+
+#[derive(Default)]
+struct Inner {
+    memory: Memory,
+    launches: Vec<(String, Report)>,
+    kernels: Vec<Loaded>,
+    /// Page-locked memory of the host.
+    locked: HashMap<usize, Box<[u128]>>,
+    /// Names of streams, events and graphs that have been given out.
+    handles: usize,
+    /// What streams that record have recorded.
+    recording: HashMap<usize, Vec<Work>>,
+    graphs: HashMap<usize, Vec<Work>>,
+}
+
+/// One piece of work of a stream.
+#[derive(Clone)]
+enum Work {
+    Copy { to: u64, from: u64, bytes: usize },
+    Fill { to: u64, byte: u8, bytes: usize },
+    Launch { entry: Arc<str>, grid: u32, block: u32, params: Vec<u64> },
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an emulated device")
+    }
+}
+
+impl Default for Emulator {
+    fn default() -> Emulator {
+        Emulator::new(1)
+    }
+}
+
+impl Emulator {
+    /// A device of so many multiprocessors: with few, small problems take several blocks.
+    pub fn new(multiprocessors: u32) -> Emulator {
+        Emulator::with(multiprocessors, None)
+    }
+
+    /// A device that has the kernels of a user's own reducer, too.
+    pub fn of<R: Exported>(multiprocessors: u32) -> Emulator {
+        let size = |entry: &str| R::find(entry, Size);
+        let run = |entry: &str, run: Run<'_>| R::find(entry, run);
+        Emulator::with(multiprocessors, Some(Custom { size, run }))
+    }
+
+    fn with(multiprocessors: u32, custom: Option<Custom>) -> Emulator {
+        // From above, so that no GPU has the same index.
+        static NEXT: AtomicUsize = AtomicUsize::new(usize::MAX);
+        let properties = Properties {
+            index: NEXT.fetch_sub(1, Ordering::Relaxed),
+            name: "emulator".into(),
+            driver: (0, 0),
+            capability: (7, 5),
+            multiprocessors,
+            memory_bytes: MEMORY,
+            l2_bytes: 0,
+            bus_bits: 0,
+            memory_khz: 0,
+        };
+        Emulator(Arc::new(State { properties, custom, inner: Mutex::default() }))
+    }
+
+    /// The device, for all that the library does on one.
+    pub fn device(&self) -> Device {
+        Device::new(self.0.clone())
+    }
+
+    /// Each kernel that was launched since the last call, in order, and what was counted.
+    pub fn take_launches(&self) -> Vec<(String, Report)> {
+        std::mem::take(&mut self.0.lock().launches)
+    }
+}
+
+/// Asks a kernel for the bytes of its parameter.
+struct Size;
+
+impl Visit for Size {
+    type Output = usize;
+
+    fn visit<K: Kernel>(self) -> usize {
+        size_of::<K::Params>()
+    }
+}
+
+impl State {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A panic in a kernel leaves memory behind that is still whole.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does a piece of work, or records it.
+    fn queue(&self, stream: Handle, work: Work) -> Result<(), CudaError> {
+        let mut inner = self.lock();
+        if let Some(recorded) = inner.recording.get_mut(&stream.0.addr()) {
+            recorded.push(work);
+            return Ok(());
+        }
+        self.carry_out(&mut inner, &work)
+    }
+
+    fn carry_out(&self, inner: &mut Inner, work: &Work) -> Result<(), CudaError> {
+        match *work {
+            Work::Copy { to, from, bytes } => inner.memory.copy(to, from, bytes).map_err(refused("copy")),
+            Work::Fill { to, byte, bytes } => inner.memory.fill(to, byte, bytes).map_err(refused("fill")),
+            Work::Launch { ref entry, grid, block, ref params } => {
+                let run = Run(&inner.memory, Production { entry, grid, block, params });
+                let own = self.custom.and_then(|custom| (custom.run)(entry, run));
+                let why = match own.or_else(|| warpfold_kernels::find(entry, run)).flatten() {
+                    Some(Ok(report)) => {
+                        inner.launches.push((entry.to_string(), report));
+                        return Ok(());
+                    }
+                    Some(Err(faults)) => faults.to_string(),
+                    None => "the parameter has another size".into(),
+                };
+                Err(CudaError::Launch { entry: entry.to_string(), grid, block, why })
+            }
+        }
+    }
+
+    /// Whether a stream records.
+    fn records(&self, stream: Handle) -> bool {
+        self.lock().recording.contains_key(&stream.0.addr())
+    }
+
+    fn handle(&self) -> Handle {
+        let mut inner = self.lock();
+        inner.handles += 1;
+        Handle(std::ptr::without_provenance_mut(inner.handles))
+    }
+}
+
+fn refused(call: &'static str) -> impl FnOnce(String) -> CudaError {
+    move |why| CudaError::Call { call, why }
+}
+
+/// Work that a graph cannot hold.
+fn not_recorded(call: &'static str) -> CudaError {
+    CudaError::Call { call, why: "it waits for the host, and cannot be recorded".into() }
+}
+
+impl Runtime for State {
+    fn properties(&self) -> &Properties {
+        &self.properties
+    }
+
+    fn memory(&self) -> Result<(u64, u64), CudaError> {
+        Ok((MEMORY, MEMORY))
+    }
+
+    fn synchronize(&self) -> Result<(), CudaError> {
+        Ok(())
+    }
+
+    fn allocate(&self, what: &'static str, bytes: u64) -> Result<u64, CudaError> {
+        let index = self.properties.index;
+        if bytes > MEMORY {
+            return Err(CudaError::OutOfMemory { index, what, needed: bytes, free: MEMORY, total: MEMORY });
+        }
+        let array = self.lock().memory.alloc::<u8>(what, bytes as usize);
+        Ok(array.as_ptr().addr() as u64)
+    }
+
+    unsafe fn free(&self, address: u64) {
+        self.lock().memory.free(address);
+    }
+
+    fn lock_host(&self, bytes: u64) -> Result<NonNull<u8>, CudaError> {
+        let index = self.properties.index;
+        let what = "page-locked host memory";
+        if bytes > MEMORY {
+            return Err(CudaError::OutOfMemory { index, what, needed: bytes, free: MEMORY, total: MEMORY });
+        }
+        let mut block = vec![0u128; (bytes as usize).div_ceil(size_of::<u128>()).max(1)].into_boxed_slice();
+        let start = NonNull::from(&mut block[0]).cast();
+        self.lock().locked.insert(start.addr().get(), block);
+        Ok(start)
+    }
+
+    unsafe fn unlock_host(&self, start: NonNull<u8>) {
+        self.lock().locked.remove(&start.addr().get());
+    }
+
+    unsafe fn map_host(&self, _start: NonNull<u8>) -> Result<Option<u64>, CudaError> {
+        // Emulated kernels see emulated memory alone.
+        Ok(None)
+    }
+
+    fn create_stream(&self) -> Result<Handle, CudaError> {
+        Ok(self.handle())
+    }
+
+    unsafe fn destroy_stream(&self, stream: Handle) {
+        self.lock().recording.remove(&stream.0.addr());
+    }
+
+    unsafe fn synchronize_stream(&self, stream: Handle) -> Result<(), CudaError> {
+        if self.records(stream) { Err(not_recorded("synchronize")) } else { Ok(()) }
+    }
+
+    unsafe fn is_idle(&self, stream: Handle) -> Result<bool, CudaError> {
+        if self.records(stream) { Err(not_recorded("is_idle")) } else { Ok(true) }
+    }
+
+    fn create_event(&self) -> Result<Handle, CudaError> {
+        Ok(self.handle())
+    }
+
+    unsafe fn destroy_event(&self, _event: Handle) {}
+
+    unsafe fn record(&self, _event: Handle, _stream: Handle) -> Result<(), CudaError> {
+        Ok(())
+    }
+
+    unsafe fn wait(&self, _stream: Handle, _event: Handle) -> Result<(), CudaError> {
+        Ok(())
+    }
+
+    unsafe fn synchronize_event(&self, _event: Handle) -> Result<(), CudaError> {
+        Ok(())
+    }
+
+    unsafe fn nanoseconds(&self, _from: Handle, _to: Handle) -> Result<u64, CudaError> {
+        Err(CudaError::Call { call: "nanoseconds", why: "an emulator has no clock".into() })
+    }
+
+    unsafe fn copy_in(&self, stream: Handle, to: u64, from: &[u8]) -> Result<(), CudaError> {
+        if self.records(stream) {
+            return Err(not_recorded("copy_in"));
+        }
+        self.lock().memory.write_bytes(to, from).map_err(refused("copy_in"))
+    }
+
+    unsafe fn copy_out(&self, stream: Handle, to: *mut u8, from: u64, bytes: usize) -> Result<(), CudaError> {
+        if self.records(stream) {
+            return Err(not_recorded("copy_out"));
+        }
+        let data = self.lock().memory.read_bytes(from, bytes).map_err(refused("copy_out"))?;
+        // SAFETY: room for so many bytes, which nobody touches, by the caller's promise.
+        unsafe { to.copy_from_nonoverlapping(data.as_ptr(), bytes) };
+        Ok(())
+    }
+
+    unsafe fn copy(&self, stream: Handle, to: u64, from: u64, bytes: usize) -> Result<(), CudaError> {
+        self.queue(stream, Work::Copy { to, from, bytes })
+    }
+
+    unsafe fn fill(&self, stream: Handle, to: u64, byte: u8, bytes: usize) -> Result<(), CudaError> {
+        self.queue(stream, Work::Fill { to, byte, bytes })
+    }
+
+    fn kernel(&self, entry: &str, _text: Option<String>) -> Result<Loaded, CudaError> {
+        if let Some(known) = self.lock().kernels.iter().find(|known| &*known.entry == entry) {
+            return Ok(known.clone());
+        }
+        let own = self.custom.and_then(|custom| (custom.size)(entry));
+        let size = own.or_else(|| warpfold_kernels::find(entry, Size));
+        let size = size.ok_or_else(|| CudaError::UnknownEntry { entry: entry.to_owned() })?;
+        let mut inner = self.lock();
+        let index = inner.kernels.len();
+        let function = Handle(std::ptr::without_provenance_mut(index));
+        let loaded = Loaded { entry: entry.into(), function, parameters: Arc::from([size]), index };
+        inner.kernels.push(loaded.clone());
+        Ok(loaded)
+    }
+
+    unsafe fn launch(
+        &self,
+        stream: Handle,
+        Grid { kernel, grid, block }: Grid<'_>,
+        parameters: &mut [*mut c_void],
+    ) -> Result<(), CudaError> {
+        let mut params = Vec::new();
+        for (pointer, bytes) in parameters.iter().zip(&*kernel.parameters) {
+            // SAFETY: as many bytes as the parameter has, by the caller's promise; words of 8 bytes, as kernels' parameters are.
+            params.extend(unsafe { std::slice::from_raw_parts(pointer.cast::<u64>(), bytes / 8) });
+        }
+        self.queue(stream, Work::Launch { entry: kernel.entry.clone(), grid, block, params })
+    }
+
+    unsafe fn begin_recording(&self, stream: Handle) -> Result<(), CudaError> {
+        self.lock().recording.insert(stream.0.addr(), Vec::new());
+        Ok(())
+    }
+
+    unsafe fn end_recording(&self, stream: Handle) -> Result<Handle, CudaError> {
+        let graph = self.handle();
+        let mut inner = self.lock();
+        let recorded = inner.recording.remove(&stream.0.addr()).unwrap_or_default();
+        inner.graphs.insert(graph.0.addr(), recorded);
+        Ok(graph)
+    }
+
+    unsafe fn launch_graph(&self, stream: Handle, graph: Handle) -> Result<(), CudaError> {
+        let works = self.lock().graphs.get(&graph.0.addr()).cloned().unwrap_or_default();
+        works.into_iter().try_for_each(|work| self.queue(stream, work))
+    }
+
+    unsafe fn destroy_graph(&self, graph: Handle) {
+        self.lock().graphs.remove(&graph.0.addr());
+    }
+}

@@ -1,0 +1,363 @@
+//! A reduction that is prepared once and run many times.
+
+use crate::array::{Array, values};
+use crate::buffer::Buffer;
+use crate::device::Device;
+use crate::launch::Launch;
+use crate::options::Options;
+use crate::origin::Origin;
+use crate::plan::GpuPlan;
+use crate::scratch::{MAILBOX, StatusTo, queue_status};
+use crate::stream::Stream;
+use crate::view::ArrayView;
+use std::fmt;
+use std::sync::Arc;
+use warpfold_array::Values;
+use warpfold_array::request::Request;
+use warpfold_array::request::Spec;
+use warpfold_array::{ArrayRef, MAX_RANK};
+use warpfold_array::{CudaError, Error, Op};
+use warpfold_core::DType;
+
+/// A reduction of arrays of one dtype, shape and layout on one GPU: planned, its kernels loaded.
+///
+/// A run costs the host the driver's calls and no more: nothing is planned, allocated or compiled. Any number of threads can
+/// run it, on any streams.
+pub struct Reduction {
+    device: Device,
+    op: Op,
+    input: Layout,
+    mask: Option<Layout>,
+    dtype: DType,
+    shape: Vec<usize>,
+    work: Work,
+    /// From the addresses of input, mask and output to where kernels start, in bytes.
+    offsets: [isize; 3],
+    /// If an output may have no value.
+    origin: Option<Arc<Origin>>,
+}
+
+enum Work {
+    /// There are no outputs.
+    Nothing,
+    /// Nothing is reduced: each output is what nothing reduces to.
+    Constant { values: Values, on_device: Buffer<u8> },
+    /// Kernels.
+    Launches { launches: Vec<Launch>, workspace: usize },
+}
+
+/// What a reduction was prepared for.
+#[derive(PartialEq)]
+pub(crate) struct Layout {
+    dtype: DType,
+    rank: usize,
+    shape: [usize; MAX_RANK],
+    strides: [isize; MAX_RANK],
+}
+
+impl Layout {
+    pub(crate) fn of(array: &ArrayRef<'_>) -> Layout {
+        let rank = array.shape().len();
+        let mut layout = Layout { dtype: array.dtype(), rank, shape: [0; MAX_RANK], strides: [0; MAX_RANK] };
+        layout.shape[..rank].copy_from_slice(array.shape());
+        layout.strides[..rank].copy_from_slice(array.strides());
+        layout
+    }
+
+    pub(crate) fn check(&self, what: &'static str, view: &ArrayView<'_>) -> Result<(), CudaError> {
+        let is_same = view.dtype() == self.dtype
+            && view.shape() == &self.shape[..self.rank]
+            && view.strides() == &self.strides[..self.rank];
+        if is_same {
+            return Ok(());
+        }
+        let found = Layout::of(view.layout()).to_string();
+        Err(CudaError::Layout { what, found, expected: self.to_string() })
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Layout { dtype, rank, shape, strides } = self;
+        write!(f, "{dtype} {:?} with steps of {:?} bytes", &shape[..*rank], &strides[..*rank])
+    }
+}
+
+impl Reduction {
+    /// Plans a reduction of arrays like `input` with masks like that of the options, and loads its kernels. The first use
+    /// of a kernel compiles it, which takes the driver 50 to 80 ms.
+    ///
+    /// # Errors
+    /// What [`warpfold_cpu::reduce`] refuses, [`CudaError::NoKernel`], or what the driver says.
+    pub fn new(device: &Device, op: Op, input: &ArrayView<'_>, options: &Options<'_>) -> Result<Reduction, Error> {
+        let mask = options.mask.map(|mask| *mask.layout());
+        let layouts = options.with_layout(mask);
+        let request = Request::new(op, input.layout(), &layouts)?;
+        let Request { ref spec, ref problem, .. } = request;
+        let shape = request.shape();
+        let dtype = spec.result();
+        let pair = if op == Op::MinMax { 2 } else { 1 };
+        let offsets = [problem.x_offset, problem.mask_offset, problem.out_offset * pair * dtype.size() as isize];
+        let work = match (problem.outputs, problem.count) {
+            (0, _) => Work::Nothing,
+            (_, 0) => {
+                // No element is read, for there is none.
+                let values = warpfold_cpu::reduce(op, *input.layout(), &layouts)?.values;
+                let stream = Stream::new(device)?;
+                let on_device = Buffer::upload(&stream, values.as_bytes())?;
+                Work::Constant { values, on_device }
+            }
+            _ => {
+                let plan = GpuPlan::new(spec, problem, &device.limits());
+                let launches = load(device, spec, &plan)?;
+                Work::Launches { launches, workspace: plan.workspace }
+            }
+        };
+        let origin = may_have_holes(spec).then(|| {
+            let (shape, axes) = (input.shape().to_vec(), request.axes.clone());
+            Arc::new(Origin { op, name: op.name(), dtype: spec.input, shape, axes, parts: None, groups: None })
+        });
+        let (input, mask) = (Layout::of(input.layout()), mask.as_ref().map(Layout::of));
+        Ok(Reduction { device: device.clone(), op, input, mask, dtype, shape, work, offsets, origin })
+    }
+
+    /// The reduction.
+    pub fn op(&self) -> Op {
+        self.op
+    }
+
+    /// The dtype of the result.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// The shape of the result.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// The kernels that a run launches, in order.
+    pub fn kernels(&self) -> Vec<&str> {
+        match &self.work {
+            Work::Launches { launches, .. } => launches.iter().map(Launch::entry).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Room for a result.
+    ///
+    /// # Errors
+    /// If the memory does not suffice.
+    pub fn output(&self) -> Result<Array, Error> {
+        Array::new(&self.device, self.dtype, &self.shape)
+    }
+
+    /// Queues one run. The result is in `out` when the stream gets there; `out` must not be in use by another stream.
+    ///
+    /// # Errors
+    /// If an array or the stream is not like that which the reduction was prepared for, or the driver refuses. An output
+    /// without a value is an error of [`Array::download`].
+    pub fn run(
+        &self,
+        stream: &Stream,
+        input: ArrayView<'_>,
+        mask: Option<ArrayView<'_>>,
+        out: &mut Array,
+    ) -> Result<(), Error> {
+        self.check(stream, &input, mask.as_ref())?;
+        out.is_on(stream, "output")?;
+        if out.dtype() != self.dtype || out.shape() != self.shape {
+            let found = format!("{} {:?}", out.dtype(), out.shape());
+            let expected = format!("{} {:?}", self.dtype, self.shape);
+            return Err(CudaError::Layout { what: "output", found, expected }.into());
+        }
+        let status = match self.origin {
+            None => StatusTo::Nowhere,
+            Some(_) => StatusTo::Device(out.status_address()),
+        };
+        // SAFETY: `check` and the above have seen that the arrays are like those that were planned for; they are borrowed or
+        // stay until the device is done with them, as `ArrayView::from_raw` and `Buffer`'s drop promise.
+        unsafe { self.queue(stream, &input, mask.as_ref(), Destination { address: out.address(), status }) }?;
+        out.set_origin(self.origin.clone());
+        Ok(())
+    }
+
+    /// Runs and brings the result to the host, in the least time: kernels write a small one into the host's memory
+    /// themselves, and the host does not go to sleep while it waits.
+    ///
+    /// # Errors
+    /// As [`Reduction::run`] and [`Array::download`].
+    pub fn run_to_host(
+        &self,
+        stream: &Stream,
+        input: ArrayView<'_>,
+        mask: Option<ArrayView<'_>>,
+    ) -> Result<warpfold_array::Array, Error> {
+        self.check(stream, &input, mask.as_ref())?;
+        let shape = self.shape.clone();
+        if let Work::Constant { values, .. } = &self.work {
+            return Ok(warpfold_array::Array { shape, values: values.clone() });
+        }
+        let bytes = shape.iter().product::<usize>() * self.dtype.size();
+        if bytes > MAILBOX {
+            return self.run_and_download(stream, input, mask);
+        }
+        let mut scratch = stream.scratch();
+        let workspace = scratch.workspace(stream, self.workspace())?;
+        let Some(mailbox) = scratch.mailbox(stream)? else {
+            drop(scratch);
+            return self.run_and_download(stream, input, mask);
+        };
+        let (start, address) = (mailbox.host.start(), mailbox.address);
+        let status = match self.origin {
+            None => StatusTo::Nowhere,
+            Some(_) => StatusTo::Host(start.wrapping_add(MAILBOX)),
+        };
+        // SAFETY: as in `run`; the mailbox has room for the result and the status, and belongs to whoever holds the lock
+        // until the stream has been waited for. The workspace is the stream's.
+        unsafe { self.queue_on(stream, &input, mask.as_ref(), Destination { address, status }, workspace) }?;
+        stream.spin()?;
+        let written = mailbox.host.slice();
+        if let Some(origin) = &self.origin {
+            let status = &written[MAILBOX..];
+            origin.check(u32::from_ne_bytes([status[0], status[1], status[2], status[3]]))?;
+        }
+        Ok(warpfold_array::Array { shape, values: values(self.dtype, &written[..bytes]) })
+    }
+
+    fn run_and_download(
+        &self,
+        stream: &Stream,
+        input: ArrayView<'_>,
+        mask: Option<ArrayView<'_>>,
+    ) -> Result<warpfold_array::Array, Error> {
+        let mut out = self.output()?;
+        self.run(stream, input, mask, &mut out)?;
+        out.download(stream)
+    }
+
+    /// Whether it is for arrays like these.
+    pub(crate) fn suits(&self, input: &ArrayView<'_>, mask: Option<&ArrayView<'_>>) -> bool {
+        let masks = match (&self.mask, mask) {
+            (None, None) => true,
+            (Some(layout), Some(mask)) => layout.check("mask", mask).is_ok(),
+            _ => false,
+        };
+        masks && self.input.check("array", input).is_ok()
+    }
+
+    fn workspace(&self) -> usize {
+        match self.work {
+            Work::Launches { workspace, .. } => workspace,
+            _ => 0,
+        }
+    }
+
+    fn check(&self, stream: &Stream, input: &ArrayView<'_>, mask: Option<&ArrayView<'_>>) -> Result<(), CudaError> {
+        stream.is_one_of(&self.device)?;
+        input.is_on(stream, "array")?;
+        self.input.check("array", input)?;
+        match (&self.mask, mask) {
+            (None, None) => Ok(()),
+            (Some(layout), Some(mask)) => {
+                mask.is_on(stream, "mask")?;
+                layout.check("mask", mask)
+            }
+            (layout, mask) => {
+                let of = |layout: Option<String>| layout.unwrap_or_else(|| "absent".into());
+                let found = of(mask.map(|mask| Layout::of(mask.layout()).to_string()));
+                Err(CudaError::Layout { what: "mask", found, expected: of(layout.as_ref().map(Layout::to_string)) })
+            }
+        }
+    }
+
+    /// # Safety
+    /// Input and mask are like those that were planned for, and the destination has room for the result; all stay until the
+    /// device is done with them.
+    unsafe fn queue(
+        &self,
+        stream: &Stream,
+        input: &ArrayView<'_>,
+        mask: Option<&ArrayView<'_>>,
+        to: Destination,
+    ) -> Result<(), CudaError> {
+        let mut scratch = stream.scratch();
+        let workspace = match self.work {
+            Work::Launches { workspace, .. } => scratch.workspace(stream, workspace)?,
+            _ => 0,
+        };
+        // SAFETY: the caller's; the workspace is the stream's, whose lock is held.
+        unsafe { self.queue_on(stream, input, mask, to, workspace) }
+    }
+
+    /// # Safety
+    /// As [`Reduction::queue`]; the stream's lock is held for the sake of `workspace`.
+    unsafe fn queue_on(
+        &self,
+        stream: &Stream,
+        input: &ArrayView<'_>,
+        mask: Option<&ArrayView<'_>>,
+        to: Destination,
+        workspace: u64,
+    ) -> Result<(), CudaError> {
+        match &self.work {
+            // SAFETY: 4 bytes; the caller's.
+            Work::Nothing => unsafe { clear(stream, to.status) },
+            Work::Constant { on_device, .. } => {
+                let (from, bytes) = (on_device.address(), on_device.len());
+                // SAFETY: the caller's room has the bytes of the result, which are those of the constant.
+                unsafe { stream.copy(to.address, from, bytes) }?;
+                // SAFETY: 4 bytes; the caller's.
+                unsafe { clear(stream, to.status) }
+            }
+            Work::Launches { launches, .. } => {
+                let [x, m, out] = self.offsets;
+                let first = [
+                    input.address().wrapping_add_signed(x as i64),
+                    mask.map_or(0, |mask| mask.address().wrapping_add_signed(m as i64)),
+                    to.address.wrapping_add_signed(out as i64),
+                    workspace,
+                ];
+                for launch in launches {
+                    // SAFETY: the plan is for arrays like these, by the caller's promise; the workspace is as large as the
+                    // plan asks for, its counters are zero, and no other stream uses it.
+                    unsafe { launch.queue_at(stream, first) }?;
+                }
+                // SAFETY: the caller's.
+                unsafe { queue_status(stream, workspace, to.status) }
+            }
+        }
+    }
+}
+
+/// Where a result goes.
+#[derive(Clone, Copy)]
+struct Destination {
+    address: u64,
+    status: StatusTo,
+}
+
+/// Queues writing that every output has a value.
+///
+/// # Safety
+/// As [`queue_status`].
+unsafe fn clear(stream: &Stream, status: StatusTo) -> Result<(), CudaError> {
+    let StatusTo::Device(status) = status else { return Ok(()) };
+    // SAFETY: the caller's.
+    unsafe { stream.fill(status, 0, 4) }
+}
+
+/// Loads the kernels of a plan.
+fn load(device: &Device, spec: &Spec, plan: &GpuPlan) -> Result<Vec<Launch>, CudaError> {
+    if plan.launches.is_empty() {
+        return Err(CudaError::NoKernel { op: spec.op, dtype: spec.input });
+    }
+    let load = |l: &crate::plan::Launch| Launch::of_struct(device.kernel(&l.entry)?, l.grid, l.block, &l.params);
+    plan.launches.iter().map(load).collect()
+}
+
+/// Whether an output of at least one element may have no value.
+pub(crate) fn may_have_holes(spec: &Spec) -> bool {
+    let arg = matches!(spec.op, Op::ArgMin | Op::ArgMax);
+    spec.op.selects() && (spec.masked && spec.initial.is_none() || arg && spec.skip_nan)
+}

@@ -1,0 +1,42 @@
+//! The kernels of a reducer of one's own, in the emulator.
+
+use warpfold_array::{Error, Tensor};
+use warpfold_emulator::{Emulator, Report};
+use warpfold_gpu::{Custom, Elements, Stream};
+use warpfold_kernels::custom::Exported;
+
+/// What the emulator made of a reduction.
+#[derive(Clone, Debug)]
+pub struct Emulated<T> {
+    /// The results.
+    pub results: Tensor<T>,
+    /// Each kernel launched, and what was counted.
+    pub launches: Vec<(String, Report)>,
+}
+
+/// As [`crate::reduce_elements`], but by the kernels that a GPU would run, in the emulator: every access is checked, and races
+/// are found. It takes a thousand times as long. The emulated GPU has one multiprocessor, so that small problems take several blocks.
+///
+/// # Errors
+/// As [`crate::reduce_elements`]; and [`Error::Emulator`] with all that is wrong with a kernel.
+pub fn emulate_elements<R: Exported>(
+    reducer: R,
+    data: &[R::Item],
+    shape: &[usize],
+    axes: Option<&[isize]>,
+) -> Result<Emulated<R::Output>, Error> {
+    let emulator = Emulator::of::<R>(1);
+    let device = emulator.device();
+    let run = || {
+        let stream = Stream::new(&device)?;
+        let elements = Elements::upload(&stream, data, shape)?;
+        // SAFETY: the device runs the kernels of this very type.
+        let custom = unsafe { Custom::of_device(&device, reducer) };
+        custom.reduce(&stream, elements.view(), axes)?.download(&stream)
+    };
+    let results = run().map_err(|error| match error {
+        Error::Cuda(error) => Error::Emulator { why: error.to_string() },
+        other => other,
+    })?;
+    Ok(Emulated { results, launches: emulator.take_launches() })
+}
