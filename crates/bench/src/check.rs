@@ -1,8 +1,11 @@
 //! Whether a result is right.
 
 use crate::case::Case;
-use crate::exact::{Known, Walk, Want, positions, wanted};
-use crate::exact_keys::{Expected, expected};
+use crate::exact::by_key::{Expected, expected};
+use crate::exact::known::Known;
+use crate::exact::sample::positions;
+use crate::exact::walk::Walk;
+use crate::exact::want::{Want, wanted};
 use crate::side::{Answer, Number, Positions};
 use serde::{Deserialize, Serialize};
 use warpfold::Values;
@@ -164,6 +167,9 @@ pub fn same_bits(ours: &[Values], reference: &[Values], width: usize, whose: &st
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::Cpu;
+    use crate::side::Side;
+    use crate::work::Work;
 
     fn near(found: f64, order: Order) -> bool {
         let want = Want::Near { value: 100.0, tree: 1e-5, other: 1e-3 };
@@ -225,5 +231,38 @@ mod tests {
         assert!(!same(0.0, -0.0) && !same(0.5, f32::NAN) && !same(0.5, 0.50000006));
         assert!(!same_bits(&[Values::F32(vec![0.0])], &[Values::F32(vec![0.0; 2])], 1, "there").passed);
         assert!(!same_bits(&[Values::F32(vec![0.0])], &[Values::I32(vec![0])], 1, "there").passed);
+    }
+    /// Of every case by key of the suite `smoke`: our result passes, and does not with a value changed or dropped.
+    #[test]
+    fn a_wrong_value_by_key_is_caught() {
+        let cases: Vec<Case> = crate::suite::load("smoke").unwrap().cases.into_iter().filter(Case::is_keyed).collect();
+        assert!(cases.len() > 40);
+        for case in cases {
+            let mut cpu = Cpu::new();
+            cpu.prepare(&case).unwrap();
+            cpu.sample().unwrap();
+            let labels = (case.work == Work::Iterate).then(|| cpu.labels().unwrap());
+            let reference = Reference::new(&case, &mut Known::default(), labels.as_deref());
+            let answer = cpu.result(&reference.positions()).unwrap();
+            let passes =
+                |answer: &Answer| [Order::Tree, Order::Other].map(|order| reference.check(answer, order).passed);
+            assert_eq!(passes(&answer), [true; 2], "{case}");
+            let n = answer.values.len();
+            for i in [0, n / 2, n - 1] {
+                // Half of a label is none; so is one of the others, which may be as near by a peer's rounding.
+                for wrong in [answer.values[i].to_f64() + 1.0 / 16.0, f64::NAN] {
+                    let mut changed = answer.clone();
+                    changed.values[i] = match answer.values[i] {
+                        Number::Int(k) => Number::Int(k + 1),
+                        Number::Float(_) => Number::Float(wrong),
+                    };
+                    assert_eq!(passes(&changed), [false; 2], "{case} {i}");
+                }
+            }
+            let mut fewer = answer.clone();
+            fewer.values.pop();
+            assert_eq!(passes(&fewer), [false; 2], "{case}");
+            assert_eq!(passes(&Answer { outputs: answer.outputs + 1, ..answer }), [false; 2], "{case}");
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! Warpfold on the CPU.
 
+mod keys;
+
 use crate::case::{Case, Measure, MemoryKey};
-use crate::cpu_keys::{Found, Keyed};
 use crate::layout::Layout;
 use crate::side::{About, Answer, LONG_NS, Moved, Number, Positions, Prepared, Side};
 use crate::work::Work;
+use keys::{Found, Keyed};
 use memmap2::MmapMut;
 use rayon::prelude::*;
 use std::hint::black_box;

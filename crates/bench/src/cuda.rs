@@ -1,12 +1,15 @@
 //! Warpfold on a GPU.
 
+mod keys;
+mod moves;
+
 use crate::case::{Case, Measure, MemoryKey};
 use crate::cpu;
-use crate::cuda_keys::{Keyed, POISON};
-use crate::cuda_moves::{Clock, Read};
 use crate::record::Machine;
 use crate::side::{Answer, LONG_NS, Moved, Positions, Prepared, Side};
 use crate::work::Work;
+use keys::{Keyed, POISON};
+use moves::{Clock, Read};
 use std::time::Instant;
 use warpfold::cuda::{Array, ArrayView, Buffer, Device, Driver, Event, Graph, Options, Reduction};
 use warpfold::cuda::{Statistics, Stream, Survey};

@@ -1,13 +1,10 @@
 //! What elements are taken together by: segments, groups, clusters. Offsets and labels are made from the seed as the data are;
 //! `bench/peers/README.md` states how, for the others.
 
-use crate::data::mix;
+use crate::hash::{STEP, hash, mix};
 use rayon::prelude::*;
 use std::fmt;
 use std::str::FromStr;
-
-/// The golden ratio in 32 bits: seeds are this far apart.
-const STEP: u32 = 0x9e37_79b9;
 
 /// What elements are taken together by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,12 +96,6 @@ impl Lengths {
         }
         segments
     }
-}
-
-/// A hash of an index, by a seed.
-#[inline(always)]
-pub fn hash(index: u32, seed: u32) -> u32 {
-    mix(index.wrapping_add(seed.wrapping_mul(STEP)))
 }
 
 /// The label of element or point `i`, of so many.

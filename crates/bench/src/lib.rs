@@ -6,18 +6,13 @@ pub mod case;
 pub mod check;
 pub mod conditions;
 pub mod cpu;
-mod cpu_keys;
 #[cfg(feature = "cuda")]
 pub mod cuda;
-#[cfg(feature = "cuda")]
-mod cuda_keys;
-#[cfg(feature = "cuda")]
-mod cuda_moves;
 pub mod data;
 pub mod error;
 pub mod exact;
-pub mod exact_keys;
-pub mod exact_kmeans;
+pub mod hash;
+mod keyed;
 pub mod keys;
 pub mod layout;
 pub mod peer;

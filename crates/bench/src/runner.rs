@@ -5,7 +5,7 @@ use crate::case::{Case, Measure};
 use crate::check::{Order, Reference, Verdict, same_bits};
 use crate::conditions::Conditions;
 use crate::cpu::Cpu;
-use crate::exact::Known;
+use crate::exact::known::Known;
 use crate::peer::{Peer, Program};
 use crate::record::{COPY, Machine, Measured, OURS, PeerRecord, READ, Record, SideRecord};
 use crate::seat::{Seat, failed};

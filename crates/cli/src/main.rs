@@ -16,6 +16,7 @@ mod output;
 mod print;
 mod progress;
 mod signals;
+mod source;
 mod stdio;
 mod watch;
 

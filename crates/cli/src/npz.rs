@@ -8,17 +8,12 @@ use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
 use crate::error::{Failure, InputError};
-use crate::input::{Source, in_npy, spool_npy};
 use crate::mapping::Mapping;
 use crate::names::{escaped, shown};
+use crate::source::{Source, in_npy, spool_npy};
 
 /// Bytes that are worth a thread to check them.
 const SHARE: usize = 8 << 20;
-
-/// Whether a file starts as a .zip file does (an empty one, too).
-pub fn is_zip(start: &[u8]) -> bool {
-    start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06")
-}
 
 /// The array `wanted` of an archive, or the only one. `name` is for messages.
 pub fn member(mapping: Mapping, name: &str, wanted: Option<&OsStr>) -> Result<Source, Failure> {

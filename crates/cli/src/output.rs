@@ -14,8 +14,8 @@ use tempfile::NamedTempFile;
 use warpfold::Array;
 
 use crate::error::Failure;
-use crate::input::Source;
 use crate::names::shown;
+use crate::source::Source;
 use crate::{npy, signals, stdio};
 pub use target::FileId;
 use target::Target;

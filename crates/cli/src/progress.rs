@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use terminal_size::{Width, terminal_size_of};
 
-use crate::signals;
+use crate::signals::{ERASE, LINE_IS_SHOWN};
 
 /// Work that takes longer is worth a line.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -17,9 +17,6 @@ const PATIENCE: Duration = Duration::from_millis(700);
 const TICK: Duration = Duration::from_millis(100);
 /// Columns of a terminal that does not tell how many it has.
 const COLUMNS: usize = 80;
-
-/// Returns to the first column, and erases what is there.
-pub const ERASE: &str = "\r\x1b[K";
 
 /// Held by whoever writes to standard error while there may be a line.
 static WRITING: Mutex<()> = Mutex::new(());
@@ -59,7 +56,7 @@ fn draw(line: &dyn Fn(Duration, usize) -> String, done: &AtomicBool) {
         let columns = terminal_size_of(io::stderr()).map_or(COLUMNS, |(Width(columns), _)| usize::from(columns).max(2));
         let text: String = line(start.elapsed(), columns - 1).chars().take(columns - 1).collect();
         let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
-        signals::LINE_IS_SHOWN.store(true, Ordering::SeqCst);
+        LINE_IS_SHOWN.store(true, Ordering::SeqCst);
         put(&format!("\r{text}\x1b[K"));
     }
     let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,7 +64,7 @@ fn draw(line: &dyn Fn(Duration, usize) -> String, done: &AtomicBool) {
 }
 
 fn erase() {
-    if signals::LINE_IS_SHOWN.swap(false, Ordering::SeqCst) {
+    if LINE_IS_SHOWN.swap(false, Ordering::SeqCst) {
         put(ERASE);
     }
 }

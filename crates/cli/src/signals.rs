@@ -7,6 +7,9 @@ use std::sync::atomic::AtomicBool;
 /// Whether the last line of the terminal on standard error is to be erased before the process ends.
 pub static LINE_IS_SHOWN: AtomicBool = AtomicBool::new(false);
 
+/// Returns to the first column, and erases what is there.
+pub const ERASE: &str = "\r\x1b[K";
+
 #[cfg(unix)]
 mod unix {
     use std::ffi::{CStr, CString};
@@ -16,8 +19,7 @@ mod unix {
     use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, Ordering};
     use std::time::Duration;
 
-    use super::LINE_IS_SHOWN;
-    use crate::progress::ERASE;
+    use super::{ERASE, LINE_IS_SHOWN};
 
     /// The temporary files to remove, C strings that are never freed; or null.
     static TEMPORARY: [AtomicPtr<libc::c_char>; 8] = [const { AtomicPtr::new(null_mut()) }; 8];

@@ -8,7 +8,8 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Parser, ValueEnum};
 use warpfold::{DeviceName, Op};
 
-use super::{How, Initial, Input, device, op, threads};
+use super::common::{How, Input};
+use super::values::{Initial, device, op, threads};
 
 /// Reduce consecutive parts of the first axis, each by itself
 ///

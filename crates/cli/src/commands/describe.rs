@@ -7,8 +7,9 @@ use warpfold::{DType, Description, Options, Values};
 use super::{keyed, print, threads};
 use crate::args::Describe;
 use crate::error::{Failure, comma};
-use crate::input::{self, Source};
+use crate::input;
 use crate::output::Outputs;
+use crate::source::Source;
 use crate::watch::Watch;
 use crate::{json, print as human};
 

@@ -8,9 +8,10 @@ use warpfold::{ArrayRef, Bins, DType, DeviceName, Op, Options};
 use super::{keyed, print, threads};
 use crate::args::Histogram;
 use crate::error::Failure;
-use crate::input::{self, Source};
+use crate::input;
 use crate::json;
 use crate::output::Outputs;
+use crate::source::Source;
 
 /// Counts, and prints a line for each bin.
 pub fn run(args: &Histogram) -> Result<(), Failure> {

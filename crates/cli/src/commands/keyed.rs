@@ -8,8 +8,9 @@ use warpfold::{Array, ArrayRef, Op, Options, Scalar};
 use super::print;
 use crate::args::Keyed;
 use crate::error::Failure;
-use crate::input::{self, Source};
+use crate::input;
 use crate::output::Outputs;
+use crate::source::Source;
 use crate::watch::Watch;
 use crate::{json, print as human};
 

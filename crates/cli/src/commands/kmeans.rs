@@ -10,10 +10,11 @@ use warpfold::{Array, ArrayRef, DType, Op, Options, Points, Values};
 use super::{keyed, print, threads};
 use crate::args::{First, KMeans};
 use crate::error::Failure;
-use crate::input::{self, Source};
+use crate::input;
 use crate::json;
 use crate::output::Outputs;
 use crate::progress;
+use crate::source::Source;
 
 /// Finds clusters, and says what came out.
 pub fn run(args: &KMeans) -> Result<(), Failure> {

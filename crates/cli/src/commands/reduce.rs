@@ -9,8 +9,9 @@ use warpfold::{Array, DeviceName, Op, Options, Plan};
 use super::{print, threads};
 use crate::args::Reduce;
 use crate::error::Failure;
-use crate::input::{self, Source};
+use crate::input;
 use crate::output::Outputs;
+use crate::source::Source;
 use crate::watch::Watch;
 use crate::{json, print as human};
 

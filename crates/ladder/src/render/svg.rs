@@ -1,7 +1,7 @@
 //! A bar chart that stands alone: bandwidth on a GPU, counters in the emulator.
 
 use super::group::{Group, groups};
-use super::html::escape;
+use super::markup::escape;
 use super::number;
 use crate::record::{Counts, Record, Run};
 use std::fmt::Write;

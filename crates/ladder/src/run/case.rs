@@ -1,6 +1,6 @@
 //! What there is to run.
 
-use super::{Families, Options};
+use super::options::Options;
 use std::sync::LazyLock;
 use warpfold::cuda::Work;
 use warpfold_device::ladder::{DType, Family, Form, PRESETS, Plan, PlanError, Preset, Rung, Sizes, Tuning, rungs};
@@ -252,18 +252,9 @@ fn preset(rung: &Rung, dtype: DType) -> Preset {
     *of_rung.find(|p| p.dtype == dtype).unwrap_or(&first)
 }
 
-impl Families {
-    /// Whether a family is among them.
-    pub fn has(self, family: Family) -> bool {
-        match self {
-            Families::All => family != Family::Reference,
-            Families::One(one) => one == family,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::options::Families;
     use super::*;
 
     fn named(cases: &[Case]) -> Vec<&str> {

@@ -1,6 +1,6 @@
 //! Where and when a record was made.
 
-use super::Chosen;
+use super::target::Chosen;
 use crate::record::Device;
 use std::time::{SystemTime, UNIX_EPOCH};
 use warpfold::cuda::Driver;

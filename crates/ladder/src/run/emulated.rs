@@ -2,8 +2,8 @@
 
 use super::case::{Case, Load};
 use super::material::{Material, materials};
-use super::{blank_rung, depth_of};
-use crate::record::{Counts, Run, Verdict};
+use super::row::{blank_rung, depth_of, verdict};
+use crate::record::{Counts, Run};
 use warpfold_device::emulator::{Fault, Report};
 use warpfold_device::ladder::{DType, PlanError, Ran, emulate_centroids, emulate_reduce};
 
@@ -67,19 +67,6 @@ pub fn row(case: &Case) -> Result<Run, PlanError> {
     }
     run.verdict = verdict(said, faults);
     Ok(run)
-}
-
-/// Right if all inputs came out right and nothing was wrong on the way. Of a published form, either is expected.
-pub fn verdict(said: Vec<Result<String, String>>, faults: Vec<String>) -> Verdict {
-    let is_right = said.iter().all(Result::is_ok);
-    let mut detail = match is_right {
-        true => said.into_iter().flatten().collect::<Vec<_>>().join("; "),
-        false => said.into_iter().filter_map(Result::err).collect::<Vec<_>>().join("; "),
-    };
-    if !faults.is_empty() {
-        detail += &format!("; {} fault{} in the emulator", faults.len(), if faults.len() == 1 { "" } else { "s" });
-    }
-    Verdict { passed: is_right && faults.is_empty(), detail, faults }
 }
 
 /// The counters of a rung whose result was checked elsewhere.

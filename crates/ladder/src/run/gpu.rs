@@ -1,15 +1,15 @@
 //! Rungs on a GPU: checked, then timed.
 
 use super::case::{Case, Load};
-use super::check::{Answer, results};
-use super::emulated::verdict;
+use super::check::Answer;
+use super::error::Error;
 use super::material::materials;
 use super::production::{self, Ready};
-use super::{Error, blank_rung, depth_of};
+use super::row::{blank_rung, depth_of, verdict};
+use super::timed::Timed;
 use crate::record::Run;
 use std::time::{Duration, Instant};
 use warpfold::cuda::{Device, Event, Inputs, Program, Stream, Work};
-use warpfold_device::ladder::Buffer;
 
 /// A GPU with the inputs of the last workload still on it.
 pub struct Gpu {
@@ -260,47 +260,5 @@ fn check(case: &Case, answer: &Answer, output: &[u32], counts: &[u32], depth: u6
     match case.is_production() {
         true => production::check(answer, case.load, output, counts),
         false => answer.check(output, counts, depth),
-    }
-}
-
-/// What a row is made of: a rung, or the library's own kernels.
-pub trait Timed {
-    /// Queues overwriting everything that is written with ones.
-    ///
-    /// # Errors
-    /// If the driver refuses.
-    fn reset(&mut self, stream: &Stream, inputs: &Inputs) -> Result<(), Error>;
-
-    /// Queues one run.
-    ///
-    /// # Errors
-    /// If the driver refuses.
-    fn run(&mut self, stream: &Stream, inputs: &Inputs) -> Result<(), Error>;
-
-    /// Waits; the result as bits, and the counts.
-    ///
-    /// # Errors
-    /// If something went wrong in a kernel.
-    fn read(&self, stream: &Stream) -> Result<(Vec<u32>, Vec<u32>), Error>;
-}
-
-impl Timed for Program {
-    fn reset(&mut self, stream: &Stream, inputs: &Inputs) -> Result<(), Error> {
-        Ok(Program::reset(self, stream, inputs)?)
-    }
-
-    fn run(&mut self, stream: &Stream, inputs: &Inputs) -> Result<(), Error> {
-        Ok(Program::run(self, stream, inputs)?)
-    }
-
-    fn read(&self, stream: &Stream) -> Result<(Vec<u32>, Vec<u32>), Error> {
-        let (mut output, mut counts) = (Vec::new(), Vec::new());
-        for buffer in results(self.plan()) {
-            match buffer {
-                Buffer::Counts => counts = Program::read(self, stream, buffer)?,
-                _ => output = Program::read(self, stream, buffer)?,
-            }
-        }
-        Ok((output, counts))
     }
 }

@@ -8,147 +8,26 @@ pub mod check;
 pub mod data;
 mod describe;
 pub mod emulated;
+mod error;
 pub mod golden;
 pub mod gpu;
 pub mod material;
+mod options;
 pub mod production;
 mod refuse;
+mod row;
+mod target;
+mod timed;
 
-use crate::record::{Record, Run, Verdict};
+pub use error::Error;
+pub use options::{Families, Options, SAMPLES};
+pub use target::{Chosen, Target, choose};
+
+use crate::record::{Record, Run};
 use case::{Case, Load, cases};
 use describe::{described, today};
 use gpu::Gpu;
-use warpfold::cuda::{self, Device};
-use warpfold_device::ladder::{DType, Family, Form, Plan, PlanError, Tuning, rung};
-
-/// Which ladders.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Families {
-    /// All of them.
-    #[default]
-    All,
-    /// This one.
-    One(Family),
-}
-
-/// Where to run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Target {
-    /// The first GPU, or else the emulator.
-    #[default]
-    Auto,
-    /// The GPU with that index.
-    Cuda(usize),
-    /// The emulator.
-    Emulator,
-}
-
-/// What to run. `None` is what was published, or as near to it as the device can manage.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Which ladders.
-    pub family: Families,
-    /// Only the rungs of these names, whatever their family.
-    pub rungs: Option<Vec<String>>,
-    /// Elements, or points.
-    pub n: Option<u64>,
-    /// Of the elements of families A and B: f32 if not given.
-    pub dtype: Option<DType>,
-    /// Threads per block.
-    pub block: Option<u32>,
-    /// Clusters of family C.
-    pub clusters: Option<u32>,
-    /// Coordinates of family C.
-    pub coords: Option<u32>,
-    /// How often each rung is timed: [`SAMPLES`] if not given.
-    pub samples: Option<usize>,
-    /// Whether a run on a GPU also counts in the emulator, on fewer elements.
-    pub counters: bool,
-    /// What the record says made it.
-    pub command: String,
-    /// And from which revision.
-    pub revision: Option<String>,
-}
-
-/// How often a rung is timed.
-pub const SAMPLES: usize = 48;
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            family: Families::All,
-            rungs: None,
-            n: None,
-            dtype: None,
-            block: None,
-            clusters: None,
-            coords: None,
-            samples: None,
-            counters: true,
-            command: String::new(),
-            revision: None,
-        }
-    }
-}
-
-/// Why there is no record. A rung that is wrong is no error: it has a row that says so.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The GPU or its driver.
-    #[error(transparent)]
-    Cuda(#[from] cuda::Error),
-    /// The emulator's plan.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// The library's own reduction.
-    #[error(transparent)]
-    Library(#[from] warpfold::Error),
-    /// The library's plan names a kernel that the emulator does not have.
-    #[error("the emulator has no kernel {0}: library and ladder are not of one revision")]
-    NoKernel(String),
-    /// A rung that does not exist.
-    #[error("there is no rung `{}`; there are {}", .0.escape_debug(), case::names().join(", "))]
-    NoSuchRung(String),
-    /// An option that would change nothing, or that asks for too much.
-    #[error("{option}: {why}")]
-    Refused {
-        /// As it was given.
-        option: String,
-        /// And what to do.
-        why: String,
-    },
-    /// Nothing that was asked for is offered.
-    #[error("no rung is left to run{}", because(.0))]
-    Nothing(Vec<String>),
-}
-
-fn because(notes: &[String]) -> String {
-    notes.iter().map(|note| format!("\n  {note}")).collect()
-}
-
-/// A device that was found.
-#[derive(Debug)]
-pub enum Chosen {
-    /// A GPU.
-    Gpu(Device),
-    /// The emulator, and why it is not a GPU if one would have been preferred.
-    Emulator(Option<cuda::Error>),
-}
-
-/// Finds a device.
-///
-/// # Errors
-/// If a GPU was asked for by name and cannot be had.
-pub fn choose(target: Target) -> Result<Chosen, cuda::Error> {
-    match target {
-        Target::Emulator => Ok(Chosen::Emulator(None)),
-        Target::Cuda(index) => Device::open(index).map(Chosen::Gpu),
-        Target::Auto => Ok(match Device::open(0) {
-            Ok(device) => Chosen::Gpu(device),
-            Err(why) => Chosen::Emulator(Some(why)),
-        }),
-    }
-}
+use warpfold_device::ladder::{Form, Tuning, rung};
 
 /// What came of a run.
 #[derive(Clone, Debug)]
@@ -253,59 +132,6 @@ fn gbs(run: &Run) -> Option<f64> {
     let mut samples = run.samples_ns.clone();
     samples.sort_unstable();
     samples.get(samples.len() / 2).map(|&median| run.bytes as f64 / median as f64)
-}
-
-/// A row in which nothing has been found yet.
-fn blank(case: &Case, block: u32, bytes: u64, launches: u32) -> Run {
-    let (clusters, coords) = match case.load {
-        Load::Points(sizes) => (Some(sizes.clusters), Some(sizes.coords)),
-        _ => (None, None),
-    };
-    let title = case.entry().title();
-    Run {
-        rung: case.name.clone(),
-        title: match case.tuning.coarsen {
-            Some(c) => format!("{title} Here {c} times as many per thread."),
-            None => title.to_owned(),
-        },
-        family: match case.entry().family {
-            Family::A => "a",
-            Family::B => "b",
-            Family::C => "c",
-            Family::Reference => "",
-        }
-        .to_owned(),
-        dtype: match case.load.dtype() {
-            DType::F32 => "f32",
-            DType::I32 => "i32",
-        }
-        .to_owned(),
-        n: case.load.n(),
-        block,
-        clusters,
-        coords,
-        bytes,
-        launches,
-        verdict: Verdict { passed: false, detail: "not run".to_owned(), faults: Vec::new() },
-        samples_ns: Vec::new(),
-        cache: None,
-        published_us: case.published_us(block),
-        counters: None,
-    }
-}
-
-/// The same, for a rung of the ladder's own.
-fn blank_rung(case: &Case, plan: &Plan) -> Run {
-    let block = plan.launches().next().map_or(0, |l| l.block);
-    blank(case, block, plan.bytes, plan.launches().count() as u32)
-}
-
-/// How many additions an element goes through at most.
-fn depth_of(case: &Case, plan: &Plan) -> u64 {
-    match case.load {
-        Load::Points(_) => check::depth_centroids(plan),
-        _ => check::depth(plan, case.load.n(), case.entry().atomic),
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Options that would change nothing, or ask for more than there is room for, are errors that say what to do.
 
 use super::case::{Case, EMULATED, EMULATED_WORDS, Load, PUBLISHED, PUBLISHED_COORDS, chosen, names};
-use super::{Error, Options};
+use super::error::Error;
+use super::options::Options;
 use warpfold_device::ladder::{DType, Family, Form, PRESETS, Rung};
 
 fn refused(option: impl Into<String>, why: impl Into<String>) -> Error {
@@ -103,8 +104,8 @@ fn available() -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::options::Families;
     use super::*;
-    use crate::run::Families;
 
     /// What is said of these options, on the emulator and on a GPU.
     fn said(options: &Options) -> [Option<String>; 2] {

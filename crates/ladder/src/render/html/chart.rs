@@ -2,9 +2,9 @@
 
 use super::super::figures::A100_PEAK_GBS;
 use super::super::group::Group;
+use super::super::markup::escape;
 use super::super::{number, svg};
-use super::escape;
-use super::rung::section_of;
+use super::anchor::section_of;
 use crate::record::{Record, Run};
 
 /// The chart of a group: bandwidth if it was timed, counters if it was counted.

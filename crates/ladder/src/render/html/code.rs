@@ -1,6 +1,6 @@
 //! Rust source with light colours, done here so that the page needs no script.
 
-use super::escape;
+use super::super::markup::escape;
 
 const KEYWORDS: [&str; 24] = [
     "as", "break", "const", "continue", "else", "enum", "false", "fn", "for", "if", "impl", "in", "let", "loop",

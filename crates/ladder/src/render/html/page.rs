@@ -1,9 +1,11 @@
 //! The page as a whole.
 
 use super::super::group::{Group, groups};
+use super::super::markup::{escape, prose};
 use super::super::number;
 use super::super::sources::{SOURCES, Source};
-use super::{chart, code, escape, prose, question, rung, table, words};
+use super::anchor::section_of;
+use super::{chart, code, question, rung, table, words};
 use crate::record::{Record, Run};
 
 const STYLE: &str = include_str!("style.css");
@@ -12,8 +14,8 @@ const STYLE: &str = include_str!("style.css");
 pub fn page(record: &Record) -> String {
     let groups = groups(record);
     let mut told: Vec<(&Run, Option<&Run>)> = Vec::new();
-    for run in record.rungs.iter().filter(|r| rung::section_of(r).is_some()) {
-        if told.iter().all(|(r, _)| rung::section_of(r) != rung::section_of(run)) {
+    for run in record.rungs.iter().filter(|r| section_of(r).is_some()) {
+        if told.iter().all(|(r, _)| section_of(r) != section_of(run)) {
             let before = told.iter().rev().map(|(r, _)| *r).find(|r| r.family == run.family);
             told.push((run, before));
         }
@@ -108,7 +110,7 @@ fn navigation(told: &[(&Run, Option<&Run>)], has_question: bool) -> String {
         family = &run.family;
         out += &format!(
             "<li{starts}><a href=\"#{0}\"><b>{0}</b> <small>{1}</small></a></li>\n",
-            rung::section_of(run).unwrap_or_default(),
+            section_of(run).unwrap_or_default(),
             escape(&run.slug().replace('_', " "))
         );
     }
@@ -120,7 +122,7 @@ fn results(record: &Record, group: &Group) -> String {
     let cache = cache.map(|c| format!("; inputs {}", prose(c))).unwrap_or_default();
     let alarm = |run: &&Run| {
         let (rung, detail) = (escape(&run.rung), escape(&run.verdict.detail));
-        let id = rung::section_of(run)?;
+        let id = section_of(run)?;
         Some(format!("<p class=\"alarm\"><a href=\"#{id}\">{rung}</a> <b>FAILED</b> {detail}</p>\n"))
     };
     let wrong = group.runs.iter().filter(|r| !r.is_as_expected());

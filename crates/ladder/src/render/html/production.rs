@@ -1,6 +1,7 @@
 //! The source of the last rungs, which is the library's own.
 
-use super::{code, escape, prose};
+use super::super::markup::{escape, prose};
+use super::code;
 use crate::record::Run;
 use crate::run::case::Load;
 use crate::run::production::entries;

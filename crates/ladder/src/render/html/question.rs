@@ -1,10 +1,10 @@
 //! The open question on the page.
 
+use super::super::markup::{escape, prose};
 use super::super::number;
 use super::super::question::{Question, answer};
-use super::rung::section_of;
+use super::anchor::section_of;
 use super::table::scrolling;
-use super::{escape, prose};
 use crate::record::Record;
 
 /// The answer, with the published percentages and the real ones side by side.

@@ -1,8 +1,9 @@
 //! The section of one rung.
 
+use super::super::markup::{escape, prose};
 use super::super::{number, sources};
 use super::table::scrolling;
-use super::{code, diff, escape, production, prose};
+use super::{code, diff, production};
 use crate::record::{Counts, Record, Run};
 use warpfold_device::ladder::{Form, Grid, PRESETS, Rung, rungs};
 
@@ -211,11 +212,4 @@ fn lines_of(file: &str, faults: &[String]) -> Vec<usize> {
         }
     }
     lines
-}
-
-/// The id of the section that tells of a run: that of its rung, whose variants share it. None, if it is no rung of a family, or
-/// in a form that is wrong.
-pub fn section_of(run: &Run) -> Option<&'static str> {
-    let entry = run.entry().filter(|entry| !run.family.is_empty() && entry.form != Form::AsPublished)?;
-    Some(entry.name)
 }

@@ -3,7 +3,7 @@
 //! A word in the text is a button that opens its meaning as a popover, which needs no script: Tab reaches it, Enter or a
 //! touch opens it, Escape closes it.
 
-use super::{escape, prose};
+use super::super::markup::{escape, prose};
 
 /// A word, the forms that it takes on the page, and its meaning.
 struct Word {

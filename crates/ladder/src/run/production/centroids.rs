@@ -1,11 +1,11 @@
 //! The last rung of family C: the library's own update of centroids. It ends with means, where the other rungs end with sums.
 
-use super::super::Error;
 use super::super::data;
 use super::super::emulated::Seen;
-use super::super::gpu::Timed;
+use super::super::error::Error;
 use super::super::material::{Material, SEED};
-use super::{Shape, carry_out};
+use super::super::timed::Timed;
+use super::launches::{Shape, carry_out};
 use warpfold::core::{self, Fixed};
 use warpfold::cuda::kmeans::{CentroidUpdate, scale};
 use warpfold::cuda::{Array, Device, Inputs, Stream};

@@ -1,24 +1,20 @@
 //! The last rungs: the library's own kernels, planned by the library, on a GPU and in the emulator.
 
 mod centroids;
+mod launches;
 mod sum;
 
 use super::case::{Case, Load};
 use super::check::Answer;
-use super::emulated::{Seen, verdict};
-use super::gpu::Timed;
+use super::emulated::Seen;
+use super::error::Error;
 use super::material::{Material, materials};
-use super::{Error, blank};
+use super::row::{blank, verdict};
+use super::timed::Timed;
 use crate::record::{Counts, Run};
+use launches::Shape;
 use warpfold::cuda::{Device, Inputs, Stream};
-use warpfold_device::emulator::{Fault, Faults, Report};
-
-/// What a row says of the launches.
-struct Shape {
-    block: u32,
-    bytes: u64,
-    launches: u32,
-}
+use warpfold_device::emulator::Fault;
 
 /// How many additions an element of a sum goes through. A centroid's are exact.
 pub fn depth(load: Load) -> u64 {
@@ -104,24 +100,6 @@ pub fn emulated(load: Load, material: &Material) -> Result<Seen, Error> {
         Load::Points(sizes) => centroids::emulated(sizes, material),
         _ => sum::emulated(load, material),
     }
-}
-
-/// What one launch did, added to what others have.
-fn carry_out(
-    said: Option<Result<Report, Box<Faults>>>,
-    entry: &str,
-    report: &mut Report,
-    faults: &mut Vec<Fault>,
-) -> Result<(), Error> {
-    match said {
-        Some(Ok(seen)) => report.add(&seen),
-        Some(Err(wrong)) => {
-            report.add(&wrong.report);
-            faults.extend(wrong.faults);
-        }
-        None => return Err(Error::NoKernel(entry.to_owned())),
-    }
-    Ok(())
 }
 
 /// Whether a result is right: a sum, or the means that sums of cells come to.

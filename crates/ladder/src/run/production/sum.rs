@@ -1,11 +1,11 @@
 //! The last rung of family A: the library's own sum.
 
-use super::super::Error;
 use super::super::case::Load;
 use super::super::emulated::Seen;
-use super::super::gpu::Timed;
+use super::super::error::Error;
 use super::super::material::Material;
-use super::{Shape, carry_out};
+use super::super::timed::Timed;
+use super::launches::{Shape, carry_out};
 use warpfold::cuda::{self, Array, Device, Explanation, Inputs, Options, Reduction, Stream};
 use warpfold::{ArrayRef, DType, Op, Order};
 use warpfold_device::emulator::{Memory, Report};

@@ -1,10 +1,10 @@
 //! What an iteration of k-means should give, of points that lie anywhere: the labels of some points, by the definition
 //! of docs/numerics.md (k-means), and the means of the labels that a side found, from integers.
 
+use super::sample::{MOST, spread};
+use super::want::{Want, near};
 use crate::case::Case;
 use crate::data::Exact;
-use crate::exact::{MOST, Want, near};
-use crate::exact_keys::spread;
 use rayon::prelude::*;
 use warpfold::DType;
 

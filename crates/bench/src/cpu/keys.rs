@@ -2,11 +2,12 @@
 //! is found before, as for many iterations.
 
 use crate::case::{Case, SEED};
-use crate::exact_kmeans::centroids;
+use crate::exact::kmeans::centroids;
+use crate::keyed::{fill, numbers, step};
 use crate::keys::{Keys, labels};
 use crate::work::Work;
 use warpfold::keys::{Axes, Fit, Scale, centroid_update_with};
-use warpfold::{Array, ArrayRef, DType, Distinct, Options, Points, Scalar, Segments, Values, group_by, unique};
+use warpfold::{Array, ArrayRef, Distinct, Options, Points, Segments, Values, group_by, unique};
 
 /// A case's offsets or labels, and what else its calls need.
 pub enum Keyed {
@@ -113,23 +114,4 @@ fn or_as_before(means: Array, counts: &[i64], before: &Array) -> Array {
         (means, _) => means,
     };
     Array { values, ..means }
-}
-
-/// Labels and means in one list.
-pub fn step(labels: &[i32], means: &Values) -> Values {
-    let means = (0..means.len()).map(|i| means.get(i).to_f64() as f32);
-    Values::F32(labels.iter().map(|&label| label as f32).chain(means).collect())
-}
-
-/// Numbers as points of the case are computed in.
-pub fn numbers(case: &Case, x: &[f64]) -> Values {
-    match case.dtype {
-        DType::F64 => Values::F64(x.to_vec()),
-        _ => Values::F32(x.iter().map(|&x| x as f32).collect()),
-    }
-}
-
-/// What a segment of no elements is filled in with, where its reduction has no result.
-pub fn fill() -> Scalar {
-    Scalar::I8(0)
 }

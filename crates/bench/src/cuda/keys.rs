@@ -1,8 +1,8 @@
 //! Cases by key on a GPU: planned and loaded before the first call, with offsets or labels on the device.
 
 use crate::case::{Case, SEED};
-use crate::cpu_keys::{fill, numbers, step};
-use crate::exact_kmeans::centroids;
+use crate::exact::kmeans::centroids;
+use crate::keyed::{fill, numbers, step};
 use crate::keys::{Keys, labels};
 use crate::work::Work;
 use warpfold::cuda::kmeans::{CentroidUpdate, Lloyd, scale};
@@ -120,7 +120,7 @@ impl Keyed {
         }
     }
 
-    /// The values that the last call left, which read the copy `turn`: as [`crate::cpu_keys::Found::values`].
+    /// The values that the last call left, which read the copy `turn`: in one list as [`step`] makes it.
     pub fn values(&mut self, stream: &Stream, turn: usize) -> Result<Values, Error> {
         Ok(match self {
             Keyed::Segments { out, .. } | Keyed::Groups { out, .. } => out.download(stream)?.values,
