@@ -1,16 +1,15 @@
-//! Elements of a type of one's own: what no [`crate::ArrayRef`] describes, since it has no dtype.
+//! Elements of a type of the user's own. No [`crate::ArrayRef`] describes them, since they have no dtype.
 
-use warpfold_core::Reducer;
-
-use crate::typed::Tensor;
-use crate::{Error, MAX_RANK};
-use warpfold_array::elements;
 use warpfold_array::problem::{At, Problem, normalize_axes, result_shape};
+use warpfold_array::{Error, MAX_RANK, elements};
+use warpfold_core::Reducer;
 use warpfold_cpu::engine::{self, Job};
 use warpfold_cpu::kernel::Tree;
 use warpfold_cpu::load::Copied;
 
-/// Reduces elements of any type, in C order, by a reducer of one's own; `axes` as in [`crate::Options`].
+use crate::typed::Tensor;
+
+/// Reduces elements of any type, in C order, by a reducer of the user's own; `axes` as in [`crate::Options`].
 ///
 /// ```
 /// use warpfold::{Reducer, reduce_elements};
@@ -63,7 +62,7 @@ where
     Ok(Tensor { shape: reduced.shape, data })
 }
 
-/// Where elements of some size lie.
+/// The shape and strides of elements of any size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Layout {
     pub size: usize,
@@ -72,7 +71,7 @@ pub(crate) struct Layout {
     strides: [isize; MAX_RANK],
 }
 
-/// A reduction of them.
+/// A reduction of such elements, in canonical form.
 pub(crate) struct Reduced {
     pub problem: Problem,
     pub axes: Vec<usize>,
@@ -116,7 +115,7 @@ impl Layout {
         self.shape().iter().product()
     }
 
-    /// Whether there are so many elements.
+    /// Refuses a number of elements that is not the shape's.
     pub fn has(&self, found: usize) -> Result<(), Error> {
         let expected = self.len();
         if found == expected { Ok(()) } else { Err(Error::Length { shape: self.shape().to_vec(), expected, found }) }
@@ -130,7 +129,7 @@ impl Layout {
         Ok(Reduced { problem, axes, shape })
     }
 
-    /// That there is nothing to reduce.
+    /// The error of a reduction of no elements without an identity.
     pub fn empty(&self, axes: &[usize]) -> Error {
         Error::CustomEmpty { shape: self.shape().to_vec(), axes: axes.to_vec() }
     }

@@ -2,8 +2,7 @@
 
 use std::io::Write;
 
-use warpfold::cuda::{Device, histogram_host};
-use warpfold::{ArrayRef, Bins, DType, DeviceName, Op, Options};
+use warpfold::{ArrayRef, Bins, DType, Op, Options, histogram_on};
 
 use super::{keyed, print, threads};
 use crate::args::Histogram;
@@ -30,13 +29,7 @@ pub fn run(args: &Histogram) -> Result<(), Failure> {
     let inputs: Vec<&Source> = [&source].into_iter().chain(&edges).chain(&weights).collect();
     let outputs = Outputs::arrays(&[("-o", args.output.as_deref())], &inputs, args.json)?;
     let weights = weights.as_ref().map(Source::array).transpose()?;
-    let found = match args.device {
-        DeviceName::Cuda(index) => {
-            let device = Device::shared(index).map_err(warpfold::Error::from)?;
-            histogram_host(array, &bins, weights, &device)?
-        }
-        _ => warpfold::histogram(array, &bins, weights)?,
-    };
+    let found = histogram_on(args.device, array, &bins, weights)?;
     let quiet = !outputs.is_empty();
     outputs.write(&[("-o", &found.counts)])?;
     let (counts, edges) = (&found.counts.values, &found.edges.values);

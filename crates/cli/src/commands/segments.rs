@@ -1,7 +1,6 @@
 //! `warpfold segments`
 
-use warpfold::DeviceName;
-use warpfold::cuda::{Device, segmented_host};
+use warpfold::segmented_on;
 
 use super::{keyed, threads};
 use crate::args::Segments;
@@ -23,12 +22,6 @@ pub fn run(args: &Segments) -> Result<(), Failure> {
     keyed::run(args.op.name(), Some(args.op), &args.keyed, &source, &offsets, |values, offsets, options, fill| {
         let segments = warpfold::Segments::new(offsets)?;
         let segments = fill.into_iter().fold(segments, warpfold::Segments::fill);
-        match args.device {
-            DeviceName::Cuda(index) => {
-                let device = Device::shared(index)?;
-                segmented_host(args.op, values, &segments, options, &device)
-            }
-            _ => segments.reduce(args.op, values, options),
-        }
+        segmented_on(args.device, args.op, values, &segments, options)
     })
 }

@@ -2,8 +2,7 @@
 
 use std::io::Write;
 
-use warpfold::cuda::{Device, unique_host};
-use warpfold::{Array, DeviceName, Distinct, Values};
+use warpfold::{Array, Distinct, Values, unique_on};
 
 use super::{keyed, print, threads};
 use crate::args::Unique;
@@ -23,10 +22,7 @@ pub fn run(args: &Unique) -> Result<(), Failure> {
     let outputs = Outputs::arrays(&paths, &[&source], args.json)?;
     let quiet = !outputs.is_empty();
     let what = Distinct { first: args.first, inverse: args.inverse.is_some() };
-    let found = match args.device {
-        DeviceName::Cuda(index) => unique_host(array, what, &Device::shared(index).map_err(warpfold::Error::from)?)?,
-        _ => warpfold::unique(array, what)?,
-    };
+    let found = unique_on(args.device, array, what)?;
     let n = found.counts.len();
     let counts = || Array { shape: vec![n], values: Values::I64(found.counts.clone()) };
     let counts = args.counts.as_ref().map(|_| counts());
