@@ -18,8 +18,8 @@ pub enum Measure {
     Latency,
     /// One of several calls that are recorded in a CUDA graph, whose launches follow one another.
     Graph,
-    /// Wall-clock time from a shape and a dtype until the first result is on the host: planning, the driver compiling the
-    /// kernel, one call. The GPU was open before.
+    /// Wall-clock time from a shape and a dtype until the first result is on the host: planning, the driver compiling
+    /// the kernel, one call. The GPU was open before.
     First,
 }
 
@@ -120,8 +120,8 @@ impl Case {
         self.elements() as u64 * self.dtype.size() as u64
     }
 
-    /// Bytes that have to be read, or, of the labels of an iteration, written: elements, whole sectors of them where they
-    /// lie apart, and offsets of 8 bytes or labels of 4.
+    /// Bytes that have to be read, or, of the labels of an iteration, written: elements, whole sectors of them where
+    /// they lie apart, and offsets of 8 bytes or labels of 4.
     pub fn floor_bytes(&self) -> u64 {
         let keys = match (self.work, self.keys) {
             (Work::Unique, _) | (_, None) => 0,

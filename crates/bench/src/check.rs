@@ -49,8 +49,8 @@ pub struct Reference {
 }
 
 impl Reference {
-    /// Computes it from what is known already, and adds to that. An iteration of k-means is compared with the means of the
-    /// labels that the side itself found.
+    /// Computes it from what is known already, and adds to that. An iteration of k-means is compared with the means of
+    /// the labels that the side itself found.
     pub fn new(case: &Case, known: &mut Known, labels: Option<&[i32]>) -> Reference {
         let width = case.work.width();
         if case.is_keyed() {

@@ -172,8 +172,8 @@ impl Gpu {
         let size = case.dtype.size();
         let strides: Vec<isize> = case.strides().iter().map(|&s| (s * size) as isize).collect();
         let address = buffer.address() + (case.offset() * size) as u64;
-        // SAFETY: the buffer was made with `room` elements, which offset, shape and strides do not leave; it stays for `'a`, and
-        // every sample waits for the device before it ends.
+        // SAFETY: the buffer was made with `room` elements, which offset, shape and strides do not leave; it stays for
+        // `'a`, and every sample waits for the device before it ends.
         unsafe { ArrayView::from_raw(self.device.properties().index, address, case.dtype, &case.shape, &strides) }
     }
 

@@ -1,8 +1,9 @@
 //! The data of every case: made from a seed and the element's index by a generator that all sides share to the bit.
 //! `bench/peers/README.md` states it for the others.
 //!
-//! The index counts the array's elements in the order of their addresses, without padding. Every value is a small integer
-//! times a power of two, so that the exact result of a reduction is known without any of the sides ([`crate::exact`]).
+//! The index counts the array's elements in the order of their addresses, without padding. Every value is a small
+//! integer times a power of two, so that the exact result of a reduction is known without any of the sides
+//! ([`crate::exact`]).
 
 use crate::hash::{STEP, hash, mix};
 use crate::keys::label;
@@ -92,8 +93,8 @@ impl Generator {
         Exact::Units(self.units_of(h))
     }
 
-    /// A coordinate of the centroid that a cluster begins with, in units: a point like all others, but drawn from another
-    /// seed; of [`Kind::Clustered`] about the cluster's own centre.
+    /// A coordinate of the centroid that a cluster begins with, in units: a point like all others, but drawn from
+    /// another seed; of [`Kind::Clustered`] about the cluster's own centre.
     pub fn start(&self, cluster: usize, coordinate: usize, dimensions: usize) -> i128 {
         let i = (cluster * dimensions + coordinate) as u32;
         let centre = self.bell(hash(i, self.seed + 2));

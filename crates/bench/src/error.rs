@@ -47,8 +47,8 @@ pub enum Error {
     },
     /// No folder of peers.
     #[error(
-        "where is the peer `{name}`? This program does not lie where cargo built it: name the folder bench/peers of the \
-         sources with --peers-from or in $WARPFOLD_PEERS, or give --peers none"
+        "where is the peer `{name}`? This program does not lie where cargo built it: name the folder bench/peers of \
+         the sources with --peers-from or in $WARPFOLD_PEERS, or give --peers none"
     )]
     NoPeers {
         /// As given.

@@ -1,5 +1,5 @@
-//! What elements are taken together by: segments, groups, clusters. Offsets and labels are made from the seed as the data are;
-//! `bench/peers/README.md` states how, for the others.
+//! What elements are taken together by: segments, groups, clusters. Offsets and labels are made from the seed as the
+//! data are; `bench/peers/README.md` states how, for the others.
 
 use crate::hash::{STEP, hash, mix};
 use rayon::prelude::*;

@@ -1,4 +1,5 @@
-//! Other libraries: programs that speak JSON lines on standard input and output. `bench/peers/README.md` is the protocol.
+//! Other libraries: programs that speak JSON lines on standard input and output. `bench/peers/README.md` is the
+//! protocol.
 
 use crate::Error;
 use crate::case::Case;
@@ -75,8 +76,8 @@ pub const NAMES: [&str; 11] = [
     "flashlib",
 ];
 
-/// Where the peers are: in the folder that was `given`, or `$WARPFOLD_PEERS`; in `bench/peers` beside the program, or of
-/// the sources of a program that lies where cargo built it. What lies in the current folder is never run unasked.
+/// Where the peers are: in the folder that was `given`, or `$WARPFOLD_PEERS`; in `bench/peers` beside the program, or
+/// of the sources of a program that lies where cargo built it. What lies in the current folder is never run unasked.
 pub fn folder(given: Option<&Path>) -> Option<PathBuf> {
     if let Some(folder) = given.map(Path::to_owned).or_else(|| std::env::var_os("WARPFOLD_PEERS").map(PathBuf::from)) {
         return Some(folder);

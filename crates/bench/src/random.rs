@@ -7,8 +7,8 @@ use crate::work::Work;
 use std::collections::HashSet;
 use warpfold::{DType, Op, Precision};
 
-/// Cases that are sorted by their data, which are then made once for many. So many are a fair sample by themselves, if a
-/// run is cut short.
+/// Cases that are sorted by their data, which are then made once for many. So many are a fair sample by themselves, if
+/// a run is cut short.
 const SORTED: usize = 100;
 
 /// Which dtypes, each so many times of 23.

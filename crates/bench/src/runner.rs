@@ -290,8 +290,8 @@ fn per(moved: Moved, bytes: u64) -> u64 {
     (moved.ns as f64 * bytes as f64 / moved.bytes.max(1) as f64) as u64
 }
 
-/// Has a side compute once more, into memory that holds nonsense, and compares the result with the exact one, which sides
-/// share unless it depends on labels of their own.
+/// Has a side compute once more, into memory that holds nonsense, and compares the result with the exact one, which
+/// sides share unless it depends on labels of their own.
 fn check(
     case: &Case,
     side: &mut dyn Side,
@@ -319,7 +319,8 @@ fn is_wanted(side: &SideRecord, budget: Duration) -> bool {
     side.absent.is_none() && !has_enough
 }
 
-/// Our result on another device against our own on the CPU; on a CPU against that of one thread, or of two if it had one.
+/// Our result on another device against our own on the CPU; on a CPU against that of one thread, or of two if it had
+/// one.
 fn same_elsewhere(plan: &Plan, case: &Case, own: &mut Own<'_>, so_far: &Verdict) -> Result<Verdict, String> {
     let (threads, whose) = match (plan.machine.kind.as_str(), case.threads) {
         ("cpu", Some(1)) => (Some(2), "of two threads"),

@@ -1,5 +1,5 @@
-//! Which sources a record is about. A digest of them goes into each record; a record with another digest than the sources
-//! have is stale: its numbers are those of other code. `build.rs` includes this file, too.
+//! Which sources a record is about. A digest of them goes into each record; a record with another digest than the
+//! sources have is stale: its numbers are those of other code. `build.rs` includes this file, too.
 
 use std::path::{Path, PathBuf};
 

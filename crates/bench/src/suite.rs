@@ -322,7 +322,8 @@ mod tests {
 
     #[test]
     fn axes_multiply() {
-        let text = "title = 't'\n[[cases]]\nop = ['sum', 'max']\ndtype = 'f32'\nshape = [[4, '2^3'], [2, 2]]\naxes = [[0], [1]]";
+        let text = "title = 't'\n[[cases]]\nop = ['sum', 'max']\ndtype = 'f32'\nshape = [[4, '2^3'], [2, 2]]\n\
+                    axes = [[0], [1]]";
         let suite = parse("x", "x.toml", text).unwrap();
         assert_eq!(suite.cases.len(), 8);
         assert_eq!(suite.cases[1].to_string(), "sum f32 (4,8) axis 1");

@@ -24,14 +24,15 @@ use values::{device, op, ord, threads};
 
 /// Reduces arrays in files: sums, means, extremes and their kin, over any axes, with the same bits on every machine.
 ///
-/// INPUT is a .npy file (versions 1 to 3, C or Fortran order, either byte order), FILE.npz:MEMBER, `-` for standard input, or,
-/// with --raw and --shape, a file of nothing but numbers. Files are mapped, so they may be larger than memory.
+/// INPUT is a .npy file (versions 1 to 3, C or Fortran order, either byte order), FILE.npz:MEMBER, `-` for standard
+/// input, or, with --raw and --shape, a file of nothing but numbers. Files are mapped, so they may be larger than
+/// memory.
 ///
-/// Exit status: 0 if all went well; 2 if the command line or the input is wrong, and then nothing was written; 1 if reading
-/// or writing failed in the middle; 130 after Ctrl-C; 141 if whoever reads standard output has closed it.
+/// Exit status: 0 if all went well; 2 if the command line or the input is wrong, and then nothing was written; 1 if
+/// reading or writing failed in the middle; 130 after Ctrl-C; 141 if whoever reads standard output has closed it.
 ///
-/// A DTYPE is f16, bf16, f32, f64, i8 to i64, u8 to u64 or bool; or NumPy's name for one, such as float32, f4 or <f4. (i8 has 8 bits
-/// here; NumPy's i8 of 8 bytes is <i8 or int64.)
+/// A DTYPE is f16, bf16, f32, f64, i8 to i64, u8 to u64 or bool; or NumPy's name for one, such as float32, f4 or <f4.
+/// (i8 has 8 bits here; NumPy's i8 of 8 bytes is <i8 or int64.)
 #[derive(Parser)]
 #[command(name = "warpfold", version, propagate_version = true, arg_required_else_help = true)]
 #[command(after_help = examples::WARPFOLD)]
@@ -74,10 +75,10 @@ pub enum Command {
 /// Reduce an array to one value, or along axes
 ///
 /// A single value is printed alone on its line, as the shortest decimal that reads back as the same bits; an array as
-/// NumPy prints it, but with all digits, and abbreviated above 1000 elements. The result of argmin and argmax is an int64:
-/// the position in the reduced elements, counted in row-major order over the reduced axes (over all axes: the index into
-/// the flattened array). The result of minmax has one more axis, at the end, of length 2: the least, the greatest; of a
-/// whole array both are printed on one line.
+/// NumPy prints it, but with all digits, and abbreviated above 1000 elements. The result of argmin and argmax is an
+/// int64: the position in the reduced elements, counted in row-major order over the reduced axes (over all axes: the
+/// index into the flattened array). The result of minmax has one more axis, at the end, of length 2: the least, the
+/// greatest; of a whole array both are printed on one line.
 #[derive(Parser)]
 pub struct Reduce {
     /// sum, prod, mean, var, std, norm, min, max, minmax, argmin, argmax, any, all, count-nonzero or logsumexp
@@ -95,8 +96,8 @@ pub struct Reduce {
     /// Start from this value: sum, prod, min, max
     #[arg(long, value_name = "V", allow_hyphen_values = true)]
     pub initial: Option<Initial>,
-    /// Where to compute: cpu; cuda (the first GPU) or cuda:1; or auto, which is cpu: it reads files faster than a bus brings
-    /// them to a GPU. The bits are the same
+    /// Where to compute: cpu; cuda (the first GPU) or cuda:1; or auto, which is cpu: it reads files faster than a bus
+    /// brings them to a GPU. The bits are the same
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
     pub device: DeviceName,
     /// How many threads work on a CPU; all cores if not given
@@ -108,8 +109,8 @@ pub struct Reduce {
     /// Print bit patterns in hexadecimal, such as 0x3f800000 for the f32 1
     #[arg(long, conflicts_with = "output")]
     pub bits: bool,
-    /// Print one JSON object: op, input, axes, dtype, shape, and value (of shape []) or values (nested lists), or the output's
-    /// name; with --bits also bits. NaN and infinities are the strings "nan", "inf", "-inf"
+    /// Print one JSON object: op, input, axes, dtype, shape, and value (of shape []) or values (nested lists), or the
+    /// output's name; with --bits also bits. NaN and infinities are the strings "nan", "inf", "-inf"
     #[arg(long)]
     pub json: bool,
     /// Print the time that the reduction took, and the bytes read per second, on standard error
@@ -122,11 +123,11 @@ pub struct Reduce {
 
 /// Describe an array: count, NaN count, min, argmin, max, argmax, mean, std, sum and norm in one read
 ///
-/// Every value has the bits that `warpfold reduce` gives; count is the number of elements reduced into each, NaN included. Of no
-/// elements there is no min, argmin, max or argmax.
+/// Every value has the bits that `warpfold reduce` gives; count is the number of elements reduced into each, NaN
+/// included. Of no elements there is no min, argmin, max or argmax.
 ///
-/// On a GPU, floats that lie side by side are read once; of integers and of other layouts each statistic is a reduction of its
-/// own. The array must fit into the GPU's memory.
+/// On a GPU, floats that lie side by side are read once; of integers and of other layouts each statistic is a reduction
+/// of its own. The array must fit into the GPU's memory.
 #[derive(Parser)]
 pub struct Describe {
     #[command(flatten)]
@@ -136,18 +137,20 @@ pub struct Describe {
     /// Leave NaNs out of all but count and nan_count
     #[arg(long)]
     pub skip_nan: bool,
-    /// Describe only the elements where this array of bools, broadcast to INPUT's shape, is true; count is then an array
+    /// Describe only the elements where this array of bools, broadcast to INPUT's shape, is true; count is then an
+    /// array
     #[arg(long = "where", value_name = "MASK")]
     pub mask: Option<OsString>,
-    /// Write what is said to this file (`-`: standard output): with --json JSON, else text. It appears whole or not at all
+    /// Write what is said to this file (`-`: standard output): with --json JSON, else text. It appears whole or not at
+    /// all
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
-    /// Print one JSON object: input, axes, shape, count, and under stats the statistics, as reduce --json prints values; null is one
-    /// that nothing has
+    /// Print one JSON object: input, axes, shape, count, and under stats the statistics, as reduce --json prints
+    /// values; null is one that nothing has
     #[arg(long)]
     pub json: bool,
-    /// Where to compute: cpu; cuda (the first GPU) or cuda:1; or auto, which is cpu: it reads files faster than a bus brings
-    /// them to a GPU. The bits are the same
+    /// Where to compute: cpu; cuda (the first GPU) or cuda:1; or auto, which is cpu: it reads files faster than a bus
+    /// brings them to a GPU. The bits are the same
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
     pub device: DeviceName,
     /// How many threads work; all cores if not given

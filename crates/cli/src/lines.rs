@@ -5,8 +5,8 @@ pub const NARROW: usize = 80;
 /// Columns of results.
 pub const WIDE: usize = 100;
 
-/// `text` in lines of at most `width` columns. Something else takes `taken` columns of the first line; the others are indented.
-/// Longer words stay whole, and so do the line feeds of the text.
+/// `text` in lines of at most `width` columns. Something else takes `taken` columns of the first line; the others are
+/// indented. Longer words stay whole, and so do the line feeds of the text.
 pub fn wrapped(text: &str, width: usize, taken: usize, indent: usize) -> String {
     let (mut out, mut column) = (String::new(), taken);
     for line in text.lines() {

@@ -40,8 +40,9 @@ impl Mapping {
         &self.map[self.part.clone()]
     }
 
-    /// Takes the pages out of this process, by several threads if they are many. Of 1 GiB in pages of 4 KiB that takes one thread 49 ms,
-    /// and two 27; a process that ends does it by one. Bytes that are read again come back from the file.
+    /// Takes the pages out of this process, by several threads if they are many. Of 1 GiB in pages of 4 KiB that takes
+    /// one thread 49 ms, and two 27; a process that ends does it by one. Bytes that are read again come back from the
+    /// file.
     pub fn release(&self) {
         #[cfg(unix)]
         {
@@ -54,7 +55,8 @@ impl Mapping {
                 for from in (0..self.map.len()).step_by(share) {
                     let len = share.min(self.map.len() - from);
                     let advice = memmap2::UncheckedAdvice::DontNeed;
-                    // SAFETY: the mapping is shared, file-backed and never written: a page that comes back is the same page.
+                    // SAFETY: the mapping is shared, file-backed and never written: a page that comes back is the same
+                    // page.
                     scope.spawn(move || unsafe { self.map.unchecked_advise_range(advice, from, len) });
                 }
             });

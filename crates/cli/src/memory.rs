@@ -1,5 +1,5 @@
-//! The command's allocator: the system's. Memory that cannot be had ends the command with status 2 and a message of one line,
-//! not with an abort. The library asks beforehand for what may be large, and has better words.
+//! The command's allocator: the system's. Memory that cannot be had ends the command with status 2 and a message of one
+//! line, not with an abort. The library asks beforehand for what may be large, and has better words.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;

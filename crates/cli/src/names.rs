@@ -1,5 +1,5 @@
-//! Names of files, and texts of archives and arguments, for a message: what would move the cursor, change colours or break the
-//! line is escaped.
+//! Names of files, and texts of archives and arguments, for a message: what would move the cursor, change colours or
+//! break the line is escaped.
 
 use std::ffi::OsStr;
 use std::fmt::Write;

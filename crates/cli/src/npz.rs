@@ -1,5 +1,5 @@
-//! Members of .npz archives: mapped in place if they are stored, spooled if they are compressed. Either way their checksum is
-//! looked at before anything is computed.
+//! Members of .npz archives: mapped in place if they are stored, spooled if they are compressed. Either way their
+//! checksum is looked at before anything is computed.
 
 use std::ffi::OsStr;
 use std::io::Cursor;

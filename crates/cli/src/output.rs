@@ -1,8 +1,8 @@
 //! Where results go: files appear whole and together, or not at all.
 //!
-//! Each file is written under a temporary name in its own directory and brought to the disk; when all are there, they get their
-//! names. A file that was there before is replaced, and its permissions stay, as far as the system lets them. A symbolic link stays,
-//! and what it names is replaced, or created.
+//! Each file is written under a temporary name in its own directory and brought to the disk; when all are there, they
+//! get their names. A file that was there before is replaced, and its permissions stay, as far as the system lets them.
+//! A symbolic link stays, and what it names is replaced, or created.
 
 mod target;
 
@@ -66,12 +66,14 @@ impl Outputs {
             let Output { option, ref name, ref target, .. } = *output;
             if target.is_standard() && json {
                 return Err(Failure::Usage(format!(
-                    "{option} {name} and --json would both write to standard output: give {option} a file, or leave out --json"
+                    "{option} {name} and --json would both write to standard output: give {option} a file, or leave \
+                     out --json"
                 )));
             }
             if output.is_terminal() {
                 return Err(Failure::Usage(format!(
-                    "{option} {name} would write a binary file to the terminal: name a file, or redirect standard output"
+                    "{option} {name} would write a binary file to the terminal: name a file, or redirect standard \
+                     output"
                 )));
             }
         }

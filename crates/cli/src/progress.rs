@@ -1,5 +1,6 @@
-//! A line on standard error that says how far the work is, if the work takes long and a person looks on: standard error is a
-//! terminal. The line is as long as the terminal is wide at most, and is gone when the work ends, also by a signal.
+//! A line on standard error that says how far the work is, if the work takes long and a person looks on: standard error
+//! is a terminal. The line is as long as the terminal is wide at most, and is gone when the work ends, also by a
+//! signal.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};

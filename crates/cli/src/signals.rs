@@ -1,5 +1,5 @@
-//! Ctrl-C, files that shrink while they are mapped, and memory that cannot be had: nothing half written is left behind, in
-//! a directory or on a terminal.
+//! Ctrl-C, files that shrink while they are mapped, and memory that cannot be had: nothing half written is left behind,
+//! in a directory or on a terminal.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -111,8 +111,8 @@ mod unix {
     }
 }
 
-/// Ends the process on Ctrl-C and its kin with status 128 + the signal's number, and on a mapped page that cannot be read
-/// with status 1.
+/// Ends the process on Ctrl-C and its kin with status 128 + the signal's number, and on a mapped page that cannot be
+/// read with status 1.
 pub fn install() {
     #[cfg(unix)]
     unix::install();

@@ -32,8 +32,8 @@ pub fn is_zip(start: &[u8]) -> bool {
     start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06")
 }
 
-/// Spools a .npy stream: no more of it than its header says, and one byte to see whether there are more. With `archives`,
-/// a .npz stream, too, all of it.
+/// Spools a .npy stream: no more of it than its header says, and one byte to see whether there are more. With
+/// `archives`, a .npz stream, too, all of it.
 pub fn spool_npy(from: &mut dyn Read, name: &str, archives: bool) -> Result<Mapping, Failure> {
     let read = |e| copy_failure(CopyError::Read(e), name);
     let mut start = vec![0; npy::PREFIX];

@@ -1,5 +1,5 @@
-//! Whether standard output was open when the command was started. Rust's runtime opens what is closed, as /dev/null: to write
-//! there would look like success.
+//! Whether standard output was open when the command was started. Rust's runtime opens what is closed, as /dev/null: to
+//! write there would look like success.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

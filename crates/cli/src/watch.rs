@@ -11,10 +11,11 @@ const BAR: [usize; 2] = [32, 8];
 
 /// Watches over the mappings of a reduction.
 ///
-/// Pages of files stay mapped until the end: the system takes them back when memory runs short. Sum of 1 GiB of f32 in the page cache,
-/// two threads, ms with pages dropped every 16 MiB and without: 41, 36 where pages are large (the file was written in large pieces), 138,
-/// 88 where they are of 4 KiB. (A loop that reads, ms for large and small pages: pages touched 28, 127; populated ahead of the loop 28,
-/// 136; read(2) into buffers of 1 MiB 46, 85; memory without a file 27. From a disk that gives 2 GB/s all of them wait for the disk.)
+/// Pages of files stay mapped until the end: the system takes them back when memory runs short. Sum of 1 GiB of f32 in
+/// the page cache, two threads, ms with pages dropped every 16 MiB and without: 41, 36 where pages are large (the file
+/// was written in large pieces), 138, 88 where they are of 4 KiB. (A loop that reads, ms for large and small pages:
+/// pages touched 28, 127; populated ahead of the loop 28, 136; read(2) into buffers of 1 MiB 46, 85; memory without a
+/// file 27. From a disk that gives 2 GB/s all of them wait for the disk.)
 pub struct Watch<'a> {
     mappings: Vec<&'a Mapping>,
     total: u64,

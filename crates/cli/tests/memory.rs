@@ -1,5 +1,5 @@
-//! Memory of the command on a mapped file, beside the file's own pages, which the system takes back when it needs them: the
-//! output, and less than 64 MiB.
+//! Memory of the command on a mapped file, beside the file's own pages, which the system takes back when it needs them:
+//! the output, and less than 64 MiB.
 #![cfg(target_os = "linux")]
 
 use std::io::Write;
@@ -16,7 +16,8 @@ fn input() -> tempfile::NamedTempFile {
     file
 }
 
-/// The command, which can have so many bytes of memory that are not pages of files: for its heap, and for the stacks of its threads.
+/// The command, which can have so many bytes of memory that are not pages of files: for its heap, and for the stacks of
+/// its threads.
 fn limited(bytes: usize) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warpfold"));
     // Each thread has a stack of 2 MiB, whether it is used or not.

@@ -1,4 +1,5 @@
-//! What a run of the ladder found: the one form that every output (table, JSON, CSV, Markdown, SVG, HTML, docs) is made of.
+//! What a run of the ladder found: the one form that every output (table, JSON, CSV, Markdown, SVG, HTML, docs) is made
+//! of.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-//! Cases by key on the CPU. A call begins with arrays, of elements and of offsets or labels, and ends with arrays; but the scale of points
-//! is found before, as for many iterations.
+//! Cases by key on the CPU. A call begins with arrays, of elements and of offsets or labels, and ends with arrays; but
+//! the scale of points is found before, as for many iterations.
 
 use crate::case::{Case, SEED};
 use crate::exact::kmeans::centroids;

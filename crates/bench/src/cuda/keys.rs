@@ -46,7 +46,8 @@ pub enum Keyed {
 }
 
 impl Keyed {
-    /// Of a case by keys; none of others. Calls will read `copies` copies of `view` in turn, which have copies of the labels.
+    /// Of a case by keys; none of others. Calls will read `copies` copies of `view` in turn, which have copies of the
+    /// labels.
     pub fn new(stream: &Stream, case: &Case, view: &ArrayView<'_>, copies: usize) -> Result<Option<Keyed>, Error> {
         let (device, n, d) = (stream.device(), case.shape[0], case.dimensions());
         let copies_of = |host: &[i32]| {

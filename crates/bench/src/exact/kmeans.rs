@@ -66,8 +66,8 @@ pub fn labels(case: &Case) -> Vec<Want> {
     points(case).par_iter().map(want).collect()
 }
 
-/// All labels that rounding explains, of a side that multiplies as it likes: tensor cores round f32 to 11 bits, and some
-/// sides round scores to the dtype of the points.
+/// All labels that rounding explains, of a side that multiplies as it likes: tensor cores round f32 to 11 bits, and
+/// some sides round scores to the dtype of the points.
 fn as_near(dtype: DType, x: &[f64], centroids: &[f64]) -> Vec<usize> {
     let u = match dtype {
         DType::F64 => 0.5f64.powi(50),

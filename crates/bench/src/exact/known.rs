@@ -11,7 +11,8 @@ use rayon::prelude::*;
 /// Walks whose facts are kept.
 const KEPT: usize = 32;
 
-/// What is known of some outputs' elements, kept for other reductions of the same: reading them takes longer than a GPU takes.
+/// What is known of some outputs' elements, kept for other reductions of the same: reading them takes longer than a GPU
+/// takes.
 #[derive(Default)]
 pub struct Known {
     walks: Vec<(Walk, Vec<usize>, Vec<Facts>)>,

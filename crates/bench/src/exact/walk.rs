@@ -57,8 +57,8 @@ impl Facts {
     }
 }
 
-/// A sum of positive f64, with what its additions rounded away: without that, 2^18 terms from left to right are off by up to
-/// 200 units of roundoff, which is more than the results that are checked may be.
+/// A sum of positive f64, with what its additions rounded away: without that, 2^18 terms from left to right are off by
+/// up to 200 units of roundoff, which is more than the results that are checked may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Total {
     sum: f64,

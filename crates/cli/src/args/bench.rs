@@ -10,9 +10,9 @@ use warpfold_bench::random;
 /// Measure reductions beside other libraries, and check all results
 ///
 /// Suites name cases, and --random makes some. On each, Warpfold and its peers take turns, one sample each, on the same
-/// data; a peer is a program of its own (bench/peers). Every result is compared with the exact one, within what rounding
-/// explains. Peers that are not there, and cases that one does not have, are named. Bytes count once if read and once if
-/// written.
+/// data; a peer is a program of its own (bench/peers). Every result is compared with the exact one, within what
+/// rounding explains. Peers that are not there, and cases that one does not have, are named. Bytes count once if read
+/// and once if written.
 ///
 /// The table goes to standard output, progress to standard error. Exit status 1 if a result is wrong.
 ///
@@ -36,12 +36,12 @@ pub struct Bench {
     #[arg(long, value_name = "DEVICE", default_value = "auto")]
     pub device: DeviceName,
     /// Who else: cub, cub-by-key, torch, torch-compile, torch-deterministic, cupy, numpy, pandas, polars, flash-kmeans,
-    /// flashlib, NAME=PROGRAM, or none. If not given, numpy and torch on a CPU, and cub, torch and cupy on a GPU (--random:
-    /// cub and torch)
+    /// flashlib, NAME=PROGRAM, or none. If not given, numpy and torch on a CPU, and cub, torch and cupy on a GPU
+    /// (--random: cub and torch)
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub peers: Option<Vec<String>>,
-    /// The folder of the peers. If not given, $WARPFOLD_PEERS, or bench/peers beside this program or of the sources that it
-    /// was built from
+    /// The folder of the peers. If not given, $WARPFOLD_PEERS, or bench/peers beside this program or of the sources
+    /// that it was built from
     #[arg(long, value_name = "FOLDER")]
     pub peers_from: Option<PathBuf>,
     /// Only cases whose name, as --list has it, contains this
@@ -50,8 +50,8 @@ pub struct Bench {
     /// Samples of each case and side
     #[arg(long, value_name = "N", default_value = "11", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub samples: u16,
-    /// Seconds for the samples of one case and side; after three, a side that has used them up takes no more [default: 10,
-    /// of random problems 0.3]
+    /// Seconds for the samples of one case and side; after three, a side that has used them up takes no more [default:
+    /// 10, of random problems 0.3]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub budget: Option<Duration>,
     /// Begin no case later than so many seconds after the beginning

@@ -11,10 +11,12 @@ use crate::input::Raw;
 /// What to read.
 #[derive(Parser)]
 pub struct Input {
-    /// A .npy file, FILE.npz:MEMBER (no MEMBER needed if there is one), `-` for standard input, or a file of raw numbers
+    /// A .npy file, FILE.npz:MEMBER (no MEMBER needed if there is one), `-` for standard input, or a file of raw
+    /// numbers
     #[arg(value_name = "INPUT")]
     pub input: OsString,
-    /// INPUT has no header: its numbers have this dtype, in this machine's byte order, or in that which NumPy's name has: >f4
+    /// INPUT has no header: its numbers have this dtype, in this machine's byte order, or in that which NumPy's name
+    /// has: >f4
     #[arg(long, value_name = "DTYPE", requires = "shape")]
     raw: Option<RawDType>,
     /// The shape of raw numbers, in C order, such as 1000,1000

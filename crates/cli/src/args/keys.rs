@@ -13,9 +13,9 @@ use super::values::{Initial, device, op, threads};
 
 /// Reduce consecutive parts of the first axis, each by itself
 ///
-/// Segment i of INPUT goes from offset i to before offset i + 1, and is reduced along axis 0; it may be empty. The result has the
-/// segments there, and the other axes as they are. argmin and argmax count from the segment's first element. Every result has the
-/// bits that `warpfold reduce` gives for the segment alone.
+/// Segment i of INPUT goes from offset i to before offset i + 1, and is reduced along axis 0; it may be empty. The
+/// result has the segments there, and the other axes as they are. argmin and argmax count from the segment's first
+/// element. Every result has the bits that `warpfold reduce` gives for the segment alone.
 #[derive(Parser)]
 pub struct Segments {
     /// As for reduce
@@ -35,9 +35,9 @@ pub struct Segments {
 
 /// Reduce the elements of each label
 ///
-/// Group k is INPUT[LABELS == k], reduced along axis 0, for the labels 0, 1, … in any order; -1 belongs to no group. The result has
-/// the groups there, and the other axes as they are. argmin and argmax give indices of INPUT. Every result has the bits that
-/// `warpfold reduce` gives for the group's elements alone, in their order.
+/// Group k is INPUT[LABELS == k], reduced along axis 0, for the labels 0, 1, … in any order; -1 belongs to no group.
+/// The result has the groups there, and the other axes as they are. argmin and argmax give indices of INPUT. Every
+/// result has the bits that `warpfold reduce` gives for the group's elements alone, in their order.
 #[derive(Parser)]
 pub struct Group {
     /// As for reduce, or first, last (element of each group) or size (how many it has)
@@ -126,8 +126,8 @@ pub struct Keyed {
 
 /// List the distinct values of an array, ascending, and how often each occurs
 ///
-/// All NaNs are one value, the last; -0.0 and 0.0 are one, of which the first is kept. Without other outputs, a line for each value:
-/// it, its count, and with --first the index in the flattened array where it occurs first.
+/// All NaNs are one value, the last; -0.0 and 0.0 are one, of which the first is kept. Without other outputs, a line
+/// for each value: it, its count, and with --first the index in the flattened array where it occurs first.
 #[derive(Parser)]
 pub struct Unique {
     #[command(flatten)]
@@ -157,8 +157,9 @@ pub struct Unique {
 
 /// Count elements between edges
 ///
-/// Bin i has the elements x with edge i <= x < edge i + 1; the last one also those at its end. NaN, and what is outside, is not
-/// counted. The edges of uniform bins are those of numpy.histogram. Prints a line for each bin: its edges, and its count.
+/// Bin i has the elements x with edge i <= x < edge i + 1; the last one also those at its end. NaN, and what is
+/// outside, is not counted. The edges of uniform bins are those of numpy.histogram. Prints a line for each bin: its
+/// edges, and its count.
 #[derive(Parser)]
 pub struct Histogram {
     #[command(flatten)]
@@ -205,9 +206,10 @@ impl FromStr for Range {
 
 /// Find clusters of points by k-means
 ///
-/// Points are the rows of INPUT: f16, bf16, f32 or f64. Each is assigned to the nearest centroid (of several the first), each centroid
-/// moves to the mean of its points, and so on, until no label changes, or the centroids hardly move. Centroids, labels and
-/// inertia (the sum of squared distances) are the same bits on every machine and any number of threads.
+/// Points are the rows of INPUT: f16, bf16, f32 or f64. Each is assigned to the nearest centroid (of several the
+/// first), each centroid moves to the mean of its points, and so on, until no label changes, or the centroids hardly
+/// move. Centroids, labels and inertia (the sum of squared distances) are the same bits on every machine and any number
+/// of threads.
 ///
 /// Prints the inertia, and each cluster's size and centroid; the inertia of each iteration goes to standard error.
 #[derive(Parser)]
@@ -224,7 +226,8 @@ pub struct KMeans {
     /// Iterations at most
     #[arg(long, value_name = "N", default_value = "300")]
     pub iters: usize,
-    /// Stop when the squares of the centroids' moves add up to no more than this times the mean variance of the coordinates
+    /// Stop when the squares of the centroids' moves add up to no more than this times the mean variance of the
+    /// coordinates
     #[arg(long, value_name = "T", default_value = "1e-4")]
     pub tol: f64,
     /// Of the random numbers (default 0)

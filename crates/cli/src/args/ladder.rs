@@ -11,14 +11,14 @@ use warpfold_ladder::run::{Families, Target};
 
 /// Run the ladder of reduction kernels, rung by rung
 ///
-/// On a GPU every rung's whole result is checked, then it is timed, beside the published figures. In the emulator, which
-/// needs no GPU, every rung is checked, its faults are found, and what a profiler would count is counted. Published kernels
-/// that are wrong run in the emulator only, which has to catch them: always at 4093 elements, or points of at least 3
-/// coordinates, where their faults show. Without -n, --dtype and --block, the published workloads are run, or as much of
-/// them as the emulator can manage: 2^20 elements, 2^16 points.
+/// On a GPU every rung's whole result is checked, then it is timed, beside the published figures. In the emulator,
+/// which needs no GPU, every rung is checked, its faults are found, and what a profiler would count is counted.
+/// Published kernels that are wrong run in the emulator only, which has to catch them: always at 4093 elements, or
+/// points of at least 3 coordinates, where their faults show. Without -n, --dtype and --block, the published workloads
+/// are run, or as much of them as the emulator can manage: 2^20 elements, 2^16 points.
 ///
-/// The table goes to standard output, unless a file is `-`. An option that would change nothing is an error. Exit status 1
-/// if a rung is wrong, 2 if the command line is.
+/// The table goes to standard output, unless a file is `-`. An option that would change nothing is an error. Exit
+/// status 1 if a rung is wrong, 2 if the command line is.
 #[derive(Parser)]
 pub struct Ladder {
     /// a: sums, from a literal tree to 16-byte loads; b: the textbook's sums; c: the centroid update of k-means

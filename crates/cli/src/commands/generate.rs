@@ -39,8 +39,8 @@ fn fish_words(command: &Command, name: &str) -> Vec<String> {
     values.map(line).collect()
 }
 
-/// An argument of a command with the values that a shell is to offer. The parsers themselves take more: other spellings, other
-/// devices, files.
+/// An argument of a command with the values that a shell is to offer. The parsers themselves take more: other
+/// spellings, other devices, files.
 fn with_values(command: &str, arg: Arg) -> Arg {
     let value = arg.get_value_names().and_then(|names| names.first()).map(|name| name.to_string());
     let offer = |arg: Arg, values: Vec<&'static str>| arg.value_parser(PossibleValuesParser::new(values));

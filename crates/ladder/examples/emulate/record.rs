@@ -6,8 +6,8 @@ use warpfold_device::ladder::{emulate_centroids, emulate_reduce, rungs};
 use warpfold_ladder::record::{Counts, Device, Record, Run, Verdict};
 
 /// Every rung that the emulator can run, at the published block sizes: family A at `n`, family B at no more than its
-/// published sizes, family C at no more than 2^14 points, which take it as long. Published forms run at sizes that bring
-/// their fault out.
+/// published sizes, family C at no more than 2^14 points, which take it as long. Published forms run at sizes that
+/// bring their fault out.
 pub fn emulated(n: usize) -> Record {
     let runs = rungs().iter().filter(|r| r.form != Form::Slot && r.family != Family::Reference);
     Record {

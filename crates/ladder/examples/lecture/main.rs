@@ -1,5 +1,5 @@
-//! The points of a lecture on reductions, each as a few lines that run: `cargo run -p warpfold-ladder --example lecture`.
-//! What it prints stands word for word in `docs/ladder.md`.
+//! The points of a lecture on reductions, each as a few lines that run: `cargo run -p warpfold-ladder --example
+//! lecture`. What it prints stands word for word in `docs/ladder.md`.
 
 mod atomics;
 mod half;

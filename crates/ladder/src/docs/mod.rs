@@ -90,8 +90,8 @@ fn times(committed: &[(String, Record)]) -> String {
 fn question(emulated: &Record) -> String {
     let q = Question::of(Some(emulated));
     let mut out = String::from(
-        "| rung | µs | GB/s | % of peak | published % | µs × published % | barrier arrivals, 10⁶ | shared passes per element | \
-         branch efficiency % |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+        "| rung | µs | GB/s | % of peak | published % | µs × published % | barrier arrivals, 10⁶ | shared passes per \
+         element | branch efficiency % |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n",
     );
     for row in &q.rows {
         let _ = write!(

@@ -142,10 +142,12 @@ mod tests {
     #[test]
     fn both_forms_of_the_report_give_the_same_table() {
         let long = "==PROF== Connected\n\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n\
-                    \"0\",\"a3_f32(x, y)\",\"dram__x\",\"%\",\"35.4\"\n\"1\",\"a3_f32(x, y)\",\"dram__x\",\"%\",\"0.1\"\n\
+                    \"0\",\"a3_f32(x, y)\",\"dram__x\",\"%\",\"35.4\"\n\
+                    \"1\",\"a3_f32(x, y)\",\"dram__x\",\"%\",\"0.1\"\n\
                     \"2\",\"a4_f32\",\"dram__x\",\"%\",\"1,234.5\"\n";
         assert_eq!(table(long), TABLE);
-        let wide = "\"ID\",\"Kernel Name\",\"dram__x\"\n\"\",\"\",\"%\"\n\"0\",\"a3_f32\",\"35.4\"\n\"1\",\"a4_f32\",\"1,234.5\"\n";
+        let wide = "\"ID\",\"Kernel Name\",\"dram__x\"\n\"\",\"\",\"%\"\n\"0\",\"a3_f32\",\"35.4\"\n\
+            \"1\",\"a4_f32\",\"1,234.5\"\n";
         assert_eq!(table(wide), TABLE);
         assert_eq!(table("nothing"), "The report has no metrics.\n");
     }
@@ -154,7 +156,8 @@ mod tests {
     fn the_one_figure_is_traced_to_its_part() {
         let pipe = PARTS[1].0;
         let csv = format!(
-            "\"Kernel Name\",\"{MEMORY}\",\"{}\",\"{pipe}\"\n\"\",\"%\",\"%\",\"%\"\n\"a3\",\"75\",\"34\",\"75\"\n\"a4\",\"47\",\"47\",\"35\"\n",
+            "\"Kernel Name\",\"{MEMORY}\",\"{}\",\"{pipe}\"\n\"\",\"%\",\"%\",\"%\"\n\"a3\",\"75\",\"34\",\"75\"\n\
+             \"a4\",\"47\",\"47\",\"35\"\n",
             PARTS[0].0
         );
         let told = conclusion(&csv);

@@ -1,4 +1,5 @@
-//! The question that the published A100 table leaves open: why does "bandwidth utilisation" fall at a4, which is faster?
+//! The question that the published A100 table leaves open: why does "bandwidth utilisation" fall at a4, which is
+//! faster?
 //!
 //! Its answer is reckoned here from the published figures and the emulator's counters, for the page and the docs alike.
 
@@ -131,16 +132,16 @@ pub fn answer(q: &Question) -> Vec<String> {
     let mut paragraphs = vec![
         format!(
             "The published table credits a4 and a5 with {:.2} and {:.2} % of the bandwidth after {:.2} % for a3, yet \
-             they are faster. Its percentages are not DRAM bandwidth: a0 reads 128 MiB in {:.2} µs, which is {:.0} GB/s, \
-             {:.1} % of the {A100_PEAK_GBS:.0} GB/s of an A100, where the table says {:.2} %. Reckoned as bytes by time, \
-             bandwidth rises at every rung, to {:.1} % at a6.",
+             they are faster. Its percentages are not DRAM bandwidth: a0 reads 128 MiB in {:.2} µs, which is {:.0} \
+             GB/s, {:.1} % of the {A100_PEAK_GBS:.0} GB/s of an A100, where the table says {:.2} %. Reckoned as bytes \
+             by time, bandwidth rises at every rung, to {:.1} % at a6.",
             a4.percent, a5.percent, a3.percent, a0.micros, a0.gbs, a0.of_peak, a0.percent, a6.of_peak
         ),
         format!(
             "Multiply each percentage by its time, and you have how long the measured part was busy. For a4, a5 and a6 \
              that is {:.1}, {:.1} and {:.1} µs, whatever the kernel took. 128 MiB in that time is {:.0} GB/s, {:.0} % \
-             of the peak on paper: the profiler's idea of a DRAM that is never idle. So from a4 on the figure is DRAM's, and \
-             {:.2} times the share reckoned above.",
+             of the peak on paper: the profiler's idea of a DRAM that is never idle. So from a4 on the figure is \
+             DRAM's, and {:.2} times the share reckoned above.",
             a4.busy,
             a5.busy,
             a6.busy,
@@ -159,11 +160,11 @@ pub fn answer(q: &Question) -> Vec<String> {
     let (arrivals, barriers) = (counted(|c| c.arrivals), counted(|c| c.barriers));
     paragraphs.push(if q.is_counted() {
         format!(
-            "{before} It cannot be divergence, for branch efficiency is {:.0}, {:.0} and {:.0} % in the first three; nor \
-             bank conflicts, for the three make {:.2}, {:.2} and {:.2} shared passes per element. What is the same in \
-             the three, and half of it in a3, is the number of rounds and of barriers: warps arrive at a block barrier \
-             {:.2} million times in each of the three, {:.2} million times in a3, and only {:.2} million times in a4. \
-             (Counted in the emulator, and scaled to the published grid.)",
+            "{before} It cannot be divergence, for branch efficiency is {:.0}, {:.0} and {:.0} % in the first three; \
+             nor bank conflicts, for the three make {:.2}, {:.2} and {:.2} shared passes per element. What is the same \
+             in the three, and half of it in a3, is the number of rounds and of barriers: warps arrive at a block \
+             barrier {:.2} million times in each of the three, {:.2} million times in a3, and only {:.2} million times \
+             in a4. (Counted in the emulator, and scaled to the published grid.)",
             branches(a0),
             branches(a1),
             branches(a2),
@@ -183,11 +184,12 @@ pub fn answer(q: &Question) -> Vec<String> {
         " a4 takes most of the barriers away;".to_owned()
     };
     paragraphs.push(format!(
-        "So the column is two things. A profiler's one figure for “memory” is that of the busiest of several parts, and \
-         which part that is may change from kernel to kernel. Up to a3 it was evidently a part of the multiprocessor, busy \
-         with the rounds of the tree.{fall} from there on that part is less busy than DRAM, and DRAM's own, lower percentage \
-         is what is left to print. Nothing got worse: the bottleneck moved. Rounds and barriers fall together here, so these \
-         numbers alone cannot say which of the two filled that part; a profiler's breakdown can.",
+        "So the column is two things. A profiler's one figure for “memory” is that of the busiest of several parts, \
+         and which part that is may change from kernel to kernel. Up to a3 it was evidently a part of the \
+         multiprocessor, busy with the rounds of the tree.{fall} from there on that part is less busy than DRAM, and \
+         DRAM's own, lower percentage is what is left to print. Nothing got worse: the bottleneck moved. Rounds and \
+         barriers fall together here, so these numbers alone cannot say which of the two filled that part; a \
+         profiler's breakdown can.",
     ));
     paragraphs
 }

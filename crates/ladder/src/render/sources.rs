@@ -27,8 +27,8 @@ pub const SOURCES: [Source; 6] = [
         family: "a",
         title: "BBuf, “how-to-optim-algorithm-in-cuda”, notes on reduce (in Chinese)",
         url: Some("https://github.com/BBuf/how-to-optim-algorithm-in-cuda/tree/master/reduce"),
-        gives: "the same kernels measured again on an A100-PCIE-40GB, at 2^25 f32 with blocks of 256: all published times, \
-                speed-ups and percentages of a0 to a6, and the question why a4's percentage fell",
+        gives: "the same kernels measured again on an A100-PCIE-40GB, at 2^25 f32 with blocks of 256: all published \
+                times, speed-ups and percentages of a0 to a6, and the question why a4's percentage fell",
     },
     Source {
         family: "a",

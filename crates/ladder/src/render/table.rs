@@ -51,8 +51,8 @@ fn told(run: &Run) -> String {
     format!("  {} {word}: {}\n{faults}", run.rung, run.verdict.detail)
 }
 
-/// A head of two lines, and rows below it: the first two columns flush left, the rest flush right; so is not the last, if
-/// it is text.
+/// A head of two lines, and rows below it: the first two columns flush left, the rest flush right; so is not the last,
+/// if it is text.
 fn columns<const N: usize>(heads: [[&str; N]; 2], rows: Vec<Vec<String>>, ends_in_text: bool) -> String {
     let heads = heads.map(|head| head.map(str::to_owned).to_vec());
     let rows: Vec<Vec<String>> = heads.into_iter().chain(rows).collect();

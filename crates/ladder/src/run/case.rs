@@ -128,8 +128,8 @@ pub const PUBLISHED: u64 = 4096 - 3;
 /// The coordinates that published forms need at least: with one or two, some happen to be right.
 pub const PUBLISHED_COORDS: u32 = 3;
 
-/// What the emulator is given of such a load unless more is asked for. Elements are so many that the rungs with a limited
-/// number of blocks, from a6 on, have more than two for each thread: with fewer, a6 does what a5 does.
+/// What the emulator is given of such a load unless more is asked for. Elements are so many that the rungs with a
+/// limited number of blocks, from a6 on, have more than two for each thread: with fewer, a6 does what a5 does.
 pub fn emulated(load: Load) -> u64 {
     match load {
         Load::Points(sizes) => (1 << 16).min(EMULATED_WORDS / (u64::from(sizes.coords) + 1)),
@@ -326,10 +326,8 @@ mod tests {
         assert_eq!(named(&cases), ["c1", "c2", "c8"]);
         assert_eq!(
             notes,
-            [
-                "left out: c3, c4, c5, c6, c7, c1_as_published, c3_as_published, c7_as_published: not offered with a block of 512; \
-             choose from [128, 256]"
-            ]
+            ["left out: c3, c4, c5, c6, c7, c1_as_published, c3_as_published, c7_as_published: not offered with a \
+                 block of 512; choose from [128, 256]"]
         );
     }
 }

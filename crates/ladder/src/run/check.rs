@@ -21,8 +21,8 @@ impl Exact {
             .fold(Exact::default(), |e, x| Exact { sum: e.sum + f64::from(x), size: e.size + f64::from(x.abs()) })
     }
 
-    /// How far off a sum may be of which no element goes through more than `depth` additions: each rounds by at most half a
-    /// unit, relative to a partial sum that Σ|x| bounds.
+    /// How far off a sum may be of which no element goes through more than `depth` additions: each rounds by at most
+    /// half a unit, relative to a partial sum that Σ|x| bounds.
     pub fn tolerance(&self, depth: u64) -> f64 {
         let relative = depth as f64 * UNIT;
         relative / (1.0 - relative) * self.size
@@ -31,7 +31,8 @@ impl Exact {
     /// The error of `actual`, or what is wrong with it.
     ///
     /// # Errors
-    /// If it is further off than the tolerance for `depth`. A NaN is, and so is everything if the tolerance is not finite.
+    /// If it is further off than the tolerance for `depth`. A NaN is, and so is everything if the tolerance is not
+    /// finite.
     pub fn check(&self, actual: f32, depth: u64) -> Result<f64, String> {
         let (error, tolerance) = ((f64::from(actual) - self.sum).abs(), self.tolerance(depth));
         // Not `error > tolerance`: a NaN must fail.
@@ -161,8 +162,8 @@ impl Answer {
 }
 
 impl Answer {
-    /// Checks means, as bits: each is the exact sum's quotient, but for the unit that coordinates were rounded to, and one rounding.
-    /// Of no points it is NaN.
+    /// Checks means, as bits: each is the exact sum's quotient, but for the unit that coordinates were rounded to, and
+    /// one rounding. Of no points it is NaN.
     ///
     /// # Errors
     /// What is wrong.

@@ -3,8 +3,9 @@
 use rayon::prelude::*;
 
 /// How the numbers are made, in words for those who want to make them again.
-pub const GENERATOR: &str = "word i of seed s is the upper half of splitmix64's mix of (s * 2^40 + i + 1) * 0x9e3779b97f4a7c15; a \
-    float is its upper 24 bits / 2^23 - 1; a label is word * clusters / 2^32; an integer is the word";
+pub const GENERATOR: &str = "word i of seed s is the upper half of splitmix64's mix of (s * 2^40 + i + 1) * \
+    0x9e3779b97f4a7c15; a float is its upper 24 bits / 2^23 - 1; a label is word * clusters / 2^32; an integer is the \
+    word";
 
 fn word(seed: u64, i: u64) -> u32 {
     let mut x = (seed << 40).wrapping_add(i).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -101,8 +101,8 @@ fn hexadecimal(words: &[u32]) -> String {
     words.iter().map(|word| format!("{word:08x}")).collect()
 }
 
-/// Every rung of families A and B whose bits are always the same, on every length of [`LENGTHS`] with its own block, and
-/// on 1000 elements with every block that it offers.
+/// Every rung of families A and B whose bits are always the same, on every length of [`LENGTHS`] with its own block,
+/// and on 1000 elements with every block that it offers.
 pub fn deterministic() -> Vec<Case> {
     let mut cases = Vec::new();
     let sums = rungs().iter().filter(|r| r.form == Form::Sound && matches!(r.family, Family::A | Family::B));

@@ -33,8 +33,8 @@ impl Material {
     }
 }
 
-/// The inputs that a rung has to get right. The last is the one to time: numbers that round as real ones do. Before it, for
-/// floats, comes one whose sums are exact in any order, so that not one element can be missing.
+/// The inputs that a rung has to get right. The last is the one to time: numbers that round as real ones do. Before it,
+/// for floats, comes one whose sums are exact in any order, so that not one element can be missing.
 pub fn materials(load: Load) -> Vec<Material> {
     let bits = |x: Vec<f32>| x.into_iter().map(f32::to_bits).collect();
     match load {

@@ -1,7 +1,8 @@
 //! Runs rungs, checks what comes of them, and times it.
 //!
-//! A result counts only if the whole of it is right, on an input where no element can be missing unseen, and on one that
-//! rounds; it is overwritten with ones before each run. Only then is it timed, on the second input, and checked once more.
+//! A result counts only if the whole of it is right, on an input where no element can be missing unseen, and on one
+//! that rounds; it is overwritten with ones before each run. Only then is it timed, on the second input, and checked
+//! once more.
 
 pub mod case;
 pub mod check;

@@ -27,8 +27,8 @@ pub fn unique_on(device: DeviceName, array: ArrayRef<'_>, what: Distinct) -> Res
     )
 }
 
-/// Counts the elements of a host array between edges on the device named, or adds up their weights, as [`crate::histogram`].
-/// [`DeviceName::Auto`] is the CPU.
+/// Counts the elements of a host array between edges on the device named, or adds up their weights, as
+/// [`crate::histogram`]. [`DeviceName::Auto`] is the CPU.
 ///
 /// ```
 /// use warpfold::{ArrayRef, Bins, DeviceName, histogram_on};
@@ -54,7 +54,8 @@ pub fn histogram_on(
     )
 }
 
-/// Counts each label on the device named, or adds up its weights, as [`crate::bincount`]. [`DeviceName::Auto`] is the CPU.
+/// Counts each label on the device named, or adds up its weights, as [`crate::bincount`]. [`DeviceName::Auto`] is the
+/// CPU.
 ///
 /// ```
 /// use warpfold::{ArrayRef, DeviceName, bincount_on};

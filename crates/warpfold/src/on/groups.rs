@@ -5,7 +5,8 @@ use warpfold_cpu::keys::{Descriptions, Groups, group_by};
 
 use crate::device::DeviceName;
 
-/// The labels of a grouped computation on a device that is named at run time: one for each index of the first axis of the values.
+/// The labels of a grouped computation on a device that is named at run time: one for each index of the first axis of
+/// the values.
 ///
 /// ```
 /// use warpfold::{ArrayRef, DeviceName, Labels, group_sizes_on};
@@ -88,8 +89,8 @@ pub fn group_by_on(
     )
 }
 
-/// The first element of each group, or the first row of `values`, on the device named, as [`Groups::first`]. [`DeviceName::Auto`]
-/// is the CPU.
+/// The first element of each group, or the first row of `values`, on the device named, as [`Groups::first`].
+/// [`DeviceName::Auto`] is the CPU.
 ///
 /// ```
 /// use warpfold::{ArrayRef, DeviceName, Labels, group_first_on};
@@ -114,8 +115,8 @@ pub fn group_first_on(device: DeviceName, values: ArrayRef<'_>, labels: &Labels<
     )
 }
 
-/// The last element of each group, or the last row of `values`, on the device named, as [`Groups::last`]. [`DeviceName::Auto`] is
-/// the CPU.
+/// The last element of each group, or the last row of `values`, on the device named, as [`Groups::last`].
+/// [`DeviceName::Auto`] is the CPU.
 ///
 /// ```
 /// use warpfold::{ArrayRef, DeviceName, Labels, group_last_on};
@@ -140,8 +141,8 @@ pub fn group_last_on(device: DeviceName, values: ArrayRef<'_>, labels: &Labels<'
     )
 }
 
-/// The number of elements of each group, an `i64` array, on the device named, as [`Groups::sizes`]. [`DeviceName::Auto`] is the
-/// CPU.
+/// The number of elements of each group, an `i64` array, on the device named, as [`Groups::sizes`].
+/// [`DeviceName::Auto`] is the CPU.
 ///
 /// ```
 /// use warpfold::{ArrayRef, DeviceName, Labels, group_sizes_on};
@@ -165,8 +166,8 @@ pub fn group_sizes_on(device: DeviceName, labels: &Labels<'_>) -> Result<Array, 
     )
 }
 
-/// The statistics of each group of a host array on the device named, as [`Groups::describe`]. [`DeviceName::Auto`] is the CPU.
-/// Nothing is filled in: a group without elements is an error.
+/// The statistics of each group of a host array on the device named, as [`Groups::describe`]. [`DeviceName::Auto`] is
+/// the CPU. Nothing is filled in: a group without elements is an error.
 ///
 /// ```
 /// use warpfold::{ArrayRef, DeviceName, Labels, Scalar, describe_groups_on};

@@ -5,15 +5,15 @@ use warpfold_cpu::keys::{Fit, KMeans, Points, Stage, Step};
 
 use crate::device::DeviceName;
 
-/// Multiply-adds of distances from which on `auto` is a GPU: a core does 10 to 30 in a nanosecond, and opening a GPU takes
-/// 0.4 s.
+/// Multiply-adds of distances from which on `auto` is a GPU: a core does 10 to 30 in a nanosecond, and opening a GPU
+/// takes 0.4 s.
 const WORTH_A_GPU: f64 = (1u64 << 37) as f64;
 /// The number of iterations that this estimate assumes, if the settings allow as many.
 const USUAL: usize = 20;
 
-/// Finds clusters of host points on the device named, as [`KMeans::fit`]. [`DeviceName::Auto`] is the first GPU if there is much
-/// arithmetic, and the CPU if there is little, or no GPU. On a GPU, the inertias that `progress` is told take one more read of the
-/// points per iteration.
+/// Finds clusters of host points on the device named, as [`KMeans::fit`]. [`DeviceName::Auto`] is the first GPU if
+/// there is much arithmetic, and the CPU if there is little, or no GPU. On a GPU, the inertias that `progress` is told
+/// take one more read of the points per iteration.
 ///
 /// ```
 /// use warpfold::keys::Axes;
@@ -43,8 +43,8 @@ pub fn kmeans_on(
     kmeans_watched(device, kmeans, points, inertias, &mut tell)
 }
 
-/// As [`kmeans_on`], but `tell` is told of every stage. Without `inertias` a GPU tells of no [`Stage::Assigned`], and reads the
-/// points less often.
+/// As [`kmeans_on`], but `tell` is told of every stage. Without `inertias` a GPU tells of no [`Stage::Assigned`], and
+/// reads the points less often.
 ///
 /// ```
 /// use warpfold::keys::{Axes, Stage};

@@ -1,10 +1,12 @@
-//! What the library computes of arrays on the host, on a device that is named at run time. The bits do not depend on the device.
+//! What the library computes of arrays on the host, on a device that is named at run time. The bits do not depend on
+//! the device.
 //!
-//! Every function here takes a [`DeviceName`] first. `auto` is the CPU, which reads its memory faster than a bus brings the same
-//! bytes to a GPU (docs/benchmarking.md has the measurement); k-means alone computes enough per byte for `auto` to choose a GPU.
+//! Every function here takes a [`DeviceName`] first. `auto` is the CPU, which reads its memory faster than a bus brings
+//! the same bytes to a GPU (docs/benchmarking.md has the measurement); k-means alone computes enough per byte for
+//! `auto` to choose a GPU.
 
-/// Evaluates `gpu`, with the device opened, where the name is that of a GPU, and else `cpu`. Without the feature `cuda` the expression
-/// of the GPU is not compiled, and its name is an error.
+/// Evaluates `gpu`, with the device opened, where the name is that of a GPU, and else `cpu`. Without the feature `cuda`
+/// the expression of the GPU is not compiled, and its name is an error.
 #[cfg(feature = "cuda")]
 macro_rules! on {
     ($name:expr, cpu: $cpu:expr, gpu: |$device:ident| $gpu:expr $(,)?) => {
@@ -60,8 +62,8 @@ fn no_gpu(name: DeviceName) -> Result<(), Error> {
 }
 
 impl DeviceName {
-    /// What `auto` stands for, given whether the work is worth bringing host data to a GPU (`pays`): the first GPU if the work is
-    /// worth it and a GPU can be opened, and else the CPU. Other names stay.
+    /// What `auto` stands for, given whether the work is worth bringing host data to a GPU (`pays`): the first GPU if
+    /// the work is worth it and a GPU can be opened, and else the CPU. Other names stay.
     ///
     /// ```
     /// use warpfold::DeviceName;

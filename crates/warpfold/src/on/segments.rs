@@ -35,8 +35,8 @@ pub fn segmented_on(
     )
 }
 
-/// The statistics of each segment of a host array on the device named, as [`Segments::describe`]. [`DeviceName::Auto`] is the
-/// CPU.
+/// The statistics of each segment of a host array on the device named, as [`Segments::describe`]. [`DeviceName::Auto`]
+/// is the CPU.
 ///
 /// ```
 /// use warpfold::{ArrayRef, DeviceName, Scalar, Segments, describe_segments_on};

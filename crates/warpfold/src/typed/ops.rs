@@ -7,8 +7,8 @@ use warpfold_cpu::{reduce, reduce_slice};
 use super::over::{MeanOf, Over, SumOf, over};
 use super::view::{Tensor, View};
 
-/// The methods and functions of ops without arguments. A row has the documentation of the method, its name, op and result, and then
-/// the documentation of the function, which has the same name.
+/// The methods and functions of ops without arguments. A row has the documentation of the method, its name, op and
+/// result, and then the documentation of the function, which has the same name.
 macro_rules! ops {
     ($(
         $(#[$method:meta])* over $name:ident(Op::$op:ident) -> $out:ty $(, where $bound:ty: Value)?;

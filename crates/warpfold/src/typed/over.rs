@@ -245,7 +245,8 @@ impl<'a, V: View + ?Sized> Over<'a, V> {
     ///         [x, 1, 1, 0]
     ///     }
     ///     fn combine(&self, a: [u64; 4], b: [u64; 4]) -> [u64; 4] {
-    ///         [a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3], a[2] * b[0] + a[3] * b[2], a[2] * b[1] + a[3] * b[3]]
+    ///         let cell = |i: usize, j: usize| a[2 * i] * b[j] + a[2 * i + 1] * b[2 + j];
+    ///         [cell(0, 0), cell(0, 1), cell(1, 0), cell(1, 1)]
     ///     }
     ///     fn finish(&self, m: [u64; 4], _count: u64) -> u64 {
     ///         m[1]

@@ -4,7 +4,8 @@
 use warpfold_array::MAX_RANK;
 use warpfold_array::{ArrayRef, Error, Value};
 
-/// Something that holds an array of one element type: slices, vectors, and (feature `ndarray`) ndarray's arrays and views.
+/// Something that holds an array of one element type: slices, vectors, and (feature `ndarray`) ndarray's arrays and
+/// views.
 ///
 /// ```
 /// use warpfold::View;

@@ -73,8 +73,11 @@ fn timed(record: &Record, group: &Group) -> String {
         legend.push(format!("<span class=\"key\"><i class=\"at\"></i></span> a plain read: {gbs:.0} GB/s."));
     }
     if group.runs.iter().any(|r| then(r).is_some()) {
-        legend
-            .push("<span class=\"key\"><i class=\"then\"></i></span> the published A100 (<a href=\"#sources\">source</a>), of its own peak.".to_owned());
+        legend.push(
+            "<span class=\"key\"><i class=\"then\"></i></span> the published A100 \
+                (<a href=\"#sources\">source</a>), of its own peak."
+                .to_owned(),
+        );
     }
     format!(
         "<figure class=\"chart\" style=\"{read}\"><figcaption>Memory bandwidth on {}</figcaption>\n\

@@ -82,8 +82,8 @@ fn half_rems(longest: usize) -> usize {
     (2.0 * (longest as f64 * CHARACTER + GUTTER)).ceil() as usize
 }
 
-/// The rules that show each cue of `page` where its listing is wider than its place. A style cannot measure text, so a rule
-/// is made for each width that there is.
+/// The rules that show each cue of `page` where its listing is wider than its place. A style cannot measure text, so a
+/// rule is made for each width that there is.
 pub fn cues(page: &str) -> String {
     let mut widths: Vec<usize> = page
         .split(&format!("<p class=\"cue {CUE}"))

@@ -46,7 +46,8 @@ pub fn page(record: &Record) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>The reduction ladder on {}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{style}</style>\n</head>\n\
+         <title>The reduction ladder on {}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{style}</style>\n\
+         </head>\n\
          <body>\n<a class=\"skip\" href=\"#results\">To the results</a>\n{body}</body>\n</html>\n",
         escape(&record.device.name)
     )
@@ -54,8 +55,8 @@ pub fn page(record: &Record) -> String {
 
 fn header(record: &Record, groups: &[Group]) -> String {
     let device = &record.device;
-    let lead = "The same reduction, written again and again. Each rung changes one thing about the one below it; here is what \
-                that thing is, what it costs, what it brings, and the code.";
+    let lead = "The same reduction, written again and again. Each rung changes one thing about the one below it; here \
+                is what that thing is, what it costs, what it brings, and the code.";
     let tile = |(value, name): &(String, String)| format!("<li><b>{value}</b><span>{name}</span></li>");
     let tiles: String = headline(record, groups).iter().map(tile).collect();
     let mut facts = vec![escape(&device.name)];
@@ -99,7 +100,8 @@ fn headline(record: &Record, groups: &[Group]) -> Vec<(String, String)> {
 
 fn navigation(told: &[(&Run, Option<&Run>)], has_question: bool) -> String {
     let mut out = String::from(
-        "<nav aria-label=\"Rungs\"><ul>\n<li><a href=\"#words\">Words</a></li>\n<li><a href=\"#results\">Results</a></li>\n",
+        "<nav aria-label=\"Rungs\"><ul>\n<li><a href=\"#words\">Words</a></li>\n<li>\
+         <a href=\"#results\">Results</a></li>\n",
     );
     if has_question {
         out += "<li><a href=\"#question\">Why a4 “fell”</a></li>\n";
@@ -141,9 +143,9 @@ fn results(record: &Record, group: &Group) -> String {
 /// Whose the published kernels and figures are.
 fn cited(record: &Record) -> String {
     let mut out = String::from(
-        "<section id=\"sources\" aria-labelledby=\"sources-title\"><h2 id=\"sources-title\">Sources</h2>\n<p>Kernels and figures \
-         that this page calls published are from these texts. The figures were measured by their authors, on other GPUs \
-         than this page's: compare speed-ups, not microseconds.</p>\n<ul>\n",
+        "<section id=\"sources\" aria-labelledby=\"sources-title\"><h2 id=\"sources-title\">Sources</h2>\n<p>Kernels \
+         and figures that this page calls published are from these texts. The figures were measured by their authors, \
+         on other GPUs than this page's: compare speed-ups, not microseconds.</p>\n<ul>\n",
     );
     let has = |family: &str| record.rungs.iter().any(|run| run.family == family);
     for Source { family, title, url, gives } in SOURCES.iter().filter(|source| has(source.family)) {

@@ -42,8 +42,9 @@ pub fn sources(run: &Run) -> String {
         }
     };
     let mut out = format!(
-        "<h4>What it is made of</h4>\n<p>This rung is the library's own kernel. {told}. The kernel is compiled from these parts, \
-         the outermost first. The same parts, combined in other ways, are the library's other kernels.</p>\n"
+        "<h4>What it is made of</h4>\n<p>This rung is the library's own kernel. {told}. The kernel is compiled from \
+         these parts, the outermost first. The same parts, combined in other ways, are the library's other \
+         kernels.</p>\n"
     );
     for (i, part) in parts.iter().enumerate() {
         let (file, lines) = (escape(part.file), part.source.lines().count());

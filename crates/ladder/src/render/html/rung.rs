@@ -12,8 +12,8 @@ pub fn section(record: &Record, run: &Run, before: Option<&Run>) -> String {
     let Some(entry) = run.entry() else { return String::new() };
     let id = entry.name;
     let mut out = format!(
-        "<section class=\"rung\" id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h3 id=\"{id}-title\"><span class=\"chip\">\
-         {id}</span> <span class=\"slug\">{}</span></h3>\n<p class=\"lead\">{}</p>\n",
+        "<section class=\"rung\" id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h3 id=\"{id}-title\"><span \
+         class=\"chip\">{id}</span> <span class=\"slug\">{}</span></h3>\n<p class=\"lead\">{}</p>\n",
         escape(&entry.slug().replace('_', " ")),
         prose(&sentence(entry.title()))
     );
@@ -179,8 +179,9 @@ fn published_form(entry: &Rung, wrong: &Rung, ran: Option<&Run>) -> String {
     let marked = ran.map(|run| lines_of(wrong.file, &run.verdict.faults)).unwrap_or_default();
     let (_, _, change) = diff::diff(&format!("From {name} as published to the right form"), wrong.source, entry.source);
     format!(
-        "<aside class=\"wrong\" id=\"{name}-published\" aria-label=\"{name} as published\"><h4>As published, {name} is wrong\
-         </h4>\n<p>{}</p>\n<p>{}</p>\n{said}<details><summary>Its source <small>{}</small></summary>\n{}</details>\n\
+        "<aside class=\"wrong\" id=\"{name}-published\" aria-label=\"{name} as published\"><h4>As published, {name} is \
+         wrong</h4>\n<p>{}</p>\n<p>{}</p>\n{said}<details><summary>Its source <small>{}</small></summary>\n\
+         {}</details>\n\
          <details><summary>From the published form to the right one</summary>\n{change}</details></aside>\n",
         prose(&sentence(&wrong.delta())),
         prose(&sentence(&wrong.bottleneck())),

@@ -1,4 +1,5 @@
-//! The last rung of family C: the library's own update of centroids. It ends with means, where the other rungs end with sums.
+//! The last rung of family C: the library's own update of centroids. It ends with means, where the other rungs end with
+//! sums.
 
 use super::super::data;
 use super::super::emulated::Seen;
@@ -41,7 +42,8 @@ fn launches(sizes: Sizes, address: u64, multiprocessors: u32) -> Vec<Launch> {
     launches
 }
 
-/// The exponents of the units of all sums: those of the whole numbers, which the ladder runs first and which are the greatest.
+/// The exponents of the units of all sums: those of the whole numbers, which the ladder runs first and which are the
+/// greatest.
 fn units(sizes: Sizes) -> Vec<i32> {
     let whole = data::whole(sizes.points * u64::from(sizes.coords), SEED);
     let greatest = |row: &[f32]| row.iter().fold(0.0, |most: f32, x| most.max(x.abs()));
