@@ -74,6 +74,23 @@ const SECTOR: usize = 32;
 pub const SEED: u32 = 1;
 
 impl Case {
+    /// Work on elements of this dtype, without a shape yet: dense, in C order, timed call by call, without options.
+    pub fn new(work: Work, dtype: DType) -> Case {
+        Case {
+            work,
+            dtype,
+            shape: Vec::new(),
+            axes: Vec::new(),
+            layout: Layout::C,
+            precision: Precision::Tree,
+            skip_nan: false,
+            measure: Measure::Call,
+            threads: None,
+            keys: None,
+            least_room: 0,
+        }
+    }
+
     /// Elements.
     pub fn elements(&self) -> usize {
         self.shape.iter().product()
@@ -299,19 +316,8 @@ pub(crate) mod tests {
     use crate::layout::Order;
 
     pub(crate) fn case(shape: &[usize], layout: Layout) -> Case {
-        Case {
-            work: Work::Op(Op::Sum),
-            dtype: DType::F32,
-            shape: shape.to_vec(),
-            axes: vec![0],
-            layout,
-            precision: Precision::Tree,
-            skip_nan: false,
-            measure: Measure::Call,
-            threads: None,
-            keys: None,
-            least_room: 0,
-        }
+        let case = Case::new(Work::Op(Op::Sum), DType::F32);
+        Case { shape: shape.to_vec(), axes: vec![0], layout, ..case }
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Random problems: op, dtype, shape, axes, skipped NaNs and layout, from a seed. Nobody can tune to them.
 
-use crate::case::{Case, Measure};
+use crate::case::Case;
 use crate::layout::{Layout, Order};
 use crate::suite::Suite;
 use crate::work::Work;
 use std::collections::HashSet;
-use warpfold::{DType, Op, Precision};
+use warpfold::{DType, Op};
 
 /// Cases that are sorted by their data, which are then made once for many. So many are a fair sample by themselves, if
 /// a run is cut short.
@@ -155,19 +155,8 @@ impl Random {
         };
         let takes_nan = matches!(work, Work::Op(Op::Sum | Op::Mean | Op::Max | Op::Var)) && dtype.is_float();
         let least_room = if matches!(layout, Layout::Pitch(_) | Layout::Step(_)) { 0 } else { bytes / dtype.size() };
-        Case {
-            work,
-            dtype,
-            shape,
-            axes,
-            layout,
-            precision: Precision::Tree,
-            skip_nan: takes_nan && self.unit() < 0.15,
-            measure: Measure::Call,
-            threads: None,
-            keys: None,
-            least_room,
-        }
+        let skip_nan = takes_nan && self.unit() < 0.15;
+        Case { shape, axes, layout, skip_nan, least_room, ..Case::new(work, dtype) }
     }
 
     /// Of about so many elements: logarithms of lengths are cut at random. A third has lengths that are powers of two.

@@ -3,7 +3,6 @@
 use crate::Error;
 use crate::case::{Case, Measure};
 use crate::keys::{Cloud, Keys};
-use crate::layout::Layout;
 use crate::valid::Field;
 use crate::work::Work;
 use serde::Deserialize;
@@ -160,19 +159,7 @@ fn expand(spanned: &Spanned<Group>) -> Result<Vec<Case>, Wrong> {
     let works = each(&group.op, |name| name.parse::<Work>())?;
     let dtypes = each(&group.dtype, |name| name.parse().map_err(|known| format!("`{name}`: {known}")))?;
     let sizes = sizes(group, at)?;
-    let first = Case {
-        work: works[0],
-        dtype: dtypes[0],
-        shape: Vec::new(),
-        axes: Vec::new(),
-        layout: Layout::C,
-        precision: Precision::Tree,
-        skip_nan: false,
-        measure: Measure::Call,
-        threads: None,
-        keys: None,
-        least_room: 0,
-    };
+    let first = Case::new(works[0], dtypes[0]);
     // In this order, the data can mostly be kept from one case to the next.
     let cases = vary(vec![first], dtypes, |case, dtype| case.dtype = dtype);
     let cases = vary(cases, works, |case, work| case.work = work);

@@ -4,10 +4,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use warpfold::{DType, Op, Precision};
+use warpfold::{DType, Op};
 use warpfold_bench::case::{Case, Measure};
 use warpfold_bench::cpu::Cpu;
-use warpfold_bench::layout::Layout;
 use warpfold_bench::peer::Program;
 use warpfold_bench::record::{Machine, Measured, OURS, PeerRecord, READ, Record, SideRecord};
 use warpfold_bench::runner::{self, Plan, Watch};
@@ -49,19 +48,8 @@ fn plan(suites: Vec<Suite>, peers: Vec<Program>) -> Plan {
 
 /// How many of the elements are not zero: all of these, which the fake peer knows without looking.
 fn case(op: Op, shape: &[usize]) -> Case {
-    Case {
-        work: Work::Op(op),
-        dtype: DType::F32,
-        shape: shape.to_vec(),
-        axes: (0..shape.len()).collect(),
-        layout: Layout::C,
-        precision: Precision::Tree,
-        skip_nan: false,
-        measure: Measure::Call,
-        threads: Some(1),
-        keys: None,
-        least_room: 0,
-    }
+    let axes = (0..shape.len()).collect();
+    Case { shape: shape.to_vec(), axes, threads: Some(1), ..Case::new(Work::Op(op), DType::F32) }
 }
 
 fn fake(wrong: &str) -> Program {

@@ -15,11 +15,11 @@ use clap_complete::Shell;
 use warpfold::{DType, DeviceName, Op, Ord};
 
 pub use bench::Bench;
-pub use common::{Axes, How, Input};
+pub use common::{Axes, How, Input, Place, To};
 pub use examples::EXIT_STATUS;
 pub use keys::{First, Group, GroupOp, Histogram, KMeans, Keyed, Segments, Unique};
 pub use ladder::Ladder;
-pub use values::{Initial, Layout, Rounding, Shape};
+pub use values::{Layout, Rounding, Shape};
 use values::{device, op, ord, threads};
 
 /// Reduces arrays in files: sums, means, extremes and their kin, over any axes, with the same bits on every machine.
@@ -90,25 +90,10 @@ pub struct Reduce {
     pub axes: Axes,
     #[command(flatten)]
     pub how: How,
-    /// Reduce only where this array of bools (.npy, .npz:MEMBER or `-`), broadcast to INPUT's shape, is true
-    #[arg(long = "where", value_name = "MASK")]
-    pub mask: Option<OsString>,
-    /// Start from this value: sum, prod, min, max
-    #[arg(long, value_name = "V", allow_hyphen_values = true)]
-    pub initial: Option<Initial>,
-    /// Where to compute: cpu; cuda (the first GPU) or cuda:1; or auto, which is cpu: it reads files faster than a bus
-    /// brings them to a GPU. The bits are the same
-    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
-    pub device: DeviceName,
-    /// How many threads work on a CPU; all cores if not given
-    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
-    pub threads: Option<u16>,
-    /// Write the result to this .npy file (`-`: standard output). It appears whole or not at all
-    #[arg(short, long, value_name = "OUT.npy")]
-    pub output: Option<PathBuf>,
-    /// Print bit patterns in hexadecimal, such as 0x3f800000 for the f32 1
-    #[arg(long, conflicts_with = "output")]
-    pub bits: bool,
+    #[command(flatten)]
+    pub place: Place,
+    #[command(flatten)]
+    pub to: To,
     /// Print one JSON object: op, input, axes, dtype, shape, and value (of shape []) or values (nested lists), or the
     /// output's name; with --bits also bits. NaN and infinities are the strings "nan", "inf", "-inf"
     #[arg(long)]
@@ -149,13 +134,8 @@ pub struct Describe {
     /// values; null is one that nothing has
     #[arg(long)]
     pub json: bool,
-    /// Where to compute: cpu; cuda (the first GPU) or cuda:1; or auto, which is cpu: it reads files faster than a bus
-    /// brings them to a GPU. The bits are the same
-    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
-    pub device: DeviceName,
-    /// How many threads work; all cores if not given
-    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
-    pub threads: Option<u16>,
+    #[command(flatten)]
+    pub place: Place,
 }
 
 /// Show how an array would be reduced, without any data

@@ -175,23 +175,12 @@ fn dtype(descr: &str) -> Result<(DType, bool), InputError> {
         Some(b'<' | b'>' | b'|' | b'=') => descr.split_at(1),
         _ => ("", descr),
     };
-    let dtype = match name {
-        "b1" | "?" => DType::Bool,
-        "i1" => DType::I8,
-        "i2" => DType::I16,
-        "i4" => DType::I32,
-        "i8" => DType::I64,
-        "u1" => DType::U8,
-        "u2" => DType::U16,
-        "u4" => DType::U32,
-        "u8" => DType::U64,
-        "f2" => DType::F16,
-        "f4" => DType::F32,
-        "f8" => DType::F64,
-        "bfloat16" => DType::BF16,
+    let dtype = match (DType::from_code(name), name) {
+        (Some(dtype), _) => dtype,
+        (None, "bfloat16") => DType::BF16,
         // ml_dtypes.bfloat16 has a byte order; two bytes of NumPy's own void have none, and stay refused.
-        "V2" if order == "<" || order == ">" => DType::BF16,
-        _ => return Err(unusable(descr, name)),
+        (None, "V2") if order == "<" || order == ">" => DType::BF16,
+        (None, _) => return Err(unusable(descr, name)),
     };
     let other = if cfg!(target_endian = "big") { "<" } else { ">" };
     Ok((dtype, order == other && dtype.size() > 1))

@@ -41,6 +41,22 @@ pub struct Device {
     pub read_gbs: Option<f64>,
 }
 
+impl Device {
+    /// The emulator.
+    pub fn emulator() -> Device {
+        Device {
+            kind: "emulator".to_owned(),
+            name: "Warpfold's emulator".to_owned(),
+            driver: None,
+            capability: None,
+            multiprocessors: None,
+            l2_bytes: None,
+            peak_gbs: None,
+            read_gbs: None,
+        }
+    }
+}
+
 /// One rung, on one size.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Run {

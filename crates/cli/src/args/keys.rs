@@ -8,7 +8,7 @@ use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Parser, ValueEnum};
 use warpfold::{DeviceName, Op};
 
-use super::common::{How, Input};
+use super::common::{How, Input, Place, To};
 use super::values::{Initial, device, op, threads};
 
 /// Reduce consecutive parts of the first axis, each by itself
@@ -101,24 +101,14 @@ impl FromStr for GroupOp {
 pub struct Keyed {
     #[command(flatten)]
     pub how: How,
-    /// Reduce only where this array of bools (.npy, .npz:MEMBER or `-`), broadcast to INPUT's shape, is true
-    #[arg(long = "where", value_name = "MASK")]
-    pub mask: Option<OsString>,
-    /// Start from this value: sum, prod, min, max
-    #[arg(long, value_name = "V", allow_hyphen_values = true)]
-    pub initial: Option<Initial>,
     /// The result where there is none: min, max, minmax, argmin, argmax, first and last of no elements
     #[arg(long, value_name = "V", allow_hyphen_values = true)]
     pub fill: Option<Initial>,
     /// How many threads work; all cores if not given
     #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
     pub threads: Option<u16>,
-    /// Write the result to this .npy file (`-`: standard output). It appears whole or not at all
-    #[arg(short, long, value_name = "OUT.npy")]
-    pub output: Option<PathBuf>,
-    /// Print bit patterns in hexadecimal
-    #[arg(long, conflicts_with = "output")]
-    pub bits: bool,
+    #[command(flatten)]
+    pub to: To,
     /// Print one JSON object: op, input, dtype, shape, and values or the output's name; with --bits also bits
     #[arg(long)]
     pub json: bool,
@@ -135,12 +125,8 @@ pub struct Unique {
     /// Say where each value occurs first
     #[arg(long)]
     pub first: bool,
-    /// Where to compute: cpu; cuda or cuda:1; or auto, which is cpu
-    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
-    pub device: DeviceName,
-    /// How many threads work on a CPU; all cores if not given
-    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
-    pub threads: Option<u16>,
+    #[command(flatten)]
+    pub place: Place,
     /// Write the values to this .npy file
     #[arg(short, long, value_name = "OUT.npy")]
     pub output: Option<PathBuf>,
@@ -176,12 +162,8 @@ pub struct Histogram {
     /// Add up these numbers, of INPUT's shape, instead of counting
     #[arg(long, value_name = "WEIGHTS")]
     pub weights: Option<OsString>,
-    /// Where to compute: cpu; cuda or cuda:1; or auto, which is cpu
-    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
-    pub device: DeviceName,
-    /// How many threads work on a CPU; all cores if not given
-    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
-    pub threads: Option<u16>,
+    #[command(flatten)]
+    pub place: Place,
     /// Write the counts or sums to this .npy file
     #[arg(short, long, value_name = "OUT.npy")]
     pub output: Option<PathBuf>,

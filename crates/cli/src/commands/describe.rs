@@ -15,7 +15,7 @@ use crate::{json, print as human};
 
 /// Reads the array once, and prints what it holds.
 pub fn run(args: &Describe) -> Result<(), Failure> {
-    threads::check(args.threads, args.device)?;
+    threads::check(args.place.threads, args.place.device)?;
     keyed::one_standard_input(&[("INPUT", Some(&args.input.input)), ("--where", args.mask.as_deref())])?;
     let source = input::open(&args.input.input, args.input.raw().as_ref())?;
     let array = source.array()?;
@@ -31,11 +31,11 @@ pub fn run(args: &Describe) -> Result<(), Failure> {
             keepdims: args.axes.keepdims,
             skip_nan: args.skip_nan,
             mask,
-            threads: args.threads.map(usize::from),
+            threads: args.place.threads.map(usize::from),
             progress: Some(progress),
             ..Options::default()
         };
-        warpfold::describe_on(args.device, array, &options)
+        warpfold::describe_on(args.place.device, array, &options)
     })?;
     let about = About { dtype: array.dtype(), shape: array.shape(), axes: &axes };
     let mut said = Vec::new();

@@ -9,7 +9,7 @@ use crate::input;
 
 /// Reduces each group.
 pub fn run(args: &Group) -> Result<(), Failure> {
-    let mask = args.keyed.mask.as_deref();
+    let mask = args.keyed.how.mask.as_deref();
     keyed::one_standard_input(&[("INPUT", Some(&args.input.input)), ("--by", Some(&args.by)), ("--where", mask)])?;
     threads::check(args.keyed.threads, args.device)?;
     threads::limit(args.keyed.threads)?;
@@ -35,8 +35,8 @@ pub fn run(args: &Group) -> Result<(), Failure> {
 fn refuse_options(args: &Group) -> Result<(), Failure> {
     let (keyed, how) = (&args.keyed, &args.keyed.how);
     let given = [
-        (keyed.mask.is_some(), "--where"),
-        (keyed.initial.is_some(), "--initial"),
+        (how.mask.is_some(), "--where"),
+        (how.initial.is_some(), "--initial"),
         (how.dtype.is_some(), "--dtype"),
         (how.skip_nan, "--skip-nan"),
         (how.precision != Rounding::Tree, "--precision"),

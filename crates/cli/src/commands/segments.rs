@@ -11,7 +11,7 @@ use crate::input;
 pub fn run(args: &Segments) -> Result<(), Failure> {
     threads::check(args.keyed.threads, args.device)?;
     threads::limit(args.keyed.threads)?;
-    let mask = args.keyed.mask.as_deref();
+    let mask = args.keyed.how.mask.as_deref();
     keyed::one_standard_input(&[
         ("INPUT", Some(&args.input.input)),
         ("--offsets", Some(&args.offsets)),

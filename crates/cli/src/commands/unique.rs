@@ -13,8 +13,8 @@ use crate::output::Outputs;
 
 /// Finds the distinct values, and says how often each occurs.
 pub fn run(args: &Unique) -> Result<(), Failure> {
-    threads::check(args.threads, args.device)?;
-    threads::limit(args.threads)?;
+    threads::check(args.place.threads, args.place.device)?;
+    threads::limit(args.place.threads)?;
     let source = input::open(&args.input.input, args.input.raw().as_ref())?;
     let array = source.array()?;
     let paths = [("-o", &args.output), ("--counts", &args.counts), ("--inverse", &args.inverse)];
@@ -22,7 +22,7 @@ pub fn run(args: &Unique) -> Result<(), Failure> {
     let outputs = Outputs::arrays(&paths, &[&source], args.json)?;
     let quiet = !outputs.is_empty();
     let what = Distinct { first: args.first, inverse: args.inverse.is_some() };
-    let found = unique_on(args.device, array, what)?;
+    let found = unique_on(args.place.device, array, what)?;
     let n = found.counts.len();
     let counts = || Array { shape: vec![n], values: Values::I64(found.counts.clone()) };
     let counts = args.counts.as_ref().map(|_| counts());

@@ -1,14 +1,6 @@
 //! What is refused says what was wrong, names the option that was wrong, and takes neither time nor memory to say so.
 
-use crate::support::{Dir, count_up, f32s, f64s, i64s, npy};
-
-fn list(x: &[i64]) -> Vec<u8> {
-    npy(1, "'<i8'", false, &format!("({},)", x.len()), &i64s(x))
-}
-
-fn floats(x: &[f32]) -> Vec<u8> {
-    npy(1, "'<f4'", false, &format!("({},)", x.len()), &f32s(x))
-}
+use crate::support::{Dir, count_up, f32s, f64s, floats, list, npy};
 
 #[test]
 fn offsets_labels_and_weights_that_do_not_fit() {

@@ -141,6 +141,16 @@ pub fn i64s(x: &[i64]) -> Vec<u8> {
     x.iter().flat_map(|v| v.to_le_bytes()).collect()
 }
 
+/// A .npy file of integers along one axis.
+pub fn list(x: &[i64]) -> Vec<u8> {
+    npy(1, "'<i8'", false, &tuple(&[x.len()]), &i64s(x))
+}
+
+/// A .npy file of floats along one axis.
+pub fn floats(x: &[f32]) -> Vec<u8> {
+    npy(1, "'<f4'", false, &tuple(&[x.len()]), &f32s(x))
+}
+
 /// 0, 1, 2 … as f32, of this shape.
 pub fn count_up(shape: &[usize]) -> Vec<u8> {
     let x: Vec<f32> = (0..shape.iter().product::<usize>()).map(|i| i as f32).collect();

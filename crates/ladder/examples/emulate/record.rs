@@ -15,16 +15,7 @@ pub fn emulated(n: usize) -> Record {
         date: String::new(),
         command: format!("cargo run -p warpfold-ladder --example emulate -- {n}"),
         revision: None,
-        device: Device {
-            kind: "emulator".to_owned(),
-            name: "Warpfold's emulator".to_owned(),
-            driver: None,
-            capability: None,
-            multiprocessors: None,
-            l2_bytes: None,
-            peak_gbs: None,
-            read_gbs: None,
-        },
+        device: Device::emulator(),
         rungs: runs.map(|rung| run(rung, n)).collect(),
     }
 }

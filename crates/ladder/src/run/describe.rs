@@ -8,16 +8,7 @@ use warpfold::cuda::Driver;
 /// The device, but for what has to be measured.
 pub fn described(chosen: &Chosen) -> Device {
     match chosen {
-        Chosen::Emulator(_) => Device {
-            kind: "emulator".to_owned(),
-            name: "Warpfold's emulator".to_owned(),
-            driver: None,
-            capability: None,
-            multiprocessors: None,
-            l2_bytes: None,
-            peak_gbs: None,
-            read_gbs: None,
-        },
+        Chosen::Emulator(_) => Device::emulator(),
         Chosen::Gpu(device) => {
             let p = device.properties();
             let version = |(major, minor): (u32, u32)| Some(format!("{major}.{minor}"));
