@@ -97,7 +97,7 @@ pub fn emulated(load: Load, material: &Material) -> Result<Seen, Error> {
     let input: Global<u32> = memory.upload("input", &material.words);
     let output: Global<u32> = memory.alloc("output", 1);
     let workspace: Global<u8> = memory.alloc("workspace", plan.workspace);
-    memory.write(workspace, &[0u8; COUNTERS]);
+    memory.write(workspace, &vec![0u8; COUNTERS]);
     let address = |at: *mut u32| at.addr() as u64;
     let (input, out, workspace) = (input.as_ptr(), output.as_ptr(), workspace.cast::<u32>().as_ptr());
     let (mut report, mut faults) = (Report::default(), Vec::new());
