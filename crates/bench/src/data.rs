@@ -1,5 +1,5 @@
 //! The data of every case: made from a seed and the element's index by a generator that all sides share to the bit.
-//! `bench/peers/README.md` states it for the others.
+//! `bench/peers/README.md` specifies the generator for the other sides.
 //!
 //! The index counts the array's elements in the order of their addresses, without padding. Every value is a small
 //! integer times a power of two, so that the exact result of a reduction is known without any of the sides
@@ -12,21 +12,21 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use warpfold::DType;
 
-/// What kind of values an array holds.
+/// The distribution of an array's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Floats over a unit interval; integers over their whole range.
     Values,
-    /// The same, one float of 64 a NaN.
+    /// As [`Kind::Values`], but one float of 64 is a NaN.
     Nan,
-    /// Zeros, one element of 2^30 a one: nothing ends a search early.
+    /// Zeros, with one element of 2^30 a one, so that `any` cannot end early.
     Rare,
-    /// Ones, one element of 2^30 a zero.
+    /// Ones, with one element of 2^30 a zero, so that `all` cannot end early.
     Common,
     /// The elements' labels.
     Labels,
-    /// Points whose coordinates are about normal: sums of eight uniform numbers.
+    /// Points whose coordinates are about normally distributed: sums of eight uniform numbers.
     Normal,
     /// Points about the centre of their label's cluster, at a third of the distance that centres have from the origin.
     Clustered,
@@ -35,29 +35,29 @@ pub enum Kind {
 /// A generator of values of one dtype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generator {
-    /// Of the values.
+    /// The dtype of the values.
     pub dtype: DType,
-    /// What kind.
+    /// Their distribution.
     pub kind: Kind,
-    /// Any number.
+    /// The seed: any number.
     pub seed: u32,
-    /// How many labels or clusters, of kinds that have them.
+    /// The number of labels or clusters, for kinds that have them.
     pub keys: usize,
-    /// Coordinates of a point, of [`Kind::Clustered`].
+    /// The number of coordinates of a point, for [`Kind::Clustered`].
     pub dimensions: usize,
 }
 
-/// A value before it is one: `k` times 2^-`shift`, or NaN.
+/// A value before its conversion to the dtype: `k` times 2^-`shift`, or NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Exact {
-    /// Of that many units.
+    /// This number of units.
     Units(i128),
     /// Not a number.
     Nan,
 }
 
 impl Generator {
-    /// The value is so many units times 2^-shift.
+    /// The binary scale of a unit: values are units times 2^-shift.
     pub fn shift(&self) -> i32 {
         match (self.kind, self.dtype) {
             (Kind::Rare | Kind::Common | Kind::Labels, _) => 0,
@@ -93,8 +93,8 @@ impl Generator {
         Exact::Units(self.units_of(h))
     }
 
-    /// A coordinate of the centroid that a cluster begins with, in units: a point like all others, but drawn from
-    /// another seed; of [`Kind::Clustered`] about the cluster's own centre.
+    /// A coordinate of a cluster's first centroid, in units: distributed as the points are, but drawn from another
+    /// seed. For [`Kind::Clustered`] the centroid is near the cluster's own centre.
     pub fn start(&self, cluster: usize, coordinate: usize, dimensions: usize) -> i128 {
         let i = (cluster * dimensions + coordinate) as u32;
         let centre = self.bell(hash(i, self.seed + 2));
@@ -129,7 +129,7 @@ impl Generator {
         units.into()
     }
 
-    /// The value that is made of a hash, in units.
+    /// Converts a hash to a value, in units.
     #[inline(always)]
     fn units_of(&self, h: u32) -> i128 {
         let h = i64::from(h);
@@ -185,7 +185,7 @@ impl Generator {
         }
     }
 
-    /// The same for many elements, on all threads.
+    /// Writes elements 0, 1, … into bytes, on all threads.
     pub fn fill_all(&self, bytes: &mut [u8]) {
         const PIECE: usize = 1 << 18;
         let size = self.dtype.size();

@@ -1,15 +1,15 @@
-//! What cases by key share on the CPU and on a GPU.
+//! Parts of keyed cases that the CPU and GPUs share.
 
 use crate::case::Case;
 use warpfold::{DType, Scalar, Values};
 
-/// Labels and means in one list.
+/// Labels, followed by means, in one list.
 pub fn step(labels: &[i32], means: &Values) -> Values {
     let means = (0..means.len()).map(|i| means.get(i).to_f64() as f32);
     Values::F32(labels.iter().map(|&label| label as f32).chain(means).collect())
 }
 
-/// Numbers as points of the case are computed in.
+/// Numbers in the compute dtype of the case's points.
 pub fn numbers(case: &Case, x: &[f64]) -> Values {
     match case.dtype {
         DType::F64 => Values::F64(x.to_vec()),
@@ -17,7 +17,7 @@ pub fn numbers(case: &Case, x: &[f64]) -> Values {
     }
 }
 
-/// What a segment of no elements is filled in with, where its reduction has no result.
+/// The result of an empty segment, where the reduction of no elements has none.
 pub fn fill() -> Scalar {
     Scalar::I8(0)
 }

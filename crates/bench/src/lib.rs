@@ -1,6 +1,6 @@
-//! Warpfold's benchmarks. A [`suite`] names cases; a [`runner`] has every [`side`] (ourselves, and peers: other
-//! libraries in programs of their own) take turns on each; every result is [`check`]ed at the shape that was timed; all
-//! samples go into a [`record`], from which tables are made ([`render`]).
+//! Warpfold's benchmarks. A [`suite`] names cases; on each case, a [`runner`] lets every [`side`] take turns: Warpfold,
+//! and peers, which are other libraries in programs of their own; every result is [`check`]ed at the shape that was
+//! timed; all samples go into a [`record`], from which tables are made ([`render`]).
 
 pub mod case;
 pub mod check;

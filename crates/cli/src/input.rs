@@ -18,11 +18,11 @@ use crate::source::{Source, copy_failure, in_npy, is_zip, spool_npy};
 /// How to read data that have no header.
 #[derive(Clone, Debug)]
 pub struct Raw {
-    /// Of the elements.
+    /// The dtype of the elements.
     pub dtype: DType,
-    /// Whether their bytes are in the other order than this machine's.
+    /// Whether the byte order is not this machine's.
     pub swapped: bool,
-    /// In C order.
+    /// The shape, in C order.
     pub shape: Vec<usize>,
 }
 
@@ -51,12 +51,12 @@ pub fn open(name: &OsStr, raw: Option<&Raw>) -> Result<Source, Failure> {
     streamed(file, &shown(path), member, raw)
 }
 
-/// A file whose own name has a colon in it is that file; otherwise the colon after `.npz` starts a member's name.
+/// Splits off a member's name, which follows `.npz:`, unless a file of the whole name exists.
 fn split(name: &OsStr) -> (&OsStr, Option<&OsStr>) {
     let bytes = name.as_encoded_bytes();
     match bytes.windows(5).position(|window| window == b".npz:") {
         Some(at) if !Path::new(name).exists() => {
-            // SAFETY: a part of a name, cut beside ASCII.
+            // SAFETY: the name is cut beside an ASCII character, as `from_encoded_bytes_unchecked` demands.
             let part = |part| unsafe { OsStr::from_encoded_bytes_unchecked(part) };
             (part(&bytes[..at + 4]), Some(part(&bytes[at + 5..])))
         }
@@ -86,7 +86,7 @@ fn standard_input(raw: Option<&Raw>) -> Result<Source, Failure> {
     streamed(std::io::stdin(), "-", None, raw)
 }
 
-/// A file that is there as a whole.
+/// The array of a regular file.
 fn in_file(
     mapping: Mapping,
     metadata: &Metadata,
@@ -98,7 +98,7 @@ fn in_file(
     Ok(Source { file: FileId::of(metadata), ..source })
 }
 
-/// What can only be read once, from front to back. `name` is for messages.
+/// The array of an input that can be read only once, from front to back. `name` is for messages.
 fn streamed(mut from: impl Read, name: &str, member: Option<&OsStr>, raw: Option<&Raw>) -> Result<Source, Failure> {
     let spooled = match raw {
         Some(raw) => spool(&[], &mut from, raw_len(raw)? as u64 + 1).map_err(|e| copy_failure(e, name))?,

@@ -1,6 +1,5 @@
-//! A line on standard error that says how far the work is, if the work takes long and a person looks on: standard error
-//! is a terminal. The line is as long as the terminal is wide at most, and is gone when the work ends, also by a
-//! signal.
+//! A progress line on standard error, if the work takes long and standard error is a terminal. The line is no longer
+//! than the terminal is wide, and is erased when the work ends, also by a signal.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,17 +11,17 @@ use terminal_size::{Width, terminal_size_of};
 
 use crate::signals::{ERASE, LINE_IS_SHOWN};
 
-/// Work that takes longer is worth a line.
+/// The time after which the line appears.
 const PATIENCE: Duration = Duration::from_millis(700);
-/// Between two states of the line.
+/// The time between two updates of the line.
 const TICK: Duration = Duration::from_millis(100);
-/// Columns of a terminal that does not tell how many it has.
+/// The assumed width of a terminal that does not report one.
 const COLUMNS: usize = 80;
 
-/// Held by whoever writes to standard error while there may be a line.
+/// Held while standard error is written to and the line may be shown.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// Does the work. `line` is asked for the line after some time, for so many columns.
+/// Does the work. `line` makes the line, given the elapsed time and the number of columns.
 pub fn during<T>(line: &(dyn Fn(Duration, usize) -> String + Sync), work: impl FnOnce() -> T) -> T {
     if !io::stderr().is_terminal() {
         return work();
@@ -70,7 +69,7 @@ fn erase() {
     }
 }
 
-/// In one piece, so that a signal finds the line whole.
+/// Writes in one piece, so that a signal finds the line whole.
 fn put(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }

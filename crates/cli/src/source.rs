@@ -11,11 +11,11 @@ use crate::output::FileId;
 
 /// An array in a file.
 pub struct Source {
-    /// Its elements, and nothing else.
+    /// The bytes of the elements.
     pub mapping: Mapping,
-    /// What they are.
+    /// Their dtype, shape and order.
     pub header: Header,
-    /// The file that has them, if it is one that an output might replace.
+    /// The identity of the file, if an output might replace it.
     pub file: Option<FileId>,
 }
 
@@ -32,8 +32,8 @@ pub fn is_zip(start: &[u8]) -> bool {
     start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06")
 }
 
-/// Spools a .npy stream: no more of it than its header says, and one byte to see whether there are more. With
-/// `archives`, a .npz stream, too, all of it.
+/// Spools a .npy stream up to the length that its header states, and one byte more, which detects excess data. With
+/// `archives`, also spools a .npz stream, all of it.
 pub fn spool_npy(from: &mut dyn Read, name: &str, archives: bool) -> Result<Mapping, Failure> {
     let read = |e| copy_failure(CopyError::Read(e), name);
     let mut start = vec![0; npy::PREFIX];
@@ -65,7 +65,7 @@ pub fn copy_failure(e: CopyError, name: &str) -> Failure {
     }
 }
 
-/// The array of a .npy file. `stopped`: whether no more than one byte after it was read.
+/// The array of a .npy file. `stopped` says whether at most one byte after the array was read.
 pub fn in_npy(mapping: Mapping, name: &str, stopped: bool) -> Result<Source, Failure> {
     let bytes = mapping.bytes();
     if !bytes.starts_with(npy::MAGIC) {

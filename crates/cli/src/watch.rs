@@ -1,4 +1,4 @@
-//! How much of the input has been read, for the line that says so; and after the work, the end of the input's pages.
+//! The progress of reading the input, and the release of the input's pages after the work.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::mapping::Mapping;
 use crate::progress;
 
-/// Columns of the bar at most, and the fewest that are worth one.
+/// The greatest and the least width of the bar.
 const BAR: [usize; 2] = [32, 8];
 
 /// Watches over the mappings of a reduction.
@@ -23,13 +23,13 @@ pub struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// The array's mapping first.
+    /// Watches these mappings, of which the array's is the first.
     pub fn new(mappings: Vec<&'a Mapping>) -> Self {
         let total = mappings.first().map_or(0, |mapping| mapping.bytes().len() as u64);
         Self { mappings, total, read: AtomicU64::new(0) }
     }
 
-    /// Runs `f`, which tells the function that it is given how many more bytes it has read.
+    /// Runs `f`, which reports the number of bytes that it has read to the function that it is given.
     pub fn during<T>(&self, f: impl FnOnce(&(dyn Fn(u64) + Sync)) -> T) -> T {
         let line = |time, columns| line(self.read.load(Ordering::Relaxed).min(self.total), self.total, time, columns);
         let result = progress::during(&line, || {
@@ -42,7 +42,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// As much as fits into so many columns.
+/// The progress line, as far as it fits into `columns` columns.
 fn line(read: u64, total: u64, time: Duration, columns: usize) -> String {
     let percent = format!("{:>3}%", (read as u128 * 100).checked_div(total.into()).unwrap_or(100));
     let rate = read as f64 / time.as_secs_f64().max(1e-9);

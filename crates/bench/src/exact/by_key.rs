@@ -1,4 +1,4 @@
-//! What results by key should be.
+//! The exact results of keyed cases.
 
 use super::kmeans;
 use super::known::Known;
@@ -10,21 +10,21 @@ use crate::case::Case;
 use crate::work::Work;
 use rayon::prelude::*;
 
-/// What should come of a case.
+/// The expected result of a case.
 pub struct Expected {
-    /// How many outputs there are.
+    /// The number of outputs.
     pub outputs: usize,
-    /// Those that are compared, ascending.
+    /// The outputs that are compared, ascending.
     pub at: Vec<usize>,
-    /// What they should be.
+    /// Their expected values.
     pub wants: Vec<Want>,
-    /// What outputs are of, in words.
+    /// A description of the elements of an output.
     pub of: String,
-    /// Why nothing can be said.
+    /// Why no answer can be right, if so.
     pub fault: Option<String>,
 }
 
-/// What should come of a case by keys; of an iteration of k-means, with the labels that a side found.
+/// The expected result of a keyed case; for an iteration of k-means, given the labels that a side found.
 pub fn expected(case: &Case, known: &mut Known, labels: Option<&[i32]>) -> Expected {
     let generator = case.generator();
     let unit = 0.5f64.powi(generator.shift());
@@ -73,7 +73,7 @@ pub fn expected(case: &Case, known: &mut Known, labels: Option<&[i32]>) -> Expec
     }
 }
 
-/// Some segments, the longest among them.
+/// The segments that are compared, the longest among them.
 fn some_segments(offsets: &[i64]) -> Vec<usize> {
     let segments = offsets.len() - 1;
     let n = offsets[segments].max(1) as usize;
@@ -86,7 +86,7 @@ fn some_segments(offsets: &[i64]) -> Vec<usize> {
     at
 }
 
-/// The reduction of a segment. Of no elements it is zero: so all sides are asked to fill in.
+/// The expected result of a segment. For an empty segment it is zero, which all sides are told to fill in.
 fn of_segment(case: &Case, walk: &Walk, start: u64, end: u64) -> Want {
     match (start == end, case.work) {
         (false, _) => wanted(case, walk, &walk.between(start, end)).swap_remove(0),

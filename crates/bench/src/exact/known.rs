@@ -8,23 +8,23 @@ use crate::keys::Keys;
 use crate::work::Work;
 use rayon::prelude::*;
 
-/// Walks whose facts are kept.
+/// The number of walks whose facts are kept.
 const KEPT: usize = 32;
 
-/// What is known of some outputs' elements, kept for other reductions of the same: reading them takes longer than a GPU
-/// takes.
+/// The facts of some outputs' elements, kept for other reductions of the same elements: a walk takes longer than a
+/// GPU's reduction.
 #[derive(Default)]
 pub struct Known {
     walks: Vec<(Walk, Vec<usize>, Vec<Facts>)>,
-    /// Of the last case by keys, with what it depends on.
+    /// The table of the last keyed case, and everything that it depends on.
     table: Option<(TableKey, Table)>,
 }
 
-/// Generator, shape, keys, and whether it is of distinct values.
+/// The generator, shape, keys and work of a table.
 type TableKey = (Generator, Vec<usize>, Option<Keys>, Work);
 
 impl Known {
-    /// What is known of the elements of the outputs `at`.
+    /// The facts of the elements of the outputs `at`.
     pub fn facts(&mut self, walk: &Walk, at: &[usize]) -> &[Facts] {
         let known = self.walks.iter().position(|(known, outputs, _)| known == walk && outputs == at);
         let i = known.unwrap_or_else(|| {
@@ -39,7 +39,7 @@ impl Known {
         &self.walks[i].2
     }
 
-    /// What is known of a case's keys, and of its elements by key.
+    /// The table of a keyed case.
     pub fn table(&mut self, case: &Case) -> &Table {
         let key = (case.generator(), case.shape.clone(), case.keys, case.work);
         let kept = self.table.take().filter(|(known, _)| *known == key);

@@ -1,4 +1,4 @@
-//! What a result should be: computed from the generator in integers, without any array, layout or tree.
+//! Exact results, computed from the generator in integers, without any array, layout or tree.
 
 pub mod by_key;
 pub mod kmeans;

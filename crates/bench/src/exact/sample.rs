@@ -1,14 +1,14 @@
-//! Which outputs are compared.
+//! The choice of outputs that are compared.
 
 use crate::case::Case;
 use crate::side::Positions;
 
-/// Elements that a walk over sampled outputs looks at, unless one output has more.
+/// The number of elements that are read for the sampled outputs, unless one output has more.
 pub const BUDGET: usize = 1 << 25;
-/// Outputs that are sampled.
+/// The greatest number of sampled outputs.
 pub const MOST: usize = 4096;
 
-/// Outputs whose values are compared: the first, the last, and others in between.
+/// The outputs whose values are compared: the first, the last, and others in between.
 pub fn positions(case: &Case) -> Positions {
     let outputs = case.outputs();
     let wanted = (BUDGET / case.count().max(1)).clamp(2, MOST);
@@ -19,7 +19,7 @@ pub fn positions(case: &Case) -> Positions {
     Positions::Some((0..wanted).map(at).collect())
 }
 
-/// From `start` to before `end`: all, or about so many of them, the first and the last among them.
+/// The indices `start..end`, or, if there are more than `most`, `most` of them, the first and the last included.
 pub fn spread(start: usize, end: usize, most: usize) -> Vec<usize> {
     let n = end - start;
     if n <= most {

@@ -1,4 +1,4 @@
-//! What is known of the keys of a case, and of its elements by key.
+//! Facts about the keys of a case, and about its elements by key.
 
 use super::kmeans;
 use super::want::{Want, near};
@@ -8,15 +8,15 @@ use crate::keys::{Keys, label};
 use crate::work::Work;
 use rayon::prelude::*;
 
-/// All that is known of a case's keys and elements.
+/// The facts of a keyed case.
 pub enum Table {
-    /// Where segments begin.
+    /// The offsets of the segments.
     Offsets(Vec<i64>),
     /// Distinct values, ascending, in units.
     Distinct(Vec<i32>),
     /// Sums by label.
     Sums(Sums),
-    /// Labels of some points.
+    /// The expected labels of some points.
     Labels(Vec<Want>),
 }
 
@@ -24,9 +24,9 @@ pub enum Table {
 pub struct Sums {
     sums: Vec<i128>,
     magnitudes: Vec<u128>,
-    /// By label.
+    /// The number of elements or points by label.
     counts: Vec<u64>,
-    /// Coordinates of each label.
+    /// The number of coordinates of each label.
     width: usize,
 }
 
@@ -35,7 +35,7 @@ impl Sums {
         Sums { sums: vec![0; labels * width], magnitudes: vec![0; labels * width], counts: vec![0; labels], width }
     }
 
-    /// Of `n` points, or of elements, which have one coordinate.
+    /// The sums of `n` points of `width` coordinates. Elements are points of one coordinate.
     fn of(generator: &Generator, n: usize, labels: usize, width: usize) -> Sums {
         let threads = rayon::current_num_threads();
         let part = n.div_ceil(threads).max(1);
@@ -80,7 +80,7 @@ impl Sums {
         self.sums[cell]
     }
 
-    /// The sum of a cell, or its mean.
+    /// The expected sum of a cell, or its mean.
     pub fn want(&self, cell: usize, unit: f64, is_mean: bool) -> Want {
         let n = self.counts[cell / self.width] as f64;
         let per = if is_mean { n } else { 1.0 };

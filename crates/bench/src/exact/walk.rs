@@ -6,26 +6,26 @@ use crate::work::Work;
 use rayon::prelude::*;
 use warpfold::Op;
 
-/// All that is known of the elements of one output, in units of 2^-shift.
+/// The facts of the elements of one output, in units of 2^-shift.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Facts {
-    /// Elements that are no NaN.
+    /// The number of elements that are not NaN.
     pub count: u64,
-    /// NaNs.
+    /// The number of NaNs.
     pub nans: u64,
-    /// Elements that are neither zero nor NaN.
+    /// The number of elements that are neither zero nor NaN.
     pub nonzero: u64,
-    /// Of the elements.
+    /// The sum of the elements.
     pub sum: i128,
-    /// Of their magnitudes.
+    /// The sum of their magnitudes.
     pub magnitudes: u128,
-    /// Of their squares, each without its last [`Walk::dropped`] bits.
+    /// The sum of their squares, each without its last [`Walk::dropped`] bits.
     pub squares: u128,
-    /// The least, and the first place where it is.
+    /// The least element, and its first position.
     pub min: (i128, u64),
-    /// The greatest, and the first place where it is.
+    /// The greatest element, and its first position.
     pub max: (i128, u64),
-    /// Of the exponentials.
+    /// The sum of their exponentials.
     pub exponentials: Total,
 }
 
@@ -57,8 +57,8 @@ impl Facts {
     }
 }
 
-/// A sum of positive f64, with what its additions rounded away: without that, 2^18 terms from left to right are off by
-/// up to 200 units of roundoff, which is more than the results that are checked may be.
+/// A sum of positive f64, with the rounding errors of its additions. Without them, the sum of 2^18 terms from left to
+/// right is off by up to 200 units of roundoff, more than the checked results may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Total {
     sum: f64,
@@ -66,24 +66,24 @@ pub struct Total {
 }
 
 impl Total {
-    /// With one more term.
+    /// Adds a term.
     fn plus(self, x: f64) -> Total {
         let sum = self.sum + x;
         let part = sum - self.sum;
         Total { sum, lost: self.lost + ((self.sum - (sum - part)) + (x - part)) }
     }
 
-    /// Rounded once.
+    /// The sum, rounded once.
     pub fn value(self) -> f64 {
         if self.sum.is_finite() { self.sum + self.lost } else { self.sum }
     }
 }
 
-/// The way through an array's elements.
+/// A walk through the elements of an array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Walk {
     generator: Generator,
-    /// Length and stride in elements of each reduced axis, outermost first.
+    /// The length and the stride in elements of each reduced axis, outermost first.
     reduced: Vec<(u64, u64)>,
     kept: Vec<(u64, u64)>,
     count: u64,
@@ -91,7 +91,7 @@ pub struct Walk {
 }
 
 impl Walk {
-    /// Over a case's elements.
+    /// The walk over each output's elements of a case.
     pub fn new(case: &Case) -> Walk {
         let strides = case.dense_strides();
         let axis = |axis: usize| (case.shape[axis] as u64, strides[axis] as u64);
@@ -104,7 +104,7 @@ impl Walk {
         }
     }
 
-    /// Over all elements of a case, whatever they are taken together by.
+    /// The walk over all elements of a case, whatever its keys.
     pub fn all(case: &Case) -> Walk {
         let n = case.elements() as u64;
         Walk { reduced: vec![(n, 1)], kept: Vec::new(), count: n, ..Walk::new(case) }
@@ -115,17 +115,17 @@ impl Walk {
         0.5f64.powi(self.generator.shift())
     }
 
-    /// Bits that squares lose, so that their sum fits.
+    /// The number of low bits that squares lose, so that their sum fits.
     pub fn dropped(&self) -> i32 {
         if self.generator.dtype.size() == 8 { 24 } else { 0 }
     }
 
-    /// What is known of one output's elements.
+    /// The facts of one output's elements.
     pub fn facts(&self, output: usize) -> Facts {
         self.pieces(place(&self.kept, output as u64), self.count)
     }
 
-    /// What is known of the elements from `start` to before `end`, of [`Walk::all`]; places count from `start`.
+    /// For [`Walk::all`], the facts of the elements `start..end`. Positions count from `start`.
     pub fn between(&self, start: u64, end: u64) -> Facts {
         self.pieces(start, end - start)
     }
@@ -137,7 +137,7 @@ impl Walk {
         pieces.into_iter().fold(Facts::NONE, Facts::join)
     }
 
-    /// Of some of the elements: from the `start`th to before the `end`th.
+    /// The facts of the elements `start..end` of an output.
     fn piece(&self, base: u64, start: u64, end: u64) -> Facts {
         let (mut facts, dropped) = (Facts::NONE, self.dropped());
         let unit = self.unit();
@@ -173,7 +173,7 @@ impl Walk {
     }
 }
 
-/// The place in memory of an index in row-major order.
+/// The offset in memory of an index in row-major order.
 fn place(axes: &[(u64, u64)], mut index: u64) -> u64 {
     let mut at = 0;
     for &(len, stride) in axes.iter().rev() {

@@ -1,38 +1,38 @@
-//! What the values of one output should be, and by how much rounding lets them differ.
+//! The expected values of one output, and their rounding errors.
 
 use super::walk::{Facts, Walk};
 use crate::case::Case;
 use crate::work::Work;
 use warpfold::{Op, Precision};
 
-/// A value, and how far from it a right result may be, before it is rounded to its dtype.
+/// An expected value, and the rounding errors that a right result may have before it is rounded to its dtype.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Want {
-    /// Anything: nothing is said of it.
+    /// Any value.
     Any,
-    /// The label of the nearest centroid, of a point.
+    /// The label of a point's nearest centroid.
     Label {
-        /// By the definition, which is ours.
+        /// The label by our definition.
         label: usize,
-        /// Those that rounding explains, of others.
+        /// The labels that rounding errors of other methods explain.
         others: Vec<usize>,
     },
     /// This integer, or this one less a multiple of 2^64.
     Int(i128),
-    /// This value; no rounding takes place.
+    /// This value, without rounding.
     Same(f64),
-    /// A rounded one.
+    /// A rounded value.
     Near {
         /// The value.
         value: f64,
-        /// For the tree: a bound on its rounding errors.
+        /// A bound on the rounding errors of the tree.
         tree: f64,
-        /// For other orders, of which nothing is known: as if errors were random, and four times that.
+        /// The bound for unknown orders of additions: four times the error expected if the errors were random.
         other: f64,
     },
 }
 
-/// What the values of one output should be.
+/// The expected values of one output.
 pub fn wanted(case: &Case, walk: &Walk, facts: &Facts) -> Vec<Want> {
     match case.work {
         Work::Op(Op::MinMax) => vec![want(case, Op::Min, walk, facts), want(case, Op::Max, walk, facts)],
@@ -42,15 +42,15 @@ pub fn wanted(case: &Case, walk: &Walk, facts: &Facts) -> Vec<Want> {
             let ops = [Op::Min, Op::ArgMin, Op::Max, Op::ArgMax, Op::Mean, Op::Std, Op::Sum, Op::Norm];
             nans.chain(ops.map(|op| want(case, op, walk, facts))).collect()
         }
-        // These are not of one output's elements: see [`super::by_key`].
+        // These are not reductions of one output's elements: see [`super::by_key`].
         Work::Unique | Work::Update | Work::Iterate => Vec::new(),
     }
 }
 
-/// The relative error of what is computed here, in f64.
+/// The relative error of the expected values themselves, which are f64.
 const HERE: f64 = 1.0 / (1u64 << 50) as f64;
 
-/// A value, with what rounding makes of it and is made of it here.
+/// A rounded value. Adds the error of the expected value itself to both bounds.
 pub fn near(value: f64, tree: f64, other: f64) -> Want {
     let own = HERE * value.abs();
     Want::Near { value, tree: 1.01 * tree + own, other: 1.01 * other + own }
@@ -60,7 +60,7 @@ fn want(case: &Case, op: Op, walk: &Walk, facts: &Facts) -> Want {
     let is_float = case.dtype.is_float();
     let unit = walk.unit();
     let selected = |k: i128| if is_float { Want::Same(k as f64 * unit) } else { Want::Int(k) };
-    // Sums of 16-bit floats are f32's; of integers, where they round at all, f64's.
+    // 16-bit floats accumulate in f32. Of integers, only f64 results round.
     let u = if is_float && case.dtype.size() <= 4 { 0.5f64.powi(24) } else { 0.5f64.powi(53) };
     let n = facts.count as f64;
     let depth = n.log2().ceil() + 1.0;
@@ -92,7 +92,7 @@ fn want(case: &Case, op: Op, walk: &Walk, facts: &Facts) -> Want {
             let root = variance.sqrt();
             match op {
                 Op::Var => near(variance, tree + here * square, other + here * square),
-                // The root of an error, where there is nothing to divide it by.
+                // Near a variance of zero, the error of the root is the root of the error.
                 _ if variance < 4.0 * tree => near(root, 2.0 * tree.sqrt(), 2.0 * other.sqrt()),
                 _ => near(root, (tree + here * square) / root, (other + here * square) / root),
             }

@@ -13,7 +13,7 @@ use crate::source::Source;
 use crate::watch::Watch;
 use crate::{json, print as human};
 
-/// Reads the array once, and prints what it holds.
+/// Reads the array once, and prints its statistics.
 pub fn run(args: &Describe) -> Result<(), Failure> {
     threads::check(args.place.threads, args.place.device)?;
     keyed::one_standard_input(&[("INPUT", Some(&args.input.input)), ("--where", args.mask.as_deref())])?;
@@ -48,14 +48,14 @@ pub fn run(args: &Describe) -> Result<(), Failure> {
     }
 }
 
-/// Of the input.
+/// The facts of the input.
 struct About<'a> {
     dtype: DType,
     shape: &'a [usize],
     axes: &'a [usize],
 }
 
-/// Every statistic, in order, and what there is of it.
+/// Every statistic, in order, with its values if it has any.
 fn stats(description: &Description) -> impl Iterator<Item = (&'static str, Option<&Values>)> {
     Description::NAMES.into_iter().map(|name| (name, description.get(name)))
 }

@@ -31,7 +31,7 @@ pub fn run(args: &Group) -> Result<(), Failure> {
     })
 }
 
-/// What first, last and size do not take.
+/// Refuses the options that first, last and size do not take.
 fn refuse_options(args: &Group) -> Result<(), Failure> {
     let (keyed, how) = (&args.keyed, &args.keyed.how);
     let given = [

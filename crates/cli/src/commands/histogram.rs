@@ -12,7 +12,7 @@ use crate::json;
 use crate::output::Outputs;
 use crate::source::Source;
 
-/// Counts, and prints a line for each bin.
+/// Counts elements, and prints a line for each bin.
 pub fn run(args: &Histogram) -> Result<(), Failure> {
     let (edges, weights) = (args.edges.as_deref(), args.weights.as_deref());
     keyed::one_standard_input(&[("INPUT", Some(&args.input.input)), ("--edges", edges), ("--weights", weights)])?;

@@ -1,4 +1,4 @@
-//! What `segments` and `group` have in common.
+//! The common part of `segments` and `group`.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -14,7 +14,7 @@ use crate::source::Source;
 use crate::watch::Watch;
 use crate::{json, print as human};
 
-/// Checks the options, reduces with `reduce`, and says what came out.
+/// Checks the options, reduces with `reduce`, and prints the result.
 pub fn run(
     name: &str,
     op: Option<Op>,
@@ -73,7 +73,7 @@ pub fn about(input: &ArrayRef<'_>) -> String {
     format!("\"input\": {{\"dtype\": {dtype}, \"shape\": {shape}}}")
 }
 
-/// Refuses that two inputs are standard input.
+/// Refuses two inputs that are both standard input.
 pub fn one_standard_input(inputs: &[(&str, Option<&OsStr>)]) -> Result<(), Failure> {
     let names: Vec<&str> =
         inputs.iter().filter(|(_, input)| input.is_some_and(|input| input == "-")).map(|(name, _)| *name).collect();

@@ -15,7 +15,7 @@ use crate::source::Source;
 use crate::watch::Watch;
 use crate::{json, print as human};
 
-/// Reduces, and says what came out.
+/// Reduces, and prints the result.
 pub fn run(args: &Reduce) -> Result<(), Failure> {
     check(args)?;
     let source = input::open(&args.input.input, args.input.raw().as_ref())?;
@@ -29,7 +29,7 @@ pub fn run(args: &Reduce) -> Result<(), Failure> {
     let dtype = warpfold::explain(args.op, array, &options)?.result_dtype;
     options.initial = args.how.initial.map(|initial| initial.of("--initial", dtype)).transpose()?;
     let plan = warpfold::explain(args.op, array, &options)?;
-    // A GPU that is not there is found out before anything is written.
+    // An absent GPU is an error before anything is written.
     let gpu = match args.place.device {
         DeviceName::Cuda(index) => Some(Device::shared(index).map_err(warpfold::Error::Cuda)?),
         _ => None,
@@ -61,7 +61,7 @@ pub fn run(args: &Reduce) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the library does not see.
+/// Checks what the library cannot.
 fn check(args: &Reduce) -> Result<(), Failure> {
     threads::check(args.place.threads, args.place.device)?;
     if args.input.input == "-" && args.how.mask.as_deref() == Some("-".as_ref()) {
@@ -72,7 +72,7 @@ fn check(args: &Reduce) -> Result<(), Failure> {
     Ok(())
 }
 
-/// To standard error, come what may.
+/// Prints to standard error, and ignores failures.
 fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
@@ -88,7 +88,7 @@ fn for_people(op: Op, result: &Array, bits: bool) -> Result<(), Failure> {
     let element = |i| human::element(values.get(i), bits);
     print(|to| match (op, shape.as_slice()) {
         (_, []) => writeln!(to, "{}", element(0)),
-        // Of a whole array; otherwise there would be another axis.
+        // The whole array is reduced: otherwise the shape would have another axis.
         (Op::MinMax, [2]) => writeln!(to, "{} {}", element(0), element(1)),
         _ => human::array(to, shape, values, bits),
     })

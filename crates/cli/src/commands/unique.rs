@@ -11,7 +11,7 @@ use crate::input;
 use crate::json;
 use crate::output::Outputs;
 
-/// Finds the distinct values, and says how often each occurs.
+/// Finds the distinct values and their counts, and prints them.
 pub fn run(args: &Unique) -> Result<(), Failure> {
     threads::check(args.place.threads, args.place.device)?;
     threads::limit(args.place.threads)?;
