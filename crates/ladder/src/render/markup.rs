@@ -1,6 +1,6 @@
 //! Text as markup: escaped, with code and powers.
 
-/// Text as it stands between tags or in an attribute.
+/// Text escaped for HTML, between tags or in an attribute.
 pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -16,7 +16,7 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-/// The same, with `code` where the text has backquotes, and powers raised.
+/// Escaped text, with backquoted parts as `code`, and powers raised.
 pub fn prose(text: &str) -> String {
     let mut out = String::new();
     for (i, part) in text.split('`').enumerate() {
@@ -26,7 +26,7 @@ pub fn prose(text: &str) -> String {
     out
 }
 
-/// `2^25` as it is written by hand.
+/// Powers such as `2^25` with a raised exponent.
 fn raise(text: &str) -> String {
     let mut parts = text.split('^');
     let mut out = parts.next().unwrap_or_default().to_owned();

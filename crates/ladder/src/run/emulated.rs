@@ -7,15 +7,15 @@ use crate::record::{Counts, Run};
 use warpfold_device::emulator::{Fault, Report};
 use warpfold_device::ladder::{DType, PlanError, Ran, emulate_centroids, emulate_reduce};
 
-/// One run: the result as bits, and all that was seen.
+/// The outcome of one run.
 pub struct Seen {
-    /// The sum; for centroids the sums.
+    /// The bits of the sum; for centroids of the sums.
     pub output: Vec<u32>,
-    /// For centroids.
+    /// The number of points per cluster, for centroids.
     pub counts: Vec<u32>,
-    /// What was counted.
+    /// The counters.
     pub report: Report,
-    /// What was wrong.
+    /// The faults.
     pub faults: Vec<Fault>,
 }
 
@@ -41,7 +41,7 @@ pub fn emulate(case: &Case, material: &Material) -> Result<Seen, PlanError> {
             let ran = emulate_centroids(case.rung, &material.floats(), &material.labels, sizes, case.tuning)?;
             seen(ran, |c| (c.sums.into_iter().map(f32::to_bits).collect(), c.counts))
         }
-        // The emulator offers no plain read of its own.
+        // The emulator has no plain read.
         Load::Words(_) => return Err(PlanError::NoSuchRung(case.rung.to_owned())),
     })
 }

@@ -11,7 +11,7 @@ use crate::record::Run;
 use std::time::{Duration, Instant};
 use warpfold::cuda::{Device, Event, Inputs, Program, Stream, Work};
 
-/// A GPU with the inputs of the last workload still on it.
+/// A GPU, with the inputs of the last workload in its memory.
 pub struct Gpu {
     stream: Stream,
     loaded: Option<(Load, Vec<Loaded>)>,
@@ -31,14 +31,14 @@ const BATCH: usize = 16;
 const PLUGS: usize = 16;
 /// Words of each of these reads.
 const PLUG_WORDS: u64 = 1 << 26;
-/// The device works so long before anything is timed, which brings its clocks up.
+/// The duration of the warm-up, which brings the device's clocks up.
 const WARM_UP: Duration = Duration::from_millis(40);
 /// Inputs in turn amount to this many times the second-level cache, unless that takes more than [`MOST_COPIES`].
 const CACHES: u64 = 4;
 const MOST_COPIES: u64 = 64;
 
 impl Gpu {
-    /// On this device.
+    /// Uses this device.
     ///
     /// # Errors
     /// If the driver refuses.
@@ -148,7 +148,7 @@ impl Gpu {
         Ok(run)
     }
 
-    /// Makes sure of the inputs.
+    /// Uploads the inputs of a workload, unless they are there.
     fn load(&mut self, load: Load) -> Result<(&Stream, &[Loaded]), Error> {
         if self.loaded.as_ref().is_none_or(|(known, _)| *known != load) {
             self.loaded = None;
@@ -167,7 +167,7 @@ impl Gpu {
         Ok((&self.stream, loaded))
     }
 
-    /// Copies the input until the copies together outgrow the cache, and says how that came out.
+    /// Copies the input until the copies together outgrow the cache, and describes the outcome.
     fn copy(&mut self, load: Load, is_copied_each_time: bool) -> Result<String, Error> {
         let device = self.device();
         let l2 = device.properties().l2_bytes;
@@ -197,7 +197,7 @@ impl Gpu {
         })
     }
 
-    /// Device time of one run after the other, in nanoseconds.
+    /// The device times of consecutive runs in nanoseconds.
     fn time(&mut self, timed: &mut impl Timed, samples: usize) -> Result<Vec<u64>, Error> {
         self.make_plug()?;
         let stream = &self.stream;

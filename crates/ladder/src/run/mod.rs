@@ -1,8 +1,8 @@
-//! Runs rungs, checks what comes of them, and times it.
+//! Runs rungs, checks their results, and times them.
 //!
-//! A result counts only if the whole of it is right, on an input where no element can be missing unseen, and on one
-//! that rounds; it is overwritten with ones before each run. Only then is it timed, on the second input, and checked
-//! once more.
+//! A rung is timed only if its whole result is right, on an input where a single missing element is detected, and on
+//! one whose sums round. The result is overwritten with ones before each run. Timed runs use the second input, and are
+//! checked once more.
 
 pub mod case;
 pub mod check;
@@ -30,12 +30,12 @@ use describe::{described, today};
 use gpu::Gpu;
 use warpfold_device::ladder::{Form, Tuning, rung};
 
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The record.
     pub record: Record,
-    /// What was asked for in vain, in words.
+    /// Notes on what could not be run.
     pub notes: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ pub fn run(options: &Options, chosen: &Chosen, mut on_run: impl FnMut(&Run)) -> 
                 device.read_gbs = [device.read_gbs, gbs(&run)].into_iter().flatten().reduce(f64::max);
                 timed.push(run);
             }
-            // The processor is left to the driver until everything is timed.
+            // The emulator runs after all timings, so that the processor is free for the driver.
             let mut timed = timed.into_iter();
             for case in &cases {
                 if case.entry().form == Form::AsPublished {
@@ -109,7 +109,7 @@ pub fn run(options: &Options, chosen: &Chosen, mut on_run: impl FnMut(&Run)) -> 
     Ok(Outcome { record, notes })
 }
 
-/// Whether a row says what it should: a sound rung passes, a published form that is wrong is caught.
+/// Whether a row is as expected: a sound rung passes, and a published form that is wrong is caught.
 pub fn is_as_expected(run: &Run) -> bool {
     let is_published = rung(&run.rung).is_some_and(|r| r.form == Form::AsPublished);
     is_published != (run.verdict.passed && run.verdict.faults.is_empty())
@@ -128,7 +128,7 @@ fn reads(cases: &[Case]) -> Vec<Case> {
     sizes.into_iter().map(|n| Case::new(read, Load::Words(n), Tuning::default())).collect()
 }
 
-/// Bytes by median time.
+/// The bandwidth at the median time in GB/s.
 fn gbs(run: &Run) -> Option<f64> {
     let mut samples = run.samples_ns.clone();
     samples.sort_unstable();

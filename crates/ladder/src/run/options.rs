@@ -1,8 +1,8 @@
-//! What to run.
+//! Options of a run.
 
 use warpfold_device::ladder::{DType, Family};
 
-/// Which ladders.
+/// A choice of ladders.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Families {
     /// All of them.
@@ -22,34 +22,34 @@ impl Families {
     }
 }
 
-/// What to run. `None` is what was published, or as near to it as the device can manage.
+/// The options of a run. `None` is the published value, or the nearest that the device can manage.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which ladders.
+    /// The ladders.
     pub family: Families,
     /// Only the rungs of these names, whatever their family.
     pub rungs: Option<Vec<String>>,
-    /// Elements, or points.
+    /// The number of elements, or of points.
     pub n: Option<u64>,
-    /// Of the elements of families A and B: f32 if not given.
+    /// The dtype of families A and B: f32 if not given.
     pub dtype: Option<DType>,
     /// Threads per block.
     pub block: Option<u32>,
-    /// Clusters of family C.
+    /// The number of clusters of family C.
     pub clusters: Option<u32>,
-    /// Coordinates of family C.
+    /// The number of coordinates of family C.
     pub coords: Option<u32>,
-    /// How often each rung is timed: [`SAMPLES`] if not given.
+    /// The number of samples of each rung: [`SAMPLES`] if not given.
     pub samples: Option<usize>,
     /// Whether a run on a GPU also counts in the emulator, on fewer elements.
     pub counters: bool,
-    /// What the record says made it.
+    /// The command, for the record.
     pub command: String,
-    /// And from which revision.
+    /// The revision, for the record.
     pub revision: Option<String>,
 }
 
-/// How often a rung is timed.
+/// The default number of samples of a rung.
 pub const SAMPLES: usize = 48;
 
 impl Default for Options {

@@ -1,11 +1,11 @@
-//! A row of a record: what stands in it before a rung is run, and the verdict after.
+//! Rows of a record: a row before its rung runs, and the verdict afterwards.
 
 use super::case::{Case, Load};
 use super::check;
 use crate::record::{Run, Verdict};
 use warpfold_device::ladder::{DType, Family, Plan};
 
-/// A row in which nothing has been found yet.
+/// A row without results yet.
 pub fn blank(case: &Case, block: u32, bytes: u64, launches: u32) -> Run {
     let (clusters, coords) = match case.load {
         Load::Points(sizes) => (Some(sizes.clusters), Some(sizes.coords)),
@@ -44,13 +44,13 @@ pub fn blank(case: &Case, block: u32, bytes: u64, launches: u32) -> Run {
     }
 }
 
-/// The same, for a rung of the ladder's own.
+/// A row without results yet, for a rung that the ladder plans.
 pub fn blank_rung(case: &Case, plan: &Plan) -> Run {
     let block = plan.launches().next().map_or(0, |l| l.block);
     blank(case, block, plan.bytes, plan.launches().count() as u32)
 }
 
-/// How many additions an element goes through at most.
+/// The greatest number of additions that an element goes through.
 pub fn depth_of(case: &Case, plan: &Plan) -> u64 {
     match case.load {
         Load::Points(_) => check::depth_centroids(plan),
@@ -58,7 +58,7 @@ pub fn depth_of(case: &Case, plan: &Plan) -> u64 {
     }
 }
 
-/// Right if all inputs came out right and nothing was wrong on the way. Of a published form, either is expected.
+/// The verdict: passed if all results are right and there are no faults. Published forms fail by one or the other.
 pub fn verdict(said: Vec<Result<String, String>>, faults: Vec<String>) -> Verdict {
     let is_right = said.iter().all(Result::is_ok);
     let mut detail = match is_right {

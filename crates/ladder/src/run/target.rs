@@ -1,8 +1,8 @@
-//! Where to run.
+//! The device of a run.
 
 use warpfold::cuda::{self, Device};
 
-/// Where to run.
+/// The device of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Target {
     /// The first GPU, or else the emulator.
@@ -14,12 +14,12 @@ pub enum Target {
     Emulator,
 }
 
-/// A device that was found.
+/// A device that is ready.
 #[derive(Debug)]
 pub enum Chosen {
     /// A GPU.
     Gpu(Device),
-    /// The emulator, and why it is not a GPU if one would have been preferred.
+    /// The emulator, and why the preferred GPU is absent, if one was.
     Emulator(Option<cuda::Error>),
 }
 

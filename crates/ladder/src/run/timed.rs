@@ -5,9 +5,9 @@ use super::error::Error;
 use warpfold::cuda::{Inputs, Program, Stream};
 use warpfold_device::ladder::Buffer;
 
-/// What a row is made of: a rung, or the library's own kernels.
+/// A rung, or the library's own kernels, ready to run.
 pub trait Timed {
-    /// Queues overwriting everything that is written with ones.
+    /// Queues overwriting all results with ones.
     ///
     /// # Errors
     /// If the driver refuses.
@@ -19,7 +19,7 @@ pub trait Timed {
     /// If the driver refuses.
     fn run(&mut self, stream: &Stream, inputs: &Inputs) -> Result<(), Error>;
 
-    /// Waits; the result as bits, and the counts.
+    /// Waits, and returns the result as bits, and the counts.
     ///
     /// # Errors
     /// If something went wrong in a kernel.

@@ -1,10 +1,10 @@
-//! The ids that links within the page lead to.
+//! The targets of links within the page.
 
 use crate::record::Run;
 use warpfold_device::ladder::Form;
 
-/// The id of the section that tells of a run: that of its rung, whose variants share it. None, if it is no rung of a
-/// family, or in a form that is wrong.
+/// The id of a run's section, which the variants of a rung share. `None` for yardsticks, and for published forms that
+/// are wrong.
 pub fn section_of(run: &Run) -> Option<&'static str> {
     let entry = run.entry().filter(|entry| !run.family.is_empty() && entry.form != Form::AsPublished)?;
     Some(entry.name)

@@ -24,7 +24,7 @@ fn name(run: &Run) -> String {
     linked(run, &format!("<b>{}</b>{slug}", escape(&run.rung)))
 }
 
-/// A text that leads to the section of a run, if there is one.
+/// A text that links to the section of a run, if there is one.
 fn linked(run: &Run, text: &str) -> String {
     section_of(run).map_or_else(|| text.to_owned(), |id| format!("<a href=\"#{id}\">{text}</a>"))
 }

@@ -72,7 +72,7 @@ fn header(record: &Record, groups: &[Group]) -> String {
     )
 }
 
-/// The few numbers to start with.
+/// The numbers at the top of the page.
 fn headline(record: &Record, groups: &[Group]) -> Vec<(String, String)> {
     let mut tiles = Vec::new();
     let timed = groups.iter().find(|g| g.runs.iter().any(|r| r.gbs().is_some()));
@@ -140,7 +140,7 @@ fn results(record: &Record, group: &Group) -> String {
     )
 }
 
-/// Whose the published kernels and figures are.
+/// The sources of the published kernels and figures.
 fn cited(record: &Record) -> String {
     let mut out = String::from(
         "<section id=\"sources\" aria-labelledby=\"sources-title\"><h2 id=\"sources-title\">Sources</h2>\n<p>Kernels \

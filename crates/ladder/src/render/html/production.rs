@@ -7,7 +7,7 @@ use crate::run::case::Load;
 use crate::run::production::entries;
 use warpfold_device::ladder::{DType, Sizes, made_of};
 
-/// The workload that a run was of.
+/// The workload of a run.
 fn load(run: &Run) -> Load {
     match (run.clusters, run.coords) {
         (Some(clusters), Some(coords)) => Load::Points(Sizes { points: run.n, clusters, coords }),
@@ -20,7 +20,7 @@ fn entry(load: Load) -> String {
     entries(load).unwrap_or_default().into_iter().next().unwrap_or_default()
 }
 
-/// Elements for which the library launches the kernel that the rung is about.
+/// A number of elements for which the library launches the kernel of this rung.
 const MANY: u64 = 1 << 25;
 
 /// The kernel that the library launches, and the files that it is made of.

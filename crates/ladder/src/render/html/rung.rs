@@ -48,7 +48,7 @@ pub fn section(record: &Record, run: &Run, before: Option<&Run>) -> String {
     out + "</section>\n"
 }
 
-/// With a capital at the start.
+/// The text with a capital first letter.
 fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|c| c.to_uppercase().collect::<String>() + chars.as_str()).unwrap_or_default()
@@ -75,7 +75,7 @@ fn numbers(record: &Record, run: &Run, entry: &Rung) -> String {
         tiles.push((format!("{} µs", number::micros(us)), cited.clone()));
     }
     if let Some(speedup) = published.speedup.filter(|&s| s > 1.0) {
-        // As printed: over the first rung, whatever this record has.
+        // The published speed-up: over the first rung, whether or not the record has it.
         tiles.push((format!("{speedup} ×"), format!("as fast as {family}0, {cited}")));
     }
     if let Some(percent) = published.percent {
@@ -111,7 +111,8 @@ const SHOWN: [Shown; 10] = [
     ("atomics per element", |c| number::rate(c.atomics_per_element)),
 ];
 
-/// Where the number of blocks has a limit, what a thread does depends on the length: said, where the two differ.
+/// A note on the work per thread where the number of blocks is limited: it depends on the length, so that the
+/// emulator's count differs from the GPU's.
 fn share(entry: &Rung, run: &Run, counts: &Counts) -> String {
     let (Grid::Capped { .. }, Some(preset)) = (entry.grid, PRESETS.iter().find(|p| p.rungs.contains(&entry.name)))
     else {
@@ -129,7 +130,7 @@ fn share(entry: &Rung, run: &Run, counts: &Counts) -> String {
     )
 }
 
-/// Parts of a list, as of bank conflicts, one below the other.
+/// The parts of a list, such as bank conflicts, one below the other.
 fn cell(text: String) -> String {
     escape(&text).replace(", ", "<br>")
 }
@@ -190,7 +191,7 @@ fn published_form(entry: &Rung, wrong: &Rung, ran: Option<&Run>) -> String {
     )
 }
 
-/// The emulator's own words.
+/// The messages of the emulator.
 fn faults(run: &Run) -> String {
     if run.verdict.faults.is_empty() {
         let caught =

@@ -1,4 +1,5 @@
-//! The glossary: all words at the top of the page, and each word's meaning where it is used, on hover, press or touch.
+//! The glossary: a list of all words at the top of the page, and each word's meaning where it is used, on hover, press
+//! or touch.
 //!
 //! A word in the text is a button that opens its meaning as a popover, which needs no script: Tab reaches it, Enter or
 //! a touch opens it, Escape closes it.
@@ -174,7 +175,7 @@ const WORDS: [Word; 46] = [
     ),
 ];
 
-/// The glossary, closed until it is wanted.
+/// The glossary, closed at first.
 pub fn glossary() -> String {
     let mut out = format!(
         "<section id=\"words\" aria-labelledby=\"words-title\"><h2 id=\"words-title\">Words</h2>\n<p>A word with a \
@@ -188,7 +189,7 @@ pub fn glossary() -> String {
     out + "</dl></details></section>\n"
 }
 
-/// The meanings that words in the text open.
+/// The popovers with the meanings of words.
 pub fn popovers() -> String {
     let one = |(i, word): (usize, &Word)| {
         format!(
@@ -203,7 +204,7 @@ pub fn popovers() -> String {
 
 /// Elements whose text stays as it is: code, links, titles, and the glossary itself.
 const PLAIN: [&str; 12] = ["a", "button", "code", "pre", "h1", "h2", "h3", "h4", "nav", "dl-words", "summary", "b"];
-/// Elements with which a word is marked again.
+/// Elements in which each word is marked anew.
 const ANEW: [&str; 3] = ["section", "table", "article"];
 
 /// The page's body with each word marked where a section or a table first uses it.

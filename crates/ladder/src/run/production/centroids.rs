@@ -18,7 +18,7 @@ use warpfold_device::kernels::keys::{Totals, emulate, sort};
 use warpfold_device::ladder::Sizes;
 use warpfold_device::simt::Global;
 
-/// What the emulator plans for where there is no GPU: an H200's.
+/// The number of multiprocessors that plans for the emulator assume: an H200's.
 const MULTIPROCESSORS: u32 = 132;
 
 /// Points `[coordinate][point]`.
@@ -34,7 +34,7 @@ fn problem(sizes: Sizes, address: u64) -> Problem {
     }
 }
 
-/// The update, and from sums to means, if its last block does not see to that.
+/// The launches of the update, and the one that turns sums into means, unless the update's last block does.
 fn launches(sizes: Sizes, address: u64, multiprocessors: u32) -> Vec<Launch> {
     let problem = problem(sizes, address);
     let mut launches = problem.update(multiprocessors);
@@ -42,8 +42,8 @@ fn launches(sizes: Sizes, address: u64, multiprocessors: u32) -> Vec<Launch> {
     launches
 }
 
-/// The exponents of the units of all sums: those of the whole numbers, which the ladder runs first and which are the
-/// greatest.
+/// The exponents of the units of all sums: those of the whole numbers, which the ladder runs first and whose magnitudes
+/// are the greatest.
 fn units(sizes: Sizes) -> Vec<i32> {
     let whole = data::whole(sizes.points * u64::from(sizes.coords), SEED);
     let greatest = |row: &[f32]| row.iter().fold(0.0, |most: f32, x| most.max(x.abs()));
@@ -55,7 +55,7 @@ pub fn entries(sizes: Sizes) -> Vec<String> {
     launches(sizes, 0, MULTIPROCESSORS).into_iter().map(|launch| launch.entry).collect()
 }
 
-/// What is launched, for a row.
+/// The launches, for a row.
 pub fn shape(sizes: Sizes, device: Option<&Device>) -> Shape {
     let update = launches(sizes, 0, device.map_or(MULTIPROCESSORS, |d| d.properties().multiprocessors));
     let bytes = sizes.points * (u64::from(sizes.coords) + 1) * 4;

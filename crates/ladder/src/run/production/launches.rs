@@ -1,9 +1,9 @@
-//! What the launches of the library have in common, whatever they compute.
+//! Common parts of the library's launches.
 
 use super::super::error::Error;
 use warpfold_device::emulator::{Fault, Faults, Report};
 
-/// What a row says of the launches.
+/// The facts about launches in a row.
 pub struct Shape {
     /// Threads per block of the first launch.
     pub block: u32,
@@ -13,7 +13,7 @@ pub struct Shape {
     pub launches: u32,
 }
 
-/// What one launch did, added to what others have.
+/// Adds the report and the faults of a launch to those of the launches before.
 pub fn carry_out(
     said: Option<Result<Report, Box<Faults>>>,
     entry: &str,

@@ -16,7 +16,7 @@ use launches::Shape;
 use warpfold::cuda::{Device, Inputs, Stream};
 use warpfold_device::emulator::Fault;
 
-/// How many additions an element of a sum goes through. A centroid's are exact.
+/// The number of additions that an element of a sum goes through. The sums of centroids are exact.
 pub fn depth(load: Load) -> u64 {
     match load {
         Load::Points(_) => 0,
@@ -24,7 +24,7 @@ pub fn depth(load: Load) -> u64 {
     }
 }
 
-/// The entries of the kernels that the library launches for such a load; where there is no GPU, those for an H200.
+/// The entries of the kernels that the library launches for a workload; without a GPU, those for an H200.
 ///
 /// # Errors
 /// If the library has no plan.
@@ -35,7 +35,7 @@ pub fn entries(load: Load) -> Result<Vec<String>, Error> {
     }
 }
 
-/// A row in which nothing has been found yet.
+/// A row without results yet.
 ///
 /// # Errors
 /// If the library has no plan.
@@ -47,7 +47,7 @@ pub fn row(case: &Case, device: Option<&Device>) -> Result<Run, Error> {
     Ok(blank(case, block, bytes, launches))
 }
 
-/// The library's own, loaded on a GPU.
+/// The library's own kernels, loaded on a GPU.
 pub enum Ready {
     /// A reduction.
     Sum(Box<sum::Loaded>),
@@ -102,7 +102,7 @@ pub fn emulated(load: Load, material: &Material) -> Result<Seen, Error> {
     }
 }
 
-/// Whether a result is right: a sum, or the means that sums of cells come to.
+/// Checks a result: a sum, or means of cells.
 ///
 /// # Errors
 /// What is wrong.
@@ -113,7 +113,7 @@ pub fn check(answer: &Answer, load: Load, output: &[u32], counts: &[u32]) -> Res
     }
 }
 
-/// The row of the emulator: whether it was right and without a fault, and its counters.
+/// The row of the emulator: the verdict and the counters.
 ///
 /// # Errors
 /// If the library has no such plan.
@@ -130,7 +130,7 @@ pub fn emulated_row(case: &Case) -> Result<Run, Error> {
     Ok(run)
 }
 
-/// The counters of what was checked elsewhere.
+/// The counters of a workload whose result was checked elsewhere.
 ///
 /// # Errors
 /// If the library has no such plan.

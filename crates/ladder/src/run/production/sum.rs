@@ -14,7 +14,7 @@ use warpfold_device::kernels::{Production, emulate_sum};
 use warpfold_device::ladder;
 use warpfold_device::simt::Global;
 
-/// Of elements and result: the ladder adds integers in 32 bits.
+/// The dtype of elements and result: the ladder adds integers in 32 bits.
 fn dtype(load: Load) -> DType {
     match load.dtype() {
         ladder::DType::F32 => DType::F32,
@@ -22,7 +22,7 @@ fn dtype(load: Load) -> DType {
     }
 }
 
-/// The library's plan for so many elements.
+/// The library's plan for a workload.
 fn explain(load: Load, device: Option<&Device>) -> Result<Explanation, Error> {
     // A plan reads no element, so that these zeros take no memory.
     let zeros = vec![0u8; 4 * load.n() as usize];
@@ -31,7 +31,7 @@ fn explain(load: Load, device: Option<&Device>) -> Result<Explanation, Error> {
     Ok(cuda::explain(Op::Sum, array?, &options, device.map(Device::properties))?)
 }
 
-/// How many additions an element goes through: the tree's.
+/// The number of additions that an element goes through: the depth of the tree.
 pub fn depth(load: Load) -> u64 {
     u64::from(load.n().max(1).ilog2()) + 2
 }
@@ -44,7 +44,7 @@ pub fn entries(load: Load) -> Result<Vec<String>, Error> {
     Ok(explain(load, None)?.launches.into_iter().map(|launch| launch.entry).collect())
 }
 
-/// What is launched, for a row.
+/// The launches, for a row.
 pub fn shape(load: Load, device: Option<&Device>) -> Result<Shape, Error> {
     let plan = explain(load, device)?;
     let block = plan.launches.first().map_or(0, |launch| launch.block);
