@@ -359,6 +359,7 @@ fn spoil(mut values: Values) {
     }
     fill!(Bool true, I8 -91, I16 -23131, I32 -1515870811, I64 -6510615555426900571, U8 0xa5, U16 0xa5a5,
         U32 0xa5a5_a5a5, U64 0xa5a5_a5a5_a5a5_a5a5, F16 warpfold::f16::from_bits(0xa5a5),
-        BF16 warpfold::bf16::from_bits(0xa5a5), F32 f32::from_bits(0xa5a5_a5a5), F64 f64::from_bits(0xa5a5_a5a5_a5a5_a5a5));
+        BF16 warpfold::bf16::from_bits(0xa5a5), F32 f32::from_bits(0xa5a5_a5a5),
+        F64 f64::from_bits(0xa5a5_a5a5_a5a5_a5a5));
     black_box(&values);
 }

@@ -105,14 +105,7 @@ pub fn group_by_on(
 /// # Errors
 /// As [`Groups::new`] and [`Groups::first`]; and if the device is not there, or fails.
 pub fn group_first_on(device: DeviceName, values: ArrayRef<'_>, labels: &Labels<'_>) -> Result<Array, Error> {
-    on!(
-        device,
-        cpu: labels.sorted()?.first(values),
-        gpu: |gpu| {
-            let Labels { array, groups, fill } = *labels;
-            crate::cuda::ends_host(crate::cuda::End::First, array, values, groups, fill, &gpu)
-        },
-    )
+    end_on(device, values, labels, false)
 }
 
 /// The last element of each group, or the last row of `values`, on the device named, as [`Groups::last`].
@@ -131,12 +124,21 @@ pub fn group_first_on(device: DeviceName, values: ArrayRef<'_>, labels: &Labels<
 /// # Errors
 /// As [`Groups::new`] and [`Groups::last`]; and if the device is not there, or fails.
 pub fn group_last_on(device: DeviceName, values: ArrayRef<'_>, labels: &Labels<'_>) -> Result<Array, Error> {
+    end_on(device, values, labels, true)
+}
+
+/// The first or, if `last`, the last element of each group.
+fn end_on(device: DeviceName, values: ArrayRef<'_>, labels: &Labels<'_>, last: bool) -> Result<Array, Error> {
     on!(
         device,
-        cpu: labels.sorted()?.last(values),
+        cpu: {
+            let groups = labels.sorted()?;
+            if last { groups.last(values) } else { groups.first(values) }
+        },
         gpu: |gpu| {
             let Labels { array, groups, fill } = *labels;
-            crate::cuda::ends_host(crate::cuda::End::Last, array, values, groups, fill, &gpu)
+            let end = if last { crate::cuda::End::Last } else { crate::cuda::End::First };
+            crate::cuda::ends_host(end, array, values, groups, fill, &gpu)
         },
     )
 }
