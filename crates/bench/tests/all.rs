@@ -1,4 +1,4 @@
-//! The harness from one end to the other, with peers that misbehave.
+//! The harness from end to end, with peers that misbehave.
 
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +15,7 @@ use warpfold_bench::suite::{self, Suite};
 use warpfold_bench::work::Work;
 use warpfold_bench::{Error, random, render};
 
-/// Says nothing.
+/// A watcher that prints nothing.
 struct Quiet;
 
 impl Watch for Quiet {
@@ -46,7 +46,7 @@ fn plan(suites: Vec<Suite>, peers: Vec<Program>) -> Plan {
     }
 }
 
-/// How many of the elements are not zero: all of these, which the fake peer knows without looking.
+/// A case that the fake peer answers without computing: all elements are nonzero.
 fn case(op: Op, shape: &[usize]) -> Case {
     let axes = (0..shape.len()).collect();
     Case { shape: shape.to_vec(), axes, threads: Some(1), ..Case::new(Work::Op(op), DType::F32) }
@@ -152,7 +152,7 @@ fn no_case_begins_after_the_limit() {
     assert_eq!(runner::run(&plan, &mut Cpu::new(), &mut Quiet).unwrap().cases, []);
 }
 
-/// Samples of latency are taken in one block of each side: a peer is asked for them once.
+/// Latency samples of a side are taken in one block: a peer is asked for them once.
 #[test]
 fn latency_is_measured_without_turns() {
     let latency = Case { measure: Measure::Latency, ..case(Op::CountNonzero, &[100]) };
@@ -165,7 +165,7 @@ fn latency_is_measured_without_turns() {
     assert_eq!(of(&record.cases[0], "fake").samples_ns, [2, 3]);
 }
 
-/// A side that computes once, and then gives the same memory again and again.
+/// A side that computes once, and then returns the same memory each time.
 struct Lazy(Cpu, Option<Answer>);
 
 impl Side for Lazy {
@@ -208,7 +208,7 @@ fn random_problems_are_right_and_have_a_summary() {
     }
 }
 
-/// Those of the Python peers whose library is there.
+/// The Python peers whose library is installed.
 fn python_peers() -> Vec<Program> {
     let python = std::env::var("WARPFOLD_PYTHON").unwrap_or_else(|_| "python3".into());
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/peers");

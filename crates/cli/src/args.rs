@@ -29,7 +29,7 @@ use values::{device, op, ord, threads};
 /// memory.
 ///
 /// Exit status: 0 if all went well; 2 if the command line or the input is wrong, and then nothing was written; 1 if
-/// reading or writing failed in the middle; 130 after Ctrl-C; 141 if whoever reads standard output has closed it.
+/// reading or writing failed in the middle; 130 after Ctrl-C; 141 if the reader of standard output has closed it.
 ///
 /// A DTYPE is f16, bf16, f32, f64, i8 to i64, u8 to u64 or bool; or NumPy's name for one, such as float32, f4 or <f4.
 /// (i8 has 8 bits here; NumPy's i8 of 8 bytes is <i8 or int64.)
@@ -109,10 +109,10 @@ pub struct Reduce {
 /// Describe an array: count, NaN count, min, argmin, max, argmax, mean, std, sum and norm in one read
 ///
 /// Every value has the bits that `warpfold reduce` gives; count is the number of elements reduced into each, NaN
-/// included. Of no elements there is no min, argmin, max or argmax.
+/// included. No elements have no min, argmin, max or argmax.
 ///
-/// On a GPU, floats that lie side by side are read once; of integers and of other layouts each statistic is a reduction
-/// of its own. The array must fit into the GPU's memory.
+/// On a GPU, contiguous floats are read once; for integers and other layouts each statistic is a reduction of its own.
+/// The array must fit into the GPU's memory.
 #[derive(Parser)]
 pub struct Describe {
     #[command(flatten)]
@@ -126,12 +126,12 @@ pub struct Describe {
     /// array
     #[arg(long = "where", value_name = "MASK")]
     pub mask: Option<OsString>,
-    /// Write what is said to this file (`-`: standard output): with --json JSON, else text. It appears whole or not at
-    /// all
+    /// Write the description to this file (`-`: standard output): JSON with --json, else text. It appears whole or not
+    /// at all
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
     /// Print one JSON object: input, axes, shape, count, and under stats the statistics, as reduce --json prints
-    /// values; null is one that nothing has
+    /// values, null for one without a value
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -167,7 +167,7 @@ pub struct Explain {
     /// Which norm: 1, 2 or inf
     #[arg(long, value_parser = ord)]
     pub ord: Option<Ord>,
-    /// Where it would be computed, as for reduce. No GPU need be there: the plan is then that for an H200
+    /// Where to compute, as for reduce. Without a GPU the plan is that for an H200
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
     pub device: DeviceName,
     /// How many threads work; all cores if not given

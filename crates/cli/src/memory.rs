@@ -41,7 +41,7 @@ fn given(memory: *mut u8, size: usize) -> *mut u8 {
 
 #[cold]
 fn refuse(size: usize) -> ! {
-    // Text on the stack: no memory can be had.
+    // The text is on the stack, since no memory is left.
     let mut text = [0; 160];
     let mut rest = &mut text[..];
     let _ = writeln!(

@@ -9,15 +9,15 @@ use warpfold::{ArrayRef, DType, DeviceName, Options, Ord};
 use super::values::{AxisList, Initial, RawDType, Rounding, Shape, device, ord, threads};
 use crate::input::Raw;
 
-/// What to read.
+/// The input.
 #[derive(Parser)]
 pub struct Input {
     /// A .npy file, FILE.npz:MEMBER (no MEMBER needed if there is one), `-` for standard input, or a file of raw
     /// numbers
     #[arg(value_name = "INPUT")]
     pub input: OsString,
-    /// INPUT has no header: its numbers have this dtype, in this machine's byte order, or in that which NumPy's name
-    /// has: >f4
+    /// INPUT has no header: its numbers have this dtype, in this machine's byte order, or in the one that NumPy's name
+    /// states, as >f4
     #[arg(long, value_name = "DTYPE", requires = "shape")]
     raw: Option<RawDType>,
     /// The shape of raw numbers, in C order, such as 1000,1000
@@ -33,7 +33,7 @@ impl Input {
     }
 }
 
-/// Over what.
+/// The axes of a reduction.
 #[derive(Parser)]
 pub struct Axes {
     /// The axes to reduce, such as 0,2; -1 is the last; all if not given
@@ -45,7 +45,7 @@ pub struct Axes {
 }
 
 impl Axes {
-    /// `None`: all.
+    /// The list of axes; `None` for all.
     pub fn list(&self) -> Option<Vec<isize>> {
         self.axis.clone().map(|list| list.0)
     }

@@ -58,21 +58,21 @@ pub struct Group {
     pub keyed: Keyed,
 }
 
-/// What is done with a group.
+/// The computation on a group.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum GroupOp {
     /// A reduction.
     Reduce(Op),
-    /// Its first element.
+    /// The first element.
     First,
-    /// Its last element.
+    /// The last element.
     Last,
-    /// How many elements it has.
+    /// The number of elements.
     Size,
 }
 
 impl GroupOp {
-    /// As it is written.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             GroupOp::Reduce(op) => op.name(),
@@ -96,7 +96,7 @@ impl FromStr for GroupOp {
     }
 }
 
-/// How to reduce by keys, and where to.
+/// How to reduce by keys, and where the result goes.
 #[derive(Parser)]
 pub struct Keyed {
     #[command(flatten)]
@@ -122,7 +122,7 @@ pub struct Keyed {
 pub struct Unique {
     #[command(flatten)]
     pub input: Input,
-    /// Say where each value occurs first
+    /// Print the index of the first occurrence of each value
     #[arg(long)]
     pub first: bool,
     #[command(flatten)]
@@ -133,7 +133,7 @@ pub struct Unique {
     /// Write the counts to this .npy file
     #[arg(long, value_name = "OUT.npy")]
     pub counts: Option<PathBuf>,
-    /// Write which value each element is, an int64 of INPUT's shape, to this .npy file
+    /// Write the index of each element's value, an int64 of INPUT's shape, to this .npy file
     #[arg(long, value_name = "OUT.npy")]
     pub inverse: Option<PathBuf>,
     /// Print one JSON object: input, dtype, values, counts, and with --first first
@@ -150,10 +150,10 @@ pub struct Unique {
 pub struct Histogram {
     #[command(flatten)]
     pub input: Input,
-    /// So many bins of one width
+    /// The number of bins of equal width
     #[arg(long, value_name = "N", default_value = "10", conflicts_with = "edges")]
     pub bins: usize,
-    /// From where to where; from the least to the greatest element if not given
+    /// The range of the bins; from the least to the greatest element if not given
     #[arg(long, value_name = "A,B", allow_hyphen_values = true, conflicts_with = "edges")]
     pub range: Option<Range>,
     /// The edges: numbers that do not decrease, along one axis of a .npy file, FILE.npz:MEMBER, or `-`
@@ -188,37 +188,37 @@ impl FromStr for Range {
 
 /// Find clusters of points by k-means
 ///
-/// Points are the rows of INPUT: f16, bf16, f32 or f64. Each is assigned to the nearest centroid (of several the
-/// first), each centroid moves to the mean of its points, and so on, until no label changes, or the centroids hardly
-/// move. Centroids, labels and inertia (the sum of squared distances) are the same bits on every machine and any number
-/// of threads.
+/// Points are the rows of INPUT: f16, bf16, f32 or f64. Each is assigned to the nearest centroid (the first of equally
+/// near ones), each centroid moves to the mean of its points, and so on, until no label changes, or the centroids
+/// hardly move. Centroids, labels and inertia (the sum of squared distances) are the same bits on every machine and any
+/// number of threads.
 ///
 /// Prints the inertia, and each cluster's size and centroid; the inertia of each iteration goes to standard error.
 #[derive(Parser)]
 pub struct KMeans {
     #[command(flatten)]
     pub input: Input,
-    /// How many clusters
+    /// The number of clusters
     #[arg(short = 'k', long = "clusters", value_name = "K")]
     pub clusters: usize,
     /// The first centroids: kmeans++ (random points, far from each other), random (points), or a .npy file of K rows
     #[arg(long, value_name = "kmeans++|random|FILE", default_value = "kmeans++",
         value_parser = OsStringValueParser::new().map(First::from))]
     pub init: First,
-    /// Iterations at most
+    /// The greatest number of iterations
     #[arg(long, value_name = "N", default_value = "300")]
     pub iters: usize,
     /// Stop when the squares of the centroids' moves add up to no more than this times the mean variance of the
     /// coordinates
     #[arg(long, value_name = "T", default_value = "1e-4")]
     pub tol: f64,
-    /// Of the random numbers (default 0)
+    /// The seed of the random numbers (default 0)
     #[arg(long, value_name = "S")]
     pub seed: Option<u64>,
-    /// Start so often anew, and take the least inertia
+    /// The number of runs from other first centroids, of which the least inertia counts
     #[arg(long, value_name = "R", default_value = "1")]
     pub n_init: usize,
-    /// The centroid of a cluster that has lost all points moves to the point that is farthest from its own, or stays
+    /// The centroid of a cluster without points moves to the point that is farthest from its own centroid, or stays
     #[arg(long, value_enum, default_value = "farthest")]
     pub empty: Empty,
     /// Points are the columns of INPUT
@@ -236,7 +236,7 @@ pub struct KMeans {
     /// Write the centroids to this .npy file
     #[arg(long, value_name = "OUT.npy")]
     pub centroids: Option<PathBuf>,
-    /// Say nothing of the iterations
+    /// Print nothing about the iterations
     #[arg(short, long)]
     pub quiet: bool,
     /// Print one JSON object: input, inertia, iterations, converged, run, sizes, dtype and centroids

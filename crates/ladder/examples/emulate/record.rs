@@ -23,7 +23,7 @@ pub fn emulated(n: usize) -> Record {
 fn run(rung: &'static Rung, n: usize) -> Run {
     let preset = PRESETS.iter().find(|p| p.rungs.contains(&rung.name));
     let block = preset.map_or(rung.default_block, |p| p.block);
-    // A tail that fills no block, and more than one coordinate: what the published forms forgot.
+    // A tail that fills no block, and more than one coordinate: the published forms are wrong there.
     let wrong = rung.form == Form::AsPublished;
     let n = match preset {
         _ if wrong => n.min(2048) - 3,
@@ -93,14 +93,14 @@ fn finish<T>(rung: &'static Rung, n: usize, block: u32, bytes: usize, ran: &Ran<
     }
 }
 
-/// Bits that look random.
+/// Mixes the bits of a number.
 fn mix(i: u64) -> u64 {
     let x = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x ^ (x >> 27)
 }
 
-/// From 0 to 1.
+/// A number from 0 to 1.
 fn uniform(i: u64) -> f32 {
     (mix(i) >> 40) as f32 / (1u64 << 24) as f32
 }
