@@ -1,4 +1,4 @@
-//! What the program says of itself in records: digests of the sources, how it was built, and where cargo put it.
+//! The facts about the program in records: digests of the sources, how the program was built, and where cargo put it.
 
 #[path = "src/sources.rs"]
 mod sources;
@@ -10,7 +10,7 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed=src/sources.rs");
     for part in [&sources::CPU, &sources::GPU] {
-        // A folder is looked at with all that is in it.
+        // Cargo watches a folder with everything in it.
         part.paths.iter().map(|path| root.join(path)).filter(|path| path.exists()).for_each(|path| {
             println!("cargo:rerun-if-changed={}", path.display());
         });

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use warpfold::{DType, Op, Options, Precision};
 
-/// What a sample is.
+/// What a sample measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
@@ -18,13 +18,13 @@ pub enum Measure {
     Latency,
     /// One of several calls that are recorded in a CUDA graph, whose launches follow one another.
     Graph,
-    /// Wall-clock time from a shape and a dtype until the first result is on the host: planning, the driver compiling the
-    /// kernel, one call. The GPU was open before.
+    /// Wall-clock time from a shape and a dtype until the first result is on the host: planning, the driver compiling
+    /// the kernel, one call. The GPU was open before.
     First,
 }
 
 impl Measure {
-    /// In suites.
+    /// The name in suites.
     pub fn name(self) -> &'static str {
         match self {
             Measure::Call => "call",
@@ -34,7 +34,7 @@ impl Measure {
         }
     }
 
-    /// Whether calls are so many, one after the other, that their inputs come from memory.
+    /// Whether a sample is of many calls on inputs in turn, so that the inputs come from memory and not from a cache.
     pub fn is_in_turn(self) -> bool {
         matches!(self, Measure::Call | Measure::Graph)
     }
@@ -45,41 +45,60 @@ impl Measure {
 pub struct Case {
     /// What is computed.
     pub work: Work,
-    /// Of the elements.
+    /// The dtype of the elements.
     pub dtype: DType,
-    /// Of the array.
+    /// The shape of the array.
     pub shape: Vec<usize>,
-    /// Reduced, ascending.
+    /// The reduced axes, ascending.
     pub axes: Vec<usize>,
-    /// Of the elements in memory.
+    /// The layout of the elements in memory.
     pub layout: Layout,
-    /// Of sums.
+    /// The precision of sums.
     pub precision: Precision,
-    /// Whether NaNs are left out; then there are some.
+    /// Whether NaNs are left out. If so, the data contain NaNs.
     pub skip_nan: bool,
     /// How it is timed.
     pub measure: Measure,
-    /// On the CPU; `None`: all.
+    /// The number of threads on the CPU; `None`: all cores.
     pub threads: Option<usize>,
-    /// What elements are taken together by, if not by an axis.
+    /// What groups the elements, if not an axis.
     pub keys: Option<Keys>,
-    /// Elements that the memory of dense layouts has at least, so that cases of different shapes share it.
+    /// The least number of elements in memory for dense layouts, so that cases of different shapes share one
+    /// allocation.
     pub least_room: usize,
 }
 
-/// Memory is read in pieces of so many bytes: a sector of a GPU's second-level cache.
+/// The granularity of reads from memory in bytes: a sector of a GPU's second-level cache.
 const SECTOR: usize = 32;
 
 /// The seed of all data.
 pub const SEED: u32 = 1;
 
 impl Case {
-    /// Elements.
+    /// Work on elements of this dtype, without a shape yet: dense, in C order, timed call by call, without options.
+    pub fn new(work: Work, dtype: DType) -> Case {
+        Case {
+            work,
+            dtype,
+            shape: Vec::new(),
+            axes: Vec::new(),
+            layout: Layout::C,
+            precision: Precision::Tree,
+            skip_nan: false,
+            measure: Measure::Call,
+            threads: None,
+            keys: None,
+            least_room: 0,
+        }
+    }
+
+    /// The number of elements.
     pub fn elements(&self) -> usize {
         self.shape.iter().product()
     }
 
-    /// Outputs; each of [`Work::width`] values. None of `unique`: they depend on the data.
+    /// The number of outputs; each has [`Work::width`] values. 0 for `unique`, whose number of outputs depends on the
+    /// data.
     pub fn outputs(&self) -> usize {
         let n = self.elements();
         match (self.work, self.keys) {
@@ -92,12 +111,12 @@ impl Case {
         }
     }
 
-    /// Coordinates of a point, of k-means.
+    /// The number of coordinates of a point, for k-means.
     pub fn dimensions(&self) -> usize {
         self.shape.get(1).copied().unwrap_or(1)
     }
 
-    /// Labels, of groups and k-means.
+    /// The number of labels, for groups and k-means.
     pub fn labels(&self) -> Option<usize> {
         match self.keys {
             Some(Keys::Groups(labels) | Keys::Clusters(labels, _)) => Some(labels),
@@ -105,12 +124,12 @@ impl Case {
         }
     }
 
-    /// Elements per output.
+    /// The number of elements per output.
     pub fn count(&self) -> usize {
         self.axes.iter().map(|&axis| self.shape[axis]).product()
     }
 
-    /// Axes that stay.
+    /// The axes that are not reduced.
     pub fn kept(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.shape.len()).filter(|axis| !self.axes.contains(axis))
     }
@@ -120,8 +139,8 @@ impl Case {
         self.elements() as u64 * self.dtype.size() as u64
     }
 
-    /// Bytes that have to be read, or, of the labels of an iteration, written: elements, whole sectors of them where they
-    /// lie apart, and offsets of 8 bytes or labels of 4.
+    /// The least number of bytes that must be read (or, for the labels of an iteration, written): elements, or whole
+    /// sectors where elements are strided, and offsets of 8 bytes or labels of 4.
     pub fn floor_bytes(&self) -> u64 {
         let keys = match (self.work, self.keys) {
             (Work::Unique, _) | (_, None) => 0,
@@ -133,18 +152,18 @@ impl Case {
         self.elements() as u64 * each as u64 + keys
     }
 
-    /// Bytes read and written, each once. The distinct values of `unique` are not among them.
+    /// The number of bytes read and written, each counted once, without the distinct values of `unique`.
     pub fn bytes(&self) -> u64 {
         let read = if self.work == Work::Iterate { self.input_bytes() } else { self.floor_bytes() };
         read + self.outputs() as u64 * self.work.result_bytes(self.dtype) as u64
     }
 
-    /// Of [`Case::bytes`], those that are written.
+    /// The part of [`Case::bytes`] that is written.
     pub fn written_bytes(&self) -> u64 {
         self.outputs() as u64 * self.work.result_bytes(self.dtype) as u64
     }
 
-    /// Of each axis, in elements, without padding.
+    /// The stride of each axis in elements, without padding.
     pub fn dense_strides(&self) -> Vec<usize> {
         let mut strides = vec![0; self.shape.len()];
         let mut stride = 1;
@@ -160,7 +179,7 @@ impl Case {
         strides
     }
 
-    /// Of each axis, in elements, as they lie in memory.
+    /// The stride of each axis in elements, in memory.
     pub fn strides(&self) -> Vec<usize> {
         let mut strides = self.dense_strides();
         if let (Layout::Pitch(pitch), Some(&row)) = (self.layout, self.shape.last()) {
@@ -173,12 +192,12 @@ impl Case {
         strides
     }
 
-    /// Elements before the first.
+    /// The number of elements of memory before the first element.
     pub fn offset(&self) -> usize {
         if let Layout::Offset(n) = self.layout { n } else { 0 }
     }
 
-    /// Elements in memory, padding and offset included.
+    /// The number of elements of memory, padding and offset included.
     pub fn room(&self) -> usize {
         match (self.layout, self.shape.last()) {
             (Layout::Pitch(pitch), Some(&row)) => self.elements() / row * pitch,
@@ -187,7 +206,7 @@ impl Case {
         }
     }
 
-    /// The data.
+    /// The generator of the data.
     pub fn generator(&self) -> Generator {
         let kind = match self.work {
             Work::Op(Op::Any) => Kind::Rare,
@@ -200,7 +219,7 @@ impl Case {
             },
             _ => Kind::Values,
         };
-        // Values are the same whatever they are taken together by, and can be kept.
+        // The values do not depend on the keys, so that they are kept from one case to the next.
         let (keys, dimensions) = match kind {
             Kind::Labels => (self.labels().unwrap_or(1), 0),
             Kind::Normal => (0, self.dimensions()),
@@ -210,7 +229,7 @@ impl Case {
         Generator { dtype: self.dtype, kind, seed: SEED, keys, dimensions }
     }
 
-    /// What decides about the memory.
+    /// Everything that the contents of the memory depend on.
     pub fn memory(&self) -> MemoryKey {
         let row = *self.shape.last().unwrap_or(&1);
         let apart = match self.layout {
@@ -221,12 +240,12 @@ impl Case {
         MemoryKey { generator: self.generator(), offset: self.offset(), room: self.room(), apart }
     }
 
-    /// Whether elements are taken together by something else than an axis.
+    /// Whether elements are grouped by keys instead of an axis.
     pub fn is_keyed(&self) -> bool {
         self.keys.is_some() || self.work == Work::Unique
     }
 
-    /// As the library takes them.
+    /// The options of the library's call.
     pub fn options(&self) -> Options<'static> {
         Options {
             axes: Some(self.axes.iter().map(|&axis| axis as isize).collect()),
@@ -238,17 +257,18 @@ impl Case {
     }
 }
 
-/// Cases of one key have the same memory, byte for byte: it may be kept from one to the next.
+/// Cases of equal key have the same memory contents, byte for byte, so that the memory is kept from one case to the
+/// next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemoryKey {
     generator: Generator,
     offset: usize,
     room: usize,
-    /// Length of a row, and from one to the next, where there is something between them.
+    /// The length of a row and the distance between rows, where there is padding between rows.
     apart: Option<(usize, usize)>,
 }
 
-/// In suites and records.
+/// The name of a precision in suites and records.
 pub fn precision_name(precision: Precision) -> &'static str {
     match precision {
         Precision::Tree => "tree",
@@ -262,7 +282,7 @@ pub fn tuple(numbers: &[usize]) -> String {
     format!("({}{})", text.join(","), if text.len() == 1 { "," } else { "" })
 }
 
-/// As `--filter` sees it.
+/// The text that `--filter` searches.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let axes: Vec<String> = self.axes.iter().map(usize::to_string).collect();
@@ -299,19 +319,8 @@ pub(crate) mod tests {
     use crate::layout::Order;
 
     pub(crate) fn case(shape: &[usize], layout: Layout) -> Case {
-        Case {
-            work: Work::Op(Op::Sum),
-            dtype: DType::F32,
-            shape: shape.to_vec(),
-            axes: vec![0],
-            layout,
-            precision: Precision::Tree,
-            skip_nan: false,
-            measure: Measure::Call,
-            threads: None,
-            keys: None,
-            least_room: 0,
-        }
+        let case = Case::new(Work::Op(Op::Sum), DType::F32);
+        Case { shape: shape.to_vec(), axes: vec![0], layout, ..case }
     }
 
     #[test]

@@ -1,53 +1,56 @@
 //! Whether a result is right.
 
 use crate::case::Case;
-use crate::exact::{Known, Walk, Want, positions, wanted};
-use crate::exact_keys::{Expected, expected};
+use crate::exact::by_key::{Expected, expected};
+use crate::exact::known::Known;
+use crate::exact::sample::positions;
+use crate::exact::walk::Walk;
+use crate::exact::want::{Want, wanted};
 use crate::side::{Answer, Number, Positions};
 use serde::{Deserialize, Serialize};
 use warpfold::Values;
 
-/// Whether, and in words.
+/// Whether a result is right, and an explanation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// Whether every value that was looked at is right.
+    /// Whether every compared value is right.
     pub passed: bool,
-    /// How many were looked at, or what is wrong with the first that is not.
+    /// The number of compared values, or what is wrong with the first wrong one.
     pub detail: String,
 }
 
 impl Verdict {
-    /// It is wrong.
+    /// The verdict on a wrong result.
     pub fn wrong(detail: String) -> Verdict {
         Verdict { passed: false, detail }
     }
 }
 
-/// Whose rounding errors to expect.
+/// The order of additions, which decides the rounding errors to expect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// The tree's.
+    /// The tree.
     Tree,
-    /// Some other.
+    /// Another, unknown order.
     Other,
 }
 
-/// What is right, for some outputs of a case.
+/// The exact results of the compared outputs of a case.
 pub struct Reference {
     at: Vec<usize>,
-    /// Of each position, one after the other.
+    /// The expected values of each position, one position after the other.
     wants: Vec<Want>,
     outputs: usize,
     width: usize,
-    /// What an output is of, in words.
+    /// A description of the elements of an output.
     of: String,
-    /// Why nothing can be said of any answer.
+    /// Why no answer can be right, if so.
     fault: Option<String>,
 }
 
 impl Reference {
-    /// Computes it from what is known already, and adds to that. An iteration of k-means is compared with the means of the
-    /// labels that the side itself found.
+    /// Computes the reference from the facts in `known`, and adds missing facts. An iteration of k-means is compared
+    /// with the means of the labels that the side itself found.
     pub fn new(case: &Case, known: &mut Known, labels: Option<&[i32]>) -> Reference {
         let width = case.work.width();
         if case.is_keyed() {
@@ -90,7 +93,7 @@ impl Reference {
     }
 }
 
-/// How far a value may be from the exact one. NaN is never near anything.
+/// Compares a value with the exact one, up to the rounding errors of `order`. NaN never passes.
 fn compare(found: Number, want: &Want, dtype: &str, order: Order) -> Result<(), String> {
     match (want, found) {
         (Want::Any, _) => Ok(()),
@@ -135,7 +138,7 @@ fn rounding(dtype: &str, value: f64) -> Result<f64, String> {
     Ok(value.abs() * 0.5f64.powi(bits) * 1.01 + 0.5f64.powi(least))
 }
 
-/// Whether two results have the same bits everywhere; `whose` the second ones are, in words.
+/// Whether two results have the same bits everywhere. `whose` describes the second result.
 pub fn same_bits(ours: &[Values], reference: &[Values], width: usize, whose: &str) -> Verdict {
     let outputs = |all: &[Values]| all.first().map_or(0, |values| values.len() / width.max(1));
     let like = |all: &[Values]| all.iter().map(|values| (values.dtype(), values.len())).collect::<Vec<_>>();
@@ -164,6 +167,9 @@ pub fn same_bits(ours: &[Values], reference: &[Values], width: usize, whose: &st
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpu::Cpu;
+    use crate::side::Side;
+    use crate::work::Work;
 
     fn near(found: f64, order: Order) -> bool {
         let want = Want::Near { value: 100.0, tree: 1e-5, other: 1e-3 };
@@ -193,7 +199,7 @@ mod tests {
         assert!(same(-1, u64::MAX.into()) && same(4, (1 << 64) + 4));
     }
 
-    /// Sums of 1000 elements, with something wrong.
+    /// Wrong sums of 1000 elements.
     #[test]
     fn zeros_nan_and_a_dropped_element_are_caught_in_any_order() {
         let case =
@@ -225,5 +231,38 @@ mod tests {
         assert!(!same(0.0, -0.0) && !same(0.5, f32::NAN) && !same(0.5, 0.50000006));
         assert!(!same_bits(&[Values::F32(vec![0.0])], &[Values::F32(vec![0.0; 2])], 1, "there").passed);
         assert!(!same_bits(&[Values::F32(vec![0.0])], &[Values::I32(vec![0])], 1, "there").passed);
+    }
+    /// For every keyed case of the suite `smoke`, our result passes, and fails with a value changed or dropped.
+    #[test]
+    fn a_wrong_value_by_key_is_caught() {
+        let cases: Vec<Case> = crate::suite::load("smoke").unwrap().cases.into_iter().filter(Case::is_keyed).collect();
+        assert!(cases.len() > 40);
+        for case in cases {
+            let mut cpu = Cpu::new();
+            cpu.prepare(&case).unwrap();
+            cpu.sample().unwrap();
+            let labels = (case.work == Work::Iterate).then(|| cpu.labels().unwrap());
+            let reference = Reference::new(&case, &mut Known::default(), labels.as_deref());
+            let answer = cpu.result(&reference.positions()).unwrap();
+            let passes =
+                |answer: &Answer| [Order::Tree, Order::Other].map(|order| reference.check(answer, order).passed);
+            assert_eq!(passes(&answer), [true; 2], "{case}");
+            let n = answer.values.len();
+            for i in [0, n / 2, n - 1] {
+                // A fraction is not a label. Another label would not do: it may be as near by a peer's rounding.
+                for wrong in [answer.values[i].to_f64() + 1.0 / 16.0, f64::NAN] {
+                    let mut changed = answer.clone();
+                    changed.values[i] = match answer.values[i] {
+                        Number::Int(k) => Number::Int(k + 1),
+                        Number::Float(_) => Number::Float(wrong),
+                    };
+                    assert_eq!(passes(&changed), [false; 2], "{case} {i}");
+                }
+            }
+            let mut fewer = answer.clone();
+            fewer.values.pop();
+            assert_eq!(passes(&fewer), [false; 2], "{case}");
+            assert_eq!(passes(&Answer { outputs: answer.outputs + 1, ..answer }), [false; 2], "{case}");
+        }
     }
 }

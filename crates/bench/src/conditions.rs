@@ -1,23 +1,24 @@
-//! In what state the machine is: clocks, power, temperature, load.
+//! The state of the machine: clocks, power, temperature, load.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::process::Command;
 
-/// What is asked of `nvidia-smi`.
+/// The properties that `nvidia-smi` is asked for.
 const ASKED: &str = "clocks.sm,clocks.mem,clocks.max.sm,power.draw,power.limit,temperature.gpu,utilization.gpu";
 
 /// The state of the machine at some time of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Conditions {
-    /// `before full`, `after full`: of which suite.
+    /// When the state was read: `before full` or `after full`, for the suite `full`.
     pub when: String,
-    /// As the system says it, with units.
+    /// The state by property, with units, as the system prints it.
     pub are: BTreeMap<String, String>,
 }
 
 impl Conditions {
-    /// Of a device as peers are told it: `cpu`, `cuda:0`. What the system does not say is left out.
+    /// The present state of the machine and of a device (`cpu`, `cuda:0`). Properties that the system does not report
+    /// are left out.
     pub fn now(when: String, device: &str) -> Conditions {
         let are = match device.strip_prefix("cuda:") {
             Some(index) => of_gpu(index),
@@ -43,7 +44,7 @@ fn of_cpu() -> BTreeMap<String, String> {
     let load = std::fs::read_to_string("/proc/loadavg").ok();
     let load = load.and_then(|text| Some(text.split_whitespace().next()?.to_owned()));
     let pages = std::fs::read_to_string("/sys/kernel/mm/transparent_hugepage/enabled").ok();
-    // The one in brackets is chosen.
+    // The active setting is the one in brackets.
     let pages = pages.and_then(|text| Some(text.split_once('[')?.1.split_once(']')?.0.to_owned()));
     let all = [("clock", mean), ("load of one minute", load), ("large pages", pages)];
     all.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()

@@ -1,10 +1,12 @@
 //! Warpfold on the CPU.
 
+mod keys;
+
 use crate::case::{Case, Measure, MemoryKey};
-use crate::cpu_keys::{Found, Keyed};
 use crate::layout::Layout;
 use crate::side::{About, Answer, LONG_NS, Moved, Number, Positions, Prepared, Side};
 use crate::work::Work;
+use keys::{Found, Keyed};
 use memmap2::MmapMut;
 use rayon::prelude::*;
 use std::hint::black_box;
@@ -12,20 +14,20 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use warpfold::{Array, ArrayRef, Description, Op, Options, Scalar, Values, describe, reduce};
 
-/// A sample lasts at least so long, by repeated calls.
+/// The least duration of a sample. Shorter calls are repeated.
 const LEAST: Duration = Duration::from_millis(1);
 const MOST_CALLS: u64 = 100_000;
 
-/// A reduction: [`warpfold::reduce`], or what another crate calls instead.
+/// The function that is timed: [`warpfold::reduce`], or one of another crate.
 pub type Call = fn(Op, ArrayRef<'_>, &Options<'_>) -> Result<Array, warpfold::Error>;
 
-/// Ourselves, with the data of one case.
+/// Warpfold on the CPU, with the data of one case.
 pub struct Cpu {
     call: Call,
     loaded: Option<Loaded>,
-    /// Kept from one case to the next.
+    /// The memory of the last case, kept for the next.
     memory: Option<(MemoryKey, Arc<MmapMut>)>,
-    /// Where half of it is copied to.
+    /// The destination of the plain copy: half as long as the memory.
     half: Option<MmapMut>,
 }
 
@@ -33,10 +35,10 @@ struct Loaded {
     case: Case,
     call: Call,
     memory: Arc<MmapMut>,
-    /// Of a case by keys.
+    /// The offsets or labels of a keyed case.
     keyed: Option<Keyed>,
     calls: u64,
-    /// Of one call.
+    /// The time of one call in nanoseconds.
     ns: u64,
     result: Option<Outcome>,
 }
@@ -54,23 +56,23 @@ impl Default for Cpu {
 }
 
 impl Cpu {
-    /// Without data.
+    /// Warpfold without data yet.
     pub fn new() -> Cpu {
         Cpu::calling(reduce)
     }
 
-    /// The same by a function of the caller's.
+    /// The same, but timing another function.
     pub fn calling(call: Call) -> Cpu {
         Cpu { call, loaded: None, memory: None, half: None }
     }
 
-    /// What it is called in records.
+    /// The name, version and device in records.
     pub fn about() -> About {
         About { name: "warpfold".into(), version: env!("CARGO_PKG_VERSION").into(), device: processor() }
     }
 }
 
-/// The processor's name, as the system has it.
+/// The processor's name, as the system reports it.
 pub fn processor() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let name = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
@@ -106,10 +108,11 @@ pub fn data(case: &Case) -> Result<MmapMut, String> {
     Ok(memory)
 }
 
-/// Elements that are made at once, where they lie apart.
+/// The number of elements generated at a time where elements are strided.
 const PIECE: usize = 1 << 14;
 
-/// Memory of which every side has the same kind of pages: large ones, where there are any. Peers ask for them, too.
+/// Memory in large pages where the system has them. Peers request large pages, too, so that all sides have the same
+/// kind of pages.
 fn pages(bytes: usize) -> std::io::Result<MmapMut> {
     let memory = MmapMut::map_anon(bytes.max(1))?;
     #[cfg(target_os = "linux")]
@@ -117,10 +120,10 @@ fn pages(bytes: usize) -> std::io::Result<MmapMut> {
     Ok(memory)
 }
 
-/// The array in such memory.
+/// The array of a case in the memory that [`data`] made.
 ///
 /// # Errors
-/// The library's.
+/// Those of the library.
 pub fn view<'a>(case: &Case, memory: &'a [u8]) -> Result<ArrayRef<'a>, warpfold::Error> {
     let size = case.dtype.size();
     let strides: Vec<isize> = case.strides().iter().map(|&s| (s * size) as isize).collect();
@@ -167,7 +170,7 @@ impl Side for Cpu {
         let memory = match self.memory.take() {
             Some((known, memory)) if known == key => memory,
             other => {
-                // Before there is more.
+                // Frees the old memory before new memory is allocated.
                 drop((other, self.half.take()));
                 Arc::new(data(case)?)
             }
@@ -176,7 +179,7 @@ impl Side for Cpu {
         let keyed = || Keyed::new(case, view(case, &memory)?);
         let keyed = case.is_keyed().then(keyed).transpose().map_err(|e| e.to_string())?;
         let mut loaded = Loaded { case: case.clone(), call: self.call, memory, keyed, calls: 1, ns: 0, result: None };
-        // Warm, then as many calls as last long enough.
+        // Warms up, then doubles the number of calls until they last long enough.
         loop {
             let (elapsed, outcome) = loaded.time(loaded.calls)?;
             loaded.ns = elapsed.as_nanos() as u64 / loaded.calls;
@@ -283,7 +286,7 @@ impl Side for Cpu {
     }
 }
 
-/// Values at some positions of one result, each `width` values, or of several that belong together.
+/// The values at some positions: of one result with `width` values per output, or of several results with a value each.
 pub fn answer(columns: &[&Values], width: usize, at: &Positions) -> Answer {
     let outputs = columns.first().map_or(0, |values| values.len() / width);
     let of = |values: &Values, i: usize| -> Scalar { values.get(i) };
@@ -297,14 +300,15 @@ pub fn answer(columns: &[&Values], width: usize, at: &Positions) -> Answer {
     Answer { dtypes, outputs, values }
 }
 
-/// Where the input comes from: from memory, if it has more than twice the bytes of the last cache.
+/// Whether the input comes from memory (`cold`: more than twice the bytes of the last-level cache) or from a cache
+/// (`warm`).
 fn cache(case: &Case) -> String {
     let (bytes, last) = (case.input_bytes(), last_cache());
     let state = if bytes > 2 * last { "cold" } else { "warm" };
     format!("{state}: 1 input of {bytes} bytes, {last} bytes of last cache")
 }
 
-/// Bytes of the processor's last cache, as the system has it; else as many as any processor has.
+/// The bytes of the processor's last-level cache, as the system reports it, or else an upper bound over all processors.
 fn last_cache() -> u64 {
     let path = "/sys/devices/system/cpu/cpu0/cache/index3/size";
     let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -312,7 +316,7 @@ fn last_cache() -> u64 {
     size.map_or(384 << 20, |size| size << 10)
 }
 
-/// Every byte once, without arithmetic to speak of.
+/// Reads every byte once, with as little arithmetic as possible.
 fn read(bytes: &[u8], threads: usize) -> u64 {
     let fold = |part: &[u8]| {
         let mut lanes = [0u64; 32];
@@ -333,7 +337,7 @@ fn read(bytes: &[u8], threads: usize) -> u64 {
     })
 }
 
-/// Every byte from one place to another.
+/// Copies every byte.
 fn copy(from: &[u8], to: &mut [u8], threads: usize) {
     if threads == 1 || from.len() < 1 << 20 {
         return to.copy_from_slice(from);
@@ -346,15 +350,16 @@ fn copy(from: &[u8], to: &mut [u8], threads: usize) {
     });
 }
 
-/// Overwrites values before they are given back.
+/// Overwrites values before their memory is freed.
 fn spoil(mut values: Values) {
     macro_rules! fill {
         ($($dtype:ident $x:expr),*) => {
             match &mut values { $(Values::$dtype(v) => v.fill($x)),* }
         };
     }
-    fill!(Bool true, I8 -91, I16 -23131, I32 -1515870811, I64 -6510615555426900571, U8 0xa5, U16 0xa5a5, U32 0xa5a5_a5a5,
-        U64 0xa5a5_a5a5_a5a5_a5a5, F16 warpfold::f16::from_bits(0xa5a5), BF16 warpfold::bf16::from_bits(0xa5a5),
-        F32 f32::from_bits(0xa5a5_a5a5), F64 f64::from_bits(0xa5a5_a5a5_a5a5_a5a5));
+    fill!(Bool true, I8 -91, I16 -23131, I32 -1515870811, I64 -6510615555426900571, U8 0xa5, U16 0xa5a5,
+        U32 0xa5a5_a5a5, U64 0xa5a5_a5a5_a5a5_a5a5, F16 warpfold::f16::from_bits(0xa5a5),
+        BF16 warpfold::bf16::from_bits(0xa5a5), F32 f32::from_bits(0xa5a5_a5a5),
+        F64 f64::from_bits(0xa5a5_a5a5_a5a5_a5a5));
     black_box(&values);
 }

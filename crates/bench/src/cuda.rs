@@ -1,18 +1,21 @@
 //! Warpfold on a GPU.
 
+mod keys;
+mod moves;
+
 use crate::case::{Case, Measure, MemoryKey};
 use crate::cpu;
-use crate::cuda_keys::{Keyed, POISON};
-use crate::cuda_moves::{Clock, Read};
 use crate::record::Machine;
 use crate::side::{Answer, LONG_NS, Moved, Positions, Prepared, Side};
 use crate::work::Work;
+use keys::{Keyed, POISON};
+use moves::{Clock, Read};
 use std::time::Instant;
 use warpfold::cuda::{self, Array, ArrayView, Buffer, Device, Driver, Event, Graph, Options, Reduction};
 use warpfold::cuda::{Statistics, Stream, Survey};
 use warpfold::{Description, Error, Values};
 
-/// A sample lasts at least so long, by repeated calls.
+/// The least duration of a sample in nanoseconds. Shorter calls are repeated.
 const LEAST_NS: u64 = 1_000_000;
 const MOST_CALLS: u64 = 100_000;
 /// Inputs in turn amount to this many times the second-level cache, unless that takes more than [`MOST_COPIES`].
@@ -20,31 +23,31 @@ const CACHES: u64 = 4;
 const MOST_COPIES: u64 = 64;
 /// Calls that one graph holds.
 const GRAPH_CALLS: u64 = 32;
-/// Set to 1, this has the driver compile whatever it loads.
+/// The environment variable that, set to 1, makes the driver compile every kernel that it loads.
 const CACHE: &str = "CUDA_CACHE_DISABLE";
 
-/// Ourselves on a GPU, with the data of one case.
+/// Warpfold on a GPU, with the data of one case.
 pub struct Gpu {
     device: Device,
     stream: Stream,
     before: Event,
     after: Event,
     loaded: Option<Loaded>,
-    /// Kept from one case to the next.
+    /// The memory of the last case, kept for the next.
     memory: Option<Memory>,
 }
 
 struct Loaded {
     case: Case,
-    /// Of [`GRAPH_CALLS`]; it knows the addresses of what follows, and goes before.
+    /// A graph of [`GRAPH_CALLS`] calls. It holds the addresses of the fields below, so that it is dropped before them.
     graph: Option<Graph>,
     memory: Memory,
-    /// How many of the copies are used.
+    /// The number of input copies in use.
     copies: usize,
     work: Kind,
-    /// Calls of a sample, or launches of a graph.
+    /// The number of calls, or of graph launches, in a sample.
     calls: u64,
-    /// Of one of them.
+    /// The time of one of them in nanoseconds.
     ns: u64,
     result: Option<Outcome>,
 }
@@ -53,9 +56,9 @@ struct Loaded {
 struct Memory {
     key: MemoryKey,
     inputs: Vec<Buffer<u8>>,
-    /// The same once more, for a plain read.
+    /// The inputs of the plain read: the same bytes once more.
     read: Option<Read>,
-    /// Half as long: where half of them is copied to.
+    /// The destination of the plain copy: half as long as an input.
     half: Option<Buffer<u8>>,
 }
 
@@ -72,7 +75,7 @@ enum Outcome {
 }
 
 impl Gpu {
-    /// Opens a GPU, and says what it is.
+    /// Opens a GPU, and describes it.
     ///
     /// # Errors
     /// If there is none.
@@ -98,7 +101,7 @@ impl Gpu {
         let mut memory = match self.memory.take() {
             Some(memory) if memory.key == case.memory() => memory,
             other => {
-                // Before there is more.
+                // Frees the old memory before new memory is allocated.
                 drop(other);
                 self.upload(case)?
             }
@@ -144,7 +147,7 @@ impl Gpu {
         Ok((loaded, cache))
     }
 
-    /// Records calls, whose kernels are loaded.
+    /// Captures calls in a graph. Their kernels are loaded.
     fn record(&self, loaded: &mut Loaded) -> Result<(), Error> {
         let Loaded { case, memory, copies, work, .. } = loaded;
         let inputs = memory.inputs[..*copies].iter();
@@ -169,8 +172,8 @@ impl Gpu {
         let size = case.dtype.size();
         let strides: Vec<isize> = case.strides().iter().map(|&s| (s * size) as isize).collect();
         let address = buffer.address() + (case.offset() * size) as u64;
-        // SAFETY: the buffer was made with `room` elements, which offset, shape and strides do not leave; it stays for `'a`, and
-        // every sample waits for the device before it ends.
+        // SAFETY: the buffer was made with `room` elements, which offset, shape and strides do not leave; it stays for
+        // `'a`, and every sample waits for the device before it ends.
         unsafe { ArrayView::from_raw(self.device.properties().index, address, case.dtype, &case.shape, &strides) }
     }
 
@@ -213,7 +216,7 @@ impl Gpu {
         Ok(self.after.nanoseconds_since(&self.before)?)
     }
 
-    /// A call that nobody times, before those that are.
+    /// One untimed call before the timed ones.
     fn warm(&self, loaded: &mut Loaded) -> Result<(), Error> {
         if loaded.case.measure == Measure::First || loaded.ns >= LONG_NS {
             return Ok(());
@@ -224,7 +227,7 @@ impl Gpu {
         warmed.map(drop)
     }
 
-    /// The time until the first result, of a device that has no kernel loaded.
+    /// The time until the first result, on a device that has no kernel loaded.
     fn first(&self, loaded: &mut Loaded) -> Result<u64, Error> {
         let device = cuda::open(self.device.properties().index)?;
         let stream = Stream::new(&device)?;
@@ -265,7 +268,7 @@ impl Gpu {
     }
 }
 
-/// Queues one call, which reads the copy whose turn it is.
+/// Queues one call on one of the input copies.
 fn queue(work: &mut Kind, stream: &Stream, view: ArrayView<'_>, turn: usize) -> Result<(), Error> {
     match work {
         Kind::Reduction { reduction, out } => reduction.run(stream, view, None, out),
@@ -280,7 +283,7 @@ fn options(case: &Case) -> Options<'static> {
 }
 
 impl Loaded {
-    /// Calls that one launch of a graph stands for.
+    /// The number of calls that one graph launch runs; 1 without a graph.
     fn per_call(&self) -> u64 {
         if self.graph.is_some() { GRAPH_CALLS } else { 1 }
     }
@@ -383,7 +386,7 @@ impl Side for Gpu {
     fn result(&mut self, at: &Positions) -> Result<Answer, String> {
         let values = self.values()?;
         let width = self.loaded.as_ref().map_or(1, |loaded| loaded.case.work.width());
-        // What is described has a list of values for each statistic.
+        // A description has a list of values for each statistic.
         let width = if values.len() > 1 { 1 } else { width };
         Ok(cpu::answer(&values.iter().collect::<Vec<_>>(), width, at))
     }

@@ -1,70 +1,63 @@
 //! The data of every case: made from a seed and the element's index by a generator that all sides share to the bit.
-//! `bench/peers/README.md` states it for the others.
+//! `bench/peers/README.md` specifies the generator for the other sides.
 //!
-//! The index counts the array's elements in the order of their addresses, without padding. Every value is a small integer
-//! times a power of two, so that the exact result of a reduction is known without any of the sides ([`crate::exact`]).
+//! The index counts the array's elements in the order of their addresses, without padding. Every value is a small
+//! integer times a power of two, so that the exact result of a reduction is known without any of the sides
+//! ([`crate::exact`]).
 
-use crate::keys;
+use crate::hash::{STEP, hash, mix};
+use crate::keys::label;
 use half::{bf16, f16};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use warpfold::DType;
 
-/// What kind of values an array holds.
+/// The distribution of an array's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
     /// Floats over a unit interval; integers over their whole range.
     Values,
-    /// The same, one float of 64 a NaN.
+    /// As [`Kind::Values`], but one float of 64 is a NaN.
     Nan,
-    /// Zeros, one element of 2^30 a one: nothing ends a search early.
+    /// Zeros, with one element of 2^30 a one, so that `any` cannot end early.
     Rare,
-    /// Ones, one element of 2^30 a zero.
+    /// Ones, with one element of 2^30 a zero, so that `all` cannot end early.
     Common,
     /// The elements' labels.
     Labels,
-    /// Points whose coordinates are about normal: sums of eight uniform numbers.
+    /// Points whose coordinates are about normally distributed: sums of eight uniform numbers.
     Normal,
     /// Points about the centre of their label's cluster, at a third of the distance that centres have from the origin.
     Clustered,
 }
 
-/// Mixes 32 bits so that each output bit depends on all of them: the finaliser of MurmurHash3.
-pub fn mix(mut h: u32) -> u32 {
-    h ^= h >> 16;
-    h = h.wrapping_mul(0x85eb_ca6b);
-    h ^= h >> 13;
-    h = h.wrapping_mul(0xc2b2_ae35);
-    h ^ (h >> 16)
-}
-
 /// A generator of values of one dtype.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Generator {
-    /// Of the values.
+    /// The dtype of the values.
     pub dtype: DType,
-    /// What kind.
+    /// Their distribution.
     pub kind: Kind,
-    /// Any number.
+    /// The seed: any number.
     pub seed: u32,
-    /// How many labels or clusters, of kinds that have them.
+    /// The number of labels or clusters, for kinds that have them.
     pub keys: usize,
-    /// Coordinates of a point, of [`Kind::Clustered`].
+    /// The number of coordinates of a point, for [`Kind::Clustered`].
     pub dimensions: usize,
 }
 
-/// A value before it is one: `k` times 2^-`shift`, or NaN.
+/// A value before its conversion to the dtype: `k` times 2^-`shift`, or NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Exact {
-    /// Of that many units.
+    /// This number of units.
     Units(i128),
     /// Not a number.
     Nan,
 }
 
 impl Generator {
-    /// The value is so many units times 2^-shift.
+    /// The binary scale of a unit: values are units times 2^-shift.
     pub fn shift(&self) -> i32 {
         match (self.kind, self.dtype) {
             (Kind::Rare | Kind::Common | Kind::Labels, _) => 0,
@@ -83,30 +76,30 @@ impl Generator {
     /// The value of an element.
     #[inline(always)]
     pub fn exact(&self, index: u64) -> Exact {
-        let h = mix((index as u32).wrapping_add(self.seed.wrapping_mul(0x9e37_79b9)));
+        let h = mix((index as u32).wrapping_add(self.seed.wrapping_mul(STEP)));
         match self.kind {
             Kind::Rare => return Exact::Units((h < 4) as i128),
             Kind::Common => return Exact::Units((h >= 4) as i128),
             Kind::Nan if self.dtype.is_float() && h & 63 == 0 => return Exact::Nan,
-            Kind::Labels => return Exact::Units(keys::label(index, self.keys, self.seed) as i128),
+            Kind::Labels => return Exact::Units(label(index, self.keys, self.seed) as i128),
             Kind::Normal => return Exact::Units(self.bell(h)),
             Kind::Clustered => {
                 let (i, coordinate) = (index / self.dimensions as u64, (index % self.dimensions as u64) as usize);
-                let centre = keys::label(i, self.keys, self.seed) * self.dimensions + coordinate;
-                return Exact::Units(self.about(self.bell(keys::hash(centre as u32, self.seed + 2)), h));
+                let centre = label(i, self.keys, self.seed) * self.dimensions + coordinate;
+                return Exact::Units(self.about(self.bell(hash(centre as u32, self.seed + 2)), h));
             }
             _ => {}
         }
         Exact::Units(self.units_of(h))
     }
 
-    /// A coordinate of the centroid that a cluster begins with, in units: a point like all others, but drawn from another
-    /// seed; of [`Kind::Clustered`] about the cluster's own centre.
+    /// A coordinate of a cluster's first centroid, in units: distributed as the points are, but drawn from another
+    /// seed. For [`Kind::Clustered`] the centroid is near the cluster's own centre.
     pub fn start(&self, cluster: usize, coordinate: usize, dimensions: usize) -> i128 {
         let i = (cluster * dimensions + coordinate) as u32;
-        let centre = self.bell(keys::hash(i, self.seed + 2));
+        let centre = self.bell(hash(i, self.seed + 2));
         match self.kind {
-            Kind::Clustered => self.about(centre, keys::hash(i, self.seed + 3)),
+            Kind::Clustered => self.about(centre, hash(i, self.seed + 3)),
             _ => centre,
         }
     }
@@ -120,7 +113,7 @@ impl Generator {
     /// The sum of eight uniform numbers less its mean, in units.
     #[inline(always)]
     fn bell(&self, h: u32) -> i128 {
-        let next = |h: u32| mix(h.wrapping_add(0x9e37_79b9));
+        let next = |h: u32| mix(h.wrapping_add(STEP));
         let (a, b) = (h, next(h));
         let bytes = |drop: u32| -> i64 {
             [a, b].iter().flat_map(|h| h.to_le_bytes()).map(|byte| i64::from(byte >> drop)).sum()
@@ -136,11 +129,11 @@ impl Generator {
         units.into()
     }
 
-    /// The value that is made of a hash, in units.
+    /// Converts a hash to a value, in units.
     #[inline(always)]
     fn units_of(&self, h: u32) -> i128 {
         let h = i64::from(h);
-        let second = || i64::from(mix((h as u32).wrapping_add(0x9e37_79b9)));
+        let second = || i64::from(mix((h as u32).wrapping_add(STEP)));
         match self.dtype {
             DType::F16 => (2 * (h >> 22) - 1023).into(),
             DType::BF16 => ((h >> 24) - 96).into(),
@@ -192,7 +185,7 @@ impl Generator {
         }
     }
 
-    /// The same for many elements, on all threads.
+    /// Writes elements 0, 1, … into bytes, on all threads.
     pub fn fill_all(&self, bytes: &mut [u8]) {
         const PIECE: usize = 1 << 18;
         let size = self.dtype.size();
@@ -208,7 +201,7 @@ mod tests {
     /// The same numbers stand in `bench/peers/README.md`.
     #[test]
     fn the_generator_is_the_one_that_is_written_down() {
-        let hashes: Vec<u32> = (0..3).map(|i: u32| mix(i.wrapping_add(0x9e37_79b9))).collect();
+        let hashes: Vec<u32> = (0..3).map(|i: u32| mix(i.wrapping_add(STEP))).collect();
         let generator = |dtype, kind| Generator { dtype, kind, seed: 1, keys: 0, dimensions: 0 };
         let f = generator(DType::F32, Kind::Values);
         let mut bytes = [0; 12];

@@ -1,63 +1,63 @@
-//! What keeps benchmarks from running, in words that say what to do.
+//! Errors that keep benchmarks from running. Their messages say what to do.
 
 use std::path::PathBuf;
 
 /// Why there is no record.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Neither a suite's name nor a file.
+    /// A name that is neither a built-in suite nor a file.
     #[error("no suite `{name}`: give one of {known}, or a path to a .toml file")]
     NoSuite {
-        /// As given.
+        /// The name as given.
         name: String,
-        /// The names that there are.
+        /// The known names.
         known: String,
     },
     /// A suite that cannot be read.
     #[error("cannot read {path}: {why}; give one of the built-in suites, or a .toml file")]
     Read {
-        /// As given.
+        /// The path as given.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error.
         why: std::io::Error,
     },
-    /// A suite that says something wrong.
+    /// A suite with a mistake.
     #[error("{file}:{line}: {why}")]
     Suite {
-        /// As given, or a built-in's.
+        /// The file as given, or the name of a built-in suite.
         file: String,
-        /// From one.
+        /// The line, counted from one.
         line: usize,
-        /// And what to do.
+        /// What is wrong, and what to do.
         why: String,
     },
-    /// A filter that leaves nothing.
+    /// A filter that no case passes.
     #[error("no case of the chosen suites contains `{filter}`: `warpfold bench --list` shows their names")]
     NoCase {
-        /// As given.
+        /// The filter as given.
         filter: String,
     },
-    /// A peer that is none.
+    /// An unknown peer.
     #[error("no peer `{name}`: give some of {known}, or NAME=PROGRAM, or none")]
     NoPeer {
-        /// As given.
+        /// The name as given.
         name: String,
-        /// The names that there are.
+        /// The known names.
         known: String,
     },
     /// No folder of peers.
     #[error(
-        "where is the peer `{name}`? This program does not lie where cargo built it: name the folder bench/peers of the \
-         sources with --peers-from or in $WARPFOLD_PEERS, or give --peers none"
+        "where is the peer `{name}`? This program does not lie where cargo built it: name the folder bench/peers of \
+         the sources with --peers-from or in $WARPFOLD_PEERS, or give --peers none"
     )]
     NoPeers {
-        /// As given.
+        /// The name as given.
         name: String,
     },
-    /// A record that a run cannot go on from.
+    /// A record that a run cannot resume.
     #[error("{path} is not of this run: {why}; name another file, or leave --resume out")]
     OtherRun {
-        /// As given.
+        /// The path as given.
         path: PathBuf,
         /// What is different.
         why: String,
@@ -65,26 +65,26 @@ pub enum Error {
     /// Warpfold's own side is not there.
     #[error("{0}")]
     Device(String),
-    /// The record cannot be written.
+    /// A record that cannot be written.
     #[error("cannot write {path}: {why}; choose another file")]
     Write {
-        /// As given.
+        /// The path as given.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error.
         why: std::io::Error,
     },
-    /// A record that is none.
+    /// A file that is not a record.
     #[error("{path} is not a record of `warpfold bench`: {why}")]
     Record {
-        /// As given.
+        /// The path as given.
         path: PathBuf,
-        /// The parser's words.
+        /// The parser's error.
         why: String,
     },
 }
 
 impl Error {
-    /// Whether what was asked for cannot be done; otherwise, doing it went wrong.
+    /// Whether the request itself is wrong. Otherwise the run failed.
     pub fn is_usage(&self) -> bool {
         !matches!(self, Error::Write { .. })
     }

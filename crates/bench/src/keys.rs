@@ -1,31 +1,28 @@
-//! What elements are taken together by: segments, groups, clusters. Offsets and labels are made from the seed as the data are;
-//! `bench/peers/README.md` states how, for the others.
+//! Keys that group elements: segments, groups, clusters. Offsets and labels are generated from the seed as the data
+//! are; `bench/peers/README.md` specifies them for the other sides.
 
-use crate::data::mix;
+use crate::hash::{STEP, hash, mix};
 use rayon::prelude::*;
 use std::fmt;
 use std::str::FromStr;
 
-/// The golden ratio in 32 bits: seeds are this far apart.
-const STEP: u32 = 0x9e37_79b9;
-
-/// What elements are taken together by.
+/// What groups the elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keys {
-    /// Segments that follow one another.
+    /// Consecutive segments.
     Segments(Lengths),
-    /// Labels below this number. `unique` has the labels themselves for elements.
+    /// Labels below this number. For `unique` the labels are the elements.
     Groups(usize),
-    /// So many clusters, of points that lie so.
+    /// A number of clusters, and the distribution of the points.
     Clusters(usize, Cloud),
 }
 
-/// How points lie.
+/// The distribution of points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cloud {
-    /// Normally, about the origin: clusters are no more than what k-means makes of them.
+    /// Normal about the origin: the points have no clusters of their own.
     Normal,
-    /// Normally, about the centre of the cluster of each.
+    /// Normal about the centre of each point's cluster.
     Clustered,
 }
 
@@ -47,19 +44,19 @@ impl fmt::Display for Cloud {
     }
 }
 
-/// How long segments are.
+/// The lengths of segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lengths {
-    /// All the same, but for the last.
+    /// All of one length, but for the last.
     Uniform(usize),
     /// Of 16 segments 15 have up to 8 elements; of the others 15 of 16 have up to 64, and so on, up to 2^24.
     PowerLaw,
-    /// Nearly everything in one, beside many of one or none.
+    /// Nearly all elements in one segment, beside many of one element or none.
     OneAndMany,
 }
 
 impl Lengths {
-    /// The length of segment `i` of `n` elements, which begins at `at`; the last one may go beyond them.
+    /// The length of segment `i`, which begins at element `at` of `n`. The last segment may reach beyond `n`.
     fn of(self, i: usize, at: usize, n: usize, seed: u32) -> usize {
         let h = hash(i as u32, seed + 1);
         match self {
@@ -73,7 +70,7 @@ impl Lengths {
         }
     }
 
-    /// Where segments of `n` elements begin, and where the last one ends.
+    /// The offsets of the segments of `n` elements.
     pub fn offsets(self, n: usize, seed: u32) -> Vec<i64> {
         if let Lengths::Uniform(len) = self {
             let segments = n.div_ceil(len);
@@ -87,7 +84,7 @@ impl Lengths {
         offsets
     }
 
-    /// How many segments `n` elements have.
+    /// The number of segments of `n` elements.
     pub fn count(self, n: usize, seed: u32) -> usize {
         if let Lengths::Uniform(len) = self {
             return n.div_ceil(len);
@@ -101,19 +98,13 @@ impl Lengths {
     }
 }
 
-/// A hash of an index, by a seed.
-#[inline(always)]
-pub fn hash(index: u32, seed: u32) -> u32 {
-    mix(index.wrapping_add(seed.wrapping_mul(STEP)))
-}
-
-/// The label of element or point `i`, of so many.
+/// The label of element or point `i`, below `labels`.
 #[inline(always)]
 pub fn label(i: u64, labels: usize, seed: u32) -> usize {
     ((u64::from(hash(i as u32, seed + 1)) * labels as u64) >> 32) as usize
 }
 
-/// All labels.
+/// The labels of elements 0 to `n`.
 pub fn labels(n: usize, labels: usize, seed: u32) -> Vec<i32> {
     (0..n as u64).into_par_iter().map(|i| label(i, labels, seed) as i32).collect()
 }
@@ -144,7 +135,7 @@ impl fmt::Display for Lengths {
     }
 }
 
-/// As names and tables have it.
+/// The text in names and tables.
 impl fmt::Display for Keys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

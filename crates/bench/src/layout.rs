@@ -1,25 +1,25 @@
-//! How arrays lie in memory.
+//! Layouts of arrays in memory.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Axes at most, of an array whose axes lie in an order of their own.
+/// The greatest rank of an array with [`Layout::Order`].
 const MOST_AXES: usize = 8;
 
-/// Where the elements lie.
+/// The layout of the elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// Densely, the last axis contiguous.
     C,
     /// Densely, the first axis contiguous.
     F,
-    /// Densely, the axes in an order of their own: a transposed array.
+    /// Densely, with the axes in another order: a transposed array.
     Order(Order),
-    /// As C, but so many elements behind an aligned address.
+    /// As C, but this number of elements behind an aligned address.
     Offset(usize),
-    /// As C, but rows (the last axis) begin so many elements apart.
+    /// As C, but with rows (the last axis) this number of elements apart.
     Pitch(usize),
-    /// As C, but all elements are so many elements apart.
+    /// As C, but with all elements this number of elements apart.
     Step(usize),
 }
 
@@ -45,7 +45,7 @@ impl Order {
         (0..rank).map(move |i| usize::from(axes[i]))
     }
 
-    /// How many there are.
+    /// The number of axes.
     pub fn rank(&self) -> usize {
         self.rank
     }

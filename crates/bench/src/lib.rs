@@ -1,23 +1,18 @@
-//! Warpfold's benchmarks. A [`suite`] names cases; a [`runner`] has every [`side`] (ourselves, and peers: other libraries in
-//! programs of their own) take turns on each; every result is [`check`]ed at the shape that was timed; all samples go into a
-//! [`record`], from which tables are made ([`render`]).
+//! Warpfold's benchmarks. A [`suite`] names cases; on each case, a [`runner`] lets every [`side`] take turns: Warpfold,
+//! and peers, which are other libraries in programs of their own; every result is [`check`]ed at the shape that was
+//! timed; all samples go into a [`record`], from which tables are made ([`render`]).
 
 pub mod case;
 pub mod check;
 pub mod conditions;
 pub mod cpu;
-mod cpu_keys;
 #[cfg(feature = "cuda")]
 pub mod cuda;
-#[cfg(feature = "cuda")]
-mod cuda_keys;
-#[cfg(feature = "cuda")]
-mod cuda_moves;
 pub mod data;
 pub mod error;
 pub mod exact;
-pub mod exact_keys;
-pub mod exact_kmeans;
+pub mod hash;
+mod keyed;
 pub mod keys;
 pub mod layout;
 pub mod peer;

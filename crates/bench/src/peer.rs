@@ -1,4 +1,5 @@
-//! Other libraries: programs that speak JSON lines on standard input and output. `bench/peers/README.md` is the protocol.
+//! Other libraries: programs that speak JSON lines on standard input and output. `bench/peers/README.md` is the
+//! protocol.
 
 use crate::Error;
 use crate::case::Case;
@@ -12,17 +13,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Of this protocol.
+/// The version of the protocol.
 pub const PROTOCOL: u64 = 3;
-/// Nothing takes longer, unless it hangs.
+/// The longest time to wait for an answer: a peer that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A peer's name, and the program that is it.
+/// A peer's name and its program.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
-    /// `cub`.
+    /// The name, such as `cub`.
     pub name: String,
-    /// Program and arguments.
+    /// The program and its arguments.
     pub words: Vec<String>,
 }
 
@@ -60,7 +61,7 @@ impl Program {
     }
 }
 
-/// The peers that come with the sources. A variant is a peer of its own.
+/// The peers of the repository. Each variant is a peer.
 pub const NAMES: [&str; 11] = [
     "cub",
     "cub-by-key",
@@ -75,8 +76,9 @@ pub const NAMES: [&str; 11] = [
     "flashlib",
 ];
 
-/// Where the peers are: in the folder that was `given`, or `$WARPFOLD_PEERS`; in `bench/peers` beside the program, or of
-/// the sources of a program that lies where cargo built it. What lies in the current folder is never run unasked.
+/// The folder of the peers: the one `given`, or else `$WARPFOLD_PEERS`, or else `bench/peers` beside the program, or
+/// else that of the sources, for a program in cargo's target folder. A peer in the current folder never runs unless the
+/// folder is given.
 pub fn folder(given: Option<&Path>) -> Option<PathBuf> {
     if let Some(folder) = given.map(Path::to_owned).or_else(|| std::env::var_os("WARPFOLD_PEERS").map(PathBuf::from)) {
         return Some(folder);
@@ -154,17 +156,17 @@ impl Peer {
         Ok(peer)
     }
 
-    /// Who it says it is.
+    /// The name, version and device that the peer reported.
     pub fn about(&self) -> &About {
         &self.about
     }
 
-    /// Whether it can be asked anything more.
+    /// Whether the peer still runs.
     pub fn is_alive(&mut self) -> bool {
         self.to.is_some() && matches!(self.child.try_wait(), Ok(None))
     }
 
-    /// One question, one answer.
+    /// Sends a question, and reads the answer.
     fn ask(&mut self, question: &Value) -> Result<Value, String> {
         let asked = self.to.as_mut().is_some_and(|to| writeln!(to, "{question}").and_then(|()| to.flush()).is_ok());
         if !asked {
@@ -186,10 +188,10 @@ impl Peer {
         }
     }
 
-    /// What it wrote on standard error before it ended.
+    /// The last lines that the peer wrote to standard error.
     fn last_words(&mut self, what: &str) -> String {
         self.end();
-        // The thread that reads them may be behind; nobody waits for long.
+        // The thread that reads these lines may be behind: waits for it, but not for long.
         for _ in 0..20 {
             let said = self.complaints.lock().map_or(0, |lines| lines.len());
             if said > 0 {
@@ -265,7 +267,7 @@ impl Side for Peer {
     }
 }
 
-/// A peer ends with its standard input; one that does not is ended.
+/// A peer ends when its standard input closes. One that does not is killed.
 impl Drop for Peer {
     fn drop(&mut self) {
         self.to = None;

@@ -1,4 +1,4 @@
-//! What a person sees of a run, on standard error; and the record kept after each case.
+//! The progress of a run on standard error, and the record, which is written after each case.
 
 use crate::Error;
 use crate::case::Case;
@@ -9,16 +9,16 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
-/// A bar, or plain lines where there is no terminal.
+/// A progress bar, or plain lines if standard error is not a terminal.
 pub struct Progress {
     bar: ProgressBar,
     is_watched: bool,
-    /// Where the record is kept.
+    /// The path of the record.
     json: Option<PathBuf>,
 }
 
 impl Progress {
-    /// Of so many cases.
+    /// The progress of a run of this number of cases.
     pub fn new(cases: usize, json: Option<PathBuf>) -> Progress {
         let is_watched = std::io::stderr().is_terminal();
         let target = if is_watched { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };

@@ -1,17 +1,17 @@
-//! Random problems: op, dtype, shape, axes, skipped NaNs and layout, from a seed. Nobody can tune to them.
+//! Random problems: op, dtype, shape, axes, skipped NaNs and layout, from a seed. No side is tuned for them.
 
-use crate::case::{Case, Measure};
+use crate::case::Case;
 use crate::layout::{Layout, Order};
 use crate::suite::Suite;
 use crate::work::Work;
 use std::collections::HashSet;
-use warpfold::{DType, Op, Precision};
+use warpfold::{DType, Op};
 
-/// Cases that are sorted by their data, which are then made once for many. So many are a fair sample by themselves, if a
-/// run is cut short.
+/// The number of consecutive cases that are sorted by their data, so that data are generated once for many cases. This
+/// number is a fair sample by itself if a run is cut short.
 const SORTED: usize = 100;
 
-/// Which dtypes, each so many times of 23.
+/// The dtypes, with their frequencies in 23 cases.
 const DTYPES: [(DType, u32); 8] = [
     (DType::F32, 8),
     (DType::BF16, 5),
@@ -23,16 +23,16 @@ const DTYPES: [(DType, u32); 8] = [
     (DType::I64, 1),
 ];
 
-/// Of all dtypes; and of floats and integers.
+/// The ops for all dtypes.
 const OPS: [Op; 6] = [Op::Sum, Op::Mean, Op::Max, Op::ArgMax, Op::Var, Op::Min];
 const OF_FLOATS: [Work; 4] = [Work::Op(Op::Norm), Work::Op(Op::LogSumExp), Work::Describe, Work::Op(Op::Std)];
 const OF_INTEGERS: [Work; 1] = [Work::Op(Op::Any)];
 
-/// So many cases, each of about so many bytes.
+/// A suite of `cases` random cases of about `bytes` bytes each.
 pub fn suite(seed: u64, cases: usize, bytes: usize) -> Suite {
     let mut random = Random(seed);
     let (mut found, mut names) = (Vec::new(), HashSet::new());
-    // Problems of few bytes repeat; of those no more are found after a while.
+    // Few distinct problems have few bytes: the search ends after this number of attempts.
     for _ in 0..1000 * cases {
         if found.len() == cases {
             break;
@@ -47,7 +47,7 @@ pub fn suite(seed: u64, cases: usize, bytes: usize) -> Suite {
     Suite { name, title: format!("Random problems of seed {seed}, {} each", shown(bytes)), cases: found }
 }
 
-/// Cases of the same data stand together.
+/// The sort key of cases by their data.
 fn data(case: &Case) -> impl Ord + use<> {
     let apart = matches!(case.layout, Layout::Pitch(_) | Layout::Step(_));
     (case.dtype.name(), format!("{:?}", case.generator().kind), apart, case.offset())
@@ -56,7 +56,7 @@ fn data(case: &Case) -> impl Ord + use<> {
 /// `256MiB`, `1GiB`, `2^28`, or a number of bytes.
 ///
 /// # Errors
-/// In words.
+/// A message that says why.
 pub fn bytes(text: &str) -> Result<usize, String> {
     let (number, shift) = match text.trim_end_matches('B').strip_suffix("i") {
         None => (text, 0),
@@ -75,7 +75,7 @@ pub fn bytes(text: &str) -> Result<usize, String> {
     value.ok_or_else(|| format!("`{text}` is not a size: give e.g. 256MiB, 1GiB or 2^28, of 1 KiB to 2^40 bytes"))
 }
 
-/// As [`bytes`] reads it.
+/// A number of bytes as [`bytes`] reads it.
 pub fn shown(bytes: usize) -> String {
     match bytes {
         _ if bytes.is_multiple_of(1 << 30) => format!("{}GiB", bytes >> 30),
@@ -97,7 +97,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Below 1.
+    /// A uniform number from 0 to below 1.
     fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -110,7 +110,7 @@ impl Random {
         list[self.below(list.len())]
     }
 
-    /// Each as often as its weight says.
+    /// An entry of the list, drawn by weight.
     fn weighed<T: Copy>(&mut self, list: &[(T, u32)]) -> T {
         let all: u32 = list.iter().map(|(_, weight)| weight).sum();
         let mut at = self.below(all as usize) as u32;
@@ -123,7 +123,7 @@ impl Random {
         list[0].0
     }
 
-    /// So many of the numbers below `n`, in random order.
+    /// `many` of the numbers below `n`, in random order.
     fn some(&mut self, n: usize, many: usize) -> Vec<usize> {
         let mut all: Vec<usize> = (0..n).collect();
         (0..many).for_each(|i| {
@@ -155,22 +155,12 @@ impl Random {
         };
         let takes_nan = matches!(work, Work::Op(Op::Sum | Op::Mean | Op::Max | Op::Var)) && dtype.is_float();
         let least_room = if matches!(layout, Layout::Pitch(_) | Layout::Step(_)) { 0 } else { bytes / dtype.size() };
-        Case {
-            work,
-            dtype,
-            shape,
-            axes,
-            layout,
-            precision: Precision::Tree,
-            skip_nan: takes_nan && self.unit() < 0.15,
-            measure: Measure::Call,
-            threads: None,
-            keys: None,
-            least_room,
-        }
+        let skip_nan = takes_nan && self.unit() < 0.15;
+        Case { shape, axes, layout, skip_nan, least_room, ..Case::new(work, dtype) }
     }
 
-    /// Of about so many elements: logarithms of lengths are cut at random. A third has lengths that are powers of two.
+    /// A shape of about `total` elements. The logarithm of the number of elements is split among the axes at random. A
+    /// third of the shapes has lengths that are powers of two.
     fn shape(&mut self, rank: usize, total: usize) -> Vec<usize> {
         let mut cuts: Vec<f64> = (1..rank).map(|_| self.unit()).collect();
         cuts.sort_by(f64::total_cmp);
@@ -188,7 +178,7 @@ impl Random {
         shape
     }
 
-    /// A quarter is not plain. Padding takes its room from the first axis.
+    /// The layout: in a quarter of the cases not C order. Padding shortens the first axis.
     fn layout(&mut self, shape: &mut [usize], dtype: DType) -> Layout {
         let rank = shape.len();
         let row = shape[rank - 1];

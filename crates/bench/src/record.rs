@@ -1,4 +1,4 @@
-//! What a run found: every sample, every verdict, and under which circumstances.
+//! The record of a run: every sample, every verdict, and the circumstances.
 
 use crate::Error;
 use crate::case::{Case, Measure, precision_name, tuple};
@@ -12,55 +12,55 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
-/// Ourselves.
+/// The name of Warpfold's own side.
 pub const OURS: &str = "warpfold";
-/// The plain read of the same bytes.
+/// The name of the plain read of the same bytes.
 pub const READ: &str = "read";
-/// The plain copy of half of them: as many bytes are read and written as elements have.
+/// The name of the plain copy of half of the bytes: the bytes read and written add up to those of the elements.
 pub const COPY: &str = "copy";
-/// Of the format.
+/// The version of the format.
 pub const VERSION: u32 = 3;
 
 /// One run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
-    /// Of this format: [`VERSION`].
+    /// The version of the format: [`VERSION`].
     pub version: u32,
-    /// `2026-11-20`, UTC.
+    /// The date in UTC, such as `2026-11-20`.
     pub date: String,
-    /// The command that made it.
+    /// The command that made the record.
     pub command: String,
-    /// Of git, if known.
+    /// The revision in git, if known.
     pub revision: Option<String>,
-    /// Of the sources that were measured, as [`crate::sources`] lists them; records of before have none.
+    /// The digest of the measured sources, as [`crate::sources`] lists them. Older records have none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Which program, and how its benchmarks were built: `warpfold, release, opt-level 3`.
+    /// The program, and how its benchmarks were built: `warpfold, release, opt-level 3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<String>,
-    /// Where it ran.
+    /// The machine of the run.
     pub machine: Machine,
-    /// Before and after each suite.
+    /// The state of the machine before and after each suite.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Conditions>,
-    /// All that were asked for, absent ones too.
+    /// The requested peers, including absent ones.
     pub peers: Vec<PeerRecord>,
-    /// In order.
+    /// The cases, in order.
     pub cases: Vec<Measured>,
 }
 
-/// Where it ran.
+/// The machine of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// `cpu` or `cuda`.
+    /// The kind of device: `cpu` or `cuda`.
     pub kind: String,
-    /// Of the processor, or of the GPU.
+    /// The name of the processor or of the GPU.
     pub device: String,
-    /// Of the GPU's driver.
+    /// The version of the GPU's driver.
     pub driver: Option<String>,
     /// The host's processor.
     pub host: String,
-    /// The host's threads.
+    /// The number of the host's threads.
     pub threads: usize,
 }
 
@@ -75,13 +75,13 @@ impl Machine {
 /// A peer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PeerRecord {
-    /// `cub`.
+    /// The name, such as `cub`.
     pub name: String,
-    /// Of the library.
+    /// The version of the library.
     pub version: Option<String>,
-    /// What it computes on.
+    /// The device that it computes on.
     pub device: Option<String>,
-    /// Why it took no part.
+    /// Why the peer is absent.
     pub absent: Option<String>,
 }
 
@@ -92,41 +92,41 @@ pub struct Measured {
     pub suite: String,
     /// The suite's title.
     pub title: String,
-    /// `sum f32 (1024,) axis 0`.
+    /// The case as text: `sum f32 (1024,) axis 0`.
     pub name: String,
-    /// `sum`.
+    /// The op, such as `sum`.
     pub op: String,
-    /// `f32`.
+    /// The dtype, such as `f32`.
     pub dtype: String,
-    /// Of the array.
+    /// The shape of the array.
     pub shape: Vec<usize>,
-    /// Reduced.
+    /// The reduced axes.
     pub axes: Vec<usize>,
-    /// `c`.
+    /// The layout, such as `c`.
     pub layout: String,
-    /// `tree`.
+    /// The precision, such as `tree`.
     pub precision: String,
     /// Whether NaNs are left out.
     pub skip_nan: bool,
     /// `call`, `latency`, `graph` or `first`.
     pub measure: Measure,
-    /// On the CPU, if not all.
+    /// The number of threads on the CPU, if not all.
     pub threads: Option<usize>,
-    /// What elements were taken together by, if not by an axis: `segments uniform:7`, `16 groups`, `1024 clusters`.
+    /// What grouped the elements, if not an axis: `segments uniform:7`, `16 groups`, `1024 clusters`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<String>,
-    /// Read and written, each once.
+    /// The bytes read and written, each counted once.
     pub bytes: u64,
-    /// Of these, those that are written; records of before do not say.
+    /// The bytes written. Older records have no such number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub written: Option<u64>,
-    /// Why nobody measured it.
+    /// Why no side measured the case, if so.
     pub skipped: Option<String>,
-    /// Of ourselves, of [`READ`], and of every peer that does the case.
+    /// The results by side: our own, [`READ`], [`COPY`], and every peer that supports the case.
     pub sides: BTreeMap<String, SideRecord>,
 }
 
-/// What one side did with a case.
+/// The result of one side for a case.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SideRecord {
     /// Nanoseconds of one call.
@@ -135,14 +135,14 @@ pub struct SideRecord {
     pub calls: u64,
     /// Whether inputs came from memory or from a cache.
     pub cache: String,
-    /// Of what the code that was timed computed next, into memory that held nonsense.
+    /// The verdict on the result that the timed code computed next, into memory that was overwritten before.
     pub verdict: Option<Verdict>,
-    /// Why there is none: the side does not do this, or failed.
+    /// Why there is no result: the side does not support the case, or failed.
     pub absent: Option<String>,
 }
 
 impl SideRecord {
-    /// Nanoseconds.
+    /// The median in nanoseconds.
     pub fn median(&self) -> Option<f64> {
         let mut samples = self.samples_ns.clone();
         samples.sort_unstable();
@@ -160,19 +160,19 @@ impl SideRecord {
         Some((most - least) as f64 / self.median()?)
     }
 
-    /// Whether it was to take part, and could not go on.
+    /// Whether the side took part and failed.
     pub fn has_failed(&self) -> bool {
         self.absent.as_ref().is_some_and(|why| why.starts_with("failed"))
     }
 
-    /// Whether its result is wrong.
+    /// Whether the result is wrong.
     pub fn is_wrong(&self) -> bool {
         self.verdict.as_ref().is_some_and(|verdict| !verdict.passed)
     }
 }
 
 impl Measured {
-    /// Nothing measured yet.
+    /// A case without measurements yet.
     pub fn new(suite: &str, title: &str, case: &Case) -> Measured {
         Measured {
             suite: suite.into(),
@@ -195,12 +195,12 @@ impl Measured {
         }
     }
 
-    /// Our record, or a peer's.
+    /// The result of a side by its name.
     pub fn side(&self, name: &str) -> Option<&SideRecord> {
         self.sides.get(name)
     }
 
-    /// How the array lies, where that is not plain.
+    /// The shape, with the layout if it is not C order.
     pub fn shape_text(&self) -> String {
         let mut text = tuple(&self.shape);
         if self.layout != Layout::C.to_string() {
@@ -211,7 +211,7 @@ impl Measured {
 }
 
 impl Record {
-    /// Of a run on a machine, before it begins.
+    /// The record of a run that has not begun.
     pub fn new(command: &str, program: &str, machine: &Machine) -> Record {
         let digest = if machine.kind == "cpu" { env!("WARPFOLD_SOURCES_CPU") } else { env!("WARPFOLD_SOURCES_GPU") };
         Record {
@@ -228,12 +228,12 @@ impl Record {
         }
     }
 
-    /// Whether the sources in a folder are others than those that were measured.
+    /// Whether the sources in a folder differ from the measured ones.
     pub fn is_stale(&self, root: &Path) -> bool {
         self.digest.is_none() || self.digest != Sources::of(&self.machine.kind).digest(root)
     }
 
-    /// What went wrong: cases of ours that failed, and results, ours or a peer's, that are not right.
+    /// The failures of our own side, and the wrong results of all sides.
     pub fn wrong(&self) -> Vec<String> {
         let sides = self.cases.iter().flat_map(|case| case.sides.iter().map(move |(name, side)| (case, name, side)));
         let said = |(case, name, side): (&Measured, &String, &SideRecord)| {
@@ -244,23 +244,23 @@ impl Record {
         sides.filter_map(said).collect()
     }
 
-    /// As JSON.
+    /// The record as JSON.
     pub fn to_json(&self) -> String {
         let text = serde_json::to_string_pretty(self);
         text.expect("a record is numbers and texts") + "\n"
     }
 
-    /// From a file.
+    /// Reads a record from a file.
     ///
     /// # Errors
-    /// If it is not there, or none.
+    /// If the file cannot be read, or is not a record.
     pub fn read(path: &Path) -> Result<Record, Error> {
         let text = std::fs::read_to_string(path).map_err(|why| Error::Read { path: path.into(), why })?;
         serde_json::from_str(&text).map_err(|why| Error::Record { path: path.into(), why: why.to_string() })
     }
 }
 
-/// Writes a file that is, at any time, the old one or the new one.
+/// Replaces a file in one step: at any time the file is the old one or the new one.
 ///
 /// # Errors
 /// If it cannot be written.
@@ -277,7 +277,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), Error> {
     file.persist(path).map(drop).map_err(|e| failed(e.error))
 }
 
-/// As `2026-11-20`, UTC.
+/// Today's date in UTC, such as `2026-11-20`.
 pub fn today() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
 }

@@ -5,17 +5,18 @@ use crate::record::{Measured, OURS, Record};
 
 use crate::summary::{self, BEHIND};
 
-/// A row of cells per case, under headings; what is a number is said by `is_number`.
+/// A row of cells per case, under headings. `is_number` says which columns are numbers.
 struct Table {
     heads: Vec<String>,
     is_number: Vec<bool>,
     rows: Vec<Vec<String>>,
 }
 
-/// Cases of a suite of random problems that are listed one by one, of each sort: there are too many for a page.
+/// The number of cases that are listed one by one, of each sort, for a suite of random problems, which has too many for
+/// a page.
 const LISTED: usize = 15;
 
-/// For a terminal.
+/// The tables of a record for a terminal.
 pub fn text(record: &Record) -> String {
     let mut out = circumstances(record) + "\n";
     for part in parts(record) {
@@ -24,7 +25,7 @@ pub fn text(record: &Record) -> String {
     out + &notes(record, "\n")
 }
 
-/// For documents.
+/// The tables of a record in Markdown.
 pub fn markdown(record: &Record) -> String {
     let mut out = format!("{}\n\n    {}\n", circumstances(record), record.command);
     for part in parts(record) {
@@ -34,7 +35,7 @@ pub fn markdown(record: &Record) -> String {
     out + &notes
 }
 
-/// One line for an index: how far from a read, and from each peer.
+/// One line for an index: the distance from a plain read and from each peer.
 pub fn line(record: &Record) -> String {
     let groups = summary::groups(record);
     let Some(all) = groups.first() else { return String::new() };
@@ -53,7 +54,7 @@ struct Part {
     table: Table,
 }
 
-/// The summary of all cases, if there are many; then all of each suite, or the worst of random ones.
+/// The summary of all cases, if there are many, and then all cases of each suite, or the worst cases of random suites.
 fn parts(record: &Record) -> Vec<Part> {
     let mut parts = Vec::new();
     let is_random = |case: &Measured| case.suite.starts_with("random-");
@@ -129,7 +130,7 @@ fn overview(record: &Record) -> Table {
     Table { is_number: (0..heads.len()).map(|i| i > 0).collect(), heads, rows }
 }
 
-/// Who ran where.
+/// The machine, the sides and the command.
 fn circumstances(record: &Record) -> String {
     let machine = &record.machine;
     let mut words = vec![machine.device.clone()];
@@ -153,7 +154,7 @@ fn clocks(record: &Record) -> Option<String> {
     Some(format!("{} and {} after the run", are.get("clocks.sm")?, are.get("power.draw")?))
 }
 
-/// How much of a table's bytes are written before a column compares with a plain copy.
+/// The least share of written bytes for which a table has a column that compares with a plain copy.
 const WRITTEN: f64 = 0.02;
 
 fn table(record: &Record, cases: &[&Measured]) -> Table {
@@ -187,7 +188,7 @@ fn row(case: &Measured, peers: &[&str], has_options: bool, has_copies: bool) -> 
     cells.push(duration(ns) + wrong);
     cells.push(side.spread().map_or_else(absent, |spread| format!("{:.0} %", 100.0 * spread)));
     cells.push(format!("{:.1}", case.bytes as f64 / ns));
-    // A read of what is in a cache is no limit of anything.
+    // A read from a cache is not a limit.
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     cells.push(summary::share(case).map_or_else(absent, percent));
     cells.extend(has_copies.then(|| summary::copy_share(case).map_or_else(absent, percent)));
@@ -202,7 +203,7 @@ fn row(case: &Measured, peers: &[&str], has_options: bool, has_copies: bool) -> 
     cells
 }
 
-/// What is not usual about a case.
+/// The options of a case that differ from the defaults.
 fn options(case: &Measured) -> String {
     let mut words: Vec<String> = case.keys.iter().cloned().collect();
     if case.precision != "tree" {
@@ -225,7 +226,7 @@ fn options(case: &Measured) -> String {
     words.join(", ")
 }
 
-/// What is missing or wrong, and why: nothing is left out in silence.
+/// The missing or wrong results, and why: nothing is left out in silence.
 fn notes(record: &Record, gap: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for peer in &record.peers {
@@ -233,7 +234,7 @@ fn notes(record: &Record, gap: &str) -> String {
             lines.push(format!("{} is absent: {why}.", shown(&peer.name)));
         }
     }
-    // The same reason for many cases is one line.
+    // Cases with the same reason share a line.
     let mut reasons: Vec<(String, String, usize)> = Vec::new();
     let mut add = |who: String, why: &str| match reasons.iter_mut().find(|(w, y, _)| *w == who && y == why) {
         Some((_, _, n)) => *n += 1,
@@ -257,7 +258,8 @@ fn notes(record: &Record, gap: &str) -> String {
     lines.into_iter().map(|line| format!("{gap}{line}")).collect::<String>() + "\n"
 }
 
-/// Where the plain read was no limit: the fastest kernel of the record, or the fastest read, moved its bytes faster.
+/// A note on the cases whose plain read was not a limit, because the fastest kernel or the fastest read of the record
+/// was faster.
 fn slow_reads(record: &Record) -> Option<String> {
     let fastest = summary::fastest(record)?;
     let rates = record.cases.iter().filter_map(|case| summary::share(case).and_then(|_| summary::read_rate(case)));
@@ -288,7 +290,7 @@ fn shown(name: &str) -> String {
     }
 }
 
-/// Three digits, and a unit.
+/// A duration with three digits and a unit.
 pub fn duration(ns: f64) -> String {
     for (unit, size) in [("s", 1e9), ("ms", 1e6), ("µs", 1e3)] {
         if ns >= size {

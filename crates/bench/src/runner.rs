@@ -5,7 +5,7 @@ use crate::case::{Case, Measure};
 use crate::check::{Order, Reference, Verdict, same_bits};
 use crate::conditions::Conditions;
 use crate::cpu::Cpu;
-use crate::exact::Known;
+use crate::exact::known::Known;
 use crate::peer::{Peer, Program};
 use crate::record::{COPY, Machine, Measured, OURS, PeerRecord, READ, Record, SideRecord};
 use crate::seat::{Seat, failed};
@@ -15,52 +15,52 @@ use crate::work::Work;
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
-/// A result of another device is compared with the CPU's, bit for bit, up to so many bytes of input; or always, if bits
-/// are asked for.
+/// The greatest input, in bytes, for which a result of another device is compared with the CPU's bit for bit. With
+/// `bits` every result is.
 const HOST_BYTES: u64 = 64 << 20;
-/// Products of an iteration of k-means whose bits are compared, at most.
+/// The greatest number of multiplications of a k-means iteration whose bits are compared.
 const PRODUCTS: usize = 1 << 38;
-/// A side takes so many samples, however slow it is; but one is enough if it alone takes ten times what all may.
+/// The least number of samples of a side, however slow. One sample is enough if it alone takes ten times the budget.
 const LEAST_SAMPLES: usize = 3;
 
 /// What to run.
 pub struct Plan {
-    /// Suites, with what the filter left of them.
+    /// The suites, with the cases that passed the filter.
     pub suites: Vec<Suite>,
-    /// Samples of each side per case.
+    /// The number of samples of each side per case.
     pub samples: usize,
-    /// A side whose samples of a case have taken longer together takes no more of it, if it has three.
+    /// The time for the samples of one side and case. After three samples, a side that has used it up takes no more.
     pub budget: Duration,
-    /// No case begins later after the beginning.
+    /// The time after which no case begins.
     pub limit: Option<Duration>,
-    /// Whether all bits are compared: with those of the CPU, and of a CPU with those of one thread.
+    /// Whether the bits of all cases are compared: a GPU's with the CPU's, and the CPU's with those of one thread.
     pub bits: bool,
-    /// For the record.
+    /// The command, for the record.
     pub command: String,
-    /// For the record: which program runs, and how it calls.
+    /// The program and what it calls, for the record.
     pub program: String,
-    /// Where.
+    /// The machine.
     pub machine: Machine,
-    /// As peers are told: `cpu`, `cuda:0`.
+    /// The device's name, as peers get it: `cpu`, `cuda:0`.
     pub device: String,
-    /// Who else.
+    /// The other sides.
     pub peers: Vec<Program>,
-    /// What an earlier run measured, which this one goes on from.
+    /// The record of an earlier run that this run resumes.
     pub before: Option<Record>,
 }
 
 impl Plan {
-    /// Cases in all.
+    /// The number of cases.
     pub fn len(&self) -> usize {
         self.suites.iter().map(|suite| suite.cases.len()).sum()
     }
 
-    /// Whether there are none.
+    /// Whether there are no cases.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// About how long it takes, at speeds that are usual: 20 GB/s on a CPU, 2 TB/s on a GPU, peers an eighth of that.
+    /// An estimate of the duration at usual speeds: 20 GB/s on a CPU, 2 TB/s on a GPU, and peers at an eighth of that.
     pub fn estimate(&self) -> Duration {
         let is_cpu = self.machine.kind == "cpu";
         let (rate, making) = if is_cpu { (20e9, 3e-9) } else { (2e12, 0.4e-9) };
@@ -92,7 +92,7 @@ impl Plan {
         self.begin().map(drop).map_err(|why| Error::OtherRun { path: "the record".into(), why })
     }
 
-    /// The record to go on with, if what is there is of the same run.
+    /// The record to continue: the earlier one, if it is of the same run, or a new one.
     fn begin(&self) -> Result<Record, String> {
         let mut record = Record::new(&self.command, &self.program, &self.machine);
         let Some(before) = &self.before else { return Ok(record) };
@@ -113,24 +113,24 @@ impl Plan {
 
 /// Follows a run.
 pub trait Watch {
-    /// A peer is there, or not.
+    /// A peer is present or absent.
     fn peer(&mut self, peer: &PeerRecord);
-    /// A case is next.
+    /// A case begins.
     fn next(&mut self, case: &Case);
     /// A case is done; it is the record's last.
     ///
     /// # Errors
     /// If the record cannot be kept; then the run ends.
     fn done(&mut self, record: &Record) -> Result<(), Error>;
-    /// So many cases were measured before.
+    /// The first cases were measured by an earlier run.
     fn skip(&mut self, _cases: usize) {}
 }
 
-/// Ourselves, and what results are compared with.
+/// Our own side, and the references that results are compared with.
 struct Own<'a> {
     side: &'a mut dyn Side,
     known: Known,
-    /// Keeps its memory from one case to the next.
+    /// The CPU's side, which keeps its memory from one case to the next.
     cpu: Cpu,
 }
 
@@ -143,7 +143,7 @@ pub fn run(plan: &Plan, ours: &mut dyn Side, watch: &mut dyn Watch) -> Result<Re
     plan.check()?;
     let mut record = plan.begin().map_err(Error::Device)?;
     let mut seats = Vec::new();
-    // All at once: some take seconds to load their libraries.
+    // All peers start at once: some take seconds to load their libraries.
     let started: Vec<Result<Peer, String>> = std::thread::scope(|scope| {
         let start = |program| scope.spawn(move || Peer::start(program, &plan.device));
         let threads: Vec<_> = plan.peers.iter().map(start).collect();
@@ -180,7 +180,7 @@ pub fn run(plan: &Plan, ours: &mut dyn Side, watch: &mut dyn Watch) -> Result<Re
             watch.next(case);
             let mut measured = Measured::new(&suite.name, &suite.title, case);
             if let Err(why) = measure(plan, case, &mut own, &mut seats, &mut measured) {
-                // The next case may go well.
+                // The next case may succeed.
                 own.side.release();
                 seats.iter_mut().for_each(Seat::release);
                 measured.sides.insert(OURS.into(), failed(why));
@@ -193,7 +193,7 @@ pub fn run(plan: &Plan, ours: &mut dyn Side, watch: &mut dyn Watch) -> Result<Re
     Ok(record)
 }
 
-/// Who is to take a sample.
+/// The side that takes the next sample.
 #[derive(Clone, Copy)]
 enum Turn {
     Ours,
@@ -202,7 +202,7 @@ enum Turn {
     Peer(usize),
 }
 
-/// One case; an error is our own side's.
+/// Measures one case. An error is one of our own side.
 fn measure(plan: &Plan, case: &Case, own: &mut Own<'_>, seats: &mut [Seat], to: &mut Measured) -> Result<(), String> {
     let mut ours = SideRecord::default();
     match own.side.prepare(case)? {
@@ -222,7 +222,7 @@ fn measure(plan: &Plan, case: &Case, own: &mut Own<'_>, seats: &mut [Seat], to: 
     let base = || SideRecord { calls: ours.calls, cache: ours.cache.clone(), ..Default::default() };
     let (mut read, mut copy) = (base(), base());
     if case.measure == Measure::Latency {
-        // One side after the other: what has just been somewhere else on the machine makes the first calls slow.
+        // One side after the other: after another side's turn the first calls are slow.
         ours.samples_ns = own.side.block(plan.samples + 1)?.split_off(1);
         for (seat, side) in seats.iter_mut().zip(&mut others).filter(|(_, side)| side.absent.is_none()) {
             match seat.with(|peer| peer.block(plan.samples + 1)) {
@@ -233,14 +233,14 @@ fn measure(plan: &Plan, case: &Case, own: &mut Own<'_>, seats: &mut [Seat], to: 
     } else {
         let mut turns = vec![Turn::Ours, Turn::Read, Turn::Copy];
         turns.extend((0..seats.len()).map(Turn::Peer));
-        // The first round is thrown away. Every other one is turned around, so that none always comes after the same.
+        // The first round is dropped. Every other round is reversed, so that no side always follows the same one.
         for round in 0..=plan.samples {
             for &turn in &turns {
                 let counts = |ns| (round > 0).then_some(ns);
                 match turn {
                     Turn::Ours if is_wanted(&ours, plan.budget) => ours.samples_ns.extend(counts(own.side.sample()?)),
                     Turn::Read if is_wanted(&read, plan.budget) => {
-                        // Offsets and labels would be read as fast.
+                        // Offsets and labels are assumed to be read at the same rate.
                         let ns = own.side.read()?.map(|moved| per(moved, case.bytes() - case.written_bytes()));
                         read.samples_ns.extend(ns.and_then(counts));
                     }
@@ -260,7 +260,7 @@ fn measure(plan: &Plan, case: &Case, own: &mut Own<'_>, seats: &mut [Seat], to: 
     }
     let mut shared = None;
     let mut verdict = check(case, own.side, &mut own.known, &mut shared, Order::Tree)?;
-    // Labels of very many products take a CPU minutes.
+    // Labels that need very many multiplications take a CPU minutes.
     let products = case.labels().filter(|_| case.work == Work::Iterate).map_or(0, |k| k * case.elements());
     let is_bits = plan.bits && products <= PRODUCTS || (plan.machine.kind != "cpu" && case.input_bytes() <= HOST_BYTES);
     if is_bits && verdict.passed {
@@ -285,13 +285,13 @@ fn measure(plan: &Plan, case: &Case, own: &mut Own<'_>, seats: &mut [Seat], to: 
     Ok(())
 }
 
-/// Nanoseconds of other bytes, moved as fast.
+/// The nanoseconds of `bytes` bytes at the same rate.
 fn per(moved: Moved, bytes: u64) -> u64 {
     (moved.ns as f64 * bytes as f64 / moved.bytes.max(1) as f64) as u64
 }
 
-/// Has a side compute once more, into memory that holds nonsense, and compares the result with the exact one, which sides
-/// share unless it depends on labels of their own.
+/// Lets a side compute once more, into overwritten memory, and compares the result with the exact one. Sides share the
+/// exact result unless it depends on their own labels.
 fn check(
     case: &Case,
     side: &mut dyn Side,
@@ -319,7 +319,8 @@ fn is_wanted(side: &SideRecord, budget: Duration) -> bool {
     side.absent.is_none() && !has_enough
 }
 
-/// Our result on another device against our own on the CPU; on a CPU against that of one thread, or of two if it had one.
+/// Compares the bits of our result on a GPU with those on the CPU, and on a CPU with those of one thread, or of two if
+/// the case has one.
 fn same_elsewhere(plan: &Plan, case: &Case, own: &mut Own<'_>, so_far: &Verdict) -> Result<Verdict, String> {
     let (threads, whose) = match (plan.machine.kind.as_str(), case.threads) {
         ("cpu", Some(1)) => (Some(2), "of two threads"),

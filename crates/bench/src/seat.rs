@@ -1,4 +1,4 @@
-//! A peer's seat at the table: it stays when the peer fails, and the peer is started again for the next case.
+//! A peer's place in a run. It remains when the peer fails, and the peer is started again for the next case.
 
 use crate::case::Case;
 use crate::peer::{Peer, Program};
@@ -7,19 +7,19 @@ use crate::side::{Prepared, Side};
 
 /// A peer that may have to be started again.
 pub struct Seat {
-    /// Which.
+    /// The peer's program.
     pub program: Program,
-    /// None after it failed, until it is started again.
+    /// The running peer. `None` after a failure, until it is started again.
     pub peer: Option<Peer>,
 }
 
-/// A side that could not go on. What it measured before is worth nothing.
+/// The result of a side that failed. Its earlier measurements are dropped.
 pub fn failed(why: String) -> SideRecord {
     SideRecord { absent: Some(format!("failed: {why}")), ..Default::default() }
 }
 
 impl Seat {
-    /// Asks the peer for something; one that does not answer is put out of its seat.
+    /// Asks the running peer. A peer that fails is stopped.
     pub fn with<T>(&mut self, f: impl FnOnce(&mut Peer) -> Result<T, String>) -> Result<T, String> {
         let peer = self.peer.as_mut().ok_or("it is not running")?;
         let answer = f(peer);
@@ -29,7 +29,7 @@ impl Seat {
         answer
     }
 
-    /// Gives memory back.
+    /// Frees the memory of the case.
     pub fn release(&mut self) {
         let _ = self.with(|peer| {
             peer.release();

@@ -1,4 +1,4 @@
-//! Whoever computes: Warpfold on some device, or a peer.
+//! The sides of a comparison: Warpfold on some device, or a peer.
 
 use crate::case::Case;
 use std::fmt;
@@ -10,117 +10,117 @@ pub trait Side {
     /// Makes the data, and runs the case once or more to warm up.
     ///
     /// # Errors
-    /// In words.
+    /// A message that says why.
     fn prepare(&mut self, case: &Case) -> Result<Prepared, String>;
 
-    /// The time of one call, in nanoseconds. A call that nobody times comes before, unless it takes long.
+    /// The time of one call in nanoseconds, after an untimed call unless a call takes long.
     ///
     /// # Errors
-    /// In words.
+    /// A message that says why.
     fn sample(&mut self) -> Result<u64, String>;
 
-    /// So many samples with nothing between them.
+    /// Consecutive samples.
     ///
     /// # Errors
-    /// In words.
+    /// A message that says why.
     fn block(&mut self, samples: usize) -> Result<Vec<u64>, String> {
         (0..samples).map(|_| self.sample()).collect()
     }
 
-    /// A plain read of the case's memory, if the side knows how to do one. One that nobody times comes before.
+    /// The time of a plain read of the case's memory after an untimed one, if the side has one.
     ///
     /// # Errors
-    /// In words.
+    /// A message that says why.
     fn read(&mut self) -> Result<Option<Moved>, String> {
         Ok(None)
     }
 
-    /// A plain copy of half of the case's memory, if the side knows how to do one. One that nobody times comes before.
+    /// The time of a plain copy of half of the case's memory after an untimed one, if the side has one.
     ///
     /// # Errors
-    /// In words.
+    /// A message that says why.
     fn copy(&mut self) -> Result<Option<Moved>, String> {
         Ok(None)
     }
 
-    /// Overwrites what the last sample computed with nonsense, so that a result of before is not taken for a new one.
+    /// Overwrites the result of the last sample, so that an old result is not taken for a new one.
     ///
     /// # Errors
-    /// In words.
+    /// A message that says why.
     fn poison(&mut self) -> Result<(), String>;
 
-    /// Values of what the last sample computed.
+    /// Values of the last sample's result.
     ///
     /// # Errors
-    /// In words.
+    /// A message that says why.
     fn result(&mut self, at: &Positions) -> Result<Answer, String>;
 
     /// The labels that the last sample computed, of an iteration of k-means.
     ///
     /// # Errors
-    /// In words.
+    /// A message that says why.
     fn labels(&mut self) -> Result<Vec<i32>, String>;
 
-    /// All of what the last sample computed, to be compared bit for bit; only ours can.
+    /// The whole result of the last sample, to be compared bit for bit. Only our own sides have one.
     ///
     /// # Errors
-    /// In words.
+    /// A message that says why.
     fn values(&mut self) -> Result<Vec<Values>, String> {
         Err("its bits are not asked for".into())
     }
 
-    /// Gives memory back.
+    /// Frees the memory of the case.
     fn release(&mut self);
 }
 
-/// What moving so many bytes took.
+/// The time that moving a number of bytes took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Moved {
-    /// Nanoseconds.
+    /// The time in nanoseconds.
     pub ns: u64,
-    /// Read, or read and written.
+    /// The bytes read, or read and written.
     pub bytes: u64,
 }
 
-/// A side whose call takes longer than so many nanoseconds is not called once more before each sample.
+/// A side whose calls take longer than this number of nanoseconds makes no untimed call before each sample.
 pub const LONG_NS: u64 = 20_000_000;
 
-/// Who a side is.
+/// A description of a side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct About {
-    /// `cub`.
+    /// The name, such as `cub`.
     pub name: String,
-    /// Of the library.
+    /// The version of the library.
     pub version: String,
-    /// What it computes on, in its own words.
+    /// The device that it computes on, as the side reports it.
     pub device: String,
 }
 
-/// What became of preparations.
+/// The outcome of preparing a case.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Prepared {
-    /// It can be timed.
+    /// The case can be timed.
     Ready {
         /// Calls per sample.
         calls: u64,
         /// Whether inputs come from memory or from a cache, in words.
         cache: String,
     },
-    /// The side does not do this case; why.
+    /// The side does not support the case, for this reason.
     Skipped(String),
 }
 
-/// Which outputs.
+/// A choice of outputs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Positions {
-    /// In order.
+    /// All outputs, in order.
     All,
-    /// In C order of the kept axes.
+    /// These outputs, as indices in C order of the kept axes.
     Some(Vec<usize>),
 }
 
 impl Positions {
-    /// Of so many outputs.
+    /// The indices among `outputs` outputs.
     pub fn list(&self, outputs: usize) -> Vec<usize> {
         match self {
             Positions::All => (0..outputs).collect(),
@@ -132,25 +132,25 @@ impl Positions {
 /// Values of a result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// Of the values: `f32`, `i64`.
+    /// The dtypes of the values of one output: `f32`, `i64`.
     pub dtypes: Vec<String>,
-    /// How many outputs there are.
+    /// The number of outputs.
     pub outputs: usize,
-    /// As many for each position as the case's work is wide.
+    /// The values, [`crate::work::Work::width`] of them for each position.
     pub values: Vec<Number>,
 }
 
-/// A value that is exact whatever its dtype.
+/// A value of any dtype, exactly.
 #[derive(Clone, Copy, Debug)]
 pub enum Number {
-    /// Of an integer dtype, or a bool.
+    /// A value of an integer dtype, or a bool.
     Int(i128),
-    /// Of a float dtype.
+    /// A value of a float dtype.
     Float(f64),
 }
 
 impl Number {
-    /// As it is shown.
+    /// The nearest f64.
     pub fn to_f64(self) -> f64 {
         match self {
             Number::Int(n) => n as f64,
@@ -158,7 +158,7 @@ impl Number {
         }
     }
 
-    /// From a peer's text.
+    /// Reads a value from a peer's text.
     pub fn read(text: &str, dtype: &str) -> Option<Number> {
         let is_float = dtype.starts_with('f') || dtype.starts_with("bf");
         match is_float {
@@ -168,7 +168,7 @@ impl Number {
     }
 }
 
-/// By bits; integers and floats differ.
+/// Compares bits. Integers and floats are never equal.
 impl PartialEq for Number {
     fn eq(&self, other: &Number) -> bool {
         match (self, other) {

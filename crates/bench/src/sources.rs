@@ -1,35 +1,35 @@
-//! Which sources a record is about. A digest of them goes into each record; a record with another digest than the sources
-//! have is stale: its numbers are those of other code. `build.rs` includes this file, too.
+//! The sources that a record is about. Each record has their digest. A record whose digest differs from that of the
+//! sources is stale: its numbers are those of other code. `build.rs` includes this file, too.
 
 use std::path::{Path, PathBuf};
 
-/// Files that decide how fast some device computes.
+/// The files that decide how fast a device computes.
 pub struct Sources {
-    /// `CPU` or `GPU`.
+    /// The kind of device: `CPU` or `GPU`.
     pub name: &'static str,
-    /// Files, and folders with all that is in them, from the root of the repository. Of the root's `Cargo.toml` only
-    /// profiles count.
+    /// Files, and folders with everything in them, relative to the root of the repository. Of the root's `Cargo.toml`
+    /// only the profiles count.
     pub paths: &'static [&'static str],
 }
 
-/// What the CPU runs: loops, what chooses them, and how they are compiled.
+/// The sources of the CPU: the loops, their selection, and their compilation.
 pub const CPU: Sources =
     Sources { name: "CPU", paths: &["crates/core/src", "crates/array/src", "crates/cpu/src", "Cargo.toml"] };
 
-/// What a GPU runs: the committed PTX, plans and policies, and the host's side of launches.
+/// The sources of a GPU: the committed PTX, plans and policies, and the host's side of launches.
 pub const GPU: Sources = Sources {
     name: "GPU",
-    paths: &["crates/device/ptx", "crates/device/src/kernels", "crates/warpfold/src/gpu", "crates/warpfold/src/cuda"],
+    paths: &["crates/kernels/ptx", "crates/kernels/src", "crates/simt/src", "crates/gpu/src", "crates/cuda/src"],
 };
 
 impl Sources {
-    /// Of a device as records name its kind.
+    /// The sources of a device, by the kind that records have.
     #[allow(dead_code)]
     pub fn of(kind: &str) -> &'static Sources {
         if kind == "cpu" { &CPU } else { &GPU }
     }
 
-    /// 16 hexadecimal digits of all that counts, or nothing where the sources are not there.
+    /// The digest, in 16 hexadecimal digits; `None` where the sources are absent.
     pub fn digest(&self, root: &Path) -> Option<String> {
         let mut files = Vec::new();
         self.paths.iter().for_each(|path| list(&root.join(path), &mut files));
@@ -43,7 +43,7 @@ impl Sources {
     }
 }
 
-/// The part of a file that counts: of Rust no comments and no blank lines, of a manifest the profiles.
+/// The part of a file that the digest covers: Rust without comments and blank lines, and the profiles of a manifest.
 fn counts(file: &Path, bytes: Vec<u8>) -> Vec<u8> {
     let keep: fn(&str) -> bool = match file.extension().and_then(|extension| extension.to_str()) {
         Some("rs") => |line| !line.trim().is_empty() && !line.trim_start().starts_with("//"),
@@ -65,7 +65,7 @@ fn counts(file: &Path, bytes: Vec<u8>) -> Vec<u8> {
     kept.into_bytes()
 }
 
-/// All files at a path, but for tests.
+/// All files at a path, without tests.
 fn list(path: &Path, to: &mut Vec<PathBuf>) {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     if name == "tests" || name == "tests.rs" || name.ends_with("_tests.rs") {

@@ -3,7 +3,6 @@
 use crate::Error;
 use crate::case::{Case, Measure};
 use crate::keys::{Cloud, Keys};
-use crate::layout::Layout;
 use crate::valid::Field;
 use crate::work::Work;
 use serde::Deserialize;
@@ -11,7 +10,7 @@ use std::path::Path;
 use toml::Spanned;
 use warpfold::{DType, Precision};
 
-/// Those that travel with the program: name and text.
+/// The built-in suites: name and text.
 const BUILT_IN: [(&str, &str); 11] = [
     ("full", include_str!("../../../bench/suites/full.toml")),
     ("dtypes", include_str!("../../../bench/suites/dtypes.toml")),
@@ -29,11 +28,11 @@ const BUILT_IN: [(&str, &str); 11] = [
 /// A list of cases.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Suite {
-    /// What the command line calls it.
+    /// The name on the command line.
     pub name: String,
-    /// For people.
+    /// The title in tables.
     pub title: String,
-    /// In order.
+    /// The cases, in order.
     pub cases: Vec<Case>,
 }
 
@@ -45,7 +44,7 @@ pub fn names() -> Vec<&'static str> {
 /// A built-in suite, or one from a file.
 ///
 /// # Errors
-/// If there is none, or it says something wrong.
+/// If there is no such suite, or it has a mistake.
 pub fn load(name: &str) -> Result<Suite, Error> {
     if let Some((name, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) {
         return parse(name, &format!("bench/suites/{name}.toml"), text);
@@ -134,7 +133,7 @@ struct Group {
     points: Axis<String>,
 }
 
-/// Something wrong, and where.
+/// A mistake, and where it is.
 struct Wrong {
     at: usize,
     why: String,
@@ -160,19 +159,7 @@ fn expand(spanned: &Spanned<Group>) -> Result<Vec<Case>, Wrong> {
     let works = each(&group.op, |name| name.parse::<Work>())?;
     let dtypes = each(&group.dtype, |name| name.parse().map_err(|known| format!("`{name}`: {known}")))?;
     let sizes = sizes(group, at)?;
-    let first = Case {
-        work: works[0],
-        dtype: dtypes[0],
-        shape: Vec::new(),
-        axes: Vec::new(),
-        layout: Layout::C,
-        precision: Precision::Tree,
-        skip_nan: false,
-        measure: Measure::Call,
-        threads: None,
-        keys: None,
-        least_room: 0,
-    };
+    let first = Case::new(works[0], dtypes[0]);
     // In this order, the data can mostly be kept from one case to the next.
     let cases = vary(vec![first], dtypes, |case, dtype| case.dtype = dtype);
     let cases = vary(cases, works, |case, work| case.work = work);
@@ -225,7 +212,7 @@ fn expand(spanned: &Spanned<Group>) -> Result<Vec<Case>, Wrong> {
     Ok(cases)
 }
 
-/// Every case with every value; nothing changes if there are none.
+/// Every case with every value; the cases as they are if there are no values.
 fn vary<T: Clone>(cases: Vec<Case>, values: Vec<T>, set: impl Fn(&mut Case, T)) -> Vec<Case> {
     if values.is_empty() {
         return cases;
@@ -238,7 +225,7 @@ fn vary<T: Clone>(cases: Vec<Case>, values: Vec<T>, set: impl Fn(&mut Case, T)) 
     cases.iter().flat_map(|case| values.iter().map(|value| with(case, value)).collect::<Vec<_>>()).collect()
 }
 
-/// The values of an axis; an error is the axis's.
+/// The values of an axis. Errors have the position of the axis.
 fn each<T: Clone, U>(axis: &Spanned<OneOrMore<T>>, read: impl Fn(&T) -> Result<U, String>) -> Result<Vec<U>, Wrong> {
     let wrong = |why| Wrong { at: axis.span().start, why };
     let values = axis.get_ref().list();
@@ -252,7 +239,7 @@ fn optional<T: Clone, U>(axis: &Axis<T>, read: impl Fn(&T) -> Result<U, String>)
     axis.as_ref().map_or(Ok(Vec::new()), |axis| each(axis, read))
 }
 
-/// How large an array is.
+/// The size of an array.
 #[derive(Clone)]
 enum Size {
     Shape(Vec<usize>),
@@ -280,7 +267,7 @@ fn sizes(group: &Group, at: usize) -> Result<Vec<Size>, Wrong> {
     }
 }
 
-/// What elements are taken together by; at most one of the three.
+/// The keys: at most one of the three sorts.
 fn keys(group: &Group, at: usize) -> Result<Vec<Keys>, Wrong> {
     let segments = optional(&group.segments, |text| text.parse().map(Keys::Segments))?;
     let groups = optional(&group.groups, |n| n.get().map(Keys::Groups))?;
@@ -322,7 +309,8 @@ mod tests {
 
     #[test]
     fn axes_multiply() {
-        let text = "title = 't'\n[[cases]]\nop = ['sum', 'max']\ndtype = 'f32'\nshape = [[4, '2^3'], [2, 2]]\naxes = [[0], [1]]";
+        let text = "title = 't'\n[[cases]]\nop = ['sum', 'max']\ndtype = 'f32'\nshape = [[4, '2^3'], [2, 2]]\n\
+                    axes = [[0], [1]]";
         let suite = parse("x", "x.toml", text).unwrap();
         assert_eq!(suite.cases.len(), 8);
         assert_eq!(suite.cases[1].to_string(), "sum f32 (4,8) axis 1");

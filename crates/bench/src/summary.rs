@@ -1,32 +1,32 @@
-//! What many cases come to: their shares of a plain read, and how many are behind each peer.
+//! The summary of many cases: their shares of a plain read, and the number that is behind each peer.
 
 use crate::case::Measure;
 use crate::record::{COPY, Measured, OURS, READ, Record};
 
-/// Behind a peer by more than so many per cent.
+/// The margins in per cent by which a case is behind a peer.
 pub const BEHIND: [u32; 3] = [3, 5, 15];
 
 /// Some cases of a record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// `all`, `inner`, `f32`, …
+    /// The name of the group: `all`, `inner`, `f32`, …
     pub name: String,
-    /// How many were measured.
+    /// The number of measured cases.
     pub cases: usize,
-    /// Of their shares of a plain read, if any has one: the least, the one that 5 % are below, and the median.
+    /// The least, the 5 % quantile and the median of the shares of a plain read, if any case has one.
     pub shares: Option<[f64; 3]>,
-    /// Of each peer that was there.
+    /// The comparison with each present peer.
     pub peers: Vec<Against>,
 }
 
-/// Cases that a peer has, too.
+/// The comparison with one peer, over the cases that the peer supports.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Against {
-    /// Who.
+    /// The peer.
     pub peer: String,
-    /// How many.
+    /// The number of cases.
     pub cases: usize,
-    /// In how many we are behind, by more than each of [`BEHIND`].
+    /// The number of cases in which we are behind by more than each of [`BEHIND`].
     pub behind: [usize; 3],
 }
 
@@ -65,7 +65,7 @@ fn group(name: &str, cases: &[&Measured], record: &Record) -> Group {
     }
 }
 
-/// Whether a peer's time over ours says that ours is longer by more than so many per cent.
+/// Whether our time is longer than a peer's by more than `percent`, given the peer's time over ours.
 pub fn is_behind(ratio: f64, percent: u32) -> bool {
     ratio * (1.0 + f64::from(percent) / 100.0) < 1.0
 }
@@ -94,13 +94,14 @@ pub fn copy_share(case: &Measured) -> Option<f64> {
     let cold = |name: &str| case.side(name).filter(|side| side.cache.starts_with("cold"))?.median();
     let (written, bytes) = (case.written? as f64, case.bytes as f64);
     let reads = (bytes - written).max(1.0);
-    // Both times are those of as many bytes as are read.
+    // Both times are for as many bytes as the case reads.
     let (read, copy) = (cold(READ)? / reads, cold(COPY)? / reads);
     let copied = (2.0 * written).min(bytes);
     Some(((bytes - copied) * read + copied * copy) / time(case)?)
 }
 
-/// How the reduced axes lie among all, in row-major order.
+/// The kind of a case in summaries: the place of the reduced axes in row-major order, or what is timed, or that the
+/// case is keyed.
 pub fn kind(case: &Measured) -> &'static str {
     if case.keys.is_some() || case.op == "unique" {
         return "by key";
@@ -134,7 +135,7 @@ fn layout(case: &Measured) -> String {
     .into()
 }
 
-/// The fastest that any cold case of a record moved its bytes, ours or the plain read, in bytes per nanosecond.
+/// The highest rate of our own side or of the plain read in any cold case of a record, in bytes per nanosecond.
 pub fn fastest(record: &Record) -> Option<f64> {
     let rates = record.cases.iter().filter_map(|case| {
         share(case)?;
@@ -143,7 +144,7 @@ pub fn fastest(record: &Record) -> Option<f64> {
     rates.max_by(f64::total_cmp)
 }
 
-/// What the plain read of a case's rounds moved, in bytes per nanosecond.
+/// The rate of a case's plain read, in bytes per nanosecond.
 pub fn read_rate(case: &Measured) -> Option<f64> {
     let reads = case.bytes as f64 - case.written.unwrap_or(0) as f64;
     Some(reads / case.side(READ)?.median()?)

@@ -1,51 +1,51 @@
-//! A case as peers are told of it: `bench/peers/README.md` has the words.
+//! The description of a case that peers get: `bench/peers/README.md` specifies it.
 
 use crate::case::{Case, Measure, precision_name};
 use crate::data::Kind;
 use crate::keys::Keys;
 use serde::{Deserialize, Serialize};
 
-/// What every side is told of a case.
+/// The description of a case that every side gets.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Told {
-    /// `sum`, …, or `describe`.
+    /// The work: `sum`, …, or `describe`.
     pub op: String,
-    /// `f32`.
+    /// The dtype, such as `f32`.
     pub dtype: String,
-    /// Of the array.
+    /// The shape of the array.
     pub shape: Vec<usize>,
-    /// Reduced.
+    /// The reduced axes.
     pub axes: Vec<usize>,
-    /// `c`, `f`, `order:AXES`, `offset:N`, `pitch:N` or `step:N`.
+    /// The layout: `c`, `f`, `order:AXES`, `offset:N`, `pitch:N` or `step:N`.
     pub layout: String,
-    /// From the first element to the first of all, and of each axis, in elements.
+    /// The number of elements of memory before the first element.
     pub offset: usize,
-    /// Of each axis, in elements.
+    /// The stride of each axis in elements.
     pub strides: Vec<usize>,
-    /// Elements in memory, padding and offset included.
+    /// The number of elements of memory, padding and offset included.
     pub room: usize,
-    /// `tree` or `compensated`.
+    /// The precision: `tree` or `compensated`.
     pub precision: String,
     /// Whether NaNs are left out.
     pub skip_nan: bool,
-    /// `call`, `latency`, `graph` or `first`.
+    /// What is timed: `call`, `latency`, `graph` or `first`.
     pub measure: Measure,
-    /// How many threads.
+    /// The number of threads.
     pub threads: usize,
-    /// Of the data.
+    /// The distribution of the data.
     pub kind: Kind,
-    /// Of the data.
+    /// The seed of the data.
     pub seed: u32,
-    /// `uniform:7`, …, of reductions of segments.
+    /// The lengths of segments, such as `uniform:7`, for reductions of segments.
     pub segments: Option<String>,
-    /// How many, of reductions of groups, or as elements of `unique`.
+    /// The number of groups, for reductions of groups; the number of distinct elements, for `unique`.
     pub groups: Option<usize>,
-    /// How many, of k-means.
+    /// The number of clusters, for k-means.
     pub clusters: Option<usize>,
 }
 
 impl Case {
-    /// What every side is told.
+    /// The description of this case.
     pub fn told(&self) -> Told {
         let generator = self.generator();
         let all = || std::thread::available_parallelism().map_or(1, usize::from);

@@ -1,4 +1,4 @@
-//! Whether a case can be run, and what to do if not.
+//! Checks whether a case can be run.
 
 use crate::case::{Case, Measure, tuple};
 use crate::keys::Keys;
@@ -9,9 +9,9 @@ use warpfold::{ArrayRef, DType, Op, Precision};
 /// Why a case cannot be run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fault {
-    /// Which part of it is wrong.
+    /// The wrong part of the case.
     pub field: Field,
-    /// And what to do.
+    /// Why, and what to do.
     pub why: String,
 }
 
@@ -27,7 +27,7 @@ pub enum Field {
 }
 
 impl Case {
-    /// Whether it can be run.
+    /// Checks whether the case can be run.
     ///
     /// # Errors
     /// What is wrong, and what to do about it.
@@ -69,7 +69,7 @@ impl Case {
         self.explain().or_else(|why| fault(Field::Op, why))
     }
 
-    /// Whether work and keys go together.
+    /// Checks whether work and keys fit together.
     fn check_keys(&self) -> Result<(), Fault> {
         let fault = |field, why: String| Err(Fault { field, why });
         let (name, rank) = (self.work.name(), self.shape.len());
@@ -130,7 +130,7 @@ impl Case {
         }
     }
 
-    /// What the library says, without any data.
+    /// Asks the library's planner, without any data.
     fn explain(&self) -> Result<(), String> {
         let Work::Op(op) = self.work else {
             if self.work != Work::Describe {
@@ -146,7 +146,7 @@ impl Case {
     }
 }
 
-/// So many labels from 0 on are exact in a dtype; 2^24 are enough.
+/// The number of labels from 0 on that are exact in a dtype, at most 2^24.
 fn exact(dtype: DType) -> usize {
     let bits = match dtype {
         DType::F16 => 11,

@@ -1,20 +1,20 @@
-//! What is computed.
+//! The computations that cases time.
 
 use std::str::FromStr;
 use warpfold::{DType, Op};
 
-/// What is computed.
+/// The computation of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Work {
     /// One reduction.
     Op(Op),
-    /// All that `warpfold describe` computes.
+    /// All statistics of `warpfold describe`.
     Describe,
     /// The distinct values, ascending.
     Unique,
     /// The update step of k-means: the means of the points of each label.
     Update,
-    /// An iteration of k-means: the label of each point, and the means by these.
+    /// An iteration of k-means: the label of each point, and the means of the points of each label.
     Iterate,
 }
 
@@ -33,7 +33,7 @@ impl Work {
         }
     }
 
-    /// Values per output.
+    /// The number of values per output.
     pub fn width(self) -> usize {
         match self {
             Work::Op(Op::MinMax) => 2,
@@ -42,7 +42,7 @@ impl Work {
         }
     }
 
-    /// Bytes per output.
+    /// The number of bytes per output.
     pub fn result_bytes(self, dtype: DType) -> usize {
         let of = |op: Op| op.result_dtype(dtype).size();
         match self {

@@ -1,13 +1,12 @@
-//! The harness from one end to the other, with peers that misbehave.
+//! The harness from end to end, with peers that misbehave.
 
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use warpfold::{DType, Op, Precision};
+use warpfold::{DType, Op};
 use warpfold_bench::case::{Case, Measure};
 use warpfold_bench::cpu::Cpu;
-use warpfold_bench::layout::Layout;
 use warpfold_bench::peer::Program;
 use warpfold_bench::record::{Machine, Measured, OURS, PeerRecord, READ, Record, SideRecord};
 use warpfold_bench::runner::{self, Plan, Watch};
@@ -16,7 +15,7 @@ use warpfold_bench::suite::{self, Suite};
 use warpfold_bench::work::Work;
 use warpfold_bench::{Error, random, render};
 
-/// Says nothing.
+/// A watcher that prints nothing.
 struct Quiet;
 
 impl Watch for Quiet {
@@ -47,21 +46,10 @@ fn plan(suites: Vec<Suite>, peers: Vec<Program>) -> Plan {
     }
 }
 
-/// How many of the elements are not zero: all of these, which the fake peer knows without looking.
+/// A case that the fake peer answers without computing: all elements are nonzero.
 fn case(op: Op, shape: &[usize]) -> Case {
-    Case {
-        work: Work::Op(op),
-        dtype: DType::F32,
-        shape: shape.to_vec(),
-        axes: (0..shape.len()).collect(),
-        layout: Layout::C,
-        precision: Precision::Tree,
-        skip_nan: false,
-        measure: Measure::Call,
-        threads: Some(1),
-        keys: None,
-        least_room: 0,
-    }
+    let axes = (0..shape.len()).collect();
+    Case { shape: shape.to_vec(), axes, threads: Some(1), ..Case::new(Work::Op(op), DType::F32) }
 }
 
 fn fake(wrong: &str) -> Program {
@@ -164,7 +152,7 @@ fn no_case_begins_after_the_limit() {
     assert_eq!(runner::run(&plan, &mut Cpu::new(), &mut Quiet).unwrap().cases, []);
 }
 
-/// Samples of latency are taken in one block of each side: a peer is asked for them once.
+/// Latency samples of a side are taken in one block: a peer is asked for them once.
 #[test]
 fn latency_is_measured_without_turns() {
     let latency = Case { measure: Measure::Latency, ..case(Op::CountNonzero, &[100]) };
@@ -177,7 +165,7 @@ fn latency_is_measured_without_turns() {
     assert_eq!(of(&record.cases[0], "fake").samples_ns, [2, 3]);
 }
 
-/// A side that computes once, and then gives the same memory again and again.
+/// A side that computes once, and then returns the same memory each time.
 struct Lazy(Cpu, Option<Answer>);
 
 impl Side for Lazy {
@@ -220,7 +208,7 @@ fn random_problems_are_right_and_have_a_summary() {
     }
 }
 
-/// Those of the Python peers whose library is there.
+/// The Python peers whose library is installed.
 fn python_peers() -> Vec<Program> {
     let python = std::env::var("WARPFOLD_PYTHON").unwrap_or_else(|_| "python3".into());
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bench/peers");

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod bench;
+mod common;
 mod examples;
 mod keys;
 mod ladder;
@@ -13,25 +14,25 @@ use clap::{Parser, Subcommand};
 use clap_complete::Shell;
 use warpfold::{DType, DeviceName, Op, Ord};
 
-use crate::input::Raw;
-
 pub use bench::Bench;
+pub use common::{Axes, How, Input, Place, To};
 pub use examples::EXIT_STATUS;
 pub use keys::{First, Group, GroupOp, Histogram, KMeans, Keyed, Segments, Unique};
 pub use ladder::Ladder;
-pub use values::{AxisList, Initial, Layout, RawDType, Rounding, Shape};
+pub use values::{Layout, Rounding, Shape};
 use values::{device, op, ord, threads};
 
 /// Reduces arrays in files: sums, means, extremes and their kin, over any axes, with the same bits on every machine.
 ///
-/// INPUT is a .npy file (versions 1 to 3, C or Fortran order, either byte order), FILE.npz:MEMBER, `-` for standard input, or,
-/// with --raw and --shape, a file of nothing but numbers. Files are mapped, so they may be larger than memory.
+/// INPUT is a .npy file (versions 1 to 3, C or Fortran order, either byte order), FILE.npz:MEMBER, `-` for standard
+/// input, or, with --raw and --shape, a file of nothing but numbers. Files are mapped, so they may be larger than
+/// memory.
 ///
-/// Exit status: 0 if all went well; 2 if the command line or the input is wrong, and then nothing was written; 1 if reading
-/// or writing failed in the middle; 130 after Ctrl-C; 141 if whoever reads standard output has closed it.
+/// Exit status: 0 if all went well; 2 if the command line or the input is wrong, and then nothing was written; 1 if
+/// reading or writing failed in the middle; 130 after Ctrl-C; 141 if the reader of standard output has closed it.
 ///
-/// A DTYPE is f16, bf16, f32, f64, i8 to i64, u8 to u64 or bool; or NumPy's name for one, such as float32, f4 or <f4. (i8 has 8 bits
-/// here; NumPy's i8 of 8 bytes is <i8 or int64.)
+/// A DTYPE is f16, bf16, f32, f64, i8 to i64, u8 to u64 or bool; or NumPy's name for one, such as float32, f4 or <f4.
+/// (i8 has 8 bits here; NumPy's i8 of 8 bytes is <i8 or int64.)
 #[derive(Parser)]
 #[command(name = "warpfold", version, propagate_version = true, arg_required_else_help = true)]
 #[command(after_help = examples::WARPFOLD)]
@@ -74,10 +75,10 @@ pub enum Command {
 /// Reduce an array to one value, or along axes
 ///
 /// A single value is printed alone on its line, as the shortest decimal that reads back as the same bits; an array as
-/// NumPy prints it, but with all digits, and abbreviated above 1000 elements. The result of argmin and argmax is an int64:
-/// the position in the reduced elements, counted in row-major order over the reduced axes (over all axes: the index into
-/// the flattened array). The result of minmax has one more axis, at the end, of length 2: the least, the greatest; of a
-/// whole array both are printed on one line.
+/// NumPy prints it, but with all digits, and abbreviated above 1000 elements. The result of argmin and argmax is an
+/// int64: the position in the reduced elements, counted in row-major order over the reduced axes (over all axes: the
+/// index into the flattened array). The result of minmax has one more axis, at the end, of length 2: the least, the
+/// greatest; of a whole array both are printed on one line.
 #[derive(Parser)]
 pub struct Reduce {
     /// sum, prod, mean, var, std, norm, min, max, minmax, argmin, argmax, any, all, count-nonzero or logsumexp
@@ -89,27 +90,12 @@ pub struct Reduce {
     pub axes: Axes,
     #[command(flatten)]
     pub how: How,
-    /// Reduce only where this array of bools (.npy, .npz:MEMBER or `-`), broadcast to INPUT's shape, is true
-    #[arg(long = "where", value_name = "MASK")]
-    pub mask: Option<OsString>,
-    /// Start from this value: sum, prod, min, max
-    #[arg(long, value_name = "V", allow_hyphen_values = true)]
-    pub initial: Option<Initial>,
-    /// Where to compute: cpu; cuda (the first GPU) or cuda:1; or auto, which is cpu: it reads files faster than a bus brings
-    /// them to a GPU. The bits are the same
-    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
-    pub device: DeviceName,
-    /// How many threads work on a CPU; all cores if not given
-    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
-    pub threads: Option<u16>,
-    /// Write the result to this .npy file (`-`: standard output). It appears whole or not at all
-    #[arg(short, long, value_name = "OUT.npy")]
-    pub output: Option<PathBuf>,
-    /// Print bit patterns in hexadecimal, such as 0x3f800000 for the f32 1
-    #[arg(long, conflicts_with = "output")]
-    pub bits: bool,
-    /// Print one JSON object: op, input, axes, dtype, shape, and value (of shape []) or values (nested lists), or the output's
-    /// name; with --bits also bits. NaN and infinities are the strings "nan", "inf", "-inf"
+    #[command(flatten)]
+    pub place: Place,
+    #[command(flatten)]
+    pub to: To,
+    /// Print one JSON object: op, input, axes, dtype, shape, and value (of shape []) or values (nested lists), or the
+    /// output's name; with --bits also bits. NaN and infinities are the strings "nan", "inf", "-inf"
     #[arg(long)]
     pub json: bool,
     /// Print the time that the reduction took, and the bytes read per second, on standard error
@@ -122,11 +108,11 @@ pub struct Reduce {
 
 /// Describe an array: count, NaN count, min, argmin, max, argmax, mean, std, sum and norm in one read
 ///
-/// Every value has the bits that `warpfold reduce` gives; count is the number of elements reduced into each, NaN included. Of no
-/// elements there is no min, argmin, max or argmax.
+/// Every value has the bits that `warpfold reduce` gives; count is the number of elements reduced into each, NaN
+/// included. No elements have no min, argmin, max or argmax.
 ///
-/// On a GPU, floats that lie side by side are read once; of integers and of other layouts each statistic is a reduction of its
-/// own. The array must fit into the GPU's memory.
+/// On a GPU, contiguous floats are read once; for integers and other layouts each statistic is a reduction of its own.
+/// The array must fit into the GPU's memory.
 #[derive(Parser)]
 pub struct Describe {
     #[command(flatten)]
@@ -136,23 +122,20 @@ pub struct Describe {
     /// Leave NaNs out of all but count and nan_count
     #[arg(long)]
     pub skip_nan: bool,
-    /// Describe only the elements where this array of bools, broadcast to INPUT's shape, is true; count is then an array
+    /// Describe only the elements where this array of bools, broadcast to INPUT's shape, is true; count is then an
+    /// array
     #[arg(long = "where", value_name = "MASK")]
     pub mask: Option<OsString>,
-    /// Write what is said to this file (`-`: standard output): with --json JSON, else text. It appears whole or not at all
+    /// Write the description to this file (`-`: standard output): JSON with --json, else text. It appears whole or not
+    /// at all
     #[arg(short, long, value_name = "OUT")]
     pub output: Option<PathBuf>,
-    /// Print one JSON object: input, axes, shape, count, and under stats the statistics, as reduce --json prints values; null is one
-    /// that nothing has
+    /// Print one JSON object: input, axes, shape, count, and under stats the statistics, as reduce --json prints
+    /// values, null for one without a value
     #[arg(long)]
     pub json: bool,
-    /// Where to compute: cpu; cuda (the first GPU) or cuda:1; or auto, which is cpu: it reads files faster than a bus brings
-    /// them to a GPU. The bits are the same
-    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
-    pub device: DeviceName,
-    /// How many threads work; all cores if not given
-    #[arg(long, value_name = "N", value_parser = threads, allow_hyphen_values = true)]
-    pub threads: Option<u16>,
+    #[command(flatten)]
+    pub place: Place,
 }
 
 /// Show how an array would be reduced, without any data
@@ -184,7 +167,7 @@ pub struct Explain {
     /// Which norm: 1, 2 or inf
     #[arg(long, value_parser = ord)]
     pub ord: Option<Ord>,
-    /// Where it would be computed, as for reduce. No GPU need be there: the plan is then that for an H200
+    /// Where to compute, as for reduce. Without a GPU the plan is that for an H200
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = device)]
     pub device: DeviceName,
     /// How many threads work; all cores if not given
@@ -211,64 +194,4 @@ pub struct Devices {
 pub struct Completions {
     /// The shell
     pub shell: Shell,
-}
-
-/// What to read.
-#[derive(Parser)]
-pub struct Input {
-    /// A .npy file, FILE.npz:MEMBER (no MEMBER needed if there is one), `-` for standard input, or a file of raw numbers
-    #[arg(value_name = "INPUT")]
-    pub input: OsString,
-    /// INPUT has no header: its numbers have this dtype, in this machine's byte order, or in that which NumPy's name has: >f4
-    #[arg(long, value_name = "DTYPE", requires = "shape")]
-    raw: Option<RawDType>,
-    /// The shape of raw numbers, in C order, such as 1000,1000
-    #[arg(long, value_name = "N,M", requires = "raw", allow_hyphen_values = true)]
-    shape: Option<Shape>,
-}
-
-impl Input {
-    /// The dtype and shape of data without a header.
-    pub fn raw(&self) -> Option<Raw> {
-        let RawDType { dtype, swapped } = self.raw?;
-        Some(Raw { dtype, swapped, shape: self.shape.clone()?.0 })
-    }
-}
-
-/// Over what.
-#[derive(Parser)]
-pub struct Axes {
-    /// The axes to reduce, such as 0,2; -1 is the last; all if not given
-    #[arg(long, visible_alias = "axes", value_name = "AXES", allow_hyphen_values = true)]
-    axis: Option<AxisList>,
-    /// Keep reduced axes, with length 1
-    #[arg(long)]
-    pub keepdims: bool,
-}
-
-impl Axes {
-    /// `None`: all.
-    pub fn list(&self) -> Option<Vec<isize>> {
-        self.axis.clone().map(|list| list.0)
-    }
-}
-
-/// How to compute.
-#[derive(Parser)]
-pub struct How {
-    /// Cast elements to this dtype first; it is also the result's
-    #[arg(long, value_name = "DTYPE")]
-    pub dtype: Option<DType>,
-    /// How carefully sums are rounded
-    #[arg(long, value_enum, default_value = "tree")]
-    pub precision: Rounding,
-    /// Leave NaNs out
-    #[arg(long)]
-    pub skip_nan: bool,
-    /// Divide by the count less N: var, std (default 0)
-    #[arg(long, value_name = "N", allow_hyphen_values = true)]
-    pub ddof: Option<f64>,
-    /// Which norm: 1, 2 or inf (default 2)
-    #[arg(long, value_parser = ord)]
-    pub ord: Option<Ord>,
 }

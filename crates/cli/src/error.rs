@@ -1,4 +1,4 @@
-//! What can go wrong, in words that say what to do.
+//! Errors. Their messages say what to do.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,9 +13,9 @@ pub enum Failure {
     /// The input cannot be used.
     #[error("{name}: {why}")]
     Input {
-        /// As given.
+        /// The name as given.
         name: String,
-        /// And what to do.
+        /// Why, and what to do.
         why: InputError,
     },
     /// The reduction cannot be done.
@@ -27,9 +27,9 @@ pub enum Failure {
     /// The output cannot be created.
     #[error("cannot create {path}: {why}; choose another file", path = shown(path))]
     Create {
-        /// As given.
+        /// The path as given.
         path: PathBuf,
-        /// The system's words.
+        /// The system's error.
         why: io::Error,
     },
     /// Writing failed in the middle.
@@ -37,23 +37,23 @@ pub enum Failure {
     Write {
         /// A path, or standard output.
         to: String,
-        /// The system's words.
+        /// The system's error.
         why: io::Error,
     },
     /// Reading failed in the middle.
     #[error("cannot read {name}: {why}")]
     Read {
-        /// As given.
+        /// The name as given.
         name: String,
-        /// The system's words.
+        /// The system's error.
         why: io::Error,
     },
-    /// A pipe or a compressed member could not be put aside.
+    /// A pipe or a compressed member could not be stored in a temporary file.
     #[error("cannot keep the data of {name} in a temporary file: {why}; set TMPDIR to a directory with room for them")]
     Spool {
-        /// As given.
+        /// The name as given.
         name: String,
-        /// The system's words.
+        /// The system's error.
         why: io::Error,
     },
     /// The ladder could not be run.
@@ -62,7 +62,7 @@ pub enum Failure {
     /// The benchmarks could not be run.
     #[error(transparent)]
     Bench(#[from] warpfold_bench::Error),
-    /// Results of a benchmark that are wrong, our own or a peer's.
+    /// Wrong results of a benchmark, our own or a peer's.
     #[error("wrong results: {}", .0.join("; "))]
     Wrong(Vec<String>),
     /// Rungs of the ladder that are wrong, or published forms that were not caught.
@@ -71,7 +71,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// 2 if what was asked for cannot be done, 1 if doing it went wrong.
+    /// 2 if the request itself is wrong, 1 if carrying it out failed.
     pub fn exit_code(&self) -> u8 {
         match self {
             Failure::Library(warpfold::Error::Threads { .. }) => 1,
@@ -140,12 +140,12 @@ pub enum InputError {
     NoMembers,
 }
 
-/// A number of bytes; of a pipe, perhaps only the least that it can be.
+/// A number of bytes; for a pipe perhaps only a lower bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Extra {
-    /// So many.
+    /// This number.
     Exactly(u64),
-    /// So many, and then we stopped to read.
+    /// At least this number: reading stopped there.
     AtLeast(u64),
 }
 
@@ -159,7 +159,7 @@ impl std::fmt::Display for Extra {
 }
 
 impl InputError {
-    /// Of this input.
+    /// The failure of the input `name`.
     pub fn of(self, name: &str) -> Failure {
         let name = if name == "-" { "standard input".into() } else { name.into() };
         Failure::Input { name, why: self }
@@ -170,7 +170,7 @@ fn after_colon(hint: &Option<String>) -> String {
     hint.as_ref().map_or(String::new(), |hint| format!(": {hint}"))
 }
 
-/// As `--shape` takes it.
+/// A shape as `--shape` takes it.
 pub fn comma(shape: &[usize]) -> String {
     shape.iter().map(usize::to_string).collect::<Vec<_>>().join(",")
 }

@@ -5,42 +5,25 @@ use std::fs::{File, Metadata};
 use std::io::{Read, Seek};
 use std::path::Path;
 
-use warpfold::{ArrayRef, DType, Order};
+use warpfold::{DType, Order};
 
 use crate::error::{Extra, Failure, InputError};
-use crate::mapping::{CopyError, Mapping, read_up_to, spool};
+use crate::mapping::{Mapping, spool};
 use crate::names::shown;
 use crate::npy::{self, Header};
 use crate::npz;
 use crate::output::FileId;
-
-/// An array in a file.
-pub struct Source {
-    /// Its elements, and nothing else.
-    pub mapping: Mapping,
-    /// What they are.
-    pub header: Header,
-    /// The file that has them, if it is one that an output might replace.
-    pub file: Option<FileId>,
-}
+use crate::source::{Source, copy_failure, in_npy, is_zip, spool_npy};
 
 /// How to read data that have no header.
 #[derive(Clone, Debug)]
 pub struct Raw {
-    /// Of the elements.
+    /// The dtype of the elements.
     pub dtype: DType,
-    /// Whether their bytes are in the other order than this machine's.
+    /// Whether the byte order is not this machine's.
     pub swapped: bool,
-    /// In C order.
+    /// The shape, in C order.
     pub shape: Vec<usize>,
-}
-
-impl Source {
-    /// The array.
-    pub fn array(&self) -> Result<ArrayRef<'_>, warpfold::Error> {
-        let Header { dtype, ref shape, order, swapped, .. } = self.header;
-        ArrayRef::from_bytes(self.mapping.bytes(), dtype, shape, order, swapped)
-    }
 }
 
 /// Opens `-`, `FILE`, or `FILE.npz:MEMBER`.
@@ -68,12 +51,12 @@ pub fn open(name: &OsStr, raw: Option<&Raw>) -> Result<Source, Failure> {
     streamed(file, &shown(path), member, raw)
 }
 
-/// A file whose own name has a colon in it is that file; otherwise the colon after `.npz` starts a member's name.
+/// Splits off a member's name, which follows `.npz:`, unless a file of the whole name exists.
 fn split(name: &OsStr) -> (&OsStr, Option<&OsStr>) {
     let bytes = name.as_encoded_bytes();
     match bytes.windows(5).position(|window| window == b".npz:") {
         Some(at) if !Path::new(name).exists() => {
-            // SAFETY: a part of a name, cut beside ASCII.
+            // SAFETY: the name is cut beside an ASCII character, as `from_encoded_bytes_unchecked` demands.
             let part = |part| unsafe { OsStr::from_encoded_bytes_unchecked(part) };
             (part(&bytes[..at + 4]), Some(part(&bytes[at + 5..])))
         }
@@ -103,7 +86,7 @@ fn standard_input(raw: Option<&Raw>) -> Result<Source, Failure> {
     streamed(std::io::stdin(), "-", None, raw)
 }
 
-/// A file that is there as a whole.
+/// The array of a regular file.
 fn in_file(
     mapping: Mapping,
     metadata: &Metadata,
@@ -115,45 +98,13 @@ fn in_file(
     Ok(Source { file: FileId::of(metadata), ..source })
 }
 
-/// What can only be read once, from front to back. `name` is for messages.
+/// The array of an input that can be read only once, from front to back. `name` is for messages.
 fn streamed(mut from: impl Read, name: &str, member: Option<&OsStr>, raw: Option<&Raw>) -> Result<Source, Failure> {
     let spooled = match raw {
         Some(raw) => spool(&[], &mut from, raw_len(raw)? as u64 + 1).map_err(|e| copy_failure(e, name))?,
         None => spool_npy(&mut from, name, true)?,
     };
     in_mapping(spooled, name, member, raw, true)
-}
-
-/// Spools a .npy stream: no more of it than its header says, and one byte to see whether there are more. With `archives`,
-/// a .npz stream, too, all of it.
-pub fn spool_npy(from: &mut dyn Read, name: &str, archives: bool) -> Result<Mapping, Failure> {
-    let read = |e| copy_failure(CopyError::Read(e), name);
-    let mut start = vec![0; npy::PREFIX];
-    let n = read_up_to(from, &mut start).map_err(read)?;
-    start.truncate(n);
-    let limit = if start.starts_with(npy::MAGIC) {
-        let offset = npy::offset(&start).map_err(|e| e.of(name))?;
-        let n = start.len();
-        start.resize(offset.max(n), 0);
-        let more = read_up_to(from, &mut start[n..]).map_err(read)?;
-        start.truncate(n + more);
-        let header = npy::parse(&start).map_err(|e| e.of(name))?;
-        let whole = offset as u64 + npy_len(&header)? as u64;
-        (whole + 1).saturating_sub(start.len() as u64)
-    } else if archives && npz::is_zip(&start) {
-        u64::MAX
-    } else {
-        return Err(not_npy(&start).of(name));
-    };
-    spool(&start, from, limit).map_err(|e| copy_failure(e, name))
-}
-
-fn copy_failure(e: CopyError, name: &str) -> Failure {
-    let name = if name == "-" { "standard input".to_string() } else { name.to_string() };
-    match e {
-        CopyError::Read(why) => Failure::Read { name, why },
-        CopyError::Write(why) => Failure::Spool { name, why },
-    }
 }
 
 fn in_mapping(
@@ -176,7 +127,7 @@ fn in_mapping(
         let header = Header { dtype, swapped, shape, order: Order::C, offset: 0 };
         return Ok(Source { mapping, header, file: None });
     }
-    if npz::is_zip(bytes) {
+    if is_zip(bytes) {
         return npz::member(mapping, name, member);
     }
     if let (true, Some(member)) = (bytes.starts_with(npy::MAGIC), member) {
@@ -185,43 +136,9 @@ fn in_mapping(
     in_npy(mapping, name, stopped)
 }
 
-/// The array of a .npy file. `stopped`: whether no more than one byte after it was read.
-pub fn in_npy(mapping: Mapping, name: &str, stopped: bool) -> Result<Source, Failure> {
-    let bytes = mapping.bytes();
-    if !bytes.starts_with(npy::MAGIC) {
-        return Err(not_npy(bytes).of(name));
-    }
-    let header = npy::parse(bytes).map_err(|e| e.of(name))?;
-    let (expected, found) = (npy_len(&header)?, bytes.len() - header.offset);
-    if found < expected {
-        return Err(InputError::Truncated { expected: expected as u64, found: found as u64 }.of(name));
-    }
-    if found > expected {
-        let extra = (found - expected) as u64;
-        let extra = if stopped { Extra::AtLeast(extra) } else { Extra::Exactly(extra) };
-        return Err(InputError::Trailing { expected: expected as u64, extra }.of(name));
-    }
-    let mapping = mapping.part(header.offset..header.offset + expected);
-    Ok(Source { mapping, header, file: None })
-}
-
-fn npy_len(header: &Header) -> Result<usize, Failure> {
-    header.bytes().ok_or_else(|| warpfold::Error::ShapeOverflow { shape: header.shape.clone() }.into())
-}
-
 fn raw_len(raw: &Raw) -> Result<usize, Failure> {
     npy::byte_len(&raw.shape, raw.dtype)
         .ok_or_else(|| warpfold::Error::ShapeOverflow { shape: raw.shape.clone() }.into())
-}
-
-fn not_npy(start: &[u8]) -> InputError {
-    match start {
-        [] => InputError::Empty,
-        start if npy::MAGIC.starts_with(start) => {
-            InputError::Truncated { expected: npy::PREFIX as u64, found: start.len() as u64 }
-        }
-        start => InputError::NotNpy { start: format!("\"{}\"", start[..start.len().min(8)].escape_ascii()) },
-    }
 }
 
 #[cfg(test)]

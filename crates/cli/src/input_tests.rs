@@ -1,4 +1,4 @@
-//! Whatever a file holds, reading it is an answer: no panic, and no allocation on its word.
+//! Reading any file ends with an array or an error: no panic, and no allocation of a size that the file states.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -10,23 +10,23 @@ use zip::CompressionMethod::{Deflated, Stored};
 
 use super::*;
 
-/// Remembers the largest allocation of each thread.
+/// An allocator that records the largest allocation of each thread.
 struct Watched;
 
 thread_local! {
     static LARGEST: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: the system's allocator; what is remembered needs no memory.
+// SAFETY: every call is one of the system's allocator; recording sizes allocates nothing.
 unsafe impl GlobalAlloc for Watched {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = LARGEST.try_with(|largest| largest.set(largest.get().max(layout.size())));
-        // SAFETY: the caller's.
+        // SAFETY: the caller fulfils the same contract as the system's allocator demands.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller fulfils the same contract as the system's allocator demands.
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -73,7 +73,7 @@ fn read(bytes: &[u8], member: Option<&str>) -> Result<Source, Failure> {
             assert_eq!(file.header, stream.header);
             assert_eq!(file.mapping.bytes(), stream.mapping.bytes());
             assert_eq!(Some(file.mapping.bytes().len()), file.header.bytes());
-            // It may have too many axes; that is the library's to say.
+            // Too many axes are an error of the library.
             let _ = file.array();
         }
         (Err(_), Err(_)) => {}
@@ -135,7 +135,7 @@ fn a_stream_is_read_no_further_than_its_header_says() {
     let mut endless = Counted(start.as_slice().chain(std::io::repeat(0)), 0);
     assert!(spool_npy(&mut endless, "x", true).is_ok());
     assert_eq!(endless.1, start.len() + 401);
-    // An archive in an archive is none that can be read, so it is not unpacked.
+    // An archive inside an archive cannot be read, so that it is not unpacked.
     let mut endless = Counted(b"PK\x03\x04".as_slice().chain(std::io::repeat(0)), 0);
     assert!(spool_npy(&mut endless, "x", false).is_err());
     assert_eq!(endless.1, npy::PREFIX);

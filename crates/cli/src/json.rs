@@ -1,4 +1,4 @@
-//! Results as JSON. Numbers are written as they are printed, with the digits that distinguish them in their own dtype.
+//! Results as JSON. Numbers have the digits that distinguish them in their own dtype, as printed numbers do.
 
 use std::io::{self, Write};
 
@@ -27,7 +27,7 @@ pub fn bits(x: Scalar) -> String {
     format!("\"{}\"", print::bits(x))
 }
 
-/// An array as nested lists; without axes, its element alone.
+/// An array as nested lists; a scalar if it has no axes.
 pub fn nested(to: &mut dyn Write, shape: &[usize], values: &Values, element: fn(Scalar) -> String) -> io::Result<()> {
     nest(to, shape, &mut 0, values, element)
 }

@@ -1,12 +1,12 @@
 //! Lines that fit a terminal.
 
-/// Columns of messages.
+/// The width of messages.
 pub const NARROW: usize = 80;
-/// Columns of results.
+/// The width of results.
 pub const WIDE: usize = 100;
 
-/// `text` in lines of at most `width` columns. Something else takes `taken` columns of the first line; the others are indented.
-/// Longer words stay whole, and so do the line feeds of the text.
+/// `text` in lines of at most `width` columns. The first line has `taken` columns less; the others are indented by
+/// `indent`. Longer words stay whole, and line feeds of the text are kept.
 pub fn wrapped(text: &str, width: usize, taken: usize, indent: usize) -> String {
     let (mut out, mut column) = (String::new(), taken);
     for line in text.lines() {

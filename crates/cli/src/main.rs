@@ -16,6 +16,7 @@ mod output;
 mod print;
 mod progress;
 mod signals;
+mod source;
 mod stdio;
 mod watch;
 
@@ -34,7 +35,7 @@ use names::{escaped, escaped_lines};
 #[global_allocator]
 static ALLOCATOR: memory::Reporting = memory::Reporting;
 
-/// The status of a process that SIGPIPE has ended, as shells have it.
+/// The exit status of a process that SIGPIPE ended, by the convention of shells.
 const BROKEN_PIPE: u8 = 128 + 13;
 
 fn main() -> ExitCode {
@@ -48,7 +49,7 @@ fn main() -> ExitCode {
     };
     match panic::catch_unwind(run) {
         Ok(Ok(())) => ExitCode::SUCCESS,
-        // Whoever read our output has seen enough, and knows it.
+        // The reader of the output has closed it, and needs no message.
         Ok(Err(failure)) if failure.is_broken_pipe() => ExitCode::from(BROKEN_PIPE),
         Ok(Err(failure)) => {
             let _ = writeln!(std::io::stderr(), "error: {}", escaped_lines(&failure.to_string()));
@@ -58,7 +59,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Help and the version go to standard output; what is wrong with the command line, to standard error.
+/// Prints help and the version to standard output, and errors of the command line to standard error.
 fn parsed(said: &clap::Error) -> Result<(), Failure> {
     if !said.use_stderr() {
         return stdio::check_output().and_then(|()| said.print()).map_err(Failure::stdout);
@@ -68,7 +69,8 @@ fn parsed(said: &clap::Error) -> Result<(), Failure> {
     if strange.peek().is_none() {
         let _ = said.print();
     } else {
-        // With colours: what makes it plain takes the arguments' own control sequences for colours, and hides them.
+        // Rendered with colours: the conversion to plain text would take the arguments' own control sequences for
+        // colours, and drop them.
         let mut text = said.render().ansi().to_string();
         for arg in strange {
             let value = arg.split_once('=').map_or("", |(_, value)| value);

@@ -6,19 +6,19 @@ use std::ops::Range;
 
 use memmap2::{Mmap, MmapOptions};
 
-/// Bytes of a mapping that are worth a thread to release them.
+/// The number of bytes that one thread releases.
 #[cfg(unix)]
 const SHARE: usize = 64 << 20;
 
 /// The bytes of a file, read only when they are touched.
 pub struct Mapping {
     map: Mmap,
-    /// The part that counts: a member of an archive, say.
+    /// The used part, such as a member of an archive.
     part: Range<usize>,
 }
 
 impl Mapping {
-    /// A regular file, from `offset`.
+    /// Maps a regular file from `offset` on.
     pub fn new(file: &File, offset: u64) -> io::Result<Self> {
         let len = usize::try_from(file.metadata()?.len().saturating_sub(offset)).map_err(io::Error::other)?;
         // SAFETY: a shared mapping that is only read. Should another program write the file meanwhile, we compute with
@@ -28,7 +28,7 @@ impl Mapping {
         Ok(Self { map, part: 0..len })
     }
 
-    /// The same mapping, narrowed to a part of what it was.
+    /// The same mapping, narrowed to a part of it.
     pub fn part(self, part: Range<usize>) -> Self {
         let (start, end) = (self.part.start + part.start, self.part.start + part.end);
         assert!(start <= end && end <= self.part.end, "a part of the mapping");
@@ -40,8 +40,9 @@ impl Mapping {
         &self.map[self.part.clone()]
     }
 
-    /// Takes the pages out of this process, by several threads if they are many. Of 1 GiB in pages of 4 KiB that takes one thread 49 ms,
-    /// and two 27; a process that ends does it by one. Bytes that are read again come back from the file.
+    /// Unmaps the pages from this process, by several threads if there are many. For 1 GiB in pages of 4 KiB one thread
+    /// takes 49 ms and two take 27 ms; the end of a process uses one. Bytes that are read again come back from the
+    /// file.
     pub fn release(&self) {
         #[cfg(unix)]
         {
@@ -54,7 +55,8 @@ impl Mapping {
                 for from in (0..self.map.len()).step_by(share) {
                     let len = share.min(self.map.len() - from);
                     let advice = memmap2::UncheckedAdvice::DontNeed;
-                    // SAFETY: the mapping is shared, file-backed and never written: a page that comes back is the same page.
+                    // SAFETY: the mapping is shared, file-backed and never written: a page that comes back is the same
+                    // page.
                     scope.spawn(move || unsafe { self.map.unchecked_advise_range(advice, from, len) });
                 }
             });
@@ -62,7 +64,7 @@ impl Mapping {
     }
 }
 
-/// Which side of a copy failed.
+/// The side of a copy that failed.
 pub enum CopyError {
     /// The source.
     Read(io::Error),
@@ -90,7 +92,7 @@ pub fn spool(before: &[u8], from: &mut dyn Read, limit: u64) -> Result<Mapping, 
     Mapping::new(&file, 0).map_err(CopyError::Write)
 }
 
-/// Reads as many bytes as there are, up to `buffer`'s length.
+/// Fills `buffer`, or less if the input ends.
 pub fn read_up_to(from: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
     let mut done = 0;
     while done < buffer.len() {

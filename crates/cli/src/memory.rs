@@ -1,33 +1,33 @@
-//! The command's allocator: the system's. Memory that cannot be had ends the command with status 2 and a message of one line,
-//! not with an abort. The library asks beforehand for what may be large, and has better words.
+//! The command's allocator, which is the system's. If memory runs out, the command ends with status 2 and a message of
+//! one line, not with an abort. Before large allocations the library checks the memory itself, with a better message.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
 
 use crate::signals;
 
-/// The system's allocator, which says what it cannot give.
+/// The system's allocator, with a message on failure.
 pub struct Reporting;
 
-// SAFETY: the system's allocator, but for what does not return.
+// SAFETY: every call is one of the system's allocator, and a failure does not return.
 unsafe impl GlobalAlloc for Reporting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's.
+        // SAFETY: the caller fulfils the same contract as the system's allocator demands.
         given(unsafe { System.alloc(layout) }, layout.size())
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: the caller's.
+        // SAFETY: the caller fulfils the same contract as the system's allocator demands.
         given(unsafe { System.alloc_zeroed(layout) }, layout.size())
     }
 
     unsafe fn realloc(&self, at: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        // SAFETY: the caller's.
+        // SAFETY: the caller fulfils the same contract as the system's allocator demands.
         given(unsafe { System.realloc(at, layout, size) }, size)
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller fulfils the same contract as the system's allocator demands.
         unsafe { System.dealloc(at, layout) }
     }
 }
@@ -41,7 +41,7 @@ fn given(memory: *mut u8, size: usize) -> *mut u8 {
 
 #[cold]
 fn refuse(size: usize) -> ! {
-    // Text on the stack: no memory can be had.
+    // The text is on the stack, since no memory is left.
     let mut text = [0; 160];
     let mut rest = &mut text[..];
     let _ = writeln!(

@@ -1,10 +1,10 @@
-//! Names of files, and texts of archives and arguments, for a message: what would move the cursor, change colours or break the
-//! line is escaped.
+//! Names of files, and texts of archives and arguments, for messages. Characters that would move the cursor, change
+//! colours or break the line are escaped.
 
 use std::ffi::OsStr;
 use std::fmt::Write;
 
-/// A name as a message has it. Bytes that are no text become `\xff`.
+/// A name as messages show it. Bytes that are not text become `\xff`.
 pub fn shown(name: impl AsRef<OsStr>) -> String {
     let mut text = String::new();
     for chunk in name.as_ref().as_encoded_bytes().utf8_chunks() {
@@ -16,12 +16,12 @@ pub fn shown(name: impl AsRef<OsStr>) -> String {
     text
 }
 
-/// A text in which nothing controls a terminal.
+/// A text without characters that control a terminal.
 pub fn escaped(text: &str) -> String {
     escape(text, "")
 }
 
-/// The same of a message, which may have several lines.
+/// The same for a message of several lines.
 pub fn escaped_lines(text: &str) -> String {
     escape(text, "\n")
 }
@@ -29,7 +29,7 @@ pub fn escaped_lines(text: &str) -> String {
 fn escape(text: &str, except: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in text.chars() {
-        // The others turn the direction of writing.
+        // The others change the direction of writing.
         let controls = c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         if controls && !except.contains(c) {
             safe.extend(c.escape_default());

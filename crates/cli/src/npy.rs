@@ -1,7 +1,7 @@
-//! The .npy format: a strict reader of headers that nobody vouches for, and a writer.
+//! The .npy format: a strict reader of untrusted headers, and a writer.
 //!
 //! A header is a Python dictionary of three entries. Nothing is evaluated: the few tokens that NumPy writes are
-//! recognised, all others are refused. Nothing is allocated on a header's word.
+//! recognised, all others are refused. No allocation depends on numbers in a header.
 
 use warpfold::{DType, Order};
 
@@ -13,35 +13,35 @@ pub const MAGIC: &[u8] = b"\x93NUMPY";
 /// Magic, version, and the longer of the two length fields.
 pub const PREFIX: usize = 12;
 
-/// Longer headers describe structured dtypes or are lies. NumPy itself stops at 10000 characters.
+/// The longest header. Longer ones describe structured dtypes or are invalid. NumPy itself stops at 10000 characters.
 const LONGEST: usize = 1 << 20;
 
-/// More axes than any array library has; the reduction then says how many it takes.
+/// More axes than any array library has. The reduction has a lower limit of its own.
 const MOST_AXES: usize = 1024;
 
-/// What a header says.
+/// The contents of a header.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Header {
-    /// Of the elements.
+    /// The dtype of the elements.
     pub dtype: DType,
-    /// Whether their bytes are in the other order than this machine's.
+    /// Whether the byte order is not this machine's.
     pub swapped: bool,
     /// The length of each axis.
     pub shape: Vec<usize>,
     /// Row-major or column-major.
     pub order: Order,
-    /// Where the elements start.
+    /// The offset of the elements in the file.
     pub offset: usize,
 }
 
 impl Header {
-    /// The bytes of the elements; `None` if the address space does not hold them.
+    /// The number of bytes of the elements; `None` if it exceeds the address space.
     pub fn bytes(&self) -> Option<usize> {
         byte_len(&self.shape, self.dtype)
     }
 }
 
-/// The bytes of an array; `None` if the address space does not hold them.
+/// The number of bytes of an array; `None` if it exceeds the address space.
 pub fn byte_len(shape: &[usize], dtype: DType) -> Option<usize> {
     if shape.contains(&0) {
         return Some(0);
@@ -50,7 +50,7 @@ pub fn byte_len(shape: &[usize], dtype: DType) -> Option<usize> {
     isize::try_from(bytes).ok().map(|_| bytes)
 }
 
-/// Where the elements start, from the first [`PREFIX`] bytes of a file.
+/// The offset of the elements, from the first [`PREFIX`] bytes of a file.
 pub fn offset(prefix: &[u8]) -> Result<usize, InputError> {
     let truncated = || InputError::Truncated { expected: PREFIX as u64, found: prefix.len() as u64 };
     let [major, minor, rest @ ..] = prefix.get(MAGIC.len()..).unwrap_or(&[]) else { return Err(truncated()) };
@@ -131,7 +131,7 @@ impl<'a> Dictionary<'a> {
             tokens.expect(b':')?;
             let twice = match key {
                 "descr" if tokens.at(b'[') || tokens.at(b'(') => {
-                    // Nothing after it matters: this array cannot be used.
+                    // The rest of the header does not matter: this array cannot be used.
                     dictionary.descr = Some(Descr::Structured);
                     return Ok(dictionary);
                 }
@@ -169,29 +169,18 @@ impl<'a> Dictionary<'a> {
     }
 }
 
-/// The dtype that NumPy means by `descr`, and whether its bytes are in the other order than this machine's.
+/// The dtype of NumPy's `descr`, and whether its byte order is not this machine's.
 fn dtype(descr: &str) -> Result<(DType, bool), InputError> {
     let (order, name) = match descr.as_bytes().first() {
         Some(b'<' | b'>' | b'|' | b'=') => descr.split_at(1),
         _ => ("", descr),
     };
-    let dtype = match name {
-        "b1" | "?" => DType::Bool,
-        "i1" => DType::I8,
-        "i2" => DType::I16,
-        "i4" => DType::I32,
-        "i8" => DType::I64,
-        "u1" => DType::U8,
-        "u2" => DType::U16,
-        "u4" => DType::U32,
-        "u8" => DType::U64,
-        "f2" => DType::F16,
-        "f4" => DType::F32,
-        "f8" => DType::F64,
-        "bfloat16" => DType::BF16,
+    let dtype = match (DType::from_code(name), name) {
+        (Some(dtype), _) => dtype,
+        (None, "bfloat16") => DType::BF16,
         // ml_dtypes.bfloat16 has a byte order; two bytes of NumPy's own void have none, and stay refused.
-        "V2" if order == "<" || order == ">" => DType::BF16,
-        _ => return Err(unusable(descr, name)),
+        (None, "V2") if order == "<" || order == ">" => DType::BF16,
+        (None, _) => return Err(unusable(descr, name)),
     };
     let other = if cfg!(target_endian = "big") { "<" } else { ">" };
     Ok((dtype, order == other && dtype.size() > 1))

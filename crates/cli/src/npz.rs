@@ -1,5 +1,5 @@
-//! Members of .npz archives: mapped in place if they are stored, spooled if they are compressed. Either way their checksum is
-//! looked at before anything is computed.
+//! Members of .npz archives: mapped in place if they are stored, spooled if they are compressed. Either way their
+//! checksum is verified before anything is computed.
 
 use std::ffi::OsStr;
 use std::io::Cursor;
@@ -8,17 +8,12 @@ use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive};
 
 use crate::error::{Failure, InputError};
-use crate::input::{Source, in_npy, spool_npy};
 use crate::mapping::Mapping;
 use crate::names::{escaped, shown};
+use crate::source::{Source, in_npy, spool_npy};
 
-/// Bytes that are worth a thread to check them.
+/// The number of bytes whose checksum one thread computes.
 const SHARE: usize = 8 << 20;
-
-/// Whether a file starts as a .zip file does (an empty one, too).
-pub fn is_zip(start: &[u8]) -> bool {
-    start.starts_with(b"PK\x03\x04") || start.starts_with(b"PK\x05\x06")
-}
 
 /// The array `wanted` of an archive, or the only one. `name` is for messages.
 pub fn member(mapping: Mapping, name: &str, wanted: Option<&OsStr>) -> Result<Source, Failure> {
@@ -36,7 +31,7 @@ pub fn member(mapping: Mapping, name: &str, wanted: Option<&OsStr>) -> Result<So
             drop(entry);
             let mut file = archive.by_index(index).map_err(|e| of(because(e)))?;
             let spooled = spool_npy(&mut file, &full_name, false).map_err(|failure| match failure {
-                // What cannot be unpacked is the archive's fault, not the system's.
+                // A member that cannot be unpacked is an error of the archive, not of the system.
                 Failure::Read { why, .. } => of(InputError::Zip(why.to_string())),
                 other => other,
             })?;
@@ -80,7 +75,7 @@ fn crc32(bytes: &[u8]) -> u32 {
     })
 }
 
-/// What the archive's reader says, in our words.
+/// The input's error for an error of the archive's reader.
 fn because(e: ZipError) -> InputError {
     match e {
         ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) => InputError::Encrypted,
@@ -89,7 +84,7 @@ fn because(e: ZipError) -> InputError {
     }
 }
 
-/// The name of a compression that is not read here.
+/// The name of an unsupported compression method.
 fn method(method: CompressionMethod) -> String {
     match method {
         CompressionMethod::DEFLATE64 => "deflate64".into(),

@@ -1,8 +1,8 @@
-//! Where results go: files appear whole and together, or not at all.
+//! Outputs: files appear whole and together, or not at all.
 //!
-//! Each file is written under a temporary name in its own directory and brought to the disk; when all are there, they get their
-//! names. A file that was there before is replaced, and its permissions stay, as far as the system lets them. A symbolic link stays,
-//! and what it names is replaced, or created.
+//! Each file is written under a temporary name in its own directory and synchronised to the disk. When all are written,
+//! they are renamed. An existing file is replaced, and keeps its permissions as far as the system allows. A symbolic
+//! link is kept, and its target is replaced or created.
 
 mod target;
 
@@ -14,30 +14,30 @@ use tempfile::NamedTempFile;
 use warpfold::Array;
 
 use crate::error::Failure;
-use crate::input::Source;
 use crate::names::shown;
+use crate::source::Source;
 use crate::{npy, signals, stdio};
 pub use target::FileId;
 use target::Target;
 
-/// The places of a command's results, known to be writable.
+/// The outputs of a command, which have been checked to be writable.
 pub struct Outputs {
     all: Vec<Output>,
 }
 
-/// A place for a result.
+/// One output.
 struct Output {
     /// The option that named it.
     option: &'static str,
-    /// As given.
+    /// The name as given.
     name: String,
-    /// What is not to be written twice.
+    /// The identity of the target, which may not be written twice.
     target: Target,
     to: To,
 }
 
 enum To {
-    /// `-`.
+    /// Standard output.
     Standard,
     /// A device or a named pipe, written in place.
     Special(File),
@@ -49,9 +49,10 @@ enum To {
 pub type Named<'a> = (&'static str, Option<&'a Path>);
 
 impl Outputs {
-    /// Makes sure that arrays can be written, before any work is done. No file of these names appears yet.
+    /// Checks that arrays can be written, before any work is done. No file of these names appears yet.
     ///
-    /// None may be another, or one of the inputs. `json`: whether there is a text for standard output, too.
+    /// No output may be the same file as another, or as an input. `json` says whether a text goes to standard output,
+    /// too.
     pub fn arrays(named: &[Named<'_>], inputs: &[&Source], json: bool) -> Result<Self, Failure> {
         for (option, path) in given(named) {
             if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("npz")) {
@@ -66,19 +67,21 @@ impl Outputs {
             let Output { option, ref name, ref target, .. } = *output;
             if target.is_standard() && json {
                 return Err(Failure::Usage(format!(
-                    "{option} {name} and --json would both write to standard output: give {option} a file, or leave out --json"
+                    "{option} {name} and --json would both write to standard output: give {option} a file, or leave \
+                     out --json"
                 )));
             }
             if output.is_terminal() {
                 return Err(Failure::Usage(format!(
-                    "{option} {name} would write a binary file to the terminal: name a file, or redirect standard output"
+                    "{option} {name} would write a binary file to the terminal: name a file, or redirect standard \
+                     output"
                 )));
             }
         }
         Ok(outputs)
     }
 
-    /// The same of texts.
+    /// The same for texts.
     pub fn texts(named: &[Named<'_>], inputs: &[&Source]) -> Result<Self, Failure> {
         let mut all: Vec<Output> = Vec::new();
         for (option, path) in given(named) {
@@ -100,17 +103,17 @@ impl Outputs {
         Ok(Self { all })
     }
 
-    /// Whether nothing is to be written.
+    /// Whether there are no outputs.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Whether standard output is taken.
+    /// Whether one output is standard output.
     pub fn has_standard(&self) -> bool {
         self.all.iter().any(|output| output.target.is_standard())
     }
 
-    /// Writes for each option its array; on failure, no file has appeared or changed.
+    /// Writes the array of each option. After a failure no file has appeared or changed.
     pub fn write(self, arrays: &[(&str, &Array)]) -> Result<(), Failure> {
         let header = |array: &Array| npy::header(array.dtype(), &array.shape);
         let headers: Vec<_> = arrays.iter().map(|(option, array)| (*option, array, header(array))).collect();
@@ -118,14 +121,14 @@ impl Outputs {
         self.put(&parts.collect::<Vec<_>>())
     }
 
-    /// Writes for each option its text; on failure, no file has appeared or changed.
+    /// Writes the text of each option. After a failure no file has appeared or changed.
     pub fn write_texts(self, texts: &[(&str, String)]) -> Result<(), Failure> {
         let parts = texts.iter().map(|(option, text)| (*option, [text.as_bytes(), b""]));
         self.put(&parts.collect::<Vec<_>>())
     }
 
     fn put(mut self, contents: &[(&str, [&[u8]; 2])]) -> Result<(), Failure> {
-        // What cannot be taken back comes after what can.
+        // Writes that cannot be undone come last.
         self.all.sort_by_key(|output| !matches!(output.to, To::Renamed(_)));
         for output in &mut self.all {
             let parts = contents.iter().find(|(option, _)| *option == output.option);
@@ -200,7 +203,7 @@ impl Output {
 struct Temporary(Option<NamedTempFile<File>>);
 
 impl Temporary {
-    /// In the target's directory, with the permissions that the target has, or will have.
+    /// A temporary file in the target's directory, with the permissions that the target has, or will have.
     fn beside(target: &Path) -> io::Result<Self> {
         let directory = target.parent().unwrap_or(Path::new("."));
         let file_name = target.file_name().unwrap_or_default().to_string_lossy();

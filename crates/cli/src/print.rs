@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use warpfold::{Kind, Scalar, Values};
 
-/// Arrays of more elements are abbreviated.
+/// The number of elements above which arrays are abbreviated.
 const THRESHOLD: usize = 1000;
-/// Elements shown at each end of an abbreviated axis.
+/// The number of elements shown at each end of an abbreviated axis.
 const EDGE: usize = 3;
-/// Characters in a line, if an element is not longer.
+/// The width of a line, unless a single element is longer.
 const WIDTH: usize = 75;
 
 /// The bit pattern of a scalar: `0x` and two digits per byte.
@@ -17,12 +17,12 @@ pub fn bits(x: Scalar) -> String {
     format!("0x{bits:0digits$x}")
 }
 
-/// One element, on its own.
+/// One element as text.
 pub fn element(x: Scalar, as_bits: bool) -> String {
     if as_bits { bits(x) } else { x.to_string() }
 }
 
-/// Prints an array. All digits that distinguish a value are there, unlike NumPy, which stops at eight.
+/// Prints an array with all digits that distinguish a value. (NumPy prints at most eight.)
 pub fn array(to: &mut dyn Write, shape: &[usize], values: &Values, as_bits: bool) -> io::Result<()> {
     if values.is_empty() {
         return writeln!(to, "[]");
@@ -34,7 +34,7 @@ pub fn array(to: &mut dyn Write, shape: &[usize], values: &Values, as_bits: bool
     writeln!(to, "{text}")
 }
 
-/// An array on its way to the screen.
+/// An array that is printed.
 struct Page<'a> {
     shape: &'a [usize],
     short: bool,
@@ -76,7 +76,7 @@ impl Page<'_> {
                 Some(i) => self.write(&mut cell, axis + 1, at * self.shape[axis] + i),
                 None => cell.push_str("..."),
             }
-            // One character per axis is kept for its closing bracket.
+            // One character per axis is reserved for its closing bracket.
             let wraps = inner == 0 && column + 1 + cell.len() + 1 + axis > WIDTH;
             match inner {
                 _ if n == 0 => {}

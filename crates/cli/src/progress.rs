@@ -1,5 +1,5 @@
-//! A line on standard error that says how far the work is, if the work takes long and a person looks on: standard error is a
-//! terminal. The line is as long as the terminal is wide at most, and is gone when the work ends, also by a signal.
+//! A progress line on standard error, if the work takes long and standard error is a terminal. The line is no longer
+//! than the terminal is wide, and is erased when the work ends, also by a signal.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,22 +9,19 @@ use std::time::{Duration, Instant};
 
 use terminal_size::{Width, terminal_size_of};
 
-use crate::signals;
+use crate::signals::{ERASE, LINE_IS_SHOWN};
 
-/// Work that takes longer is worth a line.
+/// The time after which the line appears.
 const PATIENCE: Duration = Duration::from_millis(700);
-/// Between two states of the line.
+/// The time between two updates of the line.
 const TICK: Duration = Duration::from_millis(100);
-/// Columns of a terminal that does not tell how many it has.
+/// The assumed width of a terminal that does not report one.
 const COLUMNS: usize = 80;
 
-/// Returns to the first column, and erases what is there.
-pub const ERASE: &str = "\r\x1b[K";
-
-/// Held by whoever writes to standard error while there may be a line.
+/// Held while standard error is written to and the line may be shown.
 static WRITING: Mutex<()> = Mutex::new(());
 
-/// Does the work. `line` is asked for the line after some time, for so many columns.
+/// Does the work. `line` makes the line, given the elapsed time and the number of columns.
 pub fn during<T>(line: &(dyn Fn(Duration, usize) -> String + Sync), work: impl FnOnce() -> T) -> T {
     if !io::stderr().is_terminal() {
         return work();
@@ -59,7 +56,7 @@ fn draw(line: &dyn Fn(Duration, usize) -> String, done: &AtomicBool) {
         let columns = terminal_size_of(io::stderr()).map_or(COLUMNS, |(Width(columns), _)| usize::from(columns).max(2));
         let text: String = line(start.elapsed(), columns - 1).chars().take(columns - 1).collect();
         let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
-        signals::LINE_IS_SHOWN.store(true, Ordering::SeqCst);
+        LINE_IS_SHOWN.store(true, Ordering::SeqCst);
         put(&format!("\r{text}\x1b[K"));
     }
     let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,12 +64,12 @@ fn draw(line: &dyn Fn(Duration, usize) -> String, done: &AtomicBool) {
 }
 
 fn erase() {
-    if signals::LINE_IS_SHOWN.swap(false, Ordering::SeqCst) {
+    if LINE_IS_SHOWN.swap(false, Ordering::SeqCst) {
         put(ERASE);
     }
 }
 
-/// In one piece, so that a signal finds the line whole.
+/// Writes in one piece, so that a signal finds the line whole.
 fn put(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -1,11 +1,14 @@
-//! Ctrl-C, files that shrink while they are mapped, and memory that cannot be had: nothing half written is left behind, in
-//! a directory or on a terminal.
+//! Ctrl-C, files that shrink while they are mapped, and failed allocations: none of them leaves anything half written
+//! behind, in a directory or on a terminal.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 /// Whether the last line of the terminal on standard error is to be erased before the process ends.
 pub static LINE_IS_SHOWN: AtomicBool = AtomicBool::new(false);
+
+/// Returns to the first column, and erases what is there.
+pub const ERASE: &str = "\r\x1b[K";
 
 #[cfg(unix)]
 mod unix {
@@ -16,20 +19,19 @@ mod unix {
     use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU8, Ordering};
     use std::time::Duration;
 
-    use super::LINE_IS_SHOWN;
-    use crate::progress::ERASE;
+    use super::{ERASE, LINE_IS_SHOWN};
 
     /// The temporary files to remove, C strings that are never freed; or null.
     static TEMPORARY: [AtomicPtr<libc::c_char>; 8] = [const { AtomicPtr::new(null_mut()) }; 8];
 
-    /// What the process does: [`WORKING`], [`RENAMING`] or [`ENDING`].
+    /// The state of the process: [`WORKING`], [`RENAMING`] or [`ENDING`].
     static STATE: AtomicU8 = AtomicU8::new(WORKING);
     const WORKING: u8 = 0;
-    /// A signal waits until all outputs have their names.
+    /// Outputs are being renamed: a signal waits until all are.
     const RENAMING: u8 = 1;
     const ENDING: u8 = 2;
 
-    /// The signal that waits, or 0.
+    /// The pending signal, or 0.
     static WAITING: AtomicI32 = AtomicI32::new(0);
 
     pub fn remove_on_exit(path: &Path) {
@@ -42,7 +44,7 @@ mod unix {
     pub fn keep(path: &Path) {
         for slot in &TEMPORARY {
             let known = slot.load(Ordering::SeqCst);
-            // SAFETY: a C string that is never freed.
+            // SAFETY: the pointer is not null, and is a C string that is never freed.
             if !known.is_null() && unsafe { CStr::from_ptr(known) }.to_bytes() == path.as_os_str().as_bytes() {
                 slot.store(null_mut(), Ordering::SeqCst);
             }
@@ -51,7 +53,7 @@ mod unix {
 
     pub fn uninterrupted<T>(rename: impl FnOnce() -> T) -> T {
         while STATE.compare_exchange(WORKING, RENAMING, Ordering::SeqCst, Ordering::SeqCst).is_err() {
-            // Another thread ends the process.
+            // Another thread is about to end the process.
             std::thread::sleep(Duration::from_secs(1));
         }
         let done = rename();
@@ -62,9 +64,10 @@ mod unix {
         }
     }
 
-    /// Everything that it calls may be called from a signal handler, and where no memory can be had.
+    /// Ends the process. All calls are allowed in a signal handler, and allocate no memory.
     pub fn leave(status: libc::c_int, why: &[u8]) -> ! {
-        // SAFETY: C strings that are never freed, and slices; the calls are async-signal-safe.
+        // SAFETY: the pointers are C strings that are never freed, or slices with their lengths; the calls are
+        // async-signal-safe.
         unsafe {
             for path in TEMPORARY.iter().map(|slot| slot.load(Ordering::SeqCst)).filter(|path| !path.is_null()) {
                 libc::unlink(path);
@@ -81,7 +84,7 @@ mod unix {
         if signal == libc::SIGBUS {
             leave(1, b"error: cannot read the input: it was cut short, or its disk failed, meanwhile\n");
         }
-        // Told before the state is looked at: whoever renames looks for it afterwards.
+        // Stored before the state is read: a thread that renames reads it afterwards.
         WAITING.store(signal, Ordering::SeqCst);
         if STATE.compare_exchange(WORKING, ENDING, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
             leave(128 + signal, b"");
@@ -90,17 +93,18 @@ mod unix {
 
     pub fn install() {
         for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGBUS] {
-            // SAFETY: the structures are plain memory, for which zero is a value; the handler is as above.
+            // SAFETY: the structures are plain data, for which zero is a valid value; the handler makes
+            // async-signal-safe calls alone.
             unsafe {
                 let mut old: libc::sigaction = std::mem::zeroed();
                 let known = libc::sigaction(signal, std::ptr::null(), &mut old) == 0;
-                // Whoever started us under nohup, or in the background of a script, meant it.
+                // A signal that is ignored, as under nohup or in the background of a script, stays ignored.
                 if known && old.sa_sigaction == libc::SIG_IGN {
                     continue;
                 }
                 let mut new: libc::sigaction = std::mem::zeroed();
                 new.sa_sigaction = end as *const () as usize;
-                // A call that the handler returns from goes on.
+                // A system call that the signal interrupts is restarted.
                 new.sa_flags = libc::SA_RESTART;
                 libc::sigemptyset(&mut new.sa_mask);
                 libc::sigaction(signal, &new, null_mut());
@@ -109,14 +113,14 @@ mod unix {
     }
 }
 
-/// Ends the process on Ctrl-C and its kin with status 128 + the signal's number, and on a mapped page that cannot be read
-/// with status 1.
+/// Ends the process on Ctrl-C and its kin with status 128 + the signal's number, and on a mapped page that cannot be
+/// read with status 1.
 pub fn install() {
     #[cfg(unix)]
     unix::install();
 }
 
-/// Names a file to remove if a signal ends the process. To be called before the file exists.
+/// Registers a file to remove if a signal ends the process. Must be called before the file exists.
 pub fn remove_on_exit(path: &Path) {
     #[cfg(unix)]
     unix::remove_on_exit(path);
@@ -124,7 +128,7 @@ pub fn remove_on_exit(path: &Path) {
     let _ = path;
 }
 
-/// The file has been renamed, or never was.
+/// Unregisters a file that has been renamed or was never created.
 pub fn keep(path: &Path) {
     #[cfg(unix)]
     unix::keep(path);
@@ -132,7 +136,7 @@ pub fn keep(path: &Path) {
     let _ = path;
 }
 
-/// Does what must not be interrupted: a signal ends the process afterwards.
+/// Runs `rename` uninterrupted: a signal ends the process afterwards.
 pub fn uninterrupted<T>(rename: impl FnOnce() -> T) -> T {
     #[cfg(unix)]
     return unix::uninterrupted(rename);
@@ -140,7 +144,7 @@ pub fn uninterrupted<T>(rename: impl FnOnce() -> T) -> T {
     rename()
 }
 
-/// Ends the process at once, without temporary files, and with these words on standard error. No memory is allocated.
+/// Ends the process at once, removing temporary files, with this message on standard error. No memory is allocated.
 #[cfg_attr(test, expect(dead_code, reason = "tests have an allocator of their own"))]
 pub fn leave(status: i32, why: &[u8]) -> ! {
     #[cfg(unix)]

@@ -1,5 +1,5 @@
-//! Whether standard output was open when the command was started. Rust's runtime opens what is closed, as /dev/null: to write
-//! there would look like success.
+//! Whether standard output was open when the command was started. Rust's runtime opens a closed one as /dev/null, so
+//! that writing to it would look like success.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,14 +10,14 @@ pub fn output_is_closed() -> bool {
     CLOSED.load(Ordering::Relaxed)
 }
 
-/// Fails if it was.
+/// Fails if standard output was closed at the start.
 pub fn check_output() -> std::io::Result<()> {
     if output_is_closed() { Err(std::io::Error::other("it is closed")) } else { Ok(()) }
 }
 
 #[cfg(unix)]
 extern "C" fn look() {
-    // SAFETY: a system call that changes nothing.
+    // SAFETY: the system call reads the flags of a descriptor, and changes nothing.
     let flags = unsafe { libc::fcntl(libc::STDOUT_FILENO, libc::F_GETFD) };
     CLOSED.store(flags == -1, Ordering::Relaxed);
 }

@@ -1,4 +1,4 @@
-//! How much of the input has been read, for the line that says so; and after the work, the end of the input's pages.
+//! The progress of reading the input, and the release of the input's pages after the work.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -6,15 +6,16 @@ use std::time::Duration;
 use crate::mapping::Mapping;
 use crate::progress;
 
-/// Columns of the bar at most, and the fewest that are worth one.
+/// The greatest and the least width of the bar.
 const BAR: [usize; 2] = [32, 8];
 
 /// Watches over the mappings of a reduction.
 ///
-/// Pages of files stay mapped until the end: the system takes them back when memory runs short. Sum of 1 GiB of f32 in the page cache,
-/// two threads, ms with pages dropped every 16 MiB and without: 41, 36 where pages are large (the file was written in large pieces), 138,
-/// 88 where they are of 4 KiB. (A loop that reads, ms for large and small pages: pages touched 28, 127; populated ahead of the loop 28,
-/// 136; read(2) into buffers of 1 MiB 46, 85; memory without a file 27. From a disk that gives 2 GB/s all of them wait for the disk.)
+/// Pages of files stay mapped until the end: the system takes them back when memory runs short. Sum of 1 GiB of f32 in
+/// the page cache, two threads, ms with pages dropped every 16 MiB and without: 41, 36 where pages are large (the file
+/// was written in large pieces), 138, 88 where they are of 4 KiB. (A loop that reads, ms for large and small pages:
+/// pages touched 28, 127; populated ahead of the loop 28, 136; read(2) into buffers of 1 MiB 46, 85; memory without a
+/// file 27. From a disk that gives 2 GB/s all of them wait for the disk.)
 pub struct Watch<'a> {
     mappings: Vec<&'a Mapping>,
     total: u64,
@@ -22,13 +23,13 @@ pub struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    /// The array's mapping first.
+    /// Watches these mappings, of which the array's is the first.
     pub fn new(mappings: Vec<&'a Mapping>) -> Self {
         let total = mappings.first().map_or(0, |mapping| mapping.bytes().len() as u64);
         Self { mappings, total, read: AtomicU64::new(0) }
     }
 
-    /// Runs `f`, which tells the function that it is given how many more bytes it has read.
+    /// Runs `f`, which reports the number of bytes that it has read to the function that it is given.
     pub fn during<T>(&self, f: impl FnOnce(&(dyn Fn(u64) + Sync)) -> T) -> T {
         let line = |time, columns| line(self.read.load(Ordering::Relaxed).min(self.total), self.total, time, columns);
         let result = progress::during(&line, || {
@@ -41,7 +42,7 @@ impl<'a> Watch<'a> {
     }
 }
 
-/// As much as fits into so many columns.
+/// The progress line, as far as it fits into `columns` columns.
 fn line(read: u64, total: u64, time: Duration, columns: usize) -> String {
     let percent = format!("{:>3}%", (read as u128 * 100).checked_div(total.into()).unwrap_or(100));
     let rate = read as f64 / time.as_secs_f64().max(1e-9);

@@ -1,5 +1,5 @@
-//! Memory of the command on a mapped file, beside the file's own pages, which the system takes back when it needs them: the
-//! output, and less than 64 MiB.
+//! The memory of the command on a mapped file is that of the output and less than 64 MiB, apart from the file's own
+//! pages, which the system can reclaim.
 #![cfg(target_os = "linux")]
 
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 const MIB: usize = 1 << 20;
 
-/// A raw file of 256 MiB, in the page cache, where pages come from fastest.
+/// A raw file of 256 MiB, in the page cache, where pages are mapped fastest.
 fn input() -> tempfile::NamedTempFile {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     let block: Vec<u8> = (0..MIB as u32 / 4).flat_map(|i| ((i % 1000) as f32).to_le_bytes()).collect();
@@ -16,7 +16,8 @@ fn input() -> tempfile::NamedTempFile {
     file
 }
 
-/// The command, which can have so many bytes of memory that are not pages of files: for its heap, and for the stacks of its threads.
+/// The command, limited to this number of bytes of memory other than pages of files: its heap, and the stacks of its
+/// threads.
 fn limited(bytes: usize) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_warpfold"));
     // Each thread has a stack of 2 MiB, whether it is used or not.

@@ -62,7 +62,7 @@ fn launch(names: &str, lengths: &str, once: bool) -> Result<bool, Error> {
     Ok(wrong == 0)
 }
 
-/// The rung in its default form or, unless it is to be profiled, in every form that is compiled differently.
+/// The rung in its default form or, without `once`, in every form that is compiled separately.
 fn variants(rung: &'static Rung, n: u64, once: bool) -> Vec<Case> {
     let mut cases = Vec::new();
     let blocks: Vec<Option<u32>> = match once {

@@ -1,14 +1,14 @@
-//! From the emulator's report to the counters of a record.
+//! Converts the emulator's report to the counters of a record.
 
 use crate::record::Counts;
 use warpfold_emulator::Report;
 
 impl Counts {
-    /// What `report` counted, over all launches for `n` elements.
+    /// The counters of `report`, over all launches for `n` elements.
     pub fn of(report: &Report, n: u64) -> Counts {
         let total = &report.total;
         let per_element = |count: u64| ratio(count, n);
-        // Every lane of a warp takes part in the warp barriers that are counted once per warp.
+        // Warp barriers are counted once per warp: all of its lanes take part.
         let warps = report.threads.div_ceil(32);
         let degrees = (1..).zip(&total.conflicts.0[1..]).filter(|&(_, &requests)| requests > 0);
         Counts {
@@ -27,7 +27,7 @@ impl Counts {
         }
     }
 
-    /// Passes through shared memory: requests, each as often as its bank conflicts have it repeated.
+    /// Passes through shared memory: the number of requests, each times the degree of its bank conflicts.
     pub fn shared_passes_per_element(&self) -> f64 {
         self.shared_requests_per_element * self.shared_wavefronts_per_request
     }

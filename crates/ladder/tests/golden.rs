@@ -1,4 +1,4 @@
-//! The emulator against what a GPU gave: every file in `golden/`.
+//! The emulator against a GPU's results: every file in `golden/`.
 
 use std::path::Path;
 use warpfold_ladder::run::golden::Golden;

@@ -1,4 +1,5 @@
-//! The ladder on a GPU. Without one these tests are skipped, and say so; `WARPFOLD_REQUIRE_GPU=1` makes that a failure.
+//! The ladder on a GPU. Without a GPU these tests are skipped with a message; `WARPFOLD_REQUIRE_GPU=1` makes a skip a
+//! failure.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
@@ -35,7 +36,7 @@ fn sound(families: &[Family]) -> impl Iterator<Item = &'static Rung> {
     rungs().iter().filter(move |r| r.form == Form::Sound && families.contains(&r.family))
 }
 
-/// What is wrong with a case.
+/// The mistakes of a case's results.
 fn faults(gpu: &mut Gpu, case: &Case) -> Vec<String> {
     let said = gpu.check(case).unwrap_or_else(|why| panic!("{case:?}: {why}"));
     assert!(!said.is_empty());
@@ -74,7 +75,7 @@ fn every_rung_of_a_and_b_sums_any_length() {
     for n in [1, 31, 1000, 2048, 1 << 22, (1 << 25) - 3, 1 << 25] {
         for dtype in [DType::F32, DType::I32] {
             for rung in sound(&[Family::A, Family::B]) {
-                // The first three of the textbook are for one block of two elements per thread.
+                // The textbook's first three rungs are for one block of two elements per thread.
                 if ["b0", "b1", "b2"].contains(&rung.name) && n > 2048 {
                     continue;
                 }

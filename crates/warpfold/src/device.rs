@@ -1,12 +1,14 @@
+//! The names of devices.
+
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Error;
+use warpfold_array::Error;
 
 /// Where to compute, as users name it: `cpu`, `cuda`, `cuda:1`, or `auto`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum DeviceName {
-    /// The fastest there is.
+    /// The device that a computation is expected to be fastest on: see [`DeviceName::resolve`].
     #[default]
     Auto,
     /// This machine's processors.

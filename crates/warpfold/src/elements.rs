@@ -1,14 +1,13 @@
-//! Elements of a type of one's own: what no [`crate::ArrayRef`] describes, since it has no dtype.
-
-use warpfold_core::Reducer;
+//! Elements of a type of the user's own. No [`crate::ArrayRef`] describes them, since they have no dtype.
 
 use warpfold_array::problem::At;
 use warpfold_array::{ElementLayout, Error, Tensor};
+use warpfold_core::Reducer;
 use warpfold_cpu::engine::{self, Job};
 use warpfold_cpu::kernel::Tree;
 use warpfold_cpu::load::Copied;
 
-/// Reduces elements of any type, in C order, by a reducer of one's own; `axes` as in [`crate::Options`].
+/// Reduces elements of any type, in C order, by a reducer of the user's own; `axes` as in [`crate::Options`].
 ///
 /// ```
 /// use warpfold::{Reducer, reduce_elements};

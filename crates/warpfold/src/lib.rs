@@ -13,7 +13,11 @@ pub use device::DeviceName;
 pub use elements::reduce_elements;
 #[cfg(feature = "emulator")]
 pub use emulate::{Emulated, emulate_elements};
-pub use on::{describe_on, kmeans_on, kmeans_watched, reduce_on};
+pub use on::{
+    Labels, bincount_on, describe_groups_on, describe_on, describe_segments_on, group_by_on, group_first_on,
+    group_last_on, group_sizes_on, histogram_on, kmeans_on, kmeans_watched, reduce_by_key_on, reduce_on, segmented_on,
+    unique_on,
+};
 pub use typed::{
     Over, View, all, any, argmax, argmin, count_nonzero, logsumexp, max, mean, min, minmax, norm, over, prod, std, sum,
     var,

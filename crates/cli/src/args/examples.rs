@@ -1,6 +1,6 @@
-//! What stands below the help of each command: examples. And what exit statuses mean.
+//! Examples, which stand below the help of each command, and the meanings of exit statuses.
 
-/// Each status, and when the command ends with it.
+/// Each exit status and its meaning.
 pub const EXIT_STATUS: [(&str, &str); 5] = [
     ("0", "All went well."),
     ("1", "Reading or writing failed in the middle; a result or a rung was wrong; a GPU failed."),

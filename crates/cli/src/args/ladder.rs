@@ -11,14 +11,14 @@ use warpfold_ladder::run::{Families, Target};
 
 /// Run the ladder of reduction kernels, rung by rung
 ///
-/// On a GPU every rung's whole result is checked, then it is timed, beside the published figures. In the emulator, which
-/// needs no GPU, every rung is checked, its faults are found, and what a profiler would count is counted. Published kernels
-/// that are wrong run in the emulator only, which has to catch them: always at 4093 elements, or points of at least 3
-/// coordinates, where their faults show. Without -n, --dtype and --block, the published workloads are run, or as much of
-/// them as the emulator can manage: 2^20 elements, 2^16 points.
+/// On a GPU every rung's whole result is checked, and then the rung is timed, beside the published figures. In the
+/// emulator, which needs no GPU, every rung is checked for results and faults, and the counters of a profiler are
+/// counted. Published kernels that are wrong run in the emulator only, which has to catch them: always at 4093
+/// elements, or points of at least 3 coordinates, where their faults show. Without -n, --dtype and --block, the
+/// published workloads are run, or as much of them as the emulator can manage: 2^20 elements, 2^16 points.
 ///
-/// The table goes to standard output, unless a file is `-`. An option that would change nothing is an error. Exit status 1
-/// if a rung is wrong, 2 if the command line is.
+/// The table goes to standard output, unless a file is `-`. An option that would change nothing is an error. Exit
+/// status 1 if a rung is wrong, 2 if the command line is.
 #[derive(Parser)]
 pub struct Ladder {
     /// a: sums, from a literal tree to 16-byte loads; b: the textbook's sums; c: the centroid update of k-means
@@ -43,7 +43,7 @@ pub struct Ladder {
     /// The dtype of elements (default f32); points are f32
     #[arg(long, value_enum)]
     pub dtype: Option<Element>,
-    /// Threads per block. Rungs that do not offer so many are left out; the library's own choose theirs
+    /// Threads per block. Rungs that do not offer this number are left out; the library's own kernels choose theirs
     #[arg(long, value_name = "B", value_parser = PossibleValuesParser::new(BLOCKS).try_map(|b| b.parse::<u32>()))]
     pub block: Option<u32>,
     /// Clusters (family c)
@@ -52,7 +52,7 @@ pub struct Ladder {
     /// Coordinates (family c)
     #[arg(long, value_name = "D", value_parser = clap::value_parser!(u32).range(1..=2048))]
     pub coords: Option<u32>,
-    /// How often each rung is timed on a GPU (default 48)
+    /// The number of samples of each rung on a GPU (default 48)
     #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub samples: Option<u16>,
     /// Write the record, with every sample, to this file (`-`: standard output)
@@ -67,15 +67,15 @@ pub struct Ladder {
     /// Draw the times, or else the counters
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
-    /// Write a page to learn from: chart, tables, and for each rung its idea, its source and what was counted
+    /// Write a page to learn from: chart, tables, and for each rung its idea, its source and its counters
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 }
 
-/// What rungs offer.
+/// The block sizes that rungs offer.
 const BLOCKS: [&str; 5] = ["64", "128", "256", "512", "1024"];
 
-/// `--rung`: the names that there are, also for completions.
+/// The parser of `--rung`, which also offers the names to completions.
 #[derive(Clone)]
 struct RungNames;
 
@@ -106,7 +106,7 @@ fn no_such_rung(given: &str) -> String {
     text += "\n  the rungs are";
     let mut line = 80;
     for (i, name) in names.iter().enumerate() {
-        // Each family begins a line.
+        // Each family begins on a new line.
         let starts = i == 0 || names[i - 1].as_bytes()[0] != name.as_bytes()[0];
         if starts || line + 1 + name.len() > 80 {
             text += "\n   ";
@@ -118,7 +118,8 @@ fn no_such_rung(given: &str) -> String {
     text + "\n"
 }
 
-/// The name or, by its idea, the rung that is a slip or two away; of names as short as these, not more.
+/// The name of the rung that was probably meant: one edit, or a third of its length in edits, away from the given name,
+/// by the rung's name or its idea.
 fn nearest<'a>(given: &str, names: &'a [String]) -> Option<&'a str> {
     let distance = |name: &str| {
         let far = strsim::osa_distance(given, name);
@@ -187,7 +188,7 @@ fn elements(text: &str) -> Result<u64, String> {
         },
         None => text.parse().ok(),
     };
-    // More does not fit into the memory of any GPU.
+    // A larger number does not fit into the memory of any GPU.
     n.filter(|n| (1..=1 << 40).contains(n))
         .ok_or_else(|| "give a number from 1 to 2^40, such as 4194304 or 2^22".into())
 }

@@ -1,4 +1,4 @@
-//! What options take: shapes, axes, numbers, names.
+//! The values of options: shapes, axes, numbers, names.
 
 use std::str::FromStr;
 
@@ -12,7 +12,7 @@ use crate::error::Failure;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RawDType {
     pub dtype: DType,
-    /// Whether its bytes are in the other order than this machine's.
+    /// Whether the byte order is not this machine's.
     pub swapped: bool,
 }
 
@@ -67,7 +67,7 @@ impl From<Rounding> for Precision {
     }
 }
 
-/// `3,4,5`; nothing at all for a single element without axes.
+/// A shape such as `3,4,5`; an empty text is a single element without axes.
 #[derive(Clone)]
 pub struct Shape(pub Vec<usize>);
 
@@ -79,7 +79,7 @@ impl FromStr for Shape {
     }
 }
 
-/// `0,2`, `-1`; nothing at all to reduce no axis.
+/// Axes such as `0,2` or `-1`; an empty text reduces no axis.
 #[derive(Clone)]
 pub struct AxisList(pub Vec<isize>);
 
@@ -115,7 +115,7 @@ impl FromStr for Initial {
 }
 
 impl Initial {
-    /// The value, if a result of `dtype` can have it; `option` gave it.
+    /// The value in the dtype of the result, if it is representable. `option` is for messages.
     pub fn of(self, option: &str, dtype: DType) -> Result<Scalar, Failure> {
         let signed = |bits: u32| (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1);
         let unsigned = |bits: u32| (0, (1i128 << bits) - 1);

@@ -22,14 +22,14 @@ use crate::error::Failure;
 use crate::output::Outputs;
 use crate::signals::LINE_IS_SHOWN;
 
-/// Runs suites, and shows what came of it.
+/// Runs suites, and prints the results.
 pub fn run(args: &Bench) -> Result<(), Failure> {
     if args.list {
         return list(args);
     }
     let (device, mut side, machine) = side(args.device)?;
     let suites = suites(args, if device == DeviceName::Cpu { "cpu" } else { "full" })?;
-    // Whether they can be written, before any work is done.
+    // Checks that the outputs can be written, before any work is done.
     if args.json.as_deref() == Some(Path::new("-")) {
         return Err(Failure::Usage("--json needs a file, which is written anew after each case: name one".into()));
     }
@@ -53,7 +53,7 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
     plan.check().map_err(|why| of_record(args, why))?;
     announce(args, &plan);
     let mut progress = Progress::new(plan.len(), args.json.clone());
-    // A bar on a terminal is gone after Ctrl-C, too.
+    // The bar on a terminal is erased after Ctrl-C, too.
     LINE_IS_SHOWN.store(std::io::stderr().is_terminal(), Ordering::SeqCst);
     let record = runner::run(&plan, &mut *side, &mut progress);
     LINE_IS_SHOWN.store(false, Ordering::SeqCst);
@@ -71,7 +71,7 @@ pub fn run(args: &Bench) -> Result<(), Failure> {
     if wrong.is_empty() { Ok(()) } else { Err(Failure::Wrong(wrong)) }
 }
 
-/// What will run, and about how long: on standard error, before it does.
+/// Prints what will run, and for about how long, on standard error.
 fn announce(args: &Bench, plan: &Plan) {
     let suites: Vec<String> =
         plan.suites.iter().map(|suite| format!("{} ({} cases)", suite.name, suite.cases.len())).collect();
@@ -93,7 +93,7 @@ fn announce(args: &Bench, plan: &Plan) {
     let _ = writeln!(std::io::stderr(), "{line}");
 }
 
-/// Says which record a run does not go on from.
+/// Adds the record's path to the error of a record that cannot be resumed.
 fn of_record(args: &Bench, why: Error) -> Error {
     match (why, &args.json) {
         (Error::OtherRun { why, .. }, Some(path)) => Error::OtherRun { path: path.clone(), why },
@@ -101,7 +101,7 @@ fn of_record(args: &Bench, why: Error) -> Error {
     }
 }
 
-/// Names of suites, or of the cases of those that are given.
+/// Lists the suites, or the cases of the suites that are given.
 fn list(args: &Bench) -> Result<(), Failure> {
     if !args.suite.is_empty() || args.random.is_some() {
         let suites = suites(args, "")?;
@@ -116,7 +116,7 @@ fn list(args: &Bench) -> Result<(), Failure> {
     })
 }
 
-/// Ourselves on a device; `auto` is the first GPU, if there is one.
+/// Our own side on a device; `auto` is the first GPU, if there is one.
 fn side(name: DeviceName) -> Result<(DeviceName, Box<dyn Side>, Machine), Error> {
     let on_cpu = || (DeviceName::Cpu, Box::new(Cpu::new()) as Box<dyn Side>, Machine::cpu());
     let on_gpu = |index| -> Result<_, Error> {
@@ -130,7 +130,7 @@ fn side(name: DeviceName) -> Result<(DeviceName, Box<dyn Side>, Machine), Error>
     }
 }
 
-/// Those that are given, or the `usual` one; what the filter leaves of them.
+/// The suites that are given, or else the `usual` one, with the cases that pass the filter.
 fn suites(args: &Bench, usual: &str) -> Result<Vec<Suite>, Error> {
     let names: Vec<&str> = match args.suite.is_empty() {
         true => vec![usual],
@@ -162,7 +162,7 @@ fn peers(args: &Bench, device: DeviceName) -> Result<Vec<Program>, Error> {
     words.into_iter().map(|word| Program::named(word, folder.as_deref())).collect()
 }
 
-/// What made the record: everything but where it went.
+/// The command that makes the same record: every option but the outputs.
 fn command(args: &Bench) -> String {
     let mut words = vec!["warpfold bench".to_owned()];
     let mut add = |name: &str, value: Option<String>| words.extend(value.map(|value| format!("{name} {value}")));

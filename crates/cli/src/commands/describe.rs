@@ -7,14 +7,15 @@ use warpfold::{DType, Description, Options, Values};
 use super::{keyed, print, threads};
 use crate::args::Describe;
 use crate::error::{Failure, comma};
-use crate::input::{self, Source};
+use crate::input;
 use crate::output::Outputs;
+use crate::source::Source;
 use crate::watch::Watch;
 use crate::{json, print as human};
 
-/// Reads the array once, and prints what it holds.
+/// Reads the array once, and prints its statistics.
 pub fn run(args: &Describe) -> Result<(), Failure> {
-    threads::check(args.threads, args.device)?;
+    threads::check(args.place.threads, args.place.device)?;
     keyed::one_standard_input(&[("INPUT", Some(&args.input.input)), ("--where", args.mask.as_deref())])?;
     let source = input::open(&args.input.input, args.input.raw().as_ref())?;
     let array = source.array()?;
@@ -30,11 +31,11 @@ pub fn run(args: &Describe) -> Result<(), Failure> {
             keepdims: args.axes.keepdims,
             skip_nan: args.skip_nan,
             mask,
-            threads: args.threads.map(usize::from),
+            threads: args.place.threads.map(usize::from),
             progress: Some(progress),
             ..Options::default()
         };
-        warpfold::describe_on(args.device, array, &options)
+        warpfold::describe_on(args.place.device, array, &options)
     })?;
     let about = About { dtype: array.dtype(), shape: array.shape(), axes: &axes };
     let mut said = Vec::new();
@@ -47,14 +48,14 @@ pub fn run(args: &Describe) -> Result<(), Failure> {
     }
 }
 
-/// Of the input.
+/// The facts of the input.
 struct About<'a> {
     dtype: DType,
     shape: &'a [usize],
     axes: &'a [usize],
 }
 
-/// Every statistic, in order, and what there is of it.
+/// Every statistic, in order, with its values if it has any.
 fn stats(description: &Description) -> impl Iterator<Item = (&'static str, Option<&Values>)> {
     Description::NAMES.into_iter().map(|name| (name, description.get(name)))
 }

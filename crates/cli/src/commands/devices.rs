@@ -11,13 +11,13 @@ use crate::error::Failure;
 use crate::json;
 use crate::lines::{WIDE, wrapped};
 
-/// Lists what can compute.
+/// Lists the devices.
 pub fn run(args: &Devices) -> Result<(), Failure> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let simd = Simd::current().name();
     let gpus = match cuda::devices() {
         Ok(gpus) => gpus,
-        // Without a driver nobody expects a GPU. With one, it is worth a word.
+        // Without a driver no GPU is expected. With one, the error is worth a message.
         Err(cuda::Error::NoDriver) => Vec::new(),
         Err(why) => {
             let _ = writeln!(std::io::stderr(), "{why}");
@@ -35,7 +35,7 @@ pub fn run(args: &Devices) -> Result<(), Failure> {
     })
 }
 
-/// A GPU's line, and another where that is too long.
+/// The line of a GPU, continued on a second line if it is too long.
 fn line(gpu: &Properties) -> String {
     let name = format!("cuda:{}  ", gpu.index);
     let facts = wrapped(&sentence(gpu), WIDE, name.len(), name.len());

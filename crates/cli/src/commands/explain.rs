@@ -17,7 +17,7 @@ pub fn run(args: &Explain) -> Result<(), Failure> {
     threads::check(args.threads, args.device)?;
     let (shape, dtype) = (&args.shape.0, args.dtype);
     let strides = strides(shape, dtype, args.order.into()).ok_or(Error::ShapeOverflow { shape: shape.clone() })?;
-    // SAFETY: there are no such elements, and none is read: the plan is made of the shape and the strides.
+    // SAFETY: no element is read, since the plan depends on the shape and the strides alone.
     let array = unsafe { ArrayRef::from_raw(NonNull::<u64>::dangling().as_ptr().cast(), dtype, shape, &strides)? };
     let options = Options {
         axes: args.axes.list(),
@@ -51,7 +51,7 @@ pub fn run(args: &Explain) -> Result<(), Failure> {
     print(|to| writeln!(to, "{text}"))
 }
 
-/// A plan whose lines fit a terminal: what follows a label goes on below itself.
+/// A plan whose lines fit a terminal: long texts behind a label continue indented.
 fn folded(plan: &str) -> String {
     let fold = |line: &str| {
         let label = if line.starts_with("  ") { LABEL.min(line.len()) } else { 0 };
@@ -63,10 +63,10 @@ fn folded(plan: &str) -> String {
     plan.lines().map(fold).collect::<Vec<_>>().join("\n")
 }
 
-/// Columns of a plan's labels.
+/// The width of a plan's labels.
 const LABEL: usize = 11;
 
-/// What holds on every device.
+/// The facts that hold on every device.
 fn what(plan: &Plan) -> Value {
     json!({
         "op": plan.op.to_string(), "dtype": plan.dtype.to_string(), "shape": plan.shape, "axes": plan.axes,
@@ -111,7 +111,7 @@ fn gpu(index: usize) -> Result<Option<Properties>, cuda::Error> {
     }
 }
 
-/// The steps of a dense array in bytes; `None` if the address space does not hold it.
+/// The strides of a dense array in bytes; `None` if it exceeds the address space.
 fn strides(shape: &[usize], dtype: DType, order: Order) -> Option<Vec<isize>> {
     let mut strides = vec![0; shape.len()];
     let mut step = isize::try_from(dtype.size()).ok()?;

@@ -11,7 +11,7 @@ use super::print;
 use crate::args::{Args, Completions, EXIT_STATUS};
 use crate::error::Failure;
 
-/// A script for a shell.
+/// Prints a completion script for a shell.
 pub fn completions(args: &Completions) -> Result<(), Failure> {
     let mut command = Args::command();
     let names: Vec<String> = command.get_subcommands().map(|sub| sub.get_name().to_owned()).collect();
@@ -27,7 +27,7 @@ pub fn completions(args: &Completions) -> Result<(), Failure> {
     print(|to| to.write_all(&script))
 }
 
-/// What fish is to offer for the words of a command that are no options, which its generator leaves out.
+/// The completions of positional arguments for fish, which clap's generator leaves out.
 fn fish_words(command: &Command, name: &str) -> Vec<String> {
     let words = command.find_subcommand(name).into_iter().flat_map(Command::get_positionals);
     let values = words.map(|word| word.get_possible_values()).filter(|values| !values.is_empty());
@@ -39,8 +39,7 @@ fn fish_words(command: &Command, name: &str) -> Vec<String> {
     values.map(line).collect()
 }
 
-/// An argument of a command with the values that a shell is to offer. The parsers themselves take more: other spellings, other
-/// devices, files.
+/// An argument with the values that a shell offers. The parsers accept more: other spellings, other devices, files.
 fn with_values(command: &str, arg: Arg) -> Arg {
     let value = arg.get_value_names().and_then(|names| names.first()).map(|name| name.to_string());
     let offer = |arg: Arg, values: Vec<&'static str>| arg.value_parser(PossibleValuesParser::new(values));
@@ -62,7 +61,7 @@ fn with_values(command: &str, arg: Arg) -> Arg {
     }
 }
 
-/// One page: the command, then each of its commands.
+/// Prints one page: the command, then each subcommand.
 pub fn man() -> Result<(), Failure> {
     let mut command = Args::command().disable_help_subcommand(true);
     command.build();
@@ -96,7 +95,7 @@ pub fn man() -> Result<(), Failure> {
     })
 }
 
-/// What stands below a command's help, line by line.
+/// Writes the examples below a command's help, line by line.
 fn examples(command: &Command, heading: &str, to: &mut impl Write) -> io::Result<()> {
     let Some(text) = command.get_after_help() else { return Ok(()) };
     writeln!(to, "{heading}\n.nf")?;
@@ -106,7 +105,7 @@ fn examples(command: &Command, heading: &str, to: &mut impl Write) -> io::Result
     writeln!(to, ".fi")
 }
 
-/// Text as roff prints it: hyphens as they are typed, and no line a request.
+/// Text escaped for roff: hyphens stay hyphens, and no line is a request.
 fn roff(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-");
     if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }

@@ -1,7 +1,6 @@
 //! `warpfold group`
 
-use warpfold::cuda::{self, Device, End, Stream};
-use warpfold::{Array, ArrayRef, DeviceName, Groups, Options, Scalar};
+use warpfold::{Labels, group_by_on, group_first_on, group_last_on, group_sizes_on};
 
 use super::{keyed, threads};
 use crate::args::{Group, GroupOp, Rounding};
@@ -10,7 +9,7 @@ use crate::input;
 
 /// Reduces each group.
 pub fn run(args: &Group) -> Result<(), Failure> {
-    let mask = args.keyed.mask.as_deref();
+    let mask = args.keyed.how.mask.as_deref();
     keyed::one_standard_input(&[("INPUT", Some(&args.input.input)), ("--by", Some(&args.by)), ("--where", mask)])?;
     threads::check(args.keyed.threads, args.device)?;
     threads::limit(args.keyed.threads)?;
@@ -21,46 +20,23 @@ pub fn run(args: &Group) -> Result<(), Failure> {
     let source = input::open(&args.input.input, args.input.raw().as_ref())?;
     let labels = input::open(&args.by, None)?;
     keyed::run(args.op.name(), op, &args.keyed, &source, &labels, |values, labels, options, fill| {
-        if let DeviceName::Cuda(index) = args.device {
-            return on_gpu(&cuda::shared(index)?, args, labels, values, options, fill);
-        }
-        let groups = fill.into_iter().fold(Groups::new(labels, args.groups)?, Groups::fill);
+        let labels = args.groups.into_iter().fold(Labels::new(labels), Labels::groups);
+        let labels = fill.into_iter().fold(labels, Labels::fill);
         match args.op {
-            GroupOp::Reduce(op) => groups.reduce(op, values, options),
-            GroupOp::First => groups.first(values),
-            GroupOp::Last => groups.last(values),
-            GroupOp::Size => groups.sizes(),
+            GroupOp::Reduce(op) => group_by_on(args.device, op, values, &labels, options),
+            GroupOp::First => group_first_on(args.device, values, &labels),
+            GroupOp::Last => group_last_on(args.device, values, &labels),
+            GroupOp::Size => group_sizes_on(args.device, &labels),
         }
     })
 }
 
-/// Reduces, picks or counts on a GPU.
-fn on_gpu(
-    device: &Device,
-    args: &Group,
-    labels: ArrayRef<'_>,
-    values: ArrayRef<'_>,
-    options: &Options<'_>,
-    fill: Option<Scalar>,
-) -> Result<Array, warpfold::Error> {
-    match args.op {
-        GroupOp::Reduce(op) => cuda::group_by_host(op, labels, values, args.groups, options, fill, device),
-        GroupOp::First => cuda::ends_host(End::First, labels, values, args.groups, fill, device),
-        GroupOp::Last => cuda::ends_host(End::Last, labels, values, args.groups, fill, device),
-        GroupOp::Size => {
-            let stream = Stream::new(device)?;
-            let labels = cuda::Array::upload(&stream, labels)?;
-            cuda::Groups::new(labels.view(), args.groups, &stream)?.counts(&stream)?.download(&stream)
-        }
-    }
-}
-
-/// What first, last and size do not take.
+/// Refuses the options that first, last and size do not take.
 fn refuse_options(args: &Group) -> Result<(), Failure> {
     let (keyed, how) = (&args.keyed, &args.keyed.how);
     let given = [
-        (keyed.mask.is_some(), "--where"),
-        (keyed.initial.is_some(), "--initial"),
+        (how.mask.is_some(), "--where"),
+        (how.initial.is_some(), "--initial"),
         (how.dtype.is_some(), "--dtype"),
         (how.skip_nan, "--skip-nan"),
         (how.precision != Rounding::Tree, "--precision"),

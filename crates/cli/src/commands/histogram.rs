@@ -2,22 +2,22 @@
 
 use std::io::Write;
 
-use warpfold::cuda::{self, histogram_host};
-use warpfold::{ArrayRef, Bins, DType, DeviceName, Op, Options};
+use warpfold::{ArrayRef, Bins, DType, Op, Options, histogram_on};
 
 use super::{keyed, print, threads};
 use crate::args::Histogram;
 use crate::error::Failure;
-use crate::input::{self, Source};
+use crate::input;
 use crate::json;
 use crate::output::Outputs;
+use crate::source::Source;
 
-/// Counts, and prints a line for each bin.
+/// Counts elements, and prints a line for each bin.
 pub fn run(args: &Histogram) -> Result<(), Failure> {
     let (edges, weights) = (args.edges.as_deref(), args.weights.as_deref());
     keyed::one_standard_input(&[("INPUT", Some(&args.input.input)), ("--edges", edges), ("--weights", weights)])?;
-    threads::check(args.threads, args.device)?;
-    threads::limit(args.threads)?;
+    threads::check(args.place.threads, args.place.device)?;
+    threads::limit(args.place.threads)?;
     let source = input::open(&args.input.input, args.input.raw().as_ref())?;
     let edges = edges.map(|name| input::open(name, None)).transpose()?;
     let weights = weights.map(|name| input::open(name, None)).transpose()?;
@@ -29,13 +29,7 @@ pub fn run(args: &Histogram) -> Result<(), Failure> {
     let inputs: Vec<&Source> = [&source].into_iter().chain(&edges).chain(&weights).collect();
     let outputs = Outputs::arrays(&[("-o", args.output.as_deref())], &inputs, args.json)?;
     let weights = weights.as_ref().map(Source::array).transpose()?;
-    let found = match args.device {
-        DeviceName::Cuda(index) => {
-            let device = cuda::shared(index).map_err(warpfold::Error::from)?;
-            histogram_host(array, &bins, weights, &device)?
-        }
-        _ => warpfold::histogram(array, &bins, weights)?,
-    };
+    let found = histogram_on(args.place.device, array, &bins, weights)?;
     let quiet = !outputs.is_empty();
     outputs.write(&[("-o", &found.counts)])?;
     let (counts, edges) = (&found.counts.values, &found.edges.values);

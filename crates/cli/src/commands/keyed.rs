@@ -1,4 +1,4 @@
-//! What `segments` and `group` have in common.
+//! The common part of `segments` and `group`.
 
 use std::ffi::OsStr;
 use std::io::Write;
@@ -8,12 +8,13 @@ use warpfold::{Array, ArrayRef, Op, Options, Scalar};
 use super::print;
 use crate::args::Keyed;
 use crate::error::Failure;
-use crate::input::{self, Source};
+use crate::input;
 use crate::output::Outputs;
+use crate::source::Source;
 use crate::watch::Watch;
 use crate::{json, print as human};
 
-/// Checks the options, reduces with `reduce`, and says what came out.
+/// Checks the options, reduces with `reduce`, and prints the result.
 pub fn run(
     name: &str,
     op: Option<Op>,
@@ -22,26 +23,17 @@ pub fn run(
     keys: &Source,
     reduce: impl FnOnce(ArrayRef<'_>, ArrayRef<'_>, &Options<'_>, Option<Scalar>) -> Result<Array, warpfold::Error>,
 ) -> Result<(), Failure> {
-    let mask = args.mask.as_deref().map(|mask| input::open(mask, None)).transpose()?;
+    let mask = args.how.mask.as_deref().map(|mask| input::open(mask, None)).transpose()?;
     let array = source.array()?;
-    let mut options = Options {
-        dtype: args.how.dtype,
-        precision: args.how.precision.into(),
-        skip_nan: args.how.skip_nan,
-        mask: mask.as_ref().map(Source::array).transpose()?,
-        ddof: args.how.ddof,
-        ord: args.how.ord,
-        threads: args.threads.map(usize::from),
-        ..Options::default()
-    };
+    let mut options = args.how.options(mask.as_ref().map(Source::array).transpose()?, args.threads);
     let result = match op {
         Some(op) => warpfold::explain(op, array, &options)?.result_dtype,
         None => array.dtype(),
     };
-    options.initial = args.initial.map(|initial| initial.of("--initial", result)).transpose()?;
+    options.initial = args.how.initial.map(|initial| initial.of("--initial", result)).transpose()?;
     let fill = args.fill.map(|fill| fill.of("--fill", result)).transpose()?;
     let inputs: Vec<&Source> = [source, keys].into_iter().chain(&mask).collect();
-    let outputs = Outputs::arrays(&[("-o", args.output.as_deref())], &inputs, args.json)?;
+    let outputs = Outputs::arrays(&[("-o", args.to.output.as_deref())], &inputs, args.json)?;
     let watch = Watch::new(inputs.iter().map(|source| &source.mapping).collect());
     let result = watch.during(|progress| {
         let options = Options { progress: Some(progress), ..options };
@@ -51,8 +43,8 @@ pub fn run(
     if args.json {
         return as_json(name, args, &array, &result);
     }
-    if args.output.is_none() {
-        return print(|to| human::array(to, &result.shape, &result.values, args.bits));
+    if args.to.output.is_none() {
+        return print(|to| human::array(to, &result.shape, &result.values, args.to.bits));
     }
     Ok(())
 }
@@ -62,12 +54,12 @@ fn as_json(name: &str, args: &Keyed, input: &ArrayRef<'_>, result: &Array) -> Re
     print(|to| {
         write!(to, "{{\"op\": {}, {}, ", json::string(name), about(input))?;
         write!(to, "\"dtype\": {}, \"shape\": {}, ", json::string(result.dtype().name()), json::list(shape))?;
-        if let Some(output) = &args.output {
+        if let Some(output) = &args.to.output {
             return writeln!(to, "\"output\": {}}}", json::string(&output.to_string_lossy()));
         }
         write!(to, "\"values\": ")?;
         json::nested(to, shape, values, json::number)?;
-        if args.bits {
+        if args.to.bits {
             write!(to, ", \"bits\": ")?;
             json::nested(to, shape, values, json::bits)?;
         }
@@ -81,7 +73,7 @@ pub fn about(input: &ArrayRef<'_>) -> String {
     format!("\"input\": {{\"dtype\": {dtype}, \"shape\": {shape}}}")
 }
 
-/// Refuses that two inputs are standard input.
+/// Refuses two inputs that are both standard input.
 pub fn one_standard_input(inputs: &[(&str, Option<&OsStr>)]) -> Result<(), Failure> {
     let names: Vec<&str> =
         inputs.iter().filter(|(_, input)| input.is_some_and(|input| input == "-")).map(|(name, _)| *name).collect();

@@ -10,12 +10,13 @@ use warpfold::{Array, ArrayRef, DType, Op, Options, Points, Values};
 use super::{keyed, print, threads};
 use crate::args::{First, KMeans};
 use crate::error::Failure;
-use crate::input::{self, Source};
+use crate::input;
 use crate::json;
 use crate::output::Outputs;
 use crate::progress;
+use crate::source::Source;
 
-/// Finds clusters, and says what came out.
+/// Finds clusters, and prints the result.
 pub fn run(args: &KMeans) -> Result<(), Failure> {
     threads::check(args.threads, args.device)?;
     check(args)?;
@@ -70,15 +71,15 @@ pub fn run(args: &KMeans) -> Result<(), Failure> {
     }
 }
 
-/// What the fit does.
+/// The progress of the fit.
 struct State {
-    /// The last that it told of.
+    /// The last stage that the fit reported.
     stage: Option<Stage>,
     since: Instant,
 }
 
 impl State {
-    /// For the line on the terminal.
+    /// The text of the progress line.
     fn line(&self, clusters: usize, time: Duration) -> String {
         let now = progress::time(self.since.elapsed());
         let doing = match self.stage {
@@ -95,7 +96,7 @@ impl State {
     }
 }
 
-/// Refuses options that the first centroids leave nothing to do.
+/// Refuses options of random centroids if the centroids are given.
 fn check(args: &KMeans) -> Result<(), Failure> {
     let First::File(_) = args.init else { return Ok(()) };
     let given = [(args.seed.is_some(), "--seed"), (args.n_init > 1, "--n-init")];
@@ -107,13 +108,13 @@ fn check(args: &KMeans) -> Result<(), Failure> {
     }
 }
 
-/// An array as it is, in another dtype.
+/// A copy of an array in another dtype.
 fn copy(array: ArrayRef<'_>, dtype: DType) -> Result<Array, warpfold::Error> {
-    // A sum over no axis.
+    // A sum over no axis is a copy.
     warpfold::reduce(Op::Sum, array, &Options { axes: Some(vec![]), dtype: Some(dtype), ..Options::default() })
 }
 
-/// Points of each cluster.
+/// The number of points of each cluster.
 fn sizes(fit: &Fit) -> Vec<usize> {
     let mut sizes = vec![0; fit.centroids.shape[0]];
     fit.labels.iter().for_each(|&label| sizes[label as usize] += 1);

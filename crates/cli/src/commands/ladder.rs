@@ -14,16 +14,16 @@ use crate::error::Failure;
 use crate::lines::{NARROW, wrapped};
 use crate::output::Outputs;
 
-/// A form of the record: its option, where it goes, and how it is made.
+/// A form of the record: its option, its path, and the function that makes it.
 type Form<'a> = (&'static str, &'a Path, fn(&Record) -> String);
 
-/// Columns that `error: ` takes.
+/// The width of `error: `.
 const ERROR: usize = 7;
 
-/// Runs rungs, and shows what came of it.
+/// Runs rungs, and prints the results.
 pub fn run(args: &Ladder) -> Result<(), Failure> {
     let forms = forms(args);
-    // Whether all files can be written, before any work is done.
+    // Checks that all files can be written, before any work is done.
     let paths: Vec<_> = forms.iter().map(|(option, path, _)| (*option, Some(*path))).collect();
     let outputs = Outputs::texts(&paths, &[])?;
     let chosen = choose(args.device).map_err(run::Error::Cuda)?;
@@ -53,7 +53,7 @@ pub fn run(args: &Ladder) -> Result<(), Failure> {
     if wrong.is_empty() { Ok(()) } else { Err(Failure::Rungs(wrong)) }
 }
 
-/// A rung, and what came of it.
+/// The progress line of a rung and its result.
 fn progress(run: &Run) -> String {
     let time = run.time().map(|time| format!(", {:.1} µs", time.median_us)).unwrap_or_default();
     let word = match (is_as_expected(run), run.is_as_published()) {
@@ -96,7 +96,7 @@ fn options(args: &Ladder) -> Options {
     }
 }
 
-/// What made the record: everything but where it went.
+/// The command that makes the same record: every option but the outputs.
 fn command(args: &Ladder) -> String {
     let mut words = vec!["warpfold ladder".to_owned()];
     let mut add = |name: &str, value: Option<String>| words.extend(value.map(|value| format!("{name} {value}")));
@@ -125,7 +125,7 @@ fn command(args: &Ladder) -> String {
     words.join(" ")
 }
 
-/// To standard error, come what may.
+/// Prints to standard error, and ignores failures.
 fn complain(text: &str) {
     let _ = writeln!(std::io::stderr(), "{}", wrapped(text, NARROW, 0, 2));
 }

@@ -21,7 +21,7 @@ use std::io::{BufWriter, StdoutLock, Write};
 use crate::error::Failure;
 use crate::stdio;
 
-/// Writes to standard output, all of it.
+/// Writes to standard output, and flushes it.
 fn print(f: impl FnOnce(&mut BufWriter<StdoutLock<'static>>) -> std::io::Result<()>) -> Result<(), Failure> {
     let mut to = BufWriter::new(std::io::stdout().lock());
     stdio::check_output().and_then(|()| f(&mut to)).and_then(|()| to.flush()).map_err(Failure::stdout)

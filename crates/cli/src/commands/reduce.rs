@@ -9,40 +9,33 @@ use warpfold::{Array, DeviceName, Op, Options, Plan};
 use super::{print, threads};
 use crate::args::Reduce;
 use crate::error::Failure;
-use crate::input::{self, Source};
+use crate::input;
 use crate::output::Outputs;
+use crate::source::Source;
 use crate::watch::Watch;
 use crate::{json, print as human};
 
-/// Reduces, and says what came out.
+/// Reduces, and prints the result.
 pub fn run(args: &Reduce) -> Result<(), Failure> {
     check(args)?;
     let source = input::open(&args.input.input, args.input.raw().as_ref())?;
-    let mask = args.mask.as_deref().map(|mask| input::open(mask, None)).transpose()?;
+    let mask = args.how.mask.as_deref().map(|mask| input::open(mask, None)).transpose()?;
     let array = source.array()?;
     let mut options = Options {
         axes: args.axes.list(),
         keepdims: args.axes.keepdims,
-        dtype: args.how.dtype,
-        precision: args.how.precision.into(),
-        skip_nan: args.how.skip_nan,
-        mask: mask.as_ref().map(Source::array).transpose()?,
-        initial: None,
-        ddof: args.how.ddof,
-        ord: args.how.ord,
-        threads: args.threads.map(usize::from),
-        progress: None,
+        ..args.how.options(mask.as_ref().map(Source::array).transpose()?, args.place.threads)
     };
     let dtype = warpfold::explain(args.op, array, &options)?.result_dtype;
-    options.initial = args.initial.map(|initial| initial.of("--initial", dtype)).transpose()?;
+    options.initial = args.how.initial.map(|initial| initial.of("--initial", dtype)).transpose()?;
     let plan = warpfold::explain(args.op, array, &options)?;
-    // A GPU that is not there is found out before anything is written.
-    let gpu = match args.device {
+    // An absent GPU is an error before anything is written.
+    let gpu = match args.place.device {
         DeviceName::Cuda(index) => Some(cuda::shared(index).map_err(warpfold::Error::Cuda)?),
         _ => None,
     };
     let inputs: Vec<&Source> = [&source].into_iter().chain(&mask).collect();
-    let outputs = Outputs::arrays(&[("-o", args.output.as_deref())], &inputs, args.json)?;
+    let outputs = Outputs::arrays(&[("-o", args.to.output.as_deref())], &inputs, args.json)?;
     if args.explain {
         complain(&match &gpu {
             Some(gpu) => cuda::explain(args.op, array, &options, Some(gpu.properties()))?.to_string(),
@@ -53,14 +46,14 @@ pub fn run(args: &Reduce) -> Result<(), Failure> {
     let start = Instant::now();
     let result = watch.during(|progress| {
         let options = Options { progress: Some(progress), ..options };
-        warpfold::reduce_on(args.device, args.op, array, &options)
+        warpfold::reduce_on(args.place.device, args.op, array, &options)
     })?;
     let time = start.elapsed();
     outputs.write(&[("-o", &result)])?;
     if args.json {
         as_json(args, &plan, &result)?;
-    } else if args.output.is_none() {
-        for_people(args.op, &result, args.bits)?;
+    } else if args.to.output.is_none() {
+        for_people(args.op, &result, args.to.bits)?;
     }
     if args.time {
         complain(&speed(time, array.bytes()));
@@ -68,10 +61,10 @@ pub fn run(args: &Reduce) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the library does not see.
+/// Checks what the library cannot.
 fn check(args: &Reduce) -> Result<(), Failure> {
-    threads::check(args.threads, args.device)?;
-    if args.input.input == "-" && args.mask.as_deref() == Some("-".as_ref()) {
+    threads::check(args.place.threads, args.place.device)?;
+    if args.input.input == "-" && args.how.mask.as_deref() == Some("-".as_ref()) {
         return Err(Failure::Usage(
             "INPUT and --where cannot both be standard input: put one of them in a file".into(),
         ));
@@ -79,7 +72,7 @@ fn check(args: &Reduce) -> Result<(), Failure> {
     Ok(())
 }
 
-/// To standard error, come what may.
+/// Prints to standard error, and ignores failures.
 fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
@@ -95,7 +88,7 @@ fn for_people(op: Op, result: &Array, bits: bool) -> Result<(), Failure> {
     let element = |i| human::element(values.get(i), bits);
     print(|to| match (op, shape.as_slice()) {
         (_, []) => writeln!(to, "{}", element(0)),
-        // Of a whole array; otherwise there would be another axis.
+        // The whole array is reduced: otherwise the shape would have another axis.
         (Op::MinMax, [2]) => writeln!(to, "{} {}", element(0), element(1)),
         _ => human::array(to, shape, values, bits),
     })
@@ -108,13 +101,13 @@ fn as_json(args: &Reduce, plan: &Plan, result: &Array) -> Result<(), Failure> {
         let (dtype, input) = (json::string(plan.dtype.name()), json::list(&plan.shape));
         write!(to, "\"input\": {{\"dtype\": {dtype}, \"shape\": {input}}}, \"axes\": {}, ", json::list(&plan.axes))?;
         write!(to, "\"dtype\": {}, \"shape\": {}, ", json::string(result.dtype().name()), json::list(shape))?;
-        if let Some(output) = &args.output {
+        if let Some(output) = &args.to.output {
             write!(to, "\"output\": {}", json::string(&output.to_string_lossy()))?;
             return writeln!(to, "}}");
         }
         write!(to, "\"{}\": ", if shape.is_empty() { "value" } else { "values" })?;
         json::nested(to, shape, values, json::number)?;
-        if args.bits {
+        if args.to.bits {
             write!(to, ", \"bits\": ")?;
             json::nested(to, shape, values, json::bits)?;
         }

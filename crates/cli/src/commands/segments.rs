@@ -1,7 +1,6 @@
 //! `warpfold segments`
 
-use warpfold::DeviceName;
-use warpfold::cuda::{self, segmented_host};
+use warpfold::segmented_on;
 
 use super::{keyed, threads};
 use crate::args::Segments;
@@ -12,7 +11,7 @@ use crate::input;
 pub fn run(args: &Segments) -> Result<(), Failure> {
     threads::check(args.keyed.threads, args.device)?;
     threads::limit(args.keyed.threads)?;
-    let mask = args.keyed.mask.as_deref();
+    let mask = args.keyed.how.mask.as_deref();
     keyed::one_standard_input(&[
         ("INPUT", Some(&args.input.input)),
         ("--offsets", Some(&args.offsets)),
@@ -23,12 +22,6 @@ pub fn run(args: &Segments) -> Result<(), Failure> {
     keyed::run(args.op.name(), Some(args.op), &args.keyed, &source, &offsets, |values, offsets, options, fill| {
         let segments = warpfold::Segments::new(offsets)?;
         let segments = fill.into_iter().fold(segments, warpfold::Segments::fill);
-        match args.device {
-            DeviceName::Cuda(index) => {
-                let device = cuda::shared(index)?;
-                segmented_host(args.op, values, &segments, options, &device)
-            }
-            _ => segments.reduce(args.op, values, options),
-        }
+        segmented_on(args.device, args.op, values, &segments, options)
     })
 }

@@ -2,8 +2,7 @@
 
 use std::io::Write;
 
-use warpfold::cuda::{self, unique_host};
-use warpfold::{Array, DeviceName, Distinct, Values};
+use warpfold::{Array, Distinct, Values, unique_on};
 
 use super::{keyed, print, threads};
 use crate::args::Unique;
@@ -12,10 +11,10 @@ use crate::input;
 use crate::json;
 use crate::output::Outputs;
 
-/// Finds the distinct values, and says how often each occurs.
+/// Finds the distinct values and their counts, and prints them.
 pub fn run(args: &Unique) -> Result<(), Failure> {
-    threads::check(args.threads, args.device)?;
-    threads::limit(args.threads)?;
+    threads::check(args.place.threads, args.place.device)?;
+    threads::limit(args.place.threads)?;
     let source = input::open(&args.input.input, args.input.raw().as_ref())?;
     let array = source.array()?;
     let paths = [("-o", &args.output), ("--counts", &args.counts), ("--inverse", &args.inverse)];
@@ -23,10 +22,7 @@ pub fn run(args: &Unique) -> Result<(), Failure> {
     let outputs = Outputs::arrays(&paths, &[&source], args.json)?;
     let quiet = !outputs.is_empty();
     let what = Distinct { first: args.first, inverse: args.inverse.is_some() };
-    let found = match args.device {
-        DeviceName::Cuda(index) => unique_host(array, what, &cuda::shared(index).map_err(warpfold::Error::from)?)?,
-        _ => warpfold::unique(array, what)?,
-    };
+    let found = unique_on(args.place.device, array, what)?;
     let n = found.counts.len();
     let counts = || Array { shape: vec![n], values: Values::I64(found.counts.clone()) };
     let counts = args.counts.as_ref().map(|_| counts());

@@ -1,23 +1,24 @@
-//! What a path names: standard output, a device, or a file, there or not.
+//! The target of a path: standard output, a device, or a file, which may not exist yet.
 
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Links that are followed before they are called a loop, as Linux has it.
+/// The number of links that are followed before they count as a loop, as on Linux.
 const LINKS: usize = 40;
 
-/// Where an output goes.
+/// The target of an output.
 pub enum Target {
-    /// Standard output, by whatever name.
+    /// Standard output, under any name.
     Standard,
-    /// A device or a pipe. Of a device that is no terminal several outputs do not mix: /dev/null.
+    /// A device or a pipe. `mixes` is whether two outputs to it would mix; they do not on a device other than a
+    /// terminal, such as /dev/null.
     Special { file: Option<FileId>, mixes: bool },
-    /// A file. No link leads from its path to another.
+    /// A file, by a path without links.
     File { path: PathBuf, file: Option<FileId> },
 }
 
-/// Two files are one if these are equal.
+/// The identity of a file.
 #[derive(Clone, Copy, PartialEq)]
 pub struct FileId {
     device: u64,
@@ -25,7 +26,7 @@ pub struct FileId {
 }
 
 impl FileId {
-    /// Of a file; `None` where the system does not say.
+    /// The identity of a file; `None` where the system does not provide one.
     pub fn of(metadata: &Metadata) -> Option<Self> {
         #[cfg(unix)]
         {
@@ -41,7 +42,7 @@ impl FileId {
 }
 
 impl Target {
-    /// What the path names, links followed.
+    /// The target of a path, with links followed.
     pub fn of(path: &Path) -> io::Result<Self> {
         if path == Path::new("-") {
             return Ok(Target::Standard);
@@ -69,7 +70,7 @@ impl Target {
         }
     }
 
-    /// Whether both write to one place.
+    /// Whether both are the same target.
     pub fn is_same(&self, other: &Target) -> bool {
         match (self, other) {
             (Target::Standard, Target::Standard) => true,
@@ -86,7 +87,7 @@ impl Target {
         matches!(self, Target::Standard)
     }
 
-    /// The file that is there.
+    /// The identity of an existing file.
     pub fn file(&self) -> Option<FileId> {
         match self {
             Target::Standard => None,
@@ -95,7 +96,7 @@ impl Target {
     }
 }
 
-/// The path that a chain of links ends with, where nothing is.
+/// The path at the end of a chain of links, where no file exists.
 fn end_of_links(path: &Path) -> io::Result<PathBuf> {
     let mut path = in_directory(path)?;
     for _ in 0..LINKS {
@@ -107,7 +108,7 @@ fn end_of_links(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many levels of symbolic links"))
 }
 
-/// A path, as it is when its directory has no links.
+/// A path whose directory has its links resolved.
 fn in_directory(path: &Path) -> io::Result<PathBuf> {
     let text = path.as_os_str().as_encoded_bytes();
     let file_name = match text.last() {
@@ -122,7 +123,7 @@ fn names_directory() -> io::Error {
     io::Error::new(io::ErrorKind::IsADirectory, "it names a directory")
 }
 
-/// The file that standard output is.
+/// The identity of standard output's file.
 fn standard_output() -> Option<FileId> {
     #[cfg(unix)]
     {
@@ -159,7 +160,8 @@ pub fn take_after(new: &File, old: &Metadata) -> io::Result<()> {
         let now = new.metadata()?;
         let owner_kept = now.uid() == old.uid() || fchown(new, Some(old.uid()), None).is_ok();
         let group_kept = now.gid() == old.gid() || fchown(new, None, Some(old.gid())).is_ok();
-        // What a group could do is not for another one; and nobody runs a file as somebody else.
+        // If the group could not be kept, its permissions are dropped, and if the owner could not be kept, so is
+        // set-user-ID.
         let dropped = if owner_kept { 0 } else { 0o4000 } | if group_kept { 0 } else { 0o2070 };
         new.set_permissions(PermissionsExt::from_mode(old.mode() & 0o7777 & !dropped))
     }

@@ -1,10 +1,10 @@
-//! What cannot be done is refused with status 2, a message that says what to do, and nothing written.
+//! Impossible requests are refused with status 2, a message that says what to do, and nothing written.
 
 use zip::CompressionMethod::{Deflated, Stored};
 
 use crate::support::{Dir, count_up, f32s, npy, npz, with_header};
 
-/// Runs `reduce` with an output, and sees that it is refused and leaves no file.
+/// Runs `reduce` with an output, and checks that it is refused and leaves no file.
 #[track_caller]
 fn refused(dir: &Dir, line: &str, words: &[&str]) {
     let before = dir.files();
@@ -127,7 +127,7 @@ fn damaged_archives_are_an_answer_not_a_panic() {
             damaged[at] ^= 0x55;
             dir.write("x.npz", &damaged);
             let ran = dir.run("reduce sum x.npz");
-            // Some bytes say nothing that we read: times, for instance.
+            // Some bytes are not read, such as times.
             assert!(ran.code == Some(2) || ran.out == "15\n", "byte {at}: {ran:?}");
             assert!(!ran.err.contains("a bug in"), "byte {at}: {ran:?}");
         }
@@ -137,7 +137,7 @@ fn damaged_archives_are_an_answer_not_a_panic() {
 #[test]
 fn a_flipped_bit_in_a_stored_member_is_found() {
     let dir = Dir::new();
-    // So long that several threads look at it.
+    // Long enough for several threads.
     let x = npy(1, "'<f4'", false, "(10000000,)", &vec![0; 40_000_000]);
     let whole = npz(&[("x.npy", &x), ("y.npy", &x)], Stored);
     dir.write("x.npz", &whole);
@@ -254,7 +254,7 @@ fn words_that_mean_nothing_and_options_that_do_not_go_together() {
     dir.run("completions csh").refused(&["csh"]);
 }
 
-/// Whatever this machine has, it has not so many GPUs.
+/// No machine has this many GPUs.
 #[test]
 fn a_gpu_that_is_not_there() {
     let dir = Dir::new();

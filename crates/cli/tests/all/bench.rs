@@ -92,8 +92,8 @@ fn random_problems_are_the_same_each_time_and_a_run_goes_on_from_its_record() {
     dir.run("bench --random 3 --limit soon").refused(&["seconds"]);
 }
 
-/// A folder `bench/peers` of somebody else's, in the current folder: a program that lies where cargo built it takes the
-/// peers of its sources, and a program that lies elsewhere none, unless it is told.
+/// A folder `bench/peers` in the current folder is not trusted: a program in cargo's target folder takes the peers of
+/// its sources, and a program elsewhere takes none, unless a folder is given.
 #[test]
 fn peers_of_the_current_folder_are_not_run_unasked() {
     let dir = Dir::new();

@@ -71,7 +71,7 @@ fn members_of_archives_are_read_stored_and_deflated() {
         assert_eq!(dir.run("reduce sum one.npz").ok(), "10\n");
         assert_eq!(dir.piped("reduce sum -", &npz(&[("y.npy", &y)], method)).ok(), "10\n");
     }
-    // A colon in a file's own name is no member.
+    // A colon in a file's own name does not name a member.
     dir.write("odd.npz:x", &y);
     assert_eq!(dir.run("reduce sum odd.npz:x").ok(), "10\n");
 }

@@ -1,14 +1,6 @@
 //! Segments, groups, distinct values, histograms and k-means, as a user runs them.
 
-use crate::support::{Dir, count_up, f32s, f64s, i64s, npy};
-
-fn list(x: &[i64]) -> Vec<u8> {
-    npy(1, "'<i8'", false, &format!("({},)", x.len()), &i64s(x))
-}
-
-fn floats(x: &[f32]) -> Vec<u8> {
-    npy(1, "'<f4'", false, &format!("({},)", x.len()), &f32s(x))
-}
+use crate::support::{Dir, count_up, f32s, f64s, floats, list, npy};
 
 #[test]
 fn segments_and_groups() {

@@ -1,8 +1,8 @@
-//! The contract, as far as files can show it: what holds the numbers changes no bit.
+//! The contract for files: the format and the layout of the numbers change no bit.
 
 use crate::support::{Dir, npy, npz};
 
-/// Numbers of many magnitudes, from a little generator.
+/// Numbers of many magnitudes, from a small generator.
 fn numbers(n: usize) -> Vec<f32> {
     let mut state = 1u32;
     let mut next = || {

@@ -1,4 +1,4 @@
-//! What people read fits their terminals, and shows no control characters.
+//! Texts for people fit their terminals, and show no control characters.
 
 use crate::support::Dir;
 

@@ -1,14 +1,6 @@
-//! What is refused says what was wrong, names the option that was wrong, and takes neither time nor memory to say so.
+//! Refusals name the mistake and the option, and take neither time nor memory.
 
-use crate::support::{Dir, count_up, f32s, f64s, i64s, npy};
-
-fn list(x: &[i64]) -> Vec<u8> {
-    npy(1, "'<i8'", false, &format!("({},)", x.len()), &i64s(x))
-}
-
-fn floats(x: &[f32]) -> Vec<u8> {
-    npy(1, "'<f4'", false, &format!("({},)", x.len()), &f32s(x))
-}
+use crate::support::{Dir, count_up, f32s, f64s, floats, list, npy};
 
 #[test]
 fn offsets_labels_and_weights_that_do_not_fit() {
@@ -89,7 +81,7 @@ fn results_out_of_proportion_are_refused_or_cost_what_they_hold() {
     dir.run("group sum x.npy --by far.npy -o far_sums.npy").ok();
     let sums = std::fs::read(dir.join("far_sums.npy")).unwrap();
     assert!(sums.ends_with(&f32s(&[0.0, 2.0])) && sums.len() == 128 + 4 * 3_000_001, "{}", sums.len());
-    // A header alone, of an array without elements but with more results than there is memory in the world.
+    // A header alone, of an array without elements but with more results than any memory holds.
     dir.write("none.npy", &npy(1, "'<f4'", false, "(1000000000000000, 0)", &[]));
     for line in ["reduce sum none.npy --axis 1", "describe none.npy --axis 1", "reduce mean none.npy --axis 1 -o m.npy"]
     {
@@ -128,7 +120,7 @@ fn nothing_and_what_a_mask_leaves_are_described() {
     }
     assert_eq!(dir.run("describe x.npy --where mask.npy --skip-nan -o said.txt").ok(), "");
     assert_eq!(std::fs::read_to_string(dir.join("said.txt")).unwrap(), masked.out);
-    // Of two slices one is left nothing of: its least element cannot be said.
+    // The mask leaves nothing of one of two slices, which then has no least element.
     dir.write("m.npy", &npy(1, "'<f8'", false, "(2, 2)", &f64s(&[1.0, 2.0, 3.0, 4.0])));
     dir.write("rows.npy", &npy(1, "'|b1'", false, "(2, 1)", &[1, 0]));
     dir.run("describe m.npy --axis 1 --where rows.npy").refused(&["min of no elements"]);

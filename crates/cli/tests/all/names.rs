@@ -1,8 +1,8 @@
-//! Names of files that are no text, and names that would control a terminal.
+//! Names of files that are not text, and names that would control a terminal.
 
 use crate::support::{Dir, count_up, npz};
 
-/// No character of it controls anything, but the ends of lines.
+/// Checks that no character is a control character, other than line feeds.
 #[track_caller]
 fn is_harmless(err: &str, lines: usize) {
     assert!(!err.chars().any(|c| c.is_control() && c != '\n'), "{err:?}");

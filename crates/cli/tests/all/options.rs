@@ -1,4 +1,4 @@
-//! Every option does what it says.
+//! Every option has its effect.
 
 use crate::support::{Dir, count_up, f32s, npy};
 

@@ -1,4 +1,4 @@
-//! Where results may go, and that several appear together.
+//! Targets of outputs, and outputs that appear together.
 
 use crate::support::{Dir, count_up, f32s, i64s, npy};
 
@@ -11,7 +11,7 @@ fn data() -> Dir {
     dir
 }
 
-/// Refused with these words, and no file has appeared or changed.
+/// Checks that the command is refused with these words, and that no file has appeared or changed.
 #[track_caller]
 fn refused(dir: &Dir, line: &str, words: &[&str]) {
     let all = || dir.files().into_iter().map(|name| std::fs::read(dir.join(&name)).ok()).collect::<Vec<_>>();
@@ -177,7 +177,7 @@ mod unix {
             Some(dir.join(&part).metadata().ok()?.permissions().mode() & 0o777)
         };
         until("a temporary file", || mode().is_some());
-        // It is created, and then it gets the mode; the first byte comes when all is computed.
+        // The file is created and then gets its mode; the first byte is written when everything is computed.
         until("its permissions", || mode().is_none_or(|mode| mode == 0o600));
         assert_eq!(mode(), Some(0o600), "the command was done too soon to be looked at");
         child.kill().unwrap();
@@ -216,14 +216,14 @@ mod unix {
             dir.run(line).refused(&["/dev/stdout"]);
         }
         assert!(dir.run("reduce sum x.npy -o /dev/stdout").bytes.starts_with(b"\x93NUMPY"));
-        // Redirected to the file that it names.
+        // Standard output is redirected to the file that -o names.
         let to = std::fs::File::create(dir.join("out.npy")).unwrap();
         let ran = command(dir.path()).args(["reduce", "sum", "x.npy", "-o", "out.npy"]).stdout(to).output().unwrap();
         assert!(ran.status.success(), "{ran:?}");
         assert_eq!(dir.run("reduce sum out.npy").ok(), "66\n");
     }
 
-    /// All three files, or none and no others.
+    /// All three files appear, or none, and no others.
     #[test]
     fn a_signal_leaves_all_of_several_outputs_or_none() {
         let dir = Dir::new();

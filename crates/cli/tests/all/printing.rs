@@ -1,4 +1,4 @@
-//! What a person, and a program, reads.
+//! Output for people and for programs.
 
 use serde_json::{Value, json};
 

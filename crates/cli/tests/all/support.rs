@@ -1,11 +1,11 @@
-//! Running the command, and making the files that it reads.
+//! Runs the command, and makes the files that it reads.
 
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-/// What the command said and did.
+/// The outcome of a run of the command.
 #[derive(Debug)]
 pub struct Ran {
     pub code: Option<i32>,
@@ -26,14 +26,14 @@ impl From<Output> for Ran {
 }
 
 impl Ran {
-    /// Standard output of a run that went well.
+    /// The standard output of a run that succeeded.
     #[track_caller]
     pub fn ok(&self) -> &str {
         assert_eq!(self.code, Some(0), "{self:?}");
         &self.out
     }
 
-    /// Refused: status 2, nothing on standard output, and a message that has these words.
+    /// Checks a refusal: status 2, nothing on standard output, and a message with these words.
     #[track_caller]
     pub fn refused(&self, words: &[&str]) {
         assert_eq!(self.code, Some(2), "{self:?}");
@@ -109,7 +109,7 @@ impl Dir {
     }
 }
 
-/// A .npy file, as this test understands the format.
+/// A .npy file, written independently of the command's own writer.
 pub fn npy(version: u8, descr: &str, fortran: bool, shape: &str, data: &[u8]) -> Vec<u8> {
     let fortran = if fortran { "True" } else { "False" };
     with_header(version, &format!("{{'descr': {descr}, 'fortran_order': {fortran}, 'shape': {shape}, }}"), data)
@@ -139,6 +139,16 @@ pub fn f64s(x: &[f64]) -> Vec<u8> {
 
 pub fn i64s(x: &[i64]) -> Vec<u8> {
     x.iter().flat_map(|v| v.to_le_bytes()).collect()
+}
+
+/// A .npy file of integers along one axis.
+pub fn list(x: &[i64]) -> Vec<u8> {
+    npy(1, "'<i8'", false, &tuple(&[x.len()]), &i64s(x))
+}
+
+/// A .npy file of floats along one axis.
+pub fn floats(x: &[f32]) -> Vec<u8> {
+    npy(1, "'<f4'", false, &tuple(&[x.len()]), &f32s(x))
 }
 
 /// 0, 1, 2 … as f32, of this shape.

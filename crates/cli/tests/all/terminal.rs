@@ -1,4 +1,4 @@
-//! What a person sees who looks on, at a terminal.
+//! Progress lines on a terminal.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,15 +9,15 @@ use std::process::{Child, Stdio};
 use crate::support::{Dir, command, count_up, f32s, npy};
 use crate::unix::signal;
 
-/// A terminal with so many columns: our end, and the command's.
+/// A terminal of this width: the test's end, and the command's.
 fn terminal(columns: u16) -> (File, File) {
     let (mut ours, mut theirs) = (0, 0);
     let size = libc::winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     let null = std::ptr::null_mut();
-    // SAFETY: the call writes two descriptors, which are nobody else's.
+    // SAFETY: the call writes two new descriptors, which nothing else owns.
     unsafe {
         assert_eq!(libc::openpty(&mut ours, &mut theirs, null, null.cast(), &size), 0);
-        // The command's children must not keep our end.
+        // The command must not inherit the test's end.
         libc::fcntl(ours, libc::F_SETFD, libc::FD_CLOEXEC);
         libc::fcntl(theirs, libc::F_SETFD, libc::FD_CLOEXEC);
         (File::from_raw_fd(ours), File::from_raw_fd(theirs))
@@ -92,7 +92,7 @@ fn kmeans_says_how_far_it_is_and_ctrl_c_leaves_a_clean_line() {
     }
 }
 
-/// Where nobody looks on, there is no line.
+/// Without a terminal there is no line.
 #[test]
 fn progress_is_for_terminals() {
     let dir = Dir::new();

@@ -31,7 +31,7 @@ pub fn until(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 pub fn signal(child: &Child, signal: i32) {
-    // SAFETY: our own child, not yet waited for.
+    // SAFETY: the child has not been waited for, so that its id is still its own.
     assert_eq!(unsafe { libc::kill(child.id() as i32, signal) }, 0);
 }
 
@@ -56,7 +56,7 @@ fn a_signal_in_the_middle_leaves_nothing_behind() {
             hits += 1;
             assert_eq!(std::fs::read(dir.join("out.npy")).unwrap(), b"old");
         } else {
-            // It was done before.
+            // The command ended before the signal.
             assert!(output.status.success(), "{output:?}");
             std::fs::write(dir.join("out.npy"), b"old").unwrap();
         }
@@ -90,7 +90,8 @@ fn a_signal_while_a_large_output_is_written_leaves_all_or_nothing() {
             assert_eq!(dir.files(), ["x.npy"]);
         }
     }
-    // A busy machine may be too late every time: either end is right, a half or a left-over file is not.
+    // On a busy machine every signal may come too late. Both outcomes are right; a half-written or left-over file is
+    // not.
     println!("{before} signals came before the end of the write, {after} after it");
 }
 
@@ -138,7 +139,7 @@ fn a_closed_standard_output_is_no_success() {
         assert_eq!(code, Some(1), "{line}: {err}");
         assert!(err.contains("cannot write standard output: it is closed"), "{line}: {err}");
     }
-    // What needs none, goes well; and /dev/null is open.
+    // A command without standard output succeeds, and so does one whose standard output is /dev/null.
     for line in ["reduce sum x.npy -o out.npy >&-", "reduce sum x.npy >/dev/null", "reduce sum x.npy 1<>/dev/null"] {
         assert_eq!(shell(&dir, line), (Some(0), String::new()), "{line}");
     }

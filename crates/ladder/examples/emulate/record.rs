@@ -8,8 +8,8 @@ use warpfold_ladder::{Ran, Sizes, Tuning};
 use warpfold_ladder::{emulate_centroids, emulate_reduce};
 
 /// Every rung that the emulator can run, at the published block sizes: family A at `n`, family B at no more than its
-/// published sizes, family C at no more than 2^14 points, which take it as long. Published forms run at sizes that bring
-/// their fault out.
+/// published sizes, family C at no more than 2^14 points, which take it as long. Published forms run at sizes that
+/// bring their fault out.
 pub fn emulated(n: usize) -> Record {
     let runs = rungs().iter().filter(|r| r.form != Form::Slot && r.family != Family::Reference);
     Record {
@@ -17,16 +17,7 @@ pub fn emulated(n: usize) -> Record {
         date: String::new(),
         command: format!("cargo run -p warpfold-ladder --example emulate -- {n}"),
         revision: None,
-        device: Device {
-            kind: "emulator".to_owned(),
-            name: "Warpfold's emulator".to_owned(),
-            driver: None,
-            capability: None,
-            multiprocessors: None,
-            l2_bytes: None,
-            peak_gbs: None,
-            read_gbs: None,
-        },
+        device: Device::emulator(),
         rungs: runs.map(|rung| run(rung, n)).collect(),
     }
 }
@@ -34,7 +25,7 @@ pub fn emulated(n: usize) -> Record {
 fn run(rung: &'static Rung, n: usize) -> Run {
     let preset = PRESETS.iter().find(|p| p.rungs.contains(&rung.name));
     let block = preset.map_or(rung.default_block, |p| p.block);
-    // A tail that fills no block, and more than one coordinate: what the published forms forgot.
+    // A tail that fills no block, and more than one coordinate: the published forms are wrong there.
     let wrong = rung.form == Form::AsPublished;
     let n = match preset {
         _ if wrong => n.min(2048) - 3,
@@ -104,14 +95,14 @@ fn finish<T>(rung: &'static Rung, n: usize, block: u32, bytes: usize, ran: &Ran<
     }
 }
 
-/// Bits that look random.
+/// Mixes the bits of a number.
 fn mix(i: u64) -> u64 {
     let x = (i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x ^ (x >> 27)
 }
 
-/// From 0 to 1.
+/// A number from 0 to 1.
 fn uniform(i: u64) -> f32 {
     (mix(i) >> 40) as f32 / (1u64 << 24) as f32
 }

@@ -1,4 +1,4 @@
-//! Gathers what `docs/ladder.md` is made of.
+//! Gathers the sources of `docs/ladder.md`.
 
 #[path = "../emulate/record.rs"]
 pub mod emulated;
@@ -19,7 +19,7 @@ pub fn root() -> PathBuf {
 /// The page as it should be.
 pub fn page() -> Result<String, Error> {
     let mut sources = Sources {
-        // So many that a6, whose number of blocks has a limit, differs from a5.
+        // Enough elements that a6, whose number of blocks is limited, differs from a5.
         emulated: emulated::emulated(1 << 20),
         committed: Vec::new(),
         profiles: Vec::new(),
@@ -58,7 +58,7 @@ fn newest(records: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(folders)
 }
 
-/// What is in a folder, sorted; nothing if it is not one.
+/// The entries of a folder, sorted; none if there is no such folder.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     if !folder.is_dir() {
         return Ok(Vec::new());

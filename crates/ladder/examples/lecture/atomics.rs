@@ -25,7 +25,7 @@ impl Random {
     }
 }
 
-/// How many different sums there are (in bits), and the least and the greatest.
+/// The number of sums with distinct bits, and the least and the greatest.
 fn spread(sums: &[f32]) -> String {
     let bits: BTreeSet<u32> = sums.iter().map(|x| x.to_bits()).collect();
     let (least, most) = sums.iter().fold((f32::MAX, f32::MIN), |(a, b), &x| (a.min(x), b.max(x)));
@@ -54,7 +54,7 @@ fn cut_anywhere(data: &[f32], random: &mut Random) -> f32 {
 pub fn print() -> String {
     let mut random = Random(10);
     let data: Vec<f32> = (0..N).map(|_| (random.next() >> 40) as f32 / (1 << 24) as f32).collect();
-    // What each block of b3 adds: the rung itself, in the emulator, on one segment alone.
+    // The summand of each block of b3: the result of the rung, in the emulator, on one segment alone.
     let block = Tuning { block: Some(SEGMENT as u32 / 2), coarsen: None };
     let partial = |segment: &[f32]| emulate_reduce("b3", segment, block).expect("a plan").result;
     let mut partials: Vec<f32> = data.chunks(SEGMENT).map(partial).collect();

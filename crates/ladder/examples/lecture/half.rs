@@ -1,4 +1,4 @@
-//! What is too small for the accumulator is lost, however often it comes.
+//! Terms that are too small for the accumulator are lost, however many there are.
 
 use warpfold_core::{f16, ops::Sum, tree};
 

@@ -1,5 +1,5 @@
-//! The points of a lecture on reductions, each as a few lines that run: `cargo run -p warpfold-ladder --example lecture`.
-//! What it prints stands word for word in `docs/ladder.md`.
+//! The points of a lecture on reductions, each as a few lines that run: `cargo run -p warpfold-ladder --example
+//! lecture`. Its output is part of `docs/ladder.md`, word for word.
 
 mod atomics;
 mod half;
@@ -7,7 +7,7 @@ mod operations;
 mod order;
 mod steps;
 
-/// Its name in the docs, and what prints it.
+/// The name of a section in the docs, and the function that prints it.
 pub type Section = (&'static str, fn() -> String);
 
 /// In the order of the lecture.

@@ -1,6 +1,6 @@
 //! A reduction is an operation and its identity.
 
-/// Folds `data` from left to right, starting with what changes nothing.
+/// Folds `data` from left to right, starting with the identity.
 pub fn reduce<T: Copy>(data: &[T], identity: T, op: impl Fn(T, T) -> T) -> T {
     data.iter().fold(identity, |acc, &x| op(acc, x))
 }

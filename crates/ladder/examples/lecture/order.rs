@@ -22,7 +22,7 @@ fn exact(data: &[f64]) -> f64 {
     parts.iter().sum()
 }
 
-/// `a + b` and what rounding it leaves out.
+/// `a + b` and its rounding error.
 fn two_sum(a: f64, b: f64) -> DoubleWord<f64> {
     let hi = a + b;
     let part = hi - a;
@@ -47,7 +47,7 @@ pub fn print() -> String {
     let mut data = vec![1e-20; 10];
     data.extend([1e20, -1e20]);
     let first = sums(&data);
-    // Harder: what cancels lies far apart, so that small terms meet large ones first.
+    // Harder: terms that cancel are far apart, so that small terms are added to large ones first.
     let apart = [&[1e16][..], &[1.0; 10], &[-1e16]].concat();
     format!("ten times 1e-20, then 1e20, -1e20\n{first}\n1e16, ten times 1.0, then -1e16\n{}", sums(&apart))
 }

@@ -1,4 +1,4 @@
-//! One after the other, and as a tree: the same maximum, in 9 steps or in 4.
+//! The same maximum one element after the other, in 9 steps, and as a tree, in 4.
 
 use super::operations::reduce;
 

@@ -10,15 +10,15 @@ use std::fmt::Write;
 
 const TEMPLATE: &str = include_str!("ladder.md");
 
-/// What the page is made of.
+/// The sources of the page.
 pub struct Sources {
-    /// From the emulator.
+    /// The record of the emulator.
     pub emulated: Record,
-    /// From GPUs, as committed: the path from the root of the repository, and the record.
+    /// The committed records of GPUs: the path from the root of the repository, and the record.
     pub committed: Vec<(String, Record)>,
-    /// What a hardware profiler said, as committed: the path, and its CSV.
+    /// The committed reports of a hardware profiler: the path, and the CSV.
     pub profiles: Vec<(String, String)>,
-    /// The lecture's examples: a name, and the output.
+    /// The lecture's examples: the name and the output of each.
     pub lecture: Vec<(&'static str, String)>,
 }
 
@@ -42,7 +42,7 @@ pub fn ladder(sources: &Sources) -> Result<String, String> {
     fill(TEMPLATE, &texts)
 }
 
-/// Puts texts in place of their names in double braces.
+/// Replaces names in double braces by their texts.
 fn fill(template: &str, texts: &[(&str, String)]) -> Result<String, String> {
     let mut page = template.to_owned();
     for (name, text) in texts {
@@ -90,8 +90,8 @@ fn times(committed: &[(String, Record)]) -> String {
 fn question(emulated: &Record) -> String {
     let q = Question::of(Some(emulated));
     let mut out = String::from(
-        "| rung | µs | GB/s | % of peak | published % | µs × published % | barrier arrivals, 10⁶ | shared passes per element | \
-         branch efficiency % |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n",
+        "| rung | µs | GB/s | % of peak | published % | µs × published % | barrier arrivals, 10⁶ | shared passes per \
+         element | branch efficiency % |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n",
     );
     for row in &q.rows {
         let _ = write!(
@@ -133,7 +133,7 @@ fn counters(emulated: &Record) -> String {
     out
 }
 
-/// b0 and b1 beside the published branch efficiency.
+/// The branch efficiency of b0 and b1, beside the published one.
 fn efficiency(emulated: &Record) -> String {
     let percent = |name: &str| {
         let run = emulated.rungs.iter().find(|r| r.rung == name)?;

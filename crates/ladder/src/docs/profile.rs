@@ -1,6 +1,6 @@
 //! A hardware profiler's CSV (`ncu --csv --metrics …`) as a table: a metric per line, a kernel per column.
 
-/// The metrics that answer the page's question, and what they are in words. A report has many more.
+/// The metrics that answer the page's question, and their descriptions. A report has many more.
 const TOLD: [(&str, &str); 16] = [
     ("gpu__time_duration.sum", "time"),
     ("dram__bytes_read.sum", "read from DRAM"),
@@ -24,7 +24,7 @@ const TOLD: [(&str, &str); 16] = [
 const MEMORY: &str = TOLD[2].0;
 const PARTS: [(&str, &str); 3] = [TOLD[3], TOLD[4], TOLD[6]];
 
-/// Which part the profiler's one figure for memory was, kernel by kernel; nothing if the report does not say.
+/// The part that the profiler's one figure for memory came from, kernel by kernel; empty if the report does not tell.
 pub fn conclusion(csv: &str) -> String {
     let cells = cells(csv);
     let value = |kernel: &str, metric: &str| {
@@ -80,7 +80,7 @@ pub fn table(csv: &str) -> String {
     let mut out = format!("| metric | {} |\n|---|{}\n", kernels.join(" | "), "--:|".repeat(kernels.len()));
     for metric in metrics {
         let value = |kernel: &&str| {
-            // A kernel that ran more than once (a launch per level) is the first: the one over the whole input.
+            // Of a kernel with several launches (one per level) the first counts, which reads the whole input.
             let found = cells.iter().find(|c| c.kernel == *kernel && c.metric == metric);
             found.map_or("–", |c| &*c.value).to_owned()
         };
@@ -142,10 +142,12 @@ mod tests {
     #[test]
     fn both_forms_of_the_report_give_the_same_table() {
         let long = "==PROF== Connected\n\"ID\",\"Kernel Name\",\"Metric Name\",\"Metric Unit\",\"Metric Value\"\n\
-                    \"0\",\"a3_f32(x, y)\",\"dram__x\",\"%\",\"35.4\"\n\"1\",\"a3_f32(x, y)\",\"dram__x\",\"%\",\"0.1\"\n\
+                    \"0\",\"a3_f32(x, y)\",\"dram__x\",\"%\",\"35.4\"\n\
+                    \"1\",\"a3_f32(x, y)\",\"dram__x\",\"%\",\"0.1\"\n\
                     \"2\",\"a4_f32\",\"dram__x\",\"%\",\"1,234.5\"\n";
         assert_eq!(table(long), TABLE);
-        let wide = "\"ID\",\"Kernel Name\",\"dram__x\"\n\"\",\"\",\"%\"\n\"0\",\"a3_f32\",\"35.4\"\n\"1\",\"a4_f32\",\"1,234.5\"\n";
+        let wide = "\"ID\",\"Kernel Name\",\"dram__x\"\n\"\",\"\",\"%\"\n\"0\",\"a3_f32\",\"35.4\"\n\
+            \"1\",\"a4_f32\",\"1,234.5\"\n";
         assert_eq!(table(wide), TABLE);
         assert_eq!(table("nothing"), "The report has no metrics.\n");
     }
@@ -154,7 +156,8 @@ mod tests {
     fn the_one_figure_is_traced_to_its_part() {
         let pipe = PARTS[1].0;
         let csv = format!(
-            "\"Kernel Name\",\"{MEMORY}\",\"{}\",\"{pipe}\"\n\"\",\"%\",\"%\",\"%\"\n\"a3\",\"75\",\"34\",\"75\"\n\"a4\",\"47\",\"47\",\"35\"\n",
+            "\"Kernel Name\",\"{MEMORY}\",\"{}\",\"{pipe}\"\n\"\",\"%\",\"%\",\"%\"\n\"a3\",\"75\",\"34\",\"75\"\n\
+             \"a4\",\"47\",\"47\",\"35\"\n",
             PARTS[0].0
         );
         let told = conclusion(&csv);

@@ -1,4 +1,4 @@
-//! What is reckoned from a run: medians, bandwidth, speed-ups.
+//! Figures that are computed from a run: medians, bandwidth, speed-ups.
 
 use crate::record::{Device, Run};
 use warpfold_kernels::ladder::{Form, Published, Rung, rung};
@@ -9,16 +9,16 @@ pub const A100_PEAK_GBS: f64 = 1555.0;
 /// Device time per result, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Time {
-    /// Half of the samples are below.
+    /// The median.
     pub median_us: f64,
-    /// A tenth of the samples are below.
+    /// The 10 % quantile.
     pub low_us: f64,
-    /// A tenth of the samples are above.
+    /// The 90 % quantile.
     pub high_us: f64,
 }
 
 impl Run {
-    /// Median and spread; `None` if it was not timed.
+    /// The median and the quantiles; `None` without samples.
     pub fn time(&self) -> Option<Time> {
         let mut samples = self.samples_ns.clone();
         samples.sort_unstable();
@@ -31,24 +31,24 @@ impl Run {
         Some(Time { median_us: at(0.5)?, low_us: at(0.1)?, high_us: at(0.9)? })
     }
 
-    /// Bytes moved by time.
+    /// The bandwidth: bytes moved, divided by the median time.
     pub fn gbs(&self) -> Option<f64> {
         self.time().map(|t| self.bytes as f64 / t.median_us / 1000.0)
     }
 
-    /// Of the device's peak, in per cent.
+    /// The share of the device's peak in per cent.
     pub fn of_peak(&self, device: &Device) -> Option<f64> {
         Some(100.0 * self.gbs()? / device.peak_gbs?)
     }
 
-    /// Of what a plain read reaches on the device, in per cent.
+    /// The share of the bandwidth of a plain read on the device in per cent.
     pub fn of_read(&self, device: &Device) -> Option<f64> {
         Some(100.0 * self.gbs()? / device.read_gbs?)
     }
 
-    /// The registry's entry, unless this is a yardstick of the runner's own.
+    /// The registry's entry; `None` for a yardstick of the runner.
     pub fn entry(&self) -> Option<&'static Rung> {
-        // A variant, as `b4_x8`, is described by its rung.
+        // A variant, such as `b4_x8`, has the entry of its rung.
         rung(&self.rung).or_else(|| rung(self.rung.split("_x").next()?))
     }
 
@@ -62,17 +62,17 @@ impl Run {
         self.rung == "production" || self.entry().is_some_and(|r| r.form == Form::Slot)
     }
 
-    /// Whether the run says what it should: sound rungs pass, published forms are caught.
+    /// Whether the verdict is the expected one: sound rungs pass, published forms are caught.
     pub fn is_as_expected(&self) -> bool {
         self.is_as_published() == self.is_caught()
     }
 
-    /// Whether fault was found with it: in its memory accesses, or in its result.
+    /// Whether a fault was found, in the memory accesses or in the result.
     pub fn is_caught(&self) -> bool {
         !self.verdict.faults.is_empty() || !self.verdict.passed
     }
 
-    /// `interleaved_modulo`; the title where there is no such word.
+    /// The short name, such as `interleaved_modulo`, or else the title.
     pub fn slug(&self) -> &str {
         match self.entry() {
             Some(rung) if !rung.slug().is_empty() => rung.slug(),
@@ -80,7 +80,7 @@ impl Run {
         }
     }
 
-    /// Figures from the source; the microseconds only where this run is of the workload that they are for.
+    /// The published figures. The microseconds only if the run has the published workload.
     pub fn published(&self) -> Published {
         let printed = self.entry().map(|r| r.published).unwrap_or_default();
         Published { micros: self.published_us, ..printed }

@@ -13,38 +13,39 @@ pub struct Group<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// What other speeds are measured by: the first rung.
+    /// The first rung, which speed-ups are relative to.
     pub fn first(&self) -> &'a Run {
         self.runs.first().or(self.as_published.first()).expect("a group has runs")
     }
 
-    /// `a`, `b`, `c`, or empty.
+    /// The family: `a`, `b`, `c`, or empty.
     pub fn family(&self) -> &'a str {
         &self.first().family
     }
 
-    /// The name of that rung.
+    /// The name of the first rung.
     pub fn baseline(&self) -> &'a str {
         &self.first().rung
     }
 
-    /// Whether there are published times of this workload.
+    /// Whether published times of this workload exist.
     pub fn has_published(&self) -> bool {
         self.runs.iter().any(|run| run.published_us.is_some())
     }
 
-    /// How often a run is as fast as the first rung.
+    /// The speed-up of a run over the first rung.
     pub fn speedup(&self, run: &Run) -> Option<f64> {
         let first = self.runs.first()?;
         Some(first.time()?.median_us / run.time()?.median_us)
     }
 
-    /// The same in the published times.
+    /// The speed-up in the published times.
     pub fn published_speedup(&self, run: &Run) -> Option<f64> {
         Some(self.runs.first()?.published_us? / run.published_us?)
     }
 
-    /// The bandwidth that fills a bar, in GB/s, and whether that is the device's peak: no, where nothing comes near it.
+    /// The bandwidth of a full bar in GB/s, and whether it is the device's peak. Where every run is far below the peak,
+    /// it is not.
     pub fn full_bar(&self, device: &Device) -> (f64, bool) {
         let fastest = self.runs.iter().filter_map(|r| r.gbs()).fold(f64::MIN_POSITIVE, f64::max);
         match device.peak_gbs {
@@ -53,7 +54,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// `2²⁵ f32, block 256`.
+    /// The workload as text: `2²⁵ f32, block 256`.
     pub fn workload(&self) -> String {
         let run = self.first();
         let shape = match (run.clusters, run.coords) {
@@ -66,7 +67,7 @@ impl<'a> Group<'a> {
         format!("{shape}, block {}", run.block)
     }
 
-    /// In words.
+    /// The title of the family.
     pub fn title(&self) -> &'static str {
         match self.family() {
             "a" => "A. The classic ladder",
@@ -95,7 +96,7 @@ pub fn groups(record: &Record) -> Vec<Group<'_>> {
         }
     }
     for run in wrong {
-        // Their sizes are chosen to bring the fault out, so only the family decides.
+        // The sizes of published forms are chosen to bring the fault out, so that the family alone decides.
         match groups.iter_mut().find(|g| g.family() == run.family) {
             Some(group) => group.as_published.push(run),
             None => groups.push(Group { runs: Vec::new(), as_published: vec![run] }),

@@ -5,7 +5,7 @@ use super::number;
 use crate::record::{Record, Run};
 use std::fmt::Write;
 
-/// Every group: times where there are any, counters where there are any, and what was wrong.
+/// Every group: its times and counters, if any, and the runs that are wrong.
 pub fn markdown(record: &Record) -> String {
     let mut out = String::new();
     for group in groups(record) {
@@ -31,7 +31,7 @@ pub fn markdown(record: &Record) -> String {
     out.trim_end().to_owned() + "\n"
 }
 
-/// Text that stays in its cell.
+/// Text escaped for a table's cell.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
 }

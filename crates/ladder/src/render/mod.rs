@@ -5,6 +5,7 @@ pub mod figures;
 mod group;
 mod html;
 mod markdown;
+mod markup;
 pub(crate) mod number;
 pub mod question;
 pub mod sources;

@@ -45,7 +45,7 @@ pub fn elements(n: u64) -> String {
 
 const SUPERSCRIPT: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
 
-/// Thousands apart, by thin gaps.
+/// Digits grouped by thousands, with thin spaces.
 pub fn grouped(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();

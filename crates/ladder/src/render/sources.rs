@@ -1,21 +1,21 @@
-//! Whose the published kernels and figures are, and where to read them.
+//! The authors of the published kernels and figures, and where they are published.
 
 use std::fmt::Write;
 
-/// A text that rungs were taken from.
+/// A text that rungs are taken from.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
-    /// `a`, `b` or `c`.
+    /// The family: `a`, `b` or `c`.
     pub family: &'static str,
     /// Author and title.
     pub title: &'static str,
-    /// Its address; none, if the project does not know one.
+    /// The address, if known.
     pub url: Option<&'static str>,
-    /// What the ladder took from it.
+    /// The part that the ladder takes from it.
     pub gives: &'static str,
 }
 
-/// All of them, family by family.
+/// All sources, family by family.
 pub const SOURCES: [Source; 6] = [
     Source {
         family: "a",
@@ -27,8 +27,8 @@ pub const SOURCES: [Source; 6] = [
         family: "a",
         title: "BBuf, “how-to-optim-algorithm-in-cuda”, notes on reduce (in Chinese)",
         url: Some("https://github.com/BBuf/how-to-optim-algorithm-in-cuda/tree/master/reduce"),
-        gives: "the same kernels measured again on an A100-PCIE-40GB, at 2^25 f32 with blocks of 256: all published times, \
-                speed-ups and percentages of a0 to a6, and the question why a4's percentage fell",
+        gives: "the same kernels measured again on an A100-PCIE-40GB, at 2^25 f32 with blocks of 256: all published \
+                times, speed-ups and percentages of a0 to a6, and the question why a4's percentage fell",
     },
     Source {
         family: "a",
@@ -56,12 +56,12 @@ pub const SOURCES: [Source; 6] = [
     },
 ];
 
-/// Those of a family.
+/// The sources of a family.
 pub fn of(family: &str) -> impl Iterator<Item = &'static Source> + use<'_> {
     SOURCES.iter().filter(move |source| source.family == family)
 }
 
-/// The GPU that the published times of a family were measured on; none, if it is not known or there are no times.
+/// The GPU that the published times of a family were measured on, if there are times and it is known.
 pub fn measured_on(family: &str) -> Option<&'static str> {
     (family == "a").then_some("A100")
 }

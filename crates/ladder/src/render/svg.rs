@@ -1,7 +1,7 @@
 //! A bar chart that stands alone: bandwidth on a GPU, counters in the emulator.
 
 use super::group::{Group, groups};
-use super::html::escape;
+use super::markup::escape;
 use super::number;
 use crate::record::{Counts, Record, Run};
 use std::fmt::Write;
@@ -107,7 +107,7 @@ fn timed(record: &Record, group: &Group) -> (String, f64) {
 
 /// A counter that a chart shows.
 pub(super) struct Measure {
-    /// In words.
+    /// The name.
     pub name: &'static str,
     /// Its value.
     pub of: fn(&Counts) -> f64,
@@ -115,7 +115,7 @@ pub(super) struct Measure {
     pub text: fn(f64) -> String,
 }
 
-/// What the chart of counters shows.
+/// The counters in the chart.
 pub(super) const MEASURES: [Measure; 4] = [
     Measure { name: "barriers per block", of: |c| c.barriers_per_block, text: number::count },
     Measure { name: "divergence, %", of: |c| 100.0 - c.branch_efficiency, text: |x| format!("{x:.1}") },

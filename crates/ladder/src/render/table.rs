@@ -5,7 +5,7 @@ use super::number;
 use crate::record::{Record, Run};
 use std::fmt::Write;
 
-/// Times where there are any, counters where there are any, and what was wrong.
+/// The times and counters, if any, and the runs that are wrong.
 pub fn table(record: &Record) -> String {
     let device = &record.device;
     let mut out = format!("{} ({})", device.name, device.kind);
@@ -39,7 +39,7 @@ pub fn table(record: &Record) -> String {
     out
 }
 
-/// One line on what came of a run, and its faults.
+/// One line on the result of a run and its faults.
 fn told(run: &Run) -> String {
     let word = match (run.is_as_published(), run.is_as_expected()) {
         (false, true) => "passed",
@@ -51,12 +51,12 @@ fn told(run: &Run) -> String {
     format!("  {} {word}: {}\n{faults}", run.rung, run.verdict.detail)
 }
 
-/// A head of two lines, and rows below it: the first two columns flush left, the rest flush right; so is not the last, if
-/// it is text.
+/// A head of two lines, and rows below it. The first two columns are flush left, and so is the last if it is text; the
+/// others are flush right.
 fn columns<const N: usize>(heads: [[&str; N]; 2], rows: Vec<Vec<String>>, ends_in_text: bool) -> String {
     let heads = heads.map(|head| head.map(str::to_owned).to_vec());
     let rows: Vec<Vec<String>> = heads.into_iter().chain(rows).collect();
-    // Where no row has anything, there is no column.
+    // A column without entries is left out.
     let is_there = |i: usize| i == 0 || rows[2..].iter().any(|row| !row[i].is_empty());
     let shown: Vec<usize> = (0..N).filter(|&i| is_there(i)).collect();
     let width = |i: usize| rows.iter().map(|row| row[i].chars().count()).max().unwrap_or(0);

@@ -1,6 +1,6 @@
-//! What there is to run.
+//! The cases of a run: rungs with their workloads.
 
-use super::{Families, Options};
+use super::options::Options;
 use crate::plan::{Plan, PlanError, Sizes, Tuning};
 use crate::program::Work;
 use std::sync::LazyLock;
@@ -9,34 +9,34 @@ use warpfold_kernels::ladder::{DType, Family, Form, PRESETS, Preset, Rung, rungs
 /// One rung on one workload.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Case {
-    /// As in `a0`, `b4_x8`, `read`.
+    /// The name, such as `a0`, `b4_x8`, `read`.
     pub name: String,
     /// The rung.
     pub rung: &'static str,
-    /// What it is run on.
+    /// The workload.
     pub load: Load,
-    /// What the rung leaves open.
+    /// The parameters that the rung leaves open.
     pub tuning: Tuning,
 }
 
-/// What a rung is run on.
+/// The workload of a rung.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Load {
     /// Elements to sum.
     Elements {
-        /// Their type.
+        /// The dtype of the elements.
         dtype: DType,
-        /// How many.
+        /// The number of elements.
         n: u64,
     },
-    /// Points to gather.
+    /// Points to add up by cluster.
     Points(Sizes),
     /// Words to read.
     Words(u64),
 }
 
 impl Load {
-    /// Elements, points or words.
+    /// The number of elements, points or words.
     pub fn n(self) -> u64 {
         match self {
             Load::Elements { n, .. } | Load::Words(n) => n,
@@ -44,7 +44,7 @@ impl Load {
         }
     }
 
-    /// The same, but with `n`.
+    /// The same workload, but with `n` elements, points or words.
     pub fn with_n(self, n: u64) -> Load {
         match self {
             Load::Elements { dtype, .. } => Load::Elements { dtype, n },
@@ -53,7 +53,7 @@ impl Load {
         }
     }
 
-    /// `f32` or `i32`.
+    /// The dtype: `f32` or `i32`.
     pub fn dtype(self) -> DType {
         match self {
             Load::Elements { dtype, .. } => dtype,
@@ -61,7 +61,7 @@ impl Load {
         }
     }
 
-    /// All that has to be read, in 4-byte words.
+    /// The number of 4-byte words that have to be read.
     pub fn words(self) -> u64 {
         match self {
             Load::Elements { n, .. } | Load::Words(n) => n,
@@ -80,12 +80,12 @@ impl Case {
         Case { name, rung: rung.name, load, tuning }
     }
 
-    /// Whether the library plans it, and not the ladder.
+    /// Whether the library plans the case, and not the ladder.
     pub fn is_production(&self) -> bool {
         is_production(self.entry())
     }
 
-    /// For the GPU.
+    /// The program of the case, for a GPU.
     pub fn work(&self) -> Work<'_> {
         let (rung, tuning) = (self.rung, self.tuning);
         match self.load {
@@ -95,7 +95,7 @@ impl Case {
         }
     }
 
-    /// What it launches.
+    /// The launches of the case.
     ///
     /// # Errors
     /// If it is not offered.
@@ -108,7 +108,7 @@ impl Case {
         warpfold_kernels::ladder::rung(self.rung).expect("cases are made of rungs")
     }
 
-    /// The published time, if this is the workload that it is for.
+    /// The published time, if the case has the published workload.
     pub fn published_us(&self, block: u32) -> Option<f64> {
         let preset = PRESETS.iter().find(|p| p.rungs.contains(&self.rung))?;
         let is_same = match self.load {
@@ -120,17 +120,17 @@ impl Case {
     }
 }
 
-/// The most elements or points that the emulator is given.
+/// The greatest number of elements or points in the emulator.
 pub const EMULATED: u64 = 1 << 20;
-/// The most words that it is given.
+/// The greatest number of words in the emulator.
 pub const EMULATED_WORDS: u64 = 1 << 24;
-/// Published forms are run at a size that brings out what is wrong with them: several blocks, the last one not full.
+/// The size of published forms, which brings their faults out: several blocks, the last one not full.
 pub const PUBLISHED: u64 = 4096 - 3;
-/// The coordinates that published forms need at least: with one or two, some happen to be right.
+/// The least number of coordinates for published forms: with one or two, some are right by luck.
 pub const PUBLISHED_COORDS: u32 = 3;
 
-/// What the emulator is given of such a load unless more is asked for. Elements are so many that the rungs with a limited
-/// number of blocks, from a6 on, have more than two for each thread: with fewer, a6 does what a5 does.
+/// The default size of a workload in the emulator. There are enough elements for more than two per thread in the rungs
+/// with a limited number of blocks, from a6 on: with fewer, a6 does the same as a5.
 pub fn emulated(load: Load) -> u64 {
     match load {
         Load::Points(sizes) => (1 << 16).min(EMULATED_WORDS / (u64::from(sizes.coords) + 1)),
@@ -138,7 +138,7 @@ pub fn emulated(load: Load) -> u64 {
     }
 }
 
-/// Everything that the options ask for, and what they ask for in vain.
+/// The cases that the options ask for, and notes on what cannot be run.
 pub fn cases(options: &Options, is_emulated: bool) -> (Vec<Case>, Vec<String>) {
     let (mut cases, mut left_out) = (Vec::new(), Vec::new());
     let dtype = options.dtype.unwrap_or(DType::F32);
@@ -183,7 +183,7 @@ pub fn cases(options: &Options, is_emulated: bool) -> (Vec<Case>, Vec<String>) {
     (cases, notes(left_out))
 }
 
-/// The names that may be asked for: rungs, and the variants of those that have any.
+/// The known names: rungs and their variants.
 pub fn names() -> &'static [String] {
     static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
         let mut names = Vec::new();
@@ -196,7 +196,7 @@ pub fn names() -> &'static [String] {
     &NAMES
 }
 
-/// The rungs that the options name, by themselves or by a variant; or else those of the family.
+/// The rungs that the options name, directly or by a variant, or else those of the family.
 pub fn chosen(options: &Options) -> impl Iterator<Item = &'static Rung> {
     let asked = |rung: &&Rung| match &options.rungs {
         Some(names) => {
@@ -216,7 +216,7 @@ fn is_there(rung: &Rung) -> bool {
     is_planned(rung) || is_production(rung)
 }
 
-/// What was left out and why: rungs with the same reason together.
+/// The notes on rungs that were left out, one for each reason.
 fn notes(left_out: Vec<(String, PlanError)>) -> Vec<String> {
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for (name, why) in left_out {
@@ -240,7 +240,7 @@ fn is_planned(rung: &Rung) -> bool {
     rung.form != Form::Slot && rung.family != Family::Reference
 }
 
-/// Whether the library has one.
+/// Whether the library has a plan for it.
 fn is_production(rung: &Rung) -> bool {
     rung.form == Form::Slot
 }
@@ -253,18 +253,9 @@ fn preset(rung: &Rung, dtype: DType) -> Preset {
     *of_rung.find(|p| p.dtype == dtype).unwrap_or(&first)
 }
 
-impl Families {
-    /// Whether a family is among them.
-    pub fn has(self, family: Family) -> bool {
-        match self {
-            Families::All => family != Family::Reference,
-            Families::One(one) => one == family,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::options::Families;
     use super::*;
 
     fn named(cases: &[Case]) -> Vec<&str> {
@@ -336,10 +327,8 @@ mod tests {
         assert_eq!(named(&cases), ["c1", "c2", "c8"]);
         assert_eq!(
             notes,
-            [
-                "left out: c3, c4, c5, c6, c7, c1_as_published, c3_as_published, c7_as_published: not offered with a block of 512; \
-             choose from [128, 256]"
-            ]
+            ["left out: c3, c4, c5, c6, c7, c1_as_published, c3_as_published, c7_as_published: not offered with a \
+                 block of 512; choose from [128, 256]"]
         );
     }
 }

@@ -1,11 +1,11 @@
-//! Whether a sum is right: the one comparator.
+//! The comparator of results with exact sums.
 
 use crate::plan::{Buffer, Plan, Sizes};
 
 /// Half the spacing of f32 at 1.
 const UNIT: f64 = 1.0 / (1u64 << 24) as f64;
 
-/// What a sum of floats has to come to.
+/// The exact sum of floats.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Exact {
     /// The sum; exact in f64 for the numbers of [`super::data`].
@@ -15,14 +15,14 @@ pub struct Exact {
 }
 
 impl Exact {
-    /// Of these.
+    /// The exact sum of these numbers.
     pub fn of(x: impl IntoIterator<Item = f32>) -> Exact {
         x.into_iter()
             .fold(Exact::default(), |e, x| Exact { sum: e.sum + f64::from(x), size: e.size + f64::from(x.abs()) })
     }
 
-    /// How far off a sum may be of which no element goes through more than `depth` additions: each rounds by at most half a
-    /// unit, relative to a partial sum that Σ|x| bounds.
+    /// The bound on the error of a sum in which no element goes through more than `depth` additions. Each addition
+    /// rounds by at most half a unit, relative to a partial sum that Σ|x| bounds.
     pub fn tolerance(&self, depth: u64) -> f64 {
         let relative = depth as f64 * UNIT;
         relative / (1.0 - relative) * self.size
@@ -31,7 +31,8 @@ impl Exact {
     /// The error of `actual`, or what is wrong with it.
     ///
     /// # Errors
-    /// If it is further off than the tolerance for `depth`. A NaN is, and so is everything if the tolerance is not finite.
+    /// If it is further off than the tolerance for `depth`. A NaN is, and so is everything if the tolerance is not
+    /// finite.
     pub fn check(&self, actual: f32, depth: u64) -> Result<f64, String> {
         let (error, tolerance) = ((f64::from(actual) - self.sum).abs(), self.tolerance(depth));
         // Not `error > tolerance`: a NaN must fail.
@@ -42,8 +43,8 @@ impl Exact {
     }
 }
 
-/// How many additions an element of a reduction goes through at most: per launch what a thread adds up alone, the tree,
-/// and the atomics.
+/// The greatest number of additions that an element of a reduction goes through: in each launch those within a thread,
+/// those of the tree, and the atomics.
 pub fn depth(plan: &Plan, n: u64, is_atomic: bool) -> u64 {
     let mut left = n;
     let mut depth = 0;
@@ -55,27 +56,27 @@ pub fn depth(plan: &Plan, n: u64, is_atomic: bool) -> u64 {
     depth.max(1)
 }
 
-/// The same for a centroid update: a block's points one after the other, then the blocks.
+/// The same for a centroid update: the points of a block one after the other, then the blocks.
 pub fn depth_centroids(plan: &Plan) -> u64 {
     plan.launches().map(|l| 16 + u64::from(l.block) + u64::from(l.grid)).max().unwrap_or(1)
 }
 
-/// What one kind of input has to come to.
+/// The expected result of an input.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// Integers: this, exactly.
+    /// Integers: exactly this sum.
     Integer(i32),
-    /// Whole floats: this, exactly.
+    /// Whole floats: exactly this sum.
     Whole(f32),
-    /// Floats: this, with rounding.
+    /// Floats: this sum, within rounding errors.
     Float(Exact),
-    /// Nothing may have been written over the ones that were there.
+    /// The result must still be all ones, as it was before the run.
     Untouched,
     /// Centroids.
     Cells {
         /// `[cluster][coordinate]`.
         sums: Vec<Exact>,
-        /// Members per cluster.
+        /// The number of points per cluster.
         counts: Vec<u32>,
         /// Whether sums must be exact.
         is_whole: bool,
@@ -83,12 +84,12 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// For integers.
+    /// The expected sum of integers.
     pub fn integers(x: &[i32]) -> Answer {
         Answer::Integer(x.iter().map(|&x| i64::from(x)).sum::<i64>() as i32)
     }
 
-    /// For points `[coordinate][point]`.
+    /// The expected centroids of points `[coordinate][point]`.
     pub fn cells(points: &[f32], labels: &[i32], sizes: Sizes, is_whole: bool) -> Answer {
         let (n, coords) = (sizes.points as usize, sizes.coords as usize);
         let mut counts = vec![0; sizes.clusters as usize];
@@ -161,8 +162,8 @@ impl Answer {
 }
 
 impl Answer {
-    /// Checks means, as bits: each is the exact sum's quotient, but for the unit that coordinates were rounded to, and one rounding.
-    /// Of no points it is NaN.
+    /// Checks means, as bits: each is the exact sum's quotient, but for the unit that coordinates were rounded to, and
+    /// one rounding. Of no points it is NaN.
     ///
     /// # Errors
     /// What is wrong.
@@ -176,7 +177,7 @@ impl Answer {
         if means.len() != sums.len() {
             return Err(format!("{} means instead of {}", means.len(), sums.len()));
         }
-        // Half of a unit of 2^-30 of 4, of which whole numbers are multiples.
+        // Half of a unit, which is 2^-30 of the greatest magnitude, 4. Whole numbers are multiples of the unit.
         let unit = if *is_whole { 0.0 } else { 0.5f64.powi(29) };
         let width = sums.len() / counts.len().max(1);
         for (i, (&bits, exact)) in means.iter().zip(sums).enumerate() {

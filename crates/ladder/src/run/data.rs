@@ -1,10 +1,11 @@
-//! The numbers that rungs are run on: the same for a seed, everywhere.
+//! The numbers that rungs are run on. They depend on the seed alone.
 
 use rayon::prelude::*;
 
-/// How the numbers are made, in words for those who want to make them again.
-pub const GENERATOR: &str = "word i of seed s is the upper half of splitmix64's mix of (s * 2^40 + i + 1) * 0x9e3779b97f4a7c15; a \
-    float is its upper 24 bits / 2^23 - 1; a label is word * clusters / 2^32; an integer is the word";
+/// The generator in words, for whoever wants the same numbers.
+pub const GENERATOR: &str = "word i of seed s is the upper half of splitmix64's mix of (s * 2^40 + i + 1) * \
+    0x9e3779b97f4a7c15; a float is its upper 24 bits / 2^23 - 1; a label is word * clusters / 2^32; an integer is the \
+    word";
 
 fn word(seed: u64, i: u64) -> u32 {
     let mut x = (seed << 40).wrapping_add(i).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -61,7 +62,7 @@ mod tests {
     fn seeds_differ_and_a_longer_run_begins_as_a_shorter_one() {
         assert_ne!(integers(10, 1), integers(10, 2));
         assert_eq!(integers(1000, 1)[..10], integers(10, 1));
-        // As stated in `GENERATOR`, so that golden files stay valid.
+        // As `GENERATOR` states, so that golden files stay valid.
         assert_eq!(word(0, 0), 0xe220_a839);
     }
 }

@@ -1,23 +1,14 @@
-//! Where and when a record was made.
+//! The place and time of a record.
 
-use super::Chosen;
+use super::target::Chosen;
 use crate::record::Device;
 use std::time::{SystemTime, UNIX_EPOCH};
 use warpfold::cuda::Driver;
 
-/// The device, but for what has to be measured.
+/// The device, without its measured properties.
 pub fn described(chosen: &Chosen) -> Device {
     match chosen {
-        Chosen::Emulator(_) => Device {
-            kind: "emulator".to_owned(),
-            name: "Warpfold's emulator".to_owned(),
-            driver: None,
-            capability: None,
-            multiprocessors: None,
-            l2_bytes: None,
-            peak_gbs: None,
-            read_gbs: None,
-        },
+        Chosen::Emulator(_) => Device::emulator(),
         Chosen::Gpu(device) => {
             let p = device.properties();
             let version = |(major, minor): (u32, u32)| Some(format!("{major}.{minor}"));
@@ -35,14 +26,14 @@ pub fn described(chosen: &Chosen) -> Device {
     }
 }
 
-/// As `2026-11-20`, in UTC.
+/// Today's date in UTC, such as `2026-11-20`.
 pub fn today() -> String {
     let days = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs() / 86_400);
     let (year, month, day) = date(days);
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// Year, month and day, so many days after 1970-01-01.
+/// Year, month and day of the date this number of days after 1970-01-01.
 fn date(days: u64) -> (u64, u64, u64) {
     let is_leap = |y: u64| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));
     let (mut year, mut left) = (1970, days);

@@ -2,22 +2,22 @@
 
 use super::case::{Case, Load};
 use super::material::{Material, materials};
-use super::{blank_rung, depth_of};
+use super::row::{blank_rung, depth_of, verdict};
 use crate::emulate::{Ran, emulate_centroids, emulate_reduce};
 use crate::plan::PlanError;
-use crate::record::{Counts, Run, Verdict};
+use crate::record::{Counts, Run};
 use warpfold_emulator::{Fault, Report};
 use warpfold_kernels::ladder::DType;
 
-/// One run: the result as bits, and all that was seen.
+/// The outcome of one run.
 pub struct Seen {
-    /// The sum; for centroids the sums.
+    /// The bits of the sum; for centroids of the sums.
     pub output: Vec<u32>,
-    /// For centroids.
+    /// The number of points per cluster, for centroids.
     pub counts: Vec<u32>,
-    /// What was counted.
+    /// The counters.
     pub report: Report,
-    /// What was wrong.
+    /// The faults.
     pub faults: Vec<Fault>,
 }
 
@@ -43,7 +43,7 @@ pub fn emulate(case: &Case, material: &Material) -> Result<Seen, PlanError> {
             let ran = emulate_centroids(case.rung, &material.floats(), &material.labels, sizes, case.tuning)?;
             seen(ran, |c| (c.sums.into_iter().map(f32::to_bits).collect(), c.counts))
         }
-        // The emulator offers no plain read of its own.
+        // The emulator has no plain read.
         Load::Words(_) => return Err(PlanError::NoSuchRung(case.rung.to_owned())),
     })
 }
@@ -69,19 +69,6 @@ pub fn row(case: &Case) -> Result<Run, PlanError> {
     }
     run.verdict = verdict(said, faults);
     Ok(run)
-}
-
-/// Right if all inputs came out right and nothing was wrong on the way. Of a published form, either is expected.
-pub fn verdict(said: Vec<Result<String, String>>, faults: Vec<String>) -> Verdict {
-    let is_right = said.iter().all(Result::is_ok);
-    let mut detail = match is_right {
-        true => said.into_iter().flatten().collect::<Vec<_>>().join("; "),
-        false => said.into_iter().filter_map(Result::err).collect::<Vec<_>>().join("; "),
-    };
-    if !faults.is_empty() {
-        detail += &format!("; {} fault{} in the emulator", faults.len(), if faults.len() == 1 { "" } else { "s" });
-    }
-    Verdict { passed: is_right && faults.is_empty(), detail, faults }
 }
 
 /// The counters of a rung whose result was checked elsewhere.

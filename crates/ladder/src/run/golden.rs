@@ -1,4 +1,4 @@
-//! Results' bits as a GPU gave them, kept so that the emulator can be held to them where there is no GPU.
+//! Golden results: bits that a GPU computed, which the emulator is compared with where there is no GPU.
 
 use super::case::{Case, Load};
 use super::data::GENERATOR;
@@ -9,34 +9,34 @@ use crate::plan::{PlanError, Tuning};
 use serde::{Deserialize, Serialize};
 use warpfold_kernels::ladder::{DType, Family, Form, rung, rungs};
 
-/// Elements.
+/// The lengths of inputs.
 pub const LENGTHS: [u64; 5] = [1, 31, 1000, 4097, 1 << 16];
 
 /// A golden file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Golden {
-    /// Of this format: 1.
+    /// The version of the format: 1.
     pub version: u32,
     /// The GPU, as the driver names it.
     pub device: String,
-    /// How inputs are made.
+    /// The generator of the inputs, in words.
     pub generator: String,
     /// The seeds of elements and of labels.
     pub seeds: (u64, u64),
-    /// What each rung gave.
+    /// The results of the rungs.
     pub sums: Vec<Sum>,
     /// All words of the probe, in hexadecimal.
     pub probe: String,
 }
 
-/// What one rung gave.
+/// The result of one rung.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Sum {
     /// The rung.
     pub rung: String,
     /// `f32` or `i32`.
     pub dtype: String,
-    /// Elements.
+    /// The number of elements.
     pub n: u64,
     /// Threads per block.
     pub block: u32,
@@ -47,7 +47,7 @@ pub struct Sum {
 }
 
 impl Golden {
-    /// What `device` gave: the probe's words, and the cases with their bits.
+    /// The golden file of `device`, from the probe's words, and the cases with their bits.
     pub fn new(device: &str, probe: &[u32], sums: impl IntoIterator<Item = (Case, u32)>) -> Golden {
         let sum = |(case, bits): (Case, u32)| Sum {
             rung: case.rung.to_owned(),
@@ -67,7 +67,7 @@ impl Golden {
         }
     }
 
-    /// Where the emulator differs, in words; empty if it agrees on everything.
+    /// The differences of the emulator's results; empty if there are none.
     pub fn differences(&self) -> Vec<String> {
         let mut wrong = Vec::new();
         if self.generator != GENERATOR || self.seeds != (SEED, LABELS) {
@@ -103,8 +103,8 @@ fn hexadecimal(words: &[u32]) -> String {
     words.iter().map(|word| format!("{word:08x}")).collect()
 }
 
-/// Every rung of families A and B whose bits are always the same, on every length of [`LENGTHS`] with its own block, and
-/// on 1000 elements with every block that it offers.
+/// Every rung of families A and B whose bits are always the same, on every length of [`LENGTHS`] with its own block,
+/// and on 1000 elements with every block that it offers.
 pub fn deterministic() -> Vec<Case> {
     let mut cases = Vec::new();
     let sums = rungs().iter().filter(|r| r.form == Form::Sound && matches!(r.family, Family::A | Family::B));

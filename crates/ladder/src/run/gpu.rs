@@ -1,18 +1,18 @@
 //! Rungs on a GPU: checked, then timed.
 
 use super::case::{Case, Load};
-use super::check::{Answer, results};
-use super::emulated::verdict;
+use super::check::Answer;
+use super::error::Error;
 use super::material::materials;
 use super::production::{self, Ready};
-use super::{Error, blank_rung, depth_of};
-use crate::plan::Buffer;
+use super::row::{blank_rung, depth_of, verdict};
+use super::timed::Timed;
 use crate::program::{Inputs, Program, Work};
 use crate::record::Run;
 use std::time::{Duration, Instant};
 use warpfold::cuda::{Device, Event, Stream};
 
-/// A GPU with the inputs of the last workload still on it.
+/// A GPU, with the inputs of the last workload in its memory.
 pub struct Gpu {
     stream: Stream,
     loaded: Option<(Load, Vec<Loaded>)>,
@@ -32,14 +32,14 @@ const BATCH: usize = 16;
 const PLUGS: usize = 16;
 /// Words of each of these reads.
 const PLUG_WORDS: u64 = 1 << 26;
-/// The device works so long before anything is timed, which brings its clocks up.
+/// The duration of the warm-up, which brings the device's clocks up.
 const WARM_UP: Duration = Duration::from_millis(40);
 /// Inputs in turn amount to this many times the second-level cache, unless that takes more than [`MOST_COPIES`].
 const CACHES: u64 = 4;
 const MOST_COPIES: u64 = 64;
 
 impl Gpu {
-    /// On this device.
+    /// Uses this device.
     ///
     /// # Errors
     /// If the driver refuses.
@@ -149,7 +149,7 @@ impl Gpu {
         Ok(run)
     }
 
-    /// Makes sure of the inputs.
+    /// Uploads the inputs of a workload, unless they are there.
     fn load(&mut self, load: Load) -> Result<(&Stream, &[Loaded]), Error> {
         if self.loaded.as_ref().is_none_or(|(known, _)| *known != load) {
             self.loaded = None;
@@ -168,7 +168,7 @@ impl Gpu {
         Ok((&self.stream, loaded))
     }
 
-    /// Copies the input until the copies together outgrow the cache, and says how that came out.
+    /// Copies the input until the copies together outgrow the cache, and describes the outcome.
     fn copy(&mut self, load: Load, is_copied_each_time: bool) -> Result<String, Error> {
         let device = self.device();
         let l2 = device.properties().l2_bytes;
@@ -198,7 +198,7 @@ impl Gpu {
         })
     }
 
-    /// Device time of one run after the other, in nanoseconds.
+    /// The device times of consecutive runs in nanoseconds.
     fn time(&mut self, timed: &mut impl Timed, samples: usize) -> Result<Vec<u64>, Error> {
         self.make_plug()?;
         let stream = &self.stream;
@@ -261,47 +261,5 @@ fn check(case: &Case, answer: &Answer, output: &[u32], counts: &[u32], depth: u6
     match case.is_production() {
         true => production::check(answer, case.load, output, counts),
         false => answer.check(output, counts, depth),
-    }
-}
-
-/// What a row is made of: a rung, or the library's own kernels.
-pub trait Timed {
-    /// Queues overwriting everything that is written with ones.
-    ///
-    /// # Errors
-    /// If the driver refuses.
-    fn reset(&mut self, stream: &Stream, inputs: &Inputs) -> Result<(), Error>;
-
-    /// Queues one run.
-    ///
-    /// # Errors
-    /// If the driver refuses.
-    fn run(&mut self, stream: &Stream, inputs: &Inputs) -> Result<(), Error>;
-
-    /// Waits; the result as bits, and the counts.
-    ///
-    /// # Errors
-    /// If something went wrong in a kernel.
-    fn read(&self, stream: &Stream) -> Result<(Vec<u32>, Vec<u32>), Error>;
-}
-
-impl Timed for Program {
-    fn reset(&mut self, stream: &Stream, inputs: &Inputs) -> Result<(), Error> {
-        Ok(Program::reset(self, stream, inputs)?)
-    }
-
-    fn run(&mut self, stream: &Stream, inputs: &Inputs) -> Result<(), Error> {
-        Ok(Program::run(self, stream, inputs)?)
-    }
-
-    fn read(&self, stream: &Stream) -> Result<(Vec<u32>, Vec<u32>), Error> {
-        let (mut output, mut counts) = (Vec::new(), Vec::new());
-        for buffer in results(self.plan()) {
-            match buffer {
-                Buffer::Counts => counts = Program::read(self, stream, buffer)?,
-                _ => output = Program::read(self, stream, buffer)?,
-            }
-        }
-        Ok((output, counts))
     }
 }

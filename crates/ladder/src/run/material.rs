@@ -1,4 +1,4 @@
-//! What a rung is run on, and what must come of it.
+//! The inputs of a rung, and the expected results.
 
 use super::case::Load;
 use super::check::{Answer, Exact};
@@ -18,7 +18,7 @@ pub struct Material {
     pub words: Vec<u32>,
     /// The cluster of each point; empty if there are none.
     pub labels: Vec<i32>,
-    /// What it has to come to.
+    /// The expected result.
     pub answer: Answer,
 }
 
@@ -34,8 +34,9 @@ impl Material {
     }
 }
 
-/// The inputs that a rung has to get right. The last is the one to time: numbers that round as real ones do. Before it, for
-/// floats, comes one whose sums are exact in any order, so that not one element can be missing.
+/// The inputs that a rung is checked on. The last is the one to time: numbers whose sums round, as those of real data
+/// do. For floats, an input whose sums are exact in any order comes before it, so that a single missing element is
+/// detected.
 pub fn materials(load: Load) -> Vec<Material> {
     let bits = |x: Vec<f32>| x.into_iter().map(f32::to_bits).collect();
     match load {

@@ -1,162 +1,42 @@
-//! Runs rungs, checks what comes of them, and times it.
+//! Runs rungs, checks their results, and times them.
 //!
-//! A result counts only if the whole of it is right, on an input where no element can be missing unseen, and on one that
-//! rounds; it is overwritten with ones before each run. Only then is it timed, on the second input, and checked once more.
+//! A rung is timed only if its whole result is right, on an input where a single missing element is detected, and on
+//! one whose sums round. The result is overwritten with ones before each run. Timed runs use the second input, and are
+//! checked once more.
 
 pub mod case;
 pub mod check;
 pub mod data;
 mod describe;
 pub mod emulated;
+mod error;
 pub mod golden;
 pub mod gpu;
 pub mod material;
+mod options;
 pub mod production;
 mod refuse;
+mod row;
+mod target;
+mod timed;
 
-use crate::plan::{Plan, PlanError, Tuning};
-use crate::record::{Record, Run, Verdict};
+pub use error::Error;
+pub use options::{Families, Options, SAMPLES};
+pub use target::{Chosen, Target, choose};
+
+use crate::plan::Tuning;
+use crate::record::{Record, Run};
 use case::{Case, Load, cases};
 use describe::{described, today};
 use gpu::Gpu;
-use warpfold::cuda::{self, Device};
-use warpfold_kernels::ladder::{DType, Family, Form, rung};
+use warpfold_kernels::ladder::{Form, rung};
 
-/// Which ladders.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Families {
-    /// All of them.
-    #[default]
-    All,
-    /// This one.
-    One(Family),
-}
-
-/// Where to run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Target {
-    /// The first GPU, or else the emulator.
-    #[default]
-    Auto,
-    /// The GPU with that index.
-    Cuda(usize),
-    /// The emulator.
-    Emulator,
-}
-
-/// What to run. `None` is what was published, or as near to it as the device can manage.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// Which ladders.
-    pub family: Families,
-    /// Only the rungs of these names, whatever their family.
-    pub rungs: Option<Vec<String>>,
-    /// Elements, or points.
-    pub n: Option<u64>,
-    /// Of the elements of families A and B: f32 if not given.
-    pub dtype: Option<DType>,
-    /// Threads per block.
-    pub block: Option<u32>,
-    /// Clusters of family C.
-    pub clusters: Option<u32>,
-    /// Coordinates of family C.
-    pub coords: Option<u32>,
-    /// How often each rung is timed: [`SAMPLES`] if not given.
-    pub samples: Option<usize>,
-    /// Whether a run on a GPU also counts in the emulator, on fewer elements.
-    pub counters: bool,
-    /// What the record says made it.
-    pub command: String,
-    /// And from which revision.
-    pub revision: Option<String>,
-}
-
-/// How often a rung is timed.
-pub const SAMPLES: usize = 48;
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            family: Families::All,
-            rungs: None,
-            n: None,
-            dtype: None,
-            block: None,
-            clusters: None,
-            coords: None,
-            samples: None,
-            counters: true,
-            command: String::new(),
-            revision: None,
-        }
-    }
-}
-
-/// Why there is no record. A rung that is wrong is no error: it has a row that says so.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The GPU or its driver.
-    #[error(transparent)]
-    Cuda(#[from] cuda::Error),
-    /// The emulator's plan.
-    #[error(transparent)]
-    Plan(#[from] PlanError),
-    /// The library's own reduction.
-    #[error(transparent)]
-    Library(#[from] warpfold::Error),
-    /// The library's plan names a kernel that the emulator does not have.
-    #[error("the emulator has no kernel {0}: library and ladder are not of one revision")]
-    NoKernel(String),
-    /// A rung that does not exist.
-    #[error("there is no rung `{}`; there are {}", .0.escape_debug(), case::names().join(", "))]
-    NoSuchRung(String),
-    /// An option that would change nothing, or that asks for too much.
-    #[error("{option}: {why}")]
-    Refused {
-        /// As it was given.
-        option: String,
-        /// And what to do.
-        why: String,
-    },
-    /// Nothing that was asked for is offered.
-    #[error("no rung is left to run{}", because(.0))]
-    Nothing(Vec<String>),
-}
-
-fn because(notes: &[String]) -> String {
-    notes.iter().map(|note| format!("\n  {note}")).collect()
-}
-
-/// A device that was found.
-#[derive(Debug)]
-pub enum Chosen {
-    /// A GPU.
-    Gpu(Device),
-    /// The emulator, and why it is not a GPU if one would have been preferred.
-    Emulator(Option<cuda::Error>),
-}
-
-/// Finds a device.
-///
-/// # Errors
-/// If a GPU was asked for by name and cannot be had.
-pub fn choose(target: Target) -> Result<Chosen, cuda::Error> {
-    match target {
-        Target::Emulator => Ok(Chosen::Emulator(None)),
-        Target::Cuda(index) => cuda::open(index).map(Chosen::Gpu),
-        Target::Auto => Ok(match cuda::open(0) {
-            Ok(device) => Chosen::Gpu(device),
-            Err(why) => Chosen::Emulator(Some(why)),
-        }),
-    }
-}
-
-/// What came of a run.
+/// The outcome of a run.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The record.
     pub record: Record,
-    /// What was asked for in vain, in words.
+    /// Notes on what could not be run.
     pub notes: Vec<String>,
 }
 
@@ -197,7 +77,7 @@ pub fn run(options: &Options, chosen: &Chosen, mut on_run: impl FnMut(&Run)) -> 
                 device.read_gbs = [device.read_gbs, gbs(&run)].into_iter().flatten().reduce(f64::max);
                 timed.push(run);
             }
-            // The processor is left to the driver until everything is timed.
+            // The emulator runs after all timings, so that the processor is free for the driver.
             let mut timed = timed.into_iter();
             for case in &cases {
                 if case.entry().form == Form::AsPublished {
@@ -230,7 +110,7 @@ pub fn run(options: &Options, chosen: &Chosen, mut on_run: impl FnMut(&Run)) -> 
     Ok(Outcome { record, notes })
 }
 
-/// Whether a row says what it should: a sound rung passes, a published form that is wrong is caught.
+/// Whether a row is as expected: a sound rung passes, and a published form that is wrong is caught.
 pub fn is_as_expected(run: &Run) -> bool {
     let is_published = rung(&run.rung).is_some_and(|r| r.form == Form::AsPublished);
     is_published != (run.verdict.passed && run.verdict.faults.is_empty())
@@ -249,64 +129,11 @@ fn reads(cases: &[Case]) -> Vec<Case> {
     sizes.into_iter().map(|n| Case::new(read, Load::Words(n), Tuning::default())).collect()
 }
 
-/// Bytes by median time.
+/// The bandwidth at the median time in GB/s.
 fn gbs(run: &Run) -> Option<f64> {
     let mut samples = run.samples_ns.clone();
     samples.sort_unstable();
     samples.get(samples.len() / 2).map(|&median| run.bytes as f64 / median as f64)
-}
-
-/// A row in which nothing has been found yet.
-fn blank(case: &Case, block: u32, bytes: u64, launches: u32) -> Run {
-    let (clusters, coords) = match case.load {
-        Load::Points(sizes) => (Some(sizes.clusters), Some(sizes.coords)),
-        _ => (None, None),
-    };
-    let title = case.entry().title();
-    Run {
-        rung: case.name.clone(),
-        title: match case.tuning.coarsen {
-            Some(c) => format!("{title} Here {c} times as many per thread."),
-            None => title.to_owned(),
-        },
-        family: match case.entry().family {
-            Family::A => "a",
-            Family::B => "b",
-            Family::C => "c",
-            Family::Reference => "",
-        }
-        .to_owned(),
-        dtype: match case.load.dtype() {
-            DType::F32 => "f32",
-            DType::I32 => "i32",
-        }
-        .to_owned(),
-        n: case.load.n(),
-        block,
-        clusters,
-        coords,
-        bytes,
-        launches,
-        verdict: Verdict { passed: false, detail: "not run".to_owned(), faults: Vec::new() },
-        samples_ns: Vec::new(),
-        cache: None,
-        published_us: case.published_us(block),
-        counters: None,
-    }
-}
-
-/// The same, for a rung of the ladder's own.
-fn blank_rung(case: &Case, plan: &Plan) -> Run {
-    let block = plan.launches().next().map_or(0, |l| l.block);
-    blank(case, block, plan.bytes, plan.launches().count() as u32)
-}
-
-/// How many additions an element goes through at most.
-fn depth_of(case: &Case, plan: &Plan) -> u64 {
-    match case.load {
-        Load::Points(_) => check::depth_centroids(plan),
-        _ => check::depth(plan, case.load.n(), case.entry().atomic),
-    }
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! Options that would change nothing, or ask for more than there is room for, are errors that say what to do.
+//! Refuses options without effect, and sizes that do not fit. The errors say what to do.
 
 use super::case::{Case, EMULATED, EMULATED_WORDS, Load, PUBLISHED, PUBLISHED_COORDS, chosen, names};
-use super::{Error, Options};
+use super::error::Error;
+use super::options::Options;
 use warpfold_kernels::ladder::{DType, Family, Form, PRESETS, Rung};
 
 fn refused(option: impl Into<String>, why: impl Into<String>) -> Error {
@@ -48,7 +49,7 @@ pub fn unused(options: &Options, is_emulated: bool) -> Result<(), Error> {
     if is_emulated && !all_published { emulated(options, none_points) } else { Ok(()) }
 }
 
-/// Whether the emulator can manage so many.
+/// Refuses sizes that are too large for the emulator.
 fn emulated(options: &Options, no_points: bool) -> Result<(), Error> {
     let Some(n) = options.n else { return Ok(()) };
     if n > EMULATED {
@@ -74,7 +75,7 @@ pub fn too_large(cases: &[Case], gpu: u64) -> Result<(), Error> {
     cases.iter().filter(|case| case.entry().form != Form::AsPublished).try_for_each(|case| fits(case.load, gpu, host))
 }
 
-/// As words, as numbers and, for the check, as wider numbers.
+/// The host holds words, numbers and, for the check, wider numbers.
 const HOST_BYTES: u64 = 16;
 
 fn fits(load: Load, gpu: u64, host: u64) -> Result<(), Error> {
@@ -94,7 +95,7 @@ fn fits(load: Load, gpu: u64, host: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Bytes of memory that this machine can still give, if it says so.
+/// The free memory of this machine in bytes, if the system reports it.
 fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -103,10 +104,10 @@ fn available() -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::options::Families;
     use super::*;
-    use crate::run::Families;
 
-    /// What is said of these options, on the emulator and on a GPU.
+    /// The errors of these options, in the emulator and on a GPU.
     fn said(options: &Options) -> [Option<String>; 2] {
         [true, false].map(|is_emulated| unused(options, is_emulated).err().map(|why| why.to_string()))
     }

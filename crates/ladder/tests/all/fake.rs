@@ -1,4 +1,4 @@
-//! A GPU that does not exist, with numbers that look like one.
+//! A record of an imaginary GPU with plausible numbers.
 
 use crate::generate::emulated::emulated;
 use warpfold_kernels::ladder::{PRESETS, rung, rungs};
@@ -61,7 +61,7 @@ pub fn gpu() -> Record {
     }
 }
 
-/// Every rung that has a place of its own on a page of `record`.
+/// Every rung that has a section of its own on the page of `record`.
 pub fn names(record: &Record) -> Vec<&'static str> {
     let ran = |name: &str| record.rungs.iter().any(|r| r.rung == name);
     rungs()

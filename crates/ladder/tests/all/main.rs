@@ -1,4 +1,4 @@
-//! What is made of a record.
+//! The forms of a record.
 
 mod docs;
 mod fake;

@@ -6,7 +6,7 @@ use warpfold_ladder::record::Record;
 use warpfold_ladder::render::sources::{self, Source};
 use warpfold_ladder::render::{self, groups, html};
 
-/// Kept, to be looked at.
+/// Writes the page to the target folder, for inspection.
 fn keep(name: &str, page: &str) {
     std::fs::write(std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(name), page).expect("written");
 }

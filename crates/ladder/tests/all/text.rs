@@ -5,7 +5,7 @@ use crate::generate::emulated::emulated;
 use warpfold_ladder::record::Record;
 use warpfold_ladder::render;
 
-/// The line that starts with `rung`, its words.
+/// The words of the line that starts with `rung`.
 fn line<'a>(text: &'a str, rung: &str) -> Vec<&'a str> {
     let found = text.lines().find(|l| l.trim_start_matches(['|', ' ']).starts_with(&format!("{rung} ")));
     found.unwrap_or_else(|| panic!("{rung} in\n{text}")).split_whitespace().collect()

@@ -2,9 +2,9 @@
 
 use super::super::figures::A100_PEAK_GBS;
 use super::super::group::Group;
+use super::super::markup::escape;
 use super::super::{number, svg};
-use super::escape;
-use super::rung::section_of;
+use super::anchor::section_of;
 use crate::record::{Record, Run};
 
 /// The chart of a group: bandwidth if it was timed, counters if it was counted.
@@ -24,7 +24,7 @@ fn name(run: &Run) -> String {
     linked(run, &format!("<b>{}</b>{slug}", escape(&run.rung)))
 }
 
-/// A text that leads to the section of a run, if there is one.
+/// A text that links to the section of a run, if there is one.
 fn linked(run: &Run, text: &str) -> String {
     section_of(run).map_or_else(|| text.to_owned(), |id| format!("<a href=\"#{id}\">{text}</a>"))
 }
@@ -73,8 +73,11 @@ fn timed(record: &Record, group: &Group) -> String {
         legend.push(format!("<span class=\"key\"><i class=\"at\"></i></span> a plain read: {gbs:.0} GB/s."));
     }
     if group.runs.iter().any(|r| then(r).is_some()) {
-        legend
-            .push("<span class=\"key\"><i class=\"then\"></i></span> the published A100 (<a href=\"#sources\">source</a>), of its own peak.".to_owned());
+        legend.push(
+            "<span class=\"key\"><i class=\"then\"></i></span> the published A100 \
+                (<a href=\"#sources\">source</a>), of its own peak."
+                .to_owned(),
+        );
     }
     format!(
         "<figure class=\"chart\" style=\"{read}\"><figcaption>Memory bandwidth on {}</figcaption>\n\

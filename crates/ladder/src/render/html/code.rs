@@ -1,13 +1,13 @@
-//! Rust source with light colours, done here so that the page needs no script.
+//! Syntax colours for Rust source, so that the page needs no script.
 
-use super::escape;
+use super::super::markup::escape;
 
 const KEYWORDS: [&str; 24] = [
     "as", "break", "const", "continue", "else", "enum", "false", "fn", "for", "if", "impl", "in", "let", "loop",
     "match", "mod", "mut", "pub", "return", "self", "struct", "true", "use", "while",
 ];
 
-/// One line of source as HTML. No construct of the kernels spans lines but comments, which start each of theirs anew.
+/// One line of source as HTML. In the kernels, only comments span lines, and each of their lines starts with slashes.
 pub fn line(source: &str) -> String {
     let mut out = String::new();
     let mut rest = source;
@@ -36,7 +36,7 @@ fn token(rest: &str, first: char) -> (&'static str, usize) {
         return if rest[name..].starts_with('\'') { ("s", name + 1) } else { ("t", name) };
     }
     if first.is_ascii_digit() {
-        // A range, as 0..4, is not part of its start.
+        // The dots of a range such as 0..4 are not part of the number.
         let end = run(word);
         let fraction = rest[end..].starts_with('.') && rest[end + 1..].starts_with(|c: char| c.is_ascii_digit());
         let tail = if fraction { rest[end + 1..].find(|c| !word(c)).map_or(rest.len() - end, |n| n + 1) } else { 0 };
@@ -59,7 +59,7 @@ fn token(rest: &str, first: char) -> (&'static str, usize) {
     ("", rest.find(|c: char| word(c) || c == '"' || c == '\'' || c == '/').unwrap_or(rest.len()).max(first.len_utf8()))
 }
 
-/// Code that scrolls by itself where its lines are longer than the page is wide, which it then says.
+/// Code that scrolls by itself where its lines are longer than the page is wide, with a cue that says so.
 pub fn clip(class: &str, label: &str, longest: usize, lines: &str) -> String {
     format!(
         "<div class=\"clip\"><p class=\"cue {CUE}{}\" aria-hidden=\"true\">long lines: scroll sideways →</p>\
@@ -69,21 +69,21 @@ pub fn clip(class: &str, label: &str, longest: usize, lines: &str) -> String {
     )
 }
 
-/// The class of a cue, before the width in half rems that it is for.
+/// The prefix of a cue's class, followed by the width in half rems.
 const CUE: &str = "cue-";
 
-/// What a listing takes beside its lines: the numbers, and the room at its end.
+/// The width of a listing beside its lines: the line numbers, and the margin.
 const GUTTER: f64 = 4.0;
-/// A character of a listing, as wide as in common fonts.
+/// The width of a character of a listing in common fonts.
 const CHARACTER: f64 = 0.82 * 0.602;
 
-/// As wide as a listing with such lines is, in half rems.
+/// The width of a listing with lines of this length, in half rems.
 fn half_rems(longest: usize) -> usize {
     (2.0 * (longest as f64 * CHARACTER + GUTTER)).ceil() as usize
 }
 
-/// The rules that show each cue of `page` where its listing is wider than its place. A style cannot measure text, so a rule
-/// is made for each width that there is.
+/// The rules that show each cue of `page` where the listing is wider than its place. A style cannot measure text, so
+/// each width that occurs has a rule.
 pub fn cues(page: &str) -> String {
     let mut widths: Vec<usize> = page
         .split(&format!("<p class=\"cue {CUE}"))
@@ -97,7 +97,7 @@ pub fn cues(page: &str) -> String {
     widths.iter().map(rule).collect()
 }
 
-/// The characters of the longest line.
+/// The length of the longest line in characters.
 pub fn longest<'a>(lines: impl Iterator<Item = &'a str>) -> usize {
     lines.map(|line| line.trim_end().chars().count()).max().unwrap_or(0)
 }

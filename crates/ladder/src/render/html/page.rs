@@ -1,9 +1,11 @@
 //! The page as a whole.
 
 use super::super::group::{Group, groups};
+use super::super::markup::{escape, prose};
 use super::super::number;
 use super::super::sources::{SOURCES, Source};
-use super::{chart, code, escape, prose, question, rung, table, words};
+use super::anchor::section_of;
+use super::{chart, code, question, rung, table, words};
 use crate::record::{Record, Run};
 
 const STYLE: &str = include_str!("style.css");
@@ -12,8 +14,8 @@ const STYLE: &str = include_str!("style.css");
 pub fn page(record: &Record) -> String {
     let groups = groups(record);
     let mut told: Vec<(&Run, Option<&Run>)> = Vec::new();
-    for run in record.rungs.iter().filter(|r| rung::section_of(r).is_some()) {
-        if told.iter().all(|(r, _)| rung::section_of(r) != rung::section_of(run)) {
+    for run in record.rungs.iter().filter(|r| section_of(r).is_some()) {
+        if told.iter().all(|(r, _)| section_of(r) != section_of(run)) {
             let before = told.iter().rev().map(|(r, _)| *r).find(|r| r.family == run.family);
             told.push((run, before));
         }
@@ -44,7 +46,8 @@ pub fn page(record: &Record) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" \
          content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>The reduction ladder on {}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{style}</style>\n</head>\n\
+         <title>The reduction ladder on {}</title>\n<link rel=\"icon\" href=\"data:,\">\n<style>\n{style}</style>\n\
+         </head>\n\
          <body>\n<a class=\"skip\" href=\"#results\">To the results</a>\n{body}</body>\n</html>\n",
         escape(&record.device.name)
     )
@@ -52,8 +55,8 @@ pub fn page(record: &Record) -> String {
 
 fn header(record: &Record, groups: &[Group]) -> String {
     let device = &record.device;
-    let lead = "The same reduction, written again and again. Each rung changes one thing about the one below it; here is what \
-                that thing is, what it costs, what it brings, and the code.";
+    let lead = "The same reduction, written again and again. Each rung changes one thing about the one below it; here \
+                is what that thing is, what it costs, what it brings, and the code.";
     let tile = |(value, name): &(String, String)| format!("<li><b>{value}</b><span>{name}</span></li>");
     let tiles: String = headline(record, groups).iter().map(tile).collect();
     let mut facts = vec![escape(&device.name)];
@@ -69,7 +72,7 @@ fn header(record: &Record, groups: &[Group]) -> String {
     )
 }
 
-/// The few numbers to start with.
+/// The numbers at the top of the page.
 fn headline(record: &Record, groups: &[Group]) -> Vec<(String, String)> {
     let mut tiles = Vec::new();
     let timed = groups.iter().find(|g| g.runs.iter().any(|r| r.gbs().is_some()));
@@ -97,7 +100,8 @@ fn headline(record: &Record, groups: &[Group]) -> Vec<(String, String)> {
 
 fn navigation(told: &[(&Run, Option<&Run>)], has_question: bool) -> String {
     let mut out = String::from(
-        "<nav aria-label=\"Rungs\"><ul>\n<li><a href=\"#words\">Words</a></li>\n<li><a href=\"#results\">Results</a></li>\n",
+        "<nav aria-label=\"Rungs\"><ul>\n<li><a href=\"#words\">Words</a></li>\n<li>\
+         <a href=\"#results\">Results</a></li>\n",
     );
     if has_question {
         out += "<li><a href=\"#question\">Why a4 “fell”</a></li>\n";
@@ -108,7 +112,7 @@ fn navigation(told: &[(&Run, Option<&Run>)], has_question: bool) -> String {
         family = &run.family;
         out += &format!(
             "<li{starts}><a href=\"#{0}\"><b>{0}</b> <small>{1}</small></a></li>\n",
-            rung::section_of(run).unwrap_or_default(),
+            section_of(run).unwrap_or_default(),
             escape(&run.slug().replace('_', " "))
         );
     }
@@ -120,7 +124,7 @@ fn results(record: &Record, group: &Group) -> String {
     let cache = cache.map(|c| format!("; inputs {}", prose(c))).unwrap_or_default();
     let alarm = |run: &&Run| {
         let (rung, detail) = (escape(&run.rung), escape(&run.verdict.detail));
-        let id = rung::section_of(run)?;
+        let id = section_of(run)?;
         Some(format!("<p class=\"alarm\"><a href=\"#{id}\">{rung}</a> <b>FAILED</b> {detail}</p>\n"))
     };
     let wrong = group.runs.iter().filter(|r| !r.is_as_expected());
@@ -136,12 +140,12 @@ fn results(record: &Record, group: &Group) -> String {
     )
 }
 
-/// Whose the published kernels and figures are.
+/// The sources of the published kernels and figures.
 fn cited(record: &Record) -> String {
     let mut out = String::from(
-        "<section id=\"sources\" aria-labelledby=\"sources-title\"><h2 id=\"sources-title\">Sources</h2>\n<p>Kernels and figures \
-         that this page calls published are from these texts. The figures were measured by their authors, on other GPUs \
-         than this page's: compare speed-ups, not microseconds.</p>\n<ul>\n",
+        "<section id=\"sources\" aria-labelledby=\"sources-title\"><h2 id=\"sources-title\">Sources</h2>\n<p>Kernels \
+         and figures that this page calls published are from these texts. The figures were measured by their authors, \
+         on other GPUs than this page's: compare speed-ups, not microseconds.</p>\n<ul>\n",
     );
     let has = |family: &str| record.rungs.iter().any(|run| run.family == family);
     for Source { family, title, url, gives } in SOURCES.iter().filter(|source| has(source.family)) {

@@ -1,13 +1,14 @@
 //! The source of the last rungs, which is the library's own.
 
-use super::{code, escape, prose};
+use super::super::markup::{escape, prose};
+use super::code;
 use crate::plan::Sizes;
 use crate::record::Run;
 use crate::run::case::Load;
 use crate::run::production::entries;
 use warpfold_kernels::ladder::{DType, made_of};
 
-/// The workload that a run was of.
+/// The workload of a run.
 fn load(run: &Run) -> Load {
     match (run.clusters, run.coords) {
         (Some(clusters), Some(coords)) => Load::Points(Sizes { points: run.n, clusters, coords }),
@@ -20,7 +21,7 @@ fn entry(load: Load) -> String {
     entries(load).unwrap_or_default().into_iter().next().unwrap_or_default()
 }
 
-/// Elements for which the library launches the kernel that the rung is about.
+/// A number of elements for which the library launches the kernel of this rung.
 const MANY: u64 = 1 << 25;
 
 /// The kernel that the library launches, and the files that it is made of.
@@ -42,8 +43,9 @@ pub fn sources(run: &Run) -> String {
         }
     };
     let mut out = format!(
-        "<h4>What it is made of</h4>\n<p>This rung is the library's own kernel. {told}. The kernel is compiled from these parts, \
-         the outermost first. The same parts, combined in other ways, are the library's other kernels.</p>\n"
+        "<h4>What it is made of</h4>\n<p>This rung is the library's own kernel. {told}. The kernel is compiled from \
+         these parts, the outermost first. The same parts, combined in other ways, are the library's other \
+         kernels.</p>\n"
     );
     for (i, part) in parts.iter().enumerate() {
         let (file, lines) = (escape(part.file), part.source.lines().count());

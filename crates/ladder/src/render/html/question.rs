@@ -1,10 +1,10 @@
 //! The open question on the page.
 
+use super::super::markup::{escape, prose};
 use super::super::number;
 use super::super::question::{Question, answer};
-use super::rung::section_of;
+use super::anchor::section_of;
 use super::table::scrolling;
-use super::{escape, prose};
 use crate::record::Record;
 
 /// The answer, with the published percentages and the real ones side by side.
@@ -46,10 +46,12 @@ pub fn section(record: &Record) -> String {
     }
     let text: String = answer(&q).iter().map(|p| format!("<p>{}</p>\n", prose(p))).collect();
     format!(
-        "<section id=\"question\" aria-labelledby=\"question-title\"><h2 id=\"question-title\">Why did the “bandwidth” fall \
-         at a4?</h2>\n<figure class=\"chart\"><figcaption>The published A100 (<a href=\"#sources\">source</a>): per cent of bandwidth</figcaption>\n\
-         <ol class=\"bars\">{bars}</ol>\n<p class=\"legend\"><span class=\"key\"><i class=\"fill\"></i></span> bytes by time, \
-         of {} GB/s. <span class=\"key then\"><i class=\"fill\"></i></span> as published.</p></figure>\n{text}{}</section>\n",
+        "<section id=\"question\" aria-labelledby=\"question-title\"><h2 id=\"question-title\">Why did the “bandwidth” \
+         fall at a4?</h2>\n<figure class=\"chart\"><figcaption>The published A100 (<a href=\"#sources\">source</a>): \
+         per cent of bandwidth</figcaption>\n\
+         <ol class=\"bars\">{bars}</ol>\n<p class=\"legend\"><span class=\"key\"><i class=\"fill\"></i></span> bytes \
+         by time, of {} GB/s. <span class=\"key then\"><i class=\"fill\"></i></span> as published.</p></figure>\n\
+         {text}{}</section>\n",
         escape(&format!("{:.0}", super::super::figures::A100_PEAK_GBS)),
         scrolling("The published figures, and what they come to", &head, &rows)
     )

@@ -1,8 +1,9 @@
 //! The section of one rung.
 
+use super::super::markup::{escape, prose};
 use super::super::{number, sources};
 use super::table::scrolling;
-use super::{code, diff, escape, production, prose};
+use super::{code, diff, production};
 use crate::record::{Counts, Record, Run};
 use warpfold_kernels::ladder::{Form, Grid, PRESETS, Rung, rungs};
 
@@ -11,8 +12,8 @@ pub fn section(record: &Record, run: &Run, before: Option<&Run>) -> String {
     let Some(entry) = run.entry() else { return String::new() };
     let id = entry.name;
     let mut out = format!(
-        "<section class=\"rung\" id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h3 id=\"{id}-title\"><span class=\"chip\">\
-         {id}</span> <span class=\"slug\">{}</span></h3>\n<p class=\"lead\">{}</p>\n",
+        "<section class=\"rung\" id=\"{id}\" aria-labelledby=\"{id}-title\">\n<h3 id=\"{id}-title\"><span \
+         class=\"chip\">{id}</span> <span class=\"slug\">{}</span></h3>\n<p class=\"lead\">{}</p>\n",
         escape(&entry.slug().replace('_', " ")),
         prose(&sentence(entry.title()))
     );
@@ -47,7 +48,7 @@ pub fn section(record: &Record, run: &Run, before: Option<&Run>) -> String {
     out + "</section>\n"
 }
 
-/// With a capital at the start.
+/// The text with a capital first letter.
 fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map(|c| c.to_uppercase().collect::<String>() + chars.as_str()).unwrap_or_default()
@@ -74,7 +75,7 @@ fn numbers(record: &Record, run: &Run, entry: &Rung) -> String {
         tiles.push((format!("{} µs", number::micros(us)), cited.clone()));
     }
     if let Some(speedup) = published.speedup.filter(|&s| s > 1.0) {
-        // As printed: over the first rung, whatever this record has.
+        // The published speed-up: over the first rung, whether or not the record has it.
         tiles.push((format!("{speedup} ×"), format!("as fast as {family}0, {cited}")));
     }
     if let Some(percent) = published.percent {
@@ -110,7 +111,8 @@ const SHOWN: [Shown; 10] = [
     ("atomics per element", |c| number::rate(c.atomics_per_element)),
 ];
 
-/// Where the number of blocks has a limit, what a thread does depends on the length: said, where the two differ.
+/// A note on the work per thread where the number of blocks is limited: it depends on the length, so that the
+/// emulator's count differs from the GPU's.
 fn share(entry: &Rung, run: &Run, counts: &Counts) -> String {
     let (Grid::Capped { .. }, Some(preset)) = (entry.grid, PRESETS.iter().find(|p| p.rungs.contains(&entry.name)))
     else {
@@ -128,7 +130,7 @@ fn share(entry: &Rung, run: &Run, counts: &Counts) -> String {
     )
 }
 
-/// Parts of a list, as of bank conflicts, one below the other.
+/// The parts of a list, such as bank conflicts, one below the other.
 fn cell(text: String) -> String {
     escape(&text).replace(", ", "<br>")
 }
@@ -178,8 +180,9 @@ fn published_form(entry: &Rung, wrong: &Rung, ran: Option<&Run>) -> String {
     let marked = ran.map(|run| lines_of(wrong.file, &run.verdict.faults)).unwrap_or_default();
     let (_, _, change) = diff::diff(&format!("From {name} as published to the right form"), wrong.source, entry.source);
     format!(
-        "<aside class=\"wrong\" id=\"{name}-published\" aria-label=\"{name} as published\"><h4>As published, {name} is wrong\
-         </h4>\n<p>{}</p>\n<p>{}</p>\n{said}<details><summary>Its source <small>{}</small></summary>\n{}</details>\n\
+        "<aside class=\"wrong\" id=\"{name}-published\" aria-label=\"{name} as published\"><h4>As published, {name} is \
+         wrong</h4>\n<p>{}</p>\n<p>{}</p>\n{said}<details><summary>Its source <small>{}</small></summary>\n\
+         {}</details>\n\
          <details><summary>From the published form to the right one</summary>\n{change}</details></aside>\n",
         prose(&sentence(&wrong.delta())),
         prose(&sentence(&wrong.bottleneck())),
@@ -188,7 +191,7 @@ fn published_form(entry: &Rung, wrong: &Rung, ran: Option<&Run>) -> String {
     )
 }
 
-/// The emulator's own words.
+/// The messages of the emulator.
 fn faults(run: &Run) -> String {
     if run.verdict.faults.is_empty() {
         let caught =
@@ -211,11 +214,4 @@ fn lines_of(file: &str, faults: &[String]) -> Vec<usize> {
         }
     }
     lines
-}
-
-/// The id of the section that tells of a run: that of its rung, whose variants share it. None, if it is no rung of a family, or
-/// in a form that is wrong.
-pub fn section_of(run: &Run) -> Option<&'static str> {
-    let entry = run.entry().filter(|entry| !run.family.is_empty() && entry.form != Form::AsPublished)?;
-    Some(entry.name)
 }

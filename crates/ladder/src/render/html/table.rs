@@ -1,9 +1,9 @@
 //! The page's tables.
 
 use super::super::group::Group;
+use super::super::markup::{escape, prose};
 use super::super::{number, sources};
-use super::rung::section_of;
-use super::{escape, prose};
+use super::anchor::section_of;
 use crate::record::{Record, Run};
 
 /// A table that scrolls by itself on a narrow screen.

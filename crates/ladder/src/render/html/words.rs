@@ -1,9 +1,10 @@
-//! The glossary: all words at the top of the page, and each word's meaning where it is used, on hover, press or touch.
+//! The glossary: a list of all words at the top of the page, and each word's meaning where it is used, on hover, press
+//! or touch.
 //!
-//! A word in the text is a button that opens its meaning as a popover, which needs no script: Tab reaches it, Enter or a
-//! touch opens it, Escape closes it.
+//! A word in the text is a button that opens its meaning as a popover, which needs no script: Tab reaches it, Enter or
+//! a touch opens it, Escape closes it.
 
-use super::{escape, prose};
+use super::super::markup::{escape, prose};
 
 /// A word, the forms that it takes on the page, and its meaning.
 struct Word {
@@ -48,7 +49,8 @@ const WORDS: [Word; 46] = [
     word(
         "block",
         &["blocks"],
-        "Up to 1024 threads that run on one multiprocessor. They have shared memory in common and can wait for each other.",
+        "Up to 1024 threads that run on one multiprocessor. They have shared memory in common and can wait for each \
+         other.",
     ),
     word("grid", &[], "All blocks of a launch."),
     word(
@@ -59,7 +61,8 @@ const WORDS: [Word; 46] = [
     word(
         "occupancy",
         &[],
-        "How many warps a multiprocessor holds at a time, of the most that it can. While one waits for memory, it runs another.",
+        "How many warps a multiprocessor holds at a time, of the most that it can. While one waits for memory, it runs \
+         another.",
     ),
     word("register", &["registers"], "The fastest memory: it belongs to one thread."),
     word("shared memory", &[], "Fast memory of a multiprocessor, which all threads of a block can read and write."),
@@ -89,19 +92,21 @@ const WORDS: [Word; 46] = [
     word(
         "lockstep",
         &[],
-        "All lanes of a warp always at the same instruction. GPUs before Volta did that; since then it is not promised.",
+        "All lanes of a warp always at the same instruction. GPUs before Volta did that; since then it is not \
+         promised.",
     ),
     word("Volta", &[], "NVIDIA's GPUs of 2017, the first whose lanes may run ahead of each other."),
     word(
         "request",
         &["requests"],
-        "One warp executes one load, store or atomic, for all its active lanes at once. It is counted once, not per lane.",
+        "One warp executes one load, store or atomic, for all its active lanes at once. It is counted once, not per \
+         lane.",
     ),
     word(
         "sector",
         &["sectors"],
-        "32 bytes of global memory, the least that moves. A request for 32 neighbouring floats needs 4 sectors; with 16-byte \
-         loads it needs 16, for four times as much data.",
+        "32 bytes of global memory, the least that moves. A request for 32 neighbouring floats needs 4 sectors; with \
+         16-byte loads it needs 16, for four times as much data.",
     ),
     word("coalesced", &[], "The lanes of a request want neighbouring words, so the request needs few sectors."),
     word(
@@ -117,15 +122,16 @@ const WORDS: [Word; 46] = [
     word(
         "shared pass",
         &["shared passes", "shared passes per element", "wavefront", "wavefronts"],
-        "One turn of a request to shared memory. Without a bank conflict a request takes one pass, with a 4-way conflict four. \
-         Counted per element of the input. Profilers say wavefront.",
+        "One turn of a request to shared memory. Without a bank conflict a request takes one pass, with a 4-way \
+         conflict four. Counted per element of the input. Profilers say wavefront.",
     ),
     word("shuffle", &["shuffles"], "A lane reads a register of another lane of its warp, with no memory in between."),
     word("butterfly", &[], "Lanes exchange values in pairs, 1, 2, 4, 8 and 16 apart, until every lane has the result."),
     word(
         "atomic",
         &["atomics", "atomically"],
-        "An addition to memory that no other thread can come between. Floats added so have no fixed order, and no fixed bits.",
+        "An addition to memory that no other thread can come between. Floats added so have no fixed order, and no \
+         fixed bits.",
     ),
     word(
         "race",
@@ -159,7 +165,8 @@ const WORDS: [Word; 46] = [
     word(
         "emulator",
         &[],
-        "A program that runs the kernels thread by thread on the CPU, checks every access and counts. It tells no times.",
+        "A program that runs the kernels thread by thread on the CPU, checks every access and counts. It tells no \
+         times.",
     ),
     word(
         "published",
@@ -168,11 +175,12 @@ const WORDS: [Word; 46] = [
     ),
 ];
 
-/// The glossary, closed until it is wanted.
+/// The glossary, closed at first.
 pub fn glossary() -> String {
     let mut out = format!(
-        "<section id=\"words\" aria-labelledby=\"words-title\"><h2 id=\"words-title\">Words</h2>\n<p>A word with a dotted \
-         line tells its meaning when you press it or point at it.</p>\n<details><summary>All {} words</summary>\n<dl class=\"words\">\n",
+        "<section id=\"words\" aria-labelledby=\"words-title\"><h2 id=\"words-title\">Words</h2>\n<p>A word with a \
+         dotted line tells its meaning when you press it or point at it.</p>\n<details><summary>All {} \
+         words</summary>\n<dl class=\"words\">\n",
         WORDS.len()
     );
     for word in &WORDS {
@@ -181,7 +189,7 @@ pub fn glossary() -> String {
     out + "</dl></details></section>\n"
 }
 
-/// The meanings that words in the text open.
+/// The popovers with the meanings of words.
 pub fn popovers() -> String {
     let one = |(i, word): (usize, &Word)| {
         format!(
@@ -196,7 +204,7 @@ pub fn popovers() -> String {
 
 /// Elements whose text stays as it is: code, links, titles, and the glossary itself.
 const PLAIN: [&str; 12] = ["a", "button", "code", "pre", "h1", "h2", "h3", "h4", "nav", "dl-words", "summary", "b"];
-/// Elements with which a word is marked again.
+/// Elements in which each word is marked anew.
 const ANEW: [&str; 3] = ["section", "table", "article"];
 
 /// The page's body with each word marked where a section or a table first uses it.
@@ -301,7 +309,8 @@ mod tests {
     #[test]
     fn a_word_is_marked_once_in_each_section_and_in_its_longest_form() {
         let html = mark(
-            "<section><p>Lanes of a warp wait at a warp barrier, as lanes do.</p></section><section><p>lane</p></section>",
+            "<section><p>Lanes of a warp wait at a warp barrier, as lanes \
+             do.</p></section><section><p>lane</p></section>",
         );
         assert_eq!(marked(&html), ["Lanes", "warp", "warp barrier", "lane"]);
     }
@@ -316,7 +325,8 @@ mod tests {
     #[test]
     fn code_links_and_parts_of_words_are_left_alone() {
         let same = "<p><code>lane</code> <a href=\"#x\">warp</a> warped shared_lane &lt;b&gt;</p>\
-                    <pre class=\"code\"><i class=\"k\">thread</i> lane</pre><dl class=\"words\"><div><dt>lane</dt></div></dl>";
+                    <pre class=\"code\"><i class=\"k\">thread</i> lane</pre>\
+                    <dl class=\"words\"><div><dt>lane</dt></div></dl>";
         assert_eq!(mark(same), same);
         assert_eq!(marked(&mark("<dl class=\"idea\"><dd>lane</dd></dl>")), ["lane"]);
     }

@@ -1,25 +1,26 @@
-//! The last rung of family C: the library's own update of centroids. It ends with means, where the other rungs end with sums.
+//! The last rung of family C: the library's own update of centroids. It ends with means, where the other rungs end with
+//! sums.
 
-use super::super::Error;
 use super::super::data;
 use super::super::emulated::Seen;
-use super::super::gpu::Timed;
+use super::super::error::Error;
 use super::super::material::{Material, SEED};
-use super::{Shape, carry_out};
+use super::super::timed::Timed;
+use super::launches::{Shape, carry_out};
+use crate::plan::Sizes;
 use crate::program::Inputs;
 use warpfold::core::{self, Fixed};
 use warpfold::cuda::kmeans::{CentroidUpdate, scale};
 use warpfold::cuda::{Array, Device, Stream};
 use warpfold::keys::Axes;
-
-use crate::plan::Sizes;
-use warpfold_emulator::{Memory, Production, Report, emulate};
+use warpfold_emulator::{Memory, Report};
+use warpfold_emulator::{Production, emulate};
 use warpfold_gpu::plan::Launch;
 use warpfold_gpu::plan::kmeans::Problem;
 use warpfold_kernels::kmeans::{Totals, sort};
 use warpfold_simt::Global;
 
-/// What the emulator plans for where there is no GPU: an H200's.
+/// The number of multiprocessors that plans for the emulator assume: an H200's.
 const MULTIPROCESSORS: u32 = 132;
 
 /// Points `[coordinate][point]`.
@@ -35,7 +36,7 @@ fn problem(sizes: Sizes, address: u64) -> Problem {
     }
 }
 
-/// The update, and from sums to means, if its last block does not see to that.
+/// The launches of the update, and the one that turns sums into means, unless the update's last block does.
 fn launches(sizes: Sizes, address: u64, multiprocessors: u32) -> Vec<Launch> {
     let problem = problem(sizes, address);
     let mut launches = problem.update(multiprocessors);
@@ -43,7 +44,8 @@ fn launches(sizes: Sizes, address: u64, multiprocessors: u32) -> Vec<Launch> {
     launches
 }
 
-/// The exponents of the units of all sums: those of the whole numbers, which the ladder runs first and which are the greatest.
+/// The exponents of the units of all sums: those of the whole numbers, which the ladder runs first and whose magnitudes
+/// are the greatest.
 fn units(sizes: Sizes) -> Vec<i32> {
     let whole = data::whole(sizes.points * u64::from(sizes.coords), SEED);
     let greatest = |row: &[f32]| row.iter().fold(0.0, |most: f32, x| most.max(x.abs()));
@@ -55,7 +57,7 @@ pub fn entries(sizes: Sizes) -> Vec<String> {
     launches(sizes, 0, MULTIPROCESSORS).into_iter().map(|launch| launch.entry).collect()
 }
 
-/// What is launched, for a row.
+/// The launches, for a row.
 pub fn shape(sizes: Sizes, device: Option<&Device>) -> Shape {
     let update = launches(sizes, 0, device.map_or(MULTIPROCESSORS, |d| d.properties().multiprocessors));
     let bytes = sizes.points * (u64::from(sizes.coords) + 1) * 4;

@@ -1,27 +1,23 @@
 //! The last rungs: the library's own kernels, planned by the library, on a GPU and in the emulator.
 
 mod centroids;
+mod launches;
 mod sum;
 
 use super::case::{Case, Load};
 use super::check::Answer;
-use super::emulated::{Seen, verdict};
-use super::gpu::Timed;
+use super::emulated::Seen;
+use super::error::Error;
 use super::material::{Material, materials};
-use super::{Error, blank};
+use super::row::{blank, verdict};
+use super::timed::Timed;
 use crate::program::Inputs;
 use crate::record::{Counts, Run};
+use launches::Shape;
 use warpfold::cuda::{Device, Stream};
-use warpfold_emulator::{Fault, Faults, Report};
+use warpfold_emulator::Fault;
 
-/// What a row says of the launches.
-struct Shape {
-    block: u32,
-    bytes: u64,
-    launches: u32,
-}
-
-/// How many additions an element of a sum goes through. A centroid's are exact.
+/// The number of additions that an element of a sum goes through. The sums of centroids are exact.
 pub fn depth(load: Load) -> u64 {
     match load {
         Load::Points(_) => 0,
@@ -29,7 +25,7 @@ pub fn depth(load: Load) -> u64 {
     }
 }
 
-/// The entries of the kernels that the library launches for such a load; where there is no GPU, those for an H200.
+/// The entries of the kernels that the library launches for a workload; without a GPU, those for an H200.
 ///
 /// # Errors
 /// If the library has no plan.
@@ -40,7 +36,7 @@ pub fn entries(load: Load) -> Result<Vec<String>, Error> {
     }
 }
 
-/// A row in which nothing has been found yet.
+/// A row without results yet.
 ///
 /// # Errors
 /// If the library has no plan.
@@ -52,7 +48,7 @@ pub fn row(case: &Case, device: Option<&Device>) -> Result<Run, Error> {
     Ok(blank(case, block, bytes, launches))
 }
 
-/// The library's own, loaded on a GPU.
+/// The library's own kernels, loaded on a GPU.
 pub enum Ready {
     /// A reduction.
     Sum(Box<sum::Loaded>),
@@ -107,25 +103,7 @@ pub fn emulated(load: Load, material: &Material) -> Result<Seen, Error> {
     }
 }
 
-/// What one launch did, added to what others have.
-fn carry_out(
-    said: Option<Result<Report, Box<Faults>>>,
-    entry: &str,
-    report: &mut Report,
-    faults: &mut Vec<Fault>,
-) -> Result<(), Error> {
-    match said {
-        Some(Ok(seen)) => report.add(&seen),
-        Some(Err(wrong)) => {
-            report.add(&wrong.report);
-            faults.extend(wrong.faults);
-        }
-        None => return Err(Error::NoKernel(entry.to_owned())),
-    }
-    Ok(())
-}
-
-/// Whether a result is right: a sum, or the means that sums of cells come to.
+/// Checks a result: a sum, or means of cells.
 ///
 /// # Errors
 /// What is wrong.
@@ -136,7 +114,7 @@ pub fn check(answer: &Answer, load: Load, output: &[u32], counts: &[u32]) -> Res
     }
 }
 
-/// The row of the emulator: whether it was right and without a fault, and its counters.
+/// The row of the emulator: the verdict and the counters.
 ///
 /// # Errors
 /// If the library has no such plan.
@@ -153,7 +131,7 @@ pub fn emulated_row(case: &Case) -> Result<Run, Error> {
     Ok(run)
 }
 
-/// The counters of what was checked elsewhere.
+/// The counters of a workload whose result was checked elsewhere.
 ///
 /// # Errors
 /// If the library has no such plan.

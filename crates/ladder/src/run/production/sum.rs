@@ -1,11 +1,11 @@
 //! The last rung of family A: the library's own sum.
 
-use super::super::Error;
 use super::super::case::Load;
 use super::super::emulated::Seen;
-use super::super::gpu::Timed;
+use super::super::error::Error;
 use super::super::material::Material;
-use super::{Shape, carry_out};
+use super::super::timed::Timed;
+use super::launches::{Shape, carry_out};
 use crate::program::Inputs;
 use warpfold::cuda::{self, Array, Device, Explanation, Options, Reduction, Stream};
 use warpfold::{ArrayRef, DType, Op, Order};
@@ -15,7 +15,7 @@ use warpfold_kernels::ladder;
 use warpfold_kernels::recipe::COUNTERS;
 use warpfold_simt::Global;
 
-/// Of elements and result: the ladder adds integers in 32 bits.
+/// The dtype of elements and result: the ladder adds integers in 32 bits.
 fn dtype(load: Load) -> DType {
     match load.dtype() {
         ladder::DType::F32 => DType::F32,
@@ -23,7 +23,7 @@ fn dtype(load: Load) -> DType {
     }
 }
 
-/// The library's plan for so many elements.
+/// The library's plan for a workload.
 fn explain(load: Load, device: Option<&Device>) -> Result<Explanation, Error> {
     // A plan reads no element, so that these zeros take no memory.
     let zeros = vec![0u8; 4 * load.n() as usize];
@@ -32,7 +32,7 @@ fn explain(load: Load, device: Option<&Device>) -> Result<Explanation, Error> {
     Ok(cuda::explain(Op::Sum, array?, &options, device.map(Device::properties))?)
 }
 
-/// How many additions an element goes through: the tree's.
+/// The number of additions that an element goes through: the depth of the tree.
 pub fn depth(load: Load) -> u64 {
     u64::from(load.n().max(1).ilog2()) + 2
 }
@@ -45,7 +45,7 @@ pub fn entries(load: Load) -> Result<Vec<String>, Error> {
     Ok(explain(load, None)?.launches.into_iter().map(|launch| launch.entry).collect())
 }
 
-/// What is launched, for a row.
+/// The launches, for a row.
 pub fn shape(load: Load, device: Option<&Device>) -> Result<Shape, Error> {
     let plan = explain(load, device)?;
     let block = plan.launches.first().map_or(0, |launch| launch.block);
@@ -98,7 +98,7 @@ pub fn emulated(load: Load, material: &Material) -> Result<Seen, Error> {
     let input: Global<u32> = memory.upload("input", &material.words);
     let output: Global<u32> = memory.alloc("output", 1);
     let workspace: Global<u8> = memory.alloc("workspace", plan.workspace);
-    memory.write(workspace, &[0u8; COUNTERS]);
+    memory.write(workspace, &vec![0u8; COUNTERS]);
     let address = |at: *mut u32| at.addr() as u64;
     let (input, out, workspace) = (input.as_ptr(), output.as_ptr(), workspace.cast::<u32>().as_ptr());
     let (mut report, mut faults) = (Report::default(), Vec::new());

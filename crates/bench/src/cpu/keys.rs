@@ -1,14 +1,15 @@
-//! Cases by key on the CPU. A call begins with arrays, of elements and of offsets or labels, and ends with arrays; but the scale of points
-//! is found before, as for many iterations.
+//! Keyed cases on the CPU. A call takes arrays of elements and of offsets or labels, and returns arrays. The scale of
+//! points is found before the call, as it is for many iterations.
 
 use crate::case::{Case, SEED};
-use crate::exact_kmeans::centroids;
+use crate::exact::kmeans::centroids;
+use crate::keyed::{fill, numbers, step};
 use crate::keys::{Keys, labels};
 use crate::work::Work;
 use warpfold::keys::{Axes, Fit, Scale, centroid_update_with};
-use warpfold::{Array, ArrayRef, DType, Distinct, Options, Points, Scalar, Segments, Values, group_by, unique};
+use warpfold::{Array, ArrayRef, Distinct, Options, Points, Segments, Values, group_by, unique};
 
-/// A case's offsets or labels, and what else its calls need.
+/// The offsets or labels of a case, and everything else that its calls need.
 pub enum Keyed {
     Segments { offsets: Vec<i64> },
     Groups { labels: Vec<i32> },
@@ -17,10 +18,10 @@ pub enum Keyed {
     Iterate { fit: Box<Fit>, scale: Scale },
 }
 
-/// What a call found.
+/// The result of a call.
 pub enum Found {
     One(Array),
-    /// Of an iteration.
+    /// The result of an iteration of k-means.
     Step {
         labels: Vec<i32>,
         means: Array,
@@ -28,7 +29,7 @@ pub enum Found {
 }
 
 impl Keyed {
-    /// Of a case by keys, whose elements are made.
+    /// Prepares a keyed case on its elements.
     pub fn new(case: &Case, array: ArrayRef<'_>) -> Result<Keyed, warpfold::Error> {
         let n = case.shape[0];
         Ok(match (case.work, case.keys) {
@@ -58,7 +59,7 @@ impl Keyed {
         })
     }
 
-    /// One call.
+    /// Runs one call.
     pub fn call(&self, case: &Case, array: ArrayRef<'_>) -> Result<Found, warpfold::Error> {
         let threads = Options { threads: case.threads, ..Options::default() };
         let (op, known) = (if let Work::Op(op) = case.work { op } else { warpfold::Op::Sum }, case.labels());
@@ -90,7 +91,7 @@ impl Keyed {
 }
 
 impl Found {
-    /// All values in one list: of an iteration the labels, and then the means, as f32.
+    /// All values in one list; for an iteration the labels followed by the means, as f32.
     pub fn values(&self) -> Values {
         match self {
             Found::One(array) => array.values.clone(),
@@ -113,23 +114,4 @@ fn or_as_before(means: Array, counts: &[i64], before: &Array) -> Array {
         (means, _) => means,
     };
     Array { values, ..means }
-}
-
-/// Labels and means in one list.
-pub fn step(labels: &[i32], means: &Values) -> Values {
-    let means = (0..means.len()).map(|i| means.get(i).to_f64() as f32);
-    Values::F32(labels.iter().map(|&label| label as f32).chain(means).collect())
-}
-
-/// Numbers as points of the case are computed in.
-pub fn numbers(case: &Case, x: &[f64]) -> Values {
-    match case.dtype {
-        DType::F64 => Values::F64(x.to_vec()),
-        _ => Values::F32(x.iter().map(|&x| x as f32).collect()),
-    }
-}
-
-/// What a segment of no elements is filled in with, where its reduction has no result.
-pub fn fill() -> Scalar {
-    Scalar::I8(0)
 }

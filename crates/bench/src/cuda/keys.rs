@@ -1,8 +1,8 @@
-//! Cases by key on a GPU: planned and loaded before the first call, with offsets or labels on the device.
+//! Keyed cases on a GPU: planned and loaded before the first call, with offsets or labels on the device.
 
 use crate::case::{Case, SEED};
-use crate::cpu_keys::{fill, numbers, step};
-use crate::exact_kmeans::centroids;
+use crate::exact::kmeans::centroids;
+use crate::keyed::{fill, numbers, step};
 use crate::keys::{Keys, labels};
 use crate::work::Work;
 use warpfold::cuda::kmeans::{CentroidUpdate, Lloyd, scale};
@@ -10,7 +10,7 @@ use warpfold::cuda::{Array, ArrayView, Finder, Grouped, Options, Segmented, Stre
 use warpfold::keys::Axes;
 use warpfold::{ArrayRef, DType, Error, Values};
 
-/// What every byte of a result is before a run that is checked.
+/// The value of every byte of a result before a checked run.
 pub const POISON: u8 = 0xa5;
 
 /// Loaded kernels, with room for results.
@@ -25,7 +25,7 @@ pub enum Keyed {
         labels: Vec<Array>,
         out: Array,
     },
-    /// `found` is what the last run left, once somebody has asked.
+    /// `found` holds the result of the last run after the first request for it.
     Unique {
         finder: Box<Finder>,
         out: Option<Unique>,
@@ -46,7 +46,8 @@ pub enum Keyed {
 }
 
 impl Keyed {
-    /// Of a case by keys; none of others. Calls will read `copies` copies of `view` in turn, which have copies of the labels.
+    /// Prepares a keyed case; `None` for other cases. Calls read `copies` copies of `view` in turn; each copy has its
+    /// own copy of the labels.
     pub fn new(stream: &Stream, case: &Case, view: &ArrayView<'_>, copies: usize) -> Result<Option<Keyed>, Error> {
         let (device, n, d) = (stream.device(), case.shape[0], case.dimensions());
         let copies_of = |host: &[i32]| {
@@ -98,7 +99,7 @@ impl Keyed {
         })
     }
 
-    /// Queues one call, which reads the copy whose turn it is.
+    /// Queues one call on the input copy `turn`.
     pub fn run(&mut self, stream: &Stream, view: ArrayView<'_>, turn: usize) -> Result<(), Error> {
         match self {
             Keyed::Segments { reduction, offsets, out } => reduction.run(stream, view, offsets.view(), out),
@@ -120,7 +121,7 @@ impl Keyed {
         }
     }
 
-    /// The values that the last call left, which read the copy `turn`: as [`crate::cpu_keys::Found::values`].
+    /// The values of the last call, which read the copy `turn`, in one list as [`step`] makes it.
     pub fn values(&mut self, stream: &Stream, turn: usize) -> Result<Values, Error> {
         Ok(match self {
             Keyed::Segments { out, .. } | Keyed::Groups { out, .. } => out.download(stream)?.values,
@@ -140,7 +141,7 @@ impl Keyed {
             }
         })
     }
-    /// The labels of the copy `turn`, of an iteration.
+    /// For an iteration of k-means, the labels of the copy `turn`.
     pub fn labels(&self, stream: &Stream, turn: usize) -> Result<Option<Vec<i32>>, Error> {
         match self {
             Keyed::Iterate { labels, .. } => Ok(labels[turn].download(stream)?.into_vec::<i32>()),

@@ -1,4 +1,4 @@
-//! What a GPU takes to read memory, and to copy it: the limits that cases are compared with.
+//! The time that a GPU needs to read memory and to copy it: the limits that cases are compared with.
 
 use crate::side::Moved;
 use warpfold::cuda::{Buffer, Error, Event, Stream};
@@ -9,12 +9,12 @@ pub struct Clock<'a> {
     pub stream: &'a Stream,
     pub before: &'a Event,
     pub after: &'a Event,
-    /// How many.
+    /// The number of calls.
     pub calls: u64,
 }
 
 impl Clock<'_> {
-    /// Nanoseconds of one call, after one that nobody times; each is told its number.
+    /// The nanoseconds of one call, after an untimed one. `call` takes the index of the call.
     fn time(&self, mut call: impl FnMut(usize) -> Result<(), Error>) -> Result<u64, Error> {
         call(self.calls as usize)?;
         self.stream.record(self.before)?;
@@ -23,7 +23,7 @@ impl Clock<'_> {
         Ok(self.after.nanoseconds_since(self.before)? / self.calls)
     }
 
-    /// Copies of half of the inputs in turn, to memory that is kept.
+    /// Times copies of half of the inputs in turn, into memory that is kept.
     pub fn copies(&self, inputs: &[Buffer<u8>], half: &mut Option<Buffer<u8>>) -> Result<Moved, Error> {
         let bytes = inputs[0].len() / 2;
         let to = match half {
@@ -35,7 +35,7 @@ impl Clock<'_> {
     }
 }
 
-/// A kernel that reads, and its inputs: as many as a case has, of the same bytes.
+/// A kernel that only reads, and its inputs: as many as the case has, of the same bytes.
 pub struct Read {
     program: Program,
     inputs: Vec<Inputs>,
@@ -43,7 +43,7 @@ pub struct Read {
 }
 
 impl Read {
-    /// Of one input; none of fewer bytes than a word has.
+    /// A read of one input; `None` if the input is shorter than a word.
     pub fn of(stream: &Stream, input: &Buffer<u8>) -> Result<Option<Read>, Error> {
         let n = input.len() / 4;
         if n == 0 {
@@ -53,13 +53,13 @@ impl Read {
         Ok(Some(Read { program, inputs: vec![Inputs::copy_of(stream, input, n)?], bytes: 4 * n as u64 }))
     }
 
-    /// One input more.
+    /// Adds one more copy of the input.
     pub fn duplicate(&mut self, stream: &Stream) -> Result<(), Error> {
         self.inputs.push(self.inputs[0].duplicate(stream)?);
         Ok(())
     }
 
-    /// Reads so many of the inputs in turn.
+    /// Times reads of the first `copies` inputs in turn.
     pub fn time(&mut self, clock: &Clock<'_>, copies: usize) -> Result<Moved, Error> {
         let Read { program, inputs, bytes } = self;
         let ns = clock.time(|i| program.run(clock.stream, &inputs[i % copies]))?;

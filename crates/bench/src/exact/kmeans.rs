@@ -1,17 +1,17 @@
-//! What an iteration of k-means should give, of points that lie anywhere: the labels of some points, by the definition
-//! of docs/numerics.md (k-means), and the means of the labels that a side found, from integers.
+//! The exact results of an iteration of k-means on arbitrary points: the labels of some points by the definition in
+//! docs/numerics.md (k-means), and the means of the labels that a side found, computed in integers.
 
+use super::sample::{MOST, spread};
+use super::want::{Want, near};
 use crate::case::Case;
 use crate::data::Exact;
-use crate::exact::{MOST, Want, near};
-use crate::exact_keys::spread;
 use rayon::prelude::*;
 use warpfold::DType;
 
-/// Products of a coordinate and a centroid's that the labels which are compared take.
+/// The number of multiplications spent on the labels that are compared.
 const PRODUCTS: usize = 1 << 26;
 
-/// The centroids that an iteration begins with, \[cluster\]\[coordinate\]: numbers of the points' dtype.
+/// The first centroids of an iteration, \[cluster\]\[coordinate\]: values of the points' dtype.
 pub fn centroids(case: &Case) -> Vec<f64> {
     let (generator, d, clusters) = (case.generator(), case.dimensions(), case.labels().unwrap_or(1));
     let unit = 0.5f64.powi(generator.shift());
@@ -24,12 +24,13 @@ pub fn points(case: &Case) -> Vec<usize> {
     spread(0, case.shape[0], (PRODUCTS / each).clamp(16, MOST / 2))
 }
 
-/// The means that are compared: positions among all outputs, which begin with the labels.
+/// The means that are compared, as positions among all outputs, of which the labels come first.
 pub fn cells(case: &Case) -> Vec<usize> {
     spread(case.shape[0], case.outputs(), MOST / 2)
 }
 
-/// The nearest label by scores of the type, each operation as docs/numerics.md has it: of equal scores the first.
+/// The nearest label by scores of the type, with each operation as docs/numerics.md defines it. The first of equal
+/// scores wins.
 macro_rules! nearest {
     ($t:ty, $x:expr, $centroids:expr) => {{
         let x: Vec<$t> = $x.iter().map(|&x| x as $t).collect();
@@ -45,7 +46,7 @@ macro_rules! nearest {
     }};
 }
 
-/// The labels of [`points`].
+/// The expected labels of [`points`].
 pub fn labels(case: &Case) -> Vec<Want> {
     let (generator, d) = (case.generator(), case.dimensions());
     let unit = 0.5f64.powi(generator.shift());
@@ -56,7 +57,7 @@ pub fn labels(case: &Case) -> Vec<Want> {
             Exact::Nan => f64::NAN,
         };
         let x: Vec<f64> = (0..d).map(coordinate).collect();
-        // The mean that is taken off before is zero: every side is told so.
+        // The mean that is subtracted first is zero, on every side.
         let label = match case.dtype {
             DType::F64 => nearest!(f64, x, centroids),
             _ => nearest!(f32, x, centroids),
@@ -66,15 +67,15 @@ pub fn labels(case: &Case) -> Vec<Want> {
     points(case).par_iter().map(want).collect()
 }
 
-/// All labels that rounding explains, of a side that multiplies as it likes: tensor cores round f32 to 11 bits, and some
-/// sides round scores to the dtype of the points.
+/// All labels that rounding errors explain, for a side with any method of multiplication: tensor cores round f32 to 11
+/// bits, and some sides round scores to the dtype of the points.
 fn as_near(dtype: DType, x: &[f64], centroids: &[f64]) -> Vec<usize> {
     let u = match dtype {
         DType::F64 => 0.5f64.powi(50),
         DType::BF16 => 0.5f64.powi(8),
         _ => 0.5f64.powi(11),
     };
-    // Score, and what its rounding errors are in proportion to.
+    // The score, and the magnitude that its rounding errors are proportional to.
     let score = |c: &[f64]| {
         let half: f64 = 0.5 * c.iter().map(|c| c * c).sum::<f64>();
         let products = || x.iter().zip(c).map(|(x, c)| x * c);
@@ -87,7 +88,7 @@ fn as_near(dtype: DType, x: &[f64], centroids: &[f64]) -> Vec<usize> {
     (0..scores.len()).filter(is_near).collect()
 }
 
-/// The means at [`cells`] of the clusters that a side's own labels make. A cluster of no points may have any.
+/// The expected means at [`cells`], given the labels that a side found. An empty cluster may have any mean.
 ///
 /// # Errors
 /// If they are not the labels of all points.
@@ -104,7 +105,7 @@ pub fn means(case: &Case, labels: &[i32]) -> Result<Vec<Want>, String> {
     }
     let unit = 0.5f64.powi(generator.shift());
     let cells = cells(case);
-    // Of each cluster, which coordinates are looked at, and where they go.
+    // For each cluster, the compared coordinates and their places in the result.
     let mut of = vec![Vec::new(); clusters];
     cells.iter().enumerate().for_each(|(slot, cell)| of[(cell - n) / d].push(((cell - n) % d, slot)));
     let none = || vec![(0i128, 0u128, 0u64); cells.len()];
@@ -162,7 +163,7 @@ mod tests {
                 assert!(others.contains(&label), "{case}: {label} {others:?}");
                 unsure += usize::from(others.len() > 1);
             }
-            // Some points lie between two clusters: it is their labels that the check is for.
+            // Some points lie between two clusters. Their labels are the ones that need the check.
             assert!(dtype == "f64" || unsure > 0, "{case}");
         }
     }

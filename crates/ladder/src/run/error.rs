@@ -1,0 +1,40 @@
+//! Why there is no record.
+
+use super::case;
+use warpfold::cuda;
+use crate::plan::PlanError;
+
+/// Why there is no record. A rung that is wrong is no error: it has a row that says so.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The GPU or its driver.
+    #[error(transparent)]
+    Cuda(#[from] cuda::Error),
+    /// The emulator's plan.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The library's own reduction.
+    #[error(transparent)]
+    Library(#[from] warpfold::Error),
+    /// The library's plan names a kernel that the emulator does not have.
+    #[error("the emulator has no kernel {0}: library and ladder are not of one revision")]
+    NoKernel(String),
+    /// A rung that does not exist.
+    #[error("there is no rung `{}`; there are {}", .0.escape_debug(), case::names().join(", "))]
+    NoSuchRung(String),
+    /// An option that would change nothing, or that asks for too much.
+    #[error("{option}: {why}")]
+    Refused {
+        /// As it was given.
+        option: String,
+        /// And what to do.
+        why: String,
+    },
+    /// Nothing that was asked for is offered.
+    #[error("no rung is left to run{}", because(.0))]
+    Nothing(Vec<String>),
+}
+
+fn because(notes: &[String]) -> String {
+    notes.iter().map(|note| format!("\n  {note}")).collect()
+}

@@ -1,0 +1,9 @@
+//! The typed API: the dtype is a Rust type, and so is the result's.
+
+mod ops;
+mod over;
+mod view;
+
+pub use ops::{all, any, argmax, argmin, count_nonzero, logsumexp, max, mean, min, minmax, norm, prod, std, sum, var};
+pub use over::{Over, over};
+pub use view::View;
