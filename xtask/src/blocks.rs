@@ -1,5 +1,5 @@
 //! How many blocks a multiprocessor is to hold at once of each kernel. More of them keep the memory busy while some meet and
-//! finish, but leave a thread fewer registers. `crates/device/ptx/blocks.txt` has the numbers, which the driver is told in the
+//! finish, but leave a thread fewer registers. `crates/kernels/ptx/blocks.txt` has the numbers, which the driver is told in the
 //! kernels' PTX: of most, the most for which `ptxas` needs no stack, as `cargo xtask ptx --tune` finds; of those marked
 //! `measured`, what a GPU was fastest with, even if it then needs some (bench/tune).
 

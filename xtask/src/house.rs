@@ -21,11 +21,11 @@ use crate::Error;
 /// The violations that are still allowed, by rule.
 const DEBTS: [Debt; 6] = [
     Debt { rule: Rule::Floors, allowed: 0 },
-    Debt { rule: Rule::Circles, allowed: 111 },
-    Debt { rule: Rule::Climbs, allowed: 324 },
+    Debt { rule: Rule::Circles, allowed: 70 },
+    Debt { rule: Rule::Climbs, allowed: 69 },
     Debt { rule: Rule::Positions, allowed: 22 },
-    Debt { rule: Rule::LongFiles, allowed: 19 },
-    Debt { rule: Rule::WideLines, allowed: 823 },
+    Debt { rule: Rule::LongFiles, allowed: 16 },
+    Debt { rule: Rule::WideLines, allowed: 650 },
 ];
 
 struct Debt {

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 type Error = Box<dyn std::error::Error>;
 
 const USAGE: &str = "\
-cargo xtask ptx            compile the kernels to PTX and write crates/device/ptx, and those of examples/mat2
+cargo xtask ptx            compile the kernels to PTX and write crates/kernels/ptx, and those of examples/mat2
 cargo xtask ptx --tune     the same, and ask ptxas how many blocks of each kernel fit a multiprocessor
 cargo xtask ptx --check    compile them again; fail unless they are what is committed, and sound on every GPU
                            (needs ptxas: on PATH, in $PTXAS, or `pip install nvidia-cuda-nvcc`)

@@ -12,7 +12,7 @@ fn root() -> &'static Path {
 
 /// Where the library's compiled kernels are committed.
 fn folder() -> PathBuf {
-    root().join("crates/device/ptx")
+    root().join("crates/kernels/ptx")
 }
 
 /// Where those of the example with a reducer of its own are.
@@ -34,7 +34,7 @@ fn compile(toolchain: &Toolchain, package: &str, features: Option<&str>) -> Resu
 
 /// The library's kernels, and the example's.
 fn compile_both(toolchain: &Toolchain) -> Result<[Vec<Entry>; 2], Error> {
-    Ok([compile(toolchain, "warpfold-device", Some("entries"))?, compile(toolchain, "mat2", None)?])
+    Ok([compile(toolchain, "warpfold-kernels", Some("entries"))?, compile(toolchain, "mat2", None)?])
 }
 
 /// Compiles and writes; `tune` asks `ptxas` again how many blocks each kernel allows.

@@ -14,7 +14,7 @@ use crate::Error;
 const FLOORS: &[&[&str]] = &[
     &["warpfold-core"],
     &["warpfold-array"],
-    &["warpfold-cpu", "warpfold-simt", "warpfold-device"],
+    &["warpfold-cpu", "warpfold-simt"],
     &["warpfold-kernels"],
     &["warpfold-gpu"],
     &["warpfold-cuda", "warpfold-emulator"],
