@@ -3,7 +3,6 @@
 //! Idea: one element to a lane and step; what is absent passes through at its place, so a node counts the elements under it.
 //! Rows and columns share the work as in the fast kernels. Bottleneck: finding and converting elements.
 
-use crate::params::params;
 use super::fold::Parts;
 use super::node::{Counted, Node};
 use super::recipe::{Hole, Out, Recipe, array, code, flag};
@@ -11,6 +10,7 @@ use super::shape::panel::{Panel, Strip};
 use super::shape::piece::{Piece, Row, walk};
 use super::shape::stack::{Lanes, Own};
 use super::shape::warp::{self, STEPS};
+use crate::params::params;
 use core::marker::PhantomData;
 use warpfold_core::{Cast, DType, Element, Reducer, bf16, f16};
 use warpfold_simt::{Pod, Simt};

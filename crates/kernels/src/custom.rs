@@ -18,7 +18,7 @@ use super::shape::piece::{self, Dense};
 use super::shape::rows::{self, Rows};
 use super::shape::short::{self, Short};
 use super::source::{Bits, words};
-use super::table::{KEPT, deep, deep_any};
+use super::table::{Facts, KEPT, deep, deep_any};
 use core::marker::PhantomData;
 use warpfold_core::Reducer;
 use warpfold_simt::{Pack, Pod, Simt};
@@ -127,7 +127,12 @@ pub const fn any_columns_fit<R: Custom>() -> bool {
     4 * deep_any::<Part<R>>() <= SHARED
 }
 
-/// Words of shared memory that these need.
+/// What a planner has to know of a reducer's kernels.
+pub const fn facts<R: Custom>() -> Facts {
+    Facts { columns: any_columns_fit::<R>(), ..Facts::in_order::<Fold<R>>(wide::<R>() as u64) }
+}
+
+/// Words of shared memory that columns of any elements need.
 pub const fn any_slots<R: Custom>() -> usize {
     if any_columns_fit::<R>() { deep_any::<Part<R>>() } else { 1 }
 }

@@ -90,8 +90,6 @@ pub(super) struct Planner<'a> {
     pub(super) processors: u64,
     /// Outputs of one result: two of minmax.
     pub(super) pair: usize,
-    /// Whether there is no kernel for columns of any elements.
-    pub(super) slow: bool,
     pub(super) words: usize,
     /// The partials that launches leave for another.
     pub(super) left: Left,
@@ -119,7 +117,8 @@ impl GpuPlan {
                 return Self { launches, workspace: COUNTERS + 4 * planner.words, bytes };
             }
         }
-        let mut planner = Planner::new(spec, any(spec), false, problem, limits);
+        let Some(fold) = any(spec) else { return Self { launches: Vec::new(), workspace: 0, bytes } };
+        let mut planner = Planner::new(spec, fold, false, problem, limits);
         let launches = vec![planner.any()];
         Self { launches, workspace: COUNTERS + 4 * planner.words, bytes }
     }
@@ -163,7 +162,7 @@ impl GpuPlan {
             return Vec::new();
         }
         let (count, total) = (problem.count as u64, (problem.count as u64).div_ceil(block));
-        let workspace = COUNTERS + 4 * room(total) as usize * planner.fold.words;
+        let workspace = COUNTERS + 4 * room(total) as usize * planner.fold.facts.words;
         let piece = |i: u64| {
             let start = i * chunk;
             let len = chunk.min(count - start);
@@ -200,7 +199,6 @@ impl<'a> Planner<'a> {
             problem,
             processors: limits.multiprocessors as u64,
             pair: if spec.op == Op::MinMax { 2 } else { 1 },
-            slow: spec.precision == warpfold_array::Precision::Compensated,
             words: 0,
             left: Left::NONE,
         }
@@ -264,7 +262,7 @@ impl<'a> Planner<'a> {
             return self.rows(kept, axis.len as u64, Dense { stride: 0, segment: 63, end: self.end() });
         }
         let (&columns, outer) = kept.split_last()?;
-        if columns.x == size && outer.len() <= KEPT && (!self.fold.places || axis.len < u32::MAX as usize) {
+        if columns.x == size && outer.len() <= KEPT && (!self.fold.facts.places || axis.len < u32::MAX as usize) {
             return self.columns(outer, columns, axis);
         }
         None
@@ -283,11 +281,11 @@ impl<'a> Planner<'a> {
 
     /// Two reduced axes, one after the other: parts of the inner, then the parts along the outer.
     fn twice(&mut self, kept: &[Dim], outer: Dim, inner: Dim) -> Option<Vec<Launch<CallAt>>> {
-        if self.fold.ordered && !inner.len.is_power_of_two() {
+        if self.fold.facts.ordered && !inner.len.is_power_of_two() {
             return None;
         }
         let parts = self.problem.outputs * outer.len;
-        if parts * self.fold.words * 4 > self.problem.outputs * self.problem.count * self.problem.size / 4 {
+        if parts * self.fold.facts.words * 4 > self.problem.outputs * self.problem.count * self.problem.size / 4 {
             return None;
         }
         let first: Vec<Dim> = kept.iter().copied().chain([Dim { out: 0, ..outer }]).collect();
@@ -301,7 +299,7 @@ impl<'a> Planner<'a> {
         self.left = Left { from: self.words as u64, within: outer.len as u64, each: inner.len as u64 };
         let launch = self.one(&first, inner)?;
         self.recipe.flags &= !flag::PARTS;
-        self.words += parts * self.fold.words;
+        self.words += parts * self.fold.facts.words;
         let grid = finish.outputs.total;
         let last = self.launch(format!("parts_{}", self.fold.name), grid, WARPS, finish);
         Some(vec![launch, last])
@@ -312,12 +310,12 @@ impl<'a> Planner<'a> {
         let outputs = self.outputs::<KEPT>(kept);
         let total = outputs.total;
         let packs = len.div_ceil(self.per()).next_power_of_two();
-        if self.fold.few && packs == 1 {
+        if self.fold.facts.few && packs == 1 {
             let warps = total.div_ceil(tiny::ROWS as u64).min(WARPS);
             let grid = total.div_ceil(tiny::ROWS as u64 * warps);
             return Some(self.launch(format!("tiny_{}", self.fold.name), grid, warps, Tiny { outputs, len }));
         }
-        if self.fold.short
+        if self.fold.facts.short
             && packs <= 4 * 32
             && reduced.segment == 63
             && (packs <= 32 || total >= self.processors * WARPS)
@@ -335,7 +333,7 @@ impl<'a> Planner<'a> {
             return None;
         }
         if share.blocks > 1 {
-            self.words = (total * room(share.blocks)) as usize * self.fold.words;
+            self.words = (total * room(share.blocks)) as usize * self.fold.facts.words;
         }
         let shape = Rows {
             outputs,
@@ -353,18 +351,18 @@ impl<'a> Planner<'a> {
 
     /// Outputs side by side.
     fn columns(&mut self, outer: &[Dim], columns: Dim, rows: Dim) -> Option<Launch<CallAt>> {
-        let (width, wide) = (columns.len as u64, self.fold.wide);
+        let (width, wide) = (columns.len as u64, self.fold.facts.wide);
         let lanes = width.div_ceil(wide).next_power_of_two().min(32);
         let panels = width.div_ceil(lanes * wide);
         let outputs = self.outputs::<KEPT>(outer);
-        if self.fold.few && rows.len <= 8 && width >= 128 {
+        if self.fold.facts.few && rows.len <= 8 && width >= 128 {
             let warps = width.div_ceil(32 * wide).min(WARPS).next_power_of_two();
             let panels = width.div_ceil(32 * wide * warps);
             let (x, out) = (columns.x as i64, self.out(&columns));
             let narrow = self.fold.narrow && out == 1;
             let mut reduced = self.pitch(outer, width, rows);
             // Reading several columns at once does not pay for writing their results one by one.
-            reduced.aligned &= (narrow || !self.fold.packed) as u64;
+            reduced.aligned &= (narrow || !self.fold.facts.packed) as u64;
             let (grid, rows) = (outputs.total * panels, rows.len as u64);
             let shape = Shallow { outputs, width, x, out, rows, narrow: narrow as u64, panels, reduced };
             return Some(self.launch(format!("shallow_{}", self.fold.name), grid, warps, shape));
@@ -377,7 +375,7 @@ impl<'a> Planner<'a> {
             return None;
         }
         if share.blocks > 1 {
-            self.words = (sets * lanes * wide * room(share.blocks)) as usize * self.fold.words;
+            self.words = (sets * lanes * wide * room(share.blocks)) as usize * self.fold.facts.words;
         }
         let shape = Columns {
             outputs,
@@ -395,18 +393,18 @@ impl<'a> Planner<'a> {
             all: share.blocks as u32,
             reduced,
         };
-        let class = if lanes < 32 && self.fold.ordered { "narrow" } else { "columns" };
+        let class = if lanes < 32 && self.fold.facts.ordered { "narrow" } else { "columns" };
         Some(self.launch(format!("{class}_{}", self.fold.name), share.grid(sets), share.block, shape))
     }
 
     /// How the rows of `width` columns lie.
     fn pitch(&self, outer: &[Dim], width: u64, rows: Dim) -> Pitch {
-        let (size, wide) = (self.problem.size as u64, self.fold.wide);
+        let (size, wide) = (self.problem.size as u64, self.fold.facts.wide);
         let read = (size * wide) as isize;
         let aligned = |pitch: isize| pitch % read == 0 && outer.iter().all(|d| d.x % read == 0);
         let (len, dense) = (rows.len as u64, rows.x == (size * width) as isize);
         let each = wide / width.min(wide);
-        if self.fold.packed && dense && each > 1 && width.is_power_of_two() && len >= 2 * each {
+        if self.fold.facts.packed && dense && each > 1 && width.is_power_of_two() && len >= 2 * each {
             return Pitch { bytes: read as i64, aligned: aligned(read) as u64, each, tail: len % each * width };
         }
         let aligned = width.is_multiple_of(wide) && aligned(rows.x);
@@ -422,9 +420,9 @@ impl<'a> Planner<'a> {
             *to = Stride { len: dim.len as u64, x: dim.x as i64, mask: dim.mask as i64 };
         }
         let inner = self.problem.inner();
-        // Nodes of double words are too large for a lane to keep a stack of them.
-        let slow = self.slow;
-        let side_by_side = kept.last().filter(|d| !slow && d.len >= 32 && (d.x.abs() < inner.x.abs() || count <= 64));
+        let has_columns = self.fold.facts.columns;
+        let side_by_side =
+            kept.last().filter(|d| has_columns && d.len >= 32 && (d.x.abs() < inner.x.abs() || count <= 64));
         let name = &self.fold.name;
         if let Some(&columns) = side_by_side {
             let outputs = self.outputs::<AXES>(&kept[..kept.len() - 1]);
@@ -451,7 +449,7 @@ impl<'a> Planner<'a> {
                 };
                 let launch = self.launch(format!("any_columns_{name}"), share.grid(sets), share.block, shape);
                 if share.blocks > 1 {
-                    self.words = (sets * 32 * room(share.blocks)) as usize * self.fold.words;
+                    self.words = (sets * 32 * room(share.blocks)) as usize * self.fold.facts.words;
                 }
                 return launch;
             }
@@ -472,7 +470,7 @@ impl<'a> Planner<'a> {
         };
         let launch = self.launch(format!("any_rows_{name}"), share.grid(total), share.block, shape);
         if share.blocks > 1 {
-            self.words = (total * room(share.blocks)) as usize * self.fold.words;
+            self.words = (total * room(share.blocks)) as usize * self.fold.facts.words;
         }
         launch
     }

@@ -85,7 +85,7 @@ impl GpuPlan<SegmentsAt> {
         }
         Some(Self {
             launches,
-            workspace: COUNTERS + 4 * (left.from + room.parts * fold.words as u64) as usize,
+            workspace: COUNTERS + 4 * (left.from + room.parts * fold.facts.words as u64) as usize,
             bytes: len * size + (segments + 1) * shape.size + segments * pair * result.size() as u64,
         })
     }

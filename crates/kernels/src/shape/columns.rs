@@ -5,7 +5,6 @@
 //! meet in shared memory; blocks leave parts, and the last of a panel reduces these.
 //! Bottleneck: memory.
 
-use crate::params::params;
 use super::panel::{Panel, Strip};
 use super::parts::{self, Turn};
 use super::piece::{Outputs, divide, share};
@@ -13,6 +12,7 @@ use super::stack::{Few, Own};
 use super::warp::eight_parts;
 use crate::fold::Parts;
 use crate::node::{Node, fetch, get, publish, put};
+use crate::params::params;
 use crate::recipe::{Call, array, flag};
 use warpfold_simt::{Shared, Simt};
 

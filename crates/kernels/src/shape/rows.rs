@@ -5,12 +5,12 @@
 //! or blocks, share a row.
 //! Bottleneck: memory.
 
-use crate::params::params;
 use super::parts::{self, SLOTS, Turn, group};
 use super::piece::{Outputs, Piece, Row, divide, share};
 use super::warp::meet_lanes;
 use crate::fold::Parts;
 use crate::node::{get, publish, put};
+use crate::params::params;
 use crate::recipe::{Call, array, flag};
 use warpfold_simt::Simt;
 

@@ -6,11 +6,11 @@
 //! reads and writes several at a time instead.
 //! Bottleneck: memory.
 
-use crate::params::params;
 use super::panel::{self, Pitch, Strip};
 use super::parts;
 use super::piece::{Outputs, divide};
 use crate::fold::Parts;
+use crate::params::params;
 use crate::recipe::{Call, array, flag};
 use warpfold_simt::{Pack, Simt};
 

@@ -5,11 +5,11 @@
 //! row's result, so that the end of the work is shared too.
 //! Bottleneck: memory.
 
-use crate::params::params;
 use super::parts;
 use super::piece::{self, Outputs, Packs, Split, share};
 use super::warp::{STEPS, pick};
 use crate::fold::Parts;
+use crate::params::params;
 use crate::recipe::{Call, flag};
 use warpfold_simt::Simt;
 

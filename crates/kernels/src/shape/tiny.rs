@@ -5,11 +5,11 @@
 //! its end is filled with what changes nothing. Rows of up to 4, 8 and 16 bytes have code of their own.
 //! Bottleneck: memory; for rows of a few bytes, the instructions that finish and write them.
 
-use crate::params::params;
 use super::parts;
 use super::piece::{self, Outputs, loose_steps, next};
 use super::warp::STEPS;
 use crate::fold::Parts;
+use crate::params::params;
 use crate::recipe::{Call, array, flag};
 use crate::source::{Bits, words};
 use warpfold_simt::Simt;

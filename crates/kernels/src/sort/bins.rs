@@ -6,10 +6,10 @@
 //!
 //! Bottleneck: memory; with many bins, atomics.
 
-use crate::params::params;
 use super::THREADS;
 use super::key::{Elements, kind, label, read};
 use crate::kmeans::tile::each;
+use crate::params::params;
 use crate::recipe::array;
 use warpfold_core::f16;
 use warpfold_simt::{ALL, Global, Order, Simt};

@@ -6,13 +6,13 @@
 //!
 //! Bottleneck: instructions, and waiting. Of 2^26 random keys a thread has 16, and 32 words to look at.
 
-use crate::params::params;
 use super::groups;
 use super::key::{Elements, kind, write};
 use super::sorted::{Sorted, element};
 use super::state::{FOUND, PLACES, State};
 use super::{THREADS, WARPS, scan};
 use crate::kmeans::tile::each;
+use crate::params::params;
 use crate::recipe::array;
 use warpfold_simt::{ALL, Order, Pack, Shared, Simt};
 

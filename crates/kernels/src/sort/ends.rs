@@ -2,9 +2,9 @@
 //!
 //! A thread has an output. A group without elements has something to fill in, or says that there is nothing.
 
-use crate::params::params;
 use super::groups::{divide, each};
 use super::key::{read, write};
+use crate::params::params;
 use crate::recipe::array;
 use warpfold_simt::Simt;
 

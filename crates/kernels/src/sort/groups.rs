@@ -1,7 +1,7 @@
 //! Of labels in order: where each group begins; and from places in groups to positions.
 
-use crate::params::params;
 use super::THREADS;
+use crate::params::params;
 use crate::recipe::array;
 use warpfold_simt::{Global, Simt};
 

@@ -5,12 +5,12 @@
 //!
 //! Bottleneck: memory.
 
-use crate::params::params;
 use super::key::{Elements, Key, read, write};
 use super::sorted::{Sorted, element};
 use super::state::{FOUND, State};
 use super::{THREADS, WARPS, scan};
 use crate::kmeans::tile::each;
+use crate::params::params;
 use crate::recipe::array;
 use warpfold_simt::{ALL, Simt};
 
@@ -216,7 +216,8 @@ params! {
 #[inline(always)]
 pub fn counts<S: Simt>(s: &S, call: &Counts) {
     let starts = array::<u32>(call.at.starts);
-    let found = if s.branch(call.at.state != 0) { s.load(State::at(call.at.state).words(), FOUND) as u64 } else { call.most };
+    let found =
+        if s.branch(call.at.state != 0) { s.load(State::at(call.at.state).words(), FOUND) as u64 } else { call.most };
     let mut at = s.block_x() as u64 * THREADS as u64 + s.thread_x() as u64;
     while s.again(at < found) {
         let many = s.load(starts, at as usize + 1) - s.load(starts, at as usize);

@@ -6,10 +6,10 @@
 //!
 //! Bottleneck: memory (each element is read once and written once).
 
-use crate::params::params;
 use super::THREADS;
 use super::groups::{divide, each};
 use super::key::{read, write};
+use crate::params::params;
 use crate::recipe::array;
 use warpfold_simt::Simt;
 

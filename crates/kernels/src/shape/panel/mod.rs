@@ -15,11 +15,11 @@ pub use ordered::Ordered;
 pub use packed::Packed;
 pub(super) use read::{Tile, load};
 
-use crate::params::params;
 use super::piece::share;
 use super::stack::Own;
 use super::warp;
 use crate::fold::Parts;
+use crate::params::params;
 use crate::recipe::Recipe;
 use crate::source::Bits;
 use warpfold_simt::Simt;
@@ -81,6 +81,8 @@ pub trait Panel<const C: usize>: Copy {
     type Reduced: Copy;
     /// Whether a lane's columns lie side by side even where it cannot read them at once.
     const TOGETHER: bool = false;
+    /// Whether a lane may take several rows as one: [`Pitch::each`].
+    const SEVERAL: bool = false;
     /// From what a kernel is told.
     fn new(recipe: &Recipe) -> Self;
     /// What is computed.

@@ -8,9 +8,9 @@ pub use free::Free;
 pub use ordered::{Ordered, next, pack};
 pub use read::{Tile, hold, hold_lines, joined, loose, loose_steps};
 
-use crate::params::params;
 use super::warp::STEPS;
 use crate::fold::Parts;
+use crate::params::params;
 use crate::recipe::{Call, Recipe};
 use crate::source::Bits;
 use warpfold_simt::Simt;
