@@ -1,8 +1,8 @@
 //! Why there is no record.
 
 use super::case;
-use warpfold::cuda;
 use crate::plan::PlanError;
+use warpfold::cuda;
 
 /// Why there is no record. A rung that is wrong is no error: it has a row that says so.
 #[derive(Debug, thiserror::Error)]
