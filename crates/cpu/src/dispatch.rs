@@ -18,9 +18,9 @@ use crate::exact::{Exact, Small};
 use crate::exponentials::Exponentials;
 use crate::extrema::Peak;
 use crate::free::{BlockSum, Counting, Integers, Lanes};
-use crate::halves::Wide;
+use crate::halves::{Half, Halves, Wide};
 use crate::kernel::{Item, Kernel, Scalar as ScalarTree, Tree};
-use crate::load::{Gather, Half, Load, Loaded, Optional, Plain};
+use crate::load::{Gather, Load, Loaded, Optional, Plain, Stored, gather_halves};
 use crate::moments::Spread;
 use warpfold_array::{Collect, Value};
 use warpfold_array::{Op, Ord, Precision};
@@ -89,14 +89,14 @@ impl Kernels<'_> {
 
     fn half<T, V: Visit>(&self, v: V) -> V::Out
     where
-        T: Half<Mean = T> + Collect,
+        T: Half + Stored + Collect,
     {
-        let load = Plain { gather: T::gather(self.swapped), direct: !self.swapped, masked_as: None, nan_as: None };
+        let load = Plain { gather: gather_halves(self.swapped), direct: !self.swapped, masked_as: None, nan_as: None };
         let initial = self.initial.map(T::from_cast);
         let search = Search::new(matches!(self.op, Op::Max | Op::ArgMax), self.skip_nan);
         match self.op {
-            Op::Sum => v.visit(T::summed(Sum::total().initial(initial.map(T::float))), load),
-            Op::Mean => v.visit(T::summed(Sum::mean()), load),
+            Op::Sum => v.visit(Halves(Sum::total().initial(initial.map(T::float))), load),
+            Op::Mean => v.visit(Halves(Sum::mean()), load),
             Op::Var | Op::Std => v.visit(Spread(Deviation::new(self.ddof, self.op == Op::Std)), load),
             Op::Min | Op::Max => v.visit(Peak(Extremum { search, initial }), load),
             _ => v.visit(ArgScan(Arg::<T> { search }), load),

@@ -4,10 +4,8 @@ use std::mem::MaybeUninit;
 
 use warpfold_core::Reducer;
 
-use super::dense::fold_dense;
-use super::panel::{fold_columns, fold_short_rows};
+use super::panel::{Above, Panel, fold_columns};
 use super::policy::{PANEL, SHORT};
-use super::segments::short;
 use super::simd::vectorize;
 use super::tree::{TILE, fold_ragged, fold_rows, tree_block, tree_levels};
 
@@ -16,7 +14,7 @@ use super::tree::{TILE, fold_ragged, fold_rows, tree_block, tree_levels};
 /// * `block`: up to `BLOCK` neighbours, from the leaves to one node;
 /// * `rows`: many short rows of one length;
 /// * `panel`: up to `PANEL` rows of a matrix, column by column;
-/// * `dense`: a block of rows of few columns;
+/// * `above`: the same of rows of nodes;
 /// * `merge`: two rows of nodes into one.
 pub trait Kernel: Sync {
     /// The mathematics.
@@ -29,6 +27,11 @@ pub trait Kernel: Sync {
     /// a time, which costs the more the more instructions a block starts and ends with.)
     const SHORT: usize = PANEL;
 
+    /// Whether rows of this length are taken apart into columns.
+    fn apart(len: usize) -> bool {
+        len < Self::SHORT && !len.is_power_of_two()
+    }
+
     /// The mathematics.
     fn reducer(&self) -> &Self::R;
 
@@ -40,8 +43,8 @@ pub trait Kernel: Sync {
         self.block(x, start)
     }
 
-    /// The trees over rows of `len` elements each; `x` holds at most `BLOCK` elements.
-    fn rows(&self, x: &[Item<Self>], len: usize, out: &mut Vec<Acc<Self>>)
+    /// The trees over the `out.len()` rows of `len` elements each; `x` holds at most `BLOCK` elements.
+    fn rows(&self, x: &[Item<Self>], len: usize, out: &mut [MaybeUninit<Acc<Self>>])
     where
         Self: Sized,
     {
@@ -50,23 +53,23 @@ pub trait Kernel: Sync {
 
     /// The trees over columns in tiles, of each over its first `lens` elements: a tile has sixteen columns, row after row, and a
     /// multiple of four rows. The node of none is the identity, or without one any node.
-    fn columns(&self, x: &[Item<Self>], lens: &[u32], out: &mut Vec<Acc<Self>>)
+    fn columns(&self, x: &[Item<Self>], lens: &[u32], out: &mut [MaybeUninit<Acc<Self>>])
     where
         Self: Sized,
     {
         any_columns(self, x, lens, out);
     }
 
-    /// The trees over each column of at most `PANEL` rows ([`Kernel::RUNS`]: `MOST_ROWS`), the first of which has the index
-    /// `start`.
+    /// The trees over each column of at most `PANEL` rows, for each group of them; there are at least as many columns as in a tile.
+    /// ([`Kernel::RUNS`]: of one group of at most `MOST_ROWS` rows, of any number of columns.)
     ///
     /// # Safety
-    /// Every pointer in `rows` is good for `out.len()` elements.
-    unsafe fn panel(&self, rows: &[*const Item<Self>], start: u64, out: &mut [MaybeUninit<Acc<Self>>]) {
+    /// Every row is good for a group's share of `out`.
+    unsafe fn panel(&self, panel: Panel<'_, Item<Self>>, out: &mut [MaybeUninit<Acc<Self>>]) {
         vectorize(
             #[inline(always)]
             // SAFETY: the caller's.
-            || unsafe { fold_columns(self.reducer(), rows, start, out) },
+            || unsafe { fold_columns(self.reducer(), panel, out) },
         );
     }
 
@@ -78,13 +81,25 @@ pub trait Kernel: Sync {
         unreachable!("this kernel needs the tree")
     }
 
-    /// The trees over the `out.len()` columns of rows that follow one another without a gap, the first of which has the index
-    /// `start`: a power of two of rows, at least [`PANEL`], and at most `BLOCK` elements.
-    fn dense(&self, x: &[Item<Self>], start: u64, out: &mut [MaybeUninit<Acc<Self>>]) {
+    /// The same of rows of nodes, of `weight` elements each.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn above(&self, panel: Panel<'_, Acc<Self>>, weight: u64, out: &mut [MaybeUninit<Acc<Self>>]) {
         vectorize(
             #[inline(always)]
-            || fold_dense(self.reducer(), x, start, out),
+            // SAFETY: the caller's.
+            || unsafe { fold_columns(&Above(self.reducer(), weight), panel, out) },
         );
+    }
+
+    /// Whether [`Kernel::dense`] is this kernel's own. Else few columns are brought side by side, and are panels.
+    const DENSE: bool = false;
+
+    /// The trees over the `out.len()` columns of rows that follow one another without a gap, the first of which has the index
+    /// `start`: a power of two of rows, at least [`PANEL`], and at most `BLOCK` elements.
+    fn dense(&self, _x: &[Item<Self>], _start: u64, _out: &mut [MaybeUninit<Acc<Self>>]) {
+        unreachable!("this kernel has no way of its own")
     }
 
     /// The same for rows that follow those of `nodes`, which become the nodes of both; only if [`Kernel::RUNS`].
@@ -121,30 +136,49 @@ pub trait Kernel: Sync {
 }
 
 /// [`Kernel::rows`] of any kernel.
-pub(super) fn any_rows<K: Kernel>(kernel: &K, x: &[Item<K>], len: usize, out: &mut Vec<Acc<K>>) {
+pub(super) fn any_rows<K: Kernel>(kernel: &K, x: &[Item<K>], len: usize, out: &mut [MaybeUninit<Acc<K>>]) {
     if len.is_power_of_two() {
         vectorize(
             #[inline(always)]
             || fold_rows(kernel.reducer(), x, len, out),
         );
-    } else if len < K::SHORT {
-        fold_short_rows(kernel, x, len, out);
     } else {
-        out.extend(x.chunks_exact(len).map(|row| kernel.block(row, 0)));
+        each_row(kernel, x, len, out);
+    }
+}
+
+/// The same, one row after the other.
+pub(super) fn each_row<K: Kernel>(kernel: &K, x: &[Item<K>], len: usize, out: &mut [MaybeUninit<Acc<K>>]) {
+    for (row, out) in x.chunks_exact(len).zip(out) {
+        out.write(kernel.block(row, 0));
     }
 }
 
 /// [`Kernel::columns`] of any kernel.
-fn any_columns<K: Kernel>(kernel: &K, x: &[Item<K>], lens: &[u32], out: &mut Vec<Acc<K>>) {
+fn any_columns<K: Kernel>(kernel: &K, x: &[Item<K>], lens: &[u32], out: &mut [MaybeUninit<Acc<K>>]) {
     let mut column = Vec::new();
-    for (x, lens) in x.chunks_exact(x.len() / (lens.len() / TILE)).zip(lens.as_chunks::<TILE>().0) {
-        for (i, &len) in lens.iter().enumerate() {
+    let tiles = x.chunks_exact(x.len() / (lens.len() / TILE)).zip(lens.as_chunks::<TILE>().0);
+    for ((x, lens), out) in tiles.zip(out.as_chunks_mut::<TILE>().0) {
+        for (i, (&len, out)) in lens.iter().zip(out).enumerate() {
             column.clear();
             // Without an identity, some node must do.
             column.extend(x[i..].iter().step_by(TILE).take(len.max(1) as usize));
             let identity = kernel.reducer().identity().filter(|_| len == 0);
-            out.push(identity.unwrap_or_else(|| short(kernel, &column, 0)));
+            out.write(identity.unwrap_or_else(|| kernel.block(&column, 0)));
         }
+    }
+}
+
+/// The tree over a few elements, the first of which has the index `at`.
+#[inline]
+pub(super) fn few<R: Reducer>(reducer: &R, x: &[R::Item], at: u64) -> R::Acc {
+    let pair = |i: usize| reducer.lift_pair(x[i], x[i + 1], at + i as u64);
+    match x.len() {
+        1 => reducer.lift(x[0], at),
+        2 => pair(0),
+        3 => reducer.combine_counted(pair(0), 2, reducer.lift(x[2], at + 2), 1),
+        4 => reducer.combine_counted(pair(0), 2, pair(2), 2),
+        len => reducer.combine_counted(few(reducer, &x[..4], at), 4, few(reducer, &x[4..], at + 4), len as u64 - 4),
     }
 }
 
@@ -180,7 +214,7 @@ impl<R: Reducer> Kernel for Tree<R> {
         )
     }
 
-    fn columns(&self, x: &[R::Item], lens: &[u32], out: &mut Vec<R::Acc>) {
+    fn columns(&self, x: &[R::Item], lens: &[u32], out: &mut [MaybeUninit<R::Acc>]) {
         match self.0.identity() {
             Some(identity) if size_of::<R::Acc>() == align_of::<R::Acc>() => vectorize(
                 #[inline(always)]
@@ -206,17 +240,20 @@ impl<R: Reducer> Kernel for Scalar<R> {
         tree_levels(&self.0, x, start)
     }
 
-    fn rows(&self, x: &[R::Item], len: usize, out: &mut Vec<R::Acc>) {
-        out.extend(x.chunks_exact(len).map(|row| self.block(row, 0)));
+    const SHORT: usize = 0;
+
+    fn rows(&self, x: &[R::Item], len: usize, out: &mut [MaybeUninit<R::Acc>]) {
+        each_row(self, x, len, out);
     }
 
-    unsafe fn panel(&self, rows: &[*const R::Item], start: u64, out: &mut [MaybeUninit<R::Acc>]) {
+    unsafe fn panel(&self, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
         // SAFETY: the caller's.
-        unsafe { fold_columns(&self.0, rows, start, out) }
+        unsafe { fold_columns(&self.0, panel, out) };
     }
 
-    fn dense(&self, x: &[R::Item], start: u64, out: &mut [MaybeUninit<R::Acc>]) {
-        fold_dense(&self.0, x, start, out);
+    unsafe fn above(&self, panel: Panel<'_, R::Acc>, weight: u64, out: &mut [MaybeUninit<R::Acc>]) {
+        // SAFETY: the caller's.
+        unsafe { fold_columns(&Above(&self.0, weight), panel, out) };
     }
 
     fn finish(&self, nodes: &[R::Acc], count: u64, out: &mut [MaybeUninit<R::Output>]) {

@@ -24,26 +24,6 @@ macro_rules! array {
 }
 pub(crate) use array;
 
-/// Appends `$n` values to a vector, by an explicit loop, for the same reason: `extend!(out, n, i => 2 * i)`.
-macro_rules! extend {
-    ($out:expr, $n:expr, $i:ident => $value:expr) => {{
-        let (out, n): (&mut Vec<_>, usize) = (&mut *$out, $n);
-        out.reserve(n);
-        let room = &mut out.spare_capacity_mut()[..n];
-        let mut $i = 0;
-        while $i < n {
-            room[$i].write($value);
-            $i += 1;
-        }
-        // SAFETY: the loop has written each of them.
-        #[allow(unused_unsafe)]
-        unsafe {
-            out.set_len(out.len() + n)
-        };
-    }};
-}
-pub(crate) use extend;
-
 /// An array all of which is written.
 ///
 /// # Safety

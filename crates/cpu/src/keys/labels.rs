@@ -3,8 +3,7 @@
 use rayon::prelude::*;
 
 use super::integers::Integers;
-use crate::engine::{Output, large_pages};
-use crate::groups::{self, Labels as _};
+use crate::engine::{self, Labels as _, Output, large_pages};
 use crate::policy::BLOCK;
 use crate::simd::{prefetch, vectorize};
 use warpfold_array::ArrayRef;
@@ -151,7 +150,7 @@ impl<'a> Labels<'a> {
     }
 }
 
-impl groups::Labels for Labels<'_> {
+impl engine::Labels for Labels<'_> {
     /// The bits of -1 are those of the greatest number. Labels are lent if memory has them in 32 bits.
     fn read<'r>(&'r self, from: usize, n: usize, room: &'r mut Vec<u32>) -> &'r [u32] {
         if let Some(labels) = self.entries.as_slice::<i32>() {
