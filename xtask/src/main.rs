@@ -3,7 +3,6 @@
 mod blocks;
 mod bundle;
 mod docs;
-mod house;
 mod loops;
 mod pack;
 mod ptx;
@@ -25,8 +24,6 @@ cargo xtask docs --strict  the same, and fail if any record of docs/benchmarks i
 cargo xtask loops [FILE]   read the machine code of the CPU's hottest loops, built alone by this workspace's release profile and by
                            cargo's default one, or of a program with all of them: fail
                            unless they are vectors of each level and call nothing (needs objdump)
-cargo xtask house          fail if a crate depends on a higher floor, files import one another in a circle, or are too long
-                           or too wide
 cargo xtask gpu-bundle     build GPU tests and measurements, and put them with their scripts into .carry, for a machine
                            that has a GPU and no cargo; `--only tests` or `--only bench` builds what one script needs";
 
@@ -37,7 +34,6 @@ fn main() -> ExitCode {
         ["ptx"] => ptx::write(false),
         ["ptx", "--tune"] => ptx::write(true),
         ["ptx", "--check"] => ptx::check(),
-        ["house"] => house::check(),
         ["loops"] => loops::check(None),
         ["loops", file] => loops::check(Some(file)),
         ["docs"] => docs::run(docs::Mode::Write),
