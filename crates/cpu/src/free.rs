@@ -8,10 +8,10 @@ use warpfold_core::ops::{CountNan, CountNonzero, IntegerSum};
 use warpfold_core::{Element, Reducer};
 
 use super::kernel::{Kernel, each_row};
-use super::panel::Panel;
+use super::panel::{Panel, fold_columns_by, run_tile};
 use super::periods::fold_periods;
-use super::policy::{AHEAD, BLOCK, FEW_DENSE_COLUMNS, MOST_ROWS};
-use super::simd::{array, prefetch, vectorize};
+use super::policy::{AHEAD, BLOCK, FEW_DENSE_COLUMNS, MOST_ROWS, SHORT};
+use super::simd::{array, prefetch, vectorize, vectorize_256};
 use super::tree::fold_rows;
 
 /// Lanes of one running node each; 64 fill two AVX-512 registers of i32, which hides the latency of an instruction.
@@ -34,16 +34,52 @@ pub struct Lanes<R>(pub R);
 impl<R: Reducer> Kernel for Lanes<R> {
     type R = R;
 
+    const WIDE: bool = false;
+
     fn reducer(&self) -> &R {
         &self.0
     }
 
+    fn apart(len: usize) -> bool {
+        len < SHORT
+    }
+
+    fn rows(&self, x: &[R::Item], len: usize, out: &mut [MaybeUninit<R::Acc>]) {
+        each_row(self, x, len, out);
+    }
+
+    unsafe fn panel(&self, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
+        // SAFETY: the caller's.
+        unsafe { run_columns(&self.0, panel, out) };
+    }
+
     fn block(&self, x: &[R::Item], start: u64) -> R::Acc {
-        vectorize(
+        vectorize_256(
             #[inline(always)]
             || lanes_block(&self.0, x, start),
         )
     }
+}
+
+/// The nodes of columns, in any order.
+///
+/// # Safety
+/// As [`Kernel::panel`].
+unsafe fn run_columns<R: Reducer>(reducer: &R, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
+    vectorize_256(
+        #[inline(always)]
+        || {
+            // SAFETY: the caller's.
+            unsafe {
+                fold_columns_by(
+                    panel,
+                    out,
+                    #[inline(always)]
+                    |rows, at, out| run_tile(reducer, rows, at, out),
+                );
+            }
+        },
+    );
 }
 
 #[inline(always)]
@@ -318,12 +354,27 @@ impl<T: Element> Test for CountNan<T> {
 impl<R: Test> Kernel for Counting<R> {
     type R = R;
 
+    const WIDE: bool = false;
+
     fn reducer(&self) -> &R {
         &self.0
     }
 
+    fn apart(len: usize) -> bool {
+        len < SHORT
+    }
+
+    fn rows(&self, x: &[R::Item], len: usize, out: &mut [MaybeUninit<R::Acc>]) {
+        each_row(self, x, len, out);
+    }
+
+    unsafe fn panel(&self, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
+        // SAFETY: the caller's.
+        unsafe { run_columns(&self.0, panel, out) };
+    }
+
     fn block(&self, x: &[R::Item], _start: u64) -> i64 {
-        vectorize(
+        vectorize_256(
             #[inline(always)]
             || {
                 let mut lanes = [0u16; LANES];

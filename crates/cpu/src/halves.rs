@@ -157,6 +157,8 @@ impl Wide for f64 {}
 impl Wide for bf16 {}
 impl Wide for i32 {}
 impl Wide for u32 {}
+impl Wide for i64 {}
+impl Wide for u64 {}
 
 impl Wide for f16 {
     #[inline(always)]

@@ -4,21 +4,26 @@ use std::mem::MaybeUninit;
 
 use warpfold_core::Reducer;
 
-use super::panel::{Above, Panel, fold_columns};
+use super::panel::{Panel, fold_columns};
 use super::policy::{PANEL, SHORT};
-use super::simd::vectorize;
-use super::tree::{TILE, fold_ragged, fold_rows, tree_block, tree_levels};
+use super::simd;
+use super::tree::{TILE, combine_nodes, fold_ragged, fold_rows, tree_block, tree_levels};
 
 /// A reducer and its inner loops.
 ///
 /// * `block`: up to `BLOCK` neighbours, from the leaves to one node;
 /// * `rows`: many short rows of one length;
 /// * `panel`: up to `PANEL` rows of a matrix, column by column;
-/// * `above`: the same of rows of nodes;
 /// * `merge`: two rows of nodes into one.
 pub trait Kernel: Sync {
     /// The mathematics.
     type R: Reducer;
+
+    /// Whether loops are compiled for more than the baseline.
+    const VECTORS: bool = true;
+
+    /// Whether they are compiled for AVX-512, too.
+    const WIDE: bool = true;
 
     /// Whether panels may be taken one after the other, into the same nodes: no tree is needed, and merging nodes is slow.
     const RUNS: bool = false;
@@ -66,7 +71,7 @@ pub trait Kernel: Sync {
     /// # Safety
     /// Every row is good for a group's share of `out`.
     unsafe fn panel(&self, panel: Panel<'_, Item<Self>>, out: &mut [MaybeUninit<Acc<Self>>]) {
-        vectorize(
+        vectorize::<Self, _>(
             #[inline(always)]
             // SAFETY: the caller's.
             || unsafe { fold_columns(self.reducer(), panel, out) },
@@ -79,18 +84,6 @@ pub trait Kernel: Sync {
     /// Every pointer in `rows` is good for `nodes.len()` elements.
     unsafe fn panel_after(&self, _rows: &[*const Item<Self>], _start: u64, _nodes: &mut [Acc<Self>]) {
         unreachable!("this kernel needs the tree")
-    }
-
-    /// The same of rows of nodes, of `weight` elements each.
-    ///
-    /// # Safety
-    /// As there.
-    unsafe fn above(&self, panel: Panel<'_, Acc<Self>>, weight: u64, out: &mut [MaybeUninit<Acc<Self>>]) {
-        vectorize(
-            #[inline(always)]
-            // SAFETY: the caller's.
-            || unsafe { fold_columns(&Above(self.reducer(), weight), panel, out) },
-        );
     }
 
     /// Whether [`Kernel::dense`] is this kernel's own. Else few columns are brought side by side, and are panels.
@@ -109,7 +102,7 @@ pub trait Kernel: Sync {
 
     /// Results of adjacent outputs.
     fn finish(&self, nodes: &[Acc<Self>], count: u64, out: &mut [MaybeUninit<<Self::R as Reducer>::Output>]) {
-        vectorize(
+        vectorize::<Self, _>(
             #[inline(always)]
             || {
                 // A local copy, which `out` cannot overlap: what does not change is asked once.
@@ -123,7 +116,7 @@ pub trait Kernel: Sync {
 
     /// `right[i] = left[i] ⊕ right[i]`.
     fn merge(&self, left: &[Acc<Self>], n_left: u64, right: &mut [Acc<Self>], n_right: u64) {
-        vectorize(
+        vectorize::<Self, _>(
             #[inline(always)]
             || {
                 let reducer = self.reducer();
@@ -135,10 +128,22 @@ pub trait Kernel: Sync {
     }
 }
 
+/// Compiles `f` once per level that is worth it to the kernel, and runs the one in use.
+#[inline(always)]
+pub(super) fn vectorize<K: Kernel + ?Sized, T>(f: impl FnOnce() -> T) -> T {
+    if !K::VECTORS {
+        f()
+    } else if K::WIDE {
+        simd::vectorize(f)
+    } else {
+        simd::vectorize_256(f)
+    }
+}
+
 /// [`Kernel::rows`] of any kernel.
 pub(super) fn any_rows<K: Kernel>(kernel: &K, x: &[Item<K>], len: usize, out: &mut [MaybeUninit<Acc<K>>]) {
     if len.is_power_of_two() {
-        vectorize(
+        vectorize::<K, _>(
             #[inline(always)]
             || fold_rows(kernel.reducer(), x, len, out),
         );
@@ -151,6 +156,30 @@ pub(super) fn any_rows<K: Kernel>(kernel: &K, x: &[Item<K>], len: usize, out: &m
 pub(super) fn each_row<K: Kernel>(kernel: &K, x: &[Item<K>], len: usize, out: &mut [MaybeUninit<Acc<K>>]) {
     for (row, out) in x.chunks_exact(len).zip(out) {
         out.write(kernel.block(row, 0));
+    }
+}
+
+/// [`Kernel::panel`], one column after the other.
+///
+/// # Safety
+/// As there.
+pub(super) unsafe fn each_column<R: Reducer>(reducer: &R, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
+    let Panel { rows, start, groups, step } = panel;
+    let width = out.len() / groups;
+    let mut nodes = [const { MaybeUninit::uninit() }; PANEL];
+    for (group, out) in out.chunks_exact_mut(width).enumerate() {
+        let at = start + (group * rows.len()) as u64;
+        for (column, out) in out.iter_mut().enumerate() {
+            for (row, (x, node)) in rows.iter().zip(&mut nodes).enumerate() {
+                // SAFETY: the caller's: every row is good for all columns of every group.
+                let x = unsafe { *x.byte_add(group * step).add(column) };
+                node.write(reducer.lift(x, at + row as u64));
+            }
+            // SAFETY: there is a node for each row, of which there are at least one and at most PANEL.
+            let nodes = unsafe { nodes[..rows.len()].assume_init_mut() };
+            combine_nodes(reducer, nodes, 1, 1);
+            out.write(nodes[0]);
+        }
     }
 }
 
@@ -194,6 +223,9 @@ pub struct Tree<R>(pub R);
 impl<R: Reducer> Kernel for Tree<R> {
     type R = R;
 
+    /// Nodes of several numbers keep fewer elements in a vector anyway.
+    const WIDE: bool = size_of::<R::Acc>() == align_of::<R::Acc>();
+
     const SHORT: usize = if size_of::<R::Item>() < 4 { PANEL } else { SHORT };
 
     fn reducer(&self) -> &R {
@@ -201,7 +233,7 @@ impl<R: Reducer> Kernel for Tree<R> {
     }
 
     fn block(&self, x: &[R::Item], start: u64) -> R::Acc {
-        vectorize(
+        vectorize::<Self, _>(
             #[inline(always)]
             || {
                 // A node that is one number is aligned to its size.
@@ -216,7 +248,7 @@ impl<R: Reducer> Kernel for Tree<R> {
 
     fn columns(&self, x: &[R::Item], lens: &[u32], out: &mut [MaybeUninit<R::Acc>]) {
         match self.0.identity() {
-            Some(identity) if size_of::<R::Acc>() == align_of::<R::Acc>() => vectorize(
+            Some(identity) if size_of::<R::Acc>() == align_of::<R::Acc>() => vectorize::<Self, _>(
                 #[inline(always)]
                 || fold_ragged(&self.0, identity, x, lens, out),
             ),
@@ -231,6 +263,8 @@ pub struct Scalar<R>(pub R);
 
 impl<R: Reducer> Kernel for Scalar<R> {
     type R = R;
+
+    const VECTORS: bool = false;
 
     fn reducer(&self) -> &R {
         &self.0
@@ -248,23 +282,6 @@ impl<R: Reducer> Kernel for Scalar<R> {
 
     unsafe fn panel(&self, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
         // SAFETY: the caller's.
-        unsafe { fold_columns(&self.0, panel, out) };
-    }
-
-    unsafe fn above(&self, panel: Panel<'_, R::Acc>, weight: u64, out: &mut [MaybeUninit<R::Acc>]) {
-        // SAFETY: the caller's.
-        unsafe { fold_columns(&Above(&self.0, weight), panel, out) };
-    }
-
-    fn finish(&self, nodes: &[R::Acc], count: u64, out: &mut [MaybeUninit<R::Output>]) {
-        for (node, out) in nodes.iter().zip(out) {
-            out.write(self.0.finish(*node, count));
-        }
-    }
-
-    fn merge(&self, left: &[R::Acc], n_left: u64, right: &mut [R::Acc], n_right: u64) {
-        for (a, b) in left.iter().zip(right) {
-            *b = self.0.combine_counted(*a, n_left, *b, n_right);
-        }
+        unsafe { each_column(&self.0, panel, out) };
     }
 }

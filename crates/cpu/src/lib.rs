@@ -25,6 +25,8 @@ pub mod simd;
 mod tree;
 
 #[cfg(feature = "reductions")]
+mod bound;
+#[cfg(feature = "reductions")]
 mod describe;
 #[cfg(feature = "reductions")]
 mod dispatch;

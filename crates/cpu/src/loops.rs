@@ -6,14 +6,13 @@
 
 use std::mem::MaybeUninit;
 
-use warpfold_core::Reducer;
 use warpfold_array::problem::{At, Dim};
+use warpfold_core::Reducer;
 
-use super::kernel::{Acc, Item as Elem, Kernel, few};
+use super::kernel::{Acc, Item as Elem, Kernel, few, vectorize};
 use super::load::Load;
 use super::panel::Panel;
 use super::policy::PANEL;
-use super::simd::vectorize;
 use super::tree::combine_nodes;
 
 /// An element, as the kernel reads it. Only its address is known here.
@@ -82,9 +81,6 @@ pub trait Loops: Sync {
 
     /// [`Kernel::panel_after`].
     unsafe fn panel_after(&self, rows: &[*const Item], start: u64, width: usize, nodes: *mut Node);
-
-    /// [`Kernel::above`] of `width` columns.
-    unsafe fn above(&self, panel: Panel<'_, Node>, weight: u64, width: usize, to: *mut Node);
 
     /// [`Kernel::dense`] of `n` elements.
     unsafe fn dense(&self, x: *const Item, n: usize, start: u64, width: usize, to: *mut Node);
@@ -199,13 +195,6 @@ impl<K: Kernel> Loops for K {
         unsafe { Kernel::panel_after(self, typed(rows), start, std::slice::from_raw_parts_mut(nodes.cast(), width)) };
     }
 
-    unsafe fn above(&self, panel: Panel<'_, Node>, weight: u64, width: usize, to: *mut Node) {
-        // SAFETY: the trait's.
-        let out = unsafe { room(to, panel.groups * width) };
-        // SAFETY: the trait's.
-        unsafe { Kernel::above(self, panel.cast(), weight, out) };
-    }
-
     unsafe fn dense(&self, x: *const Item, n: usize, start: u64, width: usize, to: *mut Node) {
         // SAFETY: the trait's.
         unsafe { Kernel::dense(self, items::<K>(x, n), start, room(to, width)) };
@@ -246,7 +235,7 @@ impl<K: Kernel> Loops for K {
         // SAFETY: the trait's.
         let out = unsafe { std::slice::from_raw_parts_mut(to.cast::<MaybeUninit<_>>(), counts.len()) };
         let identity = self.reducer().identity();
-        vectorize(
+        vectorize::<K, _>(
             #[inline(always)]
             || {
                 // A local copy, which `out` cannot overlap.

@@ -71,11 +71,7 @@ impl<'a, T> Panel<'a, T> {
 /// # Safety
 /// As there.
 #[inline(always)]
-pub(super) unsafe fn fold_columns<R: Reducer>(
-    reducer: &R,
-    panel: Panel<'_, R::Item>,
-    out: &mut [MaybeUninit<R::Acc>],
-) {
+pub(super) unsafe fn fold_columns<R: Reducer>(reducer: &R, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
     // SAFETY: the caller's.
     unsafe {
         fold_columns_by(
@@ -190,6 +186,24 @@ pub(super) fn fold_tile<R: Reducer, const W: usize>(
     copy_out(&nodes[0], out);
 }
 
+/// One tile of columns of an order-free reducer: nodes run down the rows.
+#[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "two arrays are indexed alike, and the vectoriser sees it")]
+pub(super) fn run_tile<R: Reducer, const W: usize>(
+    reducer: &R,
+    rows: &[&[R::Item; W]],
+    start: u64,
+    out: &mut [MaybeUninit<R::Acc>; W],
+) {
+    let mut nodes: [R::Acc; W] = array!(W, i => reducer.lift(rows[0][i], start));
+    for row in &rows[1..] {
+        for i in 0..W {
+            nodes[i] = reducer.combine(nodes[i], reducer.lift(row[i], start));
+        }
+    }
+    copy_out(&array!(W, i => MaybeUninit::new(nodes[i])), out);
+}
+
 /// Copies a tile's nodes, a few at a time: all at once would be a call.
 #[inline(always)]
 fn copy_out<A: Copy, const W: usize>(nodes: &[MaybeUninit<A>; W], out: &mut [MaybeUninit<A>; W]) {
@@ -198,35 +212,4 @@ fn copy_out<A: Copy, const W: usize>(nodes: &[MaybeUninit<A>; W], out: &mut [May
         *out = *nodes;
     }
     const { assert!(W % FEW == 0) };
-}
-
-/// Nodes as elements: of `.1` elements each.
-#[derive(Clone)]
-pub(super) struct Above<'a, R>(pub &'a R, pub u64);
-
-impl<R: Reducer> Reducer for Above<'_, R> {
-    type Item = R::Acc;
-    type Acc = R::Acc;
-    type Output = R::Output;
-
-    const INDEXED: bool = false;
-
-    #[inline(always)]
-    fn lift(&self, node: R::Acc, _index: u64) -> R::Acc {
-        node
-    }
-
-    #[inline(always)]
-    fn combine(&self, left: R::Acc, right: R::Acc) -> R::Acc {
-        self.combine_counted(left, 1, right, 1)
-    }
-
-    #[inline(always)]
-    fn combine_counted(&self, left: R::Acc, m: u64, right: R::Acc, n: u64) -> R::Acc {
-        self.0.combine_counted(left, m * self.1, right, n * self.1)
-    }
-
-    fn finish(&self, acc: R::Acc, count: u64) -> R::Output {
-        self.0.finish(acc, count * self.1)
-    }
 }

@@ -48,6 +48,9 @@ pub const FEW_COLUMNS: usize = 8;
 /// 166, 29; of 16 64, 34; of 64 39, 32; of 256 33, 31; var of 4 106, 33; of 64 39, 30; argmax of 4 95, 32; of 64 62, 36.
 pub const FEW_DENSE_COLUMNS: usize = BLOCK / PANEL;
 
+/// Columns of dense rows that are taken apart, so that each is a block ([`super::moves::take_apart`] keeps so few in registers).
+pub const MOST_APART: usize = 8;
+
 /// Elements of few columns that a task reduces, about, at most.
 pub const MOST_FEW: usize = 1 << 22;
 

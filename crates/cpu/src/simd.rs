@@ -135,6 +135,24 @@ pub fn vectorize<R>(f: impl FnOnce() -> R) -> R {
     )
 }
 
+/// The same without a copy for AVX-512: for loops that it does not pay for.
+#[inline(always)]
+pub fn vectorize_256<R>(f: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    match Simd::current() {
+        // SAFETY: a level is in use only if the CPU has it, and a CPU with AVX-512 has AVX2.
+        Simd::Avx512 | Simd::Avx2 => unsafe {
+            avx2(
+                #[inline(always)]
+                |_| f(),
+            )
+        },
+        Simd::Baseline => f(),
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    f()
+}
+
 /// The same for code that is not the same at every level: `f` is told which it is compiled for.
 #[inline(always)]
 pub fn at_level<R>(f: impl FnOnce(Simd) -> R) -> R {

@@ -165,7 +165,7 @@ impl Work<'_> {
             // SAFETY: the caller's; there is room for all rows.
             unsafe { self.load.gather(*at, lane, width, room.wrapping_byte_add(i * width * size)) };
         }
-        self.adjacent_rows(room, ats.len(), width)
+        self.rows_at(room, ats.len(), width)
     }
 
     /// The nodes of a strip of few columns: a block of rows at a time.

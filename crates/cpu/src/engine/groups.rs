@@ -254,7 +254,7 @@ impl Work<'_> {
     ///
     /// # Safety
     /// As there; `out` has a place for each.
-    pub(super) unsafe fn groups(&self, labels: &dyn Labels, groups: usize, out: &Output<Value>) -> bool {
+    pub unsafe fn groups(&self, labels: &dyn Labels, groups: usize, out: &Output<Value>) -> bool {
         // SAFETY: the caller's; the word has the size of an element.
         unsafe {
             by_size!(self.facts.item, T => match groups <= FEW_GROUPS {

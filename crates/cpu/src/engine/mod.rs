@@ -50,7 +50,7 @@ pub struct Job<'a, K, L> {
 pub type Out<K> = <<K as Kernel>::R as Reducer>::Output;
 
 /// The same without types: what tasks need.
-struct Work<'a> {
+pub struct Work<'a> {
     kernel: &'a dyn Loops,
     facts: Facts,
     load: &'a dyn Fetch,
@@ -68,17 +68,8 @@ pub unsafe fn run<K: Kernel, L: Load<Item<K>>>(job: &Job<'_, K, L>) -> Option<Ve
 where
     Out<K>: Send,
 {
-    let Problem { count, outputs, .. } = *job.problem;
-    if count == 0 {
-        return (0..outputs).map(|_| job.kernel.reducer().finish_empty()).collect();
-    }
-    // SAFETY: the caller's; every route writes every output.
-    unsafe {
-        job.written(outputs, &|work, out| {
-            work.run(out);
-            true
-        })
-    }
+    // SAFETY: the caller's; every output is written, or false returned.
+    unsafe { job.written(job.problem.outputs, &|work, out| work.outputs(out)) }
 }
 
 impl<K: Kernel, L: Load<Item<K>>> Job<'_, K, L>
@@ -119,10 +110,9 @@ where
     unsafe fn written(&self, n: usize, write: &dyn Fn(&Work<'_>, &Output<Value>) -> bool) -> Option<Vec<Out<K>>> {
         let Self { kernel, load, problem, base, threads, progress } = *self;
         let mut values: Vec<Out<K>> = Vec::with_capacity(n);
-        large_pages(values.spare_capacity_mut());
         let load = By::<Item<K>, L>(load, PhantomData);
-        let work = Work { kernel, facts: kernel.facts(), load: &load, problem, base, threads, progress };
-        let out = Output { first: values.spare_capacity_mut().as_mut_ptr().cast(), len: n, size: size_of::<Out<K>>() };
+        let work = Work::new(kernel, &load, problem, base, threads, progress);
+        let out = Output::large(&mut values.spare_capacity_mut()[..n]);
         // SAFETY: the caller's.
         write(&work, &out).then(|| unsafe {
             values.set_len(n);
@@ -148,6 +138,17 @@ impl<T> Output<T> {
         Self { first: room.as_mut_ptr().cast(), len: room.len(), size: size_of::<T>() }
     }
 
+    /// The places of `room`, of values of any type, which outlive it.
+    pub fn large<U>(room: &mut [MaybeUninit<U>]) -> Self {
+        large_pages(room);
+        Self::at_address(room.as_mut_ptr().cast(), room.len(), size_of::<U>())
+    }
+
+    /// `len` places of `size` bytes.
+    fn at_address(first: *mut T, len: usize, size: usize) -> Self {
+        Self { first, len, size }
+    }
+
     /// # Safety
     /// Nobody else writes the place.
     pub unsafe fn write(&self, index: isize, value: T) {
@@ -157,7 +158,7 @@ impl<T> Output<T> {
 
     /// Where `n` places from an index on are.
     #[inline]
-    fn at(&self, index: isize, n: usize) -> *mut T {
+    pub fn at(&self, index: isize, n: usize) -> *mut T {
         assert!((index as usize).checked_add(n).is_some_and(|end| end <= self.len));
         self.first.wrapping_byte_add(index as usize * self.size)
     }
@@ -193,8 +194,34 @@ fn run_tasks(n: usize, threads: usize, bytes: usize, progress: Option<Progress<'
     }
 }
 
-impl Work<'_> {
-    /// Computes every output. There are elements.
+impl<'a> Work<'a> {
+    /// What is needed.
+    pub fn new(
+        kernel: &'a dyn Loops,
+        load: &'a dyn Fetch,
+        problem: &'a Problem,
+        base: At,
+        threads: usize,
+        progress: Option<Progress<'a>>,
+    ) -> Self {
+        Self { kernel, facts: kernel.facts(), load, problem, base, threads, progress }
+    }
+
+    /// Computes every output; whether there are values. There are none without elements and an identity.
+    ///
+    /// # Safety
+    /// Every element that the problem reaches from `base` is readable; `out` has a place for each output.
+    pub unsafe fn outputs(&self, out: &Output<Value>) -> bool {
+        if self.problem.count == 0 {
+            // SAFETY: the caller's: each place is of a value.
+            return (0..self.problem.outputs).all(|i| unsafe { self.kernel.finish_empty(out.at(i as isize, 1)) });
+        }
+        // SAFETY: the caller's; every route writes every output.
+        unsafe { self.run(out) };
+        true
+    }
+
+    /// The same. There are elements.
     ///
     /// # Safety
     /// Every element that the problem reaches from `base` is readable; `out` has a place for each output.

@@ -47,7 +47,7 @@ impl Nodes {
     }
 
     /// Makes room for so many in all.
-    fn reserve(&mut self, n: usize) {
+    pub fn reserve(&mut self, n: usize) {
         let words = (n * self.size).div_ceil(ALIGN);
         if words > self.words.len() {
             self.words.reserve(words - self.words.len());

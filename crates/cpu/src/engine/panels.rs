@@ -5,31 +5,24 @@ use std::mem::MaybeUninit;
 use super::Work;
 use super::nodes::{Items, Nodes};
 use crate::loops::{Item, Node};
-use crate::moves::{PITCH, TILE, WIDE, copy_rows, fill, side_by_side};
+use crate::moves::{PITCH, TILE, WIDE, copy_rows, fill, side_by_side, take_apart};
 use crate::panel::{Panel, RowList};
-use crate::policy::{AHEAD, BLOCK, PANEL};
+use crate::policy::{AHEAD, BLOCK, MOST_APART, PANEL};
 use crate::simd::prefetch;
-
-/// What rows are of.
-#[derive(Clone, Copy)]
-enum Of {
-    /// Elements, the first of which have this index.
-    Items(u64),
-    /// Nodes of so many elements each.
-    Nodes(u64),
-}
 
 /// Room for what is brought together.
 pub struct Room {
     tile: Items,
-    /// Tiles of elements and of nodes, all of which is written, with what was there before.
-    wide: [Items; 2],
+    /// A tile of elements, all of which is written, with what was there before.
+    wide: Items,
     /// The nodes of a tile.
     nodes: Nodes,
-    /// Levels of dense rows take turns.
-    levels: [Nodes; 2],
+    /// The nodes of dense rows.
+    dense: Nodes,
     /// Rows, taken apart.
     pub apart: Items,
+    /// Columns, taken apart.
+    columns: Items,
 }
 
 impl Room {
@@ -37,10 +30,11 @@ impl Room {
     pub fn new(node: usize) -> Self {
         Self {
             tile: Items::new(),
-            wide: [Items::new(), Items::new()],
+            wide: Items::new(),
             nodes: Nodes::new(node),
-            levels: [Nodes::new(node), Nodes::new(node)],
+            dense: Nodes::new(node),
             apart: Items::new(),
+            columns: Items::new(),
         }
     }
 }
@@ -51,62 +45,23 @@ impl Work<'_> {
     /// # Safety
     /// The elements are there, and room for the nodes.
     pub(super) unsafe fn panel(&self, rows: &[*const Item], start: u64, width: usize, room: &mut Room, to: *mut Node) {
+        let size = self.facts.item;
         // SAFETY: the caller's.
         unsafe {
-            if self.facts.runs {
-                self.kernel.panel(Panel::new(rows, start), width, to);
-            } else {
-                self.fold(Of::Items(start), rows, width, room, to);
+            if self.facts.runs || width >= TILE {
+                return self.kernel.panel(Panel::new(rows, start), width, to);
             }
-        }
-    }
-
-    /// The nodes of the columns of at most [`PANEL`] rows.
-    ///
-    /// # Safety
-    /// What rows are of is there, and room for the nodes.
-    unsafe fn fold<X>(&self, of: Of, rows: &[*const X], width: usize, room: &mut Room, to: *mut Node) {
-        let size = self.size(of);
-        // SAFETY: the caller's.
-        unsafe {
-            if width >= TILE {
-                return self.tiles(of, Panel::new(rows, 0), width, to);
-            }
-            let tile = room.tile.room(PANEL * TILE * size).cast::<X>();
+            let tile = room.tile.room(PANEL * TILE * size);
             copy_rows(rows, width, size, tile);
-            let rows: RowList<X> = self.rows_at(tile, rows.len(), TILE, size);
-            room.nodes.write(TILE, |to| self.tiles(of, Panel::new(rows.as_slice(), 0), TILE, to));
+            let rows = self.rows_at(tile, rows.len(), TILE);
+            room.nodes.write(TILE, |to| self.kernel.panel(Panel::new(rows.as_slice(), start), TILE, to));
             copy_nodes(room.nodes.first(), to, width * self.facts.node);
         }
     }
 
-    /// The same of at least as many columns as in a tile.
-    unsafe fn tiles<X>(&self, of: Of, panel: Panel<'_, X>, width: usize, to: *mut Node) {
-        // SAFETY: the caller's.
-        unsafe {
-            match of {
-                Of::Items(start) => self.kernel.panel(Panel { start, ..panel.cast() }, width, to),
-                Of::Nodes(weight) => self.kernel.above(panel.cast(), weight, width, to),
-            }
-        }
-    }
-
-    /// Bytes of what rows are of.
-    fn size(&self, of: Of) -> usize {
-        match of {
-            Of::Items(_) => self.facts.item,
-            Of::Nodes(_) => self.facts.node,
-        }
-    }
-
-    /// The addresses of rows without a gap between them.
-    fn rows_at<X>(&self, x: *const X, rows: usize, width: usize, size: usize) -> RowList<X> {
-        (0..rows).map(|i| x.wrapping_byte_add(i * width * size)).collect()
-    }
-
-    /// The same of elements.
-    pub(super) fn adjacent_rows(&self, x: *const Item, rows: usize, width: usize) -> RowList<Item> {
-        self.rows_at(x, rows, width, self.facts.item)
+    /// The addresses of rows of elements, `width` elements apart.
+    pub(super) fn rows_at(&self, x: *const Item, rows: usize, width: usize) -> RowList<Item> {
+        (0..rows).map(|i| x.wrapping_byte_add(i * width * self.facts.item)).collect()
     }
 
     /// The nodes of the `width` columns of rows without a gap between them, at most a block, the first of which has the index `start`.
@@ -124,8 +79,11 @@ impl Work<'_> {
     ) {
         // SAFETY: the caller's.
         unsafe {
+            if width <= MOST_APART && !self.facts.dense {
+                return self.columns_apart(x, rows, width, start, room, to);
+            }
             if rows < PANEL || (rows == PANEL && !self.facts.dense) {
-                return self.panel(self.adjacent_rows(x, rows, width).as_slice(), start, width, room, to);
+                return self.panel(self.rows_at(x, rows, width).as_slice(), start, width, room, to);
             }
             let first = 1 << rows.ilog2();
             if self.facts.dense {
@@ -144,70 +102,86 @@ impl Work<'_> {
         }
     }
 
-    /// The same of a power of two of rows, at least [`PANEL`]. Every eight rows become one row of nodes, which lie as the elements did,
-    /// so the same is done to them until one row is left.
-    unsafe fn dense(&self, x: *const Item, rows: usize, width: usize, start: u64, room: &mut Room, to: *mut Node) {
-        debug_assert!(rows * width <= BLOCK && rows >= PANEL && rows.is_power_of_two());
-        let [mut from, mut next] = std::mem::replace(&mut room.levels, [Nodes::new(0), Nodes::new(0)]);
-        // SAFETY: the caller's; each step writes all of its nodes.
-        unsafe {
-            let (mut rows, mut weight) = (rows / PANEL, PANEL as u64);
-            // Tiles may write more than is wanted, which what comes next overwrites.
-            from.write(rows * width + TILE, |to| self.step(Of::Items(start), x, PANEL, rows, width, room, to));
-            while rows > 1 {
-                let n = rows.min(PANEL);
-                rows /= n;
-                next.write(rows * width + TILE, |to| self.step(Of::Nodes(weight), from.first(), n, rows, width, room, to));
-                weight *= n as u64;
-                std::mem::swap(&mut from, &mut next);
-            }
-            copy_nodes(from.first(), to, width * self.facts.node);
-        }
-        room.levels = [from, next];
-    }
-
-    /// Every `n` rows become one, `groups` times. There is room for a tile more.
-    #[expect(clippy::too_many_arguments, reason = "three of them are addresses")]
-    unsafe fn step<X>(
+    /// The same of so few columns that each can be taken out of registers: it is a block.
+    unsafe fn columns_apart(
         &self,
-        of: Of,
-        x: *const X,
-        n: usize,
-        groups: usize,
+        x: *const Item,
+        rows: usize,
         width: usize,
+        start: u64,
         room: &mut Room,
         to: *mut Node,
     ) {
-        let (size, node) = (self.size(of), self.facts.node);
-        let bytes = n * width * size;
+        let size = self.facts.item;
+        let columns = room.columns.room(rows * width * size);
+        // SAFETY: the caller's; there is room for all elements.
+        unsafe {
+            take_apart(x, rows, width, size, self.load.whole(), columns);
+            for i in 0..width {
+                let column = columns.byte_add(i * rows * size);
+                self.kernel.block(std::ptr::null(), column, rows, start, to.byte_add(i * self.facts.node));
+            }
+        }
+    }
+
+    /// The same of a power of two of rows, more than [`PANEL`]. Every eight rows become one row of nodes; then rows of nodes become
+    /// one, pair by pair, in the place of the right one of them.
+    unsafe fn dense(&self, x: *const Item, rows: usize, width: usize, start: u64, room: &mut Room, to: *mut Node) {
+        debug_assert!(rows * width <= BLOCK && rows > PANEL && rows.is_power_of_two());
+        let (groups, row) = (rows / PANEL, width * self.facts.node);
+        let mut nodes = std::mem::replace(&mut room.dense, Nodes::new(0));
+        // SAFETY: the caller's; the panels write all nodes, and a tile may write more than is wanted.
+        unsafe {
+            nodes.write(groups * width + TILE, |to| self.dense_panels(x, groups, width, start, room, to));
+            let first = nodes.first_mut();
+            let mut step = 1;
+            while step < groups {
+                let weight = (step * PANEL) as u64;
+                for right in (2 * step - 1..groups).step_by(2 * step) {
+                    let (left, right) = (first.byte_add((right - step) * row), first.byte_add(right * row));
+                    self.kernel.merge(left, weight, right, weight, width);
+                }
+                step *= 2;
+            }
+            copy_nodes(first.byte_add((groups - 1) * row), to, row);
+        }
+        room.dense = nodes;
+    }
+
+    /// The nodes of the columns of every [`PANEL`] rows, `groups` times. There is room for a tile more.
+    unsafe fn dense_panels(
+        &self,
+        x: *const Item,
+        groups: usize,
+        width: usize,
+        start: u64,
+        room: &mut Room,
+        to: *mut Node,
+    ) {
+        let (size, node) = (self.facts.item, self.facts.node);
+        let bytes = PANEL * width * size;
         // SAFETY: the caller's.
         unsafe {
             if width >= TILE {
-                let rows: RowList<X> = self.rows_at(x, n, width, size);
-                return self.tiles(of, Panel { rows: rows.as_slice(), start: 0, groups, step: bytes }, width, to);
+                let rows = self.rows_at(x, PANEL, width);
+                let panel = Panel { rows: rows.as_slice(), start, groups, step: bytes };
+                return self.kernel.panel(panel, width, to);
             }
             // As many groups of rows side by side as there is room for.
-            let one = matches!(of, Of::Items(_)) && self.facts.indexed;
-            let together = if one { 1 } else { WIDE / width };
-            let tile = &mut room.wide[matches!(of, Of::Nodes(_)) as usize];
-            let (is_new, tile) = (tile.is_empty(), tile.room(PANEL * PITCH * size).cast::<X>());
+            let together = if self.facts.indexed { 1 } else { WIDE / width };
+            let (is_new, tile) = (room.wide.is_empty(), room.wide.room(PANEL * PITCH * size));
             if is_new {
                 fill(tile, x, PANEL * PITCH, size);
             }
-            let rows: RowList<X> = self.rows_at(tile, n, PITCH, size);
+            let rows = self.rows_at(tile, PANEL, PITCH);
             for first in (0..groups).step_by(together) {
                 let some = together.min(groups - first);
                 let x = x.byte_add(first * bytes);
-                let of = match of {
-                    Of::Items(start) => {
-                        prefetch(x.cast::<u8>().wrapping_byte_add(AHEAD), some * bytes);
-                        Of::Items(start + (first * n) as u64)
-                    }
-                    nodes => nodes,
-                };
-                side_by_side(x, some, n, width, size, tile);
+                prefetch(x.cast::<u8>().wrapping_byte_add(AHEAD), some * bytes);
+                side_by_side(x, some, PANEL, width, size, tile);
                 let wide = (some * width).next_multiple_of(TILE);
-                self.tiles(of, Panel::new(rows.as_slice(), 0), wide, to.byte_add(first * width * node));
+                let panel = Panel::new(rows.as_slice(), start + (first * PANEL) as u64);
+                self.kernel.panel(panel, wide, to.byte_add(first * width * node));
             }
         }
     }

@@ -6,7 +6,7 @@ use super::nodes::{Items, Nodes};
 use super::panels::Room;
 use super::{Output, Work};
 use crate::loops::{Item, Loops, Node, Value};
-use crate::moves::take_apart;
+use crate::moves::{copy, take_apart};
 use crate::panel::Panel;
 use crate::policy::{ALONE, BLOCK, CHUNK, MOST_ROWS};
 
@@ -33,24 +33,29 @@ impl Work<'_> {
         let Problem { count, outputs, .. } = *self.problem;
         if count > CHUNK {
             let chunks = count.div_ceil(CHUNK);
-            let nodes = self.results(outputs * chunks, |task| {
-                let base = Walk::new(&self.problem.kept, self.base, task / chunks).at();
-                let from = task % chunks * CHUNK;
-                let mut scratch = Scratch::new(self.kernel);
-                // SAFETY: the caller's.
-                unsafe { self.chunk(base, from, CHUNK.min(count - from), &mut scratch) };
-                scratch.nodes
-            });
+            let mut nodes = Nodes::new(self.facts.node);
+            // SAFETY: every chunk writes its node.
+            unsafe {
+                nodes.write(outputs * chunks, |to| {
+                    let to = Output::at_address(to, outputs * chunks, self.facts.node);
+                    self.tasks(outputs * chunks, &|task| {
+                        let base = Walk::new(&self.problem.kept, self.base, task / chunks).at();
+                        let from = task % chunks * CHUNK;
+                        let mut scratch = Scratch::new(self.kernel);
+                        // SAFETY: the caller's; one task for each node.
+                        self.chunk(base, from, CHUNK.min(count - from), &mut scratch);
+                        copy(scratch.nodes.first(), to.at(task as isize, 1), self.facts.node);
+                    });
+                });
+            }
             let last = (count - (chunks - 1) * CHUNK) as u64;
             let mut walk = Walk::new(&self.problem.kept, self.base, 0);
-            let mut list = Nodes::with_capacity(self.facts.node, chunks);
-            for nodes in nodes.chunks(chunks) {
-                list.clear();
+            for output in 0..outputs {
+                let nodes = nodes.first_mut().wrapping_byte_add(output * chunks * self.facts.node);
                 // SAFETY: nodes of this kernel; one writer per output.
                 unsafe {
-                    nodes.iter().for_each(|node| list.push(node.first()));
-                    self.kernel.root(list.first_mut(), chunks, CHUNK as u64, last);
-                    self.finish(out, walk.out(), list.first(), 1, count);
+                    self.kernel.root(nodes, chunks, CHUNK as u64, last);
+                    self.finish(out, walk.out(), nodes, 1, count);
                 }
                 walk.advance();
             }
@@ -134,7 +139,7 @@ impl Work<'_> {
             let columns = apart.room(n * len * size);
             take_apart(x, n, len, size, self.load.whole(), columns);
             if self.facts.runs && len <= MOST_ROWS {
-                self.kernel.panel(Panel::new(self.adjacent_rows(columns, len, n).as_slice(), 0), n, to);
+                self.kernel.panel(Panel::new(self.rows_at(columns, len, n).as_slice(), 0), n, to);
             } else {
                 self.dense_rows(columns, len, n, 0, room, to);
             }
@@ -162,6 +167,7 @@ impl Work<'_> {
     pub(super) unsafe fn chunk(&self, base: At, from: usize, len: usize, scratch: &mut Scratch) {
         let Scratch { items, nodes, .. } = scratch;
         nodes.clear();
+        nodes.reserve(len.div_ceil(BLOCK));
         for start in (from..from + len).step_by(BLOCK) {
             let n = BLOCK.min(from + len - start);
             // SAFETY: the caller's.

@@ -108,7 +108,7 @@ impl Work<'_> {
     ///
     /// # Safety
     /// As there; `out` has a place for each output.
-    pub(super) unsafe fn segments(&self, offsets: &[usize], out: &Output<Value>) -> bool {
+    pub unsafe fn segments(&self, offsets: &[usize], out: &Output<Value>) -> bool {
         let Problem { count, outputs, .. } = *self.problem;
         let (sorted, empty) = look_through(offsets, self.threads);
         assert!(sorted && offsets.last().is_some_and(|&end| end <= count), "checked offsets");
@@ -335,8 +335,7 @@ impl Work<'_> {
         out: &Output<Value>,
     ) {
         let inner = self.problem.inner();
-        let (mut items, mut nodes, mut ats) =
-            (Items::new(), Nodes::new(self.facts.node), Vec::with_capacity(PANEL));
+        let (mut items, mut nodes, mut ats) = (Items::new(), Nodes::new(self.facts.node), Vec::with_capacity(PANEL));
         let mut room = Room::new(self.facts.node);
         for (i, pair) in offsets.windows(2).enumerate() {
             let (start, len) = (pair[0], pair[1] - pair[0]);
