@@ -7,10 +7,11 @@ use warpfold_array::problem::{At, Problem};
 use warpfold_array::{Collect, Hole, Progress, Scalar, Values};
 use warpfold_core::Reducer;
 
-use crate::engine::{Labels, Output, Work};
+use crate::engine::{Labels, Work};
 use crate::kernel::{Item as Elem, Kernel};
 use crate::load::Load;
 use crate::loops::{ALIGN, By, Fetch, Item, Loops, Node, Value};
+use crate::output::Output;
 
 /// Which outputs have no value, ascending, and why.
 pub type Holes = Vec<(usize, Hole)>;

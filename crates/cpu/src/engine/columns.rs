@@ -2,12 +2,13 @@
 
 use warpfold_array::problem::{At, Dim, Walk};
 
+use super::Work;
 use super::counter::Counter;
 use super::nodes::{Items, Nodes};
 use super::panels::Room;
 use super::rows::Scratch;
-use super::{Output, Work};
 use crate::loops::{Item, Value};
+use crate::output::Output;
 use crate::panel::{Panel, RowList};
 use crate::policy::{BLOCK, MOST_FEW, MOST_ROWS, PANEL, STRIP_BYTES};
 

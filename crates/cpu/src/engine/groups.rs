@@ -12,11 +12,12 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::Work;
 use super::nodes::{Items, Nodes};
 use super::span::Span;
-use super::{Output, Work, large_pages};
 use crate::loops::{Item, Loops, Node, Value};
 use crate::moves::by_size;
+use crate::output::{Output, large_pages};
 use crate::policy::{BLOCK, BUCKETS, COLUMN_BYTES, FEW_GROUPS, LEAST_PART, LEAST_QUEUE, QUEUE_BYTES};
 use crate::tree::{QUAD, TILE};
 

@@ -2,11 +2,12 @@
 
 use warpfold_array::problem::{At, Dim, Problem, Walk};
 
+use super::Work;
 use super::nodes::{Items, Nodes};
 use super::panels::Room;
-use super::{Output, Work};
 use crate::loops::{Item, Loops, Node, Value};
 use crate::moves::{copy, take_apart};
+use crate::output::Output;
 use crate::panel::Panel;
 use crate::policy::{ALONE, BLOCK, CHUNK, MOST_ROWS};
 

@@ -6,11 +6,12 @@
 
 use warpfold_array::problem::Walk;
 
+use super::Work;
 use super::columns::rows_per_task;
 use super::counter::Counter;
 use super::nodes::{Items, Nodes};
-use super::{Output, Work};
 use crate::loops::Value;
+use crate::output::Output;
 
 impl Work<'_> {
     /// See the module.

@@ -5,15 +5,16 @@
 
 use std::ops::Range;
 
-use rayon::prelude::*;
 use warpfold_array::problem::{At, Dim, Problem, Walk};
 
+use super::Work;
 use super::columns::Strip;
 use super::nodes::{Items, Nodes};
 use super::panels::Room;
 use super::rows::Scratch;
-use super::{Output, Work};
 use crate::loops::{Item, Node, Value};
+use crate::output::Output;
+use crate::parallel::map;
 use crate::policy::{BLOCK, CHUNK, PANEL, STRIP_BYTES};
 
 /// What a segment costs beside its elements, in elements.
@@ -28,7 +29,7 @@ fn stretches<T: Send>(segments: usize, threads: usize, of: impl Fn(Range<usize>)
         return vec![of(0..segments)];
     }
     let stretch = |i: usize| of(i * STRETCH..segments.min((i + 1) * STRETCH));
-    (0..segments.div_ceil(STRETCH)).into_par_iter().map(stretch).collect()
+    map(segments.div_ceil(STRETCH), stretch)
 }
 
 /// Whether offsets do not decrease, and whether a segment is empty. Not generic, so that its threads are compiled once.

@@ -6,12 +6,13 @@
 
 use warpfold_array::problem::{At, Dim, Walk};
 
+use super::Work;
 use super::columns::Strip;
 use super::nodes::{Items, Nodes};
 use super::span::Span;
-use super::{Output, Work};
 use crate::loops::Value;
 use crate::moves::{by_size, copy};
+use crate::output::Output;
 use crate::policy::{LEAST_DEPTH, MOST_DEPTH, MOST_NODES, STRIP_BYTES, TILE_DEPTH, TILE_LANES};
 
 /// Elements of a lane that are kept: a tile of them, and what the one before left.

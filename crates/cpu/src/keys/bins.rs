@@ -3,12 +3,12 @@
 use std::cmp::Ordering;
 use std::mem::MaybeUninit;
 
-use rayon::prelude::*;
 use warpfold_core::{DType, Element, Float, bf16, f16};
 
 use super::dense;
 use super::groups::by_labels;
 use super::labels::Labels;
+use crate::parallel;
 use crate::reduction::reduce;
 use warpfold_array::KeyError;
 use warpfold_array::Options;
@@ -74,7 +74,7 @@ fn count(labels: &[u32], bins: usize) -> Vec<i64> {
         last.iter().for_each(|a| even[(*a as usize).min(bins)] += 1);
         even.iter().zip(odd).map(|(a, b)| *a + *b).collect::<Vec<i64>>()
     };
-    let tables: Vec<Vec<i64>> = (0..parts).into_par_iter().map(of_part).collect();
+    let tables = parallel::map(parts, of_part);
     (0..bins).map(|bin| tables.iter().map(|table| table[bin]).sum()).collect()
 }
 
@@ -162,7 +162,7 @@ pub fn histogram(array: ArrayRef<'_>, bins: &Bins, weights: Option<ArrayRef<'_>>
 fn in_tasks(n: usize, write: &(dyn Fn(usize, &mut [MaybeUninit<u32>]) + Sync)) -> Vec<u32> {
     let mut labels: Vec<u32> = Vec::with_capacity(n);
     let room = &mut labels.spare_capacity_mut()[..n];
-    room.par_chunks_mut(TASK).enumerate().for_each(|(task, room)| write(task * TASK, room));
+    parallel::chunks(room, TASK, |task, room| write(task * TASK, room));
     // SAFETY: all are written.
     unsafe { labels.set_len(n) };
     labels

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
 
-use rayon::prelude::*;
 use warpfold_core::{DType, Element};
 
-use crate::engine::large_pages;
+use crate::output::large_pages;
+use crate::parallel;
 use warpfold_array::problem::{At, Dim, Walk, merge};
 use warpfold_array::{ArrayRef, Order};
 use warpfold_array::{Value, Values};
@@ -42,7 +42,7 @@ fn copy_elements(array: &ArrayRef<'_>, room: &mut [MaybeUninit<u8>]) {
     let (dims, size, swapped) = (dims(array, 0), array.dtype().size(), array.is_swapped());
     let truth = array.dtype() == DType::Bool;
     let base = At { x: array.base(), mask: std::ptr::null() };
-    room.par_chunks_mut(TASK * size).enumerate().for_each(|(i, room)| {
+    parallel::chunks(room, TASK * size, |i, room| {
         let (outer, inner) = match dims.split_last() {
             Some((inner, outer)) => (outer, *inner),
             None => (&[][..], Dim { len: 1, x: 0, mask: 0, out: 0 }),
@@ -109,7 +109,8 @@ impl Rows {
         };
         let at_a_time = (TASK / row.max(1)).max(1);
         if bytes > 0 {
-            room.par_chunks_mut(at_a_time * row * size).zip(positions.par_chunks(at_a_time)).for_each(|(to, at)| {
+            parallel::chunks(room, at_a_time * row * size, |i, to| {
+                let at = &positions[i * at_a_time..positions.len().min((i + 1) * at_a_time)];
                 // SAFETY: an ArrayRef's elements are readable, and the positions are rows of it.
                 unsafe {
                     match dense {

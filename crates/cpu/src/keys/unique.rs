@@ -5,7 +5,8 @@ use warpfold_core::{DType, Element};
 
 use super::dense;
 use super::rank::{Rank, Ranks};
-use crate::engine::large_pages;
+use crate::output::large_pages;
+use crate::parallel;
 use crate::policy::BLOCK;
 use warpfold_array::ArrayRef;
 use warpfold_array::Error;
@@ -92,7 +93,12 @@ fn position(x: &dyn Ranks, rank: u64) -> Option<usize> {
         blocks(x, task, &mut |from, ranks| at = at.or(ranks.iter().position(|&found| found == rank).map(|i| from + i)));
         at
     };
-    (0..x.len().div_ceil(TASK)).into_par_iter().find_map_first(found)
+    // Some tasks at a time: what comes after the first need not be read.
+    const TOGETHER: usize = 64;
+    let tasks = x.len().div_ceil(TASK);
+    let some =
+        |from: usize| parallel::map(TOGETHER.min(tasks - from), |i| found(from + i)).into_iter().flatten().next();
+    (0..tasks).step_by(TOGETHER).find_map(some)
 }
 
 /// Calls `each` with the ranks of a task, a block at a time, and the place of their first.
@@ -121,14 +127,14 @@ fn find(x: &dyn Ranks, what: Distinct) -> Found {
         let none = |asked: bool| asked.then(Vec::new);
         return Found { first: none(what.first), inverse: none(what.inverse), ..Found::default() };
     }
-    let bounds = (0..n.div_ceil(TASK)).into_par_iter().map(|task| {
+    let bounds = parallel::map(n.div_ceil(TASK), |task| {
         let (mut low, mut high) = (u64::MAX, 0);
         blocks(x, task, &mut |_, ranks| {
             (low, high) = ranks.iter().fold((low, high), |(low, high), &rank| (rank.min(low), rank.max(high)));
         });
         (low, high)
     });
-    let (low, high) = bounds.reduce(|| (u64::MAX, 0), |a, b| (a.0.min(b.0), a.1.max(b.1)));
+    let (low, high) = bounds.into_iter().fold((u64::MAX, 0), |a, b| (a.0.min(b.0), a.1.max(b.1)));
     let span = high - low;
     let alone = !what.first && !what.inverse;
     let mut found = if span < TABLE.max((n / PER_COUNTER) as u64) {
@@ -153,7 +159,7 @@ fn collect<K: Copy + Send>(x: &dyn Ranks, of: impl Fn(usize, u64) -> K + Sync) -
     let n = x.len();
     let mut all: Vec<K> = Vec::with_capacity(n);
     large_pages(&mut all.spare_capacity_mut()[..n]);
-    all.spare_capacity_mut()[..n].par_chunks_mut(TASK).enumerate().for_each(|(task, room)| {
+    parallel::chunks(&mut all.spare_capacity_mut()[..n], TASK, |task, room| {
         blocks(x, task, &mut |from, ranks| {
             for ((to, i), &rank) in room[from - task * TASK..].iter_mut().zip(from..).zip(ranks) {
                 to.write(of(i, rank));
@@ -170,25 +176,22 @@ fn by_table(x: &dyn Ranks, low: u64, span: usize, what: Distinct) -> Found {
     let n = x.len();
     let tasks = n.div_ceil(TASK);
     let parts = (n / (4 * span).max(TASK)).clamp(1, rayon::current_num_threads());
-    let tables: Vec<(Vec<i64>, Vec<u32>)> = (0..parts)
-        .into_par_iter()
-        .map(|part| {
-            let mut counts = vec![0; span];
-            let mut first = vec![u32::MAX; if what.first { span } else { 0 }];
-            for task in tasks * part / parts..tasks * (part + 1) / parts {
-                blocks(x, task, &mut |from, ranks| {
-                    for (i, &rank) in (from..).zip(ranks) {
-                        let rank = (rank - low) as usize;
-                        counts[rank] += 1;
-                        if what.first && counts[rank] == 1 {
-                            first[rank] = i as u32;
-                        }
+    let tables: Vec<(Vec<i64>, Vec<u32>)> = parallel::map(parts, |part| {
+        let mut counts = vec![0; span];
+        let mut first = vec![u32::MAX; if what.first { span } else { 0 }];
+        for task in tasks * part / parts..tasks * (part + 1) / parts {
+            blocks(x, task, &mut |from, ranks| {
+                for (i, &rank) in (from..).zip(ranks) {
+                    let rank = (rank - low) as usize;
+                    counts[rank] += 1;
+                    if what.first && counts[rank] == 1 {
+                        first[rank] = i as u32;
                     }
-                });
-            }
-            (counts, first)
-        })
-        .collect();
+                }
+            });
+        }
+        (counts, first)
+    });
     let count = |rank: usize| tables.iter().map(|(counts, _)| counts[rank]).sum::<i64>();
     let all: Vec<(usize, i64)> = (0..span).map(|rank| (rank, count(rank))).filter(|&(_, count)| count > 0).collect();
     let place = |rank: usize| tables.iter().map(|(_, first)| first[rank]).min().unwrap_or(0);
