@@ -126,13 +126,13 @@ impl<T: Small> Kernel for Exact<T> {
             || {
                 // SAFETY: the caller's.
                 unsafe {
-                    fold_columns_by(
+                    fold_columns_by::<false, _, _>(
                         panel,
                         out,
                         #[inline(always)]
                         |rows, at, out| {
                             if !rows.len().is_power_of_two() {
-                                return fold_tile(&self.0, rows, at, out);
+                                return fold_tile::<false, _, _>(&self.0, rows, at, out);
                             }
                             let ((sums, squares), n) = (T::sums_tile(rows), rows.len() as f64);
                             let scale = 1.0 / n;

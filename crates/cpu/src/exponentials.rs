@@ -88,14 +88,14 @@ impl<F: Element<Float = F> + Float> Kernel for Exponentials<F> {
                         if rows.rows.iter().all(|x| all_ordinary(row(x))) {
                             let sums = &mut sums[..n];
                             // SAFETY: as above; all sums are written.
-                            unsafe { fold_columns(&SumExp::<F>::new(), rows, sums) };
+                            unsafe { fold_columns::<true, _>(&SumExp::<F>::new(), rows, sums) };
                             for (sum, out) in sums.iter().zip(out) {
                                 // SAFETY: as above.
                                 out.write(SumExp::<F>::raise(unsafe { sum.assume_init() }));
                             }
                         } else {
                             // SAFETY: as above.
-                            unsafe { fold_columns(&self.0, rows, out) };
+                            unsafe { fold_columns::<false, _>(&self.0, rows, out) };
                         }
                     }
                 }

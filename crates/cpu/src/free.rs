@@ -34,7 +34,8 @@ pub struct Lanes<R>(pub R);
 impl<R: Reducer> Kernel for Lanes<R> {
     type R = R;
 
-    const WIDE: bool = false;
+    /// But for blocks and columns: what is done to single nodes is little.
+    const VECTORS: bool = false;
 
     fn reducer(&self) -> &R {
         &self.0
@@ -71,7 +72,7 @@ unsafe fn run_columns<R: Reducer>(reducer: &R, panel: Panel<'_, R::Item>, out: &
         || {
             // SAFETY: the caller's.
             unsafe {
-                fold_columns_by(
+                fold_columns_by::<false, _, _>(
                     panel,
                     out,
                     #[inline(always)]
@@ -354,7 +355,8 @@ impl<T: Element> Test for CountNan<T> {
 impl<R: Test> Kernel for Counting<R> {
     type R = R;
 
-    const WIDE: bool = false;
+    /// But for blocks and columns: what is done to single nodes is little.
+    const VECTORS: bool = false;
 
     fn reducer(&self) -> &R {
         &self.0

@@ -82,7 +82,7 @@ impl<T: Half> Kernel for Halves<T> {
             |level| {
                 // SAFETY: the caller's.
                 unsafe {
-                    fold_columns_by(
+                    fold_columns_by::<true, _, _>(
                         panel,
                         out,
                         #[inline(always)]
@@ -106,13 +106,13 @@ pub(super) fn fold_widened<T: Wide, R: Reducer<Item = T::Float>>(
     if let Ok(rows) = <&[&[T; TILE]; PANEL]>::try_from(rows) {
         let wide: [[T::Float; TILE]; PANEL] = array!(PANEL, r => T::widen(level, rows[r]));
         let wide: [&[T::Float; TILE]; PANEL] = array!(PANEL, r => &wide[r]);
-        return fold_tile(reducer, &wide, start, out);
+        return fold_tile::<true, _, _>(reducer, &wide, start, out);
     }
     let mut wide = [[rows[0][0].float(); TILE]; PANEL];
     for (row, wide) in rows.iter().zip(&mut wide) {
         *wide = T::widen(level, row);
     }
-    fold_tile(reducer, &wide.each_ref()[..rows.len()], start, out);
+    fold_tile::<false, _, _>(reducer, &wide.each_ref()[..rows.len()], start, out);
 }
 
 /// Calls `f` with at most a block of elements as f32.

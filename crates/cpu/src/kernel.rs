@@ -73,8 +73,15 @@ pub trait Kernel: Sync {
     unsafe fn panel(&self, panel: Panel<'_, Item<Self>>, out: &mut [MaybeUninit<Acc<Self>>]) {
         vectorize::<Self, _>(
             #[inline(always)]
-            // SAFETY: the caller's.
-            || unsafe { fold_columns(self.reducer(), panel, out) },
+            || {
+                if Self::WIDE {
+                    // SAFETY: the caller's.
+                    unsafe { fold_columns::<true, _>(self.reducer(), panel, out) };
+                } else {
+                    // SAFETY: the caller's.
+                    unsafe { fold_columns::<false, _>(self.reducer(), panel, out) };
+                }
+            },
         );
     }
 

@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use warpfold_array::problem::{At, Dim};
 use warpfold_core::Reducer;
 
-use super::kernel::{Acc, Item as Elem, Kernel, few, vectorize};
+use super::kernel::{Acc, Item as Elem, Kernel, few};
 use super::load::Load;
 use super::panel::Panel;
 use super::policy::PANEL;
@@ -235,16 +235,11 @@ impl<K: Kernel> Loops for K {
         // SAFETY: the trait's.
         let out = unsafe { std::slice::from_raw_parts_mut(to.cast::<MaybeUninit<_>>(), counts.len()) };
         let identity = self.reducer().identity();
-        vectorize::<K, _>(
-            #[inline(always)]
-            || {
-                // A local copy, which `out` cannot overlap.
-                let reducer = self.reducer().clone();
-                for ((out, &node), &count) in out.iter_mut().zip(nodes).zip(counts) {
-                    out.write(reducer.finish(node, count as u64));
-                }
-            },
-        );
+        // A local copy, which `out` cannot overlap.
+        let reducer = self.reducer().clone();
+        for ((out, &node), &count) in out.iter_mut().zip(nodes).zip(counts) {
+            out.write(reducer.finish(node, count as u64));
+        }
         // Without an identity there may yet be a result of nothing: the initial value of a maximum.
         let no_node = |count: u32| count == 0 && identity.is_none();
         for (out, _) in out.iter_mut().zip(counts).filter(|&(_, &count)| no_node(count)) {

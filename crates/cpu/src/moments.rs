@@ -51,7 +51,7 @@ impl<T: Wide> Kernel for Spread<T> {
             |level| {
                 // SAFETY: the caller's.
                 unsafe {
-                    fold_columns_by(
+                    fold_columns_by::<true, _, _>(
                         panel,
                         out,
                         #[inline(always)]
@@ -76,7 +76,7 @@ impl<T: Wide> Spread<T> {
         if T::DTYPE == DType::F16 {
             fold_widened(level, &Deviation::<T::Float>::new(self.0.ddof, self.0.root), rows, start, out);
         } else {
-            fold_tile(&self.0, rows, start, out);
+            fold_tile::<true, _, _>(&self.0, rows, start, out);
         }
     }
 }

@@ -71,24 +71,29 @@ impl<'a, T> Panel<'a, T> {
 /// # Safety
 /// As there.
 #[inline(always)]
-pub(super) unsafe fn fold_columns<R: Reducer>(reducer: &R, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
+pub(super) unsafe fn fold_columns<const KNOWN: bool, R: Reducer>(
+    reducer: &R,
+    panel: Panel<'_, R::Item>,
+    out: &mut [MaybeUninit<R::Acc>],
+) {
     // SAFETY: the caller's.
     unsafe {
-        fold_columns_by(
+        fold_columns_by::<KNOWN, _, _>(
             panel,
             out,
             #[inline(always)]
-            |rows, at, out| fold_tile(reducer, rows, at, out),
+            |rows, at, out| fold_tile::<KNOWN, _, _>(reducer, rows, at, out),
         );
     }
 }
 
-/// The same, where `fold` makes the nodes of a tile of columns, given its part of each row, and the index of the first row.
+/// The same, where `fold` makes the nodes of a tile of columns, given its part of each row, and the index of the first row. `KNOWN`
+/// compiles it once more for [`PANEL`] rows.
 ///
 /// # Safety
 /// As there.
 #[inline(always)]
-pub(super) unsafe fn fold_columns_by<T: Copy, A: Copy>(
+pub(super) unsafe fn fold_columns_by<const KNOWN: bool, T: Copy, A: Copy>(
     panel: Panel<'_, T>,
     out: &mut [MaybeUninit<A>],
     fold: impl Fn(&[&[T; TILE]], u64, &mut [MaybeUninit<A>; TILE]),
@@ -109,7 +114,7 @@ pub(super) unsafe fn fold_columns_by<T: Copy, A: Copy>(
             });
             let out = out[column..].first_chunk_mut().expect("a tile");
             let at = start + (group * n) as u64;
-            if n == PANEL {
+            if KNOWN && n == PANEL {
                 // A number that the compiler knows.
                 fold(&tile, at, out);
             } else {
@@ -123,7 +128,7 @@ pub(super) unsafe fn fold_columns_by<T: Copy, A: Copy>(
 /// One tile of columns, level by level.
 #[inline(always)]
 #[expect(clippy::needless_range_loop, reason = "several rows are indexed alike, and the vectoriser sees it")]
-pub(super) fn fold_tile<R: Reducer, const W: usize>(
+pub(super) fn fold_tile<const KNOWN: bool, R: Reducer, const W: usize>(
     reducer: &R,
     rows: &[&[R::Item; W]],
     start: u64,
@@ -131,7 +136,7 @@ pub(super) fn fold_tile<R: Reducer, const W: usize>(
 ) {
     // A local array, which cannot overlap the rows: the vectoriser needs no proof of that.
     let mut nodes = [[const { MaybeUninit::<R::Acc>::uninit() }; W]; PANEL / 2];
-    if let Ok(x) = <&[&[R::Item; W]; PANEL]>::try_from(rows) {
+    if KNOWN && let Ok(x) = <&[&[R::Item; W]; PANEL]>::try_from(rows) {
         for i in 0..W {
             let leaf = inlined(
                 #[inline(always)]

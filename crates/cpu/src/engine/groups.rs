@@ -12,9 +12,9 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Work;
 use super::nodes::{Items, Nodes};
 use super::span::Span;
+use super::{Labels, Work};
 use crate::loops::{Item, Loops, Node, Value};
 use crate::moves::by_size;
 use crate::output::{Output, large_pages};
@@ -26,12 +26,6 @@ const PIECE: usize = BLOCK / 16;
 
 /// Groups that are finished at a time.
 const TOGETHER: usize = 64;
-
-/// A label for each element.
-pub trait Labels: Sync {
-    /// Those of the elements `from..from + n`, perhaps in this room. What belongs to no group has the greatest number.
-    fn read<'r>(&'r self, from: usize, n: usize, room: &'r mut Vec<u32>) -> &'r [u32];
-}
 
 /// An element as groups move it: any of its size. Zeros are a number of every dtype, and absent where elements may be.
 trait Word: Copy + Send + Sync {

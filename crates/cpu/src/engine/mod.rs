@@ -28,7 +28,11 @@ use crate::parallel::{for_each, results};
 use crate::policy::ONE_THREAD;
 use crate::route::Route;
 
-pub use groups::Labels;
+/// A label for each element.
+pub trait Labels: Sync {
+    /// Those of the elements `from..from + n`, perhaps in this room. What belongs to no group has the greatest number.
+    fn read<'r>(&'r self, from: usize, n: usize, room: &'r mut Vec<u32>) -> &'r [u32];
+}
 
 /// Everything that a reduction needs.
 pub struct Job<'a, K, L> {
