@@ -9,7 +9,7 @@ use warpfold_core::{Element, Key};
 
 use super::extrema::{best, greatest};
 use super::kernel::Kernel;
-use super::panel::{RowList, TILE, with_columns};
+use super::panel::{Panel, TILE};
 use super::policy::{FEW_DENSE_COLUMNS, MOST_ROWS, PANEL, SHORT};
 use super::simd::{prefetch, vectorize};
 
@@ -67,11 +67,10 @@ fn scan<T: Element>(arg: &Arg<T>, x: &[T], start: u64, left: Option<ArgNode<T::K
 
 /// Rows of [`SEARCH`] elements, each of which fits the registers.
 #[inline(always)]
-fn one_piece<T: Element>(arg: &Arg<T>, x: &[T], out: &mut Vec<ArgNode<T::Key>>) {
-    out.reserve(x.len() / SEARCH);
-    for row in x.as_chunks::<SEARCH>().0 {
+fn one_piece<T: Element>(arg: &Arg<T>, x: &[T], out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
+    for (row, out) in x.as_chunks::<SEARCH>().0.iter().zip(out) {
         let key = row.iter().fold(T::Key::MIN, |best, &x| best.max(arg.key(x)));
-        out.push(ArgNode { key, index: place(arg, row, key).to_small() as u64 });
+        out.write(ArgNode { key, index: place(arg, row, key).to_small() as u64 });
     }
 }
 
@@ -95,37 +94,29 @@ impl<T: Element> Kernel for ArgScan<T> {
         )
     }
 
-    fn rows(&self, x: &[T], len: usize, out: &mut Vec<ArgNode<T::Key>>) {
-        if len < SHORT {
-            let n = x.len() / len;
-            out.reserve(n);
-            return with_columns(x, len, |x| {
-                let rows: RowList<T> = x.chunks_exact(n).map(<[T]>::as_ptr).collect();
-                // SAFETY: each row of `x` has `n` elements, there is room for `n` nodes, and all are written.
-                unsafe {
-                    self.panel(rows.as_slice(), 0, &mut out.spare_capacity_mut()[..n]);
-                    out.set_len(out.len() + n);
-                }
-            });
-        }
+    fn apart(len: usize) -> bool {
+        len < SHORT
+    }
+
+    fn rows(&self, x: &[T], len: usize, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
         vectorize(
             #[inline(always)]
             || match len {
                 SEARCH => one_piece(&self.0, x, out),
                 _ => {
-                    for row in x.chunks_exact(len) {
-                        out.push(scan(&self.0, row, 0, None));
+                    for (row, out) in x.chunks_exact(len).zip(out) {
+                        out.write(scan(&self.0, row, 0, None));
                     }
                 }
             },
         );
     }
 
-    unsafe fn panel(&self, rows: &[*const T], start: u64, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
+    unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
         vectorize(
             #[inline(always)]
             // SAFETY: the caller's.
-            || unsafe { columns(&self.0, rows, start, false, out) },
+            || unsafe { columns(&self.0, panel.rows, panel.start, false, out) },
         );
     }
 
@@ -138,6 +129,8 @@ impl<T: Element> Kernel for ArgScan<T> {
             || unsafe { columns(&self.0, rows, start, true, nodes) },
         );
     }
+
+    const DENSE: bool = true;
 
     fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
         // No key is less; a column without a greater one has its first element.

@@ -1,13 +1,19 @@
 //! Many statistics in one read of the data: each block is in the L1 cache while every reducer takes its turn.
 
+use std::mem::MaybeUninit;
+
 use warpfold_core::ops::{Arg, ArgNode, CountNan, Deviation, Extremum, IntegerSum, Moments, Search, Square, Sum};
 use warpfold_core::{DType, Element, Reducer};
 
 use crate::args::ArgScan;
 use crate::engine::{self, Job};
-use crate::free::{Counting, Integers, Lanes};
-use crate::kernel::{Acc, Item, Kernel, Tree};
+use crate::exact::Exact;
+use crate::extrema::Peak;
+use crate::free::{Counting, Integers};
+use crate::kernel::{Acc, Item, Kernel, Tree, each_column, each_row};
 use crate::load::{Loaded, Plain};
+use crate::moments::Spread;
+use crate::panel::Panel;
 use crate::reduction::{on_threads, reduce};
 use warpfold_array::ArrayRef;
 use warpfold_array::Op;
@@ -210,7 +216,10 @@ impl Run<'_> {
 trait Described: Element<Mean: Value, Sum: Value> {
     /// The kernel of the total.
     type Totals: Kernel<R: Reducer<Item = Self>> + Clone + Send;
+    /// The kernel of the standard deviation.
+    type Spread: Kernel<R = Deviation<Self>> + Clone + Send;
     fn totals() -> Self::Totals;
+    fn spread() -> Self::Spread;
     fn sum(acc: Acc<Self::Totals>) -> Self::Sum;
     fn mean(acc: Acc<Self::Totals>, count: u64) -> Self::Mean;
 }
@@ -218,6 +227,10 @@ trait Described: Element<Mean: Value, Sum: Value> {
 macro_rules! described_float {
     ($($t:ty),*) => {$(impl Described for $t {
         type Totals = Tree<Sum<$t>>;
+        type Spread = Spread<$t>;
+        fn spread() -> Self::Spread {
+            Spread(Deviation::new(0.0, true))
+        }
         fn totals() -> Self::Totals {
             Tree(Sum::total())
         }
@@ -232,8 +245,12 @@ macro_rules! described_float {
 described_float!(f32, f64);
 
 macro_rules! described_int {
-    ($($t:ty),*) => {$(impl Described for $t {
+    ($($t:ty: $spread:ident),*) => {$(impl Described for $t {
         type Totals = Integers<$t>;
+        type Spread = $spread<$t>;
+        fn spread() -> Self::Spread {
+            $spread(Deviation::new(0.0, true))
+        }
         fn totals() -> Self::Totals {
             Integers(IntegerSum::new(false, None))
         }
@@ -245,16 +262,16 @@ macro_rules! described_int {
         }
     })*};
 }
-described_int!(i8, i16, i32, i64, u8, u16, u32, u64);
+described_int!(i8: Exact, i16: Exact, i32: Spread, i64: Spread, u8: Exact, u16: Exact, u32: Spread, u64: Spread);
 
 /// Every statistic's kernel, which is also the reducer of them all.
 #[derive(Clone)]
 struct Describe<T: Described> {
     totals: T::Totals,
-    deviation: Tree<Deviation<T>>,
+    deviation: T::Spread,
     norm: Tree<Sum<T, Square>>,
-    min: Lanes<Extremum<T>>,
-    max: Lanes<Extremum<T>>,
+    min: Peak<T>,
+    max: Peak<T>,
     argmin: ArgScan<T>,
     argmax: ArgScan<T>,
     nans: Counting<CountNan<T>>,
@@ -298,10 +315,10 @@ impl<T: Described> Describe<T> {
         let (least, greatest) = (Search::new(false, false), Search::new(true, false));
         Self {
             totals: T::totals(),
-            deviation: Tree(Deviation::new(0.0, true)),
+            deviation: T::spread(),
             norm: Tree(Sum::norm2()),
-            min: Lanes(Extremum { search: least, initial: None }),
-            max: Lanes(Extremum { search: greatest, initial: None }),
+            min: Peak(Extremum { search: least, initial: None }),
+            max: Peak(Extremum { search: greatest, initial: None }),
             argmin: ArgScan(Arg { search: least }),
             argmax: ArgScan(Arg { search: greatest }),
             nans: Counting(CountNan::new(false)),
@@ -318,7 +335,7 @@ impl<T: Described> Reducer for Describe<T> {
     fn lift(&self, x: T, i: u64) -> Node<T> {
         Node {
             total: self.totals.reducer().lift(x, i),
-            moments: self.deviation.0.lift(x, i),
+            moments: self.deviation.reducer().lift(x, i),
             norm: self.norm.0.lift(x, i),
             min: self.min.0.lift(x, i),
             max: self.max.0.lift(x, i),
@@ -336,7 +353,7 @@ impl<T: Described> Reducer for Describe<T> {
     fn combine_counted(&self, a: Node<T>, m: u64, b: Node<T>, n: u64) -> Node<T> {
         Node {
             total: self.totals.reducer().combine(a.total, b.total),
-            moments: self.deviation.0.combine_counted(a.moments, m, b.moments, n),
+            moments: self.deviation.reducer().combine_counted(a.moments, m, b.moments, n),
             norm: self.norm.0.combine(a.norm, b.norm),
             min: self.min.0.combine(a.min, b.min),
             max: self.max.0.combine(a.max, b.max),
@@ -354,7 +371,7 @@ impl<T: Described> Reducer for Describe<T> {
             max: self.max.0.finish(acc.max, count),
             argmax: acc.argmax.index as i64,
             mean: T::mean(acc.total, count),
-            std: self.deviation.0.finish(acc.moments, count),
+            std: self.deviation.reducer().finish(acc.moments, count),
             sum: T::sum(acc.total),
             norm: self.norm.0.finish(acc.norm, count),
         }
@@ -364,8 +381,22 @@ impl<T: Described> Reducer for Describe<T> {
 impl<T: Described> Kernel for Describe<T> {
     type R = Self;
 
+    /// Blocks have loops of their own; nodes are too large for vectors of them.
+    const VECTORS: bool = false;
+
+    const SHORT: usize = 0;
+
     fn reducer(&self) -> &Self {
         self
+    }
+
+    fn rows(&self, x: &[T], len: usize, out: &mut [MaybeUninit<Node<T>>]) {
+        each_row(self, x, len, out);
+    }
+
+    unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<Node<T>>]) {
+        // SAFETY: the caller's.
+        unsafe { each_column(self, panel, out) };
     }
 
     fn block(&self, x: &[Item<Self>], start: u64) -> Node<T> {

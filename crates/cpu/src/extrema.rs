@@ -42,6 +42,8 @@ impl<T: Element> Kernel for Peak<T> {
         )
     }
 
+    const DENSE: bool = true;
+
     fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<T::Key>]) {
         vectorize(
             #[inline(always)]

@@ -5,30 +5,29 @@
 //! codegen units change nothing. Only reducers of one's own ([`engine::run`], [`Stream`]) are instantiated by the caller.
 
 pub mod args;
-mod columns;
-mod counter;
-mod dense;
 pub mod engine;
 pub mod exact;
 pub mod exponentials;
 pub mod extrema;
 pub mod free;
-pub mod groups;
 pub mod halves;
 pub mod hot;
 pub mod kernel;
 pub mod load;
+mod loops;
 pub mod moments;
+mod moves;
+mod output;
 mod panel;
+mod parallel;
 mod periods;
 pub mod policy;
 pub mod route;
-mod runs;
-mod segments;
 pub mod simd;
-pub mod transposed;
 mod tree;
 
+#[cfg(feature = "reductions")]
+mod bound;
 #[cfg(feature = "reductions")]
 mod describe;
 #[cfg(feature = "reductions")]

@@ -33,6 +33,10 @@ pub const MOST_ROWS: usize = 64;
 /// 0.69, 0.88, 0.40, 0.72. But of 20 max of f32 1.22, of 63 2.3; of 63 sum of bf16 2.3.
 pub const SHORT: usize = 64;
 
+/// Elements from which each row is a block. 1 GiB of f32 in rows of 1024, two threads, ms of all rows of a block level by level, and so:
+/// max 42, 27; sum 44, 28 (a read takes 28). In rows of 64, sum 51, 73.
+pub const ALONE: usize = 256;
+
 /// Bytes of a row that a column task takes: a stack of log2(rows) such rows stays in L2, and two pages are read per row.
 pub const STRIP_BYTES: usize = 8192;
 
@@ -43,6 +47,9 @@ pub const FEW_COLUMNS: usize = 8;
 /// [`PANEL`] rows in a block. Of 1 GiB of f32, two threads, ms before and after (a read takes 27): sum of 4 columns 96, 31; of 8
 /// 166, 29; of 16 64, 34; of 64 39, 32; of 256 33, 31; var of 4 106, 33; of 64 39, 30; argmax of 4 95, 32; of 64 62, 36.
 pub const FEW_DENSE_COLUMNS: usize = BLOCK / PANEL;
+
+/// Columns of dense rows that are taken apart, so that each is a block ([`super::moves::take_apart`] keeps so few in registers).
+pub const MOST_APART: usize = 8;
 
 /// Elements of few columns that a task reduces, about, at most.
 pub const MOST_FEW: usize = 1 << 22;

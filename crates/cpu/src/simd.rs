@@ -24,26 +24,6 @@ macro_rules! array {
 }
 pub(crate) use array;
 
-/// Appends `$n` values to a vector, by an explicit loop, for the same reason: `extend!(out, n, i => 2 * i)`.
-macro_rules! extend {
-    ($out:expr, $n:expr, $i:ident => $value:expr) => {{
-        let (out, n): (&mut Vec<_>, usize) = (&mut *$out, $n);
-        out.reserve(n);
-        let room = &mut out.spare_capacity_mut()[..n];
-        let mut $i = 0;
-        while $i < n {
-            room[$i].write($value);
-            $i += 1;
-        }
-        // SAFETY: the loop has written each of them.
-        #[allow(unused_unsafe)]
-        unsafe {
-            out.set_len(out.len() + n)
-        };
-    }};
-}
-pub(crate) use extend;
-
 /// An array all of which is written.
 ///
 /// # Safety
@@ -153,6 +133,24 @@ pub fn vectorize<R>(f: impl FnOnce() -> R) -> R {
         #[inline(always)]
         |_| f(),
     )
+}
+
+/// The same without a copy for AVX-512: for loops that it does not pay for.
+#[inline(always)]
+pub fn vectorize_256<R>(f: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    match Simd::current() {
+        // SAFETY: a level is in use only if the CPU has it, and a CPU with AVX-512 has AVX2.
+        Simd::Avx512 | Simd::Avx2 => unsafe {
+            avx2(
+                #[inline(always)]
+                |_| f(),
+            )
+        },
+        Simd::Baseline => f(),
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    f()
 }
 
 /// The same for code that is not the same at every level: `f` is told which it is compiled for.

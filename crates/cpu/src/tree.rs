@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use warpfold_core::Reducer;
 
 use super::policy::{AHEAD, AHEAD_LIGHT, BLOCK};
-use super::simd::{array, extend, prefetch};
+use super::simd::{array, prefetch};
 
 /// Room for the nodes of a level.
 pub(super) type Level<A, const N: usize> = [MaybeUninit<A>; N];
@@ -287,10 +287,10 @@ pub(super) fn fold_ragged<R: Reducer>(
     identity: R::Acc,
     x: &[R::Item],
     lens: &[u32],
-    out: &mut Vec<R::Acc>,
+    out: &mut [MaybeUninit<R::Acc>],
 ) {
-    let lens = lens.as_chunks::<TILE>().0;
-    for (x, lens) in x.chunks_exact(x.len() / lens.len()).zip(lens) {
+    let (lens, out) = (lens.as_chunks::<TILE>().0, out.as_chunks_mut::<TILE>().0);
+    for ((x, lens), out) in x.chunks_exact(x.len() / lens.len()).zip(lens).zip(out) {
         let mut levels = [const { MaybeUninit::uninit() }; usize::BITS as usize];
         let quads = (lens.iter().fold(0, |most, &len| most.max(len)) as usize).div_ceil(QUAD);
         for (i, rows) in x.as_chunks::<TILE>().0.as_chunks::<QUAD>().0[..quads].iter().enumerate() {
@@ -312,7 +312,7 @@ pub(super) fn fold_ragged<R: Reducer>(
             root = join(reducer, unsafe { levels[digits.trailing_zeros() as usize].assume_init_ref() }, &root);
             digits &= digits - 1;
         }
-        out.extend_from_slice(&root);
+        *out = array!(TILE, i => MaybeUninit::new(root[i]));
     }
 }
 
@@ -342,12 +342,13 @@ fn join<R: Reducer>(reducer: &R, left: &[R::Acc; TILE], right: &[R::Acc; TILE]) 
 
 /// Rows of a power of two: the levels of all of them at once.
 #[inline(always)]
-pub(super) fn fold_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &mut Vec<R::Acc>) {
-    debug_assert!(x.len() <= BLOCK);
-    let rows = x.len() / len;
-    out.reserve(rows);
+pub(super) fn fold_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &mut [MaybeUninit<R::Acc>]) {
+    debug_assert!(x.len() <= BLOCK && x.len() == len * out.len());
+    let rows = out.len();
     if len == 1 {
-        extend!(out, rows, i => reducer.lift(x[i], 0));
+        for i in 0..rows {
+            out[i].write(reducer.lift(x[i], 0));
+        }
         return;
     }
     let mut a: Level<R::Acc, { BLOCK / 2 }> = [const { MaybeUninit::uninit() }; BLOCK / 2];
@@ -363,8 +364,7 @@ pub(super) fn fold_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out:
         weight *= 2;
         std::mem::swap(&mut from, &mut to);
     }
-    // SAFETY: as above.
-    extend!(out, rows, i => unsafe { from[i].assume_init() });
+    out.copy_from_slice(&from[..rows]);
 }
 
 /// Like [`lift_pairs`], but the index starts at 0 in each row (a power of two).
@@ -384,11 +384,10 @@ fn lift_pairs_of_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &
     }
 }
 
-/// The tree over nodes of `weight` elements each, but for the last, which has `last`.
-pub fn combine_nodes<R: Reducer>(reducer: &R, nodes: &mut Vec<R::Acc>, weight: u64, last: u64) -> Option<R::Acc> {
-    let (mut weight, mut last) = (weight, last);
-    while nodes.len() > 1 {
-        let n = nodes.len();
+/// The tree over nodes of `weight` elements each, but for the last, which has `last`. Its root takes the place of the first.
+pub fn combine_nodes<R: Reducer>(reducer: &R, nodes: &mut [R::Acc], weight: u64, last: u64) {
+    let (mut n, mut weight, mut last) = (nodes.len(), weight, last);
+    while n > 1 {
         for i in 0..n / 2 {
             let right = if 2 * i + 2 == n { last } else { weight };
             nodes[i] = reducer.combine_counted(nodes[2 * i], weight, nodes[2 * i + 1], right);
@@ -398,8 +397,7 @@ pub fn combine_nodes<R: Reducer>(reducer: &R, nodes: &mut Vec<R::Acc>, weight: u
         } else {
             last += weight;
         }
-        nodes.truncate(n.div_ceil(2));
+        n = n.div_ceil(2);
         weight *= 2;
     }
-    nodes.first().copied()
 }

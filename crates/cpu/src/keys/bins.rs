@@ -1,13 +1,14 @@
 //! Counts by label, and histograms.
 
 use std::cmp::Ordering;
+use std::mem::MaybeUninit;
 
-use rayon::prelude::*;
 use warpfold_core::{DType, Element, Float, bf16, f16};
 
 use super::dense;
 use super::groups::by_labels;
 use super::labels::Labels;
+use crate::parallel;
 use crate::reduction::reduce;
 use warpfold_array::KeyError;
 use warpfold_array::Options;
@@ -73,7 +74,7 @@ fn count(labels: &[u32], bins: usize) -> Vec<i64> {
         last.iter().for_each(|a| even[(*a as usize).min(bins)] += 1);
         even.iter().zip(odd).map(|(a, b)| *a + *b).collect::<Vec<i64>>()
     };
-    let tables: Vec<Vec<i64>> = (0..parts).into_par_iter().map(of_part).collect();
+    let tables = parallel::map(parts, of_part);
     (0..bins).map(|bin| tables.iter().map(|table| table[bin]).sum()).collect()
 }
 
@@ -130,7 +131,11 @@ pub fn histogram(array: ArrayRef<'_>, bins: &Bins, weights: Option<ArrayRef<'_>>
     let finder = Finder::new(&edges);
     let labels: Vec<u32> = by_dtype!(array.dtype(), T => {
         let x = dense::elements::<T>(&array);
-        x.par_iter().with_min_len(TASK).map(|&x| finder.bin(x.float().to_f64())).collect()
+        in_tasks(x.len(), &|from, room| {
+            for (to, &x) in room.iter_mut().zip(&x[from..]) {
+                to.write(finder.bin(x.float().to_f64()));
+            }
+        })
     });
     let counts = match weights {
         None => Values::I64(count(&labels, bins)),
@@ -150,6 +155,17 @@ pub fn histogram(array: ArrayRef<'_>, bins: &Bins, weights: Option<ArrayRef<'_>>
         counts: Array { shape: vec![bins], values: counts },
         edges: Array { shape: vec![bins + 1], values: edges },
     })
+}
+
+/// `n` labels, by tasks that are given the place of their first and room for theirs, all of which they write. Not generic, so that its
+/// threads are compiled once.
+fn in_tasks(n: usize, write: &(dyn Fn(usize, &mut [MaybeUninit<u32>]) + Sync)) -> Vec<u32> {
+    let mut labels: Vec<u32> = Vec::with_capacity(n);
+    let room = &mut labels.spare_capacity_mut()[..n];
+    parallel::chunks(room, TASK, |task, room| write(task * TASK, room));
+    // SAFETY: all are written.
+    unsafe { labels.set_len(n) };
+    labels
 }
 
 /// The edges of bins for `n` elements of a dtype, and what dtype they have. `extent` finds the least and the greatest element.

@@ -2,15 +2,13 @@
 
 use std::ops::Range;
 
-use warpfold_core::{DType, Reducer};
+use warpfold_core::DType;
 
 use super::dense::{self, Rows};
 use super::labels::Labels;
 use super::segments::{Descriptions, Found, Segments};
-use crate::dispatch::{Kernels, Visit};
-use crate::engine::Job;
-use crate::kernel::{Item, Kernel};
-use crate::load::Load;
+use crate::bound::Task;
+use crate::dispatch::Kernels;
 use crate::reduction::{on_threads, reduce};
 use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;
@@ -18,7 +16,7 @@ use warpfold_array::Options;
 use warpfold_array::memory;
 use warpfold_array::problem::Problem;
 use warpfold_array::request::{Request, base};
-use warpfold_array::{Array, Collect, Hole, Scalar, Value, Values};
+use warpfold_array::{Array, Hole, Scalar, Value, Values};
 use warpfold_array::{Error, Op};
 
 /// Reduces the elements of each label: group `k` has the bits of `reduce(op, values[labels == k], axis 0)`. For several
@@ -60,43 +58,18 @@ pub(super) fn by_labels(
         Segments::checked(vec![0], "group", None).fits(&values, options)?;
         let request = Request::new(op, &values, options)?;
         let found = on_threads(options.threads, |threads| {
-            Kernels(&request.spec).dispatch(ByLabel { request: &request, array: &values, labels, threads })
+            let (problem, options) = (&request.problem, request.options());
+            let base = base(&values, options.mask.as_ref(), problem);
+            let task = Task { problem, base, threads, progress: options.progress };
+            // SAFETY: an ArrayRef's elements are readable; the problem has one axis, as long as there are labels.
+            Kernels(&request.spec).with(|bound| unsafe { bound.groups(&task, labels, labels.groups) })
         })?;
-        if let Some(found) = found {
+        if let Some(Ok(found)) = found {
             let shape = [labels.groups].into_iter().chain(request.shape()).collect();
             return Ok(Array { shape, values: found.cast(request.spec.result()) });
         }
     }
     Groups::sorted(labels)?.reduce(op, values, options)
-}
-
-/// Groups of a list, reduced without being sorted.
-struct ByLabel<'a> {
-    request: &'a Request<'a>,
-    array: &'a ArrayRef<'a>,
-    labels: &'a Labels<'a>,
-    threads: usize,
-}
-
-impl Visit for ByLabel<'_> {
-    /// `None` if some group has no result.
-    type Out = Option<Values>;
-
-    fn visit<K, L>(self, kernel: K, load: L) -> Self::Out
-    where
-        K: Kernel,
-        L: Load<Item<K>>,
-        <K::R as Reducer>::Output: Collect,
-    {
-        let options = self.request.options();
-        let problem = &self.request.problem;
-        let base = base(self.array, options.mask.as_ref(), problem);
-        let job =
-            Job { kernel: &kernel, load: &load, problem, base, threads: self.threads, progress: options.progress };
-        // SAFETY: an ArrayRef's elements are readable; the problem has one axis, as long as there are labels.
-        let outputs = unsafe { job.groups(self.labels, self.labels.groups) }?;
-        Collect::collect(outputs).ok()
-    }
 }
 
 /// Whether the first axis has one for each label.

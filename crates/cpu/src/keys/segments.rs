@@ -2,14 +2,12 @@
 
 use std::ops::Range;
 
-use warpfold_core::{DType, Reducer};
+use warpfold_core::DType;
 
 use super::integers::Integers;
+use crate::bound::Task;
 use crate::describe::{ROW, Run, STATS, check_describe};
-use crate::dispatch::{Kernels, Visit};
-use crate::engine::Job;
-use crate::kernel::{Item, Kernel};
-use crate::load::Load;
+use crate::dispatch::Kernels;
 use crate::reduction::on_threads;
 use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;
@@ -17,7 +15,7 @@ use warpfold_array::Options;
 use warpfold_array::memory;
 use warpfold_array::problem::Problem;
 use warpfold_array::request::{Request, base};
-use warpfold_array::{Array, Collect, Hole, Scalar, Value, Values};
+use warpfold_array::{Array, Hole, Scalar, Value, Values};
 use warpfold_array::{Error, Op};
 
 /// Reduces each segment `offsets[i]..offsets[i + 1]` of the first axis of `values`, in the bits of
@@ -160,7 +158,11 @@ impl Segments {
         memory::afford("the result", self.len().saturating_mul(outputs * width), request.spec.result().size())?;
         let run = |offsets: &[usize]| {
             on_threads(options.threads, |threads| {
-                Kernels(&request.spec).dispatch(Execute { request: &request, array: &values, offsets, threads })
+                let (problem, options) = (&request.problem, request.options());
+                let base = base(&values, options.mask.as_ref(), problem);
+                let task = Task { problem, base, threads, progress: options.progress };
+                // SAFETY: an ArrayRef's elements are readable; the problem reaches no others, and reduces axis 0 alone.
+                Kernels(&request.spec).with(|bound| unsafe { bound.segments(&task, offsets) })
             })
         };
         let (found, holes) = match run(&self.offsets)? {
@@ -298,37 +300,4 @@ pub fn filled(values: Values, holes: &[usize], width: usize, fill: Scalar) -> Va
         T::wrap(all)
     }
     warpfold_array::each!(Values, values, v => put(v, holes, width, fill))
-}
-
-struct Execute<'a> {
-    request: &'a Request<'a>,
-    array: &'a ArrayRef<'a>,
-    offsets: &'a [usize],
-    threads: usize,
-}
-
-impl Visit for Execute<'_> {
-    /// What was found, and the places of outputs that are missing there; `None` if a segment is empty that must not be.
-    type Out = Option<(Values, Vec<(usize, Hole)>)>;
-
-    fn visit<K, L>(self, kernel: K, load: L) -> Self::Out
-    where
-        K: Kernel,
-        L: Load<Item<K>>,
-        <K::R as Reducer>::Output: Collect,
-    {
-        let options = self.request.options();
-        let problem = &self.request.problem;
-        let base = base(self.array, options.mask.as_ref(), problem);
-        let job =
-            Job { kernel: &kernel, load: &load, problem, base, threads: self.threads, progress: options.progress };
-        // SAFETY: an ArrayRef's elements are readable; the problem reaches no others, and reduces axis 0 alone.
-        let mut outputs = unsafe { job.segments(self.offsets) }?;
-        let holes: Vec<(usize, Hole)> =
-            outputs.iter().enumerate().filter_map(|(at, output)| Some((at, output.hole()?))).collect();
-        if !holes.is_empty() {
-            outputs.retain(|output| output.hole().is_none());
-        }
-        Some((Collect::collect(outputs).expect("those without a value are gone"), holes))
-    }
 }

@@ -12,16 +12,14 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use warpfold_core::{Reducer, Span};
-
-use super::engine::{Job, Out, Output, large_pages};
-use super::kernel::{Acc, Item, Kernel};
-use super::load::Load;
-use super::policy::{BLOCK, BUCKETS, COLUMN_BYTES, FEW_GROUPS, LEAST_PART, LEAST_QUEUE, QUEUE_BYTES};
-use super::segments::short;
-use super::simd::vectorize;
-use super::transposed::extend;
-use super::tree::{QUAD, TILE};
+use super::nodes::{Items, Nodes};
+use super::span::Span;
+use super::{Labels, Work};
+use crate::loops::{Item, Loops, Node, Value};
+use crate::moves::by_size;
+use crate::output::{Output, large_pages};
+use crate::policy::{BLOCK, BUCKETS, COLUMN_BYTES, FEW_GROUPS, LEAST_PART, LEAST_QUEUE, QUEUE_BYTES};
+use crate::tree::{QUAD, TILE};
 
 /// Labels or elements that are read at a time: few, since queues want the L1 cache, and so that the next come from memory meanwhile.
 const PIECE: usize = BLOCK / 16;
@@ -29,42 +27,48 @@ const PIECE: usize = BLOCK / 16;
 /// Groups that are finished at a time.
 const TOGETHER: usize = 64;
 
-/// A label for each element.
-pub trait Labels: Sync {
-    /// Those of the elements `from..from + n`, perhaps in this room. What belongs to no group has the greatest number.
-    fn read<'r>(&'r self, from: usize, n: usize, room: &'r mut Vec<u32>) -> &'r [u32];
+/// An element as groups move it: any of its size. Zeros are a number of every dtype, and absent where elements may be.
+trait Word: Copy + Send + Sync {
+    const ZERO: Self;
+}
+
+impl<W: Copy + Send + Sync> Word for MaybeUninit<W> {
+    const ZERO: Self = MaybeUninit::zeroed();
 }
 
 /// Elements on their way to the trees of their groups.
-struct Queues<'a, K: Kernel> {
-    kernel: &'a K,
+struct Queues<'a, T> {
+    kernel: &'a dyn Loops,
     /// Elements that a queue holds: a power of two. An element's place in it is that in its group's sequence, modulo this.
     room: usize,
     /// All queues, and one more for elements of no group.
-    items: Vec<Item<K>>,
+    items: Vec<T>,
     /// Where in `items` the next element of each queue goes.
     next: Vec<u32>,
     /// What has left the queues.
-    spans: Vec<Span<Acc<K>>>,
+    spans: Vec<Span>,
 }
 
-impl<'a, K: Kernel> Queues<'a, K> {
-    /// Queues for `groups` groups, of about `each` elements. Those begin at `starts`, or else at 0. `any` is an element.
-    fn new(kernel: &'a K, groups: usize, each: usize, any: Item<K>, starts: Option<&[u32]>) -> Self {
-        let fits = (QUEUE_BYTES / size_of::<Item<K>>() / groups.max(1)).max(LEAST_QUEUE);
+impl<'a, T: Word> Queues<'a, T> {
+    /// Queues for `groups` groups, of about `each` elements. Those begin at `starts`, or else at 0.
+    fn new(kernel: &'a dyn Loops, groups: usize, each: usize, starts: Option<&[u32]>) -> Self {
+        let fits = (QUEUE_BYTES / size_of::<T>() / groups.max(1)).max(LEAST_QUEUE);
         let room = fits.min(2 * each).clamp(2, BLOCK / 2).next_power_of_two();
         let start = |group: usize| starts.and_then(|starts| starts.get(group)).map_or(0, |&start| start as usize);
         Self {
             kernel,
             room,
-            items: vec![any; (groups + 1) * room],
+            items: vec![T::ZERO; (groups + 1) * room],
             next: (0..=groups).map(|group| (group * room + start(group) % room) as u32).collect(),
-            spans: (0..groups).map(|group| Span::new(start(group) as u64)).collect(),
+            spans: (0..groups).map(|group| Span::new(kernel, start(group) as u64)).collect(),
         }
     }
 
     /// Takes the next elements, with their labels. Those beyond the last group belong to none.
-    fn push(&mut self, mut elements: impl Iterator<Item = (u32, Item<K>)> + Clone) {
+    ///
+    /// # Safety
+    /// They are elements of the kernel.
+    unsafe fn push(&mut self, mut elements: impl Iterator<Item = (u32, T)> + Clone) {
         while let Some(full) = fill(&mut elements, &mut self.next, &mut self.items, self.room) {
             if full < self.spans.len() {
                 self.settle(full);
@@ -73,16 +77,18 @@ impl<'a, K: Kernel> Queues<'a, K> {
         }
     }
 
-    /// The elements in a queue.
-    fn waiting(&self, group: usize) -> &[Item<K>] {
+    /// The elements in a queue: where, and how many.
+    fn waiting(&self, group: usize) -> (*const Item, usize) {
         let first = group * self.room + self.spans[group].end() as usize % self.room;
-        &self.items[first..self.next[group] as usize]
+        let waiting = &self.items[first..self.next[group] as usize];
+        (waiting.as_ptr().cast(), waiting.len())
     }
 
     /// Reduces the elements in a queue to nodes of the tree.
     fn settle(&mut self, group: usize) {
-        let first = group * self.room + self.spans[group].end() as usize % self.room;
-        extend(self.kernel, &mut self.spans[group], &self.items[first..self.next[group] as usize]);
+        let (x, n) = self.waiting(group);
+        // SAFETY: they came by `push`.
+        unsafe { self.spans[group].extend(self.kernel, x, n) };
     }
 
     /// Whether the elements in a queue are one node, if they are the last of their sequence.
@@ -90,27 +96,34 @@ impl<'a, K: Kernel> Queues<'a, K> {
         (self.spans[group].end() as usize).is_multiple_of(self.room)
     }
 
-    /// The node over the elements in a queue, and how many, if they are the end of the sequence.
-    fn last(&self, group: usize) -> Option<(Acc<K>, u64)> {
-        let rest = self.waiting(group);
-        (!rest.is_empty()).then(|| (short(self.kernel, rest, self.spans[group].end()), rest.len() as u64))
+    /// Begins the queue of a group anew.
+    fn begin(&mut self, group: usize) {
+        self.next[group] = (group * self.room + self.spans[group].end() as usize % self.room) as u32;
     }
 
-    /// The roots of whole sequences from their start, which are forgotten.
-    fn finish(&mut self, groups: usize, mut each: impl FnMut(usize, Option<(Acc<K>, u64)>)) {
-        for group in 0..groups {
-            each(group, root(self.kernel.reducer(), &self.spans[group], self.last(group)));
-            self.spans[group] = Span::new(0);
-            self.next[group] = (group * self.room) as u32;
+    /// The root of a sequence from its start: what has left the queue, if `span` is that, and what waits in it. How many elements it has.
+    ///
+    /// # Safety
+    /// `to` has room for a node.
+    unsafe fn root(&self, group: usize, span: Option<&Span>, node: &mut Nodes, to: *mut Node) -> u64 {
+        let (x, n) = self.waiting(group);
+        let own = &self.spans[group];
+        // SAFETY: elements and nodes of this kernel.
+        unsafe {
+            if n == 0 {
+                return span.unwrap_or(own).root(self.kernel, std::ptr::null(), 0, to);
+            }
+            node.write(1, |to| self.kernel.short(x, n, own.end(), to));
+            span.unwrap_or(own).root(self.kernel, node.first(), n as u64, to)
         }
     }
 }
 
 /// All elements of groups that have few, in columns that lie side by side, [`TILE`] in a tile: vectors reduce many at once.
-struct Columns<'a, K: Kernel> {
-    kernel: &'a K,
+struct Columns<'a, T> {
+    kernel: &'a dyn Loops,
     /// Tile by tile: the first element of each column, then the second, and so on.
-    items: Vec<Item<K>>,
+    items: Vec<T>,
     /// Elements of a tile.
     tile: usize,
     /// Where in `items` the next element of each column goes.
@@ -118,28 +131,28 @@ struct Columns<'a, K: Kernel> {
     /// How many elements each column has.
     lens: Vec<u32>,
     /// The trees over them.
-    nodes: Vec<Acc<K>>,
+    nodes: Nodes,
 }
 
-impl<'a, K: Kernel> Columns<'a, K> {
-    /// Columns for `groups` groups of about `each` elements, if they fit the cache. `any` is an element.
-    fn new(kernel: &'a K, groups: usize, each: usize, any: Item<K>) -> Option<Self> {
+impl<'a, T: Word> Columns<'a, T> {
+    /// Columns for `groups` groups of about `each` elements, if they fit the cache.
+    fn new(kernel: &'a dyn Loops, groups: usize, each: usize) -> Option<Self> {
         // Random labels hardly ever give a group so many: the standard deviation is the root of the mean.
         let tile = (2 * each + 8).next_multiple_of(QUAD) * TILE;
         let tiles = groups.div_ceil(TILE);
-        let fits = tiles * tile * size_of::<Item<K>>() <= COLUMN_BYTES;
+        let fits = tiles * tile * size_of::<T>() <= COLUMN_BYTES;
         fits.then(|| Self {
             kernel,
-            items: vec![any; tiles * tile],
+            items: vec![T::ZERO; tiles * tile],
             tile,
             next: vec![0; tiles * TILE],
             lens: vec![0; tiles * TILE],
-            nodes: Vec::new(),
+            nodes: Nodes::new(kernel.facts().node),
         })
     }
 
     /// Takes the elements of a bucket, by label. Whether there was room for those of each.
-    fn fill(&mut self, pairs: &[Pair<Item<K>>]) -> bool {
+    fn fill(&mut self, pairs: &[Pair<T>]) -> bool {
         let start = |tile: usize| (tile * self.tile) as u32..;
         for (tile, next) in self.next.as_chunks_mut::<TILE>().0.iter_mut().enumerate() {
             next.iter_mut().zip(start(tile)).for_each(|(next, start)| *next = start);
@@ -160,42 +173,18 @@ impl<'a, K: Kernel> Columns<'a, K> {
         self.lens.iter().all(|&len| len as usize * TILE <= self.tile)
     }
 
-    /// The results of the first groups. Whether all have one.
-    fn finish(&mut self, out: &mut [MaybeUninit<Out<K>>]) -> bool {
-        let reducer = self.kernel.reducer();
-        self.nodes.clear();
-        self.kernel.columns(&self.items, &self.lens, &mut self.nodes);
-        vectorize(
-            #[inline(always)]
-            || {
-                // A local copy, which `out` cannot overlap.
-                let reducer = reducer.clone();
-                for ((out, &node), &len) in out.iter_mut().zip(&self.nodes).zip(&self.lens) {
-                    out.write(reducer.finish(node, len as u64));
-                }
-            },
-        );
-        // Without an identity there may yet be a result of nothing: the initial value of a maximum.
-        let no_node = |len: u32| len == 0 && reducer.identity().is_none();
-        for (out, _) in out.iter_mut().zip(&self.lens).filter(|&(_, &len)| no_node(len)) {
-            match reducer.finish_empty() {
-                Some(value) => out.write(value),
-                None => return false,
-            };
+    /// The results of the first `n` groups. Whether all have one.
+    ///
+    /// # Safety
+    /// The elements are of the kernel; there is room for as many values.
+    unsafe fn finish(&mut self, n: usize, out: *mut Value) -> bool {
+        // SAFETY: the caller's; columns without elements have zeros, which are elements, too.
+        unsafe {
+            let (x, len) = (self.items.as_ptr().cast(), self.items.len());
+            self.nodes.write(self.lens.len(), |to| self.kernel.columns(x, len, &self.lens, to));
+            self.kernel.finish_each(self.nodes.first(), &self.lens[..n], out)
         }
-        true
     }
-}
-
-/// The node over a span, and after it perhaps one of some more elements.
-fn root<R: Reducer>(reducer: &R, span: &Span<R::Acc>, last: Option<(R::Acc, u64)>) -> Option<(R::Acc, u64)> {
-    span.nodes().rev().fold(last, |right, (level, left)| {
-        let n = 1 << level;
-        Some(match right {
-            Some((right, m)) => (reducer.combine_counted(left, n, right, m), n + m),
-            None => (left, n),
-        })
-    })
 }
 
 /// Puts elements in the queues of their groups until one is full: which.
@@ -255,42 +244,27 @@ unsafe fn scatter<T: Copy + Send>(labels: &[u32], x: &[T], shift: u32, next: &mu
     }
 }
 
-impl<K: Kernel, L: Load<Item<K>>> Job<'_, K, L>
-where
-    Out<K>: Send,
-{
-    /// The result of the elements of each label below `groups`, in their order. `None` if there are no elements at all, or a
-    /// group is empty and the reducer has no identity.
+impl Work<'_> {
+    /// See [`super::Job::groups`]. Whether every group has a result.
     ///
     /// # Safety
-    /// Every element that the problem reaches from `base` is readable. It has one axis, of fewer than 2^32 elements, and reduces it.
-    pub unsafe fn groups(&self, labels: &dyn Labels, groups: usize) -> Option<Vec<Out<K>>> {
-        if self.problem.count == 0 {
-            return None;
+    /// As there; `out` has a place for each.
+    pub unsafe fn groups(&self, labels: &dyn Labels, groups: usize, out: &Output<Value>) -> bool {
+        // SAFETY: the caller's; the word has the size of an element.
+        unsafe {
+            by_size!(self.facts.item, T => match groups <= FEW_GROUPS {
+                true => self.few_groups::<T>(labels, groups, out),
+                false => self.many_groups::<T>(labels, groups, out),
+            }, else unreachable!("a dtype, or an option of one, has 1, 2, 4, 8 or 16 bytes"))
         }
-        let mut values: Vec<Out<K>> = Vec::with_capacity(groups);
-        large_pages(values.spare_capacity_mut());
-        let out = Output::new(&mut values.spare_capacity_mut()[..groups]);
-        // SAFETY: the caller's.
-        let all = unsafe {
-            match groups <= FEW_GROUPS {
-                true => self.few_groups(labels, groups, &out),
-                false => self.many_groups(labels, groups, &out),
-            }
-        };
-        // SAFETY: then every group is written.
-        all.then(|| unsafe {
-            values.set_len(groups);
-            values
-        })
     }
 
     /// See the module. Whether every group has a result.
-    unsafe fn few_groups(&self, labels: &dyn Labels, groups: usize, out: &Output<Out<K>>) -> bool {
+    unsafe fn few_groups<T: Word>(&self, labels: &dyn Labels, groups: usize, out: &Output<Value>) -> bool {
         let n = self.problem.count;
         let parts = (n / LEAST_PART.max(64 * groups)).clamp(1, self.threads);
         // Halves of parts, so that two threads count one part. Where the last one ends is no matter.
-        let counts = self.kept_results(2 * (parts - 1), |half| {
+        let counts = self.quiet_results(2 * (parts - 1), |half| {
             self.counts(labels, n * half / (2 * parts)..n * (half + 1) / (2 * parts), 0, groups)
         });
         let mut starts = vec![vec![0u32; groups]];
@@ -298,73 +272,71 @@ where
             let before = &starts[starts.len() - 1];
             starts.push((0..groups).map(|group| before[group] + halves[0][group] + halves[1][group]).collect());
         }
-        // SAFETY: the caller's.
-        let any = unsafe { self.any() };
-        let queues = self.kept_results(parts, |part| {
+        let mut queues = self.quiet_results(parts, |part| {
             let range = n * part / parts..n * (part + 1) / parts;
-            let mut queues = Queues::new(self.kernel, groups, range.len() / groups.max(1), any, Some(&starts[part]));
+            let each = range.len() / groups.max(1);
+            let mut queues = Queues::<T>::new(self.kernel, groups, each, Some(&starts[part]));
             // SAFETY: the caller's.
             unsafe {
-                self.pieces(labels, range, |labels, x| {
-                    queues.push(labels.iter().copied().zip(x.iter().copied()));
-                });
+                self.pieces(labels, range, |labels, x| queues.push(labels.iter().copied().zip(x.iter().copied())));
             }
             for group in 0..groups {
                 if part + 1 < parts || !queues.is_subtree(group) {
                     queues.settle(group);
-                    queues.next[group] =
-                        (group * queues.room + queues.spans[group].end() as usize % queues.room) as u32;
+                    queues.begin(group);
                 }
             }
             queues
         });
+        let last = queues.pop().expect("a part");
         let all = AtomicBool::new(true);
         self.quiet_tasks(groups.div_ceil(TOGETHER), &|task| {
+            let mut room = [Nodes::new(self.facts.node), Nodes::new(self.facts.node)];
             for group in task * TOGETHER..groups.min((task + 1) * TOGETHER) {
-                let mut span = queues[0].spans[group].clone();
-                for next in &queues[1..] {
-                    span.join(self.kernel.reducer(), &next.spans[group]).expect("parts follow one another");
-                }
-                let root = root(self.kernel.reducer(), &span, queues[parts - 1].last(group));
+                let whole = queues.split_first().map(|(first, rest)| {
+                    let mut span = Span::new(self.kernel, 0);
+                    for part in [first].into_iter().chain(rest).chain([&last]) {
+                        span.join(self.kernel, &part.spans[group]).expect("parts follow one another");
+                    }
+                    span
+                });
                 // SAFETY: each group is in one task.
-                unsafe { self.finish_group(out, group, root, &all) };
+                unsafe { self.finish_group(out, group, (&last, group), whole.as_ref(), &mut room, &all) };
             }
         });
         all.into_inner()
     }
 
     /// See the module. Whether every group has a result.
-    unsafe fn many_groups(&self, labels: &dyn Labels, groups: usize, out: &Output<Out<K>>) -> bool {
+    unsafe fn many_groups<T: Word>(&self, labels: &dyn Labels, groups: usize, out: &Output<Value>) -> bool {
         let n = self.problem.count;
         let shift = groups.div_ceil(BUCKETS).next_power_of_two().ilog2().min(u16::BITS);
         let buckets = groups.div_ceil(1 << shift);
         let parts = (n / LEAST_PART).clamp(1, self.threads);
         let part = |i: usize| n * i / parts..n * (i + 1) / parts;
-        let mut places = self.kept_results(parts, |i| self.counts(labels, part(i), shift, buckets));
+        let mut places = self.quiet_results(parts, |i| self.counts(labels, part(i), shift, buckets));
         // From how many there are to where the first of each part goes.
         let (mut starts, mut next) = (Vec::with_capacity(buckets + 1), 0);
         for bucket in 0..=buckets {
             starts.push(next as usize);
             places.iter_mut().for_each(|part| next += std::mem::replace(&mut part[bucket], next));
         }
-        let mut pairs: Vec<Pair<Item<K>>> = Vec::with_capacity(n);
+        let mut pairs: Vec<Pair<T>> = Vec::with_capacity(n);
         large_pages(pairs.spare_capacity_mut());
         let room = Output::new(&mut pairs.spare_capacity_mut()[..n]);
         self.quiet_tasks(parts, &|i| {
             let mut next = places[i].clone();
             // SAFETY: the caller's; each element has a place of its own, after those before it.
-            unsafe { self.pieces(labels, part(i), |labels, x| scatter(labels, x, shift, &mut next, &room)) };
+            unsafe { self.pieces(labels, part(i), |labels, x: &[T]| scatter(labels, x, shift, &mut next, &room)) };
         });
         // SAFETY: there are as many places as elements.
         unsafe { pairs.set_len(n) };
-        // SAFETY: the caller's.
-        let any = unsafe { self.any() };
         let at_a_time = buckets.div_ceil(8 * self.threads);
         let all = AtomicBool::new(true);
         self.quiet_tasks(buckets.div_ceil(at_a_time), &|task| {
             let (width, each) = (1 << shift, n.div_ceil(groups));
-            let mut columns = Columns::new(self.kernel, width, each, any);
-            let mut queues = None;
+            let mut columns = Columns::<T>::new(self.kernel, width, each);
+            let (mut queues, mut room) = (None, [Nodes::new(self.facts.node), Nodes::new(self.facts.node)]);
             for bucket in task * at_a_time..buckets.min((task + 1) * at_a_time) {
                 let pairs = &pairs[starts[bucket]..starts[bucket + 1]];
                 let first = bucket << shift;
@@ -373,30 +345,39 @@ where
                     && columns.fill(pairs)
                 {
                     // SAFETY: each group is in one bucket.
-                    if !columns.finish(unsafe { out.range(first as isize, groups) }) {
+                    if !unsafe { columns.finish(groups, out.at(first as isize, groups)) } {
                         all.store(false, Ordering::Relaxed);
                     }
                     continue;
                 }
                 let queues =
-                    queues.get_or_insert_with(|| Queues::new(self.kernel, width, each.max(LEAST_QUEUE), any, None));
-                queues.push(pairs.iter().map(|&Pair(label, item)| (label as u32, item)));
-                // SAFETY: each group is in one bucket.
-                queues.finish(groups, |group, root| unsafe { self.finish_group(out, first + group, root, &all) });
+                    queues.get_or_insert_with(|| Queues::<T>::new(self.kernel, width, each.max(LEAST_QUEUE), None));
+                // SAFETY: the elements that `pieces` read.
+                unsafe { queues.push(pairs.iter().map(|&Pair(label, item)| (label as u32, item))) };
+                for group in 0..groups {
+                    let at = first + group;
+                    // SAFETY: each group is in one bucket.
+                    unsafe { self.finish_group(out, at, (queues, group), None, &mut room, &all) };
+                    queues.spans[group].begin(0);
+                    queues.begin(group);
+                }
             }
         });
         all.into_inner()
     }
 
     /// Reads some labels and their elements, a piece at a time.
-    unsafe fn pieces(&self, labels: &dyn Labels, range: Range<usize>, mut each: impl FnMut(&[u32], &[Item<K>])) {
+    unsafe fn pieces<T: Word>(&self, labels: &dyn Labels, range: Range<usize>, mut each: impl FnMut(&[u32], &[T])) {
         let inner = self.problem.inner();
-        let (mut of_labels, mut of_items) = (Vec::new(), Vec::new());
+        let (mut of_labels, mut of_items) = (Vec::new(), Items::new());
         for from in range.clone().step_by(PIECE) {
             let n = PIECE.min(range.end - from);
             let labels = labels.read(from, n, &mut of_labels);
-            // SAFETY: the caller's.
-            let x = unsafe { self.run_of(self.base.step(&inner, from), &inner, n, &mut of_items) };
+            // SAFETY: the caller's; elements are lent only where they are aligned to their size, and copied to where anything may be.
+            let x = unsafe {
+                let x = self.run_of(self.base.step(&inner, from), &inner, n, &mut of_items);
+                std::slice::from_raw_parts(x.cast::<T>(), n)
+            };
             each(labels, x);
             self.tell(n);
         }
@@ -411,20 +392,28 @@ where
         counts.into_iter().map(|[a, b]| a + b).collect()
     }
 
-    /// Some element.
-    unsafe fn any(&self) -> Item<K> {
-        // SAFETY: the caller's.
-        unsafe { self.run_of(self.base, &self.problem.inner(), 1, &mut Vec::new())[0] }
-    }
-
+    /// Finishes a group: what `whole`, or else the queue's own span, has, and what waits in the queue.
+    ///
     /// # Safety
     /// Nobody else writes the place.
-    unsafe fn finish_group(&self, out: &Output<Out<K>>, group: usize, root: Option<(Acc<K>, u64)>, all: &AtomicBool) {
-        let reducer = self.kernel.reducer();
-        match root.map_or_else(|| reducer.finish_empty(), |(acc, count)| Some(reducer.finish(acc, count))) {
-            // SAFETY: the caller's.
-            Some(value) => unsafe { out.write(group as isize, value) },
-            None => all.store(false, Ordering::Relaxed),
+    unsafe fn finish_group<T: Word>(
+        &self,
+        out: &Output<Value>,
+        at: usize,
+        (queues, group): (&Queues<'_, T>, usize),
+        whole: Option<&Span>,
+        [node, waiting]: &mut [Nodes; 2],
+        all: &AtomicBool,
+    ) {
+        let mut count = 0;
+        // SAFETY: the caller's; a node is written if it has elements.
+        unsafe {
+            node.write(1, |to| count = queues.root(group, whole, waiting, to));
+            if count > 0 {
+                self.kernel.finish(node.first(), 1, count, out.at(at as isize, 1));
+            } else if !self.kernel.finish_empty(out.at(at as isize, 1)) {
+                all.store(false, Ordering::Relaxed);
+            }
         }
     }
 }
