@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use warpfold_core::{DType, Element};
 
-use crate::Error;
+use crate::error::Error;
 
 /// The highest rank that Warpfold takes.
 pub const MAX_RANK: usize = 16;
@@ -139,8 +139,8 @@ impl<'a> ArrayRef<'a> {
         part
     }
 
-    /// The part of one axis, of `len` elements `stride` bytes apart, from `from` bytes after the first element. They are elements
-    /// of this array.
+    /// The part of one axis, of `len` elements `stride` bytes apart, from `from` bytes after the first element. They
+    /// are elements of this array.
     pub fn line(&self, from: isize, len: usize, stride: isize) -> Self {
         let mut line = *self;
         line.base = self.base.wrapping_offset(from);

@@ -1,6 +1,6 @@
 //! Whether there is memory for a result, asked before it is allocated: an allocation that fails ends the process.
 
-use crate::Error;
+use crate::error::Error;
 
 /// Allocations below this are not asked for.
 const SMALL: u128 = 64 << 20;

@@ -1,6 +1,6 @@
 //! A reduction in canonical form: size-1 axes dropped, axes merged where memory allows, kept and reduced ones apart.
 
-use crate::Error;
+use crate::error::Error;
 use crate::layout::ArrayRef;
 
 /// One axis, with its steps in bytes (in elements for the output).
@@ -177,7 +177,7 @@ impl At {
 #[derive(Clone, Debug)]
 pub struct Walk<'a> {
     dims: &'a [Dim],
-    index: [usize; crate::MAX_RANK],
+    index: [usize; crate::layout::MAX_RANK],
     at: At,
     out: isize,
 }
@@ -185,7 +185,7 @@ pub struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// From position `start`.
     pub fn new(dims: &'a [Dim], base: At, start: usize) -> Self {
-        let mut walk = Self { dims, index: [0; crate::MAX_RANK], at: base, out: 0 };
+        let mut walk = Self { dims, index: [0; crate::layout::MAX_RANK], at: base, out: 0 };
         let mut rest = start;
         for (i, dim) in dims.iter().enumerate().rev() {
             let (n, len) = (rest % dim.len.max(1), dim.len.max(1));

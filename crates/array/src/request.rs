@@ -2,10 +2,12 @@
 
 use warpfold_core::{Cast, DType, Kind};
 
+use crate::error::Error;
 use crate::layout::ArrayRef;
+use crate::op::{Op, Ord, Precision};
+use crate::options::Options;
 use crate::problem::{At, Problem, normalize_axes, result_shape};
 use crate::values::{Hole, Scalar, Values};
-use crate::{Error, Op, Options, Ord, Precision};
 
 /// A reduction without its array's shape: what decides which code runs.
 #[derive(Clone, Copy, Debug)]

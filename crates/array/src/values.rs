@@ -4,7 +4,7 @@ use std::fmt;
 
 use half::{bf16, f16};
 use warpfold_core::ops::Place;
-use warpfold_core::{Cast, DType, Element};
+use warpfold_core::{Cast, DType, Element, with_dtype};
 
 /// The elements of a result, in C order.
 #[derive(Clone, Debug, PartialEq)]
@@ -140,21 +140,7 @@ impl Values {
         fn to<T: Value>(casts: Vec<Cast>) -> Values {
             T::wrap(casts.into_iter().map(T::from_cast).collect())
         }
-        match dtype {
-            DType::Bool => to::<bool>(casts),
-            DType::I8 => to::<i8>(casts),
-            DType::I16 => to::<i16>(casts),
-            DType::I32 => to::<i32>(casts),
-            DType::I64 => to::<i64>(casts),
-            DType::U8 => to::<u8>(casts),
-            DType::U16 => to::<u16>(casts),
-            DType::U32 => to::<u32>(casts),
-            DType::U64 => to::<u64>(casts),
-            DType::F16 => to::<f16>(casts),
-            DType::BF16 => to::<bf16>(casts),
-            DType::F32 => to::<f32>(casts),
-            DType::F64 => to::<f64>(casts),
-        }
+        with_dtype!(dtype, T => to::<T>(casts))
     }
 
     /// The elements in memory, in this machine's byte order.

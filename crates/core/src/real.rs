@@ -119,7 +119,12 @@ mod square_root {
         let root: f32;
         // SAFETY: arithmetic on registers.
         unsafe {
-            core::arch::asm!("sqrt.rn.f32 {r}, {x};", r = out(reg32) root, x = in(reg32) x, options(pure, nomem, nostack))
+            core::arch::asm!(
+                "sqrt.rn.f32 {r}, {x};",
+                r = out(reg32) root,
+                x = in(reg32) x,
+                options(pure, nomem, nostack)
+            )
         };
         root
     }
@@ -130,7 +135,12 @@ mod square_root {
         let root: f64;
         // SAFETY: arithmetic on registers.
         unsafe {
-            core::arch::asm!("sqrt.rn.f64 {r}, {x};", r = out(reg64) root, x = in(reg64) x, options(pure, nomem, nostack))
+            core::arch::asm!(
+                "sqrt.rn.f64 {r}, {x};",
+                r = out(reg64) root,
+                x = in(reg64) x,
+                options(pure, nomem, nostack)
+            )
         };
         root
     }
@@ -189,8 +199,9 @@ macro_rules! double_word {
                 Self { hi: p, lo: ((ah * bh - p) + ah * bl + al * bh) + al * bl }
             }
 
-            /// `a + b`: what [`Accumulate::add`] makes of both as double words, in a third of the operations. There, what
-            /// follows TwoSum only adds zeros: the high word is already the sum rounded, and a zero keeps its sign.
+            /// `a + b`: what [`Accumulate::add`] makes of both as double words, in a third of the operations. There,
+            /// what follows TwoSum only adds zeros: the high word is already the sum rounded, and a zero keeps its
+            /// sign.
             #[inline(always)]
             pub fn of_sum(a: $t, b: $t) -> Self {
                 let s = Self::two_sum(a, b);
@@ -215,8 +226,8 @@ macro_rules! double_word {
                 let t = Self::two_sum(self.lo, right.lo);
                 let v = Self::fast_two_sum(s.hi, s.lo + t.hi);
                 let w = Self::fast_two_sum(v.hi, v.lo + t.lo);
-                // -0.0 + -0.0 must stay -0.0, and the low words' +0.0 would make it +0.0. Any other sum of negative numbers is
-                // negative without this.
+                // -0.0 + -0.0 must stay -0.0, and the low words' +0.0 would make it +0.0. Any other sum of negative
+                // numbers is negative without this.
                 let negative = self.hi.to_bits() & right.hi.to_bits() & (-0.0 as $t).to_bits();
                 Self { hi: $t::from_bits(w.hi.to_bits() | negative), lo: w.lo }.tame(s.hi)
             }

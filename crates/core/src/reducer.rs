@@ -47,8 +47,8 @@ pub trait Reducer: Clone + Send + Sync {
     /// The node of one element; `index` is its place in the sequence.
     fn lift(&self, item: Self::Item, index: u64) -> Self::Acc;
 
-    /// The node above two neighbouring elements, of which `index` is the first one's place: the bits of lifting and combining
-    /// both, if that can be had for less.
+    /// The node above two neighbouring elements, of which `index` is the first one's place: the bits of lifting and
+    /// combining both, if that can be had for less.
     #[inline(always)]
     fn lift_pair(&self, left: Self::Item, right: Self::Item, index: u64) -> Self::Acc {
         self.combine_counted(self.lift(left, index), 1, self.lift(right, index + 1), 1)

@@ -1,7 +1,7 @@
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::Reducer;
+use crate::reducer::Reducer;
 
 /// A contiguous range `[start, end)` of a longer sequence, reduced to its maximal canonical nodes.
 ///
@@ -36,7 +36,8 @@ impl fmt::Display for NotAdjacent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "cannot join a span that ends at {} with one that starts at {}: a span joins only the next contiguous range",
+            "cannot join a span that ends at {} with one that starts at {}: a span joins only the next contiguous \
+             range",
             self.end, self.start
         )
     }

@@ -133,7 +133,7 @@ fn read(tokens: TokenStream, lines: &mut BTreeMap<usize, Vec<(String, bool)>>) {
         let number = token.span().start().line;
         let mut add = |number: usize, word: String, open: bool| lines.entry(number).or_default().push((word, open));
         match &token {
-            TokenTree::Ident(word) if begins && word == "use" => {
+            TokenTree::Ident(word) if begins && (word == "use" || word == "mod" && declares(&tokens)) => {
                 tokens.by_ref().take_while(|token| !is(token, ';')).for_each(drop);
                 continue;
             }
@@ -162,6 +162,11 @@ fn read(tokens: TokenStream, lines: &mut BTreeMap<usize, Vec<(String, bool)>>) {
         let visibility = matches!(&token, TokenTree::Ident(word) if word == "pub");
         begins = visibility || is(&token, ';') || matches!(token, TokenTree::Group(_));
     }
+}
+
+/// Whether the tokens after `mod` say that the module has a file of its own.
+fn declares(rest: &(impl Iterator<Item = TokenTree> + Clone)) -> bool {
+    rest.clone().nth(1).is_some_and(|token| is(&token, ';'))
 }
 
 /// Whether a token is the rest of a doc comment, which is an attribute.

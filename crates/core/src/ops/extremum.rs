@@ -1,6 +1,9 @@
 use core::marker::PhantomData;
 
-use crate::{Element, Key, Real, Reducer};
+use crate::element::Element;
+use crate::key::Key;
+use crate::real::Real;
+use crate::reducer::Reducer;
 
 /// How an extremum is looked for: as the greatest of integer keys, with all bits flipped to find the least.
 ///
@@ -39,8 +42,8 @@ impl<K: Key> Search<K> {
     }
 }
 
-/// The least or the greatest element. A NaN is the result if there is one; if NaNs are skipped, only if there is nothing
-/// else.
+/// The least or the greatest element. A NaN is the result if there is one; if NaNs are skipped, only if there is
+/// nothing else.
 #[derive(Clone, Debug)]
 #[cfg_attr(
     feature = "serde",

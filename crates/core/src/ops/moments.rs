@@ -1,7 +1,10 @@
 use core::marker::PhantomData;
 
 use super::{Plain, Precision};
-use crate::{Accumulate, Element, Float, Real, Reducer};
+use crate::element::Element;
+use crate::float::Float;
+use crate::real::{Accumulate, Real};
+use crate::reducer::Reducer;
 
 /// The mean of the elements under a node, and the sum of their squared distances from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,8 +32,8 @@ impl<F: Float> Moments<F> {
         Self { mean, m2: m2.spoiled_by(left).spoiled_by(right) }
     }
 
-    /// The node above two nodes of `each` elements, a power of two above 1: the weight of the squared difference, half of that,
-    /// is then a power of two that does not take it below what is there, so their product is exact.
+    /// The node above two nodes of `each` elements, a power of two above 1: the weight of the squared difference, half
+    /// of that, is then a power of two that does not take it below what is there, so their product is exact.
     #[inline(always)]
     pub fn of_halves(left: Self, right: Self, each: u32) -> Self {
         debug_assert!(each > 1 && each.is_power_of_two());
