@@ -27,7 +27,7 @@ pub enum Op {
     Norm,
     Min,
     Max,
-    /// Both; the result has one more axis at the end, of length 2: least, greatest.
+    /// Both minimum and maximum. The result has one more axis of length 2 at the end: least, greatest.
     MinMax,
     ArgMin,
     ArgMax,
@@ -78,7 +78,7 @@ impl Op {
         }
     }
 
-    /// Whether the result is one of the elements, so that no arithmetic and no rounding takes place.
+    /// Whether the result is one of the elements, so that nothing is rounded.
     pub const fn selects(self) -> bool {
         matches!(self, Op::Min | Op::Max | Op::MinMax | Op::ArgMin | Op::ArgMax)
     }
@@ -88,7 +88,7 @@ impl Op {
         matches!(self, Op::Any | Op::All | Op::CountNonzero)
     }
 
-    /// The dtype of the result, if none is asked for: NumPy's.
+    /// The dtype of the result by default, which is that of NumPy.
     pub fn result_dtype(self, dtype: DType) -> DType {
         match self {
             Op::Sum | Op::Prod => match dtype.kind() {
@@ -134,13 +134,13 @@ pub enum Ord {
     Inf,
 }
 
-/// How carefully a sum is rounded.
+/// The precision of sums.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Precision {
     /// The tree, in the accumulator's own precision.
     #[default]
     Tree,
-    /// The same tree, of double words: about 48 bits for f16, bf16 and f32, 106 for f64.
+    /// The same tree of double words: about 48 bits for f16, bf16 and f32, 106 for f64.
     Compensated,
 }

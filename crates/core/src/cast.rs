@@ -1,6 +1,13 @@
 //! Conversion between dtypes, by way of a number that every dtype fits into.
 
-/// A number on its way from one dtype to another: wide enough for every dtype's every value.
+/// A number during the conversion from one dtype to another. Every value of every dtype is representable.
+///
+/// ```
+/// use warpfold_core::{Cast, Element};
+///
+/// assert_eq!(u8::from_cast(300i32.cast()), 44);
+/// assert_eq!(u8::from_cast(Cast::Float(300.0)), 255);
+/// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Cast {
     /// A signed integer.
@@ -11,7 +18,7 @@ pub enum Cast {
     Float(f64),
 }
 impl Cast {
-    /// An integer, exactly; a float towards zero.
+    /// Converts an integer exactly, and rounds a float towards zero.
     #[inline(always)]
     pub fn to_integer(self) -> i128 {
         match self {

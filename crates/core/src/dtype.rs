@@ -1,3 +1,5 @@
+//! The 13 dtypes, by name and by family.
+
 use core::fmt;
 use core::str::FromStr;
 

@@ -10,7 +10,7 @@ use crate::float::Float;
 use crate::half_float::{narrow_bf16, narrow_f16, to_odd, widen_bf16, widen_f16};
 use crate::key::Key;
 
-/// An element of an array: what it accumulates in, and how it is ordered.
+/// An element of an array: its accumulators, its order, its conversions.
 ///
 /// | dtype | sums and products | means, variances, norms, logsumexp |
 /// |---|---|---|
@@ -21,37 +21,38 @@ use crate::key::Key;
 pub trait Element: Copy + Send + Sync + Debug + 'static {
     /// The dtype of this type.
     const DTYPE: DType;
-    /// What means, variances, norms and logsumexp accumulate in: `f32` or `f64`.
+    /// The accumulator of means, variances, norms and logsumexp: `f32` or `f64`.
     type Float: Float;
     /// The dtype of a sum: itself for floats, `i64` or `u64` for integers.
     type Sum: Element;
     /// The dtype of a mean: itself for floats, `f64` for integers.
     type Mean: Element<Float = Self::Float>;
-    /// An integer that is ordered as the elements are, with -0.0 below +0.0. The least and the greatest integer are no
-    /// number's key if the dtype is a float.
+    /// An integer with the order of the elements, -0.0 below +0.0. For a float dtype, the least and the greatest
+    /// integer are keys of no number.
     type Key: Key;
 
-    /// For means, variances, norms and logsumexp.
+    /// Widens to the accumulator of means, variances, norms and logsumexp.
     fn float(self) -> Self::Float;
-    /// Rounds a float result to this dtype; integers are cut off towards zero.
+    /// Rounds a result to this dtype; to an integer dtype, towards zero.
     fn from_float(x: Self::Float) -> Self;
     /// The bits, as an integer of the same size.
     fn bits(self) -> Self::Key;
     /// The inverse of [`Element::bits`].
     fn of_bits(bits: Self::Key) -> Self;
-    /// The order of a number. A NaN's key means nothing: ask [`Element::is_nan`] first.
+    /// The key of a number. The key of a NaN has no meaning: check [`Element::is_nan`] first.
     fn key(self) -> Self::Key;
     /// The inverse of [`Element::key`]. The least and the greatest key are the canonical NaN of a float.
     fn from_key(key: Self::Key) -> Self;
-    /// Like [`Element::key`], but -0.0 equals +0.0, as `==` has it.
+    /// Like [`Element::key`], but -0.0 has the key of +0.0, as both are equal by `==`.
     fn key_eq(self) -> Self::Key;
-    /// False for integers.
+    /// Whether the element is NaN; false for integers.
     fn is_nan(self) -> bool;
-    /// Not zero; a NaN is true.
+    /// Whether the element is not zero; true for NaN.
     fn truthy(self) -> bool;
-    /// Starts a cast.
+    /// The first half of a conversion between dtypes.
     fn cast(self) -> Cast;
-    /// Ends a cast: rounds to nearest even; floats go to integers by truncation, saturating; integers wrap.
+    /// The second half of a conversion. Floats are rounded to nearest even. Float to integer truncates and saturates.
+    /// Integer to integer wraps.
     fn from_cast(x: Cast) -> Self;
 }
 

@@ -1,26 +1,27 @@
 //! The exponential and the logarithm of logsumexp, which have the same bits on every CPU and GPU.
 
-/// What logsumexp needs of `f32` and `f64`. Pure additions and multiplications, so every backend agrees bit for bit.
+/// The scaled exponential of `f32` and `f64`. It consists of additions and multiplications only, so every backend
+/// computes the same bits.
 pub trait Exponential: Copy {
-    /// Binades to a step of the scale.
+    /// Binades in a step of the scale.
     const STEP: u32;
-    /// The scale of nothing: no element's is below.
+    /// The scale of the identity. No element has a lower scale.
     const NO_TERM: Self;
-    /// Whether the element is so near zero that its scale is. No NaN is.
+    /// Whether the element's scale is zero because the element is near zero. False for NaN.
     fn is_ordinary(self) -> bool;
     /// The exponential of an ordinary element, to about an ulp.
     fn ordinary_exp(self) -> Self;
-    /// The scale of an element, and its exponential in it. Elements beyond 2^28 (f32) or 2^58 (f64), where an ulp is
-    /// more than the logarithm of a count, only compete: they are their own scale, and the term is 1.
+    /// The scale of an element, and its exponential in that scale. Beyond 2^28 (f32) or 2^58 (f64), an ulp of an
+    /// element is more than the logarithm of any count. Such an element is its own scale, and the term is 1.
     fn scaled_exp(self) -> (Self, Self);
-    /// The factor of a node whose scale is so many steps below the other's: from two on, it is zero.
+    /// The factor of a node whose scale is `steps` below that of the other node: zero from two steps on.
     fn fall(steps: Self) -> Self;
     /// The natural logarithm of a node.
     fn log(scale: Self, sum: Self) -> Self;
 }
 
-/// `x - k * c`, where the product is exact: both words of ln 2 are so short. So it does not matter whether the
-/// operation is fused, and on a GPU it is, which spares an instruction.
+/// `x - k * c`, where the product is exact, because both words of ln 2 are short. A fused operation has the same bits.
+/// On a GPU it is fused, which saves an instruction.
 macro_rules! without {
     ($f:ident, $x:expr, $k:expr, $c:expr) => {{
         #[cfg(target_arch = "nvptx64")]
@@ -69,13 +70,13 @@ macro_rules! exponential {
                 // A NaN is not near.
                 let near = magnitude < $limit;
                 let x = if near { self } else { 0.0 };
-                // To the nearest integer, once more, of either sign.
+                // To the nearest integer, of either sign.
                 let whole = $f::from_bits(((1u64 << $mantissa) as $f).to_bits() | sign);
                 let scale = (x * $inverse + whole) - whole;
                 let term = ((x - scale * $unit) - scale * $unit_low).ordinary_exp();
                 let rank = if self > $f::MIN { self } else { $f::MIN };
                 let rank = if self < $f::MAX { rank } else { $f::MAX };
-                // An infinity or a NaN is its own term; of minus infinity there is none.
+                // The term of an infinity or a NaN is the element itself, that of minus infinity is 0.
                 let own = if self < 0.0 { 0.0 } else { self };
                 let far_term = if magnitude <= $f::MAX { 1.0 } else { own };
                 (if near { scale } else { rank }, if near { term } else { far_term })
@@ -101,7 +102,7 @@ macro_rules! exponential {
                 } else if scale.abs() >= $limit {
                     scale
                 } else {
-                    // What the elements were lowered by, rounded as it was there.
+                    // The scale's offset, rounded as in `scaled_exp`.
                     $log(scale * $unit, scale * $unit_low, sum)
                 }
             }

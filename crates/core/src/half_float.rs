@@ -31,7 +31,7 @@ pub(crate) fn widen_f16(x: f16) -> f32 {
     f32::from_bits(magnitude.to_bits() | special | ((h & 0x8000) << 16))
 }
 
-/// f32 to bf16: nearest, halves to even; any NaN is the canonical one. On a CPU without a branch, so that it
+/// f32 to bf16: nearest, ties to even; every NaN becomes the canonical NaN. On a CPU it has no branch, so that it
 /// vectorises.
 #[inline(always)]
 pub(crate) fn narrow_bf16(x: f32) -> bf16 {
@@ -45,7 +45,7 @@ pub(crate) fn narrow_bf16(x: f32) -> bf16 {
     }
 }
 
-/// f32 to f16, likewise: below 2^-14 the addition of 0.5, whose ulp is the least subnormal of f16, rounds.
+/// f32 to f16, with the same rules. Below 2^-14 the addition of 0.5 rounds, as its ulp is the least subnormal of f16.
 #[inline(always)]
 pub(crate) fn narrow_f16(x: f32) -> f16 {
     #[cfg(target_arch = "nvptx64")]
@@ -54,7 +54,7 @@ pub(crate) fn narrow_f16(x: f32) -> f16 {
     {
         const LEAST_NORMAL: u32 = 0x3880_0000; // 2^-14
         let (sign, b) = (x.to_bits() >> 16 & 0x8000, x.to_bits() & 0x7fff_ffff);
-        // What overflows has at least the bits of an infinity.
+        // A number that overflows gets the bits of an infinity.
         let normal = (b.wrapping_sub(112 << 23).wrapping_add(0xfff + (b >> 13 & 1)) >> 13).min(0x7c00);
         let subnormal = (f32::from_bits(b) + 0.5).to_bits().wrapping_sub(0.5f32.to_bits());
         let number = sign | select(b < LEAST_NORMAL, subnormal, normal);
@@ -62,7 +62,7 @@ pub(crate) fn narrow_f16(x: f32) -> f16 {
     }
 }
 
-/// By masks: of an `if` with so much in its arms the compiler makes a branch, and no vectors.
+/// A select by masks. For an `if` the compiler would emit a branch, and no vectors.
 #[cfg(not(target_arch = "nvptx64"))]
 #[inline(always)]
 fn select(condition: bool, yes: u32, no: u32) -> u32 {
@@ -79,7 +79,7 @@ mod tests {
         let mut random = 0x9e37_79b9u32;
         for high in 0..1u32 << 19 {
             random = random.wrapping_mul(0x915f_77f5).wrapping_add(0x6a09_e667);
-            // Halves, what is next to them, and anything.
+            // Ties, their neighbours, and random bits.
             for low in [0, 1, 0xfff, 0x1000, 0x1001, 0x1fff, random >> 19] {
                 for bits in [high << 13 | low, high.rotate_right(8) ^ random >> 8] {
                     let x = f32::from_bits(bits);

@@ -2,7 +2,7 @@
 
 use core::fmt::Debug;
 
-/// The integers that elements are ordered by.
+/// The integers that order elements.
 pub trait Key: Ord + Copy + Send + Sync + Debug + core::ops::BitXor<Output = Self> + 'static {
     /// The least.
     const MIN: Self;
@@ -14,13 +14,13 @@ pub trait Key: Ord + Copy + Send + Sync + Debug + core::ops::BitXor<Output = Sel
     const ONES: Self;
     /// The highest bit.
     const TOP: Self;
-    /// A number below 128, in a lane as wide as a key.
+    /// Converts a number below 128.
     fn from_small(n: u8) -> Self;
-    /// And back.
+    /// Converts a number below 128 back.
     fn to_small(self) -> u8;
-    /// The greater, without regard to signs.
+    /// The greater of both, as unsigned integers.
     fn max_unsigned(self, other: Self) -> Self;
-    /// The less, without regard to signs.
+    /// The lesser of both, as unsigned integers.
     fn min_unsigned(self, other: Self) -> Self;
 }
 

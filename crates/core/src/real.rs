@@ -1,13 +1,15 @@
+//! The arithmetic of accumulators: integers, floats, double words.
+
 use core::fmt::Debug;
 
 /// A number that sums and products accumulate in: `f32`, `f64`, wrapping `i64` and `u64`, `i128`, and
 /// [`DoubleWord`].
 pub trait Accumulate: Copy + Send + Sync + PartialEq + Debug + 'static {
-    /// Added to anything, on either side, it changes nothing: -0.0 for floats.
+    /// The identity of addition, on either side: -0.0 for floats.
     const NOTHING: Self;
-    /// Plain zero.
+    /// Zero; +0.0 for floats.
     const ZERO: Self;
-    /// Multiplied with anything, it changes nothing.
+    /// The identity of multiplication.
     const ONE: Self;
     /// `self + right`; integers wrap.
     fn add(self, right: Self) -> Self;

@@ -9,8 +9,14 @@ use crate::reducer::Reducer;
 
 /// The sum or the mean of integers, exact in 128 bits: order-free.
 ///
-/// A sum comes out wrapped to 64 bits, signed or not as the elements are; a mean is rounded to `f64` once, then divided
-/// by the count.
+/// A sum is wrapped to 64 bits, signed if the elements are. A mean rounds the sum to `f64`, then divides by the count.
+///
+/// ```
+/// use warpfold_core::{Cast, ops::IntegerSum, tree};
+///
+/// assert_eq!(tree::reduce(&IntegerSum::<u8>::new(false, None), [255, 255]), Some(Cast::Unsigned(510)));
+/// assert_eq!(tree::reduce(&IntegerSum::<u8>::new(true, None), [1, 2]), Some(Cast::Float(1.5)));
+/// ```
 #[derive(Clone, Debug)]
 #[cfg_attr(
     feature = "serde",
@@ -20,7 +26,7 @@ use crate::reducer::Reducer;
 pub struct IntegerSum<T> {
     /// The mean instead of the sum.
     pub mean: bool,
-    /// Added to the sum.
+    /// One more addend.
     pub initial: Option<i128>,
     kind: PhantomData<T>,
 }
@@ -32,7 +38,7 @@ impl<T> IntegerSum<T> {
     }
 }
 
-/// The nearest `f64`, as the cast has it. Written out, since a GPU has no library to call for it.
+/// The nearest `f64`, with the bits of `x as f64`, which calls a library function that a GPU does not have.
 #[inline(always)]
 fn to_f64(x: i128) -> f64 {
     let magnitude = x.unsigned_abs();
@@ -40,7 +46,7 @@ fn to_f64(x: i128) -> f64 {
     let nearest = if high == 0 {
         low as f64
     } else {
-        // The top 64 bits; what is cut off leaves a bit, so that rounding to 53 knows of it.
+        // The top 64 bits. Their lowest bit is set if a lower bit is lost, so that the rounding to 53 bits is right.
         let zeros = high.leading_zeros();
         let top = if zeros == 0 { high } else { high << zeros | low >> (64 - zeros) };
         let lost = low << zeros != 0;
@@ -74,7 +80,7 @@ impl<T: Element> Reducer for IntegerSum<T> {
     fn finish(&self, acc: i128, count: u64) -> Cast {
         let acc = acc + self.initial.unwrap_or(0);
         match T::DTYPE.kind() {
-            // 0 / 0 is a NaN of the CPU's choice; the result has the canonical one.
+            // 0 / 0 would be a NaN that depends on the CPU. The result is the canonical NaN.
             _ if self.mean && count == 0 => Cast::Float(f64::NAN),
             _ if self.mean => Cast::Float(to_f64(acc) / count as f64),
             Kind::Unsigned => Cast::Unsigned(acc as u64),
@@ -84,6 +90,12 @@ impl<T: Element> Reducer for IntegerSum<T> {
 }
 
 /// A product of integers, wrapping in 64 bits: order-free.
+///
+/// ```
+/// use warpfold_core::{Cast, ops::IntegerProduct, tree};
+///
+/// assert_eq!(tree::reduce(&IntegerProduct::<i8>::new(None), [-100, 100]), Some(Cast::Signed(-10_000)));
+/// ```
 #[derive(Clone, Debug)]
 #[cfg_attr(
     feature = "serde",
@@ -91,7 +103,7 @@ impl<T: Element> Reducer for IntegerSum<T> {
     serde(bound(serialize = "", deserialize = ""))
 )]
 pub struct IntegerProduct<T> {
-    /// Multiplied with the product.
+    /// One more factor.
     pub initial: Option<i64>,
     kind: PhantomData<T>,
 }

@@ -1,3 +1,5 @@
+//! any, all and counts: order-free.
+
 use core::marker::PhantomData;
 
 use crate::element::Element;

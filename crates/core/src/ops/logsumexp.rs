@@ -13,15 +13,24 @@ use crate::reducer::Reducer;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Powers<E, R> {
-    /// A whole number of steps: the greatest under the node. (Of elements that only compete, the greatest of them.)
+    /// The scale, in steps: the greatest of the elements under the node. For elements so large that they are their own
+    /// scale ([`Exponential::scaled_exp`]), the greatest element.
     pub scale: E,
-    /// The sum of the terms in that scale.
+    /// The sum of the exponentials in that scale.
     pub sum: R,
 }
 
-/// `log(sum(exp(x)))` in one read: every element is a term in a scale of its own, and two nodes meet at the greater
-/// scale, by a power of two, which is exact. So nothing has to be known of the maximum beforehand. Scales are coarse:
-/// all ordinary elements have scale zero, and there a node is but a sum. The logsumexp of nothing is minus infinity.
+/// `log(sum(exp(x)))` in one read.
+///
+/// Every element is a term in a scale of its own. Two nodes are combined in the greater scale: the other node is
+/// multiplied by a power of two, which is exact. So the maximum need not be known beforehand. Scales are coarse: all
+/// ordinary elements have scale zero, where a node is a plain sum. The logsumexp of no elements is minus infinity.
+///
+/// ```
+/// use warpfold_core::{ops::LogSumExp, tree};
+///
+/// assert_eq!(tree::reduce(&LogSumExp::<f64>::new(), [1000.0, 1000.0]), Some(1000.0 + 2f64.ln()));
+/// ```
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(
     feature = "serde",
@@ -68,8 +77,8 @@ impl<T: Element, P: Precision<T::Float>> Reducer for LogSumExp<T, P> {
     }
 }
 
-/// The sum of the exponentials of ordinary elements ([`Exponential::is_ordinary`]). Its nodes are the sums of
-/// [`LogSumExp`]'s, whose scales are zero.
+/// The sum of the exponentials of ordinary elements ([`Exponential::is_ordinary`]). Its nodes are the sums of the nodes
+/// of [`LogSumExp`] with scale zero.
 #[derive(Clone, Copy, Debug)]
 pub struct SumExp<T>(PhantomData<T>);
 
@@ -80,7 +89,7 @@ impl<T: Element> SumExp<T> {
         Self(PhantomData)
     }
 
-    /// A node as one of [`LogSumExp`]'s.
+    /// Converts a node to a node of [`LogSumExp`], with scale 0.
     #[inline(always)]
     pub fn raise(sum: T::Float) -> Powers<T::Float, T::Float> {
         Powers { scale: T::Float::ZERO, sum }

@@ -3,13 +3,13 @@
 use crate::float::Float;
 use crate::real::Real;
 
-/// How real numbers are carried: [`Plain`] or [`Compensated`].
+/// The representation of real numbers in the tree's nodes: [`Plain`] or [`Compensated`].
 pub trait Precision<F>: Copy + Send + Sync + 'static {
     /// The number in the tree.
     type Real: Real;
-    /// Exact.
+    /// Converts exactly.
     fn widen(x: F) -> Self::Real;
-    /// The sum of two: that of both widened, bit for bit.
+    /// The sum of two numbers, with the bits of the sum of both widened.
     fn pair(left: F, right: F) -> Self::Real;
     /// Rounds once.
     fn round(x: Self::Real) -> F;
@@ -35,7 +35,7 @@ impl<F: Float> Precision<F> for Plain {
     }
 }
 
-/// Double words: the same tree, with about twice the bits.
+/// Double words: the same tree with about twice the precision.
 #[derive(Clone, Copy, Debug)]
 pub struct Compensated;
 

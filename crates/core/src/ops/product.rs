@@ -8,6 +8,12 @@ use crate::real::Accumulate;
 use crate::reducer::Reducer;
 
 /// A product of floats up the tree.
+///
+/// ```
+/// use warpfold_core::{ops::Product, tree};
+///
+/// assert_eq!(tree::reduce(&Product::<f32>::new(Some(10.0), true), [2.0, f32::NAN, 3.0]), Some(60.0));
+/// ```
 #[derive(Clone, Debug)]
 #[cfg_attr(
     feature = "serde",

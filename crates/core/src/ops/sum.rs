@@ -7,9 +7,9 @@ use crate::element::Element;
 use crate::real::{Accumulate, Real};
 use crate::reducer::Reducer;
 
-/// What a [`Sum`] adds up.
+/// The addend of an element in a [`Sum`].
 pub trait Term: Copy + Send + Sync + 'static {
-    /// Whether it is never negative; of nothing but skipped elements, whose sum is -0.0, it is +0.0 then.
+    /// Whether no addend is negative. Then the sum of skipped elements alone is +0.0 instead of the tree's -0.0.
     const IS_MAGNITUDE: bool = true;
     /// The addend of an element.
     fn term<R: Real>(x: R) -> R;
@@ -56,19 +56,28 @@ impl Term for Square {
     }
 }
 
-/// What is made of a total.
+/// The last step of a [`Sum`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Finish {
-    /// Itself; +0.0 for no elements.
+    /// The total; +0.0 for no elements.
     Total,
-    /// Over the count; NaN for no elements, as NumPy.
+    /// The total divided by the count; NaN for no elements, as in NumPy.
     Mean,
-    /// Its square root.
+    /// The square root of the total.
     Root,
 }
 
 /// A sum of real terms up the tree: sum, mean, 1-norm, 2-norm. `W` is the [`Term`], `P` the [`Precision`].
+///
+/// ```
+/// use warpfold_core::{ops::{Compensated, Square, Sum, Value}, tree};
+///
+/// let x = [1e8f32, 1.0, -1e8, 1.0];
+/// assert_eq!(tree::reduce(&Sum::<f32>::total(), x), Some(0.0));
+/// assert_eq!(tree::reduce(&Sum::<f32, Value, Compensated>::total(), x), Some(2.0));
+/// assert_eq!(tree::reduce(&Sum::<f32, Square>::norm2(), [3.0, 4.0]), Some(5.0));
+/// ```
 #[derive(Clone, Debug)]
 #[cfg_attr(
     feature = "serde",
@@ -83,7 +92,7 @@ pub struct Sum<T: Element, W = Value, P = Plain> {
 }
 
 impl<T: Element, W, P> Sum<T, W, P> {
-    /// What a mean, a 2-norm or (neither) a total makes of the sum.
+    /// A mean (`mean`), a square root of the sum (`root`), or, if both are false, the sum itself.
     pub fn finishing(mean: bool, root: bool) -> Self {
         match (mean, root) {
             (true, _) => Self::with(Finish::Mean),
@@ -96,12 +105,12 @@ impl<T: Element, W, P> Sum<T, W, P> {
         Self { initial: None, skip_nan: false, finish, kind: PhantomData }
     }
 
-    /// NaNs are lifted to the identity. (A mean that skips NaNs must count what is left: see [`crate::Live`].)
+    /// Lifts NaNs to the identity. A mean that skips NaNs must count the other elements: see [`crate::Live`].
     pub fn skip_nan(self, skip_nan: bool) -> Self {
         Self { skip_nan, ..self }
     }
 
-    /// Added on the left of the total, in the accumulator's precision.
+    /// Adds a value on the left of the total, in the accumulator's precision.
     pub fn initial(self, initial: Option<T::Float>) -> Self {
         Self { initial, ..self }
     }
@@ -127,7 +136,7 @@ impl<T: Element, P> Sum<T, Magnitude, P> {
 }
 
 impl<T: Element, P> Sum<T, Square, P> {
-    /// The square root of the sum of squares, which are not scaled, as in NumPy.
+    /// The square root of the sum of squares. As in NumPy, squares are not scaled against overflow.
     pub fn norm2() -> Self {
         Self::with(Finish::Root)
     }
