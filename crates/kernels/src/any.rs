@@ -3,6 +3,7 @@
 //! Idea: one element to a lane and step; what is absent passes through at its place, so a node counts the elements under it.
 //! Rows and columns share the work as in the fast kernels. Bottleneck: finding and converting elements.
 
+use crate::params::params;
 use super::fold::Parts;
 use super::node::{Counted, Node};
 use super::recipe::{Hole, Out, Recipe, array, code, flag};
@@ -28,26 +29,27 @@ pub trait Recipes: Copy {
     fn store<S: Simt>(s: &S, recipe: &Recipe, result: <Self::Reducer as Reducer>::Output, out: Out);
 }
 
-/// Reduced axes, the innermost first.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Strides<const K: usize> {
-    /// How many.
-    pub axes: u64,
-    /// Each.
-    pub axis: [Stride; K],
+params! {
+    /// Reduced axes, the innermost first.
+    pub struct Strides[; const K] {
+        /// How many.
+        pub axes: u64,
+        /// Each.
+        pub axis: [Stride; K],
+    }
 }
 
-/// A reduced axis.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Stride {
-    /// Its length.
-    pub len: u64,
-    /// Bytes in the input.
-    pub x: i64,
-    /// Bytes in the mask.
-    pub mask: i64,
+params! {
+    #[derive(Default)]
+    /// A reduced axis.
+    pub struct Stride {
+        /// Its length.
+        pub len: u64,
+        /// Bytes in the input.
+        pub x: i64,
+        /// Bytes in the mask.
+        pub mask: i64,
+    }
 }
 
 impl<const K: usize> Strides<K> {

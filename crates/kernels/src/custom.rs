@@ -13,7 +13,7 @@ use super::node::Counted;
 use super::recipe::{Call, Out, Recipe, array};
 use super::shape::columns::{self, Columns};
 use super::shape::panel::{self, Pitch};
-use super::shape::parts::{self, Left};
+use super::shape::parts::{self, Partials};
 use super::shape::piece::{self, Dense};
 use super::shape::rows::{self, Rows};
 use super::shape::short::{self, Short};
@@ -361,7 +361,7 @@ pub fn columns<S: Simt, R: Custom, const NARROW: bool, const C: usize, const SLO
 
 /// Parts that another kernel has left.
 #[inline(always)]
-pub fn left<S: Simt, R: Custom>(s: &S, call: &Call<Left<KEPT>>) {
+pub fn left<S: Simt, R: Custom>(s: &S, call: &Call<Partials<KEPT>>) {
     if const { fast::<R>() } {
         parts::kernel::<S, Fold<R>, KEPT>(s, call);
     }
@@ -389,7 +389,7 @@ pub mod call {
     pub type OfRows = Call<Rows<KEPT, Dense>>;
     pub type OfShort = Call<Short<KEPT>>;
     pub type OfColumns = Call<Columns<KEPT, Pitch>>;
-    pub type OfParts = Call<Left<KEPT>>;
+    pub type OfParts = Call<Partials<KEPT>>;
     pub type OfAnyRows = Call<Rows<AXES, Strides<AXES>>>;
     pub type OfAnyColumns = Call<Columns<AXES, Strides<AXES>>>;
 }

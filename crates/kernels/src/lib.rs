@@ -18,6 +18,7 @@ pub mod kernel;
 pub mod kmeans;
 pub mod ladder;
 pub mod node;
+pub mod params;
 pub mod probe;
 pub mod recipe;
 pub mod shape;

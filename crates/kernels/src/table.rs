@@ -16,10 +16,10 @@ use crate::recipe::Call;
 use crate::shape::columns::{self, Columns};
 use crate::shape::describe::Both;
 use crate::shape::panel::{self, Pitch};
-use crate::shape::parts::{self, Left};
+use crate::shape::parts::{self, Partials};
 use crate::shape::piece::{self, Dense};
 use crate::shape::rows::{self, Rows};
-use crate::shape::segments::{self, Segments};
+use crate::shape::segments::{self, SegmentsCall};
 use crate::shape::shallow::{self, Shallow};
 use crate::shape::short::{self, Short};
 use crate::shape::tiny::{self, Tiny};
@@ -70,10 +70,10 @@ macro_rules! line {
             columns::kernel::<_, $panel, KEPT, $wide, $slots>);
         $each!($with concat!("shallow_", stringify!($name)), Call<Shallow<KEPT>>,
             shallow::kernel::<_, $panel, KEPT, $wide>);
-        $each!($with concat!("parts_", stringify!($name)), Call<Left<KEPT>>, parts::kernel::<_, $fold, KEPT>);
-        $each!($with concat!("segments_", stringify!($name)), Call<Segments>, segments::kernel::<_, $piece>);
-        $each!($with concat!("stretches_", stringify!($name)), Call<Segments>, segments::stretches::<_, $piece>);
-        $each!($with concat!("ends_", stringify!($name)), Call<Segments>, segments::ends::<_, $piece>);
+        $each!($with concat!("parts_", stringify!($name)), Call<Partials<KEPT>>, parts::kernel::<_, $fold, KEPT>);
+        $each!($with concat!("segments_", stringify!($name)), SegmentsCall, segments::kernel::<_, $piece>);
+        $each!($with concat!("stretches_", stringify!($name)), SegmentsCall, segments::stretches::<_, $piece>);
+        $each!($with concat!("ends_", stringify!($name)), SegmentsCall, segments::ends::<_, $piece>);
     };
     ($each:ident $with:tt describe $name:ident, $source:ty, $wide:literal) => {
         $each!($with concat!("rows_", stringify!($name)), Call<Rows<KEPT, Dense>>,

@@ -2,7 +2,7 @@
 
 use warpfold_kernels::custom::{self, Exported};
 use warpfold_kernels::node::{Counted, Node};
-use warpfold_kernels::recipe::{COUNTERS, Recipe};
+use warpfold_kernels::recipe::{COUNTERS, Left, Recipe};
 
 use super::choose::Fold;
 use super::reduce::Planner;
@@ -38,6 +38,7 @@ impl GpuPlan {
             pair: 1,
             slow: !const { custom::any_columns_fit::<R>() },
             words: 0,
+            left: Left::NONE,
         };
         let fast = if const { custom::fast::<R>() } { planner.fast() } else { None };
         let launches = fast.unwrap_or_else(|| vec![planner.any()]);

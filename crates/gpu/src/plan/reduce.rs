@@ -3,10 +3,11 @@
 use warpfold_core::DType;
 use warpfold_kernels::Call;
 use warpfold_kernels::any::{AXES, Stride, Strides};
-use warpfold_kernels::recipe::{COUNTERS, Recipe, STATUS, Shape, flag};
+use warpfold_kernels::params::Plain;
+use warpfold_kernels::recipe::{COUNTERS, CallAt, Left, Recipe, STATUS, flag};
 use warpfold_kernels::shape::columns::Columns;
 use warpfold_kernels::shape::panel::Pitch;
-use warpfold_kernels::shape::parts::{Left, room, turns};
+use warpfold_kernels::shape::parts::{Partials, room, turns};
 use warpfold_kernels::shape::piece::{Dense, Kept, Outputs};
 use warpfold_kernels::shape::rows::Rows;
 use warpfold_kernels::shape::shallow::Shallow;
@@ -14,6 +15,7 @@ use warpfold_kernels::shape::short::Short;
 use warpfold_kernels::shape::tiny::{self, Tiny};
 use warpfold_kernels::table::KEPT;
 
+use super::Launch;
 use super::choose::{self, Fold, any, fast, recipe};
 use super::policy::{
     ALONE, ANY_TILES, COLUMN_TILES, LAUNCH, MOST_TILES, ONE_ROW_TILES, ROW_TILES, ROWS_EACH, SPREAD, WARPS,
@@ -37,25 +39,12 @@ pub struct Limits {
     pub bandwidth: f64,
 }
 
-/// One kernel launch. The first four words of the parameters are addresses, filled in before the launch: input (the first
-/// element in canonical order, at `Problem::x_offset`), mask (likewise), output, workspace.
+/// All launches of a reduction, in order on one stream. The addresses of input and mask are those of the first element in
+/// canonical order, at `Problem::x_offset` and `Problem::mask_offset`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Launch {
-    /// The kernel.
-    pub entry: String,
-    /// Blocks.
-    pub grid: u32,
-    /// Threads per block.
-    pub block: u32,
-    /// The kernel's one parameter, a struct of so many 64-bit words.
-    pub params: Vec<u64>,
-}
-
-/// All launches of a reduction, in order on one stream.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GpuPlan {
+pub struct GpuPlan<A = CallAt> {
     /// In order.
-    pub launches: Vec<Launch>,
+    pub launches: Vec<Launch<A>>,
     /// Bytes of workspace: [`COUNTERS`] bytes of zeros, then room for partial results.
     pub workspace: usize,
     /// Bytes read and written, once each.
@@ -70,7 +59,7 @@ pub struct Chunk {
     /// Its bytes.
     pub len: usize,
     /// What to launch when it is there; the input's address is the chunk's.
-    pub launches: Vec<Launch>,
+    pub launches: Vec<Launch<CallAt>>,
     /// Bytes of workspace that all chunks share.
     pub workspace: usize,
 }
@@ -104,6 +93,8 @@ pub(super) struct Planner<'a> {
     /// Whether there is no kernel for columns of any elements.
     pub(super) slow: bool,
     pub(super) words: usize,
+    /// The partials that launches leave for another.
+    pub(super) left: Left,
 }
 
 impl GpuPlan {
@@ -211,6 +202,7 @@ impl<'a> Planner<'a> {
             pair: if spec.op == Op::MinMax { 2 } else { 1 },
             slow: spec.precision == warpfold_array::Precision::Compensated,
             words: 0,
+            left: Left::NONE,
         }
     }
 
@@ -224,20 +216,9 @@ impl<'a> Planner<'a> {
         256 * self.per()
     }
 
-    fn launch<G: Shape>(&self, entry: String, grid: u64, warps: u64, shape: G) -> Launch {
-        let call = Call {
-            input: 0,
-            mask: 0,
-            output: 0,
-            workspace: 0,
-            left: 0,
-            within: 1,
-            each: 0,
-            recipe: self.recipe,
-            shape,
-        };
-        let grid = u32::try_from(grid).unwrap_or(u32::MAX);
-        Launch { entry, grid, block: warps as u32 * 32, params: call.to_words() }
+    fn launch<G: Plain>(&self, entry: String, grid: u64, warps: u64, shape: G) -> Launch<CallAt> {
+        let call = Call { at: CallAt::default(), left: self.left, recipe: self.recipe, shape };
+        Launch::new(entry, u32::try_from(grid).unwrap_or(u32::MAX), warps as u32 * 32, &call)
     }
 
     /// Elements from one output to the next.
@@ -262,7 +243,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The launches of the fast kernels, if the shape is one of theirs.
-    pub(super) fn fast(&mut self) -> Option<Vec<Launch>> {
+    pub(super) fn fast(&mut self) -> Option<Vec<Launch<CallAt>>> {
         let Problem { kept, reduced, .. } = self.problem;
         match reduced[..] {
             [axis] => Some(vec![self.one(kept, axis)?]),
@@ -277,7 +258,7 @@ impl<'a> Planner<'a> {
     }
 
     /// One reduced axis.
-    fn one(&mut self, kept: &[Dim], axis: Dim) -> Option<Launch> {
+    fn one(&mut self, kept: &[Dim], axis: Dim) -> Option<Launch<CallAt>> {
         let size = self.problem.size as isize;
         if axis.x == size && kept.len() <= KEPT {
             return self.rows(kept, axis.len as u64, Dense { stride: 0, segment: 63, end: self.end() });
@@ -290,7 +271,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Two reduced axes, of which the inner lies side by side and is a power of two of tiles long.
-    fn segments(&mut self, kept: &[Dim], outer: Dim, inner: Dim) -> Option<Launch> {
+    fn segments(&mut self, kept: &[Dim], outer: Dim, inner: Dim) -> Option<Launch<CallAt>> {
         let packs = inner.len * self.problem.size / 16;
         let whole = inner.len.is_power_of_two() && packs >= 256;
         if inner.x != self.problem.size as isize || !whole || kept.len() > KEPT {
@@ -301,7 +282,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Two reduced axes, one after the other: parts of the inner, then the parts along the outer.
-    fn twice(&mut self, kept: &[Dim], outer: Dim, inner: Dim) -> Option<Vec<Launch>> {
+    fn twice(&mut self, kept: &[Dim], outer: Dim, inner: Dim) -> Option<Vec<Launch<CallAt>>> {
         if self.fold.ordered && !inner.len.is_power_of_two() {
             return None;
         }
@@ -310,26 +291,24 @@ impl<'a> Planner<'a> {
             return None;
         }
         let first: Vec<Dim> = kept.iter().copied().chain([Dim { out: 0, ..outer }]).collect();
-        let finish = Left { outputs: self.outputs::<KEPT>(kept), count: outer.len as u64 };
+        let finish = Partials { outputs: self.outputs::<KEPT>(kept), count: outer.len as u64 };
         if kept.len() >= KEPT {
             return None;
         }
         self.recipe.flags |= flag::PARTS;
-        let launched = self.one(&first, inner);
+        // Planned twice: only then it is known how many words its own partials take, after which those for the second launch lie.
+        self.one(&first, inner)?;
+        self.left = Left { from: self.words as u64, within: outer.len as u64, each: inner.len as u64 };
+        let launch = self.one(&first, inner)?;
         self.recipe.flags &= !flag::PARTS;
-        let mut launch = launched?;
-        let left = self.words;
-        let places = [left as u64, outer.len as u64, inner.len as u64];
         self.words += parts * self.fold.words;
-        launch.params[4..7].copy_from_slice(&places);
         let grid = finish.outputs.total;
-        let mut last = self.launch(format!("parts_{}", self.fold.name), grid, WARPS, finish);
-        last.params[4..7].copy_from_slice(&places);
+        let last = self.launch(format!("parts_{}", self.fold.name), grid, WARPS, finish);
         Some(vec![launch, last])
     }
 
     /// Elements of an output side by side.
-    fn rows(&mut self, kept: &[Dim], len: u64, reduced: Dense) -> Option<Launch> {
+    fn rows(&mut self, kept: &[Dim], len: u64, reduced: Dense) -> Option<Launch<CallAt>> {
         let outputs = self.outputs::<KEPT>(kept);
         let total = outputs.total;
         let packs = len.div_ceil(self.per()).next_power_of_two();
@@ -373,7 +352,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Outputs side by side.
-    fn columns(&mut self, outer: &[Dim], columns: Dim, rows: Dim) -> Option<Launch> {
+    fn columns(&mut self, outer: &[Dim], columns: Dim, rows: Dim) -> Option<Launch<CallAt>> {
         let (width, wide) = (columns.len as u64, self.fold.wide);
         let lanes = width.div_ceil(wide).next_power_of_two().min(32);
         let panels = width.div_ceil(lanes * wide);
@@ -435,7 +414,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Any elements.
-    pub(super) fn any(&mut self) -> Launch {
+    pub(super) fn any(&mut self) -> Launch<CallAt> {
         let Problem { kept, reduced, count, .. } = self.problem;
         let count = *count as u64;
         let mut strides = Strides { axes: reduced.len() as u64, axis: [Stride::default(); AXES] };
