@@ -1,8 +1,8 @@
 //! From a reduction named at run time to a kernel and a way of loading its elements.
 //!
-//! Kernels exist for few dtypes, since each is compiled for every vector width: 16-bit floats are read as f32 (but for the
-//! hottest ops), unsigned
-//! integers that are only compared as signed ones, bools as bytes. No result depends on that.
+//! Kernels exist for few dtypes, since each is compiled for every vector width: 16-bit floats are read as f32 (but for
+//! the hottest ops), unsigned integers that are only compared as signed ones, bools as bytes. No result depends on
+//! that.
 
 use std::ops::Deref;
 
@@ -111,7 +111,7 @@ impl Kernels<'_> {
         }
     }
 
-    /// Sums and their kin. Masked-out elements and NaNs that are skipped become the identity where it is exact.
+    /// Sums, means, norms and products. Masked-out elements and NaNs that are skipped become the identity where it is exact.
     fn real<F, P>(&self, v: Then<'_>)
     where
         F: Loaded + Wide + Value + Real + Float + Element<Float = F, Mean = F> + Collect,

@@ -14,9 +14,10 @@ use super::tree::Ragged;
 
 /// Integers so small that the sums of a few thousand of them and of their squares are exact.
 pub trait Small: Element<Float = f64> {
-    /// Nodes of up to this many elements do not round. With b bits per element and 2^k of them, their mean is a multiple of
-    /// 2^-k below 2^b, the difference of two halves' means takes b+k-1 bits, its square 2(b+k-1), and the sum of squared
-    /// deviations, a multiple of 2^-k below 2^(k+2b-2), 2(b+k-1) bits, too: at most 53 for b = 8, k = 12 and b = 16, k = 11.
+    /// Nodes of up to this many elements do not round. With b bits per element and 2^k of them, their mean is a
+    /// multiple of 2^-k below 2^b, the difference of two halves' means takes b+k-1 bits, its square 2(b+k-1), and the
+    /// sum of squared deviations, a multiple of 2^-k below 2^(k+2b-2), 2(b+k-1) bits, too: at most 53 for b = 8, k = 12
+    /// and b = 16, k = 11.
     const EXACT: usize;
 
     /// The sum and the sum of squares of at most [`Small::EXACT`] elements.

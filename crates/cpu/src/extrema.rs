@@ -1,7 +1,8 @@
 //! Extrema.
 //!
-//! Of floats, three integer instructions per element find both ends of a block: as integers, positive floats are ordered
-//! like signed numbers, negative ones the other way round like unsigned ones, and every NaN lies beyond an infinity.
+//! Of floats, three integer instructions per element find both ends of a block: as integers, positive floats are
+//! ordered like signed numbers, negative ones the other way round like unsigned ones, and every NaN lies beyond an
+//! infinity.
 
 use std::mem::MaybeUninit;
 

@@ -1,5 +1,5 @@
-//! Block kernels for the order-free reducers: extrema of integers, logic, counts, integer sums. No tree is needed, so each
-//! lane of a vector keeps its own running node.
+//! Block kernels for the order-free reducers: extrema of integers, logic, counts, integer sums. No tree is needed, so
+//! each lane of a vector keeps its own running node.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -278,6 +278,7 @@ impl<T: BlockSum> Kernel for Integers<T> {
         unsafe { self.panel_after(panel.rows, panel.start, out.assume_init_mut()) };
     }
 
+    #[inline(never)]
     unsafe fn panel_after(&self, rows: &[*const T], _start: u64, nodes: &mut [i128]) {
         vectorize(
             #[inline(always)]
@@ -294,6 +295,7 @@ impl<T: BlockSum> Kernel for Integers<T> {
         self.dense_after(x, start, unsafe { out.assume_init_mut() });
     }
 
+    #[inline(never)]
     fn dense_after(&self, x: &[T], _start: u64, nodes: &mut [i128]) {
         vectorize(
             #[inline(always)]

@@ -164,7 +164,8 @@ impl Wide for f16 {
     #[inline(always)]
     fn widen<const N: usize>(level: Simd, x: &[f16; N]) -> [f32; N] {
         let mut wide = MaybeUninit::<[f32; N]>::uninit();
-        // SAFETY: both have as many elements, all of which are written; code compiled for a level runs where the CPU has it.
+        // SAFETY: both have as many elements, all of which are written; code compiled for a level runs where the CPU
+        // has it.
         unsafe {
             widen_halves(level, x.as_ptr(), N, wide.as_mut_ptr().cast());
             wide.assume_init()
@@ -172,7 +173,8 @@ impl Wide for f16 {
     }
 }
 
-/// `n` elements of f16, at any alignment, as f32. Of a NaN it is only said that it is one: the instruction makes it quiet.
+/// `n` elements of f16, at any alignment, as f32. Of a NaN it is only said that it is one: the instruction makes it
+/// quiet.
 ///
 /// # Safety
 /// They are readable, `to` has room for as many, and the CPU has what `level` says.

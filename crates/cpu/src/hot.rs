@@ -1,7 +1,7 @@
 //! The hottest loops under names that stay. `cargo xtask loops` finds their machine code by these names.
 //!
-//! Each function calls the method that [`crate::reduce`] dispatches to. So it is the same instance of the same loop, and
-//! nothing is compiled twice.
+//! Each function calls the method that [`crate::reduce`] dispatches to. So it is the same instance of the same loop,
+//! and nothing is compiled twice.
 #![allow(missing_docs)]
 
 use std::mem::MaybeUninit;

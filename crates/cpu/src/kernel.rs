@@ -7,7 +7,8 @@ use warpfold_core::Reducer;
 use super::panel::{Panel, fold_columns};
 use super::policy::{PANEL, SHORT};
 use super::simd;
-use super::tree::{TILE, combine_nodes, fold_ragged, fold_rows, tree_block, tree_levels};
+use super::tree::{combine_nodes, fold_rows, tree_block, tree_levels};
+use super::uneven::{TILE, fold_ragged};
 
 /// A reducer and its inner loops.
 ///
@@ -25,11 +26,12 @@ pub trait Kernel: Sync {
     /// Whether they are compiled for AVX-512, too.
     const WIDE: bool = true;
 
-    /// Whether panels may be taken one after the other, into the same nodes: no tree is needed, and merging nodes is slow.
+    /// Whether panels may be taken one after the other, into the same nodes: no tree is needed, and merging nodes is
+    /// slow.
     const RUNS: bool = false;
 
-    /// Rows of fewer elements, if their number is no power of two, are taken apart into columns. (The others are reduced one at
-    /// a time, which costs the more the more instructions a block starts and ends with.)
+    /// Rows of fewer elements, if their number is no power of two, are taken apart into columns. (The others are
+    /// reduced one at a time, which costs the more the more instructions a block starts and ends with.)
     const SHORT: usize = PANEL;
 
     /// Whether rows of this length are taken apart into columns.
@@ -56,8 +58,8 @@ pub trait Kernel: Sync {
         any_rows(self, x, len, out);
     }
 
-    /// The trees over columns in tiles, of each over its first `lens` elements: a tile has sixteen columns, row after row, and a
-    /// multiple of four rows. The node of none is the identity, or without one any node.
+    /// The trees over columns in tiles, of each over its first `lens` elements: a tile has sixteen columns, row after
+    /// row, and a multiple of four rows. The node of none is the identity, or without one any node.
     fn columns(&self, x: &[Item<Self>], lens: &[u32], out: &mut [MaybeUninit<Acc<Self>>])
     where
         Self: Sized,
@@ -65,8 +67,8 @@ pub trait Kernel: Sync {
         any_columns(self, x, lens, out);
     }
 
-    /// The trees over each column of at most `PANEL` rows, for each group of them; there are at least as many columns as in a tile.
-    /// ([`Kernel::RUNS`]: of one group of at most `MOST_ROWS` rows, of any number of columns.)
+    /// The trees over each column of at most `PANEL` rows, for each group of them; there are at least as many columns
+    /// as in a tile. ([`Kernel::RUNS`]: of one group of at most `MOST_ROWS` rows, of any number of columns.)
     ///
     /// # Safety
     /// Every row is good for a group's share of `out`.
@@ -96,8 +98,8 @@ pub trait Kernel: Sync {
     /// Whether [`Kernel::dense`] is this kernel's own. Else few columns are brought side by side, and are panels.
     const DENSE: bool = false;
 
-    /// The trees over the `out.len()` columns of rows that follow one another without a gap, the first of which has the index
-    /// `start`: a power of two of rows, at least [`PANEL`], and at most `BLOCK` elements.
+    /// The trees over the `out.len()` columns of rows that follow one another without a gap, the first of which has the
+    /// index `start`: a power of two of rows, at least [`PANEL`], and at most `BLOCK` elements.
     fn dense(&self, _x: &[Item<Self>], _start: u64, _out: &mut [MaybeUninit<Acc<Self>>]) {
         unreachable!("this kernel has no way of its own")
     }
@@ -205,16 +207,27 @@ fn any_columns<K: Kernel>(kernel: &K, x: &[Item<K>], lens: &[u32], out: &mut [Ma
     }
 }
 
-/// The tree over a few elements, the first of which has the index `at`.
+/// The tree over at most eight elements, the first of which has the index `at`.
 #[inline]
 pub(super) fn few<R: Reducer>(reducer: &R, x: &[R::Item], at: u64) -> R::Acc {
+    match x.split_first_chunk::<4>() {
+        Some((four, rest)) if !rest.is_empty() => {
+            let (left, right) = (up_to_four(reducer, four, at), up_to_four(reducer, rest, at + 4));
+            reducer.combine_counted(left, 4, right, rest.len() as u64)
+        }
+        _ => up_to_four(reducer, x, at),
+    }
+}
+
+/// The same of at most four.
+#[inline(never)]
+fn up_to_four<R: Reducer>(reducer: &R, x: &[R::Item], at: u64) -> R::Acc {
     let pair = |i: usize| reducer.lift_pair(x[i], x[i + 1], at + i as u64);
     match x.len() {
         1 => reducer.lift(x[0], at),
         2 => pair(0),
         3 => reducer.combine_counted(pair(0), 2, reducer.lift(x[2], at + 2), 1),
-        4 => reducer.combine_counted(pair(0), 2, pair(2), 2),
-        len => reducer.combine_counted(few(reducer, &x[..4], at), 4, few(reducer, &x[4..], at + 4), len as u64 - 4),
+        _ => reducer.combine_counted(pair(0), 2, pair(2), 2),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Reductions on the CPU: rayon threads, vector instructions chosen at run time, and the tree.
 //!
-//! Every loop over elements is compiled in this crate, once per level of vector instructions. [`reduce`] and its kin are entered
-//! by (op, dtype, layout) as values and are generic over nothing that the caller chooses, so the caller's `opt-level`, LTO and
-//! codegen units change nothing. Only reducers of one's own ([`engine::run`], [`Stream`]) are instantiated by the caller.
+//! Every loop over elements is compiled in this crate, once per level of vector instructions. [`reduce`] and the functions beside it
+//! are entered by (op, dtype, layout) as values and are generic over nothing that the caller chooses, so the caller's
+//! `opt-level`, LTO and codegen units change nothing. Only reducers of one's own ([`engine::run`], [`Stream`]) are
+//! instantiated by the caller.
 
 pub mod args;
 pub mod engine;
@@ -25,6 +26,7 @@ pub mod policy;
 pub mod route;
 pub mod simd;
 mod tree;
+mod uneven;
 
 #[cfg(feature = "reductions")]
 mod bound;
@@ -38,6 +40,8 @@ pub mod keys;
 mod plan;
 #[cfg(feature = "reductions")]
 mod reduction;
+#[cfg(feature = "reductions")]
+mod statistics;
 #[cfg(feature = "reductions")]
 mod stream;
 

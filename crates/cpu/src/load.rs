@@ -1,5 +1,5 @@
-//! From memory to the elements that a kernel reads: the same bytes where that is possible, a scratch tile where it is not
-//! (other strides, another dtype, the other byte order, no alignment, a mask).
+//! From memory to the elements that a kernel reads: the same bytes where that is possible, a scratch tile where it is
+//! not (other strides, another dtype, the other byte order, no alignment, a mask).
 
 use half::{bf16, f16};
 use warpfold_core::{DType, Element};

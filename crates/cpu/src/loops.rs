@@ -1,8 +1,8 @@
 //! A kernel without its types: what the engines call.
 //!
-//! The engines cut a problem into tasks, find elements in memory and keep nodes. None of that depends on what an element or a node
-//! is, but for its size. So they are compiled once, for addresses, and a kernel is a table of loops: [`Loops`], which every [`Kernel`]
-//! is.
+//! The engines cut a problem into tasks, find elements in memory and keep nodes. None of that depends on what an
+//! element or a node is, but for its size. So they are compiled once, for addresses, and a kernel is a table of loops:
+//! [`Loops`], which every [`Kernel`] is.
 
 use std::mem::MaybeUninit;
 
@@ -49,11 +49,12 @@ pub struct Facts {
     pub dense: bool,
 }
 
-/// The loops of a kernel; see there what they do.
+/// The loops of a kernel, by addresses. Each method does what the method of [`Kernel`] that it names does.
 ///
 /// # Safety
-/// Of every call: elements that are read are there, aligned, and as many as said; nodes that are read are written; there is room for
-/// the nodes and values that are written, aligned. All are of this kernel's types.
+/// Every method has the same contract. Addresses are aligned and of this kernel's types. Elements that are read are
+/// initialised and as many as the arguments say. Nodes that are read have been written. Nodes and values that are
+/// written have room, to which nothing else refers during the call.
 pub trait Loops: Sync {
     /// What is known of the types.
     fn facts(&self) -> Facts;
@@ -91,7 +92,8 @@ pub trait Loops: Sync {
     /// [`Kernel::merge`] of `n` nodes.
     unsafe fn merge(&self, left: *const Node, n_left: u64, right: *mut Node, n_right: u64, n: usize);
 
-    /// The tree over `n` nodes of `weight` elements each, but for the last, which has `last`. Its root takes the place of the first.
+    /// The tree over `n` nodes of `weight` elements each, but for the last, which has `last`. Its root takes the place
+    /// of the first.
     unsafe fn root(&self, nodes: *mut Node, n: usize, weight: u64, last: u64);
 
     /// [`Kernel::finish`] of `n` nodes.
@@ -103,8 +105,8 @@ pub trait Loops: Sync {
     /// The value of no elements. Whether there is one.
     unsafe fn finish_empty(&self, to: *mut Value) -> bool;
 
-    /// Consecutive parts `offsets[i]..offsets[i + 1]`, the first of which begins at `x`: a value for each, `step` bytes apart. None is
-    /// longer than a block. Empty ones have values.
+    /// Consecutive parts `offsets[i]..offsets[i + 1]`, the first of which begins at `x`: a value for each, `step` bytes
+    /// apart. None is longer than a block. Empty ones have values.
     unsafe fn segments(&self, x: *const Item, offsets: &[usize], to: *mut Value, step: isize);
 }
 
@@ -117,7 +119,7 @@ type Out<K> = <<K as Kernel>::R as Reducer>::Output;
 /// They are there, for as long as the caller says.
 #[inline(always)]
 unsafe fn items<'x, K: Kernel + ?Sized>(x: *const Item, n: usize) -> &'x [Elem<K>] {
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for `n` elements of this type at `x`.
     unsafe { std::slice::from_raw_parts(x.cast(), n) }
 }
 
@@ -127,7 +129,7 @@ unsafe fn items<'x, K: Kernel + ?Sized>(x: *const Item, n: usize) -> &'x [Elem<K
 /// It is there, for as long as the caller says, and nobody else's.
 #[inline(always)]
 unsafe fn room<'x, T>(to: *mut Node, n: usize) -> &'x mut [MaybeUninit<T>] {
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for room for `n` values at `to`, which nothing else refers to.
     unsafe { std::slice::from_raw_parts_mut(to.cast(), n) }
 }
 
@@ -161,7 +163,7 @@ impl<K: Kernel> Loops for K {
     }
 
     unsafe fn block(&self, left: *const Node, x: *const Item, n: usize, start: u64, to: *mut Node) {
-        // SAFETY: the trait's.
+        // SAFETY: the caller passes `n` elements at `x`, a node or null as `left`, and room for a node at `to`.
         unsafe {
             let left = left.cast::<Acc<K>>().as_ref().copied();
             to.cast::<Acc<K>>().write(self.block_after(left, items::<K>(x, n), start));
@@ -169,46 +171,46 @@ impl<K: Kernel> Loops for K {
     }
 
     unsafe fn short(&self, x: *const Item, n: usize, start: u64, to: *mut Node) {
-        // SAFETY: the trait's.
+        // SAFETY: the caller passes `n` elements at `x`, and room for a node at `to`.
         unsafe { to.cast::<Acc<K>>().write(short(self, items::<K>(x, n), start)) };
     }
 
     unsafe fn rows(&self, x: *const Item, n: usize, len: usize, to: *mut Node) {
-        // SAFETY: the trait's.
+        // SAFETY: the caller passes `n` elements at `x`, whole rows of `len`, and room for a node of each row.
         unsafe { Kernel::rows(self, items::<K>(x, n), len, room(to, n / len)) };
     }
 
     unsafe fn columns(&self, x: *const Item, n: usize, lens: &[u32], to: *mut Node) {
-        // SAFETY: the trait's.
+        // SAFETY: the caller passes `n` elements at `x`, whole tiles, and room for a node of each column.
         unsafe { Kernel::columns(self, items::<K>(x, n), lens, room(to, lens.len())) };
     }
 
     unsafe fn panel(&self, panel: Panel<'_, Item>, width: usize, to: *mut Node) {
-        // SAFETY: the trait's.
+        // SAFETY: the caller passes room for the nodes of `width` columns of each group.
         let out = unsafe { room(to, panel.groups * width) };
-        // SAFETY: the trait's.
+        // SAFETY: every row is good for `width` elements in each group, which is a group's share of `out`.
         unsafe { Kernel::panel(self, panel.cast(), out) };
     }
 
     unsafe fn panel_after(&self, rows: &[*const Item], start: u64, width: usize, nodes: *mut Node) {
-        // SAFETY: the trait's.
+        // SAFETY: every row is good for `width` elements, and there are as many written nodes.
         unsafe { Kernel::panel_after(self, typed(rows), start, std::slice::from_raw_parts_mut(nodes.cast(), width)) };
     }
 
     unsafe fn dense(&self, x: *const Item, n: usize, start: u64, width: usize, to: *mut Node) {
-        // SAFETY: the trait's.
+        // SAFETY: the caller passes `n` elements at `x`, and room for a node of each column.
         unsafe { Kernel::dense(self, items::<K>(x, n), start, room(to, width)) };
     }
 
     unsafe fn dense_after(&self, x: *const Item, n: usize, start: u64, width: usize, nodes: *mut Node) {
-        // SAFETY: the trait's.
+        // SAFETY: the caller passes `n` elements at `x`, and a written node of each column.
         unsafe {
             Kernel::dense_after(self, items::<K>(x, n), start, std::slice::from_raw_parts_mut(nodes.cast(), width));
         }
     }
 
     unsafe fn merge(&self, left: *const Node, n_left: u64, right: *mut Node, n_right: u64, n: usize) {
-        // SAFETY: the trait's.
+        // SAFETY: the caller passes `n` written nodes on either side, which do not overlap.
         unsafe {
             let left = std::slice::from_raw_parts(left.cast(), n);
             Kernel::merge(self, left, n_left, std::slice::from_raw_parts_mut(right.cast(), n), n_right);
@@ -216,12 +218,12 @@ impl<K: Kernel> Loops for K {
     }
 
     unsafe fn root(&self, nodes: *mut Node, n: usize, weight: u64, last: u64) {
-        // SAFETY: the trait's.
+        // SAFETY: the caller passes `n` written nodes.
         combine_nodes(self.reducer(), unsafe { std::slice::from_raw_parts_mut(nodes.cast(), n) }, weight, last);
     }
 
     unsafe fn finish(&self, nodes: *const Node, n: usize, count: u64, to: *mut Value) {
-        // SAFETY: the trait's.
+        // SAFETY: the caller passes `n` written nodes, and room for as many values.
         unsafe {
             let out = std::slice::from_raw_parts_mut(to.cast(), n);
             Kernel::finish(self, std::slice::from_raw_parts(nodes.cast(), n), count, out);
@@ -229,10 +231,10 @@ impl<K: Kernel> Loops for K {
     }
 
     unsafe fn finish_each(&self, nodes: *const Node, counts: &[u32], to: *mut Value) -> bool {
-        // SAFETY: the trait's.
+        // SAFETY: the caller passes a written node for each count.
         let nodes = unsafe { std::slice::from_raw_parts(nodes.cast::<Acc<K>>(), counts.len()) };
         let to = to.cast::<Out<K>>();
-        // SAFETY: the trait's.
+        // SAFETY: the caller passes room for a value of each node.
         let out = unsafe { std::slice::from_raw_parts_mut(to.cast::<MaybeUninit<_>>(), counts.len()) };
         let identity = self.reducer().identity();
         // A local copy, which `out` cannot overlap.
@@ -253,14 +255,14 @@ impl<K: Kernel> Loops for K {
 
     unsafe fn finish_empty(&self, to: *mut Value) -> bool {
         let value = self.reducer().finish_empty();
-        // SAFETY: the trait's.
+        // SAFETY: the caller passes room for a value.
         value.map(|value| unsafe { to.cast::<Out<K>>().write(value) }).is_some()
     }
 
     unsafe fn segments(&self, x: *const Item, offsets: &[usize], to: *mut Value, step: isize) {
         for (i, pair) in offsets.windows(2).enumerate() {
             let len = pair[1] - pair[0];
-            // SAFETY: the trait's.
+            // SAFETY: the caller passes the elements of all segments from `x` on, and room for a value every `step` bytes.
             unsafe {
                 let value = if len == 0 {
                     self.reducer().finish_empty().expect("the engine has looked")
@@ -312,7 +314,7 @@ impl<T, L: Load<T>> Fetch for By<'_, T, L> {
     }
 
     unsafe fn gather(&self, at: At, dim: &Dim, n: usize, to: *mut Item) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for `n` readable elements, and for room for as many at `to`.
         unsafe { self.0.gather(at, dim, n, to.cast()) };
     }
 }

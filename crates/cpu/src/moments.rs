@@ -93,8 +93,8 @@ fn spread<T: Wide>(level: Simd, reducer: &Deviation<T>, x: &[T], start: u64) -> 
     }
 }
 
-/// The same, in pieces of `P` elements, `P2` pairs, `P4` fours and `P8` leaves. The arithmetic is [`Deviation`]'s for equal
-/// halves.
+/// The same, in pieces of `P` elements, `P2` pairs, `P4` fours and `P8` leaves. The arithmetic is [`Deviation`]'s for
+/// equal halves.
 #[inline(always)]
 fn spread_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, const P8: usize>(
     level: Simd,
@@ -112,7 +112,8 @@ fn spread_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, cons
     let leaves = means.as_chunks_mut::<P8>().0.iter_mut().zip(m2s.as_chunks_mut::<P8>().0);
     for (piece, (means, m2s)) in pieces.iter().zip(leaves) {
         prefetch(piece.as_ptr().wrapping_byte_add(AHEAD), P);
-        // The deviation of one element, x - x, is left out: it is 0 unless x is not finite, and then what follows is not.
+        // The deviation of one element, x - x, is left out: it is 0 unless x is not finite, and then what follows is
+        // not.
         let (mean, m2) = pair::<_, P, P2>(&T::widen(level, piece));
         let (mean, m2) = halve::<_, P2, P4>(&mean, &m2, 2);
         (*means, *m2s) = halve::<_, P4, P8>(&mean, &m2, 4);
@@ -197,8 +198,8 @@ fn write<F: Float>(means: &[F], m2s: &[F], out: &mut [MaybeUninit<Moments<F>>]) 
     finite
 }
 
-/// A block with infinities or NaN in it, or with squares that overflow: whatever they meet on the way up, the root's sum
-/// of squares is not finite either, for no two of them have opposite signs.
+/// A block with infinities or NaN in it, or with squares that overflow: whatever they meet on the way up, the root's
+/// sum of squares is not finite either, for no two of them have opposite signs.
 #[cold]
 #[inline(never)]
 fn not_finite<T: Wide>(reducer: &Deviation<T>, x: &[T], start: u64) -> Moments<T::Float> {

@@ -1,12 +1,13 @@
-//! Elements brought to where loops want them. Nothing but their size matters for that, so each move is compiled once per size, not
-//! once per kernel.
+//! Elements brought to where loops want them. Nothing but their size matters for that, so each move is compiled once
+//! per size, not once per kernel.
 
 use std::mem::MaybeUninit;
 
 use super::policy::{AHEAD, PANEL};
 use super::simd::{array, prefetch, vectorize};
 
-/// Columns that panels take at a time: their nodes stay in L1, level by level, and every loop is long enough to be vectors.
+/// Columns that panels take at a time: their nodes stay in L1, level by level, and every loop is long enough to be
+/// vectors.
 pub const TILE: usize = 64;
 
 /// Names a type of so many bytes, which need not be initialised: `by_size!(bytes, T => f::<T>(…), else …)`.
@@ -44,8 +45,8 @@ pub unsafe fn copy<T>(from: *const T, to: *mut T, bytes: usize) {
     }
 }
 
-/// Takes rows of `columns` elements of `bytes` apart: column c goes to the elements from `c * n` on. `whole` ones are numbers; others may have
-/// bytes that are not initialised.
+/// Takes rows of `columns` elements of `bytes` apart: column c goes to the elements from `c * n` on. `whole` ones are
+/// numbers; others may have bytes that are not initialised.
 ///
 /// # Safety
 /// `n * columns` elements are readable at `x`, at any alignment, and `to` has room for as many.
@@ -160,8 +161,8 @@ pub unsafe fn fill<X>(to: *mut X, x: *const X, n: usize, bytes: usize) {
     }
 }
 
-/// Copies rows of `width` elements of `bytes`, fewer than [`TILE`], to those of a tile of so many columns, and fills what is left of each
-/// with elements.
+/// Copies rows of `width` elements of `bytes`, fewer than [`TILE`], to those of a tile of so many columns, and fills
+/// what is left of each with elements.
 ///
 /// # Safety
 /// Every pointer in `rows` is good for `width` elements; the tile has as many rows.
@@ -188,8 +189,8 @@ pub unsafe fn copy_rows<X>(rows: &[*const X], width: usize, bytes: usize, tile: 
     }
 }
 
-/// Row r of every group of `n` rows of `width` elements becomes row r of the tile, one group after the other. Rows of the tile are
-/// [`PITCH`] apart.
+/// Row r of every group of `n` rows of `width` elements becomes row r of the tile, one group after the other. Rows of
+/// the tile are [`PITCH`] apart.
 ///
 /// # Safety
 /// The groups are readable, and together no wider than the tile.

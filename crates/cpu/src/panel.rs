@@ -87,8 +87,8 @@ pub(super) unsafe fn fold_columns<const KNOWN: bool, R: Reducer>(
     }
 }
 
-/// The same, where `fold` makes the nodes of a tile of columns, given its part of each row, and the index of the first row. `KNOWN`
-/// compiles it once more for [`PANEL`] rows.
+/// The same, where `fold` makes the nodes of a tile of columns, given its part of each row, and the index of the first
+/// row. `KNOWN` compiles it once more for [`PANEL`] rows.
 ///
 /// # Safety
 /// As there.

@@ -71,7 +71,8 @@ pub fn reduce_slice(op: Op, flat: ArrayRef<'_>, array: &ArrayRef<'_>) -> Result<
     let one_block = |bound: &Bound<'_>| {
         let (x, n) = (flat.base(), flat.len());
         let here = bound.load.direct() && x.addr().is_multiple_of(bound.kernel.facts().align);
-        // SAFETY: the array is dense (the caller's), holds the kernel's items (direct), is aligned, and is at most a block.
+        // SAFETY: the array is dense (the caller's), holds the kernel's items (direct), is aligned, and is at most a
+        // block.
         here.then(|| unsafe { bound.block(x.cast(), n) })
     };
     if small && let Some(result) = Kernels(&spec).with(one_block) {

@@ -1,13 +1,14 @@
-//! One binary, the widest vectors that this CPU has. The code is the same Rust at every level, and rustc neither contracts
-//! nor reassociates, so the bits are too.
+//! One binary, the widest vectors that this CPU has. The code is the same Rust at every level, and rustc neither
+//! contracts nor reassociates, so the bits are too.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// `[value(0), value(1), …]` of `$n` values, by an explicit loop: `array!(N, i => 2 * i)`.
 ///
-/// `std::array::from_fn` and `map` call their closures through functions of std that are not `inline(always)`. Without LTO
-/// those stay calls, of the baseline's instructions, once for each element: a loop over vectors was seven times slower.
+/// `std::array::from_fn` and `map` call their closures through functions of std that are not `inline(always)`. Without
+/// LTO those stay calls, of the baseline's instructions, once for each element: a loop over vectors was seven times
+/// slower.
 macro_rules! array {
     ($n:expr, $i:ident => $value:expr) => {{
         let mut room = [const { ::std::mem::MaybeUninit::uninit() }; $n];
@@ -34,8 +35,8 @@ pub(crate) unsafe fn written<T, const N: usize>(room: [MaybeUninit<T>; N]) -> [T
     unsafe { (&raw const room).cast::<[T; N]>().read() }
 }
 
-/// The closure as it is. An attribute may stand before an argument, not before what a `let` binds: this is how a closure with a name
-/// is `inline(always)`.
+/// The closure as it is. An attribute may stand before an argument, not before what a `let` binds: this is how a
+/// closure with a name is `inline(always)`.
 #[inline(always)]
 pub(crate) fn inlined<A, B, F: Fn(A) -> B>(f: F) -> F {
     f
@@ -88,8 +89,8 @@ impl Simd {
         Simd::Baseline
     }
 
-    /// What is in use: the best, unless [`Simd::limit`] or the environment variable `WARPFOLD_SIMD` (`baseline`, `avx2`,
-    /// `avx512`) says less.
+    /// What is in use: the best, unless [`Simd::limit`] or the environment variable `WARPFOLD_SIMD` (`baseline`,
+    /// `avx2`, `avx512`) says less.
     #[inline]
     pub fn current() -> Self {
         match LEVEL.load(Ordering::Relaxed) {

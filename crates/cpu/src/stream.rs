@@ -8,8 +8,8 @@ use crate::policy::{BLOCK, CHUNK, ONE_THREAD};
 
 /// Takes slices of any length in order, and gives the bits of the whole sequence at once.
 ///
-/// A stream may start in the middle of a sequence; those of adjacent ranges join. It is a reducer and a [`Span`], at most
-/// `2 log2 n` nodes; with the feature `serde` it can be stored and sent if the reducer can.
+/// A stream may start in the middle of a sequence; those of adjacent ranges join. It is a reducer and a [`Span`], at
+/// most `2 log2 n` nodes; with the feature `serde` it can be stored and sent if the reducer can.
 ///
 /// ```
 /// use warpfold::Stream;
@@ -92,8 +92,8 @@ impl<R: Reducer> Stream<R> {
         self.span.join(&self.reducer, &next.span)
     }
 
-    /// The result of all elements from the start of the sequence. `None` if the stream did not start at 0, or there are no
-    /// elements and the reducer has no identity. The stream can go on.
+    /// The result of all elements from the start of the sequence. `None` if the stream did not start at 0, or there are
+    /// no elements and the reducer has no identity. The stream can go on.
     pub fn finish(&self) -> Option<R::Output> {
         if self.span.start() != 0 {
             return None;

@@ -1,125 +1,37 @@
 //! Elements by label: each group reduced by itself, without a sort.
 //!
-//! Every group has a queue of a few elements. A full queue is a whole subtree of the group's sequence: it becomes one node of its
-//! tree, and begins anew. Queues stay in the cache, so that labels and elements are read once, and nothing is written. Each
-//! thread has queues for a part of the elements; labels are counted first, to know where the part begins in every sequence.
+//! Every group has a queue of a few elements. A full queue is a whole subtree of the group's sequence: it becomes one
+//! node of its tree, and begins anew. Queues stay in the cache, so that labels and elements are read once, and nothing
+//! is written. Each thread has queues for a part of the elements; labels are counted first, to know where the part
+//! begins in every sequence.
 //!
-//! The queues of many groups would not fit. Then elements first go to buckets of neighbouring groups, in order, by the high bits of
-//! their labels. All elements of a bucket fit the cache: each group's become a column of a matrix, and vectors reduce columns side by
-//! side, however short they are. (Queues again, if some group has many more than others.)
+//! The queues of many groups would not fit. Then elements first go to buckets of neighbouring groups, in order, by the
+//! high bits of their labels. All elements of a bucket fit the cache: each group's become a column of a matrix, and
+//! vectors reduce columns side by side, however short they are. (Queues again, if some group has many more than
+//! others.)
 
-use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::nodes::{Items, Nodes};
+use super::queues::{Queues, Word};
 use super::span::Span;
 use super::{Labels, Work};
-use crate::loops::{Item, Loops, Node, Value};
+use crate::loops::{Loops, Value};
 use crate::moves::by_size;
 use crate::output::{Output, large_pages};
-use crate::policy::{BLOCK, BUCKETS, COLUMN_BYTES, FEW_GROUPS, LEAST_PART, LEAST_QUEUE, QUEUE_BYTES};
-use crate::tree::{QUAD, TILE};
+use crate::policy::{BLOCK, BUCKETS, COLUMN_BYTES, FEW_GROUPS, LEAST_PART, LEAST_QUEUE};
+use crate::uneven::{QUAD, TILE};
 
-/// Labels or elements that are read at a time: few, since queues want the L1 cache, and so that the next come from memory meanwhile.
+/// Labels or elements that are read at a time: few, since queues want the L1 cache, and so that the next come from
+/// memory meanwhile.
 const PIECE: usize = BLOCK / 16;
 
 /// Groups that are finished at a time.
 const TOGETHER: usize = 64;
 
-/// An element as groups move it: any of its size. Zeros are a number of every dtype, and absent where elements may be.
-trait Word: Copy + Send + Sync {
-    const ZERO: Self;
-}
-
-impl<W: Copy + Send + Sync> Word for MaybeUninit<W> {
-    const ZERO: Self = MaybeUninit::zeroed();
-}
-
-/// Elements on their way to the trees of their groups.
-struct Queues<'a, T> {
-    kernel: &'a dyn Loops,
-    /// Elements that a queue holds: a power of two. An element's place in it is that in its group's sequence, modulo this.
-    room: usize,
-    /// All queues, and one more for elements of no group.
-    items: Vec<T>,
-    /// Where in `items` the next element of each queue goes.
-    next: Vec<u32>,
-    /// What has left the queues.
-    spans: Vec<Span>,
-}
-
-impl<'a, T: Word> Queues<'a, T> {
-    /// Queues for `groups` groups, of about `each` elements. Those begin at `starts`, or else at 0.
-    fn new(kernel: &'a dyn Loops, groups: usize, each: usize, starts: Option<&[u32]>) -> Self {
-        let fits = (QUEUE_BYTES / size_of::<T>() / groups.max(1)).max(LEAST_QUEUE);
-        let room = fits.min(2 * each).clamp(2, BLOCK / 2).next_power_of_two();
-        let start = |group: usize| starts.and_then(|starts| starts.get(group)).map_or(0, |&start| start as usize);
-        Self {
-            kernel,
-            room,
-            items: vec![T::ZERO; (groups + 1) * room],
-            next: (0..=groups).map(|group| (group * room + start(group) % room) as u32).collect(),
-            spans: (0..groups).map(|group| Span::new(kernel, start(group) as u64)).collect(),
-        }
-    }
-
-    /// Takes the next elements, with their labels. Those beyond the last group belong to none.
-    ///
-    /// # Safety
-    /// They are elements of the kernel.
-    unsafe fn push(&mut self, mut elements: impl Iterator<Item = (u32, T)> + Clone) {
-        while let Some(full) = fill(&mut elements, &mut self.next, &mut self.items, self.room) {
-            if full < self.spans.len() {
-                self.settle(full);
-            }
-            self.next[full] = (full * self.room) as u32;
-        }
-    }
-
-    /// The elements in a queue: where, and how many.
-    fn waiting(&self, group: usize) -> (*const Item, usize) {
-        let first = group * self.room + self.spans[group].end() as usize % self.room;
-        let waiting = &self.items[first..self.next[group] as usize];
-        (waiting.as_ptr().cast(), waiting.len())
-    }
-
-    /// Reduces the elements in a queue to nodes of the tree.
-    fn settle(&mut self, group: usize) {
-        let (x, n) = self.waiting(group);
-        // SAFETY: they came by `push`.
-        unsafe { self.spans[group].extend(self.kernel, x, n) };
-    }
-
-    /// Whether the elements in a queue are one node, if they are the last of their sequence.
-    fn is_subtree(&self, group: usize) -> bool {
-        (self.spans[group].end() as usize).is_multiple_of(self.room)
-    }
-
-    /// Begins the queue of a group anew.
-    fn begin(&mut self, group: usize) {
-        self.next[group] = (group * self.room + self.spans[group].end() as usize % self.room) as u32;
-    }
-
-    /// The root of a sequence from its start: what has left the queue, if `span` is that, and what waits in it. How many elements it has.
-    ///
-    /// # Safety
-    /// `to` has room for a node.
-    unsafe fn root(&self, group: usize, span: Option<&Span>, node: &mut Nodes, to: *mut Node) -> u64 {
-        let (x, n) = self.waiting(group);
-        let own = &self.spans[group];
-        // SAFETY: elements and nodes of this kernel.
-        unsafe {
-            if n == 0 {
-                return span.unwrap_or(own).root(self.kernel, std::ptr::null(), 0, to);
-            }
-            node.write(1, |to| self.kernel.short(x, n, own.end(), to));
-            span.unwrap_or(own).root(self.kernel, node.first(), n as u64, to)
-        }
-    }
-}
-
-/// All elements of groups that have few, in columns that lie side by side, [`TILE`] in a tile: vectors reduce many at once.
+/// All elements of groups that have few, in columns that lie side by side, [`TILE`] in a tile: vectors reduce many at
+/// once.
 struct Columns<'a, T> {
     kernel: &'a dyn Loops,
     /// Tile by tile: the first element of each column, then the second, and so on.
@@ -187,32 +99,8 @@ impl<'a, T: Word> Columns<'a, T> {
     }
 }
 
-/// Puts elements in the queues of their groups until one is full: which.
-#[inline(never)]
-fn fill<T: Copy>(
-    elements: &mut (impl Iterator<Item = (u32, T)> + Clone),
-    next: &mut [u32],
-    items: &mut [T],
-    room: usize,
-) -> Option<usize> {
-    let last = next.len() - 1;
-    // A copy of its own stays in registers.
-    let mut rest = elements.clone();
-    while let Some((label, item)) = rest.next() {
-        let group = (label as usize).min(last);
-        let place = next[group];
-        items[place as usize] = item;
-        next[group] = place + 1;
-        if (place as usize + 1) & (room - 1) == 0 {
-            *elements = rest;
-            return Some(group);
-        }
-    }
-    None
-}
-
-/// Adds how many labels each bucket of 2^`shift` groups has. What belongs to none is in the last of `counts`. Neighbours are
-/// counted apart, so that equal ones need not wait for each other.
+/// Adds how many labels each bucket of 2^`shift` groups has. What belongs to none is in the last of `counts`.
+/// Neighbours are counted apart, so that equal ones need not wait for each other.
 fn count(labels: &[u32], shift: u32, counts: &mut [[u32; 2]]) {
     let last = counts.len() - 1;
     let bucket = |label: u32| (label as usize >> shift).min(last);
@@ -224,8 +112,8 @@ fn count(labels: &[u32], shift: u32, counts: &mut [[u32; 2]]) {
     odd.iter().for_each(|&label| counts[bucket(label)][0] += 1);
 }
 
-/// An element on its way through a bucket, and the low bits of its label: without a gap between them, since most of the time goes
-/// by writing and reading them.
+/// An element on its way through a bucket, and the low bits of its label: without a gap between them, since most of the
+/// time goes by writing and reading them.
 #[derive(Clone, Copy)]
 #[repr(C, packed)]
 struct Pair<T>(u16, T);
@@ -263,7 +151,7 @@ impl Work<'_> {
     unsafe fn few_groups<T: Word>(&self, labels: &dyn Labels, groups: usize, out: &Output<Value>) -> bool {
         let n = self.problem.count;
         let parts = (n / LEAST_PART.max(64 * groups)).clamp(1, self.threads);
-        // Halves of parts, so that two threads count one part. Where the last one ends is no matter.
+        // Halves of parts, so that two threads count one part. The end of the last part is not read.
         let counts = self.quiet_results(2 * (parts - 1), |half| {
             self.counts(labels, n * half / (2 * parts)..n * (half + 1) / (2 * parts), 0, groups)
         });
@@ -373,7 +261,8 @@ impl Work<'_> {
         for from in range.clone().step_by(PIECE) {
             let n = PIECE.min(range.end - from);
             let labels = labels.read(from, n, &mut of_labels);
-            // SAFETY: the caller's; elements are lent only where they are aligned to their size, and copied to where anything may be.
+            // SAFETY: the caller's; elements are lent only where they are aligned to their size, and copied to where
+            // anything may be.
             let x = unsafe {
                 let x = self.run_of(self.base.step(&inner, from), &inner, n, &mut of_items);
                 std::slice::from_raw_parts(x.cast::<T>(), n)

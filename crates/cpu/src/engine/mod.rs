@@ -1,13 +1,14 @@
 //! Runs a kernel over a problem: cuts it into tasks along subtrees, and joins their nodes.
 //!
-//! [`Job`] has the caller's types. All that it does is to make room for the results; [`Work`] does the rest, by addresses and a table
-//! of [`Loops`], so it is compiled once for all kernels.
+//! [`Job`] has the caller's types. All that it does is to make room for the results; [`Work`] does the rest, by
+//! addresses and a table of [`Loops`], so it is compiled once for all kernels.
 
 mod columns;
 mod counter;
 mod groups;
 mod nodes;
 mod panels;
+mod queues;
 mod rows;
 mod runs;
 mod segments;
@@ -94,11 +95,12 @@ where
         unsafe { self.written(total, &|work, out| work.segments(offsets, out)) }
     }
 
-    /// The result of the elements of each label below `groups`, in their order. `None` if there are no elements at all, or a
-    /// group is empty and the reducer has no identity.
+    /// The result of the elements of each label below `groups`, in their order. `None` if there are no elements at all,
+    /// or a group is empty and the reducer has no identity.
     ///
     /// # Safety
-    /// Every element that the problem reaches from `base` is readable. It has one axis, of fewer than 2^32 elements, and reduces it.
+    /// Every element that the problem reaches from `base` is readable. It has one axis, of fewer than 2^32 elements,
+    /// and reduces it.
     pub unsafe fn groups(&self, labels: &dyn Labels, groups: usize) -> Option<Vec<Out<K>>> {
         if self.problem.count == 0 {
             return None;

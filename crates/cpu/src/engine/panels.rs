@@ -64,7 +64,8 @@ impl Work<'_> {
         (0..rows).map(|i| x.wrapping_byte_add(i * width * self.facts.item)).collect()
     }
 
-    /// The nodes of the `width` columns of rows without a gap between them, at most a block, the first of which has the index `start`.
+    /// The nodes of the `width` columns of rows without a gap between them, at most a block, the first of which has the
+    /// index `start`.
     ///
     /// # Safety
     /// They are there, and room for the nodes.
@@ -124,10 +125,10 @@ impl Work<'_> {
         }
     }
 
-    /// The same of a power of two of rows, more than [`PANEL`]. Every eight rows become one row of nodes; then rows of nodes become
-    /// one, pair by pair, in the place of the right one of them.
+    /// The same of a power of two of rows, at least [`PANEL`]. Every eight rows become one row of nodes; then rows of
+    /// nodes become one, pair by pair, in the place of the right one of them.
     unsafe fn dense(&self, x: *const Item, rows: usize, width: usize, start: u64, room: &mut Room, to: *mut Node) {
-        debug_assert!(rows * width <= BLOCK && rows > PANEL && rows.is_power_of_two());
+        debug_assert!(rows * width <= BLOCK && rows >= PANEL && rows.is_power_of_two());
         let (groups, row) = (rows / PANEL, width * self.facts.node);
         let mut nodes = std::mem::replace(&mut room.dense, Nodes::new(0));
         // SAFETY: the caller's; the panels write all nodes, and a tile may write more than is wanted.

@@ -164,7 +164,8 @@ impl Work<'_> {
         }
     }
 
-    /// The tree over `len` elements of one output, from the index `from` (a multiple of `CHUNK`): the first of the scratch's nodes.
+    /// The tree over `len` elements of one output, from the index `from` (a multiple of `CHUNK`): the first of the
+    /// scratch's nodes.
     pub(super) unsafe fn chunk(&self, base: At, from: usize, len: usize, scratch: &mut Scratch) {
         let Scratch { items, nodes, .. } = scratch;
         nodes.clear();

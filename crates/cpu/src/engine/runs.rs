@@ -1,8 +1,8 @@
-//! The route on which the fastest axis in memory is reduced, and so is a slower one than those that are kept: axes 0 and 2
-//! of three.
+//! The route on which the fastest axis in memory is reduced, and so is a slower one than those that are kept: axes 0
+//! and 2 of three.
 //!
-//! Each output's elements lie in short runs far apart. So runs are reduced in memory order, all outputs' one after the other,
-//! and their nodes along the slower axes as columns are. A run must be a subtree: its length is a power of two.
+//! Each output's elements lie in short runs far apart. So runs are reduced in memory order, all outputs' one after the
+//! other, and their nodes along the slower axes as columns are. A run must be a subtree: its length is a power of two.
 
 use warpfold_array::problem::Walk;
 

@@ -1,7 +1,7 @@
 //! Consecutive parts of one axis, each reduced by itself: a few long ones, a million tiny ones, or both.
 //!
-//! Parts that are longer than a task are cut along subtrees; shorter ones share a task. Neighbours of one length are reduced as
-//! rows of a matrix.
+//! Parts that are longer than a task are cut along subtrees; shorter ones share a task. Neighbours of one length are
+//! reduced as rows of a matrix.
 
 use std::ops::Range;
 
@@ -28,11 +28,10 @@ fn stretches<T: Send>(segments: usize, threads: usize, of: impl Fn(Range<usize>)
     if threads == 1 || segments <= STRETCH {
         return vec![of(0..segments)];
     }
-    let stretch = |i: usize| of(i * STRETCH..segments.min((i + 1) * STRETCH));
-    map(segments.div_ceil(STRETCH), stretch)
+    map(segments.div_ceil(STRETCH), |i| of(i * STRETCH..segments.min((i + 1) * STRETCH)))
 }
 
-/// Whether offsets do not decrease, and whether a segment is empty. Not generic, so that its threads are compiled once.
+/// Whether offsets do not decrease, and whether a segment is empty.
 fn look_through(offsets: &[usize], threads: usize) -> (bool, bool) {
     let looks = stretches(offsets.len() - 1, threads, |segments| {
         let pairs = offsets[segments.start..segments.end].iter().zip(&offsets[segments.start + 1..]);
@@ -244,7 +243,8 @@ impl Work<'_> {
         assert!(unsafe { self.kernel.finish_empty(place) }, "it was asked for before");
     }
 
-    /// Segments of at most [`CHUNK`] elements, the first of which is number `first`, as many at a time as a block holds.
+    /// Segments of at most [`CHUNK`] elements, the first of which is number `first`, as many at a time as a block
+    /// holds.
     unsafe fn short_segments(&self, offsets: &[usize], first: usize, place: &Place, out: &Output<Value>) {
         let inner = self.problem.inner();
         let segments = offsets.len() - 1;

@@ -1,4 +1,5 @@
-//! A contiguous range of a sequence, reduced to its maximal canonical nodes: [`warpfold_core::Span`] of nodes without a type.
+//! A contiguous range of a sequence, reduced to its maximal canonical nodes: [`warpfold_core::Span`] of nodes without a
+//! type.
 
 use warpfold_core::NotAdjacent;
 
@@ -90,8 +91,8 @@ impl Span {
         Ok(())
     }
 
-    /// The root of the tree over the range and `tail` after it, a node of some more elements, or null. How many elements the root has:
-    /// 0, if there are none; `to` is not written then.
+    /// The root of the tree over the range and `tail` after it, a node of some more elements, or null. How many
+    /// elements the root has: 0, if there are none; `to` is not written then.
     ///
     /// # Safety
     /// There is a node of this kernel, and room for one.

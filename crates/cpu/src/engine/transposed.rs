@@ -1,8 +1,9 @@
 //! The route on which the fastest axis in memory is an outer reduced one: the sum of a transposed matrix.
 //!
-//! Index order and memory order disagree. A lane is an index of the fastest axis in memory. If the length of a lane has a
-//! large power of two in it, lanes are cut into subtrees of that length, and reduced as columns are. If not, they need not
-//! start at a multiple of anything: a task then copies tiles of some lanes into index order, and keeps one [`Span`] per lane.
+//! Index order and memory order disagree. A lane is an index of the fastest axis in memory. If the length of a lane has
+//! a large power of two in it, lanes are cut into subtrees of that length, and reduced as columns are. If not, they
+//! need not start at a multiple of anything: a task then copies tiles of some lanes into index order, and keeps one
+//! [`Span`] per lane.
 
 use warpfold_array::problem::{At, Dim, Walk};
 
@@ -124,7 +125,8 @@ impl Work<'_> {
         let Tile { lanes, first, depth, .. } = *tile;
         let mut spans: Vec<Span> =
             (0..lanes).map(|i| Span::new(self.kernel, (first + i * depth + tile.from) as u64)).collect();
-        // Where in its ring a lane goes on: at its index, so that a run of `TILE_DEPTH` from a multiple of it is a subtree.
+        // Where in its ring a lane goes on: at its index, so that a run of `TILE_DEPTH` from a multiple of it is a
+        // subtree.
         let mut places: Vec<usize> = spans.iter().map(|span| span.end() as usize % RING).collect();
         let size = self.facts.item;
         let (mut line, mut rings) = (Items::new(), Items::new());

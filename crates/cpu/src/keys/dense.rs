@@ -147,7 +147,7 @@ struct Source<'a> {
     size: usize,
 }
 
-// SAFETY: it only reads, what whoever calls it may read.
+// SAFETY: it only reads; each read is of elements that the reading thread may read, by the contract of the methods.
 unsafe impl Sync for Source<'_> {}
 
 impl Source<'_> {

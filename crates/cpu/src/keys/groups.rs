@@ -95,17 +95,18 @@ pub struct Groups {
     labels: usize,
     /// How many groups there are.
     groups: usize,
-    /// The groups that have elements, ascending, where they are few of so many that segments of all would be out of proportion.
+    /// The groups that have elements, ascending, where they are few of so many that segments of all would be out of
+    /// proportion.
     present: Option<Vec<u32>>,
 }
 
 impl Groups {
-    /// Sorts labels, of any integer dtype along one axis, into `groups` groups; without a number, into one more than the greatest
-    /// label.
+    /// Sorts labels, of any integer dtype along one axis, into `groups` groups; without a number, into one more than
+    /// the greatest label.
     ///
     /// # Errors
-    /// [`KeyError::NotIntegers`], [`KeyError::LabelsShape`]; [`KeyError::LabelOutOfRange`] of the first label that is neither -1
-    /// nor below `groups`; [`KeyError::TooMany`] beyond 2^31 groups or 2^32 - 1 labels.
+    /// [`KeyError::NotIntegers`], [`KeyError::LabelsShape`]; [`KeyError::LabelOutOfRange`] of the first label that is
+    /// neither -1 nor below `groups`; [`KeyError::TooMany`] beyond 2^31 groups or 2^32 - 1 labels.
     pub fn new(labels: ArrayRef<'_>, groups: Option<usize>) -> Result<Self, Error> {
         Self::sorted(&Labels::new(labels, groups)?)
     }
@@ -171,12 +172,12 @@ impl Groups {
         &self.positions[self.segments.range(segment)]
     }
 
-    /// Reduces each group along the first axis of `values`. The result has the groups there, and the other axes as they are;
-    /// arg ops give positions in `values`. Of no elements, sum gives 0, mean NaN and so on, as [`crate::reduce`].
+    /// Reduces each group along the first axis of `values`. The result has the groups there, and the other axes as they
+    /// are; arg ops give positions in `values`. Of no elements, sum gives 0, mean NaN and so on, as [`crate::reduce`].
     ///
     /// # Errors
-    /// Another number of values than labels, axes among the options, options that the reduction does not have; a group without a
-    /// result, if there is nothing to fill in ([`KeyError::Empty`]).
+    /// Another number of values than labels, axes among the options, options that the reduction does not have; a group
+    /// without a result, if there is nothing to fill in ([`KeyError::Empty`]).
     pub fn reduce(&self, op: Op, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Array, Error> {
         fits(self.labels, &values)?;
         // What is wrong with the mask is said of the values as they were given.
@@ -190,8 +191,8 @@ impl Groups {
         self.complete(found, nothing, &rest, op.name(), values.dtype())
     }
 
-    /// The result of every group, with something in its holes. `nothing` is that of a group without elements, if it has one; `rest`
-    /// is the shape of a group's.
+    /// The result of every group, with something in its holes. `nothing` is that of a group without elements, if it has
+    /// one; `rest` is the shape of a group's.
     fn complete(
         &self,
         found: Found,
@@ -242,8 +243,8 @@ impl Groups {
     /// Every statistic of [`crate::describe`] of each group.
     ///
     /// # Errors
-    /// Another number of values than labels, options other than `threads` and `progress`, an empty group (which has no least
-    /// element).
+    /// Another number of values than labels, options other than `threads` and `progress`, an empty group (which has no
+    /// least element).
     pub fn describe(&self, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Descriptions, Error> {
         fits(self.labels, &values)?;
         if let Some(present) = &self.present {

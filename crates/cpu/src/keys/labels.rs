@@ -32,8 +32,8 @@ pub(super) struct Labels<'a> {
 }
 
 impl<'a> Labels<'a> {
-    /// Labels along one axis, of any integer dtype: -1 is ignored. Without `groups`, there are as many as the greatest label
-    /// and one more.
+    /// Labels along one axis, of any integer dtype: -1 is ignored. Without `groups`, there are as many as the greatest
+    /// label and one more.
     pub fn new(array: ArrayRef<'a>, groups: Option<usize>) -> Result<Self, Error> {
         if array.shape().len() != 1 {
             return Err(KeyError::LabelsShape { shape: array.shape().to_vec() }.into());
@@ -88,7 +88,8 @@ impl<'a> Labels<'a> {
         labels
     }
 
-    /// Whether there are so many more groups than labels that work in proportion to the groups would be out of proportion.
+    /// Whether there are so many more groups than labels that work in proportion to the groups would be out of
+    /// proportion.
     pub fn is_sparse(&self) -> bool {
         self.groups > SPARSE.0.saturating_mul(self.len()).saturating_add(SPARSE.1)
     }
@@ -176,7 +177,8 @@ impl engine::Labels for Labels<'_> {
     }
 }
 
-/// One more than the greatest of some labels, as if -1 were 0; more than any number of groups if one is neither -1 nor a label.
+/// One more than the greatest of some labels, as if -1 were 0; more than any number of groups if one is neither -1 nor
+/// a label.
 fn end(entries: &Integers<'_>, from: usize, n: usize, room: &mut Vec<i64>) -> u64 {
     if let Some(labels) = entries.as_slice::<i32>() {
         let end = |&label: &i32| (label as u32).wrapping_add(1);
@@ -207,7 +209,8 @@ fn room_for<T>(n: usize) -> Vec<T> {
     items
 }
 
-/// The items 0 to `n` by their keys, below `keys`, those of one key in order; and where each key's begin, and the last's end.
+/// The items 0 to `n` by their keys, below `keys`, those of one key in order; and where each key's begin, and the
+/// last's end.
 fn counting_sort<T: Copy + Send>(
     n: usize,
     keys: usize,

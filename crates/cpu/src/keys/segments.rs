@@ -40,7 +40,8 @@ pub fn segmented(op: Op, values: ArrayRef<'_>, offsets: ArrayRef<'_>, options: &
 
 /// Where the first axis of some values is cut.
 ///
-/// There is one offset more than segments; they need not start at 0 nor end at the last element. A segment may be empty.
+/// There is one offset more than segments; they need not start at 0 nor end at the last element. A segment may be
+/// empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segments {
     offsets: Vec<usize>,
@@ -70,7 +71,8 @@ impl Segments {
     /// Segments between neighbouring offsets: integers of any dtype, along one axis.
     ///
     /// # Errors
-    /// [`KeyError::NotIntegers`], [`KeyError::OffsetsShape`], [`KeyError::OffsetsDecrease`], [`KeyError::OffsetNegative`].
+    /// [`KeyError::NotIntegers`], [`KeyError::OffsetsShape`], [`KeyError::OffsetsDecrease`],
+    /// [`KeyError::OffsetNegative`].
     pub fn new(offsets: ArrayRef<'_>) -> Result<Self, Error> {
         if offsets.shape().len() != 1 || offsets.is_empty() {
             return Err(KeyError::OffsetsShape { shape: offsets.shape().to_vec() }.into());
@@ -100,8 +102,8 @@ impl Segments {
         Self { offsets, fill, what }
     }
 
-    /// What is given for a segment that has no result: min, max, minmax, argmin and argmax of no elements, or of nothing but
-    /// NaNs that are skipped. It is cast to the result's dtype.
+    /// What is given for a segment that has no result: min, max, minmax, argmin and argmax of no elements, or of
+    /// nothing but NaNs that are skipped. It is cast to the result's dtype.
     pub fn fill(self, x: Scalar) -> Self {
         Self { fill: Some(x), ..self }
     }
@@ -131,18 +133,20 @@ impl Segments {
         self.offsets.windows(2).map(|pair| (pair[1] - pair[0]) as i64).collect()
     }
 
-    /// Reduces each segment of the first axis of `values`. The result has the segments there, and the other axes as they are;
-    /// arg ops count from the segment's first element. Of no elements, sum gives 0, mean NaN and so on, as [`crate::reduce`].
+    /// Reduces each segment of the first axis of `values`. The result has the segments there, and the other axes as
+    /// they are; arg ops count from the segment's first element. Of no elements, sum gives 0, mean NaN and so on, as
+    /// [`crate::reduce`].
     ///
     /// # Errors
-    /// Segments beyond the values, axes among the options, options that the reduction does not have; a segment without a result,
-    /// if there is nothing to fill in ([`KeyError::Empty`]).
+    /// Segments beyond the values, axes among the options, options that the reduction does not have; a segment without
+    /// a result, if there is nothing to fill in ([`KeyError::Empty`]).
     pub fn reduce(&self, op: Op, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Array, Error> {
         let (found, rest) = self.find(op, values, options, None)?;
         self.complete(found, &rest, op.name(), values.dtype())
     }
 
-    /// The results that there are, and the shape of those of a segment. Arg ops give `positions`, if values were gathered from there.
+    /// The results that there are, and the shape of those of a segment. Arg ops give `positions`, if values were
+    /// gathered from there.
     pub(super) fn find(
         &self,
         op: Op,
@@ -225,7 +229,8 @@ impl Segments {
     /// Every statistic of [`crate::describe`] of each segment, in one read.
     ///
     /// # Errors
-    /// Segments beyond the values, options other than `threads` and `progress`, an empty segment (which has no least element).
+    /// Segments beyond the values, options other than `threads` and `progress`, an empty segment (which has no least
+    /// element).
     pub fn describe(&self, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Descriptions, Error> {
         self.fits(&values, options)?;
         check_describe(values.dtype(), options)?;

@@ -43,8 +43,8 @@ pub struct Unique {
     pub inverse: Option<Array>,
 }
 
-/// The distinct values of an array of any dtype, shape and layout. All NaNs are one value, which is the canonical NaN; -0.0 and
-/// +0.0 are one, of which the first in row-major order is kept.
+/// The distinct values of an array of any dtype, shape and layout. All NaNs are one value, which is the canonical NaN;
+/// -0.0 and +0.0 are one, of which the first in row-major order is kept.
 ///
 /// ```
 /// use warpfold::{ArrayRef, Distinct, unique};
