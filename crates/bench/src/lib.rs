@@ -9,6 +9,7 @@ pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 pub mod data;
+mod date;
 pub mod error;
 pub mod exact;
 pub mod hash;

@@ -5,6 +5,7 @@ use crate::case::{Case, Measure, precision_name, tuple};
 use crate::check::Verdict;
 use crate::conditions::Conditions;
 use crate::cpu::processor;
+use crate::date::today;
 use crate::layout::Layout;
 use crate::sources::Sources;
 use serde::{Deserialize, Serialize};
@@ -275,11 +276,6 @@ pub fn write(path: &Path, text: &str) -> Result<(), Error> {
         file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644)).map_err(failed)?;
     }
     file.persist(path).map(drop).map_err(|e| failed(e.error))
-}
-
-/// Today's date in UTC, such as `2026-11-20`.
-pub fn today() -> String {
-    jiff::Timestamp::now().strftime("%Y-%m-%d").to_string()
 }
 
 /// `$WARPFOLD_REVISION`, or what git says of the current folder.

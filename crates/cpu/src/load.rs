@@ -1,12 +1,10 @@
-//! From memory to the elements that a kernel reads: the same bytes where that is possible, a scratch tile where it is not
-//! (other strides, another dtype, the other byte order, no alignment, a mask).
+//! From memory to the elements that a kernel reads: the same bytes where that is possible, a scratch tile where it is
+//! not (other strides, another dtype, the other byte order, no alignment, a mask).
 
 use half::{bf16, f16};
-use warpfold_core::ops::Sum;
 use warpfold_core::{DType, Element};
 
-use super::halves::{Halves, Wide, widen_halves};
-use super::kernel::{Kernel, Tree};
+use super::halves::widen_halves;
 use super::simd::{at_level, vectorize};
 use warpfold_array::problem::{At, Dim};
 
@@ -15,6 +13,9 @@ pub type Gather<T> = unsafe fn(x: *const u8, stride: isize, n: usize, to: *mut T
 
 /// How a kernel's elements come out of memory.
 pub trait Load<I>: Sync {
+    /// Whether elements are numbers: types without padding.
+    const WHOLE: bool = false;
+
     /// Whether memory holds them as they are, so that an aligned contiguous run can be lent.
     fn direct(&self) -> bool;
 
@@ -38,6 +39,8 @@ pub struct Plain<T> {
 }
 
 impl<T: Element> Load<T> for Plain<T> {
+    const WHOLE: bool = true;
+
     fn direct(&self) -> bool {
         self.direct && self.masked_as.is_none() && self.nan_as.is_none()
     }
@@ -131,7 +134,7 @@ impl<T: Copy> Load<Option<T>> for CopiedOptional {
 }
 
 /// An element as it lies in memory: `S` in either byte order, at any alignment.
-trait Stored: Element {
+pub trait Stored: Element {
     /// Reverses the bytes.
     fn swap(self) -> Self;
 }
@@ -187,36 +190,9 @@ unsafe fn swapped<T: Stored>(x: *const u8, stride: isize, n: usize, to: *mut T) 
     unsafe { copy::<T, T>(x, stride, n, to, T::swap) }
 }
 
-/// A 16-bit float that is read as it is.
-#[expect(private_bounds, reason = "only the crate names it")]
-pub trait Half: Stored + Wide<Float = f32> {
-    /// How it is summed.
-    type Summed: Kernel<R = Sum<Self>>;
-
-    /// The kernel of a sum or a mean.
-    fn summed(sum: Sum<Self>) -> Self::Summed;
-
-    /// From elements of this type.
-    fn gather(swapped: bool) -> Gather<Self> {
-        if swapped { self::swapped::<Self> } else { same::<Self> }
-    }
-}
-
-impl Half for f16 {
-    type Summed = Halves;
-
-    fn summed(sum: Sum<f16>) -> Halves {
-        Halves(sum)
-    }
-}
-
-/// Its conversion is a shift, which the plain tree does on the way.
-impl Half for bf16 {
-    type Summed = Tree<Sum<bf16>>;
-
-    fn summed(sum: Sum<bf16>) -> Self::Summed {
-        Tree(sum)
-    }
+/// From 16-bit floats as they are.
+pub fn gather_halves<T: Stored>(swapped: bool) -> Gather<T> {
+    if swapped { self::swapped::<T> } else { same::<T> }
 }
 
 /// Another dtype.

@@ -14,7 +14,7 @@ pub use elements::reduce_elements;
 #[cfg(feature = "emulator")]
 pub use emulate::{Emulated, emulate_elements};
 pub use on::{
-    Labels, bincount_on, describe_groups_on, describe_on, describe_segments_on, group_by_on, group_first_on,
+    GroupLabels, bincount_on, describe_groups_on, describe_on, describe_segments_on, group_by_on, group_first_on,
     group_last_on, group_sizes_on, histogram_on, kmeans_on, kmeans_watched, reduce_by_key_on, reduce_on, segmented_on,
     unique_on,
 };

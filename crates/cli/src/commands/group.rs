@@ -1,6 +1,6 @@
 //! `warpfold group`
 
-use warpfold::{Labels, group_by_on, group_first_on, group_last_on, group_sizes_on};
+use warpfold::{GroupLabels, group_by_on, group_first_on, group_last_on, group_sizes_on};
 
 use super::{keyed, threads};
 use crate::args::{Group, GroupOp, Rounding};
@@ -20,8 +20,8 @@ pub fn run(args: &Group) -> Result<(), Failure> {
     let source = input::open(&args.input.input, args.input.raw().as_ref())?;
     let labels = input::open(&args.by, None)?;
     keyed::run(args.op.name(), op, &args.keyed, &source, &labels, |values, labels, options, fill| {
-        let labels = args.groups.into_iter().fold(Labels::new(labels), Labels::groups);
-        let labels = fill.into_iter().fold(labels, Labels::fill);
+        let labels = args.groups.into_iter().fold(GroupLabels::new(labels), GroupLabels::groups);
+        let labels = fill.into_iter().fold(labels, GroupLabels::fill);
         match args.op {
             GroupOp::Reduce(op) => group_by_on(args.device, op, values, &labels, options),
             GroupOp::First => group_first_on(args.device, values, &labels),

@@ -9,21 +9,21 @@ use crate::device::DeviceName;
 /// the values.
 ///
 /// ```
-/// use warpfold::{ArrayRef, DeviceName, Labels, group_sizes_on};
+/// use warpfold::{ArrayRef, DeviceName, GroupLabels, group_sizes_on};
 ///
-/// let labels = Labels::new(ArrayRef::from_slice(&[2i32, 0, 2, -1, 0], &[5])?).groups(4);
+/// let labels = GroupLabels::new(ArrayRef::from_slice(&[2i32, 0, 2, -1, 0], &[5])?).groups(4);
 /// let sizes = group_sizes_on(DeviceName::Auto, &labels)?;
 /// assert_eq!(sizes.into_vec::<i64>().unwrap(), [2, 0, 2, 0]);
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Labels<'a> {
+pub struct GroupLabels<'a> {
     array: ArrayRef<'a>,
     groups: Option<usize>,
     fill: Option<Scalar>,
 }
 
-impl<'a> Labels<'a> {
+impl<'a> GroupLabels<'a> {
     /// Labels of any integer dtype, along one axis. An element of label -1 belongs to no group.
     pub fn new(array: ArrayRef<'a>) -> Self {
         Self { array, groups: None, fill: None }
@@ -37,10 +37,10 @@ impl<'a> Labels<'a> {
     /// The result of a group that has none of its own, as [`Groups::fill`].
     ///
     /// ```
-    /// use warpfold::{ArrayRef, DeviceName, Labels, Op, Options, Scalar, group_by_on};
+    /// use warpfold::{ArrayRef, DeviceName, GroupLabels, Op, Options, Scalar, group_by_on};
     ///
     /// let x = ArrayRef::from_slice(&[1.5f32, 2.5], &[2])?;
-    /// let labels = Labels::new(ArrayRef::from_slice(&[1u8, 1], &[2])?).fill(Scalar::F32(-1.0));
+    /// let labels = GroupLabels::new(ArrayRef::from_slice(&[1u8, 1], &[2])?).fill(Scalar::F32(-1.0));
     /// let maxima = group_by_on(DeviceName::Auto, Op::Max, x, &labels, &Options::default())?;
     /// assert_eq!(maxima.into_vec::<f32>().unwrap(), [-1.0, 2.5]);
     /// # Ok::<(), warpfold::Error>(())
@@ -60,10 +60,10 @@ impl<'a> Labels<'a> {
 /// A GPU takes no mask.
 ///
 /// ```
-/// use warpfold::{ArrayRef, DeviceName, Labels, Op, Options, group_by_on};
+/// use warpfold::{ArrayRef, DeviceName, GroupLabels, Op, Options, group_by_on};
 ///
 /// let x = ArrayRef::from_slice(&[1.0f32, 2.0, 3.0, 4.0, 5.0], &[5])?;
-/// let labels = Labels::new(ArrayRef::from_slice(&[2i32, 0, 2, -1, 0], &[5])?);
+/// let labels = GroupLabels::new(ArrayRef::from_slice(&[2i32, 0, 2, -1, 0], &[5])?);
 /// let sums = group_by_on(DeviceName::Auto, Op::Sum, x, &labels, &Options::default())?;
 /// assert_eq!(sums.into_vec::<f32>().unwrap(), [7.0, 0.0, 4.0]);
 /// # Ok::<(), warpfold::Error>(())
@@ -75,10 +75,10 @@ pub fn group_by_on(
     device: DeviceName,
     op: Op,
     values: ArrayRef<'_>,
-    labels: &Labels<'_>,
+    labels: &GroupLabels<'_>,
     options: &Options<'_>,
 ) -> Result<Array, Error> {
-    let Labels { array, groups, fill } = *labels;
+    let GroupLabels { array, groups, fill } = *labels;
     on!(
         device,
         cpu: match fill {
@@ -93,10 +93,10 @@ pub fn group_by_on(
 /// [`DeviceName::Auto`] is the CPU.
 ///
 /// ```
-/// use warpfold::{ArrayRef, DeviceName, Labels, group_first_on};
+/// use warpfold::{ArrayRef, DeviceName, GroupLabels, group_first_on};
 ///
 /// let x = ArrayRef::from_slice(&[1.0f32, 2.0, 3.0, 4.0], &[4])?;
-/// let labels = Labels::new(ArrayRef::from_slice(&[1u8, 0, 1, 0], &[4])?);
+/// let labels = GroupLabels::new(ArrayRef::from_slice(&[1u8, 0, 1, 0], &[4])?);
 /// let first = group_first_on(DeviceName::Auto, x, &labels)?;
 /// assert_eq!(first.into_vec::<f32>().unwrap(), [2.0, 1.0]);
 /// # Ok::<(), warpfold::Error>(())
@@ -104,7 +104,7 @@ pub fn group_by_on(
 ///
 /// # Errors
 /// As [`Groups::new`] and [`Groups::first`]; and if the device is not there, or fails.
-pub fn group_first_on(device: DeviceName, values: ArrayRef<'_>, labels: &Labels<'_>) -> Result<Array, Error> {
+pub fn group_first_on(device: DeviceName, values: ArrayRef<'_>, labels: &GroupLabels<'_>) -> Result<Array, Error> {
     end_on(device, values, labels, false)
 }
 
@@ -112,10 +112,10 @@ pub fn group_first_on(device: DeviceName, values: ArrayRef<'_>, labels: &Labels<
 /// [`DeviceName::Auto`] is the CPU.
 ///
 /// ```
-/// use warpfold::{ArrayRef, DeviceName, Labels, group_last_on};
+/// use warpfold::{ArrayRef, DeviceName, GroupLabels, group_last_on};
 ///
 /// let x = ArrayRef::from_slice(&[1.0f32, 2.0, 3.0, 4.0], &[4])?;
-/// let labels = Labels::new(ArrayRef::from_slice(&[1u8, 0, 1, 0], &[4])?);
+/// let labels = GroupLabels::new(ArrayRef::from_slice(&[1u8, 0, 1, 0], &[4])?);
 /// let last = group_last_on(DeviceName::Auto, x, &labels)?;
 /// assert_eq!(last.into_vec::<f32>().unwrap(), [4.0, 3.0]);
 /// # Ok::<(), warpfold::Error>(())
@@ -123,12 +123,12 @@ pub fn group_first_on(device: DeviceName, values: ArrayRef<'_>, labels: &Labels<
 ///
 /// # Errors
 /// As [`Groups::new`] and [`Groups::last`]; and if the device is not there, or fails.
-pub fn group_last_on(device: DeviceName, values: ArrayRef<'_>, labels: &Labels<'_>) -> Result<Array, Error> {
+pub fn group_last_on(device: DeviceName, values: ArrayRef<'_>, labels: &GroupLabels<'_>) -> Result<Array, Error> {
     end_on(device, values, labels, true)
 }
 
 /// The first or, if `last`, the last element of each group.
-fn end_on(device: DeviceName, values: ArrayRef<'_>, labels: &Labels<'_>, last: bool) -> Result<Array, Error> {
+fn end_on(device: DeviceName, values: ArrayRef<'_>, labels: &GroupLabels<'_>, last: bool) -> Result<Array, Error> {
     on!(
         device,
         cpu: {
@@ -136,7 +136,7 @@ fn end_on(device: DeviceName, values: ArrayRef<'_>, labels: &Labels<'_>, last: b
             if last { groups.last(values) } else { groups.first(values) }
         },
         gpu: |gpu| {
-            let Labels { array, groups, fill } = *labels;
+            let GroupLabels { array, groups, fill } = *labels;
             let end = if last { crate::cuda::End::Last } else { crate::cuda::End::First };
             crate::cuda::ends_host(end, array, values, groups, fill, &gpu)
         },
@@ -147,16 +147,16 @@ fn end_on(device: DeviceName, values: ArrayRef<'_>, labels: &Labels<'_>, last: b
 /// [`DeviceName::Auto`] is the CPU.
 ///
 /// ```
-/// use warpfold::{ArrayRef, DeviceName, Labels, group_sizes_on};
+/// use warpfold::{ArrayRef, DeviceName, GroupLabels, group_sizes_on};
 ///
-/// let labels = Labels::new(ArrayRef::from_slice(&[1u8, 0, 1], &[3])?);
+/// let labels = GroupLabels::new(ArrayRef::from_slice(&[1u8, 0, 1], &[3])?);
 /// assert_eq!(group_sizes_on(DeviceName::Auto, &labels)?.into_vec::<i64>().unwrap(), [1, 2]);
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 ///
 /// # Errors
 /// As [`Groups::new`] and [`Groups::sizes`]; and if the device is not there, or fails.
-pub fn group_sizes_on(device: DeviceName, labels: &Labels<'_>) -> Result<Array, Error> {
+pub fn group_sizes_on(device: DeviceName, labels: &GroupLabels<'_>) -> Result<Array, Error> {
     on!(
         device,
         cpu: labels.sorted()?.sizes(),
@@ -172,10 +172,10 @@ pub fn group_sizes_on(device: DeviceName, labels: &Labels<'_>) -> Result<Array, 
 /// the CPU. Nothing is filled in: a group without elements is an error.
 ///
 /// ```
-/// use warpfold::{ArrayRef, DeviceName, Labels, Scalar, describe_groups_on};
+/// use warpfold::{ArrayRef, DeviceName, GroupLabels, Scalar, describe_groups_on};
 ///
 /// let x = ArrayRef::from_slice(&[1.0f32, 2.0, 3.0, 4.0], &[4])?;
-/// let labels = Labels::new(ArrayRef::from_slice(&[1u8, 0, 1, 0], &[4])?);
+/// let labels = GroupLabels::new(ArrayRef::from_slice(&[1u8, 0, 1, 0], &[4])?);
 /// let statistics = describe_groups_on(DeviceName::Auto, x, &labels)?;
 /// assert_eq!(statistics.counts, [2, 2]);
 /// assert_eq!(statistics.get("mean").unwrap().get(0), Scalar::F32(3.0));
@@ -187,7 +187,7 @@ pub fn group_sizes_on(device: DeviceName, labels: &Labels<'_>) -> Result<Array, 
 pub fn describe_groups_on(
     device: DeviceName,
     values: ArrayRef<'_>,
-    labels: &Labels<'_>,
+    labels: &GroupLabels<'_>,
 ) -> Result<Descriptions, Error> {
     on!(
         device,

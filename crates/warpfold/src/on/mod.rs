@@ -31,7 +31,7 @@ mod reduce;
 mod segments;
 
 pub use counts::{bincount_on, histogram_on, unique_on};
-pub use groups::{Labels, describe_groups_on, group_by_on, group_first_on, group_last_on, group_sizes_on};
+pub use groups::{GroupLabels, describe_groups_on, group_by_on, group_first_on, group_last_on, group_sizes_on};
 pub use kmeans::{kmeans_on, kmeans_watched};
 pub use reduce::{describe_on, reduce_on};
 pub use segments::{describe_segments_on, reduce_by_key_on, segmented_on};
@@ -113,7 +113,7 @@ mod tests {
         let floats = ArrayRef::from_slice(&[3f32, 4.0], &[2]).unwrap();
         let points = Points::new(floats, Axes::PointsFirst).unwrap();
         let segments = Segments::new(ArrayRef::from_slice(&[0, 2], &[2]).unwrap()).unwrap();
-        let (labels, options) = (Labels::new(x), Options::default());
+        let (labels, options) = (GroupLabels::new(x), Options::default());
         let device = DeviceName::Cuda(4095);
         let said = [
             reduce_on(device, Op::Sum, x, &options).map(|_| ()),
