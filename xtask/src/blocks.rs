@@ -1,7 +1,9 @@
-//! How many blocks a multiprocessor is to hold at once of each kernel. More of them keep the memory busy while some
-//! meet and finish, but leave a thread fewer registers. `crates/device/ptx/blocks.txt` has the numbers, which the
-//! driver is told in the kernels' PTX: of most, the most for which `ptxas` needs no stack, as `cargo xtask ptx --tune`
-//! finds; of those marked `measured`, what a GPU was fastest with, even if it then needs some (bench/tune).
+//! The number of blocks of each kernel that a multiprocessor holds at once. More blocks keep the memory busy while some
+//! of them finish, but leave fewer registers to a thread. The driver reads the number in the kernels' PTX.
+//!
+//! `crates/device/ptx/blocks.txt` has the numbers. Most are the greatest for which `ptxas` needs no stack, as `cargo
+//! xtask ptx --tune` finds. Those marked `measured` are the fastest on a GPU (bench/tune), even if the kernel then
+//! needs a stack.
 
 use crate::error::Error;
 use std::collections::BTreeMap;
@@ -13,18 +15,18 @@ use warpfold_ptx::{Entry, ptxas};
 /// flight: no kernel was faster so on an H200, and rows and columns took a quarter longer.
 const TRIED: [u32; 3] = [4, 3, 2];
 
-/// How many blocks of a kernel.
+/// The number of blocks of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
     blocks: u32,
-    /// By a GPU, and not by `ptxas`.
+    /// Found on a GPU, and not by `ptxas`.
     pub measured: bool,
 }
 
 /// By kernel.
 pub type Blocks = BTreeMap<String, Bound>;
 
-/// What is written down.
+/// Reads the committed numbers.
 pub fn read(folder: &Path) -> Result<Blocks, Error> {
     std::fs::read_to_string(folder.join("blocks.txt"))?.lines().map(line).collect()
 }
