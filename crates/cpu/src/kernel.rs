@@ -77,10 +77,10 @@ pub trait Kernel: Sync {
             #[inline(always)]
             || {
                 if Self::WIDE {
-                    // SAFETY: the caller's.
+                    // SAFETY: the caller vouches for a group's share of `out` in every row.
                     unsafe { fold_columns::<true, _>(self.reducer(), panel, out) };
                 } else {
-                    // SAFETY: the caller's.
+                    // SAFETY: the caller vouches for a group's share of `out` in every row.
                     unsafe { fold_columns::<false, _>(self.reducer(), panel, out) };
                 }
             },
@@ -301,7 +301,7 @@ impl<R: Reducer> Kernel for Scalar<R> {
     }
 
     unsafe fn panel(&self, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
-        // SAFETY: the caller's.
+        // SAFETY: the contract is the same.
         unsafe { each_column(&self.0, panel, out) };
     }
 }
