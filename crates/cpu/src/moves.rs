@@ -56,8 +56,10 @@ pub unsafe fn take_apart<X>(x: *const X, n: usize, columns: usize, bytes: usize,
         match bytes {
             1 if whole => take_apart_typed::<u8>(x.cast(), n, columns, to.cast()),
             2 if whole => take_apart_typed::<u16>(x.cast(), n, columns, to.cast()),
-            4 if whole => take_apart_typed::<u32>(x.cast(), n, columns, to.cast()),
-            8 if whole => take_apart_typed::<u64>(x.cast(), n, columns, to.cast()),
+            // A copy keeps all bits of a float, too, and it takes an instruction less to put one into a vector: 204 rows of
+            // 20 elements take 1.26 us, and 1.60 us as integers (AVX2).
+            4 if whole => take_apart_typed::<f32>(x.cast(), n, columns, to.cast()),
+            8 if whole => take_apart_typed::<f64>(x.cast(), n, columns, to.cast()),
             _ => by_size!(bytes, T => any::<T>(x.cast(), n, columns, to.cast()), else {
                 for i in 0..n * columns {
                     let place = i % columns * n + i / columns;

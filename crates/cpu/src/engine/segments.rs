@@ -322,8 +322,7 @@ impl Work<'_> {
         // The places of the last and of the first are in bounds, so all are.
         out.at(((segment + n - 1) * outputs) as isize + at, 1);
         let to = out.at((segment * outputs) as isize + at, 1);
-        // SAFETY: the caller vouches for the elements of all segments; all places are in bounds, and no other task
-        // writes them.
+        // SAFETY: the caller vouches for the elements; all places are in bounds, and no other task writes them.
         unsafe { self.kernel.segments(x, offsets, to, (outputs * self.facts.value) as isize) };
     }
 
