@@ -171,7 +171,7 @@ pub(super) fn each_row<K: Kernel>(kernel: &K, x: &[Item<K>], len: usize, out: &m
 /// [`Kernel::panel`], one column after the other.
 ///
 /// # Safety
-/// As there.
+/// Every row is good for a group's share of `out`.
 pub(super) unsafe fn each_column<R: Reducer>(reducer: &R, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
     let Panel { rows, start, groups, step } = panel;
     let width = out.len() / groups;

@@ -298,7 +298,7 @@ pub trait Fetch: Sync {
     /// [`Load::gather`].
     ///
     /// # Safety
-    /// As there; `to` is of the elements' type.
+    /// The elements are readable, and `to` has room for `n` of the elements' type.
     unsafe fn gather(&self, at: At, dim: &Dim, n: usize, to: *mut Item);
 }
 

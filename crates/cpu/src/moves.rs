@@ -56,8 +56,8 @@ pub unsafe fn take_apart<X>(x: *const X, n: usize, columns: usize, bytes: usize,
         match bytes {
             1 if whole => take_apart_typed::<u8>(x.cast(), n, columns, to.cast()),
             2 if whole => take_apart_typed::<u16>(x.cast(), n, columns, to.cast()),
-            // A copy keeps all bits of a float, too, and it takes an instruction less to put one into a vector: 204 rows of
-            // 20 elements take 1.26 us, and 1.60 us as integers (AVX2).
+            // A copy keeps all bits of a float, too, and it takes an instruction less to put one into a vector: 204
+            // rows of 20 elements take 1.26 us, and 1.60 us as integers (AVX2).
             4 if whole => take_apart_typed::<f32>(x.cast(), n, columns, to.cast()),
             8 if whole => take_apart_typed::<f64>(x.cast(), n, columns, to.cast()),
             _ => by_size!(bytes, T => any::<T>(x.cast(), n, columns, to.cast()), else {
@@ -70,10 +70,10 @@ pub unsafe fn take_apart<X>(x: *const X, n: usize, columns: usize, bytes: usize,
     }
 }
 
-/// The same of elements of one size.
+/// [`take_apart`] of elements of one type.
 ///
 /// # Safety
-/// As there.
+/// `n * columns` elements are readable at `x`, at any alignment, and `to` has room for as many.
 #[inline(never)]
 unsafe fn take_apart_typed<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T) {
     /// Pieces of C vectors, small enough for the compiler to take apart in registers.
@@ -211,8 +211,10 @@ pub unsafe fn side_by_side<X>(x: *const X, groups: usize, n: usize, width: usize
     }
 }
 
+/// [`side_by_side`] of elements of one type.
+///
 /// # Safety
-/// As there.
+/// The groups are readable, and together no wider than the tile.
 #[inline(never)]
 unsafe fn side_by_side_typed<T: Copy>(x: *const T, groups: usize, n: usize, width: usize, tile: *mut T) {
     #[inline(always)]

@@ -69,7 +69,7 @@ impl<'a, T> Panel<'a, T> {
 /// See [`super::kernel::Kernel::panel`].
 ///
 /// # Safety
-/// As there.
+/// Every row is good for a group's share of `out`.
 #[inline(always)]
 pub(super) unsafe fn fold_columns<const KNOWN: bool, R: Reducer>(
     reducer: &R,
@@ -91,7 +91,7 @@ pub(super) unsafe fn fold_columns<const KNOWN: bool, R: Reducer>(
 /// row. `KNOWN` compiles it once more for [`PANEL`] rows.
 ///
 /// # Safety
-/// As there.
+/// Every row is good for a group's share of `out`.
 #[inline(always)]
 pub(super) unsafe fn fold_columns_by<const KNOWN: bool, T: Copy, A: Copy>(
     panel: Panel<'_, T>,

@@ -1,7 +1,6 @@
 //! Consecutive parts of one axis, each reduced by itself: a few long ones, a million tiny ones, or both.
 //!
-//! Parts that are longer than a task are cut along subtrees; shorter ones share a task. Neighbours of one length are
-//! reduced as rows of a matrix.
+//! Parts longer than a task are cut along subtrees; shorter ones share a task. Neighbours of one length are matrix rows.
 
 use std::ops::Range;
 
@@ -107,7 +106,8 @@ impl Work<'_> {
     /// See [`super::Job::segments`]. Whether every segment has a result.
     ///
     /// # Safety
-    /// As there; `out` has a place for each output.
+    /// Every element that the problem reaches from the base is readable. Its only reduced axis is the one that is cut.
+    /// `out` has a place for each output of each segment.
     pub unsafe fn segments(&self, offsets: &[usize], out: &Output<Value>) -> bool {
         let Problem { count, outputs, .. } = *self.problem;
         let (sorted, empty) = look_through(offsets, self.threads);
