@@ -38,7 +38,7 @@ impl Grouped {
     /// elements where the reduction has no result for that (min, max, minmax, argmin, argmax); without it they are an error.
     ///
     /// # Errors
-    /// What [`warpfold_cpu::keys::group_by`] refuses; [`crate::KeyError::TooMany`] from 2^30 labels on; [`CudaError::Keys`] of labels that do not lie side by side, and
+    /// What [`warpfold_cpu::keys::group_by`] refuses; [`warpfold_array::KeyError::TooMany`] from 2^30 labels on; [`CudaError::Keys`] of labels that do not lie side by side, and
     /// an error of rows whose axes are not one; [`CudaError::NoKernel`] of options that only the CPU takes (masks, casts); what the driver says.
     pub fn new(
         device: &Device,
@@ -100,7 +100,7 @@ impl Grouped {
     ///
     /// # Errors
     /// If an array or the stream is not like that which this was prepared for, or the driver refuses. Labels of no group
-    /// ([`crate::KeyError::LabelOutOfRange`]) and groups without a result are errors of [`Array::download`].
+    /// ([`warpfold_array::KeyError::LabelOutOfRange`]) and groups without a result are errors of [`Array::download`].
     pub fn run(
         &mut self,
         stream: &Stream,

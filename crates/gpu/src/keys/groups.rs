@@ -38,7 +38,7 @@ impl Groups {
     /// there are as many as the greatest label and one more. Waits until it is done, as most of the memory for sorting is freed then.
     ///
     /// # Errors
-    /// [`crate::KeyError`] of labels that are no list of integers, of 2^30 labels or more, or of more than 2^31 groups; without a number, of a label
+    /// [`warpfold_array::KeyError`] of labels that are no list of integers, of 2^30 labels or more, or of more than 2^31 groups; without a number, of a label
     /// below -1. With one, labels of no group are errors of [`Groups::check`] and of every result's download. What the driver says.
     pub fn new(labels: ArrayView<'_>, groups: Option<usize>, stream: &Stream) -> Result<Groups, Error> {
         check_labels(&labels)?;
@@ -65,7 +65,7 @@ impl Groups {
     /// Waits for the sort, and sees whether every label is -1 or that of a group.
     ///
     /// # Errors
-    /// [`crate::KeyError::LabelOutOfRange`] of the first one that is not, or what went wrong on the device.
+    /// [`warpfold_array::KeyError::LabelOutOfRange`] of the first one that is not, or what went wrong on the device.
     pub fn check(&self, stream: &Stream) -> Result<(), Error> {
         self.offsets().is_on(stream, "groups")?;
         let said = self.said.read(stream)?;

@@ -95,7 +95,7 @@ impl Finder {
     /// Plans searches in arrays like this one, of any dtype and shape, whose elements lie side by side in C order.
     ///
     /// # Errors
-    /// [`CudaError::Keys`] of other layouts; [`crate::KeyError::TooMany`] from 2^30 elements on; what the driver says.
+    /// [`CudaError::Keys`] of other layouts; [`warpfold_array::KeyError::TooMany`] from 2^30 elements on; what the driver says.
     pub fn new(device: &Device, array: &ArrayView<'_>, wanted: Wanted) -> Result<Finder, Error> {
         check("elements", array)?;
         let (dtype, shape) = (array.dtype(), array.shape().to_vec());
@@ -233,7 +233,7 @@ pub fn unique(array: ArrayView<'_>, wanted: Wanted, stream: &Stream) -> Result<U
 /// The distinct values of a host array, found on a GPU, as [`warpfold_cpu::keys::unique`] finds them.
 ///
 /// # Errors
-/// [`crate::KeyError::TooMany`] from 2^30 elements on; what the driver says.
+/// [`warpfold_array::KeyError::TooMany`] from 2^30 elements on; what the driver says.
 pub fn unique_host(array: ArrayRef<'_>, what: Distinct, device: &Device) -> Result<warpfold_cpu::keys::Unique, Error> {
     let stream = Stream::new(device)?;
     let on_device = Array::upload(&stream, array)?;

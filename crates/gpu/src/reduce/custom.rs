@@ -15,7 +15,7 @@ use warpfold_kernels::recipe::CallAt;
 /// A reducer of one's own and its kernels, for one GPU.
 ///
 /// The kernels are what `cargo warpfold-ptx` made of the crate that calls `warpfold_kernels::export_reducer!`; docs/custom-reducers.md
-/// goes through it step by step. Results have the bits of [`crate::reduce_elements`].
+/// goes through it step by step. Results have the bits of `warpfold::reduce_elements`.
 pub struct Custom<R> {
     device: Device,
     reducer: R,

@@ -42,12 +42,12 @@ pub type Launched = Launch<CallAt>;
 /// read, and there need be no GPU.
 ///
 /// ```
-/// use warpfold::{ArrayRef, Op, Options, cuda};
+/// use warpfold_array::{ArrayRef, Op, Options};
 ///
 /// let x = ArrayRef::from_slice(&[1.0f32, 2.0, 3.0], &[3])?;
-/// let explanation = cuda::explain(Op::Sum, x, &Options::default(), None)?;
+/// let explanation = warpfold_gpu::explain(Op::Sum, x, &Options::default(), None)?;
 /// assert!(explanation.device.contains("H200"));
-/// # Ok::<(), warpfold::Error>(())
+/// # Ok::<(), warpfold_array::Error>(())
 /// ```
 ///
 /// # Errors
