@@ -1,30 +1,30 @@
-//! How many blocks a multiprocessor is to hold at once of each kernel. More of them keep the memory busy while some meet and
-//! finish, but leave a thread fewer registers. `crates/kernels/ptx/blocks.txt` has the numbers, which the driver is told in the
-//! kernels' PTX: of most, the most for which `ptxas` needs no stack, as `cargo xtask ptx --tune` finds; of those marked
-//! `measured`, what a GPU was fastest with, even if it then needs some (bench/tune).
+//! How many blocks a multiprocessor is to hold at once of each kernel. More of them keep the memory busy while some
+//! meet and finish, but leave a thread fewer registers. `crates/kernels/ptx/blocks.txt` has the numbers, which the
+//! driver is told in the kernels' PTX: of most, the most for which `ptxas` needs no stack, as `cargo xtask ptx --tune`
+//! finds; of those marked `measured`, what a GPU was fastest with, even if it then needs some (bench/tune).
 
-use crate::Error;
+use crate::error::Error;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use warpfold_ptx::{Entry, ptxas};
 
-/// Tried in this order. Blocks have 256 threads, so that five would leave 48 registers, too few for eight reads in flight:
-/// no kernel was faster so on an H200, and rows and columns took a quarter longer.
+/// Tried in this order. Blocks have 256 threads, so that five would leave 48 registers, too few for eight reads in
+/// flight: no kernel was faster so on an H200, and rows and columns took a quarter longer.
 const TRIED: [u32; 3] = [4, 3, 2];
 
-/// How many blocks of a kernel.
+/// The number of blocks of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
     blocks: u32,
-    /// By a GPU, and not by `ptxas`.
+    /// Found on a GPU, and not by `ptxas`.
     pub measured: bool,
 }
 
 /// By kernel.
 pub type Blocks = BTreeMap<String, Bound>;
 
-/// What is written down.
+/// Reads the committed numbers.
 pub fn read(folder: &Path) -> Result<Blocks, Error> {
     std::fs::read_to_string(folder.join("blocks.txt"))?.lines().map(line).collect()
 }

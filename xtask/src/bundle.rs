@@ -1,12 +1,14 @@
 //! `cargo xtask gpu-bundle`: what a machine with a GPU and nothing else needs, in one folder.
 
-use crate::Error;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use serde_json::Value;
 use warpfold_ptx::output;
+
+use crate::error::Error;
 
 /// Where it goes; git ignores it.
 const FOLDER: &str = ".carry";
@@ -180,24 +182,19 @@ pub fn build(root: &Path, words: &[&str]) -> Result<BTreeMap<String, PathBuf>, E
     if found.is_empty() { Err(format!("`cargo {}` made no executable", words.join(" ")).into()) } else { Ok(found) }
 }
 
-/// Name and path of each executable in cargo's messages: that of its target, and of tests the package's before it.
+/// The executables that cargo's messages name, by target. The name of a test has its package's before it.
 fn executables(messages: &str) -> BTreeMap<String, PathBuf> {
-    let field = |line: &str, key: &str| {
-        let rest = line.split_once(&format!("\"{key}\":\""))?.1;
-        Some(rest.split('"').next()?.to_owned())
-    };
-    let artifacts = messages.lines().filter(|l| l.contains("\"reason\":\"compiler-artifact\""));
-    artifacts
-        .filter_map(|line| {
-            // The target's name, not a key of the same name elsewhere.
-            let target = line.split_once("\"target\":")?.1;
-            let (name, path) = (field(target, "name")?, field(line, "executable")?);
-            if !target.starts_with("{\"kind\":[\"test\"]") {
-                return Some((name, path.into()));
+    let messages = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    messages
+        .filter(|message| message["reason"] == "compiler-artifact")
+        .filter_map(|message| {
+            let target = &message["target"];
+            let (name, path) = (target["name"].as_str()?, message["executable"].as_str()?);
+            if target["kind"][0] != "test" {
+                return Some((name.to_owned(), path.into()));
             }
-            // The package's name stands after its folder, unless they are the same.
-            let id = field(line, "package_id")?;
-            let (folder, version) = id.split_once('#')?;
+            // An id ends in `folder#name@version`, or in `name#version` if the folder has the package's name.
+            let (folder, version) = message["package_id"].as_str()?.split_once('#')?;
             let package = version.split_once('@').map_or_else(|| folder.rsplit('/').next(), |(name, _)| Some(name))?;
             Some((format!("test-{}-{name}", package.trim_start_matches("warpfold-")), path.into()))
         })
@@ -243,7 +240,8 @@ mod tests {
     #[test]
     fn executables_are_found_in_cargos_messages() {
         let messages = concat!(
-            r#"{"reason":"compiler-artifact","package_id":"x","target":{"kind":["lib"],"name":"core"},"executable":null}"#,
+            r#"{"reason":"compiler-artifact","package_id":"x","target":{"kind":["lib"],"name":"core"},"#,
+            r#""executable":null}"#,
             "\n",
             r#"{"reason":"compiler-artifact","package_id":"path+file:///w/crates/ladder#warpfold-ladder@0.1.0","#,
             r#""target":{"kind":["test"],"name":"gpu"},"executable":"/t/gpu-1f"}"#,

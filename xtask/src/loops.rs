@@ -5,7 +5,8 @@
 //! 2. In each instance some loop must have packed instructions of the level's width ([`LOOPS`] says which).
 //!    In a program that a linker has robbed of these names, as many instances must have such loops.
 //! 3. No loop of any instance, hot or not, may call anything but memcpy and its kin, the allocator, and what never
-//!    returns. A closure that was not inlined is such a call: it runs the baseline's instructions once for each element.
+//!    returns. A closure that was not inlined is such a call: it runs the baseline's instructions once for each
+//!    element.
 
 mod disassembly;
 
@@ -14,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use self::disassembly::{Function, functions};
-use crate::Error;
+use crate::error::Error;
 
 /// Each hot loop, and the packed instructions one of which it must have: without the `v` and the width.
 const LOOPS: [(&str, &[&str]); 19] = [
@@ -62,7 +63,8 @@ const MAY: &[&str] = &[
     "Reducer$GT$::finish",
 ];
 
-/// Checks a program, or, without one, the hot loops alone, as this workspace's release profile and cargo's default one compile them.
+/// Checks a program, or, without one, the hot loops alone, as this workspace's release profile and cargo's default one
+/// compile them.
 pub fn check(file: Option<&str>) -> Result<(), Error> {
     let mut wrong = Vec::new();
     if let Some(file) = file {
@@ -143,7 +145,8 @@ fn look(functions: &BTreeMap<String, Function>) -> Found {
     Found { instances, wrong }
 }
 
-/// What a program without the names lacks: for each packed instruction, as many instances of each level as there are hot loops.
+/// What a program without the names lacks: for each packed instruction, as many instances of each level as there are
+/// hot loops.
 fn missing(functions: &BTreeMap<String, Function>) -> Vec<String> {
     let mut wrong = Vec::new();
     for (level, register) in &LEVELS[1..] {
@@ -163,7 +166,8 @@ fn missing(functions: &BTreeMap<String, Function>) -> Vec<String> {
     wrong
 }
 
-/// The functions that a hot loop leads to at a level: itself and what it calls for the baseline, the instances for the others.
+/// The functions that a hot loop leads to at a level: itself and what it calls for the baseline, the instances for the
+/// others.
 fn reached<'a>(functions: &'a BTreeMap<String, Function>, from: &str, level: &str) -> Vec<&'a Function> {
     let (mut seen, mut next, mut found) = (BTreeSet::new(), vec![(from.to_owned(), 0)], Vec::new());
     while let Some((name, depth)) = next.pop() {

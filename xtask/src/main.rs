@@ -3,6 +3,7 @@
 mod blocks;
 mod bundle;
 mod docs;
+mod error;
 mod house;
 mod loops;
 mod pack;
@@ -10,23 +11,20 @@ mod ptx;
 
 use std::process::ExitCode;
 
-/// What went wrong, in words for the person at the terminal.
-type Error = Box<dyn std::error::Error>;
-
 const USAGE: &str = "\
 cargo xtask ptx            compile the kernels to PTX and write crates/kernels/ptx, and those of examples/mat2
 cargo xtask ptx --tune     the same, and ask ptxas how many blocks of each kernel fit a multiprocessor
 cargo xtask ptx --check    compile them again; fail unless they are what is committed, and sound on every GPU
                            (needs ptxas: on PATH, in $PTXAS, or `pip install nvidia-cuda-nvcc`)
-cargo xtask docs           write docs/ladder.md from committed records, the emulator and the lecture's examples, and docs/benchmarks
-                           from committed records; a page of a stale record (made from other sources) says so
+cargo xtask docs           write docs/ladder.md from committed records, the emulator and the lecture's examples, and
+                           docs/benchmarks from committed records; a page says if its record is one of other sources
 cargo xtask docs --check   fail unless they are what would be written
 cargo xtask docs --strict  the same, and fail if any record of docs/benchmarks is stale
-cargo xtask loops [FILE]   read the machine code of the CPU's hottest loops, built alone by this workspace's release profile and by
-                           cargo's default one, or of a program with all of them: fail
-                           unless they are vectors of each level and call nothing (needs objdump)
-cargo xtask house          check the structure of the sources: floors, circles of imports, long files, wide lines;
-                           fail unless there are as many violations as xtask/src/house.rs still allows
+cargo xtask loops [FILE]   read the machine code of the CPU's hottest loops, built alone by this workspace's release
+                           profile and by cargo's default one, or that of a program with all of them; fail unless they
+                           use vectors of each level and call nothing (needs objdump)
+cargo xtask house          check the structure of the sources: floors, circles of imports, duplicates, long files, wide
+                           lines; fail unless there are as many violations as xtask/src/house.rs still allows
 cargo xtask house --list   the same, and list all violations
 cargo xtask gpu-bundle     build GPU tests and measurements, and put them with their scripts into .carry, for a machine
                            that has a GPU and no cargo; `--only tests` or `--only bench` builds what one script needs";

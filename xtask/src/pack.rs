@@ -1,12 +1,13 @@
-//! The committed form of the kernels: `kernels.bin`, frames of zstd end to end, each of a few modules that are alike, and
-//! `kernels.idx`, a line of `name frame packed offset length` for each: where its frame is, and where in the frame it is.
+//! The committed form of the kernels: `kernels.bin`, frames of zstd end to end, each of a few modules that are alike,
+//! and `kernels.idx`, a line of `name frame packed offset length` for each: where its frame is, and where in the frame
+//! it is.
 
-use crate::Error;
+use crate::error::Error;
 use std::path::Path;
 use warpfold_ptx::Entry;
 
-/// Modules of a frame. What neighbours have in common is stored once: 4 take 58 % of the bytes that each deflated by itself takes, 8
-/// 55 %, all of a shape 50 %; but a first use unpacks a whole frame.
+/// Modules of a frame. What neighbours have in common is stored once: 4 take 58 % of the bytes that each deflated by
+/// itself takes, 8 55 %, all of a shape 50 %; but a first use unpacks a whole frame.
 const TOGETHER: usize = 4;
 
 /// Writes both files; returns the compressed size.

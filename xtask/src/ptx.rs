@@ -1,6 +1,7 @@
 //! `cargo xtask ptx`: the library's kernels and those of the example, to PTX.
 
-use crate::{Error, blocks, pack};
+use crate::error::Error;
+use crate::{blocks, pack};
 use std::path::{Path, PathBuf};
 use warpfold_ptx::{Crate, Entry, Toolchain, archive, faults, ptxas};
 

@@ -2,7 +2,7 @@
 
 use warpfold_core::DType;
 
-use crate::Op;
+use crate::op::Op;
 
 /// What the driver refused, on which call, and what to do about it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -84,8 +84,8 @@ pub enum CudaError {
     },
     /// Kernels of another reducer.
     #[error(
-        "there are no kernels of `{name}`: `{entry}` is missing, there is {}; write `export_reducer!({name}: ...)` in the crate, and \
-         compile it again with `cargo warpfold-ptx`",
+        "there are no kernels of `{name}`: `{entry}` is missing, there is {}; write `export_reducer!({name}: ...)` in \
+         the crate, and compile it again with `cargo warpfold-ptx`",
         found.join(", ")
     )]
     NoReducer {
@@ -98,8 +98,8 @@ pub enum CudaError {
     },
     /// Kernels that were compiled of another source.
     #[error(
-        "the kernels of `{name}` have {what} of {found} bytes, here they have {expected}: the source has changed, compile the \
-         kernels again with `cargo warpfold-ptx`"
+        "the kernels of `{name}` have {what} of {found} bytes, here they have {expected}: the source has changed, \
+         compile the kernels again with `cargo warpfold-ptx`"
     )]
     OldKernels {
         /// The reducer's.
@@ -113,8 +113,8 @@ pub enum CudaError {
     },
     /// Elements of a user's own type at addresses that a GPU cannot read them from.
     #[error(
-        "elements of {size} bytes at address {address:#x} with steps of {strides:?} bytes: a GPU reads them only from multiples of \
-         {align}; copy them"
+        "elements of {size} bytes at address {address:#x} with steps of {strides:?} bytes: a GPU reads them only from \
+         multiples of {align}; copy them"
     )]
     MisalignedElements {
         /// Of an element.
@@ -238,8 +238,8 @@ pub enum CudaError {
     },
     /// Elements at addresses that a GPU cannot read them from.
     #[error(
-        "elements of {dtype} at address {address:#x} with steps of {strides:?} bytes: a GPU reads an element only from a \
-         multiple of its size; copy the array"
+        "elements of {dtype} at address {address:#x} with steps of {strides:?} bytes: a GPU reads an element only from \
+         a multiple of its size; copy the array"
     )]
     Misaligned {
         /// Of the array.
@@ -311,7 +311,8 @@ impl CudaError {
         )
     }
 
-    /// Whether it was asked for something that there is not on a GPU, or that is wrong, rather than that something went wrong.
+    /// Whether it was asked for something that there is not on a GPU, or that is wrong, rather than that something went
+    /// wrong.
     pub fn is_refusal(&self) -> bool {
         use CudaError::*;
         self.is_unavailable() || matches!(self, Clusters { .. } | Keys { .. } | Label { .. } | BadLabels { .. })

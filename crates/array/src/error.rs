@@ -2,8 +2,9 @@
 
 use warpfold_core::DType;
 
-use crate::op::names;
-use crate::{CudaError, KeyError, Op};
+use crate::cuda_error::CudaError;
+use crate::key_error::KeyError;
+use crate::op::{Op, names};
 
 /// What was wrong with a reduction, and what to do about it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -71,8 +72,8 @@ pub enum Error {
     },
     /// No elements, and no identity.
     #[error(
-        "{op} of no elements (array of dtype {dtype}, shape {shape:?}, axes {axes:?}): a slice is empty, or the mask leaves \
-         nothing of it, and {op} has no identity{}",
+        "{op} of no elements (array of dtype {dtype}, shape {shape:?}, axes {axes:?}): a slice is empty, or the mask \
+         leaves nothing of it, and {op} has no identity{}",
         hint(*op)
     )]
     Empty {
@@ -87,7 +88,8 @@ pub enum Error {
     },
     /// An arg op that skips NaNs found nothing else.
     #[error(
-        "{op} found only NaN in a slice (array of shape {shape:?}, axes {axes:?}), and skips them: there is no index to give"
+        "{op} found only NaN in a slice (array of shape {shape:?}, axes {axes:?}), and skips them: there is no index \
+         to give"
     )]
     AllNan {
         /// The reduction.
@@ -111,7 +113,8 @@ pub enum Error {
     },
     /// A custom reducer with options of the built-in ones.
     #[error(
-        "a custom reducer takes axes, keepdims, a mask and threads only, no keys: build NaN skipping and initial values into it"
+        "a custom reducer takes axes, keepdims, a mask and threads only, no keys: build NaN skipping and initial \
+         values into it"
     )]
     CustomOption,
     /// A custom reducer without an identity, and no elements.

@@ -16,7 +16,8 @@ pub enum KeyError {
     },
     /// Offsets that are no list, or an empty one.
     #[error(
-        "offsets must have one axis and at least one entry (one more than there are segments), these have shape {shape:?}"
+        "offsets must have one axis and at least one entry (one more than there are segments), these have shape \
+         {shape:?}"
     )]
     OffsetsShape {
         /// Theirs.
@@ -52,8 +53,8 @@ pub enum KeyError {
     },
     /// Offsets on a GPU that decrease, or go beyond the values.
     #[error(
-        "offsets on the device decrease, or go beyond the {len} elements along axis 0: download them, and `Segments` names the first \
-         that does"
+        "offsets on the device decrease, or go beyond the {len} elements along axis 0: download them, and `Segments` \
+         names the first that does"
     )]
     BadOffsets {
         /// Of axis 0 of the values.
@@ -131,7 +132,8 @@ pub enum KeyError {
     },
     /// Points between which squared distances may overflow.
     #[error(
-        "points are so far from the origin or apart that the square of a distance overflows: scale them down, or cast them to f64"
+        "points are so far from the origin or apart that the square of a distance overflows: scale them down, or cast \
+         them to f64"
     )]
     TooFar,
     /// Clusters that cannot be found.
@@ -142,7 +144,8 @@ pub enum KeyError {
     },
     /// Nothing to reduce, and no identity.
     #[error(
-        "{op} of {what} {index} finds {why} (values of dtype {dtype}), and has no result for that: give one with fill{}",
+        "{op} of {what} {index} finds {why} (values of dtype {dtype}), and has no result for that: give one with \
+         fill{}",
         hint(op)
     )]
     Empty {
@@ -159,7 +162,8 @@ pub enum KeyError {
     },
     /// The same on a GPU, which does not say where.
     #[error(
-        "{op} of a {what} finds {why} (values of dtype {dtype}), and has no result for that: give one with fill{}",
+        "{op} of a {what} finds {why} (values of dtype {dtype}), and has no result for that: give one with \
+         fill{}",
         hint(op)
     )]
     SomeEmpty {

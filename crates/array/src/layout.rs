@@ -1,10 +1,10 @@
-//! Where the elements of an array lie.
+//! The memory layout of an array: address, dtype, shape, strides.
 
 use std::marker::PhantomData;
 
 use warpfold_core::{DType, Element};
 
-use crate::Error;
+use crate::error::Error;
 
 /// The highest rank that Warpfold takes.
 pub const MAX_RANK: usize = 16;
@@ -19,6 +19,17 @@ pub enum Order {
 }
 
 /// A borrowed array of any dtype, shape and strides: the input of every reduction whose dtype is known at run time.
+///
+/// ```
+/// use warpfold_array::ArrayRef;
+///
+/// let x = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+/// let rows = ArrayRef::from_slice(&x, &[2, 3])?;
+/// assert_eq!(rows.strides(), [12, 4]);
+/// assert_eq!(rows.permuted(&[1, 0]).strides(), [4, 12]);
+/// assert_eq!(rows.narrow(0, 1, 1).as_slice::<f32>(), Some(&x[3..]));
+/// # Ok::<(), warpfold_array::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct ArrayRef<'a> {
     base: *const u8,
@@ -30,17 +41,20 @@ pub struct ArrayRef<'a> {
     life: PhantomData<&'a [u8]>,
 }
 
-// SAFETY: it only reads, and the borrow that it was made of is shared.
+// SAFETY: the memory is only read, and borrowed as shared for `'a`.
 unsafe impl Send for ArrayRef<'_> {}
-// SAFETY: as above.
+// SAFETY: the memory is only read, so that several threads may read it at once.
 unsafe impl Sync for ArrayRef<'_> {}
 
-/// The number of elements of a shape, or an error if neither `usize` nor the address space holds them.
+/// The number of elements of a shape.
+///
+/// # Errors
+/// [`Error::RankTooHigh`]; [`Error::ShapeOverflow`] if elements of `size` bytes do not fit the address space.
 pub fn elements(shape: &[usize], size: usize) -> Result<usize, Error> {
     if shape.len() > MAX_RANK {
         return Err(Error::RankTooHigh { rank: shape.len() });
     }
-    // Zero-length axes make the array empty, but must not hide an overflow of the others' strides.
+    // An axis of length zero makes the array empty, but must not hide an overflow of the other axes' strides.
     let product = shape.iter().filter(|&&d| d != 0).try_fold(size, |n, &d| n.checked_mul(d));
     match product {
         Some(bytes) if bytes <= isize::MAX as usize => Ok(shape.iter().product()),
@@ -58,17 +72,18 @@ impl<'a> ArrayRef<'a> {
         if n != x.len() {
             return Err(Error::Length { shape: shape.to_vec(), expected: n, found: x.len() });
         }
-        // SAFETY: a slice is good for all of its elements.
+        // SAFETY: the slice has as many elements as the shape, all of them readable for `'a`.
         Ok(unsafe { Self::dense(x.as_ptr().cast(), T::DTYPE, shape, Order::C) })
     }
 
-    /// The elements of one dimension, without an allocation.
+    /// A slice as an array of one axis.
     pub fn flat<T: Element>(x: &'a [T]) -> Self {
-        // SAFETY: a slice is good for all of its elements.
+        // SAFETY: the shape is the length of the slice, all of whose elements are readable for `'a`.
         unsafe { Self::dense(x.as_ptr().cast(), T::DTYPE, &[x.len()], Order::C) }
     }
 
-    /// A dense array in the bytes of a file or a message, at any alignment, in either byte order.
+    /// A dense array in the bytes of a file or a message, at any alignment. `swapped`: in the byte order that is not
+    /// this machine's.
     ///
     /// # Errors
     /// [`Error::Length`] (in bytes) if `bytes` is shorter or longer than the array.
@@ -83,7 +98,7 @@ impl<'a> ArrayRef<'a> {
         if expected != bytes.len() {
             return Err(Error::Length { shape: shape.to_vec(), expected, found: bytes.len() });
         }
-        // SAFETY: the bytes are as many as the array has; alignment is not assumed anywhere.
+        // SAFETY: `bytes` has the bytes of all elements, readable for `'a`. No reader assumes that they are aligned.
         let array = unsafe { Self::dense(bytes.as_ptr(), dtype, shape, order) };
         Ok(Self { swapped: swapped && dtype.size() > 1, ..array })
     }
@@ -128,7 +143,7 @@ impl<'a> ArrayRef<'a> {
         array
     }
 
-    /// The part of an axis, of as many elements from `from` as `len`.
+    /// The part of an axis from index `from` on, of length `len`.
     pub fn narrow(&self, axis: usize, from: usize, len: usize) -> Self {
         assert!(from.checked_add(len).is_some_and(|end| end <= self.shape()[axis]), "a part of the axis");
         let mut part = *self;
@@ -139,8 +154,8 @@ impl<'a> ArrayRef<'a> {
         part
     }
 
-    /// The part of one axis, of `len` elements `stride` bytes apart, from `from` bytes after the first element. They are elements
-    /// of this array.
+    /// The part of one axis, of `len` elements `stride` bytes apart, from `from` bytes after the first element. They
+    /// are elements of this array.
     pub fn line(&self, from: isize, len: usize, stride: isize) -> Self {
         let mut line = *self;
         line.base = self.base.wrapping_offset(from);
@@ -149,7 +164,7 @@ impl<'a> ArrayRef<'a> {
         line
     }
 
-    /// The axes in another order.
+    /// The axes in another order: axis `i` of the result is axis `axes[i]` of this array.
     pub fn permuted(&self, axes: &[usize]) -> Self {
         let mut array = *self;
         for (to, &from) in axes.iter().enumerate() {
@@ -191,7 +206,7 @@ impl<'a> ArrayRef<'a> {
         &self.strides[..self.rank]
     }
 
-    /// Whether the elements' bytes are in the other order than this machine's.
+    /// Whether the byte order is not this machine's.
     pub fn is_swapped(&self) -> bool {
         self.swapped
     }
@@ -206,7 +221,7 @@ impl<'a> ArrayRef<'a> {
         self.len() == 0
     }
 
-    /// The bytes of its elements.
+    /// The number of bytes of all elements.
     pub fn bytes(&self) -> usize {
         self.len() * self.dtype.size()
     }
@@ -221,7 +236,8 @@ impl<'a> ArrayRef<'a> {
             stride *= self.shape[axis] as isize;
         }
         let fits = self.dtype == T::DTYPE && !self.swapped && self.base.cast::<T>().is_aligned();
-        // SAFETY: dense and aligned as just seen, readable by the contract of the constructors.
+        // SAFETY: the elements are dense and aligned, as checked above, and readable for `'a` by the constructors'
+        // contracts.
         fits.then(|| unsafe { std::slice::from_raw_parts(self.base.cast(), self.len()) })
     }
 }

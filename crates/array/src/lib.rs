@@ -1,7 +1,8 @@
 //! What a reduction is asked: dtypes at run time, memory layout, options, the canonical problem, results, errors.
 //!
-//! No arithmetic. Backends (CPU, GPU) take a [`request::Request`], which is checked, and its [`problem::Problem`], which says
-//! the same thing in one way only: axes of length 1 dropped, axes merged where memory allows, kept and reduced axes apart.
+//! No arithmetic. Backends (CPU, GPU) take a [`request::Request`], which is checked, and its [`problem::Problem`],
+//! which says the same thing in one way only: axes of length 1 dropped, axes merged where memory allows, kept and
+//! reduced axes apart.
 
 mod cuda_error;
 mod elements;
@@ -10,6 +11,7 @@ mod key_error;
 mod layout;
 pub mod memory;
 mod op;
+mod op_name;
 mod options;
 pub mod problem;
 pub mod request;

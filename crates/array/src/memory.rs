@@ -1,31 +1,32 @@
-//! Whether there is memory for a result, asked before it is allocated: an allocation that fails ends the process.
+//! Checks whether there is memory for a result before it is allocated, because an allocation that fails ends the
+//! process.
 
-use crate::Error;
+use crate::error::Error;
 
-/// Allocations below this are not asked for.
+/// Allocations below this size, in bytes, are not checked.
 const SMALL: u128 = 64 << 20;
 
-/// Whether `n` items of `each` bytes can be had, for `what`.
+/// Checks that memory for `n` items of `each` bytes is available. `what` names their use in the error.
 ///
 /// # Errors
-/// [`Error::Memory`], with the number of bytes, if more than the system has to give.
+/// [`Error::Memory`], with the number of bytes, if the system has less.
 pub fn afford(what: &'static str, n: usize, each: usize) -> Result<(), Error> {
     let bytes = n as u128 * each as u128;
     if bytes < SMALL { Ok(()) } else { within(what, bytes, available()) }
 }
 
-/// The same of so many bytes, where so many are available.
+/// Checks that `bytes` fit into `available` bytes, and into the address space.
 fn within(what: &'static str, bytes: u128, available: Option<u64>) -> Result<(), Error> {
     let refused = || Error::Memory { what, bytes, available };
     if available.is_some_and(|available| bytes > u128::from(available)) {
         return Err(refused());
     }
-    // A limit of the process's own is found out by asking. Nothing is written, so that this costs no memory.
+    // A limit of the process shows when it allocates. Nothing is written, so that no memory is used.
     let len = usize::try_from(bytes).map_err(|_| refused())?;
     Vec::<u8>::new().try_reserve_exact(len).map_err(|_| refused())
 }
 
-/// Room for `n` items.
+/// An empty vector with room for `n` items.
 ///
 /// # Errors
 /// As [`afford`].
@@ -37,7 +38,7 @@ pub fn room<T>(what: &'static str, n: usize) -> Result<Vec<T>, Error> {
     Ok(items)
 }
 
-/// Bytes that can be had without taking them from another process; `None` where nobody says.
+/// The bytes that are free for this process; `None` where the system does not say.
 fn available() -> Option<u64> {
     #[cfg(target_os = "linux")]
     {
@@ -48,7 +49,7 @@ fn available() -> Option<u64> {
     None
 }
 
-/// What the control group of this process leaves (version 2). Pages of files are given back when others need them.
+/// The free bytes of this process's control group (version 2). Cached pages of files count as free.
 #[cfg(target_os = "linux")]
 fn of_group() -> Option<u64> {
     let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -59,7 +60,7 @@ fn of_group() -> Option<u64> {
     Some(most.saturating_sub(taken))
 }
 
-/// The number after a name, in a file of a name and a number on each line.
+/// The number after a name, in a file with a name and a number on each line.
 #[cfg(target_os = "linux")]
 fn field(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;

@@ -1,11 +1,20 @@
+//! The reductions by name, and their variants: the order of a norm, the precision of a sum.
+
 use std::fmt;
-use std::str::FromStr;
 
 use warpfold_core::{DType, Kind};
 
-use crate::Error;
-
 /// A reduction, named at run time.
+///
+/// ```
+/// use warpfold_array::Op;
+/// use warpfold_core::DType;
+///
+/// let op: Op = "argmax".parse()?;
+/// assert_eq!(op, Op::ArgMax);
+/// assert_eq!(op.result_dtype(DType::F32), DType::I64);
+/// # Ok::<(), warpfold_array::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[allow(missing_docs)]
@@ -18,7 +27,7 @@ pub enum Op {
     Norm,
     Min,
     Max,
-    /// Both; the result has one more axis at the end, of length 2: least, greatest.
+    /// Both minimum and maximum. The result has one more axis of length 2 at the end: least, greatest.
     MinMax,
     ArgMin,
     ArgMax,
@@ -69,7 +78,7 @@ impl Op {
         }
     }
 
-    /// Whether the result is one of the elements, so that no arithmetic and no rounding takes place.
+    /// Whether the result is one of the elements, so that nothing is rounded.
     pub const fn selects(self) -> bool {
         matches!(self, Op::Min | Op::Max | Op::MinMax | Op::ArgMin | Op::ArgMax)
     }
@@ -79,7 +88,7 @@ impl Op {
         matches!(self, Op::Any | Op::All | Op::CountNonzero)
     }
 
-    /// The dtype of the result, if none is asked for: NumPy's.
+    /// The dtype of the result by default, which is that of NumPy.
     pub fn result_dtype(self, dtype: DType) -> DType {
         match self {
             Op::Sum | Op::Prod => match dtype.kind() {
@@ -112,47 +121,6 @@ pub(crate) fn names() -> String {
     Op::ALL.map(Op::name).join(", ")
 }
 
-impl FromStr for Op {
-    type Err = Error;
-
-    fn from_str(s: &str) -> Result<Self, Error> {
-        let name = s.to_ascii_lowercase().replace('_', "-");
-        let name = if name == "count" { "count-nonzero".into() } else { name };
-        Op::ALL.into_iter().find(|op| op.name() == name).ok_or_else(|| Error::UnknownOp {
-            name: s.into(),
-            nearest: match name.as_str() {
-                "avg" | "average" => Some("mean"),
-                "variance" => Some("var"),
-                "stdev" | "stddev" => Some("std"),
-                "product" => Some("prod"),
-                "maximum" => Some("max"),
-                "minimum" => Some("min"),
-                _ => nearest(&name),
-            },
-        })
-    }
-}
-
-/// The name that is fewest changes away, if these are at most a quarter of it, or one.
-fn nearest(name: &str) -> Option<&'static str> {
-    let near = Op::ALL.map(Op::name).into_iter().min_by_key(|n| distance(n, name))?;
-    (distance(near, name) <= (name.len() / 4).max(1)).then_some(near)
-}
-
-/// Levenshtein's distance, for one suggestion in an error message.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, y) in b.bytes().enumerate() {
-            let change = diagonal + (x != y) as usize;
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
-}
-
 /// The `p` of a vector norm.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -166,13 +134,13 @@ pub enum Ord {
     Inf,
 }
 
-/// How carefully a sum is rounded.
+/// The precision of sums.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Precision {
     /// The tree, in the accumulator's own precision.
     #[default]
     Tree,
-    /// The same tree, of double words: about 48 bits for f16, bf16 and f32, 106 for f64.
+    /// The same tree of double words: about 48 bits for f16, bf16 and f32, 106 for f64.
     Compensated,
 }

@@ -1,4 +1,4 @@
-//! How to reduce: everything but the array.
+//! The options of a reduction.
 
 use warpfold_core::DType;
 
@@ -6,19 +6,26 @@ use crate::layout::ArrayRef;
 use crate::op::{Ord, Precision};
 use crate::values::Scalar;
 
-/// Told how many bytes of the input a finished task has read.
+/// A function that is called with the number of bytes that each finished task has read.
 pub type Progress<'a> = &'a (dyn Fn(u64) + Sync);
 
-/// How to reduce: everything but the array.
+/// The options of a reduction: everything but the op and the array.
+///
+/// ```
+/// use warpfold_array::Options;
+///
+/// let options = Options { axes: Some(vec![-1]), keepdims: true, ..Options::default() };
+/// assert!(!options.skip_nan);
+/// ```
 #[derive(Clone, Default)]
 pub struct Options<'a> {
-    /// The axes to reduce, negative ones from the end; `None`: all.
+    /// The axes to reduce, negative ones counted from the end; `None`: all axes.
     pub axes: Option<Vec<isize>>,
     /// Whether reduced axes stay, with length 1.
     pub keepdims: bool,
     /// Cast elements to this dtype first; it is also the result's.
     pub dtype: Option<DType>,
-    /// Plain floats, or double words.
+    /// The precision of sums.
     pub precision: Precision,
     /// Leave NaNs out.
     pub skip_nan: bool,
@@ -32,6 +39,6 @@ pub struct Options<'a> {
     pub ord: Option<Ord>,
     /// How many threads; `None`: all of rayon's current pool.
     pub threads: Option<usize>,
-    /// Told how many bytes each finished task has read.
+    /// Called with the number of bytes that each finished task has read.
     pub progress: Option<Progress<'a>>,
 }

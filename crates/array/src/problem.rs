@@ -1,22 +1,35 @@
-//! A reduction in canonical form: size-1 axes dropped, axes merged where memory allows, kept and reduced ones apart.
+//! A reduction in canonical form: axes of length 1 dropped, axes merged where memory allows, kept and reduced axes
+//! split.
 
-use crate::Error;
+use crate::error::Error;
 use crate::layout::ArrayRef;
 
 /// One axis, with its steps in bytes (in elements for the output).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dim {
-    /// Its length, never 1.
+    /// The length, never 1.
     pub len: usize,
-    /// In the array.
+    /// The step in the array.
     pub x: isize,
-    /// In the mask.
+    /// The step in the mask.
     pub mask: isize,
-    /// In the output; 0 for a reduced axis.
+    /// The step in the output; 0 for a reduced axis.
     pub out: isize,
 }
 
-/// What is to be computed, without regard to how.
+/// A reduction of an array, in a form that is the same for all ways to describe it.
+///
+/// ```
+/// use warpfold_array::{ArrayRef, problem::Problem};
+///
+/// let x = [0.0f32; 24];
+/// let array = ArrayRef::from_slice(&x, &[2, 3, 1, 4])?;
+/// let problem = Problem::new(&array, &[1, 2, 3], None)?;
+/// // The reduced axes merge into one of 12 elements, 4 bytes apart.
+/// assert_eq!((problem.outputs, problem.count), (2, 12));
+/// assert_eq!((problem.reduced.len(), problem.reduced[0].len, problem.reduced[0].x), (1, 12, 4));
+/// # Ok::<(), warpfold_array::Error>(())
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem {
     /// Kept axes, the one with the smallest step in memory last.
@@ -37,7 +50,10 @@ pub struct Problem {
     pub out_offset: isize,
 }
 
-/// The axes to reduce, sorted, from what the user named; `None` is all of them.
+/// The axes to reduce, sorted and counted from the start. `None` stands for all axes.
+///
+/// # Errors
+/// [`Error::AxisOutOfRange`], [`Error::AxisTwice`].
 pub fn normalize_axes(axes: Option<&[isize]>, rank: usize) -> Result<Vec<usize>, Error> {
     let Some(axes) = axes else { return Ok((0..rank).collect()) };
     let mut seen = vec![false; rank];
@@ -85,7 +101,7 @@ impl Problem {
         Ok(Self::of(array.shape(), array.strides(), &mask_strides, axes, array.dtype().size()))
     }
 
-    /// The same of elements of any size, in bytes.
+    /// The same for elements of `size` bytes, given by shape and strides.
     pub fn of(shape: &[usize], strides: &[isize], mask_strides: &[isize], axes: &[usize], size: usize) -> Self {
         let is_reduced = |axis: usize| axes.contains(&axis);
         let count = (0..shape.len()).filter(|&a| is_reduced(a)).map(|a| shape[a]).product();
@@ -177,7 +193,7 @@ impl At {
 #[derive(Clone, Debug)]
 pub struct Walk<'a> {
     dims: &'a [Dim],
-    index: [usize; crate::MAX_RANK],
+    index: [usize; crate::layout::MAX_RANK],
     at: At,
     out: isize,
 }
@@ -185,7 +201,7 @@ pub struct Walk<'a> {
 impl<'a> Walk<'a> {
     /// From position `start`.
     pub fn new(dims: &'a [Dim], base: At, start: usize) -> Self {
-        let mut walk = Self { dims, index: [0; crate::MAX_RANK], at: base, out: 0 };
+        let mut walk = Self { dims, index: [0; crate::layout::MAX_RANK], at: base, out: 0 };
         let mut rest = start;
         for (i, dim) in dims.iter().enumerate().rev() {
             let (n, len) = (rest % dim.len.max(1), dim.len.max(1));

@@ -2,19 +2,21 @@
 
 use warpfold_core::{Cast, DType, Kind};
 
+use crate::error::Error;
 use crate::layout::ArrayRef;
+use crate::op::{Op, Ord, Precision};
+use crate::options::Options;
 use crate::problem::{At, Problem, normalize_axes, result_shape};
 use crate::values::{Hole, Scalar, Values};
-use crate::{Error, Op, Options, Ord, Precision};
 
-/// A reduction without its array's shape: what decides which code runs.
+/// A reduction without the shape of the array. It decides which code runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Spec {
     /// The reduction.
     pub op: Op,
     /// The dtype in memory.
     pub input: DType,
-    /// Whether the bytes are in the other order.
+    /// Whether the byte order is not this machine's.
     pub swapped: bool,
     /// The dtype that elements are cast to first, which is also the result's; `None`: NumPy's rules.
     pub dtype: Option<DType>,
@@ -33,7 +35,7 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// A reduction by its defaults.
+    /// A reduction with default options.
     pub fn without_options(op: Op, input: DType) -> Self {
         Self {
             op,
@@ -75,7 +77,7 @@ impl Spec {
         }
     }
 
-    /// The hottest reductions of 16-bit floats, which have kernels of their own.
+    /// Whether this is one of the common reductions of 16-bit floats that have kernels of their own.
     fn reads_halves(&self) -> bool {
         let hot = match self.op {
             Op::Sum | Op::Mean | Op::Var | Op::Std => !self.skip_nan && self.precision == Precision::Tree,
@@ -86,13 +88,13 @@ impl Spec {
         hot && same && !self.masked && matches!(self.input, DType::F16 | DType::BF16)
     }
 
-    /// Variances of integers of at most 32 bits, which have kernels of their own.
+    /// Whether this is a variance of integers of at most 32 bits, which has kernels of its own.
     fn reads_integers(&self) -> bool {
         let plain = !self.masked && !self.skip_nan && self.precision == Precision::Tree;
         plain && self.result() == DType::F64 && !self.input.is_float() && self.input.size() <= 4
     }
 
-    /// Whether the kernel's elements are what memory holds.
+    /// Whether the kernel reads the elements without a conversion.
     pub fn reads_in_place(&self) -> bool {
         let kernel = self.kernel_dtype();
         let same_bits = self.input == kernel
@@ -127,7 +129,7 @@ fn bits(dtype: DType, signed: bool) -> DType {
     }
 }
 
-/// What the options and the array say together.
+/// The reduction of an array with options, before they are checked.
 pub fn spec(op: Op, array: &ArrayRef<'_>, options: &Options<'_>) -> Spec {
     Spec {
         op,
@@ -137,14 +139,14 @@ pub fn spec(op: Op, array: &ArrayRef<'_>, options: &Options<'_>) -> Spec {
         precision: options.precision,
         skip_nan: options.skip_nan && array.dtype().is_float(),
         masked: options.mask.is_some(),
-        // In the dtype of the elements first, so that an unsigned one keeps its bits.
+        // In the dtype of the elements first, so that unsigned integers keep their bits.
         initial: options.initial.map(|x| initial(op, x, array.dtype())),
         ddof: options.ddof.unwrap_or(0.0),
         ord: options.ord.unwrap_or_default(),
     }
 }
 
-/// The initial value as the kernel takes it: of min and max, as an element.
+/// The initial value as kernels take it. For min and max, an element.
 fn initial(op: Op, x: Scalar, dtype: DType) -> Cast {
     if !op.selects() {
         return x.to_cast();
@@ -170,7 +172,7 @@ pub struct Request<'a> {
 }
 
 impl<'a> Request<'a> {
-    /// Checks the options.
+    /// Checks the options, and brings the problem into its canonical form.
     ///
     /// # Errors
     /// Bad axes, a mask that does not fit, options that the reduction does not have.
@@ -181,7 +183,7 @@ impl<'a> Request<'a> {
         Ok(Self { spec: spec(op, array, options), problem, axes, array, options })
     }
 
-    /// How to reduce.
+    /// The options.
     pub fn options(&self) -> &'a Options<'a> {
         self.options
     }
@@ -253,7 +255,7 @@ fn check(op: Op, dtype: DType, options: &Options<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The first element in canonical order, and the mask's.
+/// The addresses of the first element in canonical order and of its mask.
 pub fn base(array: &ArrayRef<'_>, mask: Option<&ArrayRef<'_>>, problem: &Problem) -> At {
     let base = At { x: array.base(), mask: mask.map_or(std::ptr::null(), ArrayRef::base) };
     base.offset(problem.x_offset, problem.mask_offset)

@@ -4,9 +4,18 @@ use std::fmt;
 
 use half::{bf16, f16};
 use warpfold_core::ops::Place;
-use warpfold_core::{Cast, DType, Element};
+use warpfold_core::{Cast, DType, Element, with_dtype};
 
 /// The elements of a result, in C order.
+///
+/// ```
+/// use warpfold_array::{Scalar, Values};
+/// use warpfold_core::DType;
+///
+/// let values = Values::F64(vec![1.5, -2.0]).cast(DType::I8);
+/// assert_eq!(values, Values::I8(vec![1, -2]));
+/// assert_eq!(values.get(1), Scalar::I8(-2));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum Values {
@@ -44,7 +53,7 @@ pub enum Scalar {
     F64(f64),
 }
 
-/// Runs the same code for every dtype: `each!(values, v => v.len())`.
+/// Evaluates an expression with the value of any variant: `each!(Values, self, v => v.len())`.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! each {
@@ -69,13 +78,13 @@ macro_rules! each {
 
 /// An element that [`Values`] can hold and give back.
 pub trait Value: Element {
-    /// Wraps.
+    /// Wraps the elements of an array.
     fn wrap(values: Vec<Self>) -> Values;
-    /// Unwraps, if the dtype is this one.
+    /// The elements, if the dtype is this one.
     fn unwrap(values: Values) -> Option<Vec<Self>>;
-    /// One element.
+    /// Wraps one element.
     fn scalar(self) -> Scalar;
-    /// And back, if the dtype is this one.
+    /// The element, if the dtype is this one.
     fn of(scalar: Scalar) -> Option<Self>;
 }
 
@@ -118,7 +127,7 @@ impl Values {
         each!(Values, self, v => v.len())
     }
 
-    /// Whether there are none.
+    /// Whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -126,7 +135,7 @@ impl Values {
     /// One element.
     ///
     /// # Panics
-    /// If there is none at `index`.
+    /// If `index` is not below the length.
     pub fn get(&self, index: usize) -> Scalar {
         each!(Values, self, v => v[index].scalar())
     }
@@ -140,27 +149,13 @@ impl Values {
         fn to<T: Value>(casts: Vec<Cast>) -> Values {
             T::wrap(casts.into_iter().map(T::from_cast).collect())
         }
-        match dtype {
-            DType::Bool => to::<bool>(casts),
-            DType::I8 => to::<i8>(casts),
-            DType::I16 => to::<i16>(casts),
-            DType::I32 => to::<i32>(casts),
-            DType::I64 => to::<i64>(casts),
-            DType::U8 => to::<u8>(casts),
-            DType::U16 => to::<u16>(casts),
-            DType::U32 => to::<u32>(casts),
-            DType::U64 => to::<u64>(casts),
-            DType::F16 => to::<f16>(casts),
-            DType::BF16 => to::<bf16>(casts),
-            DType::F32 => to::<f32>(casts),
-            DType::F64 => to::<f64>(casts),
-        }
+        with_dtype!(dtype, T => to::<T>(casts))
     }
 
     /// The elements in memory, in this machine's byte order.
     pub fn as_bytes(&self) -> &[u8] {
         each!(Values, self, v => {
-            // SAFETY: every element type is plain memory without padding.
+            // SAFETY: the bytes are those of the vector, and every element type consists of bytes without padding.
             unsafe { std::slice::from_raw_parts(v.as_ptr().cast(), std::mem::size_of_val(v.as_slice())) }
         })
     }
@@ -175,7 +170,7 @@ impl Scalar {
         each!(Scalar, self, v => of(v))
     }
 
-    /// As a number on its way to another dtype.
+    /// The first half of a conversion to another dtype.
     pub fn to_cast(self) -> Cast {
         each!(Scalar, self, v => v.cast())
     }
@@ -210,7 +205,7 @@ impl Scalar {
     }
 }
 
-/// The shortest decimal that reads back as the same value of this dtype; Rust's spelling of `NaN`, `inf`.
+/// The shortest decimal that reads back as the same value of this dtype.
 impl fmt::Display for Scalar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
@@ -269,27 +264,27 @@ impl Array {
 
 /// Outputs of a reducer, gathered into [`Values`].
 pub trait Collect: Sized + Send {
-    /// All of them.
+    /// All outputs.
     fn collect(outputs: Vec<Self>) -> Result<Values, Hole>;
-    /// The only one, without an allocation; of a pair, the first.
+    /// The only output, without an allocation; of a pair, the first.
     fn one(self) -> Result<Scalar, Hole>;
-    /// Why it has no value, if it has none.
+    /// The reason why the output has no value, if it has none.
     fn hole(&self) -> Option<Hole> {
         None
     }
 }
 
-/// Why an output has no value.
+/// The reason why an output has no value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Hole {
-    /// Nothing was reduced into it.
+    /// No element was reduced into it.
     Empty,
-    /// Only NaN, which is skipped.
+    /// All elements were NaN and skipped.
     AllNan,
 }
 
 impl Hole {
-    /// What was found in a segment or a group.
+    /// The reason in words, for the message of an empty segment or group.
     pub fn of_a_segment(self) -> &'static str {
         match self {
             Hole::Empty => "no elements",
@@ -341,12 +336,12 @@ impl Collect for Cast {
 /// The index of an arg op.
 impl Collect for Place {
     fn collect(outputs: Vec<Self>) -> Result<Values, Hole> {
-        // A piece at a time, without a way out of the loop: as vectors.
+        // Piece by piece, so that the inner loop has no early exit and vectorises.
         let none = |places: &[Place]| places.iter().fold(false, |none, &place| none | (place == Place::NONE));
         if outputs.chunks(4096).any(none) {
             return Err(Hole::AllNan);
         }
-        // In place, since both are the same 64 bits.
+        // `collect` reuses the allocation, because both types are the same 64 bits.
         Ok(Values::I64(outputs.into_iter().map(Place::or_minus_one).collect()))
     }
     fn one(self) -> Result<Scalar, Hole> {
@@ -357,7 +352,7 @@ impl Collect for Place {
     }
 }
 
-/// The output of a reduction some of whose elements are absent.
+/// The output of a reduction with absent elements.
 impl<T: Collect> Collect for Option<T> {
     fn collect(outputs: Vec<Self>) -> Result<Values, Hole> {
         let present: Option<Vec<T>> = outputs.into_iter().collect();

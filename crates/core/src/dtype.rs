@@ -1,10 +1,12 @@
+//! The 13 dtypes, by name and by family.
+
 use core::fmt;
 use core::str::FromStr;
 
 /// The type of an array's elements, known at run time.
 ///
-/// The names are the short ones (`f32`, `i8`, `bool`); parsing also takes NumPy's (`float32`, `f4`, `<f4`). A number counts bits in
-/// the short names and bytes in NumPy's: `i8` alone has 8 bits, `<i8` 8 bytes.
+/// The names are the short ones (`f32`, `i8`, `bool`); parsing also takes NumPy's (`float32`, `f4`, `<f4`). A number
+/// counts bits in the short names and bytes in NumPy's: `i8` alone has 8 bits, `<i8` 8 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
@@ -81,8 +83,8 @@ impl DType {
         matches!(self.kind(), Kind::Float)
     }
 
-    /// NumPy's code: a letter and a number of bytes, such as `f4`. A number alone, without a byte order before it, is read as bits
-    /// where that is a name, too.
+    /// NumPy's code: a letter and a number of bytes, such as `f4`. A number alone, without a byte order before it, is
+    /// read as bits where that is a name, too.
     pub fn from_code(code: &str) -> Option<Self> {
         Some(match code {
             "?" | "b1" => DType::Bool,

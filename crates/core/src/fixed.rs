@@ -1,13 +1,15 @@
-//! Sums of floats that do not depend on the order of addition: each element as a whole number of units, a power of two, and
-//! the units added as integers.
+//! Sums of floats that do not depend on the order of addition: each element as a whole number of units, a power of two,
+//! and the units added as integers.
 //!
-//! [`Fixed::unit`] chooses the unit from the greatest magnitude, [`Fixed::quantize`] rounds an element to it, and [`Fixed::mean`]
-//! rounds the quotient of the sum and the count once. `docs/numerics.md` says how far that is from the exact mean.
+//! [`Fixed::unit`] chooses the unit from the greatest magnitude, [`Fixed::quantize`] rounds an element to it, and
+//! [`Fixed::mean`] rounds the quotient of the sum and the count once. `docs/numerics.md` says how far that is from the
+//! exact mean.
 
-use crate::{Accumulate, Element};
+use crate::element::Element;
+use crate::real::Accumulate;
 
 /// `f32` or `f64`, as what points and their means are computed in.
-pub trait Fixed: crate::Float + Element<Float = Self> {
+pub trait Fixed: crate::float::Float + Element<Float = Self> {
     /// An element in units: 31 or 62 bits and a sign.
     type Units: Copy + Send + Sync + core::fmt::Debug;
     /// A sum of them: of fewer than 2^32 elements, it does not overflow.
@@ -19,7 +21,8 @@ pub trait Fixed: crate::Float + Element<Float = Self> {
     /// What an element is multiplied by to have it in units of 2^`unit`. It is finite and normal.
     fn scale(unit: i32) -> Self;
 
-    /// An element in units, rounded to nearest, halves to even. `scale` is that of a unit for its magnitude or a greater one.
+    /// An element in units, rounded to nearest, halves to even. `scale` is that of a unit for its magnitude or a
+    /// greater one.
     fn quantize(self, scale: Self) -> Self::Units;
 
     /// The units of an element that is not negative, in 31 bits: f64 leaves out the low ones.
@@ -42,8 +45,9 @@ fn power(e: i32) -> f64 {
     f64::from_bits(((e + 1023) as u64) << 52)
 }
 
-/// `digits · 2^e` to nearest even, in a format of `precision` bits whose least step is 2^`least`: again digits and exponent.
-/// If the digits are longer than that, and the last one is set whenever any digit that was cut off is, that is one rounding.
+/// `digits · 2^e` to nearest even, in a format of `precision` bits whose least step is 2^`least`: again digits and
+/// exponent. If the digits are longer than that, and the last one is set whenever any digit that was cut off is, that
+/// is one rounding.
 #[inline]
 fn round(digits: u128, e: i32, precision: i32, least: i32) -> (u64, i32) {
     let length = 128 - digits.leading_zeros() as i32;
@@ -105,8 +109,8 @@ impl Fixed for f32 {
     #[inline]
     fn mean(total: i64, count: u64, unit: i32) -> f32 {
         if count <= 1 << 20 {
-            // A total of at most 51 bits is exact as f64. Its quotient by so small a count is halfway between two numbers of f32, or further from
-            // there than f64 rounds: so rounding to f64 first changes nothing.
+            // A total of at most 51 bits is exact as f64. Its quotient by so small a count is halfway between two
+            // numbers of f32, or further from there than f64 rounds: so rounding to f64 first changes nothing.
             return (total as f64 / count as f64 * power(unit)) as f32;
         }
         let magnitude = total.unsigned_abs();

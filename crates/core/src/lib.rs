@@ -14,19 +14,28 @@
 
 extern crate alloc;
 
+mod cast;
+mod dispatch;
 mod dtype;
 mod element;
+mod exponential;
 mod fixed;
+mod float;
+mod half_float;
+mod key;
 pub mod ops;
 mod real;
 mod reducer;
 mod span;
 pub mod tree;
 
+pub use cast::Cast;
 pub use dtype::{DType, Kind, UnknownDType};
-pub use element::{Cast, Element, Float, Key};
+pub use element::Element;
 pub use fixed::Fixed;
+pub use float::Float;
 pub use half::{bf16, f16};
+pub use key::Key;
 pub use real::{Accumulate, DoubleWord, Real};
 pub use reducer::{Live, Reducer};
 pub use span::{NotAdjacent, Span};

@@ -1,13 +1,15 @@
+//! The arithmetic of accumulators: integers, floats, double words.
+
 use core::fmt::Debug;
 
 /// A number that sums and products accumulate in: `f32`, `f64`, wrapping `i64` and `u64`, `i128`, and
 /// [`DoubleWord`].
 pub trait Accumulate: Copy + Send + Sync + PartialEq + Debug + 'static {
-    /// Added to anything, on either side, it changes nothing: -0.0 for floats.
+    /// The identity of addition, on either side: -0.0 for floats.
     const NOTHING: Self;
-    /// Plain zero.
+    /// Zero; +0.0 for floats.
     const ZERO: Self;
-    /// Multiplied with anything, it changes nothing.
+    /// The identity of multiplication.
     const ONE: Self;
     /// `self + right`; integers wrap.
     fn add(self, right: Self) -> Self;
@@ -119,7 +121,12 @@ mod square_root {
         let root: f32;
         // SAFETY: arithmetic on registers.
         unsafe {
-            core::arch::asm!("sqrt.rn.f32 {r}, {x};", r = out(reg32) root, x = in(reg32) x, options(pure, nomem, nostack))
+            core::arch::asm!(
+                "sqrt.rn.f32 {r}, {x};",
+                r = out(reg32) root,
+                x = in(reg32) x,
+                options(pure, nomem, nostack)
+            )
         };
         root
     }
@@ -130,7 +137,12 @@ mod square_root {
         let root: f64;
         // SAFETY: arithmetic on registers.
         unsafe {
-            core::arch::asm!("sqrt.rn.f64 {r}, {x};", r = out(reg64) root, x = in(reg64) x, options(pure, nomem, nostack))
+            core::arch::asm!(
+                "sqrt.rn.f64 {r}, {x};",
+                r = out(reg64) root,
+                x = in(reg64) x,
+                options(pure, nomem, nostack)
+            )
         };
         root
     }
@@ -189,8 +201,9 @@ macro_rules! double_word {
                 Self { hi: p, lo: ((ah * bh - p) + ah * bl + al * bh) + al * bl }
             }
 
-            /// `a + b`: what [`Accumulate::add`] makes of both as double words, in a third of the operations. There, what
-            /// follows TwoSum only adds zeros: the high word is already the sum rounded, and a zero keeps its sign.
+            /// `a + b`: what [`Accumulate::add`] makes of both as double words, in a third of the operations. There,
+            /// what follows TwoSum only adds zeros: the high word is already the sum rounded, and a zero keeps its
+            /// sign.
             #[inline(always)]
             pub fn of_sum(a: $t, b: $t) -> Self {
                 let s = Self::two_sum(a, b);
@@ -215,8 +228,8 @@ macro_rules! double_word {
                 let t = Self::two_sum(self.lo, right.lo);
                 let v = Self::fast_two_sum(s.hi, s.lo + t.hi);
                 let w = Self::fast_two_sum(v.hi, v.lo + t.lo);
-                // -0.0 + -0.0 must stay -0.0, and the low words' +0.0 would make it +0.0. Any other sum of negative numbers is
-                // negative without this.
+                // -0.0 + -0.0 must stay -0.0, and the low words' +0.0 would make it +0.0. Any other sum of negative
+                // numbers is negative without this.
                 let negative = self.hi.to_bits() & right.hi.to_bits() & (-0.0 as $t).to_bits();
                 Self { hi: $t::from_bits(w.hi.to_bits() | negative), lo: w.lo }.tame(s.hi)
             }

@@ -1,4 +1,6 @@
-/// How a sequence becomes one value: lift each element, combine neighbours up the tree, finish.
+//! The contract of a reduction: identity, lift, combine, finish.
+
+/// A reduction: lift each element, combine neighbours up the tree, finish.
 ///
 /// `combine` must be associative in the mathematical sense; it need not commute, since left and right operands
 /// keep their places. Implement this trait and the whole library works with it: threads, axes, streams, masks.
@@ -6,7 +8,7 @@
 /// ```
 /// use warpfold_core::{tree, Reducer};
 ///
-/// /// The longest run of equal neighbours' sum would not be a reduction; a polynomial's value at 2 is.
+/// /// The value of a polynomial at 2, given its coefficients, the highest first.
 /// #[derive(Clone)]
 /// struct Horner;
 ///
@@ -35,7 +37,7 @@ pub trait Reducer: Clone + Send + Sync {
     /// The result.
     type Output;
 
-    /// Whether `lift` depends on the index. If it does not, say so: some layouts are then reduced faster.
+    /// Whether `lift` depends on the index. If it does not, set this to false: some layouts are then reduced faster.
     const INDEXED: bool = true;
 
     /// The node of an empty sequence, if there is one. Combined with any node, on either side, it must give back that
@@ -47,8 +49,8 @@ pub trait Reducer: Clone + Send + Sync {
     /// The node of one element; `index` is its place in the sequence.
     fn lift(&self, item: Self::Item, index: u64) -> Self::Acc;
 
-    /// The node above two neighbouring elements, of which `index` is the first one's place: the bits of lifting and combining
-    /// both, if that can be had for less.
+    /// The node above two neighbouring elements; `index` is that of the left one. An implementation of its own must
+    /// give the bits of lifting and combining both, in fewer operations.
     #[inline(always)]
     fn lift_pair(&self, left: Self::Item, right: Self::Item, index: u64) -> Self::Acc {
         self.combine_counted(self.lift(left, index), 1, self.lift(right, index + 1), 1)
@@ -67,14 +69,21 @@ pub trait Reducer: Clone + Send + Sync {
     /// The result of `count` elements.
     fn finish(&self, acc: Self::Acc, count: u64) -> Self::Output;
 
-    /// The result of no elements: of the identity, or none.
+    /// The result of no elements: that of the identity, if there is one.
     fn finish_empty(&self) -> Option<Self::Output> {
         self.identity().map(|acc| self.finish(acc, 0))
     }
 }
 
-/// A reducer some of whose elements are absent: masked out, or NaN and skipped. An absent element passes through at its
-/// position, so it does not close the gap; the node counts the elements that are there.
+/// A reducer with absent elements: masked out, or NaN and skipped. An absent element keeps its position in the tree. A
+/// node counts the present elements under it.
+///
+/// ```
+/// use warpfold_core::{Live, ops::Sum, tree};
+///
+/// let mean = Live(Sum::<f32>::mean());
+/// assert_eq!(tree::reduce(&mean, [Some(1.0), None, Some(2.0)]), Some(Some(1.5)));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Live<R>(pub R);
 

@@ -1,13 +1,31 @@
+//! A contiguous range of a sequence, reduced to its canonical nodes.
+
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::Reducer;
+use crate::reducer::Reducer;
 
 /// A contiguous range `[start, end)` of a longer sequence, reduced to its maximal canonical nodes.
 ///
-/// A canonical node covers `2^level` elements and starts at a multiple of that; a range has at most `2 log2 n` of
-/// them. Adjacent spans join, and the result has the bits of the whole sequence at once: so streams, chunks of a
-/// file, threads and devices meet.
+/// A canonical node covers `2^level` elements and starts at a multiple of `2^level`. A range has at most `2 log2 n`
+/// canonical nodes. Adjacent spans join, and their root has the bits of a reduction of the whole sequence. Streams,
+/// chunks of a file, threads and devices combine their results in this way.
+///
+/// ```
+/// use warpfold_core::{Reducer, Span, ops::Sum, tree};
+///
+/// let (sum, x) = (Sum::<f32>::total(), [0.1f32, 0.2, 0.3, 0.4, 0.5]);
+/// let span = |from: usize, to: usize| {
+///     let mut span = Span::new(from as u64);
+///     (from..to).for_each(|i| span.push(&sum, 0, sum.lift(x[i], i as u64)));
+///     span
+/// };
+/// let mut whole = span(0, 3);
+/// whole.join(&sum, &span(3, 5))?;
+/// let total = whole.root(&sum).map(|root| sum.finish(root, whole.count()));
+/// assert_eq!(total, tree::reduce(&sum, x));
+/// # Ok::<(), warpfold_core::NotAdjacent>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Span<A> {
@@ -23,12 +41,12 @@ struct Node<A> {
     acc: A,
 }
 
-/// Two spans were joined that do not touch.
+/// The error of joining spans that are not adjacent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NotAdjacent {
-    /// Where the left span ends.
+    /// The end of the left span.
     pub end: u64,
-    /// Where the right span starts.
+    /// The start of the right span.
     pub start: u64,
 }
 
@@ -36,7 +54,8 @@ impl fmt::Display for NotAdjacent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "cannot join a span that ends at {} with one that starts at {}: a span joins only the next contiguous range",
+            "cannot join a span that ends at {} with one that starts at {}: a span joins only the next contiguous \
+             range",
             self.end, self.start
         )
     }
@@ -50,17 +69,17 @@ impl<A: Copy + Send + Sync> Span<A> {
         Self { start, end: start, nodes: Vec::new() }
     }
 
-    /// Where the range starts.
+    /// The index of the first element.
     pub fn start(&self) -> u64 {
         self.start
     }
 
-    /// Where it ends.
+    /// The index after the last element.
     pub fn end(&self) -> u64 {
         self.end
     }
 
-    /// How many elements it covers.
+    /// The number of elements.
     pub fn count(&self) -> u64 {
         self.end - self.start
     }
@@ -74,7 +93,7 @@ impl<A: Copy + Send + Sync> Span<A> {
         assert!(self.end.trailing_zeros() >= level, "a node of level {level} cannot start at {}", self.end);
         self.end += 1 << level;
         let (mut level, mut acc) = (level, acc);
-        // The left neighbour is a sibling if this node is the odd one of its pair and the pair is whole.
+        // The left neighbour is the sibling if this node is the right one of its pair.
         while let Some(&Node { level: l, acc: left }) = self.nodes.last() {
             if l != level || (self.end >> level) & 1 == 1 {
                 break;
@@ -104,7 +123,7 @@ impl<A: Copy + Send + Sync> Span<A> {
     #[inline]
     pub fn root<R: Reducer<Acc = A>>(&self, reducer: &R) -> Option<A> {
         assert_eq!(self.start, 0, "only a span from the start of the sequence has a root");
-        // The nodes get smaller from left to right: the ragged end passes through, and joins on the right.
+        // The nodes get smaller from left to right. The last node passes through, and is the right operand.
         let mut nodes = self.nodes.iter().rev();
         let first = nodes.next()?;
         let mut right = (first.acc, 1u64 << first.level);

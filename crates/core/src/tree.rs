@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::Reducer;
+use crate::reducer::Reducer;
 
 /// Combines neighbours until one node is left; an odd last node passes through unchanged. `None` if there is no node.
 pub fn tree<R: Reducer>(reducer: &R, nodes: impl IntoIterator<Item = R::Acc>) -> Option<R::Acc> {

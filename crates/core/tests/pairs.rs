@@ -39,8 +39,8 @@ const EDGES: [f32; 20] = [
     f32::NAN,
 ];
 
-/// Every pair of an edge and a bf16 (every exponent, sign and the first bits), both ways; and pairs of bits at random, often of
-/// neighbouring exponents.
+/// Every pair of an edge and a bf16 (every exponent, sign and the first bits), both ways; and pairs of bits at random,
+/// often of neighbouring exponents.
 fn pairs_f32(mut test: impl FnMut(f32, f32)) {
     for &a in &EDGES {
         for b in 0..=u16::MAX {

@@ -184,7 +184,10 @@ proptest! {
     }
 
     #[test]
-    fn spans_join_to_the_whole(x in prop::collection::vec(special(), 1..300), cuts in prop::collection::vec(0usize..300, 0..6)) {
+    fn spans_join_to_the_whole(
+        x in prop::collection::vec(special(), 1..300),
+        cuts in prop::collection::vec(0usize..300, 0..6),
+    ) {
         let var = Deviation::<f32>::new(1.0, false);
         let mut cuts: Vec<usize> = cuts.into_iter().map(|c| c % (x.len() + 1)).collect();
         cuts.extend([0, x.len()]);

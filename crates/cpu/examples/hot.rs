@@ -30,6 +30,15 @@ fn columns<K: Kernel, T>(panel: Panel<K, T>, kernel: &K, x: &[T]) {
     unsafe { panel(kernel, &rows, out.spare_capacity_mut()) };
 }
 
+/// A hot loop over rows of one length.
+type Rows<K, T> = fn(&K, &[T], usize, &mut [MaybeUninit<Acc<K>>]);
+
+fn rows<K: Kernel, T>(rows: Rows<K, T>, kernel: &K, x: &[T]) {
+    const LEN: usize = 64;
+    let mut out = Vec::with_capacity(x.len() / LEN);
+    rows(kernel, x, LEN, &mut out.spare_capacity_mut()[..x.len() / LEN]);
+}
+
 fn main() {
     let x = black_box(vec![1.0f32; BLOCK]);
     let wide = black_box(vec![1.0f64; BLOCK]);
@@ -38,7 +47,7 @@ fn main() {
     black_box(hot::sum_f32(&Tree(Sum::total()), &x));
     black_box(hot::sum_f64(&Tree(Sum::total()), &wide));
     black_box(hot::sum_f16(&Halves(Sum::total()), &black_box(vec![f16::ONE; BLOCK])));
-    black_box(hot::sum_bf16(&Tree(Sum::total()), &black_box(vec![bf16::ONE; BLOCK])));
+    black_box(hot::sum_bf16(&Halves(Sum::total()), &black_box(vec![bf16::ONE; BLOCK])));
     black_box(hot::sum_i32(&Integers(IntegerSum::new(false, None)), &whole));
     black_box(hot::sum_i8(&Integers(IntegerSum::new(false, None)), &bytes));
     black_box(hot::max_f32(&max(), &x));
@@ -51,7 +60,7 @@ fn main() {
     columns(hot::columns_sum_f64, &Tree(Sum::total()), &wide);
     columns(hot::columns_max_f32, &max(), &x);
     columns(hot::columns_var_f32, &Spread(Deviation::new(0.0, false)), &x);
-    hot::rows_sum_f32(&Tree(Sum::total()), &x, 64, &mut Vec::new());
-    hot::rows_var_f32(&Spread(Deviation::new(0.0, false)), &x, 64, &mut Vec::new());
-    hot::rows_sum_i32(&Integers(IntegerSum::new(false, None)), &whole, 64, &mut Vec::new());
+    rows(hot::rows_sum_f32, &Tree(Sum::total()), &x);
+    rows(hot::rows_var_f32, &Spread(Deviation::new(0.0, false)), &x);
+    rows(hot::rows_sum_i32, &Integers(IntegerSum::new(false, None)), &whole);
 }

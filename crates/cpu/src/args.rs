@@ -1,5 +1,5 @@
-//! Where extrema are: keys as in [`super::extrema`], and a place that is searched for afterwards, only in what beats all before
-//! it. Down columns, places below 128 travel in lanes as wide as the keys.
+//! Where extrema are: keys as in [`super::extrema`], and a place that is searched for afterwards, only in what beats
+//! all before it. Down columns, places below 128 travel in lanes as wide as the keys.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use warpfold_core::{Element, Key};
 
 use super::extrema::{best, greatest};
 use super::kernel::Kernel;
-use super::panel::{RowList, TILE, with_columns};
+use super::panel::{Panel, TILE};
 use super::policy::{FEW_DENSE_COLUMNS, MOST_ROWS, PANEL, SHORT};
 use super::simd::{prefetch, vectorize};
 
@@ -67,11 +67,10 @@ fn scan<T: Element>(arg: &Arg<T>, x: &[T], start: u64, left: Option<ArgNode<T::K
 
 /// Rows of [`SEARCH`] elements, each of which fits the registers.
 #[inline(always)]
-fn one_piece<T: Element>(arg: &Arg<T>, x: &[T], out: &mut Vec<ArgNode<T::Key>>) {
-    out.reserve(x.len() / SEARCH);
-    for row in x.as_chunks::<SEARCH>().0 {
+fn one_piece<T: Element>(arg: &Arg<T>, x: &[T], out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
+    for (row, out) in x.as_chunks::<SEARCH>().0.iter().zip(out) {
         let key = row.iter().fold(T::Key::MIN, |best, &x| best.max(arg.key(x)));
-        out.push(ArgNode { key, index: place(arg, row, key).to_small() as u64 });
+        out.write(ArgNode { key, index: place(arg, row, key).to_small() as u64 });
     }
 }
 
@@ -95,57 +94,48 @@ impl<T: Element> Kernel for ArgScan<T> {
         )
     }
 
-    fn rows(&self, x: &[T], len: usize, out: &mut Vec<ArgNode<T::Key>>) {
-        if len < SHORT {
-            let n = x.len() / len;
-            out.reserve(n);
-            return with_columns(x, len, |x| {
-                let rows: RowList<T> = x.chunks_exact(n).map(<[T]>::as_ptr).collect();
-                // SAFETY: each row of `x` has `n` elements, there is room for `n` nodes, and all are written.
-                unsafe {
-                    self.panel(rows.as_slice(), 0, &mut out.spare_capacity_mut()[..n]);
-                    out.set_len(out.len() + n);
-                }
-            });
-        }
+    fn apart(len: usize) -> bool {
+        len < SHORT
+    }
+
+    fn rows(&self, x: &[T], len: usize, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
         vectorize(
             #[inline(always)]
             || match len {
                 SEARCH => one_piece(&self.0, x, out),
                 _ => {
-                    for row in x.chunks_exact(len) {
-                        out.push(scan(&self.0, row, 0, None));
+                    for (row, out) in x.chunks_exact(len).zip(out) {
+                        out.write(scan(&self.0, row, 0, None));
                     }
                 }
             },
         );
     }
 
-    unsafe fn panel(&self, rows: &[*const T], start: u64, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
+    unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
+        least(panel.start, out);
+        // SAFETY: the caller's; all nodes are written.
+        unsafe { self.panel_after(panel.rows, panel.start, out.assume_init_mut()) };
+    }
+
+    #[inline(never)]
+    unsafe fn panel_after(&self, rows: &[*const T], start: u64, nodes: &mut [ArgNode<T::Key>]) {
         vectorize(
             #[inline(always)]
-            // SAFETY: the caller's.
-            || unsafe { columns(&self.0, rows, start, false, out) },
+            // SAFETY: the contract is the same: every row has an element for each node.
+            || unsafe { columns(&self.0, rows, start, nodes) },
         );
     }
 
-    unsafe fn panel_after(&self, rows: &[*const T], start: u64, nodes: &mut [ArgNode<T::Key>]) {
-        // SAFETY: nodes that are written may be seen as nodes that need not be, if none is unwritten.
-        let nodes = unsafe { &mut *(std::ptr::from_mut(nodes) as *mut [MaybeUninit<ArgNode<T::Key>>]) };
-        vectorize(
-            #[inline(always)]
-            // SAFETY: the caller's.
-            || unsafe { columns(&self.0, rows, start, true, nodes) },
-        );
-    }
+    const DENSE: bool = true;
 
     fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
-        // No key is less; a column without a greater one has its first element.
-        out.fill(MaybeUninit::new(ArgNode { key: T::Key::MIN, index: start }));
+        least(start, out);
         // SAFETY: they are all written.
         self.dense_after(x, start, unsafe { out.assume_init_mut() });
     }
 
+    #[inline(never)]
     fn dense_after(&self, x: &[T], start: u64, nodes: &mut [ArgNode<T::Key>]) {
         vectorize(
             #[inline(always)]
@@ -170,6 +160,12 @@ impl<T: Element> Kernel for ArgScan<T> {
     }
 }
 
+/// Nodes before any element. No key is less; a column without a greater one has its first element.
+#[inline(always)]
+fn least<K: Key>(start: u64, nodes: &mut [MaybeUninit<ArgNode<K>>]) {
+    nodes.fill(MaybeUninit::new(ArgNode { key: K::MIN, index: start }));
+}
+
 /// The first element with this key in a column of dense rows, where it is.
 #[inline(always)]
 fn find_in_column<T: Element>(arg: &Arg<T>, x: &[T], width: usize, column: usize, key: T::Key) -> u64 {
@@ -180,35 +176,27 @@ fn find_in_column<T: Element>(arg: &Arg<T>, x: &[T], width: usize, column: usize
     row as u64
 }
 
-/// The best of each column of at most [`MOST_ROWS`] rows, or with `after`, of what `out` holds and each column.
+/// The best of each node and a column of at most [`MOST_ROWS`] rows.
 ///
 /// # Safety
-/// Every pointer in `rows` is good for `out.len()` elements; with `after`, all of `out` is written.
+/// Every pointer in `rows` is good for `nodes.len()` elements.
 #[inline(always)]
-unsafe fn columns<T: Element>(
-    arg: &Arg<T>,
-    rows: &[*const T],
-    start: u64,
-    after: bool,
-    out: &mut [MaybeUninit<ArgNode<T::Key>>],
-) {
+unsafe fn columns<T: Element>(arg: &Arg<T>, rows: &[*const T], start: u64, nodes: &mut [ArgNode<T::Key>]) {
     const { assert!(MOST_ROWS <= 128) };
-    let merge = |out: &mut [MaybeUninit<ArgNode<T::Key>>], keys: &[T::Key], places: &[T::Key]| {
-        for (out, (&key, place)) in out.iter_mut().zip(keys.iter().zip(places)) {
-            // SAFETY: the caller's.
-            let keep = after && unsafe { out.assume_init_ref().key } >= key;
-            if !keep {
-                out.write(ArgNode { key, index: start + place.to_small() as u64 });
+    let merge = |nodes: &mut [ArgNode<T::Key>], keys: &[T::Key], places: &[T::Key]| {
+        for (node, (&key, place)) in nodes.iter_mut().zip(keys.iter().zip(places)) {
+            if key > node.key {
+                *node = ArgNode { key, index: start + place.to_small() as u64 };
             }
         }
     };
     // No key is less than the least, and what is not beaten is the first.
-    let (tiles, last) = out.as_chunks_mut::<TILE>();
+    let (tiles, last) = nodes.as_chunks_mut::<TILE>();
     let width = tiles.len() * TILE;
     if rows.len() <= PANEL {
         for (i, out) in tiles.iter_mut().enumerate() {
             let (mut keys, mut places) = ([T::Key::MIN; TILE], [T::Key::ZERO; TILE]);
-            // SAFETY: the caller's.
+            // SAFETY: the caller vouches for the tile's columns in every row.
             unsafe { raise_tile(arg, rows, 0..rows.len(), i * TILE, &mut keys, &mut places) };
             merge(out, &keys, &places);
         }
@@ -219,7 +207,7 @@ unsafe fn columns<T: Element>(
                 let group = from..rows.len().min(from + PANEL);
                 for (i, (keys, places)) in keys.iter_mut().zip(&mut places).take(tiles.len()).enumerate() {
                     let at = (strip * TILES + i) * TILE;
-                    // SAFETY: the caller's.
+                    // SAFETY: the caller vouches for the tile's columns in every row.
                     unsafe { raise_tile(arg, rows, group.clone(), at, keys, places) };
                 }
             }
@@ -229,7 +217,7 @@ unsafe fn columns<T: Element>(
         }
     }
     for (i, out) in last.iter_mut().enumerate() {
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for this column in every row.
         let key = |row: usize| unsafe { arg.key(*rows[row].add(width + i)) };
         let (mut best, mut place) = (key(0), 0);
         for row in 1..rows.len() {
@@ -261,7 +249,7 @@ unsafe fn raise_tile<T: Element>(
         if let Some(later) = rows.get(place + PANEL) {
             prefetch(later.wrapping_add(at), TILE);
         }
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for the tile's columns in every row.
         let x = unsafe { &*rows[place].add(at).cast::<[T; TILE]>() };
         let place = T::Key::from_small(place as u8);
         for i in 0..TILE {

@@ -1,14 +1,11 @@
 //! Many statistics in one read of the data: each block is in the L1 cache while every reducer takes its turn.
 
-use warpfold_core::ops::{Arg, ArgNode, CountNan, Deviation, Extremum, IntegerSum, Moments, Search, Square, Sum};
-use warpfold_core::{DType, Element, Reducer};
+use warpfold_core::DType;
 
-use crate::args::ArgScan;
 use crate::engine::{self, Job};
-use crate::free::{Counting, Integers, Lanes};
-use crate::kernel::{Acc, Item, Kernel, Tree};
 use crate::load::{Loaded, Plain};
 use crate::reduction::{on_threads, reduce};
+use crate::statistics::{Describe, Described, Row};
 use warpfold_array::ArrayRef;
 use warpfold_array::Op;
 use warpfold_array::Options;
@@ -25,9 +22,9 @@ pub struct Description {
     pub shape: Vec<usize>,
     /// Elements per slice, NaNs included.
     pub count: u64,
-    /// `nan_count`, `min`, `argmin`, `max`, `argmax`, `mean`, `std`, `sum`, `norm`, in this order; each has the bits and the
-    /// dtype of the reduction of that name. Of no elements, `min`, `argmin`, `max` and `argmax` are left out. With a mask, `count` comes
-    /// first: how many elements it leaves of each slice.
+    /// `nan_count`, `min`, `argmin`, `max`, `argmax`, `mean`, `std`, `sum`, `norm`, in this order; each has the bits
+    /// and the dtype of the reduction of that name. Of no elements, `min`, `argmin`, `max` and `argmax` are left out.
+    /// With a mask, `count` comes first: how many elements it leaves of each slice.
     pub stats: Vec<(&'static str, Values)>,
 }
 
@@ -36,8 +33,8 @@ pub const STATS: [&str; 9] = ["nan_count", "min", "argmin", "max", "argmax", "me
 
 /// Count, NaN count, min, argmin, max, argmax, mean, std (population), sum and 2-norm in one read of the data.
 ///
-/// Of the options it takes `axes`, `keepdims`, `mask`, `skip_nan`, `threads` and `progress`. With a mask or NaN left out, each statistic is
-/// a reduction of its own.
+/// Of the options it takes `axes`, `keepdims`, `mask`, `skip_nan`, `threads` and `progress`. With a mask or NaN left
+/// out, each statistic is a reduction of its own.
 ///
 /// ```
 /// use warpfold::{ArrayRef, Options, Scalar, describe};
@@ -50,7 +47,8 @@ pub const STATS: [&str; 9] = ["nan_count", "min", "argmin", "max", "argmax", "me
 /// ```
 ///
 /// # Errors
-/// Bad axes, or an option that it does not take. Of several slices, one that a mask or NaN leave nothing of: it has no least element.
+/// Bad axes, or an option that it does not take. Of several slices, one that a mask or NaN leave nothing of: it has no
+/// least element.
 pub fn describe(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Description, Error> {
     let axes = normalize_axes(options.axes.as_deref(), array.shape().len())?;
     let dtype = array.dtype();
@@ -203,181 +201,5 @@ impl Run<'_> {
             ("sum", cast(Op::Sum, column(&rows, |r| r.sum))),
             ("norm", cast(Op::Norm, column(&rows, |r| r.norm))),
         ])
-    }
-}
-
-/// An element whose sum and mean can come of one total.
-trait Described: Element<Mean: Value, Sum: Value> {
-    /// The kernel of the total.
-    type Totals: Kernel<R: Reducer<Item = Self>> + Clone + Send;
-    fn totals() -> Self::Totals;
-    fn sum(acc: Acc<Self::Totals>) -> Self::Sum;
-    fn mean(acc: Acc<Self::Totals>, count: u64) -> Self::Mean;
-}
-
-macro_rules! described_float {
-    ($($t:ty),*) => {$(impl Described for $t {
-        type Totals = Tree<Sum<$t>>;
-        fn totals() -> Self::Totals {
-            Tree(Sum::total())
-        }
-        fn sum(acc: $t) -> $t {
-            <$t>::from_float(acc)
-        }
-        fn mean(acc: $t, count: u64) -> $t {
-            Sum::<$t>::mean().finish(acc, count)
-        }
-    })*};
-}
-described_float!(f32, f64);
-
-macro_rules! described_int {
-    ($($t:ty),*) => {$(impl Described for $t {
-        type Totals = Integers<$t>;
-        fn totals() -> Self::Totals {
-            Integers(IntegerSum::new(false, None))
-        }
-        fn sum(acc: i128) -> Self::Sum {
-            acc as Self::Sum
-        }
-        fn mean(acc: i128, count: u64) -> f64 {
-            f64::from_cast(IntegerSum::<$t>::new(true, None).finish(acc, count))
-        }
-    })*};
-}
-described_int!(i8, i16, i32, i64, u8, u16, u32, u64);
-
-/// Every statistic's kernel, which is also the reducer of them all.
-#[derive(Clone)]
-struct Describe<T: Described> {
-    totals: T::Totals,
-    deviation: Tree<Deviation<T>>,
-    norm: Tree<Sum<T, Square>>,
-    min: Lanes<Extremum<T>>,
-    max: Lanes<Extremum<T>>,
-    argmin: ArgScan<T>,
-    argmax: ArgScan<T>,
-    nans: Counting<CountNan<T>>,
-}
-
-/// The node of every statistic.
-struct Node<T: Described> {
-    total: Acc<T::Totals>,
-    moments: Moments<T::Float>,
-    norm: T::Float,
-    min: T::Key,
-    max: T::Key,
-    argmin: ArgNode<T::Key>,
-    argmax: ArgNode<T::Key>,
-    nans: i64,
-}
-
-impl<T: Described> Clone for Node<T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<T: Described> Copy for Node<T> {}
-
-/// The statistics of one slice.
-struct Row<T: Described> {
-    nan_count: i64,
-    min: T,
-    argmin: i64,
-    max: T,
-    argmax: i64,
-    mean: T::Mean,
-    std: T::Mean,
-    sum: T::Sum,
-    norm: T::Mean,
-}
-
-impl<T: Described> Describe<T> {
-    fn new() -> Self {
-        let (least, greatest) = (Search::new(false, false), Search::new(true, false));
-        Self {
-            totals: T::totals(),
-            deviation: Tree(Deviation::new(0.0, true)),
-            norm: Tree(Sum::norm2()),
-            min: Lanes(Extremum { search: least, initial: None }),
-            max: Lanes(Extremum { search: greatest, initial: None }),
-            argmin: ArgScan(Arg { search: least }),
-            argmax: ArgScan(Arg { search: greatest }),
-            nans: Counting(CountNan::new(false)),
-        }
-    }
-}
-
-impl<T: Described> Reducer for Describe<T> {
-    type Item = T;
-    type Acc = Node<T>;
-    type Output = Row<T>;
-
-    #[inline(always)]
-    fn lift(&self, x: T, i: u64) -> Node<T> {
-        Node {
-            total: self.totals.reducer().lift(x, i),
-            moments: self.deviation.0.lift(x, i),
-            norm: self.norm.0.lift(x, i),
-            min: self.min.0.lift(x, i),
-            max: self.max.0.lift(x, i),
-            argmin: self.argmin.0.lift(x, i),
-            argmax: self.argmax.0.lift(x, i),
-            nans: self.nans.0.lift(x, i),
-        }
-    }
-
-    fn combine(&self, left: Node<T>, right: Node<T>) -> Node<T> {
-        self.combine_counted(left, 1, right, 1)
-    }
-
-    #[inline(always)]
-    fn combine_counted(&self, a: Node<T>, m: u64, b: Node<T>, n: u64) -> Node<T> {
-        Node {
-            total: self.totals.reducer().combine(a.total, b.total),
-            moments: self.deviation.0.combine_counted(a.moments, m, b.moments, n),
-            norm: self.norm.0.combine(a.norm, b.norm),
-            min: self.min.0.combine(a.min, b.min),
-            max: self.max.0.combine(a.max, b.max),
-            argmin: self.argmin.0.combine(a.argmin, b.argmin),
-            argmax: self.argmax.0.combine(a.argmax, b.argmax),
-            nans: self.nans.0.combine(a.nans, b.nans),
-        }
-    }
-
-    fn finish(&self, acc: Node<T>, count: u64) -> Row<T> {
-        Row {
-            nan_count: acc.nans,
-            min: self.min.0.finish(acc.min, count),
-            argmin: acc.argmin.index as i64,
-            max: self.max.0.finish(acc.max, count),
-            argmax: acc.argmax.index as i64,
-            mean: T::mean(acc.total, count),
-            std: self.deviation.0.finish(acc.moments, count),
-            sum: T::sum(acc.total),
-            norm: self.norm.0.finish(acc.norm, count),
-        }
-    }
-}
-
-impl<T: Described> Kernel for Describe<T> {
-    type R = Self;
-
-    fn reducer(&self) -> &Self {
-        self
-    }
-
-    fn block(&self, x: &[Item<Self>], start: u64) -> Node<T> {
-        Node {
-            total: self.totals.block(x, start),
-            moments: self.deviation.block(x, start),
-            norm: self.norm.block(x, start),
-            min: self.min.block(x, start),
-            max: self.max.block(x, start),
-            argmin: self.argmin.block(x, start),
-            argmax: self.argmax.block(x, start),
-            nans: self.nans.block(x, start),
-        }
     }
 }

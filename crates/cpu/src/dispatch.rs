@@ -1,8 +1,8 @@
 //! From a reduction named at run time to a kernel and a way of loading its elements.
 //!
-//! Kernels exist for few dtypes, since each is compiled for every vector width: 16-bit floats are read as f32 (but for the
-//! hottest ops), unsigned
-//! integers that are only compared as signed ones, bools as bytes. No result depends on that.
+//! Kernels exist for few dtypes, since each is compiled for every vector width: 16-bit floats are read as f32 (but for
+//! the hottest ops), unsigned integers that are only compared as signed ones, bools as bytes. No result depends on
+//! that.
 
 use std::ops::Deref;
 
@@ -14,28 +14,17 @@ use warpfold_core::ops::{
 use warpfold_core::{Cast, DType, Element, Float, Kind, Live, Real, Reducer, bf16, f16};
 
 use crate::args::ArgScan;
+use crate::bound::{Bound, Then};
 use crate::exact::{Exact, Small};
 use crate::exponentials::Exponentials;
 use crate::extrema::Peak;
 use crate::free::{BlockSum, Counting, Integers, Lanes};
-use crate::halves::Wide;
-use crate::kernel::{Item, Kernel, Scalar as ScalarTree, Tree};
-use crate::load::{Gather, Half, Load, Loaded, Optional, Plain};
+use crate::halves::{Half, Halves, Wide};
+use crate::kernel::{Scalar as ScalarTree, Tree};
+use crate::load::{Gather, Loaded, Optional, Plain, Stored, gather_halves};
 use crate::moments::Spread;
 use warpfold_array::{Collect, Value};
 use warpfold_array::{Op, Ord, Precision};
-
-/// What is done with a kernel once it is found.
-pub trait Visit {
-    /// The result.
-    type Out;
-    /// Does it.
-    fn visit<K, L>(self, kernel: K, load: L) -> Self::Out
-    where
-        K: Kernel,
-        L: Load<Item<K>>,
-        <K::R as Reducer>::Output: Collect;
-}
 
 /// Which of the CPU's kernels computes a reduction.
 pub struct Kernels<'a>(pub &'a Spec);
@@ -48,76 +37,83 @@ impl Deref for Kernels<'_> {
 }
 
 impl Kernels<'_> {
-    /// Finds the kernel.
-    pub fn dispatch<V: Visit>(&self, v: V) -> V::Out {
+    /// Finds the kernel, and does something with it.
+    pub fn with<T>(&self, f: impl FnOnce(&Bound<'_>) -> T) -> T {
+        let (mut f, mut out) = (Some(f), None);
+        self.dispatch(Then(&mut |bound| out = f.take().map(|f| f(bound))));
+        out.expect("every reduction has one kernel")
+    }
+
+    fn dispatch(&self, v: Then<'_>) {
         match (self.kernel_dtype(), self.op) {
-            (DType::F32, _) => self.float::<f32, V>(v),
-            (DType::F64, _) => self.float::<f64, V>(v),
-            (DType::U8, op) if op.logical() => self.logical::<u8, V>(v),
-            (DType::U16, op) if op.logical() => self.logical::<u16, V>(v),
-            (DType::U32, op) if op.logical() => self.logical::<u32, V>(v),
-            (DType::U64, op) if op.logical() => self.logical::<u64, V>(v),
-            (DType::I8, op) if op.selects() => self.select::<i8, V>(v),
-            (DType::I16, op) if op.selects() => self.select::<i16, V>(v),
-            (DType::I32, op) if op.selects() => self.select::<i32, V>(v),
-            (DType::I64, op) if op.selects() => self.select::<i64, V>(v),
+            (DType::F32, _) => self.float::<f32>(v),
+            (DType::F64, _) => self.float::<f64>(v),
+            (DType::U8, op) if op.logical() => self.logical::<u8>(v),
+            (DType::U16, op) if op.logical() => self.logical::<u16>(v),
+            (DType::U32, op) if op.logical() => self.logical::<u32>(v),
+            (DType::U64, op) if op.logical() => self.logical::<u64>(v),
+            (DType::I8, op) if op.selects() => self.select::<i8>(v),
+            (DType::I16, op) if op.selects() => self.select::<i16>(v),
+            (DType::I32, op) if op.selects() => self.select::<i32>(v),
+            (DType::I64, op) if op.selects() => self.select::<i64>(v),
             (DType::I64, Op::Prod) => {
                 let initial = self.initial.map(|x| x.to_integer() as i64);
                 v.visit(Lanes(IntegerProduct::<i64>::new(initial)), self.plain(1))
             }
             (DType::I64, Op::Mean) if self.masked => self.absent(v, IntegerSum::<i64>::new(true, None), false),
             (DType::U64, Op::Mean) if self.masked => self.absent(v, IntegerSum::<u64>::new(true, None), false),
-            (DType::I8, Op::Var | Op::Std) => self.small::<i8, V>(v),
-            (DType::I16, Op::Var | Op::Std) => self.small::<i16, V>(v),
-            (DType::U8, Op::Var | Op::Std) => self.small::<u8, V>(v),
-            (DType::U16, Op::Var | Op::Std) => self.small::<u16, V>(v),
-            (DType::I32, Op::Var | Op::Std) => self.wide::<i32, V>(v),
-            (DType::U32, Op::Var | Op::Std) => self.wide::<u32, V>(v),
-            (DType::I8, _) => self.integer::<i8, V>(v),
-            (DType::I16, _) => self.integer::<i16, V>(v),
-            (DType::I32, _) => self.integer::<i32, V>(v),
-            (DType::I64, _) => self.integer::<i64, V>(v),
-            (DType::U8, _) => self.integer::<u8, V>(v),
-            (DType::U16, _) => self.integer::<u16, V>(v),
-            (DType::U32, _) => self.integer::<u32, V>(v),
-            (DType::U64, _) => self.integer::<u64, V>(v),
-            (DType::F16, _) => self.half::<f16, V>(v),
-            (DType::BF16, _) => self.half::<bf16, V>(v),
+            (DType::I8, Op::Var | Op::Std) => self.small::<i8>(v),
+            (DType::I16, Op::Var | Op::Std) => self.small::<i16>(v),
+            (DType::U8, Op::Var | Op::Std) => self.small::<u8>(v),
+            (DType::U16, Op::Var | Op::Std) => self.small::<u16>(v),
+            (DType::I32, Op::Var | Op::Std) => self.wide::<i32>(v),
+            (DType::U32, Op::Var | Op::Std) => self.wide::<u32>(v),
+            (DType::I8, _) => self.integer::<i8>(v),
+            (DType::I16, _) => self.integer::<i16>(v),
+            (DType::I32, _) => self.integer::<i32>(v),
+            (DType::I64, _) => self.integer::<i64>(v),
+            (DType::U8, _) => self.integer::<u8>(v),
+            (DType::U16, _) => self.integer::<u16>(v),
+            (DType::U32, _) => self.integer::<u32>(v),
+            (DType::U64, _) => self.integer::<u64>(v),
+            (DType::F16, _) => self.half::<f16>(v),
+            (DType::BF16, _) => self.half::<bf16>(v),
             (DType::Bool, _) => unreachable!("no kernel reads bools"),
         }
     }
 
-    fn half<T, V: Visit>(&self, v: V) -> V::Out
+    fn half<T>(&self, v: Then<'_>)
     where
-        T: Half<Mean = T> + Collect,
+        T: Half + Stored + Collect,
     {
-        let load = Plain { gather: T::gather(self.swapped), direct: !self.swapped, masked_as: None, nan_as: None };
+        let load = Plain { gather: gather_halves(self.swapped), direct: !self.swapped, masked_as: None, nan_as: None };
         let initial = self.initial.map(T::from_cast);
         let search = Search::new(matches!(self.op, Op::Max | Op::ArgMax), self.skip_nan);
         match self.op {
-            Op::Sum => v.visit(T::summed(Sum::total().initial(initial.map(T::float))), load),
-            Op::Mean => v.visit(T::summed(Sum::mean()), load),
+            Op::Sum => v.visit(Halves(Sum::total().initial(initial.map(T::float))), load),
+            Op::Mean => v.visit(Halves(Sum::mean()), load),
             Op::Var | Op::Std => v.visit(Spread(Deviation::new(self.ddof, self.op == Op::Std)), load),
             Op::Min | Op::Max => v.visit(Peak(Extremum { search, initial }), load),
             _ => v.visit(ArgScan(Arg::<T> { search }), load),
         }
     }
 
-    fn float<F, V: Visit>(&self, v: V) -> V::Out
+    fn float<F>(&self, v: Then<'_>)
     where
         F: Loaded + Wide + Value + Real + Float + Element<Float = F, Mean = F> + Collect,
         (F, F): Collect,
     {
         match self.precision {
-            _ if self.op.selects() => self.select::<F, V>(v),
-            _ if self.op.logical() => self.logical::<F, V>(v),
-            Precision::Tree => self.real::<F, PlainPrecision, V>(v),
-            Precision::Compensated => self.real::<F, Compensated, V>(v),
+            _ if self.op.selects() => self.select::<F>(v),
+            _ if self.op.logical() => self.logical::<F>(v),
+            Precision::Tree => self.real::<F, PlainPrecision>(v),
+            Precision::Compensated => self.real::<F, Compensated>(v),
         }
     }
 
-    /// Sums and their kin. Masked-out elements and NaNs that are skipped become the identity where it is exact.
-    fn real<F, P, V: Visit>(&self, v: V) -> V::Out
+    /// Sums, means, norms and products. Masked-out elements and NaNs that are skipped become the identity where it is
+    /// exact.
+    fn real<F, P>(&self, v: Then<'_>)
     where
         F: Loaded + Wide + Value + Real + Float + Element<Float = F, Mean = F> + Collect,
         P: Arithmetic<F>,
@@ -160,23 +156,23 @@ impl Kernels<'_> {
         }
     }
 
-    fn integer<T: Loaded + BlockSum, V: Visit>(&self, v: V) -> V::Out {
+    fn integer<T: Loaded + BlockSum>(&self, v: Then<'_>) {
         let initial = self.initial.map(Cast::to_integer);
         let sum = IntegerSum::<T>::new(self.op == Op::Mean, initial);
         v.visit(Integers(sum), self.plain(T::from_cast(Cast::Signed(0))))
     }
 
-    fn small<T: Loaded + Small + Element<Mean = f64>, V: Visit>(&self, v: V) -> V::Out {
+    fn small<T: Loaded + Small + Element<Mean = f64>>(&self, v: Then<'_>) {
         let variance = Exact(Deviation::new(self.ddof, self.op == Op::Std));
         v.visit(variance, self.plain(T::from_cast(Cast::Signed(0))))
     }
 
-    fn wide<T: Loaded + Wide + Element<Mean = f64>, V: Visit>(&self, v: V) -> V::Out {
+    fn wide<T: Loaded + Wide + Element<Mean = f64>>(&self, v: Then<'_>) {
         let variance = Spread(Deviation::new(self.ddof, self.op == Op::Std));
         v.visit(variance, self.plain(T::from_cast(Cast::Signed(0))))
     }
 
-    fn logical<T: Loaded, V: Visit>(&self, v: V) -> V::Out {
+    fn logical<T: Loaded>(&self, v: Then<'_>) {
         let (zero, one) = (T::from_cast(Cast::Signed(0)), T::from_cast(Cast::Signed(1)));
         match self.op {
             Op::Any => v.visit(Lanes(Any::<T>::new(self.skip_nan)), self.plain(zero)),
@@ -185,7 +181,7 @@ impl Kernels<'_> {
         }
     }
 
-    fn select<T: Loaded + Collect, V: Visit>(&self, v: V) -> V::Out
+    fn select<T: Loaded + Collect>(&self, v: Then<'_>)
     where
         (T, T): Collect,
     {
@@ -227,7 +223,7 @@ impl Kernels<'_> {
     }
 
     /// Elements that may be absent, which pass through at their place.
-    fn absent<V: Visit, R>(&self, v: V, reducer: R, skip_nan: bool) -> V::Out
+    fn absent<R>(&self, v: Then<'_>, reducer: R, skip_nan: bool)
     where
         R: Reducer<Item: Loaded, Output: Collect>,
     {

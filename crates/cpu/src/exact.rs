@@ -5,8 +5,8 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{Deviation, Moments, Plain};
 use warpfold_core::{Element, Reducer};
 
-use super::kernel::Kernel;
-use super::panel::{TILE, fold_columns_by, fold_short_rows, fold_tile};
+use super::kernel::{Kernel, each_row};
+use super::panel::{Panel, TILE, fold_columns_by, fold_tile};
 use super::periods::fold_periods;
 use super::policy::{AHEAD, BLOCK, FEW_DENSE_COLUMNS, SHORT};
 use super::simd::{prefetch, vectorize};
@@ -14,9 +14,10 @@ use super::tree::Ragged;
 
 /// Integers so small that the sums of a few thousand of them and of their squares are exact.
 pub trait Small: Element<Float = f64> {
-    /// Nodes of up to this many elements do not round. With b bits per element and 2^k of them, their mean is a multiple of
-    /// 2^-k below 2^b, the difference of two halves' means takes b+k-1 bits, its square 2(b+k-1), and the sum of squared
-    /// deviations, a multiple of 2^-k below 2^(k+2b-2), 2(b+k-1) bits, too: at most 53 for b = 8, k = 12 and b = 16, k = 11.
+    /// Nodes of up to this many elements do not round. With b bits per element and 2^k of them, their mean is a
+    /// multiple of 2^-k below 2^b, the difference of two halves' means takes b+k-1 bits, its square 2(b+k-1), and the
+    /// sum of squared deviations, a multiple of 2^-k below 2^(k+2b-2), 2(b+k-1) bits, too: at most 53 for b = 8, k = 12
+    /// and b = 16, k = 11.
     const EXACT: usize;
 
     /// The sum and the sum of squares of at most [`Small::EXACT`] elements.
@@ -112,28 +113,27 @@ impl<T: Small> Kernel for Exact<T> {
         )
     }
 
-    fn rows(&self, x: &[T], len: usize, out: &mut Vec<Moments<f64>>) {
-        if len < SHORT {
-            return fold_short_rows(self, x, len, out);
-        }
-        for row in x.chunks_exact(len) {
-            out.push(self.block(row, 0));
-        }
+    fn apart(len: usize) -> bool {
+        len < SHORT
     }
 
-    unsafe fn panel(&self, rows: &[*const T], start: u64, out: &mut [MaybeUninit<Moments<f64>>]) {
+    fn rows(&self, x: &[T], len: usize, out: &mut [MaybeUninit<Moments<f64>>]) {
+        each_row(self, x, len, out);
+    }
+
+    unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<Moments<f64>>]) {
         vectorize(
             #[inline(always)]
             || {
-                // SAFETY: the caller's.
+                // SAFETY: the caller vouches for a group's share of `out` in every row.
                 unsafe {
-                    fold_columns_by(
-                        rows,
+                    fold_columns_by::<false, _, _>(
+                        panel,
                         out,
                         #[inline(always)]
-                        |rows, out| {
+                        |rows, at, out| {
                             if !rows.len().is_power_of_two() {
-                                return fold_tile(&self.0, rows, start, out);
+                                return fold_tile::<false, _, _>(&self.0, rows, at, out);
                             }
                             let ((sums, squares), n) = (T::sums_tile(rows), rows.len() as f64);
                             let scale = 1.0 / n;
@@ -148,6 +148,8 @@ impl<T: Small> Kernel for Exact<T> {
             },
         );
     }
+
+    const DENSE: bool = true;
 
     fn dense(&self, x: &[T], _start: u64, out: &mut [MaybeUninit<Moments<f64>>]) {
         vectorize(

@@ -5,10 +5,10 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{Exponential, LogSumExp, Powers, Sum, SumExp};
 use warpfold_core::{Element, Float};
 
-use super::kernel::Kernel;
-use super::panel::{RowList, fold_columns, fold_short_rows};
-use super::policy::{AHEAD, BLOCK, PANEL};
-use super::simd::{extend, prefetch, vectorize};
+use super::kernel::{Kernel, each_row};
+use super::panel::{Panel, RowList, TILE, fold_columns};
+use super::policy::{AHEAD, BLOCK};
+use super::simd::{prefetch, vectorize};
 use super::tree::{PIECE, fold_rows, tree_block, tree_levels};
 
 /// logsumexp of plain floats.
@@ -47,49 +47,56 @@ impl<F: Element<Float = F> + Float> Kernel for Exponentials<F> {
         )
     }
 
-    fn rows(&self, x: &[F], len: usize, out: &mut Vec<Powers<F, F>>) {
-        if len.is_power_of_two() {
-            vectorize(
-                #[inline(always)]
-                || {
-                    if all_ordinary(x) {
-                        let mut sums = Vec::new();
-                        fold_rows(&SumExp::<F>::new(), x, len, &mut sums);
-                        extend!(out, sums.len(), i => SumExp::<F>::raise(sums[i]));
-                    } else {
-                        fold_rows(&self.0, x, len, out);
-                    }
-                },
-            );
-        } else if len < PANEL {
-            fold_short_rows(self, x, len, out);
-        } else {
-            out.extend(x.chunks_exact(len).map(|row| self.block(row, 0)));
+    fn rows(&self, x: &[F], len: usize, out: &mut [MaybeUninit<Powers<F, F>>]) {
+        if !len.is_power_of_two() {
+            return each_row(self, x, len, out);
         }
-    }
-
-    unsafe fn panel(&self, rows: &[*const F], start: u64, out: &mut [MaybeUninit<Powers<F, F>>]) {
         vectorize(
             #[inline(always)]
             || {
+                if !all_ordinary(x) {
+                    return fold_rows(&self.0, x, len, out);
+                }
+                let mut sums = [const { MaybeUninit::<F>::uninit() }; BLOCK];
+                let sums = &mut sums[..out.len()];
+                fold_rows(&SumExp::<F>::new(), x, len, sums);
+                for (sum, out) in sums.iter().zip(out) {
+                    // SAFETY: all sums are written.
+                    out.write(SumExp::<F>::raise(unsafe { sum.assume_init() }));
+                }
+            },
+        );
+    }
+
+    unsafe fn panel(&self, panel: Panel<'_, F>, out: &mut [MaybeUninit<Powers<F, F>>]) {
+        vectorize(
+            #[inline(always)]
+            || {
+                let width = out.len() / panel.groups;
                 let mut sums = [const { MaybeUninit::<F>::uninit() }; COLUMNS];
-                for (i, out) in out.chunks_mut(COLUMNS).enumerate() {
-                    // SAFETY: the caller's: every row is good for all columns.
-                    let rows: RowList<F> = rows.iter().map(|row| unsafe { row.add(i * COLUMNS) }).collect();
-                    let rows = rows.as_slice();
-                    // SAFETY: as above.
-                    let row = |row: &*const F| unsafe { std::slice::from_raw_parts(*row, out.len()) };
-                    if rows.iter().all(|x| all_ordinary(row(x))) {
-                        let sums = &mut sums[..out.len()];
-                        // SAFETY: as above; all sums are written.
-                        unsafe { fold_columns(&SumExp::<F>::new(), rows, start, sums) };
-                        for (sum, out) in sums.iter().zip(out) {
-                            // SAFETY: as above.
-                            out.write(SumExp::<F>::raise(unsafe { sum.assume_init() }));
+                for (group, out) in out.chunks_exact_mut(width).enumerate() {
+                    let start = panel.start + (group * panel.rows.len()) as u64;
+                    for from in (0..width).step_by(COLUMNS) {
+                        let n = COLUMNS.min(width - from).max(TILE);
+                        let from = from.min(width - n);
+                        let out = &mut out[from..from + n];
+                        let at = |row: &*const F| row.wrapping_byte_add(group * panel.step).wrapping_add(from);
+                        let rows: RowList<F> = panel.rows.iter().map(at).collect();
+                        let rows = Panel::new(rows.as_slice(), start);
+                        // SAFETY: the caller's: every row is good for all columns.
+                        let row = |row: &*const F| unsafe { std::slice::from_raw_parts(*row, n) };
+                        if rows.rows.iter().all(|x| all_ordinary(row(x))) {
+                            let sums = &mut sums[..n];
+                            // SAFETY: as above; all sums are written.
+                            unsafe { fold_columns::<true, _>(&SumExp::<F>::new(), rows, sums) };
+                            for (sum, out) in sums.iter().zip(out) {
+                                // SAFETY: as above.
+                                out.write(SumExp::<F>::raise(unsafe { sum.assume_init() }));
+                            }
+                        } else {
+                            // SAFETY: the caller vouches for a group's share of `out` in every row.
+                            unsafe { fold_columns::<false, _>(&self.0, rows, out) };
                         }
-                    } else {
-                        // SAFETY: as above.
-                        unsafe { fold_columns(&self.0, rows, start, out) };
                     }
                 }
             },

@@ -1,7 +1,8 @@
 //! Extrema.
 //!
-//! Of floats, three integer instructions per element find both ends of a block: as integers, positive floats are ordered
-//! like signed numbers, negative ones the other way round like unsigned ones, and every NaN lies beyond an infinity.
+//! Of floats, three integer instructions per element find both ends of a block: as integers, positive floats are
+//! ordered like signed numbers, negative ones the other way round like unsigned ones, and every NaN lies beyond an
+//! infinity.
 
 use std::mem::MaybeUninit;
 
@@ -41,6 +42,8 @@ impl<T: Element> Kernel for Peak<T> {
             },
         )
     }
+
+    const DENSE: bool = true;
 
     fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<T::Key>]) {
         vectorize(

@@ -1,5 +1,5 @@
-//! Block kernels for the order-free reducers: extrema of integers, logic, counts, integer sums. No tree is needed, so each
-//! lane of a vector keeps its own running node.
+//! Block kernels for the order-free reducers: extrema of integers, logic, counts, integer sums. No tree is needed, so
+//! each lane of a vector keeps its own running node.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -7,11 +7,11 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{CountNan, CountNonzero, IntegerSum};
 use warpfold_core::{Element, Reducer};
 
-use super::kernel::Kernel;
-use super::panel::fold_short_rows;
+use super::kernel::{Kernel, each_row};
+use super::panel::{Panel, fold_columns_by, run_tile};
 use super::periods::fold_periods;
-use super::policy::{AHEAD, FEW_DENSE_COLUMNS, MOST_ROWS, PANEL};
-use super::simd::{array, prefetch, vectorize};
+use super::policy::{AHEAD, BLOCK, FEW_DENSE_COLUMNS, MOST_ROWS, SHORT};
+use super::simd::{array, prefetch, vectorize, vectorize_256};
 use super::tree::fold_rows;
 
 /// Lanes of one running node each; 64 fill two AVX-512 registers of i32, which hides the latency of an instruction.
@@ -34,16 +34,53 @@ pub struct Lanes<R>(pub R);
 impl<R: Reducer> Kernel for Lanes<R> {
     type R = R;
 
+    /// But for blocks and columns: what is done to single nodes is little.
+    const VECTORS: bool = false;
+
     fn reducer(&self) -> &R {
         &self.0
     }
 
+    fn apart(len: usize) -> bool {
+        len < SHORT
+    }
+
+    fn rows(&self, x: &[R::Item], len: usize, out: &mut [MaybeUninit<R::Acc>]) {
+        each_row(self, x, len, out);
+    }
+
+    unsafe fn panel(&self, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
+        // SAFETY: the contract is the same.
+        unsafe { run_columns(&self.0, panel, out) };
+    }
+
     fn block(&self, x: &[R::Item], start: u64) -> R::Acc {
-        vectorize(
+        vectorize_256(
             #[inline(always)]
             || lanes_block(&self.0, x, start),
         )
     }
+}
+
+/// The nodes of columns, in any order.
+///
+/// # Safety
+/// As [`Kernel::panel`].
+unsafe fn run_columns<R: Reducer>(reducer: &R, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
+    vectorize_256(
+        #[inline(always)]
+        || {
+            // SAFETY: the caller vouches for a group's share of `out` in every row.
+            unsafe {
+                fold_columns_by::<false, _, _>(
+                    panel,
+                    out,
+                    #[inline(always)]
+                    |rows, at, out| run_tile(reducer, rows, at, out),
+                );
+            }
+        },
+    );
 }
 
 #[inline(always)]
@@ -126,7 +163,7 @@ macro_rules! block_sum {
                 const { assert!(MOST_ROWS <= 256) };
                 let mut lanes = vec![0 as $lane; sums.len()];
                 for (i, &row) in rows.iter().enumerate() {
-                    // SAFETY: the caller's.
+                    // SAFETY: the caller vouches for as many elements in every row as there are sums.
                     let x = unsafe { std::slice::from_raw_parts(row, lanes.len()) };
                     let next = rows.get(i + 1).copied().unwrap_or(row);
                     for (i, (x, lanes)) in x.chunks(LANES).zip(lanes.chunks_mut(LANES)).enumerate() {
@@ -185,7 +222,7 @@ macro_rules! wide_block_sum {
             #[inline(always)]
             unsafe fn add_rows(rows: &[*const Self], sums: &mut [i128]) {
                 for &row in rows {
-                    // SAFETY: the caller's.
+                    // SAFETY: the caller vouches for as many elements in every row as there are sums.
                     let x = unsafe { std::slice::from_raw_parts(row, sums.len()) };
                     for (sum, &x) in sums.iter_mut().zip(x) {
                         *sum += x as i128;
@@ -217,34 +254,40 @@ impl<T: BlockSum> Kernel for Integers<T> {
         )
     }
 
-    fn rows(&self, x: &[T], len: usize, out: &mut Vec<i128>) {
-        if len < PANEL && !len.is_power_of_two() {
-            return fold_short_rows(self, x, len, out);
-        }
+    fn rows(&self, x: &[T], len: usize, out: &mut [MaybeUninit<i128>]) {
         if size_of::<T>() == 8 || !len.is_power_of_two() {
-            return out.extend(x.chunks_exact(len).map(|row| self.block(row, 0)));
+            return each_row(self, x, len, out);
         }
-        let mut sums = Vec::with_capacity(x.len() / len);
         vectorize(
             #[inline(always)]
-            || fold_rows(&Narrow(PhantomData), x, len, &mut sums),
+            || {
+                let mut sums = [const { MaybeUninit::<i64>::uninit() }; BLOCK];
+                let sums = &mut sums[..out.len()];
+                fold_rows(&Narrow(PhantomData), x, len, sums);
+                for (sum, out) in sums.iter().zip(out) {
+                    // SAFETY: all sums are written.
+                    out.write(unsafe { sum.assume_init() } as i128);
+                }
+            },
         );
-        out.extend(sums.into_iter().map(|sum| sum as i128));
     }
 
-    unsafe fn panel(&self, rows: &[*const T], start: u64, out: &mut [MaybeUninit<i128>]) {
+    unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<i128>]) {
         out.fill(MaybeUninit::new(0));
         // SAFETY: the caller's; they are all written.
-        unsafe { self.panel_after(rows, start, out.assume_init_mut()) };
+        unsafe { self.panel_after(panel.rows, panel.start, out.assume_init_mut()) };
     }
 
+    #[inline(never)]
     unsafe fn panel_after(&self, rows: &[*const T], _start: u64, nodes: &mut [i128]) {
         vectorize(
             #[inline(always)]
-            // SAFETY: the caller's.
+            // SAFETY: the contract is the same: every row has an element for each node.
             || unsafe { T::add_rows(rows, nodes) },
         );
     }
+
+    const DENSE: bool = true;
 
     fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<i128>]) {
         out.fill(MaybeUninit::new(0));
@@ -252,6 +295,7 @@ impl<T: BlockSum> Kernel for Integers<T> {
         self.dense_after(x, start, unsafe { out.assume_init_mut() });
     }
 
+    #[inline(never)]
     fn dense_after(&self, x: &[T], _start: u64, nodes: &mut [i128]) {
         vectorize(
             #[inline(always)]
@@ -313,12 +357,28 @@ impl<T: Element> Test for CountNan<T> {
 impl<R: Test> Kernel for Counting<R> {
     type R = R;
 
+    /// But for blocks and columns: what is done to single nodes is little.
+    const VECTORS: bool = false;
+
     fn reducer(&self) -> &R {
         &self.0
     }
 
+    fn apart(len: usize) -> bool {
+        len < SHORT
+    }
+
+    fn rows(&self, x: &[R::Item], len: usize, out: &mut [MaybeUninit<R::Acc>]) {
+        each_row(self, x, len, out);
+    }
+
+    unsafe fn panel(&self, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
+        // SAFETY: the contract is the same.
+        unsafe { run_columns(&self.0, panel, out) };
+    }
+
     fn block(&self, x: &[R::Item], _start: u64) -> i64 {
-        vectorize(
+        vectorize_256(
             #[inline(always)]
             || {
                 let mut lanes = [0u16; LANES];

@@ -4,32 +4,36 @@
 use std::mem::MaybeUninit;
 
 use warpfold_core::ops::Sum;
-use warpfold_core::{Element, Reducer};
+use warpfold_core::{DType, Element, Reducer};
 use warpfold_core::{bf16, f16};
 
-use super::dense::fold_dense_by;
-use super::kernel::Kernel;
-use super::panel::{TILE, fold_columns_by, fold_short_rows, fold_tile};
+use super::kernel::{Kernel, each_row};
+use super::panel::{Panel, TILE, fold_columns_by, fold_tile};
 use super::policy::{AHEAD, BLOCK, PANEL, SHORT};
 use super::simd::{Simd, array, at_level, prefetch, vectorize};
-use super::tree::{PIECE, fold_rows, lift_pairs, tree_of_pieces, upper_levels};
+use super::tree::{PIECE, fold_rows, lift_pairs, tree_block, tree_of_pieces, upper_levels};
 
-/// Sums and means of f16.
+/// Sums and means of 16-bit floats.
 #[derive(Clone)]
-pub struct Halves(pub Sum<f16>);
+pub struct Halves<T: Element>(pub Sum<T>);
 
-impl Kernel for Halves {
-    type R = Sum<f16>;
+impl<T: Half> Kernel for Halves<T> {
+    type R = Sum<T>;
 
     fn reducer(&self) -> &Self::R {
         &self.0
     }
 
     #[inline]
-    fn block(&self, x: &[f16], start: u64) -> f32 {
+    fn block(&self, x: &[T], start: u64) -> f32 {
         at_level(
             #[inline(always)]
             |level| {
+                if T::DTYPE == DType::BF16 {
+                    // A shift makes it a float, between any two other instructions: 1.5 times as fast as a piece at a
+                    // time.
+                    return tree_block(&self.0, x, start);
+                }
                 tree_of_pieces(
                     &self.0,
                     x,
@@ -38,7 +42,7 @@ impl Kernel for Halves {
                     |piece, at, nodes| {
                         prefetch(piece.as_ptr().wrapping_byte_add(AHEAD), PIECE);
                         let sum = Sum::<f32>::total();
-                        let pairs = lift_pairs(&sum, &f16::widen(level, piece), at);
+                        let pairs = lift_pairs(&sum, &T::widen(level, piece), at);
                         upper_levels::<_, 128, 64, 32, 16>(&sum, &pairs, nodes);
                     },
                 )
@@ -46,12 +50,11 @@ impl Kernel for Halves {
         )
     }
 
-    fn rows(&self, x: &[f16], len: usize, out: &mut Vec<f32>) {
+    const SHORT: usize = if matches!(T::DTYPE, DType::F16) { SHORT } else { PANEL };
+
+    fn rows(&self, x: &[T], len: usize, out: &mut [MaybeUninit<f32>]) {
         if !len.is_power_of_two() {
-            if len < SHORT {
-                return fold_short_rows(self, x, len, out);
-            }
-            return out.extend(x.chunks_exact(len).map(|row| self.block(row, 0)));
+            return each_row(self, x, len, out);
         }
         widened(
             x,
@@ -60,24 +63,7 @@ impl Kernel for Halves {
         );
     }
 
-    fn dense(&self, x: &[f16], start: u64, out: &mut [MaybeUninit<f32>]) {
-        at_level(
-            #[inline(always)]
-            |level| {
-                let sum = Sum::<f32>::total();
-                fold_dense_by(
-                    &sum,
-                    x,
-                    start,
-                    out,
-                    #[inline(always)]
-                    |rows, at, out| fold_widened(level, &sum, rows, at, out),
-                );
-            },
-        );
-    }
-
-    fn finish(&self, nodes: &[f32], count: u64, out: &mut [MaybeUninit<f16>]) {
+    fn finish(&self, nodes: &[f32], count: u64, out: &mut [MaybeUninit<T>]) {
         vectorize(
             #[inline(always)]
             || {
@@ -88,24 +74,24 @@ impl Kernel for Halves {
                         *result = sum.value(*node, count);
                     }
                     for (result, out) in results.iter().zip(out) {
-                        out.write(f16::from_float(*result));
+                        out.write(T::from_float(*result));
                     }
                 }
             },
         );
     }
 
-    unsafe fn panel(&self, rows: &[*const f16], start: u64, out: &mut [MaybeUninit<f32>]) {
+    unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<f32>]) {
         at_level(
             #[inline(always)]
             |level| {
-                // SAFETY: the caller's.
+                // SAFETY: the caller vouches for a group's share of `out` in every row.
                 unsafe {
-                    fold_columns_by(
-                        rows,
+                    fold_columns_by::<true, _, _>(
+                        panel,
                         out,
                         #[inline(always)]
-                        |rows, out| fold_widened(level, &Sum::<f32>::total(), rows, start, out),
+                        |rows, at, out| fold_widened(level, &Sum::<f32>::total(), rows, at, out),
                     );
                 }
             },
@@ -122,26 +108,35 @@ pub(super) fn fold_widened<T: Wide, R: Reducer<Item = T::Float>>(
     start: u64,
     out: &mut [MaybeUninit<R::Acc>; TILE],
 ) {
+    if let Ok(rows) = <&[&[T; TILE]; PANEL]>::try_from(rows) {
+        let wide: [[T::Float; TILE]; PANEL] = array!(PANEL, r => T::widen(level, rows[r]));
+        let wide: [&[T::Float; TILE]; PANEL] = array!(PANEL, r => &wide[r]);
+        return fold_tile::<true, _, _>(reducer, &wide, start, out);
+    }
     let mut wide = [[rows[0][0].float(); TILE]; PANEL];
     for (row, wide) in rows.iter().zip(&mut wide) {
         *wide = T::widen(level, row);
     }
-    fold_tile(reducer, &wide.each_ref()[..rows.len()], start, out);
+    fold_tile::<false, _, _>(reducer, &wide.each_ref()[..rows.len()], start, out);
 }
 
 /// Calls `f` with at most a block of elements as f32.
 #[inline(always)]
-fn widened(x: &[f16], f: impl FnOnce(&[f32])) {
+fn widened<T: Half>(x: &[T], f: impl FnOnce(&[f32])) {
     at_level(
         #[inline(always)]
         |level| {
             let mut tile = [const { MaybeUninit::uninit() }; BLOCK];
-            let tile = &mut tile[..x.len()];
-            // SAFETY: all of the tile is written.
-            f(unsafe {
-                widen_halves(level, x.as_ptr(), x.len(), tile.as_mut_ptr().cast());
-                tile.assume_init_ref()
-            });
+            let (pieces, last) = x.as_chunks::<PIECE>();
+            for (piece, tile) in pieces.iter().zip(tile.as_chunks_mut::<PIECE>().0) {
+                let wide = T::widen(level, piece);
+                *tile = array!(PIECE, i => MaybeUninit::new(wide[i]));
+            }
+            for (x, tile) in last.iter().zip(&mut tile[pieces.len() * PIECE..]) {
+                tile.write(x.float());
+            }
+            // SAFETY: so much of the tile is written.
+            f(unsafe { tile[..x.len()].assume_init_ref() });
         },
     );
 }
@@ -156,17 +151,26 @@ pub trait Wide: Element<Float: Element<Float = <Self as Element>::Float>> {
     }
 }
 
+/// A 16-bit float, which is read as it is.
+pub trait Half: Wide<Float = f32, Mean = Self> {}
+
+impl Half for f16 {}
+impl Half for bf16 {}
+
 impl Wide for f32 {}
 impl Wide for f64 {}
 impl Wide for bf16 {}
 impl Wide for i32 {}
 impl Wide for u32 {}
+impl Wide for i64 {}
+impl Wide for u64 {}
 
 impl Wide for f16 {
     #[inline(always)]
     fn widen<const N: usize>(level: Simd, x: &[f16; N]) -> [f32; N] {
         let mut wide = MaybeUninit::<[f32; N]>::uninit();
-        // SAFETY: both have as many elements, all of which are written; code compiled for a level runs where the CPU has it.
+        // SAFETY: both have as many elements, all of which are written; code compiled for a level runs where the CPU
+        // has it.
         unsafe {
             widen_halves(level, x.as_ptr(), N, wide.as_mut_ptr().cast());
             wide.assume_init()
@@ -174,7 +178,8 @@ impl Wide for f16 {
     }
 }
 
-/// `n` elements of f16, at any alignment, as f32. Of a NaN it is only said that it is one: the instruction makes it quiet.
+/// `n` elements of f16, at any alignment, as f32. Of a NaN it is only said that it is one: the instruction makes it
+/// quiet.
 ///
 /// # Safety
 /// They are readable, `to` has room for as many, and the CPU has what `level` says.

@@ -1,7 +1,7 @@
 //! The hottest loops under names that stay. `cargo xtask loops` finds their machine code by these names.
 //!
-//! Each function calls the method that [`crate::reduce`] dispatches to. So it is the same instance of the same loop, and
-//! nothing is compiled twice.
+//! Each function calls the method that [`crate::reduce`] dispatches to. So it is the same instance of the same loop,
+//! and nothing is compiled twice.
 #![allow(missing_docs)]
 
 use std::mem::MaybeUninit;
@@ -16,6 +16,7 @@ use crate::free::Integers;
 use crate::halves::Halves;
 use crate::kernel::{Acc, Kernel, Tree};
 use crate::moments::Spread;
+use crate::panel::Panel;
 
 /// Blocks of neighbours.
 macro_rules! blocks {
@@ -30,8 +31,8 @@ macro_rules! blocks {
 blocks! {
     sum_f32: f32, Tree<Sum<f32>>;
     sum_f64: f64, Tree<Sum<f64>>;
-    sum_f16: f16, Halves;
-    sum_bf16: bf16, Tree<Sum<bf16>>;
+    sum_f16: f16, Halves<f16>;
+    sum_bf16: bf16, Halves<bf16>;
     sum_i32: i32, Integers<i32>;
     sum_i8: i8, Integers<i8>;
     max_f32: f32, Peak<f32>;
@@ -50,7 +51,7 @@ macro_rules! panels {
         #[inline(never)]
         pub unsafe fn $name(kernel: &$kernel, rows: &[*const $item], out: &mut [MaybeUninit<Acc<$kernel>>]) {
             // SAFETY: the caller's.
-            unsafe { kernel.panel(rows, 0, out) }
+            unsafe { kernel.panel(Panel::new(rows, 0), out) }
         }
     )*};
 }
@@ -66,7 +67,7 @@ panels! {
 macro_rules! rows {
     ($($name:ident: $item:ty, $kernel:ty;)*) => {$(
         #[inline(never)]
-        pub fn $name(kernel: &$kernel, x: &[$item], len: usize, out: &mut Vec<Acc<$kernel>>) {
+        pub fn $name(kernel: &$kernel, x: &[$item], len: usize, out: &mut [MaybeUninit<Acc<$kernel>>]) {
             kernel.rows(x, len, out);
         }
     )*};

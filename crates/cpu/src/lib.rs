@@ -1,34 +1,35 @@
 //! Reductions on the CPU: rayon threads, vector instructions chosen at run time, and the tree.
 //!
-//! Every loop over elements is compiled in this crate, once per level of vector instructions. [`reduce`] and its kin are entered
-//! by (op, dtype, layout) as values and are generic over nothing that the caller chooses, so the caller's `opt-level`, LTO and
-//! codegen units change nothing. Only reducers of one's own ([`engine::run`], [`Stream`]) are instantiated by the caller.
+//! Every loop over elements is compiled in this crate, once per level of vector instructions. [`reduce`] and the
+//! functions beside it are entered by (op, dtype, layout) as values and are generic over nothing that the caller
+//! chooses, so the caller's `opt-level`, LTO and codegen units change nothing. Only reducers of one's own
+//! ([`engine::run`], [`Stream`]) are instantiated by the caller.
 
 pub mod args;
-mod columns;
-mod counter;
-mod dense;
 pub mod engine;
 pub mod exact;
 pub mod exponentials;
 pub mod extrema;
 pub mod free;
-pub mod groups;
 pub mod halves;
 pub mod hot;
 pub mod kernel;
 pub mod load;
+mod loops;
 pub mod moments;
+mod moves;
+mod output;
 mod panel;
+mod parallel;
 mod periods;
 pub mod policy;
 pub mod route;
-mod runs;
-mod segments;
 pub mod simd;
-pub mod transposed;
 mod tree;
+mod uneven;
 
+#[cfg(feature = "reductions")]
+mod bound;
 #[cfg(feature = "reductions")]
 mod describe;
 #[cfg(feature = "reductions")]
@@ -39,6 +40,8 @@ pub mod keys;
 mod plan;
 #[cfg(feature = "reductions")]
 mod reduction;
+#[cfg(feature = "reductions")]
+mod statistics;
 #[cfg(feature = "reductions")]
 mod stream;
 

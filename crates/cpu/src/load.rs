@@ -1,12 +1,10 @@
-//! From memory to the elements that a kernel reads: the same bytes where that is possible, a scratch tile where it is not
-//! (other strides, another dtype, the other byte order, no alignment, a mask).
+//! From memory to the elements that a kernel reads: the same bytes where that is possible, a scratch tile where it is
+//! not (other strides, another dtype, the other byte order, no alignment, a mask).
 
 use half::{bf16, f16};
-use warpfold_core::ops::Sum;
 use warpfold_core::{DType, Element};
 
-use super::halves::{Halves, Wide, widen_halves};
-use super::kernel::{Kernel, Tree};
+use super::halves::widen_halves;
 use super::simd::{at_level, vectorize};
 use warpfold_array::problem::{At, Dim};
 
@@ -15,6 +13,9 @@ pub type Gather<T> = unsafe fn(x: *const u8, stride: isize, n: usize, to: *mut T
 
 /// How a kernel's elements come out of memory.
 pub trait Load<I>: Sync {
+    /// Whether elements are numbers: types without padding.
+    const WHOLE: bool = false;
+
     /// Whether memory holds them as they are, so that an aligned contiguous run can be lent.
     fn direct(&self) -> bool;
 
@@ -38,12 +39,14 @@ pub struct Plain<T> {
 }
 
 impl<T: Element> Load<T> for Plain<T> {
+    const WHOLE: bool = true;
+
     fn direct(&self) -> bool {
         self.direct && self.masked_as.is_none() && self.nan_as.is_none()
     }
 
     unsafe fn gather(&self, at: At, dim: &Dim, n: usize, to: *mut T) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for `n` elements, their mask, and room for them.
         unsafe {
             (self.gather)(at.x, dim.x, n, to);
             if let Some(absent) = self.nan_as {
@@ -107,7 +110,7 @@ impl<T: Copy> Load<T> for Copied {
 
     unsafe fn gather(&self, at: At, dim: &Dim, n: usize, to: *mut T) {
         for i in 0..n {
-            // SAFETY: the caller's.
+            // SAFETY: element i is one of the `n` that the caller vouches for.
             unsafe { to.add(i).write(at.x.wrapping_offset(dim.x * i as isize).cast::<T>().read_unaligned()) };
         }
     }
@@ -124,14 +127,14 @@ impl<T: Copy> Load<Option<T>> for CopiedOptional {
     unsafe fn gather(&self, at: At, dim: &Dim, n: usize, to: *mut Option<T>) {
         for i in 0..n {
             let at = at.step(dim, i);
-            // SAFETY: the caller's.
+            // SAFETY: element i is one of the `n` that the caller vouches for, as is its mask.
             unsafe { to.add(i).write((*at.mask != 0).then(|| at.x.cast::<T>().read_unaligned())) };
         }
     }
 }
 
 /// An element as it lies in memory: `S` in either byte order, at any alignment.
-trait Stored: Element {
+pub trait Stored: Element {
     /// Reverses the bytes.
     fn swap(self) -> Self;
 }
@@ -160,7 +163,7 @@ stored_float!(f16, bf16, f32, f64);
 /// See [`Gather`].
 #[inline(always)]
 unsafe fn copy<S: Stored, T>(x: *const u8, stride: isize, n: usize, to: *mut T, f: impl Fn(S) -> T) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
     unsafe {
         if stride == size_of::<S>() as isize {
             let x = x.cast::<S>();
@@ -177,52 +180,25 @@ unsafe fn copy<S: Stored, T>(x: *const u8, stride: isize, n: usize, to: *mut T, 
 
 /// The dtype as it is.
 unsafe fn same<T: Stored>(x: *const u8, stride: isize, n: usize, to: *mut T) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
     unsafe { copy::<T, T>(x, stride, n, to, |v| v) }
 }
 
 /// The dtype as it is, bytes reversed.
 unsafe fn swapped<T: Stored>(x: *const u8, stride: isize, n: usize, to: *mut T) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
     unsafe { copy::<T, T>(x, stride, n, to, T::swap) }
 }
 
-/// A 16-bit float that is read as it is.
-#[expect(private_bounds, reason = "only the crate names it")]
-pub trait Half: Stored + Wide<Float = f32> {
-    /// How it is summed.
-    type Summed: Kernel<R = Sum<Self>>;
-
-    /// The kernel of a sum or a mean.
-    fn summed(sum: Sum<Self>) -> Self::Summed;
-
-    /// From elements of this type.
-    fn gather(swapped: bool) -> Gather<Self> {
-        if swapped { self::swapped::<Self> } else { same::<Self> }
-    }
-}
-
-impl Half for f16 {
-    type Summed = Halves;
-
-    fn summed(sum: Sum<f16>) -> Halves {
-        Halves(sum)
-    }
-}
-
-/// Its conversion is a shift, which the plain tree does on the way.
-impl Half for bf16 {
-    type Summed = Tree<Sum<bf16>>;
-
-    fn summed(sum: Sum<bf16>) -> Self::Summed {
-        Tree(sum)
-    }
+/// From 16-bit floats as they are.
+pub fn gather_halves<T: Stored>(swapped: bool) -> Gather<T> {
+    if swapped { self::swapped::<T> } else { same::<T> }
 }
 
 /// Another dtype.
 unsafe fn convert<S: Stored, T: Element, const SWAP: bool>(x: *const u8, stride: isize, n: usize, to: *mut T) {
     let f = |v: S| T::from_cast(if SWAP { v.swap() } else { v }.cast());
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
     unsafe { copy::<S, T>(x, stride, n, to, f) }
 }
 
@@ -230,7 +206,7 @@ unsafe fn convert<S: Stored, T: Element, const SWAP: bool>(x: *const u8, stride:
 unsafe fn widen_f16(x: *const u8, stride: isize, n: usize, to: *mut f32) {
     at_level(
         #[inline(always)]
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
         |level| unsafe {
             if stride == size_of::<f16>() as isize {
                 widen_halves(level, x.cast(), n, to);
@@ -245,7 +221,7 @@ unsafe fn widen_f16(x: *const u8, stride: isize, n: usize, to: *mut f32) {
 unsafe fn widen_bf16(x: *const u8, stride: isize, n: usize, to: *mut f32) {
     vectorize(
         #[inline(always)]
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
         || unsafe { copy::<bf16, f32>(x, stride, n, to, bf16::float) },
     );
 }
@@ -254,7 +230,7 @@ unsafe fn widen_bf16(x: *const u8, stride: isize, n: usize, to: *mut f32) {
 unsafe fn to_f64<S: Stored<Float = f64>>(x: *const u8, stride: isize, n: usize, to: *mut f64) {
     vectorize(
         #[inline(always)]
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
         || unsafe { copy::<S, f64>(x, stride, n, to, S::float) },
     );
 }
@@ -267,7 +243,7 @@ unsafe fn through<S: Stored, H: Element<Float = f32>, const SWAP: bool>(
     to: *mut f32,
 ) {
     let f = |v: S| H::from_cast(if SWAP { v.swap() } else { v }.cast()).float();
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
     unsafe { copy::<S, f32>(x, stride, n, to, f) }
 }
 
@@ -297,7 +273,7 @@ fn rounded_to_half<H: Element<Float = f32>>(dtype: DType, swap: bool) -> Gather<
 
 /// Bools of any bytes, as 0 and 1.
 unsafe fn truth<T: Element>(x: *const u8, stride: isize, n: usize, to: *mut T) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
     unsafe { copy::<u8, T>(x, stride, n, to, |v| T::from_cast((v != 0).cast())) }
 }
 

@@ -5,12 +5,11 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{Deviation, Moments, Plain};
 use warpfold_core::{Accumulate, DType, Float, Real};
 
-use super::dense::fold_dense_by;
 use super::halves::{Wide, fold_widened};
 use super::kernel::{Kernel, any_rows};
-use super::panel::{TILE, fold_columns_by, fold_tile};
+use super::panel::{Panel, TILE, fold_columns_by, fold_tile};
 use super::policy::{AHEAD, BLOCK, SHORT};
-use super::simd::{Simd, at_level, extend, prefetch};
+use super::simd::{Simd, at_level, prefetch};
 use super::tree::{Level, Ragged, climb, fold_rows, tree_levels};
 
 /// The variance of floats, and of integers as floats.
@@ -33,7 +32,7 @@ impl<T: Wide> Kernel for Spread<T> {
         )
     }
 
-    fn rows(&self, x: &[T], len: usize, out: &mut Vec<Moments<T::Float>>) {
+    fn rows(&self, x: &[T], len: usize, out: &mut [MaybeUninit<Moments<T::Float>>]) {
         if len == 1 || len > MOST_IN_PIECE || !len.is_power_of_two() {
             return any_rows(self, x, len, out);
         }
@@ -46,35 +45,19 @@ impl<T: Wide> Kernel for Spread<T> {
         );
     }
 
-    unsafe fn panel(&self, rows: &[*const T], start: u64, out: &mut [MaybeUninit<Moments<T::Float>>]) {
+    unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<Moments<T::Float>>]) {
         at_level(
             #[inline(always)]
             |level| {
-                // SAFETY: the caller's.
+                // SAFETY: the caller vouches for a group's share of `out` in every row.
                 unsafe {
-                    fold_columns_by(
-                        rows,
+                    fold_columns_by::<true, _, _>(
+                        panel,
                         out,
                         #[inline(always)]
-                        |rows, out| self.fold_tile(level, rows, start, out),
+                        |rows, at, out| self.fold_tile(level, rows, at, out),
                     );
                 }
-            },
-        );
-    }
-
-    fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<Moments<T::Float>>]) {
-        at_level(
-            #[inline(always)]
-            |level| {
-                fold_dense_by(
-                    &self.0,
-                    x,
-                    start,
-                    out,
-                    #[inline(always)]
-                    |rows, at, out| self.fold_tile(level, rows, at, out),
-                );
             },
         );
     }
@@ -93,7 +76,7 @@ impl<T: Wide> Spread<T> {
         if T::DTYPE == DType::F16 {
             fold_widened(level, &Deviation::<T::Float>::new(self.0.ddof, self.0.root), rows, start, out);
         } else {
-            fold_tile(&self.0, rows, start, out);
+            fold_tile::<true, _, _>(&self.0, rows, start, out);
         }
     }
 }
@@ -110,8 +93,8 @@ fn spread<T: Wide>(level: Simd, reducer: &Deviation<T>, x: &[T], start: u64) -> 
     }
 }
 
-/// The same, in pieces of `P` elements, `P2` pairs, `P4` fours and `P8` leaves. The arithmetic is [`Deviation`]'s for equal
-/// halves.
+/// The same, in pieces of `P` elements, `P2` pairs, `P4` fours and `P8` leaves. The arithmetic is [`Deviation`]'s for
+/// equal halves.
 #[inline(always)]
 fn spread_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, const P8: usize>(
     level: Simd,
@@ -129,7 +112,8 @@ fn spread_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, cons
     let leaves = means.as_chunks_mut::<P8>().0.iter_mut().zip(m2s.as_chunks_mut::<P8>().0);
     for (piece, (means, m2s)) in pieces.iter().zip(leaves) {
         prefetch(piece.as_ptr().wrapping_byte_add(AHEAD), P);
-        // The deviation of one element, x - x, is left out: it is 0 unless x is not finite, and then what follows is not.
+        // The deviation of one element, x - x, is left out: it is 0 unless x is not finite, and then what follows is
+        // not.
         let (mean, m2) = pair::<_, P, P2>(&T::widen(level, piece));
         let (mean, m2) = halve::<_, P2, P4>(&mean, &m2, 2);
         (*means, *m2s) = halve::<_, P4, P8>(&mean, &m2, 4);
@@ -169,20 +153,20 @@ fn rows_of_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, con
     reducer: &Deviation<T>,
     x: &[T],
     len: usize,
-    out: &mut Vec<Moments<T::Float>>,
+    out: &mut [MaybeUninit<Moments<T::Float>>],
 ) {
     const { assert!(P >= MOST_IN_PIECE) };
     let (pieces, rest) = x.as_chunks::<P>();
-    out.reserve(x.len() / len);
-    for piece in pieces {
+    let (of_pieces, of_rest) = out.split_at_mut(pieces.len() * (P / len));
+    for (piece, out) in pieces.iter().zip(of_pieces.chunks_exact_mut(P / len)) {
         prefetch(piece.as_ptr().wrapping_byte_add(AHEAD), P);
         let (mean, m2) = pair::<_, P, P2>(&T::widen(level, piece));
         let finite = if len == 2 {
-            push(&mean, &m2, out)
+            write(&mean, &m2, out)
         } else {
             let (mean, m2) = halve::<_, P2, P4>(&mean, &m2, 2);
             if len == 4 {
-                push(&mean, &m2, out)
+                write(&mean, &m2, out)
             } else {
                 let (mut mean, mut m2) = halve::<_, P4, P8>(&mean, &m2, 4);
                 let (mut weight, mut n) = (LEAF, P8);
@@ -192,30 +176,32 @@ fn rows_of_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, con
                     level_up(weight, n, (&left, &below), (&mut mean, &mut m2));
                     weight *= 2;
                 }
-                push(&mean[..n], &m2[..n], out)
+                write(&mean[..n], &m2[..n], out)
             }
         };
         if !finite {
-            out.truncate(out.len() - P / len);
             fold_rows(reducer, piece, len, out);
         }
     }
-    fold_rows(reducer, rest, len, out);
+    fold_rows(reducer, rest, len, of_rest);
 }
 
-/// Appends nodes; whether all are finite.
+/// Writes nodes; whether all are finite.
 #[inline(always)]
-fn push<F: Float>(means: &[F], m2s: &[F], out: &mut Vec<Moments<F>>) -> bool {
+fn write<F: Float>(means: &[F], m2s: &[F], out: &mut [MaybeUninit<Moments<F>>]) -> bool {
+    let (means, m2s) = (&means[..out.len()], &m2s[..out.len()]);
     let mut finite = true;
     for &m2 in m2s {
         finite &= m2.sub(m2) == F::ZERO;
     }
-    extend!(out, m2s.len(), i => Moments { mean: means[i], m2: m2s[i] });
+    for (i, out) in out.iter_mut().enumerate() {
+        out.write(Moments { mean: means[i], m2: m2s[i] });
+    }
     finite
 }
 
-/// A block with infinities or NaN in it, or with squares that overflow: whatever they meet on the way up, the root's sum
-/// of squares is not finite either, for no two of them have opposite signs.
+/// A block with infinities or NaN in it, or with squares that overflow: whatever they meet on the way up, the root's
+/// sum of squares is not finite either, for no two of them have opposite signs.
 #[cold]
 #[inline(never)]
 fn not_finite<T: Wide>(reducer: &Deviation<T>, x: &[T], start: u64) -> Moments<T::Float> {

@@ -1,5 +1,6 @@
-//! Few columns of an order-free reducer. Elements a whole number of rows apart belong to one column, so lanes that are some
-//! rows long, and some vectors, run over a block of dense rows as if it had no columns; they are folded onto one row at the end.
+//! Few columns of an order-free reducer. Elements a whole number of rows apart belong to one column, so lanes that are
+//! some rows long, and some vectors, run over a block of dense rows as if it had no columns; they are folded onto one
+//! row at the end.
 
 use std::mem::MaybeUninit;
 
@@ -9,8 +10,9 @@ use super::simd::prefetch;
 /// Elements of a piece: a vector of bytes, some of anything else.
 const PIECE: usize = 64;
 
-/// The nodes of the `out.len()` columns of a power of two of dense rows, at most `BLOCK` elements: each is lifted and joined
-/// to its lane, at most `BLOCK / PIECE` to one; a lane's node is then widened, so that all of a column can be joined.
+/// The nodes of the `out.len()` columns of a power of two of dense rows, at most `BLOCK` elements: each is lifted and
+/// joined to its lane, at most `BLOCK / PIECE` to one; a lane's node is then widened, so that all of a column can be
+/// joined.
 #[inline(always)]
 pub(super) fn fold_periods<T: Copy, A: Copy, B: Copy>(
     x: &[T],

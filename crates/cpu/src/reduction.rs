@@ -3,19 +3,14 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use warpfold_core::Reducer;
-
-use crate::dispatch::{Kernels, Visit};
-use crate::engine::{self, Job};
-use crate::kernel::{Item, Kernel};
-use crate::load::Load;
+use crate::bound::{Bound, Task};
+use crate::dispatch::Kernels;
 use crate::plan::Plan;
 use crate::policy::BLOCK;
 use warpfold_array::ArrayRef;
 use warpfold_array::memory;
-use warpfold_array::problem::Problem;
 use warpfold_array::request::{Request, base, hole_error, spec};
-use warpfold_array::{Array, Collect, Error, Hole, Op, Options, Scalar, Values};
+use warpfold_array::{Array, Error, Hole, Op, Options, Scalar};
 
 /// Reduces an array.
 ///
@@ -37,36 +32,26 @@ pub fn reduce(op: Op, array: ArrayRef<'_>, options: &Options<'_>) -> Result<Arra
     let request = Request::new(op, &array, options)?;
     let (outputs, width) = (request.problem.outputs, if op == Op::MinMax { 2 } else { 1 });
     if outputs > MANY {
-        let size = Kernels(&request.spec).dispatch(OutputSize).max(width * request.spec.result().size());
+        let size =
+            Kernels(&request.spec).with(|bound| bound.kernel.facts().value).max(width * request.spec.result().size());
         memory::afford("the result", outputs, size)?;
     }
     let hole = |hole| request.hole(hole);
     let values = on_threads(options.threads, |threads| {
-        let run = Execute { request: &request, threads };
-        Kernels(&request.spec).dispatch(run)
+        let (problem, given) = (&request.problem, request.options());
+        let base = base(request.array(), given.mask.as_ref(), problem);
+        let task = Task { problem, base, threads, progress: given.progress };
+        // SAFETY: an ArrayRef's elements are readable; the problem reaches no others.
+        Kernels(&request.spec).with(|bound| unsafe { bound.run(&task) })
     })?
+    .ok_or(Hole::Empty)
+    .flatten()
     .map_err(hole)?;
     Ok(Array { shape: request.shape(), values: values.cast(request.spec.result()) })
 }
 
 /// Outputs beyond which it is asked first whether there is memory for them.
 const MANY: usize = 1 << 16;
-
-/// How large an output is before it becomes an element of the result.
-struct OutputSize;
-
-impl Visit for OutputSize {
-    type Out = usize;
-
-    fn visit<K, L>(self, _: K, _: L) -> usize
-    where
-        K: Kernel,
-        L: Load<Item<K>>,
-        <K::R as Reducer>::Output: Collect,
-    {
-        size_of::<engine::Out<K>>()
-    }
-}
 
 /// What [`reduce`] would do, for a person to read.
 ///
@@ -83,71 +68,17 @@ pub fn reduce_slice(op: Op, flat: ArrayRef<'_>, array: &ArrayRef<'_>) -> Result<
     let options = Options::default();
     let spec = spec(op, &flat, &options);
     let small = (1..=BLOCK).contains(&flat.len()) && spec.reads_in_place();
-    if small && let Some(result) = Kernels(&spec).dispatch(OneBlock { array: &flat }) {
+    let one_block = |bound: &Bound<'_>| {
+        let (x, n) = (flat.base(), flat.len());
+        let here = bound.load.direct() && x.addr().is_multiple_of(bound.kernel.facts().align);
+        // SAFETY: the array is dense (the caller's), holds the kernel's items (direct), is aligned, and is at most a
+        // block.
+        here.then(|| unsafe { bound.block(x.cast(), n) })
+    };
+    if small && let Some(result) = Kernels(&spec).with(one_block) {
         return result.map_err(|hole| hole_error(hole, op, array.dtype(), array.shape(), &[]));
     }
     Ok(reduce(op, flat, &options)?.values.get(0))
-}
-
-struct OneBlock<'a> {
-    array: &'a ArrayRef<'a>,
-}
-
-impl Visit for OneBlock<'_> {
-    type Out = Option<Result<Scalar, Hole>>;
-
-    #[inline]
-    fn visit<K, L>(self, kernel: K, load: L) -> Self::Out
-    where
-        K: Kernel,
-        L: Load<Item<K>>,
-        <K::R as Reducer>::Output: Collect,
-    {
-        let (p, n) = (self.array.base().cast::<Item<K>>(), self.array.len());
-        if !load.direct() || !p.is_aligned() || n > BLOCK {
-            return None;
-        }
-        // SAFETY: the array is dense (the caller's), holds the kernel's items (direct), and is aligned.
-        let x = unsafe { std::slice::from_raw_parts(p, n) };
-        Some(kernel.reducer().finish(kernel.block(x, 0), n as u64).one())
-    }
-}
-
-struct Execute<'a> {
-    request: &'a Request<'a>,
-    threads: usize,
-}
-
-impl Visit for Execute<'_> {
-    type Out = Result<Values, Hole>;
-
-    fn visit<K, L>(self, kernel: K, load: L) -> Self::Out
-    where
-        K: Kernel,
-        L: Load<Item<K>>,
-        <K::R as Reducer>::Output: Collect,
-    {
-        // SAFETY: an ArrayRef's elements are readable; the problem reaches no others.
-        let outputs = unsafe { execute(&kernel, &load, &self.request.problem, self.request, self.threads) };
-        Collect::collect(outputs.ok_or(Hole::Empty)?)
-    }
-}
-
-/// # Safety
-/// See [`engine::run`].
-unsafe fn execute<K: Kernel, L: Load<Item<K>>>(
-    kernel: &K,
-    load: &L,
-    problem: &Problem,
-    request: &Request<'_>,
-    threads: usize,
-) -> Option<Vec<engine::Out<K>>>
-where
-    engine::Out<K>: Send,
-{
-    let base = base(request.array(), request.options().mask.as_ref(), problem);
-    // SAFETY: the caller's.
-    unsafe { engine::run(&Job { kernel, load, problem, base, threads, progress: request.options().progress }) }
 }
 
 /// Runs `f` on as many threads as asked for, and tells it how many.

@@ -18,7 +18,8 @@ pub enum Route {
         /// That axis, in [`Problem::kept`].
         lane: usize,
     },
-    /// Of several reduced axes one is the fastest in memory and another slower than all kept ones: runs in memory order.
+    /// Of several reduced axes one is the fastest in memory and another slower than all kept ones: runs in memory
+    /// order.
     Runs,
     /// The fastest axis in memory is an outer reduced one (a transposed array): tiles are transposed on the way.
     Transposed {

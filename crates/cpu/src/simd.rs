@@ -1,13 +1,14 @@
-//! One binary, the widest vectors that this CPU has. The code is the same Rust at every level, and rustc neither contracts
-//! nor reassociates, so the bits are too.
+//! One binary, the widest vectors that this CPU has. The code is the same Rust at every level, and rustc neither
+//! contracts nor reassociates, so the bits are too.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// `[value(0), value(1), …]` of `$n` values, by an explicit loop: `array!(N, i => 2 * i)`.
 ///
-/// `std::array::from_fn` and `map` call their closures through functions of std that are not `inline(always)`. Without LTO
-/// those stay calls, of the baseline's instructions, once for each element: a loop over vectors was seven times slower.
+/// `std::array::from_fn` and `map` call their closures through functions of std that are not `inline(always)`. Without
+/// LTO those stay calls, of the baseline's instructions, once for each element: a loop over vectors was seven times
+/// slower.
 macro_rules! array {
     ($n:expr, $i:ident => $value:expr) => {{
         let mut room = [const { ::std::mem::MaybeUninit::uninit() }; $n];
@@ -24,26 +25,6 @@ macro_rules! array {
 }
 pub(crate) use array;
 
-/// Appends `$n` values to a vector, by an explicit loop, for the same reason: `extend!(out, n, i => 2 * i)`.
-macro_rules! extend {
-    ($out:expr, $n:expr, $i:ident => $value:expr) => {{
-        let (out, n): (&mut Vec<_>, usize) = (&mut *$out, $n);
-        out.reserve(n);
-        let room = &mut out.spare_capacity_mut()[..n];
-        let mut $i = 0;
-        while $i < n {
-            room[$i].write($value);
-            $i += 1;
-        }
-        // SAFETY: the loop has written each of them.
-        #[allow(unused_unsafe)]
-        unsafe {
-            out.set_len(out.len() + n)
-        };
-    }};
-}
-pub(crate) use extend;
-
 /// An array all of which is written.
 ///
 /// # Safety
@@ -54,8 +35,8 @@ pub(crate) unsafe fn written<T, const N: usize>(room: [MaybeUninit<T>; N]) -> [T
     unsafe { (&raw const room).cast::<[T; N]>().read() }
 }
 
-/// The closure as it is. An attribute may stand before an argument, not before what a `let` binds: this is how a closure with a name
-/// is `inline(always)`.
+/// The closure as it is. An attribute may stand before an argument, not before what a `let` binds: this is how a
+/// closure with a name is `inline(always)`.
 #[inline(always)]
 pub(crate) fn inlined<A, B, F: Fn(A) -> B>(f: F) -> F {
     f
@@ -108,8 +89,8 @@ impl Simd {
         Simd::Baseline
     }
 
-    /// What is in use: the best, unless [`Simd::limit`] or the environment variable `WARPFOLD_SIMD` (`baseline`, `avx2`,
-    /// `avx512`) says less.
+    /// What is in use: the best, unless [`Simd::limit`] or the environment variable `WARPFOLD_SIMD` (`baseline`,
+    /// `avx2`, `avx512`) says less.
     #[inline]
     pub fn current() -> Self {
         match LEVEL.load(Ordering::Relaxed) {
@@ -153,6 +134,24 @@ pub fn vectorize<R>(f: impl FnOnce() -> R) -> R {
         #[inline(always)]
         |_| f(),
     )
+}
+
+/// The same without a copy for AVX-512: for loops that it does not pay for.
+#[inline(always)]
+pub fn vectorize_256<R>(f: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    match Simd::current() {
+        // SAFETY: a level is in use only if the CPU has it, and a CPU with AVX-512 has AVX2.
+        Simd::Avx512 | Simd::Avx2 => unsafe {
+            avx2(
+                #[inline(always)]
+                |_| f(),
+            )
+        },
+        Simd::Baseline => f(),
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    f()
 }
 
 /// The same for code that is not the same at every level: `f` is told which it is compiled for.

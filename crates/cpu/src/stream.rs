@@ -3,14 +3,13 @@
 use rayon::prelude::*;
 use warpfold_core::{NotAdjacent, Reducer, Span};
 
-use crate::kernel::Tree;
-use crate::policy::{CHUNK, ONE_THREAD};
-use crate::transposed::extend;
+use crate::kernel::{Kernel, Tree};
+use crate::policy::{BLOCK, CHUNK, ONE_THREAD};
 
 /// Takes slices of any length in order, and gives the bits of the whole sequence at once.
 ///
-/// A stream may start in the middle of a sequence; those of adjacent ranges join. It is a reducer and a [`Span`], at most
-/// `2 log2 n` nodes; with the feature `serde` it can be stored and sent if the reducer can.
+/// A stream may start in the middle of a sequence; those of adjacent ranges join. It is a reducer and a [`Span`], at
+/// most `2 log2 n` nodes; with the feature `serde` it can be stored and sent if the reducer can.
 ///
 /// ```
 /// use warpfold::Stream;
@@ -93,8 +92,8 @@ impl<R: Reducer> Stream<R> {
         self.span.join(&self.reducer, &next.span)
     }
 
-    /// The result of all elements from the start of the sequence. `None` if the stream did not start at 0, or there are no
-    /// elements and the reducer has no identity. The stream can go on.
+    /// The result of all elements from the start of the sequence. `None` if the stream did not start at 0, or there are
+    /// no elements and the reducer has no identity. The stream can go on.
     pub fn finish(&self) -> Option<R::Output> {
         if self.span.start() != 0 {
             return None;
@@ -103,5 +102,16 @@ impl<R: Reducer> Stream<R> {
             Some(acc) => Some(self.reducer.finish(acc, self.span.count())),
             None => self.reducer.finish_empty(),
         }
+    }
+}
+
+/// Appends a run of elements to a span: the fewest canonical nodes that make it up.
+fn extend<R: Reducer>(kernel: &Tree<R>, span: &mut Span<R::Acc>, mut x: &[R::Item]) {
+    while !x.is_empty() {
+        let at = span.end();
+        let level = at.trailing_zeros().min(BLOCK.ilog2()).min(x.len().ilog2());
+        let (now, later) = x.split_at(1 << level);
+        span.push(kernel.reducer(), level, kernel.block(now, at));
+        x = later;
     }
 }

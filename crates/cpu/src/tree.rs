@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use warpfold_core::Reducer;
 
 use super::policy::{AHEAD, AHEAD_LIGHT, BLOCK};
-use super::simd::{array, extend, prefetch};
+use super::simd::{array, prefetch};
 
 /// Room for the nodes of a level.
 pub(super) type Level<A, const N: usize> = [MaybeUninit<A>; N];
@@ -35,9 +35,9 @@ pub(super) const GROUP: usize = 1 << LOW;
 /// Levels of a piece.
 const LOW: u32 = 4;
 
-/// The first levels piece by piece, in registers, so that the CPU loads the next piece meanwhile; then the rest, level by
-/// level. (All levels of a block one after the other leave the memory idle every second time: 17 GB/s against 23 of one
-/// core, where a plain read reaches 25.)
+/// The first levels piece by piece, in registers, so that the CPU loads the next piece meanwhile; then the rest, level
+/// by level. (All levels of a block one after the other leave the memory idle every second time: 17 GB/s against 23 of
+/// one core, where a plain read reaches 25.)
 #[inline(always)]
 pub(super) fn tree_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
     tree_of_pieces(
@@ -46,7 +46,8 @@ pub(super) fn tree_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> 
         start,
         #[inline(always)]
         |piece, at, nodes| match size_of::<R::Item>() {
-            // 512 bytes at a time fit the registers. Whole pieces of f32 took 54 ms where these take 48 (1 GiB, one thread).
+            // 512 bytes at a time fit the registers. Whole pieces of f32 took 54 ms where these take 48 (1 GiB, one
+            // thread).
             8 => low_levels::<R, 64, 32, 16, 8, 4>(reducer, piece, at, nodes),
             4 => low_levels::<R, 128, 64, 32, 16, 8>(reducer, piece, at, nodes),
             _ => low_levels::<R, 256, 128, 64, 32, 16>(reducer, piece, at, nodes),
@@ -219,8 +220,9 @@ fn halve<R: Reducer, const M: usize, const N: usize>(reducer: &R, x: &[R::Acc; M
     array!(N, i => reducer.combine_counted(x[2 * i], weight, x[2 * i + 1], weight))
 }
 
-/// The tree over fewer than [`GROUP`] elements, if there are any: a subtree per set bit of their number, the smallest last.
-/// (Each of a length known to the compiler; otherwise it gathers and scatters the nodes, at a thousand cycles per call.)
+/// The tree over fewer than [`GROUP`] elements, if there are any: a subtree per set bit of their number, the smallest
+/// last. (Each of a length known to the compiler; otherwise it gathers and scatters the nodes, at a thousand cycles per
+/// call.)
 #[inline(always)]
 fn short_tail<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> Option<(R::Acc, u64)> {
     const { assert!(GROUP == 16) };
@@ -273,81 +275,15 @@ unsafe fn pair_up<R: Reducer>(reducer: &R, from: &[MaybeUninit<R::Acc>], to: &mu
     }
 }
 
-/// Columns that [`fold_ragged`] takes at a time: a vector or two.
-pub(super) const TILE: usize = 16;
-
-/// Rows that it takes at a time.
-pub(super) const QUAD: usize = 4;
-
-/// See [`super::kernel::Kernel::columns`]. The identity stands for what is missing, so that columns of any length are reduced side by
-/// side; nodes of four rows are joined as a binary counter carries.
-#[inline(always)]
-pub(super) fn fold_ragged<R: Reducer>(
-    reducer: &R,
-    identity: R::Acc,
-    x: &[R::Item],
-    lens: &[u32],
-    out: &mut Vec<R::Acc>,
-) {
-    let lens = lens.as_chunks::<TILE>().0;
-    for (x, lens) in x.chunks_exact(x.len() / lens.len()).zip(lens) {
-        let mut levels = [const { MaybeUninit::uninit() }; usize::BITS as usize];
-        let quads = (lens.iter().fold(0, |most, &len| most.max(len)) as usize).div_ceil(QUAD);
-        for (i, rows) in x.as_chunks::<TILE>().0.as_chunks::<QUAD>().0[..quads].iter().enumerate() {
-            let low = pair(reducer, identity, [&rows[0], &rows[1]], i * QUAD, lens);
-            let high = pair(reducer, identity, [&rows[2], &rows[3]], i * QUAD + 2, lens);
-            let mut node = join(reducer, &low, &high);
-            let mut level = 0;
-            while i >> level & 1 == 1 {
-                // SAFETY: the nodes of the counter's digits that are 1 have been written.
-                node = join(reducer, unsafe { levels[level].assume_init_ref() }, &node);
-                level += 1;
-            }
-            levels[level].write(node);
-        }
-        let mut root = [identity; TILE];
-        let mut digits = quads;
-        while digits != 0 {
-            // SAFETY: as above.
-            root = join(reducer, unsafe { levels[digits.trailing_zeros() as usize].assume_init_ref() }, &root);
-            digits &= digits - 1;
-        }
-        out.extend_from_slice(&root);
-    }
-}
-
-/// The nodes over two rows of a tile.
-#[inline(always)]
-fn pair<R: Reducer>(
-    reducer: &R,
-    identity: R::Acc,
-    rows: [&[R::Item; TILE]; 2],
-    first: usize,
-    lens: &[u32; TILE],
-) -> [R::Acc; TILE] {
-    let [mut left, mut right] = [[identity; TILE]; 2];
-    for i in 0..TILE {
-        let (a, b) = (reducer.lift(rows[0][i], first as u64), reducer.lift(rows[1][i], first as u64 + 1));
-        left[i] = if first < lens[i] as usize { a } else { identity };
-        right[i] = if first + 1 < lens[i] as usize { b } else { identity };
-    }
-    join(reducer, &left, &right)
-}
-
-/// Node by node.
-#[inline(always)]
-fn join<R: Reducer>(reducer: &R, left: &[R::Acc; TILE], right: &[R::Acc; TILE]) -> [R::Acc; TILE] {
-    array!(TILE, i => reducer.combine(left[i], right[i]))
-}
-
 /// Rows of a power of two: the levels of all of them at once.
 #[inline(always)]
-pub(super) fn fold_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &mut Vec<R::Acc>) {
-    debug_assert!(x.len() <= BLOCK);
-    let rows = x.len() / len;
-    out.reserve(rows);
+pub(super) fn fold_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &mut [MaybeUninit<R::Acc>]) {
+    debug_assert!(x.len() <= BLOCK && x.len() == len * out.len());
+    let rows = out.len();
     if len == 1 {
-        extend!(out, rows, i => reducer.lift(x[i], 0));
+        for i in 0..rows {
+            out[i].write(reducer.lift(x[i], 0));
+        }
         return;
     }
     let mut a: Level<R::Acc, { BLOCK / 2 }> = [const { MaybeUninit::uninit() }; BLOCK / 2];
@@ -363,8 +299,7 @@ pub(super) fn fold_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out:
         weight *= 2;
         std::mem::swap(&mut from, &mut to);
     }
-    // SAFETY: as above.
-    extend!(out, rows, i => unsafe { from[i].assume_init() });
+    out.copy_from_slice(&from[..rows]);
 }
 
 /// Like [`lift_pairs`], but the index starts at 0 in each row (a power of two).
@@ -384,11 +319,11 @@ fn lift_pairs_of_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &
     }
 }
 
-/// The tree over nodes of `weight` elements each, but for the last, which has `last`.
-pub fn combine_nodes<R: Reducer>(reducer: &R, nodes: &mut Vec<R::Acc>, weight: u64, last: u64) -> Option<R::Acc> {
-    let (mut weight, mut last) = (weight, last);
-    while nodes.len() > 1 {
-        let n = nodes.len();
+/// The tree over nodes of `weight` elements each, but for the last, which has `last`. Its root takes the place of the
+/// first.
+pub fn combine_nodes<R: Reducer>(reducer: &R, nodes: &mut [R::Acc], weight: u64, last: u64) {
+    let (mut n, mut weight, mut last) = (nodes.len(), weight, last);
+    while n > 1 {
         for i in 0..n / 2 {
             let right = if 2 * i + 2 == n { last } else { weight };
             nodes[i] = reducer.combine_counted(nodes[2 * i], weight, nodes[2 * i + 1], right);
@@ -398,8 +333,7 @@ pub fn combine_nodes<R: Reducer>(reducer: &R, nodes: &mut Vec<R::Acc>, weight: u
         } else {
             last += weight;
         }
-        nodes.truncate(n.div_ceil(2));
+        n = n.div_ceil(2);
         weight *= 2;
     }
-    nodes.first().copied()
 }

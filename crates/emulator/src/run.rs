@@ -1,7 +1,7 @@
 //! Runs the library's kernels in the emulator, by name.
 
 use crate::{Faults, Lane, Memory, Report};
-use warpfold_kernels::recipe::of_words;
+use warpfold_kernels::params::of_words;
 use warpfold_kernels::{Kernel, Visit};
 
 /// One launch of a kernel.

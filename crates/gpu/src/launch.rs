@@ -5,8 +5,10 @@ use std::ffi::c_void;
 use warpfold_array::CudaError;
 
 use crate::device::Device;
+use crate::plan;
 use crate::queue::Queue;
 use crate::runtime::{Grid, Loaded};
+use warpfold_kernels::params::{Plain, address_words};
 
 /// A kernel, loaded and ready to launch. Clones are the same kernel.
 #[derive(Clone)]
@@ -66,14 +68,8 @@ pub struct Launch {
     kernel: Kernel,
     grid: u32,
     block: u32,
-    args: Args,
-}
-
-enum Args {
     /// One for each parameter.
-    Each(Vec<Slot>),
-    /// The only parameter, a struct of 64-bit words.
-    Struct(Vec<u64>),
+    args: Vec<Slot>,
 }
 
 /// One argument, aligned for what it may be.
@@ -95,21 +91,8 @@ impl Launch {
     pub fn new(kernel: Kernel, grid: u32, block: u32, args: &[Arg]) -> Result<Launch, CudaError> {
         let given: Vec<usize> = args.iter().map(|arg| arg.size()).collect();
         check(&kernel, grid, block, &given)?;
-        let args = Args::Each(args.iter().map(|arg| Slot(arg.bytes())).collect());
+        let args = args.iter().map(|arg| Slot(arg.bytes())).collect();
         Ok(Launch { kernel, grid, block, args })
-    }
-
-    /// Prepares a launch of a kernel whose only parameter is a struct of these words.
-    ///
-    /// # Errors
-    /// If the kernel takes other arguments.
-    pub fn of_struct(kernel: Kernel, grid: u32, block: u32, words: &[u64]) -> Result<Launch, CudaError> {
-        check(&kernel, grid, block, &[size_of_val(words)])?;
-        if words.len() > MOST_WORDS {
-            let why = format!("{} words of parameters, more than {MOST_WORDS}", words.len());
-            return Err(CudaError::Launch { entry: kernel.loaded.entry.to_string(), grid, block, why });
-        }
-        Ok(Launch { kernel, grid, block, args: Args::Struct(words.to_vec()) })
     }
 
     /// The kernel's name.
@@ -117,19 +100,14 @@ impl Launch {
         &self.kernel.loaded.entry
     }
 
-    /// Replaces an argument that is an address; of a struct, the word with that index.
+    /// Replaces an argument that is an address.
     ///
     /// # Panics
     /// If argument `i` has not the size of an address.
     pub fn set_address(&mut self, i: usize, address: u64) {
         let entry = &self.kernel.loaded.entry;
-        match &mut self.args {
-            Args::Struct(words) => words[i] = address,
-            Args::Each(slots) => {
-                assert_eq!(self.kernel.loaded.parameters[i], 8, "argument {i} of {entry} is no address");
-                slots[i] = Slot(Arg::Address(address).bytes());
-            }
-        }
+        assert_eq!(self.kernel.loaded.parameters[i], 8, "argument {i} of {entry} is no address");
+        self.args[i] = Slot(Arg::Address(address).bytes());
     }
 
     /// Queues the launch.
@@ -143,55 +121,79 @@ impl Launch {
     /// been synchronised (dropping one does that); and no other stream writes what it reads or touches what it writes.
     pub unsafe fn queue(&mut self, stream: &Queue) -> Result<(), CudaError> {
         let mut pointers = [std::ptr::null_mut::<c_void>(); MOST];
-        let count = match &mut self.args {
-            Args::Struct(words) => {
-                pointers[0] = words.as_mut_ptr().cast();
-                1
-            }
-            Args::Each(slots) => {
-                for (pointer, slot) in pointers.iter_mut().zip(slots.iter_mut()) {
-                    *pointer = (&raw mut slot.0).cast();
-                }
-                slots.len()
-            }
-        };
+        for (pointer, slot) in pointers.iter_mut().zip(self.args.iter_mut()) {
+            *pointer = (&raw mut slot.0).cast();
+        }
+        let grid = Grid { kernel: &self.kernel.loaded, grid: self.grid, block: self.block };
         // SAFETY: a pointer for each parameter, to as many bytes as it has (`check`). The rest is the caller's promise.
-        unsafe { self.launch(stream, &mut pointers[..count]) }
+        unsafe { self.kernel.launch(stream, grid, &mut pointers[..self.args.len()]) }
+    }
+}
+
+impl Kernel {
+    /// # Safety
+    /// `pointers` has a pointer for each parameter, to as many bytes as it has; and as [`Launch::queue`].
+    unsafe fn launch(&self, stream: &Queue, grid: Grid<'_>, pointers: &mut [*mut c_void]) -> Result<(), CudaError> {
+        stream.is_of("kernel", &self.device)?;
+        // SAFETY: kernel and stream are of one device and live as long as the borrows; the rest is the caller's promise.
+        unsafe { stream.runtime().launch(stream.raw(), grid, pointers) }
+    }
+}
+
+/// A planned launch with its kernel loaded: only the addresses `A` are open. Any number of threads can share it.
+pub(crate) struct Ready<A> {
+    kernel: Kernel,
+    planned: plan::Launch<A>,
+}
+
+impl Device {
+    /// Loads the kernel of a planned launch.
+    pub(crate) fn ready<A: Plain>(&self, planned: &plan::Launch<A>) -> Result<Ready<A>, CudaError> {
+        Ready::new(self.kernel(&planned.entry)?, planned)
     }
 
-    /// Queues the launch with other words at the start of its struct, which itself stays as it is: so any number of threads
-    /// can share it.
+    /// Loads the kernels of planned launches.
+    pub(crate) fn all_ready<A: Plain>(&self, planned: &[plan::Launch<A>]) -> Result<Vec<Ready<A>>, CudaError> {
+        planned.iter().map(|launch| self.ready(launch)).collect()
+    }
+}
+
+impl<A: Plain> Ready<A> {
+    /// Prepares a planned launch of a kernel that has been loaded.
+    ///
+    /// # Errors
+    /// If the kernel takes other arguments.
+    pub fn new(kernel: Kernel, planned: &plan::Launch<A>) -> Result<Self, CudaError> {
+        let (grid, block, words) = (planned.grid, planned.block, planned.words());
+        check(&kernel, grid, block, &[size_of_val(words)])?;
+        if words.len() > MOST_WORDS {
+            let why = format!("{} words of parameters, more than {MOST_WORDS}", words.len());
+            return Err(CudaError::Launch { entry: kernel.loaded.entry.to_string(), grid, block, why });
+        }
+        Ok(Self { kernel, planned: planned.clone() })
+    }
+
+    /// The kernel's name.
+    pub fn entry(&self) -> &str {
+        &self.kernel.loaded.entry
+    }
+
+    /// Queues the launch with these addresses.
     ///
     /// # Errors
     /// As [`Launch::queue`].
     ///
     /// # Safety
-    /// As [`Launch::queue`].
-    pub(crate) unsafe fn queue_at<const N: usize>(&self, stream: &Queue, first: [u64; N]) -> Result<(), CudaError> {
+    /// As [`Launch::queue`], of the addresses `at`.
+    pub unsafe fn queue(&self, stream: &Queue, at: A) -> Result<(), CudaError> {
+        let (at, words) = (address_words(&at), self.planned.words());
         let mut copy = [0; MOST_WORDS];
-        let Args::Struct(words) = &self.args else {
-            return Err(self.refused("its parameters are no struct".into()));
-        };
-        if words.len() < N {
-            return Err(self.refused(format!("a struct of {} words has no room for addresses", words.len())));
-        }
         copy[..words.len()].copy_from_slice(words);
-        copy[..N].copy_from_slice(&first);
-        // SAFETY: one parameter, and a copy of all its words. The rest is the caller's promise.
-        unsafe { self.launch(stream, &mut [copy.as_mut_ptr().cast()]) }
-    }
-
-    /// # Safety
-    /// `pointers` has a pointer for each parameter, to as many bytes as it has; and as [`Launch::queue`].
-    unsafe fn launch(&self, stream: &Queue, pointers: &mut [*mut c_void]) -> Result<(), CudaError> {
-        stream.is_of("kernel", &self.kernel.device)?;
-        let grid = Grid { kernel: &self.kernel.loaded, grid: self.grid, block: self.block };
-        // SAFETY: kernel and stream are of one device and live as long as the borrows; the rest is the caller's promise.
-        unsafe { stream.runtime().launch(stream.raw(), grid, pointers) }
-    }
-
-    fn refused(&self, why: String) -> CudaError {
-        CudaError::Launch { entry: self.entry().to_owned(), grid: self.grid, block: self.block, why }
+        copy[..at.len()].copy_from_slice(at);
+        let grid = Grid { kernel: &self.kernel.loaded, grid: self.planned.grid, block: self.planned.block };
+        // SAFETY: the one parameter is a struct of so many words (`new`), which begins with its addresses (`Params`). The rest is
+        // the caller's promise.
+        unsafe { self.kernel.launch(stream, grid, &mut [copy.as_mut_ptr().cast()]) }
     }
 }
 

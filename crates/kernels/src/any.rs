@@ -10,6 +10,7 @@ use super::shape::panel::{Panel, Strip};
 use super::shape::piece::{Piece, Row, walk};
 use super::shape::stack::{Lanes, Own};
 use super::shape::warp::{self, STEPS};
+use crate::params::params;
 use core::marker::PhantomData;
 use warpfold_core::{Cast, DType, Element, Reducer, bf16, f16};
 use warpfold_simt::{Pod, Simt};
@@ -28,26 +29,27 @@ pub trait Recipes: Copy {
     fn store<S: Simt>(s: &S, recipe: &Recipe, result: <Self::Reducer as Reducer>::Output, out: Out);
 }
 
-/// Reduced axes, the innermost first.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Strides<const K: usize> {
-    /// How many.
-    pub axes: u64,
-    /// Each.
-    pub axis: [Stride; K],
+params! {
+    /// Reduced axes, the innermost first.
+    pub struct Strides[; const K] {
+        /// How many.
+        pub axes: u64,
+        /// Each.
+        pub axis: [Stride; K],
+    }
 }
 
-/// A reduced axis.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Stride {
-    /// Its length.
-    pub len: u64,
-    /// Bytes in the input.
-    pub x: i64,
-    /// Bytes in the mask.
-    pub mask: i64,
+params! {
+    #[derive(Default)]
+    /// A reduced axis.
+    pub struct Stride {
+        /// Its length.
+        pub len: u64,
+        /// Bytes in the input.
+        pub x: i64,
+        /// Bytes in the mask.
+        pub mask: i64,
+    }
 }
 
 impl<const K: usize> Strides<K> {

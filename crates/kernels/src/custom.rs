@@ -13,12 +13,12 @@ use super::node::Counted;
 use super::recipe::{Call, Out, Recipe, array};
 use super::shape::columns::{self, Columns};
 use super::shape::panel::{self, Pitch};
-use super::shape::parts::{self, Left};
+use super::shape::parts::{self, Partials};
 use super::shape::piece::{self, Dense};
 use super::shape::rows::{self, Rows};
 use super::shape::short::{self, Short};
 use super::source::{Bits, words};
-use super::table::{KEPT, deep, deep_any};
+use super::table::{Facts, KEPT, deep, deep_any};
 use core::marker::PhantomData;
 use warpfold_core::Reducer;
 use warpfold_simt::{Pack, Pod, Simt};
@@ -127,7 +127,12 @@ pub const fn any_columns_fit<R: Custom>() -> bool {
     4 * deep_any::<Part<R>>() <= SHARED
 }
 
-/// Words of shared memory that these need.
+/// What a planner has to know of a reducer's kernels.
+pub const fn facts<R: Custom>() -> Facts {
+    Facts { columns: any_columns_fit::<R>(), ..Facts::in_order::<Fold<R>>(wide::<R>() as u64) }
+}
+
+/// Words of shared memory that columns of any elements need.
 pub const fn any_slots<R: Custom>() -> usize {
     if any_columns_fit::<R>() { deep_any::<Part<R>>() } else { 1 }
 }
@@ -361,7 +366,7 @@ pub fn columns<S: Simt, R: Custom, const NARROW: bool, const C: usize, const SLO
 
 /// Parts that another kernel has left.
 #[inline(always)]
-pub fn left<S: Simt, R: Custom>(s: &S, call: &Call<Left<KEPT>>) {
+pub fn left<S: Simt, R: Custom>(s: &S, call: &Call<Partials<KEPT>>) {
     if const { fast::<R>() } {
         parts::kernel::<S, Fold<R>, KEPT>(s, call);
     }
@@ -389,7 +394,7 @@ pub mod call {
     pub type OfRows = Call<Rows<KEPT, Dense>>;
     pub type OfShort = Call<Short<KEPT>>;
     pub type OfColumns = Call<Columns<KEPT, Pitch>>;
-    pub type OfParts = Call<Left<KEPT>>;
+    pub type OfParts = Call<Partials<KEPT>>;
     pub type OfAnyRows = Call<Rows<AXES, Strides<AXES>>>;
     pub type OfAnyColumns = Call<Columns<AXES, Strides<AXES>>>;
 }

@@ -1,12 +1,12 @@
 //! What a kernel is, so that one table can export it as PTX and run it in the emulator.
 
-use crate::recipe::Shape;
+use crate::params::Params;
 use warpfold_simt::Simt;
 
-/// A kernel: a function of one thread, and the one parameter that all threads get.
+/// A kernel: a function of one thread, and the launch struct that all threads get.
 pub trait Kernel {
-    /// The parameter.
-    type Params: Shape;
+    /// The launch struct.
+    type Params: Params;
 
     /// What one thread does.
     fn run<S: Simt>(s: &S, params: &Self::Params);
@@ -38,6 +38,7 @@ pub(crate) use each_row;
 macro_rules! export {
     (() $name:expr, $params:ty, $run:expr) => {
         const _: () = {
+            $crate::params::checked::<$params>();
             #[unsafe(export_name = $name)]
             unsafe extern "ptx-kernel" fn kernel(params: $params) {
                 $run(&warpfold_simt::hardware::Hardware, &params)

@@ -18,6 +18,7 @@ pub mod kernel;
 pub mod kmeans;
 pub mod ladder;
 pub mod node;
+pub mod params;
 pub mod probe;
 pub mod recipe;
 pub mod shape;
@@ -33,7 +34,7 @@ pub use kernel::{Kernel, Visit};
 pub use ptx::{Archive, entries, ptx};
 pub use recipe::{Call, Recipe};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use table::{find, find_sum};
+pub use table::{facts, find, find_sum};
 
 /// What macros of this crate need in a user's.
 #[doc(hidden)]

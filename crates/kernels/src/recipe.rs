@@ -1,50 +1,107 @@
 //! What a kernel is told at run time: addresses, what to make of the total, and the shape.
 
+use crate::params::params;
 use warpfold_core::{Cast, DType, Element, bf16, f16};
 use warpfold_simt::{Global, Simt};
 
-/// The one parameter of every production kernel.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Call<G> {
-    /// The first element, in bytes from nowhere.
-    pub input: u64,
-    /// The mask's first element, or that of segments' offsets, or 0.
-    pub mask: u64,
-    /// The first output.
-    pub output: u64,
-    /// Counters, then parts.
-    pub workspace: u64,
-    /// Words from the end of the counters to where parts are left for another kernel ([`flag::PARTS`]).
-    pub left: u64,
-    /// How many of those parts make one result.
-    pub within: u64,
-    /// Elements under each of them.
-    pub each: u64,
-    /// What to compute.
-    pub recipe: Recipe,
-    /// Over which elements.
-    pub shape: G,
+params! {
+    #[derive(Default)]
+    /// Where a reduction's arrays are.
+    pub struct CallAt {
+        /// The first element.
+        pub input: u64,
+        /// The mask's first element; unused if there is no mask.
+        pub mask: u64,
+        /// The first output.
+        pub output: u64,
+        /// Counters, then partials.
+        pub workspace: u64,
+    }
+
+    /// The launch struct of reductions. `G` says over which elements; `A` are the addresses.
+    pub struct Call[G, A = CallAt] at A {
+        /// Partials for another launch.
+        pub left: Left,
+        /// What to compute.
+        pub recipe: Recipe,
+        /// Over which elements.
+        pub shape: G,
+    }
+
+    /// Partials that one launch leaves for another, where [`flag::PARTS`] is set.
+    pub struct Left {
+        /// Words from the end of the counters to the first of them.
+        pub from: u64,
+        /// How many of them make one result.
+        pub within: u64,
+        /// Elements under each.
+        pub each: u64,
+    }
 }
 
-/// What a fold is told at run time.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Recipe {
-    /// Elements reduced into each output.
-    pub count: u64,
-    /// Subtracted from the count in a variance's divisor.
-    pub ddof: f64,
-    /// One more element on the left: bits of an f64 or an i128, low half first.
-    pub initial: [u64; 2],
-    /// See [`flag`].
-    pub flags: u32,
-    /// The dtype in memory, as its place in `DType::ALL`.
-    pub input: u32,
-    /// The dtype of the output, likewise.
-    pub output: u32,
-    /// The 16-bit dtype that elements are rounded to first, or the input's own.
-    pub through: u32,
+/// Addresses with an output and a workspace.
+pub trait Results {
+    /// The first output.
+    fn output(&self) -> u64;
+    /// Counters, then partials.
+    fn workspace(&self) -> u64;
+}
+
+impl Results for CallAt {
+    #[inline(always)]
+    fn output(&self) -> u64 {
+        self.output
+    }
+    #[inline(always)]
+    fn workspace(&self) -> u64 {
+        self.workspace
+    }
+}
+
+impl<G, A: Results> Call<G, A> {
+    /// The workspace's partials.
+    #[inline(always)]
+    pub fn partials(&self) -> Global<u32> {
+        array(self.at.workspace() + COUNTERS as u64)
+    }
+
+    /// The partials that one launch leaves for another.
+    #[inline(always)]
+    pub fn left_partials(&self) -> Global<u32> {
+        self.partials().offset(self.left.from as usize)
+    }
+
+    /// Where output `index` goes.
+    #[inline(always)]
+    pub fn out(&self, index: i64) -> Out {
+        let counters = array(self.at.workspace());
+        Out { output: array(self.at.output()), counters, index: index as usize }
+    }
+}
+
+impl Left {
+    /// No partials are left.
+    pub const NONE: Self = Self { from: 0, within: 1, each: 0 };
+}
+
+params! {
+    /// What a fold is told at run time.
+    pub struct Recipe {
+        /// Elements reduced into each output.
+        pub count: u64,
+        /// Subtracted from the count in a variance's divisor.
+        pub ddof: f64,
+        /// One more element on the left: bits of an f64 or an i128, low half first.
+        pub initial: [u64; 2],
+        /// See [`flag`].
+        pub flags: u32,
+        /// The dtype in memory, as its place in `DType::ALL`.
+        pub input: u32,
+        /// The dtype of the output, likewise.
+        pub output: u32,
+        /// The 16-bit dtype that elements are rounded to first, or the input's own.
+        pub through: u32,
+    }
 }
 
 /// Bits of [`Recipe::flags`].
@@ -209,107 +266,4 @@ pub fn fixed<S: Simt>(s: &S, address: u64) -> u64 {
 pub fn array<T>(address: u64) -> Global<T> {
     // SAFETY: kernels' entries promise what `Global::from_raw` asks for; the emulator checks it.
     unsafe { Global::from_raw(core::ptr::without_provenance_mut(address as usize)) }
-}
-
-#[cfg(not(target_arch = "nvptx64"))]
-impl<G: Shape> Call<G> {
-    /// As the words that a launch takes.
-    #[must_use]
-    pub fn to_words(&self) -> Vec<u64> {
-        words(self)
-    }
-
-    /// From the words of a launch; `None` if they are not as many.
-    #[must_use]
-    pub fn from_words(given: &[u64]) -> Option<Self> {
-        of_words(given)
-    }
-}
-
-/// A parameter as the words that a launch takes.
-#[cfg(not(target_arch = "nvptx64"))]
-#[must_use]
-pub fn words<G: Shape>(parameter: &G) -> Vec<u64> {
-    const { assert!(size_of::<G>().is_multiple_of(8) && align_of::<G>() == 8) };
-    // SAFETY: `Shape` promises integers without padding between them.
-    unsafe { core::slice::from_raw_parts((&raw const *parameter).cast::<u64>(), size_of::<G>() / 8) }.to_vec()
-}
-
-/// A parameter from the words of a launch; `None` if they are not as many.
-#[cfg(not(target_arch = "nvptx64"))]
-#[must_use]
-pub fn of_words<G: Shape>(given: &[u64]) -> Option<G> {
-    // SAFETY: as many bytes as a `G` has, aligned as it is, and any bits are integers.
-    (given.len() * 8 == size_of::<G>()).then(|| unsafe { given.as_ptr().cast::<G>().read() })
-}
-
-/// What a kernel's parameter says of the elements.
-///
-/// # Safety
-/// The type is `repr(C)`, has integers only, no padding, and a size that is a multiple of 8.
-pub unsafe trait Shape: Copy + Send + Sync {}
-
-mod shapes {
-    use super::{Call, Shape};
-    use crate::any::Strides;
-    use crate::kmeans::Update;
-    use crate::shape::columns::Columns;
-    use crate::shape::panel::Pitch;
-    use crate::shape::parts::Left;
-    use crate::shape::piece::Dense;
-    use crate::shape::rows::Rows;
-    use crate::shape::segments::Segments;
-    use crate::shape::shallow::Shallow;
-    use crate::shape::short::Short;
-    use crate::shape::tiny::Tiny;
-    use crate::sort::Sort;
-    use crate::sort::bins::Bins;
-    use crate::sort::distinct::Distinct;
-    use crate::sort::ends::Ends;
-    use crate::sort::groups::Groups;
-    use crate::sort::heads::{Counts, Heads};
-    use crate::sort::turn::{Repeat, Turn};
-
-    // SAFETY: integers and `f64`s without padding, if `G` is such.
-    unsafe impl<G: Shape> Shape for Call<G> {}
-    // SAFETY: 64-bit integers, and pairs of 32-bit ones.
-    unsafe impl Shape for Update {}
-    // SAFETY: as above.
-    unsafe impl Shape for Sort {}
-    // SAFETY: as above.
-    unsafe impl Shape for Heads {}
-    // SAFETY: as above.
-    unsafe impl Shape for Counts {}
-    // SAFETY: as above.
-    unsafe impl Shape for Distinct {}
-    // SAFETY: as above.
-    unsafe impl Shape for Groups {}
-    // SAFETY: as above.
-    unsafe impl Shape for Ends {}
-    // SAFETY: as above.
-    unsafe impl Shape for Turn {}
-    // SAFETY: as above.
-    unsafe impl Shape for Repeat {}
-    // SAFETY: as above.
-    unsafe impl Shape for Bins {}
-    // SAFETY: as above.
-    unsafe impl Shape for Dense {}
-    // SAFETY: as above.
-    unsafe impl Shape for Pitch {}
-    // SAFETY: as above.
-    unsafe impl<const K: usize> Shape for Strides<K> {}
-    // SAFETY: as above, and `R` is such.
-    unsafe impl<const K: usize, R: Shape> Shape for Rows<K, R> {}
-    // SAFETY: as above.
-    unsafe impl Shape for Segments {}
-    // SAFETY: as above.
-    unsafe impl<const K: usize> Shape for Shallow<K> {}
-    // SAFETY: as above.
-    unsafe impl<const K: usize> Shape for Short<K> {}
-    // SAFETY: as above.
-    unsafe impl<const K: usize> Shape for Tiny<K> {}
-    // SAFETY: as above.
-    unsafe impl<const K: usize, R: Shape> Shape for Columns<K, R> {}
-    // SAFETY: as above.
-    unsafe impl<const K: usize> Shape for Left<K> {}
 }

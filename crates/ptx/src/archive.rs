@@ -1,7 +1,8 @@
-//! The form in which a user's kernels travel: a line of text, a line of `name offset length` for each entry, and the deflated
-//! modules end to end. `warpfold_device::Archive` reads it.
+//! The form in which a user's kernels travel: a line of text, a line of `name offset length` for each entry, and the
+//! deflated modules end to end. `warpfold_device::Archive` reads it.
 
-use crate::{Entry, Error};
+use crate::compile::Entry;
+use crate::error::Error;
 use miniz_oxide::deflate::compress_to_vec;
 use miniz_oxide::inflate::decompress_to_vec;
 

@@ -1,6 +1,7 @@
 //! A crate for nvptx64, as one self-contained module per entry.
 
-use crate::{Error, Toolchain};
+use crate::error::Error;
+use crate::toolchain::Toolchain;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -92,8 +93,8 @@ impl Crate {
             .arg(format!("--emit=asm={}", assembly.display()))
             .args(TARGET)
             .args(["-Cllvm-args=-unroll-threshold=20000", "-Cllvm-args=-inline-threshold=100000"])
-            // A loop that is kept on purpose, so that the driver has little to compile, stays one: peeling makes seven copies
-            // of what takes turns (`next`, `pick`).
+            // A loop that is kept on purpose, so that the driver has little to compile, stays one: peeling makes seven
+            // copies of what takes turns (`next`, `pick`).
             .arg("-Cllvm-args=-unroll-peel-max-count=0");
         command
     }

@@ -7,7 +7,8 @@ pub enum Error {
     /// No compiler that can build the target.
     #[error(
         "no rustc with library sources found. Install {} with rust-src: on Debian `apt install rustc-web cargo-web \
-         rust-web-src`, elsewhere `rustup toolchain install {number} --component rust-src`; or name one in $WARPFOLD_PTX_RUSTC",
+         rust-web-src`, elsewhere `rustup toolchain install {number} --component rust-src`; or name one in \
+         $WARPFOLD_PTX_RUSTC",
         pinned.trim()
     )]
     NoCompiler {
@@ -28,7 +29,10 @@ pub enum Error {
     #[error("the assembly has no PTX header: was it compiled for nvptx64?")]
     NoHeader,
     /// Nothing is exported.
-    #[error("{} exports no kernel: call `warpfold_device::export_reducer!(name: Reducer);` in its lib.rs", manifest.display())]
+    #[error(
+        "{} exports no kernel: call `warpfold_device::export_reducer!(name: Reducer);` in its lib.rs",
+        manifest.display()
+    )]
     NoEntry {
         /// The crate's.
         manifest: PathBuf,

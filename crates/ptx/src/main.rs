@@ -7,7 +7,8 @@ use warpfold_ptx::{Crate, Error, Toolchain, archive, faults, ptxas};
 const USAGE: &str = "\
 Compiles a crate that calls warpfold_device::export_reducer! for NVIDIA GPUs.
 
-cargo warpfold-ptx [-o FILE | --check FILE | --text FILE] [--manifest-path Cargo.toml] [-p PACKAGE] [--features FEATURES] [--target-dir FOLDER]
+cargo warpfold-ptx [-o FILE | --check FILE | --text FILE] [--manifest-path Cargo.toml] [-p PACKAGE]
+                   [--features FEATURES] [--target-dir FOLDER]
 
 -o FILE               write the kernels, compressed, for include_bytes! (default: kernels.ptxz beside Cargo.toml)
 --check FILE          compile them again, and fail unless they are what the file holds

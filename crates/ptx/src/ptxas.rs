@@ -1,6 +1,7 @@
 //! NVIDIA's assembler, as a judge: does every GPU take the kernels, without spills, stack or calls?
 
-use crate::{Entry, Error};
+use crate::compile::Entry;
+use crate::error::Error;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::process::Command;
@@ -18,8 +19,8 @@ pub fn text(entries: &[Entry]) -> String {
     header.to_owned() + &entries.iter().map(|e| &e.module[start(e)..]).collect::<String>()
 }
 
-/// Assembles all entries for all GPUs; prints registers, returns faults. An entry that needs the stack is at fault, unless
-/// `may` says that it was measured to be faster so.
+/// Assembles all entries for all GPUs; prints registers, returns faults. An entry that needs the stack is at fault,
+/// unless `may` says that it was measured to be faster so.
 ///
 /// # Errors
 /// If there is no `ptxas`, or it does not start.
@@ -48,7 +49,8 @@ pub fn check(entries: &[Entry], may: impl Fn(&str) -> bool) -> Result<Vec<String
         if uses.len() != entries.len() {
             faults.push(format!("{gpu}: ptxas spoke of {} entries, not {}", uses.len(), entries.len()));
         }
-        // How many blocks are to fit was found on one generation; another may need the stack for that, which costs time, not bits.
+        // How many blocks are to fit was found on one generation; another may need the stack for that, which costs
+        // time, not bits.
         let (noted, wrong): (Vec<&Use>, Vec<&Use>) = uses
             .iter()
             .filter(|u| u.memory > 0)
@@ -142,7 +144,8 @@ mod tests {
     #[test]
     fn stack_and_spills_are_seen() {
         let text = "ptxas info    : Compiling entry function 'k' for 'sm_90'\n\
-                    ptxas info    : Function properties for k\n    128 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads\n\
+                    ptxas info    : Function properties for k\n    \
+                    128 bytes stack frame, 4 bytes spill stores, 8 bytes spill loads\n\
                     ptxas info    : Used 255 registers, used 1 barriers\n";
         assert_eq!(parse(text), [Use { entry: "k".into(), registers: 255, memory: 140 }]);
     }

@@ -1,6 +1,6 @@
 //! Finding a rustc that can build the nvptx64 target: it needs its own library sources.
 
-use crate::Error;
+use crate::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -1,6 +1,7 @@
 //! Products of 2x2 matrices, which do not commute: elements and a reducer of one's own, on CPUs and GPUs.
 //!
-//! This file is all that a GPU needs. It is compiled twice: for the host as always, and by `cargo warpfold-ptx` for nvptx64.
+//! This file is all that a GPU needs. It is compiled twice: for the host as always, and by `cargo warpfold-ptx` for
+//! nvptx64.
 
 #![cfg_attr(target_arch = "nvptx64", no_std, feature(abi_ptx))]
 

@@ -1,5 +1,5 @@
-//! The kernels of reducers of one's own, in the emulator: the bits of the CPU, and no fault. Elements of all kinds of sizes, each
-//! with another way through the kernels.
+//! The kernels of reducers of one's own, in the emulator: the bits of the CPU, and no fault. Elements of all kinds of
+//! sizes, each with another way through the kernels.
 
 use mat2::{Mat2, Mat2Product, matrices};
 use warpfold::{Error, Reducer, emulate_elements, reduce_elements};

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use super::{Finding, Rule};
-use crate::Error;
+use super::finding::{Finding, Rule};
+use crate::error::Error;
 
 /// The floors, from below. A crate depends on crates of the floors before its own.
 ///

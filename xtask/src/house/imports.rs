@@ -6,10 +6,10 @@ use std::path::Path;
 use petgraph::algo::tarjan_scc;
 use petgraph::graphmap::DiGraphMap;
 
+use super::finding::{Finding, Rule};
 use super::floors::Member;
 use super::modules::Modules;
-use super::{Finding, Rule};
-use crate::Error;
+use crate::error::Error;
 
 /// Reads the modules of all crates and looks at their imports.
 pub fn check(root: &Path, members: &[Member]) -> Result<Vec<Finding>, Error> {

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Finding, Rule};
-use crate::Error;
+use super::finding::{Finding, Rule};
+use crate::error::Error;
 
 /// The most lines of a file.
 const LINES: usize = 400;
@@ -12,18 +12,8 @@ const COLUMNS: usize = 120;
 /// A launch that takes its arguments by position.
 const LAUNCH: &str = "queue_at(";
 
-/// Reads all Rust sources.
-pub fn check(root: &Path) -> Result<Vec<Finding>, Error> {
-    let mut found = Vec::new();
-    for file in sources(root)? {
-        let text = std::fs::read_to_string(&file)?;
-        found.extend(check_file(&file.strip_prefix(root)?.display().to_string(), &text));
-    }
-    Ok(found)
-}
-
 /// Reads one file.
-pub fn check_file(name: &str, text: &str) -> Vec<Finding> {
+pub fn check(name: &str, text: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     let count = text.lines().count();
     if count > LINES {

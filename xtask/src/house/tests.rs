@@ -1,8 +1,10 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use super::duplicates::Sources;
+use super::finding::{Finding, Rule};
 use super::floors::{Member, Root};
-use super::{Finding, Rule, floors, imports, lines};
+use super::{floors, imports, lines};
 
 /// The findings of a rule in a small library, given its files.
 fn findings(rule: Rule, files: &[(&str, &str)]) -> Vec<String> {
@@ -137,7 +139,7 @@ fn a_dependency_goes_down() {
 
 #[test]
 fn long_files_and_wide_lines_are_counted() {
-    let count = |rule, text: &str| lines::check_file("a.rs", text).iter().filter(|found| found.rule == rule).count();
+    let count = |rule, text: &str| lines::check("a.rs", text).iter().filter(|found| found.rule == rule).count();
     assert_eq!(count(Rule::LongFiles, &"\n".repeat(400)), 0);
     assert_eq!(count(Rule::LongFiles, &"\n".repeat(401)), 1);
     assert_eq!(count(Rule::WideLines, &format!("// {}", "é".repeat(117))), 0);
@@ -153,4 +155,52 @@ fn every_crate_of_the_workspace_is_read() {
     assert_eq!(core.roots[0].library.as_deref(), Some("warpfold_core"));
     let array = members.iter().find(|member| member.name == "warpfold-array").expect("a member");
     assert_eq!(array.dependencies, ["warpfold-core"]);
+}
+
+/// The duplicates in files that are named `a.rs`, `b.rs` and so on.
+fn duplicates(texts: &[&str]) -> Vec<String> {
+    let mut sources = Sources::default();
+    for (name, text) in ('a'..).zip(texts) {
+        sources.add(&format!("{name}.rs"), text).expect("tokens");
+    }
+    sources.check().into_iter().map(|finding| finding.text).collect()
+}
+
+/// A function whose body has a number of lines that are all different.
+fn function(name: &str, lines: usize) -> String {
+    let body = (0..lines).map(|line| format!("    let x{line} = {}y{line};\n", "-".repeat(line)));
+    format!("fn {name}() {{\n{}}}\n", body.collect::<String>())
+}
+
+#[test]
+fn six_equal_lines_are_a_duplicate_and_five_are_none() {
+    assert_eq!(duplicates(&[&function("one", 6), &function("two", 6)]), ["a.rs:2-7 ~ b.rs:2-7: 6 lines, equal"]);
+    assert!(duplicates(&[&function("one", 5), &function("two", 5)]).is_empty());
+    // In one file, and longer.
+    let both = function("one", 9) + &function("two", 9);
+    assert_eq!(duplicates(&[&both]), ["a.rs:2-10 ~ a.rs:13-21: 9 lines, equal"]);
+}
+
+#[test]
+fn comments_imports_and_white_space_make_no_difference() {
+    let changed = format!("//! Words.\n\npub use b::{{\n    C,\n}};\n{}", function("two", 6));
+    let changed = changed.replace(" = ", "=").replace("let x3", "\n// A comment.\nlet x3");
+    assert_eq!(duplicates(&[&function("one", 6), &changed]), ["a.rs:2-7 ~ b.rs:7-14: 6 lines, equal"]);
+    let imports = (0..9).map(|n| format!("use a::b{n};\n")).collect::<String>();
+    assert!(duplicates(&[&imports, &imports]).is_empty());
+}
+
+#[test]
+fn a_long_run_of_the_same_shape_is_a_duplicate() {
+    let (one, two) = (function("one", 20), function("two", 20).replace('y', "other"));
+    assert_eq!(duplicates(&[&one, &two]), ["a.rs:1-21 ~ b.rs:1-21: 21 lines, the same shape"]);
+    assert!(duplicates(&[&function("one", 6), &function("two", 6).replace('y', "other")]).is_empty());
+}
+
+#[test]
+fn what_stands_in_many_places_is_an_idiom() {
+    let texts: Vec<String> = (0..9).map(|n| function(&format!("f{n}"), 6)).collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    assert_eq!(duplicates(&texts[..8]).len(), 28);
+    assert!(duplicates(&texts).is_empty());
 }

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::Error;
+use crate::error::Error;
 
 /// One instruction.
 struct Instruction {

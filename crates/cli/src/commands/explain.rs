@@ -33,7 +33,7 @@ pub fn run(args: &Explain) -> Result<(), Failure> {
         DeviceName::Cuda(index) => {
             let plan = cuda::explain(args.op, array, &options, gpu(index).map_err(Error::Cuda)?.as_ref())?;
             match (args.ptx, args.json) {
-                (true, _) => plan.launches.iter().map(|launch| launch.ptx()).collect::<Vec<_>>().join("\n"),
+                (true, _) => plan.launches.iter().filter_map(Launched::ptx).collect::<Vec<_>>().join("\n"),
                 (_, true) => on_gpu(&plan).to_string(),
                 _ => folded(&plan.to_string()),
             }
@@ -86,7 +86,7 @@ fn on_cpu(plan: &Plan) -> Value {
 }
 
 fn on_gpu(plan: &Explanation) -> Value {
-    let launch = |l: &Launched| json!({ "kernel": l.entry, "grid": l.grid, "block": l.block, "params": l.params });
+    let launch = |l: &Launched| json!({ "kernel": l.entry, "grid": l.grid, "block": l.block, "params": l.words() });
     let mut object = what(&plan.plan);
     object["device"] = plan.device.as_str().into();
     object["multiprocessors"] = plan.multiprocessors.into();

@@ -1,12 +1,17 @@
+//! Minimum, maximum, both, and their indices: order-free, by integer keys.
+
 use core::marker::PhantomData;
 
-use crate::{Element, Key, Real, Reducer};
+use crate::element::Element;
+use crate::key::Key;
+use crate::real::Real;
+use crate::reducer::Reducer;
 
-/// How an extremum is looked for: as the greatest of integer keys, with all bits flipped to find the least.
+/// The search for an extremum: the greatest of integer keys. For the least element, all bits of the keys are flipped.
 ///
-/// Keys are in the order of the elements, -0.0 below +0.0, and a NaN is one end of the order: the one that wins, so
-/// that it propagates, or the one that loses, so that it is skipped. So one order-free integer instruction does all of
-/// it, and one kernel serves minimum and maximum.
+/// Keys have the order of the elements, with -0.0 below +0.0. A NaN has the greatest key if it propagates, and the
+/// least key if it is skipped. So an order-free integer maximum computes every case, and one kernel serves minimum and
+/// maximum.
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(
     feature = "serde",
@@ -20,27 +25,34 @@ pub struct Search<K> {
 }
 
 impl<K: Key> Search<K> {
-    /// For the greatest (or the least) element; a NaN wins, or is skipped.
+    /// A search for the greatest (`max`) or the least element. A NaN is the result unless `skip_nan`.
     pub fn new(max: bool, skip_nan: bool) -> Self {
         let flip = if max { K::ZERO } else { K::ONES };
         Self { flip, nan: if skip_nan { K::MIN } else { K::MAX }, skip_nan }
     }
 
-    /// The same for unsigned integers that are read as signed ones of their size.
+    /// The same search among unsigned integers that are read as signed integers of their size.
     pub fn of_unsigned(self) -> Self {
         Self { flip: self.flip ^ K::TOP, ..self }
     }
 
     #[inline(always)]
     fn key(&self, nan: bool, number: K) -> K {
-        // Both are read beforehand, so that this is a select in a register and not a branch around a load.
+        // Both keys are computed first, so that the compiler emits a select and not a branch around a load.
         let (absent, number) = (self.nan, number ^ self.flip);
         if nan { absent } else { number }
     }
 }
 
-/// The least or the greatest element. A NaN is the result if there is one; if NaNs are skipped, only if there is nothing
-/// else.
+/// The least or the greatest element. If there is a NaN, the result is NaN. If NaNs are skipped, the result is NaN only
+/// where every element is.
+///
+/// ```
+/// use warpfold_core::{ops::{Extremum, Search}, tree};
+///
+/// let max = Extremum::<f32> { search: Search::new(true, true), initial: None };
+/// assert_eq!(tree::reduce(&max, [1.0, f32::NAN, 3.0]), Some(3.0));
+/// ```
 #[derive(Clone, Debug)]
 #[cfg_attr(
     feature = "serde",
@@ -51,9 +63,9 @@ impl<K: Key> Search<K> {
     ))
 )]
 pub struct Extremum<T: Element> {
-    /// Which.
+    /// Minimum or maximum, and how NaNs count.
     pub search: Search<T::Key>,
-    /// Takes part as one more element.
+    /// One more element.
     pub initial: Option<T>,
 }
 
@@ -92,7 +104,7 @@ impl<T: Element> Reducer for Extremum<T> {
     serde(bound(serialize = "T::Key: serde::Serialize", deserialize = "T::Key: serde::Deserialize<'de>"))
 )]
 pub struct MinMax<T: Element> {
-    /// For the greatest.
+    /// The search for the greatest element. The least is searched with the same flip.
     pub search: Search<T::Key>,
 }
 
@@ -121,45 +133,53 @@ impl<T: Element> Reducer for MinMax<T> {
     }
 }
 
-/// A candidate of an arg op: its key, and where it is.
+/// A candidate of an arg op: key and index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ArgNode<K> {
-    /// The key, in which -0.0 equals +0.0.
+    /// The key, which is the same for -0.0 and +0.0.
     pub key: K,
     /// The index in the reduced sequence.
     pub index: u64,
 }
 
-/// The index that an arg op found, if it found one: it may skip NaNs, and there may be nothing else.
+/// The result of an arg op: an index, or none if NaNs are skipped and every element is NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(transparent)]
 pub struct Place(i64);
 
 impl Place {
-    /// Nowhere. Not an `Option`, which would be twice as large: there may be as many places as bytes of input.
+    /// No index. An `Option<u64>` would be twice as large, and there may be as many results as bytes of input.
     pub const NONE: Self = Self(-1);
 
-    /// At this index.
+    /// An index.
     #[inline(always)]
     pub fn at(index: u64) -> Self {
         Self(index as i64)
     }
 
-    /// The index, or -1.
+    /// The index, or -1 if there is none.
     #[inline(always)]
     pub fn or_minus_one(self) -> i64 {
         self.0
     }
 
-    /// The index.
+    /// The index, if there is one.
     #[inline(always)]
     pub fn index(self) -> Option<u64> {
         u64::try_from(self.0).ok()
     }
 }
 
-/// Where the least or the greatest element is: the first of equals (`==`, so -0.0 equals +0.0), or the first NaN.
+/// The index of the least or the greatest element. Of equal elements (`==`, so -0.0 equals +0.0) it is the first. If
+/// there is a NaN that is not skipped, it is the index of the first NaN.
+///
+/// ```
+/// use warpfold_core::{ops::{Arg, Search}, tree};
+///
+/// let argmin = Arg::<f32> { search: Search::new(false, false) };
+/// assert_eq!(tree::reduce(&argmin, [2.0, 0.0, -0.0]).and_then(|place| place.index()), Some(1));
+/// ```
 #[derive(Clone, Debug)]
 #[cfg_attr(
     feature = "serde",
@@ -167,12 +187,12 @@ impl Place {
     serde(bound(serialize = "T::Key: serde::Serialize", deserialize = "T::Key: serde::Deserialize<'de>"))
 )]
 pub struct Arg<T: Element> {
-    /// Which.
+    /// Minimum or maximum, and how NaNs count.
     pub search: Search<T::Key>,
 }
 
 impl<T: Element> Arg<T> {
-    /// What candidates are compared by; the greatest wins.
+    /// The key of an element. The candidate with the greatest key wins.
     #[inline(always)]
     pub fn key(&self, x: T) -> T::Key {
         self.search.key(x.is_nan(), x.key_eq())
@@ -202,8 +222,8 @@ impl<T: Element> Reducer for Arg<T> {
     }
 }
 
-/// The greatest absolute value of floats (the infinity norm), 0 if there are none. NaNs as in [`Extremum`], but skipped
-/// ones leave 0.
+/// The greatest absolute value of floats (the infinity norm); 0 for no elements. NaNs count as in [`Extremum`], but if
+/// every element is a skipped NaN, the result is 0.
 #[derive(Clone, Debug)]
 #[cfg_attr(
     feature = "serde",

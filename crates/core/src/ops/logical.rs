@@ -1,6 +1,9 @@
+//! any, all and counts: order-free.
+
 use core::marker::PhantomData;
 
-use crate::{Element, Reducer};
+use crate::element::Element;
+use crate::reducer::Reducer;
 
 macro_rules! logical {
     ($(#[$doc:meta])* $name:ident, $acc:ty, $out:ty, $identity:expr, $lift:expr, $combine:expr, $finish:expr) => {

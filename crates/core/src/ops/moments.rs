@@ -1,7 +1,12 @@
+//! Variance and standard deviation: a tree of means and squared deviations.
+
 use core::marker::PhantomData;
 
 use super::{Plain, Precision};
-use crate::{Accumulate, Element, Float, Real, Reducer};
+use crate::element::Element;
+use crate::float::Float;
+use crate::real::{Accumulate, Real};
+use crate::reducer::Reducer;
 
 /// The mean of the elements under a node, and the sum of their squared distances from it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -13,9 +18,10 @@ pub struct Moments<R> {
     pub m2: R,
 }
 
-/// What [`Deviation`] makes of nodes of plain floats, in fewer operations.
+/// Special cases of [`Deviation`]'s nodes of plain floats. They have the same bits, and take fewer operations.
 impl<F: Float> Moments<F> {
-    /// The node above two elements, if both are finite. Otherwise it is not, but may be infinite instead of NaN.
+    /// The node above two elements, if both are finite. Otherwise its `m2` is not finite, but may be infinite where
+    /// that of [`Moments::of_two`] is NaN.
     #[inline(always)]
     pub fn of_finite(left: F, right: F) -> Self {
         let d = right.sub(left);
@@ -29,8 +35,8 @@ impl<F: Float> Moments<F> {
         Self { mean, m2: m2.spoiled_by(left).spoiled_by(right) }
     }
 
-    /// The node above two nodes of `each` elements, a power of two above 1: the weight of the squared difference, half of that,
-    /// is then a power of two that does not take it below what is there, so their product is exact.
+    /// The node above two nodes of `each` elements, where `each` is a power of two above 1. The weight of the squared
+    /// difference is `each / 2`, a power of two of at least 1, so the product is exact.
     #[inline(always)]
     pub fn of_halves(left: Self, right: Self, each: u32) -> Self {
         debug_assert!(each > 1 && each.is_power_of_two());
@@ -42,9 +48,15 @@ impl<F: Float> Moments<F> {
 
 /// The variance, or its square root: a tree of [`Moments`].
 ///
-/// Two nodes of m and n elements meet as in Chan, Golub and LeVeque, *Updating formulae and a pairwise algorithm for
-/// computing sample variances* (1979), arranged so that equal halves need no division: the weight n/(m+n) is then
-/// exactly one half.
+/// Two nodes of m and n elements are combined as in Chan, Golub and LeVeque, *Updating formulae and a pairwise
+/// algorithm for computing sample variances* (1979), arranged so that equal halves need no division: the weight n/(m+n)
+/// is then exactly one half.
+///
+/// ```
+/// use warpfold_core::{ops::Deviation, tree};
+///
+/// assert_eq!(tree::reduce(&Deviation::<f64>::new(0.0, false), [1.0, 2.0, 3.0, 4.0]), Some(1.25));
+/// ```
 #[derive(Clone, Debug)]
 #[cfg_attr(
     feature = "serde",
@@ -76,7 +88,7 @@ impl<T: Element, P: Precision<T::Float>> Reducer for Deviation<T, P> {
     #[inline(always)]
     fn lift(&self, x: T, _index: u64) -> Self::Acc {
         let mean = P::widen(x.float());
-        // A lone infinity or NaN has no deviation: x - x says so, and costs less than asking.
+        // 0 for a finite element, NaN for an infinity or a NaN.
         Moments { mean, m2: mean.sub(mean) }
     }
 

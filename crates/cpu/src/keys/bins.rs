@@ -1,13 +1,14 @@
 //! Counts by label, and histograms.
 
 use std::cmp::Ordering;
+use std::mem::MaybeUninit;
 
-use rayon::prelude::*;
 use warpfold_core::{DType, Element, Float, bf16, f16};
 
 use super::dense;
 use super::groups::by_labels;
 use super::labels::Labels;
+use crate::parallel;
 use crate::reduction::reduce;
 use warpfold_array::KeyError;
 use warpfold_array::Options;
@@ -22,8 +23,8 @@ const LOOK: usize = 4096;
 /// Elements that a task reads.
 const TASK: usize = 1 << 16;
 
-/// How often each label occurs, or the sum of its `weights`, by the tree, in the dtype that a sum of them has. Labels are as in
-/// [`crate::Groups::new`]: -1 is not counted. There are at least `least` bins.
+/// How often each label occurs, or the sum of its `weights`, by the tree, in the dtype that a sum of them has. Labels
+/// are as in [`crate::Groups::new`]: -1 is not counted. There are at least `least` bins.
 ///
 /// ```
 /// use warpfold::{ArrayRef, bincount};
@@ -73,7 +74,7 @@ fn count(labels: &[u32], bins: usize) -> Vec<i64> {
         last.iter().for_each(|a| even[(*a as usize).min(bins)] += 1);
         even.iter().zip(odd).map(|(a, b)| *a + *b).collect::<Vec<i64>>()
     };
-    let tables: Vec<Vec<i64>> = (0..parts).into_par_iter().map(of_part).collect();
+    let tables = parallel::map(parts, of_part);
     (0..bins).map(|bin| tables.iter().map(|table| table[bin]).sum()).collect()
 }
 
@@ -100,9 +101,9 @@ pub struct Histogram {
     pub edges: Array,
 }
 
-/// Counts elements between edges: bin `i` has those with `edges[i] <= x < edges[i + 1]`, the last one also those at its end.
-/// Elements are compared as f64. NaN, and what is outside of all bins, is not counted. With `weights` of the same shape, bins have
-/// the sums of theirs, by the tree, in row-major order.
+/// Counts elements between edges: bin `i` has those with `edges[i] <= x < edges[i + 1]`, the last one also those at its
+/// end. Elements are compared as f64. NaN, and what is outside of all bins, is not counted. With `weights` of the same
+/// shape, bins have the sums of theirs, by the tree, in row-major order.
 ///
 /// Uniform edges are those of `numpy.histogram`, to the bit.
 ///
@@ -116,8 +117,8 @@ pub struct Histogram {
 /// ```
 ///
 /// # Errors
-/// [`KeyError::Bins`]: no bins, edges that decrease or are NaN, a range that is not finite (that of elements of which one is not), or
-/// too narrow for so many bins. Weights of another shape; more than 2^32 - 1 of them.
+/// [`KeyError::Bins`]: no bins, edges that decrease or are NaN, a range that is not finite (that of elements of which
+/// one is not), or too narrow for so many bins. Weights of another shape; more than 2^32 - 1 of them.
 pub fn histogram(array: ArrayRef<'_>, bins: &Bins, weights: Option<ArrayRef<'_>>) -> Result<Histogram, Error> {
     if let Some(weights) = weights.filter(|weights| weights.shape() != array.shape()) {
         return Err(KeyError::WeightsShape { weights: weights.shape().to_vec(), array: array.shape().to_vec() }.into());
@@ -130,7 +131,11 @@ pub fn histogram(array: ArrayRef<'_>, bins: &Bins, weights: Option<ArrayRef<'_>>
     let finder = Finder::new(&edges);
     let labels: Vec<u32> = by_dtype!(array.dtype(), T => {
         let x = dense::elements::<T>(&array);
-        x.par_iter().with_min_len(TASK).map(|&x| finder.bin(x.float().to_f64())).collect()
+        in_tasks(x.len(), &|from, room| {
+            for (to, &x) in room.iter_mut().zip(&x[from..]) {
+                to.write(finder.bin(x.float().to_f64()));
+            }
+        })
     });
     let counts = match weights {
         None => Values::I64(count(&labels, bins)),
@@ -152,7 +157,19 @@ pub fn histogram(array: ArrayRef<'_>, bins: &Bins, weights: Option<ArrayRef<'_>>
     })
 }
 
-/// The edges of bins for `n` elements of a dtype, and what dtype they have. `extent` finds the least and the greatest element.
+/// `n` labels, by tasks that are given the place of their first and room for theirs, all of which they write. Not
+/// generic, so that its threads are compiled once.
+fn in_tasks(n: usize, write: &(dyn Fn(usize, &mut [MaybeUninit<u32>]) + Sync)) -> Vec<u32> {
+    let mut labels: Vec<u32> = Vec::with_capacity(n);
+    let room = &mut labels.spare_capacity_mut()[..n];
+    parallel::chunks(room, TASK, |task, room| write(task * TASK, room));
+    // SAFETY: all are written.
+    unsafe { labels.set_len(n) };
+    labels
+}
+
+/// The edges of bins for `n` elements of a dtype, and what dtype they have. `extent` finds the least and the greatest
+/// element.
 pub fn edges(
     bins: &Bins,
     dtype: DType,
@@ -192,7 +209,8 @@ fn uniform(
         return bad(format!("give a number of bins from 1 to {}, not {bins}", u32::MAX - 1));
     }
     let dtype = if dtype.is_float() { dtype } else { DType::F64 };
-    // What is given is f64 and rounded at the end, and so are 0 and 1; what is found has the dtype of the elements at every step.
+    // What is given is f64 and rounded at the end, and so are 0 and 1; what is found has the dtype of the elements at
+    // every step.
     let steps = if range.is_some() || n == 0 { DType::F64 } else { dtype };
     let (first, last) = match range {
         Some(range) => range,
@@ -220,7 +238,8 @@ fn uniform(
     let narrow = || {
         bad(format!("{first} to {last} is too narrow or too wide for {bins} bins of {dtype}: give fewer, or a range"))
     };
-    // Numbers are farthest apart at one of the ends: a look there spares work on very many edges that are too near each other.
+    // Numbers are farthest apart at one of the ends: a look there spares work on very many edges that are too near each
+    // other.
     let mut ends = (0..bins.min(LOOK)).chain(bins.saturating_sub(LOOK)..bins);
     if ends.any(|i| !increases(edge(i), edge(i + 1))) {
         return narrow();
@@ -235,8 +254,8 @@ fn uniform(
     Ok((edges, dtype))
 }
 
-/// To the nearest number of a float dtype. One operation of f64, rounded so, is that operation of the dtype: f64 has more than
-/// twice as many bits.
+/// To the nearest number of a float dtype. One operation of f64, rounded so, is that operation of the dtype: f64 has
+/// more than twice as many bits.
 fn round(x: f64, dtype: DType) -> f64 {
     match dtype {
         DType::F16 => f16::from_cast(x.cast()).to_f64(),

@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
 
-use rayon::prelude::*;
 use warpfold_core::{DType, Element};
 
-use crate::engine::large_pages;
+use crate::output::large_pages;
+use crate::parallel;
 use warpfold_array::problem::{At, Dim, Walk, merge};
 use warpfold_array::{ArrayRef, Order};
 use warpfold_array::{Value, Values};
@@ -27,29 +27,36 @@ pub(super) fn elements<'a, T: Element>(array: &ArrayRef<'a>) -> Cow<'a, [T]> {
     if let Some(flat) = array.as_slice::<T>() {
         return Cow::Borrowed(flat);
     }
-    let (dims, n, swapped) = (dims(array, 0), array.len(), array.is_swapped());
+    let n = array.len();
     let mut copy: Vec<T> = Vec::with_capacity(n);
-    let room = &mut copy.spare_capacity_mut()[..n];
+    // SAFETY: the capacity; any bytes are an integer or a float, and every one is written.
+    unsafe {
+        copy_elements(array, std::slice::from_raw_parts_mut(copy.as_mut_ptr().cast(), n * size_of::<T>()));
+        copy.set_len(n);
+    }
+    Cow::Owned(copy)
+}
+
+/// The bytes of all elements in C order and this machine's byte order; bools are 0 or 1.
+fn copy_elements(array: &ArrayRef<'_>, room: &mut [MaybeUninit<u8>]) {
+    let (dims, size, swapped) = (dims(array, 0), array.dtype().size(), array.is_swapped());
+    let truth = array.dtype() == DType::Bool;
     let base = At { x: array.base(), mask: std::ptr::null() };
-    room.par_chunks_mut(TASK).enumerate().for_each(|(i, room)| {
+    parallel::chunks(room, TASK * size, |i, room| {
         let (outer, inner) = match dims.split_last() {
             Some((inner, outer)) => (outer, *inner),
             None => (&[][..], Dim { len: 1, x: 0, mask: 0, out: 0 }),
         };
         let (mut walk, mut at) = (Walk::new(outer, base, i * TASK / inner.len), i * TASK % inner.len);
-        for place in room {
-            // SAFETY: an ArrayRef's elements are readable, and the walk is at one; any bytes are an integer or a float.
-            unsafe {
-                let mut bytes = [0u8; 8];
-                let bytes = &mut bytes[..size_of::<T>()];
-                bytes.copy_from_slice(std::slice::from_raw_parts(walk.at().step(&inner, at).x, size_of::<T>()));
-                if truth {
-                    bytes[0] = (bytes[0] != 0) as u8;
-                }
-                if swapped {
-                    bytes.reverse();
-                }
-                place.write(bytes.as_ptr().cast::<T>().read_unaligned());
+        for place in room.chunks_exact_mut(size) {
+            // SAFETY: an ArrayRef's elements are readable, and the walk is at one.
+            let bytes = unsafe { std::slice::from_raw_parts(walk.at().step(&inner, at).x, size) };
+            place.write_copy_of_slice(bytes);
+            if truth {
+                place[0].write((bytes[0] != 0) as u8);
+            }
+            if swapped {
+                place.reverse();
             }
             at += 1;
             if at == inner.len {
@@ -58,9 +65,6 @@ pub(super) fn elements<'a, T: Element>(array: &ArrayRef<'a>) -> Cow<'a, [T]> {
             }
         }
     });
-    // SAFETY: every element is written.
-    unsafe { copy.set_len(n) };
-    Cow::Owned(copy)
 }
 
 /// The array's elements as they come out of a reduction.
@@ -105,7 +109,8 @@ impl Rows {
         };
         let at_a_time = (TASK / row.max(1)).max(1);
         if bytes > 0 {
-            room.par_chunks_mut(at_a_time * row * size).zip(positions.par_chunks(at_a_time)).for_each(|(to, at)| {
+            parallel::chunks(room, at_a_time * row * size, |i, to| {
+                let at = &positions[i * at_a_time..positions.len().min((i + 1) * at_a_time)];
                 // SAFETY: an ArrayRef's elements are readable, and the positions are rows of it.
                 unsafe {
                     match dense {
@@ -142,7 +147,7 @@ struct Source<'a> {
     size: usize,
 }
 
-// SAFETY: it only reads, what whoever calls it may read.
+// SAFETY: it only reads; each read is of elements that the reading thread may read, by the contract of the methods.
 unsafe impl Sync for Source<'_> {}
 
 impl Source<'_> {

@@ -2,15 +2,13 @@
 
 use std::ops::Range;
 
-use warpfold_core::{DType, Reducer};
+use warpfold_core::DType;
 
 use super::dense::{self, Rows};
 use super::labels::Labels;
 use super::segments::{Descriptions, Found, Segments};
-use crate::dispatch::{Kernels, Visit};
-use crate::engine::Job;
-use crate::kernel::{Item, Kernel};
-use crate::load::Load;
+use crate::bound::Task;
+use crate::dispatch::Kernels;
 use crate::reduction::{on_threads, reduce};
 use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;
@@ -18,7 +16,7 @@ use warpfold_array::Options;
 use warpfold_array::memory;
 use warpfold_array::problem::Problem;
 use warpfold_array::request::{Request, base};
-use warpfold_array::{Array, Collect, Hole, Scalar, Value, Values};
+use warpfold_array::{Array, Hole, Scalar, Value, Values};
 use warpfold_array::{Error, Op};
 
 /// Reduces the elements of each label: group `k` has the bits of `reduce(op, values[labels == k], axis 0)`. For several
@@ -60,43 +58,18 @@ pub(super) fn by_labels(
         Segments::checked(vec![0], "group", None).fits(&values, options)?;
         let request = Request::new(op, &values, options)?;
         let found = on_threads(options.threads, |threads| {
-            Kernels(&request.spec).dispatch(ByLabel { request: &request, array: &values, labels, threads })
+            let (problem, options) = (&request.problem, request.options());
+            let base = base(&values, options.mask.as_ref(), problem);
+            let task = Task { problem, base, threads, progress: options.progress };
+            // SAFETY: an ArrayRef's elements are readable; the problem has one axis, as long as there are labels.
+            Kernels(&request.spec).with(|bound| unsafe { bound.groups(&task, labels, labels.groups) })
         })?;
-        if let Some(found) = found {
+        if let Some(Ok(found)) = found {
             let shape = [labels.groups].into_iter().chain(request.shape()).collect();
             return Ok(Array { shape, values: found.cast(request.spec.result()) });
         }
     }
     Groups::sorted(labels)?.reduce(op, values, options)
-}
-
-/// Groups of a list, reduced without being sorted.
-struct ByLabel<'a> {
-    request: &'a Request<'a>,
-    array: &'a ArrayRef<'a>,
-    labels: &'a Labels<'a>,
-    threads: usize,
-}
-
-impl Visit for ByLabel<'_> {
-    /// `None` if some group has no result.
-    type Out = Option<Values>;
-
-    fn visit<K, L>(self, kernel: K, load: L) -> Self::Out
-    where
-        K: Kernel,
-        L: Load<Item<K>>,
-        <K::R as Reducer>::Output: Collect,
-    {
-        let options = self.request.options();
-        let problem = &self.request.problem;
-        let base = base(self.array, options.mask.as_ref(), problem);
-        let job =
-            Job { kernel: &kernel, load: &load, problem, base, threads: self.threads, progress: options.progress };
-        // SAFETY: an ArrayRef's elements are readable; the problem has one axis, as long as there are labels.
-        let outputs = unsafe { job.groups(self.labels, self.labels.groups) }?;
-        Collect::collect(outputs).ok()
-    }
 }
 
 /// Whether the first axis has one for each label.
@@ -122,17 +95,18 @@ pub struct Groups {
     labels: usize,
     /// How many groups there are.
     groups: usize,
-    /// The groups that have elements, ascending, where they are few of so many that segments of all would be out of proportion.
+    /// The groups that have elements, ascending, where they are few of so many that segments of all would be out of
+    /// proportion.
     present: Option<Vec<u32>>,
 }
 
 impl Groups {
-    /// Sorts labels, of any integer dtype along one axis, into `groups` groups; without a number, into one more than the greatest
-    /// label.
+    /// Sorts labels, of any integer dtype along one axis, into `groups` groups; without a number, into one more than
+    /// the greatest label.
     ///
     /// # Errors
-    /// [`KeyError::NotIntegers`], [`KeyError::LabelsShape`]; [`KeyError::LabelOutOfRange`] of the first label that is neither -1
-    /// nor below `groups`; [`KeyError::TooMany`] beyond 2^31 groups or 2^32 - 1 labels.
+    /// [`KeyError::NotIntegers`], [`KeyError::LabelsShape`]; [`KeyError::LabelOutOfRange`] of the first label that is
+    /// neither -1 nor below `groups`; [`KeyError::TooMany`] beyond 2^31 groups or 2^32 - 1 labels.
     pub fn new(labels: ArrayRef<'_>, groups: Option<usize>) -> Result<Self, Error> {
         Self::sorted(&Labels::new(labels, groups)?)
     }
@@ -198,12 +172,12 @@ impl Groups {
         &self.positions[self.segments.range(segment)]
     }
 
-    /// Reduces each group along the first axis of `values`. The result has the groups there, and the other axes as they are;
-    /// arg ops give positions in `values`. Of no elements, sum gives 0, mean NaN and so on, as [`crate::reduce`].
+    /// Reduces each group along the first axis of `values`. The result has the groups there, and the other axes as they
+    /// are; arg ops give positions in `values`. Of no elements, sum gives 0, mean NaN and so on, as [`crate::reduce`].
     ///
     /// # Errors
-    /// Another number of values than labels, axes among the options, options that the reduction does not have; a group without a
-    /// result, if there is nothing to fill in ([`KeyError::Empty`]).
+    /// Another number of values than labels, axes among the options, options that the reduction does not have; a group
+    /// without a result, if there is nothing to fill in ([`KeyError::Empty`]).
     pub fn reduce(&self, op: Op, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Array, Error> {
         fits(self.labels, &values)?;
         // What is wrong with the mask is said of the values as they were given.
@@ -217,8 +191,8 @@ impl Groups {
         self.complete(found, nothing, &rest, op.name(), values.dtype())
     }
 
-    /// The result of every group, with something in its holes. `nothing` is that of a group without elements, if it has one; `rest`
-    /// is the shape of a group's.
+    /// The result of every group, with something in its holes. `nothing` is that of a group without elements, if it has
+    /// one; `rest` is the shape of a group's.
     fn complete(
         &self,
         found: Found,
@@ -269,8 +243,8 @@ impl Groups {
     /// Every statistic of [`crate::describe`] of each group.
     ///
     /// # Errors
-    /// Another number of values than labels, options other than `threads` and `progress`, an empty group (which has no least
-    /// element).
+    /// Another number of values than labels, options other than `threads` and `progress`, an empty group (which has no
+    /// least element).
     pub fn describe(&self, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Descriptions, Error> {
         fits(self.labels, &values)?;
         if let Some(present) = &self.present {

@@ -3,8 +3,9 @@
 use rayon::prelude::*;
 
 use super::integers::Integers;
-use crate::engine::{Output, large_pages};
-use crate::groups::{self, Labels as _};
+use crate::engine::{self, Labels as _};
+use crate::output::{Output, large_pages};
+use crate::parallel;
 use crate::policy::BLOCK;
 use crate::simd::{prefetch, vectorize};
 use warpfold_array::ArrayRef;
@@ -31,8 +32,8 @@ pub(super) struct Labels<'a> {
 }
 
 impl<'a> Labels<'a> {
-    /// Labels along one axis, of any integer dtype: -1 is ignored. Without `groups`, there are as many as the greatest label
-    /// and one more.
+    /// Labels along one axis, of any integer dtype: -1 is ignored. Without `groups`, there are as many as the greatest
+    /// label and one more.
     pub fn new(array: ArrayRef<'a>, groups: Option<usize>) -> Result<Self, Error> {
         if array.shape().len() != 1 {
             return Err(KeyError::LabelsShape { shape: array.shape().to_vec() }.into());
@@ -46,13 +47,13 @@ impl<'a> Labels<'a> {
         if most > MOST_GROUPS {
             return Err(KeyError::TooMany { what: "groups", n: most, most: MOST_GROUPS }.into());
         }
-        let ends = (0..n.div_ceil(TASK)).into_par_iter().map(|task| {
+        let ends = parallel::map(n.div_ceil(TASK), |task| {
             let mut room = Vec::new();
             let blocks = (task * TASK..n.min((task + 1) * TASK)).step_by(BLOCK);
             let end = blocks.map(|from| end(&entries, from, BLOCK.min(n - from), &mut room)).max();
             end.unwrap_or(0)
         });
-        let end = ends.max().unwrap_or(0);
+        let end = ends.into_iter().max().unwrap_or(0);
         if end > most as u64 {
             let bad = |&label: &i64| !(-1..most as i128).contains(&entries.exact(label));
             entries.blocks(|from, block| match block.iter().position(bad) {
@@ -79,7 +80,7 @@ impl<'a> Labels<'a> {
     pub fn to_vec(self) -> Vec<u32> {
         let n = self.len();
         let mut labels: Vec<u32> = room_for(n);
-        labels.spare_capacity_mut()[..n].par_chunks_mut(BLOCK).enumerate().for_each(|(i, to)| {
+        parallel::chunks(&mut labels.spare_capacity_mut()[..n], BLOCK, |i, to| {
             to.write_copy_of_slice(self.read(i * BLOCK, to.len(), &mut Vec::new()));
         });
         // SAFETY: all are written.
@@ -87,7 +88,8 @@ impl<'a> Labels<'a> {
         labels
     }
 
-    /// Whether there are so many more groups than labels that work in proportion to the groups would be out of proportion.
+    /// Whether there are so many more groups than labels that work in proportion to the groups would be out of
+    /// proportion.
     pub fn is_sparse(&self) -> bool {
         self.groups > SPARSE.0.saturating_mul(self.len()).saturating_add(SPARSE.1)
     }
@@ -95,9 +97,9 @@ impl<'a> Labels<'a> {
     /// The same as [`Labels::sort`] of the groups that have elements alone; and which these are, ascending.
     pub fn sort_present(&self) -> (Vec<u32>, Sorted) {
         let labels = self.to_vec();
-        let belongs = |&(_, &label): &(usize, &u32)| label != u32::MAX;
         let pair = |(at, &label): (usize, &u32)| u64::from(label) << 32 | at as u64;
-        let mut pairs: Vec<u64> = labels.par_iter().enumerate().filter(belongs).map(pair).collect();
+        let belongs = |&(_, &label): &(usize, &u32)| label != u32::MAX;
+        let mut pairs: Vec<u64> = labels.iter().enumerate().filter(belongs).map(pair).collect();
         pairs.par_sort_unstable();
         let (mut present, mut offsets) = (Vec::new(), vec![0]);
         for group in pairs.chunk_by(|a, b| a >> 32 == b >> 32) {
@@ -132,18 +134,19 @@ impl<'a> Labels<'a> {
             tasks.push((starts[bucket], pairs, to, offsets));
         }
         let low = (1usize << shift) - 1;
-        tasks.into_par_iter().for_each(|(start, pairs, to, ends)| {
+        parallel::chunks(&mut tasks, 1, |_, task| {
+            let [(start, pairs, to, ends)] = task else { return };
             // Where the next of each goes, which in the end is where it ends.
             ends.fill(0);
             pairs.iter().for_each(|&(label, _)| ends[label as usize & low] += 1);
             let mut next = 0;
             ends.iter_mut().for_each(|end| next += std::mem::replace(end, next));
-            for &(label, position) in pairs {
+            for &(label, position) in *pairs {
                 let end = &mut ends[label as usize & low];
                 to[*end].write(position);
                 *end += 1;
             }
-            ends.iter_mut().for_each(|end| *end += start);
+            ends.iter_mut().for_each(|end| *end += *start);
         });
         // SAFETY: each task writes a position for each of its pairs, of which there are as many.
         unsafe { positions.set_len(starts[buckets]) };
@@ -151,7 +154,7 @@ impl<'a> Labels<'a> {
     }
 }
 
-impl groups::Labels for Labels<'_> {
+impl engine::Labels for Labels<'_> {
     /// The bits of -1 are those of the greatest number. Labels are lent if memory has them in 32 bits.
     fn read<'r>(&'r self, from: usize, n: usize, room: &'r mut Vec<u32>) -> &'r [u32] {
         if let Some(labels) = self.entries.as_slice::<i32>() {
@@ -174,7 +177,8 @@ impl groups::Labels for Labels<'_> {
     }
 }
 
-/// One more than the greatest of some labels, as if -1 were 0; more than any number of groups if one is neither -1 nor a label.
+/// One more than the greatest of some labels, as if -1 were 0; more than any number of groups if one is neither -1 nor
+/// a label.
 fn end(entries: &Integers<'_>, from: usize, n: usize, room: &mut Vec<i64>) -> u64 {
     if let Some(labels) = entries.as_slice::<i32>() {
         let end = |&label: &i32| (label as u32).wrapping_add(1);
@@ -205,7 +209,8 @@ fn room_for<T>(n: usize) -> Vec<T> {
     items
 }
 
-/// The items 0 to `n` by their keys, below `keys`, those of one key in order; and where each key's begin, and the last's end.
+/// The items 0 to `n` by their keys, below `keys`, those of one key in order; and where each key's begin, and the
+/// last's end.
 fn counting_sort<T: Copy + Send>(
     n: usize,
     keys: usize,
@@ -228,8 +233,7 @@ fn counting_sort<T: Copy + Send>(
         even.iter_mut().zip(odd).for_each(|(even, odd)| *even += odd);
         even
     };
-    let mut places: Vec<Vec<usize>> =
-        if parts == 1 { vec![count(0)] } else { (0..parts).into_par_iter().map(count).collect() };
+    let mut places: Vec<Vec<usize>> = parallel::map(parts, count);
     // From how many there are to where the first of each part goes.
     let mut starts = Vec::with_capacity(keys + 1);
     let mut next = 0;
@@ -242,7 +246,8 @@ fn counting_sort<T: Copy + Send>(
     starts.push(next);
     let mut items: Vec<T> = room_for(n);
     let room = Output::new(&mut items.spare_capacity_mut()[..n]);
-    let scatter = |(of_part, mut places): (usize, Vec<usize>)| {
+    let scatter = |of_part: usize, places: &mut [Vec<usize>]| {
+        let [places] = places else { return };
         for i in part(of_part) {
             let place = &mut places[key(i)];
             // SAFETY: each item has a place of its own, after those before it.
@@ -250,11 +255,7 @@ fn counting_sort<T: Copy + Send>(
             *place += 1;
         }
     };
-    if parts == 1 {
-        places.into_iter().enumerate().for_each(scatter);
-    } else {
-        places.into_par_iter().enumerate().for_each(scatter);
-    }
+    parallel::chunks(&mut places, 1, scatter);
     // SAFETY: there are as many places as items.
     unsafe { items.set_len(n) };
     (starts, items)

@@ -1,8 +1,8 @@
 //! Reductions by key: segments of an axis, groups of equal labels, runs of equal keys, distinct values, histograms,
 //! k-means.
 //!
-//! Every result is the one of the plain reduction of the elements concerned, in their order: segment `i` has the bits of
-//! `reduce(values[offsets[i]..offsets[i + 1]])`, group `k` those of `reduce(values[labels == k])`.
+//! Every result is the one of the plain reduction of the elements concerned, in their order: segment `i` has the bits
+//! of `reduce(values[offsets[i]..offsets[i + 1]])`, group `k` those of `reduce(values[labels == k])`.
 
 /// Runs the same code for the element type of a dtype: `by_dtype!(dtype, T => T::DTYPE)`. Bools are read as `u8`.
 macro_rules! by_dtype {

@@ -2,6 +2,27 @@
 
 use warpfold_core::{Element, Key};
 
+/// The ranks of some elements, a block at a time.
+pub(super) trait Ranks: Sync {
+    /// How many.
+    fn len(&self) -> usize;
+
+    /// Those of the elements from `from` on.
+    fn read(&self, from: usize, to: &mut [u64]);
+}
+
+impl<T: Element<Key: Rank>> Ranks for &[T] {
+    fn len(&self) -> usize {
+        <[T]>::len(self)
+    }
+
+    fn read(&self, from: usize, to: &mut [u64]) {
+        for (to, &x) in to.iter_mut().zip(&self[from..]) {
+            *to = key(x).rank();
+        }
+    }
+}
+
 /// The integer by which keys are compared: zeros of both signs are one key, and all NaNs are one, the greatest.
 #[inline(always)]
 pub(super) fn key<T: Element>(x: T) -> T::Key {

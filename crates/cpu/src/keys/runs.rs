@@ -1,11 +1,11 @@
 //! Runs: consecutive elements of equal keys.
 
-use rayon::prelude::*;
 use warpfold_core::Element;
 
 use super::dense;
 use super::rank::key;
 use super::segments::Segments;
+use crate::parallel;
 use warpfold_array::Array;
 use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;
@@ -76,12 +76,9 @@ impl Runs {
 
 /// Where a key differs from the one before it.
 fn starts<T: Element>(keys: &[T]) -> Vec<u32> {
-    let parts: Vec<Vec<u32>> = (0..keys.len().div_ceil(TASK))
-        .into_par_iter()
-        .map(|part| {
-            let range = part * TASK..keys.len().min((part + 1) * TASK);
-            range.filter(|&i| i == 0 || key(keys[i]) != key(keys[i - 1])).map(|i| i as u32).collect()
-        })
-        .collect();
+    let parts: Vec<Vec<u32>> = parallel::map(keys.len().div_ceil(TASK), |part| {
+        let range = part * TASK..keys.len().min((part + 1) * TASK);
+        range.filter(|&i| i == 0 || key(keys[i]) != key(keys[i - 1])).map(|i| i as u32).collect()
+    });
     parts.concat()
 }

@@ -2,14 +2,12 @@
 
 use std::ops::Range;
 
-use warpfold_core::{DType, Reducer};
+use warpfold_core::DType;
 
 use super::integers::Integers;
+use crate::bound::Task;
 use crate::describe::{ROW, Run, STATS, check_describe};
-use crate::dispatch::{Kernels, Visit};
-use crate::engine::Job;
-use crate::kernel::{Item, Kernel};
-use crate::load::Load;
+use crate::dispatch::Kernels;
 use crate::reduction::on_threads;
 use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;
@@ -17,7 +15,7 @@ use warpfold_array::Options;
 use warpfold_array::memory;
 use warpfold_array::problem::Problem;
 use warpfold_array::request::{Request, base};
-use warpfold_array::{Array, Collect, Hole, Scalar, Value, Values};
+use warpfold_array::{Array, Hole, Scalar, Value, Values};
 use warpfold_array::{Error, Op};
 
 /// Reduces each segment `offsets[i]..offsets[i + 1]` of the first axis of `values`, in the bits of
@@ -42,7 +40,8 @@ pub fn segmented(op: Op, values: ArrayRef<'_>, offsets: ArrayRef<'_>, options: &
 
 /// Where the first axis of some values is cut.
 ///
-/// There is one offset more than segments; they need not start at 0 nor end at the last element. A segment may be empty.
+/// There is one offset more than segments; they need not start at 0 nor end at the last element. A segment may be
+/// empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Segments {
     offsets: Vec<usize>,
@@ -72,7 +71,8 @@ impl Segments {
     /// Segments between neighbouring offsets: integers of any dtype, along one axis.
     ///
     /// # Errors
-    /// [`KeyError::NotIntegers`], [`KeyError::OffsetsShape`], [`KeyError::OffsetsDecrease`], [`KeyError::OffsetNegative`].
+    /// [`KeyError::NotIntegers`], [`KeyError::OffsetsShape`], [`KeyError::OffsetsDecrease`],
+    /// [`KeyError::OffsetNegative`].
     pub fn new(offsets: ArrayRef<'_>) -> Result<Self, Error> {
         if offsets.shape().len() != 1 || offsets.is_empty() {
             return Err(KeyError::OffsetsShape { shape: offsets.shape().to_vec() }.into());
@@ -102,8 +102,8 @@ impl Segments {
         Self { offsets, fill, what }
     }
 
-    /// What is given for a segment that has no result: min, max, minmax, argmin and argmax of no elements, or of nothing but
-    /// NaNs that are skipped. It is cast to the result's dtype.
+    /// What is given for a segment that has no result: min, max, minmax, argmin and argmax of no elements, or of
+    /// nothing but NaNs that are skipped. It is cast to the result's dtype.
     pub fn fill(self, x: Scalar) -> Self {
         Self { fill: Some(x), ..self }
     }
@@ -133,18 +133,20 @@ impl Segments {
         self.offsets.windows(2).map(|pair| (pair[1] - pair[0]) as i64).collect()
     }
 
-    /// Reduces each segment of the first axis of `values`. The result has the segments there, and the other axes as they are;
-    /// arg ops count from the segment's first element. Of no elements, sum gives 0, mean NaN and so on, as [`crate::reduce`].
+    /// Reduces each segment of the first axis of `values`. The result has the segments there, and the other axes as
+    /// they are; arg ops count from the segment's first element. Of no elements, sum gives 0, mean NaN and so on, as
+    /// [`crate::reduce`].
     ///
     /// # Errors
-    /// Segments beyond the values, axes among the options, options that the reduction does not have; a segment without a result,
-    /// if there is nothing to fill in ([`KeyError::Empty`]).
+    /// Segments beyond the values, axes among the options, options that the reduction does not have; a segment without
+    /// a result, if there is nothing to fill in ([`KeyError::Empty`]).
     pub fn reduce(&self, op: Op, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Array, Error> {
         let (found, rest) = self.find(op, values, options, None)?;
         self.complete(found, &rest, op.name(), values.dtype())
     }
 
-    /// The results that there are, and the shape of those of a segment. Arg ops give `positions`, if values were gathered from there.
+    /// The results that there are, and the shape of those of a segment. Arg ops give `positions`, if values were
+    /// gathered from there.
     pub(super) fn find(
         &self,
         op: Op,
@@ -160,7 +162,11 @@ impl Segments {
         memory::afford("the result", self.len().saturating_mul(outputs * width), request.spec.result().size())?;
         let run = |offsets: &[usize]| {
             on_threads(options.threads, |threads| {
-                Kernels(&request.spec).dispatch(Execute { request: &request, array: &values, offsets, threads })
+                let (problem, options) = (&request.problem, request.options());
+                let base = base(&values, options.mask.as_ref(), problem);
+                let task = Task { problem, base, threads, progress: options.progress };
+                // SAFETY: an ArrayRef's elements are readable; the problem reaches no others, and reduces axis 0 alone.
+                Kernels(&request.spec).with(|bound| unsafe { bound.segments(&task, offsets) })
             })
         };
         let (found, holes) = match run(&self.offsets)? {
@@ -223,7 +229,8 @@ impl Segments {
     /// Every statistic of [`crate::describe`] of each segment, in one read.
     ///
     /// # Errors
-    /// Segments beyond the values, options other than `threads` and `progress`, an empty segment (which has no least element).
+    /// Segments beyond the values, options other than `threads` and `progress`, an empty segment (which has no least
+    /// element).
     pub fn describe(&self, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Descriptions, Error> {
         self.fits(&values, options)?;
         check_describe(values.dtype(), options)?;
@@ -298,37 +305,4 @@ pub fn filled(values: Values, holes: &[usize], width: usize, fill: Scalar) -> Va
         T::wrap(all)
     }
     warpfold_array::each!(Values, values, v => put(v, holes, width, fill))
-}
-
-struct Execute<'a> {
-    request: &'a Request<'a>,
-    array: &'a ArrayRef<'a>,
-    offsets: &'a [usize],
-    threads: usize,
-}
-
-impl Visit for Execute<'_> {
-    /// What was found, and the places of outputs that are missing there; `None` if a segment is empty that must not be.
-    type Out = Option<(Values, Vec<(usize, Hole)>)>;
-
-    fn visit<K, L>(self, kernel: K, load: L) -> Self::Out
-    where
-        K: Kernel,
-        L: Load<Item<K>>,
-        <K::R as Reducer>::Output: Collect,
-    {
-        let options = self.request.options();
-        let problem = &self.request.problem;
-        let base = base(self.array, options.mask.as_ref(), problem);
-        let job =
-            Job { kernel: &kernel, load: &load, problem, base, threads: self.threads, progress: options.progress };
-        // SAFETY: an ArrayRef's elements are readable; the problem reaches no others, and reduces axis 0 alone.
-        let mut outputs = unsafe { job.segments(self.offsets) }?;
-        let holes: Vec<(usize, Hole)> =
-            outputs.iter().enumerate().filter_map(|(at, output)| Some((at, output.hole()?))).collect();
-        if !holes.is_empty() {
-            outputs.retain(|output| output.hole().is_none());
-        }
-        Some((Collect::collect(outputs).expect("those without a value are gone"), holes))
-    }
 }

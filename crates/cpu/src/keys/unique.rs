@@ -4,7 +4,10 @@ use rayon::prelude::*;
 use warpfold_core::{DType, Element};
 
 use super::dense;
-use super::rank::{Rank, key};
+use super::rank::{Rank, Ranks};
+use crate::output::large_pages;
+use crate::parallel;
+use crate::policy::BLOCK;
 use warpfold_array::ArrayRef;
 use warpfold_array::Error;
 use warpfold_array::KeyError;
@@ -40,8 +43,8 @@ pub struct Unique {
     pub inverse: Option<Array>,
 }
 
-/// The distinct values of an array of any dtype, shape and layout. All NaNs are one value, which is the canonical NaN; -0.0 and
-/// +0.0 are one, of which the first in row-major order is kept.
+/// The distinct values of an array of any dtype, shape and layout. All NaNs are one value, which is the canonical NaN;
+/// -0.0 and +0.0 are one, of which the first in row-major order is kept.
 ///
 /// ```
 /// use warpfold::{ArrayRef, Distinct, unique};
@@ -62,8 +65,9 @@ pub fn unique(array: ArrayRef<'_>, what: Distinct) -> Result<Unique, Error> {
     }
     let (found, values) = by_dtype!(array.dtype(), T => {
         let x = dense::elements::<T>(&array);
+        let x: &[T] = &x;
         let found = find(&x, what);
-        let values = T::wrap(found.ranks.iter().map(|&rank| value(rank, &x)).collect());
+        let values = T::wrap(found.ranks.iter().map(|&rank| value(rank, x)).collect());
         (found, values)
     });
     let values = if array.dtype() == DType::Bool { values.cast(DType::Bool) } else { values };
@@ -79,7 +83,33 @@ fn value<T: Element<Key: Rank>>(rank: u64, x: &[T]) -> T {
     if !T::DTYPE.is_float() || value.is_nan() || value.truthy() {
         return value;
     }
-    x.par_iter().copied().find_first(|&x| !x.is_nan() && x.key_eq() == key).unwrap_or(value)
+    position(&x, rank).map_or(value, |at| x[at])
+}
+
+/// Where a rank occurs first.
+fn position(x: &dyn Ranks, rank: u64) -> Option<usize> {
+    let found = |task: usize| {
+        let mut at = None;
+        blocks(x, task, &mut |from, ranks| at = at.or(ranks.iter().position(|&found| found == rank).map(|i| from + i)));
+        at
+    };
+    // Some tasks at a time: what comes after the first need not be read.
+    const TOGETHER: usize = 64;
+    let tasks = x.len().div_ceil(TASK);
+    let some =
+        |from: usize| parallel::map(TOGETHER.min(tasks - from), |i| found(from + i)).into_iter().flatten().next();
+    (0..tasks).step_by(TOGETHER).find_map(some)
+}
+
+/// Calls `each` with the ranks of a task, a block at a time, and the place of their first.
+fn blocks(x: &dyn Ranks, task: usize, each: &mut dyn FnMut(usize, &[u64])) {
+    let mut room = [0; BLOCK];
+    let end = x.len().min((task + 1) * TASK);
+    for from in (task * TASK..end).step_by(BLOCK) {
+        let ranks = &mut room[..BLOCK.min(end - from)];
+        x.read(from, ranks);
+        each(from, ranks);
+    }
 }
 
 /// What is found, by rank.
@@ -91,70 +121,84 @@ struct Found {
     inverse: Option<Vec<i64>>,
 }
 
-fn find<T: Element<Key: Rank>>(x: &[T], what: Distinct) -> Found {
-    let bounds = x.par_chunks(TASK).map(|x| {
-        x.iter().fold((u64::MAX, 0), |(low, high), &x| {
-            let rank = key(x).rank();
-            (rank.min(low), rank.max(high))
-        })
-    });
-    let (low, high) = bounds.reduce(|| (u64::MAX, 0), |a, b| (a.0.min(b.0), a.1.max(b.1)));
-    if x.is_empty() {
+fn find(x: &dyn Ranks, what: Distinct) -> Found {
+    let n = x.len();
+    if n == 0 {
         let none = |asked: bool| asked.then(Vec::new);
         return Found { first: none(what.first), inverse: none(what.inverse), ..Found::default() };
     }
-    let rank = |i: usize| key(x[i]).rank() - low;
+    let bounds = parallel::map(n.div_ceil(TASK), |task| {
+        let (mut low, mut high) = (u64::MAX, 0);
+        blocks(x, task, &mut |_, ranks| {
+            (low, high) = ranks.iter().fold((low, high), |(low, high), &rank| (rank.min(low), rank.max(high)));
+        });
+        (low, high)
+    });
+    let (low, high) = bounds.into_iter().fold((u64::MAX, 0), |a, b| (a.0.min(b.0), a.1.max(b.1)));
     let span = high - low;
-    let mut found = if span < TABLE.max((x.len() / PER_COUNTER) as u64) {
-        by_table(x.len(), span as usize + 1, rank, what)
+    let alone = !what.first && !what.inverse;
+    let mut found = if span < TABLE.max((n / PER_COUNTER) as u64) {
+        by_table(x, low, span as usize + 1, what)
+    } else if span <= u32::MAX as u64 && alone {
+        by_sorting(collect(x, |_, rank| (rank - low) as u32), |x| x as u64)
     } else if span <= u32::MAX as u64 {
-        match what {
-            Distinct { first: false, inverse: false } => by_sorting(collect(x.len(), |i| rank(i) as u32), |x| x as u64),
-            // Rank and place in one word.
-            _ => {
-                let pairs = collect(x.len(), |i| rank(i) << 32 | i as u64);
-                by_sorting_places(pairs, |pair| (pair >> 32, pair as u32), what)
-            }
-        }
+        // Rank and place in one word.
+        let pairs = collect(x, |i, rank| (rank - low) << 32 | i as u64);
+        by_sorting_places(pairs, |pair| (pair >> 32, pair as u32), what)
+    } else if alone {
+        by_sorting(collect(x, |_, rank| rank - low), |x| x)
     } else {
-        match what {
-            Distinct { first: false, inverse: false } => by_sorting(collect(x.len(), rank), |x| x),
-            _ => by_sorting_places(collect(x.len(), |i| (rank(i), i as u32)), |pair| pair, what),
-        }
+        by_sorting_places(collect(x, |i, rank| (rank - low, i as u32)), |pair| pair, what)
     };
     found.ranks.iter_mut().for_each(|rank| *rank += low);
     found
 }
 
-fn collect<K: Send>(n: usize, at: impl Fn(usize) -> K + Sync + Send) -> Vec<K> {
-    (0..n).into_par_iter().with_min_len(TASK).map(at).collect()
+/// Something of each place and its rank.
+fn collect<K: Copy + Send>(x: &dyn Ranks, of: impl Fn(usize, u64) -> K + Sync) -> Vec<K> {
+    let n = x.len();
+    let mut all: Vec<K> = Vec::with_capacity(n);
+    large_pages(&mut all.spare_capacity_mut()[..n]);
+    parallel::chunks(&mut all.spare_capacity_mut()[..n], TASK, |task, room| {
+        blocks(x, task, &mut |from, ranks| {
+            for ((to, i), &rank) in room[from - task * TASK..].iter_mut().zip(from..).zip(ranks) {
+                to.write(of(i, rank));
+            }
+        });
+    });
+    // SAFETY: all are written.
+    unsafe { all.set_len(n) };
+    all
 }
 
-/// Ranks below `span`, counted in tables.
-fn by_table(n: usize, span: usize, rank: impl Fn(usize) -> u64 + Sync + Send, what: Distinct) -> Found {
+/// Ranks from `low` on, fewer than `span`, counted in tables.
+fn by_table(x: &dyn Ranks, low: u64, span: usize, what: Distinct) -> Found {
+    let n = x.len();
+    let tasks = n.div_ceil(TASK);
     let parts = (n / (4 * span).max(TASK)).clamp(1, rayon::current_num_threads());
-    let tables: Vec<(Vec<i64>, Vec<u32>)> = (0..parts)
-        .into_par_iter()
-        .map(|part| {
-            let mut counts = vec![0; span];
-            let mut first = vec![u32::MAX; if what.first { span } else { 0 }];
-            for i in n * part / parts..n * (part + 1) / parts {
-                let rank = rank(i) as usize;
-                counts[rank] += 1;
-                if what.first && counts[rank] == 1 {
-                    first[rank] = i as u32;
+    let tables: Vec<(Vec<i64>, Vec<u32>)> = parallel::map(parts, |part| {
+        let mut counts = vec![0; span];
+        let mut first = vec![u32::MAX; if what.first { span } else { 0 }];
+        for task in tasks * part / parts..tasks * (part + 1) / parts {
+            blocks(x, task, &mut |from, ranks| {
+                for (i, &rank) in (from..).zip(ranks) {
+                    let rank = (rank - low) as usize;
+                    counts[rank] += 1;
+                    if what.first && counts[rank] == 1 {
+                        first[rank] = i as u32;
+                    }
                 }
-            }
-            (counts, first)
-        })
-        .collect();
+            });
+        }
+        (counts, first)
+    });
     let count = |rank: usize| tables.iter().map(|(counts, _)| counts[rank]).sum::<i64>();
     let all: Vec<(usize, i64)> = (0..span).map(|rank| (rank, count(rank))).filter(|&(_, count)| count > 0).collect();
     let place = |rank: usize| tables.iter().map(|(_, first)| first[rank]).min().unwrap_or(0);
     let inverse = what.inverse.then(|| {
         let mut index = vec![0i64; span];
         all.iter().enumerate().for_each(|(i, &(rank, _))| index[rank] = i as i64);
-        collect(n, |i| index[rank(i) as usize])
+        collect(x, |_, rank| index[(rank - low) as usize])
     });
     Found {
         ranks: all.iter().map(|&(rank, _)| rank as u64).collect(),

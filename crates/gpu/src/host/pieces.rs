@@ -7,7 +7,6 @@ use crate::event::Event;
 use crate::host::cut::{Leaf, Piece, cut};
 use crate::host::gather::{Gather, Placement};
 use crate::host::transfer::Resident;
-use crate::launch::Launch;
 use crate::options::Options;
 use crate::origin::Origin;
 use crate::plan::{Chunk, GpuPlan};
@@ -19,6 +18,7 @@ use std::sync::Arc;
 use warpfold_array::ArrayRef;
 use warpfold_array::request::Request;
 use warpfold_array::{CudaError, Error, Op};
+use warpfold_kernels::recipe::CallAt;
 
 /// Bytes of a piece: its copy takes a millisecond or two, beside which the few driver calls for it are nothing.
 pub const PIECE: usize = 64 << 20;
@@ -274,10 +274,7 @@ impl Run<'_> {
         let workspace = scratch.workspace(&home, chunks.iter().map(|c| c.workspace).max().unwrap_or_default())?;
         let mut last = None;
         for (turn, chunk) in (0..SLOTS).cycle().zip(chunks) {
-            let mut launches = Vec::new();
-            for l in &chunk.launches {
-                launches.push(Launch::of_struct(device.kernel(&l.entry)?, l.grid, l.block, &l.params)?);
-            }
+            let launches = device.all_ready(&chunk.launches)?;
             let Slot { stream, input, done, .. } = &mut self.slots[turn];
             done.synchronize()?;
             input.send(stream, &gather, chunk.start, chunk.len)?;
@@ -287,10 +284,10 @@ impl Run<'_> {
                 stream.wait(&before.done)?;
             }
             for launch in launches {
-                let first = [input.device.address(), mask, to, workspace];
+                let at = CallAt { input: input.device.address(), mask, output: to, workspace };
                 // SAFETY: the plan is for this problem and this part of its input, which the lane holds; the chunk before has
                 // been waited for, so the workspace is this one's; all stay until `home` and the slots have been waited for.
-                unsafe { launch.queue_at(stream, first) }?;
+                unsafe { launch.queue(stream, at) }?;
             }
             stream.record(done)?;
             last = Some(turn);

@@ -1,6 +1,6 @@
 //! Histograms on a GPU.
 
-use super::{check, group_by, load, side_by_side, view};
+use super::{check, group_by, side_by_side, view};
 use crate::array::Array;
 use crate::buffer::Buffer;
 use crate::device::Device;
@@ -13,6 +13,7 @@ use warpfold_array::KeyError;
 use warpfold_array::{Error, Op};
 use warpfold_core::DType;
 use warpfold_cpu::keys::{Bins, edges};
+use warpfold_kernels::sort::bins::BinsAt;
 
 /// How many elements are in each bin: as [`warpfold_cpu::keys::Histogram`].
 pub struct Histogram {
@@ -46,14 +47,15 @@ pub fn histogram(
         Ok((both.get(0).to_f64(), both.get(1).to_f64()))
     })?;
     let k = edges.len() - 1;
-    let launch = load(&device, &between(dtype, n, &edges, device.multiprocessors()))?;
+    let launch = device.ready(&between(dtype, n, &edges, device.multiprocessors()))?;
     let there = Buffer::upload(stream, &edges)?;
+    let at = BinsAt { input: array.address(), edges: there.address(), ..BinsAt::default() };
     let counts = match weights {
         None => {
             let mut counts = Array::new(&device, DType::I64, &[k])?;
             counts.fill(stream, 0)?;
             // SAFETY: as many elements as were planned for, and a count for each bin; all stays until the device is done with it.
-            unsafe { launch.queue_at(stream, [array.address(), there.address(), counts.address(), 0]) }?;
+            unsafe { launch.queue(stream, BinsAt { counts: counts.address(), ..at }) }?;
             counts
         }
         Some(weights) => {
@@ -61,7 +63,7 @@ pub fn histogram(
             weights.is_on(stream, "weights")?;
             let labels = Array::new(&device, DType::I32, &[n])?;
             // SAFETY: as above, and a label for each element.
-            unsafe { launch.queue_at(stream, [array.address(), there.address(), 0, labels.address()]) }?;
+            unsafe { launch.queue(stream, BinsAt { labels: labels.address(), ..at }) }?;
             // SAFETY: the same elements, as a list: they lie side by side.
             let weights = unsafe { view(weights.device(), weights.address(), weights.dtype(), n)? };
             group_by(Op::Sum, labels.view(), weights, Some(k), &Options::default(), stream)?

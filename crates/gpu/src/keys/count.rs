@@ -1,6 +1,6 @@
 //! How often each label occurs, or the sum of its weights, on a GPU.
 
-use super::{count_groups, group_by, load};
+use super::{count_groups, group_by};
 use crate::array::Array;
 use crate::device::Device;
 use crate::options::Options;
@@ -11,6 +11,7 @@ use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;
 use warpfold_array::{Error, Op};
 use warpfold_core::DType;
+use warpfold_kernels::sort::bins::BinsAt;
 
 /// How often each label occurs, or the sum of its `weights`, as [`warpfold_cpu::keys::bincount`]: -1 is not counted, and there are at least `least` bins. Waits
 /// for the greatest label, and for sums of weights; counting is queued.
@@ -29,9 +30,10 @@ pub fn bincount(
             let mut counts = Array::new(&stream.device(), DType::I64, &[bins])?;
             counts.fill(stream, 0)?;
             let (device, n) = (stream.device(), labels.shape()[0]);
-            let launch = load(&device, &of_labels(labels.dtype(), n, bins, device.multiprocessors()))?;
+            let launch = device.ready(&of_labels(labels.dtype(), n, bins, device.multiprocessors()))?;
+            let at = BinsAt { input: labels.address(), counts: counts.address(), ..BinsAt::default() };
             // SAFETY: as many labels as were planned for, and a count for each; all stays until the device is done with it.
-            unsafe { launch.queue_at(stream, [labels.address(), 0, counts.address(), 0]) }?;
+            unsafe { launch.queue(stream, at) }?;
             Ok(counts)
         }
         Some(weights) if weights.shape() != labels.shape() => {

@@ -1,7 +1,7 @@
 //! The first and the last of each group, on a GPU.
 
 use super::groups::Groups;
-use super::{check_values, grouped, load};
+use super::{check_values, grouped};
 use crate::array::Array;
 use crate::device::Device;
 use crate::origin::Origin;
@@ -14,6 +14,7 @@ use warpfold_array::KeyError;
 use warpfold_array::{CudaError, Error, Op};
 use warpfold_array::{Scalar, Values};
 use warpfold_cpu::keys::filled;
+use warpfold_kernels::sort::ends::EndsAt;
 
 /// Which element of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,12 +62,17 @@ impl Groups {
         });
         grouped::take_said(&self.said, stream, &mut out, Op::Max, (self.len(), self.dtype()), self.labels())?;
         if !out.is_empty() {
-            let launch = load(&self.device, &rows.ends(self.len(), last, fill, self.device.multiprocessors()))?;
-            let (positions, offsets) = (self.positions().address(), self.offsets().address());
-            let first = [values.address(), positions, offsets, out.address(), out.status_address()];
+            let launch = self.device.ready(&rows.ends(self.len(), last, fill, self.device.multiprocessors()))?;
+            let at = EndsAt {
+                input: values.address(),
+                positions: self.positions().address(),
+                offsets: self.offsets().address(),
+                output: out.address(),
+                status: out.status_address(),
+            };
             // SAFETY: as many rows as labels, all of which positions are below; the result has room, and a word for its status. All stays until the
             // device is done with it.
-            unsafe { launch.queue_at(stream, first) }?;
+            unsafe { launch.queue(stream, at) }?;
         }
         let groups = Some((self.len(), self.dtype()));
         let origin = Origin {

@@ -2,11 +2,11 @@
 
 use super::groups::{Groups, problem};
 use super::sorter::Sorter;
-use super::{check_groups, check_labels, check_values, load, view};
+use super::{check_groups, check_labels, check_values, view};
 use crate::array::Array;
 use crate::buffer::Buffer;
 use crate::device::Device;
-use crate::launch::Launch;
+use crate::launch::Ready;
 use crate::options::Options;
 use crate::origin::Origin;
 use crate::plan::sort::{Carried, Problem};
@@ -19,6 +19,7 @@ use std::sync::Arc;
 use warpfold_array::Scalar;
 use warpfold_array::{CudaError, Error, Op};
 use warpfold_core::DType;
+use warpfold_kernels::sort::groups::{OffsetsAt, PlacesAt};
 
 /// A reduction of groups of values of one dtype and length on one GPU: planned, its kernels loaded, its memory allocated.
 ///
@@ -28,7 +29,7 @@ pub struct Grouped {
     labels: Layout,
     sorter: Sorter,
     offsets: Buffer<u32>,
-    launch: Launch,
+    launch: Ready<OffsetsAt>,
     reduction: InOrder,
 }
 
@@ -63,7 +64,7 @@ impl Grouped {
             labels: Layout::of(labels.layout()),
             sorter: Sorter::new(device, problem)?,
             offsets: Buffer::new(device, groups + 1)?,
-            launch: load(device, &problem.offsets(groups))?,
+            launch: device.ready(&problem.offsets(groups))?,
         })
     }
 
@@ -115,7 +116,7 @@ impl Grouped {
         // SAFETY: labels and values are like those that were planned for, as was just seen, and lent until the device is done with them.
         unsafe {
             self.sorter.queue(stream, labels.address(), carry)?;
-            self.launch.queue_at(stream, [self.sorter.sorted().0, 0, offsets])?;
+            self.launch.queue(stream, OffsetsAt { labels: self.sorter.sorted().0, offsets })?;
         }
         self.reduction.run(stream, &values, self.sorter.sorted().1, offsets, out)?;
         // SAFETY: after the word for the status there are 12 bytes.
@@ -181,7 +182,7 @@ struct InOrder {
     by_positions: bool,
     segmented: Segmented,
     /// Of arg ops: places in groups become positions.
-    places: Option<Launch>,
+    places: Option<Ready<PlacesAt>>,
     origin: Arc<Origin>,
 }
 
@@ -225,7 +226,7 @@ impl InOrder {
         let segmented = Segmented::planned(device, op, sorted, &offsets, options, fill, by_positions)?;
         let places = (is_arg(op) && !segmented.shape().contains(&0)).then(|| {
             let columns = segmented.shape()[1..].iter().product();
-            load(device, &problem.places(groups.0, columns))
+            device.ready(&problem.places(groups.0, columns))
         });
         let places = places.transpose()?;
         let origin = Origin { groups: Some(groups), ..Origin::of_parts(op, dtype, values.shape(), "group") };
@@ -235,7 +236,7 @@ impl InOrder {
     }
 
     fn kernels(&self) -> impl Iterator<Item = &str> {
-        self.segmented.kernels().into_iter().chain(self.places.as_ref().map(Launch::entry))
+        self.segmented.kernels().into_iter().chain(self.places.as_ref().map(Ready::entry))
     }
 
     /// Whether arrays and the stream are like those that were planned for.
@@ -267,8 +268,9 @@ impl InOrder {
             clear_status(stream, out)?;
         }
         if let Some(places) = &self.places {
+            let at = PlacesAt { positions: carried, offsets, output: out.address() };
             // SAFETY: a position for each value, and the results; a place that is not in its group is left alone.
-            unsafe { places.queue_at(stream, [0, carried, offsets, out.address()]) }?;
+            unsafe { places.queue(stream, at) }?;
         }
         out.set_origin(Some(self.origin.clone()));
         Ok(())

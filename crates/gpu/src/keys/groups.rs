@@ -2,7 +2,7 @@
 
 use super::grouped::{self, GroupReduction};
 use super::sorter::Sorter;
-use super::{check_groups, check_labels, count_groups, load, view};
+use super::{check_groups, check_labels, count_groups, view};
 use crate::array::Array;
 use crate::buffer::Buffer;
 use crate::device::Device;
@@ -14,6 +14,8 @@ use crate::view::ArrayView;
 use warpfold_array::Scalar;
 use warpfold_array::{Error, Op};
 use warpfold_core::DType;
+use warpfold_kernels::sort::groups::OffsetsAt;
+use warpfold_kernels::sort::heads::CountsAt;
 
 /// Elements by their labels, in a GPU's memory: as [`warpfold_cpu::keys::Groups`], with the same bits.
 ///
@@ -48,12 +50,12 @@ impl Groups {
         let mut sorter = Sorter::new(&device, problem)?;
         let offsets = Buffer::new(&device, groups + 1)?;
         let said = Buffer::new(&device, 3)?;
-        let launch = load(&device, &problem.offsets(groups))?;
+        let launch = device.ready(&problem.offsets(groups))?;
         // SAFETY: the labels are as many as were planned for, and lent until the device is done with them; the rest is this value's, and the
         // sorter's memory is freed when the device is done with it.
         unsafe {
             sorter.queue(stream, labels.address(), 0)?;
-            launch.queue_at(stream, [sorter.sorted().0, 0, offsets.address()])?;
+            launch.queue(stream, OffsetsAt { labels: sorter.sorted().0, offsets: offsets.address() })?;
             sorter.copy_said(stream, said.address())?;
         }
         let positions = sorter.into_carried();
@@ -112,9 +114,10 @@ impl Groups {
         self.offsets().is_on(stream, "groups")?;
         let mut out = Array::new(&self.device, DType::I64, &[self.groups])?;
         if self.groups > 0 {
-            let launch = load(&self.device, &counts(self.groups, self.device.multiprocessors()))?;
+            let launch = self.device.ready(&counts(self.groups, self.device.multiprocessors()))?;
+            let at = CountsAt { starts: self.offsets.address(), counts: out.address(), state: 0 };
             // SAFETY: both have a place for each group, and stay until the device is done with them.
-            unsafe { launch.queue_at(stream, [self.offsets.address(), out.address(), 0]) }?;
+            unsafe { launch.queue(stream, at) }?;
         }
         grouped::take_said(&self.said, stream, &mut out, Op::CountNonzero, (self.groups, self.dtype), self.labels)?;
         Ok(out)

@@ -1,10 +1,7 @@
 //! Distinct values, groups, runs and counts on a GPU, by its radix sort. The bits are those of the CPU.
 
 use crate::array::Array;
-use crate::device::Device;
-use crate::launch::Launch;
 use crate::options::Options;
-use crate::plan::Launch as Planned;
 use crate::stream::Stream;
 use crate::view::ArrayView;
 use warpfold_array::KeyError;
@@ -34,12 +31,6 @@ pub use unique::{Finder, Unique, Wanted, unique, unique_host};
 
 /// The most groups: a label fits 31 bits.
 const MOST_GROUPS: usize = 1 << 31;
-
-/// Loads the kernel of a launch.
-fn load(device: &Device, launch: &Planned) -> Result<Launch, CudaError> {
-    let Planned { entry, grid, block, params } = launch;
-    Launch::of_struct(device.kernel(entry)?, *grid, *block, params)
-}
 
 /// Whether elements lie side by side in C order, and are not too many.
 fn check(what: &'static str, array: &ArrayView<'_>) -> Result<(), Error> {

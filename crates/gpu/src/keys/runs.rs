@@ -1,7 +1,7 @@
 //! Runs of equal consecutive keys on a GPU.
 
 use super::sorter::Sorter;
-use super::{check, check_values, load, view};
+use super::{check, check_values, view};
 use crate::array::Array;
 use crate::buffer::Buffer;
 use crate::device::Device;
@@ -17,6 +17,7 @@ use warpfold_array::KeyError;
 use warpfold_array::Scalar;
 use warpfold_array::{CudaError, Error, Op};
 use warpfold_core::DType;
+use warpfold_kernels::sort::heads::HeadsAt;
 
 /// The runs of equal consecutive keys of a list in a GPU's memory: as [`warpfold_cpu::keys::Runs`]. Of floats, -0.0 equals +0.0, and NaN equals NaN.
 pub struct Runs {
@@ -49,10 +50,16 @@ impl Runs {
         match problem.runs() {
             None => offsets.fill(stream, 0)?,
             Some(launch) => {
-                let launch = load(&device, &launch)?;
-                let first = [keys.address(), 0, 0, 0, 0, sorter.state_at(), found.address(), offsets.address(), 0, 0];
+                let launch = device.ready(&launch)?;
+                let at = HeadsAt {
+                    input: keys.address(),
+                    state: sorter.state_at(),
+                    values: found.address(),
+                    starts: offsets.address(),
+                    ..HeadsAt::default()
+                };
                 // SAFETY: as many keys as were planned for, with room for as many runs; all stays until the device is done with it.
-                unsafe { launch.queue_at(stream, first) }?;
+                unsafe { launch.queue(stream, at) }?;
             }
         }
         sorter.copy_found(stream, &mut many)?;

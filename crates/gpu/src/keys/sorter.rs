@@ -1,12 +1,13 @@
 //! A sort that is planned, its kernels loaded and its memory allocated.
 
-use super::load;
 use crate::buffer::Buffer;
 use crate::device::Device;
-use crate::launch::Launch;
+use crate::launch::Ready;
+use crate::plan;
 use crate::plan::sort::Problem;
 use crate::stream::Stream;
 use warpfold_array::CudaError;
+use warpfold_kernels::sort::SortAt;
 use warpfold_kernels::sort::state::{FIRST, FOUND};
 
 /// Words that say what is special of labels: see [`super::label_error`].
@@ -16,7 +17,7 @@ const SAID: usize = 3;
 pub struct Sorter {
     /// What is sorted.
     pub problem: Problem,
-    launches: Vec<Launch>,
+    launches: Vec<Ready<SortAt>>,
     keys: [Buffer<u8>; 2],
     carried: [Buffer<u8>; 2],
     state: Buffer<u32>,
@@ -36,13 +37,13 @@ impl Sorter {
     fn with(
         device: &Device,
         problem: Problem,
-        launches: &[crate::plan::Launch],
+        launches: &[plan::Launch<SortAt>],
         words: usize,
     ) -> Result<Self, CudaError> {
         let pair = |[a, b]: [usize; 2]| Ok::<_, CudaError>([Buffer::new(device, a)?, Buffer::new(device, b)?]);
         Ok(Self {
             problem,
-            launches: launches.iter().map(|launch| load(device, launch)).collect::<Result<_, _>>()?,
+            launches: device.all_ready(launches)?,
             keys: pair(problem.keys_bytes())?,
             carried: pair(problem.carried_bytes())?,
             state: Buffer::new(device, words)?,
@@ -51,7 +52,7 @@ impl Sorter {
 
     /// Its kernels, in order.
     pub fn kernels(&self) -> impl Iterator<Item = &str> {
-        self.launches.iter().map(Launch::entry)
+        self.launches.iter().map(Ready::entry)
     }
 
     /// Queues the sort of elements, and of what they carry, at these addresses (0: their positions).
@@ -60,10 +61,10 @@ impl Sorter {
     /// There are as many elements, of that dtype and side by side, and likewise what they carry, until the device is done with them.
     pub unsafe fn queue(&mut self, stream: &Stream, input: u64, values: u64) -> Result<(), CudaError> {
         self.state.fill(stream, 0)?;
-        let ([a, b], [c, d]) = (self.keys_at(), self.carried_at());
+        let (keys, carried, state) = (self.keys_at(), self.carried_at(), self.state_at());
         for launch in &self.launches {
             // SAFETY: the caller's; the rest is this value's, as large as the plan says, and the state is zero.
-            unsafe { launch.queue_at(stream, [input, values, a, b, c, d, self.state.address()]) }?;
+            unsafe { launch.queue(stream, SortAt { input, values, keys, carried, state }) }?;
         }
         Ok(())
     }

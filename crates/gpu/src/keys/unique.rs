@@ -1,11 +1,11 @@
 //! Distinct values of an array on a GPU.
 
 use super::sorter::Sorter;
-use super::{check, expect, load};
+use super::{check, expect};
 use crate::array::Array;
 use crate::buffer::Buffer;
 use crate::device::Device;
-use crate::launch::Launch;
+use crate::launch::Ready;
 use crate::plan::sort::{Carried, Problem, What};
 use crate::reduce::reduction::Layout;
 use crate::stream::Stream;
@@ -14,6 +14,8 @@ use warpfold_array::ArrayRef;
 use warpfold_array::{CudaError, Error};
 use warpfold_core::DType;
 use warpfold_cpu::keys::Distinct;
+use warpfold_kernels::sort::distinct::DistinctAt;
+use warpfold_kernels::sort::heads::{CountsAt, HeadsAt};
 
 /// What to find out about distinct values, beside themselves. Each costs memory and time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,9 +83,9 @@ pub struct Finder {
 /// What finds values when elements are in order.
 enum Way {
     /// The first of each like, and then how many each has.
-    Heads(Option<Launch>, Launch),
+    Heads(Option<Ready<HeadsAt>>, Ready<CountsAt>),
     /// A bit for each value: launches, and the bits of large buckets.
-    Bits([Launch; 3], Buffer<u32>),
+    Bits([Ready<DistinctAt>; 3], Buffer<u32>),
 }
 
 /// Elements of 4 bytes from which on a bit for each value is faster than passes by low bits, if nothing but values is wanted. Of smaller ones it always is.
@@ -111,11 +113,11 @@ impl Finder {
         };
         let way = if by_bits {
             let [starts, flood, values] = problem.distinct();
-            let launches = [load(device, &starts)?, load(device, &flood)?, load(device, &values)?];
+            let launches = [device.ready(&starts)?, device.ready(&flood)?, device.ready(&values)?];
             Way::Bits(launches, Buffer::new(device, problem.bits_words())?)
         } else {
-            let heads = problem.heads().map(|launch| load(device, &launch)).transpose()?;
-            Way::Heads(heads, load(device, &problem.counts())?)
+            let heads = problem.heads().map(|launch| device.ready(&launch)).transpose()?;
+            Way::Heads(heads, device.ready(&problem.counts())?)
         };
         Ok(Finder {
             device: device.clone(),
@@ -131,11 +133,14 @@ impl Finder {
 
     /// The kernels that a run launches, in order.
     pub fn kernels(&self) -> Vec<&str> {
-        let after: Vec<&Launch> = match &self.way {
-            Way::Heads(heads, counts) => heads.iter().chain(self.wanted.counts.then_some(counts)).collect(),
-            Way::Bits(launches, _) => launches.iter().collect(),
+        let after: Vec<&str> = match &self.way {
+            Way::Heads(heads, counts) => {
+                let counts = self.wanted.counts.then(|| counts.entry());
+                heads.iter().map(Ready::entry).chain(counts).collect()
+            }
+            Way::Bits(launches, _) => launches.iter().map(Ready::entry).collect(),
         };
-        self.sorter.kernels().chain(after.into_iter().map(Launch::entry)).collect()
+        self.sorter.kernels().chain(after).collect()
     }
 
     /// Room for what a run finds.
@@ -184,26 +189,26 @@ impl Finder {
         // SAFETY: the array and the rooms are like those that were planned for, as was just seen, and borrowed or kept until the device is done
         // with them; the rest is this value's.
         unsafe { self.sorter.queue(stream, array.address(), 0) }?;
-        let ([a, b], [c, d]) = (self.sorter.keys_at(), self.sorter.carried_at());
-        let (input, state, starts) = (array.address(), self.sorter.state_at(), self.starts.address());
-        let values = out.values.address();
+        let (keys, carried, state) = (self.sorter.keys_at(), self.sorter.carried_at(), self.sorter.state_at());
+        let (input, starts, values) = (array.address(), self.starts.address(), out.values.address());
         match &mut self.way {
             Way::Heads(None, _) => {}
             Way::Heads(Some(heads), counts) => {
-                let to = [values, starts, at(&out.first), at(&out.inverse)];
+                let (first, inverse) = (at(&out.first), at(&out.inverse));
                 // SAFETY: as above.
                 unsafe {
-                    heads.queue_at(stream, [input, a, b, c, d, state, to[0], to[1], to[2], to[3]])?;
+                    heads.queue(stream, HeadsAt { input, keys, carried, state, values, starts, first, inverse })?;
                     if self.wanted.counts {
-                        counts.queue_at(stream, [starts, at(&out.counts), state])?;
+                        counts.queue(stream, CountsAt { starts, counts: at(&out.counts), state })?;
                     }
                 }
             }
             Way::Bits(launches, bits) => {
                 bits.fill(stream, 0)?;
+                let at = DistinctAt { input, keys, state, starts, bits: bits.address(), values };
                 for launch in launches {
                     // SAFETY: as above.
-                    unsafe { launch.queue_at(stream, [input, a, b, state, starts, bits.address(), values]) }?;
+                    unsafe { launch.queue(stream, at) }?;
                 }
             }
         }

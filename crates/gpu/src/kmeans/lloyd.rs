@@ -1,10 +1,9 @@
 //! Iterations of k-means: labels by centroids, and means by labels.
 
-use super::update::Addresses;
-use super::{Axes, CentroidUpdate, Scale, computed, expect, load};
+use super::{Axes, CentroidUpdate, Scale, computed, expect};
 use crate::array::Array;
 use crate::buffer::Buffer;
-use crate::launch::Launch;
+use crate::launch::Ready;
 use crate::options::Options;
 use crate::reduce::reduction::Reduction;
 use crate::stream::Stream;
@@ -12,7 +11,7 @@ use crate::view::ArrayView;
 use warpfold_array::{ArrayRef, CudaError, Error, KeyError, Op, Order, Values};
 use warpfold_core::DType;
 use warpfold_cpu::keys::kmeans::Coordinate;
-use warpfold_kernels::kmeans::{CHANGED, EMPTY};
+use warpfold_kernels::kmeans::{AssignAt, CHANGED, DistanceAt, EMPTY, UpdateAt};
 
 /// Iterations over points of one dtype, shape and layout: planned, kernels loaded, memory allocated.
 ///
@@ -20,8 +19,8 @@ use warpfold_kernels::kmeans::{CHANGED, EMPTY};
 /// nearly as near to another centroid: these are found by exact scores, so that labels are the CPU's. Use it on one stream at a time.
 pub struct Lloyd {
     pub(crate) update: CentroidUpdate,
-    assign: Vec<Launch>,
-    distances: Launch,
+    assign: Vec<Ready<AssignAt>>,
+    distances: Ready<DistanceAt>,
     centre: Array,
     /// What labels are found by, and points that are not sure of theirs on the way.
     by: Buffer<u8>,
@@ -72,8 +71,8 @@ impl Lloyd {
         let moves = Array::new(&device, DType::F64, &[clusters * problem.dimensions])?;
         let wide = Options { dtype: Some(DType::F64), ..Options::default() };
         Ok(Lloyd {
-            assign: assign.iter().map(|launch| load(&device, launch)).collect::<Result<_, _>>()?,
-            distances: load(&device, &problem.distances())?,
+            assign: device.all_ready(&assign)?,
+            distances: device.ready(&problem.distances())?,
             centre: Array::upload(stream, centre)?,
             by: Buffer::new(&device, problem.centroids())?,
             unsure: Buffer::new(&device, problem.unsure())?,
@@ -87,7 +86,7 @@ impl Lloyd {
 
     /// The kernels that an iteration launches, in order.
     pub fn kernels(&self) -> Vec<&str> {
-        self.assign.iter().map(Launch::entry).chain(self.update.kernels()).collect()
+        self.assign.iter().map(Ready::entry).chain(self.update.kernels()).collect()
     }
 
     /// Queues one iteration: the labels (i32) of the points by `centroids` (\[cluster\]\[coordinate\], in the dtype of the means), and the means of those labels. A cluster
@@ -106,11 +105,17 @@ impl Lloyd {
         self.check(stream, &points, centroids, labels)?;
         self.update.room(stream, means)?;
         self.update.begin(stream)?;
-        let at =
-            Addresses { means: means.address(), moves: self.moves.address(), ..self.at(&points, centroids, labels) };
+        let at = UpdateAt {
+            points: points.address(),
+            labels: labels.address(),
+            means: means.address(),
+            before: centroids.address(),
+            moves: self.moves.address(),
+            ..UpdateAt::default()
+        };
         // SAFETY: the arrays are like those that were planned for, as was just seen, and borrowed or kept until the device is done with them.
         unsafe {
-            self.queue_assign(stream, at)?;
+            self.queue_assign(stream, &points, centroids, labels)?;
             self.update.queue(stream, at)?;
         }
         self.update.clean = true;
@@ -130,7 +135,7 @@ impl Lloyd {
     ) -> Result<(), Error> {
         self.check(stream, &points, centroids, labels)?;
         // SAFETY: as in `iterate`.
-        unsafe { self.queue_assign(stream, self.at(&points, centroids, labels)) }?;
+        unsafe { self.queue_assign(stream, &points, centroids, labels) }?;
         Ok(())
     }
 
@@ -190,24 +195,38 @@ impl Lloyd {
         labels: &Array,
     ) -> Result<(), Error> {
         self.check(stream, points, centroids, labels)?;
-        let at = Addresses { order: self.squares.address(), ..self.at(points, centroids, labels) };
+        let at = DistanceAt {
+            points: points.address(),
+            labels: labels.address(),
+            centroids: centroids.address(),
+            distances: self.squares.address(),
+        };
         // SAFETY: as in `iterate`; a square for each point has room.
-        unsafe { self.update.queue_one(stream, &self.distances, at) }?;
-        Ok(())
-    }
-
-    fn at(&self, points: &ArrayView<'_>, centroids: &Array, labels: &Array) -> Addresses {
-        let (points, labels, centroids) = (points.address(), labels.address(), centroids.address());
-        Addresses { points, labels, centroids, centre: self.centre.address(), ..Addresses::default() }
+        Ok(unsafe { self.distances.queue(stream, at) }?)
     }
 
     /// # Safety
-    /// As [`CentroidUpdate::queue`].
-    unsafe fn queue_assign(&self, stream: &Stream, at: Addresses) -> Result<(), CudaError> {
-        let at = Addresses { order: self.by.address(), cursors: self.unsure.address(), ..at };
+    /// The arrays are like those that were planned for, and live until the device is done with them.
+    unsafe fn queue_assign(
+        &self,
+        stream: &Stream,
+        points: &ArrayView<'_>,
+        centroids: &Array,
+        labels: &Array,
+    ) -> Result<(), CudaError> {
+        let at = AssignAt {
+            points: points.address(),
+            labels: labels.address(),
+            scales: self.update.scales.address(),
+            halves: self.by.address(),
+            unsure: self.unsure.address(),
+            centroids: centroids.address(),
+            centre: self.centre.address(),
+            report: self.update.report.address(),
+        };
         for launch in &self.assign {
             // SAFETY: the caller's; the rest is this value's, as large as the plan says.
-            unsafe { self.update.queue_one(stream, launch, at) }?;
+            unsafe { launch.queue(stream, at) }?;
         }
         Ok(())
     }

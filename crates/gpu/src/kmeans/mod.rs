@@ -2,9 +2,7 @@
 
 use crate::array::Array;
 use crate::device::Device;
-use crate::launch::Launch;
 use crate::options::Options;
-use crate::plan::Launch as Planned;
 use crate::plan::kmeans::Problem;
 use crate::stream::Stream;
 use crate::view::ArrayView;
@@ -73,12 +71,6 @@ fn to_host(stream: &Stream, array: ArrayView<'_>) -> Result<warpfold_array::Arra
 /// A host array, to be read.
 fn seen(array: &warpfold_array::Array) -> Result<ArrayRef<'_>, Error> {
     ArrayRef::from_bytes(array.values.as_bytes(), array.dtype(), &array.shape, Order::C, false)
-}
-
-/// Loads the kernel of a launch.
-fn load(device: &Device, launch: &Planned) -> Result<Launch, CudaError> {
-    let Planned { entry, grid, block, params } = launch;
-    Launch::of_struct(device.kernel(entry)?, *grid, *block, params)
 }
 
 /// Whether an array is of this dtype and shape, and in C order.

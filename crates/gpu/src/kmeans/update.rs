@@ -1,10 +1,10 @@
 //! The update step: means of the points of each label.
 
-use super::{Axes, Scale, computed, expect, load, means, problem, scale};
+use super::{Axes, Scale, computed, expect, means, problem, scale};
 use crate::array::Array;
 use crate::buffer::Buffer;
 use crate::device::Device;
-use crate::launch::Launch;
+use crate::launch::Ready;
 use crate::plan::kmeans::Problem;
 use crate::reduce::reduction::Layout;
 use crate::stream::Stream;
@@ -12,7 +12,7 @@ use crate::view::ArrayView;
 use warpfold_array::{CudaError, Error};
 use warpfold_core::DType;
 use warpfold_cpu::keys::Centroids;
-use warpfold_kernels::kmeans::{ADDRESSES, BAD, sort};
+use warpfold_kernels::kmeans::{BAD, UpdateAt, sort};
 
 /// The update of points of one dtype, shape and layout: planned, its kernels loaded, its memory allocated.
 ///
@@ -24,10 +24,10 @@ pub struct CentroidUpdate {
     /// The address of the points, modulo 16.
     place: u64,
     pub(crate) problem: Problem,
-    launches: Vec<Launch>,
-    pub(crate) finish: Launch,
+    launches: Vec<Ready<UpdateAt>>,
+    finish: Ready<UpdateAt>,
     /// Numbers as points are computed in.
-    scales: Buffer<u8>,
+    pub(crate) scales: Buffer<u8>,
     units: Buffer<i32>,
     pub(crate) totals: Buffer<u64>,
     order: Buffer<u64>,
@@ -60,8 +60,8 @@ impl CentroidUpdate {
         Ok(CentroidUpdate {
             points: Layout::of(points.layout()),
             place: points.address() % 16,
-            launches: planned.iter().map(|launch| load(&device, launch)).collect::<Result<_, _>>()?,
-            finish: load(&device, &problem.finish())?,
+            launches: device.all_ready(&planned)?,
+            finish: device.ready(&problem.finish())?,
             scales: Buffer::upload(stream, scale.factors().as_bytes())?,
             units: Buffer::upload(stream, scale.units())?,
             totals: Buffer::upload(stream, &zero(problem.totals()))?,
@@ -93,7 +93,7 @@ impl CentroidUpdate {
     /// The kernels that a run launches, in order.
     pub fn kernels(&self) -> Vec<&str> {
         let finish = (!self.problem.finishes()).then_some(&self.finish);
-        self.launches.iter().chain(finish).map(Launch::entry).collect()
+        self.launches.iter().chain(finish).map(Ready::entry).collect()
     }
 
     /// Queues one run: the means (f64 of f64 points, else f32, \[cluster\]\[coordinate\], NaN of no points) and the numbers of points (i64) of the labels (i32; -1
@@ -121,7 +121,7 @@ impl CentroidUpdate {
         unsafe {
             let (points, labels) = (points.address(), labels.address());
             let (means, counts) = (means.address(), counts.address());
-            self.queue(stream, Addresses { points, labels, means, counts, ..Addresses::default() })?;
+            self.queue(stream, UpdateAt { points, labels, means, counts, ..UpdateAt::default() })?;
         }
         self.clean = true;
         Ok(())
@@ -162,66 +162,33 @@ impl CentroidUpdate {
         Ok(())
     }
 
-    /// Queues adding up, and means (and counts, if there is an address for them) of what was added. Clusters without points keep what they
-    /// have `before`, if that is an address; the squares of all moves are written then, if there is one for them.
+    /// Queues adding up, and means (and counts, if there is an address for them) of what was added. Clusters without points keep
+    /// their means of `before`, if that is an address; the squares of all moves are written then, if there is one for them. The
+    /// addresses of what this value has itself need not be given.
     ///
     /// # Safety
-    /// At these addresses are points like those that were planned for, and as many labels; the others are 0, or of arrays of that size. All
-    /// live until the device is done with them.
-    pub(crate) unsafe fn queue(&self, stream: &Stream, at: Addresses) -> Result<(), CudaError> {
-        let at = Addresses { order: self.order.address(), cursors: self.cursors.address(), ..at };
+    /// At these addresses are points like those that were planned for, and as many labels; the others are 0, or of arrays of that
+    /// size. All live until the device is done with them.
+    pub(crate) unsafe fn queue(&self, stream: &Stream, at: UpdateAt) -> Result<(), CudaError> {
+        let at = UpdateAt {
+            scales: self.scales.address(),
+            totals: self.totals.address(),
+            order: self.order.address(),
+            cursors: self.cursors.address(),
+            report: self.report.address(),
+            units: self.units.address(),
+            ..at
+        };
         for launch in &self.launches {
             // SAFETY: the caller's; the rest is this value's, as large as the plan says.
-            unsafe { self.queue_one(stream, launch, at) }?;
+            unsafe { launch.queue(stream, at) }?;
         }
         if self.problem.finishes() {
             return Ok(());
         }
-        // SAFETY: the same.
-        unsafe { self.queue_one(stream, &self.finish, at) }
+        // SAFETY: as of the launches before.
+        unsafe { self.finish.queue(stream, at) }
     }
-
-    /// Queues one launch that was planned for these points.
-    ///
-    /// # Safety
-    /// As [`CentroidUpdate::queue`]; `order` is what the kernel takes it for.
-    pub(crate) unsafe fn queue_one(&self, stream: &Stream, launch: &Launch, at: Addresses) -> Result<(), CudaError> {
-        let first: [u64; ADDRESSES] = [
-            at.points,
-            at.labels,
-            self.scales.address(),
-            self.totals.address(),
-            at.order,
-            at.cursors,
-            at.centroids,
-            at.centre,
-            self.report.address(),
-            at.means,
-            at.counts,
-            self.units.address(),
-            at.centroids,
-            at.moves,
-        ];
-        // SAFETY: the caller's.
-        unsafe { launch.queue_at(stream, first) }
-    }
-}
-
-/// Where what a launch works on is: 0, if it has none.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Addresses {
-    pub points: u64,
-    pub labels: u64,
-    /// What a launch leaves for the next: an order of the points, centroids to find labels by, or squares of distances.
-    pub order: u64,
-    /// Where clusters begin in that order, or points that are not sure of their labels.
-    pub cursors: u64,
-    /// Centroids of before.
-    pub centroids: u64,
-    pub centre: u64,
-    pub means: u64,
-    pub counts: u64,
-    pub moves: u64,
 }
 
 /// The means of the points of each label, as [`crate::centroid_update`] has them: two reads of the points.

@@ -1,7 +1,9 @@
 //! Which fold computes a reduction, and what it is told.
 
 use warpfold_core::{Cast, DType, Element, Kind, bf16, f16};
+use warpfold_kernels::facts;
 use warpfold_kernels::recipe::{Recipe, code, flag};
+use warpfold_kernels::table::Facts;
 
 use warpfold_array::request::Spec;
 use warpfold_array::{Op, Ord, Precision};
@@ -11,22 +13,18 @@ use warpfold_array::{Op, Ord, Precision};
 pub struct Fold {
     /// As in `rows_sum_f32`.
     pub name: String,
-    /// Whether the order of elements matters.
-    pub ordered: bool,
-    /// Whether its result is a place, so that partial results cannot change theirs.
-    pub places: bool,
-    /// Words of a part.
-    pub words: usize,
-    /// Columns that a lane takes.
-    pub wide: u64,
-    /// Whether it has kernels for outputs of few elements, in rows and in columns.
-    pub few: bool,
-    /// Whether a lane may take several short rows as one.
-    pub packed: bool,
+    /// What its types say.
+    pub facts: Facts,
     /// Whether its results are as narrow as elements of 1 or 2 bytes, so that a lane writes several at once.
     pub narrow: bool,
-    /// Whether there is a kernel for short rows.
-    pub short: bool,
+}
+
+impl Fold {
+    /// The fold of that name; none, if the table of kernels has no such fold.
+    fn of(name: String, result_is_input: bool) -> Option<Self> {
+        let facts = facts(&name)?;
+        Some(Self { name, facts, narrow: facts.narrow && result_is_input })
+    }
 }
 
 /// The fast fold for elements as they lie in memory, if there is one.
@@ -38,58 +36,32 @@ pub fn fast(spec: &Spec) -> Option<Fold> {
     // A float may come out wider if it is accumulated so in any case.
     let float = input.is_float() && (result == input || (input.size() == 2 && result == DType::F32));
     let integer = !input.is_float() && !result.is_float();
-    let wide = if input == DType::F64 { 2 } else { 1 };
     let plain = spec.precision == Precision::Tree;
-    let columns = if input.size() == 8 { 2 } else { 4 };
-    let tree = |name: &str, words: usize| Fold {
-        name: format!("{name}_{input}"),
-        ordered: true,
-        places: false,
-        words,
-        wide: columns,
-        few: true,
-        packed: false,
-        narrow: false,
-        short: true,
+    let tree = |name: &str| format!("{name}_{input}");
+    let heap = |name: &str| format!("{name}_b{}", input.size());
+    let name = match spec.op {
+        Op::Sum if float && plain => tree("sum"),
+        Op::Sum if float => tree("sum2"),
+        Op::Sum if integer => heap("sum"),
+        Op::Mean if float && plain && !spec.skip_nan => tree("sum"),
+        Op::Mean if float && !spec.skip_nan => tree("sum2"),
+        Op::Mean if !input.is_float() && spec.dtype.is_none() => heap("sum"),
+        Op::Prod if float && plain => tree("prod"),
+        Op::Var | Op::Std if float && plain && !spec.skip_nan => tree("var"),
+        Op::Norm if float && spec.ord == Ord::Inf && result == input => heap("max"),
+        Op::Norm if float && plain && spec.ord != Ord::Inf => tree("norm"),
+        Op::LogSumExp if float && plain => tree("logsumexp"),
+        Op::Min | Op::Max => heap("max"),
+        Op::MinMax => heap("minmax"),
+        Op::ArgMin | Op::ArgMax => heap("argmax"),
+        Op::Any | Op::All | Op::CountNonzero => heap("count"),
+        _ => return None,
     };
-    let heap = |name: &str, words: usize| Fold {
-        name: format!("{name}_b{}", input.size()),
-        ordered: false,
-        places: name == "argmax",
-        words,
-        wide: if input.size() <= 2 { 8 } else { columns },
-        few: true,
-        packed: input.size() <= 2,
-        narrow: name == "max" && input.size() <= 2,
-        short: true,
-    };
-    // Nodes of one word leave room for 16 bytes of columns to a lane.
-    let wider = |fold: Fold| {
-        if input.size() == 2 { Fold { wide: 8, packed: true, narrow: result == input, ..fold } } else { fold }
-    };
-    let key = if input.size() == 8 { 2 } else { 1 };
-    match spec.op {
-        Op::Sum if float && plain => Some(wider(tree("sum", wide))),
-        Op::Sum if float => Some(tree("sum2", 2 * wide)),
-        Op::Sum if integer => Some(heap("sum", 4)),
-        Op::Mean if float && plain && !spec.skip_nan => Some(wider(tree("sum", wide))),
-        Op::Mean if float && !spec.skip_nan => Some(tree("sum2", 2 * wide)),
-        Op::Mean if !input.is_float() && spec.dtype.is_none() => Some(heap("sum", 4)),
-        Op::Prod if float && plain && input.size() >= 4 => Some(tree("prod", wide)),
-        Op::Var | Op::Std if float && plain && !spec.skip_nan => Some(tree("var", 2 * wide + 2)),
-        Op::Norm if float && spec.ord == Ord::Inf && result == input => Some(heap("max", key)),
-        Op::Norm if float && plain && spec.ord != Ord::Inf => Some(wider(tree("norm", wide))),
-        Op::LogSumExp if float && plain => Some(tree("logsumexp", 2 * wide)),
-        Op::Min | Op::Max => Some(heap("max", key)),
-        Op::MinMax => Some(heap("minmax", 2 * key)),
-        Op::ArgMin | Op::ArgMax => Some(heap("argmax", key + 2)),
-        Op::Any | Op::All | Op::CountNonzero => Some(heap("count", 2)),
-        _ => None,
-    }
+    Fold::of(name, result == input)
 }
 
-/// The recipe for any elements.
-pub fn any(spec: &Spec) -> Fold {
+/// The recipe for any elements; there is one for all that is asked.
+pub fn any(spec: &Spec) -> Option<Fold> {
     // The CPU takes variances of most integers another way, to the same bits.
     let kernel = match spec.op {
         Op::Var | Op::Std if !spec.kernel_dtype().is_float() => DType::F64,
@@ -102,64 +74,45 @@ pub fn any(spec: &Spec) -> Fold {
     };
     let element = if kernel.is_float() { float } else { "i64" };
     let wide = |name: &str| if double { format!("{name}2_{float}") } else { format!("{name}_{float}") };
+    let of = |name: &str, dtype: &str| format!("{name}_{dtype}");
     let name = match (spec.op, spec.ord) {
         (Op::Sum | Op::Mean, _) if !kernel.is_float() => {
-            if spec.input == DType::U64 {
-                "sum_u64".into()
-            } else {
-                "sum_i64".into()
-            }
+            of("sum", if spec.input == DType::U64 { "u64" } else { "i64" })
         }
-        (Op::Prod, _) if !kernel.is_float() => "prod_i64".into(),
+        (Op::Prod, _) if !kernel.is_float() => of("prod", "i64"),
         (Op::Sum | Op::Mean, _) => wide("sum"),
         (Op::Prod, _) => wide("prod"),
         (Op::Var | Op::Std, _) => wide("var"),
         (Op::LogSumExp, _) => wide("logsumexp"),
-        (Op::Norm, Ord::One) if double => format!("norm1x2_{float}"),
-        (Op::Norm, Ord::Two) if double => format!("norm2x2_{float}"),
-        (Op::Norm, Ord::One) => format!("norm1_{float}"),
-        (Op::Norm, Ord::Two) => format!("norm2_{float}"),
-        (Op::Norm, Ord::Inf) => format!("norminf_{float}"),
-        (Op::Min | Op::Max, _) => format!("max_{element}"),
-        (Op::MinMax, _) => format!("minmax_{element}"),
-        (Op::ArgMin | Op::ArgMax, _) => format!("argmax_{element}"),
-        (Op::Any, _) => format!("any_{element}"),
-        (Op::All, _) => format!("all_{element}"),
-        (Op::CountNonzero, _) => format!("count_{element}"),
+        (Op::Norm, Ord::One) => {
+            if double {
+                of("norm1x2", float)
+            } else {
+                of("norm1", float)
+            }
+        }
+        (Op::Norm, Ord::Two) => {
+            if double {
+                of("norm2x2", float)
+            } else {
+                of("norm2", float)
+            }
+        }
+        (Op::Norm, Ord::Inf) => of("norminf", float),
+        (Op::Min | Op::Max, _) => of("max", element),
+        (Op::MinMax, _) => of("minmax", element),
+        (Op::ArgMin | Op::ArgMax, _) => of("argmax", element),
+        (Op::Any, _) => of("any", element),
+        (Op::All, _) => of("all", element),
+        (Op::CountNonzero, _) => of("count", element),
     };
-    // No part has more: a double double's mean, its deviation, and a count.
-    Fold {
-        name,
-        ordered: true,
-        places: false,
-        words: 10,
-        wide: 1,
-        packed: false,
-        narrow: false,
-        few: false,
-        short: true,
-    }
+    let facts = facts(&format!("any_{name}"))?;
+    Some(Fold { name, facts, narrow: false })
 }
 
 /// The fold that describes floats of the machine's own byte order.
 pub fn describe(dtype: DType) -> Option<Fold> {
-    let wide = if dtype == DType::F64 { 2 } else { 1 };
-    // The total, its count, NaNs, and two keys with their places.
-    let words = 4 * wide as usize + 2 + 2 + 2 * (wide as usize + 2);
-    let name = format!("describe_{dtype}");
-    let short = dtype.size() > 2;
-    let fold = Fold {
-        name,
-        ordered: true,
-        places: true,
-        words,
-        wide: 2 / wide,
-        packed: false,
-        narrow: false,
-        few: false,
-        short,
-    };
-    dtype.is_float().then_some(fold)
+    Fold::of(format!("describe_{dtype}"), false)
 }
 
 /// What the kernel is told of the reduction. `count` elements are reduced into each output.

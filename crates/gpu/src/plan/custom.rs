@@ -1,8 +1,8 @@
 //! Plans for reducers of a user's own.
 
 use warpfold_kernels::custom::{self, Exported};
-use warpfold_kernels::node::{Counted, Node};
-use warpfold_kernels::recipe::{COUNTERS, Recipe};
+use warpfold_kernels::node::Node;
+use warpfold_kernels::recipe::{COUNTERS, Left, Recipe};
 
 use super::choose::Fold;
 use super::reduce::Planner;
@@ -13,17 +13,7 @@ impl GpuPlan {
     /// Chooses kernels for a problem that has elements and outputs.
     pub fn custom<R: Exported>(reducer: R, problem: &Problem, limits: &Limits) -> Self {
         let mut planner = Planner {
-            fold: Fold {
-                name: R::NAME.to_owned(),
-                ordered: true,
-                places: false,
-                words: <Counted<R::Acc> as Node>::WORDS as usize,
-                wide: const { custom::wide::<R>() } as u64,
-                few: false,
-                packed: false,
-                narrow: false,
-                short: true,
-            },
+            fold: Fold { name: R::NAME.to_owned(), facts: const { custom::facts::<R>() }, narrow: false },
             recipe: Recipe {
                 count: problem.count as u64,
                 ddof: 0.0,
@@ -36,8 +26,8 @@ impl GpuPlan {
             problem,
             processors: limits.multiprocessors as u64,
             pair: 1,
-            slow: !const { custom::any_columns_fit::<R>() },
             words: 0,
+            left: Left::NONE,
         };
         let fast = if const { custom::fast::<R>() } { planner.fast() } else { None };
         let launches = fast.unwrap_or_else(|| vec![planner.any()]);

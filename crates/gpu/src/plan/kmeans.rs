@@ -3,9 +3,10 @@
 use warpfold_core::DType;
 
 use warpfold_kernels::kmeans::{
-    THREADS, Totals, Unsure, Update, assign, column, direct, finish, nearest, score, sort, tile, twice,
+    Assign, AssignAt, Distance, DistanceAt, THREADS, Totals, Unsure, Update, UpdateAt, assign, column, direct, finish,
+    nearest, score, sort, tile, twice,
 };
-use warpfold_kernels::recipe::words;
+use warpfold_kernels::params::Params;
 
 use super::Launch;
 
@@ -79,9 +80,9 @@ impl Problem {
         format!("kmeans_{kind}_{any}{}", self.dtype.name())
     }
 
-    /// The update: sums and counts are added to totals that were zero. Each launch starts with the same [`ADDRESSES`](super::ADDRESSES) addresses.
+    /// The update: sums and counts are added to totals that were zero. All launches take the same addresses.
     #[must_use]
-    pub fn update(&self, multiprocessors: u32) -> Vec<Launch> {
+    pub fn update(&self, multiprocessors: u32) -> Vec<Launch<UpdateAt>> {
         let Some((reads, slices)) = self.in_tiles() else { return self.sorted(multiprocessors) };
         let narrow = self.dimensions == 1 && self.clusters <= column::CLUSTERS && !self.is_double();
         let tiles = (self.n as u64).div_ceil(tile::TILE as u64);
@@ -89,11 +90,11 @@ impl Problem {
         let blocks = spread.div_ceil(slices).min(tiles).max(1);
         let each = tiles.div_ceil(blocks).min(tile::MOST as u64).max(1);
         let finishes = self.finishes() as u32;
-        let call = Update { slices: slices as u32, each: each as u32, finishes, ..self.call(reads) };
+        let call = Update { slices: slices as u32, tiles: each as u32, finishes, ..self.call(reads) };
         // One block at least, which finishes.
         let grid = (tiles.div_ceil(each).max(1) * slices) as u32;
         let entry = if narrow { format!("kmeans_column_{}", self.dtype.name()) } else { self.entry("tile") };
-        vec![Launch { entry, grid, block: THREADS, params: words(&call) }]
+        vec![launch(entry, grid, &call)]
     }
 
     /// How many reads of a point a block adds up in shared memory, and in how many slices that is all; none, if they have no room there.
@@ -131,13 +132,13 @@ impl Problem {
         self.padded().filter(|_| self.alone().is_none())
     }
 
-    /// Bytes of what labels are found by: `order` of [`Problem::assign`].
+    /// Bytes of what labels are found by: [`AssignAt::halves`].
     #[must_use]
     pub fn centroids(&self) -> usize {
         self.listed().map_or(self.clusters * self.computed_bytes(), |padded| score::bytes(self.clusters, padded))
     }
 
-    /// Words of the points whose labels are not sure at first: `cursors` of [`Problem::assign`].
+    /// Words of the points whose labels are not sure at first: [`AssignAt::unsure`].
     #[must_use]
     pub fn unsure(&self) -> usize {
         self.listed().map_or(0, |_| Unsure::len(self.n))
@@ -145,25 +146,30 @@ impl Problem {
 
     /// The labels by the centroids.
     #[must_use]
-    pub fn assign(&self, multiprocessors: u32) -> Vec<Launch> {
+    pub fn assign(&self, multiprocessors: u32) -> Vec<Launch<AssignAt>> {
         let blocks = (self.n as u64).div_ceil(assign::POINTS as u64).max(1) as u32;
-        let launch =
-            |entry: String, grid: u32, call: &Update| Launch { entry, grid, block: THREADS, params: words(call) };
-        let wide = (self.wide() > 1) as u32;
+        let call = Assign {
+            at: AssignAt::default(),
+            n: self.n as u64,
+            along: self.along as u64,
+            across: self.across as u64,
+            dimensions: self.dimensions as u32,
+            clusters: self.clusters as u32,
+            padded: 0,
+            wide: (self.wide() > 1) as u32,
+        };
         if self.is_direct() {
             let grid = (self.n as u64).div_ceil(direct::POINTS as u64).max(1) as u32;
-            let call = Update { wide, ..self.call(1) };
             return vec![launch(format!("kmeans_direct_{}", self.dtype.name()), grid, &call)];
         }
         let Some(padded) = self.padded() else {
-            let call = self.call(1);
             let halves = (self.clusters as u32).div_ceil(THREADS);
             return vec![
                 launch(self.computed("halves"), halves, &call),
                 launch(format!("kmeans_assign_{}", self.dtype.name()), blocks, &call),
             ];
         };
-        let call = Update { wide, ..self.call(padded) };
+        let call = Assign { padded: padded as u32, ..call };
         let spread = multiprocessors * SPREAD_LABELS;
         let round = |name: &str, is_fine: bool| {
             let grid = (self.n as u64).div_ceil(nearest::points(is_fine) as u64).max(1) as u32;
@@ -182,10 +188,17 @@ impl Problem {
 
     /// The squares of the distances to the centroids of the labels; up to [`super::distance::MOST`] coordinates.
     #[must_use]
-    pub fn distances(&self) -> Launch {
+    pub fn distances(&self) -> Launch<DistanceAt> {
         let grid = (self.n as u64).div_ceil(THREADS as u64).max(1) as u32;
-        let entry = format!("kmeans_distance_{}", self.dtype.name());
-        Launch { entry, grid, block: THREADS, params: words(&self.call(1)) }
+        let call = Distance {
+            at: DistanceAt::default(),
+            n: self.n as u64,
+            along: self.along as u64,
+            across: self.across as u64,
+            dimensions: self.dimensions as u32,
+            clusters: self.clusters as u32,
+        };
+        launch(format!("kmeans_distance_{}", self.dtype.name()), grid, &call)
     }
 
     /// Whether the update needs room for an order of the points: a `u64` of each, and [`sort::cursors`].
@@ -194,65 +207,48 @@ impl Problem {
         self.update(1).len() > 1
     }
 
-    fn sorted(&self, multiprocessors: u32) -> Vec<Launch> {
+    fn sorted(&self, multiprocessors: u32) -> Vec<Launch<UpdateAt>> {
         let call = self.call(self.dimensions / self.wide());
         let (n, multiprocessors) = (self.n as u64, multiprocessors as u64);
         // So many groups of lanes have room at once.
         let room = (multiprocessors * LANES) >> call.abreast;
         let stretch = (n / room).clamp(STRETCH.0, STRETCH.1);
-        let call = Update { each: stretch as u32, ..call };
-        let in_words = Update { dimensions: (self.dimensions * self.words()) as u32, ..call };
-        let launch = |entry: String, grid: u64, call: &Update| Launch {
-            entry,
-            grid: grid.max(1) as u32,
-            block: THREADS,
-            params: words(call),
-        };
+        let call = Update { stretch: stretch as u32, ..call };
+        let launch = |entry: String, grid: u64, call: &Update| launch(entry, grid.max(1) as u32, call);
         let own = |each: usize| (THREADS as usize * each) as u64;
         let groups = self.clusters as u64 + n.div_ceil(stretch);
         vec![
-            launch("kmeans_count".into(), n.div_ceil(sort::TILE as u64).min(multiprocessors * SPREAD), &in_words),
-            launch("kmeans_offsets".into(), (self.clusters as u64).div_ceil(own(sort::EACH)), &in_words),
-            launch("kmeans_scatter".into(), n.div_ceil(own(sort::EACH)), &in_words),
+            launch("kmeans_count".into(), n.div_ceil(sort::TILE as u64).min(multiprocessors * SPREAD), &call),
+            launch("kmeans_offsets".into(), (self.clusters as u64).div_ceil(own(sort::EACH)), &call),
+            launch("kmeans_scatter".into(), n.div_ceil(own(sort::EACH)), &call),
             launch(self.entry("gather"), (groups << call.abreast).div_ceil(THREADS as u64), &call),
         ]
     }
 
     fn call(&self, reads: usize) -> Update {
         Update {
-            points: 0,
-            labels: 0,
-            scales: 0,
-            totals: 0,
-            order: 0,
-            cursors: 0,
-            centroids: 0,
-            centre: 0,
-            report: 0,
-            means: 0,
-            counts: 0,
-            units: 0,
-            before: 0,
-            moves: 0,
+            at: UpdateAt::default(),
             n: self.n as u64,
             along: self.along as u64,
             across: self.across as u64,
             dimensions: self.dimensions as u32,
             clusters: self.clusters as u32,
+            sums: (self.dimensions * self.words()) as u32,
             reads: reads as u32,
             slices: 1,
             abreast: (reads as u32).next_power_of_two().ilog2().min(5),
-            each: 1,
+            tiles: 1,
+            stretch: 1,
             finishes: 0,
-            wide: 0,
+            unused: 0,
         }
     }
 
     /// From totals to means, unless the update does that ([`Problem::finishes`]).
     #[must_use]
-    pub fn finish(&self) -> Launch {
+    pub fn finish(&self) -> Launch<UpdateAt> {
         let grid = (self.clusters as u32).div_ceil(THREADS / 32);
-        Launch { entry: self.computed("finish"), grid, block: THREADS, params: words(&self.call(1)) }
+        launch(self.computed("finish"), grid, &self.call(1))
     }
 
     /// Whether [`Problem::update`] makes the means.
@@ -260,4 +256,8 @@ impl Problem {
     pub fn finishes(&self) -> bool {
         self.clusters * self.dimensions <= finish::FEW || self.in_tiles().is_none()
     }
+}
+
+fn launch<P: Params>(entry: String, grid: u32, params: &P) -> Launch<P::At> {
+    Launch::new(entry, grid, THREADS, params)
 }

@@ -6,11 +6,13 @@
 mod choose;
 mod custom;
 pub mod kmeans;
+mod launch;
 mod policy;
 mod reduce;
 pub mod rows;
 mod segments;
 pub mod sort;
 
-pub use reduce::{Chunk, DESCRIBED, GpuPlan, Launch, Limits, described_bytes};
+pub use launch::Launch;
+pub use reduce::{Chunk, DESCRIBED, GpuPlan, Limits, described_bytes};
 pub use segments::{Cut, reads_offsets};

@@ -3,10 +3,11 @@
 use warpfold_core::DType;
 use warpfold_kernels::Call;
 use warpfold_kernels::any::{AXES, Stride, Strides};
-use warpfold_kernels::recipe::{COUNTERS, Recipe, STATUS, Shape, flag};
+use warpfold_kernels::params::Plain;
+use warpfold_kernels::recipe::{COUNTERS, CallAt, Left, Recipe, STATUS, flag};
 use warpfold_kernels::shape::columns::Columns;
 use warpfold_kernels::shape::panel::Pitch;
-use warpfold_kernels::shape::parts::{Left, room, turns};
+use warpfold_kernels::shape::parts::{Partials, room, turns};
 use warpfold_kernels::shape::piece::{Dense, Kept, Outputs};
 use warpfold_kernels::shape::rows::Rows;
 use warpfold_kernels::shape::shallow::Shallow;
@@ -14,6 +15,7 @@ use warpfold_kernels::shape::short::Short;
 use warpfold_kernels::shape::tiny::{self, Tiny};
 use warpfold_kernels::table::KEPT;
 
+use super::Launch;
 use super::choose::{self, Fold, any, fast, recipe};
 use super::policy::{
     ALONE, ANY_TILES, COLUMN_TILES, LAUNCH, MOST_TILES, ONE_ROW_TILES, ROW_TILES, ROWS_EACH, SPREAD, WARPS,
@@ -37,25 +39,12 @@ pub struct Limits {
     pub bandwidth: f64,
 }
 
-/// One kernel launch. The first four words of the parameters are addresses, filled in before the launch: input (the first
-/// element in canonical order, at `Problem::x_offset`), mask (likewise), output, workspace.
+/// All launches of a reduction, in order on one stream. The addresses of input and mask are those of the first element in
+/// canonical order, at `Problem::x_offset` and `Problem::mask_offset`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Launch {
-    /// The kernel.
-    pub entry: String,
-    /// Blocks.
-    pub grid: u32,
-    /// Threads per block.
-    pub block: u32,
-    /// The kernel's one parameter, a struct of so many 64-bit words.
-    pub params: Vec<u64>,
-}
-
-/// All launches of a reduction, in order on one stream.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GpuPlan {
+pub struct GpuPlan<A = CallAt> {
     /// In order.
-    pub launches: Vec<Launch>,
+    pub launches: Vec<Launch<A>>,
     /// Bytes of workspace: [`COUNTERS`] bytes of zeros, then room for partial results.
     pub workspace: usize,
     /// Bytes read and written, once each.
@@ -70,7 +59,7 @@ pub struct Chunk {
     /// Its bytes.
     pub len: usize,
     /// What to launch when it is there; the input's address is the chunk's.
-    pub launches: Vec<Launch>,
+    pub launches: Vec<Launch<CallAt>>,
     /// Bytes of workspace that all chunks share.
     pub workspace: usize,
 }
@@ -101,9 +90,9 @@ pub(super) struct Planner<'a> {
     pub(super) processors: u64,
     /// Outputs of one result: two of minmax.
     pub(super) pair: usize,
-    /// Whether there is no kernel for columns of any elements.
-    pub(super) slow: bool,
     pub(super) words: usize,
+    /// The partials that launches leave for another.
+    pub(super) left: Left,
 }
 
 impl GpuPlan {
@@ -128,7 +117,8 @@ impl GpuPlan {
                 return Self { launches, workspace: COUNTERS + 4 * planner.words, bytes };
             }
         }
-        let mut planner = Planner::new(spec, any(spec), false, problem, limits);
+        let Some(fold) = any(spec) else { return Self { launches: Vec::new(), workspace: 0, bytes } };
+        let mut planner = Planner::new(spec, fold, false, problem, limits);
         let launches = vec![planner.any()];
         Self { launches, workspace: COUNTERS + 4 * planner.words, bytes }
     }
@@ -172,7 +162,7 @@ impl GpuPlan {
             return Vec::new();
         }
         let (count, total) = (problem.count as u64, (problem.count as u64).div_ceil(block));
-        let workspace = COUNTERS + 4 * room(total) as usize * planner.fold.words;
+        let workspace = COUNTERS + 4 * room(total) as usize * planner.fold.facts.words;
         let piece = |i: u64| {
             let start = i * chunk;
             let len = chunk.min(count - start);
@@ -209,8 +199,8 @@ impl<'a> Planner<'a> {
             problem,
             processors: limits.multiprocessors as u64,
             pair: if spec.op == Op::MinMax { 2 } else { 1 },
-            slow: spec.precision == warpfold_array::Precision::Compensated,
             words: 0,
+            left: Left::NONE,
         }
     }
 
@@ -224,20 +214,9 @@ impl<'a> Planner<'a> {
         256 * self.per()
     }
 
-    fn launch<G: Shape>(&self, entry: String, grid: u64, warps: u64, shape: G) -> Launch {
-        let call = Call {
-            input: 0,
-            mask: 0,
-            output: 0,
-            workspace: 0,
-            left: 0,
-            within: 1,
-            each: 0,
-            recipe: self.recipe,
-            shape,
-        };
-        let grid = u32::try_from(grid).unwrap_or(u32::MAX);
-        Launch { entry, grid, block: warps as u32 * 32, params: call.to_words() }
+    fn launch<G: Plain>(&self, entry: String, grid: u64, warps: u64, shape: G) -> Launch<CallAt> {
+        let call = Call { at: CallAt::default(), left: self.left, recipe: self.recipe, shape };
+        Launch::new(entry, u32::try_from(grid).unwrap_or(u32::MAX), warps as u32 * 32, &call)
     }
 
     /// Elements from one output to the next.
@@ -262,7 +241,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The launches of the fast kernels, if the shape is one of theirs.
-    pub(super) fn fast(&mut self) -> Option<Vec<Launch>> {
+    pub(super) fn fast(&mut self) -> Option<Vec<Launch<CallAt>>> {
         let Problem { kept, reduced, .. } = self.problem;
         match reduced[..] {
             [axis] => Some(vec![self.one(kept, axis)?]),
@@ -277,20 +256,20 @@ impl<'a> Planner<'a> {
     }
 
     /// One reduced axis.
-    fn one(&mut self, kept: &[Dim], axis: Dim) -> Option<Launch> {
+    fn one(&mut self, kept: &[Dim], axis: Dim) -> Option<Launch<CallAt>> {
         let size = self.problem.size as isize;
         if axis.x == size && kept.len() <= KEPT {
             return self.rows(kept, axis.len as u64, Dense { stride: 0, segment: 63, end: self.end() });
         }
         let (&columns, outer) = kept.split_last()?;
-        if columns.x == size && outer.len() <= KEPT && (!self.fold.places || axis.len < u32::MAX as usize) {
+        if columns.x == size && outer.len() <= KEPT && (!self.fold.facts.places || axis.len < u32::MAX as usize) {
             return self.columns(outer, columns, axis);
         }
         None
     }
 
     /// Two reduced axes, of which the inner lies side by side and is a power of two of tiles long.
-    fn segments(&mut self, kept: &[Dim], outer: Dim, inner: Dim) -> Option<Launch> {
+    fn segments(&mut self, kept: &[Dim], outer: Dim, inner: Dim) -> Option<Launch<CallAt>> {
         let packs = inner.len * self.problem.size / 16;
         let whole = inner.len.is_power_of_two() && packs >= 256;
         if inner.x != self.problem.size as isize || !whole || kept.len() > KEPT {
@@ -301,44 +280,42 @@ impl<'a> Planner<'a> {
     }
 
     /// Two reduced axes, one after the other: parts of the inner, then the parts along the outer.
-    fn twice(&mut self, kept: &[Dim], outer: Dim, inner: Dim) -> Option<Vec<Launch>> {
-        if self.fold.ordered && !inner.len.is_power_of_two() {
+    fn twice(&mut self, kept: &[Dim], outer: Dim, inner: Dim) -> Option<Vec<Launch<CallAt>>> {
+        if self.fold.facts.ordered && !inner.len.is_power_of_two() {
             return None;
         }
         let parts = self.problem.outputs * outer.len;
-        if parts * self.fold.words * 4 > self.problem.outputs * self.problem.count * self.problem.size / 4 {
+        if parts * self.fold.facts.words * 4 > self.problem.outputs * self.problem.count * self.problem.size / 4 {
             return None;
         }
         let first: Vec<Dim> = kept.iter().copied().chain([Dim { out: 0, ..outer }]).collect();
-        let finish = Left { outputs: self.outputs::<KEPT>(kept), count: outer.len as u64 };
+        let finish = Partials { outputs: self.outputs::<KEPT>(kept), count: outer.len as u64 };
         if kept.len() >= KEPT {
             return None;
         }
         self.recipe.flags |= flag::PARTS;
-        let launched = self.one(&first, inner);
+        // Planned twice: only then it is known how many words its own partials take, after which those for the second launch lie.
+        self.one(&first, inner)?;
+        self.left = Left { from: self.words as u64, within: outer.len as u64, each: inner.len as u64 };
+        let launch = self.one(&first, inner)?;
         self.recipe.flags &= !flag::PARTS;
-        let mut launch = launched?;
-        let left = self.words;
-        let places = [left as u64, outer.len as u64, inner.len as u64];
-        self.words += parts * self.fold.words;
-        launch.params[4..7].copy_from_slice(&places);
+        self.words += parts * self.fold.facts.words;
         let grid = finish.outputs.total;
-        let mut last = self.launch(format!("parts_{}", self.fold.name), grid, WARPS, finish);
-        last.params[4..7].copy_from_slice(&places);
+        let last = self.launch(format!("parts_{}", self.fold.name), grid, WARPS, finish);
         Some(vec![launch, last])
     }
 
     /// Elements of an output side by side.
-    fn rows(&mut self, kept: &[Dim], len: u64, reduced: Dense) -> Option<Launch> {
+    fn rows(&mut self, kept: &[Dim], len: u64, reduced: Dense) -> Option<Launch<CallAt>> {
         let outputs = self.outputs::<KEPT>(kept);
         let total = outputs.total;
         let packs = len.div_ceil(self.per()).next_power_of_two();
-        if self.fold.few && packs == 1 {
+        if self.fold.facts.few && packs == 1 {
             let warps = total.div_ceil(tiny::ROWS as u64).min(WARPS);
             let grid = total.div_ceil(tiny::ROWS as u64 * warps);
             return Some(self.launch(format!("tiny_{}", self.fold.name), grid, warps, Tiny { outputs, len }));
         }
-        if self.fold.short
+        if self.fold.facts.short
             && packs <= 4 * 32
             && reduced.segment == 63
             && (packs <= 32 || total >= self.processors * WARPS)
@@ -356,7 +333,7 @@ impl<'a> Planner<'a> {
             return None;
         }
         if share.blocks > 1 {
-            self.words = (total * room(share.blocks)) as usize * self.fold.words;
+            self.words = (total * room(share.blocks)) as usize * self.fold.facts.words;
         }
         let shape = Rows {
             outputs,
@@ -373,19 +350,19 @@ impl<'a> Planner<'a> {
     }
 
     /// Outputs side by side.
-    fn columns(&mut self, outer: &[Dim], columns: Dim, rows: Dim) -> Option<Launch> {
-        let (width, wide) = (columns.len as u64, self.fold.wide);
+    fn columns(&mut self, outer: &[Dim], columns: Dim, rows: Dim) -> Option<Launch<CallAt>> {
+        let (width, wide) = (columns.len as u64, self.fold.facts.wide);
         let lanes = width.div_ceil(wide).next_power_of_two().min(32);
         let panels = width.div_ceil(lanes * wide);
         let outputs = self.outputs::<KEPT>(outer);
-        if self.fold.few && rows.len <= 8 && width >= 128 {
+        if self.fold.facts.few && rows.len <= 8 && width >= 128 {
             let warps = width.div_ceil(32 * wide).min(WARPS).next_power_of_two();
             let panels = width.div_ceil(32 * wide * warps);
             let (x, out) = (columns.x as i64, self.out(&columns));
             let narrow = self.fold.narrow && out == 1;
             let mut reduced = self.pitch(outer, width, rows);
             // Reading several columns at once does not pay for writing their results one by one.
-            reduced.aligned &= (narrow || !self.fold.packed) as u64;
+            reduced.aligned &= (narrow || !self.fold.facts.packed) as u64;
             let (grid, rows) = (outputs.total * panels, rows.len as u64);
             let shape = Shallow { outputs, width, x, out, rows, narrow: narrow as u64, panels, reduced };
             return Some(self.launch(format!("shallow_{}", self.fold.name), grid, warps, shape));
@@ -398,7 +375,7 @@ impl<'a> Planner<'a> {
             return None;
         }
         if share.blocks > 1 {
-            self.words = (sets * lanes * wide * room(share.blocks)) as usize * self.fold.words;
+            self.words = (sets * lanes * wide * room(share.blocks)) as usize * self.fold.facts.words;
         }
         let shape = Columns {
             outputs,
@@ -416,18 +393,18 @@ impl<'a> Planner<'a> {
             all: share.blocks as u32,
             reduced,
         };
-        let class = if lanes < 32 && self.fold.ordered { "narrow" } else { "columns" };
+        let class = if lanes < 32 && self.fold.facts.ordered { "narrow" } else { "columns" };
         Some(self.launch(format!("{class}_{}", self.fold.name), share.grid(sets), share.block, shape))
     }
 
     /// How the rows of `width` columns lie.
     fn pitch(&self, outer: &[Dim], width: u64, rows: Dim) -> Pitch {
-        let (size, wide) = (self.problem.size as u64, self.fold.wide);
+        let (size, wide) = (self.problem.size as u64, self.fold.facts.wide);
         let read = (size * wide) as isize;
         let aligned = |pitch: isize| pitch % read == 0 && outer.iter().all(|d| d.x % read == 0);
         let (len, dense) = (rows.len as u64, rows.x == (size * width) as isize);
         let each = wide / width.min(wide);
-        if self.fold.packed && dense && each > 1 && width.is_power_of_two() && len >= 2 * each {
+        if self.fold.facts.packed && dense && each > 1 && width.is_power_of_two() && len >= 2 * each {
             return Pitch { bytes: read as i64, aligned: aligned(read) as u64, each, tail: len % each * width };
         }
         let aligned = width.is_multiple_of(wide) && aligned(rows.x);
@@ -435,7 +412,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Any elements.
-    pub(super) fn any(&mut self) -> Launch {
+    pub(super) fn any(&mut self) -> Launch<CallAt> {
         let Problem { kept, reduced, count, .. } = self.problem;
         let count = *count as u64;
         let mut strides = Strides { axes: reduced.len() as u64, axis: [Stride::default(); AXES] };
@@ -443,9 +420,9 @@ impl<'a> Planner<'a> {
             *to = Stride { len: dim.len as u64, x: dim.x as i64, mask: dim.mask as i64 };
         }
         let inner = self.problem.inner();
-        // Nodes of double words are too large for a lane to keep a stack of them.
-        let slow = self.slow;
-        let side_by_side = kept.last().filter(|d| !slow && d.len >= 32 && (d.x.abs() < inner.x.abs() || count <= 64));
+        let has_columns = self.fold.facts.columns;
+        let side_by_side =
+            kept.last().filter(|d| has_columns && d.len >= 32 && (d.x.abs() < inner.x.abs() || count <= 64));
         let name = &self.fold.name;
         if let Some(&columns) = side_by_side {
             let outputs = self.outputs::<AXES>(&kept[..kept.len() - 1]);
@@ -472,7 +449,7 @@ impl<'a> Planner<'a> {
                 };
                 let launch = self.launch(format!("any_columns_{name}"), share.grid(sets), share.block, shape);
                 if share.blocks > 1 {
-                    self.words = (sets * 32 * room(share.blocks)) as usize * self.fold.words;
+                    self.words = (sets * 32 * room(share.blocks)) as usize * self.fold.facts.words;
                 }
                 return launch;
             }
@@ -493,7 +470,7 @@ impl<'a> Planner<'a> {
         };
         let launch = self.launch(format!("any_rows_{name}"), share.grid(total), share.block, shape);
         if share.blocks > 1 {
-            self.words = (total * room(share.blocks)) as usize * self.fold.words;
+            self.words = (total * room(share.blocks)) as usize * self.fold.facts.words;
         }
         launch
     }

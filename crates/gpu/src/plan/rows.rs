@@ -2,10 +2,10 @@
 
 use warpfold_core::DType;
 
-use warpfold_kernels::sort::bins::{self, Bins};
-use warpfold_kernels::sort::ends::Ends;
+use warpfold_kernels::sort::bins::{self, Bins, BinsAt};
+use warpfold_kernels::sort::ends::{Ends, EndsAt};
 use warpfold_kernels::sort::state::BLOCKS;
-use warpfold_kernels::sort::turn::{self, Repeat, Turn};
+use warpfold_kernels::sort::turn::{self, Repeat, RepeatAt, Turn, TurnAt};
 
 use super::Launch;
 use super::sort::{What, launch, numbers};
@@ -35,26 +35,24 @@ impl Rows {
         self.rows + 1
     }
 
-    /// Rows as columns: input, positions or 0, output. None of no columns.
+    /// Rows as columns, in the order of positions unless their address is 0. None of no columns.
     #[must_use]
-    pub fn turn(&self) -> Option<Launch> {
+    pub fn turn(&self) -> Option<Launch<TurnAt>> {
         self.turn_to(self.pitch(), 1)
     }
 
-    /// What was reduced of columns, as rows: input, 0, output. Elements are `step` apart in both.
+    /// Results of columns, as rows. Elements are `step` apart in both; there are no positions.
     #[must_use]
-    pub fn back(&self, step: usize) -> Option<Launch> {
+    pub fn back(&self, step: usize) -> Option<Launch<TurnAt>> {
         self.turn_to(self.rows, step)
     }
 
-    fn turn_to(&self, pitch: usize, step: usize) -> Option<Launch> {
+    fn turn_to(&self, pitch: usize, step: usize) -> Option<Launch<TurnAt>> {
         let wide = (self.columns.next_power_of_two().ilog2()).min(turn::WIDE);
         let high = turn::TILE >> wide;
         let grid = pitch.div_ceil(high as usize) * self.columns.div_ceil(1 << wide);
         let call = Turn {
-            input: 0,
-            positions: 0,
-            output: 0,
+            at: TurnAt::default(),
             rows: self.rows as u64,
             columns: self.columns as u64,
             along: self.along as u64,
@@ -67,12 +65,11 @@ impl Rows {
         (grid > 0).then(|| launch("rows_turn", grid as u32, &call))
     }
 
-    /// So many offsets, of so many bytes, for each column: input, output.
+    /// `offsets` offsets, of `size` bytes each, repeated for each column.
     #[must_use]
-    pub fn repeat(&self, offsets: usize, size: usize, signed: bool, multiprocessors: u32) -> Launch {
+    pub fn repeat(&self, offsets: usize, size: usize, signed: bool, multiprocessors: u32) -> Launch<RepeatAt> {
         let call = Repeat {
-            input: 0,
-            output: 0,
+            at: RepeatAt::default(),
             offsets: offsets as u64,
             columns: self.columns as u64,
             rows: self.rows as u64,
@@ -83,15 +80,11 @@ impl Rows {
         numbers("rows_repeat", offsets * self.columns, multiprocessors, &call)
     }
 
-    /// The first or the last row of each group: values, positions, offsets, output, status.
+    /// The first or the last row of each group.
     #[must_use]
-    pub fn ends(&self, groups: usize, last: bool, fill: Option<u64>, multiprocessors: u32) -> Launch {
+    pub fn ends(&self, groups: usize, last: bool, fill: Option<u64>, multiprocessors: u32) -> Launch<EndsAt> {
         let call = Ends {
-            input: 0,
-            positions: 0,
-            offsets: 0,
-            output: 0,
-            status: 0,
+            at: EndsAt::default(),
             groups: groups as u64,
             columns: self.columns as u64,
             along: self.along as u64,
@@ -106,27 +99,24 @@ impl Rows {
     }
 }
 
-/// Elements between edges: input, edges, counts or 0, bins of the elements or 0.
+/// Counts elements between edges, or finds the bin of each: the address of what is not wanted is 0.
 #[must_use]
-pub fn between(dtype: DType, n: usize, edges: &[f64], multiprocessors: u32) -> Launch {
+pub fn between(dtype: DType, n: usize, edges: &[f64], multiprocessors: u32) -> Launch<BinsAt> {
     let (first, last) = (edges[0], edges[edges.len() - 1]);
     let bins = edges.len() - 1;
     count(What::Values, dtype, n, bins, bins as f64 / (last - first), multiprocessors)
 }
 
-/// Labels: input, 0, counts.
+/// Counts labels: the addresses of edges and labels are 0.
 #[must_use]
-pub fn of_labels(dtype: DType, n: usize, groups: usize, multiprocessors: u32) -> Launch {
+pub fn of_labels(dtype: DType, n: usize, groups: usize, multiprocessors: u32) -> Launch<BinsAt> {
     count(What::Labels { groups }, dtype, n, groups, 0.0, multiprocessors)
 }
 
-fn count(what: What, dtype: DType, n: usize, bins: usize, per_unit: f64, multiprocessors: u32) -> Launch {
+fn count(what: What, dtype: DType, n: usize, bins: usize, per_unit: f64, multiprocessors: u32) -> Launch<BinsAt> {
     let columns = (bins::ROOM / bins.max(1)).checked_ilog2().unwrap_or(0).min(5);
     let call = Bins {
-        input: 0,
-        edges: 0,
-        counts: 0,
-        labels: 0,
+        at: BinsAt::default(),
         n: n as u64,
         bins: bins as u64,
         per_unit: per_unit.to_bits(),

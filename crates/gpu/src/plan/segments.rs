@@ -1,8 +1,8 @@
 //! The plan of reductions of segments.
 
 use warpfold_kernels::Call;
-use warpfold_kernels::recipe::{COUNTERS, code};
-use warpfold_kernels::shape::segments::{COST, LEAST, Room, SHORT, STRETCH_WARPS, Segments, WARPS};
+use warpfold_kernels::recipe::{COUNTERS, Left, code};
+use warpfold_kernels::shape::segments::{COST, LEAST, Room, SHORT, STRETCH_WARPS, Segments, SegmentsAt, WARPS};
 
 use super::choose::{fast, recipe};
 use super::policy::{SEGMENT_WARPS, STRETCH_TILES};
@@ -33,9 +33,8 @@ pub fn reads_offsets(dtype: DType) -> bool {
     !dtype.is_float() && dtype.size() >= 4
 }
 
-impl GpuPlan {
-    /// Reduces segments of elements that lie side by side. The mask's address is that of the offsets. None, if no kernel
-    /// does that with these options.
+impl GpuPlan<SegmentsAt> {
+    /// Reduces segments of elements that lie side by side. None, if no kernel does that with these options.
     pub fn segments(spec: &Spec, cut: Cut<'_>, limits: &Limits) -> Option<Self> {
         let fold = fast(spec)?;
         let (size, result) = (spec.input.size() as u64, spec.result());
@@ -70,25 +69,12 @@ impl GpuPlan {
             stretches: room.stretches,
             cut: room.cut,
         };
-        let (input, mask, output, workspace) = (0, 0, 0, 0);
         let recipe = recipe(spec, 0, true);
         debug_assert_eq!(recipe.output, code(result));
-        let call = Call {
-            input,
-            mask,
-            output,
-            workspace,
-            left: 4 * room.stretches + 2 * room.cut,
-            within: 1,
-            each: 0,
-            recipe,
-            shape,
-        };
-        let launch = |entry: &str, grid: u64, warps: u32| Launch {
-            entry: format!("{entry}_{}", fold.name),
-            grid: grid as u32,
-            block: warps * 32,
-            params: call.to_words(),
+        let left = Left { from: 4 * room.stretches + 2 * room.cut, ..Left::NONE };
+        let call = Call { at: SegmentsAt::default(), left, recipe, shape };
+        let launch = |entry: &str, grid: u64, warps: u32| {
+            Launch::new(format!("{entry}_{}", fold.name), grid as u32, warps * 32, &call)
         };
         let mut launches = vec![launch("segments", grid, WARPS)];
         if len > short {
@@ -99,7 +85,7 @@ impl GpuPlan {
         }
         Some(Self {
             launches,
-            workspace: COUNTERS + 4 * (call.left + room.parts * fold.words as u64) as usize,
+            workspace: COUNTERS + 4 * (left.from + room.parts * fold.facts.words as u64) as usize,
             bytes: len * size + (segments + 1) * shape.size + segments * pair * result.size() as u64,
         })
     }

@@ -2,13 +2,13 @@
 
 use warpfold_core::{DType, bf16, f16};
 
-use warpfold_kernels::recipe::{Shape, words};
-use warpfold_kernels::sort::distinct::{self, Distinct};
-use warpfold_kernels::sort::groups::Groups;
-use warpfold_kernels::sort::heads::{self, Counts, Heads};
+use warpfold_kernels::params::Params;
+use warpfold_kernels::sort::distinct::{self, Distinct, DistinctAt};
+use warpfold_kernels::sort::groups::{Offsets, OffsetsAt, Places, PlacesAt};
+use warpfold_kernels::sort::heads::{self, Counts, CountsAt, Heads, HeadsAt};
 use warpfold_kernels::sort::key::{Elements, kind};
 use warpfold_kernels::sort::state::{self, BLOCKS};
-use warpfold_kernels::sort::{Sort, THREADS, count};
+use warpfold_kernels::sort::{Sort, SortAt, THREADS, count};
 
 use super::Launch;
 
@@ -169,11 +169,7 @@ impl Problem {
             Carried::Values { size } => size as u32,
         };
         Sort {
-            input: 0,
-            values: 0,
-            keys: [0; 2],
-            carried: [0; 2],
-            state: 0,
+            at: SortAt::default(),
             n: self.n as u64,
             elements: self.what.elements(self.dtype),
             places,
@@ -193,10 +189,9 @@ impl Problem {
         (self.key() != self.dtype.size()) as u32
     }
 
-    /// The sort. Each launch starts with the same seven addresses: elements, what they carry (0 for positions), two buffers of keys, two
-    /// of what is carried, state. None of no elements.
+    /// The sort. All launches take the same addresses. None of no elements.
     #[must_use]
-    pub fn sort(&self) -> Vec<Launch> {
+    pub fn sort(&self) -> Vec<Launch<SortAt>> {
         if self.n == 0 {
             return Vec::new();
         }
@@ -209,10 +204,9 @@ impl Problem {
         first.into_iter().chain(passes).collect()
     }
 
-    /// The first of each like among the sorted keys. Starts with ten addresses: elements, two buffers of keys, two of positions, state, and
-    /// values, starts, first positions and inverse, 0 for what nobody asks for.
+    /// Finds the first of equal keys among the sorted ones. Addresses of results that nobody asks for are 0.
     #[must_use]
-    pub fn heads(&self) -> Option<Launch> {
+    pub fn heads(&self) -> Option<Launch<HeadsAt>> {
         let (places, _) = self.digits();
         self.heads_of(Heads { tiles: self.tiles() as u32, places, converted: self.converted(), ..self.no_heads() })
     }
@@ -229,17 +223,11 @@ impl Problem {
         self.n.div_ceil(distinct::MANY as usize) * distinct::WORDS
     }
 
-    /// The distinct values of elements in [`What::Buckets`], of which there is one at least. Each launch starts with seven addresses: elements, two
-    /// buffers of keys, state, starts of buckets and one more, bits, values.
+    /// The distinct values of elements in [`What::Buckets`], of which there is one at least. All launches take the same addresses.
     #[must_use]
-    pub fn distinct(&self) -> [Launch; 3] {
+    pub fn distinct(&self) -> [Launch<DistinctAt>; 3] {
         let call = Distinct {
-            input: 0,
-            keys: [0; 2],
-            state: 0,
-            starts: 0,
-            bits: 0,
-            values: 0,
+            at: DistinctAt::default(),
             n: self.n as u64,
             elements: self.what.elements(self.dtype),
             buckets: self.buckets() as u32,
@@ -254,9 +242,9 @@ impl Problem {
         ]
     }
 
-    /// The first of each run among the elements as they are: the same addresses, without a sort before. The state is zero.
+    /// Finds the first of each run among the elements as they are, without a sort before. The state is zero.
     #[must_use]
-    pub fn runs(&self) -> Option<Launch> {
+    pub fn runs(&self) -> Option<Launch<HeadsAt>> {
         self.heads_of(Heads { as_is: 1, ..self.no_heads() })
     }
 
@@ -268,14 +256,7 @@ impl Problem {
 
     fn no_heads(&self) -> Heads {
         Heads {
-            input: 0,
-            keys: [0; 2],
-            carried: [0; 2],
-            state: 0,
-            values: 0,
-            starts: 0,
-            first: 0,
-            inverse: 0,
+            at: HeadsAt::default(),
             n: self.n as u64,
             elements: self.what.elements(self.dtype),
             tiles: 0,
@@ -285,49 +266,44 @@ impl Problem {
         }
     }
 
-    fn heads_of(&self, call: Heads) -> Option<Launch> {
+    fn heads_of(&self, call: Heads) -> Option<Launch<HeadsAt>> {
         let tiles = self.heads_tiles() as u32;
         (tiles > 0).then(|| launch(&format!("sort_heads_{}", self.key()), tiles, &call))
     }
 
-    /// How many each like has: starts, counts, state.
+    /// How often each distinct key occurs.
     #[must_use]
-    pub fn counts(&self) -> Launch {
+    pub fn counts(&self) -> Launch<CountsAt> {
         counts(self.n, self.multiprocessors)
     }
 
-    /// Offsets of the groups of sorted labels: sorted labels, 0, offsets, 0.
+    /// Offsets of the groups of sorted labels.
     #[must_use]
-    pub fn offsets(&self, groups: usize) -> Launch {
-        numbers("group_offsets", groups + 1, self.multiprocessors, &self.groups(groups))
+    pub fn offsets(&self, groups: usize) -> Launch<OffsetsAt> {
+        let call = Offsets { at: OffsetsAt::default(), n: self.n as u64, groups: groups as u64 };
+        numbers("group_offsets", groups + 1, self.multiprocessors, &call)
     }
 
-    /// From places in groups, so many of each, to positions: 0, positions, offsets, places.
+    /// From places in groups, `columns` of each, to positions.
     #[must_use]
-    pub fn places(&self, groups: usize, columns: usize) -> Launch {
-        let call = Groups { columns: columns as u64, ..self.groups(groups) };
+    pub fn places(&self, groups: usize, columns: usize) -> Launch<PlacesAt> {
+        let call = Places { at: PlacesAt::default(), groups: groups as u64, columns: columns as u64 };
         numbers("group_places", groups * columns, self.multiprocessors, &call)
     }
-
-    fn groups(&self, groups: usize) -> Groups {
-        let (n, groups) = (self.n as u64, groups as u64);
-        Groups { input: 0, positions: 0, offsets: 0, output: 0, n, groups, columns: 1 }
-    }
 }
 
-/// Differences of neighbours: starts, counts, state, or 0 if there are `most`.
+/// Differences of neighbours: of as many starts as the state says, or of `most` where the address of the state is 0.
 #[must_use]
-pub fn counts(most: usize, multiprocessors: u32) -> Launch {
-    let call = Counts { starts: 0, counts: 0, state: 0, most: most as u64 };
-    numbers("sort_counts", most, multiprocessors, &call)
+pub fn counts(most: usize, multiprocessors: u32) -> Launch<CountsAt> {
+    numbers("sort_counts", most, multiprocessors, &Counts { at: CountsAt::default(), most: most as u64 })
 }
 
-pub(super) fn launch<G: Shape>(entry: &str, grid: u32, call: &G) -> Launch {
-    Launch { entry: entry.to_owned(), grid, block: THREADS, params: words(call) }
+pub(super) fn launch<P: Params>(entry: &str, grid: u32, params: &P) -> Launch<P::At> {
+    Launch::new(entry, grid, THREADS, params)
 }
 
 /// A thread for each number, or for several.
-pub(super) fn numbers<G: Shape>(entry: &str, n: usize, multiprocessors: u32, call: &G) -> Launch {
+pub(super) fn numbers<P: Params>(entry: &str, n: usize, multiprocessors: u32, params: &P) -> Launch<P::At> {
     let grid = (n as u64).div_ceil(THREADS as u64).clamp(1, multiprocessors as u64 * NUMBERS);
-    launch(entry, grid as u32, call)
+    launch(entry, grid as u32, params)
 }

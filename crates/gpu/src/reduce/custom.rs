@@ -2,14 +2,15 @@
 
 use crate::device::Device;
 use crate::elements::{Elements, ElementsView};
-use crate::launch::Launch;
-use crate::plan::GpuPlan;
+use crate::launch::Ready;
+use crate::plan::{self, GpuPlan};
 use crate::ptx::parameters;
 use crate::stream::Stream;
 use std::marker::PhantomData;
 use warpfold_array::{CudaError, ElementLayout, Error};
 use warpfold_kernels::Archive;
 use warpfold_kernels::custom::{Exported, Sizes};
+use warpfold_kernels::recipe::CallAt;
 
 /// A reducer of one's own and its kernels, for one GPU.
 ///
@@ -92,7 +93,7 @@ impl<R: Exported> Custom<R> {
         Ok(CustomReduction { device, input: layout, shape, work, offsets, kind: PhantomData })
     }
 
-    fn load(&self, launch: &crate::plan::Launch) -> Result<Launch, CudaError> {
+    fn load(&self, launch: &plan::Launch<CallAt>) -> Result<Ready<CallAt>, CudaError> {
         let kernel = match &self.archive {
             None => self.device.kernel(&launch.entry)?,
             Some(bytes) => {
@@ -101,7 +102,7 @@ impl<R: Exported> Custom<R> {
                 self.device.kernel_of(&launch.entry, text)?
             }
         };
-        Launch::of_struct(kernel, launch.grid, launch.block, &launch.params)
+        Ready::new(kernel, launch)
     }
 }
 
@@ -122,7 +123,7 @@ enum Work<T> {
     /// Nothing is reduced: each output is what nothing reduces to.
     Constant(Vec<T>),
     /// Kernels.
-    Launches { launches: Vec<Launch>, workspace: usize },
+    Launches { launches: Vec<Ready<CallAt>>, workspace: usize },
 }
 
 impl<R: Exported> CustomReduction<R> {
@@ -134,7 +135,7 @@ impl<R: Exported> CustomReduction<R> {
     /// The kernels that a run launches, in order.
     pub fn kernels(&self) -> Vec<&str> {
         match &self.work {
-            Work::Launches { launches, .. } => launches.iter().map(Launch::entry).collect(),
+            Work::Launches { launches, .. } => launches.iter().map(Ready::entry).collect(),
             _ => Vec::new(),
         }
     }
@@ -182,15 +183,18 @@ impl<R: Exported> CustomReduction<R> {
                 let mut scratch = stream.scratch();
                 let workspace = scratch.workspace(stream, *workspace)?;
                 let [x, result] = self.offsets;
-                let (x, result) = (x as i64, result as i64);
-                let first =
-                    [input.address().wrapping_add_signed(x), 0, out.address().wrapping_add_signed(result), workspace];
+                let at = CallAt {
+                    input: input.address().wrapping_add_signed(x as i64),
+                    mask: 0,
+                    output: out.address().wrapping_add_signed(result as i64),
+                    workspace,
+                };
                 for launch in launches {
                     // SAFETY: the plan is for elements of this layout and an output of this shape, which stay until the device is
                     // done with them, as `ElementsView::from_raw` and `Buffer`'s drop promise. The kernels are this reducer's, by
                     // the promise of `Custom::new`, which has compared the sizes of elements, nodes and results. The workspace is as large as the
-                    // plan asks for, its counters are zero, and the lock of the stream whose it is is held.
-                    unsafe { launch.queue_at(stream, first) }?;
+                    // plan asks for, its counters are zero, and the stream's lock is held.
+                    unsafe { launch.queue(stream, at) }?;
                 }
                 Ok(())
             }

@@ -3,7 +3,7 @@
 use crate::array::{Array, values};
 use crate::buffer::Buffer;
 use crate::device::Device;
-use crate::launch::Launch;
+use crate::launch::Ready;
 use crate::options::Options;
 use crate::plan::{DESCRIBED, GpuPlan, described_bytes};
 use crate::reduce::reduction::{Layout, Reduction};
@@ -14,6 +14,7 @@ use warpfold_array::problem::{Problem, normalize_axes, result_shape};
 use warpfold_array::{CudaError, Error, Op, Scalar};
 use warpfold_core::DType;
 use warpfold_cpu::{Description, STATS};
+use warpfold_kernels::recipe::CallAt;
 
 /// Describing arrays of one dtype, shape and layout on one GPU: planned, its kernels loaded. What [`Reduction`] is for one
 /// statistic.
@@ -34,7 +35,7 @@ enum Work {
     /// There are no outputs.
     Nothing(Description),
     /// One kernel for all; `offset` bytes from the array's address to where it starts.
-    Once { launches: Vec<Launch>, workspace: usize, offset: isize },
+    Once { launches: Vec<Ready<CallAt>>, workspace: usize, offset: isize },
     /// [`EACH`], and for floats two counts: of what is not zero, with NaNs and without.
     Each(Vec<Reduction>),
 }
@@ -82,9 +83,7 @@ impl Survey {
             // No element is read, for there is none.
             Work::Nothing(warpfold_cpu::describe(*input.layout(), &layouts)?)
         } else if let Some(plan) = GpuPlan::describe(dtype, false, &problem, &device.limits()) {
-            let load =
-                |l: &crate::plan::Launch| Launch::of_struct(device.kernel(&l.entry)?, l.grid, l.block, &l.params);
-            let launches = plan.launches.iter().map(load).collect::<Result<_, CudaError>>()?;
+            let launches = device.all_ready(&plan.launches)?;
             Work::Once { launches, workspace: plan.workspace, offset: problem.x_offset }
         } else {
             let plain = Options { axes: options.axes.clone(), keepdims: options.keepdims, ..Options::default() };
@@ -103,7 +102,7 @@ impl Survey {
     pub fn kernels(&self) -> Vec<&str> {
         match &self.work {
             Work::Nothing(_) => Vec::new(),
-            Work::Once { launches, .. } => launches.iter().map(Launch::entry).collect(),
+            Work::Once { launches, .. } => launches.iter().map(Ready::entry).collect(),
             Work::Each(each) => each.iter().flat_map(Reduction::kernels).collect(),
         }
     }
@@ -136,12 +135,13 @@ impl Survey {
             {
                 let mut scratch = stream.scratch();
                 let workspace = scratch.workspace(stream, *workspace)?;
-                let first = [input.address().wrapping_add_signed(*offset as i64), 0, buffer.address(), workspace];
+                let input = input.address().wrapping_add_signed(*offset as i64);
+                let at = CallAt { input, mask: 0, output: buffer.address(), workspace };
                 for launch in launches {
                     // SAFETY: the plan is for arrays like this one, which is borrowed or stays until the device is done with it,
                     // as `ArrayView::from_raw` promises; the output has room for every statistic, and its drop waits. The
                     // workspace is as large as the plan asks for, its counters are zero, and the lock is held.
-                    unsafe { launch.queue_at(stream, first) }?;
+                    unsafe { launch.queue(stream, at) }?;
                 }
                 Ok(())
             }

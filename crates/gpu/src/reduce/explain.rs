@@ -8,6 +8,7 @@ use warpfold_array::ArrayRef;
 use warpfold_array::request::Request;
 use warpfold_array::{Error, Op, Options};
 use warpfold_cpu::Plan;
+use warpfold_kernels::recipe::CallAt;
 
 /// What predictions assume where there is no GPU to ask: an H200, and a plain read of its memory as measured.
 const H200: Limits = Limits { multiprocessors: 132, bandwidth: 4.6e12 };
@@ -34,26 +35,8 @@ pub struct Explanation {
     pub predicted: Duration,
 }
 
-/// A kernel, and on how many threads it runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Launched {
-    /// The kernel.
-    pub entry: String,
-    /// Blocks.
-    pub grid: u32,
-    /// Threads per block.
-    pub block: u32,
-    /// Its one parameter, in words; the first four are the addresses of input, mask, output and workspace, to be filled in.
-    pub params: Vec<u64>,
-}
-
-impl Launched {
-    /// The kernel's PTX, as the driver is given it.
-    #[must_use]
-    pub fn ptx(&self) -> String {
-        warpfold_kernels::ptx(&self.entry).expect("a plan names kernels that there are")
-    }
-}
+/// A kernel, on how many threads it runs, and its launch struct without addresses.
+pub type Launched = Launch<CallAt>;
 
 /// What a GPU would do about an array with this dtype, shape and layout; for an H200 if `gpu` names none. The array is not
 /// read, and there need be no GPU.
@@ -89,8 +72,7 @@ pub fn explain(
         false => GpuPlan::new(spec, problem, &limits),
     };
     let workspace = gpu_plan.workspace;
-    let launched = |l: Launch| Launched { entry: l.entry, grid: l.grid, block: l.block, params: l.params };
-    let launches: Vec<Launched> = gpu_plan.launches.into_iter().map(launched).collect();
+    let launches = gpu_plan.launches;
     let read = Duration::from_secs_f64(gpu_plan.bytes as f64 / limits.bandwidth);
     Ok(Explanation {
         plan,

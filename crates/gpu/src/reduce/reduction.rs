@@ -3,7 +3,7 @@
 use crate::array::{Array, values};
 use crate::buffer::Buffer;
 use crate::device::Device;
-use crate::launch::Launch;
+use crate::launch::Ready;
 use crate::options::Options;
 use crate::origin::Origin;
 use crate::plan::GpuPlan;
@@ -18,6 +18,7 @@ use warpfold_array::request::Spec;
 use warpfold_array::{ArrayRef, MAX_RANK};
 use warpfold_array::{CudaError, Error, Op};
 use warpfold_core::DType;
+use warpfold_kernels::recipe::CallAt;
 
 /// A reduction of arrays of one dtype, shape and layout on one GPU: planned, its kernels loaded.
 ///
@@ -43,7 +44,7 @@ enum Work {
     /// Nothing is reduced: each output is what nothing reduces to.
     Constant { values: Values, on_device: Buffer<u8> },
     /// Kernels.
-    Launches { launches: Vec<Launch>, workspace: usize },
+    Launches { launches: Vec<Ready<CallAt>>, workspace: usize },
 }
 
 /// What a reduction was prepared for.
@@ -139,7 +140,7 @@ impl Reduction {
     /// The kernels that a run launches, in order.
     pub fn kernels(&self) -> Vec<&str> {
         match &self.work {
-            Work::Launches { launches, .. } => launches.iter().map(Launch::entry).collect(),
+            Work::Launches { launches, .. } => launches.iter().map(Ready::entry).collect(),
             _ => Vec::new(),
         }
     }
@@ -312,16 +313,16 @@ impl Reduction {
             }
             Work::Launches { launches, .. } => {
                 let [x, m, out] = self.offsets;
-                let first = [
-                    input.address().wrapping_add_signed(x as i64),
-                    mask.map_or(0, |mask| mask.address().wrapping_add_signed(m as i64)),
-                    to.address.wrapping_add_signed(out as i64),
+                let at = CallAt {
+                    input: input.address().wrapping_add_signed(x as i64),
+                    mask: mask.map_or(0, |mask| mask.address().wrapping_add_signed(m as i64)),
+                    output: to.address.wrapping_add_signed(out as i64),
                     workspace,
-                ];
+                };
                 for launch in launches {
                     // SAFETY: the plan is for arrays like these, by the caller's promise; the workspace is as large as the
                     // plan asks for, its counters are zero, and no other stream uses it.
-                    unsafe { launch.queue_at(stream, first) }?;
+                    unsafe { launch.queue(stream, at) }?;
                 }
                 // SAFETY: the caller's.
                 unsafe { queue_status(stream, workspace, to.status) }
@@ -348,12 +349,11 @@ unsafe fn clear(stream: &Stream, status: StatusTo) -> Result<(), CudaError> {
 }
 
 /// Loads the kernels of a plan.
-fn load(device: &Device, spec: &Spec, plan: &GpuPlan) -> Result<Vec<Launch>, CudaError> {
+fn load(device: &Device, spec: &Spec, plan: &GpuPlan) -> Result<Vec<Ready<CallAt>>, CudaError> {
     if plan.launches.is_empty() {
         return Err(CudaError::NoKernel { op: spec.op, dtype: spec.input });
     }
-    let load = |l: &crate::plan::Launch| Launch::of_struct(device.kernel(&l.entry)?, l.grid, l.block, &l.params);
-    plan.launches.iter().map(load).collect()
+    device.all_ready(&plan.launches)
 }
 
 /// Whether an output of at least one element may have no value.

@@ -4,13 +4,14 @@
 //! of what lies between, which nobody reads. The bits are those of each column by itself, as a reduction's do not depend on where it lies.
 
 use crate::device::Device;
-use crate::launch::Launch;
-use crate::plan::Launch as Planned;
+use crate::launch::Ready;
 use crate::plan::rows::Rows;
 use crate::stream::Stream;
 use crate::view::ArrayView;
 use warpfold_array::CudaError;
 use warpfold_core::DType;
+use warpfold_kernels::shape::segments::SegmentsAt;
+use warpfold_kernels::sort::turn::{RepeatAt, TurnAt};
 
 /// Where parts of the workspace begin.
 const ALIGNED: usize = 256;
@@ -40,9 +41,9 @@ pub(crate) fn is_list(rows: &Rows) -> bool {
 
 /// The launches before and after a reduction of segments of columns, and where in the workspace they put what.
 pub(crate) struct Apart {
-    turn: Option<Launch>,
-    repeat: Launch,
-    back: Vec<Launch>,
+    turn: Option<Ready<TurnAt>>,
+    repeat: Ready<RepeatAt>,
+    back: Vec<Ready<TurnAt>>,
     /// Bytes of an element of a result.
     result: u64,
     values: u64,
@@ -62,7 +63,6 @@ impl Apart {
         (dtype, pair): (DType, usize),
         workspace: usize,
     ) -> Result<Apart, CudaError> {
-        let load = |l: &Planned| Launch::of_struct(device.kernel(&l.entry)?, l.grid, l.block, &l.params);
         let (size, columns, cuts) = (dtype.size(), rows.columns, segments + 1);
         let found = Rows {
             rows: columns,
@@ -77,9 +77,9 @@ impl Apart {
         let results = (repeated + cuts * columns * 8).next_multiple_of(ALIGNED);
         let back = (0..pair).filter_map(|_| found.back(pair));
         Ok(Apart {
-            turn: rows.turn().map(|launch| load(&launch)).transpose()?,
-            repeat: load(&rows.repeat(cuts, offsets.size(), offsets == DType::I32, multiprocessors))?,
-            back: back.map(|launch| load(&launch)).collect::<Result<_, _>>()?,
+            turn: rows.turn().map(|launch| device.ready(&launch)).transpose()?,
+            repeat: device.ready(&rows.repeat(cuts, offsets.size(), offsets == DType::I32, multiprocessors))?,
+            back: back.map(|launch| device.ready(&launch)).collect::<Result<_, _>>()?,
             result: size as u64,
             values: values as u64,
             offsets: repeated as u64,
@@ -90,26 +90,30 @@ impl Apart {
 
     /// The kernels, those before and those after.
     pub fn kernels(&self) -> [Vec<&str>; 2] {
-        let before = self.turn.iter().chain([&self.repeat]).map(Launch::entry).collect();
-        [before, self.back.iter().map(Launch::entry).collect()]
+        let before = self.turn.iter().map(Ready::entry).chain([self.repeat.entry()]).collect();
+        [before, self.back.iter().map(Ready::entry).collect()]
     }
 
-    /// Queues taking rows apart, in the order of positions if their address is not 0. Says where values, offsets and results are.
+    /// Queues taking rows apart, in the order of positions if their address is not 0. Returns where values, offsets and results of
+    /// columns are.
     ///
     /// # Safety
-    /// Rows, positions and offsets are like those that were planned for, and the workspace is as large as that, until the device is done with them.
-    pub unsafe fn queue(
-        &self,
-        stream: &Stream,
-        [values, positions, offsets, workspace]: [u64; 4],
-    ) -> Result<[u64; 3], CudaError> {
-        let to = [self.values, self.offsets, self.results].map(|at| workspace + at);
+    /// Rows, positions and offsets are like those that were planned for, and the workspace is as large as that, until the device is
+    /// done with them.
+    pub unsafe fn queue(&self, stream: &Stream, at: SegmentsAt, positions: u64) -> Result<SegmentsAt, CudaError> {
+        let workspace = at.workspace;
+        let to = SegmentsAt {
+            input: workspace + self.values,
+            offsets: workspace + self.offsets,
+            output: workspace + self.results,
+            workspace,
+        };
         // SAFETY: the caller's; columns and offsets have room.
         unsafe {
             if let Some(turn) = &self.turn {
-                turn.queue_at(stream, [values, positions, to[0]])?;
+                turn.queue(stream, TurnAt { input: at.input, positions, output: to.input })?;
             }
-            self.repeat.queue_at(stream, [offsets, to[1]])?;
+            self.repeat.queue(stream, RepeatAt { input: at.offsets, output: to.offsets })?;
         }
         Ok(to)
     }
@@ -122,7 +126,7 @@ impl Apart {
         for (i, back) in self.back.iter().enumerate() {
             let at = i as u64 * self.result;
             // SAFETY: the caller's.
-            unsafe { back.queue_at(stream, [results + at, 0, output + at]) }?;
+            unsafe { back.queue(stream, TurnAt { input: results + at, positions: 0, output: output + at }) }?;
         }
         Ok(())
     }

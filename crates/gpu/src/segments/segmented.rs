@@ -2,7 +2,7 @@
 
 use crate::array::Array;
 use crate::device::Device;
-use crate::launch::Launch;
+use crate::launch::Ready;
 use crate::options::Options;
 use crate::origin::Origin;
 use crate::plan::{Cut, GpuPlan, reads_offsets};
@@ -20,6 +20,7 @@ use warpfold_array::{Scalar, Values};
 use warpfold_core::DType;
 use warpfold_cpu::keys::{Segments, filled};
 use warpfold_cpu::reduce;
+use warpfold_kernels::shape::segments::SegmentsAt;
 
 /// A reduction of segments of arrays of one dtype and length, by so many offsets, on one GPU: planned, its kernels loaded.
 ///
@@ -34,7 +35,7 @@ pub struct Segmented {
     offsets: Layout,
     dtype: DType,
     shape: Vec<usize>,
-    launches: Vec<Launch>,
+    launches: Vec<Ready<SegmentsAt>>,
     apart: Option<Apart>,
     workspace: usize,
     origin: Arc<Origin>,
@@ -100,10 +101,9 @@ impl Segmented {
         };
         let plan = GpuPlan::segments(&spec, cut, &device.limits());
         let plan = plan.ok_or(CudaError::NoKernel { op, dtype: values.dtype() })?;
-        let load = |l: &crate::plan::Launch| Launch::of_struct(device.kernel(&l.entry)?, l.grid, l.block, &l.params);
         let launches = match segments * steps.columns {
             0 => Vec::new(),
-            _ => plan.launches.iter().map(load).collect::<Result<_, CudaError>>()?,
+            _ => device.all_ready(&plan.launches)?,
         };
         let apart = || Apart::new(device, &steps, segments, offsets.dtype(), (dtype, pair), plan.workspace);
         let apart = (is_apart && segments > 0).then(apart).transpose()?;
@@ -133,7 +133,7 @@ impl Segmented {
     /// The kernels that a run launches, in order.
     pub fn kernels(&self) -> Vec<&str> {
         let [before, after] = self.apart.as_ref().map(Apart::kernels).unwrap_or_default();
-        before.into_iter().chain(self.launches.iter().map(Launch::entry)).chain(after).collect()
+        before.into_iter().chain(self.launches.iter().map(Ready::entry)).chain(after).collect()
     }
 
     /// Room for a result.
@@ -190,14 +190,15 @@ impl Segmented {
         // `ArrayView::from_raw` and `Buffer`'s drop promise. Kernels follow no offset beyond the values. The workspace is as large as the plan
         // asks for, its counters are zero, and the lock is held.
         unsafe {
-            let at = [values.address(), positions, offsets.address(), workspace];
-            let apart = self.apart.as_ref().map(|apart| apart.queue(stream, at)).transpose()?;
-            let [values, offsets, results] = apart.unwrap_or([at[0], at[2], out.address()]);
+            let (input, offsets, output) = (values.address(), offsets.address(), out.address());
+            let given = SegmentsAt { input, offsets, output, workspace };
+            let apart = self.apart.as_ref().map(|apart| apart.queue(stream, given, positions)).transpose()?;
+            let at = apart.unwrap_or(given);
             for launch in &self.launches {
-                launch.queue_at(stream, [values, offsets, results, workspace])?;
+                launch.queue(stream, at)?;
             }
             if let Some(apart) = &self.apart {
-                apart.queue_back(stream, results, out.address())?;
+                apart.queue_back(stream, at.output, output)?;
             }
         }
         // SAFETY: the workspace is one, and the output has a word for its status.

@@ -23,6 +23,7 @@ fn word<N: Node>(node: N) -> u32 {
 pub struct Arg<B, K>(pub(super) Keys<B, K>);
 
 impl<B: Bits, K: Key> Parts for Arg<B, K> {
+    const PLACES: bool = true;
     /// The key, and a place: of a pack, a row, or in the end of the element.
     type Part = (K, u64);
     const SWAPS: bool = true;

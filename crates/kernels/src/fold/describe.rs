@@ -272,6 +272,7 @@ impl<X> Parts for Described<X>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
+    const PLACES: bool = true;
     type Part = Description<X::Value, X::Key>;
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {

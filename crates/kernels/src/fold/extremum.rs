@@ -318,6 +318,7 @@ impl<B: Bits, K: Key> Keys<B, K> {
 pub struct Extremum<B, K>(pub(super) Keys<B, K>);
 
 impl<B: Bits, K: Key> Parts for Extremum<B, K> {
+    const NARROW: bool = true;
     type Part = K;
     const SWAPS: bool = true;
     #[inline(always)]

@@ -32,6 +32,10 @@ pub trait Parts: Copy {
     const RESULTS: u64 = 1;
     /// Whether [`Parts::meet`] gives the same bits for swapped parts.
     const SWAPS: bool = false;
+    /// Whether results are places, so that those of partials cannot be those of the whole.
+    const PLACES: bool = false;
+    /// Whether [`Parts::narrow`] makes results.
+    const NARROW: bool = false;
     /// From what a kernel is told.
     fn new(recipe: &Recipe) -> Self;
     /// The part of no elements; it changes nothing.

@@ -60,6 +60,7 @@ where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float>,
     P: Precision<X::Value, Real: Node>,
 {
+    const NARROW: bool = true;
     type Part = P::Real;
     // Plain addition does; of double words it is not proven where they overflow.
     const SWAPS: bool = size_of::<P::Real>() == size_of::<X::Value>();
@@ -157,6 +158,7 @@ impl<X> Parts for Norms<X>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
+    const NARROW: bool = true;
     type Part = X::Value;
     const SWAPS: bool = true;
     #[inline(always)]

@@ -8,7 +8,7 @@
 
 use super::number::Number;
 use super::tile::each;
-use super::{THREADS, Unsure, Update, store};
+use super::{Assign, THREADS, Unsure, store};
 use crate::recipe::array;
 use crate::source::Source;
 use warpfold_simt::{ALL, Global, Simt};
@@ -28,15 +28,15 @@ const PITCH: [u32; 2] = [POINTS + 4, CLUSTERS + 4];
 
 /// Half of the square of each centroid about the centre. A thread for each cluster.
 #[inline(always)]
-pub fn halves<S: Simt, F: Number>(s: &S, call: &Update) {
+pub fn halves<S: Simt, F: Number>(s: &S, call: &Assign) {
     half::<S, F>(s, call, s.block_x() * THREADS, THREADS);
 }
 
 /// The same of some clusters.
 #[inline(always)]
-pub fn half<S: Simt, F: Number>(s: &S, call: &Update, first: u32, many: u32) {
+pub fn half<S: Simt, F: Number>(s: &S, call: &Assign, first: u32, many: u32) {
     let (centroids, centre, halves): (Global<F>, Global<F>, Global<F>) =
-        (array(call.centroids), array(call.centre), array(call.order));
+        (array(call.at.centroids), array(call.at.centre), array(call.at.halves));
     let cluster = first + s.thread_x();
     if s.branch(s.thread_x() < many && cluster < call.clusters) {
         let first = centroids.offset(cluster as usize * call.dimensions as usize);
@@ -52,7 +52,7 @@ pub fn half<S: Simt, F: Number>(s: &S, call: &Update, first: u32, many: u32) {
 
 /// Labels of points of `T`, by the halves that [`halves`] has left.
 #[inline(always)]
-pub fn kernel<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Update) {
+pub fn kernel<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Assign) {
     let first = s.block_x() as u64 * POINTS as u64;
     some::<S, T, F>(
         s,
@@ -64,7 +64,7 @@ pub fn kernel<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Update) {
 
 /// The same of those points that [`nearest`](super::nearest) was not sure of.
 #[inline(always)]
-pub fn settle<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Update) {
+pub fn settle<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Assign) {
     let unsure = Unsure::of(call, 1);
     let count = unsure.count(s);
     let mut first = s.block_x() * POINTS;
@@ -81,11 +81,11 @@ pub fn settle<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Update) {
 
 /// The labels of [`POINTS`] points, whose numbers `number` knows.
 #[inline(always)]
-fn some<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Update, number: impl Fn(u32) -> Option<u64>) {
+fn some<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Assign, number: impl Fn(u32) -> Option<u64>) {
     let points = s.shared::<F, { (PITCH[0] * STAGE) as usize }, 0>("points");
     let about = s.shared::<F, { (PITCH[1] * STAGE) as usize }, 1>("centroids");
     let (centroids, centre, halves): (Global<F>, Global<F>, Global<F>) =
-        (array(call.centroids), array(call.centre), array(call.order));
+        (array(call.at.centroids), array(call.at.centre), array(call.at.halves));
     let tid = s.thread_x();
     let (column, row) = (tid % 16, tid / 16);
     let infinity = F::from_f64(f64::INFINITY);
@@ -113,7 +113,7 @@ fn some<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Update, number: 
                     let (point, j) = place(i);
                     match number(point) {
                         Some(at) if s.branch(from + j < call.dimensions) => {
-                            let address = call.points + at * call.along + (from + j) as u64 * call.across;
+                            let address = call.at.points + at * call.along + (from + j) as u64 * call.across;
                             let x = T::value(s, s.load(array(address), 0));
                             s.load(centre, (from + j) as usize).sub(x)
                         }
@@ -173,6 +173,6 @@ fn some<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Update, number: 
         for (i, &of) in labels.iter().enumerate() {
             label = if column == i as u32 { of } else { label };
         }
-        store(s, call, at as usize, s.load(array(call.labels), at as usize), label);
+        store(s, call, at as usize, s.load(array(call.at.labels), at as usize), label);
     }
 }

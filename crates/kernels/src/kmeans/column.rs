@@ -22,11 +22,11 @@ const PARTS: u32 = THREADS / CLUSTERS as u32;
 pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
     let sums = s.shared::<u64, { CLUSTERS * THREADS as usize }, 0>("sums");
     let tid = s.thread_x();
-    let totals = Totals::at(call.totals, call.clusters, call.dimensions);
-    let labels: Global<u32> = array(call.labels);
-    let factor = scale(s.load(array(call.scales), 0));
-    let mut tile = s.block_x() as u64 * call.each as u64;
-    let end = tile + call.each as u64;
+    let totals = Totals::at(call.at.totals, call.clusters, call.dimensions);
+    let labels: Global<u32> = array(call.at.labels);
+    let factor = scale(s.load(array(call.at.scales), 0));
+    let mut tile = s.block_x() as u64 * call.tiles as u64;
+    let end = tile + call.tiles as u64;
     let points = call.n.min(end * TILE as u64);
     let read = |tile: u64| -> [(u32, f32); OWN] {
         core::array::from_fn(
@@ -34,7 +34,7 @@ pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
             |i| {
                 let at = tile * TILE as u64 + i as u64 * THREADS as u64 + tid as u64;
                 if s.branch(at < points) {
-                    (s.load(labels, at as usize), T::value(s, s.load(array(call.points + at * call.along), 0)))
+                    (s.load(labels, at as usize), T::value(s, s.load(array(call.at.points + at * call.along), 0)))
                 } else {
                     (NONE, 0.0)
                 }

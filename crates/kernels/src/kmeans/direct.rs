@@ -6,7 +6,7 @@
 //! Bottleneck: memory, or the reads of centroids.
 
 use super::tile::each;
-use super::{THREADS, Update, store};
+use super::{Assign, THREADS, store};
 use crate::recipe::array;
 use crate::source::{Bits, Source};
 use warpfold_simt::{Global, Pack, Shared, Simt};
@@ -22,7 +22,7 @@ pub const POINTS: u32 = THREADS * OWN as u32;
 
 /// Labels of points of `T`.
 #[inline(always)]
-pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
+pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Assign) {
     let about = s.shared::<f32, { CLUSTERS * PADDED }, 0>("centroids about the centre, then zeros");
     let halves = s.shared::<f32, CLUSTERS, 1>("halves of squares");
     let exact = Exact { about, halves };
@@ -31,8 +31,8 @@ pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
     let (mut x, mut before) = ([[0.0; PADDED]; OWN], [0; OWN]);
     for i in 0..OWN {
         if s.branch(at(i) < call.n) {
-            before[i] = s.load(array(call.labels), at(i) as usize);
-            read::<S, T, PADDED>(s, call, call.points + at(i) * call.along, &mut x[i]);
+            before[i] = s.load(array(call.at.labels), at(i) as usize);
+            read::<S, T, PADDED>(s, call, call.at.points + at(i) * call.along, &mut x[i]);
         }
     }
     about_centre(s, call, &mut x);
@@ -56,8 +56,8 @@ pub struct Exact {
 impl Exact {
     /// Brings them there; all threads of a block do.
     #[inline(always)]
-    pub fn fill<S: Simt, const D: usize>(self, s: &S, call: &Update) {
-        let (centroids, centre): (Global<f32>, Global<f32>) = (array(call.centroids), array(call.centre));
+    pub fn fill<S: Simt, const D: usize>(self, s: &S, call: &Assign) {
+        let (centroids, centre): (Global<f32>, Global<f32>) = (array(call.at.centroids), array(call.at.centre));
         let (tid, d) = (s.thread_x(), call.dimensions);
         each(s, tid, call.clusters * D as u32, |i| {
             let (cluster, j) = (i / D as u32, i % D as u32);
@@ -79,7 +79,7 @@ impl Exact {
 
     /// The nearest to each point.
     #[inline(always)]
-    pub fn nearest<S: Simt, const D: usize, const N: usize>(self, s: &S, call: &Update, x: &[[f32; D]; N]) -> [u32; N] {
+    pub fn nearest<S: Simt, const D: usize, const N: usize>(self, s: &S, call: &Assign, x: &[[f32; D]; N]) -> [u32; N] {
         let (mut least, mut labels) = ([f32::INFINITY; N], [0; N]);
         let mut cluster = 0;
         while s.again(cluster < call.clusters) {
@@ -104,10 +104,10 @@ impl Exact {
 
 /// Points about the centre, the other way round.
 #[inline(always)]
-pub fn about_centre<S: Simt, const D: usize>(s: &S, call: &Update, x: &mut [[f32; D]]) {
+pub fn about_centre<S: Simt, const D: usize>(s: &S, call: &Assign, x: &mut [[f32; D]]) {
     for j in 0..D {
         let is_there = s.branch((j as u32) < call.dimensions);
-        let about = if is_there { s.load(array::<f32>(call.centre), j) } else { 0.0 };
+        let about = if is_there { s.load(array::<f32>(call.at.centre), j) } else { 0.0 };
         for x in x.iter_mut() {
             x[j] = about - x[j];
         }
@@ -116,7 +116,7 @@ pub fn about_centre<S: Simt, const D: usize>(s: &S, call: &Update, x: &mut [[f32
 
 /// Reads a point's coordinates; the others stay zero.
 #[inline(always)]
-pub fn read<S: Simt, T: Source<Value = f32>, const D: usize>(s: &S, call: &Update, point: u64, x: &mut [f32; D]) {
+pub fn read<S: Simt, T: Source<Value = f32>, const D: usize>(s: &S, call: &Assign, point: u64, x: &mut [f32; D]) {
     let wide = const { T::Bits::PER as usize };
     if D >= wide && s.branch(call.wide != 0) {
         for i in 0..D / wide {

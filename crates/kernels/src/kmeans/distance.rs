@@ -2,7 +2,7 @@
 //! coordinates. A lane has a point; eight coordinates are a subtree in registers, and these meet as a binary counter carries.
 
 use super::number::Number;
-use super::{THREADS, Update};
+use super::{Distance, THREADS};
 use crate::recipe::array;
 use crate::source::Source;
 use warpfold_simt::{Global, Simt};
@@ -16,19 +16,19 @@ pub const MOST: usize = (PANEL as usize) << LEVELS;
 
 /// Writes a number for each point, of those with a cluster.
 #[inline(always)]
-pub fn kernel<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Update) {
+pub fn kernel<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Distance) {
     let point = s.block_x() as u64 * THREADS as u64 + s.thread_x() as u64;
     if !s.branch(point < call.n) {
         return;
     }
-    let label: u32 = s.load(array(call.labels), point as usize);
+    let label: u32 = s.load(array(call.at.labels), point as usize);
     if !s.branch(label < call.clusters) {
         return;
     }
-    let centroids: Global<F> = array(call.centroids);
+    let centroids: Global<F> = array(call.at.centroids);
     let centroid = centroids.offset(label as usize * call.dimensions as usize);
     let term = |j: u32| {
-        let bits = s.load(array(call.points + point * call.along + j as u64 * call.across), 0);
+        let bits = s.load(array(call.at.points + point * call.along + j as u64 * call.across), 0);
         let d = T::value(s, bits).sub(s.load(centroid, j as usize));
         d.mul(d)
     };
@@ -72,5 +72,5 @@ pub fn kernel<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Update) {
             before(node);
         }
     }
-    s.store(array(call.order), point as usize, tail);
+    s.store(array(call.at.distances), point as usize, tail);
 }

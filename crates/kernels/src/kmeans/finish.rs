@@ -19,7 +19,7 @@ pub fn kernel<S: Simt, F: Number>(s: &S, call: &Update) {
     let cluster = s.block_x() * (THREADS / 32) + s.warp();
     let totals = F::totals(call);
     if s.branch(cluster == 0 && s.lane() == 0) {
-        bad(s, call, &totals, s.load(array(call.totals), totals.bad()));
+        bad(s, call, &totals, s.load(array(call.at.totals), totals.bad()));
     }
     if s.branch(cluster < call.clusters) {
         let many = totals.many(s, cluster);
@@ -40,7 +40,7 @@ pub fn last<S: Simt, F: Number>(s: &S, call: &Update) {
         return;
     }
     let totals = F::totals(call);
-    let (tid, blocks) = (s.thread_x(), array::<u64>(call.totals));
+    let (tid, blocks) = (s.thread_x(), array::<u64>(call.at.totals));
     s.barrier();
     if s.branch(tid == 0) {
         let before = s.atomic_add(blocks, totals.done(), 1u64, Order::AcqRel);
@@ -101,7 +101,7 @@ pub fn own<S: Simt, F: Number, const W: usize>(
     let size = size_of::<F>();
     let pack = if W * size >= 16 { 16 / size } else { 1 };
     for (i, means) in means.chunks_exact(pack).enumerate() {
-        let to = call.means + ((at + i * pack) * size) as u64;
+        let to = call.at.means + ((at + i * pack) * size) as u64;
         if pack == 1 {
             s.store(array(to), 0, means[0]);
         } else {
@@ -137,7 +137,7 @@ fn means<S: Simt, F: Number, const N: usize>(
         );
         for (i, (total, count, old)) in found.into_iter().enumerate() {
             if s.branch(at(i) < end) {
-                s.store(array(call.means), at(i) as usize, mean(s, call, at(i) as usize, total, count, old));
+                s.store(array(call.at.means), at(i) as usize, mean(s, call, at(i) as usize, total, count, old));
             }
         }
         first += N as u32 * step;
@@ -147,9 +147,9 @@ fn means<S: Simt, F: Number, const N: usize>(
 /// The mean of before, or NaN, and the exponent of the unit.
 #[inline(always)]
 fn look<S: Simt, F: Number>(s: &S, call: &Update, at: usize, coordinate: u32) -> (F, i32) {
-    let before: Global<F> = array(call.before);
-    let before = if s.branch(call.before != 0) { s.load(before, at) } else { F::NAN };
-    (before, s.load(array(call.units), coordinate as usize))
+    let before: Global<F> = array(call.at.before);
+    let before = if s.branch(call.at.before != 0) { s.load(before, at) } else { F::NAN };
+    (before, s.load(array(call.at.units), coordinate as usize))
 }
 
 /// A mean. Writes how far it has moved.
@@ -163,9 +163,9 @@ fn mean<S: Simt, F: Number>(
     (before, unit): (F, i32),
 ) -> F {
     let mean = if count == 0 { before } else { F::mean(total, count, unit) };
-    if s.branch(call.before != 0 && call.moves != 0) {
+    if s.branch(call.at.before != 0 && call.at.moves != 0) {
         let by = mean.to_f64() - before.to_f64();
-        s.store(array(call.moves), at, by * by);
+        s.store(array(call.at.moves), at, by * by);
     }
     mean
 }
@@ -173,12 +173,12 @@ fn mean<S: Simt, F: Number>(
 /// Hands the number of a cluster's points over, and leaves zero.
 #[inline(always)]
 pub fn count<S: Simt>(s: &S, call: &Update, totals: &Totals, (cluster, many): (u32, u64)) {
-    s.store(array::<u64>(call.totals), totals.count(cluster), 0);
-    if s.branch(call.counts != 0) {
-        s.store(array::<u64>(call.counts), cluster as usize, many);
+    s.store(array::<u64>(call.at.totals), totals.count(cluster), 0);
+    if s.branch(call.at.counts != 0) {
+        s.store(array::<u64>(call.at.counts), cluster as usize, many);
     }
     if s.branch(many == 0) {
-        s.atomic_add(array::<u64>(call.report), EMPTY, 1u64, Order::Relaxed);
+        s.atomic_add(array::<u64>(call.at.report), EMPTY, 1u64, Order::Relaxed);
     }
 }
 
@@ -186,7 +186,7 @@ pub fn count<S: Simt>(s: &S, call: &Update, totals: &Totals, (cluster, many): (u
 #[inline(always)]
 pub fn bad<S: Simt>(s: &S, call: &Update, totals: &Totals, wrong: u64) {
     if s.branch(wrong != 0) {
-        s.store(array::<u64>(call.totals), totals.bad(), 0);
-        s.atomic_add(array::<u64>(call.report), BAD, wrong, Order::Relaxed);
+        s.store(array::<u64>(call.at.totals), totals.bad(), 0);
+        s.atomic_add(array::<u64>(call.at.report), BAD, wrong, Order::Relaxed);
     }
 }

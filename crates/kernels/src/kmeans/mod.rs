@@ -25,67 +25,135 @@ pub mod twice;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use table::find;
 
+use crate::params::params;
 use warpfold_simt::{Global, Simt};
 
-/// Points, labels and sums.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Update {
-    /// Of the first coordinate of the first point.
-    pub points: u64,
-    /// `i32` of each point.
-    pub labels: u64,
-    /// A number (`f32` or `f64`, as points are computed in) of each coordinate: one over its unit.
-    pub scales: u64,
-    /// What [`Totals`] says.
-    pub totals: u64,
-    /// Two `u32` of each point, for [`sort`]; a number of each cluster, for [`assign`], and centroids in f16, for [`nearest`]; a number of each point, which
-    /// [`distance`] writes.
-    pub order: u64,
-    /// `u64` of each cluster, and one before them, for [`sort`]. For [`nearest`] and [`assign`], what [`Unsure`] says; or 0.
-    pub cursors: u64,
-    /// Numbers \[cluster\]\[coordinate\], to find labels by.
-    pub centroids: u64,
-    /// A number of each coordinate, to find labels about.
-    pub centre: u64,
-    /// Three `u64`: [`EMPTY`], [`BAD`], [`CHANGED`].
-    pub report: u64,
-    /// Where means go: numbers, \[cluster\]\[coordinate\].
-    pub means: u64,
-    /// Where the points of each cluster go, as `i64`; or 0.
-    pub counts: u64,
-    /// `i32` of each coordinate: the exponent of its unit.
-    pub units: u64,
-    /// Means of before, which a cluster without points keeps; or 0: it has NaN.
-    pub before: u64,
-    /// Where the squares of the moves go, as `f64` \[cluster\]\[coordinate\]; only with `before`.
-    pub moves: u64,
-    /// How many points.
-    pub n: u64,
-    /// Bytes from one point to the next.
-    pub along: u64,
-    /// Bytes from one coordinate to the next.
-    pub across: u64,
-    /// Coordinates of a point; for [`sort::count`] and [`sort::offsets`], those that [`Totals`] has.
-    pub dimensions: u32,
-    /// Clusters.
-    pub clusters: u32,
-    /// Reads of a lane that a point takes, in one slice; for [`score::centroids`], coordinates with padding.
-    pub reads: u32,
-    /// Slices of the coordinates: a block has one of them.
-    pub slices: u32,
-    /// Lanes that share a point, as a power of two: at most 5.
-    pub abreast: u32,
-    /// Tiles that a block takes; or points of a stretch, for [`sort`].
-    pub each: u32,
-    /// Whether the last block makes means of the totals.
-    pub finishes: u32,
-    /// For [`nearest`], whether coordinates of a point are read 16 bytes at a time.
-    pub wide: u32,
-}
+params! {
+    #[derive(Default)]
+    /// Where points and labels are, and where sums and means go.
+    pub struct UpdateAt {
+        /// The first coordinate of the first point.
+        pub points: u64,
+        /// `i32` of each point.
+        pub labels: u64,
+        /// A number (`f32` or `f64`, as points are computed in) of each coordinate: one over its unit.
+        pub scales: u64,
+        /// What [`Totals`] says.
+        pub totals: u64,
+        /// Two `u32` of each point, for [`sort`] alone: the points in the order of their labels, and their ranks.
+        pub order: u64,
+        /// `u64` of each cluster, and one before them, for [`sort`] alone: where each cluster begins in that order.
+        pub cursors: u64,
+        /// Three `u64`: [`EMPTY`], [`BAD`], [`CHANGED`].
+        pub report: u64,
+        /// Where means go: numbers, \[cluster\]\[coordinate\].
+        pub means: u64,
+        /// Where the numbers of points of each cluster go, as `i64`; or 0.
+        pub counts: u64,
+        /// `i32` of each coordinate: the exponent of its unit.
+        pub units: u64,
+        /// Means of before, which a cluster without points keeps; or 0: it has NaN.
+        pub before: u64,
+        /// Where the squares of the moves go, as `f64` \[cluster\]\[coordinate\]; only with `before`.
+        pub moves: u64,
+    }
 
-/// Addresses that an [`Update`] starts with: up to `moves`.
-pub const ADDRESSES: usize = 14;
+    /// Points to add up by their labels: the launch struct of the update's kernels.
+    pub struct Update at UpdateAt {
+        /// Points.
+        pub n: u64,
+        /// Bytes from one point to the next.
+        pub along: u64,
+        /// Bytes from one coordinate to the next.
+        pub across: u64,
+        /// Coordinates of a point.
+        pub dimensions: u32,
+        /// Clusters.
+        pub clusters: u32,
+        /// Words of a cluster's sums in [`Totals`].
+        pub sums: u32,
+        /// Reads of a lane that a point takes, in one slice.
+        pub reads: u32,
+        /// Slices of the coordinates: a block has one of them.
+        pub slices: u32,
+        /// Lanes that share a point, as a power of two: at most 5.
+        pub abreast: u32,
+        /// Tiles that a block takes, for [`tile`] and [`column`] alone.
+        pub tiles: u32,
+        /// Points of a stretch, for [`sort`] alone.
+        pub stretch: u32,
+        /// Whether the last block makes means of the totals.
+        pub finishes: u32,
+        /// To fill a word.
+        pub unused: u32,
+    }
+
+    #[derive(Default)]
+    /// Where points and centroids are, and where labels go.
+    pub struct AssignAt {
+        /// The first coordinate of the first point.
+        pub points: u64,
+        /// `i32` of each point: its label of before, and then its label.
+        pub labels: u64,
+        /// `f32` of each coordinate: one over its unit; for [`nearest`] alone.
+        pub scales: u64,
+        /// A number of each cluster: half of the square of its centroid about the centre. For [`nearest`], centroids in f16 follow.
+        pub halves: u64,
+        /// What [`Unsure`] says, for kernels that list points; or 0.
+        pub unsure: u64,
+        /// Numbers \[cluster\]\[coordinate\].
+        pub centroids: u64,
+        /// A number of each coordinate: labels are found about this point.
+        pub centre: u64,
+        /// As [`UpdateAt::report`].
+        pub report: u64,
+    }
+
+    /// Points to label by their nearest centroids: the launch struct of the kernels that find labels.
+    pub struct Assign at AssignAt {
+        /// Points.
+        pub n: u64,
+        /// Bytes from one point to the next.
+        pub along: u64,
+        /// Bytes from one coordinate to the next.
+        pub across: u64,
+        /// Coordinates of a point.
+        pub dimensions: u32,
+        /// Clusters.
+        pub clusters: u32,
+        /// Coordinates with padding, for [`nearest`] alone.
+        pub padded: u32,
+        /// Whether coordinates of a point are read 16 bytes at a time.
+        pub wide: u32,
+    }
+
+    #[derive(Default)]
+    /// Where labelled points and their centroids are, and where distances go.
+    pub struct DistanceAt {
+        /// The first coordinate of the first point.
+        pub points: u64,
+        /// `i32` of each point.
+        pub labels: u64,
+        /// Numbers \[cluster\]\[coordinate\].
+        pub centroids: u64,
+        /// A number of each point.
+        pub distances: u64,
+    }
+
+    /// Points whose distances to their centroids are wanted.
+    pub struct Distance at DistanceAt {
+        /// Points.
+        pub n: u64,
+        /// Bytes from one point to the next.
+        pub along: u64,
+        /// Bytes from one coordinate to the next.
+        pub across: u64,
+        /// Coordinates of a point.
+        pub dimensions: u32,
+        /// Clusters.
+        pub clusters: u32,
+    }
+}
 
 /// In a report: clusters without points are added.
 pub const EMPTY: usize = 0;
@@ -105,10 +173,10 @@ fn divide(a: u32, b: u32) -> (u32, u32) {
 
 /// Writes a label, and says so if it was another one before.
 #[inline(always)]
-fn store<S: Simt>(s: &S, call: &Update, at: usize, before: u32, label: u32) {
+fn store<S: Simt>(s: &S, call: &Assign, at: usize, before: u32, label: u32) {
     if s.branch(before != label) {
-        s.store(super::recipe::array::<u32>(call.labels), at, label);
-        s.store_volatile(super::recipe::array::<u64>(call.report), CHANGED, 1);
+        s.store(super::recipe::array::<u32>(call.at.labels), at, label);
+        s.store_volatile(super::recipe::array::<u64>(call.at.report), CHANGED, 1);
     }
 }
 
@@ -128,8 +196,8 @@ impl Unsure {
 
     /// The one or the other.
     #[inline(always)]
-    pub fn of(call: &Update, which: u64) -> Self {
-        Self(super::recipe::array(call.cursors + 4 * which * (call.n + 1)))
+    pub fn of(call: &Assign, which: u64) -> Self {
+        Self(super::recipe::array(call.at.unsure + 4 * which * (call.n + 1)))
     }
 
     /// None.

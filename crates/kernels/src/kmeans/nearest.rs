@@ -14,7 +14,7 @@ use super::direct::{self, Exact};
 use super::score::{self, Bound, Points, ROOM, TOGETHER, Two};
 use super::tile::each;
 use super::twice::{self, Least};
-use super::{THREADS, Unsure, Update, store};
+use super::{Assign, THREADS, Unsure, store};
 use crate::recipe::array;
 use crate::source::Source;
 use warpfold_simt::{ALL, Global, Pack, Shared, Simt};
@@ -38,7 +38,7 @@ pub const LISTS: usize = 1;
 #[inline(always)]
 pub fn kernel<S: Simt, T: Source<Value = f32>, const D: usize, const FINE: bool, const EXACT: usize>(
     s: &S,
-    call: &Update,
+    call: &Assign,
 ) {
     let (own, is_alone) = const { (score::points(FINE), EXACT == ALONE) };
     let rough = s.shared::<u32, { ROOM / 2 }, 0>("centroids in f16");
@@ -55,7 +55,7 @@ pub fn kernel<S: Simt, T: Source<Value = f32>, const D: usize, const FINE: bool,
         shown.make::<S, D>(s, call, &bound, exact);
         bound
     } else {
-        Bound::new::<S, D, FINE>(s, call, |cluster| s.load(array(call.order), cluster as usize))
+        Bound::new::<S, D, FINE>(s, call, |cluster| s.load(array(call.at.halves), cluster as usize))
     };
     each(s, tid, D as u32, |j| s.put(centre, j, bound.centre(s, call, j)));
     s.barrier();
@@ -77,7 +77,7 @@ pub fn kernel<S: Simt, T: Source<Value = f32>, const D: usize, const FINE: bool,
     let stride = s.grid_dim_x() * points(FINE);
     let mut at = first;
     // Of the first of four points of this lane.
-    let mut address = call.points + (first + s.warp() * own + lane / 4) as u64 * call.along;
+    let mut address = call.at.points + (first + s.warp() * own + lane / 4) as u64 * call.along;
     while s.again(at < count) {
         let mine = at + s.warp() * own;
         // The point that this lane answers for.
@@ -86,7 +86,7 @@ pub fn kernel<S: Simt, T: Source<Value = f32>, const D: usize, const FINE: bool,
         let (mut point, mut before) = (0, 0);
         if s.branch(is_there) {
             point = if FINE { unsure[0].get(s, mine + answer) } else { mine + answer };
-            before = s.load(array::<u32>(call.labels), point as usize);
+            before = s.load(array::<u32>(call.at.labels), point as usize);
         }
         let mut rows = [0; 4];
         let is_whole = mine + own <= count;
@@ -99,7 +99,7 @@ pub fn kernel<S: Simt, T: Source<Value = f32>, const D: usize, const FINE: bool,
                 // In place of points that are not there, the last one.
                 let i = (mine + lane / 4 + 8 * k as u32).min(count - 1);
                 let point = if FINE { unsure[0].get(s, i) } else { i };
-                *row = call.points + point as u64 * call.along;
+                *row = call.at.points + point as u64 * call.along;
             }
         }
         let read = Points::<D, FINE>::read::<S, T>(s, call, &bound, centre, rows);
@@ -168,10 +168,10 @@ pub fn kernel<S: Simt, T: Source<Value = f32>, const D: usize, const FINE: bool,
 
 /// The label of one point by the scores as they are defined.
 #[inline(always)]
-fn settle<S: Simt, T: Source<Value = f32>, const D: usize>(s: &S, call: &Update, exact: Exact, point: u32) {
-    let before = s.load(array::<u32>(call.labels), point as usize);
+fn settle<S: Simt, T: Source<Value = f32>, const D: usize>(s: &S, call: &Assign, exact: Exact, point: u32) {
+    let before = s.load(array::<u32>(call.at.labels), point as usize);
     let mut x = [[0.0; D]];
-    direct::read::<S, T, D>(s, call, call.points + point as u64 * call.along, &mut x[0]);
+    direct::read::<S, T, D>(s, call, call.at.points + point as u64 * call.along, &mut x[0]);
     direct::about_centre(s, call, &mut x);
     let [label] = exact.nearest(s, call, &x);
     store(s, call, point as usize, before, label);
@@ -193,14 +193,14 @@ impl Shown {
     fn each_chunk<S: Simt, const D: usize, const FINE: bool>(
         self,
         s: &S,
-        call: &Update,
+        call: &Assign,
         bound: &Bound,
         is_new: bool,
         mut f: impl FnMut(u32, u32),
     ) {
         let (tid, chunk, words) = (s.thread_x(), const { score::chunk(D, FINE) }, const { D as u32 / 8 });
         let (squares, centroids): (Global<f32>, Global<Pack<u32, 4>>) =
-            (array(call.order), array(score::rough(call.order, call.clusters)));
+            (array(call.at.halves), array(score::rough(call.at.halves, call.clusters)));
         let mut from = 0;
         while s.again(from < call.clusters) {
             let left = call.clusters - from;
@@ -230,7 +230,7 @@ impl Shown {
 
     /// Makes them of few centroids that are there as they are.
     #[inline(always)]
-    fn make<S: Simt, const D: usize>(self, s: &S, call: &Update, bound: &Bound, exact: Exact) {
+    fn make<S: Simt, const D: usize>(self, s: &S, call: &Assign, bound: &Bound, exact: Exact) {
         let (tid, many) = (s.thread_x(), call.clusters.next_multiple_of(TOGETHER));
         each(s, tid, many * D as u32 / 2, |i| {
             let eight = const { TOGETHER * D as u32 / 2 };

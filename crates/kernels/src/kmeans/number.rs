@@ -50,7 +50,7 @@ pub trait Number: Fixed + Word {
     /// Where the sums are.
     #[inline(always)]
     fn totals(call: &Update) -> Totals {
-        Totals::at(call.totals, call.clusters, call.dimensions * Self::WORDS)
+        Totals::at(call.at.totals, call.clusters, call.dimensions * Self::WORDS)
     }
 }
 

@@ -33,12 +33,12 @@ pub fn add<S: Simt, T: Source<Value: Number>, const W: usize>(
     };
     let mut read = s.lane() & ((1 << call.abreast) - 1);
     while s.again(read < call.reads) {
-        let scales: Global<T::Value> = array(call.scales);
+        let scales: Global<T::Value> = array(call.at.scales);
         let scales: [T::Value; W] = core::array::from_fn(
             #[inline(always)]
             |w| T::Value::factor(s.load(scales, read as usize * W + w)),
         );
-        let points = call.points + read as u64 * W as u64 * call.across;
+        let points = call.at.points + read as u64 * W as u64 * call.across;
         let mut sums = [[T::Value::NONE; 2]; W];
         let mut at = from;
         let mut next = if s.branch(from < to) { numbers(at) } else { [0; FLIGHT] };

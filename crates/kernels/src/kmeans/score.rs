@@ -9,7 +9,7 @@
 //! matter: a lane has up to eight neighbouring ones at a time, of points and of centroids.
 
 use super::tile::each;
-use super::{Unsure, Update, assign};
+use super::{Assign, Unsure, assign};
 use crate::recipe::array;
 use crate::source::{Bits, Source, words};
 use warpfold_core::Real;
@@ -73,8 +73,8 @@ pub struct Bound {
 
 /// The unit: coordinates are below 2^10 in it, and lengths below 2^14, if they are no greater than those that the scale was made for.
 #[inline(always)]
-fn unit<S: Simt>(s: &S, call: &Update) -> f32 {
-    let scales: Global<f32> = array(call.scales);
+fn unit<S: Simt>(s: &S, call: &Assign) -> f32 {
+    let scales: Global<f32> = array(call.at.scales);
     // One over the unit of a coordinate, of which 2^30 are no less than any.
     let (mut least, mut j) = (f32::INFINITY, s.lane());
     while s.again(j < call.dimensions) {
@@ -99,7 +99,7 @@ impl Bound {
     ///
     /// The factors here are a little larger. What is lifted counts like C²/2.
     #[inline(always)]
-    pub fn new<S: Simt, const D: usize, const FINE: bool>(s: &S, call: &Update, half: impl Fn(u32) -> f32) -> Self {
+    pub fn new<S: Simt, const D: usize, const FINE: bool>(s: &S, call: &Assign, half: impl Fn(u32) -> f32) -> Self {
         let (mut most, mut cluster) = (0.0f32, s.lane());
         while s.again(cluster < call.clusters) {
             most = most.max(half(cluster));
@@ -127,8 +127,8 @@ impl Bound {
 
     /// A coordinate of the centre in the unit.
     #[inline(always)]
-    pub fn centre<S: Simt>(&self, s: &S, call: &Update, j: u32) -> f32 {
-        if s.branch(j < call.dimensions) { self.unit * s.load(array::<f32>(call.centre), j as usize) } else { 0.0 }
+    pub fn centre<S: Simt>(&self, s: &S, call: &Assign, j: u32) -> f32 {
+        if s.branch(j < call.dimensions) { self.unit * s.load(array::<f32>(call.at.centre), j as usize) } else { 0.0 }
     }
 
     /// Half of a square in the square of the unit; not so little that differences of scores could be below 2⁻⁴⁸, as those of products are.
@@ -159,10 +159,10 @@ pub const fn bytes(clusters: usize, padded: usize) -> usize {
 /// Half of the square of each centroid about the centre, and the centroids in f16, as lanes read them: \[eight clusters\]\[piece\]\[lane\]\[coordinate
 /// of a piece\]; after all of them, what these lack, likewise. A block for each eight.
 #[inline(always)]
-pub fn centroids<S: Simt>(s: &S, call: &Update) {
-    let (centroids, centre): (Global<f32>, Global<f32>) = (array(call.centroids), array(call.centre));
-    let to: Global<u32> = array(rough(call.order, call.clusters));
-    let (padded, first, unit) = (call.reads, s.block_x() * TOGETHER, unit(s, call));
+pub fn centroids<S: Simt>(s: &S, call: &Assign) {
+    let (centroids, centre): (Global<f32>, Global<f32>) = (array(call.at.centroids), array(call.at.centre));
+    let to: Global<u32> = array(rough(call.at.halves, call.clusters));
+    let (padded, first, unit) = (call.padded, s.block_x() * TOGETHER, unit(s, call));
     if s.branch(first == 0) {
         Unsure::of(call, 0).clear(s);
         Unsure::of(call, 1).clear(s);
@@ -218,7 +218,7 @@ impl<const D: usize, const FINE: bool> Points<D, FINE> {
     #[inline(always)]
     pub fn read<S: Simt, T: Source<Value = f32>>(
         s: &S,
-        call: &Update,
+        call: &Assign,
         bound: &Bound,
         centre: Shared<f32>,
         at: [u64; 4],
@@ -271,7 +271,7 @@ impl<const D: usize, const FINE: bool> Points<D, FINE> {
 #[inline(always)]
 fn packs<S: Simt, T: Source<Value = f32>, const D: usize>(
     s: &S,
-    call: &Update,
+    call: &Assign,
     point: u64,
     from: u32,
     x: &mut [f32; 8],
@@ -291,7 +291,7 @@ fn packs<S: Simt, T: Source<Value = f32>, const D: usize>(
 #[inline(always)]
 fn ones<S: Simt, T: Source<Value = f32>, const D: usize>(
     s: &S,
-    call: &Update,
+    call: &Assign,
     point: u64,
     from: u32,
     x: &mut [f32; 8],

@@ -30,7 +30,7 @@ const WARPS: usize = THREADS as usize / 32;
 /// Clusters to which a thread of [`offsets`] gives room, and points that one of [`scatter`] writes.
 pub const EACH: usize = 4;
 
-/// What [`Update::cursors`] is, and the halves of [`Update::order`].
+/// What [`cursors`](super::UpdateAt::cursors) is, and the halves of [`order`](super::UpdateAt::order).
 #[derive(Clone, Copy)]
 struct List {
     /// How many points of long clusters have room, from the first place on; and, 32 bits higher, of short ones, before the last.
@@ -47,15 +47,15 @@ impl List {
     #[inline(always)]
     fn of(call: &Update) -> Self {
         Self {
-            room: array(call.cursors),
-            clusters: array(call.cursors + 8),
-            points: array(call.order),
-            ranks: array(call.order + 4 * call.n),
+            room: array(call.at.cursors),
+            clusters: array(call.at.cursors + 8),
+            points: array(call.at.order),
+            ranks: array(call.at.order + 4 * call.n),
         }
     }
 }
 
-/// Words that [`Update::cursors`] has room for.
+/// Words that [`cursors`](super::UpdateAt::cursors) has room for.
 pub const fn cursors(clusters: usize) -> usize {
     clusters + 1
 }
@@ -63,13 +63,13 @@ pub const fn cursors(clusters: usize) -> usize {
 /// Points of a cluster that a group of lanes has to itself, at most.
 #[inline(always)]
 fn short(call: &Update) -> u64 {
-    3 * call.each as u64
+    3 * call.stretch as u64
 }
 
 /// A label, of no cluster from `n` on.
 #[inline(always)]
 fn label<S: Simt>(s: &S, call: &Update, at: u64) -> u32 {
-    if s.branch(at < call.n) { s.load(array::<u32>(call.labels), at as usize) } else { NONE }
+    if s.branch(at < call.n) { s.load(array::<u32>(call.at.labels), at as usize) } else { NONE }
 }
 
 /// Counts the labels, and writes the rank of each point.
@@ -77,7 +77,7 @@ fn label<S: Simt>(s: &S, call: &Update, at: u64) -> u32 {
 pub fn count<S: Simt>(s: &S, call: &Update) {
     let shared = s.shared::<u32, CLUSTERS, 0>("counts");
     let list = List::of(call);
-    let totals = Totals::at(call.totals, call.clusters, call.dimensions);
+    let totals = Totals::at(call.at.totals, call.clusters, call.sums);
     let tid = s.thread_x();
     if s.branch(s.block_x() == 0 && tid == 0) {
         s.store(list.room, 0, 0);
@@ -112,7 +112,7 @@ pub fn count<S: Simt>(s: &S, call: &Update) {
 /// for the one before.
 #[inline(always)]
 fn add<S: Simt>(s: &S, call: &Update, totals: &Totals, label: u32, many: u32) -> u32 {
-    s.atomic_add(array::<u32>(call.totals), 2 * totals.count(label), many, Order::Relaxed)
+    s.atomic_add(array::<u32>(call.at.totals), 2 * totals.count(label), many, Order::Relaxed)
 }
 
 /// Ranks by counts of all labels: a block adds what it has of a label at once.
@@ -203,8 +203,8 @@ fn ranks_by_slot<S: Simt>(s: &S, call: &Update, totals: &Totals, shared: Shared<
 pub fn offsets<S: Simt>(s: &S, call: &Update) {
     let warps = s.shared::<u64, WARPS, 0>("sums of warps");
     let before = s.shared::<u64, 1, 1>("what other blocks have taken");
-    let (list, words): (List, Global<u64>) = (List::of(call), array(call.totals));
-    let totals = Totals::at(call.totals, call.clusters, call.dimensions);
+    let (list, words): (List, Global<u64>) = (List::of(call), array(call.at.totals));
+    let totals = Totals::at(call.at.totals, call.clusters, call.sums);
     let (tid, lane) = (s.thread_x(), s.lane());
     let cluster = |i: usize| (s.block_x() * THREADS + tid) * EACH as u32 + i as u32;
     let many: [u64; EACH] = core::array::from_fn(
@@ -274,7 +274,7 @@ pub fn scatter<S: Simt>(s: &S, call: &Update) {
 #[inline(always)]
 pub fn gather<S: Simt, T: Source<Value: Number>, const W: usize>(s: &S, call: &Update) {
     let list = List::of(call);
-    let (labels, words): (Global<u32>, Global<u64>) = (array(call.labels), array(call.totals));
+    let (labels, words): (Global<u32>, Global<u64>) = (array(call.at.labels), array(call.at.totals));
     let totals = T::Value::totals(call);
     let thread = s.block_x() * THREADS + s.thread_x();
     if s.branch(thread == 0) {
@@ -289,11 +289,11 @@ pub fn gather<S: Simt, T: Source<Value: Number>, const W: usize>(s: &S, call: &U
     let (mut cluster, mut from, mut end) = (group, 0, 0);
     if s.branch(!is_short) {
         let long = s.load(list.room, 0) as u32;
-        from = (group - call.clusters).saturating_mul(call.each);
+        from = (group - call.clusters).saturating_mul(call.stretch);
         if s.branch(from >= long) {
             return;
         }
-        end = if long - from < call.each { long } else { from + call.each };
+        end = if long - from < call.stretch { long } else { from + call.stretch };
         cluster = label_at(from);
     }
     loop {

@@ -59,7 +59,7 @@ pub fn add<S: Simt, T: Source<Value: Number>, const W: usize>(
     let mut read_of = s.lane() & ((1 << call.abreast) - 1);
     while s.again(read_of < reads) {
         let first = stretch.slice * call.reads + read_of;
-        let scales: Global<T::Value> = array(call.scales);
+        let scales: Global<T::Value> = array(call.at.scales);
         let scales: [T::Value; W] = core::array::from_fn(
             #[inline(always)]
             |w| T::Value::factor(s.load(scales, first as usize * W + w)),

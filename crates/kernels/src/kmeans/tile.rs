@@ -43,8 +43,8 @@ pub fn kernel<S: Simt, T: Source<Value: Number>, const W: usize, const SUMS: usi
         s.put(lows, i, T::Value::NONE);
     });
     each(s, tid, CLUSTERS as u32, |i| s.put(counts, i, 0));
-    let mut tile = block as u64 * call.each as u64;
-    let end = tile + call.each as u64;
+    let mut tile = block as u64 * call.tiles as u64;
+    let end = tile + call.tiles as u64;
     while s.again(tile < end && tile * (TILE as u64) < call.n) {
         let first = tile * TILE as u64;
         each(s, tid, CLUSTERS as u32, |i| s.put(places, i, 0));
@@ -77,7 +77,7 @@ pub fn kernel<S: Simt, T: Source<Value: Number>, const W: usize, const SUMS: usi
         let long = (many + groups - 1) >> (THREADS.ilog2() - call.abreast);
         let (from, to) = (group * long, group * long + long);
         let to = if to < many { to } else { many };
-        let stretch = Stretch { from, to, points: call.points + first * call.along, slice };
+        let stretch = Stretch { from, to, points: call.at.points + first * call.along, slice };
         stretch::add::<S, T, W>(
             s,
             call,
@@ -122,7 +122,7 @@ const fn beside(at: u32) -> u32 {
 /// The labels of the points `first + i · THREADS`; those from `n` on have none.
 #[inline(always)]
 fn labels<S: Simt>(s: &S, call: &Update, first: u64) -> [u32; OWN] {
-    let labels: Global<i32> = array(call.labels);
+    let labels: Global<i32> = array(call.at.labels);
     core::array::from_fn(
         #[inline(always)]
         |i| {

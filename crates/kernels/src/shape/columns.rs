@@ -12,41 +12,42 @@ use super::stack::{Few, Own};
 use super::warp::eight_parts;
 use crate::fold::Parts;
 use crate::node::{Node, fetch, get, publish, put};
+use crate::params::params;
 use crate::recipe::{Call, array, flag};
 use warpfold_simt::{Shared, Simt};
 
-/// Outputs, and how the work is shared out. A panel is `lanes * C` columns.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Columns<const K: usize, R> {
-    /// The kept axes but for the columns.
-    pub outputs: Outputs<K>,
-    /// Columns.
-    pub width: u64,
-    /// Bytes from column to column in the input.
-    pub x: i64,
-    /// Bytes from column to column in the mask.
-    pub mask: i64,
-    /// Elements from column to column in the output.
-    pub out: i64,
-    /// Rows in this launch.
-    pub rows: u64,
-    /// Panels side by side.
-    pub panels: u64,
-    /// Lanes side by side, a power of two.
-    pub lanes: u32,
-    /// Warps to a panel, a power of two; others of the block take other panels.
-    pub warps: u32,
-    /// Tiles of 8 steps that a warp takes, a power of two, at most 16: a lane has room for five levels of their nodes.
-    pub tiles: u32,
-    /// Blocks to a panel in this launch.
-    pub blocks: u32,
-    /// The number of the first of them, if earlier launches did some.
-    pub first: u32,
-    /// Blocks to a panel in all launches.
-    pub all: u32,
-    /// How rows follow one another.
-    pub reduced: R,
+params! {
+    /// Outputs, and how the work is shared out. A panel is `lanes * C` columns.
+    pub struct Columns[R; const K] {
+        /// The kept axes but for the columns.
+        pub outputs: Outputs<K>,
+        /// Columns.
+        pub width: u64,
+        /// Bytes from column to column in the input.
+        pub x: i64,
+        /// Bytes from column to column in the mask.
+        pub mask: i64,
+        /// Elements from column to column in the output.
+        pub out: i64,
+        /// Rows in this launch.
+        pub rows: u64,
+        /// Panels side by side.
+        pub panels: u64,
+        /// Lanes side by side, a power of two.
+        pub lanes: u32,
+        /// Warps to a panel, a power of two; others of the block take other panels.
+        pub warps: u32,
+        /// Tiles of 8 steps that a warp takes, a power of two, at most 16: a lane has room for five levels of their nodes.
+        pub tiles: u32,
+        /// Blocks to a panel in this launch.
+        pub blocks: u32,
+        /// The number of the first of them, if earlier launches did some.
+        pub first: u32,
+        /// Blocks to a panel in all launches.
+        pub all: u32,
+        /// How rows follow one another.
+        pub reduced: R,
+    }
 }
 
 /// See the module. `SLOTS` words of shared memory hold a part for each column of each of 8 warps, and before
@@ -76,7 +77,7 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     let (outer, number) = divide(if live { set } else { 0 }, shape.panels);
     let at = shape.outputs.at(outer);
 
-    let at_once = P::at_once(&shape.reduced, call.input);
+    let at_once = P::at_once(&shape.reduced, call.at.input);
     let together = P::TOGETHER || at_once;
     let lane = s.lane() & (shape.lanes - 1);
     let leftmost = number * wide as u64;
@@ -84,10 +85,10 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     let spread = if together { 1 } else { shape.lanes };
     // A lane without columns reads the panel's first.
     let base = if column < shape.width { column } else { leftmost };
-    let x = |column: u64| call.input.wrapping_add((at.x + column as i64 * shape.x) as u64);
+    let x = |column: u64| call.at.input.wrapping_add((at.x + column as i64 * shape.x) as u64);
     let strip = Strip {
         x: x(base),
-        mask: call.mask.wrapping_add((at.mask + base as i64 * shape.mask) as u64),
+        mask: call.at.mask.wrapping_add((at.mask + base as i64 * shape.mask) as u64),
         columns: if column < shape.width {
             (shape.width - column + spread as u64 - 1) >> spread.trailing_zeros()
         } else {
@@ -124,7 +125,7 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     meet_slots(s, f, Slots { words: slots, all: all_slots, wide }, warps, per_panel);
     if s.branch(shape.all > 1) {
         // The block has one panel, and leaves its part of it.
-        let (workspace, counters) = (parts::of(call), array::<u32>(call.workspace));
+        let (workspace, counters) = (call.partials(), array::<u32>(call.at.workspace));
         let mut turn = Turn::first(across, shape.first as u64 + block, shape.all as u64, GROUP);
         while s.again(true) {
             // Addresses of so many words are not kept from one level to the next.
@@ -253,6 +254,6 @@ fn finish<S: Simt, R: Copy, P: Parts, const K: usize>(
         parts::leave(s, call, f, target.outer * shape.width + target.column, part);
     } else {
         let out = shape.outputs.at(target.outer).out + target.column as i64 * shape.out;
-        f.finish(s, &call.recipe, part, parts::out(call, out));
+        f.finish(s, &call.recipe, part, call.out(out));
     }
 }

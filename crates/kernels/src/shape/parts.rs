@@ -5,7 +5,8 @@ use super::stack::Lanes;
 use super::warp::meet_lanes;
 use crate::fold::Parts;
 use crate::node::{MOST, Node, fetch, get, publish, put};
-use crate::recipe::{COUNTERS, Call, Out, array, flag};
+use crate::params::params;
+use crate::recipe::{Call, flag};
 use warpfold_simt::{Global, Order, Shared, Simt};
 
 /// Words of shared memory for one node of each of 32 warps.
@@ -87,18 +88,6 @@ fn reduce_by<S: Simt, F: Parts, const N: usize>(
         i += 1;
     }
     stack.close_parts(s, f, i)
-}
-
-/// The workspace's parts.
-#[inline(always)]
-pub fn of<G>(call: &Call<G>) -> Global<u32> {
-    array(call.workspace + COUNTERS as u64)
-}
-
-/// The parts that one kernel leaves for another.
-#[inline(always)]
-pub fn left<G>(call: &Call<G>) -> Global<u32> {
-    of(call).offset(call.left as usize)
 }
 
 /// Blocks that share a row and whose parts one of them reduces: as many as it takes at once. A level of blocks that wait for
@@ -188,36 +177,30 @@ impl Turn {
 /// Leaves part `number` for another kernel.
 #[inline(always)]
 pub fn leave<S: Simt, F: Parts, G>(s: &S, call: &Call<G>, f: &F, number: u64, part: F::Part) {
-    let by = divide(number, call.within).1 * call.each;
-    publish(s, left(call), number as usize, f.moved(part, by));
+    let by = divide(number, call.left.within).1 * call.left.each;
+    publish(s, call.left_partials(), number as usize, f.moved(part, by));
 }
 
-/// Where output `index` goes.
-#[inline(always)]
-pub fn out<G>(call: &Call<G>, index: i64) -> Out {
-    Out { output: array(call.output), counters: array(call.workspace), index: index as usize }
-}
-
-/// Parts that another kernel left, so many to each output.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Left<const K: usize> {
-    /// Where the results go.
-    pub outputs: Outputs<K>,
-    /// Parts to each output.
-    pub count: u64,
+params! {
+    /// Parts that another kernel left, so many to each output.
+    pub struct Partials[; const K] {
+        /// Where the results go.
+        pub outputs: Outputs<K>,
+        /// Parts to each output.
+        pub count: u64,
+    }
 }
 
 /// One block to each output.
 #[inline(always)]
-pub fn kernel<S: Simt, F: Parts, const K: usize>(s: &S, call: &Call<Left<K>>) {
+pub fn kernel<S: Simt, F: Parts, const K: usize>(s: &S, call: &Call<Partials<K>>) {
     let slots = s.shared::<u32, SLOTS, 0>("slots");
     let f = F::new(&call.recipe);
     let row = s.block_x() as u64;
     let count = call.shape.count;
-    let part = reduce(s, &f, slots, left(call), (row * count) as usize, count);
+    let part = reduce(s, &f, slots, call.left_partials(), (row * count) as usize, count);
     if s.branch(s.thread_x() == 0) {
         let recipe = crate::recipe::Recipe { flags: call.recipe.flags & !flag::PARTS, ..call.recipe };
-        f.finish(s, &recipe, part, out(call, call.shape.outputs.at(row).out));
+        f.finish(s, &recipe, part, call.out(call.shape.outputs.at(row).out));
     }
 }

@@ -10,31 +10,32 @@ use super::piece::{Outputs, Piece, Row, divide, share};
 use super::warp::meet_lanes;
 use crate::fold::Parts;
 use crate::node::{get, publish, put};
+use crate::params::params;
 use crate::recipe::{Call, array, flag};
 use warpfold_simt::Simt;
 
-/// Outputs, and how the work on each is shared out.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rows<const K: usize, R> {
-    /// The kept axes.
-    pub outputs: Outputs<K>,
-    /// Elements of a row in this launch.
-    pub len: u64,
-    /// Tiles that a warp takes.
-    pub tiles: u32,
-    /// Warps of a block to a row, a power of two: all, if several blocks share a row.
-    pub warps: u32,
-    /// Blocks to a row in this launch.
-    pub blocks: u32,
-    /// The number of the first of them, if earlier launches did some.
-    pub first: u32,
-    /// Blocks to a row in all launches.
-    pub all: u32,
-    /// Zero.
-    pub reserved: u32,
-    /// How elements go on in a row.
-    pub reduced: R,
+params! {
+    /// Outputs, and how the work on each is shared out.
+    pub struct Rows[R; const K] {
+        /// The kept axes.
+        pub outputs: Outputs<K>,
+        /// Elements of a row in this launch.
+        pub len: u64,
+        /// Tiles that a warp takes.
+        pub tiles: u32,
+        /// Warps of a block to a row, a power of two: all, if several blocks share a row.
+        pub warps: u32,
+        /// Blocks to a row in this launch.
+        pub blocks: u32,
+        /// The number of the first of them, if earlier launches did some.
+        pub first: u32,
+        /// Blocks to a row in all launches.
+        pub all: u32,
+        /// Zero.
+        pub reserved: u32,
+        /// How elements go on in a row.
+        pub reduced: R,
+    }
 }
 
 /// See the module.
@@ -79,7 +80,7 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Rows<K, P::R
             let before = shape.first as u64 * (shape.warps * shape.tiles) as u64 * (256 * P::PER) as u64;
             part = f.moved(piece.settle(s, &row, part), before);
         }
-        let (workspace, counters) = (parts::of(call), array::<u32>(call.workspace));
+        let (workspace, counters) = (call.partials(), array::<u32>(call.at.workspace));
         let mut turn =
             Turn::first(number, shape.first as u64 + block, shape.all as u64, group::<<P::Fold as Parts>::Part>());
         while s.again(true) {
@@ -152,6 +153,6 @@ fn finish<S: Simt, F: Parts, R, const K: usize>(
     if s.branch(call.recipe.has(flag::PARTS)) {
         parts::leave(s, call, f, number, part);
     } else {
-        f.finish(s, &call.recipe, part, parts::out(call, out));
+        f.finish(s, &call.recipe, part, call.out(out));
     }
 }

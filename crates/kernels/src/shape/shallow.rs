@@ -10,29 +10,30 @@ use super::panel::{self, Pitch, Strip};
 use super::parts;
 use super::piece::{Outputs, divide};
 use crate::fold::Parts;
+use crate::params::params;
 use crate::recipe::{Call, array, flag};
 use warpfold_simt::{Pack, Simt};
 
-/// Outputs, and how rows and columns lie.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shallow<const K: usize> {
-    /// The kept axes but for the columns.
-    pub outputs: Outputs<K>,
-    /// Columns.
-    pub width: u64,
-    /// Bytes from column to column.
-    pub x: i64,
-    /// Elements from column to column in the output.
-    pub out: i64,
-    /// Rows, at most 8.
-    pub rows: u64,
-    /// Whether results are as narrow as elements, and lie side by side.
-    pub narrow: u64,
-    /// Blocks side by side, of so many columns each as its threads take.
-    pub panels: u64,
-    /// How rows follow one another.
-    pub reduced: Pitch,
+params! {
+    /// Outputs, and how rows and columns lie.
+    pub struct Shallow[; const K] {
+        /// The kept axes but for the columns.
+        pub outputs: Outputs<K>,
+        /// Columns.
+        pub width: u64,
+        /// Bytes from column to column.
+        pub x: i64,
+        /// Elements from column to column in the output.
+        pub out: i64,
+        /// Rows, at most 8.
+        pub rows: u64,
+        /// Whether results are as narrow as elements, and lie side by side.
+        pub narrow: u64,
+        /// Blocks side by side, of so many columns each as its threads take.
+        pub panels: u64,
+        /// How rows follow one another.
+        pub reduced: Pitch,
+    }
 }
 
 /// See the module.
@@ -42,7 +43,7 @@ pub fn kernel<S: Simt, P: panel::Shallow<C>, const K: usize, const C: usize>(s: 
     let (f, shape) = (panel.fold(), &call.shape);
     let (outer, number) = divide(s.block_x() as u64, shape.panels);
     let at = shape.outputs.at(outer);
-    let at_once = shape.x <= 2 && P::at_once(&shape.reduced, call.input);
+    let at_once = shape.x <= 2 && P::at_once(&shape.reduced, call.at.input);
     let first = (number * (s.block_dim_x() / 32) as u64 + s.warp() as u64) * 32 * C as u64;
     let (column, spread) =
         if at_once { (first + (s.lane() * C as u32) as u64, 1) } else { (first + s.lane() as u64, 32u32) };
@@ -50,7 +51,7 @@ pub fn kernel<S: Simt, P: panel::Shallow<C>, const K: usize, const C: usize>(s: 
         return;
     }
     let strip = Strip {
-        x: call.input.wrapping_add((at.x + column as i64 * shape.x) as u64),
+        x: call.at.input.wrapping_add((at.x + column as i64 * shape.x) as u64),
         mask: 0,
         columns: (shape.width - column + spread as u64 - 1) >> spread.trailing_zeros(),
         at_once,
@@ -64,7 +65,7 @@ pub fn kernel<S: Simt, P: panel::Shallow<C>, const K: usize, const C: usize>(s: 
     let found = panel.shallow(s, &strip);
     let to = at.out + column as i64 * shape.out;
     if P::SIZE <= 2 && at_once && shape.narrow != 0 && strip.columns >= C as u64 && !call.recipe.has(flag::PARTS) {
-        let to = call.output.wrapping_add((to * P::SIZE as i64) as u64);
+        let to = call.at.output.wrapping_add((to * P::SIZE as i64) as u64);
         if s.branch(to.is_multiple_of(P::SIZE as u64 * C as u64)) {
             let results = found.map(
                 #[inline(always)]
@@ -80,7 +81,7 @@ pub fn kernel<S: Simt, P: panel::Shallow<C>, const K: usize, const C: usize>(s: 
             if s.branch(call.recipe.has(flag::PARTS)) {
                 parts::leave(s, call, f, outer * shape.width + column, found[j]);
             } else {
-                f.finish(s, &call.recipe, found[j], parts::out(call, at.out + column as i64 * shape.out));
+                f.finish(s, &call.recipe, found[j], call.out(at.out + column as i64 * shape.out));
             }
         }
         j += 1;

@@ -9,21 +9,22 @@ use super::parts;
 use super::piece::{self, Outputs, Packs, Split, share};
 use super::warp::{STEPS, pick};
 use crate::fold::Parts;
+use crate::params::params;
 use crate::recipe::{Call, flag};
 use warpfold_simt::Simt;
 
-/// Outputs, and how many lanes share each.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Short<const K: usize> {
-    /// The kept axes.
-    pub outputs: Outputs<K>,
-    /// Elements of a row.
-    pub len: u64,
-    /// Lanes to a row, a power of two.
-    pub lanes: u32,
-    /// Steps to a row, 1, 2 or 4; more than 1 only with 32 lanes.
-    pub steps: u32,
+params! {
+    /// Outputs, and how many lanes share each.
+    pub struct Short[; const K] {
+        /// The kept axes.
+        pub outputs: Outputs<K>,
+        /// Elements of a row.
+        pub len: u64,
+        /// Lanes to a row, a power of two.
+        pub lanes: u32,
+        /// Steps to a row, 1, 2 or 4; more than 1 only with 32 lanes.
+        pub steps: u32,
+    }
 }
 
 /// See the module.
@@ -75,7 +76,7 @@ pub fn kernel<S: Simt, P: piece::Short, const K: usize>(s: &S, call: &Call<Short
         len: shape.len,
         at: core::array::from_fn(
             #[inline(always)]
-            |k| call.input.wrapping_add(at[k] as u64).wrapping_add(split.pack(s, k as u32) as u64 * 16),
+            |k| call.at.input.wrapping_add(at[k] as u64).wrapping_add(split.pack(s, k as u32) as u64 * 16),
         ),
         valid: if s.branch(split.steps == 1) {
             [valid(0); STEPS]
@@ -99,7 +100,7 @@ pub fn kernel<S: Simt, P: piece::Short, const K: usize>(s: &S, call: &Call<Short
                 parts::leave(s, call, piece.fold(), number, part);
             } else {
                 let out = shape.outputs.at(number).out;
-                piece.fold().finish(s, &call.recipe, part, parts::out(call, out));
+                piece.fold().finish(s, &call.recipe, part, call.out(out));
             }
         }
         j += 1;

@@ -9,6 +9,7 @@ use super::parts;
 use super::piece::{self, Outputs, loose_steps, next};
 use super::warp::STEPS;
 use crate::fold::Parts;
+use crate::params::params;
 use crate::recipe::{Call, array, flag};
 use crate::source::{Bits, words};
 use warpfold_simt::Simt;
@@ -19,14 +20,14 @@ pub const ROWS: u32 = 32 * STEPS as u32;
 /// Rows of a lane that are finished together: more would be more code, fewer more moves.
 const GROUP: usize = 2;
 
-/// Outputs, and how many elements each has.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tiny<const K: usize> {
-    /// The kept axes; those that there are not are zero.
-    pub outputs: Outputs<K>,
-    /// Elements of a row: at least 2, at most 16 bytes.
-    pub len: u64,
+params! {
+    /// Outputs, and how many elements each has.
+    pub struct Tiny[; const K] {
+        /// The kept axes; those that there are not are zero.
+        pub outputs: Outputs<K>,
+        /// Elements of a row: at least 2, at most 16 bytes.
+        pub len: u64,
+    }
 }
 
 /// See the module.
@@ -88,7 +89,7 @@ fn rows<S: Simt, P: piece::Tiny, const K: usize, const W: usize>(s: &S, call: &C
                 if s.branch(call.recipe.has(flag::PARTS)) {
                     parts::leave(s, call, piece.fold(), number(step), found[j]);
                 } else {
-                    piece.fold().finish(s, &call.recipe, found[j], parts::out(call, out[j]));
+                    piece.fold().finish(s, &call.recipe, found[j], call.out(out[j]));
                 }
             }
             j += 1;
@@ -111,10 +112,10 @@ fn read<S: Simt, B: Bits, const K: usize, const W: usize>(
     bytes: u32,
 ) -> [[u32; 4]; STEPS] {
     let (outputs, lane) = (&call.shape.outputs, s.lane());
-    let mut at = [call.input; STEPS];
+    let mut at = [call.at.input; STEPS];
     if s.branch(outputs.axes <= 1) {
         let x = outputs.axis[0].x;
-        let from = call.input.wrapping_add(((first + lane as u64) as i64 * x) as u64);
+        let from = call.at.input.wrapping_add(((first + lane as u64) as i64 * x) as u64);
         let mut k = 0;
         while k < STEPS {
             at[k] = from.wrapping_add((32 * k as i64 * x) as u64);
@@ -123,13 +124,13 @@ fn read<S: Simt, B: Bits, const K: usize, const W: usize>(
     } else {
         let (mut k, steps) = (0, s.opaque(STEPS as u32));
         while s.again(k < steps) {
-            at = next(at, call.input.wrapping_add(outputs.at(first + (32 * k + lane) as u64).x as u64));
+            at = next(at, call.at.input.wrapping_add(outputs.at(first + (32 * k + lane) as u64).x as u64));
             k += 1;
         }
     }
     if s.branch(left == ROWS) {
         // A multiple of what all addresses are multiples of.
-        let all = outputs.axis.iter().fold(call.input, |all, axis| all | axis.x as u64) as u32;
+        let all = outputs.axis.iter().fold(call.at.input, |all, axis| all | axis.x as u64) as u32;
         if s.branch(W >= 2 && bytes == 4 * W as u32 && all & (4 * W as u32 - 1) == 0) {
             return core::array::from_fn(
                 #[inline(always)]
@@ -181,7 +182,7 @@ fn read<S: Simt, B: Bits, const K: usize, const W: usize>(
 #[inline(always)]
 fn within<const K: usize>(call: &Call<Tiny<K>>, first: u64, bytes: u32, read: u32) -> bool {
     let outputs = &call.shape.outputs;
-    let at = |number: u64| call.input.wrapping_add((number as i64 * outputs.axis[0].x) as u64);
+    let at = |number: u64| call.at.input.wrapping_add((number as i64 * outputs.axis[0].x) as u64);
     let end = at(outputs.total - 1) + bytes as u64;
-    at(first) & !3 >= call.input && (at(first + (ROWS - 1) as u64) & !3) + read as u64 <= end
+    at(first) & !3 >= call.at.input && (at(first + (ROWS - 1) as u64) & !3) + read as u64 <= end
 }

@@ -9,6 +9,7 @@
 use super::THREADS;
 use super::key::{Elements, kind, label, read};
 use crate::kmeans::tile::each;
+use crate::params::params;
 use crate::recipe::array;
 use warpfold_core::f16;
 use warpfold_simt::{ALL, Global, Order, Simt};
@@ -22,30 +23,35 @@ pub const ROOM: usize = 8192;
 /// The bin of what is in none.
 const NONE: u32 = u32::MAX;
 
-/// Elements, and their bins. The addresses come first.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bins {
-    /// The elements.
-    pub input: u64,
-    /// `f64`: one more than there are bins; 0: elements are labels.
-    pub edges: u64,
-    /// `u64` of each bin, zero before; or 0.
-    pub counts: u64,
-    /// `u32` of each element, all ones if it is in none; or 0.
-    pub labels: u64,
-    /// How many elements.
-    pub n: u64,
-    /// How many bins.
-    pub bins: u64,
-    /// The bits of an `f64`: bins by the distance of the first edge from the last.
-    pub per_unit: u64,
-    /// What the elements are.
-    pub elements: Elements,
-    /// Columns of a bin's counters in shared memory, as a power of two, up to 5.
-    pub columns: u32,
-    /// To fill a word.
-    pub unused: u32,
+params! {
+    #[derive(Default)]
+    /// Where elements and edges are, and where counts or bins go.
+    pub struct BinsAt {
+        /// The elements.
+        pub input: u64,
+        /// `f64`: one more than there are bins; 0: elements are labels.
+        pub edges: u64,
+        /// `u64` of each bin, zero before; or 0.
+        pub counts: u64,
+        /// `u32` of each element, all ones if it is in none; or 0.
+        pub labels: u64,
+    }
+
+    /// Elements, and their bins.
+    pub struct Bins at BinsAt {
+        /// How many elements.
+        pub n: u64,
+        /// How many bins.
+        pub bins: u64,
+        /// The bits of an `f64`: bins by the distance of the first edge from the last.
+        pub per_unit: u64,
+        /// What the elements are.
+        pub elements: Elements,
+        /// Columns of a bin's counters in shared memory, as a power of two, up to 5.
+        pub columns: u32,
+        /// To fill a word.
+        pub unused: u32,
+    }
 }
 
 /// Counts them, or says of each what its bin is.
@@ -58,44 +64,44 @@ pub fn kernel<S: Simt>(s: &S, call: &Bins) {
         each(s, tid, bins << columns, |i| s.put(room, i, 0));
     }
     let mut ends = [0.0; 2];
-    if s.branch(call.edges != 0) {
-        let edges: Global<f64> = array(call.edges);
+    if s.branch(call.at.edges != 0) {
+        let edges: Global<f64> = array(call.at.edges);
         ends = [s.load(edges, 0), s.load(edges, call.bins as usize)];
     }
     s.barrier();
     let mut first = s.block_x() as u64 * TILE;
     while s.again(first < call.n) {
-        let raw = read::<S, OWN>(s, call.input, call.elements.size, first + tid as u64, THREADS as u64, call.n);
+        let raw = read::<S, OWN>(s, call.at.input, call.elements.size, first + tid as u64, THREADS as u64, call.n);
         for (i, raw) in raw.into_iter().enumerate() {
             let at = first + i as u64 * THREADS as u64 + tid as u64;
             let mut bin = NONE;
             if s.branch(at < call.n) {
-                bin = if s.branch(call.edges == 0) {
+                bin = if s.branch(call.at.edges == 0) {
                     let (label, _) = label(raw, &call.elements);
                     if (label as u64) < call.bins { label } else { NONE }
                 } else {
                     find(s, call, ends, number(s, raw, &call.elements))
                 };
-                if s.branch(call.labels != 0) {
-                    s.store(array::<u32>(call.labels), at as usize, bin);
+                if s.branch(call.at.labels != 0) {
+                    s.store(array::<u32>(call.at.labels), at as usize, bin);
                 }
             }
             if s.branch(are_few) {
                 if s.branch(bin != NONE) {
                     s.atomic_add_shared(room, bin << columns | lane & mask, 1u32, Order::Relaxed);
                 }
-            } else if s.branch(call.counts != 0) {
+            } else if s.branch(call.at.counts != 0) {
                 let alike = s.all(ALL, s.shuffle_idx(ALL, bin, 0) == bin);
                 if s.branch(bin != NONE && (!alike || lane == 0)) {
                     let many = if alike { 32 } else { 1u64 };
-                    s.atomic_add(array::<u64>(call.counts), bin as usize, many, Order::Relaxed);
+                    s.atomic_add(array::<u64>(call.at.counts), bin as usize, many, Order::Relaxed);
                 }
             }
         }
         first += s.grid_dim_x() as u64 * TILE;
     }
     s.barrier();
-    if s.branch(are_few && call.counts != 0) {
+    if s.branch(are_few && call.at.counts != 0) {
         each(s, tid, bins, |bin| {
             let mut many = 0;
             for column in 0..=mask {
@@ -103,7 +109,7 @@ pub fn kernel<S: Simt>(s: &S, call: &Bins) {
                 many += s.get(room, bin << columns | (column + bin) & mask);
             }
             if s.branch(many != 0) {
-                s.atomic_add(array::<u64>(call.counts), bin as usize, many as u64, Order::Relaxed);
+                s.atomic_add(array::<u64>(call.at.counts), bin as usize, many as u64, Order::Relaxed);
             }
         });
     }
@@ -135,7 +141,7 @@ fn number<S: Simt>(s: &S, raw: u64, of: &Elements) -> f64 {
 /// The last bin that begins at or before `x`, if that is between the ends.
 #[inline(always)]
 fn find<S: Simt>(s: &S, call: &Bins, ends: [f64; 2], x: f64) -> u32 {
-    let edges: Global<f64> = array(call.edges);
+    let edges: Global<f64> = array(call.at.edges);
     let last = call.bins as usize - 1;
     if !s.branch(x >= ends[0] && x <= ends[1]) {
         return NONE;

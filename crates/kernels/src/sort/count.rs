@@ -56,7 +56,7 @@ impl Counts {
     /// Adds all to the counts in global memory. A thread has a digit.
     #[inline(always)]
     fn finish<S: Simt>(self, s: &S, call: &Sort, tid: u32) {
-        let state = State::at(call.state);
+        let state = State::at(call.at.state);
         let mut place = 0;
         while s.again(place < call.places) {
             let mut many = 0;
@@ -79,13 +79,13 @@ pub fn kernel<S: Simt, K: Key>(s: &S, call: &Sort) {
     let counts = Counts { words: s.shared::<u32, COUNTS, 0>("counts"), columns };
     let specials = s.shared::<u32, { WARPS as usize }, 1>("specials of warps");
     let (tid, lane, of) = (s.thread_x(), s.lane(), &call.elements);
-    let state = State::at(call.state);
+    let state = State::at(call.at.state);
     each(s, tid, call.places * RADIX * columns, |i| s.put(counts.words, i, 0));
     s.barrier();
     let mut first_special = 0;
     let mut first = s.block_x() as u64 * TILE;
     while s.again(first < call.n) {
-        let raw = read::<S, OWN>(s, call.input, of.size, first + tid as u64, THREADS as u64, call.n);
+        let raw = read::<S, OWN>(s, call.at.input, of.size, first + tid as u64, THREADS as u64, call.n);
         // One loop for each kind, which has no choices in it.
         let keys: [K; OWN] = if s.branch(of.kind == kind::UNSIGNED) {
             core::array::from_fn(
@@ -114,7 +114,7 @@ pub fn kernel<S: Simt, K: Key>(s: &S, call: &Sort) {
             while i < OWN {
                 let at = first + i as u64 * THREADS as u64 + tid as u64;
                 if s.branch(at < call.n) {
-                    s.store(array::<K>(call.keys[1]), at as usize, keys[i]);
+                    s.store(array::<K>(call.at.keys[1]), at as usize, keys[i]);
                 }
                 i += 1;
             }

@@ -12,6 +12,7 @@ use super::sorted::{Sorted, element};
 use super::state::{FOUND, PLACES, State};
 use super::{THREADS, WARPS, scan};
 use crate::kmeans::tile::each;
+use crate::params::params;
 use crate::recipe::array;
 use warpfold_simt::{ALL, Order, Pack, Shared, Simt};
 
@@ -26,46 +27,51 @@ const ROOM: usize = 3072;
 /// Values that one thread puts there at most, since the others wait for it.
 const CROWD: u32 = 128;
 
-/// Keys, their buckets and their values. The addresses come first.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Distinct {
-    /// The elements.
-    pub input: u64,
-    /// Keys, wherever the sort has left them.
-    pub keys: [u64; 2],
-    /// What [`State`] says.
-    pub state: u64,
-    /// `u32`: where each bucket begins, and where the last ends.
-    pub starts: u64,
-    /// [`WORDS`] words for each [`MANY`] keys: the bits of a larger bucket are at the number of its first key. Zero before [`flood`].
-    pub bits: u64,
-    /// Elements: one of each like.
-    pub values: u64,
-    /// How many elements.
-    pub n: u64,
-    /// What they are.
-    pub elements: Elements,
-    /// How many buckets.
-    pub buckets: u32,
-    /// See [`super::heads::Heads`].
-    pub tiles: u32,
-    /// Likewise.
-    pub places: u32,
-    /// Likewise.
-    pub converted: u32,
+params! {
+    #[derive(Default)]
+    /// Where keys and their buckets are, and where values go.
+    pub struct DistinctAt {
+        /// The elements.
+        pub input: u64,
+        /// Keys, wherever the sort has left them.
+        pub keys: [u64; 2],
+        /// What [`State`] says.
+        pub state: u64,
+        /// `u32`: where each bucket begins, and where the last ends.
+        pub starts: u64,
+        /// [`WORDS`] words for each [`MANY`] keys: the bits of a larger bucket are at the number of its first key. Zero before [`flood`].
+        pub bits: u64,
+        /// Elements: one of each like.
+        pub values: u64,
+    }
+
+    /// Keys, their buckets and their values.
+    pub struct Distinct at DistinctAt {
+        /// How many elements.
+        pub n: u64,
+        /// What they are.
+        pub elements: Elements,
+        /// How many buckets.
+        pub buckets: u32,
+        /// See [`super::heads::Heads`].
+        pub tiles: u32,
+        /// Likewise.
+        pub places: u32,
+        /// Likewise.
+        pub converted: u32,
+    }
 }
 
 impl Distinct {
     #[inline(always)]
     fn sorted<S: Simt>(&self, s: &S) -> Sorted {
-        Sorted::of(s, self.state, self.input, self.keys, [0; 2], self.converted)
+        Sorted::of(s, self.at.state, self.at.input, self.at.keys, [0; 2], self.converted)
     }
 
     /// Where a bucket begins and ends.
     #[inline(always)]
     fn bucket<S: Simt>(&self, s: &S, bucket: u32) -> (u32, u32) {
-        let starts = array::<u32>(self.starts).offset(bucket as usize);
+        let starts = array::<u32>(self.at.starts).offset(bucket as usize);
         (s.load(starts, 0), s.load(starts, 1))
     }
 
@@ -127,7 +133,7 @@ pub fn starts<S: Simt>(s: &S, call: &Distinct) {
                     high = middle;
                 }
             }
-            s.store(array::<u32>(call.starts), bucket as usize, low);
+            s.store(array::<u32>(call.at.starts), bucket as usize, low);
         },
     );
 }
@@ -151,7 +157,7 @@ pub fn flood<S: Simt>(s: &S, call: &Distinct) {
             s.barrier();
             set(s, call, &sorted, bits, from.max(first), to.min(end));
             s.barrier();
-            let all = array::<u32>(call.bits).offset(Distinct::words(from));
+            let all = array::<u32>(call.at.bits).offset(Distinct::words(from));
             each(s, tid, WORDS as u32, |i| {
                 let word = s.get(bits, i);
                 if s.branch(word != 0) {
@@ -172,7 +178,7 @@ pub fn values<S: Simt>(s: &S, call: &Distinct) {
     let room = s.shared::<u32, ROOM, 1>("values side by side");
     let warps = s.shared::<u32, { WARPS as usize }, 2>("sums of warps");
     let number = s.shared::<u32, 3, 3>("number of the bucket, values before it, and whether a thread has a crowd");
-    let (tid, state) = (s.thread_x(), State::at(call.state));
+    let (tid, state) = (s.thread_x(), State::at(call.at.state));
     if s.branch(tid == 0) {
         s.put(number, 0, state.ticket(s, PLACES as u32));
         s.put(number, 2, 0);
@@ -185,7 +191,7 @@ pub fn values<S: Simt>(s: &S, call: &Distinct) {
     let (mut many, mut filled, mut before, mut all) = (0, 0, 0, 0);
     if s.branch(from < to) {
         if s.branch(to - from > MANY) {
-            let all = array::<u32>(call.bits).offset(Distinct::words(from));
+            let all = array::<u32>(call.at.bits).offset(Distinct::words(from));
             each(s, tid, WORDS as u32, |i| s.put(bits, i, s.load(all, i as usize)));
         } else {
             clear(s, bits);
@@ -260,8 +266,8 @@ fn by_threads<S: Simt>(s: &S, call: &Distinct, share: Share, filled: u32, bits: 
         let write_all = |kind: u32| {
             let of = Elements { kind, ..*of };
             each(s, tid, len, |i| {
-                let bits = element(s, call.state, &of, s.get(room, i));
-                write(s, call.values, of.size, (to + i) as usize, bits);
+                let bits = element(s, call.at.state, &of, s.get(room, i));
+                write(s, call.at.values, of.size, (to + i) as usize, bits);
             });
         };
         if s.branch(of.kind == kind::SIGNED) {
@@ -291,8 +297,8 @@ fn by_words<S: Simt>(s: &S, call: &Distinct, share: Share, bits: Shared<u32>) {
             let set = s.shuffle_idx(ALL, word, i);
             if s.branch(set >> lane & 1 != 0) {
                 let before = (set & ((1 << lane) - 1)).count_ones();
-                let bits = element(s, call.state, &call.elements, share.bucket << LOW | (words + i) << 5 | lane);
-                write(s, call.values, call.elements.size, (next + before) as usize, bits);
+                let bits = element(s, call.at.state, &call.elements, share.bucket << LOW | (words + i) << 5 | lane);
+                write(s, call.at.values, call.elements.size, (next + before) as usize, bits);
             }
             next += set.count_ones();
         }

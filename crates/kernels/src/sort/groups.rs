@@ -1,27 +1,46 @@
 //! Of labels in order: where each group begins; and from places in groups to positions.
 
 use super::THREADS;
+use crate::params::params;
 use crate::recipe::array;
 use warpfold_simt::{Global, Simt};
 
-/// Groups, and what is made of them. The addresses come first.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Groups {
-    /// `u32` of each element: labels in order; those of no group are greater than all others.
-    pub input: u64,
-    /// `u32`: the positions of the elements, in the order of their labels.
-    pub positions: u64,
-    /// `u32`: where each group begins, and where the last ends.
-    pub offsets: u64,
-    /// What [`places`] writes.
-    pub output: u64,
-    /// How many elements.
-    pub n: u64,
-    /// How many groups.
-    pub groups: u64,
-    /// For [`places`], outputs of each group.
-    pub columns: u64,
+params! {
+    #[derive(Default)]
+    /// Where sorted labels are, and where offsets go.
+    pub struct OffsetsAt {
+        /// `u32` of each element: the labels in order; those of no group are greater than all others.
+        pub labels: u64,
+        /// `u32`: where each group begins, and where the last ends.
+        pub offsets: u64,
+    }
+
+    /// Sorted labels, and how many groups they make.
+    pub struct Offsets at OffsetsAt {
+        /// Elements.
+        pub n: u64,
+        /// Groups.
+        pub groups: u64,
+    }
+
+    #[derive(Default)]
+    /// Where groups are, and the places that become positions.
+    pub struct PlacesAt {
+        /// `u32`: the positions of the elements, in the order of their labels.
+        pub positions: u64,
+        /// `u32`: where each group begins, and where the last ends.
+        pub offsets: u64,
+        /// `i64` of each output: its place in its group, and then its position.
+        pub output: u64,
+    }
+
+    /// Outputs that are places in groups.
+    pub struct Places at PlacesAt {
+        /// Groups.
+        pub groups: u64,
+        /// Outputs of each group.
+        pub columns: u64,
+    }
 }
 
 /// Quotient and remainder, of a divisor that is never zero: nothing here can panic.
@@ -46,8 +65,8 @@ pub(super) fn each<S: Simt>(s: &S, n: u64, f: impl Fn(u64)) {
 
 /// Offsets: for each group the first label that is not less, by halving.
 #[inline(always)]
-pub fn offsets<S: Simt>(s: &S, call: &Groups) {
-    let labels: Global<u32> = array(call.input);
+pub fn offsets<S: Simt>(s: &S, call: &Offsets) {
+    let labels: Global<u32> = array(call.at.labels);
     each(
         s,
         call.groups + 1,
@@ -62,15 +81,15 @@ pub fn offsets<S: Simt>(s: &S, call: &Groups) {
                     high = middle;
                 }
             }
-            s.store(array::<u32>(call.offsets), group as usize, low as u32);
+            s.store(array::<u32>(call.at.offsets), group as usize, low as u32);
         },
     );
 }
 
 /// From places in a group (`i64` of each) to places among the values. A group without elements keeps what it has.
 #[inline(always)]
-pub fn places<S: Simt>(s: &S, call: &Groups) {
-    let (output, offsets): (Global<u64>, Global<u32>) = (array(call.output), array(call.offsets));
+pub fn places<S: Simt>(s: &S, call: &Places) {
+    let (output, offsets): (Global<u64>, Global<u32>) = (array(call.at.output), array(call.at.offsets));
     each(
         s,
         call.groups * call.columns,
@@ -83,7 +102,7 @@ pub fn places<S: Simt>(s: &S, call: &Groups) {
                 let place = s.load(output, at as usize);
                 // If not, there was no result, and the status says so.
                 if s.branch(place < len as u64) {
-                    let position = s.load(array::<u32>(call.positions), (from as u64 + place) as usize);
+                    let position = s.load(array::<u32>(call.at.positions), (from as u64 + place) as usize);
                     s.store(output, at as usize, position as u64);
                 }
             }

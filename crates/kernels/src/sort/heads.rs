@@ -10,44 +10,50 @@ use super::sorted::{Sorted, element};
 use super::state::{FOUND, State};
 use super::{THREADS, WARPS, scan};
 use crate::kmeans::tile::each;
+use crate::params::params;
 use crate::recipe::array;
 use warpfold_simt::{ALL, Simt};
 
 /// Keys of a thread, of 4 bytes and of 8. With 16 instead of 24 the values of 2^26 take a sixth longer, since a block waits for those before it.
 pub const OWN: [usize; 2] = [24, 16];
 
-/// What is looked for. The addresses come first; those of what nobody asks for are 0.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Heads {
-    /// The elements.
-    pub input: u64,
-    /// Sorted keys, wherever the sort has left them; unused if it was none.
-    pub keys: [u64; 2],
-    /// Their positions, likewise.
-    pub carried: [u64; 2],
-    /// What [`State`] says.
-    pub state: u64,
-    /// Elements: one of each like.
-    pub values: u64,
-    /// `u32`: where each begins, in sorted order, and after the last one how many there are of all.
-    pub starts: u64,
-    /// `i64`: the position of the first of each like.
-    pub first: u64,
-    /// `i64` of each element: which like it is of.
-    pub inverse: u64,
-    /// How many elements.
-    pub n: u64,
-    /// What they are.
-    pub elements: Elements,
-    /// Tiles of a pass, and places, of the sort before: what tiles of this launch tell each other lies after theirs.
-    pub tiles: u32,
-    /// See `tiles`.
-    pub places: u32,
-    /// Whether the sort has written keys down at first.
-    pub converted: u32,
-    /// Whether values are the elements as they are, NaNs and zeros too: those of runs.
-    pub as_is: u32,
+params! {
+    #[derive(Default)]
+    /// Where sorted keys are, and where what is found goes: 0 for what nobody asks for.
+    pub struct HeadsAt {
+        /// The elements.
+        pub input: u64,
+        /// Sorted keys, wherever the sort has left them; unused if it was none.
+        pub keys: [u64; 2],
+        /// Their positions, likewise.
+        pub carried: [u64; 2],
+        /// What [`State`] says.
+        pub state: u64,
+        /// Elements: one of each like.
+        pub values: u64,
+        /// `u32`: where each begins, in sorted order, and after the last one how many there are of all.
+        pub starts: u64,
+        /// `i64`: the position of the first of each like.
+        pub first: u64,
+        /// `i64` of each element: which like it is of.
+        pub inverse: u64,
+    }
+
+    /// What is looked for. The addresses come first; those of what nobody asks for are 0.
+    pub struct Heads at HeadsAt {
+        /// How many elements.
+        pub n: u64,
+        /// What they are.
+        pub elements: Elements,
+        /// Tiles of a pass, and places, of the sort before: what tiles of this launch tell each other lies after theirs.
+        pub tiles: u32,
+        /// See `tiles`.
+        pub places: u32,
+        /// Whether the sort has written keys down at first.
+        pub converted: u32,
+        /// Whether values are the elements as they are, NaNs and zeros too: those of runs.
+        pub as_is: u32,
+    }
 }
 
 /// Keys `K`: `OWN` to a thread, `WORDS` words to a block.
@@ -57,13 +63,13 @@ pub fn kernel<S: Simt, K: Key, const OWN: usize, const WORDS: usize>(s: &S, call
     let words = s.shared::<u32, WORDS, 0>("heads side by side");
     let warps = s.shared::<u32, { WARPS as usize }, 1>("sums of warps");
     let number = s.shared::<u32, 2, 2>("number of the tile, and heads before it");
-    let (tid, lane, state) = (s.thread_x(), s.lane(), State::at(call.state));
+    let (tid, lane, state) = (s.thread_x(), s.lane(), State::at(call.at.state));
     if s.branch(tid == 0) {
         s.put(number, 0, state.ticket(s, super::state::PLACES as u32));
     }
     s.barrier();
     let (tile, n) = (s.get(number, 0), call.n as u32);
-    let sorted = Sorted::of(s, call.state, call.input, call.keys, call.carried, call.converted);
+    let sorted = Sorted::of(s, call.at.state, call.at.input, call.at.keys, call.at.carried, call.converted);
     let first = (tile * THREADS + s.warp() * 32) * OWN as u32 + lane;
     // Loops over arrays count up to a constant, so that these are registers. A few at a time: elements that are not keys yet are wide.
     let (mut keys, mut i) = ([K::of(0); OWN], 0);
@@ -105,45 +111,45 @@ pub fn kernel<S: Simt, K: Key, const OWN: usize, const WORDS: usize>(s: &S, call
             s.put(number, 1, of_tiles);
         }
     }
-    if s.branch(call.values != 0 && call.as_is == 0) {
+    if s.branch(call.at.values != 0 && call.as_is == 0) {
         let room = words.cast::<K>();
         found.heads(s, |i, _, to| s.put(room, to, keys[i]));
         s.barrier();
         let of_tiles = s.get(number, 1);
         each(s, tid, all, |i| {
-            let bits = element(s, call.state, &call.elements, s.get(room, i));
-            write(s, call.values, call.elements.size, (of_tiles + i) as usize, bits);
+            let bits = element(s, call.at.state, &call.elements, s.get(room, i));
+            write(s, call.at.values, call.elements.size, (of_tiles + i) as usize, bits);
         });
     }
     s.barrier();
     let of_tiles = s.get(number, 1);
-    if s.branch(call.starts != 0 || call.first != 0 || call.as_is != 0) {
+    if s.branch(call.at.starts != 0 || call.at.first != 0 || call.as_is != 0) {
         found.heads(s, |_, at, to| s.put(words, to, at));
         s.barrier();
         each(s, tid, all, |i| {
             let (at, to) = (s.get(words, i), (of_tiles + i) as usize);
-            if s.branch(call.starts != 0) {
-                s.store(array::<u32>(call.starts), to, at);
+            if s.branch(call.at.starts != 0) {
+                s.store(array::<u32>(call.at.starts), to, at);
             }
-            if s.branch(call.first != 0) {
-                s.store(array::<u64>(call.first), to, sorted.position(s, at) as u64);
+            if s.branch(call.at.first != 0) {
+                s.store(array::<u64>(call.at.first), to, sorted.position(s, at) as u64);
             }
-            if s.branch(call.as_is != 0 && call.values != 0) {
-                let [bits] = read::<S, 1>(s, call.input, call.elements.size, at as u64, 1, call.n);
-                write(s, call.values, call.elements.size, to, bits);
+            if s.branch(call.as_is != 0 && call.at.values != 0) {
+                let [bits] = read::<S, 1>(s, call.at.input, call.elements.size, at as u64, 1, call.n);
+                write(s, call.at.values, call.elements.size, to, bits);
             }
         });
     }
-    if s.branch(call.inverse != 0) {
+    if s.branch(call.at.inverse != 0) {
         found.each(s, |_, at, up_to, _| {
             let like = of_tiles + up_to - 1;
-            s.store(array::<u64>(call.inverse), sorted.position(s, at) as usize, like as u64);
+            s.store(array::<u64>(call.at.inverse), sorted.position(s, at) as usize, like as u64);
         });
     }
     if s.branch(tid == 0 && tile + 1 == s.grid_dim_x()) {
         s.store(state.words(), FOUND, of_tiles + all);
-        if s.branch(call.starts != 0) {
-            s.store(array::<u32>(call.starts), (of_tiles + all) as usize, n);
+        if s.branch(call.at.starts != 0) {
+            s.store(array::<u32>(call.at.starts), (of_tiles + all) as usize, n);
         }
     }
 }
@@ -187,29 +193,35 @@ impl<const OWN: usize> Found<OWN> {
     }
 }
 
-/// How many each like has.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Counts {
-    /// `u32`, as [`Heads::starts`], or offsets of groups.
-    pub starts: u64,
-    /// `i64` of each.
-    pub counts: u64,
-    /// [`State`], which says how many there are; 0: `most`.
-    pub state: u64,
-    /// How many at most.
-    pub most: u64,
+params! {
+    #[derive(Default)]
+    /// Where starts are, and where counts go.
+    pub struct CountsAt {
+        /// `u32`, as [`Heads::starts`], or offsets of groups.
+        pub starts: u64,
+        /// `i64` of each.
+        pub counts: u64,
+        /// [`State`], which says how many there are; 0: `most`.
+        pub state: u64,
+    }
+
+    /// How many each like has.
+    pub struct Counts at CountsAt {
+        /// How many at most.
+        pub most: u64,
+    }
 }
 
 /// Differences of neighbours.
 #[inline(always)]
 pub fn counts<S: Simt>(s: &S, call: &Counts) {
-    let starts = array::<u32>(call.starts);
-    let found = if s.branch(call.state != 0) { s.load(State::at(call.state).words(), FOUND) as u64 } else { call.most };
+    let starts = array::<u32>(call.at.starts);
+    let found =
+        if s.branch(call.at.state != 0) { s.load(State::at(call.at.state).words(), FOUND) as u64 } else { call.most };
     let mut at = s.block_x() as u64 * THREADS as u64 + s.thread_x() as u64;
     while s.again(at < found) {
         let many = s.load(starts, at as usize + 1) - s.load(starts, at as usize);
-        s.store(array::<u64>(call.counts), at as usize, many as u64);
+        s.store(array::<u64>(call.at.counts), at as usize, many as u64);
         at += s.grid_dim_x() as u64 * THREADS as u64;
     }
 }

@@ -2,19 +2,20 @@
 //!
 //! All NaNs are one key, the greatest; zeros of both signs are one. What is lost, the sign of the first zero, [`super::count`] finds.
 
+use crate::params::params;
 use crate::recipe::array;
 use warpfold_simt::{Pod, Simt, Word};
 
-/// What elements are.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Elements {
-    /// Of floats, the bits of infinity; of labels, how many groups there are.
-    pub bound: u64,
-    /// One of [`kind`].
-    pub kind: u32,
-    /// Bytes: 1, 2, 4 or 8.
-    pub size: u32,
+params! {
+    /// What elements are.
+    pub struct Elements {
+        /// Of floats, the bits of infinity; of labels, how many groups there are.
+        pub bound: u64,
+        /// One of [`kind`].
+        pub kind: u32,
+        /// Bytes: 1, 2, 4 or 8.
+        pub size: u32,
+    }
 }
 
 /// Values of [`Elements::kind`].

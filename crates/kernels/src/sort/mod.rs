@@ -24,6 +24,7 @@ pub mod turn;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use table::find;
 
+use crate::params::params;
 use warpfold_simt::{ALL, Shared, Simt};
 
 /// Threads of a block.
@@ -35,44 +36,49 @@ pub const RADIX: u32 = 256;
 /// Elements at most: what tiles tell each other has two bits of a word less.
 pub const MOST: usize = (1 << 30) - 1;
 
-/// What is sorted, and where. The addresses come first.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Sort {
-    /// The elements.
-    pub input: u64,
-    /// What they carry, before the first pass; unused if that is their positions.
-    pub values: u64,
-    /// Keys between passes: each is written to the one and read from the other.
-    pub keys: [u64; 2],
-    /// What they carry, likewise.
-    pub carried: [u64; 2],
-    /// What [`state::State`] says; all zero at the start.
-    pub state: u64,
-    /// How many elements.
-    pub n: u64,
-    /// What they are.
-    pub elements: key::Elements,
-    /// Digits of a key.
-    pub places: u32,
-    /// Bits of each.
-    pub bits: u32,
-    /// Bits below the first, which are left in any order.
-    pub low: u32,
-    /// Of a pass: which digit, from the lowest.
-    pub place: u32,
-    /// Tiles of a pass.
-    pub tiles: u32,
-    /// Whether [`count`] writes the keys down, since elements have another size.
-    pub converted: u32,
-    /// Bytes of what is carried before the first pass; 0: the positions.
-    pub from: u32,
-    /// And after the last one.
-    pub to: u32,
-    /// Whether there is a pass for each place, even if all keys agree there.
-    pub every: u32,
-    /// To fill a word.
-    pub unused: u32,
+params! {
+    #[derive(Default)]
+    /// Where a sort finds and leaves what it works on.
+    pub struct SortAt {
+        /// The elements.
+        pub input: u64,
+        /// What they carry, before the first pass; unused if that is their positions.
+        pub values: u64,
+        /// Keys between passes: each is written to the one and read from the other.
+        pub keys: [u64; 2],
+        /// What they carry, likewise.
+        pub carried: [u64; 2],
+        /// What [`state::State`] says; all zero at the start.
+        pub state: u64,
+    }
+
+    /// What is sorted, and where.
+    pub struct Sort at SortAt {
+        /// How many elements.
+        pub n: u64,
+        /// What they are.
+        pub elements: key::Elements,
+        /// Digits of a key.
+        pub places: u32,
+        /// Bits of each.
+        pub bits: u32,
+        /// Bits below the first, which are left in any order.
+        pub low: u32,
+        /// Of a pass: which digit, from the lowest.
+        pub place: u32,
+        /// Tiles of a pass.
+        pub tiles: u32,
+        /// Whether [`count`] writes the keys down, since elements have another size.
+        pub converted: u32,
+        /// Bytes of what is carried before the first pass; 0: the positions.
+        pub from: u32,
+        /// And after the last one.
+        pub to: u32,
+        /// Whether there is a pass for each place, even if all keys agree there.
+        pub every: u32,
+        /// To fill a word.
+        pub unused: u32,
+    }
 }
 
 /// The buffer of two that is written in turn number `turn`: an index would bring the parameter into local memory.

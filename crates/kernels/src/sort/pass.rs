@@ -48,7 +48,7 @@ pub fn kernel<S: Simt, K: Key, V: Carried, const OWN: usize, const WORDS: usize,
     let to = s.shared::<u32, { RADIX as usize }, 2>("where digits go");
     let warps = s.shared::<u32, { WARPS as usize }, 3>("sums of warps");
     let number = s.shared::<u32, 1, 4>("number of the tile");
-    let (tid, lane, state) = (s.thread_x(), s.lane(), State::at(call.state));
+    let (tid, lane, state) = (s.thread_x(), s.lane(), State::at(call.at.state));
     let live = state.live(s);
     if s.branch(live >> call.place & 1 == 0) {
         return;
@@ -136,7 +136,7 @@ pub fn kernel<S: Simt, K: Key, V: Carried, const OWN: usize, const WORDS: usize,
     }
     s.barrier();
 
-    let (keys_to, carried_to) = (buffer(call.keys, turn), buffer(call.carried, turn));
+    let (keys_to, carried_to) = (buffer(call.at.keys, turn), buffer(call.at.carried, turn));
     let size = if call.place + 1 == call.places { call.to } else { size_of::<V>() as u32 };
     i = 0;
     while i < OWN {
@@ -186,7 +186,7 @@ struct Share {
 #[inline(always)]
 fn keys<S: Simt, K: Key, const OWN: usize>(s: &S, call: &Sort, turn: u32, start: u64, share: Share) -> [K; OWN] {
     let raw = turn == 0 && call.converted == 0;
-    let from = if raw { call.input } else { buffer(call.keys, turn.wrapping_sub(1)) };
+    let from = if raw { call.at.input } else { buffer(call.at.keys, turn.wrapping_sub(1)) };
     let mut keys: [K; OWN] = rows(s, from, start, share, K::of(u64::MAX));
     if s.branch(raw && call.elements.kind != kind::UNSIGNED) {
         let mut i = 0;
@@ -212,7 +212,7 @@ fn carry<S: Simt, V: Carried, const OWN: usize>(
 ) {
     let mut i = 0;
     if s.branch(turn > 0 || call.from == size_of::<V>() as u32) {
-        let from = if turn > 0 { buffer(call.carried, turn.wrapping_sub(1)) } else { call.values };
+        let from = if turn > 0 { buffer(call.at.carried, turn.wrapping_sub(1)) } else { call.at.values };
         let values: [V; OWN] = rows(s, from, start, share, V::low(0));
         while i < OWN {
             put(i, values[i]);
@@ -224,13 +224,13 @@ fn carry<S: Simt, V: Carried, const OWN: usize>(
             i += 1;
         }
     } else if s.branch(call.from == 2) {
-        let values: [u16; OWN] = rows(s, call.values, start, share, 0);
+        let values: [u16; OWN] = rows(s, call.at.values, start, share, 0);
         while i < OWN {
             put(i, V::low(values[i] as u64));
             i += 1;
         }
     } else {
-        let values: [u8; OWN] = rows(s, call.values, start, share, 0);
+        let values: [u8; OWN] = rows(s, call.at.values, start, share, 0);
         while i < OWN {
             put(i, V::low(values[i] as u64));
             i += 1;

@@ -12,7 +12,7 @@ use warpfold_simt::{ALL, Simt};
 pub fn kernel<S: Simt>(s: &S, call: &Sort) {
     let warps = s.shared::<u32, { WARPS as usize }, 0>("sums of warps");
     let found = s.shared::<u32, { WARPS as usize }, 1>("specials of warps");
-    let (tid, state) = (s.thread_x(), State::at(call.state));
+    let (tid, state) = (s.thread_x(), State::at(call.at.state));
     // Bits of places at which this thread's digit is that of all keys.
     let (mut same, mut place) = (0, 0);
     while s.again(place < call.places) {
@@ -50,7 +50,7 @@ pub fn kernel<S: Simt>(s: &S, call: &Sort) {
         if s.branch(call.elements.kind >= kind::LABEL)
             && let Some((at, _)) = of_special(special)
         {
-            let [label] = read::<S, 1>(s, call.input, call.elements.size, at as u64, 1, call.n);
+            let [label] = read::<S, 1>(s, call.at.input, call.elements.size, at as u64, 1, call.n);
             s.store(state.words(), FIRST + 1, label as u32);
             s.store(state.words(), FIRST + 2, (label >> 32) as u32);
         }

@@ -6,7 +6,7 @@
 use super::bins::{self, Bins};
 use super::distinct::{self, Distinct};
 use super::ends::{self, Ends};
-use super::groups::{self, Groups};
+use super::groups::{self, Offsets, Places};
 use super::heads::{self, Counts, Heads};
 use super::turn::{self, Repeat, Turn};
 use super::{Sort, count, pass, starts};
@@ -34,8 +34,8 @@ macro_rules! table {
             "distinct_flood"; Distinct = distinct::flood::<_>;
             "distinct_values"; Distinct = distinct::values::<_>;
             "sort_counts"; Counts = heads::counts::<_>;
-            "group_offsets"; Groups = groups::offsets::<_>;
-            "group_places"; Groups = groups::places::<_>;
+            "group_offsets"; Offsets = groups::offsets::<_>;
+            "group_places"; Places = groups::places::<_>;
             "group_ends"; Ends = ends::kernel::<_>;
             "rows_turn"; Turn = turn::kernel::<_>;
             "rows_repeat"; Repeat = turn::repeat::<_>;

@@ -9,6 +9,7 @@
 use super::THREADS;
 use super::groups::{divide, each};
 use super::key::{read, write};
+use crate::params::params;
 use crate::recipe::array;
 use warpfold_simt::Simt;
 
@@ -19,32 +20,37 @@ const OWN: usize = (TILE / THREADS) as usize;
 /// The most columns of a tile, as a power of two.
 pub const WIDE: u32 = 5;
 
-/// Rows, and where they go. The addresses come first.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Turn {
-    /// The first element of the first row.
-    pub input: u64,
-    /// `u32` of each row that is read: which one; or 0: as they are.
-    pub positions: u64,
-    /// The first element of the first column.
-    pub output: u64,
-    /// How many rows are read.
-    pub rows: u64,
-    /// Of how many elements.
-    pub columns: u64,
-    /// Bytes from one row to the next.
-    pub along: u64,
-    /// Bytes from one element of a row to the next.
-    pub across: u64,
-    /// Elements of a column that is written: zeros after the rows.
-    pub pitch: u64,
-    /// Elements that are written lie so many apart.
-    pub step: u64,
-    /// Bytes of an element.
-    pub size: u32,
-    /// Columns of a tile, as a power of two.
-    pub wide: u32,
+params! {
+    #[derive(Default)]
+    /// Where rows are, and where columns go.
+    pub struct TurnAt {
+        /// The first element of the first row.
+        pub input: u64,
+        /// `u32` of each row that is read: which one; or 0: as they are.
+        pub positions: u64,
+        /// The first element of the first column.
+        pub output: u64,
+    }
+
+    /// Rows, and where they go.
+    pub struct Turn at TurnAt {
+        /// How many rows are read.
+        pub rows: u64,
+        /// Of how many elements.
+        pub columns: u64,
+        /// Bytes from one row to the next.
+        pub along: u64,
+        /// Bytes from one element of a row to the next.
+        pub across: u64,
+        /// Elements of a column that is written: zeros after the rows.
+        pub pitch: u64,
+        /// Elements that are written lie so many apart.
+        pub step: u64,
+        /// Bytes of an element.
+        pub size: u32,
+        /// Columns of a tile, as a power of two.
+        pub wide: u32,
+    }
 }
 
 /// A tile to a block.
@@ -66,8 +72,8 @@ pub fn kernel<S: Simt>(s: &S, call: &Turn) {
     for (i, from) in from.iter_mut().enumerate() {
         let (r, c) = place(i);
         *from = first_row + r as u64;
-        if s.branch(call.positions != 0 && is_there((r, c))) {
-            *from = s.load(array::<u32>(call.positions), *from as usize) as u64;
+        if s.branch(call.at.positions != 0 && is_there((r, c))) {
+            *from = s.load(array::<u32>(call.at.positions), *from as usize) as u64;
         }
     }
     let mut elements = [0; OWN];
@@ -75,7 +81,7 @@ pub fn kernel<S: Simt>(s: &S, call: &Turn) {
         let (r, c) = place(i);
         if s.branch(is_there((r, c))) {
             let column = first_column + c as u64;
-            let address = call.input + from[i].wrapping_mul(call.along) + column.wrapping_mul(call.across);
+            let address = call.at.input + from[i].wrapping_mul(call.along) + column.wrapping_mul(call.across);
             [*x] = read::<S, 1>(s, address, call.size, 0, 0, 1);
         }
     }
@@ -90,31 +96,36 @@ pub fn kernel<S: Simt>(s: &S, call: &Turn) {
         let (row, column) = (first_row + r as u64, first_column + c as u64);
         if s.branch(row < call.pitch && column < call.columns) {
             let x = s.get(tile, r * ((1 << wide) + 1) + c);
-            write(s, call.output, call.size, ((column * call.pitch + row) * call.step) as usize, x);
+            write(s, call.at.output, call.size, ((column * call.pitch + row) * call.step) as usize, x);
         }
     }
 }
 
-/// Offsets of segments of rows, and those of segments of all columns. The addresses come first.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Repeat {
-    /// Integers of 4 or 8 bytes.
-    pub input: u64,
-    /// `u64`, as many for each column.
-    pub output: u64,
-    /// How many there are.
-    pub offsets: u64,
-    /// How many columns.
-    pub columns: u64,
-    /// How many rows.
-    pub rows: u64,
-    /// Elements of a column that was written.
-    pub pitch: u64,
-    /// Bytes of an offset.
-    pub size: u32,
-    /// Whether it has a sign.
-    pub signed: u32,
+params! {
+    #[derive(Default)]
+    /// Where offsets are, and where those of all columns go.
+    pub struct RepeatAt {
+        /// Integers of 4 or 8 bytes.
+        pub input: u64,
+        /// `u64`, as many for each column.
+        pub output: u64,
+    }
+
+    /// Offsets of segments of rows, and those of segments of all columns.
+    pub struct Repeat at RepeatAt {
+        /// How many there are.
+        pub offsets: u64,
+        /// How many columns.
+        pub columns: u64,
+        /// How many rows.
+        pub rows: u64,
+        /// Elements of a column that was written.
+        pub pitch: u64,
+        /// Bytes of an offset.
+        pub size: u32,
+        /// Whether it has a sign.
+        pub signed: u32,
+    }
 }
 
 /// Offsets for each column. One beyond all rows is beyond all columns, which the reduction says.
@@ -126,10 +137,10 @@ pub fn repeat<S: Simt>(s: &S, call: &Repeat) {
         #[inline(always)]
         |at| {
             let (column, i) = divide(at, call.offsets);
-            let [raw] = read::<S, 1>(s, call.input, call.size, i, 1, call.offsets);
+            let [raw] = read::<S, 1>(s, call.at.input, call.size, i, 1, call.offsets);
             let offset = if call.signed != 0 && call.size == 4 { raw as i32 as u64 } else { raw };
             let there = if offset > call.rows { u64::MAX } else { column * call.pitch + offset };
-            s.store(array::<u64>(call.output), at as usize, there);
+            s.store(array::<u64>(call.at.output), at as usize, there);
         },
     );
 }

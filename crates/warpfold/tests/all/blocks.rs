@@ -1,14 +1,17 @@
 //! Blocks of the kernels that have a way of their own, beside those of the plain tree: the same bits.
 
 use warpfold::cpu::args::ArgScan;
+use warpfold::cpu::engine::{self, Job};
 use warpfold::cpu::exact::Exact;
 use warpfold::cpu::exponentials::Exponentials;
 use warpfold::cpu::extrema::Peak;
 use warpfold::cpu::halves::{Halves, widen_halves};
 use warpfold::cpu::kernel::{Acc, Item, Kernel, Tree};
+use warpfold::cpu::load::Copied;
 use warpfold::cpu::moments::Spread;
 use warpfold::cpu::simd::{Simd, at_level};
 use warpfold::{Element, bf16, f16};
+use warpfold_array::problem::{At, Problem};
 use warpfold_core::Reducer;
 use warpfold_core::ops::{Arg, Deviation, Extremum, LogSumExp, Search, Sum};
 
@@ -83,17 +86,17 @@ where
     <K::R as Reducer>::Output: Element,
 {
     let plain = Tree(fast.reducer().clone());
-    let rows = x.len() / width;
-    let finish = |acc| fast.reducer().finish(acc, rows as u64).bits();
+    let (rows, size) = (x.len() / width, size_of::<Item<K>>());
+    let problem = Problem::of(&[rows, width], &[(width * size) as isize, size as isize], &[0, 0], &[0], size);
+    let base = At { x: x.as_ptr().cast(), mask: std::ptr::null() };
+    let job = Job { kernel: fast, load: &Copied, problem: &problem, base, threads: 1, progress: None };
     for level in LEVELS {
         level.limit();
-        let mut nodes = Vec::with_capacity(width);
-        fast.dense(x, 0, &mut nodes.spare_capacity_mut()[..width]);
-        // SAFETY: there is a node for each column.
-        unsafe { nodes.set_len(width) };
-        for (column, node) in nodes.into_iter().enumerate() {
+        // SAFETY: all elements of all rows are there.
+        let found = unsafe { engine::run(&job) }.expect("there are elements");
+        for (column, found) in found.into_iter().enumerate() {
             let x: Vec<Item<K>> = x[column..].iter().step_by(width).copied().collect();
-            let (a, b) = (finish(node), finish(plain.block(&x, 0)));
+            let (a, b) = (found.bits(), fast.reducer().finish(plain.block(&x, 0), rows as u64).bits());
             assert_eq!(a, b, "{what}, column {column} of {width}, {rows} rows, {}", level.name());
         }
     }

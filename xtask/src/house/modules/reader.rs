@@ -8,7 +8,7 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, Item, Meta, Token, UseTree, Visibility};
 
 use super::{Module, Modules, Names};
-use crate::Error;
+use crate::error::Error;
 
 impl Modules {
     /// Reads a crate, given the root file. Only a library has a name.

@@ -1,5 +1,5 @@
-//! Distances, and the centroid that each point is assigned to: that of the least score, half of its square minus its product with the
-//! point, both about the centre of all points.
+//! Distances, and the centroid that each point is assigned to: that of the least score, half of its square minus its
+//! product with the point, both about the centre of all points.
 
 use super::points::{Coordinate, Points, TILE};
 use crate::simd::{array, inlined, vectorize};
@@ -47,8 +47,8 @@ impl<'a, F: Coordinate> Targets<'a, F> {
         Self { centroids, centre, about, halves }
     }
 
-    /// The centroid of least score of each of some points, of several the first; `x` is \[coordinate\]\[[`TILE`]\], the centre minus
-    /// the points.
+    /// The centroid of least score of each of some points, of several the first; `x` is \[coordinate\]\[[`TILE`]\], the
+    /// centre minus the points.
     #[inline(always)]
     fn nearest(&self, x: &[F]) -> [u32; LANES] {
         let (mut labels, mut least) = ([0; LANES], [F::from_f64(f64::INFINITY); LANES]);
@@ -106,7 +106,8 @@ pub(super) fn assign<F: Coordinate>(points: &Points<'_>, targets: &Targets<'_, F
     (labels, distances)
 }
 
-/// The square of each point's distance to each centroid, as \[point\]\[centroid\]; or only the least of it and what is in `to`.
+/// The square of each point's distance to each centroid, as \[point\]\[centroid\]; or only the least of it and what is
+/// in `to`.
 pub(super) fn distances<F: Coordinate>(points: &Points<'_>, centroids: &[F], to: &mut [F], each: fn(F, F) -> F) {
     let clusters = centroids.len() / points.dimensions;
     if clusters == 0 {
@@ -128,7 +129,8 @@ pub(super) fn distances<F: Coordinate>(points: &Points<'_>, centroids: &[F], to:
     });
 }
 
-/// The tree over `(x - c)²` of the coordinates, in order, where `c` may be another one for each point; each difference, square and sum is rounded.
+/// The tree over `(x - c)²` of the coordinates, in order, where `c` may be another one for each point; each difference,
+/// square and sum is rounded.
 #[inline(always)]
 fn square_distance<F: Coordinate>(x: &[F], dimensions: usize, c: impl Fn(usize, usize) -> F) -> Lane<F> {
     let term = inlined(

@@ -1,9 +1,10 @@
 //! k-means: points in clusters, each about its mean.
 //!
-//! Centroids, labels and inertia are functions of the points alone, bit for bit: not of threads, layout, or how the points are
-//! split. `docs/numerics.md` defines them.
+//! Centroids, labels and inertia are functions of the points alone, bit for bit: not of threads, layout, or how the
+//! points are split. `docs/numerics.md` defines them.
 
 mod assign;
+mod fit;
 mod points;
 mod seed;
 mod update;
@@ -22,6 +23,7 @@ use warpfold_array::Options;
 use warpfold_array::{Array, Values};
 use warpfold_array::{Error, Op};
 
+pub use fit::{Fit, Stage, Step};
 pub use points::{Axes, Points, Scale};
 pub use update::{Centroids, centroid_update, centroid_update_with};
 
@@ -40,8 +42,8 @@ pub enum Init {
 /// What becomes of the centroid of a cluster that has lost all points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EmptyCluster {
-    /// It moves to the point that is farthest from its own centroid (of several the first); of more such clusters, the next
-    /// one to the next farthest.
+    /// It moves to the point that is farthest from its own centroid (of several the first); of more such clusters, the
+    /// next one to the next farthest.
     #[default]
     Farthest,
     /// It stays.
@@ -70,68 +72,18 @@ pub struct KMeans {
     pub init: Init,
     /// Iterations at most. Default 300.
     pub iterations: usize,
-    /// It stops when the squares of all centroids' moves add up to no more than this times the mean variance of the coordinates.
-    /// Default 1e-4. It stops in any case when no label changes.
+    /// It stops when the squares of all centroids' moves add up to no more than this times the mean variance of the
+    /// coordinates. Default 1e-4. It stops in any case when no label changes.
     pub tolerance: f64,
     /// Of the random numbers. Default 0.
     pub seed: u64,
-    /// How often to start anew; the run of the least inertia counts, of several the first. Default 1. Given centroids are run once.
+    /// How often to start anew; the run of the least inertia counts, of several the first. Default 1. Given centroids
+    /// are run once.
     pub runs: usize,
     /// What becomes of empty clusters.
     pub empty: EmptyCluster,
     /// How many threads; `None`: all of rayon's current pool.
     pub threads: Option<usize>,
-}
-
-/// What a [`KMeans`] tells of its work.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Stage {
-    /// It chooses the first centroids of a run; each takes a read of the points.
-    Seeding {
-        /// Which run, from 0.
-        run: usize,
-        /// How many centroids are chosen.
-        chosen: usize,
-    },
-    /// An iteration begins.
-    Assigning {
-        /// Which run, from 0.
-        run: usize,
-        /// Which iteration of it, from 1.
-        iteration: usize,
-    },
-    /// Points have been assigned.
-    Assigned(Step),
-}
-
-/// How far a [`KMeans`] is.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
-    /// Which run, from 0.
-    pub run: usize,
-    /// Which iteration of it, from 1.
-    pub iteration: usize,
-    /// The inertia before this iteration moves the centroids.
-    pub inertia: f64,
-}
-
-/// Clusters that were found.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Fit {
-    /// \[cluster\]\[coordinate\], f64 for f64 points and f32 for all others.
-    pub centroids: Array,
-    /// The mean of all points, \[coordinate\], in the dtype of the centroids: labels are computed about it.
-    pub centre: Array,
-    /// The cluster of each point: of the nearest centroid, of several the first.
-    pub labels: Vec<i32>,
-    /// The sum of squares of the distances from each point to its centroid.
-    pub inertia: f64,
-    /// Iterations of the run that was chosen.
-    pub iterations: usize,
-    /// Whether it stopped by itself, and not after so many iterations.
-    pub converged: bool,
-    /// Which run was chosen, from 0.
-    pub run: usize,
 }
 
 impl KMeans {
@@ -152,9 +104,10 @@ impl KMeans {
     /// Finds clusters.
     ///
     /// # Errors
-    /// [`KeyError::Clusters`]: fewer points than clusters, no clusters, iterations or runs, a bad tolerance, given centroids that do not
-    /// fit; [`KeyError::NotFinite`] of the first point with a NaN or an infinity; [`KeyError::TooFar`] if the square of a distance
-    /// might overflow: above 1/8 of the greatest number, for the greatest magnitudes of all coordinates.
+    /// [`KeyError::Clusters`]: fewer points than clusters, no clusters, iterations or runs, a bad tolerance, given
+    /// centroids that do not fit; [`KeyError::NotFinite`] of the first point with a NaN or an infinity;
+    /// [`KeyError::TooFar`] if the square of a distance might overflow: above 1/8 of the greatest number, for the
+    /// greatest magnitudes of all coordinates.
     pub fn fit(&self, points: &Points<'_>) -> Result<Fit, Error> {
         self.fit_with(points, &mut |_| ())
     }
@@ -262,7 +215,8 @@ pub fn first<F: Coordinate>(
     }
 }
 
-/// The place of the greatest of some squares, of several the first. It is then below all others, so that the next one is another.
+/// The place of the greatest of some squares, of several the first. It is then below all others, so that the next one
+/// is another.
 pub fn farthest<F: Coordinate>(squares: &mut [F]) -> usize {
     let far = (0..squares.len()).fold(0, |far, at| if squares[at] > squares[far] { at } else { far });
     squares[far] = F::from_f64(-1.0);
@@ -343,7 +297,8 @@ impl Fit {
     /// The nearest centroid of each point, of several the first.
     ///
     /// # Errors
-    /// Points of another number of coordinates or computed in another dtype; [`KeyError::NotFinite`]; [`KeyError::TooFar`].
+    /// Points of another number of coordinates or computed in another dtype; [`KeyError::NotFinite`];
+    /// [`KeyError::TooFar`].
     pub fn predict(&self, points: &Points<'_>) -> Result<Vec<i32>, Error> {
         fn labels<F: Coordinate>(points: &Points<'_>, centroids: &Array, centre: &Array) -> Result<Vec<u32>, Error> {
             let (centroids, centre) = (coordinates::<F>(centroids), coordinates::<F>(centre));

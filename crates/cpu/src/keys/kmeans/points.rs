@@ -32,9 +32,9 @@ impl Coordinate for f64 {
     }
 }
 
-/// How the coordinates of points become whole numbers that add up without rounding: a power of two for each coordinate, from the
-/// greatest magnitude that it has in any point. It is found once, and serves any number of updates of the same points, or of some of
-/// them.
+/// How the coordinates of points become whole numbers that add up without rounding: a power of two for each coordinate,
+/// from the greatest magnitude that it has in any point. It is found once, and serves any number of updates of the same
+/// points, or of some of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
     computed: DType,
@@ -84,7 +84,8 @@ impl Scale {
     }
 
     /// Whether no score and no square of a distance can overflow among points of this scale and these further ones (as
-    /// \[point\]\[coordinate\]): each is below 8 times the square of the length of the vector of the greatest magnitudes.
+    /// \[point\]\[coordinate\]): each is below 8 times the square of the length of the vector of the greatest
+    /// magnitudes.
     pub fn reaches(&self, most: f64, others: &[f64]) -> Result<(), KeyError> {
         let mut greatest = self.greatest.clone();
         for other in others.chunks_exact(greatest.len()) {

@@ -55,8 +55,9 @@ pub(super) fn random<F: Coordinate>(points: &Points<'_>, clusters: usize, draws:
     centroids
 }
 
-/// k-means++: each point as likely as the square of its distance to the nearest that was chosen before, in whole numbers of 2^-30
-/// of the greatest such square. If all are zero, every point is as likely. `tell` is told how many are chosen.
+/// k-means++: each point as likely as the square of its distance to the nearest that was chosen before, in whole
+/// numbers of 2^-30 of the greatest such square. If all are zero, every point is as likely. `tell` is told how many are
+/// chosen.
 pub(super) fn plus_plus<F: Coordinate>(
     points: &Points<'_>,
     clusters: usize,

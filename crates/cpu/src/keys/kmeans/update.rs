@@ -24,9 +24,9 @@ pub struct Centroids {
 
 /// The mean of the points of each label below `clusters`; those of label -1 belong to none.
 ///
-/// The sums are exact: each coordinate is rounded to a whole number of units of 2^-30 (f64: 2^-61) of the greatest magnitude
-/// that this coordinate has in any point, and these are added as integers, so no order of addition can be seen. Their quotient by the
-/// count is rounded once.
+/// The sums are exact: each coordinate is rounded to a whole number of units of 2^-30 (f64: 2^-61) of the greatest
+/// magnitude that this coordinate has in any point, and these are added as integers, so no order of addition can be
+/// seen. Their quotient by the count is rounded once.
 ///
 /// ```
 /// use warpfold::keys::Axes;
@@ -42,8 +42,8 @@ pub struct Centroids {
 /// ```
 ///
 /// # Errors
-/// Bad labels, as [`crate::Groups::new`], or another number of them than points; [`KeyError::NotFinite`] of the first point with a
-/// NaN or an infinity.
+/// Bad labels, as [`crate::Groups::new`], or another number of them than points; [`KeyError::NotFinite`] of the first
+/// point with a NaN or an infinity.
 pub fn centroid_update(points: &Points<'_>, labels: ArrayRef<'_>, clusters: usize) -> Result<Centroids, Error> {
     centroid_update_with(points, labels, clusters, &points.scale()?)
 }
@@ -63,12 +63,12 @@ pub fn centroid_update(points: &Points<'_>, labels: ArrayRef<'_>, clusters: usiz
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 ///
-/// The means are those of [`centroid_update`] if the scale is that of these points. It may be that of more points, which include
-/// these; of points with greater magnitudes than the scale's, the means are no means.
+/// The means are those of [`centroid_update`] if the scale is that of these points. It may be that of more points,
+/// which include these; of points with greater magnitudes than the scale's, the means are no means.
 ///
 /// # Errors
-/// As [`centroid_update`]; and [`KeyError::Points`] if the scale is for another number of coordinates, or dtype. Points that are not
-/// finite were an error when the scale was made.
+/// As [`centroid_update`]; and [`KeyError::Points`] if the scale is for another number of coordinates, or dtype. Points
+/// that are not finite were an error when the scale was made.
 pub fn centroid_update_with(
     points: &Points<'_>,
     labels: ArrayRef<'_>,

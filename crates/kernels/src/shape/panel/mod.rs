@@ -19,6 +19,7 @@ use super::piece::share;
 use super::stack::Own;
 use super::warp;
 use crate::fold::Parts;
+use crate::params::params;
 use crate::recipe::Recipe;
 use crate::source::Bits;
 use warpfold_simt::Simt;
@@ -57,19 +58,19 @@ impl Strip<Pitch> {
     }
 }
 
-/// Rows at equal distances.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pitch {
-    /// Bytes from row to row.
-    pub bytes: i64,
-    /// Whether a lane's columns can be read at once in every row.
-    pub aligned: u64,
-    /// Rows of the array that lie in each of these rows, which then are what one lane reads. More than one only where the
-    /// array's rows follow one another without gaps, and for kernels that know of it ([`Packed`]).
-    pub each: u64,
-    /// Elements of the last row, if it is not whole; otherwise 0.
-    pub tail: u64,
+params! {
+    /// Rows at equal distances.
+    pub struct Pitch {
+        /// Bytes from row to row.
+        pub bytes: i64,
+        /// Whether a lane's columns can be read at once in every row.
+        pub aligned: u64,
+        /// Rows of the array that lie in each of these rows, which then are what one lane reads. More than one only where the
+        /// array's rows follow one another without gaps, and for kernels that know of it ([`Packed`]).
+        pub each: u64,
+        /// Elements of the last row, if it is not whole; otherwise 0.
+        pub tail: u64,
+    }
 }
 
 /// The parts of `C` columns.
@@ -80,6 +81,8 @@ pub trait Panel<const C: usize>: Copy {
     type Reduced: Copy;
     /// Whether a lane's columns lie side by side even where it cannot read them at once.
     const TOGETHER: bool = false;
+    /// Whether a lane may take several rows as one: [`Pitch::each`].
+    const SEVERAL: bool = false;
     /// From what a kernel is told.
     fn new(recipe: &Recipe) -> Self;
     /// What is computed.

@@ -238,6 +238,7 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
     type Reduced = Pitch;
     // Where a lane has fewer than 16 bytes, nodes are large: no registers are left to shift what is read.
     const TOGETHER: bool = F::Bits::SIZE <= 2 && F::Bits::SIZE * C as u32 == 16;
+    const SEVERAL: bool = Self::has_short::<C>();
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {

@@ -92,6 +92,7 @@ impl<F: fold::Packed> Packed<F> {
 impl<F: fold::Packed, const C: usize> Panel<C> for Packed<F> {
     type Fold = F;
     type Reduced = Pitch;
+    const SEVERAL: bool = true;
     const TOGETHER: bool = true;
 
     #[inline(always)]

@@ -10,34 +10,36 @@ pub use read::{Tile, hold, hold_lines, joined, loose, loose_steps};
 
 use super::warp::STEPS;
 use crate::fold::Parts;
+use crate::params::params;
 use crate::recipe::{Call, Recipe};
 use crate::source::Bits;
 use warpfold_simt::Simt;
 
-/// A kept axis: its length, and its steps in bytes (in elements for the output).
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Kept {
-    /// Its length.
-    pub len: u64,
-    /// In the input.
-    pub x: i64,
-    /// In the mask.
-    pub mask: i64,
-    /// In the output.
-    pub out: i64,
+params! {
+    #[derive(Default)]
+    /// A kept axis: its length, and its steps in bytes (in elements for the output).
+    pub struct Kept {
+        /// Its length.
+        pub len: u64,
+        /// In the input.
+        pub x: i64,
+        /// In the mask.
+        pub mask: i64,
+        /// In the output.
+        pub out: i64,
+    }
 }
 
-/// The kept axes, the innermost first.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outputs<const K: usize> {
-    /// All of them.
-    pub total: u64,
-    /// How many axes there are.
-    pub axes: u64,
-    /// Each.
-    pub axis: [Kept; K],
+params! {
+    /// The kept axes, the innermost first.
+    pub struct Outputs[; const K] {
+        /// All of them.
+        pub total: u64,
+        /// How many axes there are.
+        pub axes: u64,
+        /// Each.
+        pub axis: [Kept; K],
+    }
 }
 
 /// Where an output's elements start, and where it goes.
@@ -148,21 +150,21 @@ impl<R: Copy> Row<R> {
     /// The row that starts at `at`.
     #[inline(always)]
     pub fn new<G>(call: &Call<G>, at: At, len: u64, reduced: R) -> Self {
-        let (x, mask) = (call.input.wrapping_add(at.x as u64), call.mask.wrapping_add(at.mask as u64));
-        Self { input: call.input, x, mask, len, reduced }
+        let (x, mask) = (call.at.input.wrapping_add(at.x as u64), call.at.mask.wrapping_add(at.mask as u64));
+        Self { input: call.at.input, x, mask, len, reduced }
     }
 }
 
-/// Reduced elements that lie side by side, in segments of a power of two of 16-byte packs.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Dense {
-    /// Bytes from segment to segment.
-    pub stride: i64,
-    /// The logarithm of a segment's packs, at least 8; 63 if there is one.
-    pub segment: u64,
-    /// Bytes from the input to the end of the array: all before may be read.
-    pub end: u64,
+params! {
+    /// Reduced elements that lie side by side, in segments of a power of two of 16-byte packs.
+    pub struct Dense {
+        /// Bytes from segment to segment.
+        pub stride: i64,
+        /// The logarithm of a segment's packs, at least 8; 63 if there is one.
+        pub segment: u64,
+        /// Bytes from the input to the end of the array: all before may be read.
+        pub end: u64,
+    }
 }
 
 impl Row<Dense> {

@@ -18,10 +18,10 @@ pub use stretches::{Room, ends, stretches};
 
 use self::offsets::{Kept, Offsets, Share, WINDOW, WORDS, Window};
 use self::together::Lists;
-use super::parts;
 use super::piece::{Dense, Held, hold};
 use crate::fold::Parts;
-use crate::recipe::{Call, Hole, Out, Recipe, array, fixed, log_size};
+use crate::params::params;
+use crate::recipe::{Call, Hole, Out, Recipe, Results, array, fixed, log_size};
 use crate::source::Bits;
 use warpfold_simt::{ALL, Simt};
 
@@ -40,33 +40,60 @@ const HELD: u32 = 32;
 /// Times so many that it has in flight.
 const TURNS: usize = 2;
 
-/// Segments, and how the work on them is shared out. The mask's address is that of the offsets.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Segments {
-    /// How many: one less than offsets.
-    pub total: u64,
-    /// Elements along the axis.
-    pub len: u64,
-    /// Bytes of an offset: 4 or 8.
-    pub size: u64,
-    /// Whether offsets of 4 bytes have a sign.
-    pub signed: u64,
-    /// Whether nothing reduces to something.
-    pub filled: u64,
-    /// To what: the bits of each result.
-    pub empty: [u64; 2],
-    /// Tiles of a stretch, a power of two.
-    pub tiles: u64,
-    /// Stretches that there is room for.
-    pub stretches: u64,
-    /// Segments of several stretches that there is room for.
-    pub cut: u64,
+params! {
+    #[derive(Default)]
+    /// Where segments of values are, and where their results go.
+    pub struct SegmentsAt {
+        /// The first value.
+        pub input: u64,
+        /// The first offset.
+        pub offsets: u64,
+        /// The first output.
+        pub output: u64,
+        /// Counters, then lists and partials.
+        pub workspace: u64,
+    }
+
+    /// Segments, and how the work on them is shared out.
+    pub struct Segments {
+        /// How many: one less than offsets.
+        pub total: u64,
+        /// Elements along the axis.
+        pub len: u64,
+        /// Bytes of an offset: 4 or 8.
+        pub size: u64,
+        /// Whether offsets of 4 bytes have a sign.
+        pub signed: u64,
+        /// Whether empty segments have a result.
+        pub filled: u64,
+        /// The result of an empty segment: the bits of each output.
+        pub empty: [u64; 2],
+        /// Tiles of a stretch, a power of two.
+        pub tiles: u64,
+        /// Stretches that there is room for.
+        pub stretches: u64,
+        /// Segments of several stretches that there is room for.
+        pub cut: u64,
+    }
 }
+
+impl Results for SegmentsAt {
+    #[inline(always)]
+    fn output(&self) -> u64 {
+        self.output
+    }
+    #[inline(always)]
+    fn workspace(&self) -> u64 {
+        self.workspace
+    }
+}
+
+/// The launch struct of segments.
+pub type SegmentsCall = Call<Segments, SegmentsAt>;
 
 /// See the module.
 #[inline(always)]
-pub fn kernel<S: Simt, P: Held<Reduced = Dense>>(s: &S, call: &Call<Segments>) {
+pub fn kernel<S: Simt, P: Held<Reduced = Dense>>(s: &S, call: &SegmentsCall) {
     let words = s.shared::<u32, { (WARPS * (WORDS + WINDOW)) as usize }, 0>("segments");
     let bounds = words.offset(s.warp() * (WORDS + WINDOW));
     let (piece, offsets, size) = (P::new(&call.recipe), Offsets::of(call), P::Bits::SIZE);
@@ -104,7 +131,7 @@ pub fn kernel<S: Simt, P: Held<Reduced = Dense>>(s: &S, call: &Call<Segments>) {
 /// The segments of a window.
 struct Work<'a, P> {
     piece: P,
-    call: &'a Call<Segments>,
+    call: &'a SegmentsCall,
     window: Window,
     /// The first of them that is this warp's.
     own: u32,
@@ -118,12 +145,12 @@ struct Work<'a, P> {
 
 impl<'a, P: Held> Work<'a, P> {
     #[inline(always)]
-    fn new<S: Simt>(s: &S, piece: P, call: &'a Call<Segments>, window: Window, own: u32) -> Self {
-        let address = |i: u64| call.input.wrapping_add(i.wrapping_mul(P::Bits::SIZE as u64));
+    fn new<S: Simt>(s: &S, piece: P, call: &'a SegmentsCall, window: Window, own: u32) -> Self {
+        let address = |i: u64| call.at.input.wrapping_add(i.wrapping_mul(P::Bits::SIZE as u64));
         let (values, end) = (fixed(s, address(window.base)), address(call.shape.len));
         let before = window.first * P::Fold::RESULTS;
-        let output = array(fixed(s, call.output + (before << log_size(call.recipe.output))));
-        Self { piece, call, window, own, values, end, out: Out { output, ..parts::out(call, 0) } }
+        let output = array(fixed(s, call.at.output + (before << log_size(call.recipe.output))));
+        Self { piece, call, window, own, values, end, out: Out { output, ..call.out(0) } }
     }
 
     /// The address of element `from`.
@@ -199,6 +226,6 @@ impl<'a, P: Held> Work<'a, P> {
 
 /// Writes the result of a segment of `count` elements.
 #[inline(always)]
-fn finish<S: Simt, F: Parts>(s: &S, f: &F, call: &Call<Segments>, out: Out, count: u64, part: F::Part) {
+fn finish<S: Simt, F: Parts>(s: &S, f: &F, call: &SegmentsCall, out: Out, count: u64, part: F::Part) {
     f.finish(s, &Recipe { count, ..call.recipe }, part, out);
 }

@@ -1,7 +1,7 @@
 //! What a warp knows of the offsets: where its share of the work begins and ends, and a window of them in shared memory.
 
-use super::{COST, LEAST, Segments, WARPS};
-use crate::recipe::{Call, STATUS, array};
+use super::{COST, LEAST, Segments, SegmentsCall, WARPS};
+use crate::recipe::{STATUS, array};
 use crate::shape::piece::divide;
 use warpfold_simt::{ALL, Shared, Simt};
 
@@ -23,8 +23,8 @@ pub struct Offsets {
 impl Offsets {
     /// Those that a kernel is told.
     #[inline(always)]
-    pub fn of(call: &Call<Segments>) -> Self {
-        Self { at: call.mask, shape: call.shape }
+    pub fn of(call: &SegmentsCall) -> Self {
+        Self { at: call.at.offsets, shape: call.shape }
     }
 
     /// Offset number `i`; a negative one is beyond all elements.
@@ -71,10 +71,10 @@ impl Offsets {
 
     /// The elements of a segment, as their first and their number; none, and a word to the host, if there cannot be such.
     #[inline(always)]
-    pub fn segment<S: Simt>(&self, s: &S, call: &Call<Segments>, i: u64) -> (u64, u64) {
+    pub fn segment<S: Simt>(&self, s: &S, call: &SegmentsCall, i: u64) -> (u64, u64) {
         let (from, to) = (self.get(s, i), self.get(s, i + 1));
         if s.branch(from > to || to > self.shape.len) {
-            let status = array::<u8>(call.workspace);
+            let status = array::<u8>(call.at.workspace);
             s.store_volatile(status, 4 * STATUS + BAD, 1);
             return (0, 0);
         }
@@ -83,8 +83,8 @@ impl Offsets {
 
     /// Whether the first launch, which looks at all of them, has found something wrong.
     #[inline(always)]
-    pub fn are_bad<S: Simt>(&self, s: &S, call: &Call<Segments>) -> bool {
-        s.load_volatile(array::<u8>(call.workspace), 4 * STATUS + BAD) != 0
+    pub fn are_bad<S: Simt>(&self, s: &S, call: &SegmentsCall) -> bool {
+        s.load_volatile(array::<u8>(call.at.workspace), 4 * STATUS + BAD) != 0
     }
 
     /// Bytes of work before segment `i`.

@@ -1,10 +1,10 @@
 //! Long segments, in stretches of a power of two of tiles: what lists them, and the two launches that reduce them.
 
 use super::offsets::{Kept, Offsets, Share};
-use super::{STRETCH_WARPS, Segments, finish};
+use super::{STRETCH_WARPS, Segments, SegmentsCall, finish};
 use crate::fold::Parts;
 use crate::node::publish;
-use crate::recipe::{Call, Out, array};
+use crate::recipe::{Out, array};
 use crate::shape::parts::{self, SLOTS};
 use crate::shape::piece::{Dense, Held, Row};
 use crate::source::Bits;
@@ -30,7 +30,7 @@ impl Room {
 
 /// Lists those stretches of a long segment that begin in a warp's share, for [`stretches`].
 #[inline(always)]
-pub fn list<S: Simt, B: Bits>(s: &S, call: &Call<Segments>, offsets: &Offsets, bounds: Shared<u32>, number: u64) {
+pub fn list<S: Simt, B: Bits>(s: &S, call: &SegmentsCall, offsets: &Offsets, bounds: Shared<u32>, number: u64) {
     let (_, len) = offsets.segment(s, call, number);
     // Rarely needed, so nothing of it is kept in registers.
     let stretch = Stretch(s.anew(Stretch::of::<B>(&call.shape).0));
@@ -44,7 +44,7 @@ pub fn list<S: Simt, B: Bits>(s: &S, call: &Call<Segments>, offsets: &Offsets, b
     );
     let mut at = 0;
     if s.branch(s.lane() == 0 && first < end) {
-        at = s.atomic_add(array::<u32>(call.workspace), STRETCHES, (end - first) as u32, Order::Relaxed);
+        at = s.atomic_add(array::<u32>(call.at.workspace), STRETCHES, (end - first) as u32, Order::Relaxed);
     }
     let at = s.shuffle_idx(ALL, at, 0) as usize;
     // Segments that overlap have too many; then an offset decreases, and nothing comes of them.
@@ -60,9 +60,9 @@ pub fn list<S: Simt, B: Bits>(s: &S, call: &Call<Segments>, offsets: &Offsets, b
 
 /// Stretches of long segments: a warp takes one at a time, and leaves its part, unless it is all of the segment.
 #[inline(always)]
-pub fn stretches<S: Simt, P: Held<Reduced = Dense>>(s: &S, call: &Call<Segments>) {
+pub fn stretches<S: Simt, P: Held<Reduced = Dense>>(s: &S, call: &SegmentsCall) {
     let (piece, offsets, shape, size) = (P::new(&call.recipe), Offsets::of(call), &call.shape, P::Bits::SIZE);
-    let counters = array::<u32>(call.workspace);
+    let counters = array::<u32>(call.at.workspace);
     let (mut at, stretch) = (s.block_x() * STRETCH_WARPS + s.warp(), Stretch::of::<P::Bits>(shape));
     let count = s.load_volatile(counters, STRETCHES).min(shape.stretches as u32);
     if s.branch(offsets.are_bad(s, call)) {
@@ -73,8 +73,8 @@ pub fn stretches<S: Simt, P: Held<Reduced = Dense>>(s: &S, call: &Call<Segments>
         let k = s.load(stretches_of(call), 2 * at as usize + 1);
         let (start, len) = offsets.segment(s, call, number);
         let row = Row {
-            input: call.input,
-            x: call.input.wrapping_add(start * size as u64),
+            input: call.at.input,
+            x: call.at.input.wrapping_add(start * size as u64),
             mask: 0,
             len,
             reduced: Dense { stride: 0, segment: 63, end: shape.len * size as u64 },
@@ -86,7 +86,7 @@ pub fn stretches<S: Simt, P: Held<Reduced = Dense>>(s: &S, call: &Call<Segments>
             if s.branch(stretch.count(len) == 1) {
                 finish(s, piece.fold(), call, out::<P::Fold>(call, number), len, part);
             } else {
-                publish(s, parts::left(call), (stretch.slot(start) + k) as usize, part);
+                publish(s, call.left_partials(), (stretch.slot(start) + k) as usize, part);
                 if s.branch(k == 0) {
                     let at = s.atomic_add(counters, CUT, 1u32, Order::Relaxed);
                     if s.branch((at as u64) < shape.cut) {
@@ -101,8 +101,8 @@ pub fn stretches<S: Simt, P: Held<Reduced = Dense>>(s: &S, call: &Call<Segments>
 
 /// Where a segment's result goes.
 #[inline(always)]
-fn out<F: Parts>(call: &Call<Segments>, number: u64) -> Out {
-    parts::out(call, (number * F::RESULTS) as i64)
+fn out<F: Parts>(call: &SegmentsCall, number: u64) -> Out {
+    call.out((number * F::RESULTS) as i64)
 }
 
 /// The logarithm of a stretch's elements.
@@ -136,30 +136,30 @@ const DONE: usize = 2;
 
 /// Stretches in no order: each is its segment's number, and its own there.
 #[inline(always)]
-fn stretches_of(call: &Call<Segments>) -> Global<u64> {
-    parts::of(call).cast()
+fn stretches_of(call: &SegmentsCall) -> Global<u64> {
+    call.partials().cast()
 }
 
 /// Segments that have several stretches, in no order.
 #[inline(always)]
-fn cut(call: &Call<Segments>) -> Global<u64> {
+fn cut(call: &SegmentsCall) -> Global<u64> {
     stretches_of(call).offset(2 * call.shape.stretches as usize)
 }
 
 /// The results of the segments that have left parts: one block for each at a time.
 #[inline(always)]
-pub fn ends<S: Simt, P: Held>(s: &S, call: &Call<Segments>) {
+pub fn ends<S: Simt, P: Held>(s: &S, call: &SegmentsCall) {
     let slots = s.shared::<u32, SLOTS, 0>("slots");
     let (f, offsets, stretch) = (P::new(&call.recipe), Offsets::of(call), Stretch::of::<P::Bits>(&call.shape));
     let f = f.fold();
-    let counters = array::<u32>(call.workspace);
+    let counters = array::<u32>(call.at.workspace);
     let (mut at, count) = (s.block_x(), s.load_volatile(counters, CUT).min(call.shape.cut as u32));
     let count = if s.branch(offsets.are_bad(s, call)) { 0 } else { count };
     while s.again(at < count) {
         let number = s.load(cut(call), at as usize);
         let (start, len) = offsets.segment(s, call, number);
         let first = stretch.slot(start) as usize;
-        let part = parts::reduce(s, f, slots, parts::left(call), first, stretch.count(len));
+        let part = parts::reduce(s, f, slots, call.left_partials(), first, stretch.count(len));
         if s.branch(s.thread_x() == 0) {
             finish(s, f, call, out::<P::Fold>(call, number), len, part);
         }

@@ -6,7 +6,7 @@ use super::super::emulated::Seen;
 use super::super::error::Error;
 use super::super::material::{Material, SEED};
 use super::super::timed::Timed;
-use super::launches::{Shape, carry_out};
+use super::launches::{Shape, at, carry_out};
 use crate::plan::Sizes;
 use crate::program::Inputs;
 use warpfold::core::{self, Fixed};
@@ -17,7 +17,7 @@ use warpfold_emulator::{Memory, Report};
 use warpfold_emulator::{Production, emulate};
 use warpfold_gpu::plan::Launch;
 use warpfold_gpu::plan::kmeans::Problem;
-use warpfold_kernels::kmeans::{Totals, sort};
+use warpfold_kernels::kmeans::{Totals, UpdateAt, sort};
 use warpfold_simt::Global;
 
 /// The number of multiprocessors that plans for the emulator assume: an H200's.
@@ -37,7 +37,7 @@ fn problem(sizes: Sizes, address: u64) -> Problem {
 }
 
 /// The launches of the update, and the one that turns sums into means, unless the update's last block does.
-fn launches(sizes: Sizes, address: u64, multiprocessors: u32) -> Vec<Launch> {
+fn launches(sizes: Sizes, address: u64, multiprocessors: u32) -> Vec<Launch<UpdateAt>> {
     let problem = problem(sizes, address);
     let mut launches = problem.update(multiprocessors);
     launches.extend((!problem.finishes()).then(|| problem.finish()));
@@ -124,19 +124,25 @@ pub fn emulated(sizes: Sizes, material: &Material) -> Result<Seen, Error> {
     let cursors = memory.alloc::<u64>("cursors", sort::cursors(clusters));
     let report = memory.upload("report", &[0u64; 3]);
     let (means, counts) = (memory.alloc::<u32>("means", cells), memory.alloc::<u64>("counts", clusters));
-    let first = [at(points), at(labels), at(scales), at(totals), at(order), at(cursors), 0, 0, at(report)];
-    let addresses = [&first[..], &[at(means), at(counts), at(units), 0, 0]].concat();
+    let addresses = UpdateAt {
+        points: at(points),
+        labels: at(labels),
+        scales: at(scales),
+        totals: at(totals),
+        order: at(order),
+        cursors: at(cursors),
+        report: at(report),
+        means: at(means),
+        counts: at(counts),
+        units: at(units),
+        ..UpdateAt::default()
+    };
     let (mut seen, mut faults) = (Report::default(), Vec::new());
     for launch in &launches(sizes, at(points), MULTIPROCESSORS) {
-        let mut params = launch.params.clone();
-        params[..addresses.len()].copy_from_slice(&addresses);
+        let params = launch.with(addresses);
         let production = Production { entry: &launch.entry, grid: launch.grid, block: launch.block, params: &params };
         carry_out(emulate(&memory, production), &launch.entry, &mut seen, &mut faults)?;
     }
     let counts = memory.read(counts, clusters).into_iter().map(|n| n as u32).collect();
     Ok(Seen { output: memory.read(means, cells), counts, report: seen, faults })
-}
-
-fn at<T>(array: Global<T>) -> u64 {
-    array.as_ptr().addr() as u64
 }

@@ -2,6 +2,7 @@
 
 use super::super::error::Error;
 use warpfold_emulator::{Fault, Faults, Report};
+use warpfold_simt::Global;
 
 /// The facts about launches in a row.
 pub struct Shape {
@@ -29,4 +30,9 @@ pub fn carry_out(
         None => return Err(Error::NoKernel(entry.to_owned())),
     }
     Ok(())
+}
+
+/// The address of an array in the emulator's memory.
+pub fn at<T>(array: Global<T>) -> u64 {
+    array.as_ptr().addr() as u64
 }

@@ -5,14 +5,14 @@ use super::super::emulated::Seen;
 use super::super::error::Error;
 use super::super::material::Material;
 use super::super::timed::Timed;
-use super::launches::{Shape, carry_out};
+use super::launches::{Shape, at, carry_out};
 use crate::program::Inputs;
 use warpfold::cuda::{self, Array, Device, Explanation, Options, Reduction, Stream};
 use warpfold::{ArrayRef, DType, Op, Order};
 use warpfold_emulator::{Memory, Report};
 use warpfold_emulator::{Production, emulate_sum};
 use warpfold_kernels::ladder;
-use warpfold_kernels::recipe::COUNTERS;
+use warpfold_kernels::recipe::{COUNTERS, CallAt};
 use warpfold_simt::Global;
 
 /// The dtype of elements and result: the ladder adds integers in 32 bits.
@@ -99,13 +99,10 @@ pub fn emulated(load: Load, material: &Material) -> Result<Seen, Error> {
     let output: Global<u32> = memory.alloc("output", 1);
     let workspace: Global<u8> = memory.alloc("workspace", plan.workspace);
     memory.write(workspace, &vec![0u8; COUNTERS]);
-    let address = |at: *mut u32| at.addr() as u64;
-    let (input, out, workspace) = (input.as_ptr(), output.as_ptr(), workspace.cast::<u32>().as_ptr());
+    let at = CallAt { input: at(input), mask: 0, output: at(output), workspace: at(workspace) };
     let (mut report, mut faults) = (Report::default(), Vec::new());
     for launch in &plan.launches {
-        let mut params = launch.params.clone();
-        params[0] = address(input);
-        params[2..4].copy_from_slice(&[address(out), address(workspace)]);
+        let params = launch.with(at);
         let production = Production { entry: &launch.entry, grid: launch.grid, block: launch.block, params: &params };
         carry_out(emulate_sum(&memory, production), &launch.entry, &mut report, &mut faults)?;
     }

@@ -1,43 +1,42 @@
 //! Rows of nodes, joined as a binary counter carries.
 
-use super::kernel::{Acc, Kernel};
+use super::nodes::Nodes;
+use crate::loops::Loops;
 
 /// The tree over rows of nodes, column by column, while they come one after the other.
-pub struct Counter<'a, K: Kernel> {
-    kernel: &'a K,
+pub struct Counter<'a> {
+    kernel: &'a dyn Loops,
     /// Elements under each node that is pushed.
     weight: u64,
     pushed: usize,
     /// `levels[d]`, where bit d of `pushed` is set, holds the nodes of 2^d rows.
-    levels: Vec<Vec<Acc<K>>>,
-    spare: Vec<Vec<Acc<K>>>,
+    levels: Vec<Nodes>,
+    spare: Vec<Nodes>,
 }
 
-impl<'a, K: Kernel> Counter<'a, K> {
+impl<'a> Counter<'a> {
     /// Nothing yet.
-    pub fn new(kernel: &'a K, weight: u64) -> Self {
+    pub fn new(kernel: &'a dyn Loops, weight: u64) -> Self {
         Self { kernel, weight, pushed: 0, levels: Vec::new(), spare: Vec::new() }
     }
 
-    /// An empty row with room for `width` nodes.
-    pub fn room(&mut self, width: usize) -> Vec<Acc<K>> {
-        let mut nodes = self.spare.pop().unwrap_or_else(|| Vec::with_capacity(width));
-        nodes.clear();
-        nodes
+    /// Room for a row.
+    pub fn room(&mut self) -> Nodes {
+        self.spare.pop().unwrap_or_else(|| Nodes::new(self.kernel.facts().node))
     }
 
     /// The only row that was pushed.
-    pub fn first(&mut self) -> Option<&mut Vec<Acc<K>>> {
+    pub fn first(&mut self) -> Option<&mut Nodes> {
         self.levels.first_mut().filter(|_| self.pushed == 1)
     }
 
-    /// The next row.
-    pub fn push(&mut self, mut nodes: Vec<Acc<K>>) {
+    /// The next row, of nodes of this kernel.
+    pub fn push(&mut self, mut nodes: Nodes) {
         let mut level = 0;
         while self.pushed >> level & 1 == 1 {
-            let left = std::mem::take(&mut self.levels[level]);
+            let left = std::mem::replace(&mut self.levels[level], Nodes::new(0));
             let weight = self.weight << level;
-            self.kernel.merge(&left, weight, &mut nodes, weight);
+            merge(self.kernel, &left, weight, &mut nodes, weight);
             self.spare.push(left);
             level += 1;
         }
@@ -50,13 +49,13 @@ impl<'a, K: Kernel> Counter<'a, K> {
     }
 
     /// All rows, and after them perhaps one whose nodes have fewer elements; `None` if there are none.
-    pub fn finish(self, tail: Option<(Vec<Acc<K>>, u64)>) -> Option<Vec<Acc<K>>> {
+    pub fn finish(self, tail: Option<(Nodes, u64)>) -> Option<Nodes> {
         let mut tail = tail;
         for (level, left) in self.levels.into_iter().enumerate().filter(|(level, _)| self.pushed >> level & 1 == 1) {
             let weight = self.weight << level;
             tail = Some(match tail {
                 Some((mut right, n)) => {
-                    self.kernel.merge(&left, weight, &mut right, n);
+                    merge(self.kernel, &left, weight, &mut right, n);
                     (right, n + weight)
                 }
                 None => (left, weight),
@@ -64,4 +63,11 @@ impl<'a, K: Kernel> Counter<'a, K> {
         }
         tail.map(|(nodes, _)| nodes)
     }
+}
+
+/// `right[i] = left[i] ⊕ right[i]`, of nodes of this kernel.
+pub fn merge(kernel: &dyn Loops, left: &Nodes, n_left: u64, right: &mut Nodes, n_right: u64) {
+    assert_eq!(left.len(), right.len());
+    // SAFETY: as many nodes on either side.
+    unsafe { kernel.merge(left.first(), n_left, right.first_mut(), n_right, left.len()) };
 }

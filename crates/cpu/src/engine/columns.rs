@@ -1,14 +1,16 @@
 //! The routes on which the fastest axis in memory is kept.
 
-use super::counter::Counter;
-use super::dense::dense_rows;
-use super::engine::{Job, Out, Output, Scratch};
-use super::kernel::{Acc, Item, Kernel};
-use super::load::Load;
-use super::panel::RowList;
-use super::policy::{BLOCK, MOST_FEW, MOST_ROWS, PANEL, STRIP_BYTES};
-use super::tree::combine_nodes;
 use warpfold_array::problem::{At, Dim, Walk};
+
+use super::Work;
+use super::counter::Counter;
+use super::nodes::{Items, Nodes};
+use super::panels::Room;
+use super::rows::Scratch;
+use crate::loops::{Item, Value};
+use crate::output::Output;
+use crate::panel::{Panel, RowList};
+use crate::policy::{BLOCK, MOST_FEW, MOST_ROWS, PANEL, STRIP_BYTES};
 
 /// A power of two of rows, such that there are tasks enough for all threads.
 pub(super) fn rows_per_task(rows: usize, tasks: usize, threads: usize, least: usize) -> usize {
@@ -29,12 +31,9 @@ pub(super) struct Strip<'a> {
     pub width: usize,
 }
 
-impl<K: Kernel, L: Load<Item<K>>> Job<'_, K, L>
-where
-    Out<K>: Send,
-{
+impl Work<'_> {
     /// Several rows at a time, column by column; of `few` columns all at once.
-    pub(super) unsafe fn columns(&self, lane: usize, few: bool, out: &Output<Out<K>>) {
+    pub(super) unsafe fn columns(&self, lane: usize, few: bool, out: &Output<Value>) {
         let (lane, others) = self.take_kept(lane);
         let count = self.problem.count;
         let strip = if few { lane.len } else { (STRIP_BYTES / self.problem.size).min(lane.len) };
@@ -56,7 +55,7 @@ where
             };
             (strip, walk.out() + column as isize * lane.out)
         };
-        // SAFETY: the caller's.
+        // SAFETY: the strip lies within what the caller vouches for.
         let nodes_of =
             |strip: &Strip<'_>| unsafe { if few { self.few_columns(&lane, strip) } else { self.strip(&lane, strip) } };
         if chunks == 1 {
@@ -69,15 +68,17 @@ where
         }
         let nodes = self.results(outer * strips * chunks, |task| nodes_of(&place(task).0));
         let last = (count - (chunks - 1) * rows) as u64;
-        let mut list = Vec::with_capacity(chunks);
+        let mut list = Nodes::with_capacity(self.facts.node, chunks);
         for (i, nodes) in nodes.chunks(chunks).enumerate() {
             let at = place(i * chunks).1;
             for column in 0..nodes[0].len() {
                 list.clear();
-                list.extend(nodes.iter().map(|strip| strip[column]));
-                let root = combine_nodes(self.kernel.reducer(), &mut list, rows as u64, last);
-                // SAFETY: one writer per output.
-                unsafe { self.finish(out, at + column as isize * lane.out, root.expect("a chunk")) };
+                // SAFETY: nodes of this kernel; one writer per output.
+                unsafe {
+                    nodes.iter().for_each(|strip| list.push(strip.at(column)));
+                    self.kernel.root(list.first_mut(), chunks, rows as u64, last);
+                    self.finish(out, at + column as isize * lane.out, list.first(), 1, count);
+                }
             }
         }
     }
@@ -88,11 +89,11 @@ where
     }
 
     /// Calls `each` with the number of a panel, its rows, and the index of the first of them.
-    unsafe fn panels(&self, lane: &Dim, strip: &Strip<'_>, mut each: impl FnMut(usize, &[*const Item<K>], u64)) {
+    unsafe fn panels(&self, lane: &Dim, strip: &Strip<'_>, each: &mut dyn FnMut(usize, &[*const Item], u64)) {
         let Strip { width, rows, first_row, .. } = *strip;
-        let mut items: Vec<Item<K>> = Vec::new();
+        let mut items = Items::new();
         let mut walk = Walk::new(strip.axes, strip.base, first_row);
-        let most = if K::RUNS { MOST_ROWS } else { PANEL };
+        let most = if self.facts.runs { MOST_ROWS } else { PANEL };
         let mut ats: Vec<At> = Vec::with_capacity(most);
         let mut untold = 0;
         for (panel, row) in (0..rows).step_by(most).enumerate() {
@@ -113,36 +114,35 @@ where
     }
 
     /// The nodes of a strip's columns, one panel after the other.
-    unsafe fn running_strip(&self, lane: &Dim, strip: &Strip<'_>) -> Vec<Acc<K>> {
-        let mut nodes: Vec<Acc<K>> = Vec::with_capacity(strip.width);
+    unsafe fn running_strip(&self, lane: &Dim, strip: &Strip<'_>) -> Nodes {
+        let mut nodes = Nodes::new(self.facts.node);
+        let width = strip.width;
         // SAFETY: the caller's; the first panel writes `width` nodes.
         unsafe {
-            self.panels(lane, strip, |panel, rows, start| {
+            self.panels(lane, strip, &mut |panel, rows, start| {
                 if panel > 0 {
-                    return self.kernel.panel_after(rows, start, &mut nodes);
+                    return self.kernel.panel_after(rows, start, width, nodes.first_mut());
                 }
-                self.kernel.panel(rows, start, &mut nodes.spare_capacity_mut()[..strip.width]);
-                nodes.set_len(strip.width);
+                nodes.write(width, |to| self.kernel.panel(Panel::new(rows, start), width, to));
             });
         }
         nodes
     }
 
     /// The nodes of a strip's columns: panels of 8 rows, joined as a binary counter carries.
-    pub(super) unsafe fn strip(&self, lane: &Dim, strip: &Strip<'_>) -> Vec<Acc<K>> {
-        if K::RUNS {
+    pub(super) unsafe fn strip(&self, lane: &Dim, strip: &Strip<'_>) -> Nodes {
+        if self.facts.runs {
             // SAFETY: the caller's.
             return unsafe { self.running_strip(lane, strip) };
         }
         let mut counter = Counter::new(self.kernel, PANEL as u64);
-        let mut tail: Option<(Vec<Acc<K>>, u64)> = None;
-        let each = |_: usize, rows: &[*const Item<K>], start| {
-            let mut nodes = counter.room(strip.width);
+        let mut tail: Option<(Nodes, u64)> = None;
+        let mut room = Room::new(self.facts.node);
+        let width = strip.width;
+        let each = &mut |_: usize, rows: &[*const Item], start| {
+            let mut nodes = counter.room();
             // SAFETY: the rows are readable; the panel writes `width` nodes.
-            unsafe {
-                self.kernel.panel(rows, start, &mut nodes.spare_capacity_mut()[..strip.width]);
-                nodes.set_len(strip.width);
-            }
+            unsafe { nodes.write(width, |to| self.panel(rows, start, width, &mut room, to)) };
             if rows.len() < PANEL {
                 tail = Some((nodes, rows.len() as u64));
             } else {
@@ -155,30 +155,24 @@ where
     }
 
     /// Where each row's strip can be read.
-    pub(super) unsafe fn rows_of(
-        &self,
-        ats: &[At],
-        lane: &Dim,
-        width: usize,
-        items: &mut Vec<Item<K>>,
-    ) -> RowList<Item<K>> {
-        let aligned = |at: &At| at.x.cast::<Item<K>>().is_aligned();
-        if self.load.direct() && lane.x == size_of::<Item<K>>() as isize && ats.iter().all(aligned) {
+    pub(super) unsafe fn rows_of(&self, ats: &[At], lane: &Dim, width: usize, items: &mut Items) -> RowList<Item> {
+        let size = self.facts.item;
+        let aligned = |at: &At| at.x.addr().is_multiple_of(self.facts.align);
+        if self.load.direct() && lane.x == size as isize && ats.iter().all(aligned) {
             return ats.iter().map(|at| at.x.cast()).collect();
         }
-        items.clear();
-        items.reserve(ats.len() * width);
+        let room = items.room(ats.len() * width * size);
         for (i, at) in ats.iter().enumerate() {
             // SAFETY: the caller's; there is room for all rows.
-            unsafe { self.load.gather(*at, lane, width, items.as_mut_ptr().add(i * width)) };
+            unsafe { self.load.gather(*at, lane, width, room.wrapping_byte_add(i * width * size)) };
         }
-        (0..ats.len()).map(|i| items.as_ptr().wrapping_add(i * width)).collect()
+        self.rows_at(room, ats.len(), width)
     }
 
     /// The nodes of a strip of few columns: a block of rows at a time.
-    unsafe fn few_columns(&self, lane: &Dim, strip: &Strip<'_>) -> Vec<Acc<K>> {
+    unsafe fn few_columns(&self, lane: &Dim, strip: &Strip<'_>) -> Nodes {
         let Strip { base, first_row: from, rows: len, width, .. } = *strip;
-        let mut scratch = Scratch::<K>::new();
+        let mut scratch = Scratch::new(self.kernel);
         if self.problem.has_dense_rows(lane) {
             let block = 1 << (BLOCK / width).ilog2();
             let mut counter = Counter::new(self.kernel, block as u64);
@@ -188,14 +182,17 @@ where
                 let at = base.step(&self.problem.inner(), start);
                 // SAFETY: the caller's: the rows follow one another along the lane.
                 let x = unsafe { self.run_of(at, lane, n * width, &mut scratch.items) };
-                if K::RUNS
+                if self.facts.runs
                     && n == block
                     && let Some(nodes) = counter.first()
                 {
-                    self.kernel.dense_after(x, start as u64, nodes);
+                    // SAFETY: a node for each column.
+                    unsafe { self.kernel.dense_after(x, n * width, start as u64, width, nodes.first_mut()) };
                     continue;
                 }
-                let nodes = dense_rows(self.kernel, x, width, start as u64, counter.room(width));
+                let mut nodes = counter.room();
+                // SAFETY: the rows are there; a node for each column is written.
+                unsafe { nodes.write(width, |to| self.dense_rows(x, n, width, start as u64, &mut scratch.room, to)) };
                 if n < block {
                     tail = Some((nodes, n as u64));
                 } else {
@@ -206,17 +203,27 @@ where
         }
         // Tiles of rows that stay in L1 while each column is read out of them.
         let tile = BLOCK / 4;
-        let mut nodes: Vec<Vec<Acc<K>>> = (0..width).map(|_| Vec::with_capacity(len.div_ceil(tile))).collect();
+        let mut nodes: Vec<Nodes> =
+            (0..width).map(|_| Nodes::with_capacity(self.facts.node, len.div_ceil(tile))).collect();
         for start in (from..from + len).step_by(tile) {
             let n = tile.min(from + len - start);
             for (column, nodes) in nodes.iter_mut().enumerate() {
                 // SAFETY: the caller's.
-                let x = unsafe { self.sequence(base.step(lane, column), start, n, &mut scratch.items) };
-                nodes.push(self.kernel.block(x, start as u64));
+                unsafe {
+                    let x = self.sequence(base.step(lane, column), start, n, &mut scratch.items);
+                    nodes.push_with(|to| self.kernel.block(std::ptr::null(), x, n, start as u64, to));
+                }
             }
         }
         let last = ((len - 1) % tile + 1) as u64;
-        let combine = |mut n: Vec<Acc<K>>| combine_nodes(self.kernel.reducer(), &mut n, tile as u64, last);
-        nodes.into_iter().map(|n| combine(n).expect("len is not 0")).collect()
+        let mut roots = Nodes::with_capacity(self.facts.node, width);
+        for mut nodes in nodes {
+            // SAFETY: nodes of this kernel.
+            unsafe {
+                self.kernel.root(nodes.first_mut(), nodes.len(), tile as u64, last);
+                roots.push(nodes.first());
+            }
+        }
+        roots
     }
 }

@@ -1,18 +1,20 @@
 //! The route on which the fastest axis in memory is an outer reduced one: the sum of a transposed matrix.
 //!
-//! Index order and memory order disagree. A lane is an index of the fastest axis in memory. If the length of a lane has a
-//! large power of two in it, lanes are cut into subtrees of that length, and reduced as columns are. If not, they need not
-//! start at a multiple of anything: a task then copies tiles of some lanes into index order, and keeps one [`Span`] per lane.
+//! Index order and memory order disagree. A lane is an index of the fastest axis in memory. If the length of a lane has
+//! a large power of two in it, lanes are cut into subtrees of that length, and reduced as columns are. If not, they
+//! need not start at a multiple of anything: a task then copies tiles of some lanes into index order, and keeps one
+//! [`Span`] per lane.
 
-use warpfold_core::{Reducer, Span};
-
-use super::columns::Strip;
-use super::engine::{Job, Out, Output};
-use super::kernel::{Acc, Item, Kernel};
-use super::load::Load;
-use super::policy::{LEAST_DEPTH, MOST_DEPTH, MOST_NODES, STRIP_BYTES, TILE_DEPTH, TILE_LANES};
-use super::tree::combine_nodes;
 use warpfold_array::problem::{At, Dim, Walk};
+
+use super::Work;
+use super::columns::Strip;
+use super::nodes::{Items, Nodes};
+use super::span::Span;
+use crate::loops::Value;
+use crate::moves::{by_size, copy};
+use crate::output::Output;
+use crate::policy::{LEAST_DEPTH, MOST_DEPTH, MOST_NODES, STRIP_BYTES, TILE_DEPTH, TILE_LANES};
 
 /// Elements of a lane that are kept: a tile of them, and what the one before left.
 const RING: usize = 2 * TILE_DEPTH;
@@ -23,18 +25,15 @@ const PITCH: usize = RING + 16;
 /// Elements that a task copies, if there are so many.
 const TASK: usize = 1 << 20;
 
-impl<K: Kernel, L: Load<Item<K>>> Job<'_, K, L>
-where
-    Out<K>: Send,
-{
+impl Work<'_> {
     /// See the module.
-    pub(super) unsafe fn transposed(&self, lane: usize, out: &Output<Out<K>>) {
+    pub(super) unsafe fn transposed(&self, lane: usize, out: &Output<Value>) {
         let (outer, rest) = self.problem.reduced.split_at(lane);
         let (lane, inner) = (rest[0], &rest[1..]);
         let depth: usize = inner.iter().map(|d| d.len).product();
         let outer_len: usize = outer.iter().map(|d| d.len).product();
         let unit = MOST_DEPTH.min(1 << depth.trailing_zeros());
-        if !K::R::INDEXED && unit >= LEAST_DEPTH && self.problem.count / unit <= MOST_NODES {
+        if !self.facts.indexed && unit >= LEAST_DEPTH && self.problem.count / unit <= MOST_NODES {
             // SAFETY: the caller's.
             return unsafe { self.lanes_as_columns(outer, lane, inner, unit, out) };
         }
@@ -59,25 +58,30 @@ where
             // SAFETY: the caller's.
             unsafe { self.lanes(&tile) }
         });
-        let reducer = self.kernel.reducer();
         let mut walk = Walk::new(&self.problem.kept, self.base, 0);
+        let mut root = Nodes::new(self.facts.node);
         for spans in spans.chunks(per_output) {
-            let mut whole = Span::new(0);
+            let mut whole = Span::new(self.kernel, 0);
             for slices in spans.chunks(slices) {
                 for i in 0..slices[0].len() {
                     for slice in slices {
-                        whole.join(reducer, &slice[i]).expect("slices of a lane, and lanes, follow one another");
+                        whole.join(self.kernel, &slice[i]).expect("slices of a lane, and lanes, follow one another");
                     }
                 }
             }
-            // SAFETY: one writer per output.
-            unsafe { self.finish(out, walk.out(), whole.root(reducer).expect("count is not 0")) };
+            // SAFETY: there are elements, so there is a root; one writer per output.
+            unsafe {
+                root.write(1, |to| {
+                    whole.root(self.kernel, std::ptr::null(), 0, to);
+                });
+                self.finish(out, walk.out(), root.first(), 1, self.problem.count);
+            }
             walk.advance();
         }
     }
 
     /// Strips of lanes, `unit` elements of each at a time.
-    unsafe fn lanes_as_columns(&self, outer: &[Dim], lane: Dim, inner: &[Dim], unit: usize, out: &Output<Out<K>>) {
+    unsafe fn lanes_as_columns(&self, outer: &[Dim], lane: Dim, inner: &[Dim], unit: usize, out: &Output<Value>) {
         let product = |dims: &[Dim]| dims.iter().map(|d| d.len).product::<usize>();
         let (outer_len, units) = (product(outer), product(inner) / unit);
         let width = (STRIP_BYTES / self.problem.size).min(lane.len);
@@ -94,34 +98,39 @@ where
                 rows: unit,
                 width: width.min(lane.len - first),
             };
-            // SAFETY: the caller's.
+            // SAFETY: the strip lies within what the caller vouches for.
             unsafe { self.strip(&lane, &strip) }
         });
         let mut walk = Walk::new(&self.problem.kept, self.base, 0);
-        let mut list = Vec::with_capacity(self.problem.count / unit);
+        let mut list = Nodes::with_capacity(self.facts.node, self.problem.count / unit);
         for nodes in nodes.chunks(per_output) {
             list.clear();
             for units in nodes.chunks(units) {
                 for lane in 0..units[0].len() {
-                    list.extend(units.iter().map(|nodes| nodes[lane]));
+                    // SAFETY: nodes of this kernel.
+                    units.iter().for_each(|nodes| unsafe { list.push(nodes.at(lane)) });
                 }
             }
-            let root = combine_nodes(self.kernel.reducer(), &mut list, unit as u64, unit as u64);
-            // SAFETY: one writer per output.
-            unsafe { self.finish(out, walk.out(), root.expect("count is not 0")) };
+            // SAFETY: as above; one writer per output.
+            unsafe {
+                self.kernel.root(list.first_mut(), list.len(), unit as u64, unit as u64);
+                self.finish(out, walk.out(), list.first(), 1, self.problem.count);
+            }
             walk.advance();
         }
     }
 
     /// One span per lane of a tile.
-    unsafe fn lanes(&self, tile: &Tile<'_>) -> Vec<Span<Acc<K>>> {
+    unsafe fn lanes(&self, tile: &Tile<'_>) -> Vec<Span> {
         let Tile { lanes, first, depth, .. } = *tile;
-        let mut spans: Vec<Span<Acc<K>>> =
-            (0..lanes).map(|i| Span::new((first + i * depth + tile.from) as u64)).collect();
-        // Where in its ring a lane goes on: at its index, so that a run of `TILE_DEPTH` from a multiple of it is a subtree.
+        let mut spans: Vec<Span> =
+            (0..lanes).map(|i| Span::new(self.kernel, (first + i * depth + tile.from) as u64)).collect();
+        // Where in its ring a lane goes on: at its index, so that a run of `TILE_DEPTH` from a multiple of it is a
+        // subtree.
         let mut places: Vec<usize> = spans.iter().map(|span| span.end() as usize % RING).collect();
-        let mut line: Vec<Item<K>> = Vec::with_capacity(lanes);
-        let mut rings: Vec<Item<K>> = Vec::with_capacity(lanes * PITCH);
+        let size = self.facts.item;
+        let (mut line, mut rings) = (Items::new(), Items::new());
+        let rings = rings.room(lanes * PITCH * size);
         let mut walk = Walk::new(tile.inner, tile.base, tile.from);
         for start in (tile.from..tile.to).step_by(TILE_DEPTH) {
             let n = TILE_DEPTH.min(tile.to - start);
@@ -129,9 +138,17 @@ where
             unsafe {
                 for i in 0..n {
                     let x = self.run_of(walk.at(), &tile.lane, lanes, &mut line);
-                    for (lane, (&x, place)) in x.iter().zip(&places).enumerate() {
-                        rings.as_mut_ptr().add(lane * PITCH + (place + i) % RING).write(x);
-                    }
+                    by_size!(size, T => {
+                        for (lane, place) in places.iter().enumerate() {
+                            let ring = rings.cast::<T>().add(lane * PITCH + (place + i) % RING);
+                            ring.write_unaligned(x.cast::<T>().add(lane).read_unaligned());
+                        }
+                    }, else {
+                        for (lane, place) in places.iter().enumerate() {
+                            let ring = rings.byte_add((lane * PITCH + (place + i) % RING) * size);
+                            copy(x.byte_add(lane * size), ring, size);
+                        }
+                    });
                     walk.advance();
                     if i % 32 == 31 || i + 1 == n {
                         self.tell((i % 32 + 1) * lanes);
@@ -146,11 +163,9 @@ where
                 while span.end() < whole {
                     let from = span.end() as usize;
                     let to = (whole as usize).min((from / TILE_DEPTH + 1) * TILE_DEPTH);
+                    let x = rings.wrapping_byte_add((lane * PITCH + from % RING) * size);
                     // SAFETY: written, and not yet overwritten: fewer than `RING` elements ago.
-                    let x = unsafe {
-                        std::slice::from_raw_parts(rings.as_ptr().add(lane * PITCH + from % RING), to - from)
-                    };
-                    extend(self.kernel, span, x);
+                    unsafe { span.extend(self.kernel, x, to - from) };
                 }
             }
         }
@@ -170,16 +185,4 @@ struct Tile<'a> {
     depth: usize,
     from: usize,
     to: usize,
-}
-
-/// Appends a run of elements to a span: the fewest canonical nodes that make it up.
-pub fn extend<K: Kernel>(kernel: &K, span: &mut Span<Acc<K>>, mut x: &[Item<K>]) {
-    while !x.is_empty() {
-        let at = span.end();
-        let aligned = at.trailing_zeros().min(super::policy::BLOCK.ilog2());
-        let level = aligned.min(x.len().ilog2());
-        let (now, later) = x.split_at(1 << level);
-        span.push(kernel.reducer(), level, kernel.block(now, at));
-        x = later;
-    }
 }

@@ -1,20 +1,20 @@
 //! Consecutive parts of one axis, each reduced by itself: a few long ones, a million tiny ones, or both.
 //!
-//! Parts that are longer than a task are cut along subtrees; shorter ones share a task. Neighbours of one length are reduced as
-//! rows of a matrix.
+//! Parts longer than a task are cut along subtrees; shorter ones share a task. Neighbours of one length are matrix rows.
 
 use std::ops::Range;
 
-use rayon::prelude::*;
-use warpfold_core::Reducer;
-
-use super::columns::Strip;
-use super::engine::{Job, Out, Output, Scratch, large_pages, run_tasks};
-use super::kernel::{Acc, Item, Kernel};
-use super::load::Load;
-use super::policy::{BLOCK, CHUNK, ONE_THREAD, PANEL, STRIP_BYTES};
-use super::tree::combine_nodes;
 use warpfold_array::problem::{At, Dim, Problem, Walk};
+
+use super::Work;
+use super::columns::Strip;
+use super::nodes::{Items, Nodes};
+use super::panels::Room;
+use super::rows::Scratch;
+use crate::loops::{Item, Node, Value};
+use crate::output::Output;
+use crate::parallel::map;
+use crate::policy::{BLOCK, CHUNK, PANEL, STRIP_BYTES};
 
 /// What a segment costs beside its elements, in elements.
 const OVERHEAD: usize = 16;
@@ -27,11 +27,10 @@ fn stretches<T: Send>(segments: usize, threads: usize, of: impl Fn(Range<usize>)
     if threads == 1 || segments <= STRETCH {
         return vec![of(0..segments)];
     }
-    let stretch = |i: usize| of(i * STRETCH..segments.min((i + 1) * STRETCH));
-    (0..segments.div_ceil(STRETCH)).into_par_iter().map(stretch).collect()
+    map(segments.div_ceil(STRETCH), |i| of(i * STRETCH..segments.min((i + 1) * STRETCH)))
 }
 
-/// Whether offsets do not decrease, and whether a segment is empty. Not generic, so that its threads are compiled once.
+/// Whether offsets do not decrease, and whether a segment is empty.
 fn look_through(offsets: &[usize], threads: usize) -> (bool, bool) {
     let looks = stretches(offsets.len() - 1, threads, |segments| {
         let pairs = offsets[segments.start..segments.end].iter().zip(&offsets[segments.start + 1..]);
@@ -103,53 +102,36 @@ struct Place {
     width: usize,
 }
 
-impl<K: Kernel, L: Load<Item<K>>> Job<'_, K, L>
-where
-    Out<K>: Send,
-{
-    /// The result of each segment `offsets[i]..offsets[i + 1]` of the reduced axis, for each kept index: in C order of
-    /// \[segment\]\[kept axes\]. `None` if a segment is empty and the reducer has no identity.
+impl Work<'_> {
+    /// See [`super::Job::segments`]. Whether every segment has a result.
     ///
     /// # Safety
-    /// Every element that the problem reaches from `base` is readable. Its only reduced axis is the one that is cut.
-    ///
-    /// # Panics
-    /// If the offsets decrease, or go beyond the axis.
-    pub unsafe fn segments(&self, offsets: &[usize]) -> Option<Vec<Out<K>>> {
+    /// Every element that the problem reaches from the base is readable. Its only reduced axis is the one that is cut.
+    /// `out` has a place for each output of each segment.
+    pub unsafe fn segments(&self, offsets: &[usize], out: &Output<Value>) -> bool {
         let Problem { count, outputs, .. } = *self.problem;
         let (sorted, empty) = look_through(offsets, self.threads);
         assert!(sorted && offsets.last().is_some_and(|&end| end <= count), "checked offsets");
-        let total = (offsets.len() - 1) * outputs;
-        if empty && self.kernel.reducer().finish_empty().is_none() {
-            return None;
+        if empty && !self.kernel.has_empty() {
+            return false;
         }
-        let mut values: Vec<Out<K>> = Vec::with_capacity(total);
-        large_pages(values.spare_capacity_mut());
-        if total > 0 {
-            let out = Output::new(&mut values.spare_capacity_mut()[..total]);
-            // SAFETY: the caller's.
-            unsafe {
-                match self.problem.kept.split_last() {
-                    Some((lane, others)) if self.problem.inner().x.unsigned_abs() > lane.x.unsigned_abs() => {
-                        self.segments_of_rows(offsets, lane, others, &out);
-                    }
-                    _ => self.segments_of_lines(offsets, &out),
+        if (offsets.len() - 1) * outputs == 0 {
+            return true;
+        }
+        // SAFETY: the caller's.
+        unsafe {
+            match self.problem.kept.split_last() {
+                Some((lane, others)) if self.problem.inner().x.unsigned_abs() > lane.x.unsigned_abs() => {
+                    self.segments_of_rows(offsets, lane, others, out);
                 }
+                _ => self.segments_of_lines(offsets, out),
             }
         }
-        // SAFETY: every output of every segment is written.
-        unsafe { values.set_len(total) };
-        Some(values)
-    }
-
-    /// Runs tasks; they tell themselves what they have read.
-    pub(super) fn quiet_tasks(&self, n: usize, task: &(dyn Fn(usize) + Sync)) {
-        let work = self.problem.count.saturating_mul(self.problem.outputs);
-        run_tasks(n, if work < ONE_THREAD { 1 } else { self.threads }, 0, self.progress, task);
+        true
     }
 
     /// Each kept index by itself: the cut axis is the fastest in memory, or the only one.
-    unsafe fn segments_of_lines(&self, offsets: &[usize], out: &Output<Out<K>>) {
+    unsafe fn segments_of_lines(&self, offsets: &[usize], out: &Output<Value>) {
         let tasks = Tasks::new(offsets, CHUNK, self.threads);
         let place = |line: usize| {
             let walk = Walk::new(&self.problem.kept, self.base, line);
@@ -159,27 +141,28 @@ where
         self.quiet_tasks(tasks.shared.len() * lines, &|task| {
             let (from, to) = tasks.shared[task % tasks.shared.len()];
             let place = place(task / tasks.shared.len());
-            // SAFETY: the caller's; tasks have outputs of their own.
+            // SAFETY: the caller vouches for the elements; each task writes outputs of its own.
             unsafe { self.short_segments(&offsets[from..=to], from, &place, out) };
             self.tell(offsets[to] - offsets[from]);
         });
         let parts = &tasks.parts;
-        let nodes = self.kept_results(parts.len() * lines, |task| {
+        let nodes = self.quiet_results(parts.len() * lines, |task| {
             let Part { segment, from } = parts[task % parts.len()];
             let (start, end) = (offsets[segment], offsets[segment + 1]);
             let at = place(task / parts.len()).at.step(&self.problem.inner(), start);
             let len = CHUNK.min(end - start - from);
-            // SAFETY: the caller's.
-            let node = unsafe { self.chunk(at, from, len, &mut Scratch::new()) };
+            let (mut items, mut nodes) = (Items::new(), Nodes::new(self.facts.node));
+            // SAFETY: these elements lie within what the caller vouches for.
+            unsafe { self.chunk(at, from, len, &mut items, &mut nodes) };
             self.tell(len);
-            vec![node]
+            nodes
         });
-        // SAFETY: the caller's; these outputs are no other task's.
+        // SAFETY: every part has its nodes; no other task writes the outputs of segments that are cut.
         unsafe { self.join_parts(offsets, &tasks, &nodes, &place, None, out) };
     }
 
     /// Several columns at a time.
-    unsafe fn segments_of_rows(&self, offsets: &[usize], lane: &Dim, others: &[Dim], out: &Output<Out<K>>) {
+    unsafe fn segments_of_rows(&self, offsets: &[usize], lane: &Dim, others: &[Dim], out: &Output<Value>) {
         let width = (STRIP_BYTES / self.problem.size).min(lane.len);
         let strips = lane.len.div_ceil(width);
         let piece = (CHUNK / width).next_power_of_two().max(8 * PANEL);
@@ -193,29 +176,18 @@ where
         self.quiet_tasks(tasks.shared.len() * places, &|task| {
             let (from, to) = tasks.shared[task % tasks.shared.len()];
             let place = place(task / tasks.shared.len());
-            // SAFETY: the caller's; tasks have outputs of their own.
+            // SAFETY: the caller vouches for the elements; each task writes outputs of its own.
             unsafe { self.short_segments_of_rows(&offsets[from..=to], from, lane, &place, out) };
         });
         let parts = &tasks.parts;
-        let nodes = self.kept_results(parts.len() * places, |task| {
+        let nodes = self.quiet_results(parts.len() * places, |task| {
             let Part { segment, from } = parts[task % parts.len()];
             let len = piece.min(offsets[segment + 1] - offsets[segment] - from);
-            // SAFETY: the caller's.
+            // SAFETY: these rows lie within a segment, whose elements the caller vouches for.
             unsafe { self.rows_from(lane, &place(task / parts.len()), offsets[segment], from, len) }
         });
-        // SAFETY: the caller's; these outputs are no other task's.
+        // SAFETY: every part has its nodes; no other task writes the outputs of segments that are cut.
         unsafe { self.join_parts(offsets, &tasks, &nodes, &place, Some(lane), out) };
-    }
-
-    /// As [`Job::results`], of tasks that tell themselves what they have read.
-    pub(super) fn kept_results<T: Send>(&self, n: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T> {
-        let mut results: Vec<T> = Vec::with_capacity(n);
-        let slots = Output::new(&mut results.spare_capacity_mut()[..n]);
-        // SAFETY: each task writes its own slot; if one panics, the results are forgotten, not dropped.
-        self.quiet_tasks(n, &|i| unsafe { slots.write(i as isize, task(i)) });
-        // SAFETY: every slot is written.
-        unsafe { results.set_len(n) };
-        results
     }
 
     /// The roots of segments that were cut, from the nodes of their parts.
@@ -223,16 +195,16 @@ where
         &self,
         offsets: &[usize],
         tasks: &Tasks,
-        nodes: &[Vec<Acc<K>>],
+        nodes: &[Nodes],
         place: &dyn Fn(usize) -> Place,
         lane: Option<&Dim>,
-        out: &Output<Out<K>>,
+        out: &Output<Value>,
     ) {
         let parts = tasks.parts.len();
         if parts == 0 {
             return;
         }
-        let mut list = Vec::new();
+        let mut list = Nodes::new(self.facts.node);
         for (strip, nodes) in nodes.chunks(parts).enumerate() {
             let place = place(strip);
             let mut first = 0;
@@ -243,11 +215,13 @@ where
                 let last = (len - 1) % tasks.piece + 1;
                 for column in 0..place.width {
                     list.clear();
-                    list.extend(of_segment.iter().map(|columns| columns[column]));
-                    let root = combine_nodes(self.kernel.reducer(), &mut list, tasks.piece as u64, last as u64);
                     let at = place.out + lane.map_or(0, |lane| column as isize * lane.out);
-                    // SAFETY: the caller's.
-                    unsafe { self.finish_segment(out, segment, at, len, root.expect("at least one part")) };
+                    // SAFETY: nodes of this kernel; the caller's.
+                    unsafe {
+                        of_segment.iter().for_each(|columns| list.push(columns.at(column)));
+                        self.kernel.root(list.first_mut(), list.len(), tasks.piece as u64, last as u64);
+                        self.finish_segment(out, segment, at, len, list.first());
+                    }
                 }
                 first += of_segment.len();
             }
@@ -255,27 +229,26 @@ where
     }
 
     /// # Safety
-    /// Nobody else writes the place.
-    unsafe fn finish_segment(&self, out: &Output<Out<K>>, segment: usize, at: isize, len: usize, acc: Acc<K>) {
-        let value = self.kernel.reducer().finish(acc, len as u64);
-        // SAFETY: the caller's.
-        unsafe { out.write((segment * self.problem.outputs) as isize + at + self.problem.out_offset, value) };
+    /// A node of this kernel; nobody else writes the place.
+    unsafe fn finish_segment(&self, out: &Output<Value>, segment: usize, at: isize, len: usize, node: *const Node) {
+        // SAFETY: the nodes are of this kernel, and no other task writes their places.
+        unsafe { self.finish(out, (segment * self.problem.outputs) as isize + at, node, 1, len) };
     }
 
     /// # Safety
     /// Nobody else writes the place.
-    unsafe fn finish_empty_segment(&self, out: &Output<Out<K>>, segment: usize, at: isize) {
-        let value = self.kernel.reducer().finish_empty().expect("the caller has looked");
-        // SAFETY: the caller's.
-        unsafe { out.write((segment * self.problem.outputs) as isize + at + self.problem.out_offset, value) };
+    unsafe fn finish_empty_segment(&self, out: &Output<Value>, segment: usize, at: isize) {
+        let place = out.at((segment * self.problem.outputs) as isize + at + self.problem.out_offset, 1);
+        // SAFETY: the place is aligned for a value, and no other task writes it.
+        assert!(unsafe { self.kernel.finish_empty(place) }, "it was asked for before");
     }
 
-    /// Segments of at most [`CHUNK`] elements, the first of which is number `first`, as many at a time as a block holds.
-    unsafe fn short_segments(&self, offsets: &[usize], first: usize, place: &Place, out: &Output<Out<K>>) {
+    /// Segments of at most [`CHUNK`] elements, the first of which is number `first`, as many at a time as a block
+    /// holds.
+    unsafe fn short_segments(&self, offsets: &[usize], first: usize, place: &Place, out: &Output<Value>) {
         let inner = self.problem.inner();
         let segments = offsets.len() - 1;
-        let mut scratch = Scratch::<K>::new();
-        let mut nodes = Vec::new();
+        let mut scratch = Scratch::new(self.kernel);
         let mut from = 0;
         while from < segments {
             let start = offsets[from];
@@ -286,45 +259,71 @@ where
             let at = place.at.step(&inner, start);
             if to == from {
                 let len = offsets[from + 1] - start;
-                // SAFETY: the caller's.
+                // SAFETY: these elements lie within what the caller vouches for.
                 unsafe {
-                    let acc = self.chunk(at, 0, len, &mut scratch);
-                    self.finish_segment(out, first + from, place.out, len, acc);
+                    self.chunk(at, 0, len, &mut scratch.items, &mut scratch.nodes);
+                    self.finish_segment(out, first + from, place.out, len, scratch.nodes.first());
                 }
                 from += 1;
                 continue;
             }
-            // SAFETY: the caller's.
-            let x = unsafe { self.run_of(at, &inner, offsets[to] - start, &mut scratch.items) };
+            let Scratch { items, nodes, room } = &mut scratch;
+            // SAFETY: the run lies within what the caller vouches for.
+            let x = unsafe { self.run_of(at, &inner, offsets[to] - start, items) };
             while from < to {
-                let (begin, len) = (offsets[from] - start, offsets[from + 1] - offsets[from]);
-                if len == 0 {
-                    // SAFETY: the caller's.
-                    unsafe { self.finish_empty_segment(out, first + from, place.out) };
-                    from += 1;
-                    continue;
-                }
+                let len = offsets[from + 1] - offsets[from];
                 let alike = offsets[from..=to].windows(2).take_while(|pair| pair[1] - pair[0] == len).count();
-                nodes.clear();
-                if alike > 1 && len <= BLOCK / 2 {
-                    self.kernel.rows(&x[begin..begin + alike * len], len, &mut nodes);
-                } else {
-                    nodes.push(short(self.kernel, &x[begin..begin + len], 0));
-                }
-                if self.problem.outputs == 1 {
-                    // SAFETY: the caller's.
-                    let places = unsafe { out.range((first + from) as isize, nodes.len()) };
-                    self.kernel.finish(&nodes, len as u64, places);
-                    from += nodes.len();
-                    continue;
-                }
-                for &acc in &nodes {
-                    // SAFETY: the caller's.
-                    unsafe { self.finish_segment(out, first + from, place.out, len, acc) };
-                    from += 1;
+                let begin = x.wrapping_byte_add((offsets[from] - start) * self.facts.item);
+                // SAFETY: the caller's.
+                unsafe {
+                    if alike >= ALIKE && (1..=BLOCK / 2).contains(&len) {
+                        nodes.write(alike, |to| self.rows_of_block(begin, alike, len, room, to));
+                        self.finish_segments(out, first + from, place, len, nodes);
+                        from += alike;
+                    } else {
+                        let until = from + unlike(&offsets[from..=to]);
+                        self.some_segments(begin, &offsets[from..=until], first + from, place, out);
+                        from = until;
+                    }
                 }
             }
         }
+    }
+
+    /// Finishes segments of one length.
+    ///
+    /// # Safety
+    /// Nodes of this kernel; nobody else writes the places.
+    unsafe fn finish_segments(&self, out: &Output<Value>, segment: usize, place: &Place, len: usize, nodes: &Nodes) {
+        if self.problem.outputs == 1 {
+            // SAFETY: the nodes are of this kernel, and no other task writes their places.
+            return unsafe { self.finish(out, segment as isize + place.out, nodes.first(), nodes.len(), len) };
+        }
+        for i in 0..nodes.len() {
+            // SAFETY: the node is of this kernel, and no other task writes the place.
+            unsafe { self.finish_segment(out, segment + i, place.out, len, nodes.at(i)) };
+        }
+    }
+
+    /// Reduces segments of any lengths, the first of which begins at `x`.
+    ///
+    /// # Safety
+    /// Their elements are there; nobody else writes the places.
+    unsafe fn some_segments(
+        &self,
+        x: *const Item,
+        offsets: &[usize],
+        segment: usize,
+        place: &Place,
+        out: &Output<Value>,
+    ) {
+        let (n, outputs) = (offsets.len() - 1, self.problem.outputs);
+        let at = place.out + self.problem.out_offset;
+        // The places of the last and of the first are in bounds, so all are.
+        out.at(((segment + n - 1) * outputs) as isize + at, 1);
+        let to = out.at((segment * outputs) as isize + at, 1);
+        // SAFETY: the caller vouches for the elements; all places are in bounds, and no other task writes them.
+        unsafe { self.kernel.segments(x, offsets, to, (outputs * self.facts.value) as isize) };
     }
 
     /// The same of rows.
@@ -334,16 +333,17 @@ where
         first: usize,
         lane: &Dim,
         place: &Place,
-        out: &Output<Out<K>>,
+        out: &Output<Value>,
     ) {
         let inner = self.problem.inner();
-        let (mut items, mut nodes, mut ats) = (Vec::new(), Vec::with_capacity(place.width), Vec::with_capacity(PANEL));
+        let (mut items, mut nodes, mut ats) = (Items::new(), Nodes::new(self.facts.node), Vec::with_capacity(PANEL));
+        let mut room = Room::new(self.facts.node);
         for (i, pair) in offsets.windows(2).enumerate() {
             let (start, len) = (pair[0], pair[1] - pair[0]);
             let segment = first + i;
             if len == 0 {
                 for column in 0..place.width as isize {
-                    // SAFETY: the caller's.
+                    // SAFETY: no other task writes the place.
                     unsafe { self.finish_empty_segment(out, segment, place.out + column * lane.out) };
                 }
                 continue;
@@ -351,27 +351,26 @@ where
             if len <= PANEL {
                 ats.clear();
                 ats.extend((start..start + len).map(|row| place.at.step(&inner, row)));
-                nodes.clear();
                 // SAFETY: the caller's; the panel writes `width` nodes.
                 unsafe {
                     let rows = self.rows_of(&ats, lane, place.width, &mut items);
-                    self.kernel.panel(rows.as_slice(), 0, &mut nodes.spare_capacity_mut()[..place.width]);
-                    nodes.set_len(place.width);
+                    nodes.write(place.width, |to| self.panel(rows.as_slice(), 0, place.width, &mut room, to));
                 }
                 self.tell(len * place.width);
             } else {
-                // SAFETY: the caller's.
+                // SAFETY: these rows lie within a segment, whose elements the caller vouches for.
                 nodes = unsafe { self.rows_from(lane, place, start, 0, len) };
             }
-            for (column, &acc) in nodes.iter().enumerate() {
-                // SAFETY: the caller's.
-                unsafe { self.finish_segment(out, segment, place.out + column as isize * lane.out, len, acc) };
+            for column in 0..nodes.len() {
+                let at = place.out + column as isize * lane.out;
+                // SAFETY: the node is of this kernel, and no other task writes the place.
+                unsafe { self.finish_segment(out, segment, at, len, nodes.at(column)) };
             }
         }
     }
 
     /// The nodes of a strip's columns over `len` rows of a segment that starts at `start`, from its row `from`.
-    unsafe fn rows_from(&self, lane: &Dim, place: &Place, start: usize, from: usize, len: usize) -> Vec<Acc<K>> {
+    unsafe fn rows_from(&self, lane: &Dim, place: &Place, start: usize, from: usize, len: usize) -> Nodes {
         let strip = Strip {
             axes: &self.problem.reduced,
             base: place.at.step(&self.problem.inner(), start),
@@ -379,29 +378,22 @@ where
             rows: len,
             width: place.width,
         };
-        // SAFETY: the caller's.
+        // SAFETY: the strip lies within what the caller vouches for.
         unsafe { self.strip(lane, &strip) }
     }
 }
 
-/// The tree over at most [`BLOCK`] elements, the first of which has the index `at`.
-pub(super) fn short<K: Kernel>(kernel: &K, x: &[Item<K>], at: u64) -> Acc<K> {
-    match x.len() {
-        // So few that it costs more to begin a block than to do without.
-        ..=PANEL => few(kernel.reducer(), x, at),
-        _ => kernel.block(x, at),
-    }
-}
+/// Neighbours of one length from which they are reduced as rows of a matrix.
+const ALIKE: usize = 4;
 
-/// The tree over a few elements, the first of which has the index `at`.
-#[inline]
-fn few<R: Reducer>(reducer: &R, x: &[R::Item], at: u64) -> R::Acc {
-    let pair = |i: usize| reducer.lift_pair(x[i], x[i + 1], at + i as u64);
-    match x.len() {
-        1 => reducer.lift(x[0], at),
-        2 => pair(0),
-        3 => reducer.combine_counted(pair(0), 2, reducer.lift(x[2], at + 2), 1),
-        4 => reducer.combine_counted(pair(0), 2, pair(2), 2),
-        len => reducer.combine_counted(few(reducer, &x[..4], at), 4, few(reducer, &x[4..], at + 4), len as u64 - 4),
+/// How many of some segments come before [`ALIKE`] neighbours of one length: at least one.
+fn unlike(offsets: &[usize]) -> usize {
+    let mut alike = 1;
+    for i in 1..offsets.len() - 1 {
+        alike = if offsets[i + 1] - offsets[i] == offsets[i] - offsets[i - 1] { alike + 1 } else { 1 };
+        if alike == ALIKE && i >= ALIKE {
+            return i + 1 - ALIKE;
+        }
     }
+    offsets.len() - 1
 }

@@ -1,0 +1,157 @@
+//! A reduction's kernel and its way of loading, without their types: what runs it is compiled once.
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
+use warpfold_array::problem::{At, Problem};
+use warpfold_array::{Collect, Hole, Progress, Scalar, Values};
+use warpfold_core::Reducer;
+
+use crate::engine::{Labels, Work};
+use crate::kernel::{Item as Elem, Kernel};
+use crate::load::Load;
+use crate::loops::{ALIGN, By, Fetch, Item, Loops, Node, Value};
+use crate::output::Output;
+
+/// Which outputs have no value, ascending, and why.
+pub type Holes = Vec<(usize, Hole)>;
+
+/// What writes values to their places; whether it has written all.
+type Write<'a> = &'a mut dyn FnMut(&Output<Value>) -> bool;
+
+/// See the module.
+pub struct Bound<'a> {
+    /// The loops.
+    pub kernel: &'a dyn Loops,
+    /// The way in.
+    pub load: &'a dyn Fetch,
+    collect: fn(usize, Write<'_>) -> Option<Result<Values, Hole>>,
+    collect_some: fn(usize, Write<'_>) -> Option<(Values, Holes)>,
+    one: fn(Write<'_>) -> Result<Scalar, Hole>,
+}
+
+/// What is done with a kernel once it is found.
+pub struct Then<'f>(pub &'f mut dyn FnMut(&Bound<'_>));
+
+impl Then<'_> {
+    /// Does it.
+    pub fn visit<K, L>(self, kernel: K, load: L)
+    where
+        K: Kernel,
+        L: Load<Elem<K>>,
+        <K::R as Reducer>::Output: Collect,
+    {
+        self.0(&Bound {
+            kernel: &kernel,
+            load: &By::<Elem<K>, L>(&load, PhantomData),
+            collect: collect::<<K::R as Reducer>::Output>,
+            collect_some: collect_some::<<K::R as Reducer>::Output>,
+            one: one::<<K::R as Reducer>::Output>,
+        });
+    }
+}
+
+fn written<T>(n: usize, write: Write<'_>) -> Option<Vec<T>> {
+    let mut values: Vec<T> = Vec::with_capacity(n);
+    let all = write(&Output::large(&mut values.spare_capacity_mut()[..n]));
+    all.then(|| {
+        // SAFETY: all places are written; see [`Bound::write`].
+        unsafe { values.set_len(n) };
+        values
+    })
+}
+
+fn collect<T: Collect>(n: usize, write: Write<'_>) -> Option<Result<Values, Hole>> {
+    written::<T>(n, write).map(T::collect)
+}
+
+fn collect_some<T: Collect>(n: usize, write: Write<'_>) -> Option<(Values, Holes)> {
+    let mut values = written::<T>(n, write)?;
+    let holes: Holes = values.iter().enumerate().filter_map(|(at, value)| Some((at, value.hole()?))).collect();
+    if !holes.is_empty() {
+        values.retain(|value| value.hole().is_none());
+    }
+    Some((T::collect(values).expect("those without a value are gone"), holes))
+}
+
+fn one<T: Collect>(write: Write<'_>) -> Result<Scalar, Hole> {
+    let mut value = MaybeUninit::<T>::uninit();
+    let all = write(&Output::large(std::slice::from_mut(&mut value)));
+    assert!(all, "a block has a value");
+    // SAFETY: it is written; see [`Bound::write`].
+    unsafe { value.assume_init() }.one()
+}
+
+/// Where the elements of a reduction are, and how it is run.
+#[derive(Clone, Copy)]
+pub struct Task<'a> {
+    /// The shape.
+    pub problem: &'a Problem,
+    /// The first element, and the mask's.
+    pub base: At,
+    /// Threads to use.
+    pub threads: usize,
+    /// Called after each task.
+    pub progress: Option<Progress<'a>>,
+}
+
+impl Bound<'_> {
+    fn work<'w>(&'w self, task: &Task<'w>) -> Work<'w> {
+        let Task { problem, base, threads, progress } = *task;
+        Work::new(self.kernel, self.load, problem, base, threads, progress)
+    }
+
+    /// Every output. `None` if there are no elements to reduce and the reducer has no identity.
+    ///
+    /// # Safety
+    /// Every element that the problem reaches from the base is readable.
+    pub unsafe fn run(&self, task: &Task<'_>) -> Option<Result<Values, Hole>> {
+        let outputs = task.problem.outputs;
+        // SAFETY: the caller's; then all are written, or false returned.
+        (self.collect)(outputs, &mut |out| unsafe { self.work(task).outputs(out) })
+    }
+
+    /// See [`crate::engine::Job::segments`]. Outputs without a value are left out; the second list says which they are.
+    ///
+    /// # Safety
+    /// Every element that the problem reaches from the base is readable. Its only reduced axis is the one that is cut.
+    pub unsafe fn segments(&self, task: &Task<'_>, offsets: &[usize]) -> Option<(Values, Holes)> {
+        let total = (offsets.len() - 1) * task.problem.outputs;
+        // SAFETY: the caller's; then all are written, or false returned.
+        (self.collect_some)(total, &mut |out| unsafe { self.work(task).segments(offsets, out) })
+    }
+
+    /// See [`crate::engine::Job::groups`].
+    ///
+    /// # Safety
+    /// Every element that the problem reaches from the base is readable. It has one axis, of fewer than 2^32 elements,
+    /// and reduces it.
+    pub unsafe fn groups(&self, task: &Task<'_>, labels: &dyn Labels, groups: usize) -> Option<Result<Values, Hole>> {
+        if task.problem.count == 0 {
+            return None;
+        }
+        // SAFETY: the caller's; then all are written, or false returned.
+        (self.collect)(groups, &mut |out| unsafe { self.work(task).groups(labels, groups, out) })
+    }
+
+    /// The value of `n` elements, at most a block and at least one, without an allocation.
+    ///
+    /// # Safety
+    /// They are readable, aligned, and as the kernel reads them.
+    pub unsafe fn block(&self, x: *const Item, n: usize) -> Result<Scalar, Hole> {
+        /// Room for any node.
+        #[repr(C, align(64))]
+        struct Room([MaybeUninit<u8>; 4 * ALIGN]);
+        let mut room = Room([MaybeUninit::uninit(); 4 * ALIGN]);
+        assert!(self.kernel.facts().node <= size_of::<Room>());
+        let node: *mut Node = (&raw mut room.0).cast();
+        (self.one)(&mut |out| {
+            // SAFETY: the caller's; there is room for a node, and for one value.
+            unsafe {
+                self.kernel.block(std::ptr::null(), x, n, 0, node);
+                self.kernel.finish(node, 1, n as u64, out.at(0, 1));
+            }
+            true
+        })
+    }
+}

@@ -1,0 +1,196 @@
+//! Rows of a matrix, column by column, however wide: brought to where the kernel's tiles of [`TILE`] columns are.
+
+use std::mem::MaybeUninit;
+
+use super::Work;
+use super::nodes::{Items, Nodes};
+use crate::loops::{Item, Node};
+use crate::moves::{PITCH, TILE, WIDE, copy_rows, fill, side_by_side};
+use crate::panel::{Panel, RowList};
+use crate::policy::{AHEAD, BLOCK, PANEL};
+use crate::simd::prefetch;
+
+/// Room for what is brought together.
+pub struct Room {
+    tile: Items,
+    /// A tile of elements, all of which is written, with what was there before.
+    wide: Items,
+    /// The nodes of a tile.
+    nodes: Nodes,
+    /// The nodes of dense rows.
+    dense: Nodes,
+    /// Rows, taken apart.
+    pub apart: Items,
+}
+
+impl Room {
+    /// None yet, for nodes of so many bytes.
+    pub fn new(node: usize) -> Self {
+        Self {
+            tile: Items::new(),
+            wide: Items::new(),
+            nodes: Nodes::new(node),
+            dense: Nodes::new(node),
+            apart: Items::new(),
+        }
+    }
+}
+
+impl Work<'_> {
+    /// The nodes of the `width` columns of rows, at most [`PANEL`], or for a kernel that runs, [`MOST_ROWS`].
+    ///
+    /// # Safety
+    /// The elements are there, and room for the nodes.
+    pub(super) unsafe fn panel(&self, rows: &[*const Item], start: u64, width: usize, room: &mut Room, to: *mut Node) {
+        let size = self.facts.item;
+        // SAFETY: the caller's.
+        unsafe {
+            if self.facts.runs || width >= TILE {
+                return self.kernel.panel(Panel::new(rows, start), width, to);
+            }
+            let tile = room.tile.room(PANEL * TILE * size);
+            copy_rows(rows, width, size, tile);
+            let rows = self.rows_at(tile, rows.len(), TILE);
+            room.nodes.write(TILE, |to| self.kernel.panel(Panel::new(rows.as_slice(), start), TILE, to));
+            copy_nodes(room.nodes.first(), to, width * self.facts.node);
+        }
+    }
+
+    /// The addresses of rows of elements, `width` elements apart.
+    pub(super) fn rows_at(&self, x: *const Item, rows: usize, width: usize) -> RowList<Item> {
+        (0..rows).map(|i| x.wrapping_byte_add(i * width * self.facts.item)).collect()
+    }
+
+    /// The nodes of the `width` columns of rows without a gap between them, at most a block, the first of which has the
+    /// index `start`.
+    ///
+    /// # Safety
+    /// They are there, and room for the nodes.
+    pub(super) unsafe fn dense_rows(
+        &self,
+        x: *const Item,
+        rows: usize,
+        width: usize,
+        start: u64,
+        room: &mut Room,
+        to: *mut Node,
+    ) {
+        // SAFETY: the caller's.
+        unsafe {
+            if rows < PANEL || (rows == PANEL && !self.facts.dense) {
+                return self.panel(self.rows_at(x, rows, width).as_slice(), start, width, room, to);
+            }
+            let first = 1 << rows.ilog2();
+            if self.facts.dense {
+                self.kernel.dense(x, first * width, start, width, to);
+            } else {
+                self.dense(x, first, width, start, room, to);
+            }
+            if first == rows {
+                return;
+            }
+            let rest = x.wrapping_byte_add(first * width * self.facts.item);
+            let mut right = Nodes::new(self.facts.node);
+            right.write(width, |to| self.dense_rows(rest, rows - first, width, start + first as u64, room, to));
+            self.kernel.merge(to, first as u64, right.first_mut(), (rows - first) as u64, width);
+            copy_nodes(right.first(), to, width * self.facts.node);
+        }
+    }
+
+    /// The same of a power of two of rows, at least [`PANEL`]. Every eight rows become one row of nodes; then rows of
+    /// nodes become one, pair by pair, in the place of the right one of them.
+    unsafe fn dense(&self, x: *const Item, rows: usize, width: usize, start: u64, room: &mut Room, to: *mut Node) {
+        debug_assert!(rows * width <= BLOCK && rows >= PANEL && rows.is_power_of_two());
+        let (size, row) = (self.facts.item, width * self.facts.node);
+        let groups = rows / PANEL;
+        let mut nodes = std::mem::replace(&mut room.dense, Nodes::new(0));
+        // SAFETY: the caller vouches for the elements; the panels write all nodes.
+        unsafe {
+            if width >= TILE {
+                nodes.write(groups * width, |to| {
+                    let rows = self.rows_at(x, PANEL, width);
+                    let panel = Panel { rows: rows.as_slice(), start, groups, step: PANEL * width * size };
+                    self.kernel.panel(panel, width, to);
+                });
+                self.merge_rows(nodes.first_mut(), groups, PANEL, width);
+                copy_nodes(nodes.first().byte_add((groups - 1) * row), to, row);
+            } else {
+                // As many groups side by side as a tile has room for.
+                let together = if self.facts.indexed { 1 } else { groups.min(1 << (WIDE / width).ilog2()) };
+                let tiles = groups / together;
+                nodes.write(tiles * width, |to| {
+                    for tile in 0..tiles {
+                        let first = tile * together * PANEL;
+                        let x = x.byte_add(first * width * size);
+                        self.dense_tile(x, together, width, start + first as u64, room, to.byte_add(tile * row));
+                    }
+                });
+                self.merge_rows(nodes.first_mut(), tiles, together * PANEL, width);
+                copy_nodes(nodes.first().byte_add((tiles - 1) * row), to, row);
+            }
+        }
+        room.dense = nodes;
+    }
+
+    /// Merges a power of two of rows of nodes, of `weight` elements each, pair by pair. The last row becomes the
+    /// result.
+    unsafe fn merge_rows(&self, nodes: *mut Node, rows: usize, weight: usize, width: usize) {
+        let row = width * self.facts.node;
+        let mut step = 1;
+        while step < rows {
+            let weight = (step * weight) as u64;
+            for right in (2 * step - 1..rows).step_by(2 * step) {
+                // SAFETY: both rows are among the nodes, which the caller vouches for.
+                unsafe {
+                    let (left, right) = (nodes.byte_add((right - step) * row), nodes.byte_add(right * row));
+                    self.kernel.merge(left, weight, right, weight, width);
+                }
+            }
+            step *= 2;
+        }
+    }
+
+    /// The nodes of the columns of `groups` groups of [`PANEL`] rows, a power of two that fits a tile.
+    ///
+    /// In the tile, groups stand in the order of their reversed bits. So the left ones of all pairs are in its first
+    /// half and the right ones in its second, and one call merges all pairs; the same holds for the pairs of these.
+    unsafe fn dense_tile(
+        &self,
+        x: *const Item,
+        groups: usize,
+        width: usize,
+        start: u64,
+        room: &mut Room,
+        to: *mut Node,
+    ) {
+        let (size, node) = (self.facts.item, self.facts.node);
+        let (is_new, tile) = (room.wide.is_empty(), room.wide.room(PANEL * PITCH * size));
+        // SAFETY: the caller vouches for the elements; the panel writes all nodes of the tile.
+        unsafe {
+            if is_new {
+                fill(tile, x, PANEL * PITCH, size);
+            }
+            prefetch(x.cast::<u8>().wrapping_byte_add(AHEAD), groups * PANEL * width * size);
+            side_by_side(x, groups, PANEL, width, size, tile);
+            let rows = self.rows_at(tile, PANEL, PITCH);
+            let wide = (groups * width).next_multiple_of(TILE);
+            room.nodes.write(wide, |to| self.kernel.panel(Panel::new(rows.as_slice(), start), wide, to));
+            let (mut nodes, mut half, mut weight) = (room.nodes.first_mut(), groups / 2, PANEL as u64);
+            while half > 0 {
+                let right = nodes.byte_add(half * width * node);
+                self.kernel.merge(nodes, weight, right, weight, half * width);
+                nodes = right;
+                half /= 2;
+                weight *= 2;
+            }
+            copy_nodes(nodes, to, width * node);
+        }
+    }
+}
+
+/// # Safety
+/// They are there, and room for as many.
+unsafe fn copy_nodes(from: *const Node, to: *mut Node, bytes: usize) {
+    // SAFETY: the caller's.
+    unsafe { std::ptr::copy_nonoverlapping(from.cast::<MaybeUninit<u8>>(), to.cast(), bytes) };
+}

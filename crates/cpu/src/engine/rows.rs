@@ -1,0 +1,220 @@
+//! Each output's elements one after the other; short rows many at a time.
+
+use warpfold_array::problem::{At, Dim, Problem, Walk};
+
+use super::Work;
+use super::nodes::{Items, Nodes};
+use super::panels::Room;
+use crate::loops::{Item, Loops, Node, Value};
+use crate::moves::{copy, take_apart};
+use crate::output::Output;
+use crate::panel::Panel;
+use crate::policy::{ALONE, BLOCK, CHUNK, MOST_ROWS};
+
+/// Room that a task uses again and again.
+pub struct Scratch {
+    /// A tile of elements.
+    pub items: Items,
+    /// The nodes of blocks.
+    pub nodes: Nodes,
+    /// For panels.
+    pub room: Room,
+}
+
+impl Scratch {
+    pub fn new(kernel: &dyn Loops) -> Self {
+        let node = kernel.facts().node;
+        Self { items: Items::new(), nodes: Nodes::new(node), room: Room::new(node) }
+    }
+}
+
+impl Work<'_> {
+    /// See the module.
+    pub(super) unsafe fn rows(&self, out: &Output<Value>) {
+        let Problem { count, outputs, .. } = *self.problem;
+        if count > CHUNK {
+            let chunks = count.div_ceil(CHUNK);
+            let mut nodes = Nodes::new(self.facts.node);
+            // SAFETY: every chunk writes its node.
+            unsafe {
+                nodes.write(outputs * chunks, |to| {
+                    let to = Output::at_address(to, outputs * chunks, self.facts.node);
+                    self.tasks(outputs * chunks, &|task| {
+                        let base = Walk::new(&self.problem.kept, self.base, task / chunks).at();
+                        let from = task % chunks * CHUNK;
+                        let (mut items, mut nodes) = (Items::new(), Nodes::new(self.facts.node));
+                        // SAFETY: the caller's; one task for each node.
+                        self.chunk(base, from, CHUNK.min(count - from), &mut items, &mut nodes);
+                        copy(nodes.first(), to.at(task as isize, 1), self.facts.node);
+                    });
+                });
+            }
+            let last = (count - (chunks - 1) * CHUNK) as u64;
+            let mut walk = Walk::new(&self.problem.kept, self.base, 0);
+            for output in 0..outputs {
+                let nodes = nodes.first_mut().wrapping_byte_add(output * chunks * self.facts.node);
+                // SAFETY: nodes of this kernel; one writer per output.
+                unsafe {
+                    self.kernel.root(nodes, chunks, CHUNK as u64, last);
+                    self.finish(out, walk.out(), nodes, 1, count);
+                }
+                walk.advance();
+            }
+            return;
+        }
+        let group = (CHUNK / count).clamp(1, outputs.div_ceil(self.threads * 4).max(BLOCK.div_ceil(count)));
+        self.tasks(outputs.div_ceil(group), &|task| {
+            let (from, to) = (task * group, outputs.min((task + 1) * group));
+            // SAFETY: the caller's; groups are disjoint.
+            unsafe {
+                match self.short_rows() {
+                    Some(lane) => self.many_rows(lane, from, to, out),
+                    None => self.few_rows(from, to, out),
+                }
+            }
+        });
+    }
+
+    /// The kept axis along which rows follow one another without a gap, if rows are short enough to take many at once.
+    fn short_rows(&self) -> Option<Dim> {
+        let (inner, lane) = (self.problem.inner(), *self.problem.kept.last()?);
+        let len = self.problem.count as isize;
+        let dense = self.problem.reduced.len() <= 1 && inner.x == self.problem.size as isize;
+        let adjacent =
+            lane.x == inner.x * len && (lane.mask == inner.mask * len || (lane.mask == 0 && inner.mask == 0));
+        (len as usize <= BLOCK / 2 && dense && adjacent).then_some(lane)
+    }
+
+    /// Outputs `from..to`, row by row.
+    unsafe fn few_rows(&self, from: usize, to: usize, out: &Output<Value>) {
+        let (mut items, mut nodes) = (Items::new(), Nodes::new(self.facts.node));
+        let mut walk = Walk::new(&self.problem.kept, self.base, from);
+        for _ in from..to {
+            // SAFETY: these elements lie within what the caller vouches for.
+            unsafe {
+                self.chunk(walk.at(), 0, self.problem.count, &mut items, &mut nodes);
+                self.finish(out, walk.out(), nodes.first(), 1, self.problem.count);
+            }
+            walk.advance();
+        }
+    }
+
+    /// Outputs `from..to`, a block of rows at a time.
+    unsafe fn many_rows(&self, lane: Dim, from: usize, to: usize, out: &Output<Value>) {
+        let mut scratch = Scratch::new(self.kernel);
+        let len = self.problem.count;
+        let along = Dim { len: lane.len * len, ..self.problem.inner() };
+        let mut row = from;
+        while row < to {
+            let walk = Walk::new(&self.problem.kept, self.base, row);
+            let batch = (BLOCK / len).min(to - row).min(lane.len - row % lane.len);
+            // SAFETY: the rows are adjacent; one writer per output.
+            unsafe {
+                let x = self.run_of(walk.at(), &along, batch * len, &mut scratch.items);
+                scratch.nodes.write(batch, |to| self.rows_of_block(x, batch, len, &mut scratch.room, to));
+                self.finish_along(out, walk.out(), &lane, &scratch.nodes);
+            }
+            row += batch;
+        }
+    }
+
+    /// The trees over `n` rows of `len` elements, at most a block.
+    ///
+    /// # Safety
+    /// They are there, and room for as many nodes.
+    pub(super) unsafe fn rows_of_block(&self, x: *const Item, n: usize, len: usize, room: &mut Room, to: *mut Node) {
+        // SAFETY: the caller's; there is room for all rows, which are written.
+        unsafe {
+            if len >= ALONE {
+                for i in 0..n {
+                    let x = x.wrapping_byte_add(i * len * self.facts.item);
+                    self.kernel.block(std::ptr::null(), x, len, 0, to.byte_add(i * self.facts.node));
+                }
+                return;
+            }
+            if !self.kernel.apart(len) {
+                return self.kernel.rows(x, n * len, len, to);
+            }
+            let size = self.facts.item;
+            let mut apart = std::mem::replace(&mut room.apart, Items::new());
+            let columns = apart.room(n * len * size);
+            take_apart(x, n, len, size, self.load.whole(), columns);
+            if self.facts.runs && len <= MOST_ROWS {
+                self.kernel.panel(Panel::new(self.rows_at(columns, len, n).as_slice(), 0), n, to);
+            } else {
+                self.dense_rows(columns, len, n, 0, room, to);
+            }
+            room.apart = apart;
+        }
+    }
+
+    /// Finishes outputs that are adjacent along a kept axis.
+    ///
+    /// # Safety
+    /// Nobody else writes the places.
+    pub(super) unsafe fn finish_along(&self, out: &Output<Value>, at: isize, lane: &Dim, nodes: &Nodes) {
+        let count = self.problem.count;
+        if lane.out == 1 {
+            // SAFETY: the nodes are of this kernel, and no other task writes their places.
+            return unsafe { self.finish(out, at, nodes.first(), nodes.len(), count) };
+        }
+        for i in 0..nodes.len() {
+            // SAFETY: the nodes are of this kernel, and no other task writes their places.
+            unsafe { self.finish(out, at + i as isize * lane.out, nodes.at(i), 1, count) };
+        }
+    }
+
+    /// The tree over `len` elements of one output, from the index `from` (a multiple of `CHUNK`): the first of `nodes`.
+    pub(super) unsafe fn chunk(&self, base: At, from: usize, len: usize, items: &mut Items, nodes: &mut Nodes) {
+        nodes.clear();
+        nodes.reserve(len.div_ceil(BLOCK));
+        for start in (from..from + len).step_by(BLOCK) {
+            let n = BLOCK.min(from + len - start);
+            // SAFETY: the caller's.
+            unsafe {
+                let x = self.sequence(base, start, n, items);
+                nodes.push_after(|left, to| self.kernel.block(left, x, n, start as u64, to));
+            }
+        }
+        let last = (len - 1) % BLOCK + 1;
+        // SAFETY: nodes of this kernel.
+        unsafe { self.kernel.root(nodes.first_mut(), nodes.len(), BLOCK as u64, last as u64) };
+    }
+
+    /// `n` elements along one axis: lent if memory has them so, else copied.
+    pub(super) unsafe fn run_of(&self, at: At, dim: &Dim, n: usize, items: &mut Items) -> *const Item {
+        let size = self.facts.item;
+        if self.load.direct() && dim.x == size as isize && at.x.addr().is_multiple_of(self.facts.align) {
+            return at.x.cast();
+        }
+        let room = items.room(n * size);
+        // SAFETY: the caller's; there is room.
+        unsafe { self.load.gather(at, dim, n, room) };
+        room
+    }
+
+    /// `n` elements of one output's sequence, from the index `start`.
+    pub(super) unsafe fn sequence(&self, base: At, start: usize, n: usize, items: &mut Items) -> *const Item {
+        let inner = self.problem.inner();
+        let outer = self.problem.reduced.split_last().map_or(&[][..], |(_, outer)| outer);
+        let mut walk = Walk::new(outer, base, start / inner.len);
+        let mut at = start % inner.len;
+        if at + n <= inner.len {
+            // SAFETY: the run lies within what the caller vouches for.
+            return unsafe { self.run_of(walk.at().step(&inner, at), &inner, n, items) };
+        }
+        let size = self.facts.item;
+        let room = items.room(n * size);
+        let mut done = 0;
+        while done < n {
+            let run = (inner.len - at).min(n - done);
+            let to = room.wrapping_byte_add(done * size);
+            // SAFETY: the caller's; there is room.
+            unsafe { self.load.gather(walk.at().step(&inner, at), &inner, run, to) };
+            done += run;
+            at = 0;
+            walk.advance();
+        }
+        room
+    }
+}

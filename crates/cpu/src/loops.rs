@@ -1,0 +1,321 @@
+//! A kernel without its types: what the engines call.
+//!
+//! The engines cut a problem into tasks, find elements in memory and keep nodes. None of that depends on what an
+//! element or a node is, but for its size. So they are compiled once, for addresses, and a kernel is a table of loops:
+//! [`Loops`], which every [`Kernel`] is.
+
+use std::mem::MaybeUninit;
+
+use warpfold_array::problem::{At, Dim};
+use warpfold_core::Reducer;
+
+use super::kernel::{Acc, Item as Elem, Kernel, few};
+use super::load::Load;
+use super::panel::Panel;
+use super::policy::PANEL;
+use super::tree::combine_nodes;
+
+/// An element, as the kernel reads it. Only its address is known here.
+#[repr(C)]
+pub struct Item([u8; 0]);
+
+/// A node of the tree. Only its address is known here.
+#[repr(C)]
+pub struct Node([u8; 0]);
+
+/// A result. Only its address is known here.
+#[repr(C)]
+pub struct Value([u8; 0]);
+
+/// The greatest alignment of a node.
+pub const ALIGN: usize = 64;
+
+/// What the engines must know of a kernel's types.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Facts {
+    /// Bytes of an element.
+    pub item: usize,
+    /// Alignment of an element.
+    pub align: usize,
+    /// Bytes of a node.
+    pub node: usize,
+    /// Bytes of a result.
+    pub value: usize,
+    /// [`Reducer::INDEXED`].
+    pub indexed: bool,
+    /// [`Kernel::RUNS`].
+    pub runs: bool,
+    /// [`Kernel::DENSE`].
+    pub dense: bool,
+}
+
+/// The loops of a kernel, by addresses. Each method does what the method of [`Kernel`] that it names does.
+///
+/// # Safety
+/// Every method has the same contract. Addresses are aligned and of this kernel's types. Elements that are read are
+/// initialised and as many as the arguments say. Nodes that are read have been written. Nodes and values that are
+/// written have room, to which nothing else refers during the call.
+pub trait Loops: Sync {
+    /// What is known of the types.
+    fn facts(&self) -> Facts;
+
+    /// [`Kernel::apart`].
+    fn apart(&self, len: usize) -> bool;
+
+    /// Whether segments and groups without elements have results.
+    fn has_empty(&self) -> bool;
+
+    /// [`Kernel::block_after`] of `n` elements, after the node `left`, unless that is null.
+    unsafe fn block(&self, left: *const Node, x: *const Item, n: usize, start: u64, to: *mut Node);
+
+    /// The tree over `n` elements, however few.
+    unsafe fn short(&self, x: *const Item, n: usize, start: u64, to: *mut Node);
+
+    /// [`Kernel::rows`] of `n` elements.
+    unsafe fn rows(&self, x: *const Item, n: usize, len: usize, to: *mut Node);
+
+    /// [`Kernel::columns`] of `n` elements.
+    unsafe fn columns(&self, x: *const Item, n: usize, lens: &[u32], to: *mut Node);
+
+    /// [`Kernel::panel`] of `width` columns.
+    unsafe fn panel(&self, panel: Panel<'_, Item>, width: usize, to: *mut Node);
+
+    /// [`Kernel::panel_after`].
+    unsafe fn panel_after(&self, rows: &[*const Item], start: u64, width: usize, nodes: *mut Node);
+
+    /// [`Kernel::dense`] of `n` elements.
+    unsafe fn dense(&self, x: *const Item, n: usize, start: u64, width: usize, to: *mut Node);
+
+    /// [`Kernel::dense_after`].
+    unsafe fn dense_after(&self, x: *const Item, n: usize, start: u64, width: usize, nodes: *mut Node);
+
+    /// [`Kernel::merge`] of `n` nodes.
+    unsafe fn merge(&self, left: *const Node, n_left: u64, right: *mut Node, n_right: u64, n: usize);
+
+    /// The tree over `n` nodes of `weight` elements each, but for the last, which has `last`. Its root takes the place
+    /// of the first.
+    unsafe fn root(&self, nodes: *mut Node, n: usize, weight: u64, last: u64);
+
+    /// [`Kernel::finish`] of `n` nodes.
+    unsafe fn finish(&self, nodes: *const Node, n: usize, count: u64, to: *mut Value);
+
+    /// The same of nodes with a number of elements each. Whether all have a value: nodes of nothing are not looked at.
+    unsafe fn finish_each(&self, nodes: *const Node, counts: &[u32], to: *mut Value) -> bool;
+
+    /// The value of no elements. Whether there is one.
+    unsafe fn finish_empty(&self, to: *mut Value) -> bool;
+
+    /// Consecutive parts `offsets[i]..offsets[i + 1]`, the first of which begins at `x`: a value for each, `step` bytes
+    /// apart. None is longer than a block. Empty ones have values.
+    unsafe fn segments(&self, x: *const Item, offsets: &[usize], to: *mut Value, step: isize);
+}
+
+/// The result of one output.
+type Out<K> = <<K as Kernel>::R as Reducer>::Output;
+
+/// Elements at an address.
+///
+/// # Safety
+/// They are there, for as long as the caller says.
+#[inline(always)]
+unsafe fn items<'x, K: Kernel + ?Sized>(x: *const Item, n: usize) -> &'x [Elem<K>] {
+    // SAFETY: the caller vouches for `n` elements of this type at `x`.
+    unsafe { std::slice::from_raw_parts(x.cast(), n) }
+}
+
+/// Room for nodes at an address.
+///
+/// # Safety
+/// It is there, for as long as the caller says, and nobody else's.
+#[inline(always)]
+unsafe fn room<'x, T>(to: *mut Node, n: usize) -> &'x mut [MaybeUninit<T>] {
+    // SAFETY: the caller vouches for room for `n` values at `to`, which nothing else refers to.
+    unsafe { std::slice::from_raw_parts_mut(to.cast(), n) }
+}
+
+/// Addresses of rows, as the kernel has them.
+#[inline(always)]
+fn typed<T>(rows: &[*const Item]) -> &[*const T] {
+    // SAFETY: addresses of either type have one layout.
+    unsafe { &*(std::ptr::from_ref(rows) as *const [*const T]) }
+}
+
+impl<K: Kernel> Loops for K {
+    fn facts(&self) -> Facts {
+        const { assert!(align_of::<Acc<K>>() <= ALIGN, "nodes are aligned to at most 64 bytes") };
+        Facts {
+            item: size_of::<Elem<K>>(),
+            align: align_of::<Elem<K>>(),
+            node: size_of::<Acc<K>>(),
+            value: size_of::<Out<K>>(),
+            indexed: K::R::INDEXED,
+            runs: K::RUNS,
+            dense: K::DENSE,
+        }
+    }
+
+    fn apart(&self, len: usize) -> bool {
+        K::apart(len)
+    }
+
+    fn has_empty(&self) -> bool {
+        self.reducer().finish_empty().is_some()
+    }
+
+    unsafe fn block(&self, left: *const Node, x: *const Item, n: usize, start: u64, to: *mut Node) {
+        // SAFETY: the caller passes `n` elements at `x`, a node or null as `left`, and room for a node at `to`.
+        unsafe {
+            let left = left.cast::<Acc<K>>().as_ref().copied();
+            to.cast::<Acc<K>>().write(self.block_after(left, items::<K>(x, n), start));
+        }
+    }
+
+    unsafe fn short(&self, x: *const Item, n: usize, start: u64, to: *mut Node) {
+        // SAFETY: the caller passes `n` elements at `x`, and room for a node at `to`.
+        unsafe { to.cast::<Acc<K>>().write(short(self, items::<K>(x, n), start)) };
+    }
+
+    unsafe fn rows(&self, x: *const Item, n: usize, len: usize, to: *mut Node) {
+        // SAFETY: the caller passes `n` elements at `x`, whole rows of `len`, and room for a node of each row.
+        unsafe { Kernel::rows(self, items::<K>(x, n), len, room(to, n / len)) };
+    }
+
+    unsafe fn columns(&self, x: *const Item, n: usize, lens: &[u32], to: *mut Node) {
+        // SAFETY: the caller passes `n` elements at `x`, whole tiles, and room for a node of each column.
+        unsafe { Kernel::columns(self, items::<K>(x, n), lens, room(to, lens.len())) };
+    }
+
+    unsafe fn panel(&self, panel: Panel<'_, Item>, width: usize, to: *mut Node) {
+        // SAFETY: the caller passes room for the nodes of `width` columns of each group.
+        let out = unsafe { room(to, panel.groups * width) };
+        // SAFETY: every row is good for `width` elements in each group, which is a group's share of `out`.
+        unsafe { Kernel::panel(self, panel.cast(), out) };
+    }
+
+    unsafe fn panel_after(&self, rows: &[*const Item], start: u64, width: usize, nodes: *mut Node) {
+        // SAFETY: every row is good for `width` elements, and there are as many written nodes.
+        unsafe { Kernel::panel_after(self, typed(rows), start, std::slice::from_raw_parts_mut(nodes.cast(), width)) };
+    }
+
+    unsafe fn dense(&self, x: *const Item, n: usize, start: u64, width: usize, to: *mut Node) {
+        // SAFETY: the caller passes `n` elements at `x`, and room for a node of each column.
+        unsafe { Kernel::dense(self, items::<K>(x, n), start, room(to, width)) };
+    }
+
+    unsafe fn dense_after(&self, x: *const Item, n: usize, start: u64, width: usize, nodes: *mut Node) {
+        // SAFETY: the caller passes `n` elements at `x`, and a written node of each column.
+        unsafe {
+            Kernel::dense_after(self, items::<K>(x, n), start, std::slice::from_raw_parts_mut(nodes.cast(), width));
+        }
+    }
+
+    unsafe fn merge(&self, left: *const Node, n_left: u64, right: *mut Node, n_right: u64, n: usize) {
+        // SAFETY: the caller passes `n` written nodes on either side, which do not overlap.
+        unsafe {
+            let left = std::slice::from_raw_parts(left.cast(), n);
+            Kernel::merge(self, left, n_left, std::slice::from_raw_parts_mut(right.cast(), n), n_right);
+        }
+    }
+
+    unsafe fn root(&self, nodes: *mut Node, n: usize, weight: u64, last: u64) {
+        // SAFETY: the caller passes `n` written nodes.
+        combine_nodes(self.reducer(), unsafe { std::slice::from_raw_parts_mut(nodes.cast(), n) }, weight, last);
+    }
+
+    unsafe fn finish(&self, nodes: *const Node, n: usize, count: u64, to: *mut Value) {
+        // SAFETY: the caller passes `n` written nodes, and room for as many values.
+        unsafe {
+            let out = std::slice::from_raw_parts_mut(to.cast(), n);
+            Kernel::finish(self, std::slice::from_raw_parts(nodes.cast(), n), count, out);
+        }
+    }
+
+    unsafe fn finish_each(&self, nodes: *const Node, counts: &[u32], to: *mut Value) -> bool {
+        // SAFETY: the caller passes a written node for each count.
+        let nodes = unsafe { std::slice::from_raw_parts(nodes.cast::<Acc<K>>(), counts.len()) };
+        let to = to.cast::<Out<K>>();
+        // SAFETY: the caller passes room for a value of each node.
+        let out = unsafe { std::slice::from_raw_parts_mut(to.cast::<MaybeUninit<_>>(), counts.len()) };
+        let identity = self.reducer().identity();
+        // A local copy, which `out` cannot overlap.
+        let reducer = self.reducer().clone();
+        for ((out, &node), &count) in out.iter_mut().zip(nodes).zip(counts) {
+            out.write(reducer.finish(node, count as u64));
+        }
+        // Without an identity there may yet be a result of nothing: the initial value of a maximum.
+        let no_node = |count: u32| count == 0 && identity.is_none();
+        for (out, _) in out.iter_mut().zip(counts).filter(|&(_, &count)| no_node(count)) {
+            match self.reducer().finish_empty() {
+                Some(value) => out.write(value),
+                None => return false,
+            };
+        }
+        true
+    }
+
+    unsafe fn finish_empty(&self, to: *mut Value) -> bool {
+        let value = self.reducer().finish_empty();
+        // SAFETY: the caller passes room for a value.
+        value.map(|value| unsafe { to.cast::<Out<K>>().write(value) }).is_some()
+    }
+
+    unsafe fn segments(&self, x: *const Item, offsets: &[usize], to: *mut Value, step: isize) {
+        for (i, pair) in offsets.windows(2).enumerate() {
+            let len = pair[1] - pair[0];
+            // SAFETY: the caller passes the elements of all segments from `x` on, and room for a value every `step`
+            // bytes.
+            unsafe {
+                let value = if len == 0 {
+                    self.reducer().finish_empty().expect("the engine has looked")
+                } else {
+                    let x = std::slice::from_raw_parts(x.cast::<Elem<K>>().add(pair[0] - offsets[0]), len);
+                    self.reducer().finish(short(self, x, 0), len as u64)
+                };
+                to.byte_offset(i as isize * step).cast::<Out<K>>().write(value);
+            }
+        }
+    }
+}
+
+/// The tree over at most a block of elements, the first of which has the index `at`.
+#[inline(always)]
+fn short<K: Kernel>(kernel: &K, x: &[Elem<K>], at: u64) -> Acc<K> {
+    match x.len() {
+        // So few that it costs more to begin a block than to do without.
+        ..=PANEL => few(kernel.reducer(), x, at),
+        _ => kernel.block(x, at),
+    }
+}
+
+/// A way of loading without its types.
+pub trait Fetch: Sync {
+    /// [`Load::WHOLE`].
+    fn whole(&self) -> bool;
+
+    /// [`Load::direct`].
+    fn direct(&self) -> bool;
+
+    /// [`Load::gather`].
+    ///
+    /// # Safety
+    /// The elements are readable, and `to` has room for `n` of the elements' type.
+    unsafe fn gather(&self, at: At, dim: &Dim, n: usize, to: *mut Item);
+}
+
+/// Elements of a type, by a way of loading them.
+pub struct By<'a, T, L>(pub &'a L, pub std::marker::PhantomData<fn() -> T>);
+
+impl<T, L: Load<T>> Fetch for By<'_, T, L> {
+    fn whole(&self) -> bool {
+        L::WHOLE
+    }
+
+    fn direct(&self) -> bool {
+        self.0.direct()
+    }
+
+    unsafe fn gather(&self, at: At, dim: &Dim, n: usize, to: *mut Item) {
+        // SAFETY: the caller vouches for `n` readable elements, and for room for as many at `to`.
+        unsafe { self.0.gather(at, dim, n, to.cast()) };
+    }
+}

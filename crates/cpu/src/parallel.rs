@@ -1,0 +1,44 @@
+//! Tasks on the threads of rayon's current pool.
+//!
+//! Rayon's iterators are compiled anew for every closure. Here all tasks go through one function.
+
+use rayon::prelude::*;
+
+use crate::output::Output;
+
+/// Runs the tasks 0 to `n`.
+pub fn for_each(n: usize, task: &(dyn Fn(usize) + Sync)) {
+    if n == 1 {
+        return task(0);
+    }
+    (0..n).into_par_iter().for_each(task);
+}
+
+/// The results of the tasks 0 to `n`, in order.
+pub fn map<T: Send>(n: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    results(n, |run| for_each(n, run), task)
+}
+
+/// The same, where `run` runs all tasks.
+pub fn results<T: Send>(n: usize, run: impl Fn(&(dyn Fn(usize) + Sync)), task: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let mut results: Vec<T> = Vec::with_capacity(n);
+    let slots = Output::new(&mut results.spare_capacity_mut()[..n]);
+    // SAFETY: each task writes its own slot; if one panics, the results are forgotten, not dropped.
+    run(&|i| unsafe { slots.write(i as isize, task(i)) });
+    // SAFETY: every slot is written.
+    unsafe { results.set_len(n) };
+    results
+}
+
+/// Calls `task` with the number of each chunk of `size` values, and the chunk; the last may be shorter.
+#[cfg(feature = "reductions")]
+pub fn chunks<T: Send>(x: &mut [T], size: usize, task: impl Fn(usize, &mut [T]) + Sync) {
+    let n = x.len();
+    // SAFETY: initialised values may be seen as values that need not be; all that is written there are values.
+    let places = Output::new(unsafe { &mut *(std::ptr::from_mut(x) as *mut [std::mem::MaybeUninit<T>]) });
+    for_each(n.div_ceil(size), &|i| {
+        let len = size.min(n - i * size);
+        // SAFETY: `x` is borrowed for the whole call; chunks are disjoint, and each has one task.
+        task(i, unsafe { std::slice::from_raw_parts_mut(places.at((i * size) as isize, len), len) });
+    });
+}

@@ -1,0 +1,43 @@
+//! A planned launch: which kernel on how many threads, and its launch struct, of which only the device addresses are open.
+
+use std::marker::PhantomData;
+use warpfold_kernels::params::{Params, Plain, address_words, words};
+
+/// One kernel launch. `A` are the addresses that its kernel takes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Launch<A> {
+    /// The kernel.
+    pub entry: String,
+    /// Blocks.
+    pub grid: u32,
+    /// Threads per block.
+    pub block: u32,
+    words: Vec<u64>,
+    addresses: PhantomData<A>,
+}
+
+impl<A: Plain> Launch<A> {
+    /// Plans a launch with everything but the addresses.
+    pub fn new<P: Params<At = A>>(entry: impl Into<String>, grid: u32, block: u32, params: &P) -> Self {
+        Self { entry: entry.into(), grid, block, words: words(params), addresses: PhantomData }
+    }
+
+    /// The launch struct in words. It begins with addresses, which are not filled in.
+    #[must_use]
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// The launch struct in words, with these addresses.
+    #[must_use]
+    pub fn with(&self, at: A) -> Vec<u64> {
+        let at = address_words(&at);
+        [at, &self.words[at.len()..]].concat()
+    }
+
+    /// The kernel's PTX, as the driver is given it; none, if it is a reducer's own.
+    #[must_use]
+    pub fn ptx(&self) -> Option<String> {
+        warpfold_kernels::ptx(&self.entry)
+    }
+}
