@@ -38,8 +38,8 @@ pub struct Explanation {
 /// A kernel, on how many threads it runs, and its launch struct without addresses.
 pub type Launched = Launch<CallAt>;
 
-/// What a GPU would do about an array with this dtype, shape and layout; for an H200 if `gpu` names none. The array is not
-/// read, and there need be no GPU.
+/// What a GPU would do about an array with this dtype, shape and layout; for an H200 if `gpu` names none. The array is
+/// not read, and there need be no GPU.
 ///
 /// ```
 /// use warpfold_array::{ArrayRef, Op, Options};
