@@ -226,18 +226,3 @@ fn reduction<V: Visit>(entry: &str, visitor: V) -> Result<V::Output, V> {
     table!(visit(entry, visitor));
     Err(visitor)
 }
-
-/// As [`find`], among sums of f32 and of integers of 32 bits only: a program that needs no others is seven megabytes smaller.
-#[cfg(not(target_arch = "nvptx64"))]
-pub fn find_sum<V: Visit>(entry: &str, visitor: V) -> Option<V::Output> {
-    fn find<V: Visit>(entry: &str, visitor: V) -> Result<V::Output, V> {
-        lines! { visit (entry, visitor)
-            tree sum_f32: fold::Sums<source::F32, Plain>, 4;
-            heap sum_b4: fold::Integer<u32>, 4;
-            any sum_f32: any::Reals<f32, Value, Plain>;
-            any sum_i64: any::Integers<i64>;
-        }
-        Err(visitor)
-    }
-    find(entry, visitor).ok()
-}
