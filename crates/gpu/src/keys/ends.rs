@@ -1,7 +1,7 @@
 //! The first and the last of each group, on a GPU.
 
-use super::groups::Groups;
-use super::{check_values, grouped, load};
+use super::groups::{Groups, take_said};
+use super::{check_values, load};
 use crate::array::Array;
 use crate::device::Device;
 use crate::origin::Origin;
@@ -59,7 +59,7 @@ impl Groups {
             word[..dtype.size()].copy_from_slice(filled.as_bytes());
             u64::from_le_bytes(word)
         });
-        grouped::take_said(&self.said, stream, &mut out, Op::Max, (self.len(), self.dtype()), self.labels())?;
+        take_said(&self.said, stream, &mut out, Op::Max, (self.len(), self.dtype()), self.labels())?;
         if !out.is_empty() {
             let launch = load(&self.device, &rows.ends(self.len(), last, fill, self.device.multiprocessors()))?;
             let (positions, offsets) = (self.positions().address(), self.offsets().address());
