@@ -21,8 +21,8 @@ use crate::Error;
 /// The violations that are still allowed, by rule.
 const DEBTS: [Debt; 6] = [
     Debt { rule: Rule::Floors, allowed: 0 },
-    Debt { rule: Rule::Circles, allowed: 70 },
-    Debt { rule: Rule::Climbs, allowed: 69 },
+    Debt { rule: Rule::Circles, allowed: 56 },
+    Debt { rule: Rule::Climbs, allowed: 57 },
     Debt { rule: Rule::Positions, allowed: 22 },
     Debt { rule: Rule::LongFiles, allowed: 16 },
     Debt { rule: Rule::WideLines, allowed: 650 },
