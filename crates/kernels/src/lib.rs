@@ -34,7 +34,7 @@ pub use kernel::{Kernel, Visit};
 pub use ptx::{Archive, entries, ptx};
 pub use recipe::{Call, Recipe};
 #[cfg(not(target_arch = "nvptx64"))]
-pub use table::{facts, find, find_sum};
+pub use table::{facts, find};
 
 /// What macros of this crate need in a user's.
 #[doc(hidden)]

@@ -319,12 +319,6 @@ pub fn find<V: Visit>(entry: &str, visitor: V) -> Option<V::Output> {
         .ok()
 }
 
-/// As [`find`], among sums of f32 and of integers of 32 bits only: a program that needs no others is seven megabytes smaller.
-#[cfg(not(target_arch = "nvptx64"))]
-pub fn find_sum<V: Visit>(entry: &str, visitor: V) -> Option<V::Output> {
-    of_sums(entry, visitor).ok()
-}
-
 /// Gives the visitor back if there is no such kernel.
 #[cfg(not(target_arch = "nvptx64"))]
 fn of_sums<V: Visit>(entry: &str, visitor: V) -> Result<V::Output, V> {

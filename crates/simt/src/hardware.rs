@@ -5,7 +5,9 @@
 //! ordering (rustc drops `AcqRel` on this target). A generic address of global memory is its global address, so `.global`
 //! instructions take pointers as they are.
 
-use crate::{Atom, AtomKind, Dim, Global, Order, Pod, Shared, Simt, Word};
+use crate::pod::{Atom, AtomKind, Pod, Word};
+use crate::pointer::{Global, Shared};
+use crate::{Dim, Order, Simt};
 use core::arch::{asm, nvptx};
 use core::mem::{MaybeUninit, transmute_copy};
 
