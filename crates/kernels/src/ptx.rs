@@ -69,12 +69,12 @@ fn numbers<const N: usize>(index: &str, entry: &str) -> Option<[usize; N]> {
 mod tests {
     #[test]
     fn every_entry_is_a_module_of_its_own() {
-        assert!(super::entries().count() > 80);
-        for entry in super::entries() {
-            let text = super::ptx(entry).expect(entry);
+        assert!(crate::entries().count() > 80);
+        for entry in crate::entries() {
+            let text = crate::ptx(entry).expect(entry);
             assert!(text.contains(&format!(".visible .entry {entry}(")) && text.contains(".target sm_"));
             assert_eq!(text.matches(".entry").count(), 1, "{entry}");
         }
-        assert_eq!(super::ptx("no_such_kernel"), None);
+        assert_eq!(crate::ptx("no_such_kernel"), None);
     }
 }

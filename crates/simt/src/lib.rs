@@ -7,6 +7,8 @@
 #![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, stdarch_nvptx, link_llvm_intrinsics))]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
 
+#[cfg(target_arch = "nvptx64")]
+mod access;
 mod convert;
 #[cfg(target_arch = "nvptx64")]
 pub mod hardware;

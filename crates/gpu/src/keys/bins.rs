@@ -13,7 +13,7 @@ use warpfold_array::KeyError;
 use warpfold_array::{Error, Op};
 use warpfold_core::DType;
 use warpfold_cpu::keys::{Bins, edges};
-use warpfold_kernels::sort::bins::BinsAt;
+use warpfold_kernels::group::bins::BinsAt;
 
 /// How many elements are in each bin: as [`warpfold_cpu::keys::Histogram`].
 pub struct Histogram {

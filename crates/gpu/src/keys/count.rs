@@ -11,7 +11,7 @@ use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;
 use warpfold_array::{Error, Op};
 use warpfold_core::DType;
-use warpfold_kernels::sort::bins::BinsAt;
+use warpfold_kernels::group::bins::BinsAt;
 
 /// How often each label occurs, or the sum of its `weights`, as [`warpfold_cpu::keys::bincount`]: -1 is not counted, and there are at least `least` bins. Waits
 /// for the greatest label, and for sums of weights; counting is queued.

@@ -14,7 +14,7 @@ use warpfold_array::KeyError;
 use warpfold_array::{CudaError, Error, Op};
 use warpfold_array::{Scalar, Values};
 use warpfold_cpu::keys::filled;
-use warpfold_kernels::sort::ends::EndsAt;
+use warpfold_kernels::group::ends::EndsAt;
 
 /// Which element of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,8 @@
 
 use warpfold_kernels::custom::{self, Exported};
 use warpfold_kernels::node::Node;
-use warpfold_kernels::recipe::{COUNTERS, Left, Recipe};
+use warpfold_kernels::reduce::call::{COUNTERS, Left};
+use warpfold_kernels::reduce::recipe::Recipe;
 
 use super::choose::Fold;
 use super::reduce::Planner;

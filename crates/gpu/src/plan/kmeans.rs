@@ -2,9 +2,10 @@
 
 use warpfold_core::DType;
 
+use warpfold_kernels::block::THREADS;
 use warpfold_kernels::kmeans::{
-    Assign, AssignAt, Distance, DistanceAt, THREADS, Totals, Unsure, Update, UpdateAt, assign, column, direct, finish,
-    nearest, score, sort, tile, twice,
+    Assign, AssignAt, Distance, DistanceAt, Totals, Unsure, Update, UpdateAt, assign, column, direct, finish, nearest,
+    score, sort, tile, twice,
 };
 use warpfold_kernels::params::Params;
 

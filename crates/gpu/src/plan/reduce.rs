@@ -1,19 +1,20 @@
 //! Shapes, and how the work on them is shared out.
 
 use warpfold_core::DType;
-use warpfold_kernels::Call;
-use warpfold_kernels::any::{AXES, Stride, Strides};
 use warpfold_kernels::params::Plain;
-use warpfold_kernels::recipe::{COUNTERS, CallAt, Left, Recipe, STATUS, flag};
-use warpfold_kernels::shape::columns::Columns;
-use warpfold_kernels::shape::panel::Pitch;
-use warpfold_kernels::shape::parts::{Partials, room, turns};
-use warpfold_kernels::shape::piece::{Dense, Kept, Outputs};
-use warpfold_kernels::shape::rows::Rows;
-use warpfold_kernels::shape::shallow::Shallow;
-use warpfold_kernels::shape::short::Short;
-use warpfold_kernels::shape::tiny::{self, Tiny};
-use warpfold_kernels::table::KEPT;
+use warpfold_kernels::reduce::any::{AXES, Stride, Strides};
+use warpfold_kernels::reduce::call::Call;
+use warpfold_kernels::reduce::call::{COUNTERS, CallAt, Left, STATUS};
+use warpfold_kernels::reduce::recipe::{Recipe, flag};
+use warpfold_kernels::reduce::shape::columns::Columns;
+use warpfold_kernels::reduce::shape::panel::Pitch;
+use warpfold_kernels::reduce::shape::parts::{Partials, room, turns};
+use warpfold_kernels::reduce::shape::piece::{Dense, Kept, Outputs};
+use warpfold_kernels::reduce::shape::rows::Rows;
+use warpfold_kernels::reduce::shape::shallow::Shallow;
+use warpfold_kernels::reduce::shape::short::Short;
+use warpfold_kernels::reduce::shape::tiny::{self, Tiny};
+use warpfold_kernels::reduce::table::KEPT;
 
 use super::Launch;
 use super::choose::{self, Fold, any, fast, recipe};

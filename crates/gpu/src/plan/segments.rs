@@ -1,8 +1,9 @@
 //! The plan of reductions of segments.
 
-use warpfold_kernels::Call;
-use warpfold_kernels::recipe::{COUNTERS, Left, code};
-use warpfold_kernels::shape::segments::{COST, LEAST, Room, SHORT, STRETCH_WARPS, Segments, SegmentsAt, WARPS};
+use warpfold_kernels::reduce::call::Call;
+use warpfold_kernels::reduce::call::{COUNTERS, Left};
+use warpfold_kernels::reduce::recipe::code;
+use warpfold_kernels::segment::{COST, LEAST, Room, SHORT, STRETCH_WARPS, Segments, SegmentsAt, WARPS};
 
 use super::choose::{fast, recipe};
 use super::policy::{SEGMENT_WARPS, STRETCH_TILES};

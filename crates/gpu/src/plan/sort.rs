@@ -2,13 +2,14 @@
 
 use warpfold_core::{DType, bf16, f16};
 
+use warpfold_kernels::block::THREADS;
+use warpfold_kernels::group::offsets::{Offsets, OffsetsAt, Places, PlacesAt};
 use warpfold_kernels::params::Params;
 use warpfold_kernels::sort::distinct::{self, Distinct, DistinctAt};
-use warpfold_kernels::sort::groups::{Offsets, OffsetsAt, Places, PlacesAt};
 use warpfold_kernels::sort::heads::{self, Counts, CountsAt, Heads, HeadsAt};
 use warpfold_kernels::sort::key::{Elements, kind};
 use warpfold_kernels::sort::state::{self, BLOCKS};
-use warpfold_kernels::sort::{Sort, SortAt, THREADS, count};
+use warpfold_kernels::sort::{Sort, SortAt, count};
 
 use super::Launch;
 

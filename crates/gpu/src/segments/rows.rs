@@ -10,8 +10,8 @@ use crate::stream::Stream;
 use crate::view::ArrayView;
 use warpfold_array::CudaError;
 use warpfold_core::DType;
-use warpfold_kernels::shape::segments::SegmentsAt;
-use warpfold_kernels::sort::turn::{RepeatAt, TurnAt};
+use warpfold_kernels::group::turn::{RepeatAt, TurnAt};
+use warpfold_kernels::segment::SegmentsAt;
 
 /// Where parts of the workspace begin.
 const ALIGNED: usize = 256;

@@ -6,10 +6,11 @@
 //!
 //! Bottleneck: multiply-adds.
 
-use super::number::Number;
-use super::tile::each;
-use super::{Assign, THREADS, Unsure, store};
-use crate::recipe::array;
+use crate::address::array;
+use crate::block::THREADS;
+use crate::block::each;
+use crate::kmeans::number::Number;
+use crate::kmeans::{Assign, Unsure, store};
 use crate::source::Source;
 use warpfold_simt::{ALL, Global, Simt};
 
@@ -62,7 +63,7 @@ pub fn kernel<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Assign) {
     );
 }
 
-/// The same of those points that [`nearest`](super::nearest) was not sure of.
+/// The same of those points that [`nearest`](crate::kmeans::nearest) was not sure of.
 #[inline(always)]
 pub fn settle<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Assign) {
     let unsure = Unsure::of(call, 1);

@@ -5,9 +5,10 @@
 //!
 //! Bottleneck: memory, or the reads of centroids.
 
-use super::tile::each;
-use super::{Assign, THREADS, store};
-use crate::recipe::array;
+use crate::address::array;
+use crate::block::THREADS;
+use crate::block::each;
+use crate::kmeans::{Assign, store};
 use crate::source::{Bits, Source};
 use warpfold_simt::{Global, Pack, Shared, Simt};
 

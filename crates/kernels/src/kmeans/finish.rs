@@ -3,10 +3,11 @@
 //! Where sums are few, the last block of the update makes them ([`last`]): another launch takes longer than that. Of more, a warp has each
 //! cluster ([`kernel`]). Lanes that add up whole clusters write their means themselves ([`own`]).
 
-use super::number::Number;
-use super::tile::CLUSTERS;
-use super::{BAD, EMPTY, THREADS, Totals, Update};
-use crate::recipe::array;
+use crate::address::array;
+use crate::block::THREADS;
+use crate::kmeans::number::Number;
+use crate::kmeans::tile::CLUSTERS;
+use crate::kmeans::{BAD, EMPTY, Totals, Update};
 use warpfold_core::Accumulate;
 use warpfold_simt::{ALL, Global, Order, Pack, Pod, Simt};
 
@@ -56,7 +57,7 @@ pub fn last<S: Simt, F: Number>(s: &S, call: &Update) {
             |i| if s.branch(cluster(i) < call.clusters) { totals.many(s, cluster(i)) } else { 0 },
         );
         let wrong = if s.branch(tid == 0) { s.load(blocks, totals.bad()) } else { 0 };
-        let many = |at: u32| totals.many(s, super::divide(at, call.dimensions).0);
+        let many = |at: u32| totals.many(s, crate::kmeans::divide(at, call.dimensions).0);
         means::<S, F, 2>(s, call, &totals, (tid, THREADS, call.clusters * call.dimensions), many);
         s.barrier();
         for (i, many) in counts.into_iter().enumerate() {
@@ -127,7 +128,7 @@ fn means<S: Simt, F: Number, const N: usize>(
             #[inline(always)]
             |i| {
                 if s.branch(at(i) < end) {
-                    let coordinate = super::divide(at(i), call.dimensions).1;
+                    let coordinate = crate::kmeans::divide(at(i), call.dimensions).1;
                     let total = F::take(s, totals, at(i) as usize);
                     (total, many(at(i)), look(s, call, at(i) as usize, coordinate))
                 } else {

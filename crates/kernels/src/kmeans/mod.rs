@@ -18,12 +18,10 @@ pub mod run;
 pub mod score;
 pub mod sort;
 pub mod stretch;
-pub(crate) mod table;
+pub mod table;
 pub mod tile;
 pub mod twice;
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub use table::find;
+pub mod two;
 
 use crate::params::params;
 use warpfold_simt::{Global, Simt};
@@ -175,13 +173,10 @@ fn divide(a: u32, b: u32) -> (u32, u32) {
 #[inline(always)]
 fn store<S: Simt>(s: &S, call: &Assign, at: usize, before: u32, label: u32) {
     if s.branch(before != label) {
-        s.store(super::recipe::array::<u32>(call.at.labels), at, label);
-        s.store_volatile(super::recipe::array::<u64>(call.at.report), CHANGED, 1);
+        s.store(crate::address::array::<u32>(call.at.labels), at, label);
+        s.store_volatile(crate::address::array::<u64>(call.at.report), CHANGED, 1);
     }
 }
-
-/// Threads of a block.
-pub const THREADS: u32 = 256;
 
 /// Points whose labels are not sure yet: how many there are, and then their numbers. There are two lists: after rough scores, and after
 /// fine ones.
@@ -197,7 +192,7 @@ impl Unsure {
     /// The one or the other.
     #[inline(always)]
     pub fn of(call: &Assign, which: u64) -> Self {
-        Self(super::recipe::array(call.at.unsure + 4 * which * (call.n + 1)))
+        Self(crate::address::array(call.at.unsure + 4 * which * (call.n + 1)))
     }
 
     /// None.
@@ -253,7 +248,7 @@ impl Totals {
     /// At an address.
     #[inline(always)]
     pub fn at(address: u64, clusters: u32, dimensions: u32) -> Self {
-        Self { words: super::recipe::array(address), clusters, dimensions }
+        Self { words: crate::address::array(address), clusters, dimensions }
     }
 
     /// The place of a sum.

@@ -2,7 +2,7 @@
 //!
 //! Scores of all centroids are products of matrices, which tensor cores make of f16 ([`score`](mod@score)): good enough to say which centroid is
 //! nearest, but for points nearly as near to another one. These are listed, and compared once more in two f16 for each coordinate; those that
-//! are left, next to none, [`assign`](super::assign) settles by the scores as they are defined. So labels are those of exact arithmetic, at the
+//! are left, next to none, [`assign`](crate::kmeans::assign) settles by the scores as they are defined. So labels are those of exact arithmetic, at the
 //! speed of a rough one. Few centroids are in shared memory as they are, too, and a warp settles what it is not sure of by itself: one launch
 //! instead of four.
 //!
@@ -10,12 +10,14 @@
 //!
 //! Bottleneck: memory for few clusters, instructions for few coordinates, products for many of both.
 
-use super::direct::{self, Exact};
-use super::score::{self, Bound, Points, ROOM, TOGETHER, Two};
-use super::tile::each;
-use super::twice::{self, Least};
-use super::{Assign, THREADS, Unsure, store};
-use crate::recipe::array;
+use crate::address::array;
+use crate::block::THREADS;
+use crate::block::each;
+use crate::kmeans::direct::{self, Exact};
+use crate::kmeans::score::{self, Bound, Points, ROOM, TOGETHER};
+use crate::kmeans::twice::{self, Least};
+use crate::kmeans::two::Two;
+use crate::kmeans::{Assign, Unsure, store};
 use crate::source::Source;
 use warpfold_simt::{ALL, Global, Pack, Shared, Simt};
 

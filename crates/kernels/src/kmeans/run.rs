@@ -2,10 +2,10 @@
 //!
 //! Many reads are under way before the first is added, and the numbers of the points after these are, too.
 
-use super::Update;
-use super::number::Number;
-use super::stretch::{Part, less, value, words};
-use crate::recipe::array;
+use crate::address::array;
+use crate::kmeans::Update;
+use crate::kmeans::number::Number;
+use crate::kmeans::stretch::{Part, less, value, words};
 use crate::source::Source;
 use warpfold_simt::{Atom, Global, Simt};
 

@@ -9,13 +9,15 @@
 //!
 //! Bottleneck: memory; the list is 4 bytes for a point, written once and read once.
 
-use super::number::Number;
-use super::stretch::Part;
-use super::tile::each;
-use super::{NONE, THREADS, Totals, Update, finish, run};
-use crate::recipe::array;
+use crate::address::array;
+use crate::block::THREADS;
+use crate::block::each;
+use crate::block::{self, WARPS};
+use crate::kmeans::number::Number;
+use crate::kmeans::stretch::Part;
+use crate::kmeans::{NONE, Totals, Update, finish, run};
 use crate::source::Source;
-use warpfold_simt::{ALL, Global, Order, Shared, Simt};
+use warpfold_simt::{Global, Order, Shared, Simt};
 
 /// Points that each thread has of a tile.
 const OWN: usize = 16;
@@ -25,12 +27,10 @@ pub const TILE: u32 = THREADS * OWN as u32;
 const CLUSTERS: usize = 8192;
 /// Slots for counts of some labels of more clusters.
 const SLOTS: u32 = 2048;
-/// Warps of a block.
-const WARPS: usize = THREADS as usize / 32;
 /// Clusters to which a thread of [`offsets`] gives room, and points that one of [`scatter`] writes.
 pub const EACH: usize = 4;
 
-/// What [`cursors`](super::UpdateAt::cursors) is, and the halves of [`order`](super::UpdateAt::order).
+/// What [`cursors`](crate::kmeans::UpdateAt::cursors) is, and the halves of [`order`](crate::kmeans::UpdateAt::order).
 #[derive(Clone, Copy)]
 struct List {
     /// How many points of long clusters have room, from the first place on; and, 32 bits higher, of short ones, before the last.
@@ -55,7 +55,7 @@ impl List {
     }
 }
 
-/// Words that [`cursors`](super::UpdateAt::cursors) has room for.
+/// Words that [`cursors`](crate::kmeans::UpdateAt::cursors) has room for.
 pub const fn cursors(clusters: usize) -> usize {
     clusters + 1
 }
@@ -201,11 +201,11 @@ fn ranks_by_slot<S: Simt>(s: &S, call: &Update, totals: &Totals, shared: Shared<
 /// Where each cluster begins. Each block takes room for its clusters at once, for short ones and long ones apart.
 #[inline(always)]
 pub fn offsets<S: Simt>(s: &S, call: &Update) {
-    let warps = s.shared::<u64, WARPS, 0>("sums of warps");
+    let warps = s.shared::<u64, { WARPS as usize }, 0>("sums of warps");
     let before = s.shared::<u64, 1, 1>("what other blocks have taken");
     let (list, words): (List, Global<u64>) = (List::of(call), array(call.at.totals));
     let totals = Totals::at(call.at.totals, call.clusters, call.sums);
-    let (tid, lane) = (s.thread_x(), s.lane());
+    let tid = s.thread_x();
     let cluster = |i: usize| (s.block_x() * THREADS + tid) * EACH as u32 + i as u32;
     let many: [u64; EACH] = core::array::from_fn(
         #[inline(always)]
@@ -214,21 +214,7 @@ pub fn offsets<S: Simt>(s: &S, call: &Update) {
     let is_short = |i: usize| many[i] <= short(call);
     let room: [u64; EACH] = core::array::from_fn(|i| if is_short(i) { many[i] << 32 } else { many[i] });
     let own: u64 = room.into_iter().sum();
-    let mut sum = own;
-    for by in [1, 2, 4, 8, 16] {
-        let other = s.shuffle_up(ALL, sum, by);
-        sum += if lane >= by { other } else { 0 };
-    }
-    if s.branch(lane == 31) {
-        s.put(warps, s.warp(), sum);
-    }
-    s.barrier();
-    let (mut all, mut at) = (0, sum - own);
-    for warp in 0..WARPS as u32 {
-        let sum = s.get(warps, warp);
-        at += if warp < s.warp() { sum } else { 0 };
-        all += sum;
-    }
+    let (mut at, all) = block::scan(s, warps, own);
     if s.branch(tid == 0) {
         s.put(before, 0, s.atomic_add(list.room, 0, all, Order::Relaxed));
     }

@@ -2,9 +2,9 @@
 //!
 //! Lanes side by side read a point together. Several reads are under way before the first is added.
 
-use super::number::Number;
-use super::{NONE, Update};
-use crate::recipe::array;
+use crate::address::array;
+use crate::kmeans::number::Number;
+use crate::kmeans::{NONE, Update};
 use crate::source::{Bits, Source};
 use warpfold_simt::{Atom, Global, Pod, Simt};
 

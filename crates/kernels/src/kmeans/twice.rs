@@ -5,7 +5,8 @@
 //! every point has a limit, [`Bound::margin`] above its least score, and scores are made again: a multiply-add that saturates is 1 below the limit and 0 from there
 //! on, and another one adds 2²³ and the cluster's number if it is 1, both at the full rate. A sum below 2²⁴ is one cluster's: the nearest one.
 
-use super::score::{Bound, FAR, TOGETHER, swap};
+use crate::kmeans::score::{Bound, FAR, TOGETHER};
+use crate::kmeans::two::swap;
 use warpfold_simt::{ALL, Simt};
 
 /// By which a difference of scores is multiplied: those that differ are 2⁻⁴⁸ apart, or more.

@@ -6,11 +6,12 @@
 //!
 //! Bottleneck: shared memory (four or eight atomics for a key), beside memory.
 
-use super::key::{Elements, Key, kind, label, read};
-use super::state::{State, special};
-use super::{RADIX, Sort, THREADS, WARPS};
-use crate::kmeans::tile::each;
-use crate::recipe::array;
+use crate::address::array;
+use crate::block::each;
+use crate::block::{THREADS, WARPS};
+use crate::sort::key::{Elements, Key, kind, label, read};
+use crate::sort::state::{State, special};
+use crate::sort::{RADIX, Sort};
 use warpfold_simt::{ALL, Order, Shared, Simt};
 
 /// Elements that a thread reads at a time.

@@ -1,19 +1,19 @@
 //! Distinct values, by a bit for each that there could be: keys are in order but for their lowest [`LOW`] bits.
 //!
 //! Those that agree in all other bits are a *bucket*. A block sets the bits of a bucket's keys in shared memory, learns how many bits there are in
-//! buckets before it ([`super::back`]), and writes its own as values; in which order keys come does not matter. Buckets of very many keys are set
+//! buckets before it ([`crate::sort::back`]), and writes its own as values; in which order keys come does not matter. Buckets of very many keys are set
 //! by many blocks before that, in global memory ([`flood`]).
 //!
 //! Bottleneck: instructions, and waiting. Of 2^26 random keys a thread has 16, and 32 words to look at.
 
-use super::groups;
-use super::key::{Elements, kind, write};
-use super::sorted::{Sorted, element};
-use super::state::{FOUND, PLACES, State};
-use super::{THREADS, WARPS, scan};
-use crate::kmeans::tile::each;
+use crate::address::array;
+use crate::block::scan;
+use crate::block::{THREADS, WARPS};
+use crate::block::{each, each_of_grid};
 use crate::params::params;
-use crate::recipe::array;
+use crate::sort::key::{Elements, kind, write};
+use crate::sort::sorted::{Sorted, element};
+use crate::sort::state::{FOUND, PLACES, State};
 use warpfold_simt::{ALL, Order, Pack, Shared, Simt};
 
 /// Bits of a key that need no order.
@@ -53,7 +53,7 @@ params! {
         pub elements: Elements,
         /// How many buckets.
         pub buckets: u32,
-        /// See [`super::heads::Heads`].
+        /// See [`crate::sort::heads::Heads`].
         pub tiles: u32,
         /// Likewise.
         pub places: u32,
@@ -118,7 +118,7 @@ fn set<S: Simt>(s: &S, call: &Distinct, sorted: &Sorted, bits: Shared<u32>, from
 #[inline(always)]
 pub fn starts<S: Simt>(s: &S, call: &Distinct) {
     let sorted = call.sorted(s);
-    groups::each(
+    each_of_grid(
         s,
         call.buckets as u64 + 1,
         #[inline(always)]

@@ -5,13 +5,14 @@
 //!
 //! Bottleneck: memory.
 
-use super::key::{Elements, Key, read, write};
-use super::sorted::{Sorted, element};
-use super::state::{FOUND, State};
-use super::{THREADS, WARPS, scan};
-use crate::kmeans::tile::each;
+use crate::address::array;
+use crate::block::each;
+use crate::block::scan;
+use crate::block::{THREADS, WARPS};
 use crate::params::params;
-use crate::recipe::array;
+use crate::sort::key::{Elements, Key, read, write};
+use crate::sort::sorted::{Sorted, element};
+use crate::sort::state::{FOUND, State};
 use warpfold_simt::{ALL, Simt};
 
 /// Keys of a thread, of 4 bytes and of 8. With 16 instead of 24 the values of 2^26 take a sixth longer, since a block waits for those before it.
@@ -65,7 +66,7 @@ pub fn kernel<S: Simt, K: Key, const OWN: usize, const WORDS: usize>(s: &S, call
     let number = s.shared::<u32, 2, 2>("number of the tile, and heads before it");
     let (tid, lane, state) = (s.thread_x(), s.lane(), State::at(call.at.state));
     if s.branch(tid == 0) {
-        s.put(number, 0, state.ticket(s, super::state::PLACES as u32));
+        s.put(number, 0, state.ticket(s, crate::sort::state::PLACES as u32));
     }
     s.barrier();
     let (tile, n) = (s.get(number, 0), call.n as u32);

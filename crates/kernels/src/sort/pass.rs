@@ -7,10 +7,12 @@
 //!
 //! Bottleneck: shared memory and instructions (each key passes through it three times), beside memory.
 
-use super::key::{Key, kind};
-use super::state::State;
-use super::{RADIX, Sort, THREADS, WARPS, buffer, scan};
-use crate::recipe::array;
+use crate::address::array;
+use crate::block::scan;
+use crate::block::{THREADS, WARPS};
+use crate::sort::key::{Key, kind};
+use crate::sort::state::State;
+use crate::sort::{RADIX, Sort, buffer};
 use warpfold_simt::{ALL, Order, Pod, Simt};
 
 /// What is carried: `u32` or `u64`.
