@@ -2,8 +2,8 @@
 
 use warpfold_simt::{Global, Simt};
 
-/// The same address, but the compiler does not see how it was computed. Otherwise it would take sums with the address apart, and
-/// compute their common part anew for each of them.
+/// The same address, but the compiler does not see how it was computed. Otherwise it would take sums with the address
+/// apart, and compute their common part anew for each of them.
 #[inline(always)]
 pub fn fixed<S: Simt>(s: &S, address: u64) -> u64 {
     (s.opaque((address >> 32) as u32) as u64) << 32 | s.opaque(address as u32) as u64

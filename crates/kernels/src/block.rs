@@ -8,8 +8,8 @@ pub const THREADS: u32 = 256;
 /// Warps of a block.
 pub const WARPS: u32 = THREADS / 32;
 
-/// The sum of `x` over the threads before this one, and over all threads of the block. `warps` has [`WARPS`] places; they are read
-/// until the next barrier.
+/// The sum of `x` over the threads before this one, and over all threads of the block. `warps` has [`WARPS`] places;
+/// they are read until the next barrier.
 #[inline(always)]
 pub fn scan<S: Simt, T>(s: &S, warps: Shared<T>, x: T) -> (T, T)
 where

@@ -5,8 +5,9 @@
 //! - [`kmeans`]: labels, sums and means of clusters.
 //! - [`ladder`]: teaching kernels, rung by rung. [`probe`]: every method of a thread once.
 //!
-//! Each family has a table of its kernels: one expansion exports them as PTX, another finds them by name ([`fn@find`]). The one
-//! parameter of a kernel is a launch struct ([`params`]), which a planner fills in. `ptx` returns a kernel's compiled text.
+//! Each family has a table of its kernels: one expansion exports them as PTX, another finds them by name ([`fn@find`]).
+//! The one parameter of a kernel is a launch struct ([`params`]), which a planner fills in. `ptx` returns a kernel's
+//! compiled text.
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]

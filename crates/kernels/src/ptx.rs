@@ -2,8 +2,8 @@
 
 use std::io::Read;
 
-/// The kernels of a user's own crate, as `cargo warpfold-ptx` packed them: a first line, a line of `name offset length` for
-/// each entry, and the deflated modules.
+/// The kernels of a user's own crate, as `cargo warpfold-ptx` packed them: a first line, a line of `name offset length`
+/// for each entry, and the deflated modules.
 #[derive(Clone, Copy, Debug)]
 pub struct Archive<'a> {
     index: &'a str,
@@ -36,7 +36,8 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// Lines of `name frame packed offset length`: the frame of zstd in `FRAMES` that has the entry's text, and where in it that is.
+/// Lines of `name frame packed offset length`: the frame of zstd in `FRAMES` that has the entry's text, and where in it
+/// that is.
 const INDEX: &str = include_str!("../ptx/kernels.idx");
 const FRAMES: &[u8] = include_bytes!("../ptx/kernels.bin");
 

@@ -1,11 +1,12 @@
-//! Accesses to memory as inline PTX, by the size of what is read or written. What a macro names is in scope where it is called.
+//! Accesses to memory as inline PTX, by the size of what is read or written. What a macro names is in scope where it is
+//! called.
 
 /// Reads a `T` by the instruction `$op` at the address register `$a`.
 macro_rules! read {
     ($op:literal, $t:ty, $a:expr, $class:ident) => {{
         let address = $a;
-        // SAFETY: `T` is `Pod` of the size matched; the address is in bounds by the promise of `Global::from_raw`, or is
-        // of the block's own shared array, which the emulator has checked.
+        // SAFETY: `T` is `Pod` of the size matched; the address is in bounds by the promise of `Global::from_raw`, or
+        // is of the block's own shared array, which the emulator has checked.
         unsafe {
             match size_of::<$t>() {
                 1 => {
@@ -53,7 +54,10 @@ macro_rules! write {
                 1 => asm!(concat!($op, ".u8 [{a}], {v};"), v = in(reg16) x as u16, a = in($class) address),
                 2 => asm!(concat!($op, ".b16 [{a}], {v};"), v = in(reg16) x as u16, a = in($class) address),
                 4 => asm!(concat!($op, ".b32 [{a}], {v};"), v = in(reg32) x, a = in($class) address),
-                8 => asm!(concat!($op, ".b64 [{a}], {v};"), v = in(reg64) x as u64 | (y as u64) << 32, a = in($class) address),
+                8 => {
+                    let v = x as u64 | (y as u64) << 32;
+                    asm!(concat!($op, ".b64 [{a}], {v};"), v = in(reg64) v, a = in($class) address)
+                }
                 _ => asm!(concat!($op, ".v4.b32 [{a}], {{{x}, {y}, {z}, {w}}};"), x = in(reg32) x, y = in(reg32) y,
                     z = in(reg32) z, w = in(reg32) w, a = in($class) address),
             }
@@ -67,7 +71,9 @@ macro_rules! or {
     ($op:literal, $v:expr, $a:expr, $class:ident) => {{
         let r: u32;
         // SAFETY: as for `read!`.
-        unsafe { asm!(concat!($op, ".or.b32 {r}, [{a}], {v};"), r = out(reg32) r, v = in(reg32) $v, a = in($class) $a) };
+        unsafe {
+            asm!(concat!($op, ".or.b32 {r}, [{a}], {v};"), r = out(reg32) r, v = in(reg32) $v, a = in($class) $a)
+        };
         r
     }};
 }
@@ -83,19 +89,22 @@ macro_rules! add {
                 AtomKind::U32 => {
                     let v: u32 = transmute_copy(&value);
                     let r: u32;
-                    asm!(concat!($op, ".add.u32 {r}, [{a}], {v};"), r = out(reg32) r, v = in(reg32) v, a = in($class) address);
+                    asm!(concat!($op, ".add.u32 {r}, [{a}], {v};"),
+                        r = out(reg32) r, v = in(reg32) v, a = in($class) address);
                     transmute_copy(&r)
                 }
                 AtomKind::F32 => {
                     let v: u32 = transmute_copy(&value);
                     let r: u32;
-                    asm!(concat!($op, ".add.f32 {r}, [{a}], {v};"), r = out(reg32) r, v = in(reg32) v, a = in($class) address);
+                    asm!(concat!($op, ".add.f32 {r}, [{a}], {v};"),
+                        r = out(reg32) r, v = in(reg32) v, a = in($class) address);
                     transmute_copy(&r)
                 }
                 AtomKind::U64 => {
                     let v: u64 = transmute_copy(&value);
                     let r: u64;
-                    asm!(concat!($op, ".add.u64 {r}, [{a}], {v};"), r = out(reg64) r, v = in(reg64) v, a = in($class) address);
+                    asm!(concat!($op, ".add.u64 {r}, [{a}], {v};"),
+                        r = out(reg64) r, v = in(reg64) v, a = in($class) address);
                     transmute_copy(&r)
                 }
             }

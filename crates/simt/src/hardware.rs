@@ -1,9 +1,9 @@
 //! `Simt` as NVIDIA hardware: each method is one instruction.
 //!
-//! What synchronises lanes goes through LLVM's intrinsics, which are marked convergent, so that the optimiser never moves
-//! or duplicates it across a branch. Shared memory and atomics are inline PTX: the state space is explicit, and so is the
-//! ordering (rustc drops `AcqRel` on this target). A generic address of global memory is its global address, so `.global`
-//! instructions take pointers as they are.
+//! What synchronises lanes goes through LLVM's intrinsics, which are marked convergent, so that the optimiser never
+//! moves or duplicates it across a branch. Shared memory and atomics are inline PTX: the state space is explicit, and
+//! so is the ordering (rustc drops `AcqRel` on this target). A generic address of global memory is its global address,
+//! so `.global` instructions take pointers as they are.
 
 use crate::access::{add, or, read, write};
 use crate::{Atom, AtomKind, Dim, Global, Order, Pod, Shared, Simt, Word};
@@ -195,12 +195,14 @@ impl Simt for Hardware {
     #[inline(always)]
     fn multiply_halves(&self, [a, b]: [u32; 2], column: u32, [c, d, e, f]: [f32; 4]) -> [f32; 4] {
         let (w, x, y, z): (f32, f32, f32, f32);
-        // SAFETY: arithmetic on registers; that all lanes are here is the kernel's property, checked in the emulator. Not `pure`: it
-        // stays where it is.
+        // SAFETY: arithmetic on registers; that all lanes are here is the kernel's property, checked in the emulator.
+        // Not `pure`: it stays where it is.
         unsafe {
             asm!(
-                "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {{{w}, {x}, {y}, {z}}}, {{{a}, {b}}}, {{{column}}}, {{{c}, {d}, {e}, {f}}};",
-                w = out(reg32) w, x = out(reg32) x, y = out(reg32) y, z = out(reg32) z, a = in(reg32) a, b = in(reg32) b,
+                "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {{{w}, {x}, {y}, {z}}}, {{{a}, {b}}}, {{{column}}}, \
+                 {{{c}, {d}, {e}, {f}}};",
+                w = out(reg32) w, x = out(reg32) x, y = out(reg32) y, z = out(reg32) z,
+                a = in(reg32) a, b = in(reg32) b,
                 column = in(reg32) column, c = in(reg32) c, d = in(reg32) d, e = in(reg32) e, f = in(reg32) f,
                 options(nomem, nostack)
             )
@@ -222,8 +224,8 @@ impl Simt for Hardware {
         let r: f32;
         // SAFETY: arithmetic on registers.
         unsafe {
-            asm!("fma.rn.sat.f32 {r}, {a}, {b}, {c};", r = out(reg32) r, a = in(reg32) a, b = in(reg32) b, c = in(reg32) c,
-                options(pure, nomem, nostack))
+            asm!("fma.rn.sat.f32 {r}, {a}, {b}, {c};", r = out(reg32) r,
+                a = in(reg32) a, b = in(reg32) b, c = in(reg32) c, options(pure, nomem, nostack))
         };
         r
     }
@@ -258,7 +260,8 @@ impl Simt for Hardware {
         let r: u32;
         // SAFETY: arithmetic on registers. Side by side, `ptxas` makes one instruction of the three.
         unsafe {
-            asm!("{{ .reg .b16 low, high; cvt.rn.f16.f32 low, {low}; cvt.rn.f16.f32 high, {high}; mov.b32 {r}, {{low, high}}; }}",
+            asm!("{{ .reg .b16 low, high; cvt.rn.f16.f32 low, {low}; cvt.rn.f16.f32 high, {high}; \
+                  mov.b32 {r}, {{low, high}}; }}",
                 r = out(reg32) r, low = in(reg32) low, high = in(reg32) high, options(pure, nomem, nostack))
         };
         r

@@ -19,7 +19,8 @@ use warpfold_kernels::sort::heads::CountsAt;
 
 /// Elements by their labels, in a GPU's memory: as [`warpfold_cpu::keys::Groups`], with the same bits.
 ///
-/// Reductions copy the values in the order of their positions. For a single reduction [`super::group_by`] is faster, which moves values along with labels.
+/// Reductions copy the values in the order of their positions. For a single reduction [`super::group_by`] is faster,
+/// which moves values along with labels.
 pub struct Groups {
     pub(crate) device: Device,
     labels: usize,
@@ -34,12 +35,14 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Sorts labels, of any integer dtype along one axis and side by side, into `groups` groups; label -1 belongs to none. Without a number,
-    /// there are as many as the greatest label and one more. Waits until it is done, as most of the memory for sorting is freed then.
+    /// Sorts labels, of any integer dtype along one axis and side by side, into `groups` groups; label -1 belongs to
+    /// none. Without a number, there are as many as the greatest label and one more. Waits until it is done, as most of
+    /// the memory for sorting is freed then.
     ///
     /// # Errors
-    /// [`crate::KeyError`] of labels that are no list of integers, of 2^30 labels or more, or of more than 2^31 groups; without a number, of a label
-    /// below -1. With one, labels of no group are errors of [`Groups::check`] and of every result's download. What the driver says.
+    /// [`crate::KeyError`] of labels that are no list of integers, of 2^30 labels or more, or of more than 2^31 groups;
+    /// without a number, of a label below -1. With one, labels of no group are errors of [`Groups::check`] and of every
+    /// result's download. What the driver says.
     pub fn new(labels: ArrayView<'_>, groups: Option<usize>, stream: &Stream) -> Result<Groups, Error> {
         check_labels(&labels)?;
         labels.is_on(stream, "labels")?;
@@ -51,8 +54,8 @@ impl Groups {
         let offsets = Buffer::new(&device, groups + 1)?;
         let said = Buffer::new(&device, 3)?;
         let launch = device.ready(&problem.offsets(groups))?;
-        // SAFETY: the labels are as many as were planned for, and lent until the device is done with them; the rest is this value's, and the
-        // sorter's memory is freed when the device is done with it.
+        // SAFETY: the labels are as many as were planned for, and lent until the device is done with them; the rest is
+        // this value's, and the sorter's memory is freed when the device is done with it.
         unsafe {
             sorter.queue(stream, labels.address(), 0)?;
             launch.queue(stream, OffsetsAt { labels: sorter.sorted().0, offsets: offsets.address() })?;
@@ -92,7 +95,8 @@ impl Groups {
         self.dtype
     }
 
-    /// The positions of each group's elements, ascending, one group after the other, as u32; those of no group are last.
+    /// The positions of each group's elements, ascending, one group after the other, as u32; those of no group are
+    /// last.
     pub fn positions(&self) -> ArrayView<'_> {
         // SAFETY: the buffer has as many, and is borrowed.
         let positions = unsafe { view(self.offsets.device_index(), self.positions.address(), DType::U32, self.labels) };
@@ -123,8 +127,8 @@ impl Groups {
         Ok(out)
     }
 
-    /// Plans reductions of values like these. `fill` is given for groups without elements where the
-    /// reduction has no result for that; without it they are an error of the download. Arg ops give positions in `values`.
+    /// Plans reductions of values like these. `fill` is given for groups without elements where the reduction has no
+    /// result for that; without it they are an error of the download. Arg ops give positions in `values`.
     ///
     /// # Errors
     /// As [`Grouped::new`](super::Grouped::new).

@@ -40,8 +40,8 @@ pub struct Limits {
     pub bandwidth: f64,
 }
 
-/// All launches of a reduction, in order on one stream. The addresses of input and mask are those of the first element in
-/// canonical order, at `Problem::x_offset` and `Problem::mask_offset`.
+/// All launches of a reduction, in order on one stream. The addresses of input and mask are those of the first element
+/// in canonical order, at `Problem::x_offset` and `Problem::mask_offset`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GpuPlan<A = CallAt> {
     /// In order.
@@ -65,7 +65,8 @@ pub struct Chunk {
     pub workspace: usize,
 }
 
-/// The statistics that [`GpuPlan::describe`] computes, in the order of their arrays; those without a dtype have the elements'.
+/// The statistics that [`GpuPlan::describe`] computes, in the order of their arrays; those without a dtype have the
+/// elements'.
 pub const DESCRIBED: [(&str, Option<DType>); 9] = [
     ("nan_count", Some(DType::I64)),
     ("argmin", Some(DType::I64)),
@@ -151,8 +152,8 @@ impl GpuPlan {
         LAUNCH * self.launches.len() as f64 + self.bytes as f64 / limits.bandwidth
     }
 
-    /// The same for one row of elements that lie side by side and come in chunks of at most `chunk_bytes`, to be launched in
-    /// order. None, if the reduction cannot be taken apart so.
+    /// The same for one row of elements that lie side by side and come in chunks of at most `chunk_bytes`, to be
+    /// launched in order. None, if the reduction cannot be taken apart so.
     pub fn chunked(spec: &Spec, problem: &Problem, limits: &Limits, chunk_bytes: usize) -> Vec<Chunk> {
         let dense = matches!(problem.reduced[..], [axis] if axis.x == problem.size as isize);
         let Some(fold) = fast(spec).filter(|_| dense && problem.outputs == 1) else { return Vec::new() };
@@ -295,7 +296,8 @@ impl<'a> Planner<'a> {
             return None;
         }
         self.recipe.flags |= flag::PARTS;
-        // Planned twice: only then it is known how many words its own partials take, after which those for the second launch lie.
+        // Planned twice: only then it is known how many words its own partials take, after which those for the second
+        // launch lie.
         self.one(&first, inner)?;
         self.left = Left { from: self.words as u64, within: outer.len as u64, each: inner.len as u64 };
         let launch = self.one(&first, inner)?;

@@ -25,7 +25,7 @@ pub struct Cut<'a> {
     pub len: usize,
     /// The offsets' dtype: integers of 4 or 8 bytes.
     pub offsets: DType,
-    /// What no elements reduce to, if they do: one result.
+    /// The result of no elements, if they do: one result.
     pub empty: Option<&'a Values>,
 }
 

@@ -1,9 +1,10 @@
 //! A user's own reducer on the GPU: elements, nodes, results and the reducer itself are words.
 //!
-//! Idea: to the library's shapes it is one more fold. Elements of 4, 8 or 16 bytes whose `lift` does not look at the index take the
-//! fast ones, all others [`crate::reduce::any`]. Bottleneck: memory, or the user's `combine`.
+//! Idea: to the library's shapes it is one more fold. Elements of 4, 8 or 16 bytes whose `lift` does not look at the
+//! index take the fast ones, all others [`crate::reduce::any`]. Bottleneck: memory, or the user's `combine`.
 //!
-//! [`words!`](crate::words) makes a struct travel as words, [`export_reducer!`](crate::export_reducer) exports the kernels.
+//! [`words!`](crate::words) makes a struct travel as words, [`export_reducer!`](crate::export_reducer) exports the
+//! kernels.
 
 #[doc(hidden)]
 pub mod call;
@@ -38,8 +39,8 @@ pub const REDUCER_WORDS: u32 = 4;
 /// A value that lies in memory as its words. [`words!`](crate::words) implements it for a struct.
 ///
 /// # Safety
-/// Its bytes are the words of its [`Node`], in their order, lowest byte first, with nothing between or after them; any words are
-/// a value; and its alignment is at least 4 and divides its size.
+/// Its bytes are the words of its [`Node`], in their order, lowest byte first, with nothing between or after them; any
+/// words are a value; and its alignment is at least 4 and divides its size.
 pub unsafe trait Words: Node + Send + Sync + 'static {
     /// What a kernel that reads 16 bytes at once takes it for: as many bytes, if it has 4, 8 or 16.
     type Bits: Bits;
@@ -113,7 +114,8 @@ pub const fn fast<R: Custom>() -> bool {
     !R::INDEXED && matches!(size_of::<R::Item>(), 4 | 8 | 16) && <R::Acc as Node>::WORDS <= 8
 }
 
-/// How many columns a lane takes in the fast kernels: as many as fit 16 bytes, and its stack of nodes the shared memory.
+/// How many columns a lane takes in the fast kernels: as many as fit 16 bytes, and its stack of nodes the shared
+/// memory.
 pub const fn wide<R: Custom>() -> usize {
     let mut wide = if fast::<R>() { 16 / size_of::<R::Item>() } else { 1 };
     while wide > 1 && 4 * deep::<Part<R>, R::Acc>(wide) > SHARED {
@@ -142,8 +144,8 @@ pub const fn any_slots<R: Custom>() -> usize {
     if any_columns_fit::<R>() { deep_any::<Part<R>>() } else { 1 }
 }
 
-/// What the host and the kernels must agree on, in words. A module says it by the sizes of the parameters of `words_mat2`, which does
-/// nothing.
+/// What the host and the kernels must agree on, in words. A module says it by the sizes of the parameters of
+/// `words_mat2`, which does nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     /// Of an element.

@@ -1,8 +1,8 @@
 //! How many elements are in each bin: between edges, or of each label.
 //!
-//! Few bins are counted in shared memory, where a block has a counter of each in some columns, and a lane counts in its own column, so that equal
-//! bins seldom wait for each other; many in global memory, where one lane counts for all if they have one bin. The bin of a number is looked
-//! for where it would be if all were of one width, then by halving.
+//! Few bins are counted in shared memory, where a block has a counter of each in some columns, and a lane counts in its
+//! own column, so that equal bins seldom wait for each other; many in global memory, where one lane counts for all if
+//! they have one bin. The bin of a number is looked for where it would be if all were of one width, then by halving.
 //!
 //! Bottleneck: memory; with many bins, atomics.
 

@@ -1,5 +1,5 @@
-//! The table of kernels for groups: the name, the launch struct and the kernel of each. One expansion exports them as PTX, another
-//! finds them by name.
+//! The table of kernels for groups: the name, the launch struct and the kernel of each. One expansion exports them as
+//! PTX, another finds them by name.
 
 use crate::group::bins::{self, Bins};
 use crate::group::ends::{self, Ends};

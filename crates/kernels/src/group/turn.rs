@@ -1,8 +1,8 @@
 //! Rows as columns, so that a segment of rows is a segment of each column: what kernels for segments read.
 //!
-//! A block has a tile of rows and columns. It is read along the rows and written along the columns, through shared memory, so that neighbours are
-//! side by side both times. Rows may be taken in the order of positions. Columns lie one after the other, with a zero after each: between the
-//! segments of two columns there is always something.
+//! A block has a tile of rows and columns. It is read along the rows and written along the columns, through shared
+//! memory, so that neighbours are side by side both times. Rows may be taken in the order of positions. Columns lie one
+//! after the other, with a zero after each: between the segments of two columns there is always something.
 //!
 //! Bottleneck: memory (each element is read once and written once).
 

@@ -1,7 +1,8 @@
 //! The update of points of one coordinate, in at most 16 clusters: no atomics but at the end.
 //!
-//! So many points have the same few labels that threads would queue up for any sum they share. So each thread has all sums, in a
-//! column of shared memory that nobody else uses: the total in the low 48 bits of a word, and how many points in the others.
+//! So many points have the same few labels that threads would queue up for any sum they share. So each thread has all
+//! sums, in a column of shared memory that nobody else uses: the total in the low 48 bits of a word, and how many
+//! points in the others.
 //!
 //! Bottleneck: the launch, up to some millions of points; then memory.
 

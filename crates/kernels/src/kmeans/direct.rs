@@ -1,7 +1,8 @@
-//! The nearest centroid of each point, of few coordinates and clusters: a lane computes all scores of its points, as they are defined.
+//! The nearest centroid of each point, of few coordinates and clusters: a lane computes all scores of its points, as
+//! they are defined.
 //!
-//! Centroids come by from shared memory, the same for all lanes, four coordinates at a time. Tensor cores would mostly multiply zeros, if there are
-//! but few coordinates.
+//! Centroids come by from shared memory, the same for all lanes, four coordinates at a time. Tensor cores would mostly
+//! multiply zeros, if there are but few coordinates.
 //!
 //! Bottleneck: memory, or the reads of centroids.
 

@@ -1,5 +1,6 @@
-//! The square of each point's distance to its centroid: the library's tree over the squares of the differences, in the order of the
-//! coordinates. A lane has a point; eight coordinates are a subtree in registers, and these meet as a binary counter carries.
+//! The square of each point's distance to its centroid: the library's tree over the squares of the differences, in the
+//! order of the coordinates. A lane has a point; eight coordinates are a subtree in registers, and these meet as a
+//! binary counter carries.
 
 use crate::address::array;
 use crate::block::THREADS;

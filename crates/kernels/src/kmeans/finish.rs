@@ -1,7 +1,7 @@
 //! From sums to means, which leaves the totals zero for the next update.
 //!
-//! Where sums are few, the last block of the update makes them ([`last`]): another launch takes longer than that. Of more, a warp has each
-//! cluster ([`kernel`]). Lanes that add up whole clusters write their means themselves ([`own`]).
+//! Where sums are few, the last block of the update makes them ([`last`]): another launch takes longer than that. Of
+//! more, a warp has each cluster ([`kernel`]). Lanes that add up whole clusters write their means themselves ([`own`]).
 
 use crate::address::array;
 use crate::block::THREADS;
@@ -85,7 +85,8 @@ pub fn one<S: Simt, F: Number>(
     means::<S, F, 4>(s, call, totals, (first + lane, lanes, first + call.dimensions), |_| many);
 }
 
-/// The means of sums that a lane has, of neighbouring coordinates from `first` on, written 16 bytes at a time if they are so many.
+/// The means of sums that a lane has, of neighbouring coordinates from `first` on, written 16 bytes at a time if they
+/// are so many.
 #[inline(always)]
 pub fn own<S: Simt, F: Number, const W: usize>(
     s: &S,

@@ -1,4 +1,5 @@
-//! Points of one label in a list: a lane reads 16 bytes of each, and adds them up in registers. Lanes side by side read a point together.
+//! Points of one label in a list: a lane reads 16 bytes of each, and adds them up in registers. Lanes side by side read
+//! a point together.
 //!
 //! Many reads are under way before the first is added, and the numbers of the points after these are, too.
 
@@ -12,8 +13,8 @@ use warpfold_simt::{Atom, Global, Simt};
 /// Reads under way.
 const FLIGHT: usize = 8;
 
-/// Adds up the points whose numbers are in a list from a place to another. `give` takes which of the reads of a point it was, and the sums of each of its
-/// `W` elements.
+/// Adds up the points whose numbers are in a list from a place to another. `give` takes which of the reads of a point
+/// it was, and the sums of each of its `W` elements.
 #[inline(always)]
 pub fn add<S: Simt, T: Source<Value: Number>, const W: usize>(
     s: &S,

@@ -1,12 +1,13 @@
 //! Scores by tensor cores: rough ones, and how rough they are.
 //!
-//! A warp has 32 points, and compares them with eight centroids at a time. Both are rounded to f16, in a unit that keeps them far from overflowing;
-//! products are added up in f32 by `mma.m16n8k8`. *Fine* ones have two f16 for each number, the second for what the first lacks, and three
-//! products of these; and a warp has 16 points. Of each point the least score and the next are kept. If these are further apart than
-//! twice what a score can be off ([`Bound`]), the first is that of the nearest centroid; if not, that is for somebody else to settle.
+//! A warp has 32 points, and compares them with eight centroids at a time. Both are rounded to f16, in a unit that
+//! keeps them far from overflowing; products are added up in f32 by `mma.m16n8k8`. *Fine* ones have two f16 for each
+//! number, the second for what the first lacks, and three products of these; and a warp has 16 points. Of each point
+//! the least score and the next are kept. If these are further apart than twice what a score can be off ([`Bound`]),
+//! the first is that of the nearest centroid; if not, an exact kernel settles it.
 //!
-//! Which coordinates meet in which step of a product does not
-//! matter: a lane has up to eight neighbouring ones at a time, of points and of centroids.
+//! Which coordinates meet in which step of a product does not matter: a lane has up to eight neighbouring ones at a
+//! time, of points and of centroids.
 
 use crate::address::array;
 use crate::block::each;
@@ -32,7 +33,8 @@ pub const fn points(fine: bool) -> u32 {
     if fine { 16 } else { 32 }
 }
 
-/// Whether scores are made twice ([`twice`](crate::kmeans::twice)): where coordinates are few, comparing takes longer than products.
+/// Whether scores are made twice ([`twice`](crate::kmeans::twice)): where coordinates are few, comparing takes longer
+/// than products.
 pub const fn is_twice(padded: usize, fine: bool) -> bool {
     padded <= 16 && !fine
 }
@@ -71,7 +73,8 @@ pub struct Bound {
     lift: f32,
 }
 
-/// The unit: coordinates are below 2^10 in it, and lengths below 2^14, if they are no greater than those that the scale was made for.
+/// The unit: coordinates are below 2^10 in it, and lengths below 2^14, if they are no greater than those that the scale
+/// was made for.
 #[inline(always)]
 fn unit<S: Simt>(s: &S, call: &Assign) -> f32 {
     let scales: Global<f32> = array(call.at.scales);
@@ -90,11 +93,12 @@ fn unit<S: Simt>(s: &S, call: &Assign) -> f32 {
 impl Bound {
     /// By the halves of squares of all centroids.
     ///
-    /// Let X and C be the lengths of the point and of the longest centroid in the unit, and D the coordinates with padding. A score is off by no more than
+    /// Let X and C be the lengths of the point and of the longest centroid in the unit, and D the coordinates with
+    /// padding. A score is off by no more than
     ///
     /// - X·C·(2⁻¹⁰ + 2⁻²²), by f16's 11 bits of both (fine ones 3·2⁻²²), and (X + C)·2⁻²⁵·√D where they are subnormal;
-    /// - (C²/2 + X·C)·D·2⁻²³ in a tensor core (fine ones three times that), if it loses 2⁻²⁰ of what it adds for every eight products (it loses
-    ///   less), and D·2⁻²⁴ in the chain of fused multiply-adds that defines it;
+    /// - (C²/2 + X·C)·D·2⁻²³ in a tensor core (fine ones three times that), if it loses 2⁻²⁰ of what it adds for every
+    ///   eight products (it loses less), and D·2⁻²⁴ in the chain of fused multiply-adds that defines it;
     /// - (C²/2 + X·C)·2⁻²³ times the greatest number in the lowest bits, where there is one.
     ///
     /// The factors here are a little larger. What is lifted counts like C²/2.
@@ -131,14 +135,16 @@ impl Bound {
         if s.branch(j < call.dimensions) { self.unit * s.load(array::<f32>(call.at.centre), j as usize) } else { 0.0 }
     }
 
-    /// Half of a square in the square of the unit; not so little that differences of scores could be below 2⁻⁴⁸, as those of products are.
+    /// Half of a square in the square of the unit; not so little that differences of scores could be below 2⁻⁴⁸, as
+    /// those of products are.
     #[inline(always)]
     pub fn half(&self, half: f32, is_there: bool) -> f32 {
         const LEAST: f32 = 1.0 / (1 << 24) as f32;
         if is_there { (half * self.unit * self.unit + self.lift).max(LEAST) } else { NOWHERE }
     }
 
-    /// What the least rough score and another one are apart at most if both may be the nearest, by the square of the point's length.
+    /// What the least rough score and another one are apart at most if both may be the nearest, by the square of the
+    /// point's length.
     #[inline(always)]
     pub fn margin(&self, square: f32) -> f32 {
         self.apart + Real::sqrt(self.longer * square)
@@ -156,8 +162,9 @@ pub const fn bytes(clusters: usize, padded: usize) -> usize {
     4 * clusters.next_multiple_of(16) + 4 * clusters.next_multiple_of(TOGETHER as usize) * padded
 }
 
-/// Half of the square of each centroid about the centre, and the centroids in f16, as lanes read them: \[eight clusters\]\[piece\]\[lane\]\[coordinate
-/// of a piece\]; after all of them, what these lack, likewise. A block for each eight.
+/// Half of the square of each centroid about the centre, and the centroids in f16, as lanes read them: \[eight
+/// clusters\]\[piece\]\[lane\]\[coordinate of a piece\]; after all of them, what these lack, likewise. A block for each
+/// eight.
 #[inline(always)]
 pub fn centroids<S: Simt>(s: &S, call: &Assign) {
     let (centroids, centre): (Global<f32>, Global<f32>) = (array(call.at.centroids), array(call.at.centre));
@@ -266,8 +273,8 @@ impl<const D: usize, const FINE: bool> Points<D, FINE> {
     }
 }
 
-/// A lane's neighbouring coordinates of a point, from number `from`, several at a time; where there are none, the first ones again: a choice is
-/// cheaper than a branch.
+/// A lane's neighbouring coordinates of a point, from number `from`, several at a time; where there are none, the first
+/// ones again: a choice is cheaper than a branch.
 #[inline(always)]
 fn packs<S: Simt, T: Source<Value = f32>, const D: usize>(
     s: &S,
@@ -303,8 +310,9 @@ fn ones<S: Simt, T: Source<Value = f32>, const D: usize>(
     }
 }
 
-/// The scores of two tiles of 16 points each, or `FINE` of one, by the eight clusters that have number `at` in `centroids` (as [`fn@centroids`] has left them)
-/// and `halves` (two of them twice, as sums begin with them). A lane has two clusters: those of the point `lane / 4 + 8k` are `scores[k / 2][k % 2 * 2..][..2]`.
+/// The scores of two tiles of 16 points each, or `FINE` of one, by the eight clusters that have number `at` in
+/// `centroids` (as [`fn@centroids`] has left them) and `halves` (two of them twice, as sums begin with them). A lane
+/// has two clusters: those of the point `lane / 4 + 8k` are `scores[k / 2][k % 2 * 2..][..2]`.
 #[inline(always)]
 pub fn scores<S: Simt, const D: usize, const FINE: bool>(
     s: &S,

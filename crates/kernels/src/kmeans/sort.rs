@@ -1,11 +1,12 @@
 //! The points of all clusters in the order of their labels, in global memory, for sums that do not fit shared memory.
 //!
-//! A counting sort in three launches: count the labels, where each point learns which of its like it is ([`count`]); give each cluster room
-//! ([`offsets`]); write each point there ([`scatter`]). Which of its like comes first does not matter, as sums are whole numbers, and neither
-//! does which cluster does. So no order is kept among equals, and no block waits for another.
+//! A counting sort in three launches: count the labels, where each point learns its rank among points with the same label ([`count`]);
+//! give each cluster room ([`offsets`]); write each point there ([`scatter`]). The order of points with the same label does not matter, as sums are whole numbers, and neither does which cluster does. So no order is kept among equals, and no
+//! block waits for another.
 //!
-//! Then [`gather`] adds the list up. A group of lanes has a short cluster to itself, and writes its means without adding anything to global
-//! memory. Long clusters, which begin the list, are cut into stretches of one length; who comes last to a cluster makes its means.
+//! Then [`gather`] adds the list up. A group of lanes has a short cluster to itself, and writes its means without
+//! adding anything to global memory. Long clusters, which begin the list, are cut into stretches of one length; who
+//! comes last to a cluster makes its means.
 //!
 //! Bottleneck: memory; the list is 4 bytes for a point, written once and read once.
 
@@ -33,13 +34,14 @@ pub const EACH: usize = 4;
 /// What [`cursors`](crate::kmeans::UpdateAt::cursors) is, and the halves of [`order`](crate::kmeans::UpdateAt::order).
 #[derive(Clone, Copy)]
 struct List {
-    /// How many points of long clusters have room, from the first place on; and, 32 bits higher, of short ones, before the last.
+    /// How many points of long clusters have room, from the first place on; and, 32 bits higher, of short ones, before
+    /// the last.
     room: Global<u64>,
     /// Where each cluster begins; and, 32 bits higher, how many points it has.
     clusters: Global<u64>,
     /// The numbers of the points.
     points: Global<u32>,
-    /// How many of its like came before each point.
+    /// The rank of each point among points with the same label.
     ranks: Global<u32>,
 }
 
@@ -108,8 +110,8 @@ pub fn count<S: Simt>(s: &S, call: &Update) {
     }
 }
 
-/// Adds to the points of a cluster, and says how many there were. The low half is enough; and what comes back is not touched, so that no atomic waits
-/// for the one before.
+/// Adds to the points of a cluster, and says how many there were. The low half is enough; and what comes back is not
+/// touched, so that no atomic waits for the one before.
 #[inline(always)]
 fn add<S: Simt>(s: &S, call: &Update, totals: &Totals, label: u32, many: u32) -> u32 {
     s.atomic_add(array::<u32>(call.at.totals), 2 * totals.count(label), many, Order::Relaxed)
@@ -146,8 +148,8 @@ fn ranks_by_label<S: Simt>(s: &S, call: &Update, totals: &Totals, counts: Shared
     )
 }
 
-/// Ranks of too many labels for that. A slot goes to the first label that comes to it; points of that label are counted there, and the others one by
-/// one in global memory: few of them are alike.
+/// Ranks of too many labels for that. A slot goes to the first label that comes to it; points of that label are counted
+/// there, and the others one by one in global memory: few of them are alike.
 #[inline(always)]
 fn ranks_by_slot<S: Simt>(s: &S, call: &Update, totals: &Totals, shared: Shared<u32>, own: [u32; OWN]) -> [u32; OWN] {
     let slot = |label: u32| label % SLOTS;
@@ -256,7 +258,8 @@ pub fn scatter<S: Simt>(s: &S, call: &Update) {
     }
 }
 
-/// Adds the points of the list up, `W` elements at a time: first the groups of lanes that have a cluster, then those that have a stretch.
+/// Adds the points of the list up, `W` elements at a time: first the groups of lanes that have a cluster, then those
+/// that have a stretch.
 #[inline(always)]
 pub fn gather<S: Simt, T: Source<Value: Number>, const W: usize>(s: &S, call: &Update) {
     let list = List::of(call);

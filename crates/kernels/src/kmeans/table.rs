@@ -1,4 +1,5 @@
-//! The list of compiled kernels for k-means, read by the PTX build and by the emulator: the parameter and the kernel of each.
+//! The list of compiled kernels for k-means, read by the PTX build and by the emulator: the parameter and the kernel of
+//! each.
 
 use crate::kernel::each_row;
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]

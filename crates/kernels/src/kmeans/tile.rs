@@ -1,8 +1,8 @@
 //! The update where the sums of all clusters fit shared memory, of all coordinates or a slice of them.
 //!
-//! A block takes 2048 points at a time. It sorts them by label: each adds one to its label's count and so has a place among its like; a scan
-//! of the counts says where each label begins. Then groups of lanes read the points in that order, straight from global memory: it is
-//! the same 2048 rows, only in another order. Sums go to shared memory when the label changes, and to global memory once per block.
+//! A block takes 2048 points at a time. It sorts them by label: each adds one to its label's count, which was its rank among points with the same label; a scan of the counts says where each label begins. Then groups of lanes read the points in that
+//! order, straight from global memory: it is the same 2048 rows, only in another order. Sums go to shared memory when
+//! the label changes, and to global memory once per block.
 //!
 //! Bottleneck: memory, where clusters are few beside 2048; otherwise the shared atomics of short runs.
 
@@ -134,7 +134,8 @@ fn labels<S: Simt>(s: &S, call: &Update, first: u64) -> [u32; OWN] {
     )
 }
 
-/// Turns how many of each label there are into where each begins, adds them to `counts`, and says how many there are of all.
+/// Turns how many of each label there are into where each begins, adds them to `counts`, and says how many there are of
+/// all.
 #[inline(always)]
 fn scan<S: Simt>(s: &S, places: Shared<u32>, counts: Shared<u32>, warps: Shared<u32>) -> u32 {
     const OF: usize = CLUSTERS / THREADS as usize;

@@ -1,7 +1,7 @@
 //! The two least scores of each point, and whether the first is certain.
 //!
-//! A score has its cluster's number in its lowest bits, so that one `min` keeps both. In the end, lanes exchange halves of what they
-//! have, until each lane answers for one point.
+//! A score has its cluster's number in its lowest bits, so that one `min` keeps both. In the end, lanes exchange halves
+//! of what they have, until each lane answers for one point.
 
 use crate::kmeans::score::{Bound, FAR, Points, TOGETHER};
 use warpfold_simt::{ALL, Simt, Word};
@@ -49,8 +49,8 @@ impl Two {
         self.least[k] = self.least[k].min(least);
     }
 
-    /// Of two points, a lane takes what its neighbour has seen of one, which is the second if the bit `by` of its number is set, and gives what it has
-    /// seen of the other. It is the first one from then on.
+    /// Of two points, a lane takes what its neighbour has seen of one, which is the second if the bit `by` of its
+    /// number is set, and gives what it has seen of the other. It is the first one from then on.
     #[inline(always)]
     fn halve<S: Simt>(&mut self, s: &S, squares: &mut [f32; 4], by: u32, [a, b]: [usize; 2]) {
         // Both are read before one is chosen, so that arrays stay in registers.
@@ -64,7 +64,8 @@ impl Two {
         self.join(a, least, next, label);
     }
 
-    /// The cluster nearest to the point that has this lane's number, and whether that is certain. Lanes tell each other what they have seen.
+    /// The cluster nearest to the point that has this lane's number, and whether that is certain. Lanes tell each other
+    /// what they have seen.
     #[inline(always)]
     pub fn settle<S: Simt, const D: usize, const FINE: bool>(
         mut self,
@@ -93,7 +94,8 @@ impl Two {
     }
 }
 
-/// Of two values, a lane keeps one, the second if the bit `by` of its number is set, and gets its neighbour's of the same.
+/// Of two values, a lane keeps one, the second if the bit `by` of its number is set, and gets its neighbour's of the
+/// same.
 #[inline(always)]
 pub fn swap<S: Simt, T: Word>(s: &S, by: u32, kept: &mut T, [first, second]: [T; 2]) -> T {
     let is_second = s.lane() & by != 0;

@@ -88,6 +88,6 @@ impl Left {
 
 /// Bytes of counters at the start of a workspace.
 pub const COUNTERS: usize = 1 << 20;
-/// The counter that is set if an output has no value: byte 0 if there was nothing, byte 1 if there was only NaN, byte 2 if segments'
-/// offsets decrease or go beyond the elements.
+/// The counter that is set if an output has no value: byte 0 if there was nothing, byte 1 if there was only NaN, byte 2
+/// if segments' offsets decrease or go beyond the elements.
 pub const STATUS: usize = COUNTERS / 4 - 1;

@@ -1,9 +1,11 @@
-//! The table of reductions' kernels: a line for each fold. One expansion exports them as PTX, another finds them by name.
+//! The table of reductions' kernels: a line for each fold. One expansion exports them as PTX, another finds them by
+//! name.
 //!
-//! `tree`, `heap` and `packed` folds become `rows_`, `short_`, `tiny_`, `columns_`, `shallow_`, `parts_`, `segments_`, `stretches_`
-//! and `ends_` (`narrow_` too for trees) with the fold's name. The number is how many columns a lane takes, and `packed` ones take
-//! all columns of a word together. `describe` of a source becomes `rows_`, `columns_` and `narrow_`, `describe_short` also `short_`:
-//! of 16-bit floats that would need the stack. `any` recipes become `any_rows_` and `any_columns_`, `slow` ones only the first.
+//! `tree`, `heap` and `packed` folds become `rows_`, `short_`, `tiny_`, `columns_`, `shallow_`, `parts_`, `segments_`,
+//! `stretches_` and `ends_` (`narrow_` too for trees) with the fold's name. The number is how many columns a lane
+//! takes, and `packed` ones take all columns of a word together. `describe` of a source becomes `rows_`, `columns_` and
+//! `narrow_`, `describe_short` also `short_`: of 16-bit floats that would need the stack. `any` recipes become
+//! `any_rows_` and `any_columns_`, `slow` ones only the first.
 
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
@@ -15,7 +17,7 @@ use crate::reduce::call::Call;
 use crate::reduce::fold::{self, Parts, Tree};
 use crate::reduce::shape::columns::{self, Columns};
 use crate::reduce::shape::describe::Both;
-use crate::reduce::shape::panel::{self, Panel, Pitch};
+use crate::reduce::shape::panel::{self, Pitch};
 use crate::reduce::shape::parts::{self, Partials};
 use crate::reduce::shape::piece::{self, Dense};
 use crate::reduce::shape::rows::{self, Rows};
@@ -34,13 +36,13 @@ pub const fn slots<P: Node>(wide: usize) -> usize {
     256 * wide * P::WORDS as usize
 }
 
-/// The same, and for five levels of subtrees of each thread before.
+/// Words of shared memory that suffice for those, and, before that, for five levels of subtrees of each thread.
 pub const fn deep<P: Node, N: Node>(wide: usize) -> usize {
     let own = 256 * wide * 5 * N::WORDS as usize;
     if own > slots::<P>(wide) { own } else { slots::<P>(wide) }
 }
 
-/// The same where subtrees are parts of single elements: of 64, seven levels.
+/// Words of shared memory for a thread's own subtrees of single elements: 64 of them, in seven levels.
 pub const fn deep_any<P: Node>() -> usize {
     256 * 7 * P::WORDS as usize
 }
@@ -156,7 +158,7 @@ macro_rules! facts {
     };
     ((($find:ident)) tree $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), {
-            let several = <panel::Ordered<$fold, true> as Panel<$wide>>::SEVERAL;
+            let several = <panel::Ordered<$fold, true> as panel::Panel<$wide>>::SEVERAL;
             let facts = Facts::in_order::<$fold>($wide);
             Facts { few: true, packed: several, narrow: several && <$fold as Parts>::NARROW, ..facts }
         });
@@ -166,7 +168,7 @@ macro_rules! facts {
     };
     ((($find:ident)) packed $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), {
-            let several = <panel::Packed<$fold> as Panel<$wide>>::SEVERAL;
+            let several = <panel::Packed<$fold> as panel::Panel<$wide>>::SEVERAL;
             Facts { packed: several, narrow: <$fold as Parts>::NARROW, ..Facts::any_order::<$fold>($wide) }
         });
     };
@@ -309,7 +311,8 @@ sums!(line(export()));
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 others!(line(export()));
 
-/// Lets a visitor see the kernel of that name, of sums that the teaching ladder needs. Gives the visitor back if there is none.
+/// Lets a visitor see the kernel of that name, of sums that the teaching ladder needs. Gives the visitor back if there
+/// is none.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn of_sums<V: Visit>(entry: &str, visitor: V) -> Result<V::Output, V> {
     sums!(line(visit(entry, visitor)));
@@ -323,8 +326,8 @@ pub fn of_others<V: Visit>(entry: &str, visitor: V) -> Result<V::Output, V> {
     Err(visitor)
 }
 
-/// What a planner has to know of a fold: `sum_f32`, or `any_sum_f32` for the recipe that takes any elements. None if the table has
-/// no such fold.
+/// What a planner has to know of a fold: `sum_f32`, or `any_sum_f32` for the recipe that takes any elements. None if
+/// the table has no such fold.
 #[cfg(not(target_arch = "nvptx64"))]
 #[must_use]
 pub fn facts(fold: &str) -> Option<Facts> {

@@ -1,10 +1,10 @@
 //! Segments: the elements of each output follow those of the one before, and an array of offsets says where they end.
 //!
-//! Idea: every warp takes an equal share of bytes, of values and of what goes with a segment; it searches the offsets for where that
-//! begins, and reads them 256 at a time, a window. Whatever mix of lengths there is, none waits for another. A lane takes 32 bytes
-//! straight from memory, so one has a short segment to itself (`alone`); up to 4 KiB, 2 to 32 lanes share one (`together`). Where no
-//! segment has more than one element, there is no tree (`singles`). Longer ones are listed in stretches for a second launch
-//! ([`stretches`]), and a third reduces their parts ([`ends`]).
+//! Idea: every warp takes an equal share of bytes, of values and of what goes with a segment; it searches the offsets
+//! for where that begins, and reads them 256 at a time, a window. Whatever mix of lengths there is, none waits for
+//! another. A lane takes 32 bytes straight from memory, so one has a short segment to itself (`alone`); up to 4 KiB, 2
+//! to 32 lanes share one (`together`). Where no segment has more than one element, there is no tree (`singles`). Longer
+//! ones are listed in stretches for a second launch ([`stretches`]), and a third reduces their parts ([`ends`]).
 //! Bottleneck: memory; for segments of a few elements, the instructions that find, finish and write them.
 
 mod alone;
@@ -174,7 +174,8 @@ impl<'a, P: Held> Work<'a, P> {
         finish(s, self.piece.fold(), self.call, self.out(s, i), count as u64, part);
     }
 
-    /// Writes the results of segments without elements. Done last, so that nothing of it is among the others' instructions.
+    /// Writes the results of segments without elements. Done last, so that nothing of it is among the others'
+    /// instructions.
     #[inline(always)]
     fn fill<S: Simt>(&self, s: &S) {
         let mut i = s.lane();
@@ -204,7 +205,7 @@ impl<'a, P: Held> Work<'a, P> {
         }
     }
 
-    /// Writes what no elements reduce to.
+    /// Writes the result of no elements.
     #[inline(always)]
     fn nothing<S: Simt>(&self, s: &S, i: u32) {
         let (shape, out) = (&self.call.shape, self.out(s, i));

@@ -1,4 +1,5 @@
-//! What a warp knows of the offsets: where its share of the work begins and ends, and a window of them in shared memory.
+//! What a warp knows of the offsets: where its share of the work begins and ends, and a window of them in shared
+//! memory.
 
 use crate::address::array;
 use crate::reduce::call::STATUS;
@@ -70,7 +71,8 @@ impl Offsets {
         if self.shape.signed != 0 { x as i32 as u64 } else { x as u64 }
     }
 
-    /// The elements of a segment, as their first and their number; none, and a word to the host, if there cannot be such.
+    /// The elements of a segment, as their first and their number; none, and a word to the host, if there cannot be
+    /// such.
     #[inline(always)]
     pub fn segment<S: Simt>(&self, s: &S, call: &SegmentsCall, i: u64) -> (u64, u64) {
         let (from, to) = (self.get(s, i), self.get(s, i + 1));
@@ -95,7 +97,8 @@ impl Offsets {
         COST * i + clipped(i).wrapping_sub(clipped(0)).wrapping_mul(size as u64)
     }
 
-    /// The first segment before which there are `work` bytes or more; lanes of each half of the warp have the same `work`.
+    /// The first segment before which there are `work` bytes or more; lanes of each half of the warp have the same
+    /// `work`.
     #[inline(always)]
     pub fn search<S: Simt>(&self, s: &S, work: u64, size: u32) -> u64 {
         let (mut low, mut high) = (0, self.shape.total);
@@ -196,7 +199,8 @@ pub struct Window {
 }
 
 impl Window {
-    /// Of `n` segments from number `first` as many as there is room for. `limits` are numbers of elements, in their order, below 2^20.
+    /// Of `n` segments from number `first` as many as there is room for. `limits` are numbers of elements, in their
+    /// order, below 2^20.
     #[inline(always)]
     pub fn read<S: Simt>(s: &S, offsets: &Offsets, bounds: Shared<u32>, first: u64, n: u64, limits: [u32; 3]) -> Self {
         let count = n.min(WINDOW as u64) as u32;

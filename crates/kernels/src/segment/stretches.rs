@@ -120,8 +120,8 @@ impl Stretch {
     fn count(self, len: u64) -> u64 {
         (len + (1 << self.0) - 1) >> self.0
     }
-    /// Where the parts of a segment begin, if it has more than one: no two segments' overlap, since it has no more parts than half
-    /// stretches.
+    /// Where the parts of a segment begin, if it has more than one: no two segments' overlap, since it has no more
+    /// parts than half stretches.
     #[inline(always)]
     fn slot(self, start: u64) -> u64 {
         (2 * start) >> self.0

@@ -1,4 +1,5 @@
-//! Segments of at most 4 KiB: 2 to 32 lanes share one, with 32 bytes to a lane, and of 32 lanes several turns if need be.
+//! Segments of at most 4 KiB: 2 to 32 lanes share one, with 32 bytes to a lane, and of 32 lanes several turns if need
+//! be.
 
 use crate::reduce::fold::Parts;
 use crate::reduce::shape::piece::{Held, hold_lines, share};
@@ -11,7 +12,8 @@ use warpfold_simt::{ALL, Shared, Simt};
 /// Lanes to a segment of the first list, at most.
 const FEW: u32 = 8;
 
-/// Segments of a window by their numbers in it: those of at most [`FEW`] lanes from the first place on, those of more from the last one down.
+/// Segments of a window by their numbers in it: those of at most [`FEW`] lanes from the first place on, those of more
+/// from the last one down.
 #[derive(Clone, Copy)]
 pub struct Lists {
     /// Where they are written down.

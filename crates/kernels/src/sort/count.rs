@@ -1,8 +1,9 @@
 //! How often each digit occurs, at all places at once.
 //!
-//! Blocks count in shared memory. Each digit has a counter in each of some columns, and a lane counts in its own column, so that neither equal digits nor
-//! digits of one bank often wait for each other. The elements are seen in their order here, so what depends on that is found, too: the
-//! sign of the first zero, the first label of no group. Elements of another size than their keys are written down as keys.
+//! Blocks count in shared memory. Each digit has a counter in each of some columns, and a lane counts in its own
+//! column, so that neither equal digits nor digits of one bank often wait for each other. The elements are seen in
+//! their order here, so what depends on that is found, too: the sign of the first zero, the first label of no group.
+//! Elements of another size than their keys are written down as keys.
 //!
 //! Bottleneck: shared memory (four or eight atomics for a key), beside memory.
 

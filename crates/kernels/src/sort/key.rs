@@ -1,6 +1,7 @@
 //! From elements to integers that are ordered as they are, and back.
 //!
-//! All NaNs are one key, the greatest; zeros of both signs are one. What is lost, the sign of the first zero, [`crate::sort::count`] finds.
+//! All NaNs are one key, the greatest; zeros of both signs are one. What is lost, the sign of the first zero,
+//! [`crate::sort::count`] finds.
 
 use crate::address::array;
 use crate::params::params;

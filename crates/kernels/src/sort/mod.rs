@@ -1,10 +1,12 @@
-//! A stable radix sort, and what is made of sorted keys: distinct values, runs, groups. Beside it, what else labels need: bins, and rows as columns.
+//! A stable radix sort, and what is made of sorted keys: distinct values, runs, groups. Beside it, what else labels
+//! need: bins, and rows as columns.
 //!
-//! Keys are integers of 4 or 8 bytes ([`key`]: elements of any dtype become such), with nothing, 4 or 8 bytes carried along. One pass over the
-//! elements counts the digits of all places ([`count`]), one block turns counts into where digits begin ([`starts`]), and then there is one pass
-//! for each place ([`pass`]): a block puts a tile in order in shared memory, learns from the tiles before it where its digits go ([`back`]), and writes
-//! them there in runs. This is *Onesweep* (Adinets and Merrill, 2022). A place at which all keys agree is left out, if nobody waits for
-//! the result in a buffer of his choice.
+//! Keys are integers of 4 or 8 bytes ([`key`]: elements of any dtype become such), with nothing, 4 or 8 bytes carried
+//! along. One pass over the elements counts the digits of all places ([`count`]), one block turns counts into where
+//! digits begin ([`starts`]), and then there is one pass for each place ([`pass`]): a block puts a tile in order in
+//! shared memory, learns from the tiles before it where its digits go ([`back`]), and writes them there in runs. This
+//! is *Onesweep* (Adinets and Merrill, 2022). A place at which all keys agree is left out, if nobody waits for the
+//! result in a buffer of his choice.
 
 pub mod back;
 pub mod count;

@@ -16,7 +16,7 @@ const COUNTS: usize = 0;
 const TICKETS: usize = COUNTS + PLACES * RADIX as usize;
 /// A bit for each place at which keys differ.
 const LIVE: usize = TICKETS + PLACES + 1;
-/// How many keys are the first of their like.
+/// How many keys are heads.
 pub const FOUND: usize = LIVE + 1;
 /// What is special, as [`special`] has it: the first of all blocks. The label follows, in two words.
 pub const FIRST: usize = FOUND + 1;

@@ -1,7 +1,7 @@
 //! Any element, any reducer: each is found by its index, may be absent, and is converted on the way.
 //!
-//! Idea: one element to a lane and step; what is absent passes through at its place, so a node counts the elements under it.
-//! Rows and columns share the work as in the fast kernels. Bottleneck: finding and converting elements.
+//! Idea: one element to a lane and step; what is absent passes through at its place, so a node counts the elements
+//! under it. Rows and columns share the work as in the fast kernels. Bottleneck: finding and converting elements.
 
 use crate::address::array;
 use crate::node::{Counted, Node};

@@ -116,7 +116,8 @@ recipes! {
     F => Product<F, P>, |r: &Recipe| Product::new(initial(r), false), skip true, store store_element::<S, F>;
     /// Variances and standard deviations.
     Variances<F, P> where { F: Read + Element<Float = F, Mean = F> + Float, P: Precision<F, Real: Node> }
-    F => Deviation<F, P>, |r: &Recipe| Deviation::new(r.ddof, r.has(flag::ROOT)), skip true, store store_element::<S, F>;
+    F => Deviation<F, P>,
+        |r: &Recipe| Deviation::new(r.ddof, r.has(flag::ROOT)), skip true, store store_element::<S, F>;
     /// logsumexp.
     Exponentials<F, P> where {
         F: Read + Element<Float = F, Mean = F> + Float + Node,

@@ -1,4 +1,5 @@
-//! argmin and argmax: the greatest key and the first pack of 16 bytes that has it; which of its elements, the end tells.
+//! argmin and argmax: the greatest key and the first pack of 16 bytes that has it; which of its elements, the end
+//! tells.
 
 use crate::node::{Node, select};
 use crate::reduce::fold::{Heap, Parts};

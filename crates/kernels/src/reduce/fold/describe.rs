@@ -1,4 +1,5 @@
-//! What `describe` says of floats, in one read: totals go up the tree; extremes, their places and NaNs are counted in any order.
+//! What `describe` says of floats, in one read: totals go up the tree; extremes, their places and NaNs are counted in
+//! any order.
 
 use crate::node::{Counted, Node, fields};
 use crate::reduce::fold::{Deviations, Norms, Parts, Sums, Tree, no_plain};
@@ -22,7 +23,8 @@ pub struct Total<R, M> {
     pub moments: M,
 }
 
-/// An extreme: the greatest key, and the first place of an element that equals it. `P` is an index, or a number of packs.
+/// An extreme: the greatest key, and the first place of an element that equals it. `P` is an index, or a number of
+/// packs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct End<K, P> {
     /// -0.0 is below +0.0.
@@ -297,8 +299,8 @@ where
         part.seen.greatest.at += by;
         part
     }
-    /// One array of outputs after the other: NaNs, places of least and greatest, then these, mean, standard deviation, sum
-    /// and norm. The recipe's initial value says how many outputs there are, and which is the first.
+    /// One array of outputs after the other: NaNs, places of least and greatest, then these, mean, standard deviation,
+    /// sum and norm. The recipe's initial value says how many outputs there are, and which is the first.
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
         let outputs = recipe.initial[0] as usize;

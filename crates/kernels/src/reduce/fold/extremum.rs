@@ -183,8 +183,8 @@ impl<B: Bits, K: Key> Keys<B, K> {
         Self::down(most)
     }
 
-    /// Of floats, as they are: the greatest is the greatest as a signed integer, unless all are negative; then it is the
-    /// least as an unsigned one. Likewise for the least. The two ends also tell whether there is a NaN.
+    /// Of floats, as they are: the greatest is the greatest as a signed integer, unless all are negative; then it is
+    /// the least as an unsigned one. Likewise for the least. The two ends also tell whether there is a NaN.
     #[inline(always)]
     fn floats<S: Simt, const N: usize>(&self, s: &S, packs: &[[u32; 4]; N]) -> K {
         let x = self.top(packs, 0);

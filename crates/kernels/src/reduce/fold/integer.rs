@@ -68,8 +68,8 @@ impl<B: Bits> Integer<B> {
 
 impl<B: Bits> Heap for Integer<B> {
     type Bits = B;
-    /// The sum modulo 2^64, and (of 64-bit elements) what left it on top. Of elements of at most 16 bits a lane adds less than
-    /// 2^31 in all, so the low half is enough.
+    /// The sum modulo 2^64, and (of 64-bit elements) what left it on top. Of elements of at most 16 bits a lane adds
+    /// less than 2^31 in all, so the low half is enough.
     type Acc = (u64, i64);
     const REPEATS: bool = false;
     as_brief!();

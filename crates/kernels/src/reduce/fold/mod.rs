@@ -1,7 +1,7 @@
 //! What is computed: one file per family of reductions. How it walks memory is in [`crate::reduce::shape`].
 //!
-//! A [`Tree`] cares for the order of its elements, and combines neighbours; a [`Heap`] does not, and keeps one running value
-//! per lane.
+//! A [`Tree`] cares for the order of its elements, and combines neighbours; a [`Heap`] does not, and keeps one running
+//! value per lane.
 
 mod arg;
 mod count;
@@ -70,15 +70,15 @@ pub trait Tree: Parts {
     const COMMUTES: bool;
     /// Whether there is a node that changes nothing, so that a ragged end may be filled with it.
     const NEUTRAL: bool;
-    /// That node; anything if there is none.
+    /// The neutral node; any value if there is none.
     fn neutral(&self) -> Self::Node;
     /// The bits of an element that changes nothing, if there is one.
     #[inline(always)]
     fn blank(&self) -> Option<Self::Bits> {
         None
     }
-    /// Two packs with blanks in the place of elements that are left out, and the tree that need not look for them; of elements of 4 bytes or more,
-    /// if there is a blank.
+    /// Two packs with blanks in the place of elements that are left out, and the tree that need not look for them; of
+    /// elements of 4 bytes or more, if there is a blank.
     #[inline(always)]
     fn whole<S: Simt>(&self, _s: &S, w: [[u32; 4]; 2]) -> (Self, [[u32; 4]; 2]) {
         (*self, w)
@@ -90,24 +90,24 @@ pub trait Tree: Parts {
     fn pair<S: Simt>(&self, s: &S, left: Self::Bits, right: Self::Bits) -> Self::Node {
         self.join(self.lift(s, left), self.lift(s, right), 1)
     }
-    /// The node above two whole subtrees of `each` elements. A tree of its own [`Tree::pair`] that is not
-    /// [`Tree::NEUTRAL`] gets no single ones.
+    /// The node above two whole subtrees of `each` elements. If [`Tree::pair`] is overridden and [`Tree::NEUTRAL`] is
+    /// false, `join` never receives single-element nodes.
     fn join(&self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node;
     /// As a part; `count` elements are under it.
     fn part(&self, node: Self::Node, count: u32) -> Self::Part;
 
     /// A cheaper tree with the same bits for elements that are all ordinary; this tree itself if there is none.
     type Plain: Tree<Bits = Self::Bits>;
-    /// Whether there is one.
+    /// Whether there is such a cheaper tree.
     const HAS_PLAIN: bool = false;
-    /// It.
+    /// The cheaper tree.
     fn plain(&self) -> Self::Plain;
     /// Whether the element is ordinary.
     #[inline(always)]
     fn is_ordinary<S: Simt>(&self, _s: &S, _bits: Self::Bits) -> bool {
         false
     }
-    /// A node of the cheaper tree as one of this.
+    /// A node of the cheaper tree as a node of this tree.
     fn raise(&self, node: <Self::Plain as Tree>::Node) -> Self::Node;
 }
 
@@ -164,7 +164,8 @@ pub trait Heap: Parts {
     fn start(&self) -> Self::Acc;
     /// Takes the elements of 16 bytes; `place` is their number in the row, counted in such packs.
     fn pack<S: Simt>(&self, s: &S, acc: Self::Acc, words: &[u32; 4], place: u32) -> Self::Acc;
-    /// Takes two packs, of which `count` elements are there; what else is in them changes nothing, if the first has any.
+    /// Takes two packs, of which `count` elements are there; what else is in them changes nothing, if the first has
+    /// any.
     #[inline(always)]
     fn two<S: Simt>(&self, s: &S, packs: &[[u32; 4]; 2], count: [u32; 2]) -> Self::Acc {
         let mut acc = self.pack(s, self.start(), &packs[0], 0);
@@ -195,11 +196,11 @@ pub trait Heap: Parts {
     }
     /// A part in fewer words, for exchanges; its place is below 2^16 - 1.
     type Brief: Node;
-    /// The part so.
+    /// The part in fewer words.
     fn brief(&self, part: Self::Part) -> Self::Brief;
     /// What [`Parts::meet`] makes of two.
     fn meet_brief(&self, left: Self::Brief, right: Self::Brief) -> Self::Brief;
-    /// The part again; of some elements.
+    /// The part again; at least one element is under it.
     fn part_of(&self, brief: Self::Brief) -> Self::Part;
     /// The part with the element's own index.
     #[inline(always)]

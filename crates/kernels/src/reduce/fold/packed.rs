@@ -1,8 +1,8 @@
 //! Columns of 1- and 2-byte elements, all of a 32-bit word together.
 //!
-//! A lane takes at most 128 rows before it makes parts, so that counts and sums of bytes fit narrow fields, and an arg op's
-//! key and row fit one word: the key on top, then the row's number in reverse, so that the greatest word is the first of the
-//! greatest keys.
+//! A lane takes at most 128 rows before it makes parts, so that counts and sums of bytes fit narrow fields, and an arg
+//! op's key and row fit one word: the key on top, then the row's number in reverse, so that the greatest word is the
+//! first of the greatest keys.
 
 use crate::reduce::fold::extremum::{Extremum, Keys, MinMax};
 use crate::reduce::fold::{Arg, Count, Heap, Integer};
@@ -91,8 +91,8 @@ impl<B: Bits, const ZEROS: bool> Words<B, ZEROS> {
         }
         let negative = signs(s, word) & self.turn;
         let keys = if ZEROS {
-            // The sign bit plus or minus the magnitude, so that both zeros are the same; of the least, all bits flipped. No
-            // half of the sum leaves its 16 bits.
+            // The sign bit plus or minus the magnitude, so that both zeros are the same; of the least, all bits
+            // flipped. No half of the sum leaves its 16 bits.
             let twice = if self.least { 2 } else { 2u32.wrapping_neg() };
             ((word | self.raise) ^ self.flip).wrapping_add((word & negative).wrapping_mul(twice))
         } else {
@@ -210,8 +210,8 @@ impl<B: Bits> Packed for Arg<B, i32> {
 }
 
 impl<B: Bits> Packed for Integer<B> {
-    /// Of bytes, sums of the even and of the odd ones in halves of a word; of 2-byte elements, a word each. All without the
-    /// bias, which makes every element positive.
+    /// Of bytes, sums of the even and of the odd ones in halves of a word; of 2-byte elements, a word each. All without
+    /// the bias, which makes every element positive.
     type Columns = [u32; 2];
     #[inline(always)]
     fn begin(&self) -> [u32; 2] {
@@ -242,7 +242,8 @@ impl<B: Bits> Packed for Count<B> {
     }
     #[inline(always)]
     fn row<S: Simt>(&self, _s: &S, counts: u32, word: u32, _number: u32) -> u32 {
-        // The carry of an element's other bits reaches its top one, unless all are zero; so does a NaN's with what is added to it.
+        // The carry of an element's other bits reaches its top one, unless all are zero; so does a NaN's with what is
+        // added to it.
         let top = every::<B>(1 << (8 * B::SIZE - 1));
         let word = word & every::<B>(self.mask as u32);
         let rest = word & !top;

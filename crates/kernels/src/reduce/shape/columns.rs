@@ -1,9 +1,8 @@
 //! Columns: outputs lie side by side, and a lane walks down some of them.
 //!
-//! Idea: a lane takes 16 bytes of adjacent columns and 8 rows at a time, tree-wise; a warp is 32 lanes wide, or, where there
-//! are fewer columns, takes several rows abreast and folds them by exchanges. Warps of a block take stretches of rows and
-//! meet in shared memory; blocks leave parts, and the last of a panel reduces these.
-//! Bottleneck: memory.
+//! Idea: a lane takes 16 bytes of adjacent columns and 8 rows at a time, tree-wise; a warp is 32 lanes wide, or, where
+//! there are fewer columns, takes several rows abreast and folds them by exchanges. Warps of a block take stretches of
+//! rows and meet in shared memory; blocks leave parts, and the last of a panel reduces these. Bottleneck: memory.
 
 use crate::address::array;
 use crate::node::{Node, fetch, get, publish, put};
@@ -39,7 +38,8 @@ params! {
         pub lanes: u32,
         /// Warps to a panel, a power of two; others of the block take other panels.
         pub warps: u32,
-        /// Tiles of 8 steps that a warp takes, a power of two, at most 16: a lane has room for five levels of their nodes.
+        /// Tiles of 8 steps that a warp takes, a power of two, at most 16: a lane has room for five levels of their
+        /// nodes.
         pub tiles: u32,
         /// Blocks to a panel in this launch.
         pub blocks: u32,

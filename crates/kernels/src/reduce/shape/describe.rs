@@ -1,8 +1,8 @@
 //! Describing: every element that a lane reads goes up the tree, and is looked at for extremes and NaNs.
 //!
-//! Idea: the tree's nodes travel as any others do; what needs no order stays in a lane's registers until its work is done, and
-//! then meets once. An extreme remembers its pack of 16 bytes, and the end looks which of the pack's elements it was.
-//! Bottleneck: arithmetic, about twenty instructions an element.
+//! Idea: the tree's nodes travel as any others do; what needs no order stays in a lane's registers until its work is
+//! done, and then meets once. An extreme remembers its pack of 16 bytes, and the end looks which of the pack's elements
+//! it was. Bottleneck: arithmetic, about twenty instructions an element.
 
 use crate::address::array;
 use crate::node::{Counted, Node, select};
@@ -175,8 +175,8 @@ where
     fn short<S: Simt>(&self, s: &S, packs: &Packs, split: Split) -> [Description<X::Value, X::Key>; STEPS] {
         let w = packs.read::<S, X::Bits>(s);
         let totals = piece::Ordered(self.0.totals).rows(s, packs, &w, split);
-        // Four steps at a time, which is as many as a row has, so that the other four have the same places: all eight would
-        // need more registers than there are.
+        // Four steps at a time, which is as many as a row has, so that the other four have the same places: all eight
+        // would need more registers than there are.
         let unseen = self.0.unseen();
         let (mut w, mut seen) = (w, [unseen; STEPS]);
         let (mut turn, turns) = (0, s.opaque(2));

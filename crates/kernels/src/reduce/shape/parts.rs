@@ -34,8 +34,9 @@ pub fn meet_warps<S: Simt, F: Parts>(s: &S, f: &F, slots: Shared<u32>, part: F::
     part
 }
 
-/// The part of `count` parts from number `first`; warp 0 gets it. A thread takes four neighbours at once, or one if a part is so
-/// large that four would not fit the registers.
+/// The part of `count` parts from number `first`; warp 0 gets it. A thread takes 16
+/// neighbours at once, 4 if parts have more than 2 words, and 1 if they have more than [`FEW`], so that all fit the
+/// registers.
 #[inline(always)]
 pub fn reduce<S: Simt, F: Parts>(
     s: &S,
@@ -52,7 +53,7 @@ pub fn reduce<S: Simt, F: Parts>(
     }
 }
 
-/// The same, `N` parts of each thread at a time: 16, 4 or 1.
+/// As [`reduce`], with `N` parts of each thread at a time: 16, 4 or 1.
 #[inline(always)]
 fn reduce_by<S: Simt, F: Parts, const N: usize>(
     s: &S,
@@ -91,8 +92,8 @@ fn reduce_by<S: Simt, F: Parts, const N: usize>(
     stack.close_parts(s, f, i)
 }
 
-/// Blocks that share a row and whose parts one of them reduces: as many as it takes at once. A level of blocks that wait for
-/// one another costs more than a few more parts.
+/// Blocks that share a row and whose parts one of them reduces: as many as it takes at once. A level of blocks that
+/// wait for one another costs more than a few more parts.
 pub const fn group<P: Node>() -> u64 {
     match P::WORDS {
         0..=2 => 256 * 16,
@@ -110,8 +111,8 @@ pub const fn turns(blocks: u64) -> u64 {
     if blocks <= 64 { 1 } else { blocks / 32 + 4 }
 }
 
-/// Where a block stands among those that share a row or a panel. Groups of them reduce their parts first, then groups of
-/// groups, so that no block has many to go through.
+/// Where a block stands among those that share a row or a panel. Groups of them reduce their parts first, then groups
+/// of groups, so that no block has many to go through.
 #[derive(Clone, Copy)]
 pub struct Turn {
     /// Where this level's parts begin.
@@ -149,7 +150,8 @@ impl Turn {
     pub fn count(&self) -> u64 {
         (self.all - self.group() * self.size).min(self.size)
     }
-    /// Counts this one in; true for the last of its group. `publish` has been called by this thread, or before a barrier.
+    /// Counts this one in; true for the last of its group. `publish` has been called by this thread, or before a
+    /// barrier.
     #[inline(always)]
     pub fn arrive<S: Simt>(&self, s: &S, counters: Global<u32>) -> bool {
         let before = s.atomic_add(counters, (self.counters + self.group()) as usize, 1u32, Order::AcqRel);

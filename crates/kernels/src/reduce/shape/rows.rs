@@ -1,9 +1,8 @@
 //! Rows: each output's elements lie side by side.
 //!
 //! Idea: a warp reduces tiles of 8 steps x 32 lanes x 16 bytes, warps meet in shared memory, blocks leave parts in the
-//! workspace, and the last block of a row to finish reduces these in the same launch. The planner chooses how many warps,
-//! or blocks, share a row.
-//! Bottleneck: memory.
+//! workspace, and the last block of a row to finish reduces these in the same launch. The planner chooses how many
+//! warps, or blocks, share a row. Bottleneck: memory.
 
 use crate::address::array;
 use crate::node::{get, publish, put};

@@ -1,10 +1,9 @@
 //! Shallow columns: at most 8 rows, so that one lane has all of a column.
 //!
-//! Idea: no lane needs another, so there is no shared memory, no barrier and no loop. A lane reads its columns of every row at
-//! once, and writes their results. Columns are dealt out to neighbouring lanes, so that results are written side by side: a
-//! sector of 32 bytes that is written in pieces costs as much as many. Of 1 and 2 bytes, if results are as narrow, a lane
-//! reads and writes several at a time instead.
-//! Bottleneck: memory.
+//! Idea: no lane needs another, so there is no shared memory, no barrier and no loop. A lane reads its columns of every
+//! row at once, and writes their results. Columns are dealt out to neighbouring lanes, so that results are written side
+//! by side: a sector of 32 bytes that is written in pieces costs as much as many. Of 1 and 2 bytes, if results are as
+//! narrow, a lane reads and writes several at a time instead. Bottleneck: memory.
 
 use crate::address::array;
 use crate::params::params;

@@ -1,9 +1,8 @@
 //! Short rows: a warp takes 8 steps of as many rows as its lanes hold.
 //!
-//! Idea: a row of at most 512 bytes is one 16-byte read of 1, 2, 4, … 32 lanes, one of up to 2 KiB two or four steps of such
-//! reads; all 8 steps are in flight before the first is used. The butterfly that merges lanes leaves each lane with another
-//! row's result, so that the end of the work is shared too.
-//! Bottleneck: memory.
+//! Idea: a row of at most 512 bytes is one 16-byte read of 1, 2, 4, … 32 lanes, one of up to 2 KiB two or four steps of
+//! such reads; all 8 steps are in flight before the first is used. The butterfly that merges lanes leaves each lane
+//! with another row's result, so that the end of the work is shared too. Bottleneck: memory.
 
 use crate::params::params;
 use crate::reduce::call::Call;

@@ -4,8 +4,8 @@ use crate::node::{Node, get, put, select};
 use crate::reduce::fold::{Parts, Tree};
 use warpfold_simt::{ALL, Shared, Simt};
 
-/// A whole warp's counter: all lanes have the same node, so lane `d` keeps that of level `d`, and a level costs one exchange
-/// instead of a register of every lane.
+/// A whole warp's counter: all lanes have the same node, so lane `d` keeps that of level `d`, and a level costs one
+/// exchange instead of a register of every lane.
 #[derive(Clone, Copy)]
 pub struct Lanes<N>(N);
 
@@ -171,7 +171,7 @@ impl Own {
     }
 }
 
-/// A lane's own counter of at most seven parts, in registers.
+/// A lane's own stack of partials in registers, a binary counter of three digits: it takes eight partials.
 #[derive(Clone, Copy)]
 pub struct Few<P>([P; 3]);
 

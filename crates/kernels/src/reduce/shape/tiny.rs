@@ -1,9 +1,9 @@
 //! Tiny rows: at most 16 bytes, so that one lane has all of a row.
 //!
-//! Idea: no lane needs another. A warp takes 256 rows, 8 to a lane, and all are in flight before the first is used. A row that
-//! is not one aligned read of 8 or 16 bytes is read as the aligned words that it touches, and shifted into place; what is past
-//! its end is filled with what changes nothing. Rows of up to 4, 8 and 16 bytes have code of their own.
-//! Bottleneck: memory; for rows of a few bytes, the instructions that finish and write them.
+//! Idea: no lane needs another. A warp takes 256 rows, 8 to a lane, and all are in flight before the first is used. A
+//! row that is not one aligned read of 8 or 16 bytes is read as the aligned words that it touches, and shifted into
+//! place; what is past its end is filled with what changes nothing. Rows of up to 4, 8 and 16 bytes have code of their
+//! own. Bottleneck: memory; for rows of a few bytes, the instructions that finish and write them.
 
 use crate::address::array;
 use crate::params::params;

@@ -1,8 +1,8 @@
 //! A warp's values become one: the transposed butterfly.
 //!
-//! Each lane holds the nodes of 8 steps; lanes are the lower bits of the index. At each of three levels a lane keeps half of
-//! its nodes and sends the other half, which merges the lane bits lowest first with 7 exchanges instead of 24; the other lane
-//! bits, then the bits of the steps, cost one each.
+//! Each lane holds the nodes of 8 steps; lanes are the lower bits of the index. At each of three levels a lane keeps
+//! half of its nodes and sends the other half, which merges the lane bits lowest first with 7 exchanges instead of 24;
+//! the other lane bits, then the bits of the steps, cost one each.
 
 use crate::node::{Node, exchange, select};
 use crate::reduce::fold::{Heap, Parts, Tree};
@@ -148,7 +148,8 @@ pub fn tile<S: Simt, C: Combine>(s: &S, nodes: [C::Node; STEPS], c: C, each: u32
     short(s, nodes, c, each, Split { lanes: 32, steps: STEPS as u32 })[0]
 }
 
-/// The nodes of rows that share 8 steps of a warp, `each` elements a lane. Which is where: see [`crate::reduce::shape::piece::Short`].
+/// The nodes of rows that share 8 steps of a warp, `each` elements a lane. Which is where: see
+/// [`crate::reduce::shape::piece::Short`].
 #[inline(always)]
 pub fn short<S: Simt, C: Combine>(
     s: &S,

@@ -65,8 +65,8 @@ params! {
         pub bytes: i64,
         /// Whether a lane's columns can be read at once in every row.
         pub aligned: u64,
-        /// Rows of the array that lie in each of these rows, which then are what one lane reads. More than one only where the
-        /// array's rows follow one another without gaps, and for kernels that know of it ([`Packed`]).
+        /// Rows of the array that lie in each of these rows, which then are what one lane reads. More than one only
+        /// where the array's rows follow one another without gaps, and for kernels that know of it ([`Packed`]).
         pub each: u64,
         /// Elements of the last row, if it is not whole; otherwise 0.
         pub tail: u64,

@@ -37,7 +37,8 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
                 |node| f.raise(node),
             );
         }
-        // Rarely taken, so it is kept short: one copy, and the columns take turns. (A loop with a vote in it is not unrolled.)
+        // Rarely taken, so it is kept short: one copy, and the columns take turns. (A loop with a vote in it is not
+        // unrolled.)
         let (mut found, mut bits) = ([f.neutral(); C], *bits);
         let mut j = 0;
         while s.again(s.any(ALL, j < C)) {
@@ -121,7 +122,8 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
         Self::above(s, f, four, lanes, 2 * each)
     }
 
-    /// The node over four, each of so many elements: of neighbouring steps, or, with fewer than 32 lanes, of neighbouring lanes.
+    /// The node over four, each of so many elements: of neighbouring steps, or, with fewer than 32 lanes, of
+    /// neighbouring lanes.
     #[inline(always)]
     fn above<S: Simt, G: Tree>(s: &S, f: &G, n: [G::Node; STEPS / 2], lanes: u32, each: u32) -> G::Node {
         let join = warp::Join(f);
@@ -160,8 +162,8 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
         NARROW && F::NEUTRAL && !F::HAS_PLAIN && F::Bits::SIZE == 2 && C == 8
     }
 
-    /// The nodes over 8 steps of elements, all (`whole`) or those that are `there(step, element)`, where a lane's row is `short` rows of
-    /// the array: of at most half as many columns.
+    /// The nodes over 8 steps of elements, all (`whole`) or those that are `there(step, element)`, where a lane's row
+    /// is `short` rows of the array: of at most half as many columns.
     #[inline(always)]
     fn several<S: Simt, const C: usize>(
         s: &S,
@@ -332,8 +334,8 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
         part
     }
 
-    /// The rows that are left, of a fold without a neutral node. Once for each lane, so it is kept short: the columns take turns,
-    /// and with fewer than 32 lanes the steps, too.
+    /// The rows that are left, of a fold without a neutral node. Once for each lane, so it is kept short: the columns
+    /// take turns, and with fewer than 32 lanes the steps, too.
     #[inline(always)]
     pub(in crate::reduce::shape) fn ragged<S: Simt, const C: usize>(
         &self,

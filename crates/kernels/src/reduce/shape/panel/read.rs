@@ -1,8 +1,9 @@
 //! Reading a tile: a lane's columns of 8 rows, wherever these begin.
 //!
-//! Idea: where rows do not begin at multiples of what a lane reads, each lane reads at the multiple below, has what follows
-//! from the next lane, and shifts both into place. That reads beyond a row's end, but not beyond the array's as long as
-//! another row follows. Elements of 4 bytes and more are dealt out to neighbouring lanes instead, one at a time.
+//! Idea: where rows do not begin at multiples of what a lane reads, each lane reads at the multiple below, has what
+//! follows from the next lane, and shifts both into place. That reads beyond a row's end, but not beyond the array's as
+//! long as another row follows. Elements of 4 bytes and more are dealt out to neighbouring lanes instead, one at a
+//! time.
 
 use crate::address::array;
 use crate::node::select;
@@ -20,8 +21,8 @@ pub struct Tile {
     pub row: u64,
     /// Rows from one to the next.
     pub step: u32,
-    /// Whether a whole row of the strip follows this tile, and so what a read beyond any of its rows finds, and all lanes of
-    /// the warp are here.
+    /// Whether a whole row of the strip follows this tile, and so what a read beyond any of its rows finds, and all
+    /// lanes of the warp are here.
     pub more: bool,
 }
 
@@ -99,8 +100,8 @@ pub fn load_some<S: Simt, B: Bits, const C: usize>(
     )
 }
 
-/// A lane's columns of four rows, of elements of 1 and 2 bytes, in words. If some are not there (not `whole`), instead of their
-/// elements those of the last row, or `zeros`. All lanes call it.
+/// A lane's columns of four rows, of elements of 1 and 2 bytes, in words. If some are not there (not `whole`), instead
+/// of their elements those of the last row, or `zeros`. All lanes call it.
 #[inline(always)]
 pub fn load_words<S: Simt, B: Bits, const C: usize>(
     s: &S,

@@ -75,9 +75,9 @@ impl<F: Heap> Piece for Free<F> {
 }
 
 impl<F: Heap> Free<F> {
-    /// Takes a tile that does not begin and end with a line. Order is no matter, so lines are taken as they are, but for the
-    /// first and the last. Line `q` has place `place + q`, so that the place of an element, counted in lines, is that of the pack that it is in,
-    /// or the next; the last may be the 257th.
+    /// Takes a tile that does not begin and end with a line. Order is no matter, so lines are taken as they are, but
+    /// for the first and the last. Line `q` has place `place + q`, so that the place of an element, counted in lines,
+    /// is that of the pack that it is in, or the next; the last may be the 257th.
     #[inline(always)]
     fn uneven<S: Simt>(&self, s: &S, mut acc: F::Acc, here: &Tile, place: u32) -> F::Acc {
         let (f, lane) = (&self.0, s.lane());
@@ -166,7 +166,8 @@ fn below(bytes: u32, i: usize) -> u32 {
     if left >= 4 { u32::MAX } else { (1 << (8 * left)) - 1 }
 }
 
-/// Sixteen bytes with what changes nothing where `keep` of a word has no bits: zeros, or `like`, which is there already.
+/// Sixteen bytes with what changes nothing where `keep` of a word has no bits: zeros, or `like`, which is there
+/// already.
 #[inline(always)]
 fn filled<F: Heap>(w: &[u32; 4], like: F::Bits, keep: impl Fn(usize) -> u32) -> [u32; 4] {
     let bits = like.to_bits();

@@ -91,8 +91,8 @@ pub fn walk<A: Copy, const K: usize>(
         rest = next;
         k += 1;
     }
-    // Rarely needed, so it is kept short: copies of a division would be most of a kernel's code. A parameter has no index at
-    // run time, so each axis is chosen from all.
+    // Rarely needed, so it is kept short: copies of a division would be most of a kernel's code. A parameter has no
+    // index at run time, so each axis is chosen from all.
     let mut k = NEAR as u64;
     loop {
         let (mut this, mut j) = (axis[NEAR], NEAR + 1);
@@ -235,8 +235,9 @@ impl Split {
 
 /// The parts of rows of one tile or less.
 pub trait Short: Piece {
-    /// The parts of 8 steps of `split.lanes` lanes to a row. With 8 lanes or more the first part is that of step `lane & 7`, of which those of one row are equal;
-    /// with fewer, part `j` is that of step `j * lanes + (lane & (lanes - 1))`.
+    /// The parts of 8 steps of `split.lanes` lanes to a row. With 8 lanes or more the first part is that of step `lane
+    /// & 7`, of which those of one row are equal; with fewer, part `j` is that of step `j * lanes + (lane & (lanes -
+    /// 1))`.
     fn short<S: Simt>(&self, s: &S, packs: &Packs, split: Split) -> [<Self::Fold as Parts>::Part; STEPS];
 }
 
@@ -244,8 +245,8 @@ pub trait Short: Piece {
 pub trait Tiny: Piece {
     /// An element in memory.
     type Bits: Bits;
-    /// The parts of `G` rows of `len` elements each, which lie in the first `W` words (1, 2 or 4) and not in half as many; what
-    /// follows in them may be anything.
+    /// The parts of `G` rows of `len` elements each, which lie in the first `W` words (1, 2 or 4) and not in half as
+    /// many; what follows in them may be anything.
     fn tiny<S: Simt, const W: usize, const G: usize>(
         &self,
         s: &S,
@@ -267,8 +268,9 @@ pub trait Held: Piece {
     const FREE: bool;
     /// The part of one element.
     fn single<S: Simt>(&self, s: &S, bits: Self::Bits) -> <Self::Fold as Parts>::Part;
-    /// The part of two packs of a lane, which are `lanes` packs apart: of the first `count` elements of each, and [`Held::blank`]s after them if
-    /// elements have 4 bytes or more. The first one is number `before` of the output's. If order matters, it is that of all of the `lanes` lanes.
+    /// The part of two packs of a lane, which are `lanes` packs apart: of the first `count` elements of each, and
+    /// [`Held::blank`]s after them if elements have 4 bytes or more. The first one is number `before` of the output's.
+    /// If order matters, it is that of all of the `lanes` lanes.
     fn held<S: Simt>(
         &self,
         s: &S,

@@ -20,8 +20,8 @@ pub fn pack<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4]) -> F::Node {
     padded(s, f, w, F::Bits::PER, F::Bits::PER, F::Bits::PER)
 }
 
-/// The node over the first `len` of `width` elements (1, 2, 4 or 8), of which `least` are always there; of a tree with a neutral
-/// node, unless they are all.
+/// The node over the first `len` of `width` elements (1, 2, 4 or 8), of which `least` are always there; of a tree with
+/// a neutral node, unless they are all.
 #[inline(always)]
 fn padded<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], width: u32, len: u32, least: u32) -> F::Node {
     let always = |k: usize| !F::NEUTRAL || (k as u32) < least;
@@ -60,7 +60,8 @@ fn packs<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STE
     slow(s, f, w)
 }
 
-/// The same, rarely needed and so kept short: one copy, and the steps take turns. (A loop with a vote in it is not unrolled.)
+/// The same, rarely needed and so kept short: one copy, and the steps take turns. (A loop with a vote in it is not
+/// unrolled.)
 #[inline(always)]
 fn slow<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STEPS] {
     let (mut nodes, mut w) = ([f.neutral(); STEPS], *w);

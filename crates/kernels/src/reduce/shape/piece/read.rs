@@ -135,7 +135,8 @@ impl Tile {
         w
     }
 
-    /// Packs from lines, which lie side by side over steps of lanes, and words of one more in `end`; a pack starts in word `D` of a line.
+    /// Packs from lines, which lie side by side over steps of lanes, and words of one more in `end`; a pack starts in
+    /// word `D` of a line.
     #[inline(always)]
     fn shifted<S: Simt, B: Bits, const D: usize>(&self, s: &S, w: [[u32; 4]; STEPS], end: u32) -> [[u32; 4]; STEPS] {
         let lane = s.lane();
@@ -145,7 +146,8 @@ impl Tile {
                 if s.branch(32 * k as u32 * B::PER >= self.valid) {
                     return w[k];
                 }
-                // The next lane has what follows; after the last, the first lane's next step. Only those words are sent.
+                // The next lane has what follows; after the last, the first lane's next step. Only those words are
+                // sent.
                 let next: [u32; 4] = core::array::from_fn(
                     #[inline(always)]
                     |i| {
@@ -165,8 +167,8 @@ impl Tile {
         )
     }
 
-    /// A lane's 8 lines, and the one that the elements end in, if they do not fill it; for elements in any order. Those that
-    /// the row has nothing of may be anything.
+    /// A lane's 8 lines, and the one that the elements end in, if they do not fill it; for elements in any order. Those
+    /// that the row has nothing of may be anything.
     #[inline(always)]
     pub fn lines<S: Simt, B: Bits>(&self, s: &S) -> ([[u32; 4]; STEPS], [u32; 4]) {
         if s.branch(self.readable::<B>() == 0) {
@@ -265,8 +267,8 @@ fn padded<S: Simt, B: Bits>(s: &S, at: Global<u8>, valid: u32, blank: B) -> [u32
     words
 }
 
-/// Two packs from anywhere, `apart` bytes from each other, of which each lane has its own. What follows the first `count` elements
-/// of each may be anything. An array's end is `end`.
+/// Two packs from anywhere, `apart` bytes from each other, of which each lane has its own. What follows the first
+/// `count` elements of each may be anything. An array's end is `end`.
 ///
 /// They are read by elements or words: neighbouring lanes find theirs in the same lines of the first-level cache.
 #[inline(always)]
