@@ -1,60 +1,9 @@
 //! What lanes of a warp do together: barriers, shuffles, votes.
 
-use super::block::{Block, State};
 use super::counters::Counters;
 use super::fault::{Fault, Kind};
-use core::panic::Location;
-
-/// Why a thread does not run.
-#[derive(Clone)]
-pub(super) enum Wait {
-    /// It can run.
-    Ready,
-    /// It waits for the block.
-    Barrier(&'static Location<'static>),
-    /// It waits for the lanes of `mask`.
-    Warp { mask: u32, ask: Ask, site: &'static Location<'static> },
-    /// The kernel has returned.
-    Returned,
-}
-
-/// What a lane asks of the others.
-#[derive(Clone, Copy)]
-pub(super) enum Ask {
-    Barrier,
-    Shuffle { way: Way, by: u32, value: u32 },
-    Vote { vote: bool },
-}
-
-/// Where a shuffle reads.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    Xor,
-    Down,
-    Up,
-    Idx,
-}
-
-impl Way {
-    fn source(self, lane: u32, by: u32) -> u32 {
-        match self {
-            Way::Xor => (lane ^ by) & 31,
-            Way::Down if lane + by < 32 => lane + by,
-            Way::Up if by <= lane => lane - by,
-            Way::Down | Way::Up => lane,
-            Way::Idx => by & 31,
-        }
-    }
-}
-
-/// Whether two lanes ask for the same operation.
-fn agree(a: &Ask, b: &Ask) -> bool {
-    match (a, b) {
-        (Ask::Barrier, Ask::Barrier) | (Ask::Vote { .. }, Ask::Vote { .. }) => true,
-        (Ask::Shuffle { way: a, .. }, Ask::Shuffle { way: b, .. }) => a == b,
-        _ => false,
-    }
-}
+use super::state::{Block, State};
+use super::wait::{Ask, Wait, agree};
 
 impl Block<'_> {
     /// Answers every operation of a warp whose lanes have all arrived; false if there was none.

@@ -1,10 +1,10 @@
 //! `Simt` as a coroutine that checks everything.
 
-use super::block::{Array, Block, State};
-use super::collective::{Ask, Wait, Way};
 use super::fault::{Fault, Kind, Op, Place, Space};
 use super::race::{Cell, Stamp};
 use super::requests::{Class, Part};
+use super::state::{Array, Block, State};
+use super::wait::{Ask, Wait, Way};
 use core::panic::Location;
 use corosensei::Yielder;
 use std::time::{Duration, Instant};

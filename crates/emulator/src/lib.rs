@@ -18,7 +18,9 @@ mod race;
 mod requests;
 mod run;
 mod runtime;
+mod state;
 mod sync;
+mod wait;
 
 pub use counters::{Conflicts, Counters, Line, Report};
 pub use fault::Log;
@@ -101,7 +103,7 @@ fn launch_any(
     assert!((1..=1024).contains(&block.count()), "{name}: a block has 1 to 1024 threads, not {}", block.count());
     let blocks = u32::try_from(grid.count()).expect("a grid of at most 2^32 - 1 blocks");
     let context =
-        block::Context { memory, releases: sync::Releases::default(), launch: memory.next_launch(), grid, block };
+        state::Context { memory, releases: sync::Releases::default(), launch: memory.next_launch(), grid, block };
     let gathered: Vec<block::Gathered> = (0..blocks)
         .into_par_iter()
         .fold(block::Gathered::default, |mut gathered, number| {

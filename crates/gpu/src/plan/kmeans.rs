@@ -105,7 +105,7 @@ impl Problem {
         let whole = self.dimensions / self.wide();
         // Reads whose sums have room.
         let most = tile::ROOM / (self.clusters * self.wide() * self.words());
-        if self.clusters > tile::CLUSTERS || most == 0 || whole.div_ceil(most) > SLICES {
+        if self.clusters > finish::CLUSTERS || most == 0 || whole.div_ceil(most) > SLICES {
             return None;
         }
         let reads = whole.div_ceil(whole.div_ceil(most));

@@ -4,7 +4,7 @@ use warpfold_core::DType;
 use warpfold_kernels::params::Plain;
 use warpfold_kernels::reduce::any::{AXES, Stride, Strides};
 use warpfold_kernels::reduce::call::Call;
-use warpfold_kernels::reduce::call::{COUNTERS, CallAt, Left, STATUS};
+use warpfold_kernels::reduce::call::{CallAt, Left};
 use warpfold_kernels::reduce::recipe::{Recipe, flag};
 use warpfold_kernels::reduce::shape::columns::Columns;
 use warpfold_kernels::reduce::shape::panel::Pitch;
@@ -15,6 +15,7 @@ use warpfold_kernels::reduce::shape::shallow::Shallow;
 use warpfold_kernels::reduce::shape::short::Short;
 use warpfold_kernels::reduce::shape::tiny::{self, Tiny};
 use warpfold_kernels::reduce::table::KEPT;
+use warpfold_kernels::reduce::workspace::{COUNTERS, STATUS};
 
 use super::Launch;
 use super::choose::{self, Fold, any, fast, recipe};

@@ -1,9 +1,11 @@
 //! The plan of reductions of segments.
 
 use warpfold_kernels::reduce::call::Call;
-use warpfold_kernels::reduce::call::{COUNTERS, Left};
+use warpfold_kernels::reduce::call::Left;
 use warpfold_kernels::reduce::recipe::code;
-use warpfold_kernels::segment::{COST, LEAST, Room, SHORT, STRETCH_WARPS, Segments, SegmentsAt, WARPS};
+use warpfold_kernels::reduce::workspace::COUNTERS;
+use warpfold_kernels::segment::Room;
+use warpfold_kernels::segment::call::{COST, LEAST, SHORT, STRETCH_WARPS, Segments, SegmentsAt, WARPS};
 
 use super::choose::{fast, recipe};
 use super::policy::{SEGMENT_WARPS, STRETCH_TILES};

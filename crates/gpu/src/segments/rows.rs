@@ -12,7 +12,7 @@ use crate::view::ArrayView;
 use warpfold_array::CudaError;
 use warpfold_core::DType;
 use warpfold_kernels::group::turn::{RepeatAt, TurnAt};
-use warpfold_kernels::segment::SegmentsAt;
+use warpfold_kernels::segment::call::SegmentsAt;
 
 /// Where parts of the workspace begin.
 const ALIGNED: usize = 256;

@@ -20,7 +20,7 @@ use warpfold_array::{Scalar, Values};
 use warpfold_core::DType;
 use warpfold_cpu::keys::{Segments, filled};
 use warpfold_cpu::reduce;
-use warpfold_kernels::segment::SegmentsAt;
+use warpfold_kernels::segment::call::SegmentsAt;
 
 /// A reduction of segments of arrays of one dtype and length, by so many offsets, on one GPU: planned, its kernels
 /// loaded.

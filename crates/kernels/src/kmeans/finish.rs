@@ -6,11 +6,12 @@
 use crate::address::array;
 use crate::block::THREADS;
 use crate::kmeans::number::Number;
-use crate::kmeans::tile::CLUSTERS;
 use crate::kmeans::{BAD, EMPTY, Totals, Update};
 use warpfold_core::Accumulate;
 use warpfold_simt::{ALL, Global, Order, Pack, Pod, Simt};
 
+/// Clusters at most of an update that adds up in shared memory.
+pub const CLUSTERS: usize = 512;
 /// Sums of which the last block of an update makes means.
 pub const FEW: usize = 1024;
 

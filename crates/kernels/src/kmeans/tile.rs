@@ -9,9 +9,10 @@
 use crate::address::array;
 use crate::block::THREADS;
 use crate::block::{self, each};
+use crate::kmeans::finish::{self, CLUSTERS};
 use crate::kmeans::number::Number;
 use crate::kmeans::stretch::{self, Part, Stretch};
-use crate::kmeans::{NONE, Update, divide, finish};
+use crate::kmeans::{NONE, Update, divide};
 use crate::source::Source;
 use warpfold_simt::{Global, Order, Shared, Simt};
 
@@ -19,8 +20,6 @@ use warpfold_simt::{Global, Order, Shared, Simt};
 pub const OWN: usize = 8;
 /// Points of a tile.
 pub const TILE: u32 = THREADS * OWN as u32;
-/// Clusters at most.
-pub const CLUSTERS: usize = 512;
 /// Clusters times coordinates of a slice, at most; of f64, half of it.
 pub const ROOM: usize = 4096;
 /// Tiles that a block may take before sums overflow.

@@ -1,9 +1,10 @@
-//! The launch struct of reductions: addresses, the recipe, the shape; and the layout of their workspace.
+//! The launch struct of reductions: addresses, the recipe, the shape.
 
 use crate::address::array;
 use crate::params::params;
 use crate::reduce::out::Out;
 use crate::reduce::recipe::Recipe;
+use crate::reduce::workspace::COUNTERS;
 use warpfold_simt::Global;
 
 params! {
@@ -85,9 +86,3 @@ impl Left {
     /// No partials are left.
     pub const NONE: Self = Self { from: 0, within: 1, each: 0 };
 }
-
-/// Bytes of counters at the start of a workspace.
-pub const COUNTERS: usize = 1 << 20;
-/// The counter that is set if an output has no value: byte 0 if there was nothing, byte 1 if there was only NaN, byte 2
-/// if segments' offsets decrease or go beyond the elements.
-pub const STATUS: usize = COUNTERS / 4 - 1;

@@ -1,6 +1,6 @@
 //! Reductions: a *fold* (what is computed) walks a *shape* (which elements).
 //!
-//! - [`call`]: the launch struct, and the layout of the workspace. [`recipe`]: what a fold is told. [`out`]: where
+//! - [`call`]: the launch struct. [`workspace`]: the layout of what blocks share. [`recipe`]: what a fold is told. [`out`]: where
 //!   results go.
 //! - [`fold`]: one file for each kind of arithmetic.
 //! - [`shape`]: one file for each way through memory.
@@ -14,3 +14,4 @@ pub mod out;
 pub mod recipe;
 pub mod shape;
 pub mod table;
+pub mod workspace;

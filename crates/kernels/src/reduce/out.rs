@@ -1,7 +1,7 @@
 //! Where a result goes, and in which dtype.
 
-use crate::reduce::call::STATUS;
 use crate::reduce::recipe::{SIZES, code};
+use crate::reduce::workspace::STATUS;
 use warpfold_core::{Cast, DType, Element, bf16, f16};
 use warpfold_simt::{Global, Simt};
 

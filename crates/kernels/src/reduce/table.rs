@@ -24,7 +24,8 @@ use crate::reduce::shape::rows::{self, Rows};
 use crate::reduce::shape::shallow::{self, Shallow};
 use crate::reduce::shape::short::{self, Short};
 use crate::reduce::shape::tiny::{self, Tiny};
-use crate::segment::{self, SegmentsCall};
+use crate::segment;
+use crate::segment::call::SegmentsCall;
 use crate::source;
 use warpfold_core::ops::{Compensated, Magnitude, Plain, Square, Value};
 
@@ -73,7 +74,7 @@ macro_rules! line {
         $each!($with concat!("shallow_", stringify!($name)), Call<Shallow<KEPT>>,
             shallow::kernel::<_, $panel, KEPT, $wide>);
         $each!($with concat!("parts_", stringify!($name)), Call<Partials<KEPT>>, parts::kernel::<_, $fold, KEPT>);
-        $each!($with concat!("segments_", stringify!($name)), SegmentsCall, segment::kernel::<_, $piece>);
+        $each!($with concat!("segments_", stringify!($name)), SegmentsCall, segment::kernel::kernel::<_, $piece>);
         $each!($with concat!("stretches_", stringify!($name)), SegmentsCall, segment::stretches::<_, $piece>);
         $each!($with concat!("ends_", stringify!($name)), SegmentsCall, segment::ends::<_, $piece>);
     };

@@ -1,8 +1,9 @@
 //! Segments of at most 32 bytes: a lane has one to itself.
 
 use crate::reduce::shape::piece::Held;
+use crate::segment::call::{HELD, TURNS};
 use crate::segment::together::Lists;
-use crate::segment::{HELD, TURNS, Work};
+use crate::segment::work::Work;
 use crate::source::Bits;
 use warpfold_simt::{ALL, Simt};
 

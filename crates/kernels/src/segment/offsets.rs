@@ -2,9 +2,9 @@
 //! memory.
 
 use crate::address::array;
-use crate::reduce::call::STATUS;
 use crate::reduce::shape::piece::divide;
-use crate::segment::{COST, LEAST, Segments, SegmentsCall, WARPS};
+use crate::reduce::workspace::STATUS;
+use crate::segment::call::{COST, LEAST, Segments, SegmentsCall, WARPS};
 use warpfold_simt::{ALL, Shared, Simt};
 
 /// Segments of a window, at most.

@@ -2,8 +2,8 @@
 
 use crate::address::array;
 use crate::reduce::shape::piece::{Held, next};
-use crate::segment::Work;
 use crate::segment::offsets::WINDOW;
+use crate::segment::work::Work;
 use crate::source::Bits;
 use warpfold_simt::Simt;
 

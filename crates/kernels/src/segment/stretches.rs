@@ -6,8 +6,8 @@ use crate::reduce::fold::Parts;
 use crate::reduce::out::Out;
 use crate::reduce::shape::parts::{self, SLOTS};
 use crate::reduce::shape::piece::{Dense, Held, Row};
+use crate::segment::call::{STRETCH_WARPS, Segments, SegmentsCall, finish};
 use crate::segment::offsets::{Kept, Offsets, Share};
-use crate::segment::{STRETCH_WARPS, Segments, SegmentsCall, finish};
 use crate::source::Bits;
 use warpfold_simt::{ALL, Global, Order, Shared, Simt};
 

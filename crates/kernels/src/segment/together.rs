@@ -4,8 +4,9 @@
 use crate::reduce::fold::Parts;
 use crate::reduce::shape::piece::{Held, hold_lines, share};
 use crate::reduce::shape::stack::Few;
+use crate::segment::call::{HELD, SHORT, TURNS};
 use crate::segment::offsets::WINDOW;
-use crate::segment::{HELD, SHORT, TURNS, Work};
+use crate::segment::work::Work;
 use crate::source::Bits;
 use warpfold_simt::{ALL, Shared, Simt};
 

@@ -16,6 +16,7 @@ pub mod piece;
 pub mod rows;
 pub mod shallow;
 pub mod short;
+pub mod split;
 pub mod stack;
 pub mod tiny;
 pub mod warp;

@@ -9,8 +9,10 @@ use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
 use crate::reduce::recipe::flag;
 use crate::reduce::shape::parts;
-use crate::reduce::shape::piece::{self, Outputs, Packs, Split, share};
-use crate::reduce::shape::warp::{STEPS, pick};
+use crate::reduce::shape::piece::{self, Outputs, Packs, share};
+use crate::reduce::shape::split::STEPS;
+use crate::reduce::shape::split::Split;
+use crate::reduce::shape::warp::pick;
 use warpfold_simt::Simt;
 
 params! {

@@ -12,7 +12,7 @@ use crate::reduce::fold::Parts;
 use crate::reduce::recipe::flag;
 use crate::reduce::shape::parts;
 use crate::reduce::shape::piece::{self, Outputs, loose_steps, next};
-use crate::reduce::shape::warp::STEPS;
+use crate::reduce::shape::split::STEPS;
 use crate::source::{Bits, words};
 use warpfold_simt::Simt;
 

@@ -6,11 +6,8 @@
 
 use crate::node::{Node, exchange, select};
 use crate::reduce::fold::{Heap, Parts, Tree};
-use crate::reduce::shape::piece::Split;
+use crate::reduce::shape::split::{STEPS, Split};
 use warpfold_simt::Simt;
-
-/// Steps of a tile: as many 16-byte reads a lane has in flight.
-pub const STEPS: usize = 8;
 
 /// How two neighbours become one.
 pub trait Combine: Copy {

@@ -12,7 +12,8 @@ use warpfold::{ArrayRef, DType, Op, Order};
 use warpfold_emulator::{Memory, Report};
 use warpfold_emulator::{Production, emulate_sum};
 use warpfold_kernels::ladder;
-use warpfold_kernels::reduce::call::{COUNTERS, CallAt};
+use warpfold_kernels::reduce::call::CallAt;
+use warpfold_kernels::reduce::workspace::COUNTERS;
 use warpfold_simt::Global;
 
 /// The dtype of elements and result: the ladder adds integers in 32 bits.

@@ -4,8 +4,8 @@ use crate::reduce::fold::Heap;
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::panel::read::{Tile, load, load_some};
 use crate::reduce::shape::panel::{Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
+use crate::reduce::shape::split::STEPS;
 use crate::reduce::shape::stack::Own;
-use crate::reduce::shape::warp::STEPS;
 use crate::source::Bits;
 use warpfold_simt::Simt;
 

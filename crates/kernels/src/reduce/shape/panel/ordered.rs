@@ -6,8 +6,9 @@ use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::panel::read::{Tile, load, load_some, side_by_side};
 use crate::reduce::shape::panel::{Panel, Pitch, Shallow, Strip, abreast};
 use crate::reduce::shape::piece::{next, share};
+use crate::reduce::shape::split::STEPS;
 use crate::reduce::shape::stack::{Few, Own};
-use crate::reduce::shape::warp::{self, STEPS};
+use crate::reduce::shape::warp;
 use crate::source::Bits;
 use warpfold_simt::{ALL, Simt};
 

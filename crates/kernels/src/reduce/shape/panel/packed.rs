@@ -9,8 +9,8 @@ use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::panel::read::{FOUR, Tile, at_once, dealt, load_words, together};
 use crate::reduce::shape::panel::{Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
 use crate::reduce::shape::piece::share;
+use crate::reduce::shape::split::STEPS;
 use crate::reduce::shape::stack::Own;
-use crate::reduce::shape::warp::STEPS;
 use crate::source::Bits;
 use warpfold_simt::Simt;
 

@@ -10,7 +10,7 @@ use crate::node::select;
 use crate::reduce::fold::Tree;
 use crate::reduce::shape::panel::{Pitch, Strip};
 use crate::reduce::shape::piece::joined;
-use crate::reduce::shape::warp::STEPS;
+use crate::reduce::shape::split::STEPS;
 use crate::source::{Bits, words};
 use warpfold_simt::{ALL, Simt};
 

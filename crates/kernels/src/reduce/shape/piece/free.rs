@@ -5,8 +5,10 @@ use crate::node::select;
 use crate::reduce::fold::Heap;
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::piece::read::Tile;
-use crate::reduce::shape::piece::{Dense, Held, Packs, Piece, Row, Short, Split, Tiny};
-use crate::reduce::shape::warp::{self, STEPS};
+use crate::reduce::shape::piece::{Dense, Held, Packs, Piece, Row, Short, Tiny};
+use crate::reduce::shape::split::STEPS;
+use crate::reduce::shape::split::Split;
+use crate::reduce::shape::warp;
 use crate::source::{Bits, words};
 use warpfold_simt::{Pod, Simt};
 

@@ -12,7 +12,8 @@ use crate::params::params;
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::warp::STEPS;
+use crate::reduce::shape::split::STEPS;
+use crate::reduce::shape::split::Split;
 use crate::source::Bits;
 use warpfold_simt::Simt;
 
@@ -207,29 +208,6 @@ pub trait Piece: Copy {
         part: <Self::Fold as Parts>::Part,
     ) -> <Self::Fold as Parts>::Part {
         part
-    }
-}
-
-/// How a warp's lanes and steps are shared among short rows.
-#[derive(Clone, Copy, Debug)]
-pub struct Split {
-    /// Lanes to a row, a power of two.
-    pub lanes: u32,
-    /// Steps to a row: 1, or with all lanes 2 or 4.
-    pub steps: u32,
-}
-
-impl Split {
-    /// Lanes among which the butterfly spreads the rows of 8 steps.
-    #[inline(always)]
-    pub fn spread(&self) -> u32 {
-        self.lanes.min(STEPS as u32)
-    }
-
-    /// The pack of its row that a lane takes in step `k`.
-    #[inline(always)]
-    pub fn pack<S: Simt>(&self, s: &S, k: u32) -> u32 {
-        (k & (self.steps - 1)) * 32 + (s.lane() & (self.lanes - 1))
     }
 }
 

@@ -4,9 +4,11 @@ use crate::node::{Node, select};
 use crate::reduce::fold::Tree;
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::piece::read::Tile;
-use crate::reduce::shape::piece::{Dense, Held, Packs, Piece, Row, Short, Split, Tiny};
+use crate::reduce::shape::piece::{Dense, Held, Packs, Piece, Row, Short, Tiny};
+use crate::reduce::shape::split::STEPS;
+use crate::reduce::shape::split::Split;
 use crate::reduce::shape::stack::Lanes;
-use crate::reduce::shape::warp::{self, STEPS, pick};
+use crate::reduce::shape::warp::{self, pick};
 use crate::source::Bits;
 use warpfold_simt::{ALL, Simt};
 

@@ -3,7 +3,7 @@
 use crate::address::array;
 use crate::node::select;
 use crate::reduce::shape::piece::{Dense, Packs, Row};
-use crate::reduce::shape::warp::STEPS;
+use crate::reduce::shape::split::STEPS;
 use crate::source::{Bits, words};
 use warpfold_simt::{ALL, Global, Simt};
 

@@ -1,0 +1,65 @@
+//! What a thread waits for, and what a lane asks of the others of its warp.
+
+use super::fault::Op;
+use core::panic::Location;
+
+/// Why a thread does not run.
+#[derive(Clone)]
+pub(super) enum Wait {
+    /// It can run.
+    Ready,
+    /// It waits for the block.
+    Barrier(&'static Location<'static>),
+    /// It waits for the lanes of `mask`.
+    Warp { mask: u32, ask: Ask, site: &'static Location<'static> },
+    /// The kernel has returned.
+    Returned,
+}
+
+/// What a lane asks of the others.
+#[derive(Clone, Copy)]
+pub(super) enum Ask {
+    Barrier,
+    Shuffle { way: Way, by: u32, value: u32 },
+    Vote { vote: bool },
+}
+
+/// Where a shuffle reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    Xor,
+    Down,
+    Up,
+    Idx,
+}
+
+impl Way {
+    pub(super) fn source(self, lane: u32, by: u32) -> u32 {
+        match self {
+            Way::Xor => (lane ^ by) & 31,
+            Way::Down if lane + by < 32 => lane + by,
+            Way::Up if by <= lane => lane - by,
+            Way::Down | Way::Up => lane,
+            Way::Idx => by & 31,
+        }
+    }
+}
+
+/// Whether two lanes ask for the same operation.
+pub(super) fn agree(a: &Ask, b: &Ask) -> bool {
+    match (a, b) {
+        (Ask::Barrier, Ask::Barrier) | (Ask::Vote { .. }, Ask::Vote { .. }) => true,
+        (Ask::Shuffle { way: a, .. }, Ask::Shuffle { way: b, .. }) => a == b,
+        _ => false,
+    }
+}
+
+impl Ask {
+    pub(super) fn op(&self) -> Op {
+        match self {
+            Ask::Barrier => Op::WarpBarrier,
+            Ask::Shuffle { .. } => Op::Shuffle,
+            Ask::Vote { .. } => Op::Vote,
+        }
+    }
+}
