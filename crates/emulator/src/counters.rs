@@ -123,8 +123,8 @@ pub struct Line {
     pub site: Site,
     /// What happened there.
     pub counters: Counters,
-    /// The same, by how often a warp had been there before: entry `i` sums the `i`-th visits of all warps (the iterations
-    /// of the loop around the line). Visits beyond the first [`Line::STEPS`] are in `counters` only.
+    /// The same, by how often a warp had been there before: entry `i` sums the `i`-th visits of all warps (the
+    /// iterations of the loop around the line). Visits beyond the first [`Line::STEPS`] are in `counters` only.
     pub steps: Vec<Counters>,
 }
 

@@ -70,8 +70,8 @@ impl core::error::Error for Faults {}
 
 /// Runs `kernel` once per thread of `grid` blocks of `block` threads, to the end, whatever it does wrong.
 ///
-/// A faulty read yields zero and a faulty write is dropped; a barrier or shuffle that waits for a thread that never comes
-/// goes on without it. So one run shows all faults.
+/// A faulty read yields zero and a faulty write is dropped; a barrier or shuffle that waits for a thread that never
+/// comes goes on without it. So one run shows all faults.
 ///
 /// # Errors
 /// The faults, with the report.

@@ -182,7 +182,8 @@ impl Memory {
         self.write_bytes(to, &data)
     }
 
-    /// Runs `f` on each stretch of bytes, with its place in the shard, how many came before it and how many it has; these are written then.
+    /// Runs `f` on each stretch of bytes, with its place in the shard, how many came before it and how many it has;
+    /// these are written then.
     fn each_shard(
         &mut self,
         to: u64,

@@ -2,8 +2,8 @@
 //!
 //! Lanes of a warp run one after the other here, so their accesses must be put together again. Two lanes belong to one
 //! request if they are at the same line, in the same iterations of the same loops (as marked by `again`), for the same
-//! time since the last block barrier. That is a warp whose lanes reconverge after every `if` and every loop, which is what
-//! hardware does with structured code. A loop without the mark is matched visit by visit.
+//! time since the last block barrier. That is a warp whose lanes reconverge after every `if` and every loop, which is
+//! what hardware does with structured code. A loop without the mark is matched visit by visit.
 
 use super::counters::{Counters, Line};
 use core::panic::Location;

@@ -359,7 +359,8 @@ impl Runtime for State {
     ) -> Result<(), CudaError> {
         let mut params = Vec::new();
         for (pointer, bytes) in parameters.iter().zip(&*kernel.parameters) {
-            // SAFETY: as many bytes as the parameter has, by the caller's promise; words of 8 bytes, as kernels' parameters are.
+            // SAFETY: as many bytes as the parameter has, by the caller's promise; words of 8 bytes, as kernels'
+            // parameters are.
             params.extend(unsafe { std::slice::from_raw_parts(pointer.cast::<u64>(), bytes / 8) });
         }
         self.queue(stream, Work::Launch { entry: kernel.entry.clone(), grid, block, params })

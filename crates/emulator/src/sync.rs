@@ -1,8 +1,8 @@
 //! Ordering between blocks: releases and acquires through atomics.
 //!
 //! Each address keeps the log of its acquire-release additions. To acquire is to know a prefix of that log, so a
-//! thread's knowledge is a short list of (address, length), and the addition that a "last block done" counter makes costs
-//! nothing more. Knowledge is not carried from one address to another.
+//! thread's knowledge is a short list of (address, length), and the addition that a "last block done" counter makes
+//! costs nothing more. Knowledge is not carried from one address to another.
 
 use super::race::{Known, Stamp};
 use rustc_hash::FxHashMap;

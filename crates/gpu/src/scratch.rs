@@ -1,7 +1,7 @@
 //! What the reductions of one stream share: the workspace of their kernels, and pinned memory for what they bring home.
 
 use warpfold_array::CudaError;
-use warpfold_kernels::recipe::{COUNTERS, STATUS};
+use warpfold_kernels::reduce::workspace::{COUNTERS, STATUS};
 
 use crate::buffer::{Buffer, Pinned};
 use crate::event::Event;

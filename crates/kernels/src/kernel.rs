@@ -32,8 +32,8 @@ pub(crate) use each_row;
 /// Exports a kernel under its name.
 ///
 /// # Safety
-/// Of what it exports: as `Global::from_raw`, for every address that the parameter reaches; and a workspace with the room
-/// that the planner says, whose counters are zero.
+/// Of what it exports: as `Global::from_raw`, for every address that the parameter reaches; and a workspace with the
+/// room that the planner says, whose counters are zero.
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 macro_rules! export {
     (() $name:expr, $params:ty, $run:expr) => {

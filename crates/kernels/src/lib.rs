@@ -1,40 +1,42 @@
-//! Warpfold's GPU kernels: one tree, at memory speed.
+//! Warpfold's GPU kernels, by family, and their launch structs.
 //!
-//! A kernel is a *fold* (what is computed: [`fold`]) that walks a *shape* (which elements: [`shape`]). A fold is generic over
-//! the [`source`] of its elements; its reducers are core's. A planner of the library chooses, and fills in the one
-//! parameter ([`Call`]). Elements that no fold reads as they are (masked, cast to another dtype, at any strides) go through
-//! [`any`], which takes each element by its index, and serves every reducer, a user's own too.
+//! - [`reduce`]: reductions of arrays. [`segment`]: of segments of a list. [`custom`]: reducers of a user's own.
+//! - [`sort`]: a radix sort, runs and distinct values. [`group`]: what labels need beside it.
+//! - [`kmeans`]: labels, sums and means of clusters.
+//! - [`ladder`]: teaching kernels, rung by rung. [`probe`]: every method of a thread once.
 //!
-//! [`kmeans`] and [`sort`] are families of their own. [`ladder`] has the teaching kernels, rung by rung. [`find`] finds a kernel by its
-//! name; `ptx` hands out its compiled text.
+//! Each family has a table of its kernels: one expansion exports them as PTX, another finds them by name ([`fn@find`]).
+//! The one parameter of a kernel is a launch struct ([`params`]), which a planner fills in. `ptx` returns a kernel's
+//! compiled text.
 
 #![cfg_attr(target_arch = "nvptx64", no_std)]
 #![cfg_attr(target_arch = "nvptx64", feature(abi_ptx))]
 
-pub mod any;
+pub mod address;
+pub mod block;
 pub mod custom;
-pub mod fold;
+#[cfg(not(target_arch = "nvptx64"))]
+mod find;
+pub mod group;
 pub mod kernel;
 pub mod kmeans;
 pub mod ladder;
 pub mod node;
 pub mod params;
 pub mod probe;
-pub mod recipe;
-pub mod shape;
+pub mod reduce;
+pub mod segment;
 pub mod sort;
 pub mod source;
-pub mod table;
 
 #[cfg(all(not(target_arch = "nvptx64"), feature = "ptx"))]
 mod ptx;
 
+#[cfg(not(target_arch = "nvptx64"))]
+pub use find::find;
 pub use kernel::{Kernel, Visit};
 #[cfg(all(not(target_arch = "nvptx64"), feature = "ptx"))]
 pub use ptx::{Archive, entries, ptx};
-pub use recipe::{Call, Recipe};
-#[cfg(not(target_arch = "nvptx64"))]
-pub use table::{facts, find};
 
 /// What macros of this crate need in a user's.
 #[doc(hidden)]

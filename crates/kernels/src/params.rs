@@ -4,14 +4,14 @@
 //! named fields of its own called `at`. A planner fills in everything else, and whoever queues the launch names the addresses:
 //! nothing is passed by position.
 //!
-//! A launch copies a struct as 64-bit words, so there must be no padding in it. The compiler checks that for each kernel of the
-//! tables ([`checked`]).
+//! A launch copies a struct as 64-bit words, so there must be no padding in it. The compiler checks that for each
+//! kernel of the tables ([`checked`]).
 
 /// Plain data: numbers side by side in the order of declaration.
 ///
 /// # Safety
-/// The type is a number of 32 or 64 bits of which every bit pattern is a value, or `repr(C)` and made of such; `BYTES` is the
-/// sum of the bytes of these numbers. If it equals the type's size, there is no padding.
+/// The type is a number of 32 or 64 bits of which every bit pattern is a value, or `repr(C)` and made of such; `BYTES`
+/// is the sum of the bytes of these numbers. If it equals the type's size, there is no padding.
 pub unsafe trait Plain: Copy + Send + Sync + 'static {
     /// Bytes of all numbers.
     const BYTES: usize;
@@ -43,8 +43,8 @@ pub unsafe trait Params: Plain {
 
 /// Declares structs of plain data: `repr(C)`, `Clone`, `Copy`, `Debug`, `PartialEq` and [`Plain`].
 ///
-/// `struct Name at Addresses { … }` declares a launch struct ([`Params`]): its first field is `at: Addresses`. Type parameters
-/// stand in square brackets, and after a semicolon the number of axes: `struct Rows[R; const K]` declares
+/// `struct Name at Addresses { … }` declares a launch struct ([`Params`]): its first field is `at: Addresses`. Type
+/// parameters stand in square brackets, and after a semicolon the number of axes: `struct Rows[R; const K]` declares
 /// `Rows<const K: usize, R>`.
 macro_rules! params {
     ($(

@@ -1,4 +1,5 @@
-//! Every method of [`Simt`] once, with results that do not depend on timing: hardware and emulator must agree on each word.
+//! Every method of [`Simt`] once, with results that do not depend on timing: hardware and emulator must agree on each
+//! word.
 
 use warpfold_simt::{ALL, Global, Order, Pack, Simt};
 

@@ -2,8 +2,8 @@
 
 use std::io::Read;
 
-/// The kernels of a user's own crate, as `cargo warpfold-ptx` packed them: a first line, a line of `name offset length` for
-/// each entry, and the deflated modules.
+/// The kernels of a user's own crate, as `cargo warpfold-ptx` packed them: a first line, a line of `name offset length`
+/// for each entry, and the deflated modules.
 #[derive(Clone, Copy, Debug)]
 pub struct Archive<'a> {
     index: &'a str,
@@ -36,7 +36,8 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// Lines of `name frame packed offset length`: the frame of zstd in `FRAMES` that has the entry's text, and where in it that is.
+/// Lines of `name frame packed offset length`: the frame of zstd in `FRAMES` that has the entry's text, and where in it
+/// that is.
 const INDEX: &str = include_str!("../ptx/kernels.idx");
 const FRAMES: &[u8] = include_bytes!("../ptx/kernels.bin");
 
@@ -69,12 +70,12 @@ fn numbers<const N: usize>(index: &str, entry: &str) -> Option<[usize; N]> {
 mod tests {
     #[test]
     fn every_entry_is_a_module_of_its_own() {
-        assert!(super::entries().count() > 80);
-        for entry in super::entries() {
-            let text = super::ptx(entry).expect(entry);
+        assert!(crate::entries().count() > 80);
+        for entry in crate::entries() {
+            let text = crate::ptx(entry).expect(entry);
             assert!(text.contains(&format!(".visible .entry {entry}(")) && text.contains(".target sm_"));
             assert_eq!(text.matches(".entry").count(), 1, "{entry}");
         }
-        assert_eq!(super::ptx("no_such_kernel"), None);
+        assert_eq!(crate::ptx("no_such_kernel"), None);
     }
 }

@@ -1,7 +1,7 @@
 //! From the bits in memory to numbers.
 
-use super::fold::extremum::Key;
-use super::node::Node;
+use crate::node::Node;
+use crate::reduce::fold::key::Key;
 use warpfold_core::{DType, Element};
 use warpfold_simt::{Global, Pack, Pod, Simt};
 

@@ -1,10 +1,11 @@
 //! `Simt` as NVIDIA hardware: each method is one instruction.
 //!
-//! What synchronises lanes goes through LLVM's intrinsics, which are marked convergent, so that the optimiser never moves
-//! or duplicates it across a branch. Shared memory and atomics are inline PTX: the state space is explicit, and so is the
-//! ordering (rustc drops `AcqRel` on this target). A generic address of global memory is its global address, so `.global`
-//! instructions take pointers as they are.
+//! What synchronises lanes goes through LLVM's intrinsics, which are marked convergent, so that the optimiser never
+//! moves or duplicates it across a branch. Shared memory and atomics are inline PTX: the state space is explicit, and
+//! so is the ordering (rustc drops `AcqRel` on this target). A generic address of global memory is its global address,
+//! so `.global` instructions take pointers as they are.
 
+use crate::access::{add, or, read, write};
 use crate::pod::{Atom, AtomKind, Pod, Word};
 use crate::pointer::{Global, Shared};
 use crate::{Dim, Order, Simt};
@@ -35,106 +36,6 @@ unsafe extern "C" {
 
 /// The thread that runs this code.
 pub struct Hardware;
-
-/// Reads a `T` by the instruction `$op` at the address register `$a`.
-macro_rules! read {
-    ($op:literal, $t:ty, $a:expr, $class:ident) => {{
-        let address = $a;
-        // SAFETY: `T` is `Pod` of the size matched; the address is in bounds by the promise of `Global::from_raw`, or is
-        // of the block's own shared array, which the emulator has checked.
-        unsafe {
-            match size_of::<$t>() {
-                1 => {
-                    let v: u16;
-                    asm!(concat!($op, ".u8 {v}, [{a}];"), v = out(reg16) v, a = in($class) address);
-                    transmute_copy(&v)
-                }
-                2 => {
-                    let v: u16;
-                    asm!(concat!($op, ".b16 {v}, [{a}];"), v = out(reg16) v, a = in($class) address);
-                    transmute_copy(&v)
-                }
-                4 => {
-                    let v: u32;
-                    asm!(concat!($op, ".b32 {v}, [{a}];"), v = out(reg32) v, a = in($class) address);
-                    transmute_copy(&v)
-                }
-                8 => {
-                    let v: u64;
-                    asm!(concat!($op, ".b64 {v}, [{a}];"), v = out(reg64) v, a = in($class) address);
-                    transmute_copy(&v)
-                }
-                _ => {
-                    let (x, y, z, w): (u32, u32, u32, u32);
-                    asm!(concat!($op, ".v4.b32 {{{x}, {y}, {z}, {w}}}, [{a}];"), x = out(reg32) x, y = out(reg32) y,
-                        z = out(reg32) z, w = out(reg32) w, a = in($class) address);
-                    transmute_copy(&[x, y, z, w])
-                }
-            }
-        }
-    }};
-}
-
-/// Writes a `T` by the instruction `$op` at the address register `$a`.
-macro_rules! write {
-    ($op:literal, $v:expr, $t:ty, $a:expr, $class:ident) => {{
-        let (address, value) = ($a, $v);
-        let mut words = MaybeUninit::<[u32; 4]>::zeroed();
-        // SAFETY: as for `read!`; a `T` has at most the 16 bytes of `words`, all of which are initialised.
-        unsafe {
-            words.as_mut_ptr().cast::<$t>().write(value);
-            let [x, y, z, w] = words.assume_init();
-            match size_of::<$t>() {
-                1 => asm!(concat!($op, ".u8 [{a}], {v};"), v = in(reg16) x as u16, a = in($class) address),
-                2 => asm!(concat!($op, ".b16 [{a}], {v};"), v = in(reg16) x as u16, a = in($class) address),
-                4 => asm!(concat!($op, ".b32 [{a}], {v};"), v = in(reg32) x, a = in($class) address),
-                8 => asm!(concat!($op, ".b64 [{a}], {v};"), v = in(reg64) x as u64 | (y as u64) << 32, a = in($class) address),
-                _ => asm!(concat!($op, ".v4.b32 [{a}], {{{x}, {y}, {z}, {w}}};"), x = in(reg32) x, y = in(reg32) y,
-                    z = in(reg32) z, w = in(reg32) w, a = in($class) address),
-            }
-        }
-    }};
-}
-
-/// Sets bits atomically with the instruction prefix `$op`.
-macro_rules! or {
-    ($op:literal, $v:expr, $a:expr, $class:ident) => {{
-        let r: u32;
-        // SAFETY: as for `read!`.
-        unsafe { asm!(concat!($op, ".or.b32 {r}, [{a}], {v};"), r = out(reg32) r, v = in(reg32) $v, a = in($class) $a) };
-        r
-    }};
-}
-
-/// Adds atomically with the instruction prefix `$op`.
-macro_rules! add {
-    ($op:literal, $v:expr, $t:ty, $a:expr, $class:ident) => {{
-        let (address, value) = ($a, $v);
-        // SAFETY: as for `read!`; `KIND` names the type that `T` is.
-        unsafe {
-            match <$t as Atom>::KIND {
-                AtomKind::U32 => {
-                    let v: u32 = transmute_copy(&value);
-                    let r: u32;
-                    asm!(concat!($op, ".add.u32 {r}, [{a}], {v};"), r = out(reg32) r, v = in(reg32) v, a = in($class) address);
-                    transmute_copy(&r)
-                }
-                AtomKind::F32 => {
-                    let v: u32 = transmute_copy(&value);
-                    let r: u32;
-                    asm!(concat!($op, ".add.f32 {r}, [{a}], {v};"), r = out(reg32) r, v = in(reg32) v, a = in($class) address);
-                    transmute_copy(&r)
-                }
-                AtomKind::U64 => {
-                    let v: u64 = transmute_copy(&value);
-                    let r: u64;
-                    asm!(concat!($op, ".add.u64 {r}, [{a}], {v};"), r = out(reg64) r, v = in(reg64) v, a = in($class) address);
-                    transmute_copy(&r)
-                }
-            }
-        }
-    }};
-}
 
 #[inline(always)]
 fn element<T>(array: Shared<T>, index: u32) -> u32 {
@@ -296,12 +197,14 @@ impl Simt for Hardware {
     #[inline(always)]
     fn multiply_halves(&self, [a, b]: [u32; 2], column: u32, [c, d, e, f]: [f32; 4]) -> [f32; 4] {
         let (w, x, y, z): (f32, f32, f32, f32);
-        // SAFETY: arithmetic on registers; that all lanes are here is the kernel's property, checked in the emulator. Not `pure`: it
-        // stays where it is.
+        // SAFETY: arithmetic on registers; that all lanes are here is the kernel's property, checked in the emulator.
+        // Not `pure`: it stays where it is.
         unsafe {
             asm!(
-                "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {{{w}, {x}, {y}, {z}}}, {{{a}, {b}}}, {{{column}}}, {{{c}, {d}, {e}, {f}}};",
-                w = out(reg32) w, x = out(reg32) x, y = out(reg32) y, z = out(reg32) z, a = in(reg32) a, b = in(reg32) b,
+                "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {{{w}, {x}, {y}, {z}}}, {{{a}, {b}}}, {{{column}}}, \
+                 {{{c}, {d}, {e}, {f}}};",
+                w = out(reg32) w, x = out(reg32) x, y = out(reg32) y, z = out(reg32) z,
+                a = in(reg32) a, b = in(reg32) b,
                 column = in(reg32) column, c = in(reg32) c, d = in(reg32) d, e = in(reg32) e, f = in(reg32) f,
                 options(nomem, nostack)
             )
@@ -323,8 +226,8 @@ impl Simt for Hardware {
         let r: f32;
         // SAFETY: arithmetic on registers.
         unsafe {
-            asm!("fma.rn.sat.f32 {r}, {a}, {b}, {c};", r = out(reg32) r, a = in(reg32) a, b = in(reg32) b, c = in(reg32) c,
-                options(pure, nomem, nostack))
+            asm!("fma.rn.sat.f32 {r}, {a}, {b}, {c};", r = out(reg32) r,
+                a = in(reg32) a, b = in(reg32) b, c = in(reg32) c, options(pure, nomem, nostack))
         };
         r
     }
@@ -359,7 +262,8 @@ impl Simt for Hardware {
         let r: u32;
         // SAFETY: arithmetic on registers. Side by side, `ptxas` makes one instruction of the three.
         unsafe {
-            asm!("{{ .reg .b16 low, high; cvt.rn.f16.f32 low, {low}; cvt.rn.f16.f32 high, {high}; mov.b32 {r}, {{low, high}}; }}",
+            asm!("{{ .reg .b16 low, high; cvt.rn.f16.f32 low, {low}; cvt.rn.f16.f32 high, {high}; \
+                  mov.b32 {r}, {{low, high}}; }}",
                 r = out(reg32) r, low = in(reg32) low, high = in(reg32) high, options(pure, nomem, nostack))
         };
         r

@@ -7,6 +7,8 @@
 #![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, stdarch_nvptx, link_llvm_intrinsics))]
 #![cfg_attr(target_arch = "nvptx64", allow(internal_features))]
 
+#[cfg(target_arch = "nvptx64")]
+mod access;
 mod convert;
 #[cfg(target_arch = "nvptx64")]
 pub mod hardware;
@@ -59,8 +61,8 @@ pub enum Order {
 
 /// One GPU thread.
 ///
-/// Two hooks tell the emulator how a warp runs, and cost nothing on hardware: [`branch`](Simt::branch) around the condition
-/// of an `if`, [`again`](Simt::again) around the condition of a loop. Both return their argument.
+/// Two hooks tell the emulator how a warp runs, and cost nothing on hardware: [`branch`](Simt::branch) around the
+/// condition of an `if`, [`again`](Simt::again) around the condition of a loop. Both return their argument.
 ///
 /// Every method that touches memory or other threads is `#[track_caller]`: faults and counters name the kernel's line.
 pub trait Simt {
@@ -124,8 +126,8 @@ pub trait Simt {
     #[track_caller]
     fn warp_barrier(&self, mask: u32);
 
-    /// The value of lane `lane ^ xor`. Every lane in `mask` must call it. Shuffles do not order memory. A value of 64 bits
-    /// takes two.
+    /// The value of lane `lane ^ xor`. Every lane in `mask` must call it. Shuffles do not order memory. A value of 64
+    /// bits takes two.
     #[track_caller]
     fn shuffle_xor<T: Word>(&self, mask: u32, value: T, xor: u32) -> T;
     /// The value of lane `lane + delta`, or its own past the last lane.
@@ -164,11 +166,12 @@ pub trait Simt {
     /// Reads a global element that will not be read again soon: it need not stay in the first-level cache.
     #[track_caller]
     fn load_stream<T: Pod>(&self, array: Global<T>, index: usize) -> T;
-    /// Reads a global element as other threads see it now (relaxed, device scope): never stale, never torn up to 8 bytes.
+    /// Reads a global element as other threads see it now (relaxed, device scope): never stale, never torn up to 8
+    /// bytes.
     #[track_caller]
     fn load_volatile<T: Pod>(&self, array: Global<T>, index: usize) -> T;
-    /// Reads a global element as [`load_volatile`](Simt::load_volatile), again and again until it is `ready`: what a block that has
-    /// certainly begun will write.
+    /// Reads a global element as [`load_volatile`](Simt::load_volatile), again and again until it is `ready`: what a
+    /// block that has certainly begun will write.
     #[track_caller]
     #[inline(always)]
     fn load_when<T: Pod>(&self, array: Global<T>, index: usize, ready: impl Fn(T) -> bool) -> T {
@@ -209,9 +212,10 @@ pub trait Simt {
     }
     /// `a * b + c`, rounded once.
     fn fma_f64(&self, a: f64, b: f64, c: f64) -> f64;
-    /// `sums` plus a product of matrices of f16, 16 by 8 and 8 by 8, by the whole warp. The lane `4i + j` has the columns `2j` and `2j + 1` of the rows
-    /// `i` and `i + 8` of the first, both rows `2j` and `2j + 1` of column `i` of the second, and of the sums those of the rows `i`, `i`, `i + 8`, `i + 8` and the columns
-    /// `2j`, `2j + 1`, `2j`, `2j + 1`. Products are exact; what is lost in adding them up differs from GPU to GPU.
+    /// `sums` plus a product of matrices of f16, 16 by 8 and 8 by 8, by the whole warp. The lane `4i + j` has the
+    /// columns `2j` and `2j + 1` of the rows `i` and `i + 8` of the first, both rows `2j` and `2j + 1` of column `i` of
+    /// the second, and of the sums those of the rows `i`, `i`, `i + 8`, `i + 8` and the columns `2j`, `2j + 1`, `2j`,
+    /// `2j + 1`. Products are exact; what is lost in adding them up differs from GPU to GPU.
     #[track_caller]
     #[inline(always)]
     fn multiply_halves(&self, rows: [u32; 2], column: u32, sums: [f32; 4]) -> [f32; 4] {
@@ -283,8 +287,8 @@ pub trait Simt {
     fn funnel(&self, low: u32, high: u32, at: u32) -> u32 {
         ((((high as u64) << 32) | low as u64) >> (at & 31)) as u32
     }
-    /// Four of the eight bytes of `high` and `low`, each named by a digit of `select`: 0 to 7 from the lowest, or 8 more for that
-    /// byte's sign in all bits.
+    /// Four of the eight bytes of `high` and `low`, each named by a digit of `select`: 0 to 7 from the lowest, or 8
+    /// more for that byte's sign in all bits.
     #[inline(always)]
     fn permute(&self, low: u32, high: u32, select: u32) -> u32 {
         let bytes = (u64::from(high) << 32 | u64::from(low)).to_le_bytes();
@@ -294,7 +298,8 @@ pub trait Simt {
             if digit & 8 == 0 { byte } else { ((byte as i8) >> 7) as u8 }
         }))
     }
-    /// The same number, computed anew wherever this stands: what a loop makes of it is not kept in registers for the next turn.
+    /// The same number, computed anew wherever this stands: what a loop makes of it is not kept in registers for the
+    /// next turn.
     #[inline(always)]
     fn anew(&self, x: u32) -> u32 {
         x

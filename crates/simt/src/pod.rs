@@ -3,7 +3,8 @@
 /// Plain bits.
 ///
 /// # Safety
-/// Every bit pattern is a value; there is no padding; the size is a power of two of at most 16 bytes and equals the alignment.
+/// Every bit pattern is a value; there is no padding; the size is a power of two of at most 16 bytes and equals the
+/// alignment.
 pub unsafe trait Pod: Copy + 'static {
     /// The value's bytes, lowest first.
     #[inline(always)]

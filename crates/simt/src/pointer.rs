@@ -1,4 +1,5 @@
-//! Typed addresses. Kernels do no pointer arithmetic beyond an index; the memory behind an address is the `Simt`'s business.
+//! Typed addresses. Kernels do no pointer arithmetic beyond an index; the memory behind an address is the `Simt`'s
+//! business.
 
 use core::marker::PhantomData;
 

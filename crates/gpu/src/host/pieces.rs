@@ -18,7 +18,7 @@ use std::sync::Arc;
 use warpfold_array::ArrayRef;
 use warpfold_array::request::Request;
 use warpfold_array::{CudaError, Error, Op};
-use warpfold_kernels::recipe::CallAt;
+use warpfold_kernels::reduce::call::CallAt;
 
 /// Bytes of a piece: its copy takes a millisecond or two, beside which the few driver calls for it are nothing.
 pub const PIECE: usize = 64 << 20;

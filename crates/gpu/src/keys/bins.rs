@@ -13,7 +13,7 @@ use warpfold_array::KeyError;
 use warpfold_array::{Error, Op};
 use warpfold_core::DType;
 use warpfold_cpu::keys::{Bins, edges};
-use warpfold_kernels::sort::bins::BinsAt;
+use warpfold_kernels::group::bins::BinsAt;
 
 /// How many elements are in each bin: as [`warpfold_cpu::keys::Histogram`].
 pub struct Histogram {
@@ -23,11 +23,12 @@ pub struct Histogram {
     pub edges: warpfold_array::Array,
 }
 
-/// Counts elements between edges on a GPU, as [`warpfold_cpu::keys::histogram`], with the same edges and counts. Arrays lie side by side in C order. Waits
-/// until it is done, as the memory of the edges is freed then.
+/// Counts elements between edges on a GPU, as [`warpfold_cpu::keys::histogram`], with the same edges and counts. Arrays
+/// lie side by side in C order. Waits until it is done, as the memory of the edges is freed then.
 ///
 /// # Errors
-/// As [`warpfold_cpu::keys::histogram`]; arrays that do not lie side by side; [`KeyError::TooMany`] from 2^30 weights on; what the driver says.
+/// As [`warpfold_cpu::keys::histogram`]; arrays that do not lie side by side; [`KeyError::TooMany`] from 2^30 weights
+/// on; what the driver says.
 pub fn histogram(
     array: ArrayView<'_>,
     bins: &Bins,
@@ -54,7 +55,8 @@ pub fn histogram(
         None => {
             let mut counts = Array::new(&device, DType::I64, &[k])?;
             counts.fill(stream, 0)?;
-            // SAFETY: as many elements as were planned for, and a count for each bin; all stays until the device is done with it.
+            // SAFETY: as many elements as were planned for, and a count for each bin; all stays until the device is
+            // done with it.
             unsafe { launch.queue(stream, BinsAt { counts: counts.address(), ..at }) }?;
             counts
         }

@@ -11,10 +11,10 @@ use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;
 use warpfold_array::{Error, Op};
 use warpfold_core::DType;
-use warpfold_kernels::sort::bins::BinsAt;
+use warpfold_kernels::group::bins::BinsAt;
 
-/// How often each label occurs, or the sum of its `weights`, as [`warpfold_cpu::keys::bincount`]: -1 is not counted, and there are at least `least` bins. Waits
-/// for the greatest label, and for sums of weights; counting is queued.
+/// How often each label occurs, or the sum of its `weights`, as [`warpfold_cpu::keys::bincount`]: -1 is not counted,
+/// and there are at least `least` bins. Waits for the greatest label, and for sums of weights; counting is queued.
 ///
 /// # Errors
 /// As [`super::Groups::new`] and [`super::Grouped::new`]; weights of another shape than labels.
@@ -32,7 +32,8 @@ pub fn bincount(
             let (device, n) = (stream.device(), labels.shape()[0]);
             let launch = device.ready(&of_labels(labels.dtype(), n, bins, device.multiprocessors()))?;
             let at = BinsAt { input: labels.address(), counts: counts.address(), ..BinsAt::default() };
-            // SAFETY: as many labels as were planned for, and a count for each; all stays until the device is done with it.
+            // SAFETY: as many labels as were planned for, and a count for each; all stays until the device is done with
+            // it.
             unsafe { launch.queue(stream, at) }?;
             Ok(counts)
         }

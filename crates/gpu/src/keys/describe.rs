@@ -15,7 +15,8 @@ use warpfold_core::DType;
 use warpfold_cpu::keys::{Descriptions, Segments};
 
 impl Groups {
-    /// Every statistic of [`warpfold_cpu::describe()`] of each group, as [`warpfold_cpu::keys::Groups::describe`]: eight to ten reductions. Waits for them.
+    /// Every statistic of [`warpfold_cpu::describe()`] of each group, as [`warpfold_cpu::keys::Groups::describe`]:
+    /// eight to ten reductions. Waits for them.
     ///
     /// # Errors
     /// As [`Groups::reduce`]; a group without elements, which has no least one.
@@ -45,7 +46,8 @@ fn doubles(values: &ArrayView<'_>, stream: &Stream) -> Result<Option<Array>, Err
     (!values.dtype().is_float()).then(convert).transpose()
 }
 
-/// Every statistic of [`warpfold_cpu::describe()`] of each group of host arrays, on a GPU, as [`warpfold_cpu::keys::Groups::describe`].
+/// Every statistic of [`warpfold_cpu::describe()`] of each group of host arrays, on a GPU, as
+/// [`warpfold_cpu::keys::Groups::describe`].
 ///
 /// # Errors
 /// As [`Groups::new`] and [`Groups::describe`].
@@ -66,7 +68,8 @@ pub fn describe_groups_host(
     }
 }
 
-/// Every statistic of [`warpfold_cpu::describe()`] of each segment of a host array, on a GPU, as [`Segments::describe`].
+/// Every statistic of [`warpfold_cpu::describe()`] of each segment of a host array, on a GPU, as
+/// [`Segments::describe`].
 ///
 /// # Errors
 /// As [`crate::segmented_host`]; a segment without elements, which has no least one.

@@ -14,7 +14,7 @@ use warpfold_array::KeyError;
 use warpfold_array::{CudaError, Error, Op};
 use warpfold_array::{Scalar, Values};
 use warpfold_cpu::keys::filled;
-use warpfold_kernels::sort::ends::EndsAt;
+use warpfold_kernels::group::ends::EndsAt;
 
 /// Which element of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,8 +26,8 @@ pub enum End {
 }
 
 impl Groups {
-    /// Queues picking the first element of each group, or row of `values`, as [`warpfold_cpu::keys::Groups::first`]. `fill` is given for groups without
-    /// elements; without it they are an error of the download.
+    /// Queues picking the first element of each group, or row of `values`, as [`warpfold_cpu::keys::Groups::first`].
+    /// `fill` is given for groups without elements; without it they are an error of the download.
     ///
     /// # Errors
     /// Another number of values than labels, rows whose axes are not one, or what the driver says.
@@ -70,8 +70,8 @@ impl Groups {
                 output: out.address(),
                 status: out.status_address(),
             };
-            // SAFETY: as many rows as labels, all of which positions are below; the result has room, and a word for its status. All stays until the
-            // device is done with it.
+            // SAFETY: as many rows as labels, all of which positions are below; the result has room, and a word for its
+            // status. All stays until the device is done with it.
             unsafe { launch.queue(stream, at) }?;
         }
         let groups = Some((self.len(), self.dtype()));
@@ -85,7 +85,8 @@ impl Groups {
     }
 }
 
-/// The first or the last element of each group of host arrays, picked on a GPU, as [`warpfold_cpu::keys::Groups::first`].
+/// The first or the last element of each group of host arrays, picked on a GPU, as
+/// [`warpfold_cpu::keys::Groups::first`].
 ///
 /// # Errors
 /// As [`Groups::new`] and [`Groups::first`].

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use warpfold_array::Scalar;
 use warpfold_array::{CudaError, Error, Op};
 use warpfold_core::DType;
-use warpfold_kernels::sort::groups::{OffsetsAt, PlacesAt};
+use warpfold_kernels::group::offsets::{OffsetsAt, PlacesAt};
 
 /// A reduction of groups of values of one dtype and length on one GPU: planned, its kernels loaded, its memory allocated.
 ///

@@ -12,7 +12,7 @@ use crate::view::ArrayView;
 use std::sync::Arc;
 use warpfold_array::{CudaError, Error, Op};
 use warpfold_core::DType;
-use warpfold_kernels::sort::groups::OffsetsAt;
+use warpfold_kernels::group::offsets::OffsetsAt;
 use warpfold_kernels::sort::heads::CountsAt;
 
 /// Elements by their labels, in a GPU's memory: as [`warpfold_cpu::keys::Groups`], with the same bits.

@@ -114,7 +114,8 @@ fn count_groups(labels: ArrayView<'_>, stream: &Stream) -> Result<usize, Error> 
 /// `len` elements at the start of a buffer, as an array.
 ///
 /// # Safety
-/// They are memory of that device, and written before they are read, for as long as the view and what is queued with it.
+/// They are memory of that device, and written before they are read, for as long as the view and what is queued with
+/// it.
 unsafe fn view<'a>(device: usize, address: u64, dtype: DType, len: usize) -> Result<ArrayView<'a>, Error> {
     // SAFETY: the caller's.
     unsafe { ArrayView::from_raw(device, address, dtype, &[len], &[dtype.size() as isize]) }

@@ -11,10 +11,12 @@ use warpfold_array::KeyError;
 use warpfold_array::Scalar;
 use warpfold_array::{CudaError, Error, Op};
 
-/// Reduces the elements of each label on a GPU, as [`warpfold_cpu::keys::group_by`]. The result stays there: [`Array::download`] says if a label is out of range.
-/// Waits until it is done, as the memory for sorting is freed then; [`Grouped`] does not.
+/// Reduces the elements of each label on a GPU, as [`warpfold_cpu::keys::group_by`]. The result stays there:
+/// [`Array::download`] says if a label is out of range. Waits until it is done, as the memory for sorting is freed
+/// then; [`Grouped`] does not.
 ///
-/// For several reductions by the same labels see [`super::Groups`]; for many of one kind, [`Grouped`] plans and allocates once.
+/// For several reductions by the same labels see [`super::Groups`]; for many of one kind, [`Grouped`] plans and
+/// allocates once.
 ///
 /// # Errors
 /// As [`Grouped::new`].
@@ -33,7 +35,8 @@ pub fn group_by(
     Ok(out)
 }
 
-/// Reduces the elements of each label of host arrays on a GPU, as [`warpfold_cpu::keys::group_by`]; `fill` is as [`warpfold_cpu::keys::Groups::fill`].
+/// Reduces the elements of each label of host arrays on a GPU, as [`warpfold_cpu::keys::group_by`]; `fill` is as
+/// [`warpfold_cpu::keys::Groups::fill`].
 ///
 /// # Errors
 /// As [`Grouped::new`], and what [`warpfold_cpu::keys::Groups::reduce`] says of groups without a result.

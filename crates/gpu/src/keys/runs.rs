@@ -19,7 +19,8 @@ use warpfold_array::{CudaError, Error, Op};
 use warpfold_core::DType;
 use warpfold_kernels::sort::heads::HeadsAt;
 
-/// The runs of equal consecutive keys of a list in a GPU's memory: as [`warpfold_cpu::keys::Runs`]. Of floats, -0.0 equals +0.0, and NaN equals NaN.
+/// The runs of equal consecutive keys of a list in a GPU's memory: as [`warpfold_cpu::keys::Runs`]. Of floats, -0.0
+/// equals +0.0, and NaN equals NaN.
 pub struct Runs {
     /// The first key of each run.
     pub keys: Array,
@@ -31,7 +32,8 @@ impl Runs {
     /// The runs of `keys`, of any dtype, which have one axis and lie side by side. Waits for how many there are.
     ///
     /// # Errors
-    /// [`KeyError::LabelsShape`]; [`KeyError::TooMany`] from 2^30 keys on; [`CudaError::Keys`] of keys that do not lie side by side; what the driver says.
+    /// [`KeyError::LabelsShape`]; [`KeyError::TooMany`] from 2^30 keys on; [`CudaError::Keys`] of keys that do not lie
+    /// side by side; what the driver says.
     pub fn new(keys: ArrayView<'_>, stream: &Stream) -> Result<Runs, Error> {
         let &[n] = keys.shape() else {
             return Err(KeyError::LabelsShape { shape: keys.shape().to_vec() }.into());
@@ -58,7 +60,8 @@ impl Runs {
                     starts: offsets.address(),
                     ..HeadsAt::default()
                 };
-                // SAFETY: as many keys as were planned for, with room for as many runs; all stays until the device is done with it.
+                // SAFETY: as many keys as were planned for, with room for as many runs; all stays until the device is
+                // done with it.
                 unsafe { launch.queue(stream, at) }?;
             }
         }
@@ -109,8 +112,8 @@ impl Runs {
     }
 }
 
-/// Reduces each run of equal consecutive keys on a GPU, as [`warpfold_cpu::keys::reduce_by_key`]: the keys of the runs, and the results. Waits for how many
-/// there are; the reduction itself is queued.
+/// Reduces each run of equal consecutive keys on a GPU, as [`warpfold_cpu::keys::reduce_by_key`]: the keys of the runs,
+/// and the results. Waits for how many there are; the reduction itself is queued.
 ///
 /// # Errors
 /// As [`Runs::new`] and [`Runs::reduce`].

@@ -58,7 +58,8 @@ impl Sorter {
     /// Queues the sort of elements, and of what they carry, at these addresses (0: their positions).
     ///
     /// # Safety
-    /// There are as many elements, of that dtype and side by side, and likewise what they carry, until the device is done with them.
+    /// There are as many elements, of that dtype and side by side, and likewise what they carry, until the device is
+    /// done with them.
     pub unsafe fn queue(&mut self, stream: &Stream, input: u64, values: u64) -> Result<(), CudaError> {
         self.state.fill(stream, 0)?;
         let (keys, carried, state) = (self.keys_at(), self.carried_at(), self.state_at());

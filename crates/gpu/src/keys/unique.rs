@@ -30,8 +30,8 @@ pub struct Wanted {
 
 /// The distinct values of an array in a GPU's memory.
 ///
-/// How many there are is known when the GPU is done: until [`Unique::trim`], arrays have room for as many as there are elements, and what is
-/// beyond them is anybody's guess.
+/// How many there are is known when the GPU is done: until [`Unique::trim`], arrays have room for as many as there are
+/// elements, and what is beyond them is anybody's guess.
 pub struct Unique {
     /// They, ascending; NaN is the last.
     pub values: Array,
@@ -54,7 +54,8 @@ impl Unique {
         Ok(self.found.read(stream)?[0] as usize)
     }
 
-    /// The same with arrays of as many elements as there are distinct values. The memory stays as it is. Waits for the stream.
+    /// The same with arrays of as many elements as there are distinct values. The memory stays as it is. Waits for the
+    /// stream.
     ///
     /// # Errors
     /// If something went wrong on the device.
@@ -65,9 +66,11 @@ impl Unique {
     }
 }
 
-/// A search for the distinct values of arrays of one dtype and shape, on one GPU: planned, its kernels loaded, its memory allocated.
+/// A search for the distinct values of arrays of one dtype and shape, on one GPU: planned, its kernels loaded, its
+/// memory allocated.
 ///
-/// A run queues kernels and waits for nothing. It has memory of its own for what is under way: use it on one stream at a time.
+/// A run queues kernels and waits for nothing. It has memory of its own for what is under way: use it on one stream at
+/// a time.
 pub struct Finder {
     device: Device,
     layout: Layout,
@@ -88,7 +91,8 @@ enum Way {
     Bits([Ready<DistinctAt>; 3], Buffer<u32>),
 }
 
-/// Elements of 4 bytes from which on a bit for each value is faster than passes by low bits, if nothing but values is wanted. Of smaller ones it always is.
+/// Elements of 4 bytes from which on a bit for each value is faster than passes by low bits, if nothing but values is
+/// wanted. Of smaller ones it always is.
 const MANY: usize = 1 << 25;
 
 impl Finder {
@@ -178,7 +182,8 @@ impl Finder {
         })
     }
 
-    /// Queues one run. What it finds is in `out` when the stream gets there; `out` must not be in use by another stream.
+    /// Queues one run. What it finds is in `out` when the stream gets there; `out` must not be in use by another
+    /// stream.
     ///
     /// # Errors
     /// If the array, the stream or the room is not like that which this was prepared for, or the driver refuses.
@@ -204,8 +209,8 @@ impl Finder {
             room.map_or(Ok(()), |room| room.is_on(stream, "output"))?;
         }
         let at = |room: &Option<Array>| room.as_ref().map_or(0, Array::address);
-        // SAFETY: the array and the rooms are like those that were planned for, as was just seen, and borrowed or kept until the device is done
-        // with them; the rest is this value's.
+        // SAFETY: the array and the rooms are like those that were planned for, as was just seen, and borrowed or kept
+        // until the device is done with them; the rest is this value's.
         unsafe { self.sorter.queue(stream, array.address(), 0) }?;
         let (keys, carried, state) = (self.sorter.keys_at(), self.sorter.carried_at(), self.sorter.state_at());
         let (input, starts, values) = (array.address(), self.starts.address(), out.values.address());
@@ -235,7 +240,8 @@ impl Finder {
     }
 }
 
-/// The distinct values of an array of any dtype and shape on a GPU, as [`warpfold_cpu::keys::unique`] finds them. Waits for how many there are.
+/// The distinct values of an array of any dtype and shape on a GPU, as [`warpfold_cpu::keys::unique`] finds them. Waits
+/// for how many there are.
 ///
 /// For many searches of one kind, [`Finder`] plans and allocates once.
 ///

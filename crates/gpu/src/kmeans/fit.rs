@@ -14,9 +14,9 @@ use warpfold_cpu::keys::{EmptyCluster, Fit, Init, KMeans, Points, Stage, Step};
 
 /// Finds clusters among points in a GPU's memory: centroids, labels and inertia are those of [`KMeans::fit`].
 ///
-/// An iteration leaves the points where they are, and brings home whether it is the last. Random first centroids are drawn on the host,
-/// for which the points are copied there once; given ones are not. `progress` costs a further read of the points for
-/// each iteration, for the inertia.
+/// An iteration leaves the points where they are, and brings home whether it is the last. Random first centroids are
+/// drawn on the host, for which the points are copied there once; given ones are not. `progress` costs a further read
+/// of the points for each iteration, for the inertia.
 ///
 /// # Errors
 /// As [`KMeans::fit`]; what the driver says.

@@ -15,8 +15,9 @@ use warpfold_kernels::kmeans::{AssignAt, CHANGED, DistanceAt, EMPTY, UpdateAt};
 
 /// Iterations over points of one dtype, shape and layout: planned, kernels loaded, memory allocated.
 ///
-/// An iteration reads the points twice, for labels and for means. Up to 128 coordinates, tensor cores find the labels, but for those of points that are
-/// nearly as near to another centroid: these are found by exact scores, so that labels are the CPU's. Use it on one stream at a time.
+/// An iteration reads the points twice, for labels and for means. Up to 128 coordinates, tensor cores find the labels,
+/// but for those of points that are nearly as near to another centroid: these are found by exact scores, so that labels
+/// are the CPU's. Use it on one stream at a time.
 pub struct Lloyd {
     pub(crate) update: CentroidUpdate,
     assign: Vec<Ready<AssignAt>>,
@@ -46,8 +47,9 @@ pub struct Done {
 }
 
 impl Lloyd {
-    /// Plans iterations over points like these. `centre` has a number for each coordinate, rounded to what points are computed in; labels are
-    /// computed about it. Of points whose centre is not their mean, labels are as exact as the distance to it lets them be.
+    /// Plans iterations over points like these. `centre` has a number for each coordinate, rounded to what points are
+    /// computed in; labels are computed about it. Of points whose centre is not their mean, labels are as exact as the
+    /// distance to it lets them be.
     ///
     /// # Errors
     /// As [`CentroidUpdate::new`]; a centre of another shape.
@@ -91,8 +93,8 @@ impl Lloyd {
         self.assign.iter().map(Ready::entry).chain(self.update.kernels()).collect()
     }
 
-    /// Queues one iteration: the labels (i32) of the points by `centroids` (\[cluster\]\[coordinate\], in the dtype of the means), and the means of those labels. A cluster
-    /// without points keeps its centroid.
+    /// Queues one iteration: the labels (i32) of the points by `centroids` (\[cluster\]\[coordinate\], in the dtype of
+    /// the means), and the means of those labels. A cluster without points keeps its centroid.
     ///
     /// # Errors
     /// If an array or the stream is not like that which it was prepared for, or the driver refuses.
@@ -115,7 +117,8 @@ impl Lloyd {
             moves: self.moves.address(),
             ..UpdateAt::default()
         };
-        // SAFETY: the arrays are like those that were planned for, as was just seen, and borrowed or kept until the device is done with them.
+        // SAFETY: the arrays are like those that were planned for, as was just seen, and borrowed or kept until the
+        // device is done with them.
         unsafe {
             self.queue_assign(stream, &points, centroids, labels)?;
             self.update.queue(stream, at)?;
@@ -141,7 +144,8 @@ impl Lloyd {
         Ok(())
     }
 
-    /// The sum of the squares of the distances of the points to the centroids of their labels, which are all of a cluster.
+    /// The sum of the squares of the distances of the points to the centroids of their labels, which are all of a
+    /// cluster.
     ///
     /// # Errors
     /// As [`Lloyd::iterate`]; [`KeyError::TooFar`] if it overflows.

@@ -16,8 +16,8 @@ use warpfold_kernels::kmeans::{BAD, UpdateAt, sort};
 
 /// The update of points of one dtype, shape and layout: planned, its kernels loaded, its memory allocated.
 ///
-/// A run reads the points once and costs the host the driver's calls and no more. It has memory of its own for what is under way: use
-/// it on one stream at a time.
+/// A run reads the points once and costs the host the driver's calls and no more. It has memory of its own for what is
+/// under way: use it on one stream at a time.
 pub struct CentroidUpdate {
     pub(crate) device: Device,
     points: Layout,
@@ -38,8 +38,8 @@ pub struct CentroidUpdate {
 }
 
 impl CentroidUpdate {
-    /// Plans updates of points like these into so many clusters. The scale is that of the points ([`super::scale`]), or of more points that
-    /// include them; those with greater magnitudes have no means.
+    /// Plans updates of points like these into so many clusters. The scale is that of the points ([`super::scale`]), or
+    /// of more points that include them; those with greater magnitudes have no means.
     ///
     /// # Errors
     /// What [`warpfold_cpu::keys::Points::new`] refuses, a scale for other points, or what the driver says.
@@ -96,12 +96,12 @@ impl CentroidUpdate {
         self.launches.iter().chain(finish).map(Ready::entry).collect()
     }
 
-    /// Queues one run: the means (f64 of f64 points, else f32, \[cluster\]\[coordinate\], NaN of no points) and the numbers of points (i64) of the labels (i32; -1
-    /// belongs to none).
+    /// Queues one run: the means (f64 of f64 points, else f32, \[cluster\]\[coordinate\], NaN of no points) and the
+    /// numbers of points (i64) of the labels (i32; -1 belongs to none).
     ///
     /// # Errors
-    /// If an array or the stream is not like that which it was prepared for, or the driver refuses. Labels of no cluster are an error of
-    /// [`CentroidUpdate::check`].
+    /// If an array or the stream is not like that which it was prepared for, or the driver refuses. Labels of no
+    /// cluster are an error of [`CentroidUpdate::check`].
     pub fn run(
         &mut self,
         stream: &Stream,
@@ -117,7 +117,8 @@ impl CentroidUpdate {
         counts.is_on(stream, "counts")?;
         expect("counts", &counts.view(), DType::I64, &[self.problem.clusters])?;
         self.begin(stream)?;
-        // SAFETY: the arrays are like those that were planned for, as was just seen, and borrowed or kept until the device is done with them.
+        // SAFETY: the arrays are like those that were planned for, as was just seen, and borrowed or kept until the
+        // device is done with them.
         unsafe {
             let (points, labels) = (points.address(), labels.address());
             let (means, counts) = (means.address(), counts.address());
@@ -162,13 +163,13 @@ impl CentroidUpdate {
         Ok(())
     }
 
-    /// Queues adding up, and means (and counts, if there is an address for them) of what was added. Clusters without points keep
-    /// their means of `before`, if that is an address; the squares of all moves are written then, if there is one for them. The
-    /// addresses of what this value has itself need not be given.
+    /// Queues adding up, and means (and counts, if there is an address for them) of what was added. Clusters without
+    /// points keep their means of `before`, if that is an address; the squares of all moves are written then, if there
+    /// is one for them. The addresses of what this value has itself need not be given.
     ///
     /// # Safety
-    /// At these addresses are points like those that were planned for, and as many labels; the others are 0, or of arrays of that
-    /// size. All live until the device is done with them.
+    /// At these addresses are points like those that were planned for, and as many labels; the others are 0, or of
+    /// arrays of that size. All live until the device is done with them.
     pub(crate) unsafe fn queue(&self, stream: &Stream, at: UpdateAt) -> Result<(), CudaError> {
         let at = UpdateAt {
             scales: self.scales.address(),

@@ -1,9 +1,9 @@
 //! Which fold computes a reduction, and what it is told.
 
 use warpfold_core::{Cast, DType, Element, Kind, bf16, f16};
-use warpfold_kernels::facts;
-use warpfold_kernels::recipe::{Recipe, code, flag};
-use warpfold_kernels::table::Facts;
+use warpfold_kernels::reduce::recipe::{Recipe, code, flag};
+use warpfold_kernels::reduce::table::Facts;
+use warpfold_kernels::reduce::table::facts;
 
 use warpfold_array::request::Spec;
 use warpfold_array::{Op, Ord, Precision};
@@ -120,7 +120,8 @@ pub fn recipe(spec: &Spec, count: u64, fast: bool) -> Recipe {
     let unsigned = matches!(spec.input.kind(), Kind::Unsigned | Kind::Bool);
     let mut flags = 0;
     let mut set = |flag: u32, on: bool| flags |= if on { flag } else { 0 };
-    // NaN is true, so that it decides nothing of whether all are: the fast kernels need not leave it out, and know how many there are.
+    // NaN is true, so that it decides nothing of whether all are: the fast kernels need not leave it out, and know how
+    // many there are.
     set(flag::SKIP_NAN, spec.skip_nan && !(fast && spec.op == Op::All));
     set(flag::MASKED, spec.masked);
     set(flag::MEAN, spec.op == Op::Mean);

@@ -2,7 +2,9 @@
 
 use warpfold_kernels::custom::{self, Exported};
 use warpfold_kernels::node::Node;
-use warpfold_kernels::recipe::{COUNTERS, Left, Recipe};
+use warpfold_kernels::reduce::call::Left;
+use warpfold_kernels::reduce::recipe::Recipe;
+use warpfold_kernels::reduce::workspace::COUNTERS;
 
 use super::choose::Fold;
 use super::reduce::Planner;

@@ -2,9 +2,10 @@
 
 use warpfold_core::DType;
 
+use warpfold_kernels::block::THREADS;
 use warpfold_kernels::kmeans::{
-    Assign, AssignAt, Distance, DistanceAt, THREADS, Totals, Unsure, Update, UpdateAt, assign, column, direct, finish,
-    nearest, score, sort, tile, twice,
+    Assign, AssignAt, Distance, DistanceAt, Totals, Unsure, Update, UpdateAt, assign, column, direct, finish, nearest,
+    score, sort, tile, twice,
 };
 use warpfold_kernels::params::Params;
 
@@ -37,7 +38,8 @@ const SPREAD_NARROW: u64 = 2;
 const SPREAD_LABELS: u32 = 6;
 /// Slices at most: each sorts all labels again.
 const SLICES: usize = 2;
-/// Points of a stretch of a sorted list, at least and at most: more of them leave too few groups of lanes, fewer add too often to global memory.
+/// Points of a stretch of a sorted list, at least and at most: more of them leave too few groups of lanes, fewer add
+/// too often to global memory.
 const STRETCH: (u64, u64) = (64, 192);
 /// Lanes of a multiprocessor that add up such a list at once.
 const LANES: u64 = 512;
@@ -97,20 +99,21 @@ impl Problem {
         vec![launch(entry, grid, &call)]
     }
 
-    /// How many reads of a point a block adds up in shared memory, and in how many slices that is all; none, if they have no room there.
+    /// How many reads of a point a block adds up in shared memory, and in how many slices that is all; none, if they
+    /// have no room there.
     fn in_tiles(&self) -> Option<(usize, u64)> {
         let whole = self.dimensions / self.wide();
         // Reads whose sums have room.
         let most = tile::ROOM / (self.clusters * self.wide() * self.words());
-        if self.clusters > tile::CLUSTERS || most == 0 || whole.div_ceil(most) > SLICES {
+        if self.clusters > finish::CLUSTERS || most == 0 || whole.div_ceil(most) > SLICES {
             return None;
         }
         let reads = whole.div_ceil(whole.div_ceil(most));
         Some((reads, whole.div_ceil(reads) as u64))
     }
 
-    /// Coordinates, with padding, of a kernel that finds labels by tensor cores; none for f64, for more coordinates, and for more points or clusters than
-    /// it can number.
+    /// Coordinates, with padding, of a kernel that finds labels by tensor cores; none for f64, for more coordinates,
+    /// and for more points or clusters than it can number.
     fn padded(&self) -> Option<usize> {
         let is_small = self.n <= nearest::MOST && self.clusters <= twice::MOST;
         let padded = score::PADDED.into_iter().find(|&padded| padded >= self.dimensions)?;

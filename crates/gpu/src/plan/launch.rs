@@ -1,4 +1,5 @@
-//! A planned launch: which kernel on how many threads, and its launch struct, of which only the device addresses are open.
+//! A planned launch: which kernel on how many threads, and its launch struct, of which only the device addresses are
+//! open.
 
 use std::marker::PhantomData;
 use warpfold_kernels::params::{Params, Plain, address_words, words};

@@ -1,26 +1,30 @@
-//! The numbers that tune the planner.
+//! The numbers that tune the planner of reductions and segments. None of them can change a bit of a result.
+//! Each names the measurement that chose it, or says that it was not measured.
 
 /// Warps of a block. Blocks of 256 threads reached 4.48 TB/s on an H200, of 128 4.41, of 512 4.46 (2^28 f32).
 pub const WARPS: u64 = 8;
 /// Tiles of 4 KiB that a warp of a long row takes, at most: on an H200, a GiB of f32 took 240 us with 4, 259 with 16.
 pub const ROW_TILES: u64 = 4;
-/// The same if there is one row only, whose blocks all leave a part: 2^28 f32 took an H200 243.4 us with 8, 245.6 with 4, 247.7 with 16.
+/// The same if there is one row only, whose blocks all leave a part: 2^28 f32 took an H200 243.4 us with 8, 245.6 with
+/// 4, 247.7 with 16.
 pub const ONE_ROW_TILES: u64 = 8;
 /// Tiles of 8 steps that a warp takes down its columns, at most: 16 reached 4.36 TB/s on an H200, 8 4.28, 4 4.18.
 pub const COLUMN_TILES: u64 = 16;
-/// Tiles that a warp can keep count of.
+/// Tiles that a warp takes, at most: no measurement, but the depth of a lane's stack of partials, which is of five levels.
 pub const MOST_TILES: u64 = 32;
-/// The same of the kernels for any elements, in rows and in columns.
+/// Tiles that a warp takes of any elements, at most, in rows and in columns. Not measured.
 pub const ANY_TILES: [u64; 2] = [512, 8];
-/// Warps that a multiprocessor is given before each takes more than one tile.
+/// Warps that a multiprocessor is given before each takes more than one tile. Not measured.
 pub const SPREAD: u64 = 16;
-/// Rows per multiprocessor from which each block has a row of its own, whatever its length.
+/// Rows per multiprocessor from which each block has a row of its own, whatever its length. Not measured.
 pub const ROWS_EACH: u64 = 4;
-/// Tiles that each warp of a single block takes of a small array: 2^14 f32 took an H200 4.1 us so, 4.9 in two blocks, which wait for one another.
+/// Tiles that each warp of a single block takes of a small array: 2^14 f32 took an H200 4.1 us so, 4.9 in two blocks,
+/// which wait for one another.
 pub const ALONE: u64 = 2;
-/// Seconds that a launch costs.
+/// Seconds that a launch costs, for predictions: the order of what an empty launch takes on an H200. Not measured.
 pub const LAUNCH: f64 = 2.5e-6;
-/// Warps to a multiprocessor that share segments: more than it holds, so that those that are done sooner take more.
+/// Warps for each multiprocessor among which segments are shared out: more than run at once, so that warps that finish
+/// early make room for others. Not measured against other values.
 pub const SEGMENT_WARPS: u64 = 64;
-/// Tiles of a stretch of a long segment, at most.
+/// Tiles of a stretch of a long segment, at most. Not measured against other values.
 pub const STRETCH_TILES: u64 = 16;

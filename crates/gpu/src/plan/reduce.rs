@@ -1,19 +1,21 @@
 //! Shapes, and how the work on them is shared out.
 
 use warpfold_core::DType;
-use warpfold_kernels::Call;
-use warpfold_kernels::any::{AXES, Stride, Strides};
 use warpfold_kernels::params::Plain;
-use warpfold_kernels::recipe::{COUNTERS, CallAt, Left, Recipe, STATUS, flag};
-use warpfold_kernels::shape::columns::Columns;
-use warpfold_kernels::shape::panel::Pitch;
-use warpfold_kernels::shape::parts::{Partials, room, turns};
-use warpfold_kernels::shape::piece::{Dense, Kept, Outputs};
-use warpfold_kernels::shape::rows::Rows;
-use warpfold_kernels::shape::shallow::Shallow;
-use warpfold_kernels::shape::short::Short;
-use warpfold_kernels::shape::tiny::{self, Tiny};
-use warpfold_kernels::table::KEPT;
+use warpfold_kernels::reduce::any::{AXES, Stride, Strides};
+use warpfold_kernels::reduce::call::Call;
+use warpfold_kernels::reduce::call::{CallAt, Left};
+use warpfold_kernels::reduce::recipe::{Recipe, flag};
+use warpfold_kernels::reduce::shape::columns::Columns;
+use warpfold_kernels::reduce::shape::panel::Pitch;
+use warpfold_kernels::reduce::shape::parts::{Partials, room, turns};
+use warpfold_kernels::reduce::shape::piece::{Dense, Kept, Outputs};
+use warpfold_kernels::reduce::shape::rows::Rows;
+use warpfold_kernels::reduce::shape::shallow::Shallow;
+use warpfold_kernels::reduce::shape::short::Short;
+use warpfold_kernels::reduce::shape::tiny::{self, Tiny};
+use warpfold_kernels::reduce::table::KEPT;
+use warpfold_kernels::reduce::workspace::{COUNTERS, STATUS};
 
 use super::Launch;
 use super::choose::{self, Fold, any, fast, recipe};
@@ -39,8 +41,8 @@ pub struct Limits {
     pub bandwidth: f64,
 }
 
-/// All launches of a reduction, in order on one stream. The addresses of input and mask are those of the first element in
-/// canonical order, at `Problem::x_offset` and `Problem::mask_offset`.
+/// All launches of a reduction, in order on one stream. The addresses of input and mask are those of the first element
+/// in canonical order, at `Problem::x_offset` and `Problem::mask_offset`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GpuPlan<A = CallAt> {
     /// In order.
@@ -64,7 +66,8 @@ pub struct Chunk {
     pub workspace: usize,
 }
 
-/// The statistics that [`GpuPlan::describe`] computes, in the order of their arrays; those without a dtype have the elements'.
+/// The statistics that [`GpuPlan::describe`] computes, in the order of their arrays; those without a dtype have the
+/// elements'.
 pub const DESCRIBED: [(&str, Option<DType>); 9] = [
     ("nan_count", Some(DType::I64)),
     ("argmin", Some(DType::I64)),
@@ -150,8 +153,8 @@ impl GpuPlan {
         LAUNCH * self.launches.len() as f64 + self.bytes as f64 / limits.bandwidth
     }
 
-    /// The same for one row of elements that lie side by side and come in chunks of at most `chunk_bytes`, to be launched in
-    /// order. None, if the reduction cannot be taken apart so.
+    /// The same for one row of elements that lie side by side and come in chunks of at most `chunk_bytes`, to be
+    /// launched in order. None, if the reduction cannot be taken apart so.
     pub fn chunked(spec: &Spec, problem: &Problem, limits: &Limits, chunk_bytes: usize) -> Vec<Chunk> {
         let dense = matches!(problem.reduced[..], [axis] if axis.x == problem.size as isize);
         let Some(fold) = fast(spec).filter(|_| dense && problem.outputs == 1) else { return Vec::new() };
@@ -294,7 +297,8 @@ impl<'a> Planner<'a> {
             return None;
         }
         self.recipe.flags |= flag::PARTS;
-        // Planned twice: only then it is known how many words its own partials take, after which those for the second launch lie.
+        // Planned twice: only then it is known how many words its own partials take, after which those for the second
+        // launch lie.
         self.one(&first, inner)?;
         self.left = Left { from: self.words as u64, within: outer.len as u64, each: inner.len as u64 };
         let launch = self.one(&first, inner)?;

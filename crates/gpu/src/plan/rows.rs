@@ -2,10 +2,10 @@
 
 use warpfold_core::DType;
 
-use warpfold_kernels::sort::bins::{self, Bins, BinsAt};
-use warpfold_kernels::sort::ends::{Ends, EndsAt};
+use warpfold_kernels::group::bins::{self, Bins, BinsAt};
+use warpfold_kernels::group::ends::{Ends, EndsAt};
+use warpfold_kernels::group::turn::{self, Repeat, RepeatAt, Turn, TurnAt};
 use warpfold_kernels::sort::state::BLOCKS;
-use warpfold_kernels::sort::turn::{self, Repeat, RepeatAt, Turn, TurnAt};
 
 use super::Launch;
 use super::sort::{What, launch, numbers};

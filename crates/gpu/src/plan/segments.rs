@@ -1,8 +1,11 @@
 //! The plan of reductions of segments.
 
-use warpfold_kernels::Call;
-use warpfold_kernels::recipe::{COUNTERS, Left, code};
-use warpfold_kernels::shape::segments::{COST, LEAST, Room, SHORT, STRETCH_WARPS, Segments, SegmentsAt, WARPS};
+use warpfold_kernels::reduce::call::Call;
+use warpfold_kernels::reduce::call::Left;
+use warpfold_kernels::reduce::recipe::code;
+use warpfold_kernels::reduce::workspace::COUNTERS;
+use warpfold_kernels::segment::Room;
+use warpfold_kernels::segment::call::{COST, LEAST, SHORT, STRETCH_WARPS, Segments, SegmentsAt, WARPS};
 
 use super::choose::{fast, recipe};
 use super::policy::{SEGMENT_WARPS, STRETCH_TILES};
@@ -24,7 +27,7 @@ pub struct Cut<'a> {
     pub len: usize,
     /// The offsets' dtype: integers of 4 or 8 bytes.
     pub offsets: DType,
-    /// What no elements reduce to, if they do: one result.
+    /// The result of no elements, if they do: one result.
     pub empty: Option<&'a Values>,
 }
 

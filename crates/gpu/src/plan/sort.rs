@@ -2,13 +2,14 @@
 
 use warpfold_core::{DType, bf16, f16};
 
+use warpfold_kernels::block::THREADS;
+use warpfold_kernels::group::offsets::{Offsets, OffsetsAt, Places, PlacesAt};
 use warpfold_kernels::params::Params;
 use warpfold_kernels::sort::distinct::{self, Distinct, DistinctAt};
-use warpfold_kernels::sort::groups::{Offsets, OffsetsAt, Places, PlacesAt};
 use warpfold_kernels::sort::heads::{self, Counts, CountsAt, Heads, HeadsAt};
 use warpfold_kernels::sort::key::{Elements, kind};
 use warpfold_kernels::sort::state::{self, BLOCKS};
-use warpfold_kernels::sort::{Sort, SortAt, THREADS, count};
+use warpfold_kernels::sort::{Sort, SortAt, count};
 
 use super::Launch;
 
@@ -100,7 +101,7 @@ impl Problem {
         }
     }
 
-    /// Bytes of the two buffers for keys: none if nobody writes it.
+    /// Bytes of the two buffers for keys: none if no launch writes it.
     #[must_use]
     pub fn keys_bytes(&self) -> [usize; 2] {
         let (bytes, (places, _)) = (self.n * self.key(), self.digits());
@@ -121,7 +122,8 @@ impl Problem {
         state::words(self.tiles() as usize, self.digits().0 as usize, after)
     }
 
-    /// Which of the two buffers of keys, and of what is carried, has the result, of labels. Of values, it depends on them.
+    /// Which of the two buffers of keys, and of what is carried, has the result, of labels. Of values, it depends on
+    /// them.
     #[must_use]
     pub fn last(&self) -> usize {
         (self.digits().0 as usize - 1) & 1
@@ -204,7 +206,7 @@ impl Problem {
         first.into_iter().chain(passes).collect()
     }
 
-    /// Finds the first of equal keys among the sorted ones. Addresses of results that nobody asks for are 0.
+    /// Finds the first of equal keys among the sorted ones. Addresses of results that are not asked for are 0.
     #[must_use]
     pub fn heads(&self) -> Option<Launch<HeadsAt>> {
         let (places, _) = self.digits();
@@ -223,7 +225,8 @@ impl Problem {
         self.n.div_ceil(distinct::MANY as usize) * distinct::WORDS
     }
 
-    /// The distinct values of elements in [`What::Buckets`], of which there is one at least. All launches take the same addresses.
+    /// The distinct values of elements in [`What::Buckets`], of which there is one at least. All launches take the same
+    /// addresses.
     #[must_use]
     pub fn distinct(&self) -> [Launch<DistinctAt>; 3] {
         let call = Distinct {

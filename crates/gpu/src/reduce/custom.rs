@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use warpfold_array::{CudaError, ElementLayout, Error};
 use warpfold_kernels::Archive;
 use warpfold_kernels::custom::{Exported, Sizes};
-use warpfold_kernels::recipe::CallAt;
+use warpfold_kernels::reduce::call::CallAt;
 
 /// A reducer of one's own and its kernels, for one GPU.
 ///

@@ -14,7 +14,7 @@ use warpfold_array::problem::{Problem, normalize_axes, result_shape};
 use warpfold_array::{CudaError, Error, Op, Scalar};
 use warpfold_core::DType;
 use warpfold_cpu::{Description, STATS};
-use warpfold_kernels::recipe::CallAt;
+use warpfold_kernels::reduce::call::CallAt;
 
 /// Describing arrays of one dtype, shape and layout on one GPU: planned, its kernels loaded. What [`Reduction`] is for
 /// one statistic.

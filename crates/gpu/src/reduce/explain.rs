@@ -8,7 +8,7 @@ use warpfold_array::ArrayRef;
 use warpfold_array::request::Request;
 use warpfold_array::{Error, Op, Options};
 use warpfold_cpu::Plan;
-use warpfold_kernels::recipe::CallAt;
+use warpfold_kernels::reduce::call::CallAt;
 
 /// What predictions assume where there is no GPU to ask: an H200, and a plain read of its memory as measured.
 const H200: Limits = Limits { multiprocessors: 132, bandwidth: 4.6e12 };

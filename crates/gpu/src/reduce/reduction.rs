@@ -18,7 +18,7 @@ use warpfold_array::request::Spec;
 use warpfold_array::{ArrayRef, MAX_RANK};
 use warpfold_array::{CudaError, Error, Op};
 use warpfold_core::DType;
-use warpfold_kernels::recipe::CallAt;
+use warpfold_kernels::reduce::call::CallAt;
 
 /// A reduction of arrays of one dtype, shape and layout on one GPU: planned, its kernels loaded.
 ///

@@ -1,7 +1,8 @@
 //! Segments of rows, and of values with steps between them: taken apart into columns, which are segments of one list.
 //!
-//! Columns lie one after the other, with an element between them, and so do their offsets; between the results of two columns there is then one
-//! of what lies between, which nobody reads. The bits are those of each column by itself, as a reduction's do not depend on where it lies.
+//! Columns lie one after the other, with an element between them, and so do their offsets; between the results of two
+//! columns there is then one of what lies between, which nobody reads. The bits are those of each column by itself, as
+//! a reduction's do not depend on where it lies.
 
 use crate::device::Device;
 use crate::launch::Ready;
@@ -10,8 +11,8 @@ use crate::stream::Stream;
 use crate::view::ArrayView;
 use warpfold_array::CudaError;
 use warpfold_core::DType;
-use warpfold_kernels::shape::segments::SegmentsAt;
-use warpfold_kernels::sort::turn::{RepeatAt, TurnAt};
+use warpfold_kernels::group::turn::{RepeatAt, TurnAt};
+use warpfold_kernels::segment::call::SegmentsAt;
 
 /// Where parts of the workspace begin.
 const ALIGNED: usize = 256;
@@ -94,12 +95,12 @@ impl Apart {
         [before, self.back.iter().map(Ready::entry).collect()]
     }
 
-    /// Queues taking rows apart, in the order of positions if their address is not 0. Returns where values, offsets and results of
-    /// columns are.
+    /// Queues taking rows apart, in the order of positions if their address is not 0. Returns where values, offsets and
+    /// results of columns are.
     ///
     /// # Safety
-    /// Rows, positions and offsets are like those that were planned for, and the workspace is as large as that, until the device is
-    /// done with them.
+    /// Rows, positions and offsets are like those that were planned for, and the workspace is as large as that, until
+    /// the device is done with them.
     pub unsafe fn queue(&self, stream: &Stream, at: SegmentsAt, positions: u64) -> Result<SegmentsAt, CudaError> {
         let workspace = at.workspace;
         let to = SegmentsAt {

@@ -20,14 +20,16 @@ use warpfold_array::{Scalar, Values};
 use warpfold_core::DType;
 use warpfold_cpu::keys::{Segments, filled};
 use warpfold_cpu::reduce;
-use warpfold_kernels::shape::segments::SegmentsAt;
+use warpfold_kernels::segment::call::SegmentsAt;
 
-/// A reduction of segments of arrays of one dtype and length, by so many offsets, on one GPU: planned, its kernels loaded.
+/// A reduction of segments of arrays of one dtype and length, by so many offsets, on one GPU: planned, its kernels
+/// loaded.
 ///
-/// As [`warpfold_cpu::keys::Segments`], with the same bits: segment `i` has the values from `offsets[i]` up to `offsets[i + 1]`. Offsets lie side by side, and
-/// are i32, u32, i64 or u64. Kernels check offsets while they use them, and read nothing outside of the values; what is wrong with them is an
-/// error of [`Array::download`]. Values that are a list, side by side, are read as they lie. Rows, and a list with steps, are copied into columns
-/// first, in memory that the stream keeps.
+/// As [`warpfold_cpu::keys::Segments`], with the same bits: segment `i` has the values from `offsets[i]` up to
+/// `offsets[i + 1]`. Offsets lie side by side, and are i32, u32, i64 or u64. Kernels check offsets while they use them,
+/// and read nothing outside of the values; what is wrong with them is an error of [`Array::download`]. Values that are
+/// a list, side by side, are read as they lie. Rows, and a list with steps, are copied into columns first, in memory
+/// that the stream keeps.
 pub struct Segmented {
     device: Device,
     op: Op,
@@ -42,12 +44,14 @@ pub struct Segmented {
 }
 
 impl Segmented {
-    /// Plans a reduction of values and offsets like these, and loads its kernels. `fill` is given for segments of no elements
-    /// where the reduction has no result for that (min, max, minmax, argmin, argmax); without it they are an error.
+    /// Plans a reduction of values and offsets like these, and loads its kernels. `fill` is given for segments of no
+    /// elements where the reduction has no result for that (min, max, minmax, argmin, argmax); without it they are an
+    /// error.
     ///
     /// # Errors
-    /// What [`warpfold_cpu::keys::Segments::reduce`] refuses; rows whose axes are not one, offsets that do not lie side by side, or of other dtypes;
-    /// [`CudaError::NoKernel`] of options that only the CPU takes (masks, casts), or what the driver says.
+    /// What [`warpfold_cpu::keys::Segments::reduce`] refuses; rows whose axes are not one, offsets that do not lie side
+    /// by side, or of other dtypes; [`CudaError::NoKernel`] of options that only the CPU takes (masks, casts), or what
+    /// the driver says.
     pub fn new(
         device: &Device,
         op: Op,
@@ -147,8 +151,8 @@ impl Segmented {
     /// Queues one run. The result is in `out` when the stream gets there; `out` must not be in use by another stream.
     ///
     /// # Errors
-    /// If an array or the stream is not like that which this was prepared for, or the driver refuses. Offsets that decrease or go
-    /// beyond the values, and segments without a result, are errors of [`Array::download`].
+    /// If an array or the stream is not like that which this was prepared for, or the driver refuses. Offsets that
+    /// decrease or go beyond the values, and segments without a result, are errors of [`Array::download`].
     pub fn run(
         &self,
         stream: &Stream,
@@ -159,7 +163,8 @@ impl Segmented {
         self.run_at(stream, values, 0, offsets, out)
     }
 
-    /// The same of values in the order of positions, which are `u32` at an address; or 0, if it was not planned for that.
+    /// The same of values in the order of positions, which are `u32` at an address; or 0, if it was not planned for
+    /// that.
     pub(crate) fn run_at(
         &self,
         stream: &Stream,
@@ -186,9 +191,9 @@ impl Segmented {
         }
         let mut scratch = stream.scratch();
         let workspace = scratch.workspace(stream, self.workspace)?;
-        // SAFETY: the arrays are like those that were planned for; they are borrowed or stay until the device is done with them, as
-        // `ArrayView::from_raw` and `Buffer`'s drop promise. Kernels follow no offset beyond the values. The workspace is as large as the plan
-        // asks for, its counters are zero, and the lock is held.
+        // SAFETY: the arrays are like those that were planned for; they are borrowed or stay until the device is done
+        // with them, as `ArrayView::from_raw` and `Buffer`'s drop promise. Kernels follow no offset beyond the values.
+        // The workspace is as large as the plan asks for, its counters are zero, and the lock is held.
         unsafe {
             let (input, offsets, output) = (values.address(), offsets.address(), out.address());
             let given = SegmentsAt { input, offsets, output, workspace };
@@ -233,8 +238,8 @@ fn check(op: Op, values: &ArrayView<'_>, offsets: &ArrayView<'_>, options: &Opti
     Ok(())
 }
 
-/// Reduces each segment `offsets[i]..offsets[i + 1]` of values on a GPU. The work is queued, and the result stays there:
-/// [`Array::download`] waits for it, and says if offsets decrease or go beyond the values.
+/// Reduces each segment `offsets[i]..offsets[i + 1]` of values on a GPU. The work is queued, and the result stays
+/// there: [`Array::download`] waits for it, and says if offsets decrease or go beyond the values.
 ///
 /// For many reductions of one kind, [`Segmented`] plans and allocates once.
 ///
@@ -253,7 +258,8 @@ pub fn segmented(
     Ok(out)
 }
 
-/// Reduces segments of a host array on a GPU, with what [`warpfold_cpu::keys::Segments`] says of offsets and of segments without a result.
+/// Reduces segments of a host array on a GPU, with what [`warpfold_cpu::keys::Segments`] says of offsets and of
+/// segments without a result.
 ///
 /// # Errors
 /// As [`Segmented::new`] and [`warpfold_cpu::keys::Segments::reduce`].

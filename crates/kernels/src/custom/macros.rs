@@ -1,9 +1,11 @@
 //! What a user's crate calls.
 
-/// Makes a struct travel as 32-bit words, so that kernels can read, keep and exchange it: an element, a node of the tree, a result,
-/// or the reducer itself (without fields, or with at most four words of them, which kernels get at run time).
+/// Makes a struct travel as 32-bit words, so that kernels can read, keep and exchange it: an element, a node of the
+/// tree, a result, or the reducer itself (without fields, or with at most four words of them, which kernels get at run
+/// time).
 ///
-/// Its fields are numbers of 32 or 64 bits, other such structs, pairs, or arrays of these. It becomes `repr(C)`, `Clone` and `Copy`.
+/// Its fields are numbers of 32 or 64 bits, other such structs, pairs, or arrays of these. It becomes `repr(C)`,
+/// `Clone` and `Copy`.
 ///
 /// ```
 /// warpfold_kernels::words! {
@@ -73,23 +75,25 @@ macro_rules! words {
 
         const _: () = assert!(
             size_of::<$name>() == 4 * <$name as $crate::custom::Node>::WORDS as usize,
-            "the struct has padding, or a field that is no number of 32 or 64 bits: put 64-bit fields first, and fill up with u32",
+            "the struct has padding, or a field that is no number of 32 or 64 bits: \
+             put 64-bit fields first, and fill up with u32",
         );
 
-        // SAFETY: `repr(C)` puts the fields into memory in the order in which `map` goes through them; the assertion says that nothing
-        // lies between them or after them; and each is such itself, since `Node`s of fewer than 32 bits would fail it.
+        // SAFETY: `repr(C)` puts the fields into memory in the order in which `map` goes through them; the assertion
+        // says that nothing lies between them or after them; and each is such itself, since `Node`s of fewer than 32
+        // bits would fail it.
         unsafe impl $crate::custom::Words for $name {
             type Bits = <$crate::custom::Bytes<{ size_of::<$name>() }> as $crate::custom::Read>::Bits;
         }
     };
 }
 
-/// Names the kernels of a reducer, and exports them where the crate is compiled for nvptx64: `export_reducer!(mat2: Mat2Product);` makes
-/// `rows_mat2`, `columns_mat2` and the others that the planner chooses from. On the host it implements
-/// [`Exported`](crate::custom::Exported), by which the library finds them, and the emulator runs them.
+/// Names the kernels of a reducer, and exports them where the crate is compiled for nvptx64: `export_reducer!(mat2:
+/// Mat2Product);` makes `rows_mat2`, `columns_mat2` and the others that the planner chooses from. On the host it
+/// implements [`Exported`](crate::custom::Exported), by which the library finds them, and the emulator runs them.
 ///
-/// The reducer, its elements, nodes and results are [`words!`](crate::words). A reducer that says `INDEXED = false` and has elements
-/// of 4, 8 or 16 bytes runs at the speed of memory, as far as its `combine` allows.
+/// The reducer, its elements, nodes and results are [`words!`](crate::words). A reducer that says `INDEXED = false` and
+/// has elements of 4, 8 or 16 bytes runs at the speed of memory, as far as its `combine` allows.
 ///
 /// ```
 /// use warpfold_kernels::{custom::Exported, export_reducer, words};
@@ -190,8 +194,8 @@ macro_rules! reducer_kernels {
 /// Exports one of them.
 ///
 /// # Safety
-/// Of what it exports: as `Global::from_raw`, for every address that the call's shape reaches from its addresses; and a workspace
-/// with the room that the planner says, whose counters are zero.
+/// Of what it exports: as `Global::from_raw`, for every address that the call's shape reaches from its addresses; and a
+/// workspace with the room that the planner says, whose counters are zero.
 #[doc(hidden)]
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]

@@ -1,15 +1,16 @@
 //! The nearest centroid of each point, for any number of coordinates and clusters.
 //!
-//! As a product of matrices: a block takes 128 points, and 64 clusters at a time, of which each thread has 8 times 4 scores in registers. Of
-//! both, 16 coordinates at a time come by in shared memory. A score is one chain of fused multiply-adds, which goes on from one stage to
-//! the next; which thread has it makes no difference.
+//! As a product of matrices: a block takes 128 points, and 64 clusters at a time, of which each thread has 8 times 4
+//! scores in registers. Of both, 16 coordinates at a time come by in shared memory. A score is one chain of fused
+//! multiply-adds, which goes on from one stage to the next; which thread has it makes no difference.
 //!
 //! Bottleneck: multiply-adds.
 
-use super::number::Number;
-use super::tile::each;
-use super::{Assign, THREADS, Unsure, store};
-use crate::recipe::array;
+use crate::address::array;
+use crate::block::THREADS;
+use crate::block::each;
+use crate::kmeans::number::Number;
+use crate::kmeans::{Assign, Unsure, store};
 use crate::source::Source;
 use warpfold_simt::{ALL, Global, Simt};
 
@@ -23,7 +24,8 @@ const STAGE: u32 = 16;
 const OWN: [usize; 2] = [8, 4];
 /// Coordinates of points that a thread brings there at a time.
 const EACH: usize = (POINTS * STAGE / THREADS) as usize;
-/// From one coordinate to the next in shared memory, of points and clusters: four more, so that neighbours' coordinates are in other banks.
+/// From one coordinate to the next in shared memory, of points and clusters: four more, so that neighbours' coordinates
+/// are in other banks.
 const PITCH: [u32; 2] = [POINTS + 4, CLUSTERS + 4];
 
 /// Half of the square of each centroid about the centre. A thread for each cluster.
@@ -62,7 +64,7 @@ pub fn kernel<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Assign) {
     );
 }
 
-/// The same of those points that [`nearest`](super::nearest) was not sure of.
+/// The same of those points that [`nearest`](crate::kmeans::nearest) was not sure of.
 #[inline(always)]
 pub fn settle<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Assign) {
     let unsure = Unsure::of(call, 1);
@@ -101,7 +103,8 @@ fn some<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Assign, number: 
         let mut from = 0;
         while s.again(from < call.dimensions) {
             s.barrier();
-            // Neighbours read neighbours, of coordinates or of points; all reads are under way before the first is used.
+            // Neighbours read neighbours, of coordinates or of points; all reads are under way before the first is
+            // used.
             let by_points = call.along < call.across;
             let place = |i: usize| {
                 let i = i as u32 * THREADS + tid;

@@ -1,14 +1,16 @@
 //! The update of points of one coordinate, in at most 16 clusters: no atomics but at the end.
 //!
-//! So many points have the same few labels that threads would queue up for any sum they share. So each thread has all sums, in a
-//! column of shared memory that nobody else uses: the total in the low 48 bits of a word, and how many points in the others.
+//! So many points have the same few labels that threads would queue up for any sum they share. So each thread has all
+//! sums, in a column of shared memory that nobody else uses: the total in the low 48 bits of a word, and how many
+//! points in the others.
 //!
 //! Bottleneck: the launch, up to some millions of points; then memory.
 
-use super::limbs::{EACH, limbs, scale, total};
-use super::tile::{OWN, TILE};
-use super::{NONE, THREADS, Totals, Update, finish};
-use crate::recipe::array;
+use crate::address::array;
+use crate::block::THREADS;
+use crate::kmeans::limbs::{EACH, limbs, scale, total};
+use crate::kmeans::tile::{OWN, TILE};
+use crate::kmeans::{NONE, Totals, Update, finish};
 use crate::source::Source;
 use warpfold_simt::{ALL, Global, Simt};
 
@@ -17,7 +19,7 @@ pub const CLUSTERS: usize = 16;
 /// Threads that add up a cluster's columns.
 const PARTS: u32 = THREADS / CLUSTERS as u32;
 
-/// Tiles of a block are as many as those of [`tile`](super::tile), so that 16 bits can count a thread's points.
+/// Tiles of a block are as many as those of [`tile`](crate::kmeans::tile), so that 16 bits can count a thread's points.
 #[inline(always)]
 pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
     let sums = s.shared::<u64, { CLUSTERS * THREADS as usize }, 0>("sums");

@@ -1,13 +1,15 @@
-//! The nearest centroid of each point, of few coordinates and clusters: a lane computes all scores of its points, as they are defined.
+//! The nearest centroid of each point, of few coordinates and clusters: a lane computes all scores of its points, as
+//! they are defined.
 //!
-//! Centroids come by from shared memory, the same for all lanes, four coordinates at a time. Tensor cores would mostly multiply zeros, if there are
-//! but few coordinates.
+//! Centroids come by from shared memory, the same for all lanes, four coordinates at a time. Tensor cores would mostly
+//! multiply zeros, if there are but few coordinates.
 //!
 //! Bottleneck: memory, or the reads of centroids.
 
-use super::tile::each;
-use super::{Assign, THREADS, store};
-use crate::recipe::array;
+use crate::address::array;
+use crate::block::THREADS;
+use crate::block::each;
+use crate::kmeans::{Assign, store};
 use crate::source::{Bits, Source};
 use warpfold_simt::{Global, Pack, Shared, Simt};
 

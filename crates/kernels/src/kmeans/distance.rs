@@ -1,9 +1,11 @@
-//! The square of each point's distance to its centroid: the library's tree over the squares of the differences, in the order of the
-//! coordinates. A lane has a point; eight coordinates are a subtree in registers, and these meet as a binary counter carries.
+//! The square of each point's distance to its centroid: the library's tree over the squares of the differences, in the
+//! order of the coordinates. A lane has a point; eight coordinates are a subtree in registers, and these meet as a
+//! binary counter carries.
 
-use super::number::Number;
-use super::{Distance, THREADS};
-use crate::recipe::array;
+use crate::address::array;
+use crate::block::THREADS;
+use crate::kmeans::Distance;
+use crate::kmeans::number::Number;
 use crate::source::Source;
 use warpfold_simt::{Global, Simt};
 

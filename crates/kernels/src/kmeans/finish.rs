@@ -1,15 +1,17 @@
 //! From sums to means, which leaves the totals zero for the next update.
 //!
-//! Where sums are few, the last block of the update makes them ([`last`]): another launch takes longer than that. Of more, a warp has each
-//! cluster ([`kernel`]). Lanes that add up whole clusters write their means themselves ([`own`]).
+//! Where sums are few, the last block of the update makes them ([`last`]): another launch takes longer than that. Of
+//! more, a warp has each cluster ([`kernel`]). Lanes that add up whole clusters write their means themselves ([`own`]).
 
-use super::number::Number;
-use super::tile::CLUSTERS;
-use super::{BAD, EMPTY, THREADS, Totals, Update};
-use crate::recipe::array;
+use crate::address::array;
+use crate::block::THREADS;
+use crate::kmeans::number::Number;
+use crate::kmeans::{BAD, EMPTY, Totals, Update};
 use warpfold_core::Accumulate;
 use warpfold_simt::{ALL, Global, Order, Pack, Pod, Simt};
 
+/// Clusters at most of an update that adds up in shared memory.
+pub const CLUSTERS: usize = 512;
 /// Sums of which the last block of an update makes means.
 pub const FEW: usize = 1024;
 
@@ -56,7 +58,7 @@ pub fn last<S: Simt, F: Number>(s: &S, call: &Update) {
             |i| if s.branch(cluster(i) < call.clusters) { totals.many(s, cluster(i)) } else { 0 },
         );
         let wrong = if s.branch(tid == 0) { s.load(blocks, totals.bad()) } else { 0 };
-        let many = |at: u32| totals.many(s, super::divide(at, call.dimensions).0);
+        let many = |at: u32| totals.many(s, crate::kmeans::divide(at, call.dimensions).0);
         means::<S, F, 2>(s, call, &totals, (tid, THREADS, call.clusters * call.dimensions), many);
         s.barrier();
         for (i, many) in counts.into_iter().enumerate() {
@@ -84,7 +86,8 @@ pub fn one<S: Simt, F: Number>(
     means::<S, F, 4>(s, call, totals, (first + lane, lanes, first + call.dimensions), |_| many);
 }
 
-/// The means of sums that a lane has, of neighbouring coordinates from `first` on, written 16 bytes at a time if they are so many.
+/// The means of sums that a lane has, of neighbouring coordinates from `first` on, written 16 bytes at a time if they
+/// are so many.
 #[inline(always)]
 pub fn own<S: Simt, F: Number, const W: usize>(
     s: &S,
@@ -127,7 +130,7 @@ fn means<S: Simt, F: Number, const N: usize>(
             #[inline(always)]
             |i| {
                 if s.branch(at(i) < end) {
-                    let coordinate = super::divide(at(i), call.dimensions).1;
+                    let coordinate = crate::kmeans::divide(at(i), call.dimensions).1;
                     let total = F::take(s, totals, at(i) as usize);
                     (total, many(at(i)), look(s, call, at(i) as usize, coordinate))
                 } else {

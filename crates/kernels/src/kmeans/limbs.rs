@@ -1,8 +1,9 @@
 //! A coordinate in units, as two numbers of 16 bits, by four floating-point operations and no conversion.
 //!
-//! `x · scale` is a whole number of 31 bits to be rounded, halves to even. Adding 1.5·2²³ rounds to a whole number and leaves it in the low
-//! bits: first that of 2¹⁶ units, then that of the rest, which a fused multiply-add finds exactly. The first is even in units, so halves
-//! go where they should. Bits are added up as they are, and 1.5·2²³ is subtracted as often as it was added, modulo 2³².
+//! `x · scale` is a whole number of 31 bits to be rounded, halves to even. Adding 1.5·2²³ rounds to a whole number and
+//! leaves it in the low bits: first that of 2¹⁶ units, then that of the rest, which a fused multiply-add finds exactly.
+//! The first is even in units, so halves go where they should. Bits are added up as they are, and 1.5·2²³ is subtracted
+//! as often as it was added, modulo 2³².
 
 use warpfold_simt::Simt;
 

@@ -1,10 +1,12 @@
 //! k-means: sums of the points of each cluster, the nearest centroid of each point, means.
 //!
-//! Sums are whole numbers (core's `Fixed`), so they may be added in any order, also by atomics, and have the bits of the CPU. A point is
-//! never added to memory by itself: points are brought into the order of their labels first ([`tile`] in shared memory, [`sort`] in
-//! global memory), so that a lane adds up a run of one label in registers ([`stretch`], [`run`]).
+//! Sums are whole numbers (core's `Fixed`), so they may be added in any order, also by atomics, and have the bits of
+//! the CPU. A point is never added to memory by itself: points are brought into the order of their labels first
+//! ([`tile`] in shared memory, [`sort`] in global memory), so that a lane adds up a run of one label in registers
+//! ([`stretch`], [`run`]).
 //!
-//! Labels are found by tensor cores where these are certain ([`nearest`]), and else by the scores that define them ([`mod@assign`]).
+//! Labels are found by tensor cores where these are certain ([`nearest`]), and else by the scores that define them
+//! ([`mod@assign`]).
 
 pub mod assign;
 pub mod column;
@@ -18,12 +20,10 @@ pub mod run;
 pub mod score;
 pub mod sort;
 pub mod stretch;
-pub(crate) mod table;
+pub mod table;
 pub mod tile;
 pub mod twice;
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub use table::find;
+pub mod two;
 
 use crate::params::params;
 use warpfold_simt::{Global, Simt};
@@ -97,7 +97,8 @@ params! {
         pub labels: u64,
         /// `f32` of each coordinate: one over its unit; for [`nearest`] alone.
         pub scales: u64,
-        /// A number of each cluster: half of the square of its centroid about the centre. For [`nearest`], centroids in f16 follow.
+        /// A number of each cluster: half of the square of its centroid about the centre. For [`nearest`], centroids in
+        /// f16 follow.
         pub halves: u64,
         /// What [`Unsure`] says, for kernels that list points; or 0.
         pub unsure: u64,
@@ -175,16 +176,13 @@ fn divide(a: u32, b: u32) -> (u32, u32) {
 #[inline(always)]
 fn store<S: Simt>(s: &S, call: &Assign, at: usize, before: u32, label: u32) {
     if s.branch(before != label) {
-        s.store(super::recipe::array::<u32>(call.at.labels), at, label);
-        s.store_volatile(super::recipe::array::<u64>(call.at.report), CHANGED, 1);
+        s.store(crate::address::array::<u32>(call.at.labels), at, label);
+        s.store_volatile(crate::address::array::<u64>(call.at.report), CHANGED, 1);
     }
 }
 
-/// Threads of a block.
-pub const THREADS: u32 = 256;
-
-/// Points whose labels are not sure yet: how many there are, and then their numbers. There are two lists: after rough scores, and after
-/// fine ones.
+/// Points whose labels are not sure yet: how many there are, and then their numbers. There are two lists: after rough
+/// scores, and after fine ones.
 #[derive(Clone, Copy)]
 pub struct Unsure(Global<u32>);
 
@@ -197,7 +195,7 @@ impl Unsure {
     /// The one or the other.
     #[inline(always)]
     pub fn of(call: &Assign, which: u64) -> Self {
-        Self(super::recipe::array(call.at.unsure + 4 * which * (call.n + 1)))
+        Self(crate::address::array(call.at.unsure + 4 * which * (call.n + 1)))
     }
 
     /// None.
@@ -237,8 +235,8 @@ impl Unsure {
 /// ([`number`]), there are twice as many coordinates here.
 #[derive(Clone, Copy)]
 pub struct Totals {
-    /// \[cluster\]\[coordinate\], then points of each cluster (and, 32 bits higher, how many of them [`sort::gather`] has added up), then labels
-    /// that were of no cluster and not -1, then blocks that are done.
+    /// \[cluster\]\[coordinate\], then points of each cluster (and, 32 bits higher, how many of them [`sort::gather`]
+    /// has added up), then labels that were of no cluster and not -1, then blocks that are done.
     words: Global<u64>,
     clusters: u32,
     dimensions: u32,
@@ -253,7 +251,7 @@ impl Totals {
     /// At an address.
     #[inline(always)]
     pub fn at(address: u64, clusters: u32, dimensions: u32) -> Self {
-        Self { words: super::recipe::array(address), clusters, dimensions }
+        Self { words: crate::address::array(address), clusters, dimensions }
     }
 
     /// The place of a sum.

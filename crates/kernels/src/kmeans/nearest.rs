@@ -1,21 +1,25 @@
 //! The nearest centroid of each point, by tensor cores, and those points whose nearest they do not tell for certain.
 //!
-//! Scores of all centroids are products of matrices, which tensor cores make of f16 ([`score`](mod@score)): good enough to say which centroid is
-//! nearest, but for points nearly as near to another one. These are listed, and compared once more in two f16 for each coordinate; those that
-//! are left, next to none, [`assign`](super::assign) settles by the scores as they are defined. So labels are those of exact arithmetic, at the
-//! speed of a rough one. Few centroids are in shared memory as they are, too, and a warp settles what it is not sure of by itself: one launch
-//! instead of four.
+//! Scores of all centroids are products of matrices, which tensor cores make of f16 ([`score`](mod@score)): good enough
+//! to say which centroid is nearest, but for points nearly as near to another one. These are listed, and compared once
+//! more in two f16 for each coordinate; those that are left, next to none, [`assign`](crate::kmeans::assign) settles by
+//! the scores as they are defined. So labels are those of exact arithmetic, at the speed of a rough one. Few centroids
+//! are in shared memory as they are, too, and a warp settles what it is not sure of by itself: one launch instead of
+//! four.
 //!
-//! A warp has 32 points in registers, or 16 in two f16, and centroids come by in shared memory, all of them if they fit.
+//! A warp has 32 points in registers, or 16 in two f16, and centroids come by in shared memory, all of them if they
+//! fit.
 //!
 //! Bottleneck: memory for few clusters, instructions for few coordinates, products for many of both.
 
-use super::direct::{self, Exact};
-use super::score::{self, Bound, Points, ROOM, TOGETHER, Two};
-use super::tile::each;
-use super::twice::{self, Least};
-use super::{Assign, THREADS, Unsure, store};
-use crate::recipe::array;
+use crate::address::array;
+use crate::block::THREADS;
+use crate::block::each;
+use crate::kmeans::direct::{self, Exact};
+use crate::kmeans::score::{self, Bound, Points, ROOM, TOGETHER};
+use crate::kmeans::twice::{self, Least};
+use crate::kmeans::two::Two;
+use crate::kmeans::{Assign, Unsure, store};
 use crate::source::Source;
 use warpfold_simt::{ALL, Global, Pack, Shared, Simt};
 
@@ -33,8 +37,8 @@ pub const ALONE: usize = FEW + FEW / score::PADDED[0];
 /// Room for what is not there, of a kernel that does not.
 pub const LISTS: usize = 1;
 
-/// Labels of points of `T` with at most `D` coordinates, by what [`score::centroids`] has left: of all, or `FINE`, of those that were not
-/// sure when all were compared; or if `EXACT` is [`ALONE`], by the centroids.
+/// Labels of points of `T` with at most `D` coordinates, by what [`score::centroids`] has left: of all, or `FINE`, of
+/// those that were not sure when all were compared; or if `EXACT` is [`ALONE`], by the centroids.
 #[inline(always)]
 pub fn kernel<S: Simt, T: Source<Value = f32>, const D: usize, const FINE: bool, const EXACT: usize>(
     s: &S,
@@ -187,8 +191,8 @@ struct Shown {
 }
 
 impl Shown {
-    /// Brings chunks of the centroids, one after the other, if there are several or the first is `new`, and says of each with which cluster it begins
-    /// and how many times eight there are.
+    /// Brings chunks of the centroids, one after the other, if there are several or the first is `new`, and says of
+    /// each with which cluster it begins and how many times eight there are.
     #[inline(always)]
     fn each_chunk<S: Simt, const D: usize, const FINE: bool>(
         self,

@@ -1,11 +1,12 @@
 //! What points are computed in, f32 or f64, and how sums of it are kept.
 //!
-//! A coordinate in units becomes two numbers, high and low, which are added up apart. Those of f32 have 16 bits ([`mod@limbs`]), and
-//! both sums make one word in global memory. Of f64, the low one has 31 bits and the high one the 31 others and the sign: sums of fewer than
-//! 2^32 of them stay below 2^63, so each is a word, no carry is lost, and the mean is made of both.
+//! A coordinate in units becomes two numbers, high and low, which are added up apart. Those of f32 have 16 bits
+//! ([`mod@limbs`]), and both sums make one word in global memory. Of f64, the low one has 31 bits and the high one the
+//! 31 others and the sign: sums of fewer than 2^32 of them stay below 2^63, so each is a word, no carry is lost, and
+//! the mean is made of both.
 
-use super::limbs::{self, limbs};
-use super::{Totals, Update};
+use crate::kmeans::limbs::{self, limbs};
+use crate::kmeans::{Totals, Update};
 use warpfold_core::Fixed;
 use warpfold_simt::{Atom, Pack, Shared, Simt, Word};
 

@@ -1,19 +1,20 @@
-//! Points of one label in a list: a lane reads 16 bytes of each, and adds them up in registers. Lanes side by side read a point together.
+//! Points of one label in a list: a lane reads 16 bytes of each, and adds them up in registers. Lanes side by side read
+//! a point together.
 //!
 //! Many reads are under way before the first is added, and the numbers of the points after these are, too.
 
-use super::Update;
-use super::number::Number;
-use super::stretch::{Part, less, value, words};
-use crate::recipe::array;
+use crate::address::array;
+use crate::kmeans::Update;
+use crate::kmeans::number::Number;
+use crate::kmeans::stretch::{Part, less, value, words};
 use crate::source::Source;
 use warpfold_simt::{Atom, Global, Simt};
 
 /// Reads under way.
 const FLIGHT: usize = 8;
 
-/// Adds up the points whose numbers are in a list from a place to another. `give` takes which of the reads of a point it was, and the sums of each of its
-/// `W` elements.
+/// Adds up the points whose numbers are in a list from a place to another. `give` takes which of the reads of a point
+/// it was, and the sums of each of its `W` elements.
 #[inline(always)]
 pub fn add<S: Simt, T: Source<Value: Number>, const W: usize>(
     s: &S,

@@ -1,19 +1,20 @@
 //! Scores by tensor cores: rough ones, and how rough they are.
 //!
-//! A warp has 32 points, and compares them with eight centroids at a time. Both are rounded to f16, in a unit that keeps them far from overflowing;
-//! products are added up in f32 by `mma.m16n8k8`. *Fine* ones have two f16 for each number, the second for what the first lacks, and three
-//! products of these; and a warp has 16 points. Of each point the least score and the next are kept. If these are further apart than
-//! twice what a score can be off ([`Bound`]), the first is that of the nearest centroid; if not, that is for somebody else to settle.
+//! A warp has 32 points, and compares them with eight centroids at a time. Both are rounded to f16, in a unit that
+//! keeps them far from overflowing; products are added up in f32 by `mma.m16n8k8`. *Fine* ones have two f16 for each
+//! number, the second for what the first lacks, and three products of these; and a warp has 16 points. Of each point
+//! the least score and the next are kept. If these are further apart than twice what a score can be off ([`Bound`]),
+//! the first is that of the nearest centroid; if not, an exact kernel settles it.
 //!
-//! A score has its cluster's number in its lowest bits, so that one `min` keeps both. Which coordinates meet in which step of a product does not
-//! matter: a lane has up to eight neighbouring ones at a time, of points and of centroids.
+//! Which coordinates meet in which step of a product does not matter: a lane has up to eight neighbouring ones at a
+//! time, of points and of centroids.
 
-use super::tile::each;
-use super::{Assign, Unsure, assign};
-use crate::recipe::array;
+use crate::address::array;
+use crate::block::each;
+use crate::kmeans::{Assign, Unsure, assign};
 use crate::source::{Bits, Source, words};
 use warpfold_core::Real;
-use warpfold_simt::{ALL, Global, Pack, Shared, Simt, Word};
+use warpfold_simt::{ALL, Global, Pack, Shared, Simt};
 
 /// Clusters that are compared at once.
 pub const TOGETHER: u32 = 8;
@@ -32,7 +33,8 @@ pub const fn points(fine: bool) -> u32 {
     if fine { 16 } else { 32 }
 }
 
-/// Whether scores are made twice ([`twice`](super::twice)): where coordinates are few, comparing takes longer than products.
+/// Whether scores are made twice ([`twice`](crate::kmeans::twice)): where coordinates are few, comparing takes longer
+/// than products.
 pub const fn is_twice(padded: usize, fine: bool) -> bool {
     padded <= 16 && !fine
 }
@@ -62,16 +64,17 @@ pub struct Bound {
     /// A power of two, by which points and centroids are multiplied.
     pub unit: f32,
     /// The bits of a score in which its cluster's number is, among those that a lane sees of a chunk.
-    numbers: u32,
+    pub(super) numbers: u32,
     /// Twice what scores are off, whatever the point.
-    apart: f32,
+    pub(super) apart: f32,
     /// The square of what is to be added to that for a point of length 1.
-    longer: f32,
+    pub(super) longer: f32,
     /// What is added to all scores, so that few are negative.
     lift: f32,
 }
 
-/// The unit: coordinates are below 2^10 in it, and lengths below 2^14, if they are no greater than those that the scale was made for.
+/// The unit: coordinates are below 2^10 in it, and lengths below 2^14, if they are no greater than those that the scale
+/// was made for.
 #[inline(always)]
 fn unit<S: Simt>(s: &S, call: &Assign) -> f32 {
     let scales: Global<f32> = array(call.at.scales);
@@ -90,11 +93,12 @@ fn unit<S: Simt>(s: &S, call: &Assign) -> f32 {
 impl Bound {
     /// By the halves of squares of all centroids.
     ///
-    /// Let X and C be the lengths of the point and of the longest centroid in the unit, and D the coordinates with padding. A score is off by no more than
+    /// Let X and C be the lengths of the point and of the longest centroid in the unit, and D the coordinates with
+    /// padding. A score is off by no more than
     ///
     /// - X·C·(2⁻¹⁰ + 2⁻²²), by f16's 11 bits of both (fine ones 3·2⁻²²), and (X + C)·2⁻²⁵·√D where they are subnormal;
-    /// - (C²/2 + X·C)·D·2⁻²³ in a tensor core (fine ones three times that), if it loses 2⁻²⁰ of what it adds for every eight products (it loses
-    ///   less), and D·2⁻²⁴ in the chain of fused multiply-adds that defines it;
+    /// - (C²/2 + X·C)·D·2⁻²³ in a tensor core (fine ones three times that), if it loses 2⁻²⁰ of what it adds for every
+    ///   eight products (it loses less), and D·2⁻²⁴ in the chain of fused multiply-adds that defines it;
     /// - (C²/2 + X·C)·2⁻²³ times the greatest number in the lowest bits, where there is one.
     ///
     /// The factors here are a little larger. What is lifted counts like C²/2.
@@ -131,14 +135,16 @@ impl Bound {
         if s.branch(j < call.dimensions) { self.unit * s.load(array::<f32>(call.at.centre), j as usize) } else { 0.0 }
     }
 
-    /// Half of a square in the square of the unit; not so little that differences of scores could be below 2⁻⁴⁸, as those of products are.
+    /// Half of a square in the square of the unit; not so little that differences of scores could be below 2⁻⁴⁸, as
+    /// those of products are.
     #[inline(always)]
     pub fn half(&self, half: f32, is_there: bool) -> f32 {
         const LEAST: f32 = 1.0 / (1 << 24) as f32;
         if is_there { (half * self.unit * self.unit + self.lift).max(LEAST) } else { NOWHERE }
     }
 
-    /// What the least rough score and another one are apart at most if both may be the nearest, by the square of the point's length.
+    /// What the least rough score and another one are apart at most if both may be the nearest, by the square of the
+    /// point's length.
     #[inline(always)]
     pub fn margin(&self, square: f32) -> f32 {
         self.apart + Real::sqrt(self.longer * square)
@@ -156,8 +162,9 @@ pub const fn bytes(clusters: usize, padded: usize) -> usize {
     4 * clusters.next_multiple_of(16) + 4 * clusters.next_multiple_of(TOGETHER as usize) * padded
 }
 
-/// Half of the square of each centroid about the centre, and the centroids in f16, as lanes read them: \[eight clusters\]\[piece\]\[lane\]\[coordinate
-/// of a piece\]; after all of them, what these lack, likewise. A block for each eight.
+/// Half of the square of each centroid about the centre, and the centroids in f16, as lanes read them: \[eight
+/// clusters\]\[piece\]\[lane\]\[coordinate of a piece\]; after all of them, what these lack, likewise. A block for each
+/// eight.
 #[inline(always)]
 pub fn centroids<S: Simt>(s: &S, call: &Assign) {
     let (centroids, centre): (Global<f32>, Global<f32>) = (array(call.at.centroids), array(call.at.centre));
@@ -266,8 +273,8 @@ impl<const D: usize, const FINE: bool> Points<D, FINE> {
     }
 }
 
-/// A lane's neighbouring coordinates of a point, from number `from`, several at a time; where there are none, the first ones again: a choice is
-/// cheaper than a branch.
+/// A lane's neighbouring coordinates of a point, from number `from`, several at a time; where there are none, the first
+/// ones again: a choice is cheaper than a branch.
 #[inline(always)]
 fn packs<S: Simt, T: Source<Value = f32>, const D: usize>(
     s: &S,
@@ -303,8 +310,9 @@ fn ones<S: Simt, T: Source<Value = f32>, const D: usize>(
     }
 }
 
-/// The scores of two tiles of 16 points each, or `FINE` of one, by the eight clusters that have number `at` in `centroids` (as [`fn@centroids`] has left them)
-/// and `halves` (two of them twice, as sums begin with them). A lane has two clusters: those of the point `lane / 4 + 8k` are `scores[k / 2][k % 2 * 2..][..2]`.
+/// The scores of two tiles of 16 points each, or `FINE` of one, by the eight clusters that have number `at` in
+/// `centroids` (as [`fn@centroids`] has left them) and `halves` (two of them twice, as sums begin with them). A lane
+/// has two clusters: those of the point `lane / 4 + 8k` are `scores[k / 2][k % 2 * 2..][..2]`.
 #[inline(always)]
 pub fn scores<S: Simt, const D: usize, const FINE: bool>(
     s: &S,
@@ -347,93 +355,6 @@ pub fn scores<S: Simt, const D: usize, const FINE: bool>(
     scores
 }
 
-/// The two least scores of each point, of the clusters that this lane has seen.
-pub struct Two {
-    least: [f32; 4],
-    next: [f32; 4],
-    /// The clusters of the least; before [`Two::meet`], they are in its lowest bits.
-    labels: [u32; 4],
-}
-
-impl Two {
-    /// Before any.
-    pub const NONE: Self = Self { least: [f32::INFINITY; 4], next: [f32::INFINITY; 4], labels: [0; 4] };
-
-    /// Takes the scores by the eight clusters of number `at`.
-    #[inline(always)]
-    pub fn take<const FINE: bool>(&mut self, bound: &Bound, scores: [[f32; 4]; 2], at: u32) {
-        for (tile, scores) in scores.into_iter().enumerate().take(if FINE { 1 } else { 2 }) {
-            for (i, score) in scores.into_iter().enumerate() {
-                let (k, number) = (2 * tile + i / 2, 2 * at + (i & 1) as u32);
-                let score = f32::from_bits(score.to_bits() & !bound.numbers | number);
-                self.next[k] = self.next[k].min(self.least[k].max(score));
-                self.least[k] = self.least[k].min(score);
-            }
-        }
-    }
-
-    /// Takes what was seen of a chunk that begins with cluster number `from`.
-    #[inline(always)]
-    pub fn meet<S: Simt>(&mut self, s: &S, chunk: &Self, bound: &Bound, from: u32) {
-        for k in 0..4 {
-            let number = chunk.least[k].to_bits() & bound.numbers;
-            let label = from + number / 2 * TOGETHER + s.lane() % 4 * 2 + number % 2;
-            self.join(k, chunk.least[k], chunk.next[k], label);
-        }
-    }
-
-    /// Takes others' scores of point `k`.
-    #[inline(always)]
-    fn join(&mut self, k: usize, least: f32, next: f32, label: u32) {
-        self.labels[k] = if least < self.least[k] { label } else { self.labels[k] };
-        self.next[k] = self.next[k].min(next).min(self.least[k].max(least));
-        self.least[k] = self.least[k].min(least);
-    }
-
-    /// Of two points, a lane takes what its neighbour has seen of one, which is the second if the bit `by` of its number is set, and gives what it has
-    /// seen of the other. It is the first one from then on.
-    #[inline(always)]
-    fn halve<S: Simt>(&mut self, s: &S, squares: &mut [f32; 4], by: u32, [a, b]: [usize; 2]) {
-        // Both are read before one is chosen, so that arrays stay in registers.
-        let (leasts, nexts) = ([self.least[a], self.least[b]], [self.next[a], self.next[b]]);
-        let (labels, both_squares) = ([self.labels[a], self.labels[b]], [squares[a], squares[b]]);
-        let least = swap(s, by, &mut self.least[a], leasts);
-        let next = swap(s, by, &mut self.next[a], nexts);
-        let label = swap(s, by, &mut self.labels[a], labels);
-        let square = swap(s, by, &mut squares[a], both_squares);
-        squares[a] += square;
-        self.join(a, least, next, label);
-    }
-
-    /// The cluster nearest to the point that has this lane's number, and whether that is certain. Lanes tell each other what they have seen.
-    #[inline(always)]
-    pub fn settle<S: Simt, const D: usize, const FINE: bool>(
-        mut self,
-        s: &S,
-        points: &Points<D, FINE>,
-        bound: &Bound,
-    ) -> (u32, bool) {
-        const SURE: u32 = 1 << 31;
-        let (lane, mut squares) = (s.lane(), points.squares);
-        if FINE {
-            self.halve(s, &mut squares, 1, [0, 1]);
-            self.halve(s, &mut squares, 2, [0, 0]);
-        } else {
-            self.halve(s, &mut squares, 1, [0, 2]);
-            self.halve(s, &mut squares, 1, [1, 3]);
-            self.halve(s, &mut squares, 2, [0, 1]);
-        }
-        let apart = self.next[0] - self.least[0] - bound.apart;
-        let is_sure = squares[0] < FAR && apart > 0.0 && apart * apart > bound.longer * squares[0];
-        let found = self.labels[0] | if is_sure { SURE } else { 0 };
-        // Which of the four has a point: the first choice was between halves.
-        let (group, k) = (lane % 8 * 4, lane / 8);
-        let of = if FINE { k % 2 } else { k / 2 + k % 2 * 2 };
-        let found = s.shuffle_idx(ALL, found, group + of);
-        (found & !SURE, found & SURE != 0)
-    }
-}
-
 /// A lane's neighbouring coordinates of one of eight centroids.
 #[inline(always)]
 fn neighbours_of_eight<S: Simt, const D: usize>(s: &S, centroids: Shared<u32>, place: u32) -> [u32; 4] {
@@ -445,12 +366,4 @@ fn neighbours_of_eight<S: Simt, const D: usize>(s: &S, centroids: Shared<u32>, p
         }
         _ => [s.get(centroids, place), 0, 0, 0],
     }
-}
-
-/// Of two values, a lane keeps one, the second if the bit `by` of its number is set, and gets its neighbour's of the same.
-#[inline(always)]
-pub fn swap<S: Simt, T: Word>(s: &S, by: u32, kept: &mut T, [first, second]: [T; 2]) -> T {
-    let is_second = s.lane() & by != 0;
-    *kept = if is_second { second } else { first };
-    s.shuffle_xor(ALL, if is_second { first } else { second }, by)
 }

@@ -1,21 +1,24 @@
 //! The points of all clusters in the order of their labels, in global memory, for sums that do not fit shared memory.
 //!
-//! A counting sort in three launches: count the labels, where each point learns which of its like it is ([`count`]); give each cluster room
-//! ([`offsets`]); write each point there ([`scatter`]). Which of its like comes first does not matter, as sums are whole numbers, and neither
-//! does which cluster does. So no order is kept among equals, and no block waits for another.
+//! A counting sort in three launches: count the labels, where each point learns its rank among points with the same label ([`count`]);
+//! give each cluster room ([`offsets`]); write each point there ([`scatter`]). The order of points with the same label does not matter, as sums are whole numbers, and neither does which cluster does. So no order is kept among equals, and no
+//! block waits for another.
 //!
-//! Then [`gather`] adds the list up. A group of lanes has a short cluster to itself, and writes its means without adding anything to global
-//! memory. Long clusters, which begin the list, are cut into stretches of one length; who comes last to a cluster makes its means.
+//! Then [`gather`] adds the list up. A group of lanes has a short cluster to itself, and writes its means without
+//! adding anything to global memory. Long clusters, which begin the list, are cut into stretches of one length; who
+//! comes last to a cluster makes its means.
 //!
 //! Bottleneck: memory; the list is 4 bytes for a point, written once and read once.
 
-use super::number::Number;
-use super::stretch::Part;
-use super::tile::each;
-use super::{NONE, THREADS, Totals, Update, finish, run};
-use crate::recipe::array;
+use crate::address::array;
+use crate::block::THREADS;
+use crate::block::each;
+use crate::block::{self, WARPS};
+use crate::kmeans::number::Number;
+use crate::kmeans::stretch::Part;
+use crate::kmeans::{NONE, Totals, Update, finish, run};
 use crate::source::Source;
-use warpfold_simt::{ALL, Global, Order, Shared, Simt};
+use warpfold_simt::{Global, Order, Shared, Simt};
 
 /// Points that each thread has of a tile.
 const OWN: usize = 16;
@@ -25,21 +28,20 @@ pub const TILE: u32 = THREADS * OWN as u32;
 const CLUSTERS: usize = 8192;
 /// Slots for counts of some labels of more clusters.
 const SLOTS: u32 = 2048;
-/// Warps of a block.
-const WARPS: usize = THREADS as usize / 32;
 /// Clusters to which a thread of [`offsets`] gives room, and points that one of [`scatter`] writes.
 pub const EACH: usize = 4;
 
-/// What [`cursors`](super::UpdateAt::cursors) is, and the halves of [`order`](super::UpdateAt::order).
+/// What [`cursors`](crate::kmeans::UpdateAt::cursors) is, and the halves of [`order`](crate::kmeans::UpdateAt::order).
 #[derive(Clone, Copy)]
 struct List {
-    /// How many points of long clusters have room, from the first place on; and, 32 bits higher, of short ones, before the last.
+    /// How many points of long clusters have room, from the first place on; and, 32 bits higher, of short ones, before
+    /// the last.
     room: Global<u64>,
     /// Where each cluster begins; and, 32 bits higher, how many points it has.
     clusters: Global<u64>,
     /// The numbers of the points.
     points: Global<u32>,
-    /// How many of its like came before each point.
+    /// The rank of each point among points with the same label.
     ranks: Global<u32>,
 }
 
@@ -55,7 +57,7 @@ impl List {
     }
 }
 
-/// Words that [`cursors`](super::UpdateAt::cursors) has room for.
+/// Words that [`cursors`](crate::kmeans::UpdateAt::cursors) has room for.
 pub const fn cursors(clusters: usize) -> usize {
     clusters + 1
 }
@@ -108,8 +110,8 @@ pub fn count<S: Simt>(s: &S, call: &Update) {
     }
 }
 
-/// Adds to the points of a cluster, and says how many there were. The low half is enough; and what comes back is not touched, so that no atomic waits
-/// for the one before.
+/// Adds to the points of a cluster, and says how many there were. The low half is enough; and what comes back is not
+/// touched, so that no atomic waits for the one before.
 #[inline(always)]
 fn add<S: Simt>(s: &S, call: &Update, totals: &Totals, label: u32, many: u32) -> u32 {
     s.atomic_add(array::<u32>(call.at.totals), 2 * totals.count(label), many, Order::Relaxed)
@@ -146,8 +148,8 @@ fn ranks_by_label<S: Simt>(s: &S, call: &Update, totals: &Totals, counts: Shared
     )
 }
 
-/// Ranks of too many labels for that. A slot goes to the first label that comes to it; points of that label are counted there, and the others one by
-/// one in global memory: few of them are alike.
+/// Ranks of too many labels for that. A slot goes to the first label that comes to it; points of that label are counted
+/// there, and the others one by one in global memory: few of them are alike.
 #[inline(always)]
 fn ranks_by_slot<S: Simt>(s: &S, call: &Update, totals: &Totals, shared: Shared<u32>, own: [u32; OWN]) -> [u32; OWN] {
     let slot = |label: u32| label % SLOTS;
@@ -201,11 +203,11 @@ fn ranks_by_slot<S: Simt>(s: &S, call: &Update, totals: &Totals, shared: Shared<
 /// Where each cluster begins. Each block takes room for its clusters at once, for short ones and long ones apart.
 #[inline(always)]
 pub fn offsets<S: Simt>(s: &S, call: &Update) {
-    let warps = s.shared::<u64, WARPS, 0>("sums of warps");
+    let warps = s.shared::<u64, { WARPS as usize }, 0>("sums of warps");
     let before = s.shared::<u64, 1, 1>("what other blocks have taken");
     let (list, words): (List, Global<u64>) = (List::of(call), array(call.at.totals));
     let totals = Totals::at(call.at.totals, call.clusters, call.sums);
-    let (tid, lane) = (s.thread_x(), s.lane());
+    let tid = s.thread_x();
     let cluster = |i: usize| (s.block_x() * THREADS + tid) * EACH as u32 + i as u32;
     let many: [u64; EACH] = core::array::from_fn(
         #[inline(always)]
@@ -214,21 +216,7 @@ pub fn offsets<S: Simt>(s: &S, call: &Update) {
     let is_short = |i: usize| many[i] <= short(call);
     let room: [u64; EACH] = core::array::from_fn(|i| if is_short(i) { many[i] << 32 } else { many[i] });
     let own: u64 = room.into_iter().sum();
-    let mut sum = own;
-    for by in [1, 2, 4, 8, 16] {
-        let other = s.shuffle_up(ALL, sum, by);
-        sum += if lane >= by { other } else { 0 };
-    }
-    if s.branch(lane == 31) {
-        s.put(warps, s.warp(), sum);
-    }
-    s.barrier();
-    let (mut all, mut at) = (0, sum - own);
-    for warp in 0..WARPS as u32 {
-        let sum = s.get(warps, warp);
-        at += if warp < s.warp() { sum } else { 0 };
-        all += sum;
-    }
+    let (mut at, all) = block::scan(s, warps, own);
     if s.branch(tid == 0) {
         s.put(before, 0, s.atomic_add(list.room, 0, all, Order::Relaxed));
     }
@@ -270,7 +258,8 @@ pub fn scatter<S: Simt>(s: &S, call: &Update) {
     }
 }
 
-/// Adds the points of the list up, `W` elements at a time: first the groups of lanes that have a cluster, then those that have a stretch.
+/// Adds the points of the list up, `W` elements at a time: first the groups of lanes that have a cluster, then those
+/// that have a stretch.
 #[inline(always)]
 pub fn gather<S: Simt, T: Source<Value: Number>, const W: usize>(s: &S, call: &Update) {
     let list = List::of(call);

@@ -1,10 +1,11 @@
-//! A stretch of points in the order of their labels: a lane reads 16 bytes of each, and adds them up while the label stays the same.
+//! A stretch of points in the order of their labels: a lane reads 16 bytes of each, and adds them up while the label
+//! stays the same.
 //!
 //! Lanes side by side read a point together. Several reads are under way before the first is added.
 
-use super::number::Number;
-use super::{NONE, Update};
-use crate::recipe::array;
+use crate::address::array;
+use crate::kmeans::number::Number;
+use crate::kmeans::{NONE, Update};
 use crate::source::{Bits, Source};
 use warpfold_simt::{Atom, Global, Pod, Simt};
 
@@ -44,8 +45,8 @@ pub fn value<S: Simt, T: Source>(s: &S, words: &[u32; 4], w: usize) -> T::Value 
     T::value(s, T::Bits::nth(words, w))
 }
 
-/// Adds up a stretch. `entry` names the label and the point of a place in the list; `flush` takes a label, which of the slice's reads, and the
-/// sums of each of its elements.
+/// Adds up a stretch. `entry` names the label and the point of a place in the list; `flush` takes a label, which of the
+/// slice's reads, and the sums of each of its elements.
 #[inline(always)]
 pub fn add<S: Simt, T: Source<Value: Number>, const W: usize>(
     s: &S,

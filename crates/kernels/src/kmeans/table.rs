@@ -1,11 +1,12 @@
-//! The list of compiled kernels for k-means, read by the PTX build and by the emulator: the parameter and the kernel of each.
+//! The list of compiled kernels for k-means, read by the PTX build and by the emulator: the parameter and the kernel of
+//! each.
 
-use super::{Assign, Distance, Update, assign, column, direct, distance, finish, nearest, score, sort, tile};
 use crate::kernel::each_row;
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::kernel::{Visit, visit};
+use crate::kmeans::{Assign, Distance, Update, assign, column, direct, distance, finish, nearest, score, sort, tile};
 use crate::source;
 
 /// Calls `$each` with `$with` and every kernel.

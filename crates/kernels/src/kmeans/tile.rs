@@ -1,28 +1,29 @@
 //! The update where the sums of all clusters fit shared memory, of all coordinates or a slice of them.
 //!
-//! A block takes 2048 points at a time. It sorts them by label: each adds one to its label's count and so has a place among its like; a scan
-//! of the counts says where each label begins. Then groups of lanes read the points in that order, straight from global memory: it is
-//! the same 2048 rows, only in another order. Sums go to shared memory when the label changes, and to global memory once per block.
+//! A block takes 2048 points at a time. It sorts them by label: each adds one to its label's count, which was its rank among points with the same label; a scan of the counts says where each label begins. Then groups of lanes read the points in that
+//! order, straight from global memory: it is the same 2048 rows, only in another order. Sums go to shared memory when
+//! the label changes, and to global memory once per block.
 //!
 //! Bottleneck: memory, where clusters are few beside 2048; otherwise the shared atomics of short runs.
 
-use super::number::Number;
-use super::stretch::{self, Part, Stretch};
-use super::{NONE, THREADS, Update, divide, finish};
-use crate::recipe::array;
+use crate::address::array;
+use crate::block::THREADS;
+use crate::block::{self, each};
+use crate::kmeans::finish::{self, CLUSTERS};
+use crate::kmeans::number::Number;
+use crate::kmeans::stretch::{self, Part, Stretch};
+use crate::kmeans::{NONE, Update, divide};
 use crate::source::Source;
-use warpfold_simt::{ALL, Global, Order, Shared, Simt};
+use warpfold_simt::{Global, Order, Shared, Simt};
 
 /// Points that each thread has of a tile.
 pub const OWN: usize = 8;
 /// Points of a tile.
 pub const TILE: u32 = THREADS * OWN as u32;
-/// Clusters at most.
-pub const CLUSTERS: usize = 512;
 /// Clusters times coordinates of a slice, at most; of f64, half of it.
 pub const ROOM: usize = 4096;
 /// Tiles that a block may take before sums overflow.
-pub const MOST: u32 = super::limbs::MOST / TILE;
+pub const MOST: u32 = crate::kmeans::limbs::MOST / TILE;
 
 /// `W` elements of `T` at a time, with room for so many sums.
 #[inline(always)]
@@ -132,11 +133,12 @@ fn labels<S: Simt>(s: &S, call: &Update, first: u64) -> [u32; OWN] {
     )
 }
 
-/// Turns how many of each label there are into where each begins, adds them to `counts`, and says how many there are of all.
+/// Turns how many of each label there are into where each begins, adds them to `counts`, and says how many there are of
+/// all.
 #[inline(always)]
 fn scan<S: Simt>(s: &S, places: Shared<u32>, counts: Shared<u32>, warps: Shared<u32>) -> u32 {
     const OF: usize = CLUSTERS / THREADS as usize;
-    let (tid, lane) = (s.thread_x(), s.lane());
+    let tid = s.thread_x();
     let mut mine = [0; OF];
     let mut before = 0;
     for (i, mine) in mine.iter_mut().enumerate() {
@@ -145,35 +147,11 @@ fn scan<S: Simt>(s: &S, places: Shared<u32>, counts: Shared<u32>, warps: Shared<
         s.put(counts, at, s.get(counts, at) + *mine);
         before += *mine;
     }
-    let own = before;
-    for by in [1, 2, 4, 8, 16] {
-        let other = s.shuffle_up(ALL, before, by);
-        before += if lane >= by { other } else { 0 };
-    }
-    if s.branch(lane == 31) {
-        s.put(warps, s.warp(), before);
-    }
-    s.barrier();
-    let (mut all, mut at) = (0, before - own);
-    for warp in 0..THREADS / 32 {
-        let many = s.get(warps, warp);
-        at += if warp < s.warp() { many } else { 0 };
-        all += many;
-    }
+    let (mut at, all) = block::scan(s, warps, before);
     for (i, mine) in mine.into_iter().enumerate() {
         s.put(places, tid * OF as u32 + i as u32, at);
         at += mine;
     }
     s.barrier();
     all
-}
-
-/// Shares numbers below `n` out among the threads of the block.
-#[inline(always)]
-pub fn each<S: Simt>(s: &S, tid: u32, n: u32, f: impl Fn(u32)) {
-    let mut i = tid;
-    while s.again(i < n) {
-        f(i);
-        i += THREADS;
-    }
 }

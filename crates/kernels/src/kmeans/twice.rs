@@ -1,11 +1,13 @@
 //! The nearest of many clusters in few coordinates: scores are made twice.
 //!
-//! Tensor cores make scores faster than they can be compared: to keep the least one, its cluster and the next one takes four
-//! instructions for each, at half of the rate. So the first time only the least is kept, by a `min` of whole numbers that takes two scores at once. Then
-//! every point has a limit, [`Bound::margin`] above its least score, and scores are made again: a multiply-add that saturates is 1 below the limit and 0 from there
-//! on, and another one adds 2²³ and the cluster's number if it is 1, both at the full rate. A sum below 2²⁴ is one cluster's: the nearest one.
+//! Tensor cores make scores faster than they can be compared: to keep the least one, its cluster and the next one takes
+//! four instructions for each, at half of the rate. So the first time only the least is kept, by a `min` of whole
+//! numbers that takes two scores at once. Then every point has a limit, [`Bound::margin`] above its least score, and
+//! scores are made again: a multiply-add that saturates is 1 below the limit and 0 from there on, and another one adds
+//! 2²³ and the cluster's number if it is 1, both at the full rate. A sum below 2²⁴ is one cluster's: the nearest one.
 
-use super::score::{Bound, FAR, TOGETHER, swap};
+use crate::kmeans::score::{Bound, FAR, TOGETHER};
+use crate::kmeans::two::swap;
 use warpfold_simt::{ALL, Simt};
 
 /// By which a difference of scores is multiplied: those that differ are 2⁻⁴⁸ apart, or more.
@@ -19,7 +21,8 @@ pub fn own(lane: u32) -> u32 {
     lane / 4 + 8 * (lane % 2 * 2 + lane / 2 % 2)
 }
 
-/// Of two points each, a lane keeps one of both and gives the other away, until it has all that is known of its [`own`].
+/// Of two points each, a lane keeps one of both and gives the other away, until it has all that is known of its
+/// [`own`].
 #[inline(always)]
 fn meet<S: Simt, const N: usize>(s: &S, x: [[f32; 4]; N], join: impl Fn([f32; N], [f32; N]) -> [f32; N]) -> [f32; N] {
     let mut both = [[0.0; N]; 2];
@@ -36,8 +39,8 @@ fn meet<S: Simt, const N: usize>(s: &S, x: [[f32; 4]; N], join: impl Fn([f32; N]
     halve(2, both[0], both[1])
 }
 
-/// The least score of each point, of the clusters that this lane has seen: its bits, as negative ones need not be in order. Then the
-/// limit is too high, and the point not sure.
+/// The least score of each point, of the clusters that this lane has seen: its bits, as negative ones need not be in
+/// order. Then the limit is too high, and the point not sure.
 pub struct Least([i32; 4]);
 
 impl Least {

@@ -21,12 +21,12 @@ macro_rules! file {
 
 type File = (&'static str, &'static str);
 
-const ROWS: File = file!("shape/rows.rs");
-const ORDERED: File = file!("shape/piece/ordered.rs");
-const FREE: File = file!("shape/piece/free.rs");
-const WARP: File = file!("shape/warp.rs");
-const TREE: File = file!("fold/tree.rs");
-const INTEGER: File = file!("fold/integer.rs");
+const ROWS: File = file!("reduce/shape/rows.rs");
+const ORDERED: File = file!("reduce/shape/piece/ordered.rs");
+const FREE: File = file!("reduce/shape/piece/free.rs");
+const WARP: File = file!("reduce/shape/warp.rs");
+const TREE: File = file!("reduce/fold/tree.rs");
+const INTEGER: File = file!("reduce/fold/integer.rs");
 const COLUMN: File = file!("kmeans/column.rs");
 const TILE: File = file!("kmeans/tile.rs");
 const STRETCH: File = file!("kmeans/stretch.rs");

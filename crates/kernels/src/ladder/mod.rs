@@ -1,7 +1,7 @@
 //! The ladder: the classic reduction kernels, each one step better than the last.
 //!
-//! One file per rung; each opens with its idea, its delta from the rung before, and the bottleneck that it leaves. Where
-//! the published kernel was wrong, the rung keeps the idea and is right; [`published`] keeps the wrong form.
+//! One file per rung; each opens with its idea, its delta from the rung before, and the bottleneck that it leaves.
+//! Where the published kernel was wrong, the rung keeps the idea and is right; [`published`] keeps the wrong form.
 //!
 //! `Rung` (host) describes them. The ladder's own crate plans, runs and shows them.
 

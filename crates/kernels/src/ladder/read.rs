@@ -6,8 +6,8 @@
 
 use warpfold_simt::{Global, Pack, Simt};
 
-/// Reads `n` words; the last `n % 4` are left out. `output` has one word per block, written only if some thread folds its
-/// words to `never`, which keeps the compiler from dropping the reads.
+/// Reads `n` words; the last `n % 4` are left out. `output` has one word per block, written only if some thread folds
+/// its words to `never`, which keeps the compiler from dropping the reads.
 #[inline(always)]
 pub fn kernel<S: Simt>(s: &S, input: Global<u32>, output: Global<u32>, n: usize, never: u32) {
     let (packs, count) = (input.cast::<Pack<u32, 4>>(), n / 4);

@@ -1,6 +1,6 @@
 //! The registry: what each rung is, says, and was published to reach.
 
-use super::DType;
+use crate::ladder::DType;
 
 /// Which ladder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

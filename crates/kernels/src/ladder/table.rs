@@ -1,7 +1,7 @@
 //! The list of compiled kernels: one line per entry, read by the PTX build and by the emulator.
 //!
-//! `reduce` entries take (input, output, n); `centroid` entries take (points, labels, sums, counts, n, clusters, coords);
-//! `read` takes (input, output, n, never). Lengths are 64-bit; clusters, coords and `never` are 32-bit.
+//! `reduce` entries take (input, output, n); `centroid` entries take (points, labels, sums, counts, n, clusters,
+//! coords); `read` takes (input, output, n, never). Lengths are 64-bit; clusters, coords and `never` are 32-bit.
 
 /// Calls the macro `$m` with every entry.
 #[doc(hidden)]

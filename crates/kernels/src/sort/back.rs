@@ -1,8 +1,9 @@
 //! Sums over all tiles before, in one launch (decoupled look-back: Merrill and Garland, 2016).
 //!
-//! Each tile has a word: first its own sum, later that of all up to it, with a bit that says which. Whoever wants what is before a tile adds the
-//! words before it, backwards, up to one that has everything. The word is all there is, so relaxed accesses are enough. Nobody waits for ever:
-//! tiles are numbered in the order in which their blocks begin, and publish their own sums before they wait.
+//! Each tile has a word: first its own sum, later that of all up to it, with a bit that says which. Whoever wants what
+//! is before a tile adds the words before it, backwards, up to one that has everything. The word is all there is, so
+//! relaxed accesses are enough. Nobody waits for ever: tiles are numbered in the order in which their blocks begin, and
+//! publish their own sums before they wait.
 
 use warpfold_simt::{ALL, Global, Simt};
 

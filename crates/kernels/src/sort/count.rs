@@ -1,16 +1,18 @@
 //! How often each digit occurs, at all places at once.
 //!
-//! Blocks count in shared memory. Each digit has a counter in each of some columns, and a lane counts in its own column, so that neither equal digits nor
-//! digits of one bank often wait for each other. The elements are seen in their order here, so what depends on that is found, too: the
-//! sign of the first zero, the first label of no group. Elements of another size than their keys are written down as keys.
+//! Blocks count in shared memory. Each digit has a counter in each of some columns, and a lane counts in its own
+//! column, so that neither equal digits nor digits of one bank often wait for each other. The elements are seen in
+//! their order here, so what depends on that is found, too: the sign of the first zero, the first label of no group.
+//! Elements of another size than their keys are written down as keys.
 //!
 //! Bottleneck: shared memory (four or eight atomics for a key), beside memory.
 
-use super::key::{Elements, Key, kind, label, read};
-use super::state::{State, special};
-use super::{RADIX, Sort, THREADS, WARPS};
-use crate::kmeans::tile::each;
-use crate::recipe::array;
+use crate::address::array;
+use crate::block::each;
+use crate::block::{THREADS, WARPS};
+use crate::sort::key::{Elements, Key, kind, label, read};
+use crate::sort::state::{State, special};
+use crate::sort::{RADIX, Sort};
 use warpfold_simt::{ALL, Order, Shared, Simt};
 
 /// Elements that a thread reads at a time.

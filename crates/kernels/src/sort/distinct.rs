@@ -1,19 +1,20 @@
 //! Distinct values, by a bit for each that there could be: keys are in order but for their lowest [`LOW`] bits.
 //!
-//! Those that agree in all other bits are a *bucket*. A block sets the bits of a bucket's keys in shared memory, learns how many bits there are in
-//! buckets before it ([`super::back`]), and writes its own as values; in which order keys come does not matter. Buckets of very many keys are set
-//! by many blocks before that, in global memory ([`flood`]).
+//! Those that agree in all other bits are a *bucket*. A block sets the bits of a bucket's keys in shared memory, learns
+//! how many bits there are in buckets before it ([`crate::sort::back`]), and writes its own as values; in which order
+//! keys come does not matter. Buckets of very many keys are set by many blocks before that, in global memory
+//! ([`flood`]).
 //!
 //! Bottleneck: instructions, and waiting. Of 2^26 random keys a thread has 16, and 32 words to look at.
 
-use super::groups;
-use super::key::{Elements, kind, write};
-use super::sorted::{Sorted, element};
-use super::state::{FOUND, PLACES, State};
-use super::{THREADS, WARPS, scan};
-use crate::kmeans::tile::each;
+use crate::address::array;
+use crate::block::scan;
+use crate::block::{THREADS, WARPS};
+use crate::block::{each, each_of_grid};
 use crate::params::params;
-use crate::recipe::array;
+use crate::sort::key::{Elements, kind, write};
+use crate::sort::sorted::{Sorted, element};
+use crate::sort::state::{FOUND, PLACES, State};
 use warpfold_simt::{ALL, Order, Pack, Shared, Simt};
 
 /// Bits of a key that need no order.
@@ -39,9 +40,10 @@ params! {
         pub state: u64,
         /// `u32`: where each bucket begins, and where the last ends.
         pub starts: u64,
-        /// [`WORDS`] words for each [`MANY`] keys: the bits of a larger bucket are at the number of its first key. Zero before [`flood`].
+        /// [`WORDS`] words for each [`MANY`] keys: the bits of a larger bucket are at the number of its first key. Zero
+        /// before [`flood`].
         pub bits: u64,
-        /// Elements: one of each like.
+        /// Elements: one for each distinct key.
         pub values: u64,
     }
 
@@ -53,7 +55,7 @@ params! {
         pub elements: Elements,
         /// How many buckets.
         pub buckets: u32,
-        /// See [`super::heads::Heads`].
+        /// See [`crate::sort::heads::Heads`].
         pub tiles: u32,
         /// Likewise.
         pub places: u32,
@@ -82,7 +84,8 @@ impl Distinct {
     }
 }
 
-/// The place of a word: threads, each of which has 32 words, find them in different banks, and so do keys that are close.
+/// The place of a word: threads, each of which has 32 words, find them in different banks, and so do keys that are
+/// close.
 #[inline(always)]
 fn place(word: u32) -> u32 {
     let (thread, i) = (word >> 5, word & 31);
@@ -118,7 +121,7 @@ fn set<S: Simt>(s: &S, call: &Distinct, sorted: &Sorted, bits: Shared<u32>, from
 #[inline(always)]
 pub fn starts<S: Simt>(s: &S, call: &Distinct) {
     let sorted = call.sorted(s);
-    groups::each(
+    each_of_grid(
         s,
         call.buckets as u64 + 1,
         #[inline(always)]
@@ -138,7 +141,8 @@ pub fn starts<S: Simt>(s: &S, call: &Distinct) {
     );
 }
 
-/// Sets the bits of buckets of more than [`MANY`] keys. A block has so many keys, which are those of two such buckets at most: the first's and the last's.
+/// Sets the bits of buckets of more than [`MANY`] keys. A block has so many keys, which are those of two such buckets
+/// at most: the first's and the last's.
 #[inline(always)]
 pub fn flood<S: Simt>(s: &S, call: &Distinct) {
     let bits = s.shared::<u32, WORDS, 0>("bits");
@@ -243,7 +247,8 @@ struct Share {
     to: u32,
 }
 
-/// Writes values: a thread goes from one of its bits to the next, in words that have any, and values meet in shared memory.
+/// Writes values: a thread goes from one of its bits to the next, in words that have any, and values meet in shared
+/// memory.
 #[inline(always)]
 fn by_threads<S: Simt>(s: &S, call: &Distinct, share: Share, filled: u32, bits: Shared<u32>, room: Shared<u32>) {
     let (tid, of) = (s.thread_x(), &call.elements);

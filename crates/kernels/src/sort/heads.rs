@@ -1,25 +1,28 @@
-//! The first of each like among sorted keys, or of each run among elements as they are.
+//! Heads: the first of equal keys among sorted ones, or of each run among elements as they are.
 //!
-//! Each key is compared with the one before it. Where they differ a new one begins, and a sum over all tiles before says which: its value, where
-//! it begins, and what it carries are written there. The elements are looked at in the order of a sort, or in their own.
+//! Each key is compared with the one before it. Where they differ a new one begins, and a sum over all tiles before
+//! says which: its value, where it begins, and what it carries are written there. The elements are looked at in the
+//! order of a sort, or in their own.
 //!
 //! Bottleneck: memory.
 
-use super::key::{Elements, Key, read, write};
-use super::sorted::{Sorted, element};
-use super::state::{FOUND, State};
-use super::{THREADS, WARPS, scan};
-use crate::kmeans::tile::each;
+use crate::address::array;
+use crate::block::each;
+use crate::block::scan;
+use crate::block::{THREADS, WARPS};
 use crate::params::params;
-use crate::recipe::array;
+use crate::sort::key::{Elements, Key, read, write};
+use crate::sort::sorted::{Sorted, element};
+use crate::sort::state::{FOUND, State};
 use warpfold_simt::{ALL, Simt};
 
-/// Keys of a thread, of 4 bytes and of 8. With 16 instead of 24 the values of 2^26 take a sixth longer, since a block waits for those before it.
+/// Keys of a thread, of 4 bytes and of 8. With 16 instead of 24 the values of 2^26 take a sixth longer, since a block
+/// waits for those before it.
 pub const OWN: [usize; 2] = [24, 16];
 
 params! {
     #[derive(Default)]
-    /// Where sorted keys are, and where what is found goes: 0 for what nobody asks for.
+    /// Where sorted keys are, and where what is found goes: 0 for results that are not asked for.
     pub struct HeadsAt {
         /// The elements.
         pub input: u64,
@@ -29,13 +32,13 @@ params! {
         pub carried: [u64; 2],
         /// What [`State`] says.
         pub state: u64,
-        /// Elements: one of each like.
+        /// Elements: one for each distinct key.
         pub values: u64,
         /// `u32`: where each begins, in sorted order, and after the last one how many there are of all.
         pub starts: u64,
-        /// `i64`: the position of the first of each like.
+        /// `i64`: the position of the first element of each distinct key.
         pub first: u64,
-        /// `i64` of each element: which like it is of.
+        /// `i64` of each element: the index of its distinct key.
         pub inverse: u64,
     }
 
@@ -45,7 +48,8 @@ params! {
         pub n: u64,
         /// What they are.
         pub elements: Elements,
-        /// Tiles of a pass, and places, of the sort before: what tiles of this launch tell each other lies after theirs.
+        /// Tiles of a pass, and places, of the sort before: what tiles of this launch tell each other lies after
+        /// theirs.
         pub tiles: u32,
         /// See `tiles`.
         pub places: u32,
@@ -65,13 +69,14 @@ pub fn kernel<S: Simt, K: Key, const OWN: usize, const WORDS: usize>(s: &S, call
     let number = s.shared::<u32, 2, 2>("number of the tile, and heads before it");
     let (tid, lane, state) = (s.thread_x(), s.lane(), State::at(call.at.state));
     if s.branch(tid == 0) {
-        s.put(number, 0, state.ticket(s, super::state::PLACES as u32));
+        s.put(number, 0, state.ticket(s, crate::sort::state::PLACES as u32));
     }
     s.barrier();
     let (tile, n) = (s.get(number, 0), call.n as u32);
     let sorted = Sorted::of(s, call.at.state, call.at.input, call.at.keys, call.at.carried, call.converted);
     let first = (tile * THREADS + s.warp() * 32) * OWN as u32 + lane;
-    // Loops over arrays count up to a constant, so that these are registers. A few at a time: elements that are not keys yet are wide.
+    // Loops over arrays count up to a constant, so that these are registers. A few at a time: elements that are not
+    // keys yet are wide.
     let (mut keys, mut i) = ([K::of(0); OWN], 0);
     while i < OWN {
         let few: [K; 8] = sorted.keys::<S, K, 8, 32>(s, &call.elements, first + 32 * i as u32, n);
@@ -83,7 +88,8 @@ pub fn kernel<S: Simt, K: Key, const OWN: usize, const WORDS: usize>(s: &S, call
         i += 8;
     }
 
-    // Rows of 32 keys, each bit of which is a head; lane `i` keeps row `i`. The key before a lane's is its neighbour's, or the last of the row before.
+    // Rows of 32 keys, each bit of which is a head; lane `i` keeps row `i`. The key before a lane's is its neighbour's,
+    // or the last of the row before.
     let mut last = K::of(0);
     if s.branch(lane == 0 && first > 0 && first < n) {
         [last] = sorted.keys::<S, K, 1, 32>(s, &call.elements, first - 1, n);
@@ -166,7 +172,8 @@ struct Found<const OWN: usize> {
 }
 
 impl<const OWN: usize> Found<OWN> {
-    /// Each key of this thread: which it is, its number, how many heads of the tile there are up to it, and whether it is one.
+    /// Each key of this thread: which it is, its number, how many heads of the tile there are up to it, and whether it
+    /// is one.
     #[inline(always)]
     fn each<S: Simt>(&self, s: &S, mut f: impl FnMut(usize, u32, u32, bool)) {
         let (lane, mut i) = (s.lane(), 0);
@@ -205,7 +212,7 @@ params! {
         pub state: u64,
     }
 
-    /// How many each like has.
+    /// How often each distinct key occurs.
     pub struct Counts at CountsAt {
         /// How many at most.
         pub most: u64,

@@ -1,9 +1,10 @@
 //! From elements to integers that are ordered as they are, and back.
 //!
-//! All NaNs are one key, the greatest; zeros of both signs are one. What is lost, the sign of the first zero, [`super::count`] finds.
+//! All NaNs are one key, the greatest; zeros of both signs are one. What is lost, the sign of the first zero,
+//! [`crate::sort::count`] finds.
 
+use crate::address::array;
 use crate::params::params;
-use crate::recipe::array;
 use warpfold_simt::{Pod, Simt, Word};
 
 params! {

@@ -1,36 +1,26 @@
-//! A stable radix sort, and what is made of sorted keys: distinct values, runs, groups. Beside it, what else labels need: bins, and rows as columns.
+//! A stable radix sort, and what is made of sorted keys: distinct values, runs, groups. Beside it, what else labels
+//! need: bins, and rows as columns.
 //!
-//! Keys are integers of 4 or 8 bytes ([`key`]: elements of any dtype become such), with nothing, 4 or 8 bytes carried along. One pass over the
-//! elements counts the digits of all places ([`count`]), one block turns counts into where digits begin ([`starts`]), and then there is one pass
-//! for each place ([`pass`]): a block puts a tile in order in shared memory, learns from the tiles before it where its digits go ([`back`]), and writes
-//! them there in runs. This is *Onesweep* (Adinets and Merrill, 2022). A place at which all keys agree is left out, if nobody waits for
-//! the result in a buffer of his choice.
+//! Keys are integers of 4 or 8 bytes ([`key`]: elements of any dtype become such), with nothing, 4 or 8 bytes carried
+//! along. One pass over the elements counts the digits of all places ([`count`]), one block turns counts into where
+//! digits begin ([`starts`]), and then there is one pass for each place ([`pass`]): a block puts a tile in order in
+//! shared memory, learns from the tiles before it where its digits go ([`back`]), and writes them there in runs. This
+//! is *Onesweep* (Adinets and Merrill, 2022). A place at which all keys agree is left out, if nobody waits for the
+//! result in a buffer of his choice.
 
 pub mod back;
-pub mod bins;
 pub mod count;
 pub mod distinct;
-pub mod ends;
-pub mod groups;
 pub mod heads;
 pub mod key;
 pub mod pass;
 mod sorted;
 pub mod starts;
 pub mod state;
-pub(crate) mod table;
-pub mod turn;
-
-#[cfg(not(target_arch = "nvptx64"))]
-pub use table::find;
+pub mod table;
 
 use crate::params::params;
-use warpfold_simt::{ALL, Shared, Simt};
 
-/// Threads of a block.
-pub const THREADS: u32 = 256;
-/// Warps of a block.
-pub const WARPS: u32 = THREADS / 32;
 /// Values of a digit at most: one for each thread.
 pub const RADIX: u32 = 256;
 /// Elements at most: what tiles tell each other has two bits of a word less.
@@ -85,26 +75,4 @@ params! {
 #[inline(always)]
 fn buffer(of: [u64; 2], turn: u32) -> u64 {
     if turn & 1 == 0 { of[0] } else { of[1] }
-}
-
-/// The sum of what the threads before this one have, and that of all. Everybody has read `warps` when the next barrier is passed.
-#[inline(always)]
-pub fn scan<S: Simt>(s: &S, warps: Shared<u32>, x: u32) -> (u32, u32) {
-    let lane = s.lane();
-    let mut up_to = x;
-    for by in [1, 2, 4, 8, 16] {
-        let other = s.shuffle_up(ALL, up_to, by);
-        up_to += if lane >= by { other } else { 0 };
-    }
-    if s.branch(lane == 31) {
-        s.put(warps, s.warp(), up_to);
-    }
-    s.barrier();
-    let (mut all, mut before) = (0, up_to - x);
-    for warp in 0..WARPS {
-        let sum = s.get(warps, warp);
-        before += if warp < s.warp() { sum } else { 0 };
-        all += sum;
-    }
-    (before, all)
 }

@@ -1,16 +1,19 @@
 //! One pass of the sort: by one digit, stable.
 //!
-//! A warp has rows of 32 neighbours. Lanes with equal digits find each other by a word of that digit, to which each adds its own bit, and the first
-//! of them adds all to the warp's counter of that digit, which says where they are among the warp's. Counters of all warps make places in the tile;
-//! keys go there in shared memory, so that neighbours of one digit are written side by side. What is carried goes the same way afterwards. Lanes
-//! without a key (the end of the last tile) have one of nothing but ones: they come last, and are not written.
+//! A warp has rows of 32 neighbours. Lanes with equal digits find each other by a word of that digit, to which each
+//! adds its own bit, and the first of them adds all to the warp's counter of that digit, which says where they are
+//! among the warp's. Counters of all warps make places in the tile; keys go there in shared memory, so that neighbours
+//! of one digit are written side by side. What is carried goes the same way afterwards. Lanes without a key (the end of
+//! the last tile) have one of nothing but ones: they come last, and are not written.
 //!
 //! Bottleneck: shared memory and instructions (each key passes through it three times), beside memory.
 
-use super::key::{Key, kind};
-use super::state::State;
-use super::{RADIX, Sort, THREADS, WARPS, buffer, scan};
-use crate::recipe::array;
+use crate::address::array;
+use crate::block::scan;
+use crate::block::{THREADS, WARPS};
+use crate::sort::key::{Key, kind};
+use crate::sort::state::State;
+use crate::sort::{RADIX, Sort, buffer};
 use warpfold_simt::{ALL, Order, Pod, Simt};
 
 /// What is carried: `u32` or `u64`.
@@ -38,7 +41,8 @@ pub fn kernel<S: Simt, K: Key, V: Carried, const OWN: usize, const WORDS: usize,
     call: &Sort,
 ) {
     let tile_len = const { OWN * THREADS as usize };
-    const { assert!(OWN * THREADS as usize * size_of::<K>() == WORDS * 4 && (ROOM == 1 || ROOM == OWN * THREADS as usize)) };
+    const { assert!(OWN * THREADS as usize * size_of::<K>() == WORDS * 4) };
+    const { assert!(ROOM == 1 || ROOM == OWN * THREADS as usize) };
     const { assert!(WORDS >= (WARPS * RADIX) as usize && OWN * (THREADS as usize) < 1 << 16) };
     // Lanes of each digit, before keys are there.
     let masks = s.shared::<u32, WORDS, 0>("keys in order");

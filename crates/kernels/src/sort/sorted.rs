@@ -1,9 +1,9 @@
 //! Where a sort has left its keys, and what they carry: that depends on how many passes have run.
 
-use super::buffer;
-use super::key::{Elements, Key, read};
-use super::state::{FIRST, State, of_special};
-use crate::recipe::array;
+use crate::address::array;
+use crate::sort::buffer;
+use crate::sort::key::{Elements, Key, read};
+use crate::sort::state::{FIRST, State, of_special};
 use warpfold_simt::Simt;
 
 /// Keys in order.

@@ -2,9 +2,11 @@
 //!
 //! It also says at which places keys differ, and which special element of all blocks is the first.
 
-use super::key::{kind, read};
-use super::state::{BLOCKS, FIRST, State, of_special};
-use super::{RADIX, Sort, THREADS, WARPS, scan};
+use crate::block::scan;
+use crate::block::{THREADS, WARPS};
+use crate::sort::key::{kind, read};
+use crate::sort::state::{BLOCKS, FIRST, State, of_special};
+use crate::sort::{RADIX, Sort};
 use warpfold_simt::{ALL, Simt};
 
 /// The only one.

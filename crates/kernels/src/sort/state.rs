@@ -1,22 +1,22 @@
 //! What a sort's launches tell each other: words that are zero when it starts.
 
-use super::RADIX;
-use super::back::Words;
-use crate::recipe::array;
+use crate::address::array;
+use crate::sort::RADIX;
+use crate::sort::back::Words;
 use warpfold_simt::{Global, Order, Simt};
 
 /// Digits of a key at most.
 pub const PLACES: usize = 8;
-/// Blocks of [`super::count`] at most.
+/// Blocks of [`crate::sort::count`] at most.
 pub const BLOCKS: usize = 2048;
 
 /// Counts of each value of each digit, which become where it begins.
 const COUNTS: usize = 0;
-/// Which tile comes next, of each pass, and of [`super::heads`].
+/// Which tile comes next, of each pass, and of [`crate::sort::heads`].
 const TICKETS: usize = COUNTS + PLACES * RADIX as usize;
 /// A bit for each place at which keys differ.
 const LIVE: usize = TICKETS + PLACES + 1;
-/// How many keys are the first of their like.
+/// How many keys are heads.
 pub const FOUND: usize = LIVE + 1;
 /// What is special, as [`special`] has it: the first of all blocks. The label follows, in two words.
 pub const FIRST: usize = FOUND + 1;

@@ -1,20 +1,17 @@
-//! The list of compiled kernels for sorting and what comes of it, read by the PTX build and by the emulator: the parameter and the kernel of each.
+//! The list of compiled kernels for sorting and what comes of it, read by the PTX build and by the emulator: the
+//! parameter and the kernel of each.
 //!
-//! `sort_pass_4_8` has keys of 4 bytes that carry 8. Numbers at the end are those of [`super::plan::OWN`] and [`super::heads::OWN`]: keys of a thread, words of a
-//! tile's keys, and how many of them carry something.
+//! `sort_pass_4_8` has keys of 4 bytes that carry 8. Numbers at the end are those of [`crate::sort::plan::OWN`] and
+//! [`crate::sort::heads::OWN`]: keys of a thread, words of a tile's keys, and how many of them carry something.
 
-use super::bins::{self, Bins};
-use super::distinct::{self, Distinct};
-use super::ends::{self, Ends};
-use super::groups::{self, Offsets, Places};
-use super::heads::{self, Counts, Heads};
-use super::turn::{self, Repeat, Turn};
-use super::{Sort, count, pass, starts};
 use crate::kernel::each_row;
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::kernel::{Visit, visit};
+use crate::sort::distinct::{self, Distinct};
+use crate::sort::heads::{self, Counts, Heads};
+use crate::sort::{Sort, count, pass, starts};
 
 /// Calls `$each` with `$with` and every kernel.
 macro_rules! table {
@@ -34,12 +31,6 @@ macro_rules! table {
             "distinct_flood"; Distinct = distinct::flood::<_>;
             "distinct_values"; Distinct = distinct::values::<_>;
             "sort_counts"; Counts = heads::counts::<_>;
-            "group_offsets"; Offsets = groups::offsets::<_>;
-            "group_places"; Places = groups::places::<_>;
-            "group_ends"; Ends = ends::kernel::<_>;
-            "rows_turn"; Turn = turn::kernel::<_>;
-            "rows_repeat"; Repeat = turn::repeat::<_>;
-            "bins_count"; Bins = bins::kernel::<_>;
         }
     };
 }

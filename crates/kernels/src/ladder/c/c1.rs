@@ -5,7 +5,7 @@
 //! Delta: none, this is the start. The published form reads past the end when the points do not fill the last block.
 //! Bottleneck: with few clusters, many lanes of a warp want the same cell, and wait for each other.
 
-use super::Centroids;
+use crate::ladder::c::Centroids;
 use warpfold_simt::{Order, Simt};
 
 /// Any block size.

@@ -5,7 +5,7 @@
 //! Delta: one atomic per block, cluster and coordinate; no two lanes ever want the same cell.
 //! Bottleneck: barriers: a whole tree for each cluster and coordinate, and one more for the counts.
 
-use super::Centroids;
+use crate::ladder::c::Centroids;
 use warpfold_simt::{Order, Simt};
 
 /// Any block size that is a power of two.

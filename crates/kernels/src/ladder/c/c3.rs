@@ -5,7 +5,7 @@
 //! summed coordinate 0 only.
 //! Bottleneck: loops over a block size known only at run time; one point per thread for all those barriers.
 
-use super::Centroids;
+use crate::ladder::c::Centroids;
 use warpfold_simt::{ALL, Order, Simt};
 
 /// A power of two from 32 to 256 threads per block; `U` coordinates at once, at most 4.

@@ -4,7 +4,7 @@
 //! Delta: no loop counter and no loop branch in the tree.
 //! Bottleneck: one point per thread for all those barriers, once per cluster.
 
-use super::Centroids;
+use crate::ladder::c::Centroids;
 use warpfold_simt::{ALL, Order, Simt};
 
 /// `B` threads per block, a power of two from 32 to 256; `U` coordinates at once, at most 4.

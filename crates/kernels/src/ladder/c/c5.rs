@@ -4,7 +4,7 @@
 //! Delta: the tree and its barriers are paid once per 16 points. The published form summed coordinate 0 only.
 //! Bottleneck: sixteen reads and writes of a shared slot that nobody else looks at.
 
-use super::{Centroids, POINTS_PER_THREAD};
+use crate::ladder::c::{Centroids, POINTS_PER_THREAD};
 use warpfold_simt::{ALL, Order, Simt};
 
 /// `B` threads per block, a power of two from 32 to 256; `U` coordinates at once, at most 4.

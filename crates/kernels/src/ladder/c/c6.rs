@@ -5,7 +5,7 @@
 //! summed coordinate 0 only.
 //! Bottleneck: the tree through shared memory and its barriers, once per cluster.
 
-use super::Centroids;
+use crate::ladder::c::Centroids;
 use warpfold_simt::{ALL, Order, Simt};
 
 /// `B` threads per block, a power of two from 32 to 256; `U` coordinates at once, at most 4.
@@ -14,7 +14,7 @@ pub fn kernel<S: Simt, const B: u32, const U: usize>(s: &S, at: Centroids) {
     let data = s.shared::<f32, 1024, 0>("data");
     let counts = s.shared::<u32, 256, 1>("counts");
     let tid = s.thread_x();
-    let first = s.block_x() as usize * (B * super::POINTS_PER_THREAD) as usize + tid as usize;
+    let first = s.block_x() as usize * (B * crate::ladder::c::POINTS_PER_THREAD) as usize + tid as usize;
     let index = |j: usize| first + j * B as usize;
     let labels: [i32; 16] =
         core::array::from_fn(|j| if s.branch(index(j) < at.n) { s.load(at.labels, index(j)) } else { -1 });

@@ -1,11 +1,11 @@
 //! c7 warp_first: shuffles first, one shared slot per warp.
 //!
-//! Idea: each warp folds its own registers; the first lane leaves one value, and the first thread adds those.
-//! Delta: no tree in shared memory; two barriers per cluster whatever the block size. The published form looked points up
-//! as `[point][coordinate]` in an array laid out `[coordinate][point]`.
-//! Bottleneck: every cluster still visits every point, and floats are added atomically: the bits change from run to run.
+//! Idea: each warp folds its own registers; the first lane leaves one value, and the first thread adds those. Delta: no
+//! tree in shared memory; two barriers per cluster whatever the block size. The published form looked points up as
+//! `[point][coordinate]` in an array laid out `[coordinate][point]`. Bottleneck: every cluster still visits every
+//! point, and floats are added atomically: the bits change from run to run.
 
-use super::Centroids;
+use crate::ladder::c::Centroids;
 use warpfold_simt::{ALL, Order, Simt};
 
 /// `B` threads per block, a power of two from 32; `U` coordinates at once, at most 4.
@@ -14,7 +14,7 @@ pub fn kernel<S: Simt, const B: u32, const U: usize>(s: &S, at: Centroids) {
     let slots = s.shared::<f32, 128, 0>("slots");
     let counts = s.shared::<u32, 32, 1>("counts");
     let (tid, warp) = (s.thread_x(), s.thread_x() / 32);
-    let first = s.block_x() as usize * (B * super::POINTS_PER_THREAD) as usize + tid as usize;
+    let first = s.block_x() as usize * (B * crate::ladder::c::POINTS_PER_THREAD) as usize + tid as usize;
     let index = |j: usize| first + j * B as usize;
     let labels: [i32; 16] =
         core::array::from_fn(|j| if s.branch(index(j) < at.n) { s.load(at.labels, index(j)) } else { -1 });

@@ -1,0 +1,24 @@
+//! The launch structs of a reducer's kernels, for [`export_reducer!`](crate::export_reducer).
+
+use crate::reduce::any::{AXES, Strides};
+use crate::reduce::call::Call;
+use crate::reduce::shape::columns::Columns;
+use crate::reduce::shape::panel::Pitch;
+use crate::reduce::shape::parts::Partials;
+use crate::reduce::shape::piece::Dense;
+use crate::reduce::shape::rows::Rows;
+use crate::reduce::shape::short::Short;
+use crate::reduce::table::KEPT;
+
+/// Rows.
+pub type OfRows = Call<Rows<KEPT, Dense>>;
+/// Short rows.
+pub type OfShort = Call<Short<KEPT>>;
+/// Columns.
+pub type OfColumns = Call<Columns<KEPT, Pitch>>;
+/// Partials.
+pub type OfParts = Call<Partials<KEPT>>;
+/// Any elements, in rows.
+pub type OfAnyRows = Call<Rows<AXES, Strides<AXES>>>;
+/// Any elements, in columns.
+pub type OfAnyColumns = Call<Columns<AXES, Strides<AXES>>>;

@@ -1,0 +1,36 @@
+//! The table of kernels for groups: the name, the launch struct and the kernel of each. One expansion exports them as
+//! PTX, another finds them by name.
+
+use crate::group::bins::{self, Bins};
+use crate::group::ends::{self, Ends};
+use crate::group::offsets::{self, Offsets, Places};
+use crate::group::turn::{self, Repeat, Turn};
+use crate::kernel::each_row;
+#[cfg(all(target_arch = "nvptx64", feature = "entries"))]
+use crate::kernel::export;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::kernel::{Visit, visit};
+
+/// Calls `$each` with `$with` and every kernel.
+macro_rules! table {
+    ($each:ident $with:tt) => {
+        each_row! { $each $with
+            "group_offsets"; Offsets = offsets::offsets::<_>;
+            "group_places"; Places = offsets::places::<_>;
+            "group_ends"; Ends = ends::kernel::<_>;
+            "rows_turn"; Turn = turn::kernel::<_>;
+            "rows_repeat"; Repeat = turn::repeat::<_>;
+            "bins_count"; Bins = bins::kernel::<_>;
+        }
+    };
+}
+
+#[cfg(all(target_arch = "nvptx64", feature = "entries"))]
+table!(export());
+
+/// Lets a visitor see the kernel of that name. Gives the visitor back if there is none.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn find<V: Visit>(entry: &str, visitor: V) -> Result<V::Output, V> {
+    table!(visit(entry, visitor));
+    Err(visitor)
+}

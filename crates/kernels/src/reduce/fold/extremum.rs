@@ -1,0 +1,393 @@
+//! min, max, minmax's halves and the infinity norm: the greatest of integer keys, with all bits flipped for the least.
+
+use crate::reduce::fold::key::Key;
+use crate::reduce::fold::{Heap, Parts, as_brief};
+use crate::reduce::out::Out;
+use crate::reduce::recipe::{Recipe, code, flag};
+use crate::source::Bits;
+use core::marker::PhantomData;
+use warpfold_core::DType;
+use warpfold_simt::Simt;
+
+/// How elements become keys.
+#[derive(Clone, Copy)]
+pub struct Keys<B, K> {
+    /// Bits to keep: not a float's sign if magnitudes are compared.
+    pub(super) keep: K,
+    /// Flips all bits for the least, and the top one of unsigned integers.
+    pub(super) flip: K,
+    /// What the bits of a negative float are flipped with; 0 for integers.
+    pub(super) float: K,
+    /// A magnitude beyond this is NaN.
+    pub(super) infinity: K,
+    /// The canonical NaN.
+    quiet: u64,
+    /// The key of a NaN.
+    pub(super) nan: K,
+    /// Whether the least is looked for.
+    pub(super) least: bool,
+    /// Whether -0.0 equals +0.0.
+    same_zeros: bool,
+    kind: PhantomData<B>,
+}
+
+impl<B: Bits, K: Key> Keys<B, K> {
+    /// From what a kernel is told.
+    #[inline(always)]
+    pub fn new(recipe: &Recipe, same_zeros: bool) -> Self {
+        let is = |dtype: DType| recipe.input == code(dtype);
+        let infinity = match B::SIZE {
+            2 if is(DType::F16) => 0x7c00,
+            2 if is(DType::BF16) => 0x7f80,
+            4 if is(DType::F32) => 0x7f80_0000,
+            8 if is(DType::F64) => 0x7ff0_0000_0000_0000,
+            _ => 0,
+        };
+        let spare = 64 - 8 * B::SIZE;
+        let unsigned = (recipe.has(flag::UNSIGNED) as i64) << (8 * B::SIZE - 1);
+        let least = -(recipe.has(flag::LEAST) as i64);
+        // Sign-extended from the element's own size.
+        let flip = ((least ^ unsigned) << spare) >> spare;
+        let magnitude = recipe.has(flag::MAGNITUDE);
+        let nan = match (recipe.has(flag::SKIP_NAN), magnitude) {
+            (true, true) => 0,
+            (true, false) => i64::MIN >> spare,
+            (false, _) => i64::MAX >> spare,
+        };
+        let is_float = infinity != 0;
+        Self {
+            keep: K::cut(if magnitude { (i64::MAX) >> spare } else { -1 }),
+            flip: K::cut(flip),
+            float: K::cut(if is_float { i64::MAX >> spare } else { 0 }),
+            infinity: if is_float { K::cut(infinity) } else { K::MAX },
+            quiet: (infinity | (infinity & infinity.wrapping_neg()) >> 1) as u64,
+            nan: K::cut(nan),
+            least: recipe.has(flag::LEAST),
+            same_zeros: same_zeros && is_float,
+            kind: PhantomData,
+        }
+    }
+
+    /// The key of an element.
+    #[inline(always)]
+    pub fn key(&self, bits: B) -> K {
+        let spare = 64 - 8 * B::SIZE;
+        let wide = ((bits.to_bits() as u64) << spare) as i64 >> spare;
+        if B::SIZE == 1 {
+            return K::cut(wide).flipped(self.flip);
+        }
+        let bits = K::cut(wide & self.keep.long());
+        let negative = bits.sign();
+        let key = K::cut(bits.long() ^ (negative.long() & self.float.long()));
+        let magnitude = K::cut(bits.long() & i64::MAX >> spare);
+        let nan = magnitude > self.infinity;
+        // Of floats, -0.0 has the key -1.
+        let key = if self.same_zeros && key == K::cut(-1) { K::cut(0) } else { key };
+        let (nan_key, key) = (self.nan, key.flipped(self.flip));
+        if nan { nan_key } else { key }
+    }
+
+    /// The key of a float that is no NaN, or beyond all of them.
+    #[inline(always)]
+    pub fn number(&self, bits: B) -> K {
+        let spare = 64 - 8 * B::SIZE;
+        let bits = K::cut(((bits.to_bits() as u64) << spare) as i64 >> spare);
+        bits.flipped(K::cut(bits.sign().long() & self.float.long())).flipped(self.flip)
+    }
+
+    /// Whether a key that [`Keys::number`] made is beyond the infinities.
+    #[inline(always)]
+    pub fn beyond(&self, least: K, greatest: K) -> bool {
+        greatest > self.infinity || least < self.infinity.flipped(K::cut(-1))
+    }
+
+    /// The bits of the lowest key, unless that is of a NaN: those are slow.
+    #[inline(always)]
+    pub fn lowest(&self) -> Option<B> {
+        let is_float = self.float != K::cut(0);
+        let magnitude = self.keep != K::cut(-1);
+        let infinity = self.infinity.long() as u64 | if self.least { 0 } else { 1 << (8 * B::SIZE - 1) };
+        let integer = (K::MIN.long() ^ self.flip.long()) as u64;
+        let bits = if is_float { infinity } else { integer };
+        let bits = if magnitude { 0 } else { bits };
+        let skips = is_float && self.nan != K::cut(i64::MAX >> (64 - 8 * B::SIZE));
+        (!skips).then_some(B::from_bits(bits as u128))
+    }
+
+    /// The key of a NaN.
+    #[inline(always)]
+    pub fn nan(&self) -> K {
+        self.nan
+    }
+
+    /// The greatest key of some packs of 16 bytes.
+    #[inline(always)]
+    pub fn most<S: Simt, const N: usize>(&self, s: &S, packs: &[[u32; 4]; N]) -> K {
+        if B::SIZE == 1 {
+            let mut most = self.bytes(&packs[0]);
+            let mut k = 1;
+            while k < N {
+                most = most.max(self.bytes(&packs[k]));
+                k += 1;
+            }
+            return most;
+        }
+        if s.branch(self.float == K::cut(0)) {
+            return self.integers(packs);
+        }
+        self.floats(s, packs)
+    }
+
+    /// Of bytes: each is shifted to the top of a word, and what lies below decides nothing.
+    #[inline(always)]
+    fn bytes(&self, words: &[u32; 4]) -> K {
+        let flip = (self.flip.long() as u8 as u32) * 0x0101_0101;
+        let most = |w: u32| {
+            let w = w ^ flip;
+            (w as i32).max((w << 8) as i32).max(((w << 16) as i32).max((w << 24) as i32))
+        };
+        let most = most(words[0]).max(most(words[1])).max(most(words[2]).max(most(words[3])));
+        K::cut((most >> 24) as i64)
+    }
+
+    /// Each element at the top of a key, what is kept of it; a 16-bit one may have its neighbour below.
+    #[inline(always)]
+    fn top<const N: usize>(&self, packs: &[[u32; 4]; N], k: usize) -> K {
+        let (words, k) = (&packs[k / B::PER as usize], k % B::PER as usize);
+        match B::SIZE {
+            8 => K::cut(B::nth(words, k).to_bits() as i64 & self.keep.long()),
+            4 => K::cut((words[k] as i32 & self.keep.long() as i32) as i64),
+            _ => {
+                let w = words[k / 2] & (self.keep.long() as u16 as u32 * 0x1_0001);
+                K::cut((if k % 2 == 1 { w } else { w << 16 }) as i32 as i64)
+            }
+        }
+    }
+
+    /// An element from the top of a key.
+    #[inline(always)]
+    fn down(x: K) -> K {
+        K::cut(if B::SIZE == 2 { x.long() >> 16 } else { x.long() })
+    }
+
+    #[inline(always)]
+    fn integers<const N: usize>(&self, packs: &[[u32; 4]; N]) -> K {
+        let flip =
+            K::cut(if B::SIZE == 2 { self.flip.long() << 16 | self.flip.long() & 0xffff } else { self.flip.long() });
+        let mut most = self.top(packs, 0).flipped(flip);
+        let mut k = 1;
+        while k < N * B::PER as usize {
+            most = most.max(self.top(packs, k).flipped(flip));
+            k += 1;
+        }
+        Self::down(most)
+    }
+
+    /// Of floats, as they are: the greatest is the greatest as a signed integer, unless all are negative; then it is
+    /// the least as an unsigned one. Likewise for the least. The two ends also tell whether there is a NaN.
+    #[inline(always)]
+    fn floats<S: Simt, const N: usize>(&self, s: &S, packs: &[[u32; 4]; N]) -> K {
+        let x = self.top(packs, 0);
+        let (mut most, mut lower, mut upper) = (x, x, x);
+        let mut k = 1;
+        while k < N * B::PER as usize {
+            let x = self.top(packs, k);
+            (most, lower, upper) = (most.max(x), lower.lower(x), upper.upper(x));
+            k += 1;
+        }
+        let (most, lower, upper) = (Self::down(most), Self::down(lower), Self::down(upper));
+        let zero = K::cut(0);
+        let beyond = K::cut(upper.long() & (i64::MAX >> (64 - 8 * B::SIZE)));
+        if s.branch(most > self.infinity || (upper < zero && beyond > self.infinity)) {
+            let key = |k: usize| self.key(B::nth(&packs[k / B::PER as usize], k % B::PER as usize));
+            let mut best = key(0);
+            let mut k = 1;
+            while k < N * B::PER as usize {
+                best = best.max(key(k));
+                k += 1;
+            }
+            return best;
+        }
+        let greatest = if most >= zero { most } else { lower };
+        let least = if upper < zero { upper } else { lower };
+        let bits = if self.least { least } else { greatest };
+        let key = K::cut(bits.long() ^ (bits.sign().long() & self.float.long()));
+        let key = if self.same_zeros && key == K::cut(-1) { zero } else { key };
+        key.flipped(self.flip)
+    }
+
+    /// The bits of the element with this key.
+    #[inline(always)]
+    pub fn bits(&self, key: K) -> u64 {
+        let spare = 64 - 8 * B::SIZE;
+        let key = key.flipped(self.flip).long();
+        let edge = key == i64::MIN >> spare || key == i64::MAX >> spare;
+        let bits = key ^ (K::cut(key).sign().long() & self.float.long());
+        // No number of a float has the first or the last key: that is the canonical NaN.
+        if self.float != K::cut(0) && edge { self.quiet } else { bits as u64 }
+    }
+
+    /// Writes the bits of an element: results have the dtype of the input.
+    #[inline(always)]
+    fn write<S: Simt>(&self, s: &S, recipe: &Recipe, bits: u64, out: Out) {
+        match B::SIZE {
+            // It may be a bool.
+            1 => out.integer(s, recipe.output, bits),
+            _ => s.store(out.output.cast(), out.index, B::from_bits(bits as u128)),
+        }
+    }
+
+    /// Whether the key is that of a NaN.
+    #[inline(always)]
+    pub fn is_nan(&self, key: K) -> bool {
+        self.float != K::cut(0) && key == self.nan
+    }
+
+    /// Whether the key is that of both zeros.
+    #[inline(always)]
+    pub fn is_any_zero(&self, key: K) -> bool {
+        self.same_zeros && key == self.flip
+    }
+
+    /// Whether a key that skips NaNs is of nothing else.
+    #[inline(always)]
+    pub fn is_lost(&self, key: K) -> bool {
+        self.float != K::cut(0) && key <= self.nan
+    }
+
+    /// The key of the initial value.
+    #[inline(always)]
+    pub fn initial(&self, recipe: &Recipe) -> K {
+        let bits = B::from_bits(recipe.initial[0] as u128);
+        if recipe.has(flag::INITIAL) { self.key(bits) } else { K::MIN }
+    }
+}
+
+/// The greatest or the least element.
+#[derive(Clone, Copy)]
+pub struct Extremum<B, K>(pub(super) Keys<B, K>);
+
+impl<B: Bits, K: Key> Parts for Extremum<B, K> {
+    const NARROW: bool = true;
+    type Part = K;
+    const SWAPS: bool = true;
+    #[inline(always)]
+    fn new(recipe: &Recipe) -> Self {
+        Self(Keys::new(recipe, false))
+    }
+    #[inline(always)]
+    fn nothing(&self) -> K {
+        K::MIN
+    }
+    #[inline(always)]
+    fn meet(&self, left: K, right: K) -> K {
+        left.max(right)
+    }
+    #[inline(always)]
+    fn narrow<S: Simt>(&self, _s: &S, recipe: &Recipe, part: K) -> u32 {
+        self.result(recipe, part) as u32
+    }
+    #[inline(always)]
+    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: K, out: Out) {
+        self.0.write(s, recipe, self.result(recipe, part), out);
+    }
+}
+
+impl<B: Bits, K: Key> Extremum<B, K> {
+    /// The bits of the result.
+    #[inline(always)]
+    fn result(&self, recipe: &Recipe, part: K) -> u64 {
+        self.0.bits(part.max(self.0.initial(recipe)))
+    }
+}
+
+impl<B: Bits, K: Key> Heap for Extremum<B, K> {
+    type Bits = B;
+    type Acc = K;
+    const REPEATS: bool = true;
+    as_brief!();
+    #[inline(always)]
+    fn blank(&self) -> Option<B> {
+        self.0.lowest()
+    }
+    #[inline(always)]
+    fn start(&self) -> K {
+        K::MIN
+    }
+    #[inline(always)]
+    fn pack<S: Simt>(&self, s: &S, acc: K, words: &[u32; 4], _place: u32) -> K {
+        acc.max(self.0.most(s, &[*words]))
+    }
+    #[inline(always)]
+    fn two<S: Simt>(&self, s: &S, packs: &[[u32; 4]; 2], _count: [u32; 2]) -> K {
+        self.0.most(s, packs)
+    }
+    #[inline(always)]
+    fn one<S: Simt>(&self, _s: &S, acc: K, bits: B, _place: u32) -> K {
+        acc.max(self.0.key(bits))
+    }
+    #[inline(always)]
+    fn part(&self, acc: K) -> K {
+        acc
+    }
+}
+
+/// The least and the greatest element; two outputs each.
+#[derive(Clone, Copy)]
+pub struct MinMax<B, K> {
+    pub(super) least: Keys<B, K>,
+    pub(super) greatest: Keys<B, K>,
+}
+
+impl<B: Bits, K: Key> Parts for MinMax<B, K> {
+    /// Both as keys of which the greatest is looked for.
+    type Part = (K, K);
+    const RESULTS: u64 = 2;
+    const SWAPS: bool = true;
+    #[inline(always)]
+    fn new(recipe: &Recipe) -> Self {
+        let with = |least: u32| Keys::new(&Recipe { flags: recipe.flags & !flag::LEAST | least, ..*recipe }, false);
+        Self { least: with(flag::LEAST), greatest: with(0) }
+    }
+    #[inline(always)]
+    fn nothing(&self) -> (K, K) {
+        (K::MIN, K::MIN)
+    }
+    #[inline(always)]
+    fn meet(&self, left: (K, K), right: (K, K)) -> (K, K) {
+        (left.0.max(right.0), left.1.max(right.1))
+    }
+    #[inline(always)]
+    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: (K, K), out: Out) {
+        self.least.write(s, recipe, self.least.bits(part.0), out);
+        // `Out` counts elements, of which there are two to each result.
+        self.greatest.write(s, recipe, self.greatest.bits(part.1), Out { index: out.index + 1, ..out });
+    }
+}
+
+impl<B: Bits, K: Key> Heap for MinMax<B, K> {
+    type Bits = B;
+    type Acc = (K, K);
+    const REPEATS: bool = true;
+    as_brief!();
+    #[inline(always)]
+    fn start(&self) -> (K, K) {
+        (K::MIN, K::MIN)
+    }
+    #[inline(always)]
+    fn pack<S: Simt>(&self, s: &S, acc: (K, K), words: &[u32; 4], _place: u32) -> (K, K) {
+        (acc.0.max(self.least.most(s, &[*words])), acc.1.max(self.greatest.most(s, &[*words])))
+    }
+    #[inline(always)]
+    fn two<S: Simt>(&self, s: &S, packs: &[[u32; 4]; 2], _count: [u32; 2]) -> (K, K) {
+        (self.least.most(s, packs), self.greatest.most(s, packs))
+    }
+    #[inline(always)]
+    fn one<S: Simt>(&self, _s: &S, acc: (K, K), bits: B, _place: u32) -> (K, K) {
+        (acc.0.max(self.least.key(bits)), acc.1.max(self.greatest.key(bits)))
+    }
+    #[inline(always)]
+    fn part(&self, acc: (K, K)) -> (K, K) {
+        acc
+    }
+}

@@ -1,0 +1,210 @@
+//! What is computed: one file per family of reductions. How it walks memory is in [`crate::reduce::shape`].
+//!
+//! A [`Tree`] cares for the order of its elements, and combines neighbours; a [`Heap`] does not, and keeps one running
+//! value per lane.
+
+mod arg;
+mod count;
+mod describe;
+mod exponentials;
+pub mod extremum;
+mod integer;
+pub mod key;
+mod packed;
+mod tree;
+
+pub use arg::Arg;
+pub use count::Count;
+pub use describe::{Described, Description, End, Seen, Total, Totals};
+pub use exponentials::LogSumExps;
+pub use extremum::{Extremum, MinMax};
+pub use integer::Integer;
+pub use packed::Packed;
+pub use tree::{Deviations, Norms, Products, Sums, initial};
+
+use crate::node::Node;
+use crate::reduce::out::Out;
+use crate::reduce::recipe::Recipe;
+use crate::source::Bits;
+use warpfold_simt::{ALL, Simt};
+
+/// Partial results: how they meet, and what is made of the last one.
+pub trait Parts: Copy {
+    /// A partial result.
+    type Part: Node;
+    /// Results of one output.
+    const RESULTS: u64 = 1;
+    /// Whether [`Parts::meet`] gives the same bits for swapped parts.
+    const SWAPS: bool = false;
+    /// Whether results are places, so that those of partials cannot be those of the whole.
+    const PLACES: bool = false;
+    /// Whether [`Parts::narrow`] makes results.
+    const NARROW: bool = false;
+    /// From what a kernel is told.
+    fn new(recipe: &Recipe) -> Self;
+    /// The part of no elements; it changes nothing.
+    fn nothing(&self) -> Self::Part;
+    /// The part of two neighbouring ranges.
+    fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part;
+    /// The part of a range that starts `by` elements later.
+    #[inline(always)]
+    fn moved(&self, part: Self::Part, _by: u64) -> Self::Part {
+        part
+    }
+    /// The result in the low bits, of a fold whose results are as narrow as its elements of 1 or 2 bytes.
+    #[inline(always)]
+    fn narrow<S: Simt>(&self, _s: &S, _recipe: &Recipe, _part: Self::Part) -> u32 {
+        0
+    }
+    /// Writes the result.
+    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out);
+}
+
+/// A reduction whose bits depend on the order: neighbours combine, pairs of pairs, and so on.
+pub trait Tree: Parts {
+    /// An element in memory.
+    type Bits: Bits;
+    /// The node of a whole subtree.
+    type Node: Node;
+    /// Whether [`Tree::join`] gives the same bits for swapped nodes.
+    const COMMUTES: bool;
+    /// Whether there is a node that changes nothing, so that a ragged end may be filled with it.
+    const NEUTRAL: bool;
+    /// The neutral node; any value if there is none.
+    fn neutral(&self) -> Self::Node;
+    /// The bits of an element that changes nothing, if there is one.
+    #[inline(always)]
+    fn blank(&self) -> Option<Self::Bits> {
+        None
+    }
+    /// Two packs with blanks in the place of elements that are left out, and the tree that need not look for them; of
+    /// elements of 4 bytes or more, if there is a blank.
+    #[inline(always)]
+    fn whole<S: Simt>(&self, _s: &S, w: [[u32; 4]; 2]) -> (Self, [[u32; 4]; 2]) {
+        (*self, w)
+    }
+    /// The node of one element.
+    fn lift<S: Simt>(&self, s: &S, bits: Self::Bits) -> Self::Node;
+    /// The node above two elements: the bits of lifting and joining both, if that can be had for less.
+    #[inline(always)]
+    fn pair<S: Simt>(&self, s: &S, left: Self::Bits, right: Self::Bits) -> Self::Node {
+        self.join(self.lift(s, left), self.lift(s, right), 1)
+    }
+    /// The node above two whole subtrees of `each` elements. If [`Tree::pair`] is overridden and [`Tree::NEUTRAL`] is
+    /// false, `join` never receives single-element nodes.
+    fn join(&self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node;
+    /// As a part; `count` elements are under it.
+    fn part(&self, node: Self::Node, count: u32) -> Self::Part;
+
+    /// A cheaper tree with the same bits for elements that are all ordinary; this tree itself if there is none.
+    type Plain: Tree<Bits = Self::Bits>;
+    /// Whether there is such a cheaper tree.
+    const HAS_PLAIN: bool = false;
+    /// The cheaper tree.
+    fn plain(&self) -> Self::Plain;
+    /// Whether the element is ordinary.
+    #[inline(always)]
+    fn is_ordinary<S: Simt>(&self, _s: &S, _bits: Self::Bits) -> bool {
+        false
+    }
+    /// A node of the cheaper tree as a node of this tree.
+    fn raise(&self, node: <Self::Plain as Tree>::Node) -> Self::Node;
+}
+
+/// For a [`Tree`] without a cheaper one.
+macro_rules! no_plain {
+    () => {
+        type Plain = Self;
+        #[inline(always)]
+        fn plain(&self) -> Self {
+            *self
+        }
+        #[inline(always)]
+        fn raise(&self, node: Self::Node) -> Self::Node {
+            node
+        }
+    };
+}
+pub(crate) use no_plain;
+
+/// For a [`Heap`] whose parts are as brief as can be.
+macro_rules! as_brief {
+    () => {
+        type Brief = Self::Part;
+        #[inline(always)]
+        fn brief(&self, part: Self::Part) -> Self::Part {
+            part
+        }
+        #[inline(always)]
+        fn meet_brief(&self, left: Self::Part, right: Self::Part) -> Self::Part {
+            self.meet(left, right)
+        }
+        #[inline(always)]
+        fn part_of(&self, brief: Self::Part) -> Self::Part {
+            brief
+        }
+    };
+}
+pub(crate) use as_brief;
+
+/// A reduction that any order serves.
+pub trait Heap: Parts {
+    /// An element in memory.
+    type Bits: Bits;
+    /// A lane's running value.
+    type Acc: Copy;
+    /// What changes nothing and so fills a pack: elements that it has already, or zeros.
+    const REPEATS: bool;
+    /// The bits of an element of 4 bytes or more that changes nothing beside others before it, if there is one.
+    #[inline(always)]
+    fn blank(&self) -> Option<Self::Bits> {
+        if Self::REPEATS { None } else { Some(Self::Bits::ZERO) }
+    }
+    /// Before the first element.
+    fn start(&self) -> Self::Acc;
+    /// Takes the elements of 16 bytes; `place` is their number in the row, counted in such packs.
+    fn pack<S: Simt>(&self, s: &S, acc: Self::Acc, words: &[u32; 4], place: u32) -> Self::Acc;
+    /// Takes two packs, of which `count` elements are there; what else is in them changes nothing, if the first has
+    /// any.
+    #[inline(always)]
+    fn two<S: Simt>(&self, s: &S, packs: &[[u32; 4]; 2], count: [u32; 2]) -> Self::Acc {
+        let mut acc = self.pack(s, self.start(), &packs[0], 0);
+        if s.branch(s.any(ALL, count[1] > 0)) {
+            let with = self.pack(s, acc, &packs[1], 1);
+            acc = if count[1] > 0 { with } else { acc };
+        }
+        acc
+    }
+    /// Takes one element; `place` as above in rows, the index of the row in columns.
+    fn one<S: Simt>(&self, s: &S, acc: Self::Acc, bits: Self::Bits, place: u32) -> Self::Acc;
+    /// The part of what was taken.
+    fn part(&self, acc: Self::Acc) -> Self::Part;
+    /// Whether `bits` is what the part stands for: an arg op looks it up in its pack at the end.
+    #[inline(always)]
+    fn found(&self, _bits: Self::Bits, _part: Self::Part) -> bool {
+        false
+    }
+    /// Which of the elements of 16 bytes the part stands for.
+    #[inline(always)]
+    fn locate(&self, _words: &[u32; 4], _part: Self::Part) -> u32 {
+        0
+    }
+    /// Where the part says that it came from, if [`Heap::found`] has to look there.
+    #[inline(always)]
+    fn place(&self, _part: Self::Part) -> Option<u32> {
+        None
+    }
+    /// A part in fewer words, for exchanges; its place is below 2^16 - 1.
+    type Brief: Node;
+    /// The part in fewer words.
+    fn brief(&self, part: Self::Part) -> Self::Brief;
+    /// What [`Parts::meet`] makes of two.
+    fn meet_brief(&self, left: Self::Brief, right: Self::Brief) -> Self::Brief;
+    /// The part again; at least one element is under it.
+    fn part_of(&self, brief: Self::Brief) -> Self::Part;
+    /// The part with the element's own index.
+    #[inline(always)]
+    fn placed(&self, part: Self::Part, _index: u64) -> Self::Part {
+        part
+    }
+}

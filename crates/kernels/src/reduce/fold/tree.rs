@@ -1,0 +1,368 @@
+//! Reductions in the order of the tree: the reducers are core's, so a node here has the bits of a node on the CPU.
+
+use crate::node::{Counted, Node};
+use crate::reduce::fold::{Parts, Tree, no_plain};
+use crate::reduce::out::{Out, half};
+use crate::reduce::recipe::{Recipe, flag};
+use crate::source::{Bits, Source};
+use core::marker::PhantomData;
+use warpfold_core::ops::{Deviation, Magnitude, Moments, Precision, Product, Square, Sum, Value};
+use warpfold_core::{Accumulate, Cast, Element, Float, Real, Reducer};
+use warpfold_simt::{Pod, Simt};
+
+/// The bits of the initial value, if there is one.
+#[inline(always)]
+pub fn initial<F: Float + Element>(recipe: &Recipe) -> Option<F> {
+    let value = F::from_cast(Cast::Float(f64::from_bits(recipe.initial[0])));
+    recipe.has(flag::INITIAL).then_some(value)
+}
+
+/// Elements with -0.0, which changes no sum, in the place of NaN.
+#[inline(always)]
+fn without_nan<S: Simt, X: Source>(s: &S, w: [[u32; 4]; 2]) -> [[u32; 4]; 2] {
+    let words = X::Bits::SIZE as usize / 4;
+    w.map(
+        #[inline(always)]
+        |w| {
+            core::array::from_fn(
+                #[inline(always)]
+                |i| {
+                    let blank = if (i + 1) % words == 0 { 1 << 31 } else { 0 };
+                    if X::value(s, X::Bits::nth(&w, i / words)).is_nan() { blank } else { w[i] }
+                },
+            )
+        },
+    )
+}
+
+/// Sums and means, NaNs skipped or not.
+#[derive(Clone, Copy)]
+pub struct Sums<X, P> {
+    skip: bool,
+    kind: PhantomData<(X, P)>,
+}
+
+impl<X, P> Sums<X, P>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float>,
+{
+    /// The addend of an element.
+    #[inline(always)]
+    fn term<S: Simt>(&self, s: &S, bits: X::Bits) -> X::Value {
+        let x = X::value(s, bits);
+        if self.skip && x.is_nan() { X::Value::NOTHING } else { x }
+    }
+}
+
+impl<X, P> Parts for Sums<X, P>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float>,
+    P: Precision<X::Value, Real: Node>,
+{
+    const NARROW: bool = true;
+    type Part = P::Real;
+    // Plain addition does; of double words it is not proven where they overflow.
+    const SWAPS: bool = size_of::<P::Real>() == size_of::<X::Value>();
+    #[inline(always)]
+    fn new(recipe: &Recipe) -> Self {
+        Self { skip: recipe.has(flag::SKIP_NAN), kind: PhantomData }
+    }
+    #[inline(always)]
+    fn nothing(&self) -> P::Real {
+        P::Real::NOTHING
+    }
+    #[inline(always)]
+    fn meet(&self, left: P::Real, right: P::Real) -> P::Real {
+        left.add(right)
+    }
+    #[inline(always)]
+    fn narrow<S: Simt>(&self, s: &S, recipe: &Recipe, part: P::Real) -> u32 {
+        half(s, recipe.output, f32::from_cast(Self::total(s, recipe, part))) as u32
+    }
+    #[inline(always)]
+    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: P::Real, out: Out) {
+        out.float::<S, X::Value>(s, recipe.output, Self::total(s, recipe, part));
+    }
+}
+
+impl<X, P> Sums<X, P>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float>,
+    P: Precision<X::Value, Real: Node>,
+{
+    /// The result, before it is rounded.
+    #[inline(always)]
+    fn total<S: Simt>(s: &S, recipe: &Recipe, part: P::Real) -> Cast {
+        let initial = initial(recipe);
+        if s.branch(recipe.has(flag::MEAN)) {
+            // Anew, so that sums do not divide as well.
+            let count = recipe.count >> 32 << 32 | s.anew(recipe.count as u32) as u64;
+            return Sum::<X::Value, Value, P>::mean().initial(initial).finish(part, count).cast();
+        }
+        Sum::<X::Value, Value, P>::total().initial(initial).finish(part, recipe.count).cast()
+    }
+}
+
+impl<X, P> Tree for Sums<X, P>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float>,
+    P: Precision<X::Value, Real: Node>,
+{
+    type Bits = X::Bits;
+    type Node = P::Real;
+    const COMMUTES: bool = Self::SWAPS;
+    const NEUTRAL: bool = true;
+    no_plain!();
+    #[inline(always)]
+    fn neutral(&self) -> Self::Node {
+        self.nothing()
+    }
+    #[inline(always)]
+    fn blank(&self) -> Option<X::Bits> {
+        // The bits of -0.0.
+        Some(X::Bits::from_bits(1 << (8 * X::Bits::SIZE - 1)))
+    }
+    #[inline(always)]
+    fn whole<S: Simt>(&self, s: &S, w: [[u32; 4]; 2]) -> (Self, [[u32; 4]; 2]) {
+        let w = if s.branch(self.skip) { without_nan::<S, X>(s, w) } else { w };
+        (Self { skip: false, ..*self }, w)
+    }
+    #[inline(always)]
+    fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> P::Real {
+        P::widen(self.term(s, bits))
+    }
+    #[inline(always)]
+    fn pair<S: Simt>(&self, s: &S, left: X::Bits, right: X::Bits) -> P::Real {
+        P::pair(self.term(s, left), self.term(s, right))
+    }
+    #[inline(always)]
+    fn join(&self, left: P::Real, right: P::Real, _each: u32) -> P::Real {
+        left.add(right)
+    }
+    #[inline(always)]
+    fn part(&self, node: P::Real, _count: u32) -> P::Real {
+        node
+    }
+}
+
+/// Sums of magnitudes or of squares: the 1-norm and the 2-norm.
+#[derive(Clone, Copy)]
+pub struct Norms<X> {
+    skip: bool,
+    square: bool,
+    kind: PhantomData<X>,
+}
+
+impl<X> Parts for Norms<X>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    const NARROW: bool = true;
+    type Part = X::Value;
+    const SWAPS: bool = true;
+    #[inline(always)]
+    fn new(recipe: &Recipe) -> Self {
+        Self { skip: recipe.has(flag::SKIP_NAN), square: recipe.has(flag::SQUARE), kind: PhantomData }
+    }
+    #[inline(always)]
+    fn nothing(&self) -> X::Value {
+        X::Value::NOTHING
+    }
+    #[inline(always)]
+    fn meet(&self, left: X::Value, right: X::Value) -> X::Value {
+        left.add(right)
+    }
+    #[inline(always)]
+    fn narrow<S: Simt>(&self, s: &S, recipe: &Recipe, part: X::Value) -> u32 {
+        half(s, recipe.output, f32::from_cast(Self::total(recipe, part))) as u32
+    }
+    #[inline(always)]
+    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: X::Value, out: Out) {
+        out.float::<S, X::Value>(s, recipe.output, Self::total(recipe, part));
+    }
+}
+
+impl<X> Norms<X>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    /// The result, before it is rounded.
+    #[inline(always)]
+    fn total(recipe: &Recipe, part: X::Value) -> Cast {
+        if recipe.has(flag::ROOT) {
+            Sum::<X::Value, Square>::norm2().finish(part, recipe.count).cast()
+        } else {
+            Sum::<X::Value, Magnitude>::norm1().finish(part, recipe.count).cast()
+        }
+    }
+}
+
+impl<X> Tree for Norms<X>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    type Bits = X::Bits;
+    type Node = X::Value;
+    const COMMUTES: bool = true;
+    const NEUTRAL: bool = true;
+    no_plain!();
+    #[inline(always)]
+    fn neutral(&self) -> Self::Node {
+        self.nothing()
+    }
+    #[inline(always)]
+    fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> X::Value {
+        let x = X::value(s, bits);
+        let magnitude = x.abs();
+        let square = magnitude.square();
+        let term = if self.square { square } else { magnitude };
+        if self.skip && x.is_nan() { X::Value::NOTHING } else { term }
+    }
+    #[inline(always)]
+    fn join(&self, left: X::Value, right: X::Value, _each: u32) -> X::Value {
+        left.add(right)
+    }
+    #[inline(always)]
+    fn part(&self, node: X::Value, _count: u32) -> X::Value {
+        node
+    }
+}
+
+/// Variances and standard deviations.
+#[derive(Clone, Copy)]
+pub struct Deviations<X>(PhantomData<X>);
+
+impl<X> Deviations<X>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float>,
+{
+    #[inline(always)]
+    fn reducer(recipe: &Recipe) -> Deviation<X::Value> {
+        Deviation::new(recipe.ddof, recipe.has(flag::ROOT))
+    }
+    #[inline(always)]
+    fn any() -> Deviation<X::Value> {
+        Deviation::new(0.0, false)
+    }
+}
+
+impl<X> Parts for Deviations<X>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    type Part = Counted<Moments<X::Value>>;
+    #[inline(always)]
+    fn new(_recipe: &Recipe) -> Self {
+        Self(PhantomData)
+    }
+    #[inline(always)]
+    fn nothing(&self) -> Self::Part {
+        Counted { acc: self.neutral(), count: 0 }
+    }
+    #[inline(always)]
+    fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part {
+        if left.count == 0 {
+            right
+        } else if right.count == 0 {
+            left
+        } else {
+            let acc = Self::any().combine_counted(left.acc, left.count, right.acc, right.count);
+            Counted { acc, count: left.count + right.count }
+        }
+    }
+    #[inline(always)]
+    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
+        out.float::<S, X::Value>(s, recipe.output, Self::reducer(recipe).finish(part.acc, part.count).cast());
+    }
+}
+
+impl<X> Tree for Deviations<X>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    type Bits = X::Bits;
+    type Node = Moments<X::Value>;
+    const COMMUTES: bool = false;
+    const NEUTRAL: bool = false;
+    no_plain!();
+    #[inline(always)]
+    fn neutral(&self) -> Self::Node {
+        Moments { mean: X::Value::ZERO, m2: X::Value::ZERO }
+    }
+    #[inline(always)]
+    fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> Self::Node {
+        Self::any().lift(X::value(s, bits), 0)
+    }
+    #[inline(always)]
+    fn pair<S: Simt>(&self, s: &S, left: X::Bits, right: X::Bits) -> Self::Node {
+        Moments::of_two(X::value(s, left), X::value(s, right))
+    }
+    #[inline(always)]
+    fn join(&self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node {
+        Moments::of_halves(left, right, each)
+    }
+    #[inline(always)]
+    fn part(&self, node: Self::Node, count: u32) -> Self::Part {
+        Counted { acc: node, count: count as u64 }
+    }
+}
+
+/// Products.
+#[derive(Clone, Copy)]
+pub struct Products<X> {
+    skip: bool,
+    kind: PhantomData<X>,
+}
+
+impl<X> Parts for Products<X>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    type Part = X::Value;
+    const SWAPS: bool = true;
+    #[inline(always)]
+    fn new(recipe: &Recipe) -> Self {
+        Self { skip: recipe.has(flag::SKIP_NAN), kind: PhantomData }
+    }
+    #[inline(always)]
+    fn nothing(&self) -> X::Value {
+        X::Value::ONE
+    }
+    #[inline(always)]
+    fn meet(&self, left: X::Value, right: X::Value) -> X::Value {
+        left.mul(right)
+    }
+    #[inline(always)]
+    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: X::Value, out: Out) {
+        let product = Product::<X::Value>::new(initial(recipe), false).finish(part, recipe.count);
+        out.float::<S, X::Value>(s, recipe.output, product.cast());
+    }
+}
+
+impl<X> Tree for Products<X>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    type Bits = X::Bits;
+    type Node = X::Value;
+    const COMMUTES: bool = true;
+    const NEUTRAL: bool = true;
+    no_plain!();
+    #[inline(always)]
+    fn neutral(&self) -> Self::Node {
+        self.nothing()
+    }
+    #[inline(always)]
+    fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> X::Value {
+        let x = X::value(s, bits);
+        if self.skip && x.is_nan() { X::Value::ONE } else { x }
+    }
+    #[inline(always)]
+    fn join(&self, left: X::Value, right: X::Value, _each: u32) -> X::Value {
+        left.mul(right)
+    }
+    #[inline(always)]
+    fn part(&self, node: X::Value, _count: u32) -> X::Value {
+        node
+    }
+}

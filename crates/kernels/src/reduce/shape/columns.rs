@@ -1,0 +1,261 @@
+//! Columns: outputs lie side by side, and a lane walks down some of them.
+//!
+//! Idea: a lane takes 16 bytes of adjacent columns and 8 rows at a time, tree-wise; a warp is 32 lanes wide, or, where
+//! there are fewer columns, takes several rows abreast and folds them by exchanges. Warps of a block take stretches of
+//! rows and meet in shared memory; blocks leave parts, and the last of a panel reduces these. Bottleneck: memory.
+
+use crate::address::array;
+use crate::node::{Node, fetch, get, publish, put};
+use crate::params::params;
+use crate::reduce::call::Call;
+use crate::reduce::fold::Parts;
+use crate::reduce::recipe::flag;
+use crate::reduce::shape::panel::{Panel, Strip};
+use crate::reduce::shape::parts::{self, Turn};
+use crate::reduce::shape::piece::{Outputs, divide, share};
+use crate::reduce::shape::stack::{Few, Own};
+use crate::reduce::shape::warp::eight_parts;
+use warpfold_simt::{Shared, Simt};
+
+params! {
+    /// Outputs, and how the work is shared out. A panel is `lanes * C` columns.
+    pub struct Columns[R; const K] {
+        /// The kept axes but for the columns.
+        pub outputs: Outputs<K>,
+        /// Columns.
+        pub width: u64,
+        /// Bytes from column to column in the input.
+        pub x: i64,
+        /// Bytes from column to column in the mask.
+        pub mask: i64,
+        /// Elements from column to column in the output.
+        pub out: i64,
+        /// Rows in this launch.
+        pub rows: u64,
+        /// Panels side by side.
+        pub panels: u64,
+        /// Lanes side by side, a power of two.
+        pub lanes: u32,
+        /// Warps to a panel, a power of two; others of the block take other panels.
+        pub warps: u32,
+        /// Tiles of 8 steps that a warp takes, a power of two, at most 16: a lane has room for five levels of their
+        /// nodes.
+        pub tiles: u32,
+        /// Blocks to a panel in this launch.
+        pub blocks: u32,
+        /// The number of the first of them, if earlier launches did some.
+        pub first: u32,
+        /// Blocks to a panel in all launches.
+        pub all: u32,
+        /// How rows follow one another.
+        pub reduced: R,
+    }
+}
+
+/// See the module. `SLOTS` words of shared memory hold a part for each column of each of 8 warps, and before
+/// that each thread's own subtrees.
+#[inline(always)]
+pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS: usize>(
+    s: &S,
+    call: &Call<Columns<K, P::Reduced>>,
+) {
+    let slots = s.shared::<u32, SLOTS, 0>("slots");
+    let last = s.shared::<u32, 1, 1>("last");
+    let panel = P::new(&call.recipe);
+    let (f, shape) = (panel.fold(), &call.shape);
+    let (warp, tid) = (s.warp(), s.thread_x());
+    let warps = s.block_dim_x() / 32;
+    let (group, mine) = (share(warp, shape.warps), warp & (shape.warps - 1));
+    let wide = shape.lanes * C as u32;
+    let all_slots = warps * wide;
+
+    let sets = shape.outputs.total * shape.panels;
+    let per_block = share(warps, shape.warps) as u64;
+    // Panels vary fastest, so that blocks that run together read what lies together.
+    let place = |number: u32| divide(number as u64, (sets + per_block - 1) >> per_block.trailing_zeros());
+    let (block, across) = place(s.block_x());
+    let set = across * per_block + group as u64;
+    let live = set < sets;
+    let (outer, number) = divide(if live { set } else { 0 }, shape.panels);
+    let at = shape.outputs.at(outer);
+
+    let at_once = P::at_once(&shape.reduced, call.at.input);
+    let together = P::TOGETHER || at_once;
+    let lane = s.lane() & (shape.lanes - 1);
+    let leftmost = number * wide as u64;
+    let column = leftmost + if together { lane * C as u32 } else { lane } as u64;
+    let spread = if together { 1 } else { shape.lanes };
+    // A lane without columns reads the panel's first.
+    let base = if column < shape.width { column } else { leftmost };
+    let x = |column: u64| call.at.input.wrapping_add((at.x + column as i64 * shape.x) as u64);
+    let strip = Strip {
+        x: x(base),
+        mask: call.at.mask.wrapping_add((at.mask + base as i64 * shape.mask) as u64),
+        columns: if column < shape.width {
+            (shape.width - column + spread as u64 - 1) >> spread.trailing_zeros()
+        } else {
+            0
+        },
+        at_once,
+        spread,
+        rows: if live { shape.rows } else { 0 },
+        lanes: shape.lanes,
+        panel: x(leftmost),
+        beside: (shape.width - leftmost).min(wide as u64) as u32,
+        reduced: shape.reduced,
+    };
+    let stretch = shape.tiles as u64 * 8 * share(32, shape.lanes) as u64;
+    let first = (block * shape.warps as u64 + mine as u64) * stretch;
+    let own = Own { words: slots, thread: tid, threads: s.block_dim_x() };
+    let found = panel.run(s, &strip, own, first, shape.tiles);
+    // Found again: nothing of it is kept while elements pass.
+    let tid = s.opaque(tid);
+    let (block, across) = place(s.opaque(s.block_x()));
+    s.barrier();
+    if s.branch(s.lane() < shape.lanes) {
+        let mut j = 0;
+        while j < C {
+            let place = if together { lane * C as u32 + j as u32 } else { lane + j as u32 * shape.lanes };
+            put(s, slots, all_slots, warp * wide + place, found[j]);
+            j += 1;
+        }
+    }
+    s.barrier();
+
+    // Warps of a panel meet in pairs.
+    let per_panel = shape.warps;
+    meet_slots(s, f, Slots { words: slots, all: all_slots, wide }, warps, per_panel);
+    if s.branch(shape.all > 1) {
+        // The block has one panel, and leaves its part of it.
+        let (workspace, counters) = (call.partials(), array::<u32>(call.at.workspace));
+        let mut turn = Turn::first(across, shape.first as u64 + block, shape.all as u64, GROUP);
+        while s.again(true) {
+            // Addresses of so many words are not kept from one level to the next.
+            let (tid, all_slots) = (s.opaque(tid), s.opaque(all_slots));
+            if s.branch(tid < wide) {
+                let part = get(s, slots, all_slots, tid, f.nothing());
+                publish(s, workspace, turn.own() as usize * wide as usize + tid as usize, part);
+            }
+            s.barrier();
+            if s.branch(tid == 0) {
+                s.put(last, 0, turn.arrive(s, counters) as u32);
+            }
+            s.barrier();
+            if s.branch(s.get(last, 0) == 0) {
+                return;
+            }
+            let (from, count) = (turn.from(), turn.count());
+            // In stretches of eight, from the workspace to shared memory.
+            let left = count.div_ceil(8) as u32;
+            let mut i = tid;
+            while s.again(i < left * wide) {
+                let (first, place) = (share(i, wide) as u64 * 8, i & (wide - 1));
+                let part = |j: u64| {
+                    if s.branch(first + j < count) {
+                        fetch(s, workspace, (from + first + j) as usize * wide as usize + place as usize, f.nothing())
+                    } else {
+                        f.nothing()
+                    }
+                };
+                if F::<P, C>::WORDS > parts::FEW {
+                    let mut stack = Few::new(f.nothing());
+                    let (mut j, all) = (0, s.opaque(8));
+                    while s.again(j < all) {
+                        stack.push(f, j, part(j as u64));
+                        j += 1;
+                    }
+                    put(s, slots, all_slots, i, stack.close(f, 8));
+                } else {
+                    let eight: [F<P, C>; 8] = core::array::from_fn(
+                        #[inline(always)]
+                        |j| part(j as u64),
+                    );
+                    put(s, slots, all_slots, i, eight_parts(f, eight));
+                }
+                i += s.block_dim_x();
+            }
+            let rows = left.next_power_of_two();
+            let mut i = left * wide + tid;
+            while s.again(i < rows * wide) {
+                put(s, slots, all_slots, i, f.nothing());
+                i += s.block_dim_x();
+            }
+            s.barrier();
+            meet_slots(s, f, Slots { words: slots, all: all_slots, wide }, rows, rows);
+            if s.branch(tid == 0) {
+                turn.reset(s, counters);
+            }
+            let Some(next) = turn.next() else { break };
+            turn = next;
+        }
+    }
+    let mut c = tid;
+    while s.again(c < per_block as u32 * wide) {
+        let (group, place) = (share(c, wide), c & (wide - 1));
+        let set = across * per_block + group as u64;
+        let (outer, number) = divide(set, shape.panels);
+        let column = number * wide as u64 + place as u64;
+        if s.branch(set < sets && column < shape.width) {
+            let part = get(s, slots, all_slots, group * per_panel * wide + place, f.nothing());
+            finish(s, call, f, part, Target { outer, column });
+        }
+        c += s.block_dim_x();
+    }
+}
+
+/// Blocks whose parts one of them reduces: their eighths are as many as a block has warps, so they fit its slots.
+const GROUP: u64 = 64;
+
+/// Parts in shared memory: rows of `wide` of them.
+#[derive(Clone, Copy)]
+struct Slots {
+    words: Shared<u32>,
+    all: u32,
+    wide: u32,
+}
+
+/// Rows of slots meet in pairs until one is left of each `group` (powers of two). There is a barrier at each end.
+#[inline(always)]
+fn meet_slots<S: Simt, P: Parts>(s: &S, f: &P, slots: Slots, rows: u32, group: u32) {
+    let Slots { words, all, wide } = slots;
+    let mut step = 1;
+    while s.again(step < group) {
+        let mut i = s.thread_x();
+        while s.again(i < share(rows, 2 * step) * wide) {
+            let left = share(i, wide) * 2 * step * wide + (i & (wide - 1));
+            let (a, b) = (get(s, words, all, left, f.nothing()), get(s, words, all, left + step * wide, f.nothing()));
+            put(s, words, all, left, f.meet(a, b));
+            i += s.block_dim_x();
+        }
+        s.barrier();
+        step *= 2;
+    }
+}
+
+/// The part type of a panel.
+type F<P, const C: usize> = <<P as Panel<C>>::Fold as Parts>::Part;
+
+/// One output.
+#[derive(Clone, Copy)]
+struct Target {
+    outer: u64,
+    column: u64,
+}
+
+/// Writes a column's result, or leaves its part for another kernel.
+#[inline(always)]
+fn finish<S: Simt, R: Copy, P: Parts, const K: usize>(
+    s: &S,
+    call: &Call<Columns<K, R>>,
+    f: &P,
+    part: P::Part,
+    target: Target,
+) {
+    let shape = &call.shape;
+    if s.branch(call.recipe.has(flag::PARTS)) {
+        parts::leave(s, call, f, target.outer * shape.width + target.column, part);
+    } else {
+        let out = shape.outputs.at(target.outer).out + target.column as i64 * shape.out;
+        f.finish(s, &call.recipe, part, call.out(out));
+    }
+}

@@ -1,0 +1,292 @@
+//! Describing: every element that a lane reads goes up the tree, and is looked at for extremes and NaNs.
+//!
+//! Idea: the tree's nodes travel as any others do; what needs no order stays in a lane's registers until its work is
+//! done, and then meets once. An extreme remembers its pack of 16 bytes, and the end looks which of the pack's elements
+//! it was. Bottleneck: arithmetic, about twenty instructions an element.
+
+use crate::address::array;
+use crate::node::{Counted, Node, select};
+use crate::reduce::fold::key::Key;
+use crate::reduce::fold::{Described, Description, Parts, Seen, Total, Totals, Tree};
+use crate::reduce::recipe::Recipe;
+use crate::reduce::shape::panel::{self, Panel, Pitch, Strip};
+use crate::reduce::shape::piece::{self, Dense, Packs, Piece, Row, Short, Tile, loose, pack, share, valid};
+use crate::reduce::shape::split::STEPS;
+use crate::reduce::shape::split::Split;
+use crate::reduce::shape::stack::{Lanes, Own};
+use crate::reduce::shape::warp::{self, Combine, Join};
+use crate::source::{Bits, Source};
+use core::marker::PhantomData;
+use warpfold_core::{Element, Float};
+use warpfold_simt::{Global, Simt};
+
+/// What lanes have seen meets.
+#[derive(Clone, Copy)]
+struct Meet<K>(PhantomData<K>);
+
+impl<K: Key> Combine for Meet<K> {
+    type Node = Seen<K, u32>;
+    const COMMUTES: bool = true;
+    #[inline(always)]
+    fn combine(self, left: Self::Node, right: Self::Node, _each: u32) -> Self::Node {
+        left.meet(right)
+    }
+}
+
+/// The tree and all that needs no order, over the same elements. `NARROW` as in [`panel::Ordered`].
+#[derive(Clone, Copy)]
+pub struct Both<X: Source, const NARROW: bool>(Described<X>);
+
+impl<X, const NARROW: bool> Both<X, NARROW>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    /// Looks at the first `valid` elements of 16 bytes.
+    #[inline(always)]
+    fn look<S: Simt>(
+        &self,
+        s: &S,
+        seen: Seen<X::Key, u32>,
+        w: &[u32; 4],
+        valid: u32,
+        place: impl Fn(usize) -> u32,
+    ) -> Seen<X::Key, u32> {
+        // Numbers that the tree has made of them are not kept for this.
+        let w: [u32; 4] = core::array::from_fn(
+            #[inline(always)]
+            |i| s.opaque(w[i]),
+        );
+        let (first, nth) = (X::Bits::nth(&w, 0), |k: usize| X::Bits::nth(&w, k));
+        let bits = |k: usize| if (k as u32) < valid { nth(k) } else { first };
+        self.0.take(s, seen, X::Bits::PER as usize, valid, bits, place)
+    }
+
+    /// Looks at a tile that the row ends in, of which pack `first` is this lane's first. Gives its packs back.
+    #[inline(always)]
+    fn end<S: Simt>(
+        &self,
+        s: &S,
+        seen: &mut Seen<X::Key, u32>,
+        tile: &Tile,
+        mut w: [[u32; 4]; STEPS],
+        first: u32,
+    ) -> [[u32; 4]; STEPS] {
+        let (per, lane) = (X::Bits::PER, s.lane());
+        let whole = tile.whole::<X::Bits>();
+        // Once for each warp, so it is kept short: the steps take turns, until the first is the first again.
+        let (mut k, steps) = (0, s.opaque(STEPS as u32));
+        while s.again(k < steps) {
+            if s.branch(32 * k + lane < whole) {
+                *seen = self.look(s, *seen, &w[0], per, |_| first + 32 * k);
+            }
+            w = piece::next(w, w[0]);
+            k += 1;
+        }
+        // The pack that the row ends in is the last of its lane.
+        let left = tile.valid - whole * per;
+        if s.branch(left > 0 && lane == whole & 31) {
+            let last = loose::<S, X::Bits>(s, array(tile.at(whole)), left);
+            *seen = self.look(s, *seen, &last, left, |_| first - lane + whole);
+        }
+        w
+    }
+}
+
+impl<X> Piece for Both<X, false>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    type Fold = Described<X>;
+    type Reduced = Dense;
+    const PER: u32 = X::Bits::PER;
+
+    #[inline(always)]
+    fn new(recipe: &Recipe) -> Self {
+        Self(Described::new(recipe))
+    }
+
+    #[inline(always)]
+    fn fold(&self) -> &Self::Fold {
+        &self.0
+    }
+
+    #[inline(always)]
+    fn run<S: Simt>(&self, s: &S, row: &Row<Dense>, tile: u32, tiles: u32) -> Description<X::Value, X::Key> {
+        let (totals, per) = (&self.0.totals, X::Bits::PER);
+        let whole = 256 * per;
+        let mut stack = Lanes::new(totals.lift(s, X::Bits::ZERO));
+        let mut rest = totals.nothing();
+        let mut seen = self.0.unseen();
+        let mut t = 0;
+        while s.again(t < tiles && (tile + t) as u64 * (whole as u64) < row.len) {
+            let here = Tile::of::<X::Bits>(row, tile + t);
+            let w = here.read::<S, X::Bits>(s);
+            let p = (tile + t) * 256 + s.lane();
+            if s.branch(here.valid < whole) {
+                let w = self.end(s, &mut seen, &here, w, p);
+                rest = piece::Ordered(*totals).end(s, &here, &w);
+                break;
+            }
+            let mut k = 0;
+            while k < STEPS {
+                seen = self.look(s, seen, &w[k], per, |_| p + 32 * k as u32);
+                k += 1;
+            }
+            let nodes = core::array::from_fn(
+                #[inline(always)]
+                |k| pack(s, totals, &w[k]),
+            );
+            stack.push(s, totals, t, whole, warp::tile(s, nodes, Join(totals), per));
+            t += 1;
+        }
+        let total = stack.close(s, totals, t, whole, rest);
+        let mut bit = 1;
+        while s.again(bit < 32) {
+            seen = warp::across(s, Meet(PhantomData), seen, bit, 1);
+            bit <<= 1;
+        }
+        self.0.whole(total, seen)
+    }
+
+    #[inline(always)]
+    fn settle<S: Simt>(
+        &self,
+        s: &S,
+        row: &Row<Dense>,
+        mut part: Description<X::Value, X::Key>,
+    ) -> Description<X::Value, X::Key> {
+        let find = |p: u64, key: X::Key, least: bool| {
+            let (at, first): (Global<X::Bits>, u64) = (array(row.pack(p)), p * X::Bits::PER as u64);
+            let (mut e, valid) = (0, valid(row.len, first, X::Bits::PER));
+            while s.again(e + 1 < valid && !self.0.found(s.load(at, e as usize), key, least)) {
+                e += 1;
+            }
+            first + e as u64
+        };
+        part.seen.least.at = find(part.seen.least.at, part.seen.least.key, true);
+        part.seen.greatest.at = find(part.seen.greatest.at, part.seen.greatest.key, false);
+        part
+    }
+}
+
+impl<X> Short for Both<X, false>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    #[inline(always)]
+    fn short<S: Simt>(&self, s: &S, packs: &Packs, split: Split) -> [Description<X::Value, X::Key>; STEPS] {
+        let w = packs.read::<S, X::Bits>(s);
+        let totals = piece::Ordered(self.0.totals).rows(s, packs, &w, split);
+        // Four steps at a time, which is as many as a row has, so that the other four have the same places: all eight
+        // would need more registers than there are.
+        let unseen = self.0.unseen();
+        let (mut w, mut seen) = (w, [unseen; STEPS]);
+        let (mut turn, turns) = (0, s.opaque(2));
+        while s.again(turn < turns) {
+            let four: [Seen<X::Key, u32>; 4] = core::array::from_fn(
+                #[inline(always)]
+                |k| {
+                    let (valid, first) = (packs.valid[k], split.pack(s, k as u32) * X::Bits::PER);
+                    select(valid > 0, self.look(s, unseen, &w[k], valid, |e| first + e as u32), unseen)
+                },
+            );
+            seen = core::array::from_fn(
+                #[inline(always)]
+                |k| if k < 4 { seen[k + 4] } else { four[k - 4] },
+            );
+            w = core::array::from_fn(
+                #[inline(always)]
+                |k| w[(k + 4) % STEPS],
+            );
+            turn += 1;
+        }
+        let seen = warp::short(s, seen, Meet(PhantomData), 1, split);
+        core::array::from_fn(
+            #[inline(always)]
+            |k| {
+                let Total { sum, squares, moments: Counted { acc, .. } } = totals[k];
+                self.0.whole(Total { sum, squares, moments: Counted { acc, count: packs.len } }, seen[k])
+            },
+        )
+    }
+}
+
+impl<X, const NARROW: bool, const C: usize> Panel<C> for Both<X, NARROW>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    type Fold = Described<X>;
+    type Reduced = Pitch;
+
+    #[inline(always)]
+    fn new(recipe: &Recipe) -> Self {
+        Self(Described::new(recipe))
+    }
+
+    #[inline(always)]
+    fn fold(&self) -> &Self::Fold {
+        &self.0
+    }
+
+    #[inline(always)]
+    fn at_once(reduced: &Pitch, address: u64) -> bool {
+        reduced.aligned != 0 && address.is_multiple_of(C as u64 * X::Bits::SIZE as u64)
+    }
+
+    #[inline(always)]
+    fn run<S: Simt>(
+        &self,
+        s: &S,
+        strip: &Strip<Pitch>,
+        own: Own,
+        first: u64,
+        tiles: u32,
+    ) -> [Description<X::Value, X::Key>; C] {
+        let totals = &self.0.totals;
+        let tree = panel::Ordered::<Totals<X>, NARROW>(*totals);
+        let lanes = if NARROW { strip.lanes } else { 32 };
+        let abreast = share(32, lanes);
+        let mine = first + share(s.lane(), lanes) as u64;
+        let each = STEPS as u32 * abreast;
+        let mut seen = [self.0.unseen(); C];
+        let mut t = 0;
+        while s.again(t < tiles && first + ((t + 1) * each) as u64 <= strip.rows) {
+            let row = mine + (t * each) as u64;
+            let tile = panel::Tile { row, step: abreast, more: false };
+            let bits: [[X::Bits; C]; STEPS] = panel::load(s, strip, tile);
+            seen = core::array::from_fn(
+                #[inline(always)]
+                |j| self.0.take(s, seen[j], STEPS, STEPS as u32, |k| bits[k][j], |k| row as u32 + k as u32 * abreast),
+            );
+            let nodes: [_; C] = panel::Ordered::<Totals<X>, NARROW>::tiles(s, totals, &bits, lanes);
+            own.push(s, totals, t, each, nodes);
+            t += 1;
+        }
+        let mut rest = [totals.nothing(); C];
+        if s.branch(t < tiles && first + ((t * each) as u64) < strip.rows) {
+            let mut row = mine + (t * each) as u64;
+            rest = tree.ragged(s, strip, row, lanes);
+            while s.again(row < strip.rows) {
+                let [bits]: [[X::Bits; C]; 1] = panel::load(s, strip, panel::Tile { row, step: 0, more: false });
+                seen = core::array::from_fn(
+                    #[inline(always)]
+                    |j| self.0.take(s, seen[j], 1, 1, |_| bits[j], |_| row as u32),
+                );
+                row += abreast as u64;
+            }
+        }
+        let mut bit = lanes;
+        while s.again(bit < 32) {
+            seen = core::array::from_fn(
+                #[inline(always)]
+                |j| warp::across(s, Meet(PhantomData), seen[j], bit, 1),
+            );
+            bit *= 2;
+        }
+        let parts = own.close(s, totals, t, each, rest);
+        core::array::from_fn(
+            #[inline(always)]
+            |j| self.0.whole(parts[j], seen[j]),
+        )
+    }
+}

@@ -1,0 +1,114 @@
+//! Rows in any order, an element at a time.
+
+use crate::reduce::fold::Heap;
+use crate::reduce::recipe::Recipe;
+use crate::reduce::shape::panel::read::{Tile, load, load_some};
+use crate::reduce::shape::panel::{Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
+use crate::reduce::shape::split::STEPS;
+use crate::reduce::shape::stack::Own;
+use crate::source::Bits;
+use warpfold_simt::Simt;
+
+/// Rows in any order.
+#[derive(Clone, Copy)]
+pub struct Free<F>(F);
+
+impl<F: Heap, const C: usize> Panel<C> for Free<F> {
+    type Fold = F;
+    type Reduced = Pitch;
+
+    #[inline(always)]
+    fn new(recipe: &Recipe) -> Self {
+        Self(F::new(recipe))
+    }
+
+    #[inline(always)]
+    fn fold(&self) -> &F {
+        &self.0
+    }
+
+    #[inline(always)]
+    fn at_once(reduced: &Pitch, address: u64) -> bool {
+        reduced.aligned != 0 && address.is_multiple_of(C as u64 * F::Bits::SIZE as u64)
+    }
+
+    #[inline(always)]
+    fn run<S: Simt>(&self, s: &S, strip: &Strip<Pitch>, _own: Own, first: u64, tiles: u32) -> [F::Part; C] {
+        let f = &self.0;
+        let (mine, abreast) = abreast(s, first, strip.lanes);
+        let each = STEPS as u32 * abreast;
+        let mut acc = [f.start(); C];
+        let mut t = 0;
+        while s.again(t < tiles && first + ((t * each) as u64) < strip.rows) {
+            let row = mine + (t * each) as u64;
+            if s.branch(first + ((t + 1) * each) as u64 <= strip.rows) {
+                let bits: [[F::Bits; C]; STEPS] = load(s, strip, Tile { row, step: abreast, more: false });
+                let mut k = 0;
+                while k < STEPS {
+                    let place = row as u32 + k as u32 * abreast;
+                    acc = core::array::from_fn(
+                        #[inline(always)]
+                        |j| f.one(s, acc[j], bits[k][j], place),
+                    );
+                    k += 1;
+                }
+            } else {
+                let mut row = row;
+                while s.again(row < strip.rows) {
+                    let [bits]: [[F::Bits; C]; 1] = load(s, strip, Tile { row, step: 0, more: false });
+                    acc = core::array::from_fn(
+                        #[inline(always)]
+                        |j| f.one(s, acc[j], bits[j], row as u32),
+                    );
+                    row += abreast as u64;
+                }
+            }
+            t += 1;
+        }
+        let parts = core::array::from_fn(
+            #[inline(always)]
+            |j| f.part(acc[j]),
+        );
+        meet_abreast(s, f, parts, strip.lanes)
+    }
+}
+
+impl<F: Heap, const C: usize> Shallow<C> for Free<F> {
+    const SIZE: u32 = F::Bits::SIZE;
+
+    #[inline(always)]
+    fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [F::Part; C] {
+        let f = &self.0;
+        let mut acc = [f.start(); C];
+        if s.branch(strip.rows == 4) {
+            let bits: [[F::Bits; C]; 4] = load(s, strip, Tile { row: 0, step: 1, more: false });
+            let mut k = 0;
+            while k < 4 {
+                acc = core::array::from_fn(
+                    #[inline(always)]
+                    |j| f.one(s, acc[j], bits[k][j], k as u32),
+                );
+                k += 1;
+            }
+            return core::array::from_fn(
+                #[inline(always)]
+                |j| f.part(acc[j]),
+            );
+        }
+        let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, 0, 1);
+        let mut k = 0;
+        while k < STEPS {
+            if s.branch((k as u64) < strip.rows) {
+                acc = core::array::from_fn(
+                    #[inline(always)]
+                    |j| f.one(s, acc[j], bits[k][j], k as u32),
+                );
+            }
+            k += 1;
+        }
+        core::array::from_fn(
+            #[inline(always)]
+            |j| f.part(acc[j]),
+        )
+    }
+}

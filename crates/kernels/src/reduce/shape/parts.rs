@@ -1,0 +1,209 @@
+//! Parts from the workspace, reduced by one block: by the last block of a launch, or by a kernel of their own.
+
+use crate::node::{MOST, Node, fetch, get, publish, put};
+use crate::params::params;
+use crate::reduce::call::Call;
+use crate::reduce::fold::Parts;
+use crate::reduce::recipe::flag;
+use crate::reduce::shape::piece::{Outputs, divide};
+use crate::reduce::shape::stack::Lanes;
+use crate::reduce::shape::warp::meet_lanes;
+use warpfold_simt::{Global, Order, Shared, Simt};
+
+/// Words of shared memory for one node of each of 32 warps.
+pub const SLOTS: usize = 32 * MOST;
+
+/// Words of a part of which a lane can have several at once.
+pub const FEW: u32 = 10;
+
+/// The part of the block's warps, in their order; warp 0 gets it. There is a barrier in it.
+#[inline(always)]
+pub fn meet_warps<S: Simt, F: Parts>(s: &S, f: &F, slots: Shared<u32>, part: F::Part) -> F::Part {
+    let (warps, lane) = (s.block_dim_x() / 32, s.lane());
+    if s.branch(lane == 0) {
+        put(s, slots, 32, s.warp(), part);
+    }
+    s.barrier();
+    let mut part = f.nothing();
+    if s.branch(s.warp() == 0) {
+        if s.branch(lane < warps) {
+            part = get(s, slots, 32, lane, part);
+        }
+        part = meet_lanes(s, f, part, 32);
+    }
+    part
+}
+
+/// The part of `count` parts from number `first`; warp 0 gets it. A thread takes 16
+/// neighbours at once, 4 if parts have more than 2 words, and 1 if they have more than [`FEW`], so that all fit the
+/// registers.
+#[inline(always)]
+pub fn reduce<S: Simt, F: Parts>(
+    s: &S,
+    f: &F,
+    slots: Shared<u32>,
+    parts: Global<u32>,
+    first: usize,
+    count: u64,
+) -> F::Part {
+    match F::Part::WORDS {
+        0..=2 => reduce_by::<S, F, 16>(s, f, slots, parts, first, count),
+        3..=FEW => reduce_by::<S, F, 4>(s, f, slots, parts, first, count),
+        _ => reduce_by::<S, F, 1>(s, f, slots, parts, first, count),
+    }
+}
+
+/// As [`reduce`], with `N` parts of each thread at a time: 16, 4 or 1.
+#[inline(always)]
+fn reduce_by<S: Simt, F: Parts, const N: usize>(
+    s: &S,
+    f: &F,
+    slots: Shared<u32>,
+    parts: Global<u32>,
+    first: usize,
+    count: u64,
+) -> F::Part {
+    let mut stack = Lanes::new(f.nothing());
+    let at_once = s.block_dim_x() as u64 * N as u64;
+    let (mut done, mut i) = (0, 0);
+    while s.again(done < count) {
+        let own = done + (s.thread_x() * N as u32) as u64;
+        let some: [F::Part; N] = core::array::from_fn(
+            #[inline(always)]
+            |j| {
+                let k = own + j as u64;
+                if s.branch(k < count) { fetch(s, parts, first + k as usize, f.nothing()) } else { f.nothing() }
+            },
+        );
+        let two = |j: usize| f.meet(some[j], some[j + 1]);
+        let four = |j: usize| f.meet(two(j), two(j + 2));
+        let eight = |j: usize| f.meet(four(j), four(j + 4));
+        let part = match N {
+            16 => f.meet(eight(0), eight(8)),
+            4 => four(0),
+            _ => some[0],
+        };
+        let part = meet_warps(s, f, slots, meet_lanes(s, f, part, 32));
+        stack.push_part(s, f, i, part);
+        s.barrier();
+        done += at_once;
+        i += 1;
+    }
+    stack.close_parts(s, f, i)
+}
+
+/// Blocks that share a row and whose parts one of them reduces: as many as it takes at once. A level of blocks that
+/// wait for one another costs more than a few more parts.
+pub const fn group<P: Node>() -> u64 {
+    match P::WORDS {
+        0..=2 => 256 * 16,
+        _ => 256 * 4,
+    }
+}
+
+/// Parts that the blocks of one row or panel need room for: one each, and one for each group of blocks, and so on.
+pub const fn room(blocks: u64) -> u64 {
+    blocks + blocks / 32 + 4
+}
+
+/// Counters that they need: one for each group, and so on.
+pub const fn turns(blocks: u64) -> u64 {
+    if blocks <= 64 { 1 } else { blocks / 32 + 4 }
+}
+
+/// Where a block stands among those that share a row or a panel. Groups of them reduce their parts first, then groups
+/// of groups, so that no block has many to go through.
+#[derive(Clone, Copy)]
+pub struct Turn {
+    /// Where this level's parts begin.
+    base: u64,
+    /// And its counters.
+    counters: u64,
+    /// This one's number among `all`.
+    index: u64,
+    all: u64,
+    size: u64,
+}
+
+impl Turn {
+    /// Block `index` of the `all` that share set number `set`; groups have `size`.
+    #[inline(always)]
+    pub fn first(set: u64, index: u64, all: u64, size: u64) -> Self {
+        Self { base: set * room(all), counters: set * turns(all), index, all, size }
+    }
+    #[inline(always)]
+    fn group(&self) -> u64 {
+        self.index / self.size
+    }
+    /// Where this one's part goes.
+    #[inline(always)]
+    pub fn own(&self) -> u64 {
+        self.base + self.index
+    }
+    /// The group's first part.
+    #[inline(always)]
+    pub fn from(&self) -> u64 {
+        self.base + self.group() * self.size
+    }
+    /// The group's parts.
+    #[inline(always)]
+    pub fn count(&self) -> u64 {
+        (self.all - self.group() * self.size).min(self.size)
+    }
+    /// Counts this one in; true for the last of its group. `publish` has been called by this thread, or before a
+    /// barrier.
+    #[inline(always)]
+    pub fn arrive<S: Simt>(&self, s: &S, counters: Global<u32>) -> bool {
+        let before = s.atomic_add(counters, (self.counters + self.group()) as usize, 1u32, Order::AcqRel);
+        before as u64 + 1 == self.count()
+    }
+    /// Makes the group's counter zero again.
+    #[inline(always)]
+    pub fn reset<S: Simt>(&self, s: &S, counters: Global<u32>) {
+        s.store_volatile(counters, (self.counters + self.group()) as usize, 0);
+    }
+    /// The group among groups; none if it is the only one.
+    #[inline(always)]
+    pub fn next(&self) -> Option<Self> {
+        let groups = self.all.div_ceil(self.size);
+        let next = Self {
+            base: self.base + self.all,
+            counters: self.counters + groups,
+            index: self.group(),
+            all: groups,
+            size: self.size,
+        };
+        (groups > 1).then_some(next)
+    }
+}
+
+/// Leaves part `number` for another kernel.
+#[inline(always)]
+pub fn leave<S: Simt, F: Parts, G>(s: &S, call: &Call<G>, f: &F, number: u64, part: F::Part) {
+    let by = divide(number, call.left.within).1 * call.left.each;
+    publish(s, call.left_partials(), number as usize, f.moved(part, by));
+}
+
+params! {
+    /// Parts that another kernel left, so many to each output.
+    pub struct Partials[; const K] {
+        /// Where the results go.
+        pub outputs: Outputs<K>,
+        /// Parts to each output.
+        pub count: u64,
+    }
+}
+
+/// One block to each output.
+#[inline(always)]
+pub fn kernel<S: Simt, F: Parts, const K: usize>(s: &S, call: &Call<Partials<K>>) {
+    let slots = s.shared::<u32, SLOTS, 0>("slots");
+    let f = F::new(&call.recipe);
+    let row = s.block_x() as u64;
+    let count = call.shape.count;
+    let part = reduce(s, &f, slots, call.left_partials(), (row * count) as usize, count);
+    if s.branch(s.thread_x() == 0) {
+        let recipe = crate::reduce::recipe::Recipe { flags: call.recipe.flags & !flag::PARTS, ..call.recipe };
+        f.finish(s, &recipe, part, call.out(call.shape.outputs.at(row).out));
+    }
+}

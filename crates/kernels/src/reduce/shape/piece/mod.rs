@@ -1,0 +1,290 @@
+//! How a warp gets the part of a stretch of one output's elements, when these lie side by side.
+
+mod free;
+mod ordered;
+mod read;
+
+pub use free::Free;
+pub use ordered::{Ordered, next, pack};
+pub use read::{Tile, hold, hold_lines, joined, loose, loose_steps};
+
+use crate::params::params;
+use crate::reduce::call::Call;
+use crate::reduce::fold::Parts;
+use crate::reduce::recipe::Recipe;
+use crate::reduce::shape::split::STEPS;
+use crate::reduce::shape::split::Split;
+use crate::source::Bits;
+use warpfold_simt::Simt;
+
+params! {
+    #[derive(Default)]
+    /// A kept axis: its length, and its steps in bytes (in elements for the output).
+    pub struct Kept {
+        /// Its length.
+        pub len: u64,
+        /// In the input.
+        pub x: i64,
+        /// In the mask.
+        pub mask: i64,
+        /// In the output.
+        pub out: i64,
+    }
+}
+
+params! {
+    /// The kept axes, the innermost first.
+    pub struct Outputs[; const K] {
+        /// All of them.
+        pub total: u64,
+        /// How many axes there are.
+        pub axes: u64,
+        /// Each.
+        pub axis: [Kept; K],
+    }
+}
+
+/// Where an output's elements start, and where it goes.
+#[derive(Clone, Copy, Debug)]
+pub struct At {
+    /// Bytes from the input.
+    pub x: i64,
+    /// Bytes from the mask.
+    pub mask: i64,
+    /// Elements from the output.
+    pub out: i64,
+}
+
+/// `a` over a power of two.
+#[inline(always)]
+pub fn share(a: u32, power: u32) -> u32 {
+    a >> power.trailing_zeros()
+}
+
+/// Quotient and remainder.
+#[inline(always)]
+pub fn divide(a: u64, b: u64) -> (u64, u64) {
+    // SAFETY: no axis has length zero; the host decides such reductions.
+    let quotient = a / unsafe { core::num::NonZeroU64::new_unchecked(b) };
+    (quotient, a - quotient * b)
+}
+
+/// Axes whose places [`walk`] finds one after the other; those beyond are found in a loop.
+const NEAR: usize = 4;
+
+/// Takes an index apart: `step` gets each axis, the innermost first, and the place along it. `len` is an axis's length.
+#[inline(always)]
+pub fn walk<A: Copy, const K: usize>(
+    axis: &[A; K],
+    axes: u64,
+    index: u64,
+    len: impl Fn(&A) -> u64,
+    mut step: impl FnMut(&A, u64),
+) {
+    let (mut rest, mut k) = (index, 0);
+    while k < NEAR {
+        let last = k + 1 == K || axes <= k as u64 + 1;
+        let (next, i) = if last { (0, rest) } else { divide(rest, len(&axis[k])) };
+        step(&axis[k], i);
+        if last {
+            return;
+        }
+        rest = next;
+        k += 1;
+    }
+    // Rarely needed, so it is kept short: copies of a division would be most of a kernel's code. A parameter has no
+    // index at run time, so each axis is chosen from all.
+    let mut k = NEAR as u64;
+    loop {
+        let (mut this, mut j) = (axis[NEAR], NEAR + 1);
+        while j < K {
+            this = if j as u64 == k { axis[j] } else { this };
+            j += 1;
+        }
+        k += 1;
+        let last = axes <= k;
+        let (next, i) = if last { (0, rest) } else { divide(rest, len(&this)) };
+        step(&this, i);
+        if last {
+            return;
+        }
+        rest = next;
+    }
+}
+
+impl<const K: usize> Outputs<K> {
+    /// Output number `row`.
+    #[inline(always)]
+    pub fn at(&self, row: u64) -> At {
+        let mut at = At { x: 0, mask: 0, out: 0 };
+        walk(
+            &self.axis,
+            self.axes,
+            row,
+            |axis| axis.len,
+            #[inline(always)]
+            |axis, i| {
+                at.x += i as i64 * axis.x;
+                at.mask += i as i64 * axis.mask;
+                at.out += i as i64 * axis.out;
+            },
+        );
+        at
+    }
+}
+
+/// One output's elements.
+#[derive(Clone, Copy)]
+pub struct Row<R> {
+    /// The address of the input.
+    pub input: u64,
+    /// The address of the first.
+    pub x: u64,
+    /// The address of the first one's mask.
+    pub mask: u64,
+    /// Elements.
+    pub len: u64,
+    /// How they go on.
+    pub reduced: R,
+}
+
+impl<R: Copy> Row<R> {
+    /// The row that starts at `at`.
+    #[inline(always)]
+    pub fn new<G>(call: &Call<G>, at: At, len: u64, reduced: R) -> Self {
+        let (x, mask) = (call.at.input.wrapping_add(at.x as u64), call.at.mask.wrapping_add(at.mask as u64));
+        Self { input: call.at.input, x, mask, len, reduced }
+    }
+}
+
+params! {
+    /// Reduced elements that lie side by side, in segments of a power of two of 16-byte packs.
+    pub struct Dense {
+        /// Bytes from segment to segment.
+        pub stride: i64,
+        /// The logarithm of a segment's packs, at least 8; 63 if there is one.
+        pub segment: u64,
+        /// Bytes from the input to the end of the array: all before may be read.
+        pub end: u64,
+    }
+}
+
+impl Row<Dense> {
+    /// The address of the array's end.
+    #[inline(always)]
+    pub fn end(&self) -> u64 {
+        self.input.wrapping_add(self.reduced.end)
+    }
+
+    /// The address of pack `p`.
+    #[inline(always)]
+    pub fn pack(&self, p: u64) -> u64 {
+        let Dense { stride, segment, .. } = self.reduced;
+        let inside = p & ((1 << segment) - 1);
+        self.x.wrapping_add(((p >> segment) as i64 * stride) as u64).wrapping_add(inside * 16)
+    }
+}
+
+/// The part of a stretch of a row.
+pub trait Piece: Copy {
+    /// What is computed.
+    type Fold: Parts;
+    /// What it must know of a row.
+    type Reduced: Copy;
+    /// Elements in 16 bytes.
+    const PER: u32;
+    /// From what a kernel is told.
+    fn new(recipe: &Recipe) -> Self;
+    /// What is computed.
+    fn fold(&self) -> &Self::Fold;
+    /// The part of `tiles` tiles from number `tile`; every lane gets it.
+    fn run<S: Simt>(&self, s: &S, row: &Row<Self::Reduced>, tile: u32, tiles: u32) -> <Self::Fold as Parts>::Part;
+    /// The final part: where an arg op's pack is looked through.
+    #[inline(always)]
+    fn settle<S: Simt>(
+        &self,
+        _s: &S,
+        _row: &Row<Self::Reduced>,
+        part: <Self::Fold as Parts>::Part,
+    ) -> <Self::Fold as Parts>::Part {
+        part
+    }
+}
+
+/// The parts of rows of one tile or less.
+pub trait Short: Piece {
+    /// The parts of 8 steps of `split.lanes` lanes to a row. With 8 lanes or more the first part is that of step `lane
+    /// & 7`, of which those of one row are equal; with fewer, part `j` is that of step `j * lanes + (lane & (lanes -
+    /// 1))`.
+    fn short<S: Simt>(&self, s: &S, packs: &Packs, split: Split) -> [<Self::Fold as Parts>::Part; STEPS];
+}
+
+/// The parts of rows that a lane has whole.
+pub trait Tiny: Piece {
+    /// An element in memory.
+    type Bits: Bits;
+    /// The parts of `G` rows of `len` elements each, which lie in the first `W` words (1, 2 or 4) and not in half as
+    /// many; what follows in them may be anything.
+    fn tiny<S: Simt, const W: usize, const G: usize>(
+        &self,
+        s: &S,
+        w: &[[u32; 4]; G],
+        len: u32,
+    ) -> [<Self::Fold as Parts>::Part; G];
+}
+
+/// The parts of outputs of a few packs of 16 bytes, two to a lane.
+pub trait Held: Piece {
+    /// An element in memory.
+    type Bits: Bits;
+    /// What may be read instead of elements that there are not: best what changes nothing.
+    #[inline(always)]
+    fn blank(&self) -> Self::Bits {
+        Self::Bits::ZERO
+    }
+    /// Whether the parts of several turns may meet before those of lanes do.
+    const FREE: bool;
+    /// The part of one element.
+    fn single<S: Simt>(&self, s: &S, bits: Self::Bits) -> <Self::Fold as Parts>::Part;
+    /// The part of two packs of a lane, which are `lanes` packs apart: of the first `count` elements of each, and
+    /// [`Held::blank`]s after them if elements have 4 bytes or more. The first one is number `before` of the output's.
+    /// If order matters, it is that of all of the `lanes` lanes.
+    fn held<S: Simt>(
+        &self,
+        s: &S,
+        w: &[[u32; 4]; 2],
+        count: [u32; 2],
+        before: u32,
+        lanes: u32,
+    ) -> <Self::Fold as Parts>::Part;
+    /// The part of `lanes` lanes, a power of two, of what is held; each of them gets it.
+    #[inline(always)]
+    fn together<S: Simt>(&self, _s: &S, part: <Self::Fold as Parts>::Part, _lanes: u32) -> <Self::Fold as Parts>::Part {
+        part
+    }
+}
+
+/// What a lane has of short rows.
+#[derive(Clone, Copy)]
+pub struct Packs {
+    /// Elements of a row.
+    pub len: u64,
+    /// Where the lane's pack of each step is.
+    pub at: [u64; STEPS],
+    /// How many of its elements the row has.
+    pub valid: [u32; STEPS],
+}
+
+impl Packs {
+    /// Whether all of them are whole and can be read at once.
+    #[inline(always)]
+    fn packed(&self, per: u32) -> bool {
+        self.at.iter().fold(0, |all, at| all | at) & 15 == 0 && self.valid[STEPS - 1] == per
+    }
+}
+
+/// How many of `per` elements from `first` there are.
+#[inline(always)]
+pub fn valid(len: u64, first: u64, per: u32) -> u32 {
+    if first >= len { 0 } else { (len - first).min(per as u64) as u32 }
+}

@@ -1,0 +1,393 @@
+//! Elements in the order of the tree.
+
+use crate::node::{Node, select};
+use crate::reduce::fold::Tree;
+use crate::reduce::recipe::Recipe;
+use crate::reduce::shape::piece::read::Tile;
+use crate::reduce::shape::piece::{Dense, Held, Packs, Piece, Row, Short, Tiny};
+use crate::reduce::shape::split::STEPS;
+use crate::reduce::shape::split::Split;
+use crate::reduce::shape::stack::Lanes;
+use crate::reduce::shape::warp::{self, pick};
+use crate::source::Bits;
+use warpfold_simt::{ALL, Simt};
+
+/// Elements in the order of the tree.
+#[derive(Clone, Copy)]
+pub struct Ordered<F>(pub F);
+
+/// The node over the elements of 16 bytes.
+#[inline(always)]
+pub fn pack<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4]) -> F::Node {
+    padded(s, f, w, F::Bits::PER, F::Bits::PER, F::Bits::PER)
+}
+
+/// The node over the first `len` of `width` elements (1, 2, 4 or 8), of which `least` are always there; of a tree with
+/// a neutral node, unless they are all.
+#[inline(always)]
+fn padded<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], width: u32, len: u32, least: u32) -> F::Node {
+    let always = |k: usize| !F::NEUTRAL || (k as u32) < least;
+    let one = |k: usize| {
+        let node = f.lift(s, F::Bits::nth(w, k));
+        if always(k) { node } else { select((k as u32) < len, node, f.neutral()) }
+    };
+    let two = |k: usize| match always(2 * k + 1) {
+        true => f.pair(s, F::Bits::nth(w, 2 * k), F::Bits::nth(w, 2 * k + 1)),
+        false => f.join(one(2 * k), one(2 * k + 1), 1),
+    };
+    let four = |k: usize| f.join(two(2 * k), two(2 * k + 1), 2);
+    match width {
+        1 => one(0),
+        2 => two(0),
+        4 => four(0),
+        _ => f.join(four(0), four(1), 4),
+    }
+}
+
+/// The nodes over 16 bytes of each step.
+#[inline(always)]
+fn packs<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STEPS] {
+    if !F::HAS_PLAIN {
+        return core::array::from_fn(
+            #[inline(always)]
+            |k| pack(s, f, &w[k]),
+        );
+    }
+    if s.branch(s.all(ALL, all_ordinary(s, f, w))) {
+        return packs(s, &f.plain(), w).map(
+            #[inline(always)]
+            |node| f.raise(node),
+        );
+    }
+    slow(s, f, w)
+}
+
+/// The same, rarely needed and so kept short: one copy, and the steps take turns. (A loop with a vote in it is not
+/// unrolled.)
+#[inline(always)]
+fn slow<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STEPS] {
+    let (mut nodes, mut w) = ([f.neutral(); STEPS], *w);
+    let mut k = 0;
+    while s.again(s.any(ALL, k < STEPS)) {
+        nodes = next(nodes, pack(s, f, &w[0]));
+        w = next(w, w[0]);
+        k += 1;
+    }
+    nodes
+}
+
+/// The first leaves, and one more comes last.
+#[inline(always)]
+pub fn next<T: Copy, const N: usize>(all: [T; N], last: T) -> [T; N] {
+    core::array::from_fn(
+        #[inline(always)]
+        |k| if k + 1 < N { all[k + 1] } else { last },
+    )
+}
+
+/// Whether all elements are ordinary.
+#[inline(always)]
+fn all_ordinary<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> bool {
+    let per = F::Bits::PER as usize;
+    let (mut all, mut k) = (true, 0);
+    while k < STEPS * per {
+        all &= f.is_ordinary(s, F::Bits::nth(&w[k / per], k % per));
+        k += 1;
+    }
+    all
+}
+
+/// The nodes of rows that share 8 steps of a warp and fill their lanes, as [`warp::short`] leaves them.
+#[inline(always)]
+fn filled<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS], split: Split) -> [F::Node; STEPS] {
+    let per = F::Bits::PER;
+    if !F::HAS_PLAIN {
+        return warp::short(s, packs(s, f, w), warp::Join(f), per, split);
+    }
+    if s.branch(s.all(ALL, all_ordinary(s, f, w))) {
+        return filled(s, &f.plain(), w, split).map(
+            #[inline(always)]
+            |node| f.raise(node),
+        );
+    }
+    warp::short(s, slow(s, f, w), warp::Join(f), per, split)
+}
+
+/// The part over the first `valid` elements of 16 bytes, fewer than all.
+#[inline(always)]
+fn some<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], valid: u32) -> F::Part {
+    let one = |k: usize| f.lift(s, F::Bits::nth(w, k));
+    let two = |k: usize| f.pair(s, F::Bits::nth(w, 2 * k), F::Bits::nth(w, 2 * k + 1));
+    let per = F::Bits::PER;
+    let mut part = f.nothing();
+    if s.branch(valid & 1 != 0) {
+        let mut node = one(0);
+        let mut k = 2;
+        while k < per {
+            node = select(valid - 1 == k, one(k as usize), node);
+            k += 2;
+        }
+        part = f.part(node, 1);
+    }
+    if per >= 4 && s.branch(valid & 2 != 0) {
+        let mut node = two(0);
+        if per == 8 {
+            node = select(valid & 4 != 0, two(2), node);
+        }
+        part = f.meet(f.part(node, 2), part);
+    }
+    if per == 8 && s.branch(valid & 4 != 0) {
+        part = f.meet(f.part(f.join(two(0), two(1), 2), 4), part);
+    }
+    part
+}
+
+impl<F: Tree> Ordered<F> {
+    /// A tile that the row ends in.
+    #[inline(always)]
+    pub fn end<S: Simt>(&self, s: &S, tile: &Tile, w: &[[u32; 4]; STEPS]) -> F::Part {
+        let (f, per, lane) = (&self.0, F::Bits::PER, s.lane());
+        let whole = tile.whole::<F::Bits>();
+        let left = tile.valid - whole * per;
+        let mut last = f.nothing();
+        if s.branch(left > 0 && lane == whole & 31) {
+            let mine: [u32; 4] = core::array::from_fn(
+                #[inline(always)]
+                |i| {
+                    pick(
+                        core::array::from_fn(
+                            #[inline(always)]
+                            |k| w[k][i],
+                        ),
+                        whole >> 5,
+                    )
+                },
+            );
+            last = if F::NEUTRAL { f.part(padded(s, f, &mine, per, left, 1), left) } else { some(s, f, &mine, left) };
+        }
+        // Once for each warp, so it is kept short where nodes are large.
+        let nodes = if F::HAS_PLAIN {
+            packs(s, f, w)
+        } else if F::Node::WORDS > 2 {
+            slow(s, f, w)
+        } else {
+            core::array::from_fn(
+                #[inline(always)]
+                |k| if s.branch(32 * (k as u32) < whole) { pack(s, f, &w[k]) } else { f.neutral() },
+            )
+        };
+        let parts: [F::Part; STEPS] = core::array::from_fn(
+            #[inline(always)]
+            |k| {
+                let p = k as u32 * 32 + lane;
+                let part = select(p == whole, last, f.nothing());
+                select(p < whole, f.part(nodes[k], per), part)
+            },
+        );
+        warp::tile(s, parts, warp::Meet(f), 1)
+    }
+}
+
+impl<F: Tree> Piece for Ordered<F> {
+    type Fold = F;
+    type Reduced = Dense;
+    const PER: u32 = F::Bits::PER;
+
+    #[inline(always)]
+    fn new(recipe: &Recipe) -> Self {
+        Self(F::new(recipe))
+    }
+
+    #[inline(always)]
+    fn fold(&self) -> &F {
+        &self.0
+    }
+
+    #[inline(always)]
+    fn run<S: Simt>(&self, s: &S, row: &Row<Dense>, tile: u32, tiles: u32) -> F::Part {
+        let (f, whole) = (&self.0, 256 * F::Bits::PER);
+        let mut stack = Lanes::new(f.lift(s, F::Bits::ZERO));
+        let mut rest = f.nothing();
+        let mut t = 0;
+        while s.again(t < tiles && (tile + t) as u64 * (whole as u64) < row.len) {
+            let here = Tile::of::<F::Bits>(row, tile + t);
+            let w = here.read::<S, F::Bits>(s);
+            if s.branch(here.valid < whole) {
+                rest = self.end(s, &here, &w);
+                break;
+            }
+            let all = Split { lanes: 32, steps: STEPS as u32 };
+            stack.push(s, f, t, whole, filled(s, f, &w, all)[0]);
+            t += 1;
+        }
+        stack.close(s, f, t, whole, rest)
+    }
+}
+
+impl<F: Tree> Short for Ordered<F> {
+    #[inline(always)]
+    fn short<S: Simt>(&self, s: &S, packs: &Packs, split: Split) -> [F::Part; STEPS] {
+        self.rows(s, packs, &packs.read::<S, F::Bits>(s), split)
+    }
+}
+
+impl<F: Tree> Ordered<F> {
+    /// What [`Short::short`] says, of what was read.
+    #[inline(always)]
+    pub fn rows<S: Simt>(&self, s: &S, have: &Packs, w: &[[u32; 4]; STEPS], split: Split) -> [F::Part; STEPS] {
+        let (f, per) = (&self.0, F::Bits::PER);
+        let Packs { len, valid, .. } = *have;
+        if s.branch(len == (split.lanes * split.steps * per) as u64) {
+            let nodes = filled(s, f, w, split);
+            return core::array::from_fn(
+                #[inline(always)]
+                |k| f.part(nodes[k], per * split.lanes * split.steps),
+            );
+        }
+        let nodes = packs(s, f, w);
+        let mut parts: [F::Part; STEPS] = core::array::from_fn(
+            #[inline(always)]
+            |k| select(valid[k] == per, f.part(nodes[k], per), f.nothing()),
+        );
+        let (mut k, steps) = (0, s.opaque(STEPS as u32));
+        while s.again(k < steps) {
+            let valid = pick(valid, k);
+            if s.branch(valid > 0 && valid < per) {
+                let w = core::array::from_fn(
+                    #[inline(always)]
+                    |i| {
+                        pick(
+                            core::array::from_fn(
+                                #[inline(always)]
+                                |k| w[k][i],
+                            ),
+                            k,
+                        )
+                    },
+                );
+                let part = some(s, f, &w, valid);
+                parts = core::array::from_fn(
+                    #[inline(always)]
+                    |j| select(j as u32 == k, part, parts[j]),
+                );
+            }
+            k += 1;
+        }
+        warp::short(s, parts, warp::Meet(f), 1, split)
+    }
+}
+
+impl<F: Tree> Tiny for Ordered<F> {
+    type Bits = F::Bits;
+
+    #[inline(always)]
+    fn tiny<S: Simt, const W: usize, const G: usize>(&self, s: &S, w: &[[u32; 4]; G], len: u32) -> [F::Part; G] {
+        let f = &self.0;
+        let width = 4 * W as u32 / F::Bits::SIZE;
+        let least = width / 2 + 1;
+        if F::HAS_PLAIN {
+            let ordinary = |w: &[u32; 4]| (0..width).all(|k| k >= len || f.is_ordinary(s, F::Bits::nth(w, k as usize)));
+            if s.branch(s.all(ALL, w.iter().all(ordinary))) {
+                let plain = f.plain();
+                return core::array::from_fn(
+                    #[inline(always)]
+                    |k| f.part(f.raise(padded(s, &plain, &w[k], width, len, least)), len),
+                );
+            }
+        }
+        if F::HAS_PLAIN || (!F::NEUTRAL && s.branch(len < width)) {
+            let (mut parts, mut w, mut k) = ([f.nothing(); G], *w, 0);
+            while s.again(s.any(ALL, k < G)) {
+                let part = if F::NEUTRAL {
+                    f.part(padded(s, f, &w[0], width, len, least), len)
+                } else {
+                    some(s, f, &w[0], len)
+                };
+                parts = next(parts, part);
+                w = next(w, w[0]);
+                k += 1;
+            }
+            return parts;
+        }
+        core::array::from_fn(
+            #[inline(always)]
+            |k| f.part(padded(s, f, &w[k], width, len, least), len),
+        )
+    }
+}
+
+impl<F: Tree> Held for Ordered<F> {
+    type Bits = F::Bits;
+    const FREE: bool = false;
+
+    #[inline(always)]
+    fn blank(&self) -> F::Bits {
+        self.0.blank().unwrap_or(F::Bits::ZERO)
+    }
+
+    #[inline(always)]
+    fn single<S: Simt>(&self, s: &S, bits: F::Bits) -> F::Part {
+        self.0.part(self.0.lift(s, bits), 1)
+    }
+
+    #[inline(always)]
+    fn held<S: Simt>(&self, s: &S, w: &[[u32; 4]; 2], count: [u32; 2], _before: u32, lanes: u32) -> F::Part {
+        let (f, w) = if F::Bits::SIZE >= 4 && self.0.blank().is_some() { self.0.whole(s, *w) } else { (self.0, *w) };
+        let f = &f;
+        let [first, second] = two(s, f, &w, count);
+        if s.branch(lanes == 1) {
+            return f.meet(first, second);
+        }
+        warp::meet_two(s, f, [first, second], lanes)
+    }
+}
+
+/// The parts over the first `count` elements of two packs, in every lane its own.
+#[inline(always)]
+fn two<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; 2], count: [u32; 2]) -> [F::Part; 2] {
+    let per = F::Bits::PER;
+    if F::HAS_PLAIN {
+        let bits = |k: u32| F::Bits::nth(&w[(k / per) as usize], (k % per) as usize);
+        let none = |k: u32| k % per >= count[(k / per) as usize];
+        if s.branch(s.all(ALL, (0..2 * per).all(|k| none(k) || f.is_ordinary(s, bits(k))))) {
+            let plain = f.plain();
+            return core::array::from_fn(
+                #[inline(always)]
+                |k| {
+                    let node = padded(s, &plain, &w[k], per, count[k], 0);
+                    // Nothing has no scale, and the plain tree's has one.
+                    select(count[k] > 0, f.part(f.raise(node), count[k]), f.nothing())
+                },
+            );
+        }
+    } else if F::NEUTRAL && F::Node::WORDS <= F::Bits::WORDS {
+        return core::array::from_fn(
+            #[inline(always)]
+            |k| {
+                // An element that changes nothing costs less than to ask whether there is one.
+                let node = match f.blank() {
+                    Some(_) if F::Bits::SIZE >= 4 => pack(s, f, &w[k]),
+                    _ if k == 1 && !s.branch(s.any(ALL, count[1] > 0)) => f.neutral(),
+                    _ => padded(s, f, &w[k], per, count[k], 0),
+                };
+                f.part(node, count[k])
+            },
+        );
+    }
+    // Rarely needed, or slow in any case: one copy.
+    let (mut parts, mut w, mut count, mut k) = ([f.nothing(); 2], *w, count, 0);
+    while s.again(s.any(ALL, k < 2)) {
+        let mut part = select(count[0] == per, f.part(pack(s, f, &w[0]), per), f.nothing());
+        if s.branch(count[0] > 0 && count[0] < per) {
+            part = if F::NEUTRAL {
+                f.part(padded(s, f, &w[0], per, count[0], 1), count[0])
+            } else {
+                some(s, f, &w[0], count[0])
+            };
+        }
+        parts = next(parts, part);
+        (w, count) = ([w[1], w[0]], [count[1], count[0]]);
+        k += 1;
+    }
+    parts
+}

@@ -1,0 +1,338 @@
+//! The table of reductions' kernels: a line for each fold. One expansion exports them as PTX, another finds them by
+//! name.
+//!
+//! `tree`, `heap` and `packed` folds become `rows_`, `short_`, `tiny_`, `columns_`, `shallow_`, `parts_`, `segments_`,
+//! `stretches_` and `ends_` (`narrow_` too for trees) with the fold's name. The number is how many columns a lane
+//! takes, and `packed` ones take all columns of a word together. `describe` of a source becomes `rows_`, `columns_` and
+//! `narrow_`, `describe_short` also `short_`: of 16-bit floats that would need the stack. `any` recipes become
+//! `any_rows_` and `any_columns_`, `slow` ones only the first.
+
+#[cfg(all(target_arch = "nvptx64", feature = "entries"))]
+use crate::kernel::export;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::kernel::{Visit, visit};
+use crate::node::Node;
+use crate::reduce::any::{self, AXES, Any, Strides};
+use crate::reduce::call::Call;
+use crate::reduce::fold::{self, Parts, Tree};
+use crate::reduce::shape::columns::{self, Columns};
+use crate::reduce::shape::describe::Both;
+use crate::reduce::shape::panel::{self, Pitch};
+use crate::reduce::shape::parts::{self, Partials};
+use crate::reduce::shape::piece::{self, Dense};
+use crate::reduce::shape::rows::{self, Rows};
+use crate::reduce::shape::shallow::{self, Shallow};
+use crate::reduce::shape::short::{self, Short};
+use crate::reduce::shape::tiny::{self, Tiny};
+use crate::segment;
+use crate::segment::call::SegmentsCall;
+use crate::source;
+use warpfold_core::ops::{Compensated, Magnitude, Plain, Square, Value};
+
+/// Kept axes of the fast kernels.
+pub const KEPT: usize = 4;
+
+/// Words of shared memory for a part of each of `wide` columns of 32 lanes of 8 warps.
+pub const fn slots<P: Node>(wide: usize) -> usize {
+    256 * wide * P::WORDS as usize
+}
+
+/// Words of shared memory that suffice for those, and, before that, for five levels of subtrees of each thread.
+pub const fn deep<P: Node, N: Node>(wide: usize) -> usize {
+    let own = 256 * wide * 5 * N::WORDS as usize;
+    if own > slots::<P>(wide) { own } else { slots::<P>(wide) }
+}
+
+/// Words of shared memory for a thread's own subtrees of single elements: 64 of them, in seven levels.
+pub const fn deep_any<P: Node>() -> usize {
+    256 * 7 * P::WORDS as usize
+}
+
+/// Calls `$each` with `$with` and every kernel of a line of the table.
+macro_rules! line {
+    (($each:ident $with:tt) tree $name:ident, $fold:ty, $wide:literal) => {
+        line!(($each $with) walk $name, $fold, piece::Ordered<$fold>, panel::Ordered<$fold, false>, $wide,
+            { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) });
+        $each!($with concat!("narrow_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
+            columns::kernel::<_, panel::Ordered<$fold, true>, KEPT, $wide,
+                { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
+    };
+    (($each:ident $with:tt) heap $name:ident, $fold:ty, $wide:literal) => {
+        line!(($each $with) walk $name, $fold, piece::Free<$fold>, panel::Free<$fold>, $wide,
+            { slots::<<$fold as Parts>::Part>($wide) });
+    };
+    (($each:ident $with:tt) packed $name:ident, $fold:ty, $wide:literal) => {
+        line!(($each $with) walk $name, $fold, piece::Free<$fold>, panel::Packed<$fold>, $wide,
+            { slots::<<$fold as Parts>::Part>($wide) });
+    };
+    (($each:ident $with:tt) walk $name:ident, $fold:ty, $piece:ty, $panel:ty, $wide:literal, $slots:block) => {
+        $each!($with concat!("rows_", stringify!($name)), Call<Rows<KEPT, Dense>>, rows::kernel::<_, $piece, KEPT>);
+        $each!($with concat!("short_", stringify!($name)), Call<Short<KEPT>>, short::kernel::<_, $piece, KEPT>);
+        $each!($with concat!("tiny_", stringify!($name)), Call<Tiny<KEPT>>, tiny::kernel::<_, $piece, KEPT>);
+        $each!($with concat!("columns_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
+            columns::kernel::<_, $panel, KEPT, $wide, $slots>);
+        $each!($with concat!("shallow_", stringify!($name)), Call<Shallow<KEPT>>,
+            shallow::kernel::<_, $panel, KEPT, $wide>);
+        $each!($with concat!("parts_", stringify!($name)), Call<Partials<KEPT>>, parts::kernel::<_, $fold, KEPT>);
+        $each!($with concat!("segments_", stringify!($name)), SegmentsCall, segment::kernel::kernel::<_, $piece>);
+        $each!($with concat!("stretches_", stringify!($name)), SegmentsCall, segment::stretches::<_, $piece>);
+        $each!($with concat!("ends_", stringify!($name)), SegmentsCall, segment::ends::<_, $piece>);
+    };
+    (($each:ident $with:tt) describe $name:ident, $source:ty, $wide:literal) => {
+        $each!($with concat!("rows_", stringify!($name)), Call<Rows<KEPT, Dense>>,
+            rows::kernel::<_, Both<$source, false>, KEPT>);
+        $each!($with concat!("columns_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
+            columns::kernel::<_, Both<$source, false>, KEPT, $wide,
+                { deep::<<fold::Described<$source> as Parts>::Part, <fold::Totals<$source> as Tree>::Node>($wide) }>);
+        $each!($with concat!("narrow_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
+            columns::kernel::<_, Both<$source, true>, KEPT, $wide,
+                { deep::<<fold::Described<$source> as Parts>::Part, <fold::Totals<$source> as Tree>::Node>($wide) }>);
+    };
+    (($each:ident $with:tt) describe_short $name:ident, $source:ty, $wide:literal) => {
+        line!(($each $with) describe $name, $source, $wide);
+        $each!($with concat!("short_", stringify!($name)), Call<Short<KEPT>>,
+            short::kernel::<_, Both<$source, false>, KEPT>);
+    };
+    (($each:ident $with:tt) slow $name:ident, $recipe:ty) => {
+        $each!($with concat!("any_rows_", stringify!($name)), Call<Rows<AXES, Strides<AXES>>>,
+            rows::kernel::<_, Any<$recipe>, AXES>);
+    };
+    (($each:ident $with:tt) any $name:ident, $recipe:ty) => {
+        line!(($each $with) slow $name, $recipe);
+        $each!($with concat!("any_columns_", stringify!($name)), Call<Columns<AXES, Strides<AXES>>>,
+            columns::kernel::<_, Any<$recipe>, AXES, 1, { deep_any::<<Any<$recipe> as Parts>::Part>() }>);
+    };
+}
+
+/// What a planner has to know of a fold, said by the fold's types and its line of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Whether the order of elements matters.
+    pub ordered: bool,
+    /// Whether its result is a place, so that partial results cannot change theirs.
+    pub places: bool,
+    /// Words of a partial.
+    pub words: usize,
+    /// Columns that a lane takes.
+    pub wide: u64,
+    /// Whether there are kernels for outputs of few elements, `tiny_` and `shallow_`.
+    pub few: bool,
+    /// Whether there is a kernel for short rows.
+    pub short: bool,
+    /// Whether there is a kernel for columns.
+    pub columns: bool,
+    /// Whether a lane may take several short rows as one.
+    pub packed: bool,
+    /// Whether a lane can write several results of 1 or 2 bytes at once, if results are as narrow as elements.
+    pub narrow: bool,
+}
+
+impl Facts {
+    /// Of a fold with all kernels, in any order of elements.
+    const fn any_order<F: Parts>(wide: u64) -> Self {
+        Self {
+            ordered: false,
+            places: F::PLACES,
+            words: F::Part::WORDS as usize,
+            wide,
+            few: true,
+            short: true,
+            columns: true,
+            packed: false,
+            narrow: false,
+        }
+    }
+
+    /// Of a fold that has no kernels for outputs of few elements.
+    pub(crate) const fn in_order<F: Parts>(wide: u64) -> Self {
+        Self { ordered: true, few: false, ..Self::any_order::<F>(wide) }
+    }
+}
+
+/// Returns the facts of a line, if it is that of the fold or recipe (`any_…`) that is looked for.
+#[cfg(not(target_arch = "nvptx64"))]
+macro_rules! facts {
+    (@return $fold:ident $name:expr, $facts:expr) => {
+        if $fold == $name {
+            return Some(const { $facts });
+        }
+    };
+    ((($find:ident)) tree $name:ident, $fold:ty, $wide:literal) => {
+        facts!(@return $find stringify!($name), {
+            let several = <panel::Ordered<$fold, true> as panel::Panel<$wide>>::SEVERAL;
+            let facts = Facts::in_order::<$fold>($wide);
+            Facts { few: true, packed: several, narrow: several && <$fold as Parts>::NARROW, ..facts }
+        });
+    };
+    ((($find:ident)) heap $name:ident, $fold:ty, $wide:literal) => {
+        facts!(@return $find stringify!($name), Facts::any_order::<$fold>($wide));
+    };
+    ((($find:ident)) packed $name:ident, $fold:ty, $wide:literal) => {
+        facts!(@return $find stringify!($name), {
+            let several = <panel::Packed<$fold> as panel::Panel<$wide>>::SEVERAL;
+            Facts { packed: several, narrow: <$fold as Parts>::NARROW, ..Facts::any_order::<$fold>($wide) }
+        });
+    };
+    ((($find:ident)) describe $name:ident, $source:ty, $wide:literal) => {
+        facts!(@return $find stringify!($name), {
+            Facts { short: false, ..Facts::in_order::<fold::Described<$source>>($wide) }
+        });
+    };
+    ((($find:ident)) describe_short $name:ident, $source:ty, $wide:literal) => {
+        facts!(@return $find stringify!($name), Facts::in_order::<fold::Described<$source>>($wide));
+    };
+    ((($find:ident)) slow $name:ident, $recipe:ty) => {
+        facts!(@return $find concat!("any_", stringify!($name)), {
+            Facts { columns: false, ..Facts::in_order::<Any<$recipe>>(1) }
+        });
+    };
+    ((($find:ident)) any $name:ident, $recipe:ty) => {
+        facts!(@return $find concat!("any_", stringify!($name)), Facts::in_order::<Any<$recipe>>(1));
+    };
+}
+
+/// Calls the macro `$line` with `$with` and each line.
+macro_rules! lines {
+    ($line:ident $with:tt $($class:ident $name:ident: $fold:ty $(, $wide:literal)?;)*) => {
+        $($line!($with $class $name, $fold $(, $wide)?);)*
+    };
+}
+
+/// The lines of sums of f32 and of integers of 32 bits, which the teaching ladder needs.
+macro_rules! sums {
+    ($line:ident $with:tt) => {
+        lines! { $line $with
+            tree sum_f32: fold::Sums<source::F32, Plain>, 4;
+            heap sum_b4: fold::Integer<u32>, 4;
+            any sum_f32: any::Reals<f32, Value, Plain>;
+            any sum_i64: any::Integers<i64>;
+        }
+    };
+}
+
+/// All other lines.
+macro_rules! others {
+    ($line:ident $with:tt) => {
+        lines! { $line $with
+            tree sum_f64: fold::Sums<source::F64, Plain>, 2;
+            tree sum_f16: fold::Sums<source::F16, Plain>, 8;
+            tree sum_bf16: fold::Sums<source::Bf16, Plain>, 8;
+            tree sum2_f32: fold::Sums<source::F32, Compensated>, 4;
+            tree sum2_f64: fold::Sums<source::F64, Compensated>, 2;
+            tree sum2_f16: fold::Sums<source::F16, Compensated>, 4;
+            tree sum2_bf16: fold::Sums<source::Bf16, Compensated>, 4;
+            tree norm_f32: fold::Norms<source::F32>, 4;
+            tree norm_f64: fold::Norms<source::F64>, 2;
+            tree norm_f16: fold::Norms<source::F16>, 8;
+            tree norm_bf16: fold::Norms<source::Bf16>, 8;
+            tree prod_f32: fold::Products<source::F32>, 4;
+            tree prod_f64: fold::Products<source::F64>, 2;
+            tree var_f32: fold::Deviations<source::F32>, 4;
+            tree var_f64: fold::Deviations<source::F64>, 2;
+            tree var_f16: fold::Deviations<source::F16>, 4;
+            tree var_bf16: fold::Deviations<source::Bf16>, 4;
+            tree logsumexp_f32: fold::LogSumExps<source::F32>, 4;
+            tree logsumexp_f64: fold::LogSumExps<source::F64>, 2;
+            tree logsumexp_f16: fold::LogSumExps<source::F16>, 4;
+            tree logsumexp_bf16: fold::LogSumExps<source::Bf16>, 4;
+            packed sum_b1: fold::Integer<u8>, 8;
+            packed sum_b2: fold::Integer<u16>, 8;
+            heap sum_b8: fold::Integer<u64>, 2;
+            packed count_b1: fold::Count<u8>, 8;
+            packed count_b2: fold::Count<u16>, 8;
+            heap count_b4: fold::Count<u32>, 4;
+            heap count_b8: fold::Count<u64>, 2;
+            packed max_b1: fold::Extremum<u8, i32>, 8;
+            packed max_b2: fold::Extremum<u16, i32>, 8;
+            heap max_b4: fold::Extremum<u32, i32>, 4;
+            heap max_b8: fold::Extremum<u64, i64>, 2;
+            packed minmax_b1: fold::MinMax<u8, i32>, 8;
+            packed minmax_b2: fold::MinMax<u16, i32>, 8;
+            heap minmax_b4: fold::MinMax<u32, i32>, 4;
+            heap minmax_b8: fold::MinMax<u64, i64>, 2;
+            packed argmax_b1: fold::Arg<u8, i32>, 8;
+            packed argmax_b2: fold::Arg<u16, i32>, 8;
+            heap argmax_b4: fold::Arg<u32, i32>, 4;
+            heap argmax_b8: fold::Arg<u64, i64>, 2;
+            describe_short describe_f32: source::F32, 2;
+            describe_short describe_f64: source::F64, 1;
+            describe describe_f16: source::F16, 2;
+            describe describe_bf16: source::Bf16, 2;
+            any sum_f64: any::Reals<f64, Value, Plain>;
+            slow sum2_f32: any::Reals<f32, Value, Compensated>;
+            slow sum2_f64: any::Reals<f64, Value, Compensated>;
+            any norm1_f32: any::Reals<f32, Magnitude, Plain>;
+            any norm1_f64: any::Reals<f64, Magnitude, Plain>;
+            slow norm1x2_f32: any::Reals<f32, Magnitude, Compensated>;
+            slow norm1x2_f64: any::Reals<f64, Magnitude, Compensated>;
+            any norm2_f32: any::Reals<f32, Square, Plain>;
+            any norm2_f64: any::Reals<f64, Square, Plain>;
+            slow norm2x2_f32: any::Reals<f32, Square, Compensated>;
+            slow norm2x2_f64: any::Reals<f64, Square, Compensated>;
+            any prod_f32: any::RealProducts<f32, Plain>;
+            any prod_f64: any::RealProducts<f64, Plain>;
+            slow prod2_f32: any::RealProducts<f32, Compensated>;
+            slow prod2_f64: any::RealProducts<f64, Compensated>;
+            any var_f32: any::Variances<f32, Plain>;
+            any var_f64: any::Variances<f64, Plain>;
+            slow var2_f32: any::Variances<f32, Compensated>;
+            slow var2_f64: any::Variances<f64, Compensated>;
+            any logsumexp_f32: any::Exponentials<f32, Plain>;
+            any logsumexp_f64: any::Exponentials<f64, Plain>;
+            slow logsumexp2_f32: any::Exponentials<f32, Compensated>;
+            slow logsumexp2_f64: any::Exponentials<f64, Compensated>;
+            any sum_u64: any::Integers<u64>;
+            any prod_i64: any::IntegerProducts<i64>;
+            any max_i64: any::Extrema<i64>;
+            any max_f32: any::Extrema<f32>;
+            any max_f64: any::Extrema<f64>;
+            any minmax_i64: any::Ranges<i64>;
+            any minmax_f32: any::Ranges<f32>;
+            any minmax_f64: any::Ranges<f64>;
+            any argmax_i64: any::Places<i64>;
+            any argmax_f32: any::Places<f32>;
+            any argmax_f64: any::Places<f64>;
+            any norminf_f32: any::Magnitudes<f32>;
+            any norminf_f64: any::Magnitudes<f64>;
+            any any_i64: any::Anys<i64>;
+            any any_f32: any::Anys<f32>;
+            any any_f64: any::Anys<f64>;
+            any all_i64: any::Alls<i64>;
+            any all_f32: any::Alls<f32>;
+            any all_f64: any::Alls<f64>;
+            any count_i64: any::Nonzeros<i64>;
+            any count_f32: any::Nonzeros<f32>;
+            any count_f64: any::Nonzeros<f64>;
+        }
+    };
+}
+
+#[cfg(all(target_arch = "nvptx64", feature = "entries"))]
+sums!(line(export()));
+#[cfg(all(target_arch = "nvptx64", feature = "entries"))]
+others!(line(export()));
+
+/// Lets a visitor see the kernel of that name, of sums that the teaching ladder needs. Gives the visitor back if there
+/// is none.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn of_sums<V: Visit>(entry: &str, visitor: V) -> Result<V::Output, V> {
+    sums!(line(visit(entry, visitor)));
+    Err(visitor)
+}
+
+/// Likewise, of all other reductions.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn of_others<V: Visit>(entry: &str, visitor: V) -> Result<V::Output, V> {
+    others!(line(visit(entry, visitor)));
+    Err(visitor)
+}
+
+/// What a planner has to know of a fold: `sum_f32`, or `any_sum_f32` for the recipe that takes any elements. None if
+/// the table has no such fold.
+#[cfg(not(target_arch = "nvptx64"))]
+#[must_use]
+pub fn facts(fold: &str) -> Option<Facts> {
+    sums!(facts((fold)));
+    others!(facts((fold)));
+    None
+}
