@@ -1,8 +1,8 @@
 //! Launch structs: the one parameter of each kernel, which host and device share.
 //!
-//! `params!` declares them, and whatever they are made of. A launch struct begins with its device addresses, a struct of
-//! named fields of its own called `at`. A planner fills in everything else, and whoever queues the launch names the addresses:
-//! nothing is passed by position.
+//! `params!` declares them, and whatever they are made of. A launch struct begins with its device addresses, a struct
+//! of named fields of its own called `at`. A planner fills in everything else, and whoever queues the launch names the
+//! addresses: nothing is passed by position.
 //!
 //! A launch copies a struct as 64-bit words, so there must be no padding in it. The compiler checks that for each
 //! kernel of the tables ([`checked`]).

@@ -21,10 +21,11 @@ use warpfold_array::{CudaError, Error, Op};
 use warpfold_core::DType;
 use warpfold_kernels::group::offsets::{OffsetsAt, PlacesAt};
 
-/// A reduction of groups of values of one dtype and length on one GPU: planned, its kernels loaded, its memory allocated.
+/// A reduction of groups of values of one dtype and length on one GPU: planned, its kernels loaded, its memory
+/// allocated.
 ///
-/// As [`warpfold_cpu::keys::group_by`], with the same bits. A run sorts the labels and moves the values along, or for arg ops their positions. It has memory of
-/// its own for what is under way: use it on one stream at a time.
+/// As [`warpfold_cpu::keys::group_by`], with the same bits. A run sorts the labels and moves the values along, or for
+/// arg ops their positions. It has memory of its own for what is under way: use it on one stream at a time.
 pub struct Grouped {
     labels: Layout,
     sorter: Sorter,
@@ -34,12 +35,14 @@ pub struct Grouped {
 }
 
 impl Grouped {
-    /// Plans a reduction of values like these by labels like these into so many groups, and loads its kernels. `fill` is given for groups of no
-    /// elements where the reduction has no result for that (min, max, minmax, argmin, argmax); without it they are an error.
+    /// Plans a reduction of values like these by labels like these into so many groups, and loads its kernels. `fill`
+    /// is given for groups of no elements where the reduction has no result for that (min, max, minmax, argmin,
+    /// argmax); without it they are an error.
     ///
     /// # Errors
-    /// What [`warpfold_cpu::keys::group_by`] refuses; [`warpfold_array::KeyError::TooMany`] from 2^30 labels on; [`CudaError::Keys`] of labels that do not lie side by side, and
-    /// an error of rows whose axes are not one; [`CudaError::NoKernel`] of options that only the CPU takes (masks, casts); what the driver says.
+    /// What [`warpfold_cpu::keys::group_by`] refuses; [`warpfold_array::KeyError::TooMany`] from 2^30 labels on;
+    /// [`CudaError::Keys`] of labels that do not lie side by side, and an error of rows whose axes are not one;
+    /// [`CudaError::NoKernel`] of options that only the CPU takes (masks, casts); what the driver says.
     pub fn new(
         device: &Device,
         op: Op,
@@ -96,7 +99,8 @@ impl Grouped {
         self.reduction.segmented.output()
     }
 
-    /// What the last run has put in the order of labels: the values, or their positions (u32) if those went along instead.
+    /// What the last run has put in the order of labels: the values, or their positions (u32) if those went along
+    /// instead.
     #[doc(hidden)]
     pub fn moved(&self) -> ArrayView<'_> {
         let (n, device) = (self.sorter.problem.n, self.offsets.device_index());
@@ -109,8 +113,9 @@ impl Grouped {
     /// Queues one run. The result is in `out` when the stream gets there; `out` must not be in use by another stream.
     ///
     /// # Errors
-    /// If an array or the stream is not like that which this was prepared for, or the driver refuses. Labels of no group
-    /// ([`warpfold_array::KeyError::LabelOutOfRange`]) and groups without a result are errors of [`Array::download`].
+    /// If an array or the stream is not like that which this was prepared for, or the driver refuses. Labels of no
+    /// group ([`warpfold_array::KeyError::LabelOutOfRange`]) and groups without a result are errors of
+    /// [`Array::download`].
     pub fn run(
         &mut self,
         stream: &Stream,
@@ -123,7 +128,8 @@ impl Grouped {
         self.labels.check("labels", &labels)?;
         let carry = if self.reduction.by_positions { 0 } else { values.address() };
         let offsets = self.offsets.address();
-        // SAFETY: labels and values are like those that were planned for, as was just seen, and lent until the device is done with them.
+        // SAFETY: labels and values are like those that were planned for, as was just seen, and lent until the device
+        // is done with them.
         unsafe {
             self.sorter.queue(stream, labels.address(), carry)?;
             self.launch.queue(stream, OffsetsAt { labels: self.sorter.sorted().0, offsets })?;
@@ -135,8 +141,8 @@ impl Grouped {
 }
 
 impl Groups {
-    /// Plans reductions of values like these. `fill` is given for groups without elements where the
-    /// reduction has no result for that; without it they are an error of the download. Arg ops give positions in `values`.
+    /// Plans reductions of values like these. `fill` is given for groups without elements where the reduction has no
+    /// result for that; without it they are an error of the download. Arg ops give positions in `values`.
     ///
     /// # Errors
     /// As [`Grouped::new`].
@@ -303,7 +309,8 @@ impl InOrder {
         out: &mut Array,
     ) -> Result<(), Error> {
         let index = self.device.properties().index;
-        // SAFETY: as many values and offsets, written by what is queued before; they stay until the device is done with them.
+        // SAFETY: as many values and offsets, written by what is queued before; they stay until the device is done with
+        // them.
         let (sorted, cuts) = unsafe { (like(values, carried)?, view(index, offsets, DType::U32, self.groups + 1)?) };
         match self.by_positions {
             true => self.segmented.run_at(stream, *values, carried, cuts, out)?,

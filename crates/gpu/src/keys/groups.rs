@@ -17,7 +17,8 @@ use warpfold_kernels::sort::heads::CountsAt;
 
 /// Elements by their labels, in a GPU's memory: as [`warpfold_cpu::keys::Groups`], with the same bits.
 ///
-/// Reductions copy the values in the order of their positions. For a single reduction [`super::group_by`] is faster, which moves values along with labels.
+/// Reductions copy the values in the order of their positions. For a single reduction [`super::group_by`] is faster,
+/// which moves values along with labels.
 pub struct Groups {
     pub(crate) device: Device,
     labels: usize,
@@ -32,12 +33,14 @@ pub struct Groups {
 }
 
 impl Groups {
-    /// Sorts labels, of any integer dtype along one axis and side by side, into `groups` groups; label -1 belongs to none. Without a number,
-    /// there are as many as the greatest label and one more. Waits until it is done, as most of the memory for sorting is freed then.
+    /// Sorts labels, of any integer dtype along one axis and side by side, into `groups` groups; label -1 belongs to
+    /// none. Without a number, there are as many as the greatest label and one more. Waits until it is done, as most of
+    /// the memory for sorting is freed then.
     ///
     /// # Errors
-    /// [`warpfold_array::KeyError`] of labels that are no list of integers, of 2^30 labels or more, or of more than 2^31 groups; without a number, of a label
-    /// below -1. With one, labels of no group are errors of [`Groups::check`] and of every result's download. What the driver says.
+    /// [`warpfold_array::KeyError`] of labels that are no list of integers, of 2^30 labels or more, or of more than
+    /// 2^31 groups; without a number, of a label below -1. With one, labels of no group are errors of [`Groups::check`]
+    /// and of every result's download. What the driver says.
     pub fn new(labels: ArrayView<'_>, groups: Option<usize>, stream: &Stream) -> Result<Groups, Error> {
         check_labels(&labels)?;
         labels.is_on(stream, "labels")?;
@@ -49,8 +52,8 @@ impl Groups {
         let offsets = Buffer::new(&device, groups + 1)?;
         let said = Buffer::new(&device, 3)?;
         let launch = device.ready(&problem.offsets(groups))?;
-        // SAFETY: the labels are as many as were planned for, and lent until the device is done with them; the rest is this value's, and the
-        // sorter's memory is freed when the device is done with it.
+        // SAFETY: the labels are as many as were planned for, and lent until the device is done with them; the rest is
+        // this value's, and the sorter's memory is freed when the device is done with it.
         unsafe {
             sorter.queue(stream, labels.address(), 0)?;
             launch.queue(stream, OffsetsAt { labels: sorter.sorted().0, offsets: offsets.address() })?;
@@ -90,7 +93,8 @@ impl Groups {
         self.dtype
     }
 
-    /// The positions of each group's elements, ascending, one group after the other, as u32; those of no group are last.
+    /// The positions of each group's elements, ascending, one group after the other, as u32; those of no group are
+    /// last.
     pub fn positions(&self) -> ArrayView<'_> {
         // SAFETY: the buffer has as many, and is borrowed.
         let positions = unsafe { view(self.offsets.device_index(), self.positions.address(), DType::U32, self.labels) };
@@ -139,7 +143,8 @@ pub(super) unsafe fn copy_said(said: &Buffer<u32>, stream: &Stream, out: &Array)
 
 /// Queues saying that every output has a value.
 pub(super) fn clear_status(stream: &Stream, out: &mut Array) -> Result<(), CudaError> {
-    // SAFETY: an array has a word for the status, and stays until the device is done with it, as a buffer's drop promises.
+    // SAFETY: an array has a word for the status, and stays until the device is done with it, as a buffer's drop
+    // promises.
     unsafe { stream.fill(out.status_address(), 0, 4) }
 }
 

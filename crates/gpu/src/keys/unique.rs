@@ -99,7 +99,8 @@ impl Finder {
     /// Plans searches in arrays like this one, of any dtype and shape, whose elements lie side by side in C order.
     ///
     /// # Errors
-    /// [`CudaError::Keys`] of other layouts; [`warpfold_array::KeyError::TooMany`] from 2^30 elements on; what the driver says.
+    /// [`CudaError::Keys`] of other layouts; [`warpfold_array::KeyError::TooMany`] from 2^30 elements on; what the
+    /// driver says.
     pub fn new(device: &Device, array: &ArrayView<'_>, wanted: Wanted) -> Result<Finder, Error> {
         let (size, n) = (array.dtype().size(), array.shape().iter().product::<usize>());
         let least = if size == 4 { MANY } else { 1 };
@@ -107,7 +108,8 @@ impl Finder {
         Finder::planned(device, array, wanted, by_bits)
     }
 
-    /// A search for values alone, by a bit for each value, of fewer elements than [`Finder::new`] takes it for. For tests.
+    /// A search for values alone, by a bit for each value, of fewer elements than [`Finder::new`] takes it for. For
+    /// tests.
     ///
     /// # Errors
     /// As [`Finder::new`]; [`CudaError::Keys`] of elements that have no such search: none, or elements of 8 bytes.

@@ -188,8 +188,8 @@ impl Lloyd {
         Ok(Done { shift, empty: report[EMPTY], changed: report[CHANGED] != 0 })
     }
 
-    /// Waits for the labels, and says how many points rough scores have left unsettled, and how many of those fine ones.
-    /// None if the labels were not found in such rounds.
+    /// Waits for the labels, and says how many points rough scores have left unsettled, and how many of those fine
+    /// ones. None if the labels were not found in such rounds.
     #[doc(hidden)]
     pub fn unsettled(&self, stream: &Stream) -> Result<Option<[u32; 2]>, CudaError> {
         let lists = self.unsure.read(stream)?;
