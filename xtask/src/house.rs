@@ -32,7 +32,7 @@ const DEBTS: [Debt; 8] = [
     Debt { rule: Rule::Duplicates, allowed: 82 },
     Debt { rule: Rule::Rungs, allowed: 29 },
     Debt { rule: Rule::LongFiles, allowed: 4 },
-    Debt { rule: Rule::WideLines, allowed: 4 },
+    Debt { rule: Rule::WideLines, allowed: 3 },
 ];
 
 /// The violations that are printed of a rule with too many, without `--list`.
