@@ -10,7 +10,8 @@ pub const ROW_TILES: u64 = 4;
 pub const ONE_ROW_TILES: u64 = 8;
 /// Tiles of 8 steps that a warp takes down its columns, at most: 16 reached 4.36 TB/s on an H200, 8 4.28, 4 4.18.
 pub const COLUMN_TILES: u64 = 16;
-/// Tiles that a warp takes, at most: no measurement, but the depth of a lane's stack of partials, which is of five levels.
+/// Tiles that a warp takes, at most: no measurement, but the depth of a lane's stack of partials, which is of five
+/// levels.
 pub const MOST_TILES: u64 = 32;
 /// Tiles that a warp takes of any elements, at most, in rows and in columns. Not measured.
 pub const ANY_TILES: [u64; 2] = [512, 8];

@@ -1,8 +1,9 @@
 //! The points of all clusters in the order of their labels, in global memory, for sums that do not fit shared memory.
 //!
-//! A counting sort in three launches: count the labels, where each point learns its rank among points with the same label ([`count`]);
-//! give each cluster room ([`offsets`]); write each point there ([`scatter`]). The order of points with the same label does not matter, as sums are whole numbers, and neither does which cluster does. So no order is kept among equals, and no
-//! block waits for another.
+//! A counting sort in three launches: count the labels, where each point learns its rank among points with the same
+//! label ([`count`]); give each cluster room ([`offsets`]); write each point there ([`scatter`]). The order of points
+//! with the same label does not matter, as sums are whole numbers, and neither does which cluster does. So no order is
+//! kept among equals, and no block waits for another.
 //!
 //! Then [`gather`] adds the list up. A group of lanes has a short cluster to itself, and writes its means without
 //! adding anything to global memory. Long clusters, which begin the list, are cut into stretches of one length; who

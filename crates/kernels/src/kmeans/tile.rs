@@ -1,8 +1,9 @@
 //! The update where the sums of all clusters fit shared memory, of all coordinates or a slice of them.
 //!
-//! A block takes 2048 points at a time. It sorts them by label: each adds one to its label's count, which was its rank among points with the same label; a scan of the counts says where each label begins. Then groups of lanes read the points in that
-//! order, straight from global memory: it is the same 2048 rows, only in another order. Sums go to shared memory when
-//! the label changes, and to global memory once per block.
+//! A block takes 2048 points at a time. It sorts them by label: each adds one to its label's count, which was its rank
+//! among points with the same label; a scan of the counts says where each label begins. Then groups of lanes read the
+//! points in that order, straight from global memory: it is the same 2048 rows, only in another order. Sums go to
+//! shared memory when the label changes, and to global memory once per block.
 //!
 //! Bottleneck: memory, where clusters are few beside 2048; otherwise the shared atomics of short runs.
 

@@ -1,7 +1,7 @@
 //! Reductions: a *fold* (what is computed) walks a *shape* (which elements).
 //!
-//! - [`call`]: the launch struct. [`workspace`]: the layout of what blocks share. [`recipe`]: what a fold is told. [`out`]: where
-//!   results go.
+//! - [`call`]: the launch struct. [`workspace`]: the layout of what blocks share. [`recipe`]: what a fold is told.
+//!   [`out`]: where results go.
 //! - [`fold`]: one file for each kind of arithmetic.
 //! - [`shape`]: one file for each way through memory.
 //! - [`any`]: any elements, any reducer: by index, absent or not, converted on the way.
