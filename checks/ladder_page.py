@@ -165,7 +165,7 @@ def main():
 def look(browser, page, folder):
     source, faults = page.read_text(), []
     dom = chromium(browser, page.as_uri(), "--dump-dom")
-    rungs, wrong = expected((ROOT / "crates/device/src/ladder/rungs.rs").read_text())
+    rungs, wrong = expected((ROOT / "crates/kernels/src/ladder/rungs.rs").read_text())
     assert len(rungs) > 15 and len(wrong) > 5, "the registry is read"
     for name in rungs:
         if f'<section class="rung" id="{name}"' not in dom:

@@ -7,7 +7,7 @@ More blocks to a multiprocessor keep the memory busy while some wait, but leave 
 some. What is best cannot be told from the registers alone, so each kernel of the list below is compiled for 2, 3 and 4 blocks, and
 as BLOCKS.TXT has it now, and timed on arrays of 512 MiB. The one with the least geometric mean of times wins; the present one
 stays if that is less than 1 % slower.
-A kernel's bits do not depend on it, which is checked. FOLDER (default: .) gets `blocks.txt`, to be committed in crates/device/ptx,
+A kernel's bits do not depend on it, which is checked. FOLDER (default: .) gets `blocks.txt`, to be committed in crates/kernels/ptx,
 and `blocks.json`, every time taken.
 """
 

@@ -13,18 +13,18 @@ use warpfold_ptx::{Entry, ptxas};
 /// flight: no kernel was faster so on an H200, and rows and columns took a quarter longer.
 const TRIED: [u32; 3] = [4, 3, 2];
 
-/// How many blocks of a kernel.
+/// The number of blocks of a kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bound {
     blocks: u32,
-    /// By a GPU, and not by `ptxas`.
+    /// Found on a GPU, and not by `ptxas`.
     pub measured: bool,
 }
 
 /// By kernel.
 pub type Blocks = BTreeMap<String, Bound>;
 
-/// What is written down.
+/// Reads the committed numbers.
 pub fn read(folder: &Path) -> Result<Blocks, Error> {
     std::fs::read_to_string(folder.join("blocks.txt"))?.lines().map(line).collect()
 }

@@ -1,12 +1,12 @@
-//! `cargo xtask docs`: the generated pages. The crates that they are about make them, on which the chores with PTX must
-//! not depend.
+//! `cargo xtask docs`: the generated pages. Examples of the crates write their own pages, so that xtask does not depend
+//! on these crates.
 
 use crate::bundle::build;
 use crate::error::Error;
 use std::path::Path;
 use std::process::Command;
 
-/// What to do with the pages.
+/// The task.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     Write,
@@ -16,8 +16,8 @@ pub enum Mode {
     Strict,
 }
 
-/// The examples that write them, and what the second mode is called there: the ladder's page does not depend on records
-/// of sources.
+/// The examples that write the pages, and their argument for [`Mode::Strict`]. The ladder's page has no records that
+/// could be stale.
 const GENERATORS: [(&str, &str); 2] = [("ladder_docs", "--check"), ("bench_docs", "--strict")];
 
 /// Runs the generators. They are built as `cargo test --workspace --all-features` builds them: after it, nothing is

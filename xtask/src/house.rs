@@ -26,8 +26,8 @@ use finding::{Finding, Rule};
 /// The violations that are still allowed, by rule.
 const DEBTS: [Debt; 8] = [
     Debt { rule: Rule::Floors, allowed: 0 },
-    Debt { rule: Rule::Circles, allowed: 93 },
-    Debt { rule: Rule::Climbs, allowed: 274 },
+    Debt { rule: Rule::Circles, allowed: 56 },
+    Debt { rule: Rule::Climbs, allowed: 57 },
     Debt { rule: Rule::Positions, allowed: 22 },
     Debt { rule: Rule::Duplicates, allowed: 100 },
     Debt { rule: Rule::Rungs, allowed: 29 },

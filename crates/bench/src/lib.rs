@@ -1,6 +1,8 @@
-//! Warpfold's benchmarks. A [`suite`] names cases; on each case, a [`runner`] lets every [`side`] take turns: Warpfold,
-//! and peers, which are other libraries in programs of their own; every result is [`check`]ed at the shape that was
-//! timed; all samples go into a [`record`], from which tables are made ([`render`]).
+//! Warpfold's benchmarks.
+//!
+//! A [`suite`] names cases. On each case a [`runner`] lets every [`side`] take turns: Warpfold, and peers, which are
+//! other libraries in programs of their own. Every result is [`check`]ed at the shape that was timed. All samples go
+//! into a [`record`], from which [`render`] makes tables.
 
 pub mod case;
 pub mod check;

@@ -122,7 +122,7 @@ impl<T: Element> Kernel for ArgScan<T> {
     unsafe fn panel_after(&self, rows: &[*const T], start: u64, nodes: &mut [ArgNode<T::Key>]) {
         vectorize(
             #[inline(always)]
-            // SAFETY: the caller's.
+            // SAFETY: the contract is the same: every row has an element for each node.
             || unsafe { columns(&self.0, rows, start, nodes) },
         );
     }
@@ -196,7 +196,7 @@ unsafe fn columns<T: Element>(arg: &Arg<T>, rows: &[*const T], start: u64, nodes
     if rows.len() <= PANEL {
         for (i, out) in tiles.iter_mut().enumerate() {
             let (mut keys, mut places) = ([T::Key::MIN; TILE], [T::Key::ZERO; TILE]);
-            // SAFETY: the caller's.
+            // SAFETY: the caller vouches for the tile's columns in every row.
             unsafe { raise_tile(arg, rows, 0..rows.len(), i * TILE, &mut keys, &mut places) };
             merge(out, &keys, &places);
         }
@@ -207,7 +207,7 @@ unsafe fn columns<T: Element>(arg: &Arg<T>, rows: &[*const T], start: u64, nodes
                 let group = from..rows.len().min(from + PANEL);
                 for (i, (keys, places)) in keys.iter_mut().zip(&mut places).take(tiles.len()).enumerate() {
                     let at = (strip * TILES + i) * TILE;
-                    // SAFETY: the caller's.
+                    // SAFETY: the caller vouches for the tile's columns in every row.
                     unsafe { raise_tile(arg, rows, group.clone(), at, keys, places) };
                 }
             }
@@ -217,7 +217,7 @@ unsafe fn columns<T: Element>(arg: &Arg<T>, rows: &[*const T], start: u64, nodes
         }
     }
     for (i, out) in last.iter_mut().enumerate() {
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for this column in every row.
         let key = |row: usize| unsafe { arg.key(*rows[row].add(width + i)) };
         let (mut best, mut place) = (key(0), 0);
         for row in 1..rows.len() {
@@ -249,7 +249,7 @@ unsafe fn raise_tile<T: Element>(
         if let Some(later) = rows.get(place + PANEL) {
             prefetch(later.wrapping_add(at), TILE);
         }
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for the tile's columns in every row.
         let x = unsafe { &*rows[place].add(at).cast::<[T; TILE]>() };
         let place = T::Key::from_small(place as u8);
         for i in 0..TILE {

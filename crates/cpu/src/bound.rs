@@ -111,10 +111,10 @@ impl Bound<'_> {
         (self.collect)(outputs, &mut |out| unsafe { self.work(task).outputs(out) })
     }
 
-    /// See [`crate::engine::Job::segments`]; with the places of outputs that have no value, whose places are left out.
+    /// See [`crate::engine::Job::segments`]. Outputs without a value are left out; the second list says which they are.
     ///
     /// # Safety
-    /// As there.
+    /// Every element that the problem reaches from the base is readable. Its only reduced axis is the one that is cut.
     pub unsafe fn segments(&self, task: &Task<'_>, offsets: &[usize]) -> Option<(Values, Holes)> {
         let total = (offsets.len() - 1) * task.problem.outputs;
         // SAFETY: the caller's; then all are written, or false returned.
@@ -124,7 +124,8 @@ impl Bound<'_> {
     /// See [`crate::engine::Job::groups`].
     ///
     /// # Safety
-    /// As there.
+    /// Every element that the problem reaches from the base is readable. It has one axis, of fewer than 2^32 elements,
+    /// and reduces it.
     pub unsafe fn groups(&self, task: &Task<'_>, labels: &dyn Labels, groups: usize) -> Option<Result<Values, Hole>> {
         if task.problem.count == 0 {
             return None;

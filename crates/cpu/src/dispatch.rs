@@ -111,7 +111,8 @@ impl Kernels<'_> {
         }
     }
 
-    /// Sums, means, norms and products. Masked-out elements and NaNs that are skipped become the identity where it is exact.
+    /// Sums, means, norms and products. Masked-out elements and NaNs that are skipped become the identity where it is
+    /// exact.
     fn real<F, P>(&self, v: Then<'_>)
     where
         F: Loaded + Wide + Value + Real + Float + Element<Float = F, Mean = F> + Collect,

@@ -125,7 +125,7 @@ impl<T: Small> Kernel for Exact<T> {
         vectorize(
             #[inline(always)]
             || {
-                // SAFETY: the caller's.
+                // SAFETY: the caller vouches for a group's share of `out` in every row.
                 unsafe {
                     fold_columns_by::<false, _, _>(
                         panel,

@@ -94,7 +94,7 @@ impl<F: Element<Float = F> + Float> Kernel for Exponentials<F> {
                                 out.write(SumExp::<F>::raise(unsafe { sum.assume_init() }));
                             }
                         } else {
-                            // SAFETY: as above.
+                            // SAFETY: the caller vouches for a group's share of `out` in every row.
                             unsafe { fold_columns::<false, _>(&self.0, rows, out) };
                         }
                     }

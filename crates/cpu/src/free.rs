@@ -50,7 +50,7 @@ impl<R: Reducer> Kernel for Lanes<R> {
     }
 
     unsafe fn panel(&self, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
-        // SAFETY: the caller's.
+        // SAFETY: the contract is the same.
         unsafe { run_columns(&self.0, panel, out) };
     }
 
@@ -70,7 +70,7 @@ unsafe fn run_columns<R: Reducer>(reducer: &R, panel: Panel<'_, R::Item>, out: &
     vectorize_256(
         #[inline(always)]
         || {
-            // SAFETY: the caller's.
+            // SAFETY: the caller vouches for a group's share of `out` in every row.
             unsafe {
                 fold_columns_by::<false, _, _>(
                     panel,
@@ -163,7 +163,7 @@ macro_rules! block_sum {
                 const { assert!(MOST_ROWS <= 256) };
                 let mut lanes = vec![0 as $lane; sums.len()];
                 for (i, &row) in rows.iter().enumerate() {
-                    // SAFETY: the caller's.
+                    // SAFETY: the caller vouches for as many elements in every row as there are sums.
                     let x = unsafe { std::slice::from_raw_parts(row, lanes.len()) };
                     let next = rows.get(i + 1).copied().unwrap_or(row);
                     for (i, (x, lanes)) in x.chunks(LANES).zip(lanes.chunks_mut(LANES)).enumerate() {
@@ -222,7 +222,7 @@ macro_rules! wide_block_sum {
             #[inline(always)]
             unsafe fn add_rows(rows: &[*const Self], sums: &mut [i128]) {
                 for &row in rows {
-                    // SAFETY: the caller's.
+                    // SAFETY: the caller vouches for as many elements in every row as there are sums.
                     let x = unsafe { std::slice::from_raw_parts(row, sums.len()) };
                     for (sum, &x) in sums.iter_mut().zip(x) {
                         *sum += x as i128;
@@ -282,7 +282,7 @@ impl<T: BlockSum> Kernel for Integers<T> {
     unsafe fn panel_after(&self, rows: &[*const T], _start: u64, nodes: &mut [i128]) {
         vectorize(
             #[inline(always)]
-            // SAFETY: the caller's.
+            // SAFETY: the contract is the same: every row has an element for each node.
             || unsafe { T::add_rows(rows, nodes) },
         );
     }
@@ -373,7 +373,7 @@ impl<R: Test> Kernel for Counting<R> {
     }
 
     unsafe fn panel(&self, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
-        // SAFETY: the caller's.
+        // SAFETY: the contract is the same.
         unsafe { run_columns(&self.0, panel, out) };
     }
 

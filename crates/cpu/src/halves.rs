@@ -11,7 +11,7 @@ use super::kernel::{Kernel, each_row};
 use super::panel::{Panel, TILE, fold_columns_by, fold_tile};
 use super::policy::{AHEAD, BLOCK, PANEL, SHORT};
 use super::simd::{Simd, array, at_level, prefetch, vectorize};
-use super::tree::{PIECE, fold_rows, lift_pairs, tree_of_pieces, upper_levels};
+use super::tree::{PIECE, fold_rows, lift_pairs, tree_block, tree_of_pieces, upper_levels};
 
 /// Sums and means of 16-bit floats.
 #[derive(Clone)]
@@ -29,6 +29,11 @@ impl<T: Half> Kernel for Halves<T> {
         at_level(
             #[inline(always)]
             |level| {
+                if T::DTYPE == DType::BF16 {
+                    // A shift makes it a float, between any two other instructions: 1.5 times as fast as a piece at a
+                    // time.
+                    return tree_block(&self.0, x, start);
+                }
                 tree_of_pieces(
                     &self.0,
                     x,
@@ -80,7 +85,7 @@ impl<T: Half> Kernel for Halves<T> {
         at_level(
             #[inline(always)]
             |level| {
-                // SAFETY: the caller's.
+                // SAFETY: the caller vouches for a group's share of `out` in every row.
                 unsafe {
                     fold_columns_by::<true, _, _>(
                         panel,

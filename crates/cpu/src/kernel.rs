@@ -77,10 +77,10 @@ pub trait Kernel: Sync {
             #[inline(always)]
             || {
                 if Self::WIDE {
-                    // SAFETY: the caller's.
+                    // SAFETY: the caller vouches for a group's share of `out` in every row.
                     unsafe { fold_columns::<true, _>(self.reducer(), panel, out) };
                 } else {
-                    // SAFETY: the caller's.
+                    // SAFETY: the caller vouches for a group's share of `out` in every row.
                     unsafe { fold_columns::<false, _>(self.reducer(), panel, out) };
                 }
             },
@@ -171,7 +171,7 @@ pub(super) fn each_row<K: Kernel>(kernel: &K, x: &[Item<K>], len: usize, out: &m
 /// [`Kernel::panel`], one column after the other.
 ///
 /// # Safety
-/// As there.
+/// Every row is good for a group's share of `out`.
 pub(super) unsafe fn each_column<R: Reducer>(reducer: &R, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
     let Panel { rows, start, groups, step } = panel;
     let width = out.len() / groups;
@@ -301,7 +301,7 @@ impl<R: Reducer> Kernel for Scalar<R> {
     }
 
     unsafe fn panel(&self, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
-        // SAFETY: the caller's.
+        // SAFETY: the contract is the same.
         unsafe { each_column(&self.0, panel, out) };
     }
 }

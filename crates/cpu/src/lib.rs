@@ -1,9 +1,9 @@
 //! Reductions on the CPU: rayon threads, vector instructions chosen at run time, and the tree.
 //!
-//! Every loop over elements is compiled in this crate, once per level of vector instructions. [`reduce`] and the functions beside it
-//! are entered by (op, dtype, layout) as values and are generic over nothing that the caller chooses, so the caller's
-//! `opt-level`, LTO and codegen units change nothing. Only reducers of one's own ([`engine::run`], [`Stream`]) are
-//! instantiated by the caller.
+//! Every loop over elements is compiled in this crate, once per level of vector instructions. [`reduce`] and the
+//! functions beside it are entered by (op, dtype, layout) as values and are generic over nothing that the caller
+//! chooses, so the caller's `opt-level`, LTO and codegen units change nothing. Only reducers of one's own
+//! ([`engine::run`], [`Stream`]) are instantiated by the caller.
 
 pub mod args;
 pub mod engine;

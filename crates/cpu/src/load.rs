@@ -46,7 +46,7 @@ impl<T: Element> Load<T> for Plain<T> {
     }
 
     unsafe fn gather(&self, at: At, dim: &Dim, n: usize, to: *mut T) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for `n` elements, their mask, and room for them.
         unsafe {
             (self.gather)(at.x, dim.x, n, to);
             if let Some(absent) = self.nan_as {
@@ -110,7 +110,7 @@ impl<T: Copy> Load<T> for Copied {
 
     unsafe fn gather(&self, at: At, dim: &Dim, n: usize, to: *mut T) {
         for i in 0..n {
-            // SAFETY: the caller's.
+            // SAFETY: element i is one of the `n` that the caller vouches for.
             unsafe { to.add(i).write(at.x.wrapping_offset(dim.x * i as isize).cast::<T>().read_unaligned()) };
         }
     }
@@ -127,7 +127,7 @@ impl<T: Copy> Load<Option<T>> for CopiedOptional {
     unsafe fn gather(&self, at: At, dim: &Dim, n: usize, to: *mut Option<T>) {
         for i in 0..n {
             let at = at.step(dim, i);
-            // SAFETY: the caller's.
+            // SAFETY: element i is one of the `n` that the caller vouches for, as is its mask.
             unsafe { to.add(i).write((*at.mask != 0).then(|| at.x.cast::<T>().read_unaligned())) };
         }
     }
@@ -163,7 +163,7 @@ stored_float!(f16, bf16, f32, f64);
 /// See [`Gather`].
 #[inline(always)]
 unsafe fn copy<S: Stored, T>(x: *const u8, stride: isize, n: usize, to: *mut T, f: impl Fn(S) -> T) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
     unsafe {
         if stride == size_of::<S>() as isize {
             let x = x.cast::<S>();
@@ -180,13 +180,13 @@ unsafe fn copy<S: Stored, T>(x: *const u8, stride: isize, n: usize, to: *mut T, 
 
 /// The dtype as it is.
 unsafe fn same<T: Stored>(x: *const u8, stride: isize, n: usize, to: *mut T) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
     unsafe { copy::<T, T>(x, stride, n, to, |v| v) }
 }
 
 /// The dtype as it is, bytes reversed.
 unsafe fn swapped<T: Stored>(x: *const u8, stride: isize, n: usize, to: *mut T) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
     unsafe { copy::<T, T>(x, stride, n, to, T::swap) }
 }
 
@@ -198,7 +198,7 @@ pub fn gather_halves<T: Stored>(swapped: bool) -> Gather<T> {
 /// Another dtype.
 unsafe fn convert<S: Stored, T: Element, const SWAP: bool>(x: *const u8, stride: isize, n: usize, to: *mut T) {
     let f = |v: S| T::from_cast(if SWAP { v.swap() } else { v }.cast());
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
     unsafe { copy::<S, T>(x, stride, n, to, f) }
 }
 
@@ -206,7 +206,7 @@ unsafe fn convert<S: Stored, T: Element, const SWAP: bool>(x: *const u8, stride:
 unsafe fn widen_f16(x: *const u8, stride: isize, n: usize, to: *mut f32) {
     at_level(
         #[inline(always)]
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
         |level| unsafe {
             if stride == size_of::<f16>() as isize {
                 widen_halves(level, x.cast(), n, to);
@@ -221,7 +221,7 @@ unsafe fn widen_f16(x: *const u8, stride: isize, n: usize, to: *mut f32) {
 unsafe fn widen_bf16(x: *const u8, stride: isize, n: usize, to: *mut f32) {
     vectorize(
         #[inline(always)]
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
         || unsafe { copy::<bf16, f32>(x, stride, n, to, bf16::float) },
     );
 }
@@ -230,7 +230,7 @@ unsafe fn widen_bf16(x: *const u8, stride: isize, n: usize, to: *mut f32) {
 unsafe fn to_f64<S: Stored<Float = f64>>(x: *const u8, stride: isize, n: usize, to: *mut f64) {
     vectorize(
         #[inline(always)]
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
         || unsafe { copy::<S, f64>(x, stride, n, to, S::float) },
     );
 }
@@ -243,7 +243,7 @@ unsafe fn through<S: Stored, H: Element<Float = f32>, const SWAP: bool>(
     to: *mut f32,
 ) {
     let f = |v: S| H::from_cast(if SWAP { v.swap() } else { v }.cast()).float();
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
     unsafe { copy::<S, f32>(x, stride, n, to, f) }
 }
 
@@ -273,7 +273,7 @@ fn rounded_to_half<H: Element<Float = f32>>(dtype: DType, swap: bool) -> Gather<
 
 /// Bools of any bytes, as 0 and 1.
 unsafe fn truth<T: Element>(x: *const u8, stride: isize, n: usize, to: *mut T) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
     unsafe { copy::<u8, T>(x, stride, n, to, |v| T::from_cast((v != 0).cast())) }
 }
 

@@ -262,7 +262,8 @@ impl<K: Kernel> Loops for K {
     unsafe fn segments(&self, x: *const Item, offsets: &[usize], to: *mut Value, step: isize) {
         for (i, pair) in offsets.windows(2).enumerate() {
             let len = pair[1] - pair[0];
-            // SAFETY: the caller passes the elements of all segments from `x` on, and room for a value every `step` bytes.
+            // SAFETY: the caller passes the elements of all segments from `x` on, and room for a value every `step`
+            // bytes.
             unsafe {
                 let value = if len == 0 {
                     self.reducer().finish_empty().expect("the engine has looked")
@@ -297,7 +298,7 @@ pub trait Fetch: Sync {
     /// [`Load::gather`].
     ///
     /// # Safety
-    /// As there; `to` is of the elements' type.
+    /// The elements are readable, and `to` has room for `n` of the elements' type.
     unsafe fn gather(&self, at: At, dim: &Dim, n: usize, to: *mut Item);
 }
 

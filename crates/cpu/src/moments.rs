@@ -49,7 +49,7 @@ impl<T: Wide> Kernel for Spread<T> {
         at_level(
             #[inline(always)]
             |level| {
-                // SAFETY: the caller's.
+                // SAFETY: the caller vouches for a group's share of `out` in every row.
                 unsafe {
                     fold_columns_by::<true, _, _>(
                         panel,
@@ -191,8 +191,10 @@ fn rows_of_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, con
 fn write<F: Float>(means: &[F], m2s: &[F], out: &mut [MaybeUninit<Moments<F>>]) -> bool {
     let (means, m2s) = (&means[..out.len()], &m2s[..out.len()]);
     let mut finite = true;
+    for &m2 in m2s {
+        finite &= m2.sub(m2) == F::ZERO;
+    }
     for (i, out) in out.iter_mut().enumerate() {
-        finite &= m2s[i].sub(m2s[i]) == F::ZERO;
         out.write(Moments { mean: means[i], m2: m2s[i] });
     }
     finite

@@ -35,7 +35,7 @@ pub(crate) use by_size;
 /// They are readable, and there is room for them. Neither need be aligned.
 #[inline(always)]
 pub unsafe fn copy<T>(from: *const T, to: *mut T, bytes: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for so many bytes on either side.
     unsafe {
         by_size!(
             bytes,
@@ -51,13 +51,15 @@ pub unsafe fn copy<T>(from: *const T, to: *mut T, bytes: usize) {
 /// # Safety
 /// `n * columns` elements are readable at `x`, at any alignment, and `to` has room for as many.
 pub unsafe fn take_apart<X>(x: *const X, n: usize, columns: usize, bytes: usize, whole: bool, to: *mut X) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for `n * columns` elements on either side; the size is that of the type.
     unsafe {
         match bytes {
             1 if whole => take_apart_typed::<u8>(x.cast(), n, columns, to.cast()),
             2 if whole => take_apart_typed::<u16>(x.cast(), n, columns, to.cast()),
-            4 if whole => take_apart_typed::<u32>(x.cast(), n, columns, to.cast()),
-            8 if whole => take_apart_typed::<u64>(x.cast(), n, columns, to.cast()),
+            // A copy keeps all bits of a float, too, and it takes an instruction less to put one into a vector: 204
+            // rows of 20 elements take 1.26 us, and 1.60 us as integers (AVX2).
+            4 if whole => take_apart_typed::<f32>(x.cast(), n, columns, to.cast()),
+            8 if whole => take_apart_typed::<f64>(x.cast(), n, columns, to.cast()),
             _ => by_size!(bytes, T => any::<T>(x.cast(), n, columns, to.cast()), else {
                 for i in 0..n * columns {
                     let place = i % columns * n + i / columns;
@@ -68,10 +70,10 @@ pub unsafe fn take_apart<X>(x: *const X, n: usize, columns: usize, bytes: usize,
     }
 }
 
-/// The same of elements of one size.
+/// [`take_apart`] of elements of one type.
 ///
 /// # Safety
-/// As there.
+/// `n * columns` elements are readable at `x`, at any alignment, and `to` has room for as many.
 #[inline(never)]
 unsafe fn take_apart_typed<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T) {
     /// Pieces of C vectors, small enough for the compiler to take apart in registers.
@@ -91,14 +93,14 @@ unsafe fn take_apart_typed<T: Copy>(x: *const T, n: usize, columns: usize, to: *
         }
         for i in n / LINE * LINE..n {
             for c in 0..C {
-                // SAFETY: the caller's.
+                // SAFETY: row i and column c are within the `n` rows that the caller vouches for.
                 unsafe { to.add(c * n + i).write_unaligned(x.add(i * C + c).read_unaligned()) };
             }
         }
     }
     vectorize(
         #[inline(always)]
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for `n * columns` elements on either side.
         || unsafe {
             match columns {
                 2 => fixed::<T, 2>(x, n, to),
@@ -133,7 +135,7 @@ unsafe fn any<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T) {
     }
     for i in i..n {
         for c in 0..columns {
-            // SAFETY: the caller's.
+            // SAFETY: row i and column c are within the `n` rows that the caller vouches for.
             unsafe { to.add(c * n + i).write_unaligned(x.add(i * columns + c).read_unaligned()) };
         }
     }
@@ -150,7 +152,7 @@ pub const PITCH: usize = WIDE + 16;
 /// # Safety
 /// It is readable, and there is room.
 pub unsafe fn fill<X>(to: *mut X, x: *const X, n: usize, bytes: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for so many bytes on either side.
     unsafe {
         by_size!(bytes, T => {
             let x = x.cast::<T>().read_unaligned();
@@ -169,7 +171,7 @@ pub unsafe fn fill<X>(to: *mut X, x: *const X, n: usize, bytes: usize) {
 pub unsafe fn copy_rows<X>(rows: &[*const X], width: usize, bytes: usize, tile: *mut X) {
     debug_assert!((1..TILE).contains(&width));
     for (i, &row) in rows.iter().enumerate() {
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for `width` elements of each row, and for as many rows of the tile.
         unsafe {
             let to = tile.byte_add(i * TILE * bytes);
             by_size!(bytes, T => copy_row::<T>(row.cast(), width, to.cast()), else {
@@ -189,18 +191,19 @@ pub unsafe fn copy_rows<X>(rows: &[*const X], width: usize, bytes: usize, tile: 
     }
 }
 
-/// Row r of every group of `n` rows of `width` elements becomes row r of the tile, one group after the other. Rows of
-/// the tile are [`PITCH`] apart.
+/// Row r of every group of `n` rows of `width` elements becomes row r of the tile. `groups` is a power of two; the
+/// groups stand in the order of their numbers' reversed bits. Rows of the tile are [`PITCH`] apart.
 ///
 /// # Safety
 /// The groups are readable, and together no wider than the tile.
 pub unsafe fn side_by_side<X>(x: *const X, groups: usize, n: usize, width: usize, bytes: usize, tile: *mut X) {
     debug_assert!(groups * width <= WIDE && n <= PANEL);
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for so many bytes on either side.
     unsafe {
         by_size!(bytes, T => side_by_side_typed::<T>(x.cast(), groups, n, width, tile.cast()), else {
             for row in 0..groups * n {
-                let to = tile.byte_add((row % n * PITCH + row / n * width) * bytes);
+                let place = (row / n).reverse_bits().checked_shr(usize::BITS - groups.ilog2()).unwrap_or(0);
+                let to = tile.byte_add((row % n * PITCH + place * width) * bytes);
                 let from = x.byte_add(row * width * bytes);
                 std::ptr::copy_nonoverlapping(from.cast::<MaybeUninit<u8>>(), to.cast(), width * bytes);
             }
@@ -208,21 +211,26 @@ pub unsafe fn side_by_side<X>(x: *const X, groups: usize, n: usize, width: usize
     }
 }
 
+/// [`side_by_side`] of elements of one type.
+///
 /// # Safety
-/// As there.
+/// The groups are readable, and together no wider than the tile.
 #[inline(never)]
 unsafe fn side_by_side_typed<T: Copy>(x: *const T, groups: usize, n: usize, width: usize, tile: *mut T) {
     #[inline(always)]
     unsafe fn copy_groups<T: Copy>(x: *const T, groups: usize, n: usize, width: usize, tile: *mut T) {
+        // Of one group there is no bit to reverse.
+        let unused = usize::BITS - groups.ilog2();
         for group in 0..groups {
+            let place = group.reverse_bits().checked_shr(unused).unwrap_or(0);
             for row in 0..n {
                 // SAFETY: the row is as wide as said, and all groups fit a row of the tile.
-                unsafe { copy_row(x.add((group * n + row) * width), width, tile.add(row * PITCH + group * width)) };
+                unsafe { copy_row(x.add((group * n + row) * width), width, tile.add(row * PITCH + place * width)) };
             }
         }
     }
     // A loop for each of the frequent widths.
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for `width` elements on either side.
     unsafe {
         match width {
             1 if n == PANEL => copy_groups(x, groups, PANEL, 1, tile),
@@ -253,7 +261,7 @@ unsafe fn copy_row<T: Copy>(x: *const T, width: usize, to: *mut T) {
             at += N;
         }
     }
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for `width` elements on either side.
     unsafe {
         match width {
             1 => pieces::<T, 1>(x, 1, to),

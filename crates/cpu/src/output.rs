@@ -53,7 +53,8 @@ pub fn large_pages<T>(memory: &mut [MaybeUninit<T>]) {
         let start = memory.as_mut_ptr().addr().next_multiple_of(PAGE);
         let end = (memory.as_mut_ptr().addr() + size_of_val(memory)) / PAGE * PAGE;
         if end > start + PAGE {
-            // SAFETY: whole pages of memory of ours; advice changes no contents. If it fails, nothing is lost but speed.
+            // SAFETY: whole pages of memory of ours; advice changes no contents. If it fails, nothing is lost but
+            // speed.
             unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
         }
     }

@@ -69,14 +69,14 @@ impl<'a, T> Panel<'a, T> {
 /// See [`super::kernel::Kernel::panel`].
 ///
 /// # Safety
-/// As there.
+/// Every row is good for a group's share of `out`.
 #[inline(always)]
 pub(super) unsafe fn fold_columns<const KNOWN: bool, R: Reducer>(
     reducer: &R,
     panel: Panel<'_, R::Item>,
     out: &mut [MaybeUninit<R::Acc>],
 ) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for a group's share of `out` in every row.
     unsafe {
         fold_columns_by::<KNOWN, _, _>(
             panel,
@@ -91,7 +91,7 @@ pub(super) unsafe fn fold_columns<const KNOWN: bool, R: Reducer>(
 /// row. `KNOWN` compiles it once more for [`PANEL`] rows.
 ///
 /// # Safety
-/// As there.
+/// Every row is good for a group's share of `out`.
 #[inline(always)]
 pub(super) unsafe fn fold_columns_by<const KNOWN: bool, T: Copy, A: Copy>(
     panel: Panel<'_, T>,
@@ -193,7 +193,6 @@ pub(super) fn fold_tile<const KNOWN: bool, R: Reducer, const W: usize>(
 
 /// One tile of columns of an order-free reducer: nodes run down the rows.
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "two arrays are indexed alike, and the vectoriser sees it")]
 pub(super) fn run_tile<R: Reducer, const W: usize>(
     reducer: &R,
     rows: &[&[R::Item; W]],
@@ -216,5 +215,5 @@ fn copy_out<A: Copy, const W: usize>(nodes: &[MaybeUninit<A>; W], out: &mut [May
     for (out, nodes) in out.as_chunks_mut::<FEW>().0.iter_mut().zip(nodes.as_chunks::<FEW>().0) {
         *out = *nodes;
     }
-    const { assert!(W % FEW == 0) };
+    const { assert!(W.is_multiple_of(FEW)) };
 }

@@ -51,10 +51,6 @@ pub const FEW_COLUMNS: usize = 8;
 /// 64 62, 36.
 pub const FEW_DENSE_COLUMNS: usize = BLOCK / PANEL;
 
-/// Columns of dense rows that are taken apart, so that each is a block ([`super::moves::take_apart`] keeps so few in
-/// registers).
-pub const MOST_APART: usize = 8;
-
 /// Elements of few columns that a task reduces, about, at most.
 pub const MOST_FEW: usize = 1 << 22;
 

@@ -198,7 +198,7 @@ impl<T: Described> Kernel for Describe<T> {
     }
 
     unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<Node<T>>]) {
-        // SAFETY: the caller's.
+        // SAFETY: the contract is the same.
         unsafe { each_column(self, panel, out) };
     }
 

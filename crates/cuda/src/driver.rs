@@ -9,7 +9,8 @@ use std::sync::OnceLock;
 /// The oldest CUDA version whose driver takes the kernels, which are PTX 7.4.
 pub const NEEDED: (u32, u32) = (11, 4);
 
-/// The driver, loaded and recent enough. Everything else starts from a [`Driver`], so nothing can be called without one.
+/// The driver, loaded and recent enough. Everything else starts from a [`Driver`], so nothing can be called without
+/// one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Driver {
     version: (u32, u32),
@@ -38,8 +39,8 @@ impl Driver {
 }
 
 fn load() -> Result<Driver, CudaError> {
-    // SAFETY: opens a library of the system's under its well-known name, and closes it again; its initialisers are trusted
-    // as those of any library that the program links.
+    // SAFETY: opens a library of the system's under its well-known name, and closes it again; its initialisers are
+    // trusted as those of any library that the program links.
     if !unsafe { sys::is_culib_present() } {
         return Err(CudaError::NoDriver);
     }

@@ -1,7 +1,8 @@
-//! NVIDIA GPUs, by the driver's own interface: a [`warpfold_gpu::Runtime`] that calls it.
+//! NVIDIA GPUs, by the driver's own interface: a [`warpfold_gpu::Runtime`] that calls the driver.
 //!
-//! The driver is looked for when a device is asked for; nothing here needs it to be there before, and without it everything is a
-//! [`CudaError`](warpfold_array::CudaError) that says so.
+//! [`open`] and [`shared`] open a GPU, [`devices`] lists all, [`view`] takes arrays that cudarc has allocated. The
+//! driver is loaded when it is first needed. Without a driver, opening a GPU is a
+//! [`CudaError`](warpfold_array::CudaError); a program starts without one.
 
 mod context;
 mod driver;

@@ -30,7 +30,8 @@ struct Module {
 unsafe impl Send for Module {}
 
 impl Modules {
-    /// The kernel of that name, loaded by the first call for it: the library's, or that of a text. The context is current.
+    /// The kernel of that name, loaded by the first call for it: the library's, or that of a text. The context is
+    /// current.
     pub(crate) fn load(&self, entry: &str, text: Option<String>) -> Result<Loaded, CudaError> {
         let mut loaded = self.lock();
         let is_it = |known: &&Module| &*known.kernel.entry == entry && known.text.as_deref() == text.as_deref();
@@ -84,8 +85,8 @@ fn load(entry: &str, text: String) -> Result<(sys::CUmodule, sys::CUfunction), C
     // The driver takes the size in place of a pointer.
     let mut values = [log.as_mut_ptr().cast::<c_void>(), std::ptr::without_provenance_mut(LOG_BYTES)];
     let mut module = std::ptr::null_mut();
-    // SAFETY: `text` ends in a zero; `options` and `values` have two entries each; the log has the bytes that it is said to
-    // have, and all of this outlives the call.
+    // SAFETY: `text` ends in a zero; `options` and `values` have two entries each; the log has the bytes that it is
+    // said to have, and all of this outlives the call.
     let said = unsafe {
         sys::cuModuleLoadDataEx(
             &raw mut module,

@@ -75,8 +75,8 @@ pub fn open(index: usize) -> Result<Device, CudaError> {
     Ok(Device::new(Arc::new(context)))
 }
 
-/// The GPU of that index, opened once by whoever asks first, and kept until the process ends: opening one takes the driver
-/// a good part of a second.
+/// The GPU of that index, opened once by whoever asks first, and kept until the process ends: opening one takes the
+/// driver a good part of a second.
 ///
 /// # Errors
 /// As [`open`].

@@ -56,7 +56,8 @@ fn event(handle: Handle) -> sys::CUevent {
     handle.0.cast()
 }
 
-// In each `unsafe` method, handles are valid and of this context by the promise of its caller; the driver's calls are thread-safe.
+// In each `unsafe` method, handles are valid and of this context by the promise of its caller; the driver's calls are
+// thread-safe.
 impl Runtime for Context {
     fn properties(&self) -> &Properties {
         &self.properties
@@ -204,8 +205,8 @@ impl Runtime for Context {
         self.modules.launched(kernel);
         let function = kernel.function.0.cast();
         let (grids, blocks) = ((grid, 1, 1), (block, 1, 1));
-        // SAFETY: the driver copies the parameters before it returns; the function's module stays loaded as long as the context. The
-        // rest is the caller's promise.
+        // SAFETY: the driver copies the parameters before it returns; the function's module stays loaded as long as the
+        // context. The rest is the caller's promise.
         let said = unsafe { result::launch_kernel(function, grids, blocks, 0, stream(queue), parameters) };
         let refused = |why| CudaError::Launch { entry: kernel.entry.to_string(), grid, block, why };
         said.map_err(|code| match code.0 {

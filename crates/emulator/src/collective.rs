@@ -3,7 +3,7 @@
 use super::counters::Counters;
 use super::fault::{Fault, Kind};
 use super::state::{Block, State};
-use super::wait::{Ask, Wait, agree};
+use super::wait::{Ask, Wait};
 
 impl Block<'_> {
     /// Answers every operation of a warp whose lanes have all arrived; false if there was none.
@@ -27,7 +27,7 @@ impl Block<'_> {
         let Some(Wait::Warp { mask, ask, .. }) = state.waits.get(warp * 32 + lane) else { return None };
         let same = |l: &usize| {
             matches!(state.waits.get(warp * 32 + l),
-                Some(Wait::Warp { mask: m, ask: a, .. }) if m == mask && agree(a, ask))
+                Some(Wait::Warp { mask: m, ask: a, .. }) if m == mask && a.agrees(ask))
         };
         let present = (0..32).filter(same).fold(0u32, |bits, l| bits | 1 << l);
         Some((*mask, present & *mask))

@@ -27,7 +27,6 @@ pub use fault::Log;
 pub use fault::{Act, Fault, Kind, Op, Place, Site, Space};
 pub use lane::Lane;
 pub use memory::Memory;
-pub use run::{Production, Run, emulate, emulate_sum};
 pub use runtime::Emulator;
 
 use core::fmt;

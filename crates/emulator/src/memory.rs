@@ -27,9 +27,51 @@ pub(super) struct Buffer {
     shards: Vec<Mutex<Shard>>,
 }
 
-pub(super) struct Shard {
-    pub(super) data: Vec<u8>,
-    pub(super) cells: Vec<Cell>,
+/// A stretch of a buffer's bytes.
+struct Shard {
+    data: Vec<u8>,
+    /// One for each `grain` bytes. No access so far was narrower, or began or ended within a grain.
+    cells: Vec<Cell>,
+    grain: usize,
+}
+
+/// Bytes of the widest access, and of a cell at first.
+const WIDEST: usize = 16;
+
+impl Shard {
+    /// So many bytes, of elements of so many.
+    fn new(bytes: usize, element: usize) -> Shard {
+        let grain = if element == 1 { WIDEST } else { element };
+        let cells = std::iter::repeat_with(Cell::default).take(bytes.div_ceil(grain)).collect();
+        Shard { data: vec![0; bytes], cells, grain }
+    }
+
+    /// The bytes and cells of an aligned access of elements of so many bytes.
+    fn access(&mut self, at: usize, size: usize, element: usize) -> (&mut [u8], &mut [Cell]) {
+        self.refine(size.max(element));
+        let grain = self.grain;
+        (&mut self.data[at..at + size], &mut self.cells[at / grain..(at + size).div_ceil(grain)])
+    }
+
+    /// Says that the host has written these bytes.
+    fn mark(&mut self, at: usize, size: usize, element: usize) {
+        let (end, len, mut grain) = (at + size, self.data.len(), self.grain);
+        while grain > element && !(at.is_multiple_of(grain) && (end.is_multiple_of(grain) || end == len)) {
+            grain /= 2;
+        }
+        self.refine(grain);
+        self.cells[at / grain..end.div_ceil(grain)].iter_mut().for_each(|cell| cell.written = true);
+    }
+
+    /// Splits cells that have more bytes than this. What was done to a cell was done to all of its bytes.
+    fn refine(&mut self, grain: usize) {
+        if grain < self.grain {
+            let each = self.grain / grain;
+            let split = self.cells.iter().flat_map(|cell| std::iter::repeat_n(cell, each));
+            self.cells = split.take(self.data.len().div_ceil(grain)).cloned().collect();
+            self.grain = grain;
+        }
+    }
 }
 
 impl Memory {
@@ -41,15 +83,8 @@ impl Memory {
     /// A buffer that holds nothing: to read it before writing it is a fault.
     pub fn alloc<T: Pod>(&mut self, name: &str, count: usize) -> Global<T> {
         let (element, bytes) = (size_of::<T>(), count * size_of::<T>());
-        let shards = (0..bytes.div_ceil(SHARD))
-            .map(|i| {
-                let here = SHARD.min(bytes - i * SHARD);
-                Mutex::new(Shard {
-                    data: vec![0; here],
-                    cells: std::iter::repeat_with(Cell::default).take(here / element).collect(),
-                })
-            })
-            .collect();
+        let shard = |i: usize| Mutex::new(Shard::new(SHARD.min(bytes - i * SHARD), element));
+        let shards = (0..bytes.div_ceil(SHARD)).map(shard).collect();
         self.buffers.push(Buffer { name: name.to_owned(), length: bytes as u64, element: element as u32, shards });
         let address = (self.buffers.len() as u64) << WINDOW | MIDDLE;
         // SAFETY: the emulator looks addresses up and never dereferences them.
@@ -74,11 +109,7 @@ impl Memory {
             let at = offset + i * size;
             let mut shard = buffer.shards[at / SHARD].lock().expect("no holder panics");
             shard.data[at % SHARD..][..size].copy_from_slice(&value.to_bits().to_le_bytes()[..size]);
-            for cell in
-                &mut shard.cells[at % SHARD / buffer.element as usize..][..size.div_ceil(buffer.element as usize)]
-            {
-                cell.written = true;
-            }
+            shard.mark(at % SHARD, size, buffer.element as usize);
         }
     }
 
@@ -167,9 +198,7 @@ impl Memory {
             let n = (SHARD - at % SHARD).min(bytes - done);
             let mut shard = buffer.shards[at / SHARD].lock().expect("no holder panics");
             f(&mut shard, at % SHARD, done, n);
-            for cell in &mut shard.cells[at % SHARD / element..(at % SHARD + n).div_ceil(element)] {
-                cell.written = true;
-            }
+            shard.mark(at % SHARD, n, element);
             done += n;
         }
         Ok(())
@@ -231,8 +260,7 @@ impl Buffer {
     /// Runs `f` on the bytes and cells of an aligned access that is inside.
     pub(super) fn with<R>(&self, offset: usize, size: usize, f: impl FnOnce(&mut [u8], &mut [Cell]) -> R) -> R {
         let mut shard = self.shards[offset / SHARD].lock().expect("no holder panics");
-        let Shard { data, cells } = &mut *shard;
-        let (at, element) = (offset % SHARD, self.element as usize);
-        f(&mut data[at..at + size], &mut cells[at / element..(at + size).div_ceil(element)])
+        let (bytes, cells) = shard.access(offset % SHARD, size, self.element as usize);
+        f(bytes, cells)
     }
 }

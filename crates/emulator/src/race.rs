@@ -41,7 +41,7 @@ impl Known<'_> {
 }
 
 /// One element of memory: whether it holds a value, and the accesses that later ones must be ordered after.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Cell {
     pub(super) written: bool,
     accesses: Vec<Stamp>,

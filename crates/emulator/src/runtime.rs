@@ -13,8 +13,10 @@ use warpfold_gpu::runtime::{Grid, Handle, Loaded, Properties, Runtime};
 use warpfold_kernels::custom::Exported;
 use warpfold_kernels::{Kernel, Visit};
 
-use crate::run::{Production, Run};
-use crate::{Faults, Memory, Report};
+use crate::Faults;
+use crate::counters::Report;
+use crate::memory::Memory;
+use crate::run::Run;
 
 /// Bytes of memory that an emulated device is said to have.
 const MEMORY: u64 = 1 << 36;
@@ -25,6 +27,32 @@ type Outcome = Option<Result<Report, Box<Faults>>>;
 /// An emulated device. Clones are the same one.
 ///
 /// Streams do their work at once, so nothing is found of streams that do not wait for one another.
+///
+/// A reduction, and what its kernels did:
+///
+/// ```
+/// use warpfold_array::{ArrayRef, Op};
+/// use warpfold_emulator::{Emulator, Report};
+/// use warpfold_gpu::{Array, Options, Stream, reduce};
+///
+/// # fn main() -> Result<(), warpfold_array::Error> {
+/// let emulator = Emulator::new(1);
+/// let stream = Stream::new(&emulator.device())?;
+/// let numbers: Vec<f32> = (1..=3000).map(|x| x as f32).collect();
+/// let there = Array::upload(&stream, ArrayRef::from_slice(&numbers, &[3000])?)?;
+///
+/// let sum = reduce(Op::Sum, there.view(), &Options::default(), &stream)?.download(&stream)?;
+/// assert_eq!(sum.into_vec::<f32>(), Some(vec![4_501_500.0]));
+///
+/// let mut all = Report::default();
+/// for (kernel, report) in emulator.take_launches() {
+///     println!("{kernel}: {} blocks of {} threads", report.blocks, report.threads / report.blocks);
+///     all.add(&report);
+/// }
+/// assert!(all.launches >= 1 && all.total.global_sectors >= 3000 * 4 / 32);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Emulator(Arc<State>);
 
@@ -45,6 +73,8 @@ struct Custom {
 struct Inner {
     memory: Memory,
     launches: Vec<(String, Report)>,
+    /// Launches that did something wrong.
+    faults: Vec<Faults>,
     kernels: Vec<Loaded>,
     /// Page-locked memory of the host.
     locked: HashMap<usize, Box<[u128]>>,
@@ -111,8 +141,16 @@ impl Emulator {
     }
 
     /// Each kernel that was launched since the last call, in order, and what was counted.
+    ///
+    /// A launch that did something wrong is among [`Emulator::take_faults`] instead.
     pub fn take_launches(&self) -> Vec<(String, Report)> {
         std::mem::take(&mut self.0.lock().launches)
+    }
+
+    /// The launches since the last call that did something wrong. Each was an error ([`CudaError::Launch`]) of the call
+    /// that queued it.
+    pub fn take_faults(&self) -> Vec<Faults> {
+        std::mem::take(&mut self.0.lock().faults)
     }
 }
 
@@ -148,14 +186,18 @@ impl State {
             Work::Copy { to, from, bytes } => inner.memory.copy(to, from, bytes).map_err(refused("copy")),
             Work::Fill { to, byte, bytes } => inner.memory.fill(to, byte, bytes).map_err(refused("fill")),
             Work::Launch { ref entry, grid, block, ref params } => {
-                let run = Run(&inner.memory, Production { entry, grid, block, params });
+                let run = Run { memory: &inner.memory, entry, grid, block, params };
                 let own = self.custom.and_then(|custom| (custom.run)(entry, run));
                 let why = match own.or_else(|| warpfold_kernels::find(entry, run)).flatten() {
                     Some(Ok(report)) => {
                         inner.launches.push((entry.to_string(), report));
                         return Ok(());
                     }
-                    Some(Err(faults)) => faults.to_string(),
+                    Some(Err(faults)) => {
+                        let why = faults.to_string();
+                        inner.faults.push(*faults);
+                        why
+                    }
                     None => "the parameter has another size".into(),
                 };
                 Err(CudaError::Launch { entry: entry.to_string(), grid, block, why })

@@ -1,6 +1,6 @@
-//! The state of a block while it runs: what its threads wait for, know and have.
+//! A block while it runs: what its threads wait for, what they have seen, what is counted.
 
-use super::fault::{Act, Log, Op};
+use super::fault::{Act, Log, Op, Site};
 use super::memory::Memory;
 use super::race::{Cell, Known};
 use super::requests::{Loops, Requests, Table};
@@ -68,7 +68,7 @@ impl Block<'_> {
         self.index.y * self.context.grid.x + self.index.x
     }
 
-    pub(super) fn act(&self, thread: usize, op: Op, site: Option<super::fault::Site>) -> Act {
+    pub(super) fn act(&self, thread: usize, op: Op, site: Option<Site>) -> Act {
         Act { block: self.index, thread: self.thread(thread), op, site }
     }
 

@@ -1,4 +1,4 @@
-//! What a thread waits for, and what a lane asks of the others of its warp.
+//! What a thread waits for.
 
 use super::fault::Op;
 use core::panic::Location;
@@ -34,6 +34,7 @@ pub(super) enum Way {
 }
 
 impl Way {
+    /// The lane that a lane reads from.
     pub(super) fn source(self, lane: u32, by: u32) -> u32 {
         match self {
             Way::Xor => (lane ^ by) & 31,
@@ -45,16 +46,17 @@ impl Way {
     }
 }
 
-/// Whether two lanes ask for the same operation.
-pub(super) fn agree(a: &Ask, b: &Ask) -> bool {
-    match (a, b) {
-        (Ask::Barrier, Ask::Barrier) | (Ask::Vote { .. }, Ask::Vote { .. }) => true,
-        (Ask::Shuffle { way: a, .. }, Ask::Shuffle { way: b, .. }) => a == b,
-        _ => false,
-    }
-}
-
 impl Ask {
+    /// Whether another lane asks for the same operation.
+    pub(super) fn agrees(&self, other: &Ask) -> bool {
+        match (self, other) {
+            (Ask::Barrier, Ask::Barrier) | (Ask::Vote { .. }, Ask::Vote { .. }) => true,
+            (Ask::Shuffle { way: a, .. }, Ask::Shuffle { way: b, .. }) => a == b,
+            _ => false,
+        }
+    }
+
+    /// The operation, for a fault.
     pub(super) fn op(&self) -> Op {
         match self {
             Ask::Barrier => Op::WarpBarrier,

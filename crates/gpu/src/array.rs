@@ -18,8 +18,8 @@ const TAIL: usize = 16;
 
 /// An array in a GPU's memory, in C order.
 ///
-/// The result of a reduction is one: it stays on the device until [`Array::download`]. Work on it is queued on streams, which
-/// do not wait for each other: use one stream, or synchronise in between.
+/// The result of a reduction is one: it stays on the device until [`Array::download`]. Work on it is queued on streams,
+/// which do not wait for each other: use one stream, or synchronise in between.
 pub struct Array {
     buffer: Buffer<u8>,
     dtype: DType,
@@ -52,8 +52,8 @@ impl Array {
     /// A copy on the host, when all that is queued on the stream is done.
     ///
     /// # Errors
-    /// If something went wrong on the device, or if the reduction that wrote it found an output without a value: nothing to
-    /// reduce and no identity, or only NaN.
+    /// If something went wrong on the device, or if the reduction that wrote it found an output without a value:
+    /// nothing to reduce and no identity, or only NaN.
     pub fn download(&self, stream: &Stream) -> Result<warpfold_array::Array, Error> {
         self.is_on(stream, "result")?;
         let whole = self.bytes().next_multiple_of(TAIL);

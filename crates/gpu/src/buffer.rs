@@ -12,8 +12,8 @@ use crate::queue::Queue;
 
 /// An array in the device's memory, aligned to 256 bytes. Its contents are undefined until it is written.
 ///
-/// Copies and fills are queued on the stream given. Streams do not wait for each other: work on one buffer belongs on one
-/// stream, or the caller synchronises in between.
+/// Copies and fills are queued on the stream given. Streams do not wait for each other: work on one buffer belongs on
+/// one stream, or the caller synchronises in between.
 pub struct Buffer<T: Pod> {
     device: Device,
     address: u64,
@@ -102,8 +102,9 @@ impl<T: Pod> Buffer<T> {
         if !data.is_empty() {
             stream.is_of("buffer", &self.device)?;
             let (start, bytes) = (data.as_mut_ptr().cast(), size_of_val(&data[..]));
-            // SAFETY: `data` has no more elements than the buffer and outlives the copy, which is over when the stream has been
-            // synchronised; any bits are a `T`. If synchronising fails, the context is lost and copies nothing any more.
+            // SAFETY: `data` has no more elements than the buffer and outlives the copy, which is over when the stream
+            // has been synchronised; any bits are a `T`. If synchronising fails, the context is lost and copies nothing
+            // any more.
             unsafe { stream.runtime().copy_out(stream.raw(), start, self.address, bytes) }?;
             stream.synchronize()?;
         }
@@ -156,7 +157,8 @@ impl<T: Pod> Buffer<T> {
         }
         stream.is_of("buffer", &self.device)?;
         stream.is_of("buffer", &from.device)?;
-        // SAFETY: both have the bytes, and any bits are a `T`; a buffer that is dropped meanwhile waits for the device first.
+        // SAFETY: both have the bytes, and any bits are a `T`; a buffer that is dropped meanwhile waits for the device
+        // first.
         unsafe { stream.copy(self.address, from.address, bytes) }
     }
 
@@ -184,8 +186,8 @@ impl<T: Pod> Buffer<T> {
         stream.is_of("buffer", &self.device)?;
         stream.is_of("pinned memory", &to.device)?;
         to.busy.store(true, Ordering::Release);
-        // SAFETY: `to` has room for the elements, and may only be read or freed after the device is done with it, which `busy` sees
-        // to; any bits are a `T`.
+        // SAFETY: `to` has room for the elements, and may only be read or freed after the device is done with it, which
+        // `busy` sees to; any bits are a `T`.
         unsafe { stream.runtime().copy_out(stream.raw(), to.start().cast(), self.address, self.bytes() as usize) }
     }
 

@@ -83,13 +83,13 @@ impl<T> Clone for ElementsView<'_, T> {
 impl<T> Copy for ElementsView<'_, T> {}
 
 impl<'a, T: Words> ElementsView<'a, T> {
-    /// Elements that another library has put on the device: the address of that with all indices 0, and the step of each axis in
-    /// bytes, which may be negative, or 0 to repeat. All lie at multiples of the greatest power of two that divides their size, up
-    /// to 16.
+    /// Elements that another library has put on the device: the address of that with all indices 0, and the step of
+    /// each axis in bytes, which may be negative, or 0 to repeat. All lie at multiples of the greatest power of two
+    /// that divides their size, up to 16.
     ///
     /// # Safety
-    /// Every element that `shape` and `strides` reach from `address` is memory of that device, readable by kernels for `'a` and
-    /// until whatever was queued with it is done.
+    /// Every element that `shape` and `strides` reach from `address` is memory of that device, readable by kernels for
+    /// `'a` and until whatever was queued with it is done.
     ///
     /// # Errors
     /// If there are too many axes or elements, not one stride per axis, or elements at other places.

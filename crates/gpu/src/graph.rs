@@ -19,8 +19,8 @@ impl Stream {
     /// ([`crate::Reduction::new`]), and run them in there; nothing in there may wait or download.
     ///
     /// # Safety
-    /// Every array that `work` reads or writes, and every reduction that it runs, lives as long as the graph: a graph knows
-    /// addresses, not arrays.
+    /// Every array that `work` reads or writes, and every reduction that it runs, lives as long as the graph: a graph
+    /// knows addresses, not arrays.
     ///
     /// # Errors
     /// What `work` says, or the driver, which refuses work that cannot be recorded.

@@ -18,8 +18,8 @@ pub struct Kernel {
 }
 
 impl Device {
-    /// The kernel of that name. The first call for it compiles it for this GPU, which takes the driver 0.05 to 0.8 s unless it
-    /// finds it in its cache on disk.
+    /// The kernel of that name. The first call for it compiles it for this GPU, which takes the driver 0.05 to 0.8 s
+    /// unless it finds it in its cache on disk.
     ///
     /// # Errors
     /// If there is no such kernel, or the driver refuses it.
@@ -116,9 +116,10 @@ impl Launch {
     /// If the driver refuses. What goes wrong in the kernel is an error of a later call.
     ///
     /// # Safety
-    /// The kernel reads and writes through the addresses among its arguments. With this grid, this block and the numbers
-    /// among the arguments, all that it touches lies in buffers of the stream's device; these live until the device has
-    /// been synchronised (dropping one does that); and no other stream writes what it reads or touches what it writes.
+    /// The kernel reads and writes through the addresses among its arguments. With this grid, this block and the
+    /// numbers among the arguments, all that it touches lies in buffers of the stream's device; these live until the
+    /// device has been synchronised (dropping one does that); and no other stream writes what it reads or touches what
+    /// it writes.
     pub unsafe fn queue(&mut self, stream: &Queue) -> Result<(), CudaError> {
         let mut pointers = [std::ptr::null_mut::<c_void>(); MOST];
         for (pointer, slot) in pointers.iter_mut().zip(self.args.iter_mut()) {
@@ -135,7 +136,8 @@ impl Kernel {
     /// `pointers` has a pointer for each parameter, to as many bytes as it has; and as [`Launch::queue`].
     unsafe fn launch(&self, stream: &Queue, grid: Grid<'_>, pointers: &mut [*mut c_void]) -> Result<(), CudaError> {
         stream.is_of("kernel", &self.device)?;
-        // SAFETY: kernel and stream are of one device and live as long as the borrows; the rest is the caller's promise.
+        // SAFETY: kernel and stream are of one device and live as long as the borrows; the rest is the caller's
+        // promise.
         unsafe { stream.runtime().launch(stream.raw(), grid, pointers) }
     }
 }
@@ -191,8 +193,8 @@ impl<A: Plain> Ready<A> {
         copy[..words.len()].copy_from_slice(words);
         copy[..at.len()].copy_from_slice(at);
         let grid = Grid { kernel: &self.kernel.loaded, grid: self.planned.grid, block: self.planned.block };
-        // SAFETY: the one parameter is a struct of so many words (`new`), which begins with its addresses (`Params`). The rest is
-        // the caller's promise.
+        // SAFETY: the one parameter is a struct of so many words (`new`), which begins with its addresses (`Params`).
+        // The rest is the caller's promise.
         unsafe { self.kernel.launch(stream, grid, &mut [copy.as_mut_ptr().cast()]) }
     }
 }

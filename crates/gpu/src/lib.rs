@@ -1,16 +1,19 @@
-//! What a GPU does for Warpfold: plans, which are plain values, and sequences of allocations, copies and launches.
+//! Computation on a GPU: plans, which are plain values, and sequences of allocations, copies and launches.
 //!
-//! Sequences are written once, over a [`Runtime`]: a GPU's driver, or an emulator in its place. From a [`Device`] come [`Stream`]s, and
-//! then there are three levels:
+//! Sequences are written once, over the trait [`Runtime`], which a GPU's driver implements, and an emulator. A
+//! [`Device`] is a runtime; [`Stream`]s are its queues. There are three levels:
 //!
-//! - [`reduce_host`], [`stream_host`], [`describe_host`], [`segmented_host`], [`group_by_host`], [`unique_host`]: arrays in the host's
-//!   memory, whole or in pieces.
-//! - [`Array`] and [`ArrayView`] on the device: [`reduce()`], [`reduce_into`], [`describe`], and [`Reduction`] and [`Survey`], which are
-//!   prepared once and run many times, also in a [`Graph`]. [`segmented`] and [`Segmented`] are the same of segments, [`group_by`],
-//!   [`Groups`] and [`Grouped`] of groups, [`unique`] and [`Finder`] find distinct values; [`reduce_by_key`], [`bincount`].
-//!   [`kmeans`] has centroid updates, iterations and fits. [`Custom`] reduces [`Elements`] of a type of one's own.
-//! - [`Buffer`], [`Kernel`] and [`Launch`]. Calls that could harm memory are `unsafe` and few: [`Launch::queue`],
-//!   [`ArrayView::from_raw`], [`Stream::capture`], [`Custom::new`].
+//! - Arrays in the host's memory, whole or in pieces: [`reduce_host`], [`stream_host`], [`describe_host`],
+//!   [`segmented_host`], [`group_by_host`], [`unique_host`].
+//! - [`Array`] and [`ArrayView`] on the device. In one call: [`reduce()`], [`describe`], [`segmented`], [`group_by`],
+//!   [`unique`], [`reduce_by_key`], [`bincount`], [`histogram`]. Prepared once and run many times, also in a
+//!   [`Graph`]: [`Reduction`], [`Survey`], [`Segmented`], [`Grouped`], [`Finder`]. [`Groups`] and [`Runs`] keep an
+//!   order for several reductions. [`kmeans`] has centroid updates, iterations and fits. [`Custom`] reduces
+//!   [`Elements`] of a user's type.
+//! - [`Buffer`], [`Kernel`] and [`Launch`]: any kernel.
+//!
+//! Calls that could harm memory are `unsafe` and few: [`Launch::queue`], [`ArrayView::from_raw`],
+//! [`ElementsView::from_raw`], [`Stream::capture`], [`Custom::new`].
 
 pub mod plan;
 pub mod runtime;

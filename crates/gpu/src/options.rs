@@ -6,7 +6,7 @@ use warpfold_core::DType;
 /// How to reduce an array on a GPU: as [`warpfold_array::Options`], with a mask on the device.
 ///
 /// ```
-/// use warpfold::cuda::Options;
+/// use warpfold_gpu::Options;
 ///
 /// let options = Options { axes: Some(vec![0]), skip_nan: true, ..Options::default() };
 /// assert!(options.mask.is_none());

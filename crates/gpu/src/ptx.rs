@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-/// The bytes of each parameter of the one entry of a module: `.param .u64 name`, or `.param .align 8 .b8 name[64]` for a
-/// struct.
+/// The bytes of each parameter of the one entry of a module: `.param .u64 name`, or `.param .align 8 .b8 name[64]` for
+/// a struct.
 #[must_use]
 pub fn parameters(text: &str) -> Vec<usize> {
     let head = text.split(".entry").nth(1).and_then(|rest| rest.split('{').next()).unwrap_or_default();

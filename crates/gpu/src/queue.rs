@@ -8,11 +8,12 @@ use crate::device::Device;
 use crate::event::Event;
 use crate::runtime::{Handle, Runtime};
 
-/// How long a host that waits for a small result asks again and again before it goes to sleep. Waking up costs more than a
-/// small reduction takes.
+/// How long a host that waits for a small result asks again and again before it goes to sleep. Waking up costs more
+/// than a small reduction takes.
 const SPIN: Duration = Duration::from_micros(200);
 
-/// A queue of work for a device: in order within, in any order between queues. [`crate::Stream`] is one with a workspace.
+/// A queue of work for a device: in order within, in any order between queues. [`crate::Stream`] is one with a
+/// workspace.
 #[derive(Debug)]
 pub struct Queue {
     device: Device,
@@ -49,8 +50,8 @@ impl Queue {
     /// If the event is of another device, or the driver refuses.
     pub fn record(&self, event: &Event) -> Result<(), CudaError> {
         self.is_of("event", event.device())?;
-        // SAFETY: both are of this device and live as long as the borrows; the driver keeps what it needs of an event that is
-        // destroyed later.
+        // SAFETY: both are of this device and live as long as the borrows; the driver keeps what it needs of an event
+        // that is destroyed later.
         unsafe { self.runtime().record(event.raw(), self.raw) }
     }
 
@@ -60,8 +61,8 @@ impl Queue {
     /// If the event is of another device, or the driver refuses.
     pub fn wait(&self, event: &Event) -> Result<(), CudaError> {
         self.is_of("event", event.device())?;
-        // SAFETY: both are of this device and live as long as the borrows; the driver keeps what it needs of an event that is
-        // destroyed later.
+        // SAFETY: both are of this device and live as long as the borrows; the driver keeps what it needs of an event
+        // that is destroyed later.
         unsafe { self.runtime().wait(self.raw, event.raw()) }
     }
 
@@ -108,8 +109,8 @@ impl Queue {
     /// Queues a copy from the host.
     ///
     /// # Safety
-    /// The device has room for the bytes at `to`; both live, the source unchanged, until the copy is done. From pageable memory,
-    /// that is when this returns.
+    /// The device has room for the bytes at `to`; both live, the source unchanged, until the copy is done. From
+    /// pageable memory, that is when this returns.
     pub(crate) unsafe fn copy_in(&self, to: u64, from: &[u8]) -> Result<(), CudaError> {
         // SAFETY: the caller's; the stream lives as long as `self`.
         unsafe { self.runtime().copy_in(self.raw, to, from) }

@@ -86,9 +86,9 @@ pub struct Grid<'a> {
 
 /// A device: memory, streams, kernels. Addresses are the device's.
 ///
-/// Work that is queued on a stream is done in order; streams wait for each other only by events. Handles of streams, events and graphs are
-/// valid until they are destroyed, and of the runtime that made them: that is the promise of the callers of all `unsafe` methods,
-/// beside what these say themselves.
+/// Work that is queued on a stream is done in order; streams wait for each other only by events. Handles of streams,
+/// events and graphs are valid until they are destroyed, and of the runtime that made them: that is the promise of the
+/// callers of all `unsafe` methods, beside what these say themselves.
 #[allow(clippy::missing_safety_doc, reason = "said once, above")]
 #[allow(clippy::missing_errors_doc, reason = "all return what the driver says")]
 pub trait Runtime: fmt::Debug + Send + Sync {
@@ -143,8 +143,8 @@ pub trait Runtime: fmt::Debug + Send + Sync {
 
     /// The kernel of that name: the library's, or that of a module of PTX.
     fn kernel(&self, entry: &str, text: Option<String>) -> Result<Loaded, CudaError>;
-    /// Queues a launch: a pointer for each parameter, to as many bytes as it has, which are copied before this returns. All that
-    /// the kernel touches lives until it is done.
+    /// Queues a launch: a pointer for each parameter, to as many bytes as it has, which are copied before this returns.
+    /// All that the kernel touches lives until it is done.
     unsafe fn launch(&self, stream: Handle, grid: Grid<'_>, parameters: &mut [*mut c_void]) -> Result<(), CudaError>;
 
     /// Begins to record what is queued on a stream, in place of doing it.

@@ -10,12 +10,12 @@ use crate::queue::Queue;
 /// Results of at most so many bytes are written by kernels into the host's memory directly.
 pub(crate) const MAILBOX: usize = 16 << 10;
 
-/// Bytes of one pinned chunk on the way to a device. Large enough that the launch of a copy costs nothing beside it, small
-/// enough to be in the host's cache between gathering and copying.
+/// Bytes of one pinned chunk on the way to a device. Large enough that the launch of a copy costs nothing beside it,
+/// small enough to be in the host's cache between gathering and copying.
 const CHUNK: usize = 4 << 20;
 
-/// Memory that lives as long as its stream. Whoever holds the lock around it may queue work that uses it: in the stream's
-/// order, one reduction's launches at a time.
+/// Memory that lives as long as its stream. Whoever holds the lock around it may queue work that uses it: in the
+/// stream's order, one reduction's launches at a time.
 #[derive(Default)]
 pub(crate) struct Scratch {
     workspace: Option<Buffer<u8>>,
@@ -40,8 +40,8 @@ pub(crate) struct Staged {
 }
 
 impl Scratch {
-    /// The address of at least `bytes` bytes, whose counters are zero. It grows by doubling, so what is retired is together no
-    /// larger than what is in use.
+    /// The address of at least `bytes` bytes, whose counters are zero. It grows by doubling, so what is retired is
+    /// together no larger than what is in use.
     pub fn workspace(&mut self, queue: &Queue, bytes: usize) -> Result<u64, CudaError> {
         let bytes = bytes.max(COUNTERS);
         if let Some(workspace) = self.workspace.as_ref().filter(|w| w.len() >= bytes) {
@@ -101,7 +101,8 @@ pub(crate) unsafe fn queue_status(queue: &Queue, workspace: u64, to: StatusTo) -
         StatusTo::Nowhere => return Ok(()),
         // SAFETY: 4 bytes at both ends, by the caller's promise.
         StatusTo::Device(to) => unsafe { queue.copy(to, status, 4) }?,
-        // SAFETY: 4 bytes at both ends, by the caller's promise; no reference to the destination exists while the device writes it.
+        // SAFETY: 4 bytes at both ends, by the caller's promise; no reference to the destination exists while the
+        // device writes it.
         StatusTo::Host(to) => unsafe { queue.runtime().copy_out(queue.raw(), to, status, 4) }?,
     }
     // SAFETY: the status is 4 bytes of the workspace.

@@ -19,13 +19,13 @@ pub struct ArrayView<'a> {
 }
 
 impl<'a> ArrayView<'a> {
-    /// An array that another library has put on the device: the address of the element with all indices 0, and the step of
-    /// each axis in bytes. Steps may be negative, or 0 to repeat. Elements lie at multiples of their size; rows and columns
-    /// may start anywhere.
+    /// An array that another library has put on the device: the address of the element with all indices 0, and the step
+    /// of each axis in bytes. Steps may be negative, or 0 to repeat. Elements lie at multiples of their size; rows and
+    /// columns may start anywhere.
     ///
     /// # Safety
-    /// Every element that `shape` and `strides` reach from `address` is memory of that device, readable by kernels for `'a`
-    /// and until whatever was queued with it is done.
+    /// Every element that `shape` and `strides` reach from `address` is memory of that device, readable by kernels for
+    /// `'a` and until whatever was queued with it is done.
     ///
     /// # Errors
     /// If there are too many axes or elements, not one stride per axis, or elements at other places.
@@ -46,7 +46,8 @@ impl<'a> ArrayView<'a> {
             return Err(CudaError::Misaligned { dtype, address, strides: strides.to_vec() }.into());
         }
         let address = std::ptr::without_provenance(address as usize);
-        // SAFETY: this type lends the layout only to code of this crate that computes with the address, and does not read.
+        // SAFETY: this type lends the layout only to code of this crate that computes with the address, and does not
+        // read.
         let layout = unsafe { ArrayRef::from_raw(address, dtype, shape, strides)? };
         Ok(ArrayView { layout, device, life: PhantomData })
     }

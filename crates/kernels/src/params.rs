@@ -1,6 +1,6 @@
 //! Launch structs: the one parameter of each kernel, which host and device share.
 //!
-//! [`params!`] declares them, and whatever they are made of. A launch struct begins with its device addresses, a struct
+//! `params!` declares them, and whatever they are made of. A launch struct begins with its device addresses, a struct
 //! of named fields of its own called `at`. A planner fills in everything else, and whoever queues the launch names the
 //! addresses: nothing is passed by position.
 //!
@@ -124,7 +124,7 @@ pub fn of_words<P: Params>(given: &[u64]) -> Option<P> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Plain, address_words, of_words, params, words};
+    use super::{Plain, address_words, of_words, words};
 
     params! {
         /// Two arrays.

@@ -1,8 +1,9 @@
-//! The ladder: runs, their records, and every form in which records are shown.
+//! The ladder: teaching kernels planned, run, recorded and shown. The kernels are in `warpfold_kernels::ladder`.
 //!
-//! [`run`] carries out rungs on a GPU or in the emulator, checks every result and times it. A [`record::Record`] is the
-//! result of one run on one device. [`render`] turns it into a table, Markdown, CSV, a chart or the learner's page;
-//! [`docs`] turns committed records into `docs/ladder.md`.
+//! [`plan`] says what to launch for a rung: a pure value. [`Program`] carries plans out on a GPU, [`emulate_reduce`]
+//! and [`emulate_centroids`] in the emulator. [`run`] runs many rungs, checks every result and times it. A
+//! [`record::Record`] is the result of one run on one device. [`render`] turns it into a table, Markdown, CSV, a chart
+//! or the learner's page; [`docs`] turns committed records into `docs/ladder.md`.
 
 pub mod counts;
 pub mod docs;

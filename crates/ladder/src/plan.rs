@@ -34,7 +34,7 @@ pub enum Arg {
 /// One kernel launch. No dynamic shared memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// The entry; [`crate::ptx`] has its module.
+    /// The entry; `warpfold_kernels::ptx` has its module.
     pub entry: String,
     /// Blocks.
     pub grid: u32,
@@ -262,7 +262,7 @@ pub fn plan_read(n: u64, tuning: Tuning) -> Result<Plan, PlanError> {
     })
 }
 
-/// The plan to try every instruction that kernels use: see [`crate::probe`]. `Output` and `Counts` must come out as in
+/// The plan to try every instruction that kernels use: see [`warpfold_kernels::probe`]. `Output` and `Counts` must come out as in
 /// the emulator, word for word.
 pub fn plan_probe() -> Plan {
     let (grid, block) = (probe::GRID, probe::BLOCK);

@@ -8,7 +8,6 @@ use warpfold_kernels::ladder::{DType, Family, Form, Rung, rung, rungs};
 use warpfold_ladder::run::case::{Case, Load, cases};
 use warpfold_ladder::run::golden::{Golden, deterministic, emulated_bits};
 use warpfold_ladder::run::gpu::Gpu;
-use warpfold_ladder::run::material::materials;
 use warpfold_ladder::run::production;
 use warpfold_ladder::run::{self, Chosen, Families, Options, is_as_expected};
 use warpfold_ladder::{Buffer, Sizes, Tuning, emulate_probe, probe_input};
@@ -341,8 +340,7 @@ fn the_last_rung_of_c_is_the_librarys_own_update_with_the_emulators_bits() {
         let run = gpu.row(&cases[0], 2).expect("a row");
         assert!(run.verdict.passed && run.samples_ns.len() == 2, "{n}: {}", run.verdict.detail);
         if n <= 5000 {
-            let material = materials(cases[0].load).pop().expect("an input");
-            let seen = production::emulated(cases[0].load, &material).expect("a plan");
+            let seen = production::emulated(cases[0].load).expect("a plan").expect("an input");
             assert!(seen.faults.is_empty());
             assert_eq!(gpu.own_bits(cases[0].load).expect("a result"), (seen.output, seen.counts), "{options:?}");
         }

@@ -1,5 +1,5 @@
 //! The form in which a user's kernels travel: a line of text, a line of `name offset length` for each entry, and the
-//! deflated modules end to end. `warpfold_device::Archive` reads it.
+//! deflated modules end to end. `warpfold_kernels::Archive` reads it.
 
 use crate::compile::Entry;
 use crate::error::Error;

@@ -30,7 +30,7 @@ pub enum Error {
     NoHeader,
     /// Nothing is exported.
     #[error(
-        "{} exports no kernel: call `warpfold_device::export_reducer!(name: Reducer);` in its lib.rs",
+        "{} exports no kernel: call `warpfold_kernels::export_reducer!(name: Reducer);` in its lib.rs",
         manifest.display()
     )]
     NoEntry {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use warpfold_ptx::{Crate, Error, Toolchain, archive, faults, ptxas};
 
 const USAGE: &str = "\
-Compiles a crate that calls warpfold_device::export_reducer! for NVIDIA GPUs.
+Compiles a crate that calls warpfold_kernels::export_reducer! for NVIDIA GPUs.
 
 cargo warpfold-ptx [-o FILE | --check FILE | --text FILE] [--manifest-path Cargo.toml] [-p PACKAGE]
                    [--features FEATURES] [--target-dir FOLDER]

@@ -6,7 +6,9 @@
 //! so `.global` instructions take pointers as they are.
 
 use crate::access::{add, or, read, write};
-use crate::{Atom, AtomKind, Dim, Global, Order, Pod, Shared, Simt, Word};
+use crate::pod::{Atom, AtomKind, Pod, Word};
+use crate::pointer::{Global, Shared};
+use crate::{Dim, Order, Simt};
 use core::arch::{asm, nvptx};
 use core::mem::{MaybeUninit, transmute_copy};
 

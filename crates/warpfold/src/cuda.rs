@@ -1,13 +1,14 @@
-//! NVIDIA GPUs. The driver is looked for when a device is asked for; nothing here needs it to be there before, and without
-//! it everything is an [`Error`] that says so.
+//! NVIDIA GPUs. The driver is looked for when a device is asked for; nothing here needs it to be there before, and
+//! without it everything is an [`Error`] that says so.
 //!
 //! [`open`] or [`shared`] a [`Device`]; from there on it is `warpfold_gpu`, which says what there is:
 //!
-//! - [`reduce_host`], [`stream_host`], [`describe_host`], [`segmented_host`], [`group_by_host`], [`unique_host`]: arrays in the host's
-//!   memory, whole or in pieces.
-//! - [`Array`] and [`ArrayView`] on the device: [`reduce()`], [`reduce_into`], [`describe`], and [`Reduction`] and [`Survey`], which are
-//!   prepared once and run many times, also in a [`Graph`]; [`segmented`], [`group_by`], [`unique`], [`reduce_by_key`], [`bincount`],
-//!   [`histogram`], and what each is prepared by. [`kmeans`] has centroid updates, iterations and fits.
+//! - [`reduce_host`], [`stream_host`], [`describe_host`], [`segmented_host`], [`group_by_host`], [`unique_host`]:
+//!   arrays in the host's memory, whole or in pieces.
+//! - [`Array`] and [`ArrayView`] on the device: [`reduce()`], [`reduce_into`], [`describe`], and [`Reduction`] and
+//!   [`Survey`], which are prepared once and run many times, also in a [`Graph`]; [`segmented`], [`group_by`],
+//!   [`unique`], [`reduce_by_key`], [`bincount`], [`histogram`], and what each is prepared by. [`kmeans`] has centroid
+//!   updates, iterations and fits.
 //! - [`Elements`] of a type of one's own, by a reducer of one's own: [`Custom`].
 //! - [`Buffer`], [`Kernel`] and [`Launch`]: any kernel. [`view`] takes what cudarc has allocated.
 

@@ -14,8 +14,9 @@ pub struct Emulated<T> {
     pub launches: Vec<(String, Report)>,
 }
 
-/// As [`crate::reduce_elements`], but by the kernels that a GPU would run, in the emulator: every access is checked, and races
-/// are found. It takes a thousand times as long. The emulated GPU has one multiprocessor, so that small problems take several blocks.
+/// As [`crate::reduce_elements`], but by the kernels that a GPU would run, in the emulator: every access is checked,
+/// and races are found. It takes a thousand times as long. The emulated GPU has one multiprocessor, so that small
+/// problems take several blocks.
 ///
 /// # Errors
 /// As [`crate::reduce_elements`]; and [`Error::Emulator`] with all that is wrong with a kernel.

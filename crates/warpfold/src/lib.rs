@@ -1,4 +1,28 @@
-//! Reductions over arrays of any shape, with one result.
+//! Reductions over arrays of any shape, with one result: the same bits with any number of threads, any memory layout
+//! and any axis position, on CPUs and NVIDIA GPUs.
+//!
+//! ```
+//! use warpfold::{DeviceName, Op, Options, over};
+//!
+//! assert_eq!(warpfold::sum(&[1.5f32, 2.0, 3.5])?, 7.0);
+//! assert_eq!(over(&[1.0f32, f32::NAN, 2.0]).skip_nan().mean()?.item(), Some(1.5));
+//!
+//! // Op and device named at run time.
+//! let x = warpfold::ArrayRef::from_slice(&[1u8, 2, 3, 4], &[2, 2])?;
+//! let options = Options { axes: Some(vec![0]), ..Options::default() };
+//! let sums = warpfold::reduce_on(DeviceName::Cpu, Op::Sum, x, &options)?;
+//! assert_eq!(sums.into_vec::<u64>(), Some(vec![4, 6]));
+//! # Ok::<(), warpfold::Error>(())
+//! ```
+//!
+//! - Typed: [`over`] and a function for each op, such as [`sum()`].
+//! - Op and dtype at run time: [`reduce`], [`describe`], [`explain`]; in pieces: [`Stream`].
+//! - By key: [`segmented`], [`group_by`], [`unique`], [`histogram`], [`KMeans`]; [`keys`] has the rest.
+//! - On a device named at run time: [`reduce_on`] and the other functions whose names end in `_on`. Arrays that stay
+//!   on a GPU: the module `cuda`, with the feature of that name.
+//! - Reducers of your own: [`Reducer`], [`Over::with`], [`reduce_elements`].
+//!
+//! Features: `cuda` and `ndarray` are default; `emulator` runs GPU kernels without a GPU; `serde`.
 
 #[cfg(feature = "cuda")]
 pub mod cuda;

@@ -1,8 +1,9 @@
 //! Reductions on a GPU: the bits of the CPU, whatever the shape. Without a GPU these tests are skipped, and say so;
 //! `WARPFOLD_REQUIRE_GPU=1` makes that a failure.
 //!
-//! `WARPFOLD_CASE=Rows:123` runs one case. `WARPFOLD_GPU_CASES=5000` runs so many of each class, `WARPFOLD_GPU_SECONDS=60` goes on
-//! with other cases for so long, from `WARPFOLD_GPU_FROM`. `WARPFOLD_GPU_TRACE=1` names each case before it runs, for kernels that do not end.
+//! `WARPFOLD_CASE=Rows:123` runs one case. `WARPFOLD_GPU_CASES=5000` runs so many of each class,
+//! `WARPFOLD_GPU_SECONDS=60` goes on with other cases for so long, from `WARPFOLD_GPU_FROM`. `WARPFOLD_GPU_TRACE=1`
+//! names each case before it runs, for kernels that do not end.
 
 #![cfg(feature = "cuda")]
 

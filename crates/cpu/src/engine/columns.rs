@@ -55,7 +55,7 @@ impl Work<'_> {
             };
             (strip, walk.out() + column as isize * lane.out)
         };
-        // SAFETY: the caller's.
+        // SAFETY: the strip lies within what the caller vouches for.
         let nodes_of =
             |strip: &Strip<'_>| unsafe { if few { self.few_columns(&lane, strip) } else { self.strip(&lane, strip) } };
         if chunks == 1 {

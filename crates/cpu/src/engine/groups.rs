@@ -136,7 +136,8 @@ impl Work<'_> {
     /// See [`super::Job::groups`]. Whether every group has a result.
     ///
     /// # Safety
-    /// As there; `out` has a place for each.
+    /// Every element that the problem reaches from the base is readable. It has one axis, of fewer than 2^32 elements,
+    /// and reduces it. `out` has a place for each group.
     pub unsafe fn groups(&self, labels: &dyn Labels, groups: usize, out: &Output<Value>) -> bool {
         // SAFETY: the caller's; the word has the size of an element.
         unsafe {

@@ -5,9 +5,9 @@ use std::mem::MaybeUninit;
 use super::Work;
 use super::nodes::{Items, Nodes};
 use crate::loops::{Item, Node};
-use crate::moves::{PITCH, TILE, WIDE, copy_rows, fill, side_by_side, take_apart};
+use crate::moves::{PITCH, TILE, WIDE, copy_rows, fill, side_by_side};
 use crate::panel::{Panel, RowList};
-use crate::policy::{AHEAD, BLOCK, MOST_APART, PANEL};
+use crate::policy::{AHEAD, BLOCK, PANEL};
 use crate::simd::prefetch;
 
 /// Room for what is brought together.
@@ -21,8 +21,6 @@ pub struct Room {
     dense: Nodes,
     /// Rows, taken apart.
     pub apart: Items,
-    /// Columns, taken apart.
-    columns: Items,
 }
 
 impl Room {
@@ -34,7 +32,6 @@ impl Room {
             nodes: Nodes::new(node),
             dense: Nodes::new(node),
             apart: Items::new(),
-            columns: Items::new(),
         }
     }
 }
@@ -80,9 +77,6 @@ impl Work<'_> {
     ) {
         // SAFETY: the caller's.
         unsafe {
-            if width <= MOST_APART && !self.facts.dense {
-                return self.columns_apart(x, rows, width, start, room, to);
-            }
             if rows < PANEL || (rows == PANEL && !self.facts.dense) {
                 return self.panel(self.rows_at(x, rows, width).as_slice(), start, width, room, to);
             }
@@ -103,54 +97,64 @@ impl Work<'_> {
         }
     }
 
-    /// The same of so few columns that each can be taken out of registers: it is a block.
-    unsafe fn columns_apart(
-        &self,
-        x: *const Item,
-        rows: usize,
-        width: usize,
-        start: u64,
-        room: &mut Room,
-        to: *mut Node,
-    ) {
-        let size = self.facts.item;
-        let columns = room.columns.room(rows * width * size);
-        // SAFETY: the caller's; there is room for all elements.
-        unsafe {
-            take_apart(x, rows, width, size, self.load.whole(), columns);
-            for i in 0..width {
-                let column = columns.byte_add(i * rows * size);
-                self.kernel.block(std::ptr::null(), column, rows, start, to.byte_add(i * self.facts.node));
-            }
-        }
-    }
-
     /// The same of a power of two of rows, at least [`PANEL`]. Every eight rows become one row of nodes; then rows of
     /// nodes become one, pair by pair, in the place of the right one of them.
     unsafe fn dense(&self, x: *const Item, rows: usize, width: usize, start: u64, room: &mut Room, to: *mut Node) {
         debug_assert!(rows * width <= BLOCK && rows >= PANEL && rows.is_power_of_two());
-        let (groups, row) = (rows / PANEL, width * self.facts.node);
+        let (size, row) = (self.facts.item, width * self.facts.node);
+        let groups = rows / PANEL;
         let mut nodes = std::mem::replace(&mut room.dense, Nodes::new(0));
-        // SAFETY: the caller's; the panels write all nodes, and a tile may write more than is wanted.
+        // SAFETY: the caller vouches for the elements; the panels write all nodes.
         unsafe {
-            nodes.write(groups * width + TILE, |to| self.dense_panels(x, groups, width, start, room, to));
-            let first = nodes.first_mut();
-            let mut step = 1;
-            while step < groups {
-                let weight = (step * PANEL) as u64;
-                for right in (2 * step - 1..groups).step_by(2 * step) {
-                    let (left, right) = (first.byte_add((right - step) * row), first.byte_add(right * row));
-                    self.kernel.merge(left, weight, right, weight, width);
-                }
-                step *= 2;
+            if width >= TILE {
+                nodes.write(groups * width, |to| {
+                    let rows = self.rows_at(x, PANEL, width);
+                    let panel = Panel { rows: rows.as_slice(), start, groups, step: PANEL * width * size };
+                    self.kernel.panel(panel, width, to);
+                });
+                self.merge_rows(nodes.first_mut(), groups, PANEL, width);
+                copy_nodes(nodes.first().byte_add((groups - 1) * row), to, row);
+            } else {
+                // As many groups side by side as a tile has room for.
+                let together = if self.facts.indexed { 1 } else { groups.min(1 << (WIDE / width).ilog2()) };
+                let tiles = groups / together;
+                nodes.write(tiles * width, |to| {
+                    for tile in 0..tiles {
+                        let first = tile * together * PANEL;
+                        let x = x.byte_add(first * width * size);
+                        self.dense_tile(x, together, width, start + first as u64, room, to.byte_add(tile * row));
+                    }
+                });
+                self.merge_rows(nodes.first_mut(), tiles, together * PANEL, width);
+                copy_nodes(nodes.first().byte_add((tiles - 1) * row), to, row);
             }
-            copy_nodes(first.byte_add((groups - 1) * row), to, row);
         }
         room.dense = nodes;
     }
 
-    /// The nodes of the columns of every [`PANEL`] rows, `groups` times. There is room for a tile more.
-    unsafe fn dense_panels(
+    /// Merges a power of two of rows of nodes, of `weight` elements each, pair by pair. The last row becomes the
+    /// result.
+    unsafe fn merge_rows(&self, nodes: *mut Node, rows: usize, weight: usize, width: usize) {
+        let row = width * self.facts.node;
+        let mut step = 1;
+        while step < rows {
+            let weight = (step * weight) as u64;
+            for right in (2 * step - 1..rows).step_by(2 * step) {
+                // SAFETY: both rows are among the nodes, which the caller vouches for.
+                unsafe {
+                    let (left, right) = (nodes.byte_add((right - step) * row), nodes.byte_add(right * row));
+                    self.kernel.merge(left, weight, right, weight, width);
+                }
+            }
+            step *= 2;
+        }
+    }
+
+    /// The nodes of the columns of `groups` groups of [`PANEL`] rows, a power of two that fits a tile.
+    ///
+    /// In the tile, groups stand in the order of their reversed bits. So the left ones of all pairs are in its first
+    /// half and the right ones in its second, and one call merges all pairs; the same holds for the pairs of these.
+    unsafe fn dense_tile(
         &self,
         x: *const Item,
         groups: usize,
@@ -160,30 +164,26 @@ impl Work<'_> {
         to: *mut Node,
     ) {
         let (size, node) = (self.facts.item, self.facts.node);
-        let bytes = PANEL * width * size;
-        // SAFETY: the caller's.
+        let (is_new, tile) = (room.wide.is_empty(), room.wide.room(PANEL * PITCH * size));
+        // SAFETY: the caller vouches for the elements; the panel writes all nodes of the tile.
         unsafe {
-            if width >= TILE {
-                let rows = self.rows_at(x, PANEL, width);
-                let panel = Panel { rows: rows.as_slice(), start, groups, step: bytes };
-                return self.kernel.panel(panel, width, to);
-            }
-            // As many groups of rows side by side as there is room for.
-            let together = if self.facts.indexed { 1 } else { WIDE / width };
-            let (is_new, tile) = (room.wide.is_empty(), room.wide.room(PANEL * PITCH * size));
             if is_new {
                 fill(tile, x, PANEL * PITCH, size);
             }
+            prefetch(x.cast::<u8>().wrapping_byte_add(AHEAD), groups * PANEL * width * size);
+            side_by_side(x, groups, PANEL, width, size, tile);
             let rows = self.rows_at(tile, PANEL, PITCH);
-            for first in (0..groups).step_by(together) {
-                let some = together.min(groups - first);
-                let x = x.byte_add(first * bytes);
-                prefetch(x.cast::<u8>().wrapping_byte_add(AHEAD), some * bytes);
-                side_by_side(x, some, PANEL, width, size, tile);
-                let wide = (some * width).next_multiple_of(TILE);
-                let panel = Panel::new(rows.as_slice(), start + (first * PANEL) as u64);
-                self.kernel.panel(panel, wide, to.byte_add(first * width * node));
+            let wide = (groups * width).next_multiple_of(TILE);
+            room.nodes.write(wide, |to| self.kernel.panel(Panel::new(rows.as_slice(), start), wide, to));
+            let (mut nodes, mut half, mut weight) = (room.nodes.first_mut(), groups / 2, PANEL as u64);
+            while half > 0 {
+                let right = nodes.byte_add(half * width * node);
+                self.kernel.merge(nodes, weight, right, weight, half * width);
+                nodes = right;
+                half /= 2;
+                weight *= 2;
             }
+            copy_nodes(nodes, to, width * node);
         }
     }
 }

@@ -42,10 +42,10 @@ impl Work<'_> {
                     self.tasks(outputs * chunks, &|task| {
                         let base = Walk::new(&self.problem.kept, self.base, task / chunks).at();
                         let from = task % chunks * CHUNK;
-                        let mut scratch = Scratch::new(self.kernel);
+                        let (mut items, mut nodes) = (Items::new(), Nodes::new(self.facts.node));
                         // SAFETY: the caller's; one task for each node.
-                        self.chunk(base, from, CHUNK.min(count - from), &mut scratch);
-                        copy(scratch.nodes.first(), to.at(task as isize, 1), self.facts.node);
+                        self.chunk(base, from, CHUNK.min(count - from), &mut items, &mut nodes);
+                        copy(nodes.first(), to.at(task as isize, 1), self.facts.node);
                     });
                 });
             }
@@ -87,13 +87,13 @@ impl Work<'_> {
 
     /// Outputs `from..to`, row by row.
     unsafe fn few_rows(&self, from: usize, to: usize, out: &Output<Value>) {
-        let mut scratch = Scratch::new(self.kernel);
+        let (mut items, mut nodes) = (Items::new(), Nodes::new(self.facts.node));
         let mut walk = Walk::new(&self.problem.kept, self.base, from);
         for _ in from..to {
-            // SAFETY: the caller's.
+            // SAFETY: these elements lie within what the caller vouches for.
             unsafe {
-                self.chunk(walk.at(), 0, self.problem.count, &mut scratch);
-                self.finish(out, walk.out(), scratch.nodes.first(), 1, self.problem.count);
+                self.chunk(walk.at(), 0, self.problem.count, &mut items, &mut nodes);
+                self.finish(out, walk.out(), nodes.first(), 1, self.problem.count);
             }
             walk.advance();
         }
@@ -155,19 +155,17 @@ impl Work<'_> {
     pub(super) unsafe fn finish_along(&self, out: &Output<Value>, at: isize, lane: &Dim, nodes: &Nodes) {
         let count = self.problem.count;
         if lane.out == 1 {
-            // SAFETY: the caller's.
+            // SAFETY: the nodes are of this kernel, and no other task writes their places.
             return unsafe { self.finish(out, at, nodes.first(), nodes.len(), count) };
         }
         for i in 0..nodes.len() {
-            // SAFETY: the caller's.
+            // SAFETY: the nodes are of this kernel, and no other task writes their places.
             unsafe { self.finish(out, at + i as isize * lane.out, nodes.at(i), 1, count) };
         }
     }
 
-    /// The tree over `len` elements of one output, from the index `from` (a multiple of `CHUNK`): the first of the
-    /// scratch's nodes.
-    pub(super) unsafe fn chunk(&self, base: At, from: usize, len: usize, scratch: &mut Scratch) {
-        let Scratch { items, nodes, .. } = scratch;
+    /// The tree over `len` elements of one output, from the index `from` (a multiple of `CHUNK`): the first of `nodes`.
+    pub(super) unsafe fn chunk(&self, base: At, from: usize, len: usize, items: &mut Items, nodes: &mut Nodes) {
         nodes.clear();
         nodes.reserve(len.div_ceil(BLOCK));
         for start in (from..from + len).step_by(BLOCK) {
@@ -202,7 +200,7 @@ impl Work<'_> {
         let mut walk = Walk::new(outer, base, start / inner.len);
         let mut at = start % inner.len;
         if at + n <= inner.len {
-            // SAFETY: the caller's.
+            // SAFETY: the run lies within what the caller vouches for.
             return unsafe { self.run_of(walk.at().step(&inner, at), &inner, n, items) };
         }
         let size = self.facts.item;

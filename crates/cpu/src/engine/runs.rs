@@ -50,7 +50,7 @@ impl Work<'_> {
             nodes.clear();
             let mut walk = Walk::new(&self.problem.kept, slow.at(), 0);
             for _ in 0..outputs {
-                // SAFETY: the caller's.
+                // SAFETY: the run lies within what the caller vouches for.
                 unsafe {
                     let x = self.run_of(walk.at(), &inner, run, &mut items);
                     nodes.push_with(|to| self.kernel.block(std::ptr::null(), x, run, (i * run) as u64, to));

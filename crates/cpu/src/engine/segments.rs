@@ -1,7 +1,6 @@
 //! Consecutive parts of one axis, each reduced by itself: a few long ones, a million tiny ones, or both.
 //!
-//! Parts that are longer than a task are cut along subtrees; shorter ones share a task. Neighbours of one length are
-//! reduced as rows of a matrix.
+//! Parts longer than a task are cut along subtrees; shorter ones share a task. Neighbours of one length are matrix rows.
 
 use std::ops::Range;
 
@@ -107,7 +106,8 @@ impl Work<'_> {
     /// See [`super::Job::segments`]. Whether every segment has a result.
     ///
     /// # Safety
-    /// As there; `out` has a place for each output.
+    /// Every element that the problem reaches from the base is readable. Its only reduced axis is the one that is cut.
+    /// `out` has a place for each output of each segment.
     pub unsafe fn segments(&self, offsets: &[usize], out: &Output<Value>) -> bool {
         let Problem { count, outputs, .. } = *self.problem;
         let (sorted, empty) = look_through(offsets, self.threads);
@@ -141,7 +141,7 @@ impl Work<'_> {
         self.quiet_tasks(tasks.shared.len() * lines, &|task| {
             let (from, to) = tasks.shared[task % tasks.shared.len()];
             let place = place(task / tasks.shared.len());
-            // SAFETY: the caller's; tasks have outputs of their own.
+            // SAFETY: the caller vouches for the elements; each task writes outputs of its own.
             unsafe { self.short_segments(&offsets[from..=to], from, &place, out) };
             self.tell(offsets[to] - offsets[from]);
         });
@@ -151,13 +151,13 @@ impl Work<'_> {
             let (start, end) = (offsets[segment], offsets[segment + 1]);
             let at = place(task / parts.len()).at.step(&self.problem.inner(), start);
             let len = CHUNK.min(end - start - from);
-            let mut scratch = Scratch::new(self.kernel);
-            // SAFETY: the caller's.
-            unsafe { self.chunk(at, from, len, &mut scratch) };
+            let (mut items, mut nodes) = (Items::new(), Nodes::new(self.facts.node));
+            // SAFETY: these elements lie within what the caller vouches for.
+            unsafe { self.chunk(at, from, len, &mut items, &mut nodes) };
             self.tell(len);
-            scratch.nodes
+            nodes
         });
-        // SAFETY: the caller's; these outputs are no other task's.
+        // SAFETY: every part has its nodes; no other task writes the outputs of segments that are cut.
         unsafe { self.join_parts(offsets, &tasks, &nodes, &place, None, out) };
     }
 
@@ -176,17 +176,17 @@ impl Work<'_> {
         self.quiet_tasks(tasks.shared.len() * places, &|task| {
             let (from, to) = tasks.shared[task % tasks.shared.len()];
             let place = place(task / tasks.shared.len());
-            // SAFETY: the caller's; tasks have outputs of their own.
+            // SAFETY: the caller vouches for the elements; each task writes outputs of its own.
             unsafe { self.short_segments_of_rows(&offsets[from..=to], from, lane, &place, out) };
         });
         let parts = &tasks.parts;
         let nodes = self.quiet_results(parts.len() * places, |task| {
             let Part { segment, from } = parts[task % parts.len()];
             let len = piece.min(offsets[segment + 1] - offsets[segment] - from);
-            // SAFETY: the caller's.
+            // SAFETY: these rows lie within a segment, whose elements the caller vouches for.
             unsafe { self.rows_from(lane, &place(task / parts.len()), offsets[segment], from, len) }
         });
-        // SAFETY: the caller's; these outputs are no other task's.
+        // SAFETY: every part has its nodes; no other task writes the outputs of segments that are cut.
         unsafe { self.join_parts(offsets, &tasks, &nodes, &place, Some(lane), out) };
     }
 
@@ -231,7 +231,7 @@ impl Work<'_> {
     /// # Safety
     /// A node of this kernel; nobody else writes the place.
     unsafe fn finish_segment(&self, out: &Output<Value>, segment: usize, at: isize, len: usize, node: *const Node) {
-        // SAFETY: the caller's.
+        // SAFETY: the nodes are of this kernel, and no other task writes their places.
         unsafe { self.finish(out, (segment * self.problem.outputs) as isize + at, node, 1, len) };
     }
 
@@ -239,7 +239,7 @@ impl Work<'_> {
     /// Nobody else writes the place.
     unsafe fn finish_empty_segment(&self, out: &Output<Value>, segment: usize, at: isize) {
         let place = out.at((segment * self.problem.outputs) as isize + at + self.problem.out_offset, 1);
-        // SAFETY: the caller's.
+        // SAFETY: the place is aligned for a value, and no other task writes it.
         assert!(unsafe { self.kernel.finish_empty(place) }, "it was asked for before");
     }
 
@@ -259,16 +259,16 @@ impl Work<'_> {
             let at = place.at.step(&inner, start);
             if to == from {
                 let len = offsets[from + 1] - start;
-                // SAFETY: the caller's.
+                // SAFETY: these elements lie within what the caller vouches for.
                 unsafe {
-                    self.chunk(at, 0, len, &mut scratch);
+                    self.chunk(at, 0, len, &mut scratch.items, &mut scratch.nodes);
                     self.finish_segment(out, first + from, place.out, len, scratch.nodes.first());
                 }
                 from += 1;
                 continue;
             }
             let Scratch { items, nodes, room } = &mut scratch;
-            // SAFETY: the caller's.
+            // SAFETY: the run lies within what the caller vouches for.
             let x = unsafe { self.run_of(at, &inner, offsets[to] - start, items) };
             while from < to {
                 let len = offsets[from + 1] - offsets[from];
@@ -296,11 +296,11 @@ impl Work<'_> {
     /// Nodes of this kernel; nobody else writes the places.
     unsafe fn finish_segments(&self, out: &Output<Value>, segment: usize, place: &Place, len: usize, nodes: &Nodes) {
         if self.problem.outputs == 1 {
-            // SAFETY: the caller's.
+            // SAFETY: the nodes are of this kernel, and no other task writes their places.
             return unsafe { self.finish(out, segment as isize + place.out, nodes.first(), nodes.len(), len) };
         }
         for i in 0..nodes.len() {
-            // SAFETY: the caller's.
+            // SAFETY: the node is of this kernel, and no other task writes the place.
             unsafe { self.finish_segment(out, segment + i, place.out, len, nodes.at(i)) };
         }
     }
@@ -322,7 +322,7 @@ impl Work<'_> {
         // The places of the last and of the first are in bounds, so all are.
         out.at(((segment + n - 1) * outputs) as isize + at, 1);
         let to = out.at((segment * outputs) as isize + at, 1);
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for the elements; all places are in bounds, and no other task writes them.
         unsafe { self.kernel.segments(x, offsets, to, (outputs * self.facts.value) as isize) };
     }
 
@@ -343,7 +343,7 @@ impl Work<'_> {
             let segment = first + i;
             if len == 0 {
                 for column in 0..place.width as isize {
-                    // SAFETY: the caller's.
+                    // SAFETY: no other task writes the place.
                     unsafe { self.finish_empty_segment(out, segment, place.out + column * lane.out) };
                 }
                 continue;
@@ -358,12 +358,12 @@ impl Work<'_> {
                 }
                 self.tell(len * place.width);
             } else {
-                // SAFETY: the caller's.
+                // SAFETY: these rows lie within a segment, whose elements the caller vouches for.
                 nodes = unsafe { self.rows_from(lane, place, start, 0, len) };
             }
             for column in 0..nodes.len() {
                 let at = place.out + column as isize * lane.out;
-                // SAFETY: the caller's.
+                // SAFETY: the node is of this kernel, and no other task writes the place.
                 unsafe { self.finish_segment(out, segment, at, len, nodes.at(column)) };
             }
         }
@@ -378,7 +378,7 @@ impl Work<'_> {
             rows: len,
             width: place.width,
         };
-        // SAFETY: the caller's.
+        // SAFETY: the strip lies within what the caller vouches for.
         unsafe { self.strip(lane, &strip) }
     }
 }

@@ -98,7 +98,7 @@ impl Work<'_> {
                 rows: unit,
                 width: width.min(lane.len - first),
             };
-            // SAFETY: the caller's.
+            // SAFETY: the strip lies within what the caller vouches for.
             unsafe { self.strip(&lane, &strip) }
         });
         let mut walk = Walk::new(&self.problem.kept, self.base, 0);

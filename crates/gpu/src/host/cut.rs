@@ -52,8 +52,8 @@ impl Piece<'_> {
     }
 }
 
-/// Cuts a piece until its parts have at most `most` bytes: across the axis that is outermost in memory, so that the host
-/// reads in order. If that is a reduced one, `chunked` says how; if it cannot, kept axes are cut all the same.
+/// Cuts a piece until its parts have at most `most` bytes: across the axis that is outermost in memory, so that the
+/// host reads in order. If that is a reduced one, `chunked` says how; if it cannot, kept axes are cut all the same.
 pub(crate) fn cut<'a>(
     piece: Piece<'a>,
     axes: &[usize],

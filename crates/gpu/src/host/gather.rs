@@ -19,8 +19,8 @@ pub(crate) struct Gather<'a> {
     life: PhantomData<ArrayRef<'a>>,
 }
 
-/// Where a host array's elements are once they have been copied to a device in the order in which they lie in memory: the
-/// same array with other strides.
+/// Where a host array's elements are once they have been copied to a device in the order in which they lie in memory:
+/// the same array with other strides.
 pub(crate) struct Placement {
     /// In bytes; 0 where the host's is.
     pub strides: [isize; MAX_RANK],
@@ -100,8 +100,8 @@ impl<'a> Gather<'a> {
             let n = (len - skip).min(to.len() / self.size);
             let (now, rest) = to.split_at_mut(n * self.size);
             let first = walk.at().step(&self.inner, skip).x;
-            // SAFETY: `n` elements from `skip` are within the inner axis, at an index of the outer ones (`copy` has checked
-            // the range), so they are elements of the array, readable as `ArrayRef` promises for `'a`.
+            // SAFETY: `n` elements from `skip` are within the inner axis, at an index of the outer ones (`copy` has
+            // checked the range), so they are elements of the array, readable as `ArrayRef` promises for `'a`.
             unsafe { self.copy_run(first, x, now) };
             (to, skip) = (rest, 0);
             walk.advance();

@@ -29,8 +29,8 @@ const SLOTS: usize = 3;
 /// What an array may take of the memory that is free, in eighths: the rest is for results, workspaces and others.
 const SHARE: u64 = 6;
 
-/// Reduces a host array on a GPU, and waits for the result. An array that does not fit into the GPU's memory goes there in
-/// pieces. The bits are those of [`warpfold_cpu::reduce`].
+/// Reduces a host array on a GPU, and waits for the result. An array that does not fit into the GPU's memory goes there
+/// in pieces. The bits are those of [`warpfold_cpu::reduce`].
 ///
 /// Of the options it ignores `threads`.
 ///
@@ -81,8 +81,8 @@ pub fn describe_host(
     crate::reduce::describe::describe(resident.view(&array)?, &Options::of(options, None), &stream)
 }
 
-/// Reduces a host array on a GPU in pieces of at most `piece` bytes, so that any array does: cut along kept axes if there
-/// are many outputs, and along the reduced ones if there are few. Copies and kernels overlap.
+/// Reduces a host array on a GPU in pieces of at most `piece` bytes, so that any array does: cut along kept axes if
+/// there are many outputs, and along the reduced ones if there are few. Copies and kernels overlap.
 ///
 /// # Errors
 /// As [`reduce_host`]; [`CudaError::TooLarge`] if there is a piece that cannot be cut further.
@@ -195,8 +195,8 @@ impl Lane {
     fn send(&mut self, stream: &Stream, gather: &Gather<'_>, from: usize, bytes: usize) -> Result<(), CudaError> {
         let chunk = &mut self.pinned.slice_mut()[..bytes];
         gather.copy(from, chunk);
-        // SAFETY: the lane has room for the piece at both ends; it is sent again, or dropped, only after the stream has been
-        // waited for.
+        // SAFETY: the lane has room for the piece at both ends; it is sent again, or dropped, only after the stream has
+        // been waited for.
         unsafe { stream.copy_in(self.device.address(), chunk) }
     }
 
@@ -285,8 +285,9 @@ impl Run<'_> {
             }
             for launch in launches {
                 let at = CallAt { input: input.device.address(), mask, output: to, workspace };
-                // SAFETY: the plan is for this problem and this part of its input, which the lane holds; the chunk before has
-                // been waited for, so the workspace is this one's; all stay until `home` and the slots have been waited for.
+                // SAFETY: the plan is for this problem and this part of its input, which the lane holds; the chunk
+                // before has been waited for, so the workspace is this one's; all stay until `home` and the slots have
+                // been waited for.
                 unsafe { launch.queue(stream, at) }?;
             }
             stream.record(done)?;

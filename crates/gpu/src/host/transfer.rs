@@ -11,8 +11,8 @@ use warpfold_array::{CudaError, Error};
 /// Fewer bytes go as they are: pinned memory costs more to set up than it saves.
 const SMALL: usize = 64 << 10;
 
-/// Copies a sequence to where there is room for it, and waits until it is there. While one chunk is copied, the next one
-/// is gathered.
+/// Copies a sequence to where there is room for it, and waits until it is there. While one chunk is copied, the next
+/// one is gathered.
 pub(crate) fn upload(
     stream: &Stream,
     to: u64,
@@ -52,8 +52,8 @@ pub(crate) fn upload(
     stream.synchronize()
 }
 
-/// A host array's elements on a device, in the order in which they lie in the host's memory: nothing is transposed on the
-/// way, and what is broadcast is copied once.
+/// A host array's elements on a device, in the order in which they lie in the host's memory: nothing is transposed on
+/// the way, and what is broadcast is copied once.
 pub(crate) struct Resident {
     buffer: Buffer<u8>,
     placement: Placement,

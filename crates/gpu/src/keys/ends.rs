@@ -1,7 +1,7 @@
 //! The first and the last of each group, on a GPU.
 
-use super::groups::Groups;
-use super::{check_values, grouped};
+use super::check_values;
+use super::groups::{Groups, take_said};
 use crate::array::Array;
 use crate::device::Device;
 use crate::origin::Origin;
@@ -60,7 +60,7 @@ impl Groups {
             word[..dtype.size()].copy_from_slice(filled.as_bytes());
             u64::from_le_bytes(word)
         });
-        grouped::take_said(&self.said, stream, &mut out, Op::Max, (self.len(), self.dtype()), self.labels())?;
+        take_said(&self.said, stream, &mut out, Op::Max, (self.len(), self.dtype()), self.labels())?;
         if !out.is_empty() {
             let launch = self.device.ready(&rows.ends(self.len(), last, fill, self.device.multiprocessors()))?;
             let at = EndsAt {

@@ -1,6 +1,6 @@
 //! Reductions of groups on a GPU: values in the order of their labels, and then segments.
 
-use super::groups::{Groups, problem};
+use super::groups::{Groups, clear_status, copy_said, problem};
 use super::sorter::Sorter;
 use super::{check_groups, check_labels, check_values, view};
 use crate::array::Array;
@@ -40,7 +40,7 @@ impl Grouped {
     /// argmax); without it they are an error.
     ///
     /// # Errors
-    /// What [`warpfold_cpu::keys::group_by`] refuses; [`crate::KeyError::TooMany`] from 2^30 labels on;
+    /// What [`warpfold_cpu::keys::group_by`] refuses; [`warpfold_array::KeyError::TooMany`] from 2^30 labels on;
     /// [`CudaError::Keys`] of labels that do not lie side by side, and an error of rows whose axes are not one;
     /// [`CudaError::NoKernel`] of options that only the CPU takes (masks, casts); what the driver says.
     pub fn new(
@@ -99,11 +99,23 @@ impl Grouped {
         self.reduction.segmented.output()
     }
 
+    /// What the last run has put in the order of labels: the values, or their positions (u32) if those went along
+    /// instead.
+    #[doc(hidden)]
+    pub fn moved(&self) -> ArrayView<'_> {
+        let (n, device) = (self.sorter.problem.n, self.offsets.device_index());
+        let dtype = if self.reduction.by_positions { DType::U32 } else { self.reduction.origin.dtype };
+        // SAFETY: the sorter has carried as many, of that dtype, and is borrowed.
+        let moved = unsafe { view(device, self.sorter.sorted().1, dtype, n) };
+        moved.expect("a list at the start of a buffer")
+    }
+
     /// Queues one run. The result is in `out` when the stream gets there; `out` must not be in use by another stream.
     ///
     /// # Errors
     /// If an array or the stream is not like that which this was prepared for, or the driver refuses. Labels of no
-    /// group ([`crate::KeyError::LabelOutOfRange`]) and groups without a result are errors of [`Array::download`].
+    /// group ([`warpfold_array::KeyError::LabelOutOfRange`]) and groups without a result are errors of
+    /// [`Array::download`].
     pub fn run(
         &mut self,
         stream: &Stream,
@@ -125,6 +137,41 @@ impl Grouped {
         self.reduction.run(stream, &values, self.sorter.sorted().1, offsets, out)?;
         // SAFETY: after the word for the status there are 12 bytes.
         Ok(unsafe { self.sorter.copy_said(stream, out.status_address() + 4) }?)
+    }
+}
+
+impl Groups {
+    /// Plans reductions of values like these. `fill` is given for groups without elements where the reduction has no
+    /// result for that; without it they are an error of the download. Arg ops give positions in `values`.
+    ///
+    /// # Errors
+    /// As [`Grouped::new`].
+    pub fn prepare(
+        &self,
+        op: Op,
+        values: &ArrayView<'_>,
+        options: &Options<'_>,
+        fill: Option<Scalar>,
+    ) -> Result<GroupReduction<'_>, Error> {
+        GroupReduction::new(self, op, values, options, fill)
+    }
+
+    /// Reduces each group of values, as [`Groups::prepare`] says. Waits until it is done, as memory is freed then.
+    ///
+    /// # Errors
+    /// As [`Grouped::new`].
+    pub fn reduce(
+        &self,
+        op: Op,
+        values: ArrayView<'_>,
+        options: &Options<'_>,
+        fill: Option<Scalar>,
+        stream: &Stream,
+    ) -> Result<Array, Error> {
+        let mut reduction = self.prepare(op, &values, options, fill)?;
+        let mut out = reduction.output()?;
+        reduction.run(stream, values, &mut out)?;
+        Ok(out)
     }
 }
 
@@ -280,37 +327,4 @@ impl InOrder {
         out.set_origin(Some(self.origin.clone()));
         Ok(())
     }
-}
-
-/// Queues a copy of what is said of labels to where a download looks for it.
-///
-/// # Safety
-/// The array stays until the device is done with it.
-unsafe fn copy_said(said: &Buffer<u32>, stream: &Stream, out: &Array) -> Result<(), CudaError> {
-    // SAFETY: the words of the buffer; an array has 12 bytes after the word for the status.
-    unsafe { stream.copy(out.status_address() + 4, said.address(), 12) }
-}
-
-/// Queues saying that every output has a value.
-fn clear_status(stream: &Stream, out: &mut Array) -> Result<(), CudaError> {
-    // SAFETY: an array has a word for the status, and stays until the device is done with it, as a buffer's drop
-    // promises.
-    unsafe { stream.fill(out.status_address(), 0, 4) }
-}
-
-/// Lets the download of a result by labels say what is wrong with these.
-pub(crate) fn take_said(
-    said: &Buffer<u32>,
-    stream: &Stream,
-    out: &mut Array,
-    op: Op,
-    groups: (usize, DType),
-    labels: usize,
-) -> Result<(), CudaError> {
-    clear_status(stream, out)?;
-    // SAFETY: an array stays until the device is done with it, as a buffer's drop promises.
-    unsafe { copy_said(said, stream, out) }?;
-    let origin = Origin { groups: Some(groups), ..Origin::of_parts(op, groups.1, &[labels], "group") };
-    out.set_origin(Some(Arc::new(origin)));
-    Ok(())
 }

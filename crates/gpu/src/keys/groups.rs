@@ -1,18 +1,16 @@
 //! Labels on a GPU, put in order once for any number of reductions.
 
-use super::grouped::{self, GroupReduction};
 use super::sorter::Sorter;
 use super::{check_groups, check_labels, count_groups, view};
 use crate::array::Array;
 use crate::buffer::Buffer;
 use crate::device::Device;
-use crate::options::Options;
-use crate::origin::label_error;
+use crate::origin::{Origin, label_error};
 use crate::plan::sort::{Carried, Problem, What, counts};
 use crate::stream::Stream;
 use crate::view::ArrayView;
-use warpfold_array::Scalar;
-use warpfold_array::{Error, Op};
+use std::sync::Arc;
+use warpfold_array::{CudaError, Error, Op};
 use warpfold_core::DType;
 use warpfold_kernels::group::offsets::OffsetsAt;
 use warpfold_kernels::sort::heads::CountsAt;
@@ -40,9 +38,9 @@ impl Groups {
     /// the memory for sorting is freed then.
     ///
     /// # Errors
-    /// [`crate::KeyError`] of labels that are no list of integers, of 2^30 labels or more, or of more than 2^31 groups;
-    /// without a number, of a label below -1. With one, labels of no group are errors of [`Groups::check`] and of every
-    /// result's download. What the driver says.
+    /// [`warpfold_array::KeyError`] of labels that are no list of integers, of 2^30 labels or more, or of more than
+    /// 2^31 groups; without a number, of a label below -1. With one, labels of no group are errors of [`Groups::check`]
+    /// and of every result's download. What the driver says.
     pub fn new(labels: ArrayView<'_>, groups: Option<usize>, stream: &Stream) -> Result<Groups, Error> {
         check_labels(&labels)?;
         labels.is_on(stream, "labels")?;
@@ -68,7 +66,7 @@ impl Groups {
     /// Waits for the sort, and sees whether every label is -1 or that of a group.
     ///
     /// # Errors
-    /// [`crate::KeyError::LabelOutOfRange`] of the first one that is not, or what went wrong on the device.
+    /// [`warpfold_array::KeyError::LabelOutOfRange`] of the first one that is not, or what went wrong on the device.
     pub fn check(&self, stream: &Stream) -> Result<(), Error> {
         self.offsets().is_on(stream, "groups")?;
         let said = self.said.read(stream)?;
@@ -123,46 +121,46 @@ impl Groups {
             // SAFETY: both have a place for each group, and stay until the device is done with them.
             unsafe { launch.queue(stream, at) }?;
         }
-        grouped::take_said(&self.said, stream, &mut out, Op::CountNonzero, (self.groups, self.dtype), self.labels)?;
-        Ok(out)
-    }
-
-    /// Plans reductions of values like these. `fill` is given for groups without elements where the reduction has no
-    /// result for that; without it they are an error of the download. Arg ops give positions in `values`.
-    ///
-    /// # Errors
-    /// As [`Grouped::new`](super::Grouped::new).
-    pub fn prepare(
-        &self,
-        op: Op,
-        values: &ArrayView<'_>,
-        options: &Options<'_>,
-        fill: Option<Scalar>,
-    ) -> Result<GroupReduction<'_>, Error> {
-        GroupReduction::new(self, op, values, options, fill)
-    }
-
-    /// Reduces each group of values, as [`Groups::prepare`] says. Waits until it is done, as memory is freed then.
-    ///
-    /// # Errors
-    /// As [`Grouped::new`](super::Grouped::new).
-    pub fn reduce(
-        &self,
-        op: Op,
-        values: ArrayView<'_>,
-        options: &Options<'_>,
-        fill: Option<Scalar>,
-        stream: &Stream,
-    ) -> Result<Array, Error> {
-        let mut reduction = self.prepare(op, &values, options, fill)?;
-        let mut out = reduction.output()?;
-        reduction.run(stream, values, &mut out)?;
+        take_said(&self.said, stream, &mut out, Op::CountNonzero, (self.groups, self.dtype), self.labels)?;
         Ok(out)
     }
 }
 
 /// A sort of labels.
-pub(crate) fn problem(dtype: DType, n: usize, groups: usize, carried: Carried, device: &Device) -> Problem {
+pub(super) fn problem(dtype: DType, n: usize, groups: usize, carried: Carried, device: &Device) -> Problem {
     let multiprocessors = device.multiprocessors();
     Problem { dtype, n, what: What::Labels { groups }, carried, multiprocessors }
+}
+
+/// Queues a copy of what is said of labels to where a download looks for it.
+///
+/// # Safety
+/// The array stays until the device is done with it.
+pub(super) unsafe fn copy_said(said: &Buffer<u32>, stream: &Stream, out: &Array) -> Result<(), CudaError> {
+    // SAFETY: the words of the buffer; an array has 12 bytes after the word for the status.
+    unsafe { stream.copy(out.status_address() + 4, said.address(), 12) }
+}
+
+/// Queues saying that every output has a value.
+pub(super) fn clear_status(stream: &Stream, out: &mut Array) -> Result<(), CudaError> {
+    // SAFETY: an array has a word for the status, and stays until the device is done with it, as a buffer's drop
+    // promises.
+    unsafe { stream.fill(out.status_address(), 0, 4) }
+}
+
+/// Lets the download of a result by labels say what is wrong with these.
+pub(super) fn take_said(
+    said: &Buffer<u32>,
+    stream: &Stream,
+    out: &mut Array,
+    op: Op,
+    groups: (usize, DType),
+    labels: usize,
+) -> Result<(), CudaError> {
+    clear_status(stream, out)?;
+    // SAFETY: an array stays until the device is done with it, as a buffer's drop promises.
+    unsafe { copy_said(said, stream, out) }?;
+    let origin = Origin { groups: Some(groups), ..Origin::of_parts(op, groups.1, &[labels], "group") };
+    out.set_origin(Some(Arc::new(origin)));
+    Ok(())
 }

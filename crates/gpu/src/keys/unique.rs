@@ -99,15 +99,35 @@ impl Finder {
     /// Plans searches in arrays like this one, of any dtype and shape, whose elements lie side by side in C order.
     ///
     /// # Errors
-    /// [`CudaError::Keys`] of other layouts; [`crate::KeyError::TooMany`] from 2^30 elements on; what the driver says.
+    /// [`CudaError::Keys`] of other layouts; [`warpfold_array::KeyError::TooMany`] from 2^30 elements on; what the
+    /// driver says.
     pub fn new(device: &Device, array: &ArrayView<'_>, wanted: Wanted) -> Result<Finder, Error> {
+        let (size, n) = (array.dtype().size(), array.shape().iter().product::<usize>());
+        let least = if size == 4 { MANY } else { 1 };
+        let by_bits = wanted == Wanted::default() && size <= 4 && n >= least;
+        Finder::planned(device, array, wanted, by_bits)
+    }
+
+    /// A search for values alone, by a bit for each value, of fewer elements than [`Finder::new`] takes it for. For
+    /// tests.
+    ///
+    /// # Errors
+    /// As [`Finder::new`]; [`CudaError::Keys`] of elements that have no such search: none, or elements of 8 bytes.
+    #[doc(hidden)]
+    pub fn by_bits(device: &Device, array: &ArrayView<'_>) -> Result<Finder, Error> {
+        if array.dtype().size() > 4 || array.shape().contains(&0) {
+            let why = format!("no search by bits of {} {:?}", array.dtype(), array.shape());
+            return Err(CudaError::Keys { why }.into());
+        }
+        Finder::planned(device, array, Wanted::default(), true)
+    }
+
+    fn planned(device: &Device, array: &ArrayView<'_>, wanted: Wanted, by_bits: bool) -> Result<Finder, Error> {
         check("elements", array)?;
         let (dtype, shape) = (array.dtype(), array.shape().to_vec());
         let n = shape.iter().product();
         let carried = if wanted.first || wanted.inverse { Carried::Positions } else { Carried::Nothing };
         let multiprocessors = device.multiprocessors();
-        let least = if dtype.size() == 4 { MANY } else { 1 };
-        let by_bits = wanted == Wanted::default() && dtype.size() <= 4 && n >= least;
         let what = if by_bits { What::Buckets } else { What::Values };
         let problem = Problem { dtype, n, what, carried, multiprocessors };
         let starts = match by_bits {
@@ -239,7 +259,7 @@ pub fn unique(array: ArrayView<'_>, wanted: Wanted, stream: &Stream) -> Result<U
 /// The distinct values of a host array, found on a GPU, as [`warpfold_cpu::keys::unique`] finds them.
 ///
 /// # Errors
-/// [`crate::KeyError::TooMany`] from 2^30 elements on; what the driver says.
+/// [`warpfold_array::KeyError::TooMany`] from 2^30 elements on; what the driver says.
 pub fn unique_host(array: ArrayRef<'_>, what: Distinct, device: &Device) -> Result<warpfold_cpu::keys::Unique, Error> {
     let stream = Stream::new(device)?;
     let on_device = Array::upload(&stream, array)?;

@@ -35,7 +35,9 @@ pub struct Lloyd {
 }
 
 /// What an iteration has done.
-pub(crate) struct Done {
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Done {
     /// The sum of the squares of the centroids' moves.
     pub shift: f64,
     /// Clusters without points.
@@ -160,7 +162,8 @@ impl Lloyd {
     }
 
     /// The squares of the distances.
-    pub(crate) fn squares<F: Coordinate>(
+    #[doc(hidden)]
+    pub fn squares<F: Coordinate>(
         &mut self,
         stream: &Stream,
         points: ArrayView<'_>,
@@ -172,15 +175,26 @@ impl Lloyd {
     }
 
     /// Forgets what iterations have done so far.
-    pub(crate) fn forget(&mut self, stream: &Stream) -> Result<(), CudaError> {
+    #[doc(hidden)]
+    pub fn forget(&mut self, stream: &Stream) -> Result<(), CudaError> {
         self.update.report.fill(stream, 0)
     }
 
     /// Waits for what the iteration since [`Lloyd::forget`] has done.
-    pub(crate) fn done(&mut self, stream: &Stream) -> Result<Done, Error> {
+    #[doc(hidden)]
+    pub fn done(&mut self, stream: &Stream) -> Result<Done, Error> {
         let shift = self.shift.run_to_host(stream, self.moves.view(), None)?.values.get(0).to_f64();
         let report = self.update.report.read(stream)?;
         Ok(Done { shift, empty: report[EMPTY], changed: report[CHANGED] != 0 })
+    }
+
+    /// Waits for the labels, and says how many points rough scores have left unsettled, and how many of those fine
+    /// ones. None if the labels were not found in such rounds.
+    #[doc(hidden)]
+    pub fn unsettled(&self, stream: &Stream) -> Result<Option<[u32; 2]>, CudaError> {
+        let lists = self.unsure.read(stream)?;
+        // Each list starts with its length, and has room for all points.
+        Ok(lists.get(self.update.problem.n + 1).map(|&fine| [lists[0], fine]))
     }
 
     fn check(&self, stream: &Stream, points: &ArrayView<'_>, centroids: &Array, labels: &Array) -> Result<(), Error> {

@@ -40,8 +40,8 @@ fn problem(points: &ArrayView<'_>, axes: Axes, clusters: usize) -> Result<Proble
 /// The scale of points in a GPU's memory: one read of them.
 ///
 /// # Errors
-/// What [`Points::new`] refuses; [`crate::KeyError::NotFinite`] of the first point with a NaN or an infinity; what the
-/// driver says.
+/// What [`Points::new`] refuses; [`warpfold_array::KeyError::NotFinite`] of the first point with a NaN or an infinity;
+/// what the driver says.
 pub fn scale(stream: &Stream, points: ArrayView<'_>, axes: Axes) -> Result<Scale, Error> {
     let found = Points::new(*points.layout(), axes)?;
     if found.is_empty() {

@@ -192,7 +192,7 @@ impl CentroidUpdate {
     }
 }
 
-/// The means of the points of each label, as [`crate::centroid_update`] has them: two reads of the points.
+/// The means of the points of each label, as [`warpfold_cpu::keys::centroid_update`] has them: two reads of the points.
 ///
 /// # Errors
 /// As [`CentroidUpdate::new`], [`scale()`] and [`CentroidUpdate::check`].

@@ -189,7 +189,8 @@ impl Problem {
         ]
     }
 
-    /// The squares of the distances to the centroids of the labels; up to [`super::distance::MOST`] coordinates.
+    /// The squares of the distances to the centroids of the labels; up to [`warpfold_kernels::kmeans::distance::MOST`]
+    /// coordinates.
     #[must_use]
     pub fn distances(&self) -> Launch<DistanceAt> {
         let grid = (self.n as u64).div_ceil(THREADS as u64).max(1) as u32;

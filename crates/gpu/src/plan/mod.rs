@@ -1,7 +1,7 @@
 //! What a GPU is to launch: plain values, made without a GPU.
 //!
-//! [`choose`] finds the fold of a reduction, [`planner`] its shape, [`share`] how the work is shared out; the numbers
-//! that tune it are in [`policy`]. [`segments`], [`sort`], [`rows`] and [`kmeans`] plan the other families.
+//! `choose` finds the fold of a reduction, `planner` its shape, `share` how the work is shared out; the numbers that
+//! tune it are in `policy`. `segments`, [`sort`], [`rows`] and [`kmeans`] plan the other families.
 
 mod choose;
 mod custom;

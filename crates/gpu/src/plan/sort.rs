@@ -69,7 +69,7 @@ pub enum Carried {
     },
 }
 
-/// A sort: up to [`super::MOST`] elements that lie side by side.
+/// A sort: up to [`warpfold_kernels::sort::MOST`] elements that lie side by side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Problem {
     /// Of the elements.

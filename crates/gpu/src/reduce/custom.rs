@@ -14,8 +14,8 @@ use warpfold_kernels::reduce::call::CallAt;
 
 /// A reducer of one's own and its kernels, for one GPU.
 ///
-/// The kernels are what `cargo warpfold-ptx` made of the crate that calls `warpfold_kernels::export_reducer!`; docs/custom-reducers.md
-/// goes through it step by step. Results have the bits of [`crate::reduce_elements`].
+/// The kernels are what `cargo warpfold-ptx` made of the crate that calls `warpfold_kernels::export_reducer!`;
+/// docs/custom-reducers.md goes through it step by step. Results have the bits of `warpfold::reduce_elements`.
 pub struct Custom<R> {
     device: Device,
     reducer: R,
@@ -27,12 +27,12 @@ impl<R: Exported> Custom<R> {
     /// Looks for the reducer's kernels in the bytes of the file. They are loaded when they are needed.
     ///
     /// # Safety
-    /// The bytes are what `cargo warpfold-ptx` made of this reducer's crate: kernels read and write by addresses, and nothing keeps
-    /// others within their arrays. A change of sizes since then is found, as an error.
+    /// The bytes are what `cargo warpfold-ptx` made of this reducer's crate: kernels read and write by addresses, and
+    /// nothing keeps others within their arrays. A change of sizes since then is found, as an error.
     ///
     /// # Errors
-    /// If it holds no kernels, or those of another reducer, or of an earlier version of this one with other elements, nodes or
-    /// results.
+    /// If it holds no kernels, or those of another reducer, or of an earlier version of this one with other elements,
+    /// nodes or results.
     pub unsafe fn new(device: &Device, reducer: R, kernels: &[u8]) -> Result<Custom<R>, CudaError> {
         check::<R>(kernels)?;
         Ok(Custom { device: device.clone(), reducer, archive: Some(kernels.to_vec()) })
@@ -63,8 +63,8 @@ impl<R: Exported> Custom<R> {
         Ok(out)
     }
 
-    /// Plans a reduction of elements like these, and loads its kernels; the first use of a kernel compiles it, which takes the
-    /// driver 50 to 200 ms.
+    /// Plans a reduction of elements like these, and loads its kernels; the first use of a kernel compiles it, which
+    /// takes the driver 50 to 200 ms.
     ///
     /// # Errors
     /// As [`Custom::reduce`].
@@ -106,7 +106,8 @@ impl<R: Exported> Custom<R> {
     }
 }
 
-/// A reduction of elements of one shape and layout, planned and loaded. A run costs the host the driver's calls and no more.
+/// A reduction of elements of one shape and layout, planned and loaded. A run costs the host the driver's calls and no
+/// more.
 pub struct CustomReduction<R: Exported> {
     device: Device,
     input: ElementLayout,
@@ -151,7 +152,8 @@ impl<R: Exported> CustomReduction<R> {
     /// Queues one run. The result is in `out` when the stream gets there; `out` must not be in use by another stream.
     ///
     /// # Errors
-    /// If the elements, the output or the stream are not like those that the reduction was prepared for, or the driver refuses.
+    /// If the elements, the output or the stream are not like those that the reduction was prepared for, or the driver
+    /// refuses.
     pub fn run(
         &self,
         stream: &Stream,
@@ -190,10 +192,11 @@ impl<R: Exported> CustomReduction<R> {
                     workspace,
                 };
                 for launch in launches {
-                    // SAFETY: the plan is for elements of this layout and an output of this shape, which stay until the device is
-                    // done with them, as `ElementsView::from_raw` and `Buffer`'s drop promise. The kernels are this reducer's, by
-                    // the promise of `Custom::new`, which has compared the sizes of elements, nodes and results. The workspace is as large as the
-                    // plan asks for, its counters are zero, and the stream's lock is held.
+                    // SAFETY: the plan is for elements of this layout and an output of this shape, which stay until the
+                    // device is done with them, as `ElementsView::from_raw` and `Buffer`'s drop promise. The kernels
+                    // are this reducer's, by the promise of `Custom::new`, which has compared the sizes of elements,
+                    // nodes and results. The workspace is as large as the plan asks for, its counters are zero, and the
+                    // stream's lock is held.
                     unsafe { launch.queue(stream, at) }?;
                 }
                 Ok(())

@@ -16,11 +16,11 @@ use warpfold_core::DType;
 use warpfold_cpu::{Description, STATS};
 use warpfold_kernels::reduce::call::CallAt;
 
-/// Describing arrays of one dtype, shape and layout on one GPU: planned, its kernels loaded. What [`Reduction`] is for one
-/// statistic.
+/// Describing arrays of one dtype, shape and layout on one GPU: planned, its kernels loaded. What [`Reduction`] is for
+/// one statistic.
 ///
-/// Floats that lie side by side, along or across what is described, are read once. Of others, and of integers, each statistic
-/// is a reduction of its own.
+/// Floats that lie side by side, along or across what is described, are read once. Of others, and of integers, each
+/// statistic is a reduction of its own.
 pub struct Survey {
     device: Device,
     input: Layout,
@@ -138,9 +138,10 @@ impl Survey {
                 let input = input.address().wrapping_add_signed(*offset as i64);
                 let at = CallAt { input, mask: 0, output: buffer.address(), workspace };
                 for launch in launches {
-                    // SAFETY: the plan is for arrays like this one, which is borrowed or stays until the device is done with it,
-                    // as `ArrayView::from_raw` promises; the output has room for every statistic, and its drop waits. The
-                    // workspace is as large as the plan asks for, its counters are zero, and the lock is held.
+                    // SAFETY: the plan is for arrays like this one, which is borrowed or stays until the device is done
+                    // with it, as `ArrayView::from_raw` promises; the output has room for every statistic, and its drop
+                    // waits. The workspace is as large as the plan asks for, its counters are zero, and the lock is
+                    // held.
                     unsafe { launch.queue(stream, at) }?;
                 }
                 Ok(())
@@ -223,8 +224,8 @@ fn integer(count: Scalar) -> i64 {
     }
 }
 
-/// Count, NaN count, min, argmin, max, argmax, mean, std (population), sum and 2-norm of an array on a GPU, with the bits
-/// of [`warpfold_cpu::describe()`]; read once where [`Survey`] can.
+/// Count, NaN count, min, argmin, max, argmax, mean, std (population), sum and 2-norm of an array on a GPU, with the
+/// bits of [`warpfold_cpu::describe()`]; read once where [`Survey`] can.
 ///
 /// Of the options it takes `axes` and `keepdims`.
 ///

@@ -38,16 +38,16 @@ pub struct Explanation {
 /// A kernel, on how many threads it runs, and its launch struct without addresses.
 pub type Launched = Launch<CallAt>;
 
-/// What a GPU would do about an array with this dtype, shape and layout; for an H200 if `gpu` names none. The array is not
-/// read, and there need be no GPU.
+/// What a GPU would do about an array with this dtype, shape and layout; for an H200 if `gpu` names none. The array is
+/// not read, and there need be no GPU.
 ///
 /// ```
-/// use warpfold::{ArrayRef, Op, Options, cuda};
+/// use warpfold_array::{ArrayRef, Op, Options};
 ///
 /// let x = ArrayRef::from_slice(&[1.0f32, 2.0, 3.0], &[3])?;
-/// let explanation = cuda::explain(Op::Sum, x, &Options::default(), None)?;
+/// let explanation = warpfold_gpu::explain(Op::Sum, x, &Options::default(), None)?;
 /// assert!(explanation.device.contains("H200"));
-/// # Ok::<(), warpfold::Error>(())
+/// # Ok::<(), warpfold_array::Error>(())
 /// ```
 ///
 /// # Errors

@@ -12,7 +12,8 @@ use warpfold_array::{Error, Op};
 /// For many reductions of one kind, [`Reduction`] plans and allocates once.
 ///
 /// # Errors
-/// What [`warpfold_cpu::reduce`] refuses, or what the driver says. An output without a value is an error of [`Array::download`].
+/// What [`warpfold_cpu::reduce`] refuses, or what the driver says. An output without a value is an error of
+/// [`Array::download`].
 pub fn reduce(op: Op, input: ArrayView<'_>, options: &Options<'_>, stream: &Stream) -> Result<Array, Error> {
     let reduction = Reduction::new(&stream.device(), op, &input, options)?;
     let mut out = reduction.output()?;

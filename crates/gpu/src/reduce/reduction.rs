@@ -22,8 +22,8 @@ use warpfold_kernels::reduce::call::CallAt;
 
 /// A reduction of arrays of one dtype, shape and layout on one GPU: planned, its kernels loaded.
 ///
-/// A run costs the host the driver's calls and no more: nothing is planned, allocated or compiled. Any number of threads can
-/// run it, on any streams.
+/// A run costs the host the driver's calls and no more: nothing is planned, allocated or compiled. Any number of
+/// threads can run it, on any streams.
 pub struct Reduction {
     device: Device,
     op: Op,
@@ -85,8 +85,8 @@ impl fmt::Display for Layout {
 }
 
 impl Reduction {
-    /// Plans a reduction of arrays like `input` with masks like that of the options, and loads its kernels. The first use
-    /// of a kernel compiles it, which takes the driver 50 to 80 ms.
+    /// Plans a reduction of arrays like `input` with masks like that of the options, and loads its kernels. The first
+    /// use of a kernel compiles it, which takes the driver 50 to 80 ms.
     ///
     /// # Errors
     /// What [`warpfold_cpu::reduce`] refuses, [`CudaError::NoKernel`], or what the driver says.
@@ -156,8 +156,8 @@ impl Reduction {
     /// Queues one run. The result is in `out` when the stream gets there; `out` must not be in use by another stream.
     ///
     /// # Errors
-    /// If an array or the stream is not like that which the reduction was prepared for, or the driver refuses. An output
-    /// without a value is an error of [`Array::download`].
+    /// If an array or the stream is not like that which the reduction was prepared for, or the driver refuses. An
+    /// output without a value is an error of [`Array::download`].
     pub fn run(
         &self,
         stream: &Stream,
@@ -176,8 +176,8 @@ impl Reduction {
             None => StatusTo::Nowhere,
             Some(_) => StatusTo::Device(out.status_address()),
         };
-        // SAFETY: `check` and the above have seen that the arrays are like those that were planned for; they are borrowed or
-        // stay until the device is done with them, as `ArrayView::from_raw` and `Buffer`'s drop promise.
+        // SAFETY: `check` and the above have seen that the arrays are like those that were planned for; they are
+        // borrowed or stay until the device is done with them, as `ArrayView::from_raw` and `Buffer`'s drop promise.
         unsafe { self.queue(stream, &input, mask.as_ref(), Destination { address: out.address(), status }) }?;
         out.set_origin(self.origin.clone());
         Ok(())
@@ -214,8 +214,8 @@ impl Reduction {
             None => StatusTo::Nowhere,
             Some(_) => StatusTo::Host(start.wrapping_add(MAILBOX)),
         };
-        // SAFETY: as in `run`; the mailbox has room for the result and the status, and belongs to whoever holds the lock
-        // until the stream has been waited for. The workspace is the stream's.
+        // SAFETY: as in `run`; the mailbox has room for the result and the status, and belongs to whoever holds the
+        // lock until the stream has been waited for. The workspace is the stream's.
         unsafe { self.queue_on(stream, &input, mask.as_ref(), Destination { address, status }, workspace) }?;
         stream.spin()?;
         let written = mailbox.host.slice();
@@ -273,8 +273,8 @@ impl Reduction {
     }
 
     /// # Safety
-    /// Input and mask are like those that were planned for, and the destination has room for the result; all stay until the
-    /// device is done with them.
+    /// Input and mask are like those that were planned for, and the destination has room for the result; all stay until
+    /// the device is done with them.
     unsafe fn queue(
         &self,
         stream: &Stream,
@@ -320,8 +320,8 @@ impl Reduction {
                     workspace,
                 };
                 for launch in launches {
-                    // SAFETY: the plan is for arrays like these, by the caller's promise; the workspace is as large as the
-                    // plan asks for, its counters are zero, and no other stream uses it.
+                    // SAFETY: the plan is for arrays like these, by the caller's promise; the workspace is as large as
+                    // the plan asks for, its counters are zero, and no other stream uses it.
                     unsafe { launch.queue(stream, at) }?;
                 }
                 // SAFETY: the caller's.

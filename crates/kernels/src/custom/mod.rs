@@ -97,7 +97,7 @@ pub trait Exported: Custom {
     const NAME: &'static str;
     /// Lets a visitor see one of its kernels; none if there is no such kernel.
     #[cfg(not(target_arch = "nvptx64"))]
-    fn find<V: crate::Visit>(entry: &str, visitor: V) -> Option<V::Output>;
+    fn find<V: crate::kernel::Visit>(entry: &str, visitor: V) -> Option<V::Output>;
 }
 
 /// Whether kernels can be made of it; why not is an error of the compiler.

@@ -78,7 +78,7 @@ params! {
         pub slices: u32,
         /// Lanes that share a point, as a power of two: at most 5.
         pub abreast: u32,
-        /// Tiles that a block takes, for [`tile`] and [`column`] alone.
+        /// Tiles that a block takes, for [`tile`] and [`mod@column`] alone.
         pub tiles: u32,
         /// Points of a stretch, for [`sort`] alone.
         pub stretch: u32,

@@ -204,7 +204,7 @@ params! {
     #[derive(Default)]
     /// Where starts are, and where counts go.
     pub struct CountsAt {
-        /// `u32`, as [`Heads::starts`], or offsets of groups.
+        /// `u32`, as [`HeadsAt::starts`], or offsets of groups.
         pub starts: u64,
         /// `i64` of each.
         pub counts: u64,

@@ -16,9 +16,6 @@ pub enum Error {
     /// The library's own reduction.
     #[error(transparent)]
     Library(#[from] warpfold::Error),
-    /// The library's plan names a kernel that the emulator does not have.
-    #[error("the emulator has no kernel {0}: library and ladder are not of one revision")]
-    NoKernel(String),
     /// A rung that does not exist.
     #[error("there is no rung `{}`; there are {}", .0.escape_debug(), case::names().join(", "))]
     NoSuchRung(String),

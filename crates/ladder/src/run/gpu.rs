@@ -156,11 +156,7 @@ impl Gpu {
             self.copies.clear();
             let mut loaded = Vec::new();
             for m in materials(load) {
-                let inputs = match load {
-                    Load::Points(sizes) => Inputs::upload_labelled(&self.stream, &m.words, &m.labels, sizes.clusters)?,
-                    _ => Inputs::upload(&self.stream, &m.words)?,
-                };
-                loaded.push(Loaded { inputs, answer: m.answer });
+                loaded.push(Loaded { inputs: m.upload(&self.stream, load)?, answer: m.answer });
             }
             self.loaded = Some((load, loaded));
         }

@@ -4,6 +4,8 @@ use super::case::Load;
 use super::check::{Answer, Exact};
 use super::data;
 use crate::plan::Sizes;
+use crate::program::Inputs;
+use warpfold::cuda::{Error, Stream};
 use warpfold_kernels::ladder::DType;
 
 /// The seed of elements and points.
@@ -23,6 +25,17 @@ pub struct Material {
 }
 
 impl Material {
+    /// A copy on a device: what programs read.
+    ///
+    /// # Errors
+    /// If it does not fit.
+    pub fn upload(&self, stream: &Stream, load: Load) -> Result<Inputs, Error> {
+        match load {
+            Load::Points(sizes) => Inputs::upload_labelled(stream, &self.words, &self.labels, sizes.clusters),
+            _ => Inputs::upload(stream, &self.words),
+        }
+    }
+
     /// The elements, if they are floats.
     pub fn floats(&self) -> Vec<f32> {
         self.words.iter().map(|&bits| f32::from_bits(bits)).collect()

@@ -233,7 +233,7 @@ fn the_last_rungs_show_the_production_kernels_parts() {
     let (a9, c8) = (section(&page, "a9"), section(&page, "c8"));
     for (text, parts) in [
         (a9, &["rows_sum_f32", "shape/rows.rs", "shape/piece/ordered.rs", "fold/tree.rs", "pub struct Sums"][..]),
-        (c8, &["kmeans_column_f32", "keys/column.rs", "keys/finish.rs"]),
+        (c8, &["kmeans_column_f32", "kmeans/column.rs", "kmeans/finish.rs"]),
     ] {
         for part in parts {
             assert!(seen(text).contains(part), "{part}");

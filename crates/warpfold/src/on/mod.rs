@@ -2,7 +2,7 @@
 //! the device.
 //!
 //! Every function here takes a [`DeviceName`] first. `auto` is the CPU, which reads its memory faster than a bus brings
-//! the same bytes to a GPU (docs/benchmarking.md has the measurement); k-means alone computes enough per byte for
+//! the same bytes to a GPU (docs/notebook.md has the measurement); k-means alone computes enough per byte for
 //! `auto` to choose a GPU.
 
 /// Evaluates `gpu`, with the device opened, where the name is that of a GPU, and else `cpu`. Without the feature `cuda`

@@ -251,7 +251,8 @@ fn options(r: &mut Random, op: Op, dtype: DType) -> Options<'static> {
     o
 }
 
-/// Mostly numbers; at times many NaN, infinities and zeros of both signs, or nothing but one value, so that there are ties.
+/// Mostly numbers; at times many NaN, infinities and zeros of both signs, or nothing but one value, so that there are
+/// ties.
 fn fill(r: &mut Random, dtype: DType) -> impl Fn(&mut Random) -> Scalar + use<> {
     let wild = [0, 0, 3, 60][r.below(4)];
     let only = r.chance(6).then(|| element(r, dtype, 100));

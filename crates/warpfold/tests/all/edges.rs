@@ -1,4 +1,5 @@
-//! Nothing, very little, and very much of it: results of no elements, few labels of many groups, and results that no memory holds.
+//! Nothing, very little, and very much of it: results of no elements, few labels of many groups, and results that no
+//! memory holds.
 
 use crate::reference::{Random, Strided, element};
 use warpfold::{

@@ -44,7 +44,8 @@ impl Case {
             axes: [Axes::PointsFirst, Axes::CoordinatesFirst][pick(2, seed)],
             gap: [0, 0, 8, 3][pick(4, seed)],
             offset: [0, 0, 8, 1][pick(4, seed)],
-            // Squares of distances that hardly fit, or are subnormal; subnormal coordinates; zeros; the greatest, which are too far.
+            // Squares of distances that hardly fit, or are subnormal; subnormal coordinates; zeros; the greatest, which
+            // are too far.
             power: [0, 0, 0, 500, -530, -1015, -1200, 1023][pick(8, seed)],
             seed: random(seed),
         }

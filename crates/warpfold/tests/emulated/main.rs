@@ -4,11 +4,14 @@
 
 mod columns;
 mod golden;
+mod groups;
 mod keys;
 mod kmeans;
+mod kmeans_exact;
 mod reductions;
 mod rows;
 mod segments;
+mod sort;
 
 use warpfold::cuda::{self, ArrayView, Buffer, Stream};
 use warpfold::{DType, Error};
@@ -24,7 +27,11 @@ struct Emulated {
 
 impl Emulated {
     fn new() -> Emulated {
-        let emulator = Emulator::new(1);
+        Emulated::of(1)
+    }
+
+    fn of(multiprocessors: u32) -> Emulated {
+        let emulator = Emulator::new(multiprocessors);
         let device = emulator.device();
         let stream = Stream::new(&device).expect("a stream");
         Emulated { emulator, device, stream }

@@ -8,7 +8,8 @@ fn plain(len: usize, reduced: bool) -> Axis {
     Axis { len, gap: 0, reversed: false, broadcast: false, reduced }
 }
 
-/// Checks `two(most, seed)` lengths of rows of every op and dtype, `most` elements filling 16 bytes; how many were by `kernel`.
+/// Checks `two(most, seed)` lengths of rows of every op and dtype, `most` elements filling 16 bytes; how many were by
+/// `kernel`.
 fn run(kernel: &str, rows: impl Fn(&mut u64) -> usize, two: impl Fn(usize, &mut u64) -> [usize; 2]) -> usize {
     let on = Emulated::new();
     let (mut seed, mut wrong, mut by) = (5, Vec::new(), 0);

@@ -48,7 +48,8 @@ fn bytes_of(offsets: &[i64], dtype: DType) -> Vec<u8> {
     offsets.iter().flat_map(|&o| o.to_le_bytes()[..dtype.size()].to_vec()).collect()
 }
 
-/// Reduces segments of an array whose first element is `skip` bytes into `bytes`; says what ran. None if no kernel does that.
+/// Reduces segments of an array whose first element is `skip` bytes into `bytes`; says what ran. None if no kernel does
+/// that.
 fn run(
     on: &Emulated,
     op: Op,

@@ -1,6 +1,7 @@
 //! Reductions whose bits a GPU gave, kept so that the CPU and the emulator can be held to them where there is no GPU.
 //!
-//! The list is fixed: every op of every dtype in every form, with a size, options and data that follow from its number alone.
+//! The list is fixed: every op of every dtype in every form, with a size, options and data that follow from its number
+//! alone.
 
 use std::collections::BTreeMap;
 use std::fmt;

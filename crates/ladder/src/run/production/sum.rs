@@ -1,20 +1,13 @@
 //! The last rung of family A: the library's own sum.
 
 use super::super::case::Load;
-use super::super::emulated::Seen;
 use super::super::error::Error;
-use super::super::material::Material;
 use super::super::timed::Timed;
-use super::launches::{Shape, at, carry_out};
+use super::launches::Shape;
 use crate::program::Inputs;
 use warpfold::cuda::{self, Array, Device, Explanation, Options, Reduction, Stream};
 use warpfold::{ArrayRef, DType, Op, Order};
-use warpfold_emulator::{Memory, Report};
-use warpfold_emulator::{Production, emulate_sum};
 use warpfold_kernels::ladder;
-use warpfold_kernels::reduce::call::CallAt;
-use warpfold_kernels::reduce::workspace::COUNTERS;
-use warpfold_simt::Global;
 
 /// The dtype of elements and result: the ladder adds integers in 32 bits.
 fn dtype(load: Load) -> DType {
@@ -87,25 +80,4 @@ impl Timed for Loaded {
         let result = self.out.download(stream)?;
         Ok((vec![result.values.get(0).bits().0 as u32], Vec::new()))
     }
-}
-
-/// Runs it once in the emulator.
-///
-/// # Errors
-/// If the library has no such plan.
-pub fn emulated(load: Load, material: &Material) -> Result<Seen, Error> {
-    let plan = explain(load, None)?;
-    let mut memory = Memory::new();
-    let input: Global<u32> = memory.upload("input", &material.words);
-    let output: Global<u32> = memory.alloc("output", 1);
-    let workspace: Global<u8> = memory.alloc("workspace", plan.workspace);
-    memory.write(workspace, &vec![0u8; COUNTERS]);
-    let at = CallAt { input: at(input), mask: 0, output: at(output), workspace: at(workspace) };
-    let (mut report, mut faults) = (Report::default(), Vec::new());
-    for launch in &plan.launches {
-        let params = launch.with(at);
-        let production = Production { entry: &launch.entry, grid: launch.grid, block: launch.block, params: &params };
-        carry_out(emulate_sum(&memory, production), &launch.entry, &mut report, &mut faults)?;
-    }
-    Ok(Seen { output: memory.read(output, 1), counts: Vec::new(), report, faults })
 }
