@@ -7,6 +7,7 @@ mod choose;
 mod custom;
 pub mod kmeans;
 mod launch;
+mod limits;
 mod planner;
 mod policy;
 mod reduce;
@@ -16,5 +17,6 @@ mod share;
 pub mod sort;
 
 pub use launch::Launch;
-pub use reduce::{Chunk, DESCRIBED, GpuPlan, Limits, described_bytes};
+pub use limits::Limits;
+pub use reduce::{Chunk, DESCRIBED, GpuPlan, described_bytes};
 pub use segments::{Cut, reads_offsets};

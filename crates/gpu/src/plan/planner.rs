@@ -14,10 +14,11 @@ use warpfold_kernels::reduce::shape::short::Short;
 use warpfold_kernels::reduce::shape::tiny::{self, Tiny};
 use warpfold_kernels::reduce::table::KEPT;
 
+use super::Launch;
 use super::choose::{Fold, recipe};
+use super::limits::Limits;
 use super::policy::{ANY_TILES, COLUMN_TILES, MOST_TILES, ONE_ROW_TILES, ROW_TILES, WARPS};
 use super::share::Share;
-use super::{Launch, Limits};
 use warpfold_array::Op;
 use warpfold_array::problem::{Dim, Problem};
 use warpfold_array::request::Spec;

@@ -10,6 +10,7 @@ use warpfold_kernels::reduce::workspace::COUNTERS;
 
 use super::Launch;
 use super::choose::{self, any, fast};
+use super::limits::Limits;
 use super::planner::Planner;
 use super::policy::{LAUNCH, ROW_TILES, WARPS};
 use warpfold_array::Op;
@@ -21,15 +22,6 @@ const MOST_BYTES: u64 = 1 << 46;
 
 /// Blocks that a grid can have.
 const MOST_BLOCKS: u32 = i32::MAX as u32;
-
-/// What the planner has to know of a device.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
-    /// Multiprocessors.
-    pub multiprocessors: u32,
-    /// Bytes per second that a plain read reaches, for predictions.
-    pub bandwidth: f64,
-}
 
 /// All launches of a reduction, in order on one stream. The addresses of input and mask are those of the first element
 /// in canonical order, at `Problem::x_offset` and `Problem::mask_offset`.
