@@ -79,7 +79,7 @@ impl Gpu {
     ///
     /// # Errors
     /// If there is none.
-    pub fn open(index: usize) -> Result<(Gpu, Machine), crate::Error> {
+    pub fn open(index: usize) -> Result<(Gpu, Machine), crate::error::Error> {
         let open = || -> Result<(Gpu, Machine), warpfold::cuda::Error> {
             let device = cuda::open(index)?;
             let driver = Driver::load()?.version();
@@ -92,7 +92,7 @@ impl Gpu {
             let (stream, before, after) = (Stream::new(&device)?, Event::new(&device)?, Event::new(&device)?);
             Ok((Gpu { device, stream, before, after, loaded: None, memory: None }, machine))
         };
-        open().map_err(|why| crate::Error::Device(why.to_string()))
+        open().map_err(|why| crate::error::Error::Device(why.to_string()))
     }
 
     fn load(&mut self, case: &Case) -> Result<(Loaded, String), Error> {

@@ -1,8 +1,8 @@
 //! Other libraries: programs that speak JSON lines on standard input and output. `bench/peers/README.md` is the
 //! protocol.
 
-use crate::Error;
 use crate::case::Case;
+use crate::error::Error;
 use crate::side::{About, Answer, Number, Positions, Prepared, Side};
 use serde_json::{Value, json};
 use std::collections::VecDeque;

@@ -1,7 +1,7 @@
 //! The progress of a run on standard error, and the record, which is written after each case.
 
-use crate::Error;
 use crate::case::Case;
+use crate::error::Error;
 use crate::record::{OURS, PeerRecord, READ, Record, write};
 use crate::render::duration;
 use crate::runner::Watch;

@@ -1,11 +1,11 @@
 //! The record of a run: every sample, every verdict, and the circumstances.
 
-use crate::Error;
 use crate::case::{Case, Measure, precision_name, tuple};
 use crate::check::Verdict;
 use crate::conditions::Conditions;
 use crate::cpu::processor;
 use crate::date::today;
+use crate::error::Error;
 use crate::layout::Layout;
 use crate::sources::Sources;
 use serde::{Deserialize, Serialize};

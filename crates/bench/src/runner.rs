@@ -1,10 +1,10 @@
 //! All sides take turns on every case, and every result is checked.
 
-use crate::Error;
 use crate::case::{Case, Measure};
 use crate::check::{Order, Reference, Verdict, same_bits};
 use crate::conditions::Conditions;
 use crate::cpu::Cpu;
+use crate::error::Error;
 use crate::exact::known::Known;
 use crate::peer::{Peer, Program};
 use crate::record::{COPY, Machine, Measured, OURS, PeerRecord, READ, Record, SideRecord};

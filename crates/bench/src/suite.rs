@@ -1,7 +1,7 @@
 //! Suites: TOML files that name cases by axes of values. `bench/suites/README.md` describes them.
 
-use crate::Error;
 use crate::case::{Case, Measure};
+use crate::error::Error;
 use crate::keys::{Cloud, Keys};
 use crate::valid::Field;
 use crate::work::Work;

@@ -35,7 +35,8 @@ mod tests {
 
     #[test]
     fn a_struct_is_one_parameter_of_all_its_bytes() {
-        let text = ".version 7.4\n.visible .entry sum_f32(\n\t.param .align 8 .b8 sum_f32_param_0[208]\n)\n{\n ld.param.u64 %rd1, [x];";
+        let text = ".version 7.4\n.visible .entry sum_f32(\n\t.param .align 8 .b8 sum_f32_param_0[208]\n)\n{\n \
+            ld.param.u64 %rd1, [x];";
         assert_eq!(parameters(text), [208]);
         let text = ".visible .entry two(.param .align 4 .b8 a[12], .param .u64 .ptr .align 1 b)\n{";
         assert_eq!(parameters(text), [12, 8]);

@@ -262,8 +262,8 @@ pub fn plan_read(n: u64, tuning: Tuning) -> Result<Plan, PlanError> {
     })
 }
 
-/// The plan to try every instruction that kernels use: see [`warpfold_kernels::probe`]. `Output` and `Counts` must come out as in
-/// the emulator, word for word.
+/// The plan to try every instruction that kernels use: see [`warpfold_kernels::probe`]. `Output` and `Counts` must come
+/// out as in the emulator, word for word.
 pub fn plan_probe() -> Plan {
     let (grid, block) = (probe::GRID, probe::BLOCK);
     let args = [Buffer::Input, Buffer::Counts, Buffer::Output].map(Arg::Buffer).to_vec();

@@ -109,8 +109,8 @@ impl Inputs {
             return Err(Error::Length { what: "bytes of an element", found: dtype.size(), expected: 4 }.into());
         }
         let words = &self.words;
-        // SAFETY: the buffer has so many words of the device's memory, of which any bits are an element; dropping it, which the
-        // view's lifetime puts off, waits for what was queued.
+        // SAFETY: the buffer has so many words of the device's memory, of which any bits are an element; dropping it,
+        // which the view's lifetime puts off, waits for what was queued.
         unsafe { ArrayView::from_raw(words.device_index(), words.address(), dtype, &[words.len()], &[4]) }
     }
 
@@ -137,8 +137,8 @@ impl Inputs {
         let none = Error::Length { what: "labels", found: 0, expected: self.words.len() };
         let labels = &self.labels.as_ref().ok_or(none)?.buffer;
         let dtype = warpfold::DType::I32;
-        // SAFETY: the buffer has so many of the device's labels; dropping it, which the view's lifetime puts off, waits for what
-        // was queued.
+        // SAFETY: the buffer has so many of the device's labels; dropping it, which the view's lifetime puts off, waits
+        // for what was queued.
         unsafe { ArrayView::from_raw(labels.device_index(), labels.address(), dtype, &[labels.len()], &[4]) }
     }
 
@@ -258,12 +258,12 @@ impl Program {
                     for &(i, name) in &*theirs {
                         launch.set_address(i, inputs.address(name));
                     }
-                    // SAFETY: the plan is the planner's own, for a kernel of the same crate, whose grid, block and numbers go
-                    // with buffers of the sizes allocated in `new`; `check` has seen that the inputs have the size that it
-                    // says and that labels are below the clusters. Input that a kernel writes is the program's own copy.
-                    // Dropping a buffer waits for the device; other streams are barred by `&mut self` from what is
-                    // written, except one that the caller changes to without synchronising, which garbles numbers but stays
-                    // within the buffers.
+                    // SAFETY: the plan is the planner's own, for a kernel of the same crate, whose grid, block and
+                    // numbers go with buffers of the sizes allocated in `new`; `check` has seen that the inputs have
+                    // the size that it says and that labels are below the clusters. Input that a kernel writes is the
+                    // program's own copy. Dropping a buffer waits for the device; other streams are barred by `&mut
+                    // self` from what is written, except one that the caller changes to without synchronising, which
+                    // garbles numbers but stays within the buffers.
                     unsafe { launch.queue(stream) }?;
                 }
             }

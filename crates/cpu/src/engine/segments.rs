@@ -1,6 +1,7 @@
 //! Consecutive parts of one axis, each reduced by itself: a few long ones, a million tiny ones, or both.
 //!
-//! Parts longer than a task are cut along subtrees; shorter ones share a task. Neighbours of one length are matrix rows.
+//! Parts longer than a task are cut along subtrees; shorter ones share a task. Neighbours of one length are matrix
+//! rows.
 
 use std::ops::Range;
 

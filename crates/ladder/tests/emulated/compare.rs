@@ -3,8 +3,8 @@
 /// Half the spacing of f32 at 1.
 const UNIT: f64 = 5.960_464_477_539_063e-8;
 
-/// Whether `actual` can be the f32 sum of `x`, by additions of which at most `depth` lie between an element and the result.
-/// Each rounds by at most `UNIT`, relative to a partial sum that Σ|x| bounds.
+/// Whether `actual` can be the f32 sum of `x`, by additions of which at most `depth` lie between an element and the
+/// result. Each rounds by at most `UNIT`, relative to a partial sum that Σ|x| bounds.
 pub fn is_sum(actual: f32, x: &[f32], depth: u64) -> Result<(), String> {
     let exact: f64 = x.iter().map(|&x| f64::from(x)).sum();
     let size: f64 = x.iter().map(|&x| f64::from(x.abs())).sum();

@@ -1,4 +1,5 @@
-//! Every sequence of launches that the library has for a GPU, carried out in the emulator: the bits of the CPU, and no fault.
+//! Every sequence of launches that the library has for a GPU, carried out in the emulator: the bits of the CPU, and no
+//! fault.
 //!
 //! The sequences are the library's own. Only the runtime is another than the driver's.
 
@@ -17,8 +18,8 @@ use warpfold::cuda::{self, ArrayView, Buffer, Stream};
 use warpfold::{DType, Error};
 use warpfold_emulator::Emulator;
 
-/// A small device, so that small problems take several blocks, and a stream of it. All cases of a test share the stream, and so
-/// its workspace: counters that one case does not set back would spoil the next.
+/// A small device, so that small problems take several blocks, and a stream of it. All cases of a test share the
+/// stream, and so its workspace: counters that one case does not set back would spoil the next.
 struct Emulated {
     emulator: Emulator,
     device: cuda::Device,

@@ -1,8 +1,9 @@
 //! a8 vector: 16-byte loads, four of them in flight.
 //!
-//! Idea: a lane reads four neighbours with one instruction, and starts four such reads before it uses the first. Delta:
-//! a quarter of the load instructions, and enough bytes on their way to keep the memory busy. Bottleneck: memory
-//! itself. What is left is the second launch for the partials, and a sum whose bits depend on the grid.
+//! Idea: a lane reads four neighbours with one instruction, and starts four such reads before it uses the first.
+//! Delta: a quarter of the load instructions, and enough bytes on their way to keep the memory busy.
+//! Bottleneck: memory itself. What is left is the second launch for the partials, and a sum whose bits depend on the
+//! grid.
 
 use crate::ladder::Element;
 use warpfold_simt::{ALL, Global, Pack, Simt};

@@ -1,9 +1,10 @@
 //! c7 warp_first: shuffles first, one shared slot per warp.
 //!
-//! Idea: each warp folds its own registers; the first lane leaves one value, and the first thread adds those. Delta: no
-//! tree in shared memory; two barriers per cluster whatever the block size. The published form looked points up as
-//! `[point][coordinate]` in an array laid out `[coordinate][point]`. Bottleneck: every cluster still visits every
-//! point, and floats are added atomically: the bits change from run to run.
+//! Idea: each warp folds its own registers; the first lane leaves one value, and the first thread adds those.
+//! Delta: no tree in shared memory; two barriers per cluster whatever the block size. The published form looked points
+//! up as `[point][coordinate]` in an array laid out `[coordinate][point]`.
+//! Bottleneck: every cluster still visits every point, and floats are added atomically: the bits change from run to
+//! run.
 
 use crate::ladder::c::Centroids;
 use warpfold_simt::{ALL, Order, Simt};
