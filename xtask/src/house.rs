@@ -31,7 +31,7 @@ const DEBTS: [Debt; 8] = [
     Debt { rule: Rule::Positions, allowed: 0 },
     Debt { rule: Rule::Duplicates, allowed: 82 },
     Debt { rule: Rule::Rungs, allowed: 29 },
-    Debt { rule: Rule::LongFiles, allowed: 4 },
+    Debt { rule: Rule::LongFiles, allowed: 3 },
     Debt { rule: Rule::WideLines, allowed: 3 },
 ];
 

@@ -92,7 +92,7 @@ fn hot(profile: &[String]) -> Result<PathBuf, Error> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().ok_or("xtask lies in no folder")?;
     let said = Command::new(env!("CARGO"))
         .current_dir(root)
-        .args(["build", "--release", "-p", "warpfold-cpu", "--no-default-features", "--example", "hot"])
+        .args(["build", "--release", "-p", "warpfold-hot"])
         .args(["--message-format", "json-render-diagnostics"])
         .args(profile)
         .stderr(std::process::Stdio::inherit())

@@ -25,7 +25,7 @@ const FLOORS: &[&[&str]] = &[
 ];
 
 /// Crates beside the floors: tools and examples. They may depend on every crate, and no crate of a floor on them.
-const BESIDE: &[&str] = &["mat2", "warpfold-ptx", "xtask"];
+const BESIDE: &[&str] = &["mat2", "warpfold-hot", "warpfold-ptx", "xtask"];
 
 /// A crate of the workspace.
 #[derive(Debug)]

@@ -1,7 +1,7 @@
 //! Runs a kernel over a problem: cuts it into tasks along subtrees, and joins their nodes.
 //!
 //! [`Job`] has the caller's types. All that it does is to make room for the results; [`Work`] does the rest, by
-//! addresses and a table of [`Loops`], so it is compiled once for all kernels.
+//! addresses and a table of loops (`Loops`), so it is compiled once for all kernels.
 
 mod columns;
 mod counter;

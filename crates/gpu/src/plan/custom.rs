@@ -7,7 +7,7 @@ use warpfold_kernels::reduce::recipe::Recipe;
 use warpfold_kernels::reduce::workspace::COUNTERS;
 
 use super::choose::Fold;
-use super::reduce::Planner;
+use super::planner::Planner;
 use super::{GpuPlan, Limits};
 use warpfold_array::problem::Problem;
 

@@ -1,18 +1,22 @@
 //! What a GPU is to launch: plain values, made without a GPU.
 //!
-//! `choose` finds the fold of a reduction, `reduce` the shape and how the work is shared out; the numbers that tune it
-//! are in `policy`. `segments`, [`sort`], [`rows`] and [`kmeans`] plan the other families.
+//! `choose` finds the fold of a reduction, `planner` its shape, `share` how the work is shared out; the numbers that
+//! tune it are in `policy`. `segments`, [`sort`], [`rows`] and [`kmeans`] plan the other families.
 
 mod choose;
 mod custom;
 pub mod kmeans;
 mod launch;
+mod limits;
+mod planner;
 mod policy;
 mod reduce;
 pub mod rows;
 mod segments;
+mod share;
 pub mod sort;
 
 pub use launch::Launch;
-pub use reduce::{Chunk, DESCRIBED, GpuPlan, Limits, described_bytes};
+pub use limits::Limits;
+pub use reduce::{Chunk, DESCRIBED, GpuPlan, described_bytes};
 pub use segments::{Cut, reads_offsets};

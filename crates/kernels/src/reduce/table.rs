@@ -198,22 +198,11 @@ macro_rules! lines {
     };
 }
 
-/// The lines of sums of f32 and of integers of 32 bits, which the teaching ladder needs.
-macro_rules! sums {
+/// Calls the macro `$line` with `$with` and every line.
+macro_rules! table {
     ($line:ident $with:tt) => {
         lines! { $line $with
             tree sum_f32: fold::Sums<source::F32, Plain>, 4;
-            heap sum_b4: fold::Integer<u32>, 4;
-            any sum_f32: any::Reals<f32, Value, Plain>;
-            any sum_i64: any::Integers<i64>;
-        }
-    };
-}
-
-/// All other lines.
-macro_rules! others {
-    ($line:ident $with:tt) => {
-        lines! { $line $with
             tree sum_f64: fold::Sums<source::F64, Plain>, 2;
             tree sum_f16: fold::Sums<source::F16, Plain>, 8;
             tree sum_bf16: fold::Sums<source::Bf16, Plain>, 8;
@@ -237,6 +226,7 @@ macro_rules! others {
             tree logsumexp_bf16: fold::LogSumExps<source::Bf16>, 4;
             packed sum_b1: fold::Integer<u8>, 8;
             packed sum_b2: fold::Integer<u16>, 8;
+            heap sum_b4: fold::Integer<u32>, 4;
             heap sum_b8: fold::Integer<u64>, 2;
             packed count_b1: fold::Count<u8>, 8;
             packed count_b2: fold::Count<u16>, 8;
@@ -258,6 +248,8 @@ macro_rules! others {
             describe_short describe_f64: source::F64, 1;
             describe describe_f16: source::F16, 2;
             describe describe_bf16: source::Bf16, 2;
+            any sum_f32: any::Reals<f32, Value, Plain>;
+            any sum_i64: any::Integers<i64>;
             any sum_f64: any::Reals<f64, Value, Plain>;
             slow sum2_f32: any::Reals<f32, Value, Compensated>;
             slow sum2_f64: any::Reals<f64, Value, Compensated>;
@@ -308,22 +300,12 @@ macro_rules! others {
 }
 
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
-sums!(line(export()));
-#[cfg(all(target_arch = "nvptx64", feature = "entries"))]
-others!(line(export()));
+table!(line(export()));
 
-/// Lets a visitor see the kernel of that name, of sums that the teaching ladder needs. Gives the visitor back if there
-/// is none.
+/// Lets a visitor see the kernel of that name. Gives the visitor back if there is none.
 #[cfg(not(target_arch = "nvptx64"))]
-pub fn of_sums<V: Visit>(entry: &str, visitor: V) -> Result<V::Output, V> {
-    sums!(line(visit(entry, visitor)));
-    Err(visitor)
-}
-
-/// Likewise, of all other reductions.
-#[cfg(not(target_arch = "nvptx64"))]
-pub fn of_others<V: Visit>(entry: &str, visitor: V) -> Result<V::Output, V> {
-    others!(line(visit(entry, visitor)));
+pub fn find<V: Visit>(entry: &str, visitor: V) -> Result<V::Output, V> {
+    table!(line(visit(entry, visitor)));
     Err(visitor)
 }
 
@@ -332,7 +314,6 @@ pub fn of_others<V: Visit>(entry: &str, visitor: V) -> Result<V::Output, V> {
 #[cfg(not(target_arch = "nvptx64"))]
 #[must_use]
 pub fn facts(fold: &str) -> Option<Facts> {
-    sums!(facts((fold)));
-    others!(facts((fold)));
+    table!(facts((fold)));
     None
 }

@@ -1,8 +1,8 @@
 //! The list of compiled kernels for sorting and what comes of it, read by the PTX build and by the emulator: the
 //! parameter and the kernel of each.
 //!
-//! `sort_pass_4_8` has keys of 4 bytes that carry 8. Numbers at the end are those of [`crate::sort::plan::OWN`] and
-//! [`crate::sort::heads::OWN`]: keys of a thread, words of a tile's keys, and how many of them carry something.
+//! `sort_pass_4_8` has keys of 4 bytes that carry 8. Numbers at the end are those of `crate::sort::OWN` and
+//! `crate::sort::heads::OWN`: keys of a thread, words of a tile's keys, and how many of them carry something.
 
 use crate::kernel::each_row;
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]

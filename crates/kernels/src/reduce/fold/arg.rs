@@ -2,8 +2,9 @@
 //! tells.
 
 use crate::node::{Node, select};
+use crate::reduce::fold::extremum::Keys;
+use crate::reduce::fold::key::Key;
 use crate::reduce::fold::{Heap, Parts};
-use crate::reduce::fold::{extremum::Keys, key::Key};
 use crate::reduce::out::{Hole, Out};
 use crate::reduce::recipe::{Recipe, flag};
 use crate::source::Bits;

@@ -2,8 +2,9 @@
 //! any order.
 
 use crate::node::{Counted, Node, fields};
+use crate::reduce::fold::extremum::Keys;
+use crate::reduce::fold::key::Key;
 use crate::reduce::fold::{Deviations, Norms, Parts, Sums, Tree, no_plain};
-use crate::reduce::fold::{extremum::Keys, key::Key};
 use crate::reduce::out::Out;
 use crate::reduce::recipe::{Recipe, code, flag};
 use crate::source::{Bits, Source};
