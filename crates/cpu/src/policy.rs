@@ -71,7 +71,7 @@ pub const TILE_LANES: usize = 256;
 /// See [`TILE_LANES`].
 pub const TILE_DEPTH: usize = 128;
 
-/// Groups whose elements go to queues at once ([`super::groups`]); those of more go to buckets first. 2^26 f32, two
+/// Groups whose elements go to queues at once ([`crate::engine`]); those of more go to buckets first. 2^26 f32, two
 /// threads, by queues: 16 groups 62 ms, 1024 69, 2048 75, 4096 84; a million by buckets 118 (all of a prototype).
 pub const FEW_GROUPS: usize = 1 << 12;
 /// Bytes of the queues of a thread, about: its L2 cache. Longer queues cost less, but not much: 16 groups, queues of

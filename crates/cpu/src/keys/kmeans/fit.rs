@@ -2,7 +2,7 @@
 
 use warpfold_array::Array;
 
-/// What a [`KMeans`] tells of its work.
+/// What a [`KMeans`](super::KMeans) tells of its work.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stage {
     /// It chooses the first centroids of a run; each takes a read of the points.
@@ -23,7 +23,7 @@ pub enum Stage {
     Assigned(Step),
 }
 
-/// How far a [`KMeans`] is.
+/// How far a [`KMeans`](super::KMeans) is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
     /// Which run, from 0.
