@@ -7,7 +7,7 @@ use super::requests::Table;
 use super::state::{Block, Context, State, Warp};
 use super::sync::learn;
 use super::wait::Wait;
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
 use rustc_hash::FxHashMap;
@@ -20,16 +20,20 @@ pub(super) struct Gathered {
     pub(super) table: Table,
     pub(super) log: Log,
     pub(super) shared_bytes: u64,
-    stacks: Vec<DefaultStack>,
 }
 
 /// Host stack per GPU thread; pages that are not touched cost nothing.
 const STACK: usize = 128 << 10;
 
+thread_local! {
+    /// Stacks that are not in use, for the next block on this OS thread: to map one takes longer than a short kernel.
+    static STACKS: Cell<Vec<DefaultStack>> = const { Cell::new(Vec::new()) };
+}
+
 /// Runs block number `number`.
 pub(super) fn run(context: &Context<'_>, number: u32, kernel: &dyn Fn(&Lane<'_>), gathered: &mut Gathered) {
     let threads = context.block.count() as usize;
-    let mut pool = std::mem::take(&mut gathered.stacks);
+    let mut pool = STACKS.take();
     pool.resize_with(threads.max(pool.len()), || DefaultStack::new(STACK).expect("address space for a stack"));
     let block = Block {
         context,
@@ -56,10 +60,11 @@ pub(super) fn run(context: &Context<'_>, number: u32, kernel: &dyn Fn(&Lane<'_>)
         .collect();
     schedule(&block, &mut coroutines);
     pool.extend(coroutines.into_iter().map(Coroutine::into_stack));
+    STACKS.set(pool);
     let state = block.state.into_inner();
     let bytes: usize = state.arrays.values().map(|a| a.data.len()).sum();
     let shared_bytes = gathered.shared_bytes.max(bytes as u64);
-    *gathered = Gathered { table: state.table, log: state.log, shared_bytes, stacks: pool };
+    *gathered = Gathered { table: state.table, log: state.log, shared_bytes };
 }
 
 fn schedule(block: &Block<'_>, coroutines: &mut [Coroutine<(), (), (), DefaultStack>]) {

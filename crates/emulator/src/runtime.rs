@@ -10,8 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use warpfold_array::CudaError;
 use warpfold_gpu::Device;
 use warpfold_gpu::runtime::{Grid, Handle, Loaded, Properties, Runtime};
-use warpfold_kernels::custom::Exported;
-use warpfold_kernels::{Kernel, Visit};
+use warpfold_kernels::{All, Kernel, Kernels, Visit};
 
 use crate::Faults;
 use crate::counters::Report;
@@ -58,14 +57,15 @@ pub struct Emulator(Arc<State>);
 
 struct State {
     properties: Properties,
-    /// Finds the kernels of a user's own reducer, and how many bytes their parameter has.
-    custom: Option<Custom>,
+    known: Known,
     inner: Mutex<Inner>,
 }
 
-#[derive(Clone, Copy)]
-struct Custom {
+/// The kernels that a device has, by name.
+struct Known {
+    /// Bytes of the parameter.
     size: fn(&str) -> Option<usize>,
+    /// Runs it.
     run: fn(&str, Run<'_>) -> Option<Outcome>,
 }
 
@@ -99,26 +99,25 @@ impl fmt::Debug for State {
     }
 }
 
-impl Default for Emulator {
-    fn default() -> Emulator {
-        Emulator::new(1)
-    }
-}
-
 impl Emulator {
     /// A device of so many multiprocessors: with few, small problems take several blocks.
+    ///
+    /// It has all kernels of the library. They take a minute to compile, and that in the crate that calls this;
+    /// [`Emulator::of`] takes fewer.
+    #[inline]
     pub fn new(multiprocessors: u32) -> Emulator {
-        Emulator::with(multiprocessors, None)
+        Emulator::of::<All>(multiprocessors)
     }
 
-    /// A device that has the kernels of a user's own reducer, too.
-    pub fn of<R: Exported>(multiprocessors: u32) -> Emulator {
-        let size = |entry: &str| R::find(entry, Size);
-        let run = |entry: &str, run: Run<'_>| R::find(entry, run);
-        Emulator::with(multiprocessors, Some(Custom { size, run }))
+    /// A device that has these kernels: [`All`], [`Only`](warpfold_kernels::Only) those of some names, or a user's
+    /// [`Own`](warpfold_kernels::Own).
+    pub fn of<K: Kernels>(multiprocessors: u32) -> Emulator {
+        let size = |entry: &str| K::find(entry, Size);
+        let run = |entry: &str, run: Run<'_>| K::find(entry, run);
+        Emulator::with(multiprocessors, Known { size, run })
     }
 
-    fn with(multiprocessors: u32, custom: Option<Custom>) -> Emulator {
+    fn with(multiprocessors: u32, known: Known) -> Emulator {
         // From above, so that no GPU has the same index.
         static NEXT: AtomicUsize = AtomicUsize::new(usize::MAX);
         let properties = Properties {
@@ -132,7 +131,7 @@ impl Emulator {
             bus_bits: 0,
             memory_khz: 0,
         };
-        Emulator(Arc::new(State { properties, custom, inner: Mutex::default() }))
+        Emulator(Arc::new(State { properties, known, inner: Mutex::default() }))
     }
 
     /// The device, for all that the library does on one.
@@ -187,8 +186,7 @@ impl State {
             Work::Fill { to, byte, bytes } => inner.memory.fill(to, byte, bytes).map_err(refused("fill")),
             Work::Launch { ref entry, grid, block, ref params } => {
                 let run = Run { memory: &inner.memory, entry, grid, block, params };
-                let own = self.custom.and_then(|custom| (custom.run)(entry, run));
-                let why = match own.or_else(|| warpfold_kernels::find(entry, run)).flatten() {
+                let why = match (self.known.run)(entry, run).flatten() {
                     Some(Ok(report)) => {
                         inner.launches.push((entry.to_string(), report));
                         return Ok(());
@@ -340,9 +338,7 @@ impl Runtime for State {
         if let Some(known) = self.lock().kernels.iter().find(|known| &*known.entry == entry) {
             return Ok(known.clone());
         }
-        let own = self.custom.and_then(|custom| (custom.size)(entry));
-        let size = own.or_else(|| warpfold_kernels::find(entry, Size));
-        let size = size.ok_or_else(|| CudaError::UnknownEntry { entry: entry.to_owned() })?;
+        let size = (self.known.size)(entry).ok_or_else(|| CudaError::UnknownEntry { entry: entry.to_owned() })?;
         let mut inner = self.lock();
         let index = inner.kernels.len();
         let function = Handle(std::ptr::without_provenance_mut(index));

@@ -12,10 +12,14 @@ pub trait Kernel {
     fn run<S: Simt>(s: &S, params: &Self::Params);
 }
 
-/// What is done with a kernel that [`crate::find`] has found.
+/// What is done with a kernel that has been found.
 pub trait Visit {
     /// What comes of it.
     type Output;
+
+    /// The names of the kernels that it may be shown. Others are not compiled for it. Without a list it may be shown
+    /// every kernel.
+    const AMONG: Option<&'static [&'static str]> = None;
 
     /// Does it.
     fn visit<K: Kernel>(self) -> Self::Output;
@@ -49,11 +53,36 @@ macro_rules! export {
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 pub(crate) use export;
 
+/// Whether a name is in a list. All names are, if there is none.
+#[cfg(not(target_arch = "nvptx64"))]
+pub(crate) const fn is_among(list: Option<&[&str]>, name: &str) -> bool {
+    let Some(list) = list else { return true };
+    let mut i = 0;
+    while i < list.len() {
+        if is_same(list[i].as_bytes(), name.as_bytes()) {
+            return true;
+        }
+        i += 1;
+    }
+    false
+}
+
+/// Whether two names are the same. (`==` of strings is no constant.)
+#[cfg(not(target_arch = "nvptx64"))]
+const fn is_same(a: &[u8], b: &[u8]) -> bool {
+    let mut i = 0;
+    while i < a.len() && i < b.len() && a[i] == b[i] {
+        i += 1;
+    }
+    i == a.len() && i == b.len()
+}
+
 /// Returns what the visitor makes of a kernel, if it is the one that is looked for.
 #[cfg(not(target_arch = "nvptx64"))]
 macro_rules! visit {
-    (($entry:ident, $visitor:ident) $name:expr, $params:ty, $run:expr) => {
-        if $entry == $name {
+    (($entry:ident, $visitor:ident: $visit:ty) $name:expr, $params:ty, $run:expr) => {
+        // A condition that is a constant, so that what it excludes is not compiled.
+        if const { $crate::kernel::is_among(<$visit>::AMONG, $name) } && $entry == $name {
             struct Found;
             impl $crate::Kernel for Found {
                 type Params = $params;

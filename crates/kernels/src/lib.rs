@@ -33,7 +33,7 @@ pub mod source;
 mod ptx;
 
 #[cfg(not(target_arch = "nvptx64"))]
-pub use find::find;
+pub use find::{All, Kernels, Names, Only, Own, find};
 pub use kernel::{Kernel, Visit};
 #[cfg(all(not(target_arch = "nvptx64"), feature = "ptx"))]
 pub use ptx::{Archive, entries, ptx};

@@ -3,6 +3,7 @@
 use warpfold_array::{Error, Tensor};
 use warpfold_emulator::{Emulator, Report};
 use warpfold_gpu::{Custom, Elements, Stream};
+use warpfold_kernels::Own;
 use warpfold_kernels::custom::Exported;
 
 /// What the emulator made of a reduction.
@@ -26,7 +27,7 @@ pub fn emulate_elements<R: Exported>(
     shape: &[usize],
     axes: Option<&[isize]>,
 ) -> Result<Emulated<R::Output>, Error> {
-    let emulator = Emulator::of::<R>(1);
+    let emulator = Emulator::of::<Own<R>>(1);
     let device = emulator.device();
     let run = || {
         let stream = Stream::new(&device)?;

@@ -41,6 +41,6 @@ table!(export());
 /// Lets a visitor see the kernel of that name. Gives the visitor back if there is none.
 #[cfg(not(target_arch = "nvptx64"))]
 pub fn find<V: Visit>(entry: &str, visitor: V) -> Result<V::Output, V> {
-    table!(visit(entry, visitor));
+    table!(visit(entry, visitor: V));
     Err(visitor)
 }

@@ -1,6 +1,7 @@
 //! The last rungs: the library's own kernels, planned and launched by the library, on a GPU and in the emulator.
 
 mod centroids;
+mod kernels;
 mod launches;
 mod sum;
 
@@ -14,9 +15,11 @@ use super::timed::Timed;
 use crate::program::Inputs;
 use crate::record::{Counts, Run};
 use centroids::MULTIPROCESSORS;
+use kernels::Launched;
 use launches::Shape;
 use warpfold::cuda::{Device, Stream};
 use warpfold_emulator::{Emulator, Fault, Report};
+use warpfold_kernels::Only;
 
 /// The number of additions that an element of a sum goes through. The sums of centroids are exact.
 pub fn depth(load: Load) -> u64 {
@@ -104,7 +107,7 @@ struct Emulated {
 impl Emulated {
     /// For inputs like this; of points, none may have greater coordinates.
     fn new(load: Load, first: &Material) -> Result<Emulated, Error> {
-        let emulator = Emulator::new(MULTIPROCESSORS);
+        let emulator = Emulator::of::<Only<Launched>>(MULTIPROCESSORS);
         let stream = Stream::new(&emulator.device())?;
         let ready = Ready::new(&stream, load, &first.upload(&stream, load)?)?;
         Ok(Emulated { emulator, stream, load, ready })
