@@ -104,7 +104,7 @@ impl<N: Node, const C: usize> Node for [N; C] {
     }
     #[inline(always)]
     fn map(self, mut f: impl FnMut(u32, u32) -> u32) -> Self {
-        core::array::from_fn(
+        warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| {
                 self[k].map(

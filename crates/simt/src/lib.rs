@@ -9,6 +9,7 @@
 
 #[cfg(target_arch = "nvptx64")]
 mod access;
+pub mod array;
 mod convert;
 #[cfg(target_arch = "nvptx64")]
 pub mod hardware;

@@ -306,7 +306,7 @@ impl<R: Custom> Recipes for Elements<R> {
         // An element lies at a multiple of the greatest power of two that divides its size, up to 16.
         let all = <R::Item as Node>::WORDS;
         let each = if all.is_multiple_of(4) { 4 } else { 2 - all % 2 };
-        let packs: [[u32; 4]; MOST_WORDS as usize] = core::array::from_fn(
+        let packs: [[u32; 4]; MOST_WORDS as usize] = warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| {
                 if (k as u32) < all / each {

@@ -110,7 +110,7 @@ fn some<S: Simt, T: Source<Value = F>, F: Number>(s: &S, call: &Assign, number: 
                 let i = i as u32 * THREADS + tid;
                 if by_points { (i % POINTS, i / POINTS) } else { (i / STAGE, i % STAGE) }
             };
-            let x: [F; EACH] = core::array::from_fn(
+            let x: [F; EACH] = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |i| {
                     let (point, j) = place(i);

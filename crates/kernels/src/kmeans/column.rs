@@ -31,7 +31,7 @@ pub fn kernel<S: Simt, T: Source<Value = f32>>(s: &S, call: &Update) {
     let end = tile + call.tiles as u64;
     let points = call.n.min(end * TILE as u64);
     let read = |tile: u64| -> [(u32, f32); OWN] {
-        core::array::from_fn(
+        warpfold_simt::array::from_fn(
             #[inline(always)]
             |i| {
                 let at = tile * TILE as u64 + i as u64 * THREADS as u64 + tid as u64;

@@ -53,7 +53,7 @@ pub fn last<S: Simt, F: Number>(s: &S, call: &Update) {
         // Read with the sums, as each read takes as long as all; zero when all have read.
         const OF: usize = CLUSTERS / THREADS as usize;
         let cluster = |i: usize| tid + i as u32 * THREADS;
-        let counts: [u64; OF] = core::array::from_fn(
+        let counts: [u64; OF] = warpfold_simt::array::from_fn(
             #[inline(always)]
             |i| if s.branch(cluster(i) < call.clusters) { totals.many(s, cluster(i)) } else { 0 },
         );
@@ -97,7 +97,7 @@ pub fn own<S: Simt, F: Number, const W: usize>(
     sums: [[F::Part; 2]; W],
 ) {
     let at = cluster as usize * call.dimensions as usize + first as usize;
-    let means: [F; W] = core::array::from_fn(
+    let means: [F; W] = warpfold_simt::array::from_fn(
         #[inline(always)]
         |w| mean(s, call, at + w, F::total(sums[w][0], sums[w][1]), many, look(s, call, at + w, first + w as u32)),
     );
@@ -126,7 +126,7 @@ fn means<S: Simt, F: Number, const N: usize>(
     let mut first = from;
     while s.again(first < end) {
         let at = |i: usize| first + i as u32 * step;
-        let found: [(F::Total, u64, (F, i32)); N] = core::array::from_fn(
+        let found: [(F::Total, u64, (F, i32)); N] = warpfold_simt::array::from_fn(
             #[inline(always)]
             |i| {
                 if s.branch(at(i) < end) {

@@ -24,7 +24,7 @@ pub fn add<S: Simt, T: Source<Value: Number>, const W: usize>(
 ) {
     // Past the end, the last one again, so that nothing branches before all reads are under way.
     let numbers = |at: u32| -> [u32; FLIGHT] {
-        core::array::from_fn(
+        warpfold_simt::array::from_fn(
             #[inline(always)]
             |i| {
                 let at = at + i as u32;
@@ -35,7 +35,7 @@ pub fn add<S: Simt, T: Source<Value: Number>, const W: usize>(
     let mut read = s.lane() & ((1 << call.abreast) - 1);
     while s.again(read < call.reads) {
         let scales: Global<T::Value> = array(call.at.scales);
-        let scales: [T::Value; W] = core::array::from_fn(
+        let scales: [T::Value; W] = warpfold_simt::array::from_fn(
             #[inline(always)]
             |w| T::Value::factor(s.load(scales, read as usize * W + w)),
         );

@@ -347,7 +347,7 @@ pub fn scores<S: Simt, const D: usize, const FINE: bool>(
         }
     }
     if FINE {
-        scores[0] = core::array::from_fn(
+        scores[0] = warpfold_simt::array::from_fn(
             #[inline(always)]
             |i| scores[0][i] + scores[1][i],
         );

@@ -89,7 +89,7 @@ pub fn count<S: Simt>(s: &S, call: &Update) {
     let mut tile = s.block_x() as u64;
     while s.again(tile * (TILE as u64) < call.n) {
         let point = |i: usize| tile * TILE as u64 + i as u64 * THREADS as u64 + tid as u64;
-        let own: [u32; OWN] = core::array::from_fn(
+        let own: [u32; OWN] = warpfold_simt::array::from_fn(
             #[inline(always)]
             |i| label(s, call, point(i)),
         );
@@ -131,10 +131,11 @@ fn ranks_by_label<S: Simt>(s: &S, call: &Update, totals: &Totals, counts: Shared
     s.barrier();
     let mut from = tid;
     while s.again(from < call.clusters) {
-        let at: [u32; EACH] = core::array::from_fn(|i| from + i as u32 * THREADS);
+        let at: [u32; EACH] = warpfold_simt::array::from_fn(|i| from + i as u32 * THREADS);
         let many = at.map(|at| if s.branch(at < call.clusters) { s.get(counts, at) } else { 0 });
-        let firsts: [u32; EACH] =
-            core::array::from_fn(|i| if s.branch(many[i] != 0) { add(s, call, totals, at[i], many[i]) } else { 0 });
+        let firsts: [u32; EACH] = warpfold_simt::array::from_fn(|i| {
+            if s.branch(many[i] != 0) { add(s, call, totals, at[i], many[i]) } else { 0 }
+        });
         for i in 0..EACH {
             if s.branch(many[i] != 0) {
                 s.put(counts, at[i], firsts[i]);
@@ -143,7 +144,7 @@ fn ranks_by_label<S: Simt>(s: &S, call: &Update, totals: &Totals, counts: Shared
         from += EACH as u32 * THREADS;
     }
     s.barrier();
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| ranks[i] + if s.branch(own[i] != NONE) { s.get(counts, own[i]) } else { 0 },
     )
@@ -172,7 +173,7 @@ fn ranks_by_slot<S: Simt>(s: &S, call: &Update, totals: &Totals, shared: Shared<
         #[inline(always)]
         |label| s.get(shared, owner(label)) == label,
     );
-    let ranks: [u32; OWN] = core::array::from_fn(
+    let ranks: [u32; OWN] = warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| {
             if s.branch(is_owner[i]) {
@@ -185,7 +186,7 @@ fn ranks_by_slot<S: Simt>(s: &S, call: &Update, totals: &Totals, shared: Shared<
         },
     );
     s.barrier();
-    let firsts: [u32; OWN] = core::array::from_fn(
+    let firsts: [u32; OWN] = warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| if s.branch(came[i] == 0) { add(s, call, totals, own[i], s.get(shared, count(own[i]))) } else { 0 },
     );
@@ -195,7 +196,7 @@ fn ranks_by_slot<S: Simt>(s: &S, call: &Update, totals: &Totals, shared: Shared<
         }
     }
     s.barrier();
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| ranks[i] + if s.branch(is_owner[i]) { s.get(shared, slot(own[i])) } else { 0 },
     )
@@ -210,12 +211,12 @@ pub fn offsets<S: Simt>(s: &S, call: &Update) {
     let totals = Totals::at(call.at.totals, call.clusters, call.sums);
     let tid = s.thread_x();
     let cluster = |i: usize| (s.block_x() * THREADS + tid) * EACH as u32 + i as u32;
-    let many: [u64; EACH] = core::array::from_fn(
+    let many: [u64; EACH] = warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| if s.branch(cluster(i) < call.clusters) { s.load(words, totals.count(cluster(i))) } else { 0 },
     );
     let is_short = |i: usize| many[i] <= short(call);
-    let room: [u64; EACH] = core::array::from_fn(|i| if is_short(i) { many[i] << 32 } else { many[i] });
+    let room: [u64; EACH] = warpfold_simt::array::from_fn(|i| if is_short(i) { many[i] << 32 } else { many[i] });
     let own: u64 = room.into_iter().sum();
     let (mut at, all) = block::scan(s, warps, own);
     if s.branch(tid == 0) {
@@ -238,11 +239,11 @@ pub fn scatter<S: Simt>(s: &S, call: &Update) {
     let list = List::of(call);
     let first = s.block_x() as u64 * (THREADS as usize * EACH) as u64 + s.thread_x() as u64;
     let point = |i: usize| first + i as u64 * THREADS as u64;
-    let labels: [u32; EACH] = core::array::from_fn(
+    let labels: [u32; EACH] = warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| label(s, call, point(i)),
     );
-    let places: [u32; EACH] = core::array::from_fn(
+    let places: [u32; EACH] = warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| {
             if s.branch(labels[i] < call.clusters) {

@@ -61,7 +61,7 @@ pub fn add<S: Simt, T: Source<Value: Number>, const W: usize>(
     while s.again(read_of < reads) {
         let first = stretch.slice * call.reads + read_of;
         let scales: Global<T::Value> = array(call.at.scales);
-        let scales: [T::Value; W] = core::array::from_fn(
+        let scales: [T::Value; W] = warpfold_simt::array::from_fn(
             #[inline(always)]
             |w| T::Value::factor(s.load(scales, first as usize * W + w)),
         );
@@ -72,7 +72,7 @@ pub fn add<S: Simt, T: Source<Value: Number>, const W: usize>(
         while s.again(at < stretch.to) {
             // Past the end, the last one again, so that nothing branches before all reads are under way.
             let last = stretch.to - 1;
-            let entries: [(u32, u32); FLIGHT] = core::array::from_fn(
+            let entries: [(u32, u32); FLIGHT] = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |i| {
                     let at = at + i as u32;

@@ -52,7 +52,7 @@ pub fn kernel<S: Simt, T: Source<Value: Number>, const W: usize, const SUMS: usi
         each(s, tid, CLUSTERS as u32, |i| s.put(places, i, 0));
         s.barrier();
         let own = labels(s, call, first + tid as u64);
-        let ranks: [u32; OWN] = core::array::from_fn(
+        let ranks: [u32; OWN] = warpfold_simt::array::from_fn(
             #[inline(always)]
             |i| {
                 if s.branch(own[i] < call.clusters) {
@@ -125,7 +125,7 @@ const fn beside(at: u32) -> u32 {
 #[inline(always)]
 fn labels<S: Simt>(s: &S, call: &Update, first: u64) -> [u32; OWN] {
     let labels: Global<i32> = array(call.at.labels);
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| {
             let at = first + i as u64 * THREADS as u64;

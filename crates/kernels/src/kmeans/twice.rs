@@ -67,7 +67,7 @@ impl Least {
             |[a, b], [c, d]| [a.min(c), b + d],
         );
         let limit = if square < FAR { (least + bound.margin(square)) * STEEP } else { f32::NAN };
-        let limits = core::array::from_fn(
+        let limits = warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| s.shuffle_idx(ALL, limit, s.lane() / 4 * 4 + (k / 2 + k % 2 * 2) as u32),
         );

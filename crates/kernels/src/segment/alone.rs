@@ -12,7 +12,7 @@ use warpfold_simt::{ALL, Simt};
 pub fn reduce<S: Simt, P: Held>(s: &S, work: &Work<'_, P>, mut lists: Lists) -> Lists {
     let (per, mut at) = (P::PER, 0);
     while s.again(at < work.window.count) {
-        let turns: [_; TURNS] = core::array::from_fn(
+        let turns: [_; TURNS] = warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| {
                 let i = at + 32 * k as u32 + s.lane();

@@ -46,13 +46,13 @@ impl Offsets {
         let lane = s.anew(s.lane());
         let i = |k: usize| (32 * k as u32 + lane).min(count) as usize;
         if s.branch(self.shape.size == 8) {
-            let found = core::array::from_fn(
+            let found = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| s.load(array::<u64>(at), i(k)),
             );
             return (found, s.load(array::<u64>(at), count as usize));
         }
-        let found: [u32; 8] = core::array::from_fn(
+        let found: [u32; 8] = warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| s.load(array::<u32>(at), i(k)),
         );

@@ -18,13 +18,13 @@ pub fn reduce<S: Simt, P: Held>(s: &S, work: &Work<'_, P>) {
     let mut bits: [P::Bits; EACH] = if s.branch(!window.empty && window.count == WINDOW && work.own == 0) {
         // None is left out, so there is nothing to look up.
         let at = array(work.at(s.lane()));
-        core::array::from_fn(
+        warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| s.load(at, 32 * k),
         )
     } else {
         there = 0;
-        core::array::from_fn(
+        warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| {
                 let i = 32 * k as u32 + s.lane();

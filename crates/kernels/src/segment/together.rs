@@ -113,7 +113,7 @@ fn reduce_list<S: Simt, P: Held>(s: &S, work: &Work<'_, P>, list: &List) {
     let (mut place, mut turn) = (0, 0);
     let (mut stack, mut so_far) = (Few::new(f.nothing()), f.nothing());
     while s.again(place < list.count) {
-        let turns: [Option<Turn>; TURNS] = core::array::from_fn(
+        let turns: [Option<Turn>; TURNS] = warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| {
                 // Where order is no matter, the folds take so many registers that a second turn's would not fit.

@@ -42,7 +42,7 @@ impl Words {
     pub fn before<S: Simt>(self, s: &S, tile: u32, own: u32) -> u32 {
         let (mut end, mut before) = (tile, 0);
         while s.again(end > 0) {
-            let ahead: [u32; AHEAD as usize] = core::array::from_fn(
+            let ahead: [u32; AHEAD as usize] = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |i| {
                     let i = i as u32;

@@ -90,7 +90,7 @@ pub fn kernel<S: Simt, K: Key>(s: &S, call: &Sort) {
         let raw = read::<S, OWN>(s, call.at.input, of.size, first + tid as u64, THREADS as u64, call.n);
         // One loop for each kind, which has no choices in it.
         let keys: [K; OWN] = if s.branch(of.kind == kind::UNSIGNED) {
-            core::array::from_fn(
+            warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |i| K::of(raw[i]),
             )
@@ -101,7 +101,7 @@ pub fn kernel<S: Simt, K: Key>(s: &S, call: &Sort) {
         } else if s.branch(of.kind == kind::SIGNED_LABEL && of.size == 4) {
             ranked(raw, &Elements { kind: kind::SIGNED_LABEL, ..*of })
         } else {
-            core::array::from_fn(
+            warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |i| key_of(raw[i], of, 0).0,
             )
@@ -149,7 +149,7 @@ pub fn kernel<S: Simt, K: Key>(s: &S, call: &Sort) {
 /// The keys of elements that have their size.
 #[inline(always)]
 fn ranked<K: Key>(raw: [u64; OWN], of: &Elements) -> [K; OWN] {
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| K::of(raw[i]).ranked(of),
     )

@@ -143,7 +143,7 @@ pub fn read<S: Simt, const N: usize>(s: &S, address: u64, size: u32, first: u64,
 /// The same of elements of a type.
 #[inline(always)]
 pub fn of<S: Simt, T: Pod + Into<u64>, const N: usize>(s: &S, address: u64, first: u64, step: u64, n: u64) -> [u64; N] {
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| {
             let at = first + i as u64 * step;

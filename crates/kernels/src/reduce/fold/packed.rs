@@ -121,7 +121,7 @@ impl<B: Bits, const ZEROS: bool> Words<B, ZEROS> {
 #[inline(always)]
 fn most<B: Bits>(columns: [u32; 4], keys: u32) -> [u32; 4] {
     let (width, per) = (8 * B::SIZE as usize, 4 / B::SIZE as usize);
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |j| if j < per { columns[j].max(keys << (32 - width - width * j)) } else { columns[j] },
     )
@@ -192,7 +192,7 @@ impl<B: Bits> Packed for Arg<B, i32> {
         let row = Self::BELOW - number;
         // The key's bytes on top, and below them the row's lowest.
         let select: [u32; 4] = if B::SIZE == 1 { [0x0654, 0x1654, 0x2654, 0x3654] } else { [0x1054, 0x3254, 0, 0] };
-        core::array::from_fn(
+        warpfold_simt::array::from_fn(
             #[inline(always)]
             |j| if select[j] == 0 { columns[j] } else { columns[j].max(s.permute(keys, row, select[j])) },
         )

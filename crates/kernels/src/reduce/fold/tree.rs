@@ -24,7 +24,7 @@ fn without_nan<S: Simt, X: Source>(s: &S, w: [[u32; 4]; 2]) -> [[u32; 4]; 2] {
     w.map(
         #[inline(always)]
         |w| {
-            core::array::from_fn(
+            warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |i| {
                     let blank = if (i + 1) % words == 0 { 1 << 31 } else { 0 };

@@ -166,7 +166,7 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
                     }
                     put(s, slots, all_slots, i, stack.close(f, 8));
                 } else {
-                    let eight: [F<P, C>; 8] = core::array::from_fn(
+                    let eight: [F<P, C>; 8] = warpfold_simt::array::from_fn(
                         #[inline(always)]
                         |j| part(j as u64),
                     );

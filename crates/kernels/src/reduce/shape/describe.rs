@@ -52,7 +52,7 @@ where
         place: impl Fn(usize) -> u32,
     ) -> Seen<X::Key, u32> {
         // Numbers that the tree has made of them are not kept for this.
-        let w: [u32; 4] = core::array::from_fn(
+        let w: [u32; 4] = warpfold_simt::array::from_fn(
             #[inline(always)]
             |i| s.opaque(w[i]),
         );
@@ -132,7 +132,7 @@ where
                 seen = self.look(s, seen, &w[k], per, |_| p + 32 * k as u32);
                 k += 1;
             }
-            let nodes = core::array::from_fn(
+            let nodes = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| pack(s, totals, &w[k]),
             );
@@ -183,25 +183,25 @@ where
         let (mut w, mut seen) = (w, [unseen; STEPS]);
         let (mut turn, turns) = (0, s.opaque(2));
         while s.again(turn < turns) {
-            let four: [Seen<X::Key, u32>; 4] = core::array::from_fn(
+            let four: [Seen<X::Key, u32>; 4] = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| {
                     let (valid, first) = (packs.valid[k], split.pack(s, k as u32) * X::Bits::PER);
                     select(valid > 0, self.look(s, unseen, &w[k], valid, |e| first + e as u32), unseen)
                 },
             );
-            seen = core::array::from_fn(
+            seen = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| if k < 4 { seen[k + 4] } else { four[k - 4] },
             );
-            w = core::array::from_fn(
+            w = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| w[(k + 4) % STEPS],
             );
             turn += 1;
         }
         let seen = warp::short(s, seen, Meet(PhantomData), 1, split);
-        core::array::from_fn(
+        warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| {
                 let Total { sum, squares, moments: Counted { acc, .. } } = totals[k];
@@ -254,7 +254,7 @@ where
             let row = mine + (t * each) as u64;
             let tile = panel::Tile { row, step: abreast, more: false };
             let bits: [[X::Bits; C]; STEPS] = panel::load(s, strip, tile);
-            seen = core::array::from_fn(
+            seen = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |j| self.0.take(s, seen[j], STEPS, STEPS as u32, |k| bits[k][j], |k| row as u32 + k as u32 * abreast),
             );
@@ -268,7 +268,7 @@ where
             rest = tree.ragged(s, strip, row, lanes);
             while s.again(row < strip.rows) {
                 let [bits]: [[X::Bits; C]; 1] = panel::load(s, strip, panel::Tile { row, step: 0, more: false });
-                seen = core::array::from_fn(
+                seen = warpfold_simt::array::from_fn(
                     #[inline(always)]
                     |j| self.0.take(s, seen[j], 1, 1, |_| bits[j], |_| row as u32),
                 );
@@ -277,14 +277,14 @@ where
         }
         let mut bit = lanes;
         while s.again(bit < 32) {
-            seen = core::array::from_fn(
+            seen = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |j| warp::across(s, Meet(PhantomData), seen[j], bit, 1),
             );
             bit *= 2;
         }
         let parts = own.close(s, totals, t, each, rest);
-        core::array::from_fn(
+        warpfold_simt::array::from_fn(
             #[inline(always)]
             |j| self.0.whole(parts[j], seen[j]),
         )

@@ -68,7 +68,7 @@ fn reduce_by<S: Simt, F: Parts, const N: usize>(
     let (mut done, mut i) = (0, 0);
     while s.again(done < count) {
         let own = done + (s.thread_x() * N as u32) as u64;
-        let some: [F::Part; N] = core::array::from_fn(
+        let some: [F::Part; N] = warpfold_simt::array::from_fn(
             #[inline(always)]
             |j| {
                 let k = own + j as u64;

@@ -93,7 +93,7 @@ pub fn kernel<S: Simt, P: panel::Shallow<C>, const K: usize, const C: usize>(s: 
 #[inline(always)]
 fn write<S: Simt, const C: usize>(s: &S, to: u64, results: [u32; C], size: u32) {
     let per = 4 / size as usize;
-    let words: [u32; 4] = core::array::from_fn(
+    let words: [u32; 4] = warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| {
             let (mut word, mut j) = (0, 0);

@@ -47,12 +47,12 @@ pub fn kernel<S: Simt, P: piece::Short, const K: usize>(s: &S, call: &Call<Short
         let x = shape.outputs.axis[0].x;
         let (from, by) = (first as i64 * x, at_once as i64 * x);
         if s.branch(number(STEPS as u32 - 1) < total) {
-            at = core::array::from_fn(
+            at = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| from + share(k as u32, split.steps) as i64 * by,
             );
         } else {
-            at = core::array::from_fn(
+            at = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| there(k as u32) as i64 * x,
             );
@@ -61,7 +61,7 @@ pub fn kernel<S: Simt, P: piece::Short, const K: usize>(s: &S, call: &Call<Short
         let (mut k, steps) = (0, s.opaque(STEPS as u32));
         while s.again(k < steps) {
             let x = shape.outputs.at(there(k)).x;
-            at = core::array::from_fn(
+            at = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |j| if j as u32 == k { x } else { at[j] },
             );
@@ -76,14 +76,14 @@ pub fn kernel<S: Simt, P: piece::Short, const K: usize>(s: &S, call: &Call<Short
     };
     let packs = Packs {
         len: shape.len,
-        at: core::array::from_fn(
+        at: warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| call.at.input.wrapping_add(at[k] as u64).wrapping_add(split.pack(s, k as u32) as u64 * 16),
         ),
         valid: if s.branch(split.steps == 1) {
             [valid(0); STEPS]
         } else {
-            core::array::from_fn(
+            warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| valid(k as u32),
             )

@@ -93,7 +93,7 @@ impl Own {
 
     #[inline(always)]
     fn get<S: Simt, N: Node, const C: usize>(&self, s: &S, level: u32) -> [N; C] {
-        core::array::from_fn(
+        warpfold_simt::array::from_fn(
             #[inline(always)]
             |j| get(s, self.words, self.threads, self.slot::<N, C>(level, j), N::zero()),
         )
@@ -111,7 +111,7 @@ impl Own {
         let mut d = 0;
         while s.again(i >> d & 1 == 1) {
             let left: [F::Node; C] = self.get(s, d);
-            nodes = core::array::from_fn(
+            nodes = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |j| f.join(left[j], nodes[j], each << d),
             );
@@ -134,7 +134,7 @@ impl Own {
         while s.again(count >> d != 0) {
             if s.branch(count >> d & 1 == 1) {
                 let left: [F::Node; C] = self.get(s, d);
-                parts = core::array::from_fn(
+                parts = warpfold_simt::array::from_fn(
                     #[inline(always)]
                     |j| f.meet(f.part(left[j], each << d), parts[j]),
                 );

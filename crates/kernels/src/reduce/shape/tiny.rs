@@ -63,7 +63,7 @@ fn rows<S: Simt, P: piece::Tiny, const K: usize, const W: usize>(s: &S, call: &C
     while s.again(k < steps) {
         let found = piece.tiny::<S, W, GROUP>(
             s,
-            &core::array::from_fn(
+            &warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |j| w[j],
             ),
@@ -96,7 +96,7 @@ fn rows<S: Simt, P: piece::Tiny, const K: usize, const W: usize>(s: &S, call: &C
             }
             j += 1;
         }
-        w = core::array::from_fn(
+        w = warpfold_simt::array::from_fn(
             #[inline(always)]
             |j| w[(j + GROUP) % STEPS],
         );
@@ -134,7 +134,7 @@ fn read<S: Simt, B: Bits, const K: usize, const W: usize>(
         // A multiple of what all addresses are multiples of.
         let all = outputs.axis.iter().fold(call.at.input, |all, axis| all | axis.x as u64) as u32;
         if s.branch(W >= 2 && bytes == 4 * W as u32 && all & (4 * W as u32 - 1) == 0) {
-            return core::array::from_fn(
+            return warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| words(s, array(at[k]), 4 * W as u32),
             );
@@ -173,7 +173,7 @@ fn read<S: Simt, B: Bits, const K: usize, const W: usize>(
     loose_steps::<S, B>(
         s,
         at,
-        core::array::from_fn(
+        warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| valid(k as u32),
         ),

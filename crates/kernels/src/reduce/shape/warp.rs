@@ -68,7 +68,7 @@ pub fn fold<S: Simt, C: Combine, const W: usize, const H: usize>(
     each: u32,
 ) -> [C::Node; H] {
     let high = s.lane() & bit != 0;
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |j| {
             let (even, odd) = (nodes[2 * j], nodes[2 * j + 1]);
@@ -83,7 +83,7 @@ pub fn fold<S: Simt, C: Combine, const W: usize, const H: usize>(
 #[inline(always)]
 pub fn pairs<S: Simt, F: Tree>(s: &S, f: &F, bits: [F::Bits; STEPS], bit: u32) -> [F::Node; STEPS / 2] {
     let high = s.lane() & bit != 0;
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |j| {
             let (even, odd) = (bits[2 * j], bits[2 * j + 1]);
@@ -183,13 +183,13 @@ pub fn short<S: Simt, C: Combine>(
     }
     let four: [C::Node; 4] = fold(s, c, nodes, 1, each);
     if s.branch(lanes == 2) {
-        return core::array::from_fn(
+        return warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| four[k & 3],
         );
     }
     let two: [C::Node; 2] = fold(s, c, four, 2, 2 * each);
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |k| two[k & 1],
     )

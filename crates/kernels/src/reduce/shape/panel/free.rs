@@ -46,7 +46,7 @@ impl<F: Heap, const C: usize> Panel<C> for Free<F> {
                 let mut k = 0;
                 while k < STEPS {
                     let place = row as u32 + k as u32 * abreast;
-                    acc = core::array::from_fn(
+                    acc = warpfold_simt::array::from_fn(
                         #[inline(always)]
                         |j| f.one(s, acc[j], bits[k][j], place),
                     );
@@ -56,7 +56,7 @@ impl<F: Heap, const C: usize> Panel<C> for Free<F> {
                 let mut row = row;
                 while s.again(row < strip.rows) {
                     let [bits]: [[F::Bits; C]; 1] = load(s, strip, Tile { row, step: 0, more: false });
-                    acc = core::array::from_fn(
+                    acc = warpfold_simt::array::from_fn(
                         #[inline(always)]
                         |j| f.one(s, acc[j], bits[j], row as u32),
                     );
@@ -65,7 +65,7 @@ impl<F: Heap, const C: usize> Panel<C> for Free<F> {
             }
             t += 1;
         }
-        let parts = core::array::from_fn(
+        let parts = warpfold_simt::array::from_fn(
             #[inline(always)]
             |j| f.part(acc[j]),
         );
@@ -84,13 +84,13 @@ impl<F: Heap, const C: usize> Shallow<C> for Free<F> {
             let bits: [[F::Bits; C]; 4] = load(s, strip, Tile { row: 0, step: 1, more: false });
             let mut k = 0;
             while k < 4 {
-                acc = core::array::from_fn(
+                acc = warpfold_simt::array::from_fn(
                     #[inline(always)]
                     |j| f.one(s, acc[j], bits[k][j], k as u32),
                 );
                 k += 1;
             }
-            return core::array::from_fn(
+            return warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |j| f.part(acc[j]),
             );
@@ -99,14 +99,14 @@ impl<F: Heap, const C: usize> Shallow<C> for Free<F> {
         let mut k = 0;
         while k < STEPS {
             if s.branch((k as u64) < strip.rows) {
-                acc = core::array::from_fn(
+                acc = warpfold_simt::array::from_fn(
                     #[inline(always)]
                     |j| f.one(s, acc[j], bits[k][j], k as u32),
                 );
             }
             k += 1;
         }
-        core::array::from_fn(
+        warpfold_simt::array::from_fn(
             #[inline(always)]
             |j| f.part(acc[j]),
         )

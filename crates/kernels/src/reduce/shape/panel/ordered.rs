@@ -43,7 +43,7 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
         let (mut found, mut bits) = ([f.neutral(); C], *bits);
         let mut j = 0;
         while s.again(s.any(ALL, j < C)) {
-            let nodes: [F::Node; STEPS] = core::array::from_fn(
+            let nodes: [F::Node; STEPS] = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| select(whole || there(k), f.lift(s, bits[k][0]), f.neutral()),
             );
@@ -83,10 +83,10 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
             }
             return found;
         }
-        core::array::from_fn(
+        warpfold_simt::array::from_fn(
             #[inline(always)]
             |j| {
-                let column = core::array::from_fn(
+                let column = warpfold_simt::array::from_fn(
                     #[inline(always)]
                     |k| bits[k][j],
                 );
@@ -99,7 +99,7 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
     #[inline(always)]
     fn tile<S: Simt, G: Tree>(s: &S, f: &G, bits: [G::Bits; STEPS], lanes: u32) -> G::Node {
         let pairs = if !NARROW {
-            core::array::from_fn(
+            warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| f.pair(s, bits[2 * k], bits[2 * k + 1]),
             )
@@ -113,7 +113,7 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
     #[inline(always)]
     fn joined<S: Simt>(s: &S, f: &F, nodes: [F::Node; STEPS], lanes: u32, each: u32) -> F::Node {
         let four = if !NARROW {
-            core::array::from_fn(
+            warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| f.join(nodes[2 * k], nodes[2 * k + 1], each),
             )
@@ -132,7 +132,7 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
             return warp::four(f, n, each);
         }
         if s.branch(lanes == 16) {
-            let n: [G::Node; 4] = core::array::from_fn(
+            let n: [G::Node; 4] = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| warp::across(s, join, n[k], 16, each),
             );
@@ -140,7 +140,7 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
         }
         let n: [G::Node; 2] = warp::fold(s, join, n, 2 * lanes, each);
         if s.branch(lanes == 8) {
-            let n: [G::Node; 2] = core::array::from_fn(
+            let n: [G::Node; 2] = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| warp::across(s, join, warp::across(s, join, n[k], 8, 2 * each), 16, 4 * each),
             );
@@ -185,10 +185,10 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
             },
         );
         if s.branch(!whole) {
-            nodes = core::array::from_fn(
+            nodes = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| {
-                    core::array::from_fn(
+                    warpfold_simt::array::from_fn(
                         #[inline(always)]
                         |j| select(there(k, j), nodes[k][j], f.neutral()),
                     )
@@ -196,10 +196,10 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
             );
         }
         let nodes = side_by_side(s, f, nodes, C as u32 >> short.trailing_zeros());
-        core::array::from_fn(
+        warpfold_simt::array::from_fn(
             #[inline(always)]
             |j| {
-                let column = core::array::from_fn(
+                let column = warpfold_simt::array::from_fn(
                     #[inline(always)]
                     |k| nodes[k][j],
                 );
@@ -284,7 +284,7 @@ impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARR
         let f = &self.0;
         if s.branch(strip.rows == 4) {
             let bits: [[F::Bits; C]; 4] = load(s, strip, Tile { row: 0, step: 1, more: false });
-            return core::array::from_fn(
+            return warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |j| {
                     let two = |k: usize| f.pair(s, bits[k][j], bits[k + 1][j]);
@@ -294,10 +294,10 @@ impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARR
         }
         let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, 0, 1);
         if s.branch(strip.rows < STEPS as u64) {
-            return core::array::from_fn(
+            return warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |j| {
-                    let column = core::array::from_fn(
+                    let column = warpfold_simt::array::from_fn(
                         #[inline(always)]
                         |k| bits[k][j],
                     );
@@ -305,7 +305,7 @@ impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARR
                 },
             );
         }
-        core::array::from_fn(
+        warpfold_simt::array::from_fn(
             #[inline(always)]
             |j| {
                 let two = |k: usize| f.pair(s, bits[k][j], bits[k + 1][j]);

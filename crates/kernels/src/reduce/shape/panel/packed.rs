@@ -82,7 +82,7 @@ impl<F: fold::Packed> Packed<F> {
         place: impl Fn(u32, usize) -> u64,
     ) -> [F::Part; C] {
         let per = 4 / F::Bits::SIZE as usize;
-        core::array::from_fn(
+        warpfold_simt::array::from_fn(
             #[inline(always)]
             |j| self.0.column(running[j / per], j % per, taken, |number| place(number, j)),
         )

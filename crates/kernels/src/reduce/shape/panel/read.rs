@@ -66,7 +66,7 @@ pub fn load<S: Simt, B: Bits, const C: usize, const N: usize>(s: &S, strip: &Str
             } else {
                 dealt::<S, B, C, FOUR>(s, strip, tile).map(together)
             };
-            rows = core::array::from_fn(
+            rows = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |i| if i >= k && i < k + FOUR { four[i % FOUR] } else { rows[i] },
             );
@@ -86,7 +86,7 @@ pub fn load_some<S: Simt, B: Bits, const C: usize>(
     row: u64,
     step: u32,
 ) -> [[B; C]; STEPS] {
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |k| {
             let row = row + (k as u32 * step) as u64;
@@ -117,7 +117,7 @@ pub fn load_words<S: Simt, B: Bits, const C: usize>(
         return loose::<S, B, C>(s, strip, tile, zeros);
     }
     let last = strip.rows - 1;
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |k| {
             let row = tile.later(k).row;
@@ -137,15 +137,15 @@ pub fn dealt<S: Simt, B: Bits, const C: usize, const N: usize>(s: &S, strip: &St
     let Pitch { each, tail, .. } = strip.reduced;
     let is_tail = tail != 0 && tile.row + 1 == strip.rows;
     let last = if is_tail { tail } else { strip.columns * each }.max(1) - 1;
-    let column: [usize; C] = core::array::from_fn(
+    let column: [usize; C] = warpfold_simt::array::from_fn(
         #[inline(always)]
         |j| (j as u64).min(last) as usize * strip.spread as usize,
     );
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |k| {
             let at = array::<u8>(first).offset(step.wrapping_mul(k)).cast::<B>();
-            core::array::from_fn(
+            warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |j| s.load(at, column[j]),
             )
@@ -161,7 +161,7 @@ pub fn at_once<S: Simt, B: Bits, const C: usize, const N: usize>(
     tile: Tile,
 ) -> [[u32; 4]; N] {
     let (first, step) = lines::<S, B>(s, strip, tile);
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |k| words(s, array::<u8>(first).offset(step.wrapping_mul(k)), size::<B, C>()),
     )
@@ -181,7 +181,7 @@ fn lines<S: Simt, B: Bits>(s: &S, strip: &Strip<Pitch>, tile: Tile) -> (u64, usi
 #[inline(always)]
 pub fn together<B: Bits, const C: usize>(elements: [B; C]) -> [u32; 4] {
     let per = 4 / B::SIZE as usize;
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| {
             let (mut word, mut j) = (0, 0);
@@ -200,7 +200,7 @@ fn apart<B: Bits, const C: usize, const N: usize>(words: [[u32; 4]; N]) -> [[B; 
     words.map(
         #[inline(always)]
         |row| {
-            core::array::from_fn(
+            warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |j| B::nth(&row, j),
             )
@@ -227,7 +227,7 @@ fn shifted<S: Simt, B: Bits, const C: usize>(s: &S, strip: &Strip<Pitch>, tile: 
         let below = first.wrapping_add(step.wrapping_mul(k) as u64) & !(size as u64 - 1);
         words(s, array::<u8>(below).offset((lane * size).min(last) as usize), size)
     };
-    let own: [[u32; 4]; FOUR] = core::array::from_fn(
+    let own: [[u32; 4]; FOUR] = warpfold_simt::array::from_fn(
         #[inline(always)]
         |k| read(k, lane),
     );
@@ -235,12 +235,12 @@ fn shifted<S: Simt, B: Bits, const C: usize>(s: &S, strip: &Strip<Pitch>, tile: 
     let is_last = lane + 1 == strip.lanes;
     let mut end = [[0; 4]; FOUR];
     if s.branch(is_last) {
-        end = core::array::from_fn(
+        end = warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| read(k, lane + 1),
         );
     }
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |k| {
             let next = |i: usize| select(is_last, end[k][i], s.shuffle_idx(ALL, own[k][i], s.lane() + 1));
@@ -264,7 +264,7 @@ fn loose<S: Simt, B: Bits, const C: usize>(s: &S, strip: &Strip<Pitch>, tile: Ti
     while s.again(e < all) {
         let column = (e as u64).min(columns - 1);
         let last = strip.rows - 1 - (tail != 0 && column >= tail) as u64;
-        let bits: [u32; FOUR] = core::array::from_fn(
+        let bits: [u32; FOUR] = warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| {
                 let row = tile.row + (k as u32 * tile.step) as u64;
@@ -289,7 +289,7 @@ fn loose<S: Simt, B: Bits, const C: usize>(s: &S, strip: &Strip<Pitch>, tile: Ti
 fn appended<B: Bits, const C: usize>(w: [u32; 4], bits: u32) -> [u32; 4] {
     let by = 8 * B::SIZE;
     let all = (size::<B, C>() / 4) as usize;
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| {
             let in_from = if i + 1 < all { w[i + 1] } else { bits };

@@ -116,11 +116,11 @@ impl<F: Heap> Short for Free<F> {
         let (f, per) = (&self.0, F::Bits::PER);
         let Packs { at, valid, .. } = *packs;
         let parts: [F::Brief; STEPS] = if s.branch(packs.packed(per)) {
-            let w: [[u32; 4]; STEPS] = core::array::from_fn(
+            let w: [[u32; 4]; STEPS] = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| words(s, array(at[k]), 16),
             );
-            core::array::from_fn(
+            warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| {
                     let p = split.pack(s, k as u32);
@@ -136,7 +136,7 @@ impl<F: Heap> Short for Free<F> {
             let mut acc = [f.start(); STEPS];
             let (mut e, per) = (0, s.opaque(per));
             while s.again(e < per) {
-                let bits: [F::Bits; STEPS] = core::array::from_fn(
+                let bits: [F::Bits; STEPS] = warpfold_simt::array::from_fn(
                     #[inline(always)]
                     |k| if e < valid[k] { s.load(array(at[k]), e as usize) } else { F::Bits::ZERO },
                 );
@@ -149,7 +149,7 @@ impl<F: Heap> Short for Free<F> {
                 }
                 e += 1;
             }
-            core::array::from_fn(
+            warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| f.brief(f.part(acc[k])),
             )
@@ -181,7 +181,7 @@ fn filled<F: Heap>(w: &[u32; 4], like: F::Bits, keep: impl Fn(usize) -> u32) -> 
         (_, 4) => [low; 2],
         _ => [low, (bits >> 32) as u32],
     };
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| (w[i] & keep(i)) | (fill[i % 2] & !keep(i)),
     )
@@ -193,7 +193,7 @@ impl<F: Heap> Tiny for Free<F> {
     #[inline(always)]
     fn tiny<S: Simt, const W: usize, const G: usize>(&self, s: &S, w: &[[u32; 4]; G], len: u32) -> [F::Part; G] {
         let f = &self.0;
-        core::array::from_fn(
+        warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| {
                 // More than half of the words that there are code for: most are whole.
@@ -203,7 +203,7 @@ impl<F: Heap> Tiny for Free<F> {
                 };
                 let w = filled::<F>(&w[k], F::Bits::nth(&w[k], 0), keep);
                 let more = |i: usize| if F::REPEATS { w[i % W] } else { 0 };
-                let w = core::array::from_fn(
+                let w = warpfold_simt::array::from_fn(
                     #[inline(always)]
                     |i| if i < W { w[i] } else { more(i) },
                 );
@@ -237,7 +237,7 @@ impl<F: Heap> Held for Free<F> {
         let (f, per, mut w) = (&self.0, F::Bits::PER, *w);
         if F::Bits::SIZE < 4 || s.branch(f.blank().is_none()) {
             let first = F::Bits::nth(&w[0], 0);
-            w = core::array::from_fn(
+            w = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| {
                     let there = |i: usize| if (i as u32) < count[k] { u32::MAX } else { 0 };

@@ -48,7 +48,7 @@ fn padded<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], width: u32, len: u32, le
 #[inline(always)]
 fn packs<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STEPS] {
     if !F::HAS_PLAIN {
-        return core::array::from_fn(
+        return warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| pack(s, f, &w[k]),
         );
@@ -79,7 +79,7 @@ fn slow<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STEP
 /// The first leaves, and one more comes last.
 #[inline(always)]
 pub fn next<T: Copy, const N: usize>(all: [T; N], last: T) -> [T; N] {
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |k| if k + 1 < N { all[k + 1] } else { last },
     )
@@ -151,11 +151,11 @@ impl<F: Tree> Ordered<F> {
         let left = tile.valid - whole * per;
         let mut last = f.nothing();
         if s.branch(left > 0 && lane == whole & 31) {
-            let mine: [u32; 4] = core::array::from_fn(
+            let mine: [u32; 4] = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |i| {
                     pick(
-                        core::array::from_fn(
+                        warpfold_simt::array::from_fn(
                             #[inline(always)]
                             |k| w[k][i],
                         ),
@@ -171,12 +171,12 @@ impl<F: Tree> Ordered<F> {
         } else if F::Node::WORDS > 2 {
             slow(s, f, w)
         } else {
-            core::array::from_fn(
+            warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| if s.branch(32 * (k as u32) < whole) { pack(s, f, &w[k]) } else { f.neutral() },
             )
         };
-        let parts: [F::Part; STEPS] = core::array::from_fn(
+        let parts: [F::Part; STEPS] = warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| {
                 let p = k as u32 * 32 + lane;
@@ -239,13 +239,13 @@ impl<F: Tree> Ordered<F> {
         let Packs { len, valid, .. } = *have;
         if s.branch(len == (split.lanes * split.steps * per) as u64) {
             let nodes = filled(s, f, w, split);
-            return core::array::from_fn(
+            return warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| f.part(nodes[k], per * split.lanes * split.steps),
             );
         }
         let nodes = packs(s, f, w);
-        let mut parts: [F::Part; STEPS] = core::array::from_fn(
+        let mut parts: [F::Part; STEPS] = warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| select(valid[k] == per, f.part(nodes[k], per), f.nothing()),
         );
@@ -253,11 +253,11 @@ impl<F: Tree> Ordered<F> {
         while s.again(k < steps) {
             let valid = pick(valid, k);
             if s.branch(valid > 0 && valid < per) {
-                let w = core::array::from_fn(
+                let w = warpfold_simt::array::from_fn(
                     #[inline(always)]
                     |i| {
                         pick(
-                            core::array::from_fn(
+                            warpfold_simt::array::from_fn(
                                 #[inline(always)]
                                 |k| w[k][i],
                             ),
@@ -266,7 +266,7 @@ impl<F: Tree> Ordered<F> {
                     },
                 );
                 let part = some(s, f, &w, valid);
-                parts = core::array::from_fn(
+                parts = warpfold_simt::array::from_fn(
                     #[inline(always)]
                     |j| select(j as u32 == k, part, parts[j]),
                 );
@@ -289,7 +289,7 @@ impl<F: Tree> Tiny for Ordered<F> {
             let ordinary = |w: &[u32; 4]| (0..width).all(|k| k >= len || f.is_ordinary(s, F::Bits::nth(w, k as usize)));
             if s.branch(s.all(ALL, w.iter().all(ordinary))) {
                 let plain = f.plain();
-                return core::array::from_fn(
+                return warpfold_simt::array::from_fn(
                     #[inline(always)]
                     |k| f.part(f.raise(padded(s, &plain, &w[k], width, len, least)), len),
                 );
@@ -309,7 +309,7 @@ impl<F: Tree> Tiny for Ordered<F> {
             }
             return parts;
         }
-        core::array::from_fn(
+        warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| f.part(padded(s, f, &w[k], width, len, least), len),
         )
@@ -351,7 +351,7 @@ fn two<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; 2], count: [u32; 2]) -> [F
         let none = |k: u32| k % per >= count[(k / per) as usize];
         if s.branch(s.all(ALL, (0..2 * per).all(|k| none(k) || f.is_ordinary(s, bits(k))))) {
             let plain = f.plain();
-            return core::array::from_fn(
+            return warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| {
                     let node = padded(s, &plain, &w[k], per, count[k], 0);
@@ -361,7 +361,7 @@ fn two<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; 2], count: [u32; 2]) -> [F
             );
         }
     } else if F::NEUTRAL && F::Node::WORDS <= F::Bits::WORDS {
-        return core::array::from_fn(
+        return warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| {
                 // An element that changes nothing costs less than to ask whether there is one.

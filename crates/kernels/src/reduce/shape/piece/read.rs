@@ -68,7 +68,7 @@ impl Tile {
     #[inline(always)]
     pub fn even<S: Simt>(&self, s: &S) -> [[u32; 4]; STEPS] {
         let base = array::<u8>(self.at(s.lane()));
-        core::array::from_fn(
+        warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| words(s, base.offset(k * 512), 16),
         )
@@ -121,10 +121,10 @@ impl Tile {
             let mine = ready + (lane.wrapping_sub(ready) & 31);
             if s.branch(mine < self.valid.div_ceil(B::PER)) {
                 let own = loose::<S, B>(s, array(self.at(mine)), (self.valid - mine * B::PER).min(B::PER));
-                w = core::array::from_fn(
+                w = warpfold_simt::array::from_fn(
                     #[inline(always)]
                     |k| {
-                        core::array::from_fn(
+                        warpfold_simt::array::from_fn(
                             #[inline(always)]
                             |i| select(k as u32 * 32 + lane == mine, own[i], w[k][i]),
                         )
@@ -140,7 +140,7 @@ impl Tile {
     #[inline(always)]
     fn shifted<S: Simt, B: Bits, const D: usize>(&self, s: &S, w: [[u32; 4]; STEPS], end: u32) -> [[u32; 4]; STEPS] {
         let lane = s.lane();
-        core::array::from_fn(
+        warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| {
                 if s.branch(32 * k as u32 * B::PER >= self.valid) {
@@ -148,7 +148,7 @@ impl Tile {
                 }
                 // The next lane has what follows; after the last, the first lane's next step. Only those words are
                 // sent.
-                let next: [u32; 4] = core::array::from_fn(
+                let next: [u32; 4] = warpfold_simt::array::from_fn(
                     #[inline(always)]
                     |i| {
                         if i > D || (i == D && B::SIZE >= 4) {
@@ -159,7 +159,7 @@ impl Tile {
                     },
                 );
                 let word = |i: usize| if i + D < 4 { w[k][i + D] } else { next[i + D - 4] };
-                core::array::from_fn(
+                warpfold_simt::array::from_fn(
                     #[inline(always)]
                     |i| if B::SIZE < 4 { s.funnel(word(i), word(i + 1), 8 * self.shift) } else { word(i) },
                 )
@@ -174,7 +174,7 @@ impl Tile {
         if s.branch(self.readable::<B>() == 0) {
             return ([[0; 4]; STEPS], [0; 4]);
         }
-        let w = core::array::from_fn(
+        let w = warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| self.line::<S, B>(s, k as u32 * 32 + s.lane()),
         );
@@ -205,7 +205,7 @@ impl Packs {
     #[inline(always)]
     pub fn read<S: Simt, B: Bits>(&self, s: &S) -> [[u32; 4]; STEPS] {
         if s.branch(self.packed(B::PER)) {
-            return core::array::from_fn(
+            return warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |k| words(s, array(self.at[k]), 16),
             );
@@ -229,11 +229,11 @@ pub fn joined(a: [u32; 4], b: [u32; 4], shift: u32) -> [u32; 4] {
         choose(two, b[2], b[0]),
         choose(two, b[3], b[1]),
     ];
-    let w: [u32; 5] = core::array::from_fn(
+    let w: [u32; 5] = warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| choose(one, w[i + 1], w[i]),
     );
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| ((((w[i + 1] as u64) << 32) | w[i] as u64) >> (8 * (shift & 3))) as u32,
     )
@@ -253,7 +253,7 @@ fn padded<S: Simt, B: Bits>(s: &S, at: Global<u8>, valid: u32, blank: B) -> [u32
     while k < B::PER as usize {
         let bits = if (k as u32) < valid { s.load(at.cast::<B>(), k) } else { blank };
         match B::SIZE {
-            16 => words = core::array::from_fn(|i| (bits.to_bits() >> (32 * i)) as u32),
+            16 => words = warpfold_simt::array::from_fn(|i| (bits.to_bits() >> (32 * i)) as u32),
             8 => {
                 words[2 * k] = bits.to_bits() as u32;
                 words[2 * k + 1] = (bits.to_bits() >> 32) as u32;
@@ -284,7 +284,7 @@ pub fn hold<S: Simt, B: Bits>(s: &S, at: u64, apart: u32, count: [u32; 2], end: 
 /// The same, if each is a whole line or has no elements.
 #[inline(always)]
 pub fn hold_lines<S: Simt, B: Bits>(s: &S, at: u64, apart: u32, count: [u32; 2], blank: B) -> [[u32; 4]; 2] {
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |k| {
             let at = array(at + k as u64 * apart as u64);
@@ -304,11 +304,11 @@ fn near<S: Simt, B: Bits>(s: &S, at: u64, count: u32, end: u64, blank: B) -> [u3
     if s.branch(below + 4 * words as u64 > end) {
         return loose::<S, B>(s, array(at), count);
     }
-    let w: [u32; 5] = core::array::from_fn(
+    let w: [u32; 5] = warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| if (i as u32) < words { s.load(array::<u32>(below), i) } else { 0 },
     );
-    core::array::from_fn(
+    warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| s.funnel(w[i], w[i + 1], 8 * shift),
     )
@@ -320,7 +320,7 @@ pub fn loose_steps<S: Simt, B: Bits>(s: &S, at: [u64; STEPS], valid: [u32; STEPS
     let mut w = [[0u32; 4]; STEPS];
     let (mut e, per) = (0, if B::SIZE >= 8 { B::PER } else { s.opaque(B::PER) });
     while s.again(e < per) {
-        let bits: [B; STEPS] = core::array::from_fn(
+        let bits: [B; STEPS] = warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| if e < valid[k] { s.load(array(at[k]), e as usize) } else { B::ZERO },
         );
