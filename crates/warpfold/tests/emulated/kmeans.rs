@@ -169,7 +169,7 @@ fn check<F: Coordinate>(on: &Emulated, case: &Case) -> Result<String, String> {
 
 #[test]
 fn k_means_has_the_bits_of_the_cpu_and_no_fault() {
-    let (on, count) = (Emulated::new(), cases(80));
+    let (on, count) = (Emulated::new(), cases(56));
     let (mut seed, mut wrong, mut ran) = (20, Vec::new(), BTreeSet::<String>::new());
     for _ in 0..count {
         let case = Case::random(&mut seed);

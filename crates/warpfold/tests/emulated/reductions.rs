@@ -224,7 +224,7 @@ fn case() -> impl Strategy<Value = Case> {
 
 #[test]
 fn every_plan_has_the_bits_of_the_cpu_and_no_fault() {
-    let (on, count) = (Emulated::new(), cases(400));
+    let (on, count) = (Emulated::new(), cases(160));
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut wrong = Vec::new();
     for _ in 0..count {
@@ -241,7 +241,7 @@ fn every_plan_has_the_bits_of_the_cpu_and_no_fault() {
 
 #[test]
 fn describing_in_one_launch_has_the_bits_of_the_cpu_and_no_fault() {
-    let (on, count) = (Emulated::new(), cases(400));
+    let (on, count) = (Emulated::new(), cases(160));
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let floats = [DType::F16, DType::BF16, DType::F32, DType::F64];
     let (mut wrong, mut ran) = (Vec::new(), BTreeMap::<String, u32>::new());

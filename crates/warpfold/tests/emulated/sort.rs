@@ -201,7 +201,7 @@ fn distinct_values_by_bits_are_those_of_the_host() {
     distinct_by_bits(on, &elements::<i32>(0, 3000, r));
     distinct_by_bits(on, &elements::<f32>(5, 3000, r));
     for kind in 0..7 {
-        let n = [1, 2, 31, 3072, 4096, 4097, 9000][kind];
+        let n = [1, 2, 31, 3072, 4096, 4097, 6200][kind];
         distinct_by_bits(on, &elements::<f16>(kind, n, r));
         distinct_by_bits(on, &elements::<i8>(kind, n, r));
         distinct_by_bits(on, &elements::<bf16>(kind, n, r));
@@ -212,10 +212,10 @@ fn distinct_values_by_bits_are_those_of_the_host() {
 #[test]
 fn buckets_of_many_keys_are_set_by_many_blocks() {
     let (on, r) = (&Emulated::new(), &mut Random(32));
-    distinct_by_bits(on, &elements::<i16>(0, 140_000, r));
+    distinct_by_bits(on, &elements::<i16>(0, 90_000, r));
     // One bucket, then two, of which the second has no end in the first block.
-    distinct_by_bits(on, &elements::<u32>(1, 140_000, r));
-    let two: Vec<u32> = (0..290_000).map(|i| (i as u32 & 1) << 30 | r.below(70_000) as u32).collect();
+    distinct_by_bits(on, &elements::<u32>(1, 90_000, r));
+    let two: Vec<u32> = (0..190_000).map(|i| (i as u32 & 1) << 30 | r.below(70_000) as u32).collect();
     distinct_by_bits(on, &two);
     // Crowds, and single values far from each other.
     let crowds: Vec<i16> =
