@@ -7,10 +7,10 @@ use warpfold_array::problem::{At, Problem};
 use warpfold_array::{Collect, Hole, Progress, Scalar, Values};
 use warpfold_core::Reducer;
 
-use crate::engine::{Labels, Work};
+use crate::engine::{Labels, Work, one_block};
 use crate::kernel::{Item as Elem, Kernel};
 use crate::load::Load;
-use crate::loops::{ALIGN, By, Fetch, Item, Loops, Node, Value};
+use crate::loops::{By, Fetch, Item, Loops, Value};
 use crate::output::Output;
 
 /// Which outputs have no value, ascending, and why.
@@ -139,18 +139,9 @@ impl Bound<'_> {
     /// # Safety
     /// They are readable, aligned, and as the kernel reads them.
     pub unsafe fn block(&self, x: *const Item, n: usize) -> Result<Scalar, Hole> {
-        /// Room for any node.
-        #[repr(C, align(64))]
-        struct Room([MaybeUninit<u8>; 4 * ALIGN]);
-        let mut room = Room([MaybeUninit::uninit(); 4 * ALIGN]);
-        assert!(self.kernel.facts().node <= size_of::<Room>());
-        let node: *mut Node = (&raw mut room.0).cast();
         (self.one)(&mut |out| {
-            // SAFETY: the caller's; there is room for a node, and for one value.
-            unsafe {
-                self.kernel.block(std::ptr::null(), x, n, 0, node);
-                self.kernel.finish(node, 1, n as u64, out.at(0, 1));
-            }
+            // SAFETY: the caller's; there is room for one value.
+            unsafe { one_block(self.kernel, x, n, out.at(0, 1)) };
             true
         })
     }

@@ -211,6 +211,17 @@ pub unsafe fn side_by_side<X>(x: *const X, groups: usize, n: usize, width: usize
     }
 }
 
+/// Numbers with their bits reversed, as many bits as [`WIDE`] needs: there is no instruction for it on most CPUs.
+const REVERSED: [u8; WIDE] = {
+    let mut reversed = [0; WIDE];
+    let mut i = 0;
+    while i < WIDE {
+        reversed[i] = ((i as u32).reverse_bits() >> (u32::BITS - WIDE.ilog2())) as u8;
+        i += 1;
+    }
+    reversed
+};
+
 /// [`side_by_side`] of elements of one type.
 ///
 /// # Safety
@@ -219,10 +230,9 @@ pub unsafe fn side_by_side<X>(x: *const X, groups: usize, n: usize, width: usize
 unsafe fn side_by_side_typed<T: Copy>(x: *const T, groups: usize, n: usize, width: usize, tile: *mut T) {
     #[inline(always)]
     unsafe fn copy_groups<T: Copy>(x: *const T, groups: usize, n: usize, width: usize, tile: *mut T) {
-        // Of one group there is no bit to reverse.
-        let unused = usize::BITS - groups.ilog2();
-        for group in 0..groups {
-            let place = group.reverse_bits().checked_shr(unused).unwrap_or(0);
+        let unused = REVERSED.len().ilog2() - groups.ilog2();
+        for (group, &reversed) in REVERSED[..groups].iter().enumerate() {
+            let place = usize::from(reversed) >> unused;
             for row in 0..n {
                 // SAFETY: the row is as wide as said, and all groups fit a row of the tile.
                 unsafe { copy_row(x.add((group * n + row) * width), width, tile.add(row * PITCH + place * width)) };

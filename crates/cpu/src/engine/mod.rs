@@ -16,17 +16,18 @@ mod span;
 mod transposed;
 
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
 use warpfold_array::Progress;
 use warpfold_array::problem::{At, Problem};
 use warpfold_core::Reducer;
 
-use crate::kernel::{Item, Kernel};
+use crate::kernel::{Item as Elem, Kernel};
 use crate::load::Load;
-use crate::loops::{By, Facts, Fetch, Loops, Value};
+use crate::loops::{ALIGN, By, Facts, Fetch, Item, Loops, Node, Value};
 use crate::output::Output;
 use crate::parallel::{for_each, results};
-use crate::policy::ONE_THREAD;
+use crate::policy::{BLOCK, ONE_THREAD};
 use crate::route::Route;
 
 /// A label for each element.
@@ -69,7 +70,7 @@ pub struct Work<'a> {
 ///
 /// # Safety
 /// Every element that the problem reaches from `job.base` is readable.
-pub unsafe fn run<K: Kernel, L: Load<Item<K>>>(job: &Job<'_, K, L>) -> Option<Vec<Out<K>>>
+pub unsafe fn run<K: Kernel, L: Load<Elem<K>>>(job: &Job<'_, K, L>) -> Option<Vec<Out<K>>>
 where
     Out<K>: Send,
 {
@@ -77,7 +78,7 @@ where
     unsafe { job.written(job.problem.outputs, &|work, out| work.outputs(out)) }
 }
 
-impl<K: Kernel, L: Load<Item<K>>> Job<'_, K, L>
+impl<K: Kernel, L: Load<Elem<K>>> Job<'_, K, L>
 where
     Out<K>: Send,
 {
@@ -116,7 +117,7 @@ where
     unsafe fn written(&self, n: usize, write: &dyn Fn(&Work<'_>, &Output<Value>) -> bool) -> Option<Vec<Out<K>>> {
         let Self { kernel, load, problem, base, threads, progress } = *self;
         let mut values: Vec<Out<K>> = Vec::with_capacity(n);
-        let load = By::<Item<K>, L>(load, PhantomData);
+        let load = By::<Elem<K>, L>(load, PhantomData);
         let work = Work::new(kernel, &load, problem, base, threads, progress);
         let out = Output::large(&mut values.spare_capacity_mut()[..n]);
         // SAFETY: the caller's.
@@ -178,6 +179,11 @@ impl<'a> Work<'a> {
         }
         // SAFETY: the caller's.
         unsafe {
+            if self.is_block() {
+                let (x, n) = (self.base.x.cast(), self.problem.count);
+                one_block(self.kernel, x, n, out.at(self.problem.out_offset, 1));
+                return self.tell(n);
+            }
             match Route::of(self.problem) {
                 Route::Rows => self.rows(out),
                 Route::Columns { lane } => self.columns(lane, false, out),
@@ -186,6 +192,14 @@ impl<'a> Work<'a> {
                 Route::Runs => self.runs(out),
             }
         }
+    }
+
+    /// Whether all is one block, which the loops can read where it is.
+    fn is_block(&self) -> bool {
+        let problem = self.problem;
+        let dense = problem.reduced.len() == 1 && problem.inner().x == self.facts.item as isize;
+        let few = problem.outputs == 1 && problem.count <= BLOCK;
+        few && dense && self.load.direct() && self.base.x.addr().is_multiple_of(self.facts.align)
     }
 
     /// Runs tasks, on this thread if there is little to do.
@@ -225,9 +239,27 @@ impl<'a> Work<'a> {
     ///
     /// # Safety
     /// They are nodes of this kernel; nobody else writes the places.
-    unsafe fn finish(&self, out: &Output<Value>, at: isize, nodes: *const crate::loops::Node, n: usize, count: usize) {
+    unsafe fn finish(&self, out: &Output<Value>, at: isize, nodes: *const Node, n: usize, count: usize) {
         let to = out.at(at + self.problem.out_offset, n);
         // SAFETY: the caller's.
         unsafe { self.kernel.finish(nodes, n, count as u64, to) };
+    }
+}
+
+/// The value of `n` elements, at most a block and at least one, without an allocation.
+///
+/// # Safety
+/// They are readable, aligned, and as the kernel reads them; `to` has room for a value.
+pub unsafe fn one_block(kernel: &dyn Loops, x: *const Item, n: usize, to: *mut Value) {
+    /// Room for any node.
+    #[repr(C, align(64))]
+    struct Room([MaybeUninit<u8>; 4 * ALIGN]);
+    let mut room = Room([MaybeUninit::uninit(); 4 * ALIGN]);
+    assert!(kernel.facts().node <= size_of::<Room>());
+    let node: *mut Node = (&raw mut room.0).cast();
+    // SAFETY: the caller's; there is room for a node.
+    unsafe {
+        kernel.block(std::ptr::null(), x, n, 0, node);
+        kernel.finish(node, 1, n as u64, to);
     }
 }
