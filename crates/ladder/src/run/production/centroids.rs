@@ -43,6 +43,21 @@ pub fn entries(sizes: Sizes) -> Vec<String> {
     launches(sizes, MULTIPROCESSORS).into_iter().map(|launch| launch.entry).collect()
 }
 
+/// The kernels' names of what finds the scale of points beforehand.
+///
+/// # Errors
+/// If the library has no plan.
+#[cfg(test)]
+pub fn scale_entries(sizes: Sizes) -> Result<Vec<String>, Error> {
+    use warpfold::{ArrayRef, DType, Op, Options, Ord, Order};
+    let shape = [sizes.coords as usize, sizes.points as usize];
+    let zeros = vec![0u8; 4 * shape[0] * shape[1]];
+    let points = ArrayRef::from_bytes(&zeros, DType::F32, &shape, Order::C, false)?;
+    let options = Options { axes: Some(vec![1]), ord: Some(Ord::Inf), ..Options::default() };
+    let plan = warpfold::cuda::explain(Op::Norm, points, &options, None)?;
+    Ok(plan.launches.into_iter().map(|launch| launch.entry).collect())
+}
+
 /// The launches, for a row.
 pub fn shape(sizes: Sizes, device: Option<&Device>) -> Shape {
     let update = launches(sizes, device.map_or(MULTIPROCESSORS, |d| d.properties().multiprocessors));
