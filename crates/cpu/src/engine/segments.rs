@@ -1,8 +1,6 @@
-//! Segments: consecutive parts of one axis, each reduced by itself. There may be a few long ones, a million short ones,
-//! or both.
+//! Segments: consecutive parts of one axis, a few long ones or a million short ones, each reduced by itself.
 //!
-//! Segments longer than a task are cut along subtrees. Shorter ones share a task. Neighbours of one length are reduced
-//! as the rows of a matrix.
+//! Segments longer than a task are cut along subtrees. Shorter ones share a task. Neighbours of one length are rows.
 
 use std::ops::Range;
 
@@ -120,8 +118,7 @@ impl Work<'_> {
         if (offsets.len() - 1) * outputs == 0 {
             return true;
         }
-        // SAFETY: the caller vouches for the elements and for places; the offsets have been checked, so that segments
-        // lie within the axis.
+        // SAFETY: the caller vouches for elements and places; segments lie within the axis, by the checked offsets.
         unsafe {
             match self.problem.kept.split_last() {
                 Some((lane, others)) if self.problem.inner().x.unsigned_abs() > lane.x.unsigned_abs() => {
@@ -219,8 +216,7 @@ impl Work<'_> {
                 for column in 0..place.width {
                     list.clear();
                     let at = place.out + lane.map_or(0, |lane| column as isize * lane.out);
-                    // SAFETY: the caller passes written nodes of every part, and vouches that no other task writes the
-                    // outputs of segments that are cut.
+                    // SAFETY: the caller passes the nodes of every part; no other task writes outputs of cut segments.
                     unsafe {
                         of_segment.iter().for_each(|columns| list.push(columns.at(column)));
                         self.kernel.root(list.first_mut(), list.len(), tasks.piece as u64, last as u64);
@@ -241,8 +237,6 @@ impl Work<'_> {
         unsafe { self.finish(out, (segment * self.problem.outputs) as isize + at, node, 1, len) };
     }
 
-    /// Writes the result of a segment without elements.
-    ///
     /// # Safety
     /// No other task writes the place.
     unsafe fn finish_empty_segment(&self, out: &Output<Value>, segment: usize, at: isize) {
@@ -281,8 +275,7 @@ impl Work<'_> {
                 let len = offsets[from + 1] - offsets[from];
                 let alike = offsets[from..=to].windows(2).take_while(|pair| pair[1] - pair[0] == len).count();
                 let begin = x.wrapping_byte_add((offsets[from] - start) * self.facts.item);
-                // SAFETY: the elements from `begin` on are those of the segments `from..to`; the caller vouches that no
-                // other task writes their places.
+                // SAFETY: the elements of the segments `from..to` begin at `begin`; no other task writes their places.
                 unsafe {
                     if alike >= ALIKE && (1..=BLOCK / 2).contains(&len) {
                         nodes.write(alike, |to| self.rows_of_block(begin, alike, len, room, to));
@@ -359,8 +352,7 @@ impl Work<'_> {
             if len <= PANEL {
                 ats.clear();
                 ats.extend((start..start + len).map(|row| place.at.step(&inner, row)));
-                // SAFETY: the rows lie within a segment, whose elements the caller vouches for; the panel writes
-                // `width` nodes.
+                // SAFETY: the caller vouches for the segment's rows, and the panel writes `width` nodes.
                 unsafe {
                     let rows = self.rows_of(&ats, lane, place.width, &mut items);
                     nodes.write(place.width, |to| self.panel(rows.as_slice(), 0, place.width, &mut room, to));
@@ -372,8 +364,7 @@ impl Work<'_> {
             }
             for column in 0..nodes.len() {
                 let at = place.out + column as isize * lane.out;
-                // SAFETY: the node is of this kernel, and this task alone writes the outputs of its segments and
-                // columns.
+                // SAFETY: a node of this kernel; this task alone writes the outputs of its segments and columns.
                 unsafe { self.finish_segment(out, segment, at, len, nodes.at(column)) };
             }
         }
