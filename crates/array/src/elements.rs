@@ -1,10 +1,19 @@
-//! ElementLayout of a type of one's own: what no `ArrayRef` describes, since it has no dtype.
+//! The layout of elements of any size. Types without a dtype have no `ArrayRef`.
 
 use crate::error::Error;
 use crate::layout::{MAX_RANK, elements};
 use crate::problem::{Problem, normalize_axes, result_shape};
 
-/// Where elements of some size lie.
+/// The memory layout of elements of any size.
+///
+/// ```
+/// use warpfold_array::ElementLayout;
+///
+/// let layout = ElementLayout::dense(&[2, 3], 16)?;
+/// assert_eq!((layout.len(), layout.strides()), (6, &[48, 16][..]));
+/// assert_eq!(layout.reduce(Some(&[-1]))?.shape, [2]);
+/// # Ok::<(), warpfold_array::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ElementLayout {
     /// Bytes of an element.
@@ -14,7 +23,7 @@ pub struct ElementLayout {
     strides: [isize; MAX_RANK],
 }
 
-/// A reduction of them.
+/// A reduction of the elements of an [`ElementLayout`].
 pub struct ElementProblem {
     /// The canonical form.
     pub problem: Problem,
@@ -25,7 +34,7 @@ pub struct ElementProblem {
 }
 
 impl ElementLayout {
-    /// In C order.
+    /// Elements in C order without gaps.
     ///
     /// # Errors
     /// If the shape has too many axes or elements.
@@ -40,7 +49,7 @@ impl ElementLayout {
         Self::strided(shape, &strides[..shape.len()], size)
     }
 
-    /// At any strides, in bytes.
+    /// Elements at any strides, in bytes.
     ///
     /// # Errors
     /// If the shape has too many axes or elements, or there is not one stride for each axis.
@@ -75,10 +84,10 @@ impl ElementLayout {
         self.shape().iter().product()
     }
 
-    /// Checks that there are so many elements.
+    /// Checks that the layout has `found` elements.
     ///
     /// # Errors
-    /// If there are not.
+    /// [`Error::Length`] if it has another number.
     pub fn has(&self, found: usize) -> Result<(), Error> {
         let expected = self.len();
         if found == expected { Ok(()) } else { Err(Error::Length { shape: self.shape().to_vec(), expected, found }) }

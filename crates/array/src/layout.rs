@@ -10,6 +10,15 @@ use crate::error::Error;
 pub const MAX_RANK: usize = 16;
 
 /// The order of a dense array's elements in memory.
+///
+/// ```
+/// use warpfold_array::{ArrayRef, Order};
+/// use warpfold_core::DType;
+///
+/// let x = ArrayRef::from_bytes(&[0; 24], DType::F32, &[2, 3], Order::Fortran, false)?;
+/// assert_eq!(x.strides(), [4, 8]);
+/// # Ok::<(), warpfold_array::Error>(())
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
     /// Row-major: the last axis is contiguous.

@@ -122,6 +122,14 @@ pub(crate) fn names() -> String {
 }
 
 /// The `p` of a vector norm.
+///
+/// ```
+/// use warpfold_array::{Options, Ord};
+///
+/// let options = Options { ord: Some(Ord::Inf), ..Options::default() };
+/// assert_eq!(options.ord.unwrap_or_default(), Ord::Inf);
+/// assert_eq!(Ord::default(), Ord::Two);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Ord {

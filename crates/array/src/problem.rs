@@ -172,7 +172,7 @@ pub struct At {
 
 // SAFETY: a pair of addresses; whoever reads them says why that is sound.
 unsafe impl Send for At {}
-// SAFETY: as above.
+// SAFETY: a pair of addresses, which no method dereferences, so that threads may share it.
 unsafe impl Sync for At {}
 
 impl At {

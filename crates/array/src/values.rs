@@ -35,6 +35,15 @@ pub enum Values {
 }
 
 /// One element of any dtype.
+///
+/// ```
+/// use warpfold_array::Scalar;
+/// use warpfold_core::DType;
+///
+/// let x = Scalar::F32(0.1);
+/// assert_eq!((x.dtype(), x.to_string()), (DType::F32, "0.1".into()));
+/// assert_eq!(x.bits(), (0x3dcc_cccd, 8));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs)]
 pub enum Scalar {
@@ -237,6 +246,14 @@ fn half(f: &mut fmt::Formatter<'_>, v: f32, same: impl Fn(f32) -> bool) -> fmt::
 }
 
 /// An owned result: shape and values.
+///
+/// ```
+/// use warpfold_array::{Array, Values};
+///
+/// let sums = Array { shape: vec![2], values: Values::I64(vec![3, 7]) };
+/// assert_eq!(sums.scalar(), None);
+/// assert_eq!(sums.into_vec::<i64>(), Some(vec![3, 7]));
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array {
     /// The length of each axis.

@@ -7,6 +7,13 @@ use core::str::FromStr;
 ///
 /// The names are the short ones (`f32`, `i8`, `bool`); parsing also takes NumPy's (`float32`, `f4`, `<f4`). A number
 /// counts bits in the short names and bytes in NumPy's: `i8` alone has 8 bits, `<i8` 8 bytes.
+///
+/// ```
+/// use warpfold_core::DType;
+///
+/// assert_eq!("float32".parse(), Ok(DType::F32));
+/// assert_eq!((DType::F32.name(), DType::F32.size()), ("f32", 4));
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]

@@ -18,6 +18,13 @@ use crate::key::Key;
 /// | f64 | f64 | f64 |
 /// | signed integers, bool | i64, wrapping | exact (mean) or f64 |
 /// | unsigned integers | u64, wrapping | exact (mean) or f64 |
+///
+/// ```
+/// use warpfold_core::{DType, Element};
+///
+/// assert_eq!(<u8 as Element>::Sum::DTYPE, DType::U64);
+/// assert!((-0.0f32).key() < 0.0f32.key() && (-0.0f32).key_eq() == 0.0f32.key_eq());
+/// ```
 pub trait Element: Copy + Send + Sync + Debug + 'static {
     /// The dtype of this type.
     const DTYPE: DType;

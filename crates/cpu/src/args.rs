@@ -1,5 +1,6 @@
-//! Where extrema are: keys as in [`super::extrema`], and a place that is searched for afterwards, only in what beats
-//! all before it. Down columns, places below 128 travel in lanes as wide as the keys.
+//! Indices of extrema. The greatest key of a block is found as in [`super::extrema`]. Only if it beats the keys of all
+//! blocks before, its place is searched for. Down columns, a running place below 128 is kept in a lane as wide as the
+//! key.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -13,14 +14,14 @@ use super::panel::{Panel, TILE};
 use super::policy::{FEW_DENSE_COLUMNS, MOST_ROWS, PANEL, SHORT};
 use super::simd::{prefetch, vectorize};
 
-/// Where an extremum is.
+/// The kernel of argmin and argmax.
 #[derive(Clone)]
 pub struct ArgScan<T: Element>(pub Arg<T>);
 
-/// Elements that are searched at a time: their places are small numbers ([`Key::from_small`]).
+/// Elements that are searched at a time. Their places fit [`Key::from_small`].
 const SEARCH: usize = 64;
 
-/// The first place of this key, or `K::MAX`.
+/// The first place of a key, or `K::MAX` if no element has the key.
 #[inline(always)]
 #[expect(clippy::needless_range_loop, reason = "the vectoriser sees it")]
 fn place<T: Element, const W: usize>(arg: &Arg<T>, x: &[T; W], key: T::Key) -> T::Key {
@@ -32,7 +33,7 @@ fn place<T: Element, const W: usize>(arg: &Arg<T>, x: &[T; W], key: T::Key) -> T
     place
 }
 
-/// The first element with this key, which is there.
+/// The first place of a key, which some element must have.
 #[inline(always)]
 fn find<T: Element>(arg: &Arg<T>, x: &[T], key: T::Key) -> usize {
     let mut before = 0;
@@ -114,7 +115,7 @@ impl<T: Element> Kernel for ArgScan<T> {
 
     unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
         least(panel.start, out);
-        // SAFETY: the caller's; all nodes are written.
+        // SAFETY: the caller vouches for an element of each node in every row; all nodes have just been written.
         unsafe { self.panel_after(panel.rows, panel.start, out.assume_init_mut()) };
     }
 
@@ -122,7 +123,7 @@ impl<T: Element> Kernel for ArgScan<T> {
     unsafe fn panel_after(&self, rows: &[*const T], start: u64, nodes: &mut [ArgNode<T::Key>]) {
         vectorize(
             #[inline(always)]
-            // SAFETY: the contract is the same: every row has an element for each node.
+            // SAFETY: the caller vouches for an element of each node in every row.
             || unsafe { columns(&self.0, rows, start, nodes) },
         );
     }
@@ -131,7 +132,7 @@ impl<T: Element> Kernel for ArgScan<T> {
 
     fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
         least(start, out);
-        // SAFETY: they are all written.
+        // SAFETY: `least` has written all of `out`.
         self.dense_after(x, start, unsafe { out.assume_init_mut() });
     }
 
@@ -148,7 +149,7 @@ impl<T: Element> Kernel for ArgScan<T> {
                     |x| arg.key(x),
                     &mut room[..width],
                 );
-                // SAFETY: they are all written.
+                // SAFETY: `greatest` writes the key of every column, and there are `width` columns.
                 let keys = unsafe { room[..width].assume_init_ref() };
                 for (column, (&key, node)) in keys.iter().zip(nodes).enumerate() {
                     if key > node.key {
@@ -160,13 +161,13 @@ impl<T: Element> Kernel for ArgScan<T> {
     }
 }
 
-/// Nodes before any element. No key is less; a column without a greater one has its first element.
+/// Sets nodes to the least key and the index of the first element, which is right for columns whose keys are all least.
 #[inline(always)]
 fn least<K: Key>(start: u64, nodes: &mut [MaybeUninit<ArgNode<K>>]) {
     nodes.fill(MaybeUninit::new(ArgNode { key: K::MIN, index: start }));
 }
 
-/// The first element with this key in a column of dense rows, where it is.
+/// The first row in which a column of dense rows has a key, which some row must have.
 #[inline(always)]
 fn find_in_column<T: Element>(arg: &Arg<T>, x: &[T], width: usize, column: usize, key: T::Key) -> u64 {
     let mut row = 0;
@@ -176,7 +177,7 @@ fn find_in_column<T: Element>(arg: &Arg<T>, x: &[T], width: usize, column: usize
     row as u64
 }
 
-/// The best of each node and a column of at most [`MOST_ROWS`] rows.
+/// Combines each node with a column of at most [`MOST_ROWS`] rows.
 ///
 /// # Safety
 /// Every pointer in `rows` is good for `nodes.len()` elements.
@@ -190,13 +191,13 @@ unsafe fn columns<T: Element>(arg: &Arg<T>, rows: &[*const T], start: u64, nodes
             }
         }
     };
-    // No key is less than the least, and what is not beaten is the first.
+    // Running keys begin at the least key and running places at the first row, and ties keep the earlier place.
     let (tiles, last) = nodes.as_chunks_mut::<TILE>();
     let width = tiles.len() * TILE;
     if rows.len() <= PANEL {
         for (i, out) in tiles.iter_mut().enumerate() {
             let (mut keys, mut places) = ([T::Key::MIN; TILE], [T::Key::ZERO; TILE]);
-            // SAFETY: the caller vouches for the tile's columns in every row.
+            // SAFETY: the caller vouches for a column of each node in every row, so for the tile's.
             unsafe { raise_tile(arg, rows, 0..rows.len(), i * TILE, &mut keys, &mut places) };
             merge(out, &keys, &places);
         }
@@ -207,7 +208,7 @@ unsafe fn columns<T: Element>(arg: &Arg<T>, rows: &[*const T], start: u64, nodes
                 let group = from..rows.len().min(from + PANEL);
                 for (i, (keys, places)) in keys.iter_mut().zip(&mut places).take(tiles.len()).enumerate() {
                     let at = (strip * TILES + i) * TILE;
-                    // SAFETY: the caller vouches for the tile's columns in every row.
+                    // SAFETY: the caller vouches for a column of each node in every row, so for the tile's.
                     unsafe { raise_tile(arg, rows, group.clone(), at, keys, places) };
                 }
             }
@@ -228,13 +229,13 @@ unsafe fn columns<T: Element>(arg: &Arg<T>, rows: &[*const T], start: u64, nodes
     }
 }
 
-/// Tiles of columns whose keys and places stay in L1 while many rows pass.
+/// Tiles of columns whose running keys and places stay in L1 while many rows are read.
 const TILES: usize = 16;
 
-/// The keys of a tile of columns, from the column `at`, and the places of those, after more rows.
+/// Combines the running keys and places of a tile of columns, which begins at column `at`, with the rows of `group`.
 ///
 /// # Safety
-/// Every pointer in `rows` is good for the tile.
+/// Every pointer in `rows` is good for the tile's columns.
 #[inline(always)]
 unsafe fn raise_tile<T: Element>(
     arg: &Arg<T>,

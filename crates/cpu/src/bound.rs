@@ -1,4 +1,4 @@
-//! A reduction's kernel and its way of loading, without their types: what runs it is compiled once.
+//! A reduction's kernel and load without their types, so that the code that runs them is compiled once.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -13,28 +13,28 @@ use crate::load::Load;
 use crate::loops::{By, Fetch, Item, Loops, Value};
 use crate::output::Output;
 
-/// Which outputs have no value, ascending, and why.
+/// The outputs without a value, ascending, and why they have none.
 pub type Holes = Vec<(usize, Hole)>;
 
-/// What writes values to their places; whether it has written all.
+/// A function that writes a value to every place and returns true, or returns false.
 type Write<'a> = &'a mut dyn FnMut(&Output<Value>) -> bool;
 
 /// See the module.
 pub struct Bound<'a> {
-    /// The loops.
+    /// The kernel's loops.
     pub kernel: &'a dyn Loops,
-    /// The way in.
+    /// How elements are loaded.
     pub load: &'a dyn Fetch,
     collect: fn(usize, Write<'_>) -> Option<Result<Values, Hole>>,
     collect_some: fn(usize, Write<'_>) -> Option<(Values, Holes)>,
     one: fn(Write<'_>) -> Result<Scalar, Hole>,
 }
 
-/// What is done with a kernel once it is found.
+/// A function that is called with the kernel of a reduction once it is found.
 pub struct Then<'f>(pub &'f mut dyn FnMut(&Bound<'_>));
 
 impl Then<'_> {
-    /// Does it.
+    /// Calls the function.
     pub fn visit<K, L>(self, kernel: K, load: L)
     where
         K: Kernel,
@@ -51,11 +51,12 @@ impl Then<'_> {
     }
 }
 
+/// `n` values that `write` writes; `None` if it returns false.
 fn written<T>(n: usize, write: Write<'_>) -> Option<Vec<T>> {
     let mut values: Vec<T> = Vec::with_capacity(n);
     let all = write(&Output::large(&mut values.spare_capacity_mut()[..n]));
     all.then(|| {
-        // SAFETY: all places are written; see [`Bound::write`].
+        // SAFETY: `write` has returned true, so it has written a value of this kernel to every place.
         unsafe { values.set_len(n) };
         values
     })
@@ -78,7 +79,7 @@ fn one<T: Collect>(write: Write<'_>) -> Result<Scalar, Hole> {
     let mut value = MaybeUninit::<T>::uninit();
     let all = write(&Output::large(std::slice::from_mut(&mut value)));
     assert!(all, "a block has a value");
-    // SAFETY: it is written; see [`Bound::write`].
+    // SAFETY: `write` has returned true, so it has written the value.
     unsafe { value.assume_init() }.one()
 }
 
@@ -107,17 +108,17 @@ impl Bound<'_> {
     /// Every element that the problem reaches from the base is readable.
     pub unsafe fn run(&self, task: &Task<'_>) -> Option<Result<Values, Hole>> {
         let outputs = task.problem.outputs;
-        // SAFETY: the caller's; then all are written, or false returned.
+        // SAFETY: the caller vouches for the elements, and `out` has a place for each output.
         (self.collect)(outputs, &mut |out| unsafe { self.work(task).outputs(out) })
     }
 
-    /// See [`crate::engine::Job::segments`]. Outputs without a value are left out; the second list says which they are.
+    /// See [`crate::engine::Job::segments`]. Outputs without a value are left out of the values, and listed as holes.
     ///
     /// # Safety
     /// Every element that the problem reaches from the base is readable. Its only reduced axis is the one that is cut.
     pub unsafe fn segments(&self, task: &Task<'_>, offsets: &[usize]) -> Option<(Values, Holes)> {
         let total = (offsets.len() - 1) * task.problem.outputs;
-        // SAFETY: the caller's; then all are written, or false returned.
+        // SAFETY: the caller vouches for the elements and the axis; `out` has a place for each output of each segment.
         (self.collect_some)(total, &mut |out| unsafe { self.work(task).segments(offsets, out) })
     }
 
@@ -130,17 +131,17 @@ impl Bound<'_> {
         if task.problem.count == 0 {
             return None;
         }
-        // SAFETY: the caller's; then all are written, or false returned.
+        // SAFETY: the caller vouches for the elements and their number; `out` has a place for each group.
         (self.collect)(groups, &mut |out| unsafe { self.work(task).groups(labels, groups, out) })
     }
 
     /// The value of `n` elements, at most a block and at least one, without an allocation.
     ///
     /// # Safety
-    /// They are readable, aligned, and as the kernel reads them.
+    /// The elements are readable, aligned, and of the kernel's type.
     pub unsafe fn block(&self, x: *const Item, n: usize) -> Result<Scalar, Hole> {
         (self.one)(&mut |out| {
-            // SAFETY: the caller's; there is room for one value.
+            // SAFETY: the caller vouches for the elements and their number, and `out` has one place.
             unsafe { one_block(self.kernel, x, n, out.at(0, 1)) };
             true
         })

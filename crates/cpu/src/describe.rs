@@ -1,4 +1,4 @@
-//! Many statistics in one read of the data: each block is in the L1 cache while every reducer takes its turn.
+//! Many statistics in one read of the data: every reducer reduces a block while the block is in L1.
 
 use warpfold_core::DType;
 
@@ -33,8 +33,8 @@ pub const STATS: [&str; 9] = ["nan_count", "min", "argmin", "max", "argmax", "me
 
 /// Count, NaN count, min, argmin, max, argmax, mean, std (population), sum and 2-norm in one read of the data.
 ///
-/// Of the options it takes `axes`, `keepdims`, `mask`, `skip_nan`, `threads` and `progress`. With a mask or NaN left
-/// out, each statistic is a reduction of its own.
+/// The options that it takes are `axes`, `keepdims`, `mask`, `skip_nan`, `threads` and `progress`. With `mask` or
+/// `skip_nan`, each statistic is a reduction of its own.
 ///
 /// ```
 /// use warpfold::{ArrayRef, Options, Scalar, describe};
@@ -46,9 +46,8 @@ pub const STATS: [&str; 9] = ["nan_count", "min", "argmin", "max", "argmax", "me
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 ///
-/// # Errors
-/// Bad axes, or an option that it does not take. Of several slices, one that a mask or NaN leave nothing of: it has no
-/// least element.
+/// # Errors Bad axes, an option that it does not take, or, of several slices, one without elements after masking and
+/// skipping, which has no least element.
 pub fn describe(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Description, Error> {
     let axes = normalize_axes(options.axes.as_deref(), array.shape().len())?;
     let dtype = array.dtype();
@@ -66,10 +65,10 @@ pub fn describe(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Descriptio
     Ok(Description { shape, count: problem.count as u64, stats })
 }
 
-/// Bytes that are said of a slice, at most: of 64-bit elements.
+/// The most bytes of a slice's statistics: those for 64-bit elements.
 pub const ROW: usize = STATS.len() * size_of::<u64>();
 
-/// The statistics of slices without elements: such slices have no least and no greatest one, nor places of these.
+/// The statistics of slices without elements, which have no minimum, maximum, argmin and argmax.
 fn of_nothing(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Vec<(&'static str, Values)>, Error> {
     let ops = [Op::Mean, Op::Std, Op::Sum, Op::Norm];
     let stats = ops.map(|op| reduce(op, array, options).map(|result| (op.name(), result.values)));
@@ -78,21 +77,21 @@ fn of_nothing(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Vec<(&'stati
     Ok([("nan_count", nans)].into_iter().chain(stats).collect())
 }
 
-/// The statistics of what a mask, or skipping NaN, leaves.
+/// The statistics of the elements that a mask, or skipping NaN, leaves.
 fn of_some(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Vec<(&'static str, Values)>, Error> {
     let of = |op: Op, array: ArrayRef<'_>, skip_nan: bool| {
-        // What is read is told of once, not for each statistic.
+        // Progress is reported once, not for each statistic.
         let progress = options.progress.filter(|_| op == Op::Sum);
         reduce(op, array, &Options { skip_nan, progress, ..options.clone() }).map(|result| result.values)
     };
     let integers = |values: Values| (0..values.len()).map(move |i| values.get(i).to_f64() as i64);
     let mut stats = Vec::new();
     if options.mask.is_some() {
-        // SAFETY: every element is the one byte, which is static.
+        // SAFETY: all steps are 0, so every element is the one byte, which is static.
         let ones = unsafe { ArrayRef::from_raw(&1u8, DType::U8, array.shape(), &vec![0; array.shape().len()])? };
         stats.push(("count", of(Op::CountNonzero, ones, false)?));
     }
-    // A NaN counts as not zero, unless it is skipped.
+    // A NaN is not zero, unless it is skipped.
     let (with, without) = (of(Op::CountNonzero, array, false)?, of(Op::CountNonzero, array, true)?);
     let outputs = with.len();
     let nans = integers(with).zip(integers(without)).map(|(with, without)| with - without).collect();
@@ -107,7 +106,7 @@ fn of_some(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Vec<(&'static s
     Ok(stats)
 }
 
-/// Refuses options that it does not take.
+/// Refuses options that [`describe()`] does not take.
 pub fn check_describe(dtype: DType, options: &Options<'_>) -> Result<(), Error> {
     let refused = [
         (options.dtype.is_some(), "dtype"),
@@ -139,7 +138,7 @@ impl Description {
     }
 }
 
-/// A description about to be made, of whole slices or of segments of the only reduced axis.
+/// A computation of statistics, of whole slices or of segments of the only reduced axis.
 pub struct Run<'a> {
     pub array: &'a ArrayRef<'a>,
     pub problem: &'a Problem,
@@ -148,7 +147,7 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// `None` if a slice or a segment has no elements.
+    /// The statistics by name; `None` if a slice or a segment has no elements.
     pub fn stats(&self) -> Result<Option<Vec<(&'static str, Values)>>, Error> {
         on_threads(self.options.threads, |threads| match self.array.dtype() {
             DType::Bool | DType::U8 => self.of::<u8>(threads),

@@ -1,8 +1,8 @@
 //! From a reduction named at run time to a kernel and a way of loading its elements.
 //!
-//! Kernels exist for few dtypes, since each is compiled for every vector width: 16-bit floats are read as f32 (but for
-//! the hottest ops), unsigned integers that are only compared as signed ones, bools as bytes. No result depends on
-//! that.
+//! Kernels exist for few dtypes, since each is compiled for every vector width. 16-bit floats are read as f32, except
+//! by the hottest ops. Unsigned integers that are only compared are read as signed ones, and bools as bytes. No result
+//! depends on that.
 
 use std::ops::Deref;
 
@@ -18,15 +18,15 @@ use crate::bound::{Bound, Then};
 use crate::exact::{Exact, Small};
 use crate::exponentials::Exponentials;
 use crate::extrema::Peak;
-use crate::free::{BlockSum, Counting, Integers, Lanes};
+use crate::free::{BlockSum, Integers, Lanes};
 use crate::halves::{Half, Halves, Wide};
 use crate::kernel::{Scalar as ScalarTree, Tree};
-use crate::load::{Gather, Loaded, Optional, Plain, Stored, gather_halves};
+use crate::load::{Gather, Loaded, Optional, Plain, Stored, gather_same};
 use crate::moments::Spread;
 use warpfold_array::{Collect, Value};
 use warpfold_array::{Op, Ord, Precision};
 
-/// Which of the CPU's kernels computes a reduction.
+/// The choice of the CPU's kernel for a reduction.
 pub struct Kernels<'a>(pub &'a Spec);
 
 impl Deref for Kernels<'_> {
@@ -37,7 +37,7 @@ impl Deref for Kernels<'_> {
 }
 
 impl Kernels<'_> {
-    /// Finds the kernel, and does something with it.
+    /// Finds the kernel, and calls `f` with it.
     pub fn with<T>(&self, f: impl FnOnce(&Bound<'_>) -> T) -> T {
         let (mut f, mut out) = (Some(f), None);
         self.dispatch(Then(&mut |bound| out = f.take().map(|f| f(bound))));
@@ -86,7 +86,7 @@ impl Kernels<'_> {
     where
         T: Half + Stored + Collect,
     {
-        let load = Plain { gather: gather_halves(self.swapped), direct: !self.swapped, masked_as: None, nan_as: None };
+        let load = Plain { gather: gather_same(self.swapped), direct: !self.swapped, masked_as: None, nan_as: None };
         let initial = self.initial.map(T::from_cast);
         let search = Search::new(matches!(self.op, Op::Max | Op::ArgMax), self.skip_nan);
         match self.op {
@@ -111,8 +111,8 @@ impl Kernels<'_> {
         }
     }
 
-    /// Sums, means, norms and products. Masked-out elements and NaNs that are skipped become the identity where it is
-    /// exact.
+    /// Sums, means, norms and products. Masked-out elements, and NaNs that are skipped, become the identity where that
+    /// is exact.
     fn real<F, P>(&self, v: Then<'_>)
     where
         F: Loaded + Wide + Value + Real + Float + Element<Float = F, Mean = F> + Collect,
@@ -177,7 +177,7 @@ impl Kernels<'_> {
         match self.op {
             Op::Any => v.visit(Lanes(Any::<T>::new(self.skip_nan)), self.plain(zero)),
             Op::All => v.visit(Lanes(All::<T>::new(self.skip_nan)), self.plain(one)),
-            _ => v.visit(Counting(CountNonzero::<T>::new(self.skip_nan)), self.plain(zero)),
+            _ => v.visit(Lanes(CountNonzero::<T>::new(self.skip_nan)), self.plain(zero)),
         }
     }
 
@@ -208,7 +208,7 @@ impl Kernels<'_> {
         }
     }
 
-    /// Elements as they are; masked-out ones as `absent`.
+    /// Loads elements as they are, and masked-out ones as `absent`.
     fn plain<T: Loaded>(&self, absent: T) -> Plain<T> {
         Plain {
             gather: self.gather(),
@@ -222,7 +222,7 @@ impl Kernels<'_> {
         T::gather(self.input, self.swapped, self.result())
     }
 
-    /// Elements that may be absent, which pass through at their place.
+    /// Loads elements that may be absent, and keep their position in the tree.
     fn absent<R>(&self, v: Then<'_>, reducer: R, skip_nan: bool)
     where
         R: Reducer<Item: Loaded, Output: Collect>,

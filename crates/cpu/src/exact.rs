@@ -1,4 +1,5 @@
-//! Blocks of the variance of small integers: sums and sums of squares, as long as no node of the tree rounds.
+//! The variance of small integers: nodes are computed from sums and sums of squares wherever no node of the tree below
+//! is rounded.
 
 use std::mem::MaybeUninit;
 
@@ -6,13 +7,13 @@ use warpfold_core::ops::{Deviation, Moments, Plain};
 use warpfold_core::{Element, Reducer};
 
 use super::kernel::{Kernel, each_row};
-use super::panel::{Panel, TILE, fold_columns_by, fold_tile};
+use super::panel::{Panel, TILE, fold_columns_at_level, fold_tile};
 use super::periods::fold_periods;
 use super::policy::{AHEAD, BLOCK, FEW_DENSE_COLUMNS, SHORT};
 use super::simd::{prefetch, vectorize};
 use super::tree::Ragged;
 
-/// Integers so small that the sums of a few thousand of them and of their squares are exact.
+/// Integers of so few bits that the sum and the sum of squares of a few thousand of them are exact.
 pub trait Small: Element<Float = f64> {
     /// Nodes of up to this many elements do not round. With b bits per element and 2^k of them, their mean is a
     /// multiple of 2^-k below 2^b, the difference of two halves' means takes b+k-1 bits, its square 2(b+k-1), and the
@@ -23,10 +24,10 @@ pub trait Small: Element<Float = f64> {
     /// The sum and the sum of squares of at most [`Small::EXACT`] elements.
     fn sums(x: &[Self]) -> (i64, i64);
 
-    /// Calls `each` with those of the columns of dense rows, a power of two of them, in turn.
+    /// Calls `each` with the sum and the sum of squares of each column, in order, of a power of two of dense rows.
     fn sums_dense(x: &[Self], width: usize, each: impl FnMut(i64, i64));
 
-    /// Those of the columns of at most `PANEL` rows.
+    /// The sum and the sum of squares of each column of at most `PANEL` rows.
     fn sums_tile(rows: &[&[Self; TILE]]) -> ([f64; TILE], [f64; TILE]);
 }
 
@@ -62,7 +63,7 @@ macro_rules! small {
                 fold_periods(x, |x| x as $sum, |a, b| a + b, |lane| lane as i32, |a, b| a + b, sums);
                 fold_periods(x, square, |a, b| a + b, |lane| lane as i64, |a, b| a + b, squares);
                 for (sum, squares) in sums.iter().zip(squares) {
-                    // SAFETY: all of them are written.
+                    // SAFETY: `fold_periods` has written both nodes of every column.
                     unsafe { each(sum.assume_init() as i64, squares.assume_init() as i64) };
                 }
             }
@@ -122,31 +123,26 @@ impl<T: Small> Kernel for Exact<T> {
     }
 
     unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<Moments<f64>>]) {
-        vectorize(
-            #[inline(always)]
-            || {
-                // SAFETY: the caller vouches for a group's share of `out` in every row.
-                unsafe {
-                    fold_columns_by::<false, _, _>(
-                        panel,
-                        out,
-                        #[inline(always)]
-                        |rows, at, out| {
-                            if !rows.len().is_power_of_two() {
-                                return fold_tile::<false, _, _>(&self.0, rows, at, out);
-                            }
-                            let ((sums, squares), n) = (T::sums_tile(rows), rows.len() as f64);
-                            let scale = 1.0 / n;
-                            for i in 0..TILE {
-                                // As in `exact`, but in f64, which holds those of so few.
-                                let m2 = (squares[i] * n - sums[i] * sums[i]) * scale;
-                                out[i].write(Moments { mean: sums[i] * scale, m2 });
-                            }
-                        },
-                    );
-                }
-            },
-        );
+        // SAFETY: the caller vouches for a group's share of `out` in every row.
+        unsafe {
+            fold_columns_at_level::<false, _, _>(
+                panel,
+                out,
+                #[inline(always)]
+                |_, rows, at, out| {
+                    if !rows.len().is_power_of_two() {
+                        return fold_tile::<false, _, _>(&self.0, rows, at, out);
+                    }
+                    let ((sums, squares), n) = (T::sums_tile(rows), rows.len() as f64);
+                    let scale = 1.0 / n;
+                    for i in 0..TILE {
+                        // As in `exact`, but in f64: sums of at most `PANEL` elements and squares are exact there.
+                        let m2 = (squares[i] * n - sums[i] * sums[i]) * scale;
+                        out[i].write(Moments { mean: sums[i] * scale, m2 });
+                    }
+                },
+            );
+        }
     }
 
     const DENSE: bool = true;
@@ -172,7 +168,7 @@ impl<T: Small> Kernel for Exact<T> {
     }
 }
 
-/// The node of a power of two of elements, of at most a block.
+/// The node of a power of two of elements, at most a block.
 #[inline(always)]
 fn exact_node<T: Small>(reducer: &Deviation<T>, x: &[T]) -> Moments<f64> {
     const { assert!(BLOCK <= 2 * T::EXACT) };
@@ -191,7 +187,7 @@ fn of_sums<T: Small>(x: &[T]) -> Moments<f64> {
     exact(sum, squares, x.len())
 }
 
-/// The node of `n` elements, a power of two, at most [`Small::EXACT`], of their sum and that of their squares.
+/// The node of `n` elements from their sum and their sum of squares. `n` is a power of two, at most [`Small::EXACT`].
 #[inline(always)]
 fn exact(sum: i64, squares: i64, n: usize) -> Moments<f64> {
     let scale = 1.0 / n as f64;

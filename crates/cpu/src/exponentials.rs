@@ -1,4 +1,4 @@
-//! Blocks of logsumexp. Where all elements are ordinary, nodes are plain sums: one number each.
+//! logsumexp. Where all elements are ordinary ([`Exponential::is_ordinary`]), a node is a plain sum, so one number.
 
 use std::mem::MaybeUninit;
 
@@ -37,7 +37,7 @@ impl<F: Element<Float = F> + Float> Kernel for Exponentials<F> {
                     }
                 }
                 if ordinary {
-                    // SAFETY: all of the tile is written.
+                    // SAFETY: the tile is as long as `x`, and the loops above have written a term for each element.
                     let terms = unsafe { tile.assume_init_ref() };
                     SumExp::<F>::raise(tree_block(&Sum::<F>::total(), terms, start))
                 } else {
@@ -61,7 +61,7 @@ impl<F: Element<Float = F> + Float> Kernel for Exponentials<F> {
                 let sums = &mut sums[..out.len()];
                 fold_rows(&SumExp::<F>::new(), x, len, sums);
                 for (sum, out) in sums.iter().zip(out) {
-                    // SAFETY: all sums are written.
+                    // SAFETY: `fold_rows` writes a sum for each row, and there are as many rows as places in `out`.
                     out.write(SumExp::<F>::raise(unsafe { sum.assume_init() }));
                 }
             },
@@ -83,18 +83,18 @@ impl<F: Element<Float = F> + Float> Kernel for Exponentials<F> {
                         let at = |row: &*const F| row.wrapping_byte_add(group * panel.step).wrapping_add(from);
                         let rows: RowList<F> = panel.rows.iter().map(at).collect();
                         let rows = Panel::new(rows.as_slice(), start);
-                        // SAFETY: the caller's: every row is good for all columns.
+                        // SAFETY: the caller vouches for all columns of every row, and `from + n` is at most `width`.
                         let row = |row: &*const F| unsafe { std::slice::from_raw_parts(*row, n) };
                         if rows.rows.iter().all(|x| all_ordinary(row(x))) {
                             let sums = &mut sums[..n];
-                            // SAFETY: as above; all sums are written.
+                            // SAFETY: every row is good for `n` columns from `from` on, and there are `n` sums.
                             unsafe { fold_columns::<true, _>(&SumExp::<F>::new(), rows, sums) };
                             for (sum, out) in sums.iter().zip(out) {
-                                // SAFETY: as above.
+                                // SAFETY: `fold_columns` has written the sum of every column.
                                 out.write(SumExp::<F>::raise(unsafe { sum.assume_init() }));
                             }
                         } else {
-                            // SAFETY: the caller vouches for a group's share of `out` in every row.
+                            // SAFETY: every row is good for `n` columns from `from` on, and `out` has `n` places.
                             unsafe { fold_columns::<false, _>(&self.0, rows, out) };
                         }
                     }
@@ -104,7 +104,7 @@ impl<F: Element<Float = F> + Float> Kernel for Exponentials<F> {
     }
 }
 
-/// Columns of a panel that are looked through together.
+/// Columns of a panel that are checked together for elements that are not ordinary.
 const COLUMNS: usize = 256;
 
 /// Whether all elements are ordinary.

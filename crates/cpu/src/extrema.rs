@@ -1,8 +1,8 @@
 //! Extrema.
 //!
-//! Of floats, three integer instructions per element find both ends of a block: as integers, positive floats are
-//! ordered like signed numbers, negative ones the other way round like unsigned ones, and every NaN lies beyond an
-//! infinity.
+//! Three integer instructions for each float find the least and the greatest of a block. As integers, positive floats
+//! are ordered as signed numbers are. Negative floats are ordered as unsigned numbers are, in reverse. Every NaN lies
+//! beyond an infinity.
 
 use std::mem::MaybeUninit;
 
@@ -15,7 +15,7 @@ use super::periods::fold_periods;
 use super::policy::AHEAD_LIGHT;
 use super::simd::{prefetch, vectorize};
 
-/// The least or the greatest of floats.
+/// The kernel of minimum and maximum.
 #[derive(Clone)]
 pub struct Peak<T: Element>(pub Extremum<T>);
 
@@ -66,11 +66,11 @@ pub(super) fn greatest<T: Element>(x: &[T], key: impl Fn(T) -> T::Key, out: &mut
     fold_periods(x, key, T::Key::max, std::convert::identity, T::Key::max, out);
 }
 
-/// The greatest key in a block, where `key` is monotonic (either way) in numbers and gives a NaN the key `K::MAX`, or
-/// another. `None` in the latter case, if there is a NaN, and for short blocks: then each element must be looked at.
+/// The greatest key in a block. `key` is monotonic in numbers, rising or falling. `None` if the block is short, or has
+/// a NaN to which `key` does not give `K::MAX`. Then the caller must compare the keys of all elements.
 #[inline(always)]
 pub(super) fn best<T: Element>(x: &[T], key: impl Fn(T) -> T::Key + Copy) -> Option<T::Key> {
-    // Lanes enough to hide the latency of an instruction, few enough that they stay in registers.
+    // There are enough lanes to hide the latency of an instruction, and so few that they stay in registers.
     match (size_of::<T>(), T::DTYPE.is_float()) {
         (1, _) => best_in::<T, 256>(x, key),
         (2, _) => best_in::<T, 128>(x, key),
@@ -81,7 +81,7 @@ pub(super) fn best<T: Element>(x: &[T], key: impl Fn(T) -> T::Key + Copy) -> Opt
 
 #[inline(always)]
 fn best_in<T: Element, const N: usize>(x: &[T], key: impl Fn(T) -> T::Key + Copy) -> Option<T::Key> {
-    // The last lanes may see an element twice, which changes no extremum.
+    // The last piece may overlap the one before. To see an element twice changes no extremum.
     let last = x.last_chunk::<N>()?;
     let pieces = x.as_chunks::<N>().0;
     if !T::DTYPE.is_float() {
@@ -101,7 +101,9 @@ fn best_in<T: Element, const N: usize>(x: &[T], key: impl Fn(T) -> T::Key + Copy
     let signed = ends.signed.iter().fold(T::Key::MIN, |a, &b| a.max(b));
     let high = ends.high.iter().fold(T::Key::ZERO, |a, &b| a.max_unsigned(b));
     let low = ends.low.iter().fold(T::Key::ONES, |a, &b| a.min_unsigned(b));
-    // The last positive number, or else the first negative one; and the other way round.
+    // The greatest number is the positive one of greatest bits, or, if all are negative, the negative one of least
+    // bits. The least number is the negative one of greatest bits, or, if all are positive, the positive one of least
+    // bits.
     let greatest = if signed >= T::Key::ZERO { signed } else { low };
     let least = if high < T::Key::ZERO { high } else { low };
     if T::of_bits(signed).is_nan() || T::of_bits(high).is_nan() {
@@ -110,7 +112,7 @@ fn best_in<T: Element, const N: usize>(x: &[T], key: impl Fn(T) -> T::Key + Copy
     Some(key(T::of_bits(greatest)).max(key(T::of_bits(least))))
 }
 
-/// The greatest key of each lane.
+/// Raises each lane to the key of its element.
 #[inline(always)]
 fn raise<T: Element, const N: usize>(lanes: &mut [T::Key; N], piece: &[T; N], key: impl Fn(T) -> T::Key) {
     for i in 0..N {
@@ -118,7 +120,7 @@ fn raise<T: Element, const N: usize>(lanes: &mut [T::Key; N], piece: &[T; N], ke
     }
 }
 
-/// The ends of each lane's bits.
+/// The extrema of each lane's bits.
 struct Ends<K, const N: usize> {
     /// The greatest, signed.
     signed: [K; N],

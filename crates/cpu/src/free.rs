@@ -1,11 +1,11 @@
-//! Block kernels for the order-free reducers: extrema of integers, logic, counts, integer sums. No tree is needed, so
-//! each lane of a vector keeps its own running node.
+//! The kernels of order-free reducers: extrema of pairs and of magnitudes, logic, counts, products and sums of
+//! integers. Their result does not depend on the tree, so each lane of a vector keeps a running node of its own.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-use warpfold_core::ops::{CountNan, CountNonzero, IntegerSum};
-use warpfold_core::{Element, Reducer};
+use warpfold_core::ops::{AbsMax, All, Any, CountNan, CountNonzero, IntegerProduct, IntegerSum, MinMax};
+use warpfold_core::{Element, Real, Reducer};
 
 use super::kernel::{Kernel, each_row};
 use super::panel::{Panel, fold_columns_by, run_tile};
@@ -14,10 +14,11 @@ use super::policy::{AHEAD, BLOCK, FEW_DENSE_COLUMNS, MOST_ROWS, SHORT};
 use super::simd::{array, prefetch, vectorize, vectorize_256};
 use super::tree::fold_rows;
 
-/// Lanes of one running node each; 64 fill two AVX-512 registers of i32, which hides the latency of an instruction.
+/// Lanes, each of which has a running node. 64 nodes of i32 fill eight AVX2 registers, which hides the latency of an
+/// instruction.
 const LANES: usize = 64;
 
-/// Runs `each` on pieces of [`LANES`] elements; returns what is left over.
+/// Calls `each` with pieces of [`LANES`] elements; returns the elements after the last whole piece.
 #[inline(always)]
 fn pieces<T>(x: &[T], mut each: impl FnMut(&[T; LANES])) -> &[T] {
     let (pieces, tail) = x.as_chunks::<LANES>();
@@ -27,14 +28,51 @@ fn pieces<T>(x: &[T], mut each: impl FnMut(&[T; LANES])) -> &[T] {
     tail
 }
 
-/// An order-free reducer with small nodes.
+/// An order-free reducer with small nodes: extrema, logic, counts, products of integers.
+pub trait OrderFree: Reducer {
+    /// The node of a block, whose first element has the index `start`.
+    #[inline(always)]
+    fn block(&self, x: &[Self::Item], start: u64) -> Self::Acc {
+        lanes_block(self, x, start)
+    }
+}
+
+impl<T: Element> OrderFree for MinMax<T> {}
+impl<T: Element<Float = T> + Real> OrderFree for AbsMax<T> {}
+impl<T: Element> OrderFree for IntegerProduct<T> {}
+impl<T: Element> OrderFree for Any<T> {}
+impl<T: Element> OrderFree for All<T> {}
+
+impl<T: Element> OrderFree for CountNonzero<T> {
+    #[inline(always)]
+    fn block(&self, x: &[T], _start: u64) -> i64 {
+        count_block(
+            x,
+            #[inline(always)]
+            |x| x.truthy() & !(self.skip_nan & x.is_nan()),
+        )
+    }
+}
+
+impl<T: Element> OrderFree for CountNan<T> {
+    #[inline(always)]
+    fn block(&self, x: &[T], _start: u64) -> i64 {
+        count_block(
+            x,
+            #[inline(always)]
+            |x| x.is_nan(),
+        )
+    }
+}
+
+/// The kernel of an order-free reducer: in a block, each lane of a vector keeps a running node of its own.
 #[derive(Clone)]
 pub struct Lanes<R>(pub R);
 
-impl<R: Reducer> Kernel for Lanes<R> {
+impl<R: OrderFree> Kernel for Lanes<R> {
     type R = R;
 
-    /// But for blocks and columns: what is done to single nodes is little.
+    /// Blocks and columns have loops of their own. What else is done to a node is too little for vectors.
     const VECTORS: bool = false;
 
     fn reducer(&self) -> &R {
@@ -50,39 +88,31 @@ impl<R: Reducer> Kernel for Lanes<R> {
     }
 
     unsafe fn panel(&self, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
-        // SAFETY: the contract is the same.
-        unsafe { run_columns(&self.0, panel, out) };
+        vectorize_256(
+            #[inline(always)]
+            || {
+                // SAFETY: the caller vouches for a group's share of `out` in every row.
+                unsafe {
+                    fold_columns_by::<false, _, _>(
+                        panel,
+                        out,
+                        #[inline(always)]
+                        |rows, at, out| run_tile(&self.0, rows, at, out),
+                    );
+                }
+            },
+        );
     }
 
     fn block(&self, x: &[R::Item], start: u64) -> R::Acc {
         vectorize_256(
             #[inline(always)]
-            || lanes_block(&self.0, x, start),
+            || self.0.block(x, start),
         )
     }
 }
 
-/// The nodes of columns, in any order.
-///
-/// # Safety
-/// As [`Kernel::panel`].
-unsafe fn run_columns<R: Reducer>(reducer: &R, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
-    vectorize_256(
-        #[inline(always)]
-        || {
-            // SAFETY: the caller vouches for a group's share of `out` in every row.
-            unsafe {
-                fold_columns_by::<false, _, _>(
-                    panel,
-                    out,
-                    #[inline(always)]
-                    |rows, at, out| run_tile(reducer, rows, at, out),
-                );
-            }
-        },
-    );
-}
-
+/// The node of a block: each lane combines every [`LANES`]th element, and then lanes are combined pair by pair.
 #[inline(always)]
 pub(super) fn lanes_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
     let fold = |acc: R::Acc, x: &R::Item| reducer.combine(acc, reducer.lift(*x, start));
@@ -109,15 +139,34 @@ pub(super) fn lanes_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) ->
     tail.iter().fold(lanes[0], fold)
 }
 
-/// How integers add up within a block of at most 4096, in the narrowest lanes that cannot overflow.
+/// How many elements of a block `test` accepts. Counters are 16 bits wide, so that they are not much wider than the
+/// elements; a lane of a block has at most 64.
+#[inline(always)]
+fn count_block<T: Copy>(x: &[T], test: impl Fn(T) -> bool) -> i64 {
+    const { assert!(BLOCK / LANES <= u16::MAX as usize) };
+    let mut lanes = [0u16; LANES];
+    let tail = pieces(
+        x,
+        #[inline(always)]
+        |piece| {
+            for i in 0..LANES {
+                lanes[i] += test(piece[i]) as u16;
+            }
+        },
+    );
+    let tail = tail.iter().filter(|&&x| test(x)).count() as i64;
+    lanes.iter().fold(tail, |a, &n| a + n as i64)
+}
+
+/// The exact sums of integers of a block, in the narrowest lanes that cannot overflow.
 pub trait BlockSum: Element {
-    /// The exact sum.
+    /// The sum of at most `BLOCK` elements.
     fn sum(x: &[Self]) -> i128;
 
-    /// The exact sums of the columns of a power of two of dense rows, added to `sums`.
+    /// Adds the sums of the columns of dense rows to `sums`: a power of two of rows, at most `BLOCK` elements.
     fn add_dense(x: &[Self], sums: &mut [i128]);
 
-    /// The exact sums of the columns of at most [`MOST_ROWS`] rows, added to `sums`.
+    /// Adds the sums of the columns of at most [`MOST_ROWS`] rows to `sums`.
     ///
     /// # Safety
     /// Every pointer in `rows` is good for `sums.len()` elements.
@@ -153,7 +202,7 @@ macro_rules! block_sum {
                 let room = &mut room[..sums.len()];
                 fold_periods(x, |x| x as $lane, |a, b| a + b, |lane| lane as $total, |a, b| a + b, room);
                 for (sum, room) in sums.iter_mut().zip(room) {
-                    // SAFETY: all of them are written.
+                    // SAFETY: `fold_periods` writes the node of every column, and there are as many columns as sums.
                     *sum += unsafe { room.assume_init() } as i128;
                 }
             }
@@ -184,7 +233,7 @@ block_sum!(i8, i16, i32; i16, i32, i32; i32, i64, i64; u8, u16, i32; u16, u32, i
 
 macro_rules! wide_block_sum {
     ($($t:ty, $high:expr);*) => {$(
-        /// In two halves of 32 bits, neither of which can overflow.
+        /// The sums of the low and of the high 32 bits of elements, neither of which can overflow.
         impl BlockSum for $t {
             #[inline(always)]
             fn sum(x: &[Self]) -> i128 {
@@ -209,12 +258,12 @@ macro_rules! wide_block_sum {
                 let room = &mut room[..sums.len()];
                 fold_periods(x, |x| x as u32 as i64, |a, b| a + b, |lane| lane, |a, b| a + b, room);
                 for (sum, room) in sums.iter_mut().zip(&*room) {
-                    // SAFETY: all of them are written.
+                    // SAFETY: `fold_periods` writes the node of every column, and there are as many columns as sums.
                     *sum += unsafe { room.assume_init() } as i128;
                 }
                 fold_periods(x, $high, |a, b| a + b, |lane| lane, |a, b| a + b, room);
                 for (sum, room) in sums.iter_mut().zip(&*room) {
-                    // SAFETY: as above.
+                    // SAFETY: `fold_periods` has written every column's node again.
                     *sum += (unsafe { room.assume_init() } as i128) << 32;
                 }
             }
@@ -265,7 +314,7 @@ impl<T: BlockSum> Kernel for Integers<T> {
                 let sums = &mut sums[..out.len()];
                 fold_rows(&Narrow(PhantomData), x, len, sums);
                 for (sum, out) in sums.iter().zip(out) {
-                    // SAFETY: all sums are written.
+                    // SAFETY: `fold_rows` writes a node for each row, and there are as many rows as places in `out`.
                     out.write(unsafe { sum.assume_init() } as i128);
                 }
             },
@@ -274,7 +323,7 @@ impl<T: BlockSum> Kernel for Integers<T> {
 
     unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<i128>]) {
         out.fill(MaybeUninit::new(0));
-        // SAFETY: the caller's; they are all written.
+        // SAFETY: the caller vouches for an element of each node in every row; all nodes have just been written.
         unsafe { self.panel_after(panel.rows, panel.start, out.assume_init_mut()) };
     }
 
@@ -282,7 +331,7 @@ impl<T: BlockSum> Kernel for Integers<T> {
     unsafe fn panel_after(&self, rows: &[*const T], _start: u64, nodes: &mut [i128]) {
         vectorize(
             #[inline(always)]
-            // SAFETY: the contract is the same: every row has an element for each node.
+            // SAFETY: the caller vouches for an element of each node in every row.
             || unsafe { T::add_rows(rows, nodes) },
         );
     }
@@ -291,7 +340,7 @@ impl<T: BlockSum> Kernel for Integers<T> {
 
     fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<i128>]) {
         out.fill(MaybeUninit::new(0));
-        // SAFETY: they are all written.
+        // SAFETY: all of `out` has just been written.
         self.dense_after(x, start, unsafe { out.assume_init_mut() });
     }
 
@@ -304,7 +353,7 @@ impl<T: BlockSum> Kernel for Integers<T> {
     }
 }
 
-/// Sums of a few integers of at most 32 bits, which fit 64.
+/// Sums of at most a block of integers of at most 32 bits, which fit 64 bits.
 #[derive(Clone)]
 struct Narrow<T>(PhantomData<T>);
 
@@ -327,73 +376,5 @@ impl<T: Element> Reducer for Narrow<T> {
 
     fn finish(&self, acc: i64, _count: u64) -> i64 {
         acc
-    }
-}
-
-/// Counts, in lanes as narrow as the elements.
-#[derive(Clone)]
-pub struct Counting<R>(pub R);
-
-/// What is counted.
-pub trait Test: Reducer<Acc = i64> {
-    /// Whether this element counts.
-    fn test(&self, x: Self::Item) -> bool;
-}
-
-impl<T: Element> Test for CountNonzero<T> {
-    #[inline(always)]
-    fn test(&self, x: T) -> bool {
-        x.truthy() & !(self.skip_nan & x.is_nan())
-    }
-}
-
-impl<T: Element> Test for CountNan<T> {
-    #[inline(always)]
-    fn test(&self, x: T) -> bool {
-        x.is_nan()
-    }
-}
-
-impl<R: Test> Kernel for Counting<R> {
-    type R = R;
-
-    /// But for blocks and columns: what is done to single nodes is little.
-    const VECTORS: bool = false;
-
-    fn reducer(&self) -> &R {
-        &self.0
-    }
-
-    fn apart(len: usize) -> bool {
-        len < SHORT
-    }
-
-    fn rows(&self, x: &[R::Item], len: usize, out: &mut [MaybeUninit<R::Acc>]) {
-        each_row(self, x, len, out);
-    }
-
-    unsafe fn panel(&self, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
-        // SAFETY: the contract is the same.
-        unsafe { run_columns(&self.0, panel, out) };
-    }
-
-    fn block(&self, x: &[R::Item], _start: u64) -> i64 {
-        vectorize_256(
-            #[inline(always)]
-            || {
-                let mut lanes = [0u16; LANES];
-                let tail = pieces(
-                    x,
-                    #[inline(always)]
-                    |piece| {
-                        for i in 0..LANES {
-                            lanes[i] += self.0.test(piece[i]) as u16;
-                        }
-                    },
-                );
-                let tail = tail.iter().filter(|&&x| self.0.test(x)).count() as i64;
-                lanes.iter().fold(tail, |a, &n| a + n as i64)
-            },
-        )
     }
 }

@@ -1,5 +1,5 @@
-//! Elements that are made floats in registers, a piece at a time, and sums of f16, which is widened by the CPU's own
-//! instruction where it has one: that is exact.
+//! Sums and means of 16-bit floats, and elements that are widened in registers, a piece at a time. f16 is widened by an
+//! instruction where the CPU has one. Widening is exact.
 
 use std::mem::MaybeUninit;
 
@@ -8,7 +8,7 @@ use warpfold_core::{DType, Element, Reducer};
 use warpfold_core::{bf16, f16};
 
 use super::kernel::{Kernel, each_row};
-use super::panel::{Panel, TILE, fold_columns_by, fold_tile};
+use super::panel::{Panel, TILE, fold_columns_at_level, fold_tile};
 use super::policy::{AHEAD, BLOCK, PANEL, SHORT};
 use super::simd::{Simd, array, at_level, prefetch, vectorize};
 use super::tree::{PIECE, fold_rows, lift_pairs, tree_block, tree_of_pieces, upper_levels};
@@ -30,8 +30,8 @@ impl<T: Half> Kernel for Halves<T> {
             #[inline(always)]
             |level| {
                 if T::DTYPE == DType::BF16 {
-                    // A shift makes it a float, between any two other instructions: 1.5 times as fast as a piece at a
-                    // time.
+                    // A shift widens bf16, between any two other instructions. This is 1.5 times as fast as widening a
+                    // piece at a time.
                     return tree_block(&self.0, x, start);
                 }
                 tree_of_pieces(
@@ -67,7 +67,7 @@ impl<T: Half> Kernel for Halves<T> {
         vectorize(
             #[inline(always)]
             || {
-                // In two steps: with what a sum or a mean does in one loop, rounding would not become vectors.
+                // In two loops: in one loop with the sum or mean, rounding would not be vectorised.
                 let (sum, mut results) = (self.0.clone(), [0.0; PIECE]);
                 for (nodes, out) in nodes.chunks(PIECE).zip(out.chunks_mut(PIECE)) {
                     for (node, result) in nodes.iter().zip(&mut results) {
@@ -82,24 +82,19 @@ impl<T: Half> Kernel for Halves<T> {
     }
 
     unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<f32>]) {
-        at_level(
-            #[inline(always)]
-            |level| {
-                // SAFETY: the caller vouches for a group's share of `out` in every row.
-                unsafe {
-                    fold_columns_by::<true, _, _>(
-                        panel,
-                        out,
-                        #[inline(always)]
-                        |rows, at, out| fold_widened(level, &Sum::<f32>::total(), rows, at, out),
-                    );
-                }
-            },
-        );
+        // SAFETY: the caller vouches for a group's share of `out` in every row.
+        unsafe {
+            fold_columns_at_level::<true, _, _>(
+                panel,
+                out,
+                #[inline(always)]
+                |level, rows, at, out| fold_widened(level, &Sum::<f32>::total(), rows, at, out),
+            );
+        }
     }
 }
 
-/// One tile of columns, whose elements are made floats first.
+/// One tile of columns, whose elements are widened first.
 #[inline(always)]
 pub(super) fn fold_widened<T: Wide, R: Reducer<Item = T::Float>>(
     level: Simd,
@@ -135,15 +130,15 @@ fn widened<T: Half>(x: &[T], f: impl FnOnce(&[f32])) {
             for (x, tile) in last.iter().zip(&mut tile[pieces.len() * PIECE..]) {
                 tile.write(x.float());
             }
-            // SAFETY: so much of the tile is written.
+            // SAFETY: the loops above have written an element of the tile for each element of `x`.
             f(unsafe { tile[..x.len()].assume_init_ref() });
         },
     );
 }
 
-/// Elements that are made floats in registers.
+/// Elements that can be widened in registers.
 pub trait Wide: Element<Float: Element<Float = <Self as Element>::Float>> {
-    /// As their floats, in code compiled for `level`. Of a NaN it is only said that it is one.
+    /// Widens elements, in code compiled for `level`. A NaN stays a NaN, but its bits may change.
     #[inline(always)]
     fn widen<const N: usize>(level: Simd, x: &[Self; N]) -> [Self::Float; N] {
         let _ = level;
@@ -151,7 +146,7 @@ pub trait Wide: Element<Float: Element<Float = <Self as Element>::Float>> {
     }
 }
 
-/// A 16-bit float, which is read as it is.
+/// A 16-bit float that kernels read without a conversion.
 pub trait Half: Wide<Float = f32, Mean = Self> {}
 
 impl Half for f16 {}
@@ -169,8 +164,8 @@ impl Wide for f16 {
     #[inline(always)]
     fn widen<const N: usize>(level: Simd, x: &[f16; N]) -> [f32; N] {
         let mut wide = MaybeUninit::<[f32; N]>::uninit();
-        // SAFETY: both have as many elements, all of which are written; code compiled for a level runs where the CPU
-        // has it.
+        // SAFETY: both arrays have N elements, and all of `wide` is written. Code compiled for a level runs only where
+        // the CPU has the level's instructions.
         unsafe {
             widen_halves(level, x.as_ptr(), N, wide.as_mut_ptr().cast());
             wide.assume_init()
@@ -178,11 +173,10 @@ impl Wide for f16 {
     }
 }
 
-/// `n` elements of f16, at any alignment, as f32. Of a NaN it is only said that it is one: the instruction makes it
-/// quiet.
+/// Widens `n` elements of f16, at any alignment, to f32. A NaN stays a NaN, but the instruction makes it quiet.
 ///
 /// # Safety
-/// They are readable, `to` has room for as many, and the CPU has what `level` says.
+/// `n` elements are readable at `x`, `to` has room for `n`, and the CPU has the instructions of `level`.
 #[inline(always)]
 pub unsafe fn widen_halves(level: Simd, x: *const f16, n: usize, to: *mut f32) {
     let mut i = 0;
@@ -191,7 +185,8 @@ pub unsafe fn widen_halves(level: Simd, x: *const f16, n: usize, to: *mut f32) {
         use std::arch::x86_64::{
             _mm_loadu_si128, _mm256_cvtph_ps, _mm256_loadu_si256, _mm256_storeu_ps, _mm512_cvtph_ps, _mm512_storeu_ps,
         };
-        // SAFETY: the caller's; each vector lies within the `n` elements.
+        // SAFETY: the caller vouches for `n` elements, `n` places and the level's instructions; the conditions of the
+        // loops keep each vector within the `n`.
         unsafe {
             if level == Simd::Avx512 {
                 while i + 16 <= n {
@@ -209,7 +204,7 @@ pub unsafe fn widen_halves(level: Simd, x: *const f16, n: usize, to: *mut f32) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = level;
     while i < n {
-        // SAFETY: the caller's.
+        // SAFETY: i is below `n`, and the caller vouches for `n` elements and `n` places.
         unsafe { to.add(i).write(x.add(i).read_unaligned().float()) };
         i += 1;
     }

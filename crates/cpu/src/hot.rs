@@ -1,7 +1,7 @@
-//! The hottest loops under names that stay. `cargo xtask loops` finds their machine code by these names.
+//! The hottest loops under fixed names, by which `cargo xtask loops` finds their machine code.
 //!
-//! Each function calls the method that [`crate::reduce`] dispatches to. So it is the same instance of the same loop,
-//! and nothing is compiled twice.
+//! Each function calls the method that [`crate::reduce`] dispatches to, so it uses the same instance of the loop, and
+//! nothing is compiled twice.
 #![allow(missing_docs)]
 
 use std::mem::MaybeUninit;
@@ -50,7 +50,7 @@ macro_rules! panels {
         /// See [`Kernel::panel`].
         #[inline(never)]
         pub unsafe fn $name(kernel: &$kernel, rows: &[*const $item], out: &mut [MaybeUninit<Acc<$kernel>>]) {
-            // SAFETY: the caller's.
+            // SAFETY: this function has the contract of `Kernel::panel`, which the caller keeps.
             unsafe { kernel.panel(Panel::new(rows, 0), out) }
         }
     )*};

@@ -1,4 +1,4 @@
-//! What the engines call: a reducer, with a fast way to reduce a block.
+//! A kernel: a reducer and the loops that reduce blocks, rows and columns with it.
 
 use std::mem::MaybeUninit;
 
@@ -26,15 +26,16 @@ pub trait Kernel: Sync {
     /// Whether they are compiled for AVX-512, too.
     const WIDE: bool = true;
 
-    /// Whether panels may be taken one after the other, into the same nodes: no tree is needed, and merging nodes is
-    /// slow.
+    /// Whether panels may be reduced one after the other into the same nodes. Set for reducers that do not need the
+    /// tree and whose nodes are slow to merge.
     const RUNS: bool = false;
 
-    /// Rows of fewer elements, if their number is no power of two, are taken apart into columns. (The others are
-    /// reduced one at a time, which costs the more the more instructions a block starts and ends with.)
+    /// Rows of fewer elements than this are transposed and reduced as columns, if their length is no power of two.
+    /// (Longer rows are reduced one at a time. That is slow for kernels whose blocks begin and end with many
+    /// instructions.)
     const SHORT: usize = PANEL;
 
-    /// Whether rows of this length are taken apart into columns.
+    /// Whether rows of this length are transposed and reduced as columns.
     fn apart(len: usize) -> bool {
         len < Self::SHORT && !len.is_power_of_two()
     }
@@ -45,7 +46,8 @@ pub trait Kernel: Sync {
     /// The tree over `x`, whose first element has the index `start`. `x` is not empty and at most `BLOCK` long.
     fn block(&self, x: &[Item<Self>], start: u64) -> Acc<Self>;
 
-    /// The same for a block that follows `left`: that node may be returned if the block would not change it.
+    /// [`Kernel::block`] for a block that follows the node `left`. `left` may be returned if combining it with the
+    /// block would not change it.
     fn block_after(&self, _left: Option<Acc<Self>>, x: &[Item<Self>], start: u64) -> Acc<Self> {
         self.block(x, start)
     }
@@ -58,8 +60,8 @@ pub trait Kernel: Sync {
         any_rows(self, x, len, out);
     }
 
-    /// The trees over columns in tiles, of each over its first `lens` elements: a tile has sixteen columns, row after
-    /// row, and a multiple of four rows. The node of none is the identity, or without one any node.
+    /// The trees over the first `lens[i]` elements of each column i, in tiles. A tile has sixteen columns, row after
+    /// row, and a multiple of four rows. The node of no elements is the identity, or any node if there is no identity.
     fn columns(&self, x: &[Item<Self>], lens: &[u32], out: &mut [MaybeUninit<Acc<Self>>])
     where
         Self: Sized,
@@ -67,8 +69,8 @@ pub trait Kernel: Sync {
         any_columns(self, x, lens, out);
     }
 
-    /// The trees over each column of at most `PANEL` rows, for each group of them; there are at least as many columns
-    /// as in a tile. ([`Kernel::RUNS`]: of one group of at most `MOST_ROWS` rows, of any number of columns.)
+    /// The trees over each column of each group of at most `PANEL` rows. There are at least as many columns as in a
+    /// tile. (With [`Kernel::RUNS`] there is one group, of at most `MOST_ROWS` rows and any number of columns.)
     ///
     /// # Safety
     /// Every row is good for a group's share of `out`.
@@ -87,7 +89,7 @@ pub trait Kernel: Sync {
         );
     }
 
-    /// The same for rows that follow those of `nodes`, which become the nodes of both; only if [`Kernel::RUNS`].
+    /// Combines `nodes`, the nodes of the rows before, with rows. Called only if [`Kernel::RUNS`].
     ///
     /// # Safety
     /// Every pointer in `rows` is good for `nodes.len()` elements.
@@ -95,16 +97,17 @@ pub trait Kernel: Sync {
         unreachable!("this kernel needs the tree")
     }
 
-    /// Whether [`Kernel::dense`] is this kernel's own. Else few columns are brought side by side, and are panels.
+    /// Whether the kernel implements [`Kernel::dense`]. For other kernels, groups of a few columns are brought side by
+    /// side and reduced as panels.
     const DENSE: bool = false;
 
-    /// The trees over the `out.len()` columns of rows that follow one another without a gap, the first of which has the
-    /// index `start`: a power of two of rows, at least [`PANEL`], and at most `BLOCK` elements.
+    /// The trees over the `out.len()` columns of dense rows, whose first row has the index `start`. The number of rows
+    /// is a power of two and at least [`PANEL`]; there are at most `BLOCK` elements.
     fn dense(&self, _x: &[Item<Self>], _start: u64, _out: &mut [MaybeUninit<Acc<Self>>]) {
         unreachable!("this kernel has no way of its own")
     }
 
-    /// The same for rows that follow those of `nodes`, which become the nodes of both; only if [`Kernel::RUNS`].
+    /// Combines `nodes`, the nodes of the rows before, with dense rows. Called only if [`Kernel::RUNS`].
     fn dense_after(&self, _x: &[Item<Self>], _start: u64, _nodes: &mut [Acc<Self>]) {
         unreachable!("this kernel needs the tree")
     }
@@ -114,7 +117,7 @@ pub trait Kernel: Sync {
         vectorize::<Self, _>(
             #[inline(always)]
             || {
-                // A local copy, which `out` cannot overlap: what does not change is asked once.
+                // A local copy, which `out` cannot overlap, so that its fields are loaded once.
                 let reducer = self.reducer().clone();
                 for (node, out) in nodes.iter().zip(out) {
                     out.write(reducer.finish(*node, count));
@@ -137,7 +140,7 @@ pub trait Kernel: Sync {
     }
 }
 
-/// Compiles `f` once per level that is worth it to the kernel, and runs the one in use.
+/// Compiles `f` once for each level that the kernel uses, and runs the code of the level in use.
 #[inline(always)]
 pub(super) fn vectorize<K: Kernel + ?Sized, T>(f: impl FnOnce() -> T) -> T {
     if !K::VECTORS {
@@ -161,7 +164,7 @@ pub(super) fn any_rows<K: Kernel>(kernel: &K, x: &[Item<K>], len: usize, out: &m
     }
 }
 
-/// The same, one row after the other.
+/// [`Kernel::rows`], one row after the other.
 pub(super) fn each_row<K: Kernel>(kernel: &K, x: &[Item<K>], len: usize, out: &mut [MaybeUninit<Acc<K>>]) {
     for (row, out) in x.chunks_exact(len).zip(out) {
         out.write(kernel.block(row, 0));
@@ -180,7 +183,7 @@ pub(super) unsafe fn each_column<R: Reducer>(reducer: &R, panel: Panel<'_, R::It
         let at = start + (group * rows.len()) as u64;
         for (column, out) in out.iter_mut().enumerate() {
             for (row, (x, node)) in rows.iter().zip(&mut nodes).enumerate() {
-                // SAFETY: the caller's: every row is good for all columns of every group.
+                // SAFETY: the caller vouches for all columns of every group in every row.
                 let x = unsafe { *x.byte_add(group * step).add(column) };
                 node.write(reducer.lift(x, at + row as u64));
             }
@@ -199,7 +202,7 @@ fn any_columns<K: Kernel>(kernel: &K, x: &[Item<K>], lens: &[u32], out: &mut [Ma
     for ((x, lens), out) in tiles.zip(out.as_chunks_mut::<TILE>().0) {
         for (i, (&len, out)) in lens.iter().zip(out).enumerate() {
             column.clear();
-            // Without an identity, some node must do.
+            // If a column is empty and there is no identity, the node of the column's first place stands for it.
             column.extend(x[i..].iter().step_by(TILE).take(len.max(1) as usize));
             let identity = kernel.reducer().identity().filter(|_| len == 0);
             out.write(identity.unwrap_or_else(|| kernel.block(&column, 0)));
@@ -219,7 +222,7 @@ pub(super) fn few<R: Reducer>(reducer: &R, x: &[R::Item], at: u64) -> R::Acc {
     }
 }
 
-/// The same of at most four.
+/// The tree over at most four elements, the first of which has the index `at`.
 #[inline(never)]
 fn up_to_four<R: Reducer>(reducer: &R, x: &[R::Item], at: u64) -> R::Acc {
     let pair = |i: usize| reducer.lift_pair(x[i], x[i + 1], at + i as u64);
@@ -243,7 +246,7 @@ pub struct Tree<R>(pub R);
 impl<R: Reducer> Kernel for Tree<R> {
     type R = R;
 
-    /// Nodes of several numbers keep fewer elements in a vector anyway.
+    /// A vector holds few nodes that are several numbers, so wider ones do not pay.
     const WIDE: bool = size_of::<R::Acc>() == align_of::<R::Acc>();
 
     const SHORT: usize = if size_of::<R::Item>() < 4 { PANEL } else { SHORT };
@@ -277,7 +280,7 @@ impl<R: Reducer> Kernel for Tree<R> {
     }
 }
 
-/// The plain tree, compiled for the baseline only: for reducers whose nodes branch, which no vector unit helps.
+/// The plain tree, compiled for the baseline only: for reducers with branches, which are not vectorised.
 #[derive(Clone)]
 pub struct Scalar<R>(pub R);
 
@@ -301,7 +304,7 @@ impl<R: Reducer> Kernel for Scalar<R> {
     }
 
     unsafe fn panel(&self, panel: Panel<'_, R::Item>, out: &mut [MaybeUninit<R::Acc>]) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller vouches for a group's share of `out` in every row.
         unsafe { each_column(&self.0, panel, out) };
     }
 }

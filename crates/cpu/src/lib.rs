@@ -46,17 +46,14 @@ mod statistics;
 mod stream;
 
 #[cfg(feature = "reductions")]
-pub use describe::{Description, STATS, check_describe, describe};
-#[cfg(feature = "reductions")]
-pub use dispatch::Kernels;
-#[cfg(feature = "reductions")]
-pub use keys::{
-    Bins, Distinct, Groups, KMeans, Points, Segments, bincount, centroid_update, group_by, histogram, reduce_by_key,
-    segmented, unique,
+pub use {
+    describe::{Description, STATS, check_describe, describe},
+    dispatch::Kernels,
+    keys::{
+        Bins, Distinct, Groups, KMeans, Points, Segments, bincount, centroid_update, group_by, histogram,
+        reduce_by_key, segmented, unique,
+    },
+    plan::Plan,
+    reduction::{explain, on_threads, reduce, reduce_slice},
+    stream::Stream,
 };
-#[cfg(feature = "reductions")]
-pub use plan::Plan;
-#[cfg(feature = "reductions")]
-pub use reduction::{explain, on_threads, reduce, reduce_slice};
-#[cfg(feature = "reductions")]
-pub use stream::Stream;

@@ -1,40 +1,42 @@
-//! From memory to the elements that a kernel reads: the same bytes where that is possible, a scratch tile where it is
-//! not (other strides, another dtype, the other byte order, no alignment, a mask).
+//! From memory to the elements that a kernel reads. Elements that lie in memory as the kernel reads them are read in
+//! place. Others are copied to a tile: elements of other strides, another dtype or the other byte order, elements that
+//! are not aligned, and elements with a mask.
 
 use half::{bf16, f16};
-use warpfold_core::{DType, Element};
+use warpfold_core::{DType, Element, Float, with_dtype};
 
 use super::halves::widen_halves;
 use super::simd::{at_level, vectorize};
 use warpfold_array::problem::{At, Dim};
 
-/// Reads a run of elements into a tile: from `x`, `stride` bytes apart, `n` of them.
+/// Copies `n` elements, the first at `x` and then every `stride` bytes, to a tile, and converts them. Any alignment
+/// will do at `x`.
 pub type Gather<T> = unsafe fn(x: *const u8, stride: isize, n: usize, to: *mut T);
 
 /// How a kernel's elements come out of memory.
 pub trait Load<I>: Sync {
-    /// Whether elements are numbers: types without padding.
+    /// Whether elements are numbers, which have no padding.
     const WHOLE: bool = false;
 
-    /// Whether memory holds them as they are, so that an aligned contiguous run can be lent.
+    /// Whether memory holds elements as the kernel reads them, so that an aligned contiguous run is read in place.
     fn direct(&self) -> bool;
 
     /// Copies `n` elements along `dim` from `at`.
     ///
     /// # Safety
-    /// They are readable, and `to` has room.
+    /// The elements and their mask are readable, and `to` has room for `n` elements.
     unsafe fn gather(&self, at: At, dim: &Dim, n: usize, to: *mut I);
 }
 
-/// Elements as numbers. Those that are absent become one that lifts to the reducer's identity.
+/// Elements as numbers. An absent element is replaced by a number that lifts to the reducer's identity.
 pub struct Plain<T> {
     /// Reads and converts.
     pub gather: Gather<T>,
     /// See [`Load::direct`].
     pub direct: bool,
-    /// In place of a masked-out element; `None` without a mask.
+    /// The number in place of a masked-out element; `None` without a mask.
     pub masked_as: Option<T>,
-    /// In place of a NaN, if it is not the reducer that skips them.
+    /// The number in place of a NaN that is skipped; `None` if NaNs count, or the reducer skips them itself.
     pub nan_as: Option<T>,
 }
 
@@ -46,7 +48,8 @@ impl<T: Element> Load<T> for Plain<T> {
     }
 
     unsafe fn gather(&self, at: At, dim: &Dim, n: usize, to: *mut T) {
-        // SAFETY: the caller vouches for `n` elements, their mask, and room for them.
+        // SAFETY: the caller vouches for `n` elements, their mask, and room for `n` at `to`; the gather writes all `n`
+        // before they are read again.
         unsafe {
             (self.gather)(at.x, dim.x, n, to);
             if let Some(absent) = self.nan_as {
@@ -85,7 +88,8 @@ impl<T: Element> Load<Option<T>> for Optional<T> {
         let mut tile = [std::mem::MaybeUninit::<T>::uninit(); PIECE];
         for from in (0..n).step_by(PIECE) {
             let len = PIECE.min(n - from);
-            // SAFETY: the caller's; the gather writes `len` elements of the tile.
+            // SAFETY: these `len` elements are among the `n` that the caller vouches for, with their mask and room; the
+            // gather writes `len` elements of the tile before they are read.
             unsafe {
                 let here = at.step(dim, from);
                 (self.gather)(here.x, dim.x, len, tile.as_mut_ptr().cast());
@@ -100,7 +104,7 @@ impl<T: Element> Load<Option<T>> for Optional<T> {
     }
 }
 
-/// Elements of a type of the caller's own choice, as they are.
+/// Elements of a type that need not be a dtype, as memory holds them.
 pub struct Copied;
 
 impl<T: Copy> Load<T> for Copied {
@@ -116,7 +120,7 @@ impl<T: Copy> Load<T> for Copied {
     }
 }
 
-/// The same, some of them masked out.
+/// Elements of a type that need not be a dtype, some of them masked out.
 pub struct CopiedOptional;
 
 impl<T: Copy> Load<Option<T>> for CopiedOptional {
@@ -133,8 +137,18 @@ impl<T: Copy> Load<Option<T>> for CopiedOptional {
     }
 }
 
-/// An element as it lies in memory: `S` in either byte order, at any alignment.
+/// A dtype's element as memory holds it: at any alignment, in either byte order.
 pub trait Stored: Element {
+    /// Reads an element. Of a bool, any byte but 0 is true.
+    ///
+    /// # Safety
+    /// The bytes of an element are readable at `x`.
+    #[inline(always)]
+    unsafe fn read(x: *const Self) -> Self {
+        // SAFETY: the caller vouches for the bytes, and any bytes are a number.
+        unsafe { x.read_unaligned() }
+    }
+
     /// Reverses the bytes.
     fn swap(self) -> Self;
 }
@@ -159,8 +173,23 @@ macro_rules! stored_float {
 }
 stored_float!(f16, bf16, f32, f64);
 
+impl Stored for bool {
+    #[inline(always)]
+    unsafe fn read(x: *const Self) -> Self {
+        // SAFETY: the caller vouches for the byte, which is read as an integer, since it may be neither 0 nor 1.
+        unsafe { *x.cast::<u8>() != 0 }
+    }
+
+    #[inline(always)]
+    fn swap(self) -> Self {
+        self
+    }
+}
+
+/// A [`Gather`] that converts by `f`.
+///
 /// # Safety
-/// See [`Gather`].
+/// `n` elements, `stride` bytes apart, are readable from `x`; `to` has room for as many.
 #[inline(always)]
 unsafe fn copy<S: Stored, T>(x: *const u8, stride: isize, n: usize, to: *mut T, f: impl Fn(S) -> T) {
     // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
@@ -168,11 +197,11 @@ unsafe fn copy<S: Stored, T>(x: *const u8, stride: isize, n: usize, to: *mut T, 
         if stride == size_of::<S>() as isize {
             let x = x.cast::<S>();
             for i in 0..n {
-                to.add(i).write(f(x.add(i).read_unaligned()));
+                to.add(i).write(f(S::read(x.add(i))));
             }
         } else {
             for i in 0..n {
-                to.add(i).write(f(x.wrapping_offset(stride * i as isize).cast::<S>().read_unaligned()));
+                to.add(i).write(f(S::read(x.wrapping_offset(stride * i as isize).cast::<S>())));
             }
         }
     }
@@ -190,9 +219,9 @@ unsafe fn swapped<T: Stored>(x: *const u8, stride: isize, n: usize, to: *mut T) 
     unsafe { copy::<T, T>(x, stride, n, to, T::swap) }
 }
 
-/// From 16-bit floats as they are.
-pub fn gather_halves<T: Stored>(swapped: bool) -> Gather<T> {
-    if swapped { self::swapped::<T> } else { same::<T> }
+/// From elements of the same dtype.
+pub fn gather_same<T: Stored>(swap: bool) -> Gather<T> {
+    if swap { swapped::<T> } else { same::<T> }
 }
 
 /// Another dtype.
@@ -202,7 +231,12 @@ unsafe fn convert<S: Stored, T: Element, const SWAP: bool>(x: *const u8, stride:
     unsafe { copy::<S, T>(x, stride, n, to, f) }
 }
 
-/// f16 to f32: hot, hence by the CPU's own instruction where elements are adjacent.
+/// From elements of another dtype, `S`.
+fn gather_other<S: Stored, T: Element>(swap: bool) -> Gather<T> {
+    if swap { convert::<S, T, true> } else { convert::<S, T, false> }
+}
+
+/// f16 to f32. It is frequent, so the CPU's own instruction converts adjacent elements.
 unsafe fn widen_f16(x: *const u8, stride: isize, n: usize, to: *mut f32) {
     at_level(
         #[inline(always)]
@@ -217,7 +251,7 @@ unsafe fn widen_f16(x: *const u8, stride: isize, n: usize, to: *mut f32) {
     );
 }
 
-/// bf16 to f32: hot, hence vectorised.
+/// bf16 to f32. It is frequent, so it is vectorised.
 unsafe fn widen_bf16(x: *const u8, stride: isize, n: usize, to: *mut f32) {
     vectorize(
         #[inline(always)]
@@ -226,16 +260,25 @@ unsafe fn widen_bf16(x: *const u8, stride: isize, n: usize, to: *mut f32) {
     );
 }
 
-/// An integer to f64: hot, hence vectorised.
-unsafe fn to_f64<S: Stored<Float = f64>>(x: *const u8, stride: isize, n: usize, to: *mut f64) {
+/// Any dtype to f64. It is frequent for integers, so it is vectorised.
+unsafe fn to_f64<S: Stored>(x: *const u8, stride: isize, n: usize, to: *mut f64) {
     vectorize(
         #[inline(always)]
         // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
-        || unsafe { copy::<S, f64>(x, stride, n, to, S::float) },
+        || unsafe {
+            copy::<S, f64>(
+                x,
+                stride,
+                n,
+                to,
+                #[inline(always)]
+                |v| v.float().to_f64(),
+            );
+        },
     );
 }
 
-/// To f32, rounded to a 16-bit float on the way.
+/// Any dtype to f32, rounded to the 16-bit float `H` on the way.
 unsafe fn through<S: Stored, H: Element<Float = f32>, const SWAP: bool>(
     x: *const u8,
     stride: isize,
@@ -247,40 +290,15 @@ unsafe fn through<S: Stored, H: Element<Float = f32>, const SWAP: bool>(
     unsafe { copy::<S, f32>(x, stride, n, to, f) }
 }
 
-/// Elements of `dtype` as the f32 values of the 16-bit float nearest to each.
-fn rounded_to_half<H: Element<Float = f32>>(dtype: DType, swap: bool) -> Gather<f32> {
-    macro_rules! pick {
-        ($s:ty) => {
-            if swap { through::<$s, H, true> } else { through::<$s, H, false> }
-        };
-    }
-    match dtype {
-        DType::Bool => truth::<f32>,
-        DType::I8 => pick!(i8),
-        DType::I16 => pick!(i16),
-        DType::I32 => pick!(i32),
-        DType::I64 => pick!(i64),
-        DType::U8 => pick!(u8),
-        DType::U16 => pick!(u16),
-        DType::U32 => pick!(u32),
-        DType::U64 => pick!(u64),
-        DType::F16 => pick!(f16),
-        DType::BF16 => pick!(bf16),
-        DType::F32 => pick!(f32),
-        DType::F64 => pick!(f64),
-    }
-}
-
-/// Bools of any bytes, as 0 and 1.
-unsafe fn truth<T: Element>(x: *const u8, stride: isize, n: usize, to: *mut T) {
-    // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
-    unsafe { copy::<u8, T>(x, stride, n, to, |v| T::from_cast((v != 0).cast())) }
+/// From elements of the dtype `S` to the f32 values of the nearest 16-bit floats.
+fn gather_rounded<S: Stored, H: Element<Float = f32>>(swap: bool) -> Gather<f32> {
+    if swap { through::<S, H, true> } else { through::<S, H, false> }
 }
 
 /// A dtype that kernels read.
 pub trait Loaded: Element {
     /// From elements of `dtype` to elements of this type, by way of `result` if that is a 16-bit float.
-    fn gather(dtype: DType, swapped: bool, result: DType) -> Gather<Self>;
+    fn gather(dtype: DType, swap: bool, result: DType) -> Gather<Self>;
 }
 
 macro_rules! loaded {
@@ -288,28 +306,9 @@ macro_rules! loaded {
         impl Loaded for $t {
             fn gather(dtype: DType, swap: bool, _result: DType) -> Gather<$t> {
                 if dtype == <$t>::DTYPE {
-                    return if swap { swapped::<$t> } else { same::<$t> };
+                    return gather_same(swap);
                 }
-                macro_rules! pick {
-                    ($s:ty) => {
-                        if swap { convert::<$s, $t, true> } else { convert::<$s, $t, false> }
-                    };
-                }
-                match dtype {
-                    DType::Bool => truth::<$t>,
-                    DType::I8 => pick!(i8),
-                    DType::I16 => pick!(i16),
-                    DType::I32 => pick!(i32),
-                    DType::I64 => pick!(i64),
-                    DType::U8 => pick!(u8),
-                    DType::U16 => pick!(u16),
-                    DType::U32 => pick!(u32),
-                    DType::U64 => pick!(u64),
-                    DType::F16 => pick!(f16),
-                    DType::BF16 => pick!(bf16),
-                    DType::F32 => pick!(f32),
-                    DType::F64 => pick!(f64),
-                }
+                with_dtype!(dtype, S => gather_other::<S, $t>(swap))
             }
         }
     )*};
@@ -318,64 +317,23 @@ loaded!(i8, i16, i32, i64, u8, u16, u32, u64);
 
 impl Loaded for f64 {
     fn gather(dtype: DType, swap: bool, _result: DType) -> Gather<f64> {
-        macro_rules! pick {
-            ($s:ty) => {
-                if swap { convert::<$s, f64, true> } else { to_f64::<$s> }
-            };
-        }
-        macro_rules! widened {
-            ($s:ty) => {
-                if swap { convert::<$s, f64, true> } else { convert::<$s, f64, false> }
-            };
-        }
         match dtype {
-            DType::Bool => truth::<f64>,
-            DType::I8 => pick!(i8),
-            DType::I16 => pick!(i16),
-            DType::I32 => pick!(i32),
-            DType::I64 => pick!(i64),
-            DType::U8 => pick!(u8),
-            DType::U16 => pick!(u16),
-            DType::U32 => pick!(u32),
-            DType::U64 => pick!(u64),
-            DType::F16 => widened!(f16),
-            DType::BF16 => widened!(bf16),
-            DType::F32 => widened!(f32),
-            DType::F64 if swap => swapped::<f64>,
-            DType::F64 => same::<f64>,
+            DType::F64 => gather_same(swap),
+            _ if swap => with_dtype!(dtype, S => convert::<S, f64, true> as Gather<f64>),
+            _ => with_dtype!(dtype, S => to_f64::<S> as Gather<f64>),
         }
     }
 }
 
 impl Loaded for f32 {
     fn gather(dtype: DType, swap: bool, result: DType) -> Gather<f32> {
-        match result {
-            DType::F16 if dtype != result => return rounded_to_half::<f16>(dtype, swap),
-            DType::BF16 if dtype != result => return rounded_to_half::<bf16>(dtype, swap),
-            _ => {}
-        }
-        macro_rules! pick {
-            ($s:ty) => {
-                if swap { convert::<$s, f32, true> } else { convert::<$s, f32, false> }
-            };
-        }
-        match dtype {
-            DType::F32 if swap => swapped::<f32>,
-            DType::F32 => same::<f32>,
-            DType::F16 if !swap => widen_f16,
-            DType::BF16 if !swap => widen_bf16,
-            DType::F16 => pick!(f16),
-            DType::BF16 => pick!(bf16),
-            DType::Bool => truth::<f32>,
-            DType::I8 => pick!(i8),
-            DType::I16 => pick!(i16),
-            DType::I32 => pick!(i32),
-            DType::I64 => pick!(i64),
-            DType::U8 => pick!(u8),
-            DType::U16 => pick!(u16),
-            DType::U32 => pick!(u32),
-            DType::U64 => pick!(u64),
-            DType::F64 => pick!(f64),
+        match (dtype, result) {
+            (_, DType::F16) if dtype != result => with_dtype!(dtype, S => gather_rounded::<S, f16>(swap)),
+            (_, DType::BF16) if dtype != result => with_dtype!(dtype, S => gather_rounded::<S, bf16>(swap)),
+            (DType::F32, _) => gather_same(swap),
+            (DType::F16, _) if !swap => widen_f16,
+            (DType::BF16, _) if !swap => widen_bf16,
+            _ => with_dtype!(dtype, S => gather_other::<S, f32>(swap)),
         }
     }
 }

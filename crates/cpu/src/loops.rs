@@ -1,8 +1,8 @@
-//! A kernel without its types: what the engines call.
+//! A kernel without its types, as the engines call it.
 //!
-//! The engines cut a problem into tasks, find elements in memory and keep nodes. None of that depends on what an
-//! element or a node is, but for its size. So they are compiled once, for addresses, and a kernel is a table of loops:
-//! [`Loops`], which every [`Kernel`] is.
+//! The engines cut a problem into tasks, find elements in memory and keep nodes. They depend on the sizes of elements
+//! and nodes only. So they are compiled once, for addresses, and call a kernel by a table of loops: the trait
+//! [`Loops`], which every [`Kernel`] implements.
 
 use std::mem::MaybeUninit;
 
@@ -30,7 +30,7 @@ pub struct Value([u8; 0]);
 /// The greatest alignment of a node.
 pub const ALIGN: usize = 64;
 
-/// What the engines must know of a kernel's types.
+/// The facts about a kernel's types that the engines need.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Facts {
     /// Bytes of an element.
@@ -56,7 +56,7 @@ pub struct Facts {
 /// initialised and as many as the arguments say. Nodes that are read have been written. Nodes and values that are
 /// written have room, to which nothing else refers during the call.
 pub trait Loops: Sync {
-    /// What is known of the types.
+    /// The facts about the types.
     fn facts(&self) -> Facts;
 
     /// [`Kernel::apart`].
@@ -65,10 +65,10 @@ pub trait Loops: Sync {
     /// Whether segments and groups without elements have results.
     fn has_empty(&self) -> bool;
 
-    /// [`Kernel::block_after`] of `n` elements, after the node `left`, unless that is null.
+    /// [`Kernel::block_after`] of `n` elements. `left` is the node before, or null.
     unsafe fn block(&self, left: *const Node, x: *const Item, n: usize, start: u64, to: *mut Node);
 
-    /// The tree over `n` elements, however few.
+    /// The tree over `n` elements, at least one and at most a block; fast for a few.
     unsafe fn short(&self, x: *const Item, n: usize, start: u64, to: *mut Node);
 
     /// [`Kernel::rows`] of `n` elements.
@@ -92,48 +92,49 @@ pub trait Loops: Sync {
     /// [`Kernel::merge`] of `n` nodes.
     unsafe fn merge(&self, left: *const Node, n_left: u64, right: *mut Node, n_right: u64, n: usize);
 
-    /// The tree over `n` nodes of `weight` elements each, but for the last, which has `last`. Its root takes the place
-    /// of the first.
+    /// The tree over `n` nodes of `weight` elements each, except for the last, which has `last`. The root replaces the
+    /// first node.
     unsafe fn root(&self, nodes: *mut Node, n: usize, weight: u64, last: u64);
 
     /// [`Kernel::finish`] of `n` nodes.
     unsafe fn finish(&self, nodes: *const Node, n: usize, count: u64, to: *mut Value);
 
-    /// The same of nodes with a number of elements each. Whether all have a value: nodes of nothing are not looked at.
+    /// The values of nodes that have `counts` elements. A node of no elements is not used. Returns whether all have a
+    /// value.
     unsafe fn finish_each(&self, nodes: *const Node, counts: &[u32], to: *mut Value) -> bool;
 
-    /// The value of no elements. Whether there is one.
+    /// The value of no elements. Returns whether there is one.
     unsafe fn finish_empty(&self, to: *mut Value) -> bool;
 
-    /// Consecutive parts `offsets[i]..offsets[i + 1]`, the first of which begins at `x`: a value for each, `step` bytes
-    /// apart. None is longer than a block. Empty ones have values.
+    /// The values of the segments `offsets[i]..offsets[i + 1]`, which are written `step` bytes apart. The first segment
+    /// begins at `x`. No segment is longer than a block. If one is empty, empty segments have a value.
     unsafe fn segments(&self, x: *const Item, offsets: &[usize], to: *mut Value, step: isize);
 }
 
 /// The result of one output.
 type Out<K> = <<K as Kernel>::R as Reducer>::Output;
 
-/// Elements at an address.
+/// The `n` elements at an address.
 ///
 /// # Safety
-/// They are there, for as long as the caller says.
+/// `n` elements are readable at `x` for the lifetime that the caller chooses.
 #[inline(always)]
 unsafe fn items<'x, K: Kernel + ?Sized>(x: *const Item, n: usize) -> &'x [Elem<K>] {
     // SAFETY: the caller vouches for `n` elements of this type at `x`.
     unsafe { std::slice::from_raw_parts(x.cast(), n) }
 }
 
-/// Room for nodes at an address.
+/// The room for `n` nodes at an address.
 ///
 /// # Safety
-/// It is there, for as long as the caller says, and nobody else's.
+/// There is room for `n` nodes at `to` for the lifetime that the caller chooses, and nothing else refers to it.
 #[inline(always)]
 unsafe fn room<'x, T>(to: *mut Node, n: usize) -> &'x mut [MaybeUninit<T>] {
     // SAFETY: the caller vouches for room for `n` values at `to`, which nothing else refers to.
     unsafe { std::slice::from_raw_parts_mut(to.cast(), n) }
 }
 
-/// Addresses of rows, as the kernel has them.
+/// The addresses of rows, as addresses of the kernel's elements.
 #[inline(always)]
 fn typed<T>(rows: &[*const Item]) -> &[*const T] {
     // SAFETY: addresses of either type have one layout.
@@ -242,7 +243,7 @@ impl<K: Kernel> Loops for K {
         for ((out, &node), &count) in out.iter_mut().zip(nodes).zip(counts) {
             out.write(reducer.finish(node, count as u64));
         }
-        // Without an identity there may yet be a result of nothing: the initial value of a maximum.
+        // A reducer without an identity may still have a result of no elements: the initial value of a maximum.
         let no_node = |count: u32| count == 0 && identity.is_none();
         for (out, _) in out.iter_mut().zip(counts).filter(|&(_, &count)| no_node(count)) {
             match self.reducer().finish_empty() {
@@ -266,7 +267,7 @@ impl<K: Kernel> Loops for K {
             // bytes.
             unsafe {
                 let value = if len == 0 {
-                    self.reducer().finish_empty().expect("the engine has looked")
+                    self.reducer().finish_empty().expect("empty segments have a value")
                 } else {
                     let x = std::slice::from_raw_parts(x.cast::<Elem<K>>().add(pair[0] - offsets[0]), len);
                     self.reducer().finish(short(self, x, 0), len as u64)
@@ -281,7 +282,7 @@ impl<K: Kernel> Loops for K {
 #[inline(always)]
 fn short<K: Kernel>(kernel: &K, x: &[Elem<K>], at: u64) -> Acc<K> {
     match x.len() {
-        // So few that it costs more to begin a block than to do without.
+        // A block takes longer to begin than so few elements take without one.
         ..=PANEL => few(kernel.reducer(), x, at),
         _ => kernel.block(x, at),
     }
@@ -298,7 +299,7 @@ pub trait Fetch: Sync {
     /// [`Load::gather`].
     ///
     /// # Safety
-    /// The elements are readable, and `to` has room for `n` of the elements' type.
+    /// The elements and their mask are readable, and `to` has room for `n` elements of the kernel's type.
     unsafe fn gather(&self, at: At, dim: &Dim, n: usize, to: *mut Item);
 }
 

@@ -1,4 +1,4 @@
-//! Blocks of the variance of floats: means and sums of squares in arrays of their own, so that both are vectors.
+//! The variance of floats. Means and sums of squared deviations are in two arrays, so that both are vectorised.
 
 use std::mem::MaybeUninit;
 
@@ -7,7 +7,7 @@ use warpfold_core::{Accumulate, DType, Float, Real};
 
 use super::halves::{Wide, fold_widened};
 use super::kernel::{Kernel, any_rows};
-use super::panel::{Panel, TILE, fold_columns_by, fold_tile};
+use super::panel::{Panel, TILE, fold_columns_at_level, fold_tile};
 use super::policy::{AHEAD, BLOCK, SHORT};
 use super::simd::{Simd, at_level, prefetch};
 use super::tree::{Level, Ragged, climb, fold_rows, tree_levels};
@@ -46,20 +46,15 @@ impl<T: Wide> Kernel for Spread<T> {
     }
 
     unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<Moments<T::Float>>]) {
-        at_level(
-            #[inline(always)]
-            |level| {
-                // SAFETY: the caller vouches for a group's share of `out` in every row.
-                unsafe {
-                    fold_columns_by::<true, _, _>(
-                        panel,
-                        out,
-                        #[inline(always)]
-                        |rows, at, out| self.fold_tile(level, rows, at, out),
-                    );
-                }
-            },
-        );
+        // SAFETY: the caller vouches for a group's share of `out` in every row.
+        unsafe {
+            fold_columns_at_level::<true, _, _>(
+                panel,
+                out,
+                #[inline(always)]
+                |level, rows, at, out| self.fold_tile(level, rows, at, out),
+            );
+        }
     }
 }
 
@@ -84,7 +79,7 @@ impl<T: Wide> Spread<T> {
 /// Elements under each node that a piece leaves.
 const LEAF: usize = 8;
 
-/// The tree over a block, in pieces of as many bytes for either width.
+/// The tree over a block, in pieces of 1024 bytes.
 #[inline(always)]
 fn spread<T: Wide>(level: Simd, reducer: &Deviation<T>, x: &[T], start: u64) -> Moments<T::Float> {
     match size_of::<T::Float>() {
@@ -93,8 +88,8 @@ fn spread<T: Wide>(level: Simd, reducer: &Deviation<T>, x: &[T], start: u64) -> 
     }
 }
 
-/// The same, in pieces of `P` elements, `P2` pairs, `P4` fours and `P8` leaves. The arithmetic is [`Deviation`]'s for
-/// equal halves.
+/// The tree over a block in pieces of `P` elements, which are `P2` pairs, `P4` fours and `P8` leaves of [`LEAF`]. The
+/// arithmetic is [`Deviation`]'s for equal halves.
 #[inline(always)]
 fn spread_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, const P8: usize>(
     level: Simd,
@@ -112,8 +107,8 @@ fn spread_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, cons
     let leaves = means.as_chunks_mut::<P8>().0.iter_mut().zip(m2s.as_chunks_mut::<P8>().0);
     for (piece, (means, m2s)) in pieces.iter().zip(leaves) {
         prefetch(piece.as_ptr().wrapping_byte_add(AHEAD), P);
-        // The deviation of one element, x - x, is left out: it is 0 unless x is not finite, and then what follows is
-        // not.
+        // The deviation of one element, x - x, is left out. It is 0 for a finite x. For any other x, the root's sum of
+        // squares is not finite, which is noticed below.
         let (mean, m2) = pair::<_, P, P2>(&T::widen(level, piece));
         let (mean, m2) = halve::<_, P2, P4>(&mean, &m2, 2);
         (*means, *m2s) = halve::<_, P4, P8>(&mean, &m2, 4);
@@ -137,16 +132,16 @@ fn spread_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, cons
         let at = start + (nodes * P) as u64;
         ragged.prepend(reducer, tree_levels(reducer, rest, at), rest.len() as u64);
     }
-    // SAFETY: there is a node per piece.
+    // SAFETY: the first `nodes` of `a` are written, one for each piece.
     unsafe { climb(reducer, &mut a, &mut b, nodes, P as u64, &mut ragged) };
     let node = ragged.tail.expect("a block is not empty").0;
     if node.m2.sub(node.m2) == T::Float::ZERO { node } else { not_finite(reducer, x, start) }
 }
 
-/// The longest rows of which a piece of either size has some.
+/// The longest rows that are reduced piece by piece, several in each.
 const MOST_IN_PIECE: usize = 64;
 
-/// The nodes of rows of `len` elements, at least 2, piece by piece as above: each piece has whole rows.
+/// The nodes of rows of `len` elements, at least 2, piece by piece as in [`spread_pieces`]. Each piece has whole rows.
 #[inline(always)]
 fn rows_of_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, const P8: usize>(
     level: Simd,
@@ -186,7 +181,7 @@ fn rows_of_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, con
     fold_rows(reducer, rest, len, of_rest);
 }
 
-/// Writes nodes; whether all are finite.
+/// Writes nodes. Returns whether all of them are finite.
 #[inline(always)]
 fn write<F: Float>(means: &[F], m2s: &[F], out: &mut [MaybeUninit<Moments<F>>]) -> bool {
     let (means, m2s) = (&means[..out.len()], &m2s[..out.len()]);
@@ -200,15 +195,15 @@ fn write<F: Float>(means: &[F], m2s: &[F], out: &mut [MaybeUninit<Moments<F>>]) 
     finite
 }
 
-/// A block with infinities or NaN in it, or with squares that overflow: whatever they meet on the way up, the root's
-/// sum of squares is not finite either, for no two of them have opposite signs.
+/// The tree over a block with infinities or NaNs, or with squares that overflow. The root of such a block is never
+/// taken for finite: sums of squares are not negative, so infinities among them do not cancel.
 #[cold]
 #[inline(never)]
 fn not_finite<T: Wide>(reducer: &Deviation<T>, x: &[T], start: u64) -> Moments<T::Float> {
     tree_levels(reducer, x, start)
 }
 
-/// One level up, to `n` nodes, from twice as many of `weight` elements each.
+/// One level up: to `n` nodes, from `2 * n` nodes of `weight` elements each.
 #[inline(always)]
 fn level_up<F: Float>(weight: usize, n: usize, from: (&[F], &[F]), to: (&mut [F], &mut [F])) {
     let half = F::from_count(weight as u64).half();
@@ -221,7 +216,7 @@ fn level_up<F: Float>(weight: usize, n: usize, from: (&[F], &[F]), to: (&mut [F]
     }
 }
 
-/// The lowest level, of finite elements.
+/// The nodes of pairs of finite elements.
 #[inline(always)]
 fn pair<F: Float, const M: usize, const N: usize>(x: &[F; M]) -> ([F; N], [F; N]) {
     let (mut means, mut m2s) = ([F::ZERO; N], [F::ZERO; N]);

@@ -1,16 +1,16 @@
-//! Elements brought to where loops want them. Nothing but their size matters for that, so each move is compiled once
-//! per size, not once per kernel.
+//! Moves of elements to where loops read them. A move depends on the size of elements only, so it is compiled once for
+//! each size, not once for each kernel.
 
 use std::mem::MaybeUninit;
 
 use super::policy::{AHEAD, PANEL};
 use super::simd::{array, prefetch, vectorize};
 
-/// Columns that panels take at a time: their nodes stay in L1, level by level, and every loop is long enough to be
+/// Columns that a panel reduces at a time. Their nodes stay in L1, level by level, and every loop is long enough for
 /// vectors.
 pub const TILE: usize = 64;
 
-/// Names a type of so many bytes, which need not be initialised: `by_size!(bytes, T => f::<T>(…), else …)`.
+/// Names a type of a given number of bytes, which need not be initialised: `by_size!(bytes, T => f::<T>(…), else …)`.
 macro_rules! by_size {
     ($bytes:expr, $t:ident => $of:expr, else $other:expr) => {
         match $bytes {
@@ -29,13 +29,26 @@ macro_rules! by_size {
 }
 pub(crate) use by_size;
 
-/// Copies a value of so many bytes.
+/// Names a number as a constant if it is listed: `by_number!(n, N in [1 2 3] => f::<N>(…), else …)`.
+macro_rules! by_number {
+    ($number:expr, $n:ident in [$($listed:literal)*] => $of:expr, else $other:expr) => {
+        match $number {
+            $($listed => {
+                const $n: usize = $listed;
+                $of
+            })*
+            _ => $other,
+        }
+    };
+}
+
+/// Copies a value of `bytes` bytes, at any alignment.
 ///
 /// # Safety
-/// They are readable, and there is room for them. Neither need be aligned.
+/// The bytes are readable at `from`, and `to` has room for them.
 #[inline(always)]
 pub unsafe fn copy<T>(from: *const T, to: *mut T, bytes: usize) {
-    // SAFETY: the caller vouches for so many bytes on either side.
+    // SAFETY: the caller vouches for `bytes` bytes on either side.
     unsafe {
         by_size!(
             bytes,
@@ -45,8 +58,8 @@ pub unsafe fn copy<T>(from: *const T, to: *mut T, bytes: usize) {
     }
 }
 
-/// Takes rows of `columns` elements of `bytes` apart: column c goes to the elements from `c * n` on. `whole` ones are
-/// numbers; others may have bytes that are not initialised.
+/// Transposes `n` rows of `columns` elements of `bytes` bytes: column c goes to the elements from `c * n` on. `whole`
+/// says that elements are numbers; other elements may have bytes that are not initialised.
 ///
 /// # Safety
 /// `n * columns` elements are readable at `x`, at any alignment, and `to` has room for as many.
@@ -56,7 +69,7 @@ pub unsafe fn take_apart<X>(x: *const X, n: usize, columns: usize, bytes: usize,
         match bytes {
             1 if whole => take_apart_typed::<u8>(x.cast(), n, columns, to.cast()),
             2 if whole => take_apart_typed::<u16>(x.cast(), n, columns, to.cast()),
-            // A copy keeps all bits of a float, too, and it takes an instruction less to put one into a vector: 204
+            // As floats, whose bits a copy keeps, too: it takes an instruction less to put a float into a vector. 204
             // rows of 20 elements take 1.26 us, and 1.60 us as integers (AVX2).
             4 if whole => take_apart_typed::<f32>(x.cast(), n, columns, to.cast()),
             8 if whole => take_apart_typed::<f64>(x.cast(), n, columns, to.cast()),
@@ -76,18 +89,18 @@ pub unsafe fn take_apart<X>(x: *const X, n: usize, columns: usize, bytes: usize,
 /// `n * columns` elements are readable at `x`, at any alignment, and `to` has room for as many.
 #[inline(never)]
 unsafe fn take_apart_typed<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T) {
-    /// Pieces of C vectors, small enough for the compiler to take apart in registers.
+    /// Rows of C elements, in pieces that the compiler transposes in registers.
     #[inline(always)]
     #[expect(clippy::needless_range_loop, reason = "a column is an index within every row")]
     unsafe fn fixed<T: Copy, const C: usize>(x: *const T, n: usize, to: *mut T) {
         const LINE: usize = 32;
         for i in (0..n / LINE * LINE).step_by(LINE) {
             prefetch(x.wrapping_add(i * C).wrapping_byte_add(AHEAD), LINE * C);
-            // SAFETY: the caller's: LINE rows are readable from the row i.
+            // SAFETY: LINE rows are readable from row i on, which is at most `n - LINE`.
             let rows = unsafe { x.add(i * C).cast::<[[T; C]; LINE]>().read_unaligned() };
             for c in 0..C {
                 let column: [T; LINE] = array!(LINE, i => rows[i][c]);
-                // SAFETY: the caller's: there is room for n elements of each column.
+                // SAFETY: `to` has room for `n` elements of each column, and LINE of them follow element i.
                 unsafe { to.add(c * n + i).cast::<[T; LINE]>().write_unaligned(column) };
             }
         }
@@ -102,27 +115,19 @@ unsafe fn take_apart_typed<T: Copy>(x: *const T, n: usize, columns: usize, to: *
         #[inline(always)]
         // SAFETY: the caller vouches for `n * columns` elements on either side.
         || unsafe {
-            match columns {
-                2 => fixed::<T, 2>(x, n, to),
-                3 => fixed::<T, 3>(x, n, to),
-                4 => fixed::<T, 4>(x, n, to),
-                5 => fixed::<T, 5>(x, n, to),
-                6 => fixed::<T, 6>(x, n, to),
-                7 => fixed::<T, 7>(x, n, to),
-                8 => fixed::<T, 8>(x, n, to),
-                _ => any(x, n, columns, to),
-            }
+            by_number!(columns, C in [2 3 4 5 6 7 8] => fixed::<T, C>(x, n, to), else any(x, n, columns, to));
         },
     );
 }
 
-/// The same of any number of columns: some elements of one column after the other.
+/// [`take_apart`] of any number of columns: a few elements of one column after the other.
 #[inline(always)]
 unsafe fn any<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T) {
     const LINE: usize = 16;
     let mut i = 0;
     while i + LINE <= n {
-        // SAFETY: the caller's: LINE rows are readable from the row i, and there is room for n elements of each column.
+        // SAFETY: row i is at most `n - LINE`, so LINE rows are readable from there, and LINE elements of each column
+        // have room from element i on.
         unsafe {
             let rows = x.add(i * columns);
             prefetch(rows.wrapping_byte_add(AHEAD), LINE * columns);
@@ -141,18 +146,19 @@ unsafe fn any<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T) {
     }
 }
 
-/// Columns of narrow rows that are brought side by side.
+/// Columns of a tile in which groups of narrow rows lie side by side.
 pub const WIDE: usize = 4 * TILE;
 
-/// Elements from one of these rows to the next: not a power of two, so that rows do not compete for one cache set.
+/// Elements from one row of such a tile to the next. This is no power of two, so that rows do not compete for one cache
+/// set.
 pub const PITCH: usize = WIDE + 16;
 
-/// Fills `n` elements with the first of `x`.
+/// Fills `n` elements with the element at `x`.
 ///
 /// # Safety
-/// It is readable, and there is room.
+/// The element is readable, and `to` has room for `n` elements.
 pub unsafe fn fill<X>(to: *mut X, x: *const X, n: usize, bytes: usize) {
-    // SAFETY: the caller vouches for so many bytes on either side.
+    // SAFETY: the caller vouches for the element, and for room for `n` of them.
     unsafe {
         by_size!(bytes, T => {
             let x = x.cast::<T>().read_unaligned();
@@ -163,15 +169,16 @@ pub unsafe fn fill<X>(to: *mut X, x: *const X, n: usize, bytes: usize) {
     }
 }
 
-/// Copies rows of `width` elements of `bytes`, fewer than [`TILE`], to those of a tile of so many columns, and fills
-/// what is left of each with elements.
+/// Copies rows of `width` elements, fewer than [`TILE`], to the rows of a tile, and fills the other columns of the tile
+/// with elements of the same row.
 ///
 /// # Safety
-/// Every pointer in `rows` is good for `width` elements; the tile has as many rows.
+/// Every pointer in `rows` is good for `width` elements; the tile has as many rows, of [`TILE`] elements.
 pub unsafe fn copy_rows<X>(rows: &[*const X], width: usize, bytes: usize, tile: *mut X) {
     debug_assert!((1..TILE).contains(&width));
     for (i, &row) in rows.iter().enumerate() {
-        // SAFETY: the caller vouches for `width` elements of each row, and for as many rows of the tile.
+        // SAFETY: the caller vouches for `width` elements of each row, and for a row of the tile for each; a copy
+        // within a row of the tile reads the `done` elements before those that it writes, and ends with the row.
         unsafe {
             let to = tile.byte_add(i * TILE * bytes);
             by_size!(bytes, T => copy_row::<T>(row.cast(), width, to.cast()), else {
@@ -191,14 +198,15 @@ pub unsafe fn copy_rows<X>(rows: &[*const X], width: usize, bytes: usize, tile: 
     }
 }
 
-/// Row r of every group of `n` rows of `width` elements becomes row r of the tile. `groups` is a power of two; the
-/// groups stand in the order of their numbers' reversed bits. Rows of the tile are [`PITCH`] apart.
+/// Brings groups of `n` rows of `width` elements side by side: row r of every group goes to row r of the tile. `groups`
+/// is a power of two. Groups lie in the order of their numbers with the bits reversed. Rows of the tile are [`PITCH`]
+/// elements apart.
 ///
 /// # Safety
 /// The groups are readable, and together no wider than the tile.
 pub unsafe fn side_by_side<X>(x: *const X, groups: usize, n: usize, width: usize, bytes: usize, tile: *mut X) {
     debug_assert!(groups * width <= WIDE && n <= PANEL);
-    // SAFETY: the caller vouches for so many bytes on either side.
+    // SAFETY: the caller vouches for all rows of the groups, and that they fit the tile.
     unsafe {
         by_size!(bytes, T => side_by_side_typed::<T>(x.cast(), groups, n, width, tile.cast()), else {
             for row in 0..groups * n {
@@ -211,7 +219,7 @@ pub unsafe fn side_by_side<X>(x: *const X, groups: usize, n: usize, width: usize
     }
 }
 
-/// Numbers with their bits reversed, as many bits as [`WIDE`] needs: there is no instruction for it on most CPUs.
+/// Numbers below [`WIDE`] with their bits reversed. Most CPUs have no instruction for that.
 const REVERSED: [u8; WIDE] = {
     let mut reversed = [0; WIDE];
     let mut i = 0;
@@ -234,27 +242,26 @@ unsafe fn side_by_side_typed<T: Copy>(x: *const T, groups: usize, n: usize, widt
         for (group, &reversed) in REVERSED[..groups].iter().enumerate() {
             let place = usize::from(reversed) >> unused;
             for row in 0..n {
-                // SAFETY: the row is as wide as said, and all groups fit a row of the tile.
+                // SAFETY: the row is one of the groups', which are readable; all groups fit a row of the tile.
                 unsafe { copy_row(x.add((group * n + row) * width), width, tile.add(row * PITCH + place * width)) };
             }
         }
     }
-    // A loop for each of the frequent widths.
-    // SAFETY: the caller vouches for `width` elements on either side.
+    // The frequent widths have loops of their own.
+    // SAFETY: the caller vouches for all rows of the groups, and that they fit the tile.
     unsafe {
-        match width {
-            1 if n == PANEL => copy_groups(x, groups, PANEL, 1, tile),
-            2 if n == PANEL => copy_groups(x, groups, PANEL, 2, tile),
-            3 if n == PANEL => copy_groups(x, groups, PANEL, 3, tile),
-            4 if n == PANEL => copy_groups(x, groups, PANEL, 4, tile),
-            8 if n == PANEL => copy_groups(x, groups, PANEL, 8, tile),
-            16 if n == PANEL => copy_groups(x, groups, PANEL, 16, tile),
-            _ => copy_groups(x, groups, n, width, tile),
+        if n != PANEL {
+            return copy_groups(x, groups, n, width, tile);
         }
+        by_number!(
+            width,
+            W in [1 2 3 4 8 16] => copy_groups(x, groups, PANEL, W, tile),
+            else copy_groups(x, groups, PANEL, width, tile)
+        );
     }
 }
 
-/// Copies a row of a few elements, in pieces that the compiler knows the size of.
+/// Copies a row of a few elements, in pieces whose size the compiler knows.
 ///
 /// # Safety
 /// `width` elements are readable, and `to` has room for them.
@@ -266,23 +273,16 @@ unsafe fn copy_row<T: Copy>(x: *const T, width: usize, to: *mut T) {
         let mut at = 0;
         while at < width {
             at = at.min(width - N);
-            // SAFETY: the caller's; width is at least N.
+            // SAFETY: `at` is at most `width - N`, so N of the `width` elements follow on either side.
             unsafe { to.add(at).cast::<[T; N]>().write_unaligned(x.add(at).cast::<[T; N]>().read_unaligned()) };
             at += N;
         }
     }
     // SAFETY: the caller vouches for `width` elements on either side.
     unsafe {
-        match width {
-            1 => pieces::<T, 1>(x, 1, to),
-            2 => pieces::<T, 2>(x, 2, to),
-            3 => pieces::<T, 3>(x, 3, to),
-            4 => pieces::<T, 4>(x, 4, to),
-            5 => pieces::<T, 5>(x, 5, to),
-            6 => pieces::<T, 6>(x, 6, to),
-            7 => pieces::<T, 7>(x, 7, to),
+        by_number!(width, N in [1 2 3 4 5 6 7] => pieces::<T, N>(x, N, to), else match width {
             8..16 => pieces::<T, 8>(x, width, to),
             _ => pieces::<T, 16>(x, width, to),
-        }
+        });
     }
 }

@@ -1,8 +1,8 @@
-//! Results, written by several tasks.
+//! Memory for results that several tasks write.
 
 use std::mem::MaybeUninit;
 
-/// The output, written by several tasks, each place once.
+/// Places for results, each of which one task writes once.
 pub struct Output<T> {
     first: *mut T,
     len: usize,
@@ -10,16 +10,17 @@ pub struct Output<T> {
     size: usize,
 }
 
-// SAFETY: tasks write disjoint places.
+// SAFETY: `Output` itself dereferences its address in `write` alone, whose callers vouch that no other task writes the
+// place.
 unsafe impl<T: Send> Sync for Output<T> {}
 
 impl<T> Output<T> {
-    /// The places of `room`, which outlive it.
+    /// The places of `room`, which must outlive this value.
     pub fn new(room: &mut [MaybeUninit<T>]) -> Self {
         Self { first: room.as_mut_ptr().cast(), len: room.len(), size: size_of::<T>() }
     }
 
-    /// The places of `room`, of values of any type, which outlive it.
+    /// The places of `room`, which must outlive this value. The type of the values is not kept, only their size.
     pub fn large<U>(room: &mut [MaybeUninit<U>]) -> Self {
         large_pages(room);
         Self::at_address(room.as_mut_ptr().cast(), room.len(), size_of::<U>())
@@ -30,14 +31,16 @@ impl<T> Output<T> {
         Self { first, len, size }
     }
 
+    /// Writes a value to a place.
+    ///
     /// # Safety
-    /// Nobody else writes the place.
+    /// No other task writes the place, and the memory of the places is still there. A place has the size of a `T`.
     pub unsafe fn write(&self, index: isize, value: T) {
-        // SAFETY: in bounds; the caller's.
+        // SAFETY: `at` has checked that the place is in bounds, and the caller vouches that no other task writes it.
         unsafe { self.at(index, 1).write(value) };
     }
 
-    /// Where `n` places from an index on are.
+    /// The address of `n` places, the first of which is number `index`.
     #[inline]
     pub fn at(&self, index: isize, n: usize) -> *mut T {
         assert!((index as usize).checked_add(n).is_some_and(|end| end <= self.len));
@@ -45,7 +48,8 @@ impl<T> Output<T> {
     }
 }
 
-/// Asks for large pages under a large result: it is written once, and small pages cost more than the writes.
+/// Asks for large pages for a large result. The result is written once, and page faults of small pages would cost more
+/// than the writes.
 pub fn large_pages<T>(memory: &mut [MaybeUninit<T>]) {
     #[cfg(target_os = "linux")]
     {
@@ -53,8 +57,8 @@ pub fn large_pages<T>(memory: &mut [MaybeUninit<T>]) {
         let start = memory.as_mut_ptr().addr().next_multiple_of(PAGE);
         let end = (memory.as_mut_ptr().addr() + size_of_val(memory)) / PAGE * PAGE;
         if end > start + PAGE {
-            // SAFETY: whole pages of memory of ours; advice changes no contents. If it fails, nothing is lost but
-            // speed.
+            // SAFETY: the range is whole pages within `memory`, which is borrowed mutably, and the advice changes no
+            // contents. If the call fails, the pages stay small.
             unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
         }
     }

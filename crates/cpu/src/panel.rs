@@ -1,4 +1,4 @@
-//! A few rows of a matrix, column by column: what the columns route does with each panel.
+//! Panels: a few rows of a matrix, which are reduced column by column.
 
 use std::mem::MaybeUninit;
 
@@ -6,24 +6,24 @@ use warpfold_core::Reducer;
 
 pub(super) use super::moves::TILE;
 use super::policy::{AHEAD, MOST_ROWS, PANEL};
-use super::simd::{array, inlined, prefetch};
+use super::simd::{Simd, array, at_level, inlined, prefetch};
 
 /// Up to [`MOST_ROWS`] row addresses, on the stack.
 pub struct RowList<T> {
     rows: [MaybeUninit<*const T>; MOST_ROWS],
-    /// How many.
+    /// The number of addresses.
     pub len: usize,
 }
 
 impl<T> RowList<T> {
-    /// None.
+    /// An empty list.
     pub fn empty() -> Self {
         Self { rows: [MaybeUninit::uninit(); MOST_ROWS], len: 0 }
     }
 
     /// The addresses.
     pub fn as_slice(&self) -> &[*const T] {
-        // SAFETY: the first `len` are written.
+        // SAFETY: `from_iter` alone changes `len`, and writes that many addresses.
         unsafe { self.rows[..self.len].assume_init_ref() }
     }
 }
@@ -39,26 +39,26 @@ impl<T> FromIterator<*const T> for RowList<T> {
     }
 }
 
-/// Some rows, and more of them after those: every `rows.len()` become one row of nodes.
+/// Groups of rows: the `rows.len()` rows of each group become one row of nodes.
 #[derive(Clone, Copy)]
 pub struct Panel<'a, T> {
-    /// Where the first rows are.
+    /// The addresses of the first group's rows.
     pub rows: &'a [*const T],
-    /// The index of the first of them.
+    /// The index of the first row.
     pub start: u64,
-    /// How many times so many rows there are.
+    /// The number of groups.
     pub groups: usize,
-    /// Bytes from the rows of a group to those of the next.
+    /// Bytes from a row to the same row of the next group.
     pub step: usize,
 }
 
 impl<'a, T> Panel<'a, T> {
-    /// Rows wherever they are.
+    /// One group of rows, at any addresses.
     pub fn new(rows: &'a [*const T], start: u64) -> Self {
         Self { rows, start, groups: 1, step: 0 }
     }
 
-    /// The same rows of another type, in the same memory.
+    /// The same rows as rows of another type.
     pub fn cast<U>(self) -> Panel<'a, U> {
         let Self { rows, start, groups, step } = self;
         // SAFETY: addresses of all types have one layout.
@@ -66,7 +66,7 @@ impl<'a, T> Panel<'a, T> {
     }
 }
 
-/// See [`super::kernel::Kernel::panel`].
+/// [`super::kernel::Kernel::panel`] by the tree, tile by tile of columns.
 ///
 /// # Safety
 /// Every row is good for a group's share of `out`.
@@ -87,8 +87,34 @@ pub(super) unsafe fn fold_columns<const KNOWN: bool, R: Reducer>(
     }
 }
 
-/// The same, where `fold` makes the nodes of a tile of columns, given its part of each row, and the index of the first
-/// row. `KNOWN` compiles it once more for [`PANEL`] rows.
+/// [`fold_columns_by`], compiled for each level of vector instructions. `fold` is told the level.
+///
+/// # Safety
+/// Every row is good for a group's share of `out`.
+#[inline(always)]
+pub(super) unsafe fn fold_columns_at_level<const KNOWN: bool, T: Copy, A: Copy>(
+    panel: Panel<'_, T>,
+    out: &mut [MaybeUninit<A>],
+    fold: impl Fn(Simd, &[&[T; TILE]], u64, &mut [MaybeUninit<A>; TILE]),
+) {
+    at_level(
+        #[inline(always)]
+        |level| {
+            // SAFETY: the caller vouches for a group's share of `out` in every row.
+            unsafe {
+                fold_columns_by::<KNOWN, _, _>(
+                    panel,
+                    out,
+                    #[inline(always)]
+                    |rows, at, out| fold(level, rows, at, out),
+                );
+            }
+        },
+    );
+}
+
+/// [`super::kernel::Kernel::panel`], where `fold` makes the nodes of a tile of columns. `fold` is given the tile's part
+/// of each row, the index of the first row, and room for the nodes. `KNOWN` compiles it once more for [`PANEL`] rows.
 ///
 /// # Safety
 /// Every row is good for a group's share of `out`.
@@ -108,7 +134,7 @@ pub(super) unsafe fn fold_columns_by<const KNOWN: bool, T: Copy, A: Copy>(
         while column < width {
             // The last tile may overlap the one before.
             column = column.min(width - TILE);
-            // SAFETY: the caller's: every row is good for all columns.
+            // SAFETY: the caller vouches for all columns of every group's rows, and the tile ends at the last column.
             let tile: [&[T; TILE]; PANEL] = array!(PANEL, r => unsafe {
                 &*rows[r.min(n - 1)].byte_add(group * step).add(column).cast::<[T; TILE]>()
             });
@@ -176,7 +202,7 @@ pub(super) fn fold_tile<const KNOWN: bool, R: Reducer, const W: usize>(
         for pair in 0..n / 2 {
             let (m, k) = (weights[2 * pair], weights[2 * pair + 1]);
             for i in 0..W {
-                // SAFETY: every node of the level is written.
+                // SAFETY: the `n` nodes of a level are written, by the loops above or by the last turn of this one.
                 let (a, b) = unsafe { (nodes[2 * pair][i].assume_init(), nodes[2 * pair + 1][i].assume_init()) };
                 nodes[pair][i].write(reducer.combine_counted(a, m, b, k));
             }

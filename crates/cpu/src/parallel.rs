@@ -1,6 +1,6 @@
 //! Tasks on the threads of rayon's current pool.
 //!
-//! Rayon's iterators are compiled anew for every closure. Here all tasks go through one function.
+//! Rayon's iterators are compiled for every closure. Here all tasks go through one function, which is compiled once.
 
 use rayon::prelude::*;
 
@@ -19,13 +19,13 @@ pub fn map<T: Send>(n: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T> {
     results(n, |run| for_each(n, run), task)
 }
 
-/// The same, where `run` runs all tasks.
+/// [`map`], where `run` runs all tasks.
 pub fn results<T: Send>(n: usize, run: impl Fn(&(dyn Fn(usize) + Sync)), task: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let mut results: Vec<T> = Vec::with_capacity(n);
     let slots = Output::new(&mut results.spare_capacity_mut()[..n]);
-    // SAFETY: each task writes its own slot; if one panics, the results are forgotten, not dropped.
+    // SAFETY: each task writes its own slot. If one panics, the length is still 0, so no slot is dropped.
     run(&|i| unsafe { slots.write(i as isize, task(i)) });
-    // SAFETY: every slot is written.
+    // SAFETY: `run` has run all tasks, so every slot is written.
     unsafe { results.set_len(n) };
     results
 }
@@ -34,7 +34,7 @@ pub fn results<T: Send>(n: usize, run: impl Fn(&(dyn Fn(usize) + Sync)), task: i
 #[cfg(feature = "reductions")]
 pub fn chunks<T: Send>(x: &mut [T], size: usize, task: impl Fn(usize, &mut [T]) + Sync) {
     let n = x.len();
-    // SAFETY: initialised values may be seen as values that need not be; all that is written there are values.
+    // SAFETY: `MaybeUninit<T>` has the layout of `T`, and only initialised values are written to the places.
     let places = Output::new(unsafe { &mut *(std::ptr::from_mut(x) as *mut [std::mem::MaybeUninit<T>]) });
     for_each(n.div_ceil(size), &|i| {
         let len = size.min(n - i * size);

@@ -1,18 +1,17 @@
-//! Few columns of an order-free reducer. Elements a whole number of rows apart belong to one column, so lanes that are
-//! some rows long, and some vectors, run over a block of dense rows as if it had no columns; they are folded onto one
-//! row at the end.
+//! Few columns of an order-free reducer, in dense rows. Elements a whole number of rows apart belong to one column. A
+//! period is some whole rows and some whole vectors long. It has a lane for each element, and lane i combines element i
+//! of every period. At the end, the lanes of one column are combined.
 
 use std::mem::MaybeUninit;
 
 use super::policy::{AHEAD, BLOCK};
 use super::simd::prefetch;
 
-/// Elements of a piece: a vector of bytes, some of anything else.
+/// Elements of a piece: one vector of bytes, several vectors of wider elements.
 const PIECE: usize = 64;
 
-/// The nodes of the `out.len()` columns of a power of two of dense rows, at most `BLOCK` elements: each is lifted and
-/// joined to its lane, at most `BLOCK / PIECE` to one; a lane's node is then widened, so that all of a column can be
-/// joined.
+/// The nodes of the `out.len()` columns of a power of two of dense rows, at most `BLOCK` elements. Elements are lifted
+/// and joined to their lanes, at most `BLOCK / PIECE` to a lane. Then lanes are widened, and those of a column joined.
 #[inline(always)]
 pub(super) fn fold_periods<T: Copy, A: Copy, B: Copy>(
     x: &[T],
@@ -48,7 +47,7 @@ pub(super) fn fold_periods<T: Copy, A: Copy, B: Copy>(
         for (lane, &x) in lanes.iter_mut().zip(first) {
             lane.write(lift(x));
         }
-        // SAFETY: they are all written.
+        // SAFETY: `first` has `period` elements, each of which has just been lifted to its lane.
         let lanes = unsafe { lanes.assume_init_mut() };
         for x in periods.chunks_exact(period) {
             prefetch(x.as_ptr().wrapping_byte_add(AHEAD), x.len());
@@ -67,7 +66,7 @@ pub(super) fn fold_periods<T: Copy, A: Copy, B: Copy>(
         }
         period
     };
-    // SAFETY: those of every lane are written.
+    // SAFETY: `rest` is the number of lanes, and the widened node of each is written.
     let wide = unsafe { wide[..rest].assume_init_mut() };
     while rest > width {
         rest /= 2;

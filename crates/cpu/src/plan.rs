@@ -17,34 +17,34 @@ use warpfold_array::{Op, Options, Precision};
 pub struct Plan {
     /// The reduction.
     pub op: Op,
-    /// Of the array.
+    /// The dtype of the array.
     pub dtype: DType,
-    /// Of the array.
+    /// The shape of the array.
     pub shape: Vec<usize>,
-    /// Reduced.
+    /// The axes that are reduced.
     pub axes: Vec<usize>,
-    /// Of the result.
+    /// The dtype of the result.
     pub result_dtype: DType,
-    /// Of the result.
+    /// The shape of the result.
     pub result_shape: Vec<usize>,
     /// The dtype that the inner loops read.
     pub kernel_dtype: DType,
-    /// Whether elements are copied into tiles on the way (another dtype, byte order, or a mask).
+    /// Whether elements are copied to tiles first, because of another dtype, the other byte order, or a mask.
     pub staged: bool,
-    /// Plain or double words.
+    /// The precision of nodes.
     pub precision: Precision,
     /// The canonical problem.
     pub problem: Problem,
     /// The way through memory.
     pub route: Route,
-    /// Threads that will work.
+    /// The number of threads.
     pub threads: usize,
     /// Vector instructions.
     pub simd: Simd,
 }
 
 impl Plan {
-    /// Of a reduction that has been checked, on so many threads.
+    /// The plan of a reduction that has been checked, on `threads` threads.
     pub fn new(
         spec: &Spec,
         problem: &Problem,
@@ -75,7 +75,7 @@ impl Plan {
         }
     }
 
-    /// Bytes read and written, each once.
+    /// The bytes of the array and of the result.
     pub fn bytes(&self) -> usize {
         let outputs: usize = self.result_shape.iter().product();
         let read = self.problem.count * self.problem.outputs * self.dtype.size();

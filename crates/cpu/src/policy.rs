@@ -4,13 +4,13 @@
 /// on the last, short levels; 16384 leaves L1.
 pub const BLOCK: usize = 4096;
 
-/// How many bytes ahead of the piece at hand kernels ask for memory whose arithmetic keeps the CPU from looking so far
-/// itself. Of a plain read, one thread, without and with 2, 4, 8, 16 KiB: sum of f16 71, 89, 95, 100, 100 %; bf16 86,
-/// 84, 99, 93, 92; var of f32 70, 73, 77, 82, 81; of f64 44, –, 59, 72, 71; logsumexp of f32 43, –, 56, 59, 53. (Down
-/// 64 columns, where the CPU sees no stream, 43 % became 114, down 16 columns 49 % became 76.)
+/// Bytes from the piece at hand to the piece that kernels prefetch, where a kernel's arithmetic keeps the CPU from
+/// loading so far ahead itself. Of a plain read, one thread, without and with 2, 4, 8, 16 KiB: sum of f16 71, 89, 95,
+/// 100, 100 %; bf16 86, 84, 99, 93, 92; var of f32 70, 73, 77, 82, 81; of f64 44, –, 59, 72, 71; logsumexp of f32 43,
+/// –, 56, 59, 53. (Down 64 columns, where the CPU sees no stream, 43 % became 114, down 16 columns 49 % became 76.)
 pub const AHEAD: usize = 8192;
 
-/// The same of kernels with little arithmetic: sums of elements as wide as their nodes, extrema of floats. 1 GiB, one
+/// [`AHEAD`] for kernels with little arithmetic: sums of elements as wide as their nodes, extrema of floats. 1 GiB, one
 /// thread of an EPYC with AVX-512, ms without, with 1, 2 and 8 KiB (a read takes 45.7): sum of f32 61.7, 57.1, 54.1, –;
 /// of f64 59.7, 58.5, 52.4, –; max of f32 58.7, –, 52.1, –; of f64 62.4, –, 48.8, –; of f16 55.0, –, 52.1, 58.3.
 /// Extrema of integers are at the speed of a read without, and slower with: i32 45.9, –, 57.6, 54.9.
@@ -25,43 +25,44 @@ pub const ONE_THREAD: usize = 1 << 17;
 /// Rows of a matrix that the column kernel combines in registers.
 pub const PANEL: usize = 8;
 
-/// The same of a kernel that needs no tree: a node of each column is read and written once for so many rows, and their
-/// places fit 7 bits.
+/// [`PANEL`] for a kernel that needs no tree. A node of each column is read and written once for this many rows, and
+/// their places fit 7 bits.
 pub const MOST_ROWS: usize = 64;
 
-/// Elements under which rows, if their number is no power of two, are taken apart into columns (by most kernels). Their
-/// time as a share of that of one row at a time: rows of 20, sum of f32 0.13, argmax of f32 0.37, var of f32 0.11, of
-/// bf16 0.18; rows of 63 0.69, 0.88, 0.40, 0.72. But of 20 max of f32 1.22, of 63 2.3; of 63 sum of bf16 2.3.
+/// Rows of fewer elements than this are transposed and reduced as columns by most kernels, if their length is no power
+/// of two. The time of that as a share of the time of one row at a time: rows of 20, sum of f32 0.13, argmax of f32
+/// 0.37, var of f32 0.11, of bf16 0.18; rows of 63 0.69, 0.88, 0.40, 0.72. But of 20 max of f32 1.22, of 63 2.3; of 63
+/// sum of bf16 2.3.
 pub const SHORT: usize = 64;
 
-/// Elements from which each row is a block. 1 GiB of f32 in rows of 1024, two threads, ms of all rows of a block level
-/// by level, and so: max 42, 27; sum 44, 28 (a read takes 28). In rows of 64, sum 51, 73.
+/// Rows of at least this many elements are blocks of their own. 1 GiB of f32 in rows of 1024, two threads, ms of all
+/// rows of a block level by level, and so: max 42, 27; sum 44, 28 (a read takes 28). In rows of 64, sum 51, 73.
 pub const ALONE: usize = 256;
 
-/// Bytes of a row that a column task takes: a stack of log2(rows) such rows stays in L2, and two pages are read per
-/// row.
+/// Bytes of a row that a task of columns reduces: a stack of log2(rows) such rows stays in L2, and two pages are read
+/// per row.
 pub const STRIP_BYTES: usize = 8192;
 
 /// Kept columns under which all are reduced at once ([`super::route::Route::Interleaved`]).
 pub const FEW_COLUMNS: usize = 8;
 
-/// The same, if rows follow one another without a gap, so that a piece of memory is some rows of all of them; there are
-/// [`PANEL`] rows in a block. Of 1 GiB of f32, two threads, ms before and after (a read takes 27): sum of 4 columns 96,
-/// 31; of 8 166, 29; of 16 64, 34; of 64 39, 32; of 256 33, 31; var of 4 106, 33; of 64 39, 30; argmax of 4 95, 32; of
-/// 64 62, 36.
+/// [`FEW_COLUMNS`] for dense rows, where a block of memory is some rows of all columns, at least [`PANEL`]. Of 1 GiB of
+/// f32, two threads, ms before and after (a read takes 27): sum of 4 columns 96, 31; of 8 166, 29; of 16 64, 34; of 64
+/// 39, 32; of 256 33, 31; var of 4 106, 33; of 64 39, 30; argmax of 4 95, 32; of 64 62, 36.
 pub const FEW_DENSE_COLUMNS: usize = BLOCK / PANEL;
 
-/// Elements of few columns that a task reduces, about, at most.
+/// The most elements, about, of few columns that a task reduces.
 pub const MOST_FEW: usize = 1 << 22;
 
-/// Elements of a run that is a block of its own ([`super::route::Route::Runs`]); shorter ones are copied together.
+/// The fewest elements of a run that is a block of its own ([`super::route::Route::Runs`]). Shorter runs are copied to
+/// blocks.
 pub const LEAST_RUN: usize = 256;
-/// Runs per output under which there would be too few tasks.
+/// The fewest runs of an output. With fewer there would be too few tasks.
 pub const LEAST_RUNS: usize = 64;
 
-/// Rows under which the columns of a transposed array are not reduced as such.
+/// The fewest rows of a subtree of a transposed array's lanes that are reduced as columns.
 pub const LEAST_DEPTH: usize = 8;
-/// Nodes that may be left of them, for one thread to join.
+/// The most nodes of such subtrees of an output, which one thread joins.
 pub const MOST_NODES: usize = 1 << 24;
 /// Rows of a transposed array that a task reduces at most.
 pub const MOST_DEPTH: usize = 2048;
@@ -71,23 +72,24 @@ pub const TILE_LANES: usize = 256;
 /// See [`TILE_LANES`].
 pub const TILE_DEPTH: usize = 128;
 
-/// Groups whose elements go to queues at once ([`crate::engine`]); those of more go to buckets first. 2^26 f32, two
-/// threads, by queues: 16 groups 62 ms, 1024 69, 2048 75, 4096 84; a million by buckets 118 (all of a prototype).
+/// The most groups whose elements are queued at once ([`crate::engine`]). Elements of more groups go to buckets first.
+/// 2^26 f32, two threads, by queues: 16 groups 62 ms, 1024 69, 2048 75, 4096 84; a million by buckets 118 (all of a
+/// prototype).
 pub const FEW_GROUPS: usize = 1 << 12;
-/// Bytes of the queues of a thread, about: its L2 cache. Longer queues cost less, but not much: 16 groups, queues of
-/// 64, 128, 256, 1024 elements: 70, 71, 67, 62 ms; 1024 groups, of 64, 128, 256: 71, 72, 69. 2^20 f32 in 1024 groups,
-/// of 64, 128, 256, 512: CPU time 2.4, 1.8, 1.27, 1.44 ms.
+/// Bytes of the queues of a thread, about as many as its L2 cache has. Longer queues cost less, but not much: 16
+/// groups, queues of 64, 128, 256, 1024 elements: 70, 71, 67, 62 ms; 1024 groups, of 64, 128, 256: 71, 72, 69. 2^20 f32
+/// in 1024 groups, of 64, 128, 256, 512: CPU time 2.4, 1.8, 1.27, 1.44 ms.
 pub const QUEUE_BYTES: usize = 1 << 20;
-/// Bytes of the columns of a bucket's groups, about half of which are in use, at most: a share of the L3 cache. CPU
+/// The most bytes of the columns of a bucket's groups, about half of which are in use: a share of the L3 cache. CPU
 /// time of 2^26 f32 in 250 000 groups by columns of 2 MiB, or else by queues: 220, 282 ms; of 2^27 in a million by
 /// columns of 4 MiB: 429, 565.
 pub const COLUMN_BYTES: usize = 1 << 23;
-/// Elements of a queue, if a group has so many, at least: a full one costs about 85 ns beside its elements. CPU time of
-/// 2^26 f32 in 4096 groups, queues of 64, 128: 190, 139 ms.
+/// The fewest elements of a queue, if a group has as many. A full queue takes about 85 ns beside its elements. CPU time
+/// of 2^26 f32 in 4096 groups, queues of 64, 128: 190, 139 ms.
 pub const LEAST_QUEUE: usize = 128;
-/// Buckets that elements of many groups go to, at most. CPU time of a thread that brings 2^25 pairs of 8 bytes to 245,
-/// 489, 977, 1954 buckets: 33, 34, 43, 137 ms. (A cache line for each bucket, written when it is full, takes 67 ms for
-/// any number of them, with stores past the cache or without.)
+/// The most buckets that elements of many groups are scattered to. CPU time of a thread that brings 2^25 pairs of 8
+/// bytes to 245, 489, 977, 1954 buckets: 33, 34, 43, 137 ms. (A cache line for each bucket, written when it is full,
+/// takes 67 ms for any number of them, with stores past the cache or without.)
 pub const BUCKETS: usize = 1 << 9;
-/// Elements that a thread takes to their groups, at least.
+/// The fewest elements of a thread's part of a grouped reduction.
 pub const LEAST_PART: usize = 1 << 16;

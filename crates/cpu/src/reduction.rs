@@ -1,4 +1,4 @@
-//! A reduction whose op and dtype are known at run time: options, plan, execution.
+//! Reductions whose op and dtype are known at run time.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -50,20 +50,21 @@ pub fn reduce(op: Op, array: ArrayRef<'_>, options: &Options<'_>) -> Result<Arra
     Ok(Array { shape: request.shape(), values: values.cast(request.spec.result()) })
 }
 
-/// Outputs beyond which it is asked first whether there is memory for them.
+/// The most outputs that are allocated without a check for available memory.
 const MANY: usize = 1 << 16;
 
-/// What [`reduce`] would do, for a person to read.
+/// The plan by which [`reduce`] would compute a reduction, printable.
 ///
 /// # Errors
-/// As [`reduce`], but for those that the data decide.
+/// As [`reduce`], except for errors that depend on the data.
 pub fn explain(op: Op, array: ArrayRef<'_>, options: &Options<'_>) -> Result<Plan, Error> {
     let request = Request::new(op, &array, options)?;
     let threads = options.threads.unwrap_or_else(rayon::current_num_threads);
     Ok(Plan::new(&request.spec, &request.problem, &array, &request.axes, options, threads))
 }
 
-/// All elements of `array`, which are the dense `flat`; without an allocation if they are few.
+/// Reduces all elements of `array`. `flat` has the same elements as a contiguous array of one axis; errors tell of
+/// `array`. A result of at most a block of elements takes no allocation.
 pub fn reduce_slice(op: Op, flat: ArrayRef<'_>, array: &ArrayRef<'_>) -> Result<Scalar, Error> {
     let options = Options::default();
     let spec = spec(op, &flat, &options);
@@ -71,8 +72,9 @@ pub fn reduce_slice(op: Op, flat: ArrayRef<'_>, array: &ArrayRef<'_>) -> Result<
     let one_block = |bound: &Bound<'_>| {
         let (x, n) = (flat.base(), flat.len());
         let here = bound.load.direct() && x.addr().is_multiple_of(bound.kernel.facts().align);
-        // SAFETY: the array is dense (the caller's), holds the kernel's items (direct), is aligned, and is at most a
-        // block.
+        // SAFETY: `flat` is contiguous, so its `n` elements follow from `x` on, and they are readable. Direct loads
+        // mean that they are the kernel's items. `here` means that they are aligned, and `small` that they are 1 to
+        // BLOCK.
         here.then(|| unsafe { bound.block(x.cast(), n) })
     };
     if small && let Some(result) = Kernels(&spec).with(one_block) {
@@ -81,7 +83,10 @@ pub fn reduce_slice(op: Op, flat: ArrayRef<'_>, array: &ArrayRef<'_>) -> Result<
     Ok(reduce(op, flat, &options)?.values.get(0))
 }
 
-/// Runs `f` on as many threads as asked for, and tells it how many.
+/// Runs `f` on a pool of `threads` threads, and passes it their number. `None`: rayon's current pool.
+///
+/// # Errors
+/// [`Error::Threads`] if the system starts no more threads.
 pub fn on_threads<T: Send>(threads: Option<usize>, f: impl FnOnce(usize) -> T + Send) -> Result<T, Error> {
     static POOLS: Mutex<Option<HashMap<usize, Arc<rayon::ThreadPool>>>> = Mutex::new(None);
     match threads {

@@ -1,4 +1,4 @@
-//! Which way through memory: a pure function of the problem.
+//! The route: the order in which the CPU walks memory, a pure function of the problem.
 
 use super::policy::{BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_RUN, LEAST_RUNS};
 use warpfold_array::problem::Problem;
@@ -6,30 +6,30 @@ use warpfold_array::problem::Problem;
 /// The order in which the CPU walks the array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Route {
-    /// Each output's elements one after the other; short rows many at a time.
+    /// The elements of one output after the other, and many short rows at a time.
     Rows,
-    /// The fastest axis in memory is kept: several rows of a matrix at a time, column by column.
+    /// The fastest axis in memory is kept. Several rows of a matrix are reduced at a time, column by column.
     Columns {
-        /// That axis, in [`Problem::kept`].
+        /// The number of that axis in [`Problem::kept`].
         lane: usize,
     },
-    /// The same with so few columns that a block of the array has many rows of all of them.
+    /// The fastest axis in memory is kept, and has so few columns that a block of the array holds many whole rows.
     Interleaved {
-        /// That axis, in [`Problem::kept`].
+        /// The number of that axis in [`Problem::kept`].
         lane: usize,
     },
-    /// Of several reduced axes one is the fastest in memory and another slower than all kept ones: runs in memory
+    /// One reduced axis is the fastest in memory, and another is slower than all kept axes. Runs are reduced in memory
     /// order.
     Runs,
-    /// The fastest axis in memory is an outer reduced one (a transposed array): tiles are transposed on the way.
+    /// The fastest axis in memory is an outer reduced one (a transposed array). Tiles are transposed as they are read.
     Transposed {
-        /// That axis, in [`Problem::reduced`].
+        /// The number of that axis in [`Problem::reduced`].
         lane: usize,
     },
 }
 
 impl Route {
-    /// Chooses.
+    /// The route for a problem.
     pub fn of(problem: &Problem) -> Self {
         let unit = problem.size as isize;
         let rows = problem.reduced.len();
@@ -47,7 +47,7 @@ impl Route {
         }
     }
 
-    /// Whether an output's elements lie in runs so short that it does not pay to read one output after the other.
+    /// Whether the elements of an output lie in so short runs that reading one output after the other would be slow.
     fn in_runs(problem: &Problem) -> bool {
         if problem.count == 0 {
             return false;
@@ -58,7 +58,7 @@ impl Route {
         many && inner.len.is_power_of_two() && (LEAST_RUN..=BLOCK).contains(&inner.len) && slow.x > kept.x
     }
 
-    /// For `explain`.
+    /// The route in words, for `explain`.
     pub fn describe(self) -> &'static str {
         match self {
             Route::Rows => "rows: each output's elements in turn, blocks of 4096 in L1",

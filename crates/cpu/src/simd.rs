@@ -1,5 +1,6 @@
-//! One binary, the widest vectors that this CPU has. The code is the same Rust at every level, and rustc neither
-//! contracts nor reassociates, so the bits are too.
+//! Loops that are compiled once for each level of vector instructions, in one binary, which picks the CPU's widest
+//! level at run time. Every level is compiled from the same Rust, and rustc neither contracts nor reassociates, so all
+//! levels compute the same bits.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -17,7 +18,7 @@ macro_rules! array {
             room[$i].write($value);
             $i += 1;
         }
-        // SAFETY: the loop has written each of them.
+        // SAFETY: the loop has written each of the `$n` values.
         #[allow(unused_unsafe)]
         let array = unsafe { $crate::simd::written(room) };
         array
@@ -25,13 +26,13 @@ macro_rules! array {
 }
 pub(crate) use array;
 
-/// An array all of which is written.
+/// An array whose values are all written, as an array of initialised values.
 ///
 /// # Safety
-/// All of it is written.
+/// Every value is written.
 #[inline(always)]
 pub(crate) unsafe fn written<T, const N: usize>(room: [MaybeUninit<T>; N]) -> [T; N] {
-    // SAFETY: arrays of both types have one layout, and the caller's.
+    // SAFETY: `MaybeUninit<T>` has the layout of `T`, and the caller vouches that every value is written.
     unsafe { (&raw const room).cast::<[T; N]>().read() }
 }
 
@@ -46,7 +47,7 @@ pub(crate) fn inlined<A, B, F: Fn(A) -> B>(f: F) -> F {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]
 pub enum Simd {
-    /// What the target always has: SSE2, or NEON.
+    /// The instructions that every CPU of the target has: SSE2, or NEON.
     Baseline = 1,
     /// x86-64-v3: AVX2 and FMA.
     Avx2 = 2,
@@ -54,16 +55,16 @@ pub enum Simd {
     Avx512 = 3,
 }
 
-/// 0: not yet asked.
+/// The level in use, as a number; 0 before it is detected.
 static LEVEL: AtomicU8 = AtomicU8::new(0);
 
 impl Simd {
-    /// The best that this CPU has.
+    /// The highest level that this CPU has.
     pub fn best() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
             let all = |has: &[bool]| has.iter().all(|&has| has);
-            // What `avx2` and `avx512` enable.
+            // The features that the functions `avx2` and `avx512` enable.
             let avx2 = all(&[
                 is_x86_feature_detected!("avx2"),
                 is_x86_feature_detected!("bmi1"),
@@ -89,8 +90,8 @@ impl Simd {
         Simd::Baseline
     }
 
-    /// What is in use: the best, unless [`Simd::limit`] or the environment variable `WARPFOLD_SIMD` (`baseline`,
-    /// `avx2`, `avx512`) says less.
+    /// The level in use: the CPU's highest, unless [`Simd::limit`] or the environment variable `WARPFOLD_SIMD`
+    /// (`baseline`, `avx2`, `avx512`) names a lower one.
     #[inline]
     pub fn current() -> Self {
         match LEVEL.load(Ordering::Relaxed) {
@@ -101,7 +102,7 @@ impl Simd {
         }
     }
 
-    /// Uses no more than this from now on, in the whole process. Results do not depend on it; tests show that.
+    /// Uses no higher level from now on, in the whole process. No result depends on the level, which tests show.
     pub fn limit(self) {
         LEVEL.store(self.min(Self::best()) as u8, Ordering::Relaxed);
     }
@@ -127,7 +128,7 @@ impl Simd {
     }
 }
 
-/// Compiles `f` once per level, and runs the one in use.
+/// Compiles `f` once for each level, and runs the code of the level in use.
 #[inline(always)]
 pub fn vectorize<R>(f: impl FnOnce() -> R) -> R {
     at_level(
@@ -136,7 +137,7 @@ pub fn vectorize<R>(f: impl FnOnce() -> R) -> R {
     )
 }
 
-/// The same without a copy for AVX-512: for loops that it does not pay for.
+/// [`vectorize`] without AVX-512: for loops that wider vectors do not make faster.
 #[inline(always)]
 pub fn vectorize_256<R>(f: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
@@ -154,14 +155,14 @@ pub fn vectorize_256<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// The same for code that is not the same at every level: `f` is told which it is compiled for.
+/// [`vectorize`] for code that differs between levels: `f` is told the level that it is compiled for.
 #[inline(always)]
 pub fn at_level<R>(f: impl FnOnce(Simd) -> R) -> R {
     #[cfg(target_arch = "x86_64")]
     match Simd::current() {
         // SAFETY: a level is in use only if the CPU has it: `limit` takes the minimum with `best`.
         Simd::Avx512 => unsafe { avx512(f) },
-        // SAFETY: as above.
+        // SAFETY: the level is in use, so the CPU has AVX2.
         Simd::Avx2 => unsafe { avx2(f) },
         Simd::Baseline => f(Simd::Baseline),
     }
@@ -183,13 +184,13 @@ fn avx2<R>(f: impl FnOnce(Simd) -> R) -> R {
     f(Simd::Avx2)
 }
 
-/// Asks for the cache lines of `n` elements, wherever they are.
+/// Prefetches the cache lines of `n` elements. The address need not be valid.
 #[inline(always)]
 pub fn prefetch<T>(x: *const T, n: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in (0..n * size_of::<T>()).step_by(64) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a hint; it reads nothing, and any address will do.
+        // SAFETY: a prefetch is a hint, which faults at no address.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(x.wrapping_byte_add(line).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]

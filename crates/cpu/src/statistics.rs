@@ -10,12 +10,12 @@ use warpfold_core::{Element, Reducer};
 use crate::args::ArgScan;
 use crate::exact::Exact;
 use crate::extrema::Peak;
-use crate::free::{Counting, Integers};
+use crate::free::{Integers, Lanes};
 use crate::kernel::{Acc, Item, Kernel, Tree, each_column, each_row};
 use crate::moments::Spread;
 use crate::panel::Panel;
 
-/// An element whose sum and mean can come of one total.
+/// An element whose sum and mean are made of one accumulator, the total.
 pub trait Described: Element<Mean: Value, Sum: Value> {
     /// The kernel of the total.
     type Totals: Kernel<R: Reducer<Item = Self>> + Clone + Send;
@@ -67,7 +67,7 @@ macro_rules! described_int {
 }
 described_int!(i8: Exact, i16: Exact, i32: Spread, i64: Spread, u8: Exact, u16: Exact, u32: Spread, u64: Spread);
 
-/// Every statistic's kernel, which is also the reducer of them all.
+/// The kernels of all statistics. Together they are one reducer.
 #[derive(Clone)]
 pub struct Describe<T: Described> {
     totals: T::Totals,
@@ -77,10 +77,10 @@ pub struct Describe<T: Described> {
     max: Peak<T>,
     argmin: ArgScan<T>,
     argmax: ArgScan<T>,
-    nans: Counting<CountNan<T>>,
+    nans: Lanes<CountNan<T>>,
 }
 
-/// The node of every statistic.
+/// A node of each statistic.
 pub struct Node<T: Described> {
     total: Acc<T::Totals>,
     moments: Moments<T::Float>,
@@ -124,7 +124,7 @@ impl<T: Described> Describe<T> {
             max: Peak(Extremum { search: greatest, initial: None }),
             argmin: ArgScan(Arg { search: least }),
             argmax: ArgScan(Arg { search: greatest }),
-            nans: Counting(CountNan::new(false)),
+            nans: Lanes(CountNan::new(false)),
         }
     }
 }
@@ -184,7 +184,7 @@ impl<T: Described> Reducer for Describe<T> {
 impl<T: Described> Kernel for Describe<T> {
     type R = Self;
 
-    /// Blocks have loops of their own; nodes are too large for vectors of them.
+    /// A block is reduced by each statistic's own kernel. A node of all statistics is too large for vectors.
     const VECTORS: bool = false;
 
     const SHORT: usize = 0;
@@ -198,7 +198,7 @@ impl<T: Described> Kernel for Describe<T> {
     }
 
     unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<Node<T>>]) {
-        // SAFETY: the contract is the same.
+        // SAFETY: the caller vouches for a group's share of `out` in every row.
         unsafe { each_column(self, panel, out) };
     }
 

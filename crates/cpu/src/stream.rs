@@ -6,10 +6,10 @@ use warpfold_core::{NotAdjacent, Reducer, Span};
 use crate::kernel::{Kernel, Tree};
 use crate::policy::{BLOCK, CHUNK, ONE_THREAD};
 
-/// Takes slices of any length in order, and gives the bits of the whole sequence at once.
+/// A reduction of slices of any length, in order, with the bits of the reduction of the whole sequence.
 ///
-/// A stream may start in the middle of a sequence; those of adjacent ranges join. It is a reducer and a [`Span`], at
-/// most `2 log2 n` nodes; with the feature `serde` it can be stored and sent if the reducer can.
+/// A stream may start in the middle of a sequence. Streams of adjacent ranges can be joined. A stream is a reducer and
+/// a [`Span`] of at most `2 log2 n` nodes. With the feature `serde` it can be serialized if the reducer can.
 ///
 /// ```
 /// use warpfold::Stream;
@@ -40,12 +40,12 @@ pub struct Stream<R: Reducer> {
 }
 
 impl<R: Reducer> Stream<R> {
-    /// At the start of the sequence.
+    /// A stream that starts at the start of the sequence.
     pub fn new(reducer: R) -> Self {
         Self::starting_at(reducer, 0)
     }
 
-    /// In the middle of it: the first element pushed has this index.
+    /// A stream that starts in the middle of the sequence: the first element pushed has this index.
     pub fn starting_at(reducer: R, index: u64) -> Self {
         Self { reducer, span: Span::new(index) }
     }
@@ -60,7 +60,7 @@ impl<R: Reducer> Stream<R> {
         &self.span
     }
 
-    /// Takes the next elements. Long slices are reduced on all threads of rayon's current pool.
+    /// Appends the next elements. Long slices are reduced on all threads of rayon's current pool.
     pub fn push(&mut self, x: &[R::Item]) {
         let kernel = Tree(self.reducer.clone());
         let ragged = (CHUNK - self.span.end() as usize % CHUNK) % CHUNK;
@@ -84,7 +84,7 @@ impl<R: Reducer> Stream<R> {
         }
     }
 
-    /// Appends the range that follows.
+    /// Appends a stream of the range that follows.
     ///
     /// # Errors
     /// [`NotAdjacent`] if the other does not start where this one ends; nothing has changed then.
@@ -105,7 +105,7 @@ impl<R: Reducer> Stream<R> {
     }
 }
 
-/// Appends a run of elements to a span: the fewest canonical nodes that make it up.
+/// Appends a run of elements to a span, as the fewest canonical nodes that make it up.
 fn extend<R: Reducer>(kernel: &Tree<R>, span: &mut Span<R::Acc>, mut x: &[R::Item]) {
     while !x.is_empty() {
         let at = span.end();

@@ -1,4 +1,4 @@
-//! The tree over neighbours, level by level: what kernels do with a block.
+//! The tree over the neighbouring elements of a block, level by level.
 
 use std::mem::MaybeUninit;
 
@@ -10,15 +10,15 @@ use super::simd::{array, prefetch};
 /// Room for the nodes of a level.
 pub(super) type Level<A, const N: usize> = [MaybeUninit<A>; N];
 
-/// What is left of a level when its whole nodes are paired: a node of fewer elements at the right end.
+/// The right end of a level: a node that covers fewer elements than the level's whole nodes.
 #[derive(Clone, Copy)]
 pub(super) struct Ragged<A> {
-    /// It, and how many elements it has.
+    /// The node, and how many elements it covers; `None` if all nodes are whole.
     pub tail: Option<(A, u64)>,
 }
 
 impl<A: Copy> Ragged<A> {
-    /// An odd whole node of `n` elements, left over at this level, goes before what was left over below.
+    /// Combines an odd whole node of `n` elements with the ragged node to its right.
     #[inline(always)]
     pub(super) fn prepend<R: Reducer<Acc = A>>(&mut self, reducer: &R, acc: A, n: u64) {
         self.tail = Some(match self.tail {
@@ -95,11 +95,11 @@ pub(super) fn upper_levels<
 ) {
     let fours: [R::Acc; FOURS] = halve(reducer, pairs, 2);
     let eights: [R::Acc; EIGHTS] = halve(reducer, &fours, 4);
-    // SAFETY: nodes that are written may be put where nodes need not be.
+    // SAFETY: `MaybeUninit` of a node has the layout of a node, so the array has room for as many nodes.
     unsafe { (&raw mut *nodes).cast::<[R::Acc; NODES]>().write(halve(reducer, &eights, 8)) };
 }
 
-/// The same, where `low` makes the first levels of a piece, given the index of its first element.
+/// The tree over a block, where `low` computes the first levels of a piece, given the index of its first element.
 #[inline(always)]
 pub(super) fn tree_of_pieces<R: Reducer>(
     reducer: &R,
@@ -119,7 +119,7 @@ pub(super) fn tree_of_pieces<R: Reducer>(
         at += PIECE as u64;
     }
     if x.len() == BLOCK {
-        // SAFETY: the pieces of a whole block leave every node.
+        // SAFETY: a whole block has BLOCK / PIECE pieces, and `low` has written the nodes of each, so all nodes.
         return root(reducer, unsafe { &*(&raw const a).cast::<[R::Acc; BLOCK / GROUP]>() });
     }
     for (group, node) in groups.iter().zip(of_groups) {
@@ -130,7 +130,7 @@ pub(super) fn tree_of_pieces<R: Reducer>(
         at += GROUP as u64;
     }
     let mut ragged = Ragged { tail: short_tail(reducer, last, at) };
-    // SAFETY: there is a node per group.
+    // SAFETY: the first `x.len() / GROUP` nodes are written: those of pieces by `low`, the others by the loop above.
     unsafe { climb(reducer, &mut a, &mut b, x.len() / GROUP, GROUP as u64, &mut ragged) };
     ragged.tail.expect("x is not empty").0
 }
@@ -159,7 +159,7 @@ pub(super) fn tree_levels<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) ->
     let pairs = x.len() / 2;
     for (i, node) in a[..pairs].iter_mut().enumerate() {
         let at = start + 2 * i as u64;
-        // SAFETY: there are twice as many elements as pairs.
+        // SAFETY: i is below `pairs`, which is half of the number of elements.
         let (left, right) = unsafe { (*x.get_unchecked(2 * i), *x.get_unchecked(2 * i + 1)) };
         node.write(reducer.combine_counted(reducer.lift(left, at), 1, reducer.lift(right, at + 1), 1));
     }
@@ -167,12 +167,12 @@ pub(super) fn tree_levels<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) ->
         let last = x.len() - 1;
         ragged.prepend(reducer, reducer.lift(x[last], start + last as u64), 1);
     }
-    // SAFETY: there is a node per pair.
+    // SAFETY: the loop above has written the first `pairs` nodes.
     unsafe { climb(reducer, &mut a, &mut b, pairs, 2, &mut ragged) };
     ragged.tail.expect("x is not empty").0
 }
 
-/// From `whole` nodes of `weight` elements each, to the root.
+/// From `whole` nodes of `weight` elements each up to the root, which becomes the ragged node.
 ///
 /// # Safety
 /// The first `whole` of `from` are written.
@@ -192,14 +192,14 @@ pub(super) unsafe fn climb<R: Reducer>(
             ragged.prepend(reducer, unsafe { from[whole - 1].assume_init() }, weight);
         }
         whole /= 2;
-        // SAFETY: as above.
+        // SAFETY: an odd last node is left out, so `2 * whole` nodes of this level are written, twice as many as made.
         unsafe { pair_up(reducer, &from[..2 * whole], &mut to[..whole], weight) };
         weight *= 2;
         std::mem::swap(&mut from, &mut to);
     }
 }
 
-/// The lowest level, from the elements.
+/// The nodes of pairs of elements.
 #[inline(always)]
 pub(super) fn lift_pairs<R: Reducer, const M: usize, const N: usize>(
     reducer: &R,
@@ -220,9 +220,9 @@ fn halve<R: Reducer, const M: usize, const N: usize>(reducer: &R, x: &[R::Acc; M
     array!(N, i => reducer.combine_counted(x[2 * i], weight, x[2 * i + 1], weight))
 }
 
-/// The tree over fewer than [`GROUP`] elements, if there are any: a subtree per set bit of their number, the smallest
-/// last. (Each of a length known to the compiler; otherwise it gathers and scatters the nodes, at a thousand cycles per
-/// call.)
+/// The tree over fewer than [`GROUP`] elements; `None` of no elements. There is a subtree for each set bit of their
+/// number, the smallest last. (The compiler knows the length of each. Otherwise it would gather and scatter nodes,
+/// which takes a thousand cycles a call.)
 #[inline(always)]
 fn short_tail<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> Option<(R::Acc, u64)> {
     const { assert!(GROUP == 16) };
@@ -268,14 +268,14 @@ fn short_tail<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> Option<(R::
 #[inline(always)]
 unsafe fn pair_up<R: Reducer>(reducer: &R, from: &[MaybeUninit<R::Acc>], to: &mut [MaybeUninit<R::Acc>], weight: u64) {
     for (i, o) in to.iter_mut().enumerate() {
-        // SAFETY: the caller's.
+        // SAFETY: i is below the length of `to`, and the caller vouches that `from` is twice as long, and written.
         let (left, right) =
             unsafe { (from.get_unchecked(2 * i).assume_init(), from.get_unchecked(2 * i + 1).assume_init()) };
         o.write(reducer.combine_counted(left, weight, right, weight));
     }
 }
 
-/// Rows of a power of two: the levels of all of them at once.
+/// The trees over rows whose length is a power of two: each level of all rows at once.
 #[inline(always)]
 pub(super) fn fold_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &mut [MaybeUninit<R::Acc>]) {
     debug_assert!(x.len() <= BLOCK && x.len() == len * out.len());
@@ -294,7 +294,7 @@ pub(super) fn fold_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out:
     let (mut from, mut to): (&mut [_], &mut [_]) = (&mut a, &mut b);
     while nodes > rows {
         nodes /= 2;
-        // SAFETY: each level writes all of its nodes.
+        // SAFETY: the level below has written all of its `2 * nodes` nodes.
         unsafe { pair_up(reducer, &from[..2 * nodes], &mut to[..nodes], weight) };
         weight *= 2;
         std::mem::swap(&mut from, &mut to);
@@ -302,7 +302,7 @@ pub(super) fn fold_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out:
     out.copy_from_slice(&from[..rows]);
 }
 
-/// Like [`lift_pairs`], but the index starts at 0 in each row (a power of two).
+/// The nodes of pairs of elements, whose indices start at 0 in each row. `len`, a power of two, is the length of a row.
 #[inline(always)]
 fn lift_pairs_of_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &mut [MaybeUninit<R::Acc>]) {
     const PIECE: usize = 128;
@@ -311,7 +311,7 @@ fn lift_pairs_of_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &
         prefetch(x.as_ptr().wrapping_byte_add(AHEAD), x.len());
         for (i, o) in out.iter_mut().enumerate() {
             let at = ((first + 2 * i) & (len - 1)) as u64;
-            // SAFETY: x is twice as long as out.
+            // SAFETY: i is below the length of `out`, and `x` is twice as long.
             let (left, right) = unsafe { (*x.get_unchecked(2 * i), *x.get_unchecked(2 * i + 1)) };
             o.write(reducer.combine_counted(reducer.lift(left, at), 1, reducer.lift(right, at + 1), 1));
         }
@@ -319,8 +319,8 @@ fn lift_pairs_of_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &
     }
 }
 
-/// The tree over nodes of `weight` elements each, but for the last, which has `last`. Its root takes the place of the
-/// first.
+/// The tree over nodes of `weight` elements each, except for the last, which has `last`. The root replaces the first
+/// node.
 pub fn combine_nodes<R: Reducer>(reducer: &R, nodes: &mut [R::Acc], weight: u64, last: u64) {
     let (mut n, mut weight, mut last) = (nodes.len(), weight, last);
     while n > 1 {

@@ -1,4 +1,4 @@
-//! Columns of different lengths, side by side.
+//! Columns of different lengths, reduced side by side.
 
 use std::mem::MaybeUninit;
 
@@ -6,14 +6,14 @@ use warpfold_core::Reducer;
 
 use super::simd::array;
 
-/// Columns that [`fold_ragged`] takes at a time: a vector or two.
+/// Columns that [`fold_ragged`] reduces at a time: a vector or two.
 pub(super) const TILE: usize = 16;
 
-/// Rows that it takes at a time.
+/// Rows that [`fold_ragged`] reduces at a time.
 pub(super) const QUAD: usize = 4;
 
-/// See [`super::kernel::Kernel::columns`]. The identity stands for what is missing, so that columns of any length are
-/// reduced side by side; nodes of four rows are joined as a binary counter carries.
+/// [`super::kernel::Kernel::columns`]. The identity stands for elements beyond a column's end, so that columns of any
+/// lengths are reduced side by side. Nodes of four rows are joined as a binary counter carries.
 #[inline(always)]
 pub(super) fn fold_ragged<R: Reducer>(
     reducer: &R,
@@ -32,7 +32,7 @@ pub(super) fn fold_ragged<R: Reducer>(
             let mut node = join(reducer, &low, &high);
             let mut level = 0;
             while i >> level & 1 == 1 {
-                // SAFETY: the nodes of the counter's digits that are 1 have been written.
+                // SAFETY: the bits of i are the counter's digits, and the nodes of digits that are 1 are written.
                 node = join(reducer, unsafe { levels[level].assume_init_ref() }, &node);
                 level += 1;
             }
@@ -41,7 +41,8 @@ pub(super) fn fold_ragged<R: Reducer>(
         let mut root = [identity; TILE];
         let mut digits = quads;
         while digits != 0 {
-            // SAFETY: as above.
+            // SAFETY: after `quads` nodes, the counter's digits that are 1 are the bits of `quads`, and their nodes are
+            // written.
             root = join(reducer, unsafe { levels[digits.trailing_zeros() as usize].assume_init_ref() }, &root);
             digits &= digits - 1;
         }
@@ -67,7 +68,7 @@ fn pair<R: Reducer>(
     join(reducer, &left, &right)
 }
 
-/// Node by node.
+/// Combines two rows of nodes, column by column.
 #[inline(always)]
 fn join<R: Reducer>(reducer: &R, left: &[R::Acc; TILE], right: &[R::Acc; TILE]) -> [R::Acc; TILE] {
     array!(TILE, i => reducer.combine(left[i], right[i]))

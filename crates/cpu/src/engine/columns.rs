@@ -1,4 +1,4 @@
-//! The routes on which the fastest axis in memory is kept.
+//! The routes for reductions that keep the fastest axis in memory.
 
 use warpfold_array::problem::{At, Dim, Walk};
 
@@ -12,7 +12,7 @@ use crate::output::Output;
 use crate::panel::{Panel, RowList};
 use crate::policy::{BLOCK, MOST_FEW, MOST_ROWS, PANEL, STRIP_BYTES};
 
-/// A power of two of rows, such that there are tasks enough for all threads.
+/// The rows of a task, a power of two and at least `least`, such that there are enough tasks for all threads.
 pub(super) fn rows_per_task(rows: usize, tasks: usize, threads: usize, least: usize) -> usize {
     let wanted = (threads * 8).div_ceil(tasks.max(1));
     if threads == 1 || wanted <= 1 {
@@ -32,7 +32,7 @@ pub(super) struct Strip<'a> {
 }
 
 impl Work<'_> {
-    /// Several rows at a time, column by column; of `few` columns all at once.
+    /// Reduces several rows at a time, column by column. With `few`, a task has all columns.
     pub(super) unsafe fn columns(&self, lane: usize, few: bool, out: &Output<Value>) {
         let (lane, others) = self.take_kept(lane);
         let count = self.problem.count;
@@ -61,7 +61,7 @@ impl Work<'_> {
         if chunks == 1 {
             self.tasks(outer * strips, &|task| {
                 let (strip, at) = place(task);
-                // SAFETY: the caller's; strips are disjoint.
+                // SAFETY: the caller vouches for the elements and the places, and the outputs of strips are disjoint.
                 unsafe { self.finish_along(out, at, &lane, &nodes_of(&strip)) };
             });
             return;
@@ -73,7 +73,8 @@ impl Work<'_> {
             let at = place(i * chunks).1;
             for column in 0..nodes[0].len() {
                 list.clear();
-                // SAFETY: nodes of this kernel; one writer per output.
+                // SAFETY: every strip has written a node of this kernel for each column; this thread alone writes
+                // results.
                 unsafe {
                     nodes.iter().for_each(|strip| list.push(strip.at(column)));
                     self.kernel.root(list.first_mut(), chunks, rows as u64, last);
@@ -88,7 +89,7 @@ impl Work<'_> {
         (others.remove(lane), others)
     }
 
-    /// Calls `each` with the number of a panel, its rows, and the index of the first of them.
+    /// Calls `each` with the number of a panel, its rows, and the index of its first row.
     unsafe fn panels(&self, lane: &Dim, strip: &Strip<'_>, each: &mut dyn FnMut(usize, &[*const Item], u64)) {
         let Strip { width, rows, first_row, .. } = *strip;
         let mut items = Items::new();
@@ -103,7 +104,7 @@ impl Work<'_> {
                 ats.push(walk.at());
                 walk.advance();
             }
-            // SAFETY: the caller's: rows are readable along the lane.
+            // SAFETY: the caller vouches for the strip, so for `width` elements of each of its rows along the lane.
             let now = unsafe { self.rows_of(&ats, lane, width, &mut items) };
             each(panel, now.as_slice(), (first_row + row) as u64);
             untold += n;
@@ -117,7 +118,7 @@ impl Work<'_> {
     unsafe fn running_strip(&self, lane: &Dim, strip: &Strip<'_>) -> Nodes {
         let mut nodes = Nodes::new(self.facts.node);
         let width = strip.width;
-        // SAFETY: the caller's; the first panel writes `width` nodes.
+        // SAFETY: the caller vouches for the strip; the first panel writes `width` nodes, which later ones read.
         unsafe {
             self.panels(lane, strip, &mut |panel, rows, start| {
                 if panel > 0 {
@@ -132,7 +133,7 @@ impl Work<'_> {
     /// The nodes of a strip's columns: panels of 8 rows, joined as a binary counter carries.
     pub(super) unsafe fn strip(&self, lane: &Dim, strip: &Strip<'_>) -> Nodes {
         if self.facts.runs {
-            // SAFETY: the caller's.
+            // SAFETY: the caller vouches for the elements of the strip.
             return unsafe { self.running_strip(lane, strip) };
         }
         let mut counter = Counter::new(self.kernel, PANEL as u64);
@@ -149,12 +150,12 @@ impl Work<'_> {
                 counter.push(nodes);
             }
         };
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for the elements of the strip.
         unsafe { self.panels(lane, strip, each) };
         counter.finish(tail).expect("at least one row")
     }
 
-    /// Where each row's strip can be read.
+    /// The addresses of a strip's part of each row: in place, or copied to `items`.
     pub(super) unsafe fn rows_of(&self, ats: &[At], lane: &Dim, width: usize, items: &mut Items) -> RowList<Item> {
         let size = self.facts.item;
         let aligned = |at: &At| at.x.addr().is_multiple_of(self.facts.align);
@@ -163,13 +164,13 @@ impl Work<'_> {
         }
         let room = items.room(ats.len() * width * size);
         for (i, at) in ats.iter().enumerate() {
-            // SAFETY: the caller's; there is room for all rows.
+            // SAFETY: the caller vouches for `width` elements of each row, and there is room for those of all rows.
             unsafe { self.load.gather(*at, lane, width, room.wrapping_byte_add(i * width * size)) };
         }
         self.rows_at(room, ats.len(), width)
     }
 
-    /// The nodes of a strip of few columns: a block of rows at a time.
+    /// The nodes of the columns of a strip of few columns, a block of rows at a time.
     unsafe fn few_columns(&self, lane: &Dim, strip: &Strip<'_>) -> Nodes {
         let Strip { base, first_row: from, rows: len, width, .. } = *strip;
         let mut scratch = Scratch::new(self.kernel);
@@ -180,18 +181,18 @@ impl Work<'_> {
             for start in (from..from + len).step_by(block) {
                 let n = block.min(from + len - start);
                 let at = base.step(&self.problem.inner(), start);
-                // SAFETY: the caller's: the rows follow one another along the lane.
+                // SAFETY: the caller vouches for the strip, whose dense rows are `n * width` elements along the lane.
                 let x = unsafe { self.run_of(at, lane, n * width, &mut scratch.items) };
                 if self.facts.runs
                     && n == block
                     && let Some(nodes) = counter.first()
                 {
-                    // SAFETY: a node for each column.
+                    // SAFETY: `x` has `n * width` elements, and the first row of nodes has a node for each column.
                     unsafe { self.kernel.dense_after(x, n * width, start as u64, width, nodes.first_mut()) };
                     continue;
                 }
                 let mut nodes = counter.room();
-                // SAFETY: the rows are there; a node for each column is written.
+                // SAFETY: `x` has `n * width` elements, and `dense_rows` writes a node for each column.
                 unsafe { nodes.write(width, |to| self.dense_rows(x, n, width, start as u64, &mut scratch.room, to)) };
                 if n < block {
                     tail = Some((nodes, n as u64));
@@ -208,7 +209,7 @@ impl Work<'_> {
         for start in (from..from + len).step_by(tile) {
             let n = tile.min(from + len - start);
             for (column, nodes) in nodes.iter_mut().enumerate() {
-                // SAFETY: the caller's.
+                // SAFETY: the caller vouches for the strip, so for `n` elements of each of its columns.
                 unsafe {
                     let x = self.sequence(base.step(lane, column), start, n, &mut scratch.items);
                     nodes.push_with(|to| self.kernel.block(std::ptr::null(), x, n, start as u64, to));
@@ -218,7 +219,7 @@ impl Work<'_> {
         let last = ((len - 1) % tile + 1) as u64;
         let mut roots = Nodes::with_capacity(self.facts.node, width);
         for mut nodes in nodes {
-            // SAFETY: nodes of this kernel.
+            // SAFETY: the loop above has written nodes of this kernel for every column.
             unsafe {
                 self.kernel.root(nodes.first_mut(), nodes.len(), tile as u64, last);
                 roots.push(nodes.first());

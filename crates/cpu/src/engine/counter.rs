@@ -3,7 +3,7 @@
 use super::nodes::Nodes;
 use crate::loops::Loops;
 
-/// The tree over rows of nodes, column by column, while they come one after the other.
+/// The tree over rows of nodes, column by column. Rows are pushed one after the other.
 pub struct Counter<'a> {
     kernel: &'a dyn Loops,
     /// Elements under each node that is pushed.
@@ -15,22 +15,22 @@ pub struct Counter<'a> {
 }
 
 impl<'a> Counter<'a> {
-    /// Nothing yet.
+    /// A counter without rows.
     pub fn new(kernel: &'a dyn Loops, weight: u64) -> Self {
         Self { kernel, weight, pushed: 0, levels: Vec::new(), spare: Vec::new() }
     }
 
-    /// Room for a row.
+    /// Room for a row of nodes, taken from an earlier row where possible.
     pub fn room(&mut self) -> Nodes {
         self.spare.pop().unwrap_or_else(|| Nodes::new(self.kernel.facts().node))
     }
 
-    /// The only row that was pushed.
+    /// The first row, if no other has been pushed.
     pub fn first(&mut self) -> Option<&mut Nodes> {
         self.levels.first_mut().filter(|_| self.pushed == 1)
     }
 
-    /// The next row, of nodes of this kernel.
+    /// Appends a row of nodes of this kernel.
     pub fn push(&mut self, mut nodes: Nodes) {
         let mut level = 0;
         while self.pushed >> level & 1 == 1 {
@@ -48,7 +48,8 @@ impl<'a> Counter<'a> {
         self.pushed += 1;
     }
 
-    /// All rows, and after them perhaps one whose nodes have fewer elements; `None` if there are none.
+    /// The nodes over all rows, and over a last row, `tail`, if there is one, whose nodes have fewer elements. `None`
+    /// if there are no rows.
     pub fn finish(self, tail: Option<(Nodes, u64)>) -> Option<Nodes> {
         let mut tail = tail;
         for (level, left) in self.levels.into_iter().enumerate().filter(|(level, _)| self.pushed >> level & 1 == 1) {
@@ -68,6 +69,6 @@ impl<'a> Counter<'a> {
 /// `right[i] = left[i] ⊕ right[i]`, of nodes of this kernel.
 pub fn merge(kernel: &dyn Loops, left: &Nodes, n_left: u64, right: &mut Nodes, n_right: u64) {
     assert_eq!(left.len(), right.len());
-    // SAFETY: as many nodes on either side.
+    // SAFETY: both sides are lists of written nodes of this kernel, as many on either side.
     unsafe { kernel.merge(left.first(), n_left, right.first_mut(), n_right, left.len()) };
 }

@@ -1,7 +1,7 @@
-//! Runs a kernel over a problem: cuts it into tasks along subtrees, and joins their nodes.
+//! Runs a kernel over a problem: cuts the problem into tasks along subtrees, and joins their nodes.
 //!
-//! [`Job`] has the caller's types. All that it does is to make room for the results; [`Work`] does the rest, by
-//! addresses and a table of loops (`Loops`), so it is compiled once for all kernels.
+//! [`Job`] has the caller's types, and only makes room for the results. [`Work`] does the rest by addresses and a table
+//! of loops (`Loops`), so it is compiled once for all kernels.
 
 mod columns;
 mod counter;
@@ -32,7 +32,8 @@ use crate::route::Route;
 
 /// A label for each element.
 pub trait Labels: Sync {
-    /// Those of the elements `from..from + n`, perhaps in this room. What belongs to no group has the greatest number.
+    /// The labels of the elements `from..from + n`, in `room` or elsewhere. The label of an element of no group is
+    /// `u32::MAX`.
     fn read<'r>(&'r self, from: usize, n: usize, room: &'r mut Vec<u32>) -> &'r [u32];
 }
 
@@ -40,13 +41,13 @@ pub trait Labels: Sync {
 pub struct Job<'a, K, L> {
     /// The inner loops.
     pub kernel: &'a K,
-    /// The way in.
+    /// How elements are loaded.
     pub load: &'a L,
-    /// The shape.
+    /// The shape and the layout.
     pub problem: &'a Problem,
-    /// The first element, and the mask's.
+    /// The addresses of the first element and of its mask.
     pub base: At,
-    /// Threads to use.
+    /// The number of threads.
     pub threads: usize,
     /// Called after each task.
     pub progress: Option<Progress<'a>>,
@@ -55,7 +56,7 @@ pub struct Job<'a, K, L> {
 /// The result of one output.
 pub type Out<K> = <<K as Kernel>::R as Reducer>::Output;
 
-/// The same without types: what tasks need.
+/// A [`Job`] without its types.
 pub struct Work<'a> {
     kernel: &'a dyn Loops,
     facts: Facts,
@@ -74,7 +75,7 @@ pub unsafe fn run<K: Kernel, L: Load<Elem<K>>>(job: &Job<'_, K, L>) -> Option<Ve
 where
     Out<K>: Send,
 {
-    // SAFETY: the caller's; every output is written, or false returned.
+    // SAFETY: the caller vouches for the elements; `outputs` writes every output or returns false.
     unsafe { job.written(job.problem.outputs, &|work, out| work.outputs(out)) }
 }
 
@@ -92,7 +93,8 @@ where
     /// If the offsets decrease, or go beyond the axis.
     pub unsafe fn segments(&self, offsets: &[usize]) -> Option<Vec<Out<K>>> {
         let total = (offsets.len() - 1) * self.problem.outputs;
-        // SAFETY: the caller's; every output of every segment is written, or false returned.
+        // SAFETY: the caller vouches for the elements and the axis; `Work::segments` writes every output of every
+        // segment or returns false.
         unsafe { self.written(total, &|work, out| work.segments(offsets, out)) }
     }
 
@@ -106,21 +108,22 @@ where
         if self.problem.count == 0 {
             return None;
         }
-        // SAFETY: the caller's; then every group is written, or false returned.
+        // SAFETY: the caller vouches for the elements and their number; `Work::groups` writes every group or returns
+        // false.
         unsafe { self.written(groups, &|work, out| work.groups(labels, groups, out)) }
     }
 
-    /// `n` values, written by `write`; none, if it says that some have no value.
+    /// `n` values, which `write` writes; `None` if it returns false.
     ///
     /// # Safety
-    /// It writes all of them, or returns false.
+    /// `write` writes all values or returns false.
     unsafe fn written(&self, n: usize, write: &dyn Fn(&Work<'_>, &Output<Value>) -> bool) -> Option<Vec<Out<K>>> {
         let Self { kernel, load, problem, base, threads, progress } = *self;
         let mut values: Vec<Out<K>> = Vec::with_capacity(n);
         let load = By::<Elem<K>, L>(load, PhantomData);
         let work = Work::new(kernel, &load, problem, base, threads, progress);
         let out = Output::large(&mut values.spare_capacity_mut()[..n]);
-        // SAFETY: the caller's.
+        // SAFETY: `write` has returned true, so it has written all `n` values, as the caller vouches.
         write(&work, &out).then(|| unsafe {
             values.set_len(n);
             values
@@ -143,7 +146,7 @@ fn run_tasks(n: usize, threads: usize, bytes: usize, progress: Option<Progress<'
 }
 
 impl<'a> Work<'a> {
-    /// What is needed.
+    /// The work of a kernel on a problem.
     pub fn new(
         kernel: &'a dyn Loops,
         load: &'a dyn Fetch,
@@ -155,21 +158,21 @@ impl<'a> Work<'a> {
         Self { kernel, facts: kernel.facts(), load, problem, base, threads, progress }
     }
 
-    /// Computes every output; whether there are values. There are none without elements and an identity.
+    /// Computes every output. Returns false if there are no elements to reduce and the reducer has no identity.
     ///
     /// # Safety
     /// Every element that the problem reaches from `base` is readable; `out` has a place for each output.
     pub unsafe fn outputs(&self, out: &Output<Value>) -> bool {
         if self.problem.count == 0 {
-            // SAFETY: the caller's: each place is of a value.
+            // SAFETY: the caller vouches for a place for each output, which only this thread writes.
             return (0..self.problem.outputs).all(|i| unsafe { self.kernel.finish_empty(out.at(i as isize, 1)) });
         }
-        // SAFETY: the caller's; every route writes every output.
+        // SAFETY: the caller vouches for the elements and for a place for each output.
         unsafe { self.run(out) };
         true
     }
 
-    /// The same. There are elements.
+    /// Computes every output. There are elements.
     ///
     /// # Safety
     /// Every element that the problem reaches from `base` is readable; `out` has a place for each output.
@@ -177,7 +180,8 @@ impl<'a> Work<'a> {
         if self.problem.outputs == 0 {
             return;
         }
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for the elements and the places. Those of a block are in place, as `is_block` has
+        // checked.
         unsafe {
             if self.is_block() {
                 let (x, n) = (self.base.x.cast(), self.problem.count);
@@ -194,7 +198,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Whether all is one block, which the loops can read where it is.
+    /// Whether all elements are one block, which the kernel can read in place.
     fn is_block(&self) -> bool {
         let problem = self.problem;
         let dense = problem.reduced.len() == 1 && problem.inner().x == self.facts.item as isize;
@@ -212,36 +216,36 @@ impl<'a> Work<'a> {
         run_tasks(n, threads, bytes, self.progress, task);
     }
 
-    /// Runs tasks; they tell themselves what they have read.
+    /// Runs tasks that report their progress themselves.
     fn quiet_tasks(&self, n: usize, task: &(dyn Fn(usize) + Sync)) {
         let work = self.problem.count.saturating_mul(self.problem.outputs);
         run_tasks(n, if work < ONE_THREAD { 1 } else { self.threads }, 0, self.progress, task);
     }
 
-    /// Tells how many more elements have been read: for tasks that touch many more pages than they read bytes.
+    /// Reports that `elements` more elements have been read.
     fn tell(&self, elements: usize) {
         if let Some(progress) = self.progress {
             progress((elements * self.problem.size) as u64);
         }
     }
 
-    /// Runs tasks, and keeps their results.
+    /// Runs tasks, and collects their results.
     fn results<T: Send>(&self, n: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T> {
         results(n, |run| self.tasks(n, run), task)
     }
 
-    /// The same of tasks that tell themselves what they have read.
+    /// Runs tasks that report their progress themselves, and collects their results.
     fn quiet_results<T: Send>(&self, n: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T> {
         results(n, |run| self.quiet_tasks(n, run), task)
     }
 
-    /// Finishes `n` nodes of one number of elements each, whose outputs are neighbours.
+    /// Writes the results of `n` nodes, each of `count` elements, to neighbouring outputs.
     ///
     /// # Safety
-    /// They are nodes of this kernel; nobody else writes the places.
+    /// `n` nodes of this kernel are readable; no other task writes the places.
     unsafe fn finish(&self, out: &Output<Value>, at: isize, nodes: *const Node, n: usize, count: usize) {
         let to = out.at(at + self.problem.out_offset, n);
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for the nodes and the places, and `at` has checked that `n` places are in bounds.
         unsafe { self.kernel.finish(nodes, n, count as u64, to) };
     }
 }
@@ -249,7 +253,7 @@ impl<'a> Work<'a> {
 /// The value of `n` elements, at most a block and at least one, without an allocation.
 ///
 /// # Safety
-/// They are readable, aligned, and as the kernel reads them; `to` has room for a value.
+/// The elements are readable, aligned, and of the kernel's type; `to` has room for a value.
 pub unsafe fn one_block(kernel: &dyn Loops, x: *const Item, n: usize, to: *mut Value) {
     /// Room for any node.
     #[repr(C, align(64))]
@@ -257,7 +261,8 @@ pub unsafe fn one_block(kernel: &dyn Loops, x: *const Item, n: usize, to: *mut V
     let mut room = Room([MaybeUninit::uninit(); 4 * ALIGN]);
     assert!(kernel.facts().node <= size_of::<Room>());
     let node: *mut Node = (&raw mut room.0).cast();
-    // SAFETY: the caller's; there is room for a node.
+    // SAFETY: the caller vouches for the elements and room for a value; a node fits the room, as asserted, which is
+    // aligned for every node.
     unsafe {
         kernel.block(std::ptr::null(), x, n, 0, node);
         kernel.finish(node, 1, n as u64, to);

@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use crate::loops::{ALIGN, Item, Node};
 use crate::moves::copy;
 
-/// Memory for any nodes.
+/// A piece of memory, aligned for any node.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 struct Word([MaybeUninit<u8>; ALIGN]);
@@ -19,47 +19,47 @@ pub struct Nodes {
 }
 
 impl Nodes {
-    /// None yet, each of `size` bytes.
+    /// An empty list of nodes of `size` bytes.
     pub fn new(size: usize) -> Self {
         Self { words: Vec::new(), len: 0, size }
     }
 
-    /// The same, with room for some.
+    /// An empty list with room for `n` nodes.
     pub fn with_capacity(size: usize, n: usize) -> Self {
         let mut nodes = Self::new(size);
         nodes.reserve(n);
         nodes
     }
 
-    /// How many.
+    /// The number of nodes.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Forgets them.
+    /// Removes all nodes.
     pub fn clear(&mut self) {
         self.len = 0;
     }
 
-    /// Forgets the last.
+    /// Removes the last node.
     pub fn pop(&mut self) {
         self.len -= 1;
     }
 
-    /// Makes room for so many in all.
+    /// Makes room for `n` nodes in all.
     pub fn reserve(&mut self, n: usize) {
         let words = (n * self.size).div_ceil(ALIGN);
         if words > self.words.len() {
             self.words.reserve(words - self.words.len());
-            // SAFETY: what is there need not be initialised.
+            // SAFETY: `MaybeUninit` words need not be initialised, and the length is the capacity.
             unsafe { self.words.set_len(self.words.capacity()) };
         }
     }
 
-    /// Becomes `n` nodes, which `write` writes.
+    /// Replaces the list by `n` nodes, which `write` writes to the address that it is given.
     ///
     /// # Safety
-    /// It writes all of them.
+    /// `write` writes all `n` nodes.
     #[inline]
     pub unsafe fn write(&mut self, n: usize, write: impl FnOnce(*mut Node)) {
         self.len = 0;
@@ -68,10 +68,10 @@ impl Nodes {
         self.len = n;
     }
 
-    /// One more, which `write` writes.
+    /// Appends a node, which `write` writes to the address that it is given.
     ///
     /// # Safety
-    /// It writes it.
+    /// `write` writes the node.
     #[inline]
     pub unsafe fn push_with(&mut self, write: impl FnOnce(*mut Node)) {
         self.reserve(self.len + 1);
@@ -79,80 +79,81 @@ impl Nodes {
         self.len += 1;
     }
 
-    /// One more, which `write` writes; it is given the one before, or null.
+    /// Appends a node, which `write` writes. `write` is given the address of the last node, or null, and that of the
+    /// new node.
     ///
     /// # Safety
-    /// It writes it.
+    /// `write` writes the new node.
     #[inline]
     pub unsafe fn push_after(&mut self, write: impl FnOnce(*const Node, *mut Node)) {
         self.reserve(self.len + 1);
         let left = self.last();
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches that `write` writes the node. There is room already, so `left` stays where it is.
         unsafe { self.push_with(|to| write(left, to)) };
     }
 
-    /// One more.
+    /// Appends a copy of a node.
     ///
     /// # Safety
-    /// There is a node of this size.
+    /// A node of this list's size is readable at `node`.
     #[inline]
     pub unsafe fn push(&mut self, node: *const Node) {
         let size = self.size;
-        // SAFETY: the caller's; there is room.
+        // SAFETY: the caller vouches for the node, and `push_with` makes room for a copy of it.
         unsafe { self.push_with(|to| copy(node, to, size)) };
     }
 
-    /// Where the first of them is.
+    /// The address of the first node.
     pub fn first(&self) -> *const Node {
         self.words.as_ptr().cast()
     }
 
-    /// The same.
+    /// The address of the first node, to write to.
     pub fn first_mut(&mut self) -> *mut Node {
         self.words.as_mut_ptr().cast()
     }
 
-    /// Where one of them is.
+    /// The address of node number `i`.
     #[inline]
     pub fn at(&self, i: usize) -> *const Node {
         assert!(i < self.len);
         self.first().wrapping_byte_add(i * self.size)
     }
 
-    /// Where the last two are.
+    /// The address of the last two nodes.
     pub fn pair(&mut self) -> *mut Node {
         assert!(self.len >= 2);
         self.first_mut().wrapping_byte_add((self.len - 2) * self.size)
     }
 
-    /// Where the last of them is; null, if there is none.
+    /// The address of the last node; null if there is none.
     pub fn last(&self) -> *const Node {
         if self.len == 0 { std::ptr::null() } else { self.at(self.len - 1) }
     }
 }
 
-/// Elements that were copied together.
+/// Memory that elements are copied to.
 pub struct Items {
     words: Vec<MaybeUninit<Word>>,
 }
 
 impl Items {
-    /// None yet.
+    /// No memory yet.
     pub fn new() -> Self {
         Self { words: Vec::new() }
     }
 
-    /// Whether there has been no room.
+    /// Whether no room has been asked for yet.
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// Room for so many bytes. What was there is lost if it grows.
+    /// Room for `bytes` bytes. The elements that were there are lost if the room must grow.
     pub fn room(&mut self, bytes: usize) -> *mut Item {
         let words = bytes.div_ceil(ALIGN);
         if words > self.words.len() {
             self.words = Vec::with_capacity(words);
-            // SAFETY: what is there need not be initialised.
+            // SAFETY: `MaybeUninit` words need not be initialised, and the capacity is at least as many.
             unsafe { self.words.set_len(words) };
         }
         self.words.as_mut_ptr().cast()

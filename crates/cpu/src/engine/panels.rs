@@ -1,4 +1,5 @@
-//! Rows of a matrix, column by column, however wide: brought to where the kernel's tiles of [`TILE`] columns are.
+//! Rows of a matrix of any width, reduced column by column. Narrow rows are copied to tiles of [`TILE`] columns, which
+//! is what kernels take.
 
 use std::mem::MaybeUninit;
 
@@ -10,21 +11,21 @@ use crate::panel::{Panel, RowList};
 use crate::policy::{AHEAD, BLOCK, PANEL};
 use crate::simd::prefetch;
 
-/// Room for what is brought together.
+/// Workspace of panels.
 pub struct Room {
     tile: Items,
-    /// A tile of elements, all of which is written, with what was there before.
+    /// A tile of [`WIDE`] columns. All of it is written: where the present elements do not reach, with earlier ones.
     wide: Items,
     /// The nodes of a tile.
     nodes: Nodes,
     /// The nodes of dense rows.
     dense: Nodes,
-    /// Rows, taken apart.
+    /// Rows, transposed.
     pub apart: Items,
 }
 
 impl Room {
-    /// None yet, for nodes of so many bytes.
+    /// An empty workspace, for nodes of `node` bytes.
     pub fn new(node: usize) -> Self {
         Self {
             tile: Items::new(),
@@ -37,13 +38,14 @@ impl Room {
 }
 
 impl Work<'_> {
-    /// The nodes of the `width` columns of rows, at most [`PANEL`], or for a kernel that runs, [`MOST_ROWS`].
+    /// The nodes of the `width` columns of at most [`PANEL`] rows; of at most `MOST_ROWS` rows if the kernel `RUNS`.
     ///
     /// # Safety
-    /// The elements are there, and room for the nodes.
+    /// Every pointer in `rows` is good for `width` elements, and `to` has room for as many nodes.
     pub(super) unsafe fn panel(&self, rows: &[*const Item], start: u64, width: usize, room: &mut Room, to: *mut Node) {
         let size = self.facts.item;
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for `width` elements of each row, and room for `width` nodes. The tile has room
+        // for PANEL rows of TILE elements, and TILE is more than `width` where nodes are copied from there.
         unsafe {
             if self.facts.runs || width >= TILE {
                 return self.kernel.panel(Panel::new(rows, start), width, to);
@@ -61,11 +63,11 @@ impl Work<'_> {
         (0..rows).map(|i| x.wrapping_byte_add(i * width * self.facts.item)).collect()
     }
 
-    /// The nodes of the `width` columns of rows without a gap between them, at most a block, the first of which has the
-    /// index `start`.
+    /// The nodes of the `width` columns of dense rows, at most a block of elements. The first row has the index
+    /// `start`.
     ///
     /// # Safety
-    /// They are there, and room for the nodes.
+    /// `rows * width` elements are readable at `x`, and `to` has room for `width` nodes.
     pub(super) unsafe fn dense_rows(
         &self,
         x: *const Item,
@@ -75,7 +77,8 @@ impl Work<'_> {
         room: &mut Room,
         to: *mut Node,
     ) {
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for all rows, so for the first ones and for the rest after them, and for room for
+        // `width` nodes; `right` has room for as many.
         unsafe {
             if rows < PANEL || (rows == PANEL && !self.facts.dense) {
                 return self.panel(self.rows_at(x, rows, width).as_slice(), start, width, room, to);
@@ -97,8 +100,8 @@ impl Work<'_> {
         }
     }
 
-    /// The same of a power of two of rows, at least [`PANEL`]. Every eight rows become one row of nodes; then rows of
-    /// nodes become one, pair by pair, in the place of the right one of them.
+    /// [`Work::dense_rows`] of a power of two of rows, at least [`PANEL`]. Every eight rows become one row of nodes.
+    /// Then rows of nodes are merged pair by pair, each pair into its right row.
     unsafe fn dense(&self, x: *const Item, rows: usize, width: usize, start: u64, room: &mut Room, to: *mut Node) {
         debug_assert!(rows * width <= BLOCK && rows >= PANEL && rows.is_power_of_two());
         let (size, row) = (self.facts.item, width * self.facts.node);
@@ -115,7 +118,7 @@ impl Work<'_> {
                 self.merge_rows(nodes.first_mut(), groups, PANEL, width);
                 copy_nodes(nodes.first().byte_add((groups - 1) * row), to, row);
             } else {
-                // As many groups side by side as a tile has room for.
+                // As many groups lie side by side as a tile has room for. If the kernel needs indices, it is one.
                 let together = if self.facts.indexed { 1 } else { groups.min(1 << (WIDE / width).ilog2()) };
                 let tiles = groups / together;
                 nodes.write(tiles * width, |to| {
@@ -152,8 +155,9 @@ impl Work<'_> {
 
     /// The nodes of the columns of `groups` groups of [`PANEL`] rows, a power of two that fits a tile.
     ///
-    /// In the tile, groups stand in the order of their reversed bits. So the left ones of all pairs are in its first
-    /// half and the right ones in its second, and one call merges all pairs; the same holds for the pairs of these.
+    /// In the tile, groups lie in the order of their numbers with the bits reversed. So the left groups of all pairs
+    /// are in its first half and the right groups in its second, and one call merges all pairs. The same holds for the
+    /// pairs of merged groups, and so on.
     unsafe fn dense_tile(
         &self,
         x: *const Item,
@@ -188,9 +192,11 @@ impl Work<'_> {
     }
 }
 
+/// Copies nodes of `bytes` bytes in all.
+///
 /// # Safety
-/// They are there, and room for as many.
+/// The nodes are written, `to` has room for them, and both do not overlap.
 unsafe fn copy_nodes(from: *const Node, to: *mut Node, bytes: usize) {
-    // SAFETY: the caller's.
+    // SAFETY: the caller vouches for `bytes` bytes of nodes on either side, which do not overlap.
     unsafe { std::ptr::copy_nonoverlapping(from.cast::<MaybeUninit<u8>>(), to.cast(), bytes) };
 }

@@ -1,4 +1,4 @@
-//! Elements on their way to the trees of their groups: a queue for each.
+//! Queues: for each group, the elements that do not yet fill a node of the group's tree.
 
 use std::mem::MaybeUninit;
 
@@ -7,7 +7,8 @@ use super::span::Span;
 use crate::loops::{Item, Loops, Node};
 use crate::policy::{BLOCK, LEAST_QUEUE, QUEUE_BYTES};
 
-/// An element as groups move it: any of its size. Zeros are a number of every dtype, and absent where elements may be.
+/// An element of a known size, of which groups know nothing else. Zero bytes are a number of every dtype, and an absent
+/// element where elements may be absent.
 pub(super) trait Word: Copy + Send + Sync {
     const ZERO: Self;
 }
@@ -16,22 +17,22 @@ impl<W: Copy + Send + Sync> Word for MaybeUninit<W> {
     const ZERO: Self = MaybeUninit::zeroed();
 }
 
-/// Elements on their way to the trees of their groups.
+/// The queues of all groups, and the spans that full queues are appended to.
 pub(super) struct Queues<'a, T> {
     kernel: &'a dyn Loops,
-    /// Elements that a queue holds: a power of two. An element's place in it is that in its group's sequence, modulo
-    /// this.
+    /// Elements that a queue holds, a power of two. An element's place is its rank in the group modulo this.
     room: usize,
-    /// All queues, and one more for elements of no group.
+    /// The elements of all queues, and of one more queue for elements of no group.
     items: Vec<T>,
-    /// Where in `items` the next element of each queue goes.
+    /// The place in `items` of the next element of each queue.
     next: Vec<u32>,
-    /// What has left the queues.
+    /// The elements that have left the queues, a span for each group.
     pub spans: Vec<Span>,
 }
 
 impl<'a, T: Word> Queues<'a, T> {
-    /// Queues for `groups` groups, of about `each` elements. Those begin at `starts`, or else at 0.
+    /// Queues for `groups` groups of about `each` elements. The first element of group g has the rank `starts[g]`, or
+    /// 0.
     pub fn new(kernel: &'a dyn Loops, groups: usize, each: usize, starts: Option<&[u32]>) -> Self {
         let fits = (QUEUE_BYTES / size_of::<T>() / groups.max(1)).max(LEAST_QUEUE);
         let room = fits.min(2 * each).clamp(2, BLOCK / 2).next_power_of_two();
@@ -45,10 +46,10 @@ impl<'a, T: Word> Queues<'a, T> {
         }
     }
 
-    /// Takes the next elements, with their labels. Those beyond the last group belong to none.
+    /// Appends elements, given with their labels. A label beyond the last group is that of no group.
     ///
     /// # Safety
-    /// They are elements of the kernel.
+    /// The elements are of the kernel's type.
     pub unsafe fn push(&mut self, mut elements: impl Iterator<Item = (u32, T)> + Clone) {
         while let Some(full) = fill(&mut elements, &mut self.next, &mut self.items, self.room) {
             if full < self.spans.len() {
@@ -58,39 +59,41 @@ impl<'a, T: Word> Queues<'a, T> {
         }
     }
 
-    /// The elements in a queue: where, and how many.
+    /// The address and the number of the elements in a queue.
     pub fn waiting(&self, group: usize) -> (*const Item, usize) {
         let first = group * self.room + self.spans[group].end() as usize % self.room;
         let waiting = &self.items[first..self.next[group] as usize];
         (waiting.as_ptr().cast(), waiting.len())
     }
 
-    /// Reduces the elements in a queue to nodes of the tree.
+    /// Appends the elements in a queue to the group's span.
     pub fn settle(&mut self, group: usize) {
         let (x, n) = self.waiting(group);
-        // SAFETY: they came by `push`.
+        // SAFETY: the queue holds `n` elements from `x` on, which are of the kernel's type, as the callers of `push`
+        // vouch.
         unsafe { self.spans[group].extend(self.kernel, x, n) };
     }
 
-    /// Whether the elements in a queue are one node, if they are the last of their sequence.
+    /// Whether the elements in a queue are the leaves of one node, if no more elements follow in their group.
     pub fn is_subtree(&self, group: usize) -> bool {
         (self.spans[group].end() as usize).is_multiple_of(self.room)
     }
 
-    /// Begins the queue of a group anew.
+    /// Empties the queue of a group, whose elements have been appended to its span.
     pub fn begin(&mut self, group: usize) {
         self.next[group] = (group * self.room + self.spans[group].end() as usize % self.room) as u32;
     }
 
-    /// The root of a sequence from its start: what has left the queue, if `span` is that, and what waits in it. How
-    /// many elements it has.
+    /// Writes the root of a group: over the elements of `span`, or of the group's own span if that is `None`, and over
+    /// those in the queue. Returns the number of elements. If it is 0, no root is written.
     ///
     /// # Safety
     /// `to` has room for a node.
     pub unsafe fn root(&self, group: usize, span: Option<&Span>, node: &mut Nodes, to: *mut Node) -> u64 {
         let (x, n) = self.waiting(group);
         let own = &self.spans[group];
-        // SAFETY: elements and nodes of this kernel.
+        // SAFETY: the queue holds `n` elements of the kernel's type; `short` writes their node before `root` reads it;
+        // the caller vouches for room at `to`.
         unsafe {
             if n == 0 {
                 return span.unwrap_or(own).root(self.kernel, std::ptr::null(), 0, to);
@@ -101,7 +104,7 @@ impl<'a, T: Word> Queues<'a, T> {
     }
 }
 
-/// Puts elements in the queues of their groups until one is full: which.
+/// Appends elements to the queues of their groups until a queue is full. Returns its number.
 #[inline(never)]
 fn fill<T: Copy>(
     elements: &mut (impl Iterator<Item = (u32, T)> + Clone),
@@ -110,7 +113,7 @@ fn fill<T: Copy>(
     room: usize,
 ) -> Option<usize> {
     let last = next.len() - 1;
-    // A copy of its own stays in registers.
+    // A local copy of the iterator stays in registers.
     let mut rest = elements.clone();
     while let Some((label, item)) = rest.next() {
         let group = (label as usize).min(last);

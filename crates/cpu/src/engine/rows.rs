@@ -1,4 +1,4 @@
-//! Each output's elements one after the other; short rows many at a time.
+//! The route that reduces the elements of one output after the other, and many short rows at a time.
 
 use warpfold_array::problem::{At, Dim, Problem, Walk};
 
@@ -11,7 +11,7 @@ use crate::output::Output;
 use crate::panel::Panel;
 use crate::policy::{ALONE, BLOCK, CHUNK, MOST_ROWS};
 
-/// Room that a task uses again and again.
+/// The workspace of a task.
 pub struct Scratch {
     /// A tile of elements.
     pub items: Items,
@@ -29,7 +29,7 @@ impl Scratch {
 }
 
 impl Work<'_> {
-    /// See the module.
+    /// Reduces outputs one after the other. Long ones are cut into chunks.
     pub(super) unsafe fn rows(&self, out: &Output<Value>) {
         let Problem { count, outputs, .. } = *self.problem;
         if count > CHUNK {
@@ -43,7 +43,7 @@ impl Work<'_> {
                         let base = Walk::new(&self.problem.kept, self.base, task / chunks).at();
                         let from = task % chunks * CHUNK;
                         let (mut items, mut nodes) = (Items::new(), Nodes::new(self.facts.node));
-                        // SAFETY: the caller's; one task for each node.
+                        // SAFETY: the caller vouches for the elements; each task writes a node of its own.
                         self.chunk(base, from, CHUNK.min(count - from), &mut items, &mut nodes);
                         copy(nodes.first(), to.at(task as isize, 1), self.facts.node);
                     });
@@ -53,7 +53,7 @@ impl Work<'_> {
             let mut walk = Walk::new(&self.problem.kept, self.base, 0);
             for output in 0..outputs {
                 let nodes = nodes.first_mut().wrapping_byte_add(output * chunks * self.facts.node);
-                // SAFETY: nodes of this kernel; one writer per output.
+                // SAFETY: the tasks have written the nodes of all chunks; this thread alone writes results.
                 unsafe {
                     self.kernel.root(nodes, chunks, CHUNK as u64, last);
                     self.finish(out, walk.out(), nodes, 1, count);
@@ -65,7 +65,7 @@ impl Work<'_> {
         let group = (CHUNK / count).clamp(1, outputs.div_ceil(self.threads * 4).max(BLOCK.div_ceil(count)));
         self.tasks(outputs.div_ceil(group), &|task| {
             let (from, to) = (task * group, outputs.min((task + 1) * group));
-            // SAFETY: the caller's; groups are disjoint.
+            // SAFETY: the caller vouches for the elements and the places, and tasks have disjoint outputs.
             unsafe {
                 match self.short_rows() {
                     Some(lane) => self.many_rows(lane, from, to, out),
@@ -108,7 +108,8 @@ impl Work<'_> {
         while row < to {
             let walk = Walk::new(&self.problem.kept, self.base, row);
             let batch = (BLOCK / len).min(to - row).min(lane.len - row % lane.len);
-            // SAFETY: the rows are adjacent; one writer per output.
+            // SAFETY: `batch` rows follow one another along the lane, within what the caller vouches for; no other task
+            // writes these outputs.
             unsafe {
                 let x = self.run_of(walk.at(), &along, batch * len, &mut scratch.items);
                 scratch.nodes.write(batch, |to| self.rows_of_block(x, batch, len, &mut scratch.room, to));
@@ -121,9 +122,10 @@ impl Work<'_> {
     /// The trees over `n` rows of `len` elements, at most a block.
     ///
     /// # Safety
-    /// They are there, and room for as many nodes.
+    /// `n * len` elements are readable at `x`, and `to` has room for `n` nodes.
     pub(super) unsafe fn rows_of_block(&self, x: *const Item, n: usize, len: usize, room: &mut Room, to: *mut Node) {
-        // SAFETY: the caller's; there is room for all rows, which are written.
+        // SAFETY: the caller vouches for the elements and for room for the nodes; the transposed rows have room for as
+        // many elements, all of which `take_apart` writes.
         unsafe {
             if len >= ALONE {
                 for i in 0..n {
@@ -148,18 +150,18 @@ impl Work<'_> {
         }
     }
 
-    /// Finishes outputs that are adjacent along a kept axis.
+    /// Writes the results of `nodes` to outputs that follow one another along a kept axis.
     ///
     /// # Safety
-    /// Nobody else writes the places.
+    /// The nodes are of this kernel; no other task writes the places.
     pub(super) unsafe fn finish_along(&self, out: &Output<Value>, at: isize, lane: &Dim, nodes: &Nodes) {
         let count = self.problem.count;
         if lane.out == 1 {
-            // SAFETY: the nodes are of this kernel, and no other task writes their places.
+            // SAFETY: the caller vouches for nodes of this kernel, and that no other task writes the places.
             return unsafe { self.finish(out, at, nodes.first(), nodes.len(), count) };
         }
         for i in 0..nodes.len() {
-            // SAFETY: the nodes are of this kernel, and no other task writes their places.
+            // SAFETY: the caller vouches for nodes of this kernel, and that no other task writes the places.
             unsafe { self.finish(out, at + i as isize * lane.out, nodes.at(i), 1, count) };
         }
     }
@@ -170,30 +172,31 @@ impl Work<'_> {
         nodes.reserve(len.div_ceil(BLOCK));
         for start in (from..from + len).step_by(BLOCK) {
             let n = BLOCK.min(from + len - start);
-            // SAFETY: the caller's.
+            // SAFETY: these elements lie within those of the output, which the caller vouches for; `block` writes the
+            // node.
             unsafe {
                 let x = self.sequence(base, start, n, items);
                 nodes.push_after(|left, to| self.kernel.block(left, x, n, start as u64, to));
             }
         }
         let last = (len - 1) % BLOCK + 1;
-        // SAFETY: nodes of this kernel.
+        // SAFETY: the loop above has written a node of this kernel for each block.
         unsafe { self.kernel.root(nodes.first_mut(), nodes.len(), BLOCK as u64, last as u64) };
     }
 
-    /// `n` elements along one axis: lent if memory has them so, else copied.
+    /// The address of `n` elements along one axis: in place if memory has them as the kernel reads them, else copied.
     pub(super) unsafe fn run_of(&self, at: At, dim: &Dim, n: usize, items: &mut Items) -> *const Item {
         let size = self.facts.item;
         if self.load.direct() && dim.x == size as isize && at.x.addr().is_multiple_of(self.facts.align) {
             return at.x.cast();
         }
         let room = items.room(n * size);
-        // SAFETY: the caller's; there is room.
+        // SAFETY: the caller vouches for `n` elements along the axis, and there is room for them.
         unsafe { self.load.gather(at, dim, n, room) };
         room
     }
 
-    /// `n` elements of one output's sequence, from the index `start`.
+    /// The address of `n` elements of one output's sequence, from the index `start`: in place, or copied.
     pub(super) unsafe fn sequence(&self, base: At, start: usize, n: usize, items: &mut Items) -> *const Item {
         let inner = self.problem.inner();
         let outer = self.problem.reduced.split_last().map_or(&[][..], |(_, outer)| outer);
@@ -209,7 +212,8 @@ impl Work<'_> {
         while done < n {
             let run = (inner.len - at).min(n - done);
             let to = room.wrapping_byte_add(done * size);
-            // SAFETY: the caller's; there is room.
+            // SAFETY: the run lies within the sequence, which the caller vouches for, and there is room for all `n`
+            // elements.
             unsafe { self.load.gather(walk.at().step(&inner, at), &inner, run, to) };
             done += run;
             at = 0;

@@ -1,8 +1,8 @@
-//! The route on which the fastest axis in memory is reduced, and so is a slower one than those that are kept: axes 0
-//! and 2 of three.
+//! The route for reductions over the fastest axis in memory and over another one, slower than all kept axes: say, over
+//! axes 0 and 2 of three.
 //!
-//! Each output's elements lie in short runs far apart. So runs are reduced in memory order, all outputs' one after the
-//! other, and their nodes along the slower axes as columns are. A run must be a subtree: its length is a power of two.
+//! The elements of an output lie in short runs, far apart. So runs are reduced in memory order, output after output,
+//! and then the nodes of runs are reduced as columns are. A run must be a subtree, so its length is a power of two.
 
 use warpfold_array::problem::Walk;
 
@@ -20,7 +20,7 @@ impl Work<'_> {
         let runs = self.problem.count / run;
         let per_task = rows_per_task(runs, 1, self.threads, 8);
         let tasks = runs.div_ceil(per_task);
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for all elements of the problem, and the ranges are within the runs of an output.
         let nodes = self
             .results(tasks, |task| unsafe { self.some_runs(task * per_task, runs.min((task + 1) * per_task), run) });
         let last = ((runs - (tasks - 1) * per_task) * run) as u64;
@@ -28,7 +28,7 @@ impl Work<'_> {
         let mut list = Nodes::with_capacity(self.facts.node, tasks);
         for output in 0..self.problem.outputs {
             list.clear();
-            // SAFETY: nodes of this kernel; one writer per output.
+            // SAFETY: `some_runs` has written a node of this kernel for each output; this thread alone writes results.
             unsafe {
                 nodes.iter().for_each(|nodes| list.push(nodes.at(output)));
                 self.kernel.root(list.first_mut(), tasks, (per_task * run) as u64, last);

@@ -1,7 +1,6 @@
-//! Consecutive parts of one axis, each reduced by itself: a few long ones, a million tiny ones, or both.
+//! Segments: consecutive parts of one axis, a few long ones or a million short ones, each reduced by itself.
 //!
-//! Parts longer than a task are cut along subtrees; shorter ones share a task. Neighbours of one length are matrix
-//! rows.
+//! Segments longer than a task are cut along subtrees. Shorter ones share a task. Neighbours of one length are rows.
 
 use std::ops::Range;
 
@@ -17,13 +16,13 @@ use crate::output::Output;
 use crate::parallel::map;
 use crate::policy::{BLOCK, CHUNK, PANEL, STRIP_BYTES};
 
-/// What a segment costs beside its elements, in elements.
+/// The time that a segment takes beside that of its elements, in elements.
 const OVERHEAD: usize = 16;
 
-/// Segments that one thread looks through at a time before any is reduced.
+/// Segments whose offsets one thread checks at a time before any segment is reduced.
 const STRETCH: usize = 1 << 16;
 
-/// What `of` says of each stretch of segments.
+/// The results of `of` for each stretch of segments.
 fn stretches<T: Send>(segments: usize, threads: usize, of: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
     if threads == 1 || segments <= STRETCH {
         return vec![of(0..segments)];
@@ -46,9 +45,9 @@ struct Part {
     from: usize,
 }
 
-/// Who does what.
+/// The tasks of a segmented reduction.
 struct Tasks {
-    /// Neighbouring segments that one task reduces, as ranges. Those that are cut lie between them.
+    /// Ranges of neighbouring segments, each of which one task reduces. Segments that are cut lie between the ranges.
     shared: Vec<(usize, usize)>,
     /// The parts of segments that are cut, in order.
     parts: Vec<Part>,
@@ -57,7 +56,7 @@ struct Tasks {
 }
 
 impl Tasks {
-    /// Segments of more than `piece` rows (a power of two) are cut; others share tasks of about as much.
+    /// Cuts segments of more than `piece` rows (a power of two). Other segments share tasks of about `piece` rows.
     fn new(offsets: &[usize], piece: usize, threads: usize) -> Self {
         let mut stretches = stretches(offsets.len() - 1, threads, |segments| Self::of(offsets, segments, piece));
         let mut all = Self { shared: Vec::new(), parts: Vec::new(), piece };
@@ -68,7 +67,7 @@ impl Tasks {
         all
     }
 
-    /// Those of some segments.
+    /// The tasks of a range of segments.
     fn of(offsets: &[usize], segments: Range<usize>, piece: usize) -> Self {
         let mut tasks = Self { shared: Vec::new(), parts: Vec::new(), piece };
         let (mut first, mut load) = (segments.start, 0);
@@ -95,7 +94,7 @@ impl Tasks {
     }
 }
 
-/// The columns of one line or strip: where they start in memory and in the output.
+/// The columns of one line or strip: their start in memory and in the output, and their number.
 #[derive(Clone, Copy)]
 struct Place {
     at: At,
@@ -119,7 +118,7 @@ impl Work<'_> {
         if (offsets.len() - 1) * outputs == 0 {
             return true;
         }
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches for elements and places; segments lie within the axis, by the checked offsets.
         unsafe {
             match self.problem.kept.split_last() {
                 Some((lane, others)) if self.problem.inner().x.unsigned_abs() > lane.x.unsigned_abs() => {
@@ -131,7 +130,7 @@ impl Work<'_> {
         true
     }
 
-    /// Each kept index by itself: the cut axis is the fastest in memory, or the only one.
+    /// The segments of each kept index by itself. The cut axis is the fastest in memory, or the only one.
     unsafe fn segments_of_lines(&self, offsets: &[usize], out: &Output<Value>) {
         let tasks = Tasks::new(offsets, CHUNK, self.threads);
         let place = |line: usize| {
@@ -162,7 +161,7 @@ impl Work<'_> {
         unsafe { self.join_parts(offsets, &tasks, &nodes, &place, None, out) };
     }
 
-    /// Several columns at a time.
+    /// The segments of several columns at a time. The last kept axis is faster in memory than the cut one.
     unsafe fn segments_of_rows(&self, offsets: &[usize], lane: &Dim, others: &[Dim], out: &Output<Value>) {
         let width = (STRIP_BYTES / self.problem.size).min(lane.len);
         let strips = lane.len.div_ceil(width);
@@ -217,7 +216,7 @@ impl Work<'_> {
                 for column in 0..place.width {
                     list.clear();
                     let at = place.out + lane.map_or(0, |lane| column as isize * lane.out);
-                    // SAFETY: nodes of this kernel; the caller's.
+                    // SAFETY: the caller passes the nodes of every part; no other task writes outputs of cut segments.
                     unsafe {
                         of_segment.iter().for_each(|columns| list.push(columns.at(column)));
                         self.kernel.root(list.first_mut(), list.len(), tasks.piece as u64, last as u64);
@@ -229,23 +228,24 @@ impl Work<'_> {
         }
     }
 
+    /// Writes the result of a segment.
+    ///
     /// # Safety
-    /// A node of this kernel; nobody else writes the place.
+    /// `node` is a written node of this kernel; no other task writes the place.
     unsafe fn finish_segment(&self, out: &Output<Value>, segment: usize, at: isize, len: usize, node: *const Node) {
-        // SAFETY: the nodes are of this kernel, and no other task writes their places.
+        // SAFETY: the caller vouches for a node of this kernel, and that no other task writes the place.
         unsafe { self.finish(out, (segment * self.problem.outputs) as isize + at, node, 1, len) };
     }
 
     /// # Safety
-    /// Nobody else writes the place.
+    /// No other task writes the place.
     unsafe fn finish_empty_segment(&self, out: &Output<Value>, segment: usize, at: isize) {
         let place = out.at((segment * self.problem.outputs) as isize + at + self.problem.out_offset, 1);
-        // SAFETY: the place is aligned for a value, and no other task writes it.
-        assert!(unsafe { self.kernel.finish_empty(place) }, "it was asked for before");
+        // SAFETY: the place is in bounds and has room for a value, and the caller vouches that no other task writes it.
+        assert!(unsafe { self.kernel.finish_empty(place) }, "empty segments have a result, as checked before");
     }
 
-    /// Segments of at most [`CHUNK`] elements, the first of which is number `first`, as many at a time as a block
-    /// holds.
+    /// Reduces segments of at most [`CHUNK`] elements, as many at a time as a block holds. The first is number `first`.
     unsafe fn short_segments(&self, offsets: &[usize], first: usize, place: &Place, out: &Output<Value>) {
         let inner = self.problem.inner();
         let segments = offsets.len() - 1;
@@ -275,7 +275,7 @@ impl Work<'_> {
                 let len = offsets[from + 1] - offsets[from];
                 let alike = offsets[from..=to].windows(2).take_while(|pair| pair[1] - pair[0] == len).count();
                 let begin = x.wrapping_byte_add((offsets[from] - start) * self.facts.item);
-                // SAFETY: the caller's.
+                // SAFETY: the elements of the segments `from..to` begin at `begin`; no other task writes their places.
                 unsafe {
                     if alike >= ALIKE && (1..=BLOCK / 2).contains(&len) {
                         nodes.write(alike, |to| self.rows_of_block(begin, alike, len, room, to));
@@ -291,17 +291,17 @@ impl Work<'_> {
         }
     }
 
-    /// Finishes segments of one length.
+    /// Writes the results of neighbouring segments of one length.
     ///
     /// # Safety
-    /// Nodes of this kernel; nobody else writes the places.
+    /// The nodes are of this kernel; no other task writes the places.
     unsafe fn finish_segments(&self, out: &Output<Value>, segment: usize, place: &Place, len: usize, nodes: &Nodes) {
         if self.problem.outputs == 1 {
-            // SAFETY: the nodes are of this kernel, and no other task writes their places.
+            // SAFETY: the caller vouches for nodes of this kernel, and that no other task writes the places.
             return unsafe { self.finish(out, segment as isize + place.out, nodes.first(), nodes.len(), len) };
         }
         for i in 0..nodes.len() {
-            // SAFETY: the node is of this kernel, and no other task writes the place.
+            // SAFETY: the caller vouches for nodes of this kernel, and that no other task writes the places.
             unsafe { self.finish_segment(out, segment + i, place.out, len, nodes.at(i)) };
         }
     }
@@ -309,7 +309,7 @@ impl Work<'_> {
     /// Reduces segments of any lengths, the first of which begins at `x`.
     ///
     /// # Safety
-    /// Their elements are there; nobody else writes the places.
+    /// All elements of the segments are readable from `x` on; no other task writes the places.
     unsafe fn some_segments(
         &self,
         x: *const Item,
@@ -320,14 +320,14 @@ impl Work<'_> {
     ) {
         let (n, outputs) = (offsets.len() - 1, self.problem.outputs);
         let at = place.out + self.problem.out_offset;
-        // The places of the last and of the first are in bounds, so all are.
+        // The places of the last and of the first segment are in bounds, so all places are.
         out.at(((segment + n - 1) * outputs) as isize + at, 1);
         let to = out.at((segment * outputs) as isize + at, 1);
         // SAFETY: the caller vouches for the elements; all places are in bounds, and no other task writes them.
         unsafe { self.kernel.segments(x, offsets, to, (outputs * self.facts.value) as isize) };
     }
 
-    /// The same of rows.
+    /// Reduces segments of a strip of columns. The first is number `first`.
     unsafe fn short_segments_of_rows(
         &self,
         offsets: &[usize],
@@ -344,7 +344,7 @@ impl Work<'_> {
             let segment = first + i;
             if len == 0 {
                 for column in 0..place.width as isize {
-                    // SAFETY: no other task writes the place.
+                    // SAFETY: this task alone writes the outputs of its segments and columns.
                     unsafe { self.finish_empty_segment(out, segment, place.out + column * lane.out) };
                 }
                 continue;
@@ -352,7 +352,7 @@ impl Work<'_> {
             if len <= PANEL {
                 ats.clear();
                 ats.extend((start..start + len).map(|row| place.at.step(&inner, row)));
-                // SAFETY: the caller's; the panel writes `width` nodes.
+                // SAFETY: the caller vouches for the segment's rows, and the panel writes `width` nodes.
                 unsafe {
                     let rows = self.rows_of(&ats, lane, place.width, &mut items);
                     nodes.write(place.width, |to| self.panel(rows.as_slice(), 0, place.width, &mut room, to));
@@ -364,7 +364,7 @@ impl Work<'_> {
             }
             for column in 0..nodes.len() {
                 let at = place.out + column as isize * lane.out;
-                // SAFETY: the node is of this kernel, and no other task writes the place.
+                // SAFETY: a node of this kernel; this task alone writes the outputs of its segments and columns.
                 unsafe { self.finish_segment(out, segment, at, len, nodes.at(column)) };
             }
         }
@@ -384,10 +384,10 @@ impl Work<'_> {
     }
 }
 
-/// Neighbours of one length from which they are reduced as rows of a matrix.
+/// The fewest neighbours of one length that are reduced as rows of a matrix.
 const ALIKE: usize = 4;
 
-/// How many of some segments come before [`ALIKE`] neighbours of one length: at least one.
+/// The number of segments before the first [`ALIKE`] neighbours of one length, at least one.
 fn unlike(offsets: &[usize]) -> usize {
     let mut alike = 1;
     for i in 1..offsets.len() - 1 {

@@ -1,5 +1,5 @@
-//! A contiguous range of a sequence, reduced to its maximal canonical nodes: [`warpfold_core::Span`] of nodes without a
-//! type.
+//! A contiguous range of a sequence, reduced to its maximal canonical nodes. It is [`warpfold_core::Span`] for nodes
+//! whose type is not known here.
 
 use warpfold_core::NotAdjacent;
 
@@ -8,7 +8,7 @@ use crate::loops::{Item, Loops, Node};
 use crate::moves::copy;
 use crate::policy::BLOCK;
 
-/// See the module.
+/// A contiguous range of a sequence as its maximal canonical nodes.
 pub struct Span {
     start: u64,
     end: u64,
@@ -22,14 +22,14 @@ impl Span {
         Self { start, end: start, levels: Vec::new(), nodes: Nodes::new(kernel.facts().node) }
     }
 
-    /// The empty range at `start`, in the same memory.
+    /// Makes the span the empty range at `start`, and keeps its memory.
     pub fn begin(&mut self, start: u64) {
         (self.start, self.end) = (start, start);
         self.levels.clear();
         self.nodes.clear();
     }
 
-    /// Where it ends.
+    /// The index after the last element.
     pub fn end(&self) -> u64 {
         self.end
     }
@@ -37,12 +37,12 @@ impl Span {
     /// Appends the canonical node of the next `2^level` elements, which `write` writes.
     ///
     /// # Safety
-    /// It writes a node of this kernel.
+    /// `write` writes a node of this kernel.
     unsafe fn push_with(&mut self, kernel: &dyn Loops, level: u32, write: impl FnOnce(*mut Node)) {
         assert!(self.end.trailing_zeros() >= level, "a node of level {level} cannot start at {}", self.end);
         self.end += 1 << level;
         let mut level = level;
-        // SAFETY: the caller's.
+        // SAFETY: the caller vouches that `write` writes the node.
         unsafe { self.nodes.push_with(write) };
         self.levels.push(level as u8);
         // The left neighbour is a sibling if this node is the odd one of its pair and the pair is whole.
@@ -51,7 +51,7 @@ impl Span {
             && self.end >> level & 1 == 0
         {
             *left += 1;
-            // SAFETY: both are nodes of this kernel; the pair takes the place of the left one.
+            // SAFETY: the last two nodes are of this kernel and written; their root replaces the left one.
             unsafe { kernel.root(self.nodes.pair(), 2, 1 << level, 1 << level) };
             self.levels.pop();
             self.nodes.pop();
@@ -59,10 +59,10 @@ impl Span {
         }
     }
 
-    /// Appends a run of `n` elements: the fewest canonical nodes that make it up.
+    /// Appends a run of `n` elements, as the fewest canonical nodes that make it up.
     ///
     /// # Safety
-    /// They are there, and of this kernel.
+    /// `n` elements of this kernel's type are readable at `x`.
     pub unsafe fn extend(&mut self, kernel: &dyn Loops, x: *const Item, n: usize) {
         let size = kernel.facts().item;
         let mut done = 0;
@@ -70,7 +70,8 @@ impl Span {
             let at = self.end;
             let level = at.trailing_zeros().min(BLOCK.ilog2()).min((n - done).ilog2());
             let x = x.wrapping_byte_add(done * size);
-            // SAFETY: the caller's.
+            // SAFETY: the next `2^level` elements are among the `n` that the caller vouches for, since `level` is at
+            // most the logarithm of those left; `block` writes their node.
             unsafe {
                 self.push_with(kernel, level, |to| kernel.block(std::ptr::null(), x, 1 << level, at, to));
             }
@@ -85,21 +86,22 @@ impl Span {
         }
         let size = kernel.facts().node;
         for (i, &level) in next.levels.iter().enumerate() {
-            // SAFETY: a node of this kernel.
+            // SAFETY: the node is one of `next`, so written and of this kernel, and `copy` writes all of its bytes.
             unsafe { self.push_with(kernel, level as u32, |to| copy(next.nodes.at(i), to, size)) };
         }
         Ok(())
     }
 
-    /// The root of the tree over the range and `tail` after it, a node of some more elements, or null. How many
-    /// elements the root has: 0, if there are none; `to` is not written then.
+    /// Writes the root of the tree over the range and `more` elements after it, whose node is `tail`. `tail` is null if
+    /// there are none. Returns the number of elements under the root. If it is 0, no root is written.
     ///
     /// # Safety
-    /// There is a node of this kernel, and room for one.
+    /// `tail` is null or a node of this kernel, and `to` has room for a node.
     pub unsafe fn root(&self, kernel: &dyn Loops, tail: *const Node, more: u64, to: *mut Node) -> u64 {
         let size = kernel.facts().node;
         let (mut count, mut levels) = (more, self.levels.iter().enumerate().rev());
-        // SAFETY: nodes of this kernel.
+        // SAFETY: the span's nodes are written, the caller vouches for `tail` and `to`, and `to` is written before it
+        // is merged, since a merge follows only after a copy.
         unsafe {
             if !tail.is_null() {
                 copy(tail, to, size);

@@ -1,9 +1,9 @@
-//! The route on which the fastest axis in memory is an outer reduced one: the sum of a transposed matrix.
+//! The route for reductions whose fastest axis in memory is an outer reduced one: say, the sum of a transposed matrix.
 //!
-//! Index order and memory order disagree. A lane is an index of the fastest axis in memory. If the length of a lane has
-//! a large power of two in it, lanes are cut into subtrees of that length, and reduced as columns are. If not, they
-//! need not start at a multiple of anything: a task then copies tiles of some lanes into index order, and keeps one
-//! [`Span`] per lane.
+//! Index order and memory order differ. A lane is an index of the fastest axis in memory. If a large power of two
+//! divides the length of a lane, lanes are cut into subtrees of that length, and reduced as columns are. Otherwise
+//! lanes start at any index: then a task copies tiles of some lanes into index order, and keeps one [`Span`] for each
+//! lane.
 
 use warpfold_array::problem::{At, Dim, Walk};
 
@@ -16,17 +16,17 @@ use crate::moves::{by_size, copy};
 use crate::output::Output;
 use crate::policy::{LEAST_DEPTH, MOST_DEPTH, MOST_NODES, STRIP_BYTES, TILE_DEPTH, TILE_LANES};
 
-/// Elements of a lane that are kept: a tile of them, and what the one before left.
+/// Elements of a lane's ring: those of a tile, and those that the tile before has left.
 const RING: usize = 2 * TILE_DEPTH;
 
-/// From one lane's ring to the next: not a power of two, so that lanes do not compete for one cache set.
+/// Elements from one lane's ring to the next. This is no power of two, so that lanes do not compete for one cache set.
 const PITCH: usize = RING + 16;
 
-/// Elements that a task copies, if there are so many.
+/// Elements that a task copies at most.
 const TASK: usize = 1 << 20;
 
 impl Work<'_> {
-    /// See the module.
+    /// Reduces lanes as columns, or by spans.
     pub(super) unsafe fn transposed(&self, lane: usize, out: &Output<Value>) {
         let (outer, rest) = self.problem.reduced.split_at(lane);
         let (lane, inner) = (rest[0], &rest[1..]);
@@ -34,7 +34,7 @@ impl Work<'_> {
         let outer_len: usize = outer.iter().map(|d| d.len).product();
         let unit = MOST_DEPTH.min(1 << depth.trailing_zeros());
         if !self.facts.indexed && unit >= LEAST_DEPTH && self.problem.count / unit <= MOST_NODES {
-            // SAFETY: the caller's.
+            // SAFETY: the caller vouches for the elements and the places.
             return unsafe { self.lanes_as_columns(outer, lane, inner, unit, out) };
         }
         let groups = lane.len.div_ceil(TILE_LANES);
@@ -55,7 +55,7 @@ impl Work<'_> {
                 from: s * slice,
                 to: depth.min((s + 1) * slice),
             };
-            // SAFETY: the caller's.
+            // SAFETY: the tile's lanes and their part lie within the elements that the caller vouches for.
             unsafe { self.lanes(&tile) }
         });
         let mut walk = Walk::new(&self.problem.kept, self.base, 0);
@@ -69,7 +69,7 @@ impl Work<'_> {
                     }
                 }
             }
-            // SAFETY: there are elements, so there is a root; one writer per output.
+            // SAFETY: there are elements, so `root` writes a node; this thread alone writes results.
             unsafe {
                 root.write(1, |to| {
                     whole.root(self.kernel, std::ptr::null(), 0, to);
@@ -107,11 +107,11 @@ impl Work<'_> {
             list.clear();
             for units in nodes.chunks(units) {
                 for lane in 0..units[0].len() {
-                    // SAFETY: nodes of this kernel.
+                    // SAFETY: every task has written a node of this kernel for each of its lanes.
                     units.iter().for_each(|nodes| unsafe { list.push(nodes.at(lane)) });
                 }
             }
-            // SAFETY: as above; one writer per output.
+            // SAFETY: the list has a node for each unit of each lane; this thread alone writes results.
             unsafe {
                 self.kernel.root(list.first_mut(), list.len(), unit as u64, unit as u64);
                 self.finish(out, walk.out(), list.first(), 1, self.problem.count);
@@ -125,8 +125,8 @@ impl Work<'_> {
         let Tile { lanes, first, depth, .. } = *tile;
         let mut spans: Vec<Span> =
             (0..lanes).map(|i| Span::new(self.kernel, (first + i * depth + tile.from) as u64)).collect();
-        // Where in its ring a lane goes on: at its index, so that a run of `TILE_DEPTH` from a multiple of it is a
-        // subtree.
+        // The place of a lane's next element in its ring: its index, so that a run of `TILE_DEPTH` elements from a
+        // multiple of `TILE_DEPTH` is a subtree, and does not wrap around.
         let mut places: Vec<usize> = spans.iter().map(|span| span.end() as usize % RING).collect();
         let size = self.facts.item;
         let (mut line, mut rings) = (Items::new(), Items::new());
@@ -134,7 +134,7 @@ impl Work<'_> {
         let mut walk = Walk::new(tile.inner, tile.base, tile.from);
         for start in (tile.from..tile.to).step_by(TILE_DEPTH) {
             let n = TILE_DEPTH.min(tile.to - start);
-            // SAFETY: the caller's; there is a ring for every lane.
+            // SAFETY: the caller vouches for `lanes` elements of each line, and there is a ring for each lane.
             unsafe {
                 for i in 0..n {
                     let x = self.run_of(walk.at(), &tile.lane, lanes, &mut line);
@@ -158,13 +158,15 @@ impl Work<'_> {
             for (lane, (span, place)) in spans.iter_mut().zip(&mut places).enumerate() {
                 *place = (*place + n) % RING;
                 let end = (first + lane * depth + start + n) as u64;
-                // What is not whole waits for the next lines, of which there will be no more than fill the ring.
+                // Elements of an incomplete run wait for the next lines. Fewer than `TILE_DEPTH` wait, and at most as
+                // many lines follow, so the ring has room.
                 let whole = if start + n == tile.to { end } else { end - end % TILE_DEPTH as u64 };
                 while span.end() < whole {
                     let from = span.end() as usize;
                     let to = (whole as usize).min((from / TILE_DEPTH + 1) * TILE_DEPTH);
                     let x = rings.wrapping_byte_add((lane * PITCH + from % RING) * size);
-                    // SAFETY: written, and not yet overwritten: fewer than `RING` elements ago.
+                    // SAFETY: these elements were written to the ring, and fewer than `RING` elements have followed
+                    // them.
                     unsafe { span.extend(self.kernel, x, to - from) };
                 }
             }

@@ -17,14 +17,14 @@ use warpfold_array::{Array, Values};
 use warpfold_array::{ArrayRef, Order};
 use warpfold_array::{Error, Op};
 
-/// Bins at each end that are looked at first.
+/// Bins at each end whose width is checked before all bins are computed.
 const LOOK: usize = 4096;
 
 /// Elements that a task reads.
 const TASK: usize = 1 << 16;
 
-/// How often each label occurs, or the sum of its `weights`, by the tree, in the dtype that a sum of them has. Labels
-/// are as in [`crate::Groups::new`]: -1 is not counted. There are at least `least` bins.
+/// The number of times that each label occurs, or the sum of its `weights`, by the tree, in the dtype of a sum of
+/// weights. Labels are as in [`crate::Groups::new`]: -1 is not counted. There are at least `least` bins.
 ///
 /// ```
 /// use warpfold::{ArrayRef, bincount};
@@ -51,7 +51,7 @@ pub fn bincount(labels: ArrayRef<'_>, weights: Option<ArrayRef<'_>>, least: usiz
     }
 }
 
-/// How often each label below `bins` occurs.
+/// The number of times that each label below `bins` occurs.
 fn count(labels: &[u32], bins: usize) -> Vec<i64> {
     let n = labels.len();
     if bins >= n {
@@ -63,7 +63,7 @@ fn count(labels: &[u32], bins: usize) -> Vec<i64> {
     let parts = (n / (4 * bins).max(TASK)).clamp(1, rayon::current_num_threads());
     let of_part = |part: usize| {
         let labels = &labels[n * part / parts..n * (part + 1) / parts];
-        // Two tables, so that equal neighbours need not wait for each other; in the last place, those of no bin.
+        // Two tables, so that equal neighbours need not wait for each other. The last counter is for labels of no bin.
         let mut tables = [vec![0i64; bins + 1], vec![0i64; bins + 1]];
         let [even, odd] = &mut tables;
         let (pairs, last) = labels.as_chunks::<2>();
@@ -81,29 +81,30 @@ fn count(labels: &[u32], bins: usize) -> Vec<i64> {
 /// The bins of a [`histogram`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bins {
-    /// So many of one width, from the least to the greatest element, or over a range.
+    /// Bins of one width, from the least to the greatest element, or over a range.
     Uniform {
-        /// How many.
+        /// The number of bins.
         bins: usize,
-        /// From where to where; `None`: of the elements.
+        /// The first and the last edge; `None`: the least and the greatest element.
         range: Option<(f64, f64)>,
     },
     /// Between neighbouring edges, which do not decrease.
     Edges(Vec<f64>),
 }
 
-/// How many elements are in each bin.
+/// The number of elements in each bin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Histogram {
     /// The counts (i64), or the sums of the weights.
     pub counts: Array,
-    /// Where bins meet: one more than there are bins. Of uniform bins, in the dtype of float elements, else f64.
+    /// The edges of bins, one more than there are bins. Uniform edges have the dtype of float elements; others are f64.
     pub edges: Array,
 }
 
-/// Counts elements between edges: bin `i` has those with `edges[i] <= x < edges[i + 1]`, the last one also those at its
-/// end. Elements are compared as f64. NaN, and what is outside of all bins, is not counted. With `weights` of the same
-/// shape, bins have the sums of theirs, by the tree, in row-major order.
+/// Counts elements between edges: bin `i` has the elements with `edges[i] <= x < edges[i + 1]`, and the last bin also
+/// those equal to the last edge. Elements are compared as f64. NaN and elements outside of all bins are not counted.
+/// With `weights` of the same shape, the result of a bin is the sum of its elements' weights, by the tree, in row-major
+/// order.
 ///
 /// Uniform edges are those of `numpy.histogram`, to the bit.
 ///
@@ -143,7 +144,7 @@ pub fn histogram(array: ArrayRef<'_>, bins: &Bins, weights: Option<ArrayRef<'_>>
             let flat = dense::values(&weights);
             let bytes = flat.as_bytes();
             let flat = ArrayRef::from_bytes(bytes, weights.dtype(), &[weights.len()], Order::C, false)?;
-            // No bin is the greatest u32, which as an i32 is -1.
+            // An element of no bin has the label `u32::MAX`, which is -1 as an i32.
             let labels = Values::U32(labels);
             let labels = ArrayRef::from_bytes(labels.as_bytes(), DType::I32, &[labels.len()], Order::C, false)?;
             let labels = Labels::new(labels, Some(bins))?;
@@ -157,18 +158,19 @@ pub fn histogram(array: ArrayRef<'_>, bins: &Bins, weights: Option<ArrayRef<'_>>
     })
 }
 
-/// `n` labels, by tasks that are given the place of their first and room for theirs, all of which they write. Not
-/// generic, so that its threads are compiled once.
+/// `n` labels, which tasks write. `write` is given the index of a task's first label and room for the task's labels,
+/// all of which it must write. The function is not generic, so that it is compiled once.
 fn in_tasks(n: usize, write: &(dyn Fn(usize, &mut [MaybeUninit<u32>]) + Sync)) -> Vec<u32> {
     let mut labels: Vec<u32> = Vec::with_capacity(n);
     let room = &mut labels.spare_capacity_mut()[..n];
     parallel::chunks(room, TASK, |task, room| write(task * TASK, room));
-    // SAFETY: all are written.
+    // SAFETY: the chunks are all of the room, and `write` writes every place of a chunk: the only caller passes a
+    // closure that does.
     unsafe { labels.set_len(n) };
     labels
 }
 
-/// The edges of bins for `n` elements of a dtype, and what dtype they have. `extent` finds the least and the greatest
+/// The edges of bins for `n` elements of a dtype, and the dtype of the edges. `extent` finds the least and the greatest
 /// element.
 pub fn edges(
     bins: &Bins,
@@ -182,7 +184,7 @@ pub fn edges(
     }
 }
 
-/// Edges as they were given.
+/// Checks edges that are given.
 fn given(edges: &[f64]) -> Result<Vec<f64>, KeyError> {
     if edges.len() < 2 {
         return Err(KeyError::Bins { why: format!("give two edges or more, there are {}", edges.len()) });
@@ -209,8 +211,8 @@ fn uniform(
         return bad(format!("give a number of bins from 1 to {}, not {bins}", u32::MAX - 1));
     }
     let dtype = if dtype.is_float() { dtype } else { DType::F64 };
-    // What is given is f64 and rounded at the end, and so are 0 and 1; what is found has the dtype of the elements at
-    // every step.
+    // As in NumPy: a range that is given, and 0 to 1 for no elements, is f64, and edges are rounded at the end. A range
+    // that is found has the dtype of the elements, and every step is rounded to it.
     let steps = if range.is_some() || n == 0 { DType::F64 } else { dtype };
     let (first, last) = match range {
         Some(range) => range,
@@ -238,13 +240,13 @@ fn uniform(
     let narrow = || {
         bad(format!("{first} to {last} is too narrow or too wide for {bins} bins of {dtype}: give fewer, or a range"))
     };
-    // Numbers are farthest apart at one of the ends: a look there spares work on very many edges that are too near each
-    // other.
+    // Numbers of a float dtype are farthest apart at one of the ends. So a check of the ends refuses most bins that are
+    // too narrow, before very many edges are computed.
     let mut ends = (0..bins.min(LOOK)).chain(bins.saturating_sub(LOOK)..bins);
     if ends.any(|i| !increases(edge(i), edge(i + 1))) {
         return narrow();
     }
-    // An edge and a count.
+    // Each bin takes an edge and a count.
     memory::afford("bins", bins, size_of::<f64>() + size_of::<i64>())?;
     let mut edges = memory::room("edges", bins + 1)?;
     edges.extend((0..=bins).map(edge));
@@ -254,8 +256,8 @@ fn uniform(
     Ok((edges, dtype))
 }
 
-/// To the nearest number of a float dtype. One operation of f64, rounded so, is that operation of the dtype: f64 has
-/// more than twice as many bits.
+/// Rounds to the nearest number of a float dtype. An operation of f64 that is rounded so has the bits of the operation
+/// in that dtype, since f64 has more than twice as many bits.
 fn round(x: f64, dtype: DType) -> f64 {
     match dtype {
         DType::F16 => f16::from_cast(x.cast()).to_f64(),
@@ -265,7 +267,8 @@ fn round(x: f64, dtype: DType) -> f64 {
     }
 }
 
-/// Finds bins: where the element would be if all were of one width, then one by one, or by halving if that is far.
+/// Finds the bin of an element: the bin that it would be in if all had one width, then the neighbours of that bin, then
+/// a binary search.
 struct Finder<'a> {
     edges: &'a [f64],
     per_unit: f64,
@@ -277,7 +280,7 @@ impl<'a> Finder<'a> {
         Self { edges, per_unit: (edges.len() - 1) as f64 / (last - first) }
     }
 
-    /// The bin, or -1 of 32 bits.
+    /// The bin of an element, or `u32::MAX` outside of all bins.
     #[inline(always)]
     fn bin(&self, x: f64) -> u32 {
         let last = self.edges.len() - 2;

@@ -1,4 +1,4 @@
-//! Elements copied together: those of any layout in order, and rows by their positions.
+//! Elements copied to contiguous memory: those of any layout in order, and rows by their positions.
 
 use std::borrow::Cow;
 use std::mem::MaybeUninit;
@@ -14,7 +14,7 @@ use warpfold_array::{Value, Values};
 /// Elements that a task copies.
 const TASK: usize = 1 << 16;
 
-/// Some axes, in logical order, as few as memory allows.
+/// The axes from `first` on, in logical order, merged where memory allows.
 fn dims(array: &ArrayRef<'_>, first: usize) -> Vec<Dim> {
     let axes = array.shape().iter().zip(array.strides()).skip(first).filter(|(len, _)| **len != 1);
     merge(axes.map(|(&len, &x)| Dim { len, x, mask: 0, out: 0 }).collect())
@@ -29,7 +29,8 @@ pub(super) fn elements<'a, T: Element>(array: &ArrayRef<'a>) -> Cow<'a, [T]> {
     }
     let n = array.len();
     let mut copy: Vec<T> = Vec::with_capacity(n);
-    // SAFETY: the capacity; any bytes are an integer or a float, and every one is written.
+    // SAFETY: the capacity is `n` elements, `copy_elements` writes all their bytes, and any bytes are an integer or a
+    // float. Bools come as bytes of 0 or 1.
     unsafe {
         copy_elements(array, std::slice::from_raw_parts_mut(copy.as_mut_ptr().cast(), n * size_of::<T>()));
         copy.set_len(n);
@@ -37,7 +38,7 @@ pub(super) fn elements<'a, T: Element>(array: &ArrayRef<'a>) -> Cow<'a, [T]> {
     Cow::Owned(copy)
 }
 
-/// The bytes of all elements in C order and this machine's byte order; bools are 0 or 1.
+/// Writes the bytes of all elements in C order and this machine's byte order. Bools become 0 or 1.
 fn copy_elements(array: &ArrayRef<'_>, room: &mut [MaybeUninit<u8>]) {
     let (dims, size, swapped) = (dims(array, 0), array.dtype().size(), array.is_swapped());
     let truth = array.dtype() == DType::Bool;
@@ -67,7 +68,7 @@ fn copy_elements(array: &ArrayRef<'_>, room: &mut [MaybeUninit<u8>]) {
     });
 }
 
-/// The array's elements as they come out of a reduction.
+/// The array's elements as the values of a result.
 pub(super) fn values(array: &ArrayRef<'_>) -> Values {
     if array.dtype() == DType::Bool {
         return Values::Bool(elements::<u8>(array).iter().map(|&x| x != 0).collect());
@@ -84,7 +85,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// Rows `positions` of the first axis.
+    /// Copies the rows `positions` of the first axis.
     pub fn gather(array: &ArrayRef<'_>, positions: &[u32]) -> Self {
         let &rows = array.shape().first().expect("an axis");
         assert!(positions.iter().all(|&at| (at as usize) < rows), "rows of the array");
@@ -94,7 +95,8 @@ impl Rows {
         let bytes = positions.len() * row * size;
         let mut words: Vec<u64> = Vec::with_capacity(bytes.div_ceil(8));
         large_pages(words.spare_capacity_mut());
-        // SAFETY: the capacity; every byte of the rows is written below, and those after them here.
+        // SAFETY: `bytes` bytes fit the capacity, and `MaybeUninit` bytes need not be initialised. The bytes after
+        // those of the rows, in the last word, are written here.
         let room = unsafe {
             if let Some(last) = words.spare_capacity_mut()[..bytes.div_ceil(8)].last_mut() {
                 last.write(0);
@@ -124,13 +126,13 @@ impl Rows {
                 }
             });
         }
-        // SAFETY: as above.
+        // SAFETY: every byte of the rows has been written by the tasks, and the rest of the last word before them.
         unsafe { words.set_len(bytes.div_ceil(8)) };
         let shape = [positions.len()].into_iter().chain(array.shape()[1..].iter().copied()).collect();
         Self { words, shape, dtype: array.dtype(), swapped: array.is_swapped() }
     }
 
-    /// The array of them.
+    /// The rows as an array.
     pub fn array(&self) -> ArrayRef<'_> {
         let bytes = self.shape.iter().product::<usize>() * self.dtype.size();
         // SAFETY: the words hold at least so many bytes.
@@ -139,7 +141,7 @@ impl Rows {
     }
 }
 
-/// Where rows come from.
+/// The array that rows are copied from.
 struct Source<'a> {
     base: *const u8,
     stride: isize,
@@ -147,7 +149,7 @@ struct Source<'a> {
     size: usize,
 }
 
-// SAFETY: it only reads; each read is of elements that the reading thread may read, by the contract of the methods.
+// SAFETY: a source is an address and numbers. Its methods only read, and their callers vouch for the rows.
 unsafe impl Sync for Source<'_> {}
 
 impl Source<'_> {
@@ -161,7 +163,7 @@ impl Source<'_> {
     /// The rows are readable.
     unsafe fn elements<const N: usize>(&self, positions: &[u32], to: &mut [MaybeUninit<u8>]) {
         for (&at, to) in positions.iter().zip(to.as_chunks_mut::<N>().0) {
-            // SAFETY: the caller's.
+            // SAFETY: the caller vouches for the row, which has `N` bytes.
             *to = unsafe { self.row(at).cast::<[MaybeUninit<u8>; N]>().read_unaligned() };
         }
     }
@@ -172,7 +174,7 @@ impl Source<'_> {
     /// The rows are readable.
     unsafe fn runs(&self, positions: &[u32], bytes: usize, to: &mut [MaybeUninit<u8>]) {
         for (&at, to) in positions.iter().zip(to.chunks_exact_mut(bytes)) {
-            // SAFETY: the caller's; the places are as long.
+            // SAFETY: the caller vouches for the row, and its place has as many bytes.
             unsafe { std::ptr::copy_nonoverlapping(self.row(at).cast(), to.as_mut_ptr(), bytes) };
         }
     }
@@ -185,7 +187,7 @@ impl Source<'_> {
         for (&at, to) in positions.iter().zip(to.chunks_exact_mut(row * self.size)) {
             let mut walk = Walk::new(self.dims, At { x: self.row(at), mask: std::ptr::null() }, 0);
             for to in to.chunks_exact_mut(self.size) {
-                // SAFETY: the caller's; the place is as long.
+                // SAFETY: the caller vouches for the row's elements, and the place has the bytes of one.
                 unsafe { std::ptr::copy_nonoverlapping(walk.at().x.cast(), to.as_mut_ptr(), self.size) };
                 walk.advance();
             }

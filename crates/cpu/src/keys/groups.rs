@@ -1,4 +1,4 @@
-//! Groups: elements of equal labels, wherever they are.
+//! Groups: elements of equal labels, at any positions.
 
 use std::ops::Range;
 
@@ -45,14 +45,14 @@ pub fn group_by(
     by_labels(op, &Labels::new(labels, groups)?, values, options)
 }
 
-/// The same by labels that have been checked.
+/// [`group_by`] for labels that have been checked.
 pub(super) fn by_labels(
     op: Op,
     labels: &Labels<'_>,
     values: ArrayRef<'_>,
     options: &Options<'_>,
 ) -> Result<Array, Error> {
-    // Rows, and what is said of places, are found by positions; and so is the group that has no result.
+    // Groups of rows, and indices of elements, take sorted positions. So does the error of a group without a result.
     if values.shape().len() == 1 && !matches!(op, Op::ArgMin | Op::ArgMax) && !labels.is_sparse() {
         fits(labels.len(), &values)?;
         Segments::checked(vec![0], "group", None).fits(&values, options)?;
@@ -72,7 +72,7 @@ pub(super) fn by_labels(
     Groups::sorted(labels)?.reduce(op, values, options)
 }
 
-/// Whether the first axis has one for each label.
+/// Checks that the first axis has an index for each label.
 fn fits(labels: usize, values: &ArrayRef<'_>) -> Result<(), Error> {
     match values.shape().first() {
         None => Err(KeyError::NoAxis.into()),
@@ -87,16 +87,16 @@ fn fits(labels: usize, values: &ArrayRef<'_>) -> Result<(), Error> {
 /// Elements by their labels: 0, 1, … in any order. Elements of label -1 belong to no group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Groups {
-    /// Of `positions`: of each group, or of those that are `present`.
+    /// The part of `positions` of each group, or of each group in `present`.
     segments: Segments,
-    /// Of each group's elements, one group after the other, ascending.
+    /// The positions of each group's elements, ascending, group after group.
     positions: Vec<u32>,
-    /// How many labels there are.
+    /// The number of labels.
     labels: usize,
-    /// How many groups there are.
+    /// The number of groups.
     groups: usize,
-    /// The groups that have elements, ascending, where they are few of so many that segments of all would be out of
-    /// proportion.
+    /// The groups that have elements, ascending, if there are many more groups than labels. `None`: `segments` has all
+    /// groups.
     present: Option<Vec<u32>>,
 }
 
@@ -124,22 +124,22 @@ impl Groups {
         Ok(Self { segments, positions: sorted.positions, labels: labels.len(), groups: labels.groups, present })
     }
 
-    /// What is given for a group that has no result, as [`Segments::fill`].
+    /// Sets the result of groups that have none, as [`Segments::fill`].
     pub fn fill(self, x: Scalar) -> Self {
         Self { segments: self.segments.fill(x), ..self }
     }
 
-    /// How many groups.
+    /// The number of groups.
     pub fn len(&self) -> usize {
         self.groups
     }
 
-    /// Whether there are none.
+    /// Whether there are no groups.
     pub fn is_empty(&self) -> bool {
         self.groups == 0
     }
 
-    /// Elements of each group. Of very many groups see [`Groups::sizes`].
+    /// The number of elements of each group. For very many groups see [`Groups::sizes`].
     pub fn counts(&self) -> Vec<i64> {
         let Some(present) = &self.present else { return self.segments.counts() };
         let mut counts = vec![0; self.groups];
@@ -172,15 +172,16 @@ impl Groups {
         &self.positions[self.segments.range(segment)]
     }
 
-    /// Reduces each group along the first axis of `values`. The result has the groups there, and the other axes as they
-    /// are; arg ops give positions in `values`. Of no elements, sum gives 0, mean NaN and so on, as [`crate::reduce`].
+    /// Reduces each group along the first axis of `values`. The result has an axis of groups in place of the first
+    /// axis, and then the other axes of `values`. Arg ops give positions in `values`. Groups without elements have the
+    /// results that [`crate::reduce`] gives for no elements: 0 for sum, NaN for mean, and so on.
     ///
     /// # Errors
     /// Another number of values than labels, axes among the options, options that the reduction does not have; a group
     /// without a result, if there is nothing to fill in ([`KeyError::Empty`]).
     pub fn reduce(&self, op: Op, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Array, Error> {
         fits(self.labels, &values)?;
-        // What is wrong with the mask is said of the values as they were given.
+        // A mask that does not fit is reported with the shape of the values as given, before rows are gathered.
         Problem::new(&values, &[0], options.mask.as_ref())?;
         let varies = |mask: &ArrayRef<'_>| mask.shape().len() == values.shape().len() && mask.shape()[0] != 1;
         let mask = options.mask.filter(varies).map(|mask| Rows::gather(&mask, &self.positions));
@@ -191,8 +192,8 @@ impl Groups {
         self.complete(found, nothing, &rest, op.name(), values.dtype())
     }
 
-    /// The result of every group, with something in its holes. `nothing` is that of a group without elements, if it has
-    /// one; `rest` is the shape of a group's.
+    /// The results of all groups, with holes filled. `nothing` computes the result of a group without elements, if
+    /// there is one. `rest` is the shape of a group's result.
     fn complete(
         &self,
         found: Found,
@@ -217,14 +218,14 @@ impl Groups {
         memory::afford("the result", self.groups.saturating_mul(row), values.dtype().size())?;
         let places = present.iter().flat_map(|&group| (group as usize * row..).step_by(width).take(outputs));
         let mut holes = holes.iter().map(|&(at, _)| at).peekable();
-        // What fills missing outputs is there already.
+        // Holes keep the filling that `scattered` starts with.
         let places = places.enumerate().filter(|(output, _)| holes.next_if_eq(output).is_none());
         let places = places.map(|(_, place)| place..place + width);
         let values = warpfold_array::each!(Values, values, v => scattered(v, self.groups * row, other, places));
         Ok(Array { shape, values })
     }
 
-    /// The first element of each group, or row of `values`.
+    /// The first element of each group; of values with several axes, the first row.
     ///
     /// # Errors
     /// Another number of values than labels; a group without elements, if there is nothing to fill in.
@@ -232,7 +233,7 @@ impl Groups {
         self.pick("first", values, |group| group.first())
     }
 
-    /// The last element of each group, or row of `values`.
+    /// The last element of each group; of values with several axes, the last row.
     ///
     /// # Errors
     /// As [`Groups::first`].
@@ -275,12 +276,12 @@ impl Groups {
     }
 }
 
-/// The first group without elements, if `present` are those that have some, and there are more.
+/// The first group without elements, where `present` lists the groups with elements, which are not all groups.
 fn absent(present: &[u32]) -> usize {
     present.iter().enumerate().position(|(i, &group)| i != group as usize).unwrap_or(present.len())
 }
 
-/// `values` at their places, one place after the other, among `n`; elsewhere `other`.
+/// `n` values: `values`, in order, at `places`, and `other` at all other places.
 fn scattered<T: Value>(values: Vec<T>, n: usize, other: Scalar, places: impl Iterator<Item = Range<usize>>) -> Values {
     let mut all = vec![T::from_cast(other.to_cast()); n];
     let mut values = values.into_iter();

@@ -16,7 +16,7 @@ pub(super) struct Integers<'a> {
 }
 
 impl<'a> Integers<'a> {
-    /// Those of an array with one axis; bools count as 0 and 1.
+    /// The integers of an array with one axis; bools are 0 and 1.
     pub fn new(array: ArrayRef<'a>, what: &'static str) -> Result<Self, KeyError> {
         let dtype = array.dtype();
         if dtype.kind() == Kind::Float {
@@ -31,17 +31,18 @@ impl<'a> Integers<'a> {
         self.array.len()
     }
 
-    /// All of them, if memory has them as a list of this type.
+    /// All integers as a slice, if memory has them contiguous, aligned and in this type.
     pub fn as_slice<T: Element>(&self) -> Option<&'a [T]> {
         self.array.as_slice()
     }
 
-    /// The entries `from..from + n`, in `room`; those of u64 beyond i64 have wrapped, and are negative.
+    /// The entries `from..from + n`, read to `room`. Entries of u64 beyond the range of i64 wrap, and are negative.
     pub fn read<'r>(&self, from: usize, n: usize, room: &'r mut Vec<i64>) -> &'r [i64] {
         assert!(from.checked_add(n).is_some_and(|end| end <= self.len()), "entries of the list");
         room.clear();
         room.reserve(n);
-        // SAFETY: an ArrayRef's elements are readable; there is room for n, all of which are written.
+        // SAFETY: an ArrayRef's elements are readable, and entries up to `from + n` are some of them, as asserted;
+        // there is room for `n`, all of which the gather writes.
         unsafe {
             let first = self.array.base().wrapping_offset(self.stride * from as isize);
             (self.gather)(first, self.stride, n, room.as_mut_ptr());
@@ -50,12 +51,12 @@ impl<'a> Integers<'a> {
         room
     }
 
-    /// What an entry that was read is, u64 or not.
+    /// The value of an entry that was read. It undoes the wrapping of u64.
     pub fn exact(&self, entry: i64) -> i128 {
         if self.array.dtype() == DType::U64 { entry as u64 as i128 } else { entry as i128 }
     }
 
-    /// Calls `each` with blocks of entries, in order, and the place of their first.
+    /// Calls `each` with blocks of entries, in order, and the position of the block's first entry.
     pub fn blocks<E>(&self, mut each: impl FnMut(usize, &[i64]) -> Result<(), E>) -> Result<(), E> {
         let mut room = Vec::new();
         for from in (0..self.len()).step_by(BLOCK) {

@@ -15,7 +15,7 @@ use warpfold_array::KeyError;
 /// The most groups: a label fits 31 bits, as on a GPU.
 const MOST_GROUPS: usize = 1 << 31;
 
-/// Groups beyond which an array of them all is only made for the result: so many for each label, and more.
+/// The numbers of [`Labels::is_sparse`]: groups for each label, and further groups.
 const SPARSE: (usize, usize) = (16, 1 << 20);
 
 /// Labels that a task reads.
@@ -32,8 +32,8 @@ pub(super) struct Labels<'a> {
 }
 
 impl<'a> Labels<'a> {
-    /// Labels along one axis, of any integer dtype: -1 is ignored. Without `groups`, there are as many as the greatest
-    /// label and one more.
+    /// Checks labels along one axis, of any integer dtype. -1 is the label of no group. Without `groups`, there is one
+    /// group more than the greatest label.
     pub fn new(array: ArrayRef<'a>, groups: Option<usize>) -> Result<Self, Error> {
         if array.shape().len() != 1 {
             return Err(KeyError::LabelsShape { shape: array.shape().to_vec() }.into());
@@ -66,35 +66,35 @@ impl<'a> Labels<'a> {
         Ok(Self { entries, groups: groups.unwrap_or(end as usize) })
     }
 
-    /// The same of more groups, if there are not so many.
+    /// Raises the number of groups to at least `groups`.
     pub fn at_least(self, groups: usize) -> Self {
         Self { groups: self.groups.max(groups), ..self }
     }
 
-    /// How many labels.
+    /// The number of labels.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// All of them in 32 bits, where -1 is the greatest number.
+    /// All labels as u32, where -1 becomes `u32::MAX`.
     pub fn to_vec(self) -> Vec<u32> {
         let n = self.len();
         let mut labels: Vec<u32> = room_for(n);
         parallel::chunks(&mut labels.spare_capacity_mut()[..n], BLOCK, |i, to| {
             to.write_copy_of_slice(self.read(i * BLOCK, to.len(), &mut Vec::new()));
         });
-        // SAFETY: all are written.
+        // SAFETY: the chunks are all `n` places, and each has been written from a slice of its length.
         unsafe { labels.set_len(n) };
         labels
     }
 
-    /// Whether there are so many more groups than labels that work in proportion to the groups would be out of
-    /// proportion.
+    /// Whether there are so many more groups than labels that only the groups with elements should be visited. An array
+    /// of all groups is then made for the result alone.
     pub fn is_sparse(&self) -> bool {
         self.groups > SPARSE.0.saturating_mul(self.len()).saturating_add(SPARSE.1)
     }
 
-    /// The same as [`Labels::sort`] of the groups that have elements alone; and which these are, ascending.
+    /// The groups that have elements, ascending, and [`Labels::sort`] of these groups alone.
     pub fn sort_present(&self) -> (Vec<u32>, Sorted) {
         let labels = self.to_vec();
         let pair = |(at, &label): (usize, &u32)| u64::from(label) << 32 | at as u64;
@@ -109,7 +109,7 @@ impl<'a> Labels<'a> {
         (present, Sorted { offsets, positions: pairs.into_iter().map(|pair| pair as u32).collect() })
     }
 
-    /// The places of labels that belong to a group, by these and in order, and where each group begins among them.
+    /// Sorts the positions of labels by label, stably. Positions of labels of no group are left out.
     pub fn sort(&self) -> Sorted {
         let (groups, labels) = (self.groups, self.to_vec());
         if groups <= BUCKETS {
@@ -118,7 +118,7 @@ impl<'a> Labels<'a> {
             positions.truncate(starts[groups]);
             return Sorted { offsets: starts[..=groups].to_vec(), positions };
         }
-        // By the high bits first; what is then left of each bucket fits the caches.
+        // Positions are sorted by the high bits of labels first. Then each bucket fits the caches.
         let shift = groups.div_ceil(BUCKETS).next_power_of_two().trailing_zeros();
         let buckets = groups.div_ceil(1 << shift);
         let key = |i: usize| (labels[i] as usize >> shift).min(buckets);
@@ -136,7 +136,7 @@ impl<'a> Labels<'a> {
         let low = (1usize << shift) - 1;
         parallel::chunks(&mut tasks, 1, |_, task| {
             let [(start, pairs, to, ends)] = task else { return };
-            // Where the next of each goes, which in the end is where it ends.
+            // The place of each group's next position. When all positions are written, it is the end of the group.
             ends.fill(0);
             pairs.iter().for_each(|&(label, _)| ends[label as usize & low] += 1);
             let mut next = 0;
@@ -155,17 +155,17 @@ impl<'a> Labels<'a> {
 }
 
 impl engine::Labels for Labels<'_> {
-    /// The bits of -1 are those of the greatest number. Labels are lent if memory has them in 32 bits.
+    /// -1 becomes `u32::MAX`, which has the same bits. Labels of i32 that are contiguous in memory are not copied.
     fn read<'r>(&'r self, from: usize, n: usize, room: &'r mut Vec<u32>) -> &'r [u32] {
         if let Some(labels) = self.entries.as_slice::<i32>() {
             let labels = &labels[from..from + n];
-            // SAFETY: as many integers of that size.
+            // SAFETY: i32 and u32 have one size and alignment, and any bits are a u32; the slice has `n` labels.
             return unsafe { std::slice::from_raw_parts(labels.as_ptr().cast(), n) };
         }
         let mut wide = Vec::new();
         let labels = match self.entries.as_slice::<i64>() {
             Some(labels) => {
-                // What is read next is asked for: so much at once is no stream that the CPU would see in time.
+                // The next block is prefetched: the CPU does not recognise a stream in blocks of this size in time.
                 prefetch(labels[from + n..].as_ptr(), n);
                 &labels[from..from + n]
             }
@@ -177,7 +177,7 @@ impl engine::Labels for Labels<'_> {
     }
 }
 
-/// One more than the greatest of some labels, as if -1 were 0; more than any number of groups if one is neither -1 nor
+/// One more than the greatest of some labels, 0 if all are -1. More than any number of groups if one is neither -1 nor
 /// a label.
 fn end(entries: &Integers<'_>, from: usize, n: usize, room: &mut Vec<i64>) -> u64 {
     if let Some(labels) = entries.as_slice::<i32>() {
@@ -196,21 +196,21 @@ fn end(entries: &Integers<'_>, from: usize, n: usize, room: &mut Vec<i64>) -> u6
 
 /// Positions by label.
 pub(super) struct Sorted {
-    /// Where each group begins, and where the last ends.
+    /// The first place of each group among the positions, and the end of the last group.
     pub offsets: Vec<usize>,
-    /// Those of each group, ascending.
+    /// The positions of each group's elements, ascending, group after group.
     pub positions: Vec<u32>,
 }
 
-/// Room for items that are all written once, in any order: in large pages, if they are many.
+/// An empty vector with room for `n` items, in large pages if they are many.
 fn room_for<T>(n: usize) -> Vec<T> {
     let mut items = Vec::with_capacity(n);
     large_pages(&mut items.spare_capacity_mut()[..n]);
     items
 }
 
-/// The items 0 to `n` by their keys, below `keys`, those of one key in order; and where each key's begin, and the
-/// last's end.
+/// Sorts the items 0 to `n` by their keys, which are below `keys`, stably. Returns the first place of each key, the end
+/// of the last key, and the items.
 fn counting_sort<T: Copy + Send>(
     n: usize,
     keys: usize,
@@ -221,7 +221,7 @@ fn counting_sort<T: Copy + Send>(
     let parts = (n / (4 * keys).max(TASK)).clamp(1, rayon::current_num_threads());
     let part = |i: usize| n * i / parts..n * (i + 1) / parts;
     let count = |i: usize| {
-        // Two tables, so that equal neighbours need not wait for each other.
+        // Two tables of counters, so that equal neighbours need not wait for each other.
         let [mut even, mut odd] = [(); 2].map(|()| vec![0usize; keys]);
         let range = part(i);
         for i in range.clone().step_by(2) {
@@ -234,7 +234,7 @@ fn counting_sort<T: Copy + Send>(
         even
     };
     let mut places: Vec<Vec<usize>> = parallel::map(parts, count);
-    // From how many there are to where the first of each part goes.
+    // An exclusive scan: the counts of each key and part become the places of their first items.
     let mut starts = Vec::with_capacity(keys + 1);
     let mut next = 0;
     for key in 0..keys {
@@ -250,13 +250,13 @@ fn counting_sort<T: Copy + Send>(
         let [places] = places else { return };
         for i in part(of_part) {
             let place = &mut places[key(i)];
-            // SAFETY: each item has a place of its own, after those before it.
+            // SAFETY: by the scan, each part and key has places of its own, as many as items.
             unsafe { room.write(*place as isize, item(i)) };
             *place += 1;
         }
     };
     parallel::chunks(&mut places, 1, scatter);
-    // SAFETY: there are as many places as items.
+    // SAFETY: there are as many places as items, and each item has been written to one of its own.
     unsafe { items.set_len(n) };
     (starts, items)
 }

@@ -1,13 +1,14 @@
-//! Elements as unsigned integers in their order, so that what differs can be sorted and counted.
+//! Ranks: elements as unsigned integers in the order of the elements, so that distinct values can be sorted and
+//! counted.
 
 use warpfold_core::{Element, Key};
 
 /// The ranks of some elements, a block at a time.
 pub(super) trait Ranks: Sync {
-    /// How many.
+    /// The number of elements.
     fn len(&self) -> usize;
 
-    /// Those of the elements from `from` on.
+    /// Writes the ranks of the elements from `from` on.
     fn read(&self, from: usize, to: &mut [u64]);
 }
 
@@ -29,7 +30,7 @@ pub(super) fn key<T: Element>(x: T) -> T::Key {
     if x.is_nan() { T::Key::MAX } else { x.key_eq() }
 }
 
-/// A key as its number among all keys of its type.
+/// A key whose rank is its number among all keys of its type.
 pub(super) trait Rank: Key {
     fn rank(self) -> u64;
     fn of_rank(rank: u64) -> Self;

@@ -52,7 +52,7 @@ pub fn reduce_by_key(
 pub struct Runs {
     /// The first key of each run.
     pub keys: Array,
-    /// Where the runs begin and end.
+    /// The runs as segments of the keys.
     pub segments: Segments,
 }
 
@@ -74,7 +74,7 @@ impl Runs {
     }
 }
 
-/// Where a key differs from the one before it.
+/// The positions of keys that differ from the key before.
 fn starts<T: Element>(keys: &[T]) -> Vec<u32> {
     let parts: Vec<Vec<u32>> = parallel::map(keys.len().div_ceil(TASK), |part| {
         let range = part * TASK..keys.len().min((part + 1) * TASK);

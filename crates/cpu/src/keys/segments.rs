@@ -38,7 +38,7 @@ pub fn segmented(op: Op, values: ArrayRef<'_>, offsets: ArrayRef<'_>, options: &
     Segments::new(offsets)?.reduce(op, values, options)
 }
 
-/// Where the first axis of some values is cut.
+/// The offsets at which the first axis of values is cut.
 ///
 /// There is one offset more than segments; they need not start at 0 nor end at the last element. A segment may be
 /// empty.
@@ -54,7 +54,7 @@ pub struct Segments {
 pub struct Descriptions {
     /// The shape of each statistic: segments or groups, then the other axes of the values.
     pub shape: Vec<usize>,
-    /// Elements reduced into each, NaNs included: one per segment or group.
+    /// The number of elements of each segment or group, NaNs included.
     pub counts: Vec<i64>,
     /// As [`crate::Description::stats`].
     pub stats: Vec<(&'static str, Values)>,
@@ -102,40 +102,40 @@ impl Segments {
         Self { offsets, fill, what }
     }
 
-    /// What is given for a segment that has no result: min, max, minmax, argmin and argmax of no elements, or of
-    /// nothing but NaNs that are skipped. It is cast to the result's dtype.
+    /// Sets the result of segments that have none, for min, max, minmax, argmin and argmax: segments without elements,
+    /// or with NaNs alone that are skipped. The value is cast to the result's dtype.
     pub fn fill(self, x: Scalar) -> Self {
         Self { fill: Some(x), ..self }
     }
 
-    /// One more than there are segments.
+    /// The offsets, one more than there are segments.
     pub fn offsets(&self) -> &[usize] {
         &self.offsets
     }
 
-    /// What is given for a segment that has no result.
+    /// The result of segments that have none, if it has been set.
     pub fn filling(&self) -> Option<Scalar> {
         self.fill
     }
 
-    /// How many.
+    /// The number of segments.
     pub fn len(&self) -> usize {
         self.offsets.len() - 1
     }
 
-    /// Whether there are none.
+    /// Whether there are no segments.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Elements along the first axis in each.
+    /// The length of each segment along the first axis.
     pub fn counts(&self) -> Vec<i64> {
         self.offsets.windows(2).map(|pair| (pair[1] - pair[0]) as i64).collect()
     }
 
-    /// Reduces each segment of the first axis of `values`. The result has the segments there, and the other axes as
-    /// they are; arg ops count from the segment's first element. Of no elements, sum gives 0, mean NaN and so on, as
-    /// [`crate::reduce`].
+    /// Reduces each segment of the first axis of `values`. The result has an axis of segments in place of the first
+    /// axis, and then the other axes of `values`. Arg ops count from the segment's first element. Segments without
+    /// elements have the results that [`crate::reduce`] gives for no elements: 0 for sum, NaN for mean, and so on.
     ///
     /// # Errors
     /// Segments beyond the values, axes among the options, options that the reduction does not have; a segment without
@@ -145,8 +145,8 @@ impl Segments {
         self.complete(found, &rest, op.name(), values.dtype())
     }
 
-    /// The results that there are, and the shape of those of a segment. Arg ops give `positions`, if values were
-    /// gathered from there.
+    /// The results of segments, holes left out, and the shape of a segment's result. If `positions` are given, values
+    /// were gathered from there, and arg ops give these positions.
     pub(super) fn find(
         &self,
         op: Op,
@@ -189,7 +189,7 @@ impl Segments {
         Ok((Found { values: found, holes, outputs, width }, request.shape()))
     }
 
-    /// The result, with something in its holes; `rest` is the shape of a segment's.
+    /// The results of all segments, with holes filled. `rest` is the shape of a segment's result.
     pub(super) fn complete(
         &self,
         found: Found,
@@ -205,7 +205,7 @@ impl Segments {
         Ok(Array { shape, values: filled(values, &holes, width, fill) })
     }
 
-    /// From places in their segments to places in what the values were gathered from.
+    /// Converts indices within segments to positions in the array that the values were gathered from.
     pub(super) fn to_positions(&self, places: &mut [i64], holes: &[(usize, Hole)], outputs: usize, positions: &[u32]) {
         let mut holes = holes.iter().map(|&(at, _)| at).peekable();
         let mut output = 0;
@@ -218,7 +218,7 @@ impl Segments {
         }
     }
 
-    /// The places of a segment's elements along the first axis.
+    /// The range of a segment's elements along the first axis.
     ///
     /// # Panics
     /// If there is no such segment.
@@ -250,7 +250,7 @@ impl Segments {
         KeyError::Empty { op, dtype, what: self.what, index, why: why.of_a_segment() }.into()
     }
 
-    /// Whether `values` have an axis that is long enough, and the options leave it alone.
+    /// Checks that the first axis of `values` is long enough, and that the options name no axes.
     pub fn fits(&self, values: &ArrayRef<'_>, options: &Options<'_>) -> Result<(), Error> {
         let &len = values.shape().first().ok_or(KeyError::NoAxis)?;
         if options.axes.is_some() || options.keepdims {
@@ -262,7 +262,7 @@ impl Segments {
         }
     }
 
-    /// The segments that are not empty: they still follow one another.
+    /// The segments that are not empty, which are consecutive as well.
     fn with_elements(&self) -> Parts {
         let segments = (0..self.len()).filter(|&i| !self.range(i).is_empty()).collect();
         let mut offsets = self.offsets.clone();
@@ -271,13 +271,13 @@ impl Segments {
     }
 }
 
-/// The results that there are.
+/// The results of segments.
 pub(super) struct Found {
-    /// Theirs, without gaps.
+    /// The values of outputs in order, holes left out.
     pub values: Values,
-    /// Which outputs have none, ascending, and why.
+    /// The outputs without a value, ascending, and why they have none.
     pub holes: Vec<(usize, Hole)>,
-    /// Per segment.
+    /// The number of outputs of a segment.
     pub outputs: usize,
     /// Elements of each output.
     pub width: usize,
@@ -286,11 +286,11 @@ pub(super) struct Found {
 /// The segments that are not empty.
 struct Parts {
     offsets: Vec<usize>,
-    /// Which they are.
+    /// The numbers of these segments among all.
     segments: Vec<usize>,
 }
 
-/// Puts `fill` where outputs of `width` elements are missing.
+/// Inserts `fill` for the outputs `holes`, which have `width` elements each.
 pub fn filled(values: Values, holes: &[usize], width: usize, fill: Scalar) -> Values {
     fn put<T: Value>(values: Vec<T>, holes: &[usize], width: usize, fill: Scalar) -> Values {
         let fill = T::from_cast(fill.to_cast());

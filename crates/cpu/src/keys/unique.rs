@@ -1,4 +1,4 @@
-//! Distinct values: sorted, with how often and where each occurs.
+//! Distinct values, sorted, with their counts and positions.
 
 use rayon::prelude::*;
 use warpfold_core::{DType, Element};
@@ -16,35 +16,36 @@ use warpfold_array::{Array, Value, Values};
 /// Elements that a task reads.
 const TASK: usize = 1 << 16;
 
-/// Counters that a task can have for itself, or else elements per counter: a table is then faster than sorting.
+/// The most counters of a table that is always faster than sorting. A larger table is faster if there are at least
+/// [`PER_COUNTER`] elements for each counter.
 const TABLE: u64 = 1 << 16;
 /// See [`TABLE`].
 const PER_COUNTER: usize = 8;
 
-/// What to find out about distinct values, beside themselves and their counts.
+/// What [`unique`] computes beside the distinct values and their counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Distinct {
-    /// Where each occurs first.
+    /// The position at which each value occurs first.
     pub first: bool,
-    /// Which of them each element is.
+    /// The index of each element's value among the distinct values.
     pub inverse: bool,
 }
 
 /// The distinct values of an array.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unique {
-    /// They, ascending; NaN is the last.
+    /// The values, ascending; NaN is the last.
     pub values: Array,
-    /// How often each occurs.
+    /// The number of times that each value occurs.
     pub counts: Vec<i64>,
-    /// Where each occurs first in row-major order, if asked for.
+    /// The position at which each value occurs first, in row-major order, if asked for.
     pub first: Option<Vec<i64>>,
     /// The index in `values` of each element, of the array's shape, if asked for.
     pub inverse: Option<Array>,
 }
 
 /// The distinct values of an array of any dtype, shape and layout. All NaNs are one value, which is the canonical NaN;
-/// -0.0 and +0.0 are one, of which the first in row-major order is kept.
+/// -0.0 and +0.0 are one value, of which the first in row-major order is kept.
 ///
 /// ```
 /// use warpfold::{ArrayRef, Distinct, unique};
@@ -76,7 +77,7 @@ pub fn unique(array: ArrayRef<'_>, what: Distinct) -> Result<Unique, Error> {
     Ok(Unique { values, counts: found.counts, first: found.first, inverse })
 }
 
-/// The element of a rank. Of a zero, the sign is that of the first one.
+/// The element of a rank. A zero has the sign of the first zero in `x`.
 fn value<T: Element<Key: Rank>>(rank: u64, x: &[T]) -> T {
     let key = T::Key::of_rank(rank);
     let value = T::from_key(key);
@@ -86,14 +87,14 @@ fn value<T: Element<Key: Rank>>(rank: u64, x: &[T]) -> T {
     position(&x, rank).map_or(value, |at| x[at])
 }
 
-/// Where a rank occurs first.
+/// The position at which a rank occurs first.
 fn position(x: &dyn Ranks, rank: u64) -> Option<usize> {
     let found = |task: usize| {
         let mut at = None;
         blocks(x, task, &mut |from, ranks| at = at.or(ranks.iter().position(|&found| found == rank).map(|i| from + i)));
         at
     };
-    // Some tasks at a time: what comes after the first need not be read.
+    // A few tasks at a time, since elements after the first occurrence need not be read.
     const TOGETHER: usize = 64;
     let tasks = x.len().div_ceil(TASK);
     let some =
@@ -101,7 +102,7 @@ fn position(x: &dyn Ranks, rank: u64) -> Option<usize> {
     (0..tasks).step_by(TOGETHER).find_map(some)
 }
 
-/// Calls `each` with the ranks of a task, a block at a time, and the place of their first.
+/// Calls `each` with the ranks of a task, a block at a time, and the position of the block's first element.
 fn blocks(x: &dyn Ranks, task: usize, each: &mut dyn FnMut(usize, &[u64])) {
     let mut room = [0; BLOCK];
     let end = x.len().min((task + 1) * TASK);
@@ -112,7 +113,7 @@ fn blocks(x: &dyn Ranks, task: usize, each: &mut dyn FnMut(usize, &[u64])) {
     }
 }
 
-/// What is found, by rank.
+/// The ranks that occur, ascending, and what was asked about each.
 #[derive(Default)]
 struct Found {
     ranks: Vec<u64>,
@@ -154,7 +155,7 @@ fn find(x: &dyn Ranks, what: Distinct) -> Found {
     found
 }
 
-/// Something of each place and its rank.
+/// The results of `of` for the position and the rank of each element.
 fn collect<K: Copy + Send>(x: &dyn Ranks, of: impl Fn(usize, u64) -> K + Sync) -> Vec<K> {
     let n = x.len();
     let mut all: Vec<K> = Vec::with_capacity(n);
@@ -166,12 +167,12 @@ fn collect<K: Copy + Send>(x: &dyn Ranks, of: impl Fn(usize, u64) -> K + Sync) -
             }
         });
     });
-    // SAFETY: all are written.
+    // SAFETY: the chunks are all `n` places, and `blocks` visits every element of a task, so each place is written.
     unsafe { all.set_len(n) };
     all
 }
 
-/// Ranks from `low` on, fewer than `span`, counted in tables.
+/// Counts ranks in tables. The least rank is `low`, and there are at most `span` different ones.
 fn by_table(x: &dyn Ranks, low: u64, span: usize, what: Distinct) -> Found {
     let n = x.len();
     let tasks = n.div_ceil(TASK);
@@ -208,7 +209,7 @@ fn by_table(x: &dyn Ranks, low: u64, span: usize, what: Distinct) -> Found {
     }
 }
 
-/// The ranks alone.
+/// Counts ranks by sorting them.
 fn by_sorting<K: Ord + Copy + Send>(mut keys: Vec<K>, rank: impl Fn(K) -> u64) -> Found {
     keys.par_sort_unstable();
     let mut found = Found::default();
@@ -219,7 +220,7 @@ fn by_sorting<K: Ord + Copy + Send>(mut keys: Vec<K>, rank: impl Fn(K) -> u64) -
     found
 }
 
-/// Ranks and their places, which break ties: no two are equal.
+/// Counts ranks by sorting pairs of a rank and a position. Positions break ties, so no two pairs are equal.
 fn by_sorting_places<K: Ord + Copy + Send + Sync>(
     mut pairs: Vec<K>,
     parts: impl Fn(K) -> (u64, u32) + Sync,

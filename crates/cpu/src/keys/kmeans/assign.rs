@@ -1,31 +1,31 @@
-//! Distances, and the centroid that each point is assigned to: that of the least score, half of its square minus its
-//! product with the point, both about the centre of all points.
+//! Distances, and the assignment of points to centroids. A point is assigned to the centroid of least score. The score
+//! is half of the centroid's square minus its product with the point, both relative to the centre of all points.
 
 use super::points::{Coordinate, Points, TILE};
 use crate::simd::{array, inlined, vectorize};
 use rayon::prelude::*;
 
-/// Points whose distances are computed together.
+/// Points whose scores or distances are computed together.
 const LANES: usize = 16;
 
-/// Coordinates that are added up in registers: a subtree.
+/// Coordinates that are summed in registers, as a subtree.
 const PANEL: usize = 8;
 
-/// One number for each of some points.
+/// A number for each of [`LANES`] points.
 type Lane<F> = [F; LANES];
 
-/// Centroids whose scores are computed together, so that additions need not wait for one another.
+/// Centroids whose scores are computed together, so that the latencies of additions overlap.
 const ABREAST: usize = 4;
 
-/// Centroids, for points to be assigned to.
+/// The centroids that points are assigned to.
 pub(super) struct Targets<'a, F> {
     /// \[cluster\]\[coordinate\]
     centroids: &'a [F],
-    /// What is subtracted from points and centroids.
+    /// The centre of all points, which is subtracted from points and centroids.
     centre: &'a [F],
-    /// \[group\]\[coordinate\]\[`ABREAST`\]: without the centre.
+    /// \[group\]\[coordinate\]\[`ABREAST`\]: the centroids minus the centre.
     about: Vec<F>,
-    /// \[group\]\[`ABREAST`\]: half of the squares of these; infinite for what fills up the last group.
+    /// \[group\]\[`ABREAST`\]: half of the squares of these. Infinite for the padding of the last group.
     halves: Vec<F>,
 }
 
@@ -47,8 +47,8 @@ impl<'a, F: Coordinate> Targets<'a, F> {
         Self { centroids, centre, about, halves }
     }
 
-    /// The centroid of least score of each of some points, of several the first; `x` is \[coordinate\]\[[`TILE`]\], the
-    /// centre minus the points.
+    /// The centroid of least score for each of [`LANES`] points; of a tie, the first. `x`, \[coordinate\]\[[`TILE`]\],
+    /// is the centre minus the points.
     #[inline(always)]
     fn nearest(&self, x: &[F]) -> [u32; LANES] {
         let (mut labels, mut least) = ([0; LANES], [F::from_f64(f64::INFINITY); LANES]);
@@ -106,8 +106,8 @@ pub(super) fn assign<F: Coordinate>(points: &Points<'_>, targets: &Targets<'_, F
     (labels, distances)
 }
 
-/// The square of each point's distance to each centroid, as \[point\]\[centroid\]; or only the least of it and what is
-/// in `to`.
+/// The squares of distances from each point to each centroid, as \[point\]\[centroid\]. `each` makes the new value in
+/// `to` of the old one and a square.
 pub(super) fn distances<F: Coordinate>(points: &Points<'_>, centroids: &[F], to: &mut [F], each: fn(F, F) -> F) {
     let clusters = centroids.len() / points.dimensions;
     if clusters == 0 {
@@ -129,8 +129,8 @@ pub(super) fn distances<F: Coordinate>(points: &Points<'_>, centroids: &[F], to:
     });
 }
 
-/// The tree over `(x - c)²` of the coordinates, in order, where `c` may be another one for each point; each difference,
-/// square and sum is rounded.
+/// The tree over `(x - c)²` of the coordinates, in order. Each difference, square and sum is rounded. Points may have
+/// different centroids: `c` is called with the coordinate and the number of the point.
 #[inline(always)]
 fn square_distance<F: Coordinate>(x: &[F], dimensions: usize, c: impl Fn(usize, usize) -> F) -> Lane<F> {
     let term = inlined(
@@ -143,7 +143,7 @@ fn square_distance<F: Coordinate>(x: &[F], dimensions: usize, c: impl Fn(usize, 
             })
         },
     );
-    // As a binary counter carries: the nodes of whole panels, the highest first.
+    // The nodes of whole panels, joined as a binary counter carries.
     let mut nodes = [[F::ZERO; LANES]; usize::BITS as usize];
     let panels = dimensions / PANEL;
     for panel in 0..panels {
@@ -156,7 +156,7 @@ fn square_distance<F: Coordinate>(x: &[F], dimensions: usize, c: impl Fn(usize, 
         }
         nodes[level] = node;
     }
-    // What is left of a panel, the smallest subtree last.
+    // The coordinates after the last whole panel, the smallest subtree last.
     let mut at = dimensions;
     let mut tail = None;
     let rest = dimensions % PANEL;

@@ -1,34 +1,34 @@
-//! What a [`super::KMeans`] tells of its work, and what it finds.
+//! The progress and the result of a [`super::KMeans`].
 
 use warpfold_array::Array;
 
-/// What a [`KMeans`](super::KMeans) tells of its work.
+/// A stage of a [`KMeans`](super::KMeans), as reported to its caller.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Stage {
-    /// It chooses the first centroids of a run; each takes a read of the points.
+    /// The first centroids of a run are being chosen. Each takes a read of the points.
     Seeding {
-        /// Which run, from 0.
+        /// The number of the run, from 0.
         run: usize,
-        /// How many centroids are chosen.
+        /// The number of centroids that are chosen already.
         chosen: usize,
     },
     /// An iteration begins.
     Assigning {
-        /// Which run, from 0.
+        /// The number of the run, from 0.
         run: usize,
-        /// Which iteration of it, from 1.
+        /// The number of the iteration, from 1.
         iteration: usize,
     },
     /// Points have been assigned.
     Assigned(Step),
 }
 
-/// How far a [`KMeans`](super::KMeans) is.
+/// An iteration of a [`KMeans`](super::KMeans) whose points have been assigned.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Step {
-    /// Which run, from 0.
+    /// The number of the run, from 0.
     pub run: usize,
-    /// Which iteration of it, from 1.
+    /// The number of the iteration, from 1.
     pub iteration: usize,
     /// The inertia before this iteration moves the centroids.
     pub inertia: f64,
@@ -41,14 +41,14 @@ pub struct Fit {
     pub centroids: Array,
     /// The mean of all points, \[coordinate\], in the dtype of the centroids: labels are computed about it.
     pub centre: Array,
-    /// The cluster of each point: of the nearest centroid, of several the first.
+    /// The cluster of each point: that of the nearest centroid; of a tie, the first.
     pub labels: Vec<i32>,
     /// The sum of squares of the distances from each point to its centroid.
     pub inertia: f64,
     /// Iterations of the run that was chosen.
     pub iterations: usize,
-    /// Whether it stopped by itself, and not after so many iterations.
+    /// Whether the run converged, rather than stopped at the limit of iterations.
     pub converged: bool,
-    /// Which run was chosen, from 0.
+    /// The number of the run that was chosen, from 0.
     pub run: usize,
 }

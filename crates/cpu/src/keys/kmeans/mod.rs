@@ -30,23 +30,24 @@ pub use update::{Centroids, centroid_update, centroid_update_with};
 /// The first centroids.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Init {
-    /// Random points, each with a likelihood of the square of its distance to those before it.
+    /// Random points (k-means++). The probability of a point is proportional to the square of its distance to the
+    /// nearest point chosen before.
     #[default]
     PlusPlus,
     /// Different random points.
     Random,
-    /// These, as \[cluster\]\[coordinate\].
+    /// The given centroids, as \[cluster\]\[coordinate\].
     Given(Array),
 }
 
-/// What becomes of the centroid of a cluster that has lost all points.
+/// The centroid of a cluster that has lost all its points.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EmptyCluster {
-    /// It moves to the point that is farthest from its own centroid (of several the first); of more such clusters, the
-    /// next one to the next farthest.
+    /// The centroid moves to the point that is farthest from its own centroid; of a tie, the first. The centroid of a
+    /// second such cluster moves to the next farthest point, and so on.
     #[default]
     Farthest,
-    /// It stays.
+    /// The centroid stays.
     Keep,
 }
 
@@ -66,28 +67,28 @@ pub enum EmptyCluster {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct KMeans {
-    /// How many clusters.
+    /// The number of clusters.
     pub clusters: usize,
     /// The first centroids.
     pub init: Init,
-    /// Iterations at most. Default 300.
+    /// The most iterations. Default 300.
     pub iterations: usize,
-    /// It stops when the squares of all centroids' moves add up to no more than this times the mean variance of the
-    /// coordinates. Default 1e-4. It stops in any case when no label changes.
+    /// A run converges when the sum of squares of all centroids' moves is at most this times the mean variance of the
+    /// coordinates, or when no label changes. Default 1e-4.
     pub tolerance: f64,
-    /// Of the random numbers. Default 0.
+    /// The seed of the random numbers. Default 0.
     pub seed: u64,
-    /// How often to start anew; the run of the least inertia counts, of several the first. Default 1. Given centroids
-    /// are run once.
+    /// The number of runs with different first centroids. The result is the run of least inertia; of a tie, the first.
+    /// Default 1. Given centroids have one run.
     pub runs: usize,
-    /// What becomes of empty clusters.
+    /// The centroids of empty clusters.
     pub empty: EmptyCluster,
-    /// How many threads; `None`: all of rayon's current pool.
+    /// The number of threads; `None`: all of rayon's current pool.
     pub threads: Option<usize>,
 }
 
 impl KMeans {
-    /// So many clusters, and defaults.
+    /// `clusters` clusters, and defaults.
     pub fn new(clusters: usize) -> Self {
         Self {
             clusters,
@@ -112,7 +113,7 @@ impl KMeans {
         self.fit_with(points, &mut |_| ())
     }
 
-    /// The same, telling `progress` of each iteration.
+    /// [`KMeans::fit`] that calls `progress` after each iteration's assignment.
     ///
     /// # Errors
     /// As [`KMeans::fit`].
@@ -124,7 +125,7 @@ impl KMeans {
         })
     }
 
-    /// The same, telling `tell` of every stage.
+    /// [`KMeans::fit`] that calls `tell` with every stage.
     ///
     /// # Errors
     /// As [`KMeans::fit`].
@@ -136,10 +137,10 @@ impl KMeans {
         })?
     }
 
-    /// Whether the settings suit these points.
+    /// Checks that the settings suit these points.
     ///
     /// # Errors
-    /// As [`KMeans::fit`], but for those that coordinates decide.
+    /// As [`KMeans::fit`], except for errors that depend on coordinates.
     pub fn check(&self, points: &Points<'_>) -> Result<(), KeyError> {
         let bad = |why: String| Err(KeyError::Clusters { why });
         if self.clusters == 0 || self.clusters > i32::MAX as usize {
@@ -166,7 +167,7 @@ impl KMeans {
         }
     }
 
-    /// Given centroids.
+    /// The given centroids; none if they are to be chosen.
     pub fn given<F: Coordinate>(&self) -> Vec<F> {
         match &self.init {
             Init::Given(given) => coordinates(given),
@@ -174,7 +175,7 @@ impl KMeans {
         }
     }
 
-    /// Runs: one, if the first centroids are given.
+    /// The number of runs: one if the first centroids are given.
     pub fn starts(&self) -> usize {
         if matches!(self.init, Init::Given(_)) { 1 } else { self.runs }
     }
@@ -215,21 +216,21 @@ pub fn first<F: Coordinate>(
     }
 }
 
-/// The place of the greatest of some squares, of several the first. It is then below all others, so that the next one
-/// is another.
+/// The index of the greatest square; of a tie, the first. The square becomes -1, so that the next call finds another
+/// one.
 pub fn farthest<F: Coordinate>(squares: &mut [F]) -> usize {
     let far = (0..squares.len()).fold(0, |far, at| if squares[at] > squares[far] { at } else { far });
     squares[far] = F::from_f64(-1.0);
     far
 }
 
-/// One run about to start.
+/// A run of Lloyd's algorithm.
 struct Lloyd<'a, F> {
     settings: &'a KMeans,
     points: &'a Points<'a>,
     scale: &'a Scale,
     centre: &'a [F],
-    /// A move of the centroids that is small enough to stop.
+    /// The greatest sum of squares of the centroids' moves with which the run has converged.
     enough: f64,
     run: usize,
 }
@@ -276,7 +277,7 @@ impl<F: Coordinate> Lloyd<'_, F> {
         })
     }
 
-    /// The means of the clusters; what has no points goes by the policy.
+    /// The new centroids: means of clusters; for clusters without points, as the settings say.
     fn update(&self, sums: &Sums<F>, before: &[F], mut distances: Vec<F>) -> Vec<F> {
         let d = self.points.dimensions;
         let mut centroids = Vec::with_capacity(before.len());
@@ -294,7 +295,7 @@ impl<F: Coordinate> Lloyd<'_, F> {
 }
 
 impl Fit {
-    /// The nearest centroid of each point, of several the first.
+    /// The nearest centroid of each point; of a tie, the first.
     ///
     /// # Errors
     /// Points of another number of coordinates or computed in another dtype; [`KeyError::NotFinite`];
@@ -344,17 +345,17 @@ impl Fit {
     }
 }
 
-/// Centroids in the type that they are computed in.
+/// The coordinates of an array of centroids as `F`.
 fn coordinates<F: Coordinate>(centroids: &Array) -> Vec<F> {
     F::unwrap(centroids.values.clone().cast(F::DTYPE)).expect("they were cast")
 }
 
-/// The same as f64.
+/// Coordinates as f64.
 pub fn wide<F: Coordinate>(coordinates: &[F]) -> Vec<f64> {
     coordinates.iter().map(|x| x.to_f64()).collect()
 }
 
-/// The greatest number.
+/// The greatest finite number of `F`.
 pub fn most<F: Coordinate>() -> f64 {
     if F::DTYPE == DType::F64 { f64::MAX } else { f32::MAX as f64 }
 }

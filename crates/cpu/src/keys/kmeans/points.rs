@@ -1,4 +1,4 @@
-//! Points: where their coordinates are, read a tile at a time.
+//! Points, whose coordinates are read a tile at a time.
 
 use rayon::prelude::*;
 use warpfold_core::{DType, Fixed, Real};
@@ -11,10 +11,10 @@ use warpfold_array::KeyError;
 use warpfold_array::Value;
 use warpfold_array::Values;
 
-/// Points of a tile: its coordinates stay in L2, up to some hundreds.
+/// Points of a tile. With up to some hundred coordinates, a tile stays in L2.
 pub(super) const TILE: usize = 128;
 
-/// `f32` or `f64`: what points, centroids and distances are computed in.
+/// `f32` or `f64`: the type in which points, centroids and distances are computed.
 pub trait Coordinate: Fixed + Loaded + Value {
     /// `self · a + b`, rounded once.
     fn fma(self, a: Self, b: Self) -> Self;
@@ -32,9 +32,9 @@ impl Coordinate for f64 {
     }
 }
 
-/// How the coordinates of points become whole numbers that add up without rounding: a power of two for each coordinate,
-/// from the greatest magnitude that it has in any point. It is found once, and serves any number of updates of the same
-/// points, or of some of them.
+/// The factors that make coordinates integers, which add up without rounding: a power of two for each coordinate, from
+/// the coordinate's greatest magnitude in any point. A scale is computed once, and serves any number of updates of the
+/// same points, or of a part of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
     computed: DType,
@@ -45,7 +45,8 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// For coordinates of these magnitudes at most, of points that are computed in f64 or else f32.
+    /// The scale for coordinates of at most these magnitudes, of points that are computed in `computed`: f64, or else
+    /// f32.
     pub fn new(computed: DType, greatest: Vec<f64>) -> Self {
         let unit = |&x: &f64| if computed == DType::F64 { f64::unit(x) } else { f32::unit(x as f32) };
         Self { computed, units: greatest.iter().map(unit).collect(), greatest }
@@ -56,7 +57,7 @@ impl Scale {
         &self.greatest
     }
 
-    /// What points are multiplied by, in what they are computed in.
+    /// The quantization factor of each coordinate, in the dtype that points are computed in.
     pub fn factors(&self) -> Values {
         fn of<F: Coordinate>(units: &[i32]) -> Values {
             F::wrap(units.iter().map(|&unit| <F as Fixed>::scale(unit)).collect())
@@ -69,7 +70,7 @@ impl Scale {
         &self.units
     }
 
-    /// Whether it is one for points like these.
+    /// Checks that the scale has the dtype and the number of coordinates of these points.
     pub fn suits(&self, points: &Points<'_>) -> Result<(), KeyError> {
         let (has, of) = (self.greatest.len(), self.computed);
         if has == points.dimensions && of == points.computed() {
@@ -83,8 +84,8 @@ impl Scale {
         Err(KeyError::Points { why })
     }
 
-    /// Whether no score and no square of a distance can overflow among points of this scale and these further ones (as
-    /// \[point\]\[coordinate\]): each is below 8 times the square of the length of the vector of the greatest
+    /// Checks that no score and no square of a distance can overflow, among points of this scale and `others`, as
+    /// \[point\]\[coordinate\]. Each is below 8 times the square of the length of the vector of the greatest
     /// magnitudes.
     pub fn reaches(&self, most: f64, others: &[f64]) -> Result<(), KeyError> {
         let mut greatest = self.greatest.clone();
@@ -106,23 +107,23 @@ pub enum Axes {
     CoordinatesFirst,
 }
 
-/// Points of f16, bf16, f32 or f64 coordinates, in any layout. Those of 16 bits are computed with as f32.
+/// Points with coordinates of f16, bf16, f32 or f64, in any layout. Coordinates of 16 bits are computed as f32.
 #[derive(Clone, Copy, Debug)]
 pub struct Points<'a> {
     pub(super) array: ArrayRef<'a>,
     axes: Axes,
-    /// How many.
+    /// The number of points.
     pub(super) n: usize,
-    /// Coordinates of each.
+    /// The number of coordinates of a point.
     pub(super) dimensions: usize,
-    /// From one point to the next, in bytes.
+    /// Bytes from one point to the next.
     along: isize,
-    /// From one coordinate to the next, in bytes.
+    /// Bytes from one coordinate to the next.
     across: isize,
 }
 
 impl<'a> Points<'a> {
-    /// The points of an array with two axes; one with one axis has points of one coordinate.
+    /// The points of an array with two axes. An array with one axis has points of one coordinate.
     ///
     /// # Errors
     /// [`KeyError::Points`]: other dtypes or ranks, no coordinates; [`KeyError::TooMany`] beyond 2^32 - 1 points.
@@ -147,27 +148,27 @@ impl<'a> Points<'a> {
         Ok(Self { array, axes, n, dimensions, along, across })
     }
 
-    /// How many there are.
+    /// The number of points.
     pub fn len(&self) -> usize {
         self.n
     }
 
-    /// Whether there are none.
+    /// Whether there are no points.
     pub fn is_empty(&self) -> bool {
         self.n == 0
     }
 
-    /// From one point, and from one coordinate, to the next, in bytes.
+    /// Bytes from one point to the next, and from one coordinate to the next.
     pub fn steps(&self) -> [isize; 2] {
         [self.along, if self.dimensions == 1 { self.array.dtype().size() as isize } else { self.across }]
     }
 
-    /// Which axis comes first.
+    /// The order of the axes.
     pub fn axes(&self) -> Axes {
         self.axes
     }
 
-    /// The array that they are.
+    /// The array of points.
     pub fn array(&self) -> ArrayRef<'a> {
         self.array
     }
@@ -215,7 +216,7 @@ impl<'a> Points<'a> {
         room
     }
 
-    /// The scale of their coordinates: one read of all points.
+    /// The scale of the coordinates, which takes one read of all points.
     ///
     /// # Errors
     /// [`KeyError::NotFinite`] of the first point with a NaN or an infinity.
@@ -241,7 +242,7 @@ impl<'a> Points<'a> {
                 false => Err(self.not_finite(x, from, len)),
             }
         });
-        // Tile by tile, so that it is the first bad point that is named.
+        // Tile by tile, so that the error names the first bad point.
         let greatest =
             greatest.collect::<Vec<_>>().into_iter().try_fold(vec![F::ZERO; self.dimensions], |all, tile| {
                 Ok(all.into_iter().zip(tile?).map(|(a, b)| if a < b { b } else { a }).collect())
@@ -257,7 +258,7 @@ impl<'a> Points<'a> {
     }
 }
 
-/// The greatest magnitude, or a NaN or an infinity if there is one.
+/// The greatest magnitude; a NaN or an infinity if there is one.
 #[inline(always)]
 fn magnitude<F: Coordinate>(x: &[F]) -> F {
     let mut lanes = [F::ZERO; 16];
@@ -270,14 +271,14 @@ fn magnitude<F: Coordinate>(x: &[F]) -> F {
     lanes.into_iter().fold(F::ZERO, greater)
 }
 
-/// The greater of two, or NaN if one is.
+/// The greater of two numbers; NaN if one is NaN.
 #[inline(always)]
 #[allow(clippy::eq_op, reason = "only NaN is not itself")]
 fn greater<F: Coordinate>(a: F, b: F) -> F {
     if a < b || b != b { b } else { a }
 }
 
-/// Finite numbers.
+/// A test for finite numbers.
 pub(super) trait Finite {
     fn finite(self) -> bool;
 }

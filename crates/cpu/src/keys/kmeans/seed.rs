@@ -8,7 +8,7 @@ use super::assign::distances;
 use super::points::{Coordinate, Finite, Points};
 use warpfold_array::KeyError;
 
-/// Points whose weights are added up together.
+/// Points whose weights have a sum of their own.
 const BLOCK: usize = 1 << 14;
 
 /// Random numbers: the i-th is a function of the seed, the run and i.
@@ -25,7 +25,7 @@ fn mix(x: u64) -> u64 {
 }
 
 impl Draws {
-    /// Those of one run.
+    /// The random numbers of a run.
     pub fn new(seed: u64, run: u64) -> Self {
         Self { key: mix(seed).wrapping_add(mix(run.wrapping_add(0x9e37_79b9_7f4a_7c15))), drawn: 0 }
     }
@@ -41,9 +41,9 @@ impl Draws {
     }
 }
 
-/// Different points, each as likely as any other, as \[cluster\]\[coordinate\].
+/// Different random points, all with one probability, as \[cluster\]\[coordinate\].
 pub(super) fn random<F: Coordinate>(points: &Points<'_>, clusters: usize, draws: &mut Draws) -> Vec<F> {
-    // Shuffles the first places of a list of all, of which only what has moved is kept.
+    // A shuffle of the first places of a list of all points. Only entries that have moved are stored.
     let mut moved: HashMap<u64, u64> = HashMap::new();
     let mut centroids = Vec::with_capacity(clusters * points.dimensions);
     for at in 0..clusters as u64 {
@@ -55,9 +55,9 @@ pub(super) fn random<F: Coordinate>(points: &Points<'_>, clusters: usize, draws:
     centroids
 }
 
-/// k-means++: each point as likely as the square of its distance to the nearest that was chosen before, in whole
-/// numbers of 2^-30 of the greatest such square. If all are zero, every point is as likely. `tell` is told how many are
-/// chosen.
+/// k-means++: the weight of a point is the square of its distance to the nearest point chosen before, as a whole number
+/// of units of 2^-30 of the greatest such square. If all squares are zero, all points have one probability. `tell` is
+/// called with the number of points chosen.
 pub(super) fn plus_plus<F: Coordinate>(
     points: &Points<'_>,
     clusters: usize,

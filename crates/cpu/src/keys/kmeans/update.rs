@@ -10,23 +10,24 @@ use warpfold_array::ArrayRef;
 use warpfold_array::Error;
 use warpfold_array::KeyError;
 
-/// Points that a part of the work has at least.
+/// The fewest points of a task.
 const PART: usize = 1 << 14;
 
-/// The means of clusters.
+/// The means of clusters, and their sizes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Centroids {
-    /// \[cluster\]\[coordinate\], f64 for f64 points and f32 for all others. That of a cluster without points is NaN.
+    /// \[cluster\]\[coordinate\], f64 for f64 points and f32 for all others. The mean of a cluster without points is
+    /// NaN.
     pub means: Array,
-    /// Points of each cluster.
+    /// The number of points of each cluster.
     pub counts: Vec<i64>,
 }
 
-/// The mean of the points of each label below `clusters`; those of label -1 belong to none.
+/// The mean of the points of each label below `clusters`. Points of label -1 belong to no cluster.
 ///
 /// The sums are exact: each coordinate is rounded to a whole number of units of 2^-30 (f64: 2^-61) of the greatest
-/// magnitude that this coordinate has in any point, and these are added as integers, so no order of addition can be
-/// seen. Their quotient by the count is rounded once.
+/// magnitude that this coordinate has in any point. Units are added as integers, so the order of addition does not
+/// matter. The quotient of a sum and the count is rounded once.
 ///
 /// ```
 /// use warpfold::keys::Axes;
@@ -48,7 +49,8 @@ pub fn centroid_update(points: &Points<'_>, labels: ArrayRef<'_>, clusters: usiz
     centroid_update_with(points, labels, clusters, &points.scale()?)
 }
 
-/// The same by a scale that was found before ([`Points::scale`]), so that the points are read once and not twice.
+/// [`centroid_update`] by a scale that is known already ([`Points::scale`]), so that points are read once instead of
+/// twice.
 ///
 /// ```
 /// use warpfold::keys::{Axes, centroid_update_with};
@@ -63,8 +65,8 @@ pub fn centroid_update(points: &Points<'_>, labels: ArrayRef<'_>, clusters: usiz
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 ///
-/// The means are those of [`centroid_update`] if the scale is that of these points. It may be that of more points,
-/// which include these; of points with greater magnitudes than the scale's, the means are no means.
+/// The means are those of [`centroid_update`] if the scale is that of these points. The scale may be that of more
+/// points, which include these. If a point has a greater magnitude than the scale's, the results are wrong.
 ///
 /// # Errors
 /// As [`centroid_update`]; and [`KeyError::Points`] if the scale is for another number of coordinates, or dtype. Points
@@ -104,7 +106,7 @@ pub(super) struct Sums<F: Coordinate> {
 }
 
 impl<F: Coordinate> Sums<F> {
-    /// Of points whose labels are below `clusters`, or belong to none.
+    /// The sums of points by label. Labels that are not below `clusters` are left out.
     pub fn of(points: &Points<'_>, labels: &[u32], clusters: usize, scale: &Scale) -> Self {
         let scales: Vec<F> = scale.units.iter().map(|&unit| F::scale(unit)).collect();
         let tiles = points.n.div_ceil(TILE);
@@ -126,7 +128,7 @@ impl<F: Coordinate> Sums<F> {
         Self { dimensions, totals: vec![Accumulate::ZERO; clusters * dimensions], counts: vec![0; clusters] }
     }
 
-    /// Adds points that are given as \[coordinate\]\[`TILE`\].
+    /// Adds points, which are given as \[coordinate\]\[`TILE`\].
     fn add(&mut self, x: &[F], labels: &[u32], scales: &[F]) {
         let clusters = self.counts.len();
         for (point, &label) in labels.iter().enumerate().filter(|(_, label)| (**label as usize) < clusters) {
@@ -145,7 +147,7 @@ impl<F: Coordinate> Sums<F> {
         self
     }
 
-    /// The mean of a cluster, if it has points.
+    /// The mean of a cluster; `None` if it has no points.
     pub fn mean(&self, cluster: usize, scale: &Scale) -> Option<Vec<F>> {
         let count = self.counts[cluster];
         let totals = &self.totals[cluster * self.dimensions..(cluster + 1) * self.dimensions];
