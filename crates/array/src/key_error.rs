@@ -93,13 +93,13 @@ pub enum KeyError {
         array: Vec<usize>,
     },
     /// More of something than is supported.
-    #[error("{n} {what} are too many: at most {most} are supported")]
+    #[error("{n} {what} are too many: at most {most} are supported; {}", fewer(what, *most))]
     TooMany {
-        /// Labels, groups, points.
+        /// Labels, groups, keys, elements, weights or points.
         what: &'static str,
-        /// How many.
+        /// Their number.
         n: usize,
-        /// How many there may be.
+        /// The greatest number that is supported.
         most: usize,
     },
     /// Values without an axis.
@@ -180,6 +180,15 @@ pub enum KeyError {
 
 fn range(groups: usize) -> String {
     if groups == 0 { "nothing but ".into() } else { format!("0 to {}, or ", groups - 1) }
+}
+
+/// What to do about too many of something.
+fn fewer(what: &str, most: usize) -> &'static str {
+    match what {
+        "groups" => "number the groups without gaps, or label some of them -1 and reduce those in another call",
+        _ if (most as u64) < u64::from(u32::MAX) => "split them over several calls, or compute on `cpu`",
+        _ => "split them over several calls",
+    }
 }
 
 fn hint(op: &str) -> &'static str {

@@ -296,7 +296,7 @@ impl InOrder {
         values.is_on(stream, "array")?;
         out.is_on(stream, "output")?;
         self.values.check("array", values)?;
-        Ok(super::expect("output", out, self.segmented.dtype(), self.segmented.shape())?)
+        Ok(out.expect("output", self.segmented.dtype(), self.segmented.shape())?)
     }
 
     /// Queues the reduction of segments. What labels have carried along, and the offsets, are at these addresses.

@@ -1,6 +1,5 @@
 //! Distinct values, groups, runs and counts on a GPU, by its radix sort. The bits are those of the CPU.
 
-use crate::array::Array;
 use crate::options::Options;
 use crate::stream::Stream;
 use crate::view::ArrayView;
@@ -119,13 +118,4 @@ fn count_groups(labels: ArrayView<'_>, stream: &Stream) -> Result<usize, Error> 
 unsafe fn view<'a>(device: usize, address: u64, dtype: DType, len: usize) -> Result<ArrayView<'a>, Error> {
     // SAFETY: the caller's.
     unsafe { ArrayView::from_raw(device, address, dtype, &[len], &[dtype.size() as isize]) }
-}
-
-/// Whether a result has room.
-fn expect(what: &'static str, array: &Array, dtype: DType, shape: &[usize]) -> Result<(), CudaError> {
-    if array.dtype() == dtype && array.shape() == shape {
-        return Ok(());
-    }
-    let found = format!("{} {:?}", array.dtype(), array.shape());
-    Err(CudaError::Layout { what, found, expected: format!("{dtype} {shape:?}") })
 }

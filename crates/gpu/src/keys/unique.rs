@@ -1,7 +1,7 @@
 //! Distinct values of an array on a GPU.
 
+use super::check;
 use super::sorter::Sorter;
-use super::{check, expect};
 use crate::array::Array;
 use crate::buffer::Buffer;
 use crate::device::Device;
@@ -194,11 +194,11 @@ impl Finder {
         array.is_on(stream, "array")?;
         self.layout.check("array", &array)?;
         let n = self.sorter.problem.n;
-        expect("room for values", &out.values, self.dtype, &[n])?;
+        out.values.expect("room for values", self.dtype, &[n])?;
         let lists = [(&out.counts, self.wanted.counts, &[n][..]), (&out.first, self.wanted.first, &[n])];
         for (room, wanted, shape) in lists.into_iter().chain([(&out.inverse, self.wanted.inverse, &self.shape[..])]) {
             match room {
-                Some(room) if wanted => expect("room", room, DType::I64, shape)?,
+                Some(room) if wanted => room.expect("room", DType::I64, shape)?,
                 None if !wanted => {}
                 _ => {
                     let of = |there: bool| if there { "there" } else { "absent" }.to_owned();

@@ -180,11 +180,7 @@ impl Segmented {
         self.values.check("array", &values)?;
         self.offsets.check("offsets", &offsets)?;
         out.is_on(stream, "output")?;
-        if out.dtype() != self.dtype || out.shape() != self.shape {
-            let found = format!("{} {:?}", out.dtype(), out.shape());
-            let expected = format!("{} {:?}", self.dtype, self.shape);
-            return Err(CudaError::Layout { what: "output", found, expected }.into());
-        }
+        out.expect("output", self.dtype, &self.shape)?;
         if self.launches.is_empty() {
             out.set_origin(None);
             return Ok(());
