@@ -29,7 +29,7 @@ pub struct Array {
 }
 
 impl Array {
-    /// Room for an array. What it holds at first is anybody's guess.
+    /// Room for an array. Its first contents are unspecified.
     ///
     /// # Errors
     /// If the shape is too large, or the memory does not suffice.

@@ -31,7 +31,7 @@ pub use unique::{Finder, Unique, Wanted, unique, unique_host};
 /// The most groups: a label fits 31 bits.
 const MOST_GROUPS: usize = 1 << 31;
 
-/// Whether elements lie side by side in C order, and are not too many.
+/// Checks that elements lie side by side in C order, and are not too many.
 fn check(what: &'static str, array: &ArrayView<'_>) -> Result<(), Error> {
     side_by_side(what, array)?;
     let n = array.shape().iter().product::<usize>();
@@ -41,7 +41,7 @@ fn check(what: &'static str, array: &ArrayView<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether elements lie side by side in C order.
+/// Checks that elements lie side by side in C order.
 fn side_by_side(what: &'static str, array: &ArrayView<'_>) -> Result<(), Error> {
     let n = array.shape().iter().product::<usize>();
     let mut step = array.dtype().size() as isize;
@@ -55,7 +55,7 @@ fn side_by_side(what: &'static str, array: &ArrayView<'_>) -> Result<(), Error> 
     Ok(())
 }
 
-/// Whether labels are a list of integers.
+/// Checks that labels are a list of integers.
 fn check_labels(labels: &ArrayView<'_>) -> Result<(), Error> {
     if labels.shape().len() != 1 {
         return Err(KeyError::LabelsShape { shape: labels.shape().to_vec() }.into());
@@ -66,7 +66,7 @@ fn check_labels(labels: &ArrayView<'_>) -> Result<(), Error> {
     check("labels", labels)
 }
 
-/// Whether the first axis of values has one for each of `n` labels or keys.
+/// Checks that the first axis of values has one index for each of `n` labels or keys.
 fn check_values(n: usize, values: &ArrayView<'_>) -> Result<(), Error> {
     match values.shape() {
         [] => Err(KeyError::NoAxis.into()),
@@ -75,7 +75,7 @@ fn check_values(n: usize, values: &ArrayView<'_>) -> Result<(), Error> {
     }
 }
 
-/// How many groups there may be.
+/// Checks that there are not too many groups.
 fn check_groups(groups: usize) -> Result<(), KeyError> {
     if groups > MOST_GROUPS {
         return Err(KeyError::TooMany { what: "groups", n: groups, most: MOST_GROUPS });
@@ -83,7 +83,7 @@ fn check_groups(groups: usize) -> Result<(), KeyError> {
     Ok(())
 }
 
-/// One more than the greatest label: waits for it.
+/// One more than the greatest label. Waits for the labels.
 ///
 /// # Errors
 /// [`KeyError::LabelOutOfRange`] of the first label below -1, or beyond all groups; what goes wrong on the device.
@@ -102,7 +102,7 @@ fn count_groups(labels: ArrayView<'_>, stream: &Stream) -> Result<usize, Error> 
     if least >= -1 && greatest < MOST_GROUPS as i128 {
         return Ok((greatest + 1) as usize);
     }
-    // The host says which.
+    // The CPU finds the label.
     let options = Options { axes: Some(vec![]), ..Options::default() };
     let copy = super::reduce(Op::Max, labels, &options, stream)?.download(stream)?;
     let list =

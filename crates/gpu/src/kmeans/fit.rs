@@ -14,9 +14,9 @@ use warpfold_cpu::keys::{EmptyCluster, Fit, Init, KMeans, Points, Stage, Step};
 
 /// Finds clusters among points in a GPU's memory: centroids, labels and inertia are those of [`KMeans::fit`].
 ///
-/// An iteration leaves the points where they are, and brings home whether it is the last. Random first centroids are
-/// drawn on the host, for which the points are copied there once; given ones are not. `progress` costs a further read
-/// of the points for each iteration, for the inertia.
+/// An iteration copies a few numbers to the host, which say whether it is the last. Random first centroids are drawn on
+/// the host, to which the points are copied once; given centroids need no copy. With `progress` each iteration reads
+/// the points once more, for the inertia.
 ///
 /// # Errors
 /// As [`KMeans::fit`]; what the driver says.
@@ -36,7 +36,7 @@ pub fn fit(
     job.fit(&mut steps(progress))
 }
 
-/// The same of points in the host's memory, which are copied to the GPU once, in whatever layout.
+/// Finds clusters, as [`fit`], among points in the host's memory, of any layout, which are copied to the GPU once.
 ///
 /// # Errors
 /// As [`fit`].
@@ -49,7 +49,8 @@ pub fn fit_host(
     fit_told(device, settings, points, progress.is_some(), &mut steps(progress))
 }
 
-/// The same, telling `tell` of every stage; of inertias if they are wanted.
+/// As [`fit_host`], but `tell` is called with every stage, and with the inertia of each iteration if `inertias` is
+/// true.
 pub fn fit_told(
     device: &Device,
     settings: &KMeans,
@@ -121,7 +122,7 @@ impl Job<'_> {
             };
             let of = [clusters, shape.dimensions];
             let mut current = Array::upload(stream, ArrayRef::from_slice(&first, &of)?)?;
-            // No label is as it was.
+            // A label that no point has, so that the first iteration changes all labels.
             labels.fill(stream, 0xff)?;
             let (mut iterations, mut converged, mut settled) = (0, false, false);
             while iterations < settings.iterations && !converged {

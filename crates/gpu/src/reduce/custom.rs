@@ -1,4 +1,4 @@
-//! Reducers of one's own, by kernels that one's own crate has compiled.
+//! A user's reducers, by kernels that the user's crate has compiled.
 
 use crate::device::Device;
 use crate::elements::{Elements, ElementsView};
@@ -13,7 +13,7 @@ use warpfold_kernels::Archive;
 use warpfold_kernels::custom::{Exported, Sizes};
 use warpfold_kernels::reduce::call::CallAt;
 
-/// A reducer of one's own and its kernels, for one GPU.
+/// A user's reducer and its kernels, for one GPU.
 ///
 /// The kernels are what `cargo warpfold-ptx` made of the crate that calls `warpfold_kernels::export_reducer!`;
 /// docs/custom-reducers.md goes through it step by step. Results have the bits of `warpfold::reduce_elements`.
