@@ -64,7 +64,7 @@ pub fn histogram(
             check("weights", &weights)?;
             weights.is_on(stream, "weights")?;
             let labels = Array::new(&device, DType::I32, &[n])?;
-            // SAFETY: the array has as many elements as were planned for, and the labels have room for one label of each
+            // SAFETY: the array has as many elements as were planned for, and the labels have room for a label of each
             // element. All stay until the device is done with them.
             unsafe { launch.queue(stream, BinsAt { labels: labels.address(), ..at }) }?;
             // SAFETY: the same elements, as a list: they lie side by side.

@@ -1,7 +1,7 @@
 //! Offsets and labels of every integer dtype, and the errors of bad ones.
 
 use super::list;
-use warpfold::{ArrayRef, DType, Error, Groups, Kind, Op, Options, Order, Values, group_by, over, segmented};
+use warpfold::{ArrayRef, DType, Error, Groups, KeyError, Kind, Op, Options, Order, Values, group_by, over, segmented};
 
 #[test]
 fn offsets_and_labels_of_every_integer_dtype() {
@@ -61,6 +61,10 @@ fn bad_keys_say_what_is_wrong() {
     says(group(v, None), "labels must be integers");
     says(group(list(&[0, 1 << 31, 0]), None), "label 2147483648 (entry 1)");
     says(group(list(&[0, 0, 0]), Some(1 << 32)), "4294967296 groups are too many");
+    says(group(list(&[0, 0, 0]), Some(1 << 32)), "number the groups without gaps");
+    let too_many = |what, most| KeyError::TooMany { what, n: 1 << 33, most }.to_string();
+    assert!(too_many("labels", 1 << 30).ends_with("split them over several calls, or compute on `cpu`"));
+    assert!(too_many("labels", u32::MAX as usize).ends_with("; split them over several calls"));
     let nan = [f32::NAN, 1.0];
     let skip = Options { skip_nan: true, ..o.clone() };
     let nan = ArrayRef::from_slice(&nan, &[2]).unwrap();
