@@ -1,10 +1,10 @@
-//! What a GPU or its driver refused. Plain data, so that there is one error type with a driver and without.
+//! Errors of GPUs and of the driver. They are plain data, so that the error type is the same with a driver and without.
 
 use warpfold_core::DType;
 
 use crate::op::Op;
 
-/// What the driver refused, on which call, and what to do about it.
+/// An error of a GPU or of the driver: the call that failed, the cause, and what to do.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CudaError {
@@ -17,23 +17,23 @@ pub enum CudaError {
         found.0, found.1, needed.0, needed.1
     )]
     OldDriver {
-        /// What the driver supports.
+        /// The CUDA version that the driver supports.
         found: (u32, u32),
-        /// What the kernels need.
+        /// The CUDA version that the kernels need.
         needed: (u32, u32),
     },
-    /// A driver, and nothing to drive.
+    /// A driver without a GPU.
     #[error("the NVIDIA driver sees no GPU ({why}): check `nvidia-smi` and CUDA_VISIBLE_DEVICES, or compute on `cpu`")]
     NoDevice {
-        /// The driver's words.
+        /// The driver's message.
         why: String,
     },
     /// An index past the last GPU.
     #[error("no device `cuda:{index}`: {}", present(*count))]
     NoSuchDevice {
-        /// As asked for.
+        /// The index asked for.
         index: usize,
-        /// How many there are.
+        /// The number of GPUs.
         count: usize,
     },
     /// A GPU that the kernels are not compiled for.
@@ -42,13 +42,13 @@ pub enum CudaError {
         found.0, found.1, needed.0, needed.1
     )]
     OldDevice {
-        /// Of the device.
+        /// The index of the device.
         index: usize,
-        /// Of the device.
+        /// The name of the device.
         name: String,
-        /// Of the device.
+        /// The compute capability of the device.
         found: (u32, u32),
-        /// The least that will do.
+        /// The least compute capability that the kernels need.
         needed: (u32, u32),
     },
     /// The allocation does not fit.
@@ -57,7 +57,7 @@ pub enum CudaError {
         Bytes(*needed), Bytes(*free), Bytes(*total)
     )]
     OutOfMemory {
-        /// Of the device.
+        /// The index of the device.
         index: usize,
         /// What was to be allocated.
         what: &'static str,
@@ -68,10 +68,10 @@ pub enum CudaError {
         /// Bytes of the device.
         total: u64,
     },
-    /// A kernel that was not compiled.
+    /// A kernel that the library does not have.
     #[error("there is no kernel `{entry}`; `cargo xtask ptx` compiles those that the source names")]
     UnknownEntry {
-        /// As asked for.
+        /// The name asked for.
         entry: String,
     },
     /// Bytes that hold no kernels.
@@ -79,7 +79,7 @@ pub enum CudaError {
         "these {len} bytes are no kernels: embed the file that `cargo warpfold-ptx -o FILE` writes, by include_bytes!"
     )]
     NoArchive {
-        /// How many were given.
+        /// The number of bytes.
         len: usize,
     },
     /// Kernels of another reducer.
@@ -89,11 +89,11 @@ pub enum CudaError {
         found.join(", ")
     )]
     NoReducer {
-        /// The reducer's.
+        /// The name of the reducer.
         name: &'static str,
-        /// Which is missing.
+        /// The kernel that is missing.
         entry: String,
-        /// Those that are there.
+        /// The kernels that the file has.
         found: Vec<String>,
     },
     /// Kernels that were compiled of another source.
@@ -102,13 +102,13 @@ pub enum CudaError {
          compile the kernels again with `cargo warpfold-ptx`"
     )]
     OldKernels {
-        /// The reducer's.
+        /// The name of the reducer.
         name: &'static str,
-        /// What differs.
+        /// The type whose size differs.
         what: &'static str,
-        /// In the kernels.
+        /// Its size in the kernels.
         found: usize,
-        /// In this program.
+        /// Its size in this program.
         expected: usize,
     },
     /// Elements of a user's own type at addresses that a GPU cannot read them from.
@@ -117,13 +117,13 @@ pub enum CudaError {
          multiples of {align}; copy them"
     )]
     MisalignedElements {
-        /// Of an element.
+        /// The size of an element.
         size: usize,
-        /// Of the element with all indices 0.
+        /// The address of the element with all indices 0.
         address: u64,
         /// Bytes from neighbour to neighbour along each axis.
         strides: Vec<isize>,
-        /// What addresses and steps must be multiples of.
+        /// The alignment that addresses and steps must have.
         align: usize,
     },
     /// The driver's compiler refused a kernel.
@@ -134,11 +134,11 @@ pub enum CudaError {
     Load {
         /// The kernel.
         entry: String,
-        /// Of the driver.
+        /// The call of the driver.
         call: &'static str,
-        /// Its name for the error, and its words.
+        /// The driver's name for the error, and its message.
         why: String,
-        /// What its compiler said.
+        /// The log of the driver's compiler.
         log_text: String,
     },
     /// The launch was refused; nothing ran.
@@ -150,7 +150,7 @@ pub enum CudaError {
         grid: u32,
         /// Threads per block.
         block: u32,
-        /// The driver's name for the error, and its words.
+        /// The driver's name for the error, and its message.
         why: String,
     },
     /// A kernel did something that ended the context; all that the device held for this process is lost.
@@ -159,81 +159,81 @@ pub enum CudaError {
         last(launched)
     )]
     Dead {
-        /// Of the device.
+        /// The index of the device.
         index: usize,
-        /// The call that found out.
+        /// The call that reported the error.
         call: &'static str,
-        /// The kernel launched last, perhaps the one to blame.
+        /// The kernel launched last, which may have caused the error.
         launched: Option<String>,
-        /// The driver's name for the error, and its words.
+        /// The driver's name for the error, and its message.
         why: String,
     },
-    /// Anything else that a call said.
+    /// Any other error of a call.
     #[error("{call} failed: {why}")]
     Call {
-        /// Of the driver.
+        /// The call of the driver.
         call: &'static str,
-        /// The driver's name for the error, and its words.
+        /// The driver's name for the error, and its message.
         why: String,
     },
     /// A copy between arrays of different lengths.
     #[error("{what}: {found} elements given, {expected} needed")]
     Length {
-        /// What was copied.
+        /// The name of what was copied.
         what: &'static str,
-        /// As given.
+        /// The number of elements given.
         found: usize,
-        /// As needed.
+        /// The number of elements needed.
         expected: usize,
     },
     /// A label that names no cluster.
     #[error("label {label} of point {point} is not a cluster: labels run from 0 to {}", clusters - 1)]
     Label {
-        /// Where.
+        /// The index of the point.
         point: usize,
-        /// What is there.
+        /// The label.
         label: i32,
-        /// How many there are.
+        /// The number of clusters.
         clusters: u32,
     },
-    /// An array or a stream of one GPU where another's belongs.
+    /// An array or a stream of another GPU than that of the work.
     #[error("the {what} is of cuda:{found}, the work is for cuda:{expected}: keep both on one device")]
     OtherDevice {
-        /// What it is.
+        /// The name of the array or stream.
         what: &'static str,
-        /// Its device.
+        /// The index of its device.
         found: usize,
-        /// The work's.
+        /// The index of the work's device.
         expected: usize,
     },
     /// An array that a reduction was not prepared for.
     #[error("the {what} is {found}, the reduction was prepared for {expected}: prepare another one for it")]
     Layout {
-        /// Which array.
+        /// The name of the array.
         what: &'static str,
         /// Its dtype, shape and strides.
         found: String,
-        /// Those that were promised.
+        /// The dtype, shape and strides that the reduction was prepared for.
         expected: String,
     },
     /// Points or clusters that no kernel is for.
     #[error("k-means on a GPU: {why}")]
     Clusters {
-        /// And what to do.
+        /// The cause, and what to do.
         why: String,
     },
     /// Keys, or values by key, that no kernel is for.
     #[error("keys on a GPU: {why}")]
     Keys {
-        /// And what to do.
+        /// The cause, and what to do.
         why: String,
     },
     /// Labels of no cluster.
     #[error("{bad} labels are out of range: give 0 to {}, or -1 for points that belong to no cluster", clusters - 1)]
     BadLabels {
-        /// How many.
+        /// The number of labels out of range.
         bad: u64,
-        /// How many clusters there are.
+        /// The number of clusters.
         clusters: usize,
     },
     /// Elements at addresses that a GPU cannot read them from.
@@ -242,9 +242,9 @@ pub enum CudaError {
          a multiple of its size; copy the array"
     )]
     Misaligned {
-        /// Of the array.
+        /// The dtype of the array.
         dtype: DType,
-        /// Of the element with all indices 0.
+        /// The address of the element with all indices 0.
         address: u64,
         /// Bytes from neighbour to neighbour along each axis.
         strides: Vec<isize>,
@@ -252,9 +252,9 @@ pub enum CudaError {
     /// An index or a range outside of an array.
     #[error("{what} is outside of an array of shape {shape:?}")]
     Outside {
-        /// What was asked for.
+        /// The index or range.
         what: String,
-        /// Of the array.
+        /// The shape of the array.
         shape: Vec<usize>,
     },
     /// No kernel computes this.
@@ -262,7 +262,7 @@ pub enum CudaError {
     NoKernel {
         /// The reduction.
         op: Op,
-        /// Of the array.
+        /// The dtype of the array.
         dtype: DType,
     },
     /// Data of a host array that neither fit the GPU nor can be cut into pieces that do.
@@ -273,29 +273,29 @@ pub enum CudaError {
     TooLarge {
         /// The reduction.
         op: Op,
-        /// Of the array.
+        /// The dtype of the array.
         dtype: DType,
-        /// Of the array.
+        /// The shape of the array.
         shape: Vec<usize>,
         /// The axes reduced.
         axes: Vec<usize>,
-        /// Of the device.
+        /// The index of the device.
         index: usize,
-        /// Bytes.
+        /// The bytes needed.
         needed: u64,
-        /// Why it is not cut, and what to do.
+        /// Why the array is not cut, and what to do.
         why: &'static str,
     },
-    /// There is no such plan.
+    /// A plan that cannot be made.
     #[error("{why}")]
     Plan {
-        /// And what to do.
+        /// The cause, and what to do.
         why: String,
     },
 }
 
 impl CudaError {
-    /// Whether the machine is not made for the work, rather than that something went wrong in it.
+    /// Whether the machine cannot do the work: it lacks a driver, a GPU, memory or a kernel.
     pub fn is_unavailable(&self) -> bool {
         use CudaError::*;
         matches!(
@@ -311,8 +311,8 @@ impl CudaError {
         )
     }
 
-    /// Whether it was asked for something that there is not on a GPU, or that is wrong, rather than that something went
-    /// wrong.
+    /// Whether the request was refused: it is wrong, or no GPU can do it. All other errors are failures of the driver
+    /// or of a device.
     pub fn is_refusal(&self) -> bool {
         use CudaError::*;
         self.is_unavailable() || matches!(self, Clusters { .. } | Keys { .. } | Label { .. } | BadLabels { .. })

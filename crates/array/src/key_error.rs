@@ -11,44 +11,44 @@ pub enum KeyError {
     NotIntegers {
         /// Labels or offsets.
         what: &'static str,
-        /// Theirs.
+        /// The dtype of the labels or offsets.
         dtype: DType,
     },
-    /// Offsets that are no list, or an empty one.
+    /// Offsets without exactly one axis, or without entries.
     #[error(
         "offsets must have one axis and at least one entry (one more than there are segments), these have shape \
          {shape:?}"
     )]
     OffsetsShape {
-        /// Theirs.
+        /// The shape of the offsets.
         shape: Vec<usize>,
     },
     /// Segments that would end before they begin.
     #[error("offsets must not decrease, but entry {at} is {after} after {before}: sort them")]
     OffsetsDecrease {
-        /// The entry that is less than the one before it.
+        /// The index of the first offset that is less than the offset before it.
         at: usize,
-        /// The one before it.
+        /// The offset before it.
         before: u64,
-        /// The entry.
+        /// The offset at that index.
         after: u64,
     },
     /// An offset outside of the axis.
     #[error("offset {offset} (entry {at}) is out of range: there are {len} elements along axis 0, give 0 to {len}")]
     OffsetOutOfRange {
-        /// Which entry.
+        /// The index of the offset.
         at: usize,
-        /// What it is.
+        /// The offset.
         offset: i128,
-        /// Of axis 0 of the values.
+        /// The length of axis 0 of the values.
         len: usize,
     },
-    /// An offset that is negative, or more than there is room for in an address space.
+    /// An offset that is negative, or greater than `usize::MAX`.
     #[error("offset {offset} (entry {at}) is no place along an axis: offsets count elements, give 0 or more")]
     OffsetNegative {
-        /// Which entry.
+        /// The index of the offset.
         at: usize,
-        /// What it is.
+        /// The offset.
         offset: i128,
     },
     /// Offsets on a GPU that decrease, or go beyond the values.
@@ -57,77 +57,77 @@ pub enum KeyError {
          names the first that does"
     )]
     BadOffsets {
-        /// Of axis 0 of the values.
+        /// The length of axis 0 of the values.
         len: usize,
     },
-    /// Labels that are no list.
+    /// Labels without exactly one axis.
     #[error("labels must have one axis, these have shape {shape:?}: flatten them")]
     LabelsShape {
-        /// Theirs.
+        /// The shape of the labels.
         shape: Vec<usize>,
     },
     /// A label of no group.
     #[error("label {label} (entry {at}) is out of range: give {}-1 for what belongs to no group", range(*groups))]
     LabelOutOfRange {
-        /// The first such entry.
+        /// The index of the first such label.
         at: usize,
-        /// What it is.
+        /// The label.
         label: i128,
-        /// How many groups there are, or can be.
+        /// The number of groups, or the greatest number that is supported.
         groups: usize,
     },
-    /// Labels and values disagree.
+    /// Another number of labels than the length of axis 0 of the values.
     #[error("there are {labels} labels for values of shape {shape:?}: give one for each index of axis 0")]
     LabelsLength {
-        /// How many.
+        /// The number of labels.
         labels: usize,
-        /// Of the values.
+        /// The shape of the values.
         shape: Vec<usize>,
     },
-    /// Weights and elements disagree.
+    /// Weights of another shape than the elements or labels.
     #[error("the weights have shape {weights:?}, what they weigh has {array:?}: give one weight for each element")]
     WeightsShape {
-        /// Of the weights.
+        /// The shape of the weights.
         weights: Vec<usize>,
-        /// Of the elements or labels.
+        /// The shape of the elements or labels.
         array: Vec<usize>,
     },
     /// More of something than is supported.
-    #[error("{n} {what} are too many: at most {most} are supported")]
+    #[error("{n} {what} are too many: at most {most} are supported; {}", fewer(what, *most))]
     TooMany {
-        /// Labels, groups, points.
+        /// Labels, groups, keys, elements, weights or points.
         what: &'static str,
-        /// How many.
+        /// Their number.
         n: usize,
-        /// How many there may be.
+        /// The greatest number that is supported.
         most: usize,
     },
     /// Values without an axis.
     #[error("the values are one element without an axis: give at least one axis, which is reduced")]
     NoAxis,
-    /// Options that name axes.
+    /// Axes or `keepdims` in the options.
     #[error("reductions by key reduce axis 0 of the values, and put the keys there: leave out axes and keepdims")]
     Axes,
-    /// Bins that cannot be.
+    /// Bad bins.
     #[error("bins: {why}")]
     Bins {
-        /// And what to do.
+        /// The cause, and what to do.
         why: String,
     },
-    /// An array that is no list of points.
+    /// An array that does not hold points.
     #[error("points: {why}")]
     Points {
-        /// And what to do.
+        /// The cause, and what to do.
         why: String,
     },
     /// A point with a NaN or an infinity.
     #[error("point {point} is not finite: coordinate {coordinate} is {value}; leave such points out")]
     NotFinite {
-        /// The first such one.
+        /// The index of the first such point.
         point: usize,
-        /// The first of its coordinates that is not finite.
+        /// The index of its first coordinate that is not finite.
         coordinate: usize,
-        /// What it is.
+        /// The value of the coordinate.
         value: f64,
     },
     /// Points between which squared distances may overflow.
@@ -136,13 +136,13 @@ pub enum KeyError {
          them to f64"
     )]
     TooFar,
-    /// Clusters that cannot be found.
+    /// Bad settings of k-means.
     #[error("k-means: {why}")]
     Clusters {
-        /// And what to do.
+        /// The cause, and what to do.
         why: String,
     },
-    /// Nothing to reduce, and no identity.
+    /// A segment or group without a result: no elements, or only NaN, and no identity.
     #[error(
         "{op} of {what} {index} finds {why} (values of dtype {dtype}), and has no result for that: give one with \
          fill{}",
@@ -151,16 +151,16 @@ pub enum KeyError {
     Empty {
         /// The reduction.
         op: &'static str,
-        /// Of the values.
+        /// The dtype of the values.
         dtype: DType,
         /// Segment or group.
         what: &'static str,
-        /// The first such one.
+        /// The index of the first such segment or group.
         index: usize,
         /// No elements, or only NaN, which is skipped.
         why: &'static str,
     },
-    /// The same on a GPU, which does not say where.
+    /// [`KeyError::Empty`] on a GPU, which does not report the index.
     #[error(
         "{op} of a {what} finds {why} (values of dtype {dtype}), and has no result for that: give one with \
          fill{}",
@@ -169,7 +169,7 @@ pub enum KeyError {
     SomeEmpty {
         /// The reduction.
         op: &'static str,
-        /// Of the values.
+        /// The dtype of the values.
         dtype: DType,
         /// Segment, group or run.
         what: &'static str,
@@ -180,6 +180,15 @@ pub enum KeyError {
 
 fn range(groups: usize) -> String {
     if groups == 0 { "nothing but ".into() } else { format!("0 to {}, or ", groups - 1) }
+}
+
+/// What to do about too many of something.
+fn fewer(what: &str, most: usize) -> &'static str {
+    match what {
+        "groups" => "number the groups without gaps, or label some of them -1 and reduce those in another call",
+        _ if (most as u64) < u64::from(u32::MAX) => "split them over several calls, or compute on `cpu`",
+        _ => "split them over several calls",
+    }
 }
 
 fn hint(op: &str) -> &'static str {

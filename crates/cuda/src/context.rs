@@ -49,7 +49,7 @@ impl Context {
         self.check("cuCtxSetCurrent", unsafe { result::ctx::set_current(self.raw) })
     }
 
-    /// What a call on this context said.
+    /// The result of a call on this context, its code as an error.
     pub(crate) fn check<T>(&self, call: &'static str, said: Result<T, DriverError>) -> Result<T, CudaError> {
         said.map_err(|code| {
             if !is_fatal(code) {
@@ -63,7 +63,7 @@ impl Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
-        // Nobody is left to be told of an error, and the driver cleans up after the process in any case.
+        // A drop cannot return an error, and the driver cleans up after the process in any case.
         if self.bind().is_ok() {
             self.modules.unload();
         }

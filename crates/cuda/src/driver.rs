@@ -27,12 +27,12 @@ impl Driver {
         DRIVER.get_or_init(load).clone()
     }
 
-    /// The CUDA version that it supports.
+    /// The CUDA version that the driver supports.
     pub fn version(&self) -> (u32, u32) {
         self.version
     }
 
-    /// How many GPUs it sees.
+    /// The number of GPUs that the driver sees.
     pub fn devices(&self) -> usize {
         self.devices
     }

@@ -52,7 +52,7 @@ impl Modules {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Module>> {
-        // What a panicking thread could leave behind is a list that is still whole.
+        // A panic of another thread leaves a whole list: entries are added in one step.
         self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -85,8 +85,8 @@ fn load(entry: &str, text: String) -> Result<(sys::CUmodule, sys::CUfunction), C
     // The driver takes the size in place of a pointer.
     let mut values = [log.as_mut_ptr().cast::<c_void>(), std::ptr::without_provenance_mut(LOG_BYTES)];
     let mut module = std::ptr::null_mut();
-    // SAFETY: `text` ends in a zero; `options` and `values` have two entries each; the log has the bytes that it is
-    // said to have, and all of this outlives the call.
+    // SAFETY: `text` ends in a zero; `options` and `values` have two entries each; the log has
+    // `LOG_BYTES` bytes, and all of this outlives the call.
     let said = unsafe {
         sys::cuModuleLoadDataEx(
             &raw mut module,

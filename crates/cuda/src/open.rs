@@ -17,7 +17,7 @@ const NEEDED: (u32, u32) = (7, 5);
 /// All GPUs that the driver sees.
 ///
 /// # Errors
-/// If there is no driver, or it will not say.
+/// If there is no driver, or the driver refuses.
 pub fn devices() -> Result<Vec<Properties>, CudaError> {
     let driver = Driver::load()?;
     (0..driver.devices()).map(|index| properties(driver, index)).collect()
@@ -39,7 +39,7 @@ fn properties(driver: Driver, index: usize) -> Result<Properties, CudaError> {
         Err(e) => Err(refused_call("cuDeviceGetAttribute", e)),
     };
     let name = result::device::get_name(device).map_err(|e| refused_call("cuDeviceGetName", e))?;
-    // SAFETY: as above.
+    // SAFETY: the handle is the driver's own.
     let memory = unsafe { result::device::total_mem(device) }.map_err(|e| refused_call("cuDeviceTotalMem", e))?;
     Ok(Properties {
         index,
@@ -82,7 +82,7 @@ pub fn open(index: usize) -> Result<Device, CudaError> {
 /// As [`open`].
 pub fn shared(index: usize) -> Result<Device, CudaError> {
     static OPEN: Mutex<Vec<(usize, Device)>> = Mutex::new(Vec::new());
-    // What a panicking thread could leave behind is a list that is still whole.
+    // A panic of another thread leaves a whole list: entries are added in one step.
     let mut devices = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some((_, device)) = devices.iter().find(|(i, _)| *i == index) {
         return Ok(device.clone());

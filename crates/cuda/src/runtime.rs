@@ -12,7 +12,7 @@ use crate::context::Context;
 use crate::said::{is_fatal, words};
 
 impl Context {
-    /// Makes the context current, and says what a call has said.
+    /// Makes the context current, makes a call, and turns its code into an error.
     fn call<T>(&self, name: &'static str, call: impl FnOnce() -> Result<T, DriverError>) -> Result<T, CudaError> {
         self.bind()?;
         self.check(name, call())

@@ -1,11 +1,11 @@
-//! What the driver said, as an error.
+//! The driver's status codes, as errors.
 
 use cudarc::driver::DriverError;
 use cudarc::driver::sys::CUresult;
 
 use warpfold_array::CudaError;
 
-/// What a call that concerns no particular device said.
+/// The error of a call that concerns no particular device.
 pub(crate) fn refused_call(call: &'static str, code: DriverError) -> CudaError {
     match code.0 {
         CUresult::CUDA_ERROR_NO_DEVICE => CudaError::NoDevice { why: words(code) },
@@ -13,7 +13,7 @@ pub(crate) fn refused_call(call: &'static str, code: DriverError) -> CudaError {
     }
 }
 
-/// Whether a context is unusable after this.
+/// Whether a context is unusable after this code.
 pub(crate) fn is_fatal(code: DriverError) -> bool {
     matches!(
         code.0,

@@ -236,6 +236,16 @@ fn access<T>(op: Op, site: Here) -> Access {
     Access { op, size: size_of::<T>() as u32, site }
 }
 
+/// The shuffles of [`Simt`], by how a lane's number leads to that of its source.
+macro_rules! shuffles {
+    ($($name:ident: $way:ident),*) => {$(
+        #[track_caller]
+        fn $name<T: Word>(&self, mask: u32, value: T, by: u32) -> T {
+            self.shuffle(mask, value, Way::$way, by, Location::caller())
+        }
+    )*};
+}
+
 impl Simt for Lane<'_> {
     const NAME: &'static str = "emulator";
 
@@ -276,22 +286,7 @@ impl Simt for Lane<'_> {
     fn warp_barrier(&self, mask: u32) {
         self.ask(mask, Ask::Barrier, Location::caller());
     }
-    #[track_caller]
-    fn shuffle_xor<T: Word>(&self, mask: u32, value: T, xor: u32) -> T {
-        self.shuffle(mask, value, Way::Xor, xor, Location::caller())
-    }
-    #[track_caller]
-    fn shuffle_down<T: Word>(&self, mask: u32, value: T, delta: u32) -> T {
-        self.shuffle(mask, value, Way::Down, delta, Location::caller())
-    }
-    #[track_caller]
-    fn shuffle_up<T: Word>(&self, mask: u32, value: T, delta: u32) -> T {
-        self.shuffle(mask, value, Way::Up, delta, Location::caller())
-    }
-    #[track_caller]
-    fn shuffle_idx<T: Word>(&self, mask: u32, value: T, source: u32) -> T {
-        self.shuffle(mask, value, Way::Idx, source, Location::caller())
-    }
+    shuffles! { shuffle_xor: Xor, shuffle_down: Down, shuffle_up: Up, shuffle_idx: Idx }
     #[track_caller]
     fn ballot(&self, mask: u32, vote: bool) -> u32 {
         self.ask(mask, Ask::Vote { vote }, Location::caller())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use warpfold_array::{ArrayRef, CudaError, Error, Value, Values, elements};
-use warpfold_core::DType;
+use warpfold_core::{DType, with_dtype};
 
 use crate::buffer::Buffer;
 use crate::device::Device;
@@ -29,7 +29,7 @@ pub struct Array {
 }
 
 impl Array {
-    /// Room for an array. What it holds at first is anybody's guess.
+    /// Room for an array. Its first contents are unspecified.
     ///
     /// # Errors
     /// If the shape is too large, or the memory does not suffice.
@@ -130,6 +130,15 @@ impl Array {
     pub(crate) fn is_on(&self, stream: &Stream, what: &'static str) -> Result<(), CudaError> {
         stream.is_on(what, self.buffer.device_index())
     }
+
+    /// Checks that the array has this dtype and shape.
+    pub(crate) fn expect(&self, what: &'static str, dtype: DType, shape: &[usize]) -> Result<(), CudaError> {
+        if self.dtype == dtype && self.shape == shape {
+            return Ok(());
+        }
+        let found = format!("{} {:?}", self.dtype, self.shape);
+        Err(CudaError::Layout { what, found, expected: format!("{dtype} {shape:?}") })
+    }
 }
 
 /// Elements from their bytes.
@@ -146,17 +155,6 @@ pub(crate) fn values(dtype: DType, bytes: &[u8]) -> Values {
     }
     match dtype {
         DType::Bool => Values::Bool(bytes.iter().map(|&b| b != 0).collect()),
-        DType::I8 => of::<i8>(bytes),
-        DType::I16 => of::<i16>(bytes),
-        DType::I32 => of::<i32>(bytes),
-        DType::I64 => of::<i64>(bytes),
-        DType::U8 => of::<u8>(bytes),
-        DType::U16 => of::<u16>(bytes),
-        DType::U32 => of::<u32>(bytes),
-        DType::U64 => of::<u64>(bytes),
-        DType::F16 => of::<warpfold_core::f16>(bytes),
-        DType::BF16 => of::<warpfold_core::bf16>(bytes),
-        DType::F32 => of::<f32>(bytes),
-        DType::F64 => of::<f64>(bytes),
+        dtype => with_dtype!(dtype, T => of::<T>(bytes)),
     }
 }

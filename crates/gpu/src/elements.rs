@@ -1,4 +1,4 @@
-//! Elements of a type of one's own in a GPU's memory, owned and borrowed.
+//! Elements of a user's type in a GPU's memory, owned and borrowed.
 
 use crate::buffer::Buffer;
 use crate::device::Device;
@@ -15,7 +15,7 @@ pub struct Elements<T> {
 }
 
 impl<T: Words> Elements<T> {
-    /// Room for elements. What it holds at first is anybody's guess.
+    /// Room for elements. Its first contents are unspecified.
     ///
     /// # Errors
     /// If the shape is too large, or the memory does not suffice.

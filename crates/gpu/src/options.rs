@@ -1,8 +1,9 @@
+//! The options of a reduction on a GPU.
+
 use crate::view::ArrayView;
-use warpfold_array::ArrayRef;
-use warpfold_array::Scalar;
-use warpfold_array::{Ord, Precision};
+use warpfold_array::{ArrayRef, Ord, Precision, Scalar};
 use warpfold_core::DType;
+
 /// How to reduce an array on a GPU: as [`warpfold_array::Options`], with a mask on the device.
 ///
 /// ```
@@ -33,38 +34,32 @@ pub struct Options<'a> {
     pub ord: Option<Ord>,
 }
 
-impl<'a> Options<'a> {
-    /// The same for an array on a GPU, with a mask there.
-    pub(crate) fn of(options: &warpfold_array::Options<'_>, mask: Option<ArrayView<'a>>) -> Options<'a> {
-        let warpfold_array::Options { axes, keepdims, dtype, precision, skip_nan, mask: _, initial, ddof, ord, .. } =
-            options;
-        Options {
-            axes: axes.clone(),
-            keepdims: *keepdims,
-            dtype: *dtype,
-            precision: *precision,
-            skip_nan: *skip_nan,
-            mask,
-            initial: *initial,
-            ddof: *ddof,
-            ord: *ord,
+/// One kind of options from the other, with another mask: all fields that both kinds have, by their names.
+macro_rules! with_mask {
+    ($($kind:ident)::+, $from:expr, $mask:expr $(, ..$rest:expr)?) => {
+        $($kind)::+ {
+            axes: $from.axes.clone(),
+            keepdims: $from.keepdims,
+            dtype: $from.dtype,
+            precision: $from.precision,
+            skip_nan: $from.skip_nan,
+            mask: $mask,
+            initial: $from.initial,
+            ddof: $from.ddof,
+            ord: $from.ord,
+            $(..$rest)?
         }
+    };
+}
+
+impl<'a> Options<'a> {
+    /// The options of a host array for an array on a GPU, with a mask there.
+    pub(crate) fn of(options: &warpfold_array::Options<'_>, mask: Option<ArrayView<'a>>) -> Options<'a> {
+        with_mask!(Options, options, mask)
     }
 
-    /// The same for code that reads no element: `mask` is that of `self`, as a layout.
+    /// The options for code that reads no element, with the layout of the mask in place of the mask.
     pub(crate) fn with_layout<'m>(&self, mask: Option<ArrayRef<'m>>) -> warpfold_array::Options<'m> {
-        let Options { axes, keepdims, dtype, precision, skip_nan, mask: _, initial, ddof, ord } = self;
-        warpfold_array::Options {
-            axes: axes.clone(),
-            keepdims: *keepdims,
-            dtype: *dtype,
-            precision: *precision,
-            skip_nan: *skip_nan,
-            mask,
-            initial: *initial,
-            ddof: *ddof,
-            ord: *ord,
-            ..warpfold_array::Options::default()
-        }
+        with_mask!(warpfold_array::Options, self, mask, ..warpfold_array::Options::default())
     }
 }

@@ -8,15 +8,15 @@ use warpfold_kernels::sort::state::of_special;
 /// A reduction some of whose outputs may have no value, for the message.
 pub(crate) struct Origin {
     pub op: Op,
-    /// What errors of parts call it.
+    /// The name of the reduction in errors of parts.
     pub name: &'static str,
     pub dtype: DType,
     pub shape: Vec<usize>,
     pub axes: Vec<usize>,
-    /// What it reduced, if not the array as a whole: segments, groups or runs.
+    /// The parts that were reduced (segment, group or run), if not the array as a whole.
     pub parts: Option<&'static str>,
-    /// Of labels, how many groups there are, and their dtype. The first label of none is then said after the status:
-    /// see [`Origin::check_labels`].
+    /// Of reductions by labels, the number of groups and the dtype of the labels. The first label of no group then
+    /// follows the status: see [`Origin::check_labels`].
     pub groups: Option<(usize, DType)>,
 }
 
@@ -26,16 +26,16 @@ impl Origin {
         Origin { op, name: op.name(), dtype, shape: shape.to_vec(), axes: vec![0], parts: Some(parts), groups: None }
     }
 
-    /// What is said of labels: the first of no group, as the kernels of sorting have it, and what it is, in 4 and 8
-    /// bytes.
+    /// Checks what the sort reports of labels: the place of the first label of no group in 4 bytes, as the kernels
+    /// encode it, and the label in 8 bytes.
     pub(crate) fn check_labels(&self, said: &[u8]) -> Result<(), KeyError> {
         let Some((groups, dtype)) = self.groups else { return Ok(()) };
         let word = |at: usize| u32::from_ne_bytes([said[at], said[at + 1], said[at + 2], said[at + 3]]);
         label_error([word(0), word(4), word(8)], dtype, groups)
     }
 
-    /// What the status says: byte 0 for an output of nothing, byte 1 for one of only NaN, byte 2 for offsets that cut
-    /// no array.
+    /// Checks the status: byte 0 is set by an output of no elements, byte 1 by an output of only NaN, byte 2 by offsets
+    /// that decrease or go beyond the values.
     pub(crate) fn check(&self, status: u32) -> Result<(), Error> {
         let hole = match status.to_ne_bytes() {
             [_, _, bad, _] if bad != 0 => return Err(KeyError::BadOffsets { len: self.shape[0] }.into()),

@@ -85,12 +85,12 @@ impl Queue {
         if found == expected { Ok(()) } else { Err(CudaError::OtherDevice { what: "stream", found, expected }) }
     }
 
-    /// Whether something of another device was given where it should be of this one.
+    /// Checks that `other` is the stream's device. `what` names the argument in the error.
     pub(crate) fn is_of(&self, what: &'static str, other: &Device) -> Result<(), CudaError> {
         self.is_on(what, other.index())
     }
 
-    /// The same of something on a device of that index.
+    /// Checks that a device of index `found` is the stream's device. `what` names the argument in the error.
     pub(crate) fn is_on(&self, what: &'static str, found: usize) -> Result<(), CudaError> {
         let expected = self.device.index();
         if found == expected { Ok(()) } else { Err(CudaError::OtherDevice { what, found, expected }) }

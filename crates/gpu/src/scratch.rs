@@ -1,4 +1,4 @@
-//! What the reductions of one stream share: the workspace of their kernels, and pinned memory for what they bring home.
+//! What the reductions of one stream share: the workspace of their kernels, and pinned memory for small results.
 
 use warpfold_array::CudaError;
 use warpfold_kernels::reduce::workspace::{COUNTERS, STATUS};
@@ -83,7 +83,7 @@ impl Scratch {
 /// Where the status of a reduction goes.
 #[derive(Clone, Copy)]
 pub(crate) enum StatusTo {
-    /// Nowhere: every output has a value.
+    /// No status is written: every output has a value.
     Nowhere,
     /// A word on the device.
     Device(u64),

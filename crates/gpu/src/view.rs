@@ -52,7 +52,7 @@ impl<'a> ArrayView<'a> {
         Ok(ArrayView { layout, device, life: PhantomData })
     }
 
-    /// The same of an array in C order.
+    /// A view, as [`ArrayView::from_raw`], of an array in C order.
     ///
     /// # Safety
     /// As [`ArrayView::from_raw`].

@@ -128,7 +128,7 @@ impl<'a> Gather<'a> {
 
 // SAFETY: addresses that are only read, of memory that is borrowed shared for as long as this lives.
 unsafe impl Send for Gather<'_> {}
-// SAFETY: as above.
+// SAFETY: threads that share a gather only read at its addresses, of memory that is borrowed shared while it lives.
 unsafe impl Sync for Gather<'_> {}
 
 /// # Safety

@@ -15,7 +15,7 @@ use warpfold_core::DType;
 use warpfold_cpu::keys::{Bins, edges};
 use warpfold_kernels::group::bins::BinsAt;
 
-/// How many elements are in each bin: as [`warpfold_cpu::keys::Histogram`].
+/// The number of elements in each bin: as [`warpfold_cpu::keys::Histogram`].
 pub struct Histogram {
     /// The counts (i64), or the sums of the weights, on the device.
     pub counts: Array,
@@ -64,7 +64,8 @@ pub fn histogram(
             check("weights", &weights)?;
             weights.is_on(stream, "weights")?;
             let labels = Array::new(&device, DType::I32, &[n])?;
-            // SAFETY: as above, and a label for each element.
+            // SAFETY: the array has as many elements as were planned for, and the labels have room for a label of each
+            // element. All stay until the device is done with them.
             unsafe { launch.queue(stream, BinsAt { labels: labels.address(), ..at }) }?;
             // SAFETY: the same elements, as a list: they lie side by side.
             let weights = unsafe { view(weights.device(), weights.address(), weights.dtype(), n)? };
@@ -76,7 +77,7 @@ pub fn histogram(
     Ok(Histogram { counts, edges })
 }
 
-/// The same of host arrays.
+/// Counts elements in bins, as [`histogram`], of host arrays.
 ///
 /// # Errors
 /// As [`histogram`].

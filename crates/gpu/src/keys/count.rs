@@ -44,7 +44,7 @@ pub fn bincount(
     }
 }
 
-/// The same of host arrays.
+/// Counts labels, as [`bincount`], of host arrays.
 ///
 /// # Errors
 /// As [`bincount`].

@@ -1,4 +1,4 @@
-//! Every statistic of groups and segments on a GPU: each by a reduction of its own.
+//! Every statistic of groups and segments on a GPU: one reduction for each statistic.
 
 use super::Groups;
 use crate::array::Array;
@@ -33,7 +33,7 @@ impl Groups {
     }
 }
 
-/// What is computed of integers as f64.
+/// Whether the op is computed in f64 for integers.
 fn is_of_floats(op: Op) -> bool {
     matches!(op, Op::Std | Op::Norm)
 }

@@ -99,8 +99,8 @@ impl Grouped {
         self.reduction.segmented.output()
     }
 
-    /// What the last run has put in the order of labels: the values, or their positions (u32) if those went along
-    /// instead.
+    /// The values in the order of labels, as the last run has sorted them; their positions (u32) if positions were
+    /// sorted instead.
     #[doc(hidden)]
     pub fn moved(&self) -> ArrayView<'_> {
         let (n, device) = (self.sorter.problem.n, self.offsets.device_index());
@@ -224,20 +224,20 @@ impl<'a> GroupReduction<'a> {
     }
 }
 
-/// What follows when labels are in order.
+/// The reduction of values whose labels are sorted.
 struct InOrder {
     device: Device,
     values: Layout,
     groups: usize,
-    /// Whether values have not gone along with labels.
+    /// Whether the sort has moved positions along with the labels, and not the values.
     by_positions: bool,
     segmented: Segmented,
-    /// Of arg ops: places in groups become positions.
+    /// Of arg ops: replaces ranks within groups by positions.
     places: Option<Ready<PlacesAt>>,
     origin: Arc<Origin>,
 }
 
-/// As many values of that dtype and shape, side by side at an address.
+/// An array of the dtype and shape of `values`, in C order, at an address.
 ///
 /// # Safety
 /// As [`view`].
@@ -296,7 +296,7 @@ impl InOrder {
         values.is_on(stream, "array")?;
         out.is_on(stream, "output")?;
         self.values.check("array", values)?;
-        Ok(super::expect("output", out, self.segmented.dtype(), self.segmented.shape())?)
+        Ok(out.expect("output", self.segmented.dtype(), self.segmented.shape())?)
     }
 
     /// Queues the reduction of segments. What labels have carried along, and the offsets, are at these addresses.

@@ -63,7 +63,7 @@ impl Groups {
         Ok(Groups { device, labels: n, groups, dtype: labels.dtype(), positions, offsets, said })
     }
 
-    /// Waits for the sort, and sees whether every label is -1 or that of a group.
+    /// Waits for the sort, and checks that every label is -1 or the number of a group.
     ///
     /// # Errors
     /// [`warpfold_array::KeyError::LabelOutOfRange`] of the first one that is not, or what went wrong on the device.
@@ -73,37 +73,37 @@ impl Groups {
         Ok(label_error([said[0], said[1], said[2]], self.dtype, self.groups)?)
     }
 
-    /// How many groups.
+    /// The number of groups.
     pub fn len(&self) -> usize {
         self.groups
     }
 
-    /// Whether there are none.
+    /// Whether there are no groups.
     pub fn is_empty(&self) -> bool {
         self.groups == 0
     }
 
-    /// How many labels.
+    /// The number of labels.
     pub fn labels(&self) -> usize {
         self.labels
     }
 
-    /// Their dtype.
+    /// The dtype of the labels.
     pub fn dtype(&self) -> DType {
         self.dtype
     }
 
-    /// The positions of each group's elements, ascending, one group after the other, as u32; those of no group are
-    /// last.
+    /// The positions of each group's elements as u32, ascending, one group after the other; positions of elements of no
+    /// group are last.
     pub fn positions(&self) -> ArrayView<'_> {
         // SAFETY: the buffer has as many, and is borrowed.
         let positions = unsafe { view(self.offsets.device_index(), self.positions.address(), DType::U32, self.labels) };
         positions.expect("a list at the start of a buffer")
     }
 
-    /// Where each group's positions begin, and where the last one's end, as u32: offsets of segments.
+    /// The offsets of the groups' positions, as u32: the first position of each group, and the end of the last group.
     pub fn offsets(&self) -> ArrayView<'_> {
-        // SAFETY: as above.
+        // SAFETY: the buffer has one word more than there are groups, and is borrowed.
         let offsets = unsafe { view(self.offsets.device_index(), self.offsets.address(), DType::U32, self.groups + 1) };
         offsets.expect("a list at the start of a buffer")
     }
@@ -132,7 +132,7 @@ pub(super) fn problem(dtype: DType, n: usize, groups: usize, carried: Carried, d
     Problem { dtype, n, what: What::Labels { groups }, carried, multiprocessors }
 }
 
-/// Queues a copy of what is said of labels to where a download looks for it.
+/// Queues a copy of the report on labels to the place where a download reads it.
 ///
 /// # Safety
 /// The array stays until the device is done with it.
@@ -141,14 +141,14 @@ pub(super) unsafe fn copy_said(said: &Buffer<u32>, stream: &Stream, out: &Array)
     unsafe { stream.copy(out.status_address() + 4, said.address(), 12) }
 }
 
-/// Queues saying that every output has a value.
+/// Queues a status of zero: every output has a value.
 pub(super) fn clear_status(stream: &Stream, out: &mut Array) -> Result<(), CudaError> {
     // SAFETY: an array has a word for the status, and stays until the device is done with it, as a buffer's drop
     // promises.
     unsafe { stream.fill(out.status_address(), 0, 4) }
 }
 
-/// Lets the download of a result by labels say what is wrong with these.
+/// Makes the download of a result by labels report labels that are out of range.
 pub(super) fn take_said(
     said: &Buffer<u32>,
     stream: &Stream,

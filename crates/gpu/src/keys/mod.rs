@@ -1,6 +1,5 @@
 //! Distinct values, groups, runs and counts on a GPU, by its radix sort. The bits are those of the CPU.
 
-use crate::array::Array;
 use crate::options::Options;
 use crate::stream::Stream;
 use crate::view::ArrayView;
@@ -32,7 +31,7 @@ pub use unique::{Finder, Unique, Wanted, unique, unique_host};
 /// The most groups: a label fits 31 bits.
 const MOST_GROUPS: usize = 1 << 31;
 
-/// Whether elements lie side by side in C order, and are not too many.
+/// Checks that elements lie side by side in C order, and are not too many.
 fn check(what: &'static str, array: &ArrayView<'_>) -> Result<(), Error> {
     side_by_side(what, array)?;
     let n = array.shape().iter().product::<usize>();
@@ -42,7 +41,7 @@ fn check(what: &'static str, array: &ArrayView<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether elements lie side by side in C order.
+/// Checks that elements lie side by side in C order.
 fn side_by_side(what: &'static str, array: &ArrayView<'_>) -> Result<(), Error> {
     let n = array.shape().iter().product::<usize>();
     let mut step = array.dtype().size() as isize;
@@ -56,7 +55,7 @@ fn side_by_side(what: &'static str, array: &ArrayView<'_>) -> Result<(), Error> 
     Ok(())
 }
 
-/// Whether labels are a list of integers.
+/// Checks that labels are a list of integers.
 fn check_labels(labels: &ArrayView<'_>) -> Result<(), Error> {
     if labels.shape().len() != 1 {
         return Err(KeyError::LabelsShape { shape: labels.shape().to_vec() }.into());
@@ -67,7 +66,7 @@ fn check_labels(labels: &ArrayView<'_>) -> Result<(), Error> {
     check("labels", labels)
 }
 
-/// Whether the first axis of values has one for each of `n` labels or keys.
+/// Checks that the first axis of values has one index for each of `n` labels or keys.
 fn check_values(n: usize, values: &ArrayView<'_>) -> Result<(), Error> {
     match values.shape() {
         [] => Err(KeyError::NoAxis.into()),
@@ -76,7 +75,7 @@ fn check_values(n: usize, values: &ArrayView<'_>) -> Result<(), Error> {
     }
 }
 
-/// How many groups there may be.
+/// Checks that there are not too many groups.
 fn check_groups(groups: usize) -> Result<(), KeyError> {
     if groups > MOST_GROUPS {
         return Err(KeyError::TooMany { what: "groups", n: groups, most: MOST_GROUPS });
@@ -84,7 +83,7 @@ fn check_groups(groups: usize) -> Result<(), KeyError> {
     Ok(())
 }
 
-/// One more than the greatest label: waits for it.
+/// One more than the greatest label. Waits for the labels.
 ///
 /// # Errors
 /// [`KeyError::LabelOutOfRange`] of the first label below -1, or beyond all groups; what goes wrong on the device.
@@ -103,7 +102,7 @@ fn count_groups(labels: ArrayView<'_>, stream: &Stream) -> Result<usize, Error> 
     if least >= -1 && greatest < MOST_GROUPS as i128 {
         return Ok((greatest + 1) as usize);
     }
-    // The host says which.
+    // The CPU finds the label.
     let options = Options { axes: Some(vec![]), ..Options::default() };
     let copy = super::reduce(Op::Max, labels, &options, stream)?.download(stream)?;
     let list =
@@ -119,13 +118,4 @@ fn count_groups(labels: ArrayView<'_>, stream: &Stream) -> Result<usize, Error> 
 unsafe fn view<'a>(device: usize, address: u64, dtype: DType, len: usize) -> Result<ArrayView<'a>, Error> {
     // SAFETY: the caller's.
     unsafe { ArrayView::from_raw(device, address, dtype, &[len], &[dtype.size() as isize]) }
-}
-
-/// Whether a result has room.
-fn expect(what: &'static str, array: &Array, dtype: DType, shape: &[usize]) -> Result<(), CudaError> {
-    if array.dtype() == dtype && array.shape() == shape {
-        return Ok(());
-    }
-    let found = format!("{} {:?}", array.dtype(), array.shape());
-    Err(CudaError::Layout { what, found, expected: format!("{dtype} {shape:?}") })
 }

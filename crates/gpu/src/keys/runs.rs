@@ -29,7 +29,7 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// The runs of `keys`, of any dtype, which have one axis and lie side by side. Waits for how many there are.
+    /// The runs of `keys`, of any dtype, which have one axis and lie side by side. Waits for the number of runs.
     ///
     /// # Errors
     /// [`KeyError::LabelsShape`]; [`KeyError::TooMany`] from 2^30 keys on; [`CudaError::Keys`] of keys that do not lie
@@ -70,17 +70,17 @@ impl Runs {
         Ok(Runs { keys: found.first(len), offsets, len })
     }
 
-    /// How many.
+    /// The number of runs.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether there are no runs.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Where the runs begin, and where the last one ends, as u32: offsets of segments.
+    /// The offsets of the runs, as u32: the first element of each run, and the end of the last run.
     pub fn offsets(&self) -> ArrayView<'_> {
         // SAFETY: the buffer has as many, and is borrowed.
         let offsets = unsafe { view(self.offsets.device_index(), self.offsets.address(), DType::U32, self.len + 1) };
@@ -113,7 +113,7 @@ impl Runs {
 }
 
 /// Reduces each run of equal consecutive keys on a GPU, as [`warpfold_cpu::keys::reduce_by_key`]: the keys of the runs,
-/// and the results. Waits for how many there are; the reduction itself is queued.
+/// and the results. Waits for the number of runs; the reduction itself is queued.
 ///
 /// # Errors
 /// As [`Runs::new`] and [`Runs::reduce`].
@@ -135,7 +135,7 @@ pub fn reduce_by_key(
 /// Reduces each run of equal consecutive keys of host arrays on a GPU, as [`warpfold_cpu::keys::reduce_by_key`].
 ///
 /// # Errors
-/// As [`reduce_by_key`]; a run of nothing but NaN that is skipped is said as the CPU does.
+/// As [`reduce_by_key`]; a run of only NaN, which is skipped, has the error of the CPU.
 pub fn reduce_by_key_host(
     op: Op,
     keys: ArrayRef<'_>,

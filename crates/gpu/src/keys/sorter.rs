@@ -10,7 +10,7 @@ use warpfold_array::CudaError;
 use warpfold_kernels::sort::SortAt;
 use warpfold_kernels::sort::state::{FIRST, FOUND};
 
-/// Words that say what is special of labels: see [`super::label_error`].
+/// Words that report the first label of no group: see [`super::label_error`].
 const SAID: usize = 3;
 
 /// See the module.
@@ -28,7 +28,7 @@ impl Sorter {
         Self::with(device, problem, &problem.sort(), problem.state_words())
     }
 
-    /// No sort, but the state that heads of runs need.
+    /// Sorts nothing: has the state that the heads of runs need.
     pub fn unsorted(device: &Device, problem: Problem) -> Result<Self, CudaError> {
         let nothing = Problem { n: 0, ..problem };
         Ok(Self { problem, ..Self::with(device, nothing, &[], problem.runs_words())? })
@@ -50,7 +50,7 @@ impl Sorter {
         })
     }
 
-    /// Its kernels, in order.
+    /// The kernels, in the order of their launches.
     pub fn kernels(&self) -> impl Iterator<Item = &str> {
         self.launches.iter().map(Ready::entry)
     }
@@ -70,17 +70,17 @@ impl Sorter {
         Ok(())
     }
 
-    /// Where the keys are written.
+    /// The addresses of the keys, in both buffers.
     pub fn keys_at(&self) -> [u64; 2] {
         [self.keys[0].address(), self.keys[1].address()]
     }
 
-    /// Where what they carry is written.
+    /// The addresses of what the keys carry, in both buffers.
     pub fn carried_at(&self) -> [u64; 2] {
         [self.carried[0].address(), self.carried[1].address()]
     }
 
-    /// Where sorted labels are, and what they have carried along.
+    /// The addresses of the sorted labels and of what the labels have carried along.
     pub fn sorted(&self) -> (u64, u64) {
         let last = self.problem.last();
         (self.keys_at()[last], self.carried_at()[last])
@@ -93,18 +93,18 @@ impl Sorter {
         if last == 0 { first } else { second }
     }
 
-    /// Where the state is.
+    /// The address of the state.
     pub fn state_at(&self) -> u64 {
         self.state.address()
     }
 
-    /// Queues a copy of how many heads there are.
+    /// Queues a copy of the number of heads.
     pub fn copy_found(&self, stream: &Stream, to: &mut Buffer<u32>) -> Result<(), CudaError> {
         // SAFETY: the destination is a buffer of one word, which is lent.
         unsafe { self.copy(stream, FOUND, to.address(), 1) }
     }
 
-    /// Queues a copy of what is said of labels: 12 bytes.
+    /// Queues a copy of the report on labels: 12 bytes.
     ///
     /// # Safety
     /// There are 12 bytes at the destination, until the device is done with them.

@@ -1,7 +1,7 @@
 //! Distinct values of an array on a GPU.
 
+use super::check;
 use super::sorter::Sorter;
-use super::{check, expect};
 use crate::array::Array;
 use crate::buffer::Buffer;
 use crate::device::Device;
@@ -30,10 +30,10 @@ pub struct Wanted {
 
 /// The distinct values of an array in a GPU's memory.
 ///
-/// How many there are is known when the GPU is done: until [`Unique::trim`], arrays have room for as many as there are
-/// elements, and what is beyond them is anybody's guess.
+/// Their number is known when the GPU is done. Until [`Unique::trim`] the arrays have room for as many as there are
+/// elements, and what lies beyond the distinct values is unspecified.
 pub struct Unique {
-    /// They, ascending; NaN is the last.
+    /// The distinct values, ascending; NaN is the last.
     pub values: Array,
     /// How often each occurs (i64), if asked for.
     pub counts: Option<Array>,
@@ -45,7 +45,7 @@ pub struct Unique {
 }
 
 impl Unique {
-    /// How many distinct values there are, when all that is queued on the stream is done.
+    /// The number of distinct values. Waits for all that is queued on the stream.
     ///
     /// # Errors
     /// If something went wrong on the device.
@@ -85,7 +85,7 @@ pub struct Finder {
 
 /// What finds values when elements are in order.
 enum Way {
-    /// The first of each like, and then how many each has.
+    /// Marks the first of each run of equal elements, and then counts each run.
     Heads(Option<Ready<HeadsAt>>, Ready<CountsAt>),
     /// A bit for each value: launches, and the bits of large buckets.
     Bits([Ready<DistinctAt>; 3], Buffer<u32>),
@@ -194,11 +194,11 @@ impl Finder {
         array.is_on(stream, "array")?;
         self.layout.check("array", &array)?;
         let n = self.sorter.problem.n;
-        expect("room for values", &out.values, self.dtype, &[n])?;
+        out.values.expect("room for values", self.dtype, &[n])?;
         let lists = [(&out.counts, self.wanted.counts, &[n][..]), (&out.first, self.wanted.first, &[n])];
         for (room, wanted, shape) in lists.into_iter().chain([(&out.inverse, self.wanted.inverse, &self.shape[..])]) {
             match room {
-                Some(room) if wanted => expect("room", room, DType::I64, shape)?,
+                Some(room) if wanted => room.expect("room", DType::I64, shape)?,
                 None if !wanted => {}
                 _ => {
                     let of = |there: bool| if there { "there" } else { "absent" }.to_owned();
@@ -220,7 +220,8 @@ impl Finder {
             Way::Heads(None, _) => {}
             Way::Heads(Some(heads), counts) => {
                 let (first, inverse) = (at(&out.first), at(&out.inverse));
-                // SAFETY: as above.
+                // SAFETY: the array and the rooms are as planned, by the checks above; the sorter's buffers and the
+                // starts have the lengths of the plan. All stay until the device is done with them.
                 unsafe {
                     heads.queue(stream, HeadsAt { input, keys, carried, state, values, starts, first, inverse })?;
                     if self.wanted.counts {
@@ -232,7 +233,8 @@ impl Finder {
                 bits.fill(stream, 0)?;
                 let at = DistinctAt { input, keys, state, starts, bits: bits.address(), values };
                 for launch in launches {
-                    // SAFETY: as above.
+                    // SAFETY: the array and the values are as planned, by the checks above; the sorter's buffers, the
+                    // starts and the bits have the lengths of the plan. All stay until the device is done with them.
                     unsafe { launch.queue(stream, at) }?;
                 }
             }
@@ -243,7 +245,7 @@ impl Finder {
 }
 
 /// The distinct values of an array of any dtype and shape on a GPU, as [`warpfold_cpu::keys::unique`] finds them. Waits
-/// for how many there are.
+/// for their number.
 ///
 /// For many searches of one kind, [`Finder`] plans and allocates once.
 ///

@@ -14,9 +14,9 @@ use warpfold_cpu::keys::{EmptyCluster, Fit, Init, KMeans, Points, Stage, Step};
 
 /// Finds clusters among points in a GPU's memory: centroids, labels and inertia are those of [`KMeans::fit`].
 ///
-/// An iteration leaves the points where they are, and brings home whether it is the last. Random first centroids are
-/// drawn on the host, for which the points are copied there once; given ones are not. `progress` costs a further read
-/// of the points for each iteration, for the inertia.
+/// An iteration copies a few numbers to the host, which say whether it is the last. Random first centroids are drawn on
+/// the host, to which the points are copied once; given centroids need no copy. With `progress` each iteration reads
+/// the points once more, for the inertia.
 ///
 /// # Errors
 /// As [`KMeans::fit`]; what the driver says.
@@ -32,16 +32,11 @@ pub fn fit(
         _ => Some(to_host(stream, points)?),
     };
     let host = host.as_ref().map(|host| Points::new(seen(host)?, axes)).transpose()?;
-    let (inertias, mut progress) = (progress.is_some(), progress);
-    let mut tell = |stage: Stage| {
-        if let (Stage::Assigned(step), Some(progress)) = (stage, &mut progress) {
-            progress(step);
-        }
-    };
-    fit_drawn(stream, settings, points, axes, host.as_ref(), inertias, &mut tell)
+    let job = Job { stream, settings, points, axes, host: host.as_ref(), inertias: progress.is_some() };
+    job.fit(&mut steps(progress))
 }
 
-/// The same of points in the host's memory, which are copied to the GPU once, in whatever layout.
+/// Finds clusters, as [`fit`], among points in the host's memory, of any layout, which are copied to the GPU once.
 ///
 /// # Errors
 /// As [`fit`].
@@ -51,16 +46,11 @@ pub fn fit_host(
     points: &Points<'_>,
     progress: Option<&mut (dyn FnMut(Step) + Send)>,
 ) -> Result<Fit, Error> {
-    let (inertias, mut progress) = (progress.is_some(), progress);
-    let mut tell = |stage: Stage| {
-        if let (Stage::Assigned(step), Some(progress)) = (stage, &mut progress) {
-            progress(step);
-        }
-    };
-    fit_told(device, settings, points, inertias, &mut tell)
+    fit_told(device, settings, points, progress.is_some(), &mut steps(progress))
 }
 
-/// The same, telling `tell` of every stage; of inertias if they are wanted.
+/// As [`fit_host`], but `tell` is called with every stage, and with the inertia of each iteration if `inertias` is
+/// true.
 pub fn fit_told(
     device: &Device,
     settings: &KMeans,
@@ -70,97 +60,106 @@ pub fn fit_told(
 ) -> Result<Fit, Error> {
     let stream = Stream::new(device)?;
     let copy = Array::upload(&stream, points.array())?;
-    fit_drawn(&stream, settings, copy.view(), points.axes(), Some(points), inertias, tell)
+    let (stream, axes) = (&stream, points.axes());
+    Job { stream, settings, points: copy.view(), axes, host: Some(points), inertias }.fit(tell)
 }
 
-/// The same of points that the host has, too, if first centroids are to be drawn among them.
-fn fit_drawn(
-    stream: &Stream,
-    settings: &KMeans,
-    points: ArrayView<'_>,
-    axes: Axes,
-    host: Option<&Points<'_>>,
-    inertias: bool,
-    tell: &mut dyn FnMut(Stage),
-) -> Result<Fit, Error> {
-    match points.dtype() {
-        DType::F64 => best_run::<f64>(stream, settings, points, axes, host, inertias, tell),
-        _ => best_run::<f32>(stream, settings, points, axes, host, inertias, tell),
+/// Tells `progress` of the steps among the stages.
+fn steps<P: FnMut(Step) + ?Sized>(mut progress: Option<&mut P>) -> impl FnMut(Stage) {
+    move |stage| {
+        if let (Stage::Assigned(step), Some(progress)) = (stage, &mut progress) {
+            progress(step);
+        }
     }
 }
 
-fn best_run<F: Coordinate>(
-    stream: &Stream,
-    settings: &KMeans,
-    points: ArrayView<'_>,
+/// Points on a device, and how to fit them.
+#[derive(Clone, Copy)]
+struct Job<'a> {
+    stream: &'a Stream,
+    settings: &'a KMeans,
+    points: ArrayView<'a>,
     axes: Axes,
-    host: Option<&Points<'_>>,
+    /// The points in the host's memory, if first centroids are drawn among them.
+    host: Option<&'a Points<'a>>,
+    /// Whether each iteration computes the inertia.
     inertias: bool,
-    tell: &mut dyn FnMut(Stage),
-) -> Result<Fit, Error> {
-    settings.check(&Points::new(*points.layout(), axes)?)?;
-    let clusters = settings.clusters;
-    let shape = problem(&points, axes, clusters)?;
-    let scale = scale(stream, points, axes)?;
-    let given = settings.given::<F>();
-    scale.reaches(kmeans::most::<F>(), &kmeans::wide(&given))?;
-    let device = stream.device();
-    let mut labels = Array::new(&device, DType::I32, &[shape.n])?;
-    let centre = {
-        let mut all = CentroidUpdate::new(stream, &points, axes, 1, &scale)?;
-        let (mut mean, mut count) = (all.means()?, all.counts()?);
-        labels.fill(stream, 0)?;
-        all.run(stream, points, labels.view(), &mut mean, &mut count)?;
-        mean.download(stream)?.into_vec::<F>().unwrap_or_default()
-    };
-    let enough = settings.tolerance * mean_variance(stream, points, axes, F::DTYPE)?;
-    let mut lloyd = Lloyd::new(stream, &points, axes, clusters, &scale, &kmeans::wide(&centre))?;
-    let mut next = means(&device, &shape)?;
-    let mut best: Option<Fit> = None;
-    for run in 0..settings.starts() {
-        let first = match host {
-            Some(host) if given.is_empty() => kmeans::first::<F>(settings, host, run, tell)?,
-            _ => given.clone(),
+}
+
+impl Job<'_> {
+    fn fit(self, tell: &mut dyn FnMut(Stage)) -> Result<Fit, Error> {
+        match self.points.dtype() {
+            DType::F64 => self.best_run::<f64>(tell),
+            _ => self.best_run::<f32>(tell),
+        }
+    }
+
+    fn best_run<F: Coordinate>(self, tell: &mut dyn FnMut(Stage)) -> Result<Fit, Error> {
+        let Job { stream, settings, points, axes, host, inertias } = self;
+        settings.check(&Points::new(*points.layout(), axes)?)?;
+        let clusters = settings.clusters;
+        let shape = problem(&points, axes, clusters)?;
+        let scale = scale(stream, points, axes)?;
+        let given = settings.given::<F>();
+        scale.reaches(kmeans::most::<F>(), &kmeans::wide(&given))?;
+        let device = stream.device();
+        let mut labels = Array::new(&device, DType::I32, &[shape.n])?;
+        let centre = {
+            let mut all = CentroidUpdate::new(stream, &points, axes, 1, &scale)?;
+            let (mut mean, mut count) = (all.means()?, all.counts()?);
+            labels.fill(stream, 0)?;
+            all.run(stream, points, labels.view(), &mut mean, &mut count)?;
+            mean.download(stream)?.into_vec::<F>().unwrap_or_default()
         };
-        let of = [clusters, shape.dimensions];
-        let mut current = Array::upload(stream, ArrayRef::from_slice(&first, &of)?)?;
-        // No label is as it was.
-        labels.fill(stream, 0xff)?;
-        let (mut iterations, mut converged, mut settled) = (0, false, false);
-        while iterations < settings.iterations && !converged {
-            iterations += 1;
-            tell(Stage::Assigning { run, iteration: iterations });
-            lloyd.forget(stream)?;
-            lloyd.iterate(stream, points, &current, &mut labels, &mut next)?;
-            let mut done = lloyd.done(stream)?;
-            if inertias {
-                let inertia = lloyd.inertia(stream, points, &current, &labels)?;
-                tell(Stage::Assigned(Step { run, iteration: iterations, inertia }));
+        let enough = settings.tolerance * mean_variance(stream, points, axes, F::DTYPE)?;
+        let mut lloyd = Lloyd::new(stream, &points, axes, clusters, &scale, &kmeans::wide(&centre))?;
+        let mut next = means(&device, &shape)?;
+        let mut best: Option<Fit> = None;
+        for run in 0..settings.starts() {
+            let first = match host {
+                Some(host) if given.is_empty() => kmeans::first::<F>(settings, host, run, tell)?,
+                _ => given.clone(),
+            };
+            let of = [clusters, shape.dimensions];
+            let mut current = Array::upload(stream, ArrayRef::from_slice(&first, &of)?)?;
+            // A label that no point has, so that the first iteration changes all labels.
+            labels.fill(stream, 0xff)?;
+            let (mut iterations, mut converged, mut settled) = (0, false, false);
+            while iterations < settings.iterations && !converged {
+                iterations += 1;
+                tell(Stage::Assigning { run, iteration: iterations });
+                lloyd.forget(stream)?;
+                lloyd.iterate(stream, points, &current, &mut labels, &mut next)?;
+                let mut done = lloyd.done(stream)?;
+                if inertias {
+                    let inertia = lloyd.inertia(stream, points, &current, &labels)?;
+                    tell(Stage::Assigned(Step { run, iteration: iterations, inertia }));
+                }
+                settled = !done.changed;
+                if settled {
+                    converged = true;
+                    break;
+                }
+                if done.empty > 0 && settings.empty == EmptyCluster::Farthest {
+                    let squares = lloyd.squares::<F>(stream, points, &current, &labels)?;
+                    (next, done.shift) = farthest(stream, points, axes, [&current, &next], &labels, squares)?;
+                }
+                std::mem::swap(&mut current, &mut next);
+                converged = done.shift <= enough;
             }
-            settled = !done.changed;
-            if settled {
-                converged = true;
-                break;
+            if !settled {
+                lloyd.assign(stream, points, &current, &mut labels)?;
             }
-            if done.empty > 0 && settings.empty == EmptyCluster::Farthest {
-                let squares = lloyd.squares::<F>(stream, points, &current, &labels)?;
-                (next, done.shift) = farthest(stream, points, axes, [&current, &next], &labels, squares)?;
+            let inertia = lloyd.inertia(stream, points, &current, &labels)?;
+            if best.as_ref().is_none_or(|best| inertia < best.inertia) {
+                let labels = labels.download(stream)?.into_vec::<i32>().unwrap_or_default();
+                let centre = warpfold_array::Array { shape: vec![shape.dimensions], values: F::wrap(centre.clone()) };
+                let centroids = current.download(stream)?;
+                best = Some(Fit { centroids, centre, labels, inertia, iterations, converged, run });
             }
-            std::mem::swap(&mut current, &mut next);
-            converged = done.shift <= enough;
         }
-        if !settled {
-            lloyd.assign(stream, points, &current, &mut labels)?;
-        }
-        let inertia = lloyd.inertia(stream, points, &current, &labels)?;
-        if best.as_ref().is_none_or(|best| inertia < best.inertia) {
-            let labels = labels.download(stream)?.into_vec::<i32>().unwrap_or_default();
-            let centre = warpfold_array::Array { shape: vec![shape.dimensions], values: F::wrap(centre.clone()) };
-            let centroids = current.download(stream)?;
-            best = Some(Fit { centroids, centre, labels, inertia, iterations, converged, run });
-        }
+        Ok(best.expect("at least one run"))
     }
-    Ok(best.expect("at least one run"))
 }
 
 /// Means in which clusters without points have moved to the farthest points, and the sum of the squares of all moves.

@@ -42,7 +42,7 @@ pub struct Done {
     pub shift: f64,
     /// Clusters without points.
     pub empty: u64,
-    /// Whether a label is another than before.
+    /// Whether a label has changed.
     pub changed: bool,
 }
 
@@ -188,8 +188,8 @@ impl Lloyd {
         Ok(Done { shift, empty: report[EMPTY], changed: report[CHANGED] != 0 })
     }
 
-    /// Waits for the labels, and says how many points rough scores have left unsettled, and how many of those fine
-    /// ones. None if the labels were not found in such rounds.
+    /// Waits for the labels. Returns the number of points whose labels rough scores did not settle, and the number of
+    /// those that fine scores did not settle either; `None` if labels are found in one round.
     #[doc(hidden)]
     pub fn unsettled(&self, stream: &Stream) -> Result<Option<[u32; 2]>, CudaError> {
         let lists = self.unsure.read(stream)?;

@@ -19,7 +19,7 @@ pub use fit::{fit, fit_host};
 pub use lloyd::Lloyd;
 pub use update::{CentroidUpdate, centroid_update};
 
-/// Points in a GPU's memory: how many, and where their coordinates are.
+/// The problem of points in a GPU's memory: their number, dtype and layout.
 ///
 /// # Errors
 /// What [`Points::new`] refuses; clusters and coordinates that no kernel is for.
@@ -89,7 +89,7 @@ fn expect(what: &'static str, array: &ArrayView<'_>, dtype: DType, shape: &[usiz
     Err(CudaError::Layout { what, found, expected: format!("{dtype} {shape:?} in C order") })
 }
 
-/// What points are computed in.
+/// The dtype in which points are computed.
 fn computed(problem: &Problem) -> DType {
     if problem.dtype == DType::F64 { DType::F64 } else { DType::F32 }
 }

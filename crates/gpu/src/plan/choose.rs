@@ -27,7 +27,7 @@ impl Fold {
     }
 }
 
-/// The fast fold for elements as they lie in memory, if there is one.
+/// The fast fold for elements of the native byte order without a mask, if there is one.
 pub fn fast(spec: &Spec) -> Option<Fold> {
     if spec.masked || spec.swapped {
         return None;

@@ -11,14 +11,14 @@ use warpfold_kernels::params::Params;
 
 use super::Launch;
 
-/// Points as they lie in memory, and into how many clusters they go.
+/// The layout of points in memory, and the number of clusters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Problem {
     /// `f16`, `bf16`, `f32` or `f64`.
     pub dtype: DType,
-    /// How many.
+    /// The number of points.
     pub n: usize,
-    /// Coordinates of each.
+    /// Coordinates of a point.
     pub dimensions: usize,
     /// Bytes from one point to the next.
     pub along: isize,
@@ -99,8 +99,8 @@ impl Problem {
         vec![launch(entry, grid, &call)]
     }
 
-    /// How many reads of a point a block adds up in shared memory, and in how many slices that is all; none, if they
-    /// have no room there.
+    /// The number of reads of a point that a block adds up in shared memory, and the number of slices that the point
+    /// is cut into; none, if the sums do not fit shared memory.
     fn in_tiles(&self) -> Option<(usize, u64)> {
         let whole = self.dimensions / self.wide();
         // Reads whose sums have room.
@@ -125,12 +125,12 @@ impl Problem {
         !self.is_double() && self.dimensions <= direct::PADDED && self.clusters <= direct::CLUSTERS
     }
 
-    /// The same of one that settles everything by itself.
+    /// Coordinates, with padding, of a kernel that settles all labels by itself, if there is one.
     fn alone(&self) -> Option<usize> {
         self.padded().filter(|&padded| score::is_twice(padded, false) && self.clusters * padded <= nearest::FEW)
     }
 
-    /// The same of one that lists what it is not sure of.
+    /// Coordinates, with padding, of a kernel that lists the points whose labels it does not settle, if there is one.
     fn listed(&self) -> Option<usize> {
         self.padded().filter(|_| self.alone().is_none())
     }

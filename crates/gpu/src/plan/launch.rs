@@ -1,4 +1,4 @@
-//! A planned launch: which kernel on how many threads, and its launch struct, of which only the device addresses are
+//! A planned launch: a kernel, its grid and block, and its launch struct, of which only the device addresses are
 //! open.
 
 use std::marker::PhantomData;

@@ -8,7 +8,6 @@ use warpfold_kernels::reduce::shape::columns::Columns;
 use warpfold_kernels::reduce::shape::panel::Pitch;
 use warpfold_kernels::reduce::shape::parts::{Partials, room};
 use warpfold_kernels::reduce::shape::piece::{Dense, Kept, Outputs};
-use warpfold_kernels::reduce::shape::rows::Rows;
 use warpfold_kernels::reduce::shape::shallow::Shallow;
 use warpfold_kernels::reduce::shape::short::Short;
 use warpfold_kernels::reduce::shape::tiny::{self, Tiny};
@@ -22,6 +21,13 @@ use super::share::Share;
 use warpfold_array::Op;
 use warpfold_array::problem::{Dim, Problem};
 use warpfold_array::request::Spec;
+
+/// The panels of a matrix: stretches of columns side by side.
+struct Panels {
+    count: u64,
+    /// Lanes that take one row of a panel.
+    lanes: u64,
+}
 
 /// A plan in the making.
 pub(super) struct Planner<'a> {
@@ -139,8 +145,8 @@ impl<'a> Planner<'a> {
             return None;
         }
         self.recipe.flags |= flag::PARTS;
-        // Planned twice: only then it is known how many words its own partials take, after which those for the second
-        // launch lie.
+        // Planned twice: the first plan gives the number of words of the launch's own partials. The partials for the
+        // second launch lie after them.
         self.one(&first, inner)?;
         self.left = Left { from: self.words as u64, within: outer.len as u64, each: inner.len as u64 };
         let launch = self.one(&first, inner)?;
@@ -181,17 +187,7 @@ impl<'a> Planner<'a> {
         if share.blocks > 1 {
             self.words = (total * room(share.blocks)) as usize * self.fold.facts.words;
         }
-        let shape = Rows {
-            outputs,
-            len,
-            tiles: share.tiles as u32,
-            warps: share.warps as u32,
-            blocks: share.blocks as u32,
-            first: 0,
-            all: share.blocks as u32,
-            reserved: 0,
-            reduced,
-        };
+        let shape = share.rows(outputs, len, reduced);
         Some(self.launch(format!("rows_{}", self.fold.name), share.grid(total), share.block, shape))
     }
 
@@ -223,24 +219,37 @@ impl<'a> Planner<'a> {
         if share.blocks > 1 {
             self.words = (sets * lanes * wide * room(share.blocks)) as usize * self.fold.facts.words;
         }
-        let shape = Columns {
+        let shape = self.panels(outputs, columns, Panels { count: panels, lanes }, steps, &share, reduced);
+        let class = if lanes < 32 && self.fold.facts.ordered { "narrow" } else { "columns" };
+        Some(self.launch(format!("{class}_{}", self.fold.name), share.grid(sets), share.block, shape))
+    }
+
+    /// The launch struct of `rows` rows of columns, in panels.
+    fn panels<R, const K: usize>(
+        &self,
+        outputs: Outputs<K>,
+        columns: Dim,
+        panels: Panels,
+        rows: u64,
+        share: &Share,
+        reduced: R,
+    ) -> Columns<K, R> {
+        Columns {
             outputs,
-            width,
+            width: columns.len as u64,
             x: columns.x as i64,
             mask: columns.mask as i64,
             out: self.out(&columns),
-            rows: steps,
-            panels,
-            lanes: lanes as u32,
+            rows,
+            panels: panels.count,
+            lanes: panels.lanes as u32,
             warps: share.warps as u32,
             tiles: share.tiles as u32,
             blocks: share.blocks as u32,
             first: 0,
             all: share.blocks as u32,
             reduced,
-        };
-        let class = if lanes < 32 && self.fold.facts.ordered { "narrow" } else { "columns" };
-        Some(self.launch(format!("{class}_{}", self.fold.name), share.grid(sets), share.block, shape))
+        }
     }
 
     /// How the rows of `width` columns lie.
@@ -272,27 +281,11 @@ impl<'a> Planner<'a> {
         let name = &self.fold.name;
         if let Some(&columns) = side_by_side {
             let outputs = self.outputs::<AXES>(&kept[..kept.len() - 1]);
-            let width = columns.len as u64;
-            let panels = width.div_ceil(32);
+            let panels = (columns.len as u64).div_ceil(32);
             let sets = outputs.total * panels;
             let share = Share::of(sets, count.div_ceil(8), self.processors, ANY_TILES[1], ANY_TILES[1]);
             if share.counts(sets) {
-                let shape = Columns {
-                    outputs,
-                    width,
-                    x: columns.x as i64,
-                    mask: columns.mask as i64,
-                    out: self.out(&columns),
-                    rows: count,
-                    panels,
-                    lanes: 32,
-                    warps: share.warps as u32,
-                    tiles: share.tiles as u32,
-                    blocks: share.blocks as u32,
-                    first: 0,
-                    all: share.blocks as u32,
-                    reduced: strides,
-                };
+                let shape = self.panels(outputs, columns, Panels { count: panels, lanes: 32 }, count, &share, strides);
                 let launch = self.launch(format!("any_columns_{name}"), share.grid(sets), share.block, shape);
                 if share.blocks > 1 {
                     self.words = (sets * 32 * room(share.blocks)) as usize * self.fold.facts.words;
@@ -303,17 +296,7 @@ impl<'a> Planner<'a> {
         let outputs = self.outputs::<AXES>(kept);
         let total = outputs.total;
         let share = Share::of(total, count.div_ceil(256), self.processors, ROW_TILES, ANY_TILES[0]);
-        let shape = Rows {
-            outputs,
-            len: count,
-            tiles: share.tiles as u32,
-            warps: share.warps as u32,
-            blocks: share.blocks as u32,
-            first: 0,
-            all: share.blocks as u32,
-            reserved: 0,
-            reduced: strides,
-        };
+        let shape = share.rows(outputs, count, strides);
         let launch = self.launch(format!("any_rows_{name}"), share.grid(total), share.block, shape);
         if share.blocks > 1 {
             self.words = (total * room(share.blocks)) as usize * self.fold.facts.words;

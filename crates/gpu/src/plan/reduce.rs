@@ -62,7 +62,7 @@ pub const DESCRIBED: [(&str, Option<DType>); 9] = [
     ("norm", None),
 ];
 
-/// Bytes that are said of each output.
+/// Bytes of the statistics of one output.
 pub fn described_bytes(dtype: DType) -> usize {
     DESCRIBED.iter().map(|(_, own)| own.unwrap_or(dtype).size()).sum()
 }

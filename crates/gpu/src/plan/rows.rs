@@ -16,11 +16,11 @@ const SPREAD: u64 = 6;
 /// Rows in memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Rows {
-    /// How many.
+    /// The number of rows.
     pub rows: usize,
-    /// Elements of each.
+    /// Elements of a row.
     pub columns: usize,
-    /// Bytes from one to the next.
+    /// Bytes from one row to the next.
     pub along: isize,
     /// Bytes from one element to the next.
     pub across: isize,

@@ -18,10 +18,10 @@ use warpfold_core::DType;
 /// Bytes of a tile of values.
 const TILE: u64 = 4096;
 
-/// Segments of an axis, as a kernel has to know them.
+/// The segments of an axis.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut<'a> {
-    /// How many: one less than offsets, at least one.
+    /// The number of segments, at least one: one less than the number of offsets.
     pub segments: usize,
     /// Elements along the axis.
     pub len: usize,

@@ -1,6 +1,8 @@
 //! How warps and blocks share sets of tiles: rows, or panels of columns.
 
 use warpfold_kernels::reduce::shape::parts::turns;
+use warpfold_kernels::reduce::shape::piece::Outputs;
+use warpfold_kernels::reduce::shape::rows::Rows;
 use warpfold_kernels::reduce::workspace::STATUS;
 
 use super::policy::{ALONE, ROWS_EACH, SPREAD, WARPS};
@@ -41,6 +43,21 @@ impl Share {
     /// Whether there are counters enough for so many sets.
     pub(super) fn counts(&self, sets: u64) -> bool {
         self.blocks == 1 || sets * turns(self.blocks) < STATUS as u64
+    }
+
+    /// The launch struct of rows of `len` elements.
+    pub(super) fn rows<R, const K: usize>(&self, outputs: Outputs<K>, len: u64, reduced: R) -> Rows<K, R> {
+        Rows {
+            outputs,
+            len,
+            tiles: self.tiles as u32,
+            warps: self.warps as u32,
+            blocks: self.blocks as u32,
+            first: 0,
+            all: self.blocks as u32,
+            reserved: 0,
+            reduced,
+        }
     }
 
     pub(super) fn grid(&self, sets: u64) -> u64 {

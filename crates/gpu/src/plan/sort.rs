@@ -28,9 +28,9 @@ pub enum What {
     Values,
     /// Values of up to 4 bytes, by all but their lowest bits: for [`Problem::distinct`].
     Buckets,
-    /// Labels, by their number; those of no group come last.
+    /// Labels, ascending; labels of no group come last.
     Labels {
-        /// How many groups.
+        /// The number of groups.
         groups: usize,
     },
 }
@@ -55,7 +55,7 @@ impl What {
     }
 }
 
-/// What goes along.
+/// What a sort moves along with the elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Carried {
     /// Nothing.
@@ -72,11 +72,11 @@ pub enum Carried {
 /// A sort: up to [`warpfold_kernels::sort::MOST`] elements that lie side by side.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Problem {
-    /// Of the elements.
+    /// The dtype of the elements.
     pub dtype: DType,
-    /// How many.
+    /// The number of elements.
     pub n: usize,
-    /// What they are sorted as.
+    /// What the elements are.
     pub what: What,
     /// What they carry.
     pub carried: Carried,
@@ -134,7 +134,7 @@ impl Problem {
         if self.what == What::Buckets { distinct::LOW } else { 0 }
     }
 
-    /// How many digits, and bits of each.
+    /// The number of digits, and the bits of a digit.
     fn digits(&self) -> (u32, u32) {
         let bits = match self.what {
             What::Values if self.dtype == DType::Bool => 1,
@@ -213,7 +213,7 @@ impl Problem {
         self.heads_of(Heads { tiles: self.tiles() as u32, places, converted: self.converted(), ..self.no_heads() })
     }
 
-    /// Of [`What::Buckets`], how many.
+    /// The number of buckets of [`What::Buckets`].
     #[must_use]
     pub fn buckets(&self) -> usize {
         1 << (8 * self.dtype.size() as u32).saturating_sub(distinct::LOW)

@@ -1,10 +1,11 @@
-//! Reducers of one's own, by kernels that one's own crate has compiled.
+//! A user's reducers, by kernels that the user's crate has compiled.
 
 use crate::device::Device;
 use crate::elements::{Elements, ElementsView};
 use crate::launch::Ready;
 use crate::plan::{self, GpuPlan};
 use crate::ptx::parameters;
+use crate::reduce::work::Work;
 use crate::stream::Stream;
 use std::marker::PhantomData;
 use warpfold_array::{CudaError, ElementLayout, Error};
@@ -12,7 +13,7 @@ use warpfold_kernels::Archive;
 use warpfold_kernels::custom::{Exported, Sizes};
 use warpfold_kernels::reduce::call::CallAt;
 
-/// A reducer of one's own and its kernels, for one GPU.
+/// A user's reducer and its kernels, for one GPU.
 ///
 /// The kernels are what `cargo warpfold-ptx` made of the crate that calls `warpfold_kernels::export_reducer!`;
 /// docs/custom-reducers.md goes through it step by step. Results have the bits of `warpfold::reduce_elements`.
@@ -63,8 +64,8 @@ impl<R: Exported> Custom<R> {
         Ok(out)
     }
 
-    /// Plans a reduction of elements like these, and loads its kernels; the first use of a kernel compiles it, which
-    /// takes the driver 50 to 200 ms.
+    /// Plans a reduction of elements like these, and loads its kernels. The driver compiles a kernel when it is first
+    /// used, as [`crate::Reduction::new`] says.
     ///
     /// # Errors
     /// As [`Custom::reduce`].
@@ -112,19 +113,10 @@ pub struct CustomReduction<R: Exported> {
     device: Device,
     input: ElementLayout,
     shape: Vec<usize>,
-    work: Work<R::Output>,
+    work: Work<Vec<R::Output>>,
     /// From the addresses of input and output to where kernels start, in bytes.
     offsets: [isize; 2],
     kind: PhantomData<R>,
-}
-
-enum Work<T> {
-    /// There are no outputs.
-    Nothing,
-    /// Nothing is reduced: each output is what nothing reduces to.
-    Constant(Vec<T>),
-    /// Kernels.
-    Launches { launches: Vec<Ready<CallAt>>, workspace: usize },
 }
 
 impl<R: Exported> CustomReduction<R> {
@@ -135,10 +127,7 @@ impl<R: Exported> CustomReduction<R> {
 
     /// The kernels that a run launches, in order.
     pub fn kernels(&self) -> Vec<&str> {
-        match &self.work {
-            Work::Launches { launches, .. } => launches.iter().map(Ready::entry).collect(),
-            _ => Vec::new(),
-        }
+        self.work.kernels()
     }
 
     /// Room for a result.

@@ -156,7 +156,7 @@ impl Survey {
         }
     }
 
-    /// Brings home what a run has found, when all that is queued on the stream is done.
+    /// Copies the results of a run to the host. Waits for all that is queued on the stream.
     ///
     /// # Errors
     /// If something went wrong on the device.
@@ -198,7 +198,7 @@ impl Survey {
     }
 }
 
-/// Every statistic by a reduction of its own, which may skip NaN.
+/// One reduction for each statistic, which may skip NaN.
 pub(crate) fn each_alone(
     dtype: DType,
     outputs: usize,

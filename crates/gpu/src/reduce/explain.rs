@@ -35,7 +35,7 @@ pub struct Explanation {
     pub predicted: Duration,
 }
 
-/// A kernel, on how many threads it runs, and its launch struct without addresses.
+/// A kernel, its grid and block, and its launch struct without addresses.
 pub type Launched = Launch<CallAt>;
 
 /// What a GPU would do about an array with this dtype, shape and layout; for an H200 if `gpu` names none. The array is

@@ -5,3 +5,4 @@ pub mod describe;
 pub mod explain;
 pub mod once;
 pub mod reduction;
+mod work;

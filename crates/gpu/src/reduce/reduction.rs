@@ -7,6 +7,7 @@ use crate::launch::Ready;
 use crate::options::Options;
 use crate::origin::Origin;
 use crate::plan::GpuPlan;
+use crate::reduce::work::Work;
 use crate::scratch::{MAILBOX, StatusTo, queue_status};
 use crate::stream::Stream;
 use crate::view::ArrayView;
@@ -31,20 +32,17 @@ pub struct Reduction {
     mask: Option<Layout>,
     dtype: DType,
     shape: Vec<usize>,
-    work: Work,
+    work: Work<Constant>,
     /// From the addresses of input, mask and output to where kernels start, in bytes.
     offsets: [isize; 3],
     /// If an output may have no value.
     origin: Option<Arc<Origin>>,
 }
 
-enum Work {
-    /// There are no outputs.
-    Nothing,
-    /// Nothing is reduced: each output is what nothing reduces to.
-    Constant { values: Values, on_device: Buffer<u8> },
-    /// Kernels.
-    Launches { launches: Vec<Ready<CallAt>>, workspace: usize },
+/// The result of a reduction of no elements.
+struct Constant {
+    values: Values,
+    on_device: Buffer<u8>,
 }
 
 /// What a reduction was prepared for.
@@ -85,8 +83,9 @@ impl fmt::Display for Layout {
 }
 
 impl Reduction {
-    /// Plans a reduction of arrays like `input` with masks like that of the options, and loads its kernels. The first
-    /// use of a kernel compiles it, which takes the driver 50 to 80 ms.
+    /// Plans a reduction of arrays like `input` with masks like that of the options, and loads its kernels. The
+    /// driver compiles a kernel when it is first used, which takes tenths of a second (the suite `first` of
+    /// docs/benchmarking.md measures it), and keeps the compiled kernel on disk.
     ///
     /// # Errors
     /// What [`warpfold_cpu::reduce`] refuses, [`CudaError::NoKernel`], or what the driver says.
@@ -106,7 +105,7 @@ impl Reduction {
                 let values = warpfold_cpu::reduce(op, *input.layout(), &layouts)?.values;
                 let stream = Stream::new(device)?;
                 let on_device = Buffer::upload(&stream, values.as_bytes())?;
-                Work::Constant { values, on_device }
+                Work::Constant(Constant { values, on_device })
             }
             _ => {
                 let plan = GpuPlan::new(spec, problem, &device.limits());
@@ -139,10 +138,7 @@ impl Reduction {
 
     /// The kernels that a run launches, in order.
     pub fn kernels(&self) -> Vec<&str> {
-        match &self.work {
-            Work::Launches { launches, .. } => launches.iter().map(Ready::entry).collect(),
-            _ => Vec::new(),
-        }
+        self.work.kernels()
     }
 
     /// Room for a result.
@@ -167,11 +163,7 @@ impl Reduction {
     ) -> Result<(), Error> {
         self.check(stream, &input, mask.as_ref())?;
         out.is_on(stream, "output")?;
-        if out.dtype() != self.dtype || out.shape() != self.shape {
-            let found = format!("{} {:?}", out.dtype(), out.shape());
-            let expected = format!("{} {:?}", self.dtype, self.shape);
-            return Err(CudaError::Layout { what: "output", found, expected }.into());
-        }
+        out.expect("output", self.dtype, &self.shape)?;
         let status = match self.origin {
             None => StatusTo::Nowhere,
             Some(_) => StatusTo::Device(out.status_address()),
@@ -196,7 +188,7 @@ impl Reduction {
     ) -> Result<warpfold_array::Array, Error> {
         self.check(stream, &input, mask.as_ref())?;
         let shape = self.shape.clone();
-        if let Work::Constant { values, .. } = &self.work {
+        if let Work::Constant(Constant { values, .. }) = &self.work {
             return Ok(warpfold_array::Array { shape, values: values.clone() });
         }
         let bytes = shape.iter().product::<usize>() * self.dtype.size();
@@ -304,7 +296,7 @@ impl Reduction {
         match &self.work {
             // SAFETY: 4 bytes; the caller's.
             Work::Nothing => unsafe { clear(stream, to.status) },
-            Work::Constant { on_device, .. } => {
+            Work::Constant(Constant { on_device, .. }) => {
                 let (from, bytes) = (on_device.address(), on_device.len());
                 // SAFETY: the caller's room has the bytes of the result, which are those of the constant.
                 unsafe { stream.copy(to.address, from, bytes) }?;

@@ -22,8 +22,8 @@ use warpfold_cpu::keys::{Segments, filled};
 use warpfold_cpu::reduce;
 use warpfold_kernels::segment::call::SegmentsAt;
 
-/// A reduction of segments of arrays of one dtype and length, by so many offsets, on one GPU: planned, its kernels
-/// loaded.
+/// A reduction of segments of arrays of one dtype and length, by one number of offsets, on one GPU: planned, its
+/// kernels loaded.
 ///
 /// As [`warpfold_cpu::keys::Segments`], with the same bits: segment `i` has the values from `offsets[i]` up to
 /// `offsets[i + 1]`. Offsets lie side by side, and are i32, u32, i64 or u64. Kernels check offsets while they use them,
@@ -63,7 +63,7 @@ impl Segmented {
         Self::planned(device, op, values, offsets, options, fill, false)
     }
 
-    /// The same, perhaps of values in the order of positions.
+    /// As [`Segmented::new`]. With `by_positions` the values are read in an order given by positions.
     pub(crate) fn planned(
         device: &Device,
         op: Op,
@@ -163,8 +163,8 @@ impl Segmented {
         self.run_at(stream, values, 0, offsets, out)
     }
 
-    /// The same of values in the order of positions, which are `u32` at an address; or 0, if it was not planned for
-    /// that.
+    /// As [`Segmented::run`], of values in the order of the `u32` positions at the address `positions`; 0 if the values
+    /// are read in their own order.
     pub(crate) fn run_at(
         &self,
         stream: &Stream,
@@ -180,11 +180,7 @@ impl Segmented {
         self.values.check("array", &values)?;
         self.offsets.check("offsets", &offsets)?;
         out.is_on(stream, "output")?;
-        if out.dtype() != self.dtype || out.shape() != self.shape {
-            let found = format!("{} {:?}", out.dtype(), out.shape());
-            let expected = format!("{} {:?}", self.dtype, self.shape);
-            return Err(CudaError::Layout { what: "output", found, expected }.into());
-        }
+        out.expect("output", self.dtype, &self.shape)?;
         if self.launches.is_empty() {
             out.set_origin(None);
             return Ok(());
@@ -283,7 +279,7 @@ pub fn segmented_host(
     let mut out = reduction.output()?;
     reduction.run(&stream, x, cuts, &mut out)?;
     match out.download(&stream) {
-        // The CPU says which.
+        // The CPU finds out which segment has no result.
         Err(Error::Key(KeyError::SomeEmpty { .. })) => segments.reduce(op, values, options),
         said => said,
     }

@@ -1,8 +1,9 @@
 //! Every op, dtype, option and layout against the reference tree, bit for bit.
 
+use crate::cases::of_op;
 use crate::reference::{Random, Strided, element, expected};
 use warpfold::cpu::simd::Simd;
-use warpfold::{DType, Op, Options, Ord, Precision, Scalar, reduce};
+use warpfold::{DType, Op, Options, Precision, Scalar, reduce};
 
 /// A random problem, shown in full when it fails.
 fn check(seed: u64, op: Op, dtype: DType, shape: &[usize], simd: Simd) {
@@ -31,26 +32,7 @@ fn check(seed: u64, op: Op, dtype: DType, shape: &[usize], simd: Simd) {
     if r.chance(20) {
         o.precision = Precision::Compensated;
     }
-    match op {
-        Op::Sum | Op::Prod if r.chance(20) => {
-            // Floats are not cast to integers.
-            let first = if dtype.is_float() { 9 } else { 1 };
-            o.dtype = Some(DType::ALL[first + r.below(13 - first)])
-        }
-        Op::Mean | Op::Var | Op::Std | Op::Norm | Op::LogSumExp if r.chance(20) => {
-            o.dtype = Some([DType::F16, DType::BF16, DType::F32, DType::F64][r.below(4)])
-        }
-        _ => {}
-    }
-    if matches!(op, Op::Sum | Op::Prod | Op::Min | Op::Max) && r.chance(20) {
-        o.initial = Some(Scalar::F64([0.0, -0.0, 2.5, -3.0][r.below(4)]));
-    }
-    if matches!(op, Op::Var | Op::Std) && r.chance(50) {
-        o.ddof = Some([0.0, 1.0, 2.5][r.below(3)]);
-    }
-    if op == Op::Norm {
-        o.ord = Some([Ord::One, Ord::Two, Ord::Inf][r.below(3)]);
-    }
+    of_op(r, op, dtype, &mut o);
     let want = expected(op, &x, mask.as_ref(), &Options { mask: mask.as_ref().map(|m| m.view()), ..o.clone() });
     o.mask = mask.as_ref().map(|m| m.view());
     simd.limit();
@@ -64,7 +46,8 @@ fn check(seed: u64, op: Op, dtype: DType, shape: &[usize], simd: Simd) {
     };
     assert!(
         same,
-        "seed {seed} {op} {dtype} {shape:?} strides {:?} mask {:?} {simd:?}\naxes {:?} skip {} {:?} dtype {:?} initial {:?} ddof {:?} {:?}\n got {:?}\nwant {:?}",
+        "seed {seed} {op} {dtype} {shape:?} strides {:?} mask {:?} {simd:?}\n\
+         axes {:?} skip {} {:?} dtype {:?} initial {:?} ddof {:?} {:?}\n got {:?}\nwant {:?}",
         x.strides,
         mask.as_ref().map(|m| (&m.shape, &m.strides)),
         o.axes,

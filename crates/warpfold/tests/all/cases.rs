@@ -228,6 +228,12 @@ fn options(r: &mut Random, op: Op, dtype: DType) -> Options<'static> {
     if r.chance(15) {
         o.precision = Precision::Compensated;
     }
+    of_op(r, op, dtype, &mut o);
+    o
+}
+
+/// Sets the options that only some ops take, at random.
+pub fn of_op(r: &mut Random, op: Op, dtype: DType, o: &mut Options<'_>) {
     match op {
         Op::Sum | Op::Prod if r.chance(20) => {
             // Floats are not cast to integers.
@@ -248,7 +254,6 @@ fn options(r: &mut Random, op: Op, dtype: DType) -> Options<'static> {
     if op == Op::Norm {
         o.ord = Some([Ord::One, Ord::Two, Ord::Inf][r.below(3)]);
     }
-    o
 }
 
 /// Mostly numbers; at times many NaN, infinities and zeros of both signs, or nothing but one value, so that there are

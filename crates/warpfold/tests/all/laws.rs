@@ -222,7 +222,11 @@ fn cut_and_join<R: Reducer<Output: PartialEq + std::fmt::Debug>>(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
     #[test]
-    fn streams_cut_anywhere_give_the_whole(n in 1usize..300_000, seed: u64, cuts in prop::collection::vec(0f64..1.0, 0..5)) {
+    fn streams_cut_anywhere_give_the_whole(
+        n in 1usize..300_000,
+        seed: u64,
+        cuts in prop::collection::vec(0f64..1.0, 0..5),
+    ) {
         let x = numbers(n, seed);
         let mut cuts: Vec<usize> = cuts.into_iter().map(|c| (c * n as f64) as usize).chain([0, n]).collect();
         cuts.sort();

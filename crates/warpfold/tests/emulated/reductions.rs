@@ -187,11 +187,14 @@ fn axis() -> impl Strategy<Value = Axis> {
     })
 }
 
+/// Dtypes that elements are cast to.
+const CASTS: [DType; 6] = [DType::F16, DType::BF16, DType::F32, DType::F64, DType::I32, DType::U64];
+
 fn choices() -> impl Strategy<Value = Choices> {
     let some = |n: u8| (0..n).prop_map(|x| x == 0);
     let dtype = prop_oneof![
         6 => Just(None),
-        1 => proptest::sample::select(&[DType::F16, DType::BF16, DType::F32, DType::F64, DType::I32, DType::U64][..]).prop_map(Some),
+        1 => proptest::sample::select(&CASTS[..]).prop_map(Some),
     ];
     (some(4), some(6), some(4), some(5), 0u8..3, dtype, some(2)).prop_map(
         |(skip_nan, masked, initial, compensated, ord, dtype, specials)| Choices {

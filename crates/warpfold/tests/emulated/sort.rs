@@ -166,22 +166,23 @@ fn distinct_of_all_kinds<T: Bits>(on: &Emulated, seed: u64) {
     distinct(on, &elements::<T>(5, 8200, r), true);
 }
 
+/// Distinct values of three dtypes of one size, by `kernel`.
+fn distinct_of_one_size<A: Bits, B: Bits, C: Bits>(seed: u64, kernel: &str) {
+    let on = &Emulated::new();
+    distinct_of_all_kinds::<A>(on, seed);
+    distinct_of_all_kinds::<B>(on, seed + 1);
+    distinct_of_all_kinds::<C>(on, seed + 2);
+    assert!(on.entries().contains(kernel));
+}
+
 #[test]
 fn distinct_values_of_4_bytes_are_those_of_the_host() {
-    let on = &Emulated::new();
-    distinct_of_all_kinds::<i32>(on, 1);
-    distinct_of_all_kinds::<f32>(on, 2);
-    distinct_of_all_kinds::<u32>(on, 3);
-    assert!(on.entries().contains("sort_heads_4"));
+    distinct_of_one_size::<i32, f32, u32>(1, "sort_heads_4");
 }
 
 #[test]
 fn distinct_values_of_8_bytes_are_those_of_the_host() {
-    let on = &Emulated::new();
-    distinct_of_all_kinds::<i64>(on, 4);
-    distinct_of_all_kinds::<f64>(on, 5);
-    distinct_of_all_kinds::<u64>(on, 6);
-    assert!(on.entries().contains("sort_heads_8"));
+    distinct_of_one_size::<i64, f64, u64>(4, "sort_heads_8");
 }
 
 #[test]

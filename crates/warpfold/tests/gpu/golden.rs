@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use crate::golden_cases::{Case, Golden, cases, said};
-use crate::{gpu, soak::number};
-use warpfold::cuda::{ArrayView, Buffer, Device, Driver, Options, Reduction, Stream};
+use crate::{device_options, gpu, soak::number};
+use warpfold::cuda::{ArrayView, Buffer, Device, Driver, Reduction, Stream};
 use warpfold::{DType, reduce};
 
 /// The result, and by which kernels.
@@ -23,17 +23,7 @@ fn on_gpu(device: &Device, stream: &Stream, case: &Case) -> (Result<warpfold::Ar
         let view = |b: &Buffer<u8>| unsafe { ArrayView::from_raw(0, b.address(), DType::Bool, case.shape, &strides) };
         let mask = buffer.as_ref().map(view).transpose()?;
         let o = case.options(&data);
-        let options = Options {
-            axes: o.axes,
-            keepdims: o.keepdims,
-            dtype: o.dtype,
-            precision: o.precision,
-            skip_nan: o.skip_nan,
-            mask,
-            initial: o.initial,
-            ddof: o.ddof,
-            ord: o.ord,
-        };
+        let options = device_options(&o, mask);
         let reduction = Reduction::new(device, case.op, &x, &options)?;
         kernels.extend(reduction.kernels().iter().map(|name| name.to_string()));
         reduction.run_to_host(stream, x, mask)

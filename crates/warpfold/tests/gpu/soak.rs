@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::cases::{Case, Class};
+use crate::device_options;
 use crate::reference::Strided;
 use warpfold::cuda::{Array, ArrayView, Buffer, Device, Error, Options, Reduction, Stream, Survey};
 use warpfold::reduce;
@@ -89,17 +90,7 @@ fn attempt(device: &Device, stream: &Stream, case: &Case, kernels: &mut String) 
     let mask = case.mask.as_ref().map(|mask| OnDevice::new(stream, mask));
     let mask = mask.as_ref().map(OnDevice::view).transpose()?;
     let o = case.options();
-    let options = Options {
-        axes: o.axes,
-        keepdims: o.keepdims,
-        dtype: o.dtype,
-        precision: o.precision,
-        skip_nan: o.skip_nan,
-        mask,
-        initial: o.initial,
-        ddof: o.ddof,
-        ord: o.ord,
-    };
+    let options = device_options(&o, mask);
     let reduction = Reduction::new(device, case.op, &x.view()?, &options)?;
     *kernels = reduction.kernels().join(" + ");
     let mut out: Array = reduction.output()?;

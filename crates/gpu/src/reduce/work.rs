@@ -1,0 +1,24 @@
+//! The work of a planned reduction.
+
+use crate::launch::Ready;
+use warpfold_kernels::reduce::call::CallAt;
+
+/// The work of a planned reduction. `C` is the result of a reduction of no elements, for all outputs.
+pub(super) enum Work<C> {
+    /// There are no outputs.
+    Nothing,
+    /// There are no elements.
+    Constant(C),
+    /// Kernels.
+    Launches { launches: Vec<Ready<CallAt>>, workspace: usize },
+}
+
+impl<C> Work<C> {
+    /// The kernels, in the order of their launches.
+    pub(super) fn kernels(&self) -> Vec<&str> {
+        match self {
+            Work::Launches { launches, .. } => launches.iter().map(Ready::entry).collect(),
+            _ => Vec::new(),
+        }
+    }
+}
