@@ -157,8 +157,11 @@ def main():
         if len(sys.argv) > 1:
             shutil.copy(sys.argv[1], page)
         else:
-            words = ["--quiet", "-p", "warpfold-ladder", "--example", "emulate", "--", "4096", "--html", str(page)]
-            subprocess.run(["cargo", "run", *words], cwd=ROOT, check=True)
+            # Built as `cargo test --workspace --all-features` builds it: after that, nothing is built anew.
+            words = ["build", "--quiet", "--workspace", "--all-features", "--example", "emulate"]
+            subprocess.run(["cargo", *words], cwd=ROOT, check=True)
+            program = ROOT / os.environ.get("CARGO_TARGET_DIR", "target") / "debug/examples/emulate"
+            subprocess.run([program, "4096", "--html", page], cwd=ROOT, check=True)
         look(browser, page, folder)
 
 

@@ -27,15 +27,23 @@ type Outcome = Option<Result<Report, Box<Faults>>>;
 ///
 /// Streams do their work at once, so nothing is found of streams that do not wait for one another.
 ///
-/// A reduction, and what its kernels did:
+/// A reduction, and what its kernel did:
 ///
 /// ```
 /// use warpfold_array::{ArrayRef, Op};
 /// use warpfold_emulator::{Emulator, Report};
 /// use warpfold_gpu::{Array, Options, Stream, reduce};
+/// use warpfold_kernels::{Names, Only};
+///
+/// // The kernels to compile. `Emulator::new` takes all, which is a minute.
+/// struct Rows;
+///
+/// impl Names for Rows {
+///     const NAMES: &'static [&'static str] = &["rows_sum_f32"];
+/// }
 ///
 /// # fn main() -> Result<(), warpfold_array::Error> {
-/// let emulator = Emulator::new(1);
+/// let emulator = Emulator::of::<Only<Rows>>(1);
 /// let stream = Stream::new(&emulator.device())?;
 /// let numbers: Vec<f32> = (1..=3000).map(|x| x as f32).collect();
 /// let there = Array::upload(&stream, ArrayRef::from_slice(&numbers, &[3000])?)?;
