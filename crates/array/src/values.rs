@@ -154,11 +154,11 @@ impl Values {
         if self.dtype() == dtype {
             return self;
         }
-        let casts: Vec<Cast> = each!(Values, self, v => v.into_iter().map(Element::cast).collect());
-        fn to<T: Value>(casts: Vec<Cast>) -> Values {
-            T::wrap(casts.into_iter().map(T::from_cast).collect())
+        // One pass for each pair of dtypes; where they have the same size, `collect` reuses the allocation.
+        fn to<T: Element, U: Value>(values: Vec<T>) -> Values {
+            U::wrap(values.into_iter().map(|x| U::from_cast(x.cast())).collect())
         }
-        with_dtype!(dtype, T => to::<T>(casts))
+        each!(Values, self, v => with_dtype!(dtype, U => to::<_, U>(v)))
     }
 
     /// The elements in memory, in this machine's byte order.

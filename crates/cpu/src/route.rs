@@ -33,6 +33,12 @@ impl Route {
     pub fn of(problem: &Problem) -> Self {
         let unit = problem.size as isize;
         let rows = problem.reduced.len();
+        if problem.count == 1
+            && let Some(lane) = (0..problem.kept.len()).min_by_key(|&lane| problem.kept[lane].x.abs())
+        {
+            // Nothing is reduced: a row of each column.
+            return Route::Columns { lane };
+        }
         if rows == 0 || problem.inner().x.abs() == unit {
             return if Self::in_runs(problem) { Route::Runs } else { Route::Rows };
         }
