@@ -1,7 +1,7 @@
 //! The route: the order in which the CPU walks memory, a pure function of the problem.
 
-use super::policy::{BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_RUN, LEAST_RUNS};
-use warpfold_array::problem::Problem;
+use super::policy::{BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_RUN, LEAST_RUNS, LEAST_SLABS, MOST_SLAB};
+use warpfold_array::problem::{Dim, Problem};
 
 /// The order in which the CPU walks the array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,6 +17,12 @@ pub enum Route {
     Interleaved {
         /// The number of that axis in [`Problem::kept`].
         lane: usize,
+    },
+    /// Small slabs lie side by side along a kept axis, each of which has a few outputs whole. Many are transposed and
+    /// reduced at a time.
+    Slabs {
+        /// The number of that axis in [`Problem::kept`].
+        slab: usize,
     },
     /// One reduced axis is the fastest in memory, and another is slower than all kept axes. Runs are reduced in memory
     /// order.
@@ -39,6 +45,9 @@ impl Route {
             // Nothing is reduced: a row of each column.
             return Route::Columns { lane };
         }
+        if let Some(slab) = Self::slabs(problem) {
+            return Route::Slabs { slab };
+        }
         if rows == 0 || problem.inner().x.abs() == unit {
             return if Self::in_runs(problem) { Route::Runs } else { Route::Rows };
         }
@@ -51,6 +60,28 @@ impl Route {
             Some(lane) if problem.reduced[lane].len >= FEW_COLUMNS => Route::Transposed { lane },
             _ => Route::Rows,
         }
+    }
+
+    /// The kept axis along which small slabs of more than one output, or of more than one run, lie side by side.
+    fn slabs(problem: &Problem) -> Option<usize> {
+        let Problem { kept, reduced, count, size, .. } = problem;
+        let slab = (0..kept.len()).rev().find(|&i| kept[i].x as usize >= count * size)?;
+        let (dim, inner) = (kept[slab], &kept[slab + 1..]);
+        let each = inner.iter().map(|dim| dim.len).product::<usize>().checked_mul(*count)?;
+        if each > MOST_SLAB || dim.len < LEAST_SLABS || inner.is_empty() && reduced.len() == 1 {
+            return None;
+        }
+        let mut dims: Vec<Dim> = inner.iter().chain(reduced).copied().collect();
+        dims.sort_by_key(|dim| dim.x);
+        let mut next = *size as isize;
+        let masked = dim.mask != 0;
+        for dim in dims.iter().chain([&dim]) {
+            if dim.x != next || dim.mask != if masked { next / *size as isize } else { 0 } {
+                return None;
+            }
+            next *= dim.len as isize;
+        }
+        Some(slab)
     }
 
     /// Whether the elements of an output lie in so short runs that reading one output after the other would be slow.
@@ -73,6 +104,7 @@ impl Route {
                 "interleaved: blocks of rows of the few columns, all in one go, then a binary counter of their nodes"
             }
             Route::Runs => "runs: each output's runs in memory order, then a binary counter of their nodes",
+            Route::Slabs { .. } => "slabs: blocks of slabs are transposed, then all their outputs are reduced as columns",
             Route::Transposed { .. } => "transposed: tiles are transposed on the way in, one span per lane",
         }
     }

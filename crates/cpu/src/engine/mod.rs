@@ -12,6 +12,7 @@ mod queues;
 mod rows;
 mod runs;
 mod segments;
+mod slabs;
 mod span;
 mod transposed;
 
@@ -194,6 +195,7 @@ impl<'a> Work<'a> {
                 Route::Interleaved { lane } => self.columns(lane, true, out),
                 Route::Transposed { lane } => self.transposed(lane, out),
                 Route::Runs => self.runs(out),
+                Route::Slabs { slab } => self.slabs(slab, out),
             }
         }
     }
