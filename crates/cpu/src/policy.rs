@@ -51,11 +51,14 @@ pub const FEW_COLUMNS: usize = 8;
 /// 39, 32; of 256 33, 31; var of 4 106, 33; of 64 39, 30; argmax of 4 95, 32; of 64 62, 36.
 pub const FEW_DENSE_COLUMNS: usize = BLOCK / PANEL;
 
-/// The most elements of a slab ([`super::route::Route::Slabs`]): a block has at least [`LEAST_SLABS`] of them.
-pub const MOST_SLAB: usize = BLOCK / LEAST_SLABS;
+/// The most elements of a slab ([`super::route::Route::Slabs`]): a few of them are a block.
+pub const MOST_SLAB: usize = BLOCK / 2;
 
 /// The fewest slabs that are worth being transposed.
 pub const LEAST_SLABS: usize = 8;
+
+/// The outputs of a slab from which on it is reduced as it lies.
+pub const WIDE_SLAB: usize = 64;
 
 /// The most elements, about, of few columns that a task reduces.
 pub const MOST_FEW: usize = 1 << 22;

@@ -2,18 +2,19 @@
 //! order.
 //!
 //! A block of slabs is transposed, so that equal elements of all slabs lie side by side. Then it is a matrix: a row of
-//! it is one element of each output of each slab. It is reduced column by column.
+//! it is one element of each output of each slab. It is reduced column by column. A slab of many outputs side by side is
+//! such a matrix by itself.
 
 use warpfold_array::problem::{Dim, Walk};
 
 use super::Work;
 use super::nodes::{Items, Nodes};
 use super::panels::Room;
-use crate::loops::{Item, Value};
+use crate::loops::{Item, Node, Value};
 use crate::moves::take_apart;
 use crate::output::Output;
 use crate::panel::Panel;
-use crate::policy::{BLOCK, CHUNK, MOST_ROWS};
+use crate::policy::{BLOCK, CHUNK, MOST_ROWS, WIDE_SLAB};
 
 /// The slabs of a problem.
 struct Slabs {
@@ -89,13 +90,23 @@ impl Work<'_> {
         let Slabs { dim, each, order, outs } = slabs;
         let (each, width) = (*each, outs.len());
         let along = Dim { len: dim.len * each, x: self.problem.size as isize, mask: (dim.mask != 0).into(), out: 0 };
-        let apart = scratch.apart.room(n * each * size);
-        let mut matrix = apart;
+        let neighbours = dim.out == width as isize && outs.iter().enumerate().all(|(i, &out)| out == i as isize);
         // SAFETY: the caller vouches for the slabs, which are `n * each` neighbours. There is room for as many, all of
         // which are written before they are read, and for a node of each output.
         unsafe {
             let x = self.run_of(at.at(), &along, n * each, &mut scratch.items);
+            if neighbours && order.is_empty() && width >= WIDE_SLAB {
+                scratch.nodes.write(n * width, |to| {
+                    for slab in 0..n {
+                        let to = to.byte_add(slab * width * node);
+                        self.matrix(x.byte_add(slab * each * size), width, &mut scratch.room, to);
+                    }
+                });
+                return self.finish(out, at.out(), scratch.nodes.first(), n * width, count);
+            }
+            let apart = scratch.apart.room(n * each * size);
             take_apart(x, n, each, size, self.load.whole(), apart);
+            let mut matrix = apart;
             if !order.is_empty() {
                 matrix = scratch.ordered.room(n * each * size);
                 for (row, place) in order.iter().enumerate() {
@@ -103,18 +114,9 @@ impl Work<'_> {
                     std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast(), n * size);
                 }
             }
-            let (matrix, room): (*const Item, _) = (matrix, &mut scratch.room);
-            scratch.nodes.write(n * width, |to| {
-                if self.facts.runs && count <= MOST_ROWS {
-                    let rows = self.rows_at(matrix, count, n * width);
-                    self.kernel.panel(Panel::new(rows.as_slice(), 0), n * width, to);
-                } else {
-                    self.dense_rows(matrix, count, n * width, 0, room, to);
-                }
-            });
+            scratch.nodes.write(n * width, |to| self.matrix(matrix, n * width, &mut scratch.room, to));
             let nodes = scratch.nodes.first();
-            let neighbours = |outs: &[isize]| outs.iter().enumerate().all(|(i, &out)| out == i as isize);
-            if dim.out == width as isize && neighbours(outs) {
+            if neighbours {
                 scratch.sorted.write(n * width, |to| take_apart(nodes, width, n, node, false, to));
                 return self.finish(out, at.out(), scratch.sorted.first(), n * width, count);
             }
@@ -128,6 +130,22 @@ impl Work<'_> {
                     let to = at.out() + place + i as isize * dim.out;
                     self.finish(out, to, nodes.byte_add(i * node), 1, count);
                 }
+            }
+        }
+    }
+
+    /// The trees over the columns of a matrix that has a row for each element of an output.
+    ///
+    /// # Safety
+    /// The matrix is readable, and `to` has room for `width` nodes.
+    unsafe fn matrix(&self, x: *const Item, width: usize, room: &mut Room, to: *mut Node) {
+        let count = self.problem.count;
+        // SAFETY: the caller vouches for the rows and for room for the nodes.
+        unsafe {
+            if self.facts.runs && count <= MOST_ROWS {
+                self.kernel.panel(Panel::new(self.rows_at(x, count, width).as_slice(), 0), width, to);
+            } else {
+                self.dense_rows(x, count, width, 0, room, to);
             }
         }
     }
