@@ -161,6 +161,19 @@ impl Values {
         each!(Values, self, v => with_dtype!(dtype, U => to::<_, U>(v)))
     }
 
+    /// The elements of arrays of one dtype, one after the other.
+    ///
+    /// # Panics
+    /// If there is no array, or two of them have different dtypes.
+    pub fn concat(arrays: Vec<Values>) -> Values {
+        fn all<T: Value>(arrays: Vec<Values>) -> Values {
+            let mut all = Vec::with_capacity(arrays.iter().map(Values::len).sum());
+            arrays.into_iter().for_each(|array| all.append(&mut T::unwrap(array).expect("one dtype")));
+            T::wrap(all)
+        }
+        with_dtype!(arrays[0].dtype(), T => all::<T>(arrays))
+    }
+
     /// The elements in memory, in this machine's byte order.
     pub fn as_bytes(&self) -> &[u8] {
         each!(Values, self, v => {

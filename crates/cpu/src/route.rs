@@ -104,7 +104,9 @@ impl Route {
                 "interleaved: blocks of rows of the few columns, all in one go, then a binary counter of their nodes"
             }
             Route::Runs => "runs: each output's runs in memory order, then a binary counter of their nodes",
-            Route::Slabs { .. } => "slabs: blocks of slabs are transposed, then all their outputs are reduced as columns",
+            Route::Slabs { .. } => {
+                "slabs: blocks of slabs are transposed, then all their outputs are reduced as columns"
+            }
             Route::Transposed { .. } => "transposed: tiles are transposed on the way in, one span per lane",
         }
     }
