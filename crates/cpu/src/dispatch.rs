@@ -21,6 +21,7 @@ use crate::extrema::Peak;
 use crate::free::{BlockSum, Integers, Lanes};
 use crate::halves::{Half, Halves, Wide};
 use crate::kernel::{Scalar as ScalarTree, Tree};
+use crate::live::{Deviations, LiveDeviation, LiveMean, Means};
 use crate::load::{Gather, Loaded, Optional, Plain, Stored, gather_same};
 use crate::moments::Spread;
 use warpfold_array::{Collect, Value};
@@ -129,6 +130,13 @@ impl Kernels<'_> {
                 v.visit(Tree(sum), self.plain(F::NOTHING))
             }
             (Op::Prod, _) => v.visit(Tree(Product::<F, P>::new(initial, skip)), self.plain(F::ONE)),
+            (Op::Mean, _) if skip && self.precision == Precision::Tree => {
+                v.visit(Means(LiveMean::new()), self.plain(F::from_cast(Cast::Float(f64::NAN))))
+            }
+            (Op::Var | Op::Std, _) if skip && self.precision == Precision::Tree => {
+                let deviation = Deviation::new(self.ddof, self.op == Op::Std);
+                v.visit(Deviations(LiveDeviation(deviation)), self.plain(F::from_cast(Cast::Float(f64::NAN))))
+            }
             (Op::Mean, _) if some_absent => self.absent(v, Sum::<F, _, P>::mean(), skip),
             (Op::Mean, _) => v.visit(Tree(Sum::<F, _, P>::mean()), self.plain(F::NOTHING)),
             (Op::Var | Op::Std, _) if some_absent => {

@@ -37,6 +37,8 @@ mod dispatch;
 #[cfg(feature = "reductions")]
 pub mod keys;
 #[cfg(feature = "reductions")]
+mod live;
+#[cfg(feature = "reductions")]
 mod plan;
 #[cfg(feature = "reductions")]
 mod reduction;

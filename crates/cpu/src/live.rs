@@ -1,0 +1,331 @@
+//! The mean and the variance of floats that leave NaNs out. A node counts the elements under it that are none.
+//!
+//! They have the bits of [`warpfold_core::Live`], whose nodes are optional. Here a node of no elements is a count of 0,
+//! so that there is no branch, and loops are vectorised.
+
+use std::mem::MaybeUninit;
+
+use warpfold_core::ops::{CountNan, Deviation, Moments, Plain, Sum, Value};
+use warpfold_core::{Element, Float, Real, Reducer};
+
+use super::free::Lanes;
+use super::kernel::{Kernel, Tree, vectorize};
+use super::panel::{Panel, TILE, fold_columns_at_level};
+use super::policy::{BLOCK, PANEL, SHORT};
+
+/// A float that is its own mean.
+pub trait Plainly: Element<Float = Self, Mean = Self> + Float + Real {}
+
+impl<F: Element<Float = F, Mean = F> + Float + Real> Plainly for F {}
+
+/// A value, and the number of elements that it is of.
+#[derive(Clone, Copy)]
+pub struct Counted<A> {
+    value: A,
+    count: u64,
+}
+
+/// The mean of elements that are not NaN.
+#[derive(Clone)]
+pub struct LiveMean<F: Element>(Sum<F, Value, Plain>);
+
+impl<F: Plainly> LiveMean<F> {
+    pub fn new() -> Self {
+        Self(Sum::mean().skip_nan(true))
+    }
+}
+
+impl<F: Plainly> Reducer for LiveMean<F> {
+    type Item = F;
+    type Acc = Counted<F>;
+    type Output = F;
+
+    const INDEXED: bool = false;
+
+    fn identity(&self) -> Option<Self::Acc> {
+        Some(Counted { value: F::NOTHING, count: 0 })
+    }
+
+    #[inline(always)]
+    fn lift(&self, x: F, index: u64) -> Self::Acc {
+        Counted { value: self.0.lift(x, index), count: !x.is_nan() as u64 }
+    }
+
+    #[inline(always)]
+    fn combine(&self, left: Self::Acc, right: Self::Acc) -> Self::Acc {
+        Counted { value: self.0.combine(left.value, right.value), count: left.count + right.count }
+    }
+
+    #[inline(always)]
+    fn finish(&self, acc: Self::Acc, _count: u64) -> F {
+        // Of nothing: 0 / 0.
+        self.0.finish(if acc.count == 0 { F::ZERO } else { acc.value }, acc.count)
+    }
+}
+
+/// The loops of [`LiveMean`]: a block is read twice, for the sum and for the count.
+#[derive(Clone)]
+pub struct Means<F: Element>(pub LiveMean<F>);
+
+impl<F: Plainly> Kernel for Means<F> {
+    type R = LiveMean<F>;
+
+    const SHORT: usize = SHORT;
+
+    fn reducer(&self) -> &Self::R {
+        &self.0
+    }
+
+    fn block(&self, x: &[F], start: u64) -> Counted<F> {
+        let nans = Lanes(CountNan::new(false)).block(x, start);
+        Counted { value: Tree(self.0.0.clone()).block(x, start), count: x.len() as u64 - nans as u64 }
+    }
+
+    unsafe fn panel(&self, panel: Panel<'_, F>, out: &mut [MaybeUninit<Counted<F>>]) {
+        // SAFETY: the caller vouches for a group's share of `out` in every row.
+        unsafe {
+            fold_columns_at_level::<true, _, _>(
+                panel,
+                out,
+                #[inline(always)]
+                |_, rows, _, out| {
+                    let (mut values, mut counts) = ([[F::ZERO; TILE]; PANEL], [F::ZERO; TILE]);
+                    let mut n = rows.len();
+                    for (row, values) in rows.iter().zip(&mut values) {
+                        for i in 0..TILE {
+                            values[i] = if row[i].is_nan() { F::NOTHING } else { row[i] };
+                            counts[i] = counts[i].add(if row[i].is_nan() { F::ZERO } else { F::ONE });
+                        }
+                    }
+                    while n > 1 {
+                        for pair in 0..n / 2 {
+                            let (left, right) = (values[2 * pair], values[2 * pair + 1]);
+                            for i in 0..TILE {
+                                values[pair][i] = left[i].add(right[i]);
+                            }
+                        }
+                        if n % 2 == 1 {
+                            values[n / 2] = values[n - 1];
+                        }
+                        n = n.div_ceil(2);
+                    }
+                    for (i, out) in out.iter_mut().enumerate() {
+                        out.write(Counted { value: values[0][i], count: counts[i].to_f64() as u64 });
+                    }
+                },
+            );
+        }
+    }
+}
+
+/// The variance, or the standard deviation, of elements that are not NaN.
+#[derive(Clone)]
+pub struct LiveDeviation<F: Element>(pub Deviation<F>);
+
+impl<F: Plainly> Reducer for LiveDeviation<F> {
+    type Item = F;
+    type Acc = Counted<Moments<F>>;
+    type Output = F;
+
+    const INDEXED: bool = false;
+
+    fn identity(&self) -> Option<Self::Acc> {
+        Some(Counted { value: Moments { mean: F::ZERO, m2: F::ZERO }, count: 0 })
+    }
+
+    #[inline(always)]
+    fn lift(&self, x: F, _index: u64) -> Self::Acc {
+        Three::of(x).counted()
+    }
+
+    #[inline(always)]
+    fn combine(&self, left: Self::Acc, right: Self::Acc) -> Self::Acc {
+        let [a, b] = [left, right].map(
+            #[inline(always)]
+            |node| Three { mean: node.value.mean, m2: node.value.m2, count: F::from_count(node.count) },
+        );
+        let Three { mean, m2, .. } = a.join(b);
+        Counted { value: Moments { mean, m2 }, count: left.count + right.count }
+    }
+
+    #[inline(always)]
+    fn finish(&self, acc: Self::Acc, _count: u64) -> F {
+        match acc.count {
+            0 => F::ZERO.div(F::ZERO),
+            count => self.0.finish(acc.value, count),
+        }
+    }
+}
+
+/// A node of a block's tree: its count is a float, which is exact.
+#[derive(Clone, Copy)]
+struct Three<F> {
+    mean: F,
+    m2: F,
+    count: F,
+}
+
+impl<F: Plainly> Three<F> {
+    #[inline(always)]
+    fn of(x: F) -> Self {
+        let is = !x.is_nan();
+        let mean = if is { x } else { F::ZERO };
+        Self { mean, m2: mean.sub(mean), count: if is { F::ONE } else { F::ZERO } }
+    }
+
+    /// [`Deviation`]'s node above two. Of equal counts the share is exactly one half.
+    #[inline(always)]
+    fn join(self, right: Self) -> Self {
+        let count = self.count.add(right.count);
+        let (d, share) = (right.mean.sub(self.mean), right.count.div(count));
+        let mean = self.mean.add(d.mul(share));
+        let m2 = self.m2.add(right.m2).add(d.square().mul(self.count.mul(share)));
+        let (left, none) = (right.count == F::ZERO, self.count == F::ZERO);
+        Self {
+            mean: if left { self.mean } else if none { right.mean } else { mean },
+            m2: if left { self.m2 } else if none { right.m2 } else { m2 },
+            count,
+        }
+    }
+
+    #[inline(always)]
+    fn counted(self) -> Counted<Moments<F>> {
+        let Self { mean, m2, count } = self;
+        Counted { value: Moments { mean, m2 }, count: count.to_f64() as u64 }
+    }
+}
+
+/// The nodes of a level: an array of each part, so that all are vectorised.
+#[derive(Clone, Copy)]
+struct Level<F, const N: usize> {
+    mean: [F; N],
+    m2: [F; N],
+    count: [F; N],
+}
+
+impl<F: Plainly, const N: usize> Level<F, N> {
+    #[inline(always)]
+    fn new() -> Self {
+        Self { mean: [F::ZERO; N], m2: [F::ZERO; N], count: [F::ZERO; N] }
+    }
+
+    #[inline(always)]
+    fn get(&self, i: usize) -> Three<F> {
+        Three { mean: self.mean[i], m2: self.m2[i], count: self.count[i] }
+    }
+
+    #[inline(always)]
+    fn set(&mut self, i: usize, node: Three<F>) {
+        (self.mean[i], self.m2[i], self.count[i]) = (node.mean, node.m2, node.count);
+    }
+}
+
+/// The level above.
+#[inline(always)]
+fn above<F: Plainly, const M: usize, const N: usize>(level: &Level<F, M>) -> Level<F, N> {
+    const { assert!(M == 2 * N) };
+    let mut above = Level::new();
+    for i in 0..N {
+        above.set(i, level.get(2 * i).join(level.get(2 * i + 1)));
+    }
+    above
+}
+
+/// Elements of a block whose levels are arrays at a time.
+const PIECE: usize = 128;
+
+/// The node over [`PIECE`] elements.
+#[inline(always)]
+fn piece<F: Plainly>(x: &[F; PIECE]) -> Three<F> {
+    let mut level = Level::<F, PIECE>::new();
+    for i in 0..PIECE {
+        level.set(i, Three::of(x[i]));
+    }
+    let level = above::<F, PIECE, 64>(&level);
+    let level = above::<F, 64, 32>(&level);
+    let level = above::<F, 32, 16>(&level);
+    let level = above::<F, 16, 8>(&level);
+    let level = above::<F, 8, 4>(&level);
+    let level = above::<F, 4, 2>(&level);
+    above::<F, 2, 1>(&level).get(0)
+}
+
+/// The loops of [`LiveDeviation`].
+#[derive(Clone)]
+pub struct Deviations<F: Element>(pub LiveDeviation<F>);
+
+impl<F: Plainly> Kernel for Deviations<F> {
+    type R = LiveDeviation<F>;
+
+    const SHORT: usize = SHORT;
+
+    fn reducer(&self) -> &Self::R {
+        &self.0
+    }
+
+    fn block(&self, x: &[F], _start: u64) -> Counted<Moments<F>> {
+        vectorize::<Self, _>(
+            #[inline(always)]
+            || {
+                let mut nodes = [Three::of(F::ZERO); BLOCK / PIECE];
+                let (pieces, rest) = x.as_chunks::<PIECE>();
+                let mut n = pieces.len();
+                for (x, node) in pieces.iter().zip(&mut nodes) {
+                    *node = piece(x);
+                }
+                if !rest.is_empty() {
+                    // What follows the last element is absent, too.
+                    let mut last = [F::ZERO.div(F::ZERO); PIECE];
+                    last[..rest.len()].copy_from_slice(rest);
+                    nodes[n] = piece(&last);
+                    n += 1;
+                }
+                while n > 1 {
+                    for i in 0..n / 2 {
+                        nodes[i] = nodes[2 * i].join(nodes[2 * i + 1]);
+                    }
+                    if n % 2 == 1 {
+                        nodes[n / 2] = nodes[n - 1];
+                    }
+                    n = n.div_ceil(2);
+                }
+                nodes[0].counted()
+            },
+        )
+    }
+
+    unsafe fn panel(&self, panel: Panel<'_, F>, out: &mut [MaybeUninit<Counted<Moments<F>>>]) {
+        // SAFETY: the caller vouches for a group's share of `out` in every row.
+        unsafe {
+            fold_columns_at_level::<false, _, _>(
+                panel,
+                out,
+                #[inline(always)]
+                |_, rows, _, out| {
+                    let mut levels = [Level::<F, TILE>::new(); PANEL];
+                    let mut n = rows.len();
+                    for (row, level) in rows.iter().zip(&mut levels) {
+                        for i in 0..TILE {
+                            level.set(i, Three::of(row[i]));
+                        }
+                    }
+                    while n > 1 {
+                        for pair in 0..n / 2 {
+                            let (left, right) = (levels[2 * pair], levels[2 * pair + 1]);
+                            for i in 0..TILE {
+                                levels[pair].set(i, left.get(i).join(right.get(i)));
+                            }
+                        }
+                        if n % 2 == 1 {
+                            levels[n / 2] = levels[n - 1];
+                        }
+                        n = n.div_ceil(2);
+                    }
+                    for (i, out) in out.iter_mut().enumerate() {
+                        out.write(levels[0].get(i).counted());
+                    }
+                },
+            );
+        }
+    }
+}
