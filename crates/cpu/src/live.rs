@@ -182,8 +182,20 @@ impl<F: Plainly> Three<F> {
         let m2 = self.m2.add(right.m2).add(d.square().mul(self.count.mul(share)));
         let (left, none) = (right.count == F::ZERO, self.count == F::ZERO);
         Self {
-            mean: if left { self.mean } else if none { right.mean } else { mean },
-            m2: if left { self.m2 } else if none { right.m2 } else { m2 },
+            mean: if left {
+                self.mean
+            } else if none {
+                right.mean
+            } else {
+                mean
+            },
+            m2: if left {
+                self.m2
+            } else if none {
+                right.m2
+            } else {
+                m2
+            },
             count,
         }
     }
@@ -238,8 +250,8 @@ const PIECE: usize = 128;
 #[inline(always)]
 fn piece<F: Plainly>(x: &[F; PIECE]) -> Three<F> {
     let mut level = Level::<F, PIECE>::new();
-    for i in 0..PIECE {
-        level.set(i, Three::of(x[i]));
+    for (i, &x) in x.iter().enumerate() {
+        level.set(i, Three::of(x));
     }
     let level = above::<F, PIECE, 64>(&level);
     let level = above::<F, 64, 32>(&level);

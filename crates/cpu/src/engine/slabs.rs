@@ -2,8 +2,8 @@
 //! order.
 //!
 //! A block of slabs is transposed, so that equal elements of all slabs lie side by side. Then it is a matrix: a row of
-//! it is one element of each output of each slab. It is reduced column by column. A slab of many outputs side by side is
-//! such a matrix by itself.
+//! it is one element of each output of each slab. It is reduced column by column. A slab of many outputs side by side
+//! is such a matrix by itself.
 
 use warpfold_array::problem::{Dim, Walk};
 
@@ -22,8 +22,8 @@ struct Slabs {
     dim: Dim,
     /// Elements of a slab.
     each: usize,
-    /// Where a slab's elements are: those with index 0 of each of its outputs, then those with index 1, and so on. Empty
-    /// if that is their order.
+    /// Where a slab's elements are: those with index 0 of each of its outputs, then those with index 1, and so on.
+    /// Empty if that is their order.
     order: Vec<usize>,
     /// The places of a slab's outputs after its first one's.
     outs: Vec<isize>,

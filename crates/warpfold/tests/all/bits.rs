@@ -63,6 +63,12 @@ fn check(seed: u64, op: Op, dtype: DType, shape: &[usize], simd: Simd) {
 }
 
 fn shape(r: &mut Random) -> Vec<usize> {
+    if r.chance(15) {
+        // Many small slabs.
+        let mut shape: Vec<usize> = (0..1 + r.below(3)).map(|_| 1 + r.below(9)).collect();
+        shape.insert(0, 8 + r.below(1 + 3000 / shape.iter().product::<usize>()));
+        return shape;
+    }
     let sizes: &[usize] = match r.below(6) {
         0 => &[0, 1, 2, 3],
         1 => &[1, 2, 3, 4, 5, 7, 8],
@@ -114,8 +120,17 @@ fn every_op_of_every_dtype() {
 /// Sizes at which tasks are cut over threads, in every route through memory.
 #[test]
 fn large_problems_match_the_reference() {
-    let shapes: [&[usize]; 6] =
-        [&[1_000_003], &[3, 400_001], &[400_001, 3], &[70_001, 17], &[17, 70_001], &[50, 120, 70]];
+    let shapes: [&[usize]; 9] = [
+        &[1_000_003],
+        &[3, 400_001],
+        &[400_001, 3],
+        &[70_001, 17],
+        &[17, 70_001],
+        &[50, 120, 70],
+        &[10_001, 9, 4],
+        &[2_001, 3, 70],
+        &[1, 300_000],
+    ];
     for (i, shape) in shapes.iter().enumerate() {
         for (j, op) in [Op::Sum, Op::Var, Op::ArgMax, Op::Max].into_iter().enumerate() {
             check(

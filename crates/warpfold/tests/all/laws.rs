@@ -142,9 +142,18 @@ fn a_row_has_the_same_bits_wherever_it_stands() {
 fn describe_has_the_bits_of_the_single_ops() {
     let r = &mut Random(77);
     for dtype in DType::ALL {
-        for (shape, axes) in [(vec![3000usize], vec![0isize]), (vec![40, 70], vec![0]), (vec![6, 5, 300], vec![0, 2])] {
-            let x = Strided::new(r, dtype, &shape, |r| element(r, dtype, 1));
-            let o = Options { axes: Some(axes), ..Options::default() };
+        // The last ones are reduced in parts.
+        let shapes: [(&[usize], &[isize]); 6] = [
+            (&[3000], &[0]),
+            (&[40, 70], &[0]),
+            (&[6, 5, 300], &[0, 2]),
+            (&[3000, 90], &[1]),
+            (&[3, 40_000], &[0]),
+            (&[4, 7, 300, 30], &[1]),
+        ];
+        for (shape, axes) in shapes {
+            let x = Strided::new(r, dtype, shape, |r| element(r, dtype, 1));
+            let o = Options { axes: Some(axes.to_vec()), ..Options::default() };
             let d = describe(x.view(), &o).unwrap();
             for (name, values) in &d.stats {
                 if *name == "nan_count" {
