@@ -230,9 +230,9 @@ impl<'a> ArrayRef<'a> {
         self.len() == 0
     }
 
-    /// The number of bytes of all elements.
+    /// The number of bytes of all elements; of a broadcast array that has more than fit a `usize`, the largest `usize`.
     pub fn bytes(&self) -> usize {
-        self.len() * self.dtype.size()
+        self.len().saturating_mul(self.dtype.size())
     }
 
     /// The elements as a slice, if they lie densely in C order, aligned, in this machine's byte order, and are `T`s.

@@ -108,10 +108,12 @@ impl<'a> Parts<'a> {
         if odd || count == 0 || outputs < 2 || (matches!(route, Route::Rows | Route::Runs) && count >= BLOCK / 2) {
             return None;
         }
-        let most = PART / (count * size).min(PART);
+        // A broadcast array may have any number of elements.
+        let bytes = count.saturating_mul(size);
+        let most = PART / bytes.min(PART);
         let mut cuts = Vec::new();
         let mut rest = outputs;
-        if count * size <= PART && (route == Route::Rows || most * size >= PART_RUN) {
+        if bytes <= PART && (route == Route::Rows || most * size >= PART_RUN) {
             for axis in (0..array.shape().len()).filter(|axis| !axes.contains(axis)) {
                 let len = array.shape()[axis];
                 rest /= len;
@@ -151,7 +153,7 @@ impl<'a> Parts<'a> {
             let axes = Some(self.axes.iter().map(|&axis| axis as isize).collect());
             let stats = of_each(array, &Options { axes, threads, ..Options::default() })?;
             if let Some(progress) = options.progress {
-                progress((array.len() * array.dtype().size()) as u64);
+                progress(array.bytes() as u64);
             }
             Ok(stats)
         };

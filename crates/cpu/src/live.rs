@@ -18,7 +18,7 @@ pub trait Plainly: Element<Float = Self, Mean = Self> + Float + Real {}
 
 impl<F: Element<Float = F, Mean = F> + Float + Real> Plainly for F {}
 
-/// A value, and the number of elements that it is of.
+/// A partial result, and the number of elements under it.
 #[derive(Clone, Copy)]
 pub struct Counted<A> {
     value: A,
@@ -180,24 +180,10 @@ impl<F: Plainly> Three<F> {
         let (d, share) = (right.mean.sub(self.mean), right.count.div(count));
         let mean = self.mean.add(d.mul(share));
         let m2 = self.m2.add(right.m2).add(d.square().mul(self.count.mul(share)));
-        let (left, none) = (right.count == F::ZERO, self.count == F::ZERO);
-        Self {
-            mean: if left {
-                self.mean
-            } else if none {
-                right.mean
-            } else {
-                mean
-            },
-            m2: if left {
-                self.m2
-            } else if none {
-                right.m2
-            } else {
-                m2
-            },
-            count,
-        }
+        // A node of no elements changes nothing.
+        let other = if right.count == F::ZERO { self } else { right };
+        let is_alone = right.count == F::ZERO || self.count == F::ZERO;
+        Self { mean: if is_alone { other.mean } else { mean }, m2: if is_alone { other.m2 } else { m2 }, count }
     }
 
     #[inline(always)]

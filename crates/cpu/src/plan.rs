@@ -78,7 +78,7 @@ impl Plan {
     /// The bytes of the array and of the result.
     pub fn bytes(&self) -> usize {
         let outputs: usize = self.result_shape.iter().product();
-        let read = self.problem.count * self.problem.outputs * self.dtype.size();
+        let read = (self.problem.count * self.problem.outputs).saturating_mul(self.dtype.size());
         // An array of no elements may have any number of outputs.
         read.saturating_add(outputs.saturating_mul(self.result_dtype.size()))
     }

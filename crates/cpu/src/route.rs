@@ -65,7 +65,7 @@ impl Route {
     /// The kept axis along which small slabs of more than one output, or of more than one run, lie side by side.
     fn slabs(problem: &Problem) -> Option<usize> {
         let Problem { kept, reduced, count, size, .. } = problem;
-        let slab = (0..kept.len()).rev().find(|&i| kept[i].x as usize >= count * size)?;
+        let slab = (0..kept.len()).rev().find(|&i| kept[i].x as usize >= count.saturating_mul(*size))?;
         let (dim, inner) = (kept[slab], &kept[slab + 1..]);
         let each = inner.iter().map(|dim| dim.len).product::<usize>().checked_mul(*count)?;
         if each > MOST_SLAB || dim.len < LEAST_SLABS || inner.is_empty() && reduced.len() == 1 {

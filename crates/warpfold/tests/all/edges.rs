@@ -184,3 +184,23 @@ fn plans_of_any_shape_are_made() {
         assert!(warpfold::cuda::explain(op, x, &options, None).unwrap().to_string().contains("kernel"), "{about}");
     }
 }
+
+/// Broadcast, an array may have more elements than an address space has bytes for.
+#[test]
+fn plans_of_a_broadcast_array_of_any_size_are_made() {
+    for (op, axes) in Op::ALL.into_iter().flat_map(|op| [vec![], vec![0], vec![1], vec![0, 1]].map(|axes| (op, axes))) {
+        let dense = [1 << 40, 8, 0];
+        for (shape, strides) in
+            [([2, 1 << 60, 1], [0; 3]), ([3, 5, 1 << 58], [0; 3]), ([1 << 30, 1 << 20, 3000], dense)]
+        {
+            // SAFETY: nothing is read.
+            let x = unsafe { ArrayRef::from_raw(std::ptr::null(), DType::F64, &shape, &strides) }.unwrap();
+            let options = Options { axes: Some(axes.clone()), ..Options::default() };
+            assert!(
+                warpfold::explain(op, x, &options).unwrap().to_string().contains("route"),
+                "{op} {shape:?} {axes:?}"
+            );
+            let _ = warpfold::cuda::explain(op, x, &options, None);
+        }
+    }
+}
