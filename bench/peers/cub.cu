@@ -523,9 +523,9 @@ std::unique_ptr<Prepared> prepare(const std::string& line) {
         c.rows = host.size() - 1;
         c.whole = false;
         for (int64_t s = 0; s < c.rows; s++) c.longest = std::max<size_t>(c.longest, host[s + 1] - host[s]);
-        c.cuts = std::make_shared<std::vector<int64_t>>(std::move(host));
         c.offsets = std::make_shared<Memory>(host.size() * sizeof(int64_t));
         CHECK(cudaMemcpy(c.offsets->start, host.data(), host.size() * sizeof(int64_t), cudaMemcpyHostToDevice));
+        c.cuts = std::make_shared<std::vector<int64_t>>(std::move(host));
     }
     bool is_last = true;
     for (size_t i = 0; i < axes.size(); i++) is_last &= axes[axes.size() - 1 - i] == int64_t(shape.size() - 1 - i);

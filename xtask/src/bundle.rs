@@ -39,7 +39,7 @@ pub fn write(part: Part) -> Result<(), Error> {
     let mut words: Vec<String> =
         ["build", "--release", "-p", "warpfold-ladder", "--example", "ladder"].map(str::to_owned).into();
     if part != Part::Bench {
-        // Tests of GPUs are those whose files begin with `gpu`.
+        // Tests of GPUs are those whose files or folders begin with `gpu`.
         let mut tests = BTreeSet::new();
         for package in packages(root)? {
             let names = gpu_tests(root, &package);
@@ -157,8 +157,11 @@ fn packages(root: &Path) -> Result<Vec<String>, Error> {
 fn gpu_tests(root: &Path, package: &str) -> Vec<String> {
     let short = package.trim_start_matches("warpfold-");
     let folder = root.join("crates").join(short).join("tests");
-    let files = fs::read_dir(folder).into_iter().flatten().flatten();
-    let names = files.filter_map(|f| Some(f.file_name().to_str()?.strip_suffix(".rs")?.to_owned()));
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| match entry.path().join("main.rs").is_file() {
+        true => entry.file_name().into_string().ok(),
+        false => Some(entry.file_name().to_str()?.strip_suffix(".rs")?.to_owned()),
+    });
     let mut names: Vec<String> = names.filter(|name| name.starts_with("gpu")).collect();
     names.sort();
     names
@@ -235,6 +238,17 @@ mod tests {
         assert!((5 << 20..6 << 20).contains(&bytes), "{bytes} bytes");
         assert!(!folder.join("one").exists());
         fs::remove_dir_all(&folder).expect("the folder goes");
+    }
+
+    #[test]
+    fn gpu_tests_are_found_as_files_and_as_folders() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root");
+        let found: Vec<(String, Vec<String>)> =
+            packages(root).expect("packages").into_iter().map(|p| (p.clone(), gpu_tests(root, &p))).collect();
+        for package in ["warpfold", "warpfold-ladder"] {
+            let of = found.iter().find(|(name, _)| name == package).map(|(_, tests)| tests.as_slice());
+            assert_eq!(of, Some(["gpu".to_owned()].as_slice()), "{package}");
+        }
     }
 
     #[test]

@@ -19,11 +19,11 @@ pub fn failed(why: String) -> SideRecord {
 }
 
 impl Seat {
-    /// Asks the running peer. A peer that fails is stopped.
+    /// Asks the running peer. A peer that fails is stopped: an error of CUDA stays with its process.
     pub fn with<T>(&mut self, f: impl FnOnce(&mut Peer) -> Result<T, String>) -> Result<T, String> {
         let peer = self.peer.as_mut().ok_or("it is not running")?;
         let answer = f(peer);
-        if !peer.is_alive() {
+        if answer.is_err() || !peer.is_alive() {
             self.peer = None;
         }
         answer

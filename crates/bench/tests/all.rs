@@ -122,6 +122,13 @@ fn a_peer_that_fails_in_the_middle_is_reported_and_started_again() {
     }
 }
 
+#[test]
+fn a_peer_whose_error_lasts_is_started_again() {
+    let record = with_fake("breaks");
+    assert_eq!(of(&record.cases[0], "fake").absent.as_deref(), Some("failed: an illegal memory access"));
+    assert_eq!(of(&record.cases[2], "fake").samples_ns.len(), 2);
+}
+
 fn three() -> Vec<Suite> {
     let cases = vec![case(Op::Sum, &[9]), case(Op::Max, &[10]), case(Op::Sum, &[7, 3])];
     vec![Suite { name: "x".into(), title: "X".into(), cases }]
