@@ -80,12 +80,13 @@ fn is_production(name: &str) -> bool {
     let class = name.split_once('_').map_or("", |(class, _)| class);
     [
         "rows",
+        "runs",
         "short",
         "tiny",
         "columns",
+        "apart",
         "narrow",
         "shallow",
-        "parts",
         "any",
         "segments",
         "stretches",

@@ -113,6 +113,10 @@ fn compare(found: Number, want: &Want, dtype: &str, order: Order) -> Result<(), 
         (&Want::Int(want), Number::Float(_)) => Err(format!("{found} ({dtype}) instead of the integer {want}")),
         (&Want::Same(want), found) if found.to_f64() == want => Ok(()),
         (&Want::Same(want), found) => Err(format!("{found} instead of {want:?}")),
+        (&Want::Near { value, .. }, found) if value.is_nan() => match found.to_f64().is_nan() {
+            true => Ok(()),
+            false => Err(format!("{found} instead of NaN")),
+        },
         (&Want::Near { value, tree, other }, found) => {
             let bound = if order == Order::Tree { tree } else { other } + rounding(dtype, value)?;
             let error = (found.to_f64() - value).abs();

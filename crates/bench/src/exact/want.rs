@@ -63,7 +63,7 @@ fn want(case: &Case, op: Op, walk: &Walk, facts: &Facts) -> Want {
     // 16-bit floats accumulate in f32. Of integers, only f64 results round.
     let u = if is_float && case.dtype.size() <= 4 { 0.5f64.powi(24) } else { 0.5f64.powi(53) };
     let n = facts.count as f64;
-    let depth = n.log2().ceil() + 1.0;
+    let depth = n.max(1.0).log2().ceil() + 1.0;
     let random = depth + 2.0 * n.sqrt();
     let here = HERE;
     let (sum, magnitudes) = (facts.sum as f64 * unit, facts.magnitudes as f64 * unit);
@@ -74,6 +74,8 @@ fn want(case: &Case, op: Op, walk: &Walk, facts: &Facts) -> Want {
         (Precision::Compensated, false) => 0.5f64.powi(100),
     };
     match op {
+        // All elements are NaN and skipped.
+        Op::Min | Op::Max | Op::Mean | Op::Var | Op::Std if facts.count == 0 => near(f64::NAN, 0.0, 0.0),
         Op::Min => selected(facts.min.0),
         Op::Max => selected(facts.max.0),
         Op::ArgMin => Want::Int(facts.min.1.into()),

@@ -2,7 +2,6 @@
 
 use warpfold_kernels::custom::{self, Exported};
 use warpfold_kernels::node::Node;
-use warpfold_kernels::reduce::call::Left;
 use warpfold_kernels::reduce::recipe::Recipe;
 use warpfold_kernels::reduce::workspace::COUNTERS;
 
@@ -29,10 +28,9 @@ impl GpuPlan {
             processors: limits.multiprocessors as u64,
             pair: 1,
             words: 0,
-            left: Left::NONE,
         };
         let fast = if const { custom::fast::<R>() } { planner.fast() } else { None };
-        let launches = fast.unwrap_or_else(|| vec![planner.any()]);
+        let launches = vec![fast.unwrap_or_else(|| planner.any())];
         let result = 4 * <R::Output as Node>::WORDS as usize;
         let bytes = problem.outputs * (problem.count * problem.size + result);
         Self { launches, workspace: COUNTERS + 4 * planner.words, bytes: bytes as u64 }

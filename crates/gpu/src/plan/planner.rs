@@ -2,21 +2,24 @@
 
 use warpfold_kernels::params::Plain;
 use warpfold_kernels::reduce::any::{AXES, Stride, Strides};
-use warpfold_kernels::reduce::call::{Call, CallAt, Left};
-use warpfold_kernels::reduce::recipe::{Recipe, flag};
+use warpfold_kernels::reduce::call::{Call, CallAt};
+use warpfold_kernels::reduce::recipe::Recipe;
 use warpfold_kernels::reduce::shape::columns::Columns;
-use warpfold_kernels::reduce::shape::panel::Pitch;
-use warpfold_kernels::reduce::shape::parts::{Partials, room};
-use warpfold_kernels::reduce::shape::piece::{Dense, Kept, Outputs};
+use warpfold_kernels::reduce::shape::map::{Divisor, Map};
+use warpfold_kernels::reduce::shape::panel::{Apart, Pitch};
+use warpfold_kernels::reduce::shape::parts::room;
+use warpfold_kernels::reduce::shape::piece::{Dense, Kept, Outputs, Runs};
 use warpfold_kernels::reduce::shape::shallow::Shallow;
 use warpfold_kernels::reduce::shape::short::Short;
 use warpfold_kernels::reduce::shape::tiny::{self, Tiny};
 use warpfold_kernels::reduce::table::KEPT;
 
+use std::slice;
+
 use super::Launch;
 use super::choose::{Fold, recipe};
 use super::limits::Limits;
-use super::policy::{ANY_TILES, COLUMN_TILES, MOST_TILES, ONE_ROW_TILES, ROW_TILES, WARPS};
+use super::policy::{ABREAST_BYTES, ANY_TILES, COLUMN_TILES, MOST_TILES, ONE_ROW_TILES, ROW_TILES, RUN_BYTES, WARPS};
 use super::share::Share;
 use warpfold_array::Op;
 use warpfold_array::problem::{Dim, Problem};
@@ -29,6 +32,27 @@ struct Panels {
     lanes: u64,
 }
 
+/// Where the elements of reduced axes lie, if there are not too many.
+fn map(reduced: &[Dim]) -> Option<Map> {
+    let divisor = |axis: &Dim| Divisor::new(axis.len as u64);
+    match reduced {
+        [run] => Some(Map::one(run.x as i64)),
+        [far, run] => Some(Map { run: divisor(run), far: far.x as i64, axes: 2, ..Map::one(run.x as i64) }),
+        [beyond, far, run] => Some(Map {
+            run: divisor(run),
+            near: run.x as i64,
+            far: far.x as i64,
+            turn: divisor(far),
+            beyond: beyond.x as i64,
+            axes: 3,
+        }),
+        _ => None,
+    }
+}
+
+/// Elements of a run that lanes count in 32 bits.
+const MOST_RUN: usize = 1 << 30;
+
 /// A plan in the making.
 pub(super) struct Planner<'a> {
     pub(super) fold: Fold,
@@ -38,8 +62,6 @@ pub(super) struct Planner<'a> {
     /// Outputs of one result: two of minmax.
     pub(super) pair: usize,
     pub(super) words: usize,
-    /// The partials that launches leave for another.
-    pub(super) left: Left,
 }
 
 impl<'a> Planner<'a> {
@@ -51,7 +73,6 @@ impl<'a> Planner<'a> {
             processors: limits.multiprocessors as u64,
             pair: if spec.op == Op::MinMax { 2 } else { 1 },
             words: 0,
-            left: Left::NONE,
         }
     }
 
@@ -66,7 +87,7 @@ impl<'a> Planner<'a> {
     }
 
     pub(super) fn launch<G: Plain>(&self, entry: String, grid: u64, warps: u64, shape: G) -> Launch<CallAt> {
-        let call = Call { at: CallAt::default(), left: self.left, recipe: self.recipe, shape };
+        let call = Call { at: CallAt::default(), recipe: self.recipe, shape };
         Launch::new(entry, u32::try_from(grid).unwrap_or(u32::MAX), warps as u32 * 32, &call)
     }
 
@@ -91,74 +112,38 @@ impl<'a> Planner<'a> {
         outputs
     }
 
-    /// The launches of the fast kernels, if the shape is one of theirs.
-    pub(super) fn fast(&mut self) -> Option<Vec<Launch<CallAt>>> {
-        let Problem { kept, reduced, .. } = self.problem;
-        match reduced[..] {
-            [axis] => Some(vec![self.one(kept, axis)?]),
-            [outer, inner] => {
-                if let Some(launch) = self.segments(kept, outer, inner) {
-                    return Some(vec![launch]);
-                }
-                self.twice(kept, outer, inner)
-            }
-            _ => None,
+    /// The launch of a fast kernel, if the shape is one of theirs.
+    pub(super) fn fast(&mut self) -> Option<Launch<CallAt>> {
+        let Problem { kept, reduced, size, count, .. } = self.problem;
+        // A reduction of nothing has one row, of an element for each output.
+        let one = Dim { len: 1, x: 0, mask: 0, out: 0 };
+        let reduced = if reduced.is_empty() { slice::from_ref(&one) } else { reduced };
+        let size = *size as isize;
+        let (&run, far) = reduced.split_last()?;
+        if far.is_empty() && run.x == size && kept.len() <= KEPT {
+            return self.rows(kept, run.len as u64);
         }
-    }
-
-    /// One reduced axis.
-    pub(super) fn one(&mut self, kept: &[Dim], axis: Dim) -> Option<Launch<CallAt>> {
-        let size = self.problem.size as isize;
-        if axis.x == size && kept.len() <= KEPT {
-            return self.rows(kept, axis.len as u64, Dense { stride: 0, segment: 63, end: self.end() });
+        let bytes = run.len * size as usize;
+        if run.x == size && kept.len() <= KEPT && bytes >= RUN_BYTES && run.len < MOST_RUN {
+            let aligned = bytes.is_multiple_of(16) && far.iter().all(|d| d.x % 16 == 0);
+            let reduced = Runs { map: map(reduced)?, aligned: aligned as u64, end: self.end() };
+            return self.long("runs", kept, *count as u64, reduced, (bytes as u64) < ABREAST_BYTES);
         }
-        let (&columns, outer) = kept.split_last()?;
-        if columns.x == size && outer.len() <= KEPT && (!self.fold.facts.places || axis.len < u32::MAX as usize) {
-            return self.columns(outer, columns, axis);
-        }
-        None
-    }
-
-    /// Two reduced axes, of which the inner lies side by side and is a power of two of tiles long.
-    pub(super) fn segments(&mut self, kept: &[Dim], outer: Dim, inner: Dim) -> Option<Launch<CallAt>> {
-        let packs = inner.len * self.problem.size / 16;
-        let whole = inner.len.is_power_of_two() && packs >= 256;
-        if inner.x != self.problem.size as isize || !whole || kept.len() > KEPT {
+        if self.fold.facts.places && *count >= u32::MAX as usize {
             return None;
         }
-        let reduced = Dense { stride: outer.x as i64, segment: packs.ilog2() as u64, end: self.end() };
-        self.rows(kept, (outer.len * inner.len) as u64, reduced)
-    }
-
-    /// Two reduced axes, one after the other: parts of the inner, then the parts along the outer.
-    fn twice(&mut self, kept: &[Dim], outer: Dim, inner: Dim) -> Option<Vec<Launch<CallAt>>> {
-        if self.fold.facts.ordered && !inner.len.is_power_of_two() {
-            return None;
+        let (&columns, outer) = kept.split_last().unwrap_or((&one, &[]));
+        if outer.len() > KEPT {
+            None
+        } else if far.is_empty() && columns.x == size {
+            self.columns(outer, columns, run)
+        } else {
+            self.apart(outer, columns, reduced)
         }
-        let parts = self.problem.outputs * outer.len;
-        if parts * self.fold.facts.words * 4 > self.problem.outputs * self.problem.count * self.problem.size / 4 {
-            return None;
-        }
-        let first: Vec<Dim> = kept.iter().copied().chain([Dim { out: 0, ..outer }]).collect();
-        let finish = Partials { outputs: self.outputs::<KEPT>(kept), count: outer.len as u64 };
-        if kept.len() >= KEPT {
-            return None;
-        }
-        self.recipe.flags |= flag::PARTS;
-        // Planned twice: the first plan gives the number of words of the launch's own partials. The partials for the
-        // second launch lie after them.
-        self.one(&first, inner)?;
-        self.left = Left { from: self.words as u64, within: outer.len as u64, each: inner.len as u64 };
-        let launch = self.one(&first, inner)?;
-        self.recipe.flags &= !flag::PARTS;
-        self.words += parts * self.fold.facts.words;
-        let grid = finish.outputs.total;
-        let last = self.launch(format!("parts_{}", self.fold.name), grid, WARPS, finish);
-        Some(vec![launch, last])
     }
 
     /// Elements of an output side by side.
-    pub(super) fn rows(&mut self, kept: &[Dim], len: u64, reduced: Dense) -> Option<Launch<CallAt>> {
+    fn rows(&mut self, kept: &[Dim], len: u64) -> Option<Launch<CallAt>> {
         let outputs = self.outputs::<KEPT>(kept);
         let total = outputs.total;
         let packs = len.div_ceil(self.per()).next_power_of_two();
@@ -167,11 +152,7 @@ impl<'a> Planner<'a> {
             let grid = total.div_ceil(tiny::ROWS as u64 * warps);
             return Some(self.launch(format!("tiny_{}", self.fold.name), grid, warps, Tiny { outputs, len }));
         }
-        if self.fold.facts.short
-            && packs <= 4 * 32
-            && reduced.segment == 63
-            && (packs <= 32 || total >= self.processors * WARPS)
-        {
+        if self.fold.facts.short && packs <= 4 * 32 && (packs <= 32 || total >= self.processors * WARPS) {
             let (lanes, steps) = (packs.min(32), packs.div_ceil(32));
             let per_warp = 8 / steps * (32 / lanes);
             let warps = total.div_ceil(per_warp).min(WARPS);
@@ -179,6 +160,21 @@ impl<'a> Planner<'a> {
             let grid = total.div_ceil(per_warp * warps);
             return Some(self.launch(format!("short_{}", self.fold.name), grid, warps, shape));
         }
+        self.long("rows", kept, len, Dense { end: self.end() }, false)
+    }
+
+    /// Elements of an output in tiles. Where blocks share rows, neighbouring blocks take different ones if they are
+    /// `abreast`.
+    fn long<R: Plain>(
+        &mut self,
+        class: &str,
+        kept: &[Dim],
+        len: u64,
+        reduced: R,
+        abreast: bool,
+    ) -> Option<Launch<CallAt>> {
+        let outputs = self.outputs::<KEPT>(kept);
+        let total = outputs.total;
         let most = if total == 1 { ONE_ROW_TILES } else { ROW_TILES };
         let share = Share::of(total, len.div_ceil(self.tile()), self.processors, most, MOST_TILES);
         if !share.counts(total) {
@@ -187,17 +183,16 @@ impl<'a> Planner<'a> {
         if share.blocks > 1 {
             self.words = (total * room(share.blocks)) as usize * self.fold.facts.words;
         }
-        let shape = share.rows(outputs, len, reduced);
-        Some(self.launch(format!("rows_{}", self.fold.name), share.grid(total), share.block, shape))
+        let shape = share.rows(outputs, len, abreast, reduced);
+        Some(self.launch(format!("{class}_{}", self.fold.name), share.grid(total), share.block, shape))
     }
 
     /// Outputs side by side.
     fn columns(&mut self, outer: &[Dim], columns: Dim, rows: Dim) -> Option<Launch<CallAt>> {
         let (width, wide) = (columns.len as u64, self.fold.facts.wide);
         let lanes = width.div_ceil(wide).next_power_of_two().min(32);
-        let panels = width.div_ceil(lanes * wide);
-        let outputs = self.outputs::<KEPT>(outer);
         if self.fold.facts.few && rows.len <= 8 && width >= 128 {
+            let outputs = self.outputs::<KEPT>(outer);
             let warps = width.div_ceil(32 * wide).min(WARPS).next_power_of_two();
             let panels = width.div_ceil(32 * wide * warps);
             let (x, out) = (columns.x as i64, self.out(&columns));
@@ -210,22 +205,57 @@ impl<'a> Planner<'a> {
             return Some(self.launch(format!("shallow_{}", self.fold.name), grid, warps, shape));
         }
         let reduced = self.pitch(outer, width, rows);
-        let steps = (rows.len as u64).div_ceil(reduced.each);
+        let class = if lanes < 32 && self.fold.facts.ordered { "narrow" } else { "columns" };
+        self.panels(class, outer, columns, lanes, (rows.len as u64).div_ceil(reduced.each), reduced)
+    }
+
+    /// Outputs at equal distances, whose rows are in several runs.
+    fn apart(&mut self, outer: &[Dim], columns: Dim, rows: &[Dim]) -> Option<Launch<CallAt>> {
+        let (size, wide, width) = (self.problem.size as isize, self.fold.facts.wide, columns.len as u64);
+        let (map, run) = (map(rows)?, rows.last()?);
+        if !self.fold.facts.apart {
+            return None;
+        }
+        let read = size * wide as isize;
+        let beside = columns.x == size && width.is_multiple_of(wide);
+        let aligned = beside && rows.iter().chain(outer).all(|d| d.x % read == 0);
+        // Trees have only the kernel for fewer than 32 lanes.
+        let most = if self.fold.facts.ordered { 16 } else { 32 };
+        let mut lanes = width.div_ceil(wide).next_power_of_two().min(most);
+        if run.x.abs() < columns.x.abs() {
+            // What lies side by side is read by neighbouring lanes.
+            lanes = lanes.min(32 / (run.len as u64).min(32).next_power_of_two()).max(1);
+        }
+        let reduced = Apart { map, aligned: aligned as u64 };
+        self.panels("apart", outer, columns, lanes, self.problem.count as u64, reduced)
+    }
+
+    /// Columns in panels, of which `lanes` lanes take one row.
+    fn panels<R: Plain>(
+        &mut self,
+        class: &str,
+        outer: &[Dim],
+        columns: Dim,
+        lanes: u64,
+        rows: u64,
+        reduced: R,
+    ) -> Option<Launch<CallAt>> {
+        let outputs = self.outputs::<KEPT>(outer);
+        let panels = (columns.len as u64).div_ceil(lanes * self.fold.facts.wide);
         let sets = outputs.total * panels;
-        let share = Share::of(sets, steps.div_ceil(8 * (32 / lanes)), self.processors, COLUMN_TILES, COLUMN_TILES);
+        let share = Share::of(sets, rows.div_ceil(8 * (32 / lanes)), self.processors, COLUMN_TILES, COLUMN_TILES);
         if !share.counts(sets) {
             return None;
         }
         if share.blocks > 1 {
-            self.words = (sets * lanes * wide * room(share.blocks)) as usize * self.fold.facts.words;
+            self.words = (sets * lanes * self.fold.facts.wide * room(share.blocks)) as usize * self.fold.facts.words;
         }
-        let shape = self.panels(outputs, columns, Panels { count: panels, lanes }, steps, &share, reduced);
-        let class = if lanes < 32 && self.fold.facts.ordered { "narrow" } else { "columns" };
+        let shape = self.shared(outputs, columns, Panels { count: panels, lanes }, rows, &share, reduced);
         Some(self.launch(format!("{class}_{}", self.fold.name), share.grid(sets), share.block, shape))
     }
 
     /// The launch struct of `rows` rows of columns, in panels.
-    fn panels<R, const K: usize>(
+    fn shared<R, const K: usize>(
         &self,
         outputs: Outputs<K>,
         columns: Dim,
@@ -285,7 +315,7 @@ impl<'a> Planner<'a> {
             let sets = outputs.total * panels;
             let share = Share::of(sets, count.div_ceil(8), self.processors, ANY_TILES[1], ANY_TILES[1]);
             if share.counts(sets) {
-                let shape = self.panels(outputs, columns, Panels { count: panels, lanes: 32 }, count, &share, strides);
+                let shape = self.shared(outputs, columns, Panels { count: panels, lanes: 32 }, count, &share, strides);
                 let launch = self.launch(format!("any_columns_{name}"), share.grid(sets), share.block, shape);
                 if share.blocks > 1 {
                     self.words = (sets * 32 * room(share.blocks)) as usize * self.fold.facts.words;
@@ -296,7 +326,7 @@ impl<'a> Planner<'a> {
         let outputs = self.outputs::<AXES>(kept);
         let total = outputs.total;
         let share = Share::of(total, count.div_ceil(256), self.processors, ROW_TILES, ANY_TILES[0]);
-        let shape = share.rows(outputs, count, strides);
+        let shape = share.rows(outputs, count, false, strides);
         let launch = self.launch(format!("any_rows_{name}"), share.grid(total), share.block, shape);
         if share.blocks > 1 {
             self.words = (total * room(share.blocks)) as usize * self.fold.facts.words;

@@ -1,5 +1,7 @@
 //! Plans of reductions: kernels for a problem, for all statistics of `describe`, and for an input that comes in pieces.
 
+use std::cmp::Reverse;
+
 use warpfold_core::DType;
 use warpfold_kernels::reduce::call::CallAt;
 use warpfold_kernels::reduce::shape::parts::room;
@@ -14,7 +16,7 @@ use super::limits::Limits;
 use super::planner::Planner;
 use super::policy::{LAUNCH, ROW_TILES, WARPS};
 use warpfold_array::Op;
-use warpfold_array::problem::Problem;
+use warpfold_array::problem::{Problem, merge};
 use warpfold_array::request::Spec;
 
 /// Bytes beyond which nothing is planned: far more than the memory of any GPU.
@@ -67,6 +69,13 @@ pub fn described_bytes(dtype: DType) -> usize {
     DESCRIBED.iter().map(|(_, own)| own.unwrap_or(dtype).size()).sum()
 }
 
+/// The same elements in the order in which they lie in memory, for reductions in any order.
+fn in_memory_order(problem: &Problem) -> Problem {
+    let mut reduced = problem.reduced.clone();
+    reduced.sort_by_key(|axis| Reverse(axis.x.unsigned_abs()));
+    Problem { reduced: merge(reduced), ..problem.clone() }
+}
+
 impl GpuPlan {
     /// Chooses kernels for a problem that has elements and outputs; none, if there are too many outputs.
     pub fn new(spec: &Spec, problem: &Problem, limits: &Limits) -> Self {
@@ -84,9 +93,11 @@ impl GpuPlan {
 
     fn of(spec: &Spec, problem: &Problem, limits: &Limits, bytes: u64) -> Self {
         if let Some(fold) = fast(spec) {
+            let sorted = in_memory_order(problem);
+            let problem = if fold.facts.ordered || fold.facts.places { problem } else { &sorted };
             let mut planner = Planner::new(spec, fold, true, problem, limits);
-            if let Some(launches) = planner.fast() {
-                return Self { launches, workspace: COUNTERS + 4 * planner.words, bytes };
+            if let Some(launch) = planner.fast() {
+                return Self { launches: vec![launch], workspace: COUNTERS + 4 * planner.words, bytes };
             }
         }
         let Some(fold) = any(spec) else { return Self { launches: Vec::new(), workspace: 0, bytes } };
@@ -102,17 +113,12 @@ impl GpuPlan {
         let spec = Spec::without_options(Op::Std, dtype);
         let mut planner = Planner::new(&spec, fold, true, problem, limits);
         planner.recipe.initial = [problem.outputs as u64, problem.out_offset as u64];
-        let Problem { ref kept, ref reduced, outputs, count, size, .. } = *problem;
+        let Problem { outputs, count, size, .. } = *problem;
         // A place is at first the number of a pack of 16 bytes, in 32 bits.
-        let launch = match reduced[..] {
-            _ if count / planner.per() as usize >= u32::MAX as usize => None,
-            [axis] => planner.one(kept, axis),
-            [outer, inner] => planner.segments(kept, outer, inner),
-            _ => None,
-        }?;
-        if launch.grid > MOST_BLOCKS {
+        if count / planner.per() as usize >= u32::MAX as usize {
             return None;
         }
+        let launch = planner.fast().filter(|launch| launch.grid <= MOST_BLOCKS)?;
         let bytes = outputs * (count * size + described_bytes(dtype));
         Some(Self { launches: vec![launch], workspace: COUNTERS + 4 * planner.words, bytes: bytes as u64 })
     }
@@ -146,8 +152,8 @@ impl GpuPlan {
                 blocks: len.div_ceil(block) as u32,
                 first: (start / block) as u32,
                 all: total as u32,
-                reserved: 0,
-                reduced: Dense { stride: 0, segment: 63, end: len * problem.size as u64 },
+                abreast: 0,
+                reduced: Dense { end: len * problem.size as u64 },
             };
             let entry = format!("rows_{}", planner.fold.name);
             let launch = planner.launch(entry, len.div_ceil(block), WARPS, shape);

@@ -1,7 +1,6 @@
 //! The plan of reductions of segments.
 
 use warpfold_kernels::reduce::call::Call;
-use warpfold_kernels::reduce::call::Left;
 use warpfold_kernels::reduce::recipe::code;
 use warpfold_kernels::reduce::workspace::COUNTERS;
 use warpfold_kernels::segment::Room;
@@ -71,11 +70,11 @@ impl GpuPlan<SegmentsAt> {
             tiles,
             stretches: room.stretches,
             cut: room.cut,
+            parts: 4 * room.stretches + 2 * room.cut,
         };
         let recipe = recipe(spec, 0, true);
         debug_assert_eq!(recipe.output, code(result));
-        let left = Left { from: 4 * room.stretches + 2 * room.cut, ..Left::NONE };
-        let call = Call { at: SegmentsAt::default(), left, recipe, shape };
+        let call = Call { at: SegmentsAt::default(), recipe, shape };
         let launch = |entry: &str, grid: u64, warps: u32| {
             Launch::new(format!("{entry}_{}", fold.name), grid as u32, warps * 32, &call)
         };
@@ -88,7 +87,7 @@ impl GpuPlan<SegmentsAt> {
         }
         Some(Self {
             launches,
-            workspace: COUNTERS + 4 * (left.from + room.parts * fold.facts.words as u64) as usize,
+            workspace: COUNTERS + 4 * (shape.parts + room.parts * fold.facts.words as u64) as usize,
             bytes: len * size + (segments + 1) * shape.size + segments * pair * result.size() as u64,
         })
     }

@@ -46,7 +46,13 @@ impl Share {
     }
 
     /// The launch struct of rows of `len` elements.
-    pub(super) fn rows<R, const K: usize>(&self, outputs: Outputs<K>, len: u64, reduced: R) -> Rows<K, R> {
+    pub(super) fn rows<R, const K: usize>(
+        &self,
+        outputs: Outputs<K>,
+        len: u64,
+        abreast: bool,
+        reduced: R,
+    ) -> Rows<K, R> {
         Rows {
             outputs,
             len,
@@ -55,7 +61,7 @@ impl Share {
             blocks: self.blocks as u32,
             first: 0,
             all: self.blocks as u32,
-            reserved: 0,
+            abreast: abreast as u32,
             reduced,
         }
     }

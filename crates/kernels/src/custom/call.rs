@@ -4,20 +4,19 @@ use crate::reduce::any::{AXES, Strides};
 use crate::reduce::call::Call;
 use crate::reduce::shape::columns::Columns;
 use crate::reduce::shape::panel::Pitch;
-use crate::reduce::shape::parts::Partials;
-use crate::reduce::shape::piece::Dense;
+use crate::reduce::shape::piece::{Dense, Runs};
 use crate::reduce::shape::rows::Rows;
 use crate::reduce::shape::short::Short;
 use crate::reduce::table::KEPT;
 
 /// Rows.
 pub type OfRows = Call<Rows<KEPT, Dense>>;
+/// Rows in several runs.
+pub type OfRuns = Call<Rows<KEPT, Runs>>;
 /// Short rows.
 pub type OfShort = Call<Short<KEPT>>;
 /// Columns.
 pub type OfColumns = Call<Columns<KEPT, Pitch>>;
-/// Partials.
-pub type OfParts = Call<Partials<KEPT>>;
 /// Any elements, in rows.
 pub type OfAnyRows = Call<Rows<AXES, Strides<AXES>>>;
 /// Any elements, in columns.

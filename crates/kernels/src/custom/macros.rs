@@ -167,6 +167,7 @@ macro_rules! export_reducer {
 macro_rules! reducer_kernels {
     ($each:ident, $with:tt, $name:ident, $r:ty) => {
         $crate::$each!($with, concat!("rows_", stringify!($name)), OfRows, $crate::custom::rows::<_, $r>);
+        $crate::$each!($with, concat!("runs_", stringify!($name)), OfRuns, $crate::custom::runs::<_, $r>);
         $crate::$each!($with, concat!("short_", stringify!($name)), OfShort, $crate::custom::short::<_, $r>);
         $crate::$each!(
             $with,
@@ -180,7 +181,6 @@ macro_rules! reducer_kernels {
             OfColumns,
             $crate::custom::columns::<_, $r, true, { $crate::custom::wide::<$r>() }, { $crate::custom::slots::<$r>() }>
         );
-        $crate::$each!($with, concat!("parts_", stringify!($name)), OfParts, $crate::custom::left::<_, $r>);
         $crate::$each!($with, concat!("any_rows_", stringify!($name)), OfAnyRows, $crate::custom::any_rows::<_, $r>);
         $crate::$each!(
             $with,

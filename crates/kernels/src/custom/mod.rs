@@ -19,8 +19,7 @@ use crate::reduce::out::Out;
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::columns::{self, Columns};
 use crate::reduce::shape::panel::{self, Pitch};
-use crate::reduce::shape::parts::{self, Partials};
-use crate::reduce::shape::piece::{self, Dense};
+use crate::reduce::shape::piece::{self, Dense, Runs};
 use crate::reduce::shape::rows::{self, Rows};
 use crate::reduce::shape::short::{self, Short};
 use crate::reduce::table::{Facts, KEPT, deep, deep_any};
@@ -136,7 +135,7 @@ pub const fn any_columns_fit<R: Custom>() -> bool {
 
 /// What a planner has to know of a reducer's kernels.
 pub const fn facts<R: Custom>() -> Facts {
-    Facts { columns: any_columns_fit::<R>(), ..Facts::in_order::<Fold<R>>(wide::<R>() as u64) }
+    Facts { columns: any_columns_fit::<R>(), apart: false, ..Facts::in_order::<Fold<R>>(wide::<R>() as u64) }
 }
 
 /// Words of shared memory that columns of any elements need.
@@ -352,6 +351,14 @@ pub fn rows<S: Simt, R: Custom>(s: &S, call: &Call<Rows<KEPT, Dense>>) {
     }
 }
 
+/// Elements side by side, in several runs.
+#[inline(always)]
+pub fn runs<S: Simt, R: Custom>(s: &S, call: &Call<Rows<KEPT, Runs>>) {
+    if const { fast::<R>() } {
+        rows::kernel::<S, piece::Ordered<Fold<R>, Runs>, KEPT>(s, call);
+    }
+}
+
 /// Few of them.
 #[inline(always)]
 pub fn short<S: Simt, R: Custom>(s: &S, call: &Call<Short<KEPT>>) {
@@ -368,14 +375,6 @@ pub fn columns<S: Simt, R: Custom, const NARROW: bool, const C: usize, const SLO
 ) {
     if const { fast::<R>() } {
         columns::kernel::<S, panel::Ordered<Fold<R>, NARROW>, KEPT, C, SLOTS>(s, call);
-    }
-}
-
-/// Parts that another kernel has left.
-#[inline(always)]
-pub fn left<S: Simt, R: Custom>(s: &S, call: &Call<Partials<KEPT>>) {
-    if const { fast::<R>() } {
-        parts::kernel::<S, Fold<R>, KEPT>(s, call);
     }
 }
 

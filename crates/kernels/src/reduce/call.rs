@@ -23,22 +23,10 @@ params! {
 
     /// The launch struct of reductions. `G` says over which elements; `A` are the addresses.
     pub struct Call[G, A = CallAt] at A {
-        /// Partials for another launch.
-        pub left: Left,
         /// What to compute.
         pub recipe: Recipe,
         /// Over which elements.
         pub shape: G,
-    }
-
-    /// Partials that one launch leaves for another, where [`flag::PARTS`](crate::reduce::recipe::flag::PARTS) is set.
-    pub struct Left {
-        /// Words from the end of the counters to the first of them.
-        pub from: u64,
-        /// How many of them make one result.
-        pub within: u64,
-        /// Elements under each.
-        pub each: u64,
     }
 }
 
@@ -68,21 +56,10 @@ impl<G, A: Results> Call<G, A> {
         array(self.at.workspace() + COUNTERS as u64)
     }
 
-    /// The partials that one launch leaves for another.
-    #[inline(always)]
-    pub fn left_partials(&self) -> Global<u32> {
-        self.partials().offset(self.left.from as usize)
-    }
-
     /// Where output `index` goes.
     #[inline(always)]
     pub fn out(&self, index: i64) -> Out {
         let counters = array(self.at.workspace());
         Out { output: array(self.at.output()), counters, index: index as usize }
     }
-}
-
-impl Left {
-    /// No partials are left.
-    pub const NONE: Self = Self { from: 0, within: 1, each: 0 };
 }

@@ -47,8 +47,6 @@ pub mod flag {
     pub const ANY: u32 = 1 << 9;
     /// Whether all are true, of a count.
     pub const ALL: u32 = 1 << 10;
-    /// Parts go to the workspace, for another kernel to reduce.
-    pub const PARTS: u32 = 1 << 11;
 }
 
 impl Recipe {

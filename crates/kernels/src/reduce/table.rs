@@ -1,25 +1,24 @@
 //! The table of reductions' kernels: a line for each fold. One expansion exports them as PTX, another finds them by
 //! name.
 //!
-//! `tree`, `heap` and `packed` folds become `rows_`, `short_`, `tiny_`, `columns_`, `shallow_`, `parts_`, `segments_`,
-//! `stretches_` and `ends_` (`narrow_` too for trees) with the fold's name. The number is how many columns a lane
-//! takes, and `packed` ones take all columns of a word together. `describe` of a source becomes `rows_`, `columns_` and
-//! `narrow_`, `describe_short` also `short_`: of 16-bit floats that would need the stack. `any` recipes become
-//! `any_rows_` and `any_columns_`, `slow` ones only the first.
+//! `tree`, `heap` and `packed` folds become `rows_`, `runs_`, `short_`, `tiny_`, `columns_`, `apart_`, `shallow_`,
+//! `segments_`, `stretches_` and `ends_` (`narrow_` too for trees) with the fold's name. The number is how many
+//! columns a lane takes, and `packed` ones take all columns of a word together. `describe` of a source becomes
+//! `rows_`, `runs_`, `columns_`, `apart_` and `narrow_`, `describe_short` also `short_`: of 16-bit floats that would
+//! need the stack. `any` recipes become `any_rows_` and `any_columns_`, `slow` ones only the first.
 
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::kernel::{Visit, visit};
 use crate::node::Node;
-use crate::reduce::any::{self, AXES, Any, Strides};
+use crate::reduce::any::{self, AXES, Any};
 use crate::reduce::call::Call;
 use crate::reduce::fold::{self, Parts, Tree};
 use crate::reduce::shape::columns::{self, Columns};
 use crate::reduce::shape::describe::Both;
-use crate::reduce::shape::panel::{self, Pitch};
-use crate::reduce::shape::parts::{self, Partials};
-use crate::reduce::shape::piece::{self, Dense};
+use crate::reduce::shape::panel::{self, Apart, Pitch};
+use crate::reduce::shape::piece::{self, Dense, Runs};
 use crate::reduce::shape::rows::{self, Rows};
 use crate::reduce::shape::shallow::{self, Shallow};
 use crate::reduce::shape::short::{self, Short};
@@ -51,41 +50,55 @@ pub const fn deep_any<P: Node>() -> usize {
 /// Calls `$each` with `$with` and every kernel of a line of the table.
 macro_rules! line {
     (($each:ident $with:tt) tree $name:ident, $fold:ty, $wide:literal) => {
-        line!(($each $with) walk $name, $fold, piece::Ordered<$fold>, panel::Ordered<$fold, false>, $wide,
-            { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) });
+        line!(($each $with) walk $name, $fold, piece::Ordered<$fold>, piece::Ordered<$fold, Runs>,
+            panel::Ordered<$fold, false>,
+            $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) });
+        $each!($with concat!("apart_", stringify!($name)), Call<Columns<KEPT, Apart>>,
+            columns::kernel::<_, panel::Ordered<$fold, true, Apart>, KEPT, $wide,
+                { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
         $each!($with concat!("narrow_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
             columns::kernel::<_, panel::Ordered<$fold, true>, KEPT, $wide,
                 { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
     };
     (($each:ident $with:tt) heap $name:ident, $fold:ty, $wide:literal) => {
-        line!(($each $with) walk $name, $fold, piece::Free<$fold>, panel::Free<$fold>, $wide,
-            { slots::<<$fold as Parts>::Part>($wide) });
+        line!(($each $with) walk $name, $fold, piece::Free<$fold>, piece::Free<$fold, Runs>, panel::Free<$fold>,
+            $wide, { slots::<<$fold as Parts>::Part>($wide) });
+        $each!($with concat!("apart_", stringify!($name)), Call<Columns<KEPT, Apart>>,
+            columns::kernel::<_, panel::Free<$fold, Apart>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
     };
     (($each:ident $with:tt) packed $name:ident, $fold:ty, $wide:literal) => {
-        line!(($each $with) walk $name, $fold, piece::Free<$fold>, panel::Packed<$fold>, $wide,
-            { slots::<<$fold as Parts>::Part>($wide) });
+        line!(($each $with) walk $name, $fold, piece::Free<$fold>, piece::Free<$fold, Runs>, panel::Packed<$fold>,
+            $wide, { slots::<<$fold as Parts>::Part>($wide) });
+        $each!($with concat!("apart_", stringify!($name)), Call<Columns<KEPT, Apart>>,
+            columns::kernel::<_, panel::Packed<$fold, Apart>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
     };
-    (($each:ident $with:tt) walk $name:ident, $fold:ty, $piece:ty, $panel:ty, $wide:literal, $slots:block) => {
+    (($each:ident $with:tt)
+        walk $name:ident, $fold:ty, $piece:ty, $runs:ty, $panel:ty, $wide:literal, $slots:block) => {
         $each!($with concat!("rows_", stringify!($name)), Call<Rows<KEPT, Dense>>, rows::kernel::<_, $piece, KEPT>);
+        $each!($with concat!("runs_", stringify!($name)), Call<Rows<KEPT, Runs>>, rows::kernel::<_, $runs, KEPT>);
         $each!($with concat!("short_", stringify!($name)), Call<Short<KEPT>>, short::kernel::<_, $piece, KEPT>);
         $each!($with concat!("tiny_", stringify!($name)), Call<Tiny<KEPT>>, tiny::kernel::<_, $piece, KEPT>);
         $each!($with concat!("columns_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
             columns::kernel::<_, $panel, KEPT, $wide, $slots>);
         $each!($with concat!("shallow_", stringify!($name)), Call<Shallow<KEPT>>,
             shallow::kernel::<_, $panel, KEPT, $wide>);
-        $each!($with concat!("parts_", stringify!($name)), Call<Partials<KEPT>>, parts::kernel::<_, $fold, KEPT>);
         $each!($with concat!("segments_", stringify!($name)), SegmentsCall, segment::kernel::kernel::<_, $piece>);
         $each!($with concat!("stretches_", stringify!($name)), SegmentsCall, segment::stretches::<_, $piece>);
         $each!($with concat!("ends_", stringify!($name)), SegmentsCall, segment::ends::<_, $piece>);
     };
     (($each:ident $with:tt) describe $name:ident, $source:ty, $wide:literal) => {
         $each!($with concat!("rows_", stringify!($name)), Call<Rows<KEPT, Dense>>,
-            rows::kernel::<_, Both<$source, false>, KEPT>);
+            rows::kernel::<_, Both<$source, false, Dense>, KEPT>);
+        $each!($with concat!("runs_", stringify!($name)), Call<Rows<KEPT, Runs>>,
+            rows::kernel::<_, Both<$source, false, Runs>, KEPT>);
+        $each!($with concat!("apart_", stringify!($name)), Call<Columns<KEPT, Apart>>,
+            columns::kernel::<_, Both<$source, true, Apart>, KEPT, $wide,
+                { deep::<<fold::Described<$source> as Parts>::Part, <fold::Totals<$source> as Tree>::Node>($wide) }>);
         $each!($with concat!("columns_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
-            columns::kernel::<_, Both<$source, false>, KEPT, $wide,
+            columns::kernel::<_, Both<$source, false, Pitch>, KEPT, $wide,
                 { deep::<<fold::Described<$source> as Parts>::Part, <fold::Totals<$source> as Tree>::Node>($wide) }>);
         $each!($with concat!("narrow_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
-            columns::kernel::<_, Both<$source, true>, KEPT, $wide,
+            columns::kernel::<_, Both<$source, true, Pitch>, KEPT, $wide,
                 { deep::<<fold::Described<$source> as Parts>::Part, <fold::Totals<$source> as Tree>::Node>($wide) }>);
     };
     (($each:ident $with:tt) describe_short $name:ident, $source:ty, $wide:literal) => {
@@ -94,12 +107,12 @@ macro_rules! line {
             short::kernel::<_, Both<$source, false>, KEPT>);
     };
     (($each:ident $with:tt) slow $name:ident, $recipe:ty) => {
-        $each!($with concat!("any_rows_", stringify!($name)), Call<Rows<AXES, Strides<AXES>>>,
+        $each!($with concat!("any_rows_", stringify!($name)), Call<Rows<AXES, any::Strides<AXES>>>,
             rows::kernel::<_, Any<$recipe>, AXES>);
     };
     (($each:ident $with:tt) any $name:ident, $recipe:ty) => {
         line!(($each $with) slow $name, $recipe);
-        $each!($with concat!("any_columns_", stringify!($name)), Call<Columns<AXES, Strides<AXES>>>,
+        $each!($with concat!("any_columns_", stringify!($name)), Call<Columns<AXES, any::Strides<AXES>>>,
             columns::kernel::<_, Any<$recipe>, AXES, 1, { deep_any::<<Any<$recipe> as Parts>::Part>() }>);
     };
 }
@@ -119,6 +132,8 @@ pub struct Facts {
     pub few: bool,
     /// Whether there is a kernel for short rows.
     pub short: bool,
+    /// Whether there is a kernel for columns that are apart, or whose rows are in several runs.
+    pub apart: bool,
     /// Whether there is a kernel for columns.
     pub columns: bool,
     /// Whether a lane may take several short rows as one.
@@ -137,6 +152,7 @@ impl Facts {
             wide,
             few: true,
             short: true,
+            apart: true,
             columns: true,
             packed: false,
             narrow: false,

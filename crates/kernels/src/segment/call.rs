@@ -5,7 +5,7 @@ use crate::reduce::call::{Call, Results};
 use crate::reduce::fold::Parts;
 use crate::reduce::out::Out;
 use crate::reduce::recipe::Recipe;
-use warpfold_simt::Simt;
+use warpfold_simt::{Global, Simt};
 
 /// Warps of a block: few, so that those that are done sooner make room for others.
 pub const WARPS: u32 = 2;
@@ -56,6 +56,8 @@ params! {
         pub stretches: u64,
         /// Segments of several stretches that there is room for.
         pub cut: u64,
+        /// Words from the end of the counters to the partials of stretches.
+        pub parts: u64,
     }
 }
 
@@ -72,6 +74,12 @@ impl Results for SegmentsAt {
 
 /// The launch struct of segments.
 pub type SegmentsCall = Call<Segments, SegmentsAt>;
+
+/// The partials that one launch leaves for another.
+#[inline(always)]
+pub(super) fn left_partials(call: &SegmentsCall) -> Global<u32> {
+    call.partials().offset(call.shape.parts as usize)
+}
 
 /// Writes the result of a segment of `count` elements.
 #[inline(always)]

@@ -1,7 +1,8 @@
 //! Segments of at most one element: there is no tree, and a lane has eight of them in flight.
 
 use crate::address::array;
-use crate::reduce::shape::piece::{Held, next};
+use crate::reduce::shape::piece::Held;
+use crate::reduce::shape::split::next;
 use crate::segment::offsets::WINDOW;
 use crate::segment::work::Work;
 use crate::source::Bits;

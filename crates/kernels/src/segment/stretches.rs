@@ -6,7 +6,7 @@ use crate::reduce::fold::Parts;
 use crate::reduce::out::Out;
 use crate::reduce::shape::parts::{self, SLOTS};
 use crate::reduce::shape::piece::{Dense, Held, Row};
-use crate::segment::call::{STRETCH_WARPS, Segments, SegmentsCall, finish};
+use crate::segment::call::{STRETCH_WARPS, Segments, SegmentsCall, finish, left_partials};
 use crate::segment::offsets::{Kept, Offsets, Share};
 use crate::source::Bits;
 use warpfold_simt::{ALL, Global, Order, Shared, Simt};
@@ -78,7 +78,7 @@ pub fn stretches<S: Simt, P: Held<Reduced = Dense>>(s: &S, call: &SegmentsCall) 
             x: call.at.input.wrapping_add(start * size as u64),
             mask: 0,
             len,
-            reduced: Dense { stride: 0, segment: 63, end: shape.len * size as u64 },
+            reduced: Dense { end: shape.len * size as u64 },
         };
         let tiles = shape.tiles as u32;
         let part = piece.run(s, &row, k as u32 * tiles, tiles);
@@ -87,7 +87,7 @@ pub fn stretches<S: Simt, P: Held<Reduced = Dense>>(s: &S, call: &SegmentsCall) 
             if s.branch(stretch.count(len) == 1) {
                 finish(s, piece.fold(), call, out::<P::Fold>(call, number), len, part);
             } else {
-                publish(s, call.left_partials(), (stretch.slot(start) + k) as usize, part);
+                publish(s, left_partials(call), (stretch.slot(start) + k) as usize, part);
                 if s.branch(k == 0) {
                     let at = s.atomic_add(counters, CUT, 1u32, Order::Relaxed);
                     if s.branch((at as u64) < shape.cut) {
@@ -160,7 +160,7 @@ pub fn ends<S: Simt, P: Held>(s: &S, call: &SegmentsCall) {
         let number = s.load(cut(call), at as usize);
         let (start, len) = offsets.segment(s, call, number);
         let first = stretch.slot(start) as usize;
-        let part = parts::reduce(s, f, slots, call.left_partials(), first, stretch.count(len));
+        let part = parts::reduce(s, f, slots, left_partials(call), first, stretch.count(len));
         if s.branch(s.thread_x() == 0) {
             finish(s, f, call, out::<P::Fold>(call, number), len, part);
         }

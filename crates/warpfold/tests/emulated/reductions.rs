@@ -242,6 +242,54 @@ fn every_plan_has_the_bits_of_the_cpu_and_no_fault() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
+/// A case with kept and reduced axes in turns, so that up to three of the reduced ones are not one axis in memory.
+fn split(i: usize, seed: &mut u64) -> Case {
+    const LENS: [usize; 12] = [1, 2, 3, 5, 7, 8, 16, 19, 49, 64, 100, 260];
+    let mut pick = |n: usize| random(seed) as usize % n;
+    let (rank, first, far) = (2 + pick(4), pick(2), pick(6));
+    let mut axes: Vec<Axis> = Vec::new();
+    for k in 0..rank {
+        let room = 40_000 / axes.iter().map(|axis| axis.len).product::<usize>();
+        let len = LENS[pick(LENS.len())].min(room.max(1));
+        let gap = if pick(5) == 0 { [1, 3, 4, 8][pick(4)] } else { 0 };
+        let reversed = far == 0 && k + 1 < rank && pick(3) == 0;
+        axes.push(Axis { len, gap, reversed, broadcast: false, reduced: (k + first) % 2 == 0 });
+    }
+    if pick(8) == 0 {
+        // No reduction at all.
+        axes.iter_mut().filter(|axis| axis.reduced).for_each(|axis| axis.len = 1);
+    }
+    let options = Choices { specials: pick(3) == 0, ..Choices::default() };
+    let (op, dtype) = (Op::ALL[i % Op::ALL.len()], DType::ALL[pick(DType::ALL.len())]);
+    Case { op, dtype, axes, turn: 0, offset: pick(4), options, seed: random(seed) }
+}
+
+#[test]
+fn split_axes_have_the_bits_of_the_cpu_and_no_fault() {
+    let (on, count, mut seed) = (Emulated::new(), cases(300), 18);
+    let (mut wrong, mut ran) = (Vec::new(), BTreeMap::<String, u32>::new());
+    for i in 0..count {
+        let case = split(i, &mut seed);
+        let described = i % 4 == 0 && case.dtype.is_float();
+        let checked =
+            if described { check_described(&on, &case).map(Option::unwrap_or_default) } else { check(&on, &case) };
+        match checked {
+            Ok(entries) => {
+                for entry in entries.split(' ').filter(|entry| !entry.is_empty()) {
+                    *ran.entry(entry.split('_').next().unwrap_or_default().into()).or_default() += 1;
+                }
+            }
+            Err(why) => wrong.push(format!("{case:?}\n{}", brief(&why))),
+        }
+        if wrong.len() == 8 {
+            break;
+        }
+    }
+    println!("{ran:?}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    assert!(["runs", "apart", "shallow"].iter().all(|class| ran.contains_key(*class)), "{ran:?}");
+}
+
 #[test]
 fn describing_in_one_launch_has_the_bits_of_the_cpu_and_no_fault() {
     let (on, count) = (Emulated::new(), cases(160));

@@ -9,7 +9,6 @@ use crate::node::{Node, fetch, get, publish, put};
 use crate::params::params;
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
-use crate::reduce::recipe::flag;
 use crate::reduce::shape::panel::{Panel, Strip};
 use crate::reduce::shape::parts::{self, Turn};
 use crate::reduce::shape::piece::{Outputs, divide, share};
@@ -80,7 +79,7 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     let at = shape.outputs.at(outer);
 
     let at_once = P::at_once(&shape.reduced, call.at.input);
-    let together = P::TOGETHER || at_once;
+    let together = at_once || P::TOGETHER;
     let lane = s.lane() & (shape.lanes - 1);
     let leftmost = number * wide as u64;
     let column = leftmost + if together { lane * C as u32 } else { lane } as u64;
@@ -98,6 +97,7 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
         },
         at_once,
         spread,
+        across: shape.x,
         rows: if live { shape.rows } else { 0 },
         lanes: shape.lanes,
         panel: x(leftmost),
@@ -197,7 +197,8 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
         let column = number * wide as u64 + place as u64;
         if s.branch(set < sets && column < shape.width) {
             let part = get(s, slots, all_slots, group * per_panel * wide + place, f.nothing());
-            finish(s, call, f, part, Target { outer, column });
+            let out = shape.outputs.at(outer).out + column as i64 * shape.out;
+            f.finish(s, &call.recipe, part, call.out(out));
         }
         c += s.block_dim_x();
     }
@@ -234,28 +235,3 @@ fn meet_slots<S: Simt, P: Parts>(s: &S, f: &P, slots: Slots, rows: u32, group: u
 
 /// The part type of a panel.
 type F<P, const C: usize> = <<P as Panel<C>>::Fold as Parts>::Part;
-
-/// One output.
-#[derive(Clone, Copy)]
-struct Target {
-    outer: u64,
-    column: u64,
-}
-
-/// Writes a column's result, or leaves its part for another kernel.
-#[inline(always)]
-fn finish<S: Simt, R: Copy, P: Parts, const K: usize>(
-    s: &S,
-    call: &Call<Columns<K, R>>,
-    f: &P,
-    part: P::Part,
-    target: Target,
-) {
-    let shape = &call.shape;
-    if s.branch(call.recipe.has(flag::PARTS)) {
-        parts::leave(s, call, f, target.outer * shape.width + target.column, part);
-    } else {
-        let out = shape.outputs.at(target.outer).out + target.column as i64 * shape.out;
-        f.finish(s, &call.recipe, part, call.out(out));
-    }
-}

@@ -9,16 +9,15 @@ use crate::node::{Counted, Node, select};
 use crate::reduce::fold::key::Key;
 use crate::reduce::fold::{Described, Description, Parts, Seen, Total, Totals, Tree};
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::{self, Panel, Pitch, Strip};
-use crate::reduce::shape::piece::{self, Dense, Packs, Piece, Row, Short, Tile, loose, pack, share, valid};
-use crate::reduce::shape::split::STEPS;
-use crate::reduce::shape::split::Split;
+use crate::reduce::shape::panel::{self, Lines, Panel, Strip};
+use crate::reduce::shape::piece::{self, Dense, Gather, Packs, Piece, Row, Short, Tile, pack, share, valid};
+use crate::reduce::shape::split::{STEPS, Split, next};
 use crate::reduce::shape::stack::{Lanes, Own};
 use crate::reduce::shape::warp::{self, Combine, Join};
 use crate::source::{Bits, Source};
 use core::marker::PhantomData;
 use warpfold_core::{Element, Float};
-use warpfold_simt::{Global, Simt};
+use warpfold_simt::Simt;
 
 /// What lanes have seen meets.
 #[derive(Clone, Copy)]
@@ -35,9 +34,9 @@ impl<K: Key> Combine for Meet<K> {
 
 /// The tree and all that needs no order, over the same elements. `NARROW` as in [`panel::Ordered`].
 #[derive(Clone, Copy)]
-pub struct Both<X: Source, const NARROW: bool>(Described<X>);
+pub struct Both<X: Source, const NARROW: bool, W = Dense>(Described<X>, PhantomData<W>);
 
-impl<X, const NARROW: bool> Both<X, NARROW>
+impl<X, const NARROW: bool, W> Both<X, NARROW, W>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
@@ -79,30 +78,30 @@ where
             if s.branch(32 * k + lane < whole) {
                 *seen = self.look(s, *seen, &w[0], per, |_| first + 32 * k);
             }
-            w = piece::next(w, w[0]);
+            w = next(w, w[0]);
             k += 1;
         }
         // The pack that the row ends in is the last of its lane.
         let left = tile.valid - whole * per;
         if s.branch(left > 0 && lane == whole & 31) {
-            let last = loose::<S, X::Bits>(s, array(tile.at(whole)), left);
+            let last = warp::picked(w, whole >> 5);
             *seen = self.look(s, *seen, &last, left, |_| first - lane + whole);
         }
         w
     }
 }
 
-impl<X> Piece for Both<X, false>
+impl<X, Q: Gather> Piece for Both<X, false, Q>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
     type Fold = Described<X>;
-    type Reduced = Dense;
+    type Reduced = Q;
     const PER: u32 = X::Bits::PER;
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
-        Self(Described::new(recipe))
+        Self(Described::new(recipe), PhantomData)
     }
 
     #[inline(always)]
@@ -111,7 +110,7 @@ where
     }
 
     #[inline(always)]
-    fn run<S: Simt>(&self, s: &S, row: &Row<Dense>, tile: u32, tiles: u32) -> Description<X::Value, X::Key> {
+    fn run<S: Simt>(&self, s: &S, row: &Row<Q>, tile: u32, tiles: u32) -> Description<X::Value, X::Key> {
         let (totals, per) = (&self.0.totals, X::Bits::PER);
         let whole = 256 * per;
         let mut stack = Lanes::new(totals.lift(s, X::Bits::ZERO));
@@ -119,12 +118,12 @@ where
         let mut seen = self.0.unseen();
         let mut t = 0;
         while s.again(t < tiles && (tile + t) as u64 * (whole as u64) < row.len) {
-            let here = Tile::of::<X::Bits>(row, tile + t);
-            let w = here.read::<S, X::Bits>(s);
+            let here = Tile::of::<X::Bits, Q>(row, tile + t);
+            let w = Q::read::<S, X::Bits>(s, row, &here);
             let p = (tile + t) * 256 + s.lane();
             if s.branch(here.valid < whole) {
                 let w = self.end(s, &mut seen, &here, w, p);
-                rest = piece::Ordered(*totals).end(s, &here, &w);
+                rest = piece::Ordered::<_, Q>(*totals, PhantomData).end(s, &here, &w);
                 break;
             }
             let mut k = 0;
@@ -152,13 +151,14 @@ where
     fn settle<S: Simt>(
         &self,
         s: &S,
-        row: &Row<Dense>,
+        row: &Row<Q>,
         mut part: Description<X::Value, X::Key>,
     ) -> Description<X::Value, X::Key> {
         let find = |p: u64, key: X::Key, least: bool| {
-            let (at, first): (Global<X::Bits>, u64) = (array(row.pack(p)), p * X::Bits::PER as u64);
+            let first = p * X::Bits::PER as u64;
             let (mut e, valid) = (0, valid(row.len, first, X::Bits::PER));
-            while s.again(e + 1 < valid && !self.0.found(s.load(at, e as usize), key, least)) {
+            let at = |e: u32| array(row.find::<X::Bits>(first + e as u64).0);
+            while s.again(e + 1 < valid && !self.0.found(s.load(at(e), 0), key, least)) {
                 e += 1;
             }
             first + e as u64
@@ -176,7 +176,7 @@ where
     #[inline(always)]
     fn short<S: Simt>(&self, s: &S, packs: &Packs, split: Split) -> [Description<X::Value, X::Key>; STEPS] {
         let w = packs.read::<S, X::Bits>(s);
-        let totals = piece::Ordered(self.0.totals).rows(s, packs, &w, split);
+        let totals = piece::Ordered::<_>(self.0.totals, PhantomData).rows(s, packs, &w, split);
         // Four steps at a time, which is as many as a row has, so that the other four have the same places: all eight
         // would need more registers than there are.
         let unseen = self.0.unseen();
@@ -211,16 +211,16 @@ where
     }
 }
 
-impl<X, const NARROW: bool, const C: usize> Panel<C> for Both<X, NARROW>
+impl<X, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Both<X, NARROW, L>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
     type Fold = Described<X>;
-    type Reduced = Pitch;
+    type Reduced = L;
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
-        Self(Described::new(recipe))
+        Self(Described::new(recipe), PhantomData)
     }
 
     #[inline(always)]
@@ -229,21 +229,21 @@ where
     }
 
     #[inline(always)]
-    fn at_once(reduced: &Pitch, address: u64) -> bool {
-        reduced.aligned != 0 && address.is_multiple_of(C as u64 * X::Bits::SIZE as u64)
+    fn at_once(reduced: &L, address: u64) -> bool {
+        reduced.aligned() && address.is_multiple_of(C as u64 * X::Bits::SIZE as u64)
     }
 
     #[inline(always)]
     fn run<S: Simt>(
         &self,
         s: &S,
-        strip: &Strip<Pitch>,
+        strip: &Strip<L>,
         own: Own,
         first: u64,
         tiles: u32,
     ) -> [Description<X::Value, X::Key>; C] {
         let totals = &self.0.totals;
-        let tree = panel::Ordered::<Totals<X>, NARROW>(*totals);
+        let tree = panel::Ordered::<Totals<X>, NARROW, L>(*totals, PhantomData);
         let lanes = if NARROW { strip.lanes } else { 32 };
         let abreast = share(32, lanes);
         let mine = first + share(s.lane(), lanes) as u64;
@@ -252,13 +252,13 @@ where
         let mut t = 0;
         while s.again(t < tiles && first + ((t + 1) * each) as u64 <= strip.rows) {
             let row = mine + (t * each) as u64;
-            let tile = panel::Tile { row, step: abreast, more: false };
+            let tile = panel::Tile::alone(row, abreast);
             let bits: [[X::Bits; C]; STEPS] = panel::load(s, strip, tile);
             seen = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |j| self.0.take(s, seen[j], STEPS, STEPS as u32, |k| bits[k][j], |k| row as u32 + k as u32 * abreast),
             );
-            let nodes: [_; C] = panel::Ordered::<Totals<X>, NARROW>::tiles(s, totals, &bits, lanes);
+            let nodes: [_; C] = panel::Ordered::<Totals<X>, NARROW, L>::tiles(s, totals, &bits, lanes);
             own.push(s, totals, t, each, nodes);
             t += 1;
         }
@@ -267,7 +267,7 @@ where
             let mut row = mine + (t * each) as u64;
             rest = tree.ragged(s, strip, row, lanes);
             while s.again(row < strip.rows) {
-                let [bits]: [[X::Bits; C]; 1] = panel::load(s, strip, panel::Tile { row, step: 0, more: false });
+                let [bits]: [[X::Bits; C]; 1] = panel::load(s, strip, panel::Tile::alone(row, 0));
                 seen = warpfold_simt::array::from_fn(
                     #[inline(always)]
                     |j| self.0.take(s, seen[j], 1, 1, |_| bits[j], |_| row as u32),

@@ -6,10 +6,12 @@
 //! - [`columns`]: outputs lie side by side; a lane walks down some of them.
 //! - [`shallow`]: the same with so few rows that a lane takes all of its columns at once.
 //! - [`describe`]: what the others do where every element goes up a tree and is looked at for extremes too.
+//! - [`map`]: where the elements of a reduced sequence lie.
 //! - [`parts`]: partial results of the above, from the workspace.
 
 pub mod columns;
 pub mod describe;
+pub mod map;
 pub mod panel;
 pub mod parts;
 pub mod piece;

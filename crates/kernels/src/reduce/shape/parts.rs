@@ -1,11 +1,7 @@
-//! Parts from the workspace, reduced by one block: by the last block of a launch, or by a kernel of their own.
+//! Parts from the workspace, reduced by one block: the last of those that left them.
 
-use crate::node::{MOST, Node, fetch, get, publish, put};
-use crate::params::params;
-use crate::reduce::call::Call;
+use crate::node::{MOST, Node, fetch, get, put};
 use crate::reduce::fold::Parts;
-use crate::reduce::recipe::flag;
-use crate::reduce::shape::piece::{Outputs, divide};
 use crate::reduce::shape::stack::Lanes;
 use crate::reduce::shape::warp::meet_lanes;
 use warpfold_simt::{Global, Order, Shared, Simt};
@@ -174,36 +170,5 @@ impl Turn {
             size: self.size,
         };
         (groups > 1).then_some(next)
-    }
-}
-
-/// Leaves part `number` for another kernel.
-#[inline(always)]
-pub fn leave<S: Simt, F: Parts, G>(s: &S, call: &Call<G>, f: &F, number: u64, part: F::Part) {
-    let by = divide(number, call.left.within).1 * call.left.each;
-    publish(s, call.left_partials(), number as usize, f.moved(part, by));
-}
-
-params! {
-    /// Parts that another kernel left, so many to each output.
-    pub struct Partials[; const K] {
-        /// Where the results go.
-        pub outputs: Outputs<K>,
-        /// Parts to each output.
-        pub count: u64,
-    }
-}
-
-/// One block to each output.
-#[inline(always)]
-pub fn kernel<S: Simt, F: Parts, const K: usize>(s: &S, call: &Call<Partials<K>>) {
-    let slots = s.shared::<u32, SLOTS, 0>("slots");
-    let f = F::new(&call.recipe);
-    let row = s.block_x() as u64;
-    let count = call.shape.count;
-    let part = reduce(s, &f, slots, call.left_partials(), (row * count) as usize, count);
-    if s.branch(s.thread_x() == 0) {
-        let recipe = crate::reduce::recipe::Recipe { flags: call.recipe.flags & !flag::PARTS, ..call.recipe };
-        f.finish(s, &recipe, part, call.out(call.shape.outputs.at(row).out));
     }
 }

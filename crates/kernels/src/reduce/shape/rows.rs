@@ -9,7 +9,6 @@ use crate::node::{get, publish, put};
 use crate::params::params;
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
-use crate::reduce::recipe::flag;
 use crate::reduce::shape::parts::{self, SLOTS, Turn, group};
 use crate::reduce::shape::piece::{Outputs, Piece, Row, divide, share};
 use crate::reduce::shape::warp::meet_lanes;
@@ -32,8 +31,9 @@ params! {
         pub first: u32,
         /// Blocks to a row in all launches.
         pub all: u32,
-        /// Zero.
-        pub reserved: u32,
+        /// Whether neighbouring blocks take different rows, not stretches of one, where blocks share rows: rows whose
+        /// runs lie among one another's then find them in the cache.
+        pub abreast: u32,
         /// How elements go on in a row.
         pub reduced: R,
     }
@@ -107,7 +107,7 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Rows<K, P::R
         if s.branch(!in_chunks(shape)) {
             part = piece.settle(s, &row, part);
         }
-        finish(s, call, f, part, number, at.out);
+        f.finish(s, &call.recipe, part, call.out(at.out));
     }
 }
 
@@ -136,24 +136,12 @@ impl Place {
             let rows = share(s.block_dim_x() / 32, shape.warps) as u64;
             return Self { number: block * rows + share(warp, shape.warps) as u64, block: 0, mine };
         }
-        let (number, block) = divide(block, shape.blocks as u64);
+        let (number, block) = if s.branch(shape.abreast != 0) {
+            let (block, number) = divide(block, shape.outputs.total);
+            (number, block)
+        } else {
+            divide(block, shape.blocks as u64)
+        };
         Self { number, block, mine }
-    }
-}
-
-/// Writes a row's result, or leaves its part for another kernel.
-#[inline(always)]
-fn finish<S: Simt, F: Parts, R, const K: usize>(
-    s: &S,
-    call: &Call<Rows<K, R>>,
-    f: &F,
-    part: F::Part,
-    number: u64,
-    out: i64,
-) {
-    if s.branch(call.recipe.has(flag::PARTS)) {
-        parts::leave(s, call, f, number, part);
-    } else {
-        f.finish(s, &call.recipe, part, call.out(out));
     }
 }

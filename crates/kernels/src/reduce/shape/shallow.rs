@@ -9,9 +9,7 @@ use crate::address::array;
 use crate::params::params;
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
-use crate::reduce::recipe::flag;
 use crate::reduce::shape::panel::{self, Pitch, Strip};
-use crate::reduce::shape::parts;
 use crate::reduce::shape::piece::{Outputs, divide};
 use warpfold_simt::{Pack, Simt};
 
@@ -57,6 +55,7 @@ pub fn kernel<S: Simt, P: panel::Shallow<C>, const K: usize, const C: usize>(s: 
         columns: (shape.width - column + spread as u64 - 1) >> spread.trailing_zeros(),
         at_once,
         spread,
+        across: shape.x,
         rows: shape.rows,
         lanes: 32,
         panel: 0,
@@ -65,7 +64,7 @@ pub fn kernel<S: Simt, P: panel::Shallow<C>, const K: usize, const C: usize>(s: 
     };
     let found = panel.shallow(s, &strip);
     let to = at.out + column as i64 * shape.out;
-    if P::SIZE <= 2 && at_once && shape.narrow != 0 && strip.columns >= C as u64 && !call.recipe.has(flag::PARTS) {
+    if P::SIZE <= 2 && at_once && shape.narrow != 0 && strip.columns >= C as u64 {
         let to = call.at.output.wrapping_add((to * P::SIZE as i64) as u64);
         if s.branch(to.is_multiple_of(P::SIZE as u64 * C as u64)) {
             let results = found.map(
@@ -79,11 +78,7 @@ pub fn kernel<S: Simt, P: panel::Shallow<C>, const K: usize, const C: usize>(s: 
     while j < C {
         if s.branch((j as u64) < strip.columns) {
             let column = column + (j as u32 * spread) as u64;
-            if s.branch(call.recipe.has(flag::PARTS)) {
-                parts::leave(s, call, f, outer * shape.width + column, found[j]);
-            } else {
-                f.finish(s, &call.recipe, found[j], call.out(at.out + column as i64 * shape.out));
-            }
+            f.finish(s, &call.recipe, found[j], call.out(at.out + column as i64 * shape.out));
         }
         j += 1;
     }

@@ -7,8 +7,6 @@
 use crate::params::params;
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
-use crate::reduce::recipe::flag;
-use crate::reduce::shape::parts;
 use crate::reduce::shape::piece::{self, Outputs, Packs, share};
 use crate::reduce::shape::split::STEPS;
 use crate::reduce::shape::split::Split;
@@ -98,12 +96,8 @@ pub fn kernel<S: Simt, P: piece::Short, const K: usize>(s: &S, call: &Call<Short
         // One lane writes a row.
         if s.branch(number < total && k & (split.steps - 1) == 0 && lane & (split.lanes - 1) < spread) {
             let part = pick(parts, j);
-            if s.branch(call.recipe.has(flag::PARTS)) {
-                parts::leave(s, call, piece.fold(), number, part);
-            } else {
-                let out = shape.outputs.at(number).out;
-                piece.fold().finish(s, &call.recipe, part, call.out(out));
-            }
+            let out = shape.outputs.at(number).out;
+            piece.fold().finish(s, &call.recipe, part, call.out(out));
         }
         j += 1;
     }

@@ -27,3 +27,12 @@ impl Split {
         (k & (self.steps - 1)) * 32 + (s.lane() & (self.lanes - 1))
     }
 }
+
+/// The first leaves, and one more comes last.
+#[inline(always)]
+pub fn next<T: Copy, const N: usize>(all: [T; N], last: T) -> [T; N] {
+    warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |k| if k + 1 < N { all[k + 1] } else { last },
+    )
+}

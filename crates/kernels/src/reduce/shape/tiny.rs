@@ -9,10 +9,8 @@ use crate::address::array;
 use crate::params::params;
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
-use crate::reduce::recipe::flag;
-use crate::reduce::shape::parts;
-use crate::reduce::shape::piece::{self, Outputs, loose_steps, next};
-use crate::reduce::shape::split::STEPS;
+use crate::reduce::shape::piece::{self, Outputs, loose_steps};
+use crate::reduce::shape::split::{STEPS, next};
 use crate::source::{Bits, words};
 use warpfold_simt::Simt;
 
@@ -88,11 +86,7 @@ fn rows<S: Simt, P: piece::Tiny, const K: usize, const W: usize>(s: &S, call: &C
         while j < GROUP {
             let step = k + j as u32;
             if s.branch(32 * step + lane < left) {
-                if s.branch(call.recipe.has(flag::PARTS)) {
-                    parts::leave(s, call, piece.fold(), number(step), found[j]);
-                } else {
-                    piece.fold().finish(s, &call.recipe, found[j], call.out(out[j]));
-                }
+                piece.fold().finish(s, &call.recipe, found[j], call.out(out[j]));
             }
             j += 1;
         }

@@ -220,3 +220,20 @@ pub fn pick<N: Node>(nodes: [N; STEPS], k: u32) -> N {
     }
     node
 }
+
+/// The pack of step `k`, without a branch around it.
+#[inline(always)]
+pub fn picked(packs: [[u32; 4]; STEPS], k: u32) -> [u32; 4] {
+    warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |i| {
+            pick(
+                warpfold_simt::array::from_fn(
+                    #[inline(always)]
+                    |k| packs[k][i],
+                ),
+                k,
+            )
+        },
+    )
+}

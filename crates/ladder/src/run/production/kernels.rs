@@ -11,11 +11,12 @@ macro_rules! names {
         &[
             $(
                 concat!("rows_", $fold),
+                concat!("runs_", $fold),
                 concat!("short_", $fold),
                 concat!("tiny_", $fold),
                 concat!("columns_", $fold),
                 concat!("shallow_", $fold),
-                concat!("parts_", $fold),
+                concat!("apart_", $fold),
             )*
             $(
                 concat!("any_rows_", $any),

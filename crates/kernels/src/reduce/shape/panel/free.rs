@@ -3,23 +3,24 @@
 use crate::reduce::fold::Heap;
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::panel::read::{Tile, load, load_some};
-use crate::reduce::shape::panel::{Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
+use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
 use crate::reduce::shape::split::STEPS;
 use crate::reduce::shape::stack::Own;
 use crate::source::Bits;
+use core::marker::PhantomData;
 use warpfold_simt::Simt;
 
-/// Rows in any order.
+/// Rows in any order, which follow one another as `L` says.
 #[derive(Clone, Copy)]
-pub struct Free<F>(F);
+pub struct Free<F, L = Pitch>(F, PhantomData<L>);
 
-impl<F: Heap, const C: usize> Panel<C> for Free<F> {
+impl<F: Heap, L: Lines, const C: usize> Panel<C> for Free<F, L> {
     type Fold = F;
-    type Reduced = Pitch;
+    type Reduced = L;
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
-        Self(F::new(recipe))
+        Self(F::new(recipe), PhantomData)
     }
 
     #[inline(always)]
@@ -28,12 +29,12 @@ impl<F: Heap, const C: usize> Panel<C> for Free<F> {
     }
 
     #[inline(always)]
-    fn at_once(reduced: &Pitch, address: u64) -> bool {
-        reduced.aligned != 0 && address.is_multiple_of(C as u64 * F::Bits::SIZE as u64)
+    fn at_once(reduced: &L, address: u64) -> bool {
+        reduced.aligned() && address.is_multiple_of(C as u64 * F::Bits::SIZE as u64)
     }
 
     #[inline(always)]
-    fn run<S: Simt>(&self, s: &S, strip: &Strip<Pitch>, _own: Own, first: u64, tiles: u32) -> [F::Part; C] {
+    fn run<S: Simt>(&self, s: &S, strip: &Strip<L>, _own: Own, first: u64, tiles: u32) -> [F::Part; C] {
         let f = &self.0;
         let (mine, abreast) = abreast(s, first, strip.lanes);
         let each = STEPS as u32 * abreast;

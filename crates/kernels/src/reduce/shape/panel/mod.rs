@@ -15,10 +15,12 @@ pub use ordered::Ordered;
 pub use packed::Packed;
 pub(super) use read::{Tile, load};
 
-use crate::params::params;
-use crate::reduce::fold::Parts;
+use crate::params::{Plain, params};
+use crate::reduce::fold::{Parts, Tree};
 use crate::reduce::recipe::Recipe;
+use crate::reduce::shape::map::Map;
 use crate::reduce::shape::piece::share;
+use crate::reduce::shape::split::STEPS;
 use crate::reduce::shape::stack::Own;
 use crate::reduce::shape::warp;
 use crate::source::Bits;
@@ -37,6 +39,8 @@ pub struct Strip<R> {
     pub at_once: bool,
     /// Columns from one of the lane's columns to the next.
     pub spread: u32,
+    /// Bytes from column to column.
+    pub across: i64,
     /// Rows.
     pub rows: u64,
     /// Lanes side by side in a row, a power of two; the others take the next rows.
@@ -49,17 +53,30 @@ pub struct Strip<R> {
     pub reduced: R,
 }
 
-impl Strip<Pitch> {
+impl<L: Lines> Strip<L> {
     /// Only one of the lane's columns, or its last.
     #[inline(always)]
     fn column<B: Bits>(&self, j: u32) -> Self {
-        let j = (j as u64).min(self.columns.max(1) - 1) * self.spread as u64;
-        Self { x: self.x.wrapping_add(j * B::SIZE as u64), columns: 1, at_once: false, ..*self }
+        let j = (j as u64).min(self.columns.max(1) - 1);
+        Self { x: self.x.wrapping_add(self.beside::<B>(j) as u64), columns: 1, at_once: false, ..*self }
+    }
+
+    /// Bytes from the lane's first column to column `j`.
+    #[inline(always)]
+    fn beside<B: Bits>(&self, j: u64) -> usize {
+        let across = if L::SEVERAL { self.across } else { B::SIZE as i64 };
+        (j as i64 * self.spread as i64).wrapping_mul(across) as usize
+    }
+
+    /// The address of the first column in a row.
+    #[inline(always)]
+    fn at(&self, row: u64) -> u64 {
+        self.x.wrapping_add(self.reduced.find(row).0 as u64)
     }
 }
 
 params! {
-    /// Rows at equal distances.
+    /// Rows at equal distances, of columns side by side.
     pub struct Pitch {
         /// Bytes from row to row.
         pub bytes: i64,
@@ -71,6 +88,78 @@ params! {
         /// Elements of the last row, if it is not whole; otherwise 0.
         pub tail: u64,
     }
+
+    /// Rows in several runs, of columns at any distance.
+    pub struct Apart {
+        /// Where the rows are.
+        pub map: Map,
+        /// Whether a lane's columns can be read at once in every row.
+        pub aligned: u64,
+    }
+}
+
+/// How rows follow one another.
+pub trait Lines: Plain {
+    /// Whether they may be in several runs, and columns apart.
+    const SEVERAL: bool;
+    /// Whether a lane's columns can be read at once in every row.
+    fn aligned(&self) -> bool;
+    /// See [`Pitch::each`].
+    fn each(&self) -> u64;
+    /// See [`Pitch::tail`].
+    fn tail(&self) -> u64;
+    /// Bytes from row to row in a run.
+    fn bytes(&self) -> i64;
+    /// Bytes from the first row to row number `row`, and how many there are from it on at equal distances.
+    fn find(&self, row: u64) -> (i64, u64);
+}
+
+impl Lines for Pitch {
+    const SEVERAL: bool = false;
+    #[inline(always)]
+    fn aligned(&self) -> bool {
+        self.aligned != 0
+    }
+    #[inline(always)]
+    fn each(&self) -> u64 {
+        self.each
+    }
+    #[inline(always)]
+    fn tail(&self) -> u64 {
+        self.tail
+    }
+    #[inline(always)]
+    fn bytes(&self) -> i64 {
+        self.bytes
+    }
+    #[inline(always)]
+    fn find(&self, row: u64) -> (i64, u64) {
+        (row as i64 * self.bytes, u64::MAX)
+    }
+}
+
+impl Lines for Apart {
+    const SEVERAL: bool = true;
+    #[inline(always)]
+    fn aligned(&self) -> bool {
+        self.aligned != 0
+    }
+    #[inline(always)]
+    fn each(&self) -> u64 {
+        1
+    }
+    #[inline(always)]
+    fn tail(&self) -> u64 {
+        0
+    }
+    #[inline(always)]
+    fn bytes(&self) -> i64 {
+        self.map.near
+    }
+    #[inline(always)]
+    fn find(&self, row: u64) -> (i64, u64) {
+        self.map.find(row)
+    }
 }
 
 /// The parts of `C` columns.
@@ -79,14 +168,14 @@ pub trait Panel<const C: usize>: Copy {
     type Fold: Parts;
     /// What it must know of the rows.
     type Reduced: Copy;
-    /// Whether a lane's columns lie side by side even where it cannot read them at once.
-    const TOGETHER: bool = false;
     /// Whether a lane may take several rows as one: [`Pitch::each`].
     const SEVERAL: bool = false;
     /// From what a kernel is told.
     fn new(recipe: &Recipe) -> Self;
     /// What is computed.
     fn fold(&self) -> &Self::Fold;
+    /// Whether a lane's columns lie side by side even where it cannot read them at once.
+    const TOGETHER: bool = false;
     /// Whether a lane reads its columns at once, from this address on.
     fn at_once(reduced: &Self::Reduced, address: u64) -> bool;
     /// Over `tiles` times 8 steps of rows from `first`; every lane gets the parts of its own columns.
@@ -126,4 +215,31 @@ fn meet_abreast<S: Simt, F: Parts, const C: usize>(s: &S, f: &F, mut parts: [F::
 #[inline(always)]
 fn abreast<S: Simt>(s: &S, first: u64, lanes: u32) -> (u64, u32) {
     (first + share(s.lane(), lanes) as u64, share(32, lanes))
+}
+
+/// The nodes of `width` columns of each step, whose rows lie side by side: the nearest join first.
+#[inline(always)]
+fn side_by_side<S: Simt, F: Tree, const C: usize>(
+    s: &S,
+    f: &F,
+    mut nodes: [[F::Node; C]; STEPS],
+    width: u32,
+) -> [[F::Node; C]; STEPS] {
+    let (mut step, mut under) = (1, 1);
+    while step < C {
+        if s.branch(step as u32 >= width) {
+            let mut k = 0;
+            while k < STEPS {
+                let mut j = 0;
+                while j + step < C {
+                    nodes[k][j] = f.join(nodes[k][j], nodes[k][j + step], under);
+                    j += if (j + 1) % step == 0 { step + 1 } else { 1 };
+                }
+                k += 1;
+            }
+            under *= 2;
+        }
+        step *= 2;
+    }
+    nodes
 }

@@ -3,20 +3,25 @@
 use crate::node::{Node, select};
 use crate::reduce::fold::Tree;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::read::{Tile, load, load_some, side_by_side};
-use crate::reduce::shape::panel::{Panel, Pitch, Shallow, Strip, abreast};
-use crate::reduce::shape::piece::{next, share};
-use crate::reduce::shape::split::STEPS;
+use crate::reduce::shape::panel::read::{Tile, load, load_some};
+use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, side_by_side};
+use crate::reduce::shape::piece::share;
+use crate::reduce::shape::split::{STEPS, next};
 use crate::reduce::shape::stack::{Few, Own};
 use crate::reduce::shape::warp;
 use crate::source::Bits;
+use core::marker::PhantomData;
 use warpfold_simt::{ALL, Simt};
 
-/// Rows in the order of the tree; `NARROW` if fewer than 32 lanes lie side by side.
+/// Rows in the order of the tree, which follow one another as `L` says; `NARROW` if fewer than 32 lanes lie side by
+/// side.
 #[derive(Clone, Copy)]
-pub struct Ordered<F, const NARROW: bool>(pub(in crate::reduce::shape) F);
+pub struct Ordered<F, const NARROW: bool, L = Pitch>(
+    pub(in crate::reduce::shape) F,
+    pub(in crate::reduce::shape) PhantomData<L>,
+);
 
-impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
+impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
     /// The nodes over 8 steps of rows, all (`whole`) or those that are there, of each column.
     #[inline(always)]
     fn nodes<S: Simt, const C: usize>(
@@ -160,7 +165,7 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
 
     /// Whether a lane's row may be several of the array's: in kernels of 16 bytes of 2-byte elements to a lane.
     const fn has_short<const C: usize>() -> bool {
-        NARROW && F::NEUTRAL && !F::HAS_PLAIN && F::Bits::SIZE == 2 && C == 8
+        !L::SEVERAL && NARROW && F::NEUTRAL && !F::HAS_PLAIN && F::Bits::SIZE == 2 && C == 8
     }
 
     /// The nodes over 8 steps of elements, all (`whole`) or those that are `there(step, element)`, where a lane's row
@@ -209,16 +214,16 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
     }
 }
 
-impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW> {
+impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered<F, NARROW, L> {
     type Fold = F;
-    type Reduced = Pitch;
+    type Reduced = L;
     // Where a lane has fewer than 16 bytes, nodes are large: no registers are left to shift what is read.
-    const TOGETHER: bool = F::Bits::SIZE <= 2 && F::Bits::SIZE * C as u32 == 16;
+    const TOGETHER: bool = !L::SEVERAL && F::Bits::SIZE <= 2 && F::Bits::SIZE * C as u32 == 16;
     const SEVERAL: bool = Self::has_short::<C>();
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
-        Self(F::new(recipe))
+        Self(F::new(recipe), PhantomData)
     }
 
     #[inline(always)]
@@ -227,18 +232,18 @@ impl<F: Tree, const NARROW: bool, const C: usize> Panel<C> for Ordered<F, NARROW
     }
 
     #[inline(always)]
-    fn at_once(reduced: &Pitch, address: u64) -> bool {
-        reduced.aligned != 0 && address.is_multiple_of(C as u64 * F::Bits::SIZE as u64)
+    fn at_once(reduced: &L, address: u64) -> bool {
+        reduced.aligned() && address.is_multiple_of(C as u64 * F::Bits::SIZE as u64)
     }
 
     #[inline(always)]
-    fn run<S: Simt>(&self, s: &S, strip: &Strip<Pitch>, own: Own, first: u64, tiles: u32) -> [F::Part; C] {
+    fn run<S: Simt>(&self, s: &S, strip: &Strip<L>, own: Own, first: u64, tiles: u32) -> [F::Part; C] {
         let f = &self.0;
         let lanes = if NARROW { strip.lanes } else { 32 };
         let (mine, abreast) = abreast(s, first, lanes);
         let each = STEPS as u32 * abreast;
-        let short = if const { Self::has_short::<C>() } { strip.reduced.each as u32 } else { 1 };
-        let tail = if const { Self::has_short::<C>() } { strip.reduced.tail } else { 0 };
+        let short = if const { Self::has_short::<C>() } { strip.reduced.each() as u32 } else { 1 };
+        let tail = if const { Self::has_short::<C>() } { strip.reduced.tail() } else { 0 };
         // Rows that have all elements.
         let all = strip.rows - (tail != 0 && strip.rows > 0) as u64;
         let mut t = 0;
@@ -315,7 +320,7 @@ impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARR
     }
 }
 
-impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
+impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
     /// Fewer than eight rows of one column: their parts are the nodes of four, of two and of one row.
     #[inline(always)]
     fn few<S: Simt>(&self, s: &S, bits: [F::Bits; STEPS], left: u32) -> F::Part {
@@ -341,7 +346,7 @@ impl<F: Tree, const NARROW: bool> Ordered<F, NARROW> {
     pub(in crate::reduce::shape) fn ragged<S: Simt, const C: usize>(
         &self,
         s: &S,
-        strip: &Strip<Pitch>,
+        strip: &Strip<L>,
         row: u64,
         lanes: u32,
     ) -> [F::Part; C] {

@@ -7,21 +7,22 @@
 use crate::reduce::fold;
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::panel::read::{FOUR, Tile, at_once, dealt, load_words, together};
-use crate::reduce::shape::panel::{Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
+use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
 use crate::reduce::shape::piece::share;
 use crate::reduce::shape::split::STEPS;
 use crate::reduce::shape::stack::Own;
 use crate::source::Bits;
+use core::marker::PhantomData;
 use warpfold_simt::Simt;
 
-/// See the module.
+/// See the module. Rows follow one another as `L` says.
 #[derive(Clone, Copy)]
-pub struct Packed<F>(F);
+pub struct Packed<F, L = Pitch>(F, PhantomData<L>);
 
 /// What a lane has of its columns: a value for each word.
 type Running<F, const WORDS: usize> = [<F as fold::Packed>::Columns; WORDS];
 
-impl<F: fold::Packed> Packed<F> {
+impl<F: fold::Packed, L: Lines> Packed<F, L> {
     /// Words of 16 bytes; a lane uses the first so many.
     const MOST: usize = 4;
 
@@ -57,7 +58,7 @@ impl<F: fold::Packed> Packed<F> {
     fn rest<S: Simt, const C: usize>(
         &self,
         s: &S,
-        strip: &Strip<Pitch>,
+        strip: &Strip<L>,
         mut running: Running<F, 4>,
         tile: Tile,
         whole: bool,
@@ -66,7 +67,7 @@ impl<F: fold::Packed> Packed<F> {
     ) -> Running<F, 4> {
         let (mut k, rows) = (0, s.opaque(rows));
         while s.again(k < rows) {
-            let four = load_words::<S, F::Bits, C>(s, strip, tile.later(k as usize), whole, !F::REPEATS);
+            let four = load_words::<S, F::Bits, L, C>(s, strip, tile.later(k as usize), whole, !F::REPEATS);
             running = self.take::<S, C, FOUR>(s, running, four, number + k);
             k += FOUR as u32;
         }
@@ -89,16 +90,16 @@ impl<F: fold::Packed> Packed<F> {
     }
 }
 
-impl<F: fold::Packed, const C: usize> Panel<C> for Packed<F> {
+impl<F: fold::Packed, L: Lines, const C: usize> Panel<C> for Packed<F, L> {
     type Fold = F;
-    type Reduced = Pitch;
-    const SEVERAL: bool = true;
-    const TOGETHER: bool = true;
+    type Reduced = L;
+    const SEVERAL: bool = !L::SEVERAL;
+    const TOGETHER: bool = !L::SEVERAL;
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
         const { assert!(Self::words::<C>() >= 1 && Self::words::<C>() <= Self::MOST) };
-        Self(F::new(recipe))
+        Self(F::new(recipe), PhantomData)
     }
 
     #[inline(always)]
@@ -107,25 +108,25 @@ impl<F: fold::Packed, const C: usize> Panel<C> for Packed<F> {
     }
 
     #[inline(always)]
-    fn at_once(reduced: &Pitch, address: u64) -> bool {
-        reduced.aligned != 0 && address.is_multiple_of(C as u64 * F::Bits::SIZE as u64)
+    fn at_once(reduced: &L, address: u64) -> bool {
+        reduced.aligned() && address.is_multiple_of(C as u64 * F::Bits::SIZE as u64)
     }
 
     #[inline(always)]
-    fn run<S: Simt>(&self, s: &S, strip: &Strip<Pitch>, _own: Own, first: u64, tiles: u32) -> [F::Part; C] {
+    fn run<S: Simt>(&self, s: &S, strip: &Strip<L>, _own: Own, first: u64, tiles: u32) -> [F::Part; C] {
         let f = &self.0;
         let (mine, abreast) = abreast(s, first, strip.lanes);
         let each = STEPS as u32 * abreast;
         // Rows that have all elements.
-        let whole = strip.rows - (strip.reduced.tail != 0 && strip.rows > 0) as u64;
+        let whole = strip.rows - (strip.reduced.tail() != 0 && strip.rows > 0) as u64;
         let mut running = [f.begin(); 4];
         let mut t = 0;
         while s.again(t < tiles && first + ((t * each) as u64) < strip.rows) {
             let after = first + ((t + 1) * each) as u64;
             let tile = Tile { row: mine + (t * each) as u64, step: abreast, more: after < whole };
             let number = t * STEPS as u32;
-            if s.branch(strip.at_once && after <= whole) {
-                let rows = at_once::<S, F::Bits, C, STEPS>(s, strip, tile);
+            if !L::SEVERAL && s.branch(strip.at_once && after <= whole) {
+                let rows = at_once::<S, F::Bits, L, C, STEPS>(s, strip, tile);
                 running = self.take::<S, C, STEPS>(s, running, rows, number);
             } else {
                 running = self.rest::<S, C>(s, strip, running, tile, after <= whole, number, STEPS as u32);
@@ -133,7 +134,7 @@ impl<F: fold::Packed, const C: usize> Panel<C> for Packed<F> {
             t += 1;
         }
         // Rows of the array that lie in one of these follow one another, as do their columns.
-        let (apart, width) = (strip.reduced.each, share(C as u32, strip.reduced.each as u32));
+        let (apart, width) = (strip.reduced.each(), share(C as u32, strip.reduced.each() as u32));
         let parts = self.parts(running, t * STEPS as u32, |number, j| {
             (mine + (number * abreast) as u64) * apart + (j as u32 >> width.trailing_zeros()) as u64
         });

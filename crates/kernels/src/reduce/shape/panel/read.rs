@@ -7,10 +7,9 @@
 
 use crate::address::array;
 use crate::node::select;
-use crate::reduce::fold::Tree;
-use crate::reduce::shape::panel::{Pitch, Strip};
+use crate::reduce::shape::panel::{Lines, Strip};
 use crate::reduce::shape::piece::joined;
-use crate::reduce::shape::split::STEPS;
+use crate::reduce::shape::split::{STEPS, next};
 use crate::source::{Bits, words};
 use warpfold_simt::{ALL, Simt};
 
@@ -27,6 +26,12 @@ pub struct Tile {
 }
 
 impl Tile {
+    /// A lane's rows from `row`; lanes may read them alone.
+    #[inline(always)]
+    pub fn alone(row: u64, step: u32) -> Self {
+        Self { row, step, more: false }
+    }
+
     /// So many rows of a lane later.
     #[inline(always)]
     pub fn later(self, k: usize) -> Self {
@@ -45,26 +50,33 @@ const fn size<B: Bits, const C: usize>() -> u32 {
 
 /// A lane's columns of `N` rows, all of which are there. A lane without columns reads others'.
 #[inline(always)]
-pub fn load<S: Simt, B: Bits, const C: usize, const N: usize>(s: &S, strip: &Strip<Pitch>, tile: Tile) -> [[B; C]; N] {
+pub fn load<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
+    s: &S,
+    strip: &Strip<L>,
+    tile: Tile,
+) -> [[B; C]; N] {
+    if L::SEVERAL {
+        return found(s, strip, tile);
+    }
     if B::SIZE > 2 || size::<B, C>() < 4 {
         return if s.branch(strip.at_once) {
-            apart(at_once::<S, B, C, N>(s, strip, tile))
+            apart(at_once::<S, B, _, C, N>(s, strip, tile))
         } else {
             dealt(s, strip, tile)
         };
     }
     // Until all ways of reading have met, in words: elements would take a register each.
     apart(if s.branch(strip.at_once) {
-        at_once::<S, B, C, N>(s, strip, tile)
+        at_once::<S, B, _, C, N>(s, strip, tile)
     } else if N.is_multiple_of(FOUR) {
         let mut rows = [[0; 4]; N];
         let mut k = 0;
         while k < N {
             let tile = tile.later(k);
-            let four = if s.branch(can_shift::<B, C>(strip, tile)) {
-                shifted::<S, B, C>(s, strip, tile)
+            let four = if s.branch(can_shift::<B, L, C>(strip, tile)) {
+                shifted::<S, B, _, C>(s, strip, tile)
             } else {
-                dealt::<S, B, C, FOUR>(s, strip, tile).map(together)
+                dealt::<S, B, _, C, FOUR>(s, strip, tile).map(together)
             };
             rows = warpfold_simt::array::from_fn(
                 #[inline(always)]
@@ -74,24 +86,35 @@ pub fn load<S: Simt, B: Bits, const C: usize, const N: usize>(s: &S, strip: &Str
         }
         rows
     } else {
-        dealt::<S, B, C, N>(s, strip, tile).map(together)
+        dealt::<S, B, _, C, N>(s, strip, tile).map(together)
     })
 }
 
 /// The same of 8 rows; zero in those that are not there. Lanes may call it alone.
 #[inline(always)]
-pub fn load_some<S: Simt, B: Bits, const C: usize>(
+pub fn load_some<S: Simt, B: Bits, L: Lines, const C: usize>(
     s: &S,
-    strip: &Strip<Pitch>,
+    strip: &Strip<L>,
     row: u64,
     step: u32,
 ) -> [[B; C]; STEPS] {
+    if L::SEVERAL {
+        let there = |k: usize| row + ((k as u32 * step) as u64) < strip.rows;
+        let rows: [_; STEPS] = found(s, strip, Tile::alone(row, step));
+        return warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| if there(k) { rows[k] } else { [B::ZERO; C] },
+        );
+    }
     warpfold_simt::array::from_fn(
         #[inline(always)]
         |k| {
             let row = row + (k as u32 * step) as u64;
             if s.branch(row < strip.rows) {
-                let [bits]: [_; 1] = load(s, strip, Tile { row, step: 0, more: false });
+                // The last row may not be whole, if elements have 2 bytes, and what follows it not the array's.
+                let whole = B::SIZE != 2 || strip.reduced.tail() == 0 || row + 1 < strip.rows;
+                let strip = Strip { at_once: strip.at_once && whole, ..*strip };
+                let [bits]: [_; 1] = load(s, &strip, Tile::alone(row, 0));
                 bits
             } else {
                 [B::ZERO; C]
@@ -100,29 +123,77 @@ pub fn load_some<S: Simt, B: Bits, const C: usize>(
     )
 }
 
+/// The same where each row has to be found. Those that are not there are the last row again.
+#[inline(always)]
+fn found<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
+    s: &S,
+    strip: &Strip<L>,
+    tile: Tile,
+) -> [[B; C]; N] {
+    // One copy of a division.
+    let last = strip.rows.max(1) - 1;
+    let (mut at, mut k, rows) = ([0u64; N], 0, s.opaque(N as u32));
+    while s.again(k < rows) {
+        at = next(at, strip.at((tile.row + (k * tile.step) as u64).min(last)));
+        k += 1;
+    }
+    if s.branch(strip.at_once) {
+        return apart(at.map(
+            #[inline(always)]
+            |at| words(s, array(at), size::<B, C>()),
+        ));
+    }
+    let last = strip.columns.max(1) - 1;
+    let column: [usize; C] = warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |j| strip.beside::<B>((j as u64).min(last)),
+    );
+    at.map(
+        #[inline(always)]
+        |at| {
+            warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |j| s.load(array::<u8>(at).offset(column[j]).cast::<B>(), 0),
+            )
+        },
+    )
+}
+
 /// A lane's columns of four rows, of elements of 1 and 2 bytes, in words. If some are not there (not `whole`), instead
 /// of their elements those of the last row, or `zeros`. All lanes call it.
 #[inline(always)]
-pub fn load_words<S: Simt, B: Bits, const C: usize>(
+pub fn load_words<S: Simt, B: Bits, L: Lines, const C: usize>(
     s: &S,
-    strip: &Strip<Pitch>,
+    strip: &Strip<L>,
     tile: Tile,
     whole: bool,
     zeros: bool,
 ) -> [[u32; 4]; FOUR] {
-    if s.branch(whole && can_shift::<B, C>(strip, tile)) {
-        return shifted::<S, B, C>(s, strip, tile);
+    if L::SEVERAL {
+        let rows: [[B; C]; FOUR] = found(s, strip, tile);
+        return warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| {
+                let is_blank = zeros && tile.later(k).row >= strip.rows;
+                together(rows[k]).map(
+                    #[inline(always)]
+                    |word| if is_blank { 0 } else { word },
+                )
+            },
+        );
     }
-    if s.branch(!strip.at_once || strip.reduced.tail != 0) {
-        return loose::<S, B, C>(s, strip, tile, zeros);
+    if s.branch(whole && can_shift::<B, L, C>(strip, tile)) {
+        return shifted::<S, B, _, C>(s, strip, tile);
+    }
+    if s.branch(!strip.at_once || strip.reduced.tail() != 0) {
+        return loose::<S, B, _, C>(s, strip, tile, zeros);
     }
     let last = strip.rows - 1;
     warpfold_simt::array::from_fn(
         #[inline(always)]
         |k| {
             let row = tile.later(k).row;
-            let at = strip.x.wrapping_add((row.min(last) as i64 * strip.reduced.bytes) as u64);
-            words(s, array(at), size::<B, C>()).map(
+            words(s, array(strip.at(row.min(last))), size::<B, C>()).map(
                 #[inline(always)]
                 |word| if zeros && row > last { 0 } else { word },
             )
@@ -132,9 +203,13 @@ pub fn load_words<S: Simt, B: Bits, const C: usize>(
 
 /// A lane's columns of `N` rows that are there, dealt out among lanes if `spread` says so, an element at a time.
 #[inline(always)]
-pub fn dealt<S: Simt, B: Bits, const C: usize, const N: usize>(s: &S, strip: &Strip<Pitch>, tile: Tile) -> [[B; C]; N] {
-    let (first, step) = lines::<S, B>(s, strip, tile);
-    let Pitch { each, tail, .. } = strip.reduced;
+pub fn dealt<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
+    s: &S,
+    strip: &Strip<L>,
+    tile: Tile,
+) -> [[B; C]; N] {
+    let (first, step) = lines::<S, B, L>(s, strip, tile);
+    let (each, tail) = (strip.reduced.each(), strip.reduced.tail());
     let is_tail = tail != 0 && tile.row + 1 == strip.rows;
     let last = if is_tail { tail } else { strip.columns * each }.max(1) - 1;
     let column: [usize; C] = warpfold_simt::array::from_fn(
@@ -155,24 +230,23 @@ pub fn dealt<S: Simt, B: Bits, const C: usize, const N: usize>(s: &S, strip: &St
 
 /// A lane's columns of `N` rows that are there, each read at once.
 #[inline(always)]
-pub fn at_once<S: Simt, B: Bits, const C: usize, const N: usize>(
+pub fn at_once<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
     s: &S,
-    strip: &Strip<Pitch>,
+    strip: &Strip<L>,
     tile: Tile,
 ) -> [[u32; 4]; N] {
-    let (first, step) = lines::<S, B>(s, strip, tile);
+    let (first, step) = lines::<S, B, L>(s, strip, tile);
     warpfold_simt::array::from_fn(
         #[inline(always)]
         |k| words(s, array::<u8>(first).offset(step.wrapping_mul(k)), size::<B, C>()),
     )
 }
 
-/// The address of a lane's first column in its first row, and the bytes to the next.
+/// The address of a lane's first column in its first row, and the bytes to the next, of a tile in one run.
 #[inline(always)]
-fn lines<S: Simt, B: Bits>(s: &S, strip: &Strip<Pitch>, tile: Tile) -> (u64, usize) {
-    let pitch = strip.reduced.bytes;
-    let step = (tile.step as i64 * pitch) as usize;
-    let first = strip.x.wrapping_add((tile.row as i64 * pitch) as u64);
+fn lines<S: Simt, B: Bits, L: Lines>(s: &S, strip: &Strip<L>, tile: Tile) -> (u64, usize) {
+    let step = (tile.step as i64 * strip.reduced.bytes()) as usize;
+    let first = strip.at(tile.row);
     // The multiples of it would take the registers that a word's columns need.
     (first, if B::SIZE <= 2 { (step >> 32) << 32 | s.anew(step as u32) as usize } else { step })
 }
@@ -210,16 +284,16 @@ fn apart<B: Bits, const C: usize, const N: usize>(words: [[u32; 4]; N]) -> [[B; 
 
 /// Whether what follows each row of the tile is the array's, as far as one read goes.
 #[inline(always)]
-fn can_shift<B: Bits, const C: usize>(strip: &Strip<Pitch>, tile: Tile) -> bool {
-    tile.more && strip.reduced.bytes >= size::<B, C>() as i64
+fn can_shift<B: Bits, L: Lines, const C: usize>(strip: &Strip<L>, tile: Tile) -> bool {
+    !L::SEVERAL && tile.more && strip.reduced.bytes() >= size::<B, C>() as i64
 }
 
 #[inline(always)]
-fn shifted<S: Simt, B: Bits, const C: usize>(s: &S, strip: &Strip<Pitch>, tile: Tile) -> [[u32; 4]; FOUR] {
+fn shifted<S: Simt, B: Bits, L: Lines, const C: usize>(s: &S, strip: &Strip<L>, tile: Tile) -> [[u32; 4]; FOUR] {
     let size = size::<B, C>();
     let lane = s.lane() & (strip.lanes - 1);
-    let used = strip.beside * B::SIZE * strip.reduced.each as u32;
-    let (first, step) = lines::<S, B>(s, &Strip { x: strip.panel, ..*strip }, tile);
+    let used = strip.beside * B::SIZE * strip.reduced.each() as u32;
+    let (first, step) = lines::<S, B, L>(s, &Strip { x: strip.panel, ..*strip }, tile);
     let shift = |k: usize| (first as u32).wrapping_add((step as u32).wrapping_mul(k as u32)) & (size - 1);
     // Beyond the last that has columns, it is the last again.
     let read = |k: usize, lane: u32| {
@@ -256,8 +330,13 @@ fn shifted<S: Simt, B: Bits, const C: usize>(s: &S, strip: &Strip<Pitch>, tile: 
 
 /// An element of each row at a time. Where there is none, it is the last row's, or zero.
 #[inline(always)]
-fn loose<S: Simt, B: Bits, const C: usize>(s: &S, strip: &Strip<Pitch>, tile: Tile, zeros: bool) -> [[u32; 4]; FOUR] {
-    let Pitch { bytes, each, tail, .. } = strip.reduced;
+fn loose<S: Simt, B: Bits, L: Lines, const C: usize>(
+    s: &S,
+    strip: &Strip<L>,
+    tile: Tile,
+    zeros: bool,
+) -> [[u32; 4]; FOUR] {
+    let (each, tail) = (strip.reduced.each(), strip.reduced.tail());
     let columns = (strip.columns * each).max(1);
     let mut w = [[0u32; 4]; FOUR];
     let (mut e, all) = (0, s.opaque(C as u32));
@@ -268,8 +347,8 @@ fn loose<S: Simt, B: Bits, const C: usize>(s: &S, strip: &Strip<Pitch>, tile: Ti
             #[inline(always)]
             |k| {
                 let row = tile.row + (k as u32 * tile.step) as u64;
-                let at = strip.x.wrapping_add((row.min(last) as i64 * bytes) as u64);
-                let bits = s.load(array::<B>(at), column as usize * strip.spread as usize).to_bits() as u32;
+                let at = array::<B>(strip.at(row.min(last)));
+                let bits = s.load(at, column as usize * strip.spread as usize).to_bits() as u32;
                 if zeros && row > last { 0 } else { bits }
             },
         );
@@ -296,31 +375,4 @@ fn appended<B: Bits, const C: usize>(w: [u32; 4], bits: u32) -> [u32; 4] {
             if i < all { w[i] >> by | in_from << (32 - by) } else { 0 }
         },
     )
-}
-
-/// The nodes of `width` columns of each step, whose rows lie side by side: the nearest join first.
-#[inline(always)]
-pub(super) fn side_by_side<S: Simt, F: Tree, const C: usize>(
-    s: &S,
-    f: &F,
-    mut nodes: [[F::Node; C]; STEPS],
-    width: u32,
-) -> [[F::Node; C]; STEPS] {
-    let (mut step, mut under) = (1, 1);
-    while step < C {
-        if s.branch(step as u32 >= width) {
-            let mut k = 0;
-            while k < STEPS {
-                let mut j = 0;
-                while j + step < C {
-                    nodes[k][j] = f.join(nodes[k][j], nodes[k][j + step], under);
-                    j += if (j + 1) % step == 0 { step + 1 } else { 1 };
-                }
-                k += 1;
-            }
-            under *= 2;
-        }
-        step *= 2;
-    }
-    nodes
 }

@@ -4,26 +4,27 @@ use crate::address::array;
 use crate::node::select;
 use crate::reduce::fold::Heap;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::piece::read::Tile;
-use crate::reduce::shape::piece::{Dense, Held, Packs, Piece, Row, Short, Tiny};
+use crate::reduce::shape::piece::read::{Tile, below};
+use crate::reduce::shape::piece::{Dense, Gather, Held, Packs, Piece, Row, Short, Tiny};
 use crate::reduce::shape::split::STEPS;
 use crate::reduce::shape::split::Split;
 use crate::reduce::shape::warp;
 use crate::source::{Bits, words};
+use core::marker::PhantomData;
 use warpfold_simt::{Pod, Simt};
 
-/// Elements in any order.
+/// Elements in any order, which follow one another as `Q` says.
 #[derive(Clone, Copy)]
-pub struct Free<F>(F);
+pub struct Free<F, Q = Dense>(F, PhantomData<Q>);
 
-impl<F: Heap> Piece for Free<F> {
+impl<F: Heap, Q: Gather> Piece for Free<F, Q> {
     type Fold = F;
-    type Reduced = Dense;
+    type Reduced = Q;
     const PER: u32 = F::Bits::PER;
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
-        Self(F::new(recipe))
+        Self(F::new(recipe), PhantomData)
     }
 
     #[inline(always)]
@@ -32,13 +33,13 @@ impl<F: Heap> Piece for Free<F> {
     }
 
     #[inline(always)]
-    fn run<S: Simt>(&self, s: &S, row: &Row<Dense>, tile: u32, tiles: u32) -> F::Part {
+    fn run<S: Simt>(&self, s: &S, row: &Row<Q>, tile: u32, tiles: u32) -> F::Part {
         let f = &self.0;
         let full = 256 * F::Bits::PER;
         let mut acc = f.start();
         let mut t = 0;
         while s.again(t < tiles && (tile + t) as u64 * (full as u64) < row.len) {
-            let here = Tile::of::<F::Bits>(row, tile + t);
+            let here = Tile::of::<F::Bits, Q>(row, tile + t);
             let place = (tile + t) * 256;
             if s.branch(here.is_even::<F::Bits>()) {
                 let w = here.even(s);
@@ -47,6 +48,8 @@ impl<F: Heap> Piece for Free<F> {
                     acc = f.pack(s, acc, &w[k], place + s.lane() + 32 * k as u32);
                     k += 1;
                 }
+            } else if Q::SEVERAL {
+                acc = self.torn(s, acc, &here, row, place);
             } else {
                 acc = self.uneven(s, acc, &here, place);
             }
@@ -56,27 +59,51 @@ impl<F: Heap> Piece for Free<F> {
     }
 
     #[inline(always)]
-    fn settle<S: Simt>(&self, s: &S, row: &Row<Dense>, part: F::Part) -> F::Part {
+    fn settle<S: Simt>(&self, s: &S, row: &Row<Q>, part: F::Part) -> F::Part {
         let Some(p) = self.0.place(part) else { return part };
         let (p, per) = (p as u64, F::Bits::PER as u64);
         let shift = row.x & 15;
-        // The line, if segments do not differ in where they start, and if it has nothing of what comes before.
-        let line = row.pack(p) - shift;
-        let alike = row.reduced.segment == 63 || (row.x | row.reduced.stride as u64) & 15 == 0;
-        if s.branch(alike && (p > 0 || shift == 0) && line + 16 <= row.end()) {
+        // The line, if runs do not differ in where they start, and if it has nothing of what comes before.
+        let line = row.find::<F::Bits>(p * per).0 - shift;
+        if s.branch(Q::in_lines(row) && (p > 0 || shift == 0) && line + 16 <= row.end()) {
             let first = p * per - shift / F::Bits::SIZE as u64;
             return self.0.placed(part, first + self.0.locate(&words(s, array(line), 16), part) as u64);
         }
         let mut i = (p * per).saturating_sub(per - 1);
-        let at = |i: u64| array(row.pack(i / per) + i % per * F::Bits::SIZE as u64);
-        while s.again(i + 1 < row.len.min((p + 1) * per) && !self.0.found(s.load(at(i), 0), part)) {
+        while s.again(
+            i + 1 < row.len.min((p + 1) * per) && !self.0.found(s.load(array(row.find::<F::Bits>(i).0), 0), part),
+        ) {
             i += 1;
         }
         self.0.placed(part, i)
     }
 }
 
-impl<F: Heap> Free<F> {
+impl<F: Heap, Q: Gather> Free<F, Q> {
+    /// Takes a tile that may be in several runs.
+    #[inline(always)]
+    fn torn<S: Simt>(&self, s: &S, mut acc: F::Acc, here: &Tile, row: &Row<Q>, place: u32) -> F::Acc {
+        let (f, lane, per) = (&self.0, s.lane(), F::Bits::PER);
+        let w = Q::read::<S, F::Bits>(s, row, here);
+        let whole = here.whole::<F::Bits>();
+        let mut k = 0;
+        while k < STEPS {
+            let p = 32 * k as u32 + lane;
+            if s.branch(p < whole) {
+                acc = f.pack(s, acc, &w[k], place + p);
+            }
+            k += 1;
+        }
+        let left = here.valid - whole * per;
+        if s.branch(left > 0 && lane == whole & 31) {
+            let last = warp::picked(w, whole >> 5);
+            let like = F::Bits::nth(&last, 0);
+            let last = filled::<F>(&last, like, |i| below(left * F::Bits::SIZE, i));
+            acc = f.pack(s, acc, &last, place + whole);
+        }
+        acc
+    }
+
     /// Takes a tile that does not begin and end with a line. Order is no matter, so lines are taken as they are, but
     /// for the first and the last. Line `q` has place `place + q`, so that the place of an element, counted in lines,
     /// is that of the pack that it is in, or the next; the last may be the 257th.
@@ -159,13 +186,6 @@ impl<F: Heap> Short for Free<F> {
             |brief| f.part_of(brief),
         )
     }
-}
-
-/// The bits of word `i` that are of the first `bytes` bytes.
-#[inline(always)]
-fn below(bytes: u32, i: usize) -> u32 {
-    let left = bytes.saturating_sub(4 * i as u32);
-    if left >= 4 { u32::MAX } else { (1 << (8 * left)) - 1 }
 }
 
 /// Sixteen bytes with what changes nothing where `keep` of a word has no bits: zeros, or `like`, which is there

@@ -2,16 +2,19 @@
 
 mod free;
 mod ordered;
+mod pieces;
 mod read;
 
 pub use free::Free;
-pub use ordered::{Ordered, next, pack};
+pub use ordered::{Ordered, pack};
+pub use pieces::Gather;
 pub use read::{Tile, hold, hold_lines, joined, loose, loose_steps};
 
-use crate::params::params;
+use crate::params::{Plain, params};
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
 use crate::reduce::recipe::Recipe;
+use crate::reduce::shape::map::Map;
 use crate::reduce::shape::split::STEPS;
 use crate::reduce::shape::split::Split;
 use crate::source::Bits;
@@ -158,30 +161,69 @@ impl<R: Copy> Row<R> {
 }
 
 params! {
-    /// Reduced elements that lie side by side, in segments of a power of two of 16-byte packs.
+    /// Reduced elements that lie side by side.
     pub struct Dense {
-        /// Bytes from segment to segment.
-        pub stride: i64,
-        /// The logarithm of a segment's packs, at least 8; 63 if there is one.
-        pub segment: u64,
         /// Bytes from the input to the end of the array: all before may be read.
+        pub end: u64,
+    }
+
+    /// Reduced elements in several runs, in each of which they lie side by side.
+    pub struct Runs {
+        /// Where they are.
+        pub map: Map,
+        /// Whether runs begin and end at multiples of 16 bytes from the row's first element.
+        pub aligned: u64,
+        /// As in [`Dense`].
         pub end: u64,
     }
 }
 
-impl Row<Dense> {
+/// How the elements of a row follow one another.
+pub trait Sequence: Plain {
+    /// Whether they may be in several runs.
+    const SEVERAL: bool;
+    /// Bytes from the input to the end of the array.
+    fn end(&self) -> u64;
+    /// Bytes from the first element to element `i`, and how many of its run there are from it on.
+    fn find<B: Bits>(&self, i: u64) -> (i64, u64);
+}
+
+impl Sequence for Dense {
+    const SEVERAL: bool = false;
+    #[inline(always)]
+    fn end(&self) -> u64 {
+        self.end
+    }
+    #[inline(always)]
+    fn find<B: Bits>(&self, i: u64) -> (i64, u64) {
+        ((i * B::SIZE as u64) as i64, u64::MAX)
+    }
+}
+
+impl Sequence for Runs {
+    const SEVERAL: bool = true;
+    #[inline(always)]
+    fn end(&self) -> u64 {
+        self.end
+    }
+    #[inline(always)]
+    fn find<B: Bits>(&self, i: u64) -> (i64, u64) {
+        self.map.find(i)
+    }
+}
+
+impl<Q: Sequence> Row<Q> {
     /// The address of the array's end.
     #[inline(always)]
     pub fn end(&self) -> u64 {
-        self.input.wrapping_add(self.reduced.end)
+        self.input.wrapping_add(self.reduced.end())
     }
 
-    /// The address of pack `p`.
+    /// The address of element `i`, and how many of its run there are from it on.
     #[inline(always)]
-    pub fn pack(&self, p: u64) -> u64 {
-        let Dense { stride, segment, .. } = self.reduced;
-        let inside = p & ((1 << segment) - 1);
-        self.x.wrapping_add(((p >> segment) as i64 * stride) as u64).wrapping_add(inside * 16)
+    pub fn find<B: Bits>(&self, i: u64) -> (u64, u64) {
+        let (at, left) = self.reduced.find::<B>(i);
+        (self.x.wrapping_add(at as u64), left)
     }
 }
 

@@ -4,17 +4,17 @@ use crate::node::{Node, select};
 use crate::reduce::fold::Tree;
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::piece::read::Tile;
-use crate::reduce::shape::piece::{Dense, Held, Packs, Piece, Row, Short, Tiny};
-use crate::reduce::shape::split::STEPS;
-use crate::reduce::shape::split::Split;
+use crate::reduce::shape::piece::{Dense, Gather, Held, Packs, Piece, Row, Short, Tiny};
+use crate::reduce::shape::split::{STEPS, Split, next};
 use crate::reduce::shape::stack::Lanes;
 use crate::reduce::shape::warp::{self, pick};
 use crate::source::Bits;
+use core::marker::PhantomData;
 use warpfold_simt::{ALL, Simt};
 
-/// Elements in the order of the tree.
+/// Elements in the order of the tree, which follow one another as `Q` says.
 #[derive(Clone, Copy)]
-pub struct Ordered<F>(pub F);
+pub struct Ordered<F, Q = Dense>(pub F, pub PhantomData<Q>);
 
 /// The node over the elements of 16 bytes.
 #[inline(always)]
@@ -76,15 +76,6 @@ fn slow<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STEP
     nodes
 }
 
-/// The first leaves, and one more comes last.
-#[inline(always)]
-pub fn next<T: Copy, const N: usize>(all: [T; N], last: T) -> [T; N] {
-    warpfold_simt::array::from_fn(
-        #[inline(always)]
-        |k| if k + 1 < N { all[k + 1] } else { last },
-    )
-}
-
 /// Whether all elements are ordinary.
 #[inline(always)]
 fn all_ordinary<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> bool {
@@ -142,7 +133,7 @@ fn some<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], valid: u32) -> F::Part {
     part
 }
 
-impl<F: Tree> Ordered<F> {
+impl<F: Tree, Q> Ordered<F, Q> {
     /// A tile that the row ends in.
     #[inline(always)]
     pub fn end<S: Simt>(&self, s: &S, tile: &Tile, w: &[[u32; 4]; STEPS]) -> F::Part {
@@ -151,18 +142,7 @@ impl<F: Tree> Ordered<F> {
         let left = tile.valid - whole * per;
         let mut last = f.nothing();
         if s.branch(left > 0 && lane == whole & 31) {
-            let mine: [u32; 4] = warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |i| {
-                    pick(
-                        warpfold_simt::array::from_fn(
-                            #[inline(always)]
-                            |k| w[k][i],
-                        ),
-                        whole >> 5,
-                    )
-                },
-            );
+            let mine = warp::picked(*w, whole >> 5);
             last = if F::NEUTRAL { f.part(padded(s, f, &mine, per, left, 1), left) } else { some(s, f, &mine, left) };
         }
         // Once for each warp, so it is kept short where nodes are large.
@@ -188,14 +168,14 @@ impl<F: Tree> Ordered<F> {
     }
 }
 
-impl<F: Tree> Piece for Ordered<F> {
+impl<F: Tree, Q: Gather> Piece for Ordered<F, Q> {
     type Fold = F;
-    type Reduced = Dense;
+    type Reduced = Q;
     const PER: u32 = F::Bits::PER;
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
-        Self(F::new(recipe))
+        Self(F::new(recipe), PhantomData)
     }
 
     #[inline(always)]
@@ -204,14 +184,14 @@ impl<F: Tree> Piece for Ordered<F> {
     }
 
     #[inline(always)]
-    fn run<S: Simt>(&self, s: &S, row: &Row<Dense>, tile: u32, tiles: u32) -> F::Part {
+    fn run<S: Simt>(&self, s: &S, row: &Row<Q>, tile: u32, tiles: u32) -> F::Part {
         let (f, whole) = (&self.0, 256 * F::Bits::PER);
         let mut stack = Lanes::new(f.lift(s, F::Bits::ZERO));
         let mut rest = f.nothing();
         let mut t = 0;
         while s.again(t < tiles && (tile + t) as u64 * (whole as u64) < row.len) {
-            let here = Tile::of::<F::Bits>(row, tile + t);
-            let w = here.read::<S, F::Bits>(s);
+            let here = Tile::of::<F::Bits, Q>(row, tile + t);
+            let w = Q::read::<S, F::Bits>(s, row, &here);
             if s.branch(here.valid < whole) {
                 rest = self.end(s, &here, &w);
                 break;
@@ -253,19 +233,7 @@ impl<F: Tree> Ordered<F> {
         while s.again(k < steps) {
             let valid = pick(valid, k);
             if s.branch(valid > 0 && valid < per) {
-                let w = warpfold_simt::array::from_fn(
-                    #[inline(always)]
-                    |i| {
-                        pick(
-                            warpfold_simt::array::from_fn(
-                                #[inline(always)]
-                                |k| w[k][i],
-                            ),
-                            k,
-                        )
-                    },
-                );
-                let part = some(s, f, &w, valid);
+                let part = some(s, f, &warp::picked(*w, k), valid);
                 parts = warpfold_simt::array::from_fn(
                     #[inline(always)]
                     |j| select(j as u32 == k, part, parts[j]),

@@ -2,7 +2,7 @@
 
 use crate::address::array;
 use crate::node::select;
-use crate::reduce::shape::piece::{Dense, Packs, Row};
+use crate::reduce::shape::piece::{Packs, Row, Sequence};
 use crate::reduce::shape::split::STEPS;
 use crate::source::{Bits, words};
 use warpfold_simt::{ALL, Global, Simt};
@@ -20,18 +20,23 @@ pub struct Tile {
     pub valid: u32,
     /// Whether the last line that has some of them goes beyond the array, and so is not read.
     beyond: bool,
+    /// Whether they are in more than one run.
+    pub torn: bool,
+    /// The number of the first element.
+    pub first: u64,
 }
 
 impl Tile {
     /// Tile number `tile` of a row.
     #[inline(always)]
-    pub fn of<B: Bits>(row: &Row<Dense>, tile: u32) -> Self {
-        let (first, per) = (tile as u64 * 256, B::PER as u64);
-        let base = row.pack(first);
+    pub fn of<B: Bits, Q: Sequence>(row: &Row<Q>, tile: u32) -> Self {
+        let whole = 256 * B::PER as u64;
+        let first = tile as u64 * whole;
+        let (base, left) = row.find::<B>(first);
         let shift = base as u32 & 15;
-        let valid = (row.len - first * per).min(256 * per) as u32;
+        let valid = (row.len - first).min(whole) as u32;
         let end = (base + (valid * B::SIZE) as u64 + 15) & !15;
-        Self { base, shift, valid, beyond: end > row.end() }
+        Self { base, shift, valid, beyond: end > row.end(), torn: left < valid as u64, first }
     }
 
     /// Lines that have some of its elements, at most 257.
@@ -52,15 +57,15 @@ impl Tile {
         self.valid / B::PER
     }
 
-    /// Whether its packs are 256 lines.
+    /// Whether its packs are 256 lines, side by side.
     #[inline(always)]
     pub fn is_even<B: Bits>(&self) -> bool {
-        self.shift == 0 && self.valid == 256 * B::PER
+        self.shift == 0 && self.valid == 256 * B::PER && !self.torn
     }
 
-    /// The address of pack `p`.
+    /// The address of pack `p`, of one run.
     #[inline(always)]
-    pub fn at(&self, p: u32) -> u64 {
+    fn at(&self, p: u32) -> u64 {
         self.base + p as u64 * 16
     }
 
@@ -80,7 +85,7 @@ impl Tile {
         words(s, array::<u8>(self.base & !15).offset(q.min(self.readable::<B>() - 1) as usize * 16), 16)
     }
 
-    /// A lane's 8 packs. What the row does not have of them may be anything.
+    /// A lane's 8 packs of a tile in one run.
     #[inline(always)]
     pub fn read<S: Simt, B: Bits>(&self, s: &S) -> [[u32; 4]; STEPS] {
         if s.branch(self.is_even::<B>()) {
@@ -214,6 +219,27 @@ impl Packs {
     }
 }
 
+/// The bits of word `i` that are of the first `bytes` bytes.
+#[inline(always)]
+pub fn below(bytes: u32, i: usize) -> u32 {
+    let left = bytes.saturating_sub(4 * i as u32);
+    if left >= 4 { u32::MAX } else { (1 << (8 * left)) - 1 }
+}
+
+/// The elements of 16 bytes moved on by one, with another at the end.
+#[inline(always)]
+pub(super) fn followed<B: Bits>([a, b, c, d]: [u32; 4], next: B) -> [u32; 4] {
+    let all = next.to_bits();
+    let x = all as u64;
+    match B::SIZE {
+        16 => [x as u32, (x >> 32) as u32, (all >> 64) as u32, (all >> 96) as u32],
+        8 => [c, d, x as u32, (x >> 32) as u32],
+        4 => [b, c, d, x as u32],
+        2 => [a >> 16 | b << 16, b >> 16 | c << 16, c >> 16 | d << 16, d >> 16 | (x as u32) << 16],
+        _ => [a >> 8 | b << 24, b >> 8 | c << 24, c >> 8 | d << 24, d >> 8 | (x as u32) << 24],
+    }
+}
+
 /// The 16 bytes that start `shift` bytes, at most 15, after the first of `a`, which `b` follows.
 #[inline(always)]
 pub fn joined(a: [u32; 4], b: [u32; 4], shift: u32) -> [u32; 4] {
@@ -327,16 +353,7 @@ pub fn loose_steps<S: Simt, B: Bits>(s: &S, at: [u64; STEPS], valid: [u32; STEPS
         // Each element comes in at the end and moves on as others follow.
         let mut k = 0;
         while k < STEPS {
-            let all = bits[k].to_bits();
-            let x = all as u64;
-            let [a, b, c, d] = w[k];
-            w[k] = match B::SIZE {
-                16 => [x as u32, (x >> 32) as u32, (all >> 64) as u32, (all >> 96) as u32],
-                8 => [c, d, x as u32, (x >> 32) as u32],
-                4 => [b, c, d, x as u32],
-                2 => [a >> 16 | b << 16, b >> 16 | c << 16, c >> 16 | d << 16, d >> 16 | (x as u32) << 16],
-                _ => [a >> 8 | b << 24, b >> 8 | c << 24, c >> 8 | d << 24, d >> 8 | (x as u32) << 24],
-            };
+            w[k] = followed(w[k], bits[k]);
             k += 1;
         }
         e += 1;
