@@ -7,7 +7,7 @@ use warpfold_kernels::custom::{Exported, Node, Words};
 use warpfold_kernels::{export_reducer, words};
 
 /// Shapes and axes: rows and columns, odd, short and long, side by side and not.
-const CASES: [(&[usize], &[isize]); 16] = [
+const CASES: [(&[usize], &[isize]); 17] = [
     (&[1], &[0]),
     (&[31], &[0]),
     (&[257], &[0]),
@@ -20,6 +20,7 @@ const CASES: [(&[usize], &[isize]); 16] = [
     (&[300, 70], &[0]),
     (&[9, 13, 11], &[0, 2]),
     (&[3, 40, 5], &[0, 2]),
+    (&[3, 40, 2], &[0, 2]),
     (&[6, 64, 5], &[1]),
     (&[5, 3, 64], &[0, 2]),
     (&[4, 3, 5, 7], &[1, 3]),
@@ -59,7 +60,7 @@ fn check<R: Exported<Item: Words>>(reducer: R, element: impl Fn(usize) -> R::Ite
 fn matrices_of_16_bytes_take_every_kernel() {
     let data = matrices(40_000);
     let classes = check(Mat2Product, |i| data[i % data.len()]);
-    assert_eq!(classes, ["any_columns", "any_rows", "columns", "narrow", "parts", "rows", "short"]);
+    assert_eq!(classes, ["any_columns", "any_rows", "columns", "narrow", "rows", "runs", "short"]);
 }
 
 #[test]
