@@ -29,8 +29,8 @@ pub const LAUNCH: f64 = 2.5e-6;
 pub const SEGMENT_WARPS: u64 = 64;
 /// Tiles of a stretch of a long segment, at most. Not measured against other values.
 pub const STRETCH_TILES: u64 = 16;
-/// Bytes of a run, from which on runs of several reduced axes are read as rows, and shorter ones as columns. Not measured
-/// against other values.
+/// Bytes of a run, from which on runs of several reduced axes are read as rows, and shorter ones as columns. Not
+/// measured against other values.
 pub const RUN_BYTES: usize = 64;
 /// Bytes of a run, below which blocks that run together take different rows, since their runs may be neighbours. Not
 /// measured against other values.
