@@ -2,7 +2,7 @@
 
 use crate::address::array;
 use crate::node::select;
-use crate::reduce::shape::piece::{Packs, Row, Sequence};
+use crate::reduce::shape::piece::{Row, Sequence};
 use crate::reduce::shape::split::STEPS;
 use crate::source::{Bits, words};
 use warpfold_simt::{ALL, Global, Simt};
@@ -205,20 +205,6 @@ impl Tile {
     }
 }
 
-impl Packs {
-    /// What they have, and zeros.
-    #[inline(always)]
-    pub fn read<S: Simt, B: Bits>(&self, s: &S) -> [[u32; 4]; STEPS] {
-        if s.branch(self.packed(B::PER)) {
-            return warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |k| words(s, array(self.at[k]), 16),
-            );
-        }
-        loose_steps::<S, B>(s, self.at, self.valid)
-    }
-}
-
 /// The bits of word `i` that are of the first `bytes` bytes.
 #[inline(always)]
 pub fn below(bytes: u32, i: usize) -> u32 {
@@ -228,7 +214,7 @@ pub fn below(bytes: u32, i: usize) -> u32 {
 
 /// The elements of 16 bytes moved on by one, with another at the end.
 #[inline(always)]
-pub(super) fn followed<B: Bits>([a, b, c, d]: [u32; 4], next: B) -> [u32; 4] {
+pub(in crate::reduce::shape) fn followed<B: Bits>([a, b, c, d]: [u32; 4], next: B) -> [u32; 4] {
     let all = next.to_bits();
     let x = all as u64;
     match B::SIZE {
@@ -338,25 +324,4 @@ fn near<S: Simt, B: Bits>(s: &S, at: u64, count: u32, end: u64, blank: B) -> [u3
         #[inline(always)]
         |i| s.funnel(w[i], w[i + 1], 8 * shift),
     )
-}
-
-/// Eight packs from anywhere, an element of each at a time.
-#[inline(always)]
-pub fn loose_steps<S: Simt, B: Bits>(s: &S, at: [u64; STEPS], valid: [u32; STEPS]) -> [[u32; 4]; STEPS] {
-    let mut w = [[0u32; 4]; STEPS];
-    let (mut e, per) = (0, if B::SIZE >= 8 { B::PER } else { s.opaque(B::PER) });
-    while s.again(e < per) {
-        let bits: [B; STEPS] = warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| if e < valid[k] { s.load(array(at[k]), e as usize) } else { B::ZERO },
-        );
-        // Each element comes in at the end and moves on as others follow.
-        let mut k = 0;
-        while k < STEPS {
-            w[k] = followed(w[k], bits[k]);
-            k += 1;
-        }
-        e += 1;
-    }
-    w
 }
