@@ -38,8 +38,6 @@ pub const ABREAST_BYTES: u64 = 4096;
 /// Staged units lie in one stretch of memory if what is between them is at most one of so many parts of a unit. Not
 /// measured against other values.
 pub const STAGED_GAP: usize = 4;
-/// Rows of columns that a lane takes whole, at most, by way of shared memory. Not measured against other values.
-pub const STAGED_ROWS: usize = 32;
 /// Tiles that a warp stages one after the other, at most. Not measured against other values.
 pub const STAGED_TURNS: u64 = 2;
 /// What it costs a warp to take a pack of each lane, to exchange parts, and to find and write an output, relative to each

@@ -4,12 +4,12 @@ use warpfold_kernels::reduce::call::CallAt;
 use warpfold_kernels::reduce::shape::map::Divisor;
 use warpfold_kernels::reduce::shape::piece::{ALONE, PACKS};
 use warpfold_kernels::reduce::shape::stage::LINES;
-use warpfold_kernels::reduce::shape::staged::{Staged, segments};
+use warpfold_kernels::reduce::shape::staged::Staged;
 use warpfold_kernels::reduce::table::KEPT;
 
 use super::Launch;
 use super::planner::Planner;
-use super::policy::{SPREAD, STAGED_COSTS, STAGED_GAP, STAGED_ROWS, STAGED_TURNS, WARPS};
+use super::policy::{SPREAD, STAGED_COSTS, STAGED_GAP, STAGED_TURNS, WARPS};
 use warpfold_array::problem::Dim;
 
 /// Bytes that fit a warp's lines wherever they begin.
@@ -22,14 +22,10 @@ struct Units {
     along: Dim,
     /// The outputs of a unit: side by side.
     columns: Dim,
-    /// The outputs of all units, if these are parts of one row of columns.
-    all: usize,
     /// Bytes of a unit.
     bytes: usize,
-    /// How a tile lies in memory.
-    segments: u64,
-    /// Lines of each segment.
-    lines: usize,
+    /// Lines for which each unit has room, if units are staged one by one.
+    lines: Option<usize>,
     /// Units that fit a tile.
     fit: usize,
 }
@@ -37,8 +33,7 @@ struct Units {
 impl Units {
     /// Units of one element each, which are not staged.
     fn elements(along: Dim, size: usize) -> Self {
-        let columns = Dim { len: 1, ..along };
-        Self { along, columns, all: along.len, bytes: size, segments: segments::ONE, lines: 1, fit: LINES as usize }
+        Self { along, columns: Dim { len: 1, ..along }, bytes: size, lines: None, fit: LINES as usize }
     }
 
     /// Units of `bytes` each.
@@ -46,37 +41,13 @@ impl Units {
         if bytes > FIT {
             return None;
         }
-        let (pitch, all) = (along.x as usize, along.len * columns.len);
-        let one = Self { along, columns, all, bytes, segments: segments::ONE, lines: 1, fit: 1 };
+        let pitch = along.x as usize;
         if pitch <= bytes + bytes / STAGED_GAP {
             let fit = (FIT - bytes).checked_div(pitch).unwrap_or(LINES as usize) + 1;
-            return Some(Self { fit, ..one });
+            return Some(Self { along, columns, bytes, lines: None, fit });
         }
         let lines = (bytes + 15).div_ceil(16);
-        Some(Self { segments: segments::UNITS, lines, fit: LINES as usize / lines, ..one })
-    }
-
-    /// Parts of rows of columns: as wide as fits a tile.
-    fn panels(columns: Dim, rows: usize) -> Option<Self> {
-        let size = columns.x as usize;
-        let lines = LINES as usize / rows;
-        // Wherever a row begins. Whole sectors, if there is room for one.
-        let room = 16 * lines.checked_sub(1)?;
-        let bytes = if room >= 32 { room - room % 32 } else { room };
-        let width = (bytes / size).min(columns.len);
-        if width == 0 {
-            return None;
-        }
-        let [x, out] = [size as isize, columns.out].map(|step| step * width as isize);
-        Some(Self {
-            along: Dim { len: columns.len.div_ceil(width), x, mask: 0, out },
-            columns: Dim { len: width, ..columns },
-            all: columns.len,
-            bytes: width * size,
-            segments: segments::ROWS,
-            lines,
-            fit: 1,
-        })
+        Some(Self { along, columns, bytes, lines: Some(lines), fit: LINES as usize / lines })
     }
 }
 
@@ -89,25 +60,21 @@ impl Planner<'_> {
         }
         let nothing = Dim { len: 1, x: 0, mask: 0, out: 0 };
         let (&inner, outer) = kept.split_last().unwrap_or((&nothing, &[]));
-        let side_by_side = inner.x == size as isize && run.x > 0;
         let (outer, units) = if run.len == 1 {
             (outer, Units::elements(inner, size))
         } else if run.x == size as isize {
             let long = run.len.div_ceil(per) > 32 && self.problem.outputs < (self.processors * WARPS) as usize;
             (outer, Units::of(inner, nothing, run.len * size).filter(|_| !long)?)
-        } else if side_by_side {
+        } else if inner.x == size as isize && run.x > 0 {
+            let (&along, outer) = outer.split_last()?;
             let row = inner.len.saturating_mul(size);
             let bytes = (run.len - 1).saturating_mul(run.x as usize).saturating_add(row);
-            let dense = run.len.saturating_mul(row) >= bytes / 2;
-            match outer
-                .split_last()
-                .filter(|_| dense)
-                .and_then(|(&along, outer)| Units::of(along, inner, bytes).map(|units| (outer, units)))
-            {
-                Some(found) => found,
-                None if run.len <= STAGED_ROWS => (outer, Units::panels(inner, run.len)?),
-                None => return None,
+            let units = Units::of(along, inner, bytes)?;
+            // What is between the rows of a unit is staged, too.
+            if units.lines.is_some() && inner.len > 1 || run.len * row < bytes / 2 {
+                return None;
             }
+            (outer, units)
         } else {
             return None;
         };
@@ -117,7 +84,7 @@ impl Planner<'_> {
     /// The launch for units outside which there are `outer` axes.
     fn units(&self, outer: &[Dim], units: Units, run: Dim) -> Launch<CallAt> {
         let outputs = self.outputs::<KEPT>(outer);
-        let Units { along, columns, all, bytes, segments, lines, .. } = units;
+        let Units { along, columns, bytes, lines, .. } = units;
         let wanted = (outputs.total * along.len as u64 / (self.processors * SPREAD)) as usize;
         let shared = Shared::of(run.len.div_ceil(self.per() as usize), &units, wanted);
         let tiles = along.len.div_ceil(shared.per_tile) as u64;
@@ -131,13 +98,12 @@ impl Planner<'_> {
             pitch: along.x as i64,
             out: self.out(&along),
             width: Divisor::new(columns.len as u64),
-            all: all as u64,
             beside: self.out(&columns),
-            near: run.x as i64,
-            segments,
-            lines: Divisor::new(lines as u64),
+            lines: Divisor::new(lines.unwrap_or(1) as u64),
             len: run.len as u32,
+            near: run.x as u32,
             bytes: bytes as u32,
+            apart: lines.is_some() as u32,
             per_tile: shared.per_tile as u32,
             turns: turns as u32,
             lanes: shared.lanes as u32,

@@ -1,27 +1,30 @@
 //! A warp's stretch of memory, copied to shared memory: from there a lane takes what it needs, at any address.
 //!
-//! Idea: lines of 16 bytes are copied as they lie, whatever the length of rows and wherever they begin. A word stands
-//! one place later for every 32 words before it, so that lanes that read at equal distances find different banks.
+//! Idea: lines of 16 bytes are copied as they lie, whatever the length of rows and wherever they begin. After every 8
+//! lines there is a gap of one, so that lanes that read at equal distances find different banks.
 
 use crate::address::array;
 use crate::node::select;
 use crate::reduce::shape::map::Divisor;
-use crate::reduce::shape::piece::followed;
+use crate::reduce::shape::piece::{followed, joined};
 use crate::reduce::shape::split::{STEPS, next};
 use crate::source::{Bits, words};
 use warpfold_simt::{Pack, Shared, Simt};
 
+/// A line.
+type Line = Pack<u32, 4>;
+
 /// Lines of a tile.
 pub const LINES: u32 = 32 * STEPS as u32;
-/// Words of shared memory for a warp's lines, one more that is read in part, and the gaps.
-const WORDS: u32 = place(4 * (LINES + 1));
-/// The same for the warps of a block.
-pub const BLOCK: usize = 8 * WORDS as usize;
+/// Lines of shared memory for a warp's tile, one more that is read in part, and the gaps.
+const ROOM: u32 = place(LINES + 1);
+/// Words for the warps of a block.
+pub const BLOCK: usize = 8 * 4 * ROOM as usize;
 
-/// Where a word stands.
+/// Where a line stands.
 #[inline(always)]
-const fn place(word: u32) -> u32 {
-    word + (word >> 5)
+const fn place(line: u32) -> u32 {
+    line + (line >> 3)
 }
 
 /// What a tile has of memory: segments of bytes side by side.
@@ -129,23 +132,6 @@ fn some<S: Simt, B: Bits>(s: &S, at: u64, count: u32) -> [u32; 4] {
     words
 }
 
-/// The words of as many elements as fit 16 bytes.
-#[inline(always)]
-fn joined<B: Bits>(mut element: impl FnMut(u32) -> B) -> [u32; 4] {
-    let (mut words, mut k) = ([0u32; 4], 0);
-    while k < B::PER {
-        let bits = element(k).to_bits();
-        let at = (k * B::SIZE) as usize;
-        let mut i = 0;
-        while 4 * i < B::SIZE as usize {
-            words[at / 4 + i] |= ((bits >> (32 * i)) as u32) << (8 * (at % 4));
-            i += 1;
-        }
-        k += 1;
-    }
-    words
-}
-
 /// A warp's room in shared memory.
 #[derive(Clone, Copy)]
 pub struct Stage(Shared<u32>);
@@ -154,75 +140,56 @@ impl Stage {
     /// That of warp `warp`, in [`BLOCK`] words.
     #[inline(always)]
     pub fn new(words: Shared<u32>, warp: u32) -> Self {
-        Self(words.offset(warp * WORDS))
+        Self(words.offset(warp * 4 * ROOM))
     }
 
     /// Keeps the first `count` lines. What follows them may be read, up to the end of one more.
     #[inline(always)]
     pub fn keep<S: Simt>(&self, s: &S, lines: [[u32; 4]; STEPS], count: u32) {
-        let lane = s.lane();
-        let own = self.0.offset(place(4 * lane));
+        let (lane, room) = (s.lane(), self.0.cast::<Line>());
+        let own = room.offset(place(lane));
         let mut k = 0;
         while k < STEPS {
             if s.branch(32 * k as u32 + lane <= count) {
-                let mut i = 0;
-                while i < 4 {
-                    s.put(own, place(128 * k as u32) + i, lines[k][i as usize]);
-                    i += 1;
-                }
+                s.put(own, place(32 * k as u32), Pack(lines[k]));
             }
             k += 1;
         }
-        if s.branch(count == LINES && lane < 4) {
-            s.put(self.0, place(4 * LINES) + lane, 0);
+        if s.branch(count == LINES && lane == 0) {
+            s.put(room, place(LINES), Pack([0; 4]));
         }
     }
 
     #[inline(always)]
-    fn word<S: Simt>(&self, s: &S, word: u32) -> u32 {
-        s.get(self.0, place(word))
+    fn line<S: Simt>(&self, s: &S, line: u32) -> [u32; 4] {
+        s.get(self.0.cast::<Line>(), place(line)).0
     }
 
     /// The 16 bytes from byte `at` on, a multiple of an element's.
     #[inline(always)]
     pub fn pack<S: Simt, B: Bits>(&self, s: &S, at: u32) -> [u32; 4] {
-        let first = at >> 2;
-        if B::SIZE >= 4 {
-            return warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |i| self.word(s, first + i as u32),
-            );
-        }
-        let w: [u32; 5] = warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |i| self.word(s, first + i as u32),
-        );
-        warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |i| s.funnel(w[i], w[i + 1], 8 * at),
-        )
+        let (line, shift) = (at >> 4, at & 15);
+        let words = self.line(s, line);
+        if s.branch(shift == 0) { words } else { joined::<B>(words, self.line(s, line + 1), shift) }
     }
 
     /// As many elements as fit 16 bytes, of which `at` says where each is.
     #[inline(always)]
     pub fn gather<S: Simt, B: Bits>(&self, s: &S, at: impl Fn(u32) -> u32) -> [u32; 4] {
-        if B::SIZE >= 4 {
-            return joined::<B>(
+        // A few at a time, so that their places are in registers.
+        let (each, mut words, mut k) = (if B::SIZE < 4 { 4 } else { B::PER }, [0; 4], 0);
+        let all = if B::SIZE < 4 { s.opaque(B::PER) } else { B::PER };
+        while s.again(k < all) {
+            let some: [B; 4] = warpfold_simt::array::from_fn(
                 #[inline(always)]
-                |k| self.element(s, at(k)),
+                |i| if (i as u32) < each { self.element(s, at(k + i as u32)) } else { B::ZERO },
             );
-        }
-        // A word at a time, so that the places of few elements are in registers.
-        let (mut words, mut i, all) = ([0; 4], 0, s.opaque(4));
-        while s.again(i < all) {
-            let (mut word, mut k, per) = (0, 0, 4 / B::SIZE);
-            while k < per {
-                let bits: B = self.element(s, at(i * per + k));
-                word |= (bits.to_bits() as u32) << (8 * B::SIZE * k);
-                k += 1;
+            let mut i = 0;
+            while i < each {
+                words = followed(words, some[i as usize]);
+                i += 1;
             }
-            words = next(words, word);
-            i += 1;
+            k += each;
         }
         words
     }
@@ -230,15 +197,7 @@ impl Stage {
     /// The element at byte `at`, a multiple of its size.
     #[inline(always)]
     fn element<S: Simt, B: Bits>(&self, s: &S, at: u32) -> B {
-        let first = at >> 2;
-        if B::SIZE < 4 {
-            return B::from_bits((self.word(s, first) >> (8 * (at & 3))) as u128);
-        }
-        let (mut bits, mut i) = (0u128, 0);
-        while 4 * i < B::SIZE {
-            bits |= (self.word(s, first + i) as u128) << (32 * i);
-            i += 1;
-        }
-        B::from_bits(bits)
+        let place = at + (at >> 7 << 4);
+        s.get(self.0.cast::<B>(), place / B::SIZE)
     }
 }

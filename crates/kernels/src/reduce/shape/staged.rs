@@ -1,10 +1,10 @@
 //! Staged outputs: outputs of so few bytes that a warp takes many, by way of shared memory.
 //!
 //! Idea: a warp copies up to 4 KiB of memory to shared memory by whole lines, so that no length of rows and no address
-//! costs more than another. Then a lane has an output to itself, or 2 to 32 lanes have stretches of one, and take its
-//! elements from there: side by side (short rows), or at equal distances (few columns, few rows of columns). Neighbouring
-//! lanes have neighbouring outputs. Bottleneck: memory; of elements of a byte, and of outputs of a few bytes, the
-//! instructions that find and finish them.
+//! costs much more than another. Then a lane has an output to itself, or 2 to 32 lanes have stretches of one, and take
+//! its elements from there: side by side (short rows), or at equal distances (few columns). Neighbouring lanes have
+//! neighbouring outputs. Bottleneck: memory; of elements of a byte, and of outputs of a few bytes, the instructions that
+//! find and finish them.
 
 use crate::address::array;
 use crate::params::params;
@@ -17,16 +17,6 @@ use crate::reduce::shape::stage::{BLOCK, Source, Stage};
 use crate::source::Bits;
 use warpfold_simt::{ALL, Simt};
 
-/// How a tile lies in memory, by [`Staged::segments`].
-pub mod segments {
-    /// All units side by side, or nearly so.
-    pub const ONE: u64 = 0;
-    /// Each unit by itself.
-    pub const UNITS: u64 = 1;
-    /// The rows of one unit, each by itself.
-    pub const ROWS: u64 = 2;
-}
-
 params! {
     /// Outputs in *units*: stretches of memory that have all elements of one output, or of several side by side.
     pub struct Staged[; const K] {
@@ -38,29 +28,27 @@ params! {
         pub pitch: i64,
         /// Elements from unit to unit in the output.
         pub out: i64,
-        /// Outputs side by side in a unit, at most.
+        /// Outputs side by side in a unit.
         pub width: Divisor,
-        /// Outputs side by side in all units of a line, if a line is one matrix: the last unit has what is left of them.
-        pub all: u64,
-        /// Elements from output to output in a unit.
+        /// Elements of the output from one of these to the next.
         pub beside: i64,
-        /// Bytes from element to element.
-        pub near: i64,
-        /// How a tile lies in memory: see [`segments`].
-        pub segments: u64,
-        /// Lines for which each of several segments has room.
+        /// Lines for which each unit has room, if units are staged one by one; otherwise of no matter.
         pub lines: Divisor,
         /// Elements of an output.
         pub len: u32,
+        /// Bytes from element to element.
+        pub near: u32,
         /// Bytes of a unit.
         pub bytes: u32,
+        /// Whether units are staged one by one, and not with what is between them.
+        pub apart: u32,
         /// Units of a tile.
         pub per_tile: u32,
         /// Tiles that a warp takes, one after the other.
         pub turns: u32,
         /// Lanes to an output, a power of two.
         pub lanes: u32,
-        /// Packs of a lane, at most 8.
+        /// Packs of a lane: at most 15, and a power of two up to 8 if several lanes share an output.
         pub packs: u32,
         /// Tiles of a line.
         pub tiles: u64,
@@ -78,72 +66,38 @@ struct Tile {
     out: i64,
     /// Units.
     units: u32,
-    /// Outputs of each.
-    width: u32,
 }
 
 impl Tile {
     #[inline(always)]
     fn new<S: Simt, const K: usize>(s: &S, call: &Call<Staged<K>>, number: u64) -> Self {
         let shape = &call.shape;
-        let (outer, number) = if s.branch(shape.outputs.total > 1) { divide(number, shape.tiles) } else { (0, number) };
-        let at = shape.outputs.at(outer);
-        let unit = number * shape.per_tile as u64;
+        let (mut tile, mut first, mut out) = (number, call.at.input, 0);
+        if s.branch(shape.outputs.total > 1) {
+            let (outer, within) = divide(number, shape.tiles);
+            let at = shape.outputs.at(outer);
+            (tile, first, out) = (within, first.wrapping_add(at.x as u64), at.out);
+        }
+        let unit = tile * shape.per_tile as u64;
         Self {
-            first: call.at.input.wrapping_add((at.x + unit as i64 * shape.pitch) as u64),
-            out: at.out + unit as i64 * shape.out,
+            first: first.wrapping_add((unit as i64 * shape.pitch) as u64),
+            out: out + unit as i64 * shape.out,
             units: (shape.units - unit).min(shape.per_tile as u64) as u32,
-            width: (shape.all - unit * shape.width.by).min(shape.width.by) as u32,
         }
     }
 
     /// What it has of memory.
     #[inline(always)]
-    fn source<B: Bits, const K: usize>(&self, call: &Call<Staged<K>>) -> Source {
+    fn source<const K: usize>(&self, call: &Call<Staged<K>>) -> Source {
         let shape = &call.shape;
-        let (step, segments, bytes) = match shape.segments {
-            segments::UNITS => (shape.pitch, self.units, shape.bytes),
-            segments::ROWS => (shape.near, shape.len, self.width * B::SIZE),
-            _ => (0, 1, (self.units - 1) * shape.pitch as u32 + shape.bytes),
-        };
         let end = call.at.input.wrapping_add(shape.end);
-        Source { first: self.first, step, segments, bytes, lines: shape.lines, end }
-    }
-
-    /// The unit of output `o`, and the output's number in it.
-    #[inline(always)]
-    fn unit<S: Simt>(&self, s: &S, width: &Divisor, o: u32) -> (u32, u32) {
-        if s.branch(width.by == 1) {
-            (o, 0)
-        } else if s.branch(self.units == 1) {
-            (0, o)
+        let Staged { pitch, bytes, lines, .. } = *shape;
+        if shape.apart != 0 {
+            Source { first: self.first, step: pitch, segments: self.units, bytes, lines, end }
         } else {
-            width.divide_small(o)
+            let bytes = (self.units - 1) * pitch as u32 + bytes;
+            Source { first: self.first, step: 0, segments: 1, bytes, lines, end }
         }
-    }
-}
-
-/// Where elements are in shared memory: after each step, a segment may begin anywhere in its first line.
-#[derive(Clone, Copy)]
-struct Steps {
-    /// Bytes of a step.
-    step: u32,
-    /// Bytes of a step in memory.
-    memory: u32,
-    /// 15 if each step begins a segment, else 0.
-    mask: u32,
-}
-
-impl Steps {
-    #[inline(always)]
-    fn new(memory: u32, begins: bool, lines: u32) -> Self {
-        if begins { Self { step: 16 * lines, memory, mask: 15 } } else { Self { step: memory, memory, mask: 0 } }
-    }
-
-    /// Bytes to the end of step `k`, in memory from address `first` on.
-    #[inline(always)]
-    fn at(&self, first: u32, k: u32) -> u32 {
-        k * self.step + ((first.wrapping_add(k.wrapping_mul(self.memory))) & self.mask)
     }
 }
 
@@ -158,9 +112,9 @@ pub fn kernel<S: Simt, W: Walk, const K: usize>(s: &S, call: &Call<Staged<K>>) {
     while s.again(t < shape.turns && number < shape.outputs.total * shape.tiles) {
         let tile = Tile::new(s, call, number);
         if s.branch(shape.len == 1) {
-            single(s, &walk, call, &tile);
+            singles(s, &walk, call, &tile);
         } else {
-            let source = tile.source::<W::Bits, K>(call);
+            let source = tile.source(call);
             let (walk, lines, ordinary) = walk.ready(s, source.read::<S, W::Bits>(s));
             let ordinary = s.all(ALL, ordinary);
             stage.keep(s, lines, source.count());
@@ -184,14 +138,9 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
     ordinary: bool,
 ) {
     let shape = &call.shape;
-    let first = tile.first as u32;
-    let (by_unit, by_row) = (shape.segments == segments::UNITS, shape.segments == segments::ROWS);
-    let lines = shape.lines.by as u32;
-    let units = Steps::new(shape.pitch as u32, by_unit, lines);
-    let elements = Steps::new(shape.near as u32, by_row, lines);
-    let shift = if by_unit || by_row { 0 } else { first & 15 };
-    let dense = shape.near == W::Bits::SIZE as i64 && !by_row;
-    let total = tile.units * tile.width;
+    let (first, pitch, width) = (tile.first as u32, shape.pitch as u32, shape.width.by as u32);
+    let dense = shape.near == W::Bits::SIZE;
+    let total = tile.units * width;
     // Lanes side by side have outputs side by side.
     let abreast = share(32, shape.lanes);
     let own = s.lane() & (abreast - 1);
@@ -200,8 +149,14 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
     let mut o = own;
     while s.again(o - own < total) {
         let there = o < total;
-        let (unit, column) = tile.unit(s, &shape.width, if there { o } else { 0 });
-        let base = shift + units.at(first, unit) + column * W::Bits::SIZE;
+        let at = if there { o } else { 0 };
+        let (unit, column) = if s.branch(width == 1) { (at, 0) } else { shape.width.divide_small(at) };
+        // Where the output's first element is in shared memory.
+        let base = if s.branch(shape.apart != 0) {
+            16 * unit * shape.lines.by as u32 + (first.wrapping_add(unit.wrapping_mul(pitch)) & 15)
+        } else {
+            (first & 15) + unit * pitch + column * W::Bits::SIZE
+        };
         let stretch = Stretch { first: mine, count: if there { count } else { 0 }, packs: shape.packs };
         let read = |k: u32| {
             let from = mine + k * W::PER;
@@ -211,7 +166,7 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
             stage.gather::<S, W::Bits>(
                 s,
                 #[inline(always)]
-                |e| base + elements.at(first, (from + e).min(shape.len - 1)),
+                |e| base + (from + e).min(shape.len - 1) * shape.near,
             )
         };
         let mut part = walk.walk(s, stretch, ordinary, read);
@@ -226,36 +181,35 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
     }
 }
 
+/// Elements of a lane that are finished together: more would be more code, fewer more moves.
+const GROUP: u32 = 2;
+
 /// The outputs of a tile, of one element each: a reduction of nothing.
 #[inline(always)]
-fn single<S: Simt, W: Walk, const K: usize>(s: &S, walk: &W, call: &Call<Staged<K>>, tile: &Tile) {
+fn singles<S: Simt, W: Walk, const K: usize>(s: &S, walk: &W, call: &Call<Staged<K>>, tile: &Tile) {
     let shape = &call.shape;
-    let total = tile.units * tile.width;
-    let place = |o: u32| {
-        let (unit, column) = tile.unit(s, &shape.width, o);
-        let from = (unit as i64 * shape.pitch) as u64 + (column * W::Bits::SIZE) as u64;
-        (tile.first.wrapping_add(from), tile.out + unit as i64 * shape.out + column as i64 * shape.beside)
-    };
-    let mut o = 0;
-    while s.again(o < total) {
-        // One copy of what finds an element.
-        let (mut at, mut k, steps) = ([0u64; STEPS], 0, s.opaque(STEPS as u32));
-        while s.again(k < steps) {
-            at = next(at, place((o + 32 * k + s.lane()).min(total - 1)).0);
-            k += 1;
-        }
-        let mut bits: [W::Bits; STEPS] = at.map(
+    let mut o = s.lane();
+    while s.again(o - s.lane() < tile.units) {
+        let mut bits: [W::Bits; STEPS] = warpfold_simt::array::from_fn(
             #[inline(always)]
-            |at| s.load(array(at), 0),
+            |k| {
+                let number = (o + 32 * k as u32).min(tile.units - 1);
+                s.load(array(tile.first.wrapping_add((number as i64 * shape.pitch) as u64)), 0)
+            },
         );
-        k = 0;
+        let (mut k, steps) = (0, s.opaque(STEPS as u32));
         while s.again(k < steps) {
-            let own = o + 32 * k + s.lane();
-            if s.branch(own < total) {
-                walk.fold().finish(s, &call.recipe, walk.single(s, bits[0]), call.out(place(own).1));
+            let mut j = 0;
+            while j < GROUP {
+                let number = o + 32 * (k + j);
+                if s.branch(number < tile.units) {
+                    let out = call.out(tile.out + number as i64 * shape.out);
+                    walk.fold().finish(s, &call.recipe, walk.single(s, bits[j as usize]), out);
+                }
+                j += 1;
             }
-            bits = next(bits, bits[0]);
-            k += 1;
+            k += GROUP;
+            bits = next(next(bits, bits[0]), bits[0]);
         }
         o += 32 * STEPS as u32;
     }

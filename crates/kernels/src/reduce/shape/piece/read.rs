@@ -226,9 +226,10 @@ pub(in crate::reduce::shape) fn followed<B: Bits>([a, b, c, d]: [u32; 4], next: 
     }
 }
 
-/// The 16 bytes that start `shift` bytes, at most 15, after the first of `a`, which `b` follows.
+/// The 16 bytes that start `shift` bytes, at most 15 and a multiple of an element's, after the first of `a`, which `b`
+/// follows.
 #[inline(always)]
-pub fn joined(a: [u32; 4], b: [u32; 4], shift: u32) -> [u32; 4] {
+pub fn joined<B: Bits>(a: [u32; 4], b: [u32; 4], shift: u32) -> [u32; 4] {
     // By masks: the compiler would make an indexed array of a choice between words.
     let two = ((shift >> 3) & 1).wrapping_neg();
     let one = ((shift >> 2) & 1).wrapping_neg();
@@ -241,10 +242,16 @@ pub fn joined(a: [u32; 4], b: [u32; 4], shift: u32) -> [u32; 4] {
         choose(two, b[2], b[0]),
         choose(two, b[3], b[1]),
     ];
+    if B::SIZE >= 8 {
+        return [w[0], w[1], w[2], w[3]];
+    }
     let w: [u32; 5] = warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| choose(one, w[i + 1], w[i]),
     );
+    if B::SIZE >= 4 {
+        return [w[0], w[1], w[2], w[3]];
+    }
     warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| ((((w[i + 1] as u64) << 32) | w[i] as u64) >> (8 * (shift & 3))) as u32,

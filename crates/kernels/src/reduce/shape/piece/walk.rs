@@ -63,20 +63,35 @@ struct Counter<N> {
 }
 
 impl<N: Node> Counter<N> {
+    /// The nodes of the first `whole` packs of a stretch of `packs`.
     #[inline(always)]
-    fn new(any: N) -> Self {
-        Self { one: any, two: any, four: any, eight: any }
+    fn of<S: Simt, F: Tree<Node = N>>(
+        s: &S,
+        f: &F,
+        whole: u32,
+        packs: u32,
+        read: &mut impl FnMut(u32) -> [u32; 4],
+    ) -> Self {
+        let mut counter = Self { one: f.neutral(), two: f.neutral(), four: f.neutral(), eight: f.neutral() };
+        let mut k = 0;
+        // Two at a time, so that the second is read while the first goes up the tree.
+        while s.again(k + 2 <= packs) {
+            if s.branch(k + 2 <= whole) {
+                let w = [read(k), read(k + 1)];
+                counter.push(s, f, k, f.join(pack(s, f, &w[0]), pack(s, f, &w[1]), F::Bits::PER));
+            }
+            k += 2;
+        }
+        if s.branch(whole & 1 == 1) {
+            counter.one = pack(s, f, &read(whole - 1));
+        }
+        counter
     }
 
-    /// Takes the node of pack `k`.
+    /// Takes the node of the packs `k` and `k + 1`.
     #[inline(always)]
     fn push<S: Simt, F: Tree<Node = N>>(&mut self, s: &S, f: &F, k: u32, node: N) {
         let per = F::Bits::PER;
-        if s.branch(k & 1 == 0) {
-            self.one = node;
-            return;
-        }
-        let node = f.join(self.one, node, per);
         if s.branch(k & 2 == 0) {
             self.two = node;
             return;
@@ -100,19 +115,12 @@ impl<N: Node> Counter<N> {
 #[inline(always)]
 fn node<S: Simt, F: Tree>(s: &S, f: &F, stretch: Stretch, mut read: impl FnMut(u32) -> [u32; 4]) -> F::Node {
     let (whole, left) = (stretch.count / F::Bits::PER, stretch.count % F::Bits::PER);
-    let mut counter = Counter::new(f.neutral());
-    let mut k = 0;
-    while s.again(k < stretch.packs) {
-        if s.branch(k < whole) {
-            counter.push(s, f, k, pack(s, f, &read(k)));
-        }
-        k += 1;
-    }
+    let nodes = Counter::of(s, f, whole, stretch.packs, &mut read).nodes();
     let mut node = f.neutral();
     if s.branch(left > 0) {
         node = padded(s, f, &read(whole), F::Bits::PER, left, 1);
     }
-    let (nodes, mut d) = (counter.nodes(), 0);
+    let mut d = 0;
     while d < 4 {
         node = select(whole >> d & 1 == 1, f.join(nodes[d], node, F::Bits::PER << d), node);
         d += 1;
@@ -129,19 +137,12 @@ pub(in crate::reduce::shape) fn part<S: Simt, F: Tree>(
     mut read: impl FnMut(u32) -> [u32; 4],
 ) -> F::Part {
     let (whole, left) = (stretch.count / F::Bits::PER, stretch.count % F::Bits::PER);
-    let mut counter = Counter::new(f.neutral());
-    let mut k = 0;
-    while s.again(k < stretch.packs) {
-        if s.branch(k < whole) {
-            counter.push(s, f, k, pack(s, f, &read(k)));
-        }
-        k += 1;
-    }
+    let mut nodes = Counter::of(s, f, whole, stretch.packs, &mut read).nodes();
     let mut part = f.nothing();
     if s.branch(left > 0) {
         part = some(s, f, &read(whole), left);
     }
-    let (mut nodes, mut d, all) = (counter.nodes(), 0, s.opaque(4));
+    let (mut d, all) = (0, s.opaque(4));
     while s.again(d < all) {
         if s.branch(whole >> d & 1 == 1) {
             part = f.meet(f.part(nodes[0], F::Bits::PER << d), part);
@@ -205,11 +206,15 @@ impl<F: Heap> Walk for Free<F> {
         let (whole, left) = (stretch.count / per, stretch.count % per);
         let mut acc = f.start();
         let mut k = 0;
-        while s.again(k < stretch.packs) {
-            if s.branch(k < whole) {
-                acc = f.pack(s, acc, &read(k), k);
+        while s.again(k + 2 <= stretch.packs) {
+            if s.branch(k + 2 <= whole) {
+                let w = [read(k), read(k + 1)];
+                acc = f.pack(s, f.pack(s, acc, &w[0], k), &w[1], k + 1);
             }
-            k += 1;
+            k += 2;
+        }
+        if s.branch(whole & 1 == 1) {
+            acc = f.pack(s, acc, &read(whole - 1), whole - 1);
         }
         if s.branch(left > 0) {
             let last = read(whole);
