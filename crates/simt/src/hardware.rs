@@ -289,6 +289,16 @@ impl Simt for Hardware {
         r
     }
     #[inline(always)]
+    fn add_squares_u8x4(&self, word: u32, acc: u32) -> u32 {
+        let r: u32;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("dp4a.u32.u32 {r}, {w}, {w}, {acc};", r = out(reg32) r, w = in(reg32) word, acc = in(reg32) acc,
+                options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
     fn add_i16x2(&self, word: u32, acc: u32) -> u32 {
         let r: u32;
         // SAFETY: arithmetic on registers.

@@ -15,10 +15,12 @@ mod convert;
 pub mod hardware;
 mod pod;
 mod pointer;
+mod share;
 
 pub use convert::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 pub use pod::{Atom, AtomKind, Pack, Pod, Word};
 pub use pointer::{Global, Shared};
+pub use share::{MOST_COUNTED, share_f32, share_f64};
 
 /// The member mask that names all 32 lanes of a warp.
 pub const ALL: u32 = u32::MAX;
@@ -272,6 +274,11 @@ pub trait Simt {
     #[inline(always)]
     fn add_u8x4(&self, word: u32, acc: u32) -> u32 {
         word.to_le_bytes().into_iter().fold(acc, |sum, byte| sum.wrapping_add(byte as u32))
+    }
+    /// `acc` plus the squares of the four unsigned bytes of `word`.
+    #[inline(always)]
+    fn add_squares_u8x4(&self, word: u32, acc: u32) -> u32 {
+        word.to_le_bytes().into_iter().fold(acc, |sum, byte| sum.wrapping_add(byte as u32 * byte as u32))
     }
     /// `acc` plus the two signed halves of `word`.
     #[inline(always)]

@@ -204,6 +204,9 @@ impl<'a> Planner<'a> {
             let shape = Shallow { outputs, width, x, out, rows, narrow: narrow as u64, panels, reduced };
             return Some(self.launch(format!("shallow_{}", self.fold.name), grid, warps, shape));
         }
+        if lanes < 32 && self.fold.facts.ordered && !self.fold.facts.slim {
+            return self.apart(outer, columns, &[rows]);
+        }
         let reduced = self.pitch(outer, width, rows);
         let class = if lanes < 32 && self.fold.facts.ordered { "narrow" } else { "columns" };
         self.panels(class, outer, columns, lanes, (rows.len as u64).div_ceil(reduced.each), reduced)
@@ -243,7 +246,9 @@ impl<'a> Planner<'a> {
         let outputs = self.outputs::<KEPT>(outer);
         let panels = (columns.len as u64).div_ceil(lanes * self.fold.facts.wide);
         let sets = outputs.total * panels;
-        let share = Share::of(sets, rows.div_ceil(8 * (32 / lanes)), self.processors, COLUMN_TILES, COLUMN_TILES);
+        let tile = 8 * (32 / lanes);
+        let most = COLUMN_TILES.min(self.fold.facts.most / tile);
+        let share = Share::of(sets, rows.div_ceil(tile), self.processors, most, most);
         if !share.counts(sets) {
             return None;
         }

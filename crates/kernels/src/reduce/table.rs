@@ -5,7 +5,8 @@
 //! `segments_`, `stretches_` and `ends_` (`narrow_` too for trees) with the fold's name. The number is how many
 //! columns a lane takes, and `packed` ones take all columns of a word together. `describe` of a source becomes
 //! `rows_`, `runs_`, `columns_`, `apart_` and `narrow_`, `describe_short` also `short_`: of 16-bit floats that would
-//! need the stack. `any` recipes become `any_rows_` and `any_columns_`, `slow` ones only the first.
+//! need the stack. `lean` trees become `rows_`, `runs_`, `columns_` and `apart_`. `any` recipes become `any_rows_` and
+//! `any_columns_`, `slow` ones only the first.
 
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
@@ -53,11 +54,20 @@ macro_rules! line {
         line!(($each $with) walk $name, $fold, piece::Ordered<$fold>, piece::Ordered<$fold, Runs>,
             panel::Ordered<$fold, false>,
             $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) });
-        $each!($with concat!("apart_", stringify!($name)), Call<Columns<KEPT, Apart>>,
-            columns::kernel::<_, panel::Ordered<$fold, true, Apart>, KEPT, $wide,
-                { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
+        line!(($each $with) apart $name, $fold, $wide);
         $each!($with concat!("narrow_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
             columns::kernel::<_, panel::Ordered<$fold, true>, KEPT, $wide,
+                { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
+    };
+    (($each:ident $with:tt) lean $name:ident, $fold:ty, $wide:literal) => {
+        line!(($each $with) long $name, piece::Ordered<$fold>, piece::Ordered<$fold, Runs>,
+            panel::Ordered<$fold, false>,
+            $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) });
+        line!(($each $with) apart $name, $fold, $wide);
+    };
+    (($each:ident $with:tt) apart $name:ident, $fold:ty, $wide:literal) => {
+        $each!($with concat!("apart_", stringify!($name)), Call<Columns<KEPT, Apart>>,
+            columns::kernel::<_, panel::Ordered<$fold, true, Apart>, KEPT, $wide,
                 { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
     };
     (($each:ident $with:tt) heap $name:ident, $fold:ty, $wide:literal) => {
@@ -74,17 +84,20 @@ macro_rules! line {
     };
     (($each:ident $with:tt)
         walk $name:ident, $fold:ty, $piece:ty, $runs:ty, $panel:ty, $wide:literal, $slots:block) => {
-        $each!($with concat!("rows_", stringify!($name)), Call<Rows<KEPT, Dense>>, rows::kernel::<_, $piece, KEPT>);
-        $each!($with concat!("runs_", stringify!($name)), Call<Rows<KEPT, Runs>>, rows::kernel::<_, $runs, KEPT>);
+        line!(($each $with) long $name, $piece, $runs, $panel, $wide, $slots);
         $each!($with concat!("short_", stringify!($name)), Call<Short<KEPT>>, short::kernel::<_, $piece, KEPT>);
         $each!($with concat!("tiny_", stringify!($name)), Call<Tiny<KEPT>>, tiny::kernel::<_, $piece, KEPT>);
-        $each!($with concat!("columns_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
-            columns::kernel::<_, $panel, KEPT, $wide, $slots>);
         $each!($with concat!("shallow_", stringify!($name)), Call<Shallow<KEPT>>,
             shallow::kernel::<_, $panel, KEPT, $wide>);
         $each!($with concat!("segments_", stringify!($name)), SegmentsCall, segment::kernel::kernel::<_, $piece>);
         $each!($with concat!("stretches_", stringify!($name)), SegmentsCall, segment::stretches::<_, $piece>);
         $each!($with concat!("ends_", stringify!($name)), SegmentsCall, segment::ends::<_, $piece>);
+    };
+    (($each:ident $with:tt) long $name:ident, $piece:ty, $runs:ty, $panel:ty, $wide:literal, $slots:block) => {
+        $each!($with concat!("rows_", stringify!($name)), Call<Rows<KEPT, Dense>>, rows::kernel::<_, $piece, KEPT>);
+        $each!($with concat!("runs_", stringify!($name)), Call<Rows<KEPT, Runs>>, rows::kernel::<_, $runs, KEPT>);
+        $each!($with concat!("columns_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
+            columns::kernel::<_, $panel, KEPT, $wide, $slots>);
     };
     (($each:ident $with:tt) describe $name:ident, $source:ty, $wide:literal) => {
         $each!($with concat!("rows_", stringify!($name)), Call<Rows<KEPT, Dense>>,
@@ -138,6 +151,12 @@ pub struct Facts {
     pub columns: bool,
     /// Whether a lane may take several short rows as one.
     pub packed: bool,
+    /// Most elements that a node has under it.
+    pub most: u64,
+    /// Whether there is a kernel for columns fewer than 32 lanes wide, if order matters; else `apart_` takes them.
+    pub slim: bool,
+    /// Whether there are kernels for segments.
+    pub segments: bool,
     /// Whether a lane can write several results of 1 or 2 bytes at once, if results are as narrow as elements.
     pub narrow: bool,
 }
@@ -155,6 +174,9 @@ impl Facts {
             apart: true,
             columns: true,
             packed: false,
+            most: u64::MAX,
+            slim: true,
+            segments: true,
             narrow: false,
         }
     }
@@ -178,6 +200,12 @@ macro_rules! facts {
             let several = <panel::Ordered<$fold, true> as panel::Panel<$wide>>::SEVERAL;
             let facts = Facts::in_order::<$fold>($wide);
             Facts { few: true, packed: several, narrow: several && <$fold as Parts>::NARROW, ..facts }
+        });
+    };
+    ((($find:ident)) lean $name:ident, $fold:ty, $wide:literal) => {
+        facts!(@return $find stringify!($name), {
+            let facts = Facts::in_order::<$fold>($wide);
+            Facts { short: false, slim: false, segments: false, most: <$fold as Tree>::MOST as u64, ..facts }
         });
     };
     ((($find:ident)) heap $name:ident, $fold:ty, $wide:literal) => {
@@ -260,6 +288,18 @@ macro_rules! table {
             packed argmax_b2: fold::Arg<u16, i32>, 8;
             heap argmax_b4: fold::Arg<u32, i32>, 4;
             heap argmax_b8: fold::Arg<u64, i64>, 2;
+            lean livemean_f32: fold::LiveMeans<source::F32>, 4;
+            lean livemean_f64: fold::LiveMeans<source::F64>, 2;
+            lean livemean_f16: fold::LiveMeans<source::F16>, 4;
+            lean livemean_bf16: fold::LiveMeans<source::Bf16>, 4;
+            lean livevar_f32: fold::LiveDeviations<source::F32>, 2;
+            lean livevar_f64: fold::LiveDeviations<source::F64>, 1;
+            lean livevar_f16: fold::LiveDeviations<source::F16>, 2;
+            lean livevar_bf16: fold::LiveDeviations<source::Bf16>, 2;
+            lean var_b1: fold::ExactDeviations<u8>, 4;
+            lean var_b2: fold::ExactDeviations<u16>, 2;
+            lean var_b4: fold::IntegerDeviations<u32>, 2;
+            lean var_b8: fold::IntegerDeviations<u64>, 2;
             describe_short describe_f32: source::F32, 2;
             describe_short describe_f64: source::F64, 1;
             describe describe_f16: source::F16, 2;

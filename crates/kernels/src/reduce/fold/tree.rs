@@ -228,23 +228,39 @@ where
     }
 }
 
+/// Parts of a variance.
+pub(super) trait CountedMoments: Node {
+    /// Of no elements.
+    const NOTHING: Self;
+    /// Of two neighbouring ranges.
+    fn meet(self, right: Self) -> Self;
+    /// Writes the variance or the standard deviation.
+    fn finish<S: Simt>(self, s: &S, recipe: &Recipe, out: Out);
+}
+
+impl<F: Element<Float = F, Mean = F> + Float + Node> CountedMoments for Counted<Moments<F>> {
+    const NOTHING: Self = Self { acc: Moments { mean: F::ZERO, m2: F::ZERO }, count: 0 };
+    #[inline(always)]
+    fn meet(self, right: Self) -> Self {
+        if self.count == 0 {
+            right
+        } else if right.count == 0 {
+            self
+        } else {
+            let acc = Deviation::<F>::new(0.0, false).combine_counted(self.acc, self.count, right.acc, right.count);
+            Self { acc, count: self.count + right.count }
+        }
+    }
+    #[inline(always)]
+    fn finish<S: Simt>(self, s: &S, recipe: &Recipe, out: Out) {
+        let result = Deviation::<F>::new(recipe.ddof, recipe.has(flag::ROOT)).finish(self.acc, self.count);
+        out.float::<S, F>(s, recipe.output, result.cast());
+    }
+}
+
 /// Variances and standard deviations.
 #[derive(Clone, Copy)]
 pub struct Deviations<X>(PhantomData<X>);
-
-impl<X> Deviations<X>
-where
-    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float>,
-{
-    #[inline(always)]
-    fn reducer(recipe: &Recipe) -> Deviation<X::Value> {
-        Deviation::new(recipe.ddof, recipe.has(flag::ROOT))
-    }
-    #[inline(always)]
-    fn any() -> Deviation<X::Value> {
-        Deviation::new(0.0, false)
-    }
-}
 
 impl<X> Parts for Deviations<X>
 where
@@ -257,22 +273,15 @@ where
     }
     #[inline(always)]
     fn nothing(&self) -> Self::Part {
-        Counted { acc: self.neutral(), count: 0 }
+        CountedMoments::NOTHING
     }
     #[inline(always)]
     fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part {
-        if left.count == 0 {
-            right
-        } else if right.count == 0 {
-            left
-        } else {
-            let acc = Self::any().combine_counted(left.acc, left.count, right.acc, right.count);
-            Counted { acc, count: left.count + right.count }
-        }
+        CountedMoments::meet(left, right)
     }
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
-        out.float::<S, X::Value>(s, recipe.output, Self::reducer(recipe).finish(part.acc, part.count).cast());
+        CountedMoments::finish(part, s, recipe, out);
     }
 }
 
@@ -291,7 +300,7 @@ where
     }
     #[inline(always)]
     fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> Self::Node {
-        Self::any().lift(X::value(s, bits), 0)
+        Deviation::<X::Value>::new(0.0, false).lift(X::value(s, bits), 0)
     }
     #[inline(always)]
     fn pair<S: Simt>(&self, s: &S, left: X::Bits, right: X::Bits) -> Self::Node {

@@ -10,7 +10,7 @@ use crate::reduce::fold::key::Key;
 use crate::reduce::fold::{Described, Description, Parts, Seen, Total, Totals, Tree};
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::panel::{self, Lines, Panel, Strip};
-use crate::reduce::shape::piece::{self, Dense, Gather, Packs, Piece, Row, Short, Tile, pack, share, valid};
+use crate::reduce::shape::piece::{self, Dense, Gather, Packs, Piece, Row, Short, Tile, share, valid};
 use crate::reduce::shape::split::{STEPS, Split, next};
 use crate::reduce::shape::stack::{Lanes, Own};
 use crate::reduce::shape::warp::{self, Combine, Join};
@@ -133,7 +133,7 @@ where
             }
             let nodes = warpfold_simt::array::from_fn(
                 #[inline(always)]
-                |k| pack(s, totals, &w[k]),
+                |k| totals.pack(s, &w[k]),
             );
             stack.push(s, totals, t, whole, warp::tile(s, nodes, Join(totals), per));
             t += 1;

@@ -6,7 +6,7 @@ mod pieces;
 mod read;
 
 pub use free::Free;
-pub use ordered::{Ordered, pack};
+pub use ordered::Ordered;
 pub use pieces::Gather;
 pub use read::{Tile, hold, hold_lines, joined, loose, loose_steps};
 
