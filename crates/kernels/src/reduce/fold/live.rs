@@ -35,6 +35,12 @@ fields! {
     [R] LiveMoments<R> { moments: Moments<R>, count: f32 }
 }
 
+/// Whether it is a number, in one instruction.
+#[inline(always)]
+fn is_number<F: Float>(x: F) -> bool {
+    x.partial_cmp(&x).is_some()
+}
+
 /// Means of all elements but NaN.
 #[derive(Clone, Copy)]
 pub struct LiveMeans<X>(PhantomData<X>);
@@ -73,6 +79,7 @@ where
     type Node = LiveSum<X::Value>;
     const COMMUTES: bool = true;
     const NEUTRAL: bool = true;
+    const COUNTS: bool = true;
     no_plain!();
     #[inline(always)]
     fn neutral(&self) -> Self::Node {
@@ -81,7 +88,7 @@ where
     #[inline(always)]
     fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> Self::Node {
         let x = X::value(s, bits);
-        LiveSum { sum: if x.is_nan() { X::Value::NOTHING } else { x }, count: !x.is_nan() as u32 }
+        LiveSum { sum: if is_number(x) { x } else { X::Value::NOTHING }, count: is_number(x) as u32 }
     }
     #[inline(always)]
     fn join(&self, left: Self::Node, right: Self::Node, _each: u32) -> Self::Node {
@@ -162,6 +169,7 @@ where
     type Node = LiveMoments<X::Value>;
     const COMMUTES: bool = false;
     const NEUTRAL: bool = true;
+    const COUNTS: bool = true;
     no_plain!();
     #[inline(always)]
     fn neutral(&self) -> Self::Node {
@@ -170,16 +178,17 @@ where
     #[inline(always)]
     fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> Self::Node {
         let x = X::value(s, bits);
-        let mean = if x.is_nan() { X::Value::ZERO } else { x };
-        LiveMoments { moments: Moments { mean, m2: mean.sub(mean) }, count: if x.is_nan() { 0.0 } else { 1.0 } }
+        let mean = if is_number(x) { x } else { X::Value::ZERO };
+        LiveMoments { moments: Moments { mean, m2: mean.sub(mean) }, count: if is_number(x) { 1.0 } else { 0.0 } }
     }
     /// One number alone is taken for both: its difference from itself is zero, or NaN of an infinity.
     #[inline(always)]
     fn pair<S: Simt>(&self, s: &S, left: X::Bits, right: X::Bits) -> Self::Node {
         let (x, y) = (X::value(s, left), X::value(s, right));
-        let left = if x.is_nan() { if y.is_nan() { X::Value::ZERO } else { y } } else { x };
-        let right = if y.is_nan() { left } else { y };
-        let one = |x: X::Value| if x.is_nan() { 0.0 } else { 1.0 };
+        let other = if is_number(y) { y } else { X::Value::ZERO };
+        let left = if is_number(x) { x } else { other };
+        let right = if is_number(y) { y } else { left };
+        let one = |x: X::Value| if is_number(x) { 1.0 } else { 0.0 };
         LiveMoments { moments: Moments::of_two(left, right), count: one(x) + one(y) }
     }
     /// The formula of [`Deviation`](warpfold_core::ops::Deviation). No result depends on the sign of a mean that is

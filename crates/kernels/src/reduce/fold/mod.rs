@@ -74,6 +74,8 @@ pub trait Tree: Parts {
     const COMMUTES: bool;
     /// Whether there is a node that changes nothing, so that a ragged end may be filled with it.
     const NEUTRAL: bool;
+    /// Whether nodes count the elements under them and leave NaNs out, so that these may fill a ragged end: all bits set.
+    const COUNTS: bool = false;
     /// The neutral node; any value if there is none.
     fn neutral(&self) -> Self::Node;
     /// The bits of an element that changes nothing, if there is one.

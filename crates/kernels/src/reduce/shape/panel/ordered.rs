@@ -4,7 +4,7 @@ use crate::node::{Node, select};
 use crate::reduce::fold::Tree;
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::panel::read::{Tile, load, load_some};
-use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, side_by_side};
+use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, filled_up, side_by_side};
 use crate::reduce::shape::piece::share;
 use crate::reduce::shape::split::{STEPS, next};
 use crate::reduce::shape::stack::{Few, Own};
@@ -32,6 +32,10 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
         there: impl Fn(usize) -> bool,
         lanes: u32,
     ) -> [F::Node; C] {
+        if F::COUNTS {
+            let bits = if s.branch(whole) { *bits } else { filled_up(bits, there) };
+            return Self::tiles(s, f, &bits, lanes);
+        }
         let (mut plain, mut i) = (whole, 0);
         while F::HAS_PLAIN && i < STEPS * C {
             plain &= f.is_ordinary(s, bits[i / C][i % C]);

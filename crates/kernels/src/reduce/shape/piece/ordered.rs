@@ -3,7 +3,7 @@
 use crate::node::{Node, select};
 use crate::reduce::fold::Tree;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::piece::read::Tile;
+use crate::reduce::shape::piece::read::{Tile, below};
 use crate::reduce::shape::piece::{Dense, Gather, Held, Packs, Piece, Row, Short, Tiny};
 use crate::reduce::shape::split::{STEPS, Split, next};
 use crate::reduce::shape::stack::Lanes;
@@ -80,6 +80,21 @@ fn all_ordinary<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> bool {
         k += 1;
     }
     all
+}
+
+/// A lane's packs of a tile of so many bytes, with all bits set in the place of what there is not.
+#[inline(always)]
+fn filled_up<S: Simt>(s: &S, w: [[u32; 4]; STEPS], bytes: u32) -> [[u32; 4]; STEPS] {
+    warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |k| {
+            let left = bytes.saturating_sub(16 * (32 * k as u32 + s.lane()));
+            warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |i| w[k][i] | !below(left, i),
+            )
+        },
+    )
 }
 
 /// The nodes of rows that share 8 steps of a warp and fill their lanes, as [`warp::short`] leaves them.
@@ -195,8 +210,10 @@ impl<F: Tree, Q: Gather> Piece for Ordered<F, Q> {
         let mut t = 0;
         while s.again(t < tiles && (tile + t) as u64 * (whole as u64) < row.len) {
             let here = Tile::of::<F::Bits, Q>(row, tile + t);
-            let w = Q::read::<S, F::Bits>(s, row, &here);
-            if s.branch(here.valid < whole) {
+            let mut w = Q::read::<S, F::Bits>(s, row, &here);
+            if F::COUNTS && s.branch(here.valid < whole) {
+                w = filled_up(s, w, here.valid * F::Bits::SIZE);
+            } else if s.branch(here.valid < whole) {
                 rest = self.end(s, &here, &w);
                 break;
             }
