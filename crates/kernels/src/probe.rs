@@ -1,7 +1,7 @@
 //! Every method of [`Simt`] once, with results that do not depend on timing: hardware and emulator must agree on each
 //! word.
 
-use warpfold_simt::{ALL, Global, Order, Pack, Simt};
+use warpfold_simt::{ALL, Global, Order, Pack, Simt, share_f32, share_f64};
 
 /// Threads per block.
 pub const BLOCK: u32 = 64;
@@ -12,7 +12,7 @@ pub const INPUT: usize = 256;
 /// Spreads the input over all bits.
 pub const SPREAD: u32 = 0x9e37_79b1;
 /// Words that each thread writes.
-pub const WORDS: usize = 32;
+pub const WORDS: usize = 34;
 /// Words of totals, zero before.
 pub const TOTALS: usize = 8;
 
@@ -80,6 +80,10 @@ pub fn kernel<S: Simt>(s: &S, input: Global<u32>, totals: Global<u32>, output: G
     out(25, u32::from(s.f32_to_f16(f32::from_bits(0x3000_0000 + word % 0x1800_0000))));
     out(26, s.bf16_to_f32((word & 0x3fff) as u16).to_bits());
     out(27, u32::from(s.f32_to_bf16(x)));
+
+    let share = share_f64(tid as f32, (tid + 7) as f32).to_bits();
+    out(32, share_f32(tid as f32, (tid + 7) as f32).to_bits() ^ share as u32 ^ (share >> 32) as u32);
+    out(33, s.add_squares_u8x4(word, tid));
 
     let counts = s.shared::<u32, 1, 5>("counts");
     let floats = s.shared::<f32, 1, 6>("floats");

@@ -289,16 +289,6 @@ impl Simt for Hardware {
         r
     }
     #[inline(always)]
-    fn add_squares_u8x4(&self, word: u32, acc: u32) -> u32 {
-        let r: u32;
-        // SAFETY: arithmetic on registers.
-        unsafe {
-            asm!("dp4a.u32.u32 {r}, {w}, {w}, {acc};", r = out(reg32) r, w = in(reg32) word, acc = in(reg32) acc,
-                options(pure, nomem, nostack))
-        };
-        r
-    }
-    #[inline(always)]
     fn add_i16x2(&self, word: u32, acc: u32) -> u32 {
         let r: u32;
         // SAFETY: arithmetic on registers.
@@ -337,6 +327,16 @@ impl Simt for Hardware {
                 select = in(reg32) select, options(pure, nomem, nostack))
         };
         r
+    }
+    #[inline(always)]
+    fn add_squares_u8x4(&self, word: u32, acc: u32) -> u32 {
+        let mut sum = acc;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("dp4a.u32.u32 {sum}, {w}, {w}, {sum};", sum = inout(reg32) sum, w = in(reg32) word,
+                options(pure, nomem, nostack))
+        };
+        sum
     }
     #[inline(always)]
     fn anew(&self, x: u32) -> u32 {

@@ -275,11 +275,6 @@ pub trait Simt {
     fn add_u8x4(&self, word: u32, acc: u32) -> u32 {
         word.to_le_bytes().into_iter().fold(acc, |sum, byte| sum.wrapping_add(byte as u32))
     }
-    /// `acc` plus the squares of the four unsigned bytes of `word`.
-    #[inline(always)]
-    fn add_squares_u8x4(&self, word: u32, acc: u32) -> u32 {
-        word.to_le_bytes().into_iter().fold(acc, |sum, byte| sum.wrapping_add(byte as u32 * byte as u32))
-    }
     /// `acc` plus the two signed halves of `word`.
     #[inline(always)]
     fn add_i16x2(&self, word: u32, acc: u32) -> u32 {
@@ -289,6 +284,11 @@ pub trait Simt {
     #[inline(always)]
     fn add_u16x2(&self, word: u32, acc: u32) -> u32 {
         acc.wrapping_add(word & 0xffff).wrapping_add(word >> 16)
+    }
+    /// `acc` plus the squares of the four unsigned bytes of `word`.
+    #[inline(always)]
+    fn add_squares_u8x4(&self, word: u32, acc: u32) -> u32 {
+        word.to_le_bytes().into_iter().fold(acc, |sum, byte| sum.wrapping_add(byte as u32 * byte as u32))
     }
     /// The 32 bits from bit `at & 31` of two words.
     #[inline(always)]

@@ -9,10 +9,11 @@ pub const MOST_COUNTED: u32 = 1 << 18;
 /// The nearest f32 to `n / all`, of whole numbers of which `all` is at most [`MOST_COUNTED`] and not below `n`. NaN if
 /// both are zero.
 ///
-/// Let r be 1 / `all`, off by a factor of 1 + e, where e < 2^-22. The product q = n * r is off by a factor of 1 + e +
-/// 2^-24, so the rest n - q * all is fewer than 2^24 ulps of q, and exact. What is rounded last is off by a factor of
-/// 1 + e * (e + 2^-24), below 1 + 1.25 * 2^-44. The quotient n / all is no tie, since `all` has fewer than 24 bits; from
-/// a tie it is off by a factor of 1 + 2^-25 / all, at least 1 + 2^-43. So both are rounded to the same number.
+/// Let r be 1 / `all`, off by a factor of 1 + e, where e < 2^-22. The product q = n * r is off by a factor of
+/// 1 + e + 2^-24, so the rest n - q * all is fewer than 2^24 ulps of q, and exact. What is rounded last is off by a
+/// factor of 1 + e * (e + 2^-24), below 1 + 1.25 * 2^-44. The quotient n / all is no tie, since `all` has fewer than 24
+/// bits. From a tie it is off by a factor of 1 + 2^-25 / all, at least 1 + 2^-43. So both are rounded to the same
+/// number.
 #[inline(always)]
 #[must_use]
 pub fn share_f32(n: f32, all: f32) -> f32 {

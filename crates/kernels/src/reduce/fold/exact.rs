@@ -4,7 +4,7 @@
 //! tile of a row is integer arithmetic, and becomes moments at its end. Wider integers are moments from the first.
 
 use crate::node::{Counted, Node, fields};
-use crate::reduce::fold::tree::CountedMoments;
+use crate::reduce::fold::moments::{counted_moments, halves};
 use crate::reduce::fold::{Parts, Tree, no_plain};
 use crate::reduce::out::Out;
 use crate::reduce::recipe::{Recipe, flag};
@@ -107,18 +107,7 @@ impl<B: Small> Parts for ExactDeviations<B> {
         let half = if B::SIZE == 1 { 0x8080_8080 } else { 0x8000_8000 };
         Self { up: if recipe.has(flag::UNSIGNED) { 0 } else { half }, kind: PhantomData }
     }
-    #[inline(always)]
-    fn nothing(&self) -> Self::Part {
-        CountedMoments::NOTHING
-    }
-    #[inline(always)]
-    fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part {
-        CountedMoments::meet(left, right)
-    }
-    #[inline(always)]
-    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
-        CountedMoments::finish(part, s, recipe, out);
-    }
+    counted_moments!();
 }
 
 impl<B: Small> Tree for ExactDeviations<B> {
@@ -205,18 +194,7 @@ impl<B: Bits> Parts for IntegerDeviations<B> {
     fn new(recipe: &Recipe) -> Self {
         Self { unsigned: recipe.has(flag::UNSIGNED), kind: PhantomData }
     }
-    #[inline(always)]
-    fn nothing(&self) -> Self::Part {
-        CountedMoments::NOTHING
-    }
-    #[inline(always)]
-    fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part {
-        CountedMoments::meet(left, right)
-    }
-    #[inline(always)]
-    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
-        CountedMoments::finish(part, s, recipe, out);
-    }
+    counted_moments!();
 }
 
 impl<B: Bits> Tree for IntegerDeviations<B> {
@@ -237,12 +215,5 @@ impl<B: Bits> Tree for IntegerDeviations<B> {
     fn pair<S: Simt>(&self, _s: &S, left: B, right: B) -> Self::Node {
         Moments::of_finite(self.number(left), self.number(right))
     }
-    #[inline(always)]
-    fn join(&self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node {
-        Moments::of_halves(left, right, each)
-    }
-    #[inline(always)]
-    fn part(&self, node: Self::Node, count: u32) -> Self::Part {
-        Counted { acc: node, count: count as u64 }
-    }
+    halves!();
 }

@@ -5,7 +5,7 @@
 //! from an approximate reciprocal, and is the correctly rounded one.
 
 use crate::node::{Counted, Node, fields};
-use crate::reduce::fold::tree::CountedMoments;
+use crate::reduce::fold::moments::counted_moments;
 use crate::reduce::fold::{Parts, Tree, no_plain};
 use crate::reduce::out::Out;
 use crate::reduce::recipe::Recipe;
@@ -138,26 +138,11 @@ impl<X> Parts for LiveDeviations<X>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Share + Node>,
 {
+    counted_moments!();
     type Part = Counted<Moments<X::Value>>;
     #[inline(always)]
     fn new(_recipe: &Recipe) -> Self {
         Self(PhantomData)
-    }
-    #[inline(always)]
-    fn nothing(&self) -> Self::Part {
-        CountedMoments::NOTHING
-    }
-    #[inline(always)]
-    fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part {
-        CountedMoments::meet(left, right)
-    }
-    #[inline(always)]
-    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, mut part: Self::Part, out: Out) {
-        if part.count == 0 {
-            // The variance of nothing is NaN, whatever the divisor.
-            part.acc.m2 = X::Value::ZERO.div(X::Value::ZERO);
-        }
-        CountedMoments::finish(part, s, recipe, out);
     }
 }
 

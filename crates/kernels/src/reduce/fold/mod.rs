@@ -12,6 +12,7 @@ pub mod extremum;
 mod integer;
 pub mod key;
 mod live;
+mod moments;
 mod packed;
 mod tree;
 
@@ -74,7 +75,7 @@ pub trait Tree: Parts {
     const COMMUTES: bool;
     /// Whether there is a node that changes nothing, so that a ragged end may be filled with it.
     const NEUTRAL: bool;
-    /// Whether nodes count the elements under them and leave NaNs out, so that these may fill a ragged end: all bits set.
+    /// Whether nodes count the elements under them and leave NaNs out. Then NaNs, all bits set, fill a ragged end.
     const COUNTS: bool = false;
     /// The neutral node; any value if there is none.
     fn neutral(&self) -> Self::Node;

@@ -1,6 +1,7 @@
 //! Reductions in the order of the tree: the reducers are core's, so a node here has the bits of a node on the CPU.
 
 use crate::node::{Counted, Node};
+use crate::reduce::fold::moments::{counted_moments, halves};
 use crate::reduce::fold::{Parts, Tree, no_plain};
 use crate::reduce::out::{Out, half};
 use crate::reduce::recipe::{Recipe, flag};
@@ -228,36 +229,6 @@ where
     }
 }
 
-/// Parts of a variance.
-pub(super) trait CountedMoments: Node {
-    /// Of no elements.
-    const NOTHING: Self;
-    /// Of two neighbouring ranges.
-    fn meet(self, right: Self) -> Self;
-    /// Writes the variance or the standard deviation.
-    fn finish<S: Simt>(self, s: &S, recipe: &Recipe, out: Out);
-}
-
-impl<F: Element<Float = F, Mean = F> + Float + Node> CountedMoments for Counted<Moments<F>> {
-    const NOTHING: Self = Self { acc: Moments { mean: F::ZERO, m2: F::ZERO }, count: 0 };
-    #[inline(always)]
-    fn meet(self, right: Self) -> Self {
-        if self.count == 0 {
-            right
-        } else if right.count == 0 {
-            self
-        } else {
-            let acc = Deviation::<F>::new(0.0, false).combine_counted(self.acc, self.count, right.acc, right.count);
-            Self { acc, count: self.count + right.count }
-        }
-    }
-    #[inline(always)]
-    fn finish<S: Simt>(self, s: &S, recipe: &Recipe, out: Out) {
-        let result = Deviation::<F>::new(recipe.ddof, recipe.has(flag::ROOT)).finish(self.acc, self.count);
-        out.float::<S, F>(s, recipe.output, result.cast());
-    }
-}
-
 /// Variances and standard deviations.
 #[derive(Clone, Copy)]
 pub struct Deviations<X>(PhantomData<X>);
@@ -271,18 +242,7 @@ where
     fn new(_recipe: &Recipe) -> Self {
         Self(PhantomData)
     }
-    #[inline(always)]
-    fn nothing(&self) -> Self::Part {
-        CountedMoments::NOTHING
-    }
-    #[inline(always)]
-    fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part {
-        CountedMoments::meet(left, right)
-    }
-    #[inline(always)]
-    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
-        CountedMoments::finish(part, s, recipe, out);
-    }
+    counted_moments!();
 }
 
 impl<X> Tree for Deviations<X>
@@ -306,14 +266,7 @@ where
     fn pair<S: Simt>(&self, s: &S, left: X::Bits, right: X::Bits) -> Self::Node {
         Moments::of_two(X::value(s, left), X::value(s, right))
     }
-    #[inline(always)]
-    fn join(&self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node {
-        Moments::of_halves(left, right, each)
-    }
-    #[inline(always)]
-    fn part(&self, node: Self::Node, count: u32) -> Self::Part {
-        Counted { acc: node, count: count as u64 }
-    }
+    halves!();
 }
 
 /// Products.
