@@ -46,7 +46,7 @@ fn reciprocal(x: f32) -> f32 {
 #[cfg(not(target_arch = "nvptx64"))]
 fn reciprocal(x: f32) -> f32 {
     let near = 1.0 / x;
-    let ulps = if x.to_bits().count_ones() % 2 == 0 { near.to_bits() + 1 } else { near.to_bits() - 1 };
+    let ulps = if x.to_bits().count_ones().is_multiple_of(2) { near.to_bits() + 1 } else { near.to_bits() - 1 };
     if near.is_finite() { f32::from_bits(ulps) } else { near }
 }
 
