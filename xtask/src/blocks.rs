@@ -81,12 +81,10 @@ fn is_production(name: &str) -> bool {
     [
         "rows",
         "runs",
-        "short",
-        "tiny",
+        "staged",
         "columns",
         "apart",
         "narrow",
-        "shallow",
         "any",
         "segments",
         "stretches",

@@ -1,6 +1,6 @@
 //! What a GPU is to launch: plain values, made without a GPU.
 //!
-//! `choose` finds the fold of a reduction, `planner` its shape, `share` how the work is shared out; the numbers that
+//! `choose` finds the fold of a reduction, `planner` its shape, `share` how the work is shared out, `staged` that of outputs of few elements; the numbers that
 //! tune it are in `policy`. `segments`, [`sort`], [`rows`] and [`kmeans`] plan the other families.
 
 mod choose;
@@ -15,6 +15,7 @@ pub mod rows;
 mod segments;
 mod share;
 pub mod sort;
+mod staged;
 
 pub use launch::Launch;
 pub use limits::Limits;

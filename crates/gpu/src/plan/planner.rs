@@ -9,9 +9,6 @@ use warpfold_kernels::reduce::shape::map::{Divisor, Map};
 use warpfold_kernels::reduce::shape::panel::{Apart, Pitch};
 use warpfold_kernels::reduce::shape::parts::room;
 use warpfold_kernels::reduce::shape::piece::{Dense, Kept, Outputs, Runs};
-use warpfold_kernels::reduce::shape::shallow::Shallow;
-use warpfold_kernels::reduce::shape::short::Short;
-use warpfold_kernels::reduce::shape::tiny::{self, Tiny};
 use warpfold_kernels::reduce::table::KEPT;
 
 use std::slice;
@@ -19,7 +16,7 @@ use std::slice;
 use super::Launch;
 use super::choose::{Fold, recipe};
 use super::limits::Limits;
-use super::policy::{ABREAST_BYTES, ANY_TILES, COLUMN_TILES, MOST_TILES, ONE_ROW_TILES, ROW_TILES, RUN_BYTES, WARPS};
+use super::policy::{ABREAST_BYTES, ANY_TILES, COLUMN_TILES, MOST_TILES, ONE_ROW_TILES, ROW_TILES, RUN_BYTES};
 use super::share::Share;
 use warpfold_array::Op;
 use warpfold_array::problem::{Dim, Problem};
@@ -92,7 +89,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Elements from one output to the next.
-    fn out(&self, dim: &Dim) -> i64 {
+    pub(super) fn out(&self, dim: &Dim) -> i64 {
         dim.out as i64 * self.pair as i64
     }
 
@@ -120,8 +117,11 @@ impl<'a> Planner<'a> {
         let reduced = if reduced.is_empty() { slice::from_ref(&one) } else { reduced };
         let size = *size as isize;
         let (&run, far) = reduced.split_last()?;
+        if let Some(launch) = Some(run).filter(|_| far.is_empty()).and_then(|run| self.staged(kept, run)) {
+            return Some(launch);
+        }
         if far.is_empty() && run.x == size && kept.len() <= KEPT {
-            return self.rows(kept, run.len as u64);
+            return self.long("rows", kept, run.len as u64, Dense { end: self.end() }, false);
         }
         let bytes = run.len * size as usize;
         if run.x == size && kept.len() <= KEPT && bytes >= RUN_BYTES && run.len < MOST_RUN {
@@ -140,27 +140,6 @@ impl<'a> Planner<'a> {
         } else {
             self.apart(outer, columns, reduced)
         }
-    }
-
-    /// Elements of an output side by side.
-    fn rows(&mut self, kept: &[Dim], len: u64) -> Option<Launch<CallAt>> {
-        let outputs = self.outputs::<KEPT>(kept);
-        let total = outputs.total;
-        let packs = len.div_ceil(self.per()).next_power_of_two();
-        if self.fold.facts.few && packs == 1 {
-            let warps = total.div_ceil(tiny::ROWS as u64).min(WARPS);
-            let grid = total.div_ceil(tiny::ROWS as u64 * warps);
-            return Some(self.launch(format!("tiny_{}", self.fold.name), grid, warps, Tiny { outputs, len }));
-        }
-        if self.fold.facts.short && packs <= 4 * 32 && (packs <= 32 || total >= self.processors * WARPS) {
-            let (lanes, steps) = (packs.min(32), packs.div_ceil(32));
-            let per_warp = 8 / steps * (32 / lanes);
-            let warps = total.div_ceil(per_warp).min(WARPS);
-            let shape = Short { outputs, len, lanes: lanes as u32, steps: steps as u32 };
-            let grid = total.div_ceil(per_warp * warps);
-            return Some(self.launch(format!("short_{}", self.fold.name), grid, warps, shape));
-        }
-        self.long("rows", kept, len, Dense { end: self.end() }, false)
     }
 
     /// Elements of an output in tiles. Where blocks share rows, neighbouring blocks take different ones if they are
@@ -191,19 +170,6 @@ impl<'a> Planner<'a> {
     fn columns(&mut self, outer: &[Dim], columns: Dim, rows: Dim) -> Option<Launch<CallAt>> {
         let (width, wide) = (columns.len as u64, self.fold.facts.wide);
         let lanes = width.div_ceil(wide).next_power_of_two().min(32);
-        if self.fold.facts.few && rows.len <= 8 && width >= 128 {
-            let outputs = self.outputs::<KEPT>(outer);
-            let warps = width.div_ceil(32 * wide).min(WARPS).next_power_of_two();
-            let panels = width.div_ceil(32 * wide * warps);
-            let (x, out) = (columns.x as i64, self.out(&columns));
-            let narrow = self.fold.narrow && out == 1;
-            let mut reduced = self.pitch(outer, width, rows);
-            // Reading several columns at once does not pay for writing their results one by one.
-            reduced.aligned &= (narrow || !self.fold.facts.packed) as u64;
-            let (grid, rows) = (outputs.total * panels, rows.len as u64);
-            let shape = Shallow { outputs, width, x, out, rows, narrow: narrow as u64, panels, reduced };
-            return Some(self.launch(format!("shallow_{}", self.fold.name), grid, warps, shape));
-        }
         if lanes < 32 && self.fold.facts.ordered && !self.fold.facts.slim {
             return self.apart(outer, columns, &[rows]);
         }

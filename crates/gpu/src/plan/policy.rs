@@ -35,3 +35,11 @@ pub const RUN_BYTES: usize = 64;
 /// Bytes of a run, below which blocks that run together take different rows, since their runs may be neighbours. Not
 /// measured against other values.
 pub const ABREAST_BYTES: u64 = 4096;
+/// Staged units lie in one stretch of memory if what is between them is at most one of so many parts of a unit. Not
+/// measured against other values.
+pub const STAGED_GAP: usize = 4;
+/// Tiles that a warp stages one after the other, at most. Not measured against other values.
+pub const STAGED_TURNS: u64 = 2;
+/// What it costs a warp to take a pack of each lane, to exchange parts, and to find and write an output, relative to each
+/// other: the order of the instructions of sums. Not measured.
+pub const STAGED_COSTS: [usize; 3] = [50, 20, 60];

@@ -6,15 +6,15 @@ use crate::reduce::shape::columns::Columns;
 use crate::reduce::shape::panel::Pitch;
 use crate::reduce::shape::piece::{Dense, Runs};
 use crate::reduce::shape::rows::Rows;
-use crate::reduce::shape::short::Short;
+use crate::reduce::shape::staged::Staged;
 use crate::reduce::table::KEPT;
 
 /// Rows.
 pub type OfRows = Call<Rows<KEPT, Dense>>;
 /// Rows in several runs.
 pub type OfRuns = Call<Rows<KEPT, Runs>>;
-/// Short rows.
-pub type OfShort = Call<Short<KEPT>>;
+/// Outputs of few elements.
+pub type OfStaged = Call<Staged<KEPT>>;
 /// Columns.
 pub type OfColumns = Call<Columns<KEPT, Pitch>>;
 /// Any elements, in rows.

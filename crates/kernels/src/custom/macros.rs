@@ -168,7 +168,7 @@ macro_rules! reducer_kernels {
     ($each:ident, $with:tt, $name:ident, $r:ty) => {
         $crate::$each!($with, concat!("rows_", stringify!($name)), OfRows, $crate::custom::rows::<_, $r>);
         $crate::$each!($with, concat!("runs_", stringify!($name)), OfRuns, $crate::custom::runs::<_, $r>);
-        $crate::$each!($with, concat!("short_", stringify!($name)), OfShort, $crate::custom::short::<_, $r>);
+        $crate::$each!($with, concat!("staged_", stringify!($name)), OfStaged, $crate::custom::staged::<_, $r>);
         $crate::$each!(
             $with,
             concat!("columns_", stringify!($name)),

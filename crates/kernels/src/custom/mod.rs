@@ -21,7 +21,7 @@ use crate::reduce::shape::columns::{self, Columns};
 use crate::reduce::shape::panel::{self, Pitch};
 use crate::reduce::shape::piece::{self, Dense, Runs};
 use crate::reduce::shape::rows::{self, Rows};
-use crate::reduce::shape::short::{self, Short};
+use crate::reduce::shape::staged::{self, Staged};
 use crate::reduce::table::{Facts, KEPT, deep, deep_any};
 use crate::source::{Bits, words};
 use core::marker::PhantomData;
@@ -361,9 +361,9 @@ pub fn runs<S: Simt, R: Custom>(s: &S, call: &Call<Rows<KEPT, Runs>>) {
 
 /// Few of them.
 #[inline(always)]
-pub fn short<S: Simt, R: Custom>(s: &S, call: &Call<Short<KEPT>>) {
+pub fn staged<S: Simt, R: Custom>(s: &S, call: &Call<Staged<KEPT>>) {
     if const { fast::<R>() } {
-        short::kernel::<S, piece::Ordered<Fold<R>>, KEPT>(s, call);
+        staged::kernel::<S, piece::Ordered<Fold<R>>, KEPT>(s, call);
     }
 }
 

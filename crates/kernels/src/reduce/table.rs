@@ -1,12 +1,11 @@
 //! The table of reductions' kernels: a line for each fold. One expansion exports them as PTX, another finds them by
 //! name.
 //!
-//! `tree`, `heap` and `packed` folds become `rows_`, `runs_`, `short_`, `tiny_`, `columns_`, `apart_`, `shallow_`,
-//! `segments_`, `stretches_` and `ends_` (`narrow_` too for trees) with the fold's name. The number is how many
-//! columns a lane takes, and `packed` ones take all columns of a word together. `describe` of a source becomes
-//! `rows_`, `runs_`, `columns_`, `apart_` and `narrow_`, `describe_short` also `short_`: of 16-bit floats that would
-//! need the stack. `lean` trees become `rows_`, `runs_`, `columns_` and `apart_`. `any` recipes become `any_rows_` and
-//! `any_columns_`, `slow` ones only the first.
+//! `tree`, `heap` and `packed` folds become `rows_`, `runs_`, `staged_`, `columns_`, `apart_`, `segments_`,
+//! `stretches_` and `ends_` (`narrow_` too for trees) with the fold's name. The number is how many columns a lane
+//! takes, and `packed` ones take all columns of a word together. `describe` of a source becomes `rows_`, `runs_`,
+//! `staged_`, `columns_`, `apart_` and `narrow_`. `lean` trees become `rows_`, `runs_`, `columns_` and `apart_`. `any`
+//! recipes become `any_rows_` and `any_columns_`, `slow` ones only the first.
 
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
@@ -21,9 +20,7 @@ use crate::reduce::shape::describe::Both;
 use crate::reduce::shape::panel::{self, Apart, Pitch};
 use crate::reduce::shape::piece::{self, Dense, Runs};
 use crate::reduce::shape::rows::{self, Rows};
-use crate::reduce::shape::shallow::{self, Shallow};
-use crate::reduce::shape::short::{self, Short};
-use crate::reduce::shape::tiny::{self, Tiny};
+use crate::reduce::shape::staged::{self, Staged};
 use crate::segment;
 use crate::segment::call::SegmentsCall;
 use crate::source;
@@ -85,10 +82,7 @@ macro_rules! line {
     (($each:ident $with:tt)
         walk $name:ident, $fold:ty, $piece:ty, $runs:ty, $panel:ty, $wide:literal, $slots:block) => {
         line!(($each $with) long $name, $piece, $runs, $panel, $wide, $slots);
-        $each!($with concat!("short_", stringify!($name)), Call<Short<KEPT>>, short::kernel::<_, $piece, KEPT>);
-        $each!($with concat!("tiny_", stringify!($name)), Call<Tiny<KEPT>>, tiny::kernel::<_, $piece, KEPT>);
-        $each!($with concat!("shallow_", stringify!($name)), Call<Shallow<KEPT>>,
-            shallow::kernel::<_, $panel, KEPT, $wide>);
+        $each!($with concat!("staged_", stringify!($name)), Call<Staged<KEPT>>, staged::kernel::<_, $piece, KEPT>);
         $each!($with concat!("segments_", stringify!($name)), SegmentsCall, segment::kernel::kernel::<_, $piece>);
         $each!($with concat!("stretches_", stringify!($name)), SegmentsCall, segment::stretches::<_, $piece>);
         $each!($with concat!("ends_", stringify!($name)), SegmentsCall, segment::ends::<_, $piece>);
@@ -104,6 +98,8 @@ macro_rules! line {
             rows::kernel::<_, Both<$source, false, Dense>, KEPT>);
         $each!($with concat!("runs_", stringify!($name)), Call<Rows<KEPT, Runs>>,
             rows::kernel::<_, Both<$source, false, Runs>, KEPT>);
+        $each!($with concat!("staged_", stringify!($name)), Call<Staged<KEPT>>,
+            staged::kernel::<_, Both<$source, false>, KEPT>);
         $each!($with concat!("apart_", stringify!($name)), Call<Columns<KEPT, Apart>>,
             columns::kernel::<_, Both<$source, true, Apart>, KEPT, $wide,
                 { deep::<<fold::Described<$source> as Parts>::Part, <fold::Totals<$source> as Tree>::Node>($wide) }>);
@@ -113,11 +109,6 @@ macro_rules! line {
         $each!($with concat!("narrow_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
             columns::kernel::<_, Both<$source, true, Pitch>, KEPT, $wide,
                 { deep::<<fold::Described<$source> as Parts>::Part, <fold::Totals<$source> as Tree>::Node>($wide) }>);
-    };
-    (($each:ident $with:tt) describe_short $name:ident, $source:ty, $wide:literal) => {
-        line!(($each $with) describe $name, $source, $wide);
-        $each!($with concat!("short_", stringify!($name)), Call<Short<KEPT>>,
-            short::kernel::<_, Both<$source, false>, KEPT>);
     };
     (($each:ident $with:tt) slow $name:ident, $recipe:ty) => {
         $each!($with concat!("any_rows_", stringify!($name)), Call<Rows<AXES, any::Strides<AXES>>>,
@@ -141,10 +132,8 @@ pub struct Facts {
     pub words: usize,
     /// Columns that a lane takes.
     pub wide: u64,
-    /// Whether there are kernels for outputs of few elements, `tiny_` and `shallow_`.
-    pub few: bool,
-    /// Whether there is a kernel for short rows.
-    pub short: bool,
+    /// Whether there is a kernel for outputs of few elements.
+    pub staged: bool,
     /// Whether there is a kernel for columns that are apart, or whose rows are in several runs.
     pub apart: bool,
     /// Whether there is a kernel for columns.
@@ -157,8 +146,6 @@ pub struct Facts {
     pub slim: bool,
     /// Whether there are kernels for segments.
     pub segments: bool,
-    /// Whether a lane can write several results of 1 or 2 bytes at once, if results are as narrow as elements.
-    pub narrow: bool,
 }
 
 impl Facts {
@@ -169,21 +156,19 @@ impl Facts {
             places: F::PLACES,
             words: F::Part::WORDS as usize,
             wide,
-            few: true,
-            short: true,
+            staged: true,
             apart: true,
             columns: true,
             packed: false,
             most: u64::MAX,
             slim: true,
             segments: true,
-            narrow: false,
         }
     }
 
-    /// Of a fold that has no kernels for outputs of few elements.
+    /// Of a fold with all kernels, in the order of the tree.
     pub(crate) const fn in_order<F: Parts>(wide: u64) -> Self {
-        Self { ordered: true, few: false, ..Self::any_order::<F>(wide) }
+        Self { ordered: true, ..Self::any_order::<F>(wide) }
     }
 }
 
@@ -198,14 +183,13 @@ macro_rules! facts {
     ((($find:ident)) tree $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), {
             let several = <panel::Ordered<$fold, true> as panel::Panel<$wide>>::SEVERAL;
-            let facts = Facts::in_order::<$fold>($wide);
-            Facts { few: true, packed: several, narrow: several && <$fold as Parts>::NARROW, ..facts }
+            Facts { packed: several, ..Facts::in_order::<$fold>($wide) }
         });
     };
     ((($find:ident)) lean $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), {
             let facts = Facts::in_order::<$fold>($wide);
-            Facts { short: false, slim: false, segments: false, most: <$fold as Tree>::MOST as u64, ..facts }
+            Facts { staged: false, slim: false, segments: false, most: <$fold as Tree>::MOST as u64, ..facts }
         });
     };
     ((($find:ident)) heap $name:ident, $fold:ty, $wide:literal) => {
@@ -214,24 +198,21 @@ macro_rules! facts {
     ((($find:ident)) packed $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), {
             let several = <panel::Packed<$fold> as panel::Panel<$wide>>::SEVERAL;
-            Facts { packed: several, narrow: <$fold as Parts>::NARROW, ..Facts::any_order::<$fold>($wide) }
+            Facts { packed: several, ..Facts::any_order::<$fold>($wide) }
         });
     };
     ((($find:ident)) describe $name:ident, $source:ty, $wide:literal) => {
-        facts!(@return $find stringify!($name), {
-            Facts { short: false, ..Facts::in_order::<fold::Described<$source>>($wide) }
-        });
-    };
-    ((($find:ident)) describe_short $name:ident, $source:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), Facts::in_order::<fold::Described<$source>>($wide));
     };
     ((($find:ident)) slow $name:ident, $recipe:ty) => {
         facts!(@return $find concat!("any_", stringify!($name)), {
-            Facts { columns: false, ..Facts::in_order::<Any<$recipe>>(1) }
+            Facts { columns: false, staged: false, ..Facts::in_order::<Any<$recipe>>(1) }
         });
     };
     ((($find:ident)) any $name:ident, $recipe:ty) => {
-        facts!(@return $find concat!("any_", stringify!($name)), Facts::in_order::<Any<$recipe>>(1));
+        facts!(@return $find concat!("any_", stringify!($name)), {
+            Facts { staged: false, ..Facts::in_order::<Any<$recipe>>(1) }
+        });
     };
 }
 
@@ -296,8 +277,8 @@ macro_rules! table {
             lean livemean_bf16: fold::LiveMeans<source::Bf16>, 4;
             lean livemean_f32: fold::LiveMeans<source::F32>, 4;
             lean livemean_f64: fold::LiveMeans<source::F64>, 2;
-            describe_short describe_f32: source::F32, 2;
-            describe_short describe_f64: source::F64, 1;
+            describe describe_f32: source::F32, 2;
+            describe describe_f64: source::F64, 1;
             describe describe_f16: source::F16, 2;
             describe describe_bf16: source::Bf16, 2;
             lean livevar_f16: fold::LiveDeviations<source::F16>, 2;

@@ -41,11 +41,9 @@ fn every_planned_entry_has_ptx_and_every_entry_is_planned() {
     // The production kernels are planned by the library, whose tests run their plans.
     let classes = [
         "rows_",
-        "short_",
-        "tiny_",
+        "staged_",
         "columns_",
         "narrow_",
-        "shallow_",
         "runs_",
         "apart_",
         "any_",

@@ -287,7 +287,7 @@ fn split_axes_have_the_bits_of_the_cpu_and_no_fault() {
     }
     println!("{ran:?}");
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
-    assert!(["runs", "apart", "shallow"].iter().all(|class| ran.contains_key(*class)), "{ran:?}");
+    assert!(["runs", "apart", "staged"].iter().all(|class| ran.contains_key(*class)), "{ran:?}");
 }
 
 #[test]

@@ -37,7 +37,7 @@ fn run(kernel: &str, rows: impl Fn(&mut u64) -> usize, two: impl Fn(usize, &mut 
 #[test]
 fn rows_of_a_few_bytes_have_the_bits_of_the_cpu_wherever_they_lie() {
     // Some warps have all of their 256 rows, and one has not.
-    let tiny = run(" tiny_", |seed| 256 + pick(300, seed), |most, seed| [most, 2 + pick(most - 1, seed)]);
+    let tiny = run(" staged_", |seed| 256 + pick(300, seed), |most, seed| [most, 2 + pick(most - 1, seed)]);
     assert!(tiny > 200, "{tiny}");
 }
 

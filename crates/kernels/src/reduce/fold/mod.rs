@@ -43,8 +43,6 @@ pub trait Parts: Copy {
     const SWAPS: bool = false;
     /// Whether results are places, so that those of partials cannot be those of the whole.
     const PLACES: bool = false;
-    /// Whether [`Parts::narrow`] makes results.
-    const NARROW: bool = false;
     /// From what a kernel is told.
     fn new(recipe: &Recipe) -> Self;
     /// The part of no elements; it changes nothing.
@@ -55,11 +53,6 @@ pub trait Parts: Copy {
     #[inline(always)]
     fn moved(&self, part: Self::Part, _by: u64) -> Self::Part {
         part
-    }
-    /// The result in the low bits, of a fold whose results are as narrow as its elements of 1 or 2 bytes.
-    #[inline(always)]
-    fn narrow<S: Simt>(&self, _s: &S, _recipe: &Recipe, _part: Self::Part) -> u32 {
-        0
     }
     /// Writes the result.
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out);
@@ -84,10 +77,10 @@ pub trait Tree: Parts {
     fn blank(&self) -> Option<Self::Bits> {
         None
     }
-    /// Two packs with blanks in the place of elements that are left out, and the tree that need not look for them; of
-    /// elements of 4 bytes or more, if there is a blank.
+    /// Packs with others in the place of elements that are left out, and the tree that need not look for them: the same
+    /// tree, where it has to look.
     #[inline(always)]
-    fn whole<S: Simt>(&self, _s: &S, w: [[u32; 4]; 2]) -> (Self, [[u32; 4]; 2]) {
+    fn whole<S: Simt, const N: usize>(&self, _s: &S, w: [[u32; 4]; N]) -> (Self, [[u32; 4]; N]) {
         (*self, w)
     }
     /// The node of one element.

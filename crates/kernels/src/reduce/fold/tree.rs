@@ -3,7 +3,7 @@
 use crate::node::{Counted, Node};
 use crate::reduce::fold::moments::{counted_moments, halves};
 use crate::reduce::fold::{Parts, Tree, no_plain};
-use crate::reduce::out::{Out, half};
+use crate::reduce::out::Out;
 use crate::reduce::recipe::{Recipe, flag};
 use crate::source::{Bits, Source};
 use core::marker::PhantomData;
@@ -18,18 +18,24 @@ pub fn initial<F: Float + Element>(recipe: &Recipe) -> Option<F> {
     recipe.has(flag::INITIAL).then_some(value)
 }
 
-/// Elements with -0.0, which changes no sum, in the place of NaN.
+/// Elements with others, of these bits, in the place of NaN.
 #[inline(always)]
-fn without_nan<S: Simt, X: Source>(s: &S, w: [[u32; 4]; 2]) -> [[u32; 4]; 2] {
-    let words = X::Bits::SIZE as usize / 4;
+fn without_nan<S: Simt, X: Source, const N: usize>(s: &S, w: [[u32; 4]; N], blank: u64) -> [[u32; 4]; N] {
+    let size = X::Bits::SIZE as usize;
     w.map(
         #[inline(always)]
         |w| {
+            let is_nan = |k: usize| X::value(s, X::Bits::nth(&w, k)).is_nan();
             warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |i| {
-                    let blank = if (i + 1) % words == 0 { 1 << 31 } else { 0 };
-                    if X::value(s, X::Bits::nth(&w, i / words)).is_nan() { blank } else { w[i] }
+                    if size >= 4 {
+                        let words = size / 4;
+                        return if is_nan(i / words) { (blank >> (32 * (i % words))) as u32 } else { w[i] };
+                    }
+                    let low = if is_nan(2 * i) { blank as u32 } else { w[i] & 0xffff };
+                    let high = if is_nan(2 * i + 1) { (blank as u32) << 16 } else { w[i] & 0xffff_0000 };
+                    low | high
                 },
             )
         },
@@ -60,7 +66,6 @@ where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float>,
     P: Precision<X::Value, Real: Node>,
 {
-    const NARROW: bool = true;
     type Part = P::Real;
     // Plain addition does; of double words it is not proven where they overflow.
     const SWAPS: bool = size_of::<P::Real>() == size_of::<X::Value>();
@@ -75,10 +80,6 @@ where
     #[inline(always)]
     fn meet(&self, left: P::Real, right: P::Real) -> P::Real {
         left.add(right)
-    }
-    #[inline(always)]
-    fn narrow<S: Simt>(&self, s: &S, recipe: &Recipe, part: P::Real) -> u32 {
-        half(s, recipe.output, f32::from_cast(Self::total(s, recipe, part))) as u32
     }
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: P::Real, out: Out) {
@@ -124,8 +125,9 @@ where
         Some(X::Bits::from_bits(1 << (8 * X::Bits::SIZE - 1)))
     }
     #[inline(always)]
-    fn whole<S: Simt>(&self, s: &S, w: [[u32; 4]; 2]) -> (Self, [[u32; 4]; 2]) {
-        let w = if s.branch(self.skip) { without_nan::<S, X>(s, w) } else { w };
+    fn whole<S: Simt, const N: usize>(&self, s: &S, w: [[u32; 4]; N]) -> (Self, [[u32; 4]; N]) {
+        // -0.0 changes no sum.
+        let w = if s.branch(self.skip) { without_nan::<S, X, N>(s, w, 1 << (8 * X::Bits::SIZE - 1)) } else { w };
         (Self { skip: false, ..*self }, w)
     }
     #[inline(always)]
@@ -158,7 +160,6 @@ impl<X> Parts for Norms<X>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
-    const NARROW: bool = true;
     type Part = X::Value;
     const SWAPS: bool = true;
     #[inline(always)]
@@ -172,10 +173,6 @@ where
     #[inline(always)]
     fn meet(&self, left: X::Value, right: X::Value) -> X::Value {
         left.add(right)
-    }
-    #[inline(always)]
-    fn narrow<S: Simt>(&self, s: &S, recipe: &Recipe, part: X::Value) -> u32 {
-        half(s, recipe.output, f32::from_cast(Self::total(recipe, part))) as u32
     }
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: X::Value, out: Out) {
@@ -210,6 +207,12 @@ where
     #[inline(always)]
     fn neutral(&self) -> Self::Node {
         self.nothing()
+    }
+    #[inline(always)]
+    fn whole<S: Simt, const N: usize>(&self, s: &S, w: [[u32; 4]; N]) -> (Self, [[u32; 4]; N]) {
+        // Zero changes no sum of magnitudes, which are not negative.
+        let w = if s.branch(self.skip) { without_nan::<S, X, N>(s, w, 0) } else { w };
+        (Self { skip: false, ..*self }, w)
     }
     #[inline(always)]
     fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> X::Value {

@@ -5,13 +5,13 @@
 //! it was. Bottleneck: arithmetic, about twenty instructions an element.
 
 use crate::address::array;
-use crate::node::{Counted, Node, select};
+use crate::node::Node;
 use crate::reduce::fold::key::Key;
-use crate::reduce::fold::{Described, Description, Parts, Seen, Total, Totals, Tree};
+use crate::reduce::fold::{Described, Description, Parts, Seen, Totals, Tree};
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::panel::{self, Lines, Panel, Strip};
-use crate::reduce::shape::piece::{self, Dense, Gather, Packs, Piece, Row, Short, Tile, share, valid};
-use crate::reduce::shape::split::{STEPS, Split, next};
+use crate::reduce::shape::piece::{self, Dense, Gather, Piece, Row, Stretch, Tile, Walk, share, valid, walk_part};
+use crate::reduce::shape::split::{STEPS, next};
 use crate::reduce::shape::stack::{Lanes, Own};
 use crate::reduce::shape::warp::{self, Combine, Join};
 use crate::source::{Bits, Source};
@@ -169,45 +169,55 @@ where
     }
 }
 
-impl<X> Short for Both<X, false>
+impl<X> Walk for Both<X, false>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
+    type Bits = X::Bits;
+
     #[inline(always)]
-    fn short<S: Simt>(&self, s: &S, packs: &Packs, split: Split) -> [Description<X::Value, X::Key>; STEPS] {
-        let w = packs.read::<S, X::Bits>(s);
-        let totals = piece::Ordered::<_>(self.0.totals, PhantomData).rows(s, packs, &w, split);
-        // Four steps at a time, which is as many as a row has, so that the other four have the same places: all eight
-        // would need more registers than there are.
-        let unseen = self.0.unseen();
-        let (mut w, mut seen) = (w, [unseen; STEPS]);
-        let (mut turn, turns) = (0, s.opaque(2));
-        while s.again(turn < turns) {
-            let four: [Seen<X::Key, u32>; 4] = warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |k| {
-                    let (valid, first) = (packs.valid[k], split.pack(s, k as u32) * X::Bits::PER);
-                    select(valid > 0, self.look(s, unseen, &w[k], valid, |e| first + e as u32), unseen)
-                },
-            );
-            seen = warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |k| if k < 4 { seen[k + 4] } else { four[k - 4] },
-            );
-            w = warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |k| w[(k + 4) % STEPS],
-            );
-            turn += 1;
-        }
-        let seen = warp::short(s, seen, Meet(PhantomData), 1, split);
-        warpfold_simt::array::from_fn(
+    fn walk<S: Simt>(
+        &self,
+        s: &S,
+        stretch: Stretch,
+        _ordinary: bool,
+        read: impl Fn(u32) -> [u32; 4],
+    ) -> Description<X::Value, X::Key> {
+        let (per, mut seen) = (X::Bits::PER, self.0.unseen());
+        let total = walk_part(
+            s,
+            &self.0.totals,
+            stretch,
             #[inline(always)]
             |k| {
-                let Total { sum, squares, moments: Counted { acc, .. } } = totals[k];
-                self.0.whole(Total { sum, squares, moments: Counted { acc, count: packs.len } }, seen[k])
+                let (w, before) = (read(k), k * per);
+                let valid = (stretch.count - before).min(per);
+                seen = self.look(s, seen, &w, valid, |e| stretch.first + before + e as u32);
+                w
             },
-        )
+        );
+        self.0.whole(total, seen)
+    }
+
+    #[inline(always)]
+    fn single<S: Simt>(&self, s: &S, bits: X::Bits) -> Description<X::Value, X::Key> {
+        let totals = &self.0.totals;
+        let seen = self.0.take(s, self.0.unseen(), 1, 1, |_| bits, |_| 0);
+        self.0.whole(totals.part(totals.lift(s, bits), 1), seen)
+    }
+
+    #[inline(always)]
+    fn together<S: Simt>(
+        &self,
+        s: &S,
+        mut part: Description<X::Value, X::Key>,
+        mut bit: u32,
+    ) -> Description<X::Value, X::Key> {
+        while s.again(bit < 32) {
+            part = warp::across(s, warp::Meet(&self.0), part, bit, 1);
+            bit <<= 1;
+        }
+        part
     }
 }
 

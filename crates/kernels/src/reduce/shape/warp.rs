@@ -6,7 +6,7 @@
 
 use crate::node::{Node, exchange, select};
 use crate::reduce::fold::{Heap, Parts, Tree};
-use crate::reduce::shape::split::{STEPS, Split};
+use crate::reduce::shape::split::STEPS;
 use warpfold_simt::Simt;
 
 /// How two neighbours become one.
@@ -139,60 +139,18 @@ pub fn meet_two<S: Simt, F: Parts>(s: &S, f: &F, parts: [F::Part; 2], lanes: u32
     across(s, Meet(f), part, 1, 1)
 }
 
-/// The node over 8 steps of 32 lanes, `each` elements a lane.
+/// The node over 8 steps of 32 lanes, `each` elements a lane; every lane gets it.
 #[inline(always)]
 pub fn tile<S: Simt, C: Combine>(s: &S, nodes: [C::Node; STEPS], c: C, each: u32) -> C::Node {
-    short(s, nodes, c, each, Split { lanes: 32, steps: STEPS as u32 })[0]
-}
-
-/// The nodes of rows that share 8 steps of a warp, `each` elements a lane. Which is where: see
-/// [`crate::reduce::shape::piece::Short`].
-#[inline(always)]
-pub fn short<S: Simt, C: Combine>(
-    s: &S,
-    mut nodes: [C::Node; STEPS],
-    c: C,
-    each: u32,
-    split: Split,
-) -> [C::Node; STEPS] {
-    let Split { lanes, steps } = split;
-    if s.branch(lanes >= 8) {
-        let four: [C::Node; 4] = fold(s, c, nodes, 1, each);
-        let two: [C::Node; 2] = fold(s, c, four, 2, 2 * each);
-        let [mut node]: [C::Node; 1] = fold(s, c, two, 4, 4 * each);
-        if s.branch(lanes >= 16) {
-            node = across(s, c, node, 8, 8 * each);
-        }
-        if s.branch(lanes == 32) {
-            node = across(s, c, node, 16, 16 * each);
-        }
-        if s.branch(steps >= 2) {
-            node = across(s, c, node, 1, 32 * each);
-        }
-        if s.branch(steps >= 4) {
-            node = across(s, c, node, 2, 64 * each);
-        }
-        if s.branch(steps == 8) {
-            node = across(s, c, node, 4, 128 * each);
-        }
-        nodes[0] = node;
-        return nodes;
-    }
-    if s.branch(lanes == 1) {
-        return nodes;
-    }
     let four: [C::Node; 4] = fold(s, c, nodes, 1, each);
-    if s.branch(lanes == 2) {
-        return warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| four[k & 3],
-        );
-    }
     let two: [C::Node; 2] = fold(s, c, four, 2, 2 * each);
-    warpfold_simt::array::from_fn(
-        #[inline(always)]
-        |k| two[k & 1],
-    )
+    let [mut node]: [C::Node; 1] = fold(s, c, two, 4, 4 * each);
+    node = across(s, c, node, 8, 8 * each);
+    node = across(s, c, node, 16, 16 * each);
+    // The steps, of which each lane has one of eight.
+    node = across(s, c, node, 1, 32 * each);
+    node = across(s, c, node, 2, 64 * each);
+    across(s, c, node, 4, 128 * each)
 }
 
 /// Four nodes of one lane, neighbours first.

@@ -12,10 +12,8 @@ macro_rules! names {
             $(
                 concat!("rows_", $fold),
                 concat!("runs_", $fold),
-                concat!("short_", $fold),
-                concat!("tiny_", $fold),
+                concat!("staged_", $fold),
                 concat!("columns_", $fold),
-                concat!("shallow_", $fold),
                 concat!("apart_", $fold),
             )*
             $(

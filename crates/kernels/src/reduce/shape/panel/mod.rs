@@ -189,14 +189,6 @@ pub trait Panel<const C: usize>: Copy {
     ) -> [<Self::Fold as Parts>::Part; C];
 }
 
-/// The parts of `C` columns of at most 8 rows.
-pub trait Shallow<const C: usize>: Panel<C, Reduced = Pitch> {
-    /// Bytes of an element.
-    const SIZE: u32;
-    /// See the trait.
-    fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [<Self::Fold as Parts>::Part; C];
-}
-
 /// What lanes that took rows abreast have of the same columns, all of it; in any order.
 #[inline(always)]
 fn meet_abreast<S: Simt, F: Parts, const C: usize>(s: &S, f: &F, mut parts: [F::Part; C], lanes: u32) -> [F::Part; C] {

@@ -4,7 +4,7 @@ use crate::node::{Node, select};
 use crate::reduce::fold::Tree;
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::panel::read::{Tile, load, load_some};
-use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, filled_up, side_by_side};
+use crate::reduce::shape::panel::{Lines, Panel, Pitch, Strip, abreast, filled_up, side_by_side};
 use crate::reduce::shape::piece::share;
 use crate::reduce::shape::split::{STEPS, next};
 use crate::reduce::shape::stack::{Few, Own};
@@ -282,45 +282,6 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
             [f.nothing(); C]
         };
         own.close(s, f, t, each * short, rest)
-    }
-}
-
-impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARROW> {
-    const SIZE: u32 = F::Bits::SIZE;
-
-    #[inline(always)]
-    fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [F::Part; C] {
-        let f = &self.0;
-        if s.branch(strip.rows == 4) {
-            let bits: [[F::Bits; C]; 4] = load(s, strip, Tile { row: 0, step: 1, more: false });
-            return warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |j| {
-                    let two = |k: usize| f.pair(s, bits[k][j], bits[k + 1][j]);
-                    f.part(f.join(two(0), two(2), 2), 4)
-                },
-            );
-        }
-        let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, 0, 1);
-        if s.branch(strip.rows < STEPS as u64) {
-            return warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |j| {
-                    let column = warpfold_simt::array::from_fn(
-                        #[inline(always)]
-                        |k| bits[k][j],
-                    );
-                    self.few(s, column, strip.rows as u32)
-                },
-            );
-        }
-        warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |j| {
-                let two = |k: usize| f.pair(s, bits[k][j], bits[k + 1][j]);
-                f.part(warp::four(f, [two(0), two(2), two(4), two(6)], 2), STEPS as u32)
-            },
-        )
     }
 }
 

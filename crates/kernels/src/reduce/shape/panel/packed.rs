@@ -6,8 +6,8 @@
 
 use crate::reduce::fold;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::read::{FOUR, Tile, at_once, dealt, load_words, together};
-use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
+use crate::reduce::shape::panel::read::{FOUR, Tile, at_once, load_words};
+use crate::reduce::shape::panel::{Lines, Panel, Pitch, Strip, abreast, meet_abreast};
 use crate::reduce::shape::piece::share;
 use crate::reduce::shape::split::STEPS;
 use crate::reduce::shape::stack::Own;
@@ -151,33 +151,5 @@ impl<F: fold::Packed, L: Lines, const C: usize> Panel<C> for Packed<F, L> {
             half /= 2;
         }
         parts
-    }
-}
-
-impl<F: fold::Packed, const C: usize> Shallow<C> for Packed<F> {
-    const SIZE: u32 = F::Bits::SIZE;
-
-    #[inline(always)]
-    fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [F::Part; C] {
-        let begin = [self.0.begin(); 4];
-        let place = |number: u32, _: usize| number as u64;
-        let tile = Tile { row: 0, step: 1, more: false };
-        if s.branch(strip.at_once) {
-            let taken = (strip.rows as u32).next_multiple_of(FOUR as u32);
-            return self.parts(self.rest::<S, C>(s, strip, begin, tile, false, 0, taken), taken, place);
-        }
-        // Four rows at once: a column's elements are read one by one.
-        let (mut running, mut row) = (begin, 0);
-        while s.again(row + 4 <= strip.rows) {
-            let rows: [[F::Bits; C]; 4] = dealt(s, strip, Tile { row, ..tile });
-            running = self.take::<S, C, 4>(s, running, rows.map(together), row as u32);
-            row += 4;
-        }
-        while s.again(row < strip.rows) {
-            let rows: [[F::Bits; C]; 1] = dealt(s, strip, Tile { row, ..tile });
-            running = self.take::<S, C, 1>(s, running, rows.map(together), row as u32);
-            row += 1;
-        }
-        self.parts(running, strip.rows as u32, place)
     }
 }

@@ -320,9 +320,9 @@ fn shifted<S: Simt, B: Bits, L: Lines, const C: usize>(s: &S, strip: &Strip<L>, 
             let next = |i: usize| select(is_last, end[k][i], s.shuffle_idx(ALL, own[k][i], s.lane() + 1));
             let [a, b, c, d] = own[k];
             match size {
-                16 => joined(own[k], [next(0), next(1), next(2), next(3)], shift(k)),
-                8 => joined([a, b, next(0), next(1)], [0; 4], shift(k)),
-                _ => joined([a, next(0), c, d], [0; 4], shift(k)),
+                16 => joined::<B>(own[k], [next(0), next(1), next(2), next(3)], shift(k)),
+                8 => joined::<B>([a, b, next(0), next(1)], [0; 4], shift(k)),
+                _ => joined::<B>([a, next(0), c, d], [0; 4], shift(k)),
             }
         },
     )

@@ -5,9 +5,8 @@ use crate::node::select;
 use crate::reduce::fold::Heap;
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::piece::read::{Tile, below};
-use crate::reduce::shape::piece::{Dense, Gather, Held, Packs, Piece, Row, Short, Tiny};
+use crate::reduce::shape::piece::{Dense, Gather, Held, Piece, Row};
 use crate::reduce::shape::split::STEPS;
-use crate::reduce::shape::split::Split;
 use crate::reduce::shape::warp;
 use crate::source::{Bits, words};
 use core::marker::PhantomData;
@@ -15,7 +14,7 @@ use warpfold_simt::{Pod, Simt};
 
 /// Elements in any order, which follow one another as `Q` says.
 #[derive(Clone, Copy)]
-pub struct Free<F, Q = Dense>(F, PhantomData<Q>);
+pub struct Free<F, Q = Dense>(pub(super) F, PhantomData<Q>);
 
 impl<F: Heap, Q: Gather> Piece for Free<F, Q> {
     type Fold = F;
@@ -137,61 +136,10 @@ impl<F: Heap, Q: Gather> Free<F, Q> {
     }
 }
 
-impl<F: Heap> Short for Free<F> {
-    #[inline(always)]
-    fn short<S: Simt>(&self, s: &S, packs: &Packs, split: Split) -> [F::Part; STEPS] {
-        let (f, per) = (&self.0, F::Bits::PER);
-        let Packs { at, valid, .. } = *packs;
-        let parts: [F::Brief; STEPS] = if s.branch(packs.packed(per)) {
-            let w: [[u32; 4]; STEPS] = warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |k| words(s, array(at[k]), 16),
-            );
-            warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |k| {
-                    let p = split.pack(s, k as u32);
-                    let part = f.part(f.pack(s, f.start(), &w[k], p));
-                    f.brief(match f.place(part) {
-                        Some(_) => f.placed(part, (p * per + f.locate(&w[k], part)) as u64),
-                        None => part,
-                    })
-                },
-            )
-        } else {
-            // One element of each step at a time.
-            let mut acc = [f.start(); STEPS];
-            let (mut e, per) = (0, s.opaque(per));
-            while s.again(e < per) {
-                let bits: [F::Bits; STEPS] = warpfold_simt::array::from_fn(
-                    #[inline(always)]
-                    |k| if e < valid[k] { s.load(array(at[k]), e as usize) } else { F::Bits::ZERO },
-                );
-                let mut k = 0;
-                while k < STEPS {
-                    if s.branch(e < valid[k]) {
-                        acc[k] = f.one(s, acc[k], bits[k], split.pack(s, k as u32) * per + e);
-                    }
-                    k += 1;
-                }
-                e += 1;
-            }
-            warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |k| f.brief(f.part(acc[k])),
-            )
-        };
-        warp::short(s, parts, warp::MeetBrief(f), 1, split).map(
-            #[inline(always)]
-            |brief| f.part_of(brief),
-        )
-    }
-}
-
 /// Sixteen bytes with what changes nothing where `keep` of a word has no bits: zeros, or `like`, which is there
 /// already.
 #[inline(always)]
-fn filled<F: Heap>(w: &[u32; 4], like: F::Bits, keep: impl Fn(usize) -> u32) -> [u32; 4] {
+pub(super) fn filled<F: Heap>(w: &[u32; 4], like: F::Bits, keep: impl Fn(usize) -> u32) -> [u32; 4] {
     let bits = like.to_bits();
     let low = bits as u32;
     let fill = match (F::REPEATS, F::Bits::SIZE) {
@@ -205,36 +153,6 @@ fn filled<F: Heap>(w: &[u32; 4], like: F::Bits, keep: impl Fn(usize) -> u32) -> 
         #[inline(always)]
         |i| (w[i] & keep(i)) | (fill[i % 2] & !keep(i)),
     )
-}
-
-impl<F: Heap> Tiny for Free<F> {
-    type Bits = F::Bits;
-
-    #[inline(always)]
-    fn tiny<S: Simt, const W: usize, const G: usize>(&self, s: &S, w: &[[u32; 4]; G], len: u32) -> [F::Part; G] {
-        let f = &self.0;
-        warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| {
-                // More than half of the words that there are code for: most are whole.
-                let keep = |i: usize| match 2 * i {
-                    before if before + 2 <= W || F::Bits::SIZE == 8 => u32::MAX,
-                    _ => below(len * F::Bits::SIZE, i),
-                };
-                let w = filled::<F>(&w[k], F::Bits::nth(&w[k], 0), keep);
-                let more = |i: usize| if F::REPEATS { w[i % W] } else { 0 };
-                let w = warpfold_simt::array::from_fn(
-                    #[inline(always)]
-                    |i| if i < W { w[i] } else { more(i) },
-                );
-                let part = f.part(f.pack(s, f.start(), &w, 0));
-                match f.place(part) {
-                    Some(_) => f.placed(part, f.locate(&w, part) as u64),
-                    None => part,
-                }
-            },
-        )
-    }
 }
 
 impl<F: Heap> Held for Free<F> {

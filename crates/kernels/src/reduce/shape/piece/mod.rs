@@ -4,19 +4,21 @@ mod free;
 mod ordered;
 mod pieces;
 mod read;
+mod walk;
 
 pub use free::Free;
 pub use ordered::Ordered;
 pub use pieces::Gather;
-pub use read::{Tile, hold, hold_lines, joined, loose, loose_steps};
+pub(in crate::reduce::shape) use read::followed;
+pub use read::{Tile, hold, hold_lines, joined, loose};
+pub(in crate::reduce::shape) use walk::part as walk_part;
+pub use walk::{ALONE, PACKS, Stretch, Walk};
 
 use crate::params::{Plain, params};
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::map::Map;
-use crate::reduce::shape::split::STEPS;
-use crate::reduce::shape::split::Split;
 use crate::source::Bits;
 use warpfold_simt::Simt;
 
@@ -253,28 +255,6 @@ pub trait Piece: Copy {
     }
 }
 
-/// The parts of rows of one tile or less.
-pub trait Short: Piece {
-    /// The parts of 8 steps of `split.lanes` lanes to a row. With 8 lanes or more the first part is that of step `lane
-    /// & 7`, of which those of one row are equal; with fewer, part `j` is that of step `j * lanes + (lane & (lanes -
-    /// 1))`.
-    fn short<S: Simt>(&self, s: &S, packs: &Packs, split: Split) -> [<Self::Fold as Parts>::Part; STEPS];
-}
-
-/// The parts of rows that a lane has whole.
-pub trait Tiny: Piece {
-    /// An element in memory.
-    type Bits: Bits;
-    /// The parts of `G` rows of `len` elements each, which lie in the first `W` words (1, 2 or 4) and not in half as
-    /// many; what follows in them may be anything.
-    fn tiny<S: Simt, const W: usize, const G: usize>(
-        &self,
-        s: &S,
-        w: &[[u32; 4]; G],
-        len: u32,
-    ) -> [<Self::Fold as Parts>::Part; G];
-}
-
 /// The parts of outputs of a few packs of 16 bytes, two to a lane.
 pub trait Held: Piece {
     /// An element in memory.
@@ -303,25 +283,6 @@ pub trait Held: Piece {
     #[inline(always)]
     fn together<S: Simt>(&self, _s: &S, part: <Self::Fold as Parts>::Part, _lanes: u32) -> <Self::Fold as Parts>::Part {
         part
-    }
-}
-
-/// What a lane has of short rows.
-#[derive(Clone, Copy)]
-pub struct Packs {
-    /// Elements of a row.
-    pub len: u64,
-    /// Where the lane's pack of each step is.
-    pub at: [u64; STEPS],
-    /// How many of its elements the row has.
-    pub valid: [u32; STEPS],
-}
-
-impl Packs {
-    /// Whether all of them are whole and can be read at once.
-    #[inline(always)]
-    fn packed(&self, per: u32) -> bool {
-        self.at.iter().fold(0, |all, at| all | at) & 15 == 0 && self.valid[STEPS - 1] == per
     }
 }
 

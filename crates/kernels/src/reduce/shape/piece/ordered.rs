@@ -4,10 +4,10 @@ use crate::node::{Node, select};
 use crate::reduce::fold::Tree;
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::piece::read::{Tile, below};
-use crate::reduce::shape::piece::{Dense, Gather, Held, Packs, Piece, Row, Short, Tiny};
-use crate::reduce::shape::split::{STEPS, Split, next};
+use crate::reduce::shape::piece::{Dense, Gather, Held, Piece, Row};
+use crate::reduce::shape::split::{STEPS, next};
 use crate::reduce::shape::stack::Lanes;
-use crate::reduce::shape::warp::{self, pick};
+use crate::reduce::shape::warp;
 use crate::source::Bits;
 use core::marker::PhantomData;
 use warpfold_simt::{ALL, Simt};
@@ -19,7 +19,7 @@ pub struct Ordered<F, Q = Dense>(pub F, pub PhantomData<Q>);
 /// The node over the first `len` of `width` elements (1, 2, 4 or 8), of which `least` are always there; of a tree with
 /// a neutral node, unless they are all.
 #[inline(always)]
-fn padded<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], width: u32, len: u32, least: u32) -> F::Node {
+pub(super) fn padded<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], width: u32, len: u32, least: u32) -> F::Node {
     let always = |k: usize| !F::NEUTRAL || (k as u32) < least;
     let one = |k: usize| {
         let node = f.lift(s, F::Bits::nth(w, k));
@@ -72,7 +72,7 @@ fn slow<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STEP
 
 /// Whether all elements are ordinary.
 #[inline(always)]
-fn all_ordinary<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> bool {
+pub(super) fn all_ordinary<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> bool {
     let per = F::Bits::PER as usize;
     let (mut all, mut k) = (true, 0);
     while k < STEPS * per {
@@ -97,25 +97,22 @@ fn filled_up<S: Simt>(s: &S, w: [[u32; 4]; STEPS], bytes: u32) -> [[u32; 4]; STE
     )
 }
 
-/// The nodes of rows that share 8 steps of a warp and fill their lanes, as [`warp::short`] leaves them.
+/// The node over a whole tile.
 #[inline(always)]
-fn filled<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS], split: Split) -> [F::Node; STEPS] {
+fn filled<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> F::Node {
     let per = F::Bits::PER;
     if !F::HAS_PLAIN {
-        return warp::short(s, packs(s, f, w), warp::Join(f), per, split);
+        return warp::tile(s, packs(s, f, w), warp::Join(f), per);
     }
     if s.branch(s.all(ALL, all_ordinary(s, f, w))) {
-        return filled(s, &f.plain(), w, split).map(
-            #[inline(always)]
-            |node| f.raise(node),
-        );
+        return f.raise(filled(s, &f.plain(), w));
     }
-    warp::short(s, slow(s, f, w), warp::Join(f), per, split)
+    warp::tile(s, slow(s, f, w), warp::Join(f), per)
 }
 
 /// The part over the first `valid` elements of 16 bytes, fewer than all.
 #[inline(always)]
-fn some<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], valid: u32) -> F::Part {
+pub(super) fn some<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], valid: u32) -> F::Part {
     let one = |k: usize| f.lift(s, F::Bits::nth(w, k));
     let two = |k: usize| f.pair(s, F::Bits::nth(w, 2 * k), F::Bits::nth(w, 2 * k + 1));
     let four = |k: usize| f.join(two(2 * k), two(2 * k + 1), 2);
@@ -210,98 +207,17 @@ impl<F: Tree, Q: Gather> Piece for Ordered<F, Q> {
         let mut t = 0;
         while s.again(t < tiles && (tile + t) as u64 * (whole as u64) < row.len) {
             let here = Tile::of::<F::Bits, Q>(row, tile + t);
-            let mut w = Q::read::<S, F::Bits>(s, row, &here);
+            let (f, mut w) = self.0.whole(s, Q::read::<S, F::Bits>(s, row, &here));
             if F::COUNTS && s.branch(here.valid < whole) {
                 w = filled_up(s, w, here.valid * F::Bits::SIZE);
             } else if s.branch(here.valid < whole) {
-                rest = self.end(s, &here, &w);
+                rest = Ordered::<F, Q>(f, PhantomData).end(s, &here, &w);
                 break;
             }
-            let all = Split { lanes: 32, steps: STEPS as u32 };
-            stack.push(s, f, t, whole, f.large(filled(s, f, &w, all)[0], whole));
+            stack.push(s, &f, t, whole, f.large(filled(s, &f, &w), whole));
             t += 1;
         }
         stack.close(s, f, t, whole, rest)
-    }
-}
-
-impl<F: Tree> Short for Ordered<F> {
-    #[inline(always)]
-    fn short<S: Simt>(&self, s: &S, packs: &Packs, split: Split) -> [F::Part; STEPS] {
-        self.rows(s, packs, &packs.read::<S, F::Bits>(s), split)
-    }
-}
-
-impl<F: Tree> Ordered<F> {
-    /// What [`Short::short`] says, of what was read.
-    #[inline(always)]
-    pub fn rows<S: Simt>(&self, s: &S, have: &Packs, w: &[[u32; 4]; STEPS], split: Split) -> [F::Part; STEPS] {
-        let (f, per) = (&self.0, F::Bits::PER);
-        let Packs { len, valid, .. } = *have;
-        if s.branch(len == (split.lanes * split.steps * per) as u64) {
-            let nodes = filled(s, f, w, split);
-            return warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |k| f.part(nodes[k], per * split.lanes * split.steps),
-            );
-        }
-        let nodes = packs(s, f, w);
-        let mut parts: [F::Part; STEPS] = warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| select(valid[k] == per, f.part(nodes[k], per), f.nothing()),
-        );
-        let (mut k, steps) = (0, s.opaque(STEPS as u32));
-        while s.again(k < steps) {
-            let valid = pick(valid, k);
-            if s.branch(valid > 0 && valid < per) {
-                let part = some(s, f, &warp::picked(*w, k), valid);
-                parts = warpfold_simt::array::from_fn(
-                    #[inline(always)]
-                    |j| select(j as u32 == k, part, parts[j]),
-                );
-            }
-            k += 1;
-        }
-        warp::short(s, parts, warp::Meet(f), 1, split)
-    }
-}
-
-impl<F: Tree> Tiny for Ordered<F> {
-    type Bits = F::Bits;
-
-    #[inline(always)]
-    fn tiny<S: Simt, const W: usize, const G: usize>(&self, s: &S, w: &[[u32; 4]; G], len: u32) -> [F::Part; G] {
-        let f = &self.0;
-        let width = 4 * W as u32 / F::Bits::SIZE;
-        let least = width / 2 + 1;
-        if F::HAS_PLAIN {
-            let ordinary = |w: &[u32; 4]| (0..width).all(|k| k >= len || f.is_ordinary(s, F::Bits::nth(w, k as usize)));
-            if s.branch(s.all(ALL, w.iter().all(ordinary))) {
-                let plain = f.plain();
-                return warpfold_simt::array::from_fn(
-                    #[inline(always)]
-                    |k| f.part(f.raise(padded(s, &plain, &w[k], width, len, least)), len),
-                );
-            }
-        }
-        if F::HAS_PLAIN || (!F::NEUTRAL && s.branch(len < width)) {
-            let (mut parts, mut w, mut k) = ([f.nothing(); G], *w, 0);
-            while s.again(s.any(ALL, k < G)) {
-                let part = if F::NEUTRAL {
-                    f.part(padded(s, f, &w[0], width, len, least), len)
-                } else {
-                    some(s, f, &w[0], len)
-                };
-                parts = next(parts, part);
-                w = next(w, w[0]);
-                k += 1;
-            }
-            return parts;
-        }
-        warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| f.part(padded(s, f, &w[k], width, len, least), len),
-        )
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::address::array;
 use crate::node::select;
-use crate::reduce::shape::piece::{Packs, Row, Sequence};
+use crate::reduce::shape::piece::{Row, Sequence};
 use crate::reduce::shape::split::STEPS;
 use crate::source::{Bits, words};
 use warpfold_simt::{ALL, Global, Simt};
@@ -205,20 +205,6 @@ impl Tile {
     }
 }
 
-impl Packs {
-    /// What they have, and zeros.
-    #[inline(always)]
-    pub fn read<S: Simt, B: Bits>(&self, s: &S) -> [[u32; 4]; STEPS] {
-        if s.branch(self.packed(B::PER)) {
-            return warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |k| words(s, array(self.at[k]), 16),
-            );
-        }
-        loose_steps::<S, B>(s, self.at, self.valid)
-    }
-}
-
 /// The bits of word `i` that are of the first `bytes` bytes.
 #[inline(always)]
 pub fn below(bytes: u32, i: usize) -> u32 {
@@ -228,7 +214,7 @@ pub fn below(bytes: u32, i: usize) -> u32 {
 
 /// The elements of 16 bytes moved on by one, with another at the end.
 #[inline(always)]
-pub(super) fn followed<B: Bits>([a, b, c, d]: [u32; 4], next: B) -> [u32; 4] {
+pub(in crate::reduce::shape) fn followed<B: Bits>([a, b, c, d]: [u32; 4], next: B) -> [u32; 4] {
     let all = next.to_bits();
     let x = all as u64;
     match B::SIZE {
@@ -240,9 +226,10 @@ pub(super) fn followed<B: Bits>([a, b, c, d]: [u32; 4], next: B) -> [u32; 4] {
     }
 }
 
-/// The 16 bytes that start `shift` bytes, at most 15, after the first of `a`, which `b` follows.
+/// The 16 bytes that start `shift` bytes, at most 15 and a multiple of an element's, after the first of `a`, which `b`
+/// follows.
 #[inline(always)]
-pub fn joined(a: [u32; 4], b: [u32; 4], shift: u32) -> [u32; 4] {
+pub fn joined<B: Bits>(a: [u32; 4], b: [u32; 4], shift: u32) -> [u32; 4] {
     // By masks: the compiler would make an indexed array of a choice between words.
     let two = ((shift >> 3) & 1).wrapping_neg();
     let one = ((shift >> 2) & 1).wrapping_neg();
@@ -255,10 +242,16 @@ pub fn joined(a: [u32; 4], b: [u32; 4], shift: u32) -> [u32; 4] {
         choose(two, b[2], b[0]),
         choose(two, b[3], b[1]),
     ];
+    if B::SIZE >= 8 {
+        return [w[0], w[1], w[2], w[3]];
+    }
     let w: [u32; 5] = warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| choose(one, w[i + 1], w[i]),
     );
+    if B::SIZE >= 4 {
+        return [w[0], w[1], w[2], w[3]];
+    }
     warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| ((((w[i + 1] as u64) << 32) | w[i] as u64) >> (8 * (shift & 3))) as u32,
@@ -338,25 +331,4 @@ fn near<S: Simt, B: Bits>(s: &S, at: u64, count: u32, end: u64, blank: B) -> [u3
         #[inline(always)]
         |i| s.funnel(w[i], w[i + 1], 8 * shift),
     )
-}
-
-/// Eight packs from anywhere, an element of each at a time.
-#[inline(always)]
-pub fn loose_steps<S: Simt, B: Bits>(s: &S, at: [u64; STEPS], valid: [u32; STEPS]) -> [[u32; 4]; STEPS] {
-    let mut w = [[0u32; 4]; STEPS];
-    let (mut e, per) = (0, if B::SIZE >= 8 { B::PER } else { s.opaque(B::PER) });
-    while s.again(e < per) {
-        let bits: [B; STEPS] = warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| if e < valid[k] { s.load(array(at[k]), e as usize) } else { B::ZERO },
-        );
-        // Each element comes in at the end and moves on as others follow.
-        let mut k = 0;
-        while k < STEPS {
-            w[k] = followed(w[k], bits[k]);
-            k += 1;
-        }
-        e += 1;
-    }
-    w
 }

@@ -1,0 +1,245 @@
+//! How a lane walks along a stretch of a few packs of one output, which it gets one after the other.
+//!
+//! Idea: nodes of whole packs meet as a binary counter, which needs four nodes of registers; what is left at the end is
+//! a part. One copy of the code for a pack serves all of them.
+
+use crate::node::{Node, select};
+use crate::reduce::fold::{Heap, Parts, Tree};
+use crate::reduce::shape::piece::free::filled;
+use crate::reduce::shape::piece::ordered::{all_ordinary, padded, some};
+use crate::reduce::shape::piece::read::below;
+use crate::reduce::shape::piece::{Free, Held, Ordered, Piece};
+use crate::reduce::shape::split::{STEPS, next};
+use crate::reduce::shape::warp::{Combine, Meet, MeetBrief, across};
+use crate::source::Bits;
+use warpfold_simt::Simt;
+
+/// Packs of a stretch, at most: a power of two, unless it is a whole output.
+pub const PACKS: u32 = 8;
+/// Packs of a whole output, at most: what four nodes count.
+pub const ALONE: u32 = 15;
+
+/// The elements of one output that a lane has.
+#[derive(Clone, Copy)]
+pub struct Stretch {
+    /// The number of the first of them.
+    pub first: u32,
+    /// How many there are.
+    pub count: u32,
+    /// Packs that any lane of the warp has, at most [`ALONE`].
+    pub packs: u32,
+}
+
+/// The part of a stretch.
+pub trait Walk: Piece {
+    /// An element in memory.
+    type Bits: Bits;
+    /// Packs as the walk that is returned takes them, and whether all of their elements are ordinary.
+    #[inline(always)]
+    fn ready<S: Simt>(&self, _s: &S, packs: [[u32; 4]; STEPS]) -> (Self, [[u32; 4]; STEPS], bool) {
+        (*self, packs, true)
+    }
+    /// The part of a stretch; `read` returns its packs. What a pack has beyond the stretch may be anything.
+    fn walk<S: Simt>(
+        &self,
+        s: &S,
+        stretch: Stretch,
+        ordinary: bool,
+        read: impl Fn(u32) -> [u32; 4],
+    ) -> <Self::Fold as Parts>::Part;
+    /// The part of one element, if an output has no more.
+    fn single<S: Simt>(&self, s: &S, bits: Self::Bits) -> <Self::Fold as Parts>::Part;
+    /// The part of the stretches of all lanes whose numbers differ in `bit` and higher bits; each of them gets it.
+    fn together<S: Simt>(&self, s: &S, part: <Self::Fold as Parts>::Part, bit: u32) -> <Self::Fold as Parts>::Part;
+}
+
+/// The nodes of whole packs, and what is made of them: a binary counter. (Of fields, since an array would get an index.)
+#[derive(Clone, Copy)]
+struct Counter<N> {
+    one: N,
+    two: N,
+    four: N,
+    eight: N,
+}
+
+impl<N: Node> Counter<N> {
+    /// The nodes of the first `whole` packs of a stretch of `packs`.
+    #[inline(always)]
+    fn of<S: Simt, F: Tree<Node = N>>(
+        s: &S,
+        f: &F,
+        whole: u32,
+        packs: u32,
+        read: &mut impl FnMut(u32) -> [u32; 4],
+    ) -> Self {
+        let mut counter = Self { one: f.neutral(), two: f.neutral(), four: f.neutral(), eight: f.neutral() };
+        let mut k = 0;
+        // Two at a time, so that the second is read while the first goes up the tree.
+        while s.again(k + 2 <= packs) {
+            if s.branch(k + 2 <= whole) {
+                let w = [read(k), read(k + 1)];
+                counter.push(s, f, k, f.join(f.pack(s, &w[0]), f.pack(s, &w[1]), F::Bits::PER));
+            }
+            k += 2;
+        }
+        if s.branch(whole & 1 == 1) {
+            counter.one = f.pack(s, &read(whole - 1));
+        }
+        counter
+    }
+
+    /// Takes the node of the packs `k` and `k + 1`.
+    #[inline(always)]
+    fn push<S: Simt, F: Tree<Node = N>>(&mut self, s: &S, f: &F, k: u32, node: N) {
+        let per = F::Bits::PER;
+        if s.branch(k & 2 == 0) {
+            self.two = node;
+            return;
+        }
+        let node = f.join(self.two, node, 2 * per);
+        if s.branch(k & 4 == 0) {
+            self.four = node;
+            return;
+        }
+        self.eight = f.join(self.four, node, 4 * per);
+    }
+
+    /// The nodes, the smallest first.
+    #[inline(always)]
+    fn nodes(self) -> [N; 4] {
+        [self.one, self.two, self.four, self.eight]
+    }
+}
+
+/// The node over a stretch, of a tree with a neutral node.
+#[inline(always)]
+fn node<S: Simt, F: Tree>(s: &S, f: &F, stretch: Stretch, mut read: impl FnMut(u32) -> [u32; 4]) -> F::Node {
+    let (whole, left) = (stretch.count / F::Bits::PER, stretch.count % F::Bits::PER);
+    let nodes = Counter::of(s, f, whole, stretch.packs, &mut read).nodes();
+    let mut node = f.neutral();
+    if s.branch(left > 0) {
+        node = padded(s, f, &read(whole), F::Bits::PER, left, 1);
+    }
+    let mut d = 0;
+    while d < 4 {
+        node = select(whole >> d & 1 == 1, f.join(nodes[d], node, F::Bits::PER << d), node);
+        d += 1;
+    }
+    node
+}
+
+/// The part of a stretch, of a tree without a neutral node.
+#[inline(always)]
+pub(in crate::reduce::shape) fn part<S: Simt, F: Tree>(
+    s: &S,
+    f: &F,
+    stretch: Stretch,
+    mut read: impl FnMut(u32) -> [u32; 4],
+) -> F::Part {
+    let (whole, left) = (stretch.count / F::Bits::PER, stretch.count % F::Bits::PER);
+    let mut nodes = Counter::of(s, f, whole, stretch.packs, &mut read).nodes();
+    let mut part = f.nothing();
+    if s.branch(left > 0) {
+        part = some(s, f, &read(whole), left);
+    }
+    let (mut d, all) = (0, s.opaque(4));
+    while s.again(d < all) {
+        if s.branch(whole >> d & 1 == 1) {
+            part = f.meet(f.part(nodes[0], F::Bits::PER << d), part);
+        }
+        nodes = next(nodes, nodes[0]);
+        d += 1;
+    }
+    part
+}
+
+/// What lanes have meets, from `bit` on.
+#[inline(always)]
+fn upwards<S: Simt, C: Combine>(s: &S, c: C, mut node: C::Node, mut bit: u32) -> C::Node {
+    while s.again(bit < 32) {
+        node = across(s, c, node, bit, 1);
+        bit <<= 1;
+    }
+    node
+}
+
+impl<F: Tree> Walk for Ordered<F> {
+    type Bits = F::Bits;
+
+    #[inline(always)]
+    fn ready<S: Simt>(&self, s: &S, packs: [[u32; 4]; STEPS]) -> (Self, [[u32; 4]; STEPS], bool) {
+        let (f, packs) = self.0.whole(s, packs);
+        (Self(f, self.1), packs, !F::HAS_PLAIN || all_ordinary(s, &self.0, &packs))
+    }
+
+    #[inline(always)]
+    fn walk<S: Simt>(&self, s: &S, stretch: Stretch, ordinary: bool, read: impl Fn(u32) -> [u32; 4]) -> F::Part {
+        let f = &self.0;
+        if !F::NEUTRAL {
+            return part(s, f, stretch, read);
+        }
+        if F::HAS_PLAIN && s.branch(ordinary) {
+            let found = f.raise(node(s, &f.plain(), stretch, &read));
+            // Nothing has no scale, and the plain tree's node has one.
+            return select(stretch.count > 0, f.part(found, stretch.count), f.nothing());
+        }
+        f.part(node(s, f, stretch, read), stretch.count)
+    }
+
+    #[inline(always)]
+    fn single<S: Simt>(&self, s: &S, bits: F::Bits) -> F::Part {
+        self.0.part(self.0.lift(s, bits), 1)
+    }
+
+    #[inline(always)]
+    fn together<S: Simt>(&self, s: &S, part: F::Part, bit: u32) -> F::Part {
+        upwards(s, Meet(&self.0), part, bit)
+    }
+}
+
+impl<F: Heap> Walk for Free<F> {
+    type Bits = F::Bits;
+
+    #[inline(always)]
+    fn walk<S: Simt>(&self, s: &S, stretch: Stretch, _ordinary: bool, read: impl Fn(u32) -> [u32; 4]) -> F::Part {
+        let (f, per) = (&self.0, F::Bits::PER);
+        let (whole, left) = (stretch.count / per, stretch.count % per);
+        let mut acc = f.start();
+        let mut k = 0;
+        while s.again(k + 2 <= stretch.packs) {
+            if s.branch(k + 2 <= whole) {
+                let w = [read(k), read(k + 1)];
+                acc = f.pack(s, f.pack(s, acc, &w[0], k), &w[1], k + 1);
+            }
+            k += 2;
+        }
+        if s.branch(whole & 1 == 1) {
+            acc = f.pack(s, acc, &read(whole - 1), whole - 1);
+        }
+        if s.branch(left > 0) {
+            let last = read(whole);
+            let last = filled::<F>(&last, F::Bits::nth(&last, 0), |i| below(left * F::Bits::SIZE, i));
+            acc = f.pack(s, acc, &last, whole);
+        }
+        let mut part = f.part(acc);
+        if s.branch(stretch.count == 0) {
+            return f.nothing();
+        }
+        if let Some(k) = f.place(part) {
+            let at = f.locate(&read(k), part);
+            part = f.placed(part, (stretch.first + k * per + at) as u64);
+        }
+        part
+    }
+
+    #[inline(always)]
+    fn single<S: Simt>(&self, s: &S, bits: F::Bits) -> F::Part {
+        Held::single(self, s, bits)
+    }
+
+    #[inline(always)]
+    fn together<S: Simt>(&self, s: &S, part: F::Part, bit: u32) -> F::Part {
+        let f = &self.0;
+        f.part_of(upwards(s, MeetBrief(f), f.brief(part), bit))
+    }
+}

@@ -1,0 +1,203 @@
+//! A warp's stretch of memory, copied to shared memory: from there a lane takes what it needs, at any address.
+//!
+//! Idea: lines of 16 bytes are copied as they lie, whatever the length of rows and wherever they begin. After every 8
+//! lines there is a gap of one, so that lanes that read at equal distances find different banks.
+
+use crate::address::array;
+use crate::node::select;
+use crate::reduce::shape::map::Divisor;
+use crate::reduce::shape::piece::{followed, joined};
+use crate::reduce::shape::split::{STEPS, next};
+use crate::source::{Bits, words};
+use warpfold_simt::{Pack, Shared, Simt};
+
+/// A line.
+type Line = Pack<u32, 4>;
+
+/// Lines of a tile.
+pub const LINES: u32 = 32 * STEPS as u32;
+/// Lines of shared memory for a warp's tile, one more that is read in part, and the gaps.
+const ROOM: u32 = place(LINES + 1);
+/// Words for the warps of a block.
+pub const BLOCK: usize = 8 * 4 * ROOM as usize;
+
+/// Where a line stands.
+#[inline(always)]
+const fn place(line: u32) -> u32 {
+    line + (line >> 3)
+}
+
+/// What a tile has of memory: segments of bytes side by side.
+#[derive(Clone, Copy)]
+pub struct Source {
+    /// The address of the first segment.
+    pub first: u64,
+    /// Bytes from segment to segment.
+    pub step: i64,
+    /// Segments.
+    pub segments: u32,
+    /// Bytes of a segment.
+    pub bytes: u32,
+    /// Lines for which a segment has room, if there are several segments.
+    pub lines: Divisor,
+    /// The address of the array's end.
+    pub end: u64,
+}
+
+impl Source {
+    /// Lines of the tile, at most [`LINES`].
+    #[inline(always)]
+    pub fn count(&self) -> u32 {
+        if self.segments == 1 {
+            ((self.first as u32 & 15) + self.bytes).div_ceil(16)
+        } else {
+            self.segments * self.lines.by as u32
+        }
+    }
+
+    /// The address of line `i`. Beyond a segment's last line, it is that one again.
+    #[inline(always)]
+    fn at(&self, i: u32) -> u64 {
+        let (segment, i) = if self.segments == 1 { (0, i) } else { self.lines.divide_small(i) };
+        let segment = segment.min(self.segments - 1);
+        let first = self.first.wrapping_add((segment as i64 * self.step) as u64);
+        let last = ((first as u32 & 15) + self.bytes - 1) / 16;
+        (first & !15) + (16 * i.min(last)) as u64
+    }
+
+    /// A lane's lines of the tile; beyond the last there may be anything.
+    #[inline(always)]
+    pub fn read<S: Simt, B: Bits>(&self, s: &S) -> [[u32; 4]; STEPS] {
+        let (count, lane) = (self.count(), s.lane());
+        // Whether the array ends inside a line, which then cannot be read.
+        let last = self.first.wrapping_add(((self.segments - 1) as i64 * self.step) as u64);
+        let cut = (last + self.bytes as u64 + 15) & !15 > self.end;
+        let (mut w, mut k, steps) = ([[0; 4]; STEPS], 0, s.opaque(STEPS as u32));
+        if s.branch(self.segments == 1) {
+            // Step by step, so that no address outlives its read.
+            let readable = count - cut as u32;
+            let (base, last, mut from) = (array::<u8>(self.first & !15), 16 * readable.max(1) - 16, 16 * lane);
+            let mut k = 0;
+            while k < STEPS {
+                if s.branch(32 * (k as u32) < readable) {
+                    w[k] = words(s, base.offset(from.min(last) as usize), 16);
+                }
+                from = s.opaque(from + 512);
+                k += 1;
+            }
+        } else {
+            // One copy of a division.
+            let mut at = [0u64; STEPS];
+            while s.again(k < steps) {
+                at = next(at, self.at(32 * k + lane));
+                k += 1;
+            }
+            let mut k = 0;
+            while k < STEPS {
+                if s.branch(32 * (k as u32) < count && (!cut || at[k] + 16 <= self.end)) {
+                    w[k] = words(s, array(at[k]), 16);
+                }
+                k += 1;
+            }
+        }
+        if s.branch(cut) {
+            // Several short segments may end in that line.
+            k = 0;
+            while s.again(k < steps) {
+                let (i, at) = (32 * k + lane, self.at(32 * k + lane));
+                if s.branch(i < count && at + 16 > self.end) {
+                    let own = Pack(some::<S, B>(s, at, (self.end - at) as u32 / B::SIZE));
+                    w = warpfold_simt::array::from_fn(
+                        #[inline(always)]
+                        |j| select(j as u32 == k, own, Pack(w[j])).0,
+                    );
+                }
+                k += 1;
+            }
+        }
+        w
+    }
+}
+
+/// The first `count` elements of a line, and zeros. Rarely needed, so it is kept short.
+#[inline(always)]
+fn some<S: Simt, B: Bits>(s: &S, at: u64, count: u32) -> [u32; 4] {
+    let (mut words, mut k, all) = ([0; 4], 0, s.opaque(B::PER));
+    while s.again(k < all) {
+        // Each element comes in at the end and moves on as others follow.
+        let bits = if s.branch(k < count) { s.load(array(at), k as usize) } else { B::ZERO };
+        words = followed(words, bits);
+        k += 1;
+    }
+    words
+}
+
+/// A warp's room in shared memory.
+#[derive(Clone, Copy)]
+pub struct Stage(Shared<u32>);
+
+impl Stage {
+    /// That of warp `warp`, in [`BLOCK`] words.
+    #[inline(always)]
+    pub fn new(words: Shared<u32>, warp: u32) -> Self {
+        Self(words.offset(warp * 4 * ROOM))
+    }
+
+    /// Keeps the first `count` lines. What follows them may be read, up to the end of one more.
+    #[inline(always)]
+    pub fn keep<S: Simt>(&self, s: &S, lines: [[u32; 4]; STEPS], count: u32) {
+        let (lane, room) = (s.lane(), self.0.cast::<Line>());
+        let own = room.offset(place(lane));
+        let mut k = 0;
+        while k < STEPS {
+            if s.branch(32 * k as u32 + lane <= count) {
+                s.put(own, place(32 * k as u32), Pack(lines[k]));
+            }
+            k += 1;
+        }
+        if s.branch(count == LINES && lane == 0) {
+            s.put(room, place(LINES), Pack([0; 4]));
+        }
+    }
+
+    #[inline(always)]
+    fn line<S: Simt>(&self, s: &S, line: u32) -> [u32; 4] {
+        s.get(self.0.cast::<Line>(), place(line)).0
+    }
+
+    /// The 16 bytes from byte `at` on, a multiple of an element's.
+    #[inline(always)]
+    pub fn pack<S: Simt, B: Bits>(&self, s: &S, at: u32) -> [u32; 4] {
+        let (line, shift) = (at >> 4, at & 15);
+        let words = self.line(s, line);
+        if s.branch(shift == 0) { words } else { joined::<B>(words, self.line(s, line + 1), shift) }
+    }
+
+    /// As many elements as fit 16 bytes, of which `at` says where each is.
+    #[inline(always)]
+    pub fn gather<S: Simt, B: Bits>(&self, s: &S, at: impl Fn(u32) -> u32) -> [u32; 4] {
+        // A few at a time, so that their places are in registers.
+        let (each, mut words, mut k) = (if B::SIZE < 4 { 4 } else { B::PER }, [0; 4], 0);
+        let all = if B::SIZE < 4 { s.opaque(B::PER) } else { B::PER };
+        while s.again(k < all) {
+            let some: [B; 4] = warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |i| if (i as u32) < each { self.element(s, at(k + i as u32)) } else { B::ZERO },
+            );
+            let mut i = 0;
+            while i < each {
+                words = followed(words, some[i as usize]);
+                i += 1;
+            }
+            k += each;
+        }
+        words
+    }
+
+    /// The element at byte `at`, a multiple of its size.
+    #[inline(always)]
+    fn element<S: Simt, B: Bits>(&self, s: &S, at: u32) -> B {
+        let place = at + (at >> 7 << 4);
+        s.get(self.0.cast::<B>(), place / B::SIZE)
+    }
+}
