@@ -87,6 +87,7 @@ fn is_production(name: &str) -> bool {
         "apart",
         "narrow",
         "shallow",
+        "transpose",
         "any",
         "segments",
         "stretches",

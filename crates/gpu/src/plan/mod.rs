@@ -1,9 +1,11 @@
 //! What a GPU is to launch: plain values, made without a GPU.
 //!
 //! `choose` finds the fold of a reduction, `planner` its shape, `share` how the work is shared out; the numbers that
-//! tune it are in `policy`. `segments`, [`sort`], [`rows`] and [`kmeans`] plan the other families.
+//! tune it are in `policy`. `transpose` copies what no shape reads well, `chunk` cuts a row into launches. `segments`,
+//! [`sort`], [`rows`] and [`kmeans`] plan the other families.
 
 mod choose;
+mod chunk;
 mod custom;
 pub mod kmeans;
 mod launch;
@@ -15,8 +17,10 @@ pub mod rows;
 mod segments;
 mod share;
 pub mod sort;
+mod transpose;
 
+pub use chunk::Chunk;
 pub use launch::Launch;
 pub use limits::Limits;
-pub use reduce::{Chunk, DESCRIBED, GpuPlan, described_bytes};
+pub use reduce::{DESCRIBED, GpuPlan, described_bytes};
 pub use segments::{Cut, reads_offsets};

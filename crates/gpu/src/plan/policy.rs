@@ -35,3 +35,13 @@ pub const RUN_BYTES: usize = 64;
 /// Bytes of a run, below which blocks that run together take different rows, since their runs may be neighbours. Not
 /// measured against other values.
 pub const ABREAST_BYTES: u64 = 4096;
+/// Bytes of outputs side by side, below which rows in several runs are copied first. Not measured.
+pub const BESIDE_BYTES: usize = 64;
+/// Bytes of an input for each multiprocessor, below which nothing is copied first: a second launch costs more. Not
+/// measured.
+pub const TRANSPOSED_BYTES: usize = 8 << 10;
+/// Bytes of a copy for each multiprocessor: a larger input is copied and reduced in pieces. So an H200 needs 264 MiB
+/// for any input, and the launches of a piece cost a few hundredths of its time. Not measured.
+pub const STAGED_BYTES: usize = 2 << 20;
+/// Blocks that copy, for each multiprocessor, at most: each takes several tiles. Not measured.
+pub const TRANSPOSE_SPREAD: u64 = 32;
