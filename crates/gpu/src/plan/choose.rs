@@ -21,7 +21,7 @@ pub struct Fold {
 
 impl Fold {
     /// The fold of that name; none, if the table of kernels has no such fold.
-    fn of(name: String, result_is_input: bool) -> Option<Self> {
+    pub(super) fn of(name: String, result_is_input: bool) -> Option<Self> {
         let facts = facts(&name)?;
         Some(Self { name, facts, narrow: facts.narrow && result_is_input })
     }

@@ -1,8 +1,8 @@
 //! What a GPU is to launch: plain values, made without a GPU.
 //!
 //! `choose` finds the fold of a reduction, `planner` its shape, `share` how the work is shared out; the numbers that
-//! tune it are in `policy`. `transpose` copies what no shape reads well, `chunk` cuts a row into launches. `segments`,
-//! [`sort`], [`rows`] and [`kmeans`] plan the other families.
+//! tune it are in `policy`. `subtrees` reduces in two launches and `transpose` copies what no shape reads well; `chunk`
+//! cuts a row into launches. `segments`, [`sort`], [`rows`] and [`kmeans`] plan the other families.
 
 mod choose;
 mod chunk;
@@ -17,6 +17,7 @@ pub mod rows;
 mod segments;
 mod share;
 pub mod sort;
+mod subtrees;
 mod transpose;
 
 pub use chunk::Chunk;

@@ -37,11 +37,18 @@ pub const RUN_BYTES: usize = 64;
 pub const ABREAST_BYTES: u64 = 4096;
 /// Bytes of outputs side by side, below which rows in several runs are copied first. Not measured.
 pub const BESIDE_BYTES: usize = 64;
+/// Rows of fewer bytes that follow one another, from which on they are not copied first. Not measured.
+pub const TOGETHER: usize = 32;
 /// Bytes of an input for each multiprocessor, below which nothing is copied first: a second launch costs more. Not
 /// measured.
 pub const TRANSPOSED_BYTES: usize = 8 << 10;
-/// Bytes of a copy for each multiprocessor: a larger input is copied and reduced in pieces. So an H200 needs 264 MiB
-/// for any input, and the launches of a piece cost a few hundredths of its time. Not measured.
-pub const STAGED_BYTES: usize = 2 << 20;
+/// Bytes of a copy for each multiprocessor: a larger input is copied and reduced in pieces. A piece of 33 MiB stays in
+/// the second-level cache of an H200 until it is reduced, and the workspace stays small. Not measured.
+pub const STAGED_BYTES: usize = 256 << 10;
 /// Blocks that copy, for each multiprocessor, at most: each takes several tiles. Not measured.
 pub const TRANSPOSE_SPREAD: u64 = 32;
+/// Elements of the least subtree whose node is worth a write and a read: those of f32 cost a sixteenth then. Not
+/// measured.
+pub const SUBTREE: usize = 32;
+/// Bytes side by side from which on columns of subtrees are reduced in place. Not measured.
+pub const SUBTREE_BYTES: usize = 128;

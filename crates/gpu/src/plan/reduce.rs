@@ -12,6 +12,7 @@ use super::chunk::{Chunk, chunks};
 use super::limits::Limits;
 use super::planner::Planner;
 use super::policy::LAUNCH;
+use super::subtrees::subtrees;
 use super::transpose::{Asked, Copied, is_scattered, transposed};
 use warpfold_array::Op;
 use warpfold_array::problem::{Problem, merge};
@@ -82,7 +83,8 @@ impl GpuPlan {
             let problem = if fold.facts.ordered || fold.facts.places { problem } else { &sorted };
             if is_scattered(problem, &fold.facts, limits) {
                 let asked = Asked { spec, fold: &fold, described: false };
-                if let Some(Copied { launches, workspace, bytes: more }) = transposed(&asked, problem, limits) {
+                let plan = subtrees(spec, problem, limits).or_else(|| transposed(&asked, problem, limits));
+                if let Some(Copied { launches, workspace, bytes: more }) = plan {
                     return Self { launches, workspace, bytes: bytes + more };
                 }
             }

@@ -15,20 +15,24 @@ use warpfold_kernels::reduce::workspace::COUNTERS;
 
 use super::choose::Fold;
 use super::chunk::chunks;
-use super::launch::{Launch, Staged};
+use super::launch::{From, Launch, Moved, To};
 use super::limits::Limits;
 use super::planner::Planner;
-use super::policy::{BESIDE_BYTES, RUN_BYTES, STAGED_BYTES, TRANSPOSE_SPREAD, TRANSPOSED_BYTES};
+use super::policy::{BESIDE_BYTES, RUN_BYTES, STAGED_BYTES, TOGETHER, TRANSPOSE_SPREAD, TRANSPOSED_BYTES};
 
-/// Where copies begin in a workspace.
-const ALIGNED: usize = 256;
+/// Where copies and nodes begin in a workspace, in bytes.
+pub(super) const ALIGNED: usize = 256;
 
 /// Threads of a block that copies.
 const THREADS: u32 = 256;
 
+/// What a tile costs beside its elements, in elements: what is computed once for each tile, of about 130 instructions,
+/// where an element has about 20.
+const TILE_COST: usize = 1500;
+
 /// An axis of what is copied: its length, and bytes from one element to the next in the input and in the copy.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Moved {
+struct Way {
     len: usize,
     from: isize,
     to: usize,
@@ -50,13 +54,16 @@ pub(super) fn is_scattered(problem: &Problem, facts: &Facts, limits: &Limits) ->
     if kept.len() <= KEPT && run.x == x && (far.is_empty() || (run.len * size >= RUN_BYTES && reduced.len() <= 3)) {
         return false;
     }
-    let beside = kept.last().filter(|columns| columns.x == x && kept.len() <= KEPT + 1);
-    !beside.is_some_and(|columns| far.is_empty() || (columns.len * size >= BESIDE_BYTES && reduced.len() <= 3))
+    let Some(columns) = kept.last().filter(|axis| axis.x == x && kept.len() <= KEPT + 1) else { return true };
+    // Few columns do as well where lanes that take neighbouring rows read a long stretch together.
+    let width = columns.len * size;
+    let is_wide = width >= BESIDE_BYTES || (run.x == width as isize && run.len >= TOGETHER);
+    !far.is_empty() && (!is_wide || reduced.len() > 3)
 }
 
 /// The kept axes in the order of the outputs, all of them upwards, and the reduced ones; how far the first element is
 /// from the problem's, in bytes, and its output, in elements.
-fn in_order(problem: &Problem) -> (Vec<Moved>, isize, isize) {
+fn in_order(problem: &Problem) -> (Vec<Way>, isize, isize) {
     let (mut from, mut first) = (0, 0);
     let mut kept = problem.kept.clone();
     for axis in kept.iter_mut().filter(|axis| axis.out < 0) {
@@ -67,9 +74,9 @@ fn in_order(problem: &Problem) -> (Vec<Moved>, isize, isize) {
     }
     kept.sort_by_key(|axis| Reverse(axis.out));
     let mut to = problem.size;
-    let mut axes: Vec<Moved> = Vec::new();
+    let mut axes: Vec<Way> = Vec::new();
     for axis in kept.iter().chain(&problem.reduced).rev() {
-        axes.push(Moved { len: axis.len, from: axis.x, to });
+        axes.push(Way { len: axis.len, from: axis.x, to });
         to *= axis.len;
     }
     axes.reverse();
@@ -77,7 +84,7 @@ fn in_order(problem: &Problem) -> (Vec<Moved>, isize, isize) {
 }
 
 /// Boxes of which a range of the places of axes consists, in order: the range of each axis in each.
-fn boxes(axes: &[Moved], range: Range<usize>) -> Vec<Vec<Range<usize>>> {
+fn boxes(axes: &[Way], range: Range<usize>) -> Vec<Vec<Range<usize>>> {
     let Some((_, rest)) = axes.split_first() else { return vec![Vec::new()] };
     let inner: usize = rest.iter().map(|axis| axis.len).product();
     let of = |own: Range<usize>, inside: Range<usize>| {
@@ -104,13 +111,13 @@ fn boxes(axes: &[Moved], range: Range<usize>) -> Vec<Vec<Range<usize>>> {
 }
 
 /// The axes of a box, those that are one axis in the input joined, as they are in the copy.
-fn merged(axes: &[Moved], ranges: &[Range<usize>]) -> Vec<Moved> {
-    let mut all: Vec<Moved> = Vec::new();
-    let own = axes.iter().zip(ranges).map(|(axis, range)| Moved { len: range.len(), ..*axis });
+fn merged(axes: &[Way], ranges: &[Range<usize>]) -> Vec<Way> {
+    let mut all: Vec<Way> = Vec::new();
+    let own = axes.iter().zip(ranges).map(|(axis, range)| Way { len: range.len(), ..*axis });
     for axis in own.filter(|axis| axis.len != 1) {
         match all.last_mut() {
             Some(outer) if outer.from == axis.from * axis.len as isize && outer.to == axis.to * axis.len => {
-                *outer = Moved { len: outer.len * axis.len, ..axis };
+                *outer = Way { len: outer.len * axis.len, ..axis };
             }
             _ => all.push(axis),
         }
@@ -138,15 +145,12 @@ impl Taken {
         !self.is_cut && self.axes.len() < SIDE && 2 * self.elements <= most
     }
 
-    /// Takes one more axis, whole or in stretches, so that the side has one of these numbers of places, and as few
-    /// places without an element as possible; the first is best.
-    fn take(&mut self, number: usize, axis: Moved, places: impl Iterator<Item = usize>) {
-        let stretch = |places: usize| (places / self.elements).clamp(1, axis.len);
-        let all = |places: usize| {
-            let stretch = stretch(places);
-            axis.len.div_ceil(stretch) * (self.elements * stretch).next_power_of_two()
-        };
-        let stretch = places.min_by_key(|&places| all(places)).map_or(1, stretch);
+    /// Takes one more axis, whole or in stretches, so that the side has at most one of these numbers of elements: that
+    /// whose stretches cost the least, each `cost` of the side's elements. The first is best.
+    fn take(&mut self, number: usize, axis: Way, most: impl Iterator<Item = usize>, cost: impl Fn(usize) -> usize) {
+        let stretch = |most: usize| (most / self.elements).clamp(1, axis.len);
+        let all = |stretch: usize| axis.len.div_ceil(stretch) * cost(self.elements * stretch);
+        let stretch = most.map(stretch).min_by_key(|&stretch| all(stretch)).unwrap_or(1);
         let whole = Axis { len: axis.len as u64, from: axis.from as i64, to: axis.to as u64 };
         self.side.axis[self.axes.len()] = whole;
         self.axes.push(number);
@@ -158,12 +162,12 @@ impl Taken {
         let (from, to) = (axis.from as i64 * stretch as i64, (axis.to * stretch) as u64);
         self.side.stretches = Axis { len: count as u64, from, to };
         self.elements *= stretch;
-        self.side.places = self.elements.next_power_of_two() as u64;
+        self.side.places = self.elements as u64;
     }
 }
 
 /// The launch that copies elements, the innermost axis last. `from` and `to` say where the first is.
-fn copy(axes: &[Moved], size: usize, from: isize, to: usize, limits: &Limits) -> Launch<CallAt> {
+fn copy(axes: &[Way], size: usize, from: isize, to: usize, limits: &Limits) -> Launch<CallAt> {
     let mut by_source: Vec<usize> = (0..axes.len()).collect();
     by_source.sort_by_key(|&i| axes[i].from.unsigned_abs());
     let (mut near, mut far) = (Taken::new(), Taken::new());
@@ -173,15 +177,19 @@ fn copy(axes: &[Moved], size: usize, from: isize, to: usize, limits: &Limits) ->
         if !near.has_room(line) {
             break;
         }
-        near.take(i, axes[i], [line, 2 * line, 4 * line].into_iter().filter(|&places| places <= NEAR));
+        let most = [line, 2 * line, 4 * line].into_iter().filter(|&most| most <= NEAR);
+        // Threads that are left over do not read.
+        near.take(i, axes[i], most, |elements| THREADS as usize / (THREADS as usize / elements));
     }
-    let room = (tile(size) / near.side.places as usize).min(FAR);
+    let room = 1 << (tile(size) / near.elements).min(FAR).ilog2();
     for i in (0..axes.len()).rev().filter(|i| !near.axes.contains(i)) {
         if !far.has_room(room) {
             break;
         }
-        far.take(i, axes[i], [room, room / 2, room / 4].into_iter().filter(|&places| places >= 32));
+        let most = [room, room / 2, room / 4].into_iter().filter(|&most| most >= 32);
+        far.take(i, axes[i], most, |elements| elements.next_power_of_two() * near.elements + TILE_COST);
     }
+    far.side.places = far.elements.next_power_of_two() as u64;
     let mut call = Transpose {
         at: CallAt::default(),
         from: from as i64,
@@ -237,13 +245,13 @@ impl Asked<'_> {
     }
 }
 
-/// A plan that copies and reduces.
+/// A plan in several launches, by way of the workspace.
 pub(super) struct Copied {
     /// In order.
     pub launches: Vec<Launch<CallAt>>,
     /// Bytes of workspace.
     pub workspace: usize,
-    /// Bytes that are written and read beside those of a plan without a copy.
+    /// Bytes that are written and read there.
     pub bytes: u64,
 }
 
@@ -285,8 +293,8 @@ pub(super) fn transposed(asked: &Asked<'_>, problem: &Problem, limits: &Limits) 
             launches.push(copy(&moved, size, from, to, limits));
             to += ranges.iter().map(Range::len).product::<usize>() * size;
         }
-        let staged = Staged { input: staged, output: output * asked.result() as isize };
-        launches.extend(reducing.into_iter().map(|launch| launch.reading(staged)));
+        let moved = Moved { from: From::Workspace(staged), to: To::Output(output * asked.result() as isize) };
+        launches.extend(reducing.into_iter().map(|launch| launch.moved(moved)));
     }
     Some(Copied { launches, workspace: staged + room, bytes: (2 * outputs * row) as u64 })
 }
@@ -303,5 +311,28 @@ fn dense(outputs: usize, count: usize, size: usize) -> Problem {
         x_offset: 0,
         mask_offset: 0,
         out_offset: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Way, boxes};
+
+    #[test]
+    fn boxes_are_a_range_in_order_and_no_more() {
+        let axes = [3, 1, 5, 4].map(|len| Way { len, from: 0, to: 0 });
+        let place = |at: &[usize]| axes.iter().zip(at).fold(0, |place, (axis, i)| place * axis.len + i);
+        for (start, end) in (0..60).flat_map(|start| (start + 1..61).map(move |end| (start, end))) {
+            let mut next = start;
+            let all = boxes(&axes, start..end);
+            for own in &all {
+                assert_eq!(place(&own.iter().map(|range| range.start).collect::<Vec<_>>()), next);
+                assert_eq!(place(&own.iter().map(|range| range.end - 1).collect::<Vec<_>>()) + 1, {
+                    next += own.iter().map(|range| range.len()).product::<usize>();
+                    next
+                });
+            }
+            assert!(next == end && all.len() <= 5, "{start}..{end}: {all:?}");
+        }
     }
 }

@@ -11,17 +11,17 @@ use crate::block::{THREADS, each};
 use crate::params::params;
 use crate::reduce::any::AXES;
 use crate::reduce::call::CallAt;
-use crate::reduce::shape::piece::{divide, walk};
+use crate::reduce::shape::piece::{self as axes, walk};
 use crate::source::Bits;
-use warpfold_simt::Simt;
+use warpfold_simt::{Shared, Simt};
 
 /// Axes of a side.
 pub const SIDE: usize = 4;
 /// Elements of a tile of elements of up to 4 bytes; of 8 bytes there are half as many.
 pub const TILE: usize = 4096;
-/// The most elements along the near side, a power of two.
+/// The most elements along the near side.
 pub const NEAR: usize = 256;
-/// And along the far side.
+/// And along the far side, a power of two.
 pub const FAR: usize = 1024;
 
 params! {
@@ -43,7 +43,7 @@ params! {
         pub axes: u64,
         /// Each, the innermost first.
         pub axis: [Axis; SIDE],
-        /// Places along the side, a power of two: elements, and places without.
+        /// Places along the side: as many as a stretch has elements. Of the far side, the next power of two.
         pub places: u64,
         /// Elements of all axes but the last.
         pub inner: u64,
@@ -110,9 +110,8 @@ pub fn kernel<S: Simt, B: Bits, const ROOM: usize, const N: usize>(s: &S, call: 
     let beside = s.shared::<u32, NEAR, 3>("where elements of the near side are in the copy");
     let (near, far, thread) = (&call.near, &call.far, s.thread_x());
     let (wide, high) = (near.places as u32, far.places as u32);
-    let (wide_bits, high_bits) = (wide.trailing_zeros(), high.trailing_zeros());
     // Lanes that write take neighbours; those that read take rows, in banks of their own.
-    let pitch = high + ((128 / B::SIZE) >> wide_bits).max(4 / B::SIZE).max(1);
+    let pitch = high + divide(128 / B::SIZE + wide - 1, wide).0.max(4 / B::SIZE).max(1);
 
     each(
         s,
@@ -125,18 +124,19 @@ pub fn kernel<S: Simt, B: Bits, const ROOM: usize, const N: usize>(s: &S, call: 
             s.put(targets, o, to as u32);
         },
     );
-    let (i, first) = (thread & (wide - 1), thread >> wide_bits);
+    // A thread reads at one place of the near side; those that are left over do not read.
+    let (first, i) = divide(thread, wide);
+    let (step, _) = divide(THREADS, wide);
     let (own, to) = near.find(i as u64);
     if s.branch(thread < wide) {
         s.put(beside, i, to as u32);
     }
     s.barrier();
 
-    let turns = (wide * high).div_ceil(THREADS);
     let mut number = s.block_x() as u64;
     while s.again(number < call.tiles) {
-        let (rest, at_near) = divide(number, near.stretches.len);
-        let (rest, at_far) = divide(rest, far.stretches.len);
+        let (rest, at_near) = axes::divide(number, near.stretches.len);
+        let (rest, at_far) = axes::divide(rest, far.stretches.len);
         let mut from = call.from + at_near as i64 * near.stretches.from + at_far as i64 * far.stretches.from;
         let mut to = call.to + at_near * near.stretches.to + at_far * far.stretches.to;
         walk(
@@ -152,40 +152,106 @@ pub fn kernel<S: Simt, B: Bits, const ROOM: usize, const N: usize>(s: &S, call: 
         );
         let (columns, rows) = (near.elements(at_near), far.elements(at_far));
         let source = call.at.input.wrapping_add(from as u64).wrapping_add(own);
-        let mut turn = 0;
-        while s.again(turn < turns) {
-            let row = |j: u32| first + (turn + j) * (THREADS >> wide_bits);
-            let mut x = [B::ZERO; N];
-            for (j, x) in x.iter_mut().enumerate() {
-                let o = row(j as u32);
-                if s.branch(i < columns && o < rows) {
-                    *x = s.load(array::<B>(source.wrapping_add(s.get(sources, o))), 0);
-                }
-            }
-            for (j, x) in x.into_iter().enumerate() {
-                let o = row(j as u32);
-                if s.branch(i < columns && o < rows) {
-                    s.put(tile, i * pitch + o, x);
-                }
-            }
-            turn += N as u32;
-        }
-        s.barrier();
         let target = call.at.workspace + to;
-        let mut turn = 0;
-        while s.again(turn < turns) {
-            for j in 0..N as u32 {
-                let at = thread + (turn + j) * THREADS;
-                let (o, i) = (at & (high - 1), at >> high_bits);
-                if s.branch(i < columns && o < rows) {
-                    let place = target + (s.get(beside, i) + s.get(targets, o)) as u64;
-                    s.store(array::<B>(place), 0, s.get(tile, i * pitch + o));
-                }
-            }
-            turn += N as u32;
+        let limit = if i < columns && first < step { rows } else { 0 };
+        let read = Reading { tile, sources, source, at: i * pitch, first, step, rows };
+        let written = Writing { tile, targets, beside, target, pitch, bits: high.trailing_zeros(), columns, rows };
+        // Of powers of two of elements on both sides every thread has one in every turn.
+        let turns = high.is_multiple_of(step * N as u32) && wide.is_multiple_of(written.step() * N as u32);
+        if s.branch(rows == high && columns == wide && wide.is_power_of_two() && turns) {
+            read.run::<S, N>(s, |_| true);
+            s.barrier();
+            written.run::<S, N>(s, |_| true);
+        } else {
+            read.run::<S, N>(s, |o| o < limit);
+            s.barrier();
+            written.run::<S, N>(s, |i| i < columns);
         }
         s.barrier();
         number += s.grid_dim_x() as u64;
+    }
+}
+
+/// Quotient and remainder, of a divisor that is never zero: nothing here can panic.
+#[inline(always)]
+fn divide(a: u32, b: u32) -> (u32, u32) {
+    (a.checked_div(b).unwrap_or(0), a.checked_rem(b).unwrap_or(0))
+}
+
+/// From the input to shared memory: a thread's own place on the near side, and some on the far side.
+struct Reading<B> {
+    tile: Shared<B>,
+    sources: Shared<u64>,
+    source: u64,
+    /// Where the thread's elements begin in shared memory.
+    at: u32,
+    first: u32,
+    step: u32,
+    rows: u32,
+}
+
+impl<B: Bits> Reading<B> {
+    /// Reads what is `there` on the far side.
+    #[inline(always)]
+    fn run<S: Simt, const N: usize>(&self, s: &S, there: impl Fn(u32) -> bool) {
+        let mut next = 0;
+        while s.again(next < self.rows) {
+            let place = |j: usize| self.first + next + j as u32 * self.step;
+            let mut x = [B::ZERO; N];
+            for (j, x) in x.iter_mut().enumerate() {
+                if s.branch(there(place(j))) {
+                    *x = s.load(array::<B>(self.source.wrapping_add(s.get(self.sources, place(j)))), 0);
+                }
+            }
+            for (j, x) in x.into_iter().enumerate() {
+                if s.branch(there(place(j))) {
+                    s.put(self.tile, self.at + place(j), x);
+                }
+            }
+            next += N as u32 * self.step;
+        }
+    }
+}
+
+/// From shared memory to the copy: neighbouring threads have neighbouring places on the far side.
+struct Writing<B> {
+    tile: Shared<B>,
+    targets: Shared<u32>,
+    beside: Shared<u32>,
+    target: u64,
+    pitch: u32,
+    /// The logarithm of the places on the far side.
+    bits: u32,
+    columns: u32,
+    rows: u32,
+}
+
+impl<B: Bits> Writing<B> {
+    /// From one of a thread's places on the near side to the next.
+    #[inline(always)]
+    fn step(&self) -> u32 {
+        (THREADS >> self.bits).max(1)
+    }
+
+    /// Writes what is `there` on the near side.
+    #[inline(always)]
+    fn run<S: Simt, const N: usize>(&self, s: &S, there: impl Fn(u32) -> bool) {
+        let (mut o, step) = (s.thread_x() & ((1 << self.bits) - 1), self.step());
+        while s.again(o < self.rows) {
+            let target = self.target + s.get(self.targets, o) as u64;
+            let mut next = s.thread_x() >> self.bits;
+            while s.again(next < self.columns) {
+                for j in 0..N as u32 {
+                    let i = next + j * step;
+                    if s.branch(there(i)) {
+                        let x = s.get(self.tile, i * self.pitch + o);
+                        s.store(array::<B>(target + s.get(self.beside, i) as u64), 0, x);
+                    }
+                }
+                next += N as u32 * step;
+            }
+            o += THREADS;
+        }
     }
 }
 
@@ -198,5 +264,5 @@ pub const fn tile(size: usize) -> usize {
 /// Elements of shared memory for a tile, with what keeps its rows in different banks.
 #[must_use]
 pub const fn room(size: usize) -> usize {
-    tile(size) + if size < 4 { NEAR * 4 / size } else { NEAR }
+    tile(size) + if size < 4 { NEAR * 4 / size } else { NEAR } + 128 / size
 }
