@@ -26,6 +26,12 @@ pub(super) const ALIGNED: usize = 256;
 /// Threads of a block that copies.
 const THREADS: u32 = 256;
 
+/// A copy may have a turn more of an axis at both ends, if it has so many turns in between.
+const LITTLE: usize = 16;
+
+/// Bytes side by side in the input, of which a piece has all that it can: a few sectors.
+const PIECE_LINE: usize = 256;
+
 /// What a tile costs beside its elements, in elements: what is computed once for each tile, of about 130 instructions,
 /// where an element has about 20.
 const TILE_COST: usize = 1500;
@@ -108,6 +114,39 @@ fn boxes(axes: &[Way], range: Range<usize>) -> Vec<Vec<Range<usize>>> {
         all.extend(of(last..last + 1, 0..end));
     }
     all
+}
+
+/// A range that is one box: the least that has all of this one, if that is little more; else the same range.
+fn widened(axes: &[Way], range: Range<usize>) -> Range<usize> {
+    let Some((_, rest)) = axes.split_first() else { return range };
+    let inner: usize = rest.iter().map(|axis| axis.len).product();
+    let (first, last) = (range.start / inner, (range.end - 1) / inner);
+    if first == last {
+        let inside = widened(rest, range.start - first * inner..range.end - first * inner);
+        return inside.start + first * inner..inside.end + first * inner;
+    }
+    if range.len() >= LITTLE * inner { first * inner..(last + 1) * inner } else { range }
+}
+
+/// Bytes of a copy at once: as many as policy says, and so many more that a piece has all of most sectors that it
+/// reads.
+fn piece_bytes(axes: &[Way], size: usize, limits: &Limits) -> usize {
+    let unit = (0..axes.len()).min_by_key(|&i| axes[i].from.unsigned_abs()).unwrap_or(0);
+    let inner: usize = axes.iter().skip(unit + 1).map(|axis| axis.len).product();
+    let all: usize = axes.iter().map(|axis| axis.len).product();
+    (limits.multiprocessors as usize * STAGED_BYTES).max((PIECE_LINE * inner).min(all * size))
+}
+
+/// At most `each` outputs, if need be fewer: whole turns of the inner axes.
+fn whole(axes: &[Way], outputs: usize, each: usize) -> usize {
+    let mut inner = outputs;
+    for axis in axes {
+        if inner <= each {
+            break;
+        }
+        inner /= axis.len;
+    }
+    each / inner * inner
 }
 
 /// The axes of a box, those that are one axis in the input joined, as they are in the copy.
@@ -259,11 +298,11 @@ pub(super) struct Copied {
 pub(super) fn transposed(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Option<Copied> {
     let Problem { count, outputs, size, .. } = *problem;
     let (axes, from, first) = in_order(problem);
-    let (row, most) = (count * size, limits.multiprocessors as usize * STAGED_BYTES);
+    let (row, most) = (count * size, piece_bytes(&axes, size, limits));
     let mut pieces = Vec::new();
     let mut partials = COUNTERS;
     if row <= most {
-        let each = (most / row).min(outputs);
+        let each = whole(&axes, outputs, (most / row).min(outputs));
         for start in (0..outputs).step_by(each) {
             let (rows, output) = (dense(each.min(outputs - start), count, size), first + start as isize);
             let mut planner = asked.planner(&rows, problem, output, limits);
@@ -284,16 +323,19 @@ pub(super) fn transposed(asked: &Asked<'_>, problem: &Problem, limits: &Limits) 
     let staged = partials.next_multiple_of(ALIGNED);
     let (mut launches, mut room) = (Vec::new(), 0);
     for Piece { elements, launches: reducing, output } in pieces {
-        room = room.max(elements.len() * size);
-        let mut to = staged;
-        for ranges in boxes(&axes, elements) {
+        let copied = widened(&axes, elements.clone());
+        // What is reduced begins where lines do.
+        let before = (elements.start - copied.start) * size;
+        let start = staged + before.next_multiple_of(ALIGNED);
+        room = room.max(start - before + copied.len() * size - staged);
+        let mut to = start - before;
+        for ranges in boxes(&axes, copied) {
             let some = || axes.iter().zip(&ranges);
             let from = from + some().map(|(axis, range)| axis.from * range.start as isize).sum::<isize>();
-            let moved = merged(&axes, &ranges);
-            launches.push(copy(&moved, size, from, to, limits));
+            launches.push(copy(&merged(&axes, &ranges), size, from, to, limits));
             to += ranges.iter().map(Range::len).product::<usize>() * size;
         }
-        let moved = Moved { from: From::Workspace(staged), to: To::Output(output * asked.result() as isize) };
+        let moved = Moved { from: From::Workspace(start), to: To::Output(output * asked.result() as isize) };
         launches.extend(reducing.into_iter().map(|launch| launch.moved(moved)));
     }
     Some(Copied { launches, workspace: staged + room, bytes: (2 * outputs * row) as u64 })
@@ -316,7 +358,7 @@ fn dense(outputs: usize, count: usize, size: usize) -> Problem {
 
 #[cfg(test)]
 mod tests {
-    use super::{Way, boxes};
+    use super::{Way, boxes, widened};
 
     #[test]
     fn boxes_are_a_range_in_order_and_no_more() {
@@ -333,6 +375,9 @@ mod tests {
                 });
             }
             assert!(next == end && all.len() <= 5, "{start}..{end}: {all:?}");
+            let wide = widened(&axes, start..end);
+            assert!(wide.start <= start && end <= wide.end && wide.end <= 60);
+            assert!(wide == (start..end) || boxes(&axes, wide).len() == 1);
         }
     }
 }

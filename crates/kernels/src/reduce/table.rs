@@ -6,7 +6,7 @@
 //! columns a lane takes, and `packed` ones take all columns of a word together. `describe` of a source becomes
 //! `rows_`, `runs_`, `columns_`, `apart_` and `narrow_`, `describe_short` also `short_`: of 16-bit floats that would
 //! need the stack. `any` recipes become `any_rows_` and `any_columns_`, `slow` ones only the first. `copy` is a kernel
-//! of that name, and the number is how many reads of a thread are in flight.
+//! of that name.
 
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
@@ -112,9 +112,9 @@ macro_rules! line {
         $each!($with concat!("any_rows_", stringify!($name)), Call<Rows<AXES, any::Strides<AXES>>>,
             rows::kernel::<_, Any<$recipe>, AXES>);
     };
-    (($each:ident $with:tt) copy $name:ident, $bits:ty, $reads:literal) => {
+    (($each:ident $with:tt) copy $name:ident, $bits:ty) => {
         $each!($with stringify!($name), Transpose,
-            transpose::kernel::<_, $bits, { room(size_of::<$bits>()) }, $reads>);
+            transpose::kernel::<_, $bits, { room(size_of::<$bits>()) }>);
     };
     (($each:ident $with:tt) any $name:ident, $recipe:ty) => {
         line!(($each $with) slow $name, $recipe);
@@ -203,7 +203,7 @@ macro_rules! facts {
     ((($find:ident)) describe_short $name:ident, $source:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), Facts::in_order::<fold::Described<$source>>($wide));
     };
-    ((($find:ident)) copy $name:ident, $bits:ty, $reads:literal) => {};
+    ((($find:ident)) copy $name:ident, $bits:ty) => {};
     ((($find:ident)) slow $name:ident, $recipe:ty) => {
         facts!(@return $find concat!("any_", stringify!($name)), {
             Facts { columns: false, ..Facts::in_order::<Any<$recipe>>(1) }
@@ -271,10 +271,10 @@ macro_rules! table {
             describe_short describe_f64: source::F64, 1;
             describe describe_f16: source::F16, 2;
             describe describe_bf16: source::Bf16, 2;
-            copy transpose_b1: u8, 16;
-            copy transpose_b2: u16, 16;
-            copy transpose_b4: u32, 8;
-            copy transpose_b8: u64, 8;
+            copy transpose_b1: u8;
+            copy transpose_b2: u16;
+            copy transpose_b4: u32;
+            copy transpose_b8: u64;
             any sum_f32: any::Reals<f32, Value, Plain>;
             any sum_i64: any::Integers<i64>;
             any sum_f64: any::Reals<f64, Value, Plain>;

@@ -19,6 +19,8 @@ use warpfold_simt::{Shared, Simt};
 pub const SIDE: usize = 4;
 /// Elements of a tile of elements of up to 4 bytes; of 8 bytes there are half as many.
 pub const TILE: usize = 4096;
+/// Reads of a thread that are in flight.
+const READS: usize = 8;
 /// The most elements along the near side.
 pub const NEAR: usize = 256;
 /// And along the far side, a power of two.
@@ -101,9 +103,9 @@ impl Side {
     }
 }
 
-/// Some tiles to a block. `ROOM` elements of shared memory suffice for a tile, and a thread has `N` reads in flight.
+/// Some tiles to a block. `ROOM` elements of shared memory suffice for a tile.
 #[inline(always)]
-pub fn kernel<S: Simt, B: Bits, const ROOM: usize, const N: usize>(s: &S, call: &Transpose) {
+pub fn kernel<S: Simt, B: Bits, const ROOM: usize>(s: &S, call: &Transpose) {
     let tile = s.shared::<B, ROOM, 0>("a tile");
     let sources = s.shared::<u64, FAR, 1>("where elements of the far side are in the input");
     let targets = s.shared::<u32, FAR, 2>("and in the copy");
@@ -157,15 +159,15 @@ pub fn kernel<S: Simt, B: Bits, const ROOM: usize, const N: usize>(s: &S, call: 
         let read = Reading { tile, sources, source, at: i * pitch, first, step, rows };
         let written = Writing { tile, targets, beside, target, pitch, bits: high.trailing_zeros(), columns, rows };
         // Of powers of two of elements on both sides every thread has one in every turn.
-        let turns = high.is_multiple_of(step * N as u32) && wide.is_multiple_of(written.step() * N as u32);
+        let turns = high.is_multiple_of(step * READS as u32) && wide.is_multiple_of(written.step() * READS as u32);
         if s.branch(rows == high && columns == wide && wide.is_power_of_two() && turns) {
-            read.run::<S, N>(s, |_| true);
+            read.run(s, |_| true);
             s.barrier();
-            written.run::<S, N>(s, |_| true);
+            written.run(s, |_| true);
         } else {
-            read.run::<S, N>(s, |o| o < limit);
+            read.run(s, |o| o < limit);
             s.barrier();
-            written.run::<S, N>(s, |i| i < columns);
+            written.run(s, |i| i < columns);
         }
         s.barrier();
         number += s.grid_dim_x() as u64;
@@ -193,11 +195,13 @@ struct Reading<B> {
 impl<B: Bits> Reading<B> {
     /// Reads what is `there` on the far side.
     #[inline(always)]
-    fn run<S: Simt, const N: usize>(&self, s: &S, there: impl Fn(u32) -> bool) {
+    fn run<S: Simt>(&self, s: &S, there: impl Fn(u32) -> bool) {
         let mut next = 0;
         while s.again(next < self.rows) {
-            let place = |j: usize| self.first + next + j as u32 * self.step;
-            let mut x = [B::ZERO; N];
+            // Anew, so that eight addresses of each kind are not kept from turn to turn.
+            let step = s.anew(self.step);
+            let place = |j: usize| self.first + next + j as u32 * step;
+            let mut x = [B::ZERO; READS];
             for (j, x) in x.iter_mut().enumerate() {
                 if s.branch(there(place(j))) {
                     *x = s.load(array::<B>(self.source.wrapping_add(s.get(self.sources, place(j)))), 0);
@@ -208,7 +212,7 @@ impl<B: Bits> Reading<B> {
                     s.put(self.tile, self.at + place(j), x);
                 }
             }
-            next += N as u32 * self.step;
+            next += READS as u32 * self.step;
         }
     }
 }
@@ -235,20 +239,20 @@ impl<B: Bits> Writing<B> {
 
     /// Writes what is `there` on the near side.
     #[inline(always)]
-    fn run<S: Simt, const N: usize>(&self, s: &S, there: impl Fn(u32) -> bool) {
+    fn run<S: Simt>(&self, s: &S, there: impl Fn(u32) -> bool) {
         let (mut o, step) = (s.thread_x() & ((1 << self.bits) - 1), self.step());
         while s.again(o < self.rows) {
             let target = self.target + s.get(self.targets, o) as u64;
             let mut next = s.thread_x() >> self.bits;
             while s.again(next < self.columns) {
-                for j in 0..N as u32 {
+                for j in 0..READS as u32 {
                     let i = next + j * step;
                     if s.branch(there(i)) {
                         let x = s.get(self.tile, i * self.pitch + o);
                         s.store(array::<B>(target + s.get(self.beside, i) as u64), 0, x);
                     }
                 }
-                next += N as u32 * step;
+                next += READS as u32 * step;
             }
             o += THREADS;
         }
