@@ -19,7 +19,7 @@ pub struct Fold {
 
 impl Fold {
     /// The fold of that name; none, if the table of kernels has no such fold.
-    fn of(name: String) -> Option<Self> {
+    pub(super) fn of(name: String) -> Option<Self> {
         let facts = facts(&name)?;
         Some(Self { name, facts })
     }

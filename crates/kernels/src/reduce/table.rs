@@ -5,7 +5,7 @@
 //! `stretches_` and `ends_` (`narrow_` too for trees) with the fold's name. The number is how many columns a lane
 //! takes, and `packed` ones take all columns of a word together. `describe` of a source becomes `rows_`, `runs_`,
 //! `staged_`, `columns_`, `apart_` and `narrow_`. `lean` trees become `rows_`, `runs_`, `columns_` and `apart_`. `any`
-//! recipes become `any_rows_` and `any_columns_`, `slow` ones only the first.
+//! recipes become `any_rows_` and `any_columns_`, `slow` ones only the first. `copy` is a kernel of that name.
 
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
@@ -21,6 +21,7 @@ use crate::reduce::shape::panel::{self, Apart, Pitch};
 use crate::reduce::shape::piece::{self, Dense, Runs};
 use crate::reduce::shape::rows::{self, Rows};
 use crate::reduce::shape::staged::{self, Staged};
+use crate::reduce::transpose::{self, Transpose, room};
 use crate::segment;
 use crate::segment::call::SegmentsCall;
 use crate::source;
@@ -114,6 +115,10 @@ macro_rules! line {
         $each!($with concat!("any_rows_", stringify!($name)), Call<Rows<AXES, any::Strides<AXES>>>,
             rows::kernel::<_, Any<$recipe>, AXES>);
     };
+    (($each:ident $with:tt) copy $name:ident, $bits:ty) => {
+        $each!($with stringify!($name), Transpose,
+            transpose::kernel::<_, $bits, { room(size_of::<$bits>()) }>);
+    };
     (($each:ident $with:tt) any $name:ident, $recipe:ty) => {
         line!(($each $with) slow $name, $recipe);
         $each!($with concat!("any_columns_", stringify!($name)), Call<Columns<AXES, any::Strides<AXES>>>,
@@ -204,6 +209,7 @@ macro_rules! facts {
     ((($find:ident)) describe $name:ident, $source:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), Facts::in_order::<fold::Described<$source>>($wide));
     };
+    ((($find:ident)) copy $name:ident, $bits:ty) => {};
     ((($find:ident)) slow $name:ident, $recipe:ty) => {
         facts!(@return $find concat!("any_", stringify!($name)), {
             Facts { columns: false, staged: false, ..Facts::in_order::<Any<$recipe>>(1) }
@@ -285,6 +291,10 @@ macro_rules! table {
             lean livevar_bf16: fold::LiveDeviations<source::Bf16>, 2;
             lean livevar_f32: fold::LiveDeviations<source::F32>, 2;
             lean livevar_f64: fold::LiveDeviations<source::F64>, 1;
+            copy transpose_b1: u8;
+            copy transpose_b2: u16;
+            copy transpose_b4: u32;
+            copy transpose_b8: u64;
             any sum_f32: any::Reals<f32, Value, Plain>;
             any sum_i64: any::Integers<i64>;
             any sum_f64: any::Reals<f64, Value, Plain>;
