@@ -76,6 +76,21 @@ pub fn words<S: Simt>(s: &S, at: Global<u8>, bytes: u32) -> [u32; 4] {
     }
 }
 
+/// The same, if it is read again soon.
+#[inline(always)]
+pub fn kept_words<S: Simt>(s: &S, at: Global<u8>, bytes: u32) -> [u32; 4] {
+    match bytes {
+        16 => s.load(at.cast::<Pack<u32, 4>>(), 0).0,
+        8 => {
+            let w = s.load(at.cast::<u64>(), 0);
+            [w as u32, (w >> 32) as u32, 0, 0]
+        }
+        4 => [s.load(at.cast::<u32>(), 0), 0, 0, 0],
+        2 => [s.load(at.cast::<u16>(), 0) as u32, 0, 0, 0],
+        _ => [s.load(at, 0) as u32, 0, 0, 0],
+    }
+}
+
 /// What the bits mean, and the number that reducers get.
 pub trait Source: Copy {
     /// In memory.

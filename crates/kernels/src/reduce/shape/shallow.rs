@@ -60,6 +60,7 @@ pub fn kernel<S: Simt, P: panel::Shallow<C>, const K: usize, const C: usize>(s: 
         lanes: 32,
         panel: 0,
         beside: 0,
+        behind: 0,
         reduced: shape.reduced,
     };
     let found = panel.shallow(s, &strip);
