@@ -103,10 +103,16 @@ pub trait Source: Copy {
     const DTYPE: DType;
     /// The number.
     fn value<S: Simt>(s: &S, bits: Self::Bits) -> Self::Value;
+    /// Whether numbers are f32, of which an instruction finds the lesser.
+    const SINGLE: bool;
+    /// The number, if it is an f32.
+    fn single(value: Self::Value) -> f32;
+    /// The bits of an element with this number.
+    fn bits<S: Simt>(s: &S, number: f32) -> Self::Bits;
 }
 
 macro_rules! source {
-    ($($(#[$doc:meta])* $name:ident, $dtype:ident, $key:ty: $bits:ty => $value:ty, $f:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $dtype:ident, $key:ty: $bits:ty => $value:ty, $f:expr, $back:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name;
@@ -119,16 +125,29 @@ macro_rules! source {
             fn value<S: Simt>(s: &S, bits: $bits) -> $value {
                 $f(s, bits)
             }
+            const SINGLE: bool = size_of::<$value>() == 4;
+            #[inline(always)]
+            fn single(value: $value) -> f32 {
+                value as f32
+            }
+            #[inline(always)]
+            fn bits<S: Simt>(s: &S, number: f32) -> $bits {
+                $back(s, number)
+            }
         }
     )*};
 }
 source! {
     /// IEEE half precision, as f32.
-    F16, F16, i32: u16 => f32, |s: &S, bits| s.f16_to_f32(bits);
+    F16, F16, i32: u16 => f32, |s: &S, bits| s.f16_to_f32(bits),
+        |s: &S, x| s.f32_to_f16(x);
     /// bfloat16, as f32.
-    Bf16, BF16, i32: u16 => f32, |s: &S, bits| s.bf16_to_f32(bits);
+    Bf16, BF16, i32: u16 => f32, |s: &S, bits| s.bf16_to_f32(bits),
+        |_: &S, x: f32| (x.to_bits() >> 16) as u16;
     /// Single precision.
-    F32, F32, i32: u32 => f32, |_: &S, bits| f32::from_bits(bits);
+    F32, F32, i32: u32 => f32, |_: &S, bits| f32::from_bits(bits),
+        |_: &S, x: f32| x.to_bits();
     /// Double precision.
-    F64, F64, i64: u64 => f64, |_: &S, bits| f64::from_bits(bits);
+    F64, F64, i64: u64 => f64, |_: &S, bits| f64::from_bits(bits),
+        |_: &S, x: f32| (x as f64).to_bits();
 }

@@ -1,6 +1,6 @@
 //! Reductions in the order of the tree: the reducers are core's, so a node here has the bits of a node on the CPU.
 
-use crate::node::{Counted, Node};
+use crate::node::{Counted, Node, select};
 use crate::reduce::fold::{Parts, Tree, no_plain};
 use crate::reduce::out::{Out, half};
 use crate::reduce::recipe::{Recipe, flag};
@@ -300,6 +300,13 @@ where
     #[inline(always)]
     fn join(&self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node {
         Moments::of_halves(left, right, each)
+    }
+    #[inline(always)]
+    fn join_lanes(&self, high: bool, got: Self::Node, own: Self::Node, each: u32) -> Self::Node {
+        // The sums of squared deviations are added, in either order.
+        let left = Moments { mean: select(high, got.mean, own.mean), m2: own.m2 };
+        let right = Moments { mean: select(high, own.mean, got.mean), m2: got.m2 };
+        self.join(left, right, each)
     }
     #[inline(always)]
     fn part(&self, node: Self::Node, count: u32) -> Self::Part {
