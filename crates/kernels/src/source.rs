@@ -64,31 +64,32 @@ impl Bits for Pack<u32, 4> {
 /// Reads `bytes` (a power of two, at most 16) at once.
 #[inline(always)]
 pub fn words<S: Simt>(s: &S, at: Global<u8>, bytes: u32) -> [u32; 4] {
-    match bytes {
-        16 => s.load_stream(at.cast::<Pack<u32, 4>>(), 0).0,
-        8 => {
-            let w = s.load_stream(at.cast::<u64>(), 0);
-            [w as u32, (w >> 32) as u32, 0, 0]
-        }
-        4 => [s.load_stream(at.cast::<u32>(), 0), 0, 0, 0],
-        2 => [s.load_stream(at.cast::<u16>(), 0) as u32, 0, 0, 0],
-        _ => [s.load_stream(at, 0) as u32, 0, 0, 0],
-    }
+    read::<S, false>(s, at, bytes)
 }
 
 /// The same, if it is read again soon.
 #[inline(always)]
 pub fn kept_words<S: Simt>(s: &S, at: Global<u8>, bytes: u32) -> [u32; 4] {
+    read::<S, true>(s, at, bytes)
+}
+
+#[inline(always)]
+fn read<S: Simt, const KEEP: bool>(s: &S, at: Global<u8>, bytes: u32) -> [u32; 4] {
     match bytes {
-        16 => s.load(at.cast::<Pack<u32, 4>>(), 0).0,
+        16 => one::<S, Pack<u32, 4>, KEEP>(s, at).0,
         8 => {
-            let w = s.load(at.cast::<u64>(), 0);
+            let w = one::<S, u64, KEEP>(s, at);
             [w as u32, (w >> 32) as u32, 0, 0]
         }
-        4 => [s.load(at.cast::<u32>(), 0), 0, 0, 0],
-        2 => [s.load(at.cast::<u16>(), 0) as u32, 0, 0, 0],
-        _ => [s.load(at, 0) as u32, 0, 0, 0],
+        4 => [one::<S, u32, KEEP>(s, at), 0, 0, 0],
+        2 => [one::<S, u16, KEEP>(s, at) as u32, 0, 0, 0],
+        _ => [one::<S, u8, KEEP>(s, at) as u32, 0, 0, 0],
     }
+}
+
+#[inline(always)]
+fn one<S: Simt, T: Pod, const KEEP: bool>(s: &S, at: Global<u8>) -> T {
+    if KEEP { s.load(at.cast(), 0) } else { s.load_stream(at.cast(), 0) }
 }
 
 /// What the bits mean, and the number that reducers get.

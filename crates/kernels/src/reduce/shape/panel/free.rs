@@ -2,7 +2,8 @@
 
 use crate::reduce::fold::Heap;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::read::{Tile, load, load_few, load_tile};
+use crate::reduce::shape::panel::read::{load, load_few, load_tile};
+use crate::reduce::shape::panel::tile::Tile;
 use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
 use crate::reduce::shape::split::STEPS;
 use crate::reduce::shape::stack::Own;

@@ -4,18 +4,21 @@
 //! - `free`: in any order, an element at a time.
 //! - `packed`: in any order, elements of 1 or 2 bytes, a 32-bit word at a time.
 //! - `read`: from memory.
+//! - `tile`: which rows a lane has, and where they are.
 //! - `uneven`: wherever rows of small elements begin.
 
 mod free;
 mod ordered;
 mod packed;
 mod read;
+mod tile;
 mod uneven;
 
 pub use free::Free;
 pub use ordered::Ordered;
 pub use packed::Packed;
-pub(super) use read::{Tile, load_tile};
+pub(super) use read::load_tile;
+pub(super) use tile::Tile;
 
 use crate::params::{Plain, params};
 use crate::reduce::fold::{Parts, Tree};

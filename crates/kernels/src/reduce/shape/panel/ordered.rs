@@ -3,7 +3,8 @@
 use crate::node::{Node, select};
 use crate::reduce::fold::Tree;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::read::{Tile, load, load_few, load_tile};
+use crate::reduce::shape::panel::read::{load, load_few, load_tile};
+use crate::reduce::shape::panel::tile::Tile;
 use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, side_by_side};
 use crate::reduce::shape::piece::share;
 use crate::reduce::shape::split::{STEPS, next};

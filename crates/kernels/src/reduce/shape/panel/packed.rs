@@ -6,7 +6,8 @@
 
 use crate::reduce::fold;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::read::{FOUR, Tile, at_once, dealt, found_words, together};
+use crate::reduce::shape::panel::read::{FOUR, at_once, dealt, found_words, together};
+use crate::reduce::shape::panel::tile::Tile;
 use crate::reduce::shape::panel::uneven::uneven;
 use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
 use crate::reduce::shape::piece::share;

@@ -5,7 +5,7 @@
 //! where the last columns and the last rows of an array meet. Bottleneck: memory.
 
 use crate::address::array;
-use crate::reduce::shape::panel::read::{Tile, at_once_again, filled, lines, size};
+use crate::reduce::shape::panel::tile::{Tile, at_once_again, filled, lines, size};
 use crate::reduce::shape::panel::{Lines, Strip};
 use crate::reduce::shape::piece::joined;
 use crate::reduce::shape::split::STEPS;
