@@ -73,7 +73,11 @@ pub fn kernel<S: Simt>(s: &S, input: Global<u32>, totals: Global<u32>, output: G
     s.store_volatile(mine.offset(20).cast::<u64>(), 0, !u64::from(word));
 
     let (x, y) = (word as f32 / 3.0, tid as f32 + 0.1);
-    out(22, s.fma_f32(x, y, -x).to_bits());
+    // A zero of either sign, and a NaN, beside another number.
+    let (zero, nan) = (f32::from_bits(word & 1 << 31), f32::from_bits(word | 0x7fc0_0000));
+    let zeros = s.lesser(zero, 0.0).to_bits() ^ s.greater(-0.0, zero).to_bits() >> 1;
+    let numbers = s.lesser(nan, x).to_bits() ^ s.greater(y, nan).to_bits().rotate_left(8);
+    out(22, s.fma_f32(x, y, -x).to_bits() ^ zeros ^ numbers ^ s.greater(x, y).to_bits().rotate_left(16));
     let long = s.fma_f64(f64::from(x), f64::from(y), 1.0 / 3.0).to_bits();
     out(23, long as u32 ^ (long >> 32) as u32);
     out(24, s.f16_to_f32((word & 0x3fff) as u16).to_bits());

@@ -259,6 +259,16 @@ pub trait Simt {
     fn bf16_to_f32(&self, bits: u16) -> f32 {
         bf16_to_f32(bits)
     }
+    /// The lesser of two numbers: -0.0 of both zeros, and the other one if one is NaN.
+    #[inline(always)]
+    fn lesser(&self, a: f32, b: f32) -> f32 {
+        if a.is_nan() || (!b.is_nan() && b.total_cmp(&a).is_lt()) { b } else { a }
+    }
+    /// The greater of two numbers: +0.0 of both zeros, and the other one if one is NaN.
+    #[inline(always)]
+    fn greater(&self, a: f32, b: f32) -> f32 {
+        if a.is_nan() || (!b.is_nan() && b.total_cmp(&a).is_gt()) { b } else { a }
+    }
     /// The nearest bfloat16, ties to even.
     #[inline(always)]
     fn f32_to_bf16(&self, value: f32) -> u16 {

@@ -127,7 +127,7 @@ where
     }
     #[inline(always)]
     fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> X::Value {
-        SumExp::new().lift(X::value(s, bits), 0)
+        X::value(s, bits).ordinary_exp_of(X::DTYPE)
     }
     #[inline(always)]
     fn join(&self, left: X::Value, right: X::Value, _each: u32) -> X::Value {

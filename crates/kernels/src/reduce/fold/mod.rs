@@ -18,7 +18,7 @@ mod tree;
 
 pub use arg::Arg;
 pub use count::Count;
-pub use describe::{Described, Description, End, Seen, Total, Totals};
+pub use describe::{Described, Description, End, Ends, Seen, Total, Totals};
 pub use exact::{ExactDeviations, IntegerDeviations};
 pub use exponentials::LogSumExps;
 pub use extremum::{Extremum, MinMax};
@@ -27,7 +27,7 @@ pub use live::{LiveDeviations, LiveMeans};
 pub use packed::Packed;
 pub use tree::{Deviations, Norms, Products, Sums, initial};
 
-use crate::node::Node;
+use crate::node::{Node, select};
 use crate::reduce::out::Out;
 use crate::reduce::recipe::Recipe;
 use crate::source::Bits;
@@ -93,6 +93,15 @@ pub trait Tree: Parts {
     /// The node above two whole subtrees of `each` elements. If [`Tree::pair`] is overridden and [`Tree::NEUTRAL`] is
     /// false, `join` never receives single-element nodes.
     fn join(&self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node;
+    /// The node above a lane's `own` and the one that it `got` from the lane before it (`high`) or after it.
+    #[inline(always)]
+    fn join_lanes(&self, high: bool, got: Self::Node, own: Self::Node, each: u32) -> Self::Node {
+        if Self::COMMUTES {
+            self.join(own, got, each)
+        } else {
+            self.join(select(high, got, own), select(high, own, got), each)
+        }
+    }
     /// As a part; `count` elements are under it.
     fn part(&self, node: Self::Node, count: u32) -> Self::Part;
     /// The node over the elements of 16 bytes.

@@ -1,6 +1,6 @@
 //! Reductions in the order of the tree: the reducers are core's, so a node here has the bits of a node on the CPU.
 
-use crate::node::{Counted, Node};
+use crate::node::{Counted, Node, select};
 use crate::reduce::fold::moments::{counted_moments, halves};
 use crate::reduce::fold::{Parts, Tree, no_plain};
 use crate::reduce::out::Out;
@@ -270,6 +270,13 @@ where
         Moments::of_two(X::value(s, left), X::value(s, right))
     }
     halves!();
+    #[inline(always)]
+    fn join_lanes(&self, high: bool, got: Self::Node, own: Self::Node, each: u32) -> Self::Node {
+        // The sums of squared deviations are added, in either order.
+        let left = Moments { mean: select(high, got.mean, own.mean), m2: own.m2 };
+        let right = Moments { mean: select(high, own.mean, got.mean), m2: got.m2 };
+        self.join(left, right, each)
+    }
 }
 
 /// Products.

@@ -48,7 +48,7 @@ pub trait Walk: Piece {
         read: impl Fn(u32) -> [u32; 4],
     ) -> <Self::Fold as Parts>::Part;
     /// The part of one element, if an output has no more.
-    fn single<S: Simt>(&self, s: &S, bits: Self::Bits) -> <Self::Fold as Parts>::Part;
+    fn alone<S: Simt>(&self, s: &S, bits: Self::Bits) -> <Self::Fold as Parts>::Part;
     /// The part of the stretches of all lanes whose numbers differ in `bit` and higher bits; each of them gets it.
     fn together<S: Simt>(&self, s: &S, part: <Self::Fold as Parts>::Part, bit: u32) -> <Self::Fold as Parts>::Part;
 }
@@ -187,7 +187,7 @@ impl<F: Tree> Walk for Ordered<F> {
     }
 
     #[inline(always)]
-    fn single<S: Simt>(&self, s: &S, bits: F::Bits) -> F::Part {
+    fn alone<S: Simt>(&self, s: &S, bits: F::Bits) -> F::Part {
         self.0.part(self.0.lift(s, bits), 1)
     }
 
@@ -233,7 +233,7 @@ impl<F: Heap> Walk for Free<F> {
     }
 
     #[inline(always)]
-    fn single<S: Simt>(&self, s: &S, bits: F::Bits) -> F::Part {
+    fn alone<S: Simt>(&self, s: &S, bits: F::Bits) -> F::Part {
         Held::single(self, s, bits)
     }
 
