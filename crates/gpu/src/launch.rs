@@ -9,6 +9,7 @@ use crate::plan;
 use crate::queue::Queue;
 use crate::runtime::{Grid, Loaded};
 use warpfold_kernels::params::{Plain, address_words};
+use warpfold_kernels::reduce::call::CallAt;
 
 /// A kernel, loaded and ready to launch. Clones are the same kernel.
 #[derive(Clone)]
@@ -196,6 +197,13 @@ impl<A: Plain> Ready<A> {
         // SAFETY: the one parameter is a struct of so many words (`new`), which begins with its addresses (`Params`).
         // The rest is the caller's promise.
         unsafe { self.kernel.launch(stream, grid, &mut [copy.as_mut_ptr().cast()]) }
+    }
+}
+
+impl Ready<CallAt> {
+    /// The launch's addresses, from those of the whole reduction.
+    pub fn place(&self, at: CallAt) -> CallAt {
+        self.planned.place(at)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Every method of [`Simt`] once, with results that do not depend on timing: hardware and emulator must agree on each
 //! word.
 
-use warpfold_simt::{ALL, Global, Order, Pack, Simt};
+use warpfold_simt::{ALL, Global, Order, Pack, Simt, share_f32, share_f64};
 
 /// Threads per block.
 pub const BLOCK: u32 = 64;
@@ -12,7 +12,7 @@ pub const INPUT: usize = 256;
 /// Spreads the input over all bits.
 pub const SPREAD: u32 = 0x9e37_79b1;
 /// Words that each thread writes.
-pub const WORDS: usize = 32;
+pub const WORDS: usize = 34;
 /// Words of totals, zero before.
 pub const TOTALS: usize = 8;
 
@@ -73,13 +73,21 @@ pub fn kernel<S: Simt>(s: &S, input: Global<u32>, totals: Global<u32>, output: G
     s.store_volatile(mine.offset(20).cast::<u64>(), 0, !u64::from(word));
 
     let (x, y) = (word as f32 / 3.0, tid as f32 + 0.1);
-    out(22, s.fma_f32(x, y, -x).to_bits());
+    // A zero of either sign, and a NaN, beside another number.
+    let (zero, nan) = (f32::from_bits(word & 1 << 31), f32::from_bits(word | 0x7fc0_0000));
+    let zeros = s.lesser(zero, 0.0).to_bits() ^ s.greater(-0.0, zero).to_bits() >> 1;
+    let numbers = s.lesser(nan, x).to_bits() ^ s.greater(y, nan).to_bits().rotate_left(8);
+    out(22, s.fma_f32(x, y, -x).to_bits() ^ zeros ^ numbers ^ s.greater(x, y).to_bits().rotate_left(16));
     let long = s.fma_f64(f64::from(x), f64::from(y), 1.0 / 3.0).to_bits();
     out(23, long as u32 ^ (long >> 32) as u32);
     out(24, s.f16_to_f32((word & 0x3fff) as u16).to_bits());
     out(25, u32::from(s.f32_to_f16(f32::from_bits(0x3000_0000 + word % 0x1800_0000))));
     out(26, s.bf16_to_f32((word & 0x3fff) as u16).to_bits());
     out(27, u32::from(s.f32_to_bf16(x)));
+
+    let share = share_f64(tid as f32, (tid + 7) as f32).to_bits();
+    out(32, share_f32(tid as f32, (tid + 7) as f32).to_bits() ^ share as u32 ^ (share >> 32) as u32);
+    out(33, s.add_squares_u8x4(word, tid));
 
     let counts = s.shared::<u32, 1, 5>("counts");
     let floats = s.shared::<f32, 1, 6>("floats");

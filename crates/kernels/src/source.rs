@@ -64,16 +64,32 @@ impl Bits for Pack<u32, 4> {
 /// Reads `bytes` (a power of two, at most 16) at once.
 #[inline(always)]
 pub fn words<S: Simt>(s: &S, at: Global<u8>, bytes: u32) -> [u32; 4] {
+    read::<S, false>(s, at, bytes)
+}
+
+/// The same, if it is read again soon.
+#[inline(always)]
+pub fn kept_words<S: Simt>(s: &S, at: Global<u8>, bytes: u32) -> [u32; 4] {
+    read::<S, true>(s, at, bytes)
+}
+
+#[inline(always)]
+fn read<S: Simt, const KEEP: bool>(s: &S, at: Global<u8>, bytes: u32) -> [u32; 4] {
     match bytes {
-        16 => s.load_stream(at.cast::<Pack<u32, 4>>(), 0).0,
+        16 => one::<S, Pack<u32, 4>, KEEP>(s, at).0,
         8 => {
-            let w = s.load_stream(at.cast::<u64>(), 0);
+            let w = one::<S, u64, KEEP>(s, at);
             [w as u32, (w >> 32) as u32, 0, 0]
         }
-        4 => [s.load_stream(at.cast::<u32>(), 0), 0, 0, 0],
-        2 => [s.load_stream(at.cast::<u16>(), 0) as u32, 0, 0, 0],
-        _ => [s.load_stream(at, 0) as u32, 0, 0, 0],
+        4 => [one::<S, u32, KEEP>(s, at), 0, 0, 0],
+        2 => [one::<S, u16, KEEP>(s, at) as u32, 0, 0, 0],
+        _ => [one::<S, u8, KEEP>(s, at) as u32, 0, 0, 0],
     }
+}
+
+#[inline(always)]
+fn one<S: Simt, T: Pod, const KEEP: bool>(s: &S, at: Global<u8>) -> T {
+    if KEEP { s.load(at.cast(), 0) } else { s.load_stream(at.cast(), 0) }
 }
 
 /// What the bits mean, and the number that reducers get.
@@ -88,10 +104,16 @@ pub trait Source: Copy {
     const DTYPE: DType;
     /// The number.
     fn value<S: Simt>(s: &S, bits: Self::Bits) -> Self::Value;
+    /// Whether numbers are f32, of which an instruction finds the lesser.
+    const SINGLE: bool;
+    /// The number, if it is an f32.
+    fn single(value: Self::Value) -> f32;
+    /// The bits of an element with this number.
+    fn bits<S: Simt>(s: &S, number: f32) -> Self::Bits;
 }
 
 macro_rules! source {
-    ($($(#[$doc:meta])* $name:ident, $dtype:ident, $key:ty: $bits:ty => $value:ty, $f:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $dtype:ident, $key:ty: $bits:ty => $value:ty, $f:expr, $back:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name;
@@ -104,16 +126,29 @@ macro_rules! source {
             fn value<S: Simt>(s: &S, bits: $bits) -> $value {
                 $f(s, bits)
             }
+            const SINGLE: bool = size_of::<$value>() == 4;
+            #[inline(always)]
+            fn single(value: $value) -> f32 {
+                value as f32
+            }
+            #[inline(always)]
+            fn bits<S: Simt>(s: &S, number: f32) -> $bits {
+                $back(s, number)
+            }
         }
     )*};
 }
 source! {
     /// IEEE half precision, as f32.
-    F16, F16, i32: u16 => f32, |s: &S, bits| s.f16_to_f32(bits);
+    F16, F16, i32: u16 => f32, |s: &S, bits| s.f16_to_f32(bits),
+        |s: &S, x| s.f32_to_f16(x);
     /// bfloat16, as f32.
-    Bf16, BF16, i32: u16 => f32, |s: &S, bits| s.bf16_to_f32(bits);
+    Bf16, BF16, i32: u16 => f32, |s: &S, bits| s.bf16_to_f32(bits),
+        |_: &S, x: f32| (x.to_bits() >> 16) as u16;
     /// Single precision.
-    F32, F32, i32: u32 => f32, |_: &S, bits| f32::from_bits(bits);
+    F32, F32, i32: u32 => f32, |_: &S, bits| f32::from_bits(bits),
+        |_: &S, x: f32| x.to_bits();
     /// Double precision.
-    F64, F64, i64: u64 => f64, |_: &S, bits| f64::from_bits(bits);
+    F64, F64, i64: u64 => f64, |_: &S, bits| f64::from_bits(bits),
+        |_: &S, x: f32| (x as f64).to_bits();
 }

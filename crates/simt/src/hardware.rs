@@ -242,6 +242,26 @@ impl Simt for Hardware {
         r
     }
     #[inline(always)]
+    fn lesser(&self, a: f32, b: f32) -> f32 {
+        let r: f32;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("min.f32 {r}, {a}, {b};", r = out(reg32) r, a = in(reg32) a, b = in(reg32) b,
+                options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
+    fn greater(&self, a: f32, b: f32) -> f32 {
+        let r: f32;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("max.f32 {r}, {a}, {b};", r = out(reg32) r, a = in(reg32) a, b = in(reg32) b,
+                options(pure, nomem, nostack))
+        };
+        r
+    }
+    #[inline(always)]
     fn f16_to_f32(&self, bits: u16) -> f32 {
         let r: f32;
         // SAFETY: arithmetic on registers.
@@ -327,6 +347,16 @@ impl Simt for Hardware {
                 select = in(reg32) select, options(pure, nomem, nostack))
         };
         r
+    }
+    #[inline(always)]
+    fn add_squares_u8x4(&self, word: u32, acc: u32) -> u32 {
+        let mut sum = acc;
+        // SAFETY: arithmetic on registers.
+        unsafe {
+            asm!("dp4a.u32.u32 {sum}, {w}, {w}, {sum};", sum = inout(reg32) sum, w = in(reg32) word,
+                options(pure, nomem, nostack))
+        };
+        sum
     }
     #[inline(always)]
     fn anew(&self, x: u32) -> u32 {

@@ -15,10 +15,12 @@ mod convert;
 pub mod hardware;
 mod pod;
 mod pointer;
+mod share;
 
 pub use convert::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 pub use pod::{Atom, AtomKind, Pack, Pod, Word};
 pub use pointer::{Global, Shared};
+pub use share::{MOST_COUNTED, share_f32, share_f64};
 
 /// The member mask that names all 32 lanes of a warp.
 pub const ALL: u32 = u32::MAX;
@@ -257,6 +259,16 @@ pub trait Simt {
     fn bf16_to_f32(&self, bits: u16) -> f32 {
         bf16_to_f32(bits)
     }
+    /// The lesser of two numbers: -0.0 of both zeros, and the other one if one is NaN.
+    #[inline(always)]
+    fn lesser(&self, a: f32, b: f32) -> f32 {
+        if a.is_nan() || (!b.is_nan() && b.total_cmp(&a).is_lt()) { b } else { a }
+    }
+    /// The greater of two numbers: +0.0 of both zeros, and the other one if one is NaN.
+    #[inline(always)]
+    fn greater(&self, a: f32, b: f32) -> f32 {
+        if a.is_nan() || (!b.is_nan() && b.total_cmp(&a).is_gt()) { b } else { a }
+    }
     /// The nearest bfloat16, ties to even.
     #[inline(always)]
     fn f32_to_bf16(&self, value: f32) -> u16 {
@@ -282,6 +294,11 @@ pub trait Simt {
     #[inline(always)]
     fn add_u16x2(&self, word: u32, acc: u32) -> u32 {
         acc.wrapping_add(word & 0xffff).wrapping_add(word >> 16)
+    }
+    /// `acc` plus the squares of the four unsigned bytes of `word`.
+    #[inline(always)]
+    fn add_squares_u8x4(&self, word: u32, acc: u32) -> u32 {
+        word.to_le_bytes().into_iter().fold(acc, |sum, byte| sum.wrapping_add(byte as u32 * byte as u32))
     }
     /// The 32 bits from bit `at & 31` of two words.
     #[inline(always)]

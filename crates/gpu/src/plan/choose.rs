@@ -19,7 +19,7 @@ pub struct Fold {
 
 impl Fold {
     /// The fold of that name; none, if the table of kernels has no such fold.
-    fn of(name: String) -> Option<Self> {
+    pub(super) fn of(name: String) -> Option<Self> {
         let facts = facts(&name)?;
         Some(Self { name, facts })
     }
@@ -43,9 +43,12 @@ pub fn fast(spec: &Spec) -> Option<Fold> {
         Op::Sum if integer => heap("sum"),
         Op::Mean if float && plain && !spec.skip_nan => tree("sum"),
         Op::Mean if float && !spec.skip_nan => tree("sum2"),
+        Op::Mean if float && plain => tree("livemean"),
         Op::Mean if !input.is_float() && spec.dtype.is_none() => heap("sum"),
         Op::Prod if float && plain => tree("prod"),
         Op::Var | Op::Std if float && plain && !spec.skip_nan => tree("var"),
+        Op::Var | Op::Std if float && plain => tree("livevar"),
+        Op::Var | Op::Std if !input.is_float() && plain && result == DType::F64 => heap("var"),
         Op::Norm if float && spec.ord == Ord::Inf && result == input => heap("max"),
         Op::Norm if float && plain && spec.ord != Ord::Inf => tree("norm"),
         Op::LogSumExp if float && plain => tree("logsumexp"),

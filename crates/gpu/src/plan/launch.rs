@@ -3,6 +3,7 @@
 
 use std::marker::PhantomData;
 use warpfold_kernels::params::{Params, Plain, address_words, words};
+use warpfold_kernels::reduce::call::CallAt;
 
 /// One kernel launch. `A` are the addresses that its kernel takes.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,13 +15,46 @@ pub struct Launch<A> {
     /// Threads per block.
     pub block: u32,
     words: Vec<u64>,
+    moved: Moved,
     addresses: PhantomData<A>,
+}
+
+/// Where a launch finds its elements.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum From {
+    /// Where the reduction's are.
+    Input,
+    /// So many bytes into the workspace.
+    Workspace(usize),
+}
+
+/// Where the results of a launch go.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum To {
+    /// So many bytes from the reduction's output.
+    Output(isize),
+    /// So many bytes into the workspace.
+    Workspace(usize),
+}
+
+/// A launch that is not of the reduction's own input and output.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Moved {
+    pub from: From,
+    pub to: To,
 }
 
 impl<A: Plain> Launch<A> {
     /// Plans a launch with everything but the addresses.
     pub fn new<P: Params<At = A>>(entry: impl Into<String>, grid: u32, block: u32, params: &P) -> Self {
-        Self { entry: entry.into(), grid, block, words: words(params), addresses: PhantomData }
+        Self {
+            entry: entry.into(),
+            grid,
+            block,
+            words: words(params),
+            moved: Moved { from: From::Input, to: To::Output(0) },
+            addresses: PhantomData,
+        }
     }
 
     /// The launch struct in words. It begins with addresses, which are not filled in.
@@ -40,5 +74,26 @@ impl<A: Plain> Launch<A> {
     #[must_use]
     pub fn ptx(&self) -> Option<String> {
         warpfold_kernels::ptx(&self.entry)
+    }
+}
+
+impl Launch<CallAt> {
+    /// The same launch, of other elements and results.
+    pub(super) fn moved(self, moved: Moved) -> Self {
+        Self { moved, ..self }
+    }
+
+    /// The launch's addresses, from those of the whole reduction.
+    #[must_use]
+    pub fn place(&self, at: CallAt) -> CallAt {
+        let input = match self.moved.from {
+            From::Input => at.input,
+            From::Workspace(by) => at.workspace + by as u64,
+        };
+        let output = match self.moved.to {
+            To::Output(by) => at.output.wrapping_add_signed(by as i64),
+            To::Workspace(by) => at.workspace + by as u64,
+        };
+        CallAt { input, output, ..at }
     }
 }

@@ -1,9 +1,12 @@
 //! What a GPU is to launch: plain values, made without a GPU.
 //!
-//! `choose` finds the fold of a reduction, `planner` its shape, `share` how the work is shared out, `staged` that of outputs of few elements; the numbers that
-//! tune it are in `policy`. `segments`, [`sort`], [`rows`] and [`kmeans`] plan the other families.
+//! `choose` finds the fold of a reduction, `planner` its shape, `staged` that of outputs of few elements, `share` how the
+//! work is shared out; the numbers that tune it are in `policy`. `subtrees` reduces in two launches and `transpose`
+//! copies what no shape reads well; `chunk` cuts a row into launches. `segments`, [`sort`], [`rows`] and [`kmeans`] plan
+//! the other families.
 
 mod choose;
+mod chunk;
 mod custom;
 pub mod kmeans;
 mod launch;
@@ -16,8 +19,11 @@ mod segments;
 mod share;
 pub mod sort;
 mod staged;
+mod subtrees;
+mod transpose;
 
+pub use chunk::Chunk;
 pub use launch::Launch;
 pub use limits::Limits;
-pub use reduce::{Chunk, DESCRIBED, GpuPlan, described_bytes};
+pub use reduce::{DESCRIBED, GpuPlan, described_bytes};
 pub use segments::{Cut, reads_offsets};

@@ -170,6 +170,9 @@ impl<'a> Planner<'a> {
     fn columns(&mut self, outer: &[Dim], columns: Dim, rows: Dim) -> Option<Launch<CallAt>> {
         let (width, wide) = (columns.len as u64, self.fold.facts.wide);
         let lanes = width.div_ceil(wide).next_power_of_two().min(32);
+        if lanes < 32 && self.fold.facts.ordered && !self.fold.facts.slim {
+            return self.apart(outer, columns, &[rows]);
+        }
         let reduced = self.pitch(outer, width, rows);
         let class = if lanes < 32 && self.fold.facts.ordered { "narrow" } else { "columns" };
         self.panels(class, outer, columns, lanes, (rows.len as u64).div_ceil(reduced.each), reduced)
@@ -209,7 +212,9 @@ impl<'a> Planner<'a> {
         let outputs = self.outputs::<KEPT>(outer);
         let panels = (columns.len as u64).div_ceil(lanes * self.fold.facts.wide);
         let sets = outputs.total * panels;
-        let share = Share::of(sets, rows.div_ceil(8 * (32 / lanes)), self.processors, COLUMN_TILES, COLUMN_TILES);
+        let tile = 8 * (32 / lanes);
+        let most = COLUMN_TILES.min(self.fold.facts.most / tile);
+        let share = Share::of(sets, rows.div_ceil(tile), self.processors, most, most);
         if !share.counts(sets) {
             return None;
         }

@@ -43,3 +43,20 @@ pub const STAGED_TURNS: u64 = 2;
 /// What it costs a warp to take a pack of each lane, to exchange parts, and to find and write an output, relative to each
 /// other: the order of the instructions of sums. Not measured.
 pub const STAGED_COSTS: [usize; 3] = [50, 20, 60];
+/// Bytes of outputs side by side, below which rows in several runs are copied first. Not measured.
+pub const BESIDE_BYTES: usize = 64;
+/// Rows of fewer bytes that follow one another, from which on they are not copied first. Not measured.
+pub const TOGETHER: usize = 32;
+/// Bytes of an input for each multiprocessor, below which nothing is copied first: a second launch costs more. Not
+/// measured.
+pub const TRANSPOSED_BYTES: usize = 8 << 10;
+/// Bytes of a copy for each multiprocessor: a larger input is copied and reduced in pieces. A piece of 33 MiB stays in
+/// the second-level cache of an H200 until it is reduced, and the workspace stays small. Not measured.
+pub const COPIED_BYTES: usize = 256 << 10;
+/// Blocks that copy, for each multiprocessor, at most: each takes several tiles. Not measured.
+pub const TRANSPOSE_SPREAD: u64 = 32;
+/// Elements of the least subtree whose node is worth a write and a read: those of f32 cost a sixteenth then. Not
+/// measured.
+pub const SUBTREE: usize = 32;
+/// Bytes side by side from which on columns of subtrees are reduced in place. Not measured.
+pub const SUBTREE_BYTES: usize = 128;

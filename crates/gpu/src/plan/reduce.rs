@@ -4,17 +4,16 @@ use std::cmp::Reverse;
 
 use warpfold_core::DType;
 use warpfold_kernels::reduce::call::CallAt;
-use warpfold_kernels::reduce::shape::parts::room;
-use warpfold_kernels::reduce::shape::piece::Dense;
-use warpfold_kernels::reduce::shape::rows::Rows;
-use warpfold_kernels::reduce::table::KEPT;
 use warpfold_kernels::reduce::workspace::COUNTERS;
 
 use super::Launch;
 use super::choose::{self, any, fast};
+use super::chunk::{Chunk, chunks};
 use super::limits::Limits;
 use super::planner::Planner;
-use super::policy::{LAUNCH, ROW_TILES, WARPS};
+use super::policy::LAUNCH;
+use super::subtrees::subtrees;
+use super::transpose::{Asked, Copied, is_scattered, transposed};
 use warpfold_array::Op;
 use warpfold_array::problem::{Problem, merge};
 use warpfold_array::request::Spec;
@@ -35,19 +34,6 @@ pub struct GpuPlan<A = CallAt> {
     pub workspace: usize,
     /// Bytes read and written, once each.
     pub bytes: u64,
-}
-
-/// A piece of an input that comes in pieces, and what to launch for it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Chunk {
-    /// Its first byte.
-    pub start: usize,
-    /// Its bytes.
-    pub len: usize,
-    /// What to launch when it is there; the input's address is the chunk's.
-    pub launches: Vec<Launch<CallAt>>,
-    /// Bytes of workspace that all chunks share.
-    pub workspace: usize,
 }
 
 /// The statistics that [`GpuPlan::describe`] computes, in the order of their arrays; those without a dtype have the
@@ -95,6 +81,13 @@ impl GpuPlan {
         if let Some(fold) = fast(spec) {
             let sorted = in_memory_order(problem);
             let problem = if fold.facts.ordered || fold.facts.places { problem } else { &sorted };
+            if is_scattered(problem, &fold.facts, limits) {
+                let asked = Asked { spec, fold: &fold, described: false };
+                let plan = subtrees(spec, problem, limits).or_else(|| transposed(&asked, problem, limits));
+                if let Some(Copied { launches, workspace, bytes: more }) = plan {
+                    return Self { launches, workspace, bytes: bytes + more };
+                }
+            }
             let mut planner = Planner::new(spec, fold, true, problem, limits);
             if let Some(launch) = planner.fast() {
                 return Self { launches: vec![launch], workspace: COUNTERS + 4 * planner.words, bytes };
@@ -111,16 +104,22 @@ impl GpuPlan {
     pub fn describe(dtype: DType, is_swapped: bool, problem: &Problem, limits: &Limits) -> Option<Self> {
         let fold = choose::describe(dtype).filter(|_| !is_swapped)?;
         let spec = Spec::without_options(Op::Std, dtype);
-        let mut planner = Planner::new(&spec, fold, true, problem, limits);
-        planner.recipe.initial = [problem.outputs as u64, problem.out_offset as u64];
         let Problem { outputs, count, size, .. } = *problem;
+        let bytes = (outputs * (count * size + described_bytes(dtype))) as u64;
         // A place is at first the number of a pack of 16 bytes, in 32 bits.
-        if count / planner.per() as usize >= u32::MAX as usize {
+        if count * size / 16 >= u32::MAX as usize {
             return None;
         }
-        let launch = planner.fast().filter(|launch| launch.grid <= MOST_BLOCKS)?;
-        let bytes = outputs * (count * size + described_bytes(dtype));
-        Some(Self { launches: vec![launch], workspace: COUNTERS + 4 * planner.words, bytes: bytes as u64 })
+        let asked = Asked { spec: &spec, fold: &fold, described: true };
+        let plan = if is_scattered(problem, &fold.facts, limits) {
+            let Copied { launches, workspace, bytes: more } = transposed(&asked, problem, limits)?;
+            Self { launches, workspace, bytes: bytes + more }
+        } else {
+            let mut planner = asked.planner(problem, problem, 0, limits);
+            let launch = planner.fast()?;
+            Self { launches: vec![launch], workspace: COUNTERS + 4 * planner.words, bytes }
+        };
+        (plan.launches.iter().all(|launch| launch.grid <= MOST_BLOCKS)).then_some(plan)
     }
 
     /// Seconds that this should take.
@@ -133,33 +132,6 @@ impl GpuPlan {
     pub fn chunked(spec: &Spec, problem: &Problem, limits: &Limits, chunk_bytes: usize) -> Vec<Chunk> {
         let dense = matches!(problem.reduced[..], [axis] if axis.x == problem.size as isize);
         let Some(fold) = fast(spec).filter(|_| dense && problem.outputs == 1) else { return Vec::new() };
-        let planner = Planner::new(spec, fold, true, problem, limits);
-        let block = WARPS * ROW_TILES * planner.tile();
-        let chunk = (chunk_bytes / problem.size) as u64 / block * block;
-        if chunk == 0 {
-            return Vec::new();
-        }
-        let (count, total) = (problem.count as u64, (problem.count as u64).div_ceil(block));
-        let workspace = COUNTERS + 4 * room(total) as usize * planner.fold.facts.words;
-        let piece = |i: u64| {
-            let start = i * chunk;
-            let len = chunk.min(count - start);
-            let shape = Rows {
-                outputs: planner.outputs::<KEPT>(&[]),
-                len,
-                tiles: ROW_TILES as u32,
-                warps: WARPS as u32,
-                blocks: len.div_ceil(block) as u32,
-                first: (start / block) as u32,
-                all: total as u32,
-                abreast: 0,
-                reduced: Dense { end: len * problem.size as u64 },
-            };
-            let entry = format!("rows_{}", planner.fold.name);
-            let launch = planner.launch(entry, len.div_ceil(block), WARPS, shape);
-            let size = problem.size;
-            Chunk { start: start as usize * size, len: len as usize * size, launches: vec![launch], workspace }
-        };
-        (0..count.div_ceil(chunk)).map(piece).collect()
+        chunks(&Planner::new(spec, fold, true, problem, limits), chunk_bytes)
     }
 }

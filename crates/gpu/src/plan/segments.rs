@@ -38,7 +38,7 @@ pub fn reads_offsets(dtype: DType) -> bool {
 impl GpuPlan<SegmentsAt> {
     /// Reduces segments of elements that lie side by side. None, if no kernel does that with these options.
     pub fn segments(spec: &Spec, cut: Cut<'_>, limits: &Limits) -> Option<Self> {
-        let fold = fast(spec)?;
+        let fold = fast(spec).filter(|fold| fold.facts.segments)?;
         let (size, result) = (spec.input.size() as u64, spec.result());
         let (segments, len, blocks) = (cut.segments as u64, cut.len as u64, limits.multiprocessors as u64);
         let pair = if spec.op == Op::MinMax { 2 } else { 1 };

@@ -142,7 +142,7 @@ impl Survey {
                     // with it, as `ArrayView::from_raw` promises; the output has room for every statistic, and its drop
                     // waits. The workspace is as large as the plan asks for, its counters are zero, and the lock is
                     // held.
-                    unsafe { launch.queue(stream, at) }?;
+                    unsafe { launch.queue(stream, launch.place(at)) }?;
                 }
                 Ok(())
             }

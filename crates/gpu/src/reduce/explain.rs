@@ -16,6 +16,9 @@ const H200: Limits = Limits { multiprocessors: 132, bandwidth: 4.6e12 };
 /// A launch from start to end, beside the reading: the least that a sum takes on an H200.
 const LAUNCH: Duration = Duration::from_nanos(3_500);
 
+/// Launches that are shown of a plan in pieces.
+const SHOWN: usize = 4;
+
 /// The decisions about one reduction on a GPU. `Display` is what `warpfold explain --device cuda` prints.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explanation {
@@ -89,9 +92,12 @@ impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.plan.what(f)?;
         let problem = &self.plan.problem;
-        for (i, Launched { entry, grid, block, .. }) in self.launches.iter().enumerate() {
+        for (i, Launched { entry, grid, block, .. }) in self.launches.iter().enumerate().take(SHOWN) {
             let label = if i == 0 { "kernel " } else { "then   " };
             writeln!(f, "  {label}  {entry}, {grid} block(s) of {block} threads")?;
+        }
+        if self.launches.len() > SHOWN {
+            writeln!(f, "  then     {} more, of what else is copied and reduced", self.launches.len() - SHOWN)?;
         }
         if self.launches.is_empty() {
             let is_empty = problem.count == 0 || problem.outputs == 0;
@@ -133,6 +139,13 @@ mod tests {
             assert!(text.contains(words), "{words} is not in:\n{text}");
         }
         assert!(!text.contains("thread(s)"), "{text}");
+        // The first axis lies side by side, and the last is reduced fastest.
+        let x = vec![0f32; 3000 * 7000];
+        // SAFETY: the strides reach these elements.
+        let x =
+            unsafe { ArrayRef::from_raw(x.as_ptr().cast(), warpfold_core::DType::F32, &[7000, 3000], &[4, 28_000]) };
+        let text = explain(Op::Var, x.unwrap(), &Options::default(), None).unwrap().to_string();
+        assert!(text.contains("transpose_b4") && text.contains("rows_var_f32") && text.contains("2 more"), "{text}");
         let none = ArrayRef::from_slice(&[0f32; 0], &[0]).unwrap();
         let text = explain(Op::Sum, none, &Options::default(), None).unwrap().to_string();
         assert!(text.contains("nothing to launch"), "{text}");

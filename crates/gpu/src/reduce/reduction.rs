@@ -314,7 +314,7 @@ impl Reduction {
                 for launch in launches {
                     // SAFETY: the plan is for arrays like these, by the caller's promise; the workspace is as large as
                     // the plan asks for, its counters are zero, and no other stream uses it.
-                    unsafe { launch.queue(stream, at) }?;
+                    unsafe { launch.queue(stream, launch.place(at)) }?;
                 }
                 // SAFETY: the caller's.
                 unsafe { queue_status(stream, workspace, to.status) }

@@ -5,6 +5,7 @@
 //! - [`fold`]: one file for each kind of arithmetic.
 //! - [`shape`]: one file for each way through memory.
 //! - [`any`]: any elements, any reducer: by index, absent or not, converted on the way.
+//! - [`transpose`]: a copy of elements in the order in which they are reduced.
 //! - [`table`]: the kernels, and what a planner has to know of each fold.
 
 pub mod any;
@@ -14,4 +15,5 @@ pub mod out;
 pub mod recipe;
 pub mod shape;
 pub mod table;
+pub mod transpose;
 pub mod workspace;

@@ -4,8 +4,8 @@
 //! `tree`, `heap` and `packed` folds become `rows_`, `runs_`, `staged_`, `columns_`, `apart_`, `segments_`,
 //! `stretches_` and `ends_` (`narrow_` too for trees) with the fold's name. The number is how many columns a lane
 //! takes, and `packed` ones take all columns of a word together. `describe` of a source becomes `rows_`, `runs_`,
-//! `staged_`, `columns_`, `apart_` and `narrow_`. `any` recipes become `any_rows_` and `any_columns_`, `slow` ones only
-//! the first.
+//! `staged_`, `columns_`, `apart_` and `narrow_`. `lean` trees become `rows_`, `runs_`, `columns_` and `apart_`. `any`
+//! recipes become `any_rows_` and `any_columns_`, `slow` ones only the first. `copy` is a kernel of that name.
 
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
@@ -21,6 +21,7 @@ use crate::reduce::shape::panel::{self, Apart, Pitch};
 use crate::reduce::shape::piece::{self, Dense, Runs};
 use crate::reduce::shape::rows::{self, Rows};
 use crate::reduce::shape::staged::{self, Staged};
+use crate::reduce::transpose::{self, Transpose, room};
 use crate::segment;
 use crate::segment::call::SegmentsCall;
 use crate::source;
@@ -51,11 +52,20 @@ macro_rules! line {
         line!(($each $with) walk $name, $fold, piece::Ordered<$fold>, piece::Ordered<$fold, Runs>,
             panel::Ordered<$fold, false>,
             $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) });
-        $each!($with concat!("apart_", stringify!($name)), Call<Columns<KEPT, Apart>>,
-            columns::kernel::<_, panel::Ordered<$fold, true, Apart>, KEPT, $wide,
-                { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
+        line!(($each $with) apart $name, $fold, $wide);
         $each!($with concat!("narrow_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
             columns::kernel::<_, panel::Ordered<$fold, true>, KEPT, $wide,
+                { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
+    };
+    (($each:ident $with:tt) lean $name:ident, $fold:ty, $wide:literal) => {
+        line!(($each $with) long $name, piece::Ordered<$fold>, piece::Ordered<$fold, Runs>,
+            panel::Ordered<$fold, false>,
+            $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) });
+        line!(($each $with) apart $name, $fold, $wide);
+    };
+    (($each:ident $with:tt) apart $name:ident, $fold:ty, $wide:literal) => {
+        $each!($with concat!("apart_", stringify!($name)), Call<Columns<KEPT, Apart>>,
+            columns::kernel::<_, panel::Ordered<$fold, true, Apart>, KEPT, $wide,
                 { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
     };
     (($each:ident $with:tt) heap $name:ident, $fold:ty, $wide:literal) => {
@@ -72,14 +82,17 @@ macro_rules! line {
     };
     (($each:ident $with:tt)
         walk $name:ident, $fold:ty, $piece:ty, $runs:ty, $panel:ty, $wide:literal, $slots:block) => {
-        $each!($with concat!("rows_", stringify!($name)), Call<Rows<KEPT, Dense>>, rows::kernel::<_, $piece, KEPT>);
-        $each!($with concat!("runs_", stringify!($name)), Call<Rows<KEPT, Runs>>, rows::kernel::<_, $runs, KEPT>);
+        line!(($each $with) long $name, $piece, $runs, $panel, $wide, $slots);
         $each!($with concat!("staged_", stringify!($name)), Call<Staged<KEPT>>, staged::kernel::<_, $piece, KEPT>);
-        $each!($with concat!("columns_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
-            columns::kernel::<_, $panel, KEPT, $wide, $slots>);
         $each!($with concat!("segments_", stringify!($name)), SegmentsCall, segment::kernel::kernel::<_, $piece>);
         $each!($with concat!("stretches_", stringify!($name)), SegmentsCall, segment::stretches::<_, $piece>);
         $each!($with concat!("ends_", stringify!($name)), SegmentsCall, segment::ends::<_, $piece>);
+    };
+    (($each:ident $with:tt) long $name:ident, $piece:ty, $runs:ty, $panel:ty, $wide:literal, $slots:block) => {
+        $each!($with concat!("rows_", stringify!($name)), Call<Rows<KEPT, Dense>>, rows::kernel::<_, $piece, KEPT>);
+        $each!($with concat!("runs_", stringify!($name)), Call<Rows<KEPT, Runs>>, rows::kernel::<_, $runs, KEPT>);
+        $each!($with concat!("columns_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
+            columns::kernel::<_, $panel, KEPT, $wide, $slots>);
     };
     (($each:ident $with:tt) describe $name:ident, $source:ty, $wide:literal) => {
         $each!($with concat!("rows_", stringify!($name)), Call<Rows<KEPT, Dense>>,
@@ -101,6 +114,10 @@ macro_rules! line {
     (($each:ident $with:tt) slow $name:ident, $recipe:ty) => {
         $each!($with concat!("any_rows_", stringify!($name)), Call<Rows<AXES, any::Strides<AXES>>>,
             rows::kernel::<_, Any<$recipe>, AXES>);
+    };
+    (($each:ident $with:tt) copy $name:ident, $bits:ty) => {
+        $each!($with stringify!($name), Transpose,
+            transpose::kernel::<_, $bits, { room(size_of::<$bits>()) }>);
     };
     (($each:ident $with:tt) any $name:ident, $recipe:ty) => {
         line!(($each $with) slow $name, $recipe);
@@ -128,6 +145,12 @@ pub struct Facts {
     pub columns: bool,
     /// Whether a lane may take several short rows as one.
     pub packed: bool,
+    /// Most elements that a node has under it.
+    pub most: u64,
+    /// Whether there is a kernel for columns fewer than 32 lanes wide, if order matters; else `apart_` takes them.
+    pub slim: bool,
+    /// Whether there are kernels for segments.
+    pub segments: bool,
 }
 
 impl Facts {
@@ -142,6 +165,9 @@ impl Facts {
             apart: true,
             columns: true,
             packed: false,
+            most: u64::MAX,
+            slim: true,
+            segments: true,
         }
     }
 
@@ -165,6 +191,12 @@ macro_rules! facts {
             Facts { packed: several, ..Facts::in_order::<$fold>($wide) }
         });
     };
+    ((($find:ident)) lean $name:ident, $fold:ty, $wide:literal) => {
+        facts!(@return $find stringify!($name), {
+            let facts = Facts::in_order::<$fold>($wide);
+            Facts { staged: false, slim: false, segments: false, most: <$fold as Tree>::MOST as u64, ..facts }
+        });
+    };
     ((($find:ident)) heap $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), Facts::any_order::<$fold>($wide));
     };
@@ -177,6 +209,7 @@ macro_rules! facts {
     ((($find:ident)) describe $name:ident, $source:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), Facts::in_order::<fold::Described<$source>>($wide));
     };
+    ((($find:ident)) copy $name:ident, $bits:ty) => {};
     ((($find:ident)) slow $name:ident, $recipe:ty) => {
         facts!(@return $find concat!("any_", stringify!($name)), {
             Facts { columns: false, staged: false, ..Facts::in_order::<Any<$recipe>>(1) }
@@ -242,10 +275,26 @@ macro_rules! table {
             packed argmax_b2: fold::Arg<u16, i32>, 8;
             heap argmax_b4: fold::Arg<u32, i32>, 4;
             heap argmax_b8: fold::Arg<u64, i64>, 2;
+            lean var_b1: fold::ExactDeviations<u8>, 4;
+            lean var_b2: fold::ExactDeviations<u16>, 2;
+            lean var_b4: fold::IntegerDeviations<u32>, 2;
+            lean var_b8: fold::IntegerDeviations<u64>, 2;
+            lean livemean_f16: fold::LiveMeans<source::F16>, 4;
+            lean livemean_bf16: fold::LiveMeans<source::Bf16>, 4;
+            lean livemean_f32: fold::LiveMeans<source::F32>, 4;
+            lean livemean_f64: fold::LiveMeans<source::F64>, 2;
             describe describe_f32: source::F32, 2;
             describe describe_f64: source::F64, 1;
             describe describe_f16: source::F16, 2;
             describe describe_bf16: source::Bf16, 2;
+            lean livevar_f16: fold::LiveDeviations<source::F16>, 2;
+            lean livevar_bf16: fold::LiveDeviations<source::Bf16>, 2;
+            lean livevar_f32: fold::LiveDeviations<source::F32>, 2;
+            lean livevar_f64: fold::LiveDeviations<source::F64>, 1;
+            copy transpose_b1: u8;
+            copy transpose_b2: u16;
+            copy transpose_b4: u32;
+            copy transpose_b8: u64;
             any sum_f32: any::Reals<f32, Value, Plain>;
             any sum_i64: any::Integers<i64>;
             any sum_f64: any::Reals<f64, Value, Plain>;

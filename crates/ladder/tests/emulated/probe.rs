@@ -34,6 +34,10 @@ fn every_instruction_does_what_it_says() {
         assert_eq!(&w[19..22], [x[tid].rotate_left(7), !x[tid], u32::MAX]);
         assert_eq!(&w[28..30], [1, BLOCK ^ (BLOCK as f32 / 2.0).to_bits()]);
         assert_eq!(w[31], 1);
+        let share = (tid as f64 / (tid + 7) as f64).to_bits();
+        assert_eq!(w[32], (tid as f32 / (tid + 7) as f32).to_bits() ^ share as u32 ^ (share >> 32) as u32);
+        let squares = x[tid].to_le_bytes().map(|byte| u32::from(byte) * u32::from(byte));
+        assert_eq!(w[33], squares.iter().sum::<u32>() + tid as u32);
     }
     let sum: u64 = x[..BLOCK as usize].iter().map(|&x| u64::from(x)).sum();
     let (all, halves) = (GRID * BLOCK, |n: u64| [n as u32, (n >> 32) as u32]);

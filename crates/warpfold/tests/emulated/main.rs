@@ -4,6 +4,7 @@
 //! The sequences are the library's own. Only the runtime is another than the driver's.
 
 mod columns;
+mod counted;
 mod golden;
 mod groups;
 mod keys;
@@ -13,6 +14,7 @@ mod reductions;
 mod rows;
 mod segments;
 mod sort;
+mod transposed;
 
 use warpfold::cuda::{self, ArrayView, Buffer, Stream};
 use warpfold::{DType, Error};

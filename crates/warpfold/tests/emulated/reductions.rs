@@ -21,13 +21,16 @@ pub struct Axis {
     pub reduced: bool,
 }
 
+/// See [`Case::turn`].
+pub const BACKWARDS: usize = 8;
+
 #[derive(Clone, Debug)]
 pub struct Case {
     pub op: Op,
     pub dtype: DType,
     /// From the slowest in memory to the fastest.
     pub axes: Vec<Axis>,
-    /// The order of the axes in the shape.
+    /// The order of the axes in the shape: they are turned by so many places, and from [`BACKWARDS`] on reversed, too.
     pub turn: usize,
     pub offset: usize,
     pub options: Choices,
@@ -76,7 +79,10 @@ impl Placed {
             step *= axis.len.max(1);
         }
         let specials = if case.options.specials { Specials::All } else { Specials::None };
-        let turned: Vec<usize> = (0..rank).map(|i| (i + case.turn) % rank.max(1)).collect();
+        let mut turned: Vec<usize> = (0..rank).map(|i| (i + case.turn) % rank.max(1)).collect();
+        if case.turn >= BACKWARDS {
+            turned.reverse();
+        }
         Self {
             bytes: elements(case.dtype, case.offset + step, case.seed, specials),
             shape: turned.iter().map(|&i| case.axes[i].len).collect(),
@@ -264,15 +270,13 @@ fn split(i: usize, seed: &mut u64) -> Case {
     Case { op, dtype, axes, turn: 0, offset: pick(4), options, seed: random(seed) }
 }
 
-#[test]
-fn split_axes_have_the_bits_of_the_cpu_and_no_fault() {
-    let (on, count, mut seed) = (Emulated::new(), cases(300), 18);
+/// Checks cases, of which some are described, and says how many ran which kernels.
+pub fn check_all(on: &Emulated, cases: impl Iterator<Item = Case>) -> BTreeMap<String, u32> {
     let (mut wrong, mut ran) = (Vec::new(), BTreeMap::<String, u32>::new());
-    for i in 0..count {
-        let case = split(i, &mut seed);
+    for (i, case) in cases.enumerate() {
         let described = i % 4 == 0 && case.dtype.is_float();
         let checked =
-            if described { check_described(&on, &case).map(Option::unwrap_or_default) } else { check(&on, &case) };
+            if described { check_described(on, &case).map(Option::unwrap_or_default) } else { check(on, &case) };
         match checked {
             Ok(entries) => {
                 for entry in entries.split(' ').filter(|entry| !entry.is_empty()) {
@@ -287,6 +291,13 @@ fn split_axes_have_the_bits_of_the_cpu_and_no_fault() {
     }
     println!("{ran:?}");
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    ran
+}
+
+#[test]
+fn split_axes_have_the_bits_of_the_cpu_and_no_fault() {
+    let (on, mut seed) = (Emulated::new(), 18);
+    let ran = check_all(&on, (0..cases(300)).map(|i| split(i, &mut seed)));
     assert!(["runs", "apart", "staged"].iter().all(|class| ran.contains_key(*class)), "{ran:?}");
 }
 

@@ -45,6 +45,32 @@ pub struct Seen<K, P> {
     pub greatest: End<K, P>,
 }
 
+/// The extremes of numbers that are no NaN, and the first places of elements that equal them.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends {
+    /// -0.0 is below +0.0.
+    pub least: f32,
+    /// The place of the least, where both zeros are equal.
+    pub first: u32,
+    /// As `least`.
+    pub greatest: f32,
+    /// As `first`.
+    pub last: u32,
+}
+
+impl Ends {
+    /// Takes what comes later.
+    #[inline(always)]
+    pub fn take<S: Simt>(self, s: &S, least: f32, greatest: f32, place: u32) -> Self {
+        Self {
+            least: s.lesser(self.least, least),
+            first: if least < self.least { place } else { self.first },
+            greatest: s.greater(self.greatest, greatest),
+            last: if greatest > self.greatest { place } else { self.last },
+        }
+    }
+}
+
 /// All of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Description<R, K> {
@@ -183,6 +209,14 @@ where
         }
     }
     #[inline(always)]
+    fn join_lanes(&self, high: bool, got: Self::Node, own: Self::Node, each: u32) -> Self::Node {
+        Total {
+            sum: self.sums.join_lanes(high, got.sum, own.sum, each),
+            squares: self.norms.join_lanes(high, got.squares, own.squares, each),
+            moments: self.deviations.join_lanes(high, got.moments, own.moments, each),
+        }
+    }
+    #[inline(always)]
     fn part(&self, node: Self::Node, count: u32) -> Self::Part {
         Total { sum: node.sum, squares: node.squares, moments: self.deviations.part(node.moments, count) }
     }
@@ -254,6 +288,27 @@ where
             least: seen.least.take(least.flipped(X::Key::cut(-1)), first),
             greatest: seen.greatest.take(greatest, last),
         }
+    }
+
+    /// Takes extremes that were found as numbers, unless all were NaN. What is found beside a NaN is of no importance:
+    /// the NaN is an extreme itself, and taken later.
+    #[inline(always)]
+    pub fn take_ends<S: Simt>(&self, s: &S, seen: Seen<X::Key, u32>, ends: Ends) -> Seen<X::Key, u32> {
+        let key = |number: f32| self.greatest.number(X::bits(s, number));
+        let (least, greatest) = (key(ends.least).flipped(X::Key::cut(-1)), key(ends.greatest));
+        let better = least > seen.least.key || greatest > seen.greatest.key;
+        if s.branch(better && !ends.least.is_nan()) {
+            let (least, greatest) = (seen.least.take(least, ends.first), seen.greatest.take(greatest, ends.last));
+            return Seen { nans: seen.nans, least, greatest };
+        }
+        seen
+    }
+
+    /// Takes `nans` NaNs, of which the first is at `place`.
+    #[inline(always)]
+    pub fn take_nans(&self, seen: Seen<X::Key, u32>, nans: u32, place: u32) -> Seen<X::Key, u32> {
+        let nan = self.greatest.nan();
+        Seen { nans: seen.nans + nans, least: seen.least.take(nan, place), greatest: seen.greatest.take(nan, place) }
     }
 
     /// Whether these bits are what a place is looked for: of the least, or of the greatest.

@@ -1,7 +1,7 @@
 //! Exponentials in the order of the tree, and the cheaper tree of ordinary ones.
 
 use crate::node::Node;
-use crate::reduce::fold::{Parts, Tree, no_plain};
+use crate::reduce::fold::{Parts, Tree, no_large, no_plain};
 use crate::reduce::out::Out;
 use crate::reduce::recipe::{Recipe, flag};
 use crate::source::Source;
@@ -67,6 +67,7 @@ where
     fn part(&self, node: Self::Node, _count: u32) -> Self::Part {
         node
     }
+    no_large!();
     type Plain = SumExps<X>;
     const HAS_PLAIN: bool = true;
     #[inline(always)]
@@ -126,7 +127,7 @@ where
     }
     #[inline(always)]
     fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> X::Value {
-        SumExp::new().lift(X::value(s, bits), 0)
+        X::value(s, bits).ordinary_exp_of(X::DTYPE)
     }
     #[inline(always)]
     fn join(&self, left: X::Value, right: X::Value, _each: u32) -> X::Value {

@@ -6,27 +6,32 @@
 mod arg;
 mod count;
 mod describe;
+mod exact;
 mod exponentials;
 pub mod extremum;
 mod integer;
 pub mod key;
+mod live;
+mod moments;
 mod packed;
 mod tree;
 
 pub use arg::Arg;
 pub use count::Count;
-pub use describe::{Described, Description, End, Seen, Total, Totals};
+pub use describe::{Described, Description, End, Ends, Seen, Total, Totals};
+pub use exact::{ExactDeviations, IntegerDeviations};
 pub use exponentials::LogSumExps;
 pub use extremum::{Extremum, MinMax};
 pub use integer::Integer;
+pub use live::{LiveDeviations, LiveMeans};
 pub use packed::Packed;
 pub use tree::{Deviations, Norms, Products, Sums, initial};
 
-use crate::node::Node;
+use crate::node::{Node, select};
 use crate::reduce::out::Out;
 use crate::reduce::recipe::Recipe;
 use crate::source::Bits;
-use warpfold_simt::{ALL, Simt};
+use warpfold_simt::{ALL, MOST_COUNTED, Simt};
 
 /// Partial results: how they meet, and what is made of the last one.
 pub trait Parts: Copy {
@@ -63,6 +68,8 @@ pub trait Tree: Parts {
     const COMMUTES: bool;
     /// Whether there is a node that changes nothing, so that a ragged end may be filled with it.
     const NEUTRAL: bool;
+    /// Whether nodes count the elements under them and leave NaNs out. Then NaNs, all bits set, fill a ragged end.
+    const COUNTS: bool = false;
     /// The neutral node; any value if there is none.
     fn neutral(&self) -> Self::Node;
     /// The bits of an element that changes nothing, if there is one.
@@ -86,8 +93,42 @@ pub trait Tree: Parts {
     /// The node above two whole subtrees of `each` elements. If [`Tree::pair`] is overridden and [`Tree::NEUTRAL`] is
     /// false, `join` never receives single-element nodes.
     fn join(&self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node;
+    /// The node above a lane's `own` and the one that it `got` from the lane before it (`high`) or after it.
+    #[inline(always)]
+    fn join_lanes(&self, high: bool, got: Self::Node, own: Self::Node, each: u32) -> Self::Node {
+        if Self::COMMUTES {
+            self.join(own, got, each)
+        } else {
+            self.join(select(high, got, own), select(high, own, got), each)
+        }
+    }
     /// As a part; `count` elements are under it.
     fn part(&self, node: Self::Node, count: u32) -> Self::Part;
+    /// The node over the elements of 16 bytes.
+    #[inline(always)]
+    fn pack<S: Simt>(&self, s: &S, w: &[u32; 4]) -> Self::Node {
+        let two = |k: usize| self.pair(s, Self::Bits::nth(w, 2 * k), Self::Bits::nth(w, 2 * k + 1));
+        let four = |k: usize| self.join(two(2 * k), two(2 * k + 1), 2);
+        let eight = |k: usize| self.join(four(2 * k), four(2 * k + 1), 4);
+        match Self::Bits::PER {
+            1 => self.lift(s, Self::Bits::nth(w, 0)),
+            2 => two(0),
+            4 => four(0),
+            8 => eight(0),
+            _ => self.join(eight(0), eight(1), 8),
+        }
+    }
+
+    /// Most elements that are under a node.
+    const MOST: u32 = MOST_COUNTED;
+    /// The node over a tile of a row, or over several tiles: as [`Tree::Node`], unless that has too few elements.
+    type Large: Node;
+    /// A tile's node. It has `each` elements under it, at most [`Tree::MOST`].
+    fn large(&self, node: Self::Node, each: u32) -> Self::Large;
+    /// The node above two, as [`Tree::join`] does it.
+    fn join_large(&self, left: Self::Large, right: Self::Large, each: u32) -> Self::Large;
+    /// As [`Tree::part`].
+    fn part_large(&self, node: Self::Large, count: u32) -> Self::Part;
 
     /// A cheaper tree with the same bits for elements that are all ordinary; this tree itself if there is none.
     type Plain: Tree<Bits = Self::Bits>;
@@ -104,9 +145,13 @@ pub trait Tree: Parts {
     fn raise(&self, node: <Self::Plain as Tree>::Node) -> Self::Node;
 }
 
-/// For a [`Tree`] without a cheaper one.
+/// For a [`Tree`] without a cheaper one, and, but for `plain`, whose nodes are all of one type.
 macro_rules! no_plain {
     () => {
+        $crate::reduce::fold::no_plain!(plain);
+        $crate::reduce::fold::no_large!();
+    };
+    (plain) => {
         type Plain = Self;
         #[inline(always)]
         fn plain(&self) -> Self {
@@ -119,6 +164,26 @@ macro_rules! no_plain {
     };
 }
 pub(crate) use no_plain;
+
+/// For a [`Tree`] whose nodes are all of one type.
+macro_rules! no_large {
+    () => {
+        type Large = Self::Node;
+        #[inline(always)]
+        fn large(&self, node: Self::Node, _each: u32) -> Self::Node {
+            node
+        }
+        #[inline(always)]
+        fn join_large(&self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node {
+            self.join(left, right, each)
+        }
+        #[inline(always)]
+        fn part_large(&self, node: Self::Node, count: u32) -> Self::Part {
+            self.part(node, count)
+        }
+    };
+}
+pub(crate) use no_large;
 
 /// For a [`Heap`] whose parts are as brief as can be.
 macro_rules! as_brief {

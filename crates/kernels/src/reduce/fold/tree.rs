@@ -1,6 +1,7 @@
 //! Reductions in the order of the tree: the reducers are core's, so a node here has the bits of a node on the CPU.
 
-use crate::node::{Counted, Node};
+use crate::node::{Counted, Node, select};
+use crate::reduce::fold::moments::{counted_moments, halves};
 use crate::reduce::fold::{Parts, Tree, no_plain};
 use crate::reduce::out::Out;
 use crate::reduce::recipe::{Recipe, flag};
@@ -235,20 +236,6 @@ where
 #[derive(Clone, Copy)]
 pub struct Deviations<X>(PhantomData<X>);
 
-impl<X> Deviations<X>
-where
-    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float>,
-{
-    #[inline(always)]
-    fn reducer(recipe: &Recipe) -> Deviation<X::Value> {
-        Deviation::new(recipe.ddof, recipe.has(flag::ROOT))
-    }
-    #[inline(always)]
-    fn any() -> Deviation<X::Value> {
-        Deviation::new(0.0, false)
-    }
-}
-
 impl<X> Parts for Deviations<X>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
@@ -258,25 +245,7 @@ where
     fn new(_recipe: &Recipe) -> Self {
         Self(PhantomData)
     }
-    #[inline(always)]
-    fn nothing(&self) -> Self::Part {
-        Counted { acc: self.neutral(), count: 0 }
-    }
-    #[inline(always)]
-    fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part {
-        if left.count == 0 {
-            right
-        } else if right.count == 0 {
-            left
-        } else {
-            let acc = Self::any().combine_counted(left.acc, left.count, right.acc, right.count);
-            Counted { acc, count: left.count + right.count }
-        }
-    }
-    #[inline(always)]
-    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
-        out.float::<S, X::Value>(s, recipe.output, Self::reducer(recipe).finish(part.acc, part.count).cast());
-    }
+    counted_moments!();
 }
 
 impl<X> Tree for Deviations<X>
@@ -294,19 +263,19 @@ where
     }
     #[inline(always)]
     fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> Self::Node {
-        Self::any().lift(X::value(s, bits), 0)
+        Deviation::<X::Value>::new(0.0, false).lift(X::value(s, bits), 0)
     }
     #[inline(always)]
     fn pair<S: Simt>(&self, s: &S, left: X::Bits, right: X::Bits) -> Self::Node {
         Moments::of_two(X::value(s, left), X::value(s, right))
     }
+    halves!();
     #[inline(always)]
-    fn join(&self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node {
-        Moments::of_halves(left, right, each)
-    }
-    #[inline(always)]
-    fn part(&self, node: Self::Node, count: u32) -> Self::Part {
-        Counted { acc: node, count: count as u64 }
+    fn join_lanes(&self, high: bool, got: Self::Node, own: Self::Node, each: u32) -> Self::Node {
+        // The sums of squared deviations are added, in either order.
+        let left = Moments { mean: select(high, got.mean, own.mean), m2: own.m2 };
+        let right = Moments { mean: select(high, own.mean, got.mean), m2: got.m2 };
+        self.join(left, right, each)
     }
 }
 

@@ -7,12 +7,10 @@
 use crate::address::array;
 use crate::node::Node;
 use crate::reduce::fold::key::Key;
-use crate::reduce::fold::{Described, Description, Parts, Seen, Totals, Tree};
+use crate::reduce::fold::{Described, Description, Ends, Parts, Seen, Totals, Tree};
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::panel::{self, Lines, Panel, Strip};
-use crate::reduce::shape::piece::{
-    self, Dense, Gather, Piece, Row, Stretch, Tile, Walk, pack, share, valid, walk_part,
-};
+use crate::reduce::shape::piece::{self, Dense, Gather, Piece, Row, Stretch, Tile, Walk, share, valid, walk_part};
 use crate::reduce::shape::split::{STEPS, next};
 use crate::reduce::shape::stack::{Lanes, Own};
 use crate::reduce::shape::warp::{self, Combine, Join};
@@ -60,6 +58,67 @@ where
         let (first, nth) = (X::Bits::nth(&w, 0), |k: usize| X::Bits::nth(&w, k));
         let bits = |k: usize| if (k as u32) < valid { nth(k) } else { first };
         self.0.take(s, seen, X::Bits::PER as usize, valid, bits, place)
+    }
+
+    /// Looks at the packs of a tile of f32, of which pack `first` is this lane's first, and makes their
+    /// nodes. A pack has a NaN where the sum of squares is one.
+    #[inline(always)]
+    fn single<S: Simt, Q: Gather>(
+        &self,
+        s: &S,
+        seen: &mut Seen<X::Key, u32>,
+        row: &Row<Q>,
+        w: &[[u32; 4]; STEPS],
+        first: u32,
+    ) -> [<Totals<X> as Tree>::Node; STEPS] {
+        let (totals, per) = (&self.0.totals, X::Bits::PER);
+        let mut ends = Ends { least: 0.0, first, greatest: 0.0, last: first };
+        let (mut nans, mut k) = (0, 0);
+        while k < STEPS {
+            // Numbers that the tree will make of them are not kept for it.
+            let w: [u32; 4] = warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |i| s.opaque(w[k][i]),
+            );
+            let number = |e: usize| X::single(X::value(s, X::Bits::nth(&w, e)));
+            let (mut least, mut greatest, mut e) = (number(0), number(0), 1);
+            while e < per as usize {
+                (least, greatest) = (s.lesser(least, number(e)), s.greater(greatest, number(e)));
+                e += 1;
+            }
+            let place = first + 32 * k as u32;
+            ends = if k % 2 == 0 {
+                Ends { least, first: place, greatest, last: place }
+            } else {
+                ends.take(s, least, greatest, place)
+            };
+            k += 1;
+            // A branch now and then, so that the compiler does not have all packs in hand at once.
+            if k % 2 == 0 {
+                *seen = self.0.take_ends(s, *seen, ends);
+            }
+        }
+        let nodes: [_; STEPS] = warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| {
+                let node = totals.pack(s, &w[k]);
+                nans |= (X::single(node.squares).is_nan() as u32) << k;
+                node
+            },
+        );
+        // Rarely needed, so it is kept short, and reads again.
+        while s.again(nans != 0) {
+            let p = first + 32 * nans.trailing_zeros();
+            let (mut e, mut count) = (0, 0);
+            while s.again(e < per) {
+                let at = row.find::<X::Bits>(p as u64 * per as u64 + e as u64).0;
+                count += X::value(s, s.load(array(at), 0)).is_nan() as u32;
+                e += 1;
+            }
+            *seen = self.0.take_nans(*seen, count, p);
+            nans &= nans - 1;
+        }
+        nodes
     }
 
     /// Looks at a tile that the row ends in, of which pack `first` is this lane's first. Gives its packs back.
@@ -128,15 +187,19 @@ where
                 rest = piece::Ordered::<_, Q>(*totals, PhantomData).end(s, &here, &w);
                 break;
             }
-            let mut k = 0;
-            while k < STEPS {
-                seen = self.look(s, seen, &w[k], per, |_| p + 32 * k as u32);
-                k += 1;
-            }
-            let nodes = warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |k| pack(s, totals, &w[k]),
-            );
+            let nodes = if X::SINGLE {
+                self.single(s, &mut seen, row, &w, p)
+            } else {
+                let mut k = 0;
+                while k < STEPS {
+                    seen = self.look(s, seen, &w[k], per, |_| p + 32 * k as u32);
+                    k += 1;
+                }
+                warpfold_simt::array::from_fn(
+                    #[inline(always)]
+                    |k| totals.pack(s, &w[k]),
+                )
+            };
             stack.push(s, totals, t, whole, warp::tile(s, nodes, Join(totals), per));
             t += 1;
         }
@@ -202,7 +265,7 @@ where
     }
 
     #[inline(always)]
-    fn single<S: Simt>(&self, s: &S, bits: X::Bits) -> Description<X::Value, X::Key> {
+    fn alone<S: Simt>(&self, s: &S, bits: X::Bits) -> Description<X::Value, X::Key> {
         let totals = &self.0.totals;
         let seen = self.0.take(s, self.0.unseen(), 1, 1, |_| bits, |_| 0);
         self.0.whole(totals.part(totals.lift(s, bits), 1), seen)
@@ -229,6 +292,7 @@ where
 {
     type Fold = Described<X>;
     type Reduced = L;
+    const TOGETHER: bool = !L::SEVERAL && X::Bits::SIZE <= 2;
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
@@ -261,31 +325,51 @@ where
         let mine = first + share(s.lane(), lanes) as u64;
         let each = STEPS as u32 * abreast;
         let mut seen = [self.0.unseen(); C];
+        let mut rest = [totals.nothing(); C];
         let mut t = 0;
-        while s.again(t < tiles && first + ((t + 1) * each) as u64 <= strip.rows) {
+        while s.again(t < tiles && first + ((t * each) as u64) < strip.rows) {
             let row = mine + (t * each) as u64;
-            let tile = panel::Tile::alone(row, abreast);
-            let bits: [[X::Bits; C]; STEPS] = panel::load(s, strip, tile);
+            let after = first + ((t + 1) * each) as u64;
+            let whole = after <= strip.rows;
+            let tile = panel::Tile {
+                more: strip.goes_on::<X::Bits, C>(after, strip.rows),
+                ..panel::Tile::some(row, abreast, strip.rows)
+            };
+            let mut bits: [[X::Bits; C]; STEPS] = panel::load_tile(s, strip, tile, whole, None);
+            if s.branch(!whole) {
+                rest = tree.ragged(s, &bits, row, strip.rows, lanes);
+                // Once for each lane, so it is kept short: the rows take turns.
+                let mut k = 0;
+                while s.again(k < tile.there) {
+                    seen = warpfold_simt::array::from_fn(
+                        #[inline(always)]
+                        |j| self.0.take(s, seen[j], 1, 1, |_| bits[0][j], |_| row as u32 + k * abreast),
+                    );
+                    bits = next(bits, bits[0]);
+                    k += 1;
+                }
+                break;
+            }
+            let nodes: [_; C] = panel::Ordered::<Totals<X>, NARROW, L>::tiles(s, totals, &bits, lanes);
             seen = warpfold_simt::array::from_fn(
                 #[inline(always)]
-                |j| self.0.take(s, seen[j], STEPS, STEPS as u32, |k| bits[k][j], |k| row as u32 + k as u32 * abreast),
+                |j| {
+                    let place = |k: usize| row as u32 + k as u32 * abreast;
+                    if X::SINGLE && s.branch(!X::single(nodes[j].squares).is_nan()) {
+                        let number = |k: usize| X::single(X::value(s, bits[k][j]));
+                        let ends = Ends { least: number(0), first: place(0), greatest: number(0), last: place(0) };
+                        let (mut ends, mut k) = (ends, 1);
+                        while k < STEPS {
+                            ends = ends.take(s, number(k), number(k), place(k));
+                            k += 1;
+                        }
+                        return self.0.take_ends(s, seen[j], ends);
+                    }
+                    self.0.take(s, seen[j], STEPS, STEPS as u32, |k| bits[k][j], place)
+                },
             );
-            let nodes: [_; C] = panel::Ordered::<Totals<X>, NARROW, L>::tiles(s, totals, &bits, lanes);
             own.push(s, totals, t, each, nodes);
             t += 1;
-        }
-        let mut rest = [totals.nothing(); C];
-        if s.branch(t < tiles && first + ((t * each) as u64) < strip.rows) {
-            let mut row = mine + (t * each) as u64;
-            rest = tree.ragged(s, strip, row, lanes);
-            while s.again(row < strip.rows) {
-                let [bits]: [[X::Bits; C]; 1] = panel::load(s, strip, panel::Tile::alone(row, 0));
-                seen = warpfold_simt::array::from_fn(
-                    #[inline(always)]
-                    |j| self.0.take(s, seen[j], 1, 1, |_| bits[j], |_| row as u32),
-                );
-                row += abreast as u64;
-            }
         }
         let mut bit = lanes;
         while s.again(bit < 32) {

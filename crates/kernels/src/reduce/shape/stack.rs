@@ -33,17 +33,17 @@ impl<N: Node> Lanes<N> {
 
     /// Takes subtree number `i`, of `each` elements.
     #[inline(always)]
-    pub fn push<S: Simt, F: Tree<Node = N>>(&mut self, s: &S, f: &F, i: u32, each: u32, node: N) {
-        self.insert(s, i, node, |left, right, d| f.join(left, right, each << d));
+    pub fn push<S: Simt, F: Tree<Large = N>>(&mut self, s: &S, f: &F, i: u32, each: u32, node: N) {
+        self.insert(s, i, node, |left, right, d| f.join_large(left, right, each << d));
     }
 
     /// The part of `count` subtrees, and what follows them.
     #[inline(always)]
-    pub fn close<S: Simt, F: Tree<Node = N>>(&self, s: &S, f: &F, count: u32, each: u32, rest: F::Part) -> F::Part {
+    pub fn close<S: Simt, F: Tree<Large = N>>(&self, s: &S, f: &F, count: u32, each: u32, rest: F::Part) -> F::Part {
         let (mut part, mut d) = (rest, 0);
         while s.again(count >> d != 0) {
             if s.branch(count >> d & 1 == 1) {
-                part = f.meet(f.part(self.level(s, d), each << d), part);
+                part = f.meet(f.part_large(self.level(s, d), each << d), part);
             }
             d += 1;
         }

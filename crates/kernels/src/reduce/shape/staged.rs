@@ -204,7 +204,7 @@ fn singles<S: Simt, W: Walk, const K: usize>(s: &S, walk: &W, call: &Call<Staged
                 let number = o + 32 * (k + j);
                 if s.branch(number < tile.units) {
                     let out = call.out(tile.out + number as i64 * shape.out);
-                    walk.fold().finish(s, &call.recipe, walk.single(s, bits[j as usize]), out);
+                    walk.fold().finish(s, &call.recipe, walk.alone(s, bits[j as usize]), out);
                 }
                 j += 1;
             }

@@ -17,6 +17,15 @@ pub trait Combine: Copy {
     const COMMUTES: bool;
     /// The neighbours have `each` times as much under them as at the start.
     fn combine(self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node;
+    /// Combines what a lane has with what it got: a high lane's is the right one.
+    #[inline(always)]
+    fn lanes(self, high: bool, got: Self::Node, own: Self::Node, each: u32) -> Self::Node {
+        if Self::COMMUTES {
+            self.combine(own, got, each)
+        } else {
+            self.combine(select(high, got, own), select(high, own, got), each)
+        }
+    }
 }
 
 /// Whole subtrees of equal size join.
@@ -29,6 +38,10 @@ impl<F: Tree> Combine for Join<'_, F> {
     #[inline(always)]
     fn combine(self, left: F::Node, right: F::Node, each: u32) -> F::Node {
         self.0.join(left, right, each)
+    }
+    #[inline(always)]
+    fn lanes(self, high: bool, got: F::Node, own: F::Node, each: u32) -> F::Node {
+        self.0.join_lanes(high, got, own, each)
     }
 }
 
@@ -74,7 +87,7 @@ pub fn fold<S: Simt, C: Combine, const W: usize, const H: usize>(
             let (even, odd) = (nodes[2 * j], nodes[2 * j + 1]);
             let keep = select(high, odd, even);
             let got = exchange(s, select(high, even, odd), bit);
-            ordered(c, high, got, keep, each)
+            c.lanes(high, got, keep, each)
         },
     )
 }
@@ -94,20 +107,10 @@ pub fn pairs<S: Simt, F: Tree>(s: &S, f: &F, bits: [F::Bits; STEPS], bit: u32) -
     )
 }
 
-/// Combines what a lane has with what it got: a high lane's is the right one.
-#[inline(always)]
-fn ordered<C: Combine>(c: C, high: bool, got: C::Node, own: C::Node, each: u32) -> C::Node {
-    if C::COMMUTES {
-        c.combine(own, got, each)
-    } else {
-        c.combine(select(high, got, own), select(high, own, got), each)
-    }
-}
-
 /// Combines along one lane bit; both lanes get the result.
 #[inline(always)]
 pub fn across<S: Simt, C: Combine>(s: &S, c: C, node: C::Node, bit: u32, each: u32) -> C::Node {
-    ordered(c, s.lane() & bit != 0, exchange(s, node, bit), node, each)
+    c.lanes(s.lane() & bit != 0, exchange(s, node, bit), node, each)
 }
 
 /// Every lane's part meets, in the order of the lanes, in groups of `lanes` (a power of two).

@@ -2,7 +2,8 @@
 
 use crate::reduce::fold::Heap;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::read::{Tile, load};
+use crate::reduce::shape::panel::read::load_tile;
+use crate::reduce::shape::panel::tile::Tile;
 use crate::reduce::shape::panel::{Lines, Panel, Pitch, Strip, abreast, meet_abreast};
 use crate::reduce::shape::split::STEPS;
 use crate::reduce::shape::stack::Own;
@@ -42,27 +43,19 @@ impl<F: Heap, L: Lines, const C: usize> Panel<C> for Free<F, L> {
         let mut t = 0;
         while s.again(t < tiles && first + ((t * each) as u64) < strip.rows) {
             let row = mine + (t * each) as u64;
-            if s.branch(first + ((t + 1) * each) as u64 <= strip.rows) {
-                let bits: [[F::Bits; C]; STEPS] = load(s, strip, Tile { row, step: abreast, more: false });
-                let mut k = 0;
-                while k < STEPS {
+            let whole = first + ((t + 1) * each) as u64 <= strip.rows;
+            let tile = Tile::some(row, abreast, strip.rows);
+            let bits: [[F::Bits; C]; STEPS] = load_tile(s, strip, tile, whole, None);
+            let mut k = 0;
+            while k < STEPS {
+                if s.branch((k as u32) < tile.there) {
                     let place = row as u32 + k as u32 * abreast;
                     acc = warpfold_simt::array::from_fn(
                         #[inline(always)]
                         |j| f.one(s, acc[j], bits[k][j], place),
                     );
-                    k += 1;
                 }
-            } else {
-                let mut row = row;
-                while s.again(row < strip.rows) {
-                    let [bits]: [[F::Bits; C]; 1] = load(s, strip, Tile { row, step: 0, more: false });
-                    acc = warpfold_simt::array::from_fn(
-                        #[inline(always)]
-                        |j| f.one(s, acc[j], bits[j], row as u32),
-                    );
-                    row += abreast as u64;
-                }
+                k += 1;
             }
             t += 1;
         }

@@ -3,17 +3,22 @@
 //! - `ordered`: in the order of the tree.
 //! - `free`: in any order, an element at a time.
 //! - `packed`: in any order, elements of 1 or 2 bytes, a 32-bit word at a time.
-//! - `read`: from memory, wherever rows begin.
+//! - `read`: from memory.
+//! - `tile`: which rows a lane has, and where they are.
+//! - `uneven`: wherever rows of small elements begin.
 
 mod free;
 mod ordered;
 mod packed;
 mod read;
+mod tile;
+mod uneven;
 
 pub use free::Free;
 pub use ordered::Ordered;
 pub use packed::Packed;
-pub(super) use read::{Tile, load};
+pub(super) use read::load_tile;
+pub(super) use tile::Tile;
 
 use crate::params::{Plain, params};
 use crate::reduce::fold::{Parts, Tree};
@@ -49,23 +54,28 @@ pub struct Strip<R> {
     pub panel: u64,
     /// Columns that all those lanes have.
     pub beside: u32,
+    /// Columns that each row has behind these, up to 64.
+    pub behind: u32,
     /// How rows follow one another.
     pub reduced: R,
 }
 
 impl<L: Lines> Strip<L> {
-    /// Only one of the lane's columns, or its last.
-    #[inline(always)]
-    fn column<B: Bits>(&self, j: u32) -> Self {
-        let j = (j as u64).min(self.columns.max(1) - 1);
-        Self { x: self.x.wrapping_add(self.beside::<B>(j) as u64), columns: 1, at_once: false, ..*self }
-    }
-
     /// Bytes from the lane's first column to column `j`.
     #[inline(always)]
     fn beside<B: Bits>(&self, j: u64) -> usize {
         let across = if L::SEVERAL { self.across } else { B::SIZE as i64 };
         (j as i64 * self.spread as i64).wrapping_mul(across) as usize
+    }
+
+    /// Whether a lane may read up to twice its `C` columns from the first on, of rows below `after`: what follows is
+    /// the array's if the row has more columns, or enough of the strip's `all` rows follow.
+    #[inline(always)]
+    pub(super) fn goes_on<B: Bits, const C: usize>(&self, after: u64, all: u64) -> bool {
+        let most = 2 * C as u64;
+        let bytes = self.reduced.bytes();
+        self.behind as u64 >= most
+            || (bytes > 0 && after < all && (all - after).min(most) * bytes as u64 >= most * B::SIZE as u64)
     }
 
     /// The address of the first column in a row.
@@ -207,6 +217,15 @@ fn meet_abreast<S: Simt, F: Parts, const C: usize>(s: &S, f: &F, mut parts: [F::
 #[inline(always)]
 fn abreast<S: Simt>(s: &S, first: u64, lanes: u32) -> (u64, u32) {
     (first + share(s.lane(), lanes) as u64, share(32, lanes))
+}
+
+/// Elements with all bits set in the place of the rows that are not there.
+#[inline(always)]
+fn filled_up<B: Bits, const C: usize>(bits: &[[B; C]; STEPS], there: impl Fn(usize) -> bool) -> [[B; C]; STEPS] {
+    warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |k| if there(k) { bits[k] } else { [B::from_bits(u128::MAX); C] },
+    )
 }
 
 /// The nodes of `width` columns of each step, whose rows lie side by side: the nearest join first.

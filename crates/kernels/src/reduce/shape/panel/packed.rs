@@ -6,7 +6,9 @@
 
 use crate::reduce::fold;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::read::{FOUR, Tile, at_once, load_words};
+use crate::reduce::shape::panel::read::{FOUR, at_once, found_words};
+use crate::reduce::shape::panel::tile::Tile;
+use crate::reduce::shape::panel::uneven::uneven;
 use crate::reduce::shape::panel::{Lines, Panel, Pitch, Strip, abreast, meet_abreast};
 use crate::reduce::shape::piece::share;
 use crate::reduce::shape::split::STEPS;
@@ -52,27 +54,27 @@ impl<F: fold::Packed, L: Lines> Packed<F, L> {
         running
     }
 
-    /// Takes rows that are read in more than one piece, or not all there: four at a time.
+    /// Takes rows that have to be found, of which all may not be there: four at a time.
     #[inline(always)]
-    #[expect(clippy::too_many_arguments, reason = "what a tile is, in words")]
-    fn rest<S: Simt, const C: usize>(
+    fn take_found<S: Simt, const C: usize>(
         &self,
         s: &S,
         strip: &Strip<L>,
         mut running: Running<F, 4>,
         tile: Tile,
-        whole: bool,
         number: u32,
-        rows: u32,
     ) -> Running<F, 4> {
-        let (mut k, rows) = (0, s.opaque(rows));
+        let (mut k, rows) = (0, s.opaque(STEPS as u32));
         while s.again(k < rows) {
-            let four = load_words::<S, F::Bits, L, C>(s, strip, tile.later(k as usize), whole, !F::REPEATS);
+            let four = found_words::<S, F::Bits, L, C>(s, strip, tile.later(k as usize), !F::REPEATS);
             running = self.take::<S, C, FOUR>(s, running, four, number + k);
             k += FOUR as u32;
         }
         running
     }
+
+    /// What is read for rows that are not there, unless they may be others again.
+    const BLANK: Option<[u32; 4]> = if F::REPEATS { None } else { Some([0; 4]) };
 
     /// The parts of so many rows; `place` says where a row of a column is.
     #[inline(always)]
@@ -123,13 +125,18 @@ impl<F: fold::Packed, L: Lines, const C: usize> Panel<C> for Packed<F, L> {
         let mut t = 0;
         while s.again(t < tiles && first + ((t * each) as u64) < strip.rows) {
             let after = first + ((t + 1) * each) as u64;
-            let tile = Tile { row: mine + (t * each) as u64, step: abreast, more: after < whole };
-            let number = t * STEPS as u32;
-            if !L::SEVERAL && s.branch(strip.at_once && after <= whole) {
-                let rows = at_once::<S, F::Bits, L, C, STEPS>(s, strip, tile);
-                running = self.take::<S, C, STEPS>(s, running, rows, number);
+            let (row, number) = (mine + (t * each) as u64, t * STEPS as u32);
+            if L::SEVERAL {
+                running = self.take_found::<S, C>(s, strip, running, Tile::whole(row, abreast), number);
             } else {
-                running = self.rest::<S, C>(s, strip, running, tile, after <= whole, number, STEPS as u32);
+                let tile =
+                    Tile { more: strip.goes_on::<F::Bits, C>(after, whole), ..Tile::some(row, abreast, strip.rows) };
+                let rows = if s.branch(strip.at_once && after <= whole) {
+                    at_once::<S, F::Bits, L, C, STEPS>(s, strip, tile)
+                } else {
+                    uneven::<S, F::Bits, L, C>(s, strip, tile, after <= whole, Self::BLANK)
+                };
+                running = self.take::<S, C, STEPS>(s, running, rows, number);
             }
             t += 1;
         }

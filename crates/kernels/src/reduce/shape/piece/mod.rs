@@ -7,7 +7,7 @@ mod read;
 mod walk;
 
 pub use free::Free;
-pub use ordered::{Ordered, pack};
+pub use ordered::Ordered;
 pub use pieces::Gather;
 pub(in crate::reduce::shape) use read::followed;
 pub use read::{Tile, hold, hold_lines, joined, loose};

@@ -3,7 +3,7 @@
 use crate::node::{Node, select};
 use crate::reduce::fold::Tree;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::piece::read::Tile;
+use crate::reduce::shape::piece::read::{Tile, below};
 use crate::reduce::shape::piece::{Dense, Gather, Held, Piece, Row};
 use crate::reduce::shape::split::{STEPS, next};
 use crate::reduce::shape::stack::Lanes;
@@ -15,12 +15,6 @@ use warpfold_simt::{ALL, Simt};
 /// Elements in the order of the tree, which follow one another as `Q` says.
 #[derive(Clone, Copy)]
 pub struct Ordered<F, Q = Dense>(pub F, pub PhantomData<Q>);
-
-/// The node over the elements of 16 bytes.
-#[inline(always)]
-pub fn pack<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4]) -> F::Node {
-    padded(s, f, w, F::Bits::PER, F::Bits::PER, F::Bits::PER)
-}
 
 /// The node over the first `len` of `width` elements (1, 2, 4 or 8), of which `least` are always there; of a tree with
 /// a neutral node, unless they are all.
@@ -50,7 +44,7 @@ fn packs<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STE
     if !F::HAS_PLAIN {
         return warpfold_simt::array::from_fn(
             #[inline(always)]
-            |k| pack(s, f, &w[k]),
+            |k| f.pack(s, &w[k]),
         );
     }
     if s.branch(s.all(ALL, all_ordinary(s, f, w))) {
@@ -69,7 +63,7 @@ fn slow<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> [F::Node; STEP
     let (mut nodes, mut w) = ([f.neutral(); STEPS], *w);
     let mut k = 0;
     while s.again(s.any(ALL, k < STEPS)) {
-        nodes = next(nodes, pack(s, f, &w[0]));
+        nodes = next(nodes, f.pack(s, &w[0]));
         w = next(w, w[0]);
         k += 1;
     }
@@ -86,6 +80,21 @@ pub(super) fn all_ordinary<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]
         k += 1;
     }
     all
+}
+
+/// A lane's packs of a tile of so many bytes, with all bits set in the place of what there is not.
+#[inline(always)]
+fn filled_up<S: Simt>(s: &S, w: [[u32; 4]; STEPS], bytes: u32) -> [[u32; 4]; STEPS] {
+    warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |k| {
+            let left = bytes.saturating_sub(16 * (32 * k as u32 + s.lane()));
+            warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |i| w[k][i] | !below(left, i),
+            )
+        },
+    )
 }
 
 /// The node over a whole tile.
@@ -106,6 +115,7 @@ fn filled<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; STEPS]) -> F::Node {
 pub(super) fn some<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], valid: u32) -> F::Part {
     let one = |k: usize| f.lift(s, F::Bits::nth(w, k));
     let two = |k: usize| f.pair(s, F::Bits::nth(w, 2 * k), F::Bits::nth(w, 2 * k + 1));
+    let four = |k: usize| f.join(two(2 * k), two(2 * k + 1), 2);
     let per = F::Bits::PER;
     let mut part = f.nothing();
     if s.branch(valid & 1 != 0) {
@@ -119,13 +129,22 @@ pub(super) fn some<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], valid: u32) -> 
     }
     if per >= 4 && s.branch(valid & 2 != 0) {
         let mut node = two(0);
-        if per == 8 {
-            node = select(valid & 4 != 0, two(2), node);
+        let mut k = 2;
+        while k < per as usize / 2 {
+            node = select(valid / 4 == k as u32 / 2, two(k), node);
+            k += 2;
         }
         part = f.meet(f.part(node, 2), part);
     }
-    if per == 8 && s.branch(valid & 4 != 0) {
-        part = f.meet(f.part(f.join(two(0), two(1), 2), 4), part);
+    if per >= 8 && s.branch(valid & 4 != 0) {
+        let mut node = four(0);
+        if per == 16 {
+            node = select(valid & 8 != 0, four(2), node);
+        }
+        part = f.meet(f.part(node, 4), part);
+    }
+    if per == 16 && s.branch(valid & 8 != 0) {
+        part = f.meet(f.part(f.join(four(0), four(1), 4), 8), part);
     }
     part
 }
@@ -150,7 +169,7 @@ impl<F: Tree, Q> Ordered<F, Q> {
         } else {
             warpfold_simt::array::from_fn(
                 #[inline(always)]
-                |k| if s.branch(32 * (k as u32) < whole) { pack(s, f, &w[k]) } else { f.neutral() },
+                |k| if s.branch(32 * (k as u32) < whole) { f.pack(s, &w[k]) } else { f.neutral() },
             )
         };
         let parts: [F::Part; STEPS] = warpfold_simt::array::from_fn(
@@ -183,17 +202,19 @@ impl<F: Tree, Q: Gather> Piece for Ordered<F, Q> {
     #[inline(always)]
     fn run<S: Simt>(&self, s: &S, row: &Row<Q>, tile: u32, tiles: u32) -> F::Part {
         let (f, whole) = (&self.0, 256 * F::Bits::PER);
-        let mut stack = Lanes::new(f.lift(s, F::Bits::ZERO));
+        let mut stack = Lanes::new(F::Large::zero());
         let mut rest = f.nothing();
         let mut t = 0;
         while s.again(t < tiles && (tile + t) as u64 * (whole as u64) < row.len) {
             let here = Tile::of::<F::Bits, Q>(row, tile + t);
-            let (f, w) = self.0.whole(s, Q::read::<S, F::Bits>(s, row, &here));
-            if s.branch(here.valid < whole) {
+            let (f, mut w) = self.0.whole(s, Q::read::<S, F::Bits>(s, row, &here));
+            if F::COUNTS && s.branch(here.valid < whole) {
+                w = filled_up(s, w, here.valid * F::Bits::SIZE);
+            } else if s.branch(here.valid < whole) {
                 rest = Ordered::<F, Q>(f, PhantomData).end(s, &here, &w);
                 break;
             }
-            stack.push(s, &f, t, whole, filled(s, &f, &w));
+            stack.push(s, &f, t, whole, f.large(filled(s, &f, &w), whole));
             t += 1;
         }
         stack.close(s, f, t, whole, rest)
@@ -250,7 +271,7 @@ fn two<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; 2], count: [u32; 2]) -> [F
             |k| {
                 // An element that changes nothing costs less than to ask whether there is one.
                 let node = match f.blank() {
-                    Some(_) if F::Bits::SIZE >= 4 => pack(s, f, &w[k]),
+                    Some(_) if F::Bits::SIZE >= 4 => f.pack(s, &w[k]),
                     _ if k == 1 && !s.branch(s.any(ALL, count[1] > 0)) => f.neutral(),
                     _ => padded(s, f, &w[k], per, count[k], 0),
                 };
@@ -261,7 +282,7 @@ fn two<S: Simt, F: Tree>(s: &S, f: &F, w: &[[u32; 4]; 2], count: [u32; 2]) -> [F
     // Rarely needed, or slow in any case: one copy.
     let (mut parts, mut w, mut count, mut k) = ([f.nothing(); 2], *w, count, 0);
     while s.again(s.any(ALL, k < 2)) {
-        let mut part = select(count[0] == per, f.part(pack(s, f, &w[0]), per), f.nothing());
+        let mut part = select(count[0] == per, f.part(f.pack(s, &w[0]), per), f.nothing());
         if s.branch(count[0] > 0 && count[0] < per) {
             part = if F::NEUTRAL {
                 f.part(padded(s, f, &w[0], per, count[0], 1), count[0])

@@ -6,7 +6,7 @@
 use crate::node::{Node, select};
 use crate::reduce::fold::{Heap, Parts, Tree};
 use crate::reduce::shape::piece::free::filled;
-use crate::reduce::shape::piece::ordered::{all_ordinary, pack, padded, some};
+use crate::reduce::shape::piece::ordered::{all_ordinary, padded, some};
 use crate::reduce::shape::piece::read::below;
 use crate::reduce::shape::piece::{Free, Held, Ordered, Piece};
 use crate::reduce::shape::split::{STEPS, next};
@@ -48,7 +48,7 @@ pub trait Walk: Piece {
         read: impl Fn(u32) -> [u32; 4],
     ) -> <Self::Fold as Parts>::Part;
     /// The part of one element, if an output has no more.
-    fn single<S: Simt>(&self, s: &S, bits: Self::Bits) -> <Self::Fold as Parts>::Part;
+    fn alone<S: Simt>(&self, s: &S, bits: Self::Bits) -> <Self::Fold as Parts>::Part;
     /// The part of the stretches of all lanes whose numbers differ in `bit` and higher bits; each of them gets it.
     fn together<S: Simt>(&self, s: &S, part: <Self::Fold as Parts>::Part, bit: u32) -> <Self::Fold as Parts>::Part;
 }
@@ -78,12 +78,12 @@ impl<N: Node> Counter<N> {
         while s.again(k + 2 <= packs) {
             if s.branch(k + 2 <= whole) {
                 let w = [read(k), read(k + 1)];
-                counter.push(s, f, k, f.join(pack(s, f, &w[0]), pack(s, f, &w[1]), F::Bits::PER));
+                counter.push(s, f, k, f.join(f.pack(s, &w[0]), f.pack(s, &w[1]), F::Bits::PER));
             }
             k += 2;
         }
         if s.branch(whole & 1 == 1) {
-            counter.one = pack(s, f, &read(whole - 1));
+            counter.one = f.pack(s, &read(whole - 1));
         }
         counter
     }
@@ -187,7 +187,7 @@ impl<F: Tree> Walk for Ordered<F> {
     }
 
     #[inline(always)]
-    fn single<S: Simt>(&self, s: &S, bits: F::Bits) -> F::Part {
+    fn alone<S: Simt>(&self, s: &S, bits: F::Bits) -> F::Part {
         self.0.part(self.0.lift(s, bits), 1)
     }
 
@@ -233,7 +233,7 @@ impl<F: Heap> Walk for Free<F> {
     }
 
     #[inline(always)]
-    fn single<S: Simt>(&self, s: &S, bits: F::Bits) -> F::Part {
+    fn alone<S: Simt>(&self, s: &S, bits: F::Bits) -> F::Part {
         Held::single(self, s, bits)
     }
 

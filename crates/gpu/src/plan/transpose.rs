@@ -1,0 +1,383 @@
+//! Reductions of elements that no kernel reads well where they lie: copied in the order in which they are reduced, in
+//! pieces, and reduced as rows.
+
+use std::cmp::Reverse;
+use std::ops::Range;
+
+use warpfold_array::Op;
+use warpfold_array::problem::{Dim, Problem};
+use warpfold_array::request::Spec;
+use warpfold_kernels::reduce::any::AXES;
+use warpfold_kernels::reduce::call::CallAt;
+use warpfold_kernels::reduce::table::{Facts, KEPT};
+use warpfold_kernels::reduce::transpose::{Axis, FAR, NEAR, SIDE, Side, Transpose, tile};
+use warpfold_kernels::reduce::workspace::COUNTERS;
+
+use super::choose::Fold;
+use super::chunk::chunks;
+use super::launch::{From, Launch, Moved, To};
+use super::limits::Limits;
+use super::planner::Planner;
+use super::policy::{BESIDE_BYTES, COPIED_BYTES, RUN_BYTES, TOGETHER, TRANSPOSE_SPREAD, TRANSPOSED_BYTES};
+
+/// Where copies and nodes begin in a workspace, in bytes.
+pub(super) const ALIGNED: usize = 256;
+
+/// Threads of a block that copies.
+const THREADS: u32 = 256;
+
+/// A copy may have a turn more of an axis at both ends, if it has so many turns in between.
+const LITTLE: usize = 16;
+
+/// Bytes side by side in the input, of which a piece has all that it can: a few sectors.
+const PIECE_LINE: usize = 256;
+
+/// What a tile costs beside its elements, in elements: what is computed once for each tile, of about 130 instructions,
+/// where an element has about 20.
+const TILE_COST: usize = 1500;
+
+/// An axis of what is copied: its length, and bytes from one element to the next in the input and in the copy.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Way {
+    len: usize,
+    from: isize,
+    to: usize,
+}
+
+/// Whether neighbouring lanes of the kernels that read elements where they lie would find them far apart.
+pub(super) fn is_scattered(problem: &Problem, facts: &Facts, limits: &Limits) -> bool {
+    let Problem { kept, reduced, size, count, .. } = problem;
+    let Some((run, far)) = reduced.split_last() else { return false };
+    let bytes = count * problem.outputs * size;
+    if bytes < limits.multiprocessors as usize * TRANSPOSED_BYTES || !matches!(size, 1 | 2 | 4 | 8) {
+        return false;
+    }
+    // What is broadcast would be copied again and again. Rows of few elements need a kernel of their own.
+    if kept.iter().chain(reduced).any(|axis| axis.x == 0) || (!facts.staged && count * size < BESIDE_BYTES * 32) {
+        return false;
+    }
+    let x = *size as isize;
+    if kept.len() <= KEPT && run.x == x && (far.is_empty() || (run.len * size >= RUN_BYTES && reduced.len() <= 3)) {
+        return false;
+    }
+    let Some(columns) = kept.last().filter(|axis| axis.x == x && kept.len() <= KEPT + 1) else { return true };
+    // Few columns do as well where lanes that take neighbouring rows read a long stretch together.
+    let width = columns.len * size;
+    let is_wide = width >= BESIDE_BYTES || (run.x == width as isize && run.len >= TOGETHER);
+    !far.is_empty() && (!is_wide || reduced.len() > 3)
+}
+
+/// The kept axes in the order of the outputs, all of them upwards, and the reduced ones; how far the first element is
+/// from the problem's, in bytes, and its output, in elements.
+fn in_order(problem: &Problem) -> (Vec<Way>, isize, isize) {
+    let (mut from, mut first) = (0, 0);
+    let mut kept = problem.kept.clone();
+    for axis in kept.iter_mut().filter(|axis| axis.out < 0) {
+        let last = axis.len as isize - 1;
+        from += axis.x * last;
+        first += axis.out * last;
+        *axis = Dim { x: -axis.x, out: -axis.out, ..*axis };
+    }
+    kept.sort_by_key(|axis| Reverse(axis.out));
+    let mut to = problem.size;
+    let mut axes: Vec<Way> = Vec::new();
+    for axis in kept.iter().chain(&problem.reduced).rev() {
+        axes.push(Way { len: axis.len, from: axis.x, to });
+        to *= axis.len;
+    }
+    axes.reverse();
+    (axes, from, first)
+}
+
+/// Boxes of which a range of the places of axes consists, in order: the range of each axis in each.
+fn boxes(axes: &[Way], range: Range<usize>) -> Vec<Vec<Range<usize>>> {
+    let Some((_, rest)) = axes.split_first() else { return vec![Vec::new()] };
+    let inner: usize = rest.iter().map(|axis| axis.len).product();
+    let of = |own: Range<usize>, inside: Range<usize>| {
+        boxes(rest, inside).into_iter().map(move |rest| [vec![own.clone()], rest].concat())
+    };
+    let (first, last) = (range.start / inner, (range.end - 1) / inner);
+    let (start, end) = (range.start - first * inner, range.end - last * inner);
+    if first == last {
+        return of(first..first + 1, start..end).collect();
+    }
+    let (head, tail) = (start > 0, end < inner);
+    let middle = first + head as usize..last + 1 - tail as usize;
+    let mut all = Vec::new();
+    if head {
+        all.extend(of(first..first + 1, start..inner));
+    }
+    if !middle.is_empty() {
+        all.extend(of(middle, 0..inner));
+    }
+    if tail {
+        all.extend(of(last..last + 1, 0..end));
+    }
+    all
+}
+
+/// A range that is one box: the least that has all of this one, if that is little more; else the same range.
+fn widened(axes: &[Way], range: Range<usize>) -> Range<usize> {
+    let Some((_, rest)) = axes.split_first() else { return range };
+    let inner: usize = rest.iter().map(|axis| axis.len).product();
+    let (first, last) = (range.start / inner, (range.end - 1) / inner);
+    if first == last {
+        let inside = widened(rest, range.start - first * inner..range.end - first * inner);
+        return inside.start + first * inner..inside.end + first * inner;
+    }
+    if range.len() >= LITTLE * inner { first * inner..(last + 1) * inner } else { range }
+}
+
+/// Bytes of a copy at once: as many as policy says, and so many more that a piece has all of most sectors that it
+/// reads.
+fn piece_bytes(axes: &[Way], size: usize, limits: &Limits) -> usize {
+    let unit = (0..axes.len()).min_by_key(|&i| axes[i].from.unsigned_abs()).unwrap_or(0);
+    let inner: usize = axes.iter().skip(unit + 1).map(|axis| axis.len).product();
+    let all: usize = axes.iter().map(|axis| axis.len).product();
+    (limits.multiprocessors as usize * COPIED_BYTES).max((PIECE_LINE * inner).min(all * size))
+}
+
+/// At most `each` outputs, if need be fewer: whole turns of the inner axes.
+fn whole(axes: &[Way], outputs: usize, each: usize) -> usize {
+    let mut inner = outputs;
+    for axis in axes {
+        if inner <= each {
+            break;
+        }
+        inner /= axis.len;
+    }
+    each / inner * inner
+}
+
+/// The axes of a box, those that are one axis in the input joined, as they are in the copy.
+fn merged(axes: &[Way], ranges: &[Range<usize>]) -> Vec<Way> {
+    let mut all: Vec<Way> = Vec::new();
+    let own = axes.iter().zip(ranges).map(|(axis, range)| Way { len: range.len(), ..*axis });
+    for axis in own.filter(|axis| axis.len != 1) {
+        match all.last_mut() {
+            Some(outer) if outer.from == axis.from * axis.len as isize && outer.to == axis.to * axis.len => {
+                *outer = Way { len: outer.len * axis.len, ..axis };
+            }
+            _ => all.push(axis),
+        }
+    }
+    all
+}
+
+/// A side of the tiles in the making.
+struct Taken {
+    side: Side,
+    elements: usize,
+    axes: Vec<usize>,
+    is_cut: bool,
+}
+
+impl Taken {
+    fn new() -> Self {
+        let one = Axis { len: 1, from: 0, to: 0 };
+        let side = Side { places: 1, inner: 1, len: 1, stretch: 1, stretches: one, ..Side::default() };
+        Self { side, elements: 1, axes: Vec::new(), is_cut: false }
+    }
+
+    /// Whether the side can have one more axis, and stays below `most` elements.
+    fn has_room(&self, most: usize) -> bool {
+        !self.is_cut && self.axes.len() < SIDE && 2 * self.elements <= most
+    }
+
+    /// Takes one more axis, whole or in stretches, so that the side has at most one of these numbers of elements: that
+    /// whose stretches cost the least, each `cost` of the side's elements. The first is best.
+    fn take(&mut self, number: usize, axis: Way, most: impl Iterator<Item = usize>, cost: impl Fn(usize) -> usize) {
+        let stretch = |most: usize| (most / self.elements).clamp(1, axis.len);
+        let all = |stretch: usize| axis.len.div_ceil(stretch) * cost(self.elements * stretch);
+        let stretch = most.map(stretch).min_by_key(|&stretch| all(stretch)).unwrap_or(1);
+        let whole = Axis { len: axis.len as u64, from: axis.from as i64, to: axis.to as u64 };
+        self.side.axis[self.axes.len()] = whole;
+        self.axes.push(number);
+        let count = axis.len.div_ceil(stretch);
+        self.is_cut = count > 1;
+        self.side.axes += 1;
+        self.side.inner = self.elements as u64;
+        (self.side.len, self.side.stretch) = (axis.len as u64, stretch as u64);
+        let (from, to) = (axis.from as i64 * stretch as i64, (axis.to * stretch) as u64);
+        self.side.stretches = Axis { len: count as u64, from, to };
+        self.elements *= stretch;
+        self.side.places = self.elements as u64;
+    }
+}
+
+/// The launch that copies elements, the innermost axis last. `from` and `to` say where the first is.
+fn copy(axes: &[Way], size: usize, from: isize, to: usize, limits: &Limits) -> Launch<CallAt> {
+    let mut by_source: Vec<usize> = (0..axes.len()).collect();
+    by_source.sort_by_key(|&i| axes[i].from.unsigned_abs());
+    let (mut near, mut far) = (Taken::new(), Taken::new());
+    // A sector is 32 bytes, and a line 128.
+    let line = 128 / size;
+    for &i in by_source.iter().take_while(|&&i| i + 1 < axes.len()) {
+        if !near.has_room(line) {
+            break;
+        }
+        let most = [line, 2 * line, 4 * line].into_iter().filter(|&most| most <= NEAR);
+        // Threads that are left over do not read.
+        near.take(i, axes[i], most, |elements| THREADS as usize / (THREADS as usize / elements));
+    }
+    let room = 1 << (tile(size) / near.elements).min(FAR).ilog2();
+    for i in (0..axes.len()).rev().filter(|i| !near.axes.contains(i)) {
+        if !far.has_room(room) {
+            break;
+        }
+        let most = [room, room / 2, room / 4].into_iter().filter(|&most| most >= 32);
+        far.take(i, axes[i], most, |elements| elements.next_power_of_two() * near.elements + TILE_COST);
+    }
+    far.side.places = far.elements.next_power_of_two() as u64;
+    let mut call = Transpose {
+        at: CallAt::default(),
+        from: from as i64,
+        to: to as u64,
+        near: near.side,
+        far: far.side,
+        axes: 0,
+        axis: [Axis::default(); AXES],
+        tiles: near.side.stretches.len * far.side.stretches.len,
+    };
+    for &i in by_source.iter().filter(|i| !near.axes.contains(i) && !far.axes.contains(i)) {
+        let axis = Axis { len: axes[i].len as u64, from: axes[i].from as i64, to: axes[i].to as u64 };
+        call.axis[call.axes as usize] = axis;
+        call.axes += 1;
+        call.tiles *= axis.len;
+    }
+    let grid = call.tiles.min(limits.multiprocessors as u64 * TRANSPOSE_SPREAD);
+    Launch::new(format!("transpose_b{size}"), grid as u32, THREADS, &call)
+}
+
+/// A part of the copy, and the launches that reduce it.
+struct Piece {
+    elements: Range<usize>,
+    launches: Vec<Launch<CallAt>>,
+    /// The output of the first of its elements, counted from the problem's first.
+    output: isize,
+}
+
+/// What is computed of rows.
+pub(super) struct Asked<'a> {
+    /// The op and its options.
+    pub spec: &'a Spec,
+    /// The fold.
+    pub fold: &'a Fold,
+    /// Whether it is all that `describe` says, an array of outputs for each statistic.
+    pub described: bool,
+}
+
+impl Asked<'_> {
+    /// A planner of some outputs of `whole`, from the output so many elements from its first.
+    pub fn planner<'p>(&self, problem: &'p Problem, whole: &Problem, first: isize, limits: &Limits) -> Planner<'p> {
+        let mut planner = Planner::new(self.spec, self.fold.clone(), true, problem, limits);
+        if self.described {
+            planner.recipe.initial = [whole.outputs as u64, (whole.out_offset + first) as u64];
+        }
+        planner
+    }
+
+    /// Bytes of an output, where the output's address says which is the first.
+    fn result(&self) -> usize {
+        let pair = if self.spec.op == Op::MinMax { 2 } else { 1 };
+        if self.described { 0 } else { pair * self.spec.result().size() }
+    }
+}
+
+/// A plan in several launches, by way of the workspace.
+pub(super) struct Copied {
+    /// In order.
+    pub launches: Vec<Launch<CallAt>>,
+    /// Bytes of workspace.
+    pub workspace: usize,
+    /// Bytes that are written and read there.
+    pub bytes: u64,
+}
+
+/// Plans a copy and its reduction; none, if no kernel reduces the rows.
+pub(super) fn transposed(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Option<Copied> {
+    let Problem { count, outputs, size, .. } = *problem;
+    let (axes, from, first) = in_order(problem);
+    let (row, most) = (count * size, piece_bytes(&axes, size, limits));
+    let mut pieces = Vec::new();
+    let mut partials = COUNTERS;
+    if row <= most {
+        let each = whole(&axes, outputs, (most / row).min(outputs));
+        for start in (0..outputs).step_by(each) {
+            let (rows, output) = (dense(each.min(outputs - start), count, size), first + start as isize);
+            let mut planner = asked.planner(&rows, problem, output, limits);
+            let launches = vec![planner.fast()?];
+            partials = partials.max(COUNTERS + 4 * planner.words);
+            pieces.push(Piece { elements: start * count..(start + rows.outputs) * count, launches, output });
+        }
+    } else {
+        for start in 0..outputs {
+            let (rows, output) = (dense(1, count, size), first + start as isize);
+            for chunk in chunks(&asked.planner(&rows, problem, output, limits), most) {
+                partials = partials.max(chunk.workspace);
+                let at = start * count + chunk.start / size;
+                pieces.push(Piece { elements: at..at + chunk.len / size, launches: chunk.launches, output });
+            }
+        }
+    }
+    let staged = partials.next_multiple_of(ALIGNED);
+    let (mut launches, mut room) = (Vec::new(), 0);
+    for Piece { elements, launches: reducing, output } in pieces {
+        let copied = widened(&axes, elements.clone());
+        // What is reduced begins where lines do.
+        let before = (elements.start - copied.start) * size;
+        let start = staged + before.next_multiple_of(ALIGNED);
+        room = room.max(start - before + copied.len() * size - staged);
+        let mut to = start - before;
+        for ranges in boxes(&axes, copied) {
+            let some = || axes.iter().zip(&ranges);
+            let from = from + some().map(|(axis, range)| axis.from * range.start as isize).sum::<isize>();
+            launches.push(copy(&merged(&axes, &ranges), size, from, to, limits));
+            to += ranges.iter().map(Range::len).product::<usize>() * size;
+        }
+        let moved = Moved { from: From::Workspace(start), to: To::Output(output * asked.result() as isize) };
+        launches.extend(reducing.into_iter().map(|launch| launch.moved(moved)));
+    }
+    Some(Copied { launches, workspace: staged + room, bytes: (2 * outputs * row) as u64 })
+}
+
+/// Rows that follow one another.
+fn dense(outputs: usize, count: usize, size: usize) -> Problem {
+    let axis = |len: usize, x: usize, out| Dim { len, x: x as isize, mask: 0, out };
+    Problem {
+        kept: if outputs == 1 { Vec::new() } else { vec![axis(outputs, count * size, 1)] },
+        reduced: if count == 1 { Vec::new() } else { vec![axis(count, size, 0)] },
+        count,
+        outputs,
+        size,
+        x_offset: 0,
+        mask_offset: 0,
+        out_offset: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Way, boxes, widened};
+
+    #[test]
+    fn boxes_are_a_range_in_order_and_no_more() {
+        let axes = [3, 1, 5, 4].map(|len| Way { len, from: 0, to: 0 });
+        let place = |at: &[usize]| axes.iter().zip(at).fold(0, |place, (axis, i)| place * axis.len + i);
+        for (start, end) in (0..60).flat_map(|start| (start + 1..61).map(move |end| (start, end))) {
+            let mut next = start;
+            let all = boxes(&axes, start..end);
+            for own in &all {
+                assert_eq!(place(&own.iter().map(|range| range.start).collect::<Vec<_>>()), next);
+                assert_eq!(place(&own.iter().map(|range| range.end - 1).collect::<Vec<_>>()) + 1, {
+                    next += own.iter().map(|range| range.len()).product::<usize>();
+                    next
+                });
+            }
+            assert!(next == end && all.len() <= 5, "{start}..{end}: {all:?}");
+            let wide = widened(&axes, start..end);
+            assert!(wide.start <= start && end <= wide.end && wide.end <= 60);
+            assert!(wide == (start..end) || boxes(&axes, wide).len() == 1);
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What the folds of variances have in common: parts are moments and a count.
+
+use crate::node::{Counted, Node};
+use crate::reduce::out::Out;
+use crate::reduce::recipe::{Recipe, flag};
+use warpfold_core::ops::{Deviation, Moments};
+use warpfold_core::{Element, Float, Reducer};
+use warpfold_simt::Simt;
+
+/// The part of no elements.
+#[inline(always)]
+pub fn nothing<F: Float>() -> Counted<Moments<F>> {
+    Counted { acc: Moments { mean: F::ZERO, m2: F::ZERO }, count: 0 }
+}
+
+/// The part of two neighbouring ranges.
+#[inline(always)]
+pub fn meet<F>(left: Counted<Moments<F>>, right: Counted<Moments<F>>) -> Counted<Moments<F>>
+where
+    F: Element<Float = F, Mean = F> + Float,
+{
+    if left.count == 0 {
+        right
+    } else if right.count == 0 {
+        left
+    } else {
+        let acc = Deviation::<F>::new(0.0, false).combine_counted(left.acc, left.count, right.acc, right.count);
+        Counted { acc, count: left.count + right.count }
+    }
+}
+
+/// Writes the variance, or the standard deviation. That of nothing is NaN, whatever the divisor.
+#[inline(always)]
+pub fn finish<S: Simt, F>(s: &S, recipe: &Recipe, part: Counted<Moments<F>>, out: Out)
+where
+    F: Element<Float = F, Mean = F> + Float + Node,
+{
+    let Counted { acc: Moments { mean, m2 }, count } = part;
+    let acc = Moments { mean, m2: if count == 0 { F::ZERO.div(F::ZERO) } else { m2 } };
+    let result = Deviation::<F>::new(recipe.ddof, recipe.has(flag::ROOT)).finish(acc, count);
+    out.float::<S, F>(s, recipe.output, result.cast());
+}
+
+/// For [`Parts`](crate::reduce::fold::Parts) of a variance.
+macro_rules! counted_moments {
+    () => {
+        #[inline(always)]
+        fn nothing(&self) -> Self::Part {
+            $crate::reduce::fold::moments::nothing()
+        }
+        #[inline(always)]
+        fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part {
+            $crate::reduce::fold::moments::meet(left, right)
+        }
+        #[inline(always)]
+        fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
+            $crate::reduce::fold::moments::finish(s, recipe, part, out);
+        }
+    };
+}
+pub(crate) use counted_moments;
+
+/// For a [`Tree`](crate::reduce::fold::Tree) whose nodes are moments of all elements under them.
+macro_rules! halves {
+    () => {
+        #[inline(always)]
+        fn join(&self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node {
+            Moments::of_halves(left, right, each)
+        }
+        #[inline(always)]
+        fn part(&self, node: Self::Node, count: u32) -> Self::Part {
+            Counted { acc: node, count: count as u64 }
+        }
+    };
+}
+pub(crate) use halves;
