@@ -85,6 +85,7 @@ fn is_production(name: &str) -> bool {
         "columns",
         "apart",
         "narrow",
+        "shallow",
         "transpose",
         "any",
         "segments",

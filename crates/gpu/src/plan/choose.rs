@@ -15,13 +15,15 @@ pub struct Fold {
     pub name: String,
     /// What its types say.
     pub facts: Facts,
+    /// Whether its results are as narrow as elements of 1 or 2 bytes, so that a lane writes several at once.
+    pub narrow: bool,
 }
 
 impl Fold {
     /// The fold of that name; none, if the table of kernels has no such fold.
-    pub(super) fn of(name: String) -> Option<Self> {
+    pub(super) fn of(name: String, result_is_input: bool) -> Option<Self> {
         let facts = facts(&name)?;
-        Some(Self { name, facts })
+        Some(Self { name, facts, narrow: facts.narrow && result_is_input })
     }
 }
 
@@ -58,7 +60,7 @@ pub fn fast(spec: &Spec) -> Option<Fold> {
         Op::Any | Op::All | Op::CountNonzero => heap("count"),
         _ => return None,
     };
-    Fold::of(name)
+    Fold::of(name, result == input)
 }
 
 /// The recipe for any elements; there is one for all that is asked.
@@ -108,12 +110,12 @@ pub fn any(spec: &Spec) -> Option<Fold> {
         (Op::CountNonzero, _) => of("count", element),
     };
     let facts = facts(&format!("any_{name}"))?;
-    Some(Fold { name, facts })
+    Some(Fold { name, facts, narrow: false })
 }
 
 /// The fold that describes floats of the machine's own byte order.
 pub fn describe(dtype: DType) -> Option<Fold> {
-    Fold::of(format!("describe_{dtype}"))
+    Fold::of(format!("describe_{dtype}"), false)
 }
 
 /// What the kernel is told of the reduction. `count` elements are reduced into each output.

@@ -14,7 +14,7 @@ impl GpuPlan {
     /// Chooses kernels for a problem that has elements and outputs.
     pub fn custom<R: Exported>(reducer: R, problem: &Problem, limits: &Limits) -> Self {
         let mut planner = Planner {
-            fold: Fold { name: R::NAME.to_owned(), facts: const { custom::facts::<R>() } },
+            fold: Fold { name: R::NAME.to_owned(), facts: const { custom::facts::<R>() }, narrow: false },
             recipe: Recipe {
                 count: problem.count as u64,
                 ddof: 0.0,

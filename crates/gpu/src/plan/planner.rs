@@ -9,6 +9,7 @@ use warpfold_kernels::reduce::shape::map::{Divisor, Map};
 use warpfold_kernels::reduce::shape::panel::{Apart, Pitch};
 use warpfold_kernels::reduce::shape::parts::room;
 use warpfold_kernels::reduce::shape::piece::{Dense, Kept, Outputs, Runs};
+use warpfold_kernels::reduce::shape::shallow::Shallow;
 use warpfold_kernels::reduce::table::KEPT;
 
 use std::slice;
@@ -16,7 +17,7 @@ use std::slice;
 use super::Launch;
 use super::choose::{Fold, recipe};
 use super::limits::Limits;
-use super::policy::{ABREAST_BYTES, ANY_TILES, COLUMN_TILES, MOST_TILES, ONE_ROW_TILES, ROW_TILES, RUN_BYTES};
+use super::policy::{ABREAST_BYTES, ANY_TILES, COLUMN_TILES, MOST_TILES, ONE_ROW_TILES, ROW_TILES, RUN_BYTES, WARPS};
 use super::share::Share;
 use warpfold_array::Op;
 use warpfold_array::problem::{Dim, Problem};
@@ -170,6 +171,19 @@ impl<'a> Planner<'a> {
     fn columns(&mut self, outer: &[Dim], columns: Dim, rows: Dim) -> Option<Launch<CallAt>> {
         let (width, wide) = (columns.len as u64, self.fold.facts.wide);
         let lanes = width.div_ceil(wide).next_power_of_two().min(32);
+        if self.fold.facts.shallow && rows.len <= 8 && width >= 128 {
+            let outputs = self.outputs::<KEPT>(outer);
+            let warps = width.div_ceil(32 * wide).min(WARPS).next_power_of_two();
+            let panels = width.div_ceil(32 * wide * warps);
+            let (x, out) = (columns.x as i64, self.out(&columns));
+            let narrow = self.fold.narrow && out == 1;
+            let mut reduced = self.pitch(outer, width, rows);
+            // Reading several columns at once does not pay for writing their results one by one.
+            reduced.aligned &= (narrow || !self.fold.facts.packed) as u64;
+            let (grid, rows) = (outputs.total * panels, rows.len as u64);
+            let shape = Shallow { outputs, width, x, out, rows, narrow: narrow as u64, panels, reduced };
+            return Some(self.launch(format!("shallow_{}", self.fold.name), grid, warps, shape));
+        }
         if lanes < 32 && self.fold.facts.ordered && !self.fold.facts.slim {
             return self.apart(outer, columns, &[rows]);
         }

@@ -86,7 +86,7 @@ pub(super) fn subtrees(spec: &Spec, problem: &Problem, limits: &Limits) -> Optio
     let own = Spec { op, dtype: Some(node), initial: None, ..*spec };
     let mut lower = Planner::new(&own, fast(&own)?, true, &first, limits);
     lower.recipe.flags &= !(flag::ROOT | flag::INITIAL);
-    let mut upper = Planner::new(spec, Fold::of(above(op, node))?, true, &second, limits);
+    let mut upper = Planner::new(spec, Fold::of(above(op, node), false)?, true, &second, limits);
     upper.recipe.flags &= !(flag::SKIP_NAN | flag::SQUARE);
     upper.recipe.count = *count as u64;
     upper.recipe.input = code(node);

@@ -36,6 +36,9 @@ const PIECE_LINE: usize = 256;
 /// where an element has about 20.
 const TILE_COST: usize = 1500;
 
+/// Elements from one to the next, up to which they are read where they lie. Not measured.
+const STEPS: isize = 4;
+
 /// An axis of what is copied: its length, and bytes from one element to the next in the input and in the copy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Way {
@@ -57,6 +60,12 @@ pub(super) fn is_scattered(problem: &Problem, facts: &Facts, limits: &Limits) ->
         return false;
     }
     let x = *size as isize;
+    // Elements a few steps apart are in the same lines: lanes that read them where they lie find their neighbours'.
+    let is_stepped = |step: isize| (x + 1..=STEPS * x).contains(&step.abs());
+    let stepped = is_stepped(run.x) || kept.last().is_some_and(|axis| is_stepped(axis.x));
+    if stepped && kept.len() <= KEPT && reduced.len() <= 3 {
+        return false;
+    }
     if kept.len() <= KEPT && run.x == x && (far.is_empty() || (run.len * size >= RUN_BYTES && reduced.len() <= 3)) {
         return false;
     }

@@ -135,7 +135,12 @@ pub const fn any_columns_fit<R: Custom>() -> bool {
 
 /// What a planner has to know of a reducer's kernels.
 pub const fn facts<R: Custom>() -> Facts {
-    Facts { columns: any_columns_fit::<R>(), apart: false, ..Facts::in_order::<Fold<R>>(wide::<R>() as u64) }
+    Facts {
+        columns: any_columns_fit::<R>(),
+        apart: false,
+        shallow: false,
+        ..Facts::in_order::<Fold<R>>(wide::<R>() as u64)
+    }
 }
 
 /// Words of shared memory that columns of any elements need.

@@ -1,8 +1,8 @@
 //! The table of reductions' kernels: a line for each fold. One expansion exports them as PTX, another finds them by
 //! name.
 //!
-//! `tree`, `heap` and `packed` folds become `rows_`, `runs_`, `staged_`, `columns_`, `apart_`, `segments_`,
-//! `stretches_` and `ends_` (`narrow_` too for trees) with the fold's name. The number is how many columns a lane
+//! `tree`, `heap` and `packed` folds become `rows_`, `runs_`, `staged_`, `columns_`, `apart_`, `shallow_`,
+//! `segments_`, `stretches_` and `ends_` (`narrow_` too for trees) with the fold's name. The number is how many columns a lane
 //! takes, and `packed` ones take all columns of a word together. `describe` of a source becomes `rows_`, `runs_`,
 //! `staged_`, `columns_`, `apart_` and `narrow_`. `lean` trees become `rows_`, `runs_`, `columns_` and `apart_`. `any`
 //! recipes become `any_rows_` and `any_columns_`, `slow` ones only the first. `copy` is a kernel of that name.
@@ -20,6 +20,7 @@ use crate::reduce::shape::describe::Both;
 use crate::reduce::shape::panel::{self, Apart, Pitch};
 use crate::reduce::shape::piece::{self, Dense, Runs};
 use crate::reduce::shape::rows::{self, Rows};
+use crate::reduce::shape::shallow::{self, Shallow};
 use crate::reduce::shape::staged::{self, Staged};
 use crate::reduce::transpose::{self, Transpose, room};
 use crate::segment;
@@ -84,6 +85,8 @@ macro_rules! line {
         walk $name:ident, $fold:ty, $piece:ty, $runs:ty, $panel:ty, $wide:literal, $slots:block) => {
         line!(($each $with) long $name, $piece, $runs, $panel, $wide, $slots);
         $each!($with concat!("staged_", stringify!($name)), Call<Staged<KEPT>>, staged::kernel::<_, $piece, KEPT>);
+        $each!($with concat!("shallow_", stringify!($name)), Call<Shallow<KEPT>>,
+            shallow::kernel::<_, $panel, KEPT, $wide>);
         $each!($with concat!("segments_", stringify!($name)), SegmentsCall, segment::kernel::kernel::<_, $piece>);
         $each!($with concat!("stretches_", stringify!($name)), SegmentsCall, segment::stretches::<_, $piece>);
         $each!($with concat!("ends_", stringify!($name)), SegmentsCall, segment::ends::<_, $piece>);
@@ -139,12 +142,16 @@ pub struct Facts {
     pub wide: u64,
     /// Whether there is a kernel for outputs of few elements.
     pub staged: bool,
+    /// Whether there is a kernel for columns of few rows.
+    pub shallow: bool,
     /// Whether there is a kernel for columns that are apart, or whose rows are in several runs.
     pub apart: bool,
     /// Whether there is a kernel for columns.
     pub columns: bool,
     /// Whether a lane may take several short rows as one.
     pub packed: bool,
+    /// Whether a lane can write several results of 1 or 2 bytes at once, if results are as narrow as elements.
+    pub narrow: bool,
     /// Most elements that a node has under it.
     pub most: u64,
     /// Whether there is a kernel for columns fewer than 32 lanes wide, if order matters; else `apart_` takes them.
@@ -162,9 +169,11 @@ impl Facts {
             words: F::Part::WORDS as usize,
             wide,
             staged: true,
+            shallow: true,
             apart: true,
             columns: true,
             packed: false,
+            narrow: false,
             most: u64::MAX,
             slim: true,
             segments: true,
@@ -188,13 +197,14 @@ macro_rules! facts {
     ((($find:ident)) tree $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), {
             let several = <panel::Ordered<$fold, true> as panel::Panel<$wide>>::SEVERAL;
-            Facts { packed: several, ..Facts::in_order::<$fold>($wide) }
+            let narrow = several && <$fold as Parts>::NARROW;
+            Facts { packed: several, narrow, ..Facts::in_order::<$fold>($wide) }
         });
     };
     ((($find:ident)) lean $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), {
             let facts = Facts::in_order::<$fold>($wide);
-            Facts { staged: false, slim: false, segments: false, most: <$fold as Tree>::MOST as u64, ..facts }
+            Facts { staged: false, shallow: false, slim: false, segments: false, most: <$fold as Tree>::MOST as u64, ..facts }
         });
     };
     ((($find:ident)) heap $name:ident, $fold:ty, $wide:literal) => {
@@ -203,21 +213,23 @@ macro_rules! facts {
     ((($find:ident)) packed $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), {
             let several = <panel::Packed<$fold> as panel::Panel<$wide>>::SEVERAL;
-            Facts { packed: several, ..Facts::any_order::<$fold>($wide) }
+            Facts { packed: several, narrow: <$fold as Parts>::NARROW, ..Facts::any_order::<$fold>($wide) }
         });
     };
     ((($find:ident)) describe $name:ident, $source:ty, $wide:literal) => {
-        facts!(@return $find stringify!($name), Facts::in_order::<fold::Described<$source>>($wide));
+        facts!(@return $find stringify!($name), {
+            Facts { shallow: false, ..Facts::in_order::<fold::Described<$source>>($wide) }
+        });
     };
     ((($find:ident)) copy $name:ident, $bits:ty) => {};
     ((($find:ident)) slow $name:ident, $recipe:ty) => {
         facts!(@return $find concat!("any_", stringify!($name)), {
-            Facts { columns: false, staged: false, ..Facts::in_order::<Any<$recipe>>(1) }
+            Facts { columns: false, staged: false, shallow: false, ..Facts::in_order::<Any<$recipe>>(1) }
         });
     };
     ((($find:ident)) any $name:ident, $recipe:ty) => {
         facts!(@return $find concat!("any_", stringify!($name)), {
-            Facts { staged: false, ..Facts::in_order::<Any<$recipe>>(1) }
+            Facts { staged: false, shallow: false, ..Facts::in_order::<Any<$recipe>>(1) }
         });
     };
 }

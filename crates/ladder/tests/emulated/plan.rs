@@ -44,6 +44,7 @@ fn every_planned_entry_has_ptx_and_every_entry_is_planned() {
         "staged_",
         "columns_",
         "narrow_",
+        "shallow_",
         "runs_",
         "apart_",
         "any_",

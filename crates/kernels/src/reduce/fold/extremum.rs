@@ -268,6 +268,7 @@ impl<B: Bits, K: Key> Keys<B, K> {
 pub struct Extremum<B, K>(pub(super) Keys<B, K>);
 
 impl<B: Bits, K: Key> Parts for Extremum<B, K> {
+    const NARROW: bool = true;
     type Part = K;
     const SWAPS: bool = true;
     #[inline(always)]
@@ -281,6 +282,10 @@ impl<B: Bits, K: Key> Parts for Extremum<B, K> {
     #[inline(always)]
     fn meet(&self, left: K, right: K) -> K {
         left.max(right)
+    }
+    #[inline(always)]
+    fn narrow<S: Simt>(&self, _s: &S, recipe: &Recipe, part: K) -> u32 {
+        self.result(recipe, part) as u32
     }
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: K, out: Out) {

@@ -43,6 +43,8 @@ pub trait Parts: Copy {
     const SWAPS: bool = false;
     /// Whether results are places, so that those of partials cannot be those of the whole.
     const PLACES: bool = false;
+    /// Whether [`Parts::narrow`] makes results.
+    const NARROW: bool = false;
     /// From what a kernel is told.
     fn new(recipe: &Recipe) -> Self;
     /// The part of no elements; it changes nothing.
@@ -53,6 +55,11 @@ pub trait Parts: Copy {
     #[inline(always)]
     fn moved(&self, part: Self::Part, _by: u64) -> Self::Part {
         part
+    }
+    /// The result in the low bits, of a fold whose results are as narrow as its elements of 1 or 2 bytes.
+    #[inline(always)]
+    fn narrow<S: Simt>(&self, _s: &S, _recipe: &Recipe, _part: Self::Part) -> u32 {
+        0
     }
     /// Writes the result.
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out);

@@ -3,7 +3,7 @@
 use crate::node::{Counted, Node, select};
 use crate::reduce::fold::moments::{counted_moments, halves};
 use crate::reduce::fold::{Parts, Tree, no_plain};
-use crate::reduce::out::Out;
+use crate::reduce::out::{Out, half};
 use crate::reduce::recipe::{Recipe, flag};
 use crate::source::{Bits, Source};
 use core::marker::PhantomData;
@@ -66,6 +66,7 @@ where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float>,
     P: Precision<X::Value, Real: Node>,
 {
+    const NARROW: bool = true;
     type Part = P::Real;
     // Plain addition does; of double words it is not proven where they overflow.
     const SWAPS: bool = size_of::<P::Real>() == size_of::<X::Value>();
@@ -80,6 +81,10 @@ where
     #[inline(always)]
     fn meet(&self, left: P::Real, right: P::Real) -> P::Real {
         left.add(right)
+    }
+    #[inline(always)]
+    fn narrow<S: Simt>(&self, s: &S, recipe: &Recipe, part: P::Real) -> u32 {
+        half(s, recipe.output, f32::from_cast(Self::total(s, recipe, part))) as u32
     }
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: P::Real, out: Out) {
@@ -160,6 +165,7 @@ impl<X> Parts for Norms<X>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
+    const NARROW: bool = true;
     type Part = X::Value;
     const SWAPS: bool = true;
     #[inline(always)]
@@ -173,6 +179,10 @@ where
     #[inline(always)]
     fn meet(&self, left: X::Value, right: X::Value) -> X::Value {
         left.add(right)
+    }
+    #[inline(always)]
+    fn narrow<S: Simt>(&self, s: &S, recipe: &Recipe, part: X::Value) -> u32 {
+        half(s, recipe.output, f32::from_cast(Self::total(recipe, part))) as u32
     }
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: X::Value, out: Out) {

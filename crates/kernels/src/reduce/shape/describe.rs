@@ -292,7 +292,6 @@ where
 {
     type Fold = Described<X>;
     type Reduced = L;
-    const TOGETHER: bool = !L::SEVERAL && X::Bits::SIZE <= 2;
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
@@ -325,51 +324,31 @@ where
         let mine = first + share(s.lane(), lanes) as u64;
         let each = STEPS as u32 * abreast;
         let mut seen = [self.0.unseen(); C];
-        let mut rest = [totals.nothing(); C];
         let mut t = 0;
-        while s.again(t < tiles && first + ((t * each) as u64) < strip.rows) {
+        while s.again(t < tiles && first + ((t + 1) * each) as u64 <= strip.rows) {
             let row = mine + (t * each) as u64;
-            let after = first + ((t + 1) * each) as u64;
-            let whole = after <= strip.rows;
-            let tile = panel::Tile {
-                more: strip.goes_on::<X::Bits, C>(after, strip.rows),
-                ..panel::Tile::some(row, abreast, strip.rows)
-            };
-            let mut bits: [[X::Bits; C]; STEPS] = panel::load_tile(s, strip, tile, whole, None);
-            if s.branch(!whole) {
-                rest = tree.ragged(s, &bits, row, strip.rows, lanes);
-                // Once for each lane, so it is kept short: the rows take turns.
-                let mut k = 0;
-                while s.again(k < tile.there) {
-                    seen = warpfold_simt::array::from_fn(
-                        #[inline(always)]
-                        |j| self.0.take(s, seen[j], 1, 1, |_| bits[0][j], |_| row as u32 + k * abreast),
-                    );
-                    bits = next(bits, bits[0]);
-                    k += 1;
-                }
-                break;
-            }
-            let nodes: [_; C] = panel::Ordered::<Totals<X>, NARROW, L>::tiles(s, totals, &bits, lanes);
+            let tile = panel::Tile::alone(row, abreast);
+            let bits: [[X::Bits; C]; STEPS] = panel::load(s, strip, tile);
             seen = warpfold_simt::array::from_fn(
                 #[inline(always)]
-                |j| {
-                    let place = |k: usize| row as u32 + k as u32 * abreast;
-                    if X::SINGLE && s.branch(!X::single(nodes[j].squares).is_nan()) {
-                        let number = |k: usize| X::single(X::value(s, bits[k][j]));
-                        let ends = Ends { least: number(0), first: place(0), greatest: number(0), last: place(0) };
-                        let (mut ends, mut k) = (ends, 1);
-                        while k < STEPS {
-                            ends = ends.take(s, number(k), number(k), place(k));
-                            k += 1;
-                        }
-                        return self.0.take_ends(s, seen[j], ends);
-                    }
-                    self.0.take(s, seen[j], STEPS, STEPS as u32, |k| bits[k][j], place)
-                },
+                |j| self.0.take(s, seen[j], STEPS, STEPS as u32, |k| bits[k][j], |k| row as u32 + k as u32 * abreast),
             );
+            let nodes: [_; C] = panel::Ordered::<Totals<X>, NARROW, L>::tiles(s, totals, &bits, lanes);
             own.push(s, totals, t, each, nodes);
             t += 1;
+        }
+        let mut rest = [totals.nothing(); C];
+        if s.branch(t < tiles && first + ((t * each) as u64) < strip.rows) {
+            let mut row = mine + (t * each) as u64;
+            rest = tree.ragged(s, strip, row, lanes);
+            while s.again(row < strip.rows) {
+                let [bits]: [[X::Bits; C]; 1] = panel::load(s, strip, panel::Tile::alone(row, 0));
+                seen = warpfold_simt::array::from_fn(
+                    #[inline(always)]
+                    |j| self.0.take(s, seen[j], 1, 1, |_| bits[j], |_| row as u32),
+                );
+                row += abreast as u64;
+            }
         }
         let mut bit = lanes;
         while s.again(bit < 32) {

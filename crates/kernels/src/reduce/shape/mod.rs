@@ -2,6 +2,7 @@
 //!
 //! - [`rows`]: each output's elements lie side by side; lanes of one or more warps, or blocks, share them.
 //! - [`columns`]: outputs lie side by side; a lane walks down some of them.
+//! - [`shallow`]: the same with so few rows that a lane takes all of its columns at once.
 //! - [`staged`]: outputs of so few bytes that a warp takes many, by way of shared memory ([`stage`]).
 //! - [`describe`]: what the others do where every element goes up a tree and is looked at for extremes too.
 //! - [`map`]: where the elements of a reduced sequence lie.
@@ -14,6 +15,7 @@ pub mod panel;
 pub mod parts;
 pub mod piece;
 pub mod rows;
+pub mod shallow;
 pub mod split;
 pub mod stack;
 pub mod stage;

@@ -14,6 +14,7 @@ macro_rules! names {
                 concat!("runs_", $fold),
                 concat!("staged_", $fold),
                 concat!("columns_", $fold),
+                concat!("shallow_", $fold),
                 concat!("apart_", $fold),
             )*
             $(

@@ -2,9 +2,8 @@
 
 use crate::reduce::fold::Heap;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::read::load_tile;
-use crate::reduce::shape::panel::tile::Tile;
-use crate::reduce::shape::panel::{Lines, Panel, Pitch, Strip, abreast, meet_abreast};
+use crate::reduce::shape::panel::read::{Tile, load, load_some};
+use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
 use crate::reduce::shape::split::STEPS;
 use crate::reduce::shape::stack::Own;
 use crate::source::Bits;
@@ -43,19 +42,27 @@ impl<F: Heap, L: Lines, const C: usize> Panel<C> for Free<F, L> {
         let mut t = 0;
         while s.again(t < tiles && first + ((t * each) as u64) < strip.rows) {
             let row = mine + (t * each) as u64;
-            let whole = first + ((t + 1) * each) as u64 <= strip.rows;
-            let tile = Tile::some(row, abreast, strip.rows);
-            let bits: [[F::Bits; C]; STEPS] = load_tile(s, strip, tile, whole, None);
-            let mut k = 0;
-            while k < STEPS {
-                if s.branch((k as u32) < tile.there) {
+            if s.branch(first + ((t + 1) * each) as u64 <= strip.rows) {
+                let bits: [[F::Bits; C]; STEPS] = load(s, strip, Tile { row, step: abreast, more: false });
+                let mut k = 0;
+                while k < STEPS {
                     let place = row as u32 + k as u32 * abreast;
                     acc = warpfold_simt::array::from_fn(
                         #[inline(always)]
                         |j| f.one(s, acc[j], bits[k][j], place),
                     );
+                    k += 1;
                 }
-                k += 1;
+            } else {
+                let mut row = row;
+                while s.again(row < strip.rows) {
+                    let [bits]: [[F::Bits; C]; 1] = load(s, strip, Tile { row, step: 0, more: false });
+                    acc = warpfold_simt::array::from_fn(
+                        #[inline(always)]
+                        |j| f.one(s, acc[j], bits[j], row as u32),
+                    );
+                    row += abreast as u64;
+                }
             }
             t += 1;
         }
@@ -64,5 +71,45 @@ impl<F: Heap, L: Lines, const C: usize> Panel<C> for Free<F, L> {
             |j| f.part(acc[j]),
         );
         meet_abreast(s, f, parts, strip.lanes)
+    }
+}
+
+impl<F: Heap, const C: usize> Shallow<C> for Free<F> {
+    const SIZE: u32 = F::Bits::SIZE;
+
+    #[inline(always)]
+    fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [F::Part; C] {
+        let f = &self.0;
+        let mut acc = [f.start(); C];
+        if s.branch(strip.rows == 4) {
+            let bits: [[F::Bits; C]; 4] = load(s, strip, Tile { row: 0, step: 1, more: false });
+            let mut k = 0;
+            while k < 4 {
+                acc = warpfold_simt::array::from_fn(
+                    #[inline(always)]
+                    |j| f.one(s, acc[j], bits[k][j], k as u32),
+                );
+                k += 1;
+            }
+            return warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |j| f.part(acc[j]),
+            );
+        }
+        let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, 0, 1);
+        let mut k = 0;
+        while k < STEPS {
+            if s.branch((k as u64) < strip.rows) {
+                acc = warpfold_simt::array::from_fn(
+                    #[inline(always)]
+                    |j| f.one(s, acc[j], bits[k][j], k as u32),
+                );
+            }
+            k += 1;
+        }
+        warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |j| f.part(acc[j]),
+        )
     }
 }

@@ -3,22 +3,17 @@
 //! - `ordered`: in the order of the tree.
 //! - `free`: in any order, an element at a time.
 //! - `packed`: in any order, elements of 1 or 2 bytes, a 32-bit word at a time.
-//! - `read`: from memory.
-//! - `tile`: which rows a lane has, and where they are.
-//! - `uneven`: wherever rows of small elements begin.
+//! - `read`: from memory, wherever rows begin.
 
 mod free;
 mod ordered;
 mod packed;
 mod read;
-mod tile;
-mod uneven;
 
 pub use free::Free;
 pub use ordered::Ordered;
 pub use packed::Packed;
-pub(super) use read::load_tile;
-pub(super) use tile::Tile;
+pub(super) use read::{Tile, load};
 
 use crate::params::{Plain, params};
 use crate::reduce::fold::{Parts, Tree};
@@ -54,28 +49,23 @@ pub struct Strip<R> {
     pub panel: u64,
     /// Columns that all those lanes have.
     pub beside: u32,
-    /// Columns that each row has behind these, up to 64.
-    pub behind: u32,
     /// How rows follow one another.
     pub reduced: R,
 }
 
 impl<L: Lines> Strip<L> {
+    /// Only one of the lane's columns, or its last.
+    #[inline(always)]
+    fn column<B: Bits>(&self, j: u32) -> Self {
+        let j = (j as u64).min(self.columns.max(1) - 1);
+        Self { x: self.x.wrapping_add(self.beside::<B>(j) as u64), columns: 1, at_once: false, ..*self }
+    }
+
     /// Bytes from the lane's first column to column `j`.
     #[inline(always)]
     fn beside<B: Bits>(&self, j: u64) -> usize {
         let across = if L::SEVERAL { self.across } else { B::SIZE as i64 };
         (j as i64 * self.spread as i64).wrapping_mul(across) as usize
-    }
-
-    /// Whether a lane may read up to twice its `C` columns from the first on, of rows below `after`: what follows is
-    /// the array's if the row has more columns, or enough of the strip's `all` rows follow.
-    #[inline(always)]
-    pub(super) fn goes_on<B: Bits, const C: usize>(&self, after: u64, all: u64) -> bool {
-        let most = 2 * C as u64;
-        let bytes = self.reduced.bytes();
-        self.behind as u64 >= most
-            || (bytes > 0 && after < all && (all - after).min(most) * bytes as u64 >= most * B::SIZE as u64)
     }
 
     /// The address of the first column in a row.
@@ -197,6 +187,14 @@ pub trait Panel<const C: usize>: Copy {
         first: u64,
         tiles: u32,
     ) -> [<Self::Fold as Parts>::Part; C];
+}
+
+/// The parts of `C` columns of at most 8 rows.
+pub trait Shallow<const C: usize>: Panel<C, Reduced = Pitch> {
+    /// Bytes of an element.
+    const SIZE: u32;
+    /// See the trait.
+    fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [<Self::Fold as Parts>::Part; C];
 }
 
 /// What lanes that took rows abreast have of the same columns, all of it; in any order.

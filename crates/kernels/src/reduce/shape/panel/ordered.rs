@@ -3,9 +3,8 @@
 use crate::node::{Node, select};
 use crate::reduce::fold::Tree;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::read::load_tile;
-use crate::reduce::shape::panel::tile::Tile;
-use crate::reduce::shape::panel::{Lines, Panel, Pitch, Strip, abreast, filled_up, side_by_side};
+use crate::reduce::shape::panel::read::{Tile, load, load_some};
+use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, filled_up, side_by_side};
 use crate::reduce::shape::piece::share;
 use crate::reduce::shape::split::{STEPS, next};
 use crate::reduce::shape::stack::{Few, Own};
@@ -222,7 +221,8 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
 impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered<F, NARROW, L> {
     type Fold = F;
     type Reduced = L;
-    const TOGETHER: bool = !L::SEVERAL && F::Bits::SIZE <= 2;
+    // Where a lane has fewer than 16 bytes, nodes are large: no registers are left to shift what is read.
+    const TOGETHER: bool = !L::SEVERAL && F::Bits::SIZE <= 2 && F::Bits::SIZE * C as u32 == 16;
     const SEVERAL: bool = Self::has_short::<C>();
 
     #[inline(always)]
@@ -250,7 +250,6 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
         let tail = if const { Self::has_short::<C>() } { strip.reduced.tail() } else { 0 };
         // Rows that have all elements.
         let all = strip.rows - (tail != 0 && strip.rows > 0) as u64;
-        let mut rest = [f.nothing(); C];
         let mut t = 0;
         while s.again(t < tiles && first + ((t * each) as u64) < strip.rows) {
             let row = mine + (t * each) as u64;
@@ -258,19 +257,18 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
             let at = |k: usize| row + (k as u32 * abreast) as u64;
             let after = first + ((t + 1) * each) as u64;
             let whole = after <= all;
-            let tile = Tile { more: strip.goes_on::<F::Bits, C>(after, all), ..Tile::some(row, abreast, strip.rows) };
-            let blank = if F::NEUTRAL { Some(f.blank().unwrap_or(F::Bits::ZERO)) } else { None };
-            let bits = load_tile(s, strip, tile, whole, blank);
-            if !F::NEUTRAL && s.branch(!whole) {
-                rest = self.ragged(s, &bits, row, strip.rows, lanes);
+            let tile = Tile { row, step: abreast, more: <Self as Panel<C>>::TOGETHER && after < all };
+            let bits = if s.branch(whole) {
+                load(s, strip, tile)
+            } else if F::NEUTRAL {
+                load_some(s, strip, row, abreast)
+            } else {
                 break;
-            }
+            };
             let nodes: [F::Node; C] = if const { Self::has_short::<C>() } && s.branch(short > 1) {
                 let there = |k: usize, j: usize| at(k) < strip.rows - (tail != 0 && j as u64 >= tail) as u64;
                 Self::several(s, f, &bits, whole, there, lanes, short)
             } else if F::NEUTRAL {
-                // Elements that change nothing cost less than to ask where they are.
-                let whole = whole || (f.blank().is_some() && F::COMMUTES);
                 Self::nodes(s, f, &bits, whole, |k| at(k) < strip.rows, lanes)
             } else {
                 Self::tiles(s, f, &bits, lanes)
@@ -278,7 +276,51 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
             own.push(s, f, t, each * short, nodes);
             t += 1;
         }
+        let rest = if !F::NEUTRAL && s.branch(t < tiles && first + ((t * each) as u64) < strip.rows) {
+            self.ragged(s, strip, mine + (t * each) as u64, lanes)
+        } else {
+            [f.nothing(); C]
+        };
         own.close(s, f, t, each * short, rest)
+    }
+}
+
+impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARROW> {
+    const SIZE: u32 = F::Bits::SIZE;
+
+    #[inline(always)]
+    fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [F::Part; C] {
+        let f = &self.0;
+        if s.branch(strip.rows == 4) {
+            let bits: [[F::Bits; C]; 4] = load(s, strip, Tile { row: 0, step: 1, more: false });
+            return warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |j| {
+                    let two = |k: usize| f.pair(s, bits[k][j], bits[k + 1][j]);
+                    f.part(f.join(two(0), two(2), 2), 4)
+                },
+            );
+        }
+        let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, 0, 1);
+        if s.branch(strip.rows < STEPS as u64) {
+            return warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |j| {
+                    let column = warpfold_simt::array::from_fn(
+                        #[inline(always)]
+                        |k| bits[k][j],
+                    );
+                    self.few(s, column, strip.rows as u32)
+                },
+            );
+        }
+        warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |j| {
+                let two = |k: usize| f.pair(s, bits[k][j], bits[k + 1][j]);
+                f.part(warp::four(f, [two(0), two(2), two(4), two(6)], 2), STEPS as u32)
+            },
+        )
     }
 }
 
@@ -302,33 +344,34 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
         part
     }
 
-    /// The rows from `row` that are left, of a fold without a neutral node. Once for each lane, so it is kept short:
-    /// the columns take turns, and with fewer than 32 lanes the steps, too.
+    /// The rows that are left, of a fold without a neutral node. Once for each lane, so it is kept short: the columns
+    /// take turns, and with fewer than 32 lanes the steps, too.
     #[inline(always)]
     pub(in crate::reduce::shape) fn ragged<S: Simt, const C: usize>(
         &self,
         s: &S,
-        bits: &[[F::Bits; C]; STEPS],
+        strip: &Strip<L>,
         row: u64,
-        rows: u64,
         lanes: u32,
     ) -> [F::Part; C] {
         let f = &self.0;
         let abreast = share(32, lanes);
-        let (mut found, mut bits) = ([f.nothing(); C], *bits);
+        let mut found = [f.nothing(); C];
         let (mut j, all) = (0, s.opaque(C as u32));
         while s.again(j < all) {
+            let column = strip.column::<F::Bits>(j);
+            let bits: [[F::Bits; 1]; STEPS] = load_some(s, &column, row, abreast);
             let column = bits.map(
                 #[inline(always)]
-                |row| row[0],
+                |[bits]| bits,
             );
             let part = if !NARROW {
-                self.few(s, column, (rows - row) as u32)
+                self.few(s, column, (strip.rows - row) as u32)
             } else {
                 let mut stack = Few::new(f.nothing());
                 let (mut k, steps) = (0, s.opaque(STEPS as u32));
                 while s.again(k < steps) {
-                    let there = row + ((k * abreast) as u64) < rows;
+                    let there = row + ((k * abreast) as u64) < strip.rows;
                     let mut part = if there { f.part(f.lift(s, warp::pick(column, k)), 1) } else { f.nothing() };
                     let mut bit = lanes;
                     while s.again(bit < 32) {
@@ -341,10 +384,6 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
                 stack.close(f, STEPS as u32)
             };
             found = next(found, part);
-            bits = bits.map(
-                #[inline(always)]
-                |row| next(row, row[0]),
-            );
             j += 1;
         }
         found

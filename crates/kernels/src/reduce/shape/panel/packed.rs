@@ -6,10 +6,8 @@
 
 use crate::reduce::fold;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::read::{FOUR, at_once, found_words};
-use crate::reduce::shape::panel::tile::Tile;
-use crate::reduce::shape::panel::uneven::uneven;
-use crate::reduce::shape::panel::{Lines, Panel, Pitch, Strip, abreast, meet_abreast};
+use crate::reduce::shape::panel::read::{FOUR, Tile, at_once, dealt, load_words, together};
+use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
 use crate::reduce::shape::piece::share;
 use crate::reduce::shape::split::STEPS;
 use crate::reduce::shape::stack::Own;
@@ -54,27 +52,27 @@ impl<F: fold::Packed, L: Lines> Packed<F, L> {
         running
     }
 
-    /// Takes rows that have to be found, of which all may not be there: four at a time.
+    /// Takes rows that are read in more than one piece, or not all there: four at a time.
     #[inline(always)]
-    fn take_found<S: Simt, const C: usize>(
+    #[expect(clippy::too_many_arguments, reason = "what a tile is, in words")]
+    fn rest<S: Simt, const C: usize>(
         &self,
         s: &S,
         strip: &Strip<L>,
         mut running: Running<F, 4>,
         tile: Tile,
+        whole: bool,
         number: u32,
+        rows: u32,
     ) -> Running<F, 4> {
-        let (mut k, rows) = (0, s.opaque(STEPS as u32));
+        let (mut k, rows) = (0, s.opaque(rows));
         while s.again(k < rows) {
-            let four = found_words::<S, F::Bits, L, C>(s, strip, tile.later(k as usize), !F::REPEATS);
+            let four = load_words::<S, F::Bits, L, C>(s, strip, tile.later(k as usize), whole, !F::REPEATS);
             running = self.take::<S, C, FOUR>(s, running, four, number + k);
             k += FOUR as u32;
         }
         running
     }
-
-    /// What is read for rows that are not there, unless they may be others again.
-    const BLANK: Option<[u32; 4]> = if F::REPEATS { None } else { Some([0; 4]) };
 
     /// The parts of so many rows; `place` says where a row of a column is.
     #[inline(always)]
@@ -125,18 +123,13 @@ impl<F: fold::Packed, L: Lines, const C: usize> Panel<C> for Packed<F, L> {
         let mut t = 0;
         while s.again(t < tiles && first + ((t * each) as u64) < strip.rows) {
             let after = first + ((t + 1) * each) as u64;
-            let (row, number) = (mine + (t * each) as u64, t * STEPS as u32);
-            if L::SEVERAL {
-                running = self.take_found::<S, C>(s, strip, running, Tile::whole(row, abreast), number);
-            } else {
-                let tile =
-                    Tile { more: strip.goes_on::<F::Bits, C>(after, whole), ..Tile::some(row, abreast, strip.rows) };
-                let rows = if s.branch(strip.at_once && after <= whole) {
-                    at_once::<S, F::Bits, L, C, STEPS>(s, strip, tile)
-                } else {
-                    uneven::<S, F::Bits, L, C>(s, strip, tile, after <= whole, Self::BLANK)
-                };
+            let tile = Tile { row: mine + (t * each) as u64, step: abreast, more: after < whole };
+            let number = t * STEPS as u32;
+            if !L::SEVERAL && s.branch(strip.at_once && after <= whole) {
+                let rows = at_once::<S, F::Bits, L, C, STEPS>(s, strip, tile);
                 running = self.take::<S, C, STEPS>(s, running, rows, number);
+            } else {
+                running = self.rest::<S, C>(s, strip, running, tile, after <= whole, number, STEPS as u32);
             }
             t += 1;
         }
@@ -158,5 +151,33 @@ impl<F: fold::Packed, L: Lines, const C: usize> Panel<C> for Packed<F, L> {
             half /= 2;
         }
         parts
+    }
+}
+
+impl<F: fold::Packed, const C: usize> Shallow<C> for Packed<F> {
+    const SIZE: u32 = F::Bits::SIZE;
+
+    #[inline(always)]
+    fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [F::Part; C] {
+        let begin = [self.0.begin(); 4];
+        let place = |number: u32, _: usize| number as u64;
+        let tile = Tile { row: 0, step: 1, more: false };
+        if s.branch(strip.at_once) {
+            let taken = (strip.rows as u32).next_multiple_of(FOUR as u32);
+            return self.parts(self.rest::<S, C>(s, strip, begin, tile, false, 0, taken), taken, place);
+        }
+        // Four rows at once: a column's elements are read one by one.
+        let (mut running, mut row) = (begin, 0);
+        while s.again(row + 4 <= strip.rows) {
+            let rows: [[F::Bits; C]; 4] = dealt(s, strip, Tile { row, ..tile });
+            running = self.take::<S, C, 4>(s, running, rows.map(together), row as u32);
+            row += 4;
+        }
+        while s.again(row < strip.rows) {
+            let rows: [[F::Bits; C]; 1] = dealt(s, strip, Tile { row, ..tile });
+            running = self.take::<S, C, 1>(s, running, rows.map(together), row as u32);
+            row += 1;
+        }
+        self.parts(running, strip.rows as u32, place)
     }
 }

@@ -1,0 +1,107 @@
+//! Shallow columns: at most 8 rows, so that one lane has all of a column.
+//!
+//! Idea: no lane needs another, so there is no shared memory, no barrier and no loop. A lane reads its columns of every
+//! row at once, and writes their results. Columns are dealt out to neighbouring lanes, so that results are written side
+//! by side: a sector of 32 bytes that is written in pieces costs as much as many. Of 1 and 2 bytes, if results are as
+//! narrow, a lane reads and writes several at a time instead. Bottleneck: memory.
+
+use crate::address::array;
+use crate::params::params;
+use crate::reduce::call::Call;
+use crate::reduce::fold::Parts;
+use crate::reduce::shape::panel::{self, Pitch, Strip};
+use crate::reduce::shape::piece::{Outputs, divide};
+use warpfold_simt::{Pack, Simt};
+
+params! {
+    /// Outputs, and how rows and columns lie.
+    pub struct Shallow[; const K] {
+        /// The kept axes but for the columns.
+        pub outputs: Outputs<K>,
+        /// Columns.
+        pub width: u64,
+        /// Bytes from column to column.
+        pub x: i64,
+        /// Elements from column to column in the output.
+        pub out: i64,
+        /// Rows, at most 8.
+        pub rows: u64,
+        /// Whether results are as narrow as elements, and lie side by side.
+        pub narrow: u64,
+        /// Blocks side by side, of so many columns each as its threads take.
+        pub panels: u64,
+        /// How rows follow one another.
+        pub reduced: Pitch,
+    }
+}
+
+/// See the module.
+#[inline(always)]
+pub fn kernel<S: Simt, P: panel::Shallow<C>, const K: usize, const C: usize>(s: &S, call: &Call<Shallow<K>>) {
+    let panel = P::new(&call.recipe);
+    let (f, shape) = (panel.fold(), &call.shape);
+    let (outer, number) = divide(s.block_x() as u64, shape.panels);
+    let at = shape.outputs.at(outer);
+    let at_once = shape.x <= 2 && P::at_once(&shape.reduced, call.at.input);
+    let first = (number * (s.block_dim_x() / 32) as u64 + s.warp() as u64) * 32 * C as u64;
+    let (column, spread) =
+        if at_once { (first + (s.lane() * C as u32) as u64, 1) } else { (first + s.lane() as u64, 32u32) };
+    if s.branch(column >= shape.width) {
+        return;
+    }
+    let strip = Strip {
+        x: call.at.input.wrapping_add((at.x + column as i64 * shape.x) as u64),
+        mask: 0,
+        columns: (shape.width - column + spread as u64 - 1) >> spread.trailing_zeros(),
+        at_once,
+        spread,
+        across: shape.x,
+        rows: shape.rows,
+        lanes: 32,
+        panel: 0,
+        beside: 0,
+        reduced: shape.reduced,
+    };
+    let found = panel.shallow(s, &strip);
+    let to = at.out + column as i64 * shape.out;
+    if P::SIZE <= 2 && at_once && shape.narrow != 0 && strip.columns >= C as u64 {
+        let to = call.at.output.wrapping_add((to * P::SIZE as i64) as u64);
+        if s.branch(to.is_multiple_of(P::SIZE as u64 * C as u64)) {
+            let results = found.map(
+                #[inline(always)]
+                |part| f.narrow(s, &call.recipe, part),
+            );
+            return write(s, to, results, P::SIZE);
+        }
+    }
+    let mut j = 0;
+    while j < C {
+        if s.branch((j as u64) < strip.columns) {
+            let column = column + (j as u32 * spread) as u64;
+            f.finish(s, &call.recipe, found[j], call.out(at.out + column as i64 * shape.out));
+        }
+        j += 1;
+    }
+}
+
+/// Writes results of `size` bytes, all at once.
+#[inline(always)]
+fn write<S: Simt, const C: usize>(s: &S, to: u64, results: [u32; C], size: u32) {
+    let per = 4 / size as usize;
+    let words: [u32; 4] = warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |i| {
+            let (mut word, mut j) = (0, 0);
+            while j < per && i * per + j < C {
+                word |= (results[i * per + j] & (u32::MAX >> (32 - 8 * size))) << (8 * size as usize * j);
+                j += 1;
+            }
+            word
+        },
+    );
+    match size as usize * C {
+        16 => s.store(array(to), 0, Pack(words)),
+        8 => s.store(array(to), 0, (words[1] as u64) << 32 | words[0] as u64),
+        _ => s.store(array(to), 0, words[0]),
+    }
+}
