@@ -43,9 +43,7 @@ impl Units {
         }
         let pitch = along.x as usize;
         if pitch <= bytes + bytes / STAGED_GAP {
-            // If all begin with a line, one line more fits; if the array does not, tiles are staged in halves.
-            let room = if pitch.is_multiple_of(16) && bytes < FIT / 2 { 16 * LINES as usize } else { FIT };
-            let fit = (room - bytes).checked_div(pitch).unwrap_or(LINES as usize) + 1;
+            let fit = (FIT - bytes).checked_div(pitch).unwrap_or(LINES as usize) + 1;
             return Some(Self { along, columns, bytes, lines: None, fit });
         }
         let lines = (bytes + 15).div_ceil(16);

@@ -1,11 +1,11 @@
 //! The table of reductions' kernels: a line for each fold. One expansion exports them as PTX, another finds them by
 //! name.
 //!
-//! `tree`, `heap` and `packed` folds become `rows_`, `runs_`, `staged_`, `columns_`, `apart_`, `shallow_`,
-//! `segments_`, `stretches_` and `ends_` (`narrow_` too for trees) with the fold's name. The number is how many columns a lane
-//! takes, and `packed` ones take all columns of a word together. `describe` of a source becomes `rows_`, `runs_`,
-//! `staged_`, `columns_`, `apart_` and `narrow_`. `lean` trees become `rows_`, `runs_`, `columns_` and `apart_`. `any`
-//! recipes become `any_rows_` and `any_columns_`, `slow` ones only the first. `copy` is a kernel of that name.
+//! `tree`, `heap` and `packed` folds become `rows_`, `runs_`, `staged_`, `columns_`, `apart_`, `shallow_`, `segments_`,
+//! `stretches_` and `ends_` (`narrow_` too for trees) with the fold's name. The number is how many columns a lane takes,
+//! and `packed` ones take all columns of a word together. `describe` of a source becomes `rows_`, `runs_`, `staged_`,
+//! `columns_`, `apart_` and `narrow_`. `lean` trees become `rows_`, `runs_`, `columns_` and `apart_`. `any` recipes
+//! become `any_rows_` and `any_columns_`, `slow` ones only the first. `copy` is a kernel of that name.
 
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
@@ -204,7 +204,8 @@ macro_rules! facts {
     ((($find:ident)) lean $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), {
             let facts = Facts::in_order::<$fold>($wide);
-            Facts { staged: false, shallow: false, slim: false, segments: false, most: <$fold as Tree>::MOST as u64, ..facts }
+            let most = <$fold as Tree>::MOST as u64;
+            Facts { staged: false, shallow: false, slim: false, segments: false, most, ..facts }
         });
     };
     ((($find:ident)) heap $name:ident, $fold:ty, $wide:literal) => {

@@ -51,3 +51,28 @@ fn long_rows_have_the_bits_of_the_cpu_wherever_they_start() {
     );
     assert!(long > 200, "{long}");
 }
+
+#[test]
+fn outputs_of_few_elements_have_the_bits_of_the_cpu_side_by_side_and_alone() {
+    let (on, mut seed, mut wrong, mut by) = (Emulated::new(), 11, Vec::new(), 0);
+    let all = Op::ALL.iter().flat_map(|op| DType::ALL.iter().map(move |dtype| (*op, *dtype)));
+    for (i, (op, dtype)) in all.enumerate() {
+        for kind in 0..2 {
+            // Few columns of rows that follow one another, and elements of which nothing is reduced.
+            let (rows, width) = if kind == 0 { (2 + pick(40, &mut seed), 2 + pick(9, &mut seed)) } else { (1, 1) };
+            let mut axes = vec![plain(1 + pick(90, &mut seed), false), plain(rows, true), plain(width, false)];
+            axes[0].gap = if pick(3, &mut seed) == 0 { pick(4, &mut seed) } else { 0 };
+            if pick(4, &mut seed) == 0 {
+                axes.insert(0, Axis { gap: 2, ..plain(3, false) });
+            }
+            let options = Choices { specials: i % 2 == 0, skip_nan: i % 7 == 0, ord: i as u8, ..Choices::default() };
+            let case = Case { op, dtype, axes, turn: 0, offset: pick(4, &mut seed), options, seed };
+            match check(&on, &case) {
+                Ok(entries) => by += entries.contains(" staged_") as usize,
+                Err(why) => wrong.push(format!("{case:?}\n{}", brief(&why))),
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong: {}", wrong.len(), wrong[..wrong.len().min(6)].join("\n\n"));
+    assert!(by > 150, "{by}");
+}

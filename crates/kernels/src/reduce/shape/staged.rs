@@ -3,8 +3,7 @@
 //! Idea: a warp copies up to 4 KiB of memory to shared memory by whole lines, so that no length of rows and no address
 //! costs much more than another. Then a lane has an output to itself, or 2 to 32 lanes have stretches of one, and take
 //! its elements from there: side by side (short rows), or at equal distances (few columns). Neighbouring lanes have
-//! neighbouring outputs. Bottleneck: memory; of elements of a byte, and of outputs of a few bytes, the instructions that
-//! find and finish them.
+//! neighbouring outputs. Bottleneck: instructions, most of them integer ones: of f32 rows of 64, memory.
 
 use crate::address::array;
 use crate::params::params;
@@ -13,7 +12,7 @@ use crate::reduce::fold::Parts;
 use crate::reduce::shape::map::Divisor;
 use crate::reduce::shape::piece::{Outputs, Stretch, Walk, divide, share};
 use crate::reduce::shape::split::{STEPS, next};
-use crate::reduce::shape::stage::{BLOCK, LINES, Source, Stage};
+use crate::reduce::shape::stage::{BLOCK, Source, Stage};
 use crate::source::Bits;
 use warpfold_simt::{ALL, Simt};
 
@@ -86,14 +85,6 @@ impl Tile {
         }
     }
 
-    /// As many units after these.
-    #[inline(always)]
-    fn after<const K: usize>(&self, call: &Call<Staged<K>>) -> Self {
-        let units = self.units as i64;
-        let first = self.first.wrapping_add((units * call.shape.pitch) as u64);
-        Self { first, out: self.out + units * call.shape.out, ..*self }
-    }
-
     /// What it has of memory.
     #[inline(always)]
     fn source<const K: usize>(&self, call: &Call<Staged<K>>) -> Source {
@@ -122,23 +113,13 @@ pub fn kernel<S: Simt, W: Walk, const K: usize>(s: &S, call: &Call<Staged<K>>) {
         if s.branch(shape.len == 1) {
             singles(s, &walk, call, &tile);
         } else {
-            let (mut tile, mut left) = (tile, tile.units);
-            // Lines that begin elsewhere than the planner expected may be one too many.
-            if s.branch(tile.source(call).count() > LINES) {
-                tile.units = tile.units.div_ceil(2);
-            }
-            while s.again(left > 0) {
-                tile.units = tile.units.min(left);
-                let source = tile.source(call);
-                let (walk, lines, ordinary) = walk.ready(s, source.read::<S, W::Bits>(s));
-                let ordinary = s.all(ALL, ordinary);
-                stage.keep(s, lines, source.count());
-                s.warp_barrier(ALL);
-                outputs(s, &walk, call, &tile, stage, ordinary);
-                s.warp_barrier(ALL);
-                left -= tile.units;
-                tile = tile.after(call);
-            }
+            let source = tile.source(call);
+            let (walk, lines, ordinary) = walk.ready(s, source.read::<S, W::Bits>(s));
+            let ordinary = s.all(ALL, ordinary);
+            stage.keep(s, lines, source.count());
+            s.warp_barrier(ALL);
+            outputs(s, &walk, call, &tile, stage, ordinary);
+            s.warp_barrier(ALL);
         }
         number += 1;
         t += 1;

@@ -53,7 +53,7 @@ pub trait Walk: Piece {
     fn together<S: Simt>(&self, s: &S, part: <Self::Fold as Parts>::Part, bit: u32) -> <Self::Fold as Parts>::Part;
 }
 
-/// The nodes of whole packs, and what is made of them: a binary counter. (Of fields, since an array would get an index.)
+/// The nodes of whole packs, and what is made of them: a binary counter. (Of fields: an array would get an index.)
 #[derive(Clone, Copy)]
 struct Counter<N> {
     one: N,
