@@ -2,10 +2,10 @@
 //! name.
 //!
 //! `tree`, `heap` and `packed` folds become `rows_`, `runs_`, `staged_`, `columns_`, `apart_`, `shallow_`, `segments_`,
-//! `stretches_` and `ends_` (`narrow_` too for trees) with the fold's name. The number is how many columns a lane takes,
-//! and `packed` ones take all columns of a word together. `describe` of a source becomes `rows_`, `runs_`, `staged_`,
-//! `columns_`, `apart_` and `narrow_`. `lean` trees become `rows_`, `runs_`, `columns_` and `apart_`. `any` recipes
-//! become `any_rows_` and `any_columns_`, `slow` ones only the first. `copy` is a kernel of that name.
+//! `stretches_` and `ends_` (`narrow_` too for trees) with the fold's name. The number is how many columns a lane
+//! takes, and `packed` ones take all columns of a word together. `describe` of a source becomes `rows_`, `runs_`,
+//! `staged_`, `columns_`, `apart_` and `narrow_`. `lean` trees become `rows_`, `runs_`, `columns_` and `apart_`. `any`
+//! recipes become `any_rows_` and `any_columns_`, `slow` ones only the first. `copy` is a kernel of that name.
 
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
