@@ -7,7 +7,7 @@ use warpfold_kernels::custom::{Exported, Node, Words};
 use warpfold_kernels::{export_reducer, words};
 
 /// Shapes and axes: rows and columns, odd, short and long, side by side and not.
-const CASES: [(&[usize], &[isize]); 17] = [
+const CASES: [(&[usize], &[isize]); 18] = [
     (&[1], &[0]),
     (&[31], &[0]),
     (&[257], &[0]),
@@ -21,6 +21,7 @@ const CASES: [(&[usize], &[isize]); 17] = [
     (&[9, 13, 11], &[0, 2]),
     (&[3, 40, 5], &[0, 2]),
     (&[3, 40, 2], &[0, 2]),
+    (&[3, 4, 2], &[0, 2]),
     (&[6, 64, 5], &[1]),
     (&[5, 3, 64], &[0, 2]),
     (&[4, 3, 5, 7], &[1, 3]),
@@ -60,7 +61,7 @@ fn check<R: Exported<Item: Words>>(reducer: R, element: impl Fn(usize) -> R::Ite
 fn matrices_of_16_bytes_take_every_kernel() {
     let data = matrices(40_000);
     let classes = check(Mat2Product, |i| data[i % data.len()]);
-    assert_eq!(classes, ["any_columns", "any_rows", "columns", "narrow", "rows", "runs", "short"]);
+    assert_eq!(classes, ["any_columns", "any_rows", "columns", "narrow", "rows", "runs", "staged"]);
 }
 
 #[test]
@@ -199,5 +200,5 @@ export_reducer!(weighted: Weighted);
 #[test]
 fn eight_bytes_and_counted_nodes() {
     let classes = check(Weighted, |i| ((i * 2_654_435_761) % 1000) as f64 * 0.01);
-    assert!(classes.contains(&"columns".into()) && classes.contains(&"short".into()), "{classes:?}");
+    assert!(classes.contains(&"columns".into()) && classes.contains(&"staged".into()), "{classes:?}");
 }

@@ -4,8 +4,9 @@
 //! `tree`, `heap` and `packed` folds become `rows_`, `runs_`, `staged_`, `columns_`, `apart_`, `shallow_`, `segments_`,
 //! `stretches_` and `ends_` (`narrow_` too for trees) with the fold's name. The number is how many columns a lane
 //! takes, and `packed` ones take all columns of a word together. `describe` of a source becomes `rows_`, `runs_`,
-//! `staged_`, `columns_`, `apart_` and `narrow_`. `lean` trees become `rows_`, `runs_`, `columns_` and `apart_`. `any`
-//! recipes become `any_rows_` and `any_columns_`, `slow` ones only the first. `copy` is a kernel of that name.
+//! `staged_`, `columns_`, `apart_` and `narrow_`. `lean` trees become `rows_`, `runs_`, `staged_`, `columns_`
+//! and `apart_`. `any` recipes become `any_rows_` and `any_columns_`, `slow` ones only the first. `copy` is a kernel of
+//! that name.
 
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
@@ -63,6 +64,8 @@ macro_rules! line {
             panel::Ordered<$fold, false>,
             $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) });
         line!(($each $with) apart $name, $fold, $wide);
+        $each!($with concat!("staged_", stringify!($name)), Call<Staged<KEPT>>,
+            staged::kernel::<_, piece::Ordered<$fold>, KEPT>);
     };
     (($each:ident $with:tt) apart $name:ident, $fold:ty, $wide:literal) => {
         $each!($with concat!("apart_", stringify!($name)), Call<Columns<KEPT, Apart>>,
@@ -205,7 +208,7 @@ macro_rules! facts {
         facts!(@return $find stringify!($name), {
             let facts = Facts::in_order::<$fold>($wide);
             let most = <$fold as Tree>::MOST as u64;
-            Facts { staged: false, shallow: false, slim: false, segments: false, most, ..facts }
+            Facts { shallow: false, slim: false, segments: false, most, ..facts }
         });
     };
     ((($find:ident)) heap $name:ident, $fold:ty, $wide:literal) => {

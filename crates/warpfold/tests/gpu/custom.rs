@@ -15,7 +15,7 @@ fn products_of_matrices_have_the_bits_of_the_cpu() {
     let stream = Stream::new(&gpu).expect("a stream");
     // SAFETY: the kernels are those of the example's source; `cargo xtask ptx --check` compares.
     let product = unsafe { Custom::new(&gpu, Mat2Product, KERNELS) }.expect("its kernels");
-    let cases: [(&[usize], &[isize]); 12] = [
+    let cases: [(&[usize], &[isize]); 13] = [
         (&[1], &[0]),
         (&[8191], &[0]),
         ((&[(1 << 22) + 7]), &[0]),
@@ -25,6 +25,7 @@ fn products_of_matrices_have_the_bits_of_the_cpu() {
         (&[100_000, 3], &[0]),
         (&[17, 1025, 33], &[1]),
         (&[64, 300, 64], &[0, 2]),
+        (&[64, 300, 2], &[0, 2]),
         (&[30, 20, 10, 40], &[1, 3]),
         (&[200, 300], &[]),
         (&[0, 5], &[1]),
