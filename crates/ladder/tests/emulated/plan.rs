@@ -48,6 +48,7 @@ fn every_planned_entry_has_ptx_and_every_entry_is_planned() {
         "runs_",
         "apart_",
         "any_",
+        "transpose_",
         "segments_",
         "stretches_",
         "ends_",
