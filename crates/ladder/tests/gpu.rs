@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use warpfold::cuda::{self, Buffer as DeviceBuffer, Driver, Error, Pinned, Stream};
 use warpfold_kernels::ladder::{DType, Family, Form, Rung, rung, rungs};
+use warpfold_kernels::probe::WORDS;
 use warpfold_ladder::run::case::{Case, Load, cases};
 use warpfold_ladder::run::golden::{Golden, deterministic, emulated_bits};
 use warpfold_ladder::run::gpu::Gpu;
@@ -62,7 +63,7 @@ fn every_instruction_does_what_the_emulator_says() {
     assert_eq!(words.len(), expected.len());
     let differ: Vec<String> = (0..words.len())
         .filter(|&i| words[i] != expected[i])
-        .map(|i| format!("word {} of thread {}: {:08x}, not {:08x}", i % 32, i / 32, words[i], expected[i]))
+        .map(|i| format!("word {} of thread {}: {:08x}, not {:08x}", i % WORDS, i / WORDS, words[i], expected[i]))
         .collect();
     assert!(differ.is_empty(), "{} differ, the first:\n{}", differ.len(), differ[..differ.len().min(40)].join("\n"));
 }

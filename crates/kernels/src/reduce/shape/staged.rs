@@ -3,7 +3,7 @@
 //! Idea: a warp copies up to 4 KiB of memory to shared memory by whole lines, so that no length of rows and no address
 //! costs much more than another. Then a lane has an output to itself, or 2 to 32 lanes have stretches of one, and take
 //! its elements from there: side by side (short rows), or at equal distances (few columns). Neighbouring lanes have
-//! neighbouring outputs. Bottleneck: instructions, most of them integer ones: of f32 rows of 64, memory.
+//! neighbouring outputs. Bottleneck: integer instructions, by their count; of f32 rows of 64, memory.
 
 use crate::address::array;
 use crate::params::params;
