@@ -132,11 +132,34 @@ impl Problem {
         Self { kept: merge(kept), reduced: merge(reduced), count, outputs, size, x_offset, mask_offset, out_offset }
     }
 
-    /// Whether rows along this kept axis follow one another without a gap.
+    /// The same elements in the order in which they lie in memory, for a reduction whose result does not depend on
+    /// their order: reduced axes are walked upwards, the one with the smallest step last, and merged. `None` if that is
+    /// their order.
+    pub fn in_memory_order(&self) -> Option<Self> {
+        let (mut reduced, mut x_offset, mut mask_offset) = (self.reduced.clone(), self.x_offset, self.mask_offset);
+        for dim in reduced.iter_mut().filter(|dim| dim.x < 0 && dim.len > 0) {
+            let last = dim.len as isize - 1;
+            x_offset += dim.x * last;
+            mask_offset += dim.mask * last;
+            *dim = Dim { x: -dim.x, mask: -dim.mask, ..*dim };
+        }
+        reduced.sort_by_key(|dim| std::cmp::Reverse((dim.x, dim.mask)));
+        let reduced = merge(reduced);
+        (reduced != self.reduced).then(|| Self { reduced, x_offset, mask_offset, ..self.clone() })
+    }
+
+    /// Whether rows along this kept axis follow one another without a gap, in steps of this axis.
     pub fn has_dense_rows(&self, lane: &Dim) -> bool {
         let [row] = self.reduced[..] else { return false };
         let len = lane.len as isize;
-        lane.x == self.size as isize && row.x == lane.x * len && row.mask == lane.mask * len
+        lane.x > 0 && row.x == lane.x * len && row.mask == lane.mask * len
+    }
+
+    /// Whether each index of this kept axis has the elements of the innermost reduced axis side by side, and the next
+    /// index those that follow: a matrix whose rows are to be columns.
+    pub fn has_runs_along(&self, lane: &Dim) -> bool {
+        let (inner, len) = (self.inner(), self.inner().len as isize);
+        inner.len > 1 && inner.x == self.size as isize && lane.x == inner.x * len && lane.mask == inner.mask * len
     }
 
     /// The reduced axis whose index runs fastest; one of length 1 if there is none.

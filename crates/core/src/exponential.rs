@@ -22,6 +22,32 @@ pub trait Exponential: Copy {
     fn fall(steps: Self) -> Self;
     /// The natural logarithm of a node.
     fn log(scale: Self, sum: Self) -> Self;
+    /// Whether [`Exponential::ordinary_log`] has the logarithm of this sum.
+    fn has_ordinary_log(sum: Self) -> bool;
+    /// The same bits as `log` of a node with scale zero, without a branch, so that many are computed at once.
+    fn ordinary_log(sum: Self) -> Self;
+}
+
+/// [`libm::log`] of a finite positive number that is not subnormal: its operations in its order, without its branches.
+/// The logarithm is that of the mantissa in [sqrt(1/2), sqrt(2)], by a polynomial in f / (2 + f), and the exponent's.
+#[inline(always)]
+fn log_of_normal(x: f64) -> f64 {
+    const ROOT: u64 = 0x3fe6_a09e << 32;
+    const ONE: u64 = 0x3ff0_0000 << 32;
+    let bits = x.to_bits().wrapping_add(ONE - ROOT);
+    let k = ((bits >> 52) as i32 - 0x3ff) as f64;
+    let f = f64::from_bits((bits & ((1 << 52) - 1)).wrapping_add(ROOT)) - 1.0;
+    let half = 0.5 * f * f;
+    let s = f / (2.0 + f);
+    let z = s * s;
+    let w = z * z;
+    let even =
+        w * (3.999_999_999_940_941_908e-1 + w * (2.222_219_843_214_978_396e-1 + w * 1.531_383_769_920_937_332e-1));
+    let odd = z
+        * (6.666_666_666_666_735_130e-1
+            + w * (2.857_142_874_366_239_149e-1
+                + w * (1.818_357_216_161_805_012e-1 + w * 1.479_819_860_511_658_591e-1)));
+    s * (half + (odd + even)) + k * 1.908_214_929_270_587_700_02e-10 - half + f + k * 6.931_471_803_691_238_164_90e-1
 }
 
 /// `x - k * c`, where the product is exact, because both words of ln 2 are short. A fused operation has the same bits.
@@ -120,6 +146,17 @@ macro_rules! exponential {
                     $log(scale * $unit, scale * $unit_low, sum)
                 }
             }
+
+            #[inline(always)]
+            fn has_ordinary_log(sum: $f) -> bool {
+                (f64::MIN_POSITIVE..=$f::MAX as f64).contains(&(sum as f64))
+            }
+
+            #[inline(always)]
+            fn ordinary_log(sum: $f) -> $f {
+                // Adding the scale's two words, both of them zero, changes no logarithm.
+                log_of_normal(sum as f64) as $f
+            }
         }
     };
 }
@@ -181,6 +218,27 @@ exponential!(f64, u64, 52, 1023, step 680, ordinary 235.0, limit 288_230_376_151
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ordinary_logarithms_are_logarithms() {
+        let mut bits = 1u64;
+        let edges = [f64::MIN_POSITIVE, 1.0, 1.0f64.next_up(), 1.0f64.next_down(), f64::MAX, 2.0, 0.5, 1.5];
+        let random = (0..1_000_000).map(|_| {
+            bits = bits.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            f64::from_bits(bits)
+        });
+        let near_one = (0..100_000).map(|i| 1.0 + (i as f64 - 50_000.0) * 1e-7);
+        let mut tested = 0;
+        for x in edges.into_iter().chain(random).chain(near_one).filter(|&x| f64::has_ordinary_log(x)) {
+            tested += 1;
+            assert_eq!(f64::ordinary_log(x).to_bits(), <f64 as Exponential>::log(0.0, x).to_bits(), "{x:e}");
+            let x = x as f32;
+            if f32::has_ordinary_log(x) {
+                assert_eq!(f32::ordinary_log(x).to_bits(), <f32 as Exponential>::log(0.0, x).to_bits(), "{x:e}");
+            }
+        }
+        assert!(tested > 500_000, "{tested}");
+    }
 
     #[test]
     fn every_ordinary_element_of_16_bits_has_the_same_exponential() {

@@ -112,8 +112,26 @@ real_float!(f64, square_root::f64);
 
 /// Correctly rounded square roots.
 mod square_root {
-    #[cfg(not(target_arch = "nvptx64"))]
+    #[cfg(not(any(target_arch = "nvptx64", target_arch = "x86_64")))]
     pub use libm::{sqrt as f64, sqrtf as f32};
+
+    /// By an intrinsic, which the compiler vectorises. (libm has assembly.)
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub fn f32(x: core::primitive::f32) -> core::primitive::f32 {
+        use core::arch::x86_64::{_mm_cvtss_f32, _mm_set_ss, _mm_sqrt_ss};
+        // SAFETY: every x86-64 CPU has SSE.
+        unsafe { _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))) }
+    }
+
+    /// See [`f32`].
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub fn f64(x: core::primitive::f64) -> core::primitive::f64 {
+        use core::arch::x86_64::{_mm_cvtsd_f64, _mm_set_sd, _mm_setzero_pd, _mm_sqrt_sd};
+        // SAFETY: every x86-64 CPU has SSE2.
+        unsafe { _mm_cvtsd_f64(_mm_sqrt_sd(_mm_setzero_pd(), _mm_set_sd(x))) }
+    }
 
     #[cfg(target_arch = "nvptx64")]
     #[inline(always)]

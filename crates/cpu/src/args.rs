@@ -11,7 +11,7 @@ use warpfold_core::{Element, Key};
 use super::extrema::{best, greatest};
 use super::kernel::Kernel;
 use super::panel::{Panel, TILE};
-use super::policy::{FEW_DENSE_COLUMNS, MOST_ROWS, PANEL, SHORT};
+use super::policy::{FEW_DENSE_COLUMNS, MOST_ROWS, PANEL, SHORT_BYTES};
 use super::simd::{prefetch, vectorize};
 
 /// The kernel of argmin and argmax.
@@ -96,7 +96,7 @@ impl<T: Element> Kernel for ArgScan<T> {
     }
 
     fn apart(len: usize) -> bool {
-        len < SHORT
+        len * size_of::<T>() < SHORT_BYTES
     }
 
     fn rows(&self, x: &[T], len: usize, out: &mut [MaybeUninit<ArgNode<T::Key>>]) {

@@ -2,16 +2,18 @@
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::sync::atomic::AtomicBool;
 
 use warpfold_array::problem::{At, Problem};
-use warpfold_array::{Collect, Hole, Progress, Scalar, Values};
-use warpfold_core::Reducer;
+use warpfold_array::{Collect, Hole, Progress, Scalar, Value as Element, Values};
+use warpfold_core::{DType, Reducer, with_dtype};
 
-use crate::engine::{Labels, Work, one_block};
+use crate::engine::{Labels, Storing, Work, one_block};
 use crate::kernel::{Item as Elem, Kernel};
 use crate::load::Load;
 use crate::loops::{By, Fetch, Item, Loops, Value};
-use crate::output::Output;
+use crate::output::{Output, large_pages};
+use crate::store::{Store, Stored};
 
 /// The outputs without a value, ascending, and why they have none.
 pub type Holes = Vec<(usize, Hole)>;
@@ -28,6 +30,9 @@ pub struct Bound<'a> {
     collect: fn(usize, Write<'_>) -> Option<Result<Values, Hole>>,
     collect_some: fn(usize, Write<'_>) -> Option<(Values, Holes)>,
     one: fn(Write<'_>) -> Result<Scalar, Hole>,
+    store: fn(DType) -> Option<Store>,
+    /// Elements of an output.
+    width: usize,
 }
 
 /// A function that is called with the kernel of a reduction once it is found.
@@ -39,7 +44,7 @@ impl Then<'_> {
     where
         K: Kernel,
         L: Load<Elem<K>>,
-        <K::R as Reducer>::Output: Collect,
+        <K::R as Reducer>::Output: Stored,
     {
         self.0(&Bound {
             kernel: &kernel,
@@ -47,6 +52,8 @@ impl Then<'_> {
             collect: collect::<<K::R as Reducer>::Output>,
             collect_some: collect_some::<<K::R as Reducer>::Output>,
             one: one::<<K::R as Reducer>::Output>,
+            store: <K::R as Reducer>::Output::store,
+            width: <K::R as Reducer>::Output::WIDTH,
         });
     }
 }
@@ -102,14 +109,43 @@ impl Bound<'_> {
         Work::new(self.kernel, self.load, problem, base, threads, progress)
     }
 
-    /// Every output. `None` if there are no elements to reduce and the reducer has no identity.
+    /// The bytes of an output's result of a dtype, and of the output itself if outputs are gathered first.
+    pub fn bytes(&self, dtype: DType) -> usize {
+        let result = self.width * dtype.size();
+        if (self.store)(dtype).is_some() { result } else { result.max(self.kernel.facts().value) }
+    }
+
+    /// Every output, as elements of a dtype. `None` if there are no elements to reduce and the reducer has no identity.
     ///
     /// # Safety
     /// Every element that the problem reaches from the base is readable.
-    pub unsafe fn run(&self, task: &Task<'_>) -> Option<Result<Values, Hole>> {
-        let outputs = task.problem.outputs;
+    pub unsafe fn run(&self, task: &Task<'_>, dtype: DType) -> Option<Result<Values, Hole>> {
+        let (work, outputs) = (self.work(task), task.problem.outputs);
+        let Some(store) = (self.store)(dtype) else {
+            // SAFETY: the caller vouches for the elements, and `out` has a place for each output.
+            let values = (self.collect)(outputs, &mut |out| unsafe { work.outputs(out) })?;
+            return Some(values.map(|values| values.cast(dtype)));
+        };
+        fn elements<T: Element>(n: usize, width: usize, write: Write<'_>) -> Option<Values> {
+            let mut values: Vec<T> = Vec::with_capacity(n * width);
+            let room = &mut values.spare_capacity_mut()[..n * width];
+            large_pages(room);
+            let out = Output::at_address(room.as_mut_ptr().cast(), n, width * size_of::<T>());
+            write(&out).then(|| {
+                // SAFETY: `write` has returned true, so it has written the elements of every output.
+                unsafe { values.set_len(n * width) };
+                T::wrap(values)
+            })
+        }
+        let hole = AtomicBool::new(false);
+        let work = match store {
+            Store::Same => work,
+            Store::By(convert) => work.storing(Storing { convert, bytes: self.width * dtype.size(), hole: &hole }),
+        };
         // SAFETY: the caller vouches for the elements, and `out` has a place for each output.
-        (self.collect)(outputs, &mut |out| unsafe { self.work(task).outputs(out) })
+        let write: Write<'_> = &mut |out| unsafe { work.outputs(out) };
+        let values = with_dtype!(dtype, T => elements::<T>(outputs, self.width, write))?;
+        Some(if hole.into_inner() { Err(Hole::AllNan) } else { Ok(values) })
     }
 
     /// See [`crate::engine::Job::segments`]. Outputs without a value are left out of the values, and listed as holes.

@@ -22,9 +22,10 @@ use crate::free::{BlockSum, Integers, Lanes};
 use crate::halves::{Half, Halves, Wide};
 use crate::kernel::{Scalar as ScalarTree, Tree};
 use crate::live::{Deviations, LiveDeviation, LiveMean, Means};
-use crate::load::{Gather, Loaded, Optional, Plain, Stored, gather_same};
+use crate::load::{Gather, Loaded, Optional, Plain, Readable, gather_same};
 use crate::moments::Spread;
-use warpfold_array::{Collect, Value};
+use crate::store::Stored;
+use warpfold_array::Value;
 use warpfold_array::{Op, Ord, Precision};
 
 /// The choice of the CPU's kernel for a reduction.
@@ -85,7 +86,7 @@ impl Kernels<'_> {
 
     fn half<T>(&self, v: Then<'_>)
     where
-        T: Half + Stored + Collect,
+        T: Half + Readable + Stored,
     {
         let load = Plain { gather: gather_same(self.swapped), direct: !self.swapped, masked_as: None, nan_as: None };
         let initial = self.initial.map(T::from_cast);
@@ -101,8 +102,8 @@ impl Kernels<'_> {
 
     fn float<F>(&self, v: Then<'_>)
     where
-        F: Loaded + Wide + Value + Real + Float + Element<Float = F, Mean = F> + Collect,
-        (F, F): Collect,
+        F: Loaded + Wide + Value + Real + Float + Element<Float = F, Mean = F> + Stored,
+        (F, F): Stored,
     {
         match self.precision {
             _ if self.op.selects() => self.select::<F>(v),
@@ -116,7 +117,7 @@ impl Kernels<'_> {
     /// is exact.
     fn real<F, P>(&self, v: Then<'_>)
     where
-        F: Loaded + Wide + Value + Real + Float + Element<Float = F, Mean = F> + Collect,
+        F: Loaded + Wide + Value + Real + Float + Element<Float = F, Mean = F> + Stored,
         P: Arithmetic<F>,
     {
         let skip = self.skip_nan;
@@ -189,9 +190,9 @@ impl Kernels<'_> {
         }
     }
 
-    fn select<T: Loaded + Collect>(&self, v: Then<'_>)
+    fn select<T: Loaded + Stored>(&self, v: Then<'_>)
     where
-        (T, T): Collect,
+        (T, T): Stored,
     {
         let max = matches!(self.op, Op::Max | Op::ArgMax | Op::MinMax);
         let search = Search::new(max, self.skip_nan && T::DTYPE.is_float());
@@ -233,7 +234,7 @@ impl Kernels<'_> {
     /// Loads elements that may be absent, and keep their position in the tree.
     fn absent<R>(&self, v: Then<'_>, reducer: R, skip_nan: bool)
     where
-        R: Reducer<Item: Loaded, Output: Collect>,
+        R: Reducer<Item: Loaded, Output: Stored>,
     {
         let load = Optional { gather: self.gather(), masked: self.masked, skip_nan };
         v.visit(ScalarTree(Live(reducer)), load)

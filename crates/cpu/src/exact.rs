@@ -9,7 +9,7 @@ use warpfold_core::{Element, Reducer};
 use super::kernel::{Kernel, each_row};
 use super::panel::{Panel, TILE, fold_columns_at_level, fold_tile};
 use super::periods::fold_periods;
-use super::policy::{AHEAD, BLOCK, FEW_DENSE_COLUMNS, SHORT};
+use super::policy::{AHEAD, BLOCK, FEW_DENSE_COLUMNS, SHORT_BYTES};
 use super::simd::{prefetch, vectorize};
 use super::tree::Ragged;
 
@@ -40,6 +40,9 @@ macro_rules! small {
             fn sums(x: &[Self]) -> (i64, i64) {
                 const LANES: usize = 32;
                 const { assert!($exact <= 128 * LANES) };
+                if x.len() < LANES {
+                    return x.iter().fold((0, 0), |(sum, squares), &x| (sum + x as i64, squares + x as i64 * x as i64));
+                }
                 let (mut sums, mut squares) = ([0 as $sum; LANES], [0 as $squares; LANES]);
                 let (pieces, tail) = x.as_chunks::<LANES>();
                 for piece in pieces {
@@ -115,7 +118,7 @@ impl<T: Small> Kernel for Exact<T> {
     }
 
     fn apart(len: usize) -> bool {
-        len < SHORT
+        len * size_of::<T>() < SHORT_BYTES
     }
 
     fn rows(&self, x: &[T], len: usize, out: &mut [MaybeUninit<Moments<f64>>]) {

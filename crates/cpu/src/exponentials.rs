@@ -3,11 +3,11 @@
 use std::mem::MaybeUninit;
 
 use warpfold_core::ops::{Exponential, LogSumExp, Powers, Sum, SumExp};
-use warpfold_core::{Element, Float};
+use warpfold_core::{Element, Float, Reducer};
 
 use super::kernel::{Kernel, each_row};
 use super::panel::{Panel, RowList, TILE, fold_columns};
-use super::policy::{AHEAD, BLOCK};
+use super::policy::{AHEAD, BLOCK, SHORT};
 use super::simd::{prefetch, vectorize};
 use super::tree::{PIECE, fold_rows, tree_block, tree_levels};
 
@@ -17,6 +17,8 @@ pub struct Exponentials<F>(pub LogSumExp<F>);
 
 impl<F: Element<Float = F> + Float> Kernel for Exponentials<F> {
     type R = LogSumExp<F>;
+
+    const SHORT: usize = SHORT;
 
     fn reducer(&self) -> &Self::R {
         &self.0
@@ -68,6 +70,30 @@ impl<F: Element<Float = F> + Float> Kernel for Exponentials<F> {
         );
     }
 
+    fn finish(&self, nodes: &[Powers<F, F>], count: u64, out: &mut [MaybeUninit<F::Mean>]) {
+        vectorize(
+            #[inline(always)]
+            || {
+                for (nodes, out) in nodes.chunks(LOGS).zip(out.chunks_mut(LOGS)) {
+                    let ordinary = nodes.iter().fold(
+                        true,
+                        #[inline(always)]
+                        |all, node| all & (node.scale == F::ZERO) & F::has_ordinary_log(node.sum),
+                    );
+                    if ordinary {
+                        for (node, out) in nodes.iter().zip(out) {
+                            out.write(F::Mean::from_float(F::ordinary_log(node.sum)));
+                        }
+                    } else {
+                        for (node, out) in nodes.iter().zip(out) {
+                            out.write(self.0.finish(*node, count));
+                        }
+                    }
+                }
+            },
+        );
+    }
+
     unsafe fn panel(&self, panel: Panel<'_, F>, out: &mut [MaybeUninit<Powers<F, F>>]) {
         vectorize(
             #[inline(always)]
@@ -103,6 +129,9 @@ impl<F: Element<Float = F> + Float> Kernel for Exponentials<F> {
         );
     }
 }
+
+/// Nodes whose logarithms are computed together.
+const LOGS: usize = 64;
 
 /// Columns of a panel that are checked together for elements that are not ordinary.
 const COLUMNS: usize = 256;

@@ -12,7 +12,7 @@ use warpfold_core::{Element, Key, Reducer};
 use super::free::lanes_block;
 use super::kernel::Kernel;
 use super::periods::fold_periods;
-use super::policy::AHEAD_LIGHT;
+use super::policy::{AHEAD_LIGHT, SHORT_BYTES};
 use super::simd::{prefetch, vectorize};
 
 /// The kernel of minimum and maximum.
@@ -22,8 +22,14 @@ pub struct Peak<T: Element>(pub Extremum<T>);
 impl<T: Element> Kernel for Peak<T> {
     type R = Extremum<T>;
 
+    const FREE: bool = true;
+
     fn reducer(&self) -> &Self::R {
         &self.0
+    }
+
+    fn apart(len: usize) -> bool {
+        len * size_of::<T>() < SHORT_BYTES && !len.is_power_of_two()
     }
 
     fn block(&self, x: &[T], start: u64) -> T::Key {

@@ -10,7 +10,7 @@ use warpfold_core::{Element, Real, Reducer};
 use super::kernel::{Kernel, each_row};
 use super::panel::{Panel, fold_columns_by, run_tile};
 use super::periods::fold_periods;
-use super::policy::{AHEAD, BLOCK, FEW_DENSE_COLUMNS, MOST_ROWS, SHORT};
+use super::policy::{AHEAD, BLOCK, FEW_DENSE_COLUMNS, MOST_ROWS, SHORT_BYTES};
 use super::simd::{array, prefetch, vectorize, vectorize_256};
 use super::tree::fold_rows;
 
@@ -72,6 +72,8 @@ pub struct Lanes<R>(pub R);
 impl<R: OrderFree> Kernel for Lanes<R> {
     type R = R;
 
+    const FREE: bool = true;
+
     /// Blocks and columns have loops of their own. What else is done to a node is too little for vectors.
     const VECTORS: bool = false;
 
@@ -80,7 +82,7 @@ impl<R: OrderFree> Kernel for Lanes<R> {
     }
 
     fn apart(len: usize) -> bool {
-        len < SHORT
+        len * size_of::<R::Item>() < SHORT_BYTES
     }
 
     fn rows(&self, x: &[R::Item], len: usize, out: &mut [MaybeUninit<R::Acc>]) {
@@ -270,12 +272,24 @@ macro_rules! wide_block_sum {
 
             #[inline(always)]
             unsafe fn add_rows(rows: &[*const Self], sums: &mut [i128]) {
-                for &row in rows {
+                const { assert!(MOST_ROWS <= 256) };
+                // The low and the high halves of all columns, as in `sum`.
+                let (mut low, mut high) = (vec![0u64; sums.len()], vec![0i64; sums.len()]);
+                for (i, &row) in rows.iter().enumerate() {
                     // SAFETY: the caller vouches for as many elements in every row as there are sums.
                     let x = unsafe { std::slice::from_raw_parts(row, sums.len()) };
-                    for (sum, &x) in sums.iter_mut().zip(x) {
-                        *sum += x as i128;
+                    let next = rows.get(i + 1).copied().unwrap_or(row);
+                    let halves = low.chunks_mut(LANES).zip(high.chunks_mut(LANES));
+                    for (i, (x, (low, high))) in x.chunks(LANES).zip(halves).enumerate() {
+                        prefetch(next.wrapping_add(i * LANES), LANES);
+                        for ((&x, low), high) in x.iter().zip(low).zip(high) {
+                            *low += x as u32 as u64;
+                            *high += $high(x);
+                        }
                     }
+                }
+                for ((sum, low), high) in sums.iter_mut().zip(low).zip(high) {
+                    *sum += low as i128 + ((high as i128) << 32);
                 }
             }
         }
@@ -290,10 +304,16 @@ pub struct Integers<T>(pub IntegerSum<T>);
 impl<T: BlockSum> Kernel for Integers<T> {
     type R = IntegerSum<T>;
 
+    const FREE: bool = true;
+
     const RUNS: bool = true;
 
     fn reducer(&self) -> &Self::R {
         &self.0
+    }
+
+    fn apart(len: usize) -> bool {
+        len * size_of::<T>() < SHORT_BYTES && !len.is_power_of_two()
     }
 
     fn block(&self, x: &[T], _start: u64) -> i128 {

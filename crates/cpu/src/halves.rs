@@ -50,7 +50,7 @@ impl<T: Half> Kernel for Halves<T> {
         )
     }
 
-    const SHORT: usize = if matches!(T::DTYPE, DType::F16) { SHORT } else { PANEL };
+    const SHORT: usize = SHORT;
 
     fn rows(&self, x: &[T], len: usize, out: &mut [MaybeUninit<f32>]) {
         if !len.is_power_of_two() {

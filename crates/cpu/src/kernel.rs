@@ -26,6 +26,9 @@ pub trait Kernel: Sync {
     /// Whether they are compiled for AVX-512, too.
     const WIDE: bool = true;
 
+    /// Whether the result does not depend on the order of elements, so that they may be read as they lie in memory.
+    const FREE: bool = false;
+
     /// Whether panels may be reduced one after the other into the same nodes. Set for reducers that do not need the
     /// tree and whose nodes are slow to merge.
     const RUNS: bool = false;
@@ -249,7 +252,7 @@ impl<R: Reducer> Kernel for Tree<R> {
     /// A vector holds few nodes that are several numbers, so wider ones do not pay.
     const WIDE: bool = size_of::<R::Acc>() == align_of::<R::Acc>();
 
-    const SHORT: usize = if size_of::<R::Item>() < 4 { PANEL } else { SHORT };
+    const SHORT: usize = SHORT;
 
     fn reducer(&self) -> &R {
         &self.0

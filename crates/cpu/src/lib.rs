@@ -25,6 +25,7 @@ mod periods;
 pub mod policy;
 pub mod route;
 pub mod simd;
+mod transpose;
 mod tree;
 mod uneven;
 
@@ -44,6 +45,8 @@ mod plan;
 mod reduction;
 #[cfg(feature = "reductions")]
 mod statistics;
+#[cfg(feature = "reductions")]
+mod store;
 #[cfg(feature = "reductions")]
 mod stream;
 

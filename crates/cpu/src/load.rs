@@ -3,7 +3,7 @@
 //! are not aligned, and elements with a mask.
 
 use half::{bf16, f16};
-use warpfold_core::{DType, Element, Float, with_dtype};
+use warpfold_core::{DType, Element, Float, Kind, with_dtype};
 
 use super::halves::widen_halves;
 use super::simd::{at_level, vectorize};
@@ -138,7 +138,7 @@ impl<T: Copy> Load<Option<T>> for CopiedOptional {
 }
 
 /// A dtype's element as memory holds it: at any alignment, in either byte order.
-pub trait Stored: Element {
+pub trait Readable: Element {
     /// Reads an element. Of a bool, any byte but 0 is true.
     ///
     /// # Safety
@@ -154,7 +154,7 @@ pub trait Stored: Element {
 }
 
 macro_rules! stored_int {
-    ($($t:ty),*) => {$(impl Stored for $t {
+    ($($t:ty),*) => {$(impl Readable for $t {
         #[inline(always)]
         fn swap(self) -> Self {
             self.swap_bytes()
@@ -164,7 +164,7 @@ macro_rules! stored_int {
 stored_int!(i8, i16, i32, i64, u8, u16, u32, u64);
 
 macro_rules! stored_float {
-    ($($t:ty),*) => {$(impl Stored for $t {
+    ($($t:ty),*) => {$(impl Readable for $t {
         #[inline(always)]
         fn swap(self) -> Self {
             Self::from_bits(self.to_bits().swap_bytes())
@@ -173,7 +173,7 @@ macro_rules! stored_float {
 }
 stored_float!(f16, bf16, f32, f64);
 
-impl Stored for bool {
+impl Readable for bool {
     #[inline(always)]
     unsafe fn read(x: *const Self) -> Self {
         // SAFETY: the caller vouches for the byte, which is read as an integer, since it may be neither 0 nor 1.
@@ -191,14 +191,24 @@ impl Stored for bool {
 /// # Safety
 /// `n` elements, `stride` bytes apart, are readable from `x`; `to` has room for as many.
 #[inline(always)]
-unsafe fn copy<S: Stored, T>(x: *const u8, stride: isize, n: usize, to: *mut T, f: impl Fn(S) -> T) {
+unsafe fn copy<S: Readable, T>(x: *const u8, stride: isize, n: usize, to: *mut T, f: impl Fn(S) -> T) {
+    /// Elements a number of elements apart that the compiler knows.
+    #[inline(always)]
+    unsafe fn steps<S: Readable, T, const STEP: usize>(x: *const S, n: usize, to: *mut T, f: impl Fn(S) -> T) {
+        for i in 0..n {
+            // SAFETY: the caller of `copy` vouches for `n` elements, this many apart, and room for them.
+            unsafe { to.add(i).write(f(S::read(x.add(i * STEP)))) };
+        }
+    }
+    let size = size_of::<S>() as isize;
     // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
     unsafe {
-        if stride == size_of::<S>() as isize {
-            let x = x.cast::<S>();
-            for i in 0..n {
-                to.add(i).write(f(S::read(x.add(i))));
-            }
+        if stride == size {
+            steps::<S, T, 1>(x.cast(), n, to, f);
+        } else if stride == 2 * size {
+            steps::<S, T, 2>(x.cast(), n, to, f);
+        } else if stride == 3 * size {
+            steps::<S, T, 3>(x.cast(), n, to, f);
         } else {
             for i in 0..n {
                 to.add(i).write(f(S::read(x.wrapping_offset(stride * i as isize).cast::<S>())));
@@ -208,31 +218,34 @@ unsafe fn copy<S: Stored, T>(x: *const u8, stride: isize, n: usize, to: *mut T, 
 }
 
 /// The dtype as it is.
-unsafe fn same<T: Stored>(x: *const u8, stride: isize, n: usize, to: *mut T) {
-    // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
-    unsafe { copy::<T, T>(x, stride, n, to, |v| v) }
+unsafe fn same<T: Readable>(x: *const u8, stride: isize, n: usize, to: *mut T) {
+    vectorize(
+        #[inline(always)]
+        // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
+        || unsafe { copy::<T, T>(x, stride, n, to, |v| v) },
+    );
 }
 
 /// The dtype as it is, bytes reversed.
-unsafe fn swapped<T: Stored>(x: *const u8, stride: isize, n: usize, to: *mut T) {
+unsafe fn swapped<T: Readable>(x: *const u8, stride: isize, n: usize, to: *mut T) {
     // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
     unsafe { copy::<T, T>(x, stride, n, to, T::swap) }
 }
 
 /// From elements of the same dtype.
-pub fn gather_same<T: Stored>(swap: bool) -> Gather<T> {
+pub fn gather_same<T: Readable>(swap: bool) -> Gather<T> {
     if swap { swapped::<T> } else { same::<T> }
 }
 
 /// Another dtype.
-unsafe fn convert<S: Stored, T: Element, const SWAP: bool>(x: *const u8, stride: isize, n: usize, to: *mut T) {
+unsafe fn convert<S: Readable, T: Element, const SWAP: bool>(x: *const u8, stride: isize, n: usize, to: *mut T) {
     let f = |v: S| T::from_cast(if SWAP { v.swap() } else { v }.cast());
     // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
     unsafe { copy::<S, T>(x, stride, n, to, f) }
 }
 
 /// From elements of another dtype, `S`.
-fn gather_other<S: Stored, T: Element>(swap: bool) -> Gather<T> {
+fn gather_other<S: Readable, T: Element>(swap: bool) -> Gather<T> {
     if swap { convert::<S, T, true> } else { convert::<S, T, false> }
 }
 
@@ -261,7 +274,7 @@ unsafe fn widen_bf16(x: *const u8, stride: isize, n: usize, to: *mut f32) {
 }
 
 /// Any dtype to f64. It is frequent for integers, so it is vectorised.
-unsafe fn to_f64<S: Stored>(x: *const u8, stride: isize, n: usize, to: *mut f64) {
+unsafe fn to_f64<S: Readable>(x: *const u8, stride: isize, n: usize, to: *mut f64) {
     vectorize(
         #[inline(always)]
         // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
@@ -279,7 +292,7 @@ unsafe fn to_f64<S: Stored>(x: *const u8, stride: isize, n: usize, to: *mut f64)
 }
 
 /// Any dtype to f32, rounded to the 16-bit float `H` on the way.
-unsafe fn through<S: Stored, H: Element<Float = f32>, const SWAP: bool>(
+unsafe fn through<S: Readable, H: Element<Float = f32>, const SWAP: bool>(
     x: *const u8,
     stride: isize,
     n: usize,
@@ -291,7 +304,7 @@ unsafe fn through<S: Stored, H: Element<Float = f32>, const SWAP: bool>(
 }
 
 /// From elements of the dtype `S` to the f32 values of the nearest 16-bit floats.
-fn gather_rounded<S: Stored, H: Element<Float = f32>>(swap: bool) -> Gather<f32> {
+fn gather_rounded<S: Readable, H: Element<Float = f32>>(swap: bool) -> Gather<f32> {
     if swap { through::<S, H, true> } else { through::<S, H, false> }
 }
 
@@ -305,7 +318,9 @@ macro_rules! loaded {
     ($($t:ident),*) => {$(
         impl Loaded for $t {
             fn gather(dtype: DType, swap: bool, _result: DType) -> Gather<$t> {
-                if dtype == <$t>::DTYPE {
+                // An integer of the same size keeps its bits.
+                let integer = matches!(dtype.kind(), Kind::Signed | Kind::Unsigned);
+                if integer && dtype.size() == size_of::<$t>() {
                     return gather_same(swap);
                 }
                 with_dtype!(dtype, S => gather_other::<S, $t>(swap))

@@ -43,6 +43,8 @@ pub struct Facts {
     pub value: usize,
     /// [`Reducer::INDEXED`].
     pub indexed: bool,
+    /// [`Kernel::FREE`].
+    pub free: bool,
     /// [`Kernel::RUNS`].
     pub runs: bool,
     /// [`Kernel::DENSE`].
@@ -150,6 +152,7 @@ impl<K: Kernel> Loops for K {
             node: size_of::<Acc<K>>(),
             value: size_of::<Out<K>>(),
             indexed: K::R::INDEXED,
+            free: K::FREE,
             runs: K::RUNS,
             dense: K::DENSE,
         }

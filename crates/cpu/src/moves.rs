@@ -3,8 +3,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::policy::{AHEAD, PANEL};
-use super::simd::{array, prefetch, vectorize};
+use super::policy::PANEL;
 
 /// Columns that a panel reduces at a time. Their nodes stay in L1, level by level, and every loop is long enough for
 /// vectors.
@@ -42,6 +41,8 @@ macro_rules! by_number {
     };
 }
 
+pub(crate) use by_number;
+
 /// Copies a value of `bytes` bytes, at any alignment.
 ///
 /// # Safety
@@ -55,94 +56,6 @@ pub unsafe fn copy<T>(from: *const T, to: *mut T, bytes: usize) {
             W => to.cast::<W>().write_unaligned(from.cast::<W>().read_unaligned()),
             else std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast(), bytes)
         );
-    }
-}
-
-/// Transposes `n` rows of `columns` elements of `bytes` bytes: column c goes to the elements from `c * n` on. `whole`
-/// says that elements are numbers; other elements may have bytes that are not initialised.
-///
-/// # Safety
-/// `n * columns` elements are readable at `x`, at any alignment, and `to` has room for as many.
-pub unsafe fn take_apart<X>(x: *const X, n: usize, columns: usize, bytes: usize, whole: bool, to: *mut X) {
-    // SAFETY: the caller vouches for `n * columns` elements on either side; the size is that of the type.
-    unsafe {
-        match bytes {
-            1 if whole => take_apart_typed::<u8>(x.cast(), n, columns, to.cast()),
-            2 if whole => take_apart_typed::<u16>(x.cast(), n, columns, to.cast()),
-            // As floats, whose bits a copy keeps, too: it takes an instruction less to put a float into a vector. 204
-            // rows of 20 elements take 1.26 us, and 1.60 us as integers (AVX2).
-            4 if whole => take_apart_typed::<f32>(x.cast(), n, columns, to.cast()),
-            8 if whole => take_apart_typed::<f64>(x.cast(), n, columns, to.cast()),
-            _ => by_size!(bytes, T => any::<T>(x.cast(), n, columns, to.cast()), else {
-                for i in 0..n * columns {
-                    let place = i % columns * n + i / columns;
-                    copy(x.wrapping_byte_add(i * bytes), to.wrapping_byte_add(place * bytes), bytes);
-                }
-            }),
-        }
-    }
-}
-
-/// [`take_apart`] of elements of one type.
-///
-/// # Safety
-/// `n * columns` elements are readable at `x`, at any alignment, and `to` has room for as many.
-#[inline(never)]
-unsafe fn take_apart_typed<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T) {
-    /// Rows of C elements, in pieces that the compiler transposes in registers.
-    #[inline(always)]
-    #[expect(clippy::needless_range_loop, reason = "a column is an index within every row")]
-    unsafe fn fixed<T: Copy, const C: usize>(x: *const T, n: usize, to: *mut T) {
-        const LINE: usize = 32;
-        for i in (0..n / LINE * LINE).step_by(LINE) {
-            prefetch(x.wrapping_add(i * C).wrapping_byte_add(AHEAD), LINE * C);
-            // SAFETY: LINE rows are readable from row i on, which is at most `n - LINE`.
-            let rows = unsafe { x.add(i * C).cast::<[[T; C]; LINE]>().read_unaligned() };
-            for c in 0..C {
-                let column: [T; LINE] = array!(LINE, i => rows[i][c]);
-                // SAFETY: `to` has room for `n` elements of each column, and LINE of them follow element i.
-                unsafe { to.add(c * n + i).cast::<[T; LINE]>().write_unaligned(column) };
-            }
-        }
-        for i in n / LINE * LINE..n {
-            for c in 0..C {
-                // SAFETY: row i and column c are within the `n` rows that the caller vouches for.
-                unsafe { to.add(c * n + i).write_unaligned(x.add(i * C + c).read_unaligned()) };
-            }
-        }
-    }
-    vectorize(
-        #[inline(always)]
-        // SAFETY: the caller vouches for `n * columns` elements on either side.
-        || unsafe {
-            by_number!(columns, C in [2 3 4 5 6 7 8] => fixed::<T, C>(x, n, to), else any(x, n, columns, to));
-        },
-    );
-}
-
-/// [`take_apart`] of any number of columns: a few elements of one column after the other.
-#[inline(always)]
-unsafe fn any<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T) {
-    const LINE: usize = 16;
-    let mut i = 0;
-    while i + LINE <= n {
-        // SAFETY: row i is at most `n - LINE`, so LINE rows are readable from there, and LINE elements of each column
-        // have room from element i on.
-        unsafe {
-            let rows = x.add(i * columns);
-            prefetch(rows.wrapping_byte_add(AHEAD), LINE * columns);
-            for c in 0..columns {
-                let column: [T; LINE] = array!(LINE, i => rows.add(i * columns + c).read_unaligned());
-                to.add(c * n + i).cast::<[T; LINE]>().write_unaligned(column);
-            }
-        }
-        i += LINE;
-    }
-    for i in i..n {
-        for c in 0..columns {
-            // SAFETY: row i and column c are within the `n` rows that the caller vouches for.
-            unsafe { to.add(c * n + i).write_unaligned(x.add(i * columns + c).read_unaligned()) };
-        }
     }
 }
 

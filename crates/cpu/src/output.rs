@@ -31,6 +31,11 @@ impl<T> Output<T> {
         Self { first, len, size }
     }
 
+    /// Bytes of a place.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
     /// Writes a value to a place.
     ///
     /// # Safety

@@ -29,11 +29,12 @@ pub const PANEL: usize = 8;
 /// their places fit 7 bits.
 pub const MOST_ROWS: usize = 64;
 
-/// Rows of fewer elements than this are transposed and reduced as columns by most kernels, if their length is no power
-/// of two. The time of that as a share of the time of one row at a time: rows of 20, sum of f32 0.13, argmax of f32
-/// 0.37, var of f32 0.11, of bf16 0.18; rows of 63 0.69, 0.88, 0.40, 0.72. But of 20 max of f32 1.22, of 63 2.3; of 63
-/// sum of bf16 2.3.
+/// Rows of fewer elements than this are transposed and reduced as columns by kernels of trees, if their length is no
+/// power of two.
 pub const SHORT: usize = 64;
+
+/// Rows of fewer bytes than this are transposed and reduced as columns by order-free kernels.
+pub const SHORT_BYTES: usize = 256;
 
 /// Rows of at least this many elements are blocks of their own. 1 GiB of f32 in rows of 1024, two threads, ms of all
 /// rows of a block level by level, and so: max 42, 27; sum 44, 28 (a read takes 28). In rows of 64, sum 51, 73.
@@ -51,11 +52,18 @@ pub const FEW_COLUMNS: usize = 8;
 /// 39, 32; of 256 33, 31; var of 4 106, 33; of 64 39, 30; argmax of 4 95, 32; of 64 62, 36.
 pub const FEW_DENSE_COLUMNS: usize = BLOCK / PANEL;
 
+/// Elements side by side of each column under which many columns are transposed as they are read, and reduced row by row
+/// ([`super::route::Route::Columns`]).
+pub const MOST_BESIDE: usize = 64;
+
 /// The most elements of a slab ([`super::route::Route::Slabs`]): a few of them are a block.
 pub const MOST_SLAB: usize = BLOCK / 2;
 
 /// The fewest slabs that are worth being transposed.
 pub const LEAST_SLABS: usize = 8;
+
+/// The fewest elements of a slab's piece that is transposed by itself.
+pub const LEAST_PIECE: usize = 64;
 
 /// The outputs of a slab from which on it is reduced as it lies.
 pub const WIDE_SLAB: usize = 64;

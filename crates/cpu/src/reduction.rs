@@ -30,11 +30,9 @@ use warpfold_array::{Array, Error, Hole, Op, Options, Scalar};
 /// nothing to reduce where there is no identity; [`Error::Memory`] if memory does not hold the result.
 pub fn reduce(op: Op, array: ArrayRef<'_>, options: &Options<'_>) -> Result<Array, Error> {
     let request = Request::new(op, &array, options)?;
-    let (outputs, width) = (request.problem.outputs, if op == Op::MinMax { 2 } else { 1 });
+    let (outputs, dtype) = (request.problem.outputs, request.spec.result());
     if outputs > MANY {
-        let size =
-            Kernels(&request.spec).with(|bound| bound.kernel.facts().value).max(width * request.spec.result().size());
-        memory::afford("the result", outputs, size)?;
+        memory::afford("the result", outputs, Kernels(&request.spec).with(|bound| bound.bytes(dtype)))?;
     }
     let hole = |hole| request.hole(hole);
     let values = on_threads(options.threads, |threads| {
@@ -42,12 +40,12 @@ pub fn reduce(op: Op, array: ArrayRef<'_>, options: &Options<'_>) -> Result<Arra
         let base = base(request.array(), given.mask.as_ref(), problem);
         let task = Task { problem, base, threads, progress: given.progress };
         // SAFETY: an ArrayRef's elements are readable; the problem reaches no others.
-        Kernels(&request.spec).with(|bound| unsafe { bound.run(&task) })
+        Kernels(&request.spec).with(|bound| unsafe { bound.run(&task, dtype) })
     })?
     .ok_or(Hole::Empty)
     .flatten()
     .map_err(hole)?;
-    Ok(Array { shape: request.shape(), values: values.cast(request.spec.result()) })
+    Ok(Array { shape: request.shape(), values })
 }
 
 /// The most outputs that are allocated without a check for available memory.

@@ -1,6 +1,9 @@
 //! The route: the order in which the CPU walks memory, a pure function of the problem.
 
-use super::policy::{BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_RUN, LEAST_RUNS, LEAST_SLABS, MOST_SLAB};
+use super::moves::TILE;
+use super::policy::{
+    BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_RUN, LEAST_RUNS, LEAST_SLABS, MOST_BESIDE, MOST_SLAB,
+};
 use warpfold_array::problem::{Dim, Problem};
 
 /// The order in which the CPU walks the array.
@@ -37,10 +40,9 @@ pub enum Route {
 impl Route {
     /// The route for a problem.
     pub fn of(problem: &Problem) -> Self {
-        let unit = problem.size as isize;
-        let rows = problem.reduced.len();
+        let Problem { kept, reduced, .. } = problem;
         if problem.count == 1
-            && let Some(lane) = (0..problem.kept.len()).min_by_key(|&lane| problem.kept[lane].x.abs())
+            && let Some(lane) = (0..kept.len()).min_by_key(|&lane| kept[lane].x.abs())
         {
             // Nothing is reduced: a row of each column.
             return Route::Columns { lane };
@@ -48,16 +50,35 @@ impl Route {
         if let Some(slab) = Self::slabs(problem) {
             return Route::Slabs { slab };
         }
-        if rows == 0 || problem.inner().x.abs() == unit {
-            return if Self::in_runs(problem) { Route::Runs } else { Route::Rows };
+        let Some((inner, outer)) = reduced.split_last() else { return Route::Rows };
+        // Which axis is the fastest in memory? One that repeats its elements is none.
+        let step = |dim: &Dim| if dim.x == 0 { usize::MAX } else { dim.x.unsigned_abs() };
+        let nearest = |dims: &[Dim]| (0..dims.len()).min_by_key(|&i| step(&dims[i]));
+        let of = |dims: &[Dim], i: Option<usize>| i.map_or(usize::MAX, |i| step(&dims[i]));
+        let (lane, other) = (nearest(kept), nearest(outer));
+        if let Some(lane) = lane
+            && problem.has_runs_along(&kept[lane])
+            && !outer.is_empty()
+            && inner.len < MOST_BESIDE
+            && kept[lane].len >= TILE
+        {
+            return Route::Columns { lane };
         }
-        if let Some(lane) = problem.kept.iter().position(|d| d.x == unit) {
-            let few = if problem.has_dense_rows(&problem.kept[lane]) { FEW_DENSE_COLUMNS } else { FEW_COLUMNS };
-            let narrow = problem.kept[lane].len < few;
-            return if narrow { Route::Interleaved { lane } } else { Route::Columns { lane } };
-        }
-        match problem.reduced[..rows - 1].iter().position(|d| d.x == unit) {
-            Some(lane) if problem.reduced[lane].len >= FEW_COLUMNS => Route::Transposed { lane },
+        let (of_lane, of_other) = (of(kept, lane), of(outer, other));
+        match (lane, other) {
+            _ if step(inner) <= of_lane.min(of_other) => {
+                if Self::in_runs(problem) {
+                    Route::Runs
+                } else {
+                    Route::Rows
+                }
+            }
+            (Some(lane), _) if of_lane <= of_other => {
+                let few = if problem.has_dense_rows(&kept[lane]) { FEW_DENSE_COLUMNS } else { FEW_COLUMNS };
+                let narrow = kept[lane].len < few;
+                if narrow { Route::Interleaved { lane } } else { Route::Columns { lane } }
+            }
+            (_, Some(lane)) if outer[lane].len >= FEW_COLUMNS => Route::Transposed { lane },
             _ => Route::Rows,
         }
     }
@@ -73,10 +94,10 @@ impl Route {
         }
         let mut dims: Vec<Dim> = inner.iter().chain(reduced).copied().collect();
         dims.sort_by_key(|dim| dim.x);
-        let mut next = *size as isize;
-        let masked = dim.mask != 0;
+        let mut next = dims[0].x;
+        let (unit, masked) = (next, dim.mask != 0);
         for dim in dims.iter().chain([&dim]) {
-            if dim.x != next || dim.mask != if masked { next / *size as isize } else { 0 } {
+            if dim.x != next || next <= 0 || dim.mask != if masked { next / unit } else { 0 } {
                 return None;
             }
             next *= dim.len as isize;

@@ -149,6 +149,8 @@ impl<T: Element, W: Term, P: Precision<T::Float>> Reducer for Sum<T, W, P> {
 
     const INDEXED: bool = false;
 
+    const PADDED: bool = true;
+
     #[inline(always)]
     fn identity(&self) -> Option<P::Real> {
         Some(P::Real::NOTHING)

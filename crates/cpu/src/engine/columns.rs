@@ -8,9 +8,11 @@ use super::nodes::{Items, Nodes};
 use super::panels::Room;
 use super::rows::Scratch;
 use crate::loops::{Item, Value};
+use crate::moves::TILE;
 use crate::output::Output;
 use crate::panel::{Panel, RowList};
 use crate::policy::{BLOCK, MOST_FEW, MOST_ROWS, PANEL, STRIP_BYTES};
+use crate::transpose::{Rows, take_apart};
 
 /// The rows of a task, a power of two and at least `least`, such that there are enough tasks for all threads.
 pub(super) fn rows_per_task(rows: usize, tasks: usize, threads: usize, least: usize) -> usize {
@@ -31,12 +33,44 @@ pub(super) struct Strip<'a> {
     pub width: usize,
 }
 
+/// The rows of a strip whose columns have the elements of the innermost axis side by side. A batch is that many rows,
+/// transposed; the last few batches are kept.
+struct Beside<'a> {
+    inner: Dim,
+    outer: &'a [Dim],
+    items: Items,
+    room: Items,
+    /// How many batches there is room for.
+    batches: usize,
+    /// The next batch to transpose.
+    next: usize,
+}
+
+impl<'a> Beside<'a> {
+    /// For panels of at most `most` rows.
+    fn new(strip: &Strip<'a>, most: usize) -> Self {
+        let (inner, outer) = strip.axes.split_last().expect("a reduced axis");
+        Self {
+            inner: *inner,
+            outer,
+            items: Items::new(),
+            room: Items::new(),
+            batches: most.div_ceil(inner.len) + 1,
+            next: strip.first_row / inner.len,
+        }
+    }
+}
+
 impl Work<'_> {
     /// Reduces several rows at a time, column by column. With `few`, a task has all columns.
     pub(super) unsafe fn columns(&self, lane: usize, few: bool, out: &Output<Value>) {
         let (lane, others) = self.take_kept(lane);
         let count = self.problem.count;
-        let strip = if few { lane.len } else { (STRIP_BYTES / self.problem.size).min(lane.len) };
+        let beside = if self.problem.has_runs_along(&lane) { self.problem.inner().len } else { 1 };
+        let strip = match few {
+            true => lane.len,
+            false => (STRIP_BYTES / self.problem.size / beside).max(TILE).min(lane.len),
+        };
         let strips = lane.len.div_ceil(strip);
         let outer = self.problem.outputs / lane.len;
         let rows_of = |elements: usize| (elements / strip).next_power_of_two();
@@ -92,26 +126,60 @@ impl Work<'_> {
     /// Calls `each` with the number of a panel, its rows, and the index of its first row.
     unsafe fn panels(&self, lane: &Dim, strip: &Strip<'_>, each: &mut dyn FnMut(usize, &[*const Item], u64)) {
         let Strip { width, rows, first_row, .. } = *strip;
-        let mut items = Items::new();
-        let mut walk = Walk::new(strip.axes, strip.base, first_row);
         let most = if self.facts.runs { MOST_ROWS } else { PANEL };
+        let mut items = Items::new();
+        let mut beside = self.problem.has_runs_along(lane).then(|| Beside::new(strip, most));
+        let mut walk = Walk::new(strip.axes, strip.base, if beside.is_some() { 0 } else { first_row });
         let mut ats: Vec<At> = Vec::with_capacity(most);
         let mut untold = 0;
         for (panel, row) in (0..rows).step_by(most).enumerate() {
             let n = most.min(rows - row);
-            ats.clear();
-            for _ in 0..n {
-                ats.push(walk.at());
-                walk.advance();
-            }
+            let from = first_row + row;
             // SAFETY: the caller vouches for the strip, so for `width` elements of each of its rows along the lane.
-            let now = unsafe { self.rows_of(&ats, lane, width, &mut items) };
-            each(panel, now.as_slice(), (first_row + row) as u64);
+            let now = unsafe {
+                if let Some(beside) = &mut beside {
+                    self.rows_beside(beside, strip, from, n)
+                } else {
+                    ats.clear();
+                    for _ in 0..n {
+                        ats.push(walk.at());
+                        walk.advance();
+                    }
+                    self.rows_of(&ats, lane, width, &mut items)
+                }
+            };
+            each(panel, now.as_slice(), from as u64);
             untold += n;
             if untold >= MOST_ROWS || row + n == rows {
                 self.tell(std::mem::take(&mut untold) * width);
             }
         }
+    }
+
+    /// The addresses of the rows `from..from + n` of a strip whose columns have elements side by side, after they are
+    /// transposed.
+    unsafe fn rows_beside(&self, beside: &mut Beside<'_>, strip: &Strip<'_>, from: usize, n: usize) -> RowList<Item> {
+        let (len, width, size) = (beside.inner.len, strip.width, self.facts.item);
+        let batch = len * width * size;
+        while beside.next <= (from + n - 1) / len {
+            let at = Walk::new(beside.outer, strip.base, beside.next).at();
+            // SAFETY: the caller vouches for all rows of the strip, whose batch of `len` rows is as many elements side
+            // by side for each column. (Those before the first row and after the last one are the array's, too.)
+            unsafe {
+                let x = self.run_of(at, &beside.inner, len * width, &mut beside.items);
+                let to = beside.room.room(beside.batches * batch).byte_add(beside.next % beside.batches * batch);
+                let rows = Rows { n: width, columns: len, bytes: size, whole: self.load.whole() };
+                take_apart(x, rows, to, width);
+            }
+            beside.next += 1;
+        }
+        let room = beside.room.room(beside.batches * batch);
+        (from..from + n)
+            .map(|row| {
+                let (batch, place) = (row / len % beside.batches, row % len);
+                room.wrapping_byte_add((batch * len + place) * width * size).cast_const()
+            })
+            .collect()
     }
 
     /// The nodes of a strip's columns, one panel after the other.

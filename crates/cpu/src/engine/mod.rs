@@ -18,14 +18,17 @@ mod transposed;
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use warpfold_array::Progress;
 use warpfold_array::problem::{At, Problem};
+use warpfold_array::{Hole, Progress};
 use warpfold_core::Reducer;
 
 use crate::kernel::{Item as Elem, Kernel};
 use crate::load::Load;
 use crate::loops::{ALIGN, By, Facts, Fetch, Item, Loops, Node, Value};
+use crate::moves::copy;
 use crate::output::Output;
 use crate::parallel::{for_each, results};
 use crate::policy::{BLOCK, ONE_THREAD};
@@ -66,6 +69,24 @@ pub struct Work<'a> {
     base: At,
     threads: usize,
     progress: Option<Progress<'a>>,
+    storing: Option<Storing<'a>>,
+}
+
+/// Writes `n` outputs as elements; `Err` if one of them has no value.
+///
+/// # Safety
+/// `n` outputs are readable, and `to` has room for the elements of as many.
+pub type Convert = unsafe fn(from: *const Value, n: usize, to: *mut Value) -> Result<(), Hole>;
+
+/// How outputs are converted before they are written.
+#[derive(Clone, Copy)]
+pub struct Storing<'a> {
+    /// The conversion.
+    pub convert: Convert,
+    /// Bytes of an output's elements.
+    pub bytes: usize,
+    /// Set if an output has no value.
+    pub hole: &'a AtomicBool,
 }
 
 /// Computes every output. `None` if there are no elements to reduce and the reducer has no identity.
@@ -156,7 +177,12 @@ impl<'a> Work<'a> {
         threads: usize,
         progress: Option<Progress<'a>>,
     ) -> Self {
-        Self { kernel, facts: kernel.facts(), load, problem, base, threads, progress }
+        Self { kernel, facts: kernel.facts(), load, problem, base, threads, progress, storing: None }
+    }
+
+    /// The same work, whose outputs are converted before they are written.
+    pub fn storing(self, storing: Storing<'a>) -> Self {
+        Self { storing: Some(storing), ..self }
     }
 
     /// Computes every output. Returns false if there are no elements to reduce and the reducer has no identity.
@@ -166,10 +192,19 @@ impl<'a> Work<'a> {
     pub unsafe fn outputs(&self, out: &Output<Value>) -> bool {
         if self.problem.count == 0 {
             // SAFETY: the caller vouches for a place for each output, which only this thread writes.
-            return (0..self.problem.outputs).all(|i| unsafe { self.kernel.finish_empty(out.at(i as isize, 1)) });
+            return (0..self.problem.outputs).all(|i| unsafe {
+                let mut is_some = false;
+                self.store(1, out.at(i as isize, 1), |to, _| is_some = self.kernel.finish_empty(to));
+                is_some
+            });
         }
-        // SAFETY: the caller vouches for the elements and for a place for each output.
-        unsafe { self.run(out) };
+        let sorted = if self.facts.free { self.problem.in_memory_order() } else { None };
+        let problem = sorted.as_ref().unwrap_or(self.problem);
+        let (x, mask) = (problem.x_offset - self.problem.x_offset, problem.mask_offset - self.problem.mask_offset);
+        let work = Work { problem, base: self.base.offset(x, mask), ..*self };
+        // SAFETY: the caller vouches for the elements, which are the same in any order, and for a place for each
+        // output.
+        unsafe { work.run(out) };
         true
     }
 
@@ -186,7 +221,7 @@ impl<'a> Work<'a> {
         unsafe {
             if self.is_block() {
                 let (x, n) = (self.base.x.cast(), self.problem.count);
-                one_block(self.kernel, x, n, out.at(self.problem.out_offset, 1));
+                self.store(1, out.at(self.problem.out_offset, 1), |to, _| one_block(self.kernel, x, n, to));
                 return self.tell(n);
             }
             match Route::of(self.problem) {
@@ -248,7 +283,85 @@ impl<'a> Work<'a> {
     unsafe fn finish(&self, out: &Output<Value>, at: isize, nodes: *const Node, n: usize, count: usize) {
         let to = out.at(at + self.problem.out_offset, n);
         // SAFETY: the caller vouches for the nodes and the places, and `at` has checked that `n` places are in bounds.
-        unsafe { self.kernel.finish(nodes, n, count as u64, to) };
+        unsafe {
+            self.store(n, to, |to, some| {
+                let nodes = nodes.wrapping_byte_add(some.start * self.facts.node);
+                self.kernel.finish(nodes, some.len(), count as u64, to);
+            });
+        }
+    }
+
+    /// Writes the results of `n` nodes, each of `count` elements, to outputs that are `step` places apart.
+    ///
+    /// # Safety
+    /// `n` nodes of this kernel are readable; no other task writes the places.
+    unsafe fn finish_apart(
+        &self,
+        out: &Output<Value>,
+        at: isize,
+        step: isize,
+        nodes: *const Node,
+        n: usize,
+        count: usize,
+    ) {
+        if step == 1 {
+            // SAFETY: the caller vouches for the nodes and the places.
+            return unsafe { self.finish(out, at, nodes, n, count) };
+        }
+        let mut room = SomeValues::new();
+        let some = SomeValues::BYTES / out.size();
+        for first in (0..n).step_by(some) {
+            let some = some.min(n - first);
+            let values = room.first();
+            // SAFETY: the caller vouches for the nodes and the places; `room` has space for `some` results, which are
+            // written before they are copied.
+            unsafe {
+                self.store(some, values, |to, part| {
+                    let nodes = nodes.wrapping_byte_add((first + part.start) * self.facts.node);
+                    self.kernel.finish(nodes, part.len(), count as u64, to);
+                });
+                for i in 0..some {
+                    let to = out.at(at + self.problem.out_offset + (first + i) as isize * step, 1);
+                    copy(values.byte_add(i * out.size()), to, out.size());
+                }
+            }
+        }
+    }
+
+    /// Writes `n` outputs, which `write` writes, to the places from `to` on. `write` is given an address and which of
+    /// the outputs to write there.
+    ///
+    /// # Safety
+    /// There is room for `n` outputs at `to`, or for their elements if they are converted, and `write` writes them.
+    unsafe fn store(&self, n: usize, to: *mut Value, mut write: impl FnMut(*mut Value, Range<usize>)) {
+        let Some(Storing { convert, bytes, hole }) = self.storing else { return write(to, 0..n) };
+        let (mut room, size) = (SomeValues::new(), self.facts.value);
+        let (some, mut to) = (SomeValues::BYTES / size, to);
+        for first in (0..n).step_by(some) {
+            let end = n.min(first + some);
+            write(room.first(), first..end);
+            // SAFETY: the outputs have just been written, and the caller vouches for room for their elements.
+            if unsafe { convert(room.first(), end - first, to) }.is_err() {
+                hole.store(true, Ordering::Relaxed);
+            }
+            to = to.wrapping_byte_add((end - first) * bytes);
+        }
+    }
+}
+
+/// Room for some outputs, on the stack.
+#[repr(C, align(64))]
+struct SomeValues([MaybeUninit<u8>; SomeValues::BYTES]);
+
+impl SomeValues {
+    const BYTES: usize = 4096;
+
+    fn new() -> Self {
+        Self([MaybeUninit::uninit(); Self::BYTES])
+    }
+
+    fn first(&mut self) -> *mut Value {
+        self.0.as_mut_ptr().cast()
     }
 }
 

@@ -8,7 +8,7 @@ use super::nodes::{Items, Nodes};
 use crate::loops::{Item, Node};
 use crate::moves::{PITCH, TILE, WIDE, copy_rows, fill, side_by_side};
 use crate::panel::{Panel, RowList};
-use crate::policy::{AHEAD, BLOCK, PANEL};
+use crate::policy::{AHEAD, BLOCK, MOST_ROWS, PANEL};
 use crate::simd::prefetch;
 
 /// Workspace of panels.
@@ -61,6 +61,28 @@ impl Work<'_> {
     /// The addresses of rows of elements, `width` elements apart.
     pub(super) fn rows_at(&self, x: *const Item, rows: usize, width: usize) -> RowList<Item> {
         (0..rows).map(|i| x.wrapping_byte_add(i * width * self.facts.item)).collect()
+    }
+
+    /// The nodes of the `width` columns of a matrix, at most a block of elements.
+    ///
+    /// # Safety
+    /// `rows * width` elements are readable at `x`, and `to` has room for `width` nodes.
+    pub(super) unsafe fn matrix(&self, x: *const Item, rows: usize, width: usize, room: &mut Room, to: *mut Node) {
+        if !self.facts.runs {
+            // SAFETY: the caller vouches for the rows and for room for the nodes.
+            return unsafe { self.dense_rows(x, rows, width, 0, room, to) };
+        }
+        for first in (0..rows).step_by(MOST_ROWS) {
+            let x = x.wrapping_byte_add(first * width * self.facts.item);
+            let some = self.rows_at(x, MOST_ROWS.min(rows - first), width);
+            // SAFETY: the caller vouches for the rows and for room for the nodes, which the first panel writes.
+            unsafe {
+                match first {
+                    0 => self.kernel.panel(Panel::new(some.as_slice(), 0), width, to),
+                    _ => self.kernel.panel_after(some.as_slice(), first as u64, width, to),
+                }
+            }
+        }
     }
 
     /// The nodes of the `width` columns of dense rows, at most a block of elements. The first row has the index

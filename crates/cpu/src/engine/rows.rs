@@ -6,10 +6,10 @@ use super::Work;
 use super::nodes::{Items, Nodes};
 use super::panels::Room;
 use crate::loops::{Item, Loops, Node, Value};
-use crate::moves::{copy, take_apart};
+use crate::moves::copy;
 use crate::output::Output;
-use crate::panel::Panel;
-use crate::policy::{ALONE, BLOCK, CHUNK, MOST_ROWS};
+use crate::policy::{ALONE, BLOCK, CHUNK};
+use crate::transpose::{Rows, take_apart};
 
 /// The workspace of a task.
 pub struct Scratch {
@@ -79,10 +79,10 @@ impl Work<'_> {
     fn short_rows(&self) -> Option<Dim> {
         let (inner, lane) = (self.problem.inner(), *self.problem.kept.last()?);
         let len = self.problem.count as isize;
-        let dense = self.problem.reduced.len() <= 1 && inner.x == self.problem.size as isize;
+        let one = self.problem.reduced.len() <= 1 && inner.x > 0;
         let adjacent =
             lane.x == inner.x * len && (lane.mask == inner.mask * len || (lane.mask == 0 && inner.mask == 0));
-        (len as usize <= BLOCK / 2 && dense && adjacent).then_some(lane)
+        (len as usize <= BLOCK / 2 && one && adjacent).then_some(lane)
     }
 
     /// Outputs `from..to`, row by row.
@@ -140,12 +140,9 @@ impl Work<'_> {
             let size = self.facts.item;
             let mut apart = std::mem::replace(&mut room.apart, Items::new());
             let columns = apart.room(n * len * size);
-            take_apart(x, n, len, size, self.load.whole(), columns);
-            if self.facts.runs && len <= MOST_ROWS {
-                self.kernel.panel(Panel::new(self.rows_at(columns, len, n).as_slice(), 0), n, to);
-            } else {
-                self.dense_rows(columns, len, n, 0, room, to);
-            }
+            let rows = Rows { n, columns: len, bytes: size, whole: self.load.whole() };
+            take_apart(x, rows, columns, n);
+            self.matrix(columns, len, n, room, to);
             room.apart = apart;
         }
     }
@@ -155,15 +152,8 @@ impl Work<'_> {
     /// # Safety
     /// The nodes are of this kernel; no other task writes the places.
     pub(super) unsafe fn finish_along(&self, out: &Output<Value>, at: isize, lane: &Dim, nodes: &Nodes) {
-        let count = self.problem.count;
-        if lane.out == 1 {
-            // SAFETY: the caller vouches for nodes of this kernel, and that no other task writes the places.
-            return unsafe { self.finish(out, at, nodes.first(), nodes.len(), count) };
-        }
-        for i in 0..nodes.len() {
-            // SAFETY: the caller vouches for nodes of this kernel, and that no other task writes the places.
-            unsafe { self.finish(out, at + i as isize * lane.out, nodes.at(i), 1, count) };
-        }
+        // SAFETY: the caller vouches for nodes of this kernel, and that no other task writes the places.
+        unsafe { self.finish_apart(out, at, lane.out, nodes.first(), nodes.len(), self.problem.count) };
     }
 
     /// The tree over `len` elements of one output, from the index `from` (a multiple of `CHUNK`): the first of `nodes`.

@@ -1,25 +1,27 @@
 //! The route for small slabs: neighbours along a kept axis, each of which is a few outputs whole, their elements in any
 //! order.
 //!
-//! A block of slabs is transposed, so that equal elements of all slabs lie side by side. Then it is a matrix: a row of
-//! it is one element of each output of each slab. It is reduced column by column. A slab of many outputs side by side
-//! is such a matrix by itself.
+//! A block of slabs becomes a matrix: a row of it is one element of each output of each slab. It is reduced column by
+//! column. A slab of many outputs side by side is such a matrix by itself. Of other slabs, pieces are transposed: the
+//! elements of neighbouring outputs that lie side by side. Where pieces would be tiny, whole slabs are transposed, so
+//! that equal elements of all slabs lie side by side.
 
 use warpfold_array::problem::{Dim, Walk};
 
 use super::Work;
 use super::nodes::{Items, Nodes};
 use super::panels::Room;
-use crate::loops::{Item, Node, Value};
-use crate::moves::take_apart;
+use crate::loops::Value;
 use crate::output::Output;
-use crate::panel::Panel;
-use crate::policy::{BLOCK, CHUNK, MOST_ROWS, WIDE_SLAB};
+use crate::policy::{BLOCK, CHUNK, LEAST_PIECE, WIDE_SLAB};
+use crate::transpose::{Rows, take_apart};
 
 /// The slabs of a problem.
 struct Slabs {
     /// The axis along which they lie side by side.
     dim: Dim,
+    /// Bytes from one of their elements to the next.
+    unit: isize,
     /// Elements of a slab.
     each: usize,
     /// Where a slab's elements are: those with index 0 of each of its outputs, then those with index 1, and so on.
@@ -27,6 +29,48 @@ struct Slabs {
     order: Vec<usize>,
     /// The places of a slab's outputs after its first one's.
     outs: Vec<isize>,
+    /// The pieces that are transposed, if they are not tiny.
+    pieces: Option<Pieces>,
+}
+
+/// The pieces of a slab: rows of neighbouring outputs' elements that follow one another.
+struct Pieces {
+    /// Outputs of a piece.
+    n: usize,
+    /// Elements of each of them.
+    columns: usize,
+    /// Rows of the matrix from one such element to the next.
+    step: usize,
+    /// The place of each piece in the slab, and the row and the column of the matrix that its first element goes to.
+    places: Vec<[usize; 3]>,
+}
+
+impl Pieces {
+    /// The pieces of a slab whose elements are `unit` bytes apart; `None` if they are tiny.
+    fn of(reduced: &[Dim], inner: &[Dim], unit: isize) -> Option<Self> {
+        let side = reduced.iter().position(|dim| dim.x == unit);
+        let columns = side.map_or(1, |side| reduced[side].len);
+        let (n, others) = match inner.split_last() {
+            Some((lane, others)) if lane.x == unit * columns as isize => (lane.len, others),
+            _ => (1, inner),
+        };
+        if n * columns < LEAST_PIECE {
+            return None;
+        }
+        // The matrix's rows and columns as steps along the axes of which a piece has one index.
+        let count = |dims: &[Dim]| dims.iter().map(|dim| dim.len).product::<usize>();
+        let rows = |(i, dim): (usize, &Dim)| (side != Some(i)).then(|| (*dim, count(&reduced[i + 1..])));
+        let rows: Vec<(Dim, usize)> = reduced.iter().enumerate().filter_map(rows).collect();
+        let mut places = vec![[0; 3]];
+        let axes = rows.into_iter().map(|(dim, step)| (dim, [step, 0]));
+        let others = others.iter().enumerate().map(|(i, dim)| (*dim, [0, count(&others[i + 1..]) * n]));
+        for (dim, [row, column]) in axes.chain(others) {
+            let along = |i: usize| [i * (dim.x / unit) as usize, i * row, i * column];
+            let add = |a: [usize; 3], b: [usize; 3]| [a[0] + b[0], a[1] + b[1], a[2] + b[2]];
+            places = places.iter().flat_map(|&at| (0..dim.len).map(move |i| add(at, along(i)))).collect();
+        }
+        Some(Pieces { n, columns, step: side.map_or(1, |side| count(&reduced[side + 1..])), places })
+    }
 }
 
 /// The workspace of a task.
@@ -68,17 +112,20 @@ impl Work<'_> {
     }
 
     fn slabs_along(&self, dim: Dim, inner: &[Dim]) -> Slabs {
-        let size = self.problem.size as isize;
-        let steps = |dims: &[Dim], step: fn(&Dim) -> isize| {
-            dims.iter().fold(vec![0], |steps: Vec<isize>, dim| {
-                steps.iter().flat_map(|&at| (0..dim.len as isize).map(move |i| at + i * step(dim))).collect()
-            })
-        };
-        let (rows, columns) = (steps(&self.problem.reduced, |dim| dim.x), steps(inner, |dim| dim.x));
+        let reduced = &self.problem.reduced;
+        let unit = inner.iter().chain(reduced).map(|dim| dim.x).min().expect("an axis of a slab");
+        let (rows, columns) = (steps(reduced, |dim| dim.x), steps(inner, |dim| dim.x));
         let order: Vec<usize> =
-            rows.iter().flat_map(|row| columns.iter().map(move |column| ((row + column) / size) as usize)).collect();
+            rows.iter().flat_map(|row| columns.iter().map(move |column| ((row + column) / unit) as usize)).collect();
         let sorted = order.iter().enumerate().all(|(i, &place)| i == place);
-        Slabs { dim, each: order.len(), order: if sorted { Vec::new() } else { order }, outs: steps(inner, |d| d.out) }
+        Slabs {
+            dim,
+            unit,
+            each: order.len(),
+            order: if sorted { Vec::new() } else { order },
+            outs: steps(inner, |d| d.out),
+            pieces: Pieces::of(reduced, inner, unit),
+        }
     }
 
     /// Reduces `n` slabs.
@@ -87,9 +134,9 @@ impl Work<'_> {
     /// They are readable from the walk's place on, and no other thread writes their outputs.
     unsafe fn some_slabs(&self, slabs: &Slabs, at: &Walk<'_>, n: usize, scratch: &mut Scratch, out: &Output<Value>) {
         let (size, node, count) = (self.facts.item, self.facts.node, self.problem.count);
-        let Slabs { dim, each, order, outs } = slabs;
+        let Slabs { dim, unit, each, order, outs, pieces } = slabs;
         let (each, width) = (*each, outs.len());
-        let along = Dim { len: dim.len * each, x: self.problem.size as isize, mask: (dim.mask != 0).into(), out: 0 };
+        let along = Dim { len: dim.len * each, x: *unit, mask: (dim.mask != 0).into(), out: 0 };
         let neighbours = dim.out == width as isize && outs.iter().enumerate().all(|(i, &out)| out == i as isize);
         // SAFETY: the caller vouches for the slabs, which are `n * each` neighbours. There is room for as many, all of
         // which are written before they are read, and for a node of each output.
@@ -99,13 +146,27 @@ impl Work<'_> {
                 scratch.nodes.write(n * width, |to| {
                     for slab in 0..n {
                         let to = to.byte_add(slab * width * node);
-                        self.matrix(x.byte_add(slab * each * size), width, &mut scratch.room, to);
+                        self.matrix(x.byte_add(slab * each * size), count, width, &mut scratch.room, to);
                     }
                 });
                 return self.finish(out, at.out(), scratch.nodes.first(), n * width, count);
             }
             let apart = scratch.apart.room(n * each * size);
-            take_apart(x, n, each, size, self.load.whole(), apart);
+            let whole = self.load.whole();
+            if let Some(pieces) = pieces
+                && neighbours
+            {
+                let rows = Rows { n: pieces.n, columns: pieces.columns, bytes: size, whole };
+                for slab in 0..n {
+                    for [place, row, column] in &pieces.places {
+                        let to = apart.byte_add(((row * n + slab) * width + column) * size);
+                        take_apart(x.byte_add((slab * each + place) * size), rows, to, pieces.step * n * width);
+                    }
+                }
+                scratch.nodes.write(n * width, |to| self.matrix(apart, count, n * width, &mut scratch.room, to));
+                return self.finish(out, at.out(), scratch.nodes.first(), n * width, count);
+            }
+            take_apart(x, Rows { n, columns: each, bytes: size, whole }, apart, n);
             let mut matrix = apart;
             if !order.is_empty() {
                 matrix = scratch.ordered.room(n * each * size);
@@ -114,39 +175,24 @@ impl Work<'_> {
                     std::ptr::copy_nonoverlapping(from.cast::<u8>(), to.cast(), n * size);
                 }
             }
-            scratch.nodes.write(n * width, |to| self.matrix(matrix, n * width, &mut scratch.room, to));
+            scratch.nodes.write(n * width, |to| self.matrix(matrix, count, n * width, &mut scratch.room, to));
             let nodes = scratch.nodes.first();
             if neighbours {
-                scratch.sorted.write(n * width, |to| take_apart(nodes, width, n, node, false, to));
+                let rows = Rows { n: width, columns: n, bytes: node, whole: false };
+                scratch.sorted.write(n * width, |to| take_apart(nodes, rows, to, width));
                 return self.finish(out, at.out(), scratch.sorted.first(), n * width, count);
             }
             for (column, place) in outs.iter().enumerate() {
                 let nodes = nodes.byte_add(column * n * node);
-                if dim.out == 1 {
-                    self.finish(out, at.out() + place, nodes, n, count);
-                    continue;
-                }
-                for i in 0..n {
-                    let to = at.out() + place + i as isize * dim.out;
-                    self.finish(out, to, nodes.byte_add(i * node), 1, count);
-                }
+                self.finish_apart(out, at.out() + place, dim.out, nodes, n, count);
             }
         }
     }
+}
 
-    /// The trees over the columns of a matrix that has a row for each element of an output.
-    ///
-    /// # Safety
-    /// The matrix is readable, and `to` has room for `width` nodes.
-    unsafe fn matrix(&self, x: *const Item, width: usize, room: &mut Room, to: *mut Node) {
-        let count = self.problem.count;
-        // SAFETY: the caller vouches for the rows and for room for the nodes.
-        unsafe {
-            if self.facts.runs && count <= MOST_ROWS {
-                self.kernel.panel(Panel::new(self.rows_at(x, count, width).as_slice(), 0), width, to);
-            } else {
-                self.dense_rows(x, count, width, 0, room, to);
-            }
-        }
-    }
+/// The sums of all combinations of steps along axes.
+fn steps(dims: &[Dim], step: fn(&Dim) -> isize) -> Vec<isize> {
+    dims.iter().fold(vec![0], |steps: Vec<isize>, dim| {
+        steps.iter().flat_map(|&at| (0..dim.len as isize).map(move |i| at + i * step(dim))).collect()
+    })
 }
