@@ -40,9 +40,9 @@ pub trait Reducer: Clone + Send + Sync {
     /// Whether `lift` depends on the index. If it does not, set this to false: some layouts are then reduced faster.
     const INDEXED: bool = true;
 
-    /// Whether a sequence may be continued by nodes of no elements without a change of its result. Set this only if there
-    /// is an [identity](Reducer::identity), and [`Reducer::combine_counted`] ignores the counts. Sequences whose length
-    /// is no power of two are then reduced faster.
+    /// Whether a sequence may be continued by nodes of no elements without a change of its result. Set this only if
+    /// there is an [identity](Reducer::identity), and [`Reducer::combine_counted`] ignores the counts. Sequences whose
+    /// length is no power of two are then reduced faster.
     const PADDED: bool = false;
 
     /// The node of an empty sequence, if there is one. Combined with any node, on either side, it must give back that

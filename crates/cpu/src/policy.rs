@@ -52,9 +52,13 @@ pub const FEW_COLUMNS: usize = 8;
 /// 39, 32; of 256 33, 31; var of 4 106, 33; of 64 39, 30; argmax of 4 95, 32; of 64 62, 36.
 pub const FEW_DENSE_COLUMNS: usize = BLOCK / PANEL;
 
-/// Elements side by side of each column under which many columns are transposed as they are read, and reduced row by row
-/// ([`super::route::Route::Columns`]).
+/// Elements side by side of each column under which many columns are transposed as they are read, and reduced row by
+/// row ([`super::route::Route::Columns`]).
 pub const MOST_BESIDE: usize = 64;
+
+/// Elements of the innermost axis under which an output's elements are not read one after the other if a kept axis and
+/// a few indices of an outer reduced axis lie closer.
+pub const LEAST_INNER: usize = 16;
 
 /// The most elements of a slab ([`super::route::Route::Slabs`]): a few of them are a block.
 pub const MOST_SLAB: usize = BLOCK / 2;
@@ -84,10 +88,16 @@ pub const MOST_NODES: usize = 1 << 24;
 /// Rows of a transposed array that a task reduces at most.
 pub const MOST_DEPTH: usize = 2048;
 
-/// Lanes and columns of a tile when the fastest axis in memory is an outer reduced one (a transposed array).
-pub const TILE_LANES: usize = 256;
-/// See [`TILE_LANES`].
-pub const TILE_DEPTH: usize = 128;
+/// Bytes of a tile of a transposed array's lanes in index order: half of an L2 cache.
+pub const TILE_ITEMS: usize = 1 << 19;
+/// Bytes of the fewest lanes of such a tile, if there are as many: two cache lines of each of its rows are read.
+pub const LEAST_LANES: usize = 128;
+/// The most lanes of such a tile.
+pub const MOST_LANES: usize = 256;
+/// Rows from the row at hand to the row that is prefetched while rows far apart are transposed.
+pub const ROWS_AHEAD: usize = 24;
+/// Lines of such a tile that are copied before they are transposed, where elements cannot be read in place.
+pub const LINES: usize = 64;
 
 /// The most groups whose elements are queued at once ([`crate::engine`]). Elements of more groups go to buckets first.
 /// 2^26 f32, two threads, by queues: 16 groups 62 ms, 1024 69, 2048 75, 4096 84; a million by buckets 118 (all of a

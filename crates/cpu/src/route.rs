@@ -2,7 +2,7 @@
 
 use super::moves::TILE;
 use super::policy::{
-    BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_RUN, LEAST_RUNS, LEAST_SLABS, MOST_BESIDE, MOST_SLAB,
+    BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_INNER, LEAST_RUN, LEAST_RUNS, LEAST_SLABS, MOST_BESIDE, MOST_SLAB,
 };
 use warpfold_array::problem::{Dim, Problem};
 
@@ -79,6 +79,7 @@ impl Route {
                 if narrow { Route::Interleaved { lane } } else { Route::Columns { lane } }
             }
             (_, Some(lane)) if outer[lane].len >= FEW_COLUMNS => Route::Transposed { lane },
+            (Some(lane), _) if kept[lane].len >= TILE && inner.len < LEAST_INNER => Route::Columns { lane },
             _ => Route::Rows,
         }
     }

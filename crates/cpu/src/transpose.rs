@@ -1,20 +1,29 @@
 //! The transposition of short rows: many rows of a few elements become a few rows of many.
 
 use super::moves::{by_number, by_size, copy};
-use super::policy::AHEAD;
+use super::policy::{AHEAD, ROWS_AHEAD};
 use super::simd::{array, prefetch, vectorize};
 
-/// Rows of elements that follow one another.
+/// Rows of elements.
 #[derive(Clone, Copy)]
 pub struct Rows {
     /// The number of rows.
     pub n: usize,
     /// Elements of a row.
     pub columns: usize,
+    /// Elements from one row to the next.
+    pub step: usize,
     /// Bytes of an element.
     pub bytes: usize,
     /// Whether elements are numbers. Other elements may have bytes that are not initialised.
     pub whole: bool,
+}
+
+impl Rows {
+    /// Rows that follow one another without a gap.
+    pub fn dense(n: usize, columns: usize, bytes: usize, whole: bool) -> Self {
+        Self { n, columns, step: columns, bytes, whole }
+    }
 }
 
 /// Transposes rows: column c goes to the `n` elements from `c * pitch` on.
@@ -22,20 +31,21 @@ pub struct Rows {
 /// # Safety
 /// The rows are readable at `x`, at any alignment, and `to` has room for all columns.
 pub unsafe fn take_apart<X>(x: *const X, rows: Rows, to: *mut X, pitch: usize) {
-    let Rows { n, columns, bytes, whole } = rows;
+    let Rows { n, columns, step, bytes, whole } = rows;
     debug_assert!(pitch >= n);
     // SAFETY: the caller vouches for `n * columns` elements on either side; the size is that of the type.
     unsafe {
         match bytes {
-            1 if whole => take_apart_typed::<u8>(x.cast(), n, columns, to.cast(), pitch),
-            2 if whole => take_apart_typed::<u16>(x.cast(), n, columns, to.cast(), pitch),
+            1 if whole => take_apart_typed::<u8>(x.cast(), n, columns, step, to.cast(), pitch),
+            2 if whole => take_apart_typed::<u16>(x.cast(), n, columns, step, to.cast(), pitch),
             // As floats, whose bits a copy keeps, too: it takes an instruction less to put a float into a vector. 204
             // rows of 20 elements take 1.26 us, and 1.60 us as integers (AVX2).
-            4 if whole => take_apart_typed::<f32>(x.cast(), n, columns, to.cast(), pitch),
-            8 if whole => take_apart_typed::<f64>(x.cast(), n, columns, to.cast(), pitch),
-            _ => by_size!(bytes, T => any::<T>(x.cast(), n, columns, to.cast(), pitch), else {
+            4 if whole => take_apart_typed::<f32>(x.cast(), n, columns, step, to.cast(), pitch),
+            8 if whole => take_apart_typed::<f64>(x.cast(), n, columns, step, to.cast(), pitch),
+            _ => by_size!(bytes, T => any::<T>(x.cast(), n, columns, step, to.cast(), pitch), else {
                 for i in 0..n * columns {
-                    let place = i % columns * pitch + i / columns;
+                    let (row, column) = (i / columns, i % columns);
+                    let (i, place) = (row * step + column, column * pitch + row);
                     copy(x.wrapping_byte_add(i * bytes), to.wrapping_byte_add(place * bytes), bytes);
                 }
             }),
@@ -48,7 +58,7 @@ pub unsafe fn take_apart<X>(x: *const X, rows: Rows, to: *mut X, pitch: usize) {
 /// # Safety
 /// `n * columns` elements are readable at `x`, at any alignment, and `to` has room for all columns.
 #[inline(never)]
-unsafe fn take_apart_typed<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T, pitch: usize) {
+unsafe fn take_apart_typed<T: Copy>(x: *const T, n: usize, columns: usize, step: usize, to: *mut T, pitch: usize) {
     /// Rows of C elements, in pieces that the compiler transposes in registers.
     #[inline(always)]
     #[expect(clippy::needless_range_loop, reason = "a column is an index within every row")]
@@ -75,24 +85,25 @@ unsafe fn take_apart_typed<T: Copy>(x: *const T, n: usize, columns: usize, to: *
         #[inline(always)]
         // SAFETY: the caller vouches for `n * columns` elements on either side.
         || unsafe {
-            by_number!(columns, C in [2 3 4 5 6 7 8] => fixed::<T, C>(x, n, to, pitch), else blocks(x, n, columns, to, pitch));
+            let few = if step == columns { columns } else { 0 };
+            by_number!(few, C in [2 3 4 5 6 7 8] => fixed::<T, C>(x, n, to, pitch), else blocks(x, n, columns, step, to, pitch));
         },
     );
 }
 
 /// [`take_apart`] of any number of columns: a few elements of one column after the other.
 #[inline(always)]
-unsafe fn any<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T, pitch: usize) {
+unsafe fn any<T: Copy>(x: *const T, n: usize, columns: usize, step: usize, to: *mut T, pitch: usize) {
     const LINE: usize = 16;
     let mut i = 0;
     while i + LINE <= n {
         // SAFETY: row i is at most `n - LINE`, so LINE rows are readable from there, and LINE elements of each column
         // have room from element i on.
         unsafe {
-            let rows = x.add(i * columns);
-            prefetch(rows.wrapping_byte_add(AHEAD), LINE * columns);
+            let rows = x.add(i * step);
+            prefetch(rows.wrapping_byte_add(AHEAD), LINE * step);
             for c in 0..columns {
-                let column: [T; LINE] = array!(LINE, i => rows.add(i * columns + c).read_unaligned());
+                let column: [T; LINE] = array!(LINE, i => rows.add(i * step + c).read_unaligned());
                 to.add(c * pitch + i).cast::<[T; LINE]>().write_unaligned(column);
             }
         }
@@ -101,7 +112,7 @@ unsafe fn any<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T, pitch:
     for i in i..n {
         for c in 0..columns {
             // SAFETY: row i and column c are within the `n` rows that the caller vouches for.
-            unsafe { to.add(c * pitch + i).write_unaligned(x.add(i * columns + c).read_unaligned()) };
+            unsafe { to.add(c * pitch + i).write_unaligned(x.add(i * step + c).read_unaligned()) };
         }
     }
 }
@@ -111,7 +122,7 @@ unsafe fn any<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T, pitch:
 /// rows of the first half take turns with those of the second, and so do their elements.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn blocks<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T, pitch: usize) {
+unsafe fn blocks<T: Copy>(x: *const T, n: usize, columns: usize, step: usize, to: *mut T, pitch: usize) {
     use std::arch::x86_64::*;
 
     /// The elements of two vectors in turn.
@@ -132,7 +143,7 @@ unsafe fn blocks<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T, pit
     macro_rules! square {
         ($name:ident, $b:literal, $stages:literal: $($low:literal)* / $($high:literal)*) => {
             #[inline(always)]
-            unsafe fn $name<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T, pitch: usize) {
+            unsafe fn $name<T: Copy>(x: *const T, n: usize, columns: usize, step: usize, to: *mut T, pitch: usize) {
                 const B: usize = $b;
                 let mut next = 0;
                 while next < n {
@@ -142,20 +153,26 @@ unsafe fn blocks<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T, pit
                     // each of them, which lie before the end of all rows, as is checked; elements past the row's end
                     // are not written.
                     unsafe {
-                        let rows = x.add(i * columns);
-                        prefetch(rows.wrapping_byte_add(AHEAD), B * columns);
-                        let end = (n - i) * columns;
+                        let rows = x.add(i * step);
+                        if step == columns {
+                            prefetch(rows.wrapping_byte_add(AHEAD), B * columns);
+                        } else {
+                            for row in 0..B {
+                                prefetch(rows.wrapping_add((ROWS_AHEAD + row) * step), columns);
+                            }
+                        }
+                        let end = (n - 1 - i) * step + columns;
                         for c in (0..columns).step_by(B) {
                             let some = B.min(columns - c);
-                            if (B - 1) * columns + c + B > end {
+                            if (B - 1) * step + c + B > end {
                                 for (row, c) in (0..B).flat_map(|row| (c..c + some).map(move |c| (row, c))) {
-                                    let x = rows.add(row * columns + c).read_unaligned();
+                                    let x = rows.add(row * step + c).read_unaligned();
                                     to.add(c * pitch + i + row).write_unaligned(x);
                                 }
                                 continue;
                             }
                             let (x, to) = (rows.add(c), to.add(c * pitch + i));
-                            let load = |row: usize| _mm_loadu_si128(x.add(row * columns).cast());
+                            let load = |row: usize| _mm_loadu_si128(x.add(row * step).cast());
                             let mut block = [$(load($low),)* $(load($high),)*];
                             for _ in 0..$stages {
                                 let turns = [$(zip::<T>(block[$low], block[$low + B / 2]),)*];
@@ -185,11 +202,11 @@ unsafe fn blocks<T: Copy>(x: *const T, n: usize, columns: usize, to: *mut T, pit
     // SAFETY: the caller vouches for all rows and columns; a block is no higher than there are rows.
     unsafe {
         match size_of::<T>() {
-            1 if n >= 16 => of_sixteen(x, n, columns, to, pitch),
-            2 if n >= 8 => of_eight(x, n, columns, to, pitch),
-            4 if n >= 4 => of_four(x, n, columns, to, pitch),
-            8 if n >= 2 => of_two(x, n, columns, to, pitch),
-            _ => any(x, n, columns, to, pitch),
+            1 if n >= 16 => of_sixteen(x, n, columns, step, to, pitch),
+            2 if n >= 8 => of_eight(x, n, columns, step, to, pitch),
+            4 if n >= 4 => of_four(x, n, columns, step, to, pitch),
+            8 if n >= 2 => of_two(x, n, columns, step, to, pitch),
+            _ => any(x, n, columns, step, to, pitch),
         }
     }
 }
@@ -207,15 +224,15 @@ mod tests {
         fn check<T: Copy + PartialEq + std::fmt::Debug>(of: fn(usize) -> T) {
             for columns in (1..70).chain([100, 300]) {
                 for n in [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 33, 40] {
-                    let x: Vec<T> = (0..n * columns).map(of).collect();
-                    let pitch = n + columns % 3;
+                    let (step, pitch) = (columns + n % 3, n + columns % 3);
+                    let x: Vec<T> = (0..(n - 1) * step + columns).map(of).collect();
                     let mut to = vec![of(usize::MAX); pitch * columns];
-                    let rows = Rows { n, columns, bytes: size_of::<T>(), whole: true };
+                    let rows = Rows { n, columns, step, bytes: size_of::<T>(), whole: true };
                     // SAFETY: `x` has all rows, and `to` all columns.
                     unsafe { take_apart(x.as_ptr(), rows, to.as_mut_ptr(), pitch) };
                     for (i, &x) in to.iter().enumerate() {
                         let (column, row) = (i / pitch, i % pitch);
-                        let want = if row < n { of(row * columns + column) } else { of(usize::MAX) };
+                        let want = if row < n { of(row * step + column) } else { of(usize::MAX) };
                         assert_eq!(x, want, "{n} rows of {columns}: element {row} of column {column}");
                     }
                 }

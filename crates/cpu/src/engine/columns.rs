@@ -168,7 +168,7 @@ impl Work<'_> {
             unsafe {
                 let x = self.run_of(at, &beside.inner, len * width, &mut beside.items);
                 let to = beside.room.room(beside.batches * batch).byte_add(beside.next % beside.batches * batch);
-                let rows = Rows { n: width, columns: len, bytes: size, whole: self.load.whole() };
+                let rows = Rows::dense(width, len, size, self.load.whole());
                 take_apart(x, rows, to, width);
             }
             beside.next += 1;

@@ -1,5 +1,6 @@
 //! Nodes and elements of which only the size is known.
 
+use std::cell::RefCell;
 use std::mem::MaybeUninit;
 
 use crate::loops::{ALIGN, Item, Node};
@@ -10,9 +11,60 @@ use crate::moves::copy;
 #[repr(C, align(64))]
 struct Word([MaybeUninit<u8>; ALIGN]);
 
+/// Some memory, which a thread keeps for its next task. (Memory that is given back is zeroed by the system, page by
+/// page, before a task has it again: half of the time of tasks with buffers of 128 KiB.)
+struct Words(Vec<MaybeUninit<Word>>);
+
+/// The most words that a thread keeps: 4 MiB.
+const KEPT: usize = (4 << 20) / ALIGN;
+
+thread_local! {
+    static SPARE: RefCell<Vec<Vec<MaybeUninit<Word>>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Words {
+    /// No memory yet.
+    fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// At least `n` words: the smallest memory that the thread has kept and that is large enough, or else new memory.
+    fn take(n: usize) -> Self {
+        let kept = |spare: &RefCell<Vec<Vec<_>>>| {
+            let mut spare = spare.try_borrow_mut().ok()?;
+            let fits = spare.iter().enumerate().filter(|(_, words)| (n..4 * n).contains(&words.len()));
+            let (i, _) = fits.min_by_key(|(_, words)| words.len())?;
+            Some(spare.swap_remove(i))
+        };
+        if let Ok(Some(words)) = SPARE.try_with(kept) {
+            return Self(words);
+        }
+        let mut words = Vec::with_capacity(n);
+        // SAFETY: `MaybeUninit` words need not be initialised, and the capacity is at least as many.
+        unsafe { words.set_len(n) };
+        Self(words)
+    }
+}
+
+impl Drop for Words {
+    fn drop(&mut self) {
+        let words = std::mem::take(&mut self.0);
+        if words.is_empty() {
+            return;
+        }
+        // At the end of a thread its memory is freed instead.
+        let _ = SPARE.try_with(|spare| {
+            let Ok(mut spare) = spare.try_borrow_mut() else { return };
+            if spare.iter().map(Vec::len).sum::<usize>() + words.len() <= KEPT {
+                spare.push(words);
+            }
+        });
+    }
+}
+
 /// A list of nodes.
 pub struct Nodes {
-    words: Vec<MaybeUninit<Word>>,
+    words: Words,
     len: usize,
     /// Bytes of a node.
     size: usize,
@@ -21,7 +73,7 @@ pub struct Nodes {
 impl Nodes {
     /// An empty list of nodes of `size` bytes.
     pub fn new(size: usize) -> Self {
-        Self { words: Vec::new(), len: 0, size }
+        Self { words: Words::new(), len: 0, size }
     }
 
     /// An empty list with room for `n` nodes.
@@ -49,10 +101,10 @@ impl Nodes {
     /// Makes room for `n` nodes in all.
     pub fn reserve(&mut self, n: usize) {
         let words = (n * self.size).div_ceil(ALIGN);
-        if words > self.words.len() {
-            self.words.reserve(words - self.words.len());
-            // SAFETY: `MaybeUninit` words need not be initialised, and the length is the capacity.
-            unsafe { self.words.set_len(self.words.capacity()) };
+        if words > self.words.0.len() {
+            let mut more = Words::take(words.max(2 * self.words.0.len()));
+            more.0[..self.words.0.len()].copy_from_slice(&self.words.0);
+            self.words = more;
         }
     }
 
@@ -64,7 +116,7 @@ impl Nodes {
     pub unsafe fn write(&mut self, n: usize, write: impl FnOnce(*mut Node)) {
         self.len = 0;
         self.reserve(n);
-        write(self.words.as_mut_ptr().cast());
+        write(self.words.0.as_mut_ptr().cast());
         self.len = n;
     }
 
@@ -75,7 +127,7 @@ impl Nodes {
     #[inline]
     pub unsafe fn push_with(&mut self, write: impl FnOnce(*mut Node)) {
         self.reserve(self.len + 1);
-        write(self.words.as_mut_ptr().wrapping_byte_add(self.len * self.size).cast());
+        write(self.words.0.as_mut_ptr().wrapping_byte_add(self.len * self.size).cast());
         self.len += 1;
     }
 
@@ -105,12 +157,12 @@ impl Nodes {
 
     /// The address of the first node.
     pub fn first(&self) -> *const Node {
-        self.words.as_ptr().cast()
+        self.words.0.as_ptr().cast()
     }
 
     /// The address of the first node, to write to.
     pub fn first_mut(&mut self) -> *mut Node {
-        self.words.as_mut_ptr().cast()
+        self.words.0.as_mut_ptr().cast()
     }
 
     /// The address of node number `i`.
@@ -134,28 +186,26 @@ impl Nodes {
 
 /// Memory that elements are copied to.
 pub struct Items {
-    words: Vec<MaybeUninit<Word>>,
+    words: Words,
 }
 
 impl Items {
     /// No memory yet.
     pub fn new() -> Self {
-        Self { words: Vec::new() }
+        Self { words: Words::new() }
     }
 
     /// Whether no room has been asked for yet.
     pub fn is_empty(&self) -> bool {
-        self.words.is_empty()
+        self.words.0.is_empty()
     }
 
     /// Room for `bytes` bytes. The elements that were there are lost if the room must grow.
     pub fn room(&mut self, bytes: usize) -> *mut Item {
         let words = bytes.div_ceil(ALIGN);
-        if words > self.words.len() {
-            self.words = Vec::with_capacity(words);
-            // SAFETY: `MaybeUninit` words need not be initialised, and the capacity is at least as many.
-            unsafe { self.words.set_len(words) };
+        if words > self.words.0.len() {
+            self.words = Words::take(words);
         }
-        self.words.as_mut_ptr().cast()
+        self.words.0.as_mut_ptr().cast()
     }
 }

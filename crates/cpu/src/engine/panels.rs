@@ -63,7 +63,7 @@ impl Work<'_> {
         (0..rows).map(|i| x.wrapping_byte_add(i * width * self.facts.item)).collect()
     }
 
-    /// The nodes of the `width` columns of a matrix, at most a block of elements.
+    /// The nodes of the `width` columns of a matrix.
     ///
     /// # Safety
     /// `rows * width` elements are readable at `x`, and `to` has room for `width` nodes.
@@ -85,8 +85,7 @@ impl Work<'_> {
         }
     }
 
-    /// The nodes of the `width` columns of dense rows, at most a block of elements. The first row has the index
-    /// `start`.
+    /// The nodes of the `width` columns of dense rows. The first row has the index `start`.
     ///
     /// # Safety
     /// `rows * width` elements are readable at `x`, and `to` has room for `width` nodes.
@@ -105,8 +104,14 @@ impl Work<'_> {
             if rows < PANEL || (rows == PANEL && !self.facts.dense) {
                 return self.panel(self.rows_at(x, rows, width).as_slice(), start, width, room, to);
             }
-            let first = 1 << rows.ilog2();
-            if self.facts.dense {
+            let mut first = 1 << rows.ilog2();
+            if self.facts.dense && first * width > BLOCK {
+                // More than the kernel takes at a time: a subtree of them.
+                if first == rows {
+                    first /= 2;
+                }
+                self.dense_rows(x, first, width, start, room, to);
+            } else if self.facts.dense {
                 self.kernel.dense(x, first * width, start, width, to);
             } else {
                 self.dense(x, first, width, start, room, to);
@@ -125,7 +130,7 @@ impl Work<'_> {
     /// [`Work::dense_rows`] of a power of two of rows, at least [`PANEL`]. Every eight rows become one row of nodes.
     /// Then rows of nodes are merged pair by pair, each pair into its right row.
     unsafe fn dense(&self, x: *const Item, rows: usize, width: usize, start: u64, room: &mut Room, to: *mut Node) {
-        debug_assert!(rows * width <= BLOCK && rows >= PANEL && rows.is_power_of_two());
+        debug_assert!(rows >= PANEL && rows.is_power_of_two());
         let (size, row) = (self.facts.item, width * self.facts.node);
         let groups = rows / PANEL;
         let mut nodes = std::mem::replace(&mut room.dense, Nodes::new(0));

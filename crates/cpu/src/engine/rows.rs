@@ -6,7 +6,7 @@ use super::Work;
 use super::nodes::{Items, Nodes};
 use super::panels::Room;
 use crate::loops::{Item, Loops, Node, Value};
-use crate::moves::copy;
+use crate::moves::{TILE, copy};
 use crate::output::Output;
 use crate::policy::{ALONE, BLOCK, CHUNK};
 use crate::transpose::{Rows, take_apart};
@@ -104,10 +104,11 @@ impl Work<'_> {
         let mut scratch = Scratch::new(self.kernel);
         let len = self.problem.count;
         let along = Dim { len: lane.len * len, ..self.problem.inner() };
+        let most = if len < ALONE && self.kernel.apart(len) { (BLOCK / len).max(TILE) } else { BLOCK / len };
         let mut row = from;
         while row < to {
             let walk = Walk::new(&self.problem.kept, self.base, row);
-            let batch = (BLOCK / len).min(to - row).min(lane.len - row % lane.len);
+            let batch = most.min(to - row).min(lane.len - row % lane.len);
             // SAFETY: `batch` rows follow one another along the lane, within what the caller vouches for; no other task
             // writes these outputs.
             unsafe {
@@ -119,7 +120,7 @@ impl Work<'_> {
         }
     }
 
-    /// The trees over `n` rows of `len` elements, at most a block.
+    /// The trees over `n` rows of `len` elements: at most a block, or a tile of rows that are transposed.
     ///
     /// # Safety
     /// `n * len` elements are readable at `x`, and `to` has room for `n` nodes.
@@ -140,7 +141,7 @@ impl Work<'_> {
             let size = self.facts.item;
             let mut apart = std::mem::replace(&mut room.apart, Items::new());
             let columns = apart.room(n * len * size);
-            let rows = Rows { n, columns: len, bytes: size, whole: self.load.whole() };
+            let rows = Rows::dense(n, len, size, self.load.whole());
             take_apart(x, rows, columns, n);
             self.matrix(columns, len, n, room, to);
             room.apart = apart;

@@ -102,7 +102,10 @@ impl Work<'_> {
             };
             let (mut at, end) = (task * group, total.min((task + 1) * group));
             while at < end {
-                let n = (BLOCK / slabs.each).min(end - at).min(slabs.dim.len - at % slabs.dim.len);
+                let n = (BLOCK / slabs.each)
+                    .max(WIDE_SLAB.div_ceil(slabs.outs.len()))
+                    .min(end - at)
+                    .min(slabs.dim.len - at % slabs.dim.len);
                 // SAFETY: the caller vouches for the elements and the places. These slabs follow one another, and no
                 // other task has them.
                 unsafe { self.some_slabs(&slabs, &Walk::new(outer, self.base, at), n, &mut scratch, out) };
@@ -156,7 +159,7 @@ impl Work<'_> {
             if let Some(pieces) = pieces
                 && neighbours
             {
-                let rows = Rows { n: pieces.n, columns: pieces.columns, bytes: size, whole };
+                let rows = Rows::dense(pieces.n, pieces.columns, size, whole);
                 for slab in 0..n {
                     for [place, row, column] in &pieces.places {
                         let to = apart.byte_add(((row * n + slab) * width + column) * size);
@@ -166,7 +169,7 @@ impl Work<'_> {
                 scratch.nodes.write(n * width, |to| self.matrix(apart, count, n * width, &mut scratch.room, to));
                 return self.finish(out, at.out(), scratch.nodes.first(), n * width, count);
             }
-            take_apart(x, Rows { n, columns: each, bytes: size, whole }, apart, n);
+            take_apart(x, Rows::dense(n, each, size, whole), apart, n);
             let mut matrix = apart;
             if !order.is_empty() {
                 matrix = scratch.ordered.room(n * each * size);
@@ -178,7 +181,7 @@ impl Work<'_> {
             scratch.nodes.write(n * width, |to| self.matrix(matrix, count, n * width, &mut scratch.room, to));
             let nodes = scratch.nodes.first();
             if neighbours {
-                let rows = Rows { n: width, columns: n, bytes: node, whole: false };
+                let rows = Rows::dense(width, n, node, false);
                 scratch.sorted.write(n * width, |to| take_apart(nodes, rows, to, width));
                 return self.finish(out, at.out(), scratch.sorted.first(), n * width, count);
             }

@@ -73,7 +73,7 @@ impl Span {
             // SAFETY: the next `2^level` elements are among the `n` that the caller vouches for, since `level` is at
             // most the logarithm of those left; `block` writes their node.
             unsafe {
-                self.push_with(kernel, level, |to| kernel.block(std::ptr::null(), x, 1 << level, at, to));
+                self.push_with(kernel, level, |to| kernel.short(x, 1 << level, at, to));
             }
             done += 1 << level;
         }

@@ -2,8 +2,8 @@
 //!
 //! Index order and memory order differ. A lane is an index of the fastest axis in memory. If a large power of two
 //! divides the length of a lane, lanes are cut into subtrees of that length, and reduced as columns are. Otherwise
-//! lanes start at any index: then a task copies tiles of some lanes into index order, and keeps one [`Span`] for each
-//! lane.
+//! lanes start at any index: then tiles of some lanes are transposed into index order. If a tile has lanes whole, they
+//! follow one another, and are one [`Span`]; else each lane of the tile is.
 
 use warpfold_array::problem::{At, Dim, Walk};
 
@@ -11,19 +11,13 @@ use super::Work;
 use super::columns::Strip;
 use super::nodes::{Items, Nodes};
 use super::span::Span;
-use crate::loops::Value;
-use crate::moves::{by_size, copy};
+use crate::loops::{Item, Value};
 use crate::output::Output;
-use crate::policy::{LEAST_DEPTH, MOST_DEPTH, MOST_NODES, STRIP_BYTES, TILE_DEPTH, TILE_LANES};
+use crate::policy::{LEAST_DEPTH, LEAST_LANES, LINES, MOST_DEPTH, MOST_LANES, MOST_NODES, STRIP_BYTES, TILE_ITEMS};
+use crate::transpose::{Rows, take_apart};
 
-/// Elements of a lane's ring: those of a tile, and those that the tile before has left.
-const RING: usize = 2 * TILE_DEPTH;
-
-/// Elements from one lane's ring to the next. This is no power of two, so that lanes do not compete for one cache set.
-const PITCH: usize = RING + 16;
-
-/// Elements that a task copies at most.
-const TASK: usize = 1 << 20;
+/// Elements between the parts of lanes in a tile, so that they do not compete for one cache set.
+const PAD: usize = 16;
 
 impl Work<'_> {
     /// Reduces lanes as columns, or by spans.
@@ -37,20 +31,21 @@ impl Work<'_> {
             // SAFETY: the caller vouches for the elements and the places.
             return unsafe { self.lanes_as_columns(outer, lane, inner, unit, out) };
         }
-        let groups = lane.len.div_ceil(TILE_LANES);
-        let slice = (TASK / TILE_LANES).min(depth);
-        let slices = depth.div_ceil(slice);
+        let most = TILE_ITEMS / self.facts.item.max(1);
+        let width = lane.len.min((most / depth).clamp((LEAST_LANES / self.problem.size).max(1), MOST_LANES));
+        let slice = depth.min(most / width);
+        let (groups, slices) = (lane.len.div_ceil(width), depth.div_ceil(slice));
         let per_output = outer_len * groups * slices;
         let spans = self.results(self.problem.outputs * per_output, |task| {
             let base = Walk::new(&self.problem.kept, self.base, task / per_output).at();
             let at = task % per_output;
             let (o, group, s) = (at / slices / groups, at / slices % groups, at % slices);
             let tile = Tile {
-                base: Walk::new(outer, base, o).at().step(&lane, group * TILE_LANES),
+                base: Walk::new(outer, base, o).at().step(&lane, group * width),
                 lane,
                 inner,
-                lanes: TILE_LANES.min(lane.len - group * TILE_LANES),
-                first: (o * lane.len + group * TILE_LANES) * depth,
+                lanes: width.min(lane.len - group * width),
+                first: (o * lane.len + group * width) * depth,
                 depth,
                 from: s * slice,
                 to: depth.min((s + 1) * slice),
@@ -65,7 +60,7 @@ impl Work<'_> {
             for slices in spans.chunks(slices) {
                 for i in 0..slices[0].len() {
                     for slice in slices {
-                        whole.join(self.kernel, &slice[i]).expect("slices of a lane, and lanes, follow one another");
+                        whole.join(self.kernel, &slice[i]).expect("parts of a lane, and lanes, follow one another");
                     }
                 }
             }
@@ -120,58 +115,69 @@ impl Work<'_> {
         }
     }
 
-    /// One span per lane of a tile.
+    /// The span of a tile's lanes, or one for each lane if the tile has a part of them.
     unsafe fn lanes(&self, tile: &Tile<'_>) -> Vec<Span> {
-        let Tile { lanes, first, depth, .. } = *tile;
-        let mut spans: Vec<Span> =
-            (0..lanes).map(|i| Span::new(self.kernel, (first + i * depth + tile.from) as u64)).collect();
-        // The place of a lane's next element in its ring: its index, so that a run of `TILE_DEPTH` elements from a
-        // multiple of `TILE_DEPTH` is a subtree, and does not wrap around.
-        let mut places: Vec<usize> = spans.iter().map(|span| span.end() as usize % RING).collect();
-        let size = self.facts.item;
-        let (mut line, mut rings) = (Items::new(), Items::new());
-        let rings = rings.room(lanes * PITCH * size);
-        let mut walk = Walk::new(tile.inner, tile.base, tile.from);
-        for start in (tile.from..tile.to).step_by(TILE_DEPTH) {
-            let n = TILE_DEPTH.min(tile.to - start);
-            // SAFETY: the caller vouches for `lanes` elements of each line, and there is a ring for each lane.
-            unsafe {
-                for i in 0..n {
-                    let x = self.run_of(walk.at(), &tile.lane, lanes, &mut line);
-                    by_size!(size, T => {
-                        for (lane, place) in places.iter().enumerate() {
-                            let ring = rings.cast::<T>().add(lane * PITCH + (place + i) % RING);
-                            ring.write_unaligned(x.cast::<T>().add(lane).read_unaligned());
-                        }
-                    }, else {
-                        for (lane, place) in places.iter().enumerate() {
-                            let ring = rings.byte_add((lane * PITCH + (place + i) % RING) * size);
-                            copy(x.byte_add(lane * size), ring, size);
-                        }
-                    });
-                    walk.advance();
-                    if i % 32 == 31 || i + 1 == n {
-                        self.tell((i % 32 + 1) * lanes);
-                    }
-                }
+        let Tile { lanes, first, depth, from, to, .. } = *tile;
+        let (size, n) = (self.facts.item, to - from);
+        let (mut rows, mut apart) = (Items::new(), Items::new());
+        let pitch = if n == depth { n } else { n + PAD };
+        let x = apart.room(lanes * pitch * size);
+        let inner = tile.inner.last().copied().unwrap_or(tile.lane);
+        let mut walk = Walk::new(tile.inner, tile.base, from);
+        let mut done = 0;
+        // SAFETY: the caller vouches for `lanes` elements of each line, and there is room for those of all lines.
+        unsafe {
+            while done < n {
+                // Lines along the innermost axis are a fixed step apart.
+                let lines = (inner.len - (from + done) % inner.len).min(n - done).min(LINES);
+                self.transpose(walk.at(), &tile.lane, lanes, &inner, lines, &mut rows, x.byte_add(done * size), pitch);
+                done += lines;
+                walk = Walk::new(tile.inner, tile.base, (from + done) % depth);
+                self.tell(lines * lanes);
             }
-            for (lane, (span, place)) in spans.iter_mut().zip(&mut places).enumerate() {
-                *place = (*place + n) % RING;
-                let end = (first + lane * depth + start + n) as u64;
-                // Elements of an incomplete run wait for the next lines. Fewer than `TILE_DEPTH` wait, and at most as
-                // many lines follow, so the ring has room.
-                let whole = if start + n == tile.to { end } else { end - end % TILE_DEPTH as u64 };
-                while span.end() < whole {
-                    let from = span.end() as usize;
-                    let to = (whole as usize).min((from / TILE_DEPTH + 1) * TILE_DEPTH);
-                    let x = rings.wrapping_byte_add((lane * PITCH + from % RING) * size);
-                    // SAFETY: these elements were written to the ring, and fewer than `RING` elements have followed
-                    // them.
-                    unsafe { span.extend(self.kernel, x, to - from) };
-                }
+            if n == depth {
+                let mut span = Span::new(self.kernel, first as u64);
+                span.extend(self.kernel, x, lanes * n);
+                return vec![span];
             }
+            let start = |lane: usize| (first + lane * depth + from) as u64;
+            let mut spans: Vec<Span> = (0..lanes).map(|lane| Span::new(self.kernel, start(lane))).collect();
+            for (lane, span) in spans.iter_mut().enumerate() {
+                span.extend(self.kernel, x.byte_add(lane * pitch * size), n);
+            }
+            spans
         }
-        spans
+    }
+
+    /// Transposes `lines` lines of `lanes` elements, which are a step along `inner` apart: lane i goes to the elements
+    /// from `i * pitch` on.
+    #[expect(clippy::too_many_arguments, reason = "a matrix on either side")]
+    unsafe fn transpose(
+        &self,
+        at: At,
+        lane: &Dim,
+        lanes: usize,
+        inner: &Dim,
+        lines: usize,
+        room: &mut Items,
+        to: *mut Item,
+        pitch: usize,
+    ) {
+        let (size, whole) = (self.facts.item, self.load.whole());
+        let step = inner.x / size as isize;
+        let in_place = self.load.direct() && lane.x == size as isize && inner.x % size as isize == 0;
+        // SAFETY: the caller vouches for the lines, and for room for them on the other side.
+        unsafe {
+            if in_place && step >= lanes as isize {
+                let rows = Rows { n: lines, columns: lanes, step: step as usize, bytes: size, whole };
+                return take_apart(at.x.cast::<Item>(), rows, to, pitch);
+            }
+            let copied = room.room(lines * lanes * size);
+            for line in 0..lines {
+                self.load.gather(at.step(inner, line), lane, lanes, copied.byte_add(line * lanes * size));
+            }
+            take_apart(copied.cast_const(), Rows::dense(lines, lanes, size, whole), to, pitch);
+        }
     }
 }
 
