@@ -151,15 +151,16 @@ impl Problem {
     /// Whether rows along this kept axis follow one another without a gap, in steps of this axis.
     pub fn has_dense_rows(&self, lane: &Dim) -> bool {
         let [row] = self.reduced[..] else { return false };
-        let len = lane.len as isize;
-        lane.x > 0 && row.x == lane.x * len && row.mask == lane.mask * len
+        let steps = |step: isize| step.checked_mul(lane.len as isize);
+        lane.x > 0 && Some(row.x) == steps(lane.x) && Some(row.mask) == steps(lane.mask)
     }
 
     /// Whether each index of this kept axis has the elements of the innermost reduced axis side by side, and the next
     /// index those that follow: a matrix whose rows are to be columns.
     pub fn has_runs_along(&self, lane: &Dim) -> bool {
-        let (inner, len) = (self.inner(), self.inner().len as isize);
-        inner.len > 1 && inner.x == self.size as isize && lane.x == inner.x * len && lane.mask == inner.mask * len
+        let inner = self.inner();
+        let steps = |step: isize| step.checked_mul(inner.len as isize);
+        inner.len > 1 && inner.x > 0 && Some(lane.x) == steps(inner.x) && Some(lane.mask) == steps(inner.mask)
     }
 
     /// The reduced axis whose index runs fastest; one of length 1 if there is none.

@@ -103,7 +103,7 @@ impl<'a> Parts<'a> {
     /// statistics in turn.
     fn of(array: ArrayRef<'a>, axes: &[usize], problem: &Problem) -> Option<Self> {
         let Problem { outputs, count, size, .. } = *problem;
-        let route = Route::of(problem);
+        let route = Route::of(problem, false);
         let odd = array.dtype() == DType::Bool || array.is_swapped();
         if odd || count == 0 || outputs < 2 || (matches!(route, Route::Rows | Route::Runs) && count >= BLOCK / 2) {
             return None;

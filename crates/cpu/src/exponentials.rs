@@ -5,11 +5,12 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{Exponential, LogSumExp, Powers, Sum, SumExp};
 use warpfold_core::{Element, Float, Reducer};
 
+use super::block::tree_block;
 use super::kernel::{Kernel, each_row};
 use super::panel::{Panel, RowList, TILE, fold_columns};
 use super::policy::{AHEAD, BLOCK, SHORT};
 use super::simd::{prefetch, vectorize};
-use super::tree::{PIECE, fold_rows, tree_block, tree_levels};
+use super::tree::{PIECE, fold_rows, tree_levels};
 
 /// logsumexp of plain floats.
 #[derive(Clone)]

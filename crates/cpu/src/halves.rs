@@ -7,11 +7,12 @@ use warpfold_core::ops::Sum;
 use warpfold_core::{DType, Element, Reducer};
 use warpfold_core::{bf16, f16};
 
+use super::block::{tree_block, tree_of_pieces};
 use super::kernel::{Kernel, each_row};
 use super::panel::{Panel, TILE, fold_columns_at_level, fold_tile};
 use super::policy::{AHEAD, BLOCK, PANEL, SHORT};
 use super::simd::{Simd, array, at_level, prefetch, vectorize};
-use super::tree::{PIECE, fold_rows, lift_pairs, tree_block, tree_of_pieces, upper_levels};
+use super::tree::{PIECE, fold_rows, lift_pairs, upper_levels};
 
 /// Sums and means of 16-bit floats.
 #[derive(Clone)]

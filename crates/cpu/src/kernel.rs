@@ -4,10 +4,11 @@ use std::mem::MaybeUninit;
 
 use warpfold_core::Reducer;
 
+use super::block::tree_block;
 use super::panel::{Panel, fold_columns};
 use super::policy::{PANEL, SHORT};
 use super::simd;
-use super::tree::{combine_nodes, fold_rows, tree_block, tree_levels};
+use super::tree::{combine_nodes, fold_rows, tree_levels};
 use super::uneven::{TILE, fold_ragged};
 
 /// A reducer and its inner loops.

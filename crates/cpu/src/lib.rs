@@ -6,6 +6,7 @@
 //! ([`engine::run`], [`Stream`]) are instantiated by the caller.
 
 pub mod args;
+mod block;
 pub mod engine;
 pub mod exact;
 pub mod exponentials;

@@ -19,7 +19,7 @@ pub struct Spread<T>(pub Deviation<T, Plain>);
 impl<T: Wide> Kernel for Spread<T> {
     type R = Deviation<T, Plain>;
 
-    const SHORT: usize = 4 * SHORT;
+    const SHORT: usize = 2 * SHORT;
 
     fn reducer(&self) -> &Self::R {
         &self.0

@@ -4,6 +4,7 @@ use std::fmt;
 
 use warpfold_core::DType;
 
+use crate::dispatch::Kernels;
 use crate::policy::{CHUNK, ONE_THREAD};
 use crate::route::Route;
 use crate::simd::Simd;
@@ -33,7 +34,7 @@ pub struct Plan {
     pub staged: bool,
     /// The precision of nodes.
     pub precision: Precision,
-    /// The canonical problem.
+    /// The canonical problem; its reduced axes are in the order of memory if any order gives the same result.
     pub problem: Problem,
     /// The way through memory.
     pub route: Route,
@@ -57,6 +58,9 @@ impl Plan {
         if spec.op == Op::MinMax {
             result_shape.push(2);
         }
+        let free = Kernels(spec).with(|bound| bound.kernel.facts().free);
+        let sorted = if free { problem.in_memory_order() } else { None };
+        let problem = sorted.as_ref().unwrap_or(problem);
         let small = problem.count.saturating_mul(problem.outputs) < ONE_THREAD;
         Self {
             op: spec.op,
@@ -69,7 +73,7 @@ impl Plan {
             staged: !spec.reads_in_place() || spec.masked,
             precision: spec.precision,
             problem: problem.clone(),
-            route: Route::of(problem),
+            route: Route::of(problem, free),
             threads: if small { 1 } else { threads },
             simd: Simd::current(),
         }

@@ -30,10 +30,13 @@ pub const PANEL: usize = 8;
 pub const MOST_ROWS: usize = 64;
 
 /// Rows of fewer elements than this are transposed and reduced as columns by kernels of trees, if their length is no
-/// power of two.
-pub const SHORT: usize = 64;
+/// power of two. 128 MiB, two threads, ms of one row at a time, and transposed (a read takes 2.6): rows of 78, sum of
+/// bf16 12.2, 5.5; of 100, sum of f32 4.9, 4.2; of bf16 9.8, 5.1; var of f32 15.5, 5.3.
+pub const SHORT: usize = 128;
 
-/// Rows of fewer bytes than this are transposed and reduced as columns by order-free kernels.
+/// Rows of fewer bytes than this are transposed and reduced as columns by order-free kernels. 128 MiB, ms of one row at
+/// a time, and transposed: rows of 48 bytes, max of u8 19.1, 10.0 (rows of 40); of 100, argmax of u8 14.2, 9.2; of 400,
+/// max of f32 3.8, so not transposed.
 pub const SHORT_BYTES: usize = 256;
 
 /// Rows of at least this many elements are blocks of their own. 1 GiB of f32 in rows of 1024, two threads, ms of all
@@ -92,7 +95,7 @@ pub const MOST_DEPTH: usize = 2048;
 pub const TILE_ITEMS: usize = 1 << 19;
 /// Bytes of the fewest lanes of such a tile, if there are as many: two cache lines of each of its rows are read.
 pub const LEAST_LANES: usize = 128;
-/// The most lanes of such a tile.
+/// The most lanes of such a tile that are transposed at a time.
 pub const MOST_LANES: usize = 256;
 /// Rows from the row at hand to the row that is prefetched while rows far apart are transposed.
 pub const ROWS_AHEAD: usize = 24;

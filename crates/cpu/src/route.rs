@@ -38,8 +38,8 @@ pub enum Route {
 }
 
 impl Route {
-    /// The route for a problem.
-    pub fn of(problem: &Problem) -> Self {
+    /// The route for a problem. `free` says that elements may be combined in any order.
+    pub fn of(problem: &Problem, free: bool) -> Self {
         let Problem { kept, reduced, .. } = problem;
         if problem.count == 1
             && let Some(lane) = (0..kept.len()).min_by_key(|&lane| kept[lane].x.abs())
@@ -60,7 +60,7 @@ impl Route {
             && problem.has_runs_along(&kept[lane])
             && !outer.is_empty()
             && inner.len < MOST_BESIDE
-            && kept[lane].len >= TILE
+            && (kept[lane].len >= TILE || free)
         {
             return Route::Columns { lane };
         }
@@ -101,7 +101,7 @@ impl Route {
             if dim.x != next || next <= 0 || dim.mask != if masked { next / unit } else { 0 } {
                 return None;
             }
-            next *= dim.len as isize;
+            next = next.saturating_mul(dim.len as isize);
         }
         Some(slab)
     }
@@ -129,7 +129,7 @@ impl Route {
             Route::Slabs { .. } => {
                 "slabs: blocks of slabs are transposed, then all their outputs are reduced as columns"
             }
-            Route::Transposed { .. } => "transposed: tiles are transposed on the way in, one span per lane",
+            Route::Transposed { .. } => "transposed: tiles are transposed into index order on the way in",
         }
     }
 }

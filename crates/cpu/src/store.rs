@@ -142,8 +142,8 @@ mod tests {
     #[test]
     fn rounding_a_result_is_a_cast() {
         fn check<T: Element<Float = f32>>() {
-            for i in 0..1 << 20 {
-                let x = f32::from_bits((i as u32).wrapping_mul(2_654_435_769) ^ i >> 3);
+            for i in 0..1u32 << 20 {
+                let x = f32::from_bits(i.wrapping_mul(2_654_435_769) ^ i >> 3);
                 // A result has no other NaN.
                 let x = if x.is_nan() { f32::NAN } else { x };
                 let cast = T::from_cast(x.cast());

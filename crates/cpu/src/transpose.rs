@@ -86,7 +86,11 @@ unsafe fn take_apart_typed<T: Copy>(x: *const T, n: usize, columns: usize, step:
         // SAFETY: the caller vouches for `n * columns` elements on either side.
         || unsafe {
             let few = if step == columns { columns } else { 0 };
-            by_number!(few, C in [2 3 4 5 6 7 8] => fixed::<T, C>(x, n, to, pitch), else blocks(x, n, columns, step, to, pitch));
+            by_number!(
+                few,
+                C in [2 3 4 5 6 7 8] => fixed::<T, C>(x, n, to, pitch),
+                else blocks(x, n, columns, step, to, pitch)
+            );
         },
     );
 }

@@ -1,6 +1,6 @@
 //! The routes for reductions that keep the fastest axis in memory.
 
-use warpfold_array::problem::{At, Dim, Walk};
+use warpfold_array::problem::{At, Dim, Problem, Walk};
 
 use super::Work;
 use super::counter::Counter;
@@ -11,7 +11,7 @@ use crate::loops::{Item, Value};
 use crate::moves::TILE;
 use crate::output::Output;
 use crate::panel::{Panel, RowList};
-use crate::policy::{BLOCK, MOST_FEW, MOST_ROWS, PANEL, STRIP_BYTES};
+use crate::policy::{BLOCK, FEW_DENSE_COLUMNS, MOST_FEW, MOST_ROWS, PANEL, STRIP_BYTES};
 use crate::transpose::{Rows, take_apart};
 
 /// The rows of a task, a power of two and at least `least`, such that there are enough tasks for all threads.
@@ -61,16 +61,51 @@ impl<'a> Beside<'a> {
     }
 }
 
+/// The columns of a matrix.
+struct Columns {
+    lane: Dim,
+    /// Neighbours that are one output, in any order.
+    group: usize,
+    /// Whether a task has all columns.
+    few: bool,
+    /// Places from one output to the next.
+    out: isize,
+    others: Vec<Dim>,
+    /// Elements of an output.
+    count: usize,
+}
+
 impl Work<'_> {
     /// Reduces several rows at a time, column by column. With `few`, a task has all columns.
     pub(super) unsafe fn columns(&self, lane: usize, few: bool, out: &Output<Value>) {
         let (lane, others) = self.take_kept(lane);
+        if self.facts.free && self.problem.has_runs_along(&lane) {
+            // In any order: each element of a run is a column of its own, and the nodes of a run are combined last.
+            let (inner, outer) = self.problem.reduced.split_last().expect("a run");
+            let (group, wide) = (inner.len, Dim { len: lane.len * inner.len, ..*inner });
+            let (count, outputs) = (self.problem.count / group, self.problem.outputs * group);
+            let problem = Problem { reduced: outer.to_vec(), count, outputs, ..self.problem.clone() };
+            let few = problem.has_dense_rows(&wide) && wide.len < FEW_DENSE_COLUMNS;
+            let work = Work { problem: &problem, ..*self };
+            let columns = Columns { lane: wide, group, few, out: lane.out, others, count: self.problem.count };
+            // SAFETY: the caller vouches for the elements and the places.
+            return unsafe { work.some_columns(&columns, out) };
+        }
+        let columns = Columns { lane, group: 1, few, out: lane.out, others, count: self.problem.count };
+        // SAFETY: the caller vouches for the elements and the places.
+        unsafe { self.some_columns(&columns, out) };
+    }
+
+    /// Reduces the columns of a matrix.
+    unsafe fn some_columns(&self, columns: &Columns, out: &Output<Value>) {
+        let Columns { lane, group, few, out: step, ref others, count: under } = *columns;
         let count = self.problem.count;
         let beside = if self.problem.has_runs_along(&lane) { self.problem.inner().len } else { 1 };
         let strip = match few {
             true => lane.len,
-            false => (STRIP_BYTES / self.problem.size / beside).max(TILE).min(lane.len),
+            false => ((STRIP_BYTES / self.problem.size / beside).max(TILE) / group).max(1) * group,
         };
+        let strip = strip.min(lane.len);
         let strips = lane.len.div_ceil(strip);
         let outer = self.problem.outputs / lane.len;
         let rows_of = |elements: usize| (elements / strip).next_power_of_two();
@@ -79,7 +114,7 @@ impl Work<'_> {
         let chunks = count.div_ceil(rows);
         let place = |task: usize| {
             let (row, column) = (task % chunks * rows, task / chunks % strips * strip);
-            let walk = Walk::new(&others, self.base, task / chunks / strips);
+            let walk = Walk::new(others, self.base, task / chunks / strips);
             let strip = Strip {
                 axes: &self.problem.reduced,
                 base: walk.at().step(&lane, column),
@@ -87,7 +122,7 @@ impl Work<'_> {
                 rows: rows.min(count - row),
                 width: strip.min(lane.len - column),
             };
-            (strip, walk.out() + column as isize * lane.out)
+            (strip, walk.out() + (column / group) as isize * step)
         };
         // SAFETY: the strip lies within what the caller vouches for.
         let nodes_of =
@@ -96,7 +131,10 @@ impl Work<'_> {
             self.tasks(outer * strips, &|task| {
                 let (strip, at) = place(task);
                 // SAFETY: the caller vouches for the elements and the places, and the outputs of strips are disjoint.
-                unsafe { self.finish_along(out, at, &lane, &nodes_of(&strip)) };
+                unsafe {
+                    let nodes = self.grouped(nodes_of(&strip), group);
+                    self.finish_apart(out, at, step, nodes.first(), nodes.len(), under);
+                }
             });
             return;
         }
@@ -105,17 +143,40 @@ impl Work<'_> {
         let mut list = Nodes::with_capacity(self.facts.node, chunks);
         for (i, nodes) in nodes.chunks(chunks).enumerate() {
             let at = place(i * chunks).1;
-            for column in 0..nodes[0].len() {
-                list.clear();
-                // SAFETY: every strip has written a node of this kernel for each column; this thread alone writes
-                // results.
-                unsafe {
+            let mut roots = Nodes::with_capacity(self.facts.node, nodes[0].len());
+            // SAFETY: every strip has written a node of this kernel for each column; this thread alone writes results.
+            unsafe {
+                for column in 0..nodes[0].len() {
+                    list.clear();
                     nodes.iter().for_each(|strip| list.push(strip.at(column)));
                     self.kernel.root(list.first_mut(), chunks, rows as u64, last);
-                    self.finish(out, at + column as isize * lane.out, list.first(), 1, count);
+                    roots.push(list.first());
                 }
+                let roots = self.grouped(roots, group);
+                self.finish_apart(out, at, step, roots.first(), roots.len(), under);
             }
         }
+    }
+
+    /// The nodes over groups of nodes, which are combined in any order.
+    ///
+    /// # Safety
+    /// The nodes are of this kernel.
+    unsafe fn grouped(&self, nodes: Nodes, group: usize) -> Nodes {
+        if group == 1 {
+            return nodes;
+        }
+        let (mut nodes, size) = (nodes, self.facts.node);
+        let mut roots = Nodes::with_capacity(size, nodes.len() / group);
+        for i in 0..nodes.len() / group {
+            let first = nodes.first_mut().wrapping_byte_add(i * group * size);
+            // SAFETY: the caller vouches for the nodes, and the group is among them.
+            unsafe {
+                self.kernel.root(first, group, 1, 1);
+                roots.push(first);
+            }
+        }
+        roots
     }
 
     fn take_kept(&self, lane: usize) -> (Dim, Vec<Dim>) {

@@ -224,7 +224,7 @@ impl<'a> Work<'a> {
                 self.store(1, out.at(self.problem.out_offset, 1), |to, _| one_block(self.kernel, x, n, to));
                 return self.tell(n);
             }
-            match Route::of(self.problem) {
+            match Route::of(self.problem, self.facts.free) {
                 Route::Rows => self.rows(out),
                 Route::Columns { lane } => self.columns(lane, false, out),
                 Route::Interleaved { lane } => self.columns(lane, true, out),
@@ -248,7 +248,8 @@ impl<'a> Work<'a> {
         let Problem { count, outputs, size, .. } = *self.problem;
         let work = count.saturating_mul(outputs);
         let threads = if work < ONE_THREAD { 1 } else { self.threads };
-        let tells = matches!(Route::of(self.problem), Route::Columns { .. } | Route::Transposed { .. });
+        let tells =
+            matches!(Route::of(self.problem, self.facts.free), Route::Columns { .. } | Route::Transposed { .. });
         let bytes = if tells { 0 } else { (work / n).max(1) * size };
         run_tasks(n, threads, bytes, self.progress, task);
     }

@@ -32,7 +32,7 @@ impl Work<'_> {
             return unsafe { self.lanes_as_columns(outer, lane, inner, unit, out) };
         }
         let most = TILE_ITEMS / self.facts.item.max(1);
-        let width = lane.len.min((most / depth).clamp((LEAST_LANES / self.problem.size).max(1), MOST_LANES));
+        let width = lane.len.min((most / depth).max(LEAST_LANES / self.problem.size).max(1));
         let slice = depth.min(most / width);
         let (groups, slices) = (lane.len.div_ceil(width), depth.div_ceil(slice));
         let per_output = outer_len * groups * slices;
@@ -130,7 +130,11 @@ impl Work<'_> {
             while done < n {
                 // Lines along the innermost axis are a fixed step apart.
                 let lines = (inner.len - (from + done) % inner.len).min(n - done).min(LINES);
-                self.transpose(walk.at(), &tile.lane, lanes, &inner, lines, &mut rows, x.byte_add(done * size), pitch);
+                for lane in (0..lanes).step_by(MOST_LANES) {
+                    let (at, to) = (walk.at().step(&tile.lane, lane), x.byte_add((lane * pitch + done) * size));
+                    let some = MOST_LANES.min(lanes - lane);
+                    self.transpose(at, &tile.lane, some, &inner, lines, &mut rows, to, pitch);
+                }
                 done += lines;
                 walk = Walk::new(tile.inner, tile.base, (from + done) % depth);
                 self.tell(lines * lanes);
