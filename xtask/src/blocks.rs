@@ -82,6 +82,7 @@ fn is_production(name: &str) -> bool {
         "rows",
         "runs",
         "staged",
+        "tiled",
         "columns",
         "apart",
         "narrow",

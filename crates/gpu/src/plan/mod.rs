@@ -1,9 +1,9 @@
 //! What a GPU is to launch: plain values, made without a GPU.
 //!
 //! `choose` finds the fold of a reduction, `planner` its shape, `staged` that of outputs of few elements, `share` how
-//! the work is shared out; the numbers that tune it are in `policy`. `subtrees` reduces in two launches and `transpose`
-//! copies what no shape reads well; `chunk` cuts a row into launches. `segments`, [`sort`], [`rows`] and [`kmeans`]
-//! plan the other families.
+//! the work is shared out; the numbers that tune it are in `policy`. `subtrees`, `tiled` and `parts` reduce in two
+//! launches, and `transpose` copies what no shape reads well; `chunk` cuts a row into launches. `segments`, [`sort`],
+//! [`rows`] and [`kmeans`] plan the other families.
 
 mod choose;
 mod chunk;
@@ -11,6 +11,8 @@ mod custom;
 pub mod kmeans;
 mod launch;
 mod limits;
+mod near;
+mod parts;
 mod planner;
 mod policy;
 mod reduce;
@@ -20,6 +22,7 @@ mod share;
 pub mod sort;
 mod staged;
 mod subtrees;
+mod tiled;
 mod transpose;
 
 pub use chunk::Chunk;

@@ -61,3 +61,5 @@ pub const TRANSPOSE_SPREAD: u64 = 32;
 pub const SUBTREE: usize = 32;
 /// Bytes side by side from which on columns of subtrees are reduced in place. Not measured.
 pub const SUBTREE_BYTES: usize = 128;
+/// Bytes of an output, from which on tiles reduce it where order matters and elements lie in another one. Not measured.
+pub const TILED_BYTES: usize = 16 << 10;

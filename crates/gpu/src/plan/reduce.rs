@@ -10,9 +10,11 @@ use super::Launch;
 use super::choose::{self, any, fast};
 use super::chunk::{Chunk, chunks};
 use super::limits::Limits;
+use super::parts::stepped;
 use super::planner::Planner;
 use super::policy::LAUNCH;
 use super::subtrees::subtrees;
+use super::tiled::tiled;
 use super::transpose::{Asked, Copied, is_scattered, transposed};
 use warpfold_array::Op;
 use warpfold_array::problem::{Problem, merge};
@@ -81,12 +83,15 @@ impl GpuPlan {
         if let Some(fold) = fast(spec) {
             let sorted = in_memory_order(problem);
             let problem = if fold.facts.ordered || fold.facts.places { problem } else { &sorted };
-            if is_scattered(problem, &fold.facts, limits) {
-                let asked = Asked { spec, fold: &fold, described: false };
-                let plan = subtrees(spec, problem, limits).or_else(|| transposed(&asked, problem, limits));
-                if let Some(Copied { launches, workspace, bytes: more }) = plan {
-                    return Self { launches, workspace, bytes: bytes + more };
-                }
+            let asked = Asked { spec, fold: &fold, described: false };
+            let mut plan = stepped(&asked, problem, limits);
+            if plan.is_none() && is_scattered(problem, &fold.facts, limits) {
+                plan = subtrees(spec, problem, limits)
+                    .or_else(|| tiled(&asked, problem, limits))
+                    .or_else(|| transposed(&asked, problem, limits));
+            }
+            if let Some(Copied { launches, workspace, bytes: more }) = plan {
+                return Self { launches, workspace, bytes: bytes + more };
             }
             let mut planner = Planner::new(spec, fold, true, problem, limits);
             if let Some(launch) = planner.fast() {
@@ -111,8 +116,11 @@ impl GpuPlan {
             return None;
         }
         let asked = Asked { spec: &spec, fold: &fold, described: true };
-        let plan = if is_scattered(problem, &fold.facts, limits) {
-            let Copied { launches, workspace, bytes: more } = transposed(&asked, problem, limits)?;
+        let mut plan = stepped(&asked, problem, limits);
+        if plan.is_none() && is_scattered(problem, &fold.facts, limits) {
+            plan = Some(transposed(&asked, problem, limits)?);
+        }
+        let plan = if let Some(Copied { launches, workspace, bytes: more }) = plan {
             Self { launches, workspace, bytes: bytes + more }
         } else {
             let mut planner = asked.planner(problem, problem, 0, limits);

@@ -1,19 +1,26 @@
 //! Plans for outputs of few elements: units of memory, many of which fit the stretch that a warp stages.
 
+use std::ops::Range;
+
 use warpfold_kernels::reduce::call::CallAt;
 use warpfold_kernels::reduce::shape::map::Divisor;
+use warpfold_kernels::reduce::shape::parts::room;
 use warpfold_kernels::reduce::shape::piece::{ALONE, PACKS};
 use warpfold_kernels::reduce::shape::stage::LINES;
 use warpfold_kernels::reduce::shape::staged::Staged;
 use warpfold_kernels::reduce::table::KEPT;
 
 use super::Launch;
+use super::near::is_stepped;
 use super::planner::Planner;
 use super::policy::{SPREAD, STAGED_COSTS, STAGED_GAP, STAGED_TURNS, WARPS};
-use warpfold_array::problem::Dim;
+use warpfold_array::problem::{Dim, Problem};
 
 /// Bytes that fit a warp's lines wherever they begin.
 const FIT: usize = 16 * LINES as usize - 15;
+
+/// Logarithms of the elements of a stretch that leaves a part.
+const SUBTREES: Range<u32> = 5..10;
 
 /// Units of memory that follow one another.
 #[derive(Clone, Copy)]
@@ -75,14 +82,35 @@ impl Planner<'_> {
                 return None;
             }
             (outer, units)
+        } else if is_stepped(run.x, size) && inner.x.abs() >= run.x {
+            (outer, Units::of(inner, nothing, (run.len - 1).saturating_mul(run.x as usize) + size)?)
         } else {
             return None;
         };
-        (outer.len() <= KEPT).then(|| self.units(outer, units, run))
+        (outer.len() <= KEPT).then(|| self.units(outer, units, run, 0))
     }
 
-    /// The launch for units outside which there are `outer` axes.
-    fn units(&self, outer: &[Dim], units: Units, run: Dim) -> Launch<CallAt> {
+    /// The launch that leaves a part of each stretch of rows of `run` elements a few steps apart, and a row's parts.
+    /// The problem's outputs are rows.
+    pub(super) fn stretches(&self, run: Dim) -> Option<(Launch<CallAt>, u64)> {
+        let Problem { kept, size, .. } = self.problem;
+        let nothing = Dim { len: 1, x: 0, mask: 0, out: 0 };
+        // Stretches are whole subtrees.
+        let ways = SUBTREES.filter_map(|bits| {
+            let len = 1usize << bits;
+            let along = Dim { len: run.len.div_ceil(len), x: run.x << bits, mask: 0, out: 1 };
+            let units = Units::of(along, nothing, (len - 1) * run.x as usize + size)?;
+            (units.lines.is_none() && len < run.len).then_some((len, units))
+        });
+        let (len, units) = ways.max_by_key(|(len, units)| len * units.fit)?;
+        let parts = units.along.len as u64;
+        let kept: Vec<Dim> = kept.iter().map(|axis| Dim { out: axis.out * room(parts) as isize, ..*axis }).collect();
+        Some((self.units(&kept, units, Dim { len, ..run }, run.len), parts))
+    }
+
+    /// The launch for units outside which there are `outer` axes, and which are stretches of rows of `row` elements, or
+    /// whole outputs.
+    fn units(&self, outer: &[Dim], units: Units, run: Dim, row: usize) -> Launch<CallAt> {
         let outputs = self.outputs::<KEPT>(outer);
         let Units { along, columns, bytes, lines, .. } = units;
         let wanted = (outputs.total * along.len as u64 / (self.processors * SPREAD)) as usize;
@@ -110,6 +138,7 @@ impl Planner<'_> {
             packs: shared.packs as u32,
             tiles,
             end: self.end(),
+            row: row as u64,
         };
         self.launch(format!("staged_{}", self.fold.name), warps.div_ceil(block), block, shape)
     }

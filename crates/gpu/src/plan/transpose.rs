@@ -17,6 +17,7 @@ use super::choose::Fold;
 use super::chunk::chunks;
 use super::launch::{From, Launch, Moved, To};
 use super::limits::Limits;
+use super::near::is_stepped;
 use super::planner::Planner;
 use super::policy::{BESIDE_BYTES, COPIED_BYTES, RUN_BYTES, TOGETHER, TRANSPOSE_SPREAD, TRANSPOSED_BYTES};
 
@@ -35,9 +36,6 @@ const PIECE_LINE: usize = 256;
 /// What a tile costs beside its elements, in elements: what is computed once for each tile, of about 130 instructions,
 /// where an element has about 20.
 const TILE_COST: usize = 1500;
-
-/// Elements from one to the next, up to which they are read where they lie. Not measured.
-const STEPS: isize = 4;
 
 /// An axis of what is copied: its length, and bytes from one element to the next in the input and in the copy.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,9 +58,8 @@ pub(super) fn is_scattered(problem: &Problem, facts: &Facts, limits: &Limits) ->
         return false;
     }
     let x = *size as isize;
-    // Elements a few steps apart are in the same lines: lanes that read them where they lie find their neighbours'.
-    let is_stepped = |step: isize| (x + 1..=STEPS * x).contains(&step.abs());
-    let stepped = is_stepped(run.x) || kept.last().is_some_and(|axis| is_stepped(axis.x));
+    // Lanes that read elements a few steps apart where they lie find their neighbours' in the same lines.
+    let stepped = is_stepped(run.x.abs(), *size) || kept.last().is_some_and(|axis| is_stepped(axis.x, *size));
     if stepped && kept.len() <= KEPT && reduced.len() <= 3 {
         return false;
     }

@@ -4,9 +4,9 @@
 //! `tree`, `heap` and `packed` folds become `rows_`, `runs_`, `staged_`, `columns_`, `apart_`, `shallow_`, `segments_`,
 //! `stretches_` and `ends_` (`narrow_` too for trees) with the fold's name. The number is how many columns a lane
 //! takes, and `packed` ones take all columns of a word together. `describe` of a source becomes `rows_`, `runs_`,
-//! `staged_`, `columns_`, `apart_` and `narrow_`. `lean` trees become `rows_`, `runs_`, `staged_`, `columns_`
-//! and `apart_`. `any` recipes become `any_rows_` and `any_columns_`, `slow` ones only the first. `copy` is a kernel of
-//! that name.
+//! `staged_`, `columns_`, `apart_` and `narrow_`, a `lean` tree all of these but `narrow_`. `tiled` becomes `tiled_`;
+//! that of f32 takes 16-bit floats, too. `any` recipes become `any_rows_` and `any_columns_`, `slow` ones only the
+//! first. `copy` is a kernel of that name.
 
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
@@ -23,6 +23,7 @@ use crate::reduce::shape::piece::{self, Dense, Runs};
 use crate::reduce::shape::rows::{self, Rows};
 use crate::reduce::shape::shallow::{self, Shallow};
 use crate::reduce::shape::staged::{self, Staged};
+use crate::reduce::shape::tiled::{self, Tiled};
 use crate::reduce::transpose::{self, Transpose, room};
 use crate::segment;
 use crate::segment::call::SegmentsCall;
@@ -116,6 +117,10 @@ macro_rules! line {
         $each!($with concat!("narrow_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
             columns::kernel::<_, Both<$source, true, Pitch>, KEPT, $wide,
                 { deep::<<fold::Described<$source> as Parts>::Part, <fold::Totals<$source> as Tree>::Node>($wide) }>);
+    };
+    (($each:ident $with:tt) tiled $name:ident, $walk:ty) => {
+        $each!($with concat!("tiled_", stringify!($name)), Call<Tiled<KEPT>>,
+            tiled::kernel::<_, $walk, KEPT, { tiled::room(size_of::<<$walk as piece::Walk>::Bits>()) }>);
     };
     (($each:ident $with:tt) slow $name:ident, $recipe:ty) => {
         $each!($with concat!("any_rows_", stringify!($name)), Call<Rows<AXES, any::Strides<AXES>>>,
@@ -225,7 +230,8 @@ macro_rules! facts {
             Facts { shallow: false, ..Facts::in_order::<fold::Described<$source>>($wide) }
         });
     };
-    ((($find:ident)) copy $name:ident, $bits:ty) => {};
+    ((($find:ident)) copy $name:ident, $of:ty) => {};
+    ((($find:ident)) tiled $name:ident, $of:ty) => {};
     ((($find:ident)) slow $name:ident, $recipe:ty) => {
         facts!(@return $find concat!("any_", stringify!($name)), {
             Facts { columns: false, staged: false, shallow: false, ..Facts::in_order::<Any<$recipe>>(1) }
@@ -307,6 +313,18 @@ macro_rules! table {
             lean livevar_bf16: fold::LiveDeviations<source::Bf16>, 2;
             lean livevar_f32: fold::LiveDeviations<source::F32>, 2;
             lean livevar_f64: fold::LiveDeviations<source::F64>, 1;
+            tiled sum_f32: piece::Ordered<fold::Sums<source::F32, Plain>>;
+            tiled sum_f64: piece::Ordered<fold::Sums<source::F64, Plain>>;
+            tiled norm_f32: piece::Ordered<fold::Norms<source::F32>>;
+            tiled norm_f64: piece::Ordered<fold::Norms<source::F64>>;
+            tiled var_f32: piece::Ordered<fold::Deviations<source::F32>>;
+            tiled var_f64: piece::Ordered<fold::Deviations<source::F64>>;
+            tiled logsumexp_f32: piece::Ordered<fold::LogSumExps<source::F32>>;
+            tiled logsumexp_f64: piece::Ordered<fold::LogSumExps<source::F64>>;
+            tiled livemean_f32: piece::Ordered<fold::LiveMeans<source::F32>>;
+            tiled livemean_f64: piece::Ordered<fold::LiveMeans<source::F64>>;
+            tiled livevar_f32: piece::Ordered<fold::LiveDeviations<source::F32>>;
+            tiled livevar_f64: piece::Ordered<fold::LiveDeviations<source::F64>>;
             copy transpose_b1: u8;
             copy transpose_b2: u16;
             copy transpose_b4: u32;

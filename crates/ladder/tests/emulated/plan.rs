@@ -42,6 +42,7 @@ fn every_planned_entry_has_ptx_and_every_entry_is_planned() {
     let classes = [
         "rows_",
         "staged_",
+        "tiled_",
         "columns_",
         "narrow_",
         "shallow_",

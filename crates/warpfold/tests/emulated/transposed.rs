@@ -36,7 +36,49 @@ fn axes_in_any_order_have_the_bits_of_the_cpu_and_no_fault() {
     let (on, mut seed) = (Emulated::new(), 31);
     let count = cases(400);
     let ran = check_all(&on, (0..count).map(|i| case(i, 30_000, &mut seed)));
-    assert!(ran["transpose"] as usize > count / 5, "{ran:?}");
+    assert!(ran["transpose"] as usize > count / 9 && ran["tiled"] as usize > count / 80, "{ran:?}");
+}
+
+/// A case with this number whose order matters, of outputs of many elements that lie in another one.
+fn tiled(i: usize, seed: &mut u64) -> Case {
+    const LENS: [usize; 14] = [1, 2, 3, 5, 7, 16, 31, 32, 33, 64, 127, 300, 512, 1021];
+    const FLOATS: [DType; 4] = [DType::F16, DType::BF16, DType::F32, DType::F64];
+    const OPS: [Op; 7] = [Op::Sum, Op::Var, Op::LogSumExp, Op::Norm, Op::Mean, Op::Prod, Op::Std];
+    let (rank, kept) = (2 + pick(3, seed), pick(2, seed));
+    let mut axes: Vec<Axis> = Vec::new();
+    for k in 0..rank {
+        let room = 40_000 / axes.iter().map(|axis| axis.len).product::<usize>();
+        let len = if k + 1 == rank { room - pick(room / 4 + 1, seed) } else { LENS[pick(LENS.len(), seed)].min(room) };
+        let gap = if pick(5, seed) == 0 { pick(4, seed) } else { 0 };
+        axes.push(Axis { len: len.max(1), gap, reversed: pick(9, seed) == 0, broadcast: false, reduced: true });
+    }
+    // Any of the axes is the long one, and the fastest in memory.
+    let places = [pick(rank, seed), pick(rank, seed)];
+    axes.swap(places[0], places[1]);
+    if kept == 1 {
+        let place = pick(rank, seed);
+        axes.insert(place, Axis { len: 2 + pick(2, seed), gap: 0, reversed: false, broadcast: false, reduced: false });
+    }
+    let options = Choices {
+        specials: pick(4, seed) == 0,
+        skip_nan: pick(3, seed) == 0,
+        initial: pick(3, seed) == 0,
+        compensated: pick(6, seed) == 0,
+        ord: pick(2, seed) as u8,
+        dtype: (pick(9, seed) == 0).then_some(DType::F32),
+        ..Choices::default()
+    };
+    let turn = pick(rank, seed) + if pick(2, seed) == 0 { BACKWARDS } else { 0 };
+    let (op, dtype) = (OPS[i % OPS.len()], FLOATS[pick(FLOATS.len(), seed)]);
+    Case { op, dtype, axes, turn, offset: pick(4, seed), options, seed: pick(1 << 30, seed) as u64 }
+}
+
+#[test]
+fn tiles_have_the_bits_of_the_cpu_and_no_fault() {
+    let (on, mut seed) = (Emulated::new(), 12);
+    let count = cases(300);
+    let ran = check_all(&on, (0..count).map(|i| tiled(i, &mut seed)));
+    assert!(ran["tiled"] as usize > count / 6, "{ran:?}");
 }
 
 #[test]
@@ -49,8 +91,18 @@ fn copies_in_pieces_have_the_bits_of_the_cpu_and_no_fault() {
         vec![axis(80_001, true), axis(3, true), axis(3, true)],
         vec![axis(210, true), axis(1009, false), axis(3, true)],
         vec![axis(320_000, true), axis(2, false), axis(2, true)],
+        vec![axis(1000, true), axis(400, true), axis(2, false)],
+        vec![axis(1001, true), axis(300, true), axis(3, false)],
     ];
-    let ops = [(Op::Sum, DType::F32), (Op::ArgMax, DType::F64), (Op::Var, DType::F64), (Op::LogSumExp, DType::F32)];
+    let ops = [
+        (Op::ArgMin, DType::F32),
+        (Op::ArgMax, DType::F64),
+        (Op::ArgMax, DType::I64),
+        (Op::ArgMin, DType::I32),
+        (Op::ArgMax, DType::F32),
+        (Op::Var, DType::F64),
+        (Op::LogSumExp, DType::F32),
+    ];
     let on = Emulated::new();
     let cases = shapes.into_iter().enumerate().map(|(i, axes)| {
         let (op, dtype) = ops[i % ops.len()];
@@ -88,4 +140,29 @@ fn columns_of_subtrees_have_the_bits_of_the_cpu_and_no_fault() {
     let (on, mut seed) = (Emulated::new(), 5);
     let ran = check_all(&on, (0..cases(150)).map(|i| subtrees(i, &mut seed)));
     assert!(ran["columns"] > 20, "{ran:?}");
+}
+
+/// A case with this number whose elements are a few steps apart, in rows or columns of any length.
+fn stepped(i: usize, seed: &mut u64) -> Case {
+    let axis = |len, reduced| Axis { len, gap: 0, reversed: false, broadcast: false, reduced };
+    let (rank, most) = (1 + pick(3, seed), 20_000);
+    let mut axes: Vec<Axis> = Vec::new();
+    for k in 0..rank {
+        let room = most / axes.iter().map(|axis| axis.len).product::<usize>();
+        let len = if k + 1 == rank { room / (1 + pick(9, seed)) } else { LENS[pick(LENS.len(), seed)].min(room) };
+        axes.push(axis(len.max(1), pick(3, seed) != 0));
+    }
+    axes.last_mut().expect("an axis").gap = 1 + pick(3, seed);
+    let options = Choices { specials: pick(3, seed) == 0, skip_nan: pick(4, seed) == 0, ..Choices::default() };
+    let (op, dtype) = (Op::ALL[i % Op::ALL.len()], DType::ALL[pick(DType::ALL.len(), seed)]);
+    let seed = pick(1 << 30, seed) as u64;
+    Case { op, dtype, axes, turn: 0, offset: seed as usize % 4, options, seed }
+}
+
+#[test]
+fn elements_some_steps_apart_have_the_bits_of_the_cpu_and_no_fault() {
+    let (on, mut seed) = (Emulated::new(), 77);
+    let count = cases(300);
+    let ran = check_all(&on, (0..count).map(|i| stepped(i, &mut seed)));
+    assert!(ran["staged"] as usize > count / 3, "{ran:?}");
 }

@@ -58,7 +58,7 @@ params! {
 impl<const K: usize> Strides<K> {
     /// Bytes to element `i`, in the input and the mask.
     #[inline(always)]
-    fn at(&self, i: u64) -> (i64, i64) {
+    pub fn at(&self, i: u64) -> (i64, i64) {
         let (mut x, mut mask) = (0, 0);
         walk(
             &self.axis,

@@ -4,6 +4,7 @@
 //! - [`columns`]: outputs lie side by side; a lane walks down some of them.
 //! - [`shallow`]: the same with so few rows that a lane takes all of its columns at once.
 //! - [`staged`]: outputs of so few bytes that a warp takes many, by way of shared memory ([`stage`]).
+//! - [`tiled`]: outputs whose elements lie in another order than that of the tree; leaves parts for `rows`.
 //! - [`describe`]: what the others do where every element goes up a tree and is looked at for extremes too.
 //! - [`map`]: where the elements of a reduced sequence lie.
 //! - [`parts`]: partial results of the above, from the workspace.
@@ -20,4 +21,5 @@ pub mod split;
 pub mod stack;
 pub mod stage;
 pub mod staged;
+pub mod tiled;
 pub mod warp;

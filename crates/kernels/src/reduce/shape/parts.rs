@@ -30,9 +30,16 @@ pub fn meet_warps<S: Simt, F: Parts>(s: &S, f: &F, slots: Shared<u32>, part: F::
     part
 }
 
-/// The part of `count` parts from number `first`; warp 0 gets it. A thread takes 16
-/// neighbours at once, 4 if parts have more than 2 words, and 1 if they have more than [`FEW`], so that all fit the
-/// registers.
+/// Parts that a thread takes at once: so many neighbours that all fit the registers.
+pub const fn abreast(words: u32) -> u64 {
+    match words {
+        0..=2 => 16,
+        3..=FEW => 4,
+        _ => 1,
+    }
+}
+
+/// The part of `count` parts from number `first`; warp 0 gets it.
 #[inline(always)]
 pub fn reduce<S: Simt, F: Parts>(
     s: &S,
@@ -42,9 +49,9 @@ pub fn reduce<S: Simt, F: Parts>(
     first: usize,
     count: u64,
 ) -> F::Part {
-    match F::Part::WORDS {
-        0..=2 => reduce_by::<S, F, 16>(s, f, slots, parts, first, count),
-        3..=FEW => reduce_by::<S, F, 4>(s, f, slots, parts, first, count),
+    match abreast(F::Part::WORDS) {
+        16 => reduce_by::<S, F, 16>(s, f, slots, parts, first, count),
+        4 => reduce_by::<S, F, 4>(s, f, slots, parts, first, count),
         _ => reduce_by::<S, F, 1>(s, f, slots, parts, first, count),
     }
 }
@@ -91,7 +98,12 @@ fn reduce_by<S: Simt, F: Parts, const N: usize>(
 /// Blocks that share a row and whose parts one of them reduces: as many as it takes at once. A level of blocks that
 /// wait for one another costs more than a few more parts.
 pub const fn group<P: Node>() -> u64 {
-    match P::WORDS {
+    grouped(P::WORDS)
+}
+
+/// The same, of parts of so many words.
+pub const fn grouped(words: u32) -> u64 {
+    match words {
         0..=2 => 256 * 16,
         _ => 256 * 4,
     }

@@ -21,15 +21,15 @@ params! {
         pub outputs: Outputs<K>,
         /// Elements of a row in this launch.
         pub len: u64,
-        /// Tiles that a warp takes.
+        /// Tiles that a warp takes; none, if an earlier launch left all parts.
         pub tiles: u32,
         /// Warps of a block to a row, a power of two: all, if several blocks share a row.
         pub warps: u32,
-        /// Blocks to a row in this launch.
+        /// Blocks to a row in this launch; groups of parts, if all are there.
         pub blocks: u32,
         /// The number of the first of them, if earlier launches did some.
         pub first: u32,
-        /// Blocks to a row in all launches.
+        /// Blocks to a row in all launches, each of which leaves a part.
         pub all: u32,
         /// Whether neighbouring blocks take different rows, not stretches of one, where blocks share rows: rows whose
         /// runs lie among one another's then find them in the cache.
@@ -76,27 +76,29 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Rows<K, P::R
 
     if s.branch(!alone) {
         // A place is looked up while its chunk is there, and counted from the row's start.
-        if s.branch(in_chunks(shape) && s.thread_x() == 0) {
+        if s.branch(in_chunks(shape) && shape.tiles > 0 && s.thread_x() == 0) {
             let row = Row::new(call, shape.outputs.at(number), shape.len, shape.reduced);
             let before = shape.first as u64 * (shape.warps * shape.tiles) as u64 * (256 * P::PER) as u64;
             part = f.moved(piece.settle(s, &row, part), before);
         }
         let (workspace, counters) = (call.partials(), array::<u32>(call.at.workspace));
-        let mut turn =
-            Turn::first(number, shape.first as u64 + block, shape.all as u64, group::<<P::Fold as Parts>::Part>());
+        let (size, mut there) = (group::<<P::Fold as Parts>::Part>(), shape.tiles == 0);
+        let index = if there { block * size } else { shape.first as u64 + block };
+        let mut turn = Turn::first(number, index, shape.all as u64, size);
         while s.again(true) {
-            if s.branch(s.thread_x() == 0) {
+            if s.branch(s.thread_x() == 0 && !there) {
                 publish(s, workspace, turn.own() as usize, part);
                 s.put(last, 0, turn.arrive(s, counters) as u32);
             }
             s.barrier();
-            if s.branch(s.get(last, 0) == 0) {
+            if s.branch(!there && s.get(last, 0) == 0) {
                 return;
             }
             part = parts::reduce(s, f, slots, workspace, turn.from() as usize, turn.count());
-            if s.branch(s.thread_x() == 0) {
+            if s.branch(s.thread_x() == 0 && !there) {
                 turn.reset(s, counters);
             }
+            there = false;
             let Some(next) = turn.next() else { break };
             turn = next;
         }
@@ -111,7 +113,7 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Rows<K, P::R
     }
 }
 
-/// Whether this launch has only some of a row's blocks.
+/// Whether this launch has only some of a row's blocks, or only parts that know their places.
 #[inline(always)]
 fn in_chunks<const K: usize, R>(shape: &Rows<K, R>) -> bool {
     shape.blocks < shape.all

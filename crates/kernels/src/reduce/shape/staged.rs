@@ -6,6 +6,7 @@
 //! neighbouring outputs. Bottleneck: integer instructions, by their count; of f32 rows of 64, memory.
 
 use crate::address::array;
+use crate::node::publish;
 use crate::params::params;
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
@@ -53,6 +54,8 @@ params! {
         pub tiles: u64,
         /// Bytes from the input to the end of the array.
         pub end: u64,
+        /// Elements of a row, if units are stretches of rows and leave parts for another launch; else none.
+        pub row: u64,
     }
 }
 
@@ -65,6 +68,8 @@ struct Tile {
     out: i64,
     /// Units.
     units: u32,
+    /// The number of the first unit.
+    unit: u64,
 }
 
 impl Tile {
@@ -82,6 +87,7 @@ impl Tile {
             first: first.wrapping_add((unit as i64 * shape.pitch) as u64),
             out: out + unit as i64 * shape.out,
             units: (shape.units - unit).min(shape.per_tile as u64) as u32,
+            unit,
         }
     }
 
@@ -90,7 +96,12 @@ impl Tile {
     fn source<const K: usize>(&self, call: &Call<Staged<K>>) -> Source {
         let shape = &call.shape;
         let end = call.at.input.wrapping_add(shape.end);
-        let Staged { pitch, bytes, lines, .. } = *shape;
+        let Staged { pitch, mut bytes, lines, .. } = *shape;
+        if shape.row > 0 {
+            // The last unit of a row may have fewer elements.
+            let len = shape.len as u64;
+            bytes -= ((self.unit + self.units as u64) * len).saturating_sub(shape.row) as u32 * shape.near;
+        }
         if shape.apart != 0 {
             Source { first: self.first, step: pitch, segments: self.units, bytes, lines, end }
         } else {
@@ -144,7 +155,6 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
     let abreast = share(32, shape.lanes);
     let own = s.lane() & (abreast - 1);
     let mine = share(s.lane(), abreast) * shape.packs * W::PER;
-    let count = (shape.len.max(mine) - mine).min(shape.packs * W::PER);
     let mut o = own;
     while s.again(o - own < total) {
         let there = o < total;
@@ -156,6 +166,13 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
         } else {
             (first & 15) + unit * pitch + column * W::Bits::SIZE
         };
+        // Elements of the row before this unit.
+        let before = || (tile.unit + unit as u64) * shape.len as u64;
+        let mut len = shape.len;
+        if s.branch(shape.row > 0) {
+            len = (shape.row - before()).min(len as u64) as u32;
+        }
+        let count = (len.max(mine) - mine).min(shape.packs * W::PER);
         let stretch = Stretch { first: mine, count: if there { count } else { 0 }, packs: shape.packs };
         let read = |k: u32| {
             let from = mine + k * W::PER;
@@ -165,7 +182,7 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
             stage.gather::<S, W::Bits>(
                 s,
                 #[inline(always)]
-                |e| base + (from + e).min(shape.len - 1) * shape.near,
+                |e| base + (from + e).min(len - 1) * shape.near,
             )
         };
         let mut part = walk.walk(s, stretch, ordinary, read);
@@ -174,7 +191,11 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
         }
         if s.branch(there && mine == 0) {
             let out = tile.out + unit as i64 * shape.out + column as i64 * shape.beside;
-            walk.fold().finish(s, &call.recipe, part, call.out(out));
+            if s.branch(shape.row > 0) {
+                publish(s, call.partials(), out as usize, walk.fold().moved(part, before()));
+            } else {
+                walk.fold().finish(s, &call.recipe, part, call.out(out));
+            }
         }
         o += abreast;
     }
