@@ -1,0 +1,163 @@
+//! What to launch to part values by their labels: plain values, made without a GPU.
+
+use warpfold_array::Values;
+use warpfold_array::request::Spec;
+use warpfold_core::DType;
+use warpfold_kernels::split::table::{SUM_LONG, SUM_MOST, SUM_THREADS, SUM_TILE};
+use warpfold_kernels::split::{DIGITS, Split, SplitAt, SumsAt, SumsCall, THREADS, TILE, Within};
+
+use super::Launch;
+use super::choose::{fast, recipe};
+use super::sort::What;
+
+/// Chunks at most. Each has a row of counts, so that few are less to scan; but what blocks write at one time is further
+/// apart then.
+const CHUNKS: u64 = 4096;
+/// Blocks of a scan for each multiprocessor.
+const SCANS: u32 = 4;
+/// The least number of elements.
+const LEAST: usize = 4096;
+/// Bytes of shared memory that a block of these kernels takes.
+const SHARED: [u32; 2] = [76 << 10, 222 << 10];
+
+/// Values of 4 bytes by labels: fewer than 2^30.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Problem {
+    /// The dtype of the labels.
+    pub dtype: DType,
+    /// The number of elements.
+    pub n: usize,
+    /// The number of groups.
+    pub groups: usize,
+    /// Of the GPU: multiprocessors.
+    pub multiprocessors: u32,
+    /// Of the GPU: bytes of shared memory that a block may have.
+    pub shared_bytes: u32,
+}
+
+impl Problem {
+    /// Whether that is faster than a sort: with one part where a sort needs two passes, or two where it needs three.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        let bits = self.bits();
+        let few = (9..=10).contains(&bits) || (17..=20).contains(&bits);
+        few && self.n >= LEAST && self.shared_bytes >= SHARED[0]
+    }
+
+    /// Bits of a label.
+    fn bits(&self) -> u32 {
+        usize::BITS - self.groups.saturating_sub(1).leading_zeros()
+    }
+
+    /// Bits of the second digit; none if one part is enough.
+    fn low(&self) -> u32 {
+        if self.bits() <= DIGITS.ilog2() { 0 } else { self.bits() / 2 }
+    }
+
+    /// Whether there are two parts.
+    #[must_use]
+    pub fn is_twice(&self) -> bool {
+        self.low() > 0
+    }
+
+    /// The values of the first digit.
+    #[must_use]
+    pub fn buckets(&self) -> usize {
+        (self.groups - 1 >> self.low()) + 1
+    }
+
+    /// The logarithm of a chunk's elements.
+    fn chunk(&self) -> u32 {
+        let tiles = (self.n as u64).div_ceil(TILE as u64);
+        (tiles.div_ceil(CHUNKS).next_power_of_two() as u32 * TILE).ilog2()
+    }
+
+    /// Chunks.
+    #[must_use]
+    pub fn chunks(&self) -> usize {
+        self.n.div_ceil(1 << self.chunk())
+    }
+
+    /// Words of the rows of counts, and of the totals.
+    #[must_use]
+    pub fn count_words(&self) -> [usize; 2] {
+        let buckets = if self.is_twice() { self.buckets() } else { 1 };
+        [buckets + self.chunks(), buckets].map(|rows| rows * DIGITS as usize)
+    }
+
+    /// The two launches before a part, and the part. `asked`: the second one is left out unless sums say otherwise.
+    fn part(&self, call: &Split) -> [Launch<SplitAt>; 3] {
+        let scans = (call.buckets << call.slices).min(SCANS * self.multiprocessors);
+        let launch = |entry, grid| Launch::new(entry, grid, THREADS, call);
+        [launch("split_count", call.chunks), launch("split_starts", scans), launch("split_pass", call.chunks)]
+    }
+
+    fn call(&self) -> Split {
+        Split {
+            at: SplitAt::default(),
+            n: self.n as u64,
+            elements: What::Labels { groups: self.groups }.elements(self.dtype),
+            low: self.low(),
+            digits: self.buckets() as u32,
+            buckets: 1,
+            chunks: self.chunks() as u32,
+            chunk: self.chunk(),
+            parts: self.buckets() as u32,
+            slices: 7,
+            most: self.most(),
+            asked: 0,
+            first: 1,
+        }
+    }
+
+    /// The first part.
+    #[must_use]
+    pub fn first(&self) -> [Launch<SplitAt>; 3] {
+        self.part(&self.call())
+    }
+
+    /// The second one: of what the first has left of the labels. `asked`: only if sums say that it has to be.
+    #[must_use]
+    pub fn second(&self, asked: bool) -> [Launch<SplitAt>; 3] {
+        let elements = What::Labels { groups: 1 << 16 }.elements(DType::U16);
+        let (buckets, digits) = (self.buckets() as u32, 1 << self.low());
+        let parts = self.groups as u32;
+        let call = Split { elements, low: 0, digits, buckets, parts, slices: 4, asked: asked as u32, first: 0, ..self.call() };
+        self.part(&call)
+    }
+
+    /// Which of the kernels for sums takes buckets of about that size; none does if they are too large.
+    fn sums_by(&self) -> Option<usize> {
+        let each = self.n / self.buckets();
+        // Few exceed the mean by half, of random labels.
+        let fits = |k: usize| each + each / 2 < SUM_MOST[k] as usize && self.shared_bytes >= SHARED[1 - k];
+        if fits(1) { Some(1) } else { fits(0).then_some(0) }
+    }
+
+    /// The most elements of a bucket that need no second part: as many as one block may have to do alone.
+    fn most(&self) -> u32 {
+        let each = (self.n / self.buckets()) as u32;
+        self.sums_by().map_or(0, |k| SUM_MOST[k].min((4 * each).max(2 * SUM_TILE[k])))
+    }
+
+    /// The sums of groups without a second part; none if these values are reduced otherwise.
+    #[must_use]
+    pub fn sums(&self, spec: &Spec, empty: Option<&Values>) -> Option<Launch<SumsAt>> {
+        let k = self.sums_by().filter(|_| self.is_twice())?;
+        if fast(spec)?.name != "sum_f32" {
+            return None;
+        }
+        let mut word = [0; 8];
+        let bytes = empty?.as_bytes();
+        word[..bytes.len()].copy_from_slice(bytes);
+        let shape = Within {
+            groups: self.groups as u64,
+            digits: 1 << self.low(),
+            most: SUM_LONG[k],
+            empty: u64::from_le_bytes(word),
+        };
+        let call = SumsCall { at: SumsAt::default(), recipe: recipe(spec, 0, true), shape };
+        let entry = ["split_sums_f32", "split_few_f32"][k];
+        Some(Launch::new(entry, self.buckets() as u32, SUM_THREADS[k], &call))
+    }
+}

@@ -1,0 +1,47 @@
+//! The table of kernels that part by a digit: the name, the launch struct and the kernel of each. One expansion exports
+//! them as PTX, another finds them by name.
+
+use crate::kernel::each_row;
+#[cfg(all(target_arch = "nvptx64", feature = "entries"))]
+use crate::kernel::export;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::kernel::{Visit, visit};
+use crate::reduce::fold::Sums;
+use crate::source::F32;
+use crate::split::sums::SumsCall;
+use crate::split::{Split, count, pass, starts, sums};
+use warpfold_core::ops::Plain;
+
+/// Threads of a block of `split_sums_f32`, and of `split_few_f32`.
+pub const SUM_THREADS: [u32; 2] = [1024, 256];
+/// Elements of their tiles.
+pub const SUM_TILE: [u32; 2] = [1024 * 32, 256 * 8];
+/// Elements of a bucket at most. The second has one tile.
+pub const SUM_MOST: [u32; 2] = [(1 << 18) - 1, SUM_TILE[1]];
+/// Elements of a group in a tile at most, before its thread would keep the others waiting.
+pub const SUM_LONG: [u32; 2] = [1024, 64];
+
+/// Calls `$each` with `$with` and every kernel.
+macro_rules! table {
+    ($each:ident $with:tt) => {
+        each_row! { $each $with
+            "split_count"; Split = count::kernel::<_>;
+            "split_starts"; Split = starts::kernel::<_>;
+            "split_pass"; Split = pass::kernel::<_>;
+            "split_sums_f32"; SumsCall =
+                sums::kernel::<_, Sums<F32, Plain>, 32, 32, 16, 32768, { 7 * 1024 }, { 15 * 1024 }>;
+            "split_few_f32"; SumsCall =
+                sums::kernel::<_, Sums<F32, Plain>, 8, 8, 4, 4096, 1, { 4 * 1024 }>;
+        }
+    };
+}
+
+#[cfg(all(target_arch = "nvptx64", feature = "entries"))]
+table!(export());
+
+/// Lets a visitor see the kernel of that name. Gives the visitor back if there is none.
+#[cfg(not(target_arch = "nvptx64"))]
+pub fn find<V: Visit>(entry: &str, visitor: V) -> Result<V::Output, V> {
+    table!(visit(entry, visitor: V));
+    Err(visitor)
+}
