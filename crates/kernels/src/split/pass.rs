@@ -5,14 +5,14 @@
 
 use crate::address::array;
 use crate::split::piece::{NONE, Piece, Pieces, labels};
-use crate::split::tile::{OWN, Room, TILE, WORDS, order};
+use crate::split::tile::{OWN, Room, STEP, TILE, place, ranks};
 use crate::split::{DIGITS, Split, THREADS};
 use warpfold_simt::{Order, Shared, Simt};
 
 /// The only one. A thread has two digits.
 #[inline(always)]
 pub fn kernel<S: Simt>(s: &S, call: &Split) {
-    const { assert!(THREADS * 2 == DIGITS && TILE * 2 >= WORDS * THREADS / 32) };
+    const { assert!(THREADS * 2 == DIGITS && TILE * 2 >= STEP * THREADS / 32) };
     // Each element's label and value. The counters are there before.
     let counters = s.shared::<u32, { 2 * TILE as usize }, 0>("elements in order");
     let shifts = s.shared::<u32, { DIGITS as usize }, 1>("from places to targets");
@@ -59,30 +59,34 @@ fn tile<S: Simt>(s: &S, call: &Split, room: Room, shifts: Shared<u32>, to: [u32;
     let (tid, pairs) = (s.thread_x(), room.counters.cast::<u64>());
     let first = at + s.warp() * 32 * OWN as u32 + s.lane();
     let keys: [u32; OWN] = labels(s, call, first, 32, end);
-    let bits = 32 - (call.digits - 1).leading_zeros();
-    let ranks = order::<S, OWN, { OWN / 2 }>(
+    let digit = |key: u32, low: u32| if key == NONE { DIGITS } else { key >> low };
+    let mut order = ranks::<S, OWN, { OWN / 2 }>(
         s,
         room,
         OWN as u32,
-        bits,
-        call.low,
         #[inline(always)]
-        |i, low| if keys[i] == NONE { NONE } else { keys[i] >> low },
+        |i| digit(keys[i], call.low),
+    );
+    // Anew: digits that were kept would take as many registers as keys.
+    let low = s.anew(call.low);
+    place::<S, OWN, { OWN / 2 }>(
+        s,
+        room,
+        &mut order,
+        #[inline(always)]
+        |i| digit(keys[i], low),
     );
     s.barrier();
-    let mut values = [0; OWN];
+    // Anew, as places that were kept since the labels were read would take registers, too.
+    let first = s.anew(first);
+    let values: [u32; OWN] = warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |i| s.load_stream(array::<u32>(call.at.values), (first + 32 * i as u32).min(end - 1) as usize),
+    );
     let mut i = 0;
     while i < OWN {
-        let at = first + 32 * i as u32;
-        if s.branch(at < end) {
-            values[i] = s.load_stream(array::<u32>(call.at.values), at as usize);
-        }
-        i += 1;
-    }
-    i = 0;
-    while i < OWN {
         if s.branch(keys[i] != NONE) {
-            s.put(pairs, ranks.of(i), keys[i] as u64 | (values[i] as u64) << 32);
+            s.put(pairs, order.of(i), keys[i] as u64 | (values[i] as u64) << 32);
         }
         i += 1;
     }

@@ -1,9 +1,9 @@
 //! Pieces: what a chunk has of each bucket.
 
 use crate::address::array;
-use crate::sort::key::{kind, label};
+use crate::sort::key::kind;
 use crate::split::Split;
-use warpfold_simt::Simt;
+use warpfold_simt::{Pod, Simt};
 
 /// No digit: of an element that is not there, or has a label of no group.
 pub const NONE: u32 = u32::MAX;
@@ -71,55 +71,36 @@ pub fn start<S: Simt>(s: &S, call: &Split, bucket: u32) -> u32 {
     s.load(array::<u32>(call.at.buckets), bucket as usize)
 }
 
-/// The labels of `N` elements, each `step` after the other, or [`NONE`]; there is none from `end` on.
+/// The labels of `N` elements, each `step` after the other, or [`NONE`]; there is none from `end` on, which is not 0.
 #[inline(always)]
 pub fn labels<S: Simt, const N: usize>(s: &S, call: &Split, first: u32, step: u32, end: u32) -> [u32; N] {
-    let (of, from) = (&call.elements, call.at.labels);
-    let mut found = [NONE; N];
-    let mut i = 0;
-    // A loop for each size. They count up to a constant, so that the labels are registers.
-    if s.branch(of.size == 4) {
-        while i < N {
-            let at = first + i as u32 * step;
-            if s.branch(at < end) {
-                found[i] = s.load_stream(array::<u32>(from), at as usize);
-            }
-            i += 1;
-        }
-        i = 0;
-        while i < N {
-            found[i] = if found[i] < of.bound as u32 { found[i] } else { NONE };
-            i += 1;
-        }
+    let of = &call.elements;
+    let mut found: [u32; N] = if s.branch(of.size == 4) {
+        raw::<S, u32, N>(s, call, first, step, end)
     } else if s.branch(of.size == 8) {
-        while i < N {
-            let at = first + i as u32 * step;
-            if s.branch(at < end) {
-                let x = s.load_stream(array::<u64>(from), at as usize);
-                found[i] = if x < of.bound { x as u32 } else { NONE };
-            }
-            i += 1;
-        }
+        // What has a high word is no group's.
+        raw::<S, u64, N>(s, call, first, step, end).map(|x| if x >> 32 == 0 { x as u32 } else { NONE })
     } else if s.branch(of.size == 2) {
-        while i < N {
-            let at = first + i as u32 * step;
-            if s.branch(at < end) {
-                let x = s.load_stream(array::<u16>(from), at as usize) as u32;
-                let is_none = of.kind == kind::SIGNED_LABEL && x >= 1 << 15 || x as u64 >= of.bound;
-                found[i] = if is_none { NONE } else { x };
-            }
-            i += 1;
-        }
+        let is_signed = of.kind == kind::SIGNED_LABEL;
+        raw::<S, u16, N>(s, call, first, step, end).map(|x| if is_signed { x as i16 as u32 } else { x as u32 })
     } else {
-        while i < N {
-            let at = first + i as u32 * step;
-            if s.branch(at < end) {
-                let x = s.load_stream(array::<u8>(from), at as usize) as u64;
-                let (x, _) = label(x, of);
-                found[i] = if (x as u64) < of.bound { x } else { NONE };
-            }
-            i += 1;
-        }
+        let is_signed = of.kind == kind::SIGNED_LABEL;
+        raw::<S, u8, N>(s, call, first, step, end).map(|x| if is_signed { x as i8 as u32 } else { x as u32 })
+    };
+    let mut i = 0;
+    while i < N {
+        let is_there = first + (i as u32 * step) < end && found[i] < of.bound as u32;
+        found[i] = if is_there { found[i] } else { NONE };
+        i += 1;
     }
     found
+}
+
+/// The elements as they are; the last one in place of those that are not there.
+#[inline(always)]
+fn raw<S: Simt, T: Pod, const N: usize>(s: &S, call: &Split, first: u32, step: u32, end: u32) -> [T; N] {
+    warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |i| s.load_stream(array::<T>(call.at.labels), (first + i as u32 * step).min(end - 1) as usize),
+    )
 }

@@ -14,8 +14,7 @@ use crate::reduce::out::Out;
 use crate::reduce::recipe::Recipe;
 use crate::source::Bits;
 use crate::split::DIGITS;
-use crate::split::piece::NONE;
-use crate::split::tile::{Ranks, Room, WORDS, order};
+use crate::split::tile::{Ranks, Room, STEP, place, ranks};
 use warpfold_simt::{Order, Shared, Simt};
 
 /// Elements that a thread adds up at a time.
@@ -95,7 +94,7 @@ pub fn kernel<
     call: &SumsCall,
 ) {
     const { assert!(F::Bits::SIZE == 4 && <F::Node as Node>::WORDS == 1) };
-    const { assert!(SHARED >= WARPS * WORDS as usize && SHARED >= WARPS * 32 * OWN && 2 * HALF == OWN) };
+    const { assert!(SHARED >= WARPS * STEP as usize && SHARED >= WARPS * 32 * OWN && 2 * HALF == OWN && OWN % 8 == 0) };
     let counters = s.shared::<u32, SHARED, 0>("values in order");
     let waiting = s.shared::<F::Bits, WAITING, 1>("values that wait");
     let nodes = s.shared::<u32, NODES, 2>("nodes of eights");
@@ -120,35 +119,48 @@ pub fn kernel<
         let rows = here.div_ceil(threads);
         let first = at + s.warp() * 32 * rows + s.lane();
         let last = at + here;
-        let is_there = |i: usize| (i as u32) < rows && first + 32 * (i as u32) < last;
+        // The last element in place of what is not there.
+        let place_of = |first: u32, i: usize| (first + 32 * i as u32).min(last - 1) as usize;
+        let is_there = |first: u32, i: usize| (i as u32) < rows && first + 32 * (i as u32) < last;
         let mut digits = Ranks([0; HALF]);
         let mut i = 0;
         while i < OWN {
-            let at = first + 32 * i as u32;
-            if s.branch(is_there(i)) {
-                digits.add(i, s.load_stream(array::<u16>(call.at.rests), at as usize) as u32);
-            }
+            digits.add(i, s.load_stream(array::<u16>(call.at.rests), place_of(first, i)) as u32);
             i += 1;
         }
-        let bits = 32 - (call.shape.digits - 1).leading_zeros();
-        let ranks = order::<S, OWN, HALF>(
+        let digit = |first: u32, i: usize| if is_there(first, i) { digits.of(i) } else { DIGITS };
+        let mut order = ranks::<S, OWN, HALF>(
             s,
             room,
             rows,
-            bits,
-            0,
             #[inline(always)]
-            |i, low| if is_there(i) { digits.of(i) >> low } else { NONE },
+            |i| digit(first, i),
+        );
+        // Anew: what was kept for each row would take as many registers.
+        let again_first = s.anew(first);
+        place::<S, OWN, HALF>(
+            s,
+            room,
+            &mut order,
+            #[inline(always)]
+            |i| digit(again_first, i),
         );
         s.barrier();
+        let first = s.anew(first);
         i = 0;
         while i < OWN {
-            let at = first + 32 * i as u32;
-            if s.branch(is_there(i)) {
-                let x = s.load_stream(array::<F::Bits>(call.at.values), at as usize);
-                s.put(kept.values, ranks.of(i), x);
+            let values: [F::Bits; 8] = warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |k| s.load_stream(array::<F::Bits>(call.at.values), place_of(first, i + k)),
+            );
+            let mut k = 0;
+            while k < 8 {
+                if s.branch(is_there(first, i + k)) {
+                    s.put(kept.values, order.of(i + k), values[k]);
+                }
+                k += 1;
             }
-            i += 1;
+            i += 8;
         }
         s.barrier();
         let mut k = 0;

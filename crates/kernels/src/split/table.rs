@@ -31,7 +31,7 @@ macro_rules! table {
             "split_sums_f32"; SumsCall =
                 sums::kernel::<_, Sums<F32, Plain>, 32, 32, 16, 32768, { 7 * 1024 }, { 15 * 1024 }>;
             "split_few_f32"; SumsCall =
-                sums::kernel::<_, Sums<F32, Plain>, 8, 8, 4, 4096, 1, { 4 * 1024 }>;
+                sums::kernel::<_, Sums<F32, Plain>, 8, 8, 4, { 8 * 516 }, 1, { 4 * 1024 }>;
         }
     };
 }

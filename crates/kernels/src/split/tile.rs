@@ -2,24 +2,25 @@
 //!
 //! A warp has rows of 32 neighbours, and a counter for each digit, two to a word. An addition gives a lane the number
 //! of equal digits before; equal digits of a row may get theirs in any order, so where there are some (the counter then
-//! has more than the lane has made of it), lanes find their equals by votes, bit by bit.
+//! has more than the lane has made of it), lanes find their equals by a vote for each such digit.
 
 use crate::block::scan_of;
 use crate::split::DIGITS;
-use crate::split::piece::NONE;
 use warpfold_simt::{ALL, Order, Pack, Shared, Simt};
 
 /// Elements of a thread that parts.
 pub const OWN: usize = 16;
 /// Elements of a tile.
 pub const TILE: u32 = OWN as u32 * super::THREADS;
-/// Words of a warp's counters.
+/// Words of a warp's counters; there are some more, for elements without a digit.
 pub const WORDS: u32 = DIGITS / 2;
+/// From the counters of a warp to those of the next.
+pub const STEP: u32 = WORDS + 4;
 
 /// Shared memory of a block that has so many warps.
 #[derive(Clone, Copy)]
 pub struct Room {
-    /// [`WORDS`] for each warp; free once there is an order.
+    /// [`STEP`] for each warp; free once there is an order.
     pub counters: Shared<u32>,
     /// One for each warp.
     pub sums: Shared<u32>,
@@ -45,55 +46,62 @@ impl<const HALF: usize> Ranks<HALF> {
     }
 }
 
-/// Puts the digits of a tile in order; `digit` of each of a thread's rows below `rows`, which is also given `low`, is
-/// below `1 << bits`, or [`NONE`]. All threads are done with the room; the counters are free again after the next barrier.
+/// How many equal digits of its warp are before each element. `digit` of each of a thread's rows below `rows` is at most
+/// [`DIGITS`], which is none. All threads are done with the room.
 #[inline(always)]
-pub fn order<S: Simt, const OWN: usize, const HALF: usize>(
+pub fn ranks<S: Simt, const OWN: usize, const HALF: usize>(
     s: &S,
     room: Room,
     rows: u32,
-    bits: u32,
-    low: u32,
-    digit: impl Fn(usize, u32) -> u32,
+    digit: impl Fn(usize) -> u32,
 ) -> Ranks<HALF> {
-    let (tid, lane) = (s.thread_x(), s.lane());
-    let own = room.counters.offset(s.warp() * WORDS);
+    let lane = s.lane();
+    let own = room.counters.offset(s.warp() * STEP);
     for i in 0..WORDS / 128 {
         s.put(own.cast::<Pack<u32, 4>>(), i * 32 + lane, Pack([0; 4]));
+    }
+    if s.branch(lane == 0) {
+        s.put(own, WORDS, 0);
     }
     s.warp_barrier(ALL);
     let mut ranks = Ranks([0; HALF]);
     let mut i = 0;
     while i < OWN {
         if s.branch((i as u32) < rows) {
-            let d = digit(i, low);
-            let is_there = d != NONE;
-            let (slot, half) = (if is_there { d / 2 } else { 0 }, 16 * (d & 1));
-            let (mut rank, mut after) = (0, 0);
-            if s.branch(is_there) {
-                rank = s.atomic_add_shared(own, slot, 1u32 << half, Order::Relaxed) >> half & 0xffff;
-            }
+            let d = digit(i);
+            let half = 16 * (d & 1);
+            let mut rank = s.atomic_add_shared(own, d / 2, 1u32 << half, Order::Relaxed) >> half & 0xffff;
             s.warp_barrier(ALL);
-            if s.branch(is_there) {
-                after = s.get(own, slot) >> half & 0xffff;
-            }
-            if s.branch(s.any(ALL, after > rank + 1)) {
-                let mut equals = s.ballot(ALL, is_there);
-                let mut bit = 0;
-                while s.again(bit < bits) {
-                    let is_set = d >> bit & 1;
-                    equals &= s.ballot(ALL, is_set != 0) ^ is_set.wrapping_sub(1);
-                    bit += 1;
+            let after = s.get(own, d / 2) >> half & 0xffff;
+            // All of some equals but the one that came last.
+            let mut open = s.ballot(ALL, after > rank + 1);
+            while s.again(open != 0) {
+                let first = s.shuffle_idx(ALL, d, open.trailing_zeros());
+                let equals = s.ballot(ALL, d == first);
+                if d == first {
+                    rank = after - equals.count_ones() + (equals & ((1 << lane) - 1)).count_ones();
                 }
-                rank = after.wrapping_sub(equals.count_ones()).wrapping_add((equals & ((1 << lane) - 1)).count_ones());
+                open &= !equals;
             }
             s.warp_barrier(ALL);
-            ranks.add(i, if is_there { rank } else { 0 });
+            ranks.add(i, rank);
         }
         i += 1;
     }
-    s.barrier();
+    ranks
+}
 
+/// From ranks in warps to places in the tile. The counters are free again after the next barrier.
+#[inline(always)]
+pub fn place<S: Simt, const OWN: usize, const HALF: usize>(
+    s: &S,
+    room: Room,
+    ranks: &mut Ranks<HALF>,
+    digit: impl Fn(usize) -> u32,
+) {
+    let tid = s.thread_x();
+    let own = room.counters.offset(s.warp() * STEP);
+    s.barrier();
     // A thread has neighbouring digits, in one word or in two; or none.
     let each = (WORDS / (32 * room.warps)).max(1);
     let is_used = tid * each < WORDS;
@@ -102,7 +110,7 @@ pub fn order<S: Simt, const OWN: usize, const HALF: usize>(
     while k < 2 {
         if s.branch(is_used && (k as u32) < each) {
             for warp in 0..room.warps {
-                all[k] += s.get(room.counters, warp * WORDS + tid * each + k as u32);
+                all[k] += s.get(room.counters, warp * STEP + tid * each + k as u32);
             }
         }
         k += 1;
@@ -118,7 +126,7 @@ pub fn order<S: Simt, const OWN: usize, const HALF: usize>(
             s.put(room.begins, 2 * word + 1, next);
             let mut before = begin | next << 16;
             for warp in 0..room.warps {
-                let slot = warp * WORDS + word;
+                let slot = warp * STEP + word;
                 let count = s.get(room.counters, slot);
                 s.put(room.counters, slot, before);
                 before += count;
@@ -131,17 +139,10 @@ pub fn order<S: Simt, const OWN: usize, const HALF: usize>(
         s.put(room.begins, DIGITS, total);
     }
     s.barrier();
-    // Anew: digits that were kept since the loop above would take as many registers as there are rows.
-    let low = s.anew(low);
-    i = 0;
+    let mut i = 0;
     while i < OWN {
-        if s.branch((i as u32) < rows) {
-            let d = digit(i, low);
-            if s.branch(d != NONE) {
-                ranks.add(i, s.get(own, d / 2) >> (16 * (d & 1)) & 0xffff);
-            }
-        }
+        let d = digit(i);
+        ranks.add(i, s.get(own, d / 2) >> (16 * (d & 1)) & 0xffff);
         i += 1;
     }
-    ranks
 }
