@@ -79,7 +79,6 @@ fn with(entry: &Entry, blocks: u32) -> Entry {
 /// Threads of a block.
 fn threads(name: &str) -> u32 {
     match name {
-        "split_sums_f32" => 1024,
         "split_count" | "split_starts" | "split_pass" => 512,
         _ => 256,
     }

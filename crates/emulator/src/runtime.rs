@@ -134,7 +134,6 @@ impl Emulator {
             driver: (0, 0),
             capability: (7, 5),
             multiprocessors,
-            shared_bytes: 227 << 10,
             memory_bytes: MEMORY,
             l2_bytes: 0,
             bus_bits: 0,
@@ -351,7 +350,7 @@ impl Runtime for State {
         let mut inner = self.lock();
         let index = inner.kernels.len();
         let function = Handle(std::ptr::without_provenance_mut(index));
-        let loaded = Loaded { entry: entry.into(), function, parameters: Arc::from([size]), shared: 0, index };
+        let loaded = Loaded { entry: entry.into(), function, parameters: Arc::from([size]), index };
         inner.kernels.push(loaded.clone());
         Ok(loaded)
     }

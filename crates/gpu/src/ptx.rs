@@ -16,24 +16,9 @@ pub fn parameters(text: &str) -> Vec<usize> {
         .collect()
 }
 
-/// The bytes of shared memory that each launch of the one entry of a module has to ask for: those after the word
-/// `shared` in a comment, which the compiler leaves where they are more than a module may have by itself.
-#[must_use]
-pub fn shared(text: &str) -> u32 {
-    let said = text.lines().find_map(|line| line.strip_prefix("// shared "));
-    said.and_then(|bytes| bytes.parse().ok()).unwrap_or(0)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{parameters, shared};
-
-    #[test]
-    fn few_kernels_ask_for_shared_memory() {
-        let of = |entry: &str| shared(&warpfold_kernels::ptx(entry).expect(entry));
-        assert_eq!(of("rows_sum_f32"), 0);
-        assert!(of("split_pass") > 48 << 10);
-    }
+    use super::parameters;
 
     #[test]
     fn parameters_of_every_kernel_are_found() {

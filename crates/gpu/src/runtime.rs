@@ -22,8 +22,6 @@ pub struct Properties {
     pub capability: (u32, u32),
     /// Multiprocessors.
     pub multiprocessors: u32,
-    /// Bytes of shared memory that a block may have.
-    pub shared_bytes: u32,
     /// Bytes of memory.
     pub memory_bytes: u64,
     /// Bytes of second-level cache.
@@ -72,8 +70,6 @@ pub struct Loaded {
     pub function: Handle,
     /// Bytes of each parameter.
     pub parameters: Arc<[usize]>,
-    /// Bytes of shared memory that a launch has to ask for: all of a block's, if they are more than 48 KiB.
-    pub shared: u32,
     /// Its place among the loaded kernels.
     pub index: usize,
 }

@@ -135,36 +135,10 @@ fn split(assembly: &str) -> Result<Vec<Entry>, Error> {
                 break;
             }
         }
-        entries.push(Entry { name: name.to_owned(), module: with_large_shared(name, module) });
+        entries.push(Entry { name: name.to_owned(), module });
     }
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(entries)
-}
-
-/// Bytes of shared memory that a module may declare.
-const DECLARED: usize = 48 << 10;
-
-/// The module, with its shared arrays as parts of one whose size each launch says, if they are larger than a module may
-/// declare. A comment tells the launch.
-fn with_large_shared(entry: &str, module: String) -> String {
-    const DECLARE: &str = ".shared .align 16 .b8 ";
-    let (mut arrays, mut bytes) = (Vec::new(), 0);
-    for part in module.split(DECLARE).skip(1) {
-        let declared = part.split_once(';').map_or("", |(declared, _)| declared);
-        let size = declared.split_once('[').and_then(|(name, size)| Some((name, size.strip_suffix(']')?.parse().ok()?)));
-        let Some((name, size)) = size else { return module };
-        arrays.push((format!("{DECLARE}{declared};"), name.to_owned(), bytes));
-        bytes += usize::next_multiple_of(size, 16);
-    }
-    if bytes <= DECLARED {
-        return module;
-    }
-    let mut text = module.clone();
-    for (declaration, name, at) in arrays {
-        text = text.replace(&declaration, "").replace(&format!(" {name};"), &format!(" {entry}_shared+{at};"));
-    }
-    let all = format!("// shared {bytes}\n.extern {DECLARE}{entry}_shared[];\n.visible ");
-    text.replacen(".visible ", &all, 1)
 }
 
 /// Labels are numbered by function, so that a new kernel would change the text of all after it.

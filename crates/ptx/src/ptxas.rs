@@ -14,7 +14,7 @@ const TUNED: &str = "sm_90";
 /// All entries as one module: one header, then nothing but what is shipped.
 #[must_use]
 pub fn text(entries: &[Entry]) -> String {
-    let start = |e: &Entry| e.module.find(".extern").or(e.module.find(".visible")).unwrap_or_default();
+    let start = |e: &Entry| e.module.find(".visible").unwrap_or_default();
     let header = entries.first().map_or("", |e| &e.module[..start(e)]);
     header.to_owned() + &entries.iter().map(|e| &e.module[start(e)..]).collect::<String>()
 }

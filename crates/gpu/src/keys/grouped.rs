@@ -72,13 +72,7 @@ impl Grouped {
         };
         let problem = problem(labels.dtype(), n, groups, carried, device);
         let reduction = InOrder::new(device, &problem, (groups, labels.dtype()), op, values, options, fill)?;
-        let parts = split::Problem {
-            dtype: labels.dtype(),
-            n,
-            groups,
-            multiprocessors: device.multiprocessors(),
-            shared_bytes: device.properties().shared_bytes,
-        };
+        let parts = split::Problem { dtype: labels.dtype(), n, groups, multiprocessors: device.multiprocessors() };
         let way = if carried == (Carried::Values { size: 4 }) && parts.is_good() {
             let (spec, empty) = &reduction.segmented.asked;
             Way::Split(Splitter::new(device, &parts, spec, empty.as_ref())?)

@@ -103,7 +103,15 @@ impl Splitter {
             said,
             again,
         };
-        let next = SplitAt { labels: rests, values: moved[0], buckets: starts, rests: 0, moved: moved[1], starts: offsets, ..at };
+        let next = SplitAt {
+            labels: rests,
+            values: moved[0],
+            buckets: starts,
+            rests: 0,
+            moved: moved[1],
+            starts: offsets,
+            ..at
+        };
         // SAFETY: the caller's; the rest is this value's, as large as the plan says.
         unsafe {
             for launch in &self.first {

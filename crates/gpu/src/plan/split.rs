@@ -3,8 +3,7 @@
 use warpfold_array::Values;
 use warpfold_array::request::Spec;
 use warpfold_core::DType;
-use warpfold_kernels::split::table::{SUM_LONG, SUM_MOST, SUM_THREADS, SUM_TILE};
-use warpfold_kernels::split::{DIGITS, Split, SplitAt, SumsAt, SumsCall, THREADS, TILE, Within};
+use warpfold_kernels::split::{DIGITS, SUM_THREADS, SUM_TILE, Split, SplitAt, SumsAt, SumsCall, THREADS, TILE, Within};
 
 use super::Launch;
 use super::choose::{fast, recipe};
@@ -17,8 +16,6 @@ const CHUNKS: u64 = 4096;
 const SCANS: u32 = 4;
 /// The least number of elements.
 const LEAST: usize = 4096;
-/// Bytes of shared memory that a block of these kernels takes.
-const SHARED: [u32; 2] = [76 << 10, 222 << 10];
 
 /// Values of 4 bytes by labels: fewer than 2^30.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,10 +26,8 @@ pub struct Problem {
     pub n: usize,
     /// The number of groups.
     pub groups: usize,
-    /// Of the GPU: multiprocessors.
+    /// Of the GPU.
     pub multiprocessors: u32,
-    /// Of the GPU: bytes of shared memory that a block may have.
-    pub shared_bytes: u32,
 }
 
 impl Problem {
@@ -41,7 +36,7 @@ impl Problem {
     pub fn is_good(&self) -> bool {
         let bits = self.bits();
         let few = (9..=10).contains(&bits) || (17..=20).contains(&bits);
-        few && self.n >= LEAST && self.shared_bytes >= SHARED[0]
+        few && self.n >= LEAST
     }
 
     /// Bits of a label.
@@ -104,7 +99,7 @@ impl Problem {
             chunk: self.chunk(),
             parts: self.buckets() as u32,
             slices: 7,
-            most: self.most(),
+            most: SUM_TILE,
             asked: 0,
             first: 1,
         }
@@ -122,42 +117,29 @@ impl Problem {
         let elements = What::Labels { groups: 1 << 16 }.elements(DType::U16);
         let (buckets, digits) = (self.buckets() as u32, 1 << self.low());
         let parts = self.groups as u32;
-        let call = Split { elements, low: 0, digits, buckets, parts, slices: 4, asked: asked as u32, first: 0, ..self.call() };
+        let call =
+            Split { elements, low: 0, digits, buckets, parts, slices: 4, asked: asked as u32, first: 0, ..self.call() };
         self.part(&call)
     }
 
-    /// Which of the kernels for sums takes buckets of about that size; none does if they are too large.
-    fn sums_by(&self) -> Option<usize> {
+    /// Whether a block can have a bucket to itself: of random labels, few exceed the mean by half.
+    fn is_short(&self) -> bool {
         let each = self.n / self.buckets();
-        // Few exceed the mean by half, of random labels.
-        let fits = |k: usize| each + each / 2 < SUM_MOST[k] as usize && self.shared_bytes >= SHARED[1 - k];
-        if fits(1) { Some(1) } else { fits(0).then_some(0) }
-    }
-
-    /// The most elements of a bucket that need no second part: as many as one block may have to do alone.
-    fn most(&self) -> u32 {
-        let each = (self.n / self.buckets()) as u32;
-        self.sums_by().map_or(0, |k| SUM_MOST[k].min((4 * each).max(2 * SUM_TILE[k])))
+        self.is_twice() && each + each / 2 < SUM_TILE as usize
     }
 
     /// The sums of groups without a second part; none if these values are reduced otherwise.
     #[must_use]
     pub fn sums(&self, spec: &Spec, empty: Option<&Values>) -> Option<Launch<SumsAt>> {
-        let k = self.sums_by().filter(|_| self.is_twice())?;
-        if fast(spec)?.name != "sum_f32" {
+        if !self.is_short() || fast(spec)?.name != "sum_f32" {
             return None;
         }
         let mut word = [0; 8];
         let bytes = empty?.as_bytes();
         word[..bytes.len()].copy_from_slice(bytes);
-        let shape = Within {
-            groups: self.groups as u64,
-            digits: 1 << self.low(),
-            most: SUM_LONG[k],
-            empty: u64::from_le_bytes(word),
-        };
+        let shape =
+            Within { groups: self.groups as u64, digits: 1 << self.low(), unused: 0, empty: u64::from_le_bytes(word) };
         let call = SumsCall { at: SumsAt::default(), recipe: recipe(spec, 0, true), shape };
-        let entry = ["split_sums_f32", "split_few_f32"][k];
-        Some(Launch::new(entry, self.buckets() as u32, SUM_THREADS[k], &call))
+        Some(Launch::new("split_sums_f32", self.buckets() as u32, SUM_THREADS, &call))
     }
 }

@@ -22,7 +22,7 @@ mod tile;
 use crate::params::params;
 use crate::sort::key::Elements;
 
-pub use sums::{SumsAt, SumsCall, Within};
+pub use sums::{SUM_THREADS, SUM_TILE, SumsAt, SumsCall, Within};
 pub use tile::TILE;
 
 /// Values of a digit at most.

@@ -12,9 +12,9 @@ use warpfold_simt::{Order, Shared, Simt};
 /// The only one. A thread has two digits.
 #[inline(always)]
 pub fn kernel<S: Simt>(s: &S, call: &Split) {
-    const { assert!(THREADS * 2 == DIGITS && TILE * 2 >= STEP * THREADS / 32) };
-    // Each element's label and value. The counters are there before.
-    let counters = s.shared::<u32, { 2 * TILE as usize }, 0>("elements in order");
+    const { assert!(THREADS * 2 == DIGITS && 2 * TILE <= STEP * THREADS / 32) };
+    // The counters; then each element's label and value.
+    let counters = s.shared::<u32, { (STEP * THREADS / 32) as usize }, 0>("elements in order");
     let shifts = s.shared::<u32, { DIGITS as usize }, 1>("from places to targets");
     let begins = s.shared::<u32, { DIGITS as usize + 1 }, 2>("where digits begin");
     let sums = s.shared::<u32, { THREADS as usize / 32 }, 3>("sums of warps");

@@ -12,15 +12,6 @@ use crate::split::sums::SumsCall;
 use crate::split::{Split, count, pass, starts, sums};
 use warpfold_core::ops::Plain;
 
-/// Threads of a block of `split_sums_f32`, and of `split_few_f32`.
-pub const SUM_THREADS: [u32; 2] = [1024, 256];
-/// Elements of their tiles.
-pub const SUM_TILE: [u32; 2] = [1024 * 32, 256 * 8];
-/// Elements of a bucket at most. The second has one tile.
-pub const SUM_MOST: [u32; 2] = [(1 << 18) - 1, SUM_TILE[1]];
-/// Elements of a group in a tile at most, before its thread would keep the others waiting.
-pub const SUM_LONG: [u32; 2] = [1024, 64];
-
 /// Calls `$each` with `$with` and every kernel.
 macro_rules! table {
     ($each:ident $with:tt) => {
@@ -28,10 +19,7 @@ macro_rules! table {
             "split_count"; Split = count::kernel::<_>;
             "split_starts"; Split = starts::kernel::<_>;
             "split_pass"; Split = pass::kernel::<_>;
-            "split_sums_f32"; SumsCall =
-                sums::kernel::<_, Sums<F32, Plain>, 32, 32, 16, 32768, { 7 * 1024 }, { 15 * 1024 }>;
-            "split_few_f32"; SumsCall =
-                sums::kernel::<_, Sums<F32, Plain>, 8, 8, 4, { 8 * 516 }, 1, { 4 * 1024 }>;
+            "split_sums_f32"; SumsCall = sums::kernel::<_, Sums<F32, Plain>>;
         }
     };
 }

@@ -9,7 +9,7 @@ use crate::split::DIGITS;
 use warpfold_simt::{ALL, Order, Pack, Shared, Simt};
 
 /// Elements of a thread that parts.
-pub const OWN: usize = 16;
+pub const OWN: usize = 8;
 /// Elements of a tile.
 pub const TILE: u32 = OWN as u32 * super::THREADS;
 /// Words of a warp's counters; there are some more, for elements without a digit.
