@@ -73,8 +73,8 @@ impl Grouped {
         let problem = problem(labels.dtype(), n, groups, carried, device);
         let reduction = InOrder::new(device, &problem, (groups, labels.dtype()), op, values, options, fill)?;
         let parts = split::Problem { dtype: labels.dtype(), n, groups, multiprocessors: device.multiprocessors() };
-        let way = if carried == (Carried::Values { size: 4 }) && parts.is_good() {
-            let (spec, empty) = &reduction.segmented.asked;
+        let (spec, empty) = &reduction.segmented.asked;
+        let way = if carried == (Carried::Values { size: 4 }) && parts.is_good(spec, empty.as_ref()) {
             Way::Split(Splitter::new(device, &parts, spec, empty.as_ref())?)
         } else {
             Way::Sort {

@@ -41,7 +41,7 @@ impl Splitter {
         let twice = if problem.is_twice() { n } else { 0 };
         let second = match twice {
             0 => Vec::new(),
-            _ => device.all_ready(&problem.second(sums.is_some()))?,
+            _ => device.all_ready(&problem.second())?,
         };
         let [rows, totals] = problem.count_words();
         Ok(Self {
