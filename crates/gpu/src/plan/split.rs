@@ -13,9 +13,9 @@ use super::sort::What;
 const SCANS: u32 = 4;
 /// The least number of elements.
 const LEAST: usize = 4096;
-/// The most of one part. On an H200, sums of f32 in 1024 groups take so, and by a sort: of 2^20 elements 48 and 71 µs, of
-/// 2^22 96 and 127, of 2^24 299 and 331, of 2^26 1130 and 1110. In 10^6 groups, 2^20 take 67 and 105, but with a second
-/// part, 2^22 take 286 and 192.
+/// The most of one part. On an H200, sums of f32 in 1024 groups take so, and by a sort: of 2^20 elements 48 and 71 µs,
+/// of 2^22 96 and 127, of 2^24 299 and 331, of 2^26 1130 and 1110. In 10^6 groups, 2^20 take 67 and 105, but with a
+/// second part, 2^22 take 286 and 192.
 const MOST: usize = 1 << 24;
 
 /// Values of 4 bytes by labels: fewer than 2^30.

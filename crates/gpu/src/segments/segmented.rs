@@ -167,7 +167,8 @@ impl Segmented {
     }
 
     /// As [`Segmented::run`], of values in the order of the `u32` positions at the address `positions`; 0 if the values
-    /// are read in their own order. Nothing is done if the word at the address `only` is zero; 0: there is no such word.
+    /// are read in their own order. Nothing is done if the word at the address `only` is zero; 0: there is no such
+    /// word.
     pub(crate) fn run_at(
         &self,
         stream: &Stream,

@@ -2,7 +2,7 @@
 
 use crate::address::array;
 use crate::params::params;
-use crate::reduce::call::{Call, Results};
+use crate::reduce::call::{Call, results};
 use crate::reduce::fold::Parts;
 use crate::reduce::out::Out;
 use crate::reduce::recipe::Recipe;
@@ -64,16 +64,7 @@ params! {
     }
 }
 
-impl Results for SegmentsAt {
-    #[inline(always)]
-    fn output(&self) -> u64 {
-        self.output
-    }
-    #[inline(always)]
-    fn workspace(&self) -> u64 {
-        self.workspace
-    }
-}
+results!(SegmentsAt);
 
 /// The launch struct of segments.
 pub type SegmentsCall = Call<Segments, SegmentsAt>;

@@ -16,7 +16,6 @@ pub mod pass;
 mod piece;
 pub mod starts;
 pub mod sums;
-pub mod table;
 mod tile;
 
 use crate::params::params;

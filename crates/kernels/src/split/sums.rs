@@ -8,7 +8,7 @@
 use crate::address::array;
 use crate::node::{Node, get, put};
 use crate::params::params;
-use crate::reduce::call::{Call, Results};
+use crate::reduce::call::{Call, results};
 use crate::reduce::fold::Tree;
 use crate::reduce::out::Out;
 use crate::reduce::recipe::Recipe;
@@ -51,16 +51,7 @@ params! {
     }
 }
 
-impl Results for SumsAt {
-    #[inline(always)]
-    fn output(&self) -> u64 {
-        self.output
-    }
-    #[inline(always)]
-    fn workspace(&self) -> u64 {
-        self.workspace
-    }
-}
+results!(SumsAt);
 
 /// The launch struct of sums within buckets.
 pub type SumsCall = Call<Within, SumsAt>;

@@ -46,8 +46,8 @@ impl<const HALF: usize> Ranks<HALF> {
     }
 }
 
-/// How many equal digits of its warp are before each element. `digit` of each of a thread's rows below `rows` is at most
-/// [`DIGITS`], which is none. All threads are done with the room.
+/// How many equal digits of its warp are before each element. `digit` of each of a thread's rows below `rows` is at
+/// most [`DIGITS`], which is none. All threads are done with the room.
 #[inline(always)]
 pub fn ranks<S: Simt, const OWN: usize, const HALF: usize>(
     s: &S,
