@@ -71,8 +71,17 @@ pub fn apply(entries: &mut [Entry], blocks: &Blocks) {
 }
 
 fn with(entry: &Entry, blocks: u32) -> Entry {
-    let bounds = format!(".maxntid 256, 1, 1\n.minnctapersm {blocks}\n{{\n");
+    let threads = threads(&entry.name);
+    let bounds = format!(".maxntid {threads}, 1, 1\n.minnctapersm {blocks}\n{{\n");
     Entry { name: entry.name.clone(), module: entry.module.replacen("{\n", &bounds, 1) }
+}
+
+/// Threads of a block.
+fn threads(name: &str) -> u32 {
+    match name {
+        "split_count" | "split_starts" | "split_pass" => 512,
+        _ => 256,
+    }
 }
 
 /// Whether a kernel is the library's own, and not a rung of the ladder.
@@ -95,6 +104,7 @@ fn is_production(name: &str) -> bool {
         "kmeans",
         "sort",
         "group",
+        "split",
     ]
     .contains(&class)
 }

@@ -15,6 +15,15 @@ pub fn scan<S: Simt, T>(s: &S, warps: Shared<T>, x: T) -> (T, T)
 where
     T: Word + Pod + Default + Add<Output = T> + Sub<Output = T>,
 {
+    scan_of(s, warps, x, WARPS)
+}
+
+/// The same of a block of so many warps.
+#[inline(always)]
+pub fn scan_of<S: Simt, T>(s: &S, warps: Shared<T>, x: T, count: u32) -> (T, T)
+where
+    T: Word + Pod + Default + Add<Output = T> + Sub<Output = T>,
+{
     let lane = s.lane();
     let mut up_to = x;
     for by in [1, 2, 4, 8, 16] {
@@ -26,7 +35,7 @@ where
     }
     s.barrier();
     let (mut all, mut before) = (T::default(), up_to - x);
-    for warp in 0..WARPS {
+    for warp in 0..count {
         let sum = s.get(warps, warp);
         before = before + if warp < s.warp() { sum } else { T::default() };
         all = all + sum;

@@ -1,7 +1,8 @@
 //! Warpfold's GPU kernels, by family, and their launch structs.
 //!
 //! - [`reduce`]: reductions of arrays. [`segment`]: of segments of a list. [`custom`]: reducers of a user's own.
-//! - [`sort`]: a radix sort, runs and distinct values. [`group`]: what labels need beside it.
+//! - [`sort`]: a radix sort, runs and distinct values. [`group`]: what labels need beside it. [`split`]: values in the
+//!   order of their labels.
 //! - [`kmeans`]: labels, sums and means of clusters.
 //! - [`ladder`]: teaching kernels, rung by rung. [`probe`]: every method of a thread once.
 //!
@@ -28,6 +29,7 @@ pub mod reduce;
 pub mod segment;
 pub mod sort;
 pub mod source;
+pub mod split;
 
 #[cfg(all(not(target_arch = "nvptx64"), feature = "ptx"))]
 mod ptx;

@@ -2,6 +2,7 @@
 
 use super::groups::{Groups, clear_status, copy_said, problem};
 use super::sorter::Sorter;
+use super::splitter::{Parted, Splitter};
 use super::{check_groups, check_labels, check_values, view};
 use crate::array::Array;
 use crate::buffer::Buffer;
@@ -10,6 +11,7 @@ use crate::launch::Ready;
 use crate::options::Options;
 use crate::origin::Origin;
 use crate::plan::sort::{Carried, Problem};
+use crate::plan::split;
 use crate::reduce::reduction::Layout;
 use crate::segments::rows;
 use crate::segments::segmented::Segmented;
@@ -28,10 +30,17 @@ use warpfold_kernels::group::offsets::{OffsetsAt, PlacesAt};
 /// arg ops their positions. It has memory of its own for what is under way: use it on one stream at a time.
 pub struct Grouped {
     labels: Layout,
-    sorter: Sorter,
-    offsets: Buffer<u32>,
-    launch: Ready<OffsetsAt>,
+    n: usize,
+    way: Way,
     reduction: InOrder,
+}
+
+/// How values come into the order of labels.
+enum Way {
+    /// Labels are sorted with them, or with their positions.
+    Sort { sorter: Sorter, offsets: Buffer<u32>, launch: Ready<OffsetsAt> },
+    /// They are parted by digits of labels.
+    Split(Splitter),
 }
 
 impl Grouped {
@@ -62,13 +71,19 @@ impl Grouped {
             false => Carried::Values { size: values.dtype().size() },
         };
         let problem = problem(labels.dtype(), n, groups, carried, device);
-        Ok(Grouped {
-            reduction: InOrder::new(device, &problem, (groups, labels.dtype()), op, values, options, fill)?,
-            labels: Layout::of(labels.layout()),
-            sorter: Sorter::new(device, problem)?,
-            offsets: Buffer::new(device, groups + 1)?,
-            launch: device.ready(&problem.offsets(groups))?,
-        })
+        let reduction = InOrder::new(device, &problem, (groups, labels.dtype()), op, values, options, fill)?;
+        let parts = split::Problem { dtype: labels.dtype(), n, groups, multiprocessors: device.multiprocessors() };
+        let (spec, empty) = &reduction.segmented.asked;
+        let way = if carried == (Carried::Values { size: 4 }) && parts.is_good(spec, empty.as_ref()) {
+            Way::Split(Splitter::new(device, &parts, spec, empty.as_ref())?)
+        } else {
+            Way::Sort {
+                sorter: Sorter::new(device, problem)?,
+                offsets: Buffer::new(device, groups + 1)?,
+                launch: device.ready(&problem.offsets(groups))?,
+            }
+        };
+        Ok(Grouped { labels: Layout::of(labels.layout()), n, way, reduction })
     }
 
     /// The reduction.
@@ -88,7 +103,12 @@ impl Grouped {
 
     /// The kernels that a run launches, in order.
     pub fn kernels(&self) -> Vec<&str> {
-        self.sorter.kernels().chain([self.launch.entry()]).chain(self.reduction.kernels()).collect()
+        let mut all: Vec<&str> = match &self.way {
+            Way::Sort { sorter, launch, .. } => sorter.kernels().chain([launch.entry()]).collect(),
+            Way::Split(splitter) => splitter.kernels().collect(),
+        };
+        all.extend(self.reduction.kernels());
+        all
     }
 
     /// Room for a result.
@@ -100,13 +120,17 @@ impl Grouped {
     }
 
     /// The values in the order of labels, as the last run has sorted them; their positions (u32) if positions were
-    /// sorted instead.
+    /// sorted instead. The first `len` of them: those of no group are last, or were left out.
     #[doc(hidden)]
-    pub fn moved(&self) -> ArrayView<'_> {
-        let (n, device) = (self.sorter.problem.n, self.offsets.device_index());
+    pub fn moved(&self, len: usize) -> ArrayView<'_> {
+        let device = self.reduction.device.properties().index;
         let dtype = if self.reduction.by_positions { DType::U32 } else { self.reduction.origin.dtype };
-        // SAFETY: the sorter has carried as many, of that dtype, and is borrowed.
-        let moved = unsafe { view(device, self.sorter.sorted().1, dtype, n) };
+        let address = match &self.way {
+            Way::Sort { sorter, .. } => sorter.sorted().1,
+            Way::Split(splitter) => splitter.parted().values,
+        };
+        // SAFETY: there is room for as many, of that dtype, which is borrowed.
+        let moved = unsafe { view(device, address, dtype, len.min(self.n)) };
         moved.expect("a list at the start of a buffer")
     }
 
@@ -126,17 +150,29 @@ impl Grouped {
         self.reduction.is_ready(stream, &values, out)?;
         labels.is_on(stream, "labels")?;
         self.labels.check("labels", &labels)?;
-        let carry = if self.reduction.by_positions { 0 } else { values.address() };
-        let offsets = self.offsets.address();
-        // SAFETY: labels and values are like those that were planned for, as was just seen, and lent until the device
-        // is done with them.
-        unsafe {
-            self.sorter.queue(stream, labels.address(), carry)?;
-            self.launch.queue(stream, OffsetsAt { labels: self.sorter.sorted().0, offsets })?;
+        // After the word for the status there are 12 bytes.
+        let said = out.status_address() + 4;
+        match &mut self.way {
+            Way::Sort { sorter, offsets, launch } => {
+                let carry = if self.reduction.by_positions { 0 } else { values.address() };
+                let offsets = offsets.address();
+                // SAFETY: labels and values are like those that were planned for, as was just seen, and lent until the
+                // device is done with them.
+                unsafe {
+                    sorter.queue(stream, labels.address(), carry)?;
+                    launch.queue(stream, OffsetsAt { labels: sorter.sorted().0, offsets })?;
+                }
+                self.reduction.run(stream, &values, [sorter.sorted().1, 0], offsets, out)?;
+                // SAFETY: the words are the array's, which stays until the device is done with it.
+                Ok(unsafe { sorter.copy_said(stream, said) }?)
+            }
+            Way::Split(splitter) => {
+                // SAFETY: as above; there is a result for each group.
+                unsafe { splitter.queue(stream, [labels.address(), values.address()], said, out.address()) }?;
+                let Parted { values: moved, offsets, only } = splitter.parted();
+                self.reduction.run(stream, &values, [moved, only], offsets, out)
+            }
         }
-        self.reduction.run(stream, &values, self.sorter.sorted().1, offsets, out)?;
-        // SAFETY: after the word for the status there are 12 bytes.
-        Ok(unsafe { self.sorter.copy_said(stream, out.status_address() + 4) }?)
     }
 }
 
@@ -218,7 +254,7 @@ impl<'a> GroupReduction<'a> {
     pub fn run(&mut self, stream: &Stream, values: ArrayView<'_>, out: &mut Array) -> Result<(), Error> {
         self.reduction.is_ready(stream, &values, out)?;
         let (positions, offsets) = (self.groups.positions().address(), self.groups.offsets().address());
-        self.reduction.run(stream, &values, positions, offsets, out)?;
+        self.reduction.run(stream, &values, [positions, 0], offsets, out)?;
         // SAFETY: the array stays until the device is done with it, as a buffer's drop promises.
         Ok(unsafe { copy_said(&self.groups.said, stream, out) }?)
     }
@@ -299,12 +335,13 @@ impl InOrder {
         Ok(out.expect("output", self.segmented.dtype(), self.segmented.shape())?)
     }
 
-    /// Queues the reduction of segments. What labels have carried along, and the offsets, are at these addresses.
+    /// Queues the reduction of segments. What labels have carried along, and the offsets, are at these addresses; see
+    /// [`Segmented::run_at`] for `only`.
     fn run(
         &self,
         stream: &Stream,
         values: &ArrayView<'_>,
-        carried: u64,
+        [carried, only]: [u64; 2],
         offsets: u64,
         out: &mut Array,
     ) -> Result<(), Error> {
@@ -313,8 +350,8 @@ impl InOrder {
         // them.
         let (sorted, cuts) = unsafe { (like(values, carried)?, view(index, offsets, DType::U32, self.groups + 1)?) };
         match self.by_positions {
-            true => self.segmented.run_at(stream, *values, carried, cuts, out)?,
-            false => self.segmented.run(stream, sorted, cuts, out)?,
+            true => self.segmented.run_at(stream, *values, [carried, 0], cuts, out)?,
+            false => self.segmented.run_at(stream, sorted, [0, only], cuts, out)?,
         }
         if out.is_empty() {
             clear_status(stream, out)?;

@@ -16,6 +16,7 @@ mod groups;
 mod once;
 mod runs;
 mod sorter;
+mod splitter;
 mod unique;
 
 pub use bins::{Histogram, histogram, histogram_host};

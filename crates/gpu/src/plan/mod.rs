@@ -3,7 +3,7 @@
 //! `choose` finds the fold of a reduction, `planner` its shape, `staged` that of outputs of few elements, `share` how
 //! the work is shared out; the numbers that tune it are in `policy`. `subtrees`, `tiled` and `parts` reduce in two
 //! launches, and `transpose` copies what no shape reads well; `chunk` cuts a row into launches. `segments`, [`sort`],
-//! [`rows`] and [`kmeans`] plan the other families.
+//! [`split`], [`rows`] and [`kmeans`] plan the other families.
 
 mod choose;
 mod chunk;
@@ -20,6 +20,7 @@ pub mod rows;
 mod segments;
 mod share;
 pub mod sort;
+pub mod split;
 mod staged;
 mod subtrees;
 mod tiled;

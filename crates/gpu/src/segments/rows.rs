@@ -108,6 +108,7 @@ impl Apart {
             offsets: workspace + self.offsets,
             output: workspace + self.results,
             workspace,
+            only: at.only,
         };
         // SAFETY: the caller's; columns and offsets have room.
         unsafe {

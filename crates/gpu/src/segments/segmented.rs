@@ -14,7 +14,7 @@ use crate::view::ArrayView;
 use std::sync::Arc;
 use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;
-use warpfold_array::request::Request;
+use warpfold_array::request::{Request, Spec};
 use warpfold_array::{CudaError, Error, Op};
 use warpfold_array::{Scalar, Values};
 use warpfold_core::DType;
@@ -37,6 +37,8 @@ pub struct Segmented {
     offsets: Layout,
     dtype: DType,
     shape: Vec<usize>,
+    /// What is asked, and the result of no elements, if they do.
+    pub(crate) asked: (Spec, Option<Values>),
     launches: Vec<Ready<SegmentsAt>>,
     apart: Option<Apart>,
     workspace: usize,
@@ -116,7 +118,8 @@ impl Segmented {
         let origin = Arc::new(Origin::of_parts(op, values.dtype(), values.shape(), "segment"));
         let (device, workspace) = (device.clone(), apart.as_ref().map_or(plan.workspace, |apart| apart.workspace));
         let (values, offsets) = (Layout::of(values.layout()), Layout::of(offsets.layout()));
-        Ok(Segmented { device, op, values, offsets, dtype, shape, launches, apart, workspace, origin })
+        let asked = (spec, empty);
+        Ok(Segmented { device, op, values, offsets, dtype, shape, asked, launches, apart, workspace, origin })
     }
 
     /// The reduction.
@@ -160,16 +163,17 @@ impl Segmented {
         offsets: ArrayView<'_>,
         out: &mut Array,
     ) -> Result<(), Error> {
-        self.run_at(stream, values, 0, offsets, out)
+        self.run_at(stream, values, [0; 2], offsets, out)
     }
 
     /// As [`Segmented::run`], of values in the order of the `u32` positions at the address `positions`; 0 if the values
-    /// are read in their own order.
+    /// are read in their own order. Nothing is done if the word at the address `only` is zero; 0: there is no such
+    /// word.
     pub(crate) fn run_at(
         &self,
         stream: &Stream,
         values: ArrayView<'_>,
-        positions: u64,
+        [positions, only]: [u64; 2],
         offsets: ArrayView<'_>,
         out: &mut Array,
     ) -> Result<(), Error> {
@@ -192,7 +196,7 @@ impl Segmented {
         // The workspace is as large as the plan asks for, its counters are zero, and the lock is held.
         unsafe {
             let (input, offsets, output) = (values.address(), offsets.address(), out.address());
-            let given = SegmentsAt { input, offsets, output, workspace };
+            let given = SegmentsAt { input, offsets, output, workspace, only };
             let apart = self.apart.as_ref().map(|apart| apart.queue(stream, given, positions)).transpose()?;
             let at = apart.unwrap_or(given);
             for launch in &self.launches {

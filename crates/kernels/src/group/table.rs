@@ -1,5 +1,5 @@
-//! The table of kernels for groups: the name, the launch struct and the kernel of each. One expansion exports them as
-//! PTX, another finds them by name.
+//! The table of kernels for groups, and of those that part: the name, the launch struct and the kernel of each. One
+//! expansion exports them as PTX, another finds them by name.
 
 use crate::group::bins::{self, Bins};
 use crate::group::ends::{self, Ends};
@@ -10,6 +10,10 @@ use crate::kernel::each_row;
 use crate::kernel::export;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::kernel::{Visit, visit};
+use crate::reduce::fold::Sums;
+use crate::source::F32;
+use crate::split::{Split, SumsCall, count, pass, starts, sums};
+use warpfold_core::ops::Plain;
 
 /// Calls `$each` with `$with` and every kernel.
 macro_rules! table {
@@ -21,6 +25,10 @@ macro_rules! table {
             "rows_turn"; Turn = turn::kernel::<_>;
             "rows_repeat"; Repeat = turn::repeat::<_>;
             "bins_count"; Bins = bins::kernel::<_>;
+            "split_count"; Split = count::kernel::<_>;
+            "split_starts"; Split = starts::kernel::<_>;
+            "split_pass"; Split = pass::kernel::<_>;
+            "split_sums_f32"; SumsCall = sums::kernel::<_, Sums<F32, Plain>>;
         }
     };
 }

@@ -38,16 +38,23 @@ pub trait Results {
     fn workspace(&self) -> u64;
 }
 
-impl Results for CallAt {
-    #[inline(always)]
-    fn output(&self) -> u64 {
-        self.output
-    }
-    #[inline(always)]
-    fn workspace(&self) -> u64 {
-        self.workspace
-    }
+/// Of addresses that have fields of these names.
+macro_rules! results {
+    ($at:ty) => {
+        impl $crate::reduce::call::Results for $at {
+            #[inline(always)]
+            fn output(&self) -> u64 {
+                self.output
+            }
+            #[inline(always)]
+            fn workspace(&self) -> u64 {
+                self.workspace
+            }
+        }
+    };
 }
+pub(crate) use results;
+results!(CallAt);
 
 impl<G, A: Results> Call<G, A> {
     /// The workspace's partials.

@@ -1,7 +1,8 @@
 //! The launch struct of segments, how the work on them is cut, and how a result is written.
 
+use crate::address::array;
 use crate::params::params;
-use crate::reduce::call::{Call, Results};
+use crate::reduce::call::{Call, results};
 use crate::reduce::fold::Parts;
 use crate::reduce::out::Out;
 use crate::reduce::recipe::Recipe;
@@ -34,6 +35,8 @@ params! {
         pub output: u64,
         /// Counters, then lists and partials.
         pub workspace: u64,
+        /// A word: zero if there is nothing to do. 0: there is.
+        pub only: u64,
     }
 
     /// Segments, and how the work on them is shared out.
@@ -61,19 +64,16 @@ params! {
     }
 }
 
-impl Results for SegmentsAt {
-    #[inline(always)]
-    fn output(&self) -> u64 {
-        self.output
-    }
-    #[inline(always)]
-    fn workspace(&self) -> u64 {
-        self.workspace
-    }
-}
+results!(SegmentsAt);
 
 /// The launch struct of segments.
 pub type SegmentsCall = Call<Segments, SegmentsAt>;
+
+/// Whether there is nothing to do.
+#[inline(always)]
+pub(super) fn is_off<S: Simt>(s: &S, call: &SegmentsCall) -> bool {
+    s.branch(call.at.only != 0) && s.load_volatile(array::<u32>(call.at.only), 0) == 0
+}
 
 /// The partials that one launch leaves for another.
 #[inline(always)]

@@ -1,7 +1,7 @@
 //! The first launch: each warp takes its share of short segments, window by window, and lists long ones.
 
 use crate::reduce::shape::piece::{Dense, Held};
-use crate::segment::call::{HELD, SHORT, SegmentsCall, WARPS};
+use crate::segment::call::{HELD, SHORT, SegmentsCall, WARPS, is_off};
 use crate::segment::offsets::{Kept, Offsets, Share, WINDOW, WORDS, Window};
 use crate::segment::together::Lists;
 use crate::segment::work::Work;
@@ -14,6 +14,9 @@ use warpfold_simt::{ALL, Simt};
 pub fn kernel<S: Simt, P: Held<Reduced = Dense>>(s: &S, call: &SegmentsCall) {
     let words = s.shared::<u32, { (WARPS * (WORDS + WINDOW)) as usize }, 0>("segments");
     let bounds = words.offset(s.warp() * (WORDS + WINDOW));
+    if s.branch(is_off(s, call)) {
+        return;
+    }
     let (piece, offsets, size) = (P::new(&call.recipe), Offsets::of(call), P::Bits::SIZE);
     let Some(share) = Share::of(s, &offsets, size) else { return };
     share.keep(s, bounds);

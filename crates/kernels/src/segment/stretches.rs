@@ -6,7 +6,7 @@ use crate::reduce::fold::Parts;
 use crate::reduce::out::Out;
 use crate::reduce::shape::parts::{self, SLOTS};
 use crate::reduce::shape::piece::{Dense, Held, Row};
-use crate::segment::call::{STRETCH_WARPS, Segments, SegmentsCall, finish, left_partials};
+use crate::segment::call::{STRETCH_WARPS, Segments, SegmentsCall, finish, is_off, left_partials};
 use crate::segment::offsets::{Kept, Offsets, Share};
 use crate::source::Bits;
 use warpfold_simt::{ALL, Global, Order, Shared, Simt};
@@ -62,6 +62,9 @@ pub fn list<S: Simt, B: Bits>(s: &S, call: &SegmentsCall, offsets: &Offsets, bou
 /// Stretches of long segments: a warp takes one at a time, and leaves its part, unless it is all of the segment.
 #[inline(always)]
 pub fn stretches<S: Simt, P: Held<Reduced = Dense>>(s: &S, call: &SegmentsCall) {
+    if s.branch(is_off(s, call)) {
+        return;
+    }
     let (piece, offsets, shape, size) = (P::new(&call.recipe), Offsets::of(call), &call.shape, P::Bits::SIZE);
     let counters = array::<u32>(call.at.workspace);
     let (mut at, stretch) = (s.block_x() * STRETCH_WARPS + s.warp(), Stretch::of::<P::Bits>(shape));

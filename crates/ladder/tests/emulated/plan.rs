@@ -56,6 +56,7 @@ fn every_planned_entry_has_ptx_and_every_entry_is_planned() {
         "kmeans_",
         "sort_",
         "group_",
+        "split_",
         "bins_",
         "distinct_",
     ];

@@ -14,6 +14,7 @@ mod reductions;
 mod rows;
 mod segments;
 mod sort;
+mod split;
 mod transposed;
 
 use warpfold::cuda::{self, ArrayView, Buffer, Stream};

@@ -1,0 +1,90 @@
+//! Groups whose values are parted by digits of their labels: the bits of the CPU.
+
+use warpfold::cuda::{Grouped, Options};
+use warpfold::{ArrayRef, KeyError, Op, group_by};
+
+use super::Emulated;
+use super::sort::{Bits, Random};
+
+/// Reduces f32 values by labels, and compares with the CPU. Returns the launches of the run.
+fn reduced<T: Bits>(on: &Emulated, op: Op, labels: &[i128], groups: usize, r: &mut Random) -> String {
+    let about = format!("{op:?} of {} by {} labels of {groups}", labels.len(), T::DTYPE);
+    let by: Vec<T> = labels.iter().map(|&label| T::from_raw(label as u64)).collect();
+    let x: Vec<f32> = (0..by.len()).map(|_| r.below(1 << 24) as f32 / 1000.0 - 5000.0).collect();
+    let list = |shape: &[usize]| ArrayRef::from_slice(&x, shape).expect("a list");
+    let signed: Vec<i64> = labels.iter().map(|&label| label as i64).collect();
+    let host = ArrayRef::from_slice(&signed, &[signed.len()]).expect("labels");
+    let want = group_by(op, host, list(&[x.len()]), Some(groups), &warpfold::Options::default()).expect("results");
+    let (by, x) = (on.list(&by), on.list(&x));
+    let mut plan =
+        Grouped::new(&on.device, op, &by.view(), &x.view(), groups, &Options::default(), None).expect("a plan");
+    let mut out = plan.output().expect("room");
+    on.entries();
+    // Twice: nothing is left of the first run.
+    for _ in 0..2 {
+        plan.run(&on.stream, by.view(), x.view(), &mut out).expect("a run");
+        let found = out.download(&on.stream).expect("results");
+        assert!(found.values.as_bytes() == want.values.as_bytes(), "{about}");
+    }
+    on.entries()
+}
+
+#[test]
+fn one_part_is_enough_for_few_groups() {
+    let (on, r) = (&Emulated::new(), &mut Random(1));
+    for (n, k) in [(4096, 300), (8192, 1000), (20_001, 1024)] {
+        let labels: Vec<i128> = (0..n).map(|_| r.below(k + 1) as i128 - 1).collect();
+        let launches = reduced::<i32>(on, Op::Sum, &labels, k as usize, r);
+        assert!(launches.starts_with(" split_count split_starts split_pass segments_sum_f32"), "{launches}");
+        reduced::<i16>(
+            on,
+            Op::Max,
+            &labels.iter().map(|&l| l.max(0)).chain(0..k as i128).collect::<Vec<_>>(),
+            k as usize,
+            r,
+        );
+        // One group has everything, or a few have.
+        reduced::<i64>(on, Op::Mean, &vec![77; n], k as usize, r);
+        let few: Vec<i128> = (0..n).map(|i| (i % 7) as i128 * 40).collect();
+        reduced::<u32>(on, Op::Sum, &few, k as usize, r);
+    }
+}
+
+#[test]
+fn many_groups_take_two_parts_or_are_summed_in_their_buckets() {
+    let (on, r) = (&Emulated::new(), &mut Random(2));
+    let (n, k) = (20_000, 70_000);
+    let labels: Vec<i128> = (0..n).map(|_| r.below(k + 1) as i128 - 1).collect();
+    let launches = reduced::<i32>(on, Op::Sum, &labels, k as usize, r);
+    assert!(launches.contains(" split_sums_f32"), "{launches}");
+    reduced::<i64>(on, Op::Var, &labels, k as usize, r);
+    reduced::<u32>(on, Op::Mean, &labels.iter().map(|&l| l.max(0)).collect::<Vec<_>>(), k as usize, r);
+    // Too long for a block: a bucket, a group.
+    let one: Vec<i128> = (0..n).map(|i| 300 + (i / 40) as i128 % 200).collect();
+    reduced::<i32>(on, Op::Sum, &one, k as usize, r);
+    reduced::<i32>(on, Op::Sum, &vec![k as i128 - 1; n], k as usize, r);
+    let long: Vec<i128> = labels.iter().map(|&l| if l % 200 == 0 { 69_999 } else { l }).collect();
+    reduced::<i32>(on, Op::Sum, &long, k as usize, r);
+    // In order, and in the reverse order.
+    let sorted: Vec<i128> = (0..n).map(|i| (i as i128 * 7) / 2).collect();
+    reduced::<i32>(on, Op::Sum, &sorted, k as usize, r);
+    reduced::<i32>(on, Op::Sum, &sorted.into_iter().rev().collect::<Vec<_>>(), k as usize, r);
+}
+
+#[test]
+fn the_first_label_of_no_group_is_said() {
+    let (on, r) = (&Emulated::new(), &mut Random(4));
+    for k in [1000, 70_000] {
+        let mut by: Vec<i32> = (0..9000).map(|_| r.below(k) as i32 - 1).collect();
+        (by[8500], by[4711], by[8999]) = (k as i32, -2, k as i32 + 1);
+        let x = vec![1.0f32; by.len()];
+        let (by, x) = (on.list(&by), on.list(&x));
+        let options = Options::default();
+        let mut plan =
+            Grouped::new(&on.device, Op::Sum, &by.view(), &x.view(), k as usize, &options, None).expect("a plan");
+        let mut out = plan.output().expect("room");
+        plan.run(&on.stream, by.view(), x.view(), &mut out).expect("a run");
+        let wrong = KeyError::LabelOutOfRange { at: 4711, label: -2, groups: k as usize };
+        assert_eq!(out.download(&on.stream).expect_err("a label of no group"), wrong.into());
+    }
+}
