@@ -254,7 +254,26 @@ macro_rules! float {
         }
     };
 }
+macro_rules! canonical {
+    ($name:ident, $f:ident) => {
+        /// The number, or the canonical NaN. On a CPU this is by bits: to the compiler every NaN that an instruction
+        /// gives is as good, so it may leave the choice of a float out.
+        #[inline(always)]
+        fn $name(x: $f) -> $f {
+            #[cfg(target_arch = "nvptx64")]
+            return if x.is_nan() { $f::NAN } else { x };
+            #[cfg(not(target_arch = "nvptx64"))]
+            {
+                let is_nan = x.to_bits() << 1 > $f::INFINITY.to_bits() << 1;
+                $f::from_bits(if is_nan { $f::NAN.to_bits() } else { x.to_bits() })
+            }
+        }
+    };
+}
+canonical!(canonical_f32, f32);
+canonical!(canonical_f64, f64);
+
 float!(f16, F16, f32, i16, u16, widen_f16, narrow_f16, |v: f64, _: f32| f16::from_f32(to_odd(v)));
 float!(bf16, BF16, f32, i16, u16, widen_bf16, narrow_bf16, |v: f64, _: f32| bf16::from_f32(to_odd(v)));
-float!(f32, F32, f32, i32, u32, |x: f32| x, |x: f32| if x.is_nan() { f32::NAN } else { x }, |_: f64, v: f32| v);
-float!(f64, F64, f64, i64, u64, |x: f64| x, |x: f64| if x.is_nan() { f64::NAN } else { x }, |_: f64, v: f64| v);
+float!(f32, F32, f32, i32, u32, |x: f32| x, canonical_f32, |_: f64, v: f32| v);
+float!(f64, F64, f64, i64, u64, |x: f64| x, canonical_f64, |_: f64, v: f64| v);
