@@ -41,10 +41,16 @@ impl Route {
     /// The route for a problem. `free` says that elements may be combined in any order.
     pub fn of(problem: &Problem, free: bool) -> Self {
         let Problem { kept, reduced, .. } = problem;
+        let long = |&lane: &usize| kept[lane].len >= TILE;
         if problem.count == 1
-            && let Some(lane) = (0..kept.len()).min_by_key(|&lane| kept[lane].x.abs())
+            && let Some(lane) = (0..kept.len()).filter(long).min_by_key(|&lane| kept[lane].x.abs())
         {
             // Nothing is reduced: a row of each column.
+            return Route::Columns { lane };
+        }
+        if problem.count == 1
+            && let Some(lane) = (0..kept.len()).max_by_key(|&lane| kept[lane].len)
+        {
             return Route::Columns { lane };
         }
         if let Some(slab) = Self::slabs(problem) {
@@ -60,7 +66,7 @@ impl Route {
             && problem.has_runs_along(&kept[lane])
             && !outer.is_empty()
             && inner.len < MOST_BESIDE
-            && (kept[lane].len >= TILE || free)
+            && (kept[lane].len >= TILE / 4 || free)
         {
             return Route::Columns { lane };
         }

@@ -128,12 +128,17 @@ impl Work<'_> {
         let nodes_of =
             |strip: &Strip<'_>| unsafe { if few { self.few_columns(&lane, strip) } else { self.strip(&lane, strip) } };
         if chunks == 1 {
-            self.tasks(outer * strips, &|task| {
-                let (strip, at) = place(task);
-                // SAFETY: the caller vouches for the elements and the places, and the outputs of strips are disjoint.
-                unsafe {
-                    let nodes = self.grouped(nodes_of(&strip), group);
-                    self.finish_apart(out, at, step, nodes.first(), nodes.len(), under);
+            let strips = outer * strips;
+            let each = (4 * BLOCK / count.saturating_mul(strip)).clamp(1, strips.div_ceil(8 * self.threads).max(1));
+            self.tasks(strips.div_ceil(each), &|task| {
+                for task in task * each..strips.min((task + 1) * each) {
+                    let (strip, at) = place(task);
+                    // SAFETY: the caller vouches for the elements and the places, and the outputs of strips are
+                    // disjoint.
+                    unsafe {
+                        let nodes = self.grouped(nodes_of(&strip), group);
+                        self.finish_apart(out, at, step, nodes.first(), nodes.len(), under);
+                    }
                 }
             });
             return;
