@@ -308,6 +308,12 @@ fn gather_rounded<S: Readable, H: Element<Float = f32>>(swap: bool) -> Gather<f3
     if swap { through::<S, H, true> } else { through::<S, H, false> }
 }
 
+/// Whether a cast between two dtypes keeps all bits: they are one, or integers of one size.
+pub fn has_bits_of(a: DType, b: DType) -> bool {
+    let integer = |dtype: DType| matches!(dtype.kind(), Kind::Signed | Kind::Unsigned);
+    a == b || integer(a) && integer(b) && a.size() == b.size()
+}
+
 /// A dtype that kernels read.
 pub trait Loaded: Element {
     /// From elements of `dtype` to elements of this type, by way of `result` if that is a 16-bit float.
@@ -318,9 +324,7 @@ macro_rules! loaded {
     ($($t:ident),*) => {$(
         impl Loaded for $t {
             fn gather(dtype: DType, swap: bool, _result: DType) -> Gather<$t> {
-                // An integer of the same size keeps its bits.
-                let integer = matches!(dtype.kind(), Kind::Signed | Kind::Unsigned);
-                if integer && dtype.size() == size_of::<$t>() {
+                if has_bits_of(dtype, <$t>::DTYPE) {
                     return gather_same(swap);
                 }
                 with_dtype!(dtype, S => gather_other::<S, $t>(swap))

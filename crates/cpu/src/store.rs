@@ -3,9 +3,10 @@
 
 use warpfold_array::{Collect, Hole};
 use warpfold_core::ops::Place;
-use warpfold_core::{Cast, DType, Element, Kind, bf16, f16};
+use warpfold_core::{Cast, DType, Element, bf16, f16};
 
 use crate::engine::Convert;
+use crate::load::has_bits_of;
 use crate::loops::Value;
 use crate::simd::vectorize;
 
@@ -53,9 +54,7 @@ macro_rules! stored {
     ($($t:ty),*) => {$(
         impl Stored for $t {
             fn store(dtype: DType) -> Option<Store> {
-                let integer = |dtype: DType| matches!(dtype.kind(), Kind::Signed | Kind::Unsigned);
-                let wraps = integer(dtype) && integer(<$t>::DTYPE) && dtype.size() == size_of::<$t>();
-                (dtype == <$t>::DTYPE || wraps).then_some(Store::Same)
+                has_bits_of(dtype, <$t>::DTYPE).then_some(Store::Same)
             }
         }
         pairs!($t);

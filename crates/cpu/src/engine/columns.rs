@@ -125,12 +125,18 @@ impl Work<'_> {
             (strip, walk.out() + (column / group) as isize * step)
         };
         // SAFETY: the strip lies within what the caller vouches for.
-        let nodes_of =
-            |strip: &Strip<'_>| unsafe { if few { self.few_columns(&lane, strip) } else { self.strip(&lane, strip) } };
+        let nodes_of = |strip: &Strip<'_>| unsafe {
+            if !few {
+                return self.strip(&lane, strip);
+            }
+            let nodes = self.few_columns(&lane, strip);
+            self.tell(strip.rows * strip.width);
+            nodes
+        };
         if chunks == 1 {
             let strips = outer * strips;
             let each = (4 * BLOCK / count.saturating_mul(strip)).clamp(1, strips.div_ceil(8 * self.threads).max(1));
-            self.tasks(strips.div_ceil(each), &|task| {
+            self.quiet_tasks(strips.div_ceil(each), &|task| {
                 for task in task * each..strips.min((task + 1) * each) {
                     let (strip, at) = place(task);
                     // SAFETY: the caller vouches for the elements and the places, and the outputs of strips are
@@ -143,7 +149,7 @@ impl Work<'_> {
             });
             return;
         }
-        let nodes = self.results(outer * strips * chunks, |task| nodes_of(&place(task).0));
+        let nodes = self.quiet_results(outer * strips * chunks, |task| nodes_of(&place(task).0));
         let last = (count - (chunks - 1) * rows) as u64;
         let mut list = Nodes::with_capacity(self.facts.node, chunks);
         for (i, nodes) in nodes.chunks(chunks).enumerate() {

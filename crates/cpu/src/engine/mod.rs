@@ -243,15 +243,11 @@ impl<'a> Work<'a> {
         few && dense && self.load.direct() && self.base.x.addr().is_multiple_of(self.facts.align)
     }
 
-    /// Runs tasks, on this thread if there is little to do.
+    /// Runs tasks, on this thread if there is little to do, and reports the progress of each.
     fn tasks(&self, n: usize, task: &(dyn Fn(usize) + Sync)) {
-        let Problem { count, outputs, size, .. } = *self.problem;
-        let work = count.saturating_mul(outputs);
+        let work = self.problem.count.saturating_mul(self.problem.outputs);
         let threads = if work < ONE_THREAD { 1 } else { self.threads };
-        let tells =
-            matches!(Route::of(self.problem, self.facts.free), Route::Columns { .. } | Route::Transposed { .. });
-        let bytes = if tells { 0 } else { (work / n).max(1) * size };
-        run_tasks(n, threads, bytes, self.progress, task);
+        run_tasks(n, threads, (work / n).max(1) * self.problem.size, self.progress, task);
     }
 
     /// Runs tasks that report their progress themselves.
@@ -267,7 +263,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Runs tasks, and collects their results.
+    /// Runs tasks, reports the progress of each, and collects their results.
     fn results<T: Send>(&self, n: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T> {
         results(n, |run| self.tasks(n, run), task)
     }

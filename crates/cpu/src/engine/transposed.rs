@@ -36,7 +36,7 @@ impl Work<'_> {
         let slice = depth.min(most / width);
         let (groups, slices) = (lane.len.div_ceil(width), depth.div_ceil(slice));
         let per_output = outer_len * groups * slices;
-        let spans = self.results(self.problem.outputs * per_output, |task| {
+        let spans = self.quiet_results(self.problem.outputs * per_output, |task| {
             let base = Walk::new(&self.problem.kept, self.base, task / per_output).at();
             let at = task % per_output;
             let (o, group, s) = (at / slices / groups, at / slices % groups, at % slices);
@@ -82,7 +82,7 @@ impl Work<'_> {
         let width = (STRIP_BYTES / self.problem.size).min(lane.len);
         let strips = lane.len.div_ceil(width);
         let per_output = outer_len * strips * units;
-        let nodes = self.results(self.problem.outputs * per_output, |task| {
+        let nodes = self.quiet_results(self.problem.outputs * per_output, |task| {
             let base = Walk::new(&self.problem.kept, self.base, task / per_output).at();
             let at = task % per_output;
             let (o, first, u) = (at / units / strips, at / units % strips * width, at % units);

@@ -204,3 +204,48 @@ fn plans_of_a_broadcast_array_of_any_size_are_made() {
         }
     }
 }
+
+/// Every route through memory, with and without a kernel that takes elements in any order.
+#[test]
+fn progress_counts_every_byte_once() {
+    let shapes: [(&[usize], &[isize]); 8] = [
+        (&[600_000], &[0]),
+        (&[3000, 100], &[1]),
+        (&[3000, 100], &[0]),
+        (&[60_000, 5], &[0]),
+        (&[400, 100, 7], &[0, 2]),
+        (&[5000, 6, 10], &[0, 2]),
+        (&[700, 9, 40], &[1]),
+        (&[128, 4, 512], &[0, 2]),
+    ];
+    for (shape, axes) in shapes {
+        for op in [Op::Sum, Op::Max, Op::Var, Op::ArgMax] {
+            for (dtype, backwards, threads) in [(DType::F32, false, 2), (DType::I32, true, 1), (DType::BF16, true, 2)] {
+                let mut steps = vec![0; shape.len()];
+                let mut bytes = dtype.size();
+                let order: Vec<usize> = (0..shape.len()).collect();
+                for &axis in order.iter().rev().filter(|_| !backwards).chain(order.iter().filter(|_| backwards)) {
+                    steps[axis] = bytes as isize;
+                    bytes *= shape[axis];
+                }
+                let memory = vec![0u64; bytes.div_ceil(8)];
+                // SAFETY: the steps reach the elements of `memory`, any bits of which are a number.
+                let x = unsafe { ArrayRef::from_raw(memory.as_ptr().cast(), dtype, shape, &steps) }.unwrap();
+                let told = std::sync::atomic::AtomicU64::new(0);
+                let progress = |n: u64| {
+                    told.fetch_add(n, std::sync::atomic::Ordering::Relaxed);
+                };
+                let axes = Some(axes.to_vec());
+                let options = Options { axes, threads: Some(threads), progress: Some(&progress), ..Options::default() };
+                reduce(op, x, &options).unwrap();
+                let told = told.load(std::sync::atomic::Ordering::Relaxed) as usize;
+                // Tasks may be of unequal sizes, and report their mean.
+                assert!(
+                    told <= bytes && told >= bytes - bytes / 8,
+                    "{op} of {dtype:?} {shape:?} steps {steps:?} axes {:?}: {told} of {bytes} bytes",
+                    options.axes
+                );
+            }
+        }
+    }
+}
