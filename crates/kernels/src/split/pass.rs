@@ -1,6 +1,6 @@
 //! Parts a list by a digit, stable. A block has a chunk.
 //!
-//! A tile is put in order in shared memory ([`crate::split::tile`]), so that neighbours of one digit are written side
+//! A tile is put in order in shared memory (`tile.rs`), so that neighbours of one digit are written side
 //! by side. Where a digit goes is known from the counts of all chunks before, and the block counts on by itself.
 
 use crate::address::array;
