@@ -1,13 +1,10 @@
 //! Many statistics in one read of the data: every reducer reduces a block while the block is in L1.
 
-use warpfold_core::DType;
+use warpfold_core::{DType, bf16, f16};
 
 use crate::engine::{self, Job};
-use crate::load::{Loaded, Plain};
-use crate::parallel::map;
-use crate::policy::BLOCK;
+use crate::load::{Gather, Loaded, Plain, gather_same};
 use crate::reduction::{on_threads, reduce};
-use crate::route::Route;
 use crate::statistics::{Describe, Described, Row};
 use warpfold_array::ArrayRef;
 use warpfold_array::Op;
@@ -59,10 +56,8 @@ pub fn describe(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Descriptio
     memory::afford("the statistics", problem.outputs, ROW)?;
     let run = Run { array: &array, problem: &problem, options, segments: None };
     let partial = options.mask.is_some() || (options.skip_nan && dtype.is_float());
-    let parts = if partial { None } else { Parts::of(array, &axes, &problem) };
-    let stats = match if partial || parts.is_some() { None } else { run.stats()? } {
+    let stats = match if partial { None } else { run.stats()? } {
         Some(stats) => stats,
-        None if let Some(parts) = parts => parts.stats(options)?,
         None if partial && problem.count > 0 => of_some(array, options)?,
         None => of_nothing(array, options)?,
     };
@@ -80,116 +75,6 @@ fn of_nothing(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Vec<(&'stati
     let stats = stats.into_iter().collect::<Result<Vec<_>, _>>()?;
     let nans = Values::I64(vec![0; stats[0].1.len()]);
     Ok([("nan_count", nans)].into_iter().chain(stats).collect())
-}
-
-/// The bytes of a part: it stays in the L2 cache while each statistic reads it.
-const PART: usize = 1 << 19;
-
-/// The fewest bytes of a part that lie side by side where outputs do.
-const PART_RUN: usize = 1 << 10;
-
-/// An array cut along kept axes. Each statistic of a part is a reduction of its own: where outputs are many, nodes of
-/// all statistics would be most of what passes through the caches.
-struct Parts<'a> {
-    array: ArrayRef<'a>,
-    axes: Vec<usize>,
-    /// The kept axes that are cut, the first of them first, and how many indices of each a part has: one, but of the
-    /// last. None, if the array is one part.
-    cuts: Vec<(usize, usize)>,
-}
-
-impl<'a> Parts<'a> {
-    /// The parts of an array of many outputs; none if an output is so long that blocks of it are reduced by all
-    /// statistics in turn.
-    fn of(array: ArrayRef<'a>, axes: &[usize], problem: &Problem) -> Option<Self> {
-        let Problem { outputs, count, size, .. } = *problem;
-        let route = Route::of(problem, false);
-        let odd = array.dtype() == DType::Bool || array.is_swapped();
-        if odd || count == 0 || outputs < 2 || (matches!(route, Route::Rows | Route::Runs) && count >= BLOCK / 2) {
-            return None;
-        }
-        // A broadcast array may have any number of elements.
-        let bytes = count.saturating_mul(size);
-        let most = PART / bytes.min(PART);
-        let mut cuts = Vec::new();
-        let mut rest = outputs;
-        if bytes <= PART && (route == Route::Rows || most * size >= PART_RUN) {
-            for axis in (0..array.shape().len()).filter(|axis| !axes.contains(axis)) {
-                let len = array.shape()[axis];
-                rest /= len;
-                cuts.push((axis, (most / rest).clamp(1, len)));
-                if rest <= most {
-                    break;
-                }
-            }
-        }
-        Some(Self { array, axes: axes.to_vec(), cuts })
-    }
-
-    /// The number of parts.
-    fn len(&self) -> usize {
-        self.cuts.iter().map(|&(axis, n)| self.array.shape()[axis].div_ceil(n)).product()
-    }
-
-    /// Part number `part`.
-    fn part(&self, mut part: usize) -> Result<ArrayRef<'a>, Error> {
-        let (mut shape, mut at) = (self.array.shape().to_vec(), 0);
-        for &(axis, n) in self.cuts.iter().rev() {
-            let (len, parts) = (self.array.shape()[axis], self.array.shape()[axis].div_ceil(n));
-            let first = part % parts * n;
-            part /= parts;
-            shape[axis] = n.min(len - first);
-            at += first as isize * self.array.strides()[axis];
-        }
-        let first = self.array.base().wrapping_offset(at);
-        // SAFETY: the elements are among the array's, which are readable.
-        unsafe { ArrayRef::from_raw(first, self.array.dtype(), &shape, self.array.strides()) }
-    }
-
-    /// The statistics of all parts, one after the other, which is the order of their outputs.
-    fn stats(&self, options: &Options<'_>) -> Result<Vec<(&'static str, Values)>, Error> {
-        let of = |part: usize, threads: Option<usize>| {
-            let array = self.part(part)?;
-            let axes = Some(self.axes.iter().map(|&axis| axis as isize).collect());
-            let stats = of_each(array, &Options { axes, threads, ..Options::default() })?;
-            if let Some(progress) = options.progress {
-                progress(array.bytes() as u64);
-            }
-            Ok(stats)
-        };
-        if self.len() == 1 {
-            return of(0, options.threads);
-        }
-        let parts: Result<Vec<Vec<_>>, Error> = on_threads(options.threads, |threads| match threads {
-            1 => (0..self.len()).map(|part| of(part, Some(1))).collect(),
-            _ => map(self.len(), |part| of(part, Some(1))).into_iter().collect(),
-        })?;
-        let parts = parts?;
-        let names: Vec<&'static str> = parts[0].iter().map(|(name, _)| *name).collect();
-        let mut columns: Vec<Vec<Values>> = names.iter().map(|_| Vec::with_capacity(parts.len())).collect();
-        for (column, (_, values)) in parts.into_iter().flat_map(|part| part.into_iter().enumerate()) {
-            columns[column].push(values);
-        }
-        Ok(names.into_iter().zip(columns.into_iter().map(Values::concat)).collect())
-    }
-}
-
-/// Each statistic by itself, of an array that has elements, NaNs included.
-fn of_each(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Vec<(&'static str, Values)>, Error> {
-    let of = |op: Op, skip_nan: bool| {
-        reduce(op, array, &Options { skip_nan, ..options.clone() }).map(|result| result.values)
-    };
-    let nans = match of(Op::CountNonzero, false)? {
-        // A NaN is not zero, unless it is skipped.
-        Values::I64(with) if array.dtype().is_float() => {
-            let without = i64::unwrap(of(Op::CountNonzero, true)?).expect("counts are 64-bit integers");
-            with.into_iter().zip(without).map(|(with, without)| with - without).collect()
-        }
-        counts => vec![0; counts.len()],
-    };
-    let ops = [Op::Min, Op::ArgMin, Op::Max, Op::ArgMax, Op::Mean, Op::Std, Op::Sum, Op::Norm];
-    let stats = ops.into_iter().map(|op| Ok((op.name(), of(op, false)?)));
-    [Ok(("nan_count", Values::I64(nans)))].into_iter().chain(stats).collect()
 }
 
 /// The statistics of the elements that a mask, or skipping NaN, leaves.
@@ -265,27 +150,26 @@ impl Run<'_> {
     /// The statistics by name; `None` if a slice or a segment has no elements.
     pub fn stats(&self) -> Result<Option<Vec<(&'static str, Values)>>, Error> {
         on_threads(self.options.threads, |threads| match self.array.dtype() {
-            DType::Bool | DType::U8 => self.of::<u8>(threads),
-            DType::I8 => self.of::<i8>(threads),
-            DType::I16 => self.of::<i16>(threads),
-            DType::I32 => self.of::<i32>(threads),
-            DType::I64 => self.of::<i64>(threads),
-            DType::U16 => self.of::<u16>(threads),
-            DType::U32 => self.of::<u32>(threads),
-            DType::U64 => self.of::<u64>(threads),
-            DType::F16 | DType::BF16 | DType::F32 => self.of::<f32>(threads),
-            DType::F64 => self.of::<f64>(threads),
+            DType::Bool => self.of(threads, u8::gather(DType::Bool, false, DType::Bool)),
+            DType::U8 => self.of::<u8>(threads, gather_same(false)),
+            DType::I8 => self.of::<i8>(threads, gather_same(false)),
+            DType::I16 => self.of::<i16>(threads, gather_same(self.array.is_swapped())),
+            DType::I32 => self.of::<i32>(threads, gather_same(self.array.is_swapped())),
+            DType::I64 => self.of::<i64>(threads, gather_same(self.array.is_swapped())),
+            DType::U16 => self.of::<u16>(threads, gather_same(self.array.is_swapped())),
+            DType::U32 => self.of::<u32>(threads, gather_same(self.array.is_swapped())),
+            DType::U64 => self.of::<u64>(threads, gather_same(self.array.is_swapped())),
+            DType::F16 => self.of::<f16>(threads, gather_same(self.array.is_swapped())),
+            DType::BF16 => self.of::<bf16>(threads, gather_same(self.array.is_swapped())),
+            DType::F32 => self.of::<f32>(threads, gather_same(self.array.is_swapped())),
+            DType::F64 => self.of::<f64>(threads, gather_same(self.array.is_swapped())),
         })
     }
 
-    fn of<T: Described + Loaded + Value>(&self, threads: usize) -> Option<Vec<(&'static str, Values)>> {
+    fn of<T: Described + Value>(&self, threads: usize, gather: Gather<T>) -> Option<Vec<(&'static str, Values)>> {
         let dtype = self.array.dtype();
-        let load = Plain::<T> {
-            gather: T::gather(dtype, self.array.is_swapped(), dtype),
-            direct: dtype == T::DTYPE && !self.array.is_swapped(),
-            masked_as: None,
-            nan_as: None,
-        };
+        let load =
+            Plain::<T> { gather, direct: dtype == T::DTYPE && !self.array.is_swapped(), masked_as: None, nan_as: None };
         let kernel = Describe::<T>::new();
         let (problem, progress) = (self.problem, self.options.progress);
         let job =

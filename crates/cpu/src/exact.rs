@@ -27,8 +27,8 @@ pub trait Small: Element<Float = f64> {
     /// Calls `each` with the sum and the sum of squares of each column, in order, of a power of two of dense rows.
     fn sums_dense(x: &[Self], width: usize, each: impl FnMut(i64, i64));
 
-    /// The sum and the sum of squares of each column of at most `PANEL` rows.
-    fn sums_tile(rows: &[&[Self; TILE]]) -> ([f64; TILE], [f64; TILE]);
+    /// The sum and the sum of squares of each column of at most 128 rows.
+    fn sums_tile<const W: usize>(rows: &[&[Self; W]]) -> ([f64; W], [f64; W]);
 }
 
 macro_rules! small {
@@ -72,10 +72,10 @@ macro_rules! small {
             }
 
             #[inline(always)]
-            fn sums_tile(rows: &[&[Self; TILE]]) -> ([f64; TILE], [f64; TILE]) {
-                let (mut sums, mut squares) = ([0 as $sum; TILE], [0 as $squares; TILE]);
+            fn sums_tile<const W: usize>(rows: &[&[Self; W]]) -> ([f64; W], [f64; W]) {
+                let (mut sums, mut squares) = ([0 as $sum; W], [0 as $squares; W]);
                 for row in rows {
-                    for i in 0..TILE {
+                    for i in 0..W {
                         sums[i] += row[i] as $sum;
                         squares[i] += (row[i] as $square * row[i] as $square) as $squares;
                     }
@@ -102,18 +102,7 @@ impl<T: Small> Kernel for Exact<T> {
     fn block(&self, x: &[T], _start: u64) -> Moments<f64> {
         vectorize(
             #[inline(always)]
-            || {
-                let mut ragged = Ragged { tail: None };
-                let mut rest = x;
-                while !rest.is_empty() {
-                    // The lowest set bit of the length: a subtree of that many elements at the right end.
-                    let n = 1 << rest.len().trailing_zeros();
-                    let (before, last) = rest.split_at(rest.len() - n);
-                    ragged.prepend(&self.0, exact_node(&self.0, last), n as u64);
-                    rest = before;
-                }
-                ragged.tail.expect("a block is not empty").0
-            },
+            || exact_block(&self.0, x).moments,
         )
     }
 
@@ -171,28 +160,55 @@ impl<T: Small> Kernel for Exact<T> {
     }
 }
 
-/// The node of a power of two of elements, at most a block.
+/// Sums that are exact, and what they make.
+pub(super) struct Sums {
+    pub sum: i64,
+    pub squares: i64,
+    pub moments: Moments<f64>,
+}
+
+/// The sums and the node of a block.
 #[inline(always)]
-fn exact_node<T: Small>(reducer: &Deviation<T>, x: &[T]) -> Moments<f64> {
+pub(super) fn exact_block<T: Small>(reducer: &Deviation<T>, x: &[T]) -> Sums {
+    let (mut sum, mut squares) = (0, 0);
+    let mut ragged = Ragged { tail: None };
+    let mut rest = x;
+    while !rest.is_empty() {
+        // The lowest set bit of the length: a subtree of that many elements at the right end.
+        let n = 1 << rest.len().trailing_zeros();
+        let (before, last) = rest.split_at(rest.len() - n);
+        let node = exact_node(reducer, last);
+        ragged.prepend(reducer, node.moments, n as u64);
+        (sum, squares, rest) = (sum + node.sum, squares + node.squares, before);
+    }
+    Sums { sum, squares, moments: ragged.tail.expect("a block is not empty").0 }
+}
+
+/// The sums and the node of a power of two of elements, at most a block.
+#[inline(always)]
+fn exact_node<T: Small>(reducer: &Deviation<T>, x: &[T]) -> Sums {
     const { assert!(BLOCK <= 2 * T::EXACT) };
     let n = x.len().min(T::EXACT);
     let (left, right) = x.split_at(n);
-    match right {
-        [] => of_sums(left),
-        _ => reducer.combine_counted(of_sums(left), n as u64, of_sums(right), n as u64),
+    let left = of_sums(left);
+    if right.is_empty() {
+        return left;
     }
+    let right = of_sums(right);
+    let moments = reducer.combine_counted(left.moments, n as u64, right.moments, n as u64);
+    Sums { sum: left.sum + right.sum, squares: left.squares + right.squares, moments }
 }
 
-/// The node of a power of two of elements, at most [`Small::EXACT`].
+/// The sums and the node of a power of two of elements, at most [`Small::EXACT`].
 #[inline(always)]
-fn of_sums<T: Small>(x: &[T]) -> Moments<f64> {
+fn of_sums<T: Small>(x: &[T]) -> Sums {
     let (sum, squares) = T::sums(x);
-    exact(sum, squares, x.len())
+    Sums { sum, squares, moments: exact(sum, squares, x.len()) }
 }
 
 /// The node of `n` elements from their sum and their sum of squares. `n` is a power of two, at most [`Small::EXACT`].
 #[inline(always)]
-fn exact(sum: i64, squares: i64, n: usize) -> Moments<f64> {
+pub(super) fn exact(sum: i64, squares: i64, n: usize) -> Moments<f64> {
     let scale = 1.0 / n as f64;
     Moments { mean: sum as f64 * scale, m2: (squares * n as i64 - sum * sum) as f64 * scale }
 }

@@ -79,9 +79,15 @@ pub(super) fn best<T: Element>(x: &[T], key: impl Fn(T) -> T::Key + Copy) -> Opt
     // There are enough lanes to hide the latency of an instruction, and so few that they stay in registers.
     match (size_of::<T>(), T::DTYPE.is_float()) {
         (1, _) => best_in::<T, 256>(x, key),
-        (2, _) => best_in::<T, 128>(x, key),
-        (8, true) => best_in::<T, 32>(x, key),
-        _ => best_in::<T, 64>(x, key),
+        (2, false) => best_in::<T, 128>(x, key),
+        (_, false) => best_in::<T, 64>(x, key),
+        _ => {
+            let (least, greatest) = ends(x)?;
+            if least.is_nan() {
+                return Some(key(least)).filter(|&nan| nan == T::Key::MAX);
+            }
+            Some(key(greatest).max(key(least)))
+        }
     }
 }
 
@@ -89,14 +95,38 @@ pub(super) fn best<T: Element>(x: &[T], key: impl Fn(T) -> T::Key + Copy) -> Opt
 fn best_in<T: Element, const N: usize>(x: &[T], key: impl Fn(T) -> T::Key + Copy) -> Option<T::Key> {
     // The last piece may overlap the one before. To see an element twice changes no extremum.
     let last = x.last_chunk::<N>()?;
+    let mut lanes = [T::Key::MIN; N];
+    for piece in x.as_chunks::<N>().0 {
+        raise(&mut lanes, piece, key);
+    }
+    raise(&mut lanes, last, key);
+    Some(lanes.iter().fold(T::Key::MIN, |a, &b| a.max(b)))
+}
+
+/// The least and the greatest element of a block: two NaNs if it has one, `None` if it is short.
+#[inline(always)]
+pub(super) fn ends<T: Element>(x: &[T]) -> Option<(T, T)> {
+    match (size_of::<T>(), T::DTYPE.is_float()) {
+        (1, _) => ends_in::<T, 256>(x),
+        (2, _) => ends_in::<T, 128>(x),
+        (8, true) => ends_in::<T, 32>(x),
+        _ => ends_in::<T, 64>(x),
+    }
+}
+
+#[inline(always)]
+pub(super) fn ends_in<T: Element, const N: usize>(x: &[T]) -> Option<(T, T)> {
+    // As in `best_in`.
+    let last = x.last_chunk::<N>()?;
     let pieces = x.as_chunks::<N>().0;
     if !T::DTYPE.is_float() {
-        let mut lanes = [T::Key::MIN; N];
-        for piece in pieces {
-            raise(&mut lanes, piece, key);
+        let (mut least, mut greatest) = ([T::Key::MIN; N], [T::Key::MIN; N]);
+        for piece in pieces.iter().chain([last]) {
+            raise(&mut least, piece, |x| x.key() ^ T::Key::ONES);
+            raise(&mut greatest, piece, T::key);
         }
-        raise(&mut lanes, last, key);
-        return Some(lanes.iter().fold(T::Key::MIN, |a, &b| a.max(b)));
+        let key = |lanes: &[T::Key; N]| lanes.iter().fold(T::Key::MIN, |a, &b| a.max(b));
+        return Some((T::of_bits(key(&least) ^ T::Key::ONES), T::of_bits(key(&greatest))));
     }
     let mut ends = Ends { signed: [T::Key::MIN; N], high: [T::Key::ZERO; N], low: [T::Key::ONES; N] };
     for piece in pieces {
@@ -110,12 +140,13 @@ fn best_in<T: Element, const N: usize>(x: &[T], key: impl Fn(T) -> T::Key + Copy
     // The greatest number is the positive one of greatest bits, or, if all are negative, the negative one of least
     // bits. The least number is the negative one of greatest bits, or, if all are positive, the positive one of least
     // bits.
+    if T::of_bits(signed).is_nan() || T::of_bits(high).is_nan() {
+        let nan = T::from_key(T::Key::MAX);
+        return Some((nan, nan));
+    }
     let greatest = if signed >= T::Key::ZERO { signed } else { low };
     let least = if high < T::Key::ZERO { high } else { low };
-    if T::of_bits(signed).is_nan() || T::of_bits(high).is_nan() {
-        return Some(key(T::from_key(T::Key::MAX))).filter(|&nan| nan == T::Key::MAX);
-    }
-    Some(key(T::of_bits(greatest)).max(key(T::of_bits(least))))
+    Some((T::of_bits(least), T::of_bits(greatest)))
 }
 
 /// Raises each lane to the key of its element.

@@ -144,7 +144,7 @@ pub(super) fn lanes_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) ->
 /// How many elements of a block `test` accepts. Counters are 16 bits wide, so that they are not much wider than the
 /// elements; a lane of a block has at most 64.
 #[inline(always)]
-fn count_block<T: Copy>(x: &[T], test: impl Fn(T) -> bool) -> i64 {
+pub(super) fn count_block<T: Copy>(x: &[T], test: impl Fn(T) -> bool) -> i64 {
     const { assert!(BLOCK / LANES <= u16::MAX as usize) };
     let mut lanes = [0u16; LANES];
     let tail = pieces(
@@ -164,6 +164,9 @@ fn count_block<T: Copy>(x: &[T], test: impl Fn(T) -> bool) -> i64 {
 pub trait BlockSum: Element {
     /// The sum of at most `BLOCK` elements.
     fn sum(x: &[Self]) -> i128;
+
+    /// The sums of the columns of at most 256 rows.
+    fn sum_tile<const W: usize>(rows: &[&[Self; W]]) -> [i128; W];
 
     /// Adds the sums of the columns of dense rows to `sums`: a power of two of rows, at most `BLOCK` elements.
     fn add_dense(x: &[Self], sums: &mut [i128]);
@@ -196,6 +199,17 @@ macro_rules! block_sum {
                 );
                 let lanes = lanes.iter().map(|&lane| lane as i64).sum::<i64>();
                 (lanes + tail.iter().map(|&x| x as i64).sum::<i64>()) as i128
+            }
+
+            #[inline(always)]
+            fn sum_tile<const W: usize>(rows: &[&[Self; W]]) -> [i128; W] {
+                let mut lanes = [0 as $lane; W];
+                for row in rows {
+                    for i in 0..W {
+                        lanes[i] += row[i] as $lane;
+                    }
+                }
+                array!(W, i => lanes[i] as i128)
             }
 
             #[inline(always)]
@@ -252,6 +266,18 @@ macro_rules! wide_block_sum {
                 );
                 let (low, high) = (low.iter().sum::<u64>(), high.iter().sum::<i64>());
                 low as i128 + ((high as i128) << 32) + tail.iter().map(|&x| x as i128).sum::<i128>()
+            }
+
+            #[inline(always)]
+            fn sum_tile<const W: usize>(rows: &[&[Self; W]]) -> [i128; W] {
+                let (mut low, mut high) = ([0u64; W], [0i64; W]);
+                for row in rows {
+                    for i in 0..W {
+                        low[i] += row[i] as u32 as u64;
+                        high[i] += $high(row[i]);
+                    }
+                }
+                array!(W, i => low[i] as i128 + ((high[i] as i128) << 32))
             }
 
             #[inline(always)]

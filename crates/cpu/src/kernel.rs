@@ -6,7 +6,7 @@ use warpfold_core::Reducer;
 
 use super::block::tree_block;
 use super::panel::{Panel, fold_columns};
-use super::policy::{PANEL, SHORT};
+use super::policy::{MOST_ROWS, PANEL, SHORT};
 use super::simd;
 use super::tree::{combine_nodes, fold_rows, tree_levels};
 use super::uneven::{TILE, fold_ragged};
@@ -33,6 +33,9 @@ pub trait Kernel: Sync {
     /// Whether panels may be reduced one after the other into the same nodes. Set for reducers that do not need the
     /// tree and whose nodes are slow to merge.
     const RUNS: bool = false;
+
+    /// The most rows of a panel, a power of two.
+    const ROWS: usize = if Self::RUNS { MOST_ROWS } else { PANEL };
 
     /// Rows of fewer elements than this are transposed and reduced as columns, if their length is no power of two.
     /// (Longer rows are reduced one at a time. That is slow for kernels whose blocks begin and end with many
@@ -73,8 +76,8 @@ pub trait Kernel: Sync {
         any_columns(self, x, lens, out);
     }
 
-    /// The trees over each column of each group of at most `PANEL` rows. There are at least as many columns as in a
-    /// tile. (With [`Kernel::RUNS`] there is one group, of at most `MOST_ROWS` rows and any number of columns.)
+    /// The trees over each column of each group of at most [`Kernel::ROWS`] rows. There are at least as many columns as
+    /// in a tile. (With [`Kernel::RUNS`] there is one group, of any number of columns.)
     ///
     /// # Safety
     /// Every row is good for a group's share of `out`.

@@ -47,6 +47,8 @@ pub struct Facts {
     pub free: bool,
     /// [`Kernel::RUNS`].
     pub runs: bool,
+    /// [`Kernel::ROWS`].
+    pub rows: usize,
     /// [`Kernel::DENSE`].
     pub dense: bool,
 }
@@ -154,6 +156,7 @@ impl<K: Kernel> Loops for K {
             indexed: K::R::INDEXED,
             free: K::FREE,
             runs: K::RUNS,
+            rows: K::ROWS,
             dense: K::DENSE,
         }
     }

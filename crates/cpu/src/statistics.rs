@@ -1,104 +1,189 @@
-//! The kernel of every statistic of [`crate::describe()`] at once: each block is in the L1 cache while every reducer
-//! takes its turn.
+//! The kernel of every statistic of [`crate::describe()`] at once. Sums, norms and moments share one pass over a block
+//! in the L1 cache ([`super::trees`]). Extrema share another. A place is searched for only if the block's extremum beats
+//! those of the blocks before, and NaNs are counted only if an extremum is one.
+//!
+//! Columns take up to 64 rows at a time, so that few nodes of all statistics leave the L1 cache.
 
 use std::mem::MaybeUninit;
 
 use warpfold_array::Value;
-use warpfold_core::ops::{Arg, ArgNode, CountNan, Deviation, Extremum, IntegerSum, Moments, Search, Square, Sum};
-use warpfold_core::{Element, Reducer};
+use warpfold_core::ops::{Arg, Deviation, Extremum, IntegerSum, Moments, Search, Square, Sum};
+use warpfold_core::{Accumulate, Element, Float, Key, Reducer, bf16, f16};
 
-use crate::args::ArgScan;
-use crate::exact::Exact;
-use crate::extrema::Peak;
-use crate::free::{Integers, Lanes};
-use crate::kernel::{Acc, Item, Kernel, Tree, each_column, each_row};
-use crate::moments::Spread;
-use crate::panel::Panel;
+use crate::bounds::Bounds;
+use crate::exact::{Small, exact, exact_block};
+use crate::extrema::{ends, ends_in};
+use crate::free::{BlockSum, count_block};
+use crate::halves::Wide;
+use crate::kernel::{Item, Kernel, each_row};
+use crate::panel::{Panel, TILE};
+use crate::policy::{ALONE, BLOCK, MOST_ROWS};
+use crate::simd::{Simd, array, at_level, prefetch};
+use crate::transpose::{Rows, take_apart};
+use crate::trees::{self, One, TALL};
 
 /// An element whose sum and mean are made of one accumulator, the total.
 pub trait Described: Element<Mean: Value, Sum: Value> {
-    /// The kernel of the total.
-    type Totals: Kernel<R: Reducer<Item = Self>> + Clone + Send;
-    /// The kernel of the standard deviation.
-    type Spread: Kernel<R = Deviation<Self>> + Clone + Send;
-    fn totals() -> Self::Totals;
-    fn spread() -> Self::Spread;
-    fn sum(acc: Acc<Self::Totals>) -> Self::Sum;
-    fn mean(acc: Acc<Self::Totals>, count: u64) -> Self::Mean;
+    /// The exact sum of integers, the sum of floats.
+    type Total: Accumulate;
+    /// The total of an element.
+    fn total(self) -> Self::Total;
+    /// The result of a sum.
+    fn sum(total: Self::Total) -> Self::Sum;
+    /// The result of a mean.
+    fn mean(total: Self::Total, count: u64) -> Self::Mean;
+    /// The sums of a block.
+    fn block(level: Simd, x: &[Self]) -> Sums<Self>;
+    /// The sums of each column of at most [`TALL`] rows; `each` is called with them in order.
+    fn columns<const W: usize>(level: Simd, rows: &[&[Self; W]], each: impl FnMut(usize, Sums<Self>));
+}
+
+/// What takes an addition: a node of the total, the sum of squares and the moments.
+#[derive(Clone, Copy)]
+pub struct Sums<T: Described> {
+    total: T::Total,
+    norm: T::Float,
+    moments: Moments<T::Float>,
+}
+
+impl<T: Described> Sums<T> {
+    fn new(total: T::Total, node: One<T::Float>) -> Self {
+        Self { total, norm: node.norm, moments: node.moments }
+    }
 }
 
 macro_rules! described_float {
     ($($t:ty),*) => {$(impl Described for $t {
-        type Totals = Tree<Sum<$t>>;
-        type Spread = Spread<$t>;
-        fn spread() -> Self::Spread {
-            Spread(Deviation::new(0.0, true))
+        type Total = <$t as Element>::Float;
+        #[inline(always)]
+        fn total(self) -> Self::Total {
+            self.float()
         }
-        fn totals() -> Self::Totals {
-            Tree(Sum::total())
+        #[inline(always)]
+        fn sum(total: Self::Total) -> $t {
+            <$t>::from_float(total)
         }
-        fn sum(acc: $t) -> $t {
-            <$t>::from_float(acc)
+        #[inline(always)]
+        fn mean(total: Self::Total, count: u64) -> $t {
+            Sum::<$t>::mean().finish(total, count)
         }
-        fn mean(acc: $t, count: u64) -> $t {
-            Sum::<$t>::mean().finish(acc, count)
+        #[inline(always)]
+        fn block(level: Simd, x: &[Self]) -> Sums<Self> {
+            let node = trees::block(level, x);
+            Sums::new(node.sum, node)
+        }
+        #[inline(always)]
+        fn columns<const W: usize>(level: Simd, rows: &[&[Self; W]], mut each: impl FnMut(usize, Sums<Self>)) {
+            let nodes = trees::columns(level, rows);
+            for i in 0..W {
+                each(i, Sums::new(nodes.sum[i], nodes.get(i)));
+            }
         }
     })*};
 }
-described_float!(f32, f64);
+described_float!(f16, bf16, f32, f64);
 
 macro_rules! described_int {
-    ($($t:ty: $spread:ident),*) => {$(impl Described for $t {
-        type Totals = Integers<$t>;
-        type Spread = $spread<$t>;
-        fn spread() -> Self::Spread {
-            $spread(Deviation::new(0.0, true))
+    ($($t:ty: $block:ident, $columns:ident);*) => {$(impl Described for $t {
+        type Total = i128;
+        #[inline(always)]
+        fn total(self) -> i128 {
+            self as i128
         }
-        fn totals() -> Self::Totals {
-            Integers(IntegerSum::new(false, None))
+        #[inline(always)]
+        fn sum(total: i128) -> Self::Sum {
+            total as Self::Sum
         }
-        fn sum(acc: i128) -> Self::Sum {
-            acc as Self::Sum
+        fn mean(total: i128, count: u64) -> f64 {
+            f64::from_cast(IntegerSum::<$t>::new(true, None).finish(total, count))
         }
-        fn mean(acc: i128, count: u64) -> f64 {
-            f64::from_cast(IntegerSum::<$t>::new(true, None).finish(acc, count))
+        #[inline(always)]
+        fn block(level: Simd, x: &[Self]) -> Sums<Self> {
+            $block(level, x)
+        }
+        #[inline(always)]
+        fn columns<const W: usize>(level: Simd, rows: &[&[Self; W]], each: impl FnMut(usize, Sums<Self>)) {
+            $columns(level, rows, each);
         }
     })*};
 }
-described_int!(i8: Exact, i16: Exact, i32: Spread, i64: Spread, u8: Exact, u16: Exact, u32: Spread, u64: Spread);
+described_int!(
+    i8: small_block, small_columns; i16: small_block, small_columns; u8: small_block, small_columns;
+    u16: small_block, small_columns; i32: wide_block, wide_columns; i64: wide_block, wide_columns;
+    u32: wide_block, wide_columns; u64: wide_block, wide_columns
+);
 
-/// The kernels of all statistics. Together they are one reducer.
-#[derive(Clone)]
-pub struct Describe<T: Described> {
-    totals: T::Totals,
-    deviation: T::Spread,
-    norm: Tree<Sum<T, Square>>,
-    min: Peak<T>,
-    max: Peak<T>,
-    argmin: ArgScan<T>,
-    argmax: ArgScan<T>,
-    nans: Lanes<CountNan<T>>,
+#[inline(always)]
+fn wide_block<T: Described<Total = i128> + BlockSum + Wide>(level: Simd, x: &[T]) -> Sums<T> {
+    Sums::new(BlockSum::sum(x), trees::block(level, x))
 }
 
-/// A node of each statistic.
-pub struct Node<T: Described> {
-    total: Acc<T::Totals>,
-    moments: Moments<T::Float>,
-    norm: T::Float,
-    min: T::Key,
-    max: T::Key,
-    argmin: ArgNode<T::Key>,
-    argmax: ArgNode<T::Key>,
-    nans: i64,
-}
-
-impl<T: Described> Clone for Node<T> {
-    fn clone(&self) -> Self {
-        *self
+#[inline(always)]
+fn wide_columns<T, const W: usize>(level: Simd, rows: &[&[T; W]], mut each: impl FnMut(usize, Sums<T>))
+where
+    T: Described<Total = i128> + BlockSum + Wide,
+{
+    let (totals, nodes) = (T::sum_tile(rows), trees::columns(level, rows));
+    for i in 0..W {
+        each(i, Sums::new(totals[i], nodes.get(i)));
     }
 }
 
-impl<T: Described> Copy for Node<T> {}
+/// The sum of squares of small integers is exact, as their sum is.
+#[inline(always)]
+fn small_block<T: Described<Total = i128, Float = f64> + Small>(_: Simd, x: &[T]) -> Sums<T> {
+    let sums = exact_block(&Deviation::new(0.0, true), x);
+    Sums { total: sums.sum as i128, norm: sums.squares as f64, moments: sums.moments }
+}
+
+#[inline(always)]
+fn small_columns<T, const W: usize>(_: Simd, rows: &[&[T; W]], mut each: impl FnMut(usize, Sums<T>))
+where
+    T: Described<Total = i128, Float = f64> + Small,
+{
+    let reducer = Deviation::<T>::new(0.0, true);
+    let (mut totals, mut norms, mut moments) = ([0.0; W], [0.0; W], [Moments { mean: 0.0, m2: 0.0 }; W]);
+    let mut rest = rows;
+    while !rest.is_empty() {
+        // The lowest set bit of the number of rows: a subtree of that many at the end.
+        let n = 1 << rest.len().trailing_zeros();
+        let (before, last) = rest.split_at(rest.len() - n);
+        let (sums, squares) = T::sums_tile(last);
+        let after = (rows.len() - rest.len()) as u64;
+        for i in 0..W {
+            let node = exact(sums[i] as i64, squares[i] as i64, n);
+            moments[i] = if after == 0 { node } else { reducer.combine_counted(node, n as u64, moments[i], after) };
+            (totals[i], norms[i]) = (totals[i] + sums[i], norms[i] + squares[i]);
+        }
+        rest = before;
+    }
+    for i in 0..W {
+        each(i, Sums { total: totals[i] as i64 as i128, norm: norms[i], moments: moments[i] });
+    }
+}
+
+/// The kernel of all statistics.
+#[derive(Clone)]
+pub struct Describe<T: Described> {
+    deviation: Deviation<T>,
+    norm: Sum<T, Square>,
+    min: Extremum<T>,
+    max: Extremum<T>,
+    argmin: Arg<T>,
+    argmax: Arg<T>,
+}
+
+/// A node of each statistic.
+#[derive(Clone, Copy)]
+pub struct Node<T: Described> {
+    sums: Sums<T>,
+    /// The keys of the extrema, by which [`Extremum`] and [`Arg`] compare.
+    min: T::Key,
+    max: T::Key,
+    argmin: u64,
+    argmax: u64,
+    nans: u64,
+}
 
 /// The statistics of one slice.
 pub struct Row<T: Described> {
@@ -113,20 +198,168 @@ pub struct Row<T: Described> {
     pub norm: T::Mean,
 }
 
+/// The key by which places are searched for: zeros are equal.
+#[inline(always)]
+fn equal_zeros<T: Element>(key: T::Key, flip: T::Key) -> T::Key {
+    // Of the keys that are not flipped, -0.0 has the one with all bits set, and +0.0 the one with none.
+    if T::DTYPE.is_float() && key ^ flip == T::Key::ONES { flip } else { key }
+}
+
 impl<T: Described> Describe<T> {
     pub fn new() -> Self {
         let (least, greatest) = (Search::new(false, false), Search::new(true, false));
         Self {
-            totals: T::totals(),
-            deviation: T::spread(),
-            norm: Tree(Sum::norm2()),
-            min: Peak(Extremum { search: least, initial: None }),
-            max: Peak(Extremum { search: greatest, initial: None }),
-            argmin: ArgScan(Arg { search: least }),
-            argmax: ArgScan(Arg { search: greatest }),
-            nans: Lanes(CountNan::new(false)),
+            deviation: Deviation::new(0.0, true),
+            norm: Sum::norm2(),
+            min: Extremum { search: least, initial: None },
+            max: Extremum { search: greatest, initial: None },
+            argmin: Arg { search: least },
+            argmax: Arg { search: greatest },
         }
     }
+
+    /// The node of a block. What `left`, the node before, has found already is not searched for again.
+    #[inline(always)]
+    fn fold(&self, level: Simd, left: Option<Node<T>>, x: &[T], start: u64) -> Node<T> {
+        let sums = T::block(level, x);
+        let Some((least, greatest)) = ends(x).or_else(|| ends_in::<T, 16>(x)) else {
+            let nodes = x.iter().zip(start..).map(|(&x, at)| self.lift(x, at));
+            let all = nodes.reduce(|a, b| self.extremes(a.sums, a, b)).expect("a block is not empty");
+            return Node { sums, ..all };
+        };
+        let (min, max) = (self.min.lift(least, 0), self.max.lift(greatest, 0));
+        if least.is_nan() {
+            let nans = count_block(x, |x| x.is_nan()) as u64;
+            let first = start + x.iter().position(|x| x.is_nan()).unwrap_or(0) as u64;
+            let node = Node { sums, min, max, argmin: first, argmax: first, nans };
+            return left.map_or(node, |left| Node { nans, ..self.extremes(sums, left, node) });
+        }
+        let (flip, none) = (T::Key::ONES, T::Key::ZERO);
+        let mut node = left.unwrap_or(Node { sums, min, max, argmin: u64::MAX, argmax: u64::MAX, nans: 0 });
+        (node.sums, node.nans) = (sums, 0);
+        if node.argmin == u64::MAX || equal_zeros::<T>(min, flip) > equal_zeros::<T>(node.min, flip) {
+            node.argmin = start + find(&self.argmin, x, least) as u64;
+        }
+        if node.argmax == u64::MAX || equal_zeros::<T>(max, none) > equal_zeros::<T>(node.max, none) {
+            node.argmax = start + find(&self.argmax, x, greatest) as u64;
+        }
+        (node.min, node.max) = (node.min.max(min), node.max.max(max));
+        node
+    }
+
+    /// The node above two, but for the sums, which are given.
+    #[inline(always)]
+    fn extremes(&self, sums: Sums<T>, a: Node<T>, b: Node<T>) -> Node<T> {
+        let beats = |a: T::Key, b: T::Key, flip: T::Key| equal_zeros::<T>(b, flip) > equal_zeros::<T>(a, flip);
+        Node {
+            sums,
+            min: a.min.max(b.min),
+            max: a.max.max(b.max),
+            argmin: if beats(a.min, b.min, T::Key::ONES) { b.argmin } else { a.argmin },
+            argmax: if beats(a.max, b.max, T::Key::ZERO) { b.argmax } else { a.argmax },
+            nans: a.nans + b.nans,
+        }
+    }
+
+    /// The nodes of a tile of columns.
+    #[inline(always)]
+    fn tile<const W: usize>(&self, level: Simd, rows: &[&[T; W]], start: u64, out: &mut [MaybeUninit<Node<T>>; W]) {
+        let bounds = Bounds::of(rows);
+        let mut odd = [false; W];
+        T::columns(
+            level,
+            rows,
+            #[inline(always)]
+            |i, sums| {
+                let (min, max) = (bounds.least[i], bounds.greatest[i]);
+                if T::DTYPE.is_float() {
+                    // Between zeros of both signs the place is that of the first one.
+                    let zeros =
+                        (max == T::Key::ZERO && min != T::Key::ONES) || (min == T::Key::ZERO && max != T::Key::ONES);
+                    odd[i] = zeros || !is_finite(sums.moments);
+                }
+                let (argmin, argmax) = (bounds.least_at[i].to_small(), bounds.greatest_at[i].to_small());
+                let (argmin, argmax) = (start + argmin as u64, start + argmax as u64);
+                out[i].write(Node { sums, min, max, argmin, argmax, nans: 0 });
+            },
+        );
+        if T::DTYPE.is_float() && odd.iter().fold(false, |any, odd| any | odd) {
+            for i in (0..W).filter(|&i| odd[i]) {
+                self.column(rows, i, start, &mut out[i]);
+            }
+        }
+    }
+
+    /// The node of a column with a NaN, an infinity, or zeros of both signs.
+    #[cold]
+    #[inline(never)]
+    fn column<const W: usize>(&self, rows: &[&[T; W]], i: usize, start: u64, out: &mut MaybeUninit<Node<T>>) {
+        let column: [T; TALL] = array!(TALL, row => rows[row.min(rows.len() - 1)][i]);
+        out.write(self.block(&column[..rows.len()], start));
+    }
+
+    /// The nodes of the columns of rows, tile by tile.
+    ///
+    /// # Safety
+    /// Every row has `out.len()` elements, at least `W`.
+    #[inline(always)]
+    unsafe fn tiles<const W: usize>(
+        &self,
+        level: Simd,
+        rows: &[*const T],
+        start: u64,
+        out: &mut [MaybeUninit<Node<T>>],
+    ) {
+        let mut tile = [const { MaybeUninit::<&[T; W]>::uninit() }; TALL];
+        let width = out.len();
+        let mut column = 0;
+        while column < width {
+            // The last tile may overlap the one before.
+            column = column.min(width - W);
+            for (to, row) in tile.iter_mut().zip(rows) {
+                let row = row.wrapping_add(column);
+                prefetch(row.wrapping_add(W), W);
+                // SAFETY: the caller vouches for all columns of each row, and the tile ends at the last column.
+                to.write(unsafe { &*row.cast::<[T; W]>() });
+            }
+            // SAFETY: the loop has written a place for each row.
+            let tile = unsafe { tile[..rows.len()].assume_init_ref() };
+            let out = out[column..].first_chunk_mut().expect("a tile");
+            self.tile(level, tile, start, out);
+            column += W;
+        }
+    }
+}
+
+#[inline(always)]
+fn is_finite<F: Float>(moments: Moments<F>) -> bool {
+    moments.m2.sub(moments.m2) == F::ZERO
+}
+
+/// The first place of an extremum, which is no NaN.
+#[inline(always)]
+fn find<T: Element>(arg: &Arg<T>, x: &[T], extremum: T) -> usize {
+    /// Elements that are searched at a time.
+    const SEARCH: usize = 256;
+    #[inline(always)]
+    fn first<T: Copy>(x: &[T], is: impl Fn(T) -> bool + Copy) -> usize {
+        let pieces = x.as_chunks::<SEARCH>().0.iter();
+        let before = pieces.take_while(|piece| !piece.iter().fold(false, |any, &x| any | is(x))).count() * SEARCH;
+        before + x[before..].iter().position(|&x| is(x)).expect("it is there")
+    }
+    if T::DTYPE.is_float() && !extremum.truthy() {
+        let key = arg.key(extremum);
+        return first(
+            x,
+            #[inline(always)]
+            |x| arg.key(x) == key,
+        );
+    }
+    first(
+        x,
+        #[inline(always)]
+        |x| x.bits() == extremum.bits(),
+    )
 }
 
 impl<T: Described> Reducer for Describe<T> {
@@ -137,14 +370,12 @@ impl<T: Described> Reducer for Describe<T> {
     #[inline(always)]
     fn lift(&self, x: T, i: u64) -> Node<T> {
         Node {
-            total: self.totals.reducer().lift(x, i),
-            moments: self.deviation.reducer().lift(x, i),
-            norm: self.norm.0.lift(x, i),
-            min: self.min.0.lift(x, i),
-            max: self.max.0.lift(x, i),
-            argmin: self.argmin.0.lift(x, i),
-            argmax: self.argmax.0.lift(x, i),
-            nans: self.nans.0.lift(x, i),
+            sums: Sums { total: x.total(), norm: self.norm.lift(x, i), moments: self.deviation.lift(x, i) },
+            min: self.min.lift(x, i),
+            max: self.max.lift(x, i),
+            argmin: i,
+            argmax: i,
+            nans: x.is_nan() as u64,
         }
     }
 
@@ -154,29 +385,26 @@ impl<T: Described> Reducer for Describe<T> {
 
     #[inline(always)]
     fn combine_counted(&self, a: Node<T>, m: u64, b: Node<T>, n: u64) -> Node<T> {
-        Node {
-            total: self.totals.reducer().combine(a.total, b.total),
-            moments: self.deviation.reducer().combine_counted(a.moments, m, b.moments, n),
-            norm: self.norm.0.combine(a.norm, b.norm),
-            min: self.min.0.combine(a.min, b.min),
-            max: self.max.0.combine(a.max, b.max),
-            argmin: self.argmin.0.combine(a.argmin, b.argmin),
-            argmax: self.argmax.0.combine(a.argmax, b.argmax),
-            nans: self.nans.0.combine(a.nans, b.nans),
-        }
+        let sums = Sums {
+            total: a.sums.total.add(b.sums.total),
+            norm: self.norm.combine(a.sums.norm, b.sums.norm),
+            moments: self.deviation.combine_counted(a.sums.moments, m, b.sums.moments, n),
+        };
+        self.extremes(sums, a, b)
     }
 
+    #[inline(always)]
     fn finish(&self, acc: Node<T>, count: u64) -> Row<T> {
         Row {
-            nan_count: acc.nans,
-            min: self.min.0.finish(acc.min, count),
-            argmin: acc.argmin.index as i64,
-            max: self.max.0.finish(acc.max, count),
-            argmax: acc.argmax.index as i64,
-            mean: T::mean(acc.total, count),
-            std: self.deviation.reducer().finish(acc.moments, count),
-            sum: T::sum(acc.total),
-            norm: self.norm.0.finish(acc.norm, count),
+            nan_count: acc.nans as i64,
+            min: self.min.finish(acc.min, count),
+            argmin: acc.argmin as i64,
+            max: self.max.finish(acc.max, count),
+            argmax: acc.argmax as i64,
+            mean: T::mean(acc.sums.total, count),
+            std: self.deviation.finish(acc.sums.moments, count),
+            sum: T::sum(acc.sums.total),
+            norm: self.norm.finish(acc.sums.norm, count),
         }
     }
 }
@@ -184,13 +412,16 @@ impl<T: Described> Reducer for Describe<T> {
 impl<T: Described> Kernel for Describe<T> {
     type R = Self;
 
-    /// A block is reduced by each statistic's own kernel. A node of all statistics is too large for vectors.
-    const VECTORS: bool = false;
+    const SHORT: usize = ALONE;
 
-    const SHORT: usize = 0;
+    const ROWS: usize = MOST_ROWS;
 
     fn reducer(&self) -> &Self {
         self
+    }
+
+    fn apart(len: usize) -> bool {
+        len < ALONE
     }
 
     fn rows(&self, x: &[T], len: usize, out: &mut [MaybeUninit<Node<T>>]) {
@@ -198,20 +429,61 @@ impl<T: Described> Kernel for Describe<T> {
     }
 
     unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<Node<T>>]) {
-        // SAFETY: the caller vouches for a group's share of `out` in every row.
-        unsafe { each_column(self, panel, out) };
+        let Panel { rows, start, groups, step } = panel;
+        debug_assert!(groups == 1 && step == 0, "dense rows are not cut into groups");
+        at_level(
+            #[inline(always)]
+            // SAFETY: the caller vouches for an element of each node in every row, and for a tile of nodes.
+            |level| unsafe { self.tiles::<TILE>(level, rows, start, out) },
+        );
+    }
+
+    const DENSE: bool = true;
+
+    fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<Node<T>>]) {
+        let (width, rows) = (out.len(), x.len() / out.len());
+        if rows > TALL || width < FEW {
+            // Columns are brought side by side, and each is a block.
+            let mut apart = [const { MaybeUninit::<T>::uninit() }; BLOCK];
+            let dense = Rows::dense(rows, width, size_of::<T>(), true);
+            // SAFETY: `x` has all rows, and there is room for as many elements, all of which are written.
+            let apart = unsafe {
+                take_apart(x.as_ptr(), dense, apart.as_mut_ptr().cast(), rows);
+                apart[..x.len()].assume_init_ref()
+            };
+            for (column, out) in apart.chunks_exact(rows).zip(out) {
+                out.write(self.block(column, start));
+            }
+            return;
+        }
+        let mut room = [std::ptr::null(); TALL];
+        for (to, row) in room.iter_mut().zip(x.chunks_exact(width)) {
+            *to = row.as_ptr();
+        }
+        let rows = &room[..rows];
+        at_level(
+            #[inline(always)]
+            // SAFETY: `x` has all rows, which are at least as wide as a tile.
+            |level| unsafe {
+                match width {
+                    TILE.. => self.tiles::<TILE>(level, rows, start, out),
+                    _ => self.tiles::<FEW>(level, rows, start, out),
+                }
+            },
+        );
     }
 
     fn block(&self, x: &[Item<Self>], start: u64) -> Node<T> {
-        Node {
-            total: self.totals.block(x, start),
-            moments: self.deviation.block(x, start),
-            norm: self.norm.block(x, start),
-            min: self.min.block(x, start),
-            max: self.max.block(x, start),
-            argmin: self.argmin.block(x, start),
-            argmax: self.argmax.block(x, start),
-            nans: self.nans.block(x, start),
-        }
+        self.block_after(None, x, start)
+    }
+
+    fn block_after(&self, left: Option<Node<T>>, x: &[T], start: u64) -> Node<T> {
+        at_level(
+            #[inline(always)]
+            |level| self.fold(level, left, x, start),
+        )
     }
 }
+
+/// The columns of a narrow tile.
+const FEW: usize = 32;

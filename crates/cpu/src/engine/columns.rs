@@ -198,7 +198,7 @@ impl Work<'_> {
     /// Calls `each` with the number of a panel, its rows, and the index of its first row.
     unsafe fn panels(&self, lane: &Dim, strip: &Strip<'_>, each: &mut dyn FnMut(usize, &[*const Item], u64)) {
         let Strip { width, rows, first_row, .. } = *strip;
-        let most = if self.facts.runs { MOST_ROWS } else { PANEL };
+        let most = self.facts.rows;
         let mut items = Items::new();
         let mut beside = self.problem.has_runs_along(lane).then(|| Beside::new(strip, most));
         let mut walk = Walk::new(strip.axes, strip.base, if beside.is_some() { 0 } else { first_row });
@@ -270,13 +270,13 @@ impl Work<'_> {
         nodes
     }
 
-    /// The nodes of a strip's columns: panels of 8 rows, joined as a binary counter carries.
+    /// The nodes of a strip's columns: panels of rows, joined as a binary counter carries.
     pub(super) unsafe fn strip(&self, lane: &Dim, strip: &Strip<'_>) -> Nodes {
         if self.facts.runs {
             // SAFETY: the caller vouches for the elements of the strip.
             return unsafe { self.running_strip(lane, strip) };
         }
-        let mut counter = Counter::new(self.kernel, PANEL as u64);
+        let mut counter = Counter::new(self.kernel, self.facts.rows as u64);
         let mut tail: Option<(Nodes, u64)> = None;
         let mut room = Room::new(self.facts.node);
         let width = strip.width;
@@ -284,7 +284,7 @@ impl Work<'_> {
             let mut nodes = counter.room();
             // SAFETY: the rows are readable; the panel writes `width` nodes.
             unsafe { nodes.write(width, |to| self.panel(rows, start, width, &mut room, to)) };
-            if rows.len() < PANEL {
+            if rows.len() < self.facts.rows {
                 tail = Some((nodes, rows.len() as u64));
             } else {
                 counter.push(nodes);

@@ -38,19 +38,19 @@ impl Room {
 }
 
 impl Work<'_> {
-    /// The nodes of the `width` columns of at most [`PANEL`] rows; of at most `MOST_ROWS` rows if the kernel `RUNS`.
+    /// The nodes of the `width` columns of a panel.
     ///
     /// # Safety
     /// Every pointer in `rows` is good for `width` elements, and `to` has room for as many nodes.
     pub(super) unsafe fn panel(&self, rows: &[*const Item], start: u64, width: usize, room: &mut Room, to: *mut Node) {
         let size = self.facts.item;
         // SAFETY: the caller vouches for `width` elements of each row, and room for `width` nodes. The tile has room
-        // for PANEL rows of TILE elements, and TILE is more than `width` where nodes are copied from there.
+        // for as many rows of TILE elements, and TILE is more than `width` where nodes are copied from there.
         unsafe {
             if self.facts.runs || width >= TILE {
                 return self.kernel.panel(Panel::new(rows, start), width, to);
             }
-            let tile = room.tile.room(PANEL * TILE * size);
+            let tile = room.tile.room(rows.len() * TILE * size);
             copy_rows(rows, width, size, tile);
             let rows = self.rows_at(tile, rows.len(), TILE);
             room.nodes.write(TILE, |to| self.kernel.panel(Panel::new(rows.as_slice(), start), TILE, to));
@@ -101,7 +101,8 @@ impl Work<'_> {
         // SAFETY: the caller vouches for all rows, so for the first ones and for the rest after them, and for room for
         // `width` nodes; `right` has room for as many.
         unsafe {
-            if rows < PANEL || (rows == PANEL && !self.facts.dense) {
+            let whole = rows <= self.facts.rows && (!self.facts.dense || self.facts.rows > PANEL && width >= TILE);
+            if rows < PANEL || whole {
                 return self.panel(self.rows_at(x, rows, width).as_slice(), start, width, room, to);
             }
             let mut first = 1 << rows.ilog2();

@@ -3,6 +3,7 @@
 mod bits;
 mod blocks;
 mod cases;
+mod descriptions;
 mod edges;
 mod keys;
 mod kmeans;

@@ -1,0 +1,70 @@
+//! The least and the greatest elements of columns, with their places, in one pass.
+//!
+//! Eight rows at a time are compared as [`super::extrema`] compares a block: floats by their bits. A row of the eight
+//! is looked up only by the bits of the extremum, so no element is turned into a key.
+
+use warpfold_core::{Element, Key};
+
+use super::policy::PANEL;
+use super::simd::array;
+
+/// The extrema of columns of numbers.
+pub(super) struct Bounds<K, const W: usize> {
+    /// The keys of the least elements, all bits flipped.
+    pub least: [K; W],
+    /// The keys of the greatest elements.
+    pub greatest: [K; W],
+    /// The first row of the least elements.
+    pub least_at: [K; W],
+    /// The first row of the greatest elements.
+    pub greatest_at: [K; W],
+}
+
+impl<K: Key, const W: usize> Bounds<K, W> {
+    /// The extrema of at most 256 rows. Those of a column with a NaN have no meaning.
+    #[inline(always)]
+    pub(super) fn of<T: Element<Key = K>>(rows: &[&[T; W]]) -> Self {
+        let mut bounds =
+            Self { least: [K::MIN; W], greatest: [K::MIN; W], least_at: [K::ZERO; W], greatest_at: [K::ZERO; W] };
+        for from in (0..rows.len()).step_by(PANEL) {
+            // The last rows may be seen twice, which changes nothing.
+            let group: [&[T; W]; PANEL] = array!(PANEL, r => rows[(from + r).min(rows.len() - 1)]);
+            bounds.raise(&group, from);
+        }
+        bounds
+    }
+
+    #[inline(always)]
+    fn raise<T: Element<Key = K>>(&mut self, rows: &[&[T; W]; PANEL], from: usize) {
+        for i in 0..W {
+            let x: [K; PANEL] = array!(PANEL, r => rows[r][i].bits());
+            let (mut least, mut greatest) = (x[0], x[0]);
+            if T::DTYPE.is_float() {
+                let (mut signed, mut high, mut low) = (x[0], x[0], x[0]);
+                for &x in &x[1..] {
+                    signed = signed.max(x);
+                    high = high.max_unsigned(x);
+                    low = low.min_unsigned(x);
+                }
+                greatest = if signed >= K::ZERO { signed } else { low };
+                least = if high < K::ZERO { high } else { low };
+            } else {
+                for &x in &x[1..] {
+                    least = least.min(x);
+                    greatest = greatest.max(x);
+                }
+            }
+            let (mut least_at, mut greatest_at) = (K::ZERO, K::ZERO);
+            for row in (0..PANEL).rev() {
+                let place = K::from_small((from + row) as u8);
+                least_at = if x[row] == least { place } else { least_at };
+                greatest_at = if x[row] == greatest { place } else { greatest_at };
+            }
+            let (least, greatest) = (T::of_bits(least).key() ^ K::ONES, T::of_bits(greatest).key());
+            self.least_at[i] = if least > self.least[i] { least_at } else { self.least_at[i] };
+            self.greatest_at[i] = if greatest > self.greatest[i] { greatest_at } else { self.greatest_at[i] };
+            self.least[i] = least.max(self.least[i]);
+            self.greatest[i] = greatest.max(self.greatest[i]);
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! Sums, sums of squares and moments at once. An element is widened once for all of them, and paired with its neighbour
+//! once. Each quantity of a level has an array of its own, so that all are vectorised.
+
+use std::mem::MaybeUninit;
+
+use warpfold_core::ops::{Deviation, Moments};
+use warpfold_core::{DType, Float};
+
+use super::halves::Wide;
+use super::policy::{AHEAD, BLOCK, PANEL};
+use super::simd::{Simd, array, inlined, prefetch};
+use super::tree::{GROUP, PIECE, tree_levels};
+
+/// Neighbouring nodes of a level.
+#[derive(Clone, Copy)]
+pub(super) struct Trees<F, const N: usize> {
+    /// Sums.
+    pub sum: [F; N],
+    /// Sums of squares.
+    pub norm: [F; N],
+    /// Means.
+    pub mean: [F; N],
+    /// Sums of squared deviations.
+    pub m2: [F; N],
+}
+
+/// Nodes of [`GROUP`] elements under a [`PIECE`].
+const NODES: usize = PIECE / GROUP;
+
+impl<F: Float, const N: usize> Trees<F, N> {
+    const ZERO: Self = Self { sum: [F::ZERO; N], norm: [F::ZERO; N], mean: [F::ZERO; N], m2: [F::ZERO; N] };
+
+    /// The nodes of pairs of finite elements.
+    #[inline(always)]
+    fn of_pairs<const M: usize>(x: &[F; M]) -> Self {
+        const { assert!(M == 2 * N) };
+        let mut nodes = Self::ZERO;
+        for i in 0..N {
+            nodes.set(i, One::of_pair(x[2 * i], x[2 * i + 1]));
+        }
+        nodes
+    }
+
+    /// One level up, from nodes of `weight` elements.
+    #[inline(always)]
+    fn above<const M: usize>(below: &Trees<F, M>, weight: u64) -> Self {
+        const { assert!(M == 2 * N) };
+        let half = F::from_count(weight).half();
+        let mut nodes = Self::ZERO;
+        for i in 0..N {
+            nodes.set(i, One::of_halves(below.get(2 * i), below.get(2 * i + 1), half));
+        }
+        nodes
+    }
+
+    /// `right[i] = self[i] ⊕ right[i]`, of nodes of `m` and of `n` elements.
+    #[inline(always)]
+    fn merge(&self, m: u64, right: &mut Self, n: u64) {
+        if m == n {
+            let half = F::from_count(m).half();
+            for i in 0..N {
+                right.set(i, One::of_halves(self.get(i), right.get(i), half));
+            }
+            return;
+        }
+        let share = F::from_count(n).div(F::from_count(m).add(F::from_count(n)));
+        let weight = F::from_count(m).mul(share);
+        for i in 0..N {
+            right.set(i, One::of_two(self.get(i), right.get(i), share, weight));
+        }
+    }
+
+    /// Node number `i`.
+    #[inline(always)]
+    pub(super) fn get(&self, i: usize) -> One<F> {
+        One { sum: self.sum[i], norm: self.norm[i], moments: Moments { mean: self.mean[i], m2: self.m2[i] } }
+    }
+
+    #[inline(always)]
+    fn set(&mut self, i: usize, node: One<F>) {
+        (self.sum[i], self.norm[i], self.mean[i], self.m2[i]) =
+            (node.sum, node.norm, node.moments.mean, node.moments.m2);
+    }
+
+    /// Replaces the nodes from number `at` on.
+    #[inline(always)]
+    fn put<const M: usize>(&mut self, at: usize, nodes: &Trees<F, M>) {
+        for i in 0..M {
+            self.set(at + i, nodes.get(i));
+        }
+    }
+}
+
+/// A node of each tree.
+#[derive(Clone, Copy)]
+pub(super) struct One<F> {
+    pub sum: F,
+    pub norm: F,
+    pub moments: Moments<F>,
+}
+
+impl<F: Float> One<F> {
+    #[inline(always)]
+    fn alone(self) -> Trees<F, 1> {
+        let mut node = Trees::ZERO;
+        node.set(0, self);
+        node
+    }
+
+    #[inline(always)]
+    fn of(x: F) -> Self {
+        Self { sum: x, norm: x.square(), moments: Moments { mean: x, m2: x.sub(x) } }
+    }
+
+    #[inline(always)]
+    fn of_pair(a: F, b: F) -> Self {
+        Self { sum: a.add(b), norm: a.square().add(b.square()), moments: Moments::of_finite(a, b) }
+    }
+
+    /// The node above two of as many elements each, `half` of which is given.
+    #[inline(always)]
+    fn of_halves(a: Self, b: Self, half: F) -> Self {
+        let d = b.moments.mean.sub(a.moments.mean);
+        Self::of_difference(a, b, d, d.half(), half)
+    }
+
+    /// The node above two of any elements. `share` is the right one's share of them, and `weight` that share of the
+    /// left one's.
+    #[inline(always)]
+    fn of_two(a: Self, b: Self, share: F, weight: F) -> Self {
+        let d = b.moments.mean.sub(a.moments.mean);
+        Self::of_difference(a, b, d, d.mul(share), weight)
+    }
+
+    #[inline(always)]
+    fn of_difference(a: Self, b: Self, d: F, step: F, weight: F) -> Self {
+        let m2 = a.moments.m2.add(b.moments.m2).add(d.square().mul(weight));
+        let moments = Moments { mean: a.moments.mean.add(step), m2 };
+        Self { sum: a.sum.add(b.sum), norm: a.norm.add(b.norm), moments }
+    }
+
+    /// Whether no element is infinite or NaN, and no square is infinite. (Sums of squares are not negative, so
+    /// infinities among them do not cancel.)
+    #[inline(always)]
+    pub(super) fn is_finite(&self) -> bool {
+        self.moments.m2.sub(self.moments.m2) == F::ZERO
+    }
+}
+
+/// The right end of a level: nodes that cover fewer elements than the level's whole nodes, and how many.
+type Tail<F, const N: usize> = Option<(Trees<F, N>, u64)>;
+
+/// Combines whole nodes of `m` elements with the nodes to their right.
+#[inline(always)]
+fn prepend<F: Float, const N: usize>(left: &Trees<F, N>, m: u64, tail: &mut Tail<F, N>) {
+    match tail {
+        Some((right, n)) => {
+            left.merge(m, right, *n);
+            *n += m;
+        }
+        None => *tail = Some((*left, m)),
+    }
+}
+
+/// The trees over a block.
+#[inline(always)]
+pub(super) fn block<T: Wide>(level: Simd, x: &[T]) -> One<T::Float> {
+    let node = match size_of::<T::Float>() {
+        4 => block_of::<T, 128, 64, 32, 16, 8>(level, x),
+        _ => block_of::<T, 64, 32, 16, 8, 4>(level, x),
+    };
+    if node.is_finite() { node } else { One { moments: not_finite(x), ..node } }
+}
+
+#[cold]
+#[inline(never)]
+fn not_finite<T: Wide>(x: &[T]) -> Moments<T::Float> {
+    tree_levels(&Deviation::<T>::new(0.0, true), x, 0)
+}
+
+/// [`block`], `P` elements at a time, which are `P2` pairs, and so on.
+#[inline(always)]
+fn block_of<T: Wide, const P: usize, const P2: usize, const P4: usize, const P8: usize, const P16: usize>(
+    level: Simd,
+    x: &[T],
+) -> One<T::Float> {
+    const { assert!(P == GROUP * P16) };
+    let mut chunks = [const { MaybeUninit::<Trees<T::Float, NODES>>::uninit() }; BLOCK / PIECE];
+    let (pieces, rest) = x.as_chunks::<PIECE>();
+    for (piece, chunk) in pieces.iter().zip(&mut chunks) {
+        prefetch(piece.as_ptr().wrapping_byte_add(AHEAD), PIECE);
+        let nodes = chunk.write(Trees::ZERO);
+        for (i, x) in piece.as_chunks::<P>().0.iter().enumerate() {
+            nodes.put(i * P16, &low::<_, P, P2, P4, P8, P16>(&T::widen(level, x)));
+        }
+    }
+    let (groups, last) = rest.as_chunks::<GROUP>();
+    if !groups.is_empty() {
+        let nodes = chunks[pieces.len()].write(Trees::ZERO);
+        for (i, x) in groups.iter().enumerate() {
+            nodes.put(i, &low::<_, 16, 8, 4, 2, 1>(&T::widen(level, x)));
+        }
+    }
+    let mut tail = short(level, last);
+    let (mut n, mut weight) = (x.len() / GROUP, GROUP as u64);
+    while n > 0 {
+        if n % 2 == 1 {
+            // SAFETY: the level's first `n` nodes are written.
+            let last = unsafe { chunks[(n - 1) / NODES].assume_init_ref() }.get((n - 1) % NODES);
+            prepend(&last.alone(), weight, &mut tail);
+        }
+        for i in 0..(n / 2).div_ceil(NODES) {
+            let right = if (2 * i + 1) * NODES < n { 2 * i + 1 } else { 2 * i };
+            // SAFETY: the chunks of the level's first `n` nodes are written.
+            let (left, right) = unsafe { (chunks[2 * i].assume_init(), chunks[right].assume_init()) };
+            let (left, right) = (Trees::above(&left, weight), Trees::above(&right, weight));
+            let nodes = chunks[i].write(Trees::ZERO);
+            nodes.put::<{ NODES / 2 }>(0, &left);
+            nodes.put::<{ NODES / 2 }>(NODES / 2, &right);
+        }
+        n /= 2;
+        weight *= 2;
+    }
+    tail.expect("a block is not empty").0.get(0)
+}
+
+/// The first four levels.
+#[inline(always)]
+fn low<F: Float, const P: usize, const P2: usize, const P4: usize, const P8: usize, const P16: usize>(
+    x: &[F; P],
+) -> Trees<F, P16> {
+    let pairs: Trees<F, P2> = Trees::of_pairs(x);
+    let fours: Trees<F, P4> = Trees::above(&pairs, 2);
+    let eights: Trees<F, P8> = Trees::above(&fours, 4);
+    Trees::above(&eights, 8)
+}
+
+/// The trees over fewer than [`GROUP`] elements.
+#[inline(always)]
+fn short<T: Wide>(level: Simd, x: &[T]) -> Tail<T::Float, 1> {
+    let (mut tail, mut rest) = (None, x);
+    if x.len() & 1 != 0
+        && let Some((&last, before)) = rest.split_last()
+    {
+        rest = before;
+        prepend(&One::of(last.float()).alone(), 1, &mut tail);
+    }
+    if x.len() & 2 != 0
+        && let Some((before, two)) = rest.split_last_chunk::<2>()
+    {
+        rest = before;
+        prepend(&Trees::of_pairs(&T::widen(level, two)), 2, &mut tail);
+    }
+    if x.len() & 4 != 0
+        && let Some((before, four)) = rest.split_last_chunk::<4>()
+    {
+        rest = before;
+        let pairs: Trees<_, 2> = Trees::of_pairs(&T::widen(level, four));
+        prepend(&Trees::above(&pairs, 2), 4, &mut tail);
+    }
+    if let Some(eight) = rest.first_chunk::<8>() {
+        let pairs: Trees<_, 4> = Trees::of_pairs(&T::widen(level, eight));
+        let fours: Trees<_, 2> = Trees::above(&pairs, 2);
+        prepend(&Trees::above(&fours, 4), 8, &mut tail);
+    }
+    tail
+}
+
+/// The most rows of [`columns`].
+pub(super) const TALL: usize = 128;
+
+/// The trees over each column of at most [`TALL`] rows. Eight rows at a time are reduced in registers; then nodes are
+/// joined as a binary counter carries.
+#[inline(always)]
+pub(super) fn columns<T: Wide, const W: usize>(level: Simd, rows: &[&[T; W]]) -> Trees<T::Float, W> {
+    let mut levels = [const { MaybeUninit::<Trees<T::Float, W>>::uninit() }; (TALL / PANEL).ilog2() as usize + 1];
+    let mut pushed = 0;
+    let (groups, rest) = rows.as_chunks::<PANEL>();
+    for group in groups {
+        let mut nodes = of_rows(level, group);
+        let mut at = 0;
+        while pushed >> at & 1 == 1 {
+            let weight = (PANEL << at) as u64;
+            // SAFETY: bit `at` of `pushed` is set, so the level has been written.
+            unsafe { levels[at].assume_init_ref() }.merge(weight, &mut nodes, weight);
+            at += 1;
+        }
+        levels[at].write(nodes);
+        pushed += 1;
+    }
+    let mut tail = None;
+    let rest = match rest {
+        [rest @ .., one] if rest.len() % 2 == 0 => {
+            prepend(&of_rows(level, &[*one]), 1, &mut tail);
+            rest
+        }
+        rest => rest,
+    };
+    if rest.len() & 2 != 0
+        && let Some(two) = rest.last_chunk::<2>()
+    {
+        prepend(&of_rows(level, two), 2, &mut tail);
+    }
+    if let Some(four) = rest.first_chunk::<4>() {
+        prepend(&of_rows(level, four), 4, &mut tail);
+    }
+    for (at, left) in levels.iter().enumerate().filter(|(at, _)| pushed >> at & 1 == 1) {
+        // SAFETY: bit `at` of `pushed` is set, so the level has been written.
+        prepend(unsafe { left.assume_init_ref() }, (PANEL << at) as u64, &mut tail);
+    }
+    tail.expect("at least one row").0
+}
+
+/// The trees over each column of 1, 2, 4 or 8 rows.
+#[inline(always)]
+fn of_rows<T: Wide, const R: usize, const W: usize>(level: Simd, rows: &[&[T; W]; R]) -> Trees<T::Float, W> {
+    if T::DTYPE == DType::F16 {
+        let wide: [[T::Float; W]; R] = array!(R, r => T::widen(level, rows[r]));
+        return fold_rows::<_, R, W>(
+            #[inline(always)]
+            |row, i| wide[row][i],
+        );
+    }
+    fold_rows::<_, R, W>(
+        #[inline(always)]
+        |row, i| rows[row][i].float(),
+    )
+}
+
+#[inline(always)]
+fn fold_rows<F: Float, const R: usize, const W: usize>(x: impl Fn(usize, usize) -> F) -> Trees<F, W> {
+    let (two, four) = (F::from_count(1), F::from_count(2));
+    let mut nodes = Trees::ZERO;
+    for i in 0..W {
+        let pair = inlined(
+            #[inline(always)]
+            |row: usize| One::of_pair(x(row, i), x(row + 1, i)),
+        );
+        let fours = inlined(
+            #[inline(always)]
+            |row: usize| One::of_halves(pair(row), pair(row + 2), two),
+        );
+        let node = match R {
+            1 => One::of(x(0, i)),
+            2 => pair(0),
+            4 => fours(0),
+            _ => One::of_halves(fours(0), fours(4), four),
+        };
+        nodes.set(i, node);
+    }
+    nodes
+}
