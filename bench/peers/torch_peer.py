@@ -78,7 +78,7 @@ class Torch:
             f = call(torch, views[0], case)
             if self.variant == "compile":
                 f = self.compiled(f, views)
-            self.calls = [lambda x=x: f(x) for x in views]
+            self.calls = [lambda x=x: f(x) for x in views] if self.is_gpu else [reusing(f, x) for x in views]
         if case["measure"] == "graph":
             self.graph = self.recorded()
         if not self.is_gpu:
@@ -193,8 +193,20 @@ class Torch:
         self.calls = self.result = self.graph = None
 
 
+def reusing(f, x):
+    """`f` of `x`, which writes its results to one tensor, if it takes any: a large result costs more to allocate than to write."""
+    out = f(x)
+    if out.ndim == 0:
+        return lambda: f(x)
+    try:
+        f(x, out=out)
+    except (TypeError, RuntimeError):
+        return lambda: f(x)
+    return lambda: f(x, out=out)
+
+
 def call(torch, x, case):
-    """What a user would write: a function of an array like `x`."""
+    """What a user would write: a function of an array like `x`, which takes `out` if PyTorch's does."""
     op, axes = case["op"], tuple(case["axes"])
     every = len(axes) == x.ndim
     is_float = x.dtype.is_floating_point
@@ -204,31 +216,31 @@ def call(torch, x, case):
         if not every and len(axes) > 1:
             raise Skip(f"{op} over several axes is not one call")
         f = getattr(torch, op)
-        return (lambda x: f(x)) if every else (lambda x: f(x, dim=axes[0]))
+        return (lambda x, **out: f(x)) if every else (lambda x, **out: f(x, dim=axes[0], **out))
     if op in ("sum", "mean") and case["skip_nan"]:
         f = getattr(torch, f"nan{op}")
-        return lambda x: f(x, dim=axes)
+        return lambda x, **out: f(x, dim=axes, **out)
     if op in ("mean", "var", "std", "norm", "logsumexp") and not is_float:
         raise Skip(f"no {op} of integers")
     if op == "mean":
-        return lambda x: torch.mean(x, dim=axes)
+        return lambda x, **out: torch.mean(x, dim=axes, **out)
     if op in ("var", "std"):
         f = getattr(torch, op)
-        return lambda x: f(x, dim=axes, correction=0)
+        return lambda x, **out: f(x, dim=axes, correction=0, **out)
     if op == "sum":
-        return lambda x: torch.sum(x, dim=axes)
+        return lambda x, **out: torch.sum(x, dim=axes, **out)
     if op in ("min", "max"):
         f = getattr(torch, f"a{op}")
-        return lambda x: f(x, dim=axes)
+        return lambda x, **out: f(x, dim=axes, **out)
     if op in ("any", "all"):
         f = getattr(torch, op)
-        return lambda x: f(x, dim=axes)
+        return lambda x, **out: f(x, dim=axes, **out)
     if op == "count-nonzero":
         return lambda x: torch.count_nonzero(x, dim=axes)
     if op == "norm":
-        return lambda x: torch.linalg.vector_norm(x, dim=axes)
+        return lambda x, **out: torch.linalg.vector_norm(x, dim=axes, **out)
     if op == "logsumexp":
-        return lambda x: torch.logsumexp(x, dim=axes)
+        return lambda x, **out: torch.logsumexp(x, dim=axes, **out)
     raise Skip(f"{op} is not one call")
 
 

@@ -12,18 +12,15 @@ use rayon::prelude::*;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use warpfold::{Array, ArrayRef, Description, Op, Options, Scalar, Values, describe, reduce};
+use warpfold::{Array, ArrayRef, Description, Scalar, Values, describe, reduce_into};
 
 /// The least duration of a sample. Shorter calls are repeated.
 const LEAST: Duration = Duration::from_millis(1);
 const MOST_CALLS: u64 = 100_000;
 
-/// The function that is timed: [`warpfold::reduce`], or one of another crate.
-pub type Call = fn(Op, ArrayRef<'_>, &Options<'_>) -> Result<Array, warpfold::Error>;
-
 /// Warpfold on the CPU, with the data of one case.
+#[derive(Default)]
 pub struct Cpu {
-    call: Call,
     loaded: Option<Loaded>,
     /// The memory of the last case, kept for the next.
     memory: Option<(MemoryKey, Arc<MmapMut>)>,
@@ -33,7 +30,6 @@ pub struct Cpu {
 
 struct Loaded {
     case: Case,
-    call: Call,
     memory: Arc<MmapMut>,
     /// The offsets or labels of a keyed case.
     keyed: Option<Keyed>,
@@ -49,21 +45,10 @@ enum Outcome {
     Keyed(Found),
 }
 
-impl Default for Cpu {
-    fn default() -> Cpu {
-        Cpu::new()
-    }
-}
-
 impl Cpu {
     /// Warpfold without data yet.
     pub fn new() -> Cpu {
-        Cpu::calling(reduce)
-    }
-
-    /// The same, but timing another function.
-    pub fn calling(call: Call) -> Cpu {
-        Cpu { call, loaded: None, memory: None, half: None }
+        Cpu::default()
     }
 
     /// The name, version and device in records.
@@ -133,12 +118,19 @@ pub fn view<'a>(case: &Case, memory: &'a [u8]) -> Result<ArrayRef<'a>, warpfold:
 }
 
 impl Loaded {
-    fn call(&self) -> Result<Outcome, String> {
+    /// One call. A result takes the memory of the `last` one, as in peers, which are given theirs as `out`.
+    fn call(&self, last: Option<Outcome>) -> Result<Outcome, String> {
         let array = black_box(view(&self.case, &self.memory).map_err(|e| e.to_string())?);
         let options = self.case.options();
         let result = match (&self.keyed, self.case.work) {
             (Some(keyed), _) => keyed.call(&self.case, array).map(Outcome::Keyed),
-            (None, Work::Op(op)) => (self.call)(op, array, &options).map(Outcome::Reduced),
+            (None, Work::Op(op)) => {
+                let mut result = match last {
+                    Some(Outcome::Reduced(result)) => result,
+                    _ => Array { shape: vec![0], values: Values::U8(Vec::new()) },
+                };
+                reduce_into(op, array, &options, &mut result).map(|()| Outcome::Reduced(result))
+            }
             (None, _) => describe(array, &options).map(Outcome::Described),
         };
         result.map_err(|e| e.to_string())
@@ -148,13 +140,13 @@ impl Loaded {
         self.case.threads.unwrap_or_else(rayon::current_num_threads)
     }
 
-    fn time(&self, calls: u64) -> Result<(Duration, Outcome), String> {
+    fn time(&mut self, calls: u64) -> Result<Duration, String> {
         let start = Instant::now();
-        let mut outcome = self.call()?;
-        for _ in 1..calls {
-            outcome = self.call()?;
+        for _ in 0..calls {
+            let last = self.result.take();
+            self.result = Some(self.call(last)?);
         }
-        Ok((start.elapsed(), outcome))
+        Ok(start.elapsed())
     }
 }
 
@@ -178,13 +170,12 @@ impl Side for Cpu {
         self.memory = Some((key, memory.clone()));
         let keyed = || Keyed::new(case, view(case, &memory)?);
         let keyed = case.is_keyed().then(keyed).transpose().map_err(|e| e.to_string())?;
-        let mut loaded = Loaded { case: case.clone(), call: self.call, memory, keyed, calls: 1, ns: 0, result: None };
+        let mut loaded = Loaded { case: case.clone(), memory, keyed, calls: 1, ns: 0, result: None };
         // Warms up, then doubles the number of calls until they last long enough.
         loop {
-            let (elapsed, outcome) = loaded.time(loaded.calls)?;
+            let elapsed = loaded.time(loaded.calls)?;
             loaded.ns = elapsed.as_nanos() as u64 / loaded.calls;
             if elapsed >= LEAST || loaded.calls >= MOST_CALLS {
-                loaded.result = Some(outcome);
                 break;
             }
             loaded.calls *= 2;
@@ -197,10 +188,9 @@ impl Side for Cpu {
     fn sample(&mut self) -> Result<u64, String> {
         let loaded = self.loaded.as_mut().ok_or("no case is prepared")?;
         if loaded.ns < LONG_NS {
-            loaded.result = Some(loaded.call()?);
+            loaded.time(1)?;
         }
-        let (elapsed, outcome) = loaded.time(loaded.calls)?;
-        loaded.result = Some(outcome);
+        let elapsed = loaded.time(loaded.calls)?;
         Ok(elapsed.as_nanos() as u64 / loaded.calls)
     }
 
@@ -241,13 +231,15 @@ impl Side for Cpu {
 
     fn poison(&mut self) -> Result<(), String> {
         let loaded = self.loaded.as_mut().ok_or("no case is prepared")?;
-        // The allocator is likely to give the same memory to the next result.
-        match loaded.result.take() {
-            Some(Outcome::Reduced(array) | Outcome::Keyed(Found::One(array))) => spoil(array.values),
-            Some(Outcome::Described(found)) => found.stats.into_iter().for_each(|(_, values)| spoil(values)),
+        match loaded.result.as_mut() {
+            // The next result takes this memory.
+            Some(Outcome::Reduced(array)) => spoil(&mut array.values),
+            // The allocator is likely to give the same memory to the next result.
+            Some(Outcome::Keyed(Found::One(array))) => spoil(&mut array.values),
+            Some(Outcome::Described(found)) => found.stats.iter_mut().for_each(|(_, values)| spoil(values)),
             Some(Outcome::Keyed(Found::Step { labels, means })) => {
-                spoil(Values::I32(labels));
-                spoil(means.values);
+                labels.fill(i32::from_ne_bytes([0xa5; 4]));
+                spoil(&mut means.values);
             }
             None => {}
         }
@@ -351,15 +343,15 @@ fn copy(from: &[u8], to: &mut [u8], threads: usize) {
 }
 
 /// Overwrites values before their memory is freed.
-fn spoil(mut values: Values) {
+fn spoil(values: &mut Values) {
     macro_rules! fill {
         ($($dtype:ident $x:expr),*) => {
-            match &mut values { $(Values::$dtype(v) => v.fill($x)),* }
+            match values { $(Values::$dtype(v) => v.fill($x)),* }
         };
     }
     fill!(Bool true, I8 -91, I16 -23131, I32 -1515870811, I64 -6510615555426900571, U8 0xa5, U16 0xa5a5,
         U32 0xa5a5_a5a5, U64 0xa5a5_a5a5_a5a5_a5a5, F16 warpfold::f16::from_bits(0xa5a5),
         BF16 warpfold::bf16::from_bits(0xa5a5), F32 f32::from_bits(0xa5a5_a5a5),
         F64 f64::from_bits(0xa5a5_a5a5_a5a5_a5a5));
-    black_box(&values);
+    black_box(values);
 }

@@ -115,21 +115,27 @@ impl Bound<'_> {
         if (self.store)(dtype).is_some() { result } else { result.max(self.kernel.facts().value) }
     }
 
-    /// Every output, as elements of a dtype. `None` if there are no elements to reduce and the reducer has no identity.
+    /// Every output, as elements of a dtype, in the memory of `spare` if that has room for them. `None` if there are no
+    /// elements to reduce and the reducer has no identity.
     ///
     /// # Safety
     /// Every element that the problem reaches from the base is readable.
-    pub unsafe fn run(&self, task: &Task<'_>, dtype: DType) -> Option<Result<Values, Hole>> {
+    pub unsafe fn run(&self, task: &Task<'_>, dtype: DType, spare: Values) -> Option<Result<Values, Hole>> {
         let (work, outputs) = (self.work(task), task.problem.outputs);
         let Some(store) = (self.store)(dtype) else {
             // SAFETY: the caller vouches for the elements, and `out` has a place for each output.
             let values = (self.collect)(outputs, &mut |out| unsafe { work.outputs(out) })?;
             return Some(values.map(|values| values.cast(dtype)));
         };
-        fn elements<T: Element>(n: usize, width: usize, write: Write<'_>) -> Option<Values> {
-            let mut values: Vec<T> = Vec::with_capacity(n * width);
+        fn elements<T: Element>(n: usize, width: usize, spare: Values, write: Write<'_>) -> Option<Values> {
+            let spare = T::unwrap(spare).filter(|spare| spare.capacity() >= n * width);
+            let is_new = spare.is_none();
+            let mut values = spare.unwrap_or_else(|| Vec::with_capacity(n * width));
+            values.clear();
             let room = &mut values.spare_capacity_mut()[..n * width];
-            large_pages(room);
+            if is_new {
+                large_pages(room);
+            }
             let out = Output::at_address(room.as_mut_ptr().cast(), n, width * size_of::<T>());
             write(&out).then(|| {
                 // SAFETY: `write` has returned true, so it has written the elements of every output.
@@ -144,7 +150,7 @@ impl Bound<'_> {
         };
         // SAFETY: the caller vouches for the elements, and `out` has a place for each output.
         let write: Write<'_> = &mut |out| unsafe { work.outputs(out) };
-        let values = with_dtype!(dtype, T => elements::<T>(outputs, self.width, write))?;
+        let values = with_dtype!(dtype, T => elements::<T>(outputs, self.width, spare, write))?;
         Some(if hole.into_inner() { Err(Hole::AllNan) } else { Ok(values) })
     }
 

@@ -18,8 +18,9 @@ use crate::bound::{Bound, Then};
 use crate::exact::{Exact, Small};
 use crate::exponentials::Exponentials;
 use crate::extrema::Peak;
-use crate::free::{BlockSum, Integers, Lanes};
+use crate::free::Lanes;
 use crate::halves::{Half, Halves, Wide};
+use crate::integers::{Integers, Summed};
 use crate::kernel::{Scalar as ScalarTree, Tree};
 use crate::live::{Deviations, LiveDeviation, LiveMean, Means};
 use crate::load::{Gather, Loaded, Optional, Plain, Readable, gather_same};
@@ -72,12 +73,12 @@ impl Kernels<'_> {
             (DType::U32, Op::Var | Op::Std) => self.wide::<u32>(v),
             (DType::I8, _) => self.integer::<i8>(v),
             (DType::I16, _) => self.integer::<i16>(v),
-            (DType::I32, _) => self.integer::<i32>(v),
-            (DType::I64, _) => self.integer::<i64>(v),
+            (DType::I32, _) => self.long::<i32>(v),
+            (DType::I64, _) => self.long::<i64>(v),
             (DType::U8, _) => self.integer::<u8>(v),
             (DType::U16, _) => self.integer::<u16>(v),
-            (DType::U32, _) => self.integer::<u32>(v),
-            (DType::U64, _) => self.integer::<u64>(v),
+            (DType::U32, _) => self.long::<u32>(v),
+            (DType::U64, _) => self.long::<u64>(v),
             (DType::F16, _) => self.half::<f16>(v),
             (DType::BF16, _) => self.half::<bf16>(v),
             (DType::Bool, _) => unreachable!("no kernel reads bools"),
@@ -165,10 +166,23 @@ impl Kernels<'_> {
         }
     }
 
-    fn integer<T: Loaded + BlockSum>(&self, v: Then<'_>) {
+    /// Sums, and means of so few bits that 64 bits hold every sum.
+    fn integer<T: Loaded + Summed<i64> + Element<Sum: Stored>>(&self, v: Then<'_>) {
+        let zero = self.plain(T::from_cast(Cast::Signed(0)));
+        if self.op == Op::Mean {
+            return v.visit(Integers::<T, i64, f64>::new(IntegerSum::new(true, None)), zero);
+        }
         let initial = self.initial.map(Cast::to_integer);
-        let sum = IntegerSum::<T>::new(self.op == Op::Mean, initial);
-        v.visit(Integers(sum), self.plain(T::from_cast(Cast::Signed(0))))
+        v.visit(Integers::<T, i64, T::Sum>::new(IntegerSum::new(false, initial)), zero)
+    }
+
+    /// Sums, and means that need 128 bits.
+    fn long<T: Loaded + Summed<i64> + Summed<i128> + Element<Sum: Stored>>(&self, v: Then<'_>) {
+        if self.op != Op::Mean {
+            return self.integer::<T>(v);
+        }
+        let mean = Integers::<T, i128, f64>::new(IntegerSum::new(true, None));
+        v.visit(mean, self.plain(T::from_cast(Cast::Signed(0))))
     }
 
     fn small<T: Loaded + Small + Element<Mean = f64>>(&self, v: Then<'_>) {

@@ -11,18 +11,38 @@ use warpfold_core::{Element, Key, Reducer};
 
 use super::free::lanes_block;
 use super::kernel::Kernel;
+use super::panel::Panel;
 use super::periods::fold_periods;
-use super::policy::{AHEAD_LIGHT, SHORT_BYTES};
+use super::policy::{AHEAD_LIGHT, FEW_DENSE_COLUMNS, SHORT_BYTES};
+use super::running::{Running, run};
 use super::simd::{prefetch, vectorize};
 
 /// The kernel of minimum and maximum.
 #[derive(Clone)]
 pub struct Peak<T: Element>(pub Extremum<T>);
 
+impl<T: Element> Running for Peak<T> {
+    type Item = T;
+    type Node = T::Key;
+
+    #[inline(always)]
+    fn tile<'a, const W: usize>(&self, rows: impl Iterator<Item = &'a [T; W]>, nodes: &mut [T::Key; W]) {
+        let mut best = *nodes;
+        for row in rows {
+            for i in 0..W {
+                best[i] = best[i].max(self.0.lift(row[i], 0));
+            }
+        }
+        *nodes = best;
+    }
+}
+
 impl<T: Element> Kernel for Peak<T> {
     type R = Extremum<T>;
 
     const FREE: bool = true;
+
+    const RUNS: bool = true;
 
     fn reducer(&self) -> &Self::R {
         &self.0
@@ -47,6 +67,31 @@ impl<T: Element> Kernel for Peak<T> {
                 )
             },
         )
+    }
+
+    unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<T::Key>]) {
+        out.fill(MaybeUninit::new(T::Key::MIN));
+        // SAFETY: the caller vouches for an element of each node in every row; all nodes have just been written.
+        unsafe { self.panel_after(panel.rows, panel.start, out.assume_init_mut()) };
+    }
+
+    #[inline(never)]
+    unsafe fn panel_after(&self, rows: &[*const T], _start: u64, nodes: &mut [T::Key]) {
+        vectorize(
+            #[inline(always)]
+            // SAFETY: the caller vouches for an element of each node in every row.
+            || unsafe { run(self, rows, nodes) },
+        );
+    }
+
+    fn dense_after(&self, x: &[T], start: u64, nodes: &mut [T::Key]) {
+        let mut room = [const { MaybeUninit::uninit() }; FEW_DENSE_COLUMNS];
+        let room = &mut room[..nodes.len()];
+        self.dense(x, start, room);
+        // SAFETY: `dense` writes a node for each column, and there are as many columns as nodes.
+        for (node, key) in nodes.iter_mut().zip(unsafe { room.assume_init_ref() }) {
+            *node = (*node).max(*key);
+        }
     }
 
     const DENSE: bool = true;

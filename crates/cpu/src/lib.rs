@@ -15,6 +15,7 @@ pub mod extrema;
 pub mod free;
 pub mod halves;
 pub mod hot;
+pub mod integers;
 pub mod kernel;
 pub mod load;
 mod loops;
@@ -26,6 +27,7 @@ mod parallel;
 mod periods;
 pub mod policy;
 pub mod route;
+mod running;
 pub mod simd;
 mod transpose;
 mod tree;
@@ -62,6 +64,6 @@ pub use {
         reduce_by_key, segmented, unique,
     },
     plan::Plan,
-    reduction::{explain, on_threads, reduce, reduce_slice},
+    reduction::{explain, on_threads, reduce, reduce_into, reduce_slice},
     stream::Stream,
 };

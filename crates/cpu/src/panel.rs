@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use warpfold_core::Reducer;
 
 pub(super) use super::moves::TILE;
-use super::policy::{AHEAD, MOST_ROWS, PANEL};
+use super::policy::{AHEAD, AHEAD_COLUMNS, MOST_ROWS, PANEL};
 use super::simd::{Simd, array, at_level, inlined, prefetch};
 
 /// Up to [`MOST_ROWS`] row addresses, on the stack.
@@ -132,6 +132,12 @@ pub(super) unsafe fn fold_columns_by<const KNOWN: bool, T: Copy, A: Copy>(
         }
         let mut column = 0;
         while column < width {
+            // No farther than the rows' own end: another task may have what follows.
+            if groups == 1 && column + TILE + AHEAD_COLUMNS / size_of::<T>() <= width {
+                for row in rows {
+                    prefetch(row.wrapping_add(column).wrapping_byte_add(AHEAD_COLUMNS), TILE);
+                }
+            }
             // The last tile may overlap the one before.
             column = column.min(width - TILE);
             // SAFETY: the caller vouches for all columns of every group's rows, and the tile ends at the last column.

@@ -16,6 +16,9 @@ pub const AHEAD: usize = 8192;
 /// Extrema of integers are at the speed of a read without, and slower with: i32 45.9, –, 57.6, 54.9.
 pub const AHEAD_LIGHT: usize = 2048;
 
+/// [`AHEAD`] along each row of a few.
+pub const AHEAD_COLUMNS: usize = 1024;
+
 /// Elements that one task reduces when an output is cut over threads. A power of two, so that a task is a subtree.
 pub const CHUNK: usize = 1 << 18;
 
@@ -46,6 +49,9 @@ pub const ALONE: usize = 256;
 /// Bytes of a row that a task of columns reduces: a stack of log2(rows) such rows stays in L2, and two pages are read
 /// per row.
 pub const STRIP_BYTES: usize = 8192;
+
+/// Bytes of a strip of few rows, whose nodes are few, too.
+pub const STRIP: usize = 1 << 17;
 
 /// Kept columns under which all are reduced at once ([`super::route::Route::Interleaved`]).
 pub const FEW_COLUMNS: usize = 8;

@@ -10,7 +10,7 @@ use crate::policy::BLOCK;
 use warpfold_array::ArrayRef;
 use warpfold_array::memory;
 use warpfold_array::request::{Request, base, hole_error, spec};
-use warpfold_array::{Array, Error, Hole, Op, Options, Scalar};
+use warpfold_array::{Array, Error, Hole, Op, Options, Scalar, Values};
 
 /// Reduces an array.
 ///
@@ -29,23 +29,54 @@ use warpfold_array::{Array, Error, Hole, Op, Options, Scalar};
 /// Axes out of range or named twice, a mask of another shape or dtype, an option that the reduction does not have, or
 /// nothing to reduce where there is no identity; [`Error::Memory`] if memory does not hold the result.
 pub fn reduce(op: Op, array: ArrayRef<'_>, options: &Options<'_>) -> Result<Array, Error> {
+    let mut result = nothing();
+    reduce_into(op, array, options, &mut result)?;
+    Ok(result)
+}
+
+/// [`reduce`], in the memory of an earlier result, if it is of the same dtype and has room for this one. Otherwise new
+/// memory takes its place. A large result takes longer to allocate than to write: the system clears every page.
+///
+/// ```
+/// use warpfold::{ArrayRef, Op, Options, reduce, reduce_into};
+///
+/// let (monday, tuesday) = ([1.0f32, 2.0, 3.0, 4.0], [5.0f32, 6.0, 7.0, 8.0]);
+/// let columns = Options { axes: Some(vec![0]), ..Options::default() };
+/// let mut sums = reduce(Op::Sum, ArrayRef::from_slice(&monday, &[2, 2])?, &columns)?;
+/// reduce_into(Op::Sum, ArrayRef::from_slice(&tuesday, &[2, 2])?, &columns, &mut sums)?;
+/// assert_eq!(sums.into_vec::<f32>().unwrap(), [12.0, 14.0]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
+/// # Errors
+/// Those of [`reduce`]. If the request is refused, `result` is as it was; if the elements leave an output without a
+/// value, it is an array of no elements.
+pub fn reduce_into(op: Op, array: ArrayRef<'_>, options: &Options<'_>, result: &mut Array) -> Result<(), Error> {
     let request = Request::new(op, &array, options)?;
     let (outputs, dtype) = (request.problem.outputs, request.spec.result());
-    if outputs > MANY {
+    if outputs > MANY && outputs > result.values.len() {
         memory::afford("the result", outputs, Kernels(&request.spec).with(|bound| bound.bytes(dtype)))?;
     }
     let hole = |hole| request.hole(hole);
+    let shape = request.shape();
     let values = on_threads(options.threads, |threads| {
         let (problem, given) = (&request.problem, request.options());
         let base = base(request.array(), given.mask.as_ref(), problem);
         let task = Task { problem, base, threads, progress: given.progress };
+        let spare = std::mem::replace(result, nothing()).values;
         // SAFETY: an ArrayRef's elements are readable; the problem reaches no others.
-        Kernels(&request.spec).with(|bound| unsafe { bound.run(&task, dtype) })
+        Kernels(&request.spec).with(|bound| unsafe { bound.run(&task, dtype, spare) })
     })?
     .ok_or(Hole::Empty)
     .flatten()
     .map_err(hole)?;
-    Ok(Array { shape: request.shape(), values })
+    *result = Array { shape, values };
+    Ok(())
+}
+
+/// An array of no elements.
+fn nothing() -> Array {
+    Array { shape: vec![0], values: Values::U8(Vec::new()) }
 }
 
 /// The most outputs that are allocated without a check for available memory.

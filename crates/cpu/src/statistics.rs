@@ -13,8 +13,9 @@ use warpfold_core::{Accumulate, Element, Float, Key, Reducer, bf16, f16};
 use crate::bounds::Bounds;
 use crate::exact::{Small, exact, exact_block};
 use crate::extrema::{ends, ends_in};
-use crate::free::{BlockSum, count_block};
+use crate::free::count_block;
 use crate::halves::Wide;
+use crate::integers::Summed;
 use crate::kernel::{Item, Kernel, each_row};
 use crate::panel::{Panel, TILE};
 use crate::policy::{ALONE, BLOCK, MOST_ROWS};
@@ -114,16 +115,16 @@ described_int!(
 );
 
 #[inline(always)]
-fn wide_block<T: Described<Total = i128> + BlockSum + Wide>(level: Simd, x: &[T]) -> Sums<T> {
-    Sums::new(BlockSum::sum(x), trees::block(level, x))
+fn wide_block<T: Described<Total = i128> + Summed<i128> + Wide>(level: Simd, x: &[T]) -> Sums<T> {
+    Sums::new(Summed::<i128>::sum(x), trees::block(level, x))
 }
 
 #[inline(always)]
 fn wide_columns<T, const W: usize>(level: Simd, rows: &[&[T; W]], mut each: impl FnMut(usize, Sums<T>))
 where
-    T: Described<Total = i128> + BlockSum + Wide,
+    T: Described<Total = i128> + Summed<i128> + Wide,
 {
-    let (totals, nodes) = (T::sum_tile(rows), trees::columns(level, rows));
+    let (totals, nodes) = (Summed::<i128>::tile(rows.iter().copied()), trees::columns(level, rows));
     for i in 0..W {
         each(i, Sums::new(totals[i], nodes.get(i)));
     }

@@ -11,7 +11,7 @@ use crate::loops::{Item, Value};
 use crate::moves::TILE;
 use crate::output::Output;
 use crate::panel::{Panel, RowList};
-use crate::policy::{BLOCK, FEW_DENSE_COLUMNS, MOST_FEW, MOST_ROWS, PANEL, STRIP_BYTES};
+use crate::policy::{BLOCK, FEW_DENSE_COLUMNS, MOST_FEW, MOST_ROWS, PANEL, STRIP, STRIP_BYTES};
 use crate::transpose::{Rows, take_apart};
 
 /// The rows of a task, a power of two and at least `least`, such that there are enough tasks for all threads.
@@ -103,7 +103,10 @@ impl Work<'_> {
         let beside = if self.problem.has_runs_along(&lane) { self.problem.inner().len } else { 1 };
         let strip = match few {
             true => lane.len,
-            false => ((STRIP_BYTES / self.problem.size / beside).max(TILE) / group).max(1) * group,
+            false => {
+                let bytes = STRIP_BYTES.max(STRIP / count);
+                ((bytes / self.problem.size / beside).max(TILE) / group).max(1) * group
+            }
         };
         let strip = strip.min(lane.len);
         let strips = lane.len.div_ceil(strip);
@@ -316,6 +319,8 @@ impl Work<'_> {
         let mut scratch = Scratch::new(self.kernel);
         if self.problem.has_dense_rows(lane) {
             let block = 1 << (BLOCK / width).ilog2();
+            // Wide rows of a kernel without a tree stay in registers, a tile of columns after the other.
+            let tiles = self.facts.runs && width >= TILE;
             let mut counter = Counter::new(self.kernel, block as u64);
             let mut tail = None;
             for start in (from..from + len).step_by(block) {
@@ -324,16 +329,29 @@ impl Work<'_> {
                 // SAFETY: the caller vouches for the strip, whose dense rows are `n * width` elements along the lane.
                 let x = unsafe { self.run_of(at, lane, n * width, &mut scratch.items) };
                 if self.facts.runs
-                    && n == block
+                    && (tiles || n == block)
                     && let Some(nodes) = counter.first()
                 {
+                    let (start, nodes) = (start as u64, nodes.first_mut());
                     // SAFETY: `x` has `n * width` elements, and the first row of nodes has a node for each column.
-                    unsafe { self.kernel.dense_after(x, n * width, start as u64, width, nodes.first_mut()) };
+                    unsafe {
+                        match tiles {
+                            true => self.kernel.panel_after(self.rows_at(x, n, width).as_slice(), start, width, nodes),
+                            false => self.kernel.dense_after(x, n * width, start, width, nodes),
+                        }
+                    }
                     continue;
                 }
                 let mut nodes = counter.room();
-                // SAFETY: `x` has `n * width` elements, and `dense_rows` writes a node for each column.
-                unsafe { nodes.write(width, |to| self.dense_rows(x, n, width, start as u64, &mut scratch.room, to)) };
+                // SAFETY: `x` has `n * width` elements, and either way writes a node for each column.
+                unsafe {
+                    nodes.write(width, |to| match tiles {
+                        true => {
+                            self.panel(self.rows_at(x, n, width).as_slice(), start as u64, width, &mut scratch.room, to)
+                        }
+                        false => self.dense_rows(x, n, width, start as u64, &mut scratch.room, to),
+                    });
+                }
                 if n < block {
                     tail = Some((nodes, n as u64));
                 } else {

@@ -1,0 +1,308 @@
+//! Sums and means of integers. Their order is free. A node is the sum modulo 2^64. That is what a sum wraps to, and what
+//! a mean of 8 or 16 bits cannot leave; the nodes of other means have 128 bits.
+
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+
+use warpfold_core::ops::IntegerSum;
+use warpfold_core::{Cast, Element, Reducer};
+
+use super::free::{LANES, pieces};
+use super::kernel::{Kernel, each_row};
+use super::panel::Panel;
+use super::periods::fold_periods;
+use super::policy::{AHEAD, FEW_DENSE_COLUMNS, SHORT_BYTES};
+use super::running::{Running, run};
+use super::simd::{array, prefetch, vectorize};
+use super::tree::fold_rows;
+
+/// A sum of integers.
+pub trait Total: Copy + Send + Sync + PartialEq + std::fmt::Debug + 'static {
+    /// No elements.
+    const ZERO: Self;
+    /// The sum of one element.
+    fn of(x: i128) -> Self;
+    /// The sum of two.
+    fn plus(self, other: Self) -> Self;
+    /// The result.
+    fn finish<T: Element>(self, sum: &IntegerSum<T>, count: u64) -> Cast;
+}
+
+impl Total for i64 {
+    const ZERO: i64 = 0;
+
+    #[inline(always)]
+    fn of(x: i128) -> i64 {
+        x as i64
+    }
+
+    #[inline(always)]
+    fn plus(self, other: i64) -> i64 {
+        self.wrapping_add(other)
+    }
+
+    #[inline(always)]
+    fn finish<T: Element>(self, sum: &IntegerSum<T>, count: u64) -> Cast {
+        if sum.mean && count > 0 {
+            return Cast::Float(self as f64 / count as f64);
+        }
+        sum.finish(self as i128, count)
+    }
+}
+
+impl Total for i128 {
+    const ZERO: i128 = 0;
+
+    #[inline(always)]
+    fn of(x: i128) -> i128 {
+        x
+    }
+
+    #[inline(always)]
+    fn plus(self, other: i128) -> i128 {
+        self + other
+    }
+
+    #[inline(always)]
+    fn finish<T: Element>(self, sum: &IntegerSum<T>, count: u64) -> Cast {
+        sum.finish(self, count)
+    }
+}
+
+/// Integers that are summed to nodes of type `N`, in the narrowest lanes that cannot overflow.
+pub trait Summed<N>: Element {
+    /// The sum of at most `BLOCK` elements.
+    fn sum(x: &[Self]) -> N;
+
+    /// Adds the sums of the columns of dense rows to `sums`: a power of two of rows, at most `BLOCK` elements.
+    fn add_dense(x: &[Self], sums: &mut [N]);
+
+    /// The sums of the columns of at most 256 rows.
+    fn tile<'a, const W: usize>(rows: impl Iterator<Item = &'a [Self; W]>) -> [N; W];
+}
+
+/// Each lane is `$lane`, which fits 256 elements, and a block's sum `$total`. (Those of 64 bits wrap, as their node does.)
+macro_rules! summed {
+    ($($t:ty, $lane:ty, $total:ty, $node:ty);*) => {$(
+        impl Summed<$node> for $t {
+            #[inline(always)]
+            fn sum(x: &[Self]) -> $node {
+                let mut lanes = [0 as $lane; LANES];
+                let tail = pieces(
+                    x,
+                    #[inline(always)]
+                    |piece| {
+                        if size_of::<$t>() < 4 {
+                            prefetch(piece.as_ptr().wrapping_byte_add(AHEAD), LANES);
+                        }
+                        for i in 0..LANES {
+                            lanes[i] = lanes[i].wrapping_add(piece[i] as $lane);
+                        }
+                    },
+                );
+                let lanes = lanes.iter().fold(0i64, |sum, &lane| sum.wrapping_add(lane as i64));
+                tail.iter().fold(lanes, |sum, &x| sum.wrapping_add(x as i64)) as $node
+            }
+
+            #[inline(always)]
+            fn add_dense(x: &[Self], sums: &mut [$node]) {
+                let mut room = [const { MaybeUninit::<$total>::uninit() }; FEW_DENSE_COLUMNS];
+                let room = &mut room[..sums.len()];
+                let join = <$lane>::wrapping_add;
+                fold_periods(x, |x| x as $lane, join, |lane| lane as $total, <$total>::wrapping_add, room);
+                for (sum, room) in sums.iter_mut().zip(room) {
+                    // SAFETY: `fold_periods` writes the node of every column, and there are as many columns as sums.
+                    *sum = sum.plus(unsafe { room.assume_init() } as $node);
+                }
+            }
+
+            #[inline(always)]
+            fn tile<'a, const W: usize>(rows: impl Iterator<Item = &'a [Self; W]>) -> [$node; W] {
+                let mut lanes = [0 as $lane; W];
+                for row in rows {
+                    for i in 0..W {
+                        lanes[i] = lanes[i].wrapping_add(row[i] as $lane);
+                    }
+                }
+                array!(W, i => lanes[i] as $node)
+            }
+        }
+    )*};
+}
+summed!(i8, i16, i32, i64; i16, i32, i32, i64; i32, i64, i64, i64; i64, i64, i64, i64; u8, u16, i32, i64;
+    u16, u32, i32, i64; u32, i64, i64, i64; u64, i64, i64, i64; i32, i64, i64, i128; u32, i64, i64, i128);
+
+macro_rules! summed_wide {
+    ($($t:ty, $high:expr);*) => {$(
+        /// The sums of the low and of the high 32 bits of elements, neither of which can overflow.
+        impl Summed<i128> for $t {
+            #[inline(always)]
+            fn sum(x: &[Self]) -> i128 {
+                let (mut low, mut high) = ([0u64; LANES], [0i64; LANES]);
+                let tail = pieces(
+                    x,
+                    #[inline(always)]
+                    |piece| {
+                        for i in 0..LANES {
+                            low[i] += piece[i] as u32 as u64;
+                            high[i] += $high(piece[i]);
+                        }
+                    },
+                );
+                let (low, high) = (low.iter().sum::<u64>(), high.iter().sum::<i64>());
+                low as i128 + ((high as i128) << 32) + tail.iter().map(|&x| x as i128).sum::<i128>()
+            }
+
+            #[inline(always)]
+            fn add_dense(x: &[Self], sums: &mut [i128]) {
+                let mut room = [const { MaybeUninit::<i64>::uninit() }; FEW_DENSE_COLUMNS];
+                let room = &mut room[..sums.len()];
+                fold_periods(x, |x| x as u32 as i64, |a, b| a + b, |lane| lane, |a, b| a + b, room);
+                for (sum, room) in sums.iter_mut().zip(&*room) {
+                    // SAFETY: `fold_periods` writes the node of every column, and there are as many columns as sums.
+                    *sum += unsafe { room.assume_init() } as i128;
+                }
+                fold_periods(x, $high, |a, b| a + b, |lane| lane, |a, b| a + b, room);
+                for (sum, room) in sums.iter_mut().zip(&*room) {
+                    // SAFETY: `fold_periods` has written every column's node again.
+                    *sum += (unsafe { room.assume_init() } as i128) << 32;
+                }
+            }
+
+            #[inline(always)]
+            fn tile<'a, const W: usize>(rows: impl Iterator<Item = &'a [Self; W]>) -> [i128; W] {
+                let (mut low, mut high) = ([0u64; W], [0i64; W]);
+                for row in rows {
+                    for i in 0..W {
+                        low[i] += row[i] as u32 as u64;
+                        high[i] += $high(row[i]);
+                    }
+                }
+                array!(W, i => low[i] as i128 + ((high[i] as i128) << 32))
+            }
+        }
+    )*};
+}
+summed_wide!(i64, |x: i64| x >> 32; u64, |x: u64| (x >> 32) as i64);
+
+/// The sum or the mean of integers, with nodes of type `N` and results of type `O`.
+#[derive(Clone)]
+pub struct Summing<T, N, O> {
+    sum: IntegerSum<T>,
+    types: PhantomData<(N, O)>,
+}
+
+impl<T: Element, N: Total, O: Element> Reducer for Summing<T, N, O> {
+    type Item = T;
+    type Acc = N;
+    type Output = O;
+
+    const INDEXED: bool = false;
+
+    fn identity(&self) -> Option<N> {
+        Some(N::ZERO)
+    }
+
+    #[inline(always)]
+    fn lift(&self, x: T, _index: u64) -> N {
+        N::of(x.cast().to_integer())
+    }
+
+    #[inline(always)]
+    fn combine(&self, left: N, right: N) -> N {
+        left.plus(right)
+    }
+
+    #[inline(always)]
+    fn finish(&self, acc: N, count: u64) -> O {
+        O::from_cast(acc.finish(&self.sum, count))
+    }
+}
+
+/// The kernel of [`Summing`].
+#[derive(Clone)]
+pub struct Integers<T, N, O>(Summing<T, N, O>);
+
+impl<T, N, O> Integers<T, N, O> {
+    /// The kernel of a sum or a mean.
+    pub fn new(sum: IntegerSum<T>) -> Self {
+        Self(Summing { sum, types: PhantomData })
+    }
+}
+
+impl<T: Summed<N>, N: Total, O: Element> Running for Integers<T, N, O> {
+    type Item = T;
+    type Node = N;
+
+    #[inline(always)]
+    fn tile<'a, const W: usize>(&self, rows: impl Iterator<Item = &'a [T; W]>, nodes: &mut [N; W]) {
+        let sums = T::tile(rows);
+        for i in 0..W {
+            nodes[i] = nodes[i].plus(sums[i]);
+        }
+    }
+}
+
+impl<T: Summed<N>, N: Total, O: Element> Kernel for Integers<T, N, O> {
+    type R = Summing<T, N, O>;
+
+    const FREE: bool = true;
+
+    const RUNS: bool = true;
+
+    fn reducer(&self) -> &Self::R {
+        &self.0
+    }
+
+    fn apart(len: usize) -> bool {
+        len * size_of::<T>() < SHORT_BYTES && !len.is_power_of_two()
+    }
+
+    fn block(&self, x: &[T], _start: u64) -> N {
+        vectorize(
+            #[inline(always)]
+            || T::sum(x),
+        )
+    }
+
+    fn rows(&self, x: &[T], len: usize, out: &mut [MaybeUninit<N>]) {
+        if size_of::<N>() > 8 && size_of::<T>() == 8 || !len.is_power_of_two() {
+            return each_row(self, x, len, out);
+        }
+        vectorize(
+            #[inline(always)]
+            || fold_rows(&self.0, x, len, out),
+        );
+    }
+
+    unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<N>]) {
+        out.fill(MaybeUninit::new(N::ZERO));
+        // SAFETY: the caller vouches for an element of each node in every row; all nodes have just been written.
+        unsafe { self.panel_after(panel.rows, panel.start, out.assume_init_mut()) };
+    }
+
+    #[inline(never)]
+    unsafe fn panel_after(&self, rows: &[*const T], _start: u64, nodes: &mut [N]) {
+        vectorize(
+            #[inline(always)]
+            // SAFETY: the caller vouches for an element of each node in every row.
+            || unsafe { run(self, rows, nodes) },
+        );
+    }
+
+    const DENSE: bool = true;
+
+    fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<N>]) {
+        out.fill(MaybeUninit::new(N::ZERO));
+        // SAFETY: all of `out` has just been written.
+        self.dense_after(x, start, unsafe { out.assume_init_mut() });
+    }
+
+    #[inline(never)]
+    fn dense_after(&self, x: &[T], _start: u64, nodes: &mut [N]) {
+        vectorize(
+            #[inline(always)]
+            || T::add_dense(x, nodes),
+        );
+    }
+}
