@@ -79,6 +79,15 @@ impl Route {
                     Route::Rows
                 }
             }
+            // Few columns, each of which lies in another order than that of its indices.
+            (Some(kept_lane), Some(lane))
+                if of_lane <= of_other
+                    && kept[kept_lane].len < FEW_COLUMNS
+                    && outer[lane].len >= FEW_COLUMNS
+                    && of_other < step(inner) =>
+            {
+                Route::Transposed { lane }
+            }
             (Some(lane), _) if of_lane <= of_other => {
                 let few = if problem.has_dense_rows(&kept[lane]) { FEW_DENSE_COLUMNS } else { FEW_COLUMNS };
                 let narrow = kept[lane].len < few;

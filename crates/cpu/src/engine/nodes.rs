@@ -17,6 +17,10 @@ struct Words(Vec<MaybeUninit<Word>>);
 
 /// The most words that a thread keeps: 4 MiB.
 const KEPT: usize = (4 << 20) / ALIGN;
+/// The fewest words that are worth being kept: 4 KiB.
+const WORTH: usize = (4 << 10) / ALIGN;
+/// The most pieces that a thread keeps. All are looked at when one is taken or given back.
+const PIECES: usize = 32;
 
 thread_local! {
     static SPARE: RefCell<Vec<Vec<MaybeUninit<Word>>>> = const { RefCell::new(Vec::new()) };
@@ -36,7 +40,9 @@ impl Words {
             let (i, _) = fits.min_by_key(|(_, words)| words.len())?;
             Some(spare.swap_remove(i))
         };
-        if let Ok(Some(words)) = SPARE.try_with(kept) {
+        if n >= WORTH
+            && let Ok(Some(words)) = SPARE.try_with(kept)
+        {
             return Self(words);
         }
         let mut words = Vec::with_capacity(n);
@@ -49,13 +55,13 @@ impl Words {
 impl Drop for Words {
     fn drop(&mut self) {
         let words = std::mem::take(&mut self.0);
-        if words.is_empty() {
+        if words.len() < WORTH {
             return;
         }
         // At the end of a thread its memory is freed instead.
         let _ = SPARE.try_with(|spare| {
             let Ok(mut spare) = spare.try_borrow_mut() else { return };
-            if spare.iter().map(Vec::len).sum::<usize>() + words.len() <= KEPT {
+            if spare.len() < PIECES && spare.iter().map(Vec::len).sum::<usize>() + words.len() <= KEPT {
                 spare.push(words);
             }
         });

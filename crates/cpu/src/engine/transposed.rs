@@ -176,6 +176,24 @@ impl Work<'_> {
                 let rows = Rows { n: lines, columns: lanes, step: step as usize, bytes: size, whole };
                 return take_apart(at.x.cast::<Item>(), rows, to, pitch);
             }
+            let raw = self.problem.size;
+            let step = inner.x / raw as isize;
+            if lane.x == raw as isize
+                && inner.x % raw as isize == 0
+                && step >= lanes as isize
+                && (lane.mask, inner.mask) == (0, 0)
+            {
+                // As they are in memory, and converted where they lie side by side again.
+                let apart = room.room(lines * lanes * raw).cast::<u8>();
+                let rows = Rows { n: lines, columns: lanes, step: step as usize, bytes: raw, whole: true };
+                take_apart(at.x, rows, apart, lines);
+                let along = Dim { x: raw as isize, ..*lane };
+                for lane in 0..lanes {
+                    let at = At { x: apart.byte_add(lane * lines * raw), ..at };
+                    self.load.gather(at, &along, lines, to.byte_add(lane * pitch * size));
+                }
+                return;
+            }
             let copied = room.room(lines * lanes * size);
             for line in 0..lines {
                 self.load.gather(at.step(inner, line), lane, lanes, copied.byte_add(line * lanes * size));
