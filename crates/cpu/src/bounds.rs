@@ -6,7 +6,7 @@
 use warpfold_core::{Element, Key};
 
 use super::policy::PANEL;
-use super::simd::array;
+use super::simd::{array, prefetch};
 
 /// The extrema of columns of numbers.
 pub(super) struct Bounds<K, const W: usize> {
@@ -21,17 +21,20 @@ pub(super) struct Bounds<K, const W: usize> {
 }
 
 impl<K: Key, const W: usize> Bounds<K, W> {
-    /// The extrema of at most 256 rows. Those of a column with a NaN have no meaning.
+    /// The extrema of no rows.
+    pub(super) const NONE: Self =
+        Self { least: [K::MIN; W], greatest: [K::MIN; W], least_at: [K::ZERO; W], greatest_at: [K::ZERO; W] };
+
+    /// Adds the rows from number `from` on, at most [`PANEL`]. The extrema of a column with a NaN have no meaning.
     #[inline(always)]
-    pub(super) fn of<T: Element<Key = K>>(rows: &[&[T; W]]) -> Self {
-        let mut bounds =
-            Self { least: [K::MIN; W], greatest: [K::MIN; W], least_at: [K::ZERO; W], greatest_at: [K::ZERO; W] };
-        for from in (0..rows.len()).step_by(PANEL) {
-            // The last rows may be seen twice, which changes nothing.
-            let group: [&[T; W]; PANEL] = array!(PANEL, r => rows[(from + r).min(rows.len() - 1)]);
-            bounds.raise(&group, from);
+    pub(super) fn add<T: Element<Key = K>>(&mut self, rows: &[&[T; W]], from: usize) {
+        // The last row may be seen several times, which changes nothing.
+        let group: [&[T; W]; PANEL] = array!(PANEL, r => rows[(from + r).min(rows.len() - 1)]);
+        for row in group {
+            // The next columns of these rows.
+            prefetch(row.as_ptr().wrapping_add(W), W);
         }
-        bounds
+        self.raise(&group, from);
     }
 
     #[inline(always)]

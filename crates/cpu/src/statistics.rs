@@ -17,10 +17,10 @@ use crate::free::{BlockSum, count_block};
 use crate::halves::Wide;
 use crate::kernel::{Item, Kernel, each_row};
 use crate::panel::{Panel, TILE};
-use crate::policy::{ALONE, BLOCK, MOST_ROWS};
-use crate::simd::{Simd, array, at_level, prefetch};
+use crate::policy::{ALONE, BLOCK, PANEL, TALL};
+use crate::simd::{Simd, array, at_level};
 use crate::transpose::{Rows, take_apart};
-use crate::trees::{self, One, TALL};
+use crate::trees::{self, One};
 
 /// An element whose sum and mean are made of one accumulator, the total.
 pub trait Described: Element<Mean: Value, Sum: Value> {
@@ -34,8 +34,9 @@ pub trait Described: Element<Mean: Value, Sum: Value> {
     fn mean(total: Self::Total, count: u64) -> Self::Mean;
     /// The sums of a block.
     fn block(level: Simd, x: &[Self]) -> Sums<Self>;
-    /// The sums of each column of at most [`TALL`] rows; `each` is called with them in order.
-    fn columns<const W: usize>(level: Simd, rows: &[&[Self; W]], each: impl FnMut(usize, Sums<Self>));
+    /// The sums of each column of at most [`TALL`] rows, and the bounds.
+    fn columns<const W: usize>(level: Simd, rows: &[&[Self; W]], bounds: &mut Bounds<Self::Key, W>)
+    -> [Sums<Self>; W];
 }
 
 /// What takes an addition: a node of the total, the sum of squares and the moments.
@@ -73,74 +74,94 @@ macro_rules! described_float {
             Sums::new(node.sum, node)
         }
         #[inline(always)]
-        fn columns<const W: usize>(level: Simd, rows: &[&[Self; W]], mut each: impl FnMut(usize, Sums<Self>)) {
-            let nodes = trees::columns(level, rows);
-            for i in 0..W {
-                each(i, Sums::new(nodes.sum[i], nodes.get(i)));
-            }
+        fn columns<const W: usize>(
+            level: Simd,
+            rows: &[&[Self; W]],
+            bounds: &mut Bounds<Self::Key, W>,
+        ) -> [Sums<Self>; W] {
+            let nodes = trees::columns(
+                level,
+                rows,
+                #[inline(always)]
+                |from| bounds.add(rows, from),
+            );
+            array!(W, i => Sums::new(nodes.sum[i], nodes.get(i)))
         }
     })*};
 }
 described_float!(f16, bf16, f32, f64);
 
 macro_rules! described_int {
-    ($($t:ty: $block:ident, $columns:ident);*) => {$(impl Described for $t {
-        type Total = i128;
+    ($($t:ty: $total:ty, $block:ident, $columns:ident);*) => {$(impl Described for $t {
+        type Total = $total;
         #[inline(always)]
-        fn total(self) -> i128 {
-            self as i128
+        fn total(self) -> $total {
+            self as $total
         }
         #[inline(always)]
-        fn sum(total: i128) -> Self::Sum {
+        fn sum(total: $total) -> Self::Sum {
             total as Self::Sum
         }
-        fn mean(total: i128, count: u64) -> f64 {
-            f64::from_cast(IntegerSum::<$t>::new(true, None).finish(total, count))
+        #[inline(always)]
+        fn mean(total: $total, count: u64) -> f64 {
+            f64::from_cast(IntegerSum::<$t>::new(true, None).finish(total as i128, count))
         }
         #[inline(always)]
         fn block(level: Simd, x: &[Self]) -> Sums<Self> {
             $block(level, x)
         }
         #[inline(always)]
-        fn columns<const W: usize>(level: Simd, rows: &[&[Self; W]], each: impl FnMut(usize, Sums<Self>)) {
-            $columns(level, rows, each);
+        fn columns<const W: usize>(
+            level: Simd,
+            rows: &[&[Self; W]],
+            bounds: &mut Bounds<Self::Key, W>,
+        ) -> [Sums<Self>; W] {
+            $columns(level, rows, bounds)
         }
     })*};
 }
 described_int!(
-    i8: small_block, small_columns; i16: small_block, small_columns; u8: small_block, small_columns;
-    u16: small_block, small_columns; i32: wide_block, wide_columns; i64: wide_block, wide_columns;
-    u32: wide_block, wide_columns; u64: wide_block, wide_columns
+    i8: i64, small_block, small_columns; i16: i64, small_block, small_columns; u8: i64, small_block, small_columns;
+    u16: i64, small_block, small_columns; i32: i128, wide_block, wide_columns; i64: i128, wide_block, wide_columns;
+    u32: i128, wide_block, wide_columns; u64: i128, wide_block, wide_columns
 );
 
 #[inline(always)]
 fn wide_block<T: Described<Total = i128> + BlockSum + Wide>(level: Simd, x: &[T]) -> Sums<T> {
-    Sums::new(BlockSum::sum(x), trees::block(level, x))
+    let node = trees::block(level, x);
+    Sums::new(BlockSum::sum(x), node)
 }
 
 #[inline(always)]
-fn wide_columns<T, const W: usize>(level: Simd, rows: &[&[T; W]], mut each: impl FnMut(usize, Sums<T>))
+fn wide_columns<T, const W: usize>(level: Simd, rows: &[&[T; W]], bounds: &mut Bounds<T::Key, W>) -> [Sums<T>; W]
 where
     T: Described<Total = i128> + BlockSum + Wide,
 {
-    let (totals, nodes) = (T::sum_tile(rows), trees::columns(level, rows));
-    for i in 0..W {
-        each(i, Sums::new(totals[i], nodes.get(i)));
-    }
+    let nodes = trees::columns(
+        level,
+        rows,
+        #[inline(always)]
+        |from| bounds.add(rows, from),
+    );
+    let totals = T::sum_tile(rows);
+    array!(W, i => Sums::new(totals[i], nodes.get(i)))
 }
 
 /// The sum of squares of small integers is exact, as their sum is.
 #[inline(always)]
-fn small_block<T: Described<Total = i128, Float = f64> + Small>(_: Simd, x: &[T]) -> Sums<T> {
+fn small_block<T: Described<Total = i64, Float = f64> + Small>(_: Simd, x: &[T]) -> Sums<T> {
     let sums = exact_block(&Deviation::new(0.0, true), x);
-    Sums { total: sums.sum as i128, norm: sums.squares as f64, moments: sums.moments }
+    Sums { total: sums.sum, norm: sums.squares as f64, moments: sums.moments }
 }
 
 #[inline(always)]
-fn small_columns<T, const W: usize>(_: Simd, rows: &[&[T; W]], mut each: impl FnMut(usize, Sums<T>))
+fn small_columns<T, const W: usize>(_: Simd, rows: &[&[T; W]], bounds: &mut Bounds<T::Key, W>) -> [Sums<T>; W]
 where
-    T: Described<Total = i128, Float = f64> + Small,
+    T: Described<Total = i64, Float = f64> + Small,
 {
+    for from in (0..rows.len()).step_by(PANEL) {
+        bounds.add(rows, from);
+    }
     let reducer = Deviation::<T>::new(0.0, true);
     let (mut totals, mut norms, mut moments) = ([0.0; W], [0.0; W], [Moments { mean: 0.0, m2: 0.0 }; W]);
     let mut rest = rows;
@@ -157,9 +178,7 @@ where
         }
         rest = before;
     }
-    for i in 0..W {
-        each(i, Sums { total: totals[i] as i64 as i128, norm: norms[i], moments: moments[i] });
-    }
+    array!(W, i => Sums { total: totals[i] as i64, norm: norms[i], moments: moments[i] })
 }
 
 /// The kernel of all statistics.
@@ -264,25 +283,22 @@ impl<T: Described> Describe<T> {
     /// The nodes of a tile of columns.
     #[inline(always)]
     fn tile<const W: usize>(&self, level: Simd, rows: &[&[T; W]], start: u64, out: &mut [MaybeUninit<Node<T>>; W]) {
-        let bounds = Bounds::of(rows);
+        let mut bounds = Bounds::NONE;
+        let sums = T::columns(level, rows, &mut bounds);
         let mut odd = [false; W];
-        T::columns(
-            level,
-            rows,
-            #[inline(always)]
-            |i, sums| {
-                let (min, max) = (bounds.least[i], bounds.greatest[i]);
-                if T::DTYPE.is_float() {
-                    // Between zeros of both signs the place is that of the first one.
-                    let zeros =
-                        (max == T::Key::ZERO && min != T::Key::ONES) || (min == T::Key::ZERO && max != T::Key::ONES);
-                    odd[i] = zeros || !is_finite(sums.moments);
-                }
-                let (argmin, argmax) = (bounds.least_at[i].to_small(), bounds.greatest_at[i].to_small());
-                let (argmin, argmax) = (start + argmin as u64, start + argmax as u64);
-                out[i].write(Node { sums, min, max, argmin, argmax, nans: 0 });
-            },
-        );
+        for i in 0..W {
+            let (sums, min, max) = (sums[i], bounds.least[i], bounds.greatest[i]);
+            let (argmin, argmax) = (bounds.least_at[i].to_small(), bounds.greatest_at[i].to_small());
+            let (argmin, argmax) = (start + argmin as u64, start + argmax as u64);
+            out[i].write(Node { sums, min, max, argmin, argmax, nans: 0 });
+        }
+        for i in 0..W {
+            let (min, max) = (bounds.least[i], bounds.greatest[i]);
+            // Between zeros of both signs the place is that of the first one.
+            let (zero, ones) = (T::Key::ZERO, T::Key::ONES);
+            let zeros = ((max == zero) & (min != ones)) | ((min == zero) & (max != ones));
+            odd[i] = zeros | !is_finite(sums[i].moments);
+        }
         if T::DTYPE.is_float() && odd.iter().fold(false, |any, odd| any | odd) {
             for i in (0..W).filter(|&i| odd[i]) {
                 self.column(rows, i, start, &mut out[i]);
@@ -318,7 +334,6 @@ impl<T: Described> Describe<T> {
             column = column.min(width - W);
             for (to, row) in tile.iter_mut().zip(rows) {
                 let row = row.wrapping_add(column);
-                prefetch(row.wrapping_add(W), W);
                 // SAFETY: the caller vouches for all columns of each row, and the tile ends at the last column.
                 to.write(unsafe { &*row.cast::<[T; W]>() });
             }
@@ -339,13 +354,26 @@ fn is_finite<F: Float>(moments: Moments<F>) -> bool {
 /// The first place of an extremum, which is no NaN.
 #[inline(always)]
 fn find<T: Element>(arg: &Arg<T>, x: &[T], extremum: T) -> usize {
-    /// Elements that are searched at a time.
-    const SEARCH: usize = 256;
+    /// Elements that are searched at a time, and then among those.
+    const MANY: usize = 256;
+    const SOME: usize = 32;
     #[inline(always)]
     fn first<T: Copy>(x: &[T], is: impl Fn(T) -> bool + Copy) -> usize {
-        let pieces = x.as_chunks::<SEARCH>().0.iter();
-        let before = pieces.take_while(|piece| !piece.iter().fold(false, |any, &x| any | is(x))).count() * SEARCH;
-        before + x[before..].iter().position(|&x| is(x)).expect("it is there")
+        let mut at = before::<T, MANY>(x, is);
+        at += before::<T, SOME>(&x[at..], is);
+        at + x[at..].iter().position(|&x| is(x)).expect("it is there")
+    }
+    /// Elements before the first piece that has such an element, or before the end.
+    #[inline(always)]
+    fn before<T: Copy, const N: usize>(x: &[T], is: impl Fn(T) -> bool + Copy) -> usize {
+        let mut n = 0;
+        while let Some(piece) = x[n..].first_chunk::<N>() {
+            if piece.iter().fold(false, |any, &x| any | is(x)) {
+                break;
+            }
+            n += N;
+        }
+        n
     }
     if T::DTYPE.is_float() && !extremum.truthy() {
         let key = arg.key(extremum);
@@ -414,7 +442,7 @@ impl<T: Described> Kernel for Describe<T> {
 
     const SHORT: usize = ALONE;
 
-    const ROWS: usize = MOST_ROWS;
+    const ROWS: usize = TALL;
 
     fn reducer(&self) -> &Self {
         self

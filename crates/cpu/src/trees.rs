@@ -7,7 +7,7 @@ use warpfold_core::ops::{Deviation, Moments};
 use warpfold_core::{DType, Float};
 
 use super::halves::Wide;
-use super::policy::{AHEAD, BLOCK, PANEL};
+use super::policy::{AHEAD, BLOCK, PANEL, TALL};
 use super::simd::{Simd, array, inlined, prefetch};
 use super::tree::{GROUP, PIECE, tree_levels};
 
@@ -266,17 +266,20 @@ fn short<T: Wide>(level: Simd, x: &[T]) -> Tail<T::Float, 1> {
     tail
 }
 
-/// The most rows of [`columns`].
-pub(super) const TALL: usize = 128;
-
 /// The trees over each column of at most [`TALL`] rows. Eight rows at a time are reduced in registers; then nodes are
-/// joined as a binary counter carries.
+/// joined as a binary counter carries. `also` is called with the number of the first of each eight rows, and of the
+/// rest, while they are in the cache.
 #[inline(always)]
-pub(super) fn columns<T: Wide, const W: usize>(level: Simd, rows: &[&[T; W]]) -> Trees<T::Float, W> {
+pub(super) fn columns<T: Wide, const W: usize>(
+    level: Simd,
+    rows: &[&[T; W]],
+    mut also: impl FnMut(usize),
+) -> Trees<T::Float, W> {
     let mut levels = [const { MaybeUninit::<Trees<T::Float, W>>::uninit() }; (TALL / PANEL).ilog2() as usize + 1];
     let mut pushed = 0;
     let (groups, rest) = rows.as_chunks::<PANEL>();
     for group in groups {
+        also(pushed * PANEL);
         let mut nodes = of_rows(level, group);
         let mut at = 0;
         while pushed >> at & 1 == 1 {
@@ -289,6 +292,9 @@ pub(super) fn columns<T: Wide, const W: usize>(level: Simd, rows: &[&[T; W]]) ->
         pushed += 1;
     }
     let mut tail = None;
+    if !rest.is_empty() {
+        also(pushed * PANEL);
+    }
     let rest = match rest {
         [rest @ .., one] if rest.len() % 2 == 0 => {
             prepend(&of_rows(level, &[*one]), 1, &mut tail);
