@@ -34,9 +34,14 @@ pub trait Described: Element<Mean: Value, Sum: Value> {
     fn mean(total: Self::Total, count: u64) -> Self::Mean;
     /// The sums of a block.
     fn block(level: Simd, x: &[Self]) -> Sums<Self>;
-    /// The sums of each column of at most [`TALL`] rows, and the bounds.
-    fn columns<const W: usize>(level: Simd, rows: &[&[Self; W]], bounds: &mut Bounds<Self::Key, W>)
-    -> [Sums<Self>; W];
+    /// Calls `each` with the sums of each column of at most [`TALL`] rows, and with the bounds of all. The elements
+    /// `ahead` bytes from these are prefetched.
+    fn columns<const W: usize>(
+        level: Simd,
+        rows: &[&[Self; W]],
+        ahead: isize,
+        each: impl FnMut(usize, Sums<Self>, &Bounds<Self::Key, W>),
+    );
 }
 
 /// What takes an addition: a node of the total, the sum of squares and the moments.
@@ -77,15 +82,19 @@ macro_rules! described_float {
         fn columns<const W: usize>(
             level: Simd,
             rows: &[&[Self; W]],
-            bounds: &mut Bounds<Self::Key, W>,
-        ) -> [Sums<Self>; W] {
+            ahead: isize,
+            mut each: impl FnMut(usize, Sums<Self>, &Bounds<Self::Key, W>),
+        ) {
+            let mut bounds = Bounds::NONE;
             let nodes = trees::columns(
                 level,
                 rows,
                 #[inline(always)]
-                |from| bounds.add(rows, from),
+                |from| bounds.add(rows, from, ahead),
             );
-            array!(W, i => Sums::new(nodes.sum[i], nodes.get(i)))
+            for i in 0..W {
+                each(i, Sums::new(nodes.sum[i], nodes.get(i)), &bounds);
+            }
         }
     })*};
 }
@@ -114,9 +123,10 @@ macro_rules! described_int {
         fn columns<const W: usize>(
             level: Simd,
             rows: &[&[Self; W]],
-            bounds: &mut Bounds<Self::Key, W>,
-        ) -> [Sums<Self>; W] {
-            $columns(level, rows, bounds)
+            ahead: isize,
+            each: impl FnMut(usize, Sums<Self>, &Bounds<Self::Key, W>),
+        ) {
+            $columns(level, rows, ahead, each);
         }
     })*};
 }
@@ -133,18 +143,25 @@ fn wide_block<T: Described<Total = i128> + BlockSum + Wide>(level: Simd, x: &[T]
 }
 
 #[inline(always)]
-fn wide_columns<T, const W: usize>(level: Simd, rows: &[&[T; W]], bounds: &mut Bounds<T::Key, W>) -> [Sums<T>; W]
-where
+fn wide_columns<T, const W: usize>(
+    level: Simd,
+    rows: &[&[T; W]],
+    ahead: isize,
+    mut each: impl FnMut(usize, Sums<T>, &Bounds<T::Key, W>),
+) where
     T: Described<Total = i128> + BlockSum + Wide,
 {
+    let mut bounds = Bounds::NONE;
     let nodes = trees::columns(
         level,
         rows,
         #[inline(always)]
-        |from| bounds.add(rows, from),
+        |from| bounds.add(rows, from, ahead),
     );
     let totals = T::sum_tile(rows);
-    array!(W, i => Sums::new(totals[i], nodes.get(i)))
+    for i in 0..W {
+        each(i, Sums::new(totals[i], nodes.get(i)), &bounds);
+    }
 }
 
 /// The sum of squares of small integers is exact, as their sum is.
@@ -155,12 +172,17 @@ fn small_block<T: Described<Total = i64, Float = f64> + Small>(_: Simd, x: &[T])
 }
 
 #[inline(always)]
-fn small_columns<T, const W: usize>(_: Simd, rows: &[&[T; W]], bounds: &mut Bounds<T::Key, W>) -> [Sums<T>; W]
-where
+fn small_columns<T, const W: usize>(
+    _: Simd,
+    rows: &[&[T; W]],
+    ahead: isize,
+    mut each: impl FnMut(usize, Sums<T>, &Bounds<T::Key, W>),
+) where
     T: Described<Total = i64, Float = f64> + Small,
 {
+    let mut bounds = Bounds::NONE;
     for from in (0..rows.len()).step_by(PANEL) {
-        bounds.add(rows, from);
+        bounds.add(rows, from, ahead);
     }
     let reducer = Deviation::<T>::new(0.0, true);
     let (mut totals, mut norms, mut moments) = ([0.0; W], [0.0; W], [Moments { mean: 0.0, m2: 0.0 }; W]);
@@ -178,7 +200,9 @@ where
         }
         rest = before;
     }
-    array!(W, i => Sums { total: totals[i] as i64, norm: norms[i], moments: moments[i] })
+    for i in 0..W {
+        each(i, Sums { total: totals[i] as i64, norm: norms[i], moments: moments[i] }, &bounds);
+    }
 }
 
 /// The kernel of all statistics.
@@ -282,23 +306,31 @@ impl<T: Described> Describe<T> {
 
     /// The nodes of a tile of columns.
     #[inline(always)]
-    fn tile<const W: usize>(&self, level: Simd, rows: &[&[T; W]], start: u64, out: &mut [MaybeUninit<Node<T>>; W]) {
-        let mut bounds = Bounds::NONE;
-        let sums = T::columns(level, rows, &mut bounds);
+    fn tile<const W: usize>(
+        &self,
+        level: Simd,
+        rows: &[&[T; W]],
+        start: u64,
+        ahead: isize,
+        out: &mut [MaybeUninit<Node<T>>; W],
+    ) {
         let mut odd = [false; W];
-        for i in 0..W {
-            let (sums, min, max) = (sums[i], bounds.least[i], bounds.greatest[i]);
-            let (argmin, argmax) = (bounds.least_at[i].to_small(), bounds.greatest_at[i].to_small());
-            let (argmin, argmax) = (start + argmin as u64, start + argmax as u64);
-            out[i].write(Node { sums, min, max, argmin, argmax, nans: 0 });
-        }
-        for i in 0..W {
-            let (min, max) = (bounds.least[i], bounds.greatest[i]);
-            // Between zeros of both signs the place is that of the first one.
-            let (zero, ones) = (T::Key::ZERO, T::Key::ONES);
-            let zeros = ((max == zero) & (min != ones)) | ((min == zero) & (max != ones));
-            odd[i] = zeros | !is_finite(sums[i].moments);
-        }
+        T::columns(
+            level,
+            rows,
+            ahead,
+            #[inline(always)]
+            |i, sums, bounds| {
+                let (min, max) = (bounds.least[i], bounds.greatest[i]);
+                // Between zeros of both signs the place is that of the first one.
+                let (zero, ones) = (T::Key::ZERO, T::Key::ONES);
+                let zeros = ((max == zero) & (min != ones)) | ((min == zero) & (max != ones));
+                odd[i] = zeros | !is_finite(sums.moments);
+                let (argmin, argmax) = (bounds.least_at[i].to_small(), bounds.greatest_at[i].to_small());
+                let (argmin, argmax) = (start + argmin as u64, start + argmax as u64);
+                out[i].write(Node { sums, min, max, argmin, argmax, nans: 0 });
+            },
+        );
         if T::DTYPE.is_float() && odd.iter().fold(false, |any, odd| any | odd) {
             for i in (0..W).filter(|&i| odd[i]) {
                 self.column(rows, i, start, &mut out[i]);
@@ -314,7 +346,7 @@ impl<T: Described> Describe<T> {
         out.write(self.block(&column[..rows.len()], start));
     }
 
-    /// The nodes of the columns of rows, tile by tile.
+    /// The nodes of the columns of rows, tile by tile. The rows after them begin `next` bytes from them.
     ///
     /// # Safety
     /// Every row has `out.len()` elements, at least `W`.
@@ -324,6 +356,7 @@ impl<T: Described> Describe<T> {
         level: Simd,
         rows: &[*const T],
         start: u64,
+        next: isize,
         out: &mut [MaybeUninit<Node<T>>],
     ) {
         let mut tile = [const { MaybeUninit::<&[T; W]>::uninit() }; TALL];
@@ -340,7 +373,9 @@ impl<T: Described> Describe<T> {
             // SAFETY: the loop has written a place for each row.
             let tile = unsafe { tile[..rows.len()].assume_init_ref() };
             let out = out[column..].first_chunk_mut().expect("a tile");
-            self.tile(level, tile, start, out);
+            let ahead = if column + W < width { W * size_of::<T>() } else { 0 } as isize;
+            let ahead = if ahead == 0 { next - (column * size_of::<T>()) as isize } else { ahead };
+            self.tile(level, tile, start, ahead, out);
             column += W;
         }
     }
@@ -442,7 +477,8 @@ impl<T: Described> Kernel for Describe<T> {
 
     const SHORT: usize = ALONE;
 
-    const ROWS: usize = TALL;
+    /// A tile and the one that is prefetched stay in L1.
+    const ROWS: usize = if size_of::<T>() > 2 { TALL / 2 } else { TALL };
 
     fn reducer(&self) -> &Self {
         self
@@ -459,10 +495,17 @@ impl<T: Described> Kernel for Describe<T> {
     unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<Node<T>>]) {
         let Panel { rows, start, groups, step } = panel;
         debug_assert!(groups == 1 && step == 0, "dense rows are not cut into groups");
+        let step = rows.get(1).map_or(0, |second| second.addr().wrapping_sub(rows[0].addr()) as isize);
+        let next = step.wrapping_mul(rows.len() as isize);
         at_level(
             #[inline(always)]
             // SAFETY: the caller vouches for an element of each node in every row, and for a tile of nodes.
-            |level| unsafe { self.tiles::<TILE>(level, rows, start, out) },
+            |level| unsafe {
+                match size_of::<T>() {
+                    8 => self.tiles::<FEW>(level, rows, start, next, out),
+                    _ => self.tiles::<TILE>(level, rows, start, next, out),
+                }
+            },
         );
     }
 
@@ -488,14 +531,14 @@ impl<T: Described> Kernel for Describe<T> {
         for (to, row) in room.iter_mut().zip(x.chunks_exact(width)) {
             *to = row.as_ptr();
         }
-        let rows = &room[..rows];
+        let (rows, next) = (&room[..rows], size_of_val(x) as isize);
         at_level(
             #[inline(always)]
             // SAFETY: `x` has all rows, which are at least as wide as a tile.
             |level| unsafe {
                 match width {
-                    TILE.. => self.tiles::<TILE>(level, rows, start, out),
-                    _ => self.tiles::<FEW>(level, rows, start, out),
+                    TILE.. if size_of::<T>() < 8 => self.tiles::<TILE>(level, rows, start, next, out),
+                    _ => self.tiles::<FEW>(level, rows, start, next, out),
                 }
             },
         );
