@@ -8,6 +8,15 @@ use warpfold_core::{Element, Key};
 use super::policy::PANEL;
 use super::simd::{array, prefetch};
 
+/// What is prefetched.
+#[derive(Clone, Copy)]
+pub(super) struct Ahead {
+    /// Rows from the row at hand to the row that is prefetched.
+    pub rows: usize,
+    /// Bytes from these rows to those that are read next.
+    pub next: isize,
+}
+
 /// The extrema of columns of numbers.
 pub(super) struct Bounds<K, const W: usize> {
     /// The keys of the least elements, all bits flipped.
@@ -25,14 +34,16 @@ impl<K: Key, const W: usize> Bounds<K, W> {
     pub(super) const NONE: Self =
         Self { least: [K::MIN; W], greatest: [K::MIN; W], least_at: [K::ZERO; W], greatest_at: [K::ZERO; W] };
 
-    /// Adds the rows from number `from` on, at most [`PANEL`]. The extrema of a column with a NaN have no meaning. The
-    /// elements `ahead` bytes from these are prefetched.
+    /// Adds the rows from number `from` on, at most [`PANEL`]. The extrema of a column with a NaN have no meaning. Later
+    /// rows are prefetched.
     #[inline(always)]
-    pub(super) fn add<T: Element<Key = K>>(&mut self, rows: &[&[T; W]], from: usize, ahead: isize) {
+    pub(super) fn add<T: Element<Key = K>>(&mut self, rows: &[&[T; W]], from: usize, ahead: Ahead) {
         // The last row may be seen several times, which changes nothing.
-        let group: [&[T; W]; PANEL] = array!(PANEL, r => rows[(from + r).min(rows.len() - 1)]);
-        for row in group {
-            prefetch(row.as_ptr().wrapping_byte_offset(ahead), W);
+        let last = rows.len() - 1;
+        let group: [&[T; W]; PANEL] = array!(PANEL, r => rows[(from + r).min(last)]);
+        for later in from + ahead.rows..from + ahead.rows + PANEL {
+            let (row, step) = if later <= last { (later, 0) } else { ((later - last - 1).min(last), ahead.next) };
+            prefetch(rows[row].as_ptr().wrapping_byte_offset(step), W);
         }
         self.raise(&group, from);
     }

@@ -180,18 +180,21 @@ impl Run<'_> {
         let (min, max, sum) = (Column::new(outputs), Column::new(outputs), Column::new(outputs));
         let (mean, std, norm) = (Column::new(outputs), Column::new(outputs), Column::new(outputs));
         let write = |rows: &[Row<T>], at: usize| {
-            nan_count.put(rows, at, |row| row.nan_count);
-            min.put(rows, at, |row| row.min);
-            argmin.put(rows, at, |row| row.argmin);
-            max.put(rows, at, |row| row.max);
-            argmax.put(rows, at, |row| row.argmax);
-            mean.put(rows, at, |row| row.mean);
-            std.put(rows, at, |row| row.std);
-            sum.put(rows, at, |row| row.sum);
-            norm.put(rows, at, |row| row.norm);
+            // SAFETY: the engine writes each output once.
+            unsafe {
+                nan_count.put(rows, at, |row| row.nan_count);
+                min.put(rows, at, |row| row.min);
+                argmin.put(rows, at, |row| row.argmin);
+                max.put(rows, at, |row| row.max);
+                argmax.put(rows, at, |row| row.argmax);
+                mean.put(rows, at, |row| row.mean);
+                std.put(rows, at, |row| row.std);
+                sum.put(rows, at, |row| row.sum);
+                norm.put(rows, at, |row| row.norm);
+            }
         };
         // SAFETY: an ArrayRef's elements are readable; the problem reaches no others. The engine scatters rows that are
-        // written, and each output once.
+        // written.
         let all = unsafe {
             match self.segments {
                 None => job.scattered(&|rows, n, at| write(std::slice::from_raw_parts(rows.cast(), n), at)),
@@ -232,11 +235,15 @@ impl<V: Value> Column<V> {
         Self { values, places }
     }
 
-    /// Writes the outputs from number `at` on, which no other task writes.
-    fn put<T: Described>(&self, rows: &[Row<T>], at: usize, value: impl Fn(&Row<T>) -> V) {
+    /// Writes the outputs from number `at` on.
+    ///
+    /// # Safety
+    /// No other task writes them.
+    unsafe fn put<T: Described>(&self, rows: &[Row<T>], at: usize, value: impl Fn(&Row<T>) -> V) {
         let to = self.places.at(at as isize, rows.len());
         for (i, row) in rows.iter().enumerate() {
-            // SAFETY: `at` has checked that the places are in bounds.
+            // SAFETY: `at` has checked that the places are in bounds, and the caller vouches that no other task writes
+            // them.
             unsafe { to.add(i).write(value(row)) };
         }
     }

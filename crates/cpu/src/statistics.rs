@@ -10,7 +10,7 @@ use warpfold_array::Value;
 use warpfold_core::ops::{Arg, Deviation, Extremum, IntegerSum, Moments, Search, Square, Sum};
 use warpfold_core::{Accumulate, Element, Float, Key, Reducer, bf16, f16};
 
-use crate::bounds::Bounds;
+use crate::bounds::{Ahead, Bounds};
 use crate::exact::{Small, exact, exact_block};
 use crate::extrema::{ends, ends_in};
 use crate::free::{BlockSum, count_block};
@@ -34,12 +34,12 @@ pub trait Described: Element<Mean: Value, Sum: Value> {
     fn mean(total: Self::Total, count: u64) -> Self::Mean;
     /// The sums of a block.
     fn block(level: Simd, x: &[Self]) -> Sums<Self>;
-    /// Calls `each` with the sums of each column of at most [`TALL`] rows, and with the bounds of all. The elements
-    /// `ahead` bytes from these are prefetched.
+    /// Calls `each` with the sums of each column of at most [`TALL`] rows, and with the bounds of all. Elements
+    /// `ahead` are prefetched.
     fn columns<const W: usize>(
         level: Simd,
         rows: &[&[Self; W]],
-        ahead: isize,
+        ahead: Ahead,
         each: impl FnMut(usize, Sums<Self>, &Bounds<Self::Key, W>),
     );
 }
@@ -82,7 +82,7 @@ macro_rules! described_float {
         fn columns<const W: usize>(
             level: Simd,
             rows: &[&[Self; W]],
-            ahead: isize,
+            ahead: Ahead,
             mut each: impl FnMut(usize, Sums<Self>, &Bounds<Self::Key, W>),
         ) {
             let mut bounds = Bounds::NONE;
@@ -123,7 +123,7 @@ macro_rules! described_int {
         fn columns<const W: usize>(
             level: Simd,
             rows: &[&[Self; W]],
-            ahead: isize,
+            ahead: Ahead,
             each: impl FnMut(usize, Sums<Self>, &Bounds<Self::Key, W>),
         ) {
             $columns(level, rows, ahead, each);
@@ -146,7 +146,7 @@ fn wide_block<T: Described<Total = i128> + BlockSum + Wide>(level: Simd, x: &[T]
 fn wide_columns<T, const W: usize>(
     level: Simd,
     rows: &[&[T; W]],
-    ahead: isize,
+    ahead: Ahead,
     mut each: impl FnMut(usize, Sums<T>, &Bounds<T::Key, W>),
 ) where
     T: Described<Total = i128> + BlockSum + Wide,
@@ -175,7 +175,7 @@ fn small_block<T: Described<Total = i64, Float = f64> + Small>(_: Simd, x: &[T])
 fn small_columns<T, const W: usize>(
     _: Simd,
     rows: &[&[T; W]],
-    ahead: isize,
+    ahead: Ahead,
     mut each: impl FnMut(usize, Sums<T>, &Bounds<T::Key, W>),
 ) where
     T: Described<Total = i64, Float = f64> + Small,
@@ -311,7 +311,7 @@ impl<T: Described> Describe<T> {
         level: Simd,
         rows: &[&[T; W]],
         start: u64,
-        ahead: isize,
+        ahead: Ahead,
         out: &mut [MaybeUninit<Node<T>>; W],
     ) {
         let mut odd = [false; W];
@@ -360,6 +360,9 @@ impl<T: Described> Describe<T> {
         out: &mut [MaybeUninit<Node<T>>],
     ) {
         let mut tile = [const { MaybeUninit::<&[T; W]>::uninit() }; TALL];
+        // Rows a large power of two of bytes apart have one place in the cache for few of them.
+        let step = rows.get(1).map_or(0, |second| second.addr().wrapping_sub(rows[0].addr()));
+        let ahead = if step % 4096 == 0 { 2 * PANEL } else { rows.len() };
         let width = out.len();
         let mut column = 0;
         while column < width {
@@ -373,9 +376,9 @@ impl<T: Described> Describe<T> {
             // SAFETY: the loop has written a place for each row.
             let tile = unsafe { tile[..rows.len()].assume_init_ref() };
             let out = out[column..].first_chunk_mut().expect("a tile");
-            let ahead = if column + W < width { W * size_of::<T>() } else { 0 } as isize;
-            let ahead = if ahead == 0 { next - (column * size_of::<T>()) as isize } else { ahead };
-            self.tile(level, tile, start, ahead, out);
+            let (size, is_last) = (size_of::<T>() as isize, column + W >= width);
+            let next = if is_last { next - column as isize * size } else { W as isize * size };
+            self.tile(level, tile, start, Ahead { rows: ahead, next }, out);
             column += W;
         }
     }
@@ -390,8 +393,8 @@ fn is_finite<F: Float>(moments: Moments<F>) -> bool {
 #[inline(always)]
 fn find<T: Element>(arg: &Arg<T>, x: &[T], extremum: T) -> usize {
     /// Elements that are searched at a time, and then among those.
-    const MANY: usize = 256;
-    const SOME: usize = 32;
+    const MANY: usize = 128;
+    const SOME: usize = 16;
     #[inline(always)]
     fn first<T: Copy>(x: &[T], is: impl Fn(T) -> bool + Copy) -> usize {
         let mut at = before::<T, MANY>(x, is);

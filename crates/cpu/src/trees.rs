@@ -203,14 +203,12 @@ fn block_of<T: Wide, const P: usize, const P2: usize, const P4: usize, const P8:
     }
     let mut tail = short(level, last);
     let (mut n, mut weight) = (x.len() / GROUP, GROUP as u64);
-    while n > 0 {
-        if n % 2 == 1 {
-            // SAFETY: the level's first `n` nodes are written.
-            let last = unsafe { chunks[(n - 1) / NODES].assume_init_ref() }.get((n - 1) % NODES);
-            prepend(&last.alone(), weight, &mut tail);
-        }
+    while n > NODES {
+        let last = n - 1;
+        // SAFETY: the level's first `n` nodes are written.
+        odd(unsafe { chunks[last / NODES].assume_init_ref() }, n, weight, &mut tail);
         for i in 0..(n / 2).div_ceil(NODES) {
-            let right = if (2 * i + 1) * NODES < n { 2 * i + 1 } else { 2 * i };
+            let right = (2 * i + 1).min(last / NODES);
             // SAFETY: the chunks of the level's first `n` nodes are written.
             let (left, right) = unsafe { (chunks[2 * i].assume_init(), chunks[right].assume_init()) };
             let (left, right) = (Trees::above(&left, weight), Trees::above(&right, weight));
@@ -221,7 +219,34 @@ fn block_of<T: Wide, const P: usize, const P2: usize, const P4: usize, const P8:
         n /= 2;
         weight *= 2;
     }
+    if n > 0 {
+        // SAFETY: the level's nodes, at most a chunk, are written.
+        top(unsafe { chunks[0].assume_init_ref() }, n, weight, &mut tail);
+    }
     tail.expect("a block is not empty").0.get(0)
+}
+
+/// The levels above at most [`NODES`] nodes, of which those from number `n` on have no meaning.
+#[inline(always)]
+fn top<F: Float>(nodes: &Trees<F, NODES>, n: usize, weight: u64, tail: &mut Tail<F, 1>) {
+    odd(nodes, n, weight, tail);
+    let nodes: Trees<F, 8> = Trees::above(nodes, weight);
+    odd(&nodes, n / 2, 2 * weight, tail);
+    let nodes: Trees<F, 4> = Trees::above(&nodes, 2 * weight);
+    odd(&nodes, n / 4, 4 * weight, tail);
+    let nodes: Trees<F, 2> = Trees::above(&nodes, 4 * weight);
+    odd(&nodes, n / 8, 8 * weight, tail);
+    let nodes: Trees<F, 1> = Trees::above(&nodes, 8 * weight);
+    odd(&nodes, n / 16, 16 * weight, tail);
+}
+
+/// Combines the last node of a level of `n` with the nodes to its right, if its number is odd. `nodes` are the level's
+/// last `N`.
+#[inline(always)]
+fn odd<F: Float, const N: usize>(nodes: &Trees<F, N>, n: usize, weight: u64, tail: &mut Tail<F, 1>) {
+    if n % 2 == 1 {
+        prepend(&nodes.get((n - 1) % N).alone(), weight, tail);
+    }
 }
 
 /// The first four levels.

@@ -366,13 +366,7 @@ impl<'a> Work<'a> {
     ///
     /// # Safety
     /// `write` writes the outputs; no other task writes the places.
-    unsafe fn store(
-        &self,
-        n: usize,
-        out: &Output<Value>,
-        at: isize,
-        mut write: impl FnMut(*mut Value, Range<usize>),
-    ) {
+    unsafe fn store(&self, n: usize, out: &Output<Value>, at: isize, mut write: impl FnMut(*mut Value, Range<usize>)) {
         let to = out.at(at, n);
         let Some(storing) = self.storing else { return write(to, 0..n) };
         let mut room = SomeValues::new();
