@@ -165,9 +165,6 @@ pub trait BlockSum: Element {
     /// The sum of at most `BLOCK` elements.
     fn sum(x: &[Self]) -> i128;
 
-    /// The sums of the columns of at most 256 rows.
-    fn sum_tile<const W: usize>(rows: &[&[Self; W]]) -> [i128; W];
-
     /// Adds the sums of the columns of dense rows to `sums`: a power of two of rows, at most `BLOCK` elements.
     fn add_dense(x: &[Self], sums: &mut [i128]);
 
@@ -199,17 +196,6 @@ macro_rules! block_sum {
                 );
                 let lanes = lanes.iter().map(|&lane| lane as i64).sum::<i64>();
                 (lanes + tail.iter().map(|&x| x as i64).sum::<i64>()) as i128
-            }
-
-            #[inline(always)]
-            fn sum_tile<const W: usize>(rows: &[&[Self; W]]) -> [i128; W] {
-                let mut lanes = [0 as $lane; W];
-                for row in rows {
-                    for i in 0..W {
-                        lanes[i] += row[i] as $lane;
-                    }
-                }
-                array!(W, i => lanes[i] as i128)
             }
 
             #[inline(always)]
@@ -266,18 +252,6 @@ macro_rules! wide_block_sum {
                 );
                 let (low, high) = (low.iter().sum::<u64>(), high.iter().sum::<i64>());
                 low as i128 + ((high as i128) << 32) + tail.iter().map(|&x| x as i128).sum::<i128>()
-            }
-
-            #[inline(always)]
-            fn sum_tile<const W: usize>(rows: &[&[Self; W]]) -> [i128; W] {
-                let (mut low, mut high) = ([0u64; W], [0i64; W]);
-                for row in rows {
-                    for i in 0..W {
-                        low[i] += row[i] as u32 as u64;
-                        high[i] += $high(row[i]);
-                    }
-                }
-                array!(W, i => low[i] as i128 + ((high[i] as i128) << 32))
             }
 
             #[inline(always)]

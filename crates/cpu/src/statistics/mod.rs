@@ -1,209 +1,27 @@
 //! The kernel of every statistic of [`crate::describe()`] at once. Sums, norms and moments share one pass over a block
-//! in the L1 cache ([`super::trees`]). Extrema share another. A place is searched for only if the block's extremum beats
-//! those of the blocks before, and NaNs are counted only if an extremum is one.
-//!
-//! Columns take up to 64 rows at a time, so that few nodes of all statistics leave the L1 cache.
+//! in the L1 cache ([`trees`]), and extrema another. A place is searched for only if the block's extremum beats
+//! those of the blocks before, and NaNs are counted only if an extremum is one. Columns take up to 128 rows at a time,
+//! so that few nodes, which are large, leave the cache.
+
+mod bounds;
+pub mod described;
+mod trees;
 
 use std::mem::MaybeUninit;
 
-use warpfold_array::Value;
-use warpfold_core::ops::{Arg, Deviation, Extremum, IntegerSum, Moments, Search, Square, Sum};
-use warpfold_core::{Accumulate, Element, Float, Key, Reducer, bf16, f16};
+use warpfold_core::ops::{Arg, Deviation, Extremum, Moments, Search, Square, Sum};
+use warpfold_core::{Accumulate, Element, Float, Key, Reducer};
 
-use crate::bounds::{Ahead, Bounds};
-use crate::exact::{Small, exact, exact_block};
+use bounds::Ahead;
+use described::{Described, Sums};
+
 use crate::extrema::{ends, ends_in};
-use crate::free::{BlockSum, count_block};
-use crate::halves::Wide;
+use crate::free::count_block;
 use crate::kernel::{Item, Kernel, each_row};
 use crate::panel::{Panel, TILE};
 use crate::policy::{ALONE, BLOCK, PANEL, TALL};
 use crate::simd::{Simd, array, at_level};
 use crate::transpose::{Rows, take_apart};
-use crate::trees::{self, One};
-
-/// An element whose sum and mean are made of one accumulator, the total.
-pub trait Described: Element<Mean: Value, Sum: Value> {
-    /// The exact sum of integers, the sum of floats.
-    type Total: Accumulate;
-    /// The total of an element.
-    fn total(self) -> Self::Total;
-    /// The result of a sum.
-    fn sum(total: Self::Total) -> Self::Sum;
-    /// The result of a mean.
-    fn mean(total: Self::Total, count: u64) -> Self::Mean;
-    /// The sums of a block.
-    fn block(level: Simd, x: &[Self]) -> Sums<Self>;
-    /// Calls `each` with the sums of each column of at most [`TALL`] rows, and with the bounds of all. Elements
-    /// `ahead` are prefetched.
-    fn columns<const W: usize>(
-        level: Simd,
-        rows: &[&[Self; W]],
-        ahead: Ahead,
-        each: impl FnMut(usize, Sums<Self>, &Bounds<Self::Key, W>),
-    );
-}
-
-/// What takes an addition: a node of the total, the sum of squares and the moments.
-#[derive(Clone, Copy)]
-pub struct Sums<T: Described> {
-    total: T::Total,
-    norm: T::Float,
-    moments: Moments<T::Float>,
-}
-
-impl<T: Described> Sums<T> {
-    fn new(total: T::Total, node: One<T::Float>) -> Self {
-        Self { total, norm: node.norm, moments: node.moments }
-    }
-}
-
-macro_rules! described_float {
-    ($($t:ty),*) => {$(impl Described for $t {
-        type Total = <$t as Element>::Float;
-        #[inline(always)]
-        fn total(self) -> Self::Total {
-            self.float()
-        }
-        #[inline(always)]
-        fn sum(total: Self::Total) -> $t {
-            <$t>::from_float(total)
-        }
-        #[inline(always)]
-        fn mean(total: Self::Total, count: u64) -> $t {
-            Sum::<$t>::mean().finish(total, count)
-        }
-        #[inline(always)]
-        fn block(level: Simd, x: &[Self]) -> Sums<Self> {
-            let node = trees::block(level, x);
-            Sums::new(node.sum, node)
-        }
-        #[inline(always)]
-        fn columns<const W: usize>(
-            level: Simd,
-            rows: &[&[Self; W]],
-            ahead: Ahead,
-            mut each: impl FnMut(usize, Sums<Self>, &Bounds<Self::Key, W>),
-        ) {
-            let mut bounds = Bounds::NONE;
-            let nodes = trees::columns(
-                level,
-                rows,
-                #[inline(always)]
-                |from| bounds.add(rows, from, ahead),
-            );
-            for i in 0..W {
-                each(i, Sums::new(nodes.sum[i], nodes.get(i)), &bounds);
-            }
-        }
-    })*};
-}
-described_float!(f16, bf16, f32, f64);
-
-macro_rules! described_int {
-    ($($t:ty: $total:ty, $block:ident, $columns:ident);*) => {$(impl Described for $t {
-        type Total = $total;
-        #[inline(always)]
-        fn total(self) -> $total {
-            self as $total
-        }
-        #[inline(always)]
-        fn sum(total: $total) -> Self::Sum {
-            total as Self::Sum
-        }
-        #[inline(always)]
-        fn mean(total: $total, count: u64) -> f64 {
-            f64::from_cast(IntegerSum::<$t>::new(true, None).finish(total as i128, count))
-        }
-        #[inline(always)]
-        fn block(level: Simd, x: &[Self]) -> Sums<Self> {
-            $block(level, x)
-        }
-        #[inline(always)]
-        fn columns<const W: usize>(
-            level: Simd,
-            rows: &[&[Self; W]],
-            ahead: Ahead,
-            each: impl FnMut(usize, Sums<Self>, &Bounds<Self::Key, W>),
-        ) {
-            $columns(level, rows, ahead, each);
-        }
-    })*};
-}
-described_int!(
-    i8: i64, small_block, small_columns; i16: i64, small_block, small_columns; u8: i64, small_block, small_columns;
-    u16: i64, small_block, small_columns; i32: i128, wide_block, wide_columns; i64: i128, wide_block, wide_columns;
-    u32: i128, wide_block, wide_columns; u64: i128, wide_block, wide_columns
-);
-
-#[inline(always)]
-fn wide_block<T: Described<Total = i128> + BlockSum + Wide>(level: Simd, x: &[T]) -> Sums<T> {
-    let node = trees::block(level, x);
-    Sums::new(BlockSum::sum(x), node)
-}
-
-#[inline(always)]
-fn wide_columns<T, const W: usize>(
-    level: Simd,
-    rows: &[&[T; W]],
-    ahead: Ahead,
-    mut each: impl FnMut(usize, Sums<T>, &Bounds<T::Key, W>),
-) where
-    T: Described<Total = i128> + BlockSum + Wide,
-{
-    let mut bounds = Bounds::NONE;
-    let nodes = trees::columns(
-        level,
-        rows,
-        #[inline(always)]
-        |from| bounds.add(rows, from, ahead),
-    );
-    let totals = T::sum_tile(rows);
-    for i in 0..W {
-        each(i, Sums::new(totals[i], nodes.get(i)), &bounds);
-    }
-}
-
-/// The sum of squares of small integers is exact, as their sum is.
-#[inline(always)]
-fn small_block<T: Described<Total = i64, Float = f64> + Small>(_: Simd, x: &[T]) -> Sums<T> {
-    let sums = exact_block(&Deviation::new(0.0, true), x);
-    Sums { total: sums.sum, norm: sums.squares as f64, moments: sums.moments }
-}
-
-#[inline(always)]
-fn small_columns<T, const W: usize>(
-    _: Simd,
-    rows: &[&[T; W]],
-    ahead: Ahead,
-    mut each: impl FnMut(usize, Sums<T>, &Bounds<T::Key, W>),
-) where
-    T: Described<Total = i64, Float = f64> + Small,
-{
-    let mut bounds = Bounds::NONE;
-    for from in (0..rows.len()).step_by(PANEL) {
-        bounds.add(rows, from, ahead);
-    }
-    let reducer = Deviation::<T>::new(0.0, true);
-    let (mut totals, mut norms, mut moments) = ([0.0; W], [0.0; W], [Moments { mean: 0.0, m2: 0.0 }; W]);
-    let mut rest = rows;
-    while !rest.is_empty() {
-        // The lowest set bit of the number of rows: a subtree of that many at the end.
-        let n = 1 << rest.len().trailing_zeros();
-        let (before, last) = rest.split_at(rest.len() - n);
-        let (sums, squares) = T::sums_tile(last);
-        let after = (rows.len() - rest.len()) as u64;
-        for i in 0..W {
-            let node = exact(sums[i] as i64, squares[i] as i64, n);
-            moments[i] = if after == 0 { node } else { reducer.combine_counted(node, n as u64, moments[i], after) };
-            (totals[i], norms[i]) = (totals[i] + sums[i], norms[i] + squares[i]);
-        }
-        rest = before;
-    }
-    for i in 0..W {
-        each(i, Sums { total: totals[i] as i64, norm: norms[i], moments: moments[i] }, &bounds);
-    }
-}
 
 /// The kernel of all statistics.
 #[derive(Clone)]
@@ -362,7 +180,7 @@ impl<T: Described> Describe<T> {
         let mut tile = [const { MaybeUninit::<&[T; W]>::uninit() }; TALL];
         // Rows a large power of two of bytes apart have one place in the cache for few of them.
         let step = rows.get(1).map_or(0, |second| second.addr().wrapping_sub(rows[0].addr()));
-        let ahead = if step % 4096 == 0 { 2 * PANEL } else { rows.len() };
+        let ahead = if step.is_multiple_of(4096) { 2 * PANEL } else { rows.len() };
         let width = out.len();
         let mut column = 0;
         while column < width {

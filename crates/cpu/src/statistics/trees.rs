@@ -6,14 +6,14 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{Deviation, Moments};
 use warpfold_core::{DType, Float};
 
-use super::halves::Wide;
-use super::policy::{AHEAD, BLOCK, PANEL, TALL};
-use super::simd::{Simd, array, inlined, prefetch};
-use super::tree::{GROUP, PIECE, tree_levels};
+use crate::halves::Wide;
+use crate::policy::{AHEAD, BLOCK, PANEL, TALL};
+use crate::simd::{Simd, array, inlined, prefetch};
+use crate::tree::{GROUP, PIECE, tree_levels};
 
 /// Neighbouring nodes of a level.
 #[derive(Clone, Copy)]
-pub(super) struct Trees<F, const N: usize> {
+pub struct Trees<F, const N: usize> {
     /// Sums.
     pub sum: [F; N],
     /// Sums of squares.
@@ -93,7 +93,7 @@ impl<F: Float, const N: usize> Trees<F, N> {
 
 /// A node of each tree.
 #[derive(Clone, Copy)]
-pub(super) struct One<F> {
+pub struct One<F> {
     pub sum: F,
     pub norm: F,
     pub moments: Moments<F>,

@@ -1,16 +1,16 @@
 //! The least and the greatest elements of columns, with their places, in one pass.
 //!
-//! Eight rows at a time are compared as [`super::extrema`] compares a block: floats by their bits. A row of the eight
+//! Eight rows at a time are compared as [`crate::extrema`] compares a block: floats by their bits. A row of the eight
 //! is looked up only by the bits of the extremum, so no element is turned into a key.
 
 use warpfold_core::{Element, Key};
 
-use super::policy::PANEL;
-use super::simd::{array, prefetch};
+use crate::policy::PANEL;
+use crate::simd::{array, prefetch};
 
 /// What is prefetched.
 #[derive(Clone, Copy)]
-pub(super) struct Ahead {
+pub struct Ahead {
     /// Rows from the row at hand to the row that is prefetched.
     pub rows: usize,
     /// Bytes from these rows to those that are read next.
@@ -18,7 +18,7 @@ pub(super) struct Ahead {
 }
 
 /// The extrema of columns of numbers.
-pub(super) struct Bounds<K, const W: usize> {
+pub struct Bounds<K, const W: usize> {
     /// The keys of the least elements, all bits flipped.
     pub least: [K; W],
     /// The keys of the greatest elements.
@@ -34,8 +34,8 @@ impl<K: Key, const W: usize> Bounds<K, W> {
     pub(super) const NONE: Self =
         Self { least: [K::MIN; W], greatest: [K::MIN; W], least_at: [K::ZERO; W], greatest_at: [K::ZERO; W] };
 
-    /// Adds the rows from number `from` on, at most [`PANEL`]. The extrema of a column with a NaN have no meaning. Later
-    /// rows are prefetched.
+    /// Adds the rows from number `from` on, at most [`PANEL`], and prefetches later ones. The extrema of a column with
+    /// a NaN have no meaning.
     #[inline(always)]
     pub(super) fn add<T: Element<Key = K>>(&mut self, rows: &[&[T; W]], from: usize, ahead: Ahead) {
         // The last row may be seen several times, which changes nothing.
@@ -49,6 +49,7 @@ impl<K: Key, const W: usize> Bounds<K, W> {
     }
 
     #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "several rows are indexed alike, and the vectoriser sees it")]
     fn raise<T: Element<Key = K>>(&mut self, rows: &[&[T; W]; PANEL], from: usize) {
         for i in 0..W {
             let x: [K; PANEL] = array!(PANEL, r => rows[r][i].bits());
