@@ -146,7 +146,7 @@ impl Bound<'_> {
         let hole = AtomicBool::new(false);
         let work = match store {
             Store::Same => work,
-            Store::By(convert) => work.storing(Storing { convert, bytes: self.width * dtype.size(), hole: &hole }),
+            Store::By(convert) => work.storing(Storing::By { convert, bytes: self.width * dtype.size(), hole: &hole }),
         };
         // SAFETY: the caller vouches for the elements, and `out` has a place for each output.
         let write: Write<'_> = &mut |out| unsafe { work.outputs(out) };

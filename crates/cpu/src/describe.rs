@@ -2,10 +2,12 @@
 
 use warpfold_core::{DType, bf16, f16};
 
-use crate::engine::{self, Job};
+use crate::engine::Job;
 use crate::load::{Gather, Loaded, Plain, gather_same};
+use crate::output::Output;
 use crate::reduction::{on_threads, reduce};
-use crate::statistics::{Describe, Described, Row};
+use crate::statistics::described::Described;
+use crate::statistics::{Describe, Row};
 use warpfold_array::ArrayRef;
 use warpfold_array::Op;
 use warpfold_array::Options;
@@ -174,30 +176,85 @@ impl Run<'_> {
         let (problem, progress) = (self.problem, self.options.progress);
         let job =
             Job { kernel: &kernel, load: &load, problem, base: base(self.array, None, problem), threads, progress };
-        // SAFETY: an ArrayRef's elements are readable; the problem reaches no others.
-        let rows = unsafe {
-            match self.segments {
-                None => engine::run(&job),
-                Some(offsets) => job.segments(offsets),
+        let outputs = problem.outputs * self.segments.map_or(1, |offsets| offsets.len() - 1);
+        let (nan_count, argmin, argmax) = (Column::new(outputs), Column::new(outputs), Column::new(outputs));
+        let (min, max, sum) = (Column::new(outputs), Column::new(outputs), Column::new(outputs));
+        let (mean, std, norm) = (Column::new(outputs), Column::new(outputs), Column::new(outputs));
+        let write = |rows: &[Row<T>], at: usize| {
+            // SAFETY: the engine writes each output once.
+            unsafe {
+                nan_count.put(rows, at, |row| row.nan_count);
+                min.put(rows, at, |row| row.min);
+                argmin.put(rows, at, |row| row.argmin);
+                max.put(rows, at, |row| row.max);
+                argmax.put(rows, at, |row| row.argmax);
+                mean.put(rows, at, |row| row.mean);
+                std.put(rows, at, |row| row.std);
+                sum.put(rows, at, |row| row.sum);
+                norm.put(rows, at, |row| row.norm);
             }
-        }?;
-        fn column<T, V: Value>(rows: &[Row<T>], f: impl Fn(&Row<T>) -> V) -> Values
-        where
-            T: Described,
-        {
-            V::wrap(rows.iter().map(f).collect())
+        };
+        // SAFETY: an ArrayRef's elements are readable; the problem reaches no others. The engine scatters rows that are
+        // written.
+        let all = unsafe {
+            match self.segments {
+                None => job.scattered(&|rows, n, at| write(std::slice::from_raw_parts(rows.cast(), n), at)),
+                Some(offsets) => job.segments(offsets).map(|rows| write(&rows, 0)).is_some(),
+            }
+        };
+        if !all {
+            return None;
         }
         let cast = |op: Op, values: Values| values.cast(op.result_dtype(dtype));
-        Some(vec![
-            ("nan_count", column(&rows, |r| r.nan_count)),
-            ("min", cast(Op::Min, column(&rows, |r| r.min))),
-            ("argmin", column(&rows, |r| r.argmin)),
-            ("max", cast(Op::Max, column(&rows, |r| r.max))),
-            ("argmax", column(&rows, |r| r.argmax)),
-            ("mean", cast(Op::Mean, column(&rows, |r| r.mean))),
-            ("std", cast(Op::Std, column(&rows, |r| r.std))),
-            ("sum", cast(Op::Sum, column(&rows, |r| r.sum))),
-            ("norm", cast(Op::Norm, column(&rows, |r| r.norm))),
-        ])
+        // SAFETY: every output has been written.
+        unsafe {
+            Some(vec![
+                ("nan_count", nan_count.values()),
+                ("min", cast(Op::Min, min.values())),
+                ("argmin", argmin.values()),
+                ("max", cast(Op::Max, max.values())),
+                ("argmax", argmax.values()),
+                ("mean", cast(Op::Mean, mean.values())),
+                ("std", cast(Op::Std, std.values())),
+                ("sum", cast(Op::Sum, sum.values())),
+                ("norm", cast(Op::Norm, norm.values())),
+            ])
+        }
+    }
+}
+
+/// One statistic of every output.
+struct Column<V> {
+    values: Vec<V>,
+    places: Output<V>,
+}
+
+impl<V: Value> Column<V> {
+    fn new(outputs: usize) -> Self {
+        let mut values = Vec::with_capacity(outputs);
+        let places = Output::large::<V>(&mut values.spare_capacity_mut()[..outputs]);
+        Self { values, places }
+    }
+
+    /// Writes the outputs from number `at` on.
+    ///
+    /// # Safety
+    /// No other task writes them.
+    unsafe fn put<T: Described>(&self, rows: &[Row<T>], at: usize, value: impl Fn(&Row<T>) -> V) {
+        let to = self.places.at(at as isize, rows.len());
+        for (i, row) in rows.iter().enumerate() {
+            // SAFETY: `at` has checked that the places are in bounds, and the caller vouches that no other task writes
+            // them.
+            unsafe { to.add(i).write(value(row)) };
+        }
+    }
+
+    /// # Safety
+    /// Every output has been written.
+    unsafe fn values(self) -> Values {
+        let Self { mut values, places } = self;
+        // SAFETY: the caller vouches for all values.
+        unsafe { values.set_len(places.len()) };
+        V::wrap(values)
     }
 }

@@ -165,13 +165,17 @@ pub(super) fn ends_in<T: Element, const N: usize>(x: &[T]) -> Option<(T, T)> {
     let last = x.last_chunk::<N>()?;
     let pieces = x.as_chunks::<N>().0;
     if !T::DTYPE.is_float() {
-        let (mut least, mut greatest) = ([T::Key::MIN; N], [T::Key::MIN; N]);
-        for piece in pieces.iter().chain([last]) {
-            raise(&mut least, piece, |x| x.key() ^ T::Key::ONES);
-            raise(&mut greatest, piece, T::key);
+        let (mut least, mut greatest) = ([T::Key::MAX; N], [T::Key::MIN; N]);
+        for at in (0..pieces.len() * N).step_by(N).chain([x.len() - N]) {
+            let piece = x[at..].first_chunk::<N>().expect("a piece");
+            for i in 0..N {
+                least[i] = least[i].min(piece[i].key());
+                greatest[i] = greatest[i].max(piece[i].key());
+            }
         }
-        let key = |lanes: &[T::Key; N]| lanes.iter().fold(T::Key::MIN, |a, &b| a.max(b));
-        return Some((T::of_bits(key(&least) ^ T::Key::ONES), T::of_bits(key(&greatest))));
+        let least = least.iter().fold(T::Key::MAX, |a, &b| a.min(b));
+        let greatest = greatest.iter().fold(T::Key::MIN, |a, &b| a.max(b));
+        return Some((T::of_bits(least), T::of_bits(greatest)));
     }
     let mut ends = Ends { signed: [T::Key::MIN; N], high: [T::Key::ZERO; N], low: [T::Key::ONES; N] };
     for piece in pieces {

@@ -7,7 +7,6 @@
 
 pub mod args;
 mod block;
-mod bounds;
 pub mod engine;
 pub mod exact;
 pub mod exponentials;
@@ -31,7 +30,6 @@ mod running;
 pub mod simd;
 mod transpose;
 mod tree;
-mod trees;
 mod uneven;
 
 #[cfg(feature = "reductions")]

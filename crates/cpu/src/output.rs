@@ -31,6 +31,11 @@ impl<T> Output<T> {
         Self { first, len, size }
     }
 
+    /// The number of places.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
     /// Bytes of a place.
     pub fn size(&self) -> usize {
         self.size

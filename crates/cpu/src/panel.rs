@@ -5,12 +5,12 @@ use std::mem::MaybeUninit;
 use warpfold_core::Reducer;
 
 pub(super) use super::moves::TILE;
-use super::policy::{AHEAD, AHEAD_COLUMNS, MOST_ROWS, PANEL};
+use super::policy::{AHEAD, AHEAD_COLUMNS, PANEL, TALL};
 use super::simd::{Simd, array, at_level, inlined, prefetch};
 
-/// Up to [`MOST_ROWS`] row addresses, on the stack.
+/// Up to [`TALL`] row addresses, on the stack.
 pub struct RowList<T> {
-    rows: [MaybeUninit<*const T>; MOST_ROWS],
+    rows: [MaybeUninit<*const T>; TALL],
     /// The number of addresses.
     pub len: usize,
 }
@@ -18,7 +18,7 @@ pub struct RowList<T> {
 impl<T> RowList<T> {
     /// An empty list.
     pub fn empty() -> Self {
-        Self { rows: [MaybeUninit::uninit(); MOST_ROWS], len: 0 }
+        Self { rows: [MaybeUninit::uninit(); TALL], len: 0 }
     }
 
     /// The addresses.

@@ -32,6 +32,9 @@ pub const PANEL: usize = 8;
 /// their places fit 7 bits.
 pub const MOST_ROWS: usize = 64;
 
+/// [`PANEL`] for a kernel of many trees, whose nodes are large: their places fit 7 bits.
+pub const TALL: usize = 128;
+
 /// Rows of fewer elements than this are transposed and reduced as columns by kernels of trees, if their length is no
 /// power of two. 128 MiB, two threads, ms of one row at a time, and transposed (a read takes 2.6): rows of 78, sum of
 /// bf16 12.2, 5.5; of 100, sum of f32 4.9, 4.2; of bf16 9.8, 5.1; var of f32 15.5, 5.3.

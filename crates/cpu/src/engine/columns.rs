@@ -99,7 +99,9 @@ impl Work<'_> {
     /// Reduces the columns of a matrix.
     unsafe fn some_columns(&self, columns: &Columns, out: &Output<Value>) {
         let Columns { lane, group, few, out: step, ref others, count: under } = *columns;
-        let count = self.problem.count;
+        // A kernel that takes many rows at a time need not have them as a block.
+        let tall = !self.facts.runs && self.facts.rows > PANEL && lane.len >= TILE;
+        let (few, count) = (few && !tall, self.problem.count);
         let beside = if self.problem.has_runs_along(&lane) { self.problem.inner().len } else { 1 };
         let strip = match few {
             true => lane.len,

@@ -14,12 +14,12 @@ mod runs;
 mod segments;
 mod slabs;
 mod span;
+mod storing;
 mod transposed;
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
-use std::ops::Range;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 use warpfold_array::problem::{At, Problem};
 use warpfold_array::{Hole, Progress};
@@ -28,7 +28,6 @@ use warpfold_core::Reducer;
 use crate::kernel::{Item as Elem, Kernel};
 use crate::load::Load;
 use crate::loops::{ALIGN, By, Facts, Fetch, Item, Loops, Node, Value};
-use crate::moves::copy;
 use crate::output::Output;
 use crate::parallel::{for_each, results};
 use crate::policy::{BLOCK, ONE_THREAD};
@@ -78,15 +77,26 @@ pub struct Work<'a> {
 /// `n` outputs are readable, and `to` has room for the elements of as many.
 pub type Convert = unsafe fn(from: *const Value, n: usize, to: *mut Value) -> Result<(), Hole>;
 
-/// How outputs are converted before they are written.
+/// Writes `n` outputs where their number, that of the first, says.
+///
+/// # Safety
+/// `n` outputs are readable, and no other task writes these.
+pub type Scatter<'a> = dyn Fn(*const Value, usize, usize) + Sync + 'a;
+
+/// How outputs are written, if not as they are.
 #[derive(Clone, Copy)]
-pub struct Storing<'a> {
-    /// The conversion.
-    pub convert: Convert,
-    /// Bytes of an output's elements.
-    pub bytes: usize,
-    /// Set if an output has no value.
-    pub hole: &'a AtomicBool,
+pub enum Storing<'a> {
+    /// They are converted before.
+    By {
+        /// The conversion.
+        convert: Convert,
+        /// Bytes of an output's elements.
+        bytes: usize,
+        /// Set if an output has no value.
+        hole: &'a AtomicBool,
+    },
+    /// By a function, which knows their places.
+    Apart(&'a Scatter<'a>),
 }
 
 /// Computes every output. `None` if there are no elements to reduce and the reducer has no identity.
@@ -105,6 +115,21 @@ impl<K: Kernel, L: Load<Elem<K>>> Job<'_, K, L>
 where
     Out<K>: Send,
 {
+    /// Computes every output, and calls `scatter` with them. Returns false if there are no elements to reduce and the
+    /// reducer has no identity.
+    ///
+    /// # Safety
+    /// Every element that the problem reaches from `base` is readable.
+    pub unsafe fn scattered(&self, scatter: &Scatter<'_>) -> bool {
+        let Self { kernel, load, problem, base, threads, progress } = *self;
+        let load = By::<Elem<K>, L>(load, PhantomData);
+        let work = Work::new(kernel, &load, problem, base, threads, progress).storing(Storing::Apart(scatter));
+        // Places of no bytes, which nothing is written to.
+        let out = Output::at_address(std::ptr::dangling_mut(), problem.outputs, 0);
+        // SAFETY: the caller vouches for the elements, and `scatter` has a place for each output.
+        unsafe { work.outputs(&out) }
+    }
+
     /// The result of each segment `offsets[i]..offsets[i + 1]` of the reduced axis, for each kept index: in C order of
     /// \[segment\]\[kept axes\]. `None` if a segment is empty and the reducer has no identity.
     ///
@@ -194,7 +219,7 @@ impl<'a> Work<'a> {
             // SAFETY: the caller vouches for a place for each output, which only this thread writes.
             return (0..self.problem.outputs).all(|i| unsafe {
                 let mut is_some = false;
-                self.store(1, out.at(i as isize, 1), |to, _| is_some = self.kernel.finish_empty(to));
+                self.store(1, out, i as isize, |to, _| is_some = self.kernel.finish_empty(to));
                 is_some
             });
         }
@@ -221,7 +246,7 @@ impl<'a> Work<'a> {
         unsafe {
             if self.is_block() {
                 let (x, n) = (self.base.x.cast(), self.problem.count);
-                self.store(1, out.at(self.problem.out_offset, 1), |to, _| one_block(self.kernel, x, n, to));
+                self.store(1, out, self.problem.out_offset, |to, _| one_block(self.kernel, x, n, to));
                 return self.tell(n);
             }
             match Route::of(self.problem, self.facts.free) {
@@ -271,94 +296,6 @@ impl<'a> Work<'a> {
     /// Runs tasks that report their progress themselves, and collects their results.
     fn quiet_results<T: Send>(&self, n: usize, task: impl Fn(usize) -> T + Sync) -> Vec<T> {
         results(n, |run| self.quiet_tasks(n, run), task)
-    }
-
-    /// Writes the results of `n` nodes, each of `count` elements, to neighbouring outputs.
-    ///
-    /// # Safety
-    /// `n` nodes of this kernel are readable; no other task writes the places.
-    unsafe fn finish(&self, out: &Output<Value>, at: isize, nodes: *const Node, n: usize, count: usize) {
-        let to = out.at(at + self.problem.out_offset, n);
-        // SAFETY: the caller vouches for the nodes and the places, and `at` has checked that `n` places are in bounds.
-        unsafe {
-            self.store(n, to, |to, some| {
-                let nodes = nodes.wrapping_byte_add(some.start * self.facts.node);
-                self.kernel.finish(nodes, some.len(), count as u64, to);
-            });
-        }
-    }
-
-    /// Writes the results of `n` nodes, each of `count` elements, to outputs that are `step` places apart.
-    ///
-    /// # Safety
-    /// `n` nodes of this kernel are readable; no other task writes the places.
-    unsafe fn finish_apart(
-        &self,
-        out: &Output<Value>,
-        at: isize,
-        step: isize,
-        nodes: *const Node,
-        n: usize,
-        count: usize,
-    ) {
-        if step == 1 {
-            // SAFETY: the caller vouches for the nodes and the places.
-            return unsafe { self.finish(out, at, nodes, n, count) };
-        }
-        let mut room = SomeValues::new();
-        let some = SomeValues::BYTES / out.size();
-        for first in (0..n).step_by(some) {
-            let some = some.min(n - first);
-            let values = room.first();
-            // SAFETY: the caller vouches for the nodes and the places; `room` has space for `some` results, which are
-            // written before they are copied.
-            unsafe {
-                self.store(some, values, |to, part| {
-                    let nodes = nodes.wrapping_byte_add((first + part.start) * self.facts.node);
-                    self.kernel.finish(nodes, part.len(), count as u64, to);
-                });
-                for i in 0..some {
-                    let to = out.at(at + self.problem.out_offset + (first + i) as isize * step, 1);
-                    copy(values.byte_add(i * out.size()), to, out.size());
-                }
-            }
-        }
-    }
-
-    /// Writes `n` outputs, which `write` writes, to the places from `to` on. `write` is given an address and which of
-    /// the outputs to write there.
-    ///
-    /// # Safety
-    /// There is room for `n` outputs at `to`, or for their elements if they are converted, and `write` writes them.
-    unsafe fn store(&self, n: usize, to: *mut Value, mut write: impl FnMut(*mut Value, Range<usize>)) {
-        let Some(Storing { convert, bytes, hole }) = self.storing else { return write(to, 0..n) };
-        let (mut room, size) = (SomeValues::new(), self.facts.value);
-        let (some, mut to) = (SomeValues::BYTES / size, to);
-        for first in (0..n).step_by(some) {
-            let end = n.min(first + some);
-            write(room.first(), first..end);
-            // SAFETY: the outputs have just been written, and the caller vouches for room for their elements.
-            if unsafe { convert(room.first(), end - first, to) }.is_err() {
-                hole.store(true, Ordering::Relaxed);
-            }
-            to = to.wrapping_byte_add((end - first) * bytes);
-        }
-    }
-}
-
-/// Room for some outputs, on the stack.
-#[repr(C, align(64))]
-struct SomeValues([MaybeUninit<u8>; SomeValues::BYTES]);
-
-impl SomeValues {
-    const BYTES: usize = 4096;
-
-    fn new() -> Self {
-        Self([MaybeUninit::uninit(); Self::BYTES])
-    }
-
-    fn first(&mut self) -> *mut Value {
-        self.0.as_mut_ptr().cast()
     }
 }
 

@@ -1,167 +1,27 @@
 //! The kernel of every statistic of [`crate::describe()`] at once. Sums, norms and moments share one pass over a block
-//! in the L1 cache ([`super::trees`]). Extrema share another. A place is searched for only if the block's extremum beats
-//! those of the blocks before, and NaNs are counted only if an extremum is one.
-//!
-//! Columns take up to 64 rows at a time, so that few nodes of all statistics leave the L1 cache.
+//! in the L1 cache ([`trees`]), and extrema another. A place is searched for only if the block's extremum beats
+//! those of the blocks before, and NaNs are counted only if an extremum is one. Columns take up to 128 rows at a time,
+//! so that few nodes, which are large, leave the cache.
+
+mod bounds;
+pub mod described;
+mod trees;
 
 use std::mem::MaybeUninit;
 
-use warpfold_array::Value;
-use warpfold_core::ops::{Arg, Deviation, Extremum, IntegerSum, Moments, Search, Square, Sum};
-use warpfold_core::{Accumulate, Element, Float, Key, Reducer, bf16, f16};
+use warpfold_core::ops::{Arg, Deviation, Extremum, Moments, Search, Square, Sum};
+use warpfold_core::{Accumulate, Element, Float, Key, Reducer};
 
-use crate::bounds::Bounds;
-use crate::exact::{Small, exact, exact_block};
+use bounds::Ahead;
+use described::{Described, Sums};
+
 use crate::extrema::{ends, ends_in};
 use crate::free::count_block;
-use crate::halves::Wide;
-use crate::integers::Summed;
 use crate::kernel::{Item, Kernel, each_row};
 use crate::panel::{Panel, TILE};
-use crate::policy::{ALONE, BLOCK, MOST_ROWS};
-use crate::simd::{Simd, array, at_level, prefetch};
+use crate::policy::{ALONE, BLOCK, PANEL, TALL};
+use crate::simd::{Simd, array, at_level};
 use crate::transpose::{Rows, take_apart};
-use crate::trees::{self, One, TALL};
-
-/// An element whose sum and mean are made of one accumulator, the total.
-pub trait Described: Element<Mean: Value, Sum: Value> {
-    /// The exact sum of integers, the sum of floats.
-    type Total: Accumulate;
-    /// The total of an element.
-    fn total(self) -> Self::Total;
-    /// The result of a sum.
-    fn sum(total: Self::Total) -> Self::Sum;
-    /// The result of a mean.
-    fn mean(total: Self::Total, count: u64) -> Self::Mean;
-    /// The sums of a block.
-    fn block(level: Simd, x: &[Self]) -> Sums<Self>;
-    /// The sums of each column of at most [`TALL`] rows; `each` is called with them in order.
-    fn columns<const W: usize>(level: Simd, rows: &[&[Self; W]], each: impl FnMut(usize, Sums<Self>));
-}
-
-/// What takes an addition: a node of the total, the sum of squares and the moments.
-#[derive(Clone, Copy)]
-pub struct Sums<T: Described> {
-    total: T::Total,
-    norm: T::Float,
-    moments: Moments<T::Float>,
-}
-
-impl<T: Described> Sums<T> {
-    fn new(total: T::Total, node: One<T::Float>) -> Self {
-        Self { total, norm: node.norm, moments: node.moments }
-    }
-}
-
-macro_rules! described_float {
-    ($($t:ty),*) => {$(impl Described for $t {
-        type Total = <$t as Element>::Float;
-        #[inline(always)]
-        fn total(self) -> Self::Total {
-            self.float()
-        }
-        #[inline(always)]
-        fn sum(total: Self::Total) -> $t {
-            <$t>::from_float(total)
-        }
-        #[inline(always)]
-        fn mean(total: Self::Total, count: u64) -> $t {
-            Sum::<$t>::mean().finish(total, count)
-        }
-        #[inline(always)]
-        fn block(level: Simd, x: &[Self]) -> Sums<Self> {
-            let node = trees::block(level, x);
-            Sums::new(node.sum, node)
-        }
-        #[inline(always)]
-        fn columns<const W: usize>(level: Simd, rows: &[&[Self; W]], mut each: impl FnMut(usize, Sums<Self>)) {
-            let nodes = trees::columns(level, rows);
-            for i in 0..W {
-                each(i, Sums::new(nodes.sum[i], nodes.get(i)));
-            }
-        }
-    })*};
-}
-described_float!(f16, bf16, f32, f64);
-
-macro_rules! described_int {
-    ($($t:ty: $block:ident, $columns:ident);*) => {$(impl Described for $t {
-        type Total = i128;
-        #[inline(always)]
-        fn total(self) -> i128 {
-            self as i128
-        }
-        #[inline(always)]
-        fn sum(total: i128) -> Self::Sum {
-            total as Self::Sum
-        }
-        fn mean(total: i128, count: u64) -> f64 {
-            f64::from_cast(IntegerSum::<$t>::new(true, None).finish(total, count))
-        }
-        #[inline(always)]
-        fn block(level: Simd, x: &[Self]) -> Sums<Self> {
-            $block(level, x)
-        }
-        #[inline(always)]
-        fn columns<const W: usize>(level: Simd, rows: &[&[Self; W]], each: impl FnMut(usize, Sums<Self>)) {
-            $columns(level, rows, each);
-        }
-    })*};
-}
-described_int!(
-    i8: small_block, small_columns; i16: small_block, small_columns; u8: small_block, small_columns;
-    u16: small_block, small_columns; i32: wide_block, wide_columns; i64: wide_block, wide_columns;
-    u32: wide_block, wide_columns; u64: wide_block, wide_columns
-);
-
-#[inline(always)]
-fn wide_block<T: Described<Total = i128> + Summed<i128> + Wide>(level: Simd, x: &[T]) -> Sums<T> {
-    Sums::new(Summed::<i128>::sum(x), trees::block(level, x))
-}
-
-#[inline(always)]
-fn wide_columns<T, const W: usize>(level: Simd, rows: &[&[T; W]], mut each: impl FnMut(usize, Sums<T>))
-where
-    T: Described<Total = i128> + Summed<i128> + Wide,
-{
-    let (totals, nodes) = (Summed::<i128>::tile(rows.iter().copied()), trees::columns(level, rows));
-    for i in 0..W {
-        each(i, Sums::new(totals[i], nodes.get(i)));
-    }
-}
-
-/// The sum of squares of small integers is exact, as their sum is.
-#[inline(always)]
-fn small_block<T: Described<Total = i128, Float = f64> + Small>(_: Simd, x: &[T]) -> Sums<T> {
-    let sums = exact_block(&Deviation::new(0.0, true), x);
-    Sums { total: sums.sum as i128, norm: sums.squares as f64, moments: sums.moments }
-}
-
-#[inline(always)]
-fn small_columns<T, const W: usize>(_: Simd, rows: &[&[T; W]], mut each: impl FnMut(usize, Sums<T>))
-where
-    T: Described<Total = i128, Float = f64> + Small,
-{
-    let reducer = Deviation::<T>::new(0.0, true);
-    let (mut totals, mut norms, mut moments) = ([0.0; W], [0.0; W], [Moments { mean: 0.0, m2: 0.0 }; W]);
-    let mut rest = rows;
-    while !rest.is_empty() {
-        // The lowest set bit of the number of rows: a subtree of that many at the end.
-        let n = 1 << rest.len().trailing_zeros();
-        let (before, last) = rest.split_at(rest.len() - n);
-        let (sums, squares) = T::sums_tile(last);
-        let after = (rows.len() - rest.len()) as u64;
-        for i in 0..W {
-            let node = exact(sums[i] as i64, squares[i] as i64, n);
-            moments[i] = if after == 0 { node } else { reducer.combine_counted(node, n as u64, moments[i], after) };
-            (totals[i], norms[i]) = (totals[i] + sums[i], norms[i] + squares[i]);
-        }
-        rest = before;
-    }
-    for i in 0..W {
-        each(i, Sums { total: totals[i] as i64 as i128, norm: norms[i], moments: moments[i] });
-    }
-}
 
 /// The kernel of all statistics.
 #[derive(Clone)]
@@ -264,21 +124,26 @@ impl<T: Described> Describe<T> {
 
     /// The nodes of a tile of columns.
     #[inline(always)]
-    fn tile<const W: usize>(&self, level: Simd, rows: &[&[T; W]], start: u64, out: &mut [MaybeUninit<Node<T>>; W]) {
-        let bounds = Bounds::of(rows);
+    fn tile<const W: usize>(
+        &self,
+        level: Simd,
+        rows: &[&[T; W]],
+        start: u64,
+        ahead: Ahead,
+        out: &mut [MaybeUninit<Node<T>>; W],
+    ) {
         let mut odd = [false; W];
         T::columns(
             level,
             rows,
+            ahead,
             #[inline(always)]
-            |i, sums| {
+            |i, sums, bounds| {
                 let (min, max) = (bounds.least[i], bounds.greatest[i]);
-                if T::DTYPE.is_float() {
-                    // Between zeros of both signs the place is that of the first one.
-                    let zeros =
-                        (max == T::Key::ZERO && min != T::Key::ONES) || (min == T::Key::ZERO && max != T::Key::ONES);
-                    odd[i] = zeros || !is_finite(sums.moments);
-                }
+                // Between zeros of both signs the place is that of the first one.
+                let (zero, ones) = (T::Key::ZERO, T::Key::ONES);
+                let zeros = ((max == zero) & (min != ones)) | ((min == zero) & (max != ones));
+                odd[i] = zeros | !is_finite(sums.moments);
                 let (argmin, argmax) = (bounds.least_at[i].to_small(), bounds.greatest_at[i].to_small());
                 let (argmin, argmax) = (start + argmin as u64, start + argmax as u64);
                 out[i].write(Node { sums, min, max, argmin, argmax, nans: 0 });
@@ -299,7 +164,7 @@ impl<T: Described> Describe<T> {
         out.write(self.block(&column[..rows.len()], start));
     }
 
-    /// The nodes of the columns of rows, tile by tile.
+    /// The nodes of the columns of rows, tile by tile. The rows after them begin `next` bytes from them.
     ///
     /// # Safety
     /// Every row has `out.len()` elements, at least `W`.
@@ -309,9 +174,13 @@ impl<T: Described> Describe<T> {
         level: Simd,
         rows: &[*const T],
         start: u64,
+        next: isize,
         out: &mut [MaybeUninit<Node<T>>],
     ) {
         let mut tile = [const { MaybeUninit::<&[T; W]>::uninit() }; TALL];
+        // Rows a large power of two of bytes apart have one place in the cache for few of them.
+        let step = rows.get(1).map_or(0, |second| second.addr().wrapping_sub(rows[0].addr()));
+        let ahead = if step.is_multiple_of(4096) { 2 * PANEL } else { rows.len() };
         let width = out.len();
         let mut column = 0;
         while column < width {
@@ -319,14 +188,15 @@ impl<T: Described> Describe<T> {
             column = column.min(width - W);
             for (to, row) in tile.iter_mut().zip(rows) {
                 let row = row.wrapping_add(column);
-                prefetch(row.wrapping_add(W), W);
                 // SAFETY: the caller vouches for all columns of each row, and the tile ends at the last column.
                 to.write(unsafe { &*row.cast::<[T; W]>() });
             }
             // SAFETY: the loop has written a place for each row.
             let tile = unsafe { tile[..rows.len()].assume_init_ref() };
             let out = out[column..].first_chunk_mut().expect("a tile");
-            self.tile(level, tile, start, out);
+            let (size, is_last) = (size_of::<T>() as isize, column + W >= width);
+            let next = if is_last { next - column as isize * size } else { W as isize * size };
+            self.tile(level, tile, start, Ahead { rows: ahead, next }, out);
             column += W;
         }
     }
@@ -340,13 +210,26 @@ fn is_finite<F: Float>(moments: Moments<F>) -> bool {
 /// The first place of an extremum, which is no NaN.
 #[inline(always)]
 fn find<T: Element>(arg: &Arg<T>, x: &[T], extremum: T) -> usize {
-    /// Elements that are searched at a time.
-    const SEARCH: usize = 256;
+    /// Elements that are searched at a time, and then among those.
+    const MANY: usize = 128;
+    const SOME: usize = 16;
     #[inline(always)]
     fn first<T: Copy>(x: &[T], is: impl Fn(T) -> bool + Copy) -> usize {
-        let pieces = x.as_chunks::<SEARCH>().0.iter();
-        let before = pieces.take_while(|piece| !piece.iter().fold(false, |any, &x| any | is(x))).count() * SEARCH;
-        before + x[before..].iter().position(|&x| is(x)).expect("it is there")
+        let mut at = before::<T, MANY>(x, is);
+        at += before::<T, SOME>(&x[at..], is);
+        at + x[at..].iter().position(|&x| is(x)).expect("it is there")
+    }
+    /// Elements before the first piece that has such an element, or before the end.
+    #[inline(always)]
+    fn before<T: Copy, const N: usize>(x: &[T], is: impl Fn(T) -> bool + Copy) -> usize {
+        let mut n = 0;
+        while let Some(piece) = x[n..].first_chunk::<N>() {
+            if piece.iter().fold(false, |any, &x| any | is(x)) {
+                break;
+            }
+            n += N;
+        }
+        n
     }
     if T::DTYPE.is_float() && !extremum.truthy() {
         let key = arg.key(extremum);
@@ -415,7 +298,8 @@ impl<T: Described> Kernel for Describe<T> {
 
     const SHORT: usize = ALONE;
 
-    const ROWS: usize = MOST_ROWS;
+    /// A tile and the one that is prefetched stay in L1.
+    const ROWS: usize = if size_of::<T>() > 2 { TALL / 2 } else { TALL };
 
     fn reducer(&self) -> &Self {
         self
@@ -432,10 +316,17 @@ impl<T: Described> Kernel for Describe<T> {
     unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<Node<T>>]) {
         let Panel { rows, start, groups, step } = panel;
         debug_assert!(groups == 1 && step == 0, "dense rows are not cut into groups");
+        let step = rows.get(1).map_or(0, |second| second.addr().wrapping_sub(rows[0].addr()) as isize);
+        let next = step.wrapping_mul(rows.len() as isize);
         at_level(
             #[inline(always)]
             // SAFETY: the caller vouches for an element of each node in every row, and for a tile of nodes.
-            |level| unsafe { self.tiles::<TILE>(level, rows, start, out) },
+            |level| unsafe {
+                match size_of::<T>() {
+                    8 => self.tiles::<FEW>(level, rows, start, next, out),
+                    _ => self.tiles::<TILE>(level, rows, start, next, out),
+                }
+            },
         );
     }
 
@@ -461,14 +352,14 @@ impl<T: Described> Kernel for Describe<T> {
         for (to, row) in room.iter_mut().zip(x.chunks_exact(width)) {
             *to = row.as_ptr();
         }
-        let rows = &room[..rows];
+        let (rows, next) = (&room[..rows], size_of_val(x) as isize);
         at_level(
             #[inline(always)]
             // SAFETY: `x` has all rows, which are at least as wide as a tile.
             |level| unsafe {
                 match width {
-                    TILE.. => self.tiles::<TILE>(level, rows, start, out),
-                    _ => self.tiles::<FEW>(level, rows, start, out),
+                    TILE.. if size_of::<T>() < 8 => self.tiles::<TILE>(level, rows, start, next, out),
+                    _ => self.tiles::<FEW>(level, rows, start, next, out),
                 }
             },
         );

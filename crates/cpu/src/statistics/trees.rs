@@ -6,14 +6,14 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{Deviation, Moments};
 use warpfold_core::{DType, Float};
 
-use super::halves::Wide;
-use super::policy::{AHEAD, BLOCK, PANEL};
-use super::simd::{Simd, array, inlined, prefetch};
-use super::tree::{GROUP, PIECE, tree_levels};
+use crate::halves::Wide;
+use crate::policy::{AHEAD, BLOCK, PANEL, TALL};
+use crate::simd::{Simd, array, inlined, prefetch};
+use crate::tree::{GROUP, PIECE, tree_levels};
 
 /// Neighbouring nodes of a level.
 #[derive(Clone, Copy)]
-pub(super) struct Trees<F, const N: usize> {
+pub struct Trees<F, const N: usize> {
     /// Sums.
     pub sum: [F; N],
     /// Sums of squares.
@@ -93,7 +93,7 @@ impl<F: Float, const N: usize> Trees<F, N> {
 
 /// A node of each tree.
 #[derive(Clone, Copy)]
-pub(super) struct One<F> {
+pub struct One<F> {
     pub sum: F,
     pub norm: F,
     pub moments: Moments<F>,
@@ -203,14 +203,12 @@ fn block_of<T: Wide, const P: usize, const P2: usize, const P4: usize, const P8:
     }
     let mut tail = short(level, last);
     let (mut n, mut weight) = (x.len() / GROUP, GROUP as u64);
-    while n > 0 {
-        if n % 2 == 1 {
-            // SAFETY: the level's first `n` nodes are written.
-            let last = unsafe { chunks[(n - 1) / NODES].assume_init_ref() }.get((n - 1) % NODES);
-            prepend(&last.alone(), weight, &mut tail);
-        }
+    while n > NODES {
+        let last = n - 1;
+        // SAFETY: the level's first `n` nodes are written.
+        odd(unsafe { chunks[last / NODES].assume_init_ref() }, n, weight, &mut tail);
         for i in 0..(n / 2).div_ceil(NODES) {
-            let right = if (2 * i + 1) * NODES < n { 2 * i + 1 } else { 2 * i };
+            let right = (2 * i + 1).min(last / NODES);
             // SAFETY: the chunks of the level's first `n` nodes are written.
             let (left, right) = unsafe { (chunks[2 * i].assume_init(), chunks[right].assume_init()) };
             let (left, right) = (Trees::above(&left, weight), Trees::above(&right, weight));
@@ -221,7 +219,34 @@ fn block_of<T: Wide, const P: usize, const P2: usize, const P4: usize, const P8:
         n /= 2;
         weight *= 2;
     }
+    if n > 0 {
+        // SAFETY: the level's nodes, at most a chunk, are written.
+        top(unsafe { chunks[0].assume_init_ref() }, n, weight, &mut tail);
+    }
     tail.expect("a block is not empty").0.get(0)
+}
+
+/// The levels above at most [`NODES`] nodes, of which those from number `n` on have no meaning.
+#[inline(always)]
+fn top<F: Float>(nodes: &Trees<F, NODES>, n: usize, weight: u64, tail: &mut Tail<F, 1>) {
+    odd(nodes, n, weight, tail);
+    let nodes: Trees<F, 8> = Trees::above(nodes, weight);
+    odd(&nodes, n / 2, 2 * weight, tail);
+    let nodes: Trees<F, 4> = Trees::above(&nodes, 2 * weight);
+    odd(&nodes, n / 4, 4 * weight, tail);
+    let nodes: Trees<F, 2> = Trees::above(&nodes, 4 * weight);
+    odd(&nodes, n / 8, 8 * weight, tail);
+    let nodes: Trees<F, 1> = Trees::above(&nodes, 8 * weight);
+    odd(&nodes, n / 16, 16 * weight, tail);
+}
+
+/// Combines the last node of a level of `n` with the nodes to its right, if its number is odd. `nodes` are the level's
+/// last `N`.
+#[inline(always)]
+fn odd<F: Float, const N: usize>(nodes: &Trees<F, N>, n: usize, weight: u64, tail: &mut Tail<F, 1>) {
+    if n % 2 == 1 {
+        prepend(&nodes.get((n - 1) % N).alone(), weight, tail);
+    }
 }
 
 /// The first four levels.
@@ -266,17 +291,20 @@ fn short<T: Wide>(level: Simd, x: &[T]) -> Tail<T::Float, 1> {
     tail
 }
 
-/// The most rows of [`columns`].
-pub(super) const TALL: usize = 128;
-
 /// The trees over each column of at most [`TALL`] rows. Eight rows at a time are reduced in registers; then nodes are
-/// joined as a binary counter carries.
+/// joined as a binary counter carries. `also` is called with the number of the first of each eight rows, and of the
+/// rest, while they are in the cache.
 #[inline(always)]
-pub(super) fn columns<T: Wide, const W: usize>(level: Simd, rows: &[&[T; W]]) -> Trees<T::Float, W> {
+pub(super) fn columns<T: Wide, const W: usize>(
+    level: Simd,
+    rows: &[&[T; W]],
+    mut also: impl FnMut(usize),
+) -> Trees<T::Float, W> {
     let mut levels = [const { MaybeUninit::<Trees<T::Float, W>>::uninit() }; (TALL / PANEL).ilog2() as usize + 1];
     let mut pushed = 0;
     let (groups, rest) = rows.as_chunks::<PANEL>();
     for group in groups {
+        also(pushed * PANEL);
         let mut nodes = of_rows(level, group);
         let mut at = 0;
         while pushed >> at & 1 == 1 {
@@ -289,6 +317,9 @@ pub(super) fn columns<T: Wide, const W: usize>(level: Simd, rows: &[&[T; W]]) ->
         pushed += 1;
     }
     let mut tail = None;
+    if !rest.is_empty() {
+        also(pushed * PANEL);
+    }
     let rest = match rest {
         [rest @ .., one] if rest.len() % 2 == 0 => {
             prepend(&of_rows(level, &[*one]), 1, &mut tail);

@@ -1,15 +1,24 @@
 //! The least and the greatest elements of columns, with their places, in one pass.
 //!
-//! Eight rows at a time are compared as [`super::extrema`] compares a block: floats by their bits. A row of the eight
+//! Eight rows at a time are compared as [`crate::extrema`] compares a block: floats by their bits. A row of the eight
 //! is looked up only by the bits of the extremum, so no element is turned into a key.
 
 use warpfold_core::{Element, Key};
 
-use super::policy::PANEL;
-use super::simd::array;
+use crate::policy::PANEL;
+use crate::simd::{array, prefetch};
+
+/// What is prefetched.
+#[derive(Clone, Copy)]
+pub struct Ahead {
+    /// Rows from the row at hand to the row that is prefetched.
+    pub rows: usize,
+    /// Bytes from these rows to those that are read next.
+    pub next: isize,
+}
 
 /// The extrema of columns of numbers.
-pub(super) struct Bounds<K, const W: usize> {
+pub struct Bounds<K, const W: usize> {
     /// The keys of the least elements, all bits flipped.
     pub least: [K; W],
     /// The keys of the greatest elements.
@@ -21,20 +30,26 @@ pub(super) struct Bounds<K, const W: usize> {
 }
 
 impl<K: Key, const W: usize> Bounds<K, W> {
-    /// The extrema of at most 256 rows. Those of a column with a NaN have no meaning.
+    /// The extrema of no rows.
+    pub(super) const NONE: Self =
+        Self { least: [K::MIN; W], greatest: [K::MIN; W], least_at: [K::ZERO; W], greatest_at: [K::ZERO; W] };
+
+    /// Adds the rows from number `from` on, at most [`PANEL`], and prefetches later ones. The extrema of a column with
+    /// a NaN have no meaning.
     #[inline(always)]
-    pub(super) fn of<T: Element<Key = K>>(rows: &[&[T; W]]) -> Self {
-        let mut bounds =
-            Self { least: [K::MIN; W], greatest: [K::MIN; W], least_at: [K::ZERO; W], greatest_at: [K::ZERO; W] };
-        for from in (0..rows.len()).step_by(PANEL) {
-            // The last rows may be seen twice, which changes nothing.
-            let group: [&[T; W]; PANEL] = array!(PANEL, r => rows[(from + r).min(rows.len() - 1)]);
-            bounds.raise(&group, from);
+    pub(super) fn add<T: Element<Key = K>>(&mut self, rows: &[&[T; W]], from: usize, ahead: Ahead) {
+        // The last row may be seen several times, which changes nothing.
+        let last = rows.len() - 1;
+        let group: [&[T; W]; PANEL] = array!(PANEL, r => rows[(from + r).min(last)]);
+        for later in from + ahead.rows..from + ahead.rows + PANEL {
+            let (row, step) = if later <= last { (later, 0) } else { ((later - last - 1).min(last), ahead.next) };
+            prefetch(rows[row].as_ptr().wrapping_byte_offset(step), W);
         }
-        bounds
+        self.raise(&group, from);
     }
 
     #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "several rows are indexed alike, and the vectoriser sees it")]
     fn raise<T: Element<Key = K>>(&mut self, rows: &[&[T; W]; PANEL], from: usize) {
         for i in 0..W {
             let x: [K; PANEL] = array!(PANEL, r => rows[r][i].bits());

@@ -1,0 +1,123 @@
+//! How outputs reach their places: as they are, converted, or by a function that knows their places.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+use super::{Storing, Work};
+use crate::loops::{Node, Value};
+use crate::moves::copy;
+use crate::output::Output;
+
+impl Work<'_> {
+    /// Writes the results of `n` nodes, each of `count` elements, to neighbouring outputs.
+    ///
+    /// # Safety
+    /// `n` nodes of this kernel are readable; no other task writes the places.
+    pub(super) unsafe fn finish(&self, out: &Output<Value>, at: isize, nodes: *const Node, n: usize, count: usize) {
+        // SAFETY: the caller vouches for the nodes and the places.
+        unsafe {
+            self.store(n, out, at + self.problem.out_offset, |to, some| {
+                let nodes = nodes.wrapping_byte_add(some.start * self.facts.node);
+                self.kernel.finish(nodes, some.len(), count as u64, to);
+            });
+        }
+    }
+
+    /// Writes the results of `n` nodes, each of `count` elements, to outputs that are `step` places apart.
+    ///
+    /// # Safety
+    /// `n` nodes of this kernel are readable; no other task writes the places.
+    pub(super) unsafe fn finish_apart(
+        &self,
+        out: &Output<Value>,
+        at: isize,
+        step: isize,
+        nodes: *const Node,
+        n: usize,
+        count: usize,
+    ) {
+        if step == 1 {
+            // SAFETY: the caller vouches for the nodes and the places.
+            return unsafe { self.finish(out, at, nodes, n, count) };
+        }
+        if let Some(Storing::Apart(_)) = self.storing {
+            for i in 0..n {
+                // SAFETY: the caller vouches for the nodes and the places.
+                unsafe {
+                    let node = nodes.wrapping_byte_add(i * self.facts.node);
+                    self.finish(out, at + i as isize * step, node, 1, count);
+                }
+            }
+            return;
+        }
+        let mut room = SomeValues::new();
+        let some = SomeValues::BYTES / out.size();
+        for first in (0..n).step_by(some) {
+            let some = some.min(n - first);
+            let values = room.first();
+            let places = Output::at_address(values, some, out.size());
+            // SAFETY: the caller vouches for the nodes and the places; `room` has space for `some` results, which are
+            // written before they are copied.
+            unsafe {
+                self.store(some, &places, 0, |to, part| {
+                    let nodes = nodes.wrapping_byte_add((first + part.start) * self.facts.node);
+                    self.kernel.finish(nodes, part.len(), count as u64, to);
+                });
+                for i in 0..some {
+                    let to = out.at(at + self.problem.out_offset + (first + i) as isize * step, 1);
+                    copy(values.byte_add(i * out.size()), to, out.size());
+                }
+            }
+        }
+    }
+
+    /// Writes `n` outputs, which `write` writes, to the places from number `at` on. `write` is given an address and
+    /// which of the outputs to write there.
+    ///
+    /// # Safety
+    /// `write` writes the outputs; no other task writes the places.
+    pub(super) unsafe fn store(
+        &self,
+        n: usize,
+        out: &Output<Value>,
+        at: isize,
+        mut write: impl FnMut(*mut Value, Range<usize>),
+    ) {
+        let to = out.at(at, n);
+        let Some(storing) = self.storing else { return write(to, 0..n) };
+        let mut room = SomeValues::new();
+        let some = SomeValues::BYTES / self.facts.value;
+        for first in (0..n).step_by(some) {
+            let end = n.min(first + some);
+            write(room.first(), first..end);
+            match storing {
+                Storing::By { convert, bytes, hole } => {
+                    let to = to.wrapping_byte_add(first * bytes);
+                    // SAFETY: the outputs have just been written, and there is room for their elements, since `at` has
+                    // checked that all places are in bounds.
+                    if unsafe { convert(room.first(), end - first, to) }.is_err() {
+                        hole.store(true, Ordering::Relaxed);
+                    }
+                }
+                Storing::Apart(scatter) => scatter(room.first(), end - first, at as usize + first),
+            }
+        }
+    }
+}
+
+/// Room for some outputs, on the stack.
+#[repr(C, align(64))]
+struct SomeValues([MaybeUninit<u8>; SomeValues::BYTES]);
+
+impl SomeValues {
+    const BYTES: usize = 4096;
+
+    fn new() -> Self {
+        Self([MaybeUninit::uninit(); Self::BYTES])
+    }
+
+    fn first(&mut self) -> *mut Value {
+        self.0.as_mut_ptr().cast()
+    }
+}
