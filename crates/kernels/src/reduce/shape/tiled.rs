@@ -20,7 +20,7 @@ use crate::reduce::shape::piece::{Outputs, PACKS, Stretch, Walk, followed};
 use crate::reduce::shape::split::STEPS;
 use crate::source::Bits;
 use warpfold_core::DType;
-use warpfold_simt::{ALL, Pod, Shared, Simt};
+use warpfold_simt::{ALL, Shared, Simt};
 
 /// Columns of a tile that has not all of their rows, at most. It has as many windows as there are threads, but for one
 /// of each column.
@@ -29,6 +29,8 @@ pub const WIDE: u64 = 32;
 pub const WINDOW: usize = 128;
 /// Rows of a tile, at most.
 pub const ROWS: usize = 1024;
+/// Rows from one of a thread's to the next, in a tile of [`WIDE`] columns.
+const LONG: u32 = THREADS / WIDE as u32;
 /// Reads of a thread that are in flight.
 const READS: usize = 16;
 
@@ -170,6 +172,7 @@ impl<const K: usize> Tile<'_, K> {
         let (first, step) = (thread >> bits, (THREADS >> bits).max(1));
         // Rows that are this column's, and not the next one's.
         let own = (shape.rows - self.row).min(self.high as u64) as u32;
+        let is_long = shape.whole == 0 && shape.wide == WIDE as u32;
         let mut column = thread & (shape.wide - 1);
         while s.again(column < shape.wide) {
             let last = shape.columns - 1;
@@ -179,8 +182,22 @@ impl<const K: usize> Tile<'_, K> {
                 while s.again(row < end) {
                     // Anew, so that no address is kept from turn to turn.
                     let each = s.anew(step);
+                    if s.branch(is_long && row + (READS as u32 - 1) * LONG < end) {
+                        // The same, without a choice: distances are known.
+                        let (rows, to) = (offsets.offset(row), stage.room.offset(column + row * WIDE as u32));
+                        let at = |j: usize| base.wrapping_add(s.get(rows, j as u32 * LONG));
+                        let some = elements::<S, B>(s, &self.call.recipe, shape.size, true, at);
+                        let mut j = 0;
+                        while j < READS {
+                            s.put(to, j as u32 * THREADS, some[j]);
+                            j += 1;
+                        }
+                        row += READS as u32 * LONG;
+                        continue;
+                    }
                     let at = |j: usize| base.wrapping_add(s.get(offsets, (row + j as u32 * each).min(end - 1)));
-                    let some = elements::<S, B>(s, &self.call.recipe, shape.size, at);
+                    let more = row + (READS / 2) as u32 * each < end;
+                    let some = elements::<S, B>(s, &self.call.recipe, shape.size, more, at);
                     let each = s.anew(step);
                     let (first, down) = (column * stage.right + row * stage.down, each * stage.down);
                     let mut j = 0;
@@ -250,24 +267,24 @@ impl<B> Stage<B> {
     }
 }
 
-/// Elements at addresses, each of `size` bytes.
+/// Elements at addresses, each of `size` bytes; the second half only if there is `more`.
 #[inline(always)]
-fn elements<S: Simt, B: Bits>(s: &S, recipe: &Recipe, size: u32, at: impl Fn(usize) -> u64) -> [B; READS] {
+fn elements<S: Simt, B: Bits>(s: &S, recipe: &Recipe, size: u32, more: bool, at: impl Fn(usize) -> u64) -> [B; READS] {
     let is = |dtype: DType| recipe.input == code(dtype);
     if B::SIZE == 4 && s.branch(size == 2) {
-        let bits: [u16; READS] = load(s, &at);
+        let bits: [u16; READS] = load(s, more, &at);
         if s.branch(is(DType::BF16)) {
             return bits.map(|x| B::from_bits((x as u128) << 16));
         }
         return bits.map(|x| B::from_bits(s.f16_to_f32(x).to_bits() as u128));
     }
-    load(s, &at)
+    load(s, more, &at)
 }
 
 #[inline(always)]
-fn load<S: Simt, T: Pod>(s: &S, at: &impl Fn(usize) -> u64) -> [T; READS] {
+fn load<S: Simt, T: Bits>(s: &S, more: bool, at: &impl Fn(usize) -> u64) -> [T; READS] {
     warpfold_simt::array::from_fn(
         #[inline(always)]
-        |j| s.load(array::<T>(at(j)), 0),
+        |j| if j < READS / 2 || s.branch(more) { s.load(array::<T>(at(j)), 0) } else { T::ZERO },
     )
 }
