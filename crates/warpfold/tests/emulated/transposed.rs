@@ -199,9 +199,8 @@ fn again(i: usize, seed: &mut u64) -> Case {
 #[test]
 fn results_reduced_again_have_the_bits_of_the_cpu_and_no_fault() {
     let (on, mut seed) = (Emulated::new(), 40);
-    let count = cases(60);
-    let ran = check_all(&on, (0..count).map(|i| again(i, &mut seed)));
-    assert!(ran["columns"] as usize > count / 2, "{ran:?}");
+    let ran = check_all(&on, (0..cases(60)).map(|i| again(i, &mut seed)));
+    assert!(ran["columns"] > 30, "{ran:?}");
 }
 
 /// A case with this number of long rows that have a few columns between their elements: kept ones, or reduced ones,
