@@ -22,8 +22,8 @@ pub struct Launch<A> {
 /// Where a launch finds its elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum From {
-    /// Where the reduction's are.
-    Input,
+    /// So many bytes from where the reduction's are.
+    Input(usize),
     /// So many bytes into the workspace.
     Workspace(usize),
 }
@@ -52,7 +52,7 @@ impl<A: Plain> Launch<A> {
             grid,
             block,
             words: words(params),
-            moved: Moved { from: From::Input, to: To::Output(0) },
+            moved: Moved { from: From::Input(0), to: To::Output(0) },
             addresses: PhantomData,
         }
     }
@@ -87,7 +87,7 @@ impl Launch<CallAt> {
     #[must_use]
     pub fn place(&self, at: CallAt) -> CallAt {
         let input = match self.moved.from {
-            From::Input => at.input,
+            From::Input(by) => at.input + by as u64,
             From::Workspace(by) => at.workspace + by as u64,
         };
         let output = match self.moved.to {

@@ -1,9 +1,9 @@
 //! What a GPU is to launch: plain values, made without a GPU.
 //!
 //! `choose` finds the fold of a reduction, `planner` its shape, `staged` that of outputs of few elements, `share` how
-//! the work is shared out; the numbers that tune it are in `policy`. `subtrees`, `tiled` and `parts` reduce in two
-//! launches, and `transpose` copies what no shape reads well; `chunk` cuts a row into launches. `segments`, [`sort`],
-//! [`split`], [`rows`] and [`kmeans`] plan the other families.
+//! the work is shared out; the numbers that tune it are in `policy`. `subtrees`, `tiled`, `parts` and `twice` reduce
+//! in two launches, and `transpose` copies what no shape reads well; `chunk` cuts a row into launches. `segments`,
+//! [`sort`], [`split`], [`rows`] and [`kmeans`] plan the other families.
 
 mod choose;
 mod chunk;
@@ -25,6 +25,7 @@ mod staged;
 mod subtrees;
 mod tiled;
 mod transpose;
+mod twice;
 
 pub use chunk::Chunk;
 pub use launch::Launch;

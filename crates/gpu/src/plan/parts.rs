@@ -10,10 +10,11 @@ use warpfold_kernels::reduce::table::KEPT;
 use warpfold_kernels::reduce::workspace::{COUNTERS, STATUS};
 
 use super::Launch;
+use super::choose::Fold;
 use super::limits::Limits;
 use super::near::is_stepped;
 use super::planner::Planner;
-use super::policy::{TRANSPOSED_BYTES, WARPS};
+use super::policy::{BETWEEN_BYTES, TRANSPOSED_BYTES, WARPS};
 use super::transpose::{Asked, Copied};
 
 /// The same problem, whose outputs are the numbers of rows in the order in which they are walked.
@@ -65,22 +66,46 @@ pub(super) fn joined(
     Some(Copied { launches: vec![first, second], workspace: COUNTERS + room, bytes: 2 * room as u64 })
 }
 
-/// Plans long rows whose elements are a few steps apart.
+/// The axis between whose elements a stretch of a row has those of others, and what these are: the few columns beside
+/// it, kept or reduced, that no lane can read at once. None, if there are none, or lanes do read them well.
+fn between(fold: &Fold, problem: &Problem) -> Option<(Dim, Dim)> {
+    let Problem { kept, reduced, size, .. } = problem;
+    let (run, columns) = match (&reduced[..], kept.last()) {
+        ([run], Some(columns)) if fold.facts.ordered => (run, columns),
+        ([columns, run], _) if fold.facts.ordered || fold.facts.places => (run, columns),
+        _ => return None,
+    };
+    let row = columns.len * size;
+    let is_read = columns.out != 0
+        && (row.is_multiple_of(16) || (fold.facts.packed && columns.len.is_power_of_two()))
+        && fold.facts.slim;
+    let is_dense = columns.x == *size as isize && run.x == row as isize;
+    // Staged logarithms of sums took as long: 297 us of f16 (44739225,3) on an H200, and 264 in columns; f32 has tiles
+    // (178 us of (16,4194304) in Fortran order, 192 so).
+    let is_slow = *size > 2 || fold.name.starts_with("logsumexp");
+    (is_dense && !is_read && !is_slow && row <= BETWEEN_BYTES).then_some((*run, *columns))
+}
+
+/// Plans long rows whose elements are a few steps apart, or have few columns between them.
 pub(super) fn stepped(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Option<Copied> {
     let Problem { kept, reduced, size, outputs, count, .. } = problem;
-    let [run] = reduced[..] else { return None };
     let few = count * outputs * size < limits.multiprocessors as usize * TRANSPOSED_BYTES;
-    let inner = kept.last().is_none_or(|axis: &Dim| axis.x >= run.x);
+    let inner = |run: &Dim| kept.last().is_none_or(|axis: &Dim| axis.x >= run.x);
+    let (run, beside) = match reduced[..] {
+        [run] if is_stepped(run.x, *size) && inner(&run) => (run, None),
+        _ => between(asked.fold, problem).map(|(run, columns)| (run, Some(columns)))?,
+    };
     // Blocks that have a row each find places faster; so does what describes one.
     let placed = asked.fold.facts.places && (asked.described || *outputs >= limits.multiprocessors as usize);
-    if few || placed || !inner || !is_stepped(run.x, *size) || kept.len() > KEPT || !asked.fold.facts.staged {
+    if few || placed || kept.len() > KEPT || !asked.fold.facts.staged {
         return None;
     }
     let rows = numbered(problem);
     let planner = parting(asked, &rows, limits);
-    if planner.staged(&rows.kept, run).is_some() {
+    if reduced.len() == 1 && planner.staged(&rows.kept, run).is_some() {
         return None;
     }
-    let (first, parts) = planner.stretches(run)?;
+    let beside = beside.map(|columns| if columns.out == 0 { columns } else { rows.kept[kept.len() - 1] });
+    let (first, parts) = planner.stretches(run, beside)?;
     joined(first, parts, asked, problem, limits)
 }

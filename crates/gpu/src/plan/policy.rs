@@ -61,5 +61,11 @@ pub const TRANSPOSE_SPREAD: u64 = 32;
 pub const SUBTREE: usize = 32;
 /// Bytes side by side from which on columns of subtrees are reduced in place. Not measured.
 pub const SUBTREE_BYTES: usize = 128;
+/// Bytes of few columns, of which a warp stages a stretch of 32 rows and more. Not measured against other values.
+pub const BETWEEN_BYTES: usize = 127;
+/// Bytes of columns whose results are reduced again: as many as several panels have. Not measured.
+pub const TOGETHER_BYTES: usize = 8 << 10;
+/// Results are reduced again if they have at most one of so many parts of the input's bytes. Not measured.
+pub const AGAIN: usize = 32;
 /// Bytes of an output, from which on tiles reduce it where order matters and elements lie in another one. Not measured.
 pub const TILED_BYTES: usize = 16 << 10;

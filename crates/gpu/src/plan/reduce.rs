@@ -16,6 +16,7 @@ use super::policy::LAUNCH;
 use super::subtrees::subtrees;
 use super::tiled::tiled;
 use super::transpose::{Asked, Copied, is_scattered, transposed};
+use super::twice::twice;
 use warpfold_array::Op;
 use warpfold_array::problem::{Problem, merge};
 use warpfold_array::request::Spec;
@@ -84,7 +85,8 @@ impl GpuPlan {
             let sorted = in_memory_order(problem);
             let problem = if fold.facts.ordered || fold.facts.places { problem } else { &sorted };
             let asked = Asked { spec, fold: &fold, described: false };
-            let mut plan = stepped(&asked, problem, limits);
+            let mut plan = if fold.facts.ordered || fold.facts.places { None } else { twice(spec, problem, limits) };
+            plan = plan.or_else(|| stepped(&asked, problem, limits));
             if plan.is_none() && is_scattered(problem, &fold.facts, limits) {
                 plan = subtrees(spec, problem, limits)
                     .or_else(|| tiled(&asked, problem, limits))

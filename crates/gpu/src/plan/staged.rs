@@ -87,30 +87,38 @@ impl Planner<'_> {
         } else {
             return None;
         };
-        (outer.len() <= KEPT).then(|| self.units(outer, units, run, 0))
+        (outer.len() <= KEPT).then(|| self.units(outer, units, run, [0, 0]))
     }
 
     /// The launch that leaves a part of each stretch of rows of `run` elements a few steps apart, and a row's parts.
-    /// The problem's outputs are rows.
-    pub(super) fn stretches(&self, run: Dim) -> Option<(Launch<CallAt>, u64)> {
+    /// The problem's outputs are rows. `beside` lies side by side between the steps: its innermost kept axis, or a
+    /// reduced one, each element of which has a row of the sequence.
+    pub(super) fn stretches(&self, run: Dim, beside: Option<Dim>) -> Option<(Launch<CallAt>, u64)> {
         let Problem { kept, size, .. } = self.problem;
-        let nothing = Dim { len: 1, x: 0, mask: 0, out: 0 };
+        let columns = beside.unwrap_or(Dim { len: 1, x: 0, mask: 0, out: 0 });
+        let is_row = columns.len > 1 && columns.out == 0;
         // Stretches are whole subtrees.
         let ways = SUBTREES.filter_map(|bits| {
             let len = 1usize << bits;
             let along = Dim { len: run.len.div_ceil(len), x: run.x << bits, mask: 0, out: 1 };
-            let units = Units::of(along, nothing, (len - 1) * run.x as usize + size)?;
-            (units.lines.is_none() && len < run.len).then_some((len, units))
+            let units = Units::of(along, columns, (len - 1) * run.x as usize + columns.len * size)?;
+            let in_order = !(is_row && self.fold.facts.ordered) || run.len.is_multiple_of(len);
+            (units.lines.is_none() && len < run.len && in_order).then_some((len, units))
         });
-        let (len, units) = ways.max_by_key(|(len, units)| len * units.fit)?;
-        let parts = units.along.len as u64;
-        let kept: Vec<Dim> = kept.iter().map(|axis| Dim { out: axis.out * room(parts) as isize, ..*axis }).collect();
-        Some((self.units(&kept, units, Dim { len, ..run }, run.len), parts))
+        let (len, mut units) = ways.max_by_key(|(len, units)| len * units.fit)?;
+        let each = units.along.len;
+        let parts = (each * if is_row { columns.len } else { 1 }) as u64;
+        let of_row = |axis: &Dim| Dim { out: axis.out * room(parts) as isize, ..*axis };
+        units.columns = if is_row { Dim { out: each as isize, ..columns } } else { of_row(&columns) };
+        let outer = &kept[..kept.len() - (columns.out != 0) as usize];
+        let outer: Vec<Dim> = outer.iter().map(of_row).collect();
+        let beyond = if is_row { run.len } else { 0 };
+        Some((self.units(&outer, units, Dim { len, ..run }, [run.len, beyond]), parts))
     }
 
-    /// The launch for units outside which there are `outer` axes, and which are stretches of rows of `row` elements, or
-    /// whole outputs.
-    fn units(&self, outer: &[Dim], units: Units, run: Dim, row: usize) -> Launch<CallAt> {
+    /// The launch for units outside which there are `outer` axes, and which are stretches of rows of `row` elements,
+    /// `beyond` from column to column, or whole outputs.
+    fn units(&self, outer: &[Dim], units: Units, run: Dim, [row, beyond]: [usize; 2]) -> Launch<CallAt> {
         let outputs = self.outputs::<KEPT>(outer);
         let Units { along, columns, bytes, lines, .. } = units;
         let wanted = (outputs.total * along.len as u64 / (self.processors * SPREAD)) as usize;
@@ -139,6 +147,7 @@ impl Planner<'_> {
             tiles,
             end: self.end(),
             row: row as u64,
+            beyond: beyond as u64,
         };
         self.launch(format!("staged_{}", self.fold.name), warps.div_ceil(block), block, shape)
     }

@@ -94,7 +94,7 @@ pub(super) fn subtrees(spec: &Spec, problem: &Problem, limits: &Limits) -> Optio
     let staged = (COUNTERS + 4 * lower.words.max(upper.words)).next_multiple_of(ALIGNED);
     Some(Copied {
         launches: vec![
-            reduced.moved(Moved { from: From::Input, to: To::Workspace(staged) }),
+            reduced.moved(Moved { from: From::Input(0), to: To::Workspace(staged) }),
             joined.moved(Moved { from: From::Workspace(staged), to: To::Output(0) }),
         ],
         workspace: staged + outputs * row * bytes,

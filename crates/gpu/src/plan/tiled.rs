@@ -53,6 +53,10 @@ pub(super) fn tiled(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> Op
         return None;
     }
     let ((across, columns), (down, rows)) = (way(columns), way(rows));
+    // One row is in order already. Its runs are short, or in too many axes: a copy reads them with what is between.
+    if rows == 1 {
+        return None;
+    }
     // Elements of a window; a tile has as many windows as a block has threads.
     let window = (WINDOW / if fold.name.ends_with("f64") { 8 } else { 4 }) as u64;
     let whole = rows <= 256;

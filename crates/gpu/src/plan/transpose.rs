@@ -218,7 +218,11 @@ fn copy(axes: &[Way], size: usize, from: isize, to: usize, limits: &Limits) -> L
     let (mut near, mut far) = (Taken::new(), Taken::new());
     // A sector is 32 bytes, and a line 128.
     let line = 128 / size;
-    for &i in by_source.iter().take_while(|&&i| i + 1 < axes.len()) {
+    // The copy's innermost axis is on the far side. If its elements lie side by side in the input, too, but too few for
+    // a line, the near side has what shares lines with them.
+    let is_last = |i: usize| i + 1 == axes.len();
+    let short = by_source.iter().skip_while(|&&i| is_last(i) && axes[i].len < line);
+    for &i in short.take_while(|&&i| !is_last(i)) {
         if !near.has_room(line) {
             break;
         }

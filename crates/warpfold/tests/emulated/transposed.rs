@@ -166,3 +166,73 @@ fn elements_some_steps_apart_have_the_bits_of_the_cpu_and_no_fault() {
     let ran = check_all(&on, (0..count).map(|i| stepped(i, &mut seed)));
     assert!(ran["staged"] as usize > count / 3, "{ran:?}");
 }
+
+/// A case with this number whose order does not matter, of short rows that follow one another, or short runs.
+fn again(i: usize, seed: &mut u64) -> Case {
+    const OPS: [Op; 9] =
+        [Op::Sum, Op::Min, Op::Max, Op::Mean, Op::Any, Op::All, Op::CountNonzero, Op::Norm, Op::MinMax];
+    let axis = |len, reduced| Axis { len, gap: 0, reversed: false, broadcast: false, reduced };
+    let dtype = DType::ALL[pick(DType::ALL.len(), seed)];
+    let mut row = vec![axis(1 + pick(40, seed), false)];
+    for k in 0..pick(3, seed) {
+        row.insert(pick(2, seed), axis(1 + pick(9, seed), k == 0));
+    }
+    let wide: usize = row.iter().map(|axis| axis.len).product();
+    let rows = (280_000 / wide / dtype.size()).max(1) + pick(50, seed);
+    let mut axes = vec![axis(rows, true)];
+    if pick(4, seed) == 0 {
+        axes = vec![axis(2, pick(2, seed) == 0), axis(rows / 2 + 1, true)];
+    }
+    axes.extend(row);
+    let options = Choices {
+        specials: pick(4, seed) == 0,
+        skip_nan: pick(4, seed) == 0,
+        initial: pick(8, seed) == 0,
+        ord: 2,
+        dtype: (i.is_multiple_of(9) && pick(2, seed) == 0 && !dtype.is_float()).then_some(DType::I16),
+        ..Choices::default()
+    };
+    let offset = pick(4, seed) / 3;
+    Case { op: OPS[i % OPS.len()], dtype, axes, turn: 0, offset, options, seed: pick(1 << 30, seed) as u64 }
+}
+
+#[test]
+fn results_reduced_again_have_the_bits_of_the_cpu_and_no_fault() {
+    let (on, mut seed) = (Emulated::new(), 40);
+    let ran = check_all(&on, (0..cases(60)).map(|i| again(i, &mut seed)));
+    assert!(ran["columns"] > 30, "{ran:?}");
+}
+
+/// A case with this number of long rows that have a few columns between their elements: kept ones, or reduced ones,
+/// each of which has a stretch of the sequence.
+fn between(i: usize, seed: &mut u64) -> Case {
+    const DTYPES: [DType; 6] = [DType::F16, DType::BF16, DType::F32, DType::F64, DType::I8, DType::U16];
+    const OPS: [Op; 8] = [Op::Sum, Op::Mean, Op::Var, Op::Norm, Op::LogSumExp, Op::ArgMin, Op::ArgMax, Op::Prod];
+    let axis = |len, reduced| Axis { len, gap: 0, reversed: false, broadcast: false, reduced };
+    let dtype = DTYPES[pick(DTYPES.len(), seed)];
+    let columns = 2 + pick((127 / dtype.size()).min(62) - 1, seed);
+    let (kept, rows) = (pick(2, seed) == 0, 20_000 / columns);
+    let rows = if kept { rows + pick(100, seed) } else { rows.next_multiple_of(32 << pick(4, seed)) };
+    let mut axes = vec![axis(rows, true), axis(columns, !kept)];
+    if pick(3, seed) == 0 {
+        axes.insert(0, axis(2, false));
+    }
+    let options = Choices {
+        specials: pick(3, seed) == 0,
+        skip_nan: pick(3, seed) == 0,
+        initial: pick(4, seed) == 0,
+        ord: pick(3, seed) as u8,
+        ..Choices::default()
+    };
+    let turn = if kept { 0 } else { BACKWARDS };
+    let (op, offset) = (OPS[i % OPS.len()], pick(4, seed));
+    Case { op, dtype, axes, turn, offset, options, seed: pick(1 << 30, seed) as u64 }
+}
+
+#[test]
+fn columns_between_elements_have_the_bits_of_the_cpu_and_no_fault() {
+    let (on, mut seed) = (Emulated::new(), 90);
+    let count = cases(200);
+    let ran = check_all(&on, (0..count).map(|i| between(i, &mut seed)));
+    assert!(ran["staged"] as usize > count / 12, "{ran:?}");
+}

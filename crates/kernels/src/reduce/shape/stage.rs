@@ -6,6 +6,7 @@
 use crate::address::array;
 use crate::node::select;
 use crate::reduce::shape::map::Divisor;
+use crate::reduce::shape::panel::together;
 use crate::reduce::shape::piece::{followed, joined};
 use crate::reduce::shape::split::{STEPS, next};
 use crate::source::{Bits, words};
@@ -184,7 +185,13 @@ impl Stage {
                 #[inline(always)]
                 |i| if (i as u32) < each { self.element(s, at(k + i as u32)) } else { B::ZERO },
             );
+            // Whole words move on as others come in at the end.
             let mut i = 0;
+            if B::SIZE < 4 {
+                let ([_, b, c, d], [x, y, ..]) = (words, together(some));
+                words = if B::SIZE == 1 { [b, c, d, x] } else { [c, d, x, y] };
+                i = each;
+            }
             while i < each {
                 words = followed(words, some[i as usize]);
                 i += 1;
@@ -197,7 +204,6 @@ impl Stage {
     /// The element at byte `at`, a multiple of its size.
     #[inline(always)]
     fn element<S: Simt, B: Bits>(&self, s: &S, at: u32) -> B {
-        let place = at + (at >> 7 << 4);
-        s.get(self.0.cast::<B>(), place / B::SIZE)
+        s.get(self.0.cast::<u8>().offset(at + (at >> 7 << 4)).cast::<B>(), 0)
     }
 }

@@ -56,6 +56,8 @@ params! {
         pub end: u64,
         /// Elements of a row, if units are stretches of rows and leave parts for another launch; else none.
         pub row: u64,
+        /// Elements from column to column of the row's sequence, if outputs side by side are parts of one row.
+        pub beyond: u64,
     }
 }
 
@@ -192,7 +194,8 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
         if s.branch(there && mine == 0) {
             let out = tile.out + unit as i64 * shape.out + column as i64 * shape.beside;
             if s.branch(shape.row > 0) {
-                publish(s, call.partials(), out as usize, walk.fold().moved(part, before()));
+                let before = before() + column as u64 * shape.beyond;
+                publish(s, call.partials(), out as usize, walk.fold().moved(part, before));
             } else {
                 walk.fold().finish(s, &call.recipe, part, call.out(out));
             }

@@ -13,7 +13,7 @@ mod read;
 pub use free::Free;
 pub use ordered::Ordered;
 pub use packed::Packed;
-pub(super) use read::{Tile, load};
+pub(super) use read::{Tile, load, together};
 
 use crate::params::{Plain, params};
 use crate::reduce::fold::{Parts, Tree};

@@ -291,6 +291,13 @@ impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARR
     #[inline(always)]
     fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [F::Part; C] {
         let f = &self.0;
+        if s.branch(strip.rows == 2) {
+            let bits: [[F::Bits; C]; 2] = load(s, strip, Tile { row: 0, step: 1, more: false });
+            return warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |j| f.part(f.pair(s, bits[0][j], bits[1][j]), 2),
+            );
+        }
         if s.branch(strip.rows == 4) {
             let bits: [[F::Bits; C]; 4] = load(s, strip, Tile { row: 0, step: 1, more: false });
             return warpfold_simt::array::from_fn(

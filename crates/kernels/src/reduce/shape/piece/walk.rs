@@ -118,14 +118,30 @@ fn node<S: Simt, F: Tree>(s: &S, f: &F, stretch: Stretch, mut read: impl FnMut(u
     let nodes = Counter::of(s, f, whole, stretch.packs, &mut read).nodes();
     let mut node = f.neutral();
     if s.branch(left > 0) {
-        node = padded(s, f, &read(whole), F::Bits::PER, left, 1);
+        node = last(s, f, &read(whole), left);
     }
-    let mut d = 0;
-    while d < 4 {
-        node = select(whole >> d & 1 == 1, f.join(nodes[d], node, F::Bits::PER << d), node);
-        d += 1;
+    // Outputs of less than a pack have none of these.
+    if s.branch(whole > 0) {
+        let mut d = 0;
+        while d < 4 {
+            node = select(whole >> d & 1 == 1, f.join(nodes[d], node, F::Bits::PER << d), node);
+            d += 1;
+        }
     }
     node
+}
+
+/// The node over the first `left` elements of 16 bytes, at least one, of a tree with a neutral node.
+#[inline(always)]
+fn last<S: Simt, F: Tree>(s: &S, f: &F, w: &[u32; 4], left: u32) -> F::Node {
+    // Outputs are often no longer than this, and few elements need few nodes.
+    if F::Bits::PER > 4 && s.branch(left <= 2) {
+        padded(s, f, w, 2, left, 1)
+    } else if F::Bits::PER > 4 && s.branch(left <= 4) {
+        padded(s, f, w, 4, left, 1)
+    } else {
+        padded(s, f, w, F::Bits::PER, left, 1)
+    }
 }
 
 /// The part of a stretch, of a tree without a neutral node.

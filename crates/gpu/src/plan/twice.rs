@@ -1,0 +1,130 @@
+//! Reductions that any order serves, in two launches: elements side by side in memory are columns, whether their axes
+//! are kept or reduced, and the results of these are reduced again. A row of columns may be several rows of the array,
+//! so that rows begin where lines do and no lane is without columns. Every element is read once, where it lies.
+
+use std::cmp::Reverse;
+
+use warpfold_array::problem::{Dim, Problem, merge};
+use warpfold_array::request::Spec;
+use warpfold_array::{Op, Ord};
+use warpfold_core::DType;
+use warpfold_kernels::reduce::workspace::COUNTERS;
+
+use super::choose::fast;
+use super::launch::{From, Moved, To};
+use super::limits::Limits;
+use super::planner::Planner;
+use super::policy::{AGAIN, RUN_BYTES, TOGETHER_BYTES, TRANSPOSED_BYTES};
+use super::transpose::{ALIGNED, Copied};
+
+/// What reduces elements, and what reduces the results of that; none, if a result is not an element of the same kind
+/// of reduction.
+fn both(spec: &Spec, count: usize) -> Option<(Spec, Spec)> {
+    let plain = spec.initial.is_none() && !spec.masked && !spec.swapped;
+    let of = |op: Op, input: DType| Spec { op, dtype: None, ..Spec::without_options(Op::Sum, input) };
+    let integer = !spec.input.is_float();
+    let (first, second) = match spec.op {
+        // Sums of at most 32 bits do not leave 64.
+        Op::Mean if integer && (spec.input.size() > 4 || count >= 1 << 31) => return None,
+        Op::Sum | Op::Mean if integer => {
+            let first = of(Op::Sum, spec.input);
+            let dtype = (spec.op == Op::Sum).then_some(spec.result());
+            (first, Spec { dtype, ..of(spec.op, first.result()) })
+        }
+        Op::Min | Op::Max if !spec.skip_nan => (*spec, *spec),
+        Op::Norm if !spec.skip_nan && spec.ord == Ord::Inf => (*spec, *spec),
+        Op::Any | Op::All => (*spec, Spec { skip_nan: false, input: DType::Bool, ..*spec }),
+        Op::CountNonzero => (*spec, of(Op::Sum, spec.result())),
+        _ => return None,
+    };
+    plain.then_some((first, second))
+}
+
+/// How many rows of the array, which follow one another, are one row of columns: so that these begin where lines do,
+/// and are many.
+fn abreast(row: usize) -> usize {
+    let each = 16 >> row.trailing_zeros().min(4);
+    if each == 1 || row.is_power_of_two() { 1 } else { TOGETHER_BYTES.div_ceil(row * each) * each }
+}
+
+/// Axes in the order in which they lie in memory, with their steps among results in the same order; and how many
+/// results there are, if that axis has so many.
+fn numbered(axes: impl Iterator<Item = Dim>, longer: (isize, usize)) -> (Vec<Dim>, usize) {
+    let mut axes: Vec<Dim> = axes.filter(|axis| axis.len != 1).collect();
+    axes.sort_by_key(|axis| Reverse(axis.x));
+    let mut to = 1;
+    for axis in axes.iter_mut().rev() {
+        axis.out = to as isize;
+        to *= if axis.x == longer.0 { longer.1 } else { axis.len };
+    }
+    (axes, to)
+}
+
+/// Plans the launches. None, if one launch does as well, or if there were too many results.
+pub(super) fn twice(spec: &Spec, problem: &Problem, limits: &Limits) -> Option<Copied> {
+    let Problem { kept, reduced, size, count, outputs, .. } = problem;
+    let (first, second) = both(spec, *count)?;
+    let (down, beside) = reduced.split_first()?;
+    let bytes = count * outputs * size;
+    if bytes < limits.multiprocessors as usize * TRANSPOSED_BYTES || reduced.iter().any(|axis| axis.x <= 0) {
+        return None;
+    }
+    let both_sides = || kept.iter().chain(beside).copied();
+    let row = merge(numbered(both_sides(), (0, 0)).0).last().filter(|axis| axis.x == *size as isize)?.len * size;
+    let is_dense = down.x as usize == row;
+    let each = if is_dense { abreast(row) } else { 1 };
+    // Long runs are read as well in one launch where they begin where lines do.
+    let run = reduced.last()?;
+    let is_short = run.x != *size as isize || run.len * size < RUN_BYTES;
+    let in_lines = !is_short && (run.len * size).is_multiple_of(16) && reduced.len() <= 3;
+    if (beside.is_empty() && each == 1) || in_lines || !(is_dense || is_short) {
+        return None;
+    }
+
+    // Rows that are left over are one row more of results.
+    let (turns, left) = (down.len / each, down.len % each);
+    let slots = each + (left > 0) as usize;
+    let more = Dim { len: each, ..*down };
+    let (columns, results) = numbered(both_sides().chain([more]), (more.x, slots));
+    let node = first.result().size();
+    if turns < AGAIN || results * node > bytes / AGAIN {
+        return None;
+    }
+    let to = |axis: &Dim| columns.iter().find(|own| own.x == axis.x).map_or(0, |own| own.out as usize);
+    let rest = columns.iter().filter(|axis| axis.x != more.x).copied().collect();
+    let upper = Dim { len: turns, x: down.x * each as isize, ..*down };
+    let lower = Dim { len: left, ..*down };
+    let ways = [(columns.clone(), upper, 0, 0), (rest, lower, turns * each * down.x as usize, each * to(&more))];
+    let (mut launches, mut words) = (Vec::new(), 0);
+    for (columns, down, from, to) in ways.into_iter().filter(|way| way.1.len > 0) {
+        let kept = merge(columns);
+        let outputs = kept.iter().map(|axis| axis.len).product();
+        let reduced = if down.len == 1 { Vec::new() } else { vec![down] };
+        let own = Problem { kept, reduced, count: down.len, outputs, ..problem.clone() };
+        let mut planner = Planner::new(&first, fast(&first)?, true, &own, limits);
+        launches.push((planner.fast()?, From::Input(from), to * node));
+        words = words.max(planner.words);
+    }
+    let at = |axis: &Dim| Dim { x: (to(axis) * node) as isize, ..*axis };
+    let slots = Dim { len: slots, ..more };
+    let mut again: Vec<Dim> = beside.iter().chain([&slots]).filter(|axis| axis.len != 1).map(at).collect();
+    again.sort_by_key(|axis| Reverse(axis.x));
+    let own = Problem {
+        kept: merge(kept.iter().map(at).collect()),
+        count: again.iter().map(|axis| axis.len).product(),
+        reduced: merge(again),
+        size: node,
+        ..problem.clone()
+    };
+    let mut planner = Planner::new(&second, fast(&second)?, true, &own, limits);
+    if second.op == Op::Mean {
+        planner.recipe.count = *count as u64;
+    }
+    let last = planner.fast()?;
+    let staged = (COUNTERS + 4 * words.max(planner.words)).next_multiple_of(ALIGNED);
+    let moved =
+        launches.into_iter().map(|(launch, from, to)| launch.moved(Moved { from, to: To::Workspace(staged + to) }));
+    let last = last.moved(Moved { from: From::Workspace(staged), to: To::Output(0) });
+    let (launches, room) = (moved.chain([last]).collect(), results * node);
+    Some(Copied { launches, workspace: staged + room, bytes: 2 * room as u64 })
+}
