@@ -1,4 +1,4 @@
-//! Many statistics in one read of the data: every reducer reduces a block while the block is in L1.
+//! Many statistics in one read of the data, by one kernel ([`crate::statistics`]) that carries them all.
 
 use warpfold_core::{DType, bf16, f16};
 

@@ -6,8 +6,7 @@ use half::{bf16, f16};
 use warpfold_core::{DType, Element, Float, Kind, with_dtype};
 
 use super::halves::widen_halves;
-use super::policy::AHEAD_COLUMNS;
-use super::simd::{at_level, prefetch, vectorize};
+use super::simd::{at_level, vectorize};
 use warpfold_array::problem::{At, Dim};
 
 /// Copies `n` elements, the first at `x` and then every `stride` bytes, to a tile, and converts them. Any alignment
@@ -187,9 +186,6 @@ impl Readable for bool {
     }
 }
 
-/// Elements between two prefetches.
-const PIECE: usize = 64;
-
 /// A [`Gather`] that converts by `f`.
 ///
 /// # Safety
@@ -199,20 +195,9 @@ unsafe fn copy<S: Readable, T>(x: *const u8, stride: isize, n: usize, to: *mut T
     /// Elements a number of elements apart that the compiler knows.
     #[inline(always)]
     unsafe fn steps<S: Readable, T, const STEP: usize>(x: *const S, n: usize, to: *mut T, f: impl Fn(S) -> T) {
-        // SAFETY: the caller of `copy` vouches for `n` elements, this many apart, and room for them.
-        unsafe {
-            for piece in 0..n / PIECE {
-                let (x, to) = (x.add(piece * PIECE * STEP), to.add(piece * PIECE));
-                if (piece + 1) * PIECE * STEP + AHEAD_COLUMNS / size_of::<S>() <= n * STEP {
-                    prefetch(x.wrapping_byte_add(AHEAD_COLUMNS), PIECE * STEP);
-                }
-                for i in 0..PIECE {
-                    to.add(i).write(f(S::read(x.add(i * STEP))));
-                }
-            }
-            for i in n / PIECE * PIECE..n {
-                to.add(i).write(f(S::read(x.add(i * STEP))));
-            }
+        for i in 0..n {
+            // SAFETY: the caller of `copy` vouches for `n` elements, this many apart, and room for them.
+            unsafe { to.add(i).write(f(S::read(x.add(i * STEP)))) };
         }
     }
     let size = size_of::<S>() as isize;

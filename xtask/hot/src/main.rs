@@ -8,9 +8,9 @@ use warpfold_core::{Element, bf16, f16};
 use warpfold_cpu::args::ArgScan;
 use warpfold_cpu::exponentials::Exponentials;
 use warpfold_cpu::extrema::Peak;
-use warpfold_cpu::free::Integers;
 use warpfold_cpu::halves::Halves;
 use warpfold_cpu::hot;
+use warpfold_cpu::integers::Integers;
 use warpfold_cpu::kernel::{Acc, Kernel, Tree};
 use warpfold_cpu::moments::Spread;
 use warpfold_cpu::policy::{BLOCK, PANEL};
@@ -48,8 +48,8 @@ fn main() {
     black_box(hot::sum_f64(&Tree(Sum::total()), &wide));
     black_box(hot::sum_f16(&Halves(Sum::total()), &black_box(vec![f16::ONE; BLOCK])));
     black_box(hot::sum_bf16(&Halves(Sum::total()), &black_box(vec![bf16::ONE; BLOCK])));
-    black_box(hot::sum_i32(&Integers(IntegerSum::new(false, None)), &whole));
-    black_box(hot::sum_i8(&Integers(IntegerSum::new(false, None)), &bytes));
+    black_box(hot::sum_i32(&Integers::new(IntegerSum::new(false, None)), &whole));
+    black_box(hot::sum_i8(&Integers::new(IntegerSum::new(false, None)), &bytes));
     black_box(hot::max_f32(&max(), &x));
     black_box(hot::max_f64(&max(), &wide));
     black_box(hot::max_i8(&max(), &bytes));
@@ -62,5 +62,5 @@ fn main() {
     columns(hot::columns_var_f32, &Spread(Deviation::new(0.0, false)), &x);
     rows(hot::rows_sum_f32, &Tree(Sum::total()), &x);
     rows(hot::rows_var_f32, &Spread(Deviation::new(0.0, false)), &x);
-    rows(hot::rows_sum_i32, &Integers(IntegerSum::new(false, None)), &whole);
+    rows(hot::rows_sum_i32, &Integers::new(IntegerSum::new(false, None)), &whole);
 }
