@@ -44,6 +44,8 @@ impl<T: Element> Kernel for Peak<T> {
 
     const RUNS: bool = true;
 
+    const DENSE: bool = true;
+
     fn reducer(&self) -> &Self::R {
         &self.0
     }
@@ -93,8 +95,6 @@ impl<T: Element> Kernel for Peak<T> {
             *node = (*node).max(*key);
         }
     }
-
-    const DENSE: bool = true;
 
     fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<T::Key>]) {
         vectorize(

@@ -1,5 +1,5 @@
-//! Sums and means of integers. Their order is free. A node is the sum modulo 2^64. That is what a sum wraps to, and what
-//! a mean of 8 or 16 bits cannot leave; the nodes of other means have 128 bits.
+//! Sums and means of integers. Their order is free. A node is the sum modulo 2^64: a sum wraps to that, and means of 8
+//! or 16 bits need no more. The nodes of other means have 128 bits.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -81,7 +81,7 @@ pub trait Summed<N>: Element {
     fn tile<'a, const W: usize>(rows: impl Iterator<Item = &'a [Self; W]>) -> [N; W];
 }
 
-/// Each lane is `$lane`, which fits 256 elements, and a block's sum `$total`. (Those of 64 bits wrap, as their node does.)
+/// Each lane is `$lane`, which fits 256 elements, and a block's sum `$total`. (Those of 64 bits wrap, as nodes do.)
 macro_rules! summed {
     ($($t:ty, $lane:ty, $total:ty, $node:ty);*) => {$(
         impl Summed<$node> for $t {

@@ -16,7 +16,8 @@ pub const AHEAD: usize = 8192;
 /// Extrema of integers are at the speed of a read without, and slower with: i32 45.9, –, 57.6, 54.9.
 pub const AHEAD_LIGHT: usize = 2048;
 
-/// [`AHEAD`] along each row of a few.
+/// [`AHEAD`] along each of a few rows that are reduced column by column: 128 MiB, two threads, ms without, and with 1
+/// KiB (a read takes 3): min of 4 rows of f32 10.6, 5.4; max of 2 rows, with its results, 8.4, 6.5.
 pub const AHEAD_COLUMNS: usize = 1024;
 
 /// Elements that one task reduces when an output is cut over threads. A power of two, so that a task is a subtree.
@@ -53,7 +54,8 @@ pub const ALONE: usize = 256;
 /// per row.
 pub const STRIP_BYTES: usize = 8192;
 
-/// Bytes of a strip of few rows, whose nodes are few, too.
+/// Bytes of a strip of few rows, whose nodes are few, too: max of 2 rows 6.5, and with long strips 5.4 ms; min of 4
+/// rows 5.4, 4.7.
 pub const STRIP: usize = 1 << 17;
 
 /// Kept columns under which all are reduced at once ([`super::route::Route::Interleaved`]).
