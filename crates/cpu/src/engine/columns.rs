@@ -7,12 +7,12 @@ use super::counter::Counter;
 use super::nodes::{Items, Nodes};
 use super::panels::Room;
 use super::rows::Scratch;
+use super::strip::{Beside, Strip};
 use crate::loops::{Item, Value};
 use crate::moves::TILE;
 use crate::output::Output;
 use crate::panel::{Panel, RowList};
-use crate::policy::{BLOCK, FEW_DENSE_COLUMNS, MOST_FEW, MOST_ROWS, PANEL, STRIP, STRIP_BYTES};
-use crate::transpose::{Rows, take_apart};
+use crate::policy::{BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, MOST_FEW, MOST_ROWS, PANEL, STRIP, STRIP_BYTES};
 
 /// The rows of a task, a power of two and at least `least`, such that there are enough tasks for all threads.
 pub(super) fn rows_per_task(rows: usize, tasks: usize, threads: usize, least: usize) -> usize {
@@ -23,62 +23,37 @@ pub(super) fn rows_per_task(rows: usize, tasks: usize, threads: usize, least: us
     rows.div_ceil(wanted).next_power_of_two().max(least)
 }
 
-/// A strip of columns, and the rows of it that a task reduces.
-pub(super) struct Strip<'a> {
-    /// The axes along which rows follow one another.
-    pub axes: &'a [Dim],
-    pub base: At,
-    pub first_row: usize,
-    pub rows: usize,
-    pub width: usize,
-}
-
-/// The rows of a strip whose columns have the elements of the innermost axis side by side. A batch is that many rows,
-/// transposed; the last few batches are kept.
-struct Beside<'a> {
-    inner: Dim,
-    outer: &'a [Dim],
-    items: Items,
-    room: Items,
-    /// How many batches there is room for.
-    batches: usize,
-    /// The next batch to transpose.
-    next: usize,
-}
-
-impl<'a> Beside<'a> {
-    /// For panels of at most `most` rows.
-    fn new(strip: &Strip<'a>, most: usize) -> Self {
-        let (inner, outer) = strip.axes.split_last().expect("a reduced axis");
-        Self {
-            inner: *inner,
-            outer,
-            items: Items::new(),
-            room: Items::new(),
-            batches: most.div_ceil(inner.len) + 1,
-            next: strip.first_row / inner.len,
-        }
-    }
-}
-
 /// The columns of a matrix.
 struct Columns {
     lane: Dim,
+    /// The axes that the lane is made of, the fastest in memory first. Outputs may have them in another order.
+    parts: Vec<Dim>,
     /// Neighbours that are one output, in any order.
     group: usize,
     /// Whether a task has all columns.
     few: bool,
-    /// Places from one output to the next.
-    out: isize,
     others: Vec<Dim>,
     /// Elements of an output.
     count: usize,
 }
 
+impl Columns {
+    /// The place of an output along the lane.
+    fn place(&self, output: usize) -> isize {
+        let (last, parts) = self.parts.split_last().expect("an axis");
+        let (mut place, mut rest) = (0, output);
+        for dim in parts {
+            place += (rest % dim.len) as isize * dim.out;
+            rest /= dim.len;
+        }
+        place + rest as isize * last.out
+    }
+}
+
 impl Work<'_> {
     /// Reduces several rows at a time, column by column. With `few`, a task has all columns.
     pub(super) unsafe fn columns(&self, lane: usize, few: bool, out: &Output<Value>) {
-        let (lane, others) = self.take_kept(lane);
+        let (lane, mut others) = self.take_kept(lane);
         if self.facts.free && self.problem.has_runs_along(&lane) {
             // In any order: each element of a run is a column of its own, and the nodes of a run are combined last.
             let (inner, outer) = self.problem.reduced.split_last().expect("a run");
@@ -87,18 +62,32 @@ impl Work<'_> {
             let problem = Problem { reduced: outer.to_vec(), count, outputs, ..self.problem.clone() };
             let few = problem.has_dense_rows(&wide) && wide.len < FEW_DENSE_COLUMNS;
             let work = Work { problem: &problem, ..*self };
-            let columns = Columns { lane: wide, group, few, out: lane.out, others, count: self.problem.count };
+            let columns = Columns { lane: wide, parts: vec![lane], group, few, others, count: self.problem.count };
             // SAFETY: the caller vouches for the elements and the places.
             return unsafe { work.some_columns(&columns, out) };
         }
-        let columns = Columns { lane, group: 1, few, out: lane.out, others, count: self.problem.count };
+        // Axes that follow one another in memory are one lane, in whatever order outputs have them.
+        let (mut parts, mut lane, mut few) = (vec![lane], lane, few);
+        let follows = |lane: Dim| {
+            let end = move |step: isize| step.checked_mul(lane.len as isize);
+            move |dim: &Dim| lane.x > 0 && Some(dim.x) == end(lane.x) && Some(dim.mask) == end(lane.mask)
+        };
+        while lane.len * self.problem.size < STRIP_BYTES
+            && let Some(next) = others.iter().position(follows(lane))
+        {
+            let next = others.remove(next);
+            lane.len *= next.len;
+            parts.push(next);
+            few = lane.len < if self.problem.has_dense_rows(&lane) { FEW_DENSE_COLUMNS } else { FEW_COLUMNS };
+        }
+        let columns = Columns { lane, parts, group: 1, few, others, count: self.problem.count };
         // SAFETY: the caller vouches for the elements and the places.
         unsafe { self.some_columns(&columns, out) };
     }
 
     /// Reduces the columns of a matrix.
     unsafe fn some_columns(&self, columns: &Columns, out: &Output<Value>) {
-        let Columns { lane, group, few, out: step, ref others, count: under } = *columns;
+        let Columns { lane, group, few, ref others, count: under, .. } = *columns;
         // A kernel that takes many rows at a time need not have them as a block.
         let tall = !self.facts.runs && self.facts.rows > PANEL && lane.len >= TILE;
         let (few, count) = (few && !tall, self.problem.count);
@@ -127,7 +116,18 @@ impl Work<'_> {
                 rows: rows.min(count - row),
                 width: strip.min(lane.len - column),
             };
-            (strip, walk.out() + (column / group) as isize * step)
+            (strip, walk.out(), column / group)
+        };
+        // Writes the results of nodes, from output number `first` along the lane on.
+        let finish = |nodes: &Nodes, at: isize, first: usize| {
+            let (n, nodes) = (nodes.len(), nodes.first());
+            // SAFETY: the caller vouches for the elements and the places, and the outputs of strips are disjoint.
+            unsafe {
+                match columns.parts[..] {
+                    [lane] => self.finish_apart(out, at + first as isize * lane.out, lane.out, nodes, n, under),
+                    _ => self.finish_at(out, &|i| at + columns.place(first + i), nodes, n, under),
+                }
+            }
         };
         // SAFETY: the strip lies within what the caller vouches for.
         let nodes_of = |strip: &Strip<'_>| unsafe {
@@ -143,12 +143,12 @@ impl Work<'_> {
             let each = (4 * BLOCK / count.saturating_mul(strip)).clamp(1, strips.div_ceil(8 * self.threads).max(1));
             self.quiet_tasks(strips.div_ceil(each), &|task| {
                 for task in task * each..strips.min((task + 1) * each) {
-                    let (strip, at) = place(task);
+                    let (strip, at, first) = place(task);
                     // SAFETY: the caller vouches for the elements and the places, and the outputs of strips are
                     // disjoint.
                     unsafe {
                         let nodes = self.grouped(nodes_of(&strip), group);
-                        self.finish_apart(out, at, step, nodes.first(), nodes.len(), under);
+                        finish(&nodes, at, first);
                     }
                 }
             });
@@ -158,7 +158,7 @@ impl Work<'_> {
         let last = (count - (chunks - 1) * rows) as u64;
         let mut list = Nodes::with_capacity(self.facts.node, chunks);
         for (i, nodes) in nodes.chunks(chunks).enumerate() {
-            let at = place(i * chunks).1;
+            let (_, at, first) = place(i * chunks);
             let mut roots = Nodes::with_capacity(self.facts.node, nodes[0].len());
             // SAFETY: every strip has written a node of this kernel for each column; this thread alone writes results.
             unsafe {
@@ -169,7 +169,7 @@ impl Work<'_> {
                     roots.push(list.first());
                 }
                 let roots = self.grouped(roots, group);
-                self.finish_apart(out, at, step, roots.first(), roots.len(), under);
+                finish(&roots, at, first);
             }
         }
     }
@@ -231,32 +231,6 @@ impl Work<'_> {
                 self.tell(std::mem::take(&mut untold) * width);
             }
         }
-    }
-
-    /// The addresses of the rows `from..from + n` of a strip whose columns have elements side by side, after they are
-    /// transposed.
-    unsafe fn rows_beside(&self, beside: &mut Beside<'_>, strip: &Strip<'_>, from: usize, n: usize) -> RowList<Item> {
-        let (len, width, size) = (beside.inner.len, strip.width, self.facts.item);
-        let batch = len * width * size;
-        while beside.next <= (from + n - 1) / len {
-            let at = Walk::new(beside.outer, strip.base, beside.next).at();
-            // SAFETY: the caller vouches for all rows of the strip, whose batch of `len` rows is as many elements side
-            // by side for each column. (Those before the first row and after the last one are the array's, too.)
-            unsafe {
-                let x = self.run_of(at, &beside.inner, len * width, &mut beside.items);
-                let to = beside.room.room(beside.batches * batch).byte_add(beside.next % beside.batches * batch);
-                let rows = Rows::dense(width, len, size, self.load.whole());
-                take_apart(x, rows, to, width);
-            }
-            beside.next += 1;
-        }
-        let room = beside.room.room(beside.batches * batch);
-        (from..from + n)
-            .map(|row| {
-                let (batch, place) = (row / len % beside.batches, row % len);
-                room.wrapping_byte_add((batch * len + place) * width * size).cast_const()
-            })
-            .collect()
     }
 
     /// The nodes of a strip's columns, one panel after the other.

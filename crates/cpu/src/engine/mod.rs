@@ -15,6 +15,7 @@ mod segments;
 mod slabs;
 mod span;
 mod storing;
+mod strip;
 mod transposed;
 
 use std::marker::PhantomData;

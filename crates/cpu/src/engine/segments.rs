@@ -7,10 +7,10 @@ use std::ops::Range;
 use warpfold_array::problem::{At, Dim, Problem, Walk};
 
 use super::Work;
-use super::columns::Strip;
 use super::nodes::{Items, Nodes};
 use super::panels::Room;
 use super::rows::Scratch;
+use super::strip::Strip;
 use crate::loops::{Item, Node, Value};
 use crate::output::Output;
 use crate::parallel::map;

@@ -41,12 +41,28 @@ impl Work<'_> {
             // SAFETY: the caller vouches for the nodes and the places.
             return unsafe { self.finish(out, at, nodes, n, count) };
         }
+        // SAFETY: as above.
+        unsafe { self.finish_at(out, &|i| at + i as isize * step, nodes, n, count) };
+    }
+
+    /// Writes the results of `n` nodes, each of `count` elements, to the outputs that `place` gives for their numbers.
+    ///
+    /// # Safety
+    /// `n` nodes of this kernel are readable; no other task writes the places.
+    pub(super) unsafe fn finish_at(
+        &self,
+        out: &Output<Value>,
+        place: &dyn Fn(usize) -> isize,
+        nodes: *const Node,
+        n: usize,
+        count: usize,
+    ) {
         if let Some(Storing::Apart(_)) = self.storing {
             for i in 0..n {
                 // SAFETY: the caller vouches for the nodes and the places.
                 unsafe {
                     let node = nodes.wrapping_byte_add(i * self.facts.node);
-                    self.finish(out, at + i as isize * step, node, 1, count);
+                    self.finish(out, place(i), node, 1, count);
                 }
             }
             return;
@@ -65,7 +81,7 @@ impl Work<'_> {
                     self.kernel.finish(nodes, part.len(), count as u64, to);
                 });
                 for i in 0..some {
-                    let to = out.at(at + self.problem.out_offset + (first + i) as isize * step, 1);
+                    let to = out.at(self.problem.out_offset + place(first + i), 1);
                     copy(values.byte_add(i * out.size()), to, out.size());
                 }
             }

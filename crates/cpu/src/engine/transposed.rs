@@ -8,9 +8,9 @@
 use warpfold_array::problem::{At, Dim, Walk};
 
 use super::Work;
-use super::columns::Strip;
 use super::nodes::{Items, Nodes};
 use super::span::Span;
+use super::strip::Strip;
 use crate::loops::{Item, Value};
 use crate::output::Output;
 use crate::policy::{LEAST_DEPTH, LEAST_LANES, LINES, MOST_DEPTH, MOST_LANES, MOST_NODES, STRIP_BYTES, TILE_ITEMS};
