@@ -12,8 +12,11 @@ use super::nodes::{Items, Nodes};
 use super::span::Span;
 use super::strip::Strip;
 use crate::loops::{Item, Value};
+use crate::moves::TILE;
 use crate::output::Output;
-use crate::policy::{LEAST_DEPTH, LEAST_LANES, LINES, MOST_DEPTH, MOST_LANES, MOST_NODES, STRIP_BYTES, TILE_ITEMS};
+use crate::policy::{
+    BLOCK, LEAST_DEPTH, LEAST_LANES, LINES, MOST_DEPTH, MOST_LANES, MOST_NODES, STRIP_BYTES, TILE_ITEMS,
+};
 use crate::transpose::{Rows, take_apart};
 
 /// Elements between the parts of lanes in a tile, so that they do not compete for one cache set.
@@ -27,7 +30,8 @@ impl Work<'_> {
         let depth: usize = inner.iter().map(|d| d.len).product();
         let outer_len: usize = outer.iter().map(|d| d.len).product();
         let unit = MOST_DEPTH.min(1 << depth.trailing_zeros());
-        if !self.facts.indexed && unit >= LEAST_DEPTH && self.problem.count / unit <= MOST_NODES {
+        let many = lane.len >= TILE && unit >= LEAST_DEPTH && self.problem.count / unit <= MOST_NODES;
+        if !self.facts.indexed && many {
             // SAFETY: the caller vouches for the elements and the places.
             return unsafe { self.lanes_as_columns(outer, lane, inner, unit, out) };
         }
@@ -129,7 +133,7 @@ impl Work<'_> {
         unsafe {
             while done < n {
                 // Lines along the innermost axis are a fixed step apart.
-                let lines = (inner.len - (from + done) % inner.len).min(n - done).min(LINES);
+                let lines = (inner.len - (from + done) % inner.len).min(n - done).min(LINES.max(BLOCK / lanes));
                 for lane in (0..lanes).step_by(MOST_LANES) {
                     let (at, to) = (walk.at().step(&tile.lane, lane), x.byte_add((lane * pitch + done) * size));
                     let some = MOST_LANES.min(lanes - lane);
