@@ -77,7 +77,6 @@ impl<T: Element> Kernel for Peak<T> {
         unsafe { self.panel_after(panel.rows, panel.start, out.assume_init_mut()) };
     }
 
-    #[inline(never)]
     unsafe fn panel_after(&self, rows: &[*const T], _start: u64, nodes: &mut [T::Key]) {
         vectorize(
             #[inline(always)]

@@ -3,8 +3,8 @@
 
 use crate::reference::{Random, Strided, element};
 use warpfold::{
-    ArrayRef, Bins, DType, Error, Groups, KeyError, Op, Options, Scalar, Segments, Values, bincount, describe,
-    group_by, histogram, reduce,
+    Array, ArrayRef, Bins, DType, Error, Groups, KeyError, Op, Options, Scalar, Segments, Values, bincount, describe,
+    group_by, histogram, reduce, reduce_into,
 };
 
 /// Groups of which most have no elements: more than 16 for each label, and 2^20.
@@ -248,4 +248,34 @@ fn progress_counts_every_byte_once() {
             }
         }
     }
+}
+
+#[test]
+fn a_result_takes_the_memory_of_an_earlier_one() {
+    let x: Vec<f32> = (0..60_000).map(|i| (i % 97) as f32 - 40.0).collect();
+    let y: Vec<f32> = x.iter().map(|x| f32::NAN * x).collect();
+    let view = |x| ArrayRef::from_slice(x, &[30, 2000]).unwrap();
+    let along = |axis| Options { axes: Some(vec![axis]), skip_nan: true, ..Options::default() };
+    let address = |result: &Array| match &result.values {
+        Values::F32(values) => values.as_ptr(),
+        other => panic!("{:?}", other.dtype()),
+    };
+    let mut result = reduce(Op::Sum, view(&x), &along(0)).unwrap();
+    let first = address(&result);
+    // Of another op, and of fewer outputs: in place, with the bits of a new result.
+    for (op, axis) in [(Op::Max, 0), (Op::Var, 1), (Op::LogSumExp, 0), (Op::Sum, 1)] {
+        reduce_into(op, view(&x), &along(axis), &mut result).unwrap();
+        assert_eq!(address(&result), first, "{op} along {axis}");
+        assert_eq!(result, reduce(op, view(&x), &along(axis)).unwrap(), "{op} along {axis}");
+    }
+    // A refused request leaves the result as it was.
+    let before = result.clone();
+    assert!(matches!(reduce_into(Op::Sum, view(&x), &along(2), &mut result), Err(Error::AxisOutOfRange { .. })));
+    assert_eq!(result, before);
+    // Elements that leave an output without a value leave none.
+    assert!(matches!(reduce_into(Op::ArgMax, view(&y), &along(0), &mut result), Err(Error::AllNan { .. })));
+    assert_eq!((result.shape.as_slice(), result.values.len()), (&[0][..], 0));
+    // Of another dtype, and with more outputs: new memory.
+    reduce_into(Op::ArgMax, view(&x), &along(0), &mut result).unwrap();
+    assert_eq!(result, reduce(Op::ArgMax, view(&x), &along(0)).unwrap());
 }
