@@ -54,7 +54,8 @@ pub fn reduce(op: Op, array: ArrayRef<'_>, options: &Options<'_>) -> Result<Arra
 pub fn reduce_into(op: Op, array: ArrayRef<'_>, options: &Options<'_>, result: &mut Array) -> Result<(), Error> {
     let request = Request::new(op, &array, options)?;
     let (outputs, dtype) = (request.problem.outputs, request.spec.result());
-    if outputs > MANY && outputs > result.values.len() {
+    let fits = result.dtype() == dtype && result.values.len() >= outputs;
+    if outputs > MANY && !fits {
         memory::afford("the result", outputs, Kernels(&request.spec).with(|bound| bound.bytes(dtype)))?;
     }
     let hole = |hole| request.hole(hole);
