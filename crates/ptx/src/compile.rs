@@ -1,6 +1,7 @@
 //! A crate for nvptx64, as one self-contained module per entry.
 
 use crate::error::Error;
+use crate::registers::renamed;
 use crate::toolchain::Toolchain;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -135,7 +136,7 @@ fn split(assembly: &str) -> Result<Vec<Entry>, Error> {
                 break;
             }
         }
-        entries.push(Entry { name: name.to_owned(), module });
+        entries.push(Entry { name: name.to_owned(), module: renamed(&module) });
     }
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(entries)

@@ -11,6 +11,7 @@ pub mod archive;
 mod compile;
 mod error;
 pub mod ptxas;
+mod registers;
 mod toolchain;
 
 pub use compile::{Crate, Entry, faults};
