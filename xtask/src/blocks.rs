@@ -100,7 +100,6 @@ fn is_production(name: &str) -> bool {
         "any",
         "segments",
         "stretches",
-        "ends",
         "kmeans",
         "sort",
         "group",

@@ -71,19 +71,21 @@ impl GpuPlan<SegmentsAt> {
             stretches: room.stretches,
             cut: room.cut,
             parts: 4 * room.stretches + 2 * room.cut,
+            ends: 0,
         };
         let recipe = recipe(spec, 0, true);
         debug_assert_eq!(recipe.output, code(result));
-        let call = Call { at: SegmentsAt::default(), recipe, shape };
-        let launch = |entry: &str, grid: u64, warps: u32| {
+        let launch = |entry: &str, grid: u64, warps: u32, shape: Segments| {
+            let call = Call { at: SegmentsAt::default(), recipe, shape };
             Launch::new(format!("{entry}_{}", fold.name), grid as u32, warps * 32, &call)
         };
-        let mut launches = vec![launch("segments", grid, WARPS)];
+        let mut launches = vec![launch("segments", grid, WARPS, shape)];
         if len > short {
             let each = STRETCH_WARPS as u64;
             let stretches = room.stretches.div_ceil(each).min(most / each);
-            launches.push(launch("stretches", stretches, STRETCH_WARPS));
-            launches.push(launch("ends", room.cut.min(2 * blocks), STRETCH_WARPS));
+            let ends = room.cut.min(2 * blocks);
+            launches.push(launch("stretches", stretches, STRETCH_WARPS, shape));
+            launches.push(launch("stretches", ends, STRETCH_WARPS, Segments { ends: 1, ..shape }));
         }
         Some(Self {
             launches,

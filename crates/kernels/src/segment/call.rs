@@ -61,6 +61,8 @@ params! {
         pub cut: u64,
         /// Words from the end of the counters to the partials of stretches.
         pub parts: u64,
+        /// Whether a launch joins the partials that the one before left.
+        pub ends: u64,
     }
 }
 

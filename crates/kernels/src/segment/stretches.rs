@@ -4,7 +4,7 @@ use crate::address::array;
 use crate::node::publish;
 use crate::reduce::fold::Parts;
 use crate::reduce::out::Out;
-use crate::reduce::shape::parts::{self, SLOTS};
+use crate::reduce::shape::parts::{SLOTS, reduce};
 use crate::reduce::shape::piece::{Dense, Held, Row};
 use crate::segment::call::{STRETCH_WARPS, Segments, SegmentsCall, finish, is_off, left_partials};
 use crate::segment::offsets::{Kept, Offsets, Share};
@@ -59,9 +59,19 @@ pub fn list<S: Simt, B: Bits>(s: &S, call: &SegmentsCall, offsets: &Offsets, bou
     }
 }
 
-/// Stretches of long segments: a warp takes one at a time, and leaves its part, unless it is all of the segment.
+/// What a launch does with long segments: see [`parts`] and [`ends`], which is the last.
 #[inline(always)]
 pub fn stretches<S: Simt, P: Held<Reduced = Dense>>(s: &S, call: &SegmentsCall) {
+    if s.branch(call.shape.ends != 0) {
+        ends::<S, P>(s, call);
+    } else {
+        parts::<S, P>(s, call);
+    }
+}
+
+/// Stretches of long segments: a warp takes one at a time, and leaves its part, unless it is all of the segment.
+#[inline(always)]
+fn parts<S: Simt, P: Held<Reduced = Dense>>(s: &S, call: &SegmentsCall) {
     if s.branch(is_off(s, call)) {
         return;
     }
@@ -152,7 +162,7 @@ fn cut(call: &SegmentsCall) -> Global<u64> {
 
 /// The results of the segments that have left parts: one block for each at a time.
 #[inline(always)]
-pub fn ends<S: Simt, P: Held>(s: &S, call: &SegmentsCall) {
+fn ends<S: Simt, P: Held>(s: &S, call: &SegmentsCall) {
     let slots = s.shared::<u32, SLOTS, 0>("slots");
     let (f, offsets, stretch) = (P::new(&call.recipe), Offsets::of(call), Stretch::of::<P::Bits>(&call.shape));
     let f = f.fold();
@@ -163,7 +173,7 @@ pub fn ends<S: Simt, P: Held>(s: &S, call: &SegmentsCall) {
         let number = s.load(cut(call), at as usize);
         let (start, len) = offsets.segment(s, call, number);
         let first = stretch.slot(start) as usize;
-        let part = parts::reduce(s, f, slots, left_partials(call), first, stretch.count(len));
+        let part = reduce(s, f, slots, left_partials(call), first, stretch.count(len));
         if s.branch(s.thread_x() == 0) {
             finish(s, f, call, out::<P::Fold>(call, number), len, part);
         }

@@ -52,7 +52,6 @@ fn every_planned_entry_has_ptx_and_every_entry_is_planned() {
         "transpose_",
         "segments_",
         "stretches_",
-        "ends_",
         "kmeans_",
         "sort_",
         "group_",

@@ -146,7 +146,7 @@ fn segments_have_the_bits_of_the_cpu_whatever_their_lengths() {
             match check(&on, (op, dtype), &lengths, i + round, &mut seed) {
                 Ok(entries) => {
                     ran += entries.contains("segments_") as usize;
-                    cut += entries.contains(" ends_") as usize;
+                    cut += entries.contains(" stretches_") as usize;
                 }
                 Err(why) => wrong.push(why),
             }
