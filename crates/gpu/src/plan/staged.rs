@@ -77,8 +77,10 @@ impl Planner<'_> {
             let row = inner.len.saturating_mul(size);
             let bytes = (run.len - 1).saturating_mul(run.x as usize).saturating_add(row);
             let units = Units::of(along, inner, bytes)?;
+            // Few wide units are few warps, each of which would have its columns in turns.
+            let few = self.problem.outputs / inner.len < (self.processors * WARPS) as usize && inner.len > 64;
             // What is between the rows of a unit is staged, too.
-            if units.lines.is_some() && inner.len > 1 || run.len * row < bytes / 2 {
+            if few || units.lines.is_some() && inner.len > 1 || run.len * row < bytes / 2 {
                 return None;
             }
             (outer, units)
