@@ -87,27 +87,13 @@ pub fn any(spec: &Spec) -> Option<Fold> {
         (Op::Prod, _) => wide("prod"),
         (Op::Var | Op::Std, _) => wide("var"),
         (Op::LogSumExp, _) => wide("logsumexp"),
-        (Op::Norm, Ord::One) => {
-            if double {
-                of("norm1x2", float)
-            } else {
-                of("norm1", float)
-            }
-        }
-        (Op::Norm, Ord::Two) => {
-            if double {
-                of("norm2x2", float)
-            } else {
-                of("norm2", float)
-            }
-        }
-        (Op::Norm, Ord::Inf) => of("norminf", float),
+        (Op::Norm, Ord::Two) if double => of("norm2", float),
+        (Op::Norm, Ord::Inf) => of("max", float),
+        (Op::Norm, _) => wide("sum"),
         (Op::Min | Op::Max, _) => of("max", element),
         (Op::MinMax, _) => of("minmax", element),
         (Op::ArgMin | Op::ArgMax, _) => of("argmax", element),
-        (Op::Any, _) => of("any", element),
-        (Op::All, _) => of("all", element),
-        (Op::CountNonzero, _) => of("count", element),
+        (Op::Any | Op::All | Op::CountNonzero, _) => of("count", element),
     };
     let facts = facts(&format!("any_{name}"))?;
     Some(Fold { name, facts, narrow: false })
@@ -130,7 +116,7 @@ pub fn recipe(spec: &Spec, count: u64, fast: bool) -> Recipe {
     set(flag::MEAN, spec.op == Op::Mean);
     set(flag::ROOT, spec.op == Op::Std || (spec.op == Op::Norm && spec.ord == Ord::Two));
     set(flag::SQUARE, spec.op == Op::Norm && spec.ord == Ord::Two);
-    set(flag::MAGNITUDE, spec.op == Op::Norm && spec.ord == Ord::Inf);
+    set(flag::MAGNITUDE, spec.op == Op::Norm && spec.ord != Ord::Two);
     set(flag::LEAST, matches!(spec.op, Op::Min | Op::ArgMin));
     set(flag::UNSIGNED, unsigned);
     set(flag::ANY, spec.op == Op::Any);
@@ -160,6 +146,8 @@ fn initial(spec: &Spec, fast: bool) -> Option<[u64; 2]> {
     match (spec.op, spec.initial) {
         // As in NumPy, a sum that leaves elements out starts from +0.0.
         (Op::Sum, None) if kernel.is_float() && (spec.skip_nan || spec.masked) => Some([0f64.to_bits(), 0]),
+        // The greatest magnitude of nothing is zero.
+        (Op::Norm, None) if !fast && spec.ord == Ord::Inf => Some([0f64.to_bits(), 0]),
         (_, None) => None,
         (Op::Min | Op::Max, Some(x)) if fast => Some([element(spec.input, x), 0]),
         (_, Some(x)) if kernel.is_float() => Some([float(x).to_bits(), 0]),

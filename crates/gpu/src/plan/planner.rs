@@ -17,7 +17,9 @@ use std::slice;
 use super::Launch;
 use super::choose::{Fold, recipe};
 use super::limits::Limits;
-use super::policy::{ABREAST_BYTES, ANY_TILES, COLUMN_TILES, MOST_TILES, ONE_ROW_TILES, ROW_TILES, RUN_BYTES, WARPS};
+use super::policy::{
+    ABREAST_BYTES, ANY_TILES, COLUMN_TILES, MANY, MOST_TILES, ONE_ROW_TILES, ROW_TILES, RUN_BYTES, SHORT, WARPS,
+};
 use super::share::Share;
 use warpfold_array::Op;
 use warpfold_array::problem::{Dim, Problem};
@@ -125,7 +127,9 @@ impl<'a> Planner<'a> {
             return self.long("rows", kept, run.len as u64, Dense { end: self.end() }, false);
         }
         let bytes = run.len * size as usize;
-        if run.x == size && kept.len() <= KEPT && bytes >= RUN_BYTES && run.len < MOST_RUN {
+        // A warp would have few elements: norm f64 (2,8192,128,16) of axes 0 and 3 took an H200 1173 us so, 531 in columns.
+        let many = *count as u64 >= 32 * self.per() || self.problem.outputs < 32 || !self.fold.facts.apart;
+        if run.x == size && kept.len() <= KEPT && bytes >= RUN_BYTES && run.len < MOST_RUN && many {
             let aligned = bytes.is_multiple_of(16) && far.iter().all(|d| d.x % 16 == 0);
             let reduced = Runs { map: map(reduced)?, aligned: aligned as u64, end: self.end() };
             return self.long("runs", kept, *count as u64, reduced, (bytes as u64) < ABREAST_BYTES);
@@ -291,8 +295,11 @@ impl<'a> Planner<'a> {
         }
         let inner = self.problem.inner();
         let has_columns = self.fold.facts.columns;
+        // Where outputs are many, a lane for each saves what warps exchange.
+        let short = if self.problem.outputs as u64 >= self.processors * MANY { SHORT } else { 64 };
+        let is_short = count <= short;
         let side_by_side =
-            kept.last().filter(|d| has_columns && d.len >= 32 && (d.x.abs() < inner.x.abs() || count <= 64));
+            kept.last().filter(|d| has_columns && d.len >= 32 && (d.x.abs() < inner.x.abs() || is_short));
         let name = &self.fold.name;
         if let Some(&columns) = side_by_side {
             let outputs = self.outputs::<AXES>(&kept[..kept.len() - 1]);

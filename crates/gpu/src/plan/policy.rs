@@ -15,6 +15,11 @@ pub const COLUMN_TILES: u64 = 16;
 pub const MOST_TILES: u64 = 32;
 /// Tiles that a warp takes of any elements, at most, in rows and in columns. Not measured.
 pub const ANY_TILES: [u64; 2] = [512, 8];
+/// Outputs for each multiprocessor from which on a lane has one of any elements to itself, if it has at most so many
+/// elements. Not measured against other values.
+pub const MANY: u64 = 1024;
+/// See [`MANY`].
+pub const SHORT: u64 = 256;
 /// Warps that a multiprocessor is given before each takes more than one tile. Not measured.
 pub const SPREAD: u64 = 16;
 /// Rows per multiprocessor from which each block has a row of its own, whatever its length. Not measured.

@@ -301,6 +301,7 @@ pub struct Elements<R>(PhantomData<R>);
 
 impl<R: Custom> Recipes for Elements<R> {
     type Reducer = R;
+    const EIGHT: bool = <R::Item as Node>::WORDS <= 2;
     #[inline(always)]
     fn reducer(recipe: &Recipe) -> R {
         reducer(recipe)
@@ -324,6 +325,10 @@ impl<R: Custom> Recipes for Elements<R> {
             #[inline(always)]
             |i| packs[(i / each) as usize][(i % each) as usize],
         )
+    }
+    #[inline(always)]
+    fn neutral(_recipe: &Recipe) -> Option<R::Acc> {
+        None
     }
     #[inline(always)]
     fn absent(_recipe: &Recipe, _item: R::Item) -> bool {

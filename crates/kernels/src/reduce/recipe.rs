@@ -39,7 +39,7 @@ pub mod flag {
     pub const LEAST: u32 = 1 << 5;
     /// Integers are unsigned.
     pub const UNSIGNED: u32 = 1 << 6;
-    /// Magnitudes are compared.
+    /// Magnitudes are compared, or added.
     pub const MAGNITUDE: u32 = 1 << 7;
     /// There is a mask.
     pub const MASKED: u32 = 1 << 8;

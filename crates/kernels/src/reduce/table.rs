@@ -1,12 +1,12 @@
 //! The table of reductions' kernels: a line for each fold. One expansion exports them as PTX, another finds them by
 //! name.
 //!
-//! `tree`, `heap` and `packed` folds become `rows_`, `runs_`, `staged_`, `columns_`, `apart_`, `shallow_`, `segments_`,
-//! `stretches_` and `ends_` (`narrow_` too for trees) with the fold's name. The number is how many columns a lane
-//! takes, and `packed` ones take all columns of a word together. `describe` of a source becomes `rows_`, `runs_`,
-//! `staged_`, `columns_`, `apart_` and `narrow_`, a `lean` tree all of these but `narrow_`. `tiled` becomes `tiled_`;
-//! that of f32 takes 16-bit floats, too. `any` recipes become `any_rows_` and `any_columns_`, `slow` ones only the
-//! first. `copy` is a kernel of that name.
+//! `tree`, `heap` and `packed` folds become `rows_`, `runs_`, `staged_`, `columns_`, `apart_`, `shallow_`, `segments_`
+//! and `stretches_` (`narrow_` too for trees) with the fold's name. The number is how many columns a lane takes, and
+//! `packed` ones take all columns of a word together. A `broad` tree has all of these but `narrow_` and `shallow_`, a
+//! `lean` one no segments either. `describe` of a source becomes `rows_`, `runs_`, `staged_`, `columns_`, `apart_` and
+//! `narrow_`. `tiled` becomes `tiled_`; that of f32 takes 16-bit floats, too. `any` recipes become `any_rows_` and
+//! `any_columns_`, `slow` ones only the first. `copy` is a kernel of that name.
 
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
@@ -28,7 +28,7 @@ use crate::reduce::transpose::{self, Transpose, room};
 use crate::segment;
 use crate::segment::call::SegmentsCall;
 use crate::source;
-use warpfold_core::ops::{Compensated, Magnitude, Plain, Square, Value};
+use warpfold_core::ops::{Compensated, Plain};
 
 /// Kept axes of the fast kernels.
 pub const KEPT: usize = 4;
@@ -44,9 +44,9 @@ pub const fn deep<P: Node, N: Node>(wide: usize) -> usize {
     if own > slots::<P>(wide) { own } else { slots::<P>(wide) }
 }
 
-/// Words of shared memory for a thread's own subtrees of single elements: 64 of them, in seven levels.
+/// Words of shared memory for a thread's own parts of eight elements: eight of them, in four levels.
 pub const fn deep_any<P: Node>() -> usize {
-    256 * 7 * P::WORDS as usize
+    256 * 4 * P::WORDS as usize
 }
 
 /// Calls `$each` with `$with` and every kernel of a line of the table.
@@ -59,6 +59,10 @@ macro_rules! line {
         $each!($with concat!("narrow_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
             columns::kernel::<_, panel::Ordered<$fold, true>, KEPT, $wide,
                 { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
+    };
+    (($each:ident $with:tt) broad $name:ident, $fold:ty, $wide:literal) => {
+        line!(($each $with) lean $name, $fold, $wide);
+        line!(($each $with) segments $name, piece::Ordered<$fold>);
     };
     (($each:ident $with:tt) lean $name:ident, $fold:ty, $wide:literal) => {
         line!(($each $with) long $name, piece::Ordered<$fold>, piece::Ordered<$fold, Runs>,
@@ -91,9 +95,11 @@ macro_rules! line {
         $each!($with concat!("staged_", stringify!($name)), Call<Staged<KEPT>>, staged::kernel::<_, $piece, KEPT>);
         $each!($with concat!("shallow_", stringify!($name)), Call<Shallow<KEPT>>,
             shallow::kernel::<_, $panel, KEPT, $wide>);
+        line!(($each $with) segments $name, $piece);
+    };
+    (($each:ident $with:tt) segments $name:ident, $piece:ty) => {
         $each!($with concat!("segments_", stringify!($name)), SegmentsCall, segment::kernel::kernel::<_, $piece>);
         $each!($with concat!("stretches_", stringify!($name)), SegmentsCall, segment::stretches::<_, $piece>);
-        $each!($with concat!("ends_", stringify!($name)), SegmentsCall, segment::ends::<_, $piece>);
     };
     (($each:ident $with:tt) long $name:ident, $piece:ty, $runs:ty, $panel:ty, $wide:literal, $slots:block) => {
         $each!($with concat!("rows_", stringify!($name)), Call<Rows<KEPT, Dense>>, rows::kernel::<_, $piece, KEPT>);
@@ -209,6 +215,11 @@ macro_rules! facts {
             Facts { packed: several, narrow, ..Facts::in_order::<$fold>($wide) }
         });
     };
+    ((($find:ident)) broad $name:ident, $fold:ty, $wide:literal) => {
+        facts!(@return $find stringify!($name), {
+            Facts { shallow: false, slim: false, ..Facts::in_order::<$fold>($wide) }
+        });
+    };
     ((($find:ident)) lean $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), {
             let facts = Facts::in_order::<$fold>($wide);
@@ -259,16 +270,16 @@ macro_rules! table {
             tree sum_f64: fold::Sums<source::F64, Plain>, 2;
             tree sum_f16: fold::Sums<source::F16, Plain>, 8;
             tree sum_bf16: fold::Sums<source::Bf16, Plain>, 8;
-            tree sum2_f32: fold::Sums<source::F32, Compensated>, 4;
-            tree sum2_f64: fold::Sums<source::F64, Compensated>, 2;
-            tree sum2_f16: fold::Sums<source::F16, Compensated>, 4;
-            tree sum2_bf16: fold::Sums<source::Bf16, Compensated>, 4;
+            broad sum2_f32: fold::Sums<source::F32, Compensated>, 4;
+            broad sum2_f64: fold::Sums<source::F64, Compensated>, 2;
+            broad sum2_f16: fold::Sums<source::F16, Compensated>, 4;
+            broad sum2_bf16: fold::Sums<source::Bf16, Compensated>, 4;
             tree norm_f32: fold::Norms<source::F32>, 4;
             tree norm_f64: fold::Norms<source::F64>, 2;
             tree norm_f16: fold::Norms<source::F16>, 8;
             tree norm_bf16: fold::Norms<source::Bf16>, 8;
-            tree prod_f32: fold::Products<source::F32>, 4;
-            tree prod_f64: fold::Products<source::F64>, 2;
+            broad prod_f32: fold::Products<source::F32>, 4;
+            broad prod_f64: fold::Products<source::F64>, 2;
             tree var_f32: fold::Deviations<source::F32>, 4;
             tree var_f64: fold::Deviations<source::F64>, 2;
             tree var_f16: fold::Deviations<source::F16>, 4;
@@ -329,19 +340,13 @@ macro_rules! table {
             copy transpose_b2: u16;
             copy transpose_b4: u32;
             copy transpose_b8: u64;
-            any sum_f32: any::Reals<f32, Value, Plain>;
+            any sum_f32: any::Reals<f32, Plain>;
             any sum_i64: any::Integers<i64>;
-            any sum_f64: any::Reals<f64, Value, Plain>;
-            slow sum2_f32: any::Reals<f32, Value, Compensated>;
-            slow sum2_f64: any::Reals<f64, Value, Compensated>;
-            any norm1_f32: any::Reals<f32, Magnitude, Plain>;
-            any norm1_f64: any::Reals<f64, Magnitude, Plain>;
-            slow norm1x2_f32: any::Reals<f32, Magnitude, Compensated>;
-            slow norm1x2_f64: any::Reals<f64, Magnitude, Compensated>;
-            any norm2_f32: any::Reals<f32, Square, Plain>;
-            any norm2_f64: any::Reals<f64, Square, Plain>;
-            slow norm2x2_f32: any::Reals<f32, Square, Compensated>;
-            slow norm2x2_f64: any::Reals<f64, Square, Compensated>;
+            any sum_f64: any::Reals<f64, Plain>;
+            slow sum2_f32: any::Reals<f32, Compensated>;
+            slow sum2_f64: any::Reals<f64, Compensated>;
+            slow norm2_f32: any::Squares<f32>;
+            slow norm2_f64: any::Squares<f64>;
             any prod_f32: any::RealProducts<f32, Plain>;
             any prod_f64: any::RealProducts<f64, Plain>;
             slow prod2_f32: any::RealProducts<f32, Compensated>;
@@ -365,17 +370,9 @@ macro_rules! table {
             any argmax_i64: any::Places<i64>;
             any argmax_f32: any::Places<f32>;
             any argmax_f64: any::Places<f64>;
-            any norminf_f32: any::Magnitudes<f32>;
-            any norminf_f64: any::Magnitudes<f64>;
-            any any_i64: any::Anys<i64>;
-            any any_f32: any::Anys<f32>;
-            any any_f64: any::Anys<f64>;
-            any all_i64: any::Alls<i64>;
-            any all_f32: any::Alls<f32>;
-            any all_f64: any::Alls<f64>;
-            any count_i64: any::Nonzeros<i64>;
-            any count_f32: any::Nonzeros<f32>;
-            any count_f64: any::Nonzeros<f64>;
+            any count_i64: any::Trues<i64>;
+            any count_f32: any::Trues<f32>;
+            any count_f64: any::Trues<f64>;
         }
     };
 }

@@ -1,22 +1,28 @@
 //! Any element, any reducer: each is found by its index, may be absent, and is converted on the way.
 //!
-//! Idea: one element to a lane and step; what is absent passes through at its place, so a node counts the elements
-//! under it. Rows and columns share the work as in the fast kernels. Bottleneck: finding and converting elements.
+//! Idea: a lane takes eight elements that follow one another, whose dtype is asked for once; what is absent passes
+//! through at its place, so a node counts the elements under it. Rows and columns share the work as in the fast kernels.
+//! Elements of short runs, or rounded to 16 bits first, come one by one. Bottleneck: instructions.
+
+mod eight;
+mod recipes;
 
 use crate::address::array;
-use crate::node::{Counted, Node};
+use crate::node::{Counted, Node, select};
 use crate::params::params;
 use crate::reduce::fold::Parts;
 use crate::reduce::out::{Hole, Out};
-use crate::reduce::recipe::{Recipe, code, flag};
+use crate::reduce::recipe::{Recipe, flag, log_size};
 use crate::reduce::shape::panel::{Panel, Strip};
-use crate::reduce::shape::piece::{Piece, Row, walk};
-use crate::reduce::shape::split::STEPS;
-use crate::reduce::shape::stack::{Lanes, Own};
+use crate::reduce::shape::piece::{Piece, Row, divide, walk};
+use crate::reduce::shape::stack::{self, Lanes, Own};
 use crate::reduce::shape::warp;
 use core::marker::PhantomData;
-use warpfold_core::{Cast, DType, Element, Reducer, bf16, f16};
-use warpfold_simt::{Pod, Simt};
+use warpfold_core::Reducer;
+use warpfold_simt::Simt;
+
+pub use eight::{EIGHT, Eight};
+pub use recipes::*;
 
 /// A reducer as kernels use it.
 pub trait Recipes: Copy {
@@ -26,6 +32,18 @@ pub trait Recipes: Copy {
     fn reducer(recipe: &Recipe) -> Self::Reducer;
     /// Reads an element; `at` is its address.
     fn load<S: Simt>(s: &S, recipe: &Recipe, at: u64) -> <Self::Reducer as Reducer>::Item;
+    /// Whether registers have room for eight elements.
+    const EIGHT: bool = true;
+    /// Reads eight elements, of a recipe that does not round them first.
+    #[inline(always)]
+    fn eight<S: Simt>(s: &S, recipe: &Recipe, at: &Eight) -> [<Self::Reducer as Reducer>::Item; EIGHT] {
+        warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| Self::load(s, recipe, at.place(k)),
+        )
+    }
+    /// The node that gives any other's bits back on either side, whatever the counts, if there is one.
+    fn neutral(recipe: &Recipe) -> Option<<Self::Reducer as Reducer>::Acc>;
     /// Whether a recipe leaves this element out.
     fn absent(recipe: &Recipe, item: <Self::Reducer as Reducer>::Item) -> bool;
     /// Writes a result.
@@ -73,6 +91,21 @@ impl<const K: usize> Strides<K> {
         );
         (x, mask)
     }
+
+    /// Elements of the run of element `i`, from it on.
+    #[inline(always)]
+    fn beyond(&self, i: u64) -> u64 {
+        if self.axes <= 1 { u64::MAX } else { self.axis[0].len - divide(i, self.axis[0].len).1 }
+    }
+}
+
+impl Row<Strides<AXES>> {
+    /// The addresses of element `i` and of its mask.
+    #[inline(always)]
+    fn at(&self, i: u64) -> (u64, u64) {
+        let (x, mask) = self.reduced.at(i);
+        (self.x.wrapping_add(x as u64), self.mask.wrapping_add(mask as u64))
+    }
 }
 
 /// Most axes of one kind.
@@ -88,16 +121,115 @@ pub struct Any<R> {
 /// A reducer's nodes, counted.
 type Part<R> = Counted<Acc<R>>;
 type Acc<R> = <<R as Recipes>::Reducer as Reducer>::Acc;
+/// The same of few elements.
+type Few<R> = (Acc<R>, u32);
 
 impl<R: Recipes> Any<R> {
-    /// The part of one element.
+    /// The part of an element that is there, if it is neither hidden nor left out.
     #[inline(always)]
-    fn one<S: Simt>(&self, s: &S, x: u64, mask: u64, index: u64, there: bool) -> Counted<Acc<R>> {
-        let masked = self.recipe.has(flag::MASKED);
-        let item = R::load(s, &self.recipe, x);
-        let shown = !masked || s.load(array::<u8>(mask), 0) != 0;
-        let live = there && shown && !R::absent(&self.recipe, item);
+    fn part(&self, item: <R::Reducer as Reducer>::Item, index: u64, shown: bool) -> Part<R> {
+        let live = shown && !R::absent(&self.recipe, item);
         Counted { acc: R::reducer(&self.recipe).lift(item, index), count: live as u64 }
+    }
+
+    /// The node of the eight elements from number `index` on, as far as there are any.
+    #[inline(always)]
+    fn from<S: Simt>(&self, s: &S, row: &Row<Strides<AXES>>, index: u64) -> Few<R> {
+        let masked = self.recipe.has(flag::MASKED);
+        let left = s.opaque(row.len.saturating_sub(index).min(EIGHT as u64) as u32);
+        if !s.branch(left > 0) {
+            return self.none();
+        }
+        let (x, mask) = row.at(index);
+        let run = &row.reduced.axis[0];
+        // Eight elements are in two runs at most, if runs are not shorter.
+        let turn = row.reduced.beyond(index).min(EIGHT as u64) as u32;
+        let near = R::EIGHT && (turn >= left || run.len >= EIGHT as u64);
+        if s.branch(near && self.recipe.through == self.recipe.input) {
+            let (mut after, mut mask_after) = (x, mask);
+            if s.branch(turn < left) {
+                (after, mask_after) = row.at(index + turn as u64);
+                after = after.wrapping_sub((turn as i64 * run.x) as u64);
+                mask_after = mask_after.wrapping_sub((turn as i64 * run.mask) as u64);
+            }
+            let eight = Eight { size: log_size(self.recipe.input), at: x, step: run.x, count: left, turn, after };
+            let items = R::eight(s, &self.recipe, &eight);
+            let mut live = (1 << left) - 1;
+            if masked {
+                live &= (Eight { size: 0, at: mask, step: run.mask, after: mask_after, ..eight }).shown(s);
+            }
+            if self.recipe.has(flag::SKIP_NAN) {
+                let mut k = 0;
+                while k < EIGHT {
+                    live &= !((R::absent(&self.recipe, items[k]) as u32) << k);
+                    k += 1;
+                }
+            }
+            return self.tree(items, index, live);
+        }
+        let mut stack = stack::Few::new(self.nothing());
+        let mut k = 0;
+        while s.again(k < left) {
+            let (x, mask) = row.at(index + k as u64);
+            let shown = !masked || s.load(array::<u8>(mask), 0) != 0;
+            stack.push(self, k, self.part(R::load(s, &self.recipe, x), index + k as u64, shown));
+            k += 1;
+        }
+        let part = stack.close(self, left);
+        if part.count > 0 { (part.acc, part.count as u32) } else { self.none() }
+    }
+
+    #[inline(always)]
+    fn none(&self) -> Few<R> {
+        (R::neutral(&self.recipe).unwrap_or(Node::zero()), 0)
+    }
+
+    /// The node of eight elements, of which those are there whose bits are set.
+    #[inline(always)]
+    fn tree(&self, items: [<R::Reducer as Reducer>::Item; EIGHT], index: u64, live: u32) -> Few<R> {
+        let reducer = R::reducer(&self.recipe);
+        let lifted = |k: usize| reducer.lift(items[k], index + k as u64);
+        let is_live = |k: usize| live >> k & 1 != 0;
+        if let Some(neutral) = R::neutral(&self.recipe) {
+            return (whole(&reducer, |k| select(is_live(k), lifted(k), neutral)), live.count_ones());
+        }
+        if live == 0xff {
+            return (whole(&reducer, lifted), EIGHT as u32);
+        }
+        let two = |k| self.both((lifted(k), is_live(k) as u32), (lifted(k + 1), is_live(k + 1) as u32));
+        self.both(self.both(two(0), two(2)), self.both(two(4), two(6)))
+    }
+
+    /// Two nodes with few elements under them become one, without a branch.
+    #[inline(always)]
+    fn both(&self, left: Few<R>, right: Few<R>) -> Few<R> {
+        let acc = R::reducer(&self.recipe).combine_counted(left.0, left.1 as u64, right.0, right.1 as u64);
+        let count = left.1 + right.1;
+        if R::neutral(&self.recipe).is_some() {
+            return (acc, count);
+        }
+        (select(left.1 == 0, right.0, select(right.1 == 0, left.0, acc)), count)
+    }
+}
+
+/// The node over eight.
+#[inline(always)]
+fn whole<R: Reducer>(reducer: &R, node: impl Fn(usize) -> R::Acc) -> R::Acc {
+    let join = |each, left, right| reducer.combine_counted(left, each, right, each);
+    let two = |k| join(1, node(k), node(k + 1));
+    join(4, join(2, two(0), two(2)), join(2, two(4), two(6)))
+}
+
+/// Nodes of few elements meet.
+#[derive(Clone, Copy)]
+struct Both<'a, R>(&'a Any<R>);
+
+impl<R: Recipes> warp::Combine for Both<'_, R> {
+    type Node = Few<R>;
+    const COMMUTES: bool = false;
+    #[inline(always)]
+    fn combine(self, left: Few<R>, right: Few<R>, _each: u32) -> Few<R> {
+        self.0.both(left, right)
     }
 }
 
@@ -154,20 +286,16 @@ impl<R: Recipes> Piece for Any<R> {
     #[inline(always)]
     fn run<S: Simt>(&self, s: &S, row: &Row<Strides<AXES>>, tile: u32, tiles: u32) -> Part<R> {
         let mut stack = Lanes::new(self.nothing());
-        let (mut t, steps) = (0, s.opaque(STEPS as u32));
+        // Of a row of one tile, lanes without elements need not meet.
+        let lanes = row.len.div_ceil(EIGHT as u64).clamp(1, 32).next_power_of_two() as u32;
+        let mut t = 0;
         while s.again(t < tiles && (tile + t) as u64 * 256 < row.len) {
-            let mut k = 0;
-            while s.again(k < steps) {
-                let index = (tile + t) as u64 * 256 + (k * 32 + s.lane()) as u64;
-                let there = index < row.len;
-                let (x, mask) = row.reduced.at(if there { index } else { 0 });
-                let part = self.one(s, row.x.wrapping_add(x as u64), row.mask.wrapping_add(mask as u64), index, there);
-                stack.push_part(s, self, t * STEPS as u32 + k, warp::meet_lanes(s, self, part, 32));
-                k += 1;
-            }
+            let index = (tile + t) as u64 * 256 + s.lane() as u64 * EIGHT as u64;
+            let (acc, count) = warp::across_lanes(s, Both(self), self.from(s, row, index), lanes);
+            stack.push_part(s, self, t, Counted { acc, count: count as u64 });
             t += 1;
         }
-        stack.close_parts(s, self, t * STEPS as u32)
+        stack.close_parts(s, self, t)
     }
 }
 
@@ -190,78 +318,14 @@ impl<R: Recipes> Panel<1> for Any<R> {
 
     #[inline(always)]
     fn run<S: Simt>(&self, s: &S, strip: &Strip<Strides<AXES>>, own: Own, first: u64, tiles: u32) -> [Part<R>; 1] {
-        let there = strip.columns > 0;
+        let len = if strip.columns > 0 { strip.rows } else { 0 };
+        let row = Row { input: 0, x: strip.x, mask: strip.mask, len, reduced: strip.reduced };
         let mut t = 0;
-        while s.again(t < tiles * STEPS as u32 && first + (t as u64) < strip.rows) {
-            let mut part = self.nothing();
-            if s.branch(there) {
-                let index = first + t as u64;
-                let (x, mask) = strip.reduced.at(index);
-                part = self.one(s, strip.x.wrapping_add(x as u64), strip.mask.wrapping_add(mask as u64), index, true);
-            }
-            own.push_part(s, self, t, part);
+        while s.again(t < tiles && first + t as u64 * (EIGHT as u64) < strip.rows) {
+            let (acc, count) = self.from(s, &row, first + t as u64 * EIGHT as u64);
+            own.push_part(s, self, t, Counted { acc, count: count as u64 });
             t += 1;
         }
         [own.close_parts(s, self, t)]
     }
 }
-
-/// Reads an element of the recipe's dtype as a number.
-#[inline(always)]
-pub fn number<S: Simt>(s: &S, recipe: &Recipe, at: u64) -> Cast {
-    let is = |dtype: DType| recipe.input == code(dtype);
-    fn get<S: Simt, T: Pod>(s: &S, at: u64) -> T {
-        s.load(array::<T>(at), 0)
-    }
-    let x = if is(DType::F32) {
-        Cast::Float(get::<S, f32>(s, at) as f64)
-    } else if is(DType::F64) {
-        Cast::Float(get::<S, f64>(s, at))
-    } else if is(DType::F16) {
-        Cast::Float(s.f16_to_f32(get::<S, u16>(s, at)) as f64)
-    } else if is(DType::BF16) {
-        Cast::Float(s.bf16_to_f32(get::<S, u16>(s, at)) as f64)
-    } else {
-        integer(s, recipe, at)
-    };
-    if recipe.through == recipe.input {
-        x
-    } else if recipe.through == code(DType::F16) {
-        f16::from_cast(x).cast()
-    } else if recipe.through == code(DType::BF16) {
-        bf16::from_cast(x).cast()
-    } else {
-        x
-    }
-}
-
-/// Reads an integer or a bool.
-#[inline(always)]
-pub fn integer<S: Simt>(s: &S, recipe: &Recipe, at: u64) -> Cast {
-    let is = |dtype: DType| recipe.input == code(dtype);
-    fn get<S: Simt, T: Pod>(s: &S, at: u64) -> T {
-        s.load(array::<T>(at), 0)
-    }
-    if is(DType::I8) {
-        Cast::Signed(get::<S, i8>(s, at) as i64)
-    } else if is(DType::I16) {
-        Cast::Signed(get::<S, i16>(s, at) as i64)
-    } else if is(DType::I32) {
-        Cast::Signed(get::<S, i32>(s, at) as i64)
-    } else if is(DType::I64) {
-        Cast::Signed(get::<S, i64>(s, at))
-    } else if is(DType::U16) {
-        Cast::Unsigned(get::<S, u16>(s, at) as u64)
-    } else if is(DType::U32) {
-        Cast::Unsigned(get::<S, u32>(s, at) as u64)
-    } else if is(DType::U64) {
-        Cast::Unsigned(get::<S, u64>(s, at))
-    } else if is(DType::Bool) {
-        Cast::Unsigned((get::<S, u8>(s, at) != 0) as u64)
-    } else {
-        Cast::Unsigned(get::<S, u8>(s, at) as u64)
-    }
-}
-
-mod recipes;
-pub use recipes::*;

@@ -1,55 +1,61 @@
 //! Core's reducers, as [`crate::reduce::any::Any`] runs them.
 
 use crate::node::Node;
-use crate::reduce::any::{Recipes, integer, number};
+use crate::reduce::any::eight::{bits, numbers, rounded};
+use crate::reduce::any::{EIGHT, Eight, Recipes};
 use crate::reduce::fold::initial;
 use crate::reduce::out::{Hole, Out};
 use crate::reduce::recipe::{Recipe, code, flag};
 use core::marker::PhantomData;
 use warpfold_core::ops::{
-    AbsMax, All, Any, Arg, CountNonzero, Deviation, Extremum, IntegerProduct, IntegerSum, LogSumExp, MinMax, Place,
-    Precision, Product, Search, Sum, Term,
+    Arg, Compensated, CountNonzero, Deviation, Extremum, IntegerProduct, IntegerSum, LogSumExp, MinMax, Place,
+    Precision, Product, Search, Square, Sum, Term, Value,
 };
-use warpfold_core::{Cast, DType, Element, Float, Real, Reducer};
+use warpfold_core::{Cast, DType, Element, Float, Key, Reducer};
 use warpfold_simt::Simt;
 
 /// What a number is read as: floats as f32 or f64, integers as i64.
 pub trait Read: Element<Key: Node> {
     /// Reads it.
-    fn read<S: Simt>(s: &S, recipe: &Recipe, at: u64) -> Self;
+    #[inline(always)]
+    fn read<S: Simt>(s: &S, recipe: &Recipe, at: u64) -> Self {
+        let [x] =
+            numbers(s, recipe, [bits(s, recipe, at)], Self::DTYPE.is_float(), |x| Self::from_cast(rounded(recipe, x)));
+        x
+    }
+    /// Reads eight of them, which need not be rounded first.
+    #[inline(always)]
+    fn eight<S: Simt>(s: &S, recipe: &Recipe, at: &Eight) -> [Self; EIGHT] {
+        numbers(s, recipe, at.bits(s), Self::DTYPE.is_float(), Self::from_cast)
+    }
+    /// Its distance from zero; integers are asked for none.
+    #[inline(always)]
+    fn magnitude(self) -> Self {
+        self
+    }
 }
 impl Read for f32 {
     #[inline(always)]
-    fn read<S: Simt>(s: &S, recipe: &Recipe, at: u64) -> f32 {
-        f32::from_cast(number(s, recipe, at))
+    fn magnitude(self) -> Self {
+        self.abs()
     }
 }
 impl Read for f64 {
     #[inline(always)]
-    fn read<S: Simt>(s: &S, recipe: &Recipe, at: u64) -> f64 {
-        f64::from_cast(number(s, recipe, at))
+    fn magnitude(self) -> Self {
+        self.abs()
     }
 }
-impl Read for i64 {
-    #[inline(always)]
-    fn read<S: Simt>(s: &S, recipe: &Recipe, at: u64) -> i64 {
-        i64::from_cast(integer(s, recipe, at))
-    }
-}
-
-impl Read for u64 {
-    #[inline(always)]
-    fn read<S: Simt>(s: &S, recipe: &Recipe, at: u64) -> u64 {
-        u64::from_cast(integer(s, recipe, at))
-    }
-}
+impl Read for i64 {}
+impl Read for u64 {}
 
 /// Implements [`Recipes`] for one family.
 macro_rules! recipes {
     ($(
         $(#[$doc:meta])*
         $name:ident<$($p:ident),*> where { $($bounds:tt)* }
-        $item:ty => $reducer:ty, $new:expr, skip $skip:expr, store $store:expr;
+        $item:ty => $reducer:ty, $new:expr,
+            term $term:expr, neutral $neutral:expr, skip $skip:expr, store $store:expr;
     )*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy)]
@@ -62,7 +68,18 @@ macro_rules! recipes {
             }
             #[inline(always)]
             fn load<S: Simt>(s: &S, recipe: &Recipe, at: u64) -> $item {
-                <$item>::read(s, recipe, at)
+                $term(recipe, <$item>::read(s, recipe, at))
+            }
+            #[inline(always)]
+            fn eight<S: Simt>(s: &S, recipe: &Recipe, at: &Eight) -> [$item; EIGHT] {
+                <$item>::eight(s, recipe, at).map(
+                    #[inline(always)]
+                    |x| $term(recipe, x),
+                )
+            }
+            #[inline(always)]
+            fn neutral(recipe: &Recipe) -> Option<<$reducer as Reducer>::Acc> {
+                $neutral(&Self::reducer(recipe))
             }
             #[inline(always)]
             fn absent(recipe: &Recipe, item: $item) -> bool {
@@ -74,6 +91,12 @@ macro_rules! recipes {
             }
         }
     )*};
+}
+
+/// That nothing gives every node's bits back.
+#[inline(always)]
+fn none<R: Reducer>(_reducer: &R) -> Option<R::Acc> {
+    None
 }
 
 /// Writes an integer result, or a mean.
@@ -109,50 +132,81 @@ fn first<T: Element>(recipe: &Recipe) -> Option<T> {
 
 recipes! {
     /// Sums, means and norms of real numbers.
-    Reals<F, W, P> where { F: Read + Element<Float = F, Mean = F> + Float, W: Term, P: Precision<F, Real: Node> }
-    F => Sum<F, W, P>, reals::<F, W, P>, skip true, store store_element::<S, F>;
+    Reals<F, P> where { F: Read + Element<Float = F, Mean = F> + Float, P: Precision<F, Real: Node> }
+    F => Sum<F, Value, P>, reals::<F, Value, P>,
+        term powers::<F>, neutral Reducer::identity, skip true, store store_element::<S, F>;
+    /// Norms whose squares are exact.
+    Squares<F> where { F: Read + Element<Float = F, Mean = F> + Float, Compensated: Precision<F, Real: Node> }
+    F => Sum<F, Square, Compensated>, reals::<F, Square, Compensated>,
+        term itself, neutral Reducer::identity, skip true, store store_element::<S, F>;
     /// Products of real numbers.
     RealProducts<F, P> where { F: Read + Element<Float = F, Mean = F> + Float, P: Precision<F, Real: Node> }
-    F => Product<F, P>, |r: &Recipe| Product::new(initial(r), false), skip true, store store_element::<S, F>;
+    F => Product<F, P>, |r: &Recipe| Product::new(initial(r), false),
+        term itself, neutral none, skip true, store store_element::<S, F>;
     /// Variances and standard deviations.
     Variances<F, P> where { F: Read + Element<Float = F, Mean = F> + Float, P: Precision<F, Real: Node> }
-    F => Deviation<F, P>,
-        |r: &Recipe| Deviation::new(r.ddof, r.has(flag::ROOT)), skip true, store store_element::<S, F>;
+    F => Deviation<F, P>, |r: &Recipe| Deviation::new(r.ddof, r.has(flag::ROOT)),
+        term itself, neutral none, skip true, store store_element::<S, F>;
     /// logsumexp.
     Exponentials<F, P> where {
         F: Read + Element<Float = F, Mean = F> + Float + Node,
         P: Precision<F, Real: Node>
     }
-    F => LogSumExp<F, P>, |_: &Recipe| LogSumExp::new(), skip true, store store_element::<S, F>;
+    F => LogSumExp<F, P>, |_: &Recipe| LogSumExp::new(),
+        term itself, neutral none, skip true, store store_element::<S, F>;
     /// Sums and means of integers.
     Integers<T> where { T: Read }
-    T => IntegerSum<T>, integers::<T>, skip false, store store_cast::<S>;
+    T => IntegerSum<T>, integers::<T>, term itself, neutral Reducer::identity, skip false, store store_cast::<S>;
     /// Products of integers.
     IntegerProducts<T> where { T: Read }
     T => IntegerProduct<T>, |r: &Recipe| IntegerProduct::new(r.has(flag::INITIAL).then_some(r.initial[0] as i64)),
-        skip false, store store_cast::<S>;
-    /// The least or the greatest element.
+        term itself, neutral Reducer::identity, skip false, store store_cast::<S>;
+    /// The least or the greatest element or magnitude.
     Extrema<T> where { T: Read }
     T => Extremum<T>, |r: &Recipe| Extremum { search: search::<T>(r, !r.has(flag::LEAST)), initial: first(r) },
-        skip false, store store_element::<S, T>;
+        term magnitudes::<T>, neutral |_: &_| Some(Key::MIN), skip false, store store_element::<S, T>;
     /// Both.
     Ranges<T> where { T: Read }
-    T => MinMax<T>, |r: &Recipe| MinMax { search: search::<T>(r, true) }, skip false, store store_pair::<S, T>;
+    T => MinMax<T>, |r: &Recipe| MinMax { search: search::<T>(r, true) },
+        term itself, neutral |_: &_| Some((Key::MAX, Key::MIN)), skip false, store store_pair::<S, T>;
     /// Where the least or the greatest element is.
     Places<T> where { T: Read }
-    T => Arg<T>, |r: &Recipe| Arg { search: search::<T>(r, !r.has(flag::LEAST)) }, skip false, store store_place::<S>;
-    /// The greatest magnitude.
-    Magnitudes<F> where { F: Read + Element<Float = F> + Real }
-    F => AbsMax<F>, |r: &Recipe| AbsMax::new(r.has(flag::SKIP_NAN)), skip false, store store_element::<S, F>;
-    /// Whether any element is not zero.
-    Anys<T> where { T: Read }
-    T => Any<T>, |r: &Recipe| Any::new(r.has(flag::SKIP_NAN)), skip false, store store_bool::<S>;
-    /// Whether every element is not zero.
-    Alls<T> where { T: Read }
-    T => All<T>, |r: &Recipe| All::new(r.has(flag::SKIP_NAN)), skip false, store store_bool::<S>;
-    /// How many elements are not zero.
-    Nonzeros<T> where { T: Read }
-    T => CountNonzero<T>, |r: &Recipe| CountNonzero::new(r.has(flag::SKIP_NAN)), skip false, store store_count::<S>;
+    T => Arg<T>, |r: &Recipe| Arg { search: search::<T>(r, !r.has(flag::LEAST)) },
+        term itself, neutral none, skip false, store store_place::<S>;
+    /// How many elements are not zero, whether any is not, or whether all are not.
+    Trues<T> where { T: Read }
+    T => CountNonzero<T>, |r: &Recipe| CountNonzero::new(r.has(flag::SKIP_NAN)),
+        term trues::<T>, neutral Reducer::identity, skip false, store store_trues::<S>;
+}
+
+/// The element.
+#[inline(always)]
+fn itself<T>(_recipe: &Recipe, x: T) -> T {
+    x
+}
+
+/// What is added for an element: of a norm, its square or its magnitude.
+#[inline(always)]
+fn powers<F: Float>(recipe: &Recipe, x: F) -> F {
+    if recipe.has(flag::SQUARE) {
+        x.square()
+    } else if recipe.has(flag::MAGNITUDE) {
+        x.abs()
+    } else {
+        x
+    }
+}
+
+/// What is compared for an element.
+#[inline(always)]
+fn magnitudes<T: Read>(recipe: &Recipe, x: T) -> T {
+    if recipe.has(flag::MAGNITUDE) { x.magnitude() } else { x }
+}
+
+/// What is counted if it is not zero: whether all are true is whether none is zero.
+#[inline(always)]
+fn trues<T: Element>(recipe: &Recipe, x: T) -> T {
+    if recipe.has(flag::ALL) { T::from_cast(Cast::Signed(!x.truthy() as i64)) } else { x }
 }
 
 #[inline(always)]
@@ -183,11 +237,13 @@ fn store_place<S: Simt>(s: &S, recipe: &Recipe, result: Place, out: Out) {
 }
 
 #[inline(always)]
-fn store_bool<S: Simt>(s: &S, recipe: &Recipe, result: bool, out: Out) {
-    out.integer(s, recipe.output, result as u64);
-}
-
-#[inline(always)]
-fn store_count<S: Simt>(s: &S, recipe: &Recipe, result: i64, out: Out) {
-    out.integer(s, recipe.output, result as u64);
+fn store_trues<S: Simt>(s: &S, recipe: &Recipe, result: i64, out: Out) {
+    let result = if recipe.has(flag::ANY) {
+        (result != 0) as u64
+    } else if recipe.has(flag::ALL) {
+        (result == 0) as u64
+    } else {
+        result as u64
+    };
+    out.integer(s, recipe.output, result);
 }

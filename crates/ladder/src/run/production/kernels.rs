@@ -29,7 +29,7 @@ macro_rules! names {
 impl Names for Launched {
     const NAMES: &'static [&'static str] = names! {
         "sum_f32" "sum_b4" "max_b4";
-        "sum_f32" "sum_i64" "norminf_f32";
+        "sum_f32" "sum_i64" "max_f32";
         "narrow_sum_f32"
         "kmeans_tile_f32"
         "kmeans_tile_any_f32"
