@@ -10,6 +10,9 @@ use std::process::Command;
 /// The oldest GPU and PTX version whose instructions the kernels use: Turing, and drivers from CUDA 11.4.
 const TARGET: [&str; 2] = ["-Ctarget-cpu=sm_75", "-Ctarget-feature=+ptx74"];
 
+/// The same for an entry with instructions that one generation alone has: Hopper's products by four warps.
+const HOPPER: [&str; 2] = [".version 8.0", ".target sm_90a"];
+
 /// One exported kernel.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
@@ -101,6 +104,13 @@ impl Crate {
     }
 }
 
+impl Entry {
+    /// Whether only GPUs of compute capability 9.0 take it.
+    pub(crate) fn is_hopper(&self) -> bool {
+        self.module.contains(HOPPER[1])
+    }
+}
+
 /// What the text of an entry must not have: calls, which are panic paths here, and arrays in local memory.
 #[must_use]
 pub fn faults(entry: &Entry) -> Vec<String> {
@@ -126,7 +136,7 @@ fn split(assembly: &str) -> Result<Vec<Entry>, Error> {
     let mut lines = assembly.lines();
     while let Some(line) = lines.next() {
         let Some(name) = line.strip_prefix(".visible .entry ").and_then(|l| l.split('(').next()) else { continue };
-        let mut module = header.join("\n") + "\n";
+        let mut module = String::new();
         for line in std::iter::once(line).chain(lines.by_ref()) {
             if !line.trim_start().starts_with("//") {
                 module.push_str(&without_function_number(line));
@@ -136,7 +146,11 @@ fn split(assembly: &str) -> Result<Vec<Entry>, Error> {
                 break;
             }
         }
-        entries.push(Entry { name: name.to_owned(), module: renamed(&module) });
+// Products of wgmma read and write their registers until they are waited for, so these keep names of their own.
+        let is_hopper = module.contains("wgmma");
+        let header = if is_hopper { [&HOPPER[..], &header[2..]].concat() } else { header.clone() };
+        let body = if is_hopper { module } else { renamed(&module) };
+        entries.push(Entry { name: name.to_owned(), module: header.join("\n") + "\n" + &body });
     }
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(entries)

@@ -10,6 +10,8 @@ use std::process::Command;
 const GPUS: [&str; 3] = ["sm_75", TUNED, "sm_120"];
 /// The one that the kernels are tuned on.
 const TUNED: &str = "sm_90";
+/// The same, with instructions of its own.
+const HOPPER: &str = "sm_90a";
 
 /// All entries as one module: one header, then nothing but what is shipped.
 #[must_use]
@@ -25,49 +27,76 @@ pub fn text(entries: &[Entry]) -> String {
 /// # Errors
 /// If there is no `ptxas`, or it does not start.
 pub fn check(entries: &[Entry], may: impl Fn(&str) -> bool) -> Result<Vec<String>, Error> {
-    let ptxas = find().ok_or(Error::NoPtxas)?;
-    let file = std::env::temp_dir().join(format!("warpfold-{}.ptx", std::process::id()));
-    std::fs::write(&file, text(entries)).map_err(Error::file(&file))?;
     let mut faults = Vec::new();
+    for (entries, gpus) in generations(entries, &GPUS) {
+        let mut running = Vec::new();
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = gpus.iter().map(|gpu| scope.spawn(|| assemble(&entries, gpu))).collect();
+            running.extend(threads.into_iter().map(|thread| thread.join().expect("no assembler panics")));
+        });
+        for (gpu, out) in gpus.into_iter().zip(running) {
+            judge(&entries, gpu, &out?, &may, &mut faults);
+        }
+    }
+    Ok(faults)
+}
+
+/// Entries for all GPUs with these, and those that only Hopper takes with it alone.
+fn generations(entries: &[Entry], gpus: &[&'static str]) -> Vec<(Vec<Entry>, Vec<&'static str>)> {
+    let (hopper, any): (Vec<Entry>, Vec<Entry>) = entries.iter().cloned().partition(Entry::is_hopper);
+    let both = [(any, gpus.to_vec()), (hopper, vec![HOPPER])];
+    both.into_iter().filter(|(entries, _)| !entries.is_empty()).collect()
+}
+
+/// What `ptxas` says of entries for a GPU, and whether it takes them.
+fn assemble(entries: &[Entry], gpu: &str) -> Result<(String, bool), Error> {
+    let ptxas = find().ok_or(Error::NoPtxas)?;
+    let file = std::env::temp_dir().join(format!("warpfold-{}-{gpu}.ptx", std::process::id()));
+    std::fs::write(&file, text(entries)).map_err(Error::file(&file))?;
+    let out = Command::new(&ptxas).args(["-v", "-arch", gpu, "-o", "/dev/null"]).arg(&file).output();
+    let out = out.map_err(Error::program(&ptxas))?;
+    std::fs::remove_file(&file).map_err(Error::file(&file))?;
+    let said = String::from_utf8_lossy(&out.stderr).into_owned() + &String::from_utf8_lossy(&out.stdout);
+    Ok((said, out.status.success()))
+}
+
+/// Prints registers, and adds what is at fault.
+fn judge(
+    entries: &[Entry],
+    gpu: &str,
+    (text, is_taken): &(String, bool),
+    may: &impl Fn(&str) -> bool,
+    faults: &mut Vec<String>,
+) {
+    if !is_taken {
+        let shown: Vec<&str> = text.lines().filter(|l| l.contains("error") || l.contains("fatal")).take(8).collect();
+        faults.push(format!("{gpu}: ptxas refuses the kernels:\n  {}", shown.join("\n  ")));
+        return;
+    }
+    // It waits for each product before the next then.
+    faults.extend(text.lines().filter(|l| l.contains("serialized")).map(|l| format!("{gpu}: {l}")));
     let bounded: HashSet<&str> =
         entries.iter().filter(|e| e.module.contains(".minnctapersm")).map(|e| e.name.as_str()).collect();
-    let assemble = &|gpu| Command::new(&ptxas).args(["-v", "-arch", gpu, "-o", "/dev/null"]).arg(&file).output();
-    let outputs = std::thread::scope(|scope| {
-        let running = GPUS.map(|gpu| scope.spawn(move || assemble(gpu)));
-        running.map(|thread| thread.join().expect("no assembler panics"))
-    });
-    for (gpu, out) in GPUS.into_iter().zip(outputs) {
-        let out = out.map_err(Error::program(&ptxas))?;
-        let text = String::from_utf8_lossy(&out.stderr).into_owned() + &String::from_utf8_lossy(&out.stdout);
-        if !out.status.success() {
-            let shown: Vec<&str> =
-                text.lines().filter(|l| l.contains("error") || l.contains("fatal")).take(8).collect();
-            faults.push(format!("{gpu}: ptxas refuses the kernels:\n  {}", shown.join("\n  ")));
-            continue;
-        }
-        let uses = parse(&text);
-        if uses.len() != entries.len() {
-            faults.push(format!("{gpu}: ptxas spoke of {} entries, not {}", uses.len(), entries.len()));
-        }
-        // How many blocks are to fit was found on one generation; another may need the stack for that, which costs
-        // time, not bits.
-        let (noted, wrong): (Vec<&Use>, Vec<&Use>) = uses
-            .iter()
-            .filter(|u| u.memory > 0)
-            .partition(|u| may(&u.entry) || gpu != TUNED && bounded.contains(u.entry.as_str()));
-        if let Some(most) = noted.iter().map(|u| u.memory).max() {
-            println!(
-                "{gpu:>6}: {} entries need the stack to fit as many blocks as asked, at most {most} bytes",
-                noted.len()
-            );
-        }
-        faults.extend(wrong.iter().map(|u| format!("{gpu}: {} needs {} bytes of stack and spills", u.entry, u.memory)));
-        let most = uses.iter().max_by_key(|u| u.registers);
-        let most = most.map_or(String::new(), |u| format!("most registers: {} ({})", u.registers, u.entry));
-        println!("{gpu:>6}: {} entries, {most}", uses.len());
+    let uses = parse(text);
+    if uses.len() != entries.len() {
+        faults.push(format!("{gpu}: ptxas spoke of {} entries, not {}", uses.len(), entries.len()));
     }
-    std::fs::remove_file(&file).map_err(Error::file(&file))?;
-    Ok(faults)
+    // How many blocks are to fit was found on one generation; another may need the stack for that, which costs time,
+    // not bits.
+    let (noted, wrong): (Vec<&Use>, Vec<&Use>) = uses
+        .iter()
+        .filter(|u| u.memory > 0)
+        .partition(|u| may(&u.entry) || !gpu.starts_with(TUNED) && bounded.contains(u.entry.as_str()));
+    if let Some(most) = noted.iter().map(|u| u.memory).max() {
+        println!(
+            "{gpu:>6}: {} entries need the stack to fit as many blocks as asked, at most {most} bytes",
+            noted.len()
+        );
+    }
+    faults.extend(wrong.iter().map(|u| format!("{gpu}: {} needs {} bytes of stack and spills", u.entry, u.memory)));
+    let most = uses.iter().max_by_key(|u| u.registers);
+    let most = most.map_or(String::new(), |u| format!("most registers: {} ({})", u.registers, u.entry));
+    println!("{gpu:>6}: {} entries, {most}", uses.len());
 }
 
 /// Bytes of stack that each entry needs on the generation that the kernels are tuned on, by name.
@@ -75,14 +104,13 @@ pub fn check(entries: &[Entry], may: impl Fn(&str) -> bool) -> Result<Vec<String
 /// # Errors
 /// If there is no `ptxas`, or it does not start.
 pub fn memory(entries: &[Entry]) -> Result<BTreeMap<String, u32>, Error> {
-    let ptxas = find().ok_or(Error::NoPtxas)?;
-    let file = std::env::temp_dir().join(format!("warpfold-{}.ptx", std::process::id()));
-    std::fs::write(&file, text(entries)).map_err(Error::file(&file))?;
-    let out = Command::new(&ptxas).args(["-v", "-arch", TUNED, "-o", "/dev/null"]).arg(&file).output();
-    let out = out.map_err(Error::program(&ptxas))?;
-    std::fs::remove_file(&file).map_err(Error::file(&file))?;
-    let said = String::from_utf8_lossy(&out.stderr).into_owned() + &String::from_utf8_lossy(&out.stdout);
-    Ok(parse(&said).into_iter().map(|u| (u.entry, u.memory)).collect())
+    let mut found = BTreeMap::new();
+    for (entries, gpus) in generations(entries, &[TUNED]) {
+        for gpu in gpus {
+            found.extend(parse(&assemble(&entries, gpu)?.0).into_iter().map(|u| (u.entry, u.memory)));
+        }
+    }
+    Ok(found)
 }
 
 /// What one entry takes on one GPU.
