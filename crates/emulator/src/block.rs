@@ -46,6 +46,7 @@ pub(super) fn run(context: &Context<'_>, number: u32, kernel: &dyn Fn(&Lane<'_>)
             arrays: FxHashMap::default(),
             waits: vec![Wait::Ready; threads],
             answers: vec![0; threads],
+            copies: vec![Vec::new(); threads],
             acquired: Vec::new(),
         }),
     };

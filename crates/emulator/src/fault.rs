@@ -152,6 +152,10 @@ pub enum Kind {
     Uninitialised,
     /// Two threads on one address, at least one writing, not both atomic, and nothing that orders them.
     Race,
+    /// An access to what is being copied.
+    Coming,
+    /// A product of what a thread has written to shared memory and not published.
+    Unpublished,
     /// A barrier that some of its threads never reach, or reach elsewhere.
     BarrierDivergence,
     /// A shuffle or vote that names, or reads from, a lane that does not take part.
@@ -182,6 +186,8 @@ impl fmt::Display for Fault {
             Kind::Misaligned => write!(f, "misaligned")?,
             Kind::Uninitialised => write!(f, "read of memory never written")?,
             Kind::Race => write!(f, "race")?,
+            Kind::Coming => write!(f, "access to what is being copied")?,
+            Kind::Unpublished => write!(f, "product of what is not published")?,
             Kind::BarrierDivergence => write!(f, "barrier not reached by all")?,
             Kind::InactiveLane => write!(f, "lane does not take part")?,
             Kind::Panic(message) => write!(f, "panic ({message})")?,

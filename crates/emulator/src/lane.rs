@@ -7,30 +7,31 @@ use super::state::{Array, Block, State};
 use super::wait::{Ask, Wait, Way};
 use core::panic::Location;
 use corosensei::Yielder;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
-use warpfold_simt::{Atom, Dim, Global, Order, Pod, Shared, Simt, Word};
+use warpfold_simt::{Atom, Dim, Global, Order, Pack, Pod, Rows, Shared, Simt, Sums, Word};
 
 /// How long a thread waits for what another block is to write.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Shared addresses are numbers too: `array << 24 | middle + offset`.
-const WINDOW: u32 = 24;
-const MIDDLE: u32 = 1 << (WINDOW - 1);
+pub(super) const WINDOW: u32 = 24;
+pub(super) const MIDDLE: u32 = 1 << (WINDOW - 1);
 
 /// One emulated GPU thread.
 pub struct Lane<'a> {
-    block: &'a Block<'a>,
-    thread: u32,
+    pub(super) block: &'a Block<'a>,
+    pub(super) thread: u32,
     yielder: &'a Yielder<(), ()>,
 }
 
-type Here = &'static Location<'static>;
+pub(super) type Here = &'static Location<'static>;
 
 /// One access, before it is known to be sound.
-struct Access {
-    op: Op,
-    size: u32,
-    site: Here,
+pub(super) struct Access {
+    pub(super) op: Op,
+    pub(super) size: u32,
+    pub(super) site: Here,
 }
 
 impl<'a> Lane<'a> {
@@ -53,7 +54,7 @@ impl<'a> Lane<'a> {
     }
 
     /// Counts the lane's part in a request.
-    fn count(&self, state: &mut State, site: Here, class: Class, address: u64, size: u32, taken: bool) {
+    pub(super) fn count(&self, state: &mut State, site: Here, class: Class, address: u64, size: u32, taken: bool) {
         let (warp, lane) = (&mut state.warps[self.thread as usize / 32], self.thread % 32);
         let context = warp.loops[lane as usize].context;
         warp.requests.join(Part { site, context, class, lane, address, size, taken });
@@ -72,7 +73,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    fn fault(&self, state: &mut State, kind: Kind, access: &Access, place: Place, other: Option<Stamp>) {
+    pub(super) fn fault(&self, state: &mut State, kind: Kind, access: &Access, place: Place, other: Option<Stamp>) {
         let grid = self.block.context.grid.x;
         let act = self.block.act(self.thread as usize, access.op, Some(access.site.into()));
         let other = other.map(|s| super::fault::Act {
@@ -85,7 +86,7 @@ impl<'a> Lane<'a> {
     }
 
     /// Carries out an access on its bytes and cells: `update` sees the old bits and may return new ones.
-    fn perform(
+    pub(super) fn perform(
         &self,
         state: &State,
         access: &Access,
@@ -114,7 +115,7 @@ impl<'a> Lane<'a> {
         outcome
     }
 
-    fn report(&self, state: &mut State, access: &Access, place: impl FnOnce() -> Place, outcome: &Outcome) {
+    pub(super) fn report(&self, state: &mut State, access: &Access, place: impl FnOnce() -> Place, outcome: &Outcome) {
         if outcome.unwritten || outcome.race.is_some() {
             let place = place();
             if outcome.unwritten {
@@ -180,50 +181,10 @@ impl<'a> Lane<'a> {
         // What follows was not released.
         warp.clocks[lane][lane] += 1;
     }
-
-    /// A shared access; returns the old bits, zero if there are none.
-    fn local(&self, address: u32, access: Access, update: impl FnOnce(u128) -> Option<u128>) -> u128 {
-        let mut guard = self.block.state.borrow_mut();
-        let state = &mut *guard;
-        let offset = i64::from(address & ((1 << WINDOW) - 1)) - i64::from(MIDDLE);
-        let class = if access.op == Op::Atomic { Class::SharedAtomic } else { Class::Shared };
-        self.count(state, access.site, class, u64::from(address), access.size, false);
-        let id = address >> WINDOW;
-        let Some(mut array) = state.arrays.remove(&id) else {
-            let place = Place {
-                space: Space::Shared,
-                array: String::new(),
-                offset: i64::from(address),
-                size: access.size,
-                length: 0,
-                element: 1,
-            };
-            self.fault(state, Kind::OutOfBounds, &access, place, None);
-            return 0;
-        };
-        let (name, length, element) = (array.name, array.data.len() as u64, array.element);
-        let place =
-            || Place { space: Space::Shared, array: name.to_owned(), offset, size: access.size, length, element };
-        let bits = if !address.is_multiple_of(access.size) {
-            self.fault(state, Kind::Misaligned, &access, place(), None);
-            0
-        } else if offset < 0 || offset as u64 + u64::from(access.size) > length {
-            self.fault(state, Kind::OutOfBounds, &access, place(), None);
-            0
-        } else {
-            let (at, size, element) = (offset as usize, access.size as usize, element as usize);
-            let cells = &mut array.cells[at / element..(at + size).div_ceil(element)];
-            let outcome = self.perform(state, &access, &mut array.data[at..at + size], cells, update);
-            self.report(state, &access, place, &outcome);
-            outcome.bits
-        };
-        state.arrays.insert(id, array);
-        bits
-    }
 }
 
-struct Outcome {
-    bits: u128,
+pub(super) struct Outcome {
+    pub(super) bits: u128,
     unwritten: bool,
     race: Option<Stamp>,
 }
@@ -309,6 +270,8 @@ impl Simt for Lane<'_> {
             element,
             data: vec![0; bytes],
             cells: std::iter::repeat_with(Cell::default).take(N).collect(),
+            writers: BTreeSet::new(),
+            coming: BTreeSet::new(),
         });
         assert!(
             array.name == name && array.data.len() == bytes && array.element == element,
@@ -383,6 +346,25 @@ impl Simt for Lane<'_> {
     fn atomic_or_shared(&self, array: Shared<u32>, index: u32, bits: u32, _: Order) -> u32 {
         let access = access::<u32>(Op::Atomic, Location::caller());
         u32::from_bits(self.local(array.offset(index).address(), access, |old| Some(old | bits as u128)))
+    }
+
+    #[track_caller]
+    fn copy(&self, to: Shared<Pack<u32, 4>>, index: u32, from: Global<Pack<u32, 4>>, place: usize) {
+        let access = access::<Pack<u32, 4>>(Op::Read, Location::caller());
+        let bits = self.global(at(from, place), access, Order::Relaxed, |_| None);
+        self.begin_copy(to.offset(index).address(), bits, Location::caller());
+    }
+    #[track_caller]
+    fn copied(&self) {
+        self.end_copies();
+    }
+    #[track_caller]
+    fn publish(&self) {
+        self.published();
+    }
+    #[track_caller]
+    fn multiply_shared<const FIRST: bool>(&self, rows: &Rows, columns: Shared<u32>, sums: Sums) -> Sums {
+        self.product(rows, columns, if FIRST { [0.0; 64] } else { sums }, Location::caller())
     }
 
     fn fma_f32(&self, a: f32, b: f32, c: f32) -> f32 {

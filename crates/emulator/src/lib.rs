@@ -18,6 +18,7 @@ mod race;
 mod requests;
 mod run;
 mod runtime;
+mod shared;
 mod state;
 mod sync;
 mod wait;

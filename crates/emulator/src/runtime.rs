@@ -120,19 +120,23 @@ impl Emulator {
     /// A device that has these kernels: [`All`], [`Only`](warpfold_kernels::Only) those of some names, or a user's
     /// [`Own`](warpfold_kernels::Own).
     pub fn of<K: Kernels>(multiprocessors: u32) -> Emulator {
-        let size = |entry: &str| K::find(entry, Size);
-        let run = |entry: &str, run: Run<'_>| K::find(entry, run);
-        Emulator::with(multiprocessors, Known { size, run })
+        Emulator::with::<K>(multiprocessors, (7, 5))
     }
 
-    fn with(multiprocessors: u32, known: Known) -> Emulator {
+    /// A device that says it has this compute capability. [`Emulator::new`] has 7.5.
+    pub fn like(multiprocessors: u32, capability: (u32, u32)) -> Emulator {
+        Emulator::with::<All>(multiprocessors, capability)
+    }
+
+    fn with<K: Kernels>(multiprocessors: u32, capability: (u32, u32)) -> Emulator {
+        let known = Known { size: |entry| K::find(entry, Size), run: |entry, run| K::find(entry, run) };
         // From above, so that no GPU has the same index.
         static NEXT: AtomicUsize = AtomicUsize::new(usize::MAX);
         let properties = Properties {
             index: NEXT.fetch_sub(1, Ordering::Relaxed),
             name: "emulator".into(),
-            driver: (0, 0),
-            capability: (7, 5),
+            driver: (12, 0),
+            capability,
             multiprocessors,
             memory_bytes: MEMORY,
             l2_bytes: 0,

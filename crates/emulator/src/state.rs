@@ -7,7 +7,9 @@ use super::requests::{Loops, Requests, Table};
 use super::sync::{Acquired, Releases, learn};
 use super::wait::Wait;
 use core::cell::RefCell;
+use core::panic::Location;
 use rustc_hash::FxHashMap;
+use std::collections::BTreeSet;
 use warpfold_simt::Dim;
 
 /// What all blocks of a launch share.
@@ -36,6 +38,8 @@ pub(super) struct State {
     pub(super) waits: Vec<Wait>,
     /// Per thread: the answer to the shuffle or vote that it waited for.
     pub(super) answers: Vec<u32>,
+    /// Per thread: what it has begun to copy to shared memory: where, what, and at which line.
+    pub(super) copies: Vec<Vec<(u32, u128, &'static Location<'static>)>>,
     /// What every thread has acquired from other blocks.
     pub(super) acquired: Vec<Acquired>,
 }
@@ -55,6 +59,10 @@ pub(super) struct Array {
     pub(super) element: u32,
     pub(super) data: Vec<u8>,
     pub(super) cells: Vec<Cell>,
+    /// The threads that have written to it and not published that.
+    pub(super) writers: BTreeSet<u32>,
+    /// The addresses, in units of 16 bytes, to which something is being copied.
+    pub(super) coming: BTreeSet<u32>,
 }
 
 impl Block<'_> {

@@ -6,9 +6,9 @@
 //! so `.global` instructions take pointers as they are.
 
 use crate::access::{add, or, read, write};
-use crate::pod::{Atom, AtomKind, Pod, Word};
+use crate::pod::{Atom, AtomKind, Pack, Pod, Word};
 use crate::pointer::{Global, Shared};
-use crate::{Dim, Order, Simt};
+use crate::{Dim, Order, Rows, Simt, Sums, warpgroup};
 use core::arch::{asm, nvptx};
 use core::mem::{MaybeUninit, transmute_copy};
 
@@ -210,6 +210,22 @@ impl Simt for Hardware {
             )
         };
         [w, x, y, z]
+    }
+    #[inline(always)]
+    fn copy(&self, to: Shared<Pack<u32, 4>>, index: u32, from: Global<Pack<u32, 4>>, place: usize) {
+        warpgroup::copy(element(to, index), from.as_ptr().wrapping_add(place));
+    }
+    #[inline(always)]
+    fn copied(&self) {
+        warpgroup::copied();
+    }
+    #[inline(always)]
+    fn publish(&self) {
+        warpgroup::publish();
+    }
+    #[inline(always)]
+    fn multiply_shared<const FIRST: bool>(&self, rows: &Rows, columns: Shared<u32>, sums: Sums) -> Sums {
+        warpgroup::multiply::<FIRST>(rows, columns.address(), sums)
     }
     #[inline(always)]
     fn fma_f32(&self, a: f32, b: f32, c: f32) -> f32 {

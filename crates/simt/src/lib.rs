@@ -16,6 +16,8 @@ pub mod hardware;
 mod pod;
 mod pointer;
 mod share;
+#[cfg(target_arch = "nvptx64")]
+mod warpgroup;
 
 pub use convert::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
 pub use pod::{Atom, AtomKind, Pack, Pod, Word};
@@ -52,6 +54,11 @@ impl From<u32> for Dim {
         Dim { x, y: 1 }
     }
 }
+
+/// What a lane has of the first matrix of [`Simt::multiply_shared`].
+pub type Rows = [[u32; 4]; 4];
+/// What a lane has of its sums.
+pub type Sums = [f32; 64];
 
 /// How an atomic orders the other accesses around it. Scope is the whole device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,6 +244,25 @@ pub trait Simt {
         }
         sums
     }
+
+    /// Begins to copy 16 bytes to shared memory, which nobody may touch until [`copied`](Simt::copied) and a barrier.
+    #[track_caller]
+    fn copy(&self, to: Shared<Pack<u32, 4>>, index: u32, from: Global<Pack<u32, 4>>, place: usize);
+    /// Waits for all copies that this thread has begun.
+    #[track_caller]
+    fn copied(&self);
+    /// Makes what this thread has written or copied to shared memory visible to
+    /// [`multiply_shared`](Simt::multiply_shared), after a barrier.
+    #[track_caller]
+    fn publish(&self);
+    /// `sums`, or nothing if it is the `FIRST`, plus a product of matrices of f16, 64 by 64 and 64 by 128, by four
+    /// warps side by side of which the first has a number divisible by four. Each warp has 16 of the rows. The lane
+    /// `4i + j` has, of every 16 columns, `2j` and the next of its warp's rows `i` and `i + 8`, then `2j + 8` and the
+    /// next of the same. The second matrix is in shared memory, as \[eight rows\]\[column\]\[row of the eight\]. A
+    /// lane gets, of every eight columns, `2j` and `2j + 1` of row `i`, and the same of row `i + 8`. Products are
+    /// exact; what is lost in adding them up is the GPU's. Only compute capability 9.0 has it.
+    #[track_caller]
+    fn multiply_shared<const FIRST: bool>(&self, rows: &Rows, columns: Shared<u32>, sums: Sums) -> Sums;
 
     /// The value of an IEEE half.
     #[inline(always)]

@@ -214,6 +214,34 @@ fn a_relaxed_counter_publishes_nothing() {
     assert_eq!(race.map(|f| f.other.unwrap().op), Some(Op::Write));
 }
 
+/// Copies zeros and multiplies by them, but for what `leaves` names.
+fn product(leaves: &str) -> Vec<Fault> {
+    let mut memory = Memory::new();
+    let x = memory.upload("x", &[0u32; 4096]).cast::<Pack<u32, 4>>();
+    faults(&memory, 1, 128, |s| {
+        let columns = s.shared::<u32, 4096, 0>("columns");
+        for i in 0..8 {
+            let place = i * 128 + s.thread_x();
+            s.copy(columns.cast(), place, x, place as usize);
+        }
+        if leaves != "copied" {
+            s.copied();
+        }
+        if leaves != "publish" {
+            s.publish();
+        }
+        s.barrier();
+        s.multiply_shared::<true>(&[[0; 4]; 4], columns, [0.0; 64]);
+    })
+}
+
+#[test]
+fn a_product_of_what_is_not_copied_or_not_published() {
+    assert_eq!(product(""), []);
+    assert_eq!(only(product("publish")).kind, Kind::Unpublished);
+    assert!(product("copied").iter().any(|fault| fault.kind == Kind::Coming));
+}
+
 #[test]
 fn a_barrier_that_half_the_block_skips() {
     let fault = only(faults(&Memory::new(), 1, 64, |s| {

@@ -1,0 +1,120 @@
+//! Shared memory: accesses; copies and products, and what must be waited for and published before them.
+
+use super::fault::{Kind, Op, Place, Space};
+use super::lane::{Access, Here, Lane, MIDDLE, WINDOW};
+use super::requests::Class;
+use warpfold_simt::{ALL, Pack, Rows, Shared, Simt, Sums};
+
+impl Lane<'_> {
+    /// A shared access; returns the old bits, zero if there are none.
+    pub(super) fn local(&self, address: u32, access: Access, update: impl FnOnce(u128) -> Option<u128>) -> u128 {
+        let mut guard = self.block.state.borrow_mut();
+        let state = &mut *guard;
+        let offset = i64::from(address & ((1 << WINDOW) - 1)) - i64::from(MIDDLE);
+        let class = if access.op == Op::Atomic { Class::SharedAtomic } else { Class::Shared };
+        self.count(state, access.site, class, u64::from(address), access.size, false);
+        let id = address >> WINDOW;
+        let Some(mut array) = state.arrays.remove(&id) else {
+            let place = Place {
+                space: Space::Shared,
+                array: String::new(),
+                offset: i64::from(address),
+                size: access.size,
+                length: 0,
+                element: 1,
+            };
+            self.fault(state, Kind::OutOfBounds, &access, place, None);
+            return 0;
+        };
+        let (name, length, element) = (array.name, array.data.len() as u64, array.element);
+        let place =
+            || Place { space: Space::Shared, array: name.to_owned(), offset, size: access.size, length, element };
+        let bits = if !address.is_multiple_of(access.size) {
+            self.fault(state, Kind::Misaligned, &access, place(), None);
+            0
+        } else if offset < 0 || offset as u64 + u64::from(access.size) > length {
+            self.fault(state, Kind::OutOfBounds, &access, place(), None);
+            0
+        } else {
+            let (at, size, element) = (offset as usize, access.size as usize, element as usize);
+            let cells = &mut array.cells[at / element..(at + size).div_ceil(element)];
+            let outcome = self.perform(state, &access, &mut array.data[at..at + size], cells, update);
+            self.report(state, &access, place, &outcome);
+            if array.coming.contains(&(address / 16)) {
+                self.fault(state, Kind::Coming, &access, place(), None);
+            }
+            if access.op.writes() {
+                array.writers.insert(self.thread);
+            }
+            outcome.bits
+        };
+        state.arrays.insert(id, array);
+        bits
+    }
+
+    /// What this thread has written to shared memory may be multiplied, after a barrier.
+    pub(super) fn published(&self) {
+        let mut state = self.block.state.borrow_mut();
+        state.arrays.values_mut().for_each(|array| _ = array.writers.remove(&self.thread));
+    }
+
+    /// What has been read will be written when the thread waits for it.
+    pub(super) fn begin_copy(&self, address: u32, bits: u128, site: Here) {
+        let state = &mut *self.block.state.borrow_mut();
+        if let Some(array) = state.arrays.get_mut(&(address >> WINDOW)) {
+            array.coming.insert(address / 16);
+        }
+        state.copies[self.thread as usize].push((address, bits, site));
+    }
+
+    /// Writes what this thread has begun to copy.
+    pub(super) fn end_copies(&self) {
+        let copies = std::mem::take(&mut self.block.state.borrow_mut().copies[self.thread as usize]);
+        for (address, bits, site) in copies {
+            if let Some(array) = self.block.state.borrow_mut().arrays.get_mut(&(address >> WINDOW)) {
+                array.coming.remove(&(address / 16));
+            }
+            self.local(address, Access { op: Op::Write, size: 16, site }, |_| Some(bits));
+        }
+    }
+
+    /// Says so if something in the array at this address is not published.
+    fn is_published(&self, address: u32, site: Here) {
+        let mut guard = self.block.state.borrow_mut();
+        let state = &mut *guard;
+        let Some(array) = state.arrays.get(&(address >> WINDOW)).filter(|array| !array.writers.is_empty()) else {
+            return;
+        };
+        let (name, element, length) = (array.name.to_owned(), array.element, array.data.len() as u64);
+        let place = Place { space: Space::Shared, array: name, offset: 0, size: element, length, element };
+        let access = Access { op: Op::Read, size: element, site };
+        self.fault(state, Kind::Unpublished, &access, place, None);
+    }
+
+    /// `sums` plus a product, as [`Simt::multiply_shared`] says.
+    pub(super) fn product(&self, rows: &Rows, columns: Shared<u32>, mut sums: Sums, site: Here) -> Sums {
+        self.is_published(columns.address(), site);
+        let (i, j) = (self.lane() / 4, self.lane() % 4);
+        for (step, rows) in rows.iter().enumerate() {
+            for half in 0..2 {
+                // All of both rows of this lane, of eight columns of the first matrix.
+                let rows: [[u32; 4]; 2] = core::array::from_fn(|row| {
+                    core::array::from_fn(|lane| self.shuffle_idx(ALL, rows[half * 2 + row], 4 * i + lane as u32))
+                });
+                for column in 0..32 {
+                    let of_all = column / 2 * 8 + 2 * j + column % 2;
+                    let Pack(words): Pack<u32, 4> = self.get(columns.cast(), (step * 2 + half) as u32 * 128 + of_all);
+                    for (row, halves) in rows.iter().enumerate() {
+                        let sum = &mut sums[(column / 2 * 4 + column % 2) as usize + 2 * row];
+                        for (a, b) in halves.iter().zip(words) {
+                            let product =
+                                |by: u32| self.f16_to_f32((a >> by) as u16) * self.f16_to_f32((b >> by) as u16);
+                            *sum += product(0) + product(16);
+                        }
+                    }
+                }
+            }
+        }
+        sums
+    }
+}
