@@ -68,7 +68,7 @@ impl Lloyd {
             let why = format!("the centre has {} coordinates, the points {}", centre.len(), problem.dimensions);
             return Err(CudaError::Clusters { why }.into());
         }
-        let assign = problem.assign(device.multiprocessors());
+        let assign = problem.assign(device.multiprocessors(), device.capability());
         let centre = Values::F64(centre.to_vec()).cast(dtype);
         let centre = ArrayRef::from_bytes(centre.as_bytes(), dtype, &[problem.dimensions], Order::C, false)?;
         let squares = Array::new(&device, dtype, &[problem.n])?;

@@ -4,8 +4,8 @@ use warpfold_core::DType;
 
 use warpfold_kernels::block::THREADS;
 use warpfold_kernels::kmeans::{
-    Assign, AssignAt, Distance, DistanceAt, Totals, Unsure, Update, UpdateAt, assign, column, direct, finish, nearest,
-    score, sort, tile, twice,
+    Assign, AssignAt, Distance, DistanceAt, Totals, Unsure, Update, UpdateAt, assign, column, direct, finish, hopper,
+    image, nearest, score, sort, tile, twice,
 };
 use warpfold_kernels::params::Params;
 
@@ -135,10 +135,17 @@ impl Problem {
         self.padded().filter(|_| self.alone().is_none())
     }
 
+    /// Whether a Hopper GPU has a kernel of its own for so many coordinates, with padding.
+    fn is_hopper(&self, padded: usize) -> bool {
+        padded >= 64 && self.clusters >= hopper::CLUSTERS
+    }
+
     /// Bytes of what labels are found by: [`AssignAt::halves`].
     #[must_use]
     pub fn centroids(&self) -> usize {
-        self.listed().map_or(self.clusters * self.computed_bytes(), |padded| score::bytes(self.clusters, padded))
+        let Some(padded) = self.listed() else { return self.clusters * self.computed_bytes() };
+        let image = if self.is_hopper(padded) { image::bytes(self.clusters, padded) } else { 0 };
+        score::bytes(self.clusters, padded) + image
     }
 
     /// Words of the points whose labels are not sure at first: [`AssignAt::unsure`].
@@ -147,9 +154,9 @@ impl Problem {
         self.listed().map_or(0, |_| Unsure::len(self.n))
     }
 
-    /// The labels by the centroids.
+    /// The labels by the centroids, on a GPU of that compute capability.
     #[must_use]
-    pub fn assign(&self, multiprocessors: u32) -> Vec<Launch<AssignAt>> {
+    pub fn assign(&self, multiprocessors: u32, capability: (u32, u32)) -> Vec<Launch<AssignAt>> {
         let blocks = (self.n as u64).div_ceil(assign::POINTS as u64).max(1) as u32;
         let call = Assign {
             at: AssignAt::default(),
@@ -160,6 +167,8 @@ impl Problem {
             clusters: self.clusters as u32,
             padded: 0,
             wide: (self.wide() > 1) as u32,
+            image: 0,
+            room: hopper::ROOM,
         };
         if self.is_direct() {
             let grid = (self.n as u64).div_ceil(direct::POINTS as u64).max(1) as u32;
@@ -172,7 +181,10 @@ impl Problem {
                 launch(format!("kmeans_assign_{}", self.dtype.name()), blocks, &call),
             ];
         };
-        let call = Assign { padded: padded as u32, ..call };
+        // The instructions of 9.0 are no other GPU's.
+        let is_hopper = capability == (9, 0) && self.is_hopper(padded);
+        let image = if is_hopper { (self.clusters as u32).next_multiple_of(image::TOGETHER) } else { 0 };
+        let call = Assign { padded: padded as u32, image, ..call };
         let spread = multiprocessors * SPREAD_LABELS;
         let round = |name: &str, is_fine: bool| {
             let grid = (self.n as u64).div_ceil(nearest::points(is_fine) as u64).max(1) as u32;
@@ -181,9 +193,17 @@ impl Problem {
         if self.alone().is_some() {
             return vec![round("near", false)];
         }
+        let first = if is_hopper {
+            let grid = (self.n as u64).div_ceil(image::POINTS as u64).max(1) as u32;
+            let entry = format!("kmeans_hopper_{padded}_{}", self.dtype.name());
+            Launch::new(entry, grid.min(multiprocessors * hopper::BLOCKS), image::THREADS, &call)
+        } else {
+            round("rough", false)
+        };
+        let centroids = image.max(self.clusters as u32).div_ceil(score::TOGETHER);
         vec![
-            launch("kmeans_centroids".into(), (self.clusters as u32).div_ceil(score::TOGETHER), &call),
-            round("rough", false),
+            launch("kmeans_centroids".into(), centroids, &call),
+            first,
             round("fine", true),
             launch(format!("kmeans_settle_{}", self.dtype.name()), blocks.min(spread), &call),
         ]

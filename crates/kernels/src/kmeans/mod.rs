@@ -5,17 +5,21 @@
 //! ([`tile`] in shared memory, [`sort`] in global memory), so that a lane adds up a run of one label in registers
 //! ([`stretch`], [`run`]).
 //!
-//! Labels are found by tensor cores where these are certain ([`nearest`]), and else by the scores that define them
-//! ([`mod@assign`]).
+//! Labels are found by tensor cores where these are certain ([`nearest`], [`hopper`]), and else by the scores that define
+//! them ([`mod@assign`]).
 
 pub mod assign;
 pub mod column;
 pub mod direct;
 pub mod distance;
+pub mod doubt;
 pub mod finish;
+pub mod hopper;
+pub mod image;
 pub mod limbs;
 pub mod nearest;
 pub mod number;
+pub mod points;
 pub mod run;
 pub mod score;
 pub mod sort;
@@ -126,6 +130,10 @@ params! {
         pub padded: u32,
         /// Whether coordinates of a point are read 16 bytes at a time.
         pub wide: u32,
+        /// Clusters of the [`image`], with padding; or 0: there is none.
+        pub image: u32,
+        /// [`hopper::ROOM`], as a number that the compiler does not know: it would shift, which takes longer.
+        pub room: u32,
     }
 
     #[derive(Default)]

@@ -16,7 +16,9 @@ use crate::address::array;
 use crate::block::THREADS;
 use crate::block::each;
 use crate::kmeans::direct::{self, Exact};
-use crate::kmeans::score::{self, Bound, Points, ROOM, TOGETHER};
+use crate::kmeans::image;
+use crate::kmeans::points::{self, Points};
+use crate::kmeans::score::{self, Bound, ROOM, TOGETHER};
 use crate::kmeans::twice::{self, Least};
 use crate::kmeans::two::Two;
 use crate::kmeans::{Assign, Unsure, store};
@@ -25,7 +27,7 @@ use warpfold_simt::{ALL, Global, Pack, Shared, Simt};
 
 /// Points of a block at a time.
 pub const fn points(fine: bool) -> u32 {
-    THREADS / 32 * score::points(fine)
+    THREADS / 32 * points::points(fine)
 }
 
 /// Points at most: numbers of those after the last must not overflow.
@@ -37,14 +39,14 @@ pub const ALONE: usize = FEW + FEW / score::PADDED[0];
 /// Room for what is not there, of a kernel that does not.
 pub const LISTS: usize = 1;
 
-/// Labels of points of `T` with at most `D` coordinates, by what [`score::centroids`] has left: of all, or `FINE`, of
+/// Labels of points of `T` with at most `D` coordinates, by what [`image::centroids`] has left: of all, or `FINE`, of
 /// those that were not sure when all were compared; or if `EXACT` is [`ALONE`], by the centroids.
 #[inline(always)]
 pub fn kernel<S: Simt, T: Source<Value = f32>, const D: usize, const FINE: bool, const EXACT: usize>(
     s: &S,
     call: &Assign,
 ) {
-    let (own, is_alone) = const { (score::points(FINE), EXACT == ALONE) };
+    let (own, is_alone) = const { (points::points(FINE), EXACT == ALONE) };
     let rough = s.shared::<u32, { ROOM / 2 }, 0>("centroids in f16");
     let halves = s.shared::<f32, { ROOM / 4 }, 1>("halves of squares");
     let centre = s.shared::<f32, D, 2>("the centre in the unit");
@@ -106,7 +108,7 @@ pub fn kernel<S: Simt, T: Source<Value = f32>, const D: usize, const FINE: bool,
                 *row = call.at.points + point as u64 * call.along;
             }
         }
-        let read = Points::<D, FINE>::read::<S, T>(s, call, &bound, centre, rows);
+        let read = Points::<D, FINE>::read::<S, T>(s, call, bound.unit, centre, rows);
         let scores = |i| score::scores::<S, D, FINE>(s, &read, rough, halves, i);
         let is_new = at == first;
         let (label, is_sure) = if score::is_twice(D, FINE) {
@@ -238,7 +240,7 @@ impl Shown {
         let (tid, many) = (s.thread_x(), call.clusters.next_multiple_of(TOGETHER));
         each(s, tid, many * D as u32 / 2, |i| {
             let eight = const { TOGETHER * D as u32 / 2 };
-            let (cluster, j) = score::place(D as u32, i % eight);
+            let (cluster, j) = image::place(D as u32, i % eight);
             let at = (i / eight * TOGETHER + cluster) * D as u32 + j;
             let is_there = i / eight * TOGETHER + cluster < call.clusters;
             let [a, b] = [at, at + 1].map(|at| if s.branch(is_there) { s.get(exact.about, at) } else { 0.0 });

@@ -10,9 +10,8 @@
 //! time, of points and of centroids.
 
 use crate::address::array;
-use crate::block::each;
-use crate::kmeans::{Assign, Unsure, assign};
-use crate::source::{Bits, Source, words};
+use crate::kmeans::Assign;
+use crate::kmeans::points::{Points, piece};
 use warpfold_core::Real;
 use warpfold_simt::{ALL, Global, Pack, Shared, Simt};
 
@@ -20,18 +19,11 @@ use warpfold_simt::{ALL, Global, Pack, Shared, Simt};
 pub const TOGETHER: u32 = 8;
 /// Coordinates, with padding, that there are kernels for.
 pub const PADDED: [usize; 5] = [8, 16, 32, 64, 128];
-/// Steps of a product at most, of eight coordinates each.
-const STEPS: usize = 16;
 
 /// The square of a length, in the unit, from which on f16 might overflow.
 pub const FAR: f32 = (1 << 30) as f32;
 /// More than any score, of a cluster that is not there; finite also with a number in its lowest bits.
 const NOWHERE: f32 = 3e38;
-
-/// Points of a warp.
-pub const fn points(fine: bool) -> u32 {
-    if fine { 16 } else { 32 }
-}
 
 /// Whether scores are made twice ([`twice`](crate::kmeans::twice)): where coordinates are few, comparing takes longer
 /// than products.
@@ -46,17 +38,6 @@ pub const fn chunk(padded: usize, fine: bool) -> u32 {
 
 /// Clusters times padded coordinates that do.
 pub const ROOM: usize = 8192;
-
-/// Neighbouring coordinates of a lane.
-const fn piece(padded: usize) -> usize {
-    if padded < 32 { padded / 4 } else { 8 }
-}
-
-/// Those that it reads at once.
-const fn wide<T: Source>(padded: usize) -> usize {
-    let (piece, most) = (piece(padded), T::Bits::PER as usize);
-    if piece < most { piece } else { most }
-}
 
 /// The unit, and how far scores may be off.
 #[derive(Clone, Copy)]
@@ -76,7 +57,7 @@ pub struct Bound {
 /// The unit: coordinates are below 2^10 in it, and lengths below 2^14, if they are no greater than those that the scale
 /// was made for.
 #[inline(always)]
-fn unit<S: Simt>(s: &S, call: &Assign) -> f32 {
+pub(super) fn unit<S: Simt>(s: &S, call: &Assign) -> f32 {
     let scales: Global<f32> = array(call.at.scales);
     // One over the unit of a coordinate, of which 2^30 are no less than any.
     let (mut least, mut j) = (f32::INFINITY, s.lane());
@@ -160,154 +141,6 @@ pub fn rough(halves: u64, clusters: u32) -> u64 {
 /// Bytes of both.
 pub const fn bytes(clusters: usize, padded: usize) -> usize {
     4 * clusters.next_multiple_of(16) + 4 * clusters.next_multiple_of(TOGETHER as usize) * padded
-}
-
-/// Half of the square of each centroid about the centre, and the centroids in f16, as lanes read them: \[eight
-/// clusters\]\[piece\]\[lane\]\[coordinate of a piece\]; after all of them, what these lack, likewise. A block for each
-/// eight.
-#[inline(always)]
-pub fn centroids<S: Simt>(s: &S, call: &Assign) {
-    let (centroids, centre): (Global<f32>, Global<f32>) = (array(call.at.centroids), array(call.at.centre));
-    let to: Global<u32> = array(rough(call.at.halves, call.clusters));
-    let (padded, first, unit) = (call.padded, s.block_x() * TOGETHER, unit(s, call));
-    if s.branch(first == 0) {
-        Unsure::of(call, 0).clear(s);
-        Unsure::of(call, 1).clear(s);
-    }
-    assign::half::<S, f32>(s, call, first, TOGETHER);
-    each(s, s.thread_x(), TOGETHER * padded / 2, |i| {
-        let (cluster, j) = place(padded, i);
-        let two = [j, j + 1].map(
-            #[inline(always)]
-            |j| {
-                if s.branch(first + cluster < call.clusters && j < call.dimensions) {
-                    let at = (first + cluster) as usize * call.dimensions as usize + j as usize;
-                    (s.load(centroids, at) - s.load(centre, j as usize)) * unit
-                } else {
-                    0.0
-                }
-            },
-        );
-        let at = first * padded / 2 + i;
-        let all = call.clusters.next_multiple_of(TOGETHER) * padded / 2;
-        let high = s.f32_to_f16_two(two);
-        s.store(to, at as usize, high);
-        s.store(to, (all + at) as usize, lacks(s, two, high));
-    });
-}
-
-/// Which of eight centroids a pair of coordinates is of, and the first of the two, by its place.
-#[inline(always)]
-pub fn place(padded: u32, pair: u32) -> (u32, u32) {
-    // The logarithm of a piece's coordinates, so that nothing is divided by a number that could be zero.
-    let piece = if padded < 32 { (padded / 4).trailing_zeros() } else { 3 };
-    let (place, own) = ((2 * pair) >> (piece & 3), (2 * pair) & ((1 << (piece & 3)) - 1));
-    (place / 4 % 8, ((place / 32 * 4 + place % 4) << (piece & 3)) + own)
-}
-
-/// What two numbers as f16 lack.
-#[inline(always)]
-fn lacks<S: Simt>(s: &S, x: [f32; 2], halves: u32) -> u32 {
-    let [low, high] = [halves as u16, (halves >> 16) as u16].map(|half| s.f16_to_f32(half));
-    s.f32_to_f16_two([x[0] - low, x[1] - high])
-}
-
-/// Points of at most `D` coordinates. Four lanes share the points `lane / 4 + 8k`, `k` from 0 to 3, or `FINE`, to 1.
-pub struct Points<const D: usize, const FINE: bool> {
-    /// \[step\]\[point\], fine ones followed by what they lack; the first `D / 8` steps are there.
-    rough: [[u32; 4]; STEPS],
-    /// The squares of their lengths, of what this lane has.
-    pub squares: [f32; 4],
-}
-
-impl<const D: usize, const FINE: bool> Points<D, FINE> {
-    /// Reads those at these addresses, of which fine ones are two.
-    #[inline(always)]
-    pub fn read<S: Simt, T: Source<Value = f32>>(
-        s: &S,
-        call: &Assign,
-        bound: &Bound,
-        centre: Shared<f32>,
-        at: [u64; 4],
-    ) -> Self {
-        let (piece, wide) = (const { piece(D) }, const { wide::<T>(D) });
-        let own = const { points(FINE) as usize / 8 };
-        let mut points = Self { rough: [[0; 4]; STEPS], squares: [0.0; 4] };
-        for p in 0..D / 4 / piece {
-            let from = (p as u32 * 4 + s.lane() % 4) * piece as u32;
-            // All reads are under way before the first is used.
-            let mut x = [[0.0; 8]; 4];
-            if s.branch(call.wide != 0) {
-                for (x, at) in x.iter_mut().zip(at).take(own) {
-                    packs::<S, T, D>(s, call, at, from, x);
-                }
-            } else {
-                for (x, at) in x.iter_mut().zip(at).take(own) {
-                    ones::<S, T, D>(s, call, at, from, x);
-                }
-            }
-            let (mut about, mut units) = ([0.0; 8], [0.0; 8]);
-            for i in 0..piece {
-                about[i] = s.get(centre, from + i as u32);
-                // What is read in place of coordinates that are not there does not count.
-                units[i] = if from + ((i / wide * wide) as u32) < call.dimensions { -bound.unit } else { 0.0 };
-            }
-            #[expect(clippy::needless_range_loop, reason = "several arrays are walked at once")]
-            for k in 0..own {
-                for i in 0..piece {
-                    // Rounded once, since the unit is a power of two.
-                    x[k][i] = s.fma_f32(units[i], x[k][i], about[i]);
-                    points.squares[k] = s.fma_f32(x[k][i], x[k][i], points.squares[k]);
-                }
-                for i in 0..piece / 2 {
-                    let two = [x[k][2 * i], x[k][2 * i + 1]];
-                    let high = s.f32_to_f16_two(two);
-                    points.rough[p * piece / 2 + i][k] = high;
-                    if FINE {
-                        points.rough[p * piece / 2 + i][k + 2] = lacks(s, two, high);
-                    }
-                }
-            }
-        }
-        points
-    }
-}
-
-/// A lane's neighbouring coordinates of a point, from number `from`, several at a time; where there are none, the first
-/// ones again: a choice is cheaper than a branch.
-#[inline(always)]
-fn packs<S: Simt, T: Source<Value = f32>, const D: usize>(
-    s: &S,
-    call: &Assign,
-    point: u64,
-    from: u32,
-    x: &mut [f32; 8],
-) {
-    let wide = const { wide::<T>(D) };
-    for i in 0..const { piece(D) } / wide {
-        let j = from + (i * wide) as u32;
-        let j = if j < call.dimensions { j } else { 0 };
-        let words = words(s, array(point + (j * T::Bits::SIZE) as u64), wide as u32 * T::Bits::SIZE);
-        for w in 0..wide {
-            x[i * wide + w] = T::value(s, T::Bits::nth(&words, w));
-        }
-    }
-}
-
-/// The same one at a time; those that are not there stay zero.
-#[inline(always)]
-fn ones<S: Simt, T: Source<Value = f32>, const D: usize>(
-    s: &S,
-    call: &Assign,
-    point: u64,
-    from: u32,
-    x: &mut [f32; 8],
-) {
-    for (x, j) in x.iter_mut().zip(from..).take(const { piece(D) }) {
-        if s.branch(j < call.dimensions) {
-            *x = T::value(s, s.load(array(point + j as u64 * call.across), 0));
-        }
-    }
 }
 
 /// The scores of two tiles of 16 points each, or `FINE` of one, by the eight clusters that have number `at` in

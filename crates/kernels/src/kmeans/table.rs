@@ -6,7 +6,9 @@ use crate::kernel::each_row;
 use crate::kernel::export;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::kernel::{Visit, visit};
-use crate::kmeans::{Assign, Distance, Update, assign, column, direct, distance, finish, nearest, score, sort, tile};
+use crate::kmeans::{
+    Assign, Distance, Update, assign, column, direct, distance, finish, hopper, image, nearest, sort, tile,
+};
 use crate::source;
 
 /// Calls `$each` with `$with` and every kernel.
@@ -35,7 +37,7 @@ macro_rules! table {
             "kmeans_gather_any_f16"; Update = sort::gather::<_, source::F16, 1>;
             "kmeans_gather_any_bf16"; Update = sort::gather::<_, source::Bf16, 1>;
             "kmeans_gather_any_f64"; Update = sort::gather::<_, source::F64, 1>;
-            "kmeans_centroids"; Assign = score::centroids::<_>;
+            "kmeans_centroids"; Assign = image::centroids::<_>;
             "kmeans_rough_8_f32"; Assign = nearest::kernel::<_, source::F32, 8, false, { nearest::LISTS }>;
             "kmeans_rough_8_f16"; Assign = nearest::kernel::<_, source::F16, 8, false, { nearest::LISTS }>;
             "kmeans_rough_8_bf16"; Assign = nearest::kernel::<_, source::Bf16, 8, false, { nearest::LISTS }>;
@@ -66,6 +68,12 @@ macro_rules! table {
             "kmeans_fine_128_f32"; Assign = nearest::kernel::<_, source::F32, 128, true, { nearest::LISTS }>;
             "kmeans_fine_128_f16"; Assign = nearest::kernel::<_, source::F16, 128, true, { nearest::LISTS }>;
             "kmeans_fine_128_bf16"; Assign = nearest::kernel::<_, source::Bf16, 128, true, { nearest::LISTS }>;
+            "kmeans_hopper_64_f32"; Assign = hopper::kernel::<_, source::F32, 64, 1>;
+            "kmeans_hopper_64_f16"; Assign = hopper::kernel::<_, source::F16, 64, 1>;
+            "kmeans_hopper_64_bf16"; Assign = hopper::kernel::<_, source::Bf16, 64, 1>;
+            "kmeans_hopper_128_f32"; Assign = hopper::kernel::<_, source::F32, 128, 2>;
+            "kmeans_hopper_128_f16"; Assign = hopper::kernel::<_, source::F16, 128, 2>;
+            "kmeans_hopper_128_bf16"; Assign = hopper::kernel::<_, source::Bf16, 128, 2>;
             "kmeans_near_8_f32"; Assign = nearest::kernel::<_, source::F32, 8, false, { nearest::ALONE }>;
             "kmeans_near_8_f16"; Assign = nearest::kernel::<_, source::F16, 8, false, { nearest::ALONE }>;
             "kmeans_near_8_bf16"; Assign = nearest::kernel::<_, source::Bf16, 8, false, { nearest::ALONE }>;

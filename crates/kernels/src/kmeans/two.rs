@@ -3,7 +3,8 @@
 //! A score has its cluster's number in its lowest bits, so that one `min` keeps both. In the end, lanes exchange halves
 //! of what they have, until each lane answers for one point.
 
-use crate::kmeans::score::{Bound, FAR, Points, TOGETHER};
+use crate::kmeans::points::Points;
+use crate::kmeans::score::{Bound, FAR, TOGETHER};
 use warpfold_simt::{ALL, Simt, Word};
 
 /// The two least scores of each point, of the clusters that this lane has seen.
