@@ -12,26 +12,29 @@ use warpfold::{ArrayRef, DType, Value, bf16, f16};
 
 use super::Emulated;
 
-struct Random(u64);
+pub(super) struct Random(u64);
 
 impl Random {
+    pub(super) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let x = self.0 ^ (self.0 >> 33);
         x.wrapping_mul(0xff51_afd7_ed55_8ccd) >> 16
     }
-    fn below(&mut self, n: u64) -> u64 {
+    pub(super) fn below(&mut self, n: u64) -> u64 {
         self.next() % n
     }
     /// Of either sign, over some binades.
-    fn number(&mut self) -> f32 {
+    pub(super) fn number(&mut self) -> f32 {
         let x = self.below(1 << 20) as f32 / (1 << 19) as f32 - 1.0;
         x * 2f32.powi(self.below(12) as i32 - 6)
     }
 }
 
 /// What points are computed in.
-trait Fused: Coordinate + Value {
+pub(super) trait Fused: Coordinate + Value {
     /// `self · a + b`, rounded once.
     fn fused(self, a: Self, b: Self) -> Self;
 }
@@ -47,19 +50,19 @@ impl Fused for f64 {
 }
 
 /// Points as they lie in memory, and as they are computed with.
-struct Points<F> {
-    dtype: DType,
-    n: usize,
-    d: usize,
-    axes: Axes,
+pub(super) struct Points<F> {
+    pub(super) dtype: DType,
+    pub(super) n: usize,
+    pub(super) d: usize,
+    pub(super) axes: Axes,
     /// Elements from one point, and one coordinate, to the next.
-    steps: [usize; 2],
-    bytes: Vec<u8>,
-    values: Vec<F>,
+    pub(super) steps: [usize; 2],
+    pub(super) bytes: Vec<u8>,
+    pub(super) values: Vec<F>,
 }
 
 impl<F: Fused> Points<F> {
-    fn new(dtype: DType, n: usize, d: usize, columns: bool, gap: usize, r: &mut Random) -> Points<F> {
+    pub(super) fn new(dtype: DType, n: usize, d: usize, columns: bool, gap: usize, r: &mut Random) -> Points<F> {
         let steps = if columns { [1, n + gap] } else { [d + gap, 1] };
         let mut memory = vec![0f64; (n.max(1) - 1) * steps[0] + (d - 1) * steps[1] + 1];
         let mut values = Vec::new();
@@ -90,7 +93,7 @@ impl<F: Fused> Points<F> {
     }
 
     /// The points among their bytes on a device.
-    fn view<'a>(&self, on: &Emulated, there: &'a Buffer<u8>) -> ArrayView<'a> {
+    pub(super) fn view<'a>(&self, on: &Emulated, there: &'a Buffer<u8>) -> ArrayView<'a> {
         let steps = self.steps.map(|step| (step * self.dtype.size()) as isize);
         let (shape, strides) = match self.axes {
             Axes::PointsFirst => ([self.n, self.d], steps),
@@ -105,7 +108,7 @@ impl<F: Fused> Points<F> {
     }
 
     /// The scale of points that are smaller by so many powers of two.
-    fn scale(&self, smaller: i32) -> Scale {
+    pub(super) fn scale(&self, smaller: i32) -> Scale {
         let greatest = self.greatest();
         let scale = Scale::new(F::DTYPE, greatest.iter().map(|x| x * 2f64.powi(-smaller)).collect());
         let units: Vec<i32> = greatest.iter().map(|&x| F::unit(F::from_f64(x)) - smaller).collect();
@@ -217,7 +220,7 @@ fn updates_have_the_bits_of_core() {
 }
 
 /// The label of least score, by its definition.
-fn nearest<F: Fused>(x: &[F], centroids: &[F], centre: &[F]) -> i32 {
+pub(super) fn nearest<F: Fused>(x: &[F], centroids: &[F], centre: &[F]) -> i32 {
     let scores = centroids.chunks(x.len()).map(|c| {
         let c: Vec<F> = c.iter().zip(centre).map(|(c, m)| c.sub(*m)).collect();
         let half = c.iter().fold(F::ZERO, |sum, c| c.fused(*c, sum)).half();

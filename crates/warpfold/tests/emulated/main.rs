@@ -10,6 +10,7 @@ mod groups;
 mod keys;
 mod kmeans;
 mod kmeans_exact;
+mod kmeans_hopper;
 mod reductions;
 mod rows;
 mod segments;
@@ -35,7 +36,15 @@ impl Emulated {
     }
 
     fn of(multiprocessors: u32) -> Emulated {
-        let emulator = Emulator::new(multiprocessors);
+        Emulated::on(Emulator::new(multiprocessors))
+    }
+
+    /// A device of the generation that has products by four warps.
+    fn hopper() -> Emulated {
+        Emulated::on(Emulator::like(1, (9, 0)))
+    }
+
+    fn on(emulator: Emulator) -> Emulated {
         let device = emulator.device();
         let stream = Stream::new(&device).expect("a stream");
         Emulated { emulator, device, stream }

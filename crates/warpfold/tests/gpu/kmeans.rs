@@ -149,6 +149,45 @@ fn fits_have_the_bits_of_the_cpu() {
     }
 }
 
+/// Of many clusters and coordinates: labels come of products of matrices.
+#[test]
+fn labels_of_many_clusters_have_the_bits_of_the_cpu() {
+    let Some(gpu) = gpu() else { return };
+    let stream = Stream::new(&gpu).expect("a stream");
+    let shapes = [
+        (40_000, 128, 1024),
+        (40_000, 64, 2048),
+        (5_000, 100, 200),
+        (3_001, 33, 129),
+        (257, 128, 128),
+        (20_000, 64, 300),
+    ];
+    for (i, (n, d, k)) in shapes.into_iter().enumerate() {
+        for (j, dtype) in [DType::F32, DType::F16, DType::BF16].into_iter().enumerate() {
+            // Sums of four are closer to normal.
+            let x = numbers(4 * n * d, (i * 7 + j) as u64);
+            let shift = if i % 2 == 0 { 0.0 } else { 3.0 };
+            let x = x.chunks(4).map(|x| x.iter().sum::<f32>() + shift);
+            let bytes = x.flat_map(|x| match dtype {
+                DType::F16 => f16::from_f32(x).to_le_bytes().to_vec(),
+                DType::BF16 => bf16::from_f32(x).to_le_bytes().to_vec(),
+                _ => x.to_le_bytes().to_vec(),
+            });
+            let axes = [Axes::PointsFirst, Axes::CoordinatesFirst][usize::from(i == 3)];
+            let case = Case { dtype, n, d, k, axes, gap: 0, bytes: bytes.collect() };
+            let points = Points::new(case.host(), axes).expect("points");
+            let settings = KMeans { init: Init::Random, seed: 3, iterations: 2, ..KMeans::new(k) };
+            let want = settings.fit(&points).expect("clusters");
+            let all = case.upload(&stream);
+            let began = std::time::Instant::now();
+            let got = fit(&stream, &settings, all.view(), axes, None).expect("clusters");
+            println!("{case}: {:?}", began.elapsed());
+            let differ = got.labels.iter().zip(&want.labels).filter(|(a, b)| a != b).count();
+            assert!(got == want, "{case}: {differ} labels differ");
+        }
+    }
+}
+
 #[test]
 fn mistakes_are_told() {
     let Some(gpu) = gpu() else { return };
