@@ -155,8 +155,8 @@ fn labels_of_many_clusters_have_the_bits_of_the_cpu() {
     let Some(gpu) = gpu() else { return };
     let stream = Stream::new(&gpu).expect("a stream");
     let shapes = [
-        (40_000, 128, 1024),
-        (40_000, 64, 2048),
+        (16_000, 128, 1024),
+        (16_000, 64, 2048),
         (5_000, 100, 200),
         (3_001, 33, 129),
         (257, 128, 128),
