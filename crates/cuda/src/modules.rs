@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::{result, sys};
 use warpfold_array::CudaError;
-use warpfold_gpu::ptx::parameters;
+use warpfold_gpu::ptx::{parameters, room};
 use warpfold_gpu::runtime::{Handle, Loaded};
 
 use crate::said::words;
@@ -44,9 +44,10 @@ impl Modules {
             None => warpfold_kernels::ptx(entry).ok_or_else(|| CudaError::UnknownEntry { entry: entry.to_owned() })?,
         };
         let parameters = parameters(&text).into();
-        let (raw, function) = load(entry, text)?;
+        let room = room(&text);
+        let (raw, function) = load(entry, text, room)?;
         let function = Handle(function.cast());
-        let kernel = Loaded { entry: entry.into(), function, parameters, index: loaded.len() };
+        let kernel = Loaded { entry: entry.into(), function, parameters, room, index: loaded.len() };
         loaded.push(Module { raw, text: kept, kernel: kernel.clone() });
         Ok(kernel)
     }
@@ -74,8 +75,8 @@ impl Modules {
     }
 }
 
-/// Loads a module into the current context, and finds its entry.
-fn load(entry: &str, text: String) -> Result<(sys::CUmodule, sys::CUfunction), CudaError> {
+/// Loads a module into the current context, and finds its entry, whose large shared array has `room` bytes.
+fn load(entry: &str, text: String, room: u32) -> Result<(sys::CUmodule, sys::CUfunction), CudaError> {
     const LOG_BYTES: usize = 4096;
     let name = |s: String| CString::new(s).map_err(|_| CudaError::UnknownEntry { entry: entry.to_owned() });
     let (text, name) = (name(text)?, name(entry.to_owned())?);
@@ -106,5 +107,11 @@ fn load(entry: &str, text: String) -> Result<(sys::CUmodule, sys::CUfunction), C
     // SAFETY: the module was just loaded; the name ends in a zero.
     let said = unsafe { sys::cuModuleGetFunction(&raw mut function, module, name.as_ptr().cast::<c_char>()) };
     said.result().map_err(|code| failed("cuModuleGetFunction", code, &[]))?;
+    if room > 0 {
+        let what = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the function was just found.
+        let said = unsafe { sys::cuFuncSetAttribute(function, what, room as i32) };
+        said.result().map_err(|code| failed("cuFuncSetAttribute", code, &[]))?;
+    }
     Ok((module, function))
 }

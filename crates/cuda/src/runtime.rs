@@ -207,7 +207,7 @@ impl Runtime for Context {
         let (grids, blocks) = ((grid, 1, 1), (block, 1, 1));
         // SAFETY: the driver copies the parameters before it returns; the function's module stays loaded as long as the
         // context. The rest is the caller's promise.
-        let said = unsafe { result::launch_kernel(function, grids, blocks, 0, stream(queue), parameters) };
+        let said = unsafe { result::launch_kernel(function, grids, blocks, kernel.room, stream(queue), parameters) };
         let refused = |why| CudaError::Launch { entry: kernel.entry.to_string(), grid, block, why };
         said.map_err(|code| match code.0 {
             _ if is_fatal(code) => CudaError::Dead {

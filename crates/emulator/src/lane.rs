@@ -17,6 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Shared addresses are numbers too: `array << 24 | middle + offset`.
 pub(super) const WINDOW: u32 = 24;
 pub(super) const MIDDLE: u32 = 1 << (WINDOW - 1);
+/// The number of the large shared array.
+const ROOM: u32 = 128;
 
 /// One emulated GPU thread.
 pub struct Lane<'a> {
@@ -279,6 +281,10 @@ impl Simt for Lane<'_> {
             array.name
         );
         Shared::from_address((ID + 1) << WINDOW | MIDDLE)
+    }
+    #[track_caller]
+    fn room<T: Pod, const N: usize>(&self, name: &'static str) -> Shared<T> {
+        self.shared::<T, N, ROOM>(name)
     }
     #[track_caller]
     fn get<T: Pod>(&self, array: Shared<T>, index: u32) -> T {

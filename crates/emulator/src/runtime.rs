@@ -138,6 +138,7 @@ impl Emulator {
             driver: (12, 0),
             capability,
             multiprocessors,
+            shared_bytes: 227 << 10,
             memory_bytes: MEMORY,
             l2_bytes: 0,
             bus_bits: 0,
@@ -354,7 +355,7 @@ impl Runtime for State {
         let mut inner = self.lock();
         let index = inner.kernels.len();
         let function = Handle(std::ptr::without_provenance_mut(index));
-        let loaded = Loaded { entry: entry.into(), function, parameters: Arc::from([size]), index };
+        let loaded = Loaded { entry: entry.into(), function, parameters: Arc::from([size]), room: 0, index };
         inner.kernels.push(loaded.clone());
         Ok(loaded)
     }

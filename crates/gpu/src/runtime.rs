@@ -22,6 +22,8 @@ pub struct Properties {
     pub capability: (u32, u32),
     /// Multiprocessors.
     pub multiprocessors: u32,
+    /// Bytes of shared memory that a block can have.
+    pub shared_bytes: u32,
     /// Bytes of memory.
     pub memory_bytes: u64,
     /// Bytes of second-level cache.
@@ -70,6 +72,8 @@ pub struct Loaded {
     pub function: Handle,
     /// Bytes of each parameter.
     pub parameters: Arc<[usize]>,
+    /// Bytes of its large shared array.
+    pub room: u32,
     /// Its place among the loaded kernels.
     pub index: usize,
 }

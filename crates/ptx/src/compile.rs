@@ -146,7 +146,11 @@ fn split(assembly: &str) -> Result<Vec<Entry>, Error> {
                 break;
             }
         }
-// Products of wgmma read and write their registers until they are waited for, so these keep names of their own.
+        if let Some(bytes) = room(&module) {
+            let array = format!(".extern .shared .align 16 .b8 room_{bytes}[];\n.visible");
+            module = module.replacen(".visible", &array, 1);
+        }
+        // Products of wgmma read and write their registers until they are waited for, so these keep names of their own.
         let is_hopper = module.contains("wgmma");
         let header = if is_hopper { [&HOPPER[..], &header[2..]].concat() } else { header.clone() };
         let body = if is_hopper { module } else { renamed(&module) };
@@ -154,6 +158,12 @@ fn split(assembly: &str) -> Result<Vec<Entry>, Error> {
     }
     entries.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(entries)
+}
+
+/// The bytes of the large shared array that an entry uses: its name says them.
+fn room(module: &str) -> Option<&str> {
+    let rest = module.split_once(", room_")?.1;
+    Some(rest.split_once(';')?.0)
 }
 
 /// Labels are numbered by function, so that a new kernel would change the text of all after it.

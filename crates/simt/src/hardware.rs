@@ -130,6 +130,15 @@ impl Simt for Hardware {
         Shared::from_address(address)
     }
     #[inline(always)]
+    fn room<T: Pod, const N: usize>(&self, _: &'static str) -> Shared<T> {
+        let address: u32;
+        // SAFETY: takes the address of an array that `crates/ptx` declares for the module; touches no memory.
+        unsafe {
+            asm!("mov.u32 {address}, room_{bytes};", bytes = const N * size_of::<T>(), address = out(reg32) address)
+        };
+        Shared::from_address(address)
+    }
+    #[inline(always)]
     fn get<T: Pod>(&self, array: Shared<T>, index: u32) -> T {
         read!("ld.shared", T, element(array, index), reg32)
     }

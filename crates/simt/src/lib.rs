@@ -163,6 +163,10 @@ pub trait Simt {
     /// On hardware each `ID` may appear at one place of a kernel.
     #[track_caller]
     fn shared<T: Pod, const N: usize, const ID: u32>(&self, name: &'static str) -> Shared<T>;
+    /// The block's one large shared array, of `N` elements: more than the 48 KiB that all others have together. The
+    /// planner asks how much a device has.
+    #[track_caller]
+    fn room<T: Pod, const N: usize>(&self, name: &'static str) -> Shared<T>;
     /// Reads a shared element.
     #[track_caller]
     fn get<T: Pod>(&self, array: Shared<T>, index: u32) -> T;

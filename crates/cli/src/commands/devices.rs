@@ -89,6 +89,7 @@ mod tests {
             memory_bytes: 96 << 30,
             l2_bytes: 128 << 20,
             bus_bits: 512,
+            shared_bytes: 101_376,
             memory_khz: 14_001_000,
         };
         let line = line(&gpu);
