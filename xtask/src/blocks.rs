@@ -80,6 +80,7 @@ fn with(entry: &Entry, blocks: u32) -> Entry {
 fn threads(name: &str) -> u32 {
     match name {
         "split_count" | "split_starts" | "split_pass" => 512,
+        "split_nodes_f32" | "split_joints_f32" => 1024,
         _ => 256,
     }
 }

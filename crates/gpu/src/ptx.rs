@@ -16,9 +16,23 @@ pub fn parameters(text: &str) -> Vec<usize> {
         .collect()
 }
 
+/// The bytes of a module's large shared array; 0 if it has none.
+#[must_use]
+pub fn room(text: &str) -> u32 {
+    let bytes = || text.split_once(".extern .shared .align 16 .b8 room_")?.1.split_once('[')?.0.parse().ok();
+    bytes().unwrap_or(0)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::parameters;
+    use super::{parameters, room};
+
+    #[test]
+    fn the_large_shared_array_of_a_module_is_found() {
+        let of = |entry: &str| room(&warpfold_kernels::ptx(entry).expect(entry));
+        assert_eq!(of("sort_starts"), 0);
+        assert!(of("split_nodes_f32") > 48 << 10);
+    }
 
     #[test]
     fn parameters_of_every_kernel_are_found() {

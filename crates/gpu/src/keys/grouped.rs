@@ -2,7 +2,7 @@
 
 use super::groups::{Groups, clear_status, copy_said, problem};
 use super::sorter::Sorter;
-use super::splitter::{Parted, Splitter};
+use super::splitter::{Parted, Splitter, segments};
 use super::{check_groups, check_labels, check_values, view};
 use crate::array::Array;
 use crate::buffer::Buffer;
@@ -39,8 +39,8 @@ pub struct Grouped {
 enum Way {
     /// Labels are sorted with them, or with their positions.
     Sort { sorter: Sorter, offsets: Buffer<u32>, launch: Ready<OffsetsAt> },
-    /// They are parted by digits of labels.
-    Split(Splitter),
+    /// They are parted by digits of labels. Of a sum there may be nodes in their place: segments, too.
+    Split(Splitter, Option<Segmented>),
 }
 
 impl Grouped {
@@ -72,10 +72,18 @@ impl Grouped {
         };
         let problem = problem(labels.dtype(), n, groups, carried, device);
         let reduction = InOrder::new(device, &problem, (groups, labels.dtype()), op, values, options, fill)?;
-        let parts = split::Problem { dtype: labels.dtype(), n, groups, multiprocessors: device.multiprocessors() };
         let (spec, empty) = &reduction.segmented.asked;
+        let parts = split::Problem {
+            dtype: labels.dtype(),
+            n,
+            groups,
+            multiprocessors: device.multiprocessors(),
+            shared_bytes: device.properties().shared_bytes,
+        };
         let way = if carried == (Carried::Values { size: 4 }) && parts.is_good(spec, empty.as_ref()) {
-            Way::Split(Splitter::new(device, &parts, spec, empty.as_ref())?)
+            let splitter = Splitter::new(device, &parts, spec, empty.as_ref())?;
+            let nodes = parts.has_nodes(spec).then(|| segments(device, &parts, values.dtype(), options));
+            Way::Split(splitter, nodes.transpose()?)
         } else {
             Way::Sort {
                 sorter: Sorter::new(device, problem)?,
@@ -105,9 +113,12 @@ impl Grouped {
     pub fn kernels(&self) -> Vec<&str> {
         let mut all: Vec<&str> = match &self.way {
             Way::Sort { sorter, launch, .. } => sorter.kernels().chain([launch.entry()]).collect(),
-            Way::Split(splitter) => splitter.kernels().collect(),
+            Way::Split(splitter, _) => splitter.kernels().collect(),
         };
-        all.extend(self.reduction.kernels());
+        match &self.way {
+            Way::Split(_, Some(nodes)) => all.extend(nodes.kernels()),
+            _ => all.extend(self.reduction.kernels()),
+        }
         all
     }
 
@@ -127,7 +138,7 @@ impl Grouped {
         let dtype = if self.reduction.by_positions { DType::U32 } else { self.reduction.origin.dtype };
         let address = match &self.way {
             Way::Sort { sorter, .. } => sorter.sorted().1,
-            Way::Split(splitter) => splitter.parted().values,
+            Way::Split(splitter, _) => splitter.parted().values,
         };
         // SAFETY: there is room for as many, of that dtype, which is borrowed.
         let moved = unsafe { view(device, address, dtype, len.min(self.n)) };
@@ -166,11 +177,23 @@ impl Grouped {
                 // SAFETY: the words are the array's, which stays until the device is done with it.
                 Ok(unsafe { sorter.copy_said(stream, said) }?)
             }
-            Way::Split(splitter) => {
+            Way::Split(splitter, nodes) => {
                 // SAFETY: as above; there is a result for each group.
                 unsafe { splitter.queue(stream, [labels.address(), values.address()], said, out.address()) }?;
                 let Parted { values: moved, offsets, only } = splitter.parted();
-                self.reduction.run(stream, &values, [moved, only], offsets, out)
+                let Some(nodes) = nodes else {
+                    return self.reduction.run(stream, &values, [moved, only], offsets, out);
+                };
+                let (device, dtype) = (values.device(), self.reduction.origin.dtype);
+                // SAFETY: as many nodes and offsets, written by what is queued before; they stay until the device is
+                // done with them.
+                let (x, cuts) = unsafe {
+                    let cuts = view(device, offsets, DType::U32, self.reduction.groups + 1)?;
+                    (view(device, moved, dtype, splitter.nodes())?, cuts)
+                };
+                nodes.run_at(stream, x, [0; 2], cuts, out)?;
+                out.set_origin(Some(self.reduction.origin.clone()));
+                Ok(())
             }
         }
     }

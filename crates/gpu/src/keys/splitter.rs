@@ -1,12 +1,16 @@
 //! Values parted by their labels: kernels loaded and memory allocated.
 
+use super::view;
 use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::launch::Ready;
+use crate::options::Options;
 use crate::plan::split::Problem;
+use crate::segments::segmented::Segmented;
 use crate::stream::Stream;
 use warpfold_array::request::Spec;
-use warpfold_array::{CudaError, Values};
+use warpfold_array::{CudaError, Error, Op, Scalar, Values};
+use warpfold_core::DType;
 use warpfold_kernels::split::{SplitAt, SumsAt};
 
 /// See the module.
@@ -22,11 +26,13 @@ pub struct Splitter {
     counts: [Buffer<u32>; 2],
     firsts: Buffer<u32>,
     again: Buffer<u32>,
+    /// Nodes of groups, and eights.
+    nodes: [Buffer<u32>; 2],
 }
 
-/// Where values are in the order of their labels.
+/// Where values are in the order of their labels, or nodes of them.
 pub struct Parted {
-    /// The address of the values.
+    /// The address of the values or nodes.
     pub values: u64,
     /// And of the offsets of the groups.
     pub offsets: u64,
@@ -34,20 +40,37 @@ pub struct Parted {
     pub only: u64,
 }
 
+/// The sum of segments of nodes. NaNs are left out already, so the sum starts from zero as if some were.
+pub fn segments(device: &Device, parts: &Problem, dtype: DType, options: &Options<'_>) -> Result<Segmented, Error> {
+    let index = device.properties().index;
+    let zero = options.skip_nan.then_some(Scalar::F64(0.0));
+    let options = Options { skip_nan: false, initial: options.initial.or(zero), ..options.clone() };
+    // SAFETY: planning reads nothing, and does not look at addresses.
+    let (x, cuts) =
+        unsafe { (view(index, 0, dtype, parts.nodes()[0])?, view(index, 0, DType::U32, parts.groups + 1)?) };
+    Segmented::new(device, Op::Sum, &x, &cuts, &options, None)
+}
+
 impl Splitter {
     pub fn new(device: &Device, problem: &Problem, spec: &Spec, empty: Option<&Values>) -> Result<Self, CudaError> {
         let (n, groups, buckets) = (problem.n, problem.groups, problem.buckets());
         let sums = problem.sums(spec, empty).map(|launch| device.ready(&launch)).transpose()?;
         let twice = if problem.is_twice() { n } else { 0 };
+        let first = match problem.has_nodes(spec) {
+            true => device.all_ready(&problem.make_nodes(spec))?,
+            false => device.all_ready(&problem.first())?,
+        };
         let second = match twice {
             0 => Vec::new(),
             _ => device.all_ready(&problem.second())?,
         };
+        let [nodes, eights] = if problem.has_nodes(spec) { problem.nodes() } else { [0; 2] };
         let [rows, totals] = problem.count_words();
         Ok(Self {
-            first: device.all_ready(&problem.first())?,
+            first,
             sums,
             second,
+            nodes: [Buffer::new(device, nodes)?, Buffer::new(device, eights)?],
             rests: Buffer::new(device, twice)?,
             moved: [Buffer::new(device, n)?, Buffer::new(device, twice)?],
             starts: [Buffer::new(device, buckets + 1)?, Buffer::new(device, if twice > 0 { groups + 1 } else { 0 })?],
@@ -55,6 +78,11 @@ impl Splitter {
             firsts: Buffer::new(device, problem.chunks())?,
             again: Buffer::new(device, 1)?,
         })
+    }
+
+    /// How many nodes there is room for.
+    pub fn nodes(&self) -> usize {
+        self.nodes[0].len()
     }
 
     /// The kernels, in the order of their launches.
@@ -67,7 +95,7 @@ impl Splitter {
     pub fn parted(&self) -> Parted {
         let last = usize::from(!self.second.is_empty());
         Parted {
-            values: self.moved[last].address(),
+            values: if self.nodes() > 0 { self.nodes[0].address() } else { self.moved[last].address() },
             offsets: self.starts[last].address(),
             only: if self.sums.is_some() { self.again.address() } else { 0 },
         }
@@ -102,6 +130,8 @@ impl Splitter {
             firsts: self.firsts.address(),
             said,
             again,
+            eights: self.nodes[1].address(),
+            nodes: self.nodes[0].address(),
         };
         let next = SplitAt {
             labels: rests,

@@ -1,9 +1,11 @@
 //! What to launch to part values by their labels: plain values, made without a GPU.
 
-use warpfold_array::Values;
 use warpfold_array::request::Spec;
+use warpfold_array::{Op, Values};
 use warpfold_core::DType;
-use warpfold_kernels::split::{DIGITS, SUM_THREADS, SUM_TILE, Split, SplitAt, SumsAt, SumsCall, THREADS, TILE, Within};
+use warpfold_kernels::split::{
+    DIGITS, EIGHT, NODE, ROOM, SUM_THREADS, SUM_TILE, Split, SplitAt, SumsAt, SumsCall, THREADS, TILE, WIDE, Within,
+};
 
 use super::Launch;
 use super::choose::{fast, recipe};
@@ -17,6 +19,13 @@ const LEAST: usize = 4096;
 /// of 2^22 96 and 127, of 2^24 299 and 331, of 2^26 1130 and 1110. In 10^6 groups, 2^20 take 67 and 105, but with a
 /// second part, 2^22 take 286 and 192.
 const MOST: usize = 1 << 24;
+/// The least number of elements for each multiprocessor of which nodes are made. On an H200, sums of 2^26 f32 in 1024
+/// groups take 768 µs so, and by a sort 1110; but in 16 groups 800 and 649, and in 10^6, after a part by ten bits,
+/// 1900 and 1790. Fewer elements were not measured.
+const NODES: usize = 1 << 17;
+/// Chunks of counts for each chunk of nodes. Counting took 128 µs of those 768, with one block to a multiprocessor;
+/// with many it takes 83.
+const EACH: usize = 4;
 
 /// Values of 4 bytes by labels: fewer than 2^30.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +38,8 @@ pub struct Problem {
     pub groups: usize,
     /// Of the GPU.
     pub multiprocessors: u32,
+    /// Bytes of shared memory that a block can have there.
+    pub shared_bytes: u32,
 }
 
 impl Problem {
@@ -37,7 +48,36 @@ impl Problem {
     #[must_use]
     pub fn is_good(&self, spec: &Spec, empty: Option<&Values>) -> bool {
         let one = (9..=10).contains(&self.bits()) && self.n <= MOST;
-        self.n >= LEAST && (one || self.sums(spec, empty).is_some())
+        self.n >= LEAST && (one || self.sums(spec, empty).is_some() || self.has_nodes(spec))
+    }
+
+    /// Whether nodes are made, in place of a part.
+    #[must_use]
+    pub fn has_nodes(&self, spec: &Spec) -> bool {
+        (9..=10).contains(&self.bits())
+            && self.n >= NODES * self.multiprocessors as usize
+            && self.shared_bytes >= ROOM
+            && spec.op == Op::Sum
+            && fast(spec).is_some_and(|fold| fold.name == "sum_f32")
+    }
+
+    /// Nodes of groups, and eights.
+    #[must_use]
+    pub fn nodes(&self) -> [usize; 2] {
+        [NODE, EIGHT].map(|each| self.n / each as usize + self.groups)
+    }
+
+    /// The launches that make nodes.
+    #[must_use]
+    pub fn make_nodes(&self, spec: &Spec) -> Vec<Launch<SplitAt>> {
+        let chunk = self.n.div_ceil(EACH * self.multiprocessors as usize);
+        let flags = recipe(spec, 0, true).flags;
+        let call = Split { chunk: chunk as u32, chunks: self.n.div_ceil(chunk) as u32, flags, ..self.call() };
+        let [count, starts, _] = self.part(&call);
+        let call = Split { chunk: (EACH * chunk) as u32, chunks: call.chunks.div_ceil(EACH as u32), ..call };
+        let wide = |entry, size| Launch::new(entry, call.chunks, WIDE, &Split { size, ..call });
+        let joints = [EIGHT, NODE].map(|each| wide("split_joints_f32", each.ilog2()));
+        [count, starts, wide("split_nodes_f32", 0)].into_iter().chain(joints).collect()
     }
 
     /// Bits of a label.
@@ -91,12 +131,16 @@ impl Problem {
             digits: self.buckets() as u32,
             buckets: 1,
             chunks: self.chunks() as u32,
-            chunk: TILE.ilog2(),
+            chunk: TILE,
             parts: self.buckets() as u32,
             slices: 7,
             most: SUM_TILE,
             asked: 0,
             first: 1,
+            bits: self.bits() - self.low(),
+            flags: 0,
+            size: 0,
+            each: EACH as u32,
         }
     }
 

@@ -12,7 +12,7 @@ use crate::kernel::export;
 use crate::kernel::{Visit, visit};
 use crate::reduce::fold::Sums;
 use crate::source::F32;
-use crate::split::{Split, SumsCall, count, pass, starts, sums};
+use crate::split::{Split, SumsCall, count, joints, nodes, pass, starts, sums};
 use warpfold_core::ops::Plain;
 
 /// Calls `$each` with `$with` and every kernel.
@@ -28,6 +28,8 @@ macro_rules! table {
             "split_count"; Split = count::kernel::<_>;
             "split_starts"; Split = starts::kernel::<_>;
             "split_pass"; Split = pass::kernel::<_>;
+            "split_nodes_f32"; Split = nodes::kernel::<_, Sums<F32, Plain>>;
+            "split_joints_f32"; Split = joints::kernel::<_, Sums<F32, Plain>>;
             "split_sums_f32"; SumsCall = sums::kernel::<_, Sums<F32, Plain>>;
         }
     };

@@ -24,7 +24,7 @@ pub fn kernel<S: Simt>(s: &S, call: &Split) {
         return;
     }
     let (tid, column) = (s.thread_x(), s.lane() % COLUMNS);
-    let mut pieces = Pieces::of(s, call);
+    let mut pieces = Pieces::of(s, call, s.block_x());
     let mut special = 0;
     while let Some(piece) = pieces.next(s, call) {
         if s.branch(piece.from >= piece.to) {
@@ -38,7 +38,7 @@ pub fn kernel<S: Simt>(s: &S, call: &Split) {
         s.barrier();
         let mut at = piece.from;
         while s.again(at < piece.to) {
-            let found: [u32; OWN] = labels(s, call, at + tid, THREADS, piece.to);
+            let found: [u32; OWN] = labels(s, call, at + OWN as u32 * THREADS <= piece.to, at + tid, THREADS, piece.to);
             let mut i = 0;
             while i < OWN {
                 if s.branch(found[i] != NONE) {

@@ -1,4 +1,4 @@
-//! Values in the order of their labels, by a digit of up to ten bits at a time, from the highest.
+//! Values in the order of their labels, by a digit of up to ten bits at a time, from the highest; and sums of groups.
 //!
 //! Idea: three launches part a list by a digit. Each block counts the digits of a chunk ([`count`]); one scan over all
 //! chunks makes of the counts where each chunk's digits go ([`starts`]); and then a block puts tile after tile of its
@@ -6,12 +6,17 @@
 //! all, and what the scan finds are the offsets of the groups. Up to 2^20, the same three launches part each *bucket*,
 //! the labels of one high digit, by the low digit. Sums need no second part: a block has a bucket to itself, and adds
 //! up its groups in shared memory ([`sums`]); if a bucket or a group is too long for that, it says so, and the second
-//! part is made after all.
+//! part is made after all. Sums of many elements in few groups need no part: from the counts a block knows the ranks
+//! of its elements in their groups, and makes nodes where they lie ([`nodes`], [`joints`]).
 //!
 //! A chunk may have parts of several buckets, *pieces*. Piece number `bucket + chunk` has a row of counts. Labels of
 //! no group are left out by the first part. Bottleneck: shared memory, whose banks random digits share unevenly.
 
 pub mod count;
+mod group;
+pub mod joints;
+pub mod nodes;
+mod order;
 pub mod pass;
 mod piece;
 pub mod starts;
@@ -21,6 +26,7 @@ mod tile;
 use crate::params::params;
 use crate::sort::key::Elements;
 
+pub use nodes::{EIGHT, NODE};
 pub use sums::{SUM_THREADS, SUM_TILE, SumsAt, SumsCall, Within};
 pub use tile::TILE;
 
@@ -28,6 +34,10 @@ pub use tile::TILE;
 pub const DIGITS: u32 = 1024;
 /// Threads of a block that parts.
 pub const THREADS: u32 = 512;
+/// Threads of a block that makes nodes: one for each digit.
+pub const WIDE: u32 = 1024;
+/// Bytes of shared memory that a block has at most.
+pub const ROOM: u32 = 227 << 10;
 
 params! {
     #[derive(Default)]
@@ -55,6 +65,10 @@ params! {
         pub said: u64,
         /// A word: whether there has to be a second part.
         pub again: u64,
+        /// Nodes of eight elements of groups.
+        pub eights: u64,
+        /// Nodes of [`NODE`] elements of groups.
+        pub nodes: u64,
     }
 
     /// What is parted, and how.
@@ -71,7 +85,7 @@ params! {
         pub buckets: u32,
         /// Chunks.
         pub chunks: u32,
-        /// Elements of a chunk, a multiple of a tile's: the logarithm.
+        /// Elements of a chunk.
         pub chunk: u32,
         /// Parts of all buckets together.
         pub parts: u32,
@@ -83,6 +97,14 @@ params! {
         pub asked: u32,
         /// Whether this is the first part.
         pub first: u32,
+        /// Bits of a digit.
+        pub bits: u32,
+        /// Of nodes: what a fold is told, see [`crate::reduce::recipe::flag`].
+        pub flags: u32,
+        /// Of joints: elements of what is joined, eight of the size below; the logarithm.
+        pub size: u32,
+        /// Of nodes: chunks of counts for each of their own chunks.
+        pub each: u32,
     }
 }
 

@@ -24,7 +24,7 @@ pub fn kernel<S: Simt>(s: &S, call: &Split) {
         return;
     }
     let tid = s.thread_x();
-    let mut pieces = Pieces::of(s, call);
+    let mut pieces = Pieces::of(s, call, s.block_x());
     while let Some(piece) = pieces.next(s, call) {
         let row = (piece.bucket * DIGITS + 2 * tid) as usize / 2;
         let own = s.load(array::<u64>(call.at.totals), row);
@@ -58,7 +58,7 @@ pub fn kernel<S: Simt>(s: &S, call: &Split) {
 fn tile<S: Simt>(s: &S, call: &Split, room: Room, shifts: Shared<u32>, to: [u32; 2], at: u32, end: u32) -> [u32; 2] {
     let (tid, pairs) = (s.thread_x(), room.counters.cast::<u64>());
     let first = at + s.warp() * 32 * OWN as u32 + s.lane();
-    let keys: [u32; OWN] = labels(s, call, first, 32, end);
+    let keys: [u32; OWN] = labels(s, call, false, first, 32, end);
     let digit = |key: u32, low: u32| if key == NONE { DIGITS } else { key >> low };
     let mut order = ranks::<S, OWN, { OWN / 2 }>(
         s,

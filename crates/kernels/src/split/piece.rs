@@ -17,6 +17,8 @@ pub struct Piece {
     /// Where its bucket begins, and whether that is in the chunk.
     pub start: u32,
     pub is_first: bool,
+    /// Whether its bucket ends in the chunk.
+    pub is_last: bool,
 }
 
 /// The pieces of a block's chunk, in their order.
@@ -29,11 +31,10 @@ pub struct Pieces {
 
 impl Pieces {
     #[inline(always)]
-    pub fn of<S: Simt>(s: &S, call: &Split) -> Self {
-        let chunk = s.block_x();
-        let at = chunk << call.chunk;
+    pub fn of<S: Simt>(s: &S, call: &Split, chunk: u32) -> Self {
+        let at = chunk * call.chunk;
         // The last chunk has the empty buckets at the end, too.
-        let end = if chunk + 1 == call.chunks { u32::MAX } else { at + (1 << call.chunk) };
+        let end = if chunk + 1 == call.chunks { u32::MAX } else { at + call.chunk };
         // The first bucket that begins in the chunk or later; the one before it may reach into the chunk.
         let (mut low, mut high) = (0, call.buckets);
         while s.again(low < high) {
@@ -57,8 +58,9 @@ impl Pieces {
         let (bucket, from) = (self.bucket, self.start);
         let to = start(s, call, bucket + 1);
         (self.bucket, self.start) = (bucket + 1, to);
-        let is_first = from >= self.at;
-        Some(Piece { bucket, from: from.max(self.at), to: to.min(self.end).max(self.at), start: from, is_first })
+        let (is_first, is_last) = (from >= self.at, to <= self.end);
+        let piece = Piece { bucket, from: from.max(self.at), to: to.min(self.end), start: from, is_first, is_last };
+        Some(Piece { to: piece.to.max(self.at), ..piece })
     }
 }
 
@@ -72,35 +74,47 @@ pub fn start<S: Simt>(s: &S, call: &Split, bucket: u32) -> u32 {
 }
 
 /// The labels of `N` elements, each `step` after the other, or [`NONE`]; there is none from `end` on, which is not 0.
+/// `whole` says that all are there, of all lanes.
 #[inline(always)]
-pub fn labels<S: Simt, const N: usize>(s: &S, call: &Split, first: u32, step: u32, end: u32) -> [u32; N] {
+pub fn labels<S: Simt, const N: usize>(s: &S, call: &Split, whole: bool, first: u32, step: u32, end: u32) -> [u32; N] {
     let of = &call.elements;
     let mut found: [u32; N] = if s.branch(of.size == 4) {
-        raw::<S, u32, N>(s, call, first, step, end)
+        some::<S, u32, N>(s, call.at.labels, whole, first, step, end)
     } else if s.branch(of.size == 8) {
         // What has a high word is no group's.
-        raw::<S, u64, N>(s, call, first, step, end).map(|x| if x >> 32 == 0 { x as u32 } else { NONE })
+        some::<S, u64, N>(s, call.at.labels, whole, first, step, end)
+            .map(|x| if x >> 32 == 0 { x as u32 } else { NONE })
     } else if s.branch(of.size == 2) {
         let is_signed = of.kind == kind::SIGNED_LABEL;
-        raw::<S, u16, N>(s, call, first, step, end).map(|x| if is_signed { x as i16 as u32 } else { x as u32 })
+        let found = some::<S, u16, N>(s, call.at.labels, whole, first, step, end);
+        found.map(|x| if is_signed { x as i16 as u32 } else { x as u32 })
     } else {
         let is_signed = of.kind == kind::SIGNED_LABEL;
-        raw::<S, u8, N>(s, call, first, step, end).map(|x| if is_signed { x as i8 as u32 } else { x as u32 })
+        let found = some::<S, u8, N>(s, call.at.labels, whole, first, step, end);
+        found.map(|x| if is_signed { x as i8 as u32 } else { x as u32 })
     };
     let mut i = 0;
     while i < N {
-        let is_there = first + (i as u32 * step) < end && found[i] < of.bound as u32;
+        let is_there = (whole || first + (i as u32 * step) < end) && found[i] < of.bound as u32;
         found[i] = if is_there { found[i] } else { NONE };
         i += 1;
     }
     found
 }
 
-/// The elements as they are; the last one in place of those that are not there.
+/// `N` elements as they are; the last one in place of those that are not there.
 #[inline(always)]
-fn raw<S: Simt, T: Pod, const N: usize>(s: &S, call: &Split, first: u32, step: u32, end: u32) -> [T; N] {
+pub fn some<S: Simt, T: Pod, const N: usize>(s: &S, from: u64, whole: bool, first: u32, step: u32, end: u32) -> [T; N] {
+    let from = array::<T>(from);
+    if s.branch(whole) {
+        let from = from.offset(first as usize);
+        return warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |i| s.load_stream(from, i * step as usize),
+        );
+    }
     warpfold_simt::array::from_fn(
         #[inline(always)]
-        |i| s.load_stream(array::<T>(call.at.labels), (first + i as u32 * step).min(end - 1) as usize),
+        |i| s.load_stream(from, (first + i as u32 * step).min(end - 1) as usize),
     )
 }

@@ -30,8 +30,8 @@ pub fn kernel<S: Simt>(s: &S, call: &Split) {
         let (from, to) = (start(s, call, bucket), start(s, call, bucket + 1));
         let (mut first, mut count) = (bucket, 0);
         if s.branch(from < to) {
-            first = bucket + (from >> call.chunk);
-            count = bucket + ((to - 1) >> call.chunk) + 1 - first;
+            first = bucket + from / call.chunk.max(1);
+            count = bucket + (to - 1) / call.chunk.max(1) + 1 - first;
         }
         let each = (count + (1 << shares) - 1) >> shares;
         let (at, end) = (first + (share * each).min(count), first + ((share + 1) * each).min(count));
