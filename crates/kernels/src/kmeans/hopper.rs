@@ -374,7 +374,7 @@ impl Two {
     #[inline(always)]
     fn limit(&self, great: f32, places: f32, margin: f32) -> f32 {
         // The bits that all scores have: the exponent.
-        let least = f32::from_bits(great.to_bits() & 0x7f80_0000 | self.least / ROOM & 0x7f_ffff);
+        let least = f32::from_bits((great.to_bits() & 0x7f80_0000) | ((self.least / ROOM) & 0x7f_ffff));
         least + (margin + 1.0) / places
     }
 }

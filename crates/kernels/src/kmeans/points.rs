@@ -69,6 +69,7 @@ impl<const D: usize, const FINE: bool> Points<D, FINE> {
 
     /// The same, with all reads under way at once, which takes registers.
     #[inline(always)]
+    #[expect(clippy::needless_range_loop, reason = "by iterators, the array would be in local memory")]
     pub fn read_at_once<S: Simt, T: Source<Value = f32>>(
         s: &S,
         call: &Assign,
