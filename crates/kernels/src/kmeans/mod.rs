@@ -5,8 +5,8 @@
 //! ([`tile`] in shared memory, [`sort`] in global memory), so that a lane adds up a run of one label in registers
 //! ([`stretch`], [`run`]).
 //!
-//! Labels are found by tensor cores where these are certain ([`nearest`], [`hopper`]), and else by the scores that define
-//! them ([`mod@assign`]).
+//! Labels are found by tensor cores where these are certain ([`nearest`], [`hopper`]), and else by the scores that
+//! define them ([`mod@assign`]).
 
 pub mod assign;
 pub mod column;
