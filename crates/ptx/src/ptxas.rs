@@ -16,7 +16,8 @@ const HOPPER: &str = "sm_90a";
 /// All entries as one module: one header, then nothing but what is shipped.
 #[must_use]
 pub fn text(entries: &[Entry]) -> String {
-    let start = |e: &Entry| e.module.find(".visible").unwrap_or_default();
+    // An entry may declare a shared array before itself.
+    let start = |e: &Entry| e.module.find(".extern").or_else(|| e.module.find(".visible")).unwrap_or_default();
     let header = entries.first().map_or("", |e| &e.module[..start(e)]);
     header.to_owned() + &entries.iter().map(|e| &e.module[start(e)..]).collect::<String>()
 }

@@ -40,7 +40,7 @@ enum Way {
     /// Labels are sorted with them, or with their positions.
     Sort { sorter: Sorter, offsets: Buffer<u32>, launch: Ready<OffsetsAt> },
     /// They are parted by digits of labels. Of a sum there may be nodes in their place: segments, too.
-    Split(Splitter, Option<Segmented>),
+    Split(Splitter, Option<Box<Segmented>>),
 }
 
 impl Grouped {
@@ -83,7 +83,7 @@ impl Grouped {
         let way = if carried == (Carried::Values { size: 4 }) && parts.is_good(spec, empty.as_ref()) {
             let splitter = Splitter::new(device, &parts, spec, empty.as_ref())?;
             let nodes = parts.has_nodes(spec).then(|| segments(device, &parts, values.dtype(), options));
-            Way::Split(splitter, nodes.transpose()?)
+            Way::Split(splitter, nodes.transpose()?.map(Box::new))
         } else {
             Way::Sort {
                 sorter: Sorter::new(device, problem)?,

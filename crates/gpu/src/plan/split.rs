@@ -20,8 +20,8 @@ const LEAST: usize = 4096;
 /// second part, 2^22 take 286 and 192.
 const MOST: usize = 1 << 24;
 /// The least number of elements for each multiprocessor of which nodes are made. On an H200, sums of 2^26 f32 in 1024
-/// groups take 768 µs so, and by a sort 1110; but in 16 groups 800 and 649, and in 10^6, after a part by ten bits,
-/// 1900 and 1790. Fewer elements were not measured.
+/// groups took 768 µs so, and by a sort 1110; but in 16 groups 800 and 649, and in 10^6, after a part by ten bits,
+/// 1900 and 1790. Fewer elements were not measured, nor were the kernels since parts were left out of them.
 const NODES: usize = 1 << 17;
 /// Chunks of counts for each chunk of nodes. Counting took 128 µs of those 768, with one block to a multiprocessor;
 /// with many it takes 83.
