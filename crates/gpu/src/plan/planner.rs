@@ -127,7 +127,8 @@ impl<'a> Planner<'a> {
             return self.long("rows", kept, run.len as u64, Dense { end: self.end() }, false);
         }
         let bytes = run.len * size as usize;
-        // A warp would have few elements: norm f64 (2,8192,128,16) of axes 0 and 3 took an H200 1173 us so, 531 in columns.
+        // A warp would have few elements: norm f64 (2,8192,128,16) of axes 0 and 3 took an H200 1173 us so, and 531 in
+        // columns.
         let many = *count as u64 >= 32 * self.per() || self.problem.outputs < 32 || !self.fold.facts.apart;
         if run.x == size && kept.len() <= KEPT && bytes >= RUN_BYTES && run.len < MOST_RUN && many {
             let aligned = bytes.is_multiple_of(16) && far.iter().all(|d| d.x % 16 == 0);

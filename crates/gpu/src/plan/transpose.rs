@@ -66,8 +66,8 @@ pub(super) fn is_scattered(problem: &Problem, facts: &Facts, limits: &Limits) ->
     if kept.len() <= KEPT && run.x == x && (far.is_empty() || (run.len * size >= RUN_BYTES && reduced.len() <= 3)) {
         return false;
     }
-    // Short runs beside which those of other outputs lie: var bf16 (136956,196,5) of axes 0 and 2 took an H200 2283 us by a
-    // copy, and 293 where they lie; sum f32 (19,7,56064,9) of axes 0 and 3 424 and 184.
+    // Short runs with others' beside them: var bf16 (136956,196,5) of axes 0 and 2 took an H200 2283 us by a copy, and
+    // 293 where they lie.
     let is_run = run.x == x && !far.is_empty() && reduced.len() <= 3;
     if is_run && kept.len() <= KEPT + 1 && kept.last().is_some_and(|axis| axis.x == x * run.len as isize) {
         return false;

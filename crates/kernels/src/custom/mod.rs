@@ -327,10 +327,6 @@ impl<R: Custom> Recipes for Elements<R> {
         )
     }
     #[inline(always)]
-    fn neutral(_recipe: &Recipe) -> Option<R::Acc> {
-        None
-    }
-    #[inline(always)]
     fn absent(_recipe: &Recipe, _item: R::Item) -> bool {
         false
     }

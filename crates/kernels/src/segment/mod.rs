@@ -4,8 +4,8 @@
 //! for where that begins, and reads them 256 at a time, a window. Whatever mix of lengths there is, none waits for
 //! another. A lane takes 32 bytes straight from memory, so one has a short segment to itself (`alone`); up to 4 KiB, 2
 //! to 32 lanes share one (`together`). Where no segment has more than one element, there is no tree (`singles`). Longer
-//! ones are listed in stretches for a second launch ([`stretches`]), and a third, of the same kernel, reduces their parts.
-//! Bottleneck: memory; for segments of a few elements, the instructions that find, finish and write them.
+//! ones are listed in stretches for a second launch ([`stretches`]), and a third, of the same kernel, reduces their
+//! parts. Bottleneck: memory; for segments of a few elements, the instructions that find, finish and write them.
 
 mod alone;
 pub mod call;

@@ -1,8 +1,8 @@
 //! Any element, any reducer: each is found by its index, may be absent, and is converted on the way.
 //!
 //! Idea: a lane takes eight elements that follow one another, whose dtype is asked for once; what is absent passes
-//! through at its place, so a node counts the elements under it. Rows and columns share the work as in the fast kernels.
-//! Elements of short runs, or rounded to 16 bits first, come one by one. Bottleneck: instructions.
+//! through at its place, so a node counts the elements under it. Rows and columns share the work as in the fast
+//! kernels. Elements of short runs, or rounded to 16 bits first, come one by one. Bottleneck: instructions.
 
 mod eight;
 mod recipes;
@@ -43,7 +43,10 @@ pub trait Recipes: Copy {
         )
     }
     /// The node that gives any other's bits back on either side, whatever the counts, if there is one.
-    fn neutral(recipe: &Recipe) -> Option<<Self::Reducer as Reducer>::Acc>;
+    #[inline(always)]
+    fn neutral(_recipe: &Recipe) -> Option<<Self::Reducer as Reducer>::Acc> {
+        None
+    }
     /// Whether a recipe leaves this element out.
     fn absent(recipe: &Recipe, item: <Self::Reducer as Reducer>::Item) -> bool;
     /// Writes a result.
