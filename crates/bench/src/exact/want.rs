@@ -95,7 +95,7 @@ fn want(case: &Case, op: Op, walk: &Walk, facts: &Facts) -> Want {
             match op {
                 Op::Var => near(variance, tree + here * square, other + here * square),
                 // Near a variance of zero, the error of the root is the root of the error.
-                _ if variance < 4.0 * tree => near(root, 2.0 * tree.sqrt(), 2.0 * other.sqrt()),
+                _ if variance <= 4.0 * tree => near(root, 2.0 * tree.sqrt(), 2.0 * other.sqrt()),
                 _ => near(root, (tree + here * square) / root, (other + here * square) / root),
             }
         }
