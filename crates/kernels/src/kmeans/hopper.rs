@@ -7,7 +7,7 @@
 //! scores are compared as integers, with their centroids' numbers in bits that a multiplication has made room for.
 //!
 //! Points whose two scores are closer than they can be off wait in shared memory until there are 128, or no others.
-//! Then their scores are made again, and [`doubt`](mod@doubt) compares the few that may be least as they are defined.
+//! Then their scores are made again, and `doubt` compares the few that may be least as they are defined.
 //!
 //! Bottleneck: products from 128 coordinates on, comparisons below.
 

@@ -3,7 +3,7 @@
 //! For `mma` they lie as the lanes of a warp read them. For Hopper there is an image, a copy, ready to be brought to
 //! shared memory as it is: of every [`TOGETHER`] centroids, in f16 and the unit, \[eight
 //! coordinates\]\[centroid\]\[coordinate\]. Which coordinates are the eight does not matter, as long as points have
-//! the same: they are those that four lanes have of a point, two each ([`word`]).
+//! the same: they are those that four lanes have of a point, two each (`word`).
 
 use crate::address::array;
 use crate::block::each;

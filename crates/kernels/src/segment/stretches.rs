@@ -59,7 +59,7 @@ pub fn list<S: Simt, B: Bits>(s: &S, call: &SegmentsCall, offsets: &Offsets, bou
     }
 }
 
-/// What a launch does with long segments: see [`parts`] and [`ends`], which is the last.
+/// What a launch does with long segments: their parts, and then the results of these.
 #[inline(always)]
 pub fn stretches<S: Simt, P: Held<Reduced = Dense>>(s: &S, call: &SegmentsCall) {
     if s.branch(call.shape.ends != 0) {
