@@ -106,7 +106,7 @@ fn registers(module: &str) -> HashMap<&str, Register> {
 fn assigned(line: &str) -> usize {
     let text = line.trim_start();
     let opcode = text.split([' ', '\t']).next().unwrap_or_default();
-    let reads = ["@", "st", "red", "bar", "br", "wgmma", "{"];
+    let reads = ["@", ".", "st", "red", "bar", "br", "wgmma", "{"];
     if reads.iter().any(|start| opcode.starts_with(start)) {
         return 0;
     }
@@ -122,8 +122,9 @@ fn declaration(line: &str) -> Option<(&str, &str)> {
     Some((&line[..sign], &line[sign..end]))
 }
 
+/// Whether that is all of a line: one of inline assembly may go on with instructions.
 fn is_declaration(line: &str) -> bool {
-    line.trim_start().starts_with(".reg")
+    line.trim_start().starts_with(".reg") && line.trim_end().ends_with(">;")
 }
 
 /// The kind of a register, with its sign.
@@ -173,6 +174,7 @@ mod tests {
             ("\tbar.sync \t%r1, 32;", ""),
             ("\tbrx.idx \t%r1, $L_brx_0;", ""),
             ("\t{ mov.b32 %r1, 0; }", ""),
+            ("\t.reg .b32 t; mov.b32 t, %r1;", ""),
         ] {
             assert_eq!(&line[..assigned(line)], end, "{line}");
         }
