@@ -144,7 +144,7 @@ pub const fn bytes(clusters: usize, padded: usize) -> usize {
 }
 
 /// The scores of two tiles of 16 points each, or `FINE` of one, by the eight clusters that have number `at` in
-/// `centroids` (as the kernel `centroids` has left them) and `halves` (two of them twice, as sums begin with them). A lane
+/// `centroids` (as that kernel has left them) and `halves` (two of them twice, as sums begin with them). A lane
 /// has two clusters: those of the point `lane / 4 + 8k` are `scores[k / 2][k % 2 * 2..][..2]`.
 #[inline(always)]
 pub fn scores<S: Simt, const D: usize, const FINE: bool>(
