@@ -67,6 +67,12 @@ pub fn words<S: Simt>(s: &S, at: Global<u8>, bytes: u32) -> [u32; 4] {
     read::<S, false>(s, at, bytes)
 }
 
+/// The same of what neighbours read, too.
+#[inline(always)]
+pub fn kept<S: Simt>(s: &S, at: Global<u8>, bytes: u32) -> [u32; 4] {
+    read::<S, true>(s, at, bytes)
+}
+
 #[inline(always)]
 fn read<S: Simt, const KEEP: bool>(s: &S, at: Global<u8>, bytes: u32) -> [u32; 4] {
     match bytes {

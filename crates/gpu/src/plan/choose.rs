@@ -1,8 +1,8 @@
 //! Which fold computes a reduction, and what it is told.
 
 use warpfold_core::{Cast, DType, Element, Kind, bf16, f16};
+use warpfold_kernels::reduce::facts::Facts;
 use warpfold_kernels::reduce::recipe::{Recipe, code, flag};
-use warpfold_kernels::reduce::table::Facts;
 use warpfold_kernels::reduce::table::facts;
 
 use warpfold_array::request::Spec;

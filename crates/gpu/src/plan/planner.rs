@@ -18,7 +18,8 @@ use super::Launch;
 use super::choose::{Fold, recipe};
 use super::limits::Limits;
 use super::policy::{
-    ABREAST_BYTES, ANY_TILES, COLUMN_TILES, MANY, MOST_TILES, ONE_ROW_TILES, ROW_TILES, RUN_BYTES, SHORT, WARPS,
+    ABREAST_BYTES, ANY_TILES, COLUMN_COSTS, COLUMN_TILES, MANY, MOST_TILES, ONE_ROW_TILES, ROW_COSTS, ROW_TILES,
+    RUN_BYTES, SHORT, WARPS,
 };
 use super::share::Share;
 use warpfold_array::Op;
@@ -49,6 +50,9 @@ fn map(reduced: &[Dim]) -> Option<Map> {
         _ => None,
     }
 }
+
+/// Columns from which on those of few rows are shallow. Not measured.
+const SHALLOW: usize = 128;
 
 /// Elements of a run that lanes count in 32 bits.
 const MOST_RUN: usize = 1 << 30;
@@ -120,6 +124,16 @@ impl<'a> Planner<'a> {
         let reduced = if reduced.is_empty() { slice::from_ref(&one) } else { reduced };
         let size = *size as isize;
         let (&run, far) = reduced.split_last()?;
+        if let Some((&columns, outer)) = kept.split_last().filter(|_| self.problem.reduced.is_empty()) {
+            if self.fold.narrow
+                && self.fold.facts.shallow
+                && columns.x == size
+                && columns.len >= SHALLOW
+                && outer.len() <= KEPT
+            {
+                return self.columns(outer, columns, run);
+            }
+        }
         if let Some(launch) = Some(run).filter(|_| far.is_empty()).and_then(|run| self.staged(kept, run)) {
             return Some(launch);
         }
@@ -161,7 +175,7 @@ impl<'a> Planner<'a> {
         let outputs = self.outputs::<KEPT>(kept);
         let total = outputs.total;
         let most = if total == 1 { ONE_ROW_TILES } else { ROW_TILES };
-        let share = Share::of(total, len.div_ceil(self.tile()), self.processors, most, MOST_TILES);
+        let share = Share::of(total, len.div_ceil(self.tile()), self.processors, [most, MOST_TILES], ROW_COSTS);
         if !share.counts(total) {
             return None;
         }
@@ -176,17 +190,17 @@ impl<'a> Planner<'a> {
     fn columns(&mut self, outer: &[Dim], columns: Dim, rows: Dim) -> Option<Launch<CallAt>> {
         let (width, wide) = (columns.len as u64, self.fold.facts.wide);
         let lanes = width.div_ceil(wide).next_power_of_two().min(32);
-        if self.fold.facts.shallow && rows.len <= 8 && width >= 128 {
+        if self.fold.facts.shallow && rows.len <= 8 && columns.len >= SHALLOW {
             let outputs = self.outputs::<KEPT>(outer);
             let warps = width.div_ceil(32 * wide).min(WARPS).next_power_of_two();
             let panels = width.div_ceil(32 * wide * warps);
             let (x, out) = (columns.x as i64, self.out(&columns));
             let narrow = self.fold.narrow && out == 1;
-            let mut reduced = self.pitch(outer, width, rows);
             // Reading several columns at once does not pay for writing their results one by one.
-            reduced.aligned &= (narrow || !self.fold.facts.packed) as u64;
-            let (grid, rows) = (outputs.total * panels, rows.len as u64);
-            let shape = Shallow { outputs, width, x, out, rows, narrow: narrow as u64, panels, reduced };
+            let together = (self.problem.size <= 2 && (narrow || !self.fold.facts.packed)) as u32;
+            let reduced = self.pitch(outer, width, rows);
+            let (grid, rows, narrow) = (outputs.total * panels, rows.len as u64, narrow as u32);
+            let shape = Shallow { outputs, width, x, out, rows, together, narrow, panels, reduced };
             return Some(self.launch(format!("shallow_{}", self.fold.name), grid, warps, shape));
         }
         if lanes < 32 && self.fold.facts.ordered && !self.fold.facts.slim {
@@ -233,7 +247,7 @@ impl<'a> Planner<'a> {
         let sets = outputs.total * panels;
         let tile = 8 * (32 / lanes);
         let most = COLUMN_TILES.min(self.fold.facts.most / tile);
-        let share = Share::of(sets, rows.div_ceil(tile), self.processors, most, most);
+        let share = Share::of(sets, rows.div_ceil(tile), self.processors, [most; 2], COLUMN_COSTS);
         if !share.counts(sets) {
             return None;
         }
@@ -280,10 +294,11 @@ impl<'a> Planner<'a> {
         let (len, dense) = (rows.len as u64, rows.x == (size * width) as isize);
         let each = wide / width.min(wide);
         if self.fold.facts.packed && dense && each > 1 && width.is_power_of_two() && len >= 2 * each {
-            return Pitch { bytes: read as i64, aligned: aligned(read) as u64, each, tail: len % each * width };
+            let (aligned, tail) = (aligned(read) as u64, len % each * width);
+            return Pitch { bytes: read as i64, aligned, each, tail, end: self.end() };
         }
         let aligned = width.is_multiple_of(wide) && aligned(rows.x);
-        Pitch { bytes: rows.x as i64, aligned: aligned as u64, each: 1, tail: 0 }
+        Pitch { bytes: rows.x as i64, aligned: aligned as u64, each: 1, tail: 0, end: self.end() }
     }
 
     /// Any elements.
@@ -306,7 +321,7 @@ impl<'a> Planner<'a> {
             let outputs = self.outputs::<AXES>(&kept[..kept.len() - 1]);
             let panels = (columns.len as u64).div_ceil(32);
             let sets = outputs.total * panels;
-            let share = Share::of(sets, count.div_ceil(8), self.processors, ANY_TILES[1], ANY_TILES[1]);
+            let share = Share::of(sets, count.div_ceil(8), self.processors, [ANY_TILES[1]; 2], COLUMN_COSTS);
             if share.counts(sets) {
                 let shape = self.shared(outputs, columns, Panels { count: panels, lanes: 32 }, count, &share, strides);
                 let launch = self.launch(format!("any_columns_{name}"), share.grid(sets), share.block, shape);
@@ -318,7 +333,7 @@ impl<'a> Planner<'a> {
         }
         let outputs = self.outputs::<AXES>(kept);
         let total = outputs.total;
-        let share = Share::of(total, count.div_ceil(256), self.processors, ROW_TILES, ANY_TILES[0]);
+        let share = Share::of(total, count.div_ceil(256), self.processors, [ROW_TILES, ANY_TILES[0]], ROW_COSTS);
         let shape = share.rows(outputs, count, false, strides);
         let launch = self.launch(format!("any_rows_{name}"), share.grid(total), share.block, shape);
         if share.blocks > 1 {

@@ -24,6 +24,11 @@ pub const SHORT: u64 = 256;
 pub const SPREAD: u64 = 16;
 /// Rows per multiprocessor from which each block has a row of its own, whatever its length. Not measured.
 pub const ROWS_EACH: u64 = 4;
+/// What it costs a warp of a row to start and to end, each doubling of its tiles, and a block to leave a part, in tiles:
+/// the second as [`ROW_TILES`] was measured, others not.
+pub const ROW_COSTS: [f64; 3] = [0.6, 0.06, 6.0];
+/// The same down columns: the first as [`COLUMN_TILES`] was measured.
+pub const COLUMN_COSTS: [f64; 3] = [0.4, 0.0, 8.0];
 /// Tiles that each warp of a single block takes of a small array: 2^14 f32 took an H200 4.1 us so, 4.9 in two blocks,
 /// which wait for one another.
 pub const ALONE: u64 = 2;

@@ -25,19 +25,39 @@ pub(super) struct Share {
 }
 
 impl Share {
-    pub(super) fn of(sets: u64, tiles: u64, processors: u64, most: u64, limit: u64) -> Self {
-        let mut each = power_below(sets * tiles / (processors * SPREAD)).min(most);
+    /// The cheapest way for so many sets of `tiles` tiles, `most` to a warp where blocks share a set, `limit` elsewhere;
+    /// `costs` as [`ROW_COSTS`](super::policy::ROW_COSTS).
+    pub(super) fn of(sets: u64, tiles: u64, processors: u64, [most, limit]: [u64; 2], costs: [f64; 3]) -> Self {
+        let enough = power_below(sets * tiles / (processors * SPREAD));
         let fits = tiles.div_ceil(WARPS).next_power_of_two();
         // A block need not share a set with others, nor leave parts, where sets are many, or the one is small.
-        if (sets >= processors * ROWS_EACH && fits <= limit) || (sets == 1 && fits <= ALONE) {
-            each = each.max(fits);
-        }
+        let alone = sets >= processors * ROWS_EACH || (sets == 1 && fits <= ALONE);
+        let ways = (0..=limit.max(1).ilog2()).map(|bits| Self::by(sets, tiles, 1 << bits));
+        let allowed = |way: &Self| match way.blocks {
+            1 => way.tiles <= enough || alone && way.tiles <= fits,
+            _ => way.tiles <= enough.min(most),
+        };
+        let way = ways.filter(allowed).min_by(|a, b| a.cost(tiles, costs).total_cmp(&b.cost(tiles, costs)));
+        way.unwrap_or_else(|| Self::by(sets, tiles, 1))
+    }
+
+    /// With `each` tiles to a warp.
+    fn by(sets: u64, tiles: u64, each: u64) -> Self {
         let warps = tiles.div_ceil(each).next_power_of_two();
         if warps <= WARPS {
             let block = (warps * sets.next_power_of_two()).min(WARPS);
             return Self { tiles: each, warps, blocks: 1, block };
         }
         Self { tiles: each, warps: WARPS, blocks: tiles.div_ceil(each * WARPS), block: WARPS }
+    }
+
+    /// What a set costs, in tiles of a warp. Warps of a block wait for each other, so those that have fewer tiles cost
+    /// as much.
+    fn cost(&self, tiles: u64, [start, longer, part]: [f64; 3]) -> f64 {
+        let each = self.tiles.min(tiles) as f64;
+        let taken = if self.warps == 1 { each } else { (self.tiles * self.warps * self.blocks) as f64 };
+        let parts = if self.blocks > 1 { part * self.blocks as f64 } else { 0.0 };
+        taken * (1.0 + start / each + longer * each.log2()) + parts
     }
 
     /// Whether there are counters enough for so many sets.

@@ -9,7 +9,8 @@ use warpfold_array::problem::{Dim, Problem};
 use warpfold_array::request::Spec;
 use warpfold_kernels::reduce::any::AXES;
 use warpfold_kernels::reduce::call::CallAt;
-use warpfold_kernels::reduce::table::{Facts, KEPT};
+use warpfold_kernels::reduce::facts::Facts;
+use warpfold_kernels::reduce::table::KEPT;
 use warpfold_kernels::reduce::transpose::{Axis, FAR, NEAR, SIDE, Side, Transpose, tile};
 use warpfold_kernels::reduce::workspace::COUNTERS;
 

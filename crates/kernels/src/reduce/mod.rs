@@ -6,10 +6,11 @@
 //! - [`shape`]: one file for each way through memory.
 //! - [`any`]: any elements, any reducer: by index, absent or not, converted on the way.
 //! - [`transpose`]: a copy of elements in the order in which they are reduced.
-//! - [`table`]: the kernels, and what a planner has to know of each fold.
+//! - [`table`]: the kernels. [`facts`]: what a planner has to know of each fold.
 
 pub mod any;
 pub mod call;
+pub mod facts;
 pub mod fold;
 pub mod out;
 pub mod recipe;

@@ -2,9 +2,9 @@
 //! name.
 //!
 //! `tree`, `heap` and `packed` folds become `rows_`, `runs_`, `staged_`, `columns_`, `apart_`, `shallow_`, `segments_`
-//! and `stretches_` (`narrow_` too for trees) with the fold's name. The number is how many columns a lane takes, and
-//! `packed` ones take all columns of a word together. A `broad` tree has all of these but `narrow_` and `shallow_`, a
-//! `lean` one no segments either. `describe` of a source becomes `rows_`, `runs_`, `staged_`, `columns_`, `apart_` and
+//! and `stretches_` (`narrow_` too for trees) with the fold's name; `_tall` ones have no `shallow_`. The number is how
+//! many columns a lane takes, and `packed` ones take all columns of a word together. A `broad` tree has all of these but
+//! `narrow_` and `shallow_`, a `lean` one no segments either. `describe` of a source becomes `rows_`, `runs_`, `staged_`, `columns_`, `apart_` and
 //! `narrow_`. `tiled` becomes `tiled_`; that of f32 takes 16-bit floats, too. `any` recipes become `any_rows_` and
 //! `any_columns_`, `slow` ones only the first. `copy` is a kernel of that name.
 
@@ -15,6 +15,8 @@ use crate::kernel::{Visit, visit};
 use crate::node::Node;
 use crate::reduce::any::{self, AXES, Any};
 use crate::reduce::call::Call;
+#[cfg(not(target_arch = "nvptx64"))]
+use crate::reduce::facts::Facts;
 use crate::reduce::fold::{self, Parts, Tree};
 use crate::reduce::shape::columns::{self, Columns};
 use crate::reduce::shape::describe::Both;
@@ -52,6 +54,10 @@ pub const fn deep_any<P: Node>() -> usize {
 /// Calls `$each` with `$with` and every kernel of a line of the table.
 macro_rules! line {
     (($each:ident $with:tt) tree $name:ident, $fold:ty, $wide:literal) => {
+        line!(($each $with) tree_tall $name, $fold, $wide);
+        line!(($each $with) shallow $name, panel::Ordered<$fold, false>, $wide);
+    };
+    (($each:ident $with:tt) tree_tall $name:ident, $fold:ty, $wide:literal) => {
         line!(($each $with) walk $name, $fold, piece::Ordered<$fold>, piece::Ordered<$fold, Runs>,
             panel::Ordered<$fold, false>,
             $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) });
@@ -78,12 +84,20 @@ macro_rules! line {
                 { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
     };
     (($each:ident $with:tt) heap $name:ident, $fold:ty, $wide:literal) => {
+        line!(($each $with) heap_tall $name, $fold, $wide);
+        line!(($each $with) shallow $name, panel::Free<$fold>, $wide);
+    };
+    (($each:ident $with:tt) heap_tall $name:ident, $fold:ty, $wide:literal) => {
         line!(($each $with) walk $name, $fold, piece::Free<$fold>, piece::Free<$fold, Runs>, panel::Free<$fold>,
             $wide, { slots::<<$fold as Parts>::Part>($wide) });
         $each!($with concat!("apart_", stringify!($name)), Call<Columns<KEPT, Apart>>,
             columns::kernel::<_, panel::Free<$fold, Apart>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
     };
     (($each:ident $with:tt) packed $name:ident, $fold:ty, $wide:literal) => {
+        line!(($each $with) packed_tall $name, $fold, $wide);
+        line!(($each $with) shallow $name, panel::Packed<$fold>, $wide);
+    };
+    (($each:ident $with:tt) packed_tall $name:ident, $fold:ty, $wide:literal) => {
         line!(($each $with) walk $name, $fold, piece::Free<$fold>, piece::Free<$fold, Runs>, panel::Packed<$fold>,
             $wide, { slots::<<$fold as Parts>::Part>($wide) });
         $each!($with concat!("apart_", stringify!($name)), Call<Columns<KEPT, Apart>>,
@@ -93,9 +107,11 @@ macro_rules! line {
         walk $name:ident, $fold:ty, $piece:ty, $runs:ty, $panel:ty, $wide:literal, $slots:block) => {
         line!(($each $with) long $name, $piece, $runs, $panel, $wide, $slots);
         $each!($with concat!("staged_", stringify!($name)), Call<Staged<KEPT>>, staged::kernel::<_, $piece, KEPT>);
+        line!(($each $with) segments $name, $piece);
+    };
+    (($each:ident $with:tt) shallow $name:ident, $panel:ty, $wide:literal) => {
         $each!($with concat!("shallow_", stringify!($name)), Call<Shallow<KEPT>>,
             shallow::kernel::<_, $panel, KEPT, $wide>);
-        line!(($each $with) segments $name, $piece);
     };
     (($each:ident $with:tt) segments $name:ident, $piece:ty) => {
         $each!($with concat!("segments_", stringify!($name)), SegmentsCall, segment::kernel::kernel::<_, $piece>);
@@ -143,63 +159,6 @@ macro_rules! line {
     };
 }
 
-/// What a planner has to know of a fold, said by the fold's types and its line of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Facts {
-    /// Whether the order of elements matters.
-    pub ordered: bool,
-    /// Whether its result is a place, so that partial results cannot change theirs.
-    pub places: bool,
-    /// Words of a partial.
-    pub words: usize,
-    /// Columns that a lane takes.
-    pub wide: u64,
-    /// Whether there is a kernel for outputs of few elements.
-    pub staged: bool,
-    /// Whether there is a kernel for columns of few rows.
-    pub shallow: bool,
-    /// Whether there is a kernel for columns that are apart, or whose rows are in several runs.
-    pub apart: bool,
-    /// Whether there is a kernel for columns.
-    pub columns: bool,
-    /// Whether a lane may take several short rows as one.
-    pub packed: bool,
-    /// Whether a lane can write several results of 1 or 2 bytes at once, if results are as narrow as elements.
-    pub narrow: bool,
-    /// Most elements that a node has under it.
-    pub most: u64,
-    /// Whether there is a kernel for columns fewer than 32 lanes wide, if order matters; else `apart_` takes them.
-    pub slim: bool,
-    /// Whether there are kernels for segments.
-    pub segments: bool,
-}
-
-impl Facts {
-    /// Of a fold with all kernels, in any order of elements.
-    const fn any_order<F: Parts>(wide: u64) -> Self {
-        Self {
-            ordered: false,
-            places: F::PLACES,
-            words: F::Part::WORDS as usize,
-            wide,
-            staged: true,
-            shallow: true,
-            apart: true,
-            columns: true,
-            packed: false,
-            narrow: false,
-            most: u64::MAX,
-            slim: true,
-            segments: true,
-        }
-    }
-
-    /// Of a fold with all kernels, in the order of the tree.
-    pub(crate) const fn in_order<F: Parts>(wide: u64) -> Self {
-        Self { ordered: true, ..Self::any_order::<F>(wide) }
-    }
-}
-
 /// Returns the facts of a line, if it is that of the fold or recipe (`any_…`) that is looked for.
 #[cfg(not(target_arch = "nvptx64"))]
 macro_rules! facts {
@@ -213,6 +172,13 @@ macro_rules! facts {
             let several = <panel::Ordered<$fold, true> as panel::Panel<$wide>>::SEVERAL;
             let narrow = several && <$fold as Parts>::NARROW;
             Facts { packed: several, narrow, ..Facts::in_order::<$fold>($wide) }
+        });
+    };
+    ((($find:ident)) tree_tall $name:ident, $fold:ty, $wide:literal) => {
+        facts!(@return $find stringify!($name), {
+            let several = <panel::Ordered<$fold, true> as panel::Panel<$wide>>::SEVERAL;
+            let narrow = several && <$fold as Parts>::NARROW;
+            Facts { packed: several, narrow, shallow: false, ..Facts::in_order::<$fold>($wide) }
         });
     };
     ((($find:ident)) broad $name:ident, $fold:ty, $wide:literal) => {
@@ -229,6 +195,16 @@ macro_rules! facts {
     };
     ((($find:ident)) heap $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), Facts::any_order::<$fold>($wide));
+    };
+    ((($find:ident)) heap_tall $name:ident, $fold:ty, $wide:literal) => {
+        facts!(@return $find stringify!($name), Facts { shallow: false, ..Facts::any_order::<$fold>($wide) });
+    };
+    ((($find:ident)) packed_tall $name:ident, $fold:ty, $wide:literal) => {
+        facts!(@return $find stringify!($name), {
+            let several = <panel::Packed<$fold> as panel::Panel<$wide>>::SEVERAL;
+            let narrow = <$fold as Parts>::NARROW;
+            Facts { packed: several, narrow, shallow: false, ..Facts::any_order::<$fold>($wide) }
+        });
     };
     ((($find:ident)) packed $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), {
@@ -274,10 +250,10 @@ macro_rules! table {
             broad sum2_f64: fold::Sums<source::F64, Compensated>, 2;
             broad sum2_f16: fold::Sums<source::F16, Compensated>, 4;
             broad sum2_bf16: fold::Sums<source::Bf16, Compensated>, 4;
-            tree norm_f32: fold::Norms<source::F32>, 4;
-            tree norm_f64: fold::Norms<source::F64>, 2;
-            tree norm_f16: fold::Norms<source::F16>, 8;
-            tree norm_bf16: fold::Norms<source::Bf16>, 8;
+            tree_tall norm_f32: fold::Norms<source::F32>, 4;
+            tree_tall norm_f64: fold::Norms<source::F64>, 2;
+            tree_tall norm_f16: fold::Norms<source::F16>, 8;
+            tree_tall norm_bf16: fold::Norms<source::Bf16>, 8;
             broad prod_f32: fold::Products<source::F32>, 4;
             broad prod_f64: fold::Products<source::F64>, 2;
             tree var_f32: fold::Deviations<source::F32>, 4;
@@ -292,18 +268,18 @@ macro_rules! table {
             packed sum_b2: fold::Integer<u16>, 8;
             heap sum_b4: fold::Integer<u32>, 4;
             heap sum_b8: fold::Integer<u64>, 2;
-            packed count_b1: fold::Count<u8>, 8;
-            packed count_b2: fold::Count<u16>, 8;
-            heap count_b4: fold::Count<u32>, 4;
-            heap count_b8: fold::Count<u64>, 2;
+            packed_tall count_b1: fold::Count<u8>, 8;
+            packed_tall count_b2: fold::Count<u16>, 8;
+            heap_tall count_b4: fold::Count<u32>, 4;
+            heap_tall count_b8: fold::Count<u64>, 2;
             packed max_b1: fold::Extremum<u8, i32>, 8;
             packed max_b2: fold::Extremum<u16, i32>, 8;
             heap max_b4: fold::Extremum<u32, i32>, 4;
             heap max_b8: fold::Extremum<u64, i64>, 2;
-            packed minmax_b1: fold::MinMax<u8, i32>, 8;
-            packed minmax_b2: fold::MinMax<u16, i32>, 8;
-            heap minmax_b4: fold::MinMax<u32, i32>, 4;
-            heap minmax_b8: fold::MinMax<u64, i64>, 2;
+            packed_tall minmax_b1: fold::MinMax<u8, i32>, 8;
+            packed_tall minmax_b2: fold::MinMax<u16, i32>, 8;
+            heap_tall minmax_b4: fold::MinMax<u32, i32>, 4;
+            heap_tall minmax_b8: fold::MinMax<u64, i64>, 2;
             packed argmax_b1: fold::Arg<u8, i32>, 8;
             packed argmax_b2: fold::Arg<u16, i32>, 8;
             heap argmax_b4: fold::Arg<u32, i32>, 4;
@@ -332,10 +308,6 @@ macro_rules! table {
             tiled var_f64: piece::Ordered<fold::Deviations<source::F64>>;
             tiled logsumexp_f32: piece::Ordered<fold::LogSumExps<source::F32>>;
             tiled logsumexp_f64: piece::Ordered<fold::LogSumExps<source::F64>>;
-            tiled livemean_f32: piece::Ordered<fold::LiveMeans<source::F32>>;
-            tiled livemean_f64: piece::Ordered<fold::LiveMeans<source::F64>>;
-            tiled livevar_f32: piece::Ordered<fold::LiveDeviations<source::F32>>;
-            tiled livevar_f64: piece::Ordered<fold::LiveDeviations<source::F64>>;
             copy transpose_b1: u8;
             copy transpose_b2: u16;
             copy transpose_b4: u32;
@@ -364,9 +336,9 @@ macro_rules! table {
             any max_i64: any::Extrema<i64>;
             any max_f32: any::Extrema<f32>;
             any max_f64: any::Extrema<f64>;
-            any minmax_i64: any::Ranges<i64>;
-            any minmax_f32: any::Ranges<f32>;
-            any minmax_f64: any::Ranges<f64>;
+            slow minmax_i64: any::Ranges<i64>;
+            slow minmax_f32: any::Ranges<f32>;
+            slow minmax_f64: any::Ranges<f64>;
             any argmax_i64: any::Places<i64>;
             any argmax_f32: any::Places<f32>;
             any argmax_f64: any::Places<f64>;

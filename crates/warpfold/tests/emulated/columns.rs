@@ -8,8 +8,20 @@ use super::{Emulated, brief, cases};
 use warpfold::{DType, Op};
 
 const SMALL: [DType; 7] = [DType::Bool, DType::I8, DType::U8, DType::I16, DType::U16, DType::F16, DType::BF16];
-const OPS: [Op; 10] =
-    [Op::ArgMax, Op::ArgMin, Op::Max, Op::Min, Op::MinMax, Op::Sum, Op::Mean, Op::CountNonzero, Op::All, Op::Norm];
+const OPS: [Op; 12] = [
+    Op::ArgMax,
+    Op::ArgMin,
+    Op::Max,
+    Op::Min,
+    Op::MinMax,
+    Op::Sum,
+    Op::Mean,
+    Op::CountNonzero,
+    Op::All,
+    Op::Norm,
+    Op::Var,
+    Op::LogSumExp,
+];
 /// Fewer columns than a lane takes, one lane's, a panel's, more, and all but multiples of these.
 const WIDTHS: [usize; 16] = [2, 3, 4, 5, 7, 8, 9, 16, 24, 31, 64, 100, 128, 256, 257, 521];
 
@@ -18,7 +30,7 @@ fn case(i: usize, seed: &mut u64) -> Case {
     let mut pick = |n: usize| random(seed) as usize % n;
     let width = WIDTHS[pick(WIDTHS.len())];
     let rows = match pick(4) {
-        0 => 2 + pick(7),
+        0 => 1 + pick(8),
         1 => 9 + pick(60),
         2 => 8 * (1 + pick(30)),
         _ => 2 + pick(24_000 / width).min(1500),
@@ -38,8 +50,9 @@ fn case(i: usize, seed: &mut u64) -> Case {
     };
     let offset = [0, 0, 1, 2, 3, 5][pick(6)];
     let (op, dtype) = (OPS[i % OPS.len()], SMALL[i / OPS.len() % SMALL.len()]);
-    // Of integers, a norm is none of the kernels that this is about.
-    let op = if op == Op::Norm && !dtype.is_float() { Op::Any } else { op };
+    // Of integers, these are none of the kernels that this is about.
+    let of_floats = matches!(op, Op::Norm | Op::Var | Op::LogSumExp);
+    let op = if of_floats && !dtype.is_float() { Op::Any } else { op };
     let choices = Choices { skip_nan: choices.skip_nan && op != Op::Mean, ..choices };
     Case { op, dtype, axes, turn: 0, offset, options: choices, seed: random(seed) }
 }

@@ -102,6 +102,7 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
         lanes: shape.lanes,
         panel: x(leftmost),
         beside: (shape.width - leftmost).min(wide as u64) as u32,
+        input: call.at.input,
         reduced: shape.reduced,
     };
     let stretch = shape.tiles as u64 * 8 * share(32, shape.lanes) as u64;

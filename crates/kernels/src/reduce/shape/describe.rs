@@ -327,7 +327,7 @@ where
         let mut t = 0;
         while s.again(t < tiles && first + ((t + 1) * each) as u64 <= strip.rows) {
             let row = mine + (t * each) as u64;
-            let tile = panel::Tile::alone(row, abreast);
+            let tile = panel::Tile { row, step: abreast };
             let bits: [[X::Bits; C]; STEPS] = panel::load(s, strip, tile);
             seen = warpfold_simt::array::from_fn(
                 #[inline(always)]
@@ -342,7 +342,7 @@ where
             let mut row = mine + (t * each) as u64;
             rest = tree.ragged(s, strip, row, lanes);
             while s.again(row < strip.rows) {
-                let [bits]: [[X::Bits; C]; 1] = panel::load(s, strip, panel::Tile::alone(row, 0));
+                let [bits]: [[X::Bits; C]; 1] = panel::load(s, strip, panel::Tile { row, step: 0 });
                 seen = warpfold_simt::array::from_fn(
                     #[inline(always)]
                     |j| self.0.take(s, seen[j], 1, 1, |_| bits[j], |_| row as u32),

@@ -3,7 +3,7 @@
 //! Idea: no lane needs another, so there is no shared memory, no barrier and no loop. A lane reads its columns of every
 //! row at once, and writes their results. Columns are dealt out to neighbouring lanes, so that results are written side
 //! by side: a sector of 32 bytes that is written in pieces costs as much as many. Of 1 and 2 bytes, if results are as
-//! narrow, a lane reads and writes several at a time instead. Bottleneck: memory.
+//! narrow, a lane reads and writes several at a time instead. A reduction of nothing is one row. Bottleneck: memory.
 
 use crate::address::array;
 use crate::params::params;
@@ -26,8 +26,10 @@ params! {
         pub out: i64,
         /// Rows, at most 8.
         pub rows: u64,
+        /// Whether a lane has columns side by side.
+        pub together: u32,
         /// Whether results are as narrow as elements, and lie side by side.
-        pub narrow: u64,
+        pub narrow: u32,
         /// Blocks side by side, of so many columns each as its threads take.
         pub panels: u64,
         /// How rows follow one another.
@@ -42,29 +44,33 @@ pub fn kernel<S: Simt, P: panel::Shallow<C>, const K: usize, const C: usize>(s: 
     let (f, shape) = (panel.fold(), &call.shape);
     let (outer, number) = divide(s.block_x() as u64, shape.panels);
     let at = shape.outputs.at(outer);
-    let at_once = shape.x <= 2 && P::at_once(&shape.reduced, call.at.input);
+    let together = P::SIZE <= 2 && shape.together != 0;
+    let at_once = together && P::at_once(&shape.reduced, call.at.input);
     let first = (number * (s.block_dim_x() / 32) as u64 + s.warp() as u64) * 32 * C as u64;
-    let (column, spread) =
-        if at_once { (first + (s.lane() * C as u32) as u64, 1) } else { (first + s.lane() as u64, 32u32) };
-    if s.branch(column >= shape.width) {
+    if s.branch(first >= shape.width) {
         return;
     }
+    let (column, spread) =
+        if together { (first + (s.lane() * C as u32) as u64, 1) } else { (first + s.lane() as u64, 32u32) };
+    let has_columns = column < shape.width;
+    let x = |column: u64| call.at.input.wrapping_add((at.x + column as i64 * shape.x) as u64);
     let strip = Strip {
-        x: call.at.input.wrapping_add((at.x + column as i64 * shape.x) as u64),
+        x: x(if has_columns { column } else { first }),
         mask: 0,
-        columns: (shape.width - column + spread as u64 - 1) >> spread.trailing_zeros(),
+        columns: if has_columns { (shape.width - column + spread as u64 - 1) >> spread.trailing_zeros() } else { 0 },
         at_once,
         spread,
         across: shape.x,
         rows: shape.rows,
         lanes: 32,
-        panel: 0,
-        beside: 0,
+        panel: x(first),
+        beside: (shape.width - first).min(32 * C as u64) as u32,
+        input: call.at.input,
         reduced: shape.reduced,
     };
     let found = panel.shallow(s, &strip);
     let to = at.out + column as i64 * shape.out;
-    if P::SIZE <= 2 && at_once && shape.narrow != 0 && strip.columns >= C as u64 {
+    if P::SIZE <= 2 && shape.narrow != 0 && strip.columns >= C as u64 {
         let to = call.at.output.wrapping_add((to * P::SIZE as i64) as u64);
         if s.branch(to.is_multiple_of(P::SIZE as u64 * C as u64)) {
             let results = found.map(

@@ -1,14 +1,18 @@
 //! How a warp gets the parts of some columns, each over a stretch of rows.
 //!
 //! - `ordered`: in the order of the tree.
+//! - `few`: the same of at most 8 rows.
 //! - `free`: in any order, an element at a time.
 //! - `packed`: in any order, elements of 1 or 2 bytes, a 32-bit word at a time.
-//! - `read`: from memory, wherever rows begin.
+//! - `read`: from memory.
+//! - `shift`: the same, wherever rows begin.
 
+mod few;
 mod free;
 mod ordered;
 mod packed;
 mod read;
+mod shift;
 
 pub use free::Free;
 pub use ordered::Ordered;
@@ -49,6 +53,8 @@ pub struct Strip<R> {
     pub panel: u64,
     /// Columns that all those lanes have.
     pub beside: u32,
+    /// The address of the input.
+    pub input: u64,
     /// How rows follow one another.
     pub reduced: R,
 }
@@ -66,6 +72,12 @@ impl<L: Lines> Strip<L> {
     fn beside<B: Bits>(&self, j: u64) -> usize {
         let across = if L::SEVERAL { self.across } else { B::SIZE as i64 };
         (j as i64 * self.spread as i64).wrapping_mul(across) as usize
+    }
+
+    /// The number of the last row.
+    #[inline(always)]
+    fn last(&self) -> u64 {
+        self.rows.max(1) - 1
     }
 
     /// The address of the first column in a row.
@@ -87,6 +99,8 @@ params! {
         pub each: u64,
         /// Elements of the last row, if it is not whole; otherwise 0.
         pub tail: u64,
+        /// Bytes from the input to the end of the array.
+        pub end: u64,
     }
 
     /// Rows in several runs, of columns at any distance.
@@ -108,6 +122,8 @@ pub trait Lines: Plain {
     fn each(&self) -> u64;
     /// See [`Pitch::tail`].
     fn tail(&self) -> u64;
+    /// See [`Pitch::end`]; of no matter where rows are in several runs.
+    fn end(&self) -> u64;
     /// Bytes from row to row in a run.
     fn bytes(&self) -> i64;
     /// Bytes from the first row to row number `row`, and how many there are from it on at equal distances.
@@ -127,6 +143,10 @@ impl Lines for Pitch {
     #[inline(always)]
     fn tail(&self) -> u64 {
         self.tail
+    }
+    #[inline(always)]
+    fn end(&self) -> u64 {
+        self.end
     }
     #[inline(always)]
     fn bytes(&self) -> i64 {
@@ -150,6 +170,10 @@ impl Lines for Apart {
     }
     #[inline(always)]
     fn tail(&self) -> u64 {
+        0
+    }
+    #[inline(always)]
+    fn end(&self) -> u64 {
         0
     }
     #[inline(always)]

@@ -4,10 +4,10 @@ use crate::node::{Node, select};
 use crate::reduce::fold::Tree;
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::panel::read::{Tile, load, load_some};
-use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, filled_up, side_by_side};
+use crate::reduce::shape::panel::{Lines, Panel, Pitch, Strip, abreast, filled_up, side_by_side};
 use crate::reduce::shape::piece::share;
 use crate::reduce::shape::split::{STEPS, next};
-use crate::reduce::shape::stack::{Few, Own};
+use crate::reduce::shape::stack::Own;
 use crate::reduce::shape::warp;
 use crate::source::Bits;
 use core::marker::PhantomData;
@@ -257,11 +257,11 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
             let at = |k: usize| row + (k as u32 * abreast) as u64;
             let after = first + ((t + 1) * each) as u64;
             let whole = after <= all;
-            let tile = Tile { row, step: abreast, more: <Self as Panel<C>>::TOGETHER && after < all };
+            let tile = Tile { row, step: abreast };
             let bits = if s.branch(whole) {
                 load(s, strip, tile)
             } else if F::NEUTRAL {
-                load_some(s, strip, row, abreast)
+                load_some(s, strip, tile)
             } else {
                 break;
             };
@@ -285,56 +285,10 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
     }
 }
 
-impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARROW> {
-    const SIZE: u32 = F::Bits::SIZE;
-
-    #[inline(always)]
-    fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [F::Part; C] {
-        let f = &self.0;
-        if s.branch(strip.rows == 2) {
-            let bits: [[F::Bits; C]; 2] = load(s, strip, Tile { row: 0, step: 1, more: false });
-            return warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |j| f.part(f.pair(s, bits[0][j], bits[1][j]), 2),
-            );
-        }
-        if s.branch(strip.rows == 4) {
-            let bits: [[F::Bits; C]; 4] = load(s, strip, Tile { row: 0, step: 1, more: false });
-            return warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |j| {
-                    let two = |k: usize| f.pair(s, bits[k][j], bits[k + 1][j]);
-                    f.part(f.join(two(0), two(2), 2), 4)
-                },
-            );
-        }
-        let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, 0, 1);
-        if s.branch(strip.rows < STEPS as u64) {
-            return warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |j| {
-                    let column = warpfold_simt::array::from_fn(
-                        #[inline(always)]
-                        |k| bits[k][j],
-                    );
-                    self.few(s, column, strip.rows as u32)
-                },
-            );
-        }
-        warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |j| {
-                let two = |k: usize| f.pair(s, bits[k][j], bits[k + 1][j]);
-                f.part(warp::four(f, [two(0), two(2), two(4), two(6)], 2), STEPS as u32)
-            },
-        )
-    }
-}
-
 impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
     /// Fewer than eight rows of one column: their parts are the nodes of four, of two and of one row.
     #[inline(always)]
-    fn few<S: Simt>(&self, s: &S, bits: [F::Bits; STEPS], left: u32) -> F::Part {
+    pub(super) fn few<S: Simt>(&self, s: &S, bits: [F::Bits; STEPS], left: u32) -> F::Part {
         let f = &self.0;
         let pair = |k: usize| f.pair(s, bits[k], bits[k + 1]);
         let (two, after) = (pair(0), pair(4));
@@ -352,7 +306,7 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
     }
 
     /// The rows that are left, of a fold without a neutral node. Once for each lane, so it is kept short: the columns
-    /// take turns, and with fewer than 32 lanes the steps, too.
+    /// take turns.
     #[inline(always)]
     pub(in crate::reduce::shape) fn ragged<S: Simt, const C: usize>(
         &self,
@@ -367,7 +321,7 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
         let (mut j, all) = (0, s.opaque(C as u32));
         while s.again(j < all) {
             let column = strip.column::<F::Bits>(j);
-            let bits: [[F::Bits; 1]; STEPS] = load_some(s, &column, row, abreast);
+            let bits: [[F::Bits; 1]; STEPS] = load_some(s, &column, Tile { row, step: abreast });
             let column = bits.map(
                 #[inline(always)]
                 |[bits]| bits,
@@ -375,20 +329,23 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
             let part = if !NARROW {
                 self.few(s, column, (strip.rows - row) as u32)
             } else {
-                let mut stack = Few::new(f.nothing());
-                let (mut k, steps) = (0, s.opaque(STEPS as u32));
-                while s.again(k < steps) {
-                    let there = row + ((k * abreast) as u64) < strip.rows;
-                    let mut part = if there { f.part(f.lift(s, warp::pick(column, k)), 1) } else { f.nothing() };
-                    let mut bit = lanes;
-                    while s.again(bit < 32) {
-                        part = warp::across(s, warp::Meet(f), part, bit, 1);
-                        bit *= 2;
-                    }
-                    stack.push(f, k, part);
-                    k += 1;
+                // All steps together, since a meeting of parts takes long to end.
+                let mut parts: [F::Part; STEPS] = warpfold_simt::array::from_fn(
+                    #[inline(always)]
+                    |k| {
+                        let there = row + ((k as u32 * abreast) as u64) < strip.rows;
+                        select(there, f.part(f.lift(s, column[k]), 1), f.nothing())
+                    },
+                );
+                let mut bit = lanes;
+                while s.again(bit < 32) {
+                    parts = parts.map(
+                        #[inline(always)]
+                        |part| warp::across(s, warp::Meet(f), part, bit, 1),
+                    );
+                    bit *= 2;
                 }
-                stack.close(f, STEPS as u32)
+                warp::eight_parts(f, parts)
             };
             found = next(found, part);
             j += 1;

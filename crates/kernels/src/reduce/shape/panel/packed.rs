@@ -7,6 +7,7 @@
 use crate::reduce::fold;
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::panel::read::{FOUR, Tile, at_once, dealt, load_words, together};
+use crate::reduce::shape::panel::shift::{can_shift, shifted};
 use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
 use crate::reduce::shape::piece::share;
 use crate::reduce::shape::split::STEPS;
@@ -61,13 +62,13 @@ impl<F: fold::Packed, L: Lines> Packed<F, L> {
         strip: &Strip<L>,
         mut running: Running<F, 4>,
         tile: Tile,
-        whole: bool,
+        [whole, after]: [u64; 2],
         number: u32,
         rows: u32,
     ) -> Running<F, 4> {
         let (mut k, rows) = (0, s.opaque(rows));
         while s.again(k < rows) {
-            let four = load_words::<S, F::Bits, L, C>(s, strip, tile.later(k as usize), whole, !F::REPEATS);
+            let four = load_words::<S, F::Bits, L, C>(s, strip, tile.later(k as usize), [whole, after], !F::REPEATS);
             running = self.take::<S, C, FOUR>(s, running, four, number + k);
             k += FOUR as u32;
         }
@@ -123,13 +124,20 @@ impl<F: fold::Packed, L: Lines, const C: usize> Panel<C> for Packed<F, L> {
         let mut t = 0;
         while s.again(t < tiles && first + ((t * each) as u64) < strip.rows) {
             let after = first + ((t + 1) * each) as u64;
-            let tile = Tile { row: mine + (t * each) as u64, step: abreast, more: after < whole };
+            let tile = Tile { row: mine + (t * each) as u64, step: abreast };
             let number = t * STEPS as u32;
-            if !L::SEVERAL && s.branch(strip.at_once && after <= whole) {
-                let rows = at_once::<S, F::Bits, L, C, STEPS>(s, strip, tile);
+            // Of 8 bytes, all words cost less than to have some from the next lane.
+            let last = tile.later(STEPS - 1).row;
+            let can_shift = Self::words::<C>() == 2 && !strip.at_once && can_shift::<F::Bits, L, C>(strip, last);
+            if !L::SEVERAL && s.branch((strip.at_once || can_shift) && after <= whole) {
+                let rows = if Self::words::<C>() != 2 || s.branch(strip.at_once) {
+                    at_once::<S, F::Bits, L, C, STEPS>(s, strip, tile)
+                } else {
+                    shifted::<S, F::Bits, L, C, STEPS>(s, strip, tile, STEPS as u32)
+                };
                 running = self.take::<S, C, STEPS>(s, running, rows, number);
             } else {
-                running = self.rest::<S, C>(s, strip, running, tile, after <= whole, number, STEPS as u32);
+                running = self.rest::<S, C>(s, strip, running, tile, [whole, after], number, STEPS as u32);
             }
             t += 1;
         }
@@ -161,10 +169,10 @@ impl<F: fold::Packed, const C: usize> Shallow<C> for Packed<F> {
     fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [F::Part; C] {
         let begin = [self.0.begin(); 4];
         let place = |number: u32, _: usize| number as u64;
-        let tile = Tile { row: 0, step: 1, more: false };
-        if s.branch(strip.at_once) {
+        let tile = Tile { row: 0, step: 1 };
+        if s.branch(strip.at_once || strip.spread == 1) {
             let taken = (strip.rows as u32).next_multiple_of(FOUR as u32);
-            return self.parts(self.rest::<S, C>(s, strip, begin, tile, false, 0, taken), taken, place);
+            return self.parts(self.rest::<S, C>(s, strip, begin, tile, [0, taken as u64], 0, taken), taken, place);
         }
         // Four rows at once: a column's elements are read one by one.
         let (mut running, mut row) = (begin, 0);

@@ -1,37 +1,25 @@
 //! Reading a tile: a lane's columns of 8 rows, wherever these begin.
 //!
-//! Idea: where rows do not begin at multiples of what a lane reads, each lane reads at the multiple below, has what
-//! follows from the next lane, and shifts both into place. That reads beyond a row's end, but not beyond the array's as
-//! long as another row follows. Elements of 4 bytes and more are dealt out to neighbouring lanes instead, one at a
-//! time.
+//! Idea: a lane reads its columns at once where rows begin at multiples of what it reads, and else puts them together
+//! (`shift`). Elements of 4 bytes and more are dealt out to neighbouring lanes instead, one at a time.
 
 use crate::address::array;
-use crate::node::select;
+use crate::reduce::shape::panel::shift::{beyond, can_exchange, can_shift, exchanged, shifted};
 use crate::reduce::shape::panel::{Lines, Strip};
-use crate::reduce::shape::piece::joined;
 use crate::reduce::shape::split::{STEPS, next};
 use crate::source::{Bits, words};
-use warpfold_simt::{ALL, Simt};
+use warpfold_simt::Simt;
 
 /// Where a lane's rows of a tile are.
 #[derive(Clone, Copy)]
 pub struct Tile {
     /// The first of them.
     pub row: u64,
-    /// Rows from one to the next.
+    /// Rows from one to the next, a power of two.
     pub step: u32,
-    /// Whether a whole row of the strip follows this tile, and so what a read beyond any of its rows finds, and all
-    /// lanes of the warp are here.
-    pub more: bool,
 }
 
 impl Tile {
-    /// A lane's rows from `row`; lanes may read them alone.
-    #[inline(always)]
-    pub fn alone(row: u64, step: u32) -> Self {
-        Self { row, step, more: false }
-    }
-
     /// So many rows of a lane later.
     #[inline(always)]
     pub fn later(self, k: usize) -> Self {
@@ -44,7 +32,7 @@ pub const FOUR: usize = STEPS / 2;
 
 /// Bytes of a lane's columns.
 #[inline(always)]
-const fn size<B: Bits, const C: usize>() -> u32 {
+pub const fn size<B: Bits, const C: usize>() -> u32 {
     B::SIZE * C as u32
 }
 
@@ -59,25 +47,18 @@ pub fn load<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
         return found(s, strip, tile);
     }
     if B::SIZE > 2 || size::<B, C>() < 4 {
-        return if s.branch(strip.at_once) {
-            apart(at_once::<S, B, _, C, N>(s, strip, tile))
-        } else {
-            dealt(s, strip, tile)
-        };
+        return unshifted(s, strip, tile);
     }
     // Until all ways of reading have met, in words: elements would take a register each.
     apart(if s.branch(strip.at_once) {
         at_once::<S, B, _, C, N>(s, strip, tile)
-    } else if N.is_multiple_of(FOUR) {
+    } else if s.branch(can_shift::<B, L, C>(strip, tile.row + ((N as u32 - 1) * tile.step) as u64)) {
+        shifted::<S, B, _, C, N>(s, strip, tile, N as u32)
+    } else if N > FOUR {
         let mut rows = [[0; 4]; N];
         let mut k = 0;
         while k < N {
-            let tile = tile.later(k);
-            let four = if s.branch(can_shift::<B, L, C>(strip, tile)) {
-                shifted::<S, B, _, C>(s, strip, tile)
-            } else {
-                dealt::<S, B, _, C, FOUR>(s, strip, tile).map(together)
-            };
+            let four = dealt::<S, B, _, C, FOUR>(s, strip, tile.later(k)).map(together);
             rows = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |i| if i >= k && i < k + FOUR { four[i % FOUR] } else { rows[i] },
@@ -90,17 +71,33 @@ pub fn load<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
     })
 }
 
-/// The same of 8 rows; zero in those that are not there. Lanes may call it alone.
+/// The same of rows that are read at once or dealt out.
 #[inline(always)]
-pub fn load_some<S: Simt, B: Bits, L: Lines, const C: usize>(
+pub fn unshifted<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
     s: &S,
     strip: &Strip<L>,
-    row: u64,
-    step: u32,
-) -> [[B; C]; STEPS] {
+    tile: Tile,
+) -> [[B; C]; N] {
+    if s.branch(strip.at_once) { apart(at_once::<S, B, _, C, N>(s, strip, tile)) } else { dealt(s, strip, tile) }
+}
+
+/// The same of 8 rows; those that are not there may have anything.
+#[inline(always)]
+pub fn load_some<S: Simt, B: Bits, L: Lines, const C: usize>(s: &S, strip: &Strip<L>, tile: Tile) -> [[B; C]; STEPS] {
+    let Tile { row, step, .. } = tile;
+    if B::SIZE <= 2 && s.branch(!strip.at_once && can_shift::<B, L, C>(strip, strip.last())) {
+        let there = beyond(strip, tile);
+        let first = shifted::<S, B, _, C, FOUR>(s, strip, tile, there.min(FOUR as u32));
+        let mut rows = [first[0], first[1], first[2], first[3], [0; 4], [0; 4], [0; 4], [0; 4]];
+        if s.branch(there > FOUR as u32) {
+            let [a, b, c, d] = shifted::<S, B, _, C, FOUR>(s, strip, tile.later(FOUR), there - FOUR as u32);
+            rows = [first[0], first[1], first[2], first[3], a, b, c, d];
+        }
+        return apart(rows);
+    }
     if L::SEVERAL {
         let there = |k: usize| row + ((k as u32 * step) as u64) < strip.rows;
-        let rows: [_; STEPS] = found(s, strip, Tile::alone(row, step));
+        let rows: [_; STEPS] = found(s, strip, tile);
         return warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| if there(k) { rows[k] } else { [B::ZERO; C] },
@@ -114,7 +111,7 @@ pub fn load_some<S: Simt, B: Bits, L: Lines, const C: usize>(
                 // The last row may not be whole, if elements have 2 bytes, and what follows it not the array's.
                 let whole = B::SIZE != 2 || strip.reduced.tail() == 0 || row + 1 < strip.rows;
                 let strip = Strip { at_once: strip.at_once && whole, ..*strip };
-                let [bits]: [_; 1] = load(s, &strip, Tile::alone(row, 0));
+                let [bits]: [_; 1] = load(s, &strip, Tile { row, step: 0 });
                 bits
             } else {
                 [B::ZERO; C]
@@ -131,7 +128,7 @@ fn found<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
     tile: Tile,
 ) -> [[B; C]; N] {
     // One copy of a division.
-    let last = strip.rows.max(1) - 1;
+    let last = strip.last();
     let (mut at, mut k, rows) = ([0u64; N], 0, s.opaque(N as u32));
     while s.again(k < rows) {
         at = next(at, strip.at((tile.row + (k * tile.step) as u64).min(last)));
@@ -159,14 +156,15 @@ fn found<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
     )
 }
 
-/// A lane's columns of four rows, of elements of 1 and 2 bytes, in words. If some are not there (not `whole`), instead
-/// of their elements those of the last row, or `zeros`. All lanes call it.
+/// A lane's columns of four rows, of elements of 1 and 2 bytes, in words; instead of elements that are not there those of
+/// the last row, or `zeros`. Rows before `whole` have all elements, and the warp's tile has no row from `after` on. All
+/// lanes call it.
 #[inline(always)]
 pub fn load_words<S: Simt, B: Bits, L: Lines, const C: usize>(
     s: &S,
     strip: &Strip<L>,
     tile: Tile,
-    whole: bool,
+    [whole, after]: [u64; 2],
     zeros: bool,
 ) -> [[u32; 4]; FOUR] {
     if L::SEVERAL {
@@ -182,13 +180,24 @@ pub fn load_words<S: Simt, B: Bits, L: Lines, const C: usize>(
             },
         );
     }
-    if s.branch(whole && can_shift::<B, L, C>(strip, tile)) {
-        return shifted::<S, B, _, C>(s, strip, tile);
+    let (last, has_tail) = (strip.last(), strip.reduced.tail() != 0);
+    let can_exchange = can_exchange::<B, L, C>(strip, after);
+    if s.branch(!strip.at_once && (after <= whole || !has_tail) && can_exchange) {
+        let rows = exchanged::<S, B, _, C>(s, strip, tile, after > strip.rows);
+        return warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| {
+                let is_blank = zeros && tile.later(k).row > last;
+                rows[k].map(
+                    #[inline(always)]
+                    |word| if is_blank { 0 } else { word },
+                )
+            },
+        );
     }
-    if s.branch(!strip.at_once || strip.reduced.tail() != 0) {
+    if s.branch(!strip.at_once || has_tail) {
         return loose::<S, B, _, C>(s, strip, tile, zeros);
     }
-    let last = strip.rows - 1;
     warpfold_simt::array::from_fn(
         #[inline(always)]
         |k| {
@@ -244,7 +253,7 @@ pub fn at_once<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
 
 /// The address of a lane's first column in its first row, and the bytes to the next, of a tile in one run.
 #[inline(always)]
-fn lines<S: Simt, B: Bits, L: Lines>(s: &S, strip: &Strip<L>, tile: Tile) -> (u64, usize) {
+pub fn lines<S: Simt, B: Bits, L: Lines>(s: &S, strip: &Strip<L>, tile: Tile) -> (u64, usize) {
     let step = (tile.step as i64 * strip.reduced.bytes()) as usize;
     let first = strip.at(tile.row);
     // The multiples of it would take the registers that a word's columns need.
@@ -278,52 +287,6 @@ fn apart<B: Bits, const C: usize, const N: usize>(words: [[u32; 4]; N]) -> [[B; 
                 #[inline(always)]
                 |j| B::nth(&row, j),
             )
-        },
-    )
-}
-
-/// Whether what follows each row of the tile is the array's, as far as one read goes.
-#[inline(always)]
-fn can_shift<B: Bits, L: Lines, const C: usize>(strip: &Strip<L>, tile: Tile) -> bool {
-    !L::SEVERAL && tile.more && strip.reduced.bytes() >= size::<B, C>() as i64
-}
-
-#[inline(always)]
-fn shifted<S: Simt, B: Bits, L: Lines, const C: usize>(s: &S, strip: &Strip<L>, tile: Tile) -> [[u32; 4]; FOUR] {
-    let size = size::<B, C>();
-    let lane = s.lane() & (strip.lanes - 1);
-    let used = strip.beside * B::SIZE * strip.reduced.each() as u32;
-    let (first, step) = lines::<S, B, L>(s, &Strip { x: strip.panel, ..*strip }, tile);
-    let shift = |k: usize| (first as u32).wrapping_add((step as u32).wrapping_mul(k as u32)) & (size - 1);
-    // Beyond the last that has columns, it is the last again.
-    let read = |k: usize, lane: u32| {
-        let last = (shift(k) + used - 1) & !(size - 1);
-        let below = first.wrapping_add(step.wrapping_mul(k) as u64) & !(size as u64 - 1);
-        words(s, array::<u8>(below).offset((lane * size).min(last) as usize), size)
-    };
-    let own: [[u32; 4]; FOUR] = warpfold_simt::array::from_fn(
-        #[inline(always)]
-        |k| read(k, lane),
-    );
-    // No lane has what follows the last one's.
-    let is_last = lane + 1 == strip.lanes;
-    let mut end = [[0; 4]; FOUR];
-    if s.branch(is_last) {
-        end = warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| read(k, lane + 1),
-        );
-    }
-    warpfold_simt::array::from_fn(
-        #[inline(always)]
-        |k| {
-            let next = |i: usize| select(is_last, end[k][i], s.shuffle_idx(ALL, own[k][i], s.lane() + 1));
-            let [a, b, c, d] = own[k];
-            match size {
-                16 => joined::<B>(own[k], [next(0), next(1), next(2), next(3)], shift(k)),
-                8 => joined::<B>([a, b, next(0), next(1)], [0; 4], shift(k)),
-                _ => joined::<B>([a, next(0), c, d], [0; 4], shift(k)),
-            }
         },
     )
 }

@@ -1,0 +1,61 @@
+//! What a planner has to know of a fold.
+
+use crate::node::Node;
+use crate::reduce::fold::Parts;
+
+/// What a planner has to know of a fold, said by the fold's types and its line of the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Whether the order of elements matters.
+    pub ordered: bool,
+    /// Whether its result is a place, so that partial results cannot change theirs.
+    pub places: bool,
+    /// Words of a partial.
+    pub words: usize,
+    /// Columns that a lane takes.
+    pub wide: u64,
+    /// Whether there is a kernel for outputs of few elements.
+    pub staged: bool,
+    /// Whether there is a kernel for columns of few rows.
+    pub shallow: bool,
+    /// Whether there is a kernel for columns that are apart, or whose rows are in several runs.
+    pub apart: bool,
+    /// Whether there is a kernel for columns.
+    pub columns: bool,
+    /// Whether a lane may take several short rows as one.
+    pub packed: bool,
+    /// Whether a lane can write several results of 1 or 2 bytes at once, if results are as narrow as elements.
+    pub narrow: bool,
+    /// Most elements that a node has under it.
+    pub most: u64,
+    /// Whether there is a kernel for columns fewer than 32 lanes wide, if order matters; else `apart_` takes them.
+    pub slim: bool,
+    /// Whether there are kernels for segments.
+    pub segments: bool,
+}
+
+impl Facts {
+    /// Of a fold with all kernels, in any order of elements.
+    pub(crate) const fn any_order<F: Parts>(wide: u64) -> Self {
+        Self {
+            ordered: false,
+            places: F::PLACES,
+            words: F::Part::WORDS as usize,
+            wide,
+            staged: true,
+            shallow: true,
+            apart: true,
+            columns: true,
+            packed: false,
+            narrow: false,
+            most: u64::MAX,
+            slim: true,
+            segments: true,
+        }
+    }
+
+    /// Of a fold with all kernels, in the order of the tree.
+    pub(crate) const fn in_order<F: Parts>(wide: u64) -> Self {
+        Self { ordered: true, ..Self::any_order::<F>(wide) }
+    }
+}

@@ -1,0 +1,98 @@
+//! At most 8 rows in the order of the tree: a lane has all of its columns.
+
+use crate::node::select;
+use crate::reduce::fold::Tree;
+use crate::reduce::shape::panel::read::{Tile, load_some, unshifted};
+use crate::reduce::shape::panel::{Ordered, Pitch, Shallow, Strip};
+use crate::reduce::shape::split::STEPS;
+use crate::reduce::shape::warp;
+use crate::source::Bits;
+use warpfold_simt::{ALL, Simt};
+
+impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARROW> {
+    const SIZE: u32 = F::Bits::SIZE;
+
+    #[inline(always)]
+    fn shallow<S: Simt>(&self, s: &S, strip: &Strip<Pitch>) -> [F::Part; C] {
+        let f = &self.0;
+        let rows = strip.rows as u32;
+        let tile = Tile { row: 0, step: 1 };
+        let of = |bits: &[[F::Bits; C]], j: usize, k: usize| bits[k][j];
+        // One copy of the code for what is shifted.
+        let quick = !F::HAS_PLAIN && (strip.at_once || strip.spread > 1);
+        if s.branch(quick && rows == 1) {
+            let bits: [[F::Bits; C]; 1] = unshifted(s, strip, tile);
+            return warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |j| f.part(f.lift(s, bits[0][j]), 1),
+            );
+        }
+        if s.branch(quick && rows == 2) {
+            let bits: [[F::Bits; C]; 2] = unshifted(s, strip, tile);
+            return warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |j| f.part(f.pair(s, of(&bits, j, 0), of(&bits, j, 1)), 2),
+            );
+        }
+        if s.branch(quick && rows == 4) {
+            let bits: [[F::Bits; C]; 4] = unshifted(s, strip, tile);
+            return warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |j| {
+                    let two = |k: usize| f.pair(s, of(&bits, j, k), of(&bits, j, k + 1));
+                    f.part(f.join(two(0), two(2), 2), 4)
+                },
+            );
+        }
+        let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, tile);
+        let column = |j: usize| {
+            warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |k| of(&bits, j, k),
+            )
+        };
+        if F::HAS_PLAIN {
+            let (mut plain, mut i) = (true, 0);
+            while i < STEPS * C {
+                plain &= (i / C) as u32 >= rows || f.is_ordinary(s, bits[i / C][i % C]);
+                i += 1;
+            }
+            if s.branch(s.all(ALL, plain)) {
+                return warpfold_simt::array::from_fn(
+                    #[inline(always)]
+                    |j| f.part(f.raise(small(s, &f.plain(), column(j), rows)), rows),
+                );
+            }
+        }
+        warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |j| {
+                if F::NEUTRAL {
+                    f.part(small(s, f, column(j), rows), rows)
+                } else if s.branch(rows < STEPS as u32) {
+                    self.few(s, column(j), rows)
+                } else {
+                    let column = column(j);
+                    let two = |k: usize| f.pair(s, column[k], column[k + 1]);
+                    f.part(warp::four(f, [two(0), two(2), two(4), two(6)], 2), STEPS as u32)
+                }
+            },
+        )
+    }
+}
+
+/// The node over the first `rows` of eight elements, of a tree with a neutral node.
+#[inline(always)]
+fn small<S: Simt, F: Tree>(s: &S, f: &F, bits: [F::Bits; STEPS], rows: u32) -> F::Node {
+    let one = |k: usize| select((k as u32) < rows, f.lift(s, bits[k]), f.neutral());
+    let two = |k: usize| f.join(one(k), one(k + 1), 1);
+    let low = two(0);
+    if !s.branch(rows > 2) {
+        return low;
+    }
+    let low = f.join(low, two(2), 2);
+    if !s.branch(rows > 4) {
+        return low;
+    }
+    f.join(low, f.join(two(4), two(6), 2), 4)
+}
