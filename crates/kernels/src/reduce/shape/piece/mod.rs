@@ -1,5 +1,6 @@
 //! How a warp gets the part of a stretch of one output's elements, when these lie side by side.
 
+mod few;
 mod free;
 mod ordered;
 mod pieces;
@@ -12,7 +13,7 @@ pub use pieces::Gather;
 pub(in crate::reduce::shape) use read::followed;
 pub use read::{Tile, hold, hold_lines, joined, loose};
 pub(in crate::reduce::shape) use walk::part as walk_part;
-pub use walk::{ALONE, PACKS, Stretch, Walk};
+pub use walk::{ALONE, FEW, PACKS, Stretch, Walk};
 
 use crate::params::{Plain, params};
 use crate::reduce::call::Call;
