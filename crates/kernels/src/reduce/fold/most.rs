@@ -1,5 +1,5 @@
-//! The greatest key of many elements at once, for less than a key for each: bytes and integers are compared as they lie,
-//! f32 as numbers, and other floats as integers. Where one of them is NaN, keys are compared one by one.
+//! The greatest key of many elements at once, for less than a key for each: bytes and integers are compared as they
+//! lie, f32 as numbers, and other floats as integers. Where one of them is NaN, keys are compared one by one.
 
 use crate::reduce::fold::extremum::Keys;
 use crate::reduce::fold::key::Key;

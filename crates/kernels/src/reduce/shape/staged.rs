@@ -170,7 +170,8 @@ pub fn kernel<S: Simt, W: Walk, const K: usize>(s: &S, call: &Call<Staged<K>>) {
     }
 }
 
-/// The outputs of a tile that is staged. Whether elements are all ordinary, and whether there are no gaps between lines.
+/// The outputs of a tile that is staged. Whether elements are all ordinary, and whether there are no gaps between
+/// lines.
 #[inline(always)]
 fn outputs<S: Simt, W: Walk, const K: usize>(
     s: &S,
@@ -233,8 +234,8 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
     }
 }
 
-/// The outputs of a tile that is staged, of at most [`FEW`] elements each, if a lane has one to itself. Whether elements
-/// are all ordinary, and whether outputs begin with lines: otherwise there are no gaps between lines.
+/// The outputs of a tile that is staged, of at most [`FEW`] elements each, if a lane has one to itself. Whether
+/// elements are all ordinary, and whether outputs begin with lines: otherwise there are no gaps between lines.
 #[inline(always)]
 fn short<S: Simt, W: Walk, const K: usize>(
     s: &S,

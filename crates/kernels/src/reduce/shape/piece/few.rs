@@ -4,8 +4,10 @@
 //! under a node is known when a kernel is compiled. Nothing is filled up, nor counted.
 
 use crate::reduce::fold::Tree;
-use crate::reduce::shape::piece::FEW;
 use warpfold_simt::Simt;
+
+/// Elements of an output that a lane takes into registers at once, at most.
+pub const FEW: u32 = 8;
 
 /// What is over the first `len` elements, from 2 to [`FEW`]. `top` makes it of a node over so many elements, and `meet`
 /// of two neighbouring ranges, the left of which has so many.

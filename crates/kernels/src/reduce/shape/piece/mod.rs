@@ -7,13 +7,14 @@ mod pieces;
 mod read;
 mod walk;
 
+pub use few::FEW;
 pub use free::Free;
 pub use ordered::Ordered;
 pub use pieces::Gather;
 pub(in crate::reduce::shape) use read::followed;
 pub use read::{Tile, hold, hold_lines, joined, loose};
 pub(in crate::reduce::shape) use walk::part as walk_part;
-pub use walk::{ALONE, FEW, PACKS, Stretch, Walk};
+pub use walk::{ALONE, PACKS, Stretch, Walk};
 
 use crate::params::{Plain, params};
 use crate::reduce::call::Call;

@@ -5,7 +5,7 @@
 
 use crate::node::{Node, select};
 use crate::reduce::fold::{Heap, Parts, Tree};
-use crate::reduce::shape::piece::few;
+use crate::reduce::shape::piece::few::{self, FEW};
 use crate::reduce::shape::piece::free::filled;
 use crate::reduce::shape::piece::ordered::{all_ordinary, padded, some};
 use crate::reduce::shape::piece::read::below;
@@ -19,9 +19,6 @@ use warpfold_simt::Simt;
 pub const PACKS: u32 = 8;
 /// Packs of a whole output, at most: what four nodes count.
 pub const ALONE: u32 = 15;
-
-/// Elements of an output that a lane takes into registers at once, at most.
-pub const FEW: u32 = 8;
 
 /// The elements of one output that a lane has.
 #[derive(Clone, Copy)]
@@ -56,9 +53,9 @@ pub trait Walk: Piece {
     ) -> <Self::Fold as Parts>::Part;
     /// Whether there is [`Walk::lines`].
     const FREE: bool = false;
-    /// The part of an output whose `bytes` bytes, at least 32, begin `shift` bytes after a line does, in any order. Lanes
-    /// that share it take its lines in turn, this one from line `first` on; they differ in `bit` and higher bits. `read`
-    /// returns the 16 bytes that begin so many bytes after line `q`.
+    /// The part of an output whose `bytes` bytes, at least 32, begin `shift` bytes after a line does, in any order.
+    /// Lanes that share it take its lines in turn, this one from line `first` on; they differ in `bit` and higher bits.
+    /// `read` returns the 16 bytes that begin so many bytes after line `q`.
     #[inline(always)]
     fn lines<S: Simt>(
         &self,
