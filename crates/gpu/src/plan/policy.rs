@@ -54,6 +54,9 @@ pub const STAGED_TURNS: u64 = 2;
 /// What it costs a warp to take a pack of each lane, to exchange parts, and to find and write an output, relative to
 /// each other: the order of the instructions of sums. Not measured.
 pub const STAGED_COSTS: [usize; 3] = [50, 20, 60];
+/// Packs of an output up to which lanes that share it read them word by word: each eight are one more lane that meets
+/// the same bank. Not measured against other values.
+pub const STAGED_FLAT: usize = 16;
 /// Bytes of outputs side by side, below which rows in several runs are copied first. Not measured.
 pub const BESIDE_BYTES: usize = 64;
 /// Rows of fewer bytes that follow one another, from which on they are not copied first. Not measured.

@@ -7,13 +7,13 @@ use warpfold_kernels::reduce::shape::map::Divisor;
 use warpfold_kernels::reduce::shape::parts::room;
 use warpfold_kernels::reduce::shape::piece::{ALONE, PACKS};
 use warpfold_kernels::reduce::shape::stage::LINES;
-use warpfold_kernels::reduce::shape::staged::Staged;
+use warpfold_kernels::reduce::shape::staged::{APART, FLAT, LINED, Staged};
 use warpfold_kernels::reduce::table::KEPT;
 
 use super::Launch;
 use super::near::is_stepped;
 use super::planner::Planner;
-use super::policy::{SPREAD, STAGED_COSTS, STAGED_GAP, STAGED_TURNS, WARPS};
+use super::policy::{SPREAD, STAGED_COSTS, STAGED_FLAT, STAGED_GAP, STAGED_TURNS, WARPS};
 use warpfold_array::problem::{Dim, Problem};
 
 /// Bytes that fit a warp's lines wherever they begin.
@@ -124,8 +124,15 @@ impl Planner<'_> {
         let outputs = self.outputs::<KEPT>(outer);
         let Units { along, columns, bytes, lines, .. } = units;
         let wanted = (outputs.total * along.len as u64 / (self.processors * SPREAD)) as usize;
-        let shared = Shared::of(run.len.div_ceil(self.per() as usize), &units, wanted);
+        let packs = run.len.div_ceil(self.per() as usize);
+        let shared = Shared::of(packs, self.fold.facts.ordered, &units, wanted);
         let tiles = along.len.div_ceil(shared.per_tile) as u64;
+        let dense = run.x == self.problem.size as isize;
+        // Lanes that share an output are a power of two of words apart.
+        let near = shared.lanes == 1 || shared.lanes * shared.packs <= STAGED_FLAT;
+        let flat = dense && near && lines.is_none() && !along.x.unsigned_abs().is_multiple_of(16);
+        let free = dense && row == 0 && !self.fold.facts.ordered && shared.lanes > 1;
+        let lined = free && !flat && run.len * self.problem.size >= 32;
         let total = outputs.total * tiles;
         let turns = (total / (self.processors * SPREAD * 4)).clamp(1, STAGED_TURNS);
         let warps = total.div_ceil(turns);
@@ -141,7 +148,10 @@ impl Planner<'_> {
             len: run.len as u32,
             near: run.x as u32,
             bytes: bytes as u32,
-            apart: lines.is_some() as u32,
+            layout: [(lines.is_some(), APART), (flat, FLAT), (lined, LINED)]
+                .map(|(is, bit)| is as u32 * bit)
+                .iter()
+                .sum(),
             per_tile: shared.per_tile as u32,
             turns: turns as u32,
             lanes: shared.lanes as u32,
@@ -168,10 +178,12 @@ struct Shared {
 impl Shared {
     /// The cheapest way for outputs of `packs` packs each, of tiles of `wanted` units or fewer; of at least as many as
     /// give each lane an output.
-    fn of(packs: usize, units: &Units, wanted: usize) -> Self {
+    fn of(packs: usize, ordered: bool, units: &Units, wanted: usize) -> Self {
         let width = units.columns.len;
         let way = |lanes: usize| {
-            let mine = if lanes == 1 { packs } else { packs.div_ceil(lanes).next_power_of_two() };
+            // Stretches of several lanes are whole subtrees.
+            let each = packs.div_ceil(lanes);
+            let mine = if lanes > 1 && ordered { each.next_power_of_two() } else { each };
             let most = if lanes == 1 { ALONE } else { PACKS };
             let abreast = 32 / lanes;
             let least = abreast.div_ceil(width);

@@ -42,6 +42,24 @@ fn rows_of_a_few_bytes_have_the_bits_of_the_cpu_wherever_they_lie() {
 }
 
 #[test]
+fn rows_of_a_few_elements_have_the_bits_of_the_cpu_wherever_they_lie() {
+    // Whole lines, lines in part, and from any address.
+    let few = run(" staged_", |seed| 200 + pick(200, seed), |_, seed| [2 + pick(7, seed), [4, 8][pick(2, seed)]]);
+    assert!(few > 200, "{few}");
+}
+
+#[test]
+fn rows_of_up_to_four_kilobytes_have_the_bits_of_the_cpu_wherever_they_lie() {
+    // A lane to itself, and lanes that share an output.
+    let shared = run(
+        " staged_",
+        |seed| 40 + pick(60, seed),
+        |most, seed| [most + pick(14 * most, seed), 16 * most + pick(110 * most, seed)],
+    );
+    assert!(shared > 200, "{shared}");
+}
+
+#[test]
 fn long_rows_have_the_bits_of_the_cpu_wherever_they_start() {
     // Some of less than a tile, some of more.
     let long = run(

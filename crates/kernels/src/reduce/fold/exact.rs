@@ -107,7 +107,7 @@ impl<B: Small> Parts for ExactDeviations<B> {
         let half = if B::SIZE == 1 { 0x8080_8080 } else { 0x8000_8000 };
         Self { up: if recipe.has(flag::UNSIGNED) { 0 } else { half }, kind: PhantomData }
     }
-    counted_moments!();
+    counted_moments!(all);
 }
 
 impl<B: Small> Tree for ExactDeviations<B> {
@@ -194,7 +194,7 @@ impl<B: Bits> Parts for IntegerDeviations<B> {
     fn new(recipe: &Recipe) -> Self {
         Self { unsigned: recipe.has(flag::UNSIGNED), kind: PhantomData }
     }
-    counted_moments!();
+    counted_moments!(all);
 }
 
 impl<B: Bits> Tree for IntegerDeviations<B> {

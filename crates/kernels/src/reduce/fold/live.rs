@@ -138,7 +138,7 @@ impl<X> Parts for LiveDeviations<X>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Share + Node>,
 {
-    counted_moments!();
+    counted_moments!(live);
     type Part = Counted<Moments<X::Value>>;
     #[inline(always)]
     fn new(_recipe: &Recipe) -> Self {

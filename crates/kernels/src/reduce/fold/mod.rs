@@ -13,6 +13,7 @@ mod integer;
 pub mod key;
 mod live;
 mod moments;
+mod most;
 mod packed;
 mod tree;
 

@@ -29,13 +29,13 @@ where
     }
 }
 
-/// Writes the variance, or the standard deviation. That of nothing is NaN, whatever the divisor.
+/// Writes the variance of `count` elements, or the standard deviation. That of nothing is NaN, whatever the divisor.
 #[inline(always)]
-pub fn finish<S: Simt, F>(s: &S, recipe: &Recipe, part: Counted<Moments<F>>, out: Out)
+pub fn finish<S: Simt, F>(s: &S, recipe: &Recipe, acc: Moments<F>, count: u64, out: Out)
 where
     F: Element<Float = F, Mean = F> + Float + Node,
 {
-    let Counted { acc: Moments { mean, m2 }, count } = part;
+    let Moments { mean, m2 } = acc;
     let acc = Moments { mean, m2: if count == 0 { F::ZERO.div(F::ZERO) } else { m2 } };
     let result = Deviation::<F>::new(recipe.ddof, recipe.has(flag::ROOT)).finish(acc, count);
     out.float::<S, F>(s, recipe.output, result.cast());
@@ -52,9 +52,20 @@ macro_rules! counted_moments {
         fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part {
             $crate::reduce::fold::moments::meet(left, right)
         }
+    };
+    (all) => {
+        $crate::reduce::fold::moments::counted_moments!();
         #[inline(always)]
         fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
-            $crate::reduce::fold::moments::finish(s, recipe, part, out);
+            // Of all elements, and so the same for all outputs.
+            $crate::reduce::fold::moments::finish(s, recipe, part.acc, recipe.count, out);
+        }
+    };
+    (live) => {
+        $crate::reduce::fold::moments::counted_moments!();
+        #[inline(always)]
+        fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
+            $crate::reduce::fold::moments::finish(s, recipe, part.acc, part.count, out);
         }
     };
 }

@@ -255,7 +255,7 @@ where
     fn new(_recipe: &Recipe) -> Self {
         Self(PhantomData)
     }
-    counted_moments!();
+    counted_moments!(all);
 }
 
 impl<X> Tree for Deviations<X>

@@ -239,6 +239,7 @@ where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
     type Bits = X::Bits;
+    const HAS_FEW: bool = false;
 
     #[inline(always)]
     fn walk<S: Simt>(
@@ -261,7 +262,12 @@ where
                 w
             },
         );
-        self.0.whole(total, seen)
+        let (mut part, mut bit) = (self.0.whole(total, seen), stretch.bit);
+        while s.again(bit < 32) {
+            part = warp::across(s, warp::Meet(&self.0), part, bit, 1);
+            bit <<= 1;
+        }
+        part
     }
 
     #[inline(always)]
@@ -269,20 +275,6 @@ where
         let totals = &self.0.totals;
         let seen = self.0.take(s, self.0.unseen(), 1, 1, |_| bits, |_| 0);
         self.0.whole(totals.part(totals.lift(s, bits), 1), seen)
-    }
-
-    #[inline(always)]
-    fn together<S: Simt>(
-        &self,
-        s: &S,
-        mut part: Description<X::Value, X::Key>,
-        mut bit: u32,
-    ) -> Description<X::Value, X::Key> {
-        while s.again(bit < 32) {
-            part = warp::across(s, warp::Meet(&self.0), part, bit, 1);
-            bit <<= 1;
-        }
-        part
     }
 }
 

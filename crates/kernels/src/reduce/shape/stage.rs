@@ -144,34 +144,62 @@ impl Stage {
         Self(words.offset(warp * 4 * ROOM))
     }
 
-    /// Keeps the first `count` lines. What follows them may be read, up to the end of one more.
+    /// Keeps the first `count` lines, with gaps or `flat`. What follows them may be read, up to the end of one more.
     #[inline(always)]
-    pub fn keep<S: Simt>(&self, s: &S, lines: [[u32; 4]; STEPS], count: u32) {
+    pub fn keep<S: Simt>(&self, s: &S, lines: [[u32; 4]; STEPS], count: u32, flat: bool) {
         let (lane, room) = (s.lane(), self.0.cast::<Line>());
-        let own = room.offset(place(lane));
+        let (mut at, step) = if flat { (lane, 32) } else { (place(lane), place(32)) };
         let mut k = 0;
         while k < STEPS {
             if s.branch(32 * k as u32 + lane <= count) {
-                s.put(own, place(32 * k as u32), Pack(lines[k]));
+                s.put(room, at, Pack(lines[k]));
             }
+            at += step;
             k += 1;
         }
         if s.branch(count == LINES && lane == 0) {
-            s.put(room, place(LINES), Pack([0; 4]));
+            s.put(room, at, Pack([0; 4]));
         }
     }
 
+    /// Line `line`.
     #[inline(always)]
-    fn line<S: Simt>(&self, s: &S, line: u32) -> [u32; 4] {
+    pub fn line<S: Simt>(&self, s: &S, line: u32) -> [u32; 4] {
         s.get(self.0.cast::<Line>(), place(line)).0
     }
 
-    /// The 16 bytes from byte `at` on, a multiple of an element's.
+    /// The 16 bytes that begin `shift` bytes, a multiple of an element's, after a line does.
     #[inline(always)]
-    pub fn pack<S: Simt, B: Bits>(&self, s: &S, at: u32) -> [u32; 4] {
-        let (line, shift) = (at >> 4, at & 15);
+    pub fn pack<S: Simt, B: Bits>(&self, s: &S, line: u32, shift: u32) -> [u32; 4] {
         let words = self.line(s, line);
         if s.branch(shift == 0) { words } else { joined::<B>(words, self.line(s, line + 1), shift) }
+    }
+
+    /// The same of lines that are flat, word by word: lanes that are an odd number of words apart meet different banks.
+    #[inline(always)]
+    pub fn flat_pack<S: Simt, B: Bits>(&self, s: &S, at: u32) -> [u32; 4] {
+        let words = self.0.cast::<u8>().offset(at & !3).cast::<u32>();
+        if B::SIZE == 8 {
+            let [x, y] = [0, 1].map(
+                #[inline(always)]
+                |i| s.get(words.cast::<u64>(), i),
+            );
+            return [x as u32, (x >> 32) as u32, y as u32, (y >> 32) as u32];
+        }
+        if B::SIZE >= 4 {
+            return warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |i| s.get(words, i as u32),
+            );
+        }
+        let w: [u32; 5] = warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |i| s.get(words, i as u32),
+        );
+        warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |i| s.funnel(w[i], w[i + 1], 8 * (at & 3)),
+        )
     }
 
     /// As many elements as fit 16 bytes, of which `at` says where each is.
@@ -204,6 +232,12 @@ impl Stage {
     /// The element at byte `at`, a multiple of its size.
     #[inline(always)]
     fn element<S: Simt, B: Bits>(&self, s: &S, at: u32) -> B {
-        s.get(self.0.cast::<u8>().offset(at + (at >> 7 << 4)).cast::<B>(), 0)
+        self.flat(s, at + (at >> 7 << 4))
+    }
+
+    /// The element at byte `at`, a multiple of its size, of lines that are flat.
+    #[inline(always)]
+    pub fn flat<S: Simt, B: Bits>(&self, s: &S, at: u32) -> B {
+        s.get(self.0.cast::<u8>().offset(at).cast::<B>(), 0)
     }
 }

@@ -3,7 +3,8 @@
 //! Idea: a warp copies up to 4 KiB of memory to shared memory by whole lines, so that no length of rows and no address
 //! costs much more than another. Then a lane has an output to itself, or 2 to 32 lanes have stretches of one, and take
 //! its elements from there: side by side (short rows), or at equal distances (few columns). Neighbouring lanes have
-//! neighbouring outputs. Bottleneck: integer instructions, by their count; of f32 rows of 64, memory.
+//! neighbouring outputs. Bottleneck: instructions, by the profiler: 20 to 60 of a warp for its 32 words, where memory
+//! leaves time for 20.
 
 use crate::address::array;
 use crate::node::publish;
@@ -11,7 +12,7 @@ use crate::params::params;
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
 use crate::reduce::shape::map::Divisor;
-use crate::reduce::shape::piece::{Outputs, Stretch, Walk, divide, share};
+use crate::reduce::shape::piece::{FEW, Outputs, Stretch, Walk, divide, share};
 use crate::reduce::shape::split::{STEPS, next};
 use crate::reduce::shape::stage::{BLOCK, Source, Stage};
 use crate::source::Bits;
@@ -40,8 +41,8 @@ params! {
         pub near: u32,
         /// Bytes of a unit.
         pub bytes: u32,
-        /// Whether units are staged one by one, and not with what is between them.
-        pub apart: u32,
+        /// [`APART`], [`FLAT`], [`LINED`].
+        pub layout: u32,
         /// Units of a tile.
         pub per_tile: u32,
         /// Tiles that a warp takes, one after the other.
@@ -60,6 +61,14 @@ params! {
         pub beyond: u64,
     }
 }
+
+/// Units are staged one by one, and not with what is between them.
+pub const APART: u32 = 1;
+/// Lines are staged without gaps, and lanes read packs word by word: units are dense and do not begin with lines. Not
+/// where elements are not ordinary.
+pub const FLAT: u32 = 2;
+/// Lanes that share an output take lines as they lie: units are dense and in any order.
+pub const LINED: u32 = 4;
 
 /// A tile: where its units are, and where their results go.
 #[derive(Clone, Copy)]
@@ -93,6 +102,21 @@ impl Tile {
         }
     }
 
+    /// Whether each output's elements lie side by side and begin with a line.
+    #[inline(always)]
+    fn lined<B: Bits, const K: usize>(&self, shape: &Staged<K>) -> bool {
+        shape.near == B::SIZE && shape.width.by == 1 && (self.first as u32 | shape.pitch as u32) & 15 == 0
+    }
+
+    /// Output `o` of the tile: its unit and column, and where its first element is in shared memory.
+    #[inline(always)]
+    fn output<S: Simt, B: Bits, const K: usize>(&self, s: &S, shape: &Staged<K>, o: u32) -> [u32; 3] {
+        let (unit, column) = shape.width.divide_small(o);
+        let at = (self.first as u32 & 15).wrapping_add(unit.wrapping_mul(shape.pitch as u32)) + column * B::SIZE;
+        let base = if s.branch(shape.layout & APART != 0) { 16 * unit * shape.lines.by as u32 + (at & 15) } else { at };
+        [unit, column, base]
+    }
+
     /// What it has of memory.
     #[inline(always)]
     fn source<const K: usize>(&self, call: &Call<Staged<K>>) -> Source {
@@ -104,7 +128,7 @@ impl Tile {
             let len = shape.len as u64;
             bytes -= ((self.unit + self.units as u64) * len).saturating_sub(shape.row) as u32 * shape.near;
         }
-        if shape.apart != 0 {
+        if shape.layout & APART != 0 {
             Source { first: self.first, step: pitch, segments: self.units, bytes, lines, end }
         } else {
             let bytes = (self.units - 1) * pitch as u32 + bytes;
@@ -129,9 +153,16 @@ pub fn kernel<S: Simt, W: Walk, const K: usize>(s: &S, call: &Call<Staged<K>>) {
             let source = tile.source(call);
             let (walk, lines, ordinary) = walk.ready(s, source.read::<S, W::Bits>(s));
             let ordinary = s.all(ALL, ordinary);
-            stage.keep(s, lines, source.count());
+            let few = W::HAS_FEW && shape.len <= FEW && shape.lanes == 1 && shape.row == 0;
+            let lined = tile.lined::<W::Bits, K>(shape);
+            let flat = if few { !lined } else { shape.layout & FLAT != 0 && ordinary };
+            stage.keep(s, lines, source.count(), flat);
             s.warp_barrier(ALL);
-            outputs(s, &walk, call, &tile, stage, ordinary);
+            if s.branch(few) {
+                short(s, &walk, call, &tile, stage, [ordinary, lined]);
+            } else {
+                outputs(s, &walk, call, &tile, stage, [ordinary, flat]);
+            }
             s.warp_barrier(ALL);
         }
         number += 1;
@@ -139,7 +170,8 @@ pub fn kernel<S: Simt, W: Walk, const K: usize>(s: &S, call: &Call<Staged<K>>) {
     }
 }
 
-/// The outputs of a tile that is staged.
+/// The outputs of a tile that is staged. Whether elements are all ordinary, and whether there are no gaps between
+/// lines.
 #[inline(always)]
 fn outputs<S: Simt, W: Walk, const K: usize>(
     s: &S,
@@ -147,12 +179,11 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
     call: &Call<Staged<K>>,
     tile: &Tile,
     stage: Stage,
-    ordinary: bool,
+    [ordinary, flat]: [bool; 2],
 ) {
     let shape = &call.shape;
-    let (first, pitch, width) = (tile.first as u32, shape.pitch as u32, shape.width.by as u32);
     let dense = shape.near == W::Bits::SIZE;
-    let total = tile.units * width;
+    let total = tile.units * shape.width.by as u32;
     // Lanes side by side have outputs side by side.
     let abreast = share(32, shape.lanes);
     let own = s.lane() & (abreast - 1);
@@ -160,14 +191,7 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
     let mut o = own;
     while s.again(o - own < total) {
         let there = o < total;
-        let at = if there { o } else { 0 };
-        let (unit, column) = if s.branch(width == 1) { (at, 0) } else { shape.width.divide_small(at) };
-        // Where the output's first element is in shared memory.
-        let base = if s.branch(shape.apart != 0) {
-            16 * unit * shape.lines.by as u32 + (first.wrapping_add(unit.wrapping_mul(pitch)) & 15)
-        } else {
-            (first & 15) + unit * pitch + column * W::Bits::SIZE
-        };
+        let [unit, column, base] = tile.output::<S, W::Bits, K>(s, shape, if there { o } else { 0 });
         // Elements of the row before this unit.
         let before = || (tile.unit + unit as u64) * shape.len as u64;
         let mut len = shape.len;
@@ -175,22 +199,28 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
             len = (shape.row - before()).min(len as u64) as u32;
         }
         let count = (len.max(mine) - mine).min(shape.packs * W::PER);
-        let stretch = Stretch { first: mine, count: if there { count } else { 0 }, packs: shape.packs };
-        let read = |k: u32| {
-            let from = mine + k * W::PER;
-            if s.branch(dense) {
-                return stage.pack::<S, W::Bits>(s, base + from * W::Bits::SIZE);
-            }
-            stage.gather::<S, W::Bits>(
-                s,
-                #[inline(always)]
-                |e| base + (from + e).min(len - 1) * shape.near,
-            )
+        let stretch = Stretch { first: mine, count: if there { count } else { 0 }, packs: shape.packs, bit: abreast };
+        let part = if W::FREE && s.branch(shape.layout & LINED != 0) {
+            let bytes = if there { [base & 15, len * W::Bits::SIZE] } else { [0; 2] };
+            let read = |q, shift| stage.pack::<S, W::Bits>(s, (base >> 4) + q, shift);
+            walk.lines(s, bytes, share(s.lane(), abreast), abreast, read)
+        } else if s.branch(flat) {
+            let own = base + mine * W::Bits::SIZE;
+            walk.walk(s, stretch, true, |k| stage.flat_pack::<S, W::Bits>(s, own + 16 * k))
+        } else {
+            let read = |k: u32| {
+                if s.branch(dense) {
+                    return stage.pack::<S, W::Bits>(s, (base >> 4) + mine / W::PER + k, base & 15);
+                }
+                let from = mine + k * W::PER;
+                stage.gather::<S, W::Bits>(
+                    s,
+                    #[inline(always)]
+                    |e| base + (from + e).min(len - 1) * shape.near,
+                )
+            };
+            walk.walk(s, stretch, ordinary, read)
         };
-        let mut part = walk.walk(s, stretch, ordinary, read);
-        if s.branch(shape.lanes > 1) {
-            part = walk.together(s, part, abreast);
-        }
         if s.branch(there && mine == 0) {
             let out = tile.out + unit as i64 * shape.out + column as i64 * shape.beside;
             if s.branch(shape.row > 0) {
@@ -201,6 +231,48 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
             }
         }
         o += abreast;
+    }
+}
+
+/// The outputs of a tile that is staged, of at most [`FEW`] elements each, if a lane has one to itself. Whether
+/// elements are all ordinary, and whether outputs begin with lines: otherwise there are no gaps between lines.
+#[inline(always)]
+fn short<S: Simt, W: Walk, const K: usize>(
+    s: &S,
+    walk: &W,
+    call: &Call<Staged<K>>,
+    tile: &Tile,
+    stage: Stage,
+    [ordinary, lined]: [bool; 2],
+) {
+    let shape = &call.shape;
+    let total = tile.units * shape.width.by as u32;
+    let len = s.opaque(shape.len);
+    let mut o = s.lane();
+    while s.again(o < total) {
+        let [unit, column, base] = tile.output::<S, W::Bits, K>(s, shape, o);
+        let mut e = [W::Bits::ZERO; FEW as usize];
+        if s.branch(lined) {
+            let mut k = 0;
+            while k < FEW && (k == 0 || s.branch(k < len)) {
+                let line = stage.line(s, (base >> 4) + k / W::PER);
+                let mut i = 0;
+                while i < W::PER && k + i < FEW {
+                    e[(k + i) as usize] = W::Bits::nth(&line, i as usize);
+                    i += 1;
+                }
+                k += W::PER;
+            }
+        } else {
+            let mut k = 0;
+            while k < FEW && (k < 2 || s.branch(k < len)) {
+                e[k as usize] = stage.flat(s, base + k * shape.near);
+                k += 1;
+            }
+        }
+        let out = tile.out + unit as i64 * shape.out + column as i64 * shape.beside;
+        walk.fold().finish(s, &call.recipe, walk.few(s, &e, len, ordinary), call.out(out));
+        o += 32;
     }
 }
 

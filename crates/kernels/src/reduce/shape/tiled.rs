@@ -139,7 +139,8 @@ pub fn kernel<S: Simt, W: Walk, const K: usize, const ROOM: usize>(s: &S, call: 
     );
     let (_, _, ordinary) = walk.ready(s, packs);
     let ordinary = s.all(ALL, ordinary);
-    let part = walk.walk(s, Stretch { first: 0, count: own.count, packs: s.opaque(PACKS) }, ordinary, read);
+    let stretch = Stretch { first: 0, count: own.count, packs: s.opaque(PACKS), bit: 32 };
+    let part = walk.walk(s, stretch, ordinary, read);
     if s.branch(own.count > 0) {
         let number = at.out as u64 + (own.first >> window.trailing_zeros());
         publish(s, call.partials(), number as usize, walk.fold().moved(part, own.first));

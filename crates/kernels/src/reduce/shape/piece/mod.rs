@@ -1,11 +1,13 @@
 //! How a warp gets the part of a stretch of one output's elements, when these lie side by side.
 
+mod few;
 mod free;
 mod ordered;
 mod pieces;
 mod read;
 mod walk;
 
+pub use few::FEW;
 pub use free::Free;
 pub use ordered::Ordered;
 pub use pieces::Gather;

@@ -5,12 +5,13 @@
 
 use crate::node::{Node, select};
 use crate::reduce::fold::{Heap, Parts, Tree};
+use crate::reduce::shape::piece::few::{self, FEW};
 use crate::reduce::shape::piece::free::filled;
 use crate::reduce::shape::piece::ordered::{all_ordinary, padded, some};
 use crate::reduce::shape::piece::read::below;
-use crate::reduce::shape::piece::{Free, Held, Ordered, Piece};
+use crate::reduce::shape::piece::{Free, Held, Ordered, Piece, share};
 use crate::reduce::shape::split::{STEPS, next};
-use crate::reduce::shape::warp::{Combine, Meet, MeetBrief, across};
+use crate::reduce::shape::warp::{Combine, Join, Meet, MeetBrief, across};
 use crate::source::Bits;
 use warpfold_simt::Simt;
 
@@ -28,6 +29,8 @@ pub struct Stretch {
     pub count: u32,
     /// Packs that any lane of the warp has, at most [`ALONE`].
     pub packs: u32,
+    /// The lowest bit in which the numbers of lanes differ that share the output; 32 if a lane has it to itself.
+    pub bit: u32,
 }
 
 /// The part of a stretch.
@@ -39,7 +42,8 @@ pub trait Walk: Piece {
     fn ready<S: Simt>(&self, _s: &S, packs: [[u32; 4]; STEPS]) -> (Self, [[u32; 4]; STEPS], bool) {
         (*self, packs, true)
     }
-    /// The part of a stretch; `read` returns its packs. What a pack has beyond the stretch may be anything.
+    /// The part of the stretches of all lanes that share an output, in the lane with the first; `read` returns a lane's
+    /// packs. What a pack has beyond the stretch may be anything.
     fn walk<S: Simt>(
         &self,
         s: &S,
@@ -47,10 +51,37 @@ pub trait Walk: Piece {
         ordinary: bool,
         read: impl Fn(u32) -> [u32; 4],
     ) -> <Self::Fold as Parts>::Part;
+    /// Whether there is [`Walk::lines`].
+    const FREE: bool = false;
+    /// The part of an output whose `bytes` bytes, at least 32, begin `shift` bytes after a line does, in any order.
+    /// Lanes that share it take its lines in turn, this one from line `first` on; they differ in `bit` and higher bits.
+    /// `read` returns the 16 bytes that begin so many bytes after line `q`.
+    #[inline(always)]
+    fn lines<S: Simt>(
+        &self,
+        _s: &S,
+        _bytes: [u32; 2],
+        _first: u32,
+        _bit: u32,
+        _read: impl Fn(u32, u32) -> [u32; 4],
+    ) -> <Self::Fold as Parts>::Part {
+        self.fold().nothing()
+    }
+    /// Whether there is [`Walk::few`].
+    const HAS_FEW: bool = true;
+    /// The part of an output of `len` elements, from 2 to [`FEW`]; those that follow may be anything.
+    #[inline(always)]
+    fn few<S: Simt>(
+        &self,
+        _s: &S,
+        _elements: &[Self::Bits; FEW as usize],
+        _len: u32,
+        _ordinary: bool,
+    ) -> <Self::Fold as Parts>::Part {
+        self.fold().nothing()
+    }
     /// The part of one element, if an output has no more.
     fn alone<S: Simt>(&self, s: &S, bits: Self::Bits) -> <Self::Fold as Parts>::Part;
-    /// The part of the stretches of all lanes whose numbers differ in `bit` and higher bits; each of them gets it.
-    fn together<S: Simt>(&self, s: &S, part: <Self::Fold as Parts>::Part, bit: u32) -> <Self::Fold as Parts>::Part;
 }
 
 /// The nodes of whole packs, and what is made of them: a binary counter. (Of fields: an array would get an index.)
@@ -179,6 +210,12 @@ fn upwards<S: Simt, C: Combine>(s: &S, c: C, mut node: C::Node, mut bit: u32) ->
     node
 }
 
+/// The same of parts in any order.
+#[inline(always)]
+fn brief<S: Simt, F: Heap>(s: &S, f: &F, part: F::Part, bit: u32) -> F::Part {
+    if s.branch(bit < 32) { f.part_of(upwards(s, MeetBrief(f), f.brief(part), bit)) } else { part }
+}
+
 impl<F: Tree> Walk for Ordered<F> {
     type Bits = F::Bits;
 
@@ -190,31 +227,43 @@ impl<F: Tree> Walk for Ordered<F> {
 
     #[inline(always)]
     fn walk<S: Simt>(&self, s: &S, stretch: Stretch, ordinary: bool, read: impl Fn(u32) -> [u32; 4]) -> F::Part {
-        let f = &self.0;
+        let (f, bit) = (&self.0, stretch.bit);
         if !F::NEUTRAL {
-            return part(s, f, stretch, read);
+            return upwards(s, Meet(f), part(s, f, stretch, read), bit);
         }
+        // Filled up, stretches are whole subtrees.
         if F::HAS_PLAIN && s.branch(ordinary) {
-            let found = f.raise(node(s, &f.plain(), stretch, &read));
+            let plain = f.plain();
+            let found = f.raise(upwards(s, Join(&plain), node(s, &plain, stretch, &read), bit));
             // Nothing has no scale, and the plain tree's node has one.
             return select(stretch.count > 0, f.part(found, stretch.count), f.nothing());
         }
-        f.part(node(s, f, stretch, read), stretch.count)
+        f.part(upwards(s, Join(f), node(s, f, stretch, read), bit), stretch.count)
+    }
+
+    #[inline(always)]
+    fn few<S: Simt>(&self, s: &S, e: &[F::Bits; FEW as usize], len: u32, ordinary: bool) -> F::Part {
+        let f = &self.0;
+        if !F::NEUTRAL {
+            return few::over(s, f, e, len, |node, count| f.part(node, count), |left, right, _| f.meet(left, right));
+        }
+        if F::HAS_PLAIN && s.branch(ordinary) {
+            let plain = f.plain();
+            let join = |left, right, each| plain.join(left, right, each);
+            return f.part(f.raise(few::over(s, &plain, e, len, |node, _| node, join)), len);
+        }
+        f.part(few::over(s, f, e, len, |node, _| node, |left, right, each| f.join(left, right, each)), len)
     }
 
     #[inline(always)]
     fn alone<S: Simt>(&self, s: &S, bits: F::Bits) -> F::Part {
         self.0.part(self.0.lift(s, bits), 1)
     }
-
-    #[inline(always)]
-    fn together<S: Simt>(&self, s: &S, part: F::Part, bit: u32) -> F::Part {
-        upwards(s, Meet(&self.0), part, bit)
-    }
 }
 
 impl<F: Heap> Walk for Free<F> {
     type Bits = F::Bits;
+    const FREE: bool = true;
 
     #[inline(always)]
     fn walk<S: Simt>(&self, s: &S, stretch: Stretch, _ordinary: bool, read: impl Fn(u32) -> [u32; 4]) -> F::Part {
@@ -237,25 +286,69 @@ impl<F: Heap> Walk for Free<F> {
             let last = filled::<F>(&last, F::Bits::nth(&last, 0), |i| below(left * F::Bits::SIZE, i));
             acc = f.pack(s, acc, &last, whole);
         }
-        let mut part = f.part(acc);
-        if s.branch(stretch.count == 0) {
-            return f.nothing();
+        let mut part = f.nothing();
+        if s.branch(stretch.count > 0) {
+            part = f.part(acc);
+            if let Some(k) = f.place(part) {
+                let at = f.locate(&read(k), part);
+                part = f.placed(part, (stretch.first + k * per + at) as u64);
+            }
         }
-        if let Some(k) = f.place(part) {
-            let at = f.locate(&read(k), part);
-            part = f.placed(part, (stretch.first + k * per + at) as u64);
+        brief(s, f, part, stretch.bit)
+    }
+
+    #[inline(always)]
+    fn lines<S: Simt>(
+        &self,
+        s: &S,
+        [shift, bytes]: [u32; 2],
+        first: u32,
+        bit: u32,
+        read: impl Fn(u32, u32) -> [u32; 4],
+    ) -> F::Part {
+        let (f, per, end) = (&self.0, F::Bits::PER, shift + bytes);
+        let (mut acc, mut q) = (f.start(), first);
+        while s.again(16 * q < end) {
+            let mut w = read(q, 0);
+            if s.branch(q == 0 && shift > 0) {
+                w = filled::<F>(&w, F::Bits::nth(&w, per as usize - 1), |i| !below(shift, i));
+            }
+            if s.branch(end - 16 * q < 16) {
+                w = filled::<F>(&w, F::Bits::nth(&w, 0), |i| below(end - 16 * q, i));
+            }
+            acc = f.pack(s, acc, &w, q);
+            q += share(32, bit);
         }
-        part
+        let mut part = f.nothing();
+        if s.branch(16 * first < end) {
+            part = f.part(acc);
+            if let Some(q) = f.place(part) {
+                // Of the first line, what precedes the output is no match.
+                let after = if q == 0 { shift } else { 0 };
+                let at = 16 * q + after - shift;
+                part = f.placed(part, (at / F::Bits::SIZE + f.locate(&read(q, after), part)) as u64);
+            }
+        }
+        brief(s, f, part, bit)
+    }
+
+    #[inline(always)]
+    fn few<S: Simt>(&self, s: &S, e: &[F::Bits; FEW as usize], len: u32, _ordinary: bool) -> F::Part {
+        let f = &self.0;
+        let mut acc = f.one(s, f.one(s, f.start(), e[0], 0), e[1], 1);
+        let mut k = 2;
+        while k < FEW as usize {
+            if s.branch((k as u32) < len) {
+                acc = f.one(s, acc, e[k], k as u32);
+            }
+            k += 1;
+        }
+        let part = f.part(acc);
+        if let Some(k) = f.place(part) { f.placed(part, k as u64) } else { part }
     }
 
     #[inline(always)]
     fn alone<S: Simt>(&self, s: &S, bits: F::Bits) -> F::Part {
         Held::single(self, s, bits)
-    }
-
-    #[inline(always)]
-    fn together<S: Simt>(&self, s: &S, part: F::Part, bit: u32) -> F::Part {
-        let f = &self.0;
-        f.part_of(upwards(s, MeetBrief(f), f.brief(part), bit))
     }
 }
