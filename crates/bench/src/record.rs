@@ -123,8 +123,11 @@ pub struct Measured {
     pub written: Option<u64>,
     /// Why no side measured the case, if so.
     pub skipped: Option<String>,
-    /// The results by side: our own, [`READ`], [`COPY`], and every peer that supports the case.
+    /// The results by side: our own, [`READ`], and every peer that supports the case.
     pub sides: BTreeMap<String, SideRecord>,
+    /// A plain copy, as [`READ`] is a plain read. Older records have it among the sides, as [`COPY`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub copy: Option<SideRecord>,
 }
 
 /// The result of one side for a case.
@@ -193,12 +196,13 @@ impl Measured {
             written: Some(case.written_bytes()),
             skipped: None,
             sides: BTreeMap::new(),
+            copy: None,
         }
     }
 
     /// The result of a side by its name.
     pub fn side(&self, name: &str) -> Option<&SideRecord> {
-        self.sides.get(name)
+        self.copy.as_ref().filter(|_| name == COPY).or_else(|| self.sides.get(name))
     }
 
     /// The shape, with the layout if it is not C order.

@@ -7,7 +7,7 @@ use crate::cpu::Cpu;
 use crate::error::Error;
 use crate::exact::known::Known;
 use crate::peer::{Peer, Program};
-use crate::record::{COPY, Machine, Measured, OURS, PeerRecord, READ, Record, SideRecord};
+use crate::record::{Machine, Measured, OURS, PeerRecord, READ, Record, SideRecord};
 use crate::seat::{Seat, failed};
 use crate::side::{Moved, Prepared, Side};
 use crate::suite::Suite;
@@ -277,11 +277,10 @@ fn measure(plan: &Plan, case: &Case, own: &mut Own<'_>, seats: &mut [Seat], to: 
     own.side.release();
     to.sides.extend(seats.iter().map(|seat| seat.program.name.clone()).zip(others));
     to.sides.insert(OURS.into(), ours);
-    for (name, side) in [(READ, read), (COPY, copy)] {
-        if !side.samples_ns.is_empty() {
-            to.sides.insert(name.into(), side);
-        }
+    if !read.samples_ns.is_empty() {
+        to.sides.insert(READ.into(), read);
     }
+    to.copy = Some(copy).filter(|copy| !copy.samples_ns.is_empty());
     Ok(())
 }
 

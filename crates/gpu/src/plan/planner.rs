@@ -19,7 +19,7 @@ use super::choose::{Fold, recipe};
 use super::limits::Limits;
 use super::policy::{
     ABREAST_BYTES, ANY_TILES, COLUMN_COSTS, COLUMN_TILES, MANY, MOST_TILES, ONE_ROW_TILES, ROW_COSTS, ROW_TILES,
-    RUN_BYTES, SHORT, WARPS,
+    RUN_BYTES, SHALLOW, SHORT, WARPS,
 };
 use super::share::Share;
 use warpfold_array::Op;
@@ -50,9 +50,6 @@ fn map(reduced: &[Dim]) -> Option<Map> {
         _ => None,
     }
 }
-
-/// Columns from which on those of few rows are shallow. Not measured.
-const SHALLOW: usize = 128;
 
 /// Elements of a run that lanes count in 32 bits.
 const MOST_RUN: usize = 1 << 30;
@@ -124,15 +121,12 @@ impl<'a> Planner<'a> {
         let reduced = if reduced.is_empty() { slice::from_ref(&one) } else { reduced };
         let size = *size as isize;
         let (&run, far) = reduced.split_last()?;
-        if let Some((&columns, outer)) = kept.split_last().filter(|_| self.problem.reduced.is_empty()) {
-            if self.fold.narrow
-                && self.fold.facts.shallow
-                && columns.x == size
-                && columns.len >= SHALLOW
-                && outer.len() <= KEPT
-            {
+        let narrow = self.fold.narrow && self.fold.facts.shallow && self.problem.reduced.is_empty();
+        match kept.split_last().filter(|_| narrow) {
+            Some((&columns, outer)) if columns.x == size && columns.len >= SHALLOW && outer.len() <= KEPT => {
                 return self.columns(outer, columns, run);
             }
+            _ => {}
         }
         if let Some(launch) = Some(run).filter(|_| far.is_empty()).and_then(|run| self.staged(kept, run)) {
             return Some(launch);

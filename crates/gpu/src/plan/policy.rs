@@ -24,8 +24,8 @@ pub const SHORT: u64 = 256;
 pub const SPREAD: u64 = 16;
 /// Rows per multiprocessor from which each block has a row of its own, whatever its length. Not measured.
 pub const ROWS_EACH: u64 = 4;
-/// What it costs a warp of a row to start and to end, each doubling of its tiles, and a block to leave a part, in tiles:
-/// the second as [`ROW_TILES`] was measured, others not.
+/// What it costs a warp of a row to start and to end, each doubling of its tiles, and a block to leave a part, in
+/// tiles: the second as [`ROW_TILES`] was measured, others not.
 pub const ROW_COSTS: [f64; 3] = [0.6, 0.06, 6.0];
 /// The same down columns: the first as [`COLUMN_TILES`] was measured.
 pub const COLUMN_COSTS: [f64; 3] = [0.4, 0.0, 8.0];
@@ -39,6 +39,8 @@ pub const LAUNCH: f64 = 2.5e-6;
 pub const SEGMENT_WARPS: u64 = 64;
 /// Tiles of a stretch of a long segment, at most. Not measured against other values.
 pub const STRETCH_TILES: u64 = 16;
+/// Columns, from which on those of at most 8 rows are shallow. Not measured.
+pub const SHALLOW: usize = 128;
 /// Bytes of a run, from which on runs of several reduced axes are read as rows, and shorter ones as columns. Not
 /// measured against other values.
 pub const RUN_BYTES: usize = 64;

@@ -25,7 +25,7 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// The cheapest way for so many sets of `tiles` tiles, `most` to a warp where blocks share a set, `limit` elsewhere;
+    /// The cheapest way for so many sets of `tiles` tiles, `most` to a warp where blocks share a set, else `limit`;
     /// `costs` as [`ROW_COSTS`](super::policy::ROW_COSTS).
     pub(super) fn of(sets: u64, tiles: u64, processors: u64, [most, limit]: [u64; 2], costs: [f64; 3]) -> Self {
         let enough = power_below(sets * tiles / (processors * SPREAD));

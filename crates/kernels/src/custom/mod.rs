@@ -3,8 +3,7 @@
 //! Idea: to the library's shapes it is one more fold. Elements of 4, 8 or 16 bytes whose `lift` does not look at the
 //! index take the fast ones, all others [`crate::reduce::any`]. Bottleneck: memory, or the user's `combine`.
 //!
-//! [`words!`](crate::words) makes a struct travel as words, [`export_reducer!`](crate::export_reducer) exports the
-//! kernels.
+//! [`words!`](crate::words) makes a struct words, and [`export_reducer!`](crate::export_reducer) exports the kernels.
 
 #[doc(hidden)]
 pub mod call;

@@ -1,7 +1,8 @@
 //! What a planner has to know of a fold.
 
 use crate::node::Node;
-use crate::reduce::fold::Parts;
+use crate::reduce::fold::{Packed, Parts, Tree};
+use crate::reduce::shape::panel;
 
 /// What a planner has to know of a fold, said by the fold's types and its line of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,23 @@ impl Facts {
             slim: true,
             segments: true,
         }
+    }
+
+    /// Of a tree with all kernels, a lane of which takes so many columns.
+    pub(crate) const fn tree<F: Tree, const C: usize>() -> Self {
+        let several = <panel::Ordered<F, true> as panel::Panel<C>>::SEVERAL;
+        Self { packed: several, narrow: several && F::NARROW, ..Self::in_order::<F>(C as u64) }
+    }
+
+    /// Of a fold that takes columns a word together, with all kernels.
+    pub(crate) const fn packed<F: Packed, const C: usize>() -> Self {
+        let several = <panel::Packed<F> as panel::Panel<C>>::SEVERAL;
+        Self { packed: several, narrow: F::NARROW, ..Self::any_order::<F>(C as u64) }
+    }
+
+    /// Without the kernel for columns of few rows.
+    pub(crate) const fn tall(self) -> Self {
+        Self { shallow: false, ..self }
     }
 
     /// Of a fold with all kernels, in the order of the tree.

@@ -3,10 +3,10 @@
 //!
 //! `tree`, `heap` and `packed` folds become `rows_`, `runs_`, `staged_`, `columns_`, `apart_`, `shallow_`, `segments_`
 //! and `stretches_` (`narrow_` too for trees) with the fold's name; `_tall` ones have no `shallow_`. The number is how
-//! many columns a lane takes, and `packed` ones take all columns of a word together. A `broad` tree has all of these but
-//! `narrow_` and `shallow_`, a `lean` one no segments either. `describe` of a source becomes `rows_`, `runs_`, `staged_`, `columns_`, `apart_` and
-//! `narrow_`. `tiled` becomes `tiled_`; that of f32 takes 16-bit floats, too. `any` recipes become `any_rows_` and
-//! `any_columns_`, `slow` ones only the first. `copy` is a kernel of that name.
+//! many columns a lane takes, and `packed` ones take all columns of a word together. A `broad` tree has all of these
+//! but `narrow_` and `shallow_`, a `lean` one no segments either. `describe` of a source becomes `rows_`, `runs_`,
+//! `staged_`, `columns_`, `apart_` and `narrow_`. `tiled` becomes `tiled_`; that of f32 takes 16-bit floats, too. `any`
+//! recipes become `any_rows_` and `any_columns_`, `slow` ones only the first. `copy` is a kernel of that name.
 
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
@@ -93,15 +93,15 @@ macro_rules! line {
         $each!($with concat!("apart_", stringify!($name)), Call<Columns<KEPT, Apart>>,
             columns::kernel::<_, panel::Free<$fold, Apart>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
     };
-    (($each:ident $with:tt) packed $name:ident, $fold:ty, $wide:literal) => {
-        line!(($each $with) packed_tall $name, $fold, $wide);
-        line!(($each $with) shallow $name, panel::Packed<$fold>, $wide);
-    };
     (($each:ident $with:tt) packed_tall $name:ident, $fold:ty, $wide:literal) => {
         line!(($each $with) walk $name, $fold, piece::Free<$fold>, piece::Free<$fold, Runs>, panel::Packed<$fold>,
             $wide, { slots::<<$fold as Parts>::Part>($wide) });
         $each!($with concat!("apart_", stringify!($name)), Call<Columns<KEPT, Apart>>,
             columns::kernel::<_, panel::Packed<$fold, Apart>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
+    };
+    (($each:ident $with:tt) packed $name:ident, $fold:ty, $wide:literal) => {
+        line!(($each $with) packed_tall $name, $fold, $wide);
+        line!(($each $with) shallow $name, panel::Packed<$fold>, $wide);
     };
     (($each:ident $with:tt)
         walk $name:ident, $fold:ty, $piece:ty, $runs:ty, $panel:ty, $wide:literal, $slots:block) => {
@@ -168,18 +168,10 @@ macro_rules! facts {
         }
     };
     ((($find:ident)) tree $name:ident, $fold:ty, $wide:literal) => {
-        facts!(@return $find stringify!($name), {
-            let several = <panel::Ordered<$fold, true> as panel::Panel<$wide>>::SEVERAL;
-            let narrow = several && <$fold as Parts>::NARROW;
-            Facts { packed: several, narrow, ..Facts::in_order::<$fold>($wide) }
-        });
+        facts!(@return $find stringify!($name), Facts::tree::<$fold, $wide>());
     };
     ((($find:ident)) tree_tall $name:ident, $fold:ty, $wide:literal) => {
-        facts!(@return $find stringify!($name), {
-            let several = <panel::Ordered<$fold, true> as panel::Panel<$wide>>::SEVERAL;
-            let narrow = several && <$fold as Parts>::NARROW;
-            Facts { packed: several, narrow, shallow: false, ..Facts::in_order::<$fold>($wide) }
-        });
+        facts!(@return $find stringify!($name), Facts::tree::<$fold, $wide>().tall());
     };
     ((($find:ident)) broad $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), {
@@ -197,20 +189,13 @@ macro_rules! facts {
         facts!(@return $find stringify!($name), Facts::any_order::<$fold>($wide));
     };
     ((($find:ident)) heap_tall $name:ident, $fold:ty, $wide:literal) => {
-        facts!(@return $find stringify!($name), Facts { shallow: false, ..Facts::any_order::<$fold>($wide) });
+        facts!(@return $find stringify!($name), Facts::any_order::<$fold>($wide).tall());
     };
     ((($find:ident)) packed_tall $name:ident, $fold:ty, $wide:literal) => {
-        facts!(@return $find stringify!($name), {
-            let several = <panel::Packed<$fold> as panel::Panel<$wide>>::SEVERAL;
-            let narrow = <$fold as Parts>::NARROW;
-            Facts { packed: several, narrow, shallow: false, ..Facts::any_order::<$fold>($wide) }
-        });
+        facts!(@return $find stringify!($name), Facts::packed::<$fold, $wide>().tall());
     };
     ((($find:ident)) packed $name:ident, $fold:ty, $wide:literal) => {
-        facts!(@return $find stringify!($name), {
-            let several = <panel::Packed<$fold> as panel::Panel<$wide>>::SEVERAL;
-            Facts { packed: several, narrow: <$fold as Parts>::NARROW, ..Facts::any_order::<$fold>($wide) }
-        });
+        facts!(@return $find stringify!($name), Facts::packed::<$fold, $wide>());
     };
     ((($find:ident)) describe $name:ident, $source:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), {

@@ -320,7 +320,7 @@ where
         while s.again(t < tiles && first + ((t + 1) * each) as u64 <= strip.rows) {
             let row = mine + (t * each) as u64;
             let tile = panel::Tile { row, step: abreast };
-            let bits: [[X::Bits; C]; STEPS] = panel::load(s, strip, tile);
+            let bits: [[X::Bits; C]; STEPS] = panel::load(s, strip, tile, false);
             seen = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |j| self.0.take(s, seen[j], STEPS, STEPS as u32, |k| bits[k][j], |k| row as u32 + k as u32 * abreast),
@@ -334,7 +334,7 @@ where
             let mut row = mine + (t * each) as u64;
             rest = tree.ragged(s, strip, row, lanes);
             while s.again(row < strip.rows) {
-                let [bits]: [[X::Bits; C]; 1] = panel::load(s, strip, panel::Tile { row, step: 0 });
+                let [bits]: [[X::Bits; C]; 1] = panel::load(s, strip, panel::Tile { row, step: 0 }, false);
                 seen = warpfold_simt::array::from_fn(
                     #[inline(always)]
                     |j| self.0.take(s, seen[j], 1, 1, |_| bits[j], |_| row as u32),

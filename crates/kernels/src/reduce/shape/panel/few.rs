@@ -2,7 +2,8 @@
 
 use crate::node::select;
 use crate::reduce::fold::Tree;
-use crate::reduce::shape::panel::read::{Tile, load_some, unshifted};
+use crate::reduce::shape::panel::read::{load_some, unshifted};
+use crate::reduce::shape::panel::tile::Tile;
 use crate::reduce::shape::panel::{Ordered, Pitch, Shallow, Strip};
 use crate::reduce::shape::split::STEPS;
 use crate::reduce::shape::warp;
@@ -44,7 +45,7 @@ impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARR
                 },
             );
         }
-        let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, tile);
+        let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, tile, true);
         let column = |j: usize| {
             warpfold_simt::array::from_fn(
                 #[inline(always)]

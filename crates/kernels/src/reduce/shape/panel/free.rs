@@ -2,7 +2,8 @@
 
 use crate::reduce::fold::Heap;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::read::{Tile, load, load_some};
+use crate::reduce::shape::panel::read::{load, load_some};
+use crate::reduce::shape::panel::tile::Tile;
 use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
 use crate::reduce::shape::split::STEPS;
 use crate::reduce::shape::stack::Own;
@@ -43,7 +44,7 @@ impl<F: Heap, L: Lines, const C: usize> Panel<C> for Free<F, L> {
         while s.again(t < tiles && first + ((t * each) as u64) < strip.rows) {
             let row = mine + (t * each) as u64;
             if s.branch(first + ((t + 1) * each) as u64 <= strip.rows) {
-                let bits: [[F::Bits; C]; STEPS] = load(s, strip, Tile { row, step: abreast });
+                let bits: [[F::Bits; C]; STEPS] = load(s, strip, Tile { row, step: abreast }, false);
                 let mut k = 0;
                 while k < STEPS {
                     let place = row as u32 + k as u32 * abreast;
@@ -56,7 +57,7 @@ impl<F: Heap, L: Lines, const C: usize> Panel<C> for Free<F, L> {
             } else {
                 let mut row = row;
                 while s.again(row < strip.rows) {
-                    let [bits]: [[F::Bits; C]; 1] = load(s, strip, Tile { row, step: 0 });
+                    let [bits]: [[F::Bits; C]; 1] = load(s, strip, Tile { row, step: 0 }, false);
                     acc = warpfold_simt::array::from_fn(
                         #[inline(always)]
                         |j| f.one(s, acc[j], bits[j], row as u32),
@@ -82,7 +83,7 @@ impl<F: Heap, const C: usize> Shallow<C> for Free<F> {
         let f = &self.0;
         let mut acc = [f.start(); C];
         if s.branch(strip.rows == 4) {
-            let bits: [[F::Bits; C]; 4] = load(s, strip, Tile { row: 0, step: 1 });
+            let bits: [[F::Bits; C]; 4] = load(s, strip, Tile { row: 0, step: 1 }, false);
             let mut k = 0;
             while k < 4 {
                 acc = warpfold_simt::array::from_fn(
@@ -96,7 +97,7 @@ impl<F: Heap, const C: usize> Shallow<C> for Free<F> {
                 |j| f.part(acc[j]),
             );
         }
-        let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, Tile { row: 0, step: 1 });
+        let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, Tile { row: 0, step: 1 }, false);
         let mut k = 0;
         while k < STEPS {
             if s.branch((k as u64) < strip.rows) {

@@ -6,6 +6,7 @@
 //! - `packed`: in any order, elements of 1 or 2 bytes, a 32-bit word at a time.
 //! - `read`: from memory.
 //! - `shift`: the same, wherever rows begin.
+//! - `tile`: where a lane's rows are.
 
 mod few;
 mod free;
@@ -13,11 +14,13 @@ mod ordered;
 mod packed;
 mod read;
 mod shift;
+mod tile;
 
 pub use free::Free;
 pub use ordered::Ordered;
 pub use packed::Packed;
-pub(super) use read::{Tile, load, together};
+pub(super) use read::{load, together};
+pub(super) use tile::Tile;
 
 use crate::params::{Plain, params};
 use crate::reduce::fold::{Parts, Tree};

@@ -3,11 +3,12 @@
 use crate::node::{Node, select};
 use crate::reduce::fold::Tree;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::read::{Tile, load, load_some};
+use crate::reduce::shape::panel::read::{load, load_some};
+use crate::reduce::shape::panel::tile::Tile;
 use crate::reduce::shape::panel::{Lines, Panel, Pitch, Strip, abreast, filled_up, side_by_side};
 use crate::reduce::shape::piece::share;
 use crate::reduce::shape::split::{STEPS, next};
-use crate::reduce::shape::stack::Own;
+use crate::reduce::shape::stack::{Few, Own};
 use crate::reduce::shape::warp;
 use crate::source::Bits;
 use core::marker::PhantomData;
@@ -257,11 +258,11 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
             let at = |k: usize| row + (k as u32 * abreast) as u64;
             let after = first + ((t + 1) * each) as u64;
             let whole = after <= all;
-            let tile = Tile { row, step: abreast };
+            let (tile, shifts) = (Tile { row, step: abreast }, <Self as Panel<C>>::TOGETHER);
             let bits = if s.branch(whole) {
-                load(s, strip, tile)
+                load(s, strip, tile, shifts)
             } else if F::NEUTRAL {
-                load_some(s, strip, tile)
+                load_some(s, strip, tile, shifts)
             } else {
                 break;
             };
@@ -306,7 +307,7 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
     }
 
     /// The rows that are left, of a fold without a neutral node. Once for each lane, so it is kept short: the columns
-    /// take turns.
+    /// take turns, and with fewer than 32 lanes the steps, too.
     #[inline(always)]
     pub(in crate::reduce::shape) fn ragged<S: Simt, const C: usize>(
         &self,
@@ -321,7 +322,7 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
         let (mut j, all) = (0, s.opaque(C as u32));
         while s.again(j < all) {
             let column = strip.column::<F::Bits>(j);
-            let bits: [[F::Bits; 1]; STEPS] = load_some(s, &column, Tile { row, step: abreast });
+            let bits: [[F::Bits; 1]; STEPS] = load_some(s, &column, Tile { row, step: abreast }, false);
             let column = bits.map(
                 #[inline(always)]
                 |[bits]| bits,
@@ -329,23 +330,20 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
             let part = if !NARROW {
                 self.few(s, column, (strip.rows - row) as u32)
             } else {
-                // All steps together, since a meeting of parts takes long to end.
-                let mut parts: [F::Part; STEPS] = warpfold_simt::array::from_fn(
-                    #[inline(always)]
-                    |k| {
-                        let there = row + ((k as u32 * abreast) as u64) < strip.rows;
-                        select(there, f.part(f.lift(s, column[k]), 1), f.nothing())
-                    },
-                );
-                let mut bit = lanes;
-                while s.again(bit < 32) {
-                    parts = parts.map(
-                        #[inline(always)]
-                        |part| warp::across(s, warp::Meet(f), part, bit, 1),
-                    );
-                    bit *= 2;
+                let mut stack = Few::new(f.nothing());
+                let (mut k, steps) = (0, s.opaque(STEPS as u32));
+                while s.again(k < steps) {
+                    let there = row + ((k * abreast) as u64) < strip.rows;
+                    let mut part = if there { f.part(f.lift(s, warp::pick(column, k)), 1) } else { f.nothing() };
+                    let mut bit = lanes;
+                    while s.again(bit < 32) {
+                        part = warp::across(s, warp::Meet(f), part, bit, 1);
+                        bit *= 2;
+                    }
+                    stack.push(f, k, part);
+                    k += 1;
                 }
-                warp::eight_parts(f, parts)
+                stack.close(f, STEPS as u32)
             };
             found = next(found, part);
             j += 1;

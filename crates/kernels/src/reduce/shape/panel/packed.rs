@@ -6,8 +6,9 @@
 
 use crate::reduce::fold;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::read::{FOUR, Tile, at_once, dealt, load_words, together};
+use crate::reduce::shape::panel::read::{at_once, dealt, load_words, together};
 use crate::reduce::shape::panel::shift::{can_shift, shifted};
+use crate::reduce::shape::panel::tile::{FOUR, Tile};
 use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
 use crate::reduce::shape::piece::share;
 use crate::reduce::shape::split::STEPS;

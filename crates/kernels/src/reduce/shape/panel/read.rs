@@ -5,43 +5,20 @@
 
 use crate::address::array;
 use crate::reduce::shape::panel::shift::{beyond, can_exchange, can_shift, exchanged, shifted};
+use crate::reduce::shape::panel::tile::{FOUR, Tile, lines, size};
 use crate::reduce::shape::panel::{Lines, Strip};
 use crate::reduce::shape::split::{STEPS, next};
 use crate::source::{Bits, words};
 use warpfold_simt::Simt;
 
-/// Where a lane's rows of a tile are.
-#[derive(Clone, Copy)]
-pub struct Tile {
-    /// The first of them.
-    pub row: u64,
-    /// Rows from one to the next, a power of two.
-    pub step: u32,
-}
-
-impl Tile {
-    /// So many rows of a lane later.
-    #[inline(always)]
-    pub fn later(self, k: usize) -> Self {
-        Self { row: self.row + (k as u32 * self.step) as u64, ..self }
-    }
-}
-
-/// Rows that are read together where that takes more registers than their elements do.
-pub const FOUR: usize = STEPS / 2;
-
-/// Bytes of a lane's columns.
-#[inline(always)]
-pub const fn size<B: Bits, const C: usize>() -> u32 {
-    B::SIZE * C as u32
-}
-
-/// A lane's columns of `N` rows, all of which are there. A lane without columns reads others'.
+/// A lane's columns of `N` rows, all of which are there; if it `shifts`, side by side wherever these begin. A lane
+/// without columns reads others'.
 #[inline(always)]
 pub fn load<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
     s: &S,
     strip: &Strip<L>,
     tile: Tile,
+    shifts: bool,
 ) -> [[B; C]; N] {
     if L::SEVERAL {
         return found(s, strip, tile);
@@ -52,7 +29,7 @@ pub fn load<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
     // Until all ways of reading have met, in words: elements would take a register each.
     apart(if s.branch(strip.at_once) {
         at_once::<S, B, _, C, N>(s, strip, tile)
-    } else if s.branch(can_shift::<B, L, C>(strip, tile.row + ((N as u32 - 1) * tile.step) as u64)) {
+    } else if s.branch(shifts && can_shift::<B, L, C>(strip, tile.row + ((N as u32 - 1) * tile.step) as u64)) {
         shifted::<S, B, _, C, N>(s, strip, tile, N as u32)
     } else if N > FOUR {
         let mut rows = [[0; 4]; N];
@@ -83,9 +60,14 @@ pub fn unshifted<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
 
 /// The same of 8 rows; those that are not there may have anything.
 #[inline(always)]
-pub fn load_some<S: Simt, B: Bits, L: Lines, const C: usize>(s: &S, strip: &Strip<L>, tile: Tile) -> [[B; C]; STEPS] {
+pub fn load_some<S: Simt, B: Bits, L: Lines, const C: usize>(
+    s: &S,
+    strip: &Strip<L>,
+    tile: Tile,
+    shifts: bool,
+) -> [[B; C]; STEPS] {
     let Tile { row, step, .. } = tile;
-    if B::SIZE <= 2 && s.branch(!strip.at_once && can_shift::<B, L, C>(strip, strip.last())) {
+    if shifts && B::SIZE <= 2 && s.branch(!strip.at_once && can_shift::<B, L, C>(strip, strip.last())) {
         let there = beyond(strip, tile);
         let first = shifted::<S, B, _, C, FOUR>(s, strip, tile, there.min(FOUR as u32));
         let mut rows = [first[0], first[1], first[2], first[3], [0; 4], [0; 4], [0; 4], [0; 4]];
@@ -111,7 +93,7 @@ pub fn load_some<S: Simt, B: Bits, L: Lines, const C: usize>(s: &S, strip: &Stri
                 // The last row may not be whole, if elements have 2 bytes, and what follows it not the array's.
                 let whole = B::SIZE != 2 || strip.reduced.tail() == 0 || row + 1 < strip.rows;
                 let strip = Strip { at_once: strip.at_once && whole, ..*strip };
-                let [bits]: [_; 1] = load(s, &strip, Tile { row, step: 0 });
+                let [bits]: [_; 1] = load(s, &strip, Tile { row, step: 0 }, shifts);
                 bits
             } else {
                 [B::ZERO; C]
@@ -156,9 +138,9 @@ fn found<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
     )
 }
 
-/// A lane's columns of four rows, of elements of 1 and 2 bytes, in words; instead of elements that are not there those of
-/// the last row, or `zeros`. Rows before `whole` have all elements, and the warp's tile has no row from `after` on. All
-/// lanes call it.
+/// A lane's columns of four rows, of elements of 1 and 2 bytes, in words; instead of elements that are not there those
+/// of the last row, or `zeros`. Rows before `whole` have all elements, and the warp's tile has no row from `after` on.
+/// All lanes call it.
 #[inline(always)]
 pub fn load_words<S: Simt, B: Bits, L: Lines, const C: usize>(
     s: &S,
@@ -167,44 +149,27 @@ pub fn load_words<S: Simt, B: Bits, L: Lines, const C: usize>(
     [whole, after]: [u64; 2],
     zeros: bool,
 ) -> [[u32; 4]; FOUR] {
-    if L::SEVERAL {
-        let rows: [[B; C]; FOUR] = found(s, strip, tile);
-        return warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| {
-                let is_blank = zeros && tile.later(k).row >= strip.rows;
-                together(rows[k]).map(
-                    #[inline(always)]
-                    |word| if is_blank { 0 } else { word },
-                )
-            },
-        );
-    }
     let (last, has_tail) = (strip.last(), strip.reduced.tail() != 0);
     let can_exchange = can_exchange::<B, L, C>(strip, after);
-    if s.branch(!strip.at_once && (after <= whole || !has_tail) && can_exchange) {
-        let rows = exchanged::<S, B, _, C>(s, strip, tile, after > strip.rows);
-        return warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| {
-                let is_blank = zeros && tile.later(k).row > last;
-                rows[k].map(
-                    #[inline(always)]
-                    |word| if is_blank { 0 } else { word },
-                )
-            },
-        );
-    }
-    if s.branch(!strip.at_once || has_tail) {
+    let rows: [[u32; 4]; FOUR] = if L::SEVERAL {
+        found::<S, B, L, C, FOUR>(s, strip, tile).map(together)
+    } else if s.branch(!strip.at_once && (after <= whole || !has_tail) && can_exchange) {
+        exchanged::<S, B, _, C>(s, strip, tile, after > strip.rows)
+    } else if s.branch(!strip.at_once || has_tail) {
         return loose::<S, B, _, C>(s, strip, tile, zeros);
-    }
+    } else {
+        warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| words(s, array(strip.at(tile.later(k).row.min(last))), size::<B, C>()),
+        )
+    };
     warpfold_simt::array::from_fn(
         #[inline(always)]
         |k| {
-            let row = tile.later(k).row;
-            words(s, array(strip.at(row.min(last))), size::<B, C>()).map(
+            let is_blank = zeros && tile.later(k).row > last;
+            rows[k].map(
                 #[inline(always)]
-                |word| if zeros && row > last { 0 } else { word },
+                |word| if is_blank { 0 } else { word },
             )
         },
     )
@@ -249,15 +214,6 @@ pub fn at_once<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
         #[inline(always)]
         |k| words(s, array::<u8>(first).offset(step.wrapping_mul(k)), size::<B, C>()),
     )
-}
-
-/// The address of a lane's first column in its first row, and the bytes to the next, of a tile in one run.
-#[inline(always)]
-pub fn lines<S: Simt, B: Bits, L: Lines>(s: &S, strip: &Strip<L>, tile: Tile) -> (u64, usize) {
-    let step = (tile.step as i64 * strip.reduced.bytes()) as usize;
-    let first = strip.at(tile.row);
-    // The multiples of it would take the registers that a word's columns need.
-    (first, if B::SIZE <= 2 { (step >> 32) << 32 | s.anew(step as u32) as usize } else { step })
 }
 
 /// Elements of at most 16 bytes in all, as words.

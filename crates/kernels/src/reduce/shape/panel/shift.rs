@@ -6,7 +6,7 @@
 
 use crate::address::array;
 use crate::node::select;
-use crate::reduce::shape::panel::read::{FOUR, Tile, lines, size};
+use crate::reduce::shape::panel::tile::{FOUR, Tile, lines, size};
 use crate::reduce::shape::panel::{Lines, Strip};
 use crate::reduce::shape::piece::joined;
 use crate::reduce::shape::split::STEPS;
@@ -81,9 +81,9 @@ pub fn can_exchange<B: Bits, L: Lines, const C: usize>(strip: &Strip<L>, after: 
     strip.reduced.bytes() >= 0 && beside && end <= strip.input + strip.reduced.end()
 }
 
-/// A lane's columns of four rows; in place of those that are not there, if the tile `ends`, the last again. A lane reads
-/// the line below its columns, and has what follows from the next lane: fewer reads than those of [`shifted`], but more
-/// instructions. All lanes call it.
+/// A lane's columns of four rows; in place of those that are not there, if the tile `ends`, the last again. A lane
+/// reads the line below its columns, and has what follows from the next lane: fewer reads than those of [`shifted`],
+/// but more instructions. All lanes call it.
 #[inline(always)]
 pub fn exchanged<S: Simt, B: Bits, L: Lines, const C: usize>(
     s: &S,
