@@ -161,11 +161,12 @@ mod tests {
         let mut case = case(shape, Layout::C);
         case.axes = axes.to_vec();
         let mut measured = Measured::new("x", "X", &case);
-        for (name, ns) in [(OURS, ours), (READ, read), (COPY, 2 * read), ("torch", peer)] {
-            let side =
-                SideRecord { samples_ns: vec![ns], calls: 1, cache: "cold: 1 input".into(), ..Default::default() };
-            measured.sides.insert(name.into(), side);
+        let side =
+            |ns| SideRecord { samples_ns: vec![ns], calls: 1, cache: "cold: 1 input".into(), ..Default::default() };
+        for (name, ns) in [(OURS, ours), (READ, read), ("torch", peer)] {
+            measured.sides.insert(name.into(), side(ns));
         }
+        measured.copy = Some(side(2 * read));
         measured
     }
 
