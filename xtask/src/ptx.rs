@@ -42,6 +42,10 @@ fn compile_both(toolchain: &Toolchain) -> Result<[Vec<Entry>; 2], Error> {
 pub fn write(tune: bool) -> Result<(), Error> {
     let toolchain = Toolchain::find()?;
     let [mut library, user] = compile_both(&toolchain)?;
+    let wrong: Vec<String> = library.iter().chain(&user).flat_map(faults).collect();
+    if !wrong.is_empty() {
+        return Err(wrong.join("\n").into());
+    }
     let blocks = if tune { blocks::tune(&folder(), &library)? } else { blocks::read(&folder())? };
     blocks::apply(&mut library, &blocks);
     let bytes = pack::write(&folder(), &library)?;

@@ -131,6 +131,9 @@ impl<'a> Planner<'a> {
         if let Some(launch) = Some(run).filter(|_| far.is_empty()).and_then(|run| self.staged(kept, run)) {
             return Some(launch);
         }
+        if let Some(launch) = self.turned() {
+            return Some(launch);
+        }
         if far.is_empty() && run.x == size && kept.len() <= KEPT {
             return self.long("rows", kept, run.len as u64, Dense { end: self.end() }, false);
         }
@@ -195,7 +198,9 @@ impl<'a> Planner<'a> {
             let reduced = self.pitch(outer, width, rows);
             let (grid, rows, narrow) = (outputs.total * panels, rows.len as u64, narrow as u32);
             let shape = Shallow { outputs, width, x, out, rows, together, narrow, panels, reduced };
-            return Some(self.launch(format!("shallow_{}", self.fold.name), grid, warps, shape));
+            // The kernels of sums take norms, too.
+            let name = self.fold.name.replace("norm_", "sum_");
+            return Some(self.launch(format!("shallow_{name}"), grid, warps, shape));
         }
         if lanes < 32 && self.fold.facts.ordered && !self.fold.facts.slim {
             return self.apart(outer, columns, &[rows]);

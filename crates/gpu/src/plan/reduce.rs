@@ -87,7 +87,7 @@ impl GpuPlan {
             let asked = Asked { spec, fold: &fold, described: false };
             let mut plan = if fold.facts.ordered || fold.facts.places { None } else { twice(spec, problem, limits) };
             plan = plan.or_else(|| stepped(&asked, problem, limits));
-            if plan.is_none() && is_scattered(problem, &fold.facts, limits) {
+            if plan.is_none() && is_scattered(&asked, problem, limits) {
                 plan = subtrees(spec, problem, limits)
                     .or_else(|| tiled(&asked, problem, limits))
                     .or_else(|| transposed(&asked, problem, limits));
@@ -119,7 +119,7 @@ impl GpuPlan {
         }
         let asked = Asked { spec: &spec, fold: &fold, described: true };
         let mut plan = stepped(&asked, problem, limits);
-        if plan.is_none() && is_scattered(problem, &fold.facts, limits) {
+        if plan.is_none() && is_scattered(&asked, problem, limits) {
             plan = Some(transposed(&asked, problem, limits)?);
         }
         let plan = if let Some(Copied { launches, workspace, bytes: more }) = plan {

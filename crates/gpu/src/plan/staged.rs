@@ -7,13 +7,13 @@ use warpfold_kernels::reduce::shape::map::Divisor;
 use warpfold_kernels::reduce::shape::parts::room;
 use warpfold_kernels::reduce::shape::piece::{ALONE, PACKS};
 use warpfold_kernels::reduce::shape::stage::LINES;
-use warpfold_kernels::reduce::shape::staged::{APART, FLAT, LINED, Staged};
+use warpfold_kernels::reduce::shape::staged::{APART, FLAT, LINED, Staged, TURNED};
 use warpfold_kernels::reduce::table::KEPT;
 
 use super::Launch;
 use super::near::is_stepped;
 use super::planner::Planner;
-use super::policy::{SPREAD, STAGED_COSTS, STAGED_FLAT, STAGED_GAP, STAGED_TURNS, WARPS};
+use super::policy::{SPREAD, STAGED_COSTS, STAGED_FLAT, STAGED_GAP, STAGED_TURNS, TURN_SHARE, WARPS};
 use warpfold_array::problem::{Dim, Problem};
 
 /// Bytes that fit a warp's lines wherever they begin.
@@ -35,12 +35,14 @@ struct Units {
     lines: Option<usize>,
     /// Units that fit a tile.
     fit: usize,
+    /// The turns in which a unit has its elements, if there are several; `bytes` are those of one.
+    turns: Option<Turns>,
 }
 
 impl Units {
     /// Units of one element each, which are not staged.
     fn elements(along: Dim, size: usize) -> Self {
-        Self { along, columns: Dim { len: 1, ..along }, bytes: size, lines: None, fit: LINES as usize }
+        Self { along, columns: Dim { len: 1, ..along }, bytes: size, lines: None, fit: LINES as usize, turns: None }
     }
 
     /// Units of `bytes` each.
@@ -51,14 +53,97 @@ impl Units {
         let pitch = along.x as usize;
         if pitch <= bytes + bytes / STAGED_GAP {
             let fit = (FIT - bytes).checked_div(pitch).unwrap_or(LINES as usize) + 1;
-            return Some(Self { along, columns, bytes, lines: None, fit });
+            return Some(Self { along, columns, bytes, lines: None, fit, turns: None });
         }
         let lines = (bytes + 15).div_ceil(16);
-        Some(Self { along, columns, bytes, lines: Some(lines), fit: LINES as usize / lines })
+        Some(Self { along, columns, bytes, lines: Some(lines), fit: LINES as usize / lines, turns: None })
+    }
+}
+
+/// Turns in which outputs have their elements.
+#[derive(Clone, Copy)]
+struct Turns {
+    /// Bytes from one to the next.
+    far: i64,
+    /// How many a tile has, at most.
+    most: usize,
+    /// Elements of one.
+    run: usize,
+    /// Bytes of a unit in one, if a tile has a single unit: of its elements that are in the tile.
+    alone: usize,
+}
+
+/// Outputs in two reduced axes: outer kept axes, along which units follow one another, columns of a unit, and both of
+/// the reduced axes.
+type Turned<'a> = (&'a [Dim], Dim, Dim, [Dim; 2]);
+
+impl Units {
+    /// Units of `bytes` in each of some turns, of which a tile has `len` elements.
+    fn turned(along: Dim, columns: Dim, [far, run]: [Dim; 2], len: usize, size: usize) -> Option<Self> {
+        let of = |elements: usize| (elements - 1) * run.x as usize + columns.len * size;
+        let (bytes, alone) = (of(run.len), of(run.len.min(len)));
+        // A stretch may begin with the last element of a turn.
+        let most = if len < far.len * run.len { (run.len + len - 2) / run.len + 1 } else { far.len };
+        let room = (16 * (LINES as usize / most)).checked_sub(15)?;
+        let pitch = along.x.unsigned_abs();
+        let beside = along.len > 1 && along.x > 0 && bytes <= room && pitch <= bytes + bytes / STAGED_GAP;
+        let fit = if beside { (room - bytes) / pitch + 1 } else { 1 };
+        // Where lines are mostly others', reading elements where they lie is faster.
+        let wide = if fit > 1 { (fit.min(along.len) - 1) * pitch + bytes } else { alone };
+        let dense = 100 * wide >= TURN_SHARE * 16 * (wide + 15).div_ceil(16);
+        let turns = Turns { far: far.x as i64, most, run: run.len, alone };
+        let fits = alone <= room && dense && far.x > 0;
+        fits.then_some(Self { along, columns, bytes, lines: None, fit, turns: Some(turns) })
     }
 }
 
 impl Planner<'_> {
+    /// The axes, if outputs lie side by side in both of two reduced axes. Elements that may come in any order are
+    /// reduced along both in turn, or read where they lie: max f64 (12,1398101,2) of axes 0 and 2 took an H200 136 us
+    /// staged, and 119 so.
+    fn turning(&self) -> Option<Turned<'_>> {
+        let Problem { kept, reduced, size, .. } = self.problem;
+        let [far, run] = reduced[..] else { return None };
+        if !self.fold.facts.turns || run.x <= 0 {
+            return None;
+        }
+        let nothing = Dim { len: 1, x: 0, mask: 0, out: 0 };
+        let (&inner, outer) = kept.split_last()?;
+        if run.x == *size as isize {
+            return (outer.len() <= KEPT).then_some((outer, inner, nothing, [far, run]));
+        }
+        let (&along, outer) = outer.split_last().unwrap_or((&nothing, &[]));
+        // What is between the rows of a unit is staged, too.
+        let dense = inner.x == *size as isize && 2 * inner.len * size >= run.x as usize;
+        (dense && outer.len() <= KEPT).then_some((outer, along, inner, [far, run]))
+    }
+
+    /// The launch for outputs of few elements each, in several runs, if outputs lie side by side in these.
+    pub(super) fn turned(&self) -> Option<Launch<CallAt>> {
+        let Problem { size, count, .. } = *self.problem;
+        if count > PACKS as usize * 32 * self.per() as usize {
+            return None;
+        }
+        let (outer, along, columns, [far, run]) = self.turning()?;
+        let units = Units::turned(along, columns, [far, run], count, size)?;
+        Some(self.units(outer, units, Dim { len: count, ..run }, [0, 0]))
+    }
+
+    /// The launch that leaves a part of each stretch of outputs in several runs, and an output's parts. The problem's
+    /// outputs are rows.
+    pub(super) fn turned_stretches(&self) -> Option<(Launch<CallAt>, u64)> {
+        let Problem { size, count, .. } = *self.problem;
+        let (outer, along, columns, [far, run]) = self.turning()?;
+        let ways = SUBTREES.map(|bits| 1usize << bits).filter(|len| *len < count);
+        let ways = ways.filter_map(|len| Some((len, Units::turned(along, columns, [far, run], len, size)?)));
+        let (len, mut units) = ways.max_by_key(|(len, units)| len * units.fit.min(along.len) * units.columns.len)?;
+        let parts = count.div_ceil(len) as u64;
+        let of_row = |axis: &Dim| Dim { out: axis.out * room(parts) as isize, ..*axis };
+        (units.along, units.columns) = (of_row(&along), of_row(&columns));
+        let outer: Vec<Dim> = outer.iter().map(of_row).collect();
+        Some((self.units(&outer, units, Dim { len, ..run }, [count, 0]), parts))
+    }
+
     /// The launch for outputs of one run each, of few elements.
     pub(super) fn staged(&self, kept: &[Dim], run: Dim) -> Option<Launch<CallAt>> {
         let (size, per) = (self.problem.size, self.per() as usize);
@@ -123,7 +208,8 @@ impl Planner<'_> {
     fn units(&self, outer: &[Dim], units: Units, run: Dim, [row, beyond]: [usize; 2]) -> Launch<CallAt> {
         let outputs = self.outputs::<KEPT>(outer);
         let Units { along, columns, bytes, lines, .. } = units;
-        let wanted = (outputs.total * along.len as u64 / (self.processors * SPREAD)) as usize;
+        let stretches = if units.turns.is_some() { row.div_ceil(run.len).max(1) as u64 } else { 1 };
+        let wanted = (outputs.total * along.len as u64 * stretches / (self.processors * SPREAD)) as usize;
         let packs = run.len.div_ceil(self.per() as usize);
         let shared = Shared::of(packs, self.fold.facts.ordered, &units, wanted);
         let tiles = along.len.div_ceil(shared.per_tile) as u64;
@@ -133,6 +219,13 @@ impl Planner<'_> {
         let flat = dense && near && lines.is_none() && !along.x.unsigned_abs().is_multiple_of(16);
         let free = dense && row == 0 && !self.fold.facts.ordered && shared.lanes > 1;
         let lined = free && !flat && run.len * self.problem.size >= 32;
+        let [flat, lined] = [flat, lined].map(|is| is && units.turns.is_none());
+        let (mut bytes, mut room) = (bytes, lines.unwrap_or(1));
+        if let Some(turns) = units.turns {
+            bytes = if shared.per_tile == 1 { turns.alone } else { bytes };
+            room = ((shared.per_tile - 1) * along.x.unsigned_abs() + bytes + 15).div_ceil(16);
+        }
+        let (abreast, tiles) = (tiles, tiles * stretches);
         let total = outputs.total * tiles;
         let turns = (total / (self.processors * SPREAD * 4)).clamp(1, STAGED_TURNS);
         let warps = total.div_ceil(turns);
@@ -144,11 +237,14 @@ impl Planner<'_> {
             out: self.out(&along),
             width: Divisor::new(columns.len as u64),
             beside: self.out(&columns),
-            lines: Divisor::new(lines.unwrap_or(1) as u64),
+            lines: Divisor::new(room as u64),
+            run: Divisor::new(units.turns.map_or(run.len, |turns| turns.run) as u64),
+            runs: units.turns.map_or(1, |turns| turns.most) as u64,
+            far: units.turns.map_or(0, |turns| turns.far),
             len: run.len as u32,
             near: run.x as u32,
             bytes: bytes as u32,
-            layout: [(lines.is_some(), APART), (flat, FLAT), (lined, LINED)]
+            layout: [(lines.is_some(), APART), (flat, FLAT), (lined, LINED), (units.turns.is_some(), TURNED)]
                 .map(|(is, bit)| is as u32 * bit)
                 .iter()
                 .sum(),
@@ -157,6 +253,7 @@ impl Planner<'_> {
             lanes: shared.lanes as u32,
             packs: shared.packs as u32,
             tiles,
+            abreast,
             end: self.end(),
             row: row as u64,
             beyond: beyond as u64,

@@ -9,7 +9,6 @@ use warpfold_array::problem::{Dim, Problem};
 use warpfold_array::request::Spec;
 use warpfold_kernels::reduce::any::AXES;
 use warpfold_kernels::reduce::call::CallAt;
-use warpfold_kernels::reduce::facts::Facts;
 use warpfold_kernels::reduce::table::KEPT;
 use warpfold_kernels::reduce::transpose::{Axis, FAR, NEAR, SIDE, Side, Transpose, tile};
 use warpfold_kernels::reduce::workspace::COUNTERS;
@@ -47,8 +46,9 @@ struct Way {
 }
 
 /// Whether neighbouring lanes of the kernels that read elements where they lie would find them far apart.
-pub(super) fn is_scattered(problem: &Problem, facts: &Facts, limits: &Limits) -> bool {
+pub(super) fn is_scattered(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> bool {
     let Problem { kept, reduced, size, count, .. } = problem;
+    let facts = &asked.fold.facts;
     let Some((run, far)) = reduced.split_last() else { return false };
     let bytes = count * problem.outputs * size;
     if bytes < limits.multiprocessors as usize * TRANSPOSED_BYTES || !matches!(size, 1 | 2 | 4 | 8) {
@@ -77,7 +77,7 @@ pub(super) fn is_scattered(problem: &Problem, facts: &Facts, limits: &Limits) ->
     // Few columns do as well where lanes that take neighbouring rows read a long stretch together.
     let width = columns.len * size;
     let is_wide = width >= BESIDE_BYTES || (run.x == width as isize && run.len >= TOGETHER);
-    !far.is_empty() && (!is_wide || reduced.len() > 3)
+    !far.is_empty() && (!is_wide || reduced.len() > 3) && asked.planner(problem, problem, 0, limits).turned().is_none()
 }
 
 /// The kept axes in the order of the outputs, all of them upwards, and the reduced ones; how far the first element is

@@ -2,7 +2,7 @@
 
 use crate::node::Node;
 use crate::reduce::fold::{Packed, Parts, Tree};
-use crate::reduce::shape::panel;
+use crate::reduce::shape::{panel, piece};
 
 /// What a planner has to know of a fold, said by the fold's types and its line of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Facts {
     pub wide: u64,
     /// Whether there is a kernel for outputs of few elements.
     pub staged: bool,
+    /// Whether that kernel takes outputs in several turns.
+    pub turns: bool,
     /// Whether there is a kernel for columns of few rows.
     pub shallow: bool,
     /// Whether there is a kernel for columns that are apart, or whose rows are in several runs.
@@ -44,6 +46,7 @@ impl Facts {
             words: F::Part::WORDS as usize,
             wide,
             staged: true,
+            turns: false,
             shallow: true,
             apart: true,
             columns: true,
@@ -58,7 +61,8 @@ impl Facts {
     /// Of a tree with all kernels, a lane of which takes so many columns.
     pub(crate) const fn tree<F: Tree, const C: usize>() -> Self {
         let several = <panel::Ordered<F, true> as panel::Panel<C>>::SEVERAL;
-        Self { packed: several, narrow: several && F::NARROW, ..Self::in_order::<F>(C as u64) }
+        let turns = <piece::Ordered<F> as piece::Walk>::TURNS;
+        Self { packed: several, narrow: several && F::NARROW, turns, ..Self::in_order::<F>(C as u64) }
     }
 
     /// Of a fold that takes columns a word together, with all kernels.

@@ -2,8 +2,9 @@
 //! name.
 //!
 //! `tree`, `heap` and `packed` folds become `rows_`, `runs_`, `staged_`, `columns_`, `apart_`, `shallow_`, `segments_`
-//! and `stretches_` (`narrow_` too for trees) with the fold's name; `_tall` ones have no `shallow_`. The number is how
-//! many columns a lane takes, and `packed` ones take all columns of a word together. A `broad` tree has all of these
+//! and `stretches_` (`narrow_` too for trees) with the fold's name; `_tall` ones have no `shallow_`, and the `shallow_`
+//! kernels of `sums` do for `norms`, too. The number is how many columns a lane takes, and `packed` ones take all
+//! columns of a word together. A `broad` tree has all of these
 //! but `narrow_` and `shallow_`, a `lean` one no segments either. `describe` of a source becomes `rows_`, `runs_`,
 //! `staged_`, `columns_`, `apart_` and `narrow_`. `tiled` becomes `tiled_`; that of f32 takes 16-bit floats, too. `any`
 //! recipes become `any_rows_` and `any_columns_`, `slow` ones only the first. `copy` is a kernel of that name.
@@ -56,6 +57,15 @@ macro_rules! line {
     (($each:ident $with:tt) tree $name:ident, $fold:ty, $wide:literal) => {
         line!(($each $with) tree_tall $name, $fold, $wide);
         line!(($each $with) shallow $name, panel::Ordered<$fold, false>, $wide);
+    };
+    (($each:ident $with:tt) sums $name:ident, $source:ty, $wide:literal) => {
+        line!(($each $with) tree_tall $name, fold::Sums<$source, Plain>, $wide);
+        $each!($with concat!("shallow_", stringify!($name)), Call<Shallow<KEPT>>,
+            shallow::either::<_, panel::Ordered<fold::Sums<$source, Plain>, false>,
+                panel::Ordered<fold::Norms<$source>, false>, KEPT, $wide>);
+    };
+    (($each:ident $with:tt) norms $name:ident, $source:ty, $wide:literal) => {
+        line!(($each $with) tree_tall $name, fold::Norms<$source>, $wide);
     };
     (($each:ident $with:tt) tree_tall $name:ident, $fold:ty, $wide:literal) => {
         line!(($each $with) walk $name, $fold, piece::Ordered<$fold>, piece::Ordered<$fold, Runs>,
@@ -170,12 +180,16 @@ macro_rules! facts {
     ((($find:ident)) tree $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), Facts::tree::<$fold, $wide>());
     };
-    ((($find:ident)) tree_tall $name:ident, $fold:ty, $wide:literal) => {
-        facts!(@return $find stringify!($name), Facts::tree::<$fold, $wide>().tall());
+    ((($find:ident)) sums $name:ident, $source:ty, $wide:literal) => {
+        facts!(@return $find stringify!($name), Facts::tree::<fold::Sums<$source, Plain>, $wide>());
+    };
+    ((($find:ident)) norms $name:ident, $source:ty, $wide:literal) => {
+        facts!(@return $find stringify!($name), Facts::tree::<fold::Norms<$source>, $wide>());
     };
     ((($find:ident)) broad $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), {
-            Facts { shallow: false, slim: false, ..Facts::in_order::<$fold>($wide) }
+            let turns = <piece::Ordered<$fold> as piece::Walk>::TURNS;
+            Facts { shallow: false, slim: false, turns, ..Facts::in_order::<$fold>($wide) }
         });
     };
     ((($find:ident)) lean $name:ident, $fold:ty, $wide:literal) => {
@@ -227,18 +241,18 @@ macro_rules! lines {
 macro_rules! table {
     ($line:ident $with:tt) => {
         lines! { $line $with
-            tree sum_f32: fold::Sums<source::F32, Plain>, 4;
-            tree sum_f64: fold::Sums<source::F64, Plain>, 2;
-            tree sum_f16: fold::Sums<source::F16, Plain>, 8;
-            tree sum_bf16: fold::Sums<source::Bf16, Plain>, 8;
+            sums sum_f32: source::F32, 4;
+            sums sum_f64: source::F64, 2;
+            sums sum_f16: source::F16, 8;
+            sums sum_bf16: source::Bf16, 8;
             broad sum2_f32: fold::Sums<source::F32, Compensated>, 4;
             broad sum2_f64: fold::Sums<source::F64, Compensated>, 2;
             broad sum2_f16: fold::Sums<source::F16, Compensated>, 4;
             broad sum2_bf16: fold::Sums<source::Bf16, Compensated>, 4;
-            tree_tall norm_f32: fold::Norms<source::F32>, 4;
-            tree_tall norm_f64: fold::Norms<source::F64>, 2;
-            tree_tall norm_f16: fold::Norms<source::F16>, 8;
-            tree_tall norm_bf16: fold::Norms<source::Bf16>, 8;
+            norms norm_f32: source::F32, 4;
+            norms norm_f64: source::F64, 2;
+            norms norm_f16: source::F16, 8;
+            norms norm_bf16: source::Bf16, 8;
             broad prod_f32: fold::Products<source::F32>, 4;
             broad prod_f64: fold::Products<source::F64>, 2;
             tree var_f32: fold::Deviations<source::F32>, 4;

@@ -167,6 +167,43 @@ fn elements_some_steps_apart_have_the_bits_of_the_cpu_and_no_fault() {
     assert!(ran["staged"] as usize > count / 3, "{ran:?}");
 }
 
+/// A case with this number of outputs in several turns, few elements each or many: runs of outputs, or of columns, that
+/// lie side by side.
+fn turned(i: usize, seed: &mut u64) -> Case {
+    const LENS: [usize; 12] = [2, 3, 4, 5, 7, 8, 10, 13, 16, 27, 33, 64];
+    let dtype = DType::ALL[pick(DType::ALL.len(), seed)];
+    let axis = |len, gap, reduced| Axis { len, gap, reversed: false, broadcast: false, reduced };
+    let (columns, most) = (1 + pick(3, seed) * pick(6, seed), 4096 / dtype.size());
+    let run = LENS[pick(LENS.len(), seed)].min(most / 2);
+    let all = 30_000 / (columns * run);
+    let (turns, along) = if pick(2, seed) == 0 {
+        let turns = (2 + pick(1 << (1 + pick(6, seed)), seed)).min(most / run).max(2);
+        (turns, (all / turns).clamp(1, 400))
+    } else {
+        let along = 1 + pick(1 << (1 + pick(4, seed)), seed);
+        ((all / along).max(2), along)
+    };
+    let mut gap = || pick(6, seed) / 5;
+    let mut axes = vec![axis(turns, gap(), true), axis(along, gap(), false), axis(run, 0, true)];
+    if columns > 1 {
+        axes.push(axis(columns, 0, false));
+    }
+    if pick(3, seed) == 0 {
+        axes.insert(pick(2, seed), axis(2, 0, false));
+    }
+    let options = Choices { specials: pick(3, seed) == 0, skip_nan: pick(4, seed) == 0, ..Choices::default() };
+    let (op, offset) = (Op::ALL[i % Op::ALL.len()], pick(4, seed));
+    Case { op, dtype, axes, turn: 0, offset, options, seed: pick(1 << 30, seed) as u64 }
+}
+
+#[test]
+fn outputs_in_turns_have_the_bits_of_the_cpu_and_no_fault() {
+    let (on, mut seed) = (Emulated::new(), 8);
+    let count = cases(400);
+    let ran = check_all(&on, (0..count).map(|i| turned(i, &mut seed)));
+    assert!(ran["staged"] as usize > count / 2, "{ran:?}");
+}
+
 /// A case with this number whose order does not matter, of short rows that follow one another, or short runs.
 fn again(i: usize, seed: &mut u64) -> Case {
     const OPS: [Op; 9] =

@@ -39,6 +39,10 @@ pub struct Source {
     pub segments: u32,
     /// Bytes of a segment.
     pub bytes: u32,
+    /// Bytes that the first segment begins later than others do, and how many fewer it has.
+    pub before: u32,
+    /// See `before`.
+    pub less: u32,
     /// Lines for which a segment has room, if there are several segments.
     pub lines: Divisor,
     /// The address of the array's end.
@@ -50,7 +54,7 @@ impl Source {
     #[inline(always)]
     pub fn count(&self) -> u32 {
         if self.segments == 1 {
-            ((self.first as u32 & 15) + self.bytes).div_ceil(16)
+            ((self.first as u32 & 15) + self.bytes - self.less).div_ceil(16)
         } else {
             self.segments * self.lines.by as u32
         }
@@ -61,8 +65,9 @@ impl Source {
     fn at(&self, i: u32) -> u64 {
         let (segment, i) = if self.segments == 1 { (0, i) } else { self.lines.divide_small(i) };
         let segment = segment.min(self.segments - 1);
-        let first = self.first.wrapping_add((segment as i64 * self.step) as u64);
-        let last = ((first as u32 & 15) + self.bytes - 1) / 16;
+        let [before, less] = if segment == 0 { [0, self.less] } else { [self.before, 0] };
+        let first = self.first.wrapping_add((segment as i64 * self.step) as u64) - before as u64;
+        let last = ((first as u32 & 15) + self.bytes - less - 1) / 16;
         (first & !15) + (16 * i.min(last)) as u64
     }
 
@@ -72,7 +77,8 @@ impl Source {
         let (count, lane) = (self.count(), s.lane());
         // Whether the array ends inside a line, which then cannot be read.
         let last = self.first.wrapping_add(((self.segments - 1) as i64 * self.step) as u64);
-        let cut = (last + self.bytes as u64 + 15) & !15 > self.end;
+        let [before, less] = if self.segments == 1 { [0, self.less] } else { [self.before, 0] };
+        let cut = (last - before as u64 + (self.bytes - less) as u64 + 15) & !15 > self.end;
         let (mut w, mut k, steps) = ([[0; 4]; STEPS], 0, s.opaque(STEPS as u32));
         if s.branch(self.segments == 1) {
             // Step by step, so that no address outlives its read.

@@ -15,6 +15,7 @@ use crate::reduce::shape::map::Divisor;
 use crate::reduce::shape::piece::{FEW, Outputs, Stretch, Walk, divide, share};
 use crate::reduce::shape::split::{STEPS, next};
 use crate::reduce::shape::stage::{BLOCK, Source, Stage};
+use crate::reduce::shape::turns::skipped;
 use crate::source::Bits;
 use warpfold_simt::{ALL, Simt};
 
@@ -33,15 +34,22 @@ params! {
         pub width: Divisor,
         /// Elements of the output from one of these to the next.
         pub beside: i64,
-        /// Lines for which each unit has room, if units are staged one by one; otherwise of no matter.
+        /// Lines for which each unit has room, if units are staged one by one, or each turn, if there are several;
+        /// otherwise of no matter.
         pub lines: Divisor,
+        /// Elements of a turn, if there are several.
+        pub run: Divisor,
+        /// Turns of an output.
+        pub runs: u64,
+        /// Bytes from turn to turn.
+        pub far: i64,
         /// Elements of an output.
         pub len: u32,
         /// Bytes from element to element.
         pub near: u32,
         /// Bytes of a unit.
         pub bytes: u32,
-        /// [`APART`], [`FLAT`], [`LINED`].
+        /// [`APART`], [`FLAT`], [`LINED`], [`TURNED`].
         pub layout: u32,
         /// Units of a tile.
         pub per_tile: u32,
@@ -51,8 +59,10 @@ params! {
         pub lanes: u32,
         /// Packs of a lane: at most 15, and a power of two up to 8 if several lanes share an output.
         pub packs: u32,
-        /// Tiles of a line.
+        /// Tiles of a line; if units are stretches in turns, of all stretches of the line's rows.
         pub tiles: u64,
+        /// Tiles of one stretch of these.
+        pub abreast: u64,
         /// Bytes from the input to the end of the array.
         pub end: u64,
         /// Elements of a row, if units are stretches of rows and leave parts for another launch; else none.
@@ -69,23 +79,27 @@ pub const APART: u32 = 1;
 pub const FLAT: u32 = 2;
 /// Lanes that share an output take lines as they lie: units are dense and in any order.
 pub const LINED: u32 = 4;
+/// Outputs have their elements in several turns, each of which has its room in the stage: the tile's units of that turn.
+pub const TURNED: u32 = 8;
 
 /// A tile: where its units are, and where their results go.
 #[derive(Clone, Copy)]
-struct Tile {
+pub(super) struct Tile {
     /// The address of the first unit.
-    first: u64,
+    pub(super) first: u64,
     /// The place of its first result.
     out: i64,
     /// Units.
     units: u32,
-    /// The number of the first unit.
+    /// The number of the first unit, or of the stretch, if units are stretches in turns.
     unit: u64,
+    /// Elements of its first turn that precede it.
+    pub(super) skip: u32,
 }
 
 impl Tile {
     #[inline(always)]
-    fn new<S: Simt, const K: usize>(s: &S, call: &Call<Staged<K>>, number: u64) -> Self {
+    fn new<S: Simt, const K: usize>(s: &S, call: &Call<Staged<K>>, number: u64, turns: bool) -> Self {
         let shape = &call.shape;
         let (mut tile, mut first, mut out) = (number, call.at.input, 0);
         if s.branch(shape.outputs.total > 1) {
@@ -93,13 +107,29 @@ impl Tile {
             let at = shape.outputs.at(outer);
             (tile, first, out) = (within, first.wrapping_add(at.x as u64), at.out);
         }
+        let turned = turns && shape.row > 0 && shape.layout & TURNED != 0;
+        let (mut stretch, mut skip) = (0, 0);
+        if s.branch(turned) {
+            (stretch, tile) = divide(tile, shape.abreast);
+            let (turn, inside) = shape.run.divide(stretch * shape.len as u64);
+            skip = inside as u32;
+            first = first.wrapping_add((turn as i64 * shape.far) as u64) + skipped(shape, skip) as u64;
+            out += stretch as i64;
+        }
         let unit = tile * shape.per_tile as u64;
         Self {
             first: first.wrapping_add((unit as i64 * shape.pitch) as u64),
             out: out + unit as i64 * shape.out,
             units: (shape.units - unit).min(shape.per_tile as u64) as u32,
-            unit,
+            unit: if turned { stretch } else { unit },
+            skip,
         }
+    }
+
+    /// Elements of the row before unit `unit`, or before its stretch.
+    #[inline(always)]
+    fn before<const K: usize>(&self, shape: &Staged<K>, unit: u32, turned: bool) -> u64 {
+        (self.unit + if turned { 0 } else { unit as u64 }) * shape.len as u64
     }
 
     /// Whether each output's elements lie side by side and begin with a line.
@@ -119,21 +149,25 @@ impl Tile {
 
     /// What it has of memory.
     #[inline(always)]
-    fn source<const K: usize>(&self, call: &Call<Staged<K>>) -> Source {
+    fn source<const K: usize>(&self, call: &Call<Staged<K>>, turned: bool) -> Source {
         let shape = &call.shape;
         let end = call.at.input.wrapping_add(shape.end);
         let Staged { pitch, mut bytes, lines, .. } = *shape;
-        if shape.row > 0 {
+        let (mut segments, mut before, mut less) = (if turned { shape.runs as u32 } else { 1 }, 0, 0);
+        if turned && shape.row > 0 {
+            let len = (shape.row - self.before(shape, 0, true)).min(shape.len as u64) as u32;
+            segments = shape.run.divide_small(self.skip + len - 1).0 + 1;
+            (before, less) = self.cut(shape);
+        } else if shape.row > 0 {
             // The last unit of a row may have fewer elements.
             let len = shape.len as u64;
             bytes -= ((self.unit + self.units as u64) * len).saturating_sub(shape.row) as u32 * shape.near;
         }
         if shape.layout & APART != 0 {
-            Source { first: self.first, step: pitch, segments: self.units, bytes, lines, end }
-        } else {
-            let bytes = (self.units - 1) * pitch as u32 + bytes;
-            Source { first: self.first, step: 0, segments: 1, bytes, lines, end }
+            return Source { first: self.first, step: pitch, segments: self.units, bytes, before, less, lines, end };
         }
+        let bytes = (self.units - 1) * pitch as u32 + bytes;
+        Source { first: self.first, step: shape.far, segments, bytes, before, less, lines, end }
     }
 }
 
@@ -146,14 +180,16 @@ pub fn kernel<S: Simt, W: Walk, const K: usize>(s: &S, call: &Call<Staged<K>>) {
     let warp = s.block_x() as u64 * (s.block_dim_x() / 32) as u64 + s.warp() as u64;
     let (mut number, mut t) = (warp * shape.turns as u64, 0);
     while s.again(t < shape.turns && number < shape.outputs.total * shape.tiles) {
-        let tile = Tile::new(s, call, number);
+        let tile = Tile::new(s, call, number, W::TURNS);
         if s.branch(shape.len == 1) {
             singles(s, &walk, call, &tile);
         } else {
-            let source = tile.source(call);
+            let turned = W::TURNS && shape.layout & TURNED != 0;
+            let source = tile.source(call, turned);
             let (walk, lines, ordinary) = walk.ready(s, source.read::<S, W::Bits>(s));
             let ordinary = s.all(ALL, ordinary);
-            let few = W::HAS_FEW && shape.len <= FEW && shape.lanes == 1 && shape.row == 0;
+            let whole = shape.row == 0 && !turned;
+            let few = W::HAS_FEW && shape.len <= FEW && shape.lanes == 1 && whole;
             let lined = tile.lined::<W::Bits, K>(shape);
             let flat = if few { !lined } else { shape.layout & FLAT != 0 && ordinary };
             stage.keep(s, lines, source.count(), flat);
@@ -182,7 +218,8 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
     [ordinary, flat]: [bool; 2],
 ) {
     let shape = &call.shape;
-    let dense = shape.near == W::Bits::SIZE;
+    let turned = W::TURNS && shape.layout & TURNED != 0;
+    let dense = shape.near == W::Bits::SIZE && !turned;
     let total = tile.units * shape.width.by as u32;
     // Lanes side by side have outputs side by side.
     let abreast = share(32, shape.lanes);
@@ -192,11 +229,9 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
     while s.again(o - own < total) {
         let there = o < total;
         let [unit, column, base] = tile.output::<S, W::Bits, K>(s, shape, if there { o } else { 0 });
-        // Elements of the row before this unit.
-        let before = || (tile.unit + unit as u64) * shape.len as u64;
         let mut len = shape.len;
         if s.branch(shape.row > 0) {
-            len = (shape.row - before()).min(len as u64) as u32;
+            len = (shape.row - tile.before(shape, unit, turned)).min(len as u64) as u32;
         }
         let count = (len.max(mine) - mine).min(shape.packs * W::PER);
         let stretch = Stretch { first: mine, count: if there { count } else { 0 }, packs: shape.packs, bit: abreast };
@@ -213,6 +248,9 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
                     return stage.pack::<S, W::Bits>(s, (base >> 4) + mine / W::PER + k, base & 15);
                 }
                 let from = mine + k * W::PER;
+                if s.branch(turned) {
+                    return tile.pack::<S, W::Bits, K>(s, shape, stage, base, [from, len].map(|i| i + tile.skip));
+                }
                 stage.gather::<S, W::Bits>(
                     s,
                     #[inline(always)]
@@ -224,7 +262,7 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
         if s.branch(there && mine == 0) {
             let out = tile.out + unit as i64 * shape.out + column as i64 * shape.beside;
             if s.branch(shape.row > 0) {
-                let before = before() + column as u64 * shape.beyond;
+                let before = tile.before(shape, unit, turned) + column as u64 * shape.beyond;
                 publish(s, call.partials(), out as usize, walk.fold().moved(part, before));
             } else {
                 walk.fold().finish(s, &call.recipe, part, call.out(out));

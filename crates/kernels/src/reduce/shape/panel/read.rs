@@ -85,21 +85,19 @@ pub fn load_some<S: Simt, B: Bits, L: Lines, const C: usize>(
             |k| if there(k) { rows[k] } else { [B::ZERO; C] },
         );
     }
-    warpfold_simt::array::from_fn(
-        #[inline(always)]
-        |k| {
-            let row = row + (k as u32 * step) as u64;
-            if s.branch(row < strip.rows) {
-                // The last row may not be whole, if elements have 2 bytes, and what follows it not the array's.
-                let whole = B::SIZE != 2 || strip.reduced.tail() == 0 || row + 1 < strip.rows;
-                let strip = Strip { at_once: strip.at_once && whole, ..*strip };
-                let [bits]: [_; 1] = load(s, &strip, Tile { row, step: 0 }, shifts);
-                bits
-            } else {
-                [B::ZERO; C]
-            }
-        },
-    )
+    // A loop: so large a closure is not inlined everywhere.
+    let (mut rows, mut k) = ([[B::ZERO; C]; STEPS], 0);
+    while k < STEPS {
+        let row = row + (k as u32 * step) as u64;
+        if s.branch(row < strip.rows) {
+            // The last row may not be whole, if elements have 2 bytes, and what follows it not the array's.
+            let whole = B::SIZE != 2 || strip.reduced.tail() == 0 || row + 1 < strip.rows;
+            let strip = Strip { at_once: strip.at_once && whole, ..*strip };
+            [rows[k]] = load(s, &strip, Tile { row, step: 0 }, shifts);
+        }
+        k += 1;
+    }
+    rows
 }
 
 /// The same where each row has to be found. Those that are not there are the last row again.
