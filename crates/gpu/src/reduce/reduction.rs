@@ -39,10 +39,12 @@ pub struct Reduction {
     origin: Option<Arc<Origin>>,
 }
 
-/// The result of a reduction of no elements.
-struct Constant {
-    values: Values,
-    on_device: Buffer<u8>,
+/// A result for which no element is read.
+enum Constant {
+    /// Of no elements.
+    Values { values: Values, on_device: Buffer<u8> },
+    /// So many bytes of zeros: the places of the only elements.
+    Zeros(usize),
 }
 
 /// What a reduction was prepared for.
@@ -105,7 +107,11 @@ impl Reduction {
                 let values = warpfold_cpu::reduce(op, *input.layout(), &layouts)?.values;
                 let stream = Stream::new(device)?;
                 let on_device = Buffer::upload(&stream, values.as_bytes())?;
-                Work::Constant(Constant { values, on_device })
+                Work::Constant(Constant::Values { values, on_device })
+            }
+            // Where nothing is left out, the only element is the least and the greatest.
+            (outputs, 1) if matches!(op, Op::ArgMin | Op::ArgMax) && !spec.skip_nan && !spec.masked => {
+                Work::Constant(Constant::Zeros(outputs * dtype.size()))
             }
             _ => {
                 let plan = GpuPlan::new(spec, problem, &device.limits());
@@ -189,7 +195,10 @@ impl Reduction {
         self.check(stream, &input, mask.as_ref())?;
         let shape = self.shape.clone();
         match &self.work {
-            Work::Constant(Constant { values, .. }) => {
+            Work::Constant(Constant::Zeros(bytes)) => {
+                return Ok(warpfold_array::Array { shape, values: values(self.dtype, &vec![0; *bytes]) });
+            }
+            Work::Constant(Constant::Values { values, .. }) => {
                 return Ok(warpfold_array::Array { shape, values: values.clone() });
             }
             // No kernel says what the status is.
@@ -301,7 +310,13 @@ impl Reduction {
         match &self.work {
             // SAFETY: 4 bytes; the caller's.
             Work::Nothing => unsafe { clear(stream, to.status) },
-            Work::Constant(Constant { on_device, .. }) => {
+            Work::Constant(Constant::Zeros(bytes)) => {
+                // SAFETY: the caller's room has the bytes of the result.
+                unsafe { stream.fill(to.address, 0, *bytes) }?;
+                // SAFETY: 4 bytes; the caller's.
+                unsafe { clear(stream, to.status) }
+            }
+            Work::Constant(Constant::Values { on_device, .. }) => {
                 let (from, bytes) = (on_device.address(), on_device.len());
                 // SAFETY: the caller's room has the bytes of the result, which are those of the constant.
                 unsafe { stream.copy(to.address, from, bytes) }?;

@@ -3,11 +3,11 @@
 use crate::launch::Ready;
 use warpfold_kernels::reduce::call::CallAt;
 
-/// The work of a planned reduction. `C` is the result of a reduction of no elements, for all outputs.
+/// The work of a planned reduction. `C` is a result for which no element is read, for all outputs.
 pub(super) enum Work<C> {
     /// There are no outputs.
     Nothing,
-    /// There are no elements.
+    /// No element is read: there are none, or all are known to give the same.
     Constant(C),
     /// Kernels.
     Launches { launches: Vec<Ready<CallAt>>, workspace: usize },

@@ -78,6 +78,9 @@ pub trait Tree: Parts {
     const NEUTRAL: bool;
     /// Whether nodes count the elements under them and leave NaNs out. Then NaNs, all bits set, fill a ragged end.
     const COUNTS: bool = false;
+    /// Whether staged outputs may have their elements in several turns. Of folds with large nodes that would cost
+    /// registers for which other outputs wait.
+    const TURNS: bool = Self::NEUTRAL && !Self::COUNTS;
     /// The neutral node; any value if there is none.
     fn neutral(&self) -> Self::Node;
     /// The bits of an element that changes nothing, if there is one.

@@ -266,6 +266,7 @@ where
     type Node = Moments<X::Value>;
     const COMMUTES: bool = false;
     const NEUTRAL: bool = false;
+    const TURNS: bool = true;
     no_plain!();
     #[inline(always)]
     fn neutral(&self) -> Self::Node {

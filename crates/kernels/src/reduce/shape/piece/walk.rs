@@ -67,8 +67,7 @@ pub trait Walk: Piece {
     ) -> <Self::Fold as Parts>::Part {
         self.fold().nothing()
     }
-    /// Whether outputs may have their elements in several turns. Of folds with large nodes, or heaps, that would cost
-    /// registers for which others wait.
+    /// See [`Tree::TURNS`]; heaps would need registers for it, too.
     const TURNS: bool = false;
     /// Whether there is [`Walk::few`].
     const HAS_FEW: bool = true;
@@ -221,7 +220,7 @@ fn brief<S: Simt, F: Heap>(s: &S, f: &F, part: F::Part, bit: u32) -> F::Part {
 
 impl<F: Tree> Walk for Ordered<F> {
     type Bits = F::Bits;
-    const TURNS: bool = F::NEUTRAL && !F::COUNTS;
+    const TURNS: bool = F::TURNS;
 
     #[inline(always)]
     fn ready<S: Simt>(&self, s: &S, packs: [[u32; 4]; STEPS]) -> (Self, [[u32; 4]; STEPS], bool) {
