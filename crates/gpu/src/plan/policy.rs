@@ -51,7 +51,8 @@ pub const ABREAST_BYTES: u64 = 4096;
 /// measured against other values.
 pub const STAGED_GAP: usize = 4;
 /// Of the lines that are staged of a turn, in the worst case, how many per cent must be the tile's own: of 67,
-/// sum f16 (65,258111,8) of axes 0 and 2 took an H200 371 us, and 305 in `apart_`; of 78, bf16 (47,92119,31) 267 and 334.
+/// sum f16 (65,258111,8) of axes 0 and 2 took an H200 371 us, and 305 in `apart_`; of 78, bf16 (47,92119,31) 267
+/// and 334.
 pub const TURN_SHARE: usize = 70;
 /// Tiles that a warp stages one after the other, at most: on an H200, most problems of 256 MiB took as long with 1, 2
 /// and 4. bf16 rows of 1024 took 139, 129 and 122 us, outputs of one f32 each 195, 180 and 175.

@@ -2,7 +2,7 @@
 
 use crate::node::Node;
 use crate::reduce::fold::{Packed, Parts, Tree};
-use crate::reduce::shape::{panel, piece};
+use crate::reduce::shape::panel;
 
 /// What a planner has to know of a fold, said by the fold's types and its line of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,8 +61,12 @@ impl Facts {
     /// Of a tree with all kernels, a lane of which takes so many columns.
     pub(crate) const fn tree<F: Tree, const C: usize>() -> Self {
         let several = <panel::Ordered<F, true> as panel::Panel<C>>::SEVERAL;
-        let turns = <piece::Ordered<F> as piece::Walk>::TURNS;
-        Self { packed: several, narrow: several && F::NARROW, turns, ..Self::in_order::<F>(C as u64) }
+        Self { packed: several, narrow: several && F::NARROW, turns: F::TURNS, ..Self::in_order::<F>(C as u64) }
+    }
+
+    /// Of a tree without kernels for few columns or few rows.
+    pub(crate) const fn broad<F: Tree>(wide: u64) -> Self {
+        Self { shallow: false, slim: false, turns: F::TURNS, ..Self::in_order::<F>(wide) }
     }
 
     /// Of a fold that takes columns a word together, with all kernels.

@@ -181,16 +181,13 @@ macro_rules! facts {
         facts!(@return $find stringify!($name), Facts::tree::<$fold, $wide>());
     };
     ((($find:ident)) sums $name:ident, $source:ty, $wide:literal) => {
-        facts!(@return $find stringify!($name), Facts::tree::<fold::Sums<$source, Plain>, $wide>());
+        facts!((($find)) tree $name, fold::Sums<$source, Plain>, $wide);
     };
     ((($find:ident)) norms $name:ident, $source:ty, $wide:literal) => {
-        facts!(@return $find stringify!($name), Facts::tree::<fold::Norms<$source>, $wide>());
+        facts!((($find)) tree $name, fold::Norms<$source>, $wide);
     };
     ((($find:ident)) broad $name:ident, $fold:ty, $wide:literal) => {
-        facts!(@return $find stringify!($name), {
-            let turns = <piece::Ordered<$fold> as piece::Walk>::TURNS;
-            Facts { shallow: false, slim: false, turns, ..Facts::in_order::<$fold>($wide) }
-        });
+        facts!(@return $find stringify!($name), Facts::broad::<$fold>($wide));
     };
     ((($find:ident)) lean $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), {

@@ -15,7 +15,6 @@ use crate::reduce::shape::map::Divisor;
 use crate::reduce::shape::piece::{FEW, Outputs, Stretch, Walk, divide, share};
 use crate::reduce::shape::split::{STEPS, next};
 use crate::reduce::shape::stage::{BLOCK, Source, Stage};
-use crate::reduce::shape::turns::skipped;
 use crate::source::Bits;
 use warpfold_simt::{ALL, Simt};
 
@@ -72,6 +71,15 @@ params! {
     }
 }
 
+impl<const K: usize> Staged<K> {
+    /// Of a stretch that begins `skip` elements into a turn: bytes of the turn that are not staged. A tile of several
+    /// units has all of its turns, since units' runs lie side by side.
+    #[inline(always)]
+    pub(super) fn skipped(&self, skip: u32) -> u32 {
+        if self.per_tile == 1 { skip * self.near } else { 0 }
+    }
+}
+
 /// Units are staged one by one, and not with what is between them.
 pub const APART: u32 = 1;
 /// Lines are staged without gaps, and lanes read packs word by word: units are dense and do not begin with lines. Not
@@ -79,7 +87,8 @@ pub const APART: u32 = 1;
 pub const FLAT: u32 = 2;
 /// Lanes that share an output take lines as they lie: units are dense and in any order.
 pub const LINED: u32 = 4;
-/// Outputs have their elements in several turns, each of which has its room in the stage: the tile's units of that turn.
+/// Outputs have their elements in several turns, each of which has its room in the stage: the tile's units of that
+/// turn.
 pub const TURNED: u32 = 8;
 
 /// A tile: where its units are, and where their results go.
@@ -113,7 +122,7 @@ impl Tile {
             (stretch, tile) = divide(tile, shape.abreast);
             let (turn, inside) = shape.run.divide(stretch * shape.len as u64);
             skip = inside as u32;
-            first = first.wrapping_add((turn as i64 * shape.far) as u64) + skipped(shape, skip) as u64;
+            first = first.wrapping_add((turn as i64 * shape.far) as u64) + shape.skipped(skip) as u64;
             out += stretch as i64;
         }
         let unit = tile * shape.per_tile as u64;

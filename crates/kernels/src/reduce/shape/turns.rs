@@ -1,19 +1,14 @@
 //! Staged outputs whose elements lie in several turns: two reduced axes that are not one axis in memory.
 //!
-//! Idea: outputs side by side have their runs side by side, too, in every turn of the outer axis. So a tile is a stretch
-//! of memory of each turn, and each has its room in the stage. A lane finds a pack by one division; most packs lie in
-//! one run. Outputs of more elements than a tile holds are taken in stretches, each a whole subtree.
+//! Idea: outputs side by side have their runs side by side, too, in every turn of the outer axis. So a tile is a
+//! stretch of memory of each turn, and each has its room in the stage. A lane finds a pack by one division; most packs
+//! lie in one run. Outputs of more elements than a tile holds are taken in stretches, each a whole subtree.
+//! Bottleneck: instructions, where packs lie in two runs.
 
 use crate::reduce::shape::stage::Stage;
 use crate::reduce::shape::staged::{Staged, Tile};
 use crate::source::Bits;
 use warpfold_simt::Simt;
-
-/// Bytes of the first turn that are not staged: those of a single unit that precede the stretch.
-#[inline(always)]
-pub(super) fn skipped<const K: usize>(shape: &Staged<K>, skip: u32) -> u32 {
-    if shape.per_tile == 1 { skip * shape.near } else { 0 }
-}
 
 impl Tile {
     /// Of a stretch: bytes of the first turn that precede it and are not staged, and how many bytes fewer that turn has
@@ -22,13 +17,13 @@ impl Tile {
     pub(super) fn cut<const K: usize>(&self, shape: &Staged<K>) -> (u32, u32) {
         let run = shape.run.by as u32;
         let over = (self.skip + shape.len.min(run)).max(run) - run;
-        (skipped(shape, self.skip), if shape.per_tile == 1 { over * shape.near } else { 0 })
+        (shape.skipped(self.skip), if shape.per_tile == 1 { over * shape.near } else { 0 })
     }
 
     /// Where element `i` of an output's turns is in shared memory, of which the first begins at `base`.
     #[inline(always)]
     fn place<const K: usize>(&self, shape: &Staged<K>, base: u32, i: u32) -> u32 {
-        let ((turn, inside), skipped) = (shape.run.divide_small(i), skipped(shape, self.skip));
+        let ((turn, inside), skipped) = (shape.run.divide_small(i), shape.skipped(self.skip));
         let first = (self.first as u32).wrapping_sub(skipped);
         let shift = first.wrapping_add(turn.wrapping_mul(shape.far as u32)) & 15;
         let room = (16 * turn * shape.lines.by as u32 + shift).wrapping_sub(self.first as u32 & 15);
