@@ -1,0 +1,113 @@
+//! The arrays of a call, of whatever library, as memory.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+use warpfold::{Array, ArrayRef};
+
+use crate::dlpack::{Exported, Owner, Tensor};
+use crate::numpy;
+
+/// An array of the host, held for the time of a call.
+pub enum Input<'py> {
+    /// An array of NumPy: the argument, or what `warpfold._adapt` has made of it.
+    Numpy {
+        array: Bound<'py, PyAny>,
+        /// Where elements are present, of an array that knows.
+        mask: Option<Bound<'py, PyAny>>,
+        /// A function of the result and the axes, if the result is to be of another kind.
+        wrap: Option<Bound<'py, PyAny>>,
+    },
+    /// An array that another library lends: `of` is the argument.
+    Lent { tensor: Tensor<'py>, of: Bound<'py, PyAny> },
+}
+
+impl<'py> Input<'py> {
+    /// The memory of an argument. An array on a GPU is refused.
+    ///
+    /// # Errors
+    /// TypeError if the argument is no array of a dtype that Warpfold has.
+    pub fn of(x: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let py = x.py();
+        if numpy::is_exact(x) {
+            return Ok(Self::Numpy { array: x.clone(), mask: None, wrap: None });
+        }
+        if !numpy::is_array(x) && lends(x)? {
+            let tensor = Tensor::of(&crate::input::detached(x)?, None)?;
+            if tensor.gpu()?.is_some() {
+                return Err(PyTypeError::new_err("an array on a GPU is not taken here: bring it to the host first"));
+            }
+            return Ok(Self::Lent { tensor, of: x.clone() });
+        }
+        let made = py.import(intern!(py, "warpfold._adapt"))?.call_method1(intern!(py, "adapt"), (x,))?;
+        let (array, mask, wrap): (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>) =
+            made.extract()?;
+        Ok(Self::Numpy { array, mask, wrap })
+    }
+
+    /// The memory.
+    pub fn layout(&self) -> PyResult<ArrayRef<'_>> {
+        match self {
+            Self::Numpy { array, .. } => numpy::layout(array),
+            Self::Lent { tensor, .. } => tensor.layout(),
+        }
+    }
+
+    /// Where elements are present, of an array that knows.
+    pub fn mask(&self) -> Option<&Bound<'py, PyAny>> {
+        match self {
+            Self::Numpy { mask, .. } => mask.as_ref(),
+            Self::Lent { .. } => None,
+        }
+    }
+
+    /// A result as an array of the argument's kind.
+    pub fn result(
+        &self,
+        py: Python<'py>,
+        array: Array,
+        axis: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Self::Numpy { wrap: None, .. } => numpy::result(py, array),
+            Self::Numpy { wrap: Some(wrap), .. } => wrap.call1((numpy::result(py, array)?, axis)),
+            Self::Lent { of, .. } => lent(of, array),
+        }
+    }
+}
+
+/// Whether an object is to be asked by `__dlpack__`.
+pub fn lends(x: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let (py, kind) = (x.py(), x.get_type());
+    if !kind.hasattr(intern!(py, "__dlpack__"))? {
+        return Ok(false);
+    }
+    // Arrays of pyarrow lend their values only, without the mask.
+    Ok(!kind.module()?.to_cow()?.starts_with("pyarrow"))
+}
+
+/// A tensor of PyTorch without its history. Other objects are returned as they are.
+pub fn detached<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = x.py();
+    match x.getattr_opt(intern!(py, "requires_grad"))? {
+        Some(requires) if requires.is_truthy()? => {
+            py.import(intern!(py, "warpfold._adapt"))?.call_method1(intern!(py, "detached"), (x,))
+        }
+        _ => Ok(x.clone()),
+    }
+}
+
+/// A result of the host as an array of the library that `like` is of.
+fn lent<'py>(like: &Bound<'py, PyAny>, array: Array) -> PyResult<Bound<'py, PyAny>> {
+    let Array { shape, values } = array;
+    let dtype = values.dtype();
+    exported(like, Exported::new(Owner::Host(Arc::new(values)), dtype, shape))
+}
+
+/// A result as an array of the library that `like` is of.
+pub fn exported<'py>(like: &Bound<'py, PyAny>, result: Exported) -> PyResult<Bound<'py, PyAny>> {
+    let py = like.py();
+    py.import(intern!(py, "warpfold._adapt"))?.call_method1(intern!(py, "from_dlpack"), (like, Bound::new(py, result)?))
+}
