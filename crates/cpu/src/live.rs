@@ -12,6 +12,7 @@ use super::free::Lanes;
 use super::kernel::{Kernel, Tree, vectorize};
 use super::panel::{Panel, TILE, fold_columns_at_level};
 use super::policy::{BLOCK, PANEL, SHORT};
+use super::wire::Wire;
 
 /// A float that is its own mean.
 pub trait Plainly: Element<Float = Self, Mean = Self> + Float + Real {}
@@ -23,6 +24,19 @@ impl<F: Element<Float = F, Mean = F> + Float + Real> Plainly for F {}
 pub struct Counted<A> {
     value: A,
     count: u64,
+}
+
+impl<A: Wire> Wire for Counted<A> {
+    fn put(self, to: &mut Vec<u8>) {
+        self.value.put(to);
+        self.count.put(to);
+    }
+    fn take(from: &mut &[u8]) -> Option<Self> {
+        Some(Self { value: A::take(from)?, count: u64::take(from)? })
+    }
+    fn fits(self, n: u64) -> bool {
+        self.count <= n
+    }
 }
 
 /// The mean of elements that are not NaN.

@@ -7,6 +7,7 @@
 //!
 //! What needs no speed is Python: `python/warpfold`.
 
+mod command;
 mod dlpack;
 mod error;
 mod functions;
@@ -25,5 +26,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Error", module.py().get_type::<error::Error>())?;
     module.add_class::<dlpack::Exported>()?;
     functions::add(module)?;
+    command::add(module)?;
     settings::add(module)
 }

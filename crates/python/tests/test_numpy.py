@@ -22,7 +22,8 @@ def bound(x, count):
 def near(found, want, scale, relative):
     most = np.finfo(np.asarray(found).dtype).max if np.asarray(found).dtype.kind == "f" else np.inf
     found, want = np.asarray(found, np.float64), np.asarray(want, np.float64)
-    error = np.abs(found - want)
+    with np.errstate(all="ignore"):
+        error = np.abs(found - want)
     assert found.shape == want.shape
     good = ~(error > relative * scale) & (np.isnan(found) == np.isnan(want))
     # Products overflow: then the exact result must be beyond what the dtype holds.

@@ -21,7 +21,8 @@ const FLOORS: &[&[&str]] = &[
     &["warpfold"],
     &["warpfold-ladder"],
     &["warpfold-bench"],
-    &["warpfold-cli", "warpfold-python"],
+    &["warpfold-cli"],
+    &["warpfold-python"],
 ];
 
 /// Crates beside the floors: tools and examples. They may depend on every crate, and no crate of a floor on them.
