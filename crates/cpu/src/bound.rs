@@ -44,8 +44,8 @@ pub struct Bound<'a> {
 pub struct Wires {
     /// Appends `n` nodes, which are readable at the address.
     pub put: unsafe fn(*const Node, usize, &mut Vec<u8>),
-    /// Reads `n` nodes of so many elements each, and writes them to the address, where there is room. Returns whether the
-    /// bytes were such nodes.
+    /// Reads `n` nodes of so many elements each, and writes them to the address, where there is room. Returns
+    /// whether the bytes were such nodes.
     pub take: unsafe fn(&mut &[u8], usize, u64, *mut Node) -> bool,
     /// Moves `n` nodes, which are written at the address.
     pub moved: unsafe fn(*mut Node, usize, u64),

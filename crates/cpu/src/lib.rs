@@ -47,9 +47,9 @@ mod plan;
 #[cfg(feature = "reductions")]
 mod reduction;
 #[cfg(feature = "reductions")]
-mod statistics;
-#[cfg(feature = "reductions")]
 mod spans;
+#[cfg(feature = "reductions")]
+mod statistics;
 #[cfg(feature = "reductions")]
 mod store;
 #[cfg(feature = "reductions")]

@@ -12,7 +12,7 @@ use super::free::Lanes;
 use super::kernel::{Kernel, Tree, vectorize};
 use super::panel::{Panel, TILE, fold_columns_at_level};
 use super::policy::{BLOCK, PANEL, SHORT};
-use super::wire::Wire;
+use super::wire::fields;
 
 /// A float that is its own mean.
 pub trait Plainly: Element<Float = Self, Mean = Self> + Float + Real {}
@@ -26,18 +26,11 @@ pub struct Counted<A> {
     count: u64,
 }
 
-impl<A: Wire> Wire for Counted<A> {
-    fn put(self, to: &mut Vec<u8>) {
-        self.value.put(to);
-        self.count.put(to);
-    }
-    fn take(from: &mut &[u8]) -> Option<Self> {
-        Some(Self { value: A::take(from)?, count: u64::take(from)? })
-    }
+fields!([A] Counted<A>, value: A, count: u64,
     fn fits(self, n: u64) -> bool {
         self.count <= n
     }
-}
+);
 
 /// The mean of elements that are not NaN.
 #[derive(Clone)]

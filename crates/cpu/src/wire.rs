@@ -23,7 +23,7 @@ pub trait Wire: Copy {
 }
 
 macro_rules! numbers {
-    ($($t:ty),*) => {$(impl Wire for $t {
+    ($($t:ty $(: $fits:expr)?);*) => {$(impl Wire for $t {
         fn put(self, to: &mut Vec<u8>) {
             to.extend(self.to_le_bytes());
         }
@@ -32,54 +32,44 @@ macro_rules! numbers {
             *from = rest;
             Some(Self::from_le_bytes(*first))
         }
+        $(fn fits(self, n: u64) -> bool {
+            $fits(self, n)
+        })?
     })*};
 }
-numbers!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64);
+// 128 bits are a sum of integers of at most 64 bits.
+numbers!(u8; i8; u16; i16; u32; i32; u64; i64; f32; f64;
+    i128: |sum: i128, n: u64| sum.unsigned_abs() <= u128::from(n) << 64);
 
-/// A sum of integers of at most 64 bits.
-impl Wire for i128 {
-    fn put(self, to: &mut Vec<u8>) {
-        to.extend(self.to_le_bytes());
-    }
-    fn take(from: &mut &[u8]) -> Option<Self> {
-        let (first, rest) = from.split_first_chunk()?;
-        *from = rest;
-        Some(Self::from_le_bytes(*first))
-    }
-    fn fits(self, n: u64) -> bool {
-        self.unsigned_abs() <= (n as u128) << 64
-    }
+/// Writes the two fields of a struct one after the other: `fields!([F] DoubleWord<F>, hi: F, lo: F)`. Methods may
+/// follow.
+macro_rules! fields {
+    ([$n:ident $($m:ident)?] $t:ty, $a:tt: $ta:ty, $b:tt: $tb:ty $(, $more:item)*) => {
+        impl<$n: $crate::wire::Wire $(, $m: $crate::wire::Wire)?> $crate::wire::Wire for $t {
+            fn put(self, to: &mut Vec<u8>) {
+                $crate::wire::Wire::put(self.$a, to);
+                $crate::wire::Wire::put(self.$b, to);
+            }
+            fn take(from: &mut &[u8]) -> Option<Self> {
+                Some(Self { $a: $crate::wire::Wire::take(from)?, $b: $crate::wire::Wire::take(from)? })
+            }
+            $($more)*
+        }
+    };
 }
+pub(crate) use fields;
 
-impl<F: Wire> Wire for DoubleWord<F> {
-    fn put(self, to: &mut Vec<u8>) {
-        self.hi.put(to);
-        self.lo.put(to);
+fields!([F] DoubleWord<F>, hi: F, lo: F);
+fields!([R] Moments<R>, mean: R, m2: R);
+fields!([E R] Powers<E, R>, scale: E, sum: R);
+fields!([K] ArgNode<K>, key: K, index: u64,
+    fn fits(self, _n: u64) -> bool {
+        self.index <= i64::MAX as u64
+    },
+    fn moved(self, by: u64) -> Self {
+        Self { index: self.index.wrapping_add(by), ..self }
     }
-    fn take(from: &mut &[u8]) -> Option<Self> {
-        Some(Self { hi: F::take(from)?, lo: F::take(from)? })
-    }
-}
-
-impl<R: Wire> Wire for Moments<R> {
-    fn put(self, to: &mut Vec<u8>) {
-        self.mean.put(to);
-        self.m2.put(to);
-    }
-    fn take(from: &mut &[u8]) -> Option<Self> {
-        Some(Self { mean: R::take(from)?, m2: R::take(from)? })
-    }
-}
-
-impl<E: Wire, R: Wire> Wire for Powers<E, R> {
-    fn put(self, to: &mut Vec<u8>) {
-        self.scale.put(to);
-        self.sum.put(to);
-    }
-    fn take(from: &mut &[u8]) -> Option<Self> {
-        Some(Self { scale: E::take(from)?, sum: R::take(from)? })
-    }
-}
+);
 
 impl<K: Wire> Wire for (K, K) {
     fn put(self, to: &mut Vec<u8>) {
@@ -88,22 +78,6 @@ impl<K: Wire> Wire for (K, K) {
     }
     fn take(from: &mut &[u8]) -> Option<Self> {
         Some((K::take(from)?, K::take(from)?))
-    }
-}
-
-impl<K: Wire> Wire for ArgNode<K> {
-    fn put(self, to: &mut Vec<u8>) {
-        self.key.put(to);
-        self.index.put(to);
-    }
-    fn take(from: &mut &[u8]) -> Option<Self> {
-        Some(Self { key: K::take(from)?, index: u64::take(from)? })
-    }
-    fn fits(self, _n: u64) -> bool {
-        self.index <= i64::MAX as u64
-    }
-    fn moved(self, by: u64) -> Self {
-        Self { index: self.index.wrapping_add(by), ..self }
     }
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use pyo3::prelude::*;
 
-/// Runs the command with these arguments, of which the first is the program's name, and returns the status to exit with.
+/// Runs the command with these arguments, of which the first is the program's name. Returns the status to exit with.
 ///
 /// It belongs to `python -m warpfold`: the command takes over signals, and prints.
 #[pyfunction]

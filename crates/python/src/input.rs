@@ -47,6 +47,14 @@ impl<'py> Input<'py> {
         Ok(Self::Numpy { array, mask, wrap })
     }
 
+    /// The interpreter.
+    pub fn py(&self) -> Python<'py> {
+        match self {
+            Self::Numpy { array, .. } => array.py(),
+            Self::Lent { of, .. } => of.py(),
+        }
+    }
+
     /// The memory.
     pub fn layout(&self) -> PyResult<ArrayRef<'_>> {
         match self {

@@ -2,8 +2,8 @@
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyFloat, PyInt, PyTuple};
-use warpfold::{DType, DeviceName, Op, Options, Ord, Precision, Scalar};
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt};
+use warpfold::{DType, DeviceName, Error, Op, Options, Ord, Precision, Scalar};
 
 use crate::error;
 
@@ -75,6 +75,58 @@ impl Given<'_, '_> {
     }
 }
 
+/// Arguments by keyword, where many functions share a list of them.
+pub struct Keywords<'py>(Vec<(&'static str, Bound<'py, PyAny>)>);
+
+impl<'py> Keywords<'py> {
+    /// The keywords of a call, of which only `names` are known. None is the same as nothing.
+    ///
+    /// # Errors
+    /// TypeError for an unknown one.
+    pub fn of(given: Option<&Bound<'py, PyDict>>, names: &[&'static str]) -> PyResult<Self> {
+        let mut all = Vec::new();
+        for (name, value) in given.into_iter().flatten() {
+            let name: String = name.extract()?;
+            let Some(known) = names.iter().find(|known| **known == name) else {
+                let names = names.join(", ");
+                return Err(PyTypeError::new_err(format!("unknown argument {name}; there are {names}")));
+            };
+            if !value.is_none() {
+                all.push((*known, value));
+            }
+        }
+        Ok(Self(all))
+    }
+
+    /// The argument of this name.
+    pub fn get(&self, name: &str) -> Option<&Bound<'py, PyAny>> {
+        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+    }
+
+    /// A name or a number of this name.
+    pub fn value<'a, T: FromPyObject<'a, 'py>>(&'a self, name: &str) -> PyResult<Option<T>>
+    where
+        PyErr: From<T::Error>,
+    {
+        Ok(self.get(name).map(|value| value.extract()).transpose()?)
+    }
+
+    /// The arguments as those of a reduction; `result_dtype` is its dtype, too.
+    pub fn given(&self) -> PyResult<Given<'_, 'py>> {
+        Ok(Given {
+            dtype: self.get("dtype").or(self.get("result_dtype")),
+            initial: self.get("initial"),
+            r#where: self.get("where"),
+            ddof: self.value("ddof")?,
+            correction: self.value("correction")?,
+            ord: self.get("ord"),
+            precision: self.value("precision")?,
+            device: self.value("device")?,
+            ..Given::default()
+        })
+    }
+}
+
 /// One axis, or a tuple or list of them.
 pub fn axes(axis: &Bound<'_, PyAny>) -> PyResult<Vec<isize>> {
     if axis.is_instance_of::<PyInt>() && !axis.is_instance_of::<PyBool>() {
@@ -142,12 +194,11 @@ fn ord(ord: &Bound<'_, PyAny>) -> PyResult<Ord> {
     }
 }
 
-/// The name of a reduction in Python: with underscores.
-pub fn op(name: &str) -> PyResult<Op> {
-    name.replace('_', "-").parse().map_err(|e: warpfold::Error| PyValueError::new_err(e.to_string()))
-}
-
-/// The axes of a call as a tuple, for an argument of a Python function.
-pub fn tuple<'py>(py: Python<'py>, axes: &[usize]) -> PyResult<Bound<'py, PyTuple>> {
-    PyTuple::new(py, axes)
+/// A reduction by its name in Python, and whether it skips NaN: `count_nonzero`, `nansum`.
+pub fn op(name: &str) -> PyResult<(Op, bool)> {
+    let skipping = name.strip_prefix("nan").and_then(|rest| rest.parse().ok());
+    match skipping {
+        Some(op) => Ok((op, true)),
+        None => name.parse().map(|op| (op, false)).map_err(|e: Error| PyValueError::new_err(e.to_string())),
+    }
 }

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -63,30 +64,52 @@ def test_the_lock_is_released():
     assert len(within) > 10
 
 
+FORKS = """
+import os, signal, sys, time
+import numpy as np
+import warpfold as wf
+
+x = np.random.default_rng(0).standard_normal(1 << 20)
+want, rows = wf.sum(x), wf.sum(x.reshape(1024, -1), 0)
+for generation in range(3):
+    child = os.fork()
+    if child == 0:
+        same = wf.sum(x) == want and np.array_equal(wf.sum(x.reshape(1024, -1), 0), rows)
+        if not same or generation == 2:
+            os._exit(0 if same else 1)
+        # The child forks, too.
+        continue
+    deadline = time.monotonic() + 20
+    while (done := os.waitpid(child, os.WNOHANG))[0] == 0:
+        if time.monotonic() > deadline:
+            os.kill(child, signal.SIGKILL)
+            sys.exit("the child hangs")
+        time.sleep(0.01)
+    assert done[1] == 0
+    assert wf.sum(x) == want
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_after_a_fork(rng):
-    x = rng.standard_normal(1 << 20)
-    want = wf.sum(x)
-    for _ in range(3):
-        child = os.fork()
-        if child == 0:
-            try:
-                same = bits(wf.sum(x)) == bits(want) and bits(wf.sum(x.reshape(1024, -1), 0)) is not None
-            finally:
-                os._exit(0 if same else 1)
-        deadline = time.monotonic() + 20
-        while True:
-            done, status = os.waitpid(child, os.WNOHANG)
-            if done:
-                break
-            if time.monotonic() > deadline:
-                os.kill(child, signal.SIGKILL)
-                os.waitpid(child, 0)
-                pytest.fail("the child hangs")
-            time.sleep(0.01)
-        assert status == 0
-    assert bits(wf.sum(x)) == bits(want)
+def test_after_a_fork():
+    # In a process of its own: other libraries of the tests have threads, and warn of forks.
+    words = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKS]
+    said = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert said.returncode == 0, said.stderr
+
+
+def test_in_spawned_workers():
+    code = (
+        "import multiprocessing as mp, numpy as np, warpfold as wf\n"
+        "if __name__ == '__main__':\n"
+        "    x = [np.arange(n, dtype='f8') for n in (10, 300_000)]\n"
+        "    with mp.get_context('spawn').Pool(2) as pool:\n"
+        "        assert pool.map(wf.sum, x) == [wf.sum(part) for part in x]\n"
+    )
+    script = os.path.join(tempfile.mkdtemp(), "spawn.py")
+    with open(script, "w") as file:
+        file.write(code)
+    subprocess.run([sys.executable, script], check=True, timeout=60)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")

@@ -1,15 +1,16 @@
 //! A state as bytes: little-endian, with a version, the same on every machine.
 //!
-//! `WFSP`, the version, op, dtype of the elements, dtype asked for (255: none), precision, order of the norm, flags, initial
-//! value (tag and 8 bytes), ddof, the shape of the outputs, then each range: start, end, and the nodes of its canonical
-//! pieces.
+//! `WFSP`, the version, op, dtype of the elements, dtype asked for (255: none), precision, order of the norm, flags,
+//! initial value (tag and 8 bytes), ddof, the shape of the outputs, then each range: start, end, and the nodes of its
+//! canonical pieces.
 
 use warpfold_array::request::Spec;
 use warpfold_array::{Error, MAX_RANK, Op, Options, Ord, Precision, elements, memory};
 use warpfold_core::{Cast, DType};
 
+use super::Spans;
 use super::range::{Piece, Range, levels};
-use super::{Spans, wrong};
+use super::wrong::wrong;
 use crate::dispatch::Kernels;
 use crate::engine::nodes::Nodes;
 use crate::wire::Wire;

@@ -5,7 +5,7 @@ use warpfold_array::{ArrayRef, Error, Progress};
 
 use super::range::{Piece, Range, joined, levels};
 use super::rooted::Rooted;
-use super::wrong;
+use super::wrong::wrong;
 use crate::bound::Bound;
 use crate::engine::Work;
 use crate::engine::nodes::{Items, Nodes};
@@ -69,7 +69,9 @@ impl Lines {
         for ((&axis, &start), &total) in axes.iter().zip(start).zip(total) {
             let len = array.shape()[axis] as u64;
             if start.checked_add(len).is_none_or(|end| end > total) {
-                return Err(wrong(format!("along axis {axis} a part of {len} from {start} on exceeds the {total} of the whole")));
+                return Err(wrong(format!(
+                    "along axis {axis} a part of {len} from {start} on exceeds the {total} of the whole"
+                )));
             }
         }
         let mask_strides = match mask {
@@ -252,8 +254,8 @@ impl Lines {
         let rooted = Rooted(bound.kernel);
         let work = Work::new(&rooted, bound.load, &problem, base, threads, progress);
         let mut nodes = Nodes::with_capacity(rooted.0.facts().node, outputs);
-        // SAFETY: the caller vouches for the elements; there is a place for the node of each output, and `outputs` writes
-        // all, since there are elements.
+        // SAFETY: the caller vouches for the elements; there is a place for the node of each output, and all are
+        // written, since there are elements.
         unsafe {
             nodes.write(outputs, |to| {
                 let out = Output::at_address(to.cast(), outputs, rooted.0.facts().node);

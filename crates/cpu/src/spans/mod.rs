@@ -1,10 +1,11 @@
-//! The reduction of parts of an array that are in many places: each part is reduced to nodes of the tree, and nodes join
-//! as parts become adjacent. The last part to join makes the result of the whole, in its bits.
+//! The reduction of parts of an array that are in many places: each part is reduced to nodes of the tree, and nodes
+//! join as parts become adjacent. The last part to join makes the result of the whole, in its bits.
 
 mod bytes;
 mod lines;
 mod range;
 mod rooted;
+mod wrong;
 
 use crate::bound::Bound;
 use crate::dispatch::Kernels;
@@ -16,13 +17,14 @@ use warpfold_core::DType;
 
 use lines::Lines;
 use range::Range;
+use wrong::wrong;
 
-/// The state of a reduction of which only some parts have been seen: for each output the canonical nodes of the ranges of
-/// its sequence that they cover.
+/// The state of a reduction of which only some parts have been seen: for each output the canonical nodes of the ranges
+/// of its sequence that they cover.
 ///
-/// Parts may come in any order, from any process, and be cut anywhere. There are outputs for the kept axes of the parts,
-/// which are the same for all. A part may be a block of several reduced axes, which covers a range of the sequence in each
-/// of its rows.
+/// Parts may come in any order, from any process, and be cut anywhere. There are outputs for the kept axes of the
+/// parts, which are the same for all. A part may be a block of several reduced axes, which covers a range of the
+/// sequence in each of its rows.
 ///
 /// ```
 /// use warpfold::{ArrayRef, Op, Options, Spans, reduce};
@@ -50,19 +52,13 @@ pub struct Spans {
 }
 
 impl Spans {
-    /// No parts yet, of a reduction of elements of a dtype into outputs of the shape `kept`. `masked` says whether parts
-    /// may have masks. The options are those of [`crate::reduce`], but for `axes`, `keepdims`, `mask`, `threads` and
-    /// `progress`, which are not used.
+    /// No parts yet, of a reduction of elements of a dtype into outputs of the shape `kept`. `masked` says whether
+    /// parts may have masks. The options are those of [`crate::reduce`], but for `axes`, `keepdims`, `mask`, `threads`
+    /// and `progress`, which are not used.
     ///
     /// # Errors
     /// Options that the reduction does not have; [`Error::Memory`] if memory has no room for the outputs.
-    pub fn new(
-        op: Op,
-        dtype: DType,
-        kept: &[usize],
-        masked: bool,
-        options: &Options<'_>,
-    ) -> Result<Self, Error> {
+    pub fn new(op: Op, dtype: DType, kept: &[usize], masked: bool, options: &Options<'_>) -> Result<Self, Error> {
         let outputs = elements(kept, 1)?;
         let nothing = ArrayRef::from_bytes(&[], dtype, &[0], warpfold_array::Order::C, false)?;
         let options = Options { axes: None, keepdims: false, mask: None, ..options.clone() };
@@ -120,7 +116,11 @@ impl Spans {
         let lines = Lines::new(&array, &axes, start, total, options.mask.as_ref(), self.spec.masked)?;
         let spec = Spec { swapped: array.is_swapped(), ..self.spec };
         let found = Kernels(&spec).with(|bound| {
-            memory::afford("the nodes of a part", self.outputs.saturating_mul(lines.nodes()), bound.kernel.facts().node)?;
+            memory::afford(
+                "the nodes of a part",
+                self.outputs.saturating_mul(lines.nodes()),
+                bound.kernel.facts().node,
+            )?;
             on_threads(options.threads, |threads| {
                 // SAFETY: an ArrayRef's elements are readable, and the lines reach no others.
                 unsafe { lines.reduce(bound, self.outputs, threads, options.progress) }
@@ -169,7 +169,9 @@ impl Spans {
                 let there: Vec<String> = self.ranges().take(3).map(|(start, end)| format!("{start}..{end}")).collect();
                 let more = if self.ranges.len() > 3 { ", …" } else { "" };
                 let there = if there.is_empty() { "none".into() } else { there.join(", ") + more };
-                return Err(wrong(format!("of the {total} elements of the sequence there are {there}: add the others")));
+                return Err(wrong(format!(
+                    "of the {total} elements of the sequence there are {there}: add the others"
+                )));
             }
         };
         let width = if self.spec.op == Op::MinMax { 2 } else { 1 };
@@ -204,9 +206,4 @@ impl std::fmt::Debug for Spans {
         let ranges: Vec<_> = self.ranges().collect();
         write!(f, "Spans({} of {} into {:?}, {ranges:?})", self.spec.op, self.spec.input, self.kept)
     }
-}
-
-/// The error of a part or a state that does not fit.
-fn wrong(why: String) -> Error {
-    Error::Spans { why }
 }

@@ -11,15 +11,21 @@ What a result is, bit for bit, is written in docs/numerics.md.
 
 import numpy as _np  # noqa: F401 (the native module reads NumPy's structs)
 
+from ._describe import Description, describe, devices, explain
 from ._native import (
     Error,
+    Spans,
+    Stream,
     __version__,
     all,
     any,
     argmax,
     argmin,
+    bincount,
     count_nonzero,
     get_num_threads,
+    group_by,
+    histogram,
     logsumexp,
     max,
     mean,
@@ -38,20 +44,33 @@ from ._native import (
     nanvar,
     norm,
     prod,
+    reduce_by_key,
+    segmented,
     set_num_threads,
     std,
     sum,
     var,
 )
+from ._reference import tree_reference
+from ._unique import unique_all, unique_counts, unique_inverse, unique_values
 
 __all__ = [
+    "Description",
     "Error",
+    "Spans",
+    "Stream",
     "all",
     "any",
     "argmax",
     "argmin",
+    "bincount",
     "count_nonzero",
+    "describe",
+    "devices",
+    "explain",
     "get_num_threads",
+    "group_by",
+    "histogram",
     "logsumexp",
     "max",
     "mean",
@@ -70,8 +89,15 @@ __all__ = [
     "nanvar",
     "norm",
     "prod",
+    "reduce_by_key",
+    "segmented",
     "set_num_threads",
     "std",
     "sum",
+    "tree_reference",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
     "var",
 ]

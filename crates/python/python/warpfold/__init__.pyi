@@ -1,6 +1,7 @@
 """The types of the package. Results are of the kind of the argument: an array, or a scalar of NumPy."""
 
-from typing import Any, Literal, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, overload
 
 # An array of any library that warpfold takes.
 Array: TypeAlias = Any
@@ -320,3 +321,193 @@ def count_nonzero(
 ) -> Any: ...
 def set_num_threads(threads: int, /) -> None: ...
 def get_num_threads() -> int: ...
+
+class Description:
+    NAMES: ClassVar[tuple[str, ...]]
+    count: Any
+    nan_count: Any
+    min: Any
+    argmin: Any
+    max: Any
+    argmax: Any
+    mean: Any
+    std: Any
+    sum: Any
+    norm: Any
+    dtype: str
+    shape: tuple[int, ...]
+    def __iter__(self) -> Iterator[str]: ...
+    def __getitem__(self, name: str) -> Any: ...
+    def keys(self) -> tuple[str, ...]: ...
+
+class Device(NamedTuple):
+    name: str
+    description: str
+    processors: int
+    memory: int
+    capability: tuple[int, int] | None
+
+def describe(
+    x: Array,
+    axis: Axis = None,
+    *,
+    keepdims: bool = False,
+    where: Array | None = None,
+    skip_nan: bool = False,
+    device: str | None = None,
+) -> Description: ...
+def explain(
+    op: str,
+    x: Array,
+    axis: Axis = None,
+    *,
+    keepdims: bool = False,
+    dtype: DType = None,
+    precision: Precision = None,
+    device: str | None = None,
+) -> str: ...
+def devices() -> list[Device]: ...
+def tree_reference(x: Array, op: Literal["sum", "mean", "prod", "var", "std"] = "sum") -> Any: ...
+def segmented(
+    values: Array,
+    offsets: Array,
+    op: str = "sum",
+    *,
+    fill: Number | None = None,
+    dtype: DType = None,
+    where: Array | None = None,
+    ddof: float | None = None,
+    precision: Precision = None,
+    device: str | None = None,
+) -> Any: ...
+@overload
+def group_by(
+    values: Array,
+    labels: Array,
+    op: str | None = None,
+    num_groups: int | None = None,
+    *,
+    fill: Number | None = None,
+    dtype: DType = None,
+    where: Array | None = None,
+    ddof: float | None = None,
+    precision: Precision = None,
+    device: str | None = None,
+) -> Any: ...
+@overload
+def group_by(
+    values: Array,
+    labels: Array,
+    op: list[str] | tuple[str, ...],
+    num_groups: int | None = None,
+    *,
+    fill: Number | None = None,
+    dtype: DType = None,
+    where: Array | None = None,
+    ddof: float | None = None,
+    precision: Precision = None,
+    device: str | None = None,
+) -> dict[str, Any]: ...
+def reduce_by_key(
+    keys: Array,
+    values: Array,
+    op: str = "sum",
+    *,
+    dtype: DType = None,
+    where: Array | None = None,
+    ddof: float | None = None,
+    precision: Precision = None,
+    device: str | None = None,
+) -> tuple[Any, Any]: ...
+def bincount(x: Array, weights: Array | None = None, minlength: int = 0, *, device: str | None = None) -> Any: ...
+def histogram(
+    x: Array,
+    bins: int | Sequence[float] | Array | None = None,
+    range: tuple[float, float] | None = None,
+    weights: Array | None = None,
+    *,
+    device: str | None = None,
+) -> tuple[Any, Any]: ...
+
+class UniqueAllResult(NamedTuple):
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+class UniqueCountsResult(NamedTuple):
+    values: Any
+    counts: Any
+
+class UniqueInverseResult(NamedTuple):
+    values: Any
+    inverse_indices: Any
+
+def unique_all(x: Array, /, *, device: str | None = None) -> UniqueAllResult: ...
+def unique_counts(x: Array, /, *, device: str | None = None) -> UniqueCountsResult: ...
+def unique_inverse(x: Array, /, *, device: str | None = None) -> UniqueInverseResult: ...
+def unique_values(x: Array, /, *, device: str | None = None) -> Any: ...
+
+class Stream:
+    def __init__(
+        self,
+        op: str,
+        dtype: DType,
+        *,
+        start: int = 0,
+        masked: bool = False,
+        result_dtype: DType = None,
+        initial: Number | None = None,
+        ddof: float | None = None,
+        correction: float | None = None,
+        ord: float | None = None,
+        precision: Precision = None,
+    ) -> None: ...
+    def push(self, x: Array, /, *, where: Array | None = None) -> None: ...
+    def merge(self, other: Stream) -> None: ...
+    def finish(self) -> Any: ...
+    def to_bytes(self) -> bytes: ...
+    @classmethod
+    def from_bytes(cls, bytes: bytes) -> Stream: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def op(self) -> str: ...
+
+class Spans:
+    def __init__(
+        self,
+        op: str,
+        dtype: DType,
+        shape: Sequence[int] = (),
+        *,
+        masked: bool = False,
+        result_dtype: DType = None,
+        initial: Number | None = None,
+        ddof: float | None = None,
+        correction: float | None = None,
+        ord: float | None = None,
+        precision: Precision = None,
+    ) -> None: ...
+    def add(
+        self,
+        x: Array,
+        axis: Axis = None,
+        start: int | Sequence[int] | None = None,
+        total: int | Sequence[int] | None = None,
+        *,
+        where: Array | None = None,
+    ) -> None: ...
+    def merge(self, other: Spans) -> None: ...
+    def finish(self, total: int) -> Any: ...
+    def to_bytes(self) -> bytes: ...
+    @classmethod
+    def from_bytes(cls, bytes: bytes) -> Spans: ...
+    @property
+    def ranges(self) -> list[tuple[int, int]]: ...
+    @property
+    def op(self) -> str: ...
+    @property
+    def shape(self) -> tuple[int, ...]: ...

@@ -18,8 +18,9 @@ macro_rules! doc {
              array is.\n    The bits do not depend on it.\n",
             "\nReturns\n-------\n", $returns,
             "\n\nRaises\n------\nTypeError\n    For what is no array, a dtype that Warpfold does not have, \
-             an option that the reduction does not take.\nValueError\n    For arguments of a wrong shape, and results that do \
-             not exist, such as the least of no elements.\nnumpy.exceptions.AxisError\n    For an axis that is not there.\n\
+             an option that the reduction does not take.\nValueError\n    For arguments of a wrong shape, and \
+             results that do not exist, such as the least of no elements.\n\
+             numpy.exceptions.AxisError\n    For an axis that is not there.\n\
              MemoryError\n    For a result that memory does not hold.\nwarpfold.Error\n    For a device that is not \
              there or fails.\n\nExamples\n--------\n>>> import warpfold as wf, numpy as np\n",
             $example

@@ -114,7 +114,11 @@ fn long_unaligned_parts_have_the_bits_of_the_whole() {
                 all.add(part, &axes, &start, &total, &Options::default()).unwrap();
             }
             let options = Options { axes: Some(axes.clone()), ..Options::default() };
-            assert_eq!(all.finish(total.iter().product()).unwrap(), reduce(op, whole, &options).unwrap(), "{op} {axes:?}");
+            assert_eq!(
+                all.finish(total.iter().product()).unwrap(),
+                reduce(op, whole, &options).unwrap(),
+                "{op} {axes:?}"
+            );
         }
     }
 }
@@ -148,7 +152,8 @@ fn what_does_not_fit_is_an_error_and_changes_nothing() {
 fn bytes_of_no_state_are_an_error() {
     let x = [1.0f64, 2.0, 3.0];
     let x = ArrayRef::from_slice(&x, &[3]).unwrap();
-    let mut state = Spans::new(Op::Var, x.dtype(), &[], true, &Options { ddof: Some(1.0), ..Options::default() }).unwrap();
+    let mut state =
+        Spans::new(Op::Var, x.dtype(), &[], true, &Options { ddof: Some(1.0), ..Options::default() }).unwrap();
     state.add(x, &[0], &[0], &[3], &Options::default()).unwrap();
     let bytes = state.to_bytes();
     for len in 0..bytes.len() {
