@@ -101,3 +101,14 @@ __all__ = [
     "unique_values",
     "var",
 ]
+
+
+def __getattr__(name):
+    """Modules and classes that import other libraries, when they are asked for."""
+    import importlib
+
+    if name in ("dask", "flox"):
+        return importlib.import_module(f".{name}", __name__)
+    if name == "KMeans":
+        return importlib.import_module("._kmeans", __name__).KMeans
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, overload
 
+from . import dask as dask
+
 # An array of any library that warpfold takes.
 Array: TypeAlias = Any
 Axis: TypeAlias = int | tuple[int, ...] | list[int] | None
