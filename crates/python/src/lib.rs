@@ -2,7 +2,7 @@
 //!
 //! - `functions`: the reductions as functions of Python, and `reduce`, which all of them call.
 //! - `input`, `numpy`, `dlpack`: arrays of any library as memory, and results as arrays of that library.
-//! - `keys`, `spans`, `describe`, `command`: the other functions and classes.
+//! - `keys`, `kmeans`, `spans`, `describe`, `command`: the other functions and classes.
 //! - `options`, `error`: arguments as options, errors as exceptions.
 //! - `pool`: threads, the interpreter's lock, signals, panics.
 //!
@@ -15,6 +15,7 @@ mod error;
 mod functions;
 mod input;
 mod keys;
+mod kmeans;
 mod numpy;
 mod options;
 mod pool;
@@ -31,6 +32,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<dlpack::Exported>()?;
     functions::add(module)?;
     keys::add(module)?;
+    kmeans::add(module)?;
     describe::add(module)?;
     module.add_class::<spans::Spans>()?;
     module.add_class::<spans::Stream>()?;

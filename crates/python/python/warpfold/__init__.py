@@ -22,6 +22,7 @@ from ._native import (
     argmax,
     argmin,
     bincount,
+    centroid_update,
     count_nonzero,
     get_num_threads,
     group_by,
@@ -57,6 +58,7 @@ from ._unique import unique_all, unique_counts, unique_inverse, unique_values
 __all__ = [
     "Description",
     "Error",
+    "KMeans",
     "Spans",
     "Stream",
     "all",
@@ -64,6 +66,7 @@ __all__ = [
     "argmax",
     "argmin",
     "bincount",
+    "centroid_update",
     "count_nonzero",
     "describe",
     "devices",

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, overload
 
 from . import dask as dask
+from . import flox as flox
+from ._kmeans import KMeans as KMeans
 
 # An array of any library that warpfold takes.
 Array: TypeAlias = Any
@@ -422,6 +424,7 @@ def reduce_by_key(
     device: str | None = None,
 ) -> tuple[Any, Any]: ...
 def bincount(x: Array, weights: Array | None = None, minlength: int = 0, *, device: str | None = None) -> Any: ...
+def centroid_update(x: Array, labels: Array, num_clusters: int) -> tuple[Any, Any]: ...
 def histogram(
     x: Array,
     bins: int | Sequence[float] | Array | None = None,
