@@ -7,6 +7,7 @@ use warpfold_array::each;
 use warpfold_array::request::spec;
 use warpfold_cpu::policy::BLOCK;
 
+use crate::gpu::{self, GpuArray};
 use crate::input::Input;
 use crate::options::Given;
 use crate::{error, numpy, pool};
@@ -27,6 +28,11 @@ pub fn reduce<'py>(
             let cast = spec(op, &array, &Options::default()).result();
             return numpy::element(py, scalar, cast);
         }
+    }
+    if !numpy::is_array(x)
+        && let Some(array) = GpuArray::of(x)?
+    {
+        return gpu::reduce(&array, op, skip_nan, given);
     }
     let input = Input::of(x)?;
     let array = input.layout()?;

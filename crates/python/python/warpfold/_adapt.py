@@ -8,6 +8,15 @@ import sys
 
 import numpy as np
 
+# Warpfold's names of dtypes whose usual names are others.
+LONG_NAMES = {
+    "bool": "bool",
+    **{f"i{n}": f"int{n}" for n in (8, 16, 32, 64)},
+    **{f"u{n}": f"uint{n}" for n in (8, 16, 32, 64)},
+    **{f"f{n}": f"float{n}" for n in (16, 32, 64)},
+    "bf16": "bfloat16",
+}
+
 
 def adapt(x):
     """The values of `x` as an array of NumPy, where they are present (None: everywhere), and how results are wrapped.

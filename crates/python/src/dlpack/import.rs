@@ -108,11 +108,6 @@ impl<'py> Tensor<'py> {
         &self.strides
     }
 
-    /// What keeps the memory.
-    pub fn keeper(&self) -> &Bound<'py, PyAny> {
-        &self.capsule
-    }
-
     /// The array, which is in the host's memory.
     pub fn layout(&self) -> PyResult<ArrayRef<'_>> {
         let lent = self.lent();

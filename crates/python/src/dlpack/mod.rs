@@ -5,4 +5,4 @@ mod import;
 mod structs;
 
 pub use export::{Exported, Owner};
-pub use import::Tensor;
+pub use import::{Tensor, dense};
