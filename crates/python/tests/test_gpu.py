@@ -46,8 +46,6 @@ def test_what_is_refused_of_arrays_on_a_gpu():
         wf.sum(Interface(), where=np.ones((2, 3), bool))
     with pytest.raises(ValueError, match="cuda:0"):
         wf.sum(Interface(), device="cpu")
-    with pytest.raises(TypeError):
-        wf.sum(Interface(), dtype="i4")
 
 
 def torch_with_gpu():
