@@ -19,7 +19,7 @@ use warpfold_array::Progress;
 use crate::error;
 
 /// The most elements that are reduced without releasing the interpreter: about as long as releasing takes.
-const HOLD: usize = 1 << 14;
+pub const HOLD: usize = 1 << 14;
 /// The fewest elements that threads are worth.
 const MANY: usize = 1 << 17;
 /// How long a waiting thread sleeps before it looks for signals.
