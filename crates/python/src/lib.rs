@@ -2,6 +2,7 @@
 //!
 //! - `functions`: the reductions as functions of Python, and `reduce`, which all of them call.
 //! - `input`, `numpy`, `dlpack`: arrays of any library as memory, and results as arrays of that library.
+//! - `gpu`: arrays on a GPU, and results there.
 //! - `keys`, `kmeans`, `spans`, `describe`, `command`: the other functions and classes.
 //! - `options`, `error`: arguments as options, errors as exceptions.
 //! - `pool`: threads, the interpreter's lock, signals, panics.
@@ -13,6 +14,7 @@ mod describe;
 mod dlpack;
 mod error;
 mod functions;
+mod gpu;
 mod input;
 mod keys;
 mod kmeans;

@@ -158,7 +158,7 @@ fn bfloat16(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 
 /// What holds the memory of a result that NumPy reads.
 #[pyclass(frozen, module = "warpfold._native")]
-struct Memory(Values);
+struct Memory(#[allow(dead_code, reason = "keeps the memory")] Values);
 
 /// Results of at most so many bytes are copied into memory of NumPy's, which takes less time than an owner.
 const COPIED: usize = 1 << 14;

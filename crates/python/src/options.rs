@@ -6,6 +6,7 @@ use pyo3::types::{PyBool, PyDict, PyFloat, PyInt};
 use warpfold::{DType, DeviceName, Error, Op, Options, Ord, Precision, Scalar};
 
 use crate::error;
+use crate::input::adapt;
 
 /// The arguments of a reduction as the caller has given them; `None` is the default of each.
 #[derive(Default)]
@@ -147,7 +148,7 @@ pub fn axes(axis: &Bound<'_, PyAny>) -> PyResult<Vec<isize>> {
 
 /// A dtype, as NumPy, PyTorch, JAX and ml_dtypes name it.
 pub fn dtype(name: &Bound<'_, PyAny>) -> PyResult<DType> {
-    let text: String = name.py().import("warpfold._adapt")?.getattr("dtype_name")?.call1((name,))?.extract()?;
+    let text: String = adapt(name.py())?.getattr("dtype_name")?.call1((name,))?.extract()?;
     text.parse().map_err(|e| PyTypeError::new_err(format!("dtype {text}: {e}")))
 }
 

@@ -19,7 +19,7 @@ use warpfold_array::Progress;
 use crate::error;
 
 /// The most elements that are reduced without releasing the interpreter: about as long as releasing takes.
-const HOLD: usize = 1 << 14;
+pub const HOLD: usize = 1 << 14;
 /// The fewest elements that threads are worth.
 const MANY: usize = 1 << 17;
 /// How long a waiting thread sleeps before it looks for signals.
@@ -116,6 +116,16 @@ where
     } else {
         py.detach(|| on_threads(work))?
     };
+    result(py, said)
+}
+
+/// Runs work on this thread, without the interpreter's lock: calls of a GPU's driver.
+pub fn detached<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T, Error> + Send) -> PyResult<T> {
+    let said = py.detach(|| catch_unwind(AssertUnwindSafe(work)));
+    result(py, said)
+}
+
+fn result<T>(py: Python<'_>, said: Said<T>) -> PyResult<T> {
     match said {
         Ok(said) => said.map_err(|e| error::of(py, &e)),
         Err(panic) => Err(error::panicked(panic.as_ref())),

@@ -7,7 +7,8 @@ use warpfold_array::each;
 use warpfold_array::request::spec;
 use warpfold_cpu::policy::BLOCK;
 
-use crate::input::Input;
+use crate::gpu::{self, GpuArray};
+use crate::input::{Input, adapt};
 use crate::options::Given;
 use crate::{error, numpy, pool};
 
@@ -28,7 +29,13 @@ pub fn reduce<'py>(
             return numpy::element(py, scalar, cast);
         }
     }
-    let input = Input::of(x)?;
+    let input = match Input::on_host(x)? {
+        Some(input) => input,
+        None => match GpuArray::of(x)? {
+            Some(array) => return gpu::reduce(&array, op, skip_nan, given),
+            None => Input::of(x)?,
+        },
+    };
     let array = input.layout()?;
     let mask = mask(&input, given.r#where)?;
     let result = computed(py, op, skip_nan, array, mask.as_ref(), given)?;
@@ -41,7 +48,7 @@ pub fn reduce<'py>(
     };
     match given.out {
         None => Ok(result),
-        Some(out) => py.import("warpfold._adapt")?.call_method1("store", (out, result)),
+        Some(out) => adapt(py)?.call_method1("store", (out, result)),
     }
 }
 
@@ -72,7 +79,7 @@ pub fn mask<'py>(input: &Input<'py>, given: Option<&Bound<'py, PyAny>>) -> PyRes
         (None, None) => Ok(None),
         (Some(one), None) | (None, Some(one)) => Input::of(one).map(Some),
         (Some(own), Some(given)) => {
-            let both = own.py().import("warpfold._adapt")?.call_method1("both", (own, given))?;
+            let both = adapt(own.py())?.call_method1("both", (own, given))?;
             Input::of(&both).map(Some)
         }
     }

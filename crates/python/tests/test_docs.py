@@ -25,6 +25,20 @@ def test_module_docs():
     assert doctest.testmod(wf).failed == 0
 
 
+def test_the_readme():
+    text = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n(.*?)```", text, re.S)
+    assert blocks
+    for block in blocks:
+        names = {}
+        for line in block.splitlines():
+            code, _, want = line.partition("  # ")
+            if want:
+                assert repr(eval(code, names)) == want.strip(), line
+            else:
+                exec(line, names)
+
+
 def test_stubs_have_every_name():
     stubs = (Path(wf.__file__).parent / "__init__.pyi").read_text()
     for name in wf.__all__:

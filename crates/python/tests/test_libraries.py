@@ -111,7 +111,10 @@ def test_torch():
     assert isinstance(wf.unique_values(x), torch.Tensor)
     least, greatest = wf.minmax(x)
     assert (least.item(), greatest.item()) == (0, 5)
+    negative = torch.complex(torch.zeros(2), torch.arange(2.0) + 1).conj().imag
+    assert negative.is_neg() and wf.sum(negative).item() == -3
     large = torch.rand(1000, 1000)
+    assert wf.sum(large, 0).shape == (1000,) and wf.sum(large.T, 0).shape == (1000,)
     assert wf.sum(large).numpy() == wf.sum(large.numpy())
     x.requires_grad_()
     with pytest.raises(TypeError, match="detach"):

@@ -8,13 +8,25 @@ import sys
 
 import numpy as np
 
+# Warpfold's names of dtypes whose usual names are others.
+LONG_NAMES = {
+    "bool": "bool",
+    **{f"i{n}": f"int{n}" for n in (8, 16, 32, 64)},
+    **{f"u{n}": f"uint{n}" for n in (8, 16, 32, 64)},
+    **{f"f{n}": f"float{n}" for n in (16, 32, 64)},
+    "bf16": "bfloat16",
+}
+
 
 def adapt(x):
     """The values of `x` as an array of NumPy, where they are present (None: everywhere), and how results are wrapped.
 
     The last is a function of a result and the axes, or None if results are NumPy's.
     """
-    module = type(x).__module__.partition(".")[0]
+    kind = type(x)
+    if kind in (list, tuple, int, float, bool):
+        return _asarray(x), None, None
+    module = kind.__module__.partition(".")[0]
     if module == "pandas":
         return _pandas(x)
     if module == "polars":
@@ -25,8 +37,12 @@ def adapt(x):
         return _masked(x)
     if isinstance(x, np.ndarray):
         return np.asarray(x), None, None
+    return _asarray(x), None, None
+
+
+def _asarray(x):
     try:
-        return np.asarray(x), None, None
+        return np.asarray(x)
     except ValueError as error:
         raise TypeError(f"{type(x).__name__} is no array: {error}") from error
 
@@ -125,13 +141,13 @@ def store(out, result):
 
 
 def detached(x):
-    """A tensor of PyTorch without its history, where gradients are not recorded; else a TypeError."""
-    if sys.modules["torch"].is_grad_enabled():
+    """A tensor of PyTorch without its history, where gradients are not recorded; else a TypeError. Signs are resolved."""
+    if x.requires_grad and sys.modules["torch"].is_grad_enabled():
         raise TypeError(
             "the tensor requires grad, and warpfold does not record gradients yet (warpfold.torch will): "
             "give x.detach(), or call under torch.no_grad()"
         )
-    return x.detach()
+    return x.detach().resolve_neg()
 
 
 def from_dlpack(like, result):

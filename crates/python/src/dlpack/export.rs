@@ -44,6 +44,13 @@ impl Exported {
         Self { owner, dtype, shape }
     }
 
+    /// The result as a tensor that frees itself.
+    pub fn versioned(&self) -> Box<Versioned> {
+        let (tensor, context) = self.tensor();
+        let (deleter, flags) = (Some(delete_versioned as unsafe extern "C" fn(_)), 0);
+        Box::new(Versioned { major: MAJOR, minor: 0, context, deleter, flags, tensor })
+    }
+
     fn device(&self) -> Device {
         match self.owner {
             Owner::Host(_) => Device { kind: CPU, index: 0 },
@@ -98,15 +105,13 @@ impl Exported {
             Some(version) => version.extract::<(u32, u32)>()?.0 >= MAJOR,
             None => false,
         };
-        let (tensor, context) = self.tensor();
         // SAFETY: the capsules' destructors free what no consumer has taken; consumers free what they take.
         unsafe {
             let capsule = if versioned {
-                let (deleter, flags) = (Some(delete_versioned as unsafe extern "C" fn(_)), 0);
-                let managed = Versioned { major: MAJOR, minor: 0, context, deleter, flags, tensor };
-                let managed = Box::into_raw(Box::new(managed));
+                let managed = Box::into_raw(self.versioned());
                 ffi::PyCapsule_New(managed.cast(), VERSIONED.as_ptr(), Some(forget_versioned))
             } else {
+                let (tensor, context) = self.tensor();
                 let managed = Managed { tensor, context, deleter: Some(delete_plain) };
                 let managed = Box::into_raw(Box::new(managed));
                 ffi::PyCapsule_New(managed.cast(), PLAIN.as_ptr(), Some(forget_plain))

@@ -9,16 +9,19 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use warpfold::{ArrayRef, DType, MAX_RANK};
 
+use super::exchange::Exchange;
 use super::structs::{
-    CPU, CUDA, CUDA_HOST, CUDA_MANAGED, DataType, DlTensor, MAJOR, Managed, PLAIN, VERSIONED, Versioned,
+    CPU, CUDA, CUDA_HOST, CUDA_MANAGED, DataType, Device, DlTensor, MAJOR, Managed, PLAIN, VERSIONED, Versioned,
 };
 use crate::error;
 
-/// An array that another library lends as long as this value lives. The capsule is left as it is: whoever made it frees
+/// An array that another library lends as long as this value lives. A capsule is left as it is: whoever made it frees
 /// the tensor when the capsule goes.
 pub struct Tensor<'py> {
-    capsule: Bound<'py, PyAny>,
-    tensor: NonNull<DlTensor>,
+    /// The capsule, or the array itself.
+    keeper: Bound<'py, PyAny>,
+    device: Device,
+    address: usize,
     dtype: DType,
     shape: Vec<usize>,
     strides: Vec<isize>,
@@ -55,11 +58,26 @@ impl<'py> Tensor<'py> {
         })?;
         let tensor = lent(&capsule)?;
         // SAFETY: the capsule has the tensor, which lives as long as the capsule.
-        let lent = unsafe { tensor.as_ref() };
+        unsafe { Self::new(&capsule, tensor.as_ref()) }
+    }
+
+    /// The memory of an object whose class exchanges in C: for the time in which the interpreter runs nothing else.
+    ///
+    /// # Errors
+    /// As [`Tensor::of`].
+    pub fn borrowed(x: &Bound<'py, PyAny>, exchange: Exchange) -> PyResult<Self> {
+        let tensor = exchange.borrow(x)?;
+        // SAFETY: the object, which is kept, has lent the tensor just now.
+        unsafe { Self::new(x, &tensor) }
+    }
+
+    /// # Safety
+    /// The tensor's lengths and strides are valid, and `keeper` keeps the memory.
+    unsafe fn new(keeper: &Bound<'py, PyAny>, lent: &DlTensor) -> PyResult<Self> {
         let dtype = lent.dtype.dtype().ok_or_else(|| unknown(lent.dtype))?;
         let rank = usize::try_from(lent.rank).unwrap_or(0);
         if rank > MAX_RANK {
-            return Err(error::of(py, &warpfold::Error::RankTooHigh { rank }));
+            return Err(error::of(keeper.py(), &warpfold::Error::RankTooHigh { rank }));
         }
         let shape: Vec<usize> = (0..rank)
             // SAFETY: a tensor has a length for each axis.
@@ -73,7 +91,8 @@ impl<'py> Tensor<'py> {
             // SAFETY: a tensor with strides has one for each axis.
             (0..rank).map(|i| unsafe { *lent.strides.add(i) } as isize * size).collect()
         };
-        Ok(Self { capsule, tensor, dtype, shape, strides })
+        let address = (lent.data as usize).wrapping_add(lent.offset as usize);
+        Ok(Self { keeper: keeper.clone(), device: lent.device, address, dtype, shape, strides })
     }
 
     /// The index of the GPU that has the memory; none if that is the host.
@@ -81,7 +100,7 @@ impl<'py> Tensor<'py> {
     /// # Errors
     /// TypeError for a device of another kind.
     pub fn gpu(&self) -> PyResult<Option<usize>> {
-        let device = self.lent().device;
+        let device = self.device;
         match device.kind {
             CPU | CUDA_HOST => Ok(None),
             CUDA | CUDA_MANAGED => Ok(Some(device.index.max(0) as usize)),
@@ -91,8 +110,7 @@ impl<'py> Tensor<'py> {
 
     /// Where the element with all indices 0 is.
     pub fn address(&self) -> usize {
-        let lent = self.lent();
-        (lent.data as usize).wrapping_add(lent.offset as usize)
+        self.address
     }
 
     pub fn dtype(&self) -> DType {
@@ -108,24 +126,13 @@ impl<'py> Tensor<'py> {
         &self.strides
     }
 
-    /// What keeps the memory.
-    pub fn keeper(&self) -> &Bound<'py, PyAny> {
-        &self.capsule
-    }
-
     /// The array, which is in the host's memory.
     pub fn layout(&self) -> PyResult<ArrayRef<'_>> {
-        let lent = self.lent();
-        let base = lent.data.cast::<u8>().wrapping_add(lent.offset as usize);
-        // SAFETY: the lender has these elements, and keeps them as long as the capsule lives. Callers have
-        // seen that the memory is the host's.
+        let base = std::ptr::with_exposed_provenance(self.address);
+        // SAFETY: the lender has these elements, and keeps them as long as the capsule lives, or the array. Callers
+        // have seen that the memory is the host's.
         let array = unsafe { ArrayRef::from_raw(base, self.dtype, &self.shape, &self.strides) };
-        array.map_err(|e| error::of(self.capsule.py(), &e))
-    }
-
-    fn lent(&self) -> &DlTensor {
-        // SAFETY: the capsule, which `self` holds, has the tensor.
-        unsafe { self.tensor.as_ref() }
+        array.map_err(|e| error::of(self.keeper.py(), &e))
     }
 }
 
