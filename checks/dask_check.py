@@ -79,6 +79,8 @@ def on_clusters(chunkings, seed):
     want = {axis: [bits(getattr(wf, op)(x, axis=axis)) for op in OPS] for axis in axes}
     labels = rng.integers(0, 12, SHAPE[0])
     groups = bits(wf.group_by(x, labels, "nanmean"))
+    points = rng.standard_normal((300, 6))
+    whole_fit = wf.KMeans(4, random_state=0, max_iter=5).fit(points)
     checked = failed = deaths = 0
     for workers in (1, 2, 4):
         options = {"n_workers": workers, "threads_per_worker": 1, "processes": True, "host": "127.0.0.1"}
@@ -103,6 +105,9 @@ def on_clusters(chunkings, seed):
             d = da.from_array(x, chunks=(33, 90, 17))
             checked += 1
             failed += bits(wd.group_by(d, labels, "nanmean").compute()) != groups
+            fit = wf.KMeans(4, random_state=0, max_iter=5).fit(da.from_array(points, chunks=(37, 3)))
+            checked += 1
+            failed += bits(fit.cluster_centers_) != bits(whole_fit.cluster_centers_)
     print(f"{checked} results checked, a worker was killed {deaths} times, {failed} failed")
     return failed or deaths != 2
 

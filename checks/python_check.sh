@@ -21,5 +21,7 @@ pip install "$wheel[test]" ${EXTRAS-}
 # From a copy, so that nothing but the wheel can be imported.
 cp -r crates/python/tests "$room/tests"
 cp crates/python/pyproject.toml crates/python/README.md "$room"
+mkdir "$room/docs"
+cp docs/python-xarray.md "$room/docs"
 cd "$room/tests"
 "$room/venv/bin/python" -X dev -m pytest -q -p no:cacheprovider -rs

@@ -141,8 +141,9 @@ impl Spans {
     fn merge(&mut self, other: &Bound<'_, Self>) -> PyResult<()> {
         let py = other.py();
         let other = other.try_borrow().map_err(|_| PyValueError::new_err("a state has its own parts already"))?;
-        let other = other.state.clone();
-        self.state.merge(other).map_err(|e| error::of(py, &e))
+        let (state, other) = (&mut self.state, &other.state);
+        // A state may have many ranges.
+        py.detach(|| state.merge(other.clone())).map_err(|e| error::of(py, &e))
     }
 
     /// The result, when all ``total`` elements of the reduced axes are there.

@@ -156,6 +156,12 @@ def test_examples(name):
     assert runner.failures == 0
 
 
+def test_the_example_of_the_module():
+    names = {}
+    test = doctest.DocTestParser().get_doctest(wd.__doc__, names, "warpfold.dask", None, 0)
+    assert doctest.DocTestRunner().run(test).failed == 0
+
+
 def test_importing_warpfold_imports_no_dask():
     code = "import warpfold, sys; assert not {'dask', 'sklearn', 'xarray', 'flox'} & set(sys.modules); warpfold.dask.sum"
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,6 +1,7 @@
 """The code of docs/python-xarray.md runs, and its patch adds the engine to the installed flox."""
 
 import difflib
+import doctest
 import re
 import shutil
 import subprocess
@@ -17,9 +18,8 @@ pytest.importorskip("dask")
 xr = pytest.importorskip("xarray")
 flox = pytest.importorskip("flox")
 
-GUIDE = next(
-    (up / "docs" / "python-xarray.md" for up in Path(__file__).parents if (up / "docs" / "python-xarray.md").exists()), None
-)
+PAGES = [up / "docs" / "python-xarray.md" for up in Path(__file__).parents]
+GUIDE = next((page for page in PAGES if page.exists()), None)
 guide = pytest.mark.skipif(GUIDE is None, reason="docs/python-xarray.md is not beside the tests")
 
 
@@ -71,8 +71,8 @@ def near(text, old):
 
 
 FUNCS = ["sum", "nansum", "mean", "nanmean", "prod", "nanprod", "min", "max", "nanmin", "nanmax", "any", "all", "count",
-         "first", "last", "nanfirst", "nanlast", "var", "nanvar", "std", "nanstd", "argmax", "argmin", "nanargmax", "nanargmin",
-         "median", "nanmedian"]  # fmt: skip
+         "first", "last", "nanfirst", "nanlast", "var", "nanvar", "std", "nanstd", "argmax", "argmin", "nanargmax",
+         "nanargmin", "median", "nanmedian"]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -92,6 +92,11 @@ def test_the_engine_agrees_with_floxs(func, rng):
             want, _ = flox.groupby_reduce(x, by, engine="numpy", **options)
             assert found.dtype == want.dtype and found.shape == want.shape
             assert np.allclose(found, want, rtol=1e-3 if dtype == "f4" else 1e-9, equal_nan=True), (dtype, expected)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_example_of_the_engine():
+    assert doctest.testmod(wf.flox).failed == 0
 
 
 @pytest.mark.filterwarnings("ignore")

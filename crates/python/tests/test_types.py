@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-TYPED = str(Path(__file__).parent / "typed.py")
+FILES = ["typed.py", "typed_peers.py"]
 
 
-@pytest.mark.parametrize("words", [["mypy", "--strict"], ["pyright"]])
-def test_type_checkers_accept_the_examples(words, tmp_path):
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("words", [["mypy", "--strict"], ["pyright", "--pythonpath", sys.executable]])
+def test_type_checkers_accept_the_examples(words, file, tmp_path):
     pytest.importorskip(words[0])
-    said = subprocess.run([sys.executable, "-m", *words, TYPED], capture_output=True, text=True, cwd=tmp_path)
+    command = [sys.executable, "-m", *words, str(Path(__file__).parent / file)]
+    said = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert said.returncode == 0, said.stdout + said.stderr

@@ -56,9 +56,8 @@ def _aggregation(op):
             chosen["ddof"] = options.pop("ddof", 0)
         if options:
             raise TypeError(f"{op} takes no {', '.join(options)}")
-        if dtype is not None and plain in _CASTING and np.can_cast(array.dtype, dtype, "same_kind"):
-            if np.dtype(dtype).kind == "f":
-                chosen["dtype"] = dtype
+        if dtype is not None and plain in _CASTING and array.dtype.kind == np.dtype(dtype).kind == "f":
+            chosen["dtype"] = dtype
         if plain not in _CASTING and plain not in ("any", "all"):
             # A result that `_filled`, or the lines below, replace.
             chosen["fill"] = -1 if plain.startswith("arg") and array.size else 0
@@ -113,6 +112,7 @@ def _end(op, last):
     return aggregate
 
 
+# From here on `sum`, `len` and so on are flox's, in this module.
 _AGGREGATIONS = {op: _aggregation(op) for op in _SAME}
 _AGGREGATIONS |= {"nanlen": nanlen, "len": len}
 _AGGREGATIONS |= {"sum_of_squares": _squares("sum"), "nansum_of_squares": _squares("nansum")}

@@ -19,10 +19,10 @@ use self::seed::Draws;
 use self::update::Sums;
 use self::weights::Weights;
 use crate::reduction::{on_threads, reduce};
+use warpfold_array::Array;
 use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;
 use warpfold_array::Options;
-use warpfold_array::Array;
 use warpfold_array::{Error, Op};
 
 pub use fit::{Fit, Stage, Step};

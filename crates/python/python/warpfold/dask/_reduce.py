@@ -7,11 +7,14 @@ import math
 
 import dask.array as da
 import numpy as np
+from dask.base import tokenize
 from dask.sizeof import sizeof
 
 import warpfold as wf
 from warpfold import Spans
 
+# States that one task merges, if the caller does not say.
+MERGED = 16
 # How the options of a reduction are called by a state.
 _OF_STATES = {"dtype": "result_dtype"}
 
@@ -29,8 +32,9 @@ def _size(state):
 class _Reduction:
     """A reduction of an array whose chunks are known: what tasks take with them."""
 
-    def __init__(self, op, dtype, axis, shape, masked, options):
-        self.op, self.dtype, self.axis, self.masked, self.options = op, dtype, axis, masked, options
+    def __init__(self, op, dtype, result, axis, shape, masked, options):
+        self.op, self.dtype, self.result, self.axis = op, dtype, result, axis
+        self.masked, self.options = masked, options
         self.total = [shape[a] for a in axis]
 
     def __dask_tokenize__(self):
@@ -45,8 +49,10 @@ class _Reduction:
         state.add(x, self.axis, [starts[a][block_id[a]] for a in self.axis], self.total, where=mask)
         return state
 
-    def merge(self, states, axis=None, keepdims=None):
+    def merge(self, states, axis=None, keepdims=None, computing_meta=False):
         """One state of many. Those that Dask holds are left as they are: it may give them to another task, too."""
+        if computing_meta:
+            return states
         states = list(_flat(states))
         if len(states) == 1:
             return states[0]
@@ -55,8 +61,10 @@ class _Reduction:
             merged.merge(state)
         return merged
 
-    def finish(self, states, axis=None, keepdims=False):
+    def finish(self, states, axis=None, keepdims=False, computing_meta=False):
         """The result of all states."""
+        if computing_meta:
+            return np.empty((0,) * (states.ndim - (0 if keepdims else len(self.axis))), self.result)
         return self._result(self.merge(states), keepdims)
 
     def half(self, state, which, keepdims):
@@ -126,7 +134,7 @@ def reduce(op, x, axis=None, *, keepdims=False, where=None, split_every=None, **
 
     masked = where is not None and where is not True
     named = {_OF_STATES.get(name, name): value for name, value in options.items()}
-    reduction = _Reduction(op, x.dtype, axis, x.shape, masked, named)
+    reduction = _Reduction(op, x.dtype, dtype, axis, x.shape, masked, named)
     arrays = [x]
     if masked:
         arrays.append(spread(da.asarray(where), x))
@@ -137,23 +145,15 @@ def reduce(op, x, axis=None, *, keepdims=False, where=None, split_every=None, **
         chunks=tuple((1,) * len(c) if a in axis else c for a, c in enumerate(x.chunks)),
         dtype=object,
         meta=np.empty((0,) * x.ndim, object),
-        token=f"warpfold-{op}",
+        name=f"warpfold-{op}-{tokenize(reduction, *(array.name for array in arrays))}",
     )
     kept = x.ndim if keepdims else x.ndim - len(axis)
     last = reduction.merge if op == "minmax" else reduction.finish
-    result = da.reduction(
-        states,
-        _same,
-        last,
-        combine=reduction.merge,
-        axis=axis,
-        keepdims=keepdims,
-        dtype=dtype,
-        split_every=split_every,
-        concatenate=False,
-        meta=np.empty((0,) * kept, object if op == "minmax" else dtype),
-        name=f"warpfold-{op}",
-    )
+    meta = np.empty((0,) * kept, object if op == "minmax" else dtype)
+    # Axis by axis, the innermost first, as its chunks are the ones that join.
+    for a in axis[:0:-1]:
+        states = _merged(states, reduction, reduction.merge, (a,), True, object, states._meta, split_every)
+    result = _merged(states, reduction, last, axis, keepdims, dtype, meta, split_every)
     if op != "minmax":
         return result
     return tuple(
@@ -162,5 +162,22 @@ def reduce(op, x, axis=None, *, keepdims=False, where=None, split_every=None, **
     )
 
 
-def _same(state, axis=None, keepdims=None):
+def _merged(states, reduction, last, axis, keepdims, dtype, meta, split_every):
+    """One state in place of those along some axes; or what `last` makes of it."""
+    return da.reduction(
+        states,
+        _same,
+        last,
+        combine=reduction.merge,
+        axis=axis,
+        keepdims=keepdims,
+        dtype=dtype,
+        split_every=split_every or {a: MERGED for a in axis},
+        concatenate=False,
+        meta=meta,
+        name=f"warpfold-{reduction.op}",
+    )
+
+
+def _same(state, axis=None, keepdims=None, computing_meta=False):
     return state
