@@ -132,6 +132,6 @@ mod tests {
 
     #[test]
     fn what_is_no_node_is_none() {
-        assert_eq!(Option::<(f32, u64)>::take(&mut &[2u8, 0, 0, 0, 0][..]), None);
+        assert_eq!(<Option<(f32, u64)> as Wire>::take(&mut &[2u8, 0, 0, 0, 0][..]), None);
     }
 }

@@ -79,9 +79,12 @@ fn explain<'py>(
     said.map_err(|e| error::of(py, &e))
 }
 
+/// What `devices` says of each.
+type Device = (String, String, usize, u64, Option<(u32, u32)>);
+
 /// The devices: for each its name, a description, processors, bytes of memory (0: not known), compute capability.
 #[pyfunction]
-fn devices() -> Vec<(String, String, usize, u64, Option<(u32, u32)>)> {
+fn devices() -> Vec<Device> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut all = vec![("cpu".to_string(), format!("CPU with {}", Simd::current().name()), cores, 0, None)];
     // Without a driver there is no GPU.

@@ -51,7 +51,8 @@ impl Given<'_, '_> {
         let given = self.initial.map(|x| scalar(x)).transpose()?;
         if let Some(Scalar::F64(x)) = given {
             let result = cast.unwrap_or(op.result_dtype(dtype));
-            if !result.is_float() && !(x.fract() == 0.0 && x.abs() < 9e18) {
+            let whole = x.fract() == 0.0 && x.abs() < 9e18;
+            if !result.is_float() && !whole {
                 let text =
                     format!("initial={x} is no {result}, which the result is: give an integer, or ask for dtype=");
                 return Err(PyTypeError::new_err(text));

@@ -13,8 +13,12 @@ use crate::pool;
 /// The most reductions that are kept. Then all are forgotten: the driver still has their kernels.
 const MOST: usize = 256;
 
-static STREAMS: LazyLock<Mutex<HashMap<(usize, usize), Arc<Stream>>>> = LazyLock::new(Mutex::default);
-static REDUCTIONS: LazyLock<Mutex<HashMap<Key, Arc<Reduction>>>> = LazyLock::new(Mutex::default);
+/// By the indices of GPUs and the handles of streams.
+static STREAMS: LazyLock<Shared<(usize, usize), Stream>> = LazyLock::new(Mutex::default);
+static REDUCTIONS: LazyLock<Shared<Key, Reduction>> = LazyLock::new(Mutex::default);
+
+/// What all threads share.
+type Shared<K, V> = Mutex<HashMap<K, Arc<V>>>;
 
 /// Nothing is done under a lock that could panic halfway, or that needs the interpreter.
 fn locked<T>(map: &Mutex<T>) -> MutexGuard<'_, T> {

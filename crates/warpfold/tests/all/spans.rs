@@ -72,7 +72,7 @@ fn parts_in_any_order_have_the_bits_of_the_whole() {
                 let here = Options { mask, ..Options::default() };
                 spans.add(part_of(x, &part), &signed, &start, &total, &here).unwrap();
                 states.push(through_bytes(&spans));
-                if r.next() % 2 == 0 && states.len() > 1 {
+                if r.next().is_multiple_of(2) && states.len() > 1 {
                     let last = states.pop().unwrap();
                     let at = r.next() as usize % states.len();
                     states[at].merge(last).unwrap();
