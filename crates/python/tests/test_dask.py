@@ -21,9 +21,9 @@ FEW = ["sum", "nanvar", "argmax", "logsumexp", "count_nonzero", "min"]
 
 def random_chunks(rng, shape):
     """Cuts anywhere: even, ragged, of length 1, and now and then of length 0."""
-    chunks = []
+    chunks, most = [], 6 if len(shape) < 3 else 3
     for n in shape:
-        ends = np.sort(rng.integers(0, n + 1, rng.integers(0, 5)))
+        ends = np.sort(rng.integers(0, n + 1, rng.integers(0, most)))
         if rng.random() < 0.7:
             ends = np.unique(ends[(ends > 0) & (ends < n)])
         chunks.append(tuple(np.diff([0, *ends.tolist(), n]).tolist()))

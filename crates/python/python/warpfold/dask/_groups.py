@@ -195,19 +195,19 @@ def _graph(groups, values, labels, mask, every):
     def task(function):
         return dask.delayed(function, pure=True)
 
-    pieces = labels.to_delayed()
+    pieces = list(labels.to_delayed())
     places = task(groups.places)([task(groups.count)(piece) for piece in pieces])
     if groups.op == "size":
         return da.from_delayed(task(_second)(places), (groups.groups,), groups.result)
-    whole_labels = task(np.concatenate)(list(pieces)) if "arg" in groups.op else None
-    blocks = values.to_delayed()
+    whole_labels = task(np.concatenate)(pieces) if "arg" in groups.op else None
+    parts = values.to_delayed()
     masks = None if mask is None else mask.to_delayed()
-    results = np.empty((1, *blocks.shape[1:]), object)
-    for at in np.ndindex(*blocks.shape[1:]):
+    results = np.empty((1, *parts.shape[1:]), object)
+    for at in np.ndindex(*parts.shape[1:]):
         states = []
         for i, piece in enumerate(pieces):
             own = () if masks is None else (masks[(i, *at)],)
-            states.append(task(groups.chunk)(blocks[(i, *at)], piece, places, i, *own))
+            states.append(task(groups.chunk)(parts[(i, *at)], piece, places, i, *own))
         while len(states) > every:
             states = [task(groups.merge)(states[i : i + every]) for i in range(0, len(states), every)]
         kept = tuple(chunks[i] for chunks, i in zip(values.chunks[1:], at))

@@ -35,7 +35,7 @@ class _Reduction:
     def __init__(self, op, dtype, result, axis, shape, masked, options):
         self.op, self.dtype, self.result, self.axis = op, dtype, result, axis
         self.masked, self.options = masked, options
-        self.total = [shape[a] for a in axis]
+        self.rank, self.total = len(shape), [shape[a] for a in axis]
 
     def __dask_tokenize__(self):
         return (self.op, str(self.dtype), self.axis, self.total, self.masked, sorted(map(repr, self.options.items())))
@@ -52,7 +52,7 @@ class _Reduction:
     def merge(self, states, axis=None, keepdims=None, computing_meta=False):
         """One state of many. Those that Dask holds are left as they are: it may give them to another task, too."""
         if computing_meta:
-            return states
+            return self._meta(keepdims, object)
         states = list(_flat(states))
         if len(states) == 1:
             return states[0]
@@ -64,8 +64,11 @@ class _Reduction:
     def finish(self, states, axis=None, keepdims=False, computing_meta=False):
         """The result of all states."""
         if computing_meta:
-            return np.empty((0,) * (states.ndim - (0 if keepdims else len(self.axis))), self.result)
+            return self._meta(keepdims, self.result)
         return self._result(self.merge(states), keepdims)
+
+    def _meta(self, keepdims, dtype):
+        return np.empty((0,) * (self.rank if keepdims else self.rank - len(self.axis)), dtype)
 
     def half(self, state, which, keepdims):
         """The least or the greatest elements of a minmax."""
