@@ -217,6 +217,11 @@ class KMeans(*_BASES):
         weights = _weights(sample_weight, len(squares))
         return -float(_native.sum(squares if weights is None else squares * weights))
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
     def _centroids(self):
         return np.ascontiguousarray(self.cluster_centers_, self._centre.dtype)
 
