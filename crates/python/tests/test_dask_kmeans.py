@@ -54,3 +54,15 @@ def test_integers_and_errors():
     ]:
         with pytest.raises(ValueError):
             call()
+
+
+def test_centroids_at_any_address():
+    from warpfold.dask import _kmeans
+
+    x = np.arange(12.0).reshape(6, 2)
+    raw = np.zeros(33, np.uint8)[1:].view("f8").reshape(2, 2)
+    raw[...] = x[:2]
+    centre = np.zeros(2)
+    assert not raw.flags.aligned
+    assert bits(_kmeans._labels(x, raw, centre)) == bits(_kmeans._labels(x, x[:2].copy(), centre))
+    assert _kmeans._distances(x, raw, centre).shape == (6, 2)

@@ -93,7 +93,7 @@ class _Points:
         return totals, np.bincount(labels, minlength=clusters).astype(object)
 
     def labels(self, x, centroids, centre):
-        return _native.kmeans_predict(self.read(x), centroids, centre)
+        return _labels(self.read(x), centroids, centre)
 
     def squares(self, x, centroids, labels=None):
         """The square of the distance of each point to its centroid: the tree over the coordinates."""
@@ -104,6 +104,19 @@ class _Points:
     def weights(self, nearest, unit):
         q = np.rint(np.ldexp(nearest.astype(np.float64), -unit)).astype(np.int64)
         return q >> 31 if self.wide else q
+
+
+def _labels(x, centroids, centre):
+    return _native.kmeans_predict(x, *map(_aligned, (centroids, centre)))
+
+
+def _distances(x, centroids, centre):
+    return _native.kmeans_transform(x, *map(_aligned, (centroids, centre)))
+
+
+def _aligned(x):
+    """Centroids that have come in a message may begin at any address."""
+    return np.require(x, requirements="CA")
 
 
 class Chunks:
@@ -249,7 +262,7 @@ def predict(estimator, x):
     """Labels, lazily."""
     centroids, centre = estimator._centroids(), estimator._centre
     return points(estimator, x).map_blocks(
-        _native.kmeans_predict, centroids, centre, drop_axis=1, dtype=np.int32, meta=np.empty(0, np.int32)
+        _labels, centroids, centre, drop_axis=1, dtype=np.int32, meta=np.empty(0, np.int32)
     )
 
 
@@ -257,7 +270,7 @@ def transform(estimator, x):
     """Distances, lazily."""
     x, centre = points(estimator, x), estimator._centre
     return x.map_blocks(
-        _native.kmeans_transform,
+        _distances,
         estimator._centroids(),
         centre,
         chunks=(x.chunks[0], (estimator.n_clusters,)),
