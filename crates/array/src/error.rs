@@ -171,6 +171,12 @@ pub enum Error {
     /// Offsets, labels, bins or points that cannot be used.
     #[error(transparent)]
     Key(#[from] KeyError),
+    /// A part of a reduction that does not fit the other parts.
+    #[error("{why}")]
+    Spans {
+        /// What, and what to do.
+        why: String,
+    },
     /// A streamed part that does not follow.
     #[error(transparent)]
     NotAdjacent(#[from] warpfold_core::NotAdjacent),

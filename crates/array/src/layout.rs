@@ -109,7 +109,7 @@ impl<'a> ArrayRef<'a> {
         }
         // SAFETY: `bytes` has the bytes of all elements, readable for `'a`. No reader assumes that they are aligned.
         let array = unsafe { Self::dense(bytes.as_ptr(), dtype, shape, order) };
-        Ok(Self { swapped: swapped && dtype.size() > 1, ..array })
+        Ok(array.with_bytes_swapped(swapped))
     }
 
     /// An array of any strides, in bytes.
@@ -193,6 +193,19 @@ impl<'a> ArrayRef<'a> {
         array.shape[axis] = len.div_ceil(step.unsigned_abs());
         array.strides[axis] *= step;
         array
+    }
+
+    /// The same memory, read in the byte order that is not this machine's if `swapped`, and else in this machine's.
+    ///
+    /// ```
+    /// use warpfold_array::ArrayRef;
+    ///
+    /// let x = [0x0100u16];
+    /// assert!(ArrayRef::flat(&x).with_bytes_swapped(true).is_swapped());
+    /// assert!(!ArrayRef::flat(&[1u8]).with_bytes_swapped(true).is_swapped());
+    /// ```
+    pub fn with_bytes_swapped(self, swapped: bool) -> Self {
+        Self { swapped: swapped && self.dtype.size() > 1, ..self }
     }
 
     /// The first element's address.

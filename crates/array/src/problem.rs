@@ -76,7 +76,10 @@ pub fn result_shape(shape: &[usize], axes: &[usize], keepdims: bool) -> Vec<usiz
 }
 
 /// The mask's step along each axis of the array, broadcast as NumPy does.
-fn broadcast(mask: &ArrayRef<'_>, array: &ArrayRef<'_>) -> Result<Vec<isize>, Error> {
+///
+/// # Errors
+/// [`Error::MaskShape`].
+pub fn broadcast(mask: &ArrayRef<'_>, array: &ArrayRef<'_>) -> Result<Vec<isize>, Error> {
     let (m, a) = (mask.shape(), array.shape());
     let mismatch = || Error::MaskShape { mask: m.to_vec(), array: a.to_vec() };
     let missing = a.len().checked_sub(m.len()).ok_or_else(mismatch)?;

@@ -1,103 +1,10 @@
-//! The `warpfold` command: reductions of array files.
+//! The program `warpfold`: [`warpfold_cli::command`], with an allocator that reports when memory runs out.
 
-mod args;
-mod commands;
-mod error;
-mod input;
-mod json;
-mod lines;
-mod mapping;
-#[cfg(not(test))]
-mod memory;
-mod names;
-mod npy;
-mod npz;
-mod output;
-mod print;
-mod progress;
-mod signals;
-mod source;
-mod stdio;
-mod watch;
-
-use std::io::Write;
-use std::panic;
 use std::process::ExitCode;
 
-use clap::Parser;
-use clap::builder::StyledStr;
-
-use args::{Args, Command};
-use error::Failure;
-use names::{escaped, escaped_lines};
-
-#[cfg(not(test))]
 #[global_allocator]
-static ALLOCATOR: memory::Reporting = memory::Reporting;
-
-/// The exit status of a process that SIGPIPE ended, by the convention of shells.
-const BROKEN_PIPE: u8 = 128 + 13;
+static ALLOCATOR: warpfold_cli::Reporting = warpfold_cli::Reporting;
 
 fn main() -> ExitCode {
-    panic::set_hook(Box::new(|what| {
-        let _ = writeln!(std::io::stderr(), "error: a bug in warpfold, please report it: {what}");
-    }));
-    signals::install();
-    let run = || match Args::try_parse() {
-        Ok(args) => run(args),
-        Err(said) => parsed(&said),
-    };
-    match panic::catch_unwind(run) {
-        Ok(Ok(())) => ExitCode::SUCCESS,
-        // The reader of the output has closed it, and needs no message.
-        Ok(Err(failure)) if failure.is_broken_pipe() => ExitCode::from(BROKEN_PIPE),
-        Ok(Err(failure)) => {
-            let _ = writeln!(std::io::stderr(), "error: {}", escaped_lines(&failure.to_string()));
-            ExitCode::from(failure.exit_code())
-        }
-        Err(_) => ExitCode::FAILURE,
-    }
-}
-
-/// Prints help and the version to standard output, and errors of the command line to standard error.
-fn parsed(said: &clap::Error) -> Result<(), Failure> {
-    if !said.use_stderr() {
-        return stdio::check_output().and_then(|()| said.print()).map_err(Failure::stdout);
-    }
-    let args: Vec<String> = std::env::args_os().map(|arg| arg.to_string_lossy().into_owned()).collect();
-    let mut strange = args.iter().filter(|arg| escaped(arg) != **arg).peekable();
-    if strange.peek().is_none() {
-        let _ = said.print();
-    } else {
-        // Rendered with colours: the conversion to plain text would take the arguments' own control sequences for
-        // colours, and drop them.
-        let mut text = said.render().ansi().to_string();
-        for arg in strange {
-            let value = arg.split_once('=').map_or("", |(_, value)| value);
-            for part in [arg, value].into_iter().filter(|part| !part.is_empty()) {
-                text = text.replace(part, &escaped(part));
-            }
-        }
-        let plain = StyledStr::from(text).to_string();
-        let _ = std::io::stderr().write_all(escaped_lines(&plain).as_bytes());
-    }
-    std::process::exit(said.exit_code())
-}
-
-fn run(args: Args) -> Result<(), Failure> {
-    match args.command {
-        Command::Reduce(args) => commands::reduce::run(&args),
-        Command::Describe(args) => commands::describe::run(&args),
-        Command::Segments(args) => commands::segments::run(&args),
-        Command::Group(args) => commands::group::run(&args),
-        Command::Unique(args) => commands::unique::run(&args),
-        Command::Histogram(args) => commands::histogram::run(&args),
-        Command::KMeans(args) => commands::kmeans::run(&args),
-        Command::Explain(args) => commands::explain::run(&args),
-        Command::Devices(args) => commands::devices::run(&args),
-        Command::Bench(args) => commands::bench::run(&args),
-        Command::Ladder(args) => commands::ladder::run(&args),
-        Command::Completions(args) => commands::generate::completions(&args),
-        Command::Man => commands::generate::man(),
-    }
+    ExitCode::from(warpfold_cli::command(std::env::args_os().collect()))
 }

@@ -145,7 +145,6 @@ pub fn uninterrupted<T>(rename: impl FnOnce() -> T) -> T {
 }
 
 /// Ends the process at once, removing temporary files, with this message on standard error. No memory is allocated.
-#[cfg_attr(test, expect(dead_code, reason = "tests have an allocator of their own"))]
 pub fn leave(status: i32, why: &[u8]) -> ! {
     #[cfg(unix)]
     unix::leave(status, why);

@@ -11,15 +11,16 @@ use warpfold_core::{DType, Reducer, with_dtype};
 use crate::engine::{Labels, Storing, Work, one_block};
 use crate::kernel::{Item as Elem, Kernel};
 use crate::load::Load;
-use crate::loops::{By, Fetch, Item, Loops, Value};
+use crate::loops::{By, Fetch, Item, Loops, Node, Value};
 use crate::output::{Output, large_pages};
 use crate::store::{Store, Stored};
+use crate::wire::Wire;
 
 /// The outputs without a value, ascending, and why they have none.
 pub type Holes = Vec<(usize, Hole)>;
 
 /// A function that writes a value to every place and returns true, or returns false.
-type Write<'a> = &'a mut dyn FnMut(&Output<Value>) -> bool;
+pub type Write<'a> = &'a mut dyn FnMut(&Output<Value>) -> bool;
 
 /// See the module.
 pub struct Bound<'a> {
@@ -27,12 +28,53 @@ pub struct Bound<'a> {
     pub kernel: &'a dyn Loops,
     /// How elements are loaded.
     pub load: &'a dyn Fetch,
-    collect: fn(usize, Write<'_>) -> Option<Result<Values, Hole>>,
+    /// All outputs, as [`Collect`] has them; `None` if the function returns false.
+    pub collect: fn(usize, Write<'_>) -> Option<Result<Values, Hole>>,
     collect_some: fn(usize, Write<'_>) -> Option<(Values, Holes)>,
     one: fn(Write<'_>) -> Result<Scalar, Hole>,
     store: fn(DType) -> Option<Store>,
     /// Elements of an output.
     width: usize,
+    /// Nodes as bytes.
+    pub wires: Wires,
+}
+
+/// The functions of [`Wire`] for nodes of which only the address is known.
+#[derive(Clone, Copy)]
+pub struct Wires {
+    /// Appends `n` nodes, which are readable at the address.
+    pub put: unsafe fn(*const Node, usize, &mut Vec<u8>),
+    /// Reads `n` nodes of so many elements each, and writes them to the address, where there is room. Returns
+    /// whether the bytes were such nodes.
+    pub take: unsafe fn(&mut &[u8], usize, u64, *mut Node) -> bool,
+    /// Moves `n` nodes, which are written at the address.
+    pub moved: unsafe fn(*mut Node, usize, u64),
+}
+
+impl Wires {
+    fn of<A: Wire>() -> Self {
+        unsafe fn put<A: Wire>(nodes: *const Node, n: usize, to: &mut Vec<u8>) {
+            // SAFETY: the caller vouches for `n` nodes.
+            (0..n).for_each(|i| unsafe { nodes.cast::<A>().add(i).read() }.put(to));
+        }
+        unsafe fn take<A: Wire>(from: &mut &[u8], n: usize, count: u64, to: *mut Node) -> bool {
+            (0..n).all(|i| {
+                let node = A::take(from).filter(|node| node.fits(count));
+                // SAFETY: the caller vouches for room for `n` nodes.
+                node.map(|node| unsafe { to.cast::<A>().add(i).write(node) }).is_some()
+            })
+        }
+        unsafe fn moved<A: Wire>(nodes: *mut Node, n: usize, by: u64) {
+            for i in 0..n {
+                // SAFETY: the caller vouches for `n` nodes.
+                unsafe {
+                    let node = nodes.cast::<A>().add(i);
+                    node.write(node.read().moved(by));
+                }
+            }
+        }
+        Self { put: put::<A>, take: take::<A>, moved: moved::<A> }
+    }
 }
 
 /// A function that is called with the kernel of a reduction once it is found.
@@ -45,6 +87,7 @@ impl Then<'_> {
         K: Kernel,
         L: Load<Elem<K>>,
         <K::R as Reducer>::Output: Stored,
+        <K::R as Reducer>::Acc: Wire,
     {
         self.0(&Bound {
             kernel: &kernel,
@@ -54,6 +97,7 @@ impl Then<'_> {
             one: one::<<K::R as Reducer>::Output>,
             store: <K::R as Reducer>::Output::store,
             width: <K::R as Reducer>::Output::WIDTH,
+            wires: Wires::of::<<K::R as Reducer>::Acc>(),
         });
     }
 }

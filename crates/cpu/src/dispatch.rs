@@ -26,6 +26,7 @@ use crate::live::{Deviations, LiveDeviation, LiveMean, Means};
 use crate::load::{Gather, Loaded, Optional, Plain, Readable, gather_same};
 use crate::moments::Spread;
 use crate::store::Stored;
+use crate::wire::Wire;
 use warpfold_array::Value;
 use warpfold_array::{Op, Ord, Precision};
 
@@ -87,7 +88,7 @@ impl Kernels<'_> {
 
     fn half<T>(&self, v: Then<'_>)
     where
-        T: Half + Readable + Stored,
+        T: Half + Readable + Stored + Element<Key: Wire>,
     {
         let load = Plain { gather: gather_same(self.swapped), direct: !self.swapped, masked_as: None, nan_as: None };
         let initial = self.initial.map(T::from_cast);
@@ -103,8 +104,10 @@ impl Kernels<'_> {
 
     fn float<F>(&self, v: Then<'_>)
     where
-        F: Loaded + Wide + Value + Real + Float + Element<Float = F, Mean = F> + Stored,
+        F: Loaded + Wide + Value + Real + Float + Wire + Element<Float = F, Mean = F, Key: Wire> + Stored,
         (F, F): Stored,
+        PlainPrecision: Arithmetic<F, Real: Wire>,
+        Compensated: Arithmetic<F, Real: Wire>,
     {
         match self.precision {
             _ if self.op.selects() => self.select::<F>(v),
@@ -118,8 +121,8 @@ impl Kernels<'_> {
     /// is exact.
     fn real<F, P>(&self, v: Then<'_>)
     where
-        F: Loaded + Wide + Value + Real + Float + Element<Float = F, Mean = F> + Stored,
-        P: Arithmetic<F>,
+        F: Loaded + Wide + Value + Real + Float + Wire + Element<Float = F, Mean = F, Key: Wire> + Stored,
+        P: Arithmetic<F, Real: Wire>,
     {
         let skip = self.skip_nan;
         let some_absent = skip || self.masked;
@@ -190,7 +193,7 @@ impl Kernels<'_> {
         v.visit(variance, self.plain(T::from_cast(Cast::Signed(0))))
     }
 
-    fn wide<T: Loaded + Wide + Element<Mean = f64>>(&self, v: Then<'_>) {
+    fn wide<T: Loaded + Wide + Element<Float: Wire, Mean = f64>>(&self, v: Then<'_>) {
         let variance = Spread(Deviation::new(self.ddof, self.op == Op::Std));
         v.visit(variance, self.plain(T::from_cast(Cast::Signed(0))))
     }
@@ -204,7 +207,7 @@ impl Kernels<'_> {
         }
     }
 
-    fn select<T: Loaded + Stored>(&self, v: Then<'_>)
+    fn select<T: Loaded + Stored + Element<Key: Wire>>(&self, v: Then<'_>)
     where
         (T, T): Stored,
     {
@@ -248,7 +251,7 @@ impl Kernels<'_> {
     /// Loads elements that may be absent, and keep their position in the tree.
     fn absent<R>(&self, v: Then<'_>, reducer: R, skip_nan: bool)
     where
-        R: Reducer<Item: Loaded, Output: Stored>,
+        R: Reducer<Item: Loaded, Acc: Wire, Output: Stored>,
     {
         let load = Optional { gather: self.gather(), masked: self.masked, skip_nan };
         v.visit(ScalarTree(Live(reducer)), load)

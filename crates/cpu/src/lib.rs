@@ -47,11 +47,15 @@ mod plan;
 #[cfg(feature = "reductions")]
 mod reduction;
 #[cfg(feature = "reductions")]
+mod spans;
+#[cfg(feature = "reductions")]
 mod statistics;
 #[cfg(feature = "reductions")]
 mod store;
 #[cfg(feature = "reductions")]
 mod stream;
+#[cfg(feature = "reductions")]
+mod wire;
 
 #[cfg(feature = "reductions")]
 pub use {
@@ -63,5 +67,6 @@ pub use {
     },
     plan::Plan,
     reduction::{explain, on_threads, reduce, reduce_into, reduce_slice},
+    spans::Spans,
     stream::Stream,
 };

@@ -12,6 +12,7 @@ use super::free::Lanes;
 use super::kernel::{Kernel, Tree, vectorize};
 use super::panel::{Panel, TILE, fold_columns_at_level};
 use super::policy::{BLOCK, PANEL, SHORT};
+use super::wire::fields;
 
 /// A float that is its own mean.
 pub trait Plainly: Element<Float = Self, Mean = Self> + Float + Real {}
@@ -24,6 +25,12 @@ pub struct Counted<A> {
     value: A,
     count: u64,
 }
+
+fields!([A] Counted<A>, value: A, count: u64,
+    fn fits(self, n: u64) -> bool {
+        self.count <= n
+    }
+);
 
 /// The mean of elements that are not NaN.
 #[derive(Clone)]

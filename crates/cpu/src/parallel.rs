@@ -2,16 +2,35 @@
 //!
 //! Rayon's iterators are compiled for every closure. Here all tasks go through one function, which is compiled once.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use rayon::prelude::*;
 
 use crate::output::Output;
 
-/// Runs the tasks 0 to `n`.
+/// Runs the tasks 0 to `n`. After a panic the tasks that have not begun are left out, and the panic goes on: so a
+/// caller's `progress` that panics ends the work.
 pub fn for_each(n: usize, task: &(dyn Fn(usize) + Sync)) {
     if n == 1 {
         return task(0);
     }
-    (0..n).into_par_iter().for_each(task);
+    let ended = AtomicBool::new(false);
+    (0..n).into_par_iter().for_each(|i| {
+        if !ended.load(Ordering::Relaxed) {
+            let end = End(&ended);
+            task(i);
+            std::mem::forget(end);
+        }
+    });
+}
+
+/// Tells the other tasks when it is dropped, which only a panic does.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 /// The results of the tasks 0 to `n`, in order.

@@ -58,7 +58,7 @@ pub use reduce::describe::{Statistics, Survey, describe};
 pub use reduce::explain::{Explanation, Launched, explain};
 pub use reduce::once::{reduce, reduce_into};
 pub use reduce::reduction::Reduction;
-pub use runtime::{Properties, Runtime};
+pub use runtime::{Handle, Properties, Runtime};
 pub use segments::segmented::{Segmented, segmented, segmented_host};
 pub use stream::Stream;
 pub use view::ArrayView;

@@ -18,6 +18,8 @@ const SPIN: Duration = Duration::from_micros(200);
 pub struct Queue {
     device: Device,
     raw: Handle,
+    /// Whether somebody else has made the queue, and destroys it.
+    borrowed: bool,
 }
 
 impl Queue {
@@ -27,7 +29,25 @@ impl Queue {
     /// If the driver makes none.
     pub fn new(device: &Device) -> Result<Queue, CudaError> {
         let raw = device.0.create_stream()?;
-        Ok(Queue { device: device.clone(), raw })
+        Ok(Queue { device: device.clone(), raw, borrowed: false })
+    }
+
+    /// A queue that another library has made: the driver's handle of a stream of the device's primary context. Null is
+    /// the context's default stream.
+    ///
+    /// # Safety
+    /// The stream stays as long as this value, and as what is queued here.
+    pub unsafe fn borrowed(device: &Device, raw: Handle) -> Queue {
+        Queue { device: device.clone(), raw, borrowed: true }
+    }
+
+    /// Whether all that was queued is done.
+    ///
+    /// # Errors
+    /// What went wrong meanwhile.
+    pub fn is_idle(&self) -> Result<bool, CudaError> {
+        // SAFETY: the stream lives as long as `self`.
+        unsafe { self.runtime().is_idle(self.raw) }
     }
 
     /// The device that it is of.
@@ -70,8 +90,7 @@ impl Queue {
     pub(crate) fn spin(&self) -> Result<(), CudaError> {
         let start = Instant::now();
         while start.elapsed() < SPIN {
-            // SAFETY: the stream lives as long as `self`.
-            if unsafe { self.runtime().is_idle(self.raw) }? {
+            if self.is_idle()? {
                 return Ok(());
             }
             std::hint::spin_loop();
@@ -137,7 +156,9 @@ impl Queue {
 
 impl Drop for Queue {
     fn drop(&mut self) {
-        // SAFETY: made in `new`, destroyed only here; work still queued is finished first.
-        unsafe { self.runtime().destroy_stream(self.raw) };
+        if !self.borrowed {
+            // SAFETY: made in `new`, destroyed only here; work still queued is finished first.
+            unsafe { self.runtime().destroy_stream(self.raw) };
+        }
     }
 }

@@ -8,6 +8,7 @@ use warpfold_array::CudaError;
 
 use crate::device::Device;
 use crate::queue::Queue;
+use crate::runtime::Handle;
 use crate::scratch::Scratch;
 
 /// A queue of work for a device: in order within, in any order between streams.
@@ -32,6 +33,15 @@ impl Stream {
     /// If the driver makes none.
     pub fn new(device: &Device) -> Result<Stream, CudaError> {
         Ok(Stream { scratch: Mutex::default(), queue: Queue::new(device)? })
+    }
+
+    /// A stream that another library has made, as [`Queue::borrowed`], with a workspace of its own.
+    ///
+    /// # Safety
+    /// As [`Queue::borrowed`].
+    pub unsafe fn borrowed(device: &Device, raw: Handle) -> Stream {
+        // SAFETY: the caller's.
+        Stream { scratch: Mutex::default(), queue: unsafe { Queue::borrowed(device, raw) } }
     }
 
     /// What its reductions share.

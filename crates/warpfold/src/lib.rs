@@ -57,7 +57,7 @@ pub use warpfold_cpu::keys::{
     Bins, Distinct, Groups, KMeans, Points, Segments, bincount, centroid_update, group_by, histogram, reduce_by_key,
     segmented, unique,
 };
-pub use warpfold_cpu::{Description, Plan, Stream, describe, explain, keys, reduce, reduce_into};
+pub use warpfold_cpu::{Description, Plan, Spans, Stream, describe, explain, keys, reduce, reduce_into};
 
 /// The examples of the README are tests.
 #[cfg(all(doctest, feature = "cuda", feature = "ndarray"))]

@@ -22,6 +22,7 @@ const FLOORS: &[&[&str]] = &[
     &["warpfold-ladder"],
     &["warpfold-bench"],
     &["warpfold-cli"],
+    &["warpfold-python"],
 ];
 
 /// Crates beside the floors: tools and examples. They may depend on every crate, and no crate of a floor on them.
@@ -67,7 +68,7 @@ fn text(value: &Value) -> String {
 
 fn member(package: &Value) -> Member {
     let roots = list(&package["targets"]).filter_map(|target| {
-        let library = list(&target["kind"]).any(|kind| kind == "lib" || kind == "proc-macro");
+        let library = list(&target["kind"]).any(|kind| kind == "lib" || kind == "proc-macro" || kind == "cdylib");
         let program = list(&target["kind"]).any(|kind| kind == "bin");
         let name = library.then(|| text(&target["name"]));
         (library || program).then(|| Root { library: name, file: text(&target["src_path"]).into() })

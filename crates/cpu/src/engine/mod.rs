@@ -6,7 +6,7 @@
 mod columns;
 mod counter;
 mod groups;
-mod nodes;
+pub(crate) mod nodes;
 mod panels;
 mod queues;
 mod rows;

@@ -94,6 +94,12 @@ impl Nodes {
         self.len
     }
 
+    /// Bytes of a node.
+    #[cfg(feature = "reductions")]
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
     /// Removes all nodes.
     pub fn clear(&mut self) {
         self.len = 0;

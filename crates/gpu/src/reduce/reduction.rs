@@ -181,6 +181,40 @@ impl Reduction {
         Ok(())
     }
 
+    /// Queues one run whose result goes to memory that somebody else has allocated, in C order. Only a reduction some
+    /// of whose outputs may have no value waits for the result: then that is an error.
+    ///
+    /// # Safety
+    /// At `address` there is room for the result, aligned to its elements, which nothing else touches until the stream
+    /// has written it.
+    ///
+    /// # Errors
+    /// As [`Reduction::run`] and [`Array::download`].
+    pub unsafe fn run_at(
+        &self,
+        stream: &Stream,
+        input: ArrayView<'_>,
+        mask: Option<ArrayView<'_>>,
+        address: u64,
+    ) -> Result<(), Error> {
+        self.check(stream, &input, mask.as_ref())?;
+        let Some(origin) = &self.origin else {
+            let to = Destination { address, status: StatusTo::Nowhere };
+            // SAFETY: `check` has seen that the arrays are like those that were planned for; they stay, as
+            // `ArrayView::from_raw` promises. The caller vouches for the room.
+            return Ok(unsafe { self.queue(stream, &input, mask.as_ref(), to) }?);
+        };
+        let mut status = Array::new(&self.device, DType::U32, &[1])?;
+        status.fill(stream, 0)?;
+        let to = Destination { address, status: StatusTo::Device(status.address()) };
+        // SAFETY: as above; the status is 4 bytes, which stay until they have been downloaded.
+        unsafe { self.queue(stream, &input, mask.as_ref(), to) }?;
+        match status.download(stream)?.values {
+            Values::U32(words) => origin.check(words[0]),
+            _ => unreachable!("the status is a u32"),
+        }
+    }
+
     /// Runs and brings the result to the host, in the least time: kernels write a small one into the host's memory
     /// themselves, and the host does not go to sleep while it waits.
     ///

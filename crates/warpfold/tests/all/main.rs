@@ -9,6 +9,7 @@ mod keys;
 mod kmeans;
 mod laws;
 mod reference;
+mod spans;
 
 /// Every plan can be made and printed, for a CPU and for a GPU.
 fn explained(case: &cases::Case) {

@@ -8,6 +8,7 @@ mod fit;
 mod points;
 mod seed;
 mod update;
+mod weights;
 
 use warpfold_core::ops::Sum;
 use warpfold_core::{DType, tree};
@@ -16,11 +17,12 @@ use self::assign::Targets;
 pub use self::points::Coordinate;
 use self::seed::Draws;
 use self::update::Sums;
+use self::weights::Weights;
 use crate::reduction::{on_threads, reduce};
+use warpfold_array::Array;
 use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;
 use warpfold_array::Options;
-use warpfold_array::{Array, Values};
 use warpfold_array::{Error, Op};
 
 pub use fit::{Fit, Stage, Step};
@@ -131,9 +133,46 @@ impl KMeans {
     /// As [`KMeans::fit`].
     pub fn fit_told(&self, points: &Points<'_>, tell: &mut (dyn FnMut(Stage) + Send)) -> Result<Fit, Error> {
         self.check(points)?;
+        self.fit_by(points, None, tell)
+    }
+
+    /// [`KMeans::fit_told`] of points that have weights: a centroid is the weighted mean of its points, the inertia is
+    /// the weighted sum of squares, and first centroids are drawn with the weights. A point of weight 2 counts as two
+    /// points; one of weight 0 has a label, and no influence but on the coordinates' units.
+    ///
+    /// ```
+    /// use warpfold::keys::Axes;
+    /// use warpfold::{ArrayRef, KMeans, Points};
+    ///
+    /// let x = [0.0f32, 4.0];
+    /// let points = Points::new(ArrayRef::from_slice(&x, &[2])?, Axes::PointsFirst)?;
+    /// let fit = KMeans::new(1).fit_weighted(&points, &[3.0, 1.0], &mut |_| ())?;
+    /// assert_eq!((fit.centroids.into_vec::<f32>().unwrap(), fit.inertia), (vec![1.0], 12.0));
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`KMeans::fit`]; [`KeyError::Clusters`] for another number of weights than points, a weight that is negative
+    /// or not finite, and weights that are all zero.
+    pub fn fit_weighted(
+        &self,
+        points: &Points<'_>,
+        weights: &[f64],
+        tell: &mut (dyn FnMut(Stage) + Send),
+    ) -> Result<Fit, Error> {
+        self.check(points)?;
+        self.fit_by(points, Some(&Weights::new(weights, points.n)?), tell)
+    }
+
+    fn fit_by(
+        &self,
+        points: &Points<'_>,
+        weights: Option<&Weights<'_>>,
+        tell: &mut (dyn FnMut(Stage) + Send),
+    ) -> Result<Fit, Error> {
         on_threads(self.threads, |_| match points.computed() {
-            DType::F64 => self.best_run::<f64>(points, tell),
-            _ => self.best_run::<f32>(points, tell),
+            DType::F64 => self.best_run::<f64>(points, weights, tell),
+            _ => self.best_run::<f32>(points, weights, tell),
         })?
     }
 
@@ -180,7 +219,12 @@ impl KMeans {
         if matches!(self.init, Init::Given(_)) { 1 } else { self.runs }
     }
 
-    fn best_run<F: Coordinate>(&self, points: &Points<'_>, tell: &mut (dyn FnMut(Stage) + Send)) -> Result<Fit, Error> {
+    fn best_run<F: Coordinate>(
+        &self,
+        points: &Points<'_>,
+        weights: Option<&Weights<'_>>,
+        tell: &mut (dyn FnMut(Stage) + Send),
+    ) -> Result<Fit, Error> {
         let scale = points.scale()?;
         scale.reaches(most::<F>(), &wide(&self.given::<F>()))?;
         let all = Sums::<F>::of(points, &vec![0; points.n], 1, &scale);
@@ -188,8 +232,11 @@ impl KMeans {
         let enough = self.tolerance * mean_variance::<F>(points)?;
         let mut best: Option<Fit> = None;
         for run in 0..self.starts() {
-            let first = first::<F>(self, points, run, tell)?;
-            let lloyd = Lloyd { settings: self, points, scale: &scale, centre: &centre, enough, run };
+            let first = match weights {
+                None => first::<F>(self, points, run, tell)?,
+                Some(weights) => weights.first::<F>(self, points, run, tell)?,
+            };
+            let lloyd = Lloyd { settings: self, points, weights, scale: &scale, centre: &centre, enough, run };
             let fit = lloyd.run(first, tell)?;
             if best.as_ref().is_none_or(|best| fit.inertia < best.inertia) {
                 best = Some(fit);
@@ -209,7 +256,7 @@ pub fn first<F: Coordinate>(
     let draws = &mut Draws::new(settings.seed, run as u64);
     match &settings.init {
         Init::PlusPlus => {
-            seed::plus_plus(points, settings.clusters, draws, &mut |chosen| tell(Stage::Seeding { run, chosen }))
+            seed::plus_plus(points, settings.clusters, draws, None, &mut |chosen| tell(Stage::Seeding { run, chosen }))
         }
         Init::Random => Ok(seed::random(points, settings.clusters, draws)),
         Init::Given(given) => Ok(coordinates::<F>(given)),
@@ -228,6 +275,7 @@ pub fn farthest<F: Coordinate>(squares: &mut [F]) -> usize {
 struct Lloyd<'a, F> {
     settings: &'a KMeans,
     points: &'a Points<'a>,
+    weights: Option<&'a Weights<'a>>,
     scale: &'a Scale,
     centre: &'a [F],
     /// The greatest sum of squares of the centroids' moves with which the run has converged.
@@ -243,7 +291,7 @@ impl<F: Coordinate> Lloyd<'_, F> {
             iterations += 1;
             tell(Stage::Assigning { run: self.run, iteration: iterations });
             let (now, distances) = assign::assign(self.points, &Targets::new(&centroids, self.centre));
-            inertia = sum(&distances)?;
+            inertia = self.inertia(&distances)?;
             tell(Stage::Assigned(Step { run: self.run, iteration: iterations, inertia }));
             settled = now == labels;
             labels = now;
@@ -251,8 +299,7 @@ impl<F: Coordinate> Lloyd<'_, F> {
                 converged = true;
                 break;
             }
-            let sums = Sums::of(self.points, &labels, self.settings.clusters, self.scale);
-            let moved = self.update(&sums, &centroids, distances);
+            let moved = self.update(&labels, &centroids, distances);
             let squares = moved.iter().zip(&centroids).map(|(a, b)| (a.to_f64() - b.to_f64()).powi(2));
             let shift = tree::reduce(&Sum::<f64>::total(), squares).expect("a coordinate");
             centroids = moved;
@@ -260,7 +307,7 @@ impl<F: Coordinate> Lloyd<'_, F> {
         }
         if !settled {
             let (now, distances) = assign::assign(self.points, &Targets::new(&centroids, self.centre));
-            inertia = sum(&distances)?;
+            inertia = self.inertia(&distances)?;
             labels = now;
         }
         Ok(Fit {
@@ -277,12 +324,26 @@ impl<F: Coordinate> Lloyd<'_, F> {
         })
     }
 
+    fn inertia(&self, distances: &[F]) -> Result<f64, Error> {
+        match self.weights {
+            None => sum(distances),
+            Some(weights) => sum(&weights.times(distances)),
+        }
+    }
+
     /// The new centroids: means of clusters; for clusters without points, as the settings say.
-    fn update(&self, sums: &Sums<F>, before: &[F], mut distances: Vec<F>) -> Vec<F> {
+    fn update(&self, labels: &[u32], before: &[F], mut distances: Vec<F>) -> Vec<F> {
         let d = self.points.dimensions;
+        let mut means = match self.weights {
+            None => Sums::<F>::of(self.points, labels, self.settings.clusters, self.scale).means(self.scale),
+            Some(weights) => {
+                weights.leave_out(&mut distances);
+                weights.means(self.points, labels, self.settings.clusters, self.scale)
+            }
+        };
         let mut centroids = Vec::with_capacity(before.len());
         for (cluster, before) in before.chunks_exact(d).enumerate() {
-            match (sums.mean(cluster, self.scale), self.settings.empty) {
+            match (means[cluster].take(), self.settings.empty) {
                 (Some(mean), _) => centroids.extend(mean),
                 (None, EmptyCluster::Keep) => centroids.extend(before),
                 (None, EmptyCluster::Farthest) => {
@@ -291,57 +352,6 @@ impl<F: Coordinate> Lloyd<'_, F> {
             }
         }
         centroids
-    }
-}
-
-impl Fit {
-    /// The nearest centroid of each point; of a tie, the first.
-    ///
-    /// # Errors
-    /// Points of another number of coordinates or computed in another dtype; [`KeyError::NotFinite`];
-    /// [`KeyError::TooFar`].
-    pub fn predict(&self, points: &Points<'_>) -> Result<Vec<i32>, Error> {
-        fn labels<F: Coordinate>(points: &Points<'_>, centroids: &Array, centre: &Array) -> Result<Vec<u32>, Error> {
-            let (centroids, centre) = (coordinates::<F>(centroids), coordinates::<F>(centre));
-            points.scale()?.reaches(most::<F>(), &wide(&[&centroids[..], &centre].concat()))?;
-            Ok(assign::assign(points, &Targets::new(&centroids, &centre)).0)
-        }
-        self.fits(points)?;
-        let labels = match points.computed() {
-            DType::F64 => labels::<f64>(points, &self.centroids, &self.centre),
-            _ => labels::<f32>(points, &self.centroids, &self.centre),
-        }?;
-        Ok(labels.into_iter().map(|label| label as i32).collect())
-    }
-
-    /// The distance from each point to each centroid, as \[point\]\[cluster\] in the dtype of the centroids.
-    ///
-    /// # Errors
-    /// As [`Fit::predict`].
-    pub fn transform(&self, points: &Points<'_>) -> Result<Array, Error> {
-        fn all<F: Coordinate>(points: &Points<'_>, centroids: &Array) -> Result<Values, Error> {
-            points.scale()?;
-            let centroids = coordinates::<F>(centroids);
-            let mut to = vec![F::ZERO; points.n * (centroids.len() / points.dimensions)];
-            assign::distances(points, &centroids, &mut to, |_, square| square.sqrt());
-            Ok(F::wrap(to))
-        }
-        self.fits(points)?;
-        let values = match points.computed() {
-            DType::F64 => all::<f64>(points, &self.centroids),
-            _ => all::<f32>(points, &self.centroids),
-        }?;
-        Ok(Array { shape: vec![points.n, self.centroids.shape[0]], values })
-    }
-
-    fn fits(&self, points: &Points<'_>) -> Result<(), KeyError> {
-        let (d, dtype) = (self.centroids.shape[1], self.centroids.dtype());
-        if points.dimensions != d || points.computed() != dtype {
-            let (has, as_) = (points.dimensions, points.computed());
-            let why = format!("the centroids have {d} coordinates of {dtype}, the points {has} of {as_}");
-            return Err(KeyError::Clusters { why });
-        }
-        Ok(())
     }
 }
 

@@ -18,17 +18,38 @@ pub(super) const TILE: usize = 128;
 pub trait Coordinate: Fixed + Loaded + Value {
     /// `self · a + b`, rounded once.
     fn fma(self, a: Self, b: Self) -> Self;
+    /// [`Fixed::quantize`], in a type that is the same for both.
+    fn units(self, scale: Self) -> i64;
+    /// `digits · 2^e`, rounded to nearest even; `digits` has its first bit set, and its last if anything was cut off.
+    fn rounded(digits: u64, e: i32) -> Self;
 }
 impl Coordinate for f32 {
     #[inline(always)]
     fn fma(self, a: f32, b: f32) -> f32 {
         self.mul_add(a, b)
     }
+    #[inline(always)]
+    fn units(self, scale: f32) -> i64 {
+        self.quantize(scale) as i64
+    }
+    fn rounded(digits: u64, e: i32) -> f32 {
+        // Rounded to odd, as f64 holds more than twice as many digits, so that only the last step rounds.
+        let odd = digits >> 11 | (digits & 0x7ff != 0) as u64;
+        (odd as f64 * <f64 as Fixed>::scale(-(e + 11))) as f32
+    }
 }
 impl Coordinate for f64 {
     #[inline(always)]
     fn fma(self, a: f64, b: f64) -> f64 {
         self.mul_add(a, b)
+    }
+    #[inline(always)]
+    fn units(self, scale: f64) -> i64 {
+        self.quantize(scale)
+    }
+    fn rounded(digits: u64, e: i32) -> f64 {
+        // Two steps, so that the powers are normal numbers.
+        digits as f64 * <f64 as Fixed>::scale(-(e / 2)) * <f64 as Fixed>::scale(e / 2 - e)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The first centroids: random points, or random points far from each other.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use rayon::prelude::*;
@@ -55,31 +56,79 @@ pub(super) fn random<F: Coordinate>(points: &Points<'_>, clusters: usize, draws:
     centroids
 }
 
+/// Different points, each drawn with its weight among those that are left; if these have none, the first of them.
+pub(super) fn weighted<F: Coordinate>(
+    points: &Points<'_>,
+    clusters: usize,
+    draws: &mut Draws,
+    weights: &[u32],
+) -> Vec<F> {
+    let mut left: Vec<Option<u32>> = weights.iter().copied().map(Some).collect();
+    let mut centroids = Vec::with_capacity(clusters * points.dimensions);
+    for _ in 0..clusters {
+        let total: u64 = left.iter().flatten().map(|&w| w as u64).sum();
+        let chosen = if total == 0 {
+            left.iter().position(Option::is_some)
+        } else {
+            pick(left.iter().map(|w| w.map_or(0, u64::from)), draws.below(total))
+        };
+        let chosen = chosen.expect("there are as many points as clusters");
+        left[chosen] = None;
+        centroids.extend(points.one::<F>(chosen));
+    }
+    centroids
+}
+
+/// The place of the first weight with which the running sum exceeds a number.
+fn pick(weights: impl Iterator<Item = u64>, mut left: u64) -> Option<usize> {
+    weights.into_iter().position(|weight| {
+        let here = left < weight;
+        left -= if here { 0 } else { weight };
+        here
+    })
+}
+
 /// k-means++: the weight of a point is the square of its distance to the nearest point chosen before, as a whole number
-/// of units of 2^-30 of the greatest such square. If all squares are zero, all points have one probability. `tell` is
-/// called with the number of points chosen.
+/// of units of 2^-30 of the greatest such square. If all squares are zero, all points have one probability. Points that
+/// have weights are drawn by squares times weights, at first and if all squares are zero by weights. `tell` is called
+/// with the number of points chosen.
 pub(super) fn plus_plus<F: Coordinate>(
     points: &Points<'_>,
     clusters: usize,
     draws: &mut Draws,
+    weights: Option<&[u32]>,
     tell: &mut dyn FnMut(usize),
 ) -> Result<Vec<F>, KeyError> {
-    let mut centroids: Vec<F> = points.one(draws.below(points.n as u64) as usize);
+    let any = |draws: &mut Draws| match weights {
+        None => draws.below(points.n as u64) as usize,
+        Some(weights) => {
+            let all = weights.iter().map(|&w| w as u64);
+            pick(all.clone(), draws.below(all.sum())).expect("it is below the total")
+        }
+    };
+    let mut centroids: Vec<F> = points.one(any(draws));
     let mut nearest = vec![F::from_f64(f64::INFINITY); points.n];
     for chosen in 1..clusters {
         tell(chosen);
         let latest = &centroids[centroids.len() - points.dimensions..];
         distances(points, latest, &mut nearest, |before, now| if now < before { now } else { before });
-        let greatest = nearest.par_iter().copied().reduce(|| F::ZERO, |a, b| if a < b { b } else { a });
+        let squares = match weights {
+            None => Cow::Borrowed(&nearest[..]),
+            Some(weights) => {
+                let part = |(x, &w): (&F, &u32)| x.mul(F::from_f64(w as f64 * 0.5f64.powi(31)));
+                Cow::Owned(nearest.iter().zip(weights).map(part).collect())
+            }
+        };
+        let greatest = squares.par_iter().copied().reduce(|| F::ZERO, |a, b| if a < b { b } else { a });
         if !greatest.finite() {
             return Err(KeyError::TooFar);
         }
         let scale = F::scale(F::unit(greatest));
         let weight = |x: &F| F::weight(x.quantize(scale));
-        let of_blocks: Vec<u64> = nearest.par_chunks(BLOCK).map(|block| block.iter().map(weight).sum()).collect();
+        let of_blocks: Vec<u64> = squares.par_chunks(BLOCK).map(|block| block.iter().map(weight).sum()).collect();
         let total: u64 = of_blocks.iter().sum();
         let chosen = if total == 0 {
-            draws.below(points.n as u64) as usize
+            any(draws)
         } else {
             let mut left = draws.below(total);
             let reaches = |weight: u64, left: &mut u64| {
@@ -88,7 +137,7 @@ pub(super) fn plus_plus<F: Coordinate>(
                 here
             };
             let block = of_blocks.iter().position(|&weight| reaches(weight, &mut left)).expect("it is below the total");
-            let within = nearest[block * BLOCK..].iter().position(|x| reaches(weight(x), &mut left));
+            let within = squares[block * BLOCK..].iter().position(|x| reaches(weight(x), &mut left));
             block * BLOCK + within.expect("it is below the block's")
         };
         centroids.extend(points.one::<F>(chosen));

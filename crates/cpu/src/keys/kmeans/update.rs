@@ -147,6 +147,11 @@ impl<F: Coordinate> Sums<F> {
         self
     }
 
+    /// The mean of each cluster; `None` for those without points.
+    pub fn means(&self, scale: &Scale) -> Vec<Option<Vec<F>>> {
+        (0..self.counts.len()).map(|cluster| self.mean(cluster, scale)).collect()
+    }
+
     /// The mean of a cluster; `None` if it has no points.
     pub fn mean(&self, cluster: usize, scale: &Scale) -> Option<Vec<F>> {
         let count = self.counts[cluster];

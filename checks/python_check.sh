@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Builds the Python package's wheel as a user would, installs it into a fresh environment, and runs its tests there.
+# PYTHON names the interpreter; EXTRAS more packages to install, whose arrays the tests then take, too.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+room="$(mktemp -d)"
+trap 'rm -rf "$room"' EXIT
+
+"${PYTHON:-python3}" -m venv "$room/venv"
+pip() { "$room/venv/bin/python" -m pip --quiet --disable-pip-version-check "$@"; }
+pip wheel --no-deps --wheel-dir "$room" ./crates/python
+wheel="$(echo "$room"/warpfold-*.whl)"
+size="$(stat -c %s "$wheel")"
+echo "$(basename "$wheel"): $size bytes"
+if [ "$size" -gt $((25 << 20)) ]; then
+    echo "the wheel is larger than 25 MB" >&2
+    exit 1
+fi
+# shellcheck disable=SC2086 # several words
+pip install "$wheel[test]" ${EXTRAS-}
+# From a copy, so that nothing but the wheel can be imported.
+cp -r crates/python/tests "$room/tests"
+cp crates/python/pyproject.toml crates/python/README.md "$room"
+mkdir "$room/docs"
+cp docs/python-xarray.md "$room/docs"
+cd "$room/tests"
+"$room/venv/bin/python" -X dev -m pytest -q -p no:cacheprovider -rs

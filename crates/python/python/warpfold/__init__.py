@@ -1,0 +1,117 @@
+"""Reductions over arrays with one result: the same bits on every CPU, GPU, thread count and layout.
+
+>>> import numpy as np
+>>> import warpfold as wf
+>>> wf.mean(np.full((100_000, 2), 0.1, np.float32), axis=0)
+array([0.1, 0.1], dtype=float32)
+
+Arrays of NumPy, PyTorch, CuPy, JAX, pandas, polars and pyarrow are read where they are; the result is of the same kind.
+What a result is, bit for bit, is written in docs/numerics.md.
+"""
+
+import numpy as _np  # noqa: F401 (the native module reads NumPy's structs)
+
+from ._describe import Description, describe, devices, explain
+from ._native import (
+    Error,
+    Spans,
+    Stream,
+    __version__,
+    all,
+    any,
+    argmax,
+    argmin,
+    bincount,
+    centroid_update,
+    count_nonzero,
+    get_num_threads,
+    group_by,
+    histogram,
+    logsumexp,
+    max,
+    mean,
+    min,
+    minmax,
+    nanargmax,
+    nanargmin,
+    nanlogsumexp,
+    nanmax,
+    nanmean,
+    nanmin,
+    nannorm,
+    nanprod,
+    nanstd,
+    nansum,
+    nanvar,
+    norm,
+    prod,
+    reduce_by_key,
+    segmented,
+    set_num_threads,
+    std,
+    sum,
+    var,
+)
+from ._reference import tree_reference
+from ._unique import unique_all, unique_counts, unique_inverse, unique_values
+
+__all__ = [
+    "Description",
+    "Error",
+    "KMeans",
+    "Spans",
+    "Stream",
+    "all",
+    "any",
+    "argmax",
+    "argmin",
+    "bincount",
+    "centroid_update",
+    "count_nonzero",
+    "describe",
+    "devices",
+    "explain",
+    "get_num_threads",
+    "group_by",
+    "histogram",
+    "logsumexp",
+    "max",
+    "mean",
+    "min",
+    "minmax",
+    "nanargmax",
+    "nanargmin",
+    "nanlogsumexp",
+    "nanmax",
+    "nanmean",
+    "nanmin",
+    "nannorm",
+    "nanprod",
+    "nanstd",
+    "nansum",
+    "nanvar",
+    "norm",
+    "prod",
+    "reduce_by_key",
+    "segmented",
+    "set_num_threads",
+    "std",
+    "sum",
+    "tree_reference",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+    "var",
+]
+
+
+def __getattr__(name):
+    """Modules and classes that import other libraries, when they are asked for."""
+    import importlib
+
+    if name in ("dask", "flox"):
+        return importlib.import_module(f".{name}", __name__)
+    if name == "KMeans":
+        return importlib.import_module("._kmeans", __name__).KMeans
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,186 @@
+"""The reductions: a chunk is mapped to a state, states are merged by Dask's tree, the last one is finished.
+
+A state knows its place in the whole, so neither the chunks nor the order in which they are merged change the result.
+"""
+
+import math
+
+import dask.array as da
+import numpy as np
+from dask.base import tokenize
+from dask.sizeof import sizeof
+
+import warpfold as wf
+from warpfold import Spans
+
+# States that one task merges, if the caller does not say.
+MERGED = 16
+# How the options of a reduction are called by a state.
+_OF_STATES = {"dtype": "result_dtype"}
+
+
+@sizeof.register(Spans)
+def _size(state):
+    """About how many bytes a state has: Dask moves and spills by this."""
+    nodes = 0
+    for start, end in state.ranges:
+        # One node for each bit of the range's length, and up to as many again if the range is not aligned.
+        nodes += (end - start).bit_count() + (start & -start).bit_length() // 4
+    return 200 + 16 * nodes * math.prod(state.shape)
+
+
+class _Reduction:
+    """A reduction of an array whose chunks are known: what tasks take with them."""
+
+    def __init__(self, op, dtype, result, axis, shape, masked, options):
+        self.op, self.dtype, self.result, self.axis = op, dtype, result, axis
+        self.masked, self.options = masked, options
+        self.rank, self.total = len(shape), [shape[a] for a in axis]
+
+    def __dask_tokenize__(self):
+        return (self.op, str(self.dtype), self.axis, self.total, self.masked, sorted(map(repr, self.options.items())))
+
+    def _state(self, kept):
+        return Spans(self.op, self.dtype, tuple(kept), masked=self.masked, **self.options)
+
+    def chunk(self, x, mask=None, *, starts, block_id):
+        """The state of one chunk."""
+        state = self._state(n for a, n in enumerate(x.shape) if a not in self.axis)
+        state.add(x, self.axis, [starts[a][block_id[a]] for a in self.axis], self.total, where=mask)
+        return state
+
+    def merge(self, states, axis=None, keepdims=None, computing_meta=False):
+        """One state of many. Those that Dask holds are left as they are: it may give them to another task, too."""
+        if computing_meta:
+            return self._meta(keepdims, object)
+        states = list(_flat(states))
+        if len(states) == 1:
+            return states[0]
+        merged = self._state(states[0].shape)
+        for state in states:
+            merged.merge(state)
+        return merged
+
+    def finish(self, states, axis=None, keepdims=False, computing_meta=False):
+        """The result of all states."""
+        if computing_meta:
+            return self._meta(keepdims, self.result)
+        return self._result(self.merge(states), keepdims)
+
+    def _meta(self, keepdims, dtype):
+        return np.empty((0,) * (self.rank if keepdims else self.rank - len(self.axis)), dtype)
+
+    def half(self, state, which, keepdims):
+        """The least or the greatest elements of a minmax."""
+        return self._result(state, keepdims, (..., which))
+
+    def _result(self, state, keepdims, which=()):
+        found = np.array(np.asarray(state.finish(math.prod(self.total)))[which], order="C")
+        # Without axes a scalar, as Dask's own reductions give it.
+        return np.expand_dims(found, self.axis) if keepdims else found[()]
+
+
+def _flat(states):
+    if isinstance(states, list):
+        for one in states:
+            yield from _flat(one)
+    else:
+        yield states
+
+
+def whole(x):
+    """The array, whose chunks must be known, and not masked."""
+    if any(math.isnan(n) for chunks in x.chunks for n in chunks):
+        raise ValueError(
+            "the lengths of some chunks are unknown, and the tree of a reduction needs the place of each: "
+            "call x.compute_chunk_sizes() first"
+        )
+    if isinstance(x._meta, np.ma.MaskedArray):
+        raise TypeError("masked chunks are not taken: give da.ma.getdata(x), and where=~da.ma.getmaskarray(x)")
+    return x
+
+
+def spread(mask, x):
+    """A mask in the shape and the chunks of `x`."""
+    if mask.dtype != bool:
+        raise TypeError(f"where must be of bool, not {mask.dtype}")
+    if mask.ndim > x.ndim:
+        raise ValueError(f"where of shape {mask.shape} does not broadcast to {x.shape}")
+    ends = zip(mask.shape, x.chunks[x.ndim - mask.ndim :])
+    chunks = tuple((n,) if n == 1 else chunks for n, chunks in ends)
+    return da.broadcast_to(mask.rechunk(chunks), x.shape, chunks=x.chunks)
+
+
+def starts_of(chunks):
+    """The index at which each chunk of an axis begins."""
+    return (0, *np.cumsum(chunks, dtype=np.int64)[:-1].tolist())
+
+
+def reduce(op, x, axis=None, *, keepdims=False, where=None, split_every=None, **options):
+    """Reduces `x` by `op`, the name of a function of `warpfold`."""
+    options = {name: value for name, value in options.items() if value is not None}
+    function = getattr(wf, op)
+    if not isinstance(x, da.Array):
+        if isinstance(where, da.Array):
+            x = da.asarray(x)
+        else:
+            masked = {} if where is None else {"where": where}
+            return function(x, axis=axis, keepdims=keepdims, **masked, **options)
+    x = whole(x)
+    # An array of ones, or of nothing, finds wrong arguments and the dtype of the result.
+    little = np.ones([min(n, 1) for n in x.shape], x.dtype)
+    like = function(little, axis=axis, keepdims=True, **options)
+    dtype = (like[0] if op == "minmax" else like).dtype
+    if axis is None:
+        axis = range(x.ndim)
+    axis = tuple(sorted(a % x.ndim for a in np.atleast_1d(np.asarray(axis, np.intp)).tolist()))
+
+    masked = where is not None and where is not True
+    named = {_OF_STATES.get(name, name): value for name, value in options.items()}
+    reduction = _Reduction(op, x.dtype, dtype, axis, x.shape, masked, named)
+    arrays = [x]
+    if masked:
+        arrays.append(spread(da.asarray(where), x))
+    states = da.map_blocks(
+        reduction.chunk,
+        *arrays,
+        starts=tuple(starts_of(c) for c in x.chunks),
+        chunks=tuple((1,) * len(c) if a in axis else c for a, c in enumerate(x.chunks)),
+        dtype=object,
+        meta=np.empty((0,) * x.ndim, object),
+        name=f"warpfold-{op}-{tokenize(reduction, *(array.name for array in arrays))}",
+    )
+    kept = x.ndim if keepdims else x.ndim - len(axis)
+    last = reduction.merge if op == "minmax" else reduction.finish
+    meta = np.empty((0,) * kept, object if op == "minmax" else dtype)
+    # Axis by axis, the innermost first, as its chunks are the ones that join.
+    for a in axis[:0:-1]:
+        states = _merged(states, reduction, reduction.merge, (a,), True, object, states._meta, split_every)
+    result = _merged(states, reduction, last, axis, keepdims, dtype, meta, split_every)
+    if op != "minmax":
+        return result
+    return tuple(
+        result.map_blocks(reduction.half, which, keepdims, dtype=dtype, meta=np.empty((0,) * kept, dtype))
+        for which in (0, 1)
+    )
+
+
+def _merged(states, reduction, last, axis, keepdims, dtype, meta, split_every):
+    """One state in place of those along some axes; or what `last` makes of it."""
+    return da.reduction(
+        states,
+        _same,
+        last,
+        combine=reduction.merge,
+        axis=axis,
+        keepdims=keepdims,
+        dtype=dtype,
+        split_every=split_every or {a: MERGED for a in axis},
+        concatenate=False,
+        meta=meta,
+        name=f"warpfold-{reduction.op}",
+    )
+
+
+def _same(state, axis=None, keepdims=None, computing_meta=False):
+    return state

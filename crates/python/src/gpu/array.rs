@@ -1,0 +1,142 @@
+//! An array on a GPU that another library has: by DLPack, or by `__cuda_array_interface__`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use warpfold::DType;
+use warpfold::cuda::{ArrayView, Stream};
+
+use crate::dlpack::{Tensor, dense};
+use crate::error;
+use crate::input::detached;
+
+/// See the module.
+pub struct GpuArray<'py> {
+    /// The argument.
+    pub of: Bound<'py, PyAny>,
+    /// The index of the GPU.
+    pub device: usize,
+    /// The stream that the library queues its work on at present: the driver's handle.
+    pub stream: usize,
+    pub dtype: DType,
+    pub shape: Vec<usize>,
+    /// In bytes.
+    pub strides: Vec<isize>,
+    address: u64,
+    /// What keeps the memory, beside the argument.
+    _tensor: Option<Tensor<'py>>,
+}
+
+/// The kinds of devices of DLPack whose memory kernels read.
+const GPUS: [i32; 2] = [2, 13];
+
+impl<'py> GpuArray<'py> {
+    /// An argument that is an array on a GPU; `None` if it is not.
+    ///
+    /// # Errors
+    /// TypeError for a dtype that Warpfold does not have, and for a tensor that requires grad.
+    pub fn of(x: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
+        let (py, kind) = (x.py(), x.get_type());
+        if kind.hasattr(intern!(py, "__dlpack_device__"))? {
+            let (kind, index): (i32, i32) = x.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
+            return if GPUS.contains(&kind) {
+                Self::lent(&detached(x)?, index.max(0) as usize).map(Some)
+            } else {
+                Ok(None)
+            };
+        }
+        // PyTorch has the attribute on the host, too, where it raises.
+        match kind.hasattr(intern!(py, "__cuda_array_interface__"))? {
+            true => Self::interface(x).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    fn lent(x: &Bound<'py, PyAny>, device: usize) -> PyResult<Self> {
+        let py = x.py();
+        let found = py.import(intern!(py, "warpfold._gpu"))?.call_method1(intern!(py, "streams"), (x, device))?;
+        let (stream, lender): (usize, i64) = found.extract()?;
+        let tensor = Tensor::of(x, Some(lender))?;
+        Ok(Self {
+            of: x.clone(),
+            device,
+            stream,
+            dtype: tensor.dtype(),
+            shape: tensor.shape().to_vec(),
+            strides: tensor.strides().to_vec(),
+            address: tensor.address() as u64,
+            _tensor: Some(tensor),
+        })
+    }
+
+    fn interface(x: &Bound<'py, PyAny>) -> PyResult<Self> {
+        let wrong = |what: &str| PyTypeError::new_err(format!("__cuda_array_interface__ {what}"));
+        let found = x.getattr("__cuda_array_interface__")?;
+        let found = found.cast::<PyDict>().map_err(|_| wrong("is no dict"))?;
+        let get = |name: &str| Ok::<_, PyErr>(found.get_item(name)?.filter(|value| !value.is_none()));
+        let need = |name: &str| get(name)?.ok_or_else(|| wrong(&format!("has no {name}")));
+        if get("mask")?.is_some() {
+            return Err(wrong("has a mask, which is not supported: give where="));
+        }
+        let (address, _): (u64, bool) = need("data")?.extract()?;
+        let (code, shape): (String, Vec<usize>) = (need("typestr")?.extract()?, need("shape")?.extract()?);
+        let foreign = if cfg!(target_endian = "little") { '>' } else { '<' };
+        let dtype = code.get(1..).and_then(DType::from_code).filter(|_| !code.starts_with(foreign));
+        let dtype = dtype.ok_or_else(|| wrong(&format!("has the dtype {code}, which warpfold does not have")))?;
+        let strides = match get("strides")? {
+            Some(strides) => strides.extract()?,
+            None => dense(&shape, dtype.size() as isize),
+        };
+        // 1 and 2 are the driver's handles of the default streams; 0 is none.
+        let stream = get("stream")?.map_or(Ok(0), |stream| stream.extract())?;
+        Ok(Self { of: x.clone(), device: 0, stream, dtype, shape, strides, address, _tensor: None })
+    }
+
+    /// The array as kernels read it.
+    pub fn view(&self) -> PyResult<ArrayView<'_>> {
+        let Self { device, address, dtype, shape, strides, .. } = self;
+        // SAFETY: the library has these elements on that device, and the argument keeps them: for the time of the call
+        // as an argument, and until kernels have read them by `keep`.
+        let view = unsafe { ArrayView::from_raw(*device, *address, *dtype, shape, strides) };
+        view.map_err(|e| error::of(self.of.py(), &e))
+    }
+
+    /// Keeps the memory until what has been queued on the stream is done.
+    pub fn keep(&self, stream: &Arc<Stream>) -> PyResult<()> {
+        let py = self.of.py();
+        let gpu = py.import(intern!(py, "warpfold._gpu"))?;
+        if gpu.call_method1(intern!(py, "record"), (&self.of, self.device))?.is_truthy()? {
+            // The library does so by itself.
+            return Ok(());
+        }
+        let done = {
+            let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.push((stream.clone(), self.of.clone().unbind()));
+            if kept.len() > MOST {
+                let (oldest, _) = &kept[0];
+                oldest.synchronize().map_err(|e| error::of(py, &e.into()))?;
+            }
+            // A stream that cannot say is not waited for.
+            let (busy, done) = std::mem::take(&mut *kept).into_iter().partition(|(stream, _)| is_busy(stream));
+            *kept = busy;
+            done
+        };
+        // Without the lock: what is dropped may run any code.
+        drop::<Kept>(done);
+        Ok(())
+    }
+}
+
+type Kept = Vec<(Arc<Stream>, Py<PyAny>)>;
+
+/// Arrays that queued kernels may still read. They are let go by the next call that finds their stream idle.
+static KEPT: Mutex<Kept> = Mutex::new(Vec::new());
+/// The most arrays that are kept before a stream is waited for.
+const MOST: usize = 64;
+
+fn is_busy(stream: &Stream) -> bool {
+    matches!(stream.is_idle(), Ok(false))
+}

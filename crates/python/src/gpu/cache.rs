@@ -1,0 +1,133 @@
+//! What calls share: streams with their workspaces, and reductions that are planned and loaded.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
+
+use pyo3::prelude::*;
+use warpfold::cuda::{self, ArrayView, Handle, Reduction, Stream};
+use warpfold::{DType, Op, Options, Ord, Precision};
+
+use super::array::GpuArray;
+use crate::pool;
+
+/// The most reductions that are kept. Then all are forgotten: the driver still has their kernels.
+const MOST: usize = 256;
+
+/// By the indices of GPUs and the handles of streams.
+static STREAMS: LazyLock<Shared<(usize, usize), Stream>> = LazyLock::new(Mutex::default);
+static REDUCTIONS: LazyLock<Shared<Key, Reduction>> = LazyLock::new(Mutex::default);
+
+/// What all threads share.
+type Shared<K, V> = Mutex<HashMap<K, Arc<V>>>;
+
+/// Nothing is done under a lock that could panic halfway, or that needs the interpreter.
+fn locked<T>(map: &Mutex<T>) -> MutexGuard<'_, T> {
+    map.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The array's current stream, with a workspace. Streams are few, and libraries keep theirs.
+pub fn stream(array: &GpuArray<'_>) -> PyResult<Arc<Stream>> {
+    let py = array.of.py();
+    let key = (array.device, array.stream);
+    if let Some(stream) = locked(&STREAMS).get(&key) {
+        return Ok(stream.clone());
+    }
+    let device = pool::detached(py, move || Ok(cuda::shared(key.0)?))?;
+    let raw = Handle(std::ptr::with_exposed_provenance_mut(array.stream));
+    // SAFETY: the library's stream of the primary context. Libraries that are known here keep their streams as long as
+    // their arrays, and the driver finishes the work of a stream that is destroyed.
+    let stream = Arc::new(unsafe { Stream::borrowed(&device, raw) });
+    Ok(locked(&STREAMS).entry(key).or_insert(stream).clone())
+}
+
+/// A reduction of arrays of one layout.
+pub struct Prepared<'a, 'py> {
+    pub op: Op,
+    pub array: &'a GpuArray<'py>,
+    pub mask: Option<&'a GpuArray<'py>>,
+    pub options: &'a Options<'static>,
+}
+
+/// All that a [`Reduction`] depends on.
+#[derive(PartialEq, Eq, Hash)]
+struct Key {
+    device: usize,
+    op: Op,
+    array: Layout,
+    mask: Option<Layout>,
+    axes: Option<Vec<isize>>,
+    keepdims: bool,
+    dtype: Option<DType>,
+    precision: Precision,
+    skip_nan: bool,
+    initial: Option<(DType, u64)>,
+    ddof: Option<u64>,
+    ord: Option<Ord>,
+}
+
+/// The dtype, the shape and the steps of an array.
+type Layout = (DType, Vec<usize>, Vec<isize>);
+
+fn layout(array: &GpuArray<'_>) -> Layout {
+    (array.dtype, array.shape.clone(), array.strides.clone())
+}
+
+impl Prepared<'_, '_> {
+    fn key(&self) -> Key {
+        let Options { axes, keepdims, dtype, precision, skip_nan, initial, ddof, ord, .. } = self.options;
+        Key {
+            device: self.array.device,
+            op: self.op,
+            array: layout(self.array),
+            mask: self.mask.map(layout),
+            axes: axes.clone(),
+            keepdims: *keepdims,
+            dtype: *dtype,
+            precision: *precision,
+            skip_nan: *skip_nan,
+            initial: initial.map(|x| (x.dtype(), x.bits().0)),
+            ddof: ddof.map(f64::to_bits),
+            ord: *ord,
+        }
+    }
+
+    /// The reduction, planned now or by an earlier call.
+    pub fn reduction(&self) -> PyResult<Arc<Reduction>> {
+        let py = self.array.of.py();
+        let key = self.key();
+        if let Some(reduction) = locked(&REDUCTIONS).get(&key) {
+            return Ok(reduction.clone());
+        }
+        let (view, mask) = (self.array.view()?, self.mask.map(GpuArray::view).transpose()?);
+        let options = options(self.options, mask);
+        // The driver may compile a kernel now.
+        let (device, op) = (self.array.device, self.op);
+        let new = pool::detached(py, || Reduction::new(&cuda::shared(device)?, op, &view, &options))?;
+        let new = Arc::new(new);
+        let forgotten = {
+            let mut all = locked(&REDUCTIONS);
+            let full = all.len() >= MOST;
+            let forgotten = if full { std::mem::take(&mut *all) } else { HashMap::new() };
+            all.insert(key, new.clone());
+            forgotten
+        };
+        // Without the lock: memory that is freed waits for the GPU.
+        py.detach(|| drop(forgotten));
+        Ok(new)
+    }
+}
+
+/// The options of a reduction of the host for one of a GPU, with a mask there.
+fn options<'a>(from: &Options<'_>, mask: Option<ArrayView<'a>>) -> cuda::Options<'a> {
+    cuda::Options {
+        axes: from.axes.clone(),
+        keepdims: from.keepdims,
+        dtype: from.dtype,
+        precision: from.precision,
+        skip_nan: from.skip_nan,
+        mask,
+        initial: from.initial,
+        ddof: from.ddof,
+        ord: from.ord,
+    }
+}

@@ -1,0 +1,160 @@
+//! The arrays of a call, of whatever library, as memory.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use std::sync::Arc;
+
+use warpfold::{Array, ArrayRef};
+
+use crate::dlpack::{Exchange, Exported, Owner, Tensor};
+use crate::numpy;
+use crate::pool::HOLD;
+
+/// An array of the host, held for the time of a call.
+pub enum Input<'py> {
+    /// An array of NumPy: the argument, or what `warpfold._adapt` has made of it.
+    Numpy {
+        array: Bound<'py, PyAny>,
+        /// Where elements are present, of an array that knows.
+        mask: Option<Bound<'py, PyAny>>,
+        /// A function of the result and the axes, if the result is to be of another kind.
+        wrap: Option<Bound<'py, PyAny>>,
+    },
+    /// An array that another library lends: `of` is the argument.
+    Lent {
+        tensor: Tensor<'py>,
+        of: Bound<'py, PyAny>,
+        /// How results are given to the library.
+        exchange: Option<Exchange>,
+    },
+}
+
+impl<'py> Input<'py> {
+    /// The memory of an argument whose class says at once that it is the host's: an array of NumPy, a small tensor.
+    ///
+    /// # Errors
+    /// As [`Input::of`].
+    pub fn on_host(x: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
+        if numpy::is_exact(x) {
+            return Ok(Some(Self::Numpy { array: x.clone(), mask: None, wrap: None }));
+        }
+        if numpy::is_array(x) {
+            return Ok(None);
+        }
+        let Some(exchange) = Exchange::of(x)? else { return Ok(None) };
+        let of = detached(x)?;
+        let tensor = Tensor::borrowed(&of, exchange)?;
+        // A larger tensor is to be kept while other code of the interpreter runs.
+        let small = tensor.shape().iter().product::<usize>() <= HOLD && tensor.gpu()?.is_none();
+        Ok(small.then_some(Self::Lent { tensor, of, exchange: Some(exchange) }))
+    }
+
+    /// The memory of an argument. An array on a GPU is refused.
+    ///
+    /// # Errors
+    /// TypeError if the argument is no array of a dtype that Warpfold has.
+    pub fn of(x: &Bound<'py, PyAny>) -> PyResult<Self> {
+        if let Some(found) = Self::on_host(x)? {
+            return Ok(found);
+        }
+        let py = x.py();
+        if !numpy::is_array(x) && lends(x)? {
+            let tensor = Tensor::of(&detached(x)?, None)?;
+            if tensor.gpu()?.is_some() {
+                return Err(PyTypeError::new_err("an array on a GPU is not taken here: bring it to the host first"));
+            }
+            return Ok(Self::Lent { tensor, of: x.clone(), exchange: Exchange::of(x)? });
+        }
+        let made = adapt(py)?.call_method1(intern!(py, "adapt"), (x,))?;
+        let (array, mask, wrap): (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>) =
+            made.extract()?;
+        Ok(Self::Numpy { array, mask, wrap })
+    }
+
+    /// The interpreter.
+    pub fn py(&self) -> Python<'py> {
+        match self {
+            Self::Numpy { array, .. } => array.py(),
+            Self::Lent { of, .. } => of.py(),
+        }
+    }
+
+    /// The memory.
+    pub fn layout(&self) -> PyResult<ArrayRef<'_>> {
+        match self {
+            Self::Numpy { array, .. } => numpy::layout(array),
+            Self::Lent { tensor, .. } => tensor.layout(),
+        }
+    }
+
+    /// Where elements are present, of an array that knows.
+    pub fn mask(&self) -> Option<&Bound<'py, PyAny>> {
+        match self {
+            Self::Numpy { mask, .. } => mask.as_ref(),
+            Self::Lent { .. } => None,
+        }
+    }
+
+    /// A result as an array of the argument's kind.
+    pub fn result(
+        &self,
+        py: Python<'py>,
+        array: Array,
+        axis: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Self::Numpy { wrap: None, .. } => numpy::result(py, array),
+            Self::Numpy { wrap: Some(wrap), .. } => wrap.call1((numpy::result(py, array)?, axis)),
+            Self::Lent { of, exchange, .. } => lent(of, *exchange, array),
+        }
+    }
+}
+
+/// The module `warpfold._adapt`.
+pub fn adapt(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
+    static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    Ok(MODULE.get_or_try_init(py, || py.import("warpfold._adapt").map(Bound::unbind))?.bind(py))
+}
+
+/// Whether an object is to be asked by `__dlpack__`.
+pub fn lends(x: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let (py, kind) = (x.py(), x.get_type());
+    if !kind.hasattr(intern!(py, "__dlpack__"))? {
+        return Ok(false);
+    }
+    // Arrays of pyarrow lend their values only, without the mask.
+    Ok(!kind.module()?.to_cow()?.starts_with("pyarrow"))
+}
+
+/// A tensor of PyTorch without its history, and without a sign that is to be changed when elements are read. Other
+/// objects are returned as they are.
+pub fn detached<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = x.py();
+    let (requires, negative) = (intern!(py, "requires_grad"), intern!(py, "is_neg"));
+    let is = |found: Option<Bound<'py, PyAny>>| found.map_or(Ok(false), |found| found.is_truthy());
+    let plain =
+        !is(x.getattr_opt(requires)?)? && !is(x.getattr_opt(negative)?.map(|method| method.call0()).transpose()?)?;
+    if plain {
+        return Ok(x.clone());
+    }
+    adapt(py)?.call_method1(intern!(py, "detached"), (x,))
+}
+
+/// A result of the host as an array of the library that `like` is of.
+fn lent<'py>(like: &Bound<'py, PyAny>, exchange: Option<Exchange>, array: Array) -> PyResult<Bound<'py, PyAny>> {
+    let Array { shape, values } = array;
+    let dtype = values.dtype();
+    let result = Exported::new(Owner::Host(Arc::new(values)), dtype, shape);
+    match exchange {
+        Some(exchange) => exchange.give(like.py(), result.versioned()),
+        None => exported(like, result),
+    }
+}
+
+/// A result as an array of the library that `like` is of.
+pub fn exported<'py>(like: &Bound<'py, PyAny>, result: Exported) -> PyResult<Bound<'py, PyAny>> {
+    let py = like.py();
+    adapt(py)?.call_method1(intern!(py, "from_dlpack"), (like, Bound::new(py, result)?))
+}

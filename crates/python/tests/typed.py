@@ -1,0 +1,25 @@
+"""Uses of the package that type checkers must accept: `mypy --strict` and `pyright` (test_types.py runs them)."""
+
+import numpy as np
+
+import warpfold as wf
+
+x = np.arange(6.0).reshape(2, 3)
+total = wf.sum(x, axis=(0, 1), dtype="f4", where=x > 1, precision="compensated")
+means = wf.mean(x, 0, keepdims=True)
+least, greatest = wf.minmax(x, axis=1)
+deviation = wf.std(x, ddof=1, device="cpu")
+groups = wf.group_by(x, [0, 1], ["mean", "max"])
+first = groups["mean"]
+one = wf.group_by(x, [0, 1], "sum", 2, fill=0)
+stream = wf.Stream("var", np.float64, start=0, correction=1)
+stream.push(x[0])
+variance = stream.finish()
+state = wf.Spans.from_bytes(wf.Spans("sum", x.dtype, (2,)).to_bytes())
+state.add(x, axis=1, start=0, total=3)
+count: int = stream.count
+found = wf.describe(x)
+name: str = wf.devices()[0].name
+values, counts = wf.unique_counts(x)
+wf.set_num_threads(wf.get_num_threads())
+plan: str = wf.explain("sum", x)
