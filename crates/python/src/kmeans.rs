@@ -123,9 +123,9 @@ fn kmeans_transform<'py>(
     centroids: &Bound<'py, PyAny>,
     centre: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (py, input, fit) = (x.py(), Input::of(x)?, fitted(centroids, centre)?);
-    let points = Points::new(input.layout()?, Axes::PointsFirst).map_err(|e| error::of(py, &e))?;
-    numpy::result(py, run(py, |_| fit.transform(&points))?)
+    let (input, fit) = (Input::of(x)?, fitted(centroids, centre)?);
+    let points = Points::new(input.layout()?, Axes::PointsFirst).map_err(|e| error::of(x.py(), &e))?;
+    numpy::result(x.py(), run(x.py(), |_| fit.transform(&points))?)
 }
 
 /// The means of clusters, and their sizes: the update step of k-means.

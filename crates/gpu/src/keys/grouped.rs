@@ -12,7 +12,7 @@ use crate::options::Options;
 use crate::origin::Origin;
 use crate::plan::sort::{Carried, Problem};
 use crate::plan::split;
-use crate::reduce::reduction::Layout;
+use crate::reduce::layout::Layout;
 use crate::segments::rows;
 use crate::segments::segmented::Segmented;
 use crate::stream::Stream;

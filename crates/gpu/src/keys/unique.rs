@@ -7,7 +7,7 @@ use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::launch::Ready;
 use crate::plan::sort::{Carried, Problem, What};
-use crate::reduce::reduction::Layout;
+use crate::reduce::layout::Layout;
 use crate::stream::Stream;
 use crate::view::ArrayView;
 use warpfold_array::ArrayRef;

@@ -117,7 +117,7 @@ impl Job<'_> {
         let mut best: Option<Fit> = None;
         for run in 0..settings.starts() {
             let first = match host {
-                Some(host) if given.is_empty() => kmeans::first::<F>(settings, host, run, tell)?,
+                Some(host) if given.is_empty() => kmeans::first::<F>(settings, host, run, None, tell)?,
                 _ => given.clone(),
             };
             let of = [clusters, shape.dimensions];

@@ -3,6 +3,7 @@
 pub mod custom;
 pub mod describe;
 pub mod explain;
+pub(crate) mod layout;
 pub mod once;
 pub mod reduction;
 mod work;

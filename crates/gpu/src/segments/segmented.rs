@@ -6,7 +6,7 @@ use crate::launch::Ready;
 use crate::options::Options;
 use crate::origin::Origin;
 use crate::plan::{Cut, GpuPlan, reads_offsets};
-use crate::reduce::reduction::Layout;
+use crate::reduce::layout::Layout;
 use crate::scratch::{StatusTo, queue_status};
 use crate::segments::rows::{self, Apart};
 use crate::stream::Stream;

@@ -64,8 +64,8 @@ macro_rules! line {
             shallow::either::<_, panel::Ordered<fold::Sums<$source, Plain>, false>,
                 panel::Ordered<fold::Norms<$source>, false>, KEPT, $wide>);
     };
-    (($each:ident $with:tt) norms $name:ident, $source:ty, $wide:literal) => {
-        line!(($each $with) tree_tall $name, fold::Norms<$source>, $wide);
+    (($each:ident $with:tt) norms $name:ident, $fold:ty, $wide:literal) => {
+        line!(($each $with) tree_tall $name, $fold, $wide);
     };
     (($each:ident $with:tt) tree_tall $name:ident, $fold:ty, $wide:literal) => {
         line!(($each $with) walk $name, $fold, piece::Ordered<$fold>, piece::Ordered<$fold, Runs>,
@@ -183,8 +183,8 @@ macro_rules! facts {
     ((($find:ident)) sums $name:ident, $source:ty, $wide:literal) => {
         facts!((($find)) tree $name, fold::Sums<$source, Plain>, $wide);
     };
-    ((($find:ident)) norms $name:ident, $source:ty, $wide:literal) => {
-        facts!((($find)) tree $name, fold::Norms<$source>, $wide);
+    ((($find:ident)) norms $name:ident, $fold:ty, $wide:literal) => {
+        facts!((($find)) tree $name, $fold, $wide);
     };
     ((($find:ident)) broad $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), Facts::broad::<$fold>($wide));
@@ -246,10 +246,10 @@ macro_rules! table {
             broad sum2_f64: fold::Sums<source::F64, Compensated>, 2;
             broad sum2_f16: fold::Sums<source::F16, Compensated>, 4;
             broad sum2_bf16: fold::Sums<source::Bf16, Compensated>, 4;
-            norms norm_f32: source::F32, 4;
-            norms norm_f64: source::F64, 2;
-            norms norm_f16: source::F16, 8;
-            norms norm_bf16: source::Bf16, 8;
+            norms norm_f32: fold::Norms<source::F32>, 4;
+            norms norm_f64: fold::Norms<source::F64>, 2;
+            norms norm_f16: fold::Norms<source::F16>, 8;
+            norms norm_bf16: fold::Norms<source::Bf16>, 8;
             broad prod_f32: fold::Products<source::F32>, 4;
             broad prod_f64: fold::Products<source::F64>, 2;
             tree var_f32: fold::Deviations<source::F32>, 4;

@@ -4,8 +4,7 @@ use warpfold_array::{Array, Error, KeyError, Values};
 use warpfold_core::DType;
 
 use super::assign::{Targets, assign, distances};
-use super::points::{Coordinate, Points};
-use super::{coordinates, most, wide};
+use super::points::{Coordinate, Points, coordinates, most, wide};
 
 /// A stage of a [`KMeans`](super::KMeans), as reported to its caller.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -26,7 +26,8 @@ use warpfold_array::Options;
 use warpfold_array::{Error, Op};
 
 pub use fit::{Fit, Stage, Step};
-pub use points::{Axes, Points, Scale};
+use points::coordinates;
+pub use points::{Axes, Points, Scale, most, wide};
 pub use update::{Centroids, centroid_update, centroid_update_with};
 
 /// The first centroids.
@@ -232,10 +233,7 @@ impl KMeans {
         let enough = self.tolerance * mean_variance::<F>(points)?;
         let mut best: Option<Fit> = None;
         for run in 0..self.starts() {
-            let first = match weights {
-                None => first::<F>(self, points, run, tell)?,
-                Some(weights) => weights.first::<F>(self, points, run, tell)?,
-            };
+            let first = first::<F>(self, points, run, weights.map(Weights::units), tell)?;
             let lloyd = Lloyd { settings: self, points, weights, scale: &scale, centre: &centre, enough, run };
             let fit = lloyd.run(first, tell)?;
             if best.as_ref().is_none_or(|best| fit.inertia < best.inertia) {
@@ -246,20 +244,23 @@ impl KMeans {
     }
 }
 
-/// The first centroids of a run.
+/// The first centroids of a run, of points with these weights, if there are any.
 pub fn first<F: Coordinate>(
     settings: &KMeans,
     points: &Points<'_>,
     run: usize,
+    weights: Option<&[u32]>,
     tell: &mut dyn FnMut(Stage),
 ) -> Result<Vec<F>, KeyError> {
     let draws = &mut Draws::new(settings.seed, run as u64);
-    match &settings.init {
-        Init::PlusPlus => {
-            seed::plus_plus(points, settings.clusters, draws, None, &mut |chosen| tell(Stage::Seeding { run, chosen }))
+    match (&settings.init, weights) {
+        (Init::PlusPlus, _) => {
+            let tell = &mut |chosen| tell(Stage::Seeding { run, chosen });
+            seed::plus_plus(points, settings.clusters, draws, weights, tell)
         }
-        Init::Random => Ok(seed::random(points, settings.clusters, draws)),
-        Init::Given(given) => Ok(coordinates::<F>(given)),
+        (Init::Random, None) => Ok(seed::random(points, settings.clusters, draws)),
+        (Init::Random, Some(weights)) => Ok(seed::weighted(points, settings.clusters, draws, weights)),
+        (Init::Given(given), _) => Ok(coordinates::<F>(given)),
     }
 }
 
@@ -353,21 +354,6 @@ impl<F: Coordinate> Lloyd<'_, F> {
         }
         centroids
     }
-}
-
-/// The coordinates of an array of centroids as `F`.
-fn coordinates<F: Coordinate>(centroids: &Array) -> Vec<F> {
-    F::unwrap(centroids.values.clone().cast(F::DTYPE)).expect("they were cast")
-}
-
-/// Coordinates as f64.
-pub fn wide<F: Coordinate>(coordinates: &[F]) -> Vec<f64> {
-    coordinates.iter().map(|x| x.to_f64()).collect()
-}
-
-/// The greatest finite number of `F`.
-pub fn most<F: Coordinate>() -> f64 {
-    if F::DTYPE == DType::F64 { f64::MAX } else { f32::MAX as f64 }
 }
 
 /// The tree over squared distances by position, in f64.

@@ -5,6 +5,7 @@ use warpfold_core::{DType, Fixed, Real};
 
 use crate::load::Loaded;
 use crate::simd::vectorize;
+use warpfold_array::Array;
 use warpfold_array::ArrayRef;
 use warpfold_array::Error;
 use warpfold_array::KeyError;
@@ -313,3 +314,18 @@ impl<F: Coordinate> Finite for F {
 }
 
 const _: () = assert!(TILE.is_multiple_of(16));
+
+/// The coordinates of an array of centroids as `F`.
+pub fn coordinates<F: Coordinate>(centroids: &Array) -> Vec<F> {
+    F::unwrap(centroids.values.clone().cast(F::DTYPE)).expect("they were cast")
+}
+
+/// Coordinates as f64.
+pub fn wide<F: Coordinate>(coordinates: &[F]) -> Vec<f64> {
+    coordinates.iter().map(|x| x.to_f64()).collect()
+}
+
+/// The greatest finite number of `F`.
+pub fn most<F: Coordinate>() -> f64 {
+    if F::DTYPE == DType::F64 { f64::MAX } else { f32::MAX as f64 }
+}

@@ -5,8 +5,6 @@ use warpfold_array::KeyError;
 use warpfold_core::Fixed;
 
 use super::points::{Coordinate, Points, Scale, TILE};
-use super::seed::{self, Draws};
-use super::{Init, KMeans, Stage};
 
 /// The most bits of a weight, less one.
 const BITS: i32 = 30;
@@ -36,6 +34,11 @@ impl<'a> Weights<'a> {
         }
         let scale = <f64 as Fixed>::scale(<f64 as Fixed>::unit(greatest) + 61 - BITS);
         Ok(Self { given, units: given.iter().map(|w| (w * scale).round_ties_even() as u32).collect() })
+    }
+
+    /// The weights as whole numbers.
+    pub fn units(&self) -> &[u32] {
+        &self.units
     }
 
     /// Squares of distances times weights.
@@ -88,25 +91,6 @@ impl<'a> Weights<'a> {
             (weight > 0).then(|| all.map(|(&total, &unit)| quotient(total, weight, unit)).collect())
         };
         totals.chunks_exact(d).zip(&weights).map(mean).collect()
-    }
-
-    /// The first centroids of a run.
-    pub fn first<F: Coordinate>(
-        &self,
-        settings: &KMeans,
-        points: &Points<'_>,
-        run: usize,
-        tell: &mut dyn FnMut(Stage),
-    ) -> Result<Vec<F>, KeyError> {
-        let draws = &mut Draws::new(settings.seed, run as u64);
-        match &settings.init {
-            Init::PlusPlus => {
-                let tell = &mut |chosen| tell(Stage::Seeding { run, chosen });
-                seed::plus_plus(points, settings.clusters, draws, Some(&self.units), tell)
-            }
-            Init::Random => Ok(seed::weighted(points, settings.clusters, draws, &self.units)),
-            Init::Given(_) => Ok(settings.given()),
-        }
     }
 }
 
