@@ -97,10 +97,18 @@ fn kmeans_fit<'py>(
     Ok(found.into_pyobject(py)?.into_any())
 }
 
-/// A fit of which only the centroids and the centre are known.
-fn fitted(centroids: &Bound<'_, PyAny>, centre: &Bound<'_, PyAny>) -> PyResult<Fit> {
+/// What `work` makes of points and of a fit of which only the centroids and the centre are known.
+fn with_fit<T: Send>(
+    x: &Bound<'_, PyAny>,
+    centroids: &Bound<'_, PyAny>,
+    centre: &Bound<'_, PyAny>,
+    work: impl FnOnce(&Fit, &Points<'_>) -> Result<T, Error> + Send,
+) -> PyResult<T> {
     let (centroids, centre) = (owned(centroids)?, owned(centre)?);
-    Ok(Fit { centroids, centre, labels: Vec::new(), inertia: 0.0, iterations: 0, converged: true, run: 0 })
+    let fit = Fit { centroids, centre, labels: Vec::new(), inertia: 0.0, iterations: 0, converged: true, run: 0 };
+    let input = Input::of(x)?;
+    let points = Points::new(input.layout()?, Axes::PointsFirst).map_err(|e| error::of(x.py(), &e))?;
+    run(x.py(), |_| work(&fit, &points))
 }
 
 /// The label of each point.
@@ -110,10 +118,8 @@ fn kmeans_predict<'py>(
     centroids: &Bound<'py, PyAny>,
     centre: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (py, input, fit) = (x.py(), Input::of(x)?, fitted(centroids, centre)?);
-    let points = Points::new(input.layout()?, Axes::PointsFirst).map_err(|e| error::of(py, &e))?;
-    let labels = run(py, |_| fit.predict(&points))?;
-    numpy::result(py, Array { shape: vec![labels.len()], values: Values::I32(labels) })
+    let labels = with_fit(x, centroids, centre, Fit::predict)?;
+    numpy::result(x.py(), Array { shape: vec![labels.len()], values: Values::I32(labels) })
 }
 
 /// The distance from each point to each centroid.
@@ -123,9 +129,7 @@ fn kmeans_transform<'py>(
     centroids: &Bound<'py, PyAny>,
     centre: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (input, fit) = (Input::of(x)?, fitted(centroids, centre)?);
-    let points = Points::new(input.layout()?, Axes::PointsFirst).map_err(|e| error::of(x.py(), &e))?;
-    numpy::result(x.py(), run(x.py(), |_| fit.transform(&points))?)
+    numpy::result(x.py(), with_fit(x, centroids, centre, Fit::transform)?)
 }
 
 /// The means of clusters, and their sizes: the update step of k-means.

@@ -13,7 +13,7 @@ import numpy as np
 import warpfold as wf
 from warpfold import Spans
 
-from ._reduce import _OF_STATES, spread, whole
+from ._reduce import _OF_STATES, joined, spread, whole
 
 
 class _Groups:
@@ -64,15 +64,7 @@ class _Groups:
                 lists.setdefault(k, []).append(state)
         if self.op in ("first", "last"):
             return {k: states[0 if self.op == "first" else -1] for k, states in lists.items()}
-        return {k: self._merged(states) for k, states in lists.items()}
-
-    def _merged(self, states):
-        if len(states) == 1:
-            return states[0]
-        merged = self._state(states[0].shape)
-        for state in states:
-            merged.merge(state)
-        return merged
+        return {k: joined(states, self._state) for k, states in lists.items()}
 
     def finish(self, parts, places, kept, labels=None):
         """The results of all labels: an array of the shape (groups, *kept)."""

@@ -29,6 +29,16 @@ def _size(state):
     return 200 + 16 * nodes * math.prod(state.shape)
 
 
+def joined(states, new):
+    """One state of several, which are left as they are; `new` makes an empty one for outputs of a shape."""
+    if len(states) == 1:
+        return states[0]
+    merged = new(states[0].shape)
+    for state in states:
+        merged.merge(state)
+    return merged
+
+
 class _Reduction:
     """A reduction of an array whose chunks are known: what tasks take with them."""
 
@@ -53,13 +63,7 @@ class _Reduction:
         """One state of many. Those that Dask holds are left as they are: it may give them to another task, too."""
         if computing_meta:
             return self._meta(keepdims, object)
-        states = list(_flat(states))
-        if len(states) == 1:
-            return states[0]
-        merged = self._state(states[0].shape)
-        for state in states:
-            merged.merge(state)
-        return merged
+        return joined(list(_flat(states)), self._state)
 
     def finish(self, states, axis=None, keepdims=False, computing_meta=False):
         """The result of all states."""
