@@ -19,6 +19,9 @@ use warpfold_array::problem::{Dim, Problem};
 /// Bytes that fit a warp's lines wherever they begin.
 const FIT: usize = 16 * LINES as usize - 15;
 
+/// Bytes of a turn, at most.
+const MOST_TURN: usize = 1 << 31;
+
 /// Logarithms of the elements of a stretch that leaves a part.
 const SUBTREES: Range<u32> = 5..10;
 
@@ -80,7 +83,7 @@ type Turned<'a> = (&'a [Dim], Dim, Dim, [Dim; 2]);
 impl Units {
     /// Units of `bytes` in each of some turns, of which a tile has `len` elements.
     fn turned(along: Dim, columns: Dim, [far, run]: [Dim; 2], len: usize, size: usize) -> Option<Self> {
-        let of = |elements: usize| (elements - 1) * run.x as usize + columns.len * size;
+        let of = |elements: usize| (elements - 1).saturating_mul(run.x as usize).saturating_add(columns.len * size);
         let (bytes, alone) = (of(run.len), of(run.len.min(len)));
         // A stretch may begin with the last element of a turn.
         let most = if len < far.len * run.len { (run.len + len - 2) / run.len + 1 } else { far.len };
@@ -92,7 +95,9 @@ impl Units {
         let wide = if fit > 1 { (fit.min(along.len) - 1) * pitch + bytes } else { alone };
         let dense = 100 * wide >= TURN_SHARE * 16 * (wide + 15).div_ceil(16);
         let turns = Turns { far: far.x as i64, most, run: run.len, alone };
-        let fits = alone <= room && dense && far.x > 0;
+        // Lanes count a turn's bytes in 32 bits, and the last turn is that which ends last.
+        let counts = bytes < MOST_TURN && far.x > 0 && far.x as usize >= bytes;
+        let fits = alone <= room && dense && counts;
         fits.then_some(Self { along, columns, bytes, lines: None, fit, turns: Some(turns) })
     }
 }
@@ -295,5 +300,20 @@ impl Shared {
         let ways = (0..=5).filter_map(|shift| way(1 << shift));
         let (_, best) = ways.min_by(|a, b| a.0.total_cmp(&b.0)).expect("32 lanes have room for all packs of a tile");
         best
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Dim, Units};
+
+    #[test]
+    fn turns_are_counted_in_32_bits_and_do_not_overlap() {
+        let axis = |len: usize, x: usize| Dim { len, x: x as isize, mask: 0, out: 0 };
+        let turned = |run: usize, far: usize| {
+            Units::turned(axis(100, 10 * run), axis(5, 2), [axis(2, far), axis(run, 10)], 512, 2).is_some()
+        };
+        assert!(turned(1000, 1_000_000) && turned(1 << 27, 1 << 40));
+        assert!(!turned(1 << 28, 1 << 40) && !turned(1000, 5000));
     }
 }
