@@ -49,7 +49,9 @@ pub fn reduce<'py>(
     let prepared = cache::Prepared { op, array, mask: mask.as_ref(), options: &options };
     let (stream, reduction) = (cache::stream(array)?, prepared.reduction()?);
     let result = queued(array, mask.as_ref(), &stream, reduction)?;
-    array.keep(&stream)?;
+    for read in [Some(array), mask.as_ref()].into_iter().flatten() {
+        read.keep(&stream)?;
+    }
     let adapt = py.import(intern!(py, "warpfold._gpu"))?;
     let result = if op == Op::MinMax { adapt.call_method1("halves", (result,))? } else { result };
     match given.out {
