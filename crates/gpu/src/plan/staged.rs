@@ -311,7 +311,7 @@ mod tests {
     fn turns_are_counted_in_32_bits_and_do_not_overlap() {
         let axis = |len: usize, x: usize| Dim { len, x: x as isize, mask: 0, out: 0 };
         let turned = |run: usize, far: usize| {
-            Units::turned(axis(100, 10 * run), axis(5, 2), [axis(2, far), axis(run, 10)], 512, 2).is_some()
+            Units::turned(axis(100, 10 * run), axis(5, 2), [axis(2, far), axis(run, 10)], 128, 2).is_some()
         };
         assert!(turned(1000, 1_000_000) && turned(1 << 27, 1 << 40));
         assert!(!turned(1 << 28, 1 << 40) && !turned(1000, 5000));
