@@ -89,6 +89,11 @@ impl<'py> Input<'py> {
         }
     }
 
+    /// Whether results are of another kind than the native module makes.
+    pub fn wraps(&self) -> bool {
+        matches!(self, Self::Numpy { wrap: Some(_), .. })
+    }
+
     /// Where elements are present, of an array that knows.
     pub fn mask(&self) -> Option<&Bound<'py, PyAny>> {
         match self {

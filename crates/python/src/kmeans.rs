@@ -7,7 +7,7 @@ use warpfold::keys::{Axes, EmptyCluster, Fit, Init, Stage};
 use warpfold::{Array, ArrayRef, DType, DeviceName, Error, KMeans, Points, Value, Values};
 
 use crate::input::Input;
-use crate::options::Given;
+use crate::options::{Count, Given};
 use crate::pool::{self, How};
 use crate::{error, numpy};
 
@@ -171,7 +171,7 @@ fn kmeans_transform<'py>(
 fn centroid_update<'py>(
     x: &Bound<'py, PyAny>,
     labels: &Bound<'py, PyAny>,
-    num_clusters: usize,
+    Count(num_clusters): Count,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let (input, labels) = (Input::of(x)?, Input::of(labels)?);

@@ -110,5 +110,9 @@ def test_bins(rng):
     assert bits(wf.bincount(labels, weights)) == bits(wf.group_by(weights, labels, "sum"))
     with pytest.raises(ValueError):
         wf.histogram(x, 0)
-    with pytest.raises(TypeError):
-        wf.histogram(x, "auto")
+    for wrong in (-1, np.zeros((2, 2)), "nonsense"):
+        with pytest.raises(ValueError):
+            wf.histogram(x, wrong)
+    for wrong in (1.5, object(), [object()]):
+        with pytest.raises(TypeError):
+            wf.histogram(x, wrong)
