@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
 """Runs the tests of the installed NumPy with Warpfold's reductions in place of NumPy's.
 
-    checks/numpy_check.py [-k EXPRESSION] [-v]
+    checks/numpy_check.py [-k EXPRESSION]
 
 NumPy's test files are copied with two changes: `np` is a namespace that has our functions where NumPy has functions of
 the same name, and a method call such as `x.sum()` of an array becomes a call of our function. A function of ours takes
 what has a dtype of ours. Arrays of other dtypes (complex, object, longdouble, dates, text) go to NumPy's function.
 
 A test counts if it has called a function of ours. `numpy_differs.txt` beside this file lists the tests that fail, each
-under the reason. The exit status is 1 if another test fails, and if one of the list passes.
+under the reason. Brackets hold a regular expression of cases; a name without them stands for all cases. The exit status
+is 1 if another test fails, and if one of the list passes.
 """
 
 import argparse
 import ast
 import pathlib
+import re
 import sys
 import tempfile
 import types
@@ -22,6 +24,7 @@ import numpy as np
 import pytest
 
 import warpfold as wf
+import warpfold.array_api
 
 LIST = pathlib.Path(__file__).with_name("numpy_differs.txt")
 FILES = [
@@ -57,7 +60,8 @@ def is_ours(x):
 
 def function(name):
     """A function of ours, or NumPy's for what has another dtype."""
-    ours, theirs = getattr(wf, name), getattr(np, name)
+    # NumPy's `unique_…` are the standard's.
+    ours, theirs = getattr(wf.array_api if name.startswith("unique") else wf, name), getattr(np, name)
 
     def call(x, *args, **options):
         global called
@@ -89,8 +93,8 @@ class Namespace(types.ModuleType):
 
 
 def method(x, name):
-    """A method of an array is our function; of anything else, its own."""
-    if type(x) is np.ndarray or isinstance(x, np.generic):
+    """A method of an array of our dtypes is our function; of anything else, its own."""
+    if (type(x) is np.ndarray or isinstance(x, np.generic)) and is_ours(x):
         return lambda *args, **options: FUNCTIONS[name](x, *args, **options)
     return getattr(x, name)
 
@@ -118,10 +122,10 @@ def copy(source, folder):
 
 
 class Recorder:
-    """How each test that called a function of ours has ended."""
+    """How each test that called a function of ours has ended, and which others have failed."""
 
     def __init__(self):
-        self.passed, self.failed, self.others = [], {}, 0
+        self.passed, self.failed, self.others = set(), {}, []
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item, call):
@@ -129,14 +133,12 @@ class Recorder:
         report = yield
         if call.when == "setup":
             called = 0
-        name = item.nodeid.removeprefix("test_").replace("::()", "")
-        if call.when == "call":
-            if not called:
-                self.others += report.failed
-            elif report.failed:
-                self.failed[name] = str(report.longrepr.reprcrash.message if report.longrepr else "")
-            elif report.passed:
-                self.passed.append(name)
+        elif call.when == "call" and not called:
+            self.others += [item.nodeid] * report.failed
+        elif call.when == "call" and report.failed:
+            self.failed[item.nodeid] = " ".join(report.longrepr.reprcrash.message.split())[:200]
+        elif call.when == "call" and report.passed:
+            self.passed.add(item.nodeid)
         return report
 
 
@@ -144,31 +146,52 @@ NAMESPACE = Namespace()
 
 
 def listed():
-    """The tests that are known to fail, with the reasons: headings in brackets, and a test a line."""
+    """The tests that are known to fail, each with its reason: a line that ends with a colon, then a test a line."""
     reasons, reason = {}, None
     for line in LIST.read_text(encoding="utf-8").splitlines():
-        if line.startswith("["):
-            reason = line.strip("[]")
+        if line.endswith(":"):
+            reason = line[:-1]
         elif line and not line.startswith("#"):
             reasons[line] = reason
     return reasons
 
 
+def stands_for(entry, test):
+    """Whether an entry of the list has a test."""
+    (name, _, cases), (found, _, case) = entry.partition("["), test.partition("[")
+    return name == found and (not cases or re.fullmatch(cases.removesuffix("]"), case.removesuffix("]")) is not None)
+
+
 def main():
     words = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    words.add_argument("-k", metavar="EXPRESSION", help="only these tests; the list is not held against them")
-    words.add_argument("-v", action="store_true", help="print why each test fails that is not listed")
+    words.add_argument("-k", metavar="EXPRESSION", default="", help="only these tests of NumPy's")
     words = words.parse_args()
+    # The copies import this module by its name.
     sys.modules["numpy_check"] = sys.modules["__main__"]
-    recorder = Recorder()
+    recorder, root = Recorder(), pathlib.Path(np.__file__).parent
+    if not all((root / name).exists() for name in FILES):
+        sys.exit("the installed NumPy has no tests: install it from its sdist")
     with tempfile.TemporaryDirectory() as folder:
-        root = pathlib.Path(np.__file__).parent
         copies = [str(copy(root / name, pathlib.Path(folder))) for name in FILES]
-        options = ["-q", "--no-header", "--tb=short", "-p", "no:cacheprovider", "--rootdir", folder, "-c", "/dev/null", "--show-capture=no", "-r", "N"]
-        pytest.main([*options, *(["-k", words.k] if words.k else []), *copies], plugins=[recorder])
-    for name, why in recorder.failed.items():
-        print(name, "|", why.replace("\n", " ")[:300] if words.v else "")
-    print(len(recorder.passed), len(recorder.failed), recorder.others)
+        options = ["-q", "--tb=native", "--show-capture=no", "-r", "N", "-p", "no:cacheprovider"]
+        pytest.main([*options, "--rootdir", folder, "-c", "/dev/null", "-k", words.k, *copies], plugins=[recorder])
+
+    known, wrong = listed(), 0
+    for test, why in recorder.failed.items():
+        if not any(stands_for(entry, test) for entry in known):
+            wrong += 1
+            print(f"differs: {test}\n    {why}")
+    for entry in known:
+        passing = [test for test in recorder.passed if stands_for(entry, test)]
+        failing = [test for test in recorder.failed if stands_for(entry, test)]
+        if passing or not (failing or words.k):
+            wrong += 1
+            print("no longer differs:", *(passing or [entry]), sep="\n    ")
+    for test in recorder.others:
+        print(f"fails, but calls nothing of ours: {test}")
+    done, failed = len(recorder.passed), len(recorder.failed)
+    print(f"numpy_check: NumPy {np.__version__}: {done} tests passed, {failed} differ, {wrong} not as listed")
+    sys.exit(1 if wrong or not done else 0)
 
 
 if __name__ == "__main__":

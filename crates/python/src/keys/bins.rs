@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use warpfold::{Array, Bins, DeviceName, Distinct, Values, bincount_on, histogram_on, unique_on};
 
-use crate::input::Input;
 use super::label_layout;
+use crate::input::Input;
 use crate::options::{Count, Given};
 use crate::pool;
 
@@ -68,14 +68,14 @@ fn unique<'py>(x: &Bound<'py, PyAny>, first: bool, inverse: bool, device: Option
 fn bincount<'py>(
     x: &Bound<'py, PyAny>,
     weights: Option<&Bound<'py, PyAny>>,
-    Count(minlength): Count,
+    minlength: Count,
     device: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let device = Given { device, ..Given::default() }.device(py)?.unwrap_or(DeviceName::Cpu);
     let (input, weights) = (Input::of(x)?, weights.map(Input::of).transpose()?);
     let (labels, weights) = (label_layout(x, &input)?, weights.as_ref().map(Input::layout).transpose()?);
-    let found = pool::run(py, labels.len(), |_| bincount_on(device, labels, weights, minlength))?;
+    let found = pool::run(py, labels.len(), |_| bincount_on(device, labels, weights, minlength.0))?;
     input.result(py, found, None)
 }
 
