@@ -29,7 +29,8 @@ def histogram(x, bins=10, range=None, density=None, weights=None, *, device=None
     Returns
     -------
     tuple of array
-        Counts (int64), sums or densities, and the edges: those of `numpy.histogram`, bit for bit.
+        Counts (int64), sums or densities, and the edges: those of `numpy.histogram`, bit for bit; given
+        ones as float64.
 
     Raises
     ------
