@@ -65,10 +65,11 @@ def function(name):
 
     def call(x, *args, **options):
         global called
-        dtype = options.get("dtype", args[1] if len(args) > 1 and name in ("sum", "prod", "mean", "var", "std") else None)
+        has_dtype = len(args) > 1 and name in ("sum", "prod", "mean", "var", "std")
+        dtype = options.get("dtype", args[1] if has_dtype else None)
         weights = options.get("weights")
-        known = is_ours(x) and all(arg is None or is_ours(np.empty(0, arg)) for arg in [dtype])
-        if not known or (weights is not None and not is_ours(weights)):
+        cast = dtype is None or is_ours(np.empty(0, dtype))
+        if not (is_ours(x) and cast and (weights is None or is_ours(weights))):
             return theirs(x, *args, **options)
         called += 1
         return ours(x, *args, **options)
@@ -114,8 +115,9 @@ class Calls(ast.NodeTransformer):
 def copy(source, folder):
     """A copy of a test file, with our functions."""
     tree = Calls().visit(ast.parse(source.read_text(encoding="utf-8")))
-    after = [i for i, node in enumerate(tree.body) if isinstance(node, ast.Import) and node.names[0].asname == "np"]
-    tree.body[after[0] + 1 : after[0] + 1] = ast.parse("from numpy_check import NAMESPACE as np, method as _method").body
+    imports = [i for i, node in enumerate(tree.body) if isinstance(node, ast.Import) and node.names[0].asname == "np"]
+    after = imports[0] + 1
+    tree.body[after:after] = ast.parse("from numpy_check import NAMESPACE as np, method as _method").body
     target = folder / f"{source.parts[-3].strip('_')}_{source.name}"
     target.write_text(ast.unparse(ast.fix_missing_locations(tree)), encoding="utf-8")
     return target

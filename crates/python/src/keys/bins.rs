@@ -5,7 +5,6 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use warpfold::{Array, Bins, DeviceName, Distinct, Values, bincount_on, histogram_on, unique_on};
 
-use super::label_layout;
 use crate::input::Input;
 use crate::options::{Count, Given};
 use crate::pool;
@@ -74,7 +73,7 @@ fn bincount<'py>(
     let py = x.py();
     let device = Given { device, ..Given::default() }.device(py)?.unwrap_or(DeviceName::Cpu);
     let (input, weights) = (Input::of(x)?, weights.map(Input::of).transpose()?);
-    let (labels, weights) = (label_layout(x, &input)?, weights.as_ref().map(Input::layout).transpose()?);
+    let (labels, weights) = (input.labels(x)?, weights.as_ref().map(Input::layout).transpose()?);
     let found = pool::run(py, labels.len(), |_| bincount_on(device, labels, weights, minlength.0))?;
     input.result(py, found, None)
 }

@@ -4,7 +4,7 @@ mod bins;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 use warpfold::{
     ArrayRef, DType, DeviceName, Error, GroupLabels, Groups, Op, Options, Scalar, Segments, group_by_on,
     group_first_on, group_last_on, group_sizes_on, reduce_by_key_on, segmented_on,
@@ -139,13 +139,6 @@ fn layout<'a>(mask: &'a Option<Input<'_>>) -> PyResult<Option<ArrayRef<'a>>> {
     mask.as_ref().map(Input::layout).transpose()
 }
 
-/// The labels of an argument. An empty list is taken as integers, as NumPy has no dtype for it.
-fn label_layout<'a>(x: &Bound<'_, PyAny>, input: &'a Input<'_>) -> PyResult<ArrayRef<'a>> {
-    let array = input.layout()?;
-    let nothing = array.shape() == [0] && x.is_instance_of::<PyList>();
-    Ok(if nothing { ArrayRef::flat::<i64>(&[]) } else { array })
-}
-
 /// Reduces the elements of each label along the first axis: group k is ``values[labels == k]``.
 ///
 /// Parameters
@@ -195,7 +188,7 @@ fn group_by<'py>(
     let py = values.py();
     let (keyed, num_groups) = (Keyed::of(keywords)?, num_groups.map(|Count(n)| n));
     let (values, by) = (Input::of(values)?, Input::of(labels)?);
-    let (array, labels) = (values.layout()?, label_layout(labels, &by)?);
+    let (array, labels) = (values.layout()?, by.labels(labels)?);
     let (mask, fill, device) = (keyed.mask(&values)?, keyed.fill()?, keyed.device(py)?);
     let mask = layout(&mask)?;
     let one = |name: &str, sorted: Option<&Groups>| -> PyResult<Bound<'py, PyAny>> {
