@@ -1,0 +1,41 @@
+"""The code of the guides in docs, and of README's Python part, runs. `test_guide.py` has that of xarray's."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+LIBRARIES = {"python-numpy.md": [], "python-pytorch.md": ["torch", "jax"]}
+
+
+def page(name):
+    """A page that is in a folder above the tests."""
+    found = [up / name for up in Path(__file__).parents if (up / name).exists()]
+    if not found:
+        pytest.skip(f"{name} is not beside the tests")
+    return found[0]
+
+
+def run(path, text):
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.S | re.M)
+    assert blocks
+    names = {"__name__": "guide"}
+    for block in blocks:
+        before = text[: text.index(block)].count("\n")
+        exec(compile("\n" * before + block, str(path), "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_the_code_of_the_guide(name):
+    path = page(f"docs/{name}")
+    for library in LIBRARIES[name]:
+        pytest.importorskip(library)
+    run(path, path.read_text(encoding="utf-8"))
+
+
+def test_the_code_of_the_readme():
+    text = next((up / "README.md").read_text(encoding="utf-8") for up in page("docs/python-numpy.md").parents[1:2])
+    if "## Python\n" not in text:
+        pytest.skip("the repository's README.md is not beside the tests")
+    run("README.md", text.partition("## Python\n")[2].partition("\n## ")[0])
