@@ -169,8 +169,9 @@ def table():
     machine = record["machine"]
     note = [
         "",
-        f"Results are computed by `checks/cures.py`. Times are medians, with {machine['threads']} threads of an {machine['device']},",
-        f"each library at its best (NumPy and bottleneck have one), outputs checked.",
+        "Results are computed by `checks/cures.py`. Times are medians, with "
+        f"{machine['threads']} threads of an {machine['device']},",
+        "each library at its best (NumPy and bottleneck have one), outputs checked.",
         f"`checks/cures_time.py` has written [the record]({path}).",
     ]
     return ["| | elsewhere | here |", "|---|---|---|"], rows, note

@@ -35,7 +35,6 @@ def test_the_code_of_the_guide(name):
 
 
 def test_the_code_of_the_readme():
-    text = next((up / "README.md").read_text(encoding="utf-8") for up in page("docs/python-numpy.md").parents[1:2])
-    if "## Python\n" not in text:
-        pytest.skip("the repository's README.md is not beside the tests")
-    run("README.md", text.partition("## Python\n")[2].partition("\n## ")[0])
+    path = page("docs/python-numpy.md").parent.parent / "README.md"
+    text = path.read_text(encoding="utf-8")
+    run(path, text.partition("## Python\n")[2].partition("\n## ")[0])
