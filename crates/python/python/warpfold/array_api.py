@@ -2,6 +2,7 @@
 
 Ours are the statistical functions but for the cumulative ones, `argmax`, `argmin`, `count_nonzero`, the `unique_`
 functions, `all` and `any`, with the standard's signatures. Results of no axes are NumPy's scalars, as NumPy's own are.
+NumPy has all other names of the standard from version 2.1 on.
 
 Three things differ from the functions of the same names in `warpfold`, because the standard says so:
 
@@ -17,39 +18,59 @@ np.uint64(6)
 
 from __future__ import annotations
 
+from builtins import bool as _bool
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy import (  # noqa: F401 (this is the namespace)
-    __array_api_version__, __array_namespace_info__, abs, acos, acosh, add, arange, argsort, asarray, asin, asinh,
-    astype, atan, atan2, atanh, bitwise_and, bitwise_invert, bitwise_left_shift, bitwise_or, bitwise_right_shift,
-    bitwise_xor, bool, broadcast_arrays, broadcast_shapes, broadcast_to, can_cast, ceil, clip, complex64, complex128,
-    concat, conj, copysign, cos, cosh, cumulative_prod, cumulative_sum, diff, divide, e, empty, empty_like, equal, exp,
-    expand_dims, expm1, eye, fft, finfo, flip, float32, float64, floor, floor_divide, from_dlpack, full, full_like,
-    greater, greater_equal, hypot, iinfo, imag, inf, int8, int16, int32, int64, isdtype, isfinite, isin, isinf, isnan,
-    less, less_equal, linalg, linspace, log, log1p, log2, log10, logaddexp, logical_and, logical_not, logical_or,
-    logical_xor, matmul, matrix_transpose, maximum, meshgrid, minimum, moveaxis, multiply, nan, negative, newaxis,
-    nextafter, nonzero, not_equal, ones, ones_like, permute_dims, pi, positive, pow, real, reciprocal, remainder,
-    repeat, reshape, result_type, roll, round, searchsorted, sign, signbit, sin, sinh, sort, sqrt, square, squeeze,
-    stack, subtract, take, take_along_axis, tan, tanh, tensordot, tile, tril, triu, trunc, uint8, uint16, uint32,
-    uint64, unstack, vecdot, where, zeros, zeros_like,
+
+if not hasattr(np, "unstack"):
+    raise ImportError(f"warpfold.array_api needs NumPy 2.1 or later, this is {np.__version__}")
+
+from numpy import (  # the form by which type checkers see that the names are this module's
+    __array_api_version__ as __array_api_version__, __array_namespace_info__ as __array_namespace_info__, abs as abs,
+    acos as acos, acosh as acosh, add as add, arange as arange, argsort as argsort, asarray as asarray, asin as asin,
+    asinh as asinh, astype as astype, atan as atan, atan2 as atan2, atanh as atanh, bitwise_and as bitwise_and,
+    bitwise_invert as bitwise_invert, bitwise_left_shift as bitwise_left_shift, bitwise_or as bitwise_or,
+    bitwise_right_shift as bitwise_right_shift, bitwise_xor as bitwise_xor, bool as bool,
+    broadcast_arrays as broadcast_arrays, broadcast_shapes as broadcast_shapes, broadcast_to as broadcast_to,
+    can_cast as can_cast, ceil as ceil, clip as clip, complex64 as complex64, complex128 as complex128,
+    concat as concat, conj as conj, copysign as copysign, cos as cos, cosh as cosh, cumulative_prod as cumulative_prod,
+    cumulative_sum as cumulative_sum, diff as diff, divide as divide, e as e, empty as empty, empty_like as empty_like,
+    equal as equal, exp as exp, expand_dims as expand_dims, expm1 as expm1, eye as eye, fft as fft, finfo as finfo,
+    flip as flip, float32 as float32, float64 as float64, floor as floor, floor_divide as floor_divide,
+    from_dlpack as from_dlpack, full as full, full_like as full_like, greater as greater,
+    greater_equal as greater_equal, hypot as hypot, iinfo as iinfo, imag as imag, inf as inf, int8 as int8,
+    int16 as int16, int32 as int32, int64 as int64, isdtype as isdtype, isfinite as isfinite, isin as isin,
+    isinf as isinf, isnan as isnan, less as less, less_equal as less_equal, linalg as linalg, linspace as linspace,
+    log as log, log1p as log1p, log2 as log2, log10 as log10, logaddexp as logaddexp, logical_and as logical_and,
+    logical_not as logical_not, logical_or as logical_or, logical_xor as logical_xor, matmul as matmul,
+    matrix_transpose as matrix_transpose, maximum as maximum, meshgrid as meshgrid, minimum as minimum,
+    moveaxis as moveaxis, multiply as multiply, nan as nan, negative as negative, newaxis as newaxis,
+    nextafter as nextafter, nonzero as nonzero, not_equal as not_equal, ones as ones, ones_like as ones_like,
+    permute_dims as permute_dims, pi as pi, positive as positive, pow as pow, real as real, reciprocal as reciprocal,
+    remainder as remainder, repeat as repeat, reshape as reshape, result_type as result_type, roll as roll,
+    round as round, searchsorted as searchsorted, sign as sign, signbit as signbit, sin as sin, sinh as sinh,
+    sort as sort, sqrt as sqrt, square as square, squeeze as squeeze, stack as stack, subtract as subtract,
+    take as take, take_along_axis as take_along_axis, tan as tan, tanh as tanh, tensordot as tensordot, tile as tile,
+    tril as tril, triu as triu, trunc as trunc, uint8 as uint8, uint16 as uint16, uint32 as uint32, uint64 as uint64,
+    unstack as unstack, vecdot as vecdot, where as where, zeros as zeros, zeros_like as zeros_like,
 )
 
 import warpfold as _wf
 
-from ._native import __version__  # noqa: F401
+from ._native import __version__ as __version__
 from ._unique import UniqueAllResult, UniqueCountsResult, UniqueInverseResult
 
 Array: TypeAlias = Any
 Axes: TypeAlias = "int | tuple[int, ...] | None"
 
 
-def _is_complex(x: Array, dtype: Any = None) -> bool:
+def _is_complex(x: Array, dtype: Any = None) -> _bool:
     """Whether a reduction is NumPy's."""
     return np.iscomplexobj(x) or (dtype is not None and np.dtype(dtype).kind == "c")
 
 
-def _total(name: str, x: Array, axis: Axes, dtype: Any, keepdims: bool) -> Array:
+def _total(name: str, x: Array, axis: Axes, dtype: Any, keepdims: _bool) -> Array:
     """A sum or a product, of elements that are cast to any dtype first."""
     if _is_complex(x, dtype):
         return getattr(np, name)(x, axis=axis, dtype=dtype, keepdims=keepdims)
@@ -63,7 +84,7 @@ def _of(name: str, x: Array, **options: Any) -> Array:
     return getattr(np if _is_complex(x) else _wf, name)(x, **options)
 
 
-def sum(x: Array, /, *, axis: Axes = None, dtype: Any = None, keepdims: bool = False) -> Array:
+def sum(x: Array, /, *, axis: Axes = None, dtype: Any = None, keepdims: _bool = False) -> Array:
     """The sum of elements. Without `dtype`, signed integers give int64, unsigned ones uint64, and floats keep theirs.
 
     >>> import warpfold.array_api as xp
@@ -73,8 +94,8 @@ def sum(x: Array, /, *, axis: Axes = None, dtype: Any = None, keepdims: bool = F
     return _total("sum", x, axis, dtype, keepdims)
 
 
-def prod(x: Array, /, *, axis: Axes = None, dtype: Any = None, keepdims: bool = False) -> Array:
-    """The product of elements. Without `dtype`, signed integers give int64, unsigned ones uint64, and floats keep theirs.
+def prod(x: Array, /, *, axis: Axes = None, dtype: Any = None, keepdims: _bool = False) -> Array:
+    """The product of elements. Its dtype is that of their sum.
 
     >>> import warpfold.array_api as xp
     >>> xp.prod(xp.asarray([2, 3], dtype=xp.int8))
@@ -83,7 +104,7 @@ def prod(x: Array, /, *, axis: Axes = None, dtype: Any = None, keepdims: bool = 
     return _total("prod", x, axis, dtype, keepdims)
 
 
-def mean(x: Array, /, *, axis: Axes = None, keepdims: bool = False) -> Array:
+def mean(x: Array, /, *, axis: Axes = None, keepdims: _bool = False) -> Array:
     """The mean of elements.
 
     >>> import warpfold.array_api as xp
@@ -93,7 +114,7 @@ def mean(x: Array, /, *, axis: Axes = None, keepdims: bool = False) -> Array:
     return _of("mean", x, axis=axis, keepdims=keepdims)
 
 
-def var(x: Array, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+def var(x: Array, /, *, axis: Axes = None, correction: float = 0.0, keepdims: _bool = False) -> Array:
     """The variance: squared deviations over the count less `correction`.
 
     >>> import warpfold.array_api as xp
@@ -103,7 +124,7 @@ def var(x: Array, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bo
     return _of("var", x, axis=axis, correction=correction, keepdims=keepdims)
 
 
-def std(x: Array, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+def std(x: Array, /, *, axis: Axes = None, correction: float = 0.0, keepdims: _bool = False) -> Array:
     """The standard deviation: the square root of the variance.
 
     >>> import warpfold.array_api as xp
@@ -113,7 +134,7 @@ def std(x: Array, /, *, axis: Axes = None, correction: float = 0.0, keepdims: bo
     return _of("std", x, axis=axis, correction=correction, keepdims=keepdims)
 
 
-def max(x: Array, /, *, axis: Axes = None, keepdims: bool = False) -> Array:
+def max(x: Array, /, *, axis: Axes = None, keepdims: _bool = False) -> Array:
     """The greatest element, or NaN if there is one.
 
     >>> import warpfold.array_api as xp
@@ -123,7 +144,7 @@ def max(x: Array, /, *, axis: Axes = None, keepdims: bool = False) -> Array:
     return _of("max", x, axis=axis, keepdims=keepdims)
 
 
-def min(x: Array, /, *, axis: Axes = None, keepdims: bool = False) -> Array:
+def min(x: Array, /, *, axis: Axes = None, keepdims: _bool = False) -> Array:
     """The least element, or NaN if there is one.
 
     >>> import warpfold.array_api as xp
@@ -133,7 +154,7 @@ def min(x: Array, /, *, axis: Axes = None, keepdims: bool = False) -> Array:
     return _of("min", x, axis=axis, keepdims=keepdims)
 
 
-def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+def argmax(x: Array, /, *, axis: int | None = None, keepdims: _bool = False) -> Array:
     """Where the greatest element is: the first of several.
 
     >>> import warpfold.array_api as xp
@@ -143,7 +164,7 @@ def argmax(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> A
     return _of("argmax", x, axis=axis, keepdims=keepdims)
 
 
-def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+def argmin(x: Array, /, *, axis: int | None = None, keepdims: _bool = False) -> Array:
     """Where the least element is: the first of several.
 
     >>> import warpfold.array_api as xp
@@ -153,7 +174,7 @@ def argmin(x: Array, /, *, axis: int | None = None, keepdims: bool = False) -> A
     return _of("argmin", x, axis=axis, keepdims=keepdims)
 
 
-def count_nonzero(x: Array, /, *, axis: Axes = None, keepdims: bool = False) -> Array:
+def count_nonzero(x: Array, /, *, axis: Axes = None, keepdims: _bool = False) -> Array:
     """The number of elements that are not zero.
 
     >>> import warpfold.array_api as xp
@@ -163,7 +184,7 @@ def count_nonzero(x: Array, /, *, axis: Axes = None, keepdims: bool = False) -> 
     return _of("count_nonzero", x, axis=axis, keepdims=keepdims)
 
 
-def all(x: Array, /, *, axis: Axes = None, keepdims: bool = False) -> Array:
+def all(x: Array, /, *, axis: Axes = None, keepdims: _bool = False) -> Array:
     """Whether every element is true: not zero.
 
     >>> import warpfold.array_api as xp
@@ -173,7 +194,7 @@ def all(x: Array, /, *, axis: Axes = None, keepdims: bool = False) -> Array:
     return _of("all", x, axis=axis, keepdims=keepdims)
 
 
-def any(x: Array, /, *, axis: Axes = None, keepdims: bool = False) -> Array:
+def any(x: Array, /, *, axis: Axes = None, keepdims: _bool = False) -> Array:
     """Whether any element is true: not zero.
 
     >>> import warpfold.array_api as xp
