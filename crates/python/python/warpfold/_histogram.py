@@ -48,8 +48,9 @@ def histogram(x, bins=10, range=None, density=None, weights=None, *, device=None
     array([0.125, 0.375])
     """
     if range is not None:
-        low, high = range
-        range = (float(low), float(high))
+        if np.shape(range) != (2,):
+            raise ValueError("range must be two numbers, the first and the last edge")
+        range = (float(range[0]), float(range[1]))
     if isinstance(bins, str):
         bins, range = np.histogram_bin_edges(np.asarray(x), bins, range, weights), None
     bins = _bins(10 if bins is None else bins)

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyInt, PyTuple};
 use warpfold::{Array, Bins, DeviceName, Distinct, Values, bincount_on, histogram_on, unique_on};
 
 use crate::input::Input;
@@ -90,9 +90,9 @@ fn histogram<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let device = Given { device, ..Given::default() }.device(py)?.unwrap_or(DeviceName::Cpu);
-    let bins = match bins.extract() {
-        Ok(Count(bins)) => Bins::Uniform { bins, range },
-        Err(_) => Bins::Edges(bins.extract()?),
+    let bins = match bins.is_instance_of::<PyInt>() {
+        true => Bins::Uniform { bins: bins.extract::<Count>()?.0, range },
+        false => Bins::Edges(bins.extract()?),
     };
     let (input, weights) = (Input::of(x)?, weights.map(Input::of).transpose()?);
     let (array, weights) = (input.layout()?, weights.as_ref().map(Input::layout).transpose()?);
