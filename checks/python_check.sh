@@ -19,9 +19,11 @@ fi
 # shellcheck disable=SC2086 # several words
 pip install "$wheel[test]" ${EXTRAS-}
 # From a copy, so that nothing but the wheel can be imported.
-cp -r crates/python/tests "$room/tests"
-cp crates/python/pyproject.toml crates/python/README.md "$room"
-mkdir "$room/docs"
-cp docs/python-xarray.md "$room/docs"
-cd "$room/tests"
+mkdir -p "$room/crates/python" "$room/docs"
+cp -r crates/python/{tests,pyproject.toml,README.md} "$room/crates/python"
+cp README.md "$room"
+cp docs/python-*.md "$room/docs"
+# The rows of README's table whose libraries are installed.
+"$room/venv/bin/python" checks/cures.py --check
+cd "$room/crates/python/tests"
 "$room/venv/bin/python" -X dev -m pytest -q -p no:cacheprovider -rs

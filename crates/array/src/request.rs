@@ -97,8 +97,10 @@ impl Spec {
     /// Whether the kernel reads the elements without a conversion.
     pub fn reads_in_place(&self) -> bool {
         let kernel = self.kernel_dtype();
+        // Of a bool any byte but 0 is true, so bytes must not be compared.
+        let compares = self.op.selects() && self.input != DType::Bool;
         let same_bits = self.input == kernel
-            || ((self.op.selects() || self.op.logical()) && self.input.size() == kernel.size() && !kernel.is_float());
+            || ((compares || self.op.logical()) && self.input.size() == kernel.size() && !kernel.is_float());
         // A 16-bit result means that elements are rounded to 16 bits first.
         let rounded = matches!(self.result(), DType::F16 | DType::BF16) && self.result() != self.input;
         same_bits && !rounded && !self.swapped

@@ -3,7 +3,7 @@
 //! are not aligned, and elements with a mask.
 
 use half::{bf16, f16};
-use warpfold_core::{DType, Element, Float, Kind, with_dtype};
+use warpfold_core::{Cast, DType, Element, Float, Kind, with_dtype};
 
 use super::halves::widen_halves;
 use super::simd::{at_level, vectorize};
@@ -273,6 +273,24 @@ unsafe fn widen_bf16(x: *const u8, stride: isize, n: usize, to: *mut f32) {
     );
 }
 
+/// Bools to numbers of one byte. Whatever compares bools reads them so, so it is vectorised.
+unsafe fn truths<T: Element>(x: *const u8, stride: isize, n: usize, to: *mut T) {
+    vectorize(
+        #[inline(always)]
+        // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
+        || unsafe {
+            copy::<bool, T>(
+                x,
+                stride,
+                n,
+                to,
+                #[inline(always)]
+                |truth| T::from_cast(Cast::Unsigned(truth as u64)),
+            );
+        },
+    );
+}
+
 /// Any dtype to f64. It is frequent for integers, so it is vectorised.
 unsafe fn to_f64<S: Readable>(x: *const u8, stride: isize, n: usize, to: *mut f64) {
     vectorize(
@@ -326,6 +344,9 @@ macro_rules! loaded {
             fn gather(dtype: DType, swap: bool, _result: DType) -> Gather<$t> {
                 if has_bits_of(dtype, <$t>::DTYPE) {
                     return gather_same(swap);
+                }
+                if dtype == DType::Bool {
+                    return truths::<$t>;
                 }
                 with_dtype!(dtype, S => gather_other::<S, $t>(swap))
             }

@@ -40,6 +40,13 @@ fn axis_error(py: Python<'_>, axis: isize, rank: usize) -> PyErr {
     }
 }
 
+/// The exception of an array whose library does not lend its memory. PyTorch says why in the first line of many.
+pub fn not_lent(py: Python<'_>, why: &PyErr) -> PyErr {
+    let said = why.value(py).to_string();
+    let why = said.lines().next().unwrap_or_default();
+    PyTypeError::new_err(format!("the array does not lend its memory, make a dense one of numbers first: {why}"))
+}
+
 /// The exception of a panic, which is a bug.
 pub fn panicked(what: &(dyn Any + Send)) -> PyErr {
     let said = what.downcast_ref::<String>().map(String::as_str).or(what.downcast_ref::<&str>().copied());

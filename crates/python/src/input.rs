@@ -4,6 +4,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyList;
 use std::sync::Arc;
 
 use warpfold::{Array, ArrayRef};
@@ -87,6 +88,18 @@ impl<'py> Input<'py> {
             Self::Numpy { array, .. } => numpy::layout(array),
             Self::Lent { tensor, .. } => tensor.layout(),
         }
+    }
+
+    /// Whether results are of another kind than the native module makes.
+    pub fn wraps(&self) -> bool {
+        matches!(self, Self::Numpy { wrap: Some(_), .. })
+    }
+
+    /// The memory of labels, of which `x` is the argument. An empty list has no dtype, and is taken as integers.
+    pub fn labels(&self, x: &Bound<'_, PyAny>) -> PyResult<ArrayRef<'_>> {
+        let array = self.layout()?;
+        let nothing = array.shape() == [0] && x.is_instance_of::<PyList>();
+        Ok(if nothing { ArrayRef::flat::<i64>(&[]) } else { array })
     }
 
     /// Where elements are present, of an array that knows.

@@ -7,7 +7,7 @@ use warpfold::keys::{Axes, EmptyCluster, Fit, Init, Stage};
 use warpfold::{Array, ArrayRef, DType, DeviceName, Error, KMeans, Points, Value, Values};
 
 use crate::input::Input;
-use crate::options::Given;
+use crate::options::{Count, Given};
 use crate::pool::{self, How};
 use crate::{error, numpy};
 
@@ -171,7 +171,7 @@ fn kmeans_transform<'py>(
 fn centroid_update<'py>(
     x: &Bound<'py, PyAny>,
     labels: &Bound<'py, PyAny>,
-    num_clusters: usize,
+    num_clusters: Count,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let (input, labels) = (Input::of(x)?, Input::of(labels)?);
@@ -180,7 +180,7 @@ fn centroid_update<'py>(
     }
     let points = Points::new(input.layout()?, Axes::PointsFirst).map_err(|e| error::of(py, &e))?;
     let labels = labels.layout()?;
-    let found = run(py, |_| warpfold::centroid_update(&points, labels, num_clusters))?;
+    let found = run(py, |_| warpfold::centroid_update(&points, labels, num_clusters.0))?;
     let counts = Array { shape: vec![found.counts.len()], values: Values::I64(found.counts) };
     let both = [input.result(py, found.means, None)?, input.result(py, counts, None)?];
     Ok(PyTuple::new(py, both)?.into_any())

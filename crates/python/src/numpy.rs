@@ -221,6 +221,29 @@ fn array(py: Python<'_>, Array { shape, values }: Array) -> PyResult<Bound<'_, P
     }
 }
 
+/// Writes a result to an array of NumPy of the same shape and dtype whose elements lie side by side. Returns whether
+/// `out` is one: else nothing is written.
+///
+/// All elements have been read by then, so `out` may be memory of the array that was reduced.
+pub fn fill(out: &Bound<'_, PyAny>, result: &Array) -> bool {
+    if !is_exact(out) {
+        return false;
+    }
+    // SAFETY: an array of NumPy begins with these fields.
+    let flags = unsafe { (*out.as_ptr().cast::<PyArrayObject>()).fields.flags };
+    if flags & NPY_ARRAY_CARRAY != NPY_ARRAY_CARRAY {
+        return false;
+    }
+    let Ok(array) = layout(out) else { return false };
+    let same = array.dtype() == result.values.dtype() && array.shape() == result.shape && !array.is_swapped();
+    if same {
+        let bytes = result.values.as_bytes();
+        // SAFETY: `out` is writable, and has room for as many elements of the dtype side by side.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), array.base().cast_mut(), bytes.len()) };
+    }
+    same
+}
+
 /// A new array in C order, at an address, or in memory of NumPy's if that is null.
 fn new<'py>(py: Python<'py>, dtype: DType, shape: &[usize], data: *mut c_void) -> PyResult<Bound<'py, PyAny>> {
     let descr = descriptor(py, dtype)?;

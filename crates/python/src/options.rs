@@ -147,6 +147,19 @@ pub fn axes(axis: &Bound<'_, PyAny>) -> PyResult<Vec<isize>> {
     }
 }
 
+/// A number of things, which is an argument.
+pub struct Count(pub usize);
+
+impl<'py> FromPyObject<'_, 'py> for Count {
+    type Error = PyErr;
+
+    fn extract(x: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let given: i64 = x.extract()?;
+        let negative = |_| PyValueError::new_err(format!("a number of things must not be negative, this is {given}"));
+        usize::try_from(given).map(Self).map_err(negative)
+    }
+}
+
 /// A dtype, as NumPy, PyTorch, JAX and ml_dtypes name it.
 pub fn dtype(name: &Bound<'_, PyAny>) -> PyResult<DType> {
     let text: String = adapt(name.py())?.getattr("dtype_name")?.call1((name,))?.extract()?;

@@ -44,6 +44,9 @@ pub fn reduce<'py>(
         let [least, greatest] = halves(result).map(wrap);
         PyTuple::new(py, [least?, greatest?])?.into_any()
     } else {
+        if let Some(out) = given.out.filter(|out| !input.wraps() && numpy::fill(out, &result)) {
+            return Ok(out.clone());
+        }
         wrap(result)?
     };
     match given.out {

@@ -110,5 +110,36 @@ def test_bins(rng):
     assert bits(wf.bincount(labels, weights)) == bits(wf.group_by(weights, labels, "sum"))
     with pytest.raises(ValueError):
         wf.histogram(x, 0)
+    for wrong in (-1, np.zeros((2, 2)), "nonsense"):
+        with pytest.raises(ValueError):
+            wf.histogram(x, wrong)
+    for wrong in (1.5, object(), [object()]):
+        with pytest.raises(TypeError):
+            wf.histogram(x, wrong)
+
+
+def test_densities_and_rules(rng):
+    x, weights = rng.standard_normal(500), rng.random(500)
+    for options in ({}, {"weights": weights}, {"range": [-1, 1]}, {"bins": [-1, 0, 3]}):
+        found, want = wf.histogram(x, density=True, **options), np.histogram(x, density=True, **options)
+        assert np.allclose(found[0], want[0], rtol=1e-12) and np.array_equal(found[1], want[1])
+    for bins in ("auto", "sturges"):
+        for a, b in zip(wf.histogram(x, bins), np.histogram(x, bins)):
+            assert bits(a) == bits(b)
+    assert wf.histogram(x, 10, None, True)[0].dtype == np.float64
+    with pytest.raises(ValueError):
+        wf.histogram(x, [0, 1], (0, 1))
+
+
+def test_empty_labels_and_negative_numbers():
+    assert wf.bincount([]).tolist() == [] and wf.bincount([], minlength=3).tolist() == [0, 0, 0]
+    assert wf.group_by([], [], "sum", 2).tolist() == [0, 0]
+    for call in (
+        lambda: wf.bincount([1], minlength=-1),
+        lambda: wf.group_by([1.0], [0], "sum", -1),
+        lambda: wf.centroid_update([[1.0]], [0], -1),
+    ):
+        with pytest.raises(ValueError, match="must not be negative"):
+            call()
     with pytest.raises(TypeError):
-        wf.histogram(x, "auto")
+        wf.bincount(np.zeros(0))

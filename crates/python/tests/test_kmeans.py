@@ -192,7 +192,8 @@ assert not any(name.startswith("sklearn.") for name in sys.modules)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+# PyTorch, JAX and Python itself warn of threads that a fork leaves behind.
+@pytest.mark.filterwarnings("ignore:.*fork")
 def test_after_a_fork(blobs):
     want = bits(wf.KMeans(3, random_state=1).fit(blobs).labels_)
     child = os.fork()

@@ -160,3 +160,44 @@ def test_numbers_lists_and_buffers():
 def test_the_mean_of_many_float32():
     x = np.full((1 << 20, 3), 0.1, np.float32)
     assert wf.mean(x, axis=0).tolist() == [np.float32(0.1)] * 3
+
+
+def test_any_byte_but_zero_is_true(rng):
+    for _ in range(cases(40)):
+        bytes_ = rng.choice(np.array([0, 0, 1, 2, 127, 128, 255], np.uint8), (int(rng.integers(1, 300)), 3))
+        odd, plain = bytes_.view(bool), bytes_ != 0
+        for name in SAME + ["norm"]:
+            for axis in (0, 1, None):
+                assert bits(getattr(wf, name)(odd, axis)) == bits(getattr(wf, name)(plain, axis)), (name, axis)
+        assert bits(wf.minmax(odd, 0)) == bits(wf.minmax(plain, 0))
+        for name, value in dict(wf.describe(odd, 0)).items():
+            assert bits(value) == bits(getattr(wf.describe(plain, 0), name)), name
+        labels = rng.integers(0, 3, len(odd))
+        for name in ("argmax", "max", "sum", "first"):
+            assert bits(wf.group_by(odd, labels, name, 3, fill=0)) == bits(wf.group_by(plain, labels, name, 3, fill=0))
+        for found, want in zip(wf.unique_all(odd), wf.unique_all(plain)):
+            assert bits(found) == bits(want)
+        x = rng.standard_normal(odd.shape)
+        assert bits(wf.sum(x, 0, where=odd)) == bits(wf.sum(x, 0, where=plain))
+
+
+def test_results_go_to_out(rng):
+    x = rng.standard_normal((200, 30)).astype("f4")
+    want = wf.sum(x, 0)
+    wide = np.zeros((30, 3), "f4")
+    swapped = np.zeros(30, ">f4")
+    unaligned = np.zeros(121, np.uint8)[1:].view("f4")
+    for out in (np.zeros(30, "f4"), np.zeros(30), wide[:, 1], np.zeros(30, "f4")[::-1], swapped, unaligned):
+        assert wf.sum(x, 0, out=out) is out
+        assert np.array_equal(out, want)
+    assert not wide[:, [0, 2]].any()
+    # Elements are read before the result is written.
+    row = x[0]
+    assert wf.sum(x, 0, out=row) is row and bits(x[0]) == bits(want)
+    locked = np.zeros(30, "f4")
+    locked.flags.writeable = False
+    with pytest.raises(ValueError):
+        wf.sum(x, 0, out=locked)
+    assert not locked.any()
+    masked = np.ma.array(x, mask=x > 0)
+    assert wf.max(masked, 0, out=np.zeros(30, "f4")).max() <= 0

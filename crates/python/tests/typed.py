@@ -23,3 +23,7 @@ name: str = wf.devices()[0].name
 values, counts = wf.unique_counts(x)
 wf.set_num_threads(wf.get_num_threads())
 plan: str = wf.explain("sum", x)
+densities, edges = wf.histogram(x, "auto", density=True)
+xp = wf.array_api
+standard = xp.sum(xp.asarray([1.0, 2.0]), axis=0, dtype=xp.float32, keepdims=True)
+distinct = xp.unique_all(x).values

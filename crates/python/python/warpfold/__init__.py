@@ -12,6 +12,7 @@ What a result is, bit for bit, is written in docs/numerics.md.
 import numpy as _np  # noqa: F401 (the native module reads NumPy's structs)
 
 from ._describe import Description, describe, devices, explain
+from ._histogram import histogram
 from ._native import (
     Error,
     Spans,
@@ -26,7 +27,6 @@ from ._native import (
     count_nonzero,
     get_num_threads,
     group_by,
-    histogram,
     logsumexp,
     max,
     mean,
@@ -110,7 +110,7 @@ def __getattr__(name):
     """Modules and classes that import other libraries, when they are asked for."""
     import importlib
 
-    if name in ("dask", "flox"):
+    if name in ("array_api", "dask", "flox"):
         return importlib.import_module(f".{name}", __name__)
     if name == "KMeans":
         return importlib.import_module("._kmeans", __name__).KMeans

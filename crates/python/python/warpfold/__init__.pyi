@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, overload
 
+from . import array_api as array_api
 from . import dask as dask
 from . import flox as flox
 from ._kmeans import KMeans as KMeans
@@ -427,8 +428,9 @@ def bincount(x: Array, weights: Array | None = None, minlength: int = 0, *, devi
 def centroid_update(x: Array, labels: Array, num_clusters: int) -> tuple[Any, Any]: ...
 def histogram(
     x: Array,
-    bins: int | Sequence[float] | Array | None = None,
-    range: tuple[float, float] | None = None,
+    bins: int | str | Sequence[float] | Array | None = 10,
+    range: Sequence[float] | None = None,
+    density: bool | None = None,
     weights: Array | None = None,
     *,
     device: str | None = None,

@@ -4,12 +4,12 @@
 use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 
 use super::structs::{DlTensor, MAJOR, Versioned};
+use crate::error;
 
 /// The table. Functions that are not used here have no type.
 #[repr(C)]
@@ -58,10 +58,7 @@ impl Exchange {
         match unsafe { borrow(x.as_ptr(), tensor.as_mut_ptr()) } {
             // SAFETY: the function has succeeded, so it has written the tensor.
             0 => Ok(unsafe { tensor.assume_init() }),
-            _ => {
-                let why = PyErr::fetch(x.py());
-                Err(PyTypeError::new_err(format!("the array does not lend its memory: {}", why.value(x.py()))))
-            }
+            _ => Err(error::not_lent(x.py(), &PyErr::fetch(x.py()))),
         }
     }
 

@@ -50,11 +50,7 @@ impl<'py> Tensor<'py> {
         };
         let capsule = capsule.map_err(|e| {
             let refused = e.is_instance_of::<PyBufferError>(py) || e.is_instance_of::<PyRuntimeError>(py);
-            if refused {
-                PyTypeError::new_err(format!("the array does not lend its memory: {}", e.value(py)))
-            } else {
-                e
-            }
+            if refused { error::not_lent(py, &e) } else { e }
         })?;
         let tensor = lent(&capsule)?;
         // SAFETY: the capsule has the tensor, which lives as long as the capsule.

@@ -18,7 +18,8 @@ family! {
         r#where: Object<'_, 'py>, correction: Option<f64>, precision: Option<&str>, device: Option<&str>
     },
     [axis dtype out ddof keepdims mask precision],
-    "scalar or array\n    Floats keep their dtype; integers give float64. NaN where the divisor is not positive.";
+    "scalar or array\n    Floats keep their dtype; integers give float64. Of no more than `ddof` elements\n    \
+     it is infinite, or NaN if all deviations are zero.";
     var, "var", Var, false,
         "The variance, by a tree of means and squared deviations: a large mean costs no digits.",
         ">>> wf.var([1.0, 2.0, 3.0, 4.0])\nnp.float64(1.25)\n\

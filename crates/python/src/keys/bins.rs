@@ -1,12 +1,12 @@
 //! Distinct values, histograms, counts by label.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyInt, PyTuple};
 use warpfold::{Array, Bins, DeviceName, Distinct, Values, bincount_on, histogram_on, unique_on};
 
 use crate::input::Input;
-use crate::options::Given;
+use crate::options::{Count, Given};
 use crate::pool;
 
 /// The distinct values, and what else is asked for: values, counts, first positions, the index of each element's value.
@@ -62,81 +62,43 @@ fn unique<'py>(x: &Bound<'py, PyAny>, first: bool, inverse: bool, device: Option
 /// >>> wf.bincount([2, 0, 2], minlength=4)
 /// array([1, 0, 2, 0])
 #[pyfunction]
-#[pyo3(signature = (x, weights=None, minlength=0, *, device=None))]
+#[pyo3(signature = (x, weights=None, minlength=Count(0), *, device=None))]
+#[pyo3(text_signature = "(x, weights=None, minlength=0, *, device=None)")]
 fn bincount<'py>(
     x: &Bound<'py, PyAny>,
     weights: Option<&Bound<'py, PyAny>>,
-    minlength: usize,
+    minlength: Count,
     device: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let device = Given { device, ..Given::default() }.device(py)?.unwrap_or(DeviceName::Cpu);
     let (input, weights) = (Input::of(x)?, weights.map(Input::of).transpose()?);
-    let (labels, weights) = (input.layout()?, weights.as_ref().map(Input::layout).transpose()?);
-    let found = pool::run(py, labels.len(), |_| bincount_on(device, labels, weights, minlength))?;
+    let (labels, weights) = (input.labels(x)?, weights.as_ref().map(Input::layout).transpose()?);
+    let found = pool::run(py, labels.len(), |_| bincount_on(device, labels, weights, minlength.0))?;
     input.result(py, found, None)
 }
 
-/// The number of elements between edges, or the sum of their weights.
-///
-/// Parameters
-/// ----------
-/// x : array
-///     Of any shape. NaN and what is outside of all bins is not counted.
-/// bins : int or sequence of number
-///     The number of bins of one width, or their edges. Edges do not decrease.
-/// range : tuple of number, optional
-///     The first and the last edge; by default the least and the greatest element.
-/// weights : array, optional
-///     Of the shape of `x`.
-/// device : str, optional
-///     Where to compute.
-///
-/// Returns
-/// -------
-/// tuple of array
-///     Counts (int64) or sums, and the edges: those of ``numpy.histogram``, bit for bit.
-///
-/// Raises
-/// ------
-/// ValueError
-///     For no bins, edges that decrease, a range that is not finite.
-///
-/// Examples
-/// --------
-/// >>> import warpfold as wf
-/// >>> wf.histogram([1.0, 2.0, 2.5, 4.0], bins=3)
-/// (array([1, 2, 1]), array([1., 2., 3., 4.]))
+/// The number of elements between edges, or the sum of their weights: a number of bins, or edges.
 #[pyfunction]
-#[pyo3(signature = (x, bins=None, range=None, weights=None, *, device=None))]
+#[pyo3(signature = (x, bins, range, weights, device))]
 fn histogram<'py>(
     x: &Bound<'py, PyAny>,
-    bins: Option<&Bound<'py, PyAny>>,
+    bins: &Bound<'py, PyAny>,
     range: Option<(f64, f64)>,
     weights: Option<&Bound<'py, PyAny>>,
     device: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
     let device = Given { device, ..Given::default() }.device(py)?.unwrap_or(DeviceName::Cpu);
-    let bins = match bins {
-        None => Bins::Uniform { bins: 10, range },
-        Some(bins) => match bins.extract::<usize>() {
-            Ok(bins) => Bins::Uniform { bins, range },
-            Err(_) if range.is_some() => return Err(PyValueError::new_err("give edges, or a range, not both")),
-            Err(_) => Bins::Edges(edges(bins)?),
-        },
+    let bins = match bins.is_instance_of::<PyInt>() {
+        true => Bins::Uniform { bins: bins.extract::<Count>()?.0, range },
+        false => Bins::Edges(bins.extract()?),
     };
     let (input, weights) = (Input::of(x)?, weights.map(Input::of).transpose()?);
     let (array, weights) = (input.layout()?, weights.as_ref().map(Input::layout).transpose()?);
     let found = pool::run(py, array.len(), |_| histogram_on(device, array, &bins, weights))?;
     let both = [input.result(py, found.counts, None)?, input.result(py, found.edges, None)?];
     Ok(PyTuple::new(py, both)?.into_any())
-}
-
-fn edges(bins: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
-    let wrong = || PyTypeError::new_err("bins must be a number of bins, or a sequence of edges");
-    let each = bins.try_iter().map_err(|_| wrong())?;
-    each.map(|edge| edge?.extract().map_err(|_| wrong())).collect()
 }
 
 /// Adds the functions of this file.

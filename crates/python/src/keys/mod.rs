@@ -11,7 +11,7 @@ use warpfold::{
 };
 
 use crate::input::Input;
-use crate::options::{self, Keywords, scalar};
+use crate::options::{self, Count, Keywords, scalar};
 use crate::pool;
 use crate::reduce::mask;
 
@@ -182,13 +182,13 @@ fn group_by<'py>(
     values: &Bound<'py, PyAny>,
     labels: &Bound<'py, PyAny>,
     op: Option<&Bound<'py, PyAny>>,
-    num_groups: Option<usize>,
+    num_groups: Option<Count>,
     keywords: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = values.py();
-    let keyed = Keyed::of(keywords)?;
-    let (values, labels) = (Input::of(values)?, Input::of(labels)?);
-    let (array, labels) = (values.layout()?, labels.layout()?);
+    let (keyed, num_groups) = (Keyed::of(keywords)?, num_groups.map(|Count(n)| n));
+    let (values, by) = (Input::of(values)?, Input::of(labels)?);
+    let (array, labels) = (values.layout()?, by.labels(labels)?);
     let (mask, fill, device) = (keyed.mask(&values)?, keyed.fill()?, keyed.device(py)?);
     let mask = layout(&mask)?;
     let one = |name: &str, sorted: Option<&Groups>| -> PyResult<Bound<'py, PyAny>> {

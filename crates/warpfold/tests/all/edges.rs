@@ -3,8 +3,8 @@
 
 use crate::reference::{Random, Strided, element};
 use warpfold::{
-    Array, ArrayRef, Bins, DType, Error, Groups, KeyError, Op, Options, Scalar, Segments, Values, bincount, describe,
-    group_by, histogram, reduce, reduce_into,
+    Array, ArrayRef, Bins, DType, Error, Groups, KeyError, Op, Options, Order, Scalar, Segments, Values, bincount,
+    describe, group_by, histogram, reduce, reduce_into,
 };
 
 /// Groups of which most have no elements: more than 16 for each label, and 2^20.
@@ -278,4 +278,24 @@ fn a_result_takes_the_memory_of_an_earlier_one() {
     // Of another dtype, and with more outputs: new memory.
     reduce_into(Op::ArgMax, view(&x), &along(0), &mut result).unwrap();
     assert_eq!(result, reduce(Op::ArgMax, view(&x), &along(0)).unwrap());
+}
+
+#[test]
+fn any_byte_but_zero_is_true() {
+    let r = &mut Random(47);
+    for case in 0..60 {
+        let shape = [[300, 3], [3, 300], [64, 64], [1, 7]][case % 4];
+        let n = shape[0] * shape[1];
+        let odd: Vec<u8> = (0..n).map(|_| [0, 0, 1, 2, 127, 128, 255][r.below(7)]).collect();
+        let plain: Vec<bool> = odd.iter().map(|&byte| byte != 0).collect();
+        let odd = ArrayRef::from_bytes(&odd, DType::Bool, &shape, Order::C, false).unwrap();
+        let plain = ArrayRef::from_slice(&plain, &shape).unwrap();
+        for op in Op::ALL {
+            for axes in [None, Some(vec![0]), Some(vec![1])] {
+                let options = Options { axes, ..Options::default() };
+                let found = [odd, plain].map(|x| reduce(op, x, &options).unwrap().values);
+                assert_eq!(bits(&found[0], 0..found[0].len()), bits(&found[1], 0..found[1].len()), "{op} {shape:?}");
+            }
+        }
+    }
 }
