@@ -6,7 +6,7 @@ use warpfold_core::Reducer;
 
 use super::block::tree_block;
 use super::panel::{Panel, fold_columns};
-use super::policy::{MOST_ROWS, PANEL, SHORT};
+use super::policy::{BLOCK, MOST_ROWS, PANEL, SHORT};
 use super::simd;
 use super::tree::{combine_nodes, fold_rows, tree_levels};
 use super::uneven::{TILE, fold_ragged};
@@ -108,8 +108,11 @@ pub trait Kernel: Sync {
     /// side and reduced as panels.
     const DENSE: bool = false;
 
+    /// The most elements of dense rows that are taken at a time.
+    const DENSE_ITEMS: usize = BLOCK;
+
     /// The trees over the `out.len()` columns of dense rows, whose first row has the index `start`. The number of rows
-    /// is a power of two and at least [`PANEL`]; there are at most `BLOCK` elements.
+    /// is a power of two and at least [`PANEL`]; there are at most [`Kernel::DENSE_ITEMS`] elements.
     fn dense(&self, _x: &[Item<Self>], _start: u64, _out: &mut [MaybeUninit<Acc<Self>>]) {
         unreachable!("this kernel has no way of its own")
     }

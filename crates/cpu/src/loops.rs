@@ -51,6 +51,8 @@ pub struct Facts {
     pub rows: usize,
     /// [`Kernel::DENSE`].
     pub dense: bool,
+    /// [`Kernel::DENSE_ITEMS`].
+    pub dense_items: usize,
 }
 
 /// The loops of a kernel, by addresses. Each method does what the method of [`Kernel`] that it names does.
@@ -158,6 +160,7 @@ impl<K: Kernel> Loops for K {
             runs: K::RUNS,
             rows: K::ROWS,
             dense: K::DENSE,
+            dense_items: K::DENSE_ITEMS,
         }
     }
 

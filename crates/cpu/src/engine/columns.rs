@@ -294,7 +294,7 @@ impl Work<'_> {
         let Strip { base, first_row: from, rows: len, width, .. } = *strip;
         let mut scratch = Scratch::new(self.kernel);
         if self.problem.has_dense_rows(lane) {
-            let block = 1 << (BLOCK / width).ilog2();
+            let block = 1 << (self.facts.dense_items / width).ilog2();
             // Wide rows of a kernel without a tree stay in registers, a tile of columns after the other.
             let tiles = self.facts.runs && width >= TILE;
             let mut counter = Counter::new(self.kernel, block as u64);

@@ -8,7 +8,7 @@ use super::nodes::{Items, Nodes};
 use crate::loops::{Item, Node};
 use crate::moves::{PITCH, TILE, WIDE, copy_rows, fill, side_by_side};
 use crate::panel::{Panel, RowList};
-use crate::policy::{AHEAD, BLOCK, MOST_ROWS, PANEL};
+use crate::policy::{AHEAD, MOST_ROWS, PANEL};
 use crate::simd::prefetch;
 
 /// Workspace of panels.
@@ -106,7 +106,7 @@ impl Work<'_> {
                 return self.panel(self.rows_at(x, rows, width).as_slice(), start, width, room, to);
             }
             let mut first = 1 << rows.ilog2();
-            if self.facts.dense && first * width > BLOCK {
+            if self.facts.dense && first * width > self.facts.dense_items {
                 // More than the kernel takes at a time: a subtree of them.
                 if first == rows {
                     first /= 2;

@@ -186,20 +186,19 @@ fn block_of<T: Wide, const P: usize, const P2: usize, const P4: usize, const P8:
 ) -> One<T::Float> {
     const { assert!(P == GROUP * P16) };
     let mut chunks = [const { MaybeUninit::<Trees<T::Float, NODES>>::uninit() }; BLOCK / PIECE];
-    let (pieces, rest) = x.as_chunks::<PIECE>();
-    for (piece, chunk) in pieces.iter().zip(&mut chunks) {
+    let mut last = &x[x.len()..];
+    for (piece, chunk) in x.chunks(PIECE).zip(&mut chunks) {
         prefetch(piece.as_ptr().wrapping_byte_add(AHEAD), PIECE);
         let nodes = chunk.write(Trees::ZERO);
-        for (i, x) in piece.as_chunks::<P>().0.iter().enumerate() {
+        let (wide, rest) = piece.as_chunks::<P>();
+        for (i, x) in wide.iter().enumerate() {
             nodes.put(i * P16, &low::<_, P, P2, P4, P8, P16>(&T::widen(level, x)));
         }
-    }
-    let (groups, last) = rest.as_chunks::<GROUP>();
-    if !groups.is_empty() {
-        let nodes = chunks[pieces.len()].write(Trees::ZERO);
+        let (groups, after) = rest.as_chunks::<GROUP>();
         for (i, x) in groups.iter().enumerate() {
-            nodes.put(i, &low::<_, 16, 8, 4, 2, 1>(&T::widen(level, x)));
+            nodes.put(wide.len() * P16 + i, &low::<_, 16, 8, 4, 2, 1>(&T::widen(level, x)));
         }
+        last = after;
     }
     let mut tail = short(level, last);
     let (mut n, mut weight) = (x.len() / GROUP, GROUP as u64);
