@@ -137,13 +137,15 @@ impl Spans {
         })
     }
 
-    /// Adds all that another state of the same reduction has.
-    fn merge(&mut self, other: &Bound<'_, Self>) -> PyResult<()> {
-        let py = other.py();
-        let other = other.try_borrow().map_err(|_| PyValueError::new_err("a state has its own parts already"))?;
-        let (state, other) = (&mut self.state, &other.state);
-        // A state may have many ranges.
-        py.detach(|| state.merge(other.clone())).map_err(|e| error::of(py, &e))
+    /// Adds all that other states of the same reduction have.
+    #[pyo3(signature = (*others))]
+    fn merge(&mut self, py: Python<'_>, others: Vec<Bound<'_, Self>>) -> PyResult<()> {
+        let own = |_| PyValueError::new_err("a state has its own parts already, or is in use by another thread");
+        let others = others.iter().map(|other| other.try_borrow().map_err(own)).collect::<PyResult<Vec<_>>>()?;
+        let others: Vec<&State> = others.iter().map(|other| &other.state).collect();
+        let state = &mut self.state;
+        // States may have many ranges.
+        py.detach(|| state.merge_all(&others)).map_err(|e| error::of(py, &e))
     }
 
     /// The result, when all ``total`` elements of the reduced axes are there.
@@ -155,6 +157,12 @@ impl Spans {
     #[getter]
     fn ranges(&self) -> Vec<(u64, u64)> {
         self.state.ranges().collect()
+    }
+
+    /// About how many bytes of memory the state takes.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.state.bytes()
     }
 
     /// The name of the reduction.
@@ -282,7 +290,7 @@ impl Stream {
             let text = format!("the stream ends at {end}, the other starts at {start}: merge the one that follows");
             return Err(PyValueError::new_err(text));
         }
-        self.state.merge(other.state.clone()).map_err(|e| error::of(py, &e))?;
+        self.state.merge_all(&[&other.state]).map_err(|e| error::of(py, &e))?;
         self.end = other.end;
         Ok(())
     }

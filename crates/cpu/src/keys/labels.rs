@@ -1,7 +1,5 @@
 //! Labels, and positions brought into their order: a stable counting sort, cut over threads.
 
-use rayon::prelude::*;
-
 use super::integers::Integers;
 use crate::engine::{self, Labels as _};
 use crate::output::{Output, large_pages};
@@ -100,7 +98,7 @@ impl<'a> Labels<'a> {
         let pair = |(at, &label): (usize, &u32)| u64::from(label) << 32 | at as u64;
         let belongs = |&(_, &label): &(usize, &u32)| label != u32::MAX;
         let mut pairs: Vec<u64> = labels.iter().enumerate().filter(belongs).map(pair).collect();
-        pairs.par_sort_unstable();
+        parallel::sort(&mut pairs);
         let (mut present, mut offsets) = (Vec::new(), vec![0]);
         for group in pairs.chunk_by(|a, b| a >> 32 == b >> 32) {
             present.push((group[0] >> 32) as u32);
@@ -218,7 +216,7 @@ fn counting_sort<T: Copy + Send>(
     item: impl Fn(usize) -> T + Sync,
 ) -> (Vec<usize>, Vec<T>) {
     // Parts are many times longer than their tables of counters.
-    let parts = (n / (4 * keys).max(TASK)).clamp(1, rayon::current_num_threads());
+    let parts = (n / (4 * keys).max(TASK)).clamp(1, parallel::threads());
     let part = |i: usize| n * i / parts..n * (i + 1) / parts;
     let count = |i: usize| {
         // Two tables of counters, so that equal neighbours need not wait for each other.

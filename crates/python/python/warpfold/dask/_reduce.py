@@ -22,11 +22,7 @@ _OF_STATES = {"dtype": "result_dtype"}
 @sizeof.register(Spans)
 def _size(state):
     """About how many bytes a state has: Dask moves and spills by this."""
-    nodes = 0
-    for start, end in state.ranges:
-        # One node for each bit of the range's length, and up to as many again if the range is not aligned.
-        nodes += (end - start).bit_count() + (start & -start).bit_length() // 4
-    return 200 + 16 * nodes * math.prod(state.shape)
+    return state.nbytes
 
 
 def joined(states, new):
@@ -34,8 +30,7 @@ def joined(states, new):
     if len(states) == 1:
         return states[0]
     merged = new(states[0].shape)
-    for state in states:
-        merged.merge(state)
+    merged.merge(*states)
     return merged
 
 
