@@ -100,15 +100,6 @@ pub fn for_each(n: usize, task: &(dyn Fn(usize) + Sync)) {
     });
 }
 
-/// Sorts items of which equal ones cannot be told apart.
-#[cfg(feature = "reductions")]
-pub fn sort<T: Ord + Send>(items: &mut [T]) {
-    match CALL.get().alone {
-        true => items.sort_unstable(),
-        false => items.par_sort_unstable(),
-    }
-}
-
 /// Tells the other tasks when it is dropped, which only a panic does.
 struct End<'a>(&'a AtomicBool);
 

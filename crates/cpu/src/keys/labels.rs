@@ -1,6 +1,9 @@
 //! Labels, and positions brought into their order: a stable counting sort, cut over threads.
 
+use std::ops::Range;
+
 use super::integers::Integers;
+use super::sort::sort;
 use crate::engine::{self, Labels as _};
 use crate::output::{Output, large_pages};
 use crate::parallel;
@@ -98,7 +101,7 @@ impl<'a> Labels<'a> {
         let pair = |(at, &label): (usize, &u32)| u64::from(label) << 32 | at as u64;
         let belongs = |&(_, &label): &(usize, &u32)| label != u32::MAX;
         let mut pairs: Vec<u64> = labels.iter().enumerate().filter(belongs).map(pair).collect();
-        parallel::sort(&mut pairs);
+        sort(&mut pairs);
         let (mut present, mut offsets) = (Vec::new(), vec![0]);
         for group in pairs.chunk_by(|a, b| a >> 32 == b >> 32) {
             present.push((group[0] >> 32) as u32);
@@ -207,9 +210,17 @@ fn room_for<T>(n: usize) -> Vec<T> {
     items
 }
 
+/// The pieces of a part between which the caller may look.
+fn tasks(part: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    part.clone().step_by(TASK).map(move |from| {
+        parallel::look();
+        from..part.end.min(from + TASK)
+    })
+}
+
 /// Sorts the items 0 to `n` by their keys, which are below `keys`, stably. Returns the first place of each key, the end
 /// of the last key, and the items.
-fn counting_sort<T: Copy + Send>(
+pub(super) fn counting_sort<T: Copy + Send>(
     n: usize,
     keys: usize,
     key: impl Fn(usize) -> usize + Sync,
@@ -221,11 +232,12 @@ fn counting_sort<T: Copy + Send>(
     let count = |i: usize| {
         // Two tables of counters, so that equal neighbours need not wait for each other.
         let [mut even, mut odd] = [(); 2].map(|()| vec![0usize; keys]);
-        let range = part(i);
-        for i in range.clone().step_by(2) {
-            even[key(i)] += 1;
-            if i + 1 < range.end {
-                odd[key(i + 1)] += 1;
+        for range in tasks(part(i)) {
+            for i in range.clone().step_by(2) {
+                even[key(i)] += 1;
+                if i + 1 < range.end {
+                    odd[key(i + 1)] += 1;
+                }
             }
         }
         even.iter_mut().zip(odd).for_each(|(even, odd)| *even += odd);
@@ -246,11 +258,13 @@ fn counting_sort<T: Copy + Send>(
     let room = Output::new(&mut items.spare_capacity_mut()[..n]);
     let scatter = |of_part: usize, places: &mut [Vec<usize>]| {
         let [places] = places else { return };
-        for i in part(of_part) {
-            let place = &mut places[key(i)];
-            // SAFETY: by the scan, each part and key has places of its own, as many as items.
-            unsafe { room.write(*place as isize, item(i)) };
-            *place += 1;
+        for range in tasks(part(of_part)) {
+            for i in range {
+                let place = &mut places[key(i)];
+                // SAFETY: by the scan, each part and key has places of its own, as many as items.
+                unsafe { room.write(*place as isize, item(i)) };
+                *place += 1;
+            }
         }
     };
     parallel::chunks(&mut places, 1, scatter);

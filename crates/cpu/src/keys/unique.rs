@@ -4,6 +4,7 @@ use warpfold_core::{DType, Element};
 
 use super::dense;
 use super::rank::{Rank, Ranks};
+use super::sort::sort;
 use crate::output::large_pages;
 use crate::parallel;
 use crate::policy::BLOCK;
@@ -210,8 +211,8 @@ fn by_table(x: &dyn Ranks, low: u64, span: usize, what: Distinct) -> Found {
 }
 
 /// Counts ranks by sorting them.
-fn by_sorting<K: Ord + Copy + Send>(mut keys: Vec<K>, rank: impl Fn(K) -> u64) -> Found {
-    parallel::sort(&mut keys);
+fn by_sorting<K: Ord + Copy + Send + Sync>(mut keys: Vec<K>, rank: impl Fn(K) -> u64) -> Found {
+    sort(&mut keys);
     let mut found = Found::default();
     for run in keys.chunk_by(|a, b| a == b) {
         found.ranks.push(rank(run[0]));
@@ -226,7 +227,7 @@ fn by_sorting_places<K: Ord + Copy + Send + Sync>(
     parts: impl Fn(K) -> (u64, u32) + Sync,
     what: Distinct,
 ) -> Found {
-    parallel::sort(&mut pairs);
+    sort(&mut pairs);
     let mut found = Found::default();
     let mut first = Vec::new();
     let mut inverse = vec![0i64; if what.inverse { pairs.len() } else { 0 }];
