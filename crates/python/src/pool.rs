@@ -111,9 +111,18 @@ where
     T: Send,
     F: FnOnce(How<'_>) -> Result<T, Error> + Send,
 {
+    run_on(py, threads(), elements, work)
+}
+
+/// [`run`], with one thread for a caller who has threads of its own.
+pub fn run_on<T, F>(py: Python<'_>, threads: usize, elements: usize, work: F) -> PyResult<T>
+where
+    T: Send,
+    F: FnOnce(How<'_>) -> Result<T, Error> + Send,
+{
     let said = if elements <= HOLD {
         catch_unwind(AssertUnwindSafe(|| alone(|| work(How { threads: Some(1), progress: None }))))
-    } else if elements < MANY || threads() == 1 {
+    } else if elements < MANY || threads == 1 {
         py.detach(|| on_this_thread(work))?
     } else {
         py.detach(|| on_threads(work))?

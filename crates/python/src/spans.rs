@@ -85,8 +85,10 @@ impl Spans {
     }
 
     /// Adds a part: an array whose axes ``axis`` (by default all) are reduced. Along each of them the part begins at
-    /// ``start`` of ``total`` elements.
-    #[pyo3(signature = (x, axis=None, start=None, total=None, *, r#where=None))]
+    /// ``start`` of ``total`` elements. With ``threads=1`` it is reduced on the calling thread, for callers who have
+    /// threads of their own.
+    #[pyo3(signature = (x, axis=None, start=None, total=None, *, r#where=None, threads=None))]
+    #[allow(clippy::too_many_arguments)]
     fn add<'py>(
         &mut self,
         x: &Bound<'py, PyAny>,
@@ -94,7 +96,13 @@ impl Spans {
         start: Option<&Bound<'py, PyAny>>,
         total: Option<&Bound<'py, PyAny>>,
         r#where: Option<&Bound<'py, PyAny>>,
+        threads: Option<usize>,
     ) -> PyResult<()> {
+        let threads = match threads {
+            None => pool::threads(),
+            Some(1) => 1,
+            Some(other) => return Err(PyValueError::new_err(format!("threads must be 1 or None, not {other}"))),
+        };
         let (x, mask) = pieces(x, r#where)?;
         let py = x.py();
         let (array, mask) = (x.layout()?, mask.as_ref().map(Input::layout).transpose()?);
@@ -131,7 +139,7 @@ impl Spans {
         };
         let (start, total) = (numbers(start, "start", false)?, numbers(total, "total", true)?);
         let state = &mut self.state;
-        pool::run(py, array.len(), |how| {
+        pool::run_on(py, threads, array.len(), |how| {
             let options = Options { mask, threads: how.threads, progress: how.progress, ..Options::default() };
             state.add(array, &axes, &start, &total, &options)
         })

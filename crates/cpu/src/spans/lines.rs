@@ -14,7 +14,8 @@ use crate::engine::nodes::Items;
 use crate::loops::Node;
 use crate::output::Output;
 use crate::parallel;
-use crate::policy::{BLOCK, ONE_THREAD};
+use crate::policy::{AHEAD_LIGHT, BLOCK, ONE_THREAD};
+use crate::simd::prefetch;
 
 /// The most elements of a task of the only output.
 const TASK: usize = 1 << 20;
@@ -220,6 +221,10 @@ impl Lines {
             let (first, start) = self.at(line);
             let (first, start) = (first.step(&dim, from), start + from as u64);
             ranges.begin(start);
+            // The CPU does not know where the next line begins.
+            if line + 1 < self.len() {
+                prefetch(self.at(line + 1).0.x, AHEAD_LIGHT.min(dim.len * self.size));
+            }
             let dense = n == 1 || dim.x == facts.item as isize;
             if bound.load.direct() && dense && first.x.addr().is_multiple_of(facts.align) {
                 // SAFETY: the elements are in place, dense and aligned.
