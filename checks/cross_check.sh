@@ -20,6 +20,7 @@ if [ "${1-}" = --bits ]; then
     exit
 fi
 
+export RUSTFLAGS="-D warnings"
 targets=("$@")
 if [ ${#targets[@]} = 0 ]; then
     targets=(aarch64-unknown-linux-gnu aarch64-apple-darwin x86_64-pc-windows-msvc)

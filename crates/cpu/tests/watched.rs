@@ -12,8 +12,11 @@ use warpfold_cpu::{Bins, Distinct, Groups, KMeans, Points, bincount, centroid_up
 
 const N: usize = 1 << 20;
 
+/// Work by name.
+type Work = (&'static str, Box<dyn Fn() + Sync>);
+
 /// Each kind of work, of several tasks.
-fn works() -> Vec<(&'static str, Box<dyn Fn() + Sync>)> {
+fn works() -> Vec<Work> {
     let x: &'static [f32] = (0..N).map(|i| (i * 7919 % N) as f32).collect::<Vec<_>>().leak();
     let labels: &'static [i32] = (0..N).map(|i| (i * 31 % 1000) as i32).collect::<Vec<_>>().leak();
     let flat = ArrayRef::flat(x);
