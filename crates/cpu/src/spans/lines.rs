@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use warpfold_array::problem::{At, Dim, Problem};
+use warpfold_array::problem::{At, Dim, Problem, Walk};
 use warpfold_array::{ArrayRef, Error, Progress};
 
 use super::range::{Ranges, levels};
@@ -10,8 +10,9 @@ use super::rooted::Rooted;
 use super::wrong::wrong;
 use crate::bound::Bound;
 use crate::engine::Work;
-use crate::engine::nodes::Items;
+use crate::engine::nodes::{Items, Nodes};
 use crate::loops::Node;
+use crate::moves::copy;
 use crate::output::Output;
 use crate::parallel;
 use crate::policy::{AHEAD_LIGHT, BLOCK, ONE_THREAD};
@@ -19,6 +20,9 @@ use crate::simd::prefetch;
 
 /// The most elements of a task of the only output.
 const TASK: usize = 1 << 20;
+
+/// The fewest elements of a line of which each output is reduced by itself: shorter lines are transposed by the engine.
+const LONG: usize = 256;
 
 /// A true mask for any element, which steps of 0 repeat.
 static TRUE: u8 = 1;
@@ -185,12 +189,21 @@ impl Lines {
         }
         // Either each thread has many lines, or all threads share each.
         let tasks = if alone || lines < 4 * threads { 1 } else { 4 * threads };
-        let inside = if tasks == 1 { threads } else { 1 };
+        let inside = if tasks == 1 && !alone { threads } else { 1 };
+        // Long lines are read once for each output, and not once for each piece.
+        let apart = self.line().x == self.size as isize && len >= LONG && outputs >= 8 * inside;
         let task = |task: usize| {
             let mut ranges = Ranges::new(bound.kernel, outputs);
             for line in lines * task / tasks..lines * (task + 1) / tasks {
                 // SAFETY: the caller's.
-                unsafe { self.of_line(bound, outputs, line, inside, progress, &mut ranges) };
+                unsafe {
+                    if apart {
+                        let tasks = if inside == 1 { 1 } else { 4 * inside };
+                        self.outputs_of_line(bound, outputs, line, tasks, progress, &mut ranges);
+                    } else {
+                        self.of_line(bound, outputs, line, inside, progress, &mut ranges);
+                    }
+                }
             }
             ranges
         };
@@ -211,7 +224,7 @@ impl Lines {
     /// # Safety
     /// The elements of the part are readable.
     unsafe fn stretch(&self, bound: &Bound<'_>, elements: Range<usize>) -> Ranges {
-        let (facts, dim) = (bound.kernel.facts(), self.line());
+        let dim = self.line();
         let mut ranges = Ranges::new(bound.kernel, 1);
         let mut items = Items::new();
         let mut next = elements.start;
@@ -225,27 +238,88 @@ impl Lines {
             if line + 1 < self.len() {
                 prefetch(self.at(line + 1).0.x, AHEAD_LIGHT.min(dim.len * self.size));
             }
-            let dense = n == 1 || dim.x == facts.item as isize;
-            if bound.load.direct() && dense && first.x.addr().is_multiple_of(facts.align) {
-                // SAFETY: the elements are in place, dense and aligned.
-                unsafe { ranges.extend(bound.kernel, first.x.cast(), n) };
-            } else {
-                let mut done = 0;
-                while done < n {
-                    // To the end of a block, so that blocks are nodes.
-                    let few = (BLOCK - ranges.end() as usize % BLOCK).min(n - done);
-                    let room = items.room(BLOCK * facts.item);
-                    // SAFETY: the elements are among the `n` of the line, and are gathered to a room of their size.
-                    unsafe {
-                        bound.load.gather(first.step(&dim, done), &dim, few, room);
-                        ranges.extend(bound.kernel, room, few);
-                    }
-                    done += few;
-                }
-            }
+            // SAFETY: these are elements of the line.
+            unsafe { self.run(bound, first, n, &mut items, &mut ranges) };
             next += n;
         }
         ranges
+    }
+
+    /// Appends the nodes of `n` elements along a line, of one output.
+    ///
+    /// # Safety
+    /// The elements are readable.
+    unsafe fn run(&self, bound: &Bound<'_>, first: At, n: usize, items: &mut Items, ranges: &mut Ranges) {
+        let (facts, dim) = (bound.kernel.facts(), self.line());
+        let dense = n == 1 || dim.x == facts.item as isize;
+        if bound.load.direct() && dense && first.x.addr().is_multiple_of(facts.align) {
+            // SAFETY: the elements are in place, dense and aligned.
+            return unsafe { ranges.extend(bound.kernel, first.x.cast(), n) };
+        }
+        let mut done = 0;
+        while done < n {
+            // To the end of a block, so that blocks are nodes.
+            let few = (BLOCK - ranges.end() as usize % BLOCK).min(n - done);
+            let room = items.room(BLOCK * facts.item);
+            // SAFETY: the elements are among the `n` of the line, and are gathered to a room of their size.
+            unsafe {
+                bound.load.gather(first.step(&dim, done), &dim, few, room);
+                ranges.extend(bound.kernel, room, few);
+            }
+            done += few;
+        }
+    }
+
+    /// Appends the nodes of one line, whose elements lie side by side, one output after the other.
+    ///
+    /// # Safety
+    /// The elements of the part are readable.
+    unsafe fn outputs_of_line(
+        &self,
+        bound: &Bound<'_>,
+        outputs: usize,
+        line: usize,
+        tasks: usize,
+        progress: Option<Progress<'_>>,
+        ranges: &mut Ranges,
+    ) {
+        let ((first, start), len, size) = (self.at(line), self.line().len, bound.kernel.facts().node);
+        let levels: Vec<u32> = levels(start, start + len as u64).collect();
+        let kept: Vec<Dim> = (0..self.shape.len() - 1)
+            .map(|axis| Dim { len: self.shape[axis], x: self.strides[axis], mask: self.mask_strides[axis], out: 0 })
+            .collect();
+        // [piece][output], as ranges have them.
+        let mut nodes = Nodes::with_capacity(size, levels.len() * outputs);
+        let write = |to: *mut Node| {
+            let places = Output::at_address(to, levels.len() * outputs, size);
+            parallel::for_each(tasks, &|task| {
+                let (mut items, mut one) = (Items::new(), Ranges::new(bound.kernel, 1));
+                let of_task = outputs * task / tasks..outputs * (task + 1) / tasks;
+                let mut walk = Walk::new(&kept, first, of_task.start);
+                for output in of_task.clone() {
+                    one.clear();
+                    one.begin(start);
+                    // SAFETY: the caller vouches for the elements of all outputs. The pieces of one output are
+                    // canonical, so they are those of `levels`; each has a place, which no other task writes.
+                    unsafe {
+                        self.run(bound, walk.at(), len, &mut items, &mut one);
+                        assert!(one.len_of_pieces() == levels.len(), "canonical pieces");
+                        for piece in 0..levels.len() {
+                            copy(one.at(piece), places.at((piece * outputs + output) as isize, 1), size);
+                        }
+                    }
+                    walk.advance();
+                }
+                progress.inspect(|progress| progress((of_task.len() * len * self.size) as u64));
+            });
+        };
+        // SAFETY: the tasks write every place.
+        unsafe { nodes.write(levels.len() * outputs, write) };
+        ranges.begin(start);
+        for (i, &level) in levels.iter().enumerate() {
+            // SAFETY: the nodes of the piece are written, one for each output.
+            unsafe { ranges.push(bound.kernel, level, |to| copy(nodes.at(i * outputs), to, outputs * size)) };
+        }
     }
 
     /// Appends the nodes of one line.

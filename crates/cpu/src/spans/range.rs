@@ -44,6 +44,22 @@ impl Ranges {
         self.all.iter().map(|range| (range.start, range.grown.end))
     }
 
+    /// Removes all ranges, and keeps their memory.
+    pub fn clear(&mut self) {
+        self.all.clear();
+        self.pieces.clear();
+    }
+
+    /// The number of pieces of all ranges.
+    pub fn len_of_pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// The address of a piece's nodes.
+    pub fn at(&self, piece: usize) -> *const Node {
+        self.pieces.at(piece)
+    }
+
     /// The number of nodes.
     pub fn nodes(&self) -> usize {
         self.pieces.len() * self.outputs
