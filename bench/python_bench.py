@@ -73,8 +73,11 @@ def grouped(op, x, labels, groups):
     first, last = np.moveaxis(x, 1, 0), np.moveaxis(x, 1, -1)
     wf.flox.register()
 
+    all_groups = np.arange(groups)
+
     def by_flox(engine):
-        return lambda: np.moveaxis(flox.groupby_reduce(last, labels, func=op, engine=engine)[0], -1, 0)
+        options = {"func": op, "engine": engine, "expected_groups": all_groups}
+        return lambda: np.moveaxis(flox.groupby_reduce(last, labels, **options)[0], -1, 0)
 
     sides = {
         "warpfold": lambda: wf.group_by(first, labels, op, groups),
@@ -84,7 +87,7 @@ def grouped(op, x, labels, groups):
     }
     if op == "nanmean":
         sides["flox, numbagg"] = by_flox("numbagg")
-        sides["numbagg"] = lambda: np.moveaxis(numbagg.group_nanmean(x, labels, axis=1, num_labels=groups), 1, 0)
+        sides["numbagg"] = lambda: np.moveaxis(numbagg.group_nanmean(x, labels, axis=1, num_labels=groups), -1, 0)
     exact = first.astype(np.float64)
     mean = np.nanmean if op == "nanmean" else np.mean
     return sides, lambda: np.stack([mean(exact[labels == k], axis=0) for k in range(groups)])
@@ -114,7 +117,7 @@ def cases(words):
 
 
 def label(groups):
-    """Labels of which each occurs, in no order; with more groups than rows, as many as there are rows."""
+    """Labels in no order: each occurs, or, of more groups than there are rows, as many as there are rows."""
     rng = np.random.default_rng(groups)
     return rng.permutation(np.arange(GROUPED[1]) % groups)
 
