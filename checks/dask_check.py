@@ -1,18 +1,16 @@
 #!/usr/bin/env python3
 """Checks `wf.dask` on a cluster of worker processes on this machine, of which one is killed midway.
 
-    checks/dask_check.py [--chunkings 20] [--time MIB] [--seed 0]
+    checks/dask_check.py [--chunkings 20] [--seed 0]
 
 For each chunking and for 1, 2 and 4 workers, reductions of an array must have the bits of the array in one piece. Then
-one of the workers is killed while chunks are computed, and the bits must be the same again. With --time, sums and
-nan-means of an array of so many MiB are timed beside Dask's own, on threads. The last line counts; the exit status is 1
-if anything failed.
+one of the workers is killed while chunks are computed, and the bits must be the same again. The last line counts; the
+exit status is 1 if anything failed.
 """
 
 import argparse
 import os
 import signal
-import statistics
 import sys
 import threading
 import time
@@ -112,34 +110,13 @@ def on_clusters(chunkings, seed):
     return failed or deaths != 2
 
 
-def timed(mib):
-    x = np.random.default_rng(0).random((mib * 64, 4096), dtype="f4")
-    x = da.from_array(x, chunks=(1024, 4096))
-    print(f"{mib} MiB of f4 in chunks of 16 MiB, threads, medians of 5")
-    pairs = [("sum", da.sum, wd.sum), ("nanmean", da.nanmean, wd.nanmean), ("var", da.var, wd.var)]
-    for axis in (None, 0, 1):
-        for name, theirs, ours in pairs:
-            times = {"dask": [], "warpfold": []}
-            for _ in range(5):
-                for who, function in (("dask", theirs), ("warpfold", ours)):
-                    start = time.perf_counter()
-                    function(x, axis=axis).compute(scheduler="threads")
-                    times[who].append(time.perf_counter() - start)
-            a, b = (statistics.median(times[who]) * 1e3 for who in ("dask", "warpfold"))
-            print(f"{name:8} axis {axis!s:5} dask {a:7.1f} ms, warpfold {b:7.1f} ms, {b / a:.2f} of it")
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--chunkings", type=int, default=20)
-    parser.add_argument("--time", type=int, metavar="MIB")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     # A killed worker is no news here.
     dask.config.set({"logging.distributed": "critical"})
-    if args.time:
-        timed(args.time)
-        return 0
     return 1 if on_clusters(args.chunkings, args.seed) else 0
 
 

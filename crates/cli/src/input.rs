@@ -2,7 +2,9 @@
 
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
-use std::io::{Read, Seek};
+use std::io::Read;
+#[cfg(unix)]
+use std::io::Seek;
 use std::path::Path;
 
 use warpfold::{DType, Order};

@@ -22,7 +22,7 @@ pub mod moments;
 mod moves;
 mod output;
 mod panel;
-mod parallel;
+pub mod parallel;
 mod periods;
 pub mod policy;
 pub mod route;

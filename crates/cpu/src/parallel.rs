@@ -1,24 +1,100 @@
-//! Tasks on the threads of rayon's current pool.
+//! Tasks on the threads of rayon's current pool, or on the calling thread alone.
 //!
 //! Rayon's iterators are compiled for every closure. Here all tasks go through one function, which is compiled once.
+//! What holds for a call ([`watched`], [`alone`]) holds for all of its tasks, on whatever thread they run.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rayon::prelude::*;
+use warpfold_array::Progress;
 
 use crate::output::Output;
+
+/// What holds for a call.
+#[derive(Clone, Copy)]
+struct Call {
+    /// Whether all tasks run on the calling thread.
+    alone: bool,
+    /// The caller's function. It is there as long as the call: [`Entered`] takes it away.
+    watch: Option<*const (dyn Fn(u64) + Sync)>,
+}
+
+// SAFETY: the function is `Sync`, so any thread may call it.
+unsafe impl Sync for Call {}
+
+thread_local! {
+    static CALL: Cell<Call> = const { Cell::new(Call { alone: false, watch: None }) };
+}
+
+impl Call {
+    /// Calls the caller's function.
+    fn look(&self) {
+        if let Some(watch) = self.watch {
+            // SAFETY: the address is of a reference that `watched` was given. This runs within that call: a task ends
+            // before the `for_each` that has begun it returns, and `Entered` takes the address from the thread.
+            unsafe { (*watch)(0) };
+        }
+    }
+
+    /// Holds on this thread until the value is dropped.
+    fn enter(self) -> Entered {
+        Entered(CALL.replace(self))
+    }
+}
+
+/// What held on this thread before.
+struct Entered(Call);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        CALL.set(self.0);
+    }
+}
+
+/// Runs `work`, and calls `watch(0)` before each of its tasks. If `watch` panics, tasks that have not begun are left
+/// out, and the panic goes on.
+pub fn watched<T>(watch: Progress<'_>, work: impl FnOnce() -> T) -> T {
+    // SAFETY: only the lifetime changes; the address is taken away when this function returns.
+    let watch: *const (dyn Fn(u64) + Sync) = unsafe { std::mem::transmute::<Progress<'_>, Progress<'static>>(watch) };
+    let _entered = Call { watch: Some(watch), ..CALL.get() }.enter();
+    work()
+}
+
+/// Runs `work` with all of its tasks on this thread: no thread of a pool is waited for.
+pub fn alone<T>(work: impl FnOnce() -> T) -> T {
+    let _entered = Call { alone: true, ..CALL.get() }.enter();
+    work()
+}
+
+/// Lets the caller's function look, in a long task.
+pub fn look() {
+    CALL.get().look();
+}
+
+/// The threads that tasks run on.
+pub fn threads() -> usize {
+    if CALL.get().alone { 1 } else { rayon::current_num_threads() }
+}
 
 /// Runs the tasks 0 to `n`. After a panic the tasks that have not begun are left out, and the panic goes on: so a
 /// caller's `progress` that panics ends the work.
 pub fn for_each(n: usize, task: &(dyn Fn(usize) + Sync)) {
-    if n == 1 {
-        return task(0);
+    let call = &CALL.get();
+    let run = |i| {
+        call.look();
+        task(i);
+    };
+    if n == 1 || call.alone {
+        return (0..n).for_each(run);
     }
     let ended = AtomicBool::new(false);
     (0..n).into_par_iter().for_each(|i| {
         if !ended.load(Ordering::Relaxed) {
             let end = End(&ended);
-            task(i);
+            let entered = call.enter();
+            run(i);
+            drop(entered);
             std::mem::forget(end);
         }
     });
@@ -60,4 +136,11 @@ pub fn chunks<T: Send>(x: &mut [T], size: usize, task: impl Fn(usize, &mut [T]) 
         // SAFETY: `x` is borrowed for the whole call; chunks are disjoint, and each has one task.
         task(i, unsafe { std::slice::from_raw_parts_mut(places.at((i * size) as isize, len), len) });
     });
+}
+
+/// [`chunks`] of two lists of one length.
+#[cfg(feature = "reductions")]
+pub fn pairs<A: Send, B: Send>(a: &mut [A], b: &mut [B], size: usize, task: impl Fn(usize, &mut [A], &mut [B]) + Sync) {
+    let mut both: Vec<(&mut [A], &mut [B])> = a.chunks_mut(size).zip(b.chunks_mut(size)).collect();
+    chunks(&mut both, 1, |i, both| both.iter_mut().for_each(|(a, b)| task(i, a, b)));
 }

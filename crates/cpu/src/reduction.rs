@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::bound::{Bound, Task};
 use crate::dispatch::Kernels;
+use crate::parallel;
 use crate::plan::Plan;
 use crate::policy::BLOCK;
 use warpfold_array::ArrayRef;
@@ -89,7 +90,7 @@ const MANY: usize = 1 << 16;
 /// As [`reduce`], except for errors that depend on the data.
 pub fn explain(op: Op, array: ArrayRef<'_>, options: &Options<'_>) -> Result<Plan, Error> {
     let request = Request::new(op, &array, options)?;
-    let threads = options.threads.unwrap_or_else(rayon::current_num_threads);
+    let threads = options.threads.unwrap_or_else(parallel::threads);
     Ok(Plan::new(&request.spec, &request.problem, &array, &request.axes, options, threads))
 }
 
@@ -120,8 +121,8 @@ pub fn reduce_slice(op: Op, flat: ArrayRef<'_>, array: &ArrayRef<'_>) -> Result<
 pub fn on_threads<T: Send>(threads: Option<usize>, f: impl FnOnce(usize) -> T + Send) -> Result<T, Error> {
     static POOLS: Mutex<Option<HashMap<usize, Arc<rayon::ThreadPool>>>> = Mutex::new(None);
     match threads {
-        None => Ok(f(rayon::current_num_threads())),
-        Some(0 | 1) => Ok(f(1)),
+        None => Ok(f(parallel::threads())),
+        Some(0 | 1) => Ok(parallel::alone(|| f(1))),
         Some(threads) => {
             let pool = {
                 let mut pools = POOLS.lock().unwrap_or_else(|e| e.into_inner());

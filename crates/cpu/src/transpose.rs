@@ -1,7 +1,9 @@
 //! The transposition of short rows: many rows of a few elements become a few rows of many.
 
 use super::moves::{by_number, by_size, copy};
-use super::policy::{AHEAD, ROWS_AHEAD};
+use super::policy::AHEAD;
+#[cfg(target_arch = "x86_64")]
+use super::policy::ROWS_AHEAD;
 use super::simd::{array, prefetch, vectorize};
 
 /// Rows of elements.

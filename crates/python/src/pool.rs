@@ -3,6 +3,8 @@
 //!
 //! - Threads do not survive `fork`, so a pool belongs to the process that made it. A child makes one of its own.
 //!   Nothing here takes a lock that another thread could hold during a fork.
+//! - Small work, and all work of a process that has asked for one thread, runs on the calling thread alone: threads of
+//!   Python then do not wait for one another, and no other pool is touched.
 //! - While threads work, the calling thread looks for signals. Ctrl-C stops the tasks that have not begun.
 //! - A panic becomes an exception.
 
@@ -10,11 +12,12 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pyo3::prelude::*;
 use warpfold::Error;
 use warpfold_array::Progress;
+use warpfold_cpu::parallel::{alone, watched};
 
 use crate::error;
 
@@ -108,11 +111,19 @@ where
     T: Send,
     F: FnOnce(How<'_>) -> Result<T, Error> + Send,
 {
-    let here = How { threads: Some(1), progress: None };
+    run_on(py, threads(), elements, work)
+}
+
+/// [`run`], with one thread for a caller who has threads of its own.
+pub fn run_on<T, F>(py: Python<'_>, threads: usize, elements: usize, work: F) -> PyResult<T>
+where
+    T: Send,
+    F: FnOnce(How<'_>) -> Result<T, Error> + Send,
+{
     let said = if elements <= HOLD {
-        catch_unwind(AssertUnwindSafe(|| work(here)))
-    } else if elements < MANY {
-        py.detach(|| catch_unwind(AssertUnwindSafe(|| work(here))))
+        catch_unwind(AssertUnwindSafe(|| alone(|| work(How { threads: Some(1), progress: None }))))
+    } else if elements < MANY || threads == 1 {
+        py.detach(|| on_this_thread(work))?
     } else {
         py.detach(|| on_threads(work))?
     };
@@ -129,6 +140,33 @@ fn result<T>(py: Python<'_>, said: Said<T>) -> PyResult<T> {
     match said {
         Ok(said) => said.map_err(|e| error::of(py, &e)),
         Err(panic) => Err(error::panicked(panic.as_ref())),
+    }
+}
+
+/// Runs work on this thread alone, which looks for signals now and then.
+fn on_this_thread<T>(work: impl FnOnce(How<'_>) -> Result<T, Error>) -> PyResult<Said<T>> {
+    // When to look next, and what was found. (A lock, since what looks must be `Sync`; no other thread takes it.)
+    let state = Mutex::new((Instant::now() + PATIENCE, None::<PyErr>));
+    let look = |_: u64| {
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        if now < state.0 {
+            return;
+        }
+        state.0 = now + PATIENCE;
+        // `None`: the interpreter is ending, and has no use for signals.
+        if let Some(Err(e)) = Python::try_attach(|py| py.check_signals()) {
+            state.1 = Some(e);
+            drop(state);
+            // Unlike a panic, this prints nothing.
+            resume_unwind(Box::new(Interrupted));
+        }
+    };
+    let how = How { threads: Some(1), progress: Some(&look) };
+    let said = catch_unwind(AssertUnwindSafe(|| alone(|| watched(&look, || work(how)))));
+    match state.into_inner().unwrap_or_else(PoisonError::into_inner).1 {
+        Some(e) => Err(e),
+        None => Ok(said),
     }
 }
 
@@ -151,7 +189,7 @@ fn on_threads<T: Send>(work: impl FnOnce(How<'_>) -> Result<T, Error> + Send) ->
         let (slot, ready, look) = (&slot, &ready, &look);
         scope.spawn(move |_| {
             let how = How { threads: None, progress: Some(look) };
-            let said = catch_unwind(AssertUnwindSafe(|| work(how)));
+            let said = catch_unwind(AssertUnwindSafe(|| watched(look, || work(how))));
             *slot.lock().unwrap_or_else(PoisonError::into_inner) = Some(said);
             ready.notify_one();
         });

@@ -85,8 +85,10 @@ impl Spans {
     }
 
     /// Adds a part: an array whose axes ``axis`` (by default all) are reduced. Along each of them the part begins at
-    /// ``start`` of ``total`` elements.
-    #[pyo3(signature = (x, axis=None, start=None, total=None, *, r#where=None))]
+    /// ``start`` of ``total`` elements. With ``threads=1`` it is reduced on the calling thread, for callers who have
+    /// threads of their own.
+    #[pyo3(signature = (x, axis=None, start=None, total=None, *, r#where=None, threads=None))]
+    #[allow(clippy::too_many_arguments)]
     fn add<'py>(
         &mut self,
         x: &Bound<'py, PyAny>,
@@ -94,7 +96,13 @@ impl Spans {
         start: Option<&Bound<'py, PyAny>>,
         total: Option<&Bound<'py, PyAny>>,
         r#where: Option<&Bound<'py, PyAny>>,
+        threads: Option<usize>,
     ) -> PyResult<()> {
+        let threads = match threads {
+            None => pool::threads(),
+            Some(1) => 1,
+            Some(other) => return Err(PyValueError::new_err(format!("threads must be 1 or None, not {other}"))),
+        };
         let (x, mask) = pieces(x, r#where)?;
         let py = x.py();
         let (array, mask) = (x.layout()?, mask.as_ref().map(Input::layout).transpose()?);
@@ -131,19 +139,21 @@ impl Spans {
         };
         let (start, total) = (numbers(start, "start", false)?, numbers(total, "total", true)?);
         let state = &mut self.state;
-        pool::run(py, array.len(), |how| {
+        pool::run_on(py, threads, array.len(), |how| {
             let options = Options { mask, threads: how.threads, progress: how.progress, ..Options::default() };
             state.add(array, &axes, &start, &total, &options)
         })
     }
 
-    /// Adds all that another state of the same reduction has.
-    fn merge(&mut self, other: &Bound<'_, Self>) -> PyResult<()> {
-        let py = other.py();
-        let other = other.try_borrow().map_err(|_| PyValueError::new_err("a state has its own parts already"))?;
-        let (state, other) = (&mut self.state, &other.state);
-        // A state may have many ranges.
-        py.detach(|| state.merge(other.clone())).map_err(|e| error::of(py, &e))
+    /// Adds all that other states of the same reduction have.
+    #[pyo3(signature = (*others))]
+    fn merge(&mut self, py: Python<'_>, others: Vec<Bound<'_, Self>>) -> PyResult<()> {
+        let own = |_| PyValueError::new_err("a state has its own parts already, or is in use by another thread");
+        let others = others.iter().map(|other| other.try_borrow().map_err(own)).collect::<PyResult<Vec<_>>>()?;
+        let others: Vec<&State> = others.iter().map(|other| &other.state).collect();
+        let state = &mut self.state;
+        // States may have many ranges.
+        py.detach(|| state.merge_all(&others)).map_err(|e| error::of(py, &e))
     }
 
     /// The result, when all ``total`` elements of the reduced axes are there.
@@ -155,6 +165,12 @@ impl Spans {
     #[getter]
     fn ranges(&self) -> Vec<(u64, u64)> {
         self.state.ranges().collect()
+    }
+
+    /// About how many bytes of memory the state takes.
+    #[getter]
+    fn nbytes(&self) -> usize {
+        self.state.bytes()
     }
 
     /// The name of the reduction.
@@ -282,7 +298,7 @@ impl Stream {
             let text = format!("the stream ends at {end}, the other starts at {start}: merge the one that follows");
             return Err(PyValueError::new_err(text));
         }
-        self.state.merge(other.state.clone()).map_err(|e| error::of(py, &e))?;
+        self.state.merge_all(&[&other.state]).map_err(|e| error::of(py, &e))?;
         self.end = other.end;
         Ok(())
     }

@@ -8,6 +8,7 @@ mod counter;
 mod groups;
 pub(crate) mod nodes;
 mod panels;
+pub(crate) mod pieces;
 mod queues;
 mod rows;
 mod runs;

@@ -89,13 +89,21 @@ impl Nodes {
         nodes
     }
 
+    /// A copy of the list.
+    #[cfg(feature = "reductions")]
+    pub fn copied(&self) -> Self {
+        let (mut other, bytes) = (Self::new(self.size), self.len * self.size);
+        // SAFETY: there are as many bytes of nodes here, and `write` has room for them.
+        unsafe { other.write(self.len, |to| copy(self.first(), to, bytes)) };
+        other
+    }
+
     /// The number of nodes.
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Bytes of a node.
-    #[cfg(feature = "reductions")]
     pub fn size(&self) -> usize {
         self.size
     }
@@ -105,9 +113,9 @@ impl Nodes {
         self.len = 0;
     }
 
-    /// Removes the last node.
-    pub fn pop(&mut self) {
-        self.len -= 1;
+    /// Removes the last `n` nodes.
+    pub fn shorten(&mut self, n: usize) {
+        self.len -= n;
     }
 
     /// Makes room for `n` nodes in all.
@@ -132,15 +140,25 @@ impl Nodes {
         self.len = n;
     }
 
+    /// Appends `n` nodes, which `write` writes to the address that it is given.
+    ///
+    /// # Safety
+    /// `write` writes all `n` nodes.
+    #[inline]
+    pub unsafe fn append(&mut self, n: usize, write: impl FnOnce(*mut Node)) {
+        self.reserve(self.len + n);
+        write(self.words.0.as_mut_ptr().wrapping_byte_add(self.len * self.size).cast());
+        self.len += n;
+    }
+
     /// Appends a node, which `write` writes to the address that it is given.
     ///
     /// # Safety
     /// `write` writes the node.
     #[inline]
     pub unsafe fn push_with(&mut self, write: impl FnOnce(*mut Node)) {
-        self.reserve(self.len + 1);
-        write(self.words.0.as_mut_ptr().wrapping_byte_add(self.len * self.size).cast());
-        self.len += 1;
+        // SAFETY: the caller's.
+        unsafe { self.append(1, write) };
     }
 
     /// Appends a node, which `write` writes. `write` is given the address of the last node, or null, and that of the
@@ -184,10 +202,10 @@ impl Nodes {
         self.first().wrapping_byte_add(i * self.size)
     }
 
-    /// The address of the last two nodes.
-    pub fn pair(&mut self) -> *mut Node {
-        assert!(self.len >= 2);
-        self.first_mut().wrapping_byte_add((self.len - 2) * self.size)
+    /// The address of the last `n` nodes.
+    pub fn last_mut(&mut self, n: usize) -> *mut Node {
+        assert!(self.len >= n);
+        self.first_mut().wrapping_byte_add((self.len - n) * self.size)
     }
 
     /// The address of the last node; null if there is none.

@@ -60,18 +60,21 @@ fn count(labels: &[u32], bins: usize) -> Vec<i64> {
         table.truncate(bins);
         return table;
     }
-    let parts = (n / (4 * bins).max(TASK)).clamp(1, rayon::current_num_threads());
+    let parts = (n / (4 * bins).max(TASK)).clamp(1, parallel::threads());
     let of_part = |part: usize| {
         let labels = &labels[n * part / parts..n * (part + 1) / parts];
         // Two tables, so that equal neighbours need not wait for each other. The last counter is for labels of no bin.
         let mut tables = [vec![0i64; bins + 1], vec![0i64; bins + 1]];
         let [even, odd] = &mut tables;
-        let (pairs, last) = labels.as_chunks::<2>();
-        for [a, b] in pairs {
-            even[(*a as usize).min(bins)] += 1;
-            odd[(*b as usize).min(bins)] += 1;
+        for labels in labels.chunks(TASK) {
+            parallel::look();
+            let (pairs, last) = labels.as_chunks::<2>();
+            for [a, b] in pairs {
+                even[(*a as usize).min(bins)] += 1;
+                odd[(*b as usize).min(bins)] += 1;
+            }
+            last.iter().for_each(|a| even[(*a as usize).min(bins)] += 1);
         }
-        last.iter().for_each(|a| even[(*a as usize).min(bins)] += 1);
         even.iter().zip(odd).map(|(a, b)| *a + *b).collect::<Vec<i64>>()
     };
     let tables = parallel::map(parts, of_part);

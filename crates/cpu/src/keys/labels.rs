@@ -1,10 +1,8 @@
-//! Labels, and positions brought into their order: a stable counting sort, cut over threads.
-
-use rayon::prelude::*;
+//! Labels, and positions brought into their order.
 
 use super::integers::Integers;
+use super::sort::{counting_sort, room_for, sort};
 use crate::engine::{self, Labels as _};
-use crate::output::{Output, large_pages};
 use crate::parallel;
 use crate::policy::BLOCK;
 use crate::simd::{prefetch, vectorize};
@@ -100,7 +98,7 @@ impl<'a> Labels<'a> {
         let pair = |(at, &label): (usize, &u32)| u64::from(label) << 32 | at as u64;
         let belongs = |&(_, &label): &(usize, &u32)| label != u32::MAX;
         let mut pairs: Vec<u64> = labels.iter().enumerate().filter(belongs).map(pair).collect();
-        pairs.par_sort_unstable();
+        sort(&mut pairs);
         let (mut present, mut offsets) = (Vec::new(), vec![0]);
         for group in pairs.chunk_by(|a, b| a >> 32 == b >> 32) {
             present.push((group[0] >> 32) as u32);
@@ -200,63 +198,4 @@ pub(super) struct Sorted {
     pub offsets: Vec<usize>,
     /// The positions of each group's elements, ascending, group after group.
     pub positions: Vec<u32>,
-}
-
-/// An empty vector with room for `n` items, in large pages if they are many.
-fn room_for<T>(n: usize) -> Vec<T> {
-    let mut items = Vec::with_capacity(n);
-    large_pages(&mut items.spare_capacity_mut()[..n]);
-    items
-}
-
-/// Sorts the items 0 to `n` by their keys, which are below `keys`, stably. Returns the first place of each key, the end
-/// of the last key, and the items.
-fn counting_sort<T: Copy + Send>(
-    n: usize,
-    keys: usize,
-    key: impl Fn(usize) -> usize + Sync,
-    item: impl Fn(usize) -> T + Sync,
-) -> (Vec<usize>, Vec<T>) {
-    // Parts are many times longer than their tables of counters.
-    let parts = (n / (4 * keys).max(TASK)).clamp(1, rayon::current_num_threads());
-    let part = |i: usize| n * i / parts..n * (i + 1) / parts;
-    let count = |i: usize| {
-        // Two tables of counters, so that equal neighbours need not wait for each other.
-        let [mut even, mut odd] = [(); 2].map(|()| vec![0usize; keys]);
-        let range = part(i);
-        for i in range.clone().step_by(2) {
-            even[key(i)] += 1;
-            if i + 1 < range.end {
-                odd[key(i + 1)] += 1;
-            }
-        }
-        even.iter_mut().zip(odd).for_each(|(even, odd)| *even += odd);
-        even
-    };
-    let mut places: Vec<Vec<usize>> = parallel::map(parts, count);
-    // An exclusive scan: the counts of each key and part become the places of their first items.
-    let mut starts = Vec::with_capacity(keys + 1);
-    let mut next = 0;
-    for key in 0..keys {
-        starts.push(next);
-        for part in &mut places {
-            next += std::mem::replace(&mut part[key], next);
-        }
-    }
-    starts.push(next);
-    let mut items: Vec<T> = room_for(n);
-    let room = Output::new(&mut items.spare_capacity_mut()[..n]);
-    let scatter = |of_part: usize, places: &mut [Vec<usize>]| {
-        let [places] = places else { return };
-        for i in part(of_part) {
-            let place = &mut places[key(i)];
-            // SAFETY: by the scan, each part and key has places of its own, as many as items.
-            unsafe { room.write(*place as isize, item(i)) };
-            *place += 1;
-        }
-    };
-    parallel::chunks(&mut places, 1, scatter);
-    // SAFETY: there are as many places as items, and each item has been written to one of its own.
-    unsafe { items.set_len(n) };
-    (starts, items)
 }

@@ -37,6 +37,7 @@ mod labels;
 mod rank;
 mod runs;
 mod segments;
+mod sort;
 mod unique;
 
 pub use bins::edges;

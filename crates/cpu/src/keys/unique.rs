@@ -1,10 +1,10 @@
 //! Distinct values, sorted, with their counts and positions.
 
-use rayon::prelude::*;
 use warpfold_core::{DType, Element};
 
 use super::dense;
 use super::rank::{Rank, Ranks};
+use super::sort::sort;
 use crate::output::large_pages;
 use crate::parallel;
 use crate::policy::BLOCK;
@@ -176,11 +176,12 @@ fn collect<K: Copy + Send>(x: &dyn Ranks, of: impl Fn(usize, u64) -> K + Sync) -
 fn by_table(x: &dyn Ranks, low: u64, span: usize, what: Distinct) -> Found {
     let n = x.len();
     let tasks = n.div_ceil(TASK);
-    let parts = (n / (4 * span).max(TASK)).clamp(1, rayon::current_num_threads());
+    let parts = (n / (4 * span).max(TASK)).clamp(1, parallel::threads());
     let tables: Vec<(Vec<i64>, Vec<u32>)> = parallel::map(parts, |part| {
         let mut counts = vec![0; span];
         let mut first = vec![u32::MAX; if what.first { span } else { 0 }];
         for task in tasks * part / parts..tasks * (part + 1) / parts {
+            parallel::look();
             blocks(x, task, &mut |from, ranks| {
                 for (i, &rank) in (from..).zip(ranks) {
                     let rank = (rank - low) as usize;
@@ -210,8 +211,8 @@ fn by_table(x: &dyn Ranks, low: u64, span: usize, what: Distinct) -> Found {
 }
 
 /// Counts ranks by sorting them.
-fn by_sorting<K: Ord + Copy + Send>(mut keys: Vec<K>, rank: impl Fn(K) -> u64) -> Found {
-    keys.par_sort_unstable();
+fn by_sorting<K: Ord + Copy + Send + Sync>(mut keys: Vec<K>, rank: impl Fn(K) -> u64) -> Found {
+    sort(&mut keys);
     let mut found = Found::default();
     for run in keys.chunk_by(|a, b| a == b) {
         found.ranks.push(rank(run[0]));
@@ -226,7 +227,7 @@ fn by_sorting_places<K: Ord + Copy + Send + Sync>(
     parts: impl Fn(K) -> (u64, u32) + Sync,
     what: Distinct,
 ) -> Found {
-    pairs.par_sort_unstable();
+    sort(&mut pairs);
     let mut found = Found::default();
     let mut first = Vec::new();
     let mut inverse = vec![0i64; if what.inverse { pairs.len() } else { 0 }];

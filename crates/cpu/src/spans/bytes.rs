@@ -9,10 +9,9 @@ use warpfold_array::{Error, MAX_RANK, Op, Options, Ord, Precision, elements, mem
 use warpfold_core::{Cast, DType};
 
 use super::Spans;
-use super::range::{Piece, Range, levels};
+use super::range::{Ranges, levels};
 use super::wrong::wrong;
 use crate::dispatch::Kernels;
-use crate::engine::nodes::Nodes;
 use crate::wire::Wire;
 
 const MAGIC: [u8; 4] = *b"WFSP";
@@ -46,13 +45,10 @@ impl Spans {
         self.kept.iter().for_each(|&len| (len as u64).put(&mut to));
         (self.ranges.len() as u64).put(&mut to);
         Kernels(&self.spec).with(|bound| {
-            for range in &self.ranges {
-                range.start.put(&mut to);
-                range.end.put(&mut to);
-                for piece in &range.pieces {
-                    // SAFETY: a piece has a node for each output.
-                    unsafe { (bound.wires.put)(piece.nodes.first(), self.outputs, &mut to) };
-                }
+            for (i, (start, end)) in self.ranges.bounds().enumerate() {
+                start.put(&mut to);
+                end.put(&mut to);
+                self.ranges.put(bound, i, &mut to);
             }
         });
         to
@@ -92,7 +88,7 @@ impl Spans {
         let mut state = Self::new(spec.op, spec.input, &kept, spec.masked, &options)?;
         state.ranges = Kernels(&state.spec).with(|bound| {
             let mut end_before = None;
-            let mut all = Vec::new();
+            let mut all = Ranges::new(bound.kernel, outputs);
             for _ in 0..ranges {
                 let (start, end) = (u64::take(&mut from), u64::take(&mut from));
                 let (Some(start), Some(end)) = (start, end) else { return Err(short()) };
@@ -100,25 +96,25 @@ impl Spans {
                     return Err(bad("ranges overlap, or are empty"));
                 }
                 end_before = Some(end);
-                let mut range = Range { start, end, pieces: Vec::new() };
+                all.begin(start);
                 for level in levels(start, end) {
                     // A node has at least one byte.
                     if from.len() < outputs {
                         return Err(short());
                     }
                     memory::afford("the nodes of a state", outputs, bound.kernel.facts().node)?;
-                    let mut nodes = Nodes::with_capacity(bound.kernel.facts().node, outputs);
                     let mut whole = false;
-                    // SAFETY: there is room for a node of each output; if not all are written, they are not used.
+                    // SAFETY: there is room for a node of each output. If not all are written, none is read: canonical
+                    // nodes have no siblings that they would be joined to, and the state is dropped.
                     unsafe {
-                        nodes.write(outputs, |to| whole = (bound.wires.take)(&mut from, outputs, 1 << level, to));
+                        all.push(bound.kernel, level, |to| {
+                            whole = (bound.wires.take)(&mut from, outputs, 1 << level, to);
+                        });
                     }
                     if !whole {
                         return Err(short());
                     }
-                    range.pieces.push(Piece { level, nodes });
                 }
-                all.push(range);
             }
             Ok(all)
         })?;

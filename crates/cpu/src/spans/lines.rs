@@ -1,17 +1,28 @@
 //! A part of an array as lines: runs of the reduced sequence that lie in memory at one step.
 
-use warpfold_array::problem::{At, Dim, Problem};
+use std::ops::Range;
+
+use warpfold_array::problem::{At, Dim, Problem, Walk};
 use warpfold_array::{ArrayRef, Error, Progress};
 
-use super::range::{Piece, Range, joined, levels};
+use super::range::{Ranges, levels};
 use super::rooted::Rooted;
 use super::wrong::wrong;
 use crate::bound::Bound;
 use crate::engine::Work;
 use crate::engine::nodes::{Items, Nodes};
+use crate::loops::Node;
+use crate::moves::copy;
 use crate::output::Output;
 use crate::parallel;
-use crate::policy::{BLOCK, ONE_THREAD};
+use crate::policy::{AHEAD_LIGHT, BLOCK, ONE_THREAD};
+use crate::simd::prefetch;
+
+/// The most elements of a task of the only output.
+const TASK: usize = 1 << 20;
+
+/// The fewest elements of a line of which each output is reduced by itself: shorter lines are transposed by the engine.
+const LONG: usize = 256;
 
 /// A true mask for any element, which steps of 0 repeat.
 static TRUE: u8 = 1;
@@ -157,112 +168,221 @@ impl Lines {
         outputs: usize,
         threads: usize,
         progress: Option<Progress<'_>>,
-    ) -> Vec<Range> {
-        let lines = self.len();
-        let work = lines.saturating_mul(outputs).saturating_mul(self.line().len);
-        // Either each thread has many lines, or all threads share each.
-        let parts = if threads == 1 || work < ONE_THREAD || lines < 4 * threads { 1 } else { 4 * threads };
-        let inside = if parts == 1 { threads } else { 1 };
-        let part = |part: usize| {
-            let mut items = Items::new();
-            let of_part = lines * part / parts..lines * (part + 1) / parts;
-            let ranges = of_part.map(|line| {
+    ) -> Ranges {
+        let (lines, len) = (self.len(), self.line().len);
+        let elements = lines.saturating_mul(len);
+        let alone = threads == 1 || elements.saturating_mul(outputs) < ONE_THREAD;
+        if outputs == 1 {
+            // Tasks are stretches of the part, which need not end with a line.
+            let tasks = elements.div_ceil(TASK).max(if alone { 1 } else { 4 * threads });
+            let task = |task: usize| {
                 // SAFETY: the caller's.
-                unsafe { self.range(bound, outputs, line, inside, progress, &mut items) }
-            });
-            joined(bound.kernel, outputs, ranges.collect())
+                let found = unsafe { self.stretch(bound, elements * task / tasks..elements * (task + 1) / tasks) };
+                progress.inspect(|progress| progress((elements / tasks * self.size) as u64));
+                found
+            };
+            let run = |task: &(dyn Fn(usize) + Sync)| match alone {
+                true => (0..tasks).for_each(task),
+                false => parallel::for_each(tasks, task),
+            };
+            return self.joined(bound, outputs, parallel::results(tasks, run, task));
+        }
+        // Either each thread has many lines, or all threads share each.
+        let tasks = if alone || lines < 4 * threads { 1 } else { 4 * threads };
+        let inside = if tasks == 1 && !alone { threads } else { 1 };
+        // Long lines are read once for each output, and not once for each piece.
+        let apart = self.line().x == self.size as isize && len >= LONG && outputs >= 8 * inside;
+        let task = |task: usize| {
+            let mut ranges = Ranges::new(bound.kernel, outputs);
+            for line in lines * task / tasks..lines * (task + 1) / tasks {
+                // SAFETY: the caller's.
+                unsafe {
+                    if apart {
+                        let tasks = if inside == 1 { 1 } else { 4 * inside };
+                        self.outputs_of_line(bound, outputs, line, tasks, progress, &mut ranges);
+                    } else {
+                        self.of_line(bound, outputs, line, inside, progress, &mut ranges);
+                    }
+                }
+            }
+            ranges
         };
-        let found = if parts == 1 { part(0) } else { parallel::map(parts, part).into_iter().flatten().collect() };
-        joined(bound.kernel, outputs, found)
+        self.joined(bound, outputs, parallel::map(tasks, task))
     }
 
-    /// The nodes of one line.
+    /// What tasks have found, in order.
+    fn joined(&self, bound: &Bound<'_>, outputs: usize, found: Vec<Ranges>) -> Ranges {
+        let mut all = found.into_iter();
+        let mut first = all.next().unwrap_or_else(|| Ranges::new(bound.kernel, outputs));
+        let others: Vec<Ranges> = all.collect();
+        first.merge(bound.kernel, &others.iter().collect::<Vec<_>>()).expect("lines are disjoint");
+        first
+    }
+
+    /// The nodes of some elements of the only output, which are counted line after line.
     ///
     /// # Safety
     /// The elements of the part are readable.
-    unsafe fn range(
+    unsafe fn stretch(&self, bound: &Bound<'_>, elements: Range<usize>) -> Ranges {
+        let dim = self.line();
+        let mut ranges = Ranges::new(bound.kernel, 1);
+        let mut items = Items::new();
+        let mut next = elements.start;
+        while next < elements.end {
+            let (line, from) = (next / dim.len, next % dim.len);
+            let n = (dim.len - from).min(elements.end - next);
+            let (first, start) = self.at(line);
+            let (first, start) = (first.step(&dim, from), start + from as u64);
+            ranges.begin(start);
+            // The CPU does not know where the next line begins.
+            if line + 1 < self.len() {
+                prefetch(self.at(line + 1).0.x, AHEAD_LIGHT.min(dim.len * self.size));
+            }
+            // SAFETY: these are elements of the line.
+            unsafe { self.run(bound, first, n, &mut items, &mut ranges) };
+            next += n;
+        }
+        ranges
+    }
+
+    /// Appends the nodes of `n` elements along a line, of one output.
+    ///
+    /// # Safety
+    /// The elements are readable.
+    unsafe fn run(&self, bound: &Bound<'_>, first: At, n: usize, items: &mut Items, ranges: &mut Ranges) {
+        let (facts, dim) = (bound.kernel.facts(), self.line());
+        let dense = n == 1 || dim.x == facts.item as isize;
+        if bound.load.direct() && dense && first.x.addr().is_multiple_of(facts.align) {
+            // SAFETY: the elements are in place, dense and aligned.
+            return unsafe { ranges.extend(bound.kernel, first.x.cast(), n) };
+        }
+        let mut done = 0;
+        while done < n {
+            // To the end of a block, so that blocks are nodes.
+            let few = (BLOCK - ranges.end() as usize % BLOCK).min(n - done);
+            let room = items.room(BLOCK * facts.item);
+            // SAFETY: the elements are among the `n` of the line, and are gathered to a room of their size.
+            unsafe {
+                bound.load.gather(first.step(&dim, done), &dim, few, room);
+                ranges.extend(bound.kernel, room, few);
+            }
+            done += few;
+        }
+    }
+
+    /// Appends the nodes of one line, whose elements lie side by side, one output after the other.
+    ///
+    /// # Safety
+    /// The elements of the part are readable.
+    unsafe fn outputs_of_line(
+        &self,
+        bound: &Bound<'_>,
+        outputs: usize,
+        line: usize,
+        tasks: usize,
+        progress: Option<Progress<'_>>,
+        ranges: &mut Ranges,
+    ) {
+        let ((first, start), len, size) = (self.at(line), self.line().len, bound.kernel.facts().node);
+        let levels: Vec<u32> = levels(start, start + len as u64).collect();
+        let kept: Vec<Dim> = (0..self.shape.len() - 1)
+            .map(|axis| Dim { len: self.shape[axis], x: self.strides[axis], mask: self.mask_strides[axis], out: 0 })
+            .collect();
+        // [piece][output], as ranges have them.
+        let mut nodes = Nodes::with_capacity(size, levels.len() * outputs);
+        let write = |to: *mut Node| {
+            let places = Output::at_address(to, levels.len() * outputs, size);
+            parallel::for_each(tasks, &|task| {
+                let (mut items, mut one) = (Items::new(), Ranges::new(bound.kernel, 1));
+                let of_task = outputs * task / tasks..outputs * (task + 1) / tasks;
+                let mut walk = Walk::new(&kept, first, of_task.start);
+                for output in of_task.clone() {
+                    one.clear();
+                    one.begin(start);
+                    // SAFETY: the caller vouches for the elements of all outputs. The pieces of one output are
+                    // canonical, so they are those of `levels`; each has a place, which no other task writes.
+                    unsafe {
+                        self.run(bound, walk.at(), len, &mut items, &mut one);
+                        assert!(one.len_of_pieces() == levels.len(), "canonical pieces");
+                        for piece in 0..levels.len() {
+                            copy(one.at(piece), places.at((piece * outputs + output) as isize, 1), size);
+                        }
+                    }
+                    walk.advance();
+                }
+                progress.inspect(|progress| progress((of_task.len() * len * self.size) as u64));
+            });
+        };
+        // SAFETY: the tasks write every place.
+        unsafe { nodes.write(levels.len() * outputs, write) };
+        ranges.begin(start);
+        for (i, &level) in levels.iter().enumerate() {
+            // SAFETY: the nodes of the piece are written, one for each output.
+            unsafe { ranges.push(bound.kernel, level, |to| copy(nodes.at(i * outputs), to, outputs * size)) };
+        }
+    }
+
+    /// Appends the nodes of one line.
+    ///
+    /// # Safety
+    /// The elements of the part are readable.
+    unsafe fn of_line(
         &self,
         bound: &Bound<'_>,
         outputs: usize,
         line: usize,
         threads: usize,
         progress: Option<Progress<'_>>,
-        items: &mut Items,
-    ) -> Range {
+        ranges: &mut Ranges,
+    ) {
         let (first, start) = self.at(line);
         let dim = self.line();
-        let mut range = Range::new(start);
+        ranges.begin(start);
         let mut done = 0;
         for level in levels(start, start + dim.len as u64) {
             let (at, n) = (first.step(&dim, done), 1usize << level);
-            // SAFETY: the caller's; the piece is `n` elements of the line.
-            let nodes = unsafe {
-                if outputs == 1 && n <= BLOCK {
-                    self.block(bound, at, n, range.end, items)
-                } else {
-                    self.piece(bound, outputs, at, n, range.end, threads, progress)
-                }
-            };
-            range.push(bound.kernel, outputs, Piece { level, nodes });
+            let piece = Piece { at, n, start: start + done as u64 };
+            // SAFETY: the caller's; the piece is `n` elements of the line. All of its nodes are written.
+            unsafe {
+                ranges.push(bound.kernel, level, |to| self.piece(bound, outputs, piece, threads, progress, to));
+            }
             done += n;
         }
-        range
     }
 
-    /// The node of at most a block of elements of the only output.
+    /// Writes the nodes of all outputs of a piece of a line.
     ///
     /// # Safety
-    /// The `n` elements are readable.
-    unsafe fn block(&self, bound: &Bound<'_>, at: At, n: usize, start: u64, items: &mut Items) -> Nodes {
-        let (facts, dim) = (bound.kernel.facts(), self.line());
-        let dense = n == 1 || dim.x == facts.item as isize;
-        let mut nodes = Nodes::with_capacity(facts.node, 1);
-        // SAFETY: the elements are in place, dense and aligned, or are gathered to a room of their size. One node is
-        // written.
-        unsafe {
-            let x = if bound.load.direct() && dense && at.x.addr().is_multiple_of(facts.align) {
-                at.x.cast()
-            } else {
-                let room = items.room(n * facts.item);
-                bound.load.gather(at, &dim, n, room);
-                room.cast_const()
-            };
-            nodes.write(1, |to| bound.kernel.short(x, n, start, to));
-        }
-        nodes
-    }
-
-    /// The nodes of all outputs of a piece of a line.
-    ///
-    /// # Safety
-    /// The elements are readable.
-    #[allow(clippy::too_many_arguments)]
+    /// The elements are readable, and there is room for the nodes.
     unsafe fn piece(
         &self,
         bound: &Bound<'_>,
         outputs: usize,
-        at: At,
-        n: usize,
-        start: u64,
+        piece: Piece,
         threads: usize,
         progress: Option<Progress<'_>>,
-    ) -> Nodes {
+        to: *mut Node,
+    ) {
         let last = self.shape.len() - 1;
-        let shape = [&self.shape[..last], &[n]].concat();
+        let shape = [&self.shape[..last], &[piece.n]].concat();
         let problem = Problem::of(&shape, &self.strides, &self.mask_strides, &[last], self.size);
-        let base = at.offset(problem.x_offset, problem.mask_offset);
+        let base = piece.at.offset(problem.x_offset, problem.mask_offset);
         let rooted = Rooted(bound.kernel);
         let work = Work::new(&rooted, bound.load, &problem, base, threads, progress);
-        let mut nodes = Nodes::with_capacity(rooted.0.facts().node, outputs);
-        // SAFETY: the caller vouches for the elements; there is a place for the node of each output, and all are
-        // written, since there are elements.
+        let out = Output::at_address(to.cast(), outputs, rooted.0.facts().node);
+        // SAFETY: the caller vouches for the elements, and for a place for the node of each output. All are written,
+        // since there are elements.
         unsafe {
-            nodes.write(outputs, |to| {
-                let out = Output::at_address(to.cast(), outputs, rooted.0.facts().node);
-                assert!(work.outputs(&out), "there are elements");
-            });
-            (bound.wires.moved)(nodes.first_mut(), outputs, start);
+            assert!(work.outputs(&out), "there are elements");
+            (bound.wires.moved)(to, outputs, piece.start);
         }
-        nodes
     }
+}
+
+/// Some elements of a line: where they are, how many, and the index of the first in the sequence.
+#[derive(Clone, Copy)]
+struct Piece {
+    at: At,
+    n: usize,
+    start: u64,
 }

@@ -9,6 +9,7 @@ mod wrong;
 
 use crate::bound::Bound;
 use crate::dispatch::Kernels;
+use crate::engine::nodes::Nodes;
 use crate::reduction::on_threads;
 use warpfold_array::problem::normalize_axes;
 use warpfold_array::request::{Request, Spec};
@@ -16,7 +17,7 @@ use warpfold_array::{Array, ArrayRef, Error, Hole, Op, Options, elements, memory
 use warpfold_core::DType;
 
 use lines::Lines;
-use range::Range;
+use range::Ranges;
 use wrong::wrong;
 
 /// The state of a reduction of which only some parts have been seen: for each output the canonical nodes of the ranges
@@ -41,14 +42,19 @@ use wrong::wrong;
 /// assert_eq!(sum.finish(1000)?, reduce(Op::Sum, whole, &Options::default())?);
 /// # Ok::<(), warpfold::Error>(())
 /// ```
-#[derive(Clone)]
 pub struct Spans {
     spec: Spec,
     /// The shape of the outputs.
     kept: Vec<usize>,
     outputs: usize,
-    /// Disjoint, ascending, and none adjacent to another.
-    ranges: Vec<Range>,
+    ranges: Ranges,
+}
+
+impl Clone for Spans {
+    fn clone(&self) -> Self {
+        let Self { spec, kept, outputs, ranges } = self;
+        Self { spec: *spec, kept: kept.clone(), outputs: *outputs, ranges: ranges.copied() }
+    }
 }
 
 impl Spans {
@@ -63,7 +69,8 @@ impl Spans {
         let nothing = ArrayRef::from_bytes(&[], dtype, &[0], warpfold_array::Order::C, false)?;
         let options = Options { axes: None, keepdims: false, mask: None, ..options.clone() };
         let spec = Spec { masked, ..Request::new(op, &nothing, &options)?.spec };
-        Ok(Self { spec, kept: kept.to_vec(), outputs, ranges: Vec::new() })
+        let ranges = Kernels(&spec).with(|bound| Ranges::new(bound.kernel, outputs));
+        Ok(Self { spec, kept: kept.to_vec(), outputs, ranges })
     }
 
     /// The reduction.
@@ -83,7 +90,13 @@ impl Spans {
 
     /// The ranges of the sequence that are there, ascending, each as its start and its end.
     pub fn ranges(&self) -> impl ExactSizeIterator<Item = (u64, u64)> + '_ {
-        self.ranges.iter().map(|range| (range.start, range.end))
+        self.ranges.bounds()
+    }
+
+    /// About how many bytes of memory the state takes.
+    pub fn bytes(&self) -> usize {
+        let node = Kernels(&self.spec).with(|bound| bound.kernel.facts().node);
+        size_of::<Self>() + self.ranges.nodes() * node + self.ranges.len() * size_of::<[u64; 3]>()
     }
 
     /// Adds a part: an array whose `axes` are reduced. Along the first of these axes the part begins at `start[0]` of
@@ -126,7 +139,7 @@ impl Spans {
                 unsafe { lines.reduce(bound, self.outputs, threads, options.progress) }
             })
         })?;
-        self.merge(Self { spec: self.spec, kept, outputs: self.outputs, ranges: found })
+        self.join(&[&found])
     }
 
     /// Adds all that another state has.
@@ -134,19 +147,41 @@ impl Spans {
     /// # Errors
     /// A state of another reduction, or one that has something which is there already. Nothing has changed then.
     pub fn merge(&mut self, other: Self) -> Result<(), Error> {
-        if !self.is_of(&other) {
-            return Err(wrong("the two states are of different reductions, dtypes, options or outputs".into()));
+        self.merge_all(&[&other])
+    }
+
+    /// Adds all that other states have, in one pass: of many states this is faster than one after the other.
+    ///
+    /// ```
+    /// use warpfold::{ArrayRef, Op, Options, Spans};
+    ///
+    /// let x = [1.0f64, 2.0, 3.0];
+    /// let part = |at: usize| {
+    ///     let mut part = Spans::new(Op::Sum, warpfold::DType::F64, &[], false, &Options::default())?;
+    ///     part.add(ArrayRef::from_slice(&x[at..at + 1], &[1])?, &[0], &[at as u64], &[3], &Options::default())?;
+    ///     Ok::<_, warpfold::Error>(part)
+    /// };
+    /// let mut sum = part(1)?;
+    /// sum.merge_all(&[&part(2)?, &part(0)?])?;
+    /// assert_eq!(sum.finish(3)?.into_vec::<f64>().unwrap(), [6.0]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Spans::merge`].
+    pub fn merge_all(&mut self, others: &[&Self]) -> Result<(), Error> {
+        if !others.iter().all(|other| self.is_of(other)) {
+            return Err(wrong("the states are of different reductions, dtypes, options or outputs".into()));
         }
-        let mut both: Vec<&Range> = self.ranges.iter().chain(&other.ranges).collect();
-        both.sort_by_key(|range| range.start);
-        if let Some(pair) = both.windows(2).find(|pair| pair[0].end > pair[1].start) {
-            let (from, to) = (pair[1].start, pair[0].end.min(pair[1].end));
-            return Err(wrong(format!("the elements {from}..{to} of the sequence are there already")));
-        }
-        let mut all = std::mem::take(&mut self.ranges);
-        all.extend(other.ranges);
-        self.ranges = Kernels(&self.spec).with(|bound| range::joined(bound.kernel, self.outputs, all));
-        Ok(())
+        self.join(&others.iter().map(|other| &other.ranges).collect::<Vec<_>>())
+    }
+
+    /// Adds ranges of this reduction.
+    fn join(&mut self, others: &[&Ranges]) -> Result<(), Error> {
+        let (spec, ranges) = (&self.spec, &mut self.ranges);
+        Kernels(spec)
+            .with(|bound| ranges.merge(bound.kernel, others))
+            .map_err(|(from, to)| wrong(format!("the elements {from}..{to} of the sequence are there already")))
     }
 
     fn is_of(&self, other: &Self) -> bool {
@@ -162,9 +197,10 @@ impl Spans {
     /// # Errors
     /// If not all `total` elements of the sequence are there; as [`crate::reduce`], if an output has no value.
     pub fn finish(&self, total: u64) -> Result<Array, Error> {
-        let whole = match &self.ranges[..] {
-            [] if total == 0 => None,
-            [range] if (range.start, range.end) == (0, total) => Some(range),
+        let mut ranges = self.ranges();
+        let whole = match (ranges.next(), ranges.next()) {
+            (None, _) if total == 0 => None,
+            (Some(range), None) if range == (0, total) => Some(total),
             _ => {
                 let there: Vec<String> = self.ranges().take(3).map(|(start, end)| format!("{start}..{end}")).collect();
                 let more = if self.ranges.len() > 3 { ", …" } else { "" };
@@ -185,17 +221,20 @@ impl Spans {
         Ok(Array { shape, values: values.cast(self.spec.result()) })
     }
 
-    fn values(&self, bound: &Bound<'_>, whole: Option<&Range>) -> Option<Result<warpfold_array::Values, Hole>> {
-        let Some(range) = whole else {
+    /// The values of all outputs: of the one range, of this number of elements, or of nothing.
+    fn values(&self, bound: &Bound<'_>, whole: Option<u64>) -> Option<Result<warpfold_array::Values, Hole>> {
+        let Some(count) = whole else {
             return (bound.collect)(self.outputs, &mut |out| {
                 // SAFETY: `collect` has a place for each output.
                 (0..self.outputs).all(|i| unsafe { bound.kernel.finish_empty(out.at(i as isize, 1)) })
             });
         };
-        let root = range.root(bound.kernel, self.outputs);
+        let mut root = Nodes::with_capacity(bound.kernel.facts().node, self.outputs);
+        // SAFETY: there is room for a node of each output, and all are written.
+        unsafe { root.write(self.outputs, |to| self.ranges.root(bound.kernel, to)) };
         (bound.collect)(self.outputs, &mut |out| {
             // SAFETY: there is a node for each output, and `collect` has as many places.
-            unsafe { bound.kernel.finish(root.first(), self.outputs, range.end, out.at(0, self.outputs)) };
+            unsafe { bound.kernel.finish(root.first(), self.outputs, count, out.at(0, self.outputs)) };
             true
         })
     }

@@ -2,14 +2,17 @@
 //! is half of the centroid's square minus its product with the point, both relative to the centre of all points.
 
 use super::points::{Coordinate, Points, TILE};
+use crate::parallel;
 use crate::simd::{array, inlined, vectorize};
-use rayon::prelude::*;
 
 /// Points whose scores or distances are computed together.
 const LANES: usize = 16;
 
 /// Coordinates that are summed in registers, as a subtree.
 const PANEL: usize = 8;
+
+/// Tiles of a task, which share their rooms.
+const TILES: usize = 16;
 
 /// A number for each of [`LANES`] points.
 type Lane<F> = [F; LANES];
@@ -47,6 +50,31 @@ impl<'a, F: Coordinate> Targets<'a, F> {
         Self { centroids, centre, about, halves }
     }
 
+    /// Assigns the points of a tile, given as \[coordinate\]\[`TILE`\].
+    fn assign(&self, x: &[F], about: &mut Vec<F>, labels: &mut [u32], distances: &mut [F]) {
+        let d = self.centre.len();
+        vectorize(
+            #[inline(always)]
+            || {
+                about.clear();
+                for (x, &m) in x.chunks_exact(TILE).zip(self.centre) {
+                    about.extend(x.iter().map(|&x| m.sub(x)));
+                }
+                for (i, (labels, distances)) in labels.chunks_mut(LANES).zip(distances.chunks_mut(LANES)).enumerate() {
+                    let nearest = self.nearest(&about[i * LANES..]);
+                    let squares = square_distance(
+                        &x[i * LANES..],
+                        d,
+                        #[inline(always)]
+                        |coordinate, i| self.centroids[nearest[i] as usize * d + coordinate],
+                    );
+                    labels.copy_from_slice(&nearest[..labels.len()]);
+                    distances.copy_from_slice(&squares[..distances.len()]);
+                }
+            },
+        );
+    }
+
     /// The centroid of least score for each of [`LANES`] points; of a tie, the first. `x`, \[coordinate\]\[[`TILE`]\],
     /// is the centre minus the points.
     #[inline(always)]
@@ -78,30 +106,12 @@ impl<'a, F: Coordinate> Targets<'a, F> {
 pub(super) fn assign<F: Coordinate>(points: &Points<'_>, targets: &Targets<'_, F>) -> (Vec<u32>, Vec<F>) {
     let mut labels = vec![0u32; points.n];
     let mut distances = vec![F::ZERO; points.n];
-    let tiles = labels.par_chunks_mut(TILE).zip(distances.par_chunks_mut(TILE)).enumerate();
-    tiles.for_each_init(Default::default, |(room, about): &mut (Vec<F>, Vec<F>), (tile, (labels, distances))| {
-        let x = points.read(tile * TILE, labels.len(), TILE, room);
-        vectorize(
-            #[inline(always)]
-            || {
-                about.clear();
-                for (x, &m) in x.chunks_exact(TILE).zip(targets.centre) {
-                    about.extend(x.iter().map(|&x| m.sub(x)));
-                }
-                for (i, (labels, distances)) in labels.chunks_mut(LANES).zip(distances.chunks_mut(LANES)).enumerate() {
-                    let nearest = targets.nearest(&about[i * LANES..]);
-                    let d = points.dimensions;
-                    let squares = square_distance(
-                        &x[i * LANES..],
-                        d,
-                        #[inline(always)]
-                        |coordinate, i| targets.centroids[nearest[i] as usize * d + coordinate],
-                    );
-                    labels.copy_from_slice(&nearest[..labels.len()]);
-                    distances.copy_from_slice(&squares[..distances.len()]);
-                }
-            },
-        );
+    parallel::pairs(&mut labels, &mut distances, TILES * TILE, |task, labels, distances| {
+        let (mut room, mut about) = (Vec::new(), Vec::new());
+        for (i, (labels, distances)) in labels.chunks_mut(TILE).zip(distances.chunks_mut(TILE)).enumerate() {
+            let x = points.read((task * TILES + i) * TILE, labels.len(), TILE, &mut room);
+            targets.assign(x, &mut about, labels, distances);
+        }
     });
     (labels, distances)
 }
@@ -113,16 +123,19 @@ pub(super) fn distances<F: Coordinate>(points: &Points<'_>, centroids: &[F], to:
     if clusters == 0 {
         return;
     }
-    to.par_chunks_mut(TILE * clusters).enumerate().for_each_init(Vec::new, |room, (tile, to)| {
-        let x = points.read(tile * TILE, to.len() / clusters, TILE, room);
-        for (i, to) in to.chunks_mut(LANES * clusters).enumerate() {
-            for (cluster, centroid) in centroids.chunks_exact(points.dimensions).enumerate() {
-                let squares: Lane<F> = vectorize(
-                    #[inline(always)]
-                    || square_distance(&x[i * LANES..], centroid.len(), |coordinate, _| centroid[coordinate]),
-                );
-                for (to, square) in to[cluster..].iter_mut().step_by(clusters).zip(squares) {
-                    *to = each(*to, square);
+    parallel::chunks(to, TILES * TILE * clusters, |task, to| {
+        let mut room = Vec::new();
+        for (tile, to) in to.chunks_mut(TILE * clusters).enumerate() {
+            let x = points.read((task * TILES + tile) * TILE, to.len() / clusters, TILE, &mut room);
+            for (i, to) in to.chunks_mut(LANES * clusters).enumerate() {
+                for (cluster, centroid) in centroids.chunks_exact(points.dimensions).enumerate() {
+                    let squares: Lane<F> = vectorize(
+                        #[inline(always)]
+                        || square_distance(&x[i * LANES..], centroid.len(), |coordinate, _| centroid[coordinate]),
+                    );
+                    for (to, square) in to[cluster..].iter_mut().step_by(clusters).zip(squares) {
+                        *to = each(*to, square);
+                    }
                 }
             }
         }

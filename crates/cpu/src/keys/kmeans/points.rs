@@ -1,9 +1,9 @@
 //! Points, whose coordinates are read a tile at a time.
 
-use rayon::prelude::*;
 use warpfold_core::{DType, Fixed, Real};
 
 use crate::load::Loaded;
+use crate::parallel;
 use crate::simd::vectorize;
 use warpfold_array::Array;
 use warpfold_array::ArrayRef;
@@ -252,23 +252,31 @@ impl<'a> Points<'a> {
 
     /// The greatest magnitude that each coordinate has in any point.
     fn greatest<F: Coordinate>(&self) -> Result<Vec<f64>, KeyError> {
-        let greatest = (0..self.n.div_ceil(TILE)).into_par_iter().with_min_len(16).map_init(Vec::new, |room, tile| {
-            let (from, len) = (tile * TILE, TILE.min(self.n - tile * TILE));
-            let x = self.read::<F>(from, len, TILE, room);
-            let greatest: Vec<F> = vectorize(
-                #[inline(always)]
-                || x.chunks_exact(TILE).map(magnitude).collect(),
-            );
-            match greatest.iter().all(|x| x.finite()) {
-                true => Ok(greatest),
-                false => Err(self.not_finite(x, from, len)),
+        const POINTS: usize = 16 * TILE;
+        let larger = |all: &mut Vec<F>, more: Vec<F>| {
+            all.iter_mut().zip(more).for_each(|(a, b)| *a = if *a < b { b } else { *a });
+        };
+        let found = parallel::map(self.n.div_ceil(POINTS), |task| {
+            let (mut room, mut all) = (Vec::new(), vec![F::ZERO; self.dimensions]);
+            for from in (task * POINTS..self.n.min((task + 1) * POINTS)).step_by(TILE) {
+                let len = TILE.min(self.n - from);
+                let x = self.read::<F>(from, len, TILE, &mut room);
+                let greatest: Vec<F> = vectorize(
+                    #[inline(always)]
+                    || x.chunks_exact(TILE).map(magnitude).collect(),
+                );
+                if !greatest.iter().all(|x| x.finite()) {
+                    return Err(self.not_finite(x, from, len));
+                }
+                larger(&mut all, greatest);
             }
+            Ok(all)
         });
-        // Tile by tile, so that the error names the first bad point.
-        let greatest =
-            greatest.collect::<Vec<_>>().into_iter().try_fold(vec![F::ZERO; self.dimensions], |all, tile| {
-                Ok(all.into_iter().zip(tile?).map(|(a, b)| if a < b { b } else { a }).collect())
-            })?;
+        // In order, so that the error names the first bad point.
+        let mut greatest = vec![F::ZERO; self.dimensions];
+        for task in found {
+            larger(&mut greatest, task?);
+        }
         Ok(greatest.into_iter().map(|x| x.to_f64()).collect())
     }
 

@@ -3,10 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use rayon::prelude::*;
-
 use super::assign::distances;
 use super::points::{Coordinate, Finite, Points};
+use crate::parallel;
 use warpfold_array::KeyError;
 
 /// Points whose weights have a sum of their own.
@@ -119,13 +118,16 @@ pub(super) fn plus_plus<F: Coordinate>(
                 Cow::Owned(nearest.iter().zip(weights).map(part).collect())
             }
         };
-        let greatest = squares.par_iter().copied().reduce(|| F::ZERO, |a, b| if a < b { b } else { a });
+        let blocks: Vec<&[F]> = squares.chunks(BLOCK).collect();
+        let greater = |a, b| if a < b { b } else { a };
+        let of_blocks = parallel::map(blocks.len(), |i| blocks[i].iter().copied().fold(F::ZERO, greater));
+        let greatest = of_blocks.into_iter().fold(F::ZERO, greater);
         if !greatest.finite() {
             return Err(KeyError::TooFar);
         }
         let scale = F::scale(F::unit(greatest));
         let weight = |x: &F| F::weight(x.quantize(scale));
-        let of_blocks: Vec<u64> = squares.par_chunks(BLOCK).map(|block| block.iter().map(weight).sum()).collect();
+        let of_blocks: Vec<u64> = parallel::map(blocks.len(), |i| blocks[i].iter().map(weight).sum());
         let total: u64 = of_blocks.iter().sum();
         let chosen = if total == 0 {
             any(draws)

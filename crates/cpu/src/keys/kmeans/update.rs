@@ -1,10 +1,10 @@
 //! The update step: the mean of each cluster's points, in fixed point.
 
-use rayon::prelude::*;
 use warpfold_core::{Accumulate, DType};
 
 use super::super::labels::Labels;
 use super::points::{Coordinate, Points, Scale, TILE};
+use crate::parallel;
 use warpfold_array::Array;
 use warpfold_array::ArrayRef;
 use warpfold_array::Error;
@@ -110,18 +110,18 @@ impl<F: Coordinate> Sums<F> {
     pub fn of(points: &Points<'_>, labels: &[u32], clusters: usize, scale: &Scale) -> Self {
         let scales: Vec<F> = scale.units.iter().map(|&unit| F::scale(unit)).collect();
         let tiles = points.n.div_ceil(TILE);
-        let parts = (points.n / PART.max(4 * clusters)).clamp(1, rayon::current_num_threads());
+        let parts = (points.n / PART.max(4 * clusters)).clamp(1, parallel::threads());
         let part = |part: usize| {
             let mut sums = Self::new(clusters, points.dimensions);
             let mut room = Vec::new();
             for tile in tiles * part / parts..tiles * (part + 1) / parts {
+                parallel::look();
                 let (from, len) = (tile * TILE, TILE.min(points.n - tile * TILE));
                 sums.add(points.read(from, len, TILE, &mut room), &labels[from..from + len], &scales);
             }
             sums
         };
-        let empty = || Self::new(clusters, points.dimensions);
-        (0..parts).into_par_iter().map(part).reduce(empty, Self::join)
+        parallel::map(parts, part).into_iter().reduce(Self::join).expect("a part")
     }
 
     fn new(clusters: usize, dimensions: usize) -> Self {

@@ -1,10 +1,10 @@
 //! Weights of points, as whole numbers: sums of them, and of coordinates times them, do not depend on an order.
 
-use rayon::prelude::*;
 use warpfold_array::KeyError;
 use warpfold_core::Fixed;
 
 use super::points::{Coordinate, Points, Scale, TILE};
+use crate::parallel;
 
 /// The most bits of a weight, less one.
 const BITS: i32 = 30;
@@ -62,12 +62,13 @@ impl<'a> Weights<'a> {
     ) -> Vec<Option<Vec<F>>> {
         let (d, tiles) = (points.dimensions, points.n.div_ceil(TILE));
         let scales: Vec<F> = scale.units.iter().map(|&unit| F::scale(unit)).collect();
-        let parts = (points.n / PART.max(4 * clusters)).clamp(1, rayon::current_num_threads());
+        let parts = (points.n / PART.max(4 * clusters)).clamp(1, parallel::threads());
         let empty = || (vec![0i128; clusters * d], vec![0u64; clusters]);
         let part = |part: usize| {
             let (mut totals, mut weights) = empty();
             let mut room = Vec::new();
             for tile in tiles * part / parts..tiles * (part + 1) / parts {
+                parallel::look();
                 let (from, len) = (tile * TILE, TILE.min(points.n - tile * TILE));
                 let x = points.read::<F>(from, len, TILE, &mut room);
                 for (point, &label) in labels[from..from + len].iter().enumerate() {
@@ -81,7 +82,7 @@ impl<'a> Weights<'a> {
             }
             (totals, weights)
         };
-        let (totals, weights) = (0..parts).into_par_iter().map(part).reduce(empty, |mut a, b| {
+        let (totals, weights) = parallel::map(parts, part).into_iter().fold(empty(), |mut a, b| {
             a.0.iter_mut().zip(b.0).for_each(|(a, b)| *a += b);
             a.1.iter_mut().zip(b.1).for_each(|(a, b)| *a += b);
             a

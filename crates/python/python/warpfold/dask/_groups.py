@@ -13,7 +13,7 @@ import numpy as np
 import warpfold as wf
 from warpfold import Spans
 
-from ._reduce import _OF_STATES, joined, spread, whole
+from ._reduce import _OF_STATES, joined, spread, threads, whole
 
 
 class _Groups:
@@ -52,7 +52,7 @@ class _Groups:
                 continue
             state = self._state(x.shape[1:])
             where = None if mask is None else mask[rows]
-            state.add(x[rows], 0, int(starts[at, k]), int(totals[k]), where=where)
+            state.add(x[rows], 0, int(starts[at, k]), int(totals[k]), where=where, threads=threads())
             found[k] = state
         return found
 

@@ -4,6 +4,7 @@ A state knows its place in the whole, so neither the chunks nor the order in whi
 """
 
 import math
+import threading
 
 import dask.array as da
 import numpy as np
@@ -22,11 +23,12 @@ _OF_STATES = {"dtype": "result_dtype"}
 @sizeof.register(Spans)
 def _size(state):
     """About how many bytes a state has: Dask moves and spills by this."""
-    nodes = 0
-    for start, end in state.ranges:
-        # One node for each bit of the range's length, and up to as many again if the range is not aligned.
-        nodes += (end - start).bit_count() + (start & -start).bit_length() // 4
-    return 200 + 16 * nodes * math.prod(state.shape)
+    return state.nbytes
+
+
+def threads():
+    """One thread for a task of Dask's threads, whose number is Dask's business; all of Warpfold's for its caller."""
+    return None if threading.current_thread() is threading.main_thread() else 1
 
 
 def joined(states, new):
@@ -34,8 +36,7 @@ def joined(states, new):
     if len(states) == 1:
         return states[0]
     merged = new(states[0].shape)
-    for state in states:
-        merged.merge(state)
+    merged.merge(*states)
     return merged
 
 
@@ -56,7 +57,8 @@ class _Reduction:
     def chunk(self, x, mask=None, *, starts, block_id):
         """The state of one chunk."""
         state = self._state(n for a, n in enumerate(x.shape) if a not in self.axis)
-        state.add(x, self.axis, [starts[a][block_id[a]] for a in self.axis], self.total, where=mask)
+        place = [starts[a][block_id[a]] for a in self.axis]
+        state.add(x, self.axis, place, self.total, where=mask, threads=threads())
         return state
 
     def merge(self, states, axis=None, keepdims=None, computing_meta=False):
