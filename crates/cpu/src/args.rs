@@ -89,6 +89,12 @@ impl<T: Element> Kernel for ArgScan<T> {
     }
 
     fn block_after(&self, left: Option<ArgNode<T::Key>>, x: &[T], start: u64) -> ArgNode<T::Key> {
+        if let Some(left) = left
+            && left.key == T::Key::MAX
+        {
+            // Nothing beats a NaN: what follows it is not read.
+            return left;
+        }
         vectorize(
             #[inline(always)]
             || scan(&self.0, x, start, left),

@@ -332,7 +332,8 @@ impl<T: Described> Kernel for Describe<T> {
 
     const DENSE: bool = true;
 
-    /// A block of a column is quicker the longer it is. The rows and their columns fit L1, of 64-bit elements the columns.
+    /// A block of a column is quicker the longer it is. The rows and their columns fit L1; of 64-bit elements the
+    /// columns do.
     const DENSE_ITEMS: usize = if size_of::<T>() > 4 { BLOCK } else { 2 * BLOCK };
 
     fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<Node<T>>]) {
