@@ -22,8 +22,8 @@ pub(super) fn tree_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> 
         #[inline(always)]
         |piece, at, nodes| match size_of::<R::Item>() {
             // 512 bytes at a time fit the registers. Whole pieces of f32 took 54 ms where these take 48 (1 GiB, one
-            // thread). Of f64 only 256 bytes do: 512 took 159 to 191 ms where these take 126 (2 GiB, one thread of a
-            // Xeon with AVX-512; 125 either way with AVX2), as LLVM brought pairs from one level to the next in memory.
+            // thread). Of f64 only 256 bytes do: 512 took 155 ms where these take 140 (2 GiB, one thread of a Xeon with
+            // AVX-512), as LLVM brought pairs from one level to the next in memory.
             8 => low_levels::<R, 32, 16, 8, 4, 2>(reducer, piece, at, nodes),
             4 => low_levels::<R, 128, 64, 32, 16, 8>(reducer, piece, at, nodes),
             _ => low_levels::<R, 256, 128, 64, 32, 16>(reducer, piece, at, nodes),
