@@ -32,32 +32,47 @@ pub enum Input<'py> {
     },
 }
 
-impl<'py> Input<'py> {
-    /// The memory of an argument whose class says at once that it is the host's: an array of NumPy, a small tensor.
+/// What the class of an argument says at once of its memory.
+pub enum AtOnce<'py> {
+    /// It is the host's: an array of NumPy, a small tensor.
+    Host(Input<'py>),
+    /// It is a GPU's.
+    Gpu { tensor: Tensor<'py>, of: Bound<'py, PyAny>, exchange: Exchange },
+    /// Nothing is known: the argument is to be asked.
+    Unknown,
+}
+
+impl<'py> AtOnce<'py> {
+    /// Looks at the class.
     ///
     /// # Errors
     /// As [`Input::of`].
-    pub fn on_host(x: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
+    pub fn of(x: &Bound<'py, PyAny>) -> PyResult<Self> {
         if numpy::is_exact(x) {
-            return Ok(Some(Self::Numpy { array: x.clone(), mask: None, wrap: None }));
+            return Ok(Self::Host(Input::Numpy { array: x.clone(), mask: None, wrap: None }));
         }
         if numpy::is_array(x) {
-            return Ok(None);
+            return Ok(Self::Unknown);
         }
-        let Some(exchange) = Exchange::of(x)? else { return Ok(None) };
+        let Some(exchange) = Exchange::of(x)? else { return Ok(Self::Unknown) };
         let of = detached(x)?;
         let tensor = Tensor::borrowed(&of, exchange)?;
+        if tensor.gpu()?.is_some() {
+            return Ok(Self::Gpu { tensor, of, exchange });
+        }
         // A larger tensor is to be kept while other code of the interpreter runs.
-        let small = tensor.shape().iter().product::<usize>() <= HOLD && tensor.gpu()?.is_none();
-        Ok(small.then_some(Self::Lent { tensor, of, exchange: Some(exchange) }))
+        let small = tensor.shape().iter().product::<usize>() <= HOLD;
+        Ok(if small { Self::Host(Input::Lent { tensor, of, exchange: Some(exchange) }) } else { Self::Unknown })
     }
+}
 
+impl<'py> Input<'py> {
     /// The memory of an argument. An array on a GPU is refused.
     ///
     /// # Errors
     /// TypeError if the argument is no array of a dtype that Warpfold has.
     pub fn of(x: &Bound<'py, PyAny>) -> PyResult<Self> {
-        if let Some(found) = Self::on_host(x)? {
+        if let AtOnce::Host(found) = AtOnce::of(x)? {
             return Ok(found);
         }
         let py = x.py();

@@ -8,7 +8,7 @@ use warpfold_array::request::spec;
 use warpfold_cpu::policy::BLOCK;
 
 use crate::gpu::{self, GpuArray};
-use crate::input::{Input, adapt};
+use crate::input::{AtOnce, Input, adapt};
 use crate::options::Given;
 use crate::{error, numpy, pool};
 
@@ -29,9 +29,13 @@ pub fn reduce<'py>(
             return numpy::element(py, scalar, cast);
         }
     }
-    let input = match Input::on_host(x)? {
-        Some(input) => input,
-        None => match GpuArray::of(x)? {
+    let input = match AtOnce::of(x)? {
+        AtOnce::Host(input) => input,
+        AtOnce::Gpu { tensor, of, exchange } => {
+            let array = GpuArray::exchanged(of, tensor, exchange)?;
+            return gpu::reduce(&array, op, skip_nan, given);
+        }
+        AtOnce::Unknown => match GpuArray::asked(x)? {
             Some(array) => return gpu::reduce(&array, op, skip_nan, given),
             None => Input::of(x)?,
         },

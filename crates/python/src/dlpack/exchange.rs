@@ -8,7 +8,7 @@ use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 
-use super::structs::{DlTensor, MAJOR, Versioned};
+use super::structs::{CUDA, DlTensor, MAJOR, Versioned};
 use crate::error;
 
 /// The table. Functions that are not used here have no type.
@@ -21,7 +21,7 @@ struct Table {
     _export: *const c_void,
     give: Option<unsafe extern "C" fn(*mut Versioned, *mut *mut ffi::PyObject) -> c_int>,
     borrow: Option<unsafe extern "C" fn(*mut ffi::PyObject, *mut DlTensor) -> c_int>,
-    _stream: *const c_void,
+    stream: Option<unsafe extern "C" fn(c_int, i32, *mut *mut c_void) -> c_int>,
 }
 
 /// The functions of a class.
@@ -43,7 +43,7 @@ impl Exchange {
             }
             &*ffi::PyCapsule_GetPointer(capsule.as_ptr(), name).cast::<Table>()
         };
-        let whole = table.major == MAJOR && table.give.is_some() && table.borrow.is_some();
+        let whole = table.major == MAJOR && table.give.is_some() && table.borrow.is_some() && table.stream.is_some();
         Ok(whole.then_some(Self(table)))
     }
 
@@ -59,6 +59,17 @@ impl Exchange {
             // SAFETY: the function has succeeded, so it has written the tensor.
             0 => Ok(unsafe { tensor.assume_init() }),
             _ => Err(error::not_lent(x.py(), &PyErr::fetch(x.py()))),
+        }
+    }
+
+    /// The stream of a GPU that the library queues its work on at present: the driver's handle.
+    pub fn stream(self, py: Python<'_>, gpu: usize) -> PyResult<usize> {
+        let mut handle = std::ptr::null_mut();
+        let stream = self.0.stream.expect("`of` has seen it");
+        // SAFETY: there is room for a handle.
+        match unsafe { stream(CUDA, gpu as i32, &raw mut handle) } {
+            0 => Ok(handle.expose_provenance()),
+            _ => Err(PyErr::fetch(py)),
         }
     }
 

@@ -9,9 +9,10 @@ use pyo3::types::PyDict;
 use warpfold::DType;
 use warpfold::cuda::{ArrayView, Stream};
 
-use crate::dlpack::{Tensor, dense};
+use super::torch;
+use crate::dlpack::{Exchange, Tensor, dense};
 use crate::error;
-use crate::input::detached;
+use crate::input::{AtOnce, detached};
 
 /// See the module.
 pub struct GpuArray<'py> {
@@ -25,6 +26,8 @@ pub struct GpuArray<'py> {
     pub shape: Vec<usize>,
     /// In bytes.
     pub strides: Vec<isize>,
+    /// Whether it is a tensor of PyTorch that has been borrowed in C.
+    pub torch: bool,
     address: u64,
     /// What keeps the memory, beside the argument.
     _tensor: Option<Tensor<'py>>,
@@ -39,6 +42,37 @@ impl<'py> GpuArray<'py> {
     /// # Errors
     /// TypeError for a dtype that Warpfold does not have, and for a tensor that requires grad.
     pub fn of(x: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
+        match AtOnce::of(x)? {
+            AtOnce::Host(_) => Ok(None),
+            AtOnce::Gpu { tensor, of, exchange } => Self::exchanged(of, tensor, exchange).map(Some),
+            AtOnce::Unknown => Self::asked(x),
+        }
+    }
+
+    /// An argument that has been borrowed from a library that exchanges in C.
+    pub fn exchanged(of: Bound<'py, PyAny>, tensor: Tensor<'py>, exchange: Exchange) -> PyResult<Self> {
+        let device = tensor.gpu()?.unwrap_or(0);
+        let stream = exchange.stream(of.py(), device)?;
+        let torch = torch::is_tensor(&of)?;
+        Ok(Self { torch, ..Self::new(of, device, stream, tensor) })
+    }
+
+    fn new(of: Bound<'py, PyAny>, device: usize, stream: usize, tensor: Tensor<'py>) -> Self {
+        Self {
+            of,
+            device,
+            stream,
+            dtype: tensor.dtype(),
+            shape: tensor.shape().to_vec(),
+            strides: tensor.strides().to_vec(),
+            torch: false,
+            address: tensor.address() as u64,
+            _tensor: Some(tensor),
+        }
+    }
+
+    /// An argument whose class does not exchange in C, as [`GpuArray::of`].
+    pub fn asked(x: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
         let (py, kind) = (x.py(), x.get_type());
         if kind.hasattr(intern!(py, "__dlpack_device__"))? {
             let (kind, index): (i32, i32) = x.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
@@ -59,17 +93,7 @@ impl<'py> GpuArray<'py> {
         let py = x.py();
         let found = py.import(intern!(py, "warpfold._gpu"))?.call_method1(intern!(py, "streams"), (x, device))?;
         let (stream, lender): (usize, i64) = found.extract()?;
-        let tensor = Tensor::of(x, Some(lender))?;
-        Ok(Self {
-            of: x.clone(),
-            device,
-            stream,
-            dtype: tensor.dtype(),
-            shape: tensor.shape().to_vec(),
-            strides: tensor.strides().to_vec(),
-            address: tensor.address() as u64,
-            _tensor: Some(tensor),
-        })
+        Ok(Self::new(x.clone(), device, stream, Tensor::of(x, Some(lender))?))
     }
 
     fn interface(x: &Bound<'py, PyAny>) -> PyResult<Self> {
@@ -92,7 +116,7 @@ impl<'py> GpuArray<'py> {
         };
         // 1 and 2 are the driver's handles of the default streams; 0 is none.
         let stream = get("stream")?.map_or(Ok(0), |stream| stream.extract())?;
-        Ok(Self { of: x.clone(), device: 0, stream, dtype, shape, strides, address, _tensor: None })
+        Ok(Self { of: x.clone(), device: 0, stream, dtype, shape, strides, torch: false, address, _tensor: None })
     }
 
     /// The array as kernels read it.
@@ -106,6 +130,9 @@ impl<'py> GpuArray<'py> {
 
     /// Keeps the memory until what has been queued on the stream is done.
     pub fn keep(&self, stream: &Arc<Stream>) -> PyResult<()> {
+        if self.torch {
+            return torch::record(self);
+        }
         let py = self.of.py();
         let gpu = py.import(intern!(py, "warpfold._gpu"))?;
         if gpu.call_method1(intern!(py, "record"), (&self.of, self.device))?.is_truthy()? {

@@ -6,6 +6,7 @@
 
 mod array;
 mod cache;
+mod torch;
 
 use std::sync::Arc;
 
@@ -52,11 +53,14 @@ pub fn reduce<'py>(
     for read in [Some(array), mask.as_ref()].into_iter().flatten() {
         read.keep(&stream)?;
     }
-    let adapt = py.import(intern!(py, "warpfold._gpu"))?;
-    let result = if op == Op::MinMax { adapt.call_method1("halves", (result,))? } else { result };
+    if op != Op::MinMax && given.out.is_none() {
+        return Ok(result);
+    }
+    let gpu = py.import(intern!(py, "warpfold._gpu"))?;
+    let result = if op == Op::MinMax { gpu.call_method1("halves", (result,))? } else { result };
     match given.out {
         None => Ok(result),
-        Some(out) => adapt.call_method1("store", (out, result)),
+        Some(out) => gpu.call_method1("store", (out, result)),
     }
 }
 
@@ -69,13 +73,17 @@ fn queued<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = array.of.py();
     let (view, mask) = (array.view()?, mask.map(GpuArray::view).transpose()?);
-    let shape = PyTuple::new(py, reduction.shape())?;
-    let gpu = py.import(intern!(py, "warpfold._gpu"))?;
-    let room = gpu.call_method1(intern!(py, "empty"), (&array.of, shape, reduction.dtype().name()))?;
-    if room.is_none() {
-        return in_own_memory(array, &view, mask, stream, &reduction);
-    }
-    let (result, address): (Bound<'py, PyAny>, u64) = room.extract()?;
+    let (result, address) = if array.torch {
+        torch::empty(array, reduction.shape(), reduction.dtype())?
+    } else {
+        let shape = PyTuple::new(py, reduction.shape())?;
+        let gpu = py.import(intern!(py, "warpfold._gpu"))?;
+        let room = gpu.call_method1(intern!(py, "empty"), (&array.of, shape, reduction.dtype().name()))?;
+        if room.is_none() {
+            return in_own_memory(array, &view, mask, stream, &reduction);
+        }
+        room.extract()?
+    };
     // SAFETY: the library has made room for an array of this shape and dtype in C order, which nobody else knows yet.
     // The library frees memory in the order of the stream.
     pool::detached(py, || unsafe { reduction.run_at(stream, view, mask, address) })?;
