@@ -59,11 +59,29 @@ impl Array {
         let whole = self.bytes().next_multiple_of(TAIL);
         let mut bytes = self.buffer.read_first(stream, whole + TAIL)?;
         let tail = bytes.split_off(whole);
-        if let Some(origin) = &self.origin {
-            origin.check_labels(&tail[4..])?;
-            origin.check(u32::from_ne_bytes([tail[0], tail[1], tail[2], tail[3]]))?;
-        }
+        self.check_tail(&tail)?;
         Ok(warpfold_array::Array { shape: self.shape.clone(), values: values(self.dtype, &bytes[..self.bytes()]) })
+    }
+
+    /// Waits until all that is queued on the stream is done, and checks the result without copying it.
+    ///
+    /// # Errors
+    /// As [`Array::download`].
+    pub fn check(&self, stream: &Stream) -> Result<(), Error> {
+        self.is_on(stream, "result")?;
+        let mut tail = [0; TAIL];
+        // SAFETY: an array has as many bytes from its status on. `tail` outlives the copy, which is over when the stream
+        // has been synchronised; if that fails, the context is lost and copies nothing any more.
+        unsafe { stream.runtime().copy_out(stream.raw(), tail.as_mut_ptr(), self.status_address(), TAIL) }?;
+        stream.synchronize()?;
+        self.check_tail(&tail)
+    }
+
+    /// Checks the bytes after the elements: what the reduction that wrote it reports.
+    fn check_tail(&self, tail: &[u8]) -> Result<(), Error> {
+        let Some(origin) = &self.origin else { return Ok(()) };
+        origin.check_labels(&tail[4..])?;
+        origin.check(u32::from_ne_bytes([tail[0], tail[1], tail[2], tail[3]]))
     }
 
     /// Queues setting every byte to `byte`.

@@ -1,11 +1,13 @@
 //! Many statistics in one read, and what a reduction will do.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use warpfold::cpu::simd::Simd;
 use warpfold::cuda;
 use warpfold::{Array, DeviceName, Options, describe_on};
 
+use crate::gpu::Together;
 use crate::input::Input;
 use crate::options::{self, Given};
 use crate::reduce::mask;
@@ -24,12 +26,20 @@ fn describe<'py>(
 ) -> PyResult<Bound<'py, PyTuple>> {
     let py = x.py();
     let given = Given { axis, keepdims, r#where, device, ..Given::default() };
+    let axes = axis.map(options::axes).transpose()?;
+    if let Some(on) = Together::of([x], given.device(py)?)? {
+        if given.r#where.is_some() {
+            let text = "where= is not taken by describe on a GPU: ask for the statistics that you need one by one, or \
+                        move the array to the host first (x.cpu() of PyTorch, x.get() of CuPy)";
+            return Err(PyTypeError::new_err(text));
+        }
+        return on.describe(axes, keepdims, skip_nan);
+    }
     let device = given.device(py)?.unwrap_or(DeviceName::Cpu);
     let input = Input::of(x)?;
     let array = input.layout()?;
     let mask = mask(&input, given.r#where)?;
     let mask = mask.as_ref().map(Input::layout).transpose()?;
-    let axes = axis.map(options::axes).transpose()?;
     let found = pool::run(py, array.len(), |how| {
         let (threads, progress) = (how.threads, how.progress);
         let options = Options { axes, keepdims, mask, skip_nan, threads, progress, ..Options::default() };

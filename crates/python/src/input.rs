@@ -79,9 +79,12 @@ impl<'py> Input<'py> {
         if !numpy::is_array(x) && lends(x)? {
             let tensor = Tensor::of(&detached(x)?, None)?;
             if tensor.gpu()?.is_some() {
-                return Err(PyTypeError::new_err("an array on a GPU is not taken here: bring it to the host first"));
+                return Err(on_a_gpu());
             }
             return Ok(Self::Lent { tensor, of: x.clone(), exchange: Exchange::of(x)? });
+        }
+        if !numpy::is_array(x) && !lends(x)? && x.get_type().hasattr(intern!(py, "__cuda_array_interface__"))? {
+            return Err(on_a_gpu());
         }
         let made = adapt(py)?.call_method1(intern!(py, "adapt"), (x,))?;
         let (array, mask, wrap): (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>) =
@@ -138,6 +141,13 @@ impl<'py> Input<'py> {
             Self::Lent { of, exchange, .. } => lent(of, *exchange, array),
         }
     }
+}
+
+/// The exception of an array on a GPU where only the host's are taken.
+fn on_a_gpu() -> PyErr {
+    PyTypeError::new_err(
+        "an array on a GPU is not taken here: move it to the host first (x.cpu() of PyTorch, x.get() of CuPy)",
+    )
 }
 
 /// The module `warpfold._adapt`.

@@ -6,6 +6,7 @@ use pyo3::types::{PyString, PyTuple};
 use warpfold::keys::{Axes, EmptyCluster, Fit, Init, Stage};
 use warpfold::{Array, ArrayRef, DType, DeviceName, Error, KMeans, Points, Value, Values};
 
+use crate::gpu::Together;
 use crate::input::Input;
 use crate::options::{Count, Given};
 use crate::pool::{self, How};
@@ -174,6 +175,9 @@ fn centroid_update<'py>(
     num_clusters: Count,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
+    if let Some(on) = Together::of([x, labels], None)? {
+        return on.centroid_update(num_clusters.0);
+    }
     let (input, labels) = (Input::of(x)?, Input::of(labels)?);
     if input.mask().is_some() || labels.mask().is_some() {
         return Err(PyTypeError::new_err("points and labels with nulls are not taken: drop them first"));

@@ -217,3 +217,28 @@ pub fn op(name: &str) -> PyResult<(Op, bool)> {
         None => name.parse().map(|op| (op, false)).map_err(|e: Error| PyValueError::new_err(e.to_string())),
     }
 }
+
+/// What is computed of each group.
+#[derive(Clone, Copy)]
+pub enum Of {
+    /// A reduction, and whether it skips NaN.
+    Op(Op, bool),
+    First,
+    Last,
+    Size,
+}
+
+impl Of {
+    /// By the name: that of a reduction, or `first`, `last`, `size`.
+    pub fn named(name: &str) -> PyResult<Self> {
+        Ok(match name {
+            "first" => Self::First,
+            "last" => Self::Last,
+            "size" => Self::Size,
+            _ => {
+                let (op, skip) = op(name)?;
+                Self::Op(op, skip)
+            }
+        })
+    }
+}

@@ -55,6 +55,15 @@ def record(x, device):
     return False
 
 
+def dense(x):
+    """A copy of `x` whose elements lie side by side in C order, in memory of its library."""
+    if _is_torch(x):
+        return x.contiguous()
+    if _library(x) == "cupy":
+        return sys.modules["cupy"].ascontiguousarray(x)
+    raise TypeError(f"the elements of {type(x).__name__} do not lie side by side in C order: copy the array first")
+
+
 def halves(result):
     """The two halves of a minmax."""
     return result[..., 0], result[..., 1]

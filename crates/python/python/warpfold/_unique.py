@@ -78,7 +78,7 @@ def unique_inverse(x, /, *, device=None):
     >>> wf.unique_inverse([3, 1, 3])
     UniqueInverseResult(values=array([1, 3]), inverse_indices=array([1, 0, 1]))
     """
-    values, _, _, inverse = _native.unique(x, False, True, device)
+    values, _, _, inverse = _native.unique(x, False, True, device, False)
     return UniqueInverseResult(values, inverse)
 
 
@@ -97,4 +97,4 @@ def unique_values(x, /, *, device=None):
     >>> wf.unique_values([3, 1, 3])
     array([1, 3])
     """
-    return _native.unique(x, False, False, device)[0]
+    return _native.unique(x, False, False, device, False)[0]

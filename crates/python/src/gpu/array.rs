@@ -2,17 +2,17 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use warpfold::DType;
-use warpfold::cuda::{ArrayView, Stream};
+use warpfold::cuda::{Array, ArrayView, Stream};
+use warpfold::{DType, DeviceName};
 
 use super::torch;
-use crate::dlpack::{Exchange, Tensor, dense};
+use crate::dlpack::{Exchange, Exported, Owner, Tensor, dense};
 use crate::error;
-use crate::input::{AtOnce, detached};
+use crate::input::{AtOnce, detached, exported};
 
 /// See the module.
 pub struct GpuArray<'py> {
@@ -126,6 +126,33 @@ impl<'py> GpuArray<'py> {
         // as an argument, and until kernels have read them by `keep`.
         let view = unsafe { ArrayView::from_raw(*device, *address, *dtype, shape, strides) };
         view.map_err(|e| error::of(self.of.py(), &e))
+    }
+
+    /// Whether the elements lie side by side in C order.
+    pub fn is_dense(&self) -> bool {
+        let steps = dense(&self.shape, self.dtype.size() as isize);
+        let same = |((&len, step), stride): ((&usize, &isize), &isize)| len < 2 || step == stride;
+        self.shape.contains(&0) || self.shape.iter().zip(&steps).zip(&self.strides).all(same)
+    }
+
+    /// Checks that the call names no device, or the array's own.
+    pub fn stays(&self, named: Option<DeviceName>) -> PyResult<()> {
+        match named {
+            None | Some(DeviceName::Auto) => Ok(()),
+            Some(DeviceName::Cuda(index)) if index == self.device => Ok(()),
+            Some(other) => {
+                let here = self.device;
+                let text = format!("the array is on cuda:{here}, and is computed there: move it to {other} first");
+                Err(PyValueError::new_err(text))
+            }
+        }
+    }
+
+    /// A result in memory of Warpfold's own, as an array of this array's library. Nothing may be queued that writes it.
+    pub fn lend(&self, result: Array) -> PyResult<Bound<'py, PyAny>> {
+        let (dtype, shape, address) = (result.dtype(), result.shape().to_vec(), result.address());
+        let owner = Owner::Gpu { keeper: Arc::new(result), index: self.device, address };
+        exported(&self.of, Exported::new(owner, dtype, shape))
     }
 
     /// Keeps the memory until what has been queued on the stream is done.

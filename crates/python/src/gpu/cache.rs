@@ -118,7 +118,7 @@ impl Prepared<'_, '_> {
 }
 
 /// The options of a reduction of the host for one of a GPU, with a mask there.
-fn options<'a>(from: &Options<'_>, mask: Option<ArrayView<'a>>) -> cuda::Options<'a> {
+pub fn options<'a>(from: &Options<'_>, mask: Option<ArrayView<'a>>) -> cuda::Options<'a> {
     cuda::Options {
         axes: from.axes.clone(),
         keepdims: from.keepdims,

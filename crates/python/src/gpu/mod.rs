@@ -6,23 +6,23 @@
 
 mod array;
 mod cache;
+mod keys;
 mod torch;
 
 use std::sync::Arc;
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyTuple};
+use warpfold::Op;
 use warpfold::cuda::{ArrayView, Reduction, Stream};
-use warpfold::{DeviceName, Op};
 
-use crate::dlpack::{Exported, Owner};
-use crate::input::exported;
 use crate::options::Given;
 use crate::pool;
 
 pub use array::GpuArray;
+pub use keys::Together;
 
 /// Reduces an array on a GPU.
 pub fn reduce<'py>(
@@ -32,15 +32,7 @@ pub fn reduce<'py>(
     given: &Given<'_, 'py>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = array.of.py();
-    match given.device(py)? {
-        None | Some(DeviceName::Auto) => {}
-        Some(DeviceName::Cuda(index)) if index == array.device => {}
-        Some(other) => {
-            let here = array.device;
-            let text = format!("the array is on cuda:{here}, and is computed there: move it to {other} first");
-            return Err(PyValueError::new_err(text));
-        }
-    }
+    array.stays(given.device(py)?)?;
     let mask = given.r#where.filter(|mask| !mask.cast::<PyBool>().is_ok_and(|mask| mask.is_true()));
     let mask = match mask.map(GpuArray::of).transpose()? {
         Some(None) => return Err(PyTypeError::new_err("the array is on a GPU: its mask must be there, too")),
@@ -106,7 +98,5 @@ fn in_own_memory<'py>(
         stream.synchronize()?;
         Ok(out)
     })?;
-    let (dtype, shape, address) = (out.dtype(), out.shape().to_vec(), out.address());
-    let owner = Owner::Gpu { keeper: Arc::new(out), index: array.device, address };
-    exported(&array.of, Exported::new(owner, dtype, shape))
+    array.lend(out)
 }

@@ -3,18 +3,31 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyTuple};
+use warpfold::cuda::Wanted;
 use warpfold::{Array, Bins, DeviceName, Distinct, Values, bincount_on, histogram_on, unique_on};
 
+use crate::gpu::Together;
 use crate::input::Input;
 use crate::options::{Count, Given};
 use crate::pool;
 
 /// The distinct values, and what else is asked for: values, counts, first positions, the index of each element's value.
+/// The CPU always counts.
 #[pyfunction]
-#[pyo3(signature = (x, first, inverse, device=None))]
-fn unique<'py>(x: &Bound<'py, PyAny>, first: bool, inverse: bool, device: Option<&str>) -> PyResult<Bound<'py, PyAny>> {
+#[pyo3(signature = (x, first, inverse, device=None, counts=true))]
+fn unique<'py>(
+    x: &Bound<'py, PyAny>,
+    first: bool,
+    inverse: bool,
+    device: Option<&str>,
+    counts: bool,
+) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
-    let device = Given { device, ..Given::default() }.device(py)?.unwrap_or(DeviceName::Cpu);
+    let device = Given { device, ..Given::default() }.device(py)?;
+    if let Some(on) = Together::of([x], device)? {
+        return on.unique(Wanted { counts, first, inverse });
+    }
+    let device = device.unwrap_or(DeviceName::Cpu);
     let input = Input::of(x)?;
     if input.mask().is_some() {
         return Err(PyValueError::new_err("distinct values of an array with nulls: drop the nulls first"));
@@ -71,7 +84,11 @@ fn bincount<'py>(
     device: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
-    let device = Given { device, ..Given::default() }.device(py)?.unwrap_or(DeviceName::Cpu);
+    let device = Given { device, ..Given::default() }.device(py)?;
+    if let Some(on) = Together::weighted(x, weights, device)? {
+        return on.bincount(minlength.0);
+    }
+    let device = device.unwrap_or(DeviceName::Cpu);
     let (input, weights) = (Input::of(x)?, weights.map(Input::of).transpose()?);
     let (labels, weights) = (input.labels(x)?, weights.as_ref().map(Input::layout).transpose()?);
     let found = pool::run(py, labels.len(), |_| bincount_on(device, labels, weights, minlength.0))?;
@@ -89,11 +106,15 @@ fn histogram<'py>(
     device: Option<&str>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
-    let device = Given { device, ..Given::default() }.device(py)?.unwrap_or(DeviceName::Cpu);
+    let device = Given { device, ..Given::default() }.device(py)?;
     let bins = match bins.is_instance_of::<PyInt>() {
         true => Bins::Uniform { bins: bins.extract::<Count>()?.0, range },
         false => Bins::Edges(bins.extract()?),
     };
+    if let Some(on) = Together::weighted(x, weights, device)? {
+        return on.histogram(&bins);
+    }
+    let device = device.unwrap_or(DeviceName::Cpu);
     let (input, weights) = (Input::of(x)?, weights.map(Input::of).transpose()?);
     let (array, weights) = (input.layout()?, weights.as_ref().map(Input::layout).transpose()?);
     let found = pool::run(py, array.len(), |_| histogram_on(device, array, &bins, weights))?;

@@ -4,40 +4,17 @@ mod bins;
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyString, PyTuple};
+use pyo3::types::{PyBool, PyDict, PyString, PyTuple};
 use warpfold::{
     ArrayRef, DType, DeviceName, Error, GroupLabels, Groups, Op, Options, Scalar, Segments, group_by_on,
     group_first_on, group_last_on, group_sizes_on, reduce_by_key_on, segmented_on,
 };
 
+use crate::gpu::Together;
 use crate::input::Input;
-use crate::options::{self, Count, Keywords, scalar};
+use crate::options::{self, Count, Keywords, Of, scalar};
 use crate::pool;
 use crate::reduce::mask;
-
-/// What is computed of each group.
-#[derive(Clone, Copy)]
-enum Of {
-    /// A reduction, and whether it skips NaN.
-    Op(Op, bool),
-    First,
-    Last,
-    Size,
-}
-
-impl Of {
-    fn named(name: &str) -> PyResult<Self> {
-        Ok(match name {
-            "first" => Self::First,
-            "last" => Self::Last,
-            "size" => Self::Size,
-            _ => {
-                let (op, skip) = options::op(name)?;
-                Self::Op(op, skip)
-            }
-        })
-    }
-}
 
 /// The options of a reduction by key: keywords.
 struct Keyed<'py> {
@@ -57,6 +34,19 @@ impl<'py> Keyed<'py> {
 
     fn device(&self, py: Python<'_>) -> PyResult<DeviceName> {
         Ok(self.options.given()?.device(py)?.unwrap_or(DeviceName::Cpu))
+    }
+
+    /// The arrays of a call, if they are on a GPU, whose kernels by key take no mask.
+    fn on_gpu<const N: usize>(&self, arrays: [&Bound<'py, PyAny>; N]) -> PyResult<Option<Together<'py, N>>> {
+        let given = self.options.given()?;
+        let found = Together::of(arrays, given.device(arrays[0].py())?)?;
+        let all = |mask: &Bound<'py, PyAny>| mask.cast::<PyBool>().is_ok_and(|mask| mask.is_true());
+        if found.is_some() && given.r#where.is_some_and(|mask| !all(mask)) {
+            let text = "where= is not taken by key on a GPU: leave elements out by label -1, or move the arrays to the \
+                        host first (x.cpu() of PyTorch, x.get() of CuPy)";
+            return Err(PyTypeError::new_err(text));
+        }
+        Ok(found)
     }
 
     fn mask(&self, values: &Input<'py>) -> PyResult<Option<Input<'py>>> {
@@ -126,6 +116,10 @@ fn segmented<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = values.py();
     let keyed = Keyed::of(keywords)?;
+    if let Some(on) = keyed.on_gpu([values, offsets])? {
+        let (op, skip) = options::op(op)?;
+        return on.segmented(op, &keyed.options(op, on.dtype(), skip)?, keyed.fill()?);
+    }
     let (values, offsets) = (Input::of(values)?, Input::of(offsets)?);
     let (offsets, fill) = (offsets.layout()?, keyed.fill()?);
     let found = keyed.reduced(&values, op, |device, op, array, options| {
@@ -187,6 +181,11 @@ fn group_by<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = values.py();
     let (keyed, num_groups) = (Keyed::of(keywords)?, num_groups.map(|Count(n)| n));
+    if let Some(on) = keyed.on_gpu([values, labels])? {
+        let fill = keyed.fill()?;
+        let options = |op, skip| keyed.options(op, on.dtype(), skip);
+        return named(py, op, |names| on.group_by(names, num_groups, fill, options));
+    }
     let (values, by) = (Input::of(values)?, Input::of(labels)?);
     let (array, labels) = (values.layout()?, by.labels(labels)?);
     let (mask, fill, device) = (keyed.mask(&values)?, keyed.fill()?, keyed.device(py)?);
@@ -215,21 +214,36 @@ fn group_by<'py>(
         })?;
         values.result(py, found, None)
     };
-    let Some(op) = op else { return one("sum", None) };
-    if let Ok(name) = op.cast::<PyString>() {
-        return one(&name.to_cow()?, None);
-    }
-    let names: Vec<String> = op.extract().map_err(|_| PyTypeError::new_err("op must be a name, or a list of names"))?;
-    // Several share one sort, which the CPU does.
-    let sorted = match device {
-        DeviceName::Cuda(_) => None,
-        _ => Some(pool::run(py, labels.len(), |_| {
-            Ok(fill.into_iter().fold(Groups::new(labels, num_groups)?, Groups::fill))
-        })?),
+    named(py, op, |names| {
+        // Several share one sort, which the CPU does.
+        let sorted = match (device, names) {
+            (DeviceName::Cuda(_), _) | (_, [_]) => None,
+            _ => Some(pool::run(py, labels.len(), |_| {
+                Ok(fill.into_iter().fold(Groups::new(labels, num_groups)?, Groups::fill))
+            })?),
+        };
+        names.iter().map(|name| one(name, sorted.as_ref())).collect()
+    })
+}
+
+/// What `run` computes of one name, by default the sum; or of a list of names, as a dict.
+fn named<'py>(
+    py: Python<'py>,
+    op: Option<&Bound<'py, PyAny>>,
+    run: impl FnOnce(&[String]) -> PyResult<Vec<Bound<'py, PyAny>>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let alone = match op {
+        None => Some("sum".to_owned()),
+        Some(op) => op.cast::<PyString>().ok().map(|name| name.extract()).transpose()?,
     };
+    if let Some(name) = alone {
+        return Ok(run(&[name])?.remove(0));
+    }
+    let wrong = |_| PyTypeError::new_err("op must be a name, or a list of names");
+    let names: Vec<String> = op.map(|op| op.extract().map_err(wrong)).transpose()?.unwrap_or_default();
     let all = PyDict::new(py);
-    for name in names {
-        all.set_item(&name, one(&name, sorted.as_ref())?)?;
+    for (name, found) in names.iter().zip(run(&names)?) {
+        all.set_item(name, found)?;
     }
     Ok(all.into_any())
 }
@@ -272,10 +286,16 @@ fn reduce_by_key<'py>(
     op: &str,
     keywords: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
+    let keyed = Keyed::of(keywords)?;
+    if let Some(on) = keyed.on_gpu([values, keys])? {
+        let (op, skip) = options::op(op)?;
+        let options = keyed.options(op, on.dtype(), skip)?;
+        return on.reduce_by_key(op, &options);
+    }
     let (keys, values) = (Input::of(keys)?, Input::of(values)?);
     let by = keys.layout()?;
     let run = |device, op, array: ArrayRef<'_>, options: &Options<'_>| reduce_by_key_on(device, op, by, array, options);
-    let (found, results) = Keyed::of(keywords)?.reduced(&values, op, run)?;
+    let (found, results) = keyed.reduced(&values, op, run)?;
     let both = [keys.result(keys.py(), found, None)?, values.result(keys.py(), results, None)?];
     Ok(PyTuple::new(keys.py(), both)?.into_any())
 }
