@@ -24,7 +24,7 @@ def histogram(x, bins=10, range=None, density=None, weights=None, *, device=None
     weights : array, optional
         Of the shape of `x`.
     device : str, optional
-        Where to compute.
+        Where to compute. Arrays on a GPU are computed there, and the call waits until it is done.
 
     Returns
     -------

@@ -20,7 +20,7 @@ def unique_all(x, /, *, device=None):
     x : array
         Of any shape.
     device : str, optional
-        Where to compute.
+        Where to compute. Arrays on a GPU are computed there, and the call waits until it is done.
 
     Returns
     -------

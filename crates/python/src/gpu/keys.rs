@@ -26,7 +26,6 @@ use crate::pool;
 /// The arrays of a call, on one GPU, in C order. The first one says on which stream, and of which kind results are.
 pub struct Together<'py, const N: usize> {
     arrays: [GpuArray<'py>; N],
-    stream: Arc<Stream>,
 }
 
 /// Some arrays of a call, all on one GPU, or all elsewhere.
@@ -64,17 +63,21 @@ impl<'py, const N: usize> Together<'py, N> {
     /// TypeError or ValueError if only some are, if they are on several, or if the call names another device.
     pub fn of(given: [&Bound<'py, PyAny>; N], device: Option<DeviceName>) -> PyResult<Option<Self>> {
         let Some(found) = all_there(&given)? else { return Ok(None) };
-        let py = given[0].py();
         found[0].stays(device)?;
         let found = found.into_iter().map(side_by_side).collect::<PyResult<Vec<_>>>()?;
-        let stream = cache::stream(&found[0])?;
-        for other in found.iter().filter(|other| other.stream != found[0].stream) {
-            // An array of another library, or of another stream: what computes it comes first.
-            let stream = cache::stream(other)?;
-            pool::detached(py, || Ok(stream.synchronize()?))?;
-        }
         let arrays = found.try_into().ok().expect("as many as were given");
-        Ok(Some(Self { arrays, stream }))
+        Ok(Some(Self { arrays }))
+    }
+
+    /// The stream to work on, which comes after all that computes the arrays.
+    fn stream(&self) -> PyResult<Arc<Stream>> {
+        let current = cache::stream(&self.arrays[0])?;
+        for other in self.arrays.iter().filter(|other| other.stream != self.arrays[0].stream) {
+            // An array of another library.
+            let stream = cache::stream(other)?;
+            pool::detached(self.py(), || Ok(stream.synchronize()?))?;
+        }
+        Ok(current)
     }
 
     /// The dtype of the first array.
@@ -91,11 +94,11 @@ impl<'py, const N: usize> Together<'py, N> {
         Ok(views.try_into().expect("as many as there are arrays"))
     }
 
-    /// What `work` does without the interpreter's lock. If it fails, nothing that it has queued reads the arrays any more.
+    /// What `work` does without the interpreter's lock. When it fails, nothing that it has queued reads the arrays.
     fn done<T: Send>(&self, work: impl FnOnce(&Stream) -> Result<T, Error> + Send) -> PyResult<T> {
-        let stream = &*self.stream;
+        let stream = self.stream()?;
         pool::detached(self.py(), || {
-            let found = work(stream);
+            let found = work(&stream);
             if found.is_err() {
                 // The error that is known is the one to report.
                 let _ = stream.synchronize();

@@ -57,7 +57,7 @@ fn unique<'py>(
 /// minlength : int
 ///     The least number of bins.
 /// device : str, optional
-///     Where to compute.
+///     Where to compute. Arrays on a GPU are computed there, and the call waits until it is done.
 ///
 /// Returns
 /// -------

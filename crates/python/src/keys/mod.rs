@@ -87,7 +87,8 @@ impl<'py> Keyed<'py> {
 /// fill : number, optional
 ///     The result of parts that have none, such as the least of no elements. Without it they are a ValueError.
 /// dtype, where, ddof, precision, device
-///     As those of the reduction.
+///     As those of the reduction. Arrays on a GPU are computed there, and the call waits until it is done; `where` is
+///     not taken there.
 ///
 /// Returns
 /// -------
@@ -149,7 +150,8 @@ fn layout<'a>(mask: &'a Option<Input<'_>>) -> PyResult<Option<ArrayRef<'a>>> {
 /// fill : number, optional
 ///     The result of groups that have none. Without it they are a ValueError.
 /// dtype, where, ddof, precision, device
-///     As those of the reduction.
+///     As those of the reduction. Arrays on a GPU are computed there, and the call waits until it is done; `where` is
+///     not taken there.
 ///
 /// Returns
 /// -------
@@ -259,7 +261,8 @@ fn named<'py>(
 /// op : str
 ///     The name of a reduction.
 /// dtype, where, ddof, precision, device
-///     As those of the reduction.
+///     As those of the reduction. Arrays on a GPU are computed there, and the call waits until it is done; `where` is
+///     not taken there.
 ///
 /// Returns
 /// -------
