@@ -202,7 +202,7 @@ def test_describe(dtype, library, rng):
         x = numbers(rng, dtype, shape)
         found, expected = wf.describe(there(x), axis), wf.describe(x, axis)
         assert found.count == expected.count and found.shape == expected.shape and found.dtype == expected.dtype
-        for name in expected.keys() - {"count"}:
+        for name in (name for name in expected if name != "count"):
             one, other = found[name], expected[name]
             assert (one is None) == (other is None)
             if one is not None:
