@@ -70,8 +70,8 @@ impl Array {
     pub fn check(&self, stream: &Stream) -> Result<(), Error> {
         self.is_on(stream, "result")?;
         let mut tail = [0; TAIL];
-        // SAFETY: an array has as many bytes from its status on. `tail` outlives the copy, which is over when the stream
-        // has been synchronised; if that fails, the context is lost and copies nothing any more.
+        // SAFETY: an array has as many bytes from its status on. `tail` outlives the copy, which is over when the
+        // stream has been synchronised; if that fails, the context is lost and copies nothing any more.
         unsafe { stream.runtime().copy_out(stream.raw(), tail.as_mut_ptr(), self.status_address(), TAIL) }?;
         stream.synchronize()?;
         self.check_tail(&tail)

@@ -141,8 +141,8 @@ fn kmeans_transform<'py>(
 /// Parameters
 /// ----------
 /// x : array of float
-///     Points, of the shape (points, coordinates). With points and labels on a GPU the means are computed there, and the
-///     call waits until they are done.
+///     Points, of the shape (points, coordinates). With points and labels on a GPU the means are computed there, and
+///     the call waits until they are done.
 /// labels : array of int
 ///     The cluster of each point. A point of label -1 belongs to none.
 /// num_clusters : int

@@ -22,7 +22,7 @@ def library(request):
     """Functions to the GPU and back, of a library."""
     if request.param == "torch":
         torch = torch_with_gpu()
-        return (lambda x: torch.as_tensor(np.ascontiguousarray(x)).cuda()), (lambda x: x.cpu().numpy())
+        return (lambda x: torch.from_numpy(np.array(x, order="C")).cuda()), (lambda x: x.cpu().numpy())
     cupy = pytest.importorskip("cupy")
     if not HAS_GPU:
         pytest.skip("no GPU")
