@@ -9,6 +9,7 @@ mod driver;
 mod interop;
 mod modules;
 mod open;
+mod relaxed;
 mod runtime;
 mod said;
 

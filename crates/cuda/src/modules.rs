@@ -9,6 +9,7 @@ use warpfold_array::CudaError;
 use warpfold_gpu::ptx::{parameters, room};
 use warpfold_gpu::runtime::{Handle, Loaded};
 
+use crate::relaxed::Relaxed;
 use crate::said::words;
 
 /// The kernels loaded into a context, each once.
@@ -86,6 +87,7 @@ fn load(entry: &str, text: String, room: u32) -> Result<(sys::CUmodule, sys::CUf
     // The driver takes the size in place of a pointer.
     let mut values = [log.as_mut_ptr().cast::<c_void>(), std::ptr::without_provenance_mut(LOG_BYTES)];
     let mut module = std::ptr::null_mut();
+    let _relaxed = Relaxed::new();
     // SAFETY: `text` ends in a zero; `options` and `values` have two entries each; the log has
     // `LOG_BYTES` bytes, and all of this outlives the call.
     let said = unsafe {

@@ -9,12 +9,14 @@ use warpfold_array::CudaError;
 use warpfold_gpu::runtime::{Grid, Handle, Loaded, Properties, Runtime};
 
 use crate::context::Context;
+use crate::relaxed::Relaxed;
 use crate::said::{is_fatal, words};
 
 impl Context {
     /// Makes the context current, makes a call, and turns its code into an error.
     fn call<T>(&self, name: &'static str, call: impl FnOnce() -> Result<T, DriverError>) -> Result<T, CudaError> {
         self.bind()?;
+        let _relaxed = Relaxed::new();
         self.check(name, call())
     }
 
@@ -25,6 +27,7 @@ impl Context {
         allocate: impl FnOnce(usize) -> Result<T, DriverError>,
     ) -> Result<T, CudaError> {
         self.bind()?;
+        let _relaxed = Relaxed::new();
         // Beyond what any address space has, the driver need not be asked.
         let said = match usize::try_from(needed) {
             Ok(bytes) if bytes <= isize::MAX as usize => allocate(bytes),
@@ -42,6 +45,7 @@ impl Context {
     /// Waits for all queued work before something that it may use goes. Whether the context can still be used.
     fn is_quiet(&self) -> bool {
         self.bind().is_ok() && {
+            let _relaxed = Relaxed::new();
             let _ = result::ctx::synchronize();
             true
         }
@@ -186,6 +190,14 @@ impl Runtime for Context {
     }
 
     unsafe fn fill(&self, queue: Handle, to: u64, byte: u8, bytes: usize) -> Result<(), CudaError> {
+        // Words are set faster than bytes are.
+        if (to | bytes as u64).is_multiple_of(4) {
+            let word = u32::from_ne_bytes([byte; 4]);
+            return self.call("cuMemsetD32Async", || {
+                // SAFETY: the caller's.
+                unsafe { sys::cuMemsetD32Async(to, word, bytes / 4, stream(queue)) }.result()
+            });
+        }
         // SAFETY: the caller's.
         self.call("cuMemsetD8Async", || unsafe { result::memset_d8_async(to, byte, bytes, stream(queue)) })
     }

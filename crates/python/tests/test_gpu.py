@@ -109,3 +109,17 @@ def test_cupy(rng):
     for op in OPS:
         found = getattr(wf, op)(cupy.asarray(x), 0)
         assert isinstance(found, cupy.ndarray) and bits(found.get()) == bits(getattr(wf, op)(x, 0))
+
+
+def test_torch_graphs():
+    torch = torch_with_gpu()
+    for shape, axis in [((1000,), None), ((1 << 22,), None), ((300, 7000), 0)]:
+        x = torch.zeros(shape, device="cuda")
+        wf.sum(x, axis)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            total = wf.sum(x, axis)
+        for value in (1.0, 3.0):
+            x.fill_(value)
+            graph.replay()
+            assert torch.equal(total, x.sum() if axis is None else x.sum(axis))

@@ -149,7 +149,8 @@ def test_groups_and_segments(op, library, rng):
         error = alike(back, lambda a, b: wf.group_by(a, b, op, **some, **fill), (there(x), there(labels)), (x, labels))
         cuts = np.sort(rng.integers(0, n + 1, groups + 1)).astype(str(rng.choice(["i4", "i8"])))
         other = alike(back, lambda a, b: wf.segmented(a, b, op, **fill), (there(x), there(cuts)), (x, cuts))
-        if op not in FLOATS_ONLY or x.dtype.kind == "f":
+        # No kernel multiplies 16-bit floats by key, as README says.
+        if (op not in FLOATS_ONLY or x.dtype.kind == "f") and not (op == "prod" and x.dtype.itemsize == 2):
             assert error is None and other is None, (error, other)
 
 

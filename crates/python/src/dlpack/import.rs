@@ -57,8 +57,8 @@ impl<'py> Tensor<'py> {
         unsafe { Self::new(&capsule, tensor.as_ref()) }
     }
 
-    /// The memory of an object whose class exchanges in C: for the time in which the interpreter runs nothing else, if it
-    /// is the host's. (A GPU's is freed in the order of the work that is queued.)
+    /// The memory of an object whose class exchanges in C: for the time in which the interpreter runs nothing else, if
+    /// it is the host's. (A GPU's is freed in the order of the work that is queued.)
     ///
     /// # Errors
     /// As [`Tensor::of`].

@@ -158,7 +158,7 @@ impl<'py> GpuArray<'py> {
     /// Keeps the memory until what has been queued on the stream is done.
     pub fn keep(&self, stream: &Arc<Stream>) -> PyResult<()> {
         if self.torch {
-            return torch::record(self);
+            return torch::record(&self.of, self.device, self.stream);
         }
         let py = self.of.py();
         let gpu = py.import(intern!(py, "warpfold._gpu"))?;

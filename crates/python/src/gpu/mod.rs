@@ -66,7 +66,7 @@ fn queued<'py>(
     let py = array.of.py();
     let (view, mask) = (array.view()?, mask.map(GpuArray::view).transpose()?);
     let (result, address) = if array.torch {
-        torch::empty(array, reduction.shape(), reduction.dtype())?
+        torch::empty(&array.of, array.device, reduction.shape(), reduction.dtype())?
     } else {
         let shape = PyTuple::new(py, reduction.shape())?;
         let gpu = py.import(intern!(py, "warpfold._gpu"))?;
@@ -94,8 +94,8 @@ fn in_own_memory<'py>(
     let out = pool::detached(py, || {
         let mut out = reduction.output()?;
         reduction.run(stream, *view, mask, &mut out)?;
-        // The library reads the result on streams that are not known here.
-        stream.synchronize()?;
+        // The library reads the result on streams that are not known here: this waits. Some outputs may have no value.
+        out.check(stream)?;
         Ok(out)
     })?;
     array.lend(out)

@@ -10,7 +10,6 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
 use warpfold::DType;
 
-use super::array::GpuArray;
 use crate::dlpack::dense;
 use crate::input::adapt;
 
@@ -31,18 +30,23 @@ pub fn is_tensor(x: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(kind.is(class) || kind.is_subclass(class)?)
 }
 
-/// A new tensor in C order beside another one, and its address.
-pub fn empty<'py>(like: &GpuArray<'py>, shape: &[usize], dtype: DType) -> PyResult<(Bound<'py, PyAny>, u64)> {
-    let py = like.of.py();
+/// A new tensor in C order beside another one, which is on the GPU of that index, and its address.
+pub fn empty<'py>(
+    like: &Bound<'py, PyAny>,
+    gpu: usize,
+    shape: &[usize],
+    dtype: DType,
+) -> PyResult<(Bound<'py, PyAny>, u64)> {
+    let py = like.py();
     let (dims, dtype) = (PyTuple::new(py, shape)?, own(py, dtype)?);
     let array = match quick(py) {
-        Some((device, empty)) if device.call0()?.extract::<usize>()? == like.device => {
+        Some((device, empty)) if device.call0()?.extract::<usize>()? == gpu => {
             empty.call1((dims, PyTuple::new(py, dense(shape, 1))?, dtype))?
         }
         _ => {
             let arguments = PyDict::new(py);
             arguments.set_item(intern!(py, "dtype"), dtype)?;
-            like.of.call_method(intern!(py, "new_empty"), (dims,), Some(&arguments))?
+            like.call_method(intern!(py, "new_empty"), (dims,), Some(&arguments))?
         }
     };
     let address = array.call_method0(intern!(py, "data_ptr"))?.extract()?;
@@ -74,20 +78,22 @@ fn own(py: Python<'_>, dtype: DType) -> PyResult<&Bound<'_, PyAny>> {
     Ok(all[at].bind(py))
 }
 
-/// Has PyTorch keep the memory of a tensor until its current stream has read it.
-pub fn record(array: &GpuArray<'_>) -> PyResult<()> {
-    /// PyTorch's objects of streams, by the indices of GPUs and the driver's handles.
-    static STREAMS: LazyLock<Mutex<HashMap<(usize, usize), Py<PyAny>>>> = LazyLock::new(Mutex::default);
-    let (py, key) = (array.of.py(), (array.device, array.stream));
+/// PyTorch's objects of streams, by the indices of GPUs and the driver's handles.
+type Streams = HashMap<(usize, usize), Py<PyAny>>;
+
+/// Has PyTorch keep the memory of a tensor until its current stream, of this handle on this GPU, has read it.
+pub fn record(x: &Bound<'_, PyAny>, gpu: usize, stream: usize) -> PyResult<()> {
+    static STREAMS: LazyLock<Mutex<Streams>> = LazyLock::new(Mutex::default);
+    let (py, key) = (x.py(), (gpu, stream));
     let known = STREAMS.lock().unwrap_or_else(PoisonError::into_inner).get(&key).map(|stream| stream.clone_ref(py));
     let stream = match known {
         Some(stream) => stream,
         None => {
-            let stream = py.import("torch.cuda")?.call_method1("current_stream", (array.device,))?.unbind();
+            let stream = py.import("torch.cuda")?.call_method1("current_stream", (gpu,))?.unbind();
             let mut all = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
             all.entry(key).or_insert(stream).clone_ref(py)
         }
     };
-    array.of.call_method1(intern!(py, "record_stream"), (stream,))?;
+    x.call_method1(intern!(py, "record_stream"), (stream,))?;
     Ok(())
 }
