@@ -165,3 +165,17 @@ def test_the_example_of_the_module():
 def test_importing_warpfold_imports_no_dask():
     code = "import warpfold, sys; assert not {'dask', 'sklearn', 'xarray', 'flox'} & set(sys.modules); warpfold.dask.sum"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_split_every_is_as_dask_takes_it():
+    """The result does not depend on the number of states that a task merges."""
+    x = da.from_array(np.arange(60, dtype="f4").reshape(12, 5) / 7, chunks=(1, 2))
+    for axis in (None, 0, 1, ()):
+        want = np.asarray(wf.sum(x.compute(), axis=axis)).tobytes()
+        for every in (None, False, 1, 2, 3, 100, {0: 2}, {0: 5, 1: 2}):
+            for keepdims in (False, True):
+                found = wf.dask.sum(x, axis=axis, keepdims=keepdims, split_every=every)
+                assert np.asarray(found.compute()).tobytes() == want
+                assert found.compute().shape == found.shape
+    with pytest.raises(ValueError, match="split_every"):
+        wf.dask.sum(x, split_every="2")
