@@ -34,7 +34,10 @@ impl Work<'_> {
         let Problem { count, outputs, .. } = *self.problem;
         let Cuts { offsets, order } = cuts;
         let (sorted, empty) = look_through(offsets, self.threads);
-        assert!(sorted && offsets.last().is_some_and(|&end| end <= order.map_or(count, <[u32]>::len)), "checked offsets");
+        assert!(
+            sorted && offsets.last().is_some_and(|&end| end <= order.map_or(count, <[u32]>::len)),
+            "checked offsets"
+        );
         assert!(order.is_none_or(|order| order.iter().all(|&at| (at as usize) < count)), "indices along the axis");
         if empty && !self.kernel.has_empty() {
             return false;
@@ -158,7 +161,14 @@ impl Work<'_> {
     ///
     /// # Safety
     /// `node` is a written node of this kernel; no other task writes the place.
-    pub(super) unsafe fn finish_segment(&self, out: &Output<Value>, segment: usize, at: isize, len: usize, node: *const Node) {
+    pub(super) unsafe fn finish_segment(
+        &self,
+        out: &Output<Value>,
+        segment: usize,
+        at: isize,
+        len: usize,
+        node: *const Node,
+    ) {
         // SAFETY: the caller vouches for a node of this kernel, and that no other task writes the place.
         unsafe { self.finish(out, (segment * self.problem.outputs) as isize + at, node, 1, len) };
     }

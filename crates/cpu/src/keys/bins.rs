@@ -241,7 +241,9 @@ fn uniform(
     let edge = |i: usize| if i < bins { edge(i) } else { round(last, dtype) };
     let increases = |a: f64, b: f64| a.partial_cmp(&b) == Some(Ordering::Less);
     let narrow = || {
-        bad(format!("{first:?} to {last:?} is too narrow or too wide for {bins} bins of {dtype}: give fewer, or a range"))
+        bad(format!(
+            "{first:?} to {last:?} is too narrow or too wide for {bins} bins of {dtype}: give fewer, or a range"
+        ))
     };
     // Numbers of a float dtype are farthest apart at one of the ends. So a check of the ends refuses most bins that are
     // too narrow, before very many edges are computed.
