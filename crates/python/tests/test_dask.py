@@ -1,6 +1,7 @@
 """`wf.dask`: any chunks, any scheduler, any order of merging have the bits of the array in one piece."""
 
 import doctest
+import inspect
 import subprocess
 import sys
 
@@ -179,3 +180,21 @@ def test_split_every_is_as_dask_takes_it():
                 assert found.compute().shape == found.shape
     with pytest.raises(ValueError, match="split_every"):
         wf.dask.sum(x, split_every="2")
+
+
+def test_the_planner_of_arrays_is_served():
+    """Dask's planner is chosen before `dask.array` is imported, so a process of its own has it."""
+    code = """
+        import dask
+        dask.config.set({"array.query-planning": True})
+        import dask.array as da, numpy as np, warpfold as wf
+        x = np.random.default_rng(0).random((40, 30), dtype="f4")
+        d = da.from_array(x, chunks=(7, 11))
+        for axis in (None, 0, 1):
+            for keepdims in (False, True):
+                lazy = wf.dask.sum(d, axis=axis, keepdims=keepdims)
+                found, want = np.asarray(lazy.compute()), np.asarray(wf.sum(x, axis=axis, keepdims=keepdims))
+                assert lazy.shape == want.shape and found.tobytes() == want.tobytes(), (axis, keepdims)
+        assert dask.compute(*wf.dask.minmax(d)) == (x.min(), x.max())
+    """
+    subprocess.run([sys.executable, "-W", "ignore", "-c", inspect.cleandoc(code)], check=True)

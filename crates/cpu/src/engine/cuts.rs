@@ -1,4 +1,5 @@
-//! Segments, and the tasks that reduce them: segments longer than a task are cut along subtrees, shorter ones share one.
+//! Segments, and the tasks that reduce them: segments longer than a task are cut along subtrees, shorter ones share a
+//! task.
 
 use std::ops::Range;
 

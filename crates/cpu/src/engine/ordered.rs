@@ -53,11 +53,11 @@ impl Work<'_> {
         for _ in lines {
             let place = Place { at: walk.at(), out: walk.out(), width: 1 };
             let x: *mut Item = ordered.room(order.len() * size);
-            // SAFETY: the caller vouches for the line, among whose elements those of the order are, as checked; there is
-            // room for all of the order.
+            // SAFETY: the caller vouches for the line, among whose elements are those of the order, as checked. There
+            // is room for all of the order.
             unsafe {
                 let line = self.run_of(place.at, &inner, self.problem.count, &mut items);
-                by_size!(size, T => in_order::<T>(line.cast(), order, x.cast()), else unreachable!("an element's size"));
+                by_size!(size, T => in_order::<T>(line.cast(), order, x.cast()), else unreachable!("1 to 16 bytes"));
             }
             let mut from = 0;
             while from < segments {

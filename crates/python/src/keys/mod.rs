@@ -160,7 +160,8 @@ fn layout<'a>(mask: &'a Option<Input<'_>>) -> PyResult<Option<ArrayRef<'a>>> {
 /// num_groups : int, optional
 ///     By default there is one group more than the greatest label.
 /// fill : number, optional
-///     The result of groups that have none. Without it they are a ValueError. It must be a number of the result's dtype.
+///     The result of groups that have none. Without it they are a ValueError. It must be a number of the result's
+///     dtype.
 /// dtype, where, ddof, precision, device
 ///     As those of the reduction.
 ///

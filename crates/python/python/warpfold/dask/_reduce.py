@@ -147,7 +147,9 @@ def reduce(op, x, axis=None, *, keepdims=False, where=None, split_every=None, **
     kept = x.ndim if keepdims else x.ndim - len(axis)
     last = reduction.merge if op == "minmax" else partial(reduction.finish, keepdims=keepdims)
     meta = np.empty((0,) * kept, object if op == "minmax" else dtype)
-    result = _tree(states, reduction, last, keepdims, meta, _merged(axis, split_every))
+    # Dask's planner of arrays takes no graphs.
+    planned = getattr(da, "array_expr_enabled", bool)()
+    result = (_planned if planned else _tree)(states, reduction, last, keepdims, meta, _merged(axis, split_every))
     if op != "minmax":
         return result
     return tuple(
@@ -165,6 +167,23 @@ def _merged(axis, split_every):
     if isinstance(split_every, int):
         return dict.fromkeys(axis, max(split_every, 2))
     raise ValueError(f"split_every must be an integer or a dict of them by axis, not {split_every!r}")
+
+
+def _planned(states, reduction, last, keepdims, meta, every):
+    """As `_tree`, by Dask's own reduction."""
+
+    def flat(states):
+        return [one for some in states for one in flat(some)] if isinstance(states, list) else [states]
+
+    def step(function, states, axis=None, keepdims=None, computing_meta=False):
+        return meta if computing_meta else function(flat(states))
+
+    def same(state, axis=None, keepdims=None, computing_meta=False):
+        return state
+
+    options = {"dtype": meta.dtype, "concatenate": False, "meta": meta, "split_every": every}
+    merge, last = partial(step, reduction.merge), partial(step, last)
+    return da.reduction(states, same, last, combine=merge, axis=reduction.axis, keepdims=keepdims, **options)
 
 
 def _tree(states, reduction, last, keepdims, meta, every):
