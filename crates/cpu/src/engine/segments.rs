@@ -1,7 +1,7 @@
 //! Segments: consecutive parts of one axis, a few long ones or a million short ones, each reduced by itself.
 //!
 //! Segments longer than a task are cut along subtrees. Shorter ones share a task. Neighbours of one length are rows.
-//! Elements at any places along the axis are segments, too, if an order lists them: see [`super::ordered`].
+//! Elements at any places along the axis are segments, too, if an order lists them: see `ordered.rs`.
 
 use warpfold_array::problem::{At, Dim, Problem, Walk};
 
