@@ -182,6 +182,17 @@ def test_split_every_is_as_dask_takes_it():
         wf.dask.sum(x, split_every="2")
 
 
+def test_odd_operands():
+    x = np.arange(12.0).reshape(3, 4)
+    d = da.from_array(x, chunks=2)
+    assert np.isnan(wf.dask.max(d, initial=np.nan).compute())
+    assert np.isnan(wf.dask.sum(d, axis=0, initial=np.nan).compute()).all()
+    for shape in [(2, 4), (4, 3), (2, 3, 4), (0,)]:
+        with pytest.raises(ValueError, match="does not broadcast"):
+            wf.dask.sum(d, where=np.ones(shape, bool))
+    assert wf.dask.sum(d, where=np.array([[True], [False], [True]])).compute() == x[::2].sum()
+
+
 def test_the_planner_of_arrays_is_served():
     """Dask's planner is chosen before `dask.array` is imported, so a process of its own has it."""
     code = """

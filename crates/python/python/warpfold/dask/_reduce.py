@@ -99,10 +99,11 @@ def spread(mask, x):
     """A mask in the shape and the chunks of `x`."""
     if mask.dtype != bool:
         raise TypeError(f"where must be of bool, not {mask.dtype}")
-    if mask.ndim > x.ndim:
+    ends = x.shape[x.ndim - mask.ndim :] if mask.ndim <= x.ndim else ()
+    if len(ends) != mask.ndim or any(n not in (1, end) for n, end in zip(mask.shape, ends)):
         raise ValueError(f"where of shape {mask.shape} does not broadcast to {x.shape}")
-    ends = zip(mask.shape, x.chunks[x.ndim - mask.ndim :])
-    chunks = tuple((n,) if n == 1 else chunks for n, chunks in ends)
+    parts = zip(mask.shape, x.chunks[x.ndim - mask.ndim :])
+    chunks = tuple((n,) if n == 1 else chunks for n, chunks in parts)
     return da.broadcast_to(mask.rechunk(chunks), x.shape, chunks=x.chunks)
 
 
