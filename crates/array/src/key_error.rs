@@ -61,7 +61,7 @@ pub enum KeyError {
         len: usize,
     },
     /// Labels without exactly one axis.
-    #[error("labels must have one axis, these have shape {shape:?}: flatten them")]
+    #[error("labels and keys must have one axis, these have shape {shape:?}: flatten them")]
     LabelsShape {
         /// The shape of the labels.
         shape: Vec<usize>,

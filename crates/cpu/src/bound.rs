@@ -8,7 +8,7 @@ use warpfold_array::problem::{At, Problem};
 use warpfold_array::{Collect, Hole, Progress, Scalar, Value as Element, Values};
 use warpfold_core::{DType, Reducer, with_dtype};
 
-use crate::engine::{Labels, Storing, Work, one_block};
+use crate::engine::{Cuts, Labels, Storing, Work, one_block};
 use crate::kernel::{Item as Elem, Kernel};
 use crate::load::Load;
 use crate::loops::{By, Fetch, Item, Loops, Node, Value};
@@ -202,10 +202,10 @@ impl Bound<'_> {
     ///
     /// # Safety
     /// Every element that the problem reaches from the base is readable. Its only reduced axis is the one that is cut.
-    pub unsafe fn segments(&self, task: &Task<'_>, offsets: &[usize]) -> Option<(Values, Holes)> {
-        let total = (offsets.len() - 1) * task.problem.outputs;
+    pub unsafe fn segments(&self, task: &Task<'_>, cuts: Cuts<'_>) -> Option<(Values, Holes)> {
+        let total = (cuts.offsets.len() - 1) * task.problem.outputs;
         // SAFETY: the caller vouches for the elements and the axis; `out` has a place for each output of each segment.
-        (self.collect_some)(total, &mut |out| unsafe { self.work(task).segments(offsets, out) })
+        (self.collect_some)(total, &mut |out| unsafe { self.work(task).segments(cuts, out) })
     }
 
     /// See [`crate::engine::Job::groups`].

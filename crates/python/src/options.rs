@@ -1,6 +1,6 @@
 //! The arguments of a call as options of a reduction.
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt};
 use warpfold::{DType, DeviceName, Error, Op, Options, Ord, Precision, Scalar};
@@ -48,16 +48,8 @@ impl Given<'_, '_> {
             (ddof, correction) => ddof.or(correction),
         };
         let cast = self.dtype.map(|name| self::dtype(name)).transpose()?;
-        let given = self.initial.map(|x| scalar(x)).transpose()?;
-        if let Some(Scalar::F64(x)) = given {
-            let result = cast.unwrap_or(op.result_dtype(dtype));
-            let whole = x.fract() == 0.0 && x.abs() < 9e18;
-            if !result.is_float() && !whole {
-                let text =
-                    format!("initial={x} is no {result}, which the result is: give an integer, or ask for dtype=");
-                return Err(PyTypeError::new_err(text));
-            }
-        }
+        let result = cast.unwrap_or(op.result_dtype(dtype));
+        let given = self.initial.map(|x| value("initial", x, result)).transpose()?;
         Ok(Options {
             axes: self.axis.map(|axis| axes(axis)).transpose()?,
             keepdims: self.keepdims,
@@ -69,6 +61,11 @@ impl Given<'_, '_> {
             ord: self.ord.map(|ord| self::ord(ord)).transpose()?,
             ..Options::default()
         })
+    }
+
+    /// The dtype of the result.
+    pub fn result(&self, op: Op, dtype: DType) -> PyResult<DType> {
+        Ok(self.dtype.map(|name| self::dtype(name)).transpose()?.unwrap_or(op.result_dtype(dtype)))
     }
 
     /// The device that is named.
@@ -154,7 +151,11 @@ impl<'py> FromPyObject<'_, 'py> for Count {
     type Error = PyErr;
 
     fn extract(x: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let given: i64 = x.extract()?;
+        let py = x.py();
+        let given: i64 = x.extract().map_err(|e: PyErr| match e.is_instance_of::<PyOverflowError>(py) {
+            true => PyValueError::new_err("a number of things must be below 2^63"),
+            false => e,
+        })?;
         let negative = |_| PyValueError::new_err(format!("a number of things must not be negative, this is {given}"));
         usize::try_from(given).map(Self).map_err(negative)
     }
@@ -186,6 +187,37 @@ pub fn scalar(x: &Bound<'_, PyAny>) -> PyResult<Scalar> {
         let kind = x.get_type().name().map_or_else(|_| "?".into(), |name| name.to_string());
         PyTypeError::new_err(format!("a value must be a real number, not {kind}"))
     })
+}
+
+/// The argument `name`, which becomes a result, or an operand of one: a number that the result's dtype has.
+pub fn value(name: &str, x: &Bound<'_, PyAny>, result: DType) -> PyResult<Scalar> {
+    let given = scalar(x)?;
+    let bits = 8 * result.size() as u32;
+    let (least, most) = match result {
+        _ if result.is_float() => return Ok(given),
+        DType::Bool => (0, 1),
+        DType::U8 | DType::U16 | DType::U32 | DType::U64 => (0, (1 << bits) - 1),
+        _ => (-(1i128 << (bits - 1)), (1 << (bits - 1)) - 1),
+    };
+    let whole = match given {
+        Scalar::I64(x) => x.into(),
+        Scalar::U64(x) => x.into(),
+        other => match other.to_f64() {
+            x if x.fract() == 0.0 => x as i128,
+            x => {
+                let text =
+                    format!("{name}={x} is no {result}, which the result is: give an integer from {least} to {most}");
+                return Err(PyTypeError::new_err(text));
+            }
+        },
+    };
+    match (least..=most).contains(&whole) {
+        true => Ok(given),
+        false => {
+            let text = format!("{name}={x} does not fit {result}, which the result is: give {least} to {most}");
+            Err(PyValueError::new_err(text))
+        }
+    }
 }
 
 /// `"tree"` or `"compensated"`.

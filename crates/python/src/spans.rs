@@ -6,7 +6,7 @@ use pyo3::types::{PyBytes, PyDict, PyType};
 use warpfold::{Array, DType, Options, Spans as State};
 
 use crate::input::Input;
-use crate::options::{self, Keywords};
+use crate::options::{self, Count, Keywords};
 use crate::reduce::mask;
 use crate::{error, numpy, pool};
 
@@ -78,9 +78,10 @@ impl Spans {
     fn new<'py>(
         op: &str,
         dtype: &Bound<'py, PyAny>,
-        shape: Vec<usize>,
+        shape: Vec<Count>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
+        let shape: Vec<usize> = shape.into_iter().map(|Count(len)| len).collect();
         Ok(Self { state: state(op, dtype, &shape, options)? })
     }
 
@@ -157,8 +158,8 @@ impl Spans {
     }
 
     /// The result, when all ``total`` elements of the reduced axes are there.
-    fn finish<'py>(&self, py: Python<'py>, total: u64) -> PyResult<Bound<'py, PyAny>> {
-        numpy::result(py, self.state.finish(total).map_err(|e| error::of(py, &e))?)
+    fn finish<'py>(&self, py: Python<'py>, total: Count) -> PyResult<Bound<'py, PyAny>> {
+        numpy::result(py, self.state.finish(total.0 as u64).map_err(|e| error::of(py, &e))?)
     }
 
     /// The ranges of the reduced elements that are there.
@@ -250,16 +251,15 @@ const MOST: u64 = i64::MAX as u64;
 #[pymethods]
 impl Stream {
     #[new]
-    #[pyo3(signature = (op, dtype, *, start=0, **options))]
+    #[pyo3(signature = (op, dtype, *, start=Count(0), **options))]
+    #[pyo3(text_signature = "(op, dtype, *, start=0, **options)")]
     fn new<'py>(
         op: &str,
         dtype: &Bound<'py, PyAny>,
-        start: u64,
+        start: Count,
         options: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Self> {
-        if start > MOST {
-            return Err(PyValueError::new_err(format!("start must be at most {MOST}")));
-        }
+        let start = start.0 as u64;
         Ok(Self { state: state(op, dtype, &[], options)?, start, end: start })
     }
 

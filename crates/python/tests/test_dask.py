@@ -1,6 +1,7 @@
 """`wf.dask`: any chunks, any scheduler, any order of merging have the bits of the array in one piece."""
 
 import doctest
+import inspect
 import subprocess
 import sys
 
@@ -165,3 +166,46 @@ def test_the_example_of_the_module():
 def test_importing_warpfold_imports_no_dask():
     code = "import warpfold, sys; assert not {'dask', 'sklearn', 'xarray', 'flox'} & set(sys.modules); warpfold.dask.sum"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_split_every_is_as_dask_takes_it():
+    """The result does not depend on the number of states that a task merges."""
+    x = da.from_array(np.arange(60, dtype="f4").reshape(12, 5) / 7, chunks=(1, 2))
+    for axis in (None, 0, ()):
+        want = np.asarray(wf.sum(x.compute(), axis=axis)).tobytes()
+        for every in (None, 1, 3, {0: 5, 1: 2}):
+            for keepdims in (False, True):
+                found = wf.dask.sum(x, axis=axis, keepdims=keepdims, split_every=every)
+                assert np.asarray(found.compute()).tobytes() == want
+                assert found.compute().shape == found.shape
+    with pytest.raises(ValueError, match="split_every"):
+        wf.dask.sum(x, split_every="2")
+
+
+def test_odd_operands():
+    x = np.arange(12.0).reshape(3, 4)
+    d = da.from_array(x, chunks=2)
+    assert np.isnan(wf.dask.max(d, initial=np.nan).compute())
+    assert np.isnan(wf.dask.sum(d, axis=0, initial=np.nan).compute()).all()
+    for shape in [(2, 4), (4, 3), (2, 3, 4), (0,)]:
+        with pytest.raises(ValueError, match="does not broadcast"):
+            wf.dask.sum(d, where=np.ones(shape, bool))
+    assert wf.dask.sum(d, where=np.array([[True], [False], [True]])).compute() == x[::2].sum()
+
+
+def test_the_planner_of_arrays_is_served():
+    """Dask's planner is chosen before `dask.array` is imported, so a process of its own has it."""
+    code = """
+        import dask
+        dask.config.set({"array.query-planning": True})
+        import dask.array as da, numpy as np, warpfold as wf
+        x = np.random.default_rng(0).random((40, 30), dtype="f4")
+        d = da.from_array(x, chunks=(7, 11))
+        for axis in (None, 0, 1):
+            for keepdims in (False, True):
+                lazy = wf.dask.sum(d, axis=axis, keepdims=keepdims)
+                found, want = np.asarray(lazy.compute()), np.asarray(wf.sum(x, axis=axis, keepdims=keepdims))
+                assert lazy.shape == want.shape and found.tobytes() == want.tobytes(), (axis, keepdims)
+        assert dask.compute(*wf.dask.minmax(d)) == (x.min(), x.max())
+    """
+    subprocess.run([sys.executable, "-W", "ignore", "-c", inspect.cleandoc(code)], check=True)

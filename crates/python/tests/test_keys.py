@@ -24,6 +24,45 @@ def test_groups_are_reductions_of_their_elements(op, rng):
             assert bits(found[k]) == bits(reduce(x[labels == k], axis=0)), (x.dtype, k)
 
 
+LAYOUTS = {
+    "rows": lambda x: x,
+    "a middle axis": lambda x: np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 0, 1)), 1, 0),
+    "lines": lambda x: np.moveaxis(np.ascontiguousarray(np.moveaxis(x, 0, -1)), -1, 0),
+    "columns": np.asfortranarray,
+    "lines backwards": lambda x: np.moveaxis(np.ascontiguousarray(np.moveaxis(x[::-1], 0, -1)), -1, 0)[::-1],
+    "every second": lambda x: np.repeat(x, 2, axis=2)[..., ::2],
+    "big-endian": lambda x: x.astype(x.dtype.newbyteorder(">")),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("rows, groups", [(6, 9), (301, 4), (300, 90), (9001, 2)])
+def test_groups_are_the_same_in_every_layout(layout, rows, groups, rng):
+    """Rows and lines are read where they lie, in whatever order, and others are gathered."""
+    kept = (5, 19) if rows > 1000 else (7, 33)
+    values = rng.standard_normal((rows, *kept)).astype("f4")
+    values[rng.random(values.shape) < 0.1] = np.nan
+    labels = rng.integers(-1, groups, rows)
+    mask = rng.random(values.shape) < 0.8
+    x = LAYOUTS[layout](values)
+    assert np.array_equal(x, values, equal_nan=True)
+    for op in ["sum", "mean", "nanmean", "nansum", "var", "nanmax", "any", "logsumexp", "argmax"]:
+        for where in [None, mask] if op in ("sum", "nanmean") else [None]:
+            fill = -1 if op in ("nanmax", "argmax") else None
+            found = wf.group_by(x, labels, op, groups, where=where, fill=fill)
+            assert found.shape == (groups, *kept)
+            for group in range(groups):
+                of_group = labels == group
+                if not of_group.any() and fill is not None:
+                    assert (found[group] == fill).all()
+                    continue
+                of_mask = None if where is None else where[of_group]
+                one = getattr(wf, op)(np.ascontiguousarray(values[of_group]), axis=0, where=of_mask)
+                if op == "argmax":
+                    one = np.flatnonzero(of_group)[one]
+                assert found[group].tobytes() == one.tobytes(), (op, group, where is None)
+
+
 def test_several_reductions_share_a_sort(rng):
     x, labels = values(rng, 200), rng.integers(0, 7, 200)
     names = ["sum", "max", "argmax", "first", "last", "size", "std"]

@@ -111,6 +111,7 @@ impl Work<'_> {
             let walk = Walk::new(others, self.base, task / chunks / strips);
             let strip = Strip {
                 axes: &self.problem.reduced,
+                order: None,
                 base: walk.at().step(&lane, column),
                 first_row: row,
                 rows: rows.min(count - row),
@@ -218,9 +219,14 @@ impl Work<'_> {
                     self.rows_beside(beside, strip, from, n)
                 } else {
                     ats.clear();
-                    for _ in 0..n {
-                        ats.push(walk.at());
-                        walk.advance();
+                    if let Some(order) = strip.order {
+                        let inner = self.problem.inner();
+                        ats.extend(order[row..row + n].iter().map(|&i| strip.base.step(&inner, i as usize)));
+                    } else {
+                        for _ in 0..n {
+                            ats.push(walk.at());
+                            walk.advance();
+                        }
                     }
                     self.rows_of(&ats, lane, width, &mut items)
                 }

@@ -5,8 +5,10 @@
 
 mod columns;
 mod counter;
+mod cuts;
 mod groups;
 pub(crate) mod nodes;
+mod ordered;
 mod panels;
 pub(crate) mod pieces;
 mod queues;
@@ -18,6 +20,8 @@ mod span;
 mod storing;
 mod strip;
 mod transposed;
+
+pub use cuts::Cuts;
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -144,7 +148,7 @@ where
         let total = (offsets.len() - 1) * self.problem.outputs;
         // SAFETY: the caller vouches for the elements and the axis; `Work::segments` writes every output of every
         // segment or returns false.
-        unsafe { self.written(total, &|work, out| work.segments(offsets, out)) }
+        unsafe { self.written(total, &|work, out| work.segments(Cuts::at(offsets), out)) }
     }
 
     /// The result of the elements of each label below `groups`, in their order. `None` if there are no elements at all,

@@ -1,105 +1,27 @@
 //! Segments: consecutive parts of one axis, a few long ones or a million short ones, each reduced by itself.
 //!
 //! Segments longer than a task are cut along subtrees. Shorter ones share a task. Neighbours of one length are rows.
-
-use std::ops::Range;
+//! Elements at any places along the axis are segments, too, if an order lists them: see `ordered.rs`.
 
 use warpfold_array::problem::{At, Dim, Problem, Walk};
 
 use super::Work;
+use super::cuts::{Cuts, Part, Tasks, look_through};
 use super::nodes::{Items, Nodes};
 use super::panels::Room;
 use super::rows::Scratch;
 use super::strip::Strip;
 use crate::loops::{Item, Node, Value};
+use crate::moves::copy;
 use crate::output::Output;
-use crate::parallel::map;
 use crate::policy::{BLOCK, CHUNK, PANEL, STRIP_BYTES};
-
-/// The time that a segment takes beside that of its elements, in elements.
-const OVERHEAD: usize = 16;
-
-/// Segments whose offsets one thread checks at a time before any segment is reduced.
-const STRETCH: usize = 1 << 16;
-
-/// The results of `of` for each stretch of segments.
-fn stretches<T: Send>(segments: usize, threads: usize, of: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
-    if threads == 1 || segments <= STRETCH {
-        return vec![of(0..segments)];
-    }
-    map(segments.div_ceil(STRETCH), |i| of(i * STRETCH..segments.min((i + 1) * STRETCH)))
-}
-
-/// Whether offsets do not decrease, and whether a segment is empty.
-fn look_through(offsets: &[usize], threads: usize) -> (bool, bool) {
-    let looks = stretches(offsets.len() - 1, threads, |segments| {
-        let pairs = offsets[segments.start..segments.end].iter().zip(&offsets[segments.start + 1..]);
-        pairs.fold((true, false), |(sorted, empty), (a, b)| (sorted & (a <= b), empty | (a == b)))
-    });
-    looks.into_iter().fold((true, false), |a, b| (a.0 & b.0, a.1 | b.1))
-}
-
-/// A part of a segment that is cut over several tasks.
-struct Part {
-    segment: usize,
-    from: usize,
-}
-
-/// The tasks of a segmented reduction.
-struct Tasks {
-    /// Ranges of neighbouring segments, each of which one task reduces. Segments that are cut lie between the ranges.
-    shared: Vec<(usize, usize)>,
-    /// The parts of segments that are cut, in order.
-    parts: Vec<Part>,
-    /// Rows of a part.
-    piece: usize,
-}
-
-impl Tasks {
-    /// Cuts segments of more than `piece` rows (a power of two). Other segments share tasks of about `piece` rows.
-    fn new(offsets: &[usize], piece: usize, threads: usize) -> Self {
-        let mut stretches = stretches(offsets.len() - 1, threads, |segments| Self::of(offsets, segments, piece));
-        let mut all = Self { shared: Vec::new(), parts: Vec::new(), piece };
-        for stretch in &mut stretches {
-            all.shared.append(&mut stretch.shared);
-            all.parts.append(&mut stretch.parts);
-        }
-        all
-    }
-
-    /// The tasks of a range of segments.
-    fn of(offsets: &[usize], segments: Range<usize>, piece: usize) -> Self {
-        let mut tasks = Self { shared: Vec::new(), parts: Vec::new(), piece };
-        let (mut first, mut load) = (segments.start, 0);
-        for segment in segments.clone() {
-            let len = offsets[segment + 1] - offsets[segment];
-            let long = len > piece;
-            if long || load + len + OVERHEAD > piece {
-                if first < segment {
-                    tasks.shared.push((first, segment));
-                }
-                (first, load) = (segment, 0);
-            }
-            if long {
-                tasks.parts.extend((0..len).step_by(piece).map(|from| Part { segment, from }));
-                first = segment + 1;
-            } else {
-                load += len + OVERHEAD;
-            }
-        }
-        if first < segments.end {
-            tasks.shared.push((first, segments.end));
-        }
-        tasks
-    }
-}
 
 /// The columns of one line or strip: their start in memory and in the output, and their number.
 #[derive(Clone, Copy)]
-struct Place {
-    at: At,
-    out: isize,
-    width: usize,
+pub(super) struct Place {
+    pub at: At,
+    pub out: isize,
+    pub width: usize,
 }
 
 impl Work<'_> {
@@ -108,10 +30,15 @@ impl Work<'_> {
     /// # Safety
     /// Every element that the problem reaches from the base is readable. Its only reduced axis is the one that is cut.
     /// `out` has a place for each output of each segment.
-    pub unsafe fn segments(&self, offsets: &[usize], out: &Output<Value>) -> bool {
+    pub unsafe fn segments(&self, cuts: Cuts<'_>, out: &Output<Value>) -> bool {
         let Problem { count, outputs, .. } = *self.problem;
+        let Cuts { offsets, order } = cuts;
         let (sorted, empty) = look_through(offsets, self.threads);
-        assert!(sorted && offsets.last().is_some_and(|&end| end <= count), "checked offsets");
+        assert!(
+            sorted && offsets.last().is_some_and(|&end| end <= order.map_or(count, <[u32]>::len)),
+            "checked offsets"
+        );
+        assert!(order.is_none_or(|order| order.iter().all(|&at| (at as usize) < count)), "indices along the axis");
         if empty && !self.kernel.has_empty() {
             return false;
         }
@@ -122,8 +49,9 @@ impl Work<'_> {
         unsafe {
             match self.problem.kept.split_last() {
                 Some((lane, others)) if self.problem.inner().x.unsigned_abs() > lane.x.unsigned_abs() => {
-                    self.segments_of_rows(offsets, lane, others, out);
+                    self.segments_of_rows(cuts, lane, others, out);
                 }
+                _ if order.is_some() => self.segments_in_order(cuts, out),
                 _ => self.segments_of_lines(offsets, out),
             }
         }
@@ -162,10 +90,11 @@ impl Work<'_> {
     }
 
     /// The segments of several columns at a time. The last kept axis is faster in memory than the cut one.
-    unsafe fn segments_of_rows(&self, offsets: &[usize], lane: &Dim, others: &[Dim], out: &Output<Value>) {
+    unsafe fn segments_of_rows(&self, cuts: Cuts<'_>, lane: &Dim, others: &[Dim], out: &Output<Value>) {
         let width = (STRIP_BYTES / self.problem.size).min(lane.len);
         let strips = lane.len.div_ceil(width);
         let piece = (CHUNK / width).next_power_of_two().max(8 * PANEL);
+        let offsets = cuts.offsets;
         let tasks = Tasks::new(offsets, piece, self.threads);
         let place = |strip: usize| {
             let (walk, column) = (Walk::new(others, self.base, strip / strips), strip % strips * width);
@@ -177,14 +106,14 @@ impl Work<'_> {
             let (from, to) = tasks.shared[task % tasks.shared.len()];
             let place = place(task / tasks.shared.len());
             // SAFETY: the caller vouches for the elements; each task writes outputs of its own.
-            unsafe { self.short_segments_of_rows(&offsets[from..=to], from, lane, &place, out) };
+            unsafe { self.short_segments_of_rows(cuts.some(from..to), from, lane, &place, out) };
         });
         let parts = &tasks.parts;
         let nodes = self.quiet_results(parts.len() * places, |task| {
             let Part { segment, from } = parts[task % parts.len()];
             let len = piece.min(offsets[segment + 1] - offsets[segment] - from);
             // SAFETY: these rows lie within a segment, whose elements the caller vouches for.
-            unsafe { self.rows_from(lane, &place(task / parts.len()), offsets[segment], from, len) }
+            unsafe { self.rows_from(lane, &place(task / parts.len()), cuts, offsets[segment], from, len) }
         });
         // SAFETY: every part has its nodes; no other task writes the outputs of segments that are cut.
         unsafe { self.join_parts(offsets, &tasks, &nodes, &place, Some(lane), out) };
@@ -232,17 +161,33 @@ impl Work<'_> {
     ///
     /// # Safety
     /// `node` is a written node of this kernel; no other task writes the place.
-    unsafe fn finish_segment(&self, out: &Output<Value>, segment: usize, at: isize, len: usize, node: *const Node) {
+    pub(super) unsafe fn finish_segment(
+        &self,
+        out: &Output<Value>,
+        segment: usize,
+        at: isize,
+        len: usize,
+        node: *const Node,
+    ) {
         // SAFETY: the caller vouches for a node of this kernel, and that no other task writes the place.
         unsafe { self.finish(out, (segment * self.problem.outputs) as isize + at, node, 1, len) };
     }
 
+    /// Writes the result of no elements to `n` outputs along a kept axis.
+    ///
     /// # Safety
-    /// No other task writes the place.
-    unsafe fn finish_empty_segment(&self, out: &Output<Value>, segment: usize, at: isize) {
-        let place = out.at((segment * self.problem.outputs) as isize + at + self.problem.out_offset, 1);
-        // SAFETY: the place is in bounds and has room for a value, and the caller vouches that no other task writes it.
-        assert!(unsafe { self.kernel.finish_empty(place) }, "empty segments have a result, as checked before");
+    /// No other task writes the places.
+    unsafe fn finish_empty_columns(&self, out: &Output<Value>, at: isize, lane: &Dim, n: usize) {
+        let at = at + self.problem.out_offset;
+        let first = out.at(at, 1);
+        // SAFETY: the places are in bounds and have room for a value, and the caller vouches that no other task writes
+        // them.
+        unsafe {
+            assert!(self.kernel.finish_empty(first), "empty segments have a result, as checked before");
+            for column in 1..n as isize {
+                copy(first, out.at(at + column * lane.out, 1), self.facts.value);
+            }
+        }
     }
 
     /// Reduces segments of at most [`CHUNK`] elements, as many at a time as a block holds. The first is number `first`.
@@ -268,24 +213,44 @@ impl Work<'_> {
                 from += 1;
                 continue;
             }
-            let Scratch { items, nodes, room } = &mut scratch;
-            // SAFETY: the run lies within what the caller vouches for.
-            let x = unsafe { self.run_of(at, &inner, offsets[to] - start, items) };
-            while from < to {
-                let len = offsets[from + 1] - offsets[from];
-                let alike = offsets[from..=to].windows(2).take_while(|pair| pair[1] - pair[0] == len).count();
-                let begin = x.wrapping_byte_add((offsets[from] - start) * self.facts.item);
-                // SAFETY: the elements of the segments `from..to` begin at `begin`; no other task writes their places.
-                unsafe {
-                    if alike >= ALIKE && (1..=BLOCK / 2).contains(&len) {
-                        nodes.write(alike, |to| self.rows_of_block(begin, alike, len, room, to));
-                        self.finish_segments(out, first + from, place, len, nodes);
-                        from += alike;
-                    } else {
-                        let until = from + unlike(&offsets[from..=to]);
-                        self.some_segments(begin, &offsets[from..=until], first + from, place, out);
-                        from = until;
-                    }
+            // SAFETY: the run lies within what the caller vouches for; no other task writes these places.
+            unsafe {
+                let x = self.run_of(at, &inner, offsets[to] - start, &mut scratch.items);
+                let Scratch { nodes, room, .. } = &mut scratch;
+                self.segments_of_block(x, &offsets[from..=to], first + from, place, (nodes, room), out);
+            }
+            from = to;
+        }
+    }
+
+    /// Reduces segments of a block, which begins at `x`. The first is number `first`.
+    ///
+    /// # Safety
+    /// All elements of the segments are readable from `x` on; no other task writes the places.
+    pub(super) unsafe fn segments_of_block(
+        &self,
+        x: *const Item,
+        offsets: &[usize],
+        first: usize,
+        place: &Place,
+        (nodes, room): (&mut Nodes, &mut Room),
+        out: &Output<Value>,
+    ) {
+        let (mut from, to) = (0, offsets.len() - 1);
+        while from < to {
+            let len = offsets[from + 1] - offsets[from];
+            let alike = offsets[from..].windows(2).take_while(|pair| pair[1] - pair[0] == len).count();
+            let begin = x.wrapping_byte_add((offsets[from] - offsets[0]) * self.facts.item);
+            // SAFETY: the elements of the segments from `from` on begin at `begin`; no other task writes their places.
+            unsafe {
+                if alike >= ALIKE && (1..=BLOCK / 2).contains(&len) {
+                    nodes.write(alike, |to| self.rows_of_block(begin, alike, len, room, to));
+                    self.finish_segments(out, first + from, place, len, nodes);
+                    from += alike;
+                } else {
+                    let until = from + unlike(&offsets[from..]);
+                    self.some_segments(begin, &offsets[from..=until], first + from, place, out);
+                    from = until;
                 }
             }
         }
@@ -330,7 +295,7 @@ impl Work<'_> {
     /// Reduces segments of a strip of columns. The first is number `first`.
     unsafe fn short_segments_of_rows(
         &self,
-        offsets: &[usize],
+        Cuts { offsets, order }: Cuts<'_>,
         first: usize,
         lane: &Dim,
         place: &Place,
@@ -342,16 +307,16 @@ impl Work<'_> {
         for (i, pair) in offsets.windows(2).enumerate() {
             let (start, len) = (pair[0], pair[1] - pair[0]);
             let segment = first + i;
+            let at = (segment * self.problem.outputs) as isize + place.out;
             if len == 0 {
-                for column in 0..place.width as isize {
-                    // SAFETY: this task alone writes the outputs of its segments and columns.
-                    unsafe { self.finish_empty_segment(out, segment, place.out + column * lane.out) };
-                }
+                // SAFETY: this task alone writes the outputs of its segments and columns.
+                unsafe { self.finish_empty_columns(out, at, lane, place.width) };
                 continue;
             }
             if len <= PANEL {
                 ats.clear();
-                ats.extend((start..start + len).map(|row| place.at.step(&inner, row)));
+                let index = |row: usize| order.map_or(row, |order| order[row] as usize);
+                ats.extend((start..start + len).map(|row| place.at.step(&inner, index(row))));
                 // SAFETY: the caller vouches for the segment's rows, and the panel writes `width` nodes.
                 unsafe {
                     let rows = self.rows_of(&ats, lane, place.width, &mut items);
@@ -360,21 +325,28 @@ impl Work<'_> {
                 self.tell(len * place.width);
             } else {
                 // SAFETY: these rows lie within a segment, whose elements the caller vouches for.
-                nodes = unsafe { self.rows_from(lane, place, start, 0, len) };
+                nodes = unsafe { self.rows_from(lane, place, Cuts { offsets, order }, start, 0, len) };
             }
-            for column in 0..nodes.len() {
-                let at = place.out + column as isize * lane.out;
-                // SAFETY: a node of this kernel; this task alone writes the outputs of its segments and columns.
-                unsafe { self.finish_segment(out, segment, at, len, nodes.at(column)) };
-            }
+            // SAFETY: nodes of this kernel; this task alone writes the outputs of its segments and columns.
+            unsafe { self.finish_apart(out, at, lane.out, nodes.first(), nodes.len(), len) };
         }
     }
 
     /// The nodes of a strip's columns over `len` rows of a segment that starts at `start`, from its row `from`.
-    unsafe fn rows_from(&self, lane: &Dim, place: &Place, start: usize, from: usize, len: usize) -> Nodes {
+    unsafe fn rows_from(
+        &self,
+        lane: &Dim,
+        place: &Place,
+        cuts: Cuts<'_>,
+        start: usize,
+        from: usize,
+        len: usize,
+    ) -> Nodes {
+        let order = cuts.order.map(|order| &order[start + from..][..len]);
         let strip = Strip {
             axes: &self.problem.reduced,
-            base: place.at.step(&self.problem.inner(), start),
+            order,
+            base: if order.is_some() { place.at } else { place.at.step(&self.problem.inner(), start) },
             first_row: from,
             rows: len,
             width: place.width,

@@ -13,6 +13,8 @@ use crate::transpose::{Rows, take_apart};
 pub(super) struct Strip<'a> {
     /// The axes along which rows follow one another.
     pub axes: &'a [Dim],
+    /// The index of each row along the only axis; `None` if rows lie there one after the other.
+    pub order: Option<&'a [u32]>,
     pub base: At,
     pub first_row: usize,
     pub rows: usize,

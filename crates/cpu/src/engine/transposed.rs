@@ -92,6 +92,7 @@ impl Work<'_> {
             let (o, first, u) = (at / units / strips, at / units % strips * width, at % units);
             let strip = Strip {
                 axes: inner,
+                order: None,
                 base: Walk::new(outer, base, o).at().step(&lane, first),
                 first_row: u * unit,
                 rows: unit,

@@ -223,10 +223,10 @@ fn uniform(
         None => extent()?,
     };
     if !first.is_finite() || !last.is_finite() {
-        return bad(format!("the range from {first} to {last} is not finite: give one that is"));
+        return bad(format!("the range from {first:?} to {last:?} is not finite: give one that is"));
     }
     if first > last {
-        return bad(format!("the range from {first} to {last} is empty: give the lesser end first"));
+        return bad(format!("the range from {first:?} to {last:?} is empty: give the lesser end first"));
     }
     let rounded = |x: f64| round(x, steps);
     let (first, last) = if first == last { (rounded(first - 0.5), rounded(last + 0.5)) } else { (first, last) };
@@ -241,7 +241,9 @@ fn uniform(
     let edge = |i: usize| if i < bins { edge(i) } else { round(last, dtype) };
     let increases = |a: f64, b: f64| a.partial_cmp(&b) == Some(Ordering::Less);
     let narrow = || {
-        bad(format!("{first} to {last} is too narrow or too wide for {bins} bins of {dtype}: give fewer, or a range"))
+        bad(format!(
+            "{first:?} to {last:?} is too narrow or too wide for {bins} bins of {dtype}: give fewer, or a range"
+        ))
     };
     // Numbers of a float dtype are farthest apart at one of the ends. So a check of the ends refuses most bins that are
     // too narrow, before very many edges are computed.

@@ -6,7 +6,7 @@ use warpfold_core::DType;
 
 use super::dense::{self, Rows};
 use super::labels::Labels;
-use super::segments::{Descriptions, Found, Segments};
+use super::segments::{Descriptions, Found, Positions, Segments};
 use crate::bound::Task;
 use crate::dispatch::Kernels;
 use crate::reduction::{on_threads, reduce};
@@ -18,6 +18,13 @@ use warpfold_array::problem::Problem;
 use warpfold_array::request::{Request, base};
 use warpfold_array::{Array, Hole, Scalar, Value, Values};
 use warpfold_array::{Error, Op};
+
+/// Bytes of a row from which on groups of rows are reduced where they lie.
+const LEAST_ROW: usize = 64;
+/// The most bytes of a line of the labelled axis whose elements are brought in order by themselves: a share of L2.
+const MOST_LINE: usize = 1 << 18;
+/// The fewest such lines, so that there are some for each thread.
+const LEAST_LINES: usize = 64;
 
 /// Reduces the elements of each label: group `k` has the bits of `reduce(op, values[labels == k], axis 0)`. For several
 /// reductions by the same labels see [`Groups`], which sorts them once.
@@ -182,12 +189,18 @@ impl Groups {
     pub fn reduce(&self, op: Op, values: ArrayRef<'_>, options: &Options<'_>) -> Result<Array, Error> {
         fits(self.labels, &values)?;
         // A mask that does not fit is reported with the shape of the values as given, before rows are gathered.
-        Problem::new(&values, &[0], options.mask.as_ref())?;
-        let varies = |mask: &ArrayRef<'_>| mask.shape().len() == values.shape().len() && mask.shape()[0] != 1;
-        let mask = options.mask.filter(varies).map(|mask| Rows::gather(&mask, &self.positions));
-        let rows = Rows::gather(&values, &self.positions);
-        let options = Options { mask: mask.as_ref().map(Rows::array).or(options.mask), ..options.clone() };
-        let (found, rest) = self.segments.find(op, rows.array(), &options, Some(&self.positions))?;
+        let problem = Problem::new(&values, &[0], options.mask.as_ref())?;
+        let gathered = !reads_in_place(&problem);
+        let positions = Positions { list: &self.positions, gathered };
+        let (found, rest) = if gathered {
+            let varies = |mask: &ArrayRef<'_>| mask.shape().len() == values.shape().len() && mask.shape()[0] != 1;
+            let mask = options.mask.filter(varies).map(|mask| Rows::gather(&mask, &self.positions));
+            let rows = Rows::gather(&values, &self.positions);
+            let options = Options { mask: mask.as_ref().map(Rows::array).or(options.mask), ..options.clone() };
+            self.segments.find(op, rows.array(), &options, Some(positions))?
+        } else {
+            self.segments.find(op, values, options, Some(positions))?
+        };
         let nothing = || reduce(op, values.line(0, 0, 0), &Options { mask: None, ..options.clone() }).ok()?.scalar();
         self.complete(found, nothing, &rest, op.name(), values.dtype())
     }
@@ -274,6 +287,18 @@ impl Groups {
         let holes = empty.flat_map(|i| i * outputs..(i + 1) * outputs).map(|at| (at, Hole::Empty)).collect();
         self.complete(Found { values: found, holes, outputs, width: 1 }, || None, rest, op, values.dtype())
     }
+}
+
+/// Whether the elements of groups are read where they lie: rows of some length, or lines that fit the cache. Others are
+/// gathered first.
+fn reads_in_place(problem: &Problem) -> bool {
+    let Some((lane, others)) = problem.kept.split_last() else { return false };
+    let (inner, size) = (problem.inner(), problem.size as isize);
+    let step = inner.x.unsigned_abs();
+    let rows = lane.x == size && lane.len * problem.size >= LEAST_ROW && step > problem.size;
+    let line = problem.count * problem.size <= MOST_LINE && problem.outputs >= LEAST_LINES;
+    let lines = step > 0 && others.iter().chain([lane]).all(|dim| dim.x.unsigned_abs() >= step);
+    problem.reduced.len() == 1 && (rows || line && lines)
 }
 
 /// The first group without elements, where `present` lists the groups with elements, which are not all groups.

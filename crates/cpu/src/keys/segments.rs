@@ -8,6 +8,7 @@ use super::integers::Integers;
 use crate::bound::Task;
 use crate::describe::{ROW, Run, STATS, check_describe};
 use crate::dispatch::Kernels;
+use crate::engine::Cuts;
 use crate::reduction::on_threads;
 use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;
@@ -145,15 +146,19 @@ impl Segments {
         self.complete(found, &rest, op.name(), values.dtype())
     }
 
-    /// The results of segments, holes left out, and the shape of a segment's result. If `positions` are given, values
-    /// were gathered from there, and arg ops give these positions.
+    /// The results of segments, holes left out, and the shape of a segment's result. If positions are given, arg ops
+    /// give these.
     pub(super) fn find(
         &self,
         op: Op,
         values: ArrayRef<'_>,
         options: &Options<'_>,
-        positions: Option<&[u32]>,
+        positions: Option<Positions<'_>>,
     ) -> Result<(Found, Vec<usize>), Error> {
+        let (order, positions) = match positions {
+            Some(Positions { list, gathered }) => ((!gathered).then_some(list), Some(list)),
+            None => (None, None),
+        };
         self.fits(&values, options)?;
         let options = Options { axes: Some(vec![0]), ..options.clone() };
         let request = Request::new(op, &values, &options)?;
@@ -166,7 +171,7 @@ impl Segments {
                 let base = base(&values, options.mask.as_ref(), problem);
                 let task = Task { problem, base, threads, progress: options.progress };
                 // SAFETY: an ArrayRef's elements are readable; the problem reaches no others, and reduces axis 0 alone.
-                Kernels(&request.spec).with(|bound| unsafe { bound.segments(&task, offsets) })
+                Kernels(&request.spec).with(|bound| unsafe { bound.segments(&task, Cuts { offsets, order }) })
             })
         };
         let (found, holes) = match run(&self.offsets)? {
@@ -281,6 +286,15 @@ pub(super) struct Found {
     pub outputs: usize,
     /// Elements of each output.
     pub width: usize,
+}
+
+/// The positions of the elements of segments in an array.
+#[derive(Clone, Copy)]
+pub(super) struct Positions<'a> {
+    /// Segment after segment.
+    pub list: &'a [u32],
+    /// Whether the values are those of these positions, and no others.
+    pub gathered: bool,
 }
 
 /// The segments that are not empty.

@@ -21,9 +21,6 @@ use crate::simd::prefetch;
 /// The most elements of a task of the only output.
 const TASK: usize = 1 << 20;
 
-/// The fewest elements of a line of which each output is reduced by itself: shorter lines are transposed by the engine.
-const LONG: usize = 256;
-
 /// A true mask for any element, which steps of 0 repeat.
 static TRUE: u8 = 1;
 
@@ -190,14 +187,19 @@ impl Lines {
         // Either each thread has many lines, or all threads share each.
         let tasks = if alone || lines < 4 * threads { 1 } else { 4 * threads };
         let inside = if tasks == 1 && !alone { threads } else { 1 };
-        // Long lines are read once for each output, and not once for each piece.
-        let apart = self.line().x == self.size as isize && len >= LONG && outputs >= 8 * inside;
+        // Elements side by side are read once for each output, and not once for each piece of the line. A line that is
+        // one piece is transposed by the engine.
+        let dense = self.line().x == self.size as isize && outputs >= 8 * inside;
+        let apart = |line: usize| {
+            let start = self.at(line).1;
+            dense && levels(start, start + len as u64).nth(1).is_some()
+        };
         let task = |task: usize| {
             let mut ranges = Ranges::new(bound.kernel, outputs);
             for line in lines * task / tasks..lines * (task + 1) / tasks {
                 // SAFETY: the caller's.
                 unsafe {
-                    if apart {
+                    if apart(line) {
                         let tasks = if inside == 1 { 1 } else { 4 * inside };
                         self.outputs_of_line(bound, outputs, line, tasks, progress, &mut ranges);
                     } else {

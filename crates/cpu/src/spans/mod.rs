@@ -14,7 +14,7 @@ use crate::reduction::on_threads;
 use warpfold_array::problem::normalize_axes;
 use warpfold_array::request::{Request, Spec};
 use warpfold_array::{Array, ArrayRef, Error, Hole, Op, Options, elements, memory};
-use warpfold_core::DType;
+use warpfold_core::{Cast, DType};
 
 use lines::Lines;
 use range::Ranges;
@@ -186,7 +186,15 @@ impl Spans {
 
     fn is_of(&self, other: &Self) -> bool {
         let (a, b) = (&self.spec, &other.spec);
-        let options = |spec: &Spec| (spec.dtype, spec.precision, spec.skip_nan, spec.masked, spec.initial, spec.ord);
+        let bits = |x: Cast| match x {
+            Cast::Float(x) => Err(x.to_bits()),
+            other => Ok(other),
+        };
+        // NaN is an initial value like others.
+        let options = |spec: &Spec| {
+            let Spec { dtype, precision, skip_nan, masked, initial, ord, .. } = *spec;
+            (dtype, precision, skip_nan, masked, initial.map(bits), ord)
+        };
         (a.op, a.input, &self.kept) == (b.op, b.input, &other.kept)
             && options(a) == options(b)
             && a.ddof.to_bits() == b.ddof.to_bits()

@@ -12,7 +12,7 @@ use warpfold::{
 
 use crate::gpu::Together;
 use crate::input::Input;
-use crate::options::{self, Count, Keywords, Of, scalar};
+use crate::options::{self, Count, Keywords, Of, scalar, value};
 use crate::pool;
 use crate::reduce::mask;
 
@@ -30,6 +30,11 @@ impl<'py> Keyed<'py> {
 
     fn fill(&self) -> PyResult<Option<Scalar>> {
         self.options.get("fill").map(scalar).transpose()
+    }
+
+    /// The filling of results of a dtype.
+    fn fill_of(&self, result: DType) -> PyResult<Option<Scalar>> {
+        self.options.get("fill").map(|x| value("fill", x, result)).transpose()
     }
 
     fn device(&self, py: Python<'_>) -> PyResult<DeviceName> {
@@ -85,7 +90,8 @@ impl<'py> Keyed<'py> {
 /// op : str
 ///     The name of a reduction: ``"sum"``, ``"nanmean"``, ``"argmax"``…
 /// fill : number, optional
-///     The result of parts that have none, such as the least of no elements. Without it they are a ValueError.
+///     The result of parts that have none, such as the least of no elements. Without it they are a ValueError. It must
+///     be a number of the result's dtype.
 /// dtype, where, ddof, precision, device
 ///     As those of the reduction. Arrays on a GPU are computed there, and the call waits until it is done; `where` is
 ///     not taken there.
@@ -122,7 +128,8 @@ fn segmented<'py>(
         return on.segmented(op, &keyed.options(op, on.dtype(), skip)?, keyed.fill()?);
     }
     let (values, offsets) = (Input::of(values)?, Input::of(offsets)?);
-    let (offsets, fill) = (offsets.layout()?, keyed.fill()?);
+    let result = keyed.options.given()?.result(options::op(op)?.0, values.layout()?.dtype())?;
+    let (offsets, fill) = (offsets.layout()?, keyed.fill_of(result)?);
     let found = keyed.reduced(&values, op, |device, op, array, options| {
         let segments = fill.into_iter().fold(Segments::new(offsets)?, Segments::fill);
         segmented_on(device, op, array, &segments, options)
@@ -148,7 +155,8 @@ fn layout<'a>(mask: &'a Option<Input<'_>>) -> PyResult<Option<ArrayRef<'a>>> {
 /// num_groups : int, optional
 ///     By default there is one group more than the greatest label.
 /// fill : number, optional
-///     The result of groups that have none. Without it they are a ValueError.
+///     The result of groups that have none. Without it they are a ValueError. It must be a number of the result's
+///     dtype.
 /// dtype, where, ddof, precision, device
 ///     As those of the reduction. Arrays on a GPU are computed there, and the call waits until it is done; `where` is
 ///     not taken there.
@@ -198,6 +206,11 @@ fn group_by<'py>(
             Of::Op(op, skip) => keyed.options(op, array.dtype(), skip)?,
             _ => Options::default(),
         };
+        keyed.fill_of(match of {
+            Of::Op(op, _) => keyed.options.given()?.result(op, array.dtype())?,
+            Of::First | Of::Last => array.dtype(),
+            Of::Size => DType::I64,
+        })?;
         let mut groups = GroupLabels::new(labels);
         groups = num_groups.into_iter().fold(groups, GroupLabels::groups);
         groups = fill.into_iter().fold(groups, GroupLabels::fill);

@@ -3,12 +3,15 @@
 A state knows its place in the whole, so neither the chunks nor the order in which they are merged change the result.
 """
 
+import itertools
 import math
 import threading
+from functools import partial
 
 import dask.array as da
 import numpy as np
 from dask.base import tokenize
+from dask.highlevelgraph import HighLevelGraph
 from dask.sizeof import sizeof
 
 import warpfold as wf
@@ -43,10 +46,11 @@ def joined(states, new):
 class _Reduction:
     """A reduction of an array whose chunks are known: what tasks take with them."""
 
-    def __init__(self, op, dtype, result, axis, shape, masked, options):
-        self.op, self.dtype, self.result, self.axis = op, dtype, result, axis
+    def __init__(self, op, dtype, axis, chunks, masked, options):
+        self.op, self.dtype, self.axis = op, dtype, axis
         self.masked, self.options = masked, options
-        self.rank, self.total = len(shape), [shape[a] for a in axis]
+        self.total = [sum(chunks[a]) for a in axis]
+        self.starts = [starts_of(chunks[a]) for a in axis]
 
     def __dask_tokenize__(self):
         return (self.op, str(self.dtype), self.axis, self.total, self.masked, sorted(map(repr, self.options.items())))
@@ -54,27 +58,20 @@ class _Reduction:
     def _state(self, kept):
         return Spans(self.op, self.dtype, tuple(kept), masked=self.masked, **self.options)
 
-    def chunk(self, x, mask=None, *, starts, block_id):
+    def chunk(self, x, mask=None, *, block_id):
         """The state of one chunk."""
         state = self._state(n for a, n in enumerate(x.shape) if a not in self.axis)
-        place = [starts[a][block_id[a]] for a in self.axis]
+        place = [starts[block_id[a]] for a, starts in zip(self.axis, self.starts)]
         state.add(x, self.axis, place, self.total, where=mask, threads=threads())
         return state
 
-    def merge(self, states, axis=None, keepdims=None, computing_meta=False):
+    def merge(self, states):
         """One state of many. Those that Dask holds are left as they are: it may give them to another task, too."""
-        if computing_meta:
-            return self._meta(keepdims, object)
-        return joined(list(_flat(states)), self._state)
+        return joined(states, self._state)
 
-    def finish(self, states, axis=None, keepdims=False, computing_meta=False):
+    def finish(self, states, keepdims):
         """The result of all states."""
-        if computing_meta:
-            return self._meta(keepdims, self.result)
         return self._result(self.merge(states), keepdims)
-
-    def _meta(self, keepdims, dtype):
-        return np.empty((0,) * (self.rank if keepdims else self.rank - len(self.axis)), dtype)
 
     def half(self, state, which, keepdims):
         """The least or the greatest elements of a minmax."""
@@ -84,14 +81,6 @@ class _Reduction:
         found = np.array(np.asarray(state.finish(math.prod(self.total)))[which], order="C")
         # Without axes a scalar, as Dask's own reductions give it.
         return np.expand_dims(found, self.axis) if keepdims else found[()]
-
-
-def _flat(states):
-    if isinstance(states, list):
-        for one in states:
-            yield from _flat(one)
-    else:
-        yield states
 
 
 def whole(x):
@@ -110,10 +99,11 @@ def spread(mask, x):
     """A mask in the shape and the chunks of `x`."""
     if mask.dtype != bool:
         raise TypeError(f"where must be of bool, not {mask.dtype}")
-    if mask.ndim > x.ndim:
+    ends = x.shape[x.ndim - mask.ndim :] if mask.ndim <= x.ndim else ()
+    if len(ends) != mask.ndim or any(n not in (1, end) for n, end in zip(mask.shape, ends)):
         raise ValueError(f"where of shape {mask.shape} does not broadcast to {x.shape}")
-    ends = zip(mask.shape, x.chunks[x.ndim - mask.ndim :])
-    chunks = tuple((n,) if n == 1 else chunks for n, chunks in ends)
+    parts = zip(mask.shape, x.chunks[x.ndim - mask.ndim :])
+    chunks = tuple((n,) if n == 1 else chunks for n, chunks in parts)
     return da.broadcast_to(mask.rechunk(chunks), x.shape, chunks=x.chunks)
 
 
@@ -143,26 +133,24 @@ def reduce(op, x, axis=None, *, keepdims=False, where=None, split_every=None, **
 
     masked = where is not None and where is not True
     named = {_OF_STATES.get(name, name): value for name, value in options.items()}
-    reduction = _Reduction(op, x.dtype, dtype, axis, x.shape, masked, named)
+    reduction = _Reduction(op, x.dtype, axis, x.chunks, masked, named)
     arrays = [x]
     if masked:
         arrays.append(spread(da.asarray(where), x))
     states = da.map_blocks(
         reduction.chunk,
         *arrays,
-        starts=tuple(starts_of(c) for c in x.chunks),
         chunks=tuple((1,) * len(c) if a in axis else c for a, c in enumerate(x.chunks)),
         dtype=object,
         meta=np.empty((0,) * x.ndim, object),
         name=f"warpfold-{op}-{tokenize(reduction, *(array.name for array in arrays))}",
     )
     kept = x.ndim if keepdims else x.ndim - len(axis)
-    last = reduction.merge if op == "minmax" else reduction.finish
+    last = reduction.merge if op == "minmax" else partial(reduction.finish, keepdims=keepdims)
     meta = np.empty((0,) * kept, object if op == "minmax" else dtype)
-    # Axis by axis, the innermost first, as its chunks are the ones that join.
-    for a in axis[:0:-1]:
-        states = _merged(states, reduction, reduction.merge, (a,), True, object, states._meta, split_every)
-    result = _merged(states, reduction, last, axis, keepdims, dtype, meta, split_every)
+    # Dask's planner of arrays takes no graphs.
+    planned = getattr(da, "array_expr_enabled", bool)()
+    result = (_planned if planned else _tree)(states, reduction, last, keepdims, meta, _merged(axis, split_every))
     if op != "minmax":
         return result
     return tuple(
@@ -171,22 +159,63 @@ def reduce(op, x, axis=None, *, keepdims=False, where=None, split_every=None, **
     )
 
 
-def _merged(states, reduction, last, axis, keepdims, dtype, meta, split_every):
-    """One state in place of those along some axes; or what `last` makes of it."""
-    return da.reduction(
-        states,
-        _same,
-        last,
-        combine=reduction.merge,
-        axis=axis,
-        keepdims=keepdims,
-        dtype=dtype,
-        split_every=split_every or {a: MERGED for a in axis},
-        concatenate=False,
-        meta=meta,
-        name=f"warpfold-{reduction.op}",
-    )
+def _merged(axis, split_every):
+    """How many states one task merges along each axis."""
+    if split_every is None or split_every is False:
+        return dict.fromkeys(axis, MERGED)
+    if isinstance(split_every, dict):
+        return {a: max(int(split_every.get(a, 2)), 2) for a in axis}
+    if isinstance(split_every, int):
+        return dict.fromkeys(axis, max(split_every, 2))
+    raise ValueError(f"split_every must be an integer or a dict of them by axis, not {split_every!r}")
 
 
-def _same(state, axis=None, keepdims=None, computing_meta=False):
-    return state
+def _planned(states, reduction, last, keepdims, meta, every):
+    """As `_tree`, by Dask's own reduction."""
+
+    def flat(states):
+        return [one for some in states for one in flat(some)] if isinstance(states, list) else [states]
+
+    def step(function, states, axis=None, keepdims=None, computing_meta=False):
+        return meta if computing_meta else function(flat(states))
+
+    def same(state, axis=None, keepdims=None, computing_meta=False):
+        return state
+
+    options = {"dtype": meta.dtype, "concatenate": False, "meta": meta, "split_every": every}
+    merge, last = partial(step, reduction.merge), partial(step, last)
+    return da.reduction(states, same, last, combine=merge, axis=reduction.axis, keepdims=keepdims, **options)
+
+
+def _tree(states, reduction, last, keepdims, meta, every):
+    """The array whose blocks `last` makes of all states along the axes.
+
+    Neighbours merge axis by axis, the innermost first, as its chunks are the ones that join. (`dask.array.reduction`
+    would put a task that does nothing before each chunk's, and a graph in a graph takes Dask longer than a small sum.)
+    """
+    axis, blocks, graph = reduction.axis, list(states.numblocks), {}
+    name = f"warpfold-{reduction.op}-{tokenize(states.name, reduction, keepdims, sorted(every.items()))}"
+
+    def merge(source, along, most, function, key):
+        """Adds the tasks that merge up to `most` neighbours along an axis; without one, each block is by itself."""
+        counts = [math.ceil(n / most) if a == along else n for a, n in enumerate(blocks)]
+        for index in itertools.product(*map(range, counts)):
+            ranges = [[i] for i in index]
+            if along is not None:
+                first = index[along] * most
+                ranges[along] = range(first, min(first + most, blocks[along]))
+            graph[key(index)] = (function, [(source, *at) for at in itertools.product(*ranges)])
+        blocks[:] = counts
+
+    source = states.name
+    for a in reversed(axis):
+        # The last of all tasks merges along the outermost axis.
+        while blocks[a] > (every[a] if a == axis[0] else 1):
+            level = f"{name}-{len(graph)}"
+            merge(source, a, every[a], reduction.merge, lambda index, level=level: (level, *index))
+            source = level
+    kept = [a for a in range(states.ndim) if keepdims or a not in axis]
+    most = every[axis[0]] if axis else 1
+    merge(source, axis[0] if axis else None, most, last, lambda index: (name, *(index[a] for a in kept)))
+    graph = HighLevelGraph.from_collections(name, graph, dependencies=[states])
+    return da.Array(graph, name, tuple(states.chunks[a] if a not in axis else (1,) for a in kept), meta=meta)
