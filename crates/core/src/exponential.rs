@@ -15,6 +15,8 @@ pub trait Exponential: Copy {
     fn ordinary_exp(self) -> Self;
     /// The same bits, of an element that was a `dtype`: in fewer operations where these are fused, if it had 16 bits.
     fn ordinary_exp_of(self, dtype: DType) -> Self;
+    /// The same, where `fused(a, b, c)` is `a * b + c`, rounded once.
+    fn fused_exp_of(self, dtype: DType, fused: impl Fn(Self, Self, Self) -> Self) -> Self;
     /// The scale of an element, and its exponential in that scale. Beyond 2^28 (f32) or 2^58 (f64), an ulp of an
     /// element is more than the logarithm of any count. Such an element is its own scale, and the term is 1.
     fn scaled_exp(self) -> (Self, Self);
@@ -64,7 +66,7 @@ macro_rules! exponential {
     ($f:ident, $u:ident, $mantissa:literal, $bias:literal,
      step $step:literal, ordinary $ordinary:literal, limit $limit:expr,
      unit $inverse:literal $unit:literal $unit_low:literal, ln2 $ln2:literal $ln2_low:literal,
-     poly $poly:expr, of $of:expr, log $log:expr) => {
+     poly $poly:expr, of $of:expr, fused $fused_of:path, log $log:expr) => {
         impl Exponential for $f {
             const STEP: u32 = $step;
             const NO_TERM: $f = $f::MIN;
@@ -99,6 +101,11 @@ macro_rules! exponential {
             #[inline(always)]
             fn ordinary_exp_of(self, dtype: DType) -> $f {
                 $of(self, dtype)
+            }
+
+            #[inline(always)]
+            fn fused_exp_of(self, dtype: DType, fused: impl Fn($f, $f, $f) -> $f) -> $f {
+                $fused_of(self, dtype, fused)
             }
 
             #[inline(always)]
@@ -172,11 +179,11 @@ fn fused(a: f32, b: f32, c: f32) -> f32 {
 /// As `ordinary_exp`, with the first `FUSED` steps of the polynomial fused, and the rounding to an integer. Elements of
 /// 16 bits are few, so a test compares all. The last coefficients are those with which all are the same.
 #[inline(always)]
-fn short_exp<const FUSED: usize>(x: f32, [e, f, g]: [f32; 3]) -> f32 {
+fn short_exp<const FUSED: usize>(x: f32, [e, f, g]: [f32; 3], fused: impl Fn(f32, f32, f32) -> f32) -> f32 {
     const WHOLE: f32 = 12_582_912.0;
     let n = fused(x, core::f32::consts::LOG2_E, WHOLE);
     let k = n - WHOLE;
-    let r = without!(f32, without!(f32, x, k, 0.693_145_75), k, 0.000_001_428_605_2);
+    let r = fused(-k, 0.000_001_428_605_2, fused(-k, 0.693_145_75, x));
     let coefficients = [1.0, 1.0, 0.499_999_94, 0.166_665_21, e, f];
     let (mut t, mut i) = (g, coefficients.len());
     while i > 0 {
@@ -186,21 +193,38 @@ fn short_exp<const FUSED: usize>(x: f32, [e, f, g]: [f32; 3]) -> f32 {
     f32::from_bits(t.to_bits().wrapping_add(n.to_bits() << 23))
 }
 
+/// `fused_exp_of` for `f32`.
+#[inline(always)]
+fn fused_exp(x: f32, dtype: DType, fused: impl Fn(f32, f32, f32) -> f32) -> f32 {
+    match dtype {
+        DType::BF16 => short_exp::<4>(x, [0.041_668_274, 0.008_368_621, 0.001_382_135_9], fused),
+        DType::F16 => short_exp::<3>(x, [0.041_668_26, 0.008_368_669, 0.001_382_158_5], fused),
+        _ => x.ordinary_exp(),
+    }
+}
+
 /// `ordinary_exp_of` for `f32`.
 #[inline(always)]
 fn exp_of(x: f32, dtype: DType) -> f32 {
-    match dtype {
-        DType::BF16 => short_exp::<4>(x, [0.041_668_274, 0.008_368_621, 0.001_382_135_9]),
-        DType::F16 => short_exp::<3>(x, [0.041_668_26, 0.008_368_669, 0.001_382_158_5]),
-        _ => x.ordinary_exp(),
-    }
+    fused_exp(
+        x,
+        dtype,
+        #[inline(always)]
+        |a, b, c| fused(a, b, c),
+    )
+}
+
+/// `fused_exp_of` for `f64`.
+#[inline(always)]
+fn exp_of_f64(x: f64, _dtype: DType, _fused: impl Fn(f64, f64, f64) -> f64) -> f64 {
+    x.ordinary_exp()
 }
 
 // exp on [-ln(2)/2, ln(2)/2]: nearest in relative error, 3.1e-9 and 3.8e-18 before rounding.
 exponential!(f32, u32, 23, 127, step 84, ordinary 29.0, limit 268_435_456.0,
     unit 0.017_174_94 58.218_75 0.005_613_167, ln2 0.693_145_75 0.000_001_428_605_2,
     poly [1.0, 1.0, 0.499_999_94, 0.166_665_21, 0.041_668_26, 0.008_368_669, 0.001_382_135_9],
-    of exp_of,
+    of exp_of, fused fused_exp,
     log |high: f32, low: f32, sum: f32| (high as f64 + (low as f64 + libm::log(sum as f64))) as f32);
 exponential!(f64, u64, 52, 1023, step 680, ordinary 235.0, limit 288_230_376_151_711_744.0,
     unit 0.002_121_610_354_248_475_5 471.339_843_75 0.000_239_030_762_810_403_73,
@@ -210,7 +234,7 @@ exponential!(f64, u64, 52, 1023, step 680, ordinary 235.0, limit 288_230_376_151
         0.001_388_888_894_432_845_7, 0.000_198_412_695_298_984_78, 2.480_149_246_891_439e-5, 2.755_756_578_831_829e-6,
         2.763_044_847_386_771e-7, 2.500_650_674_627_367e-8,
     ],
-    of |x: f64, _| x.ordinary_exp(),
+    of |x: f64, _| x.ordinary_exp(), fused exp_of_f64,
     log |high: f64, low: f64, sum: f64| high + (low + libm::log(sum)));
 
 #[cfg(test)]

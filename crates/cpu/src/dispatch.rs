@@ -16,7 +16,7 @@ use warpfold_core::{Cast, DType, Element, Float, Kind, Live, Real, Reducer, bf16
 use crate::args::ArgScan;
 use crate::bound::{Bound, Then};
 use crate::exact::{Exact, Small};
-use crate::exponentials::Exponentials;
+use crate::exponentials::{Exponentials, Fused};
 use crate::extrema::Peak;
 use crate::free::Lanes;
 use crate::halves::{Half, Halves, Wide};
@@ -104,7 +104,7 @@ impl Kernels<'_> {
 
     fn float<F>(&self, v: Then<'_>)
     where
-        F: Loaded + Wide + Value + Real + Float + Wire + Element<Float = F, Mean = F, Key: Wire> + Stored,
+        F: Loaded + Wide + Fused + Value + Real + Float + Wire + Element<Float = F, Mean = F, Key: Wire> + Stored,
         (F, F): Stored,
         PlainPrecision: Arithmetic<F, Real: Wire>,
         Compensated: Arithmetic<F, Real: Wire>,
@@ -121,7 +121,7 @@ impl Kernels<'_> {
     /// is exact.
     fn real<F, P>(&self, v: Then<'_>)
     where
-        F: Loaded + Wide + Value + Real + Float + Wire + Element<Float = F, Mean = F, Key: Wire> + Stored,
+        F: Loaded + Wide + Fused + Value + Real + Float + Wire + Element<Float = F, Mean = F, Key: Wire> + Stored,
         P: Arithmetic<F, Real: Wire>,
     {
         let skip = self.skip_nan;
@@ -161,7 +161,7 @@ impl Kernels<'_> {
                 let nan_as = skip.then_some(nothing);
                 let load = Plain { nan_as, ..self.plain(nothing) };
                 match self.precision {
-                    Precision::Tree => v.visit(Exponentials(LogSumExp::new()), load),
+                    Precision::Tree => v.visit(Exponentials { reducer: LogSumExp::new(), dtype: self.result() }, load),
                     Precision::Compensated => v.visit(Tree(LogSumExp::<F, P>::new()), load),
                 }
             }

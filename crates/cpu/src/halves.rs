@@ -113,7 +113,7 @@ pub(super) fn fold_widened<T: Wide, R: Reducer<Item = T::Float>>(
     for (row, wide) in rows.iter().zip(&mut wide) {
         *wide = T::widen(level, row);
     }
-    fold_tile::<false, _, _>(reducer, &wide.each_ref()[..rows.len()], start, out);
+    fold_tile::<true, _, _>(reducer, &wide.each_ref()[..rows.len()], start, out);
 }
 
 /// Calls `f` with at most a block of elements as f32.

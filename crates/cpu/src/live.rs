@@ -11,7 +11,8 @@ use warpfold_core::{Element, Float, Real, Reducer};
 use super::free::Lanes;
 use super::kernel::{Kernel, Tree, vectorize};
 use super::panel::{Panel, TILE, fold_columns_at_level};
-use super::policy::{BLOCK, PANEL, SHORT};
+use super::policy::{AHEAD, BLOCK, PANEL, SHORT};
+use super::simd::prefetch;
 use super::wire::fields;
 
 /// A float that is its own mean.
@@ -151,7 +152,7 @@ impl<F: Plainly> Reducer for LiveDeviation<F> {
             #[inline(always)]
             |node| Three { mean: node.value.mean, m2: node.value.m2, count: F::from_count(node.count) },
         );
-        let Three { mean, m2, .. } = a.join(b);
+        let Three { mean, m2, .. } = a.join::<BLOCK>(b);
         Counted { value: Moments { mean, m2 }, count: left.count + right.count }
     }
 
@@ -180,11 +181,20 @@ impl<F: Plainly> Three<F> {
         Self { mean, m2: mean.sub(mean), count: if is { F::ONE } else { F::ZERO } }
     }
 
-    /// [`Deviation`]'s node above two. Of equal counts the share is exactly one half.
+    /// [`Deviation`]'s node above two of at most `MOST` elements each. Of equal counts the share is exactly one half.
     #[inline(always)]
-    fn join(self, right: Self) -> Self {
+    fn join<const MOST: usize>(self, right: Self) -> Self {
         let count = self.count.add(right.count);
-        let (d, share) = (right.mean.sub(self.mean), right.count.div(count));
+        let half = F::ONE.div(F::from_count(2));
+        // If there are elements on both sides. Without a division where nodes are small: two thirds, rounded, are twice
+        // as much as one third, rounded.
+        let share = match MOST {
+            1 => half,
+            2 if count == F::from_count(3) => right.count.mul(F::ONE.div(F::from_count(3))),
+            2 => half,
+            _ => right.count.div(count),
+        };
+        let d = right.mean.sub(self.mean);
         let mean = self.mean.add(d.mul(share));
         let m2 = self.m2.add(right.m2).add(d.square().mul(self.count.mul(share)));
         // A node of no elements changes nothing.
@@ -225,34 +235,86 @@ impl<F: Plainly, const N: usize> Level<F, N> {
     }
 }
 
-/// The level above.
+impl<F: Plainly> Level<F, LEAVES> {
+    /// Sets the nodes of a piece.
+    #[inline(always)]
+    fn put(&mut self, piece: usize, nodes: &Level<F, { PIECE / LEAF }>) {
+        self.mean.as_chunks_mut().0[piece] = nodes.mean;
+        self.m2.as_chunks_mut().0[piece] = nodes.m2;
+        self.count.as_chunks_mut().0[piece] = nodes.count;
+    }
+}
+
+/// The level above `2 * n` nodes of at most `MOST` elements.
 #[inline(always)]
-fn above<F: Plainly, const M: usize, const N: usize>(level: &Level<F, M>) -> Level<F, N> {
+fn above<F: Plainly, const MOST: usize, const M: usize, const N: usize>(level: &Level<F, M>, n: usize) -> Level<F, N> {
     const { assert!(M == 2 * N) };
     let mut above = Level::new();
-    for i in 0..N {
-        above.set(i, level.get(2 * i).join(level.get(2 * i + 1)));
+    for i in 0..n.min(N) {
+        above.set(i, level.get(2 * i).join::<MOST>(level.get(2 * i + 1)));
     }
     above
 }
 
-/// Elements of a block whose levels are arrays at a time.
+/// Elements of a block whose first levels are reduced in registers.
 const PIECE: usize = 128;
 
-/// The node over [`PIECE`] elements.
+/// Elements under each node that a piece leaves.
+const LEAF: usize = 8;
+
+/// Nodes that the pieces of a block leave.
+const LEAVES: usize = BLOCK / LEAF;
+
+/// The nodes over each [`LEAF`] elements.
 #[inline(always)]
-fn piece<F: Plainly>(x: &[F; PIECE]) -> Three<F> {
+fn piece<F: Plainly>(x: &[F; PIECE]) -> Level<F, { PIECE / LEAF }> {
     let mut level = Level::<F, PIECE>::new();
     for (i, &x) in x.iter().enumerate() {
         level.set(i, Three::of(x));
     }
-    let level = above::<F, PIECE, 64>(&level);
-    let level = above::<F, 64, 32>(&level);
-    let level = above::<F, 32, 16>(&level);
-    let level = above::<F, 16, 8>(&level);
-    let level = above::<F, 8, 4>(&level);
-    let level = above::<F, 4, 2>(&level);
-    above::<F, 2, 1>(&level).get(0)
+    let level = above::<F, 1, PIECE, 64>(&level, 64);
+    let level = above::<F, 2, 64, 32>(&level, 32);
+    above::<F, 4, 32, 16>(&level, 16)
+}
+
+/// The root over the first `n` nodes that pieces have left. Those after them are of no elements. (Of short rows there
+/// are so few that the wide levels would take longer than the rows.)
+#[inline(always)]
+fn root<F: Plainly>(level: &Level<F, LEAVES>, n: usize) -> Three<F> {
+    const { assert!(LEAVES == 512) };
+    let up = |levels: u32| n.div_ceil(1 << levels);
+    let level: Level<F, 32> = if n > 32 {
+        let level = above::<F, BLOCK, 512, 256>(level, up(1));
+        let level = above::<F, BLOCK, 256, 128>(&level, up(2));
+        let level = above::<F, BLOCK, 128, 64>(&level, up(3));
+        above::<F, BLOCK, 64, 32>(&level, up(4))
+    } else {
+        let mut few = Level::new();
+        for i in 0..32 {
+            few.set(i, level.get(i));
+        }
+        few
+    };
+    let level = above::<F, BLOCK, 32, 16>(&level, 16);
+    let level = above::<F, BLOCK, 16, 8>(&level, 8);
+    let level = above::<F, BLOCK, 8, 4>(&level, 4);
+    let level = above::<F, BLOCK, 4, 2>(&level, 2);
+    above::<F, BLOCK, 2, 1>(&level, 1).get(0)
+}
+
+/// One level up from `n` tiles of columns, of at most `MOST` elements each. Returns the number of tiles above.
+#[inline(always)]
+fn above_tiles<F: Plainly, const MOST: usize>(levels: &mut [Level<F, TILE>; PANEL], n: usize) -> usize {
+    for pair in 0..n / 2 {
+        let (left, right) = (levels[2 * pair], levels[2 * pair + 1]);
+        for i in 0..TILE {
+            levels[pair].set(i, left.get(i).join::<MOST>(right.get(i)));
+        }
+    }
+    if n % 2 == 1 {
+        levels[n / 2] = levels[n - 1];
+    }
+    n.div_ceil(2)
 }
 
 /// The loops of [`LiveDeviation`].
@@ -272,29 +334,19 @@ impl<F: Plainly> Kernel for Deviations<F> {
         vectorize::<Self, _>(
             #[inline(always)]
             || {
-                let mut nodes = [Three::of(F::ZERO); BLOCK / PIECE];
+                let mut leaves = Level::<F, LEAVES>::new();
                 let (pieces, rest) = x.as_chunks::<PIECE>();
-                let mut n = pieces.len();
-                for (x, node) in pieces.iter().zip(&mut nodes) {
-                    *node = piece(x);
+                for (at, x) in pieces.iter().enumerate() {
+                    prefetch(x.as_ptr().wrapping_byte_add(AHEAD), PIECE);
+                    leaves.put(at, &piece(x));
                 }
                 if !rest.is_empty() {
                     // What follows the last element is absent, too.
                     let mut last = [F::ZERO.div(F::ZERO); PIECE];
                     last[..rest.len()].copy_from_slice(rest);
-                    nodes[n] = piece(&last);
-                    n += 1;
+                    leaves.put(pieces.len(), &piece(&last));
                 }
-                while n > 1 {
-                    for i in 0..n / 2 {
-                        nodes[i] = nodes[2 * i].join(nodes[2 * i + 1]);
-                    }
-                    if n % 2 == 1 {
-                        nodes[n / 2] = nodes[n - 1];
-                    }
-                    n = n.div_ceil(2);
-                }
-                nodes[0].counted()
+                root(&leaves, x.len().div_ceil(LEAF)).counted()
             },
         )
     }
@@ -314,17 +366,10 @@ impl<F: Plainly> Kernel for Deviations<F> {
                             level.set(i, Three::of(row[i]));
                         }
                     }
+                    n = above_tiles::<F, 1>(&mut levels, n);
+                    n = above_tiles::<F, 2>(&mut levels, n);
                     while n > 1 {
-                        for pair in 0..n / 2 {
-                            let (left, right) = (levels[2 * pair], levels[2 * pair + 1]);
-                            for i in 0..TILE {
-                                levels[pair].set(i, left.get(i).join(right.get(i)));
-                            }
-                        }
-                        if n % 2 == 1 {
-                            levels[n / 2] = levels[n - 1];
-                        }
-                        n = n.div_ceil(2);
+                        n = above_tiles::<F, PANEL>(&mut levels, n);
                     }
                     for (i, out) in out.iter_mut().enumerate() {
                         out.write(levels[0].get(i).counted());

@@ -3,7 +3,8 @@
 
 use std::mem::MaybeUninit;
 
-use super::policy::PANEL;
+use super::policy::{AHEAD, PANEL};
+use super::simd::prefetch;
 
 /// Columns that a panel reduces at a time. Their nodes stay in L1, level by level, and every loop is long enough for
 /// vectors.
@@ -127,6 +128,30 @@ pub unsafe fn side_by_side<X>(x: *const X, groups: usize, n: usize, width: usize
                 let to = tile.byte_add((row % n * PITCH + place * width) * bytes);
                 let from = x.byte_add(row * width * bytes);
                 std::ptr::copy_nonoverlapping(from.cast::<MaybeUninit<u8>>(), to.cast(), width * bytes);
+            }
+        });
+    }
+}
+
+/// Copies runs of `len` elements that follow one another: of `n` lines of `runs` runs each, run i of every line goes to
+/// the elements from `i * pitch` on, line after line.
+///
+/// # Safety
+/// All runs are readable, and `to` has room for them.
+pub unsafe fn copy_runs<X>(x: *const X, [n, runs]: [usize; 2], len: usize, bytes: usize, to: *mut X, pitch: usize) {
+    let places = (0..n * runs).map(|i| (i * len, (i % runs) * pitch + i / runs * len));
+    // SAFETY: the caller vouches for all runs on either side.
+    unsafe {
+        by_size!(bytes, T => {
+            let (x, to) = (x.cast::<T>(), to.cast::<T>());
+            for (from, place) in places {
+                prefetch(x.wrapping_add(from).wrapping_byte_add(AHEAD), len);
+                copy_row(x.add(from), len, to.add(place));
+            }
+        }, else {
+            for (from, place) in places {
+                let (from, to) = (x.byte_add(from * bytes), to.byte_add(place * bytes));
+                std::ptr::copy_nonoverlapping(from.cast::<MaybeUninit<u8>>(), to.cast(), len * bytes);
             }
         });
     }

@@ -169,19 +169,16 @@ pub(super) fn fold_tile<const KNOWN: bool, R: Reducer, const W: usize>(
     // A local array, which cannot overlap the rows: the vectoriser needs no proof of that.
     let mut nodes = [[const { MaybeUninit::<R::Acc>::uninit() }; W]; PANEL / 2];
     if KNOWN && let Ok(x) = <&[&[R::Item; W]; PANEL]>::try_from(rows) {
-        for i in 0..W {
-            let leaf = inlined(
-                #[inline(always)]
-                |r: usize| reducer.lift(x[r][i], start + r as u64),
-            );
-            let pair = inlined(
-                #[inline(always)]
-                |r: usize| reducer.combine_counted(leaf(r), 1, leaf(r + 1), 1),
-            );
-            let low = reducer.combine_counted(pair(0), 2, pair(2), 2);
-            let high = reducer.combine_counted(pair(4), 2, pair(6), 2);
-            nodes[0][i].write(reducer.combine_counted(low, 4, high, 4));
-        }
+        fold_eight(reducer, x, PANEL, None, start, &mut nodes[0]);
+        return copy_out(&nodes[0], out);
+    }
+    if KNOWN
+        && R::PADDED
+        && rows.len() > PANEL / 2
+        && let absent @ Some(_) = reducer.identity()
+    {
+        let n = rows.len();
+        fold_eight(reducer, &array!(PANEL, r => rows[r.min(n - 1)]), n, absent, start, &mut nodes[0]);
         return copy_out(&nodes[0], out);
     }
     let mut weights = [2u64; PANEL / 2];
@@ -221,6 +218,34 @@ pub(super) fn fold_tile<const KNOWN: bool, R: Reducer, const W: usize>(
         n = n.div_ceil(2);
     }
     copy_out(&nodes[0], out);
+}
+
+/// The nodes of a tile's columns of [`PANEL`] rows. From row `n` on, `absent` stands for them.
+#[inline(always)]
+fn fold_eight<R: Reducer, const W: usize>(
+    reducer: &R,
+    rows: &[&[R::Item; W]; PANEL],
+    n: usize,
+    absent: Option<R::Acc>,
+    start: u64,
+    nodes: &mut [MaybeUninit<R::Acc>; W],
+) {
+    for (i, node) in nodes.iter_mut().enumerate() {
+        let leaf = inlined(
+            #[inline(always)]
+            |r: usize| match absent {
+                Some(absent) if r >= n => absent,
+                _ => reducer.lift(rows[r][i], start + r as u64),
+            },
+        );
+        let pair = inlined(
+            #[inline(always)]
+            |r: usize| reducer.combine_counted(leaf(r), 1, leaf(r + 1), 1),
+        );
+        let low = reducer.combine_counted(pair(0), 2, pair(2), 2);
+        let high = reducer.combine_counted(pair(4), 2, pair(6), 2);
+        node.write(reducer.combine_counted(low, 4, high, 4));
+    }
 }
 
 /// One tile of columns of an order-free reducer: nodes run down the rows.

@@ -2,7 +2,8 @@
 
 use super::moves::TILE;
 use super::policy::{
-    BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_INNER, LEAST_RUN, LEAST_RUNS, LEAST_SLABS, MOST_BESIDE, MOST_SLAB,
+    BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_INNER, LEAST_RUN, LEAST_RUNS, LEAST_SLABS, LONG_RUN, MOST_ABREAST,
+    MOST_BESIDE, MOST_OF_TILES, MOST_SLAB, TILE_ITEMS,
 };
 use warpfold_array::problem::{Dim, Problem};
 
@@ -30,6 +31,14 @@ pub enum Route {
     /// One reduced axis is the fastest in memory, and another is slower than all kept axes. Runs are reduced in memory
     /// order.
     Runs,
+    /// A few outputs lie between the elements of an output along a slow reduced axis. Tiles of all of them are read in
+    /// memory order, and each output's stretch is brought together.
+    Tiles {
+        /// The number of that axis in [`Problem::reduced`].
+        lane: usize,
+        /// How many of the last of [`Problem::kept`] lie within it.
+        within: usize,
+    },
     /// The fastest axis in memory is an outer reduced one (a transposed array). Tiles are transposed as they are read.
     Transposed {
         /// The number of that axis in [`Problem::reduced`].
@@ -70,6 +79,9 @@ impl Route {
         {
             return Route::Columns { lane };
         }
+        if let Some(tiles) = Self::tiles(problem, lane) {
+            return tiles;
+        }
         let (of_lane, of_other) = (of(kept, lane), of(outer, other));
         match (lane, other) {
             _ if step(inner) <= of_lane.min(of_other) => {
@@ -97,6 +109,32 @@ impl Route {
             (Some(lane), _) if kept[lane].len >= TILE && inner.len < LEAST_INNER => Route::Columns { lane },
             _ => Route::Rows,
         }
+    }
+
+    /// Tiles, if a few outputs lie within a reduced axis that is neither the fastest nor the fastest of the index, and
+    /// what is within has short runs.
+    fn tiles(problem: &Problem, nearest: Option<usize>) -> Option<Self> {
+        let Problem { kept, reduced, size, count, outputs, .. } = problem;
+        let (inner, outer) = reduced.split_last()?;
+        let column = *kept.get(nearest?).filter(|_| nearest == Some(kept.len() - 1))?;
+        if *outputs > MOST_OF_TILES || *count < BLOCK || Self::in_runs(problem) {
+            return None;
+        }
+        let end = |dim: &Dim| dim.x.unsigned_abs().saturating_mul(dim.len);
+        let (lane, within) = if inner.x == *size as isize && end(inner) <= column.x as usize {
+            // Runs of each output side by side, between them and those of the next index.
+            let lane = outer.len().checked_sub(1)?;
+            (lane, kept.iter().filter(|dim| end(dim) <= outer[lane].x.unsigned_abs()).count())
+        } else if column.x == *size as isize && column.len < TILE {
+            (outer.iter().position(|dim| dim.x.unsigned_abs() == end(&column))?, 1)
+        } else {
+            return None;
+        };
+        let abreast: usize = kept[kept.len() - within..].iter().map(|dim| dim.len).product();
+        let depth: usize = reduced[lane + 1..].iter().map(|dim| dim.len).product();
+        let short = within > 0 && (inner.x != *size as isize || inner.len * size < LONG_RUN);
+        let fits = depth.saturating_mul(abreast).saturating_mul(*size) <= TILE_ITEMS / 8;
+        (short && fits && abreast <= MOST_ABREAST).then_some(Route::Tiles { lane, within })
     }
 
     /// The kept axis along which small slabs of more than one output, or of more than one run, lie side by side.
@@ -143,6 +181,9 @@ impl Route {
             Route::Runs => "runs: each output's runs in memory order, then a binary counter of their nodes",
             Route::Slabs { .. } => {
                 "slabs: blocks of slabs are transposed, then all their outputs are reduced as columns"
+            }
+            Route::Tiles { .. } => {
+                "tiles: stretches of the sequences of a few outputs, read in memory order and brought together"
             }
             Route::Transposed { .. } => "transposed: tiles are transposed into index order on the way in",
         }

@@ -55,6 +55,12 @@ pub unsafe fn take_apart<X>(x: *const X, rows: Rows, to: *mut X, pitch: usize) {
     }
 }
 
+/// The fewest columns that are transposed in square blocks, of elements of 1, 2, 4 and 8 bytes. Fewer are left to the
+/// compiler. A Xeon with AVX-512, ns of an element by the compiler and in blocks: u16, rows of 3 0.052, 0.063; of 4
+/// 0.063, 0.047; of 7 0.243, 0.058; u8, of 4 0.035, 0.044; of 7 0.170, 0.045; f32, of 4 0.107, 0.122; of 7 0.301,
+/// 0.133.
+const LEAST_BLOCKS: [usize; 4] = if cfg!(target_arch = "x86_64") { [5, 4, 5, 9] } else { [9; 4] };
+
 /// [`take_apart`] of elements of one type.
 ///
 /// # Safety
@@ -90,7 +96,11 @@ unsafe fn take_apart_typed<T: Copy>(x: *const T, n: usize, columns: usize, step:
             let few = if step == columns { columns } else { 0 };
             by_number!(
                 few,
-                C in [2 3 4 5 6 7 8] => fixed::<T, C>(x, n, to, pitch),
+                C in [2 3 4 5 6 7 8] => if C < LEAST_BLOCKS[size_of::<T>().ilog2() as usize] {
+                    fixed::<T, C>(x, n, to, pitch);
+                } else {
+                    blocks(x, n, C, C, to, pitch);
+                },
                 else blocks(x, n, columns, step, to, pitch)
             );
         },
@@ -189,9 +199,12 @@ unsafe fn blocks<T: Copy>(x: *const T, n: usize, columns: usize, step: usize, to
                                 $(store($low);)*
                                 $(store($high);)*
                             } else {
-                                for (c, &column) in block[..some].iter().enumerate() {
-                                    _mm_storeu_si128(to.add(c * pitch).cast(), column);
-                                }
+                                $(if $low < some {
+                                    store($low);
+                                })*
+                                $(if $high < some {
+                                    store($high);
+                                })*
                             }
                         }
                     }

@@ -9,10 +9,11 @@ use super::panels::Room;
 use super::rows::Scratch;
 use super::strip::{Beside, Strip};
 use crate::loops::{Item, Value};
-use crate::moves::TILE;
+use crate::moves::{TILE, copy};
 use crate::output::Output;
 use crate::panel::{Panel, RowList};
 use crate::policy::{BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, MOST_FEW, MOST_ROWS, PANEL, STRIP, STRIP_BYTES};
+use crate::transpose::{Rows, take_apart};
 
 /// The rows of a task, a power of two and at least `least`, such that there are enough tasks for all threads.
 pub(super) fn rows_per_task(rows: usize, tasks: usize, threads: usize, least: usize) -> usize {
@@ -183,15 +184,19 @@ impl Work<'_> {
         if group == 1 {
             return nodes;
         }
-        let (mut nodes, size) = (nodes, self.facts.node);
-        let mut roots = Nodes::with_capacity(size, nodes.len() / group);
-        for i in 0..nodes.len() / group {
-            let first = nodes.first_mut().wrapping_byte_add(i * group * size);
-            // SAFETY: the caller vouches for the nodes, and the group is among them.
-            unsafe {
-                self.kernel.root(first, group, 1, 1);
-                roots.push(first);
+        let (n, size) = (nodes.len() / group, self.facts.node);
+        // The first node of each group, then the second one of each, and so on.
+        let (mut apart, mut roots) = (Nodes::new(size), Nodes::new(size));
+        // SAFETY: the caller vouches for the nodes, which `take_apart` writes to `apart`. A row of them is merged into
+        // the next one, and the last one is copied: `n` nodes on either side.
+        unsafe {
+            apart.write(n * group, |to| take_apart(nodes.first(), Rows::dense(n, group, size, false), to, n));
+            let first = apart.first_mut();
+            let row = |i: usize| first.wrapping_byte_add(i * n * size);
+            for i in 1..group {
+                self.kernel.merge(row(i - 1), i as u64, row(i), 1, n);
             }
+            roots.write(n, |to| copy(row(group - 1), to, n * size));
         }
         roots
     }

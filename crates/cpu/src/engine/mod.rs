@@ -19,6 +19,7 @@ mod slabs;
 mod span;
 mod storing;
 mod strip;
+mod tiles;
 mod transposed;
 
 pub use cuts::Cuts;
@@ -262,6 +263,7 @@ impl<'a> Work<'a> {
                 Route::Transposed { lane } => self.transposed(lane, out),
                 Route::Runs => self.runs(out),
                 Route::Slabs { slab } => self.slabs(slab, out),
+                Route::Tiles { lane, within } => self.tiles(lane, within, out),
             }
         }
     }

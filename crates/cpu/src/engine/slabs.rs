@@ -194,7 +194,7 @@ impl Work<'_> {
 }
 
 /// The sums of all combinations of steps along axes.
-fn steps(dims: &[Dim], step: fn(&Dim) -> isize) -> Vec<isize> {
+pub(super) fn steps(dims: &[Dim], step: fn(&Dim) -> isize) -> Vec<isize> {
     dims.iter().fold(vec![0], |steps: Vec<isize>, dim| {
         steps.iter().flat_map(|&at| (0..dim.len as isize).map(move |i| at + i * step(dim))).collect()
     })

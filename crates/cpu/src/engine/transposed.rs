@@ -161,7 +161,7 @@ impl Work<'_> {
     /// Transposes `lines` lines of `lanes` elements, which are a step along `inner` apart: lane i goes to the elements
     /// from `i * pitch` on.
     #[expect(clippy::too_many_arguments, reason = "a matrix on either side")]
-    unsafe fn transpose(
+    pub(super) unsafe fn transpose(
         &self,
         at: At,
         lane: &Dim,

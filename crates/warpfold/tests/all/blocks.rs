@@ -10,7 +10,7 @@ use warpfold::cpu::kernel::{Acc, Item, Kernel, Tree};
 use warpfold::cpu::load::Copied;
 use warpfold::cpu::moments::Spread;
 use warpfold::cpu::simd::{Simd, at_level};
-use warpfold::{Element, bf16, f16};
+use warpfold::{DType, Element, bf16, f16};
 use warpfold_array::problem::{At, Problem};
 use warpfold_core::Reducer;
 use warpfold_core::ops::{Arg, Deviation, Extremum, LogSumExp, Search, Sum};
@@ -73,8 +73,17 @@ fn a_block_is_the_plain_trees() {
         agree(&Spread(Deviation::new(0.0, false)), &bf16s, &format!("var of bf16, kind {kind}"));
         let integers: Vec<i32> = f64s.iter().map(|&x| (x * 1e9) as i32).collect();
         agree(&Spread(Deviation::new(0.0, false)), &integers, &format!("var of i32, kind {kind}"));
-        agree(&Exponentials(LogSumExp::new()), &f64s, &format!("logsumexp of f64, kind {kind}"));
-        agree(&Exponentials(LogSumExp::new()), &f32s, &format!("logsumexp of f32, kind {kind}"));
+        let kernel = Exponentials { reducer: LogSumExp::new(), dtype: DType::F64 };
+        agree(&kernel, &f64s, &format!("logsumexp of f64, kind {kind}"));
+        let kernel = Exponentials { reducer: LogSumExp::new(), dtype: DType::F32 };
+        agree(&kernel, &f32s, &format!("logsumexp of f32, kind {kind}"));
+        for (dtype, rounded) in [
+            (DType::BF16, bf16s.iter().map(|x| x.to_f32()).collect::<Vec<f32>>()),
+            (DType::F16, halves.iter().map(|x| x.to_f32()).collect()),
+        ] {
+            let kernel = Exponentials { reducer: LogSumExp::new(), dtype };
+            agree(&kernel, &rounded, &format!("logsumexp of {dtype}, kind {kind}"));
+        }
         agree(&Halves(Sum::total()), &halves, &format!("sum of f16, kind {kind}"));
     }
 }

@@ -10,6 +10,7 @@ mod kmeans;
 mod laws;
 mod reference;
 mod spans;
+mod tiles;
 
 /// Every plan can be made and printed, for a CPU and for a GPU.
 fn explained(case: &cases::Case) {

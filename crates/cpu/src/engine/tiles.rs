@@ -1,0 +1,154 @@
+//! The route for reductions over several axes between whose elements a few outputs lie: say, over axes 0 and 2 of
+//! three, or over two outer axes of which the slower one in memory is the faster one of the index.
+//!
+//! A stretch of a slow reduced axis, the lane, has a stretch of the sequence of each of the outputs within. Such a tile
+//! is read in the order of memory, and each output's stretch is brought together in the cache. There it is a part of a
+//! [`Span`]. Tiles are a power of two of the lane long, so that their parts are cut into few nodes.
+
+use warpfold_array::problem::{At, Dim, Problem, Walk};
+
+use super::Work;
+use super::columns::rows_per_task;
+use super::nodes::{Items, Nodes};
+use super::slabs::steps as places;
+use super::span::Span;
+use crate::loops::{Item, Value};
+use crate::moves::copy_runs;
+use crate::output::Output;
+use crate::policy::{BLOCK, LINES, TILE_ITEMS};
+
+/// Elements between the stretches of outputs in a tile, so that they do not compete for one cache set.
+const PAD: usize = 16;
+
+/// The axes of a problem, and a part of the lane.
+struct Tiles<'a> {
+    lane: Dim,
+    /// Reduced axes within the lane.
+    inner: &'a [Dim],
+    /// Elements of one index of the lane, for one output.
+    depth: usize,
+    /// Kept axes within the lane.
+    within: &'a [Dim],
+    /// Steps in memory to the outputs within the lane.
+    steps: Vec<isize>,
+    /// Indices of the lane in a tile, a power of two.
+    width: usize,
+}
+
+impl Work<'_> {
+    /// Reduces outputs tile by tile. `lane` is the number of the lane in [`Problem::reduced`], `within` is how many of
+    /// the last of [`Problem::kept`] are within it.
+    pub(super) unsafe fn tiles(&self, lane: usize, within: usize, out: &Output<Value>) {
+        let Problem { kept, reduced, count, outputs, .. } = self.problem;
+        let (outer, rest) = reduced.split_at(lane);
+        let (lane, inner) = (rest[0], &rest[1..]);
+        let (others, within) = kept.split_at(kept.len() - within);
+        let steps = places(within, |dim| dim.x);
+        let (depth, abreast): (usize, usize) = (inner.iter().map(|dim| dim.len).product(), steps.len());
+        let width = 1 << (TILE_ITEMS / self.facts.item.max(1) / (depth * abreast)).max(1).ilog2();
+        let tiles = Tiles { lane, inner, depth, within, steps, width: width.min(lane.len.next_power_of_two()) };
+        let (outer_len, sides) = (count / (lane.len * depth), outputs / abreast);
+        let each = rows_per_task(lane.len, sides * outer_len, self.threads, tiles.width);
+        let parts = lane.len.div_ceil(each);
+        let per_side = outer_len * parts;
+        let spans = self.quiet_results(sides * per_side, |task| {
+            let base = Walk::new(others, self.base, task / per_side).at();
+            let (o, from) = (task % per_side / parts, task % parts * each);
+            let at = Walk::new(outer, base, o).at();
+            // SAFETY: this part of the lane lies within what the caller vouches for.
+            unsafe { self.some_tiles(&tiles, at, from, lane.len.min(from + each), o * lane.len) }
+        });
+        let outs = places(within, |dim| dim.out);
+        let mut root = Nodes::new(self.facts.node);
+        let mut walk = Walk::new(others, self.base, 0);
+        for spans in spans.chunks(per_side) {
+            for (output, place) in outs.iter().enumerate() {
+                let mut whole = Span::new(self.kernel, 0);
+                for part in spans {
+                    whole.join(self.kernel, &part[output]).expect("parts of a sequence follow one another");
+                }
+                // SAFETY: there are elements, so `root` writes a node; this thread alone writes results.
+                unsafe {
+                    root.write(1, |to| {
+                        whole.root(self.kernel, std::ptr::null(), 0, to);
+                    });
+                    self.finish(out, walk.out() + place, root.first(), 1, *count);
+                }
+            }
+            walk.advance();
+        }
+    }
+
+    /// The span of each output within the lane, over its indices `from..to`. `before` are the indices before the lane's
+    /// first one.
+    unsafe fn some_tiles(&self, tiles: &Tiles<'_>, base: At, from: usize, to: usize, before: usize) -> Vec<Span> {
+        let Tiles { lane, depth, ref steps, width, .. } = *tiles;
+        let size = self.facts.item;
+        let pitch = width * depth + PAD;
+        let (mut items, mut tile) = (Items::new(), Items::new());
+        let start = ((before + from) * depth) as u64;
+        let mut spans: Vec<Span> = steps.iter().map(|_| Span::new(self.kernel, start)).collect();
+        let x = tile.room(steps.len() * pitch * size);
+        for first in (from..to).step_by(width) {
+            let n = width.min(to - first);
+            // SAFETY: the caller vouches for these indices of the lane; the tile has room for `width` of each output,
+            // and those that are read have been written.
+            unsafe {
+                self.fill(tiles, base.step(&lane, first), n, &mut items, x, pitch);
+                for (output, span) in spans.iter_mut().enumerate() {
+                    span.extend(self.kernel, x.byte_add(output * pitch * size), n * depth);
+                }
+            }
+            self.tell(n * depth * steps.len());
+        }
+        spans
+    }
+
+    /// Brings the elements of each output within `n` indices of the lane together: those of output i from element
+    /// `i * pitch` on.
+    unsafe fn fill(&self, tiles: &Tiles<'_>, base: At, n: usize, items: &mut Items, to: *mut Item, pitch: usize) {
+        let Tiles { lane, inner, depth, within, ref steps, .. } = *tiles;
+        let (size, raw) = (self.facts.item, self.problem.size as isize);
+        let (&nearest, &run) = (within.last().expect("an output"), inner.last().expect("an inner axis"));
+        if inner.len() > 1 || run.x != raw {
+            // Outputs lie side by side, so the lines of each index of the lane are transposed.
+            for i in 0..n {
+                let mut walk = Walk::new(inner, base.step(&lane, i), 0);
+                let mut done = 0;
+                while done < depth {
+                    let lines = (run.len - done % run.len).min(LINES.max(BLOCK / steps.len()));
+                    // SAFETY: the caller vouches for the lines, and for room for them.
+                    unsafe {
+                        let to = to.byte_add((i * depth + done) * size);
+                        self.transpose(walk.at(), &nearest, steps.len(), &run, lines, items, to, pitch);
+                    }
+                    done += lines;
+                    walk = Walk::new(inner, base.step(&lane, i), done % depth);
+                }
+            }
+            return;
+        }
+        // Each output's run is a row of its own, and all runs of an index of the lane may follow one another.
+        let dense = steps.iter().enumerate().all(|(i, &step)| step == i as isize * depth as isize * run.x);
+        let dense = dense && run.x == raw && within.iter().all(|dim| dim.mask == dim.x / raw * run.mask);
+        let adjacent = dense && lane.x == (depth * steps.len()) as isize * raw && lane.mask == lane.x / raw * run.mask;
+        let together = if adjacent { n } else { 1 };
+        for i in (0..n).step_by(together) {
+            let at = base.step(&lane, i);
+            // SAFETY: the caller vouches for the runs of the `together` indices from `i` on, and for room for them.
+            unsafe {
+                if dense {
+                    let elements = together * depth * steps.len();
+                    let x = self.run_of(at, &run, elements, items);
+                    copy_runs(x, [together, steps.len()], depth, size, to.byte_add(i * depth * size), pitch);
+                    continue;
+                }
+                let mut walk = Walk::new(within, at, 0);
+                for output in 0..steps.len() {
+                    self.load.gather(walk.at(), &run, depth, to.byte_add((output * pitch + i * depth) * size));
+                    walk.advance();
+                }
+            }
+        }
+    }
+}
