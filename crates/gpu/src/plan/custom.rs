@@ -28,6 +28,7 @@ impl GpuPlan {
             processors: limits.multiprocessors as u64,
             pair: 1,
             words: 0,
+            aligned: false,
         };
         let fast = if const { custom::fast::<R>() } { planner.fast() } else { None };
         let launches = vec![fast.unwrap_or_else(|| planner.any())];

@@ -19,7 +19,7 @@ use super::choose::{Fold, recipe};
 use super::limits::Limits;
 use super::policy::{
     ABREAST_BYTES, ANY_TILES, COLUMN_COSTS, COLUMN_TILES, MANY, MOST_TILES, ONE_ROW_TILES, ROW_COSTS, ROW_TILES,
-    RUN_BYTES, SHALLOW, SHORT, WARPS,
+    RUN_BYTES, SHALLOW, SHORT, UNIT_BYTES, UNIT_ROWS, WARPS,
 };
 use super::share::Share;
 use warpfold_array::Op;
@@ -31,6 +31,8 @@ struct Panels {
     count: u64,
     /// Lanes that take one row of a panel.
     lanes: u64,
+    /// The axis of units, if a panel has several, and the lanes that have one.
+    units: Option<(Dim, u64)>,
 }
 
 /// Where the elements of reduced axes lie, if there are not too many.
@@ -63,6 +65,8 @@ pub(super) struct Planner<'a> {
     /// Outputs of one result: two of minmax.
     pub(super) pair: usize,
     pub(super) words: usize,
+    /// Whether the array begins with a line of 16 bytes.
+    pub(super) aligned: bool,
 }
 
 impl<'a> Planner<'a> {
@@ -74,6 +78,7 @@ impl<'a> Planner<'a> {
             processors: limits.multiprocessors as u64,
             pair: if spec.op == Op::MinMax { 2 } else { 1 },
             words: 0,
+            aligned: false,
         }
     }
 
@@ -103,11 +108,15 @@ impl<'a> Planner<'a> {
         self.problem.kept.iter().chain(&self.problem.reduced).map(last).sum::<u64>() + self.problem.size as u64
     }
 
+    fn kept(&self, dim: &Dim) -> Kept {
+        Kept { len: dim.len as u64, x: dim.x as i64, mask: dim.mask as i64, out: self.out(dim) }
+    }
+
     /// Kept axes, of which the last given varies fastest.
     pub(super) fn outputs<const K: usize>(&self, kept: &[Dim]) -> Outputs<K> {
         let mut outputs = Outputs { total: 1, axes: kept.len() as u64, axis: [Kept::default(); K] };
         for (to, dim) in outputs.axis.iter_mut().zip(kept.iter().rev()) {
-            *to = Kept { len: dim.len as u64, x: dim.x as i64, mask: dim.mask as i64, out: self.out(dim) };
+            *to = self.kept(dim);
             outputs.total *= dim.len as u64;
         }
         outputs
@@ -127,6 +136,9 @@ impl<'a> Planner<'a> {
                 return self.columns(outer, columns, run);
             }
             _ => {}
+        }
+        if let Some(launch) = Some(run).filter(|_| far.is_empty()).and_then(|run| self.units_abreast(kept, run)) {
+            return Some(launch);
         }
         if let Some(launch) = Some(run).filter(|_| far.is_empty()).and_then(|run| self.staged(kept, run)) {
             return Some(launch);
@@ -207,7 +219,29 @@ impl<'a> Planner<'a> {
         }
         let reduced = self.pitch(outer, width, rows);
         let class = if lanes < 32 && self.fold.facts.ordered { "narrow" } else { "columns" };
-        self.panels(class, outer, columns, lanes, (rows.len as u64).div_ceil(reduced.each), reduced)
+        self.panels(class, outer, (columns, None), lanes, (rows.len as u64).div_ceil(reduced.each), reduced)
+    }
+
+    /// Few columns side by side of few rows, in many units: lanes of a warp have those of several.
+    fn units_abreast(&mut self, kept: &[Dim], rows: Dim) -> Option<Launch<CallAt>> {
+        let (&columns, outer) = kept.split_last()?;
+        let (&along, outer) = outer.split_last()?;
+        let (width, wide, len) = (columns.len as u64, self.fold.facts.wide, rows.len as u64);
+        let lanes = width.div_ceil(wide);
+        let beside =
+            columns.x == self.problem.size as isize && rows.x.unsigned_abs() >= columns.len * columns.x as usize;
+        let piece = lanes * wide * self.problem.size as u64;
+        let whole = len.is_multiple_of(8) || len >= UNIT_ROWS[1];
+        let few = lanes < 32 && len >= UNIT_ROWS[0] && len * piece <= UNIT_BYTES && whole;
+        let many = self.problem.outputs as u64 / width * lanes >= self.processors * 32 * WARPS;
+        // What is read at once is whole sectors, most of which are columns.
+        let full = piece >= 32 && 10 * width >= 7 * lanes * wide;
+        let reduced = self.pitch(&kept[..kept.len() - 1], width, rows);
+        let is_read = self.fold.facts.ordered || reduced.aligned != 0;
+        if !(self.fold.facts.columns && beside && few && many && full && is_read && outer.len() <= KEPT) {
+            return None;
+        }
+        self.panels("columns", outer, (columns, Some((along, lanes))), 32, len, Pitch { each: 1, tail: 0, ..reduced })
     }
 
     /// Outputs at equal distances, whose rows are in several runs.
@@ -228,22 +262,27 @@ impl<'a> Planner<'a> {
             lanes = lanes.min(32 / (run.len as u64).min(32).next_power_of_two()).max(1);
         }
         let reduced = Apart { map, aligned: aligned as u64 };
-        self.panels("apart", outer, columns, lanes, self.problem.count as u64, reduced)
+        self.panels("apart", outer, (columns, None), lanes, self.problem.count as u64, reduced)
     }
 
-    /// Columns in panels, of which `lanes` lanes take one row.
+    /// Columns in panels, of which `lanes` lanes take one row; in units along an axis, of so many lanes each, if a panel
+    /// has several.
     fn panels<R: Plain>(
         &mut self,
         class: &str,
         outer: &[Dim],
-        columns: Dim,
+        (columns, units): (Dim, Option<(Dim, u64)>),
         lanes: u64,
         rows: u64,
         reduced: R,
     ) -> Option<Launch<CallAt>> {
         let outputs = self.outputs::<KEPT>(outer);
-        let panels = (columns.len as u64).div_ceil(lanes * self.fold.facts.wide);
-        let sets = outputs.total * panels;
+        let count = match units {
+            Some((along, each)) => (along.len as u64 * each).div_ceil(lanes),
+            None => (columns.len as u64).div_ceil(lanes * self.fold.facts.wide),
+        };
+        let panels = Panels { count, lanes, units };
+        let sets = outputs.total * count;
         let tile = 8 * (32 / lanes);
         let most = COLUMN_TILES.min(self.fold.facts.most / tile);
         let share = Share::of(sets, rows.div_ceil(tile), self.processors, [most; 2], COLUMN_COSTS);
@@ -253,7 +292,7 @@ impl<'a> Planner<'a> {
         if share.blocks > 1 {
             self.words = (sets * lanes * self.fold.facts.wide * room(share.blocks)) as usize * self.fold.facts.words;
         }
-        let shape = self.shared(outputs, columns, Panels { count: panels, lanes }, rows, &share, reduced);
+        let shape = self.shared(outputs, columns, panels, rows, &share, reduced);
         Some(self.launch(format!("{class}_{}", self.fold.name), share.grid(sets), share.block, shape))
     }
 
@@ -267,8 +306,14 @@ impl<'a> Planner<'a> {
         share: &Share,
         reduced: R,
     ) -> Columns<K, R> {
+        let (unit, of_unit) = match panels.units {
+            Some((along, lanes)) => (self.kept(&along), Divisor::new(lanes)),
+            None => (Kept::default(), Divisor::default()),
+        };
         Columns {
             outputs,
+            of_unit,
+            unit,
             width: columns.len as u64,
             x: columns.x as i64,
             mask: columns.mask as i64,
@@ -322,7 +367,14 @@ impl<'a> Planner<'a> {
             let sets = outputs.total * panels;
             let share = Share::of(sets, count.div_ceil(8), self.processors, [ANY_TILES[1]; 2], COLUMN_COSTS);
             if share.counts(sets) {
-                let shape = self.shared(outputs, columns, Panels { count: panels, lanes: 32 }, count, &share, strides);
+                let shape = self.shared(
+                    outputs,
+                    columns,
+                    Panels { count: panels, lanes: 32, units: None },
+                    count,
+                    &share,
+                    strides,
+                );
                 let launch = self.launch(format!("any_columns_{name}"), share.grid(sets), share.block, shape);
                 if share.blocks > 1 {
                     self.words = (sets * 32 * room(share.blocks)) as usize * self.fold.facts.words;

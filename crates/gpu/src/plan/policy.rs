@@ -57,6 +57,11 @@ pub const TURN_SHARE: usize = 70;
 /// Tiles that a warp stages one after the other, at most: on an H200, most problems of 256 MiB took as long with 1, 2
 /// and 4. bf16 rows of 1024 took 139, 129 and 122 us, outputs of one f32 each 195, 180 and 175.
 pub const STAGED_TURNS: u64 = 2;
+/// Rows of few columns from which on lanes of a warp take several units abreast, and from which on they need not be
+/// whole tiles of 8. Not measured against other values.
+pub const UNIT_ROWS: [u64; 2] = [8, 40];
+/// Bytes of a unit up to which they do: above, warps have enough in one. Not measured against other values.
+pub const UNIT_BYTES: u64 = 16 << 10;
 /// What it costs a warp to take a pack of each lane, to exchange parts, and to find and write an output, relative to
 /// each other: the order of the instructions of sums. Not measured.
 pub const STAGED_COSTS: [usize; 3] = [50, 20, 60];

@@ -96,6 +96,7 @@ impl GpuPlan {
                 return Self { launches, workspace, bytes: bytes + more };
             }
             let mut planner = Planner::new(spec, fold, true, problem, limits);
+            planner.aligned = limits.aligned;
             if let Some(launch) = planner.fast() {
                 return Self { launches: vec![launch], workspace: COUNTERS + 4 * planner.words, bytes };
             }

@@ -5,9 +5,9 @@ use std::ops::Range;
 use warpfold_kernels::reduce::call::CallAt;
 use warpfold_kernels::reduce::shape::map::Divisor;
 use warpfold_kernels::reduce::shape::parts::room;
-use warpfold_kernels::reduce::shape::piece::{ALONE, PACKS};
+use warpfold_kernels::reduce::shape::piece::{ALONE, FEW, PACKS};
 use warpfold_kernels::reduce::shape::stage::LINES;
-use warpfold_kernels::reduce::shape::staged::{APART, FLAT, LINED, Staged, TURNED};
+use warpfold_kernels::reduce::shape::staged::{APART, FLAT, LINED, Staged, TURNED, WHOLE};
 use warpfold_kernels::reduce::table::KEPT;
 
 use super::Launch;
@@ -48,14 +48,14 @@ impl Units {
         Self { along, columns: Dim { len: 1, ..along }, bytes: size, lines: None, fit: LINES as usize, turns: None }
     }
 
-    /// Units of `bytes` each.
-    fn of(along: Dim, columns: Dim, bytes: usize) -> Option<Self> {
-        if bytes > FIT {
+    /// Units of `bytes` each, if one fits `room` bytes.
+    fn of(along: Dim, columns: Dim, bytes: usize, room: usize) -> Option<Self> {
+        if bytes > room {
             return None;
         }
         let pitch = along.x as usize;
         if pitch <= bytes + bytes / STAGED_GAP {
-            let fit = (FIT - bytes).checked_div(pitch).unwrap_or(LINES as usize) + 1;
+            let fit = (room - bytes).checked_div(pitch).unwrap_or(LINES as usize) + 1;
             return Some(Self { along, columns, bytes, lines: None, fit, turns: None });
         }
         let lines = (bytes + 15).div_ceil(16);
@@ -157,16 +157,19 @@ impl Planner<'_> {
         }
         let nothing = Dim { len: 1, x: 0, mask: 0, out: 0 };
         let (&inner, outer) = kept.split_last().unwrap_or((&nothing, &[]));
+        // Where tiles begin with lines, one more fits.
+        let lined = self.aligned && kept.iter().all(|axis| axis.x % 16 == 0);
+        let room = if lined { 16 * LINES as usize } else { FIT };
         let (outer, units) = if run.len == 1 {
             (outer, Units::elements(inner, size))
         } else if run.x == size as isize {
             let long = run.len.div_ceil(per) > 32 && self.problem.outputs < (self.processors * WARPS) as usize;
-            (outer, Units::of(inner, nothing, run.len * size).filter(|_| !long)?)
+            (outer, Units::of(inner, nothing, run.len * size, room).filter(|_| !long)?)
         } else if inner.x == size as isize && run.x > 0 {
             let (&along, outer) = outer.split_last()?;
             let row = inner.len.saturating_mul(size);
             let bytes = (run.len - 1).saturating_mul(run.x as usize).saturating_add(row);
-            let units = Units::of(along, inner, bytes)?;
+            let units = Units::of(along, inner, bytes, FIT)?;
             // Few wide units are few warps, each of which would have its columns in turns.
             let few = self.problem.outputs / inner.len < (self.processors * WARPS) as usize && inner.len > 64;
             // What is between the rows of a unit is staged, too.
@@ -175,7 +178,7 @@ impl Planner<'_> {
             }
             (outer, units)
         } else if is_stepped(run.x, size) && inner.x.abs() >= run.x {
-            (outer, Units::of(inner, nothing, (run.len - 1).saturating_mul(run.x as usize) + size)?)
+            (outer, Units::of(inner, nothing, (run.len - 1).saturating_mul(run.x as usize) + size, FIT)?)
         } else {
             return None;
         };
@@ -193,7 +196,7 @@ impl Planner<'_> {
         let ways = SUBTREES.filter_map(|bits| {
             let len = 1usize << bits;
             let along = Dim { len: run.len.div_ceil(len), x: run.x << bits, mask: 0, out: 1 };
-            let units = Units::of(along, columns, (len - 1) * run.x as usize + columns.len * size)?;
+            let units = Units::of(along, columns, (len - 1) * run.x as usize + columns.len * size, FIT)?;
             let in_order = !(is_row && self.fold.facts.ordered) || run.len.is_multiple_of(len);
             (units.lines.is_none() && len < run.len && in_order).then_some((len, units))
         });
@@ -225,6 +228,9 @@ impl Planner<'_> {
         let free = dense && row == 0 && !self.fold.facts.ordered && shared.lanes > 1;
         let lined = free && !flat && run.len * self.problem.size >= 32;
         let [flat, lined] = [flat, lined].map(|is| is && units.turns.is_none());
+        let few = dense && row == 0 && shared.lanes == 1 && columns.len == 1 && (2..=FEW as usize).contains(&run.len);
+        let beside = along.x == bytes as isize && self.out(&along) == 1;
+        let whole = self.fold.narrow && few && units.turns.is_none() && beside && is_whole(bytes, along.len);
         let (mut bytes, mut room) = (bytes, lines.unwrap_or(1));
         if let Some(turns) = units.turns {
             bytes = if shared.per_tile == 1 { turns.alone } else { bytes };
@@ -249,10 +255,16 @@ impl Planner<'_> {
             len: run.len as u32,
             near: run.x as u32,
             bytes: bytes as u32,
-            layout: [(lines.is_some(), APART), (flat, FLAT), (lined, LINED), (units.turns.is_some(), TURNED)]
-                .map(|(is, bit)| is as u32 * bit)
-                .iter()
-                .sum(),
+            layout: [
+                (lines.is_some(), APART),
+                (flat, FLAT),
+                (lined, LINED),
+                (units.turns.is_some(), TURNED),
+                (whole, WHOLE),
+            ]
+            .map(|(is, bit)| is as u32 * bit)
+            .iter()
+            .sum(),
             per_tile: shared.per_tile as u32,
             turns: turns as u32,
             lanes: shared.lanes as u32,
@@ -265,6 +277,11 @@ impl Planner<'_> {
         };
         self.launch(format!("staged_{}", self.fold.name), warps.div_ceil(block), block, shape)
     }
+}
+
+/// Whether lines of 16 bytes have whole outputs of `bytes` bytes each, of which there are so many side by side.
+fn is_whole(bytes: usize, outputs: usize) -> bool {
+    bytes.is_power_of_two() && bytes <= 16 && outputs.is_multiple_of(16 / bytes)
 }
 
 /// How lanes share the outputs of a tile.

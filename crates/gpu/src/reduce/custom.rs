@@ -86,7 +86,7 @@ impl<R: Exported> Custom<R> {
             _ => {
                 let plan = GpuPlan::custom(self.reducer, problem, &self.device.limits());
                 let launches = plan.launches.iter().map(|launch| self.load(launch)).collect::<Result<_, _>>()?;
-                Work::Launches { launches, workspace: plan.workspace }
+                Work::Launches { launches, unaligned: None, workspace: plan.workspace }
             }
         };
         let offsets = [problem.x_offset, problem.out_offset * size_of::<R::Output>() as isize];
@@ -170,7 +170,7 @@ impl<R: Exported> CustomReduction<R> {
                 *out = Elements::upload(stream, values, &self.shape)?;
                 Ok(())
             }
-            Work::Launches { launches, workspace } => {
+            Work::Launches { launches, workspace, .. } => {
                 let mut scratch = stream.scratch();
                 let workspace = scratch.workspace(stream, *workspace)?;
                 let [x, result] = self.offsets;

@@ -11,7 +11,7 @@ use warpfold_cpu::Plan;
 use warpfold_kernels::reduce::call::CallAt;
 
 /// What predictions assume where there is no GPU to ask: an H200, and a plain read of its memory as measured.
-const H200: Limits = Limits { multiprocessors: 132, bandwidth: 4.6e12 };
+const H200: Limits = Limits { multiprocessors: 132, bandwidth: 4.6e12, aligned: false };
 
 /// A launch from start to end, beside the reading: the least that a sum takes on an H200.
 const LAUNCH: Duration = Duration::from_nanos(3_500);
@@ -62,7 +62,7 @@ pub fn explain(
     gpu: Option<&Properties>,
 ) -> Result<Explanation, Error> {
     let request = Request::new(op, &array, options)?;
-    let limits = gpu.map_or(H200, Properties::limits);
+    let limits = Limits { aligned: true, ..gpu.map_or(H200, Properties::limits) };
     let device = match gpu {
         Some(gpu) => format!("cuda:{}, {}", gpu.index, gpu.name),
         None => "an H200, since no GPU is here to ask".into(),

@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::launch::Ready;
 use crate::options::Options;
 use crate::origin::Origin;
-use crate::plan::GpuPlan;
+use crate::plan::{GpuPlan, Limits};
 use crate::reduce::layout::Layout;
 use crate::reduce::work::Work;
 use crate::scratch::{MAILBOX, StatusTo, queue_status};
@@ -76,9 +76,12 @@ impl Reduction {
                 Work::Constant(Constant::Zeros(outputs * dtype.size()))
             }
             _ => {
-                let plan = GpuPlan::new(spec, problem, &device.limits());
+                let [plan, other] =
+                    [true, false].map(|aligned| GpuPlan::new(spec, problem, &Limits { aligned, ..device.limits() }));
                 let launches = load(device, spec, &plan)?;
-                Work::Launches { launches, workspace: plan.workspace }
+                let workspace = plan.workspace.max(other.workspace);
+                let unaligned = (other != plan).then(|| load(device, spec, &other)).transpose()?;
+                Work::Launches { launches, unaligned, workspace }
             }
         };
         let origin = may_have_holes(spec).then(|| {
@@ -319,7 +322,7 @@ impl Reduction {
                 // SAFETY: 4 bytes; the caller's.
                 unsafe { clear(stream, to.status) }
             }
-            Work::Launches { launches, .. } => {
+            Work::Launches { launches, unaligned, .. } => {
                 let [x, m, out] = self.offsets;
                 let at = CallAt {
                     input: input.address().wrapping_add_signed(x as i64),
@@ -327,7 +330,8 @@ impl Reduction {
                     output: to.address.wrapping_add_signed(out as i64),
                     workspace,
                 };
-                for launch in launches {
+                let other = unaligned.as_ref().filter(|_| !at.input.is_multiple_of(16));
+                for launch in other.unwrap_or(launches) {
                     // SAFETY: the plan is for arrays like these, by the caller's promise; the workspace is as large as
                     // the plan asks for, its counters are zero, and no other stream uses it.
                     unsafe { launch.queue(stream, launch.place(at)) }?;

@@ -9,8 +9,8 @@ pub(super) enum Work<C> {
     Nothing,
     /// No element is read: there are none, or all are known to give the same.
     Constant(C),
-    /// Kernels.
-    Launches { launches: Vec<Ready<CallAt>>, workspace: usize },
+    /// Kernels; others, if they are not the same, for an array that does not begin with a line of 16 bytes.
+    Launches { launches: Vec<Ready<CallAt>>, unaligned: Option<Vec<Ready<CallAt>>>, workspace: usize },
 }
 
 impl<C> Work<C> {

@@ -3,6 +3,7 @@
 use crate::node::Node;
 use crate::reduce::fold::{Packed, Parts, Tree};
 use crate::reduce::shape::panel;
+use crate::source::Bits;
 
 /// What a planner has to know of a fold, said by the fold's types and its line of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +62,8 @@ impl Facts {
     /// Of a tree with all kernels, a lane of which takes so many columns.
     pub(crate) const fn tree<F: Tree, const C: usize>() -> Self {
         let several = <panel::Ordered<F, true> as panel::Panel<C>>::SEVERAL;
-        Self { packed: several, narrow: several && F::NARROW, turns: F::TURNS, ..Self::in_order::<F>(C as u64) }
+        let narrow = several && F::NARROW && F::Bits::SIZE <= 2;
+        Self { packed: several, narrow, turns: F::TURNS, ..Self::in_order::<F>(C as u64) }
     }
 
     /// Of a tree without kernels for few columns or few rows.

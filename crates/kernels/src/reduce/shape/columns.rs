@@ -2,16 +2,18 @@
 //!
 //! Idea: a lane takes 16 bytes of adjacent columns and 8 rows at a time, tree-wise; a warp is 32 lanes wide, or, where
 //! there are fewer columns, takes several rows abreast and folds them by exchanges. Warps of a block take stretches of
-//! rows and meet in shared memory; blocks leave parts, and the last of a panel reduces these. Bottleneck: memory.
+//! rows and meet in shared memory; blocks leave parts, and the last of a panel reduces these. Where few columns have
+//! few rows, lanes side by side have those of several units, one after the other. Bottleneck: memory.
 
 use crate::address::array;
 use crate::node::{Node, fetch, get, publish, put};
 use crate::params::params;
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
+use crate::reduce::shape::map::Divisor;
 use crate::reduce::shape::panel::{Panel, Strip};
 use crate::reduce::shape::parts::{self, Turn};
-use crate::reduce::shape::piece::{Outputs, divide, share};
+use crate::reduce::shape::piece::{Kept, Outputs, divide, share};
 use crate::reduce::shape::stack::{Few, Own};
 use crate::reduce::shape::warp::eight_parts;
 use warpfold_simt::{Shared, Simt};
@@ -33,6 +35,11 @@ params! {
         pub rows: u64,
         /// Panels side by side.
         pub panels: u64,
+        /// Lanes that have the columns of one unit, if few lie side by side and a panel has those of several units;
+        /// otherwise none.
+        pub of_unit: Divisor,
+        /// The axis of the units.
+        pub unit: Kept,
         /// Lanes side by side, a power of two.
         pub lanes: u32,
         /// Warps to a panel, a power of two; others of the block take other panels.
@@ -79,29 +86,39 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     let at = shape.outputs.at(outer);
 
     let at_once = P::at_once(&shape.reduced, call.at.input);
-    let together = at_once || P::TOGETHER;
+    let in_units = shape.of_unit.by > 0;
+    let together = at_once || P::TOGETHER || in_units;
     let lane = s.lane() & (shape.lanes - 1);
     let leftmost = number * wide as u64;
-    let column = leftmost + if together { lane * C as u32 } else { lane } as u64;
+    let (mut unit, mut column) = (0, leftmost + if together { lane * C as u32 } else { lane } as u64);
+    if s.branch(in_units) {
+        (unit, column) = shape.of_unit.divide(number * shape.lanes as u64 + lane as u64);
+        column *= C as u64;
+    }
     let spread = if together { 1 } else { shape.lanes };
-    // A lane without columns reads the panel's first.
-    let base = if column < shape.width { column } else { leftmost };
+    // A lane without columns reads others.
+    let has_columns = column < shape.width && (!in_units || unit < shape.unit.len);
+    let base = if has_columns {
+        column
+    } else if in_units {
+        0
+    } else {
+        leftmost
+    };
+    unit = if has_columns { unit } else { 0 };
     let x = |column: u64| call.at.input.wrapping_add((at.x + column as i64 * shape.x) as u64);
+    let mask = at.mask + base as i64 * shape.mask + unit as i64 * shape.unit.mask;
     let strip = Strip {
-        x: x(base),
-        mask: call.at.mask.wrapping_add((at.mask + base as i64 * shape.mask) as u64),
-        columns: if column < shape.width {
-            (shape.width - column + spread as u64 - 1) >> spread.trailing_zeros()
-        } else {
-            0
-        },
+        x: x(base).wrapping_add((unit as i64 * shape.unit.x) as u64),
+        mask: call.at.mask.wrapping_add(mask as u64),
+        columns: if has_columns { (shape.width - column + spread as u64 - 1) >> spread.trailing_zeros() } else { 0 },
         at_once,
         spread,
         across: shape.x,
         rows: if live { shape.rows } else { 0 },
         lanes: shape.lanes,
         panel: x(leftmost),
-        beside: (shape.width - leftmost).min(wide as u64) as u32,
+        beside: if in_units { 0 } else { (shape.width - leftmost).min(wide as u64) as u32 },
         input: call.at.input,
         reduced: shape.reduced,
     };
@@ -195,10 +212,16 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
         let (group, place) = (share(c, wide), c & (wide - 1));
         let set = across * per_block + group as u64;
         let (outer, number) = divide(set, shape.panels);
-        let column = number * wide as u64 + place as u64;
-        if s.branch(set < sets && column < shape.width) {
+        let (mut unit, mut column) = (0, number * wide as u64 + place as u64);
+        if s.branch(shape.of_unit.by > 0) {
+            let place = place as u64;
+            (unit, column) = shape.of_unit.divide(number * shape.lanes as u64 + place / C as u64);
+            column = column * C as u64 + place % C as u64;
+        }
+        let there = column < shape.width && (shape.of_unit.by == 0 || unit < shape.unit.len);
+        if s.branch(set < sets && there) {
             let part = get(s, slots, all_slots, group * per_panel * wide + place, f.nothing());
-            let out = shape.outputs.at(outer).out + column as i64 * shape.out;
+            let out = shape.outputs.at(outer).out + column as i64 * shape.out + unit as i64 * shape.unit.out;
             f.finish(s, &call.recipe, part, call.out(out));
         }
         c += s.block_dim_x();

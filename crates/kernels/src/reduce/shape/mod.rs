@@ -4,6 +4,7 @@
 //! - [`columns`]: outputs lie side by side; a lane walks down some of them.
 //! - [`shallow`]: the same with so few rows that a lane takes all of its columns at once.
 //! - [`staged`]: outputs of so few bytes that a warp takes many, by way of shared memory ([`stage`]).
+//! - `lines`: the same where a line of memory has whole outputs.
 //! - `turns`: the same where an output's elements are in several runs.
 //! - [`tiled`]: outputs whose elements lie in another order than that of the tree; leaves parts for `rows`.
 //! - [`describe`]: what the others do where every element goes up a tree and is looked at for extremes too.
@@ -12,6 +13,7 @@
 
 pub mod columns;
 pub mod describe;
+mod lines;
 pub mod map;
 pub mod panel;
 pub mod parts;

@@ -11,6 +11,7 @@ use crate::node::publish;
 use crate::params::params;
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
+use crate::reduce::shape::lines;
 use crate::reduce::shape::map::Divisor;
 use crate::reduce::shape::piece::{FEW, Outputs, Stretch, Walk, divide, share};
 use crate::reduce::shape::split::{STEPS, next};
@@ -48,7 +49,7 @@ params! {
         pub near: u32,
         /// Bytes of a unit.
         pub bytes: u32,
-        /// [`APART`], [`FLAT`], [`LINED`], [`TURNED`].
+        /// [`APART`], [`FLAT`], [`LINED`], [`TURNED`], [`WHOLE`].
         pub layout: u32,
         /// Units of a tile.
         pub per_tile: u32,
@@ -90,6 +91,9 @@ pub const LINED: u32 = 4;
 /// Outputs have their elements in several turns, each of which has its room in the stage: the tile's units of that
 /// turn.
 pub const TURNED: u32 = 8;
+/// A line has one output or several, and no other begins in it; results lie side by side, too, and are as narrow as
+/// elements: nothing need be staged.
+pub const WHOLE: u32 = 16;
 
 /// A tile: where its units are, and where their results go.
 #[derive(Clone, Copy)]
@@ -97,9 +101,9 @@ pub(super) struct Tile {
     /// The address of the first unit.
     pub(super) first: u64,
     /// The place of its first result.
-    out: i64,
+    pub(super) out: i64,
     /// Units.
-    units: u32,
+    pub(super) units: u32,
     /// The number of the first unit, or of the stretch, if units are stretches in turns.
     unit: u64,
     /// Elements of its first turn that precede it.
@@ -190,7 +194,9 @@ pub fn kernel<S: Simt, W: Walk, const K: usize>(s: &S, call: &Call<Staged<K>>) {
     let (mut number, mut t) = (warp * shape.turns as u64, 0);
     while s.again(t < shape.turns && number < shape.outputs.total * shape.tiles) {
         let tile = Tile::new(s, call, number, W::TURNS);
-        if s.branch(shape.len == 1) {
+        if lines::are_whole::<S, W, K>(s, call, &tile) {
+            lines::outputs(s, &walk, call, &tile);
+        } else if s.branch(shape.len == 1) {
             singles(s, &walk, call, &tile);
         } else {
             let turned = W::TURNS && shape.layout & TURNED != 0;

@@ -1,6 +1,7 @@
 //! How a warp gets the parts of some columns, each over a stretch of rows.
 //!
 //! - `ordered`: in the order of the tree.
+//! - `near`: the same where few columns are side by side.
 //! - `few`: the same of at most 8 rows.
 //! - `free`: in any order, an element at a time.
 //! - `packed`: in any order, elements of 1 or 2 bytes, a 32-bit word at a time.
@@ -10,6 +11,7 @@
 
 mod few;
 mod free;
+mod near;
 mod ordered;
 mod packed;
 mod read;
@@ -54,7 +56,7 @@ pub struct Strip<R> {
     pub lanes: u32,
     /// The address of the panel's first column in row 0.
     pub panel: u64,
-    /// Columns that all those lanes have.
+    /// Columns that all those lanes have side by side; none if lanes have those of several units.
     pub beside: u32,
     /// The address of the input.
     pub input: u64,

@@ -168,9 +168,9 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
         warp::across(s, join, n, 4 * lanes, 4 * under)
     }
 
-    /// Whether a lane's row may be several of the array's: in kernels of 16 bytes of 2-byte elements to a lane.
+    /// Whether a lane's row may be several of the array's: in kernels of 16 bytes to a lane.
     const fn has_short<const C: usize>() -> bool {
-        !L::SEVERAL && NARROW && F::NEUTRAL && !F::HAS_PLAIN && F::Bits::SIZE == 2 && C == 8
+        !L::SEVERAL && NARROW && F::NEUTRAL && !F::HAS_PLAIN && F::Bits::SIZE as usize * C == 16
     }
 
     /// The nodes over 8 steps of elements, all (`whole`) or those that are `there(step, element)`, where a lane's row
@@ -259,6 +259,27 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
             let after = first + ((t + 1) * each) as u64;
             let whole = after <= all;
             let (tile, shifts) = (Tile { row, step: abreast }, <Self as Panel<C>>::TOGETHER);
+            if const { Self::is_near::<C>() } && s.branch(whole && strip.at_once) {
+                let bits: [[F::Bits; C]; STEPS] = Self::load_near(s, strip, first + (t * each) as u64, lanes);
+                let (mut plain, mut i) = (true, 0);
+                while F::HAS_PLAIN && i < STEPS * C {
+                    plain &= f.is_ordinary(s, bits[i / C][i % C]);
+                    i += 1;
+                }
+                if s.branch(!F::HAS_PLAIN || s.all(ALL, plain)) {
+                    let nodes = if const { Self::has_short::<C>() } && s.branch(short > 1) {
+                        Self::near_several(s, f, &bits, lanes, short)
+                    } else {
+                        Self::near(s, &f.plain(), &bits, lanes).map(
+                            #[inline(always)]
+                            |node| f.raise(node),
+                        )
+                    };
+                    own.push(s, f, t, each * short, nodes);
+                    t += 1;
+                    continue;
+                }
+            }
             let bits = if s.branch(whole) {
                 load(s, strip, tile, shifts)
             } else if F::NEUTRAL {

@@ -8,7 +8,7 @@ use crate::reduce::shape::panel::shift::{beyond, can_exchange, can_shift, exchan
 use crate::reduce::shape::panel::tile::{FOUR, Tile, lines, size};
 use crate::reduce::shape::panel::{Lines, Strip};
 use crate::reduce::shape::split::{STEPS, next};
-use crate::source::{Bits, words};
+use crate::source::{Bits, kept, words};
 use warpfold_simt::Simt;
 
 /// A lane's columns of `N` rows, all of which are there; if it `shifts`, side by side wherever these begin. A lane
@@ -90,8 +90,8 @@ pub fn load_some<S: Simt, B: Bits, L: Lines, const C: usize>(
     while k < STEPS {
         let row = row + (k as u32 * step) as u64;
         if s.branch(row < strip.rows) {
-            // The last row may not be whole, if elements have 2 bytes, and what follows it not the array's.
-            let whole = B::SIZE != 2 || strip.reduced.tail() == 0 || row + 1 < strip.rows;
+            // The last row may not be whole, if it is several of the array's, and what follows it not the array's.
+            let whole = B::SIZE > 4 || strip.reduced.tail() == 0 || row + 1 < strip.rows;
             let strip = Strip { at_once: strip.at_once && whole, ..*strip };
             [rows[k]] = load(s, &strip, Tile { row, step: 0 }, shifts);
         }
@@ -212,6 +212,20 @@ pub fn at_once<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
         #[inline(always)]
         |k| words(s, array::<u8>(first).offset(step.wrapping_mul(k)), size::<B, C>()),
     )
+}
+
+/// The same of rows of which a lane has several in a line, or its neighbours.
+#[inline(always)]
+pub fn at_once_beside<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
+    s: &S,
+    strip: &Strip<L>,
+    tile: Tile,
+) -> [[B; C]; N] {
+    let (first, step) = lines::<S, B, L>(s, strip, tile);
+    apart(warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |k| kept(s, array::<u8>(first).offset(step.wrapping_mul(k)), size::<B, C>()),
+    ))
 }
 
 /// Elements of at most 16 bytes in all, as words.

@@ -77,7 +77,7 @@ pub fn can_exchange<B: Bits, L: Lines, const C: usize>(strip: &Strip<L>, after: 
     let used = strip.beside as u64 * B::SIZE as u64 * strip.reduced.each();
     let last = strip.panel.wrapping_add(strip.reduced.find(after.min(strip.rows).max(1) - 1).0 as u64);
     let end = last.wrapping_add(used + line - 1) & !(line - 1);
-    let beside = !L::SEVERAL && line >= 4 && strip.spread == 1;
+    let beside = !L::SEVERAL && line >= 4 && strip.spread == 1 && strip.beside > 0;
     strip.reduced.bytes() >= 0 && beside && end <= strip.input + strip.reduced.end()
 }
 
