@@ -2,8 +2,9 @@
 
 use cudarc::driver::sys::{self, CUstreamCaptureMode};
 
-/// While it lives, the thread may allocate memory and load kernels: the driver refuses both, and ends the capture, where
-/// a library captures in the strictest mode, as PyTorch does. What is done is done at once, and no part of the graph.
+/// While it lives, the thread may allocate memory and load kernels: the driver refuses both, and ends the capture,
+/// where a library captures in the strictest mode, as PyTorch does. What is done is done at once, and no part of the
+/// graph.
 pub(crate) struct Relaxed(CUstreamCaptureMode);
 
 impl Relaxed {

@@ -1,8 +1,8 @@
 //! Outputs of which a line of 16 bytes has several, side by side, and whose results are as narrow as elements.
 //!
-//! Idea: nothing is staged. A lane reads whole lines, and of each it writes all results at once. Where results are wider,
-//! neighbouring lanes must have neighbouring outputs, or writing takes longer than staging. Bottleneck: memory; of
-//! outputs of two elements, instructions.
+//! Idea: nothing is staged. A lane reads whole lines, and of each it writes all results at once. Where results are
+//! wider, neighbouring lanes must have neighbouring outputs, or writing takes longer than staging. Bottleneck: memory;
+//! of outputs of two elements, instructions.
 
 use crate::address::array;
 use crate::reduce::call::Call;
@@ -19,44 +19,46 @@ const GROUP: u32 = 2;
 /// Outputs of a line, at most.
 const MOST: usize = 8;
 
-/// Whether a tile's outputs are taken in this way.
-#[inline(always)]
-pub(super) fn are_whole<S: Simt, W: Walk, const K: usize>(s: &S, call: &Call<Staged<K>>, tile: &Tile) -> bool {
-    let size = W::Bits::SIZE as u64;
-    // Results of a line begin at multiples of their bytes.
-    let results = 16 >> (call.shape.len.trailing_zeros());
-    let at = call.at.output.wrapping_add((tile.out * size as i64) as u64);
-    let aligned = (tile.first & 15) as u32 | at as u32 & (results - 1) == 0;
-    W::HAS_FEW && W::Fold::NARROW && size <= 2 && s.branch(call.shape.layout & WHOLE != 0 && aligned)
-}
-
-/// The outputs of a tile, of 2, 4 or 8 elements each.
-#[inline(always)]
-pub(super) fn outputs<S: Simt, W: Walk, const K: usize>(s: &S, walk: &W, call: &Call<Staged<K>>, tile: &Tile) {
-    let shift = 4 - (call.shape.len * W::Bits::SIZE).trailing_zeros();
-    let lines = tile.units >> shift;
-    let (base, last, lane) = (array::<u8>(tile.first), 16 * lines - 16, s.lane());
-    let (mut w, mut from, mut k) = ([[0; 4]; STEPS], 16 * lane, 0);
-    while k < STEPS {
-        if s.branch(32 * (k as u32) < lines) {
-            w[k] = words(s, base.offset(from.min(last) as usize), 16);
-        }
-        from = s.opaque(from + 512);
-        k += 1;
+impl Tile {
+    /// Whether its outputs are taken in this way.
+    #[inline(always)]
+    pub(super) fn is_whole<S: Simt, W: Walk, const K: usize>(&self, s: &S, call: &Call<Staged<K>>) -> bool {
+        let size = W::Bits::SIZE as u64;
+        // Results of a line begin at multiples of their bytes.
+        let results = 16 >> (call.shape.len.trailing_zeros());
+        let at = call.at.output.wrapping_add((self.out * size as i64) as u64);
+        let aligned = (self.first & 15) as u32 | at as u32 & (results - 1) == 0;
+        W::HAS_FEW && W::Fold::NARROW && size <= 2 && s.branch(call.shape.layout & WHOLE != 0 && aligned)
     }
-    let (walk, mut w, ordinary) = walk.ready(s, w);
-    let ordinary = s.all(ALL, ordinary);
-    let mut line = lane;
-    while s.again(line - lane < lines) {
-        let mut j = 0;
-        while j < GROUP {
-            if s.branch(line < lines) {
-                of_line(s, &walk, call, &w[j as usize], tile.out + ((line as i64) << shift), ordinary);
+
+    /// Its outputs, of 2, 4 or 8 elements each.
+    #[inline(always)]
+    pub(super) fn whole<S: Simt, W: Walk, const K: usize>(&self, s: &S, walk: &W, call: &Call<Staged<K>>) {
+        let shift = 4 - (call.shape.len * W::Bits::SIZE).trailing_zeros();
+        let lines = self.units >> shift;
+        let (base, last, lane) = (array::<u8>(self.first), 16 * lines - 16, s.lane());
+        let (mut w, mut from, mut k) = ([[0; 4]; STEPS], 16 * lane, 0);
+        while k < STEPS {
+            if s.branch(32 * (k as u32) < lines) {
+                w[k] = words(s, base.offset(from.min(last) as usize), 16);
             }
-            line += 32;
-            j += 1;
+            from = s.opaque(from + 512);
+            k += 1;
         }
-        w = next(next(w, w[0]), w[0]);
+        let (walk, mut w, ordinary) = walk.ready(s, w);
+        let ordinary = s.all(ALL, ordinary);
+        let mut line = lane;
+        while s.again(line - lane < lines) {
+            let mut j = 0;
+            while j < GROUP {
+                if s.branch(line < lines) {
+                    of_line(s, &walk, call, &w[j as usize], self.out + ((line as i64) << shift), ordinary);
+                }
+                line += 32;
+                j += 1;
+            }
+            w = next(next(w, w[0]), w[0]);
+        }
     }
 }
 

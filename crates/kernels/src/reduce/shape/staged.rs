@@ -11,7 +11,6 @@ use crate::node::publish;
 use crate::params::params;
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
-use crate::reduce::shape::lines;
 use crate::reduce::shape::map::Divisor;
 use crate::reduce::shape::piece::{FEW, Outputs, Stretch, Walk, divide, share};
 use crate::reduce::shape::split::{STEPS, next};
@@ -194,8 +193,8 @@ pub fn kernel<S: Simt, W: Walk, const K: usize>(s: &S, call: &Call<Staged<K>>) {
     let (mut number, mut t) = (warp * shape.turns as u64, 0);
     while s.again(t < shape.turns && number < shape.outputs.total * shape.tiles) {
         let tile = Tile::new(s, call, number, W::TURNS);
-        if lines::are_whole::<S, W, K>(s, call, &tile) {
-            lines::outputs(s, &walk, call, &tile);
+        if tile.is_whole::<S, W, K>(s, call) {
+            tile.whole(s, &walk, call);
         } else if s.branch(shape.len == 1) {
             singles(s, &walk, call, &tile);
         } else {

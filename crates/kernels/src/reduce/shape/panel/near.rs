@@ -2,8 +2,8 @@
 //!
 //! Idea: lanes abreast have neighbouring rows, so with a row each they would exchange what is lowest in the tree, and
 //! most of it. Of four rows in sequence a lane has the node alone. Then lanes exchange columns instead of rows: at each
-//! level a lane keeps half of its columns and gets the other lane's nodes of these, until it has one; at the end each is
-//! given those of all. Sums of 8 columns take 25 exchanges for 64 elements, where rows abreast take 96.
+//! level a lane keeps half of its columns and gets the other lane's nodes of these, until it has one; at the end each
+//! is given those of all. Sums of 8 columns take 25 exchanges for 64 elements, where rows abreast take 96.
 
 use crate::node::Node;
 use crate::reduce::fold::Tree;
@@ -21,7 +21,8 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
         NARROW && !L::SEVERAL && !F::COUNTS && C >= 2 && C <= 8
     }
 
-    /// A lane's columns of the 8 rows that it takes of a whole tile, which begins with row `first`; each is read at once.
+    /// A lane's columns of the 8 rows that it takes of a whole tile, which begins with row `first`; each row is read at
+    /// once.
     #[inline(always)]
     pub(super) fn load_near<S: Simt, const C: usize>(
         s: &S,
@@ -44,16 +45,11 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
         bits: &[[G::Bits; C]; STEPS],
         lanes: u32,
     ) -> [G::Node; C] {
-        let nodes = warpfold_simt::array::from_fn(
+        let nodes = of_halves(
             #[inline(always)]
-            |half| {
-                warpfold_simt::array::from_fn(
-                    #[inline(always)]
-                    |j| {
-                        let pair = |k: usize| f.pair(s, bits[FOUR * half + k][j], bits[FOUR * half + k + 1][j]);
-                        f.join(pair(0), pair(2), 2)
-                    },
-                )
+            |k, j| {
+                let pair = |k: usize| f.pair(s, bits[k][j], bits[k + 1][j]);
+                f.join(pair(k), pair(k + 2), 2)
             },
         );
         Self::gathered(s, f, nodes, lanes, FOUR as u32)
@@ -78,16 +74,11 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
             },
         );
         let nodes = side_by_side(s, f, nodes, C as u32 >> short.trailing_zeros());
-        let nodes = warpfold_simt::array::from_fn(
+        let nodes = of_halves(
             #[inline(always)]
-            |half| {
-                warpfold_simt::array::from_fn(
-                    #[inline(always)]
-                    |j| {
-                        let pair = |k: usize| f.join(nodes[FOUR * half + k][j], nodes[FOUR * half + k + 1][j], short);
-                        f.join(pair(0), pair(2), 2 * short)
-                    },
-                )
+            |k, j| {
+                let pair = |k: usize| f.join(nodes[k][j], nodes[k + 1][j], short);
+                f.join(pair(k), pair(k + 2), 2 * short)
             },
         );
         Self::gathered(s, f, nodes, lanes, FOUR as u32 * short)
@@ -145,6 +136,20 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
         }
         spread(s, [warp::across(s, join, node, stretch, under)], lanes)
     }
+}
+
+/// The nodes of a lane's two stretches of four rows, of which `node(first row, column)` says one.
+#[inline(always)]
+fn of_halves<N: Copy, const C: usize>(node: impl Fn(usize, usize) -> N) -> [[N; C]; 2] {
+    warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |half| {
+            warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |j| node(FOUR * half, j),
+            )
+        },
+    )
 }
 
 /// The nodes over both stretches, of each of `H` columns.
