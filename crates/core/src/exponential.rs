@@ -204,6 +204,7 @@ fn fused_exp(x: f32, dtype: DType, fused: impl Fn(f32, f32, f32) -> f32) -> f32 
 }
 
 /// `ordinary_exp_of` for `f32`.
+#[expect(clippy::redundant_closure, reason = "a closure is inlined wherever it is called")]
 #[inline(always)]
 fn exp_of(x: f32, dtype: DType) -> f32 {
     fused_exp(

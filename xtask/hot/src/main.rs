@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::mem::MaybeUninit;
 
 use warpfold_core::ops::{Arg, Deviation, Extremum, IntegerSum, LogSumExp, Search, Sum};
-use warpfold_core::{Element, bf16, f16};
+use warpfold_core::{DType, Element, bf16, f16};
 use warpfold_cpu::args::ArgScan;
 use warpfold_cpu::exponentials::Exponentials;
 use warpfold_cpu::extrema::Peak;
@@ -55,7 +55,7 @@ fn main() {
     black_box(hot::max_i8(&max(), &bytes));
     black_box(hot::argmax_f32(&ArgScan(Arg { search: Search::new(true, false) }), &x));
     black_box(hot::var_f32(&Spread(Deviation::new(0.0, false)), &x));
-    black_box(hot::logsumexp_f32(&Exponentials(LogSumExp::new()), &x));
+    black_box(hot::logsumexp_f32(&Exponentials { reducer: LogSumExp::new(), dtype: DType::F32 }, &x));
     columns(hot::columns_sum_f32, &Tree(Sum::total()), &x);
     columns(hot::columns_sum_f64, &Tree(Sum::total()), &wide);
     columns(hot::columns_max_f32, &max(), &x);

@@ -230,7 +230,7 @@ impl<'a> Planner<'a> {
         let lanes = width.div_ceil(wide);
         let beside =
             columns.x == self.problem.size as isize && rows.x.unsigned_abs() >= columns.len * columns.x as usize;
-        let piece = lanes * wide * size as u64;
+        let piece = lanes * wide * self.problem.size as u64;
         let whole = len.is_multiple_of(8) || len >= UNIT_ROWS[1];
         let few = lanes < 32 && len >= UNIT_ROWS[0] && len * piece <= UNIT_BYTES && whole;
         let many = self.problem.outputs as u64 / width * lanes >= self.processors * 32 * WARPS;

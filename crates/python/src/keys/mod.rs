@@ -37,6 +37,15 @@ impl<'py> Keyed<'py> {
         self.options.get("fill").map(|x| value("fill", x, result)).transpose()
     }
 
+    /// The dtype of results, of values of a dtype.
+    fn result(&self, of: Of, dtype: DType) -> PyResult<DType> {
+        match of {
+            Of::Op(op, _) => self.options.given()?.result(op, dtype),
+            Of::First | Of::Last => Ok(dtype),
+            Of::Size => Ok(DType::I64),
+        }
+    }
+
     fn device(&self, py: Python<'_>) -> PyResult<DeviceName> {
         Ok(self.options.given()?.device(py)?.unwrap_or(DeviceName::Cpu))
     }
@@ -124,11 +133,12 @@ fn segmented<'py>(
     let py = values.py();
     let keyed = Keyed::of(keywords)?;
     if let Some(on) = keyed.on_gpu([values, offsets])? {
-        let (op, skip) = options::op(op)?;
-        return on.segmented(op, &keyed.options(op, on.dtype(), skip)?, keyed.fill()?);
+        let (named, skip) = options::op(op)?;
+        let fill = keyed.fill_of(keyed.result(Of::Op(named, skip), on.dtype())?)?;
+        return on.segmented(named, &keyed.options(named, on.dtype(), skip)?, fill);
     }
     let (values, offsets) = (Input::of(values)?, Input::of(offsets)?);
-    let result = keyed.options.given()?.result(options::op(op)?.0, values.layout()?.dtype())?;
+    let result = keyed.result(Of::named(op)?, values.layout()?.dtype())?;
     let (offsets, fill) = (offsets.layout()?, keyed.fill_of(result)?);
     let found = keyed.reduced(&values, op, |device, op, array, options| {
         let segments = fill.into_iter().fold(Segments::new(offsets)?, Segments::fill);
@@ -194,7 +204,12 @@ fn group_by<'py>(
     if let Some(on) = keyed.on_gpu([values, labels])? {
         let fill = keyed.fill()?;
         let options = |op, skip| keyed.options(op, on.dtype(), skip);
-        return named(py, op, |names| on.group_by(names, num_groups, fill, options));
+        return named(py, op, |names| {
+            for name in names {
+                keyed.fill_of(keyed.result(Of::named(name)?, on.dtype())?)?;
+            }
+            on.group_by(names, num_groups, fill, options)
+        });
     }
     let (values, by) = (Input::of(values)?, Input::of(labels)?);
     let (array, labels) = (values.layout()?, by.labels(labels)?);
@@ -206,11 +221,7 @@ fn group_by<'py>(
             Of::Op(op, skip) => keyed.options(op, array.dtype(), skip)?,
             _ => Options::default(),
         };
-        keyed.fill_of(match of {
-            Of::Op(op, _) => keyed.options.given()?.result(op, array.dtype())?,
-            Of::First | Of::Last => array.dtype(),
-            Of::Size => DType::I64,
-        })?;
+        keyed.fill_of(keyed.result(of, array.dtype())?)?;
         let mut groups = GroupLabels::new(labels);
         groups = num_groups.into_iter().fold(groups, GroupLabels::groups);
         groups = fill.into_iter().fold(groups, GroupLabels::fill);
