@@ -27,7 +27,7 @@ impl Tile {
         // Results of a line begin at multiples of their bytes.
         let results = 16 >> (call.shape.len.trailing_zeros());
         let at = call.at.output.wrapping_add((self.out * size as i64) as u64);
-        let aligned = (self.first & 15) as u32 | at as u32 & (results - 1) == 0;
+        let aligned = (self.first & 15) as u32 | at as u32 & results.wrapping_sub(1) == 0;
         W::HAS_FEW && W::Fold::NARROW && size <= 2 && s.branch(call.shape.layout & WHOLE != 0 && aligned)
     }
 
