@@ -25,7 +25,7 @@ impl Tile {
     pub(super) fn is_whole<S: Simt, W: Walk, const K: usize>(&self, s: &S, call: &Call<Staged<K>>) -> bool {
         let size = W::Bits::SIZE as u64;
         // Results of a line begin at multiples of their bytes.
-        let results = 16 >> (call.shape.len.trailing_zeros());
+        let results = 16u32.wrapping_shr(call.shape.len.trailing_zeros());
         let at = call.at.output.wrapping_add((self.out * size as i64) as u64);
         let aligned = (self.first & 15) as u32 | at as u32 & results.wrapping_sub(1) == 0;
         W::HAS_FEW && W::Fold::NARROW && size <= 2 && s.branch(call.shape.layout & WHOLE != 0 && aligned)
