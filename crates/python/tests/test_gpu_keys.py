@@ -135,6 +135,13 @@ def test_without_a_driver():
             call()
 
 
+def test_fillings_that_do_not_fit():
+    x, labels = Interface(typestr="|b1"), Interface(typestr="<i4", shape=(2,))
+    for call in (lambda: wf.segmented(x, labels, "min", fill=7), lambda: wf.group_by(x, labels, ["size", "min"], fill=7)):
+        with pytest.raises(ValueError, match="fill=7 does not fit bool"):
+            call()
+
+
 @pytest.mark.parametrize("op", OPS)
 def test_groups_and_segments(op, library, rng):
     there, back = library

@@ -48,9 +48,10 @@ impl Units {
         Self { along, columns: Dim { len: 1, ..along }, bytes: size, lines: None, fit: LINES as usize, turns: None }
     }
 
-    /// Units of `bytes` each, if one fits `room` bytes.
+    /// Units of `bytes` each, of which a tile has as many as fit `room` bytes: [`FIT`], or more.
     fn of(along: Dim, columns: Dim, bytes: usize, room: usize) -> Option<Self> {
-        if bytes > room {
+        // Where one fits, it does wherever the array begins: so both plans of a reduction have the same kernel.
+        if bytes > FIT {
             return None;
         }
         let pitch = along.x as usize;

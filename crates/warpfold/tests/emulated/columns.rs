@@ -58,6 +58,31 @@ fn case(i: usize, seed: &mut u64) -> Case {
 }
 
 #[test]
+fn few_columns_of_many_units_have_the_bits_of_the_cpu_side_by_side() {
+    let (on, mut seed, mut wrong, mut abreast) = (Emulated::new(), 9, Vec::new(), 0);
+    let all = OPS.iter().flat_map(|op| DType::ALL.iter().map(move |dtype| (*op, *dtype)));
+    for (i, (op, dtype)) in all.enumerate() {
+        let mut pick = |n: usize| random(&mut seed) as usize % n;
+        let axis = |len, gap, reduced| Axis { len, gap, reversed: false, broadcast: false, reduced };
+        // Whole sectors, and columns that are not all of a lane's.
+        let width = [32, 64, 96][pick(3)] / dtype.size() - if pick(3) == 0 { pick(2) } else { 0 };
+        let rows = [8, 16, 24, 41][pick(4)];
+        let mut axes = vec![axis(130 + pick(60), pick(2) * width, false), axis(rows, 0, true), axis(width, 0, false)];
+        if pick(4) == 0 {
+            axes.insert(0, axis(2, 0, false));
+        }
+        let choices = Choices { specials: pick(2) == 0, ord: pick(3) as u8, ..Choices::default() };
+        let case = Case { op, dtype, axes, turn: 0, offset: [0, 0, 1][pick(3)], options: choices, seed: i as u64 };
+        match check(&on, &case) {
+            Ok(entries) => abreast += entries.contains("columns_") as usize,
+            Err(why) => wrong.push(format!("{case:?}\n{}", brief(&why))),
+        }
+    }
+    assert!(wrong.is_empty(), "{} wrong: {}", wrong.len(), wrong[..wrong.len().min(6)].join("\n\n"));
+    assert!(abreast > OPS.len() * DType::ALL.len() / 3, "{abreast}");
+}
+
+#[test]
 fn columns_of_small_elements_have_the_bits_of_the_cpu_wherever_rows_begin() {
     let (on, count) = (Emulated::new(), cases(280));
     let (mut seed, mut wrong, mut of) = (5, Vec::new(), BTreeMap::<String, u32>::new());

@@ -86,7 +86,7 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     let at = shape.outputs.at(outer);
 
     let at_once = P::at_once(&shape.reduced, call.at.input);
-    let in_units = shape.of_unit.by > 0;
+    let in_units = P::UNITS && shape.of_unit.by > 0;
     let together = at_once || P::TOGETHER || in_units;
     let lane = s.lane() & (shape.lanes - 1);
     let leftmost = number * wide as u64;
@@ -98,14 +98,7 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     let spread = if together { 1 } else { shape.lanes };
     // A lane without columns reads others.
     let has_columns = column < shape.width && (!in_units || unit < shape.unit.len);
-    let base = if has_columns {
-        column
-    } else if in_units {
-        0
-    } else {
-        leftmost
-    };
-    unit = if has_columns { unit } else { 0 };
+    let (unit, base) = if has_columns { (unit, column) } else { (0, if in_units { 0 } else { leftmost }) };
     let x = |column: u64| call.at.input.wrapping_add((at.x + column as i64 * shape.x) as u64);
     let mask = at.mask + base as i64 * shape.mask + unit as i64 * shape.unit.mask;
     let strip = Strip {
@@ -213,12 +206,12 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
         let set = across * per_block + group as u64;
         let (outer, number) = divide(set, shape.panels);
         let (mut unit, mut column) = (0, number * wide as u64 + place as u64);
-        if s.branch(shape.of_unit.by > 0) {
+        if s.branch(in_units) {
             let place = place as u64;
             (unit, column) = shape.of_unit.divide(number * shape.lanes as u64 + place / C as u64);
             column = column * C as u64 + place % C as u64;
         }
-        let there = column < shape.width && (shape.of_unit.by == 0 || unit < shape.unit.len);
+        let there = column < shape.width && (!in_units || unit < shape.unit.len);
         if s.branch(set < sets && there) {
             let part = get(s, slots, all_slots, group * per_panel * wide + place, f.nothing());
             let out = shape.outputs.at(outer).out + column as i64 * shape.out + unit as i64 * shape.unit.out;

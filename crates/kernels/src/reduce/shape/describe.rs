@@ -284,6 +284,7 @@ where
 {
     type Fold = Described<X>;
     type Reduced = L;
+    const UNITS: bool = !L::SEVERAL && !NARROW;
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {

@@ -18,6 +18,7 @@ pub struct Free<F, L = Pitch>(F, PhantomData<L>);
 impl<F: Heap, L: Lines, const C: usize> Panel<C> for Free<F, L> {
     type Fold = F;
     type Reduced = L;
+    const UNITS: bool = !L::SEVERAL;
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {

@@ -225,6 +225,7 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
     // Where a lane has fewer than 16 bytes, nodes are large: no registers are left to shift what is read.
     const TOGETHER: bool = !L::SEVERAL && F::Bits::SIZE <= 2 && F::Bits::SIZE * C as u32 == 16;
     const SEVERAL: bool = Self::has_short::<C>();
+    const UNITS: bool = !L::SEVERAL && !NARROW;
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {

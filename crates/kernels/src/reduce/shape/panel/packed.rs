@@ -96,6 +96,7 @@ impl<F: fold::Packed, L: Lines, const C: usize> Panel<C> for Packed<F, L> {
     type Fold = F;
     type Reduced = L;
     const SEVERAL: bool = !L::SEVERAL;
+    const UNITS: bool = !L::SEVERAL;
     const TOGETHER: bool = !L::SEVERAL;
 
     #[inline(always)]
