@@ -2,9 +2,10 @@
 
 use super::moves::TILE;
 use super::policy::{
-    BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_INNER, LEAST_RUN, LEAST_RUNS, LEAST_SLABS, LONG_RUN, MOST_ABREAST,
-    MOST_BESIDE, MOST_OF_TILES, MOST_SLAB, TILE_ITEMS,
+    BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_BLOCKS, LEAST_INNER, LEAST_RUN, LEAST_RUNS, LEAST_SLABS, LONG_RUN,
+    MOST_ABREAST, MOST_BESIDE, MOST_OF_TILES, MOST_SLAB, TILE_ITEMS,
 };
+use std::cmp::Reverse;
 use warpfold_array::problem::{Dim, Problem};
 
 /// The order in which the CPU walks the array.
@@ -31,13 +32,15 @@ pub enum Route {
     /// One reduced axis is the fastest in memory, and another is slower than all kept axes. Runs are reduced in memory
     /// order.
     Runs,
-    /// A few outputs lie between the elements of an output along a slow reduced axis. Tiles of all of them are read in
-    /// memory order, and each output's stretch is brought together.
+    /// A few outputs, or a few stretches of an output, lie between the elements along a slow reduced axis. Tiles of all
+    /// of them are read in memory order, and each one's stretch is brought together.
     Tiles {
         /// The number of that axis in [`Problem::reduced`].
         lane: usize,
         /// How many of the last of [`Problem::kept`] lie within it.
         within: usize,
+        /// How many of the reduced axes before the lane lie within it, the nearest ones.
+        beside: usize,
     },
     /// The fastest axis in memory is an outer reduced one (a transposed array). Tiles are transposed as they are read.
     Transposed {
@@ -80,6 +83,9 @@ impl Route {
             return Route::Columns { lane };
         }
         if let Some(tiles) = Self::tiles(problem, lane) {
+            return tiles;
+        }
+        if let Some(tiles) = Self::blocks(problem) {
             return tiles;
         }
         let (of_lane, of_other) = (of(kept, lane), of(outer, other));
@@ -134,7 +140,35 @@ impl Route {
         let depth: usize = reduced[lane + 1..].iter().map(|dim| dim.len).product();
         let short = within > 0 && (inner.x != *size as isize || inner.len * size < LONG_RUN);
         let fits = depth.saturating_mul(abreast).saturating_mul(*size) <= TILE_ITEMS / 8;
-        (short && fits && abreast <= MOST_ABREAST).then_some(Route::Tiles { lane, within })
+        (short && fits && abreast <= MOST_ABREAST).then_some(Route::Tiles { lane, within, beside: 0 })
+    }
+
+    /// Tiles, if each index of a reduced axis has a small block of the array, in which the elements of the outputs do not
+    /// lie in the order of their indices.
+    fn blocks(problem: &Problem) -> Option<Self> {
+        let Problem { kept, reduced, size, count, outputs, .. } = problem;
+        let end = |dim: &Dim| dim.x.unsigned_abs().saturating_mul(dim.len);
+        let is_plain = |dim: &Dim| dim.mask == 0 && dim.x > 0 && dim.x as usize % size == 0;
+        if *outputs > MOST_OF_TILES || *count < BLOCK || !reduced.iter().all(is_plain) {
+            return None;
+        }
+        let product = |dims: &[Dim]| dims.iter().map(|dim| dim.len).product::<usize>();
+        let mut lanes: Vec<usize> = (0..reduced.len()).filter(|&i| reduced[i].len >= LEAST_BLOCKS).collect();
+        lanes.sort_by_key(|&i| Reverse(reduced[i].x));
+        lanes.into_iter().find_map(|lane| {
+            let step = reduced[lane].x as usize;
+            let (outer, inner) = (&reduced[..lane], &reduced[lane + 1..]);
+            let beside = outer.iter().rev().take_while(|dim| end(dim) <= step).count();
+            let (depth, abreast) = (product(inner), product(&outer[lane - beside..]));
+            let is_short = inner.last().is_none_or(|run| run.x as usize != *size || run.len * size < LONG_RUN);
+            let within = |dim: &Dim| end(dim) <= step;
+            let beyond = |dim: &Dim| dim.x.unsigned_abs() >= step;
+            let is_block = inner.iter().all(within) && kept.iter().chain(&outer[..lane - beside]).all(beyond);
+            let bytes = depth.saturating_mul(abreast).saturating_mul(*size);
+            let is_dense = bytes <= TILE_ITEMS / 8 && 2 * bytes >= step && depth * abreast > 1;
+            let fits = is_short && is_block && is_dense && abreast <= MOST_ABREAST;
+            fits.then_some(Route::Tiles { lane, within: 0, beside })
+        })
     }
 
     /// The kept axis along which small slabs of more than one output, or of more than one run, lie side by side.

@@ -93,6 +93,11 @@ unsafe fn take_apart_typed<T: Copy>(x: *const T, n: usize, columns: usize, step:
         #[inline(always)]
         // SAFETY: the caller vouches for `n * columns` elements on either side.
         || unsafe {
+            if pitch == n && n * size_of::<T>() < 16 {
+                return by_number!(n, N in [2 3 4 5 6 7] => woven::<T, N>(x, columns, step, to), else {
+                    any(x, n, columns, step, to, pitch);
+                });
+            }
             let few = if step == columns { columns } else { 0 };
             by_number!(
                 few,
@@ -105,6 +110,28 @@ unsafe fn take_apart_typed<T: Copy>(x: *const T, n: usize, columns: usize, step:
             );
         },
     );
+}
+
+/// [`take_apart`] of a few long rows whose columns follow one another: their elements take turns.
+#[inline(always)]
+#[expect(clippy::needless_range_loop, reason = "a column is an index within every row")]
+unsafe fn woven<T: Copy, const N: usize>(x: *const T, columns: usize, step: usize, to: *mut T) {
+    const LINE: usize = 32;
+    for c in (0..columns / LINE * LINE).step_by(LINE) {
+        // SAFETY: LINE elements of each row are readable from column c on, which is at most `columns - LINE`, and there
+        // is room for as many columns.
+        unsafe {
+            let rows: [[T; LINE]; N] = array!(N, r => x.add(r * step + c).cast::<[T; LINE]>().read_unaligned());
+            let turns: [[T; N]; LINE] = array!(LINE, c => array!(N, r => rows[r][c]));
+            to.add(c * N).cast::<[[T; N]; LINE]>().write_unaligned(turns);
+        }
+    }
+    for c in columns / LINE * LINE..columns {
+        for r in 0..N {
+            // SAFETY: row r and column c are among those that the caller vouches for.
+            unsafe { to.add(c * N + r).write_unaligned(x.add(r * step + c).read_unaligned()) };
+        }
+    }
 }
 
 /// [`take_apart`] of any number of columns: a few elements of one column after the other.

@@ -263,7 +263,7 @@ impl<'a> Work<'a> {
                 Route::Transposed { lane } => self.transposed(lane, out),
                 Route::Runs => self.runs(out),
                 Route::Slabs { slab } => self.slabs(slab, out),
-                Route::Tiles { lane, within } => self.tiles(lane, within, out),
+                Route::Tiles { lane, within, beside } => self.tiles(lane, within, beside, out),
             }
         }
     }

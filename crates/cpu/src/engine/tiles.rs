@@ -1,9 +1,10 @@
 //! The route for reductions over several axes between whose elements a few outputs lie: say, over axes 0 and 2 of
 //! three, or over two outer axes of which the slower one in memory is the faster one of the index.
 //!
-//! A stretch of a slow reduced axis, the lane, has a stretch of the sequence of each of the outputs within. Such a tile
-//! is read in the order of memory, and each output's stretch is brought together in the cache. There it is a part of a
-//! [`Span`]. Tiles are a power of two of the lane long, so that their parts are cut into few nodes.
+//! A stretch of a slow reduced axis, the lane, has a stretch of the sequence of each of the outputs within; and if outer
+//! reduced axes lie within it, too, one of each of their indices. Such a tile is read in the order of memory, and each
+//! stretch is brought together in the cache. There it is a part of a [`Span`]. Tiles are a power of two of the lane
+//! long, so that their parts are cut into few nodes.
 
 use warpfold_array::problem::{At, Dim, Problem, Walk};
 
@@ -13,9 +14,10 @@ use super::nodes::{Items, Nodes};
 use super::slabs::steps as places;
 use super::span::Span;
 use crate::loops::{Item, Value};
-use crate::moves::copy_runs;
+use crate::moves::{by_size, copy_runs};
 use crate::output::Output;
 use crate::policy::{BLOCK, LINES, TILE_ITEMS};
+use crate::transpose::{Rows, take_apart};
 
 /// Elements between the stretches of outputs in a tile, so that they do not compete for one cache set.
 const PAD: usize = 16;
@@ -29,25 +31,30 @@ struct Tiles<'a> {
     depth: usize,
     /// Kept axes within the lane.
     within: &'a [Dim],
-    /// Steps in memory to the outputs within the lane.
+    /// Steps in memory to the outputs within the lane, and to the sequences of each of them.
     steps: Vec<isize>,
+    /// Sequences of an output: outer indices within the lane.
+    sequences: usize,
     /// Indices of the lane in a tile, a power of two.
     width: usize,
 }
 
 impl Work<'_> {
     /// Reduces outputs tile by tile. `lane` is the number of the lane in [`Problem::reduced`], `within` is how many of
-    /// the last of [`Problem::kept`] are within it.
-    pub(super) unsafe fn tiles(&self, lane: usize, within: usize, out: &Output<Value>) {
+    /// the last of [`Problem::kept`] are within it, `beside` how many of the reduced axes before it.
+    pub(super) unsafe fn tiles(&self, lane: usize, within: usize, beside: usize, out: &Output<Value>) {
         let Problem { kept, reduced, count, outputs, .. } = self.problem;
         let (outer, rest) = reduced.split_at(lane);
         let (lane, inner) = (rest[0], &rest[1..]);
         let (others, within) = kept.split_at(kept.len() - within);
-        let steps = places(within, |dim| dim.x);
+        let (outer, beside) = outer.split_at(outer.len() - beside);
+        let steps = places(&[within, beside].concat(), |dim| dim.x);
+        let sequences: usize = beside.iter().map(|dim| dim.len).product();
         let (depth, abreast): (usize, usize) = (inner.iter().map(|dim| dim.len).product(), steps.len());
         let width = 1 << (TILE_ITEMS / self.facts.item.max(1) / (depth * abreast)).max(1).ilog2();
-        let tiles = Tiles { lane, inner, depth, within, steps, width: width.min(lane.len.next_power_of_two()) };
-        let (outer_len, sides) = (count / (lane.len * depth), outputs / abreast);
+        let width = width.min(lane.len.next_power_of_two());
+        let tiles = Tiles { lane, inner, depth, within, steps, sequences, width };
+        let (outer_len, sides) = (count / (lane.len * depth * sequences), outputs * sequences / abreast);
         let each = rows_per_task(lane.len, sides * outer_len, self.threads, tiles.width);
         let parts = lane.len.div_ceil(each);
         let per_side = outer_len * parts;
@@ -56,7 +63,7 @@ impl Work<'_> {
             let (o, from) = (task % per_side / parts, task % parts * each);
             let at = Walk::new(outer, base, o).at();
             // SAFETY: this part of the lane lies within what the caller vouches for.
-            unsafe { self.some_tiles(&tiles, at, from, lane.len.min(from + each), o * lane.len) }
+            unsafe { self.some_tiles(&tiles, at, from, lane.len.min(from + each), o * sequences) }
         });
         let outs = places(within, |dim| dim.out);
         let mut root = Nodes::new(self.facts.node);
@@ -64,8 +71,12 @@ impl Work<'_> {
         for spans in spans.chunks(per_side) {
             for (output, place) in outs.iter().enumerate() {
                 let mut whole = Span::new(self.kernel, 0);
-                for part in spans {
-                    whole.join(self.kernel, &part[output]).expect("parts of a sequence follow one another");
+                for parts in spans.chunks(parts) {
+                    for sequence in output * sequences..(output + 1) * sequences {
+                        for part in parts {
+                            whole.join(self.kernel, &part[sequence]).expect("parts of a sequence follow one another");
+                        }
+                    }
                 }
                 // SAFETY: there are elements, so `root` writes a node; this thread alone writes results.
                 unsafe {
@@ -79,15 +90,15 @@ impl Work<'_> {
         }
     }
 
-    /// The span of each output within the lane, over its indices `from..to`. `before` are the indices before the lane's
-    /// first one.
+    /// The span of each sequence within the lane, over its indices `from..to`. `before` are the sequences of an output
+    /// before its first one.
     unsafe fn some_tiles(&self, tiles: &Tiles<'_>, base: At, from: usize, to: usize, before: usize) -> Vec<Span> {
         let Tiles { lane, depth, ref steps, width, .. } = *tiles;
         let size = self.facts.item;
         let pitch = width * depth + PAD;
         let (mut items, mut tile) = (Items::new(), Items::new());
-        let start = ((before + from) * depth) as u64;
-        let mut spans: Vec<Span> = steps.iter().map(|_| Span::new(self.kernel, start)).collect();
+        let start = |i: usize| (((before + i % tiles.sequences) * lane.len + from) * depth) as u64;
+        let mut spans: Vec<Span> = (0..steps.len()).map(|i| Span::new(self.kernel, start(i))).collect();
         let x = tile.room(steps.len() * pitch * size);
         for first in (from..to).step_by(width) {
             let n = width.min(to - first);
@@ -104,11 +115,15 @@ impl Work<'_> {
         spans
     }
 
-    /// Brings the elements of each output within `n` indices of the lane together: those of output i from element
-    /// `i * pitch` on.
+    /// Brings the elements of each sequence within `n` indices of the lane together: those of sequence i from
+    /// element `i * pitch` on.
     unsafe fn fill(&self, tiles: &Tiles<'_>, base: At, n: usize, items: &mut Items, to: *mut Item, pitch: usize) {
         let Tiles { lane, inner, depth, within, ref steps, .. } = *tiles;
         let (size, raw) = (self.facts.item, self.problem.size as isize);
+        if within.is_empty() {
+            // SAFETY: the caller's.
+            return unsafe { self.fill_blocks(tiles, base, n, items, to, pitch) };
+        }
         let (&nearest, &run) = (within.last().expect("an output"), inner.last().expect("an inner axis"));
         if inner.len() > 1 || run.x != raw {
             // Outputs lie side by side, so the lines of each index of the lane are transposed.
@@ -147,6 +162,56 @@ impl Work<'_> {
                 for output in 0..steps.len() {
                     self.load.gather(walk.at(), &run, depth, to.byte_add((output * pitch + i * depth) * size));
                     walk.advance();
+                }
+            }
+        }
+    }
+
+    /// The same where each index of the lane has a block of the array: each sequence has some of its elements, in any
+    /// order of memory.
+    unsafe fn fill_blocks(
+        &self,
+        tiles: &Tiles<'_>,
+        base: At,
+        n: usize,
+        items: &mut Items,
+        to: *mut Item,
+        pitch: usize,
+    ) {
+        let Tiles { lane, inner, depth, ref steps, .. } = *tiles;
+        let (size, raw) = (self.facts.item, self.problem.size);
+        // Runs of a few elements are moved as one.
+        let run = inner.last().filter(|run| run.x == raw as isize && (run.len * raw).is_power_of_two());
+        let run = run.map_or(1, |run| run.len).min((16 / raw).max(1));
+        let places = places(inner, |dim| dim.x);
+        let places: Vec<isize> = places.into_iter().step_by(run).collect();
+        let offsets = steps.iter().flat_map(|step| places.iter().map(move |place| step + place)).collect::<Vec<_>>();
+        let is_direct = self.load.direct();
+        let apart = if is_direct { to.cast::<u8>() } else { items.room(steps.len() * pitch * raw).cast::<u8>() };
+        let side_by_side = offsets.iter().enumerate().all(|(i, &at)| at == (i * run * raw) as isize);
+        // SAFETY: the caller vouches for the elements of `n` indices, and for room for `pitch` of each sequence, of
+        // which each has `depth` for an index.
+        unsafe {
+            if places.len() == 1 && side_by_side && lane.x as usize % (run * raw) == 0 {
+                let (bytes, whole) = (run * raw, self.load.whole() && run * raw <= 8);
+                let rows = Rows { n, columns: steps.len(), step: lane.x as usize / bytes, bytes, whole };
+                take_apart(base.x, rows, apart, pitch / run);
+            } else {
+                by_size!(run * raw, T => for i in 0..n {
+                    let x = base.x.wrapping_byte_add(i * lane.x as usize);
+                    for (sequence, offsets) in offsets.chunks(places.len()).enumerate() {
+                        let to = apart.byte_add((sequence * pitch + i * depth) * raw).cast::<T>();
+                        for (i, &offset) in offsets.iter().enumerate() {
+                            to.add(i).write_unaligned(x.byte_offset(offset).cast::<T>().read_unaligned());
+                        }
+                    }
+                }, else unreachable!("elements of 1 to 16 bytes"));
+            }
+            if !is_direct {
+                let along = Dim { len: n * depth, x: raw as isize, mask: 0, out: 0 };
+                for sequence in 0..steps.len() {
+                    let at = At { x: apart.byte_add(sequence * pitch * raw).cast_const(), ..base };
+                    self.load.gather(at, &along, n * depth, to.byte_add(sequence * pitch * size));
                 }
             }
         }

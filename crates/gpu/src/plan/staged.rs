@@ -225,7 +225,12 @@ impl Planner<'_> {
         let dense = run.x == self.problem.size as isize;
         // Lanes that share an output are a power of two of words apart.
         let near = shared.lanes == 1 || shared.lanes * shared.packs <= STAGED_FLAT;
-        let flat = dense && near && lines.is_none() && !along.x.unsigned_abs().is_multiple_of(16);
+        // Lanes that have an output to themselves have the columns of a row side by side.
+        let flat = if dense {
+            near && lines.is_none() && !along.x.unsigned_abs().is_multiple_of(16)
+        } else {
+            shared.lanes == 1 && columns.len > 1
+        };
         let free = dense && row == 0 && !self.fold.facts.ordered && shared.lanes > 1;
         let lined = free && !flat && run.len * self.problem.size >= 32;
         let [flat, lined] = [flat, lined].map(|is| is && units.turns.is_none());
@@ -237,7 +242,7 @@ impl Planner<'_> {
             bytes = if shared.per_tile == 1 { turns.alone } else { bytes };
             room = ((shared.per_tile - 1) * along.x.unsigned_abs() + bytes + 15).div_ceil(16);
         }
-        let (abreast, tiles) = (tiles, tiles * stretches);
+        let (within, tiles) = (tiles, tiles * stretches);
         let total = outputs.total * tiles;
         let turns = (total / (self.processors * SPREAD * 4)).clamp(1, STAGED_TURNS);
         let warps = total.div_ceil(turns);
@@ -270,8 +275,9 @@ impl Planner<'_> {
             turns: turns as u32,
             lanes: shared.lanes as u32,
             packs: shared.packs as u32,
+            abreast: Divisor::new(shared.abreast() as u64),
             tiles,
-            abreast,
+            within,
             end: self.end(),
             row: row as u64,
             beyond: beyond as u64,
@@ -296,26 +302,33 @@ struct Shared {
 }
 
 impl Shared {
+    /// Outputs that the lanes of a warp have side by side.
+    const fn abreast(&self) -> usize {
+        32 / self.lanes
+    }
+
     /// The cheapest way for outputs of `packs` packs each, of tiles of `wanted` units or fewer; of at least as many as
     /// give each lane an output.
     fn of(packs: usize, ordered: bool, units: &Units, wanted: usize) -> Self {
         let width = units.columns.len;
-        let way = |lanes: usize| {
+        let way = |most: usize| {
             // Stretches of several lanes are whole subtrees.
-            let each = packs.div_ceil(lanes);
-            let mine = if lanes > 1 && ordered { each.next_power_of_two() } else { each };
+            let each = packs.div_ceil(most);
+            let each = if most > 1 && ordered { each.next_power_of_two() } else { each };
+            // No more lanes than have something of an output.
+            let lanes = packs.div_ceil(each);
             let most = if lanes == 1 { ALONE } else { PACKS };
-            let abreast = 32 / lanes;
-            let least = abreast.div_ceil(width);
+            let mut way = Self { lanes, packs: each, per_tile: 0 };
+            let least = way.abreast().div_ceil(width);
             let per_tile = units.fit.min(wanted.max(least));
-            let per_tile = if per_tile > least { per_tile - per_tile % least } else { per_tile };
-            let [pack, exchange, output] = STAGED_COSTS;
-            let cost =
-                (per_tile * width).div_ceil(abreast) * (pack * mine + exchange * lanes.ilog2() as usize + output);
-            let way = Self { lanes, packs: mine, per_tile };
-            (mine <= most as usize).then_some((cost as f64 / (per_tile * width) as f64, way))
+            way.per_tile = if per_tile > least { per_tile - per_tile % least } else { per_tile };
+            let outputs = way.per_tile * width;
+            let [tile, pack, exchange, output] = STAGED_COSTS;
+            let levels = lanes.next_power_of_two().ilog2() as usize;
+            let cost = tile + outputs.div_ceil(way.abreast()) * (pack * each + exchange * levels + output);
+            (each <= most as usize).then_some((cost as f64 / outputs as f64, way))
         };
-        let ways = (0..=5).filter_map(|shift| way(1 << shift));
+        let ways = (1..=32).filter_map(way);
         let (_, best) = ways.min_by(|a, b| a.0.total_cmp(&b.0)).expect("32 lanes have room for all packs of a tile");
         best
     }

@@ -10,7 +10,9 @@ use crate::reduce::fold::key::Key;
 use crate::reduce::fold::{Described, Description, Ends, Parts, Seen, Totals, Tree};
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::panel::{self, Lines, Panel, Strip};
-use crate::reduce::shape::piece::{self, Dense, Gather, Piece, Row, Stretch, Tile, Walk, share, valid, walk_part};
+use crate::reduce::shape::piece::{
+    self, Dense, Gather, Piece, Row, Stretch, Tile, Walk, share, upwards, valid, walk_part,
+};
 use crate::reduce::shape::split::{STEPS, next};
 use crate::reduce::shape::stack::{Lanes, Own};
 use crate::reduce::shape::warp::{self, Combine, Join};
@@ -262,12 +264,7 @@ where
                 w
             },
         );
-        let (mut part, mut bit) = (self.0.whole(total, seen), stretch.bit);
-        while s.again(bit < 32) {
-            part = warp::across(s, warp::Meet(&self.0), part, bit, 1);
-            bit <<= 1;
-        }
-        part
+        upwards(s, warp::Meet(&self.0), self.0.whole(total, seen), stretch.team)
     }
 
     #[inline(always)]
@@ -285,6 +282,7 @@ where
     type Fold = Described<X>;
     type Reduced = L;
     const UNITS: bool = !L::SEVERAL && !NARROW;
+    const RUN: usize = panel::run::<X::Bits, L, C>();
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {

@@ -1,7 +1,7 @@
 //! Staged outputs: outputs of so few bytes that a warp takes many, by way of shared memory.
 //!
 //! Idea: a warp copies up to 4 KiB of memory to shared memory by whole lines, so that no length of rows and no address
-//! costs much more than another. Then a lane has an output to itself, or 2 to 32 lanes have stretches of one, and take
+//! costs much more than another. Then a lane has an output to itself, or 2 to 32 lanes (5, too) have stretches of one, and take
 //! its elements from there: side by side (short rows), or at equal distances (few columns). Neighbouring lanes have
 //! neighbouring outputs. Bottleneck: instructions, by the profiler: 20 to 60 of a warp for its 32 words, where memory
 //! leaves time for 20.
@@ -12,7 +12,7 @@ use crate::params::params;
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
 use crate::reduce::shape::map::Divisor;
-use crate::reduce::shape::piece::{FEW, Outputs, Stretch, Walk, divide, share};
+use crate::reduce::shape::piece::{FEW, Outputs, Stretch, Team, Walk, divide};
 use crate::reduce::shape::split::{STEPS, next};
 use crate::reduce::shape::stage::{BLOCK, Source, Stage};
 use crate::source::Bits;
@@ -54,14 +54,16 @@ params! {
         pub per_tile: u32,
         /// Tiles that a warp takes, one after the other.
         pub turns: u32,
-        /// Lanes to an output, a power of two.
+        /// Lanes to an output.
         pub lanes: u32,
         /// Packs of a lane: at most 15, and a power of two up to 8 if several lanes share an output.
         pub packs: u32,
+        /// Outputs that the lanes have side by side.
+        pub abreast: Divisor,
         /// Tiles of a line; if units are stretches in turns, of all stretches of the line's rows.
         pub tiles: u64,
         /// Tiles of one stretch of these.
-        pub abreast: u64,
+        pub within: u64,
         /// Bytes from the input to the end of the array.
         pub end: u64,
         /// Elements of a row, if units are stretches of rows and leave parts for another launch; else none.
@@ -82,8 +84,8 @@ impl<const K: usize> Staged<K> {
 
 /// Units are staged one by one, and not with what is between them.
 pub const APART: u32 = 1;
-/// Lines are staged without gaps, and lanes read packs word by word: units are dense and do not begin with lines. Not
-/// where elements are not ordinary.
+/// Lines are staged without gaps, and lanes read word by word, if units are dense and do not begin with lines, or else
+/// element by element. Of dense units not where elements are not ordinary.
 pub const FLAT: u32 = 2;
 /// Lanes that share an output take lines as they lie: units are dense and in any order.
 pub const LINED: u32 = 4;
@@ -122,7 +124,7 @@ impl Tile {
         let turned = turns && shape.row > 0 && shape.layout & TURNED != 0;
         let (mut stretch, mut skip) = (0, 0);
         if s.branch(turned) {
-            (stretch, tile) = divide(tile, shape.abreast);
+            (stretch, tile) = divide(tile, shape.within);
             let (turn, inside) = shape.run.divide(stretch * shape.len as u64);
             skip = inside as u32;
             first = first.wrapping_add((turn as i64 * shape.far) as u64) + shape.skipped(skip) as u64;
@@ -205,7 +207,7 @@ pub fn kernel<S: Simt, W: Walk, const K: usize>(s: &S, call: &Call<Staged<K>>) {
             let whole = shape.row == 0 && !turned;
             let few = W::HAS_FEW && shape.len <= FEW && shape.lanes == 1 && whole;
             let lined = tile.lined::<W::Bits, K>(shape);
-            let flat = if few { !lined } else { shape.layout & FLAT != 0 && ordinary };
+            let flat = if few { !lined } else { shape.layout & FLAT != 0 && (ordinary || shape.near != W::Bits::SIZE) };
             stage.keep(s, lines, source.count(), flat);
             s.warp_barrier(ALL);
             if s.branch(few) {
@@ -236,9 +238,9 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
     let dense = shape.near == W::Bits::SIZE && !turned;
     let total = tile.units * shape.width.by as u32;
     // Lanes side by side have outputs side by side.
-    let abreast = share(32, shape.lanes);
-    let own = s.lane() & (abreast - 1);
-    let mine = share(s.lane(), abreast) * shape.packs * W::PER;
+    let (abreast, (number, own)) = (shape.abreast.by as u32, shape.abreast.divide_small(s.lane()));
+    let team = Team { own: number, lanes: shape.lanes, apart: abreast };
+    let mine = number * shape.packs * W::PER;
     let mut o = own;
     while s.again(o - own < total) {
         let there = o < total;
@@ -248,12 +250,12 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
             len = (shape.row - tile.before(shape, unit, turned)).min(len as u64) as u32;
         }
         let count = (len.max(mine) - mine).min(shape.packs * W::PER);
-        let stretch = Stretch { first: mine, count: if there { count } else { 0 }, packs: shape.packs, bit: abreast };
+        let stretch = Stretch { first: mine, count: if there { count } else { 0 }, packs: shape.packs, team };
         let part = if W::FREE && s.branch(shape.layout & LINED != 0) {
             let bytes = if there { [base & 15, len * W::Bits::SIZE] } else { [0; 2] };
             let read = |q, shift| stage.pack::<S, W::Bits>(s, (base >> 4) + q, shift);
-            walk.lines(s, bytes, share(s.lane(), abreast), abreast, read)
-        } else if s.branch(flat) {
+            walk.lines(s, bytes, team, read)
+        } else if s.branch(flat && dense) {
             let own = base + mine * W::Bits::SIZE;
             walk.walk(s, stretch, true, |k| stage.flat_pack::<S, W::Bits>(s, own + 16 * k))
         } else {
@@ -265,8 +267,12 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
                 if s.branch(turned) {
                     return tile.pack::<S, W::Bits, K>(s, shape, stage, base, [from, len].map(|i| i + tile.skip));
                 }
+                if s.branch(flat && (k + 1) * W::PER <= count) {
+                    return stage.apart::<S, W::Bits>(s, base + from * shape.near, shape.near);
+                }
                 stage.gather::<S, W::Bits>(
                     s,
+                    flat,
                     #[inline(always)]
                     |e| base + (from + e).min(len - 1) * shape.near,
                 )

@@ -17,7 +17,7 @@ use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
 use crate::reduce::recipe::{Recipe, code};
 use crate::reduce::shape::map::Divisor;
-use crate::reduce::shape::piece::{Outputs, PACKS, Stretch, Walk, followed};
+use crate::reduce::shape::piece::{Outputs, PACKS, Stretch, Team, Walk, followed};
 use crate::reduce::shape::split::STEPS;
 use crate::source::Bits;
 use warpfold_core::DType;
@@ -139,7 +139,7 @@ pub fn kernel<S: Simt, W: Walk, const K: usize, const ROOM: usize>(s: &S, call: 
     );
     let (_, _, ordinary) = walk.ready(s, packs);
     let ordinary = s.all(ALL, ordinary);
-    let stretch = Stretch { first: 0, count: own.count, packs: s.opaque(PACKS), bit: 32 };
+    let stretch = Stretch { first: 0, count: own.count, packs: s.opaque(PACKS), team: Team::ALONE };
     let part = walk.walk(s, stretch, ordinary, read);
     if s.branch(own.count > 0) {
         let number = at.out as u64 + (own.first >> window.trailing_zeros());

@@ -50,6 +50,7 @@ impl Tile {
         }
         stage.gather::<S, B>(
             s,
+            false,
             #[inline(always)]
             |e| self.place(shape, base, (from + e).min(len - 1)),
         )

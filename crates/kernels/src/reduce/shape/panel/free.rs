@@ -2,6 +2,7 @@
 
 use crate::reduce::fold::Heap;
 use crate::reduce::recipe::Recipe;
+use crate::reduce::shape::panel::dealt::run;
 use crate::reduce::shape::panel::read::{load, load_some};
 use crate::reduce::shape::panel::tile::Tile;
 use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
@@ -19,6 +20,7 @@ impl<F: Heap, L: Lines, const C: usize> Panel<C> for Free<F, L> {
     type Fold = F;
     type Reduced = L;
     const UNITS: bool = !L::SEVERAL;
+    const RUN: usize = run::<F::Bits, L, C>();
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {

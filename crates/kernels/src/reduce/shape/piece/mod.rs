@@ -14,7 +14,8 @@ pub use pieces::Gather;
 pub(in crate::reduce::shape) use read::followed;
 pub use read::{Tile, hold, hold_lines, joined, loose};
 pub(in crate::reduce::shape) use walk::part as walk_part;
-pub use walk::{ALONE, PACKS, Stretch, Walk};
+pub(super) use walk::upwards;
+pub use walk::{ALONE, PACKS, Stretch, Team, Walk};
 
 use crate::params::{Plain, params};
 use crate::reduce::call::Call;

@@ -9,11 +9,11 @@ use crate::reduce::shape::piece::few::{self, FEW};
 use crate::reduce::shape::piece::free::filled;
 use crate::reduce::shape::piece::ordered::{all_ordinary, padded, some};
 use crate::reduce::shape::piece::read::below;
-use crate::reduce::shape::piece::{Free, Held, Ordered, Piece, share};
+use crate::reduce::shape::piece::{Free, Held, Ordered, Piece};
 use crate::reduce::shape::split::{STEPS, next};
-use crate::reduce::shape::warp::{Combine, Join, Meet, MeetBrief, across};
+use crate::reduce::shape::warp::{Combine, Join, Meet, MeetBrief};
 use crate::source::Bits;
-use warpfold_simt::Simt;
+use warpfold_simt::{ALL, Simt};
 
 /// Packs of a stretch, at most: a power of two, unless it is a whole output.
 pub const PACKS: u32 = 8;
@@ -29,8 +29,24 @@ pub struct Stretch {
     pub count: u32,
     /// Packs that any lane of the warp has, at most [`ALONE`].
     pub packs: u32,
-    /// The lowest bit in which the numbers of lanes differ that share the output; 32 if a lane has it to itself.
-    pub bit: u32,
+    /// The lanes that share the output.
+    pub team: Team,
+}
+
+/// Lanes that share an output, any number of them at equal distances.
+#[derive(Clone, Copy)]
+pub struct Team {
+    /// The lane's number among them. Lanes that are left over have numbers beyond the last.
+    pub own: u32,
+    /// How many there are.
+    pub lanes: u32,
+    /// Lanes from one to the next.
+    pub apart: u32,
+}
+
+impl Team {
+    /// A lane that has an output to itself.
+    pub const ALONE: Self = Self { own: 0, lanes: 1, apart: 32 };
 }
 
 /// The part of a stretch.
@@ -54,15 +70,13 @@ pub trait Walk: Piece {
     /// Whether there is [`Walk::lines`].
     const FREE: bool = false;
     /// The part of an output whose `bytes` bytes, at least 32, begin `shift` bytes after a line does, in any order.
-    /// Lanes that share it take its lines in turn, this one from line `first` on; they differ in `bit` and higher bits.
-    /// `read` returns the 16 bytes that begin so many bytes after line `q`.
+    /// Lanes that share it take its lines in turn. `read` returns the 16 bytes that begin so many bytes after line `q`.
     #[inline(always)]
     fn lines<S: Simt>(
         &self,
         _s: &S,
         _bytes: [u32; 2],
-        _first: u32,
-        _bit: u32,
+        _team: Team,
         _read: impl Fn(u32, u32) -> [u32; 4],
     ) -> <Self::Fold as Parts>::Part {
         self.fold().nothing()
@@ -202,20 +216,22 @@ pub(in crate::reduce::shape) fn part<S: Simt, F: Tree>(
     part
 }
 
-/// What lanes have meets, from `bit` on.
+/// What the lanes of a team have meets; the first gets it. Where a lane has no neighbour, what it has is the whole.
 #[inline(always)]
-fn upwards<S: Simt, C: Combine>(s: &S, c: C, mut node: C::Node, mut bit: u32) -> C::Node {
-    while s.again(bit < 32) {
-        node = across(s, c, node, bit, 1);
-        bit <<= 1;
+pub(in crate::reduce::shape) fn upwards<S: Simt, C: Combine>(s: &S, c: C, mut node: C::Node, team: Team) -> C::Node {
+    let mut by = 1;
+    while s.again(by < team.lanes) {
+        let got = node.map(|_, word| s.shuffle_idx(ALL, word, s.lane() + by * team.apart));
+        node = select(team.own + by < team.lanes, c.combine(node, got, 1), node);
+        by *= 2;
     }
     node
 }
 
 /// The same of parts in any order.
 #[inline(always)]
-fn brief<S: Simt, F: Heap>(s: &S, f: &F, part: F::Part, bit: u32) -> F::Part {
-    if s.branch(bit < 32) { f.part_of(upwards(s, MeetBrief(f), f.brief(part), bit)) } else { part }
+fn brief<S: Simt, F: Heap>(s: &S, f: &F, part: F::Part, team: Team) -> F::Part {
+    if s.branch(team.lanes > 1) { f.part_of(upwards(s, MeetBrief(f), f.brief(part), team)) } else { part }
 }
 
 impl<F: Tree> Walk for Ordered<F> {
@@ -230,18 +246,18 @@ impl<F: Tree> Walk for Ordered<F> {
 
     #[inline(always)]
     fn walk<S: Simt>(&self, s: &S, stretch: Stretch, ordinary: bool, read: impl Fn(u32) -> [u32; 4]) -> F::Part {
-        let (f, bit) = (&self.0, stretch.bit);
+        let (f, team) = (&self.0, stretch.team);
         if !F::NEUTRAL {
-            return upwards(s, Meet(f), part(s, f, stretch, read), bit);
+            return upwards(s, Meet(f), part(s, f, stretch, read), team);
         }
         // Filled up, stretches are whole subtrees.
         if F::HAS_PLAIN && s.branch(ordinary) {
             let plain = f.plain();
-            let found = f.raise(upwards(s, Join(&plain), node(s, &plain, stretch, &read), bit));
+            let found = f.raise(upwards(s, Join(&plain), node(s, &plain, stretch, &read), team));
             // Nothing has no scale, and the plain tree's node has one.
             return select(stretch.count > 0, f.part(found, stretch.count), f.nothing());
         }
-        f.part(upwards(s, Join(f), node(s, f, stretch, read), bit), stretch.count)
+        f.part(upwards(s, Join(f), node(s, f, stretch, read), team), stretch.count)
     }
 
     #[inline(always)]
@@ -297,7 +313,7 @@ impl<F: Heap> Walk for Free<F> {
                 part = f.placed(part, (stretch.first + k * per + at) as u64);
             }
         }
-        brief(s, f, part, stretch.bit)
+        brief(s, f, part, stretch.team)
     }
 
     #[inline(always)]
@@ -305,12 +321,11 @@ impl<F: Heap> Walk for Free<F> {
         &self,
         s: &S,
         [shift, bytes]: [u32; 2],
-        first: u32,
-        bit: u32,
+        team: Team,
         read: impl Fn(u32, u32) -> [u32; 4],
     ) -> F::Part {
         let (f, per, end) = (&self.0, F::Bits::PER, shift + bytes);
-        let (mut acc, mut q) = (f.start(), first);
+        let (mut acc, mut q) = (f.start(), team.own);
         while s.again(16 * q < end) {
             let mut w = read(q, 0);
             if s.branch(q == 0 && shift > 0) {
@@ -320,10 +335,10 @@ impl<F: Heap> Walk for Free<F> {
                 w = filled::<F>(&w, F::Bits::nth(&w, 0), |i| below(end - 16 * q, i));
             }
             acc = f.pack(s, acc, &w, q);
-            q += share(32, bit);
+            q += team.lanes;
         }
         let mut part = f.nothing();
-        if s.branch(16 * first < end) {
+        if s.branch(16 * team.own < end) {
             part = f.part(acc);
             if let Some(q) = f.place(part) {
                 // Of the first line, what precedes the output is no match.
@@ -332,7 +347,7 @@ impl<F: Heap> Walk for Free<F> {
                 part = f.placed(part, (at / F::Bits::SIZE + f.locate(&read(q, after), part)) as u64);
             }
         }
-        brief(s, f, part, bit)
+        brief(s, f, part, team)
     }
 
     #[inline(always)]
