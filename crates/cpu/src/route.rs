@@ -143,12 +143,12 @@ impl Route {
         (short && fits && abreast <= MOST_ABREAST).then_some(Route::Tiles { lane, within, beside: 0 })
     }
 
-    /// Tiles, if each index of a reduced axis has a small block of the array, in which the elements of the outputs do not
-    /// lie in the order of their indices.
+    /// Tiles, if each index of a reduced axis has a small block of the array, whose elements do not lie in the order of
+    /// their indices.
     fn blocks(problem: &Problem) -> Option<Self> {
         let Problem { kept, reduced, size, count, outputs, .. } = problem;
         let end = |dim: &Dim| dim.x.unsigned_abs().saturating_mul(dim.len);
-        let is_plain = |dim: &Dim| dim.mask == 0 && dim.x > 0 && dim.x as usize % size == 0;
+        let is_plain = |dim: &Dim| dim.mask == 0 && dim.x > 0 && (dim.x as usize).is_multiple_of(*size);
         if *outputs > MOST_OF_TILES || *count < BLOCK || !reduced.iter().all(is_plain) {
             return None;
         }

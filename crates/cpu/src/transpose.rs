@@ -114,7 +114,6 @@ unsafe fn take_apart_typed<T: Copy>(x: *const T, n: usize, columns: usize, step:
 
 /// [`take_apart`] of a few long rows whose columns follow one another: their elements take turns.
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "a column is an index within every row")]
 unsafe fn woven<T: Copy, const N: usize>(x: *const T, columns: usize, step: usize, to: *mut T) {
     const LINE: usize = 32;
     for c in (0..columns / LINE * LINE).step_by(LINE) {

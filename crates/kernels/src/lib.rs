@@ -31,9 +31,13 @@ pub mod sort;
 pub mod source;
 pub mod split;
 
+#[cfg(not(target_arch = "nvptx64"))]
+mod blocks;
 #[cfg(all(not(target_arch = "nvptx64"), feature = "ptx"))]
 mod ptx;
 
+#[cfg(not(target_arch = "nvptx64"))]
+pub use blocks::blocks;
 #[cfg(not(target_arch = "nvptx64"))]
 pub use find::{All, Kernels, Names, Only, Own, find};
 pub use kernel::{Kernel, Visit};

@@ -1,8 +1,8 @@
 //! The route for reductions over several axes between whose elements a few outputs lie: say, over axes 0 and 2 of
 //! three, or over two outer axes of which the slower one in memory is the faster one of the index.
 //!
-//! A stretch of a slow reduced axis, the lane, has a stretch of the sequence of each of the outputs within; and if outer
-//! reduced axes lie within it, too, one of each of their indices. Such a tile is read in the order of memory, and each
+//! A stretch of a slow reduced axis, the lane, has a stretch of the sequence of each of the outputs within; if outer
+//! reduced axes lie within it, too, one for each of their indices. Such a tile is read in the order of memory, and each
 //! stretch is brought together in the cache. There it is a part of a [`Span`]. Tiles are a power of two of the lane
 //! long, so that their parts are cut into few nodes.
 
@@ -192,7 +192,7 @@ impl Work<'_> {
         // SAFETY: the caller vouches for the elements of `n` indices, and for room for `pitch` of each sequence, of
         // which each has `depth` for an index.
         unsafe {
-            if places.len() == 1 && side_by_side && lane.x as usize % (run * raw) == 0 {
+            if places.len() == 1 && side_by_side && (lane.x as usize).is_multiple_of(run * raw) {
                 let (bytes, whole) = (run * raw, self.load.whole() && run * raw <= 8);
                 let rows = Rows { n, columns: steps.len(), step: lane.x as usize / bytes, bytes, whole };
                 take_apart(base.x, rows, apart, pitch / run);

@@ -1,5 +1,6 @@
 //! The shape of a reduction and its launches, by the layout of the problem.
 
+use warpfold_kernels::blocks;
 use warpfold_kernels::params::Plain;
 use warpfold_kernels::reduce::any::{AXES, Stride, Strides};
 use warpfold_kernels::reduce::call::{Call, CallAt};
@@ -184,7 +185,7 @@ impl<'a> Planner<'a> {
         let outputs = self.outputs::<KEPT>(kept);
         let total = outputs.total;
         let most = if total == 1 { ONE_ROW_TILES } else { ROW_TILES };
-        let share = Share::of(total, len.div_ceil(self.tile()), self.processors, [most, MOST_TILES], ROW_COSTS);
+        let share = Share::of(total, len.div_ceil(self.tile()), self.processors, [most, MOST_TILES], ROW_COSTS, None);
         if !share.counts(total) {
             return None;
         }
@@ -285,7 +286,9 @@ impl<'a> Planner<'a> {
         let sets = outputs.total * count;
         let tile = 8 * (32 / lanes);
         let most = COLUMN_TILES.min(self.fold.facts.most / tile);
-        let share = Share::of(sets, rows.div_ceil(tile), self.processors, [most; 2], COLUMN_COSTS);
+        let entry = format!("{class}_{}", self.fold.name);
+        let resident = blocks(&entry).map(|blocks| self.processors * blocks * WARPS);
+        let share = Share::of(sets, rows.div_ceil(tile), self.processors, [most; 2], COLUMN_COSTS, resident);
         if !share.counts(sets) {
             return None;
         }
@@ -293,7 +296,7 @@ impl<'a> Planner<'a> {
             self.words = (sets * lanes * self.fold.facts.wide * room(share.blocks)) as usize * self.fold.facts.words;
         }
         let shape = self.shared(outputs, columns, panels, rows, &share, reduced);
-        Some(self.launch(format!("{class}_{}", self.fold.name), share.grid(sets), share.block, shape))
+        Some(self.launch(entry, share.grid(sets), share.block, shape))
     }
 
     /// The launch struct of `rows` rows of columns, in panels.
@@ -365,7 +368,7 @@ impl<'a> Planner<'a> {
             let outputs = self.outputs::<AXES>(&kept[..kept.len() - 1]);
             let panels = (columns.len as u64).div_ceil(32);
             let sets = outputs.total * panels;
-            let share = Share::of(sets, count.div_ceil(8), self.processors, [ANY_TILES[1]; 2], COLUMN_COSTS);
+            let share = Share::of(sets, count.div_ceil(8), self.processors, [ANY_TILES[1]; 2], COLUMN_COSTS, None);
             if share.counts(sets) {
                 let shape = self.shared(
                     outputs,
@@ -384,7 +387,7 @@ impl<'a> Planner<'a> {
         }
         let outputs = self.outputs::<AXES>(kept);
         let total = outputs.total;
-        let share = Share::of(total, count.div_ceil(256), self.processors, [ROW_TILES, ANY_TILES[0]], ROW_COSTS);
+        let share = Share::of(total, count.div_ceil(256), self.processors, [ROW_TILES, ANY_TILES[0]], ROW_COSTS, None);
         let shape = share.rows(outputs, count, false, strides);
         let launch = self.launch(format!("any_rows_{name}"), share.grid(total), share.block, shape);
         if share.blocks > 1 {

@@ -5,7 +5,7 @@ use warpfold_kernels::reduce::shape::piece::Outputs;
 use warpfold_kernels::reduce::shape::rows::Rows;
 use warpfold_kernels::reduce::workspace::STATUS;
 
-use super::policy::{ALONE, ROWS_EACH, SPREAD, WARPS};
+use super::policy::{ALONE, LAST_WAVE, ROWS_EACH, SPREAD, WARPS};
 
 /// The greatest power of two that is at most `x`, at least 1.
 fn power_below(x: u64) -> u64 {
@@ -26,8 +26,16 @@ pub(super) struct Share {
 
 impl Share {
     /// The cheapest way for so many sets of `tiles` tiles, `most` to a warp where blocks share a set, else `limit`;
-    /// `costs` as [`ROW_COSTS`](super::policy::ROW_COSTS).
-    pub(super) fn of(sets: u64, tiles: u64, processors: u64, [most, limit]: [u64; 2], costs: [f64; 3]) -> Self {
+    /// `costs` as [`ROW_COSTS`](super::policy::ROW_COSTS). Of all warps a GPU has room for `resident` at a time, if
+    /// that is known.
+    pub(super) fn of(
+        sets: u64,
+        tiles: u64,
+        processors: u64,
+        [most, limit]: [u64; 2],
+        costs: [f64; 3],
+        resident: Option<u64>,
+    ) -> Self {
         let enough = power_below(sets * tiles / (processors * SPREAD));
         let fits = tiles.div_ceil(WARPS).next_power_of_two();
         // A block need not share a set with others, nor leave parts, where sets are many, or the one is small.
@@ -37,7 +45,8 @@ impl Share {
             1 => way.tiles <= enough || alone && way.tiles <= fits,
             _ => way.tiles <= enough.min(most),
         };
-        let way = ways.filter(allowed).min_by(|a, b| a.cost(tiles, costs).total_cmp(&b.cost(tiles, costs)));
+        let cost = |way: &Self| way.cost(tiles, costs) * resident.map_or(1.0, |resident| way.waves(sets, resident));
+        let way = ways.filter(allowed).min_by(|a, b| cost(a).total_cmp(&cost(b)));
         way.unwrap_or_else(|| Self::by(sets, tiles, 1))
     }
 
@@ -58,6 +67,15 @@ impl Share {
         let taken = if self.warps == 1 { each } else { (self.tiles * self.warps * self.blocks) as f64 };
         let parts = if self.blocks > 1 { part * self.blocks as f64 } else { 0.0 };
         taken * (1.0 + start / each + longer * each.log2()) + parts
+    }
+
+    /// How much longer it takes than if all blocks ran at a time: the last ones wait for others, and then are alone.
+    fn waves(&self, sets: u64, resident: u64) -> f64 {
+        let waves = (self.grid(sets) * self.block) as f64 / resident as f64;
+        if waves <= 1.0 || waves.fract() == 0.0 {
+            return 1.0;
+        }
+        (waves.floor() + LAST_WAVE + (1.0 - LAST_WAVE) * waves.fract()) / waves
     }
 
     /// Whether there are counters enough for so many sets.

@@ -225,12 +225,7 @@ impl Planner<'_> {
         let dense = run.x == self.problem.size as isize;
         // Lanes that share an output are a power of two of words apart.
         let near = shared.lanes == 1 || shared.lanes * shared.packs <= STAGED_FLAT;
-        // Lanes that have an output to themselves have the columns of a row side by side.
-        let flat = if dense {
-            near && lines.is_none() && !along.x.unsigned_abs().is_multiple_of(16)
-        } else {
-            shared.lanes == 1 && columns.len > 1
-        };
+        let flat = dense && near && lines.is_none() && !along.x.unsigned_abs().is_multiple_of(16);
         let free = dense && row == 0 && !self.fold.facts.ordered && shared.lanes > 1;
         let lined = free && !flat && run.len * self.problem.size >= 32;
         let [flat, lined] = [flat, lined].map(|is| is && units.turns.is_none());
@@ -323,9 +318,9 @@ impl Shared {
             let per_tile = units.fit.min(wanted.max(least));
             way.per_tile = if per_tile > least { per_tile - per_tile % least } else { per_tile };
             let outputs = way.per_tile * width;
-            let [tile, pack, exchange, output] = STAGED_COSTS;
+            let [pack, exchange, output] = STAGED_COSTS;
             let levels = lanes.next_power_of_two().ilog2() as usize;
-            let cost = tile + outputs.div_ceil(way.abreast()) * (pack * each + exchange * levels + output);
+            let cost = outputs.div_ceil(way.abreast()) * (pack * each + exchange * levels + output);
             (each <= most as usize).then_some((cost as f64 / outputs as f64, way))
         };
         let ways = (1..=32).filter_map(way);

@@ -94,15 +94,6 @@ pub trait Tree: Parts {
     fn whole<S: Simt, const N: usize>(&self, _s: &S, w: [[u32; 4]; N]) -> (Self, [[u32; 4]; N]) {
         (*self, w)
     }
-    /// The same of elements.
-    #[inline(always)]
-    fn kept<S: Simt, const C: usize, const N: usize>(
-        &self,
-        _s: &S,
-        bits: [[Self::Bits; C]; N],
-    ) -> (Self, [[Self::Bits; C]; N]) {
-        (*self, bits)
-    }
     /// The node of one element.
     fn lift<S: Simt>(&self, s: &S, bits: Self::Bits) -> Self::Node;
     /// The node above two elements: the bits of lifting and joining both, if that can be had for less.

@@ -42,24 +42,6 @@ fn without_nan<S: Simt, X: Source, const N: usize>(s: &S, w: [[u32; 4]; N], blan
     )
 }
 
-/// The same of elements apart.
-#[inline(always)]
-fn others<S: Simt, X: Source, const C: usize, const N: usize>(
-    s: &S,
-    bits: [[X::Bits; C]; N],
-    blank: u64,
-) -> [[X::Bits; C]; N] {
-    bits.map(
-        #[inline(always)]
-        |row| {
-            row.map(
-                #[inline(always)]
-                |bits| if X::value(s, bits).is_nan() { X::Bits::from_bits(blank as u128) } else { bits },
-            )
-        },
-    )
-}
-
 /// Sums and means, NaNs skipped or not.
 #[derive(Clone, Copy)]
 pub struct Sums<X, P> {
@@ -154,15 +136,6 @@ where
         (Self { skip: false, ..*self }, w)
     }
     #[inline(always)]
-    fn kept<S: Simt, const C: usize, const N: usize>(
-        &self,
-        s: &S,
-        bits: [[X::Bits; C]; N],
-    ) -> (Self, [[X::Bits; C]; N]) {
-        let bits = if s.branch(self.skip) { others::<S, X, C, N>(s, bits, 1 << (8 * X::Bits::SIZE - 1)) } else { bits };
-        (Self { skip: false, ..*self }, bits)
-    }
-    #[inline(always)]
     fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> P::Real {
         P::widen(self.term(s, bits))
     }
@@ -250,15 +223,6 @@ where
         // Zero changes no sum of magnitudes, which are not negative.
         let w = if s.branch(self.skip) { without_nan::<S, X, N>(s, w, 0) } else { w };
         (Self { skip: false, ..*self }, w)
-    }
-    #[inline(always)]
-    fn kept<S: Simt, const C: usize, const N: usize>(
-        &self,
-        s: &S,
-        bits: [[X::Bits; C]; N],
-    ) -> (Self, [[X::Bits; C]; N]) {
-        let bits = if s.branch(self.skip) { others::<S, X, C, N>(s, bits, 0) } else { bits };
-        (Self { skip: false, ..*self }, bits)
     }
     #[inline(always)]
     fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> X::Value {

@@ -87,17 +87,15 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
 
     let at_once = P::at_once(&shape.reduced, call.at.input);
     let in_units = P::UNITS && shape.of_unit.by > 0;
-    let together = at_once || in_units || P::has_several(&shape.reduced);
-    // Columns that a lane has side by side, and those from them to its next ones.
-    let run = if together { C as u32 } else { P::RUN as u32 };
-    let spread = run * shape.lanes;
+    let together = at_once || P::TOGETHER || in_units;
     let lane = s.lane() & (shape.lanes - 1);
     let leftmost = number * wide as u64;
-    let (mut unit, mut column) = (0, leftmost + (lane * run) as u64);
+    let (mut unit, mut column) = (0, leftmost + if together { lane * C as u32 } else { lane } as u64);
     if s.branch(in_units) {
         (unit, column) = shape.of_unit.divide(number * shape.lanes as u64 + lane as u64);
         column *= C as u64;
     }
+    let spread = if together { 1 } else { shape.lanes };
     // A lane without columns reads others.
     let has_columns = column < shape.width && (!in_units || unit < shape.unit.len);
     let (unit, base) = if has_columns { (unit, column) } else { (0, if in_units { 0 } else { leftmost }) };
@@ -106,9 +104,8 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     let strip = Strip {
         x: x(base).wrapping_add((unit as i64 * shape.unit.x) as u64),
         mask: call.at.mask.wrapping_add(mask as u64),
-        columns: if has_columns { columns(shape.width - column, run, spread) } else { 0 },
+        columns: if has_columns { (shape.width - column + spread as u64 - 1) >> spread.trailing_zeros() } else { 0 },
         at_once,
-        run,
         spread,
         across: shape.x,
         rows: if live { shape.rows } else { 0 },
@@ -129,7 +126,7 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     if s.branch(s.lane() < shape.lanes) {
         let mut j = 0;
         while j < C {
-            let place = lane * run + (j as u32 >> run.trailing_zeros()) * spread + (j as u32 & (run - 1));
+            let place = if together { lane * C as u32 + j as u32 } else { lane + j as u32 * shape.lanes };
             put(s, slots, all_slots, warp * wide + place, found[j]);
             j += 1;
         }
@@ -222,12 +219,6 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
         }
         c += s.block_dim_x();
     }
-}
-
-/// How many of `left` columns a lane has, the first `run`, and as many after `spread` each; both are powers of two.
-#[inline(always)]
-pub fn columns(left: u64, run: u32, spread: u32) -> u64 {
-    (left >> spread.trailing_zeros()) * run as u64 + (left & (spread - 1) as u64).min(run as u64)
 }
 
 /// Blocks whose parts one of them reduces: their eighths are as many as a block has warps, so they fit its slots.

@@ -282,7 +282,6 @@ where
     type Fold = Described<X>;
     type Reduced = L;
     const UNITS: bool = !L::SEVERAL && !NARROW;
-    const RUN: usize = panel::run::<X::Bits, L, C>();
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {

@@ -10,7 +10,6 @@ use crate::params::params;
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
 use crate::reduce::recipe::flag;
-use crate::reduce::shape::columns::columns;
 use crate::reduce::shape::panel::{self, Pitch, Strip};
 use crate::reduce::shape::piece::{Outputs, divide};
 use warpfold_simt::{Pack, Simt};
@@ -65,16 +64,15 @@ pub fn kernel<S: Simt, P: panel::Shallow<C>, const K: usize, const C: usize>(s: 
     if s.branch(first >= shape.width) {
         return;
     }
-    let run = if together { C as u32 } else { 1 };
-    let (column, spread) = (first + (s.lane() * run) as u64, 32 * run);
+    let (column, spread) =
+        if together { (first + (s.lane() * C as u32) as u64, 1) } else { (first + s.lane() as u64, 32u32) };
     let has_columns = column < shape.width;
     let x = |column: u64| call.at.input.wrapping_add((at.x + column as i64 * shape.x) as u64);
     let strip = Strip {
         x: x(if has_columns { column } else { first }),
         mask: 0,
-        columns: if has_columns { columns(shape.width - column, run, spread) } else { 0 },
+        columns: if has_columns { (shape.width - column + spread as u64 - 1) >> spread.trailing_zeros() } else { 0 },
         at_once,
-        run,
         spread,
         across: shape.x,
         rows: shape.rows,
@@ -99,7 +97,7 @@ pub fn kernel<S: Simt, P: panel::Shallow<C>, const K: usize, const C: usize>(s: 
     let mut j = 0;
     while j < C {
         if s.branch((j as u64) < strip.columns) {
-            let column = column + if together { j as u64 } else { j as u64 * spread as u64 };
+            let column = column + (j as u32 * spread) as u64;
             f.finish(s, &call.recipe, found[j], call.out(at.out + column as i64 * shape.out));
         }
         j += 1;

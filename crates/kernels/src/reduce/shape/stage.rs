@@ -17,8 +17,6 @@ type Line = Pack<u32, 4>;
 
 /// Lines of a tile.
 pub const LINES: u32 = 32 * STEPS as u32;
-/// Lines of all of a tile's steps but the last.
-const LAST: u32 = LINES - 32;
 /// Lines of shared memory for a warp's tile, one more that is read in part, and the gaps.
 const ROOM: u32 = place(LINES + 1);
 /// Words for the warps of a block.
@@ -87,21 +85,12 @@ impl Source {
             let readable = count - cut as u32;
             let (base, last, mut from) = (array::<u8>(self.first & !15), 16 * readable.max(1) - 16, 16 * lane);
             let mut k = 0;
-            if s.branch(readable > LAST) {
-                // All steps have lines, and all but the last one have all of them.
-                while k < STEPS {
-                    let from = if k + 1 < STEPS { from + 512 * k as u32 } else { (from + 16 * LAST).min(last) };
-                    w[k] = words(s, base.offset(from as usize), 16);
-                    k += 1;
+            while k < STEPS {
+                if s.branch(32 * (k as u32) < readable) {
+                    w[k] = words(s, base.offset(from.min(last) as usize), 16);
                 }
-            } else {
-                while k < STEPS {
-                    if s.branch(32 * (k as u32) < readable) {
-                        w[k] = words(s, base.offset(from.min(last) as usize), 16);
-                    }
-                    from = s.opaque(from + 512);
-                    k += 1;
-                }
+                from = s.opaque(from + 512);
+                k += 1;
             }
         } else {
             // One copy of a division.
@@ -167,29 +156,12 @@ impl Stage {
         let (lane, room) = (s.lane(), self.0.cast::<Line>());
         let (mut at, step) = if flat { (lane, 32) } else { (place(lane), place(32)) };
         let mut k = 0;
-        if s.branch(count > LAST) {
-            // There is room for all lines, and what follows the last may be anything.
-            let room = room.offset(at);
-            if s.branch(flat) {
-                while k < STEPS {
-                    s.put(room, 32 * k as u32, Pack(lines[k]));
-                    k += 1;
-                }
-            } else {
-                while k < STEPS {
-                    s.put(room, place(32) * k as u32, Pack(lines[k]));
-                    k += 1;
-                }
+        while k < STEPS {
+            if s.branch(32 * k as u32 + lane <= count) {
+                s.put(room, at, Pack(lines[k]));
             }
-            at += step * STEPS as u32;
-        } else {
-            while k < STEPS {
-                if s.branch(32 * k as u32 + lane <= count) {
-                    s.put(room, at, Pack(lines[k]));
-                }
-                at += step;
-                k += 1;
-            }
+            at += step;
+            k += 1;
         }
         if s.branch(count == LINES && lane == 0) {
             s.put(room, at, Pack([0; 4]));
@@ -236,38 +208,16 @@ impl Stage {
         )
     }
 
-    /// As many elements as fit 16 bytes, from byte `at` on, `step` bytes apart, of lines that are flat.
+    /// As many elements as fit 16 bytes, of which `at` says where each is.
     #[inline(always)]
-    pub fn apart<S: Simt, B: Bits>(&self, s: &S, at: u32, step: u32) -> [u32; 4] {
-        if B::SIZE == 1 {
-            return self.gather::<S, B>(
-                s,
-                true,
-                #[inline(always)]
-                |e| at + e * step,
-            );
-        }
-        let element = |e: usize| self.flat::<S, B>(s, at + e as u32 * step).to_bits();
-        warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |i| match B::SIZE {
-                2 => element(2 * i) as u32 | (element(2 * i + 1) as u32) << 16,
-                4 => element(i) as u32,
-                _ => (element(i / 2) >> (32 * (i % 2))) as u32,
-            },
-        )
-    }
-
-    /// As many elements as fit 16 bytes, of which `at` says where each is, in lines with gaps or `flat`.
-    #[inline(always)]
-    pub fn gather<S: Simt, B: Bits>(&self, s: &S, flat: bool, at: impl Fn(u32) -> u32) -> [u32; 4] {
+    pub fn gather<S: Simt, B: Bits>(&self, s: &S, at: impl Fn(u32) -> u32) -> [u32; 4] {
         // A few at a time, so that their places are in registers.
         let (each, mut words, mut k) = (if B::SIZE < 4 { 4 } else { B::PER }, [0; 4], 0);
         let all = if B::SIZE < 4 { s.opaque(B::PER) } else { B::PER };
         while s.again(k < all) {
             let some: [B; 4] = warpfold_simt::array::from_fn(
                 #[inline(always)]
-                |i| if (i as u32) < each { self.element(s, at(k + i as u32), flat) } else { B::ZERO },
+                |i| if (i as u32) < each { self.element(s, at(k + i as u32)) } else { B::ZERO },
             );
             // Whole words move on as others come in at the end.
             let mut i = 0;
@@ -285,10 +235,10 @@ impl Stage {
         words
     }
 
-    /// The element at byte `at`, a multiple of its size, of lines with gaps or `flat`.
+    /// The element at byte `at`, a multiple of its size.
     #[inline(always)]
-    fn element<S: Simt, B: Bits>(&self, s: &S, at: u32, flat: bool) -> B {
-        self.flat(s, at + if flat { 0 } else { at >> 7 << 4 })
+    fn element<S: Simt, B: Bits>(&self, s: &S, at: u32) -> B {
+        self.flat(s, at + (at >> 7 << 4))
     }
 
     /// The element at byte `at`, a multiple of its size, of lines that are flat.

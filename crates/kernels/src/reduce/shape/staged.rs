@@ -1,7 +1,7 @@
 //! Staged outputs: outputs of so few bytes that a warp takes many, by way of shared memory.
 //!
 //! Idea: a warp copies up to 4 KiB of memory to shared memory by whole lines, so that no length of rows and no address
-//! costs much more than another. Then a lane has an output to itself, or 2 to 32 lanes (5, too) have stretches of one, and take
+//! costs much more than another. Then a lane has an output to itself, or 2 to 32 lanes have stretches of one, and take
 //! its elements from there: side by side (short rows), or at equal distances (few columns). Neighbouring lanes have
 //! neighbouring outputs. Bottleneck: instructions, by the profiler: 20 to 60 of a warp for its 32 words, where memory
 //! leaves time for 20.
@@ -84,8 +84,8 @@ impl<const K: usize> Staged<K> {
 
 /// Units are staged one by one, and not with what is between them.
 pub const APART: u32 = 1;
-/// Lines are staged without gaps, and lanes read word by word, if units are dense and do not begin with lines, or else
-/// element by element. Of dense units not where elements are not ordinary.
+/// Lines are staged without gaps, and lanes read packs word by word: units are dense and do not begin with lines. Not
+/// where elements are not ordinary.
 pub const FLAT: u32 = 2;
 /// Lanes that share an output take lines as they lie: units are dense and in any order.
 pub const LINED: u32 = 4;
@@ -207,7 +207,7 @@ pub fn kernel<S: Simt, W: Walk, const K: usize>(s: &S, call: &Call<Staged<K>>) {
             let whole = shape.row == 0 && !turned;
             let few = W::HAS_FEW && shape.len <= FEW && shape.lanes == 1 && whole;
             let lined = tile.lined::<W::Bits, K>(shape);
-            let flat = if few { !lined } else { shape.layout & FLAT != 0 && (ordinary || shape.near != W::Bits::SIZE) };
+            let flat = if few { !lined } else { shape.layout & FLAT != 0 && ordinary };
             stage.keep(s, lines, source.count(), flat);
             s.warp_barrier(ALL);
             if s.branch(few) {
@@ -255,7 +255,7 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
             let bytes = if there { [base & 15, len * W::Bits::SIZE] } else { [0; 2] };
             let read = |q, shift| stage.pack::<S, W::Bits>(s, (base >> 4) + q, shift);
             walk.lines(s, bytes, team, read)
-        } else if s.branch(flat && dense) {
+        } else if s.branch(flat) {
             let own = base + mine * W::Bits::SIZE;
             walk.walk(s, stretch, true, |k| stage.flat_pack::<S, W::Bits>(s, own + 16 * k))
         } else {
@@ -267,12 +267,8 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
                 if s.branch(turned) {
                     return tile.pack::<S, W::Bits, K>(s, shape, stage, base, [from, len].map(|i| i + tile.skip));
                 }
-                if s.branch(flat && (k + 1) * W::PER <= count) {
-                    return stage.apart::<S, W::Bits>(s, base + from * shape.near, shape.near);
-                }
                 stage.gather::<S, W::Bits>(
                     s,
-                    flat,
                     #[inline(always)]
                     |e| base + (from + e).min(len - 1) * shape.near,
                 )

@@ -50,7 +50,6 @@ impl Tile {
         }
         stage.gather::<S, B>(
             s,
-            false,
             #[inline(always)]
             |e| self.place(shape, base, (from + e).min(len - 1)),
         )

@@ -20,7 +20,7 @@ impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARR
         let tile = Tile { row: 0, step: 1 };
         let of = |bits: &[[F::Bits; C]], j: usize, k: usize| bits[k][j];
         // One copy of the code for what is shifted.
-        let quick = !F::HAS_PLAIN && (strip.at_once || (strip.run as usize) < C);
+        let quick = !F::HAS_PLAIN && (strip.at_once || strip.spread > 1);
         if s.branch(quick && rows == 1) {
             let bits: [[F::Bits; C]; 1] = unshifted(s, strip, tile);
             return warpfold_simt::array::from_fn(

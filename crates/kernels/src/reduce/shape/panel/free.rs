@@ -2,7 +2,6 @@
 
 use crate::reduce::fold::Heap;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::dealt::run;
 use crate::reduce::shape::panel::read::{load, load_some};
 use crate::reduce::shape::panel::tile::Tile;
 use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
@@ -20,7 +19,6 @@ impl<F: Heap, L: Lines, const C: usize> Panel<C> for Free<F, L> {
     type Fold = F;
     type Reduced = L;
     const UNITS: bool = !L::SEVERAL;
-    const RUN: usize = run::<F::Bits, L, C>();
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {

@@ -6,11 +6,9 @@
 //! - `free`: in any order, an element at a time.
 //! - `packed`: in any order, elements of 1 or 2 bytes, a 32-bit word at a time.
 //! - `read`: from memory.
-//! - `dealt`: the same, wherever rows begin, a word to a lane.
-//! - `shift`: the same, all of a lane's columns side by side.
+//! - `shift`: the same, wherever rows begin.
 //! - `tile`: where a lane's rows are.
 
-mod dealt;
 mod few;
 mod free;
 mod near;
@@ -20,7 +18,6 @@ mod read;
 mod shift;
 mod tile;
 
-pub(super) use dealt::run;
 pub use free::Free;
 pub use ordered::Ordered;
 pub use packed::Packed;
@@ -45,13 +42,11 @@ pub struct Strip<R> {
     pub x: u64,
     /// The address of its mask.
     pub mask: u64,
-    /// How many of the lane's columns there are.
+    /// How many of the lane's columns there are, counted in steps of `spread`.
     pub columns: u64,
     /// Whether the lane reads its columns at once.
     pub at_once: bool,
-    /// Columns of the lane that lie side by side, a power of two.
-    pub run: u32,
-    /// Columns from these to the lane's next ones.
+    /// Columns from one of the lane's columns to the next.
     pub spread: u32,
     /// Bytes from column to column.
     pub across: i64,
@@ -81,13 +76,7 @@ impl<L: Lines> Strip<L> {
     #[inline(always)]
     fn beside<B: Bits>(&self, j: u64) -> usize {
         let across = if L::SEVERAL { self.across } else { B::SIZE as i64 };
-        (self.place(j as u32) as i64).wrapping_mul(across) as usize
-    }
-
-    /// Columns from the lane's first to its column `j`.
-    #[inline(always)]
-    fn place(&self, j: u32) -> u32 {
-        (j >> self.run.trailing_zeros()) * self.spread + (j & (self.run - 1))
+        (j as i64 * self.spread as i64).wrapping_mul(across) as usize
     }
 
     /// The number of the last row.
@@ -214,17 +203,12 @@ pub trait Panel<const C: usize>: Copy {
     fn new(recipe: &Recipe) -> Self;
     /// What is computed.
     fn fold(&self) -> &Self::Fold;
-    /// Columns that a lane has side by side where it cannot read all at once, a power of two.
-    const RUN: usize = 1;
+    /// Whether a lane's columns lie side by side even where it cannot read them at once.
+    const TOGETHER: bool = false;
     /// Whether lanes of a row may have the columns of several units.
     const UNITS: bool = false;
     /// Whether a lane reads its columns at once, from this address on.
     fn at_once(reduced: &Self::Reduced, address: u64) -> bool;
-    /// Whether a lane has several rows as one.
-    #[inline(always)]
-    fn has_several(_reduced: &Self::Reduced) -> bool {
-        false
-    }
     /// Over `tiles` times 8 steps of rows from `first`; every lane gets the parts of its own columns.
     fn run<S: Simt>(
         &self,

@@ -3,7 +3,6 @@
 use crate::node::{Node, select};
 use crate::reduce::fold::Tree;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::dealt::run;
 use crate::reduce::shape::panel::read::{load, load_some};
 use crate::reduce::shape::panel::tile::Tile;
 use crate::reduce::shape::panel::{Lines, Panel, Pitch, Strip, abreast, filled_up, side_by_side};
@@ -174,13 +173,6 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
         !L::SEVERAL && NARROW && F::NEUTRAL && !F::HAS_PLAIN && F::Bits::SIZE as usize * C == 16
     }
 
-    /// Whether a lane's columns may be side by side where it cannot read them at once, and are put together. Where a
-    /// lane has fewer than 16 bytes, nodes are large: no registers are left for that.
-    const fn can_shift<const C: usize>() -> bool {
-        let is_side_by_side = Self::has_short::<C>() || !L::SEVERAL && !NARROW;
-        is_side_by_side && F::Bits::SIZE <= 2 && F::Bits::SIZE * C as u32 == 16
-    }
-
     /// The nodes over 8 steps of elements, all (`whole`) or those that are `there(step, element)`, where a lane's row
     /// is `short` rows of the array: of at most half as many columns.
     #[inline(always)]
@@ -230,7 +222,8 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
 impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered<F, NARROW, L> {
     type Fold = F;
     type Reduced = L;
-    const RUN: usize = run::<F::Bits, L, C>();
+    // Where a lane has fewer than 16 bytes, nodes are large: no registers are left to shift what is read.
+    const TOGETHER: bool = !L::SEVERAL && F::Bits::SIZE <= 2 && F::Bits::SIZE * C as u32 == 16;
     const SEVERAL: bool = Self::has_short::<C>();
     const UNITS: bool = !L::SEVERAL && !NARROW;
 
@@ -250,11 +243,6 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
     }
 
     #[inline(always)]
-    fn has_several(reduced: &L) -> bool {
-        Self::has_short::<C>() && reduced.each() > 1
-    }
-
-    #[inline(always)]
     fn run<S: Simt>(&self, s: &S, strip: &Strip<L>, own: Own, first: u64, tiles: u32) -> [F::Part; C] {
         let f = &self.0;
         let lanes = if NARROW { strip.lanes } else { 32 };
@@ -271,7 +259,7 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
             let at = |k: usize| row + (k as u32 * abreast) as u64;
             let after = first + ((t + 1) * each) as u64;
             let whole = after <= all;
-            let (tile, shifts) = (Tile { row, step: abreast }, const { Self::can_shift::<C>() });
+            let (tile, shifts) = (Tile { row, step: abreast }, <Self as Panel<C>>::TOGETHER);
             if const { Self::is_near::<C>() } && s.branch(whole && strip.at_once) {
                 let bits: [[F::Bits; C]; STEPS] = Self::load_near(s, strip, first + (t * each) as u64, lanes);
                 let (mut plain, mut i) = (true, 0);
@@ -280,11 +268,10 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
                     i += 1;
                 }
                 if s.branch(!F::HAS_PLAIN || s.all(ALL, plain)) {
-                    let (f, bits) = &f.kept(s, bits);
                     let nodes = if const { Self::has_short::<C>() } && s.branch(short > 1) {
-                        Self::near_several(s, f, bits, lanes, short)
+                        Self::near_several(s, f, &bits, lanes, short)
                     } else {
-                        Self::near(s, &f.plain(), bits, lanes).map(
+                        Self::near(s, &f.plain(), &bits, lanes).map(
                             #[inline(always)]
                             |node| f.raise(node),
                         )
@@ -301,14 +288,13 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
             } else {
                 break;
             };
-            let (f, bits) = &f.kept(s, bits);
             let nodes: [F::Node; C] = if const { Self::has_short::<C>() } && s.branch(short > 1) {
                 let there = |k: usize, j: usize| at(k) < strip.rows - (tail != 0 && j as u64 >= tail) as u64;
-                Self::several(s, f, bits, whole, there, lanes, short)
+                Self::several(s, f, &bits, whole, there, lanes, short)
             } else if F::NEUTRAL {
-                Self::nodes(s, f, bits, whole, |k| at(k) < strip.rows, lanes)
+                Self::nodes(s, f, &bits, whole, |k| at(k) < strip.rows, lanes)
             } else {
-                Self::tiles(s, f, bits, lanes)
+                Self::tiles(s, f, &bits, lanes)
             };
             own.push(s, f, t, each * short, nodes);
             t += 1;

@@ -6,8 +6,8 @@
 
 use crate::reduce::fold;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::dealt::{elements, has_all_words, run, words};
-use crate::reduce::shape::panel::read::{at_once, load_words, together};
+use crate::reduce::shape::panel::read::{at_once, dealt, load_words, together};
+use crate::reduce::shape::panel::shift::{can_shift, shifted};
 use crate::reduce::shape::panel::tile::{FOUR, Tile};
 use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
 use crate::reduce::shape::piece::share;
@@ -97,7 +97,7 @@ impl<F: fold::Packed, L: Lines, const C: usize> Panel<C> for Packed<F, L> {
     type Reduced = L;
     const SEVERAL: bool = !L::SEVERAL;
     const UNITS: bool = !L::SEVERAL;
-    const RUN: usize = run::<F::Bits, L, C>();
+    const TOGETHER: bool = !L::SEVERAL;
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
@@ -116,11 +116,6 @@ impl<F: fold::Packed, L: Lines, const C: usize> Panel<C> for Packed<F, L> {
     }
 
     #[inline(always)]
-    fn has_several(reduced: &L) -> bool {
-        !L::SEVERAL && reduced.each() > 1
-    }
-
-    #[inline(always)]
     fn run<S: Simt>(&self, s: &S, strip: &Strip<L>, _own: Own, first: u64, tiles: u32) -> [F::Part; C] {
         let f = &self.0;
         let (mine, abreast) = abreast(s, first, strip.lanes);
@@ -133,17 +128,16 @@ impl<F: fold::Packed, L: Lines, const C: usize> Panel<C> for Packed<F, L> {
             let after = first + ((t + 1) * each) as u64;
             let tile = Tile { row: mine + (t * each) as u64, step: abreast };
             let number = t * STEPS as u32;
-            let has_words = has_all_words::<F::Bits, L, C>(strip, after - 1);
-            if !L::SEVERAL && s.branch(strip.at_once && after <= whole) {
-                let rows = at_once::<S, F::Bits, L, C, STEPS>(s, strip, tile);
+            // Of 8 bytes, all words cost less than to have some from the next lane.
+            let last = tile.later(STEPS - 1).row;
+            let can_shift = Self::words::<C>() == 2 && !strip.at_once && can_shift::<F::Bits, L, C>(strip, last);
+            if !L::SEVERAL && s.branch((strip.at_once || can_shift) && after <= whole) {
+                let rows = if Self::words::<C>() != 2 || s.branch(strip.at_once) {
+                    at_once::<S, F::Bits, L, C, STEPS>(s, strip, tile)
+                } else {
+                    shifted::<S, F::Bits, L, C, STEPS>(s, strip, tile, STEPS as u32)
+                };
                 running = self.take::<S, C, STEPS>(s, running, rows, number);
-            } else if !L::SEVERAL && s.branch(has_words && after <= whole) {
-                let mut k = 0;
-                while k < STEPS {
-                    let rows = words::<S, F::Bits, L, C, FOUR>(s, strip, tile.later(k), FOUR as u32);
-                    running = self.take::<S, C, FOUR>(s, running, rows, number + k as u32);
-                    k += FOUR;
-                }
             } else {
                 running = self.rest::<S, C>(s, strip, running, tile, [whole, after], number, STEPS as u32);
             }
@@ -178,19 +172,19 @@ impl<F: fold::Packed, const C: usize> Shallow<C> for Packed<F> {
         let begin = [self.0.begin(); 4];
         let place = |number: u32, _: usize| number as u64;
         let tile = Tile { row: 0, step: 1 };
-        if s.branch(strip.at_once || strip.run as usize == C) {
+        if s.branch(strip.at_once || strip.spread == 1) {
             let taken = (strip.rows as u32).next_multiple_of(FOUR as u32);
             return self.parts(self.rest::<S, C>(s, strip, begin, tile, [0, taken as u64], 0, taken), taken, place);
         }
         // Four rows at once: a column's elements are read one by one.
         let (mut running, mut row) = (begin, 0);
         while s.again(row + 4 <= strip.rows) {
-            let rows: [[F::Bits; C]; 4] = elements(s, strip, Tile { row, ..tile });
+            let rows: [[F::Bits; C]; 4] = dealt(s, strip, Tile { row, ..tile });
             running = self.take::<S, C, 4>(s, running, rows.map(together), row as u32);
             row += 4;
         }
         while s.again(row < strip.rows) {
-            let rows: [[F::Bits; C]; 1] = elements(s, strip, Tile { row, ..tile });
+            let rows: [[F::Bits; C]; 1] = dealt(s, strip, Tile { row, ..tile });
             running = self.take::<S, C, 1>(s, running, rows.map(together), row as u32);
             row += 1;
         }

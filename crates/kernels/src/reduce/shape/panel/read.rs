@@ -1,11 +1,10 @@
 //! Reading a tile: a lane's columns of 8 rows, wherever these begin.
 //!
-//! Idea: a lane reads its columns at once where rows begin at multiples of what it reads. Else columns are dealt out to
-//! neighbouring lanes (`dealt`), or, where a lane must have them side by side, put together (`shift`).
+//! Idea: a lane reads its columns at once where rows begin at multiples of what it reads, and else puts them together
+//! (`shift`). Elements of 4 bytes and more are dealt out to neighbouring lanes instead, one at a time.
 
 use crate::address::array;
-use crate::reduce::shape::panel::dealt::{elements, has_all_words, has_words, words as dealt};
-use crate::reduce::shape::panel::shift::{beyond, can_shift, shifted};
+use crate::reduce::shape::panel::shift::{beyond, can_exchange, can_shift, exchanged, shifted};
 use crate::reduce::shape::panel::tile::{FOUR, Tile, lines, size};
 use crate::reduce::shape::panel::{Lines, Strip};
 use crate::reduce::shape::split::{STEPS, next};
@@ -24,46 +23,29 @@ pub fn load<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
     if L::SEVERAL {
         return found(s, strip, tile);
     }
-    if !has_words::<B, C>() {
+    if B::SIZE > 2 || size::<B, C>() < 4 {
         return unshifted(s, strip, tile);
     }
     // Until all ways of reading have met, in words: elements would take a register each.
-    let last = tile.row + ((N as u32 - 1) * tile.step) as u64;
     apart(if s.branch(strip.at_once) {
         at_once::<S, B, _, C, N>(s, strip, tile)
-    } else if s.branch(has_all_words::<B, L, C>(strip, last)) {
-        by_fours(
-            #[inline(always)]
-            |k| dealt::<S, B, _, C, FOUR>(s, strip, tile.later(k), FOUR as u32),
-            #[inline(always)]
-            || dealt::<S, B, _, C, N>(s, strip, tile, N as u32),
-        )
-    } else if s.branch(shifts && can_shift::<B, L, C>(strip, last)) {
+    } else if s.branch(shifts && can_shift::<B, L, C>(strip, tile.row + ((N as u32 - 1) * tile.step) as u64)) {
         shifted::<S, B, _, C, N>(s, strip, tile, N as u32)
+    } else if N > FOUR {
+        let mut rows = [[0; 4]; N];
+        let mut k = 0;
+        while k < N {
+            let four = dealt::<S, B, _, C, FOUR>(s, strip, tile.later(k)).map(together);
+            rows = warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |i| if i >= k && i < k + FOUR { four[i % FOUR] } else { rows[i] },
+            );
+            k += FOUR;
+        }
+        rows
     } else {
-        by_fours(
-            #[inline(always)]
-            |k| elements::<S, B, _, C, FOUR>(s, strip, tile.later(k)).map(together),
-            #[inline(always)]
-            || elements::<S, B, _, C, N>(s, strip, tile).map(together),
-        )
+        dealt::<S, B, _, C, N>(s, strip, tile).map(together)
     })
-}
-
-/// Rows four at a time, or, if they are fewer, all.
-#[inline(always)]
-fn by_fours<const N: usize>(
-    four: impl Fn(usize) -> [[u32; 4]; FOUR],
-    all: impl Fn() -> [[u32; 4]; N],
-) -> [[u32; 4]; N] {
-    if N != 2 * FOUR {
-        return all();
-    }
-    let [first, second] = [four(0), four(FOUR)];
-    warpfold_simt::array::from_fn(
-        #[inline(always)]
-        |i| if i < FOUR { first[i % FOUR] } else { second[i % FOUR] },
-    )
 }
 
 /// The same of rows that are read at once or dealt out.
@@ -73,7 +55,7 @@ pub fn unshifted<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
     strip: &Strip<L>,
     tile: Tile,
 ) -> [[B; C]; N] {
-    if s.branch(strip.at_once) { apart(at_once::<S, B, _, C, N>(s, strip, tile)) } else { elements(s, strip, tile) }
+    if s.branch(strip.at_once) { apart(at_once::<S, B, _, C, N>(s, strip, tile)) } else { dealt(s, strip, tile) }
 }
 
 /// The same of 8 rows; those that are not there may have anything.
@@ -85,23 +67,15 @@ pub fn load_some<S: Simt, B: Bits, L: Lines, const C: usize>(
     shifts: bool,
 ) -> [[B; C]; STEPS] {
     let Tile { row, step, .. } = tile;
-    if has_words::<B, C>() && s.branch(!strip.at_once && has_all_words::<B, L, C>(strip, strip.last())) {
+    if shifts && B::SIZE <= 2 && s.branch(!strip.at_once && can_shift::<B, L, C>(strip, strip.last())) {
         let there = beyond(strip, tile);
-        return apart(halves(
-            s,
-            there,
-            #[inline(always)]
-            |k, there| dealt::<S, B, _, C, FOUR>(s, strip, tile.later(k), there),
-        ));
-    }
-    if shifts && has_words::<B, C>() && s.branch(!strip.at_once && can_shift::<B, L, C>(strip, strip.last())) {
-        let there = beyond(strip, tile);
-        return apart(halves(
-            s,
-            there,
-            #[inline(always)]
-            |k, there| shifted::<S, B, _, C, FOUR>(s, strip, tile.later(k), there),
-        ));
+        let first = shifted::<S, B, _, C, FOUR>(s, strip, tile, there.min(FOUR as u32));
+        let mut rows = [first[0], first[1], first[2], first[3], [0; 4], [0; 4], [0; 4], [0; 4]];
+        if s.branch(there > FOUR as u32) {
+            let [a, b, c, d] = shifted::<S, B, _, C, FOUR>(s, strip, tile.later(FOUR), there - FOUR as u32);
+            rows = [first[0], first[1], first[2], first[3], a, b, c, d];
+        }
+        return apart(rows);
     }
     if L::SEVERAL {
         let there = |k: usize| row + ((k as u32 * step) as u64) < strip.rows;
@@ -124,18 +98,6 @@ pub fn load_some<S: Simt, B: Bits, L: Lines, const C: usize>(
         k += 1;
     }
     rows
-}
-
-/// Eight rows, the last four only if some of them are there.
-#[inline(always)]
-fn halves<S: Simt>(s: &S, there: u32, four: impl Fn(usize, u32) -> [[u32; 4]; FOUR]) -> [[u32; 4]; STEPS] {
-    let [a, b, c, d] = four(0, there.min(FOUR as u32));
-    let mut rest = [[0; 4]; FOUR];
-    if s.branch(there > FOUR as u32) {
-        rest = four(FOUR, there - FOUR as u32);
-    }
-    let [e, f, g, h] = rest;
-    [a, b, c, d, e, f, g, h]
 }
 
 /// The same where each row has to be found. Those that are not there are the last row again.
@@ -186,13 +148,11 @@ pub fn load_words<S: Simt, B: Bits, L: Lines, const C: usize>(
     zeros: bool,
 ) -> [[u32; 4]; FOUR] {
     let (last, has_tail) = (strip.last(), strip.reduced.tail() != 0);
-    let is_whole = after <= whole || !has_tail;
+    let can_exchange = can_exchange::<B, L, C>(strip, after);
     let rows: [[u32; 4]; FOUR] = if L::SEVERAL {
         found::<S, B, L, C, FOUR>(s, strip, tile).map(together)
-    } else if s.branch(!strip.at_once && is_whole && has_all_words::<B, L, C>(strip, after - 1)) {
-        dealt::<S, B, _, C, FOUR>(s, strip, tile, beyond(strip, tile).min(FOUR as u32))
-    } else if s.branch(!strip.at_once && is_whole && can_shift::<B, L, C>(strip, after.min(strip.rows) - 1)) {
-        shifted::<S, B, _, C, FOUR>(s, strip, tile, beyond(strip, tile).min(FOUR as u32))
+    } else if s.branch(!strip.at_once && (after <= whole || !has_tail) && can_exchange) {
+        exchanged::<S, B, _, C>(s, strip, tile, after > strip.rows)
     } else if s.branch(!strip.at_once || has_tail) {
         return loose::<S, B, _, C>(s, strip, tile, zeros);
     } else {
@@ -208,6 +168,33 @@ pub fn load_words<S: Simt, B: Bits, L: Lines, const C: usize>(
             rows[k].map(
                 #[inline(always)]
                 |word| if is_blank { 0 } else { word },
+            )
+        },
+    )
+}
+
+/// A lane's columns of `N` rows that are there, dealt out among lanes if `spread` says so, an element at a time.
+#[inline(always)]
+pub fn dealt<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
+    s: &S,
+    strip: &Strip<L>,
+    tile: Tile,
+) -> [[B; C]; N] {
+    let (first, step) = lines::<S, B, L>(s, strip, tile);
+    let (each, tail) = (strip.reduced.each(), strip.reduced.tail());
+    let is_tail = tail != 0 && tile.row + 1 == strip.rows;
+    let last = if is_tail { tail } else { strip.columns * each }.max(1) - 1;
+    let column: [usize; C] = warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |j| (j as u64).min(last) as usize * strip.spread as usize,
+    );
+    warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |k| {
+            let at = array::<u8>(first).offset(step.wrapping_mul(k)).cast::<B>();
+            warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |j| s.load(at, column[j]),
             )
         },
     )
@@ -292,7 +279,7 @@ fn loose<S: Simt, B: Bits, L: Lines, const C: usize>(
             |k| {
                 let row = tile.row + (k as u32 * tile.step) as u64;
                 let at = array::<B>(strip.at(row.min(last)));
-                let bits = s.load(at, strip.place(column as u32) as usize).to_bits() as u32;
+                let bits = s.load(at, column as usize * strip.spread as usize).to_bits() as u32;
                 if zeros && row > last { 0 } else { bits }
             },
         );

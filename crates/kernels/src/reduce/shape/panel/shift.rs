@@ -1,22 +1,24 @@
 //! Reading a lane's columns where rows do not begin at multiples of what a lane reads.
 //!
 //! Idea: what a lane wants lies in words that begin below it, and is shifted into place. It reads all of these words
-//! itself, for which the first-level cache has what neighbours read. They may lie beyond a row's end, so not where the
-//! array ends there.
+//! itself, for which the first-level cache has what neighbours read; or only the first, and has what follows from the
+//! next lane. Both may read beyond a row's end, and so not where the array ends there.
 
 use crate::address::array;
-use crate::reduce::shape::panel::tile::{Tile, lines, size};
+use crate::node::select;
+use crate::reduce::shape::panel::tile::{FOUR, Tile, lines, size};
 use crate::reduce::shape::panel::{Lines, Strip};
 use crate::reduce::shape::piece::joined;
 use crate::reduce::shape::split::STEPS;
-use crate::source::{Bits, kept};
-use warpfold_simt::Simt;
+use crate::source::{Bits, kept, words};
+use warpfold_simt::{ALL, Simt};
 
 /// Whether all of the words that have a lane's columns of a row are the array's.
 #[inline(always)]
 pub fn can_shift<B: Bits, L: Lines, const C: usize>(strip: &Strip<L>, row: u64) -> bool {
     let last = strip.at(row).wrapping_add(used::<B, L, C>(strip) as u64 - 1);
-    let beside = !L::SEVERAL && size::<B, C>() >= 4 && strip.run as usize == C;
+    // Lanes that are dealt their columns have none side by side.
+    let beside = !L::SEVERAL && size::<B, C>() >= 4 && strip.spread == 1;
     strip.reduced.bytes() >= 0 && beside && (last | (word::<B, C>() as u64 - 1)) < strip.input + strip.reduced.end()
 }
 
@@ -66,4 +68,66 @@ pub fn shifted<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
         k += 1;
     }
     rows
+}
+
+/// Whether all lines of the panel in rows before `after` are the array's.
+#[inline(always)]
+pub fn can_exchange<B: Bits, L: Lines, const C: usize>(strip: &Strip<L>, after: u64) -> bool {
+    let line = size::<B, C>() as u64;
+    let used = strip.beside as u64 * B::SIZE as u64 * strip.reduced.each();
+    let last = strip.panel.wrapping_add(strip.reduced.find(after.min(strip.rows).max(1) - 1).0 as u64);
+    let end = last.wrapping_add(used + line - 1) & !(line - 1);
+    let beside = !L::SEVERAL && line >= 4 && strip.spread == 1 && strip.beside > 0;
+    strip.reduced.bytes() >= 0 && beside && end <= strip.input + strip.reduced.end()
+}
+
+/// A lane's columns of four rows; in place of those that are not there, if the tile `ends`, the last again. A lane
+/// reads the line below its columns, and has what follows from the next lane: fewer reads than those of [`shifted`],
+/// but more instructions. All lanes call it.
+#[inline(always)]
+pub fn exchanged<S: Simt, B: Bits, L: Lines, const C: usize>(
+    s: &S,
+    strip: &Strip<L>,
+    tile: Tile,
+    ends: bool,
+) -> [[u32; 4]; FOUR] {
+    let size = size::<B, C>();
+    let lane = s.lane() & (strip.lanes - 1);
+    let used = strip.beside * B::SIZE * strip.reduced.each() as u32;
+    let there = if s.branch(ends) { beyond(strip, tile) } else { FOUR as u32 };
+    let tile = Tile { row: tile.row.min(strip.last()), ..tile };
+    let (first, step) = lines::<S, B, L>(s, &Strip { x: strip.panel, ..*strip }, tile);
+    let to = |k: usize| step.wrapping_mul((k as u32).min(there - 1) as usize) as u64;
+    let shift = |k: usize| first.wrapping_add(to(k)) as u32 & (size - 1);
+    // Beyond the last that has columns, it is the last again.
+    let read = |k: usize, lane: u32| {
+        let last = (shift(k) + used - 1) & !(size - 1);
+        let below = first.wrapping_add(to(k)) & !(size as u64 - 1);
+        words(s, array::<u8>(below).offset((lane * size).min(last) as usize), size)
+    };
+    let own: [[u32; 4]; FOUR] = warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |k| read(k, lane),
+    );
+    // No lane has what follows the last one's.
+    let is_last = lane + 1 == strip.lanes;
+    let mut end = [[0; 4]; FOUR];
+    if s.branch(is_last) {
+        end = warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| read(k, lane + 1),
+        );
+    }
+    warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |k| {
+            let next = |i: usize| select(is_last, end[k][i], s.shuffle_idx(ALL, own[k][i], s.lane() + 1));
+            let [a, b, c, d] = own[k];
+            match size {
+                16 => joined::<B>(own[k], [next(0), next(1), next(2), next(3)], shift(k)),
+                8 => joined::<B>([a, b, next(0), next(1)], [0; 4], shift(k)),
+                _ => joined::<B>([a, next(0), c, d], [0; 4], shift(k)),
+            }
+        },
+    )
 }
