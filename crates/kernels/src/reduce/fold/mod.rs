@@ -88,11 +88,6 @@ pub trait Tree: Parts {
     fn blank(&self) -> Option<Self::Bits> {
         None
     }
-    /// The bits of an element that changes no node with others under it, if there is one: it fills a ragged end.
-    #[inline(always)]
-    fn absent(&self) -> Option<Self::Bits> {
-        None
-    }
     /// Packs with others in the place of elements that are left out, and the tree that need not look for them: the same
     /// tree, where it has to look.
     #[inline(always)]

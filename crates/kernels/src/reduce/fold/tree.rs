@@ -130,11 +130,6 @@ where
         Some(X::Bits::from_bits(1 << (8 * X::Bits::SIZE - 1)))
     }
     #[inline(always)]
-    fn absent(&self) -> Option<X::Bits> {
-        // Of double words the sign of a low zero may differ.
-        if Self::SWAPS { self.blank() } else { None }
-    }
-    #[inline(always)]
     fn whole<S: Simt, const N: usize>(&self, s: &S, w: [[u32; 4]; N]) -> (Self, [[u32; 4]; N]) {
         // -0.0 changes no sum.
         let w = if s.branch(self.skip) { without_nan::<S, X, N>(s, w, 1 << (8 * X::Bits::SIZE - 1)) } else { w };
@@ -222,10 +217,6 @@ where
     #[inline(always)]
     fn neutral(&self) -> Self::Node {
         self.nothing()
-    }
-    #[inline(always)]
-    fn absent(&self) -> Option<X::Bits> {
-        Some(X::Bits::ZERO)
     }
     #[inline(always)]
     fn whole<S: Simt, const N: usize>(&self, s: &S, w: [[u32; 4]; N]) -> (Self, [[u32; 4]; N]) {

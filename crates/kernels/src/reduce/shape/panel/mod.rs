@@ -248,16 +248,12 @@ fn abreast<S: Simt>(s: &S, first: u64, lanes: u32) -> (u64, u32) {
     (first + share(s.lane(), lanes) as u64, share(32, lanes))
 }
 
-/// Elements with others in the place of the rows that are not there.
+/// Elements with all bits set in the place of the rows that are not there.
 #[inline(always)]
-fn filled_up<B: Bits, const C: usize>(
-    bits: &[[B; C]; STEPS],
-    there: impl Fn(usize) -> bool,
-    absent: B,
-) -> [[B; C]; STEPS] {
+fn filled_up<B: Bits, const C: usize>(bits: &[[B; C]; STEPS], there: impl Fn(usize) -> bool) -> [[B; C]; STEPS] {
     warpfold_simt::array::from_fn(
         #[inline(always)]
-        |k| if there(k) { bits[k] } else { [absent; C] },
+        |k| if there(k) { bits[k] } else { [B::from_bits(u128::MAX); C] },
     )
 }
 

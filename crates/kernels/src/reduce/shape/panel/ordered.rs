@@ -12,7 +12,7 @@ use crate::reduce::shape::stack::{Few, Own};
 use crate::reduce::shape::warp;
 use crate::source::Bits;
 use core::marker::PhantomData;
-use warpfold_simt::{ALL, Pod, Simt};
+use warpfold_simt::{ALL, Simt};
 
 /// Rows in the order of the tree, which follow one another as `L` says; `NARROW` if fewer than 32 lanes lie side by
 /// side.
@@ -33,9 +33,8 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
         there: impl Fn(usize) -> bool,
         lanes: u32,
     ) -> [F::Node; C] {
-        let absent = if F::COUNTS { Some(F::Bits::from_bits(u128::MAX)) } else { f.absent() };
-        if let Some(absent) = absent {
-            let bits = if s.branch(whole) { *bits } else { filled_up(bits, there, absent) };
+        if F::COUNTS {
+            let bits = if s.branch(whole) { *bits } else { filled_up(bits, there) };
             return Self::tiles(s, f, &bits, lanes);
         }
         let (mut plain, mut i) = (whole, 0);
