@@ -100,9 +100,8 @@ pub const LEAST_RUNS: usize = 64;
 pub const MOST_ABREAST: usize = 64;
 /// The most outputs of such a problem: one thread joins and writes them.
 pub const MOST_OF_TILES: usize = 1 << 12;
-/// The fewest blocks, each of an index of a reduced axis, of an array whose blocks are brought into the order of their
-/// indices in such tiles.
-pub const LEAST_BLOCKS: usize = 32;
+/// The fewest indices of a reduced axis, each with a small block of memory, whose blocks such tiles bring into order.
+pub const LEAST_LANE: usize = 32;
 /// Bytes of a run of the innermost axis from which on each output is read by itself, run after run.
 pub const LONG_RUN: usize = 2048;
 

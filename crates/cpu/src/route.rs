@@ -2,7 +2,7 @@
 
 use super::moves::TILE;
 use super::policy::{
-    BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_BLOCKS, LEAST_INNER, LEAST_RUN, LEAST_RUNS, LEAST_SLABS, LONG_RUN,
+    BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_INNER, LEAST_LANE, LEAST_RUN, LEAST_RUNS, LEAST_SLABS, LONG_RUN,
     MOST_ABREAST, MOST_BESIDE, MOST_OF_TILES, MOST_SLAB, TILE_ITEMS,
 };
 use std::cmp::Reverse;
@@ -153,7 +153,7 @@ impl Route {
             return None;
         }
         let product = |dims: &[Dim]| dims.iter().map(|dim| dim.len).product::<usize>();
-        let mut lanes: Vec<usize> = (0..reduced.len()).filter(|&i| reduced[i].len >= LEAST_BLOCKS).collect();
+        let mut lanes: Vec<usize> = (0..reduced.len()).filter(|&i| reduced[i].len >= LEAST_LANE).collect();
         lanes.sort_by_key(|&i| Reverse(reduced[i].x));
         lanes.into_iter().find_map(|lane| {
             let step = reduced[lane].x as usize;
