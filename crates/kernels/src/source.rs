@@ -104,16 +104,18 @@ pub trait Source: Copy {
     const DTYPE: DType;
     /// The number.
     fn value<S: Simt>(s: &S, bits: Self::Bits) -> Self::Value;
-    /// Whether numbers are f32, of which an instruction finds the lesser.
-    const SINGLE: bool;
-    /// The number, if it is an f32.
-    fn single(value: Self::Value) -> f32;
+    /// Whether [`Source::lesser`] and [`Source::greater`] tell -0.0 from +0.0.
+    const TELLS_ZEROS: bool;
+    /// The lesser of two numbers; either, if one is NaN.
+    fn lesser<S: Simt>(s: &S, a: Self::Value, b: Self::Value) -> Self::Value;
+    /// The greater.
+    fn greater<S: Simt>(s: &S, a: Self::Value, b: Self::Value) -> Self::Value;
     /// The bits of an element with this number.
-    fn bits<S: Simt>(s: &S, number: f32) -> Self::Bits;
+    fn bits<S: Simt>(s: &S, number: Self::Value) -> Self::Bits;
 }
 
 macro_rules! source {
-    ($($(#[$doc:meta])* $name:ident, $dtype:ident, $key:ty: $bits:ty => $value:ty, $f:expr, $back:expr;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $dtype:ident, $key:ty: $bits:ty => $value:ty, $f:expr, $back:expr, $ends:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name;
@@ -126,29 +128,46 @@ macro_rules! source {
             fn value<S: Simt>(s: &S, bits: $bits) -> $value {
                 $f(s, bits)
             }
-            const SINGLE: bool = size_of::<$value>() == 4;
             #[inline(always)]
-            fn single(value: $value) -> f32 {
-                value as f32
-            }
-            #[inline(always)]
-            fn bits<S: Simt>(s: &S, number: f32) -> $bits {
+            fn bits<S: Simt>(s: &S, number: $value) -> $bits {
                 $back(s, number)
             }
+            source!($ends);
         }
     )*};
+    // There is an instruction for it.
+    (instruction) => {
+        const TELLS_ZEROS: bool = true;
+        #[inline(always)]
+        fn lesser<S: Simt>(s: &S, a: f32, b: f32) -> f32 {
+            s.lesser(a, b)
+        }
+        #[inline(always)]
+        fn greater<S: Simt>(s: &S, a: f32, b: f32) -> f32 {
+            s.greater(a, b)
+        }
+    };
+    // One comparison finds both.
+    (comparison) => {
+        const TELLS_ZEROS: bool = false;
+        #[inline(always)]
+        fn lesser<S: Simt>(_s: &S, a: f64, b: f64) -> f64 {
+            if b < a { b } else { a }
+        }
+        #[inline(always)]
+        fn greater<S: Simt>(_s: &S, a: f64, b: f64) -> f64 {
+            if b < a { a } else { b }
+        }
+    };
 }
 source! {
     /// IEEE half precision, as f32.
-    F16, F16, i32: u16 => f32, |s: &S, bits| s.f16_to_f32(bits),
-        |s: &S, x| s.f32_to_f16(x);
+    F16, F16, i32: u16 => f32, |s: &S, bits| s.f16_to_f32(bits), |s: &S, x| s.f32_to_f16(x), instruction;
     /// bfloat16, as f32.
-    Bf16, BF16, i32: u16 => f32, |s: &S, bits| s.bf16_to_f32(bits),
-        |_: &S, x: f32| (x.to_bits() >> 16) as u16;
+    Bf16, BF16, i32: u16 => f32, |s: &S, bits| s.bf16_to_f32(bits), |_: &S, x: f32| (x.to_bits() >> 16) as u16,
+        instruction;
     /// Single precision.
-    F32, F32, i32: u32 => f32, |_: &S, bits| f32::from_bits(bits),
-        |_: &S, x: f32| x.to_bits();
+    F32, F32, i32: u32 => f32, |_: &S, bits| f32::from_bits(bits), |_: &S, x: f32| x.to_bits(), instruction;
     /// Double precision.
-    F64, F64, i64: u64 => f64, |_: &S, bits| f64::from_bits(bits),
-        |_: &S, x: f32| (x as f64).to_bits();
+    F64, F64, i64: u64 => f64, |_: &S, bits| f64::from_bits(bits), |_: &S, x: f64| x.to_bits(), comparison;
 }

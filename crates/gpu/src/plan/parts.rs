@@ -14,7 +14,7 @@ use super::choose::Fold;
 use super::limits::Limits;
 use super::near::is_stepped;
 use super::planner::Planner;
-use super::policy::{BETWEEN_BYTES, RUN_BYTES, TRANSPOSED_BYTES, WARPS};
+use super::policy::{BETWEEN_BYTES, PAIRED_BYTES, RUN_BYTES, TRANSPOSED_BYTES, WARPS};
 use super::transpose::{Asked, Copied};
 
 /// The same problem, whose outputs are the numbers of rows in the order in which they are walked.
@@ -30,7 +30,7 @@ pub(super) fn numbered(problem: &Problem) -> Problem {
 
 /// A planner of what leaves parts of the rows of a [`numbered`] problem.
 pub(super) fn parting<'p>(asked: &Asked<'_>, rows: &'p Problem, limits: &Limits) -> Planner<'p> {
-    Planner { pair: 1, ..asked.planner(rows, rows, 0, limits) }
+    Planner { pair: 1, aligned: limits.aligned, ..asked.planner(rows, rows, 0, limits) }
 }
 
 /// The plan of a launch that leaves `parts` parts of each row, and of the launch that reduces them.
@@ -50,6 +50,13 @@ pub(super) fn joined(
         return None;
     }
     let warps = parts.min(group).div_ceil(32 * abreast(words as u32)).next_power_of_two().min(WARPS);
+    // Where a warp has a row to itself, and lanes to spare, it has several. (Not of large parts: that is more code.)
+    let own = abreast(words as u32);
+    let lanes = if own > 1 { parts.div_ceil(own).next_power_of_two() } else { u64::MAX };
+    let (grid, block) = match lanes {
+        1..=32 => (rows.div_ceil(32 / lanes).div_ceil(WARPS), rows.div_ceil(32 / lanes).min(WARPS)),
+        _ => (rows * groups, warps),
+    };
     let shape = Rows {
         outputs,
         len: 0,
@@ -58,10 +65,10 @@ pub(super) fn joined(
         blocks: groups as u32,
         first: 0,
         all: parts as u32,
-        abreast: 0,
+        abreast: if lanes <= 32 { lanes as u32 } else { 0 },
         reduced: Dense { end: 0 },
     };
-    let second = planner.launch(format!("rows_{}", planner.fold.name), rows * groups, warps, shape);
+    let second = planner.launch(format!("rows_{}", planner.fold.name), grid, block, shape);
     let room = 4 * (rows * room(parts)) as usize * words;
     Some(Copied { launches: vec![first, second], workspace: COUNTERS + room, bytes: 2 * room as u64 })
 }
@@ -83,7 +90,8 @@ fn between(fold: &Fold, problem: &Problem) -> Option<(Dim, Dim)> {
     // Staged logarithms of sums took as long: 297 us of f16 (44739225,3) on an H200, and 264 in columns; f32 has tiles
     // (178 us of (16,4194304) in Fortran order, 192 so).
     let is_slow = *size > 2 || fold.name.starts_with("logsumexp");
-    (is_dense && !is_read && !is_slow && row <= BETWEEN_BYTES).then_some((*run, *columns))
+    let most = if fold.facts.twins && fold.facts.words == 1 { PAIRED_BYTES } else { BETWEEN_BYTES };
+    (is_dense && !is_read && !is_slow && row <= most).then_some((*run, *columns))
 }
 
 /// Whether two reduced axes are better read in stretches than where elements lie: of 2 bytes or 1, in short runs, or in

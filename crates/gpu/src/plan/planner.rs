@@ -262,6 +262,9 @@ impl<'a> Planner<'a> {
             // What lies side by side is read by neighbouring lanes.
             lanes = lanes.min(32 / (run.len as u64).min(32).next_power_of_two()).max(1);
         }
+        // Fewer rows than a tile has are slow.
+        let whole = (256 / self.problem.count as u64).max(1).next_power_of_two();
+        lanes = lanes.max(whole.min(width.div_ceil(wide).next_power_of_two()).min(most));
         let reduced = Apart { map, aligned: aligned as u64 };
         self.panels("apart", outer, (columns, None), lanes, self.problem.count as u64, reduced)
     }

@@ -68,6 +68,8 @@ pub const UNIT_BYTES: u64 = 16 << 10;
 /// What it costs a warp to take a pack of each lane, to exchange parts, and to find and write an output, relative to
 /// each other: the order of the instructions of sums. Not measured.
 pub const STAGED_COSTS: [usize; 3] = [50, 20, 60];
+/// What a full tile of stretches costs before its elements do, of the time to read it. Not measured.
+pub const STRETCH_TILE: f64 = 0.5;
 /// Packs of an output up to which lanes that share it read them word by word: each eight are one more lane that meets
 /// the same bank. Not measured against other values.
 pub const STAGED_FLAT: usize = 16;
@@ -90,6 +92,8 @@ pub const SUBTREE: usize = 32;
 pub const SUBTREE_BYTES: usize = 128;
 /// Bytes of few columns, of which a warp stages a stretch of 32 rows and more. Not measured against other values.
 pub const BETWEEN_BYTES: usize = 127;
+/// The same of a stretch of 16 rows and more, where outputs are taken in pairs and have parts of one word.
+pub const PAIRED_BYTES: usize = 255;
 /// Bytes of columns whose results are reduced again: as many as several panels have. Not measured.
 pub const TOGETHER_BYTES: usize = 8 << 10;
 /// Results are reduced again if they have at most one of so many parts of the input's bytes. Not measured.

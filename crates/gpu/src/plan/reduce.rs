@@ -127,6 +127,7 @@ impl GpuPlan {
             Self { launches, workspace, bytes: bytes + more }
         } else {
             let mut planner = asked.planner(problem, problem, 0, limits);
+            planner.aligned = limits.aligned;
             let launch = planner.fast()?;
             Self { launches: vec![launch], workspace: COUNTERS + 4 * planner.words, bytes }
         };

@@ -7,13 +7,13 @@ use warpfold_kernels::reduce::shape::map::Divisor;
 use warpfold_kernels::reduce::shape::parts::room;
 use warpfold_kernels::reduce::shape::piece::{ALONE, FEW, PACKS};
 use warpfold_kernels::reduce::shape::stage::LINES;
-use warpfold_kernels::reduce::shape::staged::{APART, FLAT, LINED, Staged, TURNED, WHOLE};
+use warpfold_kernels::reduce::shape::staged::{APART, FLAT, LINED, ODD, Staged, TURNED, TWINS, WHOLE};
 use warpfold_kernels::reduce::table::KEPT;
 
 use super::Launch;
 use super::near::is_stepped;
 use super::planner::Planner;
-use super::policy::{SPREAD, STAGED_COSTS, STAGED_FLAT, STAGED_GAP, STAGED_TURNS, TURN_SHARE, WARPS};
+use super::policy::{SPREAD, STAGED_COSTS, STAGED_FLAT, STAGED_GAP, STAGED_TURNS, STRETCH_TILE, TURN_SHARE, WARPS};
 use warpfold_array::problem::{Dim, Problem};
 
 /// Bytes that fit a warp's lines wherever they begin.
@@ -22,7 +22,8 @@ const FIT: usize = 16 * LINES as usize - 15;
 /// Bytes of a turn, at most.
 const MOST_TURN: usize = 1 << 31;
 
-/// Logarithms of the elements of a stretch that leaves a part.
+/// Logarithms of the elements of a stretch that leaves a part: from 4 on if outputs are taken in pairs, and parts are
+/// no more than a word.
 const SUBTREES: Range<u32> = 5..10;
 
 /// Units of memory that follow one another.
@@ -142,7 +143,8 @@ impl Planner<'_> {
         let (outer, along, columns, [far, run]) = self.turning()?;
         let ways = SUBTREES.map(|bits| 1usize << bits).filter(|len| *len < count);
         let ways = ways.filter_map(|len| Some((len, Units::turned(along, columns, [far, run], len, size)?)));
-        let (len, mut units) = ways.max_by_key(|(len, units)| len * units.fit.min(along.len) * units.columns.len)?;
+        let cost = |len: usize, units: &Units| self.stretch(len, len * units.fit.min(along.len) * columns.len * size);
+        let (len, mut units) = ways.min_by(|a, b| cost(a.0, &a.1).total_cmp(&cost(b.0, &b.1)))?;
         let parts = count.div_ceil(len) as u64;
         let of_row = |axis: &Dim| Dim { out: axis.out * room(parts) as isize, ..*axis };
         (units.along, units.columns) = (of_row(&along), of_row(&columns));
@@ -193,23 +195,34 @@ impl Planner<'_> {
         let Problem { kept, size, .. } = self.problem;
         let columns = beside.unwrap_or(Dim { len: 1, x: 0, mask: 0, out: 0 });
         let is_row = columns.len > 1 && columns.out == 0;
+        let outside = &kept[..kept.len() - (columns.out != 0) as usize];
+        let lined = self.aligned && outside.iter().all(|axis| axis.x % 16 == 0);
         // Stretches are whole subtrees.
-        let ways = SUBTREES.filter_map(|bits| {
+        let least = if self.fold.facts.twins && self.fold.facts.words == 1 { 4 } else { SUBTREES.start };
+        let ways = (least..SUBTREES.end).filter_map(|bits| {
             let len = 1usize << bits;
             let along = Dim { len: run.len.div_ceil(len), x: run.x << bits, mask: 0, out: 1 };
-            let units = Units::of(along, columns, (len - 1) * run.x as usize + columns.len * size, FIT)?;
+            let room = if lined && along.x % 16 == 0 { 16 * LINES as usize } else { FIT };
+            let units = Units::of(along, columns, (len - 1) * run.x as usize + columns.len * size, room)?;
             let in_order = !(is_row && self.fold.facts.ordered) || run.len.is_multiple_of(len);
             (units.lines.is_none() && len < run.len && in_order).then_some((len, units))
         });
-        let (len, mut units) = ways.max_by_key(|(len, units)| len * units.fit)?;
+        let cost = |len: usize, units: &Units| self.stretch(len, len * units.fit.min(units.along.len) * run.x as usize);
+        let (len, mut units) = ways.min_by(|a, b| cost(a.0, &a.1).total_cmp(&cost(b.0, &b.1)))?;
         let each = units.along.len;
         let parts = (each * if is_row { columns.len } else { 1 }) as u64;
         let of_row = |axis: &Dim| Dim { out: axis.out * room(parts) as isize, ..*axis };
         units.columns = if is_row { Dim { out: each as isize, ..columns } } else { of_row(&columns) };
-        let outer = &kept[..kept.len() - (columns.out != 0) as usize];
-        let outer: Vec<Dim> = outer.iter().map(of_row).collect();
+        let outer: Vec<Dim> = outside.iter().map(of_row).collect();
         let beyond = if is_row { run.len } else { 0 };
         Some((self.units(&outer, units, Dim { len, ..run }, [run.len, beyond]), parts))
+    }
+
+    /// What a byte costs in stretches of so many elements of a row, of which a tile has so many bytes: a tile costs as
+    /// much if it is not full, and parts are written and read.
+    fn stretch(&self, len: usize, bytes: usize) -> f64 {
+        let parts = 2 * 4 * self.fold.facts.words;
+        STRETCH_TILE * (16 * LINES) as f64 / bytes as f64 + parts as f64 / (len * self.problem.size) as f64
     }
 
     /// The launch for units outside which there are `outer` axes, and which are stretches of rows of `row` elements,
@@ -219,10 +232,12 @@ impl Planner<'_> {
         let Units { along, columns, bytes, lines, .. } = units;
         let stretches = if units.turns.is_some() { row.div_ceil(run.len).max(1) as u64 } else { 1 };
         let wanted = (outputs.total * along.len as u64 * stretches / (self.processors * SPREAD)) as usize;
-        let packs = run.len.div_ceil(self.per() as usize);
-        let shared = Shared::of(packs, self.fold.facts.ordered, &units, wanted);
-        let tiles = along.len.div_ceil(shared.per_tile) as u64;
         let dense = run.x == self.problem.size as isize;
+        let twins = self.fold.facts.twins && !dense && columns.len > 1;
+        let twins = twins && columns.x == self.problem.size as isize && run.len > FEW as usize;
+        let (width, per) = if twins { (columns.len.div_ceil(2), 4) } else { (columns.len, self.per() as usize) };
+        let shared = Shared::of(run.len.div_ceil(per), self.fold.facts.ordered, &units, width, wanted);
+        let tiles = along.len.div_ceil(shared.per_tile) as u64;
         // Lanes that share an output are a power of two of words apart.
         let near = shared.lanes == 1 || shared.lanes * shared.packs <= STAGED_FLAT;
         let flat = dense && near && lines.is_none() && !along.x.unsigned_abs().is_multiple_of(16);
@@ -247,7 +262,7 @@ impl Planner<'_> {
             units: along.len as u64,
             pitch: along.x as i64,
             out: self.out(&along),
-            width: Divisor::new(columns.len as u64),
+            width: Divisor::new(width as u64),
             beside: self.out(&columns),
             lines: Divisor::new(room as u64),
             run: Divisor::new(units.turns.map_or(run.len, |turns| turns.run) as u64),
@@ -262,6 +277,8 @@ impl Planner<'_> {
                 (lined, LINED),
                 (units.turns.is_some(), TURNED),
                 (whole, WHOLE),
+                (twins, TWINS),
+                (twins && columns.len % 2 == 1, ODD),
             ]
             .map(|(is, bit)| is as u32 * bit)
             .iter()
@@ -302,10 +319,9 @@ impl Shared {
         32 / self.lanes
     }
 
-    /// The cheapest way for outputs of `packs` packs each, of tiles of `wanted` units or fewer; of at least as many as
-    /// give each lane an output.
-    fn of(packs: usize, ordered: bool, units: &Units, wanted: usize) -> Self {
-        let width = units.columns.len;
+    /// The cheapest way for outputs of `packs` packs each, or pairs of outputs, `width` of a unit, of tiles of `wanted`
+    /// units or fewer; of at least as many as give each lane an output.
+    fn of(packs: usize, ordered: bool, units: &Units, width: usize, wanted: usize) -> Self {
         let way = |most: usize| {
             // Stretches of several lanes are whole subtrees.
             let each = packs.div_ceil(most);

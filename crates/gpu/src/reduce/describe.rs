@@ -5,7 +5,7 @@ use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::launch::Ready;
 use crate::options::Options;
-use crate::plan::{DESCRIBED, GpuPlan, described_bytes};
+use crate::plan::{DESCRIBED, GpuPlan, Limits, described_bytes};
 use crate::reduce::layout::Layout;
 use crate::reduce::reduction::Reduction;
 use crate::stream::Stream;
@@ -35,8 +35,9 @@ pub struct Survey {
 enum Work {
     /// There are no outputs.
     Nothing(Description),
-    /// One kernel for all; `offset` bytes from the array's address to where it starts.
-    Once { launches: Vec<Ready<CallAt>>, workspace: usize, offset: isize },
+    /// One kernel for all; `offset` bytes from the array's address to where it starts. Others, if they are not the same,
+    /// for an array that does not begin with a line of 16 bytes.
+    Once { launches: Vec<Ready<CallAt>>, unaligned: Option<Vec<Ready<CallAt>>>, workspace: usize, offset: isize },
     /// [`EACH`], and for floats two counts: of what is not zero, with NaNs and without.
     Each(Vec<Reduction>),
 }
@@ -83,9 +84,13 @@ impl Survey {
         let work = if problem.count == 0 || problem.outputs == 0 {
             // No element is read, for there is none.
             Work::Nothing(warpfold_cpu::describe(*input.layout(), &layouts)?)
-        } else if let Some(plan) = GpuPlan::describe(dtype, false, &problem, &device.limits()) {
+        } else if let [Some(plan), Some(other)] = [true, false]
+            .map(|aligned| GpuPlan::describe(dtype, false, &problem, &Limits { aligned, ..device.limits() }))
+        {
             let launches = device.all_ready(&plan.launches)?;
-            Work::Once { launches, workspace: plan.workspace, offset: problem.x_offset }
+            let workspace = plan.workspace.max(other.workspace);
+            let unaligned = (other != plan).then(|| device.all_ready(&other.launches)).transpose()?;
+            Work::Once { launches, unaligned, workspace, offset: problem.x_offset }
         } else {
             let plain = Options { axes: options.axes.clone(), keepdims: options.keepdims, ..Options::default() };
             let numbers = Options { skip_nan: true, ..plain.clone() };
@@ -131,14 +136,15 @@ impl Survey {
         self.input.check("array", &input)?;
         match (&self.work, &mut out.0) {
             (Work::Nothing(_), Found::Nothing) => Ok(()),
-            (Work::Once { launches, workspace, offset }, Found::Once(buffer))
+            (Work::Once { launches, unaligned, workspace, offset }, Found::Once(buffer))
                 if buffer.len() == self.bytes() && buffer.device_index() == self.device.index() =>
             {
                 let mut scratch = stream.scratch();
                 let workspace = scratch.workspace(stream, *workspace)?;
                 let input = input.address().wrapping_add_signed(*offset as i64);
                 let at = CallAt { input, mask: 0, output: buffer.address(), workspace };
-                for launch in launches {
+                let other = unaligned.as_ref().filter(|_| !input.is_multiple_of(16));
+                for launch in other.unwrap_or(launches) {
                     // SAFETY: the plan is for arrays like this one, which is borrowed or stays until the device is done
                     // with it, as `ArrayView::from_raw` promises; the output has room for every statistic, and its drop
                     // waits. The workspace is as large as the plan asks for, its counters are zero, and the lock is

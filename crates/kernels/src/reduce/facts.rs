@@ -20,6 +20,8 @@ pub struct Facts {
     pub staged: bool,
     /// Whether that kernel takes outputs in several turns.
     pub turns: bool,
+    /// Whether that kernel takes outputs of 2 bytes side by side in pairs.
+    pub twins: bool,
     /// Whether there is a kernel for columns of few rows.
     pub shallow: bool,
     /// Whether there is a kernel for columns that are apart, or whose rows are in several runs.
@@ -48,6 +50,7 @@ impl Facts {
             wide,
             staged: true,
             turns: false,
+            twins: false,
             shallow: true,
             apart: true,
             columns: true,
@@ -63,12 +66,12 @@ impl Facts {
     pub(crate) const fn tree<F: Tree, const C: usize>() -> Self {
         let several = <panel::Ordered<F, true> as panel::Panel<C>>::SEVERAL;
         let narrow = several && F::NARROW && F::Bits::SIZE <= 2;
-        Self { packed: several, narrow, turns: F::TURNS, ..Self::in_order::<F>(C as u64) }
+        Self { packed: several, narrow, turns: F::TURNS, twins: F::TWINS, ..Self::in_order::<F>(C as u64) }
     }
 
     /// Of a tree without kernels for few columns or few rows.
     pub(crate) const fn broad<F: Tree>(wide: u64) -> Self {
-        Self { shallow: false, slim: false, turns: F::TURNS, ..Self::in_order::<F>(wide) }
+        Self { shallow: false, slim: false, turns: F::TURNS, twins: F::TWINS, ..Self::in_order::<F>(wide) }
     }
 
     /// Of a fold that takes columns a word together, with all kernels.

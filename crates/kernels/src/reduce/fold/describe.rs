@@ -2,6 +2,7 @@
 //! any order.
 
 use crate::node::{Counted, Node, fields};
+use crate::reduce::fold::ends::Ends;
 use crate::reduce::fold::extremum::Keys;
 use crate::reduce::fold::key::Key;
 use crate::reduce::fold::{Deviations, Norms, Parts, Sums, Tree, no_plain};
@@ -10,7 +11,7 @@ use crate::reduce::recipe::{Recipe, code, flag};
 use crate::source::{Bits, Source};
 use core::ops::Add;
 use warpfold_core::ops::{Moments, Plain};
-use warpfold_core::{DType, Element, Float};
+use warpfold_core::{Accumulate, DType, Element, Float};
 use warpfold_simt::{Pod, Simt};
 
 /// The sum, the sum of squares and the moments. `M` is [`Moments`], or these and a count.
@@ -43,32 +44,6 @@ pub struct Seen<K, P> {
     pub least: End<K, P>,
     /// Of keys.
     pub greatest: End<K, P>,
-}
-
-/// The extremes of numbers that are no NaN, and the first places of elements that equal them.
-#[derive(Clone, Copy, Debug)]
-pub struct Ends {
-    /// -0.0 is below +0.0.
-    pub least: f32,
-    /// The place of the least, where both zeros are equal.
-    pub first: u32,
-    /// As `least`.
-    pub greatest: f32,
-    /// As `first`.
-    pub last: u32,
-}
-
-impl Ends {
-    /// Takes what comes later.
-    #[inline(always)]
-    pub fn take<S: Simt>(self, s: &S, least: f32, greatest: f32, place: u32) -> Self {
-        Self {
-            least: s.lesser(self.least, least),
-            first: if least < self.least { place } else { self.first },
-            greatest: s.greater(self.greatest, greatest),
-            last: if greatest > self.greatest { place } else { self.last },
-        }
-    }
 }
 
 /// All of it.
@@ -290,14 +265,34 @@ where
         }
     }
 
-    /// Takes extremes that were found as numbers, unless all were NaN. What is found beside a NaN is of no importance:
-    /// the NaN is an extreme itself, and taken later.
+    /// Takes extremes that were found as numbers, unless one is NaN. What is found beside a NaN is of no importance: the
+    /// NaN is an extreme itself, and taken later. `packs` have all that was looked at, in case that there are zeros.
     #[inline(always)]
-    pub fn take_ends<S: Simt>(&self, s: &S, seen: Seen<X::Key, u32>, ends: Ends) -> Seen<X::Key, u32> {
-        let key = |number: f32| self.greatest.number(X::bits(s, number));
-        let (least, greatest) = (key(ends.least).flipped(X::Key::cut(-1)), key(ends.greatest));
+    pub fn take_ends<S: Simt, const N: usize>(
+        &self,
+        s: &S,
+        seen: Seen<X::Key, u32>,
+        ends: Ends<X::Value>,
+        packs: [&[u32; 4]; N],
+    ) -> Seen<X::Key, u32> {
+        let key = |number: X::Value| self.greatest.number(X::bits(s, number));
+        let zero = X::Value::ZERO;
+        let (mut least, mut greatest) = (key(ends.least), key(ends.greatest));
+        if !X::TELLS_ZEROS && s.branch(ends.least == zero || ends.greatest == zero) {
+            let mut any = [false; 2];
+            let mut k = 0;
+            while k < N * X::Bits::PER as usize {
+                let key =
+                    self.greatest.number(X::Bits::nth(packs[k / X::Bits::PER as usize], k % X::Bits::PER as usize));
+                any = [any[0] || key == X::Key::cut(-1), any[1] || key == X::Key::cut(0)];
+                k += 1;
+            }
+            least = if ends.least == zero { X::Key::cut(-(any[0] as i64)) } else { least };
+            greatest = if ends.greatest == zero { X::Key::cut(any[1] as i64 - 1) } else { greatest };
+        }
+        let least = least.flipped(X::Key::cut(-1));
         let better = least > seen.least.key || greatest > seen.greatest.key;
-        if s.branch(better && !ends.least.is_nan()) {
+        if s.branch(better && !ends.least.is_nan() && (X::TELLS_ZEROS || !ends.greatest.is_nan())) {
             let (least, greatest) = (seen.least.take(least, ends.first), seen.greatest.take(greatest, ends.last));
             return Seen { nans: seen.nans, least, greatest };
         }

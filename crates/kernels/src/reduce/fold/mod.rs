@@ -6,6 +6,7 @@
 mod arg;
 mod count;
 mod describe;
+mod ends;
 mod exact;
 mod exponentials;
 pub mod extremum;
@@ -16,10 +17,12 @@ mod moments;
 mod most;
 mod packed;
 mod tree;
+mod twins;
 
 pub use arg::Arg;
 pub use count::Count;
-pub use describe::{Described, Description, End, Ends, Seen, Total, Totals};
+pub use describe::{Described, Description, End, Seen, Total, Totals};
+pub use ends::Ends;
 pub use exact::{ExactDeviations, IntegerDeviations};
 pub use exponentials::LogSumExps;
 pub use extremum::{Extremum, MinMax};
@@ -27,6 +30,7 @@ pub use integer::Integer;
 pub use live::{LiveDeviations, LiveMeans};
 pub use packed::Packed;
 pub use tree::{Deviations, Norms, Products, Sums, initial};
+pub use twins::Twins;
 
 use crate::node::{Node, select};
 use crate::reduce::out::Out;
@@ -81,6 +85,8 @@ pub trait Tree: Parts {
     /// Whether staged outputs may have their elements in several turns. Of folds with large nodes that would cost
     /// registers for which other outputs wait.
     const TURNS: bool = Self::NEUTRAL && !Self::COUNTS;
+    /// Whether outputs that are staged side by side are taken in pairs, if a word has an element of each.
+    const TWINS: bool = Self::Bits::SIZE == 2 && Self::Node::WORDS <= 2 && !Self::COUNTS;
     /// The neutral node; any value if there is none.
     fn neutral(&self) -> Self::Node;
     /// The bits of an element that changes nothing, if there is one.

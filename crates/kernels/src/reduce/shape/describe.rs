@@ -7,7 +7,7 @@
 use crate::address::array;
 use crate::node::Node;
 use crate::reduce::fold::key::Key;
-use crate::reduce::fold::{Described, Description, Ends, Parts, Seen, Totals, Tree};
+use crate::reduce::fold::{Described, Description, End, Ends, Parts, Seen, Totals, Tree};
 use crate::reduce::recipe::Recipe;
 use crate::reduce::shape::panel::{self, Lines, Panel, Strip};
 use crate::reduce::shape::piece::{
@@ -18,7 +18,7 @@ use crate::reduce::shape::stack::{Lanes, Own};
 use crate::reduce::shape::warp::{self, Combine, Join};
 use crate::source::{Bits, Source};
 use core::marker::PhantomData;
-use warpfold_core::{Element, Float};
+use warpfold_core::{Accumulate, Element, Float};
 use warpfold_simt::Simt;
 
 /// What lanes have seen meets.
@@ -62,10 +62,10 @@ where
         self.0.take(s, seen, X::Bits::PER as usize, valid, bits, place)
     }
 
-    /// Looks at the packs of a tile of f32, of which pack `first` is this lane's first, and makes their
-    /// nodes. A pack has a NaN where the sum of squares is one.
+    /// Looks at the packs of a tile, of which pack `first` is this lane's first, and makes their nodes. A pack has a NaN
+    /// where the sum of squares is one.
     #[inline(always)]
-    fn single<S: Simt, Q: Gather>(
+    fn packs<S: Simt, Q: Gather>(
         &self,
         s: &S,
         seen: &mut Seen<X::Key, u32>,
@@ -74,37 +74,28 @@ where
         first: u32,
     ) -> [<Totals<X> as Tree>::Node; STEPS] {
         let (totals, per) = (&self.0.totals, X::Bits::PER);
-        let mut ends = Ends { least: 0.0, first, greatest: 0.0, last: first };
+        let zero = X::Value::ZERO;
+        let mut ends = Ends { least: zero, first, greatest: zero, last: first };
         let (mut nans, mut k) = (0, 0);
         while k < STEPS {
             // Numbers that the tree will make of them are not kept for it.
-            let w: [u32; 4] = warpfold_simt::array::from_fn(
+            let own: [u32; 4] = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |i| s.opaque(w[k][i]),
             );
-            let number = |e: usize| X::single(X::value(s, X::Bits::nth(&w, e)));
-            let (mut least, mut greatest, mut e) = (number(0), number(0), 1);
-            while e < per as usize {
-                (least, greatest) = (s.lesser(least, number(e)), s.greater(greatest, number(e)));
-                e += 1;
-            }
-            let place = first + 32 * k as u32;
-            ends = if k % 2 == 0 {
-                Ends { least, first: place, greatest, last: place }
-            } else {
-                ends.take(s, least, greatest, place)
-            };
+            let here = Ends::of::<S, X>(s, &own, first + 32 * k as u32);
+            ends = if k % 2 == 0 { here } else { ends.then::<S, X>(s, here) };
             k += 1;
             // A branch now and then, so that the compiler does not have all packs in hand at once.
             if k % 2 == 0 {
-                *seen = self.0.take_ends(s, *seen, ends);
+                *seen = self.0.take_ends(s, *seen, ends, [&w[k - 2], &w[k - 1]]);
             }
         }
         let nodes: [_; STEPS] = warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| {
                 let node = totals.pack(s, &w[k]);
-                nans |= (X::single(node.squares).is_nan() as u32) << k;
+                nans |= (node.squares.is_nan() as u32) << k;
                 node
             },
         );
@@ -189,19 +180,7 @@ where
                 rest = piece::Ordered::<_, Q>(*totals, PhantomData).end(s, &here, &w);
                 break;
             }
-            let nodes = if X::SINGLE {
-                self.single(s, &mut seen, row, &w, p)
-            } else {
-                let mut k = 0;
-                while k < STEPS {
-                    seen = self.look(s, seen, &w[k], per, |_| p + 32 * k as u32);
-                    k += 1;
-                }
-                warpfold_simt::array::from_fn(
-                    #[inline(always)]
-                    |k| totals.pack(s, &w[k]),
-                )
-            };
+            let nodes = self.packs(s, &mut seen, row, &w, p);
             stack.push(s, totals, t, whole, warp::tile(s, nodes, Join(totals), per));
             t += 1;
         }
@@ -236,6 +215,50 @@ where
     }
 }
 
+impl<X> Both<X, false>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    /// What was seen in a stretch, with the places of elements instead of those of packs, and NaNs, if there are `any`.
+    #[inline(always)]
+    fn settled<S: Simt>(
+        &self,
+        s: &S,
+        mut seen: Seen<X::Key, u32>,
+        any: bool,
+        stretch: Stretch,
+        read: impl Fn(u32) -> [u32; 4],
+        valid: impl Fn(u32) -> u32,
+    ) -> Seen<X::Key, u32> {
+        let per = X::Bits::PER;
+        // Rarely needed, so it is kept short.
+        let mut k = if any { 0 } else { stretch.count };
+        while s.again(k * per < stretch.count) {
+            let (mut w, mut e, mut count, all) = (read(k), 0, 0, valid(k));
+            while s.again(e < all) {
+                count += X::value(s, X::Bits::nth(&w, 0)).is_nan() as u32;
+                w = piece::followed(w, X::Bits::ZERO);
+                e += 1;
+            }
+            seen = if count > 0 { self.0.take_nans(seen, count, k) } else { seen };
+            k += 1;
+        }
+        // One copy of the search: of the least, then of the greatest.
+        let (mut ends, mut i) = ([seen.least, seen.greatest], 0);
+        while s.again(i < 2) {
+            let (w, all) = (read(ends[0].at), valid(ends[0].at));
+            let (mut e, mut at) = (per, 0);
+            while e > 0 {
+                e -= 1;
+                at = if e < all && self.0.found(X::Bits::nth(&w, e as usize), ends[0].key, i == 0) { e } else { at };
+            }
+            ends = [ends[1], End { key: ends[0].key, at: stretch.first + ends[0].at * per + at }];
+            i += 1;
+        }
+        Seen { nans: seen.nans, least: ends[0], greatest: ends[1] }
+    }
+}
+
 impl<X> Walk for Both<X, false>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
@@ -252,18 +275,28 @@ where
         read: impl Fn(u32) -> [u32; 4],
     ) -> Description<X::Value, X::Key> {
         let (per, mut seen) = (X::Bits::PER, self.0.unseen());
+        let valid = |k: u32| (stretch.count - k * per).min(per);
+        // Of several packs, extremes are looked for in the end. Two elements are looked at as quickly.
+        let late = per > 2 && stretch.packs > 1;
         let total = walk_part(
             s,
             &self.0.totals,
             stretch,
             #[inline(always)]
             |k| {
-                let (w, before) = (read(k), k * per);
-                let valid = (stretch.count - before).min(per);
-                seen = self.look(s, seen, &w, valid, |e| stretch.first + before + e as u32);
+                let w = read(k);
+                seen = if per > 2 && s.branch(late) {
+                    let known = piece::repeated::<X::Bits>(s, &w, valid(k));
+                    self.0.take_ends(s, seen, Ends::of::<S, X>(s, &known, k), [&known])
+                } else {
+                    self.look(s, seen, &w, valid(k), |e| stretch.first + k * per + e as u32)
+                };
                 w
             },
         );
+        if per > 2 && s.branch(late && stretch.count > 0) {
+            seen = self.settled(s, seen, total.squares.is_nan(), stretch, read, valid);
+        }
         upwards(s, warp::Meet(&self.0), self.0.whole(total, seen), stretch.team)
     }
 

@@ -6,6 +6,7 @@
 //! - [`staged`]: outputs of so few bytes that a warp takes many, by way of shared memory ([`stage`]).
 //! - `lines`: the same where a line of memory has whole outputs.
 //! - `turns`: the same where an output's elements are in several runs.
+//! - `twins`: the same where a lane takes two outputs of 2 bytes at once.
 //! - [`tiled`]: outputs whose elements lie in another order than that of the tree; leaves parts for `rows`.
 //! - [`describe`]: what the others do where every element goes up a tree and is looked at for extremes too.
 //! - [`map`]: where the elements of a reduced sequence lie.
@@ -26,4 +27,5 @@ pub mod stage;
 pub mod staged;
 pub mod tiled;
 mod turns;
+mod twins;
 pub mod warp;

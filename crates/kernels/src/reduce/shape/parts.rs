@@ -56,6 +56,46 @@ pub fn reduce<S: Simt, F: Parts>(
     }
 }
 
+/// The part of the `count` parts of a row from number `first`, in the first of `lanes` lanes (a power of two); warps
+/// have several rows, and a lane has all of its parts at once.
+#[inline(always)]
+pub fn beside<S: Simt, F: Parts>(s: &S, f: &F, parts: Global<u32>, first: usize, count: u64, lanes: u32) -> F::Part {
+    let own = (s.lane() & (lanes - 1)) as u64;
+    let part = match abreast(F::Part::WORDS) {
+        16 => neighbours::<S, F, 16>(s, f, parts, first, 16 * own, count),
+        4 => neighbours::<S, F, 4>(s, f, parts, first, 4 * own, count),
+        _ => neighbours::<S, F, 1>(s, f, parts, first, own, count),
+    };
+    meet_lanes(s, f, part, lanes)
+}
+
+/// The part of `N` parts, 16, 4 or 1, from number `own` of `count`, of which the first is number `first`.
+#[inline(always)]
+fn neighbours<S: Simt, F: Parts, const N: usize>(
+    s: &S,
+    f: &F,
+    parts: Global<u32>,
+    first: usize,
+    own: u64,
+    count: u64,
+) -> F::Part {
+    let some: [F::Part; N] = warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |j| {
+            let k = own + j as u64;
+            if s.branch(k < count) { fetch(s, parts, first + k as usize, f.nothing()) } else { f.nothing() }
+        },
+    );
+    let two = |j: usize| f.meet(some[j], some[j + 1]);
+    let four = |j: usize| f.meet(two(j), two(j + 2));
+    let eight = |j: usize| f.meet(four(j), four(j + 4));
+    match N {
+        16 => f.meet(eight(0), eight(8)),
+        4 => four(0),
+        _ => some[0],
+    }
+}
+
 /// As [`reduce`], with `N` parts of each thread at a time: 16, 4 or 1.
 #[inline(always)]
 fn reduce_by<S: Simt, F: Parts, const N: usize>(
@@ -71,21 +111,7 @@ fn reduce_by<S: Simt, F: Parts, const N: usize>(
     let (mut done, mut i) = (0, 0);
     while s.again(done < count) {
         let own = done + (s.thread_x() * N as u32) as u64;
-        let some: [F::Part; N] = warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |j| {
-                let k = own + j as u64;
-                if s.branch(k < count) { fetch(s, parts, first + k as usize, f.nothing()) } else { f.nothing() }
-            },
-        );
-        let two = |j: usize| f.meet(some[j], some[j + 1]);
-        let four = |j: usize| f.meet(two(j), two(j + 2));
-        let eight = |j: usize| f.meet(four(j), four(j + 4));
-        let part = match N {
-            16 => f.meet(eight(0), eight(8)),
-            4 => four(0),
-            _ => some[0],
-        };
+        let part = neighbours::<S, F, N>(s, f, parts, first, own, count);
         let part = meet_warps(s, f, slots, meet_lanes(s, f, part, 32));
         stack.push_part(s, f, i, part);
         s.barrier();

@@ -5,7 +5,7 @@
 //! warps, or blocks, share a row. Bottleneck: memory.
 
 use crate::address::array;
-use crate::node::{get, publish, put};
+use crate::node::{Node, get, publish, put};
 use crate::params::params;
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
@@ -32,7 +32,8 @@ params! {
         /// Blocks to a row in all launches, each of which leaves a part.
         pub all: u32,
         /// Whether neighbouring blocks take different rows, not stretches of one, where blocks share rows: rows whose
-        /// runs lie among one another's then find them in the cache.
+        /// runs lie among one another's then find them in the cache. If an earlier launch left all parts, and so few
+        /// that warps have several rows: lanes of one.
         pub abreast: u32,
         /// How elements go on in a row.
         pub reduced: R,
@@ -47,7 +48,8 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Rows<K, P::R
     let piece = P::new(&call.recipe);
     let (f, shape) = (piece.fold(), &call.shape);
     let alone = shape.all == 1;
-
+    // An earlier launch left few parts of each row: then warps have several rows.
+    let few = const { parts::abreast(<P::Fold as Parts>::Part::WORDS) > 1 } && shape.tiles == 0 && shape.abreast != 0;
     let Place { number, block, mine } = Place::new(s, shape, s.thread_x());
     let live = number < shape.outputs.total;
     let at = shape.outputs.at(if live { number } else { 0 });
@@ -58,8 +60,8 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Rows<K, P::R
     }
     // Found again: nothing of it is kept while elements pass.
     let thread = s.opaque(s.thread_x());
-    let (warp, lane) = (thread / 32, thread & 31);
-    let Place { number, block, mine } = Place::new(s, shape, thread);
+    let (warp, mut lane) = (thread / 32, thread & 31);
+    let Place { mut number, block, mut mine } = Place::new(s, shape, thread);
     if s.branch(shape.warps > 1) {
         if s.branch(lane == 0) {
             put(s, slots, 32, warp, part);
@@ -74,7 +76,14 @@ pub fn kernel<S: Simt, P: Piece, const K: usize>(s: &S, call: &Call<Rows<K, P::R
         }
     }
 
-    if s.branch(!alone) {
+    if s.branch(few) {
+        let (own, each) = (s.block_x() as u64 * (s.block_dim_x() / 32) as u64 + warp as u64, share(32, shape.abreast));
+        (number, mine) = (own * each as u64 + share(lane, shape.abreast) as u64, 0);
+        let first = Turn::first(number, 0, shape.all as u64, 1).own() as usize;
+        let count = if number < shape.outputs.total { shape.all as u64 } else { 0 };
+        part = parts::beside(s, f, call.partials(), first, count, shape.abreast);
+        lane &= shape.abreast - 1;
+    } else if s.branch(!alone) {
         // A place is looked up while its chunk is there, and counted from the row's start.
         if s.branch(in_chunks(shape) && shape.tiles > 0 && s.thread_x() == 0) {
             let row = Row::new(call, shape.outputs.at(number), shape.len, shape.reduced);

@@ -151,20 +151,27 @@ impl Stage {
     }
 
     /// Keeps the first `count` lines, with gaps or `flat`. What follows them may be read, up to the end of one more.
+    /// For [`Stage::twins`], gaps begin with the word that follows them.
     #[inline(always)]
-    pub fn keep<S: Simt>(&self, s: &S, lines: [[u32; 4]; STEPS], count: u32, flat: bool) {
+    pub fn keep<S: Simt>(&self, s: &S, lines: [[u32; 4]; STEPS], count: u32, flat: bool, twins: bool) {
         let (lane, room) = (s.lane(), self.0.cast::<Line>());
         let (mut at, step) = if flat { (lane, 32) } else { (place(lane), place(32)) };
         let mut k = 0;
         while k < STEPS {
             if s.branch(32 * k as u32 + lane <= count) {
                 s.put(room, at, Pack(lines[k]));
+                if s.branch(twins && lane & 7 == 0 && k as u32 + lane > 0) {
+                    s.put(self.0, 4 * at - 4, lines[k][0]);
+                }
             }
             at += step;
             k += 1;
         }
         if s.branch(count == LINES && lane == 0) {
             s.put(room, at, Pack([0; 4]));
+            if s.branch(twins) {
+                s.put(self.0, 4 * at - 4, 0);
+            }
         }
     }
 
@@ -233,6 +240,14 @@ impl Stage {
             k += each;
         }
         words
+    }
+
+    /// The 4 bytes at byte `at`, a multiple of 2, or of 4 if it is `even`.
+    #[inline(always)]
+    pub fn twins<S: Simt>(&self, s: &S, at: u32, even: bool) -> u32 {
+        let words = self.0.cast::<u8>().offset((at & !3) + (at >> 7 << 4)).cast::<u32>();
+        let word = s.get(words, 0);
+        if s.branch(even) { word } else { s.funnel(word, s.get(words, 1), 8 * (at & 2)) }
     }
 
     /// The element at byte `at`, a multiple of its size.

@@ -29,7 +29,7 @@ params! {
         pub pitch: i64,
         /// Elements from unit to unit in the output.
         pub out: i64,
-        /// Outputs side by side in a unit.
+        /// Outputs side by side in a unit, or pairs of them.
         pub width: Divisor,
         /// Elements of the output from one of these to the next.
         pub beside: i64,
@@ -48,7 +48,7 @@ params! {
         pub near: u32,
         /// Bytes of a unit.
         pub bytes: u32,
-        /// [`APART`], [`FLAT`], [`LINED`], [`TURNED`], [`WHOLE`].
+        /// [`APART`], [`FLAT`], [`LINED`], [`TURNED`], [`WHOLE`], [`TWINS`], [`ODD`].
         pub layout: u32,
         /// Units of a tile.
         pub per_tile: u32,
@@ -56,7 +56,7 @@ params! {
         pub turns: u32,
         /// Lanes to an output.
         pub lanes: u32,
-        /// Packs of a lane: at most 15, and a power of two up to 8 if several lanes share an output.
+        /// Packs of a lane, of words if outputs are taken in pairs: at most 15, and a power of two up to 8 if several lanes share an output.
         pub packs: u32,
         /// Outputs that the lanes have side by side.
         pub abreast: Divisor,
@@ -95,6 +95,10 @@ pub const TURNED: u32 = 8;
 /// A line has one output or several, and no other begins in it; results lie side by side, too, and are as narrow as
 /// elements: nothing need be staged.
 pub const WHOLE: u32 = 16;
+/// Outputs side by side are taken in pairs: a word has an element of each.
+pub const TWINS: u32 = 32;
+/// The last pair of a unit has one output only.
+pub const ODD: u32 = 64;
 
 /// A tile: where its units are, and where their results go.
 #[derive(Clone, Copy)]
@@ -142,7 +146,7 @@ impl Tile {
 
     /// Elements of the row before unit `unit`, or before its stretch.
     #[inline(always)]
-    fn before<const K: usize>(&self, shape: &Staged<K>, unit: u32, turned: bool) -> u64 {
+    pub(super) fn before<const K: usize>(&self, shape: &Staged<K>, unit: u32, turned: bool) -> u64 {
         (self.unit + if turned { 0 } else { unit as u64 }) * shape.len as u64
     }
 
@@ -154,7 +158,7 @@ impl Tile {
 
     /// Output `o` of the tile: its unit and column, and where its first element is in shared memory.
     #[inline(always)]
-    fn output<S: Simt, B: Bits, const K: usize>(&self, s: &S, shape: &Staged<K>, o: u32) -> [u32; 3] {
+    pub(super) fn output<S: Simt, B: Bits, const K: usize>(&self, s: &S, shape: &Staged<K>, o: u32) -> [u32; 3] {
         let (unit, column) = shape.width.divide_small(o);
         let at = (self.first as u32 & 15).wrapping_add(unit.wrapping_mul(shape.pitch as u32)) + column * B::SIZE;
         let base = if s.branch(shape.layout & APART != 0) { 16 * unit * shape.lines.by as u32 + (at & 15) } else { at };
@@ -208,9 +212,12 @@ pub fn kernel<S: Simt, W: Walk, const K: usize>(s: &S, call: &Call<Staged<K>>) {
             let few = W::HAS_FEW && shape.len <= FEW && shape.lanes == 1 && whole;
             let lined = tile.lined::<W::Bits, K>(shape);
             let flat = if few { !lined } else { shape.layout & FLAT != 0 && ordinary };
-            stage.keep(s, lines, source.count(), flat);
+            let twins = W::TWINS && shape.layout & TWINS != 0;
+            stage.keep(s, lines, source.count(), flat, twins);
             s.warp_barrier(ALL);
-            if s.branch(few) {
+            if W::TWINS && s.branch(twins) {
+                tile.twins(s, &walk, call, stage, ordinary);
+            } else if s.branch(few) {
                 short(s, &walk, call, &tile, stage, [ordinary, lined]);
             } else {
                 outputs(s, &walk, call, &tile, stage, [ordinary, flat]);

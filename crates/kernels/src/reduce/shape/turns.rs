@@ -1,10 +1,12 @@
 //! Staged outputs whose elements lie in several turns: two reduced axes that are not one axis in memory.
 //!
 //! Idea: outputs side by side have their runs side by side, too, in every turn of the outer axis. So a tile is a
-//! stretch of memory of each turn, and each has its room in the stage. A lane finds a pack by one division; most packs
-//! lie in one run. Outputs of more elements than a tile holds are taken in stretches, each a whole subtree.
+//! stretch of memory of each turn, and each has its room in the stage. A lane finds a pack by one division; a pack that
+//! lies in two runs is made of two. Outputs of more elements than a tile holds are taken in stretches, each a whole subtree.
 //! Bottleneck: instructions, where packs lie in two runs.
 
+use crate::reduce::shape::piece::below;
+use crate::reduce::shape::split::next;
 use crate::reduce::shape::stage::Stage;
 use crate::reduce::shape::staged::{Staged, Tile};
 use crate::source::Bits;
@@ -20,15 +22,44 @@ impl Tile {
         (shape.skipped(self.skip), if shape.per_tile == 1 { over * shape.near } else { 0 })
     }
 
-    /// Where element `i` of an output's turns is in shared memory, of which the first begins at `base`.
+    /// Where element `inside` of turn `turn` is in shared memory, of an output whose first turn begins at `base`.
     #[inline(always)]
-    fn place<const K: usize>(&self, shape: &Staged<K>, base: u32, i: u32) -> u32 {
-        let ((turn, inside), skipped) = (shape.run.divide_small(i), shape.skipped(self.skip));
+    fn place<const K: usize>(&self, shape: &Staged<K>, base: u32, turn: u32, inside: u32) -> u32 {
+        let skipped = shape.skipped(self.skip);
         let first = (self.first as u32).wrapping_sub(skipped);
         let shift = first.wrapping_add(turn.wrapping_mul(shape.far as u32)) & 15;
         let room = (16 * turn * shape.lines.by as u32 + shift).wrapping_sub(self.first as u32 & 15);
         let own = if turn == 0 { 0u32.wrapping_sub(skipped) } else { room };
         base.wrapping_add(own).wrapping_add(inside * shape.near)
+    }
+
+    /// The words of a pair of outputs in turns, as [`Tile::pack`] has one output's elements.
+    #[inline(always)]
+    pub(super) fn words<S: Simt, const K: usize>(
+        &self,
+        s: &S,
+        shape: &Staged<K>,
+        stage: Stage,
+        base: u32,
+        [from, len]: [u32; 2],
+        even: bool,
+    ) -> [u32; 4] {
+        let (turn, inside) = shape.run.divide_small(from);
+        let at = self.place(shape, base, turn, inside);
+        if s.branch(inside + 4 <= shape.run.by as u32 && from + 4 <= len) {
+            return warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |i| stage.twins(s, at + i as u32 * shape.near, even),
+            );
+        }
+        // Rarely needed, so it is kept short.
+        let (mut words, mut i, all) = ([0; 4], 0, s.opaque(4));
+        while s.again(i < all) {
+            let (turn, inside) = shape.run.divide_small((from + i).min(len - 1));
+            words = next(words, stage.twins(s, self.place(shape, base, turn, inside), even));
+            i += 1;
+        }
+        words
     }
 
     /// The pack of an output's turns, of which the first begins at `base`, from element `from` on. Beyond the `len`
@@ -42,16 +73,33 @@ impl Tile {
         base: u32,
         [from, len]: [u32; 2],
     ) -> [u32; 4] {
-        let inside = shape.run.divide_small(from).1;
-        let whole = inside + B::PER <= shape.run.by as u32 && from + B::PER <= len;
-        if s.branch(whole && shape.near == B::SIZE) {
-            let at = self.place(shape, base, from);
-            return stage.pack::<S, B>(s, at >> 4, at & 15);
+        let (run, (turn, inside)) = (shape.run.by as u32, shape.run.divide_small(from));
+        // Elements of this turn. With fewer to a turn than a pack has, it could be in more than two; two elements are
+        // found as quickly one by one.
+        let (here, two) = (run - inside, B::PER > 2 && run >= B::PER);
+        if s.branch(shape.near == B::SIZE && from + B::PER <= len && (here >= B::PER || two)) {
+            let at = self.place(shape, base, turn, inside);
+            let own = stage.pack::<S, B>(s, at >> 4, at & 15);
+            if B::PER <= 2 || s.branch(here >= B::PER) {
+                return own;
+            }
+            let at = self.place(shape, base, turn + 1, 0) - here * B::SIZE;
+            let others = stage.pack::<S, B>(s, at >> 4, at & 15);
+            return warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |i| {
+                    let keep = below(here * B::SIZE, i);
+                    (own[i] & keep) | (others[i] & !keep)
+                },
+            );
         }
         stage.gather::<S, B>(
             s,
             #[inline(always)]
-            |e| self.place(shape, base, (from + e).min(len - 1)),
+            |e| {
+                let (turn, inside) = shape.run.divide_small((from + e).min(len - 1));
+                self.place(shape, base, turn, inside)
+            },
         )
     }
 }

@@ -212,6 +212,27 @@ pub fn below(bytes: u32, i: usize) -> u32 {
     if left >= 4 { u32::MAX } else { (1 << (8 * left)) - 1 }
 }
 
+/// A pack with its first element in the place of those beyond `valid`.
+#[inline(always)]
+pub fn repeated<B: Bits>(s: &impl Simt, w: &[u32; 4], valid: u32) -> [u32; 4] {
+    if !s.branch(valid < B::PER) {
+        return *w;
+    }
+    let first = B::nth(w, 0).to_bits();
+    let words = match B::SIZE {
+        2 => [first as u32 * 0x1_0001; 2],
+        4 => [first as u32; 2],
+        _ => [first as u32, (first >> 32) as u32],
+    };
+    warpfold_simt::array::from_fn(
+        #[inline(always)]
+        |i| {
+            let keep = below(valid * B::SIZE, i);
+            (w[i] & keep) | (words[i % 2] & !keep)
+        },
+    )
+}
+
 /// The elements of 16 bytes moved on by one, with another at the end.
 #[inline(always)]
 pub(in crate::reduce::shape) fn followed<B: Bits>([a, b, c, d]: [u32; 4], next: B) -> [u32; 4] {

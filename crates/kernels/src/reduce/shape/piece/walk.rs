@@ -4,7 +4,7 @@
 //! a part. One copy of the code for a pack serves all of them.
 
 use crate::node::{Node, select};
-use crate::reduce::fold::{Heap, Parts, Tree};
+use crate::reduce::fold::{Heap, Parts, Tree, Twins};
 use crate::reduce::shape::piece::few::{self, FEW};
 use crate::reduce::shape::piece::free::filled;
 use crate::reduce::shape::piece::ordered::{all_ordinary, padded, some};
@@ -13,6 +13,7 @@ use crate::reduce::shape::piece::{Free, Held, Ordered, Piece};
 use crate::reduce::shape::split::{STEPS, next};
 use crate::reduce::shape::warp::{Combine, Join, Meet, MeetBrief};
 use crate::source::Bits;
+use core::marker::PhantomData;
 use warpfold_simt::{ALL, Simt};
 
 /// Packs of a stretch, at most: a power of two, unless it is a whole output.
@@ -80,6 +81,19 @@ pub trait Walk: Piece {
         _read: impl Fn(u32, u32) -> [u32; 4],
     ) -> <Self::Fold as Parts>::Part {
         self.fold().nothing()
+    }
+    /// Whether there is [`Walk::twins`].
+    const TWINS: bool = false;
+    /// As [`Walk::walk`], of two outputs side by side: of the halves of words, which are a pack's elements.
+    #[inline(always)]
+    fn twins<S: Simt>(
+        &self,
+        _s: &S,
+        _stretch: Stretch,
+        _ordinary: bool,
+        _read: impl Fn(u32) -> [u32; 4],
+    ) -> [<Self::Fold as Parts>::Part; 2] {
+        [self.fold().nothing(); 2]
     }
     /// See [`Tree::TURNS`]; heaps would need registers for it, too.
     const TURNS: bool = false;
@@ -237,6 +251,12 @@ fn brief<S: Simt, F: Heap>(s: &S, f: &F, part: F::Part, team: Team) -> F::Part {
 impl<F: Tree> Walk for Ordered<F> {
     type Bits = F::Bits;
     const TURNS: bool = F::TURNS;
+    const TWINS: bool = F::TWINS;
+
+    #[inline(always)]
+    fn twins<S: Simt>(&self, s: &S, stretch: Stretch, ordinary: bool, read: impl Fn(u32) -> [u32; 4]) -> [F::Part; 2] {
+        Ordered::<_>(Twins(self.0), PhantomData).walk(s, stretch, ordinary, read)
+    }
 
     #[inline(always)]
     fn ready<S: Simt>(&self, s: &S, packs: [[u32; 4]; STEPS]) -> (Self, [[u32; 4]; STEPS], bool) {
