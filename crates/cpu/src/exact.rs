@@ -7,9 +7,9 @@ use warpfold_core::ops::{Deviation, Moments, Plain};
 use warpfold_core::{Element, Reducer};
 
 use super::kernel::{Kernel, each_row};
-use super::panel::{Panel, TILE, fold_columns_at_level, fold_tile};
+use super::panel::{Panel, TILE};
 use super::periods::fold_periods;
-use super::policy::{AHEAD, BLOCK, FEW_DENSE_COLUMNS, SHORT_BYTES};
+use super::policy::{AHEAD, BLOCK, FEW_DENSE_COLUMNS, SHORT_BYTES, TALL};
 use super::simd::{prefetch, vectorize};
 use super::tree::Ragged;
 
@@ -114,27 +114,15 @@ impl<T: Small> Kernel for Exact<T> {
         each_row(self, x, len, out);
     }
 
+    const ROWS: usize = TALL;
+
     unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<Moments<f64>>]) {
-        // SAFETY: the caller vouches for a group's share of `out` in every row.
-        unsafe {
-            fold_columns_at_level::<false, _, _>(
-                panel,
-                out,
-                #[inline(always)]
-                |_, rows, at, out| {
-                    if !rows.len().is_power_of_two() {
-                        return fold_tile::<false, _, _>(&self.0, rows, at, out);
-                    }
-                    let ((sums, squares), n) = (T::sums_tile(rows), rows.len() as f64);
-                    let scale = 1.0 / n;
-                    for i in 0..TILE {
-                        // As in `exact`, but in f64: sums of at most `PANEL` elements and squares are exact there.
-                        let m2 = (squares[i] * n - sums[i] * sums[i]) * scale;
-                        out[i].write(Moments { mean: sums[i] * scale, m2 });
-                    }
-                },
-            );
-        }
+        debug_assert!(panel.groups == 1, "dense rows are not cut into groups");
+        vectorize(
+            #[inline(always)]
+            // SAFETY: the caller vouches for an element of each node in every row, and for a tile of nodes.
+            || unsafe { exact_columns(&self.0, panel.rows, out) },
+        );
     }
 
     const DENSE: bool = true;
@@ -157,6 +145,54 @@ impl<T: Small> Kernel for Exact<T> {
                 );
             },
         );
+    }
+}
+
+/// The nodes of the columns of at most [`TALL`] rows, tile by tile.
+///
+/// # Safety
+/// Every row has an element for each node, of which there are at least as many as in a tile.
+#[inline(always)]
+unsafe fn exact_columns<T: Small>(reducer: &Deviation<T>, rows: &[*const T], out: &mut [MaybeUninit<Moments<f64>>]) {
+    const { assert!(TALL <= 128 && TALL <= T::EXACT) };
+    let width = out.len();
+    let mut tile = [const { MaybeUninit::<&[T; TILE]>::uninit() }; TALL];
+    let mut column = 0;
+    while column < width {
+        // The last tile may overlap the one before.
+        column = column.min(width - TILE);
+        let is_last = column + 2 * TILE > width;
+        for (to, row) in tile.iter_mut().zip(rows) {
+            let row = row.wrapping_add(column);
+            if !is_last {
+                prefetch(row.wrapping_add(TILE), TILE);
+            }
+            // SAFETY: the caller vouches for all columns of each row, and the tile ends at the last column.
+            to.write(unsafe { &*row.cast::<[T; TILE]>() });
+        }
+        // SAFETY: the loop has written a place for each row.
+        let mut rest = unsafe { tile[..rows.len()].assume_init_ref() };
+        let out = out[column..].first_chunk_mut::<TILE>().expect("a tile");
+        // Powers of two of rows, the fewest, at the right end, first.
+        let mut right = 0;
+        while !rest.is_empty() {
+            let n = 1 << rest.len().trailing_zeros();
+            let (before, last) = rest.split_at(rest.len() - n);
+            // As in `exact`, but in f64: sums of so few elements and of their squares are exact there.
+            let ((sums, squares), of) = (T::sums_tile(last), n as f64);
+            let scale = 1.0 / of;
+            for i in 0..TILE {
+                let m2 = (squares[i] * of - sums[i] * sums[i]) * scale;
+                let node = Moments { mean: sums[i] * scale, m2 };
+                out[i].write(match right {
+                    0 => node,
+                    // SAFETY: the nodes of the rows on the right have been written.
+                    _ => reducer.combine_counted(node, n as u64, unsafe { out[i].assume_init() }, right),
+                });
+            }
+            (right, rest) = (right + n as u64, before);
+        }
+        column += TILE;
     }
 }
 
