@@ -136,7 +136,13 @@ impl Route {
             match outer.iter().position(follows) {
                 Some(lane) => (lane, 1),
                 // Rows of a few columns follow one another, in each of several stretches.
-                None if !outer.is_empty() && follows(inner) && inner.len >= LEAST_STRETCH => (outer.len(), 1),
+                None if !outer.is_empty()
+                    && follows(inner)
+                    && inner.len >= LEAST_STRETCH
+                    && column.len >= FEW_COLUMNS =>
+                {
+                    (outer.len(), 1)
+                }
                 None => return None,
             }
         } else {
