@@ -198,6 +198,7 @@ unsafe fn columns<T: Element>(arg: &Arg<T>, rows: &[*const T], start: u64, nodes
         }
     };
     // Running keys begin at the least key and running places at the first row, and ties keep the earlier place.
+    let all = nodes.len();
     let (tiles, last) = nodes.as_chunks_mut::<TILE>();
     let width = tiles.len() * TILE;
     if rows.len() <= PANEL {
@@ -222,6 +223,15 @@ unsafe fn columns<T: Element>(arg: &Arg<T>, rows: &[*const T], start: u64, nodes
                 merge(out, keys, places);
             }
         }
+    }
+    if !last.is_empty()
+        && let Some(at) = all.checked_sub(TILE)
+    {
+        // A tile that overlaps the one before. To see an element twice changes no extremum.
+        let (mut keys, mut places) = ([T::Key::MIN; TILE], [T::Key::ZERO; TILE]);
+        // SAFETY: the caller vouches for a column of each node in every row, so for the tile's.
+        unsafe { raise_tile(arg, rows, 0..rows.len(), at, &mut keys, &mut places) };
+        return merge(&mut nodes[at..], &keys, &places);
     }
     for (i, out) in last.iter_mut().enumerate() {
         // SAFETY: the caller vouches for this column in every row.

@@ -104,11 +104,17 @@ pub(super) fn fold_widened<T: Wide, R: Reducer<Item = T::Float>>(
     start: u64,
     out: &mut [MaybeUninit<R::Acc>; TILE],
 ) {
-    if let Ok(rows) = <&[&[T; TILE]; PANEL]>::try_from(rows) {
-        let wide: [[T::Float; TILE]; PANEL] = array!(PANEL, r => T::widen(level, rows[r]));
-        let wide: [&[T::Float; TILE]; PANEL] = array!(PANEL, r => &wide[r]);
-        return fold_tile::<true, _, _>(reducer, &wide, start, out);
+    macro_rules! known {
+        ($($n:expr),*) => {$(
+            if let Ok(rows) = <&[&[T; TILE]; $n]>::try_from(rows) {
+                let wide: [[T::Float; TILE]; $n] = array!($n, r => T::widen(level, rows[r]));
+                let wide: [&[T::Float; TILE]; $n] = array!($n, r => &wide[r]);
+                return fold_tile::<true, _, _>(reducer, &wide, start, out);
+            }
+        )*};
     }
+    // Numbers that the compiler knows.
+    known!(PANEL, 2, 3, 4);
     let mut wide = [[rows[0][0].float(); TILE]; PANEL];
     for (row, wide) in rows.iter().zip(&mut wide) {
         *wide = T::widen(level, row);

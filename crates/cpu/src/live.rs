@@ -235,7 +235,7 @@ impl<F: Plainly, const N: usize> Level<F, N> {
     }
 }
 
-impl<F: Plainly> Level<F, LEAVES> {
+impl<F: Plainly, const N: usize> Level<F, N> {
     /// Sets the nodes of a piece.
     #[inline(always)]
     fn put(&mut self, piece: usize, nodes: &Level<F, { PIECE / LEAF }>) {
@@ -268,34 +268,54 @@ const LEAVES: usize = BLOCK / LEAF;
 /// The nodes over each [`LEAF`] elements.
 #[inline(always)]
 fn piece<F: Plainly>(x: &[F; PIECE]) -> Level<F, { PIECE / LEAF }> {
-    let mut level = Level::<F, PIECE>::new();
-    for (i, &x) in x.iter().enumerate() {
-        level.set(i, Three::of(x));
+    // Pairs at once: nodes of one element each would be arrays of their own.
+    let mut level = Level::<F, { PIECE / 2 }>::new();
+    for i in 0..PIECE / 2 {
+        level.set(i, Three::of(x[2 * i]).join::<1>(Three::of(x[2 * i + 1])));
     }
-    let level = above::<F, 1, PIECE, 64>(&level, 64);
     let level = above::<F, 2, 64, 32>(&level, 32);
     above::<F, 4, 32, 16>(&level, 16)
 }
 
-/// The root over the first `n` nodes that pieces have left. Those after them are of no elements. (Of short rows there
-/// are so few that the wide levels would take longer than the rows.)
+/// The nodes that the pieces of a block leave. Those after them are of no elements.
+#[inline(always)]
+fn leaves<F: Plainly, const N: usize>(x: &[F]) -> Level<F, N> {
+    let mut leaves = Level::<F, N>::new();
+    let (pieces, rest) = x.as_chunks::<PIECE>();
+    for (at, x) in pieces.iter().enumerate() {
+        prefetch(x.as_ptr().wrapping_byte_add(AHEAD), PIECE);
+        leaves.put(at, &piece(x));
+    }
+    if !rest.is_empty() {
+        // What follows the last element is absent, too.
+        let mut last = [F::ZERO.div(F::ZERO); PIECE];
+        last[..rest.len()].copy_from_slice(rest);
+        leaves.put(pieces.len(), &piece(&last));
+    }
+    leaves
+}
+
+/// The root over the first `n` nodes that pieces have left.
 #[inline(always)]
 fn root<F: Plainly>(level: &Level<F, LEAVES>, n: usize) -> Three<F> {
-    const { assert!(LEAVES == 512) };
+    const { assert!(LEAVES == 512 && FEW == 32) };
     let up = |levels: u32| n.div_ceil(1 << levels);
-    let level: Level<F, 32> = if n > 32 {
-        let level = above::<F, BLOCK, 512, 256>(level, up(1));
-        let level = above::<F, BLOCK, 256, 128>(&level, up(2));
-        let level = above::<F, BLOCK, 128, 64>(&level, up(3));
-        above::<F, BLOCK, 64, 32>(&level, up(4))
-    } else {
-        let mut few = Level::new();
-        for i in 0..32 {
-            few.set(i, level.get(i));
-        }
-        few
-    };
-    let level = above::<F, BLOCK, 32, 16>(&level, 16);
+    let level = above::<F, BLOCK, 512, 256>(level, up(1));
+    let level = above::<F, BLOCK, 256, 128>(&level, up(2));
+    let level = above::<F, BLOCK, 128, 64>(&level, up(3));
+    root_of_few(&above::<F, BLOCK, 64, 32>(&level, up(4)))
+}
+
+/// The elements of a block with few leaves.
+const LONGEST: usize = FEW * LEAF;
+
+/// The nodes of few leaves: of short blocks there are so many that the wide levels would take longer than the blocks.
+const FEW: usize = 32;
+
+/// The root over few nodes.
+#[inline(always)]
+fn root_of_few<F: Plainly>(level: &Level<F, FEW>) -> Three<F> {
+    let level = above::<F, BLOCK, 32, 16>(level, 16);
     let level = above::<F, BLOCK, 16, 8>(&level, 8);
     let level = above::<F, BLOCK, 8, 4>(&level, 4);
     let level = above::<F, BLOCK, 4, 2>(&level, 2);
@@ -334,19 +354,11 @@ impl<F: Plainly> Kernel for Deviations<F> {
         vectorize::<Self, _>(
             #[inline(always)]
             || {
-                let mut leaves = Level::<F, LEAVES>::new();
-                let (pieces, rest) = x.as_chunks::<PIECE>();
-                for (at, x) in pieces.iter().enumerate() {
-                    prefetch(x.as_ptr().wrapping_byte_add(AHEAD), PIECE);
-                    leaves.put(at, &piece(x));
-                }
-                if !rest.is_empty() {
-                    // What follows the last element is absent, too.
-                    let mut last = [F::ZERO.div(F::ZERO); PIECE];
-                    last[..rest.len()].copy_from_slice(rest);
-                    leaves.put(pieces.len(), &piece(&last));
-                }
-                root(&leaves, x.len().div_ceil(LEAF)).counted()
+                let root = match x.len() {
+                    ..=LONGEST => root_of_few(&leaves(x)),
+                    _ => root(&leaves(x), x.len().div_ceil(LEAF)),
+                };
+                root.counted()
             },
         )
     }

@@ -18,6 +18,9 @@ pub trait Load<I>: Sync {
     /// Whether elements are numbers, which have no padding.
     const WHOLE: bool = false;
 
+    /// Whether memory holds numbers, which have no padding.
+    const NUMBERS: bool = Self::WHOLE;
+
     /// Whether memory holds elements as the kernel reads them, so that an aligned contiguous run is read in place.
     fn direct(&self) -> bool;
 
@@ -79,6 +82,8 @@ pub struct Optional<T> {
 }
 
 impl<T: Element> Load<Option<T>> for Optional<T> {
+    const NUMBERS: bool = true;
+
     fn direct(&self) -> bool {
         false
     }

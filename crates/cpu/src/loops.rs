@@ -302,6 +302,9 @@ pub trait Fetch: Sync {
     /// [`Load::WHOLE`].
     fn whole(&self) -> bool;
 
+    /// [`Load::NUMBERS`].
+    fn numbers(&self) -> bool;
+
     /// [`Load::direct`].
     fn direct(&self) -> bool;
 
@@ -318,6 +321,10 @@ pub struct By<'a, T, L>(pub &'a L, pub std::marker::PhantomData<fn() -> T>);
 impl<T, L: Load<T>> Fetch for By<'_, T, L> {
     fn whole(&self) -> bool {
         L::WHOLE
+    }
+
+    fn numbers(&self) -> bool {
+        L::NUMBERS
     }
 
     fn direct(&self) -> bool {

@@ -6,7 +6,7 @@ use warpfold_core::ops::{Deviation, Moments, Plain};
 use warpfold_core::{Accumulate, DType, Float, Real};
 
 use super::halves::{Wide, fold_widened};
-use super::kernel::{Kernel, any_rows};
+use super::kernel::{Kernel, any_rows, few};
 use super::panel::{Panel, TILE, fold_columns_at_level, fold_tile};
 use super::policy::{AHEAD, BLOCK, SHORT};
 use super::simd::{Simd, at_level, prefetch};
@@ -79,31 +79,38 @@ impl<T: Wide> Spread<T> {
 /// Elements under each node that a piece leaves.
 const LEAF: usize = 8;
 
-/// The tree over a block, in pieces of 1024 bytes.
+/// The tree over a block, in pieces of 1024 bytes. (Short blocks have levels of their own, since those of a whole block
+/// take longer to begin than a short block takes.)
 #[inline(always)]
 fn spread<T: Wide>(level: Simd, reducer: &Deviation<T>, x: &[T], start: u64) -> Moments<T::Float> {
-    match size_of::<T::Float>() {
-        4 => spread_pieces::<T, 256, 128, 64, 32>(level, reducer, x, start),
-        _ => spread_pieces::<T, 128, 64, 32, 16>(level, reducer, x, start),
+    const LEAVES: usize = BLOCK / LEAF;
+    const FEW: usize = LEAVES / 8;
+    match (size_of::<T::Float>(), x.len()) {
+        (4, ..=MOST_OF_FEW) => spread_pieces::<T, 256, 128, 64, 32, FEW>(level, reducer, x, start),
+        (4, _) => spread_pieces::<T, 256, 128, 64, 32, LEAVES>(level, reducer, x, start),
+        (_, ..=MOST_OF_FEW) => spread_pieces::<T, 128, 64, 32, 16, FEW>(level, reducer, x, start),
+        _ => spread_pieces::<T, 128, 64, 32, 16, LEAVES>(level, reducer, x, start),
     }
 }
 
-/// The tree over a block in pieces of `P` elements, which are `P2` pairs, `P4` fours and `P8` leaves of [`LEAF`]. The
-/// arithmetic is [`Deviation`]'s for equal halves.
+/// The elements of a short block.
+const MOST_OF_FEW: usize = BLOCK / 8;
+
+/// The tree over a block in pieces of `P` elements, which are `P2` pairs, `P4` fours and `P8` leaves of [`LEAF`], at
+/// most `LEAVES` in all. The arithmetic is [`Deviation`]'s for equal halves.
 #[inline(always)]
-fn spread_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, const P8: usize>(
+fn spread_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, const P8: usize, const LEAVES: usize>(
     level: Simd,
     reducer: &Deviation<T>,
     x: &[T],
     start: u64,
 ) -> Moments<T::Float> {
-    const LEAVES: usize = BLOCK / LEAF;
     const LEAST: usize = 128;
     const { assert!(P >= LEAST && P == LEAF * P8) };
     let (pieces, rest) = x.as_chunks::<P>();
     // Levels take turns in two pairs of arrays.
     let (mut means, mut m2s) = ([T::Float::ZERO; LEAVES], [T::Float::ZERO; LEAVES]);
-    let (mut next_means, mut next_m2s) = ([T::Float::ZERO; LEAVES / 2], [T::Float::ZERO; LEAVES / 2]);
+    let (mut next_means, mut next_m2s) = ([T::Float::ZERO; LEAVES], [T::Float::ZERO; LEAVES]);
     let leaves = means.as_chunks_mut::<P8>().0.iter_mut().zip(m2s.as_chunks_mut::<P8>().0);
     for (piece, (means, m2s)) in pieces.iter().zip(leaves) {
         prefetch(piece.as_ptr().wrapping_byte_add(AHEAD), P);
@@ -130,12 +137,55 @@ fn spread_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, cons
     let mut ragged = Ragged { tail: None };
     if !rest.is_empty() {
         let at = start + (nodes * P) as u64;
-        ragged.prepend(reducer, tree_levels(reducer, rest, at), rest.len() as u64);
+        let node = match rest.len() {
+            WORTH.. => part_of_piece::<T, P, P2, P4, P8>(level, reducer, rest, at),
+            _ => tree_levels(reducer, rest, at),
+        };
+        ragged.prepend(reducer, node, rest.len() as u64);
     }
     // SAFETY: the first `nodes` of `a` are written, one for each piece.
     unsafe { climb(reducer, &mut a, &mut b, nodes, P as u64, &mut ragged) };
     let node = ragged.tail.expect("a block is not empty").0;
     if node.m2.sub(node.m2) == T::Float::ZERO { node } else { not_finite(reducer, x, start) }
+}
+
+/// The fewest elements that are worth the time of a whole piece.
+const WORTH: usize = 32;
+
+/// The tree over fewer elements than a piece has, as in [`spread_pieces`]: of each level of a piece whose other
+/// elements are any, the nodes that make up the elements. An infinity or a NaN leaves a root that is not finite.
+#[inline(always)]
+fn part_of_piece<T: Wide, const P: usize, const P2: usize, const P4: usize, const P8: usize>(
+    level: Simd,
+    reducer: &Deviation<T>,
+    x: &[T],
+    start: u64,
+) -> Moments<T::Float> {
+    let mut piece = [x[0]; P];
+    piece[..x.len()].copy_from_slice(x);
+    let wide = T::widen(level, &piece);
+    let whole = x.len() / LEAF * LEAF;
+    let mut ragged = Ragged { tail: None };
+    if whole < x.len() {
+        let of_floats = Deviation::<T::Float>::new(reducer.ddof, reducer.root);
+        let node = few(&of_floats, &wide[whole..x.len()], start + whole as u64);
+        ragged.prepend(reducer, node, (x.len() - whole) as u64);
+    }
+    let (mean, m2) = pair::<_, P, P2>(&wide);
+    let (mean, m2) = halve::<_, P2, P4>(&mean, &m2, 2);
+    let (mut mean, mut m2) = halve::<_, P4, P8>(&mean, &m2, 4);
+    let (mut weight, mut n) = (LEAF, P8);
+    while weight <= whole {
+        if whole & weight != 0 {
+            let i = whole / weight - 1;
+            ragged.prepend(reducer, Moments { mean: mean[i], m2: m2[i] }, weight as u64);
+        }
+        n /= 2;
+        let (left, below) = (mean, m2);
+        level_up(weight, n, (&left, &below), (&mut mean, &mut m2));
+        weight *= 2;
+    }
+    ragged.tail.expect("there are elements").0
 }
 
 /// The longest rows that are reduced piece by piece, several in each.

@@ -181,6 +181,18 @@ pub(super) fn fold_tile<const KNOWN: bool, R: Reducer, const W: usize>(
         fold_eight(reducer, &array!(PANEL, r => rows[r.min(n - 1)]), n, absent, start, &mut nodes[0]);
         return copy_out(&nodes[0], out);
     }
+    if KNOWN && let Ok(x) = <&[&[R::Item; W]; 2]>::try_from(rows) {
+        fold_few(reducer, x, start, &mut nodes[0]);
+        return copy_out(&nodes[0], out);
+    }
+    if KNOWN && let Ok(x) = <&[&[R::Item; W]; 3]>::try_from(rows) {
+        fold_few(reducer, x, start, &mut nodes[0]);
+        return copy_out(&nodes[0], out);
+    }
+    if KNOWN && let Ok(x) = <&[&[R::Item; W]; 4]>::try_from(rows) {
+        fold_few(reducer, x, start, &mut nodes[0]);
+        return copy_out(&nodes[0], out);
+    }
     let mut weights = [2u64; PANEL / 2];
     let mut n = rows.len().div_ceil(2);
     for (pair, nodes) in nodes[..n].iter_mut().enumerate() {
@@ -218,6 +230,29 @@ pub(super) fn fold_tile<const KNOWN: bool, R: Reducer, const W: usize>(
         n = n.div_ceil(2);
     }
     copy_out(&nodes[0], out);
+}
+
+/// The nodes of a tile's columns of two to four rows.
+#[inline(always)]
+fn fold_few<R: Reducer, const N: usize, const W: usize>(
+    reducer: &R,
+    rows: &[&[R::Item; W]; N],
+    start: u64,
+    nodes: &mut [MaybeUninit<R::Acc>; W],
+) {
+    const { assert!(2 <= N && N <= 4) };
+    for (i, node) in nodes.iter_mut().enumerate() {
+        let leaf = inlined(
+            #[inline(always)]
+            |r: usize| reducer.lift(rows[r][i], start + r as u64),
+        );
+        let low = reducer.combine_counted(leaf(0), 1, leaf(1), 1);
+        node.write(match N {
+            2 => low,
+            3 => reducer.combine_counted(low, 2, leaf(2), 1),
+            _ => reducer.combine_counted(low, 2, reducer.combine_counted(leaf(2), 1, leaf(3), 1), 2),
+        });
+    }
 }
 
 /// The nodes of a tile's columns of [`PANEL`] rows. From row `n` on, `absent` stands for them.

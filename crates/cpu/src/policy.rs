@@ -102,6 +102,9 @@ pub const MOST_ABREAST: usize = 64;
 pub const MOST_OF_TILES: usize = 1 << 12;
 /// The fewest indices of a reduced axis, each with a small block of memory, whose blocks such tiles bring into order.
 pub const LEAST_LANE: usize = 32;
+/// The fewest rows of few columns in each of several stretches that such tiles bring into order: each stretch begins
+/// and ends with small subtrees. Other values have no record (`bench/record/cpu/2026-11-25/orders.txt`).
+pub const LEAST_STRETCH: usize = 512;
 /// Bytes of a run of the innermost axis from which on each output is read by itself, run after run.
 pub const LONG_RUN: usize = 2048;
 

@@ -2,8 +2,8 @@
 
 use super::moves::TILE;
 use super::policy::{
-    BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_INNER, LEAST_LANE, LEAST_RUN, LEAST_RUNS, LEAST_SLABS, LONG_RUN,
-    MOST_ABREAST, MOST_BESIDE, MOST_OF_TILES, MOST_SLAB, TILE_ITEMS,
+    BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_INNER, LEAST_LANE, LEAST_RUN, LEAST_RUNS, LEAST_SLABS, LEAST_STRETCH,
+    LONG_RUN, MOST_ABREAST, MOST_BESIDE, MOST_OF_TILES, MOST_SLAB, TILE_ITEMS,
 };
 use std::cmp::Reverse;
 use warpfold_array::problem::{Dim, Problem};
@@ -132,7 +132,19 @@ impl Route {
             let lane = outer.len().checked_sub(1)?;
             (lane, kept.iter().filter(|dim| end(dim) <= outer[lane].x.unsigned_abs()).count())
         } else if column.x == *size as isize && column.len < TILE {
-            (outer.iter().position(|dim| dim.x.unsigned_abs() == end(&column))?, 1)
+            let follows = |dim: &Dim| dim.x.unsigned_abs() == end(&column);
+            match outer.iter().position(follows) {
+                Some(lane) => (lane, 1),
+                // Rows of a few columns follow one another, in each of several stretches.
+                None if !outer.is_empty()
+                    && follows(inner)
+                    && inner.len >= LEAST_STRETCH
+                    && column.len >= FEW_COLUMNS =>
+                {
+                    (outer.len(), 1)
+                }
+                None => return None,
+            }
         } else {
             return None;
         };

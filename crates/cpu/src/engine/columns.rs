@@ -4,6 +4,7 @@ use warpfold_array::problem::{At, Dim, Problem, Walk};
 
 use super::Work;
 use super::counter::Counter;
+use super::lane::Lane;
 use super::nodes::{Items, Nodes};
 use super::panels::Room;
 use super::rows::Scratch;
@@ -26,9 +27,7 @@ pub(super) fn rows_per_task(rows: usize, tasks: usize, threads: usize, least: us
 
 /// The columns of a matrix.
 struct Columns {
-    lane: Dim,
-    /// The axes that the lane is made of, the fastest in memory first. Outputs may have them in another order.
-    parts: Vec<Dim>,
+    lane: Lane,
     /// Neighbours that are one output, in any order.
     group: usize,
     /// Whether a task has all columns.
@@ -36,19 +35,6 @@ struct Columns {
     others: Vec<Dim>,
     /// Elements of an output.
     count: usize,
-}
-
-impl Columns {
-    /// The place of an output along the lane.
-    fn place(&self, output: usize) -> isize {
-        let (last, parts) = self.parts.split_last().expect("an axis");
-        let (mut place, mut rest) = (0, output);
-        for dim in parts {
-            place += (rest % dim.len) as isize * dim.out;
-            rest /= dim.len;
-        }
-        place + rest as isize * last.out
-    }
 }
 
 impl Work<'_> {
@@ -63,32 +49,28 @@ impl Work<'_> {
             let problem = Problem { reduced: outer.to_vec(), count, outputs, ..self.problem.clone() };
             let few = problem.has_dense_rows(&wide) && wide.len < FEW_DENSE_COLUMNS;
             let work = Work { problem: &problem, ..*self };
-            let columns = Columns { lane: wide, parts: vec![lane], group, few, others, count: self.problem.count };
+            let columns = Columns { lane: Lane::of(lane), group, few, others, count: self.problem.count };
             // SAFETY: the caller vouches for the elements and the places.
-            return unsafe { work.some_columns(&columns, out) };
+            return unsafe { work.some_columns(&columns, wide, out) };
         }
-        // Axes that follow one another in memory are one lane, in whatever order outputs have them.
-        let (mut parts, mut lane, mut few) = (vec![lane], lane, few);
-        let follows = |lane: Dim| {
-            let end = move |step: isize| step.checked_mul(lane.len as isize);
-            move |dim: &Dim| lane.x > 0 && Some(dim.x) == end(lane.x) && Some(dim.mask) == end(lane.mask)
-        };
-        while lane.len * self.problem.size < STRIP_BYTES
-            && let Some(next) = others.iter().position(follows(lane))
+        // Axes that follow one another in memory are one lane.
+        let (mut lane, mut few) = (Lane::of(lane), few);
+        while lane.dim.len * self.problem.size < STRIP_BYTES
+            && let Some(next) = others.iter().position(|dim| lane.goes_on(dim))
         {
-            let next = others.remove(next);
-            lane.len *= next.len;
-            parts.push(next);
-            few = lane.len < if self.problem.has_dense_rows(&lane) { FEW_DENSE_COLUMNS } else { FEW_COLUMNS };
+            lane.append(others.remove(next));
+            let most = if self.problem.has_dense_rows(&lane.dim) { FEW_DENSE_COLUMNS } else { FEW_COLUMNS };
+            few = lane.dim.len < most;
         }
-        let columns = Columns { lane, parts, group: 1, few, others, count: self.problem.count };
+        let wide = lane.dim;
+        let columns = Columns { lane, group: 1, few, others, count: self.problem.count };
         // SAFETY: the caller vouches for the elements and the places.
-        unsafe { self.some_columns(&columns, out) };
+        unsafe { self.some_columns(&columns, wide, out) };
     }
 
-    /// Reduces the columns of a matrix.
-    unsafe fn some_columns(&self, columns: &Columns, out: &Output<Value>) {
-        let Columns { lane, group, few, ref others, count: under, .. } = *columns;
+    /// Reduces the columns of a matrix, which lie along `lane`.
+    unsafe fn some_columns(&self, columns: &Columns, lane: Dim, out: &Output<Value>) {
+        let Columns { group, few, ref others, count: under, .. } = *columns;
         // A kernel that takes many rows at a time need not have them as a block.
         let tall = !self.facts.runs && self.facts.rows > PANEL && lane.len >= TILE;
         let (few, count) = (few && !tall, self.problem.count);
@@ -125,10 +107,7 @@ impl Work<'_> {
             let (n, nodes) = (nodes.len(), nodes.first());
             // SAFETY: the caller vouches for the elements and the places, and the outputs of strips are disjoint.
             unsafe {
-                match columns.parts[..] {
-                    [lane] => self.finish_apart(out, at + first as isize * lane.out, lane.out, nodes, n, under),
-                    _ => self.finish_at(out, &|i| at + columns.place(first + i), nodes, n, under),
-                }
+                self.finish_along(out, at, &columns.lane, first, nodes, n, under);
             }
         };
         // SAFETY: the strip lies within what the caller vouches for.

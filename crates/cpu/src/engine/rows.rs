@@ -3,6 +3,7 @@
 use warpfold_array::problem::{At, Dim, Problem, Walk};
 
 use super::Work;
+use super::lane::Lane;
 use super::nodes::{Items, Nodes};
 use super::panels::Room;
 use crate::loops::{Item, Loops, Node, Value};
@@ -68,20 +69,27 @@ impl Work<'_> {
             // SAFETY: the caller vouches for the elements and the places, and tasks have disjoint outputs.
             unsafe {
                 match self.short_rows() {
-                    Some(lane) => self.many_rows(lane, from, to, out),
+                    Some(lane) => self.many_rows(&lane, from, to, out),
                     None => self.few_rows(from, to, out),
                 }
             }
         });
     }
 
-    /// The kept axis along which rows follow one another without a gap, if rows are short enough to take many at once.
-    fn short_rows(&self) -> Option<Dim> {
-        let (inner, lane) = (self.problem.inner(), *self.problem.kept.last()?);
+    /// The kept axes along which rows follow one another without a gap, if rows are short enough to take many at once.
+    fn short_rows(&self) -> Option<Lane> {
+        let (inner, (nearest, others)) = (self.problem.inner(), self.problem.kept.split_last()?);
         let len = self.problem.count as isize;
         let one = self.problem.reduced.len() <= 1 && inner.x > 0;
         let adjacent =
-            lane.x == inner.x * len && (lane.mask == inner.mask * len || (lane.mask == 0 && inner.mask == 0));
+            nearest.x == inner.x * len && (nearest.mask == inner.mask * len || (nearest.mask == 0 && inner.mask == 0));
+        let mut lane = Lane::of(*nearest);
+        for dim in others.iter().rev() {
+            if !lane.goes_on(dim) {
+                break;
+            }
+            lane.append(*dim);
+        }
         (len as usize <= BLOCK / 2 && one && adjacent).then_some(lane)
     }
 
@@ -100,21 +108,25 @@ impl Work<'_> {
     }
 
     /// Outputs `from..to`, a block of rows at a time.
-    unsafe fn many_rows(&self, lane: Dim, from: usize, to: usize, out: &Output<Value>) {
+    unsafe fn many_rows(&self, lane: &Lane, from: usize, to: usize, out: &Output<Value>) {
         let mut scratch = Scratch::new(self.kernel);
-        let len = self.problem.count;
-        let along = Dim { len: lane.len * len, ..self.problem.inner() };
-        let most = if len < ALONE && self.kernel.apart(len) { (BLOCK / len).max(TILE) } else { BLOCK / len };
+        let (len, rows) = (self.problem.count, lane.dim.len);
+        let along = Dim { len: rows * len, ..self.problem.inner() };
+        let some = BLOCK / len;
+        // Columns are reduced a tile at a time.
+        let most = if len < ALONE && self.kernel.apart(len) { (some / TILE * TILE).max(TILE) } else { some };
         let mut row = from;
         while row < to {
-            let walk = Walk::new(&self.problem.kept, self.base, row);
-            let batch = most.min(to - row).min(lane.len - row % lane.len);
+            let at = row % rows;
+            let (walk, first) = (Walk::new(&self.problem.kept, self.base, row), row - at);
+            let batch = most.min(to - row).min(rows - at);
             // SAFETY: `batch` rows follow one another along the lane, within what the caller vouches for; no other task
             // writes these outputs.
             unsafe {
                 let x = self.run_of(walk.at(), &along, batch * len, &mut scratch.items);
                 scratch.nodes.write(batch, |to| self.rows_of_block(x, batch, len, &mut scratch.room, to));
-                self.finish_along(out, walk.out(), &lane, &scratch.nodes);
+                let (place, nodes) = (Walk::new(&self.problem.kept, self.base, first).out(), scratch.nodes.first());
+                self.finish_along(out, place, lane, at, nodes, batch, len);
             }
             row += batch;
         }
@@ -146,15 +158,6 @@ impl Work<'_> {
             self.matrix(columns, len, n, room, to);
             room.apart = apart;
         }
-    }
-
-    /// Writes the results of `nodes` to outputs that follow one another along a kept axis.
-    ///
-    /// # Safety
-    /// The nodes are of this kernel; no other task writes the places.
-    pub(super) unsafe fn finish_along(&self, out: &Output<Value>, at: isize, lane: &Dim, nodes: &Nodes) {
-        // SAFETY: the caller vouches for nodes of this kernel, and that no other task writes the places.
-        unsafe { self.finish_apart(out, at, lane.out, nodes.first(), nodes.len(), self.problem.count) };
     }
 
     /// The tree over `len` elements of one output, from the index `from` (a multiple of `CHUNK`): the first of `nodes`.

@@ -12,6 +12,7 @@ use super::Work;
 use super::nodes::{Items, Nodes};
 use super::panels::Room;
 use crate::loops::Value;
+use crate::moves::TILE;
 use crate::output::Output;
 use crate::policy::{BLOCK, CHUNK, LEAST_PIECE, WIDE_SLAB};
 use crate::transpose::{Rows, take_apart};
@@ -88,7 +89,11 @@ impl Work<'_> {
     pub(super) unsafe fn slabs(&self, slab: usize, out: &Output<Value>) {
         let (outer, inner) = self.problem.kept.split_at(slab + 1);
         let slabs = self.slabs_along(outer[slab], inner);
-        let total = self.problem.outputs / slabs.outs.len();
+        let width = slabs.outs.len();
+        let total = self.problem.outputs / width;
+        // Of a tile of columns that is not full, all are reduced.
+        let columns = (BLOCK / slabs.each).max(WIDE_SLAB.div_ceil(width)) * width;
+        let most = columns.next_multiple_of(TILE) / width;
         let group = (CHUNK / slabs.each).clamp(1, total.div_ceil(self.threads * 4).max(BLOCK / slabs.each));
         self.tasks(total.div_ceil(group), &|task| {
             let node = self.facts.node;
@@ -102,10 +107,7 @@ impl Work<'_> {
             };
             let (mut at, end) = (task * group, total.min((task + 1) * group));
             while at < end {
-                let n = (BLOCK / slabs.each)
-                    .max(WIDE_SLAB.div_ceil(slabs.outs.len()))
-                    .min(end - at)
-                    .min(slabs.dim.len - at % slabs.dim.len);
+                let n = most.min(end - at).min(slabs.dim.len - at % slabs.dim.len);
                 // SAFETY: the caller vouches for the elements and the places. These slabs follow one another, and no
                 // other task has them.
                 unsafe { self.some_slabs(&slabs, &Walk::new(outer, self.base, at), n, &mut scratch, out) };

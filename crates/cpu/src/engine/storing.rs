@@ -4,6 +4,7 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
+use super::lane::Lane;
 use super::{Storing, Work};
 use crate::loops::{Node, Value};
 use crate::moves::copy;
@@ -21,6 +22,31 @@ impl Work<'_> {
                 let nodes = nodes.wrapping_byte_add(some.start * self.facts.node);
                 self.kernel.finish(nodes, some.len(), count as u64, to);
             });
+        }
+    }
+
+    /// Writes the results of `n` nodes, each of `count` elements, to the outputs along a lane from number `first` on.
+    /// `at` is the place of the lane's first output.
+    ///
+    /// # Safety
+    /// `n` nodes of this kernel are readable; no other task writes the places.
+    #[expect(clippy::too_many_arguments, reason = "a part of a lane, and its nodes")]
+    pub(super) unsafe fn finish_along(
+        &self,
+        out: &Output<Value>,
+        at: isize,
+        lane: &Lane,
+        first: usize,
+        nodes: *const Node,
+        n: usize,
+        count: usize,
+    ) {
+        // SAFETY: the caller vouches for the nodes and the places.
+        unsafe {
+            match lane.step() {
+                Some(step) => self.finish_apart(out, at + first as isize * step, step, nodes, n, count),
+                None => self.finish_at(out, &|i| at + lane.place(first + i), nodes, n, count),
+            }
         }
     }
 
@@ -57,17 +83,21 @@ impl Work<'_> {
         n: usize,
         count: usize,
     ) {
-        if let Some(Storing::Apart(_)) = self.storing {
-            for i in 0..n {
-                // SAFETY: the caller vouches for the nodes and the places.
+        let mut room = SomeValues::new();
+        if let Some(Storing::Apart(scatter)) = self.storing {
+            let some = SomeValues::BYTES / self.facts.value;
+            for first in (0..n).step_by(some) {
+                let (some, values) = (some.min(n - first), room.first());
+                // SAFETY: the caller vouches for the nodes; `room` has space for `some` results.
                 unsafe {
-                    let node = nodes.wrapping_byte_add(i * self.facts.node);
-                    self.finish(out, place(i), node, 1, count);
+                    self.kernel.finish(nodes.wrapping_byte_add(first * self.facts.node), some, count as u64, values);
+                }
+                for i in 0..some {
+                    scatter(values.wrapping_byte_add(i * self.facts.value), 1, self.number(out, place(first + i)));
                 }
             }
             return;
         }
-        let mut room = SomeValues::new();
         let some = SomeValues::BYTES / out.size();
         for first in (0..n).step_by(some) {
             let some = some.min(n - first);
@@ -86,6 +116,13 @@ impl Work<'_> {
                 }
             }
         }
+    }
+
+    /// The number of an output, which is in bounds.
+    fn number(&self, out: &Output<Value>, place: isize) -> usize {
+        let number = self.problem.out_offset + place;
+        out.at(number, 1);
+        number as usize
     }
 
     /// Writes `n` outputs, which `write` writes, to the places from number `at` on. `write` is given an address and

@@ -13,8 +13,9 @@ use super::columns::rows_per_task;
 use super::nodes::{Items, Nodes};
 use super::slabs::steps as places;
 use super::span::Span;
+use super::stored::Sequences;
 use crate::loops::{Item, Value};
-use crate::moves::{by_size, copy_runs};
+use crate::moves::{by_size, copy, copy_runs};
 use crate::output::Output;
 use crate::policy::{BLOCK, LINES, TILE_ITEMS};
 use crate::transpose::{Rows, take_apart};
@@ -96,16 +97,19 @@ impl Work<'_> {
         let Tiles { lane, depth, ref steps, width, .. } = *tiles;
         let size = self.facts.item;
         let pitch = width * depth + PAD;
-        let (mut items, mut tile) = (Items::new(), Items::new());
+        let (mut stored, mut tile) = (Items::new(), Items::new());
         let start = |i: usize| (((before + i % tiles.sequences) * lane.len + from) * depth) as u64;
         let mut spans: Vec<Span> = (0..steps.len()).map(|i| Span::new(self.kernel, start(i))).collect();
         let x = tile.room(steps.len() * pitch * size);
         for first in (from..to).step_by(width) {
             let n = width.min(to - first);
+            let (at, sequences) = (base.step(&lane, first), Sequences { number: steps.len(), len: n * depth, pitch });
             // SAFETY: the caller vouches for these indices of the lane; the tile has room for `width` of each output,
             // and those that are read have been written.
             unsafe {
-                self.fill(tiles, base.step(&lane, first), n, &mut items, x, pitch);
+                self.brought(&sequences, tiles.within, at.mask, &mut stored, x, &|work, to| {
+                    work.fill(tiles, at, n, to, pitch);
+                });
                 for (output, span) in spans.iter_mut().enumerate() {
                     span.extend(self.kernel, x.byte_add(output * pitch * size), n * depth);
                 }
@@ -117,16 +121,43 @@ impl Work<'_> {
 
     /// Brings the elements of each sequence within `n` indices of the lane together: those of sequence i from
     /// element `i * pitch` on.
-    unsafe fn fill(&self, tiles: &Tiles<'_>, base: At, n: usize, items: &mut Items, to: *mut Item, pitch: usize) {
+    unsafe fn fill(&self, tiles: &Tiles<'_>, base: At, n: usize, to: *mut Item, pitch: usize) {
         let Tiles { lane, inner, depth, within, ref steps, .. } = *tiles;
         let (size, raw) = (self.facts.item, self.problem.size as isize);
         if within.is_empty() {
             // SAFETY: the caller's.
-            return unsafe { self.fill_blocks(tiles, base, n, items, to, pitch) };
+            return unsafe { self.fill_blocks(tiles, base, n, to, pitch) };
         }
-        let (&nearest, &run) = (within.last().expect("an output"), inner.last().expect("an inner axis"));
+        let mut items = Items::new();
+        let &nearest = within.last().expect("an output");
+        let Some(&run) = inner.last() else {
+            // Rows of the outputs' elements. SAFETY: the caller's.
+            return unsafe { self.transpose(base, &nearest, steps.len(), &lane, n, &mut items, to, pitch) };
+        };
         if inner.len() > 1 || run.x != raw {
             // Outputs lie side by side, so the lines of each index of the lane are transposed.
+            let row = steps.len() as isize * size as isize;
+            let is_near = within.len() == 1 && nearest.x == raw && lane.x == row && self.load.direct();
+            if is_near && n > 1 {
+                // Lines of all indices follow one another, a few bytes of each index. They are read as they lie.
+                let (bytes, whole) = (n * row as usize, self.load.whole());
+                let lines = items.room(depth * bytes);
+                let rows = Rows { n: depth, columns: steps.len(), step: n * steps.len(), bytes: size, whole };
+                let mut walk = Walk::new(inner, base, 0);
+                for line in 0..depth {
+                    // SAFETY: the caller vouches for the lines, for each of which there is room.
+                    unsafe { copy(walk.at().x, lines.byte_add(line * bytes).cast(), bytes) };
+                    walk.advance();
+                }
+                for i in 0..n {
+                    // SAFETY: all lines have been copied; the caller vouches for room for the elements.
+                    unsafe {
+                        let from = lines.byte_add(i * row as usize).cast_const();
+                        take_apart(from, rows, to.byte_add(i * depth * size), pitch);
+                    }
+                }
+                return;
+            }
             for i in 0..n {
                 let mut walk = Walk::new(inner, base.step(&lane, i), 0);
                 let mut done = 0;
@@ -135,7 +166,7 @@ impl Work<'_> {
                     // SAFETY: the caller vouches for the lines, and for room for them.
                     unsafe {
                         let to = to.byte_add((i * depth + done) * size);
-                        self.transpose(walk.at(), &nearest, steps.len(), &run, lines, items, to, pitch);
+                        self.transpose(walk.at(), &nearest, steps.len(), &run, lines, &mut items, to, pitch);
                     }
                     done += lines;
                     walk = Walk::new(inner, base.step(&lane, i), done % depth);
@@ -154,7 +185,7 @@ impl Work<'_> {
             unsafe {
                 if dense {
                     let elements = together * depth * steps.len();
-                    let x = self.run_of(at, &run, elements, items);
+                    let x = self.run_of(at, &run, elements, &mut items);
                     copy_runs(x, [together, steps.len()], depth, size, to.byte_add(i * depth * size), pitch);
                     continue;
                 }
@@ -169,51 +200,41 @@ impl Work<'_> {
 
     /// The same where each index of the lane has a block of the array: each sequence has some of its elements, in any
     /// order of memory.
-    unsafe fn fill_blocks(
-        &self,
-        tiles: &Tiles<'_>,
-        base: At,
-        n: usize,
-        items: &mut Items,
-        to: *mut Item,
-        pitch: usize,
-    ) {
+    unsafe fn fill_blocks(&self, tiles: &Tiles<'_>, base: At, n: usize, to: *mut Item, pitch: usize) {
         let Tiles { lane, inner, depth, ref steps, .. } = *tiles;
-        let (size, raw) = (self.facts.item, self.problem.size);
+        let size = self.facts.item;
         // Runs of a few elements are moved as one.
-        let run = inner.last().filter(|run| run.x == raw as isize && (run.len * raw).is_power_of_two());
-        let run = run.map_or(1, |run| run.len).min((16 / raw).max(1));
+        let run = inner.last().filter(|run| run.x == size as isize && (run.len * size).is_power_of_two());
+        let run = run.map_or(1, |run| run.len).min((16 / size).max(1));
         let places = places(inner, |dim| dim.x);
         let places: Vec<isize> = places.into_iter().step_by(run).collect();
         let offsets = steps.iter().flat_map(|step| places.iter().map(move |place| step + place)).collect::<Vec<_>>();
-        let is_direct = self.load.direct();
-        let apart = if is_direct { to.cast::<u8>() } else { items.room(steps.len() * pitch * raw).cast::<u8>() };
-        let side_by_side = offsets.iter().enumerate().all(|(i, &at)| at == (i * run * raw) as isize);
+        let bytes = run * size;
+        let side_by_side = offsets.iter().enumerate().all(|(i, &at)| at == (i * bytes) as isize);
+        let place = |sequence: usize, i: usize| to.wrapping_byte_add((sequence * pitch + i * depth) * size);
         // SAFETY: the caller vouches for the elements of `n` indices, and for room for `pitch` of each sequence, of
         // which each has `depth` for an index.
         unsafe {
-            if places.len() == 1 && side_by_side && (lane.x as usize).is_multiple_of(run * raw) {
-                let (bytes, whole) = (run * raw, self.load.whole() && run * raw <= 8);
+            if places.len() == 1 && side_by_side && (lane.x as usize).is_multiple_of(bytes) {
+                let whole = self.load.whole() && bytes <= 8;
                 let rows = Rows { n, columns: steps.len(), step: lane.x as usize / bytes, bytes, whole };
-                take_apart(base.x, rows, apart, pitch / run);
-            } else {
-                by_size!(run * raw, T => for i in 0..n {
-                    let x = base.x.wrapping_byte_add(i * lane.x as usize);
-                    for (sequence, offsets) in offsets.chunks(places.len()).enumerate() {
-                        let to = apart.byte_add((sequence * pitch + i * depth) * raw).cast::<T>();
-                        for (i, &offset) in offsets.iter().enumerate() {
-                            to.add(i).write_unaligned(x.byte_offset(offset).cast::<T>().read_unaligned());
-                        }
+                return take_apart(base.x.cast(), rows, to, pitch / run);
+            }
+            by_size!(bytes, T => for i in 0..n {
+                let x = base.x.wrapping_byte_add(i * lane.x as usize);
+                for (sequence, offsets) in offsets.chunks(places.len()).enumerate() {
+                    let to = place(sequence, i).cast::<T>();
+                    for (i, &offset) in offsets.iter().enumerate() {
+                        to.add(i).write_unaligned(x.byte_offset(offset).cast::<T>().read_unaligned());
                     }
-                }, else unreachable!("elements of 1 to 16 bytes"));
-            }
-            if !is_direct {
-                let along = Dim { len: n * depth, x: raw as isize, mask: 0, out: 0 };
-                for sequence in 0..steps.len() {
-                    let at = At { x: apart.byte_add(sequence * pitch * raw).cast_const(), ..base };
-                    self.load.gather(at, &along, n * depth, to.byte_add(sequence * pitch * size));
                 }
-            }
+            }, else for i in 0..n {
+                let x = base.x.wrapping_byte_add(i * lane.x as usize);
+                for (j, &offset) in offsets.iter().enumerate() {
+                    let to = place(j / places.len(), i).byte_add(j % places.len() * bytes);
+                    copy(x.byte_offset(offset).cast(), to, bytes);
+                }
+            });
         }
     }
 }

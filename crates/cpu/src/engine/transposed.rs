@@ -10,6 +10,7 @@ use warpfold_array::problem::{At, Dim, Walk};
 use super::Work;
 use super::nodes::{Items, Nodes};
 use super::span::Span;
+use super::stored::Sequences;
 use super::strip::Strip;
 use crate::loops::{Item, Value};
 use crate::moves::TILE;
@@ -36,7 +37,10 @@ impl Work<'_> {
             return unsafe { self.lanes_as_columns(outer, lane, inner, unit, out) };
         }
         let most = TILE_ITEMS / self.facts.item.max(1);
-        let width = lane.len.min((most / depth).max(LEAST_LANES / self.problem.size).max(1));
+        let (whole, few) = (most / depth, (LEAST_LANES / self.problem.size).max(1));
+        // Tiles of about as many lanes each: of a few lanes only a part of a cache line would be read.
+        let groups = if whole >= few { lane.len.div_ceil(whole) } else { (lane.len / few).max(1) };
+        let width = lane.len.div_ceil(groups);
         let slice = depth.min(most / width);
         let (groups, slices) = (lane.len.div_ceil(width), depth.div_ceil(slice));
         let per_output = outer_len * groups * slices;
@@ -124,26 +128,14 @@ impl Work<'_> {
     unsafe fn lanes(&self, tile: &Tile<'_>) -> Vec<Span> {
         let Tile { lanes, first, depth, from, to, .. } = *tile;
         let (size, n) = (self.facts.item, to - from);
-        let (mut rows, mut apart) = (Items::new(), Items::new());
+        let (mut apart, mut stored) = (Items::new(), Items::new());
         let pitch = if n == depth { n } else { n + PAD };
         let x = apart.room(lanes * pitch * size);
-        let inner = tile.inner.last().copied().unwrap_or(tile.lane);
-        let mut walk = Walk::new(tile.inner, tile.base, from);
-        let mut done = 0;
-        // SAFETY: the caller vouches for `lanes` elements of each line, and there is room for those of all lines.
+        let sequences = Sequences { number: lanes, len: n, pitch };
+        // SAFETY: the caller vouches for the lanes' elements, and there is room for those of all lanes, which are
+        // written before they are read.
         unsafe {
-            while done < n {
-                // Lines along the innermost axis are a fixed step apart.
-                let lines = (inner.len - (from + done) % inner.len).min(n - done).min(LINES.max(BLOCK / lanes));
-                for lane in (0..lanes).step_by(MOST_LANES) {
-                    let (at, to) = (walk.at().step(&tile.lane, lane), x.byte_add((lane * pitch + done) * size));
-                    let some = MOST_LANES.min(lanes - lane);
-                    self.transpose(at, &tile.lane, some, &inner, lines, &mut rows, to, pitch);
-                }
-                done += lines;
-                walk = Walk::new(tile.inner, tile.base, (from + done) % depth);
-                self.tell(lines * lanes);
-            }
+            self.brought(&sequences, &[], tile.base.mask, &mut stored, x, &|work, to| work.lines(tile, to, pitch));
             if n == depth {
                 let mut span = Span::new(self.kernel, first as u64);
                 span.extend(self.kernel, x, lanes * n);
@@ -155,6 +147,31 @@ impl Work<'_> {
                 span.extend(self.kernel, x.byte_add(lane * pitch * size), n);
             }
             spans
+        }
+    }
+
+    /// Transposes a tile's lines: lane i goes to the elements from `i * pitch` on.
+    unsafe fn lines(&self, tile: &Tile<'_>, x: *mut Item, pitch: usize) {
+        let Tile { lanes, depth, from, to, .. } = *tile;
+        let (size, n) = (self.facts.item, to - from);
+        let inner = tile.inner.last().copied().unwrap_or(tile.lane);
+        let mut rows = Items::new();
+        let mut walk = Walk::new(tile.inner, tile.base, from);
+        let mut done = 0;
+        while done < n {
+            // Lines along the innermost axis are a fixed step apart.
+            let lines = (inner.len - (from + done) % inner.len).min(n - done).min(LINES.max(BLOCK / lanes));
+            let most = MOST_LANES.max(BLOCK / lines);
+            for lane in (0..lanes).step_by(most) {
+                let (at, to) = (walk.at().step(&tile.lane, lane), x.wrapping_byte_add((lane * pitch + done) * size));
+                // SAFETY: the caller vouches for `lanes` elements of each line, and there is room for those of all.
+                unsafe {
+                    self.transpose(at, &tile.lane, most.min(lanes - lane), &inner, lines, &mut rows, to, pitch);
+                }
+            }
+            done += lines;
+            walk = Walk::new(tile.inner, tile.base, (from + done) % depth);
+            self.tell(lines * lanes);
         }
     }
 
@@ -180,24 +197,6 @@ impl Work<'_> {
             if in_place && step >= lanes as isize {
                 let rows = Rows { n: lines, columns: lanes, step: step as usize, bytes: size, whole };
                 return take_apart(at.x.cast::<Item>(), rows, to, pitch);
-            }
-            let raw = self.problem.size;
-            let step = inner.x / raw as isize;
-            if lane.x == raw as isize
-                && inner.x % raw as isize == 0
-                && step >= lanes as isize
-                && (lane.mask, inner.mask) == (0, 0)
-            {
-                // As they are in memory, and converted where they lie side by side again.
-                let apart = room.room(lines * lanes * raw).cast::<u8>();
-                let rows = Rows { n: lines, columns: lanes, step: step as usize, bytes: raw, whole: true };
-                take_apart(at.x, rows, apart, lines);
-                let along = Dim { x: raw as isize, ..*lane };
-                for lane in 0..lanes {
-                    let at = At { x: apart.byte_add(lane * lines * raw), ..at };
-                    self.load.gather(at, &along, lines, to.byte_add(lane * pitch * size));
-                }
-                return;
             }
             let copied = room.room(lines * lanes * size);
             for line in 0..lines {

@@ -15,7 +15,8 @@ use warpfold_array::problem::{At, Problem};
 use warpfold_core::Reducer;
 use warpfold_core::ops::{Arg, Deviation, Extremum, LogSumExp, Search, Sum};
 
-const LENGTHS: [usize; 17] = [1, 2, 7, 8, 9, 127, 128, 129, 255, 256, 257, 300, 1000, 2048, 3840, 4095, 4096];
+const LENGTHS: [usize; 21] =
+    [1, 2, 7, 8, 9, 31, 32, 95, 127, 128, 129, 255, 256, 257, 300, 356, 1000, 2048, 3840, 4095, 4096];
 const LEVELS: [Simd; 3] = [Simd::Baseline, Simd::Avx2, Simd::Avx512];
 
 /// Elements in [-2, 2), some of them something else.

@@ -8,6 +8,7 @@ mod edges;
 mod keys;
 mod kmeans;
 mod laws;
+mod orders;
 mod reference;
 mod spans;
 mod tiles;
