@@ -110,6 +110,14 @@ pub trait Source: Copy {
     fn lesser<S: Simt>(s: &S, a: Self::Value, b: Self::Value) -> Self::Value;
     /// The greater.
     fn greater<S: Simt>(s: &S, a: Self::Value, b: Self::Value) -> Self::Value;
+    /// Whether the number is NaN: by one comparison, where [`Element::is_nan`] looks at bits.
+    #[inline(always)]
+    fn is_nan(number: Self::Value) -> bool
+    where
+        Self::Value: PartialOrd,
+    {
+        number.partial_cmp(&number).is_none()
+    }
     /// The bits of an element with this number.
     fn bits<S: Simt>(s: &S, number: Self::Value) -> Self::Bits;
 }

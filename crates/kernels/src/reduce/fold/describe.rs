@@ -292,7 +292,7 @@ where
         }
         let least = least.flipped(X::Key::cut(-1));
         let better = least > seen.least.key || greatest > seen.greatest.key;
-        if s.branch(better && !ends.least.is_nan() && (X::TELLS_ZEROS || !ends.greatest.is_nan())) {
+        if s.branch(better && !X::is_nan(ends.least) && (X::TELLS_ZEROS || !X::is_nan(ends.greatest))) {
             let (least, greatest) = (seen.least.take(least, ends.first), seen.greatest.take(greatest, ends.last));
             return Seen { nans: seen.nans, least, greatest };
         }

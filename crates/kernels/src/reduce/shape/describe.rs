@@ -95,7 +95,7 @@ where
             #[inline(always)]
             |k| {
                 let node = totals.pack(s, &w[k]);
-                nans |= (node.squares.is_nan() as u32) << k;
+                nans |= (X::is_nan(node.squares) as u32) << k;
                 node
             },
         );
