@@ -85,8 +85,10 @@ pub trait Tree: Parts {
     /// Whether staged outputs may have their elements in several turns. Of folds with large nodes that would cost
     /// registers for which other outputs wait.
     const TURNS: bool = Self::NEUTRAL && !Self::COUNTS;
-    /// Whether outputs that are staged side by side are taken in pairs, if a word has an element of each.
-    const TWINS: bool = Self::Bits::SIZE == 2 && Self::Node::WORDS <= 2 && !Self::COUNTS;
+    /// Whether outputs of 2 bytes that are staged side by side are taken in pairs, a word with an element of each, and
+    /// packs that lie in two runs are read as two. Of folds whose kernels have no register to spare, that costs all
+    /// other outputs more.
+    const TWINS: bool = false;
     /// The neutral node; any value if there is none.
     fn neutral(&self) -> Self::Node;
     /// The bits of an element that changes nothing, if there is one.

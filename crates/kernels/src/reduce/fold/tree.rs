@@ -119,6 +119,7 @@ where
     type Node = P::Real;
     const COMMUTES: bool = Self::SWAPS;
     const NEUTRAL: bool = true;
+    const TWINS: bool = X::Bits::SIZE == 2 && Self::SWAPS;
     no_plain!();
     #[inline(always)]
     fn neutral(&self) -> Self::Node {

@@ -272,7 +272,7 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
                 }
                 let from = mine + k * W::PER;
                 if s.branch(turned) {
-                    return tile.pack::<S, W::Bits, K>(s, shape, stage, base, [from, len].map(|i| i + tile.skip));
+                    return tile.pack::<S, W, K>(s, shape, stage, base, [from, len].map(|i| i + tile.skip));
                 }
                 stage.gather::<S, W::Bits>(
                     s,

@@ -5,7 +5,7 @@
 //! lies in two runs is made of two. Outputs of more elements than a tile holds are taken in stretches, each a whole subtree.
 //! Bottleneck: instructions, where packs lie in two runs.
 
-use crate::reduce::shape::piece::below;
+use crate::reduce::shape::piece::{Walk, below};
 use crate::reduce::shape::split::next;
 use crate::reduce::shape::stage::Stage;
 use crate::reduce::shape::staged::{Staged, Tile};
@@ -65,7 +65,7 @@ impl Tile {
     /// The pack of an output's turns, of which the first begins at `base`, from element `from` on. Beyond the `len`
     /// elements of the turns it is the last again.
     #[inline(always)]
-    pub(super) fn pack<S: Simt, B: Bits, const K: usize>(
+    pub(super) fn pack<S: Simt, W: Walk, const K: usize>(
         &self,
         s: &S,
         shape: &Staged<K>,
@@ -74,26 +74,25 @@ impl Tile {
         [from, len]: [u32; 2],
     ) -> [u32; 4] {
         let (run, (turn, inside)) = (shape.run.by as u32, shape.run.divide_small(from));
-        // Elements of this turn. With fewer to a turn than a pack has, it could be in more than two; two elements are
-        // found as quickly one by one.
-        let (here, two) = (run - inside, B::PER > 2 && run >= B::PER);
-        if s.branch(shape.near == B::SIZE && from + B::PER <= len && (here >= B::PER || two)) {
+        // Elements of this turn. With fewer to a turn than a pack has, it could be in more than two.
+        let (here, two) = (run - inside, W::TWINS && run >= W::PER);
+        if s.branch(shape.near == W::Bits::SIZE && from + W::PER <= len && (here >= W::PER || two)) {
             let at = self.place(shape, base, turn, inside);
-            let own = stage.pack::<S, B>(s, at >> 4, at & 15);
-            if B::PER <= 2 || s.branch(here >= B::PER) {
+            let own = stage.pack::<S, W::Bits>(s, at >> 4, at & 15);
+            if !W::TWINS || s.branch(here >= W::PER) {
                 return own;
             }
-            let at = self.place(shape, base, turn + 1, 0) - here * B::SIZE;
-            let others = stage.pack::<S, B>(s, at >> 4, at & 15);
+            let at = self.place(shape, base, turn + 1, 0) - here * W::Bits::SIZE;
+            let others = stage.pack::<S, W::Bits>(s, at >> 4, at & 15);
             return warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |i| {
-                    let keep = below(here * B::SIZE, i);
+                    let keep = below(here * W::Bits::SIZE, i);
                     (own[i] & keep) | (others[i] & !keep)
                 },
             );
         }
-        stage.gather::<S, B>(
+        stage.gather::<S, W::Bits>(
             s,
             #[inline(always)]
             |e| {
