@@ -123,7 +123,8 @@ pub trait Source: Copy {
 }
 
 macro_rules! source {
-    ($($(#[$doc:meta])* $name:ident, $dtype:ident, $key:ty: $bits:ty => $value:ty, $f:expr, $back:expr, $ends:ident;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident, $dtype:ident, $key:ty: $bits:ty => $value:ty, $f:expr, $back:expr,
+        $ends:ident;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
         pub struct $name;

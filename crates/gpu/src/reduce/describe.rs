@@ -35,8 +35,8 @@ pub struct Survey {
 enum Work {
     /// There are no outputs.
     Nothing(Description),
-    /// One kernel for all; `offset` bytes from the array's address to where it starts. Others, if they are not the same,
-    /// for an array that does not begin with a line of 16 bytes.
+    /// One kernel for all; `offset` bytes from the array's address to where it starts. Others, if they are not the
+    /// same, for an array that does not begin with a line of 16 bytes.
     Once { launches: Vec<Ready<CallAt>>, unaligned: Option<Vec<Ready<CallAt>>>, workspace: usize, offset: isize },
     /// [`EACH`], and for floats two counts: of what is not zero, with NaNs and without.
     Each(Vec<Reduction>),

@@ -265,8 +265,9 @@ where
         }
     }
 
-    /// Takes extremes that were found as numbers, unless one is NaN. What is found beside a NaN is of no importance: the
-    /// NaN is an extreme itself, and taken later. `packs` have all that was looked at, in case that there are zeros.
+    /// Takes extremes that were found as numbers, unless one is NaN. What is found beside a NaN is of no importance:
+    /// the NaN is an extreme itself, and taken later. `packs` have all that was looked at, in case that there are
+    /// zeros.
     #[inline(always)]
     pub fn take_ends<S: Simt, const N: usize>(
         &self,

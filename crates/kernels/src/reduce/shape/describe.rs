@@ -62,8 +62,8 @@ where
         self.0.take(s, seen, X::Bits::PER as usize, valid, bits, place)
     }
 
-    /// Looks at the packs of a tile, of which pack `first` is this lane's first, and makes their nodes. A pack has a NaN
-    /// where the sum of squares is one.
+    /// Looks at the packs of a tile, of which pack `first` is this lane's first, and makes their nodes. A pack has a
+    /// NaN where the sum of squares is one.
     #[inline(always)]
     fn packs<S: Simt, Q: Gather>(
         &self,

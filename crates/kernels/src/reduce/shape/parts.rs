@@ -142,7 +142,7 @@ pub const fn room(blocks: u64) -> u64 {
 
 /// Counters that they need: one for each group, and so on.
 pub const fn turns(blocks: u64) -> u64 {
-    if blocks <= 64 { 1 } else { blocks / 32 + 4 }
+    if blocks <= 64 { 1 } else { blocks / 512 + 4 }
 }
 
 /// Where a block stands among those that share a row or a panel. Groups of them reduce their parts first, then groups

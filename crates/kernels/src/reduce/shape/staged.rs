@@ -56,7 +56,8 @@ params! {
         pub turns: u32,
         /// Lanes to an output.
         pub lanes: u32,
-        /// Packs of a lane, of words if outputs are taken in pairs: at most 15, and a power of two up to 8 if several lanes share an output.
+        /// Packs of a lane, of words if outputs are taken in pairs: at most 15, and a power of two up to 8 if several
+        /// lanes share an output.
         pub packs: u32,
         /// Outputs that the lanes have side by side.
         pub abreast: Divisor,

@@ -1,9 +1,9 @@
 //! Staged outputs whose elements lie in several turns: two reduced axes that are not one axis in memory.
 //!
 //! Idea: outputs side by side have their runs side by side, too, in every turn of the outer axis. So a tile is a
-//! stretch of memory of each turn, and each has its room in the stage. A lane finds a pack by one division; a pack that
-//! lies in two runs is made of two. Outputs of more elements than a tile holds are taken in stretches, each a whole subtree.
-//! Bottleneck: instructions, where packs lie in two runs.
+//! stretch of memory of each turn, and each has its room in the stage. A lane finds a pack by one division; most packs
+//! lie in one run. Outputs of more elements than a tile holds are taken in stretches, each a whole subtree. Bottleneck:
+//! instructions, where packs lie in two runs.
 
 use crate::reduce::shape::piece::{Walk, below};
 use crate::reduce::shape::split::next;
