@@ -90,7 +90,7 @@ fn between(fold: &Fold, problem: &Problem) -> Option<(Dim, Dim)> {
     // Staged logarithms of sums took as long: 297 us of f16 (44739225,3) on an H200, and 264 in columns; f32 has tiles
     // (178 us of (16,4194304) in Fortran order, 192 so).
     let is_slow = *size > 2 || fold.name.starts_with("logsumexp");
-    let most = if fold.facts.twins && fold.facts.words == 1 { PAIRED_BYTES } else { BETWEEN_BYTES };
+    let most = if fold.facts.twins { PAIRED_BYTES } else { BETWEEN_BYTES };
     (is_dense && !is_read && !is_slow && row <= most).then_some((*run, *columns))
 }
 

@@ -255,15 +255,14 @@ impl<'a> Planner<'a> {
         let read = size * wide as isize;
         let beside = columns.x == size && width.is_multiple_of(wide);
         let aligned = beside && rows.iter().chain(outer).all(|d| d.x % read == 0);
-        let most = if self.fold.facts.ordered { 16 } else { 32 }; // Trees have only the kernel for fewer than 32 lanes.
+        // Trees have only the kernel for fewer than 32 lanes.
+        let most = if self.fold.facts.ordered { 16 } else { 32 };
         let mut lanes = width.div_ceil(wide).next_power_of_two().min(most);
         if run.x.abs() < columns.x.abs() {
-            // What lies side by side is read by neighbouring lanes.
-            lanes = lanes.min(32 / (run.len as u64).min(32).next_power_of_two()).max(1);
+            // What lies side by side is read by neighbouring lanes, but fewer rows than a tile has are slow.
+            let near = 32 / (run.len as u64).min(32).next_power_of_two();
+            lanes = lanes.min(near.max((256 / self.problem.count as u64).max(1).next_power_of_two()));
         }
-        // Fewer rows than a tile has are slow.
-        let whole = (256 / self.problem.count as u64).max(1).next_power_of_two().min(most);
-        lanes = lanes.max(whole.min(width.div_ceil(wide).next_power_of_two()));
         let reduced = Apart { map, aligned: aligned as u64 };
         self.panels("apart", outer, (columns, None), lanes, self.problem.count as u64, reduced)
     }

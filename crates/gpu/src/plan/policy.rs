@@ -92,7 +92,8 @@ pub const SUBTREE: usize = 32;
 pub const SUBTREE_BYTES: usize = 128;
 /// Bytes of few columns, of which a warp stages a stretch of 32 rows and more. Not measured against other values.
 pub const BETWEEN_BYTES: usize = 127;
-/// The same of a stretch of 16 rows and more, where outputs are taken in pairs and have parts of one word.
+/// The same of a stretch of 16 rows and more, where outputs are taken in pairs: on an H100, mean bf16 (14749,140,5,13)
+/// of axes 0 and 1 took 280 us so, and 323 in columns.
 pub const PAIRED_BYTES: usize = 255;
 /// Bytes of columns whose results are reduced again: as many as several panels have. Not measured.
 pub const TOGETHER_BYTES: usize = 8 << 10;

@@ -22,8 +22,8 @@ const FIT: usize = 16 * LINES as usize - 15;
 /// Bytes of a turn, at most.
 const MOST_TURN: usize = 1 << 31;
 
-/// Logarithms of the elements of a stretch that leaves a part: from 4 on if outputs are taken in pairs, and parts are
-/// no more than a word.
+/// Logarithms of the elements of a stretch that leaves a part: from 4 on if outputs are taken in pairs, whose parts are
+/// small.
 const SUBTREES: Range<u32> = 5..10;
 
 /// Units of memory that follow one another.
@@ -198,7 +198,7 @@ impl Planner<'_> {
         let outside = &kept[..kept.len() - (columns.out != 0) as usize];
         let lined = self.aligned && outside.iter().all(|axis| axis.x % 16 == 0);
         // Stretches are whole subtrees.
-        let least = if self.fold.facts.twins && self.fold.facts.words == 1 { 4 } else { SUBTREES.start };
+        let least = if self.fold.facts.twins { 4 } else { SUBTREES.start };
         let ways = (least..SUBTREES.end).filter_map(|bits| {
             let len = 1usize << bits;
             let along = Dim { len: run.len.div_ceil(len), x: run.x << bits, mask: 0, out: 1 };

@@ -1,12 +1,12 @@
 //! Two trees beside each other: of elements of 2 bytes in the halves of words.
 
-use crate::reduce::fold::{Parts, Tree, no_large};
+use crate::reduce::fold::{Parts, Tree, no_plain};
 use crate::reduce::out::Out;
 use crate::reduce::recipe::Recipe;
 use crate::source::Bits;
 use warpfold_simt::Simt;
 
-/// The tree of the low halves and that of the high ones. Nodes and parts are pairs.
+/// The tree of the low halves and that of the high ones, of a fold that has no cheaper tree. Nodes and parts are pairs.
 #[derive(Clone, Copy)]
 pub struct Twins<F>(pub F);
 
@@ -19,7 +19,6 @@ fn halves<B: Bits, T>(word: u32, f: impl Fn(B) -> T) -> [T; 2] {
 impl<F: Parts> Parts for Twins<F> {
     type Part = [F::Part; 2];
     const SWAPS: bool = F::SWAPS;
-    const PLACES: bool = F::PLACES;
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
         Self(F::new(recipe))
@@ -31,10 +30,6 @@ impl<F: Parts> Parts for Twins<F> {
     #[inline(always)]
     fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part {
         [self.0.meet(left[0], right[0]), self.0.meet(left[1], right[1])]
-    }
-    #[inline(always)]
-    fn moved(&self, part: Self::Part, by: u64) -> Self::Part {
-        [self.0.moved(part[0], by), self.0.moved(part[1], by)]
     }
     /// Writes both results, side by side.
     #[inline(always)]
@@ -49,10 +44,7 @@ impl<F: Tree> Tree for Twins<F> {
     type Node = [F::Node; 2];
     const COMMUTES: bool = F::COMMUTES;
     const NEUTRAL: bool = F::NEUTRAL;
-    const COUNTS: bool = F::COUNTS;
-    const TURNS: bool = false;
-    const MOST: u32 = F::MOST;
-    no_large!();
+    no_plain!();
     #[inline(always)]
     fn neutral(&self) -> Self::Node {
         [self.0.neutral(); 2]
@@ -78,24 +70,5 @@ impl<F: Tree> Tree for Twins<F> {
     #[inline(always)]
     fn part(&self, node: Self::Node, count: u32) -> Self::Part {
         [self.0.part(node[0], count), self.0.part(node[1], count)]
-    }
-    type Plain = Twins<F::Plain>;
-    const HAS_PLAIN: bool = F::HAS_PLAIN;
-    #[inline(always)]
-    fn plain(&self) -> Twins<F::Plain> {
-        Twins(self.0.plain())
-    }
-    #[inline(always)]
-    fn is_ordinary<S: Simt>(&self, s: &S, word: u32) -> bool {
-        let [low, high] = halves(
-            word,
-            #[inline(always)]
-            |bits| self.0.is_ordinary(s, bits),
-        );
-        low && high
-    }
-    #[inline(always)]
-    fn raise(&self, node: <Self::Plain as Tree>::Node) -> Self::Node {
-        [self.0.raise(node[0]), self.0.raise(node[1])]
     }
 }

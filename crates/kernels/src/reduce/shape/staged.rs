@@ -217,7 +217,7 @@ pub fn kernel<S: Simt, W: Walk, const K: usize>(s: &S, call: &Call<Staged<K>>) {
             stage.keep(s, lines, source.count(), flat, twins);
             s.warp_barrier(ALL);
             if W::TWINS && s.branch(twins) {
-                tile.twins(s, &walk, call, stage, ordinary);
+                tile.twins(s, &walk, call, stage);
             } else if s.branch(few) {
                 short(s, &walk, call, &tile, stage, [ordinary, lined]);
             } else {

@@ -14,7 +14,7 @@ use crate::source::Bits;
 use warpfold_simt::Simt;
 
 impl Tile {
-    /// The outputs of the tile, which is staged, in pairs. Whether elements are all ordinary.
+    /// The outputs of the tile, which is staged, in pairs.
     #[inline(always)]
     pub(super) fn twins<S: Simt, W: Walk, const K: usize>(
         &self,
@@ -22,7 +22,6 @@ impl Tile {
         walk: &W,
         call: &Call<Staged<K>>,
         stage: Stage,
-        ordinary: bool,
     ) {
         let shape = &call.shape;
         let (pairs, per, near) = (shape.width.by as u32, u32::PER, shape.near);
@@ -55,7 +54,7 @@ impl Tile {
                     |i| stage.twins(s, (at + i as u32 * near).min(last), even),
                 )
             };
-            let mut parts = walk.twins(s, stretch, ordinary, read);
+            let mut parts = walk.twins(s, stretch, read);
             // One copy of the end for both.
             let alone = shape.layout & ODD != 0 && pair + 1 == pairs;
             let (mut column, end) = (2 * pair, 2 * pair + if alone { 1 } else { 2 });

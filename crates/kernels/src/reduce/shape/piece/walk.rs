@@ -90,7 +90,6 @@ pub trait Walk: Piece {
         &self,
         _s: &S,
         _stretch: Stretch,
-        _ordinary: bool,
         _read: impl Fn(u32) -> [u32; 4],
     ) -> [<Self::Fold as Parts>::Part; 2] {
         [self.fold().nothing(); 2]
@@ -254,8 +253,8 @@ impl<F: Tree> Walk for Ordered<F> {
     const TWINS: bool = F::TWINS;
 
     #[inline(always)]
-    fn twins<S: Simt>(&self, s: &S, stretch: Stretch, ordinary: bool, read: impl Fn(u32) -> [u32; 4]) -> [F::Part; 2] {
-        Ordered::<_>(Twins(self.0), PhantomData).walk(s, stretch, ordinary, read)
+    fn twins<S: Simt>(&self, s: &S, stretch: Stretch, read: impl Fn(u32) -> [u32; 4]) -> [F::Part; 2] {
+        Ordered::<_>(Twins(self.0), PhantomData).walk(s, stretch, true, read)
     }
 
     #[inline(always)]
