@@ -80,7 +80,8 @@ impl Spec {
     /// Whether this is one of the common reductions of 16-bit floats that have kernels of their own.
     fn reads_halves(&self) -> bool {
         let hot = match self.op {
-            Op::Sum | Op::Mean | Op::Var | Op::Std => !self.skip_nan && self.precision == Precision::Tree,
+            Op::Norm if self.ord == Ord::Inf => false,
+            Op::Sum | Op::Mean | Op::Var | Op::Std | Op::Norm => self.precision == Precision::Tree,
             Op::Min | Op::Max | Op::ArgMin | Op::ArgMax => true,
             _ => false,
         };

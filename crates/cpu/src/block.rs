@@ -20,15 +20,35 @@ pub(super) fn tree_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> 
         x,
         start,
         #[inline(always)]
-        |piece, at, nodes| match size_of::<R::Item>() {
-            // 512 bytes at a time fit the registers. Whole pieces of f32 took 54 ms where these take 48 (1 GiB, one
-            // thread). Of f64 only 256 bytes do: 512 took 155 ms where these take 140 (2 GiB, one thread of a Xeon with
-            // AVX-512), as LLVM brought pairs from one level to the next in memory.
-            8 => low_levels::<R, 32, 16, 8, 4, 2>(reducer, piece, at, nodes),
-            4 => low_levels::<R, 128, 64, 32, 16, 8>(reducer, piece, at, nodes),
-            _ => low_levels::<R, 256, 128, 64, 32, 16>(reducer, piece, at, nodes),
-        },
+        |piece, at, nodes| low(reducer, piece, at, nodes),
     )
+}
+
+/// The first levels of a piece.
+#[inline(always)]
+fn low<R: Reducer>(
+    reducer: &R,
+    piece: &[R::Item; PIECE],
+    start: u64,
+    nodes: &mut [MaybeUninit<R::Acc>; PIECE / GROUP],
+) {
+    match size_of::<R::Item>() {
+        // 512 bytes at a time fit the registers. Whole pieces of f32 took 54 ms where these take 48 (1 GiB, one
+        // thread). Of f64 only 256 bytes do: 512 took 155 ms where these take 140 (2 GiB, one thread of a Xeon with
+        // AVX-512), as LLVM brought pairs from one level to the next in memory.
+        8 => low_levels::<R, 32, 16, 8, 4, 2>(reducer, piece, start, nodes),
+        4 => low_levels::<R, 128, 64, 32, 16, 8>(reducer, piece, start, nodes),
+        _ => low_levels::<R, 256, 128, 64, 32, 16>(reducer, piece, start, nodes),
+    }
+}
+
+/// The node of [`GROUP`] elements.
+#[inline(always)]
+fn of_group<R: Reducer>(reducer: &R, group: &[R::Item; GROUP], start: u64) -> R::Acc {
+    let pairs: [R::Acc; GROUP / 2] = lift_pairs(reducer, group, start);
+    let fours: [R::Acc; GROUP / 4] = halve(reducer, &pairs, 2);
+    let eights: [R::Acc; GROUP / 8] = halve(reducer, &fours, 4);
+    reducer.combine_counted(eights[0], 8, eights[1], 8)
 }
 
 /// The first levels of a piece, `N` elements at a time.
@@ -70,6 +90,7 @@ pub(super) fn tree_of_pieces<R: Reducer>(
     let (pieces, rest) = x.as_chunks::<PIECE>();
     let (groups, last) = rest.as_chunks::<GROUP>();
     let mut at = start;
+    prefetch(rest.as_ptr().wrapping_byte_add(AHEAD), rest.len());
     let (of_pieces, of_groups) = a.split_at_mut(pieces.len() * (PIECE / GROUP));
     for (piece, nodes) in pieces.iter().zip(of_pieces.as_chunks_mut::<{ PIECE / GROUP }>().0) {
         low(piece, at, nodes);
@@ -93,10 +114,7 @@ pub(super) fn tree_of_pieces<R: Reducer>(
         return unsafe { padded_root(reducer, identity, &mut a, &mut b, n) };
     }
     for (group, node) in groups.iter().zip(of_groups) {
-        let pairs: [R::Acc; GROUP / 2] = lift_pairs(reducer, group, at);
-        let fours: [R::Acc; GROUP / 4] = halve(reducer, &pairs, 2);
-        let eights: [R::Acc; GROUP / 8] = halve(reducer, &fours, 4);
-        node.write(reducer.combine_counted(eights[0], 8, eights[1], 8));
+        node.write(of_group(reducer, group, at));
         at += GROUP as u64;
     }
     let mut ragged = Ragged { tail: short_tail(reducer, last, at) };
@@ -217,4 +235,79 @@ fn short_tail<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> Option<(R::
         ragged.prepend(reducer, node, 8);
     }
     ragged.tail
+}
+
+/// The trees over rows whose length is a power of two: each level of all rows at once.
+#[inline(always)]
+pub(super) fn fold_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &mut [MaybeUninit<R::Acc>]) {
+    fold_rows_by(
+        reducer,
+        x,
+        len,
+        out,
+        #[inline(always)]
+        |piece, nodes| low(reducer, piece, 0, nodes),
+    );
+}
+
+/// [`fold_rows`], where `low` computes the first levels of a piece of rows that are long enough.
+#[inline(always)]
+pub(super) fn fold_rows_by<R: Reducer>(
+    reducer: &R,
+    x: &[R::Item],
+    len: usize,
+    out: &mut [MaybeUninit<R::Acc>],
+    low: impl Fn(&[R::Item; PIECE], &mut [MaybeUninit<R::Acc>; PIECE / GROUP]),
+) {
+    debug_assert!(x.len() <= BLOCK && x.len() == len * out.len());
+    let rows = out.len();
+    if len == 1 {
+        for i in 0..rows {
+            out[i].write(reducer.lift(x[i], 0));
+        }
+        return;
+    }
+    let mut a: Level<R::Acc, { BLOCK / 2 }> = [const { MaybeUninit::uninit() }; BLOCK / 2];
+    let mut b: Level<R::Acc, { BLOCK / 4 }> = [const { MaybeUninit::uninit() }; BLOCK / 4];
+    let (mut nodes, mut weight) = (rows * len / 2, 2u64);
+    if len >= GROUP && !R::INDEXED && size_of::<R::Acc>() <= size_of::<u64>() {
+        // Nodes that fit the registers: the first levels piece by piece, as those of a block.
+        (nodes, weight) = (rows * len / GROUP, GROUP as u64);
+        let (pieces, rest) = x.as_chunks::<PIECE>();
+        let (of_pieces, of_rest) = a[..nodes].split_at_mut(pieces.len() * (PIECE / GROUP));
+        for (piece, nodes) in pieces.iter().zip(of_pieces.as_chunks_mut::<{ PIECE / GROUP }>().0) {
+            low(piece, nodes);
+        }
+        for (group, node) in rest.as_chunks::<GROUP>().0.iter().zip(of_rest) {
+            node.write(of_group(reducer, group, 0));
+        }
+    } else {
+        lift_pairs_of_rows(reducer, &x[..2 * nodes], len, &mut a[..nodes]);
+    }
+    let (mut from, mut to): (&mut [_], &mut [_]) = (&mut a, &mut b);
+    while nodes > rows {
+        nodes /= 2;
+        // SAFETY: the level below has written all of its `2 * nodes` nodes.
+        unsafe { pair_up(reducer, &from[..2 * nodes], &mut to[..nodes], weight) };
+        weight *= 2;
+        std::mem::swap(&mut from, &mut to);
+    }
+    out.copy_from_slice(&from[..rows]);
+}
+
+/// The nodes of pairs of elements, whose indices start at 0 in each row. `len`, a power of two, is the length of a row.
+#[inline(always)]
+fn lift_pairs_of_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &mut [MaybeUninit<R::Acc>]) {
+    const PIECE: usize = 128;
+    let mut first = 0;
+    for (x, out) in x.chunks(2 * PIECE).zip(out.chunks_mut(PIECE)) {
+        prefetch(x.as_ptr().wrapping_byte_add(AHEAD), x.len());
+        for (i, o) in out.iter_mut().enumerate() {
+            let at = ((first + 2 * i) & (len - 1)) as u64;
+            // SAFETY: i is below the length of `out`, and `x` is twice as long.
+            let (left, right) = unsafe { (*x.get_unchecked(2 * i), *x.get_unchecked(2 * i + 1)) };
+            o.write(reducer.combine_counted(reducer.lift(left, at), 1, reducer.lift(right, at + 1), 1));
+        }
+        first += 2 * PIECE;
+    }
 }

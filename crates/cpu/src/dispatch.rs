@@ -22,7 +22,8 @@ use crate::free::Lanes;
 use crate::halves::{Half, Halves, Wide};
 use crate::integers::{Integers, Summed};
 use crate::kernel::{Scalar as ScalarTree, Tree};
-use crate::live::{Deviations, LiveDeviation, LiveMean, Means};
+use crate::live::{Deviations, LiveDeviation};
+use crate::live_mean::{LiveMean, Means};
 use crate::load::{Gather, Loaded, Optional, Plain, Readable, gather_same};
 use crate::moments::Spread;
 use crate::store::Stored;
@@ -92,12 +93,22 @@ impl Kernels<'_> {
     {
         let load = Plain { gather: gather_same(self.swapped), direct: !self.swapped, masked_as: None, nan_as: None };
         let initial = self.initial.map(T::from_cast);
-        let search = Search::new(matches!(self.op, Op::Max | Op::ArgMax), self.skip_nan);
-        match self.op {
-            Op::Sum => v.visit(Halves(Sum::total().initial(initial.map(T::float))), load),
-            Op::Mean => v.visit(Halves(Sum::mean()), load),
-            Op::Var | Op::Std => v.visit(Spread(Deviation::new(self.ddof, self.op == Op::Std)), load),
-            Op::Min | Op::Max => v.visit(Peak(Extremum { search, initial }), load),
+        let skip = self.skip_nan;
+        let search = Search::new(matches!(self.op, Op::Max | Op::ArgMax), skip);
+        let deviation = || Deviation::new(self.ddof, self.op == Op::Std);
+        match (self.op, self.ord) {
+            (Op::Sum, _) => {
+                // As in NumPy, a sum that leaves elements out starts from +0.0.
+                let initial = initial.map(T::float).or(skip.then_some(0.0));
+                v.visit(Halves(Sum::total().initial(initial).skip_nan(skip)), load)
+            }
+            (Op::Mean, _) if skip => v.visit(Means(LiveMean::<T>::new()), load),
+            (Op::Mean, _) => v.visit(Halves(Sum::mean()), load),
+            (Op::Var | Op::Std, _) if skip => v.visit(Deviations(LiveDeviation(deviation())), load),
+            (Op::Var | Op::Std, _) => v.visit(Spread(deviation()), load),
+            (Op::Norm, Ord::One) => v.visit(Halves(Sum::<T, Magnitude>::norm1().skip_nan(skip)), load),
+            (Op::Norm, _) => v.visit(Halves(Sum::<T, Square>::norm2().skip_nan(skip)), load),
+            (Op::Min | Op::Max, _) => v.visit(Peak(Extremum { search, initial }), load),
             _ => v.visit(ArgScan(Arg::<T> { search }), load),
         }
     }

@@ -6,10 +6,11 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{Deviation, Moments, Plain};
 use warpfold_core::{Element, Reducer};
 
+use super::high::fold_high_columns;
 use super::kernel::{Kernel, each_row};
 use super::panel::{Panel, TILE, fold_columns_at_level, fold_tile};
 use super::periods::fold_periods;
-use super::policy::{AHEAD, AHEAD_COLUMNS, BLOCK, FEW_DENSE_COLUMNS, PANEL, SHORT_BYTES};
+use super::policy::{AHEAD, BLOCK, FEW_DENSE_COLUMNS, HIGH, PANEL, SHORT_BYTES};
 use super::simd::{prefetch, vectorize};
 use super::tree::Ragged;
 
@@ -114,7 +115,7 @@ impl<T: Small> Kernel for Exact<T> {
         each_row(self, x, len, out);
     }
 
-    const ROWS: usize = if size_of::<T>() == 1 { ROWS } else { PANEL };
+    const ROWS: usize = if size_of::<T>() == 1 { HIGH } else { PANEL };
 
     unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<Moments<f64>>]) {
         debug_assert!(panel.groups == 1, "dense rows are not cut into groups");
@@ -122,7 +123,14 @@ impl<T: Small> Kernel for Exact<T> {
             return vectorize(
                 #[inline(always)]
                 // SAFETY: the caller vouches for an element of each node in every row, and for a tile of nodes.
-                || unsafe { exact_columns(&self.0, panel.rows, out) },
+                || unsafe {
+                    fold_high_columns(
+                        panel,
+                        out,
+                        #[inline(always)]
+                        |rows, out| exact_tile(&self.0, rows, out),
+                    );
+                },
             );
         }
         // SAFETY: the caller vouches for a group's share of `out` in every row.
@@ -170,57 +178,28 @@ impl<T: Small> Kernel for Exact<T> {
     }
 }
 
-/// Rows of a panel of bytes. 128 MiB, two threads of a busy machine, times of 32 and of 128 rows over that of 8: u8
-/// (2048,65500) along axis 0 1.06, 1.62; i8 (2048,128,512) along axis 1 0.68, 0.62. Wider elements stay with 8: i16
-/// (2048,32750) along axis 0 took twice as long by 32.
-const ROWS: usize = 4 * PANEL;
-
-/// The nodes of the columns of at most [`ROWS`] rows, tile by tile.
-///
-/// # Safety
-/// Every row has an element for each node, of which there are at least as many as in a tile.
+/// The nodes of a tile's columns of at most [`HIGH`] rows.
 #[inline(always)]
-unsafe fn exact_columns<T: Small>(reducer: &Deviation<T>, rows: &[*const T], out: &mut [MaybeUninit<Moments<f64>>]) {
-    const { assert!(ROWS <= 128 && ROWS <= T::EXACT) };
-    let (width, ahead) = (out.len(), AHEAD_COLUMNS / 4 / size_of::<T>());
-    let mut tile = [const { MaybeUninit::<&[T; TILE]>::uninit() }; ROWS];
-    let mut column = 0;
-    while column < width {
-        // The last tile may overlap the one before.
-        column = column.min(width - TILE);
-        // No farther than the rows' own end: another task may have what follows.
-        let has_ahead = column + TILE + ahead <= width;
-        for (to, row) in tile.iter_mut().zip(rows) {
-            let row = row.wrapping_add(column);
-            if has_ahead {
-                prefetch(row.wrapping_add(ahead), TILE);
-            }
-            // SAFETY: the caller vouches for all columns of each row, and the tile ends at the last column.
-            to.write(unsafe { &*row.cast::<[T; TILE]>() });
+fn exact_tile<T: Small>(reducer: &Deviation<T>, rows: &[&[T; TILE]], out: &mut [MaybeUninit<Moments<f64>>; TILE]) {
+    const { assert!(HIGH <= 128 && HIGH <= T::EXACT) };
+    // Powers of two of rows, the fewest, at the right end, first.
+    let (mut rest, mut right) = (rows, 0);
+    while !rest.is_empty() {
+        let n = 1 << rest.len().trailing_zeros();
+        let (before, last) = rest.split_at(rest.len() - n);
+        // As in `exact`, but in f64: sums of so few elements and of their squares are exact there.
+        let ((sums, squares), of) = (T::sums_tile(last), n as f64);
+        let scale = 1.0 / of;
+        for i in 0..TILE {
+            let m2 = (squares[i] * of - sums[i] * sums[i]) * scale;
+            let node = Moments { mean: sums[i] * scale, m2 };
+            out[i].write(match right {
+                0 => node,
+                // SAFETY: the nodes of the rows on the right have been written.
+                _ => reducer.combine_counted(node, n as u64, unsafe { out[i].assume_init() }, right),
+            });
         }
-        // SAFETY: the loop has written a place for each row.
-        let mut rest = unsafe { tile[..rows.len()].assume_init_ref() };
-        let out = out[column..].first_chunk_mut::<TILE>().expect("a tile");
-        // Powers of two of rows, the fewest, at the right end, first.
-        let mut right = 0;
-        while !rest.is_empty() {
-            let n = 1 << rest.len().trailing_zeros();
-            let (before, last) = rest.split_at(rest.len() - n);
-            // As in `exact`, but in f64: sums of so few elements and of their squares are exact there.
-            let ((sums, squares), of) = (T::sums_tile(last), n as f64);
-            let scale = 1.0 / of;
-            for i in 0..TILE {
-                let m2 = (squares[i] * of - sums[i] * sums[i]) * scale;
-                let node = Moments { mean: sums[i] * scale, m2 };
-                out[i].write(match right {
-                    0 => node,
-                    // SAFETY: the nodes of the rows on the right have been written.
-                    _ => reducer.combine_counted(node, n as u64, unsafe { out[i].assume_init() }, right),
-                });
-            }
-            (right, rest) = (right + n as u64, before);
-        }
-        column += TILE;
+        (right, rest) = (right + n as u64, before);
     }
 }
 

@@ -7,12 +7,12 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{Exponential, LogSumExp, Powers, Sum, SumExp};
 use warpfold_core::{DType, Element, Float, Reducer, bf16, f16};
 
-use super::block::tree_block;
+use super::block::{fold_rows, tree_block};
 use super::kernel::{Kernel, each_row};
 use super::panel::{Panel, RowList, TILE, fold_columns};
 use super::policy::{AHEAD, BLOCK, SHORT};
 use super::simd::{Simd, at_level, prefetch, vectorize};
-use super::tree::{PIECE, fold_rows, tree_levels};
+use super::tree::{PIECE, tree_levels};
 
 /// logsumexp of plain floats.
 #[derive(Clone)]

@@ -1,25 +1,25 @@
-//! Sums and means of 16-bit floats, and elements that are widened in registers, a piece at a time. f16 is widened by an
-//! instruction where the CPU has one. Widening is exact.
+//! Sums, means and norms of 16-bit floats, and elements that are widened in registers, a piece at a time. f16 is
+//! widened by an instruction where the CPU has one. Widening is exact.
 
 use std::mem::MaybeUninit;
 
-use warpfold_core::ops::Sum;
+use warpfold_core::ops::{Plain, Precision, Sum, Term, Value};
 use warpfold_core::{DType, Element, Reducer};
 use warpfold_core::{bf16, f16};
 
-use super::block::{tree_block, tree_of_pieces};
+use super::block::{fold_rows, fold_rows_by, tree_block, tree_of_pieces};
 use super::kernel::{Kernel, each_row};
 use super::panel::{Panel, TILE, fold_columns_at_level, fold_tile};
 use super::policy::{AHEAD, BLOCK, PANEL, SHORT};
 use super::simd::{Simd, array, at_level, prefetch, vectorize};
-use super::tree::{PIECE, fold_rows, lift_pairs, upper_levels};
+use super::tree::{GROUP, PIECE, lift_pairs, upper_levels};
 
-/// Sums and means of 16-bit floats.
+/// Sums, means and norms of 16-bit floats.
 #[derive(Clone)]
-pub struct Halves<T: Element>(pub Sum<T>);
+pub struct Halves<T: Element, W = Value>(pub Sum<T, W, Plain>);
 
-impl<T: Half> Kernel for Halves<T> {
-    type R = Sum<T>;
+impl<T: Half, W: Term> Kernel for Halves<T, W> {
+    type R = Sum<T, W, Plain>;
 
     fn reducer(&self) -> &Self::R {
         &self.0
@@ -27,28 +27,7 @@ impl<T: Half> Kernel for Halves<T> {
 
     #[inline]
     fn block(&self, x: &[T], start: u64) -> f32 {
-        at_level(
-            #[inline(always)]
-            |level| {
-                if T::DTYPE == DType::BF16 {
-                    // A shift widens bf16, between any two other instructions. This is 1.5 times as fast as widening a
-                    // piece at a time.
-                    return tree_block(&self.0, x, start);
-                }
-                tree_of_pieces(
-                    &self.0,
-                    x,
-                    start,
-                    #[inline(always)]
-                    |piece, at, nodes| {
-                        prefetch(piece.as_ptr().wrapping_byte_add(AHEAD), PIECE);
-                        let sum = Sum::<f32>::total();
-                        let pairs = lift_pairs(&sum, &T::widen(level, piece), at);
-                        upper_levels::<_, 128, 64, 32, 16>(&sum, &pairs, nodes);
-                    },
-                )
-            },
-        )
+        block_of_sum(&self.0, x, start)
     }
 
     const SHORT: usize = SHORT;
@@ -57,10 +36,27 @@ impl<T: Half> Kernel for Halves<T> {
         if !len.is_power_of_two() {
             return each_row(self, x, len, out);
         }
+        if len >= GROUP {
+            let wide = self.0.of::<f32>();
+            return at_level(
+                #[inline(always)]
+                |level| match T::DTYPE {
+                    DType::BF16 => fold_rows(&self.0, x, len, out),
+                    _ => fold_rows_by(
+                        &self.0,
+                        x,
+                        len,
+                        out,
+                        #[inline(always)]
+                        |piece, nodes| widened_piece(level, &wide, piece, nodes),
+                    ),
+                },
+            );
+        }
         widened(
             x,
             #[inline(always)]
-            |x| fold_rows(&Sum::<f32>::total(), x, len, out),
+            |x| fold_rows(&self.0.of::<f32>(), x, len, out),
         );
     }
 
@@ -83,16 +79,73 @@ impl<T: Half> Kernel for Halves<T> {
     }
 
     unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<f32>]) {
+        // Either is known to the compiler where elements are lifted: a test of each would keep loops from being
+        // vectorised.
+        let wide = self.0.of::<f32>();
         // SAFETY: the caller vouches for a group's share of `out` in every row.
         unsafe {
-            fold_columns_at_level::<true, _, _>(
-                panel,
-                out,
-                #[inline(always)]
-                |level, rows, at, out| fold_widened(level, &Sum::<f32>::total(), rows, at, out),
-            );
+            match wide.skips_nan() {
+                true => columns(wide.skip_nan(true), panel, out),
+                false => columns(wide.skip_nan(false), panel, out),
+            }
         }
     }
+}
+
+/// [`Kernel::panel`] by a reducer of f32.
+///
+/// # Safety
+/// Every row is good for a group's share of `out`.
+#[inline(always)]
+unsafe fn columns<T: Half, W: Term>(sum: Sum<f32, W>, panel: Panel<'_, T>, out: &mut [MaybeUninit<f32>]) {
+    // SAFETY: the caller vouches for a group's share of `out` in every row.
+    unsafe {
+        fold_columns_at_level::<true, _, _>(
+            panel,
+            out,
+            #[inline(always)]
+            |level, rows, at, out| fold_widened(level, &sum, rows, at, out),
+        );
+    }
+}
+
+/// The node of a block of a sum of any floats.
+#[inline(always)]
+pub(super) fn block_of_sum<T: Wide, W: Term>(sum: &Sum<T, W, Plain>, x: &[T], start: u64) -> T::Float
+where
+    Plain: Precision<T::Float, Real = T::Float>,
+{
+    at_level(
+        #[inline(always)]
+        |level| {
+            if T::DTYPE != DType::F16 {
+                // A shift widens bf16, between any two other instructions. This is 1.5 times as fast as widening a
+                // piece at a time.
+                return tree_block(sum, x, start);
+            }
+            let wide = sum.of::<T::Float>();
+            tree_of_pieces(
+                sum,
+                x,
+                start,
+                #[inline(always)]
+                |piece, _, nodes| widened_piece(level, &wide, piece, nodes),
+            )
+        },
+    )
+}
+
+/// The first levels of a piece, whose elements are widened first.
+#[inline(always)]
+fn widened_piece<T: Wide, R: Reducer<Item = T::Float>>(
+    level: Simd,
+    reducer: &R,
+    piece: &[T; PIECE],
+    nodes: &mut [MaybeUninit<R::Acc>; PIECE / GROUP],
+) {
+    prefetch(piece.as_ptr().wrapping_byte_add(AHEAD), PIECE);
+    let pairs = lift_pairs(reducer, &T::widen(level, piece), 0);
+    upper_levels::<_, 128, 64, 32, 16>(reducer, &pairs, nodes);
 }
 
 /// One tile of columns, whose elements are widened first.

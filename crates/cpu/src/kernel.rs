@@ -4,11 +4,11 @@ use std::mem::MaybeUninit;
 
 use warpfold_core::Reducer;
 
-use super::block::tree_block;
+use super::block::{fold_rows, tree_block};
 use super::panel::{Panel, fold_columns};
 use super::policy::{BLOCK, MOST_ROWS, PANEL, SHORT};
 use super::simd;
-use super::tree::{combine_nodes, fold_rows, tree_levels};
+use super::tree::{combine_nodes, tree_levels};
 use super::uneven::{TILE, fold_ragged};
 
 /// A reducer and its inner loops.
@@ -104,9 +104,14 @@ pub trait Kernel: Sync {
         unreachable!("this kernel needs the tree")
     }
 
-    /// Whether the kernel implements [`Kernel::dense`]. For other kernels, groups of a few columns are brought side by
-    /// side and reduced as panels.
+    /// Whether the kernel implements [`Kernel::dense`]. For other kernels, few columns are brought side by side, and
+    /// each is a block.
     const DENSE: bool = false;
+
+    /// Whether it does for rows of this width.
+    fn takes_dense(_width: usize) -> bool {
+        Self::DENSE
+    }
 
     /// The most elements of dense rows that are taken at a time.
     const DENSE_ITEMS: usize = BLOCK;

@@ -13,6 +13,7 @@ pub mod exponentials;
 pub mod extrema;
 pub mod free;
 pub mod halves;
+mod high;
 pub mod hot;
 pub mod integers;
 pub mod kernel;
@@ -42,6 +43,7 @@ mod dispatch;
 pub mod keys;
 #[cfg(feature = "reductions")]
 mod live;
+mod live_mean;
 #[cfg(feature = "reductions")]
 mod plan;
 #[cfg(feature = "reductions")]

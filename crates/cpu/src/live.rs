@@ -1,18 +1,19 @@
-//! The mean and the variance of floats that leave NaNs out. A node counts the elements under it that are none.
+//! The variance of floats that leaves NaNs out. A node counts the elements under it that are none.
 //!
 //! They have the bits of [`warpfold_core::Live`], whose nodes are optional. Here a node of no elements is a count of 0,
 //! so that there is no branch, and loops are vectorised.
 
 use std::mem::MaybeUninit;
 
-use warpfold_core::ops::{CountNan, Deviation, Moments, Plain, Sum, Value};
-use warpfold_core::{Element, Float, Real, Reducer};
+use warpfold_core::ops::{Deviation, Moments};
+use warpfold_core::{Accumulate, Cast, Element, Float, Real, Reducer};
 
-use super::free::Lanes;
-use super::kernel::{Kernel, Tree, vectorize};
-use super::panel::{Panel, TILE, fold_columns_at_level};
-use super::policy::{AHEAD, BLOCK, PANEL, SHORT};
-use super::simd::prefetch;
+use super::halves::Wide;
+use super::high::{fold_high, fold_high_columns};
+use super::kernel::Kernel;
+use super::panel::{Panel, TILE};
+use super::policy::{AHEAD, BLOCK, HIGH, PANEL, SHORT};
+use super::simd::{Simd, at_level, prefetch};
 use super::wire::fields;
 
 /// A float that is its own mean.
@@ -23,8 +24,8 @@ impl<F: Element<Float = F, Mean = F> + Float + Real> Plainly for F {}
 /// A partial result, and the number of elements under it.
 #[derive(Clone, Copy)]
 pub struct Counted<A> {
-    value: A,
-    count: u64,
+    pub(super) value: A,
+    pub(super) count: u64,
 }
 
 fields!([A] Counted<A>, value: A, count: u64,
@@ -33,133 +34,80 @@ fields!([A] Counted<A>, value: A, count: u64,
     }
 );
 
-/// The mean of elements that are not NaN.
-#[derive(Clone)]
-pub struct LiveMean<F: Element>(Sum<F, Value, Plain>);
-
-impl<F: Plainly> LiveMean<F> {
-    pub fn new() -> Self {
-        Self(Sum::mean().skip_nan(true))
-    }
-}
-
-impl<F: Plainly> Reducer for LiveMean<F> {
-    type Item = F;
-    type Acc = Counted<F>;
-    type Output = F;
-
-    const INDEXED: bool = false;
-
-    fn identity(&self) -> Option<Self::Acc> {
-        Some(Counted { value: F::NOTHING, count: 0 })
-    }
-
-    #[inline(always)]
-    fn lift(&self, x: F, index: u64) -> Self::Acc {
-        Counted { value: self.0.lift(x, index), count: !x.is_nan() as u64 }
-    }
-
-    #[inline(always)]
-    fn combine(&self, left: Self::Acc, right: Self::Acc) -> Self::Acc {
-        Counted { value: self.0.combine(left.value, right.value), count: left.count + right.count }
-    }
-
-    #[inline(always)]
-    fn finish(&self, acc: Self::Acc, _count: u64) -> F {
-        // Of nothing: 0 / 0.
-        self.0.finish(if acc.count == 0 { F::ZERO } else { acc.value }, acc.count)
-    }
-}
-
-/// The loops of [`LiveMean`]: a block is read twice, for the sum and for the count.
-#[derive(Clone)]
-pub struct Means<F: Element>(pub LiveMean<F>);
-
-impl<F: Plainly> Kernel for Means<F> {
-    type R = LiveMean<F>;
-
-    const SHORT: usize = SHORT;
-
-    fn reducer(&self) -> &Self::R {
-        &self.0
-    }
-
-    fn block(&self, x: &[F], start: u64) -> Counted<F> {
-        let nans = Lanes(CountNan::new(false)).block(x, start);
-        Counted { value: Tree(self.0.0.clone()).block(x, start), count: x.len() as u64 - nans as u64 }
-    }
-
-    unsafe fn panel(&self, panel: Panel<'_, F>, out: &mut [MaybeUninit<Counted<F>>]) {
-        // SAFETY: the caller vouches for a group's share of `out` in every row.
-        unsafe {
-            fold_columns_at_level::<true, _, _>(
-                panel,
-                out,
-                #[inline(always)]
-                |_, rows, _, out| {
-                    let (mut values, mut counts) = ([[F::ZERO; TILE]; PANEL], [F::ZERO; TILE]);
-                    let mut n = rows.len();
-                    for (row, values) in rows.iter().zip(&mut values) {
-                        for i in 0..TILE {
-                            values[i] = if row[i].is_nan() { F::NOTHING } else { row[i] };
-                            counts[i] = counts[i].add(if row[i].is_nan() { F::ZERO } else { F::ONE });
+/// [`Kernel::panel`] of groups of at most [`HIGH`] rows, whose nodes count their elements. `of` makes those of a tile's
+/// columns of at most [`PANEL`] rows, a power of two.
+///
+/// # Safety
+/// Every row is good for a group's share of `out`.
+#[inline(always)]
+pub(super) unsafe fn counted_columns<T: Wide<Float: Plainly>, A: Copy>(
+    panel: Panel<'_, T>,
+    out: &mut [MaybeUninit<A>],
+    of: impl Fn(Simd, &[&[T; TILE]]) -> Level<T::Float, TILE>,
+    join: impl Fn(&Level<T::Float, TILE>, &mut Level<T::Float, TILE>),
+    counted: impl Fn(Three<T::Float>) -> A,
+) {
+    at_level(
+        #[inline(always)]
+        |level| {
+            // SAFETY: the caller vouches for a group's share of `out` in every row.
+            unsafe {
+                fold_high_columns(
+                    panel,
+                    out,
+                    #[inline(always)]
+                    |rows, out| {
+                        let nodes = fold_high(
+                            rows,
+                            #[inline(always)]
+                            |_, rows| of(level, rows),
+                            #[inline(always)]
+                            |left, _, right, _| join(left, right),
+                        );
+                        for (i, out) in out.iter_mut().enumerate() {
+                            out.write(counted(nodes.get(i)));
                         }
-                    }
-                    while n > 1 {
-                        for pair in 0..n / 2 {
-                            let (left, right) = (values[2 * pair], values[2 * pair + 1]);
-                            for i in 0..TILE {
-                                values[pair][i] = left[i].add(right[i]);
-                            }
-                        }
-                        if n % 2 == 1 {
-                            values[n / 2] = values[n - 1];
-                        }
-                        n = n.div_ceil(2);
-                    }
-                    for (i, out) in out.iter_mut().enumerate() {
-                        out.write(Counted { value: values[0][i], count: counts[i].to_f64() as u64 });
-                    }
-                },
-            );
-        }
-    }
+                    },
+                );
+            }
+        },
+    );
 }
 
 /// The variance, or the standard deviation, of elements that are not NaN.
 #[derive(Clone)]
-pub struct LiveDeviation<F: Element>(pub Deviation<F>);
+pub struct LiveDeviation<T: Element>(pub Deviation<T>);
 
-impl<F: Plainly> Reducer for LiveDeviation<F> {
-    type Item = F;
-    type Acc = Counted<Moments<F>>;
-    type Output = F;
+impl<T: Wide<Float: Plainly>> Reducer for LiveDeviation<T> {
+    type Item = T;
+    type Acc = Counted<Moments<T::Float>>;
+    type Output = T::Mean;
 
     const INDEXED: bool = false;
 
     fn identity(&self) -> Option<Self::Acc> {
-        Some(Counted { value: Moments { mean: F::ZERO, m2: F::ZERO }, count: 0 })
+        Some(Counted { value: Moments { mean: T::Float::ZERO, m2: T::Float::ZERO }, count: 0 })
     }
 
     #[inline(always)]
-    fn lift(&self, x: F, _index: u64) -> Self::Acc {
-        Three::of(x).counted()
+    fn lift(&self, x: T, _index: u64) -> Self::Acc {
+        Three::of(x.float()).counted()
     }
 
     #[inline(always)]
     fn combine(&self, left: Self::Acc, right: Self::Acc) -> Self::Acc {
         let [a, b] = [left, right].map(
             #[inline(always)]
-            |node| Three { mean: node.value.mean, m2: node.value.m2, count: F::from_count(node.count) },
+            |node| Three { mean: node.value.mean, m2: node.value.m2, count: T::Float::from_count(node.count) },
         );
         let Three { mean, m2, .. } = a.join::<BLOCK>(b);
         Counted { value: Moments { mean, m2 }, count: left.count + right.count }
     }
 
     #[inline(always)]
-    fn finish(&self, acc: Self::Acc, _count: u64) -> F {
+    fn finish(&self, acc: Self::Acc, _count: u64) -> T::Mean {
         match acc.count {
-            0 => F::ZERO.div(F::ZERO),
+            0 => T::Mean::from_float(T::Float::ZERO.div(T::Float::ZERO)),
             count => self.0.finish(acc.value, count),
         }
     }
@@ -167,10 +115,10 @@ impl<F: Plainly> Reducer for LiveDeviation<F> {
 
 /// A node of a block's tree: its count is a float, which is exact.
 #[derive(Clone, Copy)]
-struct Three<F> {
-    mean: F,
-    m2: F,
-    count: F,
+pub(super) struct Three<F> {
+    pub(super) mean: F,
+    pub(super) m2: F,
+    pub(super) count: F,
 }
 
 impl<F: Plainly> Three<F> {
@@ -212,10 +160,10 @@ impl<F: Plainly> Three<F> {
 
 /// The nodes of a level: an array of each part, so that all are vectorised.
 #[derive(Clone, Copy)]
-struct Level<F, const N: usize> {
-    mean: [F; N],
-    m2: [F; N],
-    count: [F; N],
+pub(super) struct Level<F, const N: usize> {
+    pub(super) mean: [F; N],
+    pub(super) m2: [F; N],
+    pub(super) count: [F; N],
 }
 
 impl<F: Plainly, const N: usize> Level<F, N> {
@@ -279,18 +227,19 @@ fn piece<F: Plainly>(x: &[F; PIECE]) -> Level<F, { PIECE / LEAF }> {
 
 /// The nodes that the pieces of a block leave. Those after them are of no elements.
 #[inline(always)]
-fn leaves<F: Plainly, const N: usize>(x: &[F]) -> Level<F, N> {
-    let mut leaves = Level::<F, N>::new();
+fn leaves<T: Wide<Float: Plainly>, const N: usize>(level: Simd, x: &[T]) -> Level<T::Float, N> {
+    let mut leaves = Level::<T::Float, N>::new();
     let (pieces, rest) = x.as_chunks::<PIECE>();
     for (at, x) in pieces.iter().enumerate() {
         prefetch(x.as_ptr().wrapping_byte_add(AHEAD), PIECE);
-        leaves.put(at, &piece(x));
+        leaves.put(at, &piece(&T::widen(level, x)));
     }
     if !rest.is_empty() {
         // What follows the last element is absent, too.
-        let mut last = [F::ZERO.div(F::ZERO); PIECE];
+        prefetch(rest.as_ptr().wrapping_byte_add(AHEAD), rest.len());
+        let mut last = [T::from_cast(Cast::Float(f64::NAN)); PIECE];
         last[..rest.len()].copy_from_slice(rest);
-        leaves.put(pieces.len(), &piece(&last));
+        leaves.put(pieces.len(), &piece(&T::widen(level, &last)));
     }
     leaves
 }
@@ -322,7 +271,8 @@ fn root_of_few<F: Plainly>(level: &Level<F, FEW>) -> Three<F> {
     above::<F, BLOCK, 2, 1>(&level, 1).get(0)
 }
 
-/// One level up from `n` tiles of columns, of at most `MOST` elements each. Returns the number of tiles above.
+/// One level up from `n` tiles of columns, of at most `MOST` elements each: none, if it is one. Returns the number of
+/// tiles above.
 #[inline(always)]
 fn above_tiles<F: Plainly, const MOST: usize>(levels: &mut [Level<F, TILE>; PANEL], n: usize) -> usize {
     for pair in 0..n / 2 {
@@ -331,18 +281,15 @@ fn above_tiles<F: Plainly, const MOST: usize>(levels: &mut [Level<F, TILE>; PANE
             levels[pair].set(i, left.get(i).join::<MOST>(right.get(i)));
         }
     }
-    if n % 2 == 1 {
-        levels[n / 2] = levels[n - 1];
-    }
     n.div_ceil(2)
 }
 
 /// The loops of [`LiveDeviation`].
 #[derive(Clone)]
-pub struct Deviations<F: Element>(pub LiveDeviation<F>);
+pub struct Deviations<T: Element>(pub LiveDeviation<T>);
 
-impl<F: Plainly> Kernel for Deviations<F> {
-    type R = LiveDeviation<F>;
+impl<T: Wide<Float: Plainly>> Kernel for Deviations<T> {
+    type R = LiveDeviation<T>;
 
     const SHORT: usize = SHORT;
 
@@ -350,44 +297,53 @@ impl<F: Plainly> Kernel for Deviations<F> {
         &self.0
     }
 
-    fn block(&self, x: &[F], _start: u64) -> Counted<Moments<F>> {
-        vectorize::<Self, _>(
+    fn block(&self, x: &[T], _start: u64) -> Counted<Moments<T::Float>> {
+        at_level(
             #[inline(always)]
-            || {
+            |level| {
                 let root = match x.len() {
-                    ..=LONGEST => root_of_few(&leaves(x)),
-                    _ => root(&leaves(x), x.len().div_ceil(LEAF)),
+                    ..=LONGEST => root_of_few(&leaves(level, x)),
+                    _ => root(&leaves(level, x), x.len().div_ceil(LEAF)),
                 };
                 root.counted()
             },
         )
     }
 
-    unsafe fn panel(&self, panel: Panel<'_, F>, out: &mut [MaybeUninit<Counted<Moments<F>>>]) {
+    const ROWS: usize = HIGH;
+
+    unsafe fn panel(&self, panel: Panel<'_, T>, out: &mut [MaybeUninit<Counted<Moments<T::Float>>>]) {
         // SAFETY: the caller vouches for a group's share of `out` in every row.
         unsafe {
-            fold_columns_at_level::<false, _, _>(
+            counted_columns(
                 panel,
                 out,
                 #[inline(always)]
-                |_, rows, _, out| {
-                    let mut levels = [Level::<F, TILE>::new(); PANEL];
-                    let mut n = rows.len();
-                    for (row, level) in rows.iter().zip(&mut levels) {
-                        for i in 0..TILE {
-                            level.set(i, Three::of(row[i]));
-                        }
-                    }
-                    n = above_tiles::<F, 1>(&mut levels, n);
-                    n = above_tiles::<F, 2>(&mut levels, n);
-                    while n > 1 {
-                        n = above_tiles::<F, PANEL>(&mut levels, n);
-                    }
-                    for (i, out) in out.iter_mut().enumerate() {
-                        out.write(levels[0].get(i).counted());
+                |level, rows| moments_of_rows(level, rows),
+                #[inline(always)]
+                |left: &Level<_, TILE>, right| {
+                    for i in 0..TILE {
+                        right.set(i, left.get(i).join::<BLOCK>(right.get(i)));
                     }
                 },
+                #[inline(always)]
+                |node| node.counted(),
             );
         }
     }
+}
+
+/// The nodes of the columns of at most [`PANEL`] rows, a power of two.
+#[inline(always)]
+fn moments_of_rows<T: Wide<Float: Plainly>>(level: Simd, rows: &[&[T; TILE]]) -> Level<T::Float, TILE> {
+    let mut levels = [Level::<T::Float, TILE>::new(); PANEL];
+    for (row, level_of_row) in rows.iter().zip(&mut levels) {
+        for (i, &x) in T::widen(level, row).iter().enumerate() {
+            level_of_row.set(i, Three::of(x));
+        }
+    }
+    let n = above_tiles::<T::Float, 1>(&mut levels, rows.len());
+    let n = above_tiles::<T::Float, 2>(&mut levels, n);
+    above_tiles::<T::Float, PANEL>(&mut levels, n);
+    levels[0]
 }

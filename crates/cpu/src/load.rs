@@ -6,7 +6,9 @@ use half::{bf16, f16};
 use warpfold_core::{Cast, DType, Element, Float, Kind, with_dtype};
 
 use super::halves::widen_halves;
-use super::simd::{at_level, vectorize};
+use super::policy::AHEAD;
+use super::simd::{at_level, prefetch, vectorize};
+use super::tree::PIECE;
 use warpfold_array::problem::{At, Dim};
 
 /// Copies `n` elements, the first at `x` and then every `stride` bytes, to a tile, and converts them. Any alignment
@@ -200,9 +202,12 @@ unsafe fn copy<S: Readable, T>(x: *const u8, stride: isize, n: usize, to: *mut T
     /// Elements a number of elements apart that the compiler knows.
     #[inline(always)]
     unsafe fn steps<S: Readable, T, const STEP: usize>(x: *const S, n: usize, to: *mut T, f: impl Fn(S) -> T) {
-        for i in 0..n {
-            // SAFETY: the caller of `copy` vouches for `n` elements, this many apart, and room for them.
-            unsafe { to.add(i).write(f(S::read(x.add(i * STEP)))) };
+        for from in (0..n).step_by(PIECE) {
+            prefetch(x.wrapping_add(from * STEP).wrapping_byte_add(AHEAD), PIECE * STEP);
+            for i in from..n.min(from + PIECE) {
+                // SAFETY: the caller of `copy` vouches for `n` elements, this many apart, and room for them.
+                unsafe { to.add(i).write(f(S::read(x.add(i * STEP)))) };
+            }
         }
     }
     let size = size_of::<S>() as isize;
@@ -261,7 +266,11 @@ unsafe fn widen_f16(x: *const u8, stride: isize, n: usize, to: *mut f32) {
         // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
         |level| unsafe {
             if stride == size_of::<f16>() as isize {
-                widen_halves(level, x.cast(), n, to);
+                let x = x.cast::<f16>();
+                for from in (0..n).step_by(PIECE) {
+                    prefetch(x.wrapping_add(from).wrapping_byte_add(AHEAD), PIECE);
+                    widen_halves(level, x.add(from), PIECE.min(n - from), to.add(from));
+                }
             } else {
                 copy::<f16, f32>(x, stride, n, to, f16::float);
             }

@@ -68,6 +68,9 @@ pub trait Loops: Sync {
     /// [`Kernel::apart`].
     fn apart(&self, len: usize) -> bool;
 
+    /// [`Kernel::takes_dense`].
+    fn takes_dense(&self, width: usize) -> bool;
+
     /// Whether segments and groups without elements have results.
     fn has_empty(&self) -> bool;
 
@@ -166,6 +169,10 @@ impl<K: Kernel> Loops for K {
 
     fn apart(&self, len: usize) -> bool {
         K::apart(len)
+    }
+
+    fn takes_dense(&self, width: usize) -> bool {
+        K::takes_dense(width)
     }
 
     fn has_empty(&self) -> bool {

@@ -5,12 +5,13 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{Deviation, Moments, Plain};
 use warpfold_core::{Accumulate, DType, Float, Real};
 
+use super::block::fold_rows;
 use super::halves::{Wide, fold_widened};
 use super::kernel::{Kernel, any_rows, few};
 use super::panel::{Panel, TILE, fold_columns_at_level, fold_tile};
 use super::policy::{AHEAD, BLOCK, SHORT};
-use super::simd::{Simd, at_level, prefetch};
-use super::tree::{Level, Ragged, climb, fold_rows, tree_levels};
+use super::simd::{Simd, array, at_level, prefetch};
+use super::tree::{Level, Ragged, climb, tree_levels};
 
 /// The variance of floats, and of integers as floats.
 #[derive(Clone)]
@@ -108,9 +109,14 @@ fn spread_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, cons
     const LEAST: usize = 128;
     const { assert!(P >= LEAST && P == LEAF * P8) };
     let (pieces, rest) = x.as_chunks::<P>();
-    // Levels take turns in two pairs of arrays.
-    let (mut means, mut m2s) = ([T::Float::ZERO; LEAVES], [T::Float::ZERO; LEAVES]);
-    let (mut next_means, mut next_m2s) = ([T::Float::ZERO; LEAVES], [T::Float::ZERO; LEAVES]);
+    if let ([piece], []) = (pieces, rest) {
+        let node = whole_piece::<T, P, P2, P4, P8>(level, piece);
+        return if node.m2.sub(node.m2) == T::Float::ZERO { node } else { not_finite(reducer, x, start) };
+    }
+    prefetch(rest.as_ptr().wrapping_byte_add(AHEAD), rest.len());
+    // Levels take turns in two pairs of arrays, whose first nodes are written.
+    let mut arrays = [[const { MaybeUninit::<T::Float>::uninit() }; LEAVES]; 4];
+    let [means, m2s, next_means, next_m2s] = &mut arrays;
     let leaves = means.as_chunks_mut::<P8>().0.iter_mut().zip(m2s.as_chunks_mut::<P8>().0);
     for (piece, (means, m2s)) in pieces.iter().zip(leaves) {
         prefetch(piece.as_ptr().wrapping_byte_add(AHEAD), P);
@@ -118,21 +124,26 @@ fn spread_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, cons
         // squares is not finite, which is noticed below.
         let (mean, m2) = pair::<_, P, P2>(&T::widen(level, piece));
         let (mean, m2) = halve::<_, P2, P4>(&mean, &m2, 2);
-        (*means, *m2s) = halve::<_, P4, P8>(&mean, &m2, 4);
+        let (mean, m2) = halve::<_, P4, P8>(&mean, &m2, 4);
+        *means = array!(P8, i => MaybeUninit::new(mean[i]));
+        *m2s = array!(P8, i => MaybeUninit::new(m2[i]));
     }
     let mut from = (&mut means[..], &mut m2s[..]);
     let mut to = (&mut next_means[..], &mut next_m2s[..]);
     let (mut nodes, mut weight) = (pieces.len() * P8, LEAF);
     while weight < P {
+        // SAFETY: the level's first `nodes` nodes are written, by the loop above or by the last turn of this one.
+        let (means, m2s) = unsafe { (from.0[..nodes].assume_init_ref(), from.1[..nodes].assume_init_ref()) };
         nodes /= 2;
-        level_up(weight, nodes, (from.0, from.1), (to.0, to.1));
+        level_up(weight, nodes, (means, m2s), (to.0, to.1));
         weight *= 2;
         std::mem::swap(&mut from, &mut to);
     }
     let mut a: Level<Moments<T::Float>, { BLOCK / LEAST }> = [const { MaybeUninit::uninit() }; BLOCK / LEAST];
     let mut b: Level<Moments<T::Float>, { BLOCK / LEAST / 2 }> = [const { MaybeUninit::uninit() }; BLOCK / LEAST / 2];
-    for ((node, &mean), &m2) in a[..nodes].iter_mut().zip(&*from.0).zip(&*from.1) {
-        node.write(Moments { mean, m2 });
+    for ((node, mean), m2) in a[..nodes].iter_mut().zip(&*from.0).zip(&*from.1) {
+        // SAFETY: the level's first `nodes` nodes are written.
+        node.write(unsafe { Moments { mean: mean.assume_init(), m2: m2.assume_init() } });
     }
     let mut ragged = Ragged { tail: None };
     if !rest.is_empty() {
@@ -147,6 +158,30 @@ fn spread_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, cons
     unsafe { climb(reducer, &mut a, &mut b, nodes, P as u64, &mut ragged) };
     let node = ragged.tail.expect("a block is not empty").0;
     if node.m2.sub(node.m2) == T::Float::ZERO { node } else { not_finite(reducer, x, start) }
+}
+
+/// The node of a piece of finite elements. Every level has a length that the compiler knows.
+#[inline(always)]
+fn whole_piece<T: Wide, const P: usize, const P2: usize, const P4: usize, const P8: usize>(
+    level: Simd,
+    piece: &[T; P],
+) -> Moments<T::Float> {
+    let (mean, m2) = pair::<_, P, P2>(&T::widen(level, piece));
+    let (mean, m2) = halve::<_, P2, P4>(&mean, &m2, 2);
+    let (mean, m2) = halve::<_, P4, P8>(&mean, &m2, 4);
+    let (mut weight, known) = (LEAF as u64, "a piece has 16 or 32 leaves");
+    let (mean, m2) = match (mean.first_chunk::<32>(), m2.first_chunk::<32>()) {
+        (Some(mean), Some(m2)) => {
+            weight *= 2;
+            halve::<_, 32, 16>(mean, m2, weight / 2)
+        }
+        _ => (*mean.first_chunk().expect(known), *m2.first_chunk().expect(known)),
+    };
+    let (mean, m2) = halve::<_, 16, 8>(&mean, &m2, weight);
+    let (mean, m2) = halve::<_, 8, 4>(&mean, &m2, 2 * weight);
+    let (mean, m2) = halve::<_, 4, 2>(&mean, &m2, 4 * weight);
+    let ([mean], [m2]) = halve::<_, 2, 1>(&mean, &m2, 8 * weight);
+    Moments { mean, m2 }
 }
 
 /// The fewest elements that are worth the time of a whole piece.
@@ -181,8 +216,7 @@ fn part_of_piece<T: Wide, const P: usize, const P2: usize, const P4: usize, cons
             ragged.prepend(reducer, Moments { mean: mean[i], m2: m2[i] }, weight as u64);
         }
         n /= 2;
-        let (left, below) = (mean, m2);
-        level_up(weight, n, (&left, &below), (&mut mean, &mut m2));
+        raise(weight, n, &mut mean, &mut m2);
         weight *= 2;
     }
     ragged.tail.expect("there are elements").0
@@ -217,8 +251,7 @@ fn rows_of_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, con
                 let (mut weight, mut n) = (LEAF, P8);
                 while weight < len {
                     n /= 2;
-                    let (left, below) = (mean, m2);
-                    level_up(weight, n, (&left, &below), (&mut mean, &mut m2));
+                    raise(weight, n, &mut mean, &mut m2);
                     weight *= 2;
                 }
                 write(&mean[..n], &m2[..n], out)
@@ -255,15 +288,25 @@ fn not_finite<T: Wide>(reducer: &Deviation<T>, x: &[T], start: u64) -> Moments<T
 
 /// One level up: to `n` nodes, from `2 * n` nodes of `weight` elements each.
 #[inline(always)]
-fn level_up<F: Float>(weight: usize, n: usize, from: (&[F], &[F]), to: (&mut [F], &mut [F])) {
+fn level_up<F: Float>(weight: usize, n: usize, from: (&[F], &[F]), to: (&mut [MaybeUninit<F>], &mut [MaybeUninit<F>])) {
     let half = F::from_count(weight as u64).half();
     let (mean, m2) = (&from.0[..2 * n], &from.1[..2 * n]);
     let (means, m2s) = (&mut to.0[..n], &mut to.1[..n]);
     for i in 0..n {
         let d = mean[2 * i + 1].sub(mean[2 * i]);
-        means[i] = mean[2 * i].add(d.half());
-        m2s[i] = m2[2 * i].add(m2[2 * i + 1]).add(d.square().mul(half));
+        means[i].write(mean[2 * i].add(d.half()));
+        m2s[i].write(m2[2 * i].add(m2[2 * i + 1]).add(d.square().mul(half)));
     }
+}
+
+/// [`level_up`] in place.
+#[inline(always)]
+fn raise<F: Float, const N: usize>(weight: usize, n: usize, means: &mut [F; N], m2s: &mut [F; N]) {
+    let (left, below) = (*means, *m2s);
+    // SAFETY: `MaybeUninit` of a float has the layout of a float, and `level_up` writes floats.
+    let (means, m2s) = unsafe { (&mut *(&raw mut *means).cast(), &mut *(&raw mut *m2s).cast()) };
+    let (means, m2s): (&mut [MaybeUninit<F>; N], &mut [MaybeUninit<F>; N]) = (means, m2s);
+    level_up(weight, n, (&left, &below), (means, m2s));
 }
 
 /// The nodes of pairs of finite elements.

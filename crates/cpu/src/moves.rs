@@ -3,7 +3,7 @@
 
 use std::mem::MaybeUninit;
 
-use super::policy::{AHEAD, PANEL};
+use super::policy::AHEAD;
 use super::simd::prefetch;
 
 /// Columns that a panel reduces at a time. Their nodes stay in L1, level by level, and every loop is long enough for
@@ -60,29 +60,6 @@ pub unsafe fn copy<T>(from: *const T, to: *mut T, bytes: usize) {
     }
 }
 
-/// Columns of a tile in which groups of narrow rows lie side by side.
-pub const WIDE: usize = 4 * TILE;
-
-/// Elements from one row of such a tile to the next. This is no power of two, so that rows do not compete for one cache
-/// set.
-pub const PITCH: usize = WIDE + 16;
-
-/// Fills `n` elements with the element at `x`.
-///
-/// # Safety
-/// The element is readable, and `to` has room for `n` elements.
-pub unsafe fn fill<X>(to: *mut X, x: *const X, n: usize, bytes: usize) {
-    // SAFETY: the caller vouches for the element, and for room for `n` of them.
-    unsafe {
-        by_size!(bytes, T => {
-            let x = x.cast::<T>().read_unaligned();
-            for i in 0..n {
-                to.cast::<T>().add(i).write_unaligned(x);
-            }
-        }, else (0..n).for_each(|i| copy(x, to.byte_add(i * bytes), bytes)));
-    }
-}
-
 /// Copies rows of `width` elements, fewer than [`TILE`], to the rows of a tile, and fills the other columns of the tile
 /// with elements of the same row.
 ///
@@ -112,27 +89,6 @@ pub unsafe fn copy_rows<X>(rows: &[*const X], width: usize, bytes: usize, tile: 
     }
 }
 
-/// Brings groups of `n` rows of `width` elements side by side: row r of every group goes to row r of the tile. `groups`
-/// is a power of two. Groups lie in the order of their numbers with the bits reversed. Rows of the tile are [`PITCH`]
-/// elements apart.
-///
-/// # Safety
-/// The groups are readable, and together no wider than the tile.
-pub unsafe fn side_by_side<X>(x: *const X, groups: usize, n: usize, width: usize, bytes: usize, tile: *mut X) {
-    debug_assert!(groups * width <= WIDE && n <= PANEL);
-    // SAFETY: the caller vouches for all rows of the groups, and that they fit the tile.
-    unsafe {
-        by_size!(bytes, T => side_by_side_typed::<T>(x.cast(), groups, n, width, tile.cast()), else {
-            for row in 0..groups * n {
-                let place = (row / n).reverse_bits().checked_shr(usize::BITS - groups.ilog2()).unwrap_or(0);
-                let to = tile.byte_add((row % n * PITCH + place * width) * bytes);
-                let from = x.byte_add(row * width * bytes);
-                std::ptr::copy_nonoverlapping(from.cast::<MaybeUninit<u8>>(), to.cast(), width * bytes);
-            }
-        });
-    }
-}
-
 /// Copies runs of `len` elements that follow one another: of `n` lines of `runs` runs each, run i of every line goes to
 /// the elements from `i * pitch` on, line after line.
 ///
@@ -154,48 +110,6 @@ pub unsafe fn copy_runs<X>(x: *const X, [n, runs]: [usize; 2], len: usize, bytes
                 std::ptr::copy_nonoverlapping(from.cast::<MaybeUninit<u8>>(), to.cast(), len * bytes);
             }
         });
-    }
-}
-
-/// Numbers below [`WIDE`] with their bits reversed. Most CPUs have no instruction for that.
-const REVERSED: [u8; WIDE] = {
-    let mut reversed = [0; WIDE];
-    let mut i = 0;
-    while i < WIDE {
-        reversed[i] = ((i as u32).reverse_bits() >> (u32::BITS - WIDE.ilog2())) as u8;
-        i += 1;
-    }
-    reversed
-};
-
-/// [`side_by_side`] of elements of one type.
-///
-/// # Safety
-/// The groups are readable, and together no wider than the tile.
-#[inline(never)]
-unsafe fn side_by_side_typed<T: Copy>(x: *const T, groups: usize, n: usize, width: usize, tile: *mut T) {
-    #[inline(always)]
-    unsafe fn copy_groups<T: Copy>(x: *const T, groups: usize, n: usize, width: usize, tile: *mut T) {
-        let unused = REVERSED.len().ilog2() - groups.ilog2();
-        for (group, &reversed) in REVERSED[..groups].iter().enumerate() {
-            let place = usize::from(reversed) >> unused;
-            for row in 0..n {
-                // SAFETY: the row is one of the groups', which are readable; all groups fit a row of the tile.
-                unsafe { copy_row(x.add((group * n + row) * width), width, tile.add(row * PITCH + place * width)) };
-            }
-        }
-    }
-    // The frequent widths have loops of their own.
-    // SAFETY: the caller vouches for all rows of the groups, and that they fit the tile.
-    unsafe {
-        if n != PANEL {
-            return copy_groups(x, groups, n, width, tile);
-        }
-        by_number!(
-            width,
-            W in [1 2 3 4 8 16] => copy_groups(x, groups, PANEL, W, tile),
-            else copy_groups(x, groups, PANEL, width, tile)
-        );
     }
 }
 

@@ -127,11 +127,12 @@ pub(super) unsafe fn fold_columns_by<const KNOWN: bool, T: Copy, A: Copy>(
     let Panel { rows, start, groups, step } = panel;
     let (n, width) = (rows.len(), out.len() / groups);
     for (group, out) in out.chunks_exact_mut(width).enumerate() {
-        if groups > 1 {
-            prefetch(rows[0].wrapping_byte_add(group * step + AHEAD), n * width);
-        }
         let mut column = 0;
         while column < width {
+            if groups > 1 {
+                // A tile's share of the rows of a later group.
+                prefetch(rows[0].wrapping_byte_add(group * step + AHEAD).wrapping_add(column * n), n * TILE);
+            }
             // No farther than the rows' own end: another task may have what follows.
             if groups == 1 && column + TILE + AHEAD_COLUMNS / size_of::<T>() <= width {
                 for row in rows {
@@ -181,17 +182,16 @@ pub(super) fn fold_tile<const KNOWN: bool, R: Reducer, const W: usize>(
         fold_eight(reducer, &array!(PANEL, r => rows[r.min(n - 1)]), n, absent, start, &mut nodes[0]);
         return copy_out(&nodes[0], out);
     }
-    if KNOWN && let Ok(x) = <&[&[R::Item; W]; 2]>::try_from(rows) {
-        fold_few(reducer, x, start, &mut nodes[0]);
-        return copy_out(&nodes[0], out);
-    }
-    if KNOWN && let Ok(x) = <&[&[R::Item; W]; 3]>::try_from(rows) {
-        fold_few(reducer, x, start, &mut nodes[0]);
-        return copy_out(&nodes[0], out);
-    }
-    if KNOWN && let Ok(x) = <&[&[R::Item; W]; 4]>::try_from(rows) {
-        fold_few(reducer, x, start, &mut nodes[0]);
-        return copy_out(&nodes[0], out);
+    if KNOWN {
+        macro_rules! known {
+            ($($n:literal)*) => {$(
+                if let Ok(x) = <&[&[R::Item; W]; $n]>::try_from(rows) {
+                    fold_few(reducer, x, start, &mut nodes[0]);
+                    return copy_out(&nodes[0], out);
+                }
+            )*};
+        }
+        known!(2 3 4 5 6 7);
     }
     let mut weights = [2u64; PANEL / 2];
     let mut n = rows.len().div_ceil(2);
@@ -232,7 +232,7 @@ pub(super) fn fold_tile<const KNOWN: bool, R: Reducer, const W: usize>(
     copy_out(&nodes[0], out);
 }
 
-/// The nodes of a tile's columns of two to four rows.
+/// The nodes of a tile's columns of two to seven rows.
 #[inline(always)]
 fn fold_few<R: Reducer, const N: usize, const W: usize>(
     reducer: &R,
@@ -240,17 +240,28 @@ fn fold_few<R: Reducer, const N: usize, const W: usize>(
     start: u64,
     nodes: &mut [MaybeUninit<R::Acc>; W],
 ) {
-    const { assert!(2 <= N && N <= 4) };
+    const { assert!(2 <= N && N < PANEL) };
     for (i, node) in nodes.iter_mut().enumerate() {
         let leaf = inlined(
             #[inline(always)]
             |r: usize| reducer.lift(rows[r][i], start + r as u64),
         );
-        let low = reducer.combine_counted(leaf(0), 1, leaf(1), 1);
+        // One to three rows.
+        let few = inlined(
+            #[inline(always)]
+            |(r, n): (usize, usize)| match n {
+                1 => leaf(r),
+                2 => reducer.combine_counted(leaf(r), 1, leaf(r + 1), 1),
+                _ => reducer.combine_counted(reducer.combine_counted(leaf(r), 1, leaf(r + 1), 1), 2, leaf(r + 2), 1),
+            },
+        );
         node.write(match N {
-            2 => low,
-            3 => reducer.combine_counted(low, 2, leaf(2), 1),
-            _ => reducer.combine_counted(low, 2, reducer.combine_counted(leaf(2), 1, leaf(3), 1), 2),
+            2 | 3 => few((0, N)),
+            4 => reducer.combine_counted(few((0, 2)), 2, few((2, 2)), 2),
+            _ => {
+                let four = reducer.combine_counted(few((0, 2)), 2, few((2, 2)), 2);
+                reducer.combine_counted(four, 4, few((4, N - 4)), (N - 4) as u64)
+            }
         });
     }
 }

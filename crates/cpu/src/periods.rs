@@ -50,9 +50,9 @@ pub(super) fn fold_periods<T: Copy, A: Copy, B: Copy>(
         // SAFETY: `first` has `period` elements, each of which has just been lifted to its lane.
         let lanes = unsafe { lanes.assume_init_mut() };
         for x in periods.chunks_exact(period) {
-            prefetch(x.as_ptr().wrapping_byte_add(AHEAD), x.len());
             let ((pieces, last), (lanes, last_lanes)) = (x.as_chunks::<PIECE>(), lanes.as_chunks_mut::<PIECE>());
             for (piece, lanes) in pieces.iter().zip(lanes) {
+                prefetch(piece.as_ptr().wrapping_byte_add(AHEAD), PIECE);
                 for i in 0..PIECE {
                     lanes[i] = join(lanes[i], lift(piece[i]));
                 }

@@ -41,10 +41,21 @@ pub const TALL: usize = 128;
 /// bf16 12.2, 5.5; of 100, sum of f32 4.9, 4.2; of bf16 9.8, 5.1; var of f32 15.5, 5.3.
 pub const SHORT: usize = 128;
 
+/// Elements of short rows that are transposed at a time. 128 MiB, two threads of an EPYC with AVX-512, ms of 4096,
+/// 8192, 16384 and 32768 (a read takes 4): sum of rows of 26 f32 7.8, 7.5, 7.0, 6.6; of bf16 12.4, 11.0, 9.1, 8.6; of
+/// 100 f32 8.6, 8.9, 9.3, 8.3; max of 40 u8 10.2, 8.0, 6.9, 6.8; var of 12 bf16 14.7, 11.9, 11.4, 10.7.
+pub const ROWS_ITEMS: usize = 8 * BLOCK;
+
 /// Rows of fewer bytes than this are transposed and reduced as columns by order-free kernels. 128 MiB, ms of one row at
 /// a time, and transposed: rows of 48 bytes, max of u8 19.1, 10.0 (rows of 40); of 100, argmax of u8 14.2, 9.2; of 400,
 /// max of f32 3.8, so not transposed.
 pub const SHORT_BYTES: usize = 256;
+
+/// [`PANEL`] for kernels whose nodes take long to merge, and whose lower nodes stay in registers. 128 MiB, two threads
+/// of a busy machine, times of 32 and of 128 rows over that of 8: var of u8 (2048,65500) along axis 0 1.06, 1.62; of i8
+/// (2048,128,512) along axis 1 0.68, 0.62. Wider integers stay with 8: i16 (2048,32750) along axis 0 took twice as long
+/// by 32.
+pub const HIGH: usize = 4 * PANEL;
 
 /// Rows of at least this many elements are blocks of their own. 1 GiB of f32 in rows of 1024, two threads, ms of all
 /// rows of a block level by level, and so: max 42, 27; sum 44, 28 (a read takes 28). In rows of 64, sum 51, 73.
@@ -65,6 +76,12 @@ pub const FEW_COLUMNS: usize = 8;
 /// f32, two threads, ms before and after (a read takes 27): sum of 4 columns 96, 31; of 8 166, 29; of 16 64, 34; of 64
 /// 39, 32; of 256 33, 31; var of 4 106, 33; of 64 39, 30; argmax of 4 95, 32; of 64 62, 36.
 pub const FEW_DENSE_COLUMNS: usize = BLOCK / PANEL;
+
+/// Elements of dense rows of few columns that are taken apart at a time, so that each column is a block. 128 MiB, two
+/// threads of an EPYC with AVX-512, ms of columns side by side in a tile, and of 8192, 16384 and 32768 elements taken
+/// apart (a read takes 4.3): sum of 16 columns of f32 8.7, 6.9, 5.6, 6.3; of 41 of bf16 9.9, –, 7.2, 7.5; var of 41 of
+/// f32 that skips NaNs 24.6, –, 11.8, 17.0; logsumexp of 20 of f32 15.4, 11.8, 12.5, 12.6.
+pub const APART_ITEMS: usize = 4 * BLOCK;
 
 /// Elements side by side of each column under which many columns are transposed as they are read, and reduced row by
 /// row ([`super::route::Route::Columns`]).
@@ -100,6 +117,11 @@ pub const LEAST_RUNS: usize = 64;
 pub const MOST_ABREAST: usize = 64;
 /// The most outputs of such a problem: one thread joins and writes them.
 pub const MOST_OF_TILES: usize = 1 << 12;
+/// The elements, or the bytes, of runs from which on such tiles bring them together one by one, instead of having each
+/// element of a run in a row of its own. 128 MiB, two threads of an EPYC with AVX-512, ms of rows, and of tiles (a read
+/// takes 4): sum over axes 0 and 2 of f32 (30000, 20, 50) 32.9, 5.3; (100000, 40, 8) 17.3, 8.1; (200000, 40, 4) 19.5,
+/// 14.9; (400000, 40, 2) 19.9, 26.6; of bf16 (200000, 60, 4) 26.4, 16.8; of f64 (100000, 40, 2) 8.1, 6.1 (64 MiB).
+pub const LEAST_BROUGHT: (usize, usize) = (4, 16);
 /// The fewest indices of a reduced axis, each with a small block of memory, whose blocks such tiles bring into order.
 pub const LEAST_LANE: usize = 32;
 /// The fewest rows of few columns in each of several stretches that such tiles bring into order: each stretch begins
@@ -120,8 +142,13 @@ pub const MOST_DEPTH: usize = 2048;
 
 /// Bytes of a tile of a transposed array's lanes in index order: half of an L2 cache.
 pub const TILE_ITEMS: usize = 1 << 19;
-/// Bytes of the fewest lanes of such a tile, if there are as many: two cache lines of each of its rows are read.
-pub const LEAST_LANES: usize = 128;
+/// [`TILE_ITEMS`] of parts of lanes, each of which begins and ends with small subtrees.
+pub const TILE_PARTS: usize = 1 << 21;
+/// Bytes of the fewest lanes of such a tile, if there are as many. Each of its rows is on a page of its own, whose
+/// address is looked up. 128 MiB, two threads of an EPYC, ms of tiles of 512 KiB and lanes of 128 bytes, and of 2 MiB
+/// and 512 (a read takes 4): norm of f32 (593, 56584), the first axis fastest in memory, 20.9, 17.5; sum of f64 (4271,
+/// 3928) 18.1, 11.6; norm of bf16 (82, 58457, 14) 24.8, 20.7.
+pub const LEAST_LANES: usize = 512;
 /// The most lanes of such a tile that are transposed at a time.
 pub const MOST_LANES: usize = 256;
 /// Rows from the row at hand to the row that is prefetched while rows far apart are transposed.

@@ -2,8 +2,8 @@
 
 use super::moves::TILE;
 use super::policy::{
-    BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_INNER, LEAST_LANE, LEAST_RUN, LEAST_RUNS, LEAST_SLABS, LEAST_STRETCH,
-    LONG_RUN, MOST_ABREAST, MOST_BESIDE, MOST_OF_TILES, MOST_SLAB, TILE_ITEMS,
+    BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_BROUGHT, LEAST_INNER, LEAST_LANE, LEAST_RUN, LEAST_RUNS, LEAST_SLABS,
+    LEAST_STRETCH, LONG_RUN, MOST_ABREAST, MOST_BESIDE, MOST_OF_TILES, MOST_SLAB, TILE_ITEMS,
 };
 use std::cmp::Reverse;
 use warpfold_array::problem::{Dim, Problem};
@@ -74,6 +74,13 @@ impl Route {
         let nearest = |dims: &[Dim]| (0..dims.len()).min_by_key(|&i| step(&dims[i]));
         let of = |dims: &[Dim], i: Option<usize>| i.map_or(usize::MAX, |i| step(&dims[i]));
         let (lane, other) = (nearest(kept), nearest(outer));
+        let brings_runs = inner.len >= LEAST_BROUGHT.0 || inner.len * problem.size >= LEAST_BROUGHT.1;
+        if brings_runs
+            && !free
+            && let Some(tiles) = Self::tiles(problem, lane)
+        {
+            return tiles;
+        }
         if let Some(lane) = lane
             && problem.has_runs_along(&kept[lane])
             && !outer.is_empty()

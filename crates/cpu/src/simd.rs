@@ -184,14 +184,19 @@ fn avx2<R>(f: impl FnOnce(Simd) -> R) -> R {
     f(Simd::Avx2)
 }
 
-/// Prefetches the cache lines of `n` elements. The address need not be valid.
+/// Prefetches the cache lines of `n` elements to the L2 cache. The address need not be valid.
+///
+/// Not to L1, whose few requests a kernel that computes needs for itself: of 128 MiB, two threads of an EPYC with
+/// AVX-512, ms without a prefetch, to L1 and to L2 (a read takes 3.5): var of f32 10.1, 7.3, 4.9; of f64 9.9, 7.1, 5.5;
+/// logsumexp of f32 9.6, 8.9, 6.9; describe of f32 7.4, 7.5, 5.9; sum of rows of 100 f32 14.2, 11.2, 8.4, down 8192
+/// columns 5.4, 5.8, 4.4; max of f32 3.4, 4.7, 3.7.
 #[inline(always)]
 pub fn prefetch<T>(x: *const T, n: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in (0..n * size_of::<T>()).step_by(64) {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         // SAFETY: a prefetch is a hint, which faults at no address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(x.wrapping_byte_add(line).cast()) };
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(x.wrapping_byte_add(line).cast()) };
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (x, n);

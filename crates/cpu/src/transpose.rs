@@ -4,7 +4,7 @@ use super::moves::{by_number, by_size, copy};
 use super::policy::AHEAD;
 #[cfg(target_arch = "x86_64")]
 use super::policy::ROWS_AHEAD;
-use super::simd::{array, prefetch, vectorize};
+use super::simd::{array, inlined, prefetch, vectorize};
 
 /// Rows of elements.
 #[derive(Clone, Copy)]
@@ -54,6 +54,10 @@ pub unsafe fn take_apart<X>(x: *const X, rows: Rows, to: *mut X, pitch: usize) {
         }
     }
 }
+
+/// Bytes of a cache line.
+#[cfg(target_arch = "x86_64")]
+const LINE_BYTES: usize = 64;
 
 /// The fewest columns that are transposed in square blocks, of elements of 1, 2, 4 and 8 bytes. Fewer are left to the
 /// compiler. A Xeon with AVX-512, ns of an element by the compiler and in blocks: u16, rows of 3 0.052, 0.063; of 4
@@ -143,8 +147,10 @@ unsafe fn any<T: Copy>(x: *const T, n: usize, columns: usize, step: usize, to: *
         // have room from element i on.
         unsafe {
             let rows = x.add(i * step);
-            prefetch(rows.wrapping_byte_add(AHEAD), LINE * step);
             for c in 0..columns {
+                if step == columns {
+                    prefetch(rows.wrapping_byte_add(AHEAD).wrapping_add(c * LINE), LINE);
+                }
                 let column: [T; LINE] = array!(LINE, i => rows.add(i * step + c).read_unaligned());
                 to.add(c * pitch + i).cast::<[T; LINE]>().write_unaligned(column);
             }
@@ -187,52 +193,72 @@ unsafe fn blocks<T: Copy>(x: *const T, n: usize, columns: usize, step: usize, to
             #[inline(always)]
             unsafe fn $name<T: Copy>(x: *const T, n: usize, columns: usize, step: usize, to: *mut T, pitch: usize) {
                 const B: usize = $b;
+                /// Blocks below one another that fill a cache line of each column.
+                const LINE: usize = LINE_BYTES / 16;
+                // The block of the rows from `i` on that begins in column c.
+                let block = inlined(
+                    #[inline(always)]
+                    |(i, c): (usize, usize)| {
+                    let rows = x.wrapping_add(i * step);
+                    if step == columns {
+                        // A block's share of later rows.
+                        prefetch(rows.wrapping_byte_add(AHEAD).wrapping_add(c * B), B * B);
+                    } else if (c * size_of::<T>()).is_multiple_of(LINE_BYTES) {
+                        for row in ROWS_AHEAD.max(LINE * B)..ROWS_AHEAD.max(LINE * B) + B {
+                            prefetch(rows.wrapping_add(row * step + c), 1);
+                        }
+                    }
+                    let end = (n - 1 - i) * step + columns;
+                    let some = B.min(columns - c);
+                    // SAFETY: rows `i..i + B` are among the `n`. The block reads B elements of each of them, which lie
+                    // before the end of all rows, as is checked; elements past the row's end are not written.
+                    unsafe {
+                        if (B - 1) * step + c + B > end {
+                            for (row, c) in (0..B).flat_map(|row| (c..c + some).map(move |c| (row, c))) {
+                                let x = rows.add(row * step + c).read_unaligned();
+                                to.add(c * pitch + i + row).write_unaligned(x);
+                            }
+                            return;
+                        }
+                        let (x, to) = (rows.add(c), to.add(c * pitch + i));
+                        let load = |row: usize| _mm_loadu_si128(x.add(row * step).cast());
+                        let mut block = [$(load($low),)* $(load($high),)*];
+                        for _ in 0..$stages {
+                            let turns = [$(zip::<T>(block[$low], block[$low + B / 2]),)*];
+                            block = *turns.as_flattened().first_chunk::<B>().expect("B vectors");
+                        }
+                        let store = |c: usize| _mm_storeu_si128(to.add(c * pitch).cast(), block[c]);
+                        if some == B {
+                            $(store($low);)*
+                            $(store($high);)*
+                        } else {
+                            $(if $low < some {
+                                store($low);
+                            })*
+                            $(if $high < some {
+                                store($high);
+                            })*
+                        }
+                    }
+                });
                 let mut next = 0;
+                // Not of few columns, nor of rows that compete for one cache set.
+                let (row, apart) = (columns * size_of::<T>(), step * size_of::<T>());
+                if row >= 2 * LINE_BYTES && !apart.is_multiple_of(1024) {
+                    while next + LINE * B <= n {
+                        for c in (0..columns).step_by(B) {
+                            for line in 0..LINE {
+                                block((next + line * B, c));
+                            }
+                        }
+                        next += LINE * B;
+                    }
+                }
                 while next < n {
                     // The last rows may have been in the block before.
                     let i = next.min(n - B);
-                    // SAFETY: rows `i..i + B` are among the `n`. A block that begins in column c reads B elements of
-                    // each of them, which lie before the end of all rows, as is checked; elements past the row's end
-                    // are not written.
-                    unsafe {
-                        let rows = x.add(i * step);
-                        if step == columns {
-                            prefetch(rows.wrapping_byte_add(AHEAD), B * columns);
-                        } else {
-                            for row in 0..B {
-                                prefetch(rows.wrapping_add((ROWS_AHEAD + row) * step), columns);
-                            }
-                        }
-                        let end = (n - 1 - i) * step + columns;
-                        for c in (0..columns).step_by(B) {
-                            let some = B.min(columns - c);
-                            if (B - 1) * step + c + B > end {
-                                for (row, c) in (0..B).flat_map(|row| (c..c + some).map(move |c| (row, c))) {
-                                    let x = rows.add(row * step + c).read_unaligned();
-                                    to.add(c * pitch + i + row).write_unaligned(x);
-                                }
-                                continue;
-                            }
-                            let (x, to) = (rows.add(c), to.add(c * pitch + i));
-                            let load = |row: usize| _mm_loadu_si128(x.add(row * step).cast());
-                            let mut block = [$(load($low),)* $(load($high),)*];
-                            for _ in 0..$stages {
-                                let turns = [$(zip::<T>(block[$low], block[$low + B / 2]),)*];
-                                block = *turns.as_flattened().first_chunk::<B>().expect("B vectors");
-                            }
-                            let store = |c: usize| _mm_storeu_si128(to.add(c * pitch).cast(), block[c]);
-                            if some == B {
-                                $(store($low);)*
-                                $(store($high);)*
-                            } else {
-                                $(if $low < some {
-                                    store($low);
-                                })*
-                                $(if $high < some {
-                                    store($high);
-                                })*
-                            }
-                        }
+                    for c in (0..columns).step_by(B) {
+                        block((i, c));
                     }
                     next += B;
                 }

@@ -4,8 +4,8 @@ use std::mem::MaybeUninit;
 
 use warpfold_core::Reducer;
 
-use super::policy::{AHEAD, BLOCK};
-use super::simd::{array, prefetch};
+use super::policy::BLOCK;
+use super::simd::array;
 
 /// Room for the nodes of a level.
 pub(super) type Level<A, const N: usize> = [MaybeUninit<A>; N];
@@ -144,50 +144,6 @@ pub(super) unsafe fn pair_up<R: Reducer>(
         let (left, right) =
             unsafe { (from.get_unchecked(2 * i).assume_init(), from.get_unchecked(2 * i + 1).assume_init()) };
         o.write(reducer.combine_counted(left, weight, right, weight));
-    }
-}
-
-/// The trees over rows whose length is a power of two: each level of all rows at once.
-#[inline(always)]
-pub(super) fn fold_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &mut [MaybeUninit<R::Acc>]) {
-    debug_assert!(x.len() <= BLOCK && x.len() == len * out.len());
-    let rows = out.len();
-    if len == 1 {
-        for i in 0..rows {
-            out[i].write(reducer.lift(x[i], 0));
-        }
-        return;
-    }
-    let mut a: Level<R::Acc, { BLOCK / 2 }> = [const { MaybeUninit::uninit() }; BLOCK / 2];
-    let mut b: Level<R::Acc, { BLOCK / 4 }> = [const { MaybeUninit::uninit() }; BLOCK / 4];
-    let mut nodes = rows * len / 2;
-    lift_pairs_of_rows(reducer, &x[..2 * nodes], len, &mut a[..nodes]);
-    let mut weight = 2u64;
-    let (mut from, mut to): (&mut [_], &mut [_]) = (&mut a, &mut b);
-    while nodes > rows {
-        nodes /= 2;
-        // SAFETY: the level below has written all of its `2 * nodes` nodes.
-        unsafe { pair_up(reducer, &from[..2 * nodes], &mut to[..nodes], weight) };
-        weight *= 2;
-        std::mem::swap(&mut from, &mut to);
-    }
-    out.copy_from_slice(&from[..rows]);
-}
-
-/// The nodes of pairs of elements, whose indices start at 0 in each row. `len`, a power of two, is the length of a row.
-#[inline(always)]
-fn lift_pairs_of_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &mut [MaybeUninit<R::Acc>]) {
-    const PIECE: usize = 128;
-    let mut first = 0;
-    for (x, out) in x.chunks(2 * PIECE).zip(out.chunks_mut(PIECE)) {
-        prefetch(x.as_ptr().wrapping_byte_add(AHEAD), x.len());
-        for (i, o) in out.iter_mut().enumerate() {
-            let at = ((first + 2 * i) & (len - 1)) as u64;
-            // SAFETY: i is below the length of `out`, and `x` is twice as long.
-            let (left, right) = unsafe { (*x.get_unchecked(2 * i), *x.get_unchecked(2 * i + 1)) };
-            o.write(reducer.combine_counted(reducer.lift(left, at), 1, reducer.lift(right, at + 1), 1));
-        }
-        first += 2 * PIECE;
     }
 }
 

@@ -110,6 +110,17 @@ impl<T: Element, W, P> Sum<T, W, P> {
         Self { skip_nan, ..self }
     }
 
+    /// Whether NaNs are lifted to the identity.
+    pub fn skips_nan(&self) -> bool {
+        self.skip_nan
+    }
+
+    /// The same sum of elements of another type, which has the same float.
+    pub fn of<U: Element<Float = T::Float>>(&self) -> Sum<U, W, P> {
+        let Self { initial, skip_nan, finish, kind } = *self;
+        Sum { initial, skip_nan, finish, kind }
+    }
+
     /// Adds a value on the left of the total, in the accumulator's precision.
     pub fn initial(self, initial: Option<T::Float>) -> Self {
         Self { initial, ..self }

@@ -13,7 +13,9 @@ use crate::loops::{Item, Value};
 use crate::moves::{TILE, copy};
 use crate::output::Output;
 use crate::panel::{Panel, RowList};
-use crate::policy::{BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, MOST_FEW, MOST_ROWS, PANEL, STRIP, STRIP_BYTES};
+use crate::policy::{
+    APART_ITEMS, BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, MOST_FEW, MOST_ROWS, PANEL, STRIP, STRIP_BYTES,
+};
 use crate::transpose::{Rows, take_apart};
 
 /// The rows of a task, a power of two and at least `least`, such that there are enough tasks for all threads.
@@ -73,7 +75,9 @@ impl Work<'_> {
         let Columns { group, few, ref others, count: under, .. } = *columns;
         // A kernel that takes many rows at a time need not have them as a block.
         let tall = !self.facts.runs && self.facts.rows > PANEL && lane.len >= TILE;
-        let (few, count) = (few && !tall, self.problem.count);
+        let (alone, count) = (self.facts.dense || self.facts.runs || tall, self.problem.count);
+        let dense = lane.len <= APART_ITEMS / PANEL && self.problem.has_dense_rows(&lane);
+        let few = few && !tall || !alone && dense;
         let beside = if self.problem.has_runs_along(&lane) { self.problem.inner().len } else { 1 };
         let strip = match few {
             true => lane.len,
@@ -284,9 +288,11 @@ impl Work<'_> {
         let Strip { base, first_row: from, rows: len, width, .. } = *strip;
         let mut scratch = Scratch::new(self.kernel);
         if self.problem.has_dense_rows(lane) {
-            let block = 1 << (self.facts.dense_items / width).ilog2();
             // Wide rows of a kernel without a tree stay in registers, a tile of columns after the other.
             let tiles = self.facts.runs && width >= TILE;
+            let items = if tiles || self.kernel.takes_dense(width) { self.facts.dense_items } else { APART_ITEMS };
+            let block = BLOCK.min(1 << (items / width).ilog2());
+            let adds = self.facts.runs && self.kernel.takes_dense(width);
             let mut counter = Counter::new(self.kernel, block as u64);
             let mut tail = None;
             for start in (from..from + len).step_by(block) {
@@ -294,8 +300,7 @@ impl Work<'_> {
                 let at = base.step(&self.problem.inner(), start);
                 // SAFETY: the caller vouches for the strip, whose dense rows are `n * width` elements along the lane.
                 let x = unsafe { self.run_of(at, lane, n * width, &mut scratch.items) };
-                if self.facts.runs
-                    && (tiles || n == block)
+                if (tiles || adds && n == block)
                     && let Some(nodes) = counter.first()
                 {
                     let (start, nodes) = (start as u64, nodes.first_mut());

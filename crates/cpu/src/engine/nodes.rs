@@ -225,11 +225,6 @@ impl Items {
         Self { words: Words::new() }
     }
 
-    /// Whether no room has been asked for yet.
-    pub fn is_empty(&self) -> bool {
-        self.words.0.is_empty()
-    }
-
     /// Room for `bytes` bytes. The elements that were there are lost if the room must grow.
     pub fn room(&mut self, bytes: usize) -> *mut Item {
         let words = bytes.div_ceil(ALIGN);

@@ -1,25 +1,28 @@
 //! Rows of a matrix of any width, reduced column by column. Narrow rows are copied to tiles of [`TILE`] columns, which
-//! is what kernels take.
+//! is what kernels take, or their columns become blocks.
 
 use std::mem::MaybeUninit;
 
 use super::Work;
 use super::nodes::{Items, Nodes};
 use crate::loops::{Item, Node};
-use crate::moves::{PITCH, TILE, WIDE, copy_rows, fill, side_by_side};
+use crate::moves::{TILE, copy_rows};
 use crate::panel::{Panel, RowList};
-use crate::policy::{AHEAD, MOST_ROWS, PANEL};
-use crate::simd::prefetch;
+use crate::policy::{BLOCK, MOST_ROWS, PANEL};
+use crate::transpose::{Rows, take_apart};
+
+/// Bytes between columns that are blocks, so that they do not compete for one cache set.
+const PAD: usize = 64;
 
 /// Workspace of panels.
 pub struct Room {
     tile: Items,
-    /// A tile of [`WIDE`] columns. All of it is written: where the present elements do not reach, with earlier ones.
-    wide: Items,
     /// The nodes of a tile.
     nodes: Nodes,
     /// The nodes of dense rows.
     dense: Nodes,
+    /// Few columns side by side.
+    columns: Items,
     /// Rows, transposed.
     pub apart: Items,
 }
@@ -29,9 +32,9 @@ impl Room {
     pub fn new(node: usize) -> Self {
         Self {
             tile: Items::new(),
-            wide: Items::new(),
             nodes: Nodes::new(node),
             dense: Nodes::new(node),
+            columns: Items::new(),
             apart: Items::new(),
         }
     }
@@ -101,18 +104,19 @@ impl Work<'_> {
         // SAFETY: the caller vouches for all rows, so for the first ones and for the rest after them, and for room for
         // `width` nodes; `right` has room for as many.
         unsafe {
-            let whole = rows <= self.facts.rows && (!self.facts.dense || self.facts.rows > PANEL && width >= TILE);
+            let own = self.kernel.takes_dense(width);
+            let whole = rows <= self.facts.rows && (!own || self.facts.rows > PANEL && width >= TILE);
             if rows < PANEL || whole {
                 return self.panel(self.rows_at(x, rows, width).as_slice(), start, width, room, to);
             }
             let mut first = 1 << rows.ilog2();
-            if self.facts.dense && first * width > self.facts.dense_items {
+            if own && first * width > self.facts.dense_items {
                 // More than the kernel takes at a time: a subtree of them.
                 if first == rows {
                     first /= 2;
                 }
                 self.dense_rows(x, first, width, start, room, to);
-            } else if self.facts.dense {
+            } else if own {
                 self.kernel.dense(x, first * width, start, width, to);
             } else {
                 self.dense(x, first, width, start, room, to);
@@ -128,37 +132,40 @@ impl Work<'_> {
         }
     }
 
-    /// [`Work::dense_rows`] of a power of two of rows, at least [`PANEL`]. Every eight rows become one row of nodes.
-    /// Then rows of nodes are merged pair by pair, each pair into its right row.
+    /// [`Work::dense_rows`] of a power of two of rows, at least [`PANEL`]. Every few rows become one row of nodes, and
+    /// rows of nodes are merged pair by pair, each pair into its right row. Columns that are fewer than in a tile are
+    /// brought side by side, and each is a block.
     unsafe fn dense(&self, x: *const Item, rows: usize, width: usize, start: u64, room: &mut Room, to: *mut Node) {
-        debug_assert!(rows >= PANEL && rows.is_power_of_two());
-        let (size, row) = (self.facts.item, width * self.facts.node);
-        let groups = rows / PANEL;
+        debug_assert!((PANEL..=BLOCK).contains(&rows) && rows.is_power_of_two());
+        let (size, node) = (self.facts.item, self.facts.node);
+        if width < TILE {
+            let mut columns = std::mem::replace(&mut room.columns, Items::new());
+            let pitch = rows + PAD.div_ceil(size);
+            let apart = columns.room(pitch * width * size);
+            // SAFETY: the caller vouches for the elements and for room for the nodes; there is room for all columns,
+            // which are written before they are read.
+            unsafe {
+                take_apart(x, Rows::dense(rows, width, size, self.load.whole()), apart, pitch);
+                for column in 0..width {
+                    let (x, to) = (apart.byte_add(column * pitch * size), to.byte_add(column * node));
+                    self.kernel.block(std::ptr::null(), x, rows, start, to);
+                }
+            }
+            room.columns = columns;
+            return;
+        }
+        let high = self.facts.rows.min(rows);
+        let groups = rows / high;
         let mut nodes = std::mem::replace(&mut room.dense, Nodes::new(0));
         // SAFETY: the caller vouches for the elements; the panels write all nodes.
         unsafe {
-            if width >= TILE {
-                nodes.write(groups * width, |to| {
-                    let rows = self.rows_at(x, PANEL, width);
-                    let panel = Panel { rows: rows.as_slice(), start, groups, step: PANEL * width * size };
-                    self.kernel.panel(panel, width, to);
-                });
-                self.merge_rows(nodes.first_mut(), groups, PANEL, width);
-                copy_nodes(nodes.first().byte_add((groups - 1) * row), to, row);
-            } else {
-                // As many groups lie side by side as a tile has room for. If the kernel needs indices, it is one.
-                let together = if self.facts.indexed { 1 } else { groups.min(1 << (WIDE / width).ilog2()) };
-                let tiles = groups / together;
-                nodes.write(tiles * width, |to| {
-                    for tile in 0..tiles {
-                        let first = tile * together * PANEL;
-                        let x = x.byte_add(first * width * size);
-                        self.dense_tile(x, together, width, start + first as u64, room, to.byte_add(tile * row));
-                    }
-                });
-                self.merge_rows(nodes.first_mut(), tiles, together * PANEL, width);
-                copy_nodes(nodes.first().byte_add((tiles - 1) * row), to, row);
-            }
+            nodes.write(groups * width, |to| {
+                let rows = self.rows_at(x, high, width);
+                let panel = Panel { rows: rows.as_slice(), start, groups, step: high * width * size };
+                self.kernel.panel(panel, width, to);
+            });
+            self.merge_rows(nodes.first_mut(), groups, high, width);
+            copy_nodes(nodes.first().byte_add((groups - 1) * width * node), to, width * node);
         }
         room.dense = nodes;
     }
@@ -178,44 +185,6 @@ impl Work<'_> {
                 }
             }
             step *= 2;
-        }
-    }
-
-    /// The nodes of the columns of `groups` groups of [`PANEL`] rows, a power of two that fits a tile.
-    ///
-    /// In the tile, groups lie in the order of their numbers with the bits reversed. So the left groups of all pairs
-    /// are in its first half and the right groups in its second, and one call merges all pairs. The same holds for the
-    /// pairs of merged groups, and so on.
-    unsafe fn dense_tile(
-        &self,
-        x: *const Item,
-        groups: usize,
-        width: usize,
-        start: u64,
-        room: &mut Room,
-        to: *mut Node,
-    ) {
-        let (size, node) = (self.facts.item, self.facts.node);
-        let (is_new, tile) = (room.wide.is_empty(), room.wide.room(PANEL * PITCH * size));
-        // SAFETY: the caller vouches for the elements; the panel writes all nodes of the tile.
-        unsafe {
-            if is_new {
-                fill(tile, x, PANEL * PITCH, size);
-            }
-            prefetch(x.cast::<u8>().wrapping_byte_add(AHEAD), groups * PANEL * width * size);
-            side_by_side(x, groups, PANEL, width, size, tile);
-            let rows = self.rows_at(tile, PANEL, PITCH);
-            let wide = (groups * width).next_multiple_of(TILE);
-            room.nodes.write(wide, |to| self.kernel.panel(Panel::new(rows.as_slice(), start), wide, to));
-            let (mut nodes, mut half, mut weight) = (room.nodes.first_mut(), groups / 2, PANEL as u64);
-            while half > 0 {
-                let right = nodes.byte_add(half * width * node);
-                self.kernel.merge(nodes, weight, right, weight, half * width);
-                nodes = right;
-                half /= 2;
-                weight *= 2;
-            }
-            copy_nodes(nodes, to, width * node);
         }
     }
 }

@@ -9,7 +9,7 @@ use super::panels::Room;
 use crate::loops::{Item, Loops, Node, Value};
 use crate::moves::{TILE, copy};
 use crate::output::Output;
-use crate::policy::{ALONE, BLOCK, CHUNK};
+use crate::policy::{ALONE, BLOCK, CHUNK, ROWS_ITEMS};
 use crate::transpose::{Rows, take_apart};
 
 /// The workspace of a task.
@@ -112,9 +112,9 @@ impl Work<'_> {
         let mut scratch = Scratch::new(self.kernel);
         let (len, rows) = (self.problem.count, lane.dim.len);
         let along = Dim { len: rows * len, ..self.problem.inner() };
-        let some = BLOCK / len;
-        // Columns are reduced a tile at a time.
-        let most = if len < ALONE && self.kernel.apart(len) { (some / TILE * TILE).max(TILE) } else { some };
+        // Columns are reduced a tile at a time, and an odd number of tiles is no large power of two of bytes wide.
+        let apart = len < ALONE && self.kernel.apart(len);
+        let most = if apart { ((ROWS_ITEMS / len / TILE).saturating_sub(1) | 1) * TILE } else { BLOCK / len };
         let mut row = from;
         while row < to {
             let at = row % rows;

@@ -16,7 +16,7 @@ use crate::loops::{Item, Value};
 use crate::moves::TILE;
 use crate::output::Output;
 use crate::policy::{
-    BLOCK, LEAST_DEPTH, LEAST_LANES, LINES, MOST_DEPTH, MOST_LANES, MOST_NODES, STRIP_BYTES, TILE_ITEMS,
+    BLOCK, LEAST_DEPTH, LEAST_LANES, LINES, MOST_DEPTH, MOST_LANES, MOST_NODES, STRIP_BYTES, TILE_ITEMS, TILE_PARTS,
 };
 use crate::transpose::{Rows, take_apart};
 
@@ -36,8 +36,9 @@ impl Work<'_> {
             // SAFETY: the caller vouches for the elements and the places.
             return unsafe { self.lanes_as_columns(outer, lane, inner, unit, out) };
         }
-        let most = TILE_ITEMS / self.facts.item.max(1);
-        let (whole, few) = (most / depth, (LEAST_LANES / self.problem.size).max(1));
+        let items = |bytes: usize| bytes / self.facts.item.max(1);
+        let (whole, few) = (items(TILE_ITEMS) / depth, (LEAST_LANES / self.problem.size).max(1));
+        let most = items(if whole >= few { TILE_ITEMS } else { TILE_PARTS });
         // Tiles of about as many lanes each: of a few lanes only a part of a cache line would be read.
         let groups = if whole >= few { lane.len.div_ceil(whole) } else { (lane.len / few).max(1) };
         let width = lane.len.div_ceil(groups);

@@ -17,6 +17,10 @@ impl Loops for Rooted<'_> {
         self.0.apart(len)
     }
 
+    fn takes_dense(&self, width: usize) -> bool {
+        self.0.takes_dense(width)
+    }
+
     fn has_empty(&self) -> bool {
         false
     }

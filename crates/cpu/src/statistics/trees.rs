@@ -7,7 +7,8 @@ use warpfold_core::ops::{Deviation, Moments};
 use warpfold_core::{DType, Float};
 
 use crate::halves::Wide;
-use crate::policy::{AHEAD, BLOCK, PANEL, TALL};
+use crate::high::fold_high;
+use crate::policy::{AHEAD, BLOCK, PANEL};
 use crate::simd::{Simd, array, inlined, prefetch};
 use crate::tree::{GROUP, PIECE, tree_levels};
 
@@ -290,55 +291,32 @@ fn short<T: Wide>(level: Simd, x: &[T]) -> Tail<T::Float, 1> {
     tail
 }
 
-/// The trees over each column of at most [`TALL`] rows. Eight rows at a time are reduced in registers; then nodes are
-/// joined as a binary counter carries. `also` is called with the number of the first of each eight rows, and of the
-/// rest, while they are in the cache.
+/// The trees over each column of at most [`crate::policy::TALL`] rows. `also` is called with the number of the first of
+/// each eight rows, and of the rest, while they are in the cache.
 #[inline(always)]
 pub(super) fn columns<T: Wide, const W: usize>(
     level: Simd,
     rows: &[&[T; W]],
     mut also: impl FnMut(usize),
 ) -> Trees<T::Float, W> {
-    let mut levels = [const { MaybeUninit::<Trees<T::Float, W>>::uninit() }; (TALL / PANEL).ilog2() as usize + 1];
-    let mut pushed = 0;
-    let (groups, rest) = rows.as_chunks::<PANEL>();
-    for group in groups {
-        also(pushed * PANEL);
-        let mut nodes = of_rows(level, group);
-        let mut at = 0;
-        while pushed >> at & 1 == 1 {
-            let weight = (PANEL << at) as u64;
-            // SAFETY: bit `at` of `pushed` is set, so the level has been written.
-            unsafe { levels[at].assume_init_ref() }.merge(weight, &mut nodes, weight);
-            at += 1;
-        }
-        levels[at].write(nodes);
-        pushed += 1;
-    }
-    let mut tail = None;
-    if !rest.is_empty() {
-        also(pushed * PANEL);
-    }
-    let rest = match rest {
-        [rest @ .., one] if rest.len() % 2 == 0 => {
-            prepend(&of_rows(level, &[*one]), 1, &mut tail);
-            rest
-        }
-        rest => rest,
-    };
-    if rest.len() & 2 != 0
-        && let Some(two) = rest.last_chunk::<2>()
-    {
-        prepend(&of_rows(level, two), 2, &mut tail);
-    }
-    if let Some(four) = rest.first_chunk::<4>() {
-        prepend(&of_rows(level, four), 4, &mut tail);
-    }
-    for (at, left) in levels.iter().enumerate().filter(|(at, _)| pushed >> at & 1 == 1) {
-        // SAFETY: bit `at` of `pushed` is set, so the level has been written.
-        prepend(unsafe { left.assume_init_ref() }, (PANEL << at) as u64, &mut tail);
-    }
-    tail.expect("at least one row").0
+    fold_high(
+        rows,
+        #[inline(always)]
+        |from, rows| {
+            if from % PANEL == 0 {
+                also(from);
+            }
+            let known = "1, 2, 4 or 8 rows";
+            match rows.len() {
+                PANEL => of_rows::<T, PANEL, W>(level, rows.first_chunk().expect(known)),
+                4 => of_rows::<T, 4, W>(level, rows.first_chunk().expect(known)),
+                2 => of_rows::<T, 2, W>(level, rows.first_chunk().expect(known)),
+                _ => of_rows::<T, 1, W>(level, rows.first_chunk().expect(known)),
+            }
+        },
+        #[inline(always)]
+        |left, m, right, n| left.merge(m, right, n),
+    )
 }
 
 /// The trees over each column of 1, 2, 4 or 8 rows.
