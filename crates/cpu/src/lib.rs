@@ -43,6 +43,7 @@ mod dispatch;
 pub mod keys;
 #[cfg(feature = "reductions")]
 mod live;
+#[cfg(feature = "reductions")]
 mod live_mean;
 #[cfg(feature = "reductions")]
 mod plan;
