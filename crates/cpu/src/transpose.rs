@@ -4,7 +4,9 @@ use super::moves::{by_number, by_size, copy};
 use super::policy::AHEAD;
 #[cfg(target_arch = "x86_64")]
 use super::policy::ROWS_AHEAD;
-use super::simd::{array, inlined, prefetch, vectorize};
+#[cfg(target_arch = "x86_64")]
+use super::simd::inlined;
+use super::simd::{array, prefetch, vectorize};
 
 /// Rows of elements.
 #[derive(Clone, Copy)]
