@@ -120,7 +120,8 @@ pub const MOST_OF_TILES: usize = 1 << 12;
 /// The elements, or the bytes, of runs from which on such tiles bring them together one by one, instead of having each
 /// element of a run in a row of its own. 128 MiB, two threads of an EPYC with AVX-512, ms of rows, and of tiles (a read
 /// takes 4): sum over axes 0 and 2 of f32 (30000, 20, 50) 32.9, 5.3; (100000, 40, 8) 17.3, 8.1; (200000, 40, 4) 19.5,
-/// 14.9; (400000, 40, 2) 19.9, 26.6; of f64 (100000, 40, 2) 8.1, 6.1 (64 MiB). Runs of 4 of bf16 gain nothing: 16.0, 17.6.
+/// 14.9; (400000, 40, 2) 19.9, 26.6; of f64 (100000, 40, 2) 8.1, 6.1 (64 MiB). Runs of 4 of bf16 gain nothing: 16.0,
+/// 17.6.
 pub const LEAST_BROUGHT: (usize, usize) = (4, 16);
 /// The fewest indices of a reduced axis, each with a small block of memory, whose blocks such tiles bring into order.
 pub const LEAST_LANE: usize = 32;
