@@ -46,7 +46,7 @@ pub(super) fn joined(
     let outputs = planner.outputs::<KEPT>(&problem.kept);
     let (rows, group) = (outputs.total, grouped(words as u32));
     let groups = parts.div_ceil(group);
-    if groups > 1 && rows * turns(parts) >= STATUS as u64 {
+    if groups > 1 && rows * turns(parts, group) >= STATUS as u64 {
         return None;
     }
     let warps = parts.min(group).div_ceil(32 * abreast(words as u32)).next_power_of_two().min(WARPS);

@@ -8,7 +8,7 @@ use warpfold_kernels::reduce::recipe::Recipe;
 use warpfold_kernels::reduce::shape::columns::Columns;
 use warpfold_kernels::reduce::shape::map::{Divisor, Map};
 use warpfold_kernels::reduce::shape::panel::{Apart, Pitch};
-use warpfold_kernels::reduce::shape::parts::room;
+use warpfold_kernels::reduce::shape::parts::{PANEL_GROUP, grouped, room};
 use warpfold_kernels::reduce::shape::piece::{Dense, Kept, Outputs, Runs};
 use warpfold_kernels::reduce::shape::shallow::Shallow;
 use warpfold_kernels::reduce::table::KEPT;
@@ -186,7 +186,7 @@ impl<'a> Planner<'a> {
         let total = outputs.total;
         let most = if total == 1 { ONE_ROW_TILES } else { ROW_TILES };
         let share = Share::of(total, len.div_ceil(self.tile()), self.processors, [most, MOST_TILES], ROW_COSTS, None);
-        if !share.counts(total) {
+        if !share.counts(total, grouped(self.fold.facts.words as u32)) {
             return None;
         }
         if share.blocks > 1 {
@@ -290,7 +290,7 @@ impl<'a> Planner<'a> {
         let entry = format!("{class}_{}", self.fold.name);
         let resident = blocks(&entry).map(|blocks| self.processors * blocks * WARPS);
         let share = Share::of(sets, rows.div_ceil(tile), self.processors, [most; 2], COLUMN_COSTS, resident);
-        if !share.counts(sets) {
+        if !share.counts(sets, PANEL_GROUP) {
             return None;
         }
         if share.blocks > 1 {
@@ -370,7 +370,7 @@ impl<'a> Planner<'a> {
             let panels = (columns.len as u64).div_ceil(32);
             let sets = outputs.total * panels;
             let share = Share::of(sets, count.div_ceil(8), self.processors, [ANY_TILES[1]; 2], COLUMN_COSTS, None);
-            if share.counts(sets) {
+            if share.counts(sets, PANEL_GROUP) {
                 let shape = self.shared(
                     outputs,
                     columns,

@@ -78,9 +78,9 @@ impl Share {
         (waves.floor() + LAST_WAVE + (1.0 - LAST_WAVE) * waves.fract()) / waves
     }
 
-    /// Whether there are counters enough for so many sets.
-    pub(super) fn counts(&self, sets: u64) -> bool {
-        self.blocks == 1 || sets * turns(self.blocks) < STATUS as u64
+    /// Whether there are counters enough for so many sets, whose blocks meet in groups of `size`.
+    pub(super) fn counts(&self, sets: u64, size: u64) -> bool {
+        self.blocks == 1 || sets * turns(self.blocks, size) < STATUS as u64
     }
 
     /// The launch struct of rows of `len` elements.

@@ -29,12 +29,14 @@ pub enum Class {
     Empty,
     /// Millions of elements.
     Large,
+    /// Tens of millions of elements and several outputs, each of which hundreds of a GPU's blocks share.
+    Shared,
     /// Lengths of zero and one among others, up to five axes, any layout.
     Degenerate,
 }
 
 impl Class {
-    pub const ALL: [Class; 11] = [
+    pub const ALL: [Class; 12] = [
         Class::Tiny,
         Class::Full,
         Class::Rows,
@@ -45,8 +47,14 @@ impl Class {
         Class::Wild,
         Class::Empty,
         Class::Large,
+        Class::Shared,
         Class::Degenerate,
     ];
+
+    /// Whether its arrays are large.
+    pub fn is_large(self) -> bool {
+        matches!(self, Class::Large | Class::Shared)
+    }
 }
 
 impl FromStr for Class {
@@ -86,7 +94,7 @@ impl Case {
             Class::Wild | Class::Degenerate => Strided::new(r, dtype, &shape, fill),
             _ => placed(r, dtype, &shape, fill),
         };
-        let mask = r.chance(if class == Class::Large { 10 } else { 25 }).then(|| mask(r, &shape));
+        let mask = r.chance(if class.is_large() { 10 } else { 25 }).then(|| mask(r, &shape));
         Case { class, seed, op, dtype, x, mask, options }
     }
 
@@ -218,6 +226,16 @@ fn shape(r: &mut Random, class: Class) -> (Vec<usize>, Option<Vec<usize>>) {
                 2 => (vec![n / k, k], Some(vec![0])),
                 3 => (vec![k, n / k], Some(vec![1])),
                 _ => (vec![1 + n / k / 50, k, 50], Some(vec![0, 2])),
+            }
+        }
+        Class::Shared => {
+            let n = (1 << 24) + r.below(1 << 23);
+            let (few, columns) = (2 + r.below(7), 33 + r.below(300));
+            match r.below(4) {
+                0 => (vec![few, n / few], Some(vec![1])),
+                1 => (vec![n / columns, columns], Some(vec![0])),
+                2 => (vec![few, n / few / columns, columns], Some(vec![1])),
+                _ => (vec![n / few / columns, few, columns], Some(vec![0, 2])),
             }
         }
     }

@@ -65,6 +65,11 @@ fn class_large() {
 }
 
 #[test]
+fn class_shared() {
+    run(Class::Shared);
+}
+
+#[test]
 fn descriptions_of_every_class() {
     let Some(gpu) = gpu() else { return };
     for class in Class::ALL {

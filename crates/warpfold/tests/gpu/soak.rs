@@ -111,6 +111,7 @@ pub fn number(name: &str) -> Option<u64> {
 pub fn soak(device: &Device, class: Class) {
     let least = number("WARPFOLD_GPU_CASES").unwrap_or(match class {
         Class::Large => 195,
+        Class::Shared => 60,
         Class::Empty => 390,
         _ => 780,
     });
@@ -150,7 +151,12 @@ pub fn soak(device: &Device, class: Class) {
 /// Describes the arrays of cases of a class, and fails with what was wrong.
 pub fn describe_soak(device: &Device, class: Class) {
     // As many of each dtype; the ops do not matter.
-    let seeds = (0..number("WARPFOLD_GPU_CASES").unwrap_or(780)).step_by(if class == Class::Large { 60 } else { 15 });
+    let step = match class {
+        Class::Shared => 195,
+        Class::Large => 60,
+        _ => 15,
+    };
+    let seeds = (0..number("WARPFOLD_GPU_CASES").unwrap_or(780)).step_by(step);
     let stream = Stream::new(device).expect("a stream");
     let (mut wrong, mut by_kernel, mut checked) = (Vec::new(), BTreeMap::<String, u32>::new(), 0);
     for seed in seeds {

@@ -12,7 +12,7 @@ use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
 use crate::reduce::shape::map::Divisor;
 use crate::reduce::shape::panel::{Panel, Strip};
-use crate::reduce::shape::parts::{self, Turn};
+use crate::reduce::shape::parts::{self, PANEL_GROUP, Turn};
 use crate::reduce::shape::piece::{Kept, Outputs, divide, share};
 use crate::reduce::shape::stack::{Few, Own};
 use crate::reduce::shape::warp::eight_parts;
@@ -139,7 +139,7 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     if s.branch(shape.all > 1) {
         // The block has one panel, and leaves its part of it.
         let (workspace, counters) = (call.partials(), array::<u32>(call.at.workspace));
-        let mut turn = Turn::first(across, shape.first as u64 + block, shape.all as u64, GROUP);
+        let mut turn = Turn::first(across, shape.first as u64 + block, shape.all as u64, PANEL_GROUP);
         while s.again(true) {
             // Addresses of so many words are not kept from one level to the next.
             let (tid, all_slots) = (s.opaque(tid), s.opaque(all_slots));
@@ -220,9 +220,6 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
         c += s.block_dim_x();
     }
 }
-
-/// Blocks whose parts one of them reduces: their eighths are as many as a block has warps, so they fit its slots.
-const GROUP: u64 = 64;
 
 /// Parts in shared memory: rows of `wide` of them.
 #[derive(Clone, Copy)]

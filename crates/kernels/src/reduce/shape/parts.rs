@@ -135,14 +135,18 @@ pub const fn grouped(words: u32) -> u64 {
     }
 }
 
+/// Blocks that share a panel of columns and whose parts one of them reduces: their eighths are as many as a block has
+/// warps, so they fit its slots.
+pub const PANEL_GROUP: u64 = 64;
+
 /// Parts that the blocks of one row or panel need room for: one each, and one for each group of blocks, and so on.
 pub const fn room(blocks: u64) -> u64 {
     blocks + blocks / 32 + 4
 }
 
-/// Counters that they need: one for each group, and so on.
-pub const fn turns(blocks: u64) -> u64 {
-    if blocks <= 64 { 1 } else { blocks / 512 + 4 }
+/// Counters that they need in groups of `size`: one for each group, one for each group of groups, and so on.
+pub const fn turns(blocks: u64, size: u64) -> u64 {
+    if blocks <= size { 1 } else { 2 * blocks / size + 4 }
 }
 
 /// Where a block stands among those that share a row or a panel. Groups of them reduce their parts first, then groups
@@ -163,7 +167,7 @@ impl Turn {
     /// Block `index` of the `all` that share set number `set`; groups have `size`.
     #[inline(always)]
     pub fn first(set: u64, index: u64, all: u64, size: u64) -> Self {
-        Self { base: set * room(all), counters: set * turns(all), index, all, size }
+        Self { base: set * room(all), counters: set * turns(all, size), index, all, size }
     }
     #[inline(always)]
     fn group(&self) -> u64 {
@@ -208,5 +212,29 @@ impl Turn {
             size: self.size,
         };
         (groups > 1).then_some(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Walks through the levels of a set's last block, which has the highest number in each.
+    #[test]
+    fn sets_have_parts_and_counters_of_their_own() {
+        let few = 1..10_000;
+        let many = (14..31).flat_map(|bits| [(1u64 << bits) - 1, 1 << bits, (1 << bits) + 1]);
+        for all in few.chain(many) {
+            for size in [PANEL_GROUP, grouped(3), grouped(1)] {
+                let next = Turn::first(1, 0, all, size);
+                let mut turn = Some(Turn::first(0, all - 1, all, size));
+                while let Some(here) = turn {
+                    assert!(here.own() < next.own(), "part {} of {all} in groups of {size}", here.own());
+                    let counter = here.counters + here.group();
+                    assert!(counter < next.counters, "counter {counter} of {all} in groups of {size}");
+                    turn = here.next();
+                }
+            }
+        }
     }
 }
