@@ -1,16 +1,12 @@
 //! The shape of a reduction and its launches, by the layout of the problem.
 
-use warpfold_kernels::blocks;
 use warpfold_kernels::params::Plain;
 use warpfold_kernels::reduce::any::{AXES, Stride, Strides};
 use warpfold_kernels::reduce::call::{Call, CallAt};
 use warpfold_kernels::reduce::recipe::Recipe;
-use warpfold_kernels::reduce::shape::columns::Columns;
 use warpfold_kernels::reduce::shape::map::{Divisor, Map};
-use warpfold_kernels::reduce::shape::panel::{Apart, Pitch};
 use warpfold_kernels::reduce::shape::parts::{PANEL_GROUP, grouped, room};
 use warpfold_kernels::reduce::shape::piece::{Dense, Kept, Outputs, Runs};
-use warpfold_kernels::reduce::shape::shallow::Shallow;
 use warpfold_kernels::reduce::table::KEPT;
 
 use std::slice;
@@ -19,25 +15,16 @@ use super::Launch;
 use super::choose::{Fold, recipe};
 use super::limits::Limits;
 use super::policy::{
-    ABREAST_BYTES, ANY_TILES, COLUMN_COSTS, COLUMN_TILES, MANY, MOST_TILES, ONE_ROW_TILES, ROW_COSTS, ROW_TILES,
-    RUN_BYTES, SHALLOW, SHORT, UNIT_BYTES, UNIT_ROWS, WARPS,
+    ABREAST_BYTES, ANY_TILES, COLUMN_COSTS, MANY, MOST_TILES, ONE_ROW_TILES, ROW_COSTS, ROW_TILES, RUN_BYTES, SHALLOW,
+    SHORT, WARPS,
 };
-use super::share::Share;
+use super::share::{Lanes, Share};
 use warpfold_array::Op;
 use warpfold_array::problem::{Dim, Problem};
 use warpfold_array::request::Spec;
 
-/// The panels of a matrix: stretches of columns side by side.
-struct Panels {
-    count: u64,
-    /// Lanes that take one row of a panel.
-    lanes: u64,
-    /// The axis of units, if a panel has several, and the lanes that have one.
-    units: Option<(Dim, u64)>,
-}
-
 /// Where the elements of reduced axes lie, if there are not too many.
-fn map(reduced: &[Dim]) -> Option<Map> {
+pub(super) fn map(reduced: &[Dim]) -> Option<Map> {
     let divisor = |axis: &Dim| Divisor::new(axis.len as u64);
     match reduced {
         [run] => Some(Map::one(run.x as i64)),
@@ -109,7 +96,7 @@ impl<'a> Planner<'a> {
         self.problem.kept.iter().chain(&self.problem.reduced).map(last).sum::<u64>() + self.problem.size as u64
     }
 
-    fn kept(&self, dim: &Dim) -> Kept {
+    pub(super) fn kept(&self, dim: &Dim) -> Kept {
         Kept { len: dim.len as u64, x: dim.x as i64, mask: dim.mask as i64, out: self.out(dim) }
     }
 
@@ -185,7 +172,8 @@ impl<'a> Planner<'a> {
         let outputs = self.outputs::<KEPT>(kept);
         let total = outputs.total;
         let most = if total == 1 { ONE_ROW_TILES } else { ROW_TILES };
-        let share = Share::of(total, len.div_ceil(self.tile()), self.processors, [most, MOST_TILES], ROW_COSTS, None);
+        let share =
+            Share::of(total, len.div_ceil(self.tile()), self.processors, [most, MOST_TILES], ROW_COSTS, WARPS, None);
         if !share.counts(total, grouped(self.fold.facts.words as u32)) {
             return None;
         }
@@ -194,159 +182,6 @@ impl<'a> Planner<'a> {
         }
         let shape = share.rows(outputs, len, abreast, reduced);
         Some(self.launch(format!("{class}_{}", self.fold.name), share.grid(total), share.block, shape))
-    }
-
-    /// Outputs side by side.
-    fn columns(&mut self, outer: &[Dim], columns: Dim, rows: Dim) -> Option<Launch<CallAt>> {
-        let (width, wide) = (columns.len as u64, self.fold.facts.wide);
-        let lanes = width.div_ceil(wide).next_power_of_two().min(32);
-        if self.fold.facts.shallow && rows.len <= 8 && columns.len >= SHALLOW {
-            let outputs = self.outputs::<KEPT>(outer);
-            let warps = width.div_ceil(32 * wide).min(WARPS).next_power_of_two();
-            let panels = width.div_ceil(32 * wide * warps);
-            let (x, out) = (columns.x as i64, self.out(&columns));
-            let narrow = self.fold.narrow && out == 1;
-            // Reading several columns at once does not pay for writing their results one by one.
-            let together = (self.problem.size <= 2 && (narrow || !self.fold.facts.packed)) as u32;
-            let reduced = self.pitch(outer, width, rows);
-            let (grid, rows, narrow) = (outputs.total * panels, rows.len as u64, narrow as u32);
-            let shape = Shallow { outputs, width, x, out, rows, together, narrow, panels, reduced };
-            // The kernels of sums take norms, too.
-            let name = self.fold.name.replace("norm_", "sum_");
-            return Some(self.launch(format!("shallow_{name}"), grid, warps, shape));
-        }
-        if lanes < 32 && self.fold.facts.ordered && !self.fold.facts.slim {
-            return self.apart(outer, columns, &[rows]);
-        }
-        let reduced = self.pitch(outer, width, rows);
-        let class = if lanes < 32 && self.fold.facts.ordered { "narrow" } else { "columns" };
-        self.panels(class, outer, (columns, None), lanes, (rows.len as u64).div_ceil(reduced.each), reduced)
-    }
-
-    /// Few columns side by side of few rows, in many units: lanes of a warp have those of several.
-    fn units_abreast(&mut self, kept: &[Dim], rows: Dim) -> Option<Launch<CallAt>> {
-        let (&columns, outer) = kept.split_last()?;
-        let (&along, outer) = outer.split_last()?;
-        let (width, wide, len) = (columns.len as u64, self.fold.facts.wide, rows.len as u64);
-        let lanes = width.div_ceil(wide);
-        let beside =
-            columns.x == self.problem.size as isize && rows.x.unsigned_abs() >= columns.len * columns.x as usize;
-        let piece = lanes * wide * self.problem.size as u64;
-        let whole = len.is_multiple_of(8) || len >= UNIT_ROWS[1];
-        let few = lanes < 32 && len >= UNIT_ROWS[0] && len * piece <= UNIT_BYTES && whole;
-        let many = self.problem.outputs as u64 / width * lanes >= self.processors * 32 * WARPS;
-        // What is read at once is whole sectors, most of which are columns.
-        let full = piece >= 32 && 10 * width >= 7 * lanes * wide;
-        let reduced = self.pitch(&kept[..kept.len() - 1], width, rows);
-        let is_read = self.fold.facts.ordered || reduced.aligned != 0;
-        if !(self.fold.facts.columns && beside && few && many && full && is_read && outer.len() <= KEPT) {
-            return None;
-        }
-        self.panels("columns", outer, (columns, Some((along, lanes))), 32, len, Pitch { each: 1, tail: 0, ..reduced })
-    }
-
-    /// Outputs at equal distances, whose rows are in several runs.
-    fn apart(&mut self, outer: &[Dim], columns: Dim, rows: &[Dim]) -> Option<Launch<CallAt>> {
-        let (size, wide, width) = (self.problem.size as isize, self.fold.facts.wide, columns.len as u64);
-        let (map, run) = (map(rows)?, rows.last()?);
-        if !self.fold.facts.apart {
-            return None;
-        }
-        let read = size * wide as isize;
-        let beside = columns.x == size && width.is_multiple_of(wide);
-        let aligned = beside && rows.iter().chain(outer).all(|d| d.x % read == 0);
-        // Trees have only the kernel for fewer than 32 lanes.
-        let most = if self.fold.facts.ordered { 16 } else { 32 };
-        let mut lanes = width.div_ceil(wide).next_power_of_two().min(most);
-        if run.x.abs() < columns.x.abs() {
-            // What lies side by side is read by neighbouring lanes, but fewer rows than a tile has are slow.
-            let near = 32 / (run.len as u64).min(32).next_power_of_two();
-            lanes = lanes.min(near.max((256 / self.problem.count as u64).max(1).next_power_of_two()));
-        }
-        let reduced = Apart { map, aligned: aligned as u64 };
-        self.panels("apart", outer, (columns, None), lanes, self.problem.count as u64, reduced)
-    }
-
-    /// Columns in panels, of which `lanes` lanes take one row; in units along an axis, of so many lanes each, if a
-    /// panel has several.
-    fn panels<R: Plain>(
-        &mut self,
-        class: &str,
-        outer: &[Dim],
-        (columns, units): (Dim, Option<(Dim, u64)>),
-        lanes: u64,
-        rows: u64,
-        reduced: R,
-    ) -> Option<Launch<CallAt>> {
-        let outputs = self.outputs::<KEPT>(outer);
-        let count = match units {
-            Some((along, each)) => (along.len as u64 * each).div_ceil(lanes),
-            None => (columns.len as u64).div_ceil(lanes * self.fold.facts.wide),
-        };
-        let panels = Panels { count, lanes, units };
-        let sets = outputs.total * count;
-        let tile = 8 * (32 / lanes);
-        let most = COLUMN_TILES.min(self.fold.facts.most / tile);
-        let entry = format!("{class}_{}", self.fold.name);
-        let resident = blocks(&entry).map(|blocks| self.processors * blocks * WARPS);
-        let share = Share::of(sets, rows.div_ceil(tile), self.processors, [most; 2], COLUMN_COSTS, resident);
-        if !share.counts(sets, PANEL_GROUP) {
-            return None;
-        }
-        if share.blocks > 1 {
-            self.words = (sets * lanes * self.fold.facts.wide * room(share.blocks)) as usize * self.fold.facts.words;
-        }
-        let shape = self.shared(outputs, columns, panels, rows, &share, reduced);
-        Some(self.launch(entry, share.grid(sets), share.block, shape))
-    }
-
-    /// The launch struct of `rows` rows of columns, in panels.
-    fn shared<R, const K: usize>(
-        &self,
-        outputs: Outputs<K>,
-        columns: Dim,
-        panels: Panels,
-        rows: u64,
-        share: &Share,
-        reduced: R,
-    ) -> Columns<K, R> {
-        let (unit, of_unit) = match panels.units {
-            Some((along, lanes)) => (self.kept(&along), Divisor::new(lanes)),
-            None => (Kept::default(), Divisor::default()),
-        };
-        Columns {
-            outputs,
-            of_unit,
-            unit,
-            width: columns.len as u64,
-            x: columns.x as i64,
-            mask: columns.mask as i64,
-            out: self.out(&columns),
-            rows,
-            panels: panels.count,
-            lanes: panels.lanes as u32,
-            warps: share.warps as u32,
-            tiles: share.tiles as u32,
-            blocks: share.blocks as u32,
-            first: 0,
-            all: share.blocks as u32,
-            reduced,
-        }
-    }
-
-    /// How the rows of `width` columns lie.
-    fn pitch(&self, outer: &[Dim], width: u64, rows: Dim) -> Pitch {
-        let (size, wide) = (self.problem.size as u64, self.fold.facts.wide);
-        let read = (size * wide) as isize;
-        let aligned = |pitch: isize| pitch % read == 0 && outer.iter().all(|d| d.x % read == 0);
-        let (len, dense) = (rows.len as u64, rows.x == (size * width) as isize);
-        let each = wide / width.min(wide);
-        if self.fold.facts.packed && dense && each > 1 && width.is_power_of_two() && len >= 2 * each {
-            let (aligned, tail) = (aligned(read) as u64, len % each * width);
-            return Pitch { bytes: read as i64, aligned, each, tail, end: self.end() };
-        }
-        let aligned = width.is_multiple_of(wide) && aligned(rows.x);
-        Pitch { bytes: rows.x as i64, aligned: aligned as u64, each: 1, tail: 0, end: self.end() }
     }
 
     /// Any elements.
@@ -369,16 +204,10 @@ impl<'a> Planner<'a> {
             let outputs = self.outputs::<AXES>(&kept[..kept.len() - 1]);
             let panels = (columns.len as u64).div_ceil(32);
             let sets = outputs.total * panels;
-            let share = Share::of(sets, count.div_ceil(8), self.processors, [ANY_TILES[1]; 2], COLUMN_COSTS, None);
+            let share =
+                Share::of(sets, count.div_ceil(8), self.processors, [ANY_TILES[1]; 2], COLUMN_COSTS, WARPS, None);
             if share.counts(sets, PANEL_GROUP) {
-                let shape = self.shared(
-                    outputs,
-                    columns,
-                    Panels { count: panels, lanes: 32, units: None },
-                    count,
-                    &share,
-                    strides,
-                );
+                let shape = self.shared(outputs, columns, (Lanes::Abreast(32), panels), count, &share, strides);
                 let launch = self.launch(format!("any_columns_{name}"), share.grid(sets), share.block, shape);
                 if share.blocks > 1 {
                     self.words = (sets * 32 * room(share.blocks)) as usize * self.fold.facts.words;
@@ -388,7 +217,8 @@ impl<'a> Planner<'a> {
         }
         let outputs = self.outputs::<AXES>(kept);
         let total = outputs.total;
-        let share = Share::of(total, count.div_ceil(256), self.processors, [ROW_TILES, ANY_TILES[0]], ROW_COSTS, None);
+        let share =
+            Share::of(total, count.div_ceil(256), self.processors, [ROW_TILES, ANY_TILES[0]], ROW_COSTS, WARPS, None);
         let shape = share.rows(outputs, count, false, strides);
         let launch = self.launch(format!("any_rows_{name}"), share.grid(total), share.block, shape);
         if share.blocks > 1 {

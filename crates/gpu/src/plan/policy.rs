@@ -44,6 +44,15 @@ pub const SEGMENT_WARPS: u64 = 64;
 pub const STRETCH_TILES: u64 = 16;
 /// Columns, from which on those of at most 8 rows are shallow. Not measured.
 pub const SHALLOW: usize = 128;
+/// Lanes that columns need, from which on teams take them, and up to which: of elements of 1 and 2 bytes, and of larger
+/// ones. Fewer are taken staged, or abreast; more by warps.
+pub const TEAM: [u64; 2] = [5, 6];
+/// See [`TEAM`].
+pub const MOST_TEAM: [u64; 2] = [20, 16];
+/// As [`TEAM`], of what describes columns.
+pub const DESCRIBING_TEAM: u64 = 3;
+/// Blocks that shared memory has room for, of kernels of columns.
+pub const ROOM: u64 = 5;
 /// Bytes of a run, from which on runs of several reduced axes are read as rows, and shorter ones as columns. Not
 /// measured against other values.
 pub const RUN_BYTES: usize = 64;
@@ -95,9 +104,13 @@ pub const BETWEEN_BYTES: usize = 127;
 /// The same of a stretch of 16 rows and more, where outputs are taken in pairs: on an H100, mean bf16 (14749,140,5,13)
 /// of axes 0 and 1 took 280 us so, and 323 in columns.
 pub const PAIRED_BYTES: usize = 255;
+/// Bytes of columns whose pairs are words, up to which they are staged rather than taken by teams.
+pub const WORDS_BYTES: usize = 128;
 /// Bytes of columns whose results are reduced again: as many as several panels have. Not measured.
 pub const TOGETHER_BYTES: usize = 8 << 10;
 /// Results are reduced again if they have at most one of so many parts of the input's bytes. Not measured.
 pub const AGAIN: usize = 32;
+/// The same, of runs whose outer axes are too short for that. Not measured.
+pub const ALONG: usize = 8;
 /// Bytes of an output, from which on tiles reduce it where order matters and elements lie in another one. Not measured.
 pub const TILED_BYTES: usize = 16 << 10;

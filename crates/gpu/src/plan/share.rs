@@ -1,11 +1,63 @@
 //! How warps and blocks share sets of tiles: rows, or panels of columns.
 
+use warpfold_array::problem::Dim;
+use warpfold_kernels::reduce::facts::Facts;
 use warpfold_kernels::reduce::shape::parts::turns;
 use warpfold_kernels::reduce::shape::piece::Outputs;
 use warpfold_kernels::reduce::shape::rows::Rows;
 use warpfold_kernels::reduce::workspace::STATUS;
 
-use super::policy::{ALONE, LAST_WAVE, ROWS_EACH, SPREAD, WARPS};
+use super::policy::{ALONE, DESCRIBING_TEAM, LAST_WAVE, MOST_TEAM, ROOM, ROWS_EACH, SPREAD, TEAM, WARPS};
+
+/// How the lanes of a block share rows of columns.
+#[derive(Clone, Copy)]
+pub(super) enum Lanes {
+    /// So many lanes of a warp, a power of two, take one row, and the others the next rows.
+    Abreast(u64),
+    /// So many threads that follow one another, whichever warps these are of, have rows of their own.
+    Team(u64),
+    /// A warp has the columns of several units, along an axis, of so many lanes each.
+    Units(Dim, u64),
+}
+
+impl Lanes {
+    /// Lanes that take one row of a panel.
+    pub(super) fn beside(&self) -> u64 {
+        match *self {
+            Self::Abreast(lanes) | Self::Team(lanes) => lanes,
+            Self::Units(..) => 32,
+        }
+    }
+
+    /// Blocks on a multiprocessor, if it has so many of whole size: of smaller ones there is room for more.
+    pub(super) fn blocks(&self, whole: u64) -> u64 {
+        match *self {
+            Self::Team(lanes) => (whole * 32 * WARPS / (teams(lanes) * lanes)).min(ROOM),
+            _ => whole,
+        }
+    }
+}
+
+/// Whether columns that need so many lanes are better taken by teams than by warps, some of whose lanes would be
+/// without columns, or have other rows. On an H100, var f16 (2064888,65) took 187 us by warps and 161 by teams, var f16
+/// (2684354,50) 400 staged and 141, describe bf16 (6710886,20) 427 and 233; but var f32 (1032444,65) 124 and 156, and
+/// var f32 (3355443,20) 132 and 150.
+pub(super) fn has_teams(facts: &Facts, size: usize, lanes: u64) -> bool {
+    let describes = facts.ordered && facts.places;
+    let least = if describes { DESCRIBING_TEAM } else { TEAM[(size > 2) as usize] };
+    let most = if describes { u64::MAX } else { MOST_TEAM[(size > 2) as usize] };
+    facts.teams && (least..=most).contains(&lanes) && !lanes.is_multiple_of(32)
+}
+
+/// Teams of so many lanes that a block has: a power of two, at least 8.
+pub(super) fn teams(lanes: u64) -> u64 {
+    1 << (32 * WARPS / lanes).ilog2()
+}
+
+/// Lanes of a team that has at least so many, at most 32: so many that teams fill warps.
+pub(super) fn team(lanes: u64) -> u64 {
+    lanes.next_multiple_of(32 / teams(lanes).min(32))
+}
 
 /// The greatest power of two that is at most `x`, at least 1.
 fn power_below(x: u64) -> u64 {
@@ -26,38 +78,39 @@ pub(super) struct Share {
 
 impl Share {
     /// The cheapest way for so many sets of `tiles` tiles, `most` to a warp where blocks share a set, else `limit`;
-    /// `costs` as [`ROW_COSTS`](super::policy::ROW_COSTS). Of all warps a GPU has room for `resident` at a time, if
-    /// that is known.
+    /// `costs` as [`ROW_COSTS`](super::policy::ROW_COSTS). A block has at most so many `warps`, a power of two. Of all
+    /// warps a GPU has room for `resident` at a time, if that is known.
     pub(super) fn of(
         sets: u64,
         tiles: u64,
         processors: u64,
         [most, limit]: [u64; 2],
         costs: [f64; 3],
+        warps: u64,
         resident: Option<u64>,
     ) -> Self {
         let enough = power_below(sets * tiles / (processors * SPREAD));
-        let fits = tiles.div_ceil(WARPS).next_power_of_two();
+        let fits = tiles.div_ceil(warps).next_power_of_two();
         // A block need not share a set with others, nor leave parts, where sets are many, or the one is small.
         let alone = sets >= processors * ROWS_EACH || (sets == 1 && fits <= ALONE);
-        let ways = (0..=limit.max(1).ilog2()).map(|bits| Self::by(sets, tiles, 1 << bits));
+        let ways = (0..=limit.max(1).ilog2()).map(|bits| Self::by(sets, tiles, 1 << bits, warps));
         let allowed = |way: &Self| match way.blocks {
             1 => way.tiles <= enough || alone && way.tiles <= fits,
             _ => way.tiles <= enough.min(most),
         };
         let cost = |way: &Self| way.cost(tiles, costs) * resident.map_or(1.0, |resident| way.waves(sets, resident));
         let way = ways.filter(allowed).min_by(|a, b| cost(a).total_cmp(&cost(b)));
-        way.unwrap_or_else(|| Self::by(sets, tiles, 1))
+        way.unwrap_or_else(|| Self::by(sets, tiles, 1, warps))
     }
 
     /// With `each` tiles to a warp.
-    fn by(sets: u64, tiles: u64, each: u64) -> Self {
+    fn by(sets: u64, tiles: u64, each: u64, most: u64) -> Self {
         let warps = tiles.div_ceil(each).next_power_of_two();
-        if warps <= WARPS {
-            let block = (warps * sets.next_power_of_two()).min(WARPS);
+        if warps <= most {
+            let block = (warps * sets.next_power_of_two()).min(most);
             return Self { tiles: each, warps, blocks: 1, block };
         }
-        Self { tiles: each, warps: WARPS, blocks: tiles.div_ceil(each * WARPS), block: WARPS }
+        Self { tiles: each, warps: most, blocks: tiles.div_ceil(each * most), block: most }
     }
 
     /// What a set costs, in tiles of a warp. Warps of a block wait for each other, so those that have fewer tiles cost
@@ -106,5 +159,21 @@ impl Share {
 
     pub(super) fn grid(&self, sets: u64) -> u64 {
         if self.blocks > 1 { sets * self.blocks } else { sets.div_ceil(self.block / self.warps) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn teams_fill_warps_and_fit_a_block() {
+        for least in 1..=32 {
+            let lanes = team(least);
+            let threads = teams(lanes) * lanes;
+            assert!((least..least + 4).contains(&lanes), "{least}: {lanes}");
+            assert!(threads.is_multiple_of(32) && (128..=32 * WARPS).contains(&threads), "{lanes}: {threads}");
+            assert!(teams(lanes) >= 8 && teams(lanes).is_power_of_two(), "{lanes}");
+        }
     }
 }

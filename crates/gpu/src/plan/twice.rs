@@ -8,13 +8,14 @@ use warpfold_array::problem::{Dim, Problem, merge};
 use warpfold_array::request::Spec;
 use warpfold_array::{Op, Ord};
 use warpfold_core::DType;
+use warpfold_kernels::reduce::call::CallAt;
 use warpfold_kernels::reduce::workspace::COUNTERS;
 
 use super::choose::fast;
-use super::launch::{From, Moved, To};
+use super::launch::{From, Launch, Moved, To};
 use super::limits::Limits;
 use super::planner::Planner;
-use super::policy::{AGAIN, RUN_BYTES, TOGETHER_BYTES, TRANSPOSED_BYTES};
+use super::policy::{AGAIN, ALONG, RUN_BYTES, TOGETHER_BYTES, TRANSPOSED_BYTES};
 use super::transpose::{ALIGNED, Copied};
 
 /// What reduces elements, and what reduces the results of that; none, if a result is not an element of the same kind
@@ -62,22 +63,26 @@ fn numbered(axes: impl Iterator<Item = Dim>, longer: (isize, usize)) -> (Vec<Dim
 
 /// Plans the launches. None, if one launch does as well, or if there were too many results.
 pub(super) fn twice(spec: &Spec, problem: &Problem, limits: &Limits) -> Option<Copied> {
-    let Problem { kept, reduced, size, count, outputs, .. } = problem;
-    let (first, second) = both(spec, *count)?;
-    let (down, beside) = reduced.split_first()?;
+    let Problem { reduced, size, count, outputs, .. } = problem;
+    let both = both(spec, *count)?;
     let bytes = count * outputs * size;
     if bytes < limits.multiprocessors as usize * TRANSPOSED_BYTES || reduced.iter().any(|axis| axis.x <= 0) {
         return None;
     }
+    down_first(both, problem, limits).or_else(|| along_first(both, problem, limits))
+}
+
+/// Elements side by side are columns, which the outermost reduced axis goes down.
+fn down_first((first, second): (Spec, Spec), problem: &Problem, limits: &Limits) -> Option<Copied> {
+    let Problem { kept, reduced, size, count, outputs, .. } = problem;
+    let (down, beside) = reduced.split_first()?;
+    let bytes = count * outputs * size;
     let both_sides = || kept.iter().chain(beside).copied();
     let row = merge(numbered(both_sides(), (0, 0)).0).last().filter(|axis| axis.x == *size as isize)?.len * size;
     let is_dense = down.x as usize == row;
     let each = if is_dense { abreast(row) } else { 1 };
-    // Long runs are read as well in one launch where they begin where lines do.
-    let run = reduced.last()?;
-    let is_short = run.x != *size as isize || run.len * size < RUN_BYTES;
-    let in_lines = !is_short && (run.len * size).is_multiple_of(16) && reduced.len() <= 3;
-    if (beside.is_empty() && each == 1) || in_lines || !(is_dense || is_short) {
+    let is_short = is_short(problem);
+    if (beside.is_empty() && each == 1) || in_lines(problem) || !(is_dense || is_short) {
         return None;
     }
 
@@ -105,20 +110,69 @@ pub(super) fn twice(spec: &Spec, problem: &Problem, limits: &Limits) -> Option<C
         launches.push((planner.fast()?, From::Input(from), to * node));
         words = words.max(planner.words);
     }
-    let at = |axis: &Dim| Dim { x: (to(axis) * node) as isize, ..*axis };
     let slots = Dim { len: slots, ..more };
-    let mut again: Vec<Dim> = beside.iter().chain([&slots]).filter(|axis| axis.len != 1).map(at).collect();
-    again.sort_by_key(|axis| Reverse(axis.x));
+    let again = beside.iter().chain([&slots]).map(|axis| Dim { x: to(axis) as isize, ..*axis });
+    let kept = kept.iter().map(|axis| Dim { x: to(axis) as isize, ..*axis });
+    joined(launches, words, second, problem, limits, [kept.collect(), again.collect()], results)
+}
+
+/// Whether the innermost reduced axis is no run, or a short one.
+fn is_short(Problem { reduced, size, .. }: &Problem) -> bool {
+    reduced.last().is_none_or(|run| run.x != *size as isize || run.len * size < RUN_BYTES)
+}
+
+/// Whether runs are long and begin where lines do, so that many of them are read as well in one launch.
+fn in_lines(problem: &Problem) -> bool {
+    let run = problem.reduced.last().map_or(0, |run| run.len * problem.size);
+    !is_short(problem) && run.is_multiple_of(16) && problem.reduced.len() <= 3
+}
+
+/// Runs of the innermost axis are rows, where the outer axes are too short to go down.
+fn along_first((first, second): (Spec, Spec), problem: &Problem, limits: &Limits) -> Option<Copied> {
+    let Problem { kept, reduced, size, .. } = problem;
+    let (run, outer) = reduced.split_last()?;
+    let node = first.result().size();
+    let [bytes, turns] = [run.len * size, problem.count / run.len];
+    let is_run = run.x == *size as isize && (ALONG * node..TOGETHER_BYTES).contains(&bytes);
+    if outer.is_empty() || !is_run || (turns >= AGAIN && in_lines(problem)) {
+        return None;
+    }
+    let (columns, results) = numbered(kept.iter().chain(outer).copied(), (0, 0));
+    let to = |axis: &Dim| columns.iter().find(|own| own.x == axis.x).map_or(0, |own| own.out);
+    let kept_too = merge(columns.clone());
+    let own = Problem { kept: kept_too, reduced: vec![*run], count: run.len, outputs: results, ..problem.clone() };
+    let mut planner = Planner::new(&first, fast(&first)?, true, &own, limits);
+    let launches = vec![(planner.fast()?, From::Input(0), 0)];
+    let axes = [&kept[..], outer].map(|axes| axes.iter().map(|axis| Dim { x: to(axis), ..*axis }).collect());
+    joined(launches, planner.words, second, problem, limits, axes, results)
+}
+
+/// The launches, and the one that reduces their `results`: of kept and of reduced axes, which have steps in results.
+fn joined(
+    launches: Vec<(Launch<CallAt>, From, usize)>,
+    words: usize,
+    second: Spec,
+    problem: &Problem,
+    limits: &Limits,
+    axes: [Vec<Dim>; 2],
+    results: usize,
+) -> Option<Copied> {
+    let node = second.input.size();
+    let [kept, mut reduced] = axes.map(|axes| {
+        let axes = axes.into_iter().filter(|axis| axis.len != 1);
+        axes.map(|axis| Dim { x: axis.x * node as isize, ..axis }).collect::<Vec<_>>()
+    });
+    reduced.sort_by_key(|axis| Reverse(axis.x));
     let own = Problem {
-        kept: merge(kept.iter().map(at).collect()),
-        count: again.iter().map(|axis| axis.len).product(),
-        reduced: merge(again),
+        kept: merge(kept),
+        count: reduced.iter().map(|axis| axis.len).product(),
+        reduced: merge(reduced),
         size: node,
         ..problem.clone()
     };
     let mut planner = Planner::new(&second, fast(&second)?, true, &own, limits);
     if second.op == Op::Mean {
-        planner.recipe.count = *count as u64;
+        planner.recipe.count = problem.count as u64;
     }
     let last = planner.fast()?;
     let staged = (COUNTERS + 4 * words.max(planner.words)).next_multiple_of(ALIGNED);

@@ -28,6 +28,8 @@ pub struct Facts {
     pub apart: bool,
     /// Whether there is a kernel for columns.
     pub columns: bool,
+    /// Whether lanes of columns may be teams of other sizes than a warp's.
+    pub teams: bool,
     /// Whether a lane may take several short rows as one.
     pub packed: bool,
     /// Whether a lane can write several results of 1 or 2 bytes at once, if results are as narrow as elements.
@@ -54,6 +56,7 @@ impl Facts {
             shallow: true,
             apart: true,
             columns: true,
+            teams: false,
             packed: false,
             narrow: false,
             most: u64::MAX,
@@ -66,7 +69,8 @@ impl Facts {
     pub(crate) const fn tree<F: Tree, const C: usize>() -> Self {
         let several = <panel::Ordered<F, true> as panel::Panel<C>>::SEVERAL;
         let narrow = several && F::NARROW && F::Bits::SIZE <= 2;
-        Self { packed: several, narrow, turns: F::TURNS, twins: F::TWINS, ..Self::in_order::<F>(C as u64) }
+        let teams = <panel::Ordered<F, false> as panel::Panel<C>>::TEAMS;
+        Self { packed: several, narrow, teams, turns: F::TURNS, twins: F::TWINS, ..Self::in_order::<F>(C as u64) }
     }
 
     /// Of a tree without kernels for few columns or few rows.

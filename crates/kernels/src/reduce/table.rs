@@ -210,7 +210,7 @@ macro_rules! facts {
     };
     ((($find:ident)) describe $name:ident, $source:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), {
-            Facts { shallow: false, ..Facts::in_order::<fold::Described<$source>>($wide) }
+            Facts { shallow: false, teams: true, ..Facts::in_order::<fold::Described<$source>>($wide) }
         });
     };
     ((($find:ident)) copy $name:ident, $of:ty) => {};

@@ -23,7 +23,7 @@ const OPS: [Op; 12] = [
     Op::LogSumExp,
 ];
 /// Fewer columns than a lane takes, one lane's, a panel's, more, and all but multiples of these.
-const WIDTHS: [usize; 16] = [2, 3, 4, 5, 7, 8, 9, 16, 24, 31, 64, 100, 128, 256, 257, 521];
+const WIDTHS: [usize; 20] = [2, 3, 4, 5, 7, 8, 9, 16, 24, 31, 50, 64, 83, 100, 128, 150, 209, 256, 257, 521];
 
 /// The case with this number.
 fn case(i: usize, seed: &mut u64) -> Case {

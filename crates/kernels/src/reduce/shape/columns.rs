@@ -3,7 +3,8 @@
 //! Idea: a lane takes 16 bytes of adjacent columns and 8 rows at a time, tree-wise; a warp is 32 lanes wide, or, where
 //! there are fewer columns, takes several rows abreast and folds them by exchanges. Warps of a block take stretches of
 //! rows and meet in shared memory; blocks leave parts, and the last of a panel reduces these. Where few columns have
-//! few rows, lanes side by side have those of several units, one after the other. Bottleneck: memory.
+//! few rows, lanes side by side have those of several units, one after the other. Where columns need some of a warp's
+//! lanes, threads that follow one another are teams of as many, in place of warps. Bottleneck: memory.
 
 use crate::address::array;
 use crate::node::{Node, fetch, get, publish, put};
@@ -38,13 +39,15 @@ params! {
         /// Lanes that have the columns of one unit, if few lie side by side and a panel has those of several units;
         /// otherwise none.
         pub of_unit: Divisor,
+        /// Lanes of a team; none if warps are teams.
+        pub team: Divisor,
         /// The axis of the units.
         pub unit: Kept,
-        /// Lanes side by side, a power of two.
+        /// Lanes side by side: a power of two, unless they are teams.
         pub lanes: u32,
-        /// Warps to a panel, a power of two; others of the block take other panels.
+        /// Teams to a panel, a power of two; others of the block take other panels.
         pub warps: u32,
-        /// Tiles of 8 steps that a warp takes, a power of two, at most 16: a lane has room for five levels of their
+        /// Tiles of 8 steps that a team takes, a power of two, at most 16: a lane has room for five levels of their
         /// nodes.
         pub tiles: u32,
         /// Blocks to a panel in this launch.
@@ -69,11 +72,22 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     let last = s.shared::<u32, 1, 1>("last");
     let panel = P::new(&call.recipe);
     let (f, shape) = (panel.fold(), &call.shape);
-    let (warp, tid) = (s.warp(), s.thread_x());
-    let warps = s.block_dim_x() / 32;
+    let tid = s.thread_x();
+    let teams = P::TEAMS && shape.team.by > 0;
+    // A team and a lane of it, and how many teams there are.
+    let (warp, lane, warps) = if s.branch(teams) {
+        let (team, lane) = shape.team.divide_small(tid);
+        (team, lane, shape.team.divide_small(s.block_dim_x()).0)
+    } else {
+        (s.warp(), s.lane() & (shape.lanes - 1), s.block_dim_x() / 32)
+    };
     let (group, mine) = (share(warp, shape.warps), warp & (shape.warps - 1));
     let wide = shape.lanes * C as u32;
     let all_slots = warps * wide;
+    let rows_of = |slot: u32| {
+        let row = if s.branch(teams) { shape.team.divide_small(slot / C as u32).0 } else { share(slot, wide) };
+        (row, slot - row * wide)
+    };
 
     let sets = shape.outputs.total * shape.panels;
     let per_block = share(warps, shape.warps) as u64;
@@ -88,7 +102,6 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     let at_once = P::at_once(&shape.reduced, call.at.input);
     let in_units = P::UNITS && shape.of_unit.by > 0;
     let together = at_once || P::TOGETHER || in_units;
-    let lane = s.lane() & (shape.lanes - 1);
     let leftmost = number * wide as u64;
     let (mut unit, mut column) = (0, leftmost + if together { lane * C as u32 } else { lane } as u64);
     if s.branch(in_units) {
@@ -104,18 +117,25 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     let strip = Strip {
         x: x(base).wrapping_add((unit as i64 * shape.unit.x) as u64),
         mask: call.at.mask.wrapping_add(mask as u64),
-        columns: if has_columns { (shape.width - column + spread as u64 - 1) >> spread.trailing_zeros() } else { 0 },
+        columns: if !has_columns {
+            0
+        } else if s.branch(teams && spread > 1) {
+            shape.team.divide_small((shape.width - column).min(wide as u64) as u32 + spread - 1).0 as u64
+        } else {
+            (shape.width - column + spread as u64 - 1) >> spread.trailing_zeros()
+        },
         at_once,
         spread,
         across: shape.x,
         rows: if live { shape.rows } else { 0 },
-        lanes: shape.lanes,
+        lanes: if teams { 32 } else { shape.lanes },
         panel: x(leftmost),
         beside: if in_units { 0 } else { (shape.width - leftmost).min(wide as u64) as u32 },
         input: call.at.input,
         reduced: shape.reduced,
     };
-    let stretch = shape.tiles as u64 * 8 * share(32, shape.lanes) as u64;
+    let abreast = if teams { 1 } else { share(32, shape.lanes) };
+    let stretch = shape.tiles as u64 * 8 * abreast as u64;
     let first = (block * shape.warps as u64 + mine as u64) * stretch;
     let own = Own { words: slots, thread: tid, threads: s.block_dim_x() };
     let found = panel.run(s, &strip, own, first, shape.tiles);
@@ -123,7 +143,7 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     let tid = s.opaque(tid);
     let (block, across) = place(s.opaque(s.block_x()));
     s.barrier();
-    if s.branch(s.lane() < shape.lanes) {
+    if s.branch(teams || s.lane() < shape.lanes) {
         let mut j = 0;
         while j < C {
             let place = if together { lane * C as u32 + j as u32 } else { lane + j as u32 * shape.lanes };
@@ -133,9 +153,9 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
     }
     s.barrier();
 
-    // Warps of a panel meet in pairs.
+    // Teams of a panel meet in pairs.
     let per_panel = shape.warps;
-    meet_slots(s, f, Slots { words: slots, all: all_slots, wide }, warps, per_panel);
+    meet_slots(s, f, Slots { words: slots, all: all_slots, wide }, warps, per_panel, rows_of);
     if s.branch(shape.all > 1) {
         // The block has one panel, and leaves its part of it.
         let (workspace, counters) = (call.partials(), array::<u32>(call.at.workspace));
@@ -160,7 +180,8 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
             let left = count.div_ceil(8) as u32;
             let mut i = tid;
             while s.again(i < left * wide) {
-                let (first, place) = (share(i, wide) as u64 * 8, i & (wide - 1));
+                let (row, place) = rows_of(i);
+                let first = row as u64 * 8;
                 let part = |j: u64| {
                     if s.branch(first + j < count) {
                         fetch(s, workspace, (from + first + j) as usize * wide as usize + place as usize, f.nothing())
@@ -192,7 +213,7 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
                 i += s.block_dim_x();
             }
             s.barrier();
-            meet_slots(s, f, Slots { words: slots, all: all_slots, wide }, rows, rows);
+            meet_slots(s, f, Slots { words: slots, all: all_slots, wide }, rows, rows, rows_of);
             if s.branch(tid == 0) {
                 turn.reset(s, counters);
             }
@@ -200,11 +221,32 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
             turn = next;
         }
     }
-    let mut c = tid;
-    while s.again(c < per_block as u32 * wide) {
-        let (group, place) = (share(c, wide), c & (wide - 1));
-        let set = across * per_block + group as u64;
-        let (outer, number) = divide(set, shape.panels);
+    // A team that has a panel to itself goes through its results.
+    let alone = per_panel == 1;
+    let (mut c, end) = if alone { (warp * wide, warp * wide + wide) } else { (0, per_block as u32 * wide) };
+    c += if !alone {
+        tid
+    } else if teams {
+        lane
+    } else {
+        s.lane()
+    };
+    let step = if !alone {
+        s.block_dim_x()
+    } else if teams {
+        shape.lanes
+    } else {
+        32
+    };
+    let (mut found, mut number, mut results, mut is_set) = (u32::MAX, 0, 0, false);
+    while s.again(c < end) {
+        let (group, place) = rows_of(c);
+        if s.branch(group != found) {
+            let set = across * per_block + group as u64;
+            let (outer, own) = divide(set, shape.panels);
+            (found, number, is_set) = (group, own, set < sets);
+            results = shape.outputs.at(outer).out;
+        }
         let (mut unit, mut column) = (0, number * wide as u64 + place as u64);
         if s.branch(in_units) {
             let place = place as u64;
@@ -212,12 +254,12 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
             column = column * C as u64 + place % C as u64;
         }
         let there = column < shape.width && (!in_units || unit < shape.unit.len);
-        if s.branch(set < sets && there) {
+        if s.branch(is_set && there) {
             let part = get(s, slots, all_slots, group * per_panel * wide + place, f.nothing());
-            let out = shape.outputs.at(outer).out + column as i64 * shape.out + unit as i64 * shape.unit.out;
+            let out = results + column as i64 * shape.out + unit as i64 * shape.unit.out;
             f.finish(s, &call.recipe, part, call.out(out));
         }
-        c += s.block_dim_x();
+        c += step;
     }
 }
 
@@ -229,15 +271,24 @@ struct Slots {
     wide: u32,
 }
 
-/// Rows of slots meet in pairs until one is left of each `group` (powers of two). There is a barrier at each end.
+/// Rows of slots meet in pairs until one is left of each `group` (powers of two); `rows_of` says in which row a slot
+/// is, and where there. There is a barrier at each end.
 #[inline(always)]
-fn meet_slots<S: Simt, P: Parts>(s: &S, f: &P, slots: Slots, rows: u32, group: u32) {
+fn meet_slots<S: Simt, P: Parts>(
+    s: &S,
+    f: &P,
+    slots: Slots,
+    rows: u32,
+    group: u32,
+    rows_of: impl Fn(u32) -> (u32, u32),
+) {
     let Slots { words, all, wide } = slots;
     let mut step = 1;
     while s.again(step < group) {
         let mut i = s.thread_x();
         while s.again(i < share(rows, 2 * step) * wide) {
-            let left = share(i, wide) * 2 * step * wide + (i & (wide - 1));
+            let (row, place) = rows_of(i);
+            let left = row * 2 * step * wide + place;
             let (a, b) = (get(s, words, all, left, f.nothing()), get(s, words, all, left + step * wide, f.nothing()));
             put(s, words, all, left, f.meet(a, b));
             i += s.block_dim_x();

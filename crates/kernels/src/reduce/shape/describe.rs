@@ -227,14 +227,14 @@ where
         mut seen: Seen<X::Key, u32>,
         any: bool,
         stretch: Stretch,
-        read: impl Fn(u32) -> [u32; 4],
+        read: impl Fn(u32, bool) -> [u32; 4],
         valid: impl Fn(u32) -> u32,
     ) -> Seen<X::Key, u32> {
         let per = X::Bits::PER;
         // Rarely needed, so it is kept short.
         let mut k = if any { 0 } else { stretch.count };
         while s.again(k * per < stretch.count) {
-            let (mut w, mut e, mut count, all) = (read(k), 0, 0, valid(k));
+            let (mut w, mut e, mut count, all) = (read(k, false), 0, 0, valid(k));
             while s.again(e < all) {
                 count += X::value(s, X::Bits::nth(&w, 0)).is_nan() as u32;
                 w = piece::followed(w, X::Bits::ZERO);
@@ -246,7 +246,7 @@ where
         // One copy of the search: of the least, then of the greatest.
         let (mut ends, mut i) = ([seen.least, seen.greatest], 0);
         while s.again(i < 2) {
-            let (w, all) = (read(ends[0].at), valid(ends[0].at));
+            let (w, all) = (read(ends[0].at, false), valid(ends[0].at));
             let (mut e, mut at) = (per, 0);
             while e > 0 {
                 e -= 1;
@@ -272,7 +272,7 @@ where
         s: &S,
         stretch: Stretch,
         _ordinary: bool,
-        read: impl Fn(u32) -> [u32; 4],
+        read: impl Fn(u32, bool) -> [u32; 4],
     ) -> Description<X::Value, X::Key> {
         let (per, mut seen) = (X::Bits::PER, self.0.unseen());
         let valid = |k: u32| (stretch.count - k * per).min(per);
@@ -283,13 +283,14 @@ where
             &self.0.totals,
             stretch,
             #[inline(always)]
-            |k| {
-                let w = read(k);
+            |k, whole| {
+                let w = read(k, whole);
+                let valid = if whole { per } else { valid(k) };
                 seen = if per > 2 && s.branch(late) {
-                    let known = piece::repeated::<X::Bits>(s, &w, valid(k));
+                    let known = if whole { w } else { piece::repeated::<X::Bits>(s, &w, valid) };
                     self.0.take_ends(s, seen, Ends::of::<S, X>(s, &known, k), [&known])
                 } else {
-                    self.look(s, seen, &w, valid(k), |e| stretch.first + k * per + e as u32)
+                    self.look(s, seen, &w, valid, |e| stretch.first + k * per + e as u32)
                 };
                 w
             },
@@ -315,6 +316,7 @@ where
     type Fold = Described<X>;
     type Reduced = L;
     const UNITS: bool = !L::SEVERAL && !NARROW;
+    const TEAMS: bool = !L::SEVERAL && !NARROW;
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {

@@ -265,9 +265,9 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
             walk.lines(s, bytes, team, read)
         } else if s.branch(flat) {
             let own = base + mine * W::Bits::SIZE;
-            walk.walk(s, stretch, true, |k| stage.flat_pack::<S, W::Bits>(s, own + 16 * k))
+            walk.walk(s, stretch, true, |k, _| stage.flat_pack::<S, W::Bits>(s, own + 16 * k))
         } else {
-            let read = |k: u32| {
+            let read = |k: u32, _: bool| {
                 if s.branch(dense) {
                     return stage.pack::<S, W::Bits>(s, (base >> 4) + mine / W::PER + k, base & 15);
                 }

@@ -124,7 +124,7 @@ pub fn kernel<S: Simt, W: Walk, const K: usize, const ROOM: usize>(s: &S, call: 
     s.barrier();
 
     let own = tile.window(s.thread_x(), window);
-    let read = |k: u32| {
+    let read = |k: u32, _: bool| {
         let mut words = [0; 4];
         let mut e = 0;
         while e < W::PER {
@@ -135,7 +135,7 @@ pub fn kernel<S: Simt, W: Walk, const K: usize, const ROOM: usize>(s: &S, call: 
     };
     let packs: [[u32; 4]; STEPS] = warpfold_simt::array::from_fn(
         #[inline(always)]
-        |k| read(k as u32),
+        |k| read(k as u32, false),
     );
     let (_, _, ordinary) = walk.ready(s, packs);
     let ordinary = s.all(ALL, ordinary);

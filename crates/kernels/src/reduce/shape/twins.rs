@@ -43,7 +43,7 @@ impl Tile {
             let count = if there { (len.max(mine) - mine).min(shape.packs * per) } else { 0 };
             let stretch = Stretch { first: mine, count, packs: shape.packs, team };
             let last = base + (len - 1) * near;
-            let read = |k: u32| {
+            let read = |k: u32, _: bool| {
                 let from = mine + per * k;
                 if s.branch(turned) {
                     return self.words(s, shape, stage, base, [from, len].map(|i| i + self.skip), even);

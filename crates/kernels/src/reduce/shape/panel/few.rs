@@ -1,10 +1,10 @@
-//! At most 8 rows in the order of the tree: a lane has all of its columns.
+//! At most 8 rows in the order of the tree, each of whose columns a lane has whole: short columns, and ends of others.
 
 use crate::node::select;
 use crate::reduce::fold::Tree;
-use crate::reduce::shape::panel::read::{load_some, unshifted};
+use crate::reduce::shape::panel::read::{load_first, unshifted};
 use crate::reduce::shape::panel::tile::Tile;
-use crate::reduce::shape::panel::{Ordered, Pitch, Shallow, Strip};
+use crate::reduce::shape::panel::{Lines, Ordered, Panel, Pitch, Shallow, Strip};
 use crate::reduce::shape::split::STEPS;
 use crate::reduce::shape::warp;
 use crate::source::Bits;
@@ -22,21 +22,21 @@ impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARR
         // One copy of the code for what is shifted.
         let quick = !F::HAS_PLAIN && (strip.at_once || strip.spread > 1);
         if s.branch(quick && rows == 1) {
-            let bits: [[F::Bits; C]; 1] = unshifted(s, strip, tile);
+            let bits: [[F::Bits; C]; 1] = unshifted(s, strip, tile, 1);
             return warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |j| f.part(f.lift(s, bits[0][j]), 1),
             );
         }
         if s.branch(quick && rows == 2) {
-            let bits: [[F::Bits; C]; 2] = unshifted(s, strip, tile);
+            let bits: [[F::Bits; C]; 2] = unshifted(s, strip, tile, 2);
             return warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |j| f.part(f.pair(s, of(&bits, j, 0), of(&bits, j, 1)), 2),
             );
         }
         if s.branch(quick && rows == 4) {
-            let bits: [[F::Bits; C]; 4] = unshifted(s, strip, tile);
+            let bits: [[F::Bits; C]; 4] = unshifted(s, strip, tile, 4);
             return warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |j| {
@@ -45,7 +45,7 @@ impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARR
                 },
             );
         }
-        let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, tile, true);
+        let bits: [[F::Bits; C]; STEPS] = load_first(s, strip, tile, true);
         let column = |j: usize| {
             warpfold_simt::array::from_fn(
                 #[inline(always)]
@@ -78,6 +78,41 @@ impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARR
                     f.part(warp::four(f, [two(0), two(2), two(4), two(6)], 2), STEPS as u32)
                 }
             },
+        )
+    }
+}
+
+impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
+    /// The parts of the rows from `row` on, fewer than eight, of each column; by the cheaper tree if there is one, and
+    /// all elements of the warp are ordinary.
+    #[inline(always)]
+    pub(super) fn end<S: Simt, const C: usize>(&self, s: &S, strip: &Strip<L>, row: u64) -> [F::Part; C] {
+        let (f, rows) = (&self.0, (strip.rows - row) as u32);
+        let bits: [[F::Bits; C]; STEPS] = load_first(s, strip, Tile { row, step: 1 }, <Self as Panel<C>>::TOGETHER);
+        let (mut plain, mut i) = (true, 0);
+        while F::HAS_PLAIN && i < STEPS * C {
+            plain &= (i / C) as u32 >= rows || f.is_ordinary(s, bits[i / C][i % C]);
+            i += 1;
+        }
+        if !F::HAS_PLAIN || s.branch(s.all(ALL, plain)) {
+            return warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |j| {
+                    let column = warpfold_simt::array::from_fn(
+                        #[inline(always)]
+                        |k| bits[k][j],
+                    );
+                    if F::NEUTRAL {
+                        f.part(f.raise(small(s, &f.plain(), column, rows)), rows)
+                    } else {
+                        self.few(s, column, rows)
+                    }
+                },
+            );
+        }
+        Self::in_turn(s, f, &bits, |k| (k as u32) < rows, 32).map(
+            #[inline(always)]
+            |node| f.part(node, rows),
         )
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::reduce::fold::Heap;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::read::{load, load_some};
+use crate::reduce::shape::panel::read::{load, load_first};
 use crate::reduce::shape::panel::tile::Tile;
 use crate::reduce::shape::panel::{Lines, Panel, Pitch, Shallow, Strip, abreast, meet_abreast};
 use crate::reduce::shape::split::STEPS;
@@ -56,14 +56,17 @@ impl<F: Heap, L: Lines, const C: usize> Panel<C> for Free<F, L> {
                     k += 1;
                 }
             } else {
-                let mut row = row;
-                while s.again(row < strip.rows) {
-                    let [bits]: [[F::Bits; C]; 1] = load(s, strip, Tile { row, step: 0 }, false);
-                    acc = warpfold_simt::array::from_fn(
-                        #[inline(always)]
-                        |j| f.one(s, acc[j], bits[j], row as u32),
-                    );
-                    row += abreast as u64;
+                let bits: [[F::Bits; C]; STEPS] = load_first(s, strip, Tile { row, step: abreast }, false);
+                let mut k = 0;
+                while k < STEPS {
+                    let row = row + (k as u32 * abreast) as u64;
+                    if s.branch(row < strip.rows) {
+                        acc = warpfold_simt::array::from_fn(
+                            #[inline(always)]
+                            |j| f.one(s, acc[j], bits[k][j], row as u32),
+                        );
+                    }
+                    k += 1;
                 }
             }
             t += 1;
@@ -98,7 +101,7 @@ impl<F: Heap, const C: usize> Shallow<C> for Free<F> {
                 |j| f.part(acc[j]),
             );
         }
-        let bits: [[F::Bits; C]; STEPS] = load_some(s, strip, Tile { row: 0, step: 1 }, false);
+        let bits: [[F::Bits; C]; STEPS] = load_first(s, strip, Tile { row: 0, step: 1 }, false);
         let mut k = 0;
         while k < STEPS {
             if s.branch((k as u64) < strip.rows) {

@@ -207,6 +207,8 @@ pub trait Panel<const C: usize>: Copy {
     const TOGETHER: bool = false;
     /// Whether lanes of a row may have the columns of several units.
     const UNITS: bool = false;
+    /// Whether teams need not be warps: no lane needs another.
+    const TEAMS: bool = false;
     /// Whether a lane reads its columns at once, from this address on.
     fn at_once(reduced: &Self::Reduced, address: u64) -> bool;
     /// Over `tiles` times 8 steps of rows from `first`; every lane gets the parts of its own columns.

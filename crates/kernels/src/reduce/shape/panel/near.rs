@@ -57,13 +57,13 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
 
     /// The same where a lane's row is `short` rows of the array.
     #[inline(always)]
-    pub(super) fn near_several<S: Simt, const C: usize>(
+    pub(super) fn near_several<S: Simt, G: Tree, const C: usize>(
         s: &S,
-        f: &F,
-        bits: &[[F::Bits; C]; STEPS],
+        f: &G,
+        bits: &[[G::Bits; C]; STEPS],
         lanes: u32,
         short: u32,
-    ) -> [F::Node; C] {
+    ) -> [G::Node; C] {
         let nodes = bits.map(
             #[inline(always)]
             |row| {

@@ -3,7 +3,7 @@
 use crate::node::{Node, select};
 use crate::reduce::fold::Tree;
 use crate::reduce::recipe::Recipe;
-use crate::reduce::shape::panel::read::{load, load_some};
+use crate::reduce::shape::panel::read::{load, load_first, load_some};
 use crate::reduce::shape::panel::tile::Tile;
 use crate::reduce::shape::panel::{Lines, Panel, Pitch, Strip, abreast, filled_up, side_by_side};
 use crate::reduce::shape::piece::share;
@@ -48,14 +48,25 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
                 |node| f.raise(node),
             );
         }
-        // Rarely taken, so it is kept short: one copy, and the columns take turns. (A loop with a vote in it is not
-        // unrolled.)
+        Self::in_turn(s, f, bits, |k| whole || there(k), lanes)
+    }
+
+    /// The same. Rarely taken, so it is kept short: one copy, and the columns take turns. (A loop with a vote in it is
+    /// not unrolled.)
+    #[inline(always)]
+    pub(super) fn in_turn<S: Simt, const C: usize>(
+        s: &S,
+        f: &F,
+        bits: &[[F::Bits; C]; STEPS],
+        there: impl Fn(usize) -> bool,
+        lanes: u32,
+    ) -> [F::Node; C] {
         let (mut found, mut bits) = ([f.neutral(); C], *bits);
         let mut j = 0;
         while s.again(s.any(ALL, j < C)) {
             let nodes: [F::Node; STEPS] = warpfold_simt::array::from_fn(
                 #[inline(always)]
-                |k| select(whole || there(k), f.lift(s, bits[k][0]), f.neutral()),
+                |k| select(there(k), f.lift(s, bits[k][0]), f.neutral()),
             );
             found = next(found, Self::joined(s, f, nodes, lanes, 1));
             bits = bits.map(
@@ -168,9 +179,10 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
         warp::across(s, join, n, 4 * lanes, 4 * under)
     }
 
-    /// Whether a lane's row may be several of the array's: in kernels of 16 bytes to a lane.
+    /// Whether a lane's row may be several of the array's: in kernels of 16 bytes to a lane, and of slow elements of 2.
     const fn has_short<const C: usize>() -> bool {
-        !L::SEVERAL && NARROW && F::NEUTRAL && !F::HAS_PLAIN && F::Bits::SIZE as usize * C == 16
+        let fits = if F::HAS_PLAIN { F::Bits::SIZE == 2 } else { F::Bits::SIZE as usize * C == 16 };
+        !L::SEVERAL && NARROW && F::NEUTRAL && fits
     }
 
     /// The nodes over 8 steps of elements, all (`whole`) or those that are `there(step, element)`, where a lane's row
@@ -226,6 +238,7 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
     const TOGETHER: bool = !L::SEVERAL && F::Bits::SIZE <= 2 && F::Bits::SIZE * C as u32 == 16;
     const SEVERAL: bool = Self::has_short::<C>();
     const UNITS: bool = !L::SEVERAL && !NARROW;
+    const TEAMS: bool = !L::SEVERAL && !NARROW && !F::HAS_PLAIN;
 
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
@@ -252,13 +265,16 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
         let tail = if const { Self::has_short::<C>() } { strip.reduced.tail() } else { 0 };
         // Rows that have all elements.
         let all = strip.rows - (tail != 0 && strip.rows > 0) as u64;
+        // What ends in fewer than eight rows does so after this.
+        let ends = !NARROW && !F::COUNTS;
+        let least = if ends { each } else { 1 };
         let mut t = 0;
-        while s.again(t < tiles && first + ((t * each) as u64) < strip.rows) {
+        while s.again(t < tiles && first + (t * each + least) as u64 <= strip.rows) {
             let row = mine + (t * each) as u64;
             let abreast = if F::Bits::SIZE <= 2 { s.anew(abreast) } else { abreast };
             let at = |k: usize| row + (k as u32 * abreast) as u64;
             let after = first + ((t + 1) * each) as u64;
-            let whole = after <= all;
+            let whole = ends || after <= all;
             let (tile, shifts) = (Tile { row, step: abreast }, <Self as Panel<C>>::TOGETHER);
             if const { Self::is_near::<C>() } && s.branch(whole && strip.at_once) {
                 let bits: [[F::Bits; C]; STEPS] = Self::load_near(s, strip, first + (t * each) as u64, lanes);
@@ -269,13 +285,14 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
                 }
                 if s.branch(!F::HAS_PLAIN || s.all(ALL, plain)) {
                     let nodes = if const { Self::has_short::<C>() } && s.branch(short > 1) {
-                        Self::near_several(s, f, &bits, lanes, short)
+                        Self::near_several(s, &f.plain(), &bits, lanes, short)
                     } else {
-                        Self::near(s, &f.plain(), &bits, lanes).map(
-                            #[inline(always)]
-                            |node| f.raise(node),
-                        )
+                        Self::near(s, &f.plain(), &bits, lanes)
                     };
+                    let nodes = nodes.map(
+                        #[inline(always)]
+                        |node| f.raise(node),
+                    );
                     own.push(s, f, t, each * short, nodes);
                     t += 1;
                     continue;
@@ -299,11 +316,11 @@ impl<F: Tree, const NARROW: bool, L: Lines, const C: usize> Panel<C> for Ordered
             own.push(s, f, t, each * short, nodes);
             t += 1;
         }
-        let rest = if !F::NEUTRAL && s.branch(t < tiles && first + ((t * each) as u64) < strip.rows) {
-            self.ragged(s, strip, mine + (t * each) as u64, lanes)
-        } else {
-            [f.nothing(); C]
-        };
+        let mut rest = [f.nothing(); C];
+        if (ends || !F::NEUTRAL) && s.branch(t < tiles && first + ((t * each) as u64) < strip.rows) {
+            let row = mine + (t * each) as u64;
+            rest = if ends { self.end(s, strip, row) } else { self.ragged(s, strip, row, lanes) };
+        }
         own.close(s, f, t, each * short, rest)
     }
 }
@@ -344,7 +361,7 @@ impl<F: Tree, const NARROW: bool, L: Lines> Ordered<F, NARROW, L> {
         let (mut j, all) = (0, s.opaque(C as u32));
         while s.again(j < all) {
             let column = strip.column::<F::Bits>(j);
-            let bits: [[F::Bits; 1]; STEPS] = load_some(s, &column, Tile { row, step: abreast }, false);
+            let bits: [[F::Bits; 1]; STEPS] = load_first(s, &column, Tile { row, step: abreast }, false);
             let column = bits.map(
                 #[inline(always)]
                 |[bits]| bits,

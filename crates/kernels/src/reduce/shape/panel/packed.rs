@@ -133,7 +133,7 @@ impl<F: fold::Packed, L: Lines, const C: usize> Panel<C> for Packed<F, L> {
             let can_shift = Self::words::<C>() == 2 && !strip.at_once && can_shift::<F::Bits, L, C>(strip, last);
             if !L::SEVERAL && s.branch((strip.at_once || can_shift) && after <= whole) {
                 let rows = if Self::words::<C>() != 2 || s.branch(strip.at_once) {
-                    at_once::<S, F::Bits, L, C, STEPS>(s, strip, tile)
+                    at_once::<S, F::Bits, L, C, STEPS>(s, strip, tile, STEPS as u32)
                 } else {
                     shifted::<S, F::Bits, L, C, STEPS>(s, strip, tile, STEPS as u32)
                 };
@@ -172,6 +172,10 @@ impl<F: fold::Packed, const C: usize> Shallow<C> for Packed<F> {
         let begin = [self.0.begin(); 4];
         let place = |number: u32, _: usize| number as u64;
         let tile = Tile { row: 0, step: 1 };
+        if s.branch(strip.at_once && strip.rows == 1) {
+            let row = at_once::<S, F::Bits, Pitch, C, 1>(s, strip, tile, 1);
+            return self.parts(self.take::<S, C, 1>(s, begin, row, 0), 1, place);
+        }
         if s.branch(strip.at_once || strip.spread == 1) {
             let taken = (strip.rows as u32).next_multiple_of(FOUR as u32);
             return self.parts(self.rest::<S, C>(s, strip, begin, tile, [0, taken as u64], 0, taken), taken, place);
@@ -179,12 +183,12 @@ impl<F: fold::Packed, const C: usize> Shallow<C> for Packed<F> {
         // Four rows at once: a column's elements are read one by one.
         let (mut running, mut row) = (begin, 0);
         while s.again(row + 4 <= strip.rows) {
-            let rows: [[F::Bits; C]; 4] = dealt(s, strip, Tile { row, ..tile });
+            let rows: [[F::Bits; C]; 4] = dealt(s, strip, Tile { row, ..tile }, 0, 4);
             running = self.take::<S, C, 4>(s, running, rows.map(together), row as u32);
             row += 4;
         }
         while s.again(row < strip.rows) {
-            let rows: [[F::Bits; C]; 1] = dealt(s, strip, Tile { row, ..tile });
+            let rows: [[F::Bits; C]; 1] = dealt(s, strip, Tile { row, ..tile }, 0, 1);
             running = self.take::<S, C, 1>(s, running, rows.map(together), row as u32);
             row += 1;
         }

@@ -20,22 +20,31 @@ pub fn load<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
     tile: Tile,
     shifts: bool,
 ) -> [[B; C]; N] {
-    if L::SEVERAL {
-        return found(s, strip, tile);
-    }
+    if L::SEVERAL { found(s, strip, tile) } else { load_there(s, strip, tile, shifts, N as u32) }
+}
+
+/// The same of rows in one run; after the first `there` rows, the last of them again.
+#[inline(always)]
+fn load_there<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
+    s: &S,
+    strip: &Strip<L>,
+    tile: Tile,
+    shifts: bool,
+    there: u32,
+) -> [[B; C]; N] {
     if B::SIZE > 2 || size::<B, C>() < 4 {
-        return unshifted(s, strip, tile);
+        return unshifted(s, strip, tile, there);
     }
     // Until all ways of reading have met, in words: elements would take a register each.
     apart(if s.branch(strip.at_once) {
-        at_once::<S, B, _, C, N>(s, strip, tile)
+        at_once::<S, B, _, C, N>(s, strip, tile, there)
     } else if s.branch(shifts && can_shift::<B, L, C>(strip, tile.row + ((N as u32 - 1) * tile.step) as u64)) {
         shifted::<S, B, _, C, N>(s, strip, tile, N as u32)
     } else if N > FOUR {
         let mut rows = [[0; 4]; N];
         let mut k = 0;
         while k < N {
-            let four = dealt::<S, B, _, C, FOUR>(s, strip, tile.later(k)).map(together);
+            let four = dealt::<S, B, _, C, FOUR>(s, strip, tile, k as u32, there).map(together);
             rows = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |i| if i >= k && i < k + FOUR { four[i % FOUR] } else { rows[i] },
@@ -44,7 +53,7 @@ pub fn load<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
         }
         rows
     } else {
-        dealt::<S, B, _, C, N>(s, strip, tile).map(together)
+        dealt::<S, B, _, C, N>(s, strip, tile, 0, there).map(together)
     })
 }
 
@@ -54,11 +63,17 @@ pub fn unshifted<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
     s: &S,
     strip: &Strip<L>,
     tile: Tile,
+    there: u32,
 ) -> [[B; C]; N] {
-    if s.branch(strip.at_once) { apart(at_once::<S, B, _, C, N>(s, strip, tile)) } else { dealt(s, strip, tile) }
+    if s.branch(strip.at_once) {
+        apart(at_once::<S, B, _, C, N>(s, strip, tile, there))
+    } else {
+        dealt(s, strip, tile, 0, there)
+    }
 }
 
-/// The same of 8 rows; those that are not there may have anything.
+/// The same of 8 rows, of which the last may not be whole if it is several of the array's; those that are not there
+/// may have anything.
 #[inline(always)]
 pub fn load_some<S: Simt, B: Bits, L: Lines, const C: usize>(
     s: &S,
@@ -66,9 +81,56 @@ pub fn load_some<S: Simt, B: Bits, L: Lines, const C: usize>(
     tile: Tile,
     shifts: bool,
 ) -> [[B; C]; STEPS] {
-    let Tile { row, step, .. } = tile;
+    if s.branch(strip.reduced.tail() == 0) {
+        load_first(s, strip, tile, shifts)
+    } else {
+        one_by_one(s, strip, tile, shifts)
+    }
+}
+
+/// The same, a row at a time.
+#[inline(always)]
+fn one_by_one<S: Simt, B: Bits, L: Lines, const C: usize>(
+    s: &S,
+    strip: &Strip<L>,
+    tile: Tile,
+    shifts: bool,
+) -> [[B; C]; STEPS] {
+    // A loop: so large a closure is not inlined everywhere.
+    let (mut rows, mut k) = ([[B::ZERO; C]; STEPS], 0);
+    while k < STEPS {
+        let row = tile.later(k).row;
+        if s.branch(row < strip.rows) {
+            // What follows a last row that is not whole is not the array's.
+            let whole = B::SIZE > 4 || strip.reduced.tail() == 0 || row + 1 < strip.rows;
+            let strip = Strip { at_once: strip.at_once && whole, ..*strip };
+            [rows[k]] = load(s, &strip, Tile { row, step: 0 }, shifts);
+        }
+        k += 1;
+    }
+    rows
+}
+
+/// The same of 8 rows, all of them whole; those that are not there may have anything.
+#[inline(always)]
+pub fn load_first<S: Simt, B: Bits, L: Lines, const C: usize>(
+    s: &S,
+    strip: &Strip<L>,
+    tile: Tile,
+    shifts: bool,
+) -> [[B; C]; STEPS] {
+    if L::SEVERAL {
+        let rows: [_; STEPS] = found(s, strip, tile);
+        return warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| if tile.later(k).row < strip.rows { rows[k] } else { [B::ZERO; C] },
+        );
+    }
+    if B::SIZE > 4 {
+        return one_by_one(s, strip, tile, shifts);
+    }
+    let there = beyond(strip, tile);
     if shifts && B::SIZE <= 2 && s.branch(!strip.at_once && can_shift::<B, L, C>(strip, strip.last())) {
-        let there = beyond(strip, tile);
         let first = shifted::<S, B, _, C, FOUR>(s, strip, tile, there.min(FOUR as u32));
         let mut rows = [first[0], first[1], first[2], first[3], [0; 4], [0; 4], [0; 4], [0; 4]];
         if s.branch(there > FOUR as u32) {
@@ -77,27 +139,7 @@ pub fn load_some<S: Simt, B: Bits, L: Lines, const C: usize>(
         }
         return apart(rows);
     }
-    if L::SEVERAL {
-        let there = |k: usize| row + ((k as u32 * step) as u64) < strip.rows;
-        let rows: [_; STEPS] = found(s, strip, tile);
-        return warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| if there(k) { rows[k] } else { [B::ZERO; C] },
-        );
-    }
-    // A loop: so large a closure is not inlined everywhere.
-    let (mut rows, mut k) = ([[B::ZERO; C]; STEPS], 0);
-    while k < STEPS {
-        let row = row + (k as u32 * step) as u64;
-        if s.branch(row < strip.rows) {
-            // The last row may not be whole, if it is several of the array's, and what follows it not the array's.
-            let whole = B::SIZE > 4 || strip.reduced.tail() == 0 || row + 1 < strip.rows;
-            let strip = Strip { at_once: strip.at_once && whole, ..*strip };
-            [rows[k]] = load(s, &strip, Tile { row, step: 0 }, shifts);
-        }
-        k += 1;
-    }
-    rows
+    load_there(s, strip, Tile { row: tile.row.min(strip.last()), ..tile }, false, there)
 }
 
 /// The same where each row has to be found. Those that are not there are the last row again.
@@ -173,12 +215,15 @@ pub fn load_words<S: Simt, B: Bits, L: Lines, const C: usize>(
     )
 }
 
-/// A lane's columns of `N` rows that are there, dealt out among lanes if `spread` says so, an element at a time.
+/// A lane's columns of `N` rows from number `from` on, dealt out among lanes if `spread` says so, an element at a time;
+/// after the first `there` rows, the last of them again.
 #[inline(always)]
 pub fn dealt<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
     s: &S,
     strip: &Strip<L>,
     tile: Tile,
+    from: u32,
+    there: u32,
 ) -> [[B; C]; N] {
     let (first, step) = lines::<S, B, L>(s, strip, tile);
     let (each, tail) = (strip.reduced.each(), strip.reduced.tail());
@@ -188,29 +233,35 @@ pub fn dealt<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
         #[inline(always)]
         |j| (j as u64).min(last) as usize * strip.spread as usize,
     );
-    warpfold_simt::array::from_fn(
-        #[inline(always)]
-        |k| {
-            let at = array::<u8>(first).offset(step.wrapping_mul(k)).cast::<B>();
-            warpfold_simt::array::from_fn(
-                #[inline(always)]
-                |j| s.load(at, column[j]),
-            )
-        },
-    )
+    // A loop: so large a closure is not inlined everywhere.
+    let (mut rows, mut k) = ([[B::ZERO; C]; N], 0);
+    while k < N {
+        let number = (from + k as u32).min(there - 1) as usize;
+        let at = array::<u8>(first).offset(step.wrapping_mul(number)).cast::<B>();
+        rows[k] = warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |j| s.load(at, column[j]),
+        );
+        k += 1;
+    }
+    rows
 }
 
-/// A lane's columns of `N` rows that are there, each read at once.
+/// A lane's columns of `N` rows, each read at once; after the first `there` rows, the last of them again.
 #[inline(always)]
 pub fn at_once<S: Simt, B: Bits, L: Lines, const C: usize, const N: usize>(
     s: &S,
     strip: &Strip<L>,
     tile: Tile,
+    there: u32,
 ) -> [[u32; 4]; N] {
     let (first, step) = lines::<S, B, L>(s, strip, tile);
     warpfold_simt::array::from_fn(
         #[inline(always)]
-        |k| words(s, array::<u8>(first).offset(step.wrapping_mul(k)), size::<B, C>()),
+        |k| {
+            let k = (k as u32).min(there - 1) as usize;
+            words(s, array::<u8>(first).offset(step.wrapping_mul(k)), size::<B, C>())
+        },
     )
 }
 

@@ -60,13 +60,13 @@ pub trait Walk: Piece {
         (*self, packs, true)
     }
     /// The part of the stretches of all lanes that share an output, in the lane with the first; `read` returns a lane's
-    /// packs. What a pack has beyond the stretch may be anything.
+    /// packs, and is told of whole ones. What a pack has beyond the stretch may be anything.
     fn walk<S: Simt>(
         &self,
         s: &S,
         stretch: Stretch,
         ordinary: bool,
-        read: impl Fn(u32) -> [u32; 4],
+        read: impl Fn(u32, bool) -> [u32; 4],
     ) -> <Self::Fold as Parts>::Part;
     /// Whether there is [`Walk::lines`].
     const FREE: bool = false;
@@ -90,7 +90,7 @@ pub trait Walk: Piece {
         &self,
         _s: &S,
         _stretch: Stretch,
-        _read: impl Fn(u32) -> [u32; 4],
+        _read: impl Fn(u32, bool) -> [u32; 4],
     ) -> [<Self::Fold as Parts>::Part; 2] {
         [self.fold().nothing(); 2]
     }
@@ -130,20 +130,20 @@ impl<N: Node> Counter<N> {
         f: &F,
         whole: u32,
         packs: u32,
-        read: &mut impl FnMut(u32) -> [u32; 4],
+        read: &mut impl FnMut(u32, bool) -> [u32; 4],
     ) -> Self {
         let mut counter = Self { one: f.neutral(), two: f.neutral(), four: f.neutral(), eight: f.neutral() };
         let mut k = 0;
         // Two at a time, so that the second is read while the first goes up the tree.
         while s.again(k + 2 <= packs) {
             if s.branch(k + 2 <= whole) {
-                let w = [read(k), read(k + 1)];
+                let w = [read(k, true), read(k + 1, true)];
                 counter.push(s, f, k, f.join(f.pack(s, &w[0]), f.pack(s, &w[1]), F::Bits::PER));
             }
             k += 2;
         }
         if s.branch(whole & 1 == 1) {
-            counter.one = f.pack(s, &read(whole - 1));
+            counter.one = f.pack(s, &read(whole - 1, true));
         }
         counter
     }
@@ -173,12 +173,12 @@ impl<N: Node> Counter<N> {
 
 /// The node over a stretch, of a tree with a neutral node.
 #[inline(always)]
-fn node<S: Simt, F: Tree>(s: &S, f: &F, stretch: Stretch, mut read: impl FnMut(u32) -> [u32; 4]) -> F::Node {
+fn node<S: Simt, F: Tree>(s: &S, f: &F, stretch: Stretch, mut read: impl FnMut(u32, bool) -> [u32; 4]) -> F::Node {
     let (whole, left) = (stretch.count / F::Bits::PER, stretch.count % F::Bits::PER);
     let nodes = Counter::of(s, f, whole, stretch.packs, &mut read).nodes();
     let mut node = f.neutral();
     if s.branch(left > 0) {
-        node = last(s, f, &read(whole), left);
+        node = last(s, f, &read(whole, false), left);
     }
     // Outputs of less than a pack have none of these.
     if s.branch(whole > 0) {
@@ -210,13 +210,13 @@ pub(in crate::reduce::shape) fn part<S: Simt, F: Tree>(
     s: &S,
     f: &F,
     stretch: Stretch,
-    mut read: impl FnMut(u32) -> [u32; 4],
+    mut read: impl FnMut(u32, bool) -> [u32; 4],
 ) -> F::Part {
     let (whole, left) = (stretch.count / F::Bits::PER, stretch.count % F::Bits::PER);
     let mut nodes = Counter::of(s, f, whole, stretch.packs, &mut read).nodes();
     let mut part = f.nothing();
     if s.branch(left > 0) {
-        part = some(s, f, &read(whole), left);
+        part = some(s, f, &read(whole, false), left);
     }
     let (mut d, all) = (0, s.opaque(4));
     while s.again(d < all) {
@@ -253,7 +253,7 @@ impl<F: Tree> Walk for Ordered<F> {
     const TWINS: bool = F::TWINS;
 
     #[inline(always)]
-    fn twins<S: Simt>(&self, s: &S, stretch: Stretch, read: impl Fn(u32) -> [u32; 4]) -> [F::Part; 2] {
+    fn twins<S: Simt>(&self, s: &S, stretch: Stretch, read: impl Fn(u32, bool) -> [u32; 4]) -> [F::Part; 2] {
         Ordered::<_>(Twins(self.0), PhantomData).walk(s, stretch, true, read)
     }
 
@@ -264,7 +264,7 @@ impl<F: Tree> Walk for Ordered<F> {
     }
 
     #[inline(always)]
-    fn walk<S: Simt>(&self, s: &S, stretch: Stretch, ordinary: bool, read: impl Fn(u32) -> [u32; 4]) -> F::Part {
+    fn walk<S: Simt>(&self, s: &S, stretch: Stretch, ordinary: bool, read: impl Fn(u32, bool) -> [u32; 4]) -> F::Part {
         let (f, team) = (&self.0, stretch.team);
         if !F::NEUTRAL {
             return upwards(s, Meet(f), part(s, f, stretch, read), team);
@@ -304,23 +304,23 @@ impl<F: Heap> Walk for Free<F> {
     const FREE: bool = true;
 
     #[inline(always)]
-    fn walk<S: Simt>(&self, s: &S, stretch: Stretch, _ordinary: bool, read: impl Fn(u32) -> [u32; 4]) -> F::Part {
+    fn walk<S: Simt>(&self, s: &S, stretch: Stretch, _ordinary: bool, read: impl Fn(u32, bool) -> [u32; 4]) -> F::Part {
         let (f, per) = (&self.0, F::Bits::PER);
         let (whole, left) = (stretch.count / per, stretch.count % per);
         let mut acc = f.start();
         let mut k = 0;
         while s.again(k + 2 <= stretch.packs) {
             if s.branch(k + 2 <= whole) {
-                let w = [read(k), read(k + 1)];
+                let w = [read(k, true), read(k + 1, true)];
                 acc = f.pack(s, f.pack(s, acc, &w[0], k), &w[1], k + 1);
             }
             k += 2;
         }
         if s.branch(whole & 1 == 1) {
-            acc = f.pack(s, acc, &read(whole - 1), whole - 1);
+            acc = f.pack(s, acc, &read(whole - 1, true), whole - 1);
         }
         if s.branch(left > 0) {
-            let last = read(whole);
+            let last = read(whole, false);
             let last = filled::<F>(&last, F::Bits::nth(&last, 0), |i| below(left * F::Bits::SIZE, i));
             acc = f.pack(s, acc, &last, whole);
         }
@@ -328,7 +328,7 @@ impl<F: Heap> Walk for Free<F> {
         if s.branch(stretch.count > 0) {
             part = f.part(acc);
             if let Some(k) = f.place(part) {
-                let at = f.locate(&read(k), part);
+                let at = f.locate(&read(k, false), part);
                 part = f.placed(part, (stretch.first + k * per + at) as u64);
             }
         }
