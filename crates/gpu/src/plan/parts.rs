@@ -14,7 +14,7 @@ use super::choose::Fold;
 use super::limits::Limits;
 use super::near::is_stepped;
 use super::planner::Planner;
-use super::policy::{BETWEEN_BYTES, PAIRED_BYTES, RUN_BYTES, TRANSPOSED_BYTES, WARPS, WORDS_BYTES};
+use super::policy::{BETWEEN_BYTES, PAIRED_BYTES, RUN_BYTES, TRANSPOSED_BYTES, WARPS};
 use super::share::has_teams;
 use super::transpose::{Asked, Copied};
 
@@ -89,10 +89,7 @@ fn between(fold: &Fold, problem: &Problem) -> Option<(Dim, Dim)> {
         && fold.facts.slim;
     let is_dense = columns.x == *size as isize && run.x == row as isize;
     let lanes = columns.len.div_ceil(fold.facts.wide as usize) as u64;
-    // Pairs that are words fill a warp's lanes: sum f16 (77,28114,62) of axes 0 and 1 took an H100 150 us so, and 175
-    // by teams.
-    let in_words = fold.facts.twins && row.is_multiple_of(4) && row <= WORDS_BYTES;
-    let by_teams = columns.out != 0 && !in_words && has_teams(&fold.facts, *size, lanes);
+    let by_teams = columns.out != 0 && has_teams(&fold.facts, *size, lanes);
     // Staged logarithms of sums took as long: 297 us of f16 (44739225,3) on an H200, and 264 in columns; f32 has tiles
     // (178 us of (16,4194304) in Fortran order, 192 so).
     let is_slow = *size > 2 || fold.name.starts_with("logsumexp");

@@ -104,8 +104,6 @@ pub const BETWEEN_BYTES: usize = 127;
 /// The same of a stretch of 16 rows and more, where outputs are taken in pairs: on an H100, mean bf16 (14749,140,5,13)
 /// of axes 0 and 1 took 280 us so, and 323 in columns.
 pub const PAIRED_BYTES: usize = 255;
-/// Bytes of columns whose pairs are words, up to which they are staged rather than taken by teams.
-pub const WORDS_BYTES: usize = 128;
 /// Bytes of columns whose results are reduced again: as many as several panels have. Not measured.
 pub const TOGETHER_BYTES: usize = 8 << 10;
 /// Results are reduced again if they have at most one of so many parts of the input's bytes. Not measured.
