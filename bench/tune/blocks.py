@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """How many blocks of each kernel a multiprocessor should hold, as a GPU finds.
 
-    blocks.py WARPFOLD BLOCKS.TXT [FOLDER]      needs a GPU, python3 with cupy; $PTXAS or the toolkit's ptxas saves minutes
+    blocks.py WARPFOLD BLOCKS.TXT [FOLDER [KERNELS]]      needs a GPU, python3 with cupy; $PTXAS or the toolkit's ptxas saves minutes
 
 More blocks to a multiprocessor keep the memory busy while some wait, but leave each thread fewer registers, up to spilling
 some. What is best cannot be told from the registers alone, so each kernel of the list below is compiled for 2, 3 and 4 blocks, and
 as BLOCKS.TXT has it now, and timed on arrays of 256 MiB. The one with the least geometric mean of times wins; the present one
-stays if that is less than 1 % slower.
+stays if that is less than 1 % slower. Kernels of few rows have few reads in flight and need few registers: up to 8 are tried.
+Only kernels whose whole names match the regular expression KERNELS are timed, if it is given.
 A kernel's bits do not depend on it, which is checked. FOLDER (default: .) gets `blocks.txt`, to be committed in crates/kernels/ptx,
 and `blocks.json`, every time taken.
 """
@@ -28,6 +29,7 @@ os.environ["CUDA_CACHE_DISABLE"] = "1"
 
 BYTES = 1 << 28
 BOUNDS = (2, 3, 4)
+SHALLOW_BOUNDS = (3, 4, 5, 6, 8)
 GAIN = 0.99
 SIZES = {"f64": 8, "i64": 8, "f32": 4, "i32": 4, "bf16": 2, "f16": 2, "i16": 2, "i8": 1}
 FLOATS = ["f32", "f64", "bf16", "f16"]
@@ -38,7 +40,7 @@ FREE = [("sum",), ("count_nonzero",), ("max",), ("minmax",), ("argmax",), ("var"
 # Lengths that begin anywhere, as most do, and a few that fill lines and warps.
 ROWS = (7, 50, 195, 744, 2666, 11933, 1 << 20)
 COLUMNS = (2, 3, 4, 5, 16, 20, 33, 65, 116, 150, 209, 512, 1001, 8557)
-SHORT = (2, 3, 8, 13, 19, 41)
+SHORT = (1, 2, 3, 4, 5, 7, 8, 13, 19, 41)
 
 
 def cases():
@@ -140,7 +142,7 @@ def seconds(cp, driver, function, launch, addresses):
     return [run(calls) for _ in range(5)]
 
 
-def main(warpfold, path, folder="."):
+def main(warpfold, path, folder=".", names=""):
     import cupy as cp
 
     now, measured = {}, set()
@@ -150,7 +152,9 @@ def main(warpfold, path, folder="."):
         measured.update([name] if mark else [])
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         found = [case for case in pool.map(lambda c: explain(warpfold, c), list(cases())) if case]
-    kernels = {c["kernel"]: (c["ptx"], sorted({*BOUNDS, now.get(c["kernel"], 1)})) for c in found}
+    found = [case for case in found if not names or re.fullmatch(names, case["kernel"])]
+    bounds = {name: SHALLOW_BOUNDS if name.startswith("shallow_") else BOUNDS for name in {c["kernel"] for c in found}}
+    kernels = {c["kernel"]: (c["ptx"], sorted({*bounds[c["kernel"]], now.get(c["kernel"], 1)})) for c in found}
     cp.zeros(1)
     driver, capability = Driver(), cp.cuda.Device().compute_capability
     images = compiled(kernels, capability)
@@ -195,6 +199,6 @@ def main(warpfold, path, folder="."):
 
 
 if __name__ == "__main__":
-    if not 3 <= len(sys.argv) <= 4:
+    if not 3 <= len(sys.argv) <= 5:
         sys.exit(__doc__)
     main(*sys.argv[1:])

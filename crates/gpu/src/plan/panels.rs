@@ -30,7 +30,8 @@ impl Planner<'_> {
             let narrow = self.fold.narrow && out == 1;
             // Reading several columns at once does not pay for writing their results one by one.
             let together = (self.problem.size <= 2 && (narrow || !self.fold.facts.packed)) as u32;
-            let reduced = self.pitch(outer, width, rows);
+            // Where a lane has all of its columns is for the kernel to see.
+            let reduced = self.pitch(outer, width.next_multiple_of(wide), rows);
             let (grid, rows, narrow) = (outputs.total * panels, rows.len as u64, narrow as u32);
             let shape = Shallow { outputs, width, x, out, rows, together, narrow, panels, reduced };
             // The kernels of sums take norms, too.

@@ -7,11 +7,11 @@ use warpfold_kernels::reduce::shape::map::Divisor;
 use warpfold_kernels::reduce::shape::parts::room;
 use warpfold_kernels::reduce::shape::piece::{ALONE, FEW, PACKS};
 use warpfold_kernels::reduce::shape::stage::LINES;
-use warpfold_kernels::reduce::shape::staged::{APART, FLAT, LINED, ODD, Staged, TURNED, TWINS, WHOLE};
+use warpfold_kernels::reduce::shape::staged::{APART, FLAT, LINED, NESTED, ODD, Staged, TURNED, TWINS, WHOLE};
 use warpfold_kernels::reduce::table::KEPT;
 
 use super::Launch;
-use super::near::is_stepped;
+use super::near::{is_nested, is_stepped};
 use super::planner::Planner;
 use super::policy::{SPREAD, STAGED_COSTS, STAGED_FLAT, STAGED_GAP, STAGED_TURNS, STRETCH_TILE, TURN_SHARE, WARPS};
 use warpfold_array::problem::{Dim, Problem};
@@ -70,8 +70,10 @@ impl Units {
 struct Turns {
     /// Bytes from one to the next.
     far: i64,
-    /// How many a tile has, at most.
+    /// How many stretches of memory a tile has, at most: one of each turn, or one of all that are nested.
     most: usize,
+    /// Whether all turns of a unit lie in one stretch of memory.
+    nested: bool,
     /// Elements of one.
     run: usize,
     /// Bytes of a unit in one, if a tile has a single unit: of its elements that are in the tile.
@@ -96,7 +98,7 @@ impl Units {
         // Where lines are mostly others', reading elements where they lie is faster.
         let wide = if fit > 1 { (fit.min(along.len) - 1) * pitch + bytes } else { alone };
         let dense = 100 * wide >= TURN_SHARE * 16 * (wide + 15).div_ceil(16);
-        let turns = Turns { far: far.x as i64, most, run: run.len, alone };
+        let turns = Turns { far: far.x as i64, most, nested: false, run: run.len, alone };
         // Lanes count a turn's bytes in 32 bits, and the last turn is that which ends last.
         let counts = bytes < MOST_TURN && far.x > 0 && far.x as usize >= bytes;
         let fits = alone <= room && dense && counts;
@@ -105,6 +107,23 @@ impl Units {
 }
 
 impl Planner<'_> {
+    /// The launch for outputs of few elements each, whose short runs take turns in one stretch of memory.
+    fn nested(&self) -> Option<Launch<CallAt>> {
+        let Problem { kept, reduced, size, count, .. } = self.problem;
+        let [far, run] = reduced[..] else { return None };
+        if !self.fold.facts.turns || !is_nested(self.problem) {
+            return None;
+        }
+        let (&columns, outer) = kept.split_last()?;
+        let (&along, outer) = outer.split_last()?;
+        let last = [far, columns, run].iter().map(|axis| (axis.len - 1) * axis.x as usize).sum::<usize>();
+        let (bytes, pitch) = (last + size, along.x.unsigned_abs());
+        let units = Units::of(along, columns, bytes, FIT).filter(|units| units.lines.is_none() && pitch >= bytes)?;
+        let turns = Turns { far: far.x as i64, most: 1, nested: true, run: run.len, alone: bytes };
+        let units = Units { turns: Some(turns), ..units };
+        (along.x > 0 && outer.len() <= KEPT).then(|| self.units(outer, units, Dim { len: *count, ..run }, [0, 0]))
+    }
+
     /// The axes, if outputs lie side by side in both of two reduced axes. Elements that may come in any order are
     /// reduced along both in turn, or read where they lie: max f64 (12,1398101,2) of axes 0 and 2 took an H200 136 us
     /// staged, and 119 so.
@@ -130,6 +149,9 @@ impl Planner<'_> {
         let Problem { size, count, .. } = *self.problem;
         if count > PACKS as usize * 32 * self.per() as usize {
             return None;
+        }
+        if let Some(launch) = self.nested() {
+            return Some(launch);
         }
         let (outer, along, columns, [far, run]) = self.turning()?;
         let units = Units::turned(along, columns, [far, run], count, size)?;
@@ -248,7 +270,7 @@ impl Planner<'_> {
         let beside = along.x == bytes as isize && self.out(&along) == 1;
         let whole = self.fold.narrow && few && units.turns.is_none() && beside && is_whole(bytes, along.len);
         let (mut bytes, mut room) = (bytes, lines.unwrap_or(1));
-        if let Some(turns) = units.turns {
+        if let Some(turns) = units.turns.filter(|turns| !turns.nested) {
             bytes = if shared.per_tile == 1 { turns.alone } else { bytes };
             room = ((shared.per_tile - 1) * along.x.unsigned_abs() + bytes + 15).div_ceil(16);
         }
@@ -264,6 +286,7 @@ impl Planner<'_> {
             out: self.out(&along),
             width: Divisor::new(width as u64),
             beside: self.out(&columns),
+            across: columns.x as u64 * if twins { 2 } else { 1 },
             lines: Divisor::new(room as u64),
             run: Divisor::new(units.turns.map_or(run.len, |turns| turns.run) as u64),
             runs: units.turns.map_or(1, |turns| turns.most) as u64,
@@ -276,6 +299,7 @@ impl Planner<'_> {
                 (flat, FLAT),
                 (lined, LINED),
                 (units.turns.is_some(), TURNED),
+                (units.turns.is_some_and(|turns| turns.nested), NESTED),
                 (whole, WHOLE),
                 (twins, TWINS),
                 (twins && columns.len % 2 == 1, ODD),

@@ -17,9 +17,9 @@ use super::choose::Fold;
 use super::chunk::chunks;
 use super::launch::{From, Launch, Moved, To};
 use super::limits::Limits;
-use super::near::is_stepped;
+use super::near::{is_nested, is_stepped};
 use super::planner::Planner;
-use super::policy::{BESIDE_BYTES, COPIED_BYTES, RUN_BYTES, TOGETHER, TRANSPOSE_SPREAD, TRANSPOSED_BYTES};
+use super::policy::{BESIDE_BYTES, COPIED_BYTES, NESTED_COPY, RUN_BYTES, TOGETHER, TRANSPOSE_SPREAD, TRANSPOSED_BYTES};
 
 /// Where copies and nodes begin in a workspace, in bytes.
 pub(super) const ALIGNED: usize = 256;
@@ -48,23 +48,22 @@ struct Way {
 /// Whether neighbouring lanes of the kernels that read elements where they lie would find them far apart.
 pub(super) fn is_scattered(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> bool {
     let Problem { kept, reduced, size, count, .. } = problem;
-    let facts = &asked.fold.facts;
     let Some((run, far)) = reduced.split_last() else { return false };
-    let bytes = count * problem.outputs * size;
-    if bytes < limits.multiprocessors as usize * TRANSPOSED_BYTES || !matches!(size, 1 | 2 | 4 | 8) {
-        return false;
-    }
+    let is_small = count * problem.outputs * size < limits.multiprocessors as usize * TRANSPOSED_BYTES;
     // What is broadcast would be copied again and again. Rows of few elements need a kernel of their own.
-    if kept.iter().chain(reduced).any(|axis| axis.x == 0) || (!facts.staged && count * size < BESIDE_BYTES * 32) {
+    let is_few = !asked.fold.facts.staged && count * size < BESIDE_BYTES * 32;
+    if is_small || !matches!(size, 1 | 2 | 4 | 8) || is_few || kept.iter().chain(reduced).any(|axis| axis.x == 0) {
         return false;
     }
     let x = *size as isize;
+    let is_turned = || asked.planner(problem, problem, 0, limits).turned().is_some();
+    if is_nested(problem) {
+        return count * size <= NESTED_COPY && !is_turned();
+    }
     // Lanes that read elements a few steps apart where they lie find their neighbours' in the same lines.
     let stepped = is_stepped(run.x.abs(), *size) || kept.last().is_some_and(|axis| is_stepped(axis.x, *size));
-    if stepped && kept.len() <= KEPT && reduced.len() <= 3 {
-        return false;
-    }
-    if kept.len() <= KEPT && run.x == x && (far.is_empty() || (run.len * size >= RUN_BYTES && reduced.len() <= 3)) {
+    let in_runs = run.x == x && (far.is_empty() || (run.len * size >= RUN_BYTES && reduced.len() <= 3));
+    if kept.len() <= KEPT && (in_runs || stepped && reduced.len() <= 3) {
         return false;
     }
     // Short runs with others' beside them: var bf16 (136956,196,5) of axes 0 and 2 took an H200 2283 us by a copy, and
@@ -77,7 +76,7 @@ pub(super) fn is_scattered(asked: &Asked<'_>, problem: &Problem, limits: &Limits
     // Few columns do as well where lanes that take neighbouring rows read a long stretch together.
     let width = columns.len * size;
     let is_wide = width >= BESIDE_BYTES || (run.x == width as isize && run.len >= TOGETHER);
-    !far.is_empty() && (!is_wide || reduced.len() > 3) && asked.planner(problem, problem, 0, limits).turned().is_none()
+    !far.is_empty() && (!is_wide || reduced.len() > 3) && !is_turned()
 }
 
 /// The kept axes in the order of the outputs, all of them upwards, and the reduced ones; how far the first element is

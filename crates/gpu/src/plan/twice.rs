@@ -14,6 +14,7 @@ use warpfold_kernels::reduce::workspace::COUNTERS;
 use super::choose::fast;
 use super::launch::{From, Launch, Moved, To};
 use super::limits::Limits;
+use super::near::is_nested;
 use super::planner::Planner;
 use super::policy::{AGAIN, ALONG, RUN_BYTES, TOGETHER_BYTES, TRANSPOSED_BYTES};
 use super::transpose::{ALIGNED, Copied};
@@ -43,9 +44,11 @@ fn both(spec: &Spec, count: usize) -> Option<(Spec, Spec)> {
 
 /// How many rows of the array, which follow one another, are one row of columns: so that these begin where lines do,
 /// and are many.
-fn abreast(row: usize) -> usize {
+fn abreast(row: usize, size: usize) -> usize {
     let each = 16 >> row.trailing_zeros().min(4);
-    if each == 1 || row.is_power_of_two() { 1 } else { TOGETHER_BYTES.div_ceil(row * each) * each }
+    // Lanes take several short rows of small elements as one.
+    let is_even = row.is_power_of_two() && size <= 2;
+    if each == 1 || is_even { 1 } else { TOGETHER_BYTES.div_ceil(row * each) * each }
 }
 
 /// Axes in the order in which they lie in memory, with their steps among results in the same order; and how many
@@ -80,7 +83,7 @@ fn down_first((first, second): (Spec, Spec), problem: &Problem, limits: &Limits)
     let both_sides = || kept.iter().chain(beside).copied();
     let row = merge(numbered(both_sides(), (0, 0)).0).last().filter(|axis| axis.x == *size as isize)?.len * size;
     let is_dense = down.x as usize == row;
-    let each = if is_dense { abreast(row) } else { 1 };
+    let each = if is_dense { abreast(row, *size) } else { 1 };
     let is_short = is_short(problem);
     if (beside.is_empty() && each == 1) || in_lines(problem) || !(is_dense || is_short) {
         return None;
@@ -127,13 +130,14 @@ fn in_lines(problem: &Problem) -> bool {
     !is_short(problem) && run.is_multiple_of(16) && problem.reduced.len() <= 3
 }
 
-/// Runs of the innermost axis are rows, where the outer axes are too short to go down.
+/// Runs of the innermost axis are rows, where the outer axes are too short to go down, or outputs take turns.
 fn along_first((first, second): (Spec, Spec), problem: &Problem, limits: &Limits) -> Option<Copied> {
     let Problem { kept, reduced, size, .. } = problem;
     let (run, outer) = reduced.split_last()?;
     let node = first.result().size();
     let [bytes, turns] = [run.len * size, problem.count / run.len];
-    let is_run = run.x == *size as isize && (ALONG * node..TOGETHER_BYTES).contains(&bytes);
+    let is_long = bytes >= ALONG * node || is_nested(problem);
+    let is_run = run.x == *size as isize && is_long && bytes < TOGETHER_BYTES;
     if outer.is_empty() || !is_run || (turns >= AGAIN && in_lines(problem)) {
         return None;
     }

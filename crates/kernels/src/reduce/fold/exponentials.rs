@@ -2,7 +2,7 @@
 
 use crate::node::Node;
 use crate::reduce::fold::{Parts, Tree, no_large, no_plain};
-use crate::reduce::out::Out;
+use crate::reduce::out::{Out, half};
 use crate::reduce::recipe::{Recipe, flag};
 use crate::source::Source;
 use core::marker::PhantomData;
@@ -21,6 +21,8 @@ impl<X> Parts for LogSumExps<X>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
+    const NARROW: bool = true;
+    const LINES: bool = false;
     type Part = Powers<X::Value, X::Value>;
     const SWAPS: bool = true;
     #[inline(always)]
@@ -34,6 +36,10 @@ where
     #[inline(always)]
     fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part {
         LogSumExp::<X::Value>::new().combine(left, right)
+    }
+    #[inline(always)]
+    fn narrow<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part) -> u32 {
+        half(s, recipe.output, f32::from_cast(LogSumExp::<X::Value>::new().finish(part, recipe.count).cast())) as u32
     }
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {

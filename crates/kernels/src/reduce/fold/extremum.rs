@@ -209,6 +209,7 @@ impl<B: Bits, K: Key> Heap for Extremum<B, K> {
     type Bits = B;
     type Acc = K;
     const REPEATS: bool = true;
+    const TOGETHER: bool = B::SIZE == 8;
     as_brief!();
     #[inline(always)]
     fn blank(&self) -> Option<B> {
@@ -221,6 +222,10 @@ impl<B: Bits, K: Key> Heap for Extremum<B, K> {
     #[inline(always)]
     fn pack<S: Simt>(&self, s: &S, acc: K, words: &[u32; 4], _place: u32) -> K {
         acc.max(self.0.most(s, &[*words]))
+    }
+    #[inline(always)]
+    fn packs<S: Simt, const N: usize>(&self, s: &S, acc: K, packs: &[[u32; 4]; N]) -> K {
+        acc.max(self.0.most(s, packs))
     }
     #[inline(always)]
     fn two<S: Simt>(&self, s: &S, packs: &[[u32; 4]; 2], _count: [u32; 2]) -> K {

@@ -50,6 +50,8 @@ pub trait Parts: Copy {
     const PLACES: bool = false;
     /// Whether [`Parts::narrow`] makes results.
     const NARROW: bool = false;
+    /// Whether lines that have several outputs each are not staged, if results are narrow: finishing must be short.
+    const LINES: bool = Self::NARROW;
     /// From what a kernel is told.
     fn new(recipe: &Recipe) -> Self;
     /// The part of no elements; it changes nothing.
@@ -232,6 +234,8 @@ pub trait Heap: Parts {
     type Acc: Copy;
     /// What changes nothing and so fills a pack: elements that it has already, or zeros.
     const REPEATS: bool;
+    /// Whether [`Heap::packs`] takes them.
+    const TOGETHER: bool = false;
     /// The bits of an element of 4 bytes or more that changes nothing beside others before it, if there is one.
     #[inline(always)]
     fn blank(&self) -> Option<Self::Bits> {
@@ -241,6 +245,11 @@ pub trait Heap: Parts {
     fn start(&self) -> Self::Acc;
     /// Takes the elements of 16 bytes; `place` is their number in the row, counted in such packs.
     fn pack<S: Simt>(&self, s: &S, acc: Self::Acc, words: &[u32; 4], place: u32) -> Self::Acc;
+    /// Takes packs, wherever they are: more cheaply than one by one, if [`Heap::TOGETHER`] says so.
+    #[inline(always)]
+    fn packs<S: Simt, const N: usize>(&self, _s: &S, acc: Self::Acc, _packs: &[[u32; 4]; N]) -> Self::Acc {
+        acc
+    }
     /// Takes two packs, of which `count` elements are there; what else is in them changes nothing, if the first has
     /// any.
     #[inline(always)]

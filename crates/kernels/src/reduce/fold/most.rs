@@ -22,7 +22,12 @@ impl<B: Bits, K: Key> Keys<B, K> {
         if s.branch(self.float == K::cut(0)) {
             return self.integers(packs);
         }
-        if B::SIZE == 4 { self.numbers(s, packs) } else { self.floats(s, packs) }
+        match B::SIZE {
+            // Of few elements all may well be negative.
+            8 if N > 2 => self.wide(s, packs),
+            4 => self.numbers(s, packs),
+            _ => self.floats(s, packs),
+        }
     }
 
     /// Of f32, as numbers: one instruction for each, and another for two, which tells whether one of them is NaN.
@@ -50,6 +55,32 @@ impl<B: Bits, K: Key> Keys<B, K> {
             }
         }
         self.key_of(K::cut(best.to_bits() as i32 as i64))
+    }
+
+    /// Of f64, as signed integers, of which that of the greatest is the greatest unless all are negative; all signs are
+    /// flipped for the least. The high words tell whether there may be a NaN.
+    #[inline(always)]
+    fn wide<S: Simt, const N: usize>(&self, s: &S, packs: &[[u32; 4]; N]) -> K {
+        let sign = K::cut(if self.least { i64::MIN } else { 0 });
+        let x = |k: usize| self.top(packs, k).flipped(sign);
+        let (mut most, mut high, mut k) = (x(0), 0, 0);
+        while k < 2 * N {
+            most = most.max(x(k));
+            high = high.max(packs[k / 2][2 * (k % 2) + 1] << 1);
+            k += 1;
+        }
+        // All bits of an infinity's exponent are set, too.
+        if s.branch(high >= (self.infinity.long() as u64 >> 31) as u32) {
+            return self.one_by_one(packs);
+        }
+        if s.branch(most < K::cut(0)) {
+            (most, k) = (x(0), 1);
+            while k < 2 * N {
+                most = most.lower(x(k));
+                k += 1;
+            }
+        }
+        self.key_of(most.flipped(sign))
     }
 
     /// The greatest key, of elements that may be NaN.

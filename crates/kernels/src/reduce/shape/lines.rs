@@ -28,7 +28,7 @@ impl Tile {
         let results = 16u32.wrapping_shr(call.shape.len.trailing_zeros());
         let at = call.at.output.wrapping_add((self.out * size as i64) as u64);
         let aligned = (self.first & 15) as u32 | at as u32 & results.wrapping_sub(1) == 0;
-        W::HAS_FEW && W::Fold::NARROW && size <= 2 && s.branch(call.shape.layout & WHOLE != 0 && aligned)
+        W::HAS_FEW && W::Fold::LINES && size <= 2 && s.branch(call.shape.layout & WHOLE != 0 && aligned)
     }
 
     /// Its outputs, of 2, 4 or 8 elements each.

@@ -59,11 +59,13 @@ pub fn kernel<S: Simt, P: panel::Shallow<C>, const K: usize, const C: usize>(s: 
     let (outer, number) = divide(s.block_x() as u64, shape.panels);
     let at = shape.outputs.at(outer);
     let together = P::SIZE <= 2 && shape.together != 0;
-    let at_once = together && P::at_once(&shape.reduced, call.at.input);
     let first = (number * (s.block_dim_x() / 32) as u64 + s.warp() as u64) * 32 * C as u64;
     if s.branch(first >= shape.width) {
         return;
     }
+    // Of the last warp's lanes one may have less.
+    let whole = shape.width % C as u64 == 0 || shape.width - first >= 32 * C as u64;
+    let at_once = together && whole && P::at_once(&shape.reduced, call.at.input);
     let (column, spread) =
         if together { (first + (s.lane() * C as u32) as u64, 1) } else { (first + s.lane() as u64, 32u32) };
     let has_columns = column < shape.width;

@@ -33,6 +33,8 @@ params! {
         pub width: Divisor,
         /// Elements of the output from one of these to the next.
         pub beside: i64,
+        /// Bytes from one of these to the next.
+        pub across: u64,
         /// Lines for which each unit has room, if units are staged one by one, or each turn, if there are several;
         /// otherwise of no matter.
         pub lines: Divisor,
@@ -48,7 +50,7 @@ params! {
         pub near: u32,
         /// Bytes of a unit.
         pub bytes: u32,
-        /// [`APART`], [`FLAT`], [`LINED`], [`TURNED`], [`WHOLE`], [`TWINS`], [`ODD`].
+        /// [`APART`], [`FLAT`], [`LINED`], [`TURNED`], [`WHOLE`], [`TWINS`], [`ODD`], [`NESTED`].
         pub layout: u32,
         /// Units of a tile.
         pub per_tile: u32,
@@ -100,6 +102,8 @@ pub const WHOLE: u32 = 16;
 pub const TWINS: u32 = 32;
 /// The last pair of a unit has one output only.
 pub const ODD: u32 = 64;
+/// All turns of a unit lie in one stretch of memory, and are staged as they lie.
+pub const NESTED: u32 = 128;
 
 /// A tile: where its units are, and where their results go.
 #[derive(Clone, Copy)]
@@ -159,9 +163,10 @@ impl Tile {
 
     /// Output `o` of the tile: its unit and column, and where its first element is in shared memory.
     #[inline(always)]
-    pub(super) fn output<S: Simt, B: Bits, const K: usize>(&self, s: &S, shape: &Staged<K>, o: u32) -> [u32; 3] {
+    pub(super) fn output<S: Simt, const K: usize>(&self, s: &S, shape: &Staged<K>, o: u32) -> [u32; 3] {
         let (unit, column) = shape.width.divide_small(o);
-        let at = (self.first as u32 & 15).wrapping_add(unit.wrapping_mul(shape.pitch as u32)) + column * B::SIZE;
+        let at = (self.first as u32 & 15).wrapping_add(unit.wrapping_mul(shape.pitch as u32));
+        let at = at + column * shape.across as u32;
         let base = if s.branch(shape.layout & APART != 0) { 16 * unit * shape.lines.by as u32 + (at & 15) } else { at };
         [unit, column, base]
     }
@@ -252,7 +257,7 @@ fn outputs<S: Simt, W: Walk, const K: usize>(
     let mut o = own;
     while s.again(o - own < total) {
         let there = o < total;
-        let [unit, column, base] = tile.output::<S, W::Bits, K>(s, shape, if there { o } else { 0 });
+        let [unit, column, base] = tile.output(s, shape, if there { o } else { 0 });
         let mut len = shape.len;
         if s.branch(shape.row > 0) {
             len = (shape.row - tile.before(shape, unit, turned)).min(len as u64) as u32;
@@ -312,7 +317,7 @@ fn short<S: Simt, W: Walk, const K: usize>(
     let len = s.opaque(shape.len);
     let mut o = s.lane();
     while s.again(o < total) {
-        let [unit, column, base] = tile.output::<S, W::Bits, K>(s, shape, o);
+        let [unit, column, base] = tile.output(s, shape, o);
         let mut e = [W::Bits::ZERO; FEW as usize];
         if s.branch(lined) {
             let mut k = 0;

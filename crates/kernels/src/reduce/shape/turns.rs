@@ -1,14 +1,15 @@
 //! Staged outputs whose elements lie in several turns: two reduced axes that are not one axis in memory.
 //!
 //! Idea: outputs side by side have their runs side by side, too, in every turn of the outer axis. So a tile is a
-//! stretch of memory of each turn, and each has its room in the stage. A lane finds a pack by one division; most packs
+//! stretch of memory of each turn, and each has its room in the stage, unless all turns lie in one short stretch, which
+//! is staged as it lies. A lane finds a pack by one division; most packs
 //! lie in one run. Outputs of more elements than a tile holds are taken in stretches, each a whole subtree. Bottleneck:
 //! instructions, where packs lie in two runs.
 
 use crate::reduce::shape::piece::{Walk, below};
 use crate::reduce::shape::split::next;
 use crate::reduce::shape::stage::Stage;
-use crate::reduce::shape::staged::{Staged, Tile};
+use crate::reduce::shape::staged::{NESTED, Staged, Tile};
 use crate::source::Bits;
 use warpfold_simt::Simt;
 
@@ -25,6 +26,9 @@ impl Tile {
     /// Where element `inside` of turn `turn` is in shared memory, of an output whose first turn begins at `base`.
     #[inline(always)]
     fn place<const K: usize>(&self, shape: &Staged<K>, base: u32, turn: u32, inside: u32) -> u32 {
+        if shape.layout & NESTED != 0 {
+            return base + turn * shape.far as u32 + inside * shape.near;
+        }
         let skipped = shape.skipped(self.skip);
         let first = (self.first as u32).wrapping_sub(skipped);
         let shift = first.wrapping_add(turn.wrapping_mul(shape.far as u32)) & 15;

@@ -35,7 +35,7 @@ impl Tile {
         let mut o = own;
         while s.again(o - own < total) {
             let there = o < total;
-            let [unit, pair, base] = self.output::<S, u32, K>(s, shape, if there { o } else { 0 });
+            let [unit, pair, base] = self.output(s, shape, if there { o } else { 0 });
             let mut len = shape.len;
             if s.branch(shape.row > 0) {
                 len = (shape.row - self.before(shape, unit, turned)).min(len as u64) as u32;

@@ -2,7 +2,7 @@
 
 use crate::node::select;
 use crate::reduce::fold::Tree;
-use crate::reduce::shape::panel::read::{load_first, unshifted};
+use crate::reduce::shape::panel::read::{load, load_first, unshifted};
 use crate::reduce::shape::panel::tile::Tile;
 use crate::reduce::shape::panel::{Lines, Ordered, Panel, Pitch, Shallow, Strip};
 use crate::reduce::shape::split::STEPS;
@@ -19,23 +19,22 @@ impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARR
         let rows = strip.rows as u32;
         let tile = Tile { row: 0, step: 1 };
         let of = |bits: &[[F::Bits; C]], j: usize, k: usize| bits[k][j];
-        // One copy of the code for what is shifted.
-        let quick = !F::HAS_PLAIN && (strip.at_once || strip.spread > 1);
-        if s.branch(quick && rows == 1) {
-            let bits: [[F::Bits; C]; 1] = unshifted(s, strip, tile, 1);
+        if s.branch(!F::HAS_PLAIN && rows == 1) {
+            let bits: [[F::Bits; C]; 1] = load(s, strip, tile, true);
             return warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |j| f.part(f.lift(s, bits[0][j]), 1),
             );
         }
-        if s.branch(quick && rows == 2) {
-            let bits: [[F::Bits; C]; 2] = unshifted(s, strip, tile, 2);
+        if s.branch(!F::HAS_PLAIN && rows == 2) {
+            let bits: [[F::Bits; C]; 2] = load(s, strip, tile, true);
             return warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |j| f.part(f.pair(s, of(&bits, j, 0), of(&bits, j, 1)), 2),
             );
         }
-        if s.branch(quick && rows == 4) {
+        // One copy of the code for more that is shifted.
+        if s.branch(!F::HAS_PLAIN && (strip.at_once || strip.spread > 1) && rows == 4) {
             let bits: [[F::Bits; C]; 4] = unshifted(s, strip, tile, 4);
             return warpfold_simt::array::from_fn(
                 #[inline(always)]
@@ -53,12 +52,23 @@ impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARR
             )
         };
         if F::HAS_PLAIN {
-            let (mut plain, mut i) = (true, 0);
-            while i < STEPS * C {
-                plain &= (i / C) as u32 >= rows || f.is_ordinary(s, bits[i / C][i % C]);
-                i += 1;
+            // Of rows that are read, but not there, the last is there.
+            let plain = |from: usize, to: usize| {
+                let (mut plain, mut i) = (true, from * C);
+                while i < to * C {
+                    plain &= f.is_ordinary(s, bits[i / C][i % C]);
+                    i += 1;
+                }
+                plain
+            };
+            let mut all = plain(0, 2);
+            if s.branch(rows > 2) {
+                all &= plain(2, 4);
             }
-            if s.branch(s.all(ALL, plain)) {
+            if s.branch(rows > 4) {
+                all &= plain(4, 8);
+            }
+            if s.branch(s.all(ALL, all)) {
                 return warpfold_simt::array::from_fn(
                     #[inline(always)]
                     |j| f.part(f.raise(small(s, &f.plain(), column(j), rows)), rows),

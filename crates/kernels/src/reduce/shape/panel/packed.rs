@@ -176,9 +176,26 @@ impl<F: fold::Packed, const C: usize> Shallow<C> for Packed<F> {
             let row = at_once::<S, F::Bits, Pitch, C, 1>(s, strip, tile, 1);
             return self.parts(self.take::<S, C, 1>(s, begin, row, 0), 1, place);
         }
-        if s.branch(strip.at_once || strip.spread == 1) {
-            let taken = (strip.rows as u32).next_multiple_of(FOUR as u32);
-            return self.parts(self.rest::<S, C>(s, strip, begin, tile, [0, taken as u64], 0, taken), taken, place);
+        let taken = (strip.rows as u32).next_multiple_of(FOUR as u32);
+        if s.branch(strip.at_once) {
+            let (mut running, mut k) = (begin, 0);
+            while s.again(k < taken) {
+                let there = strip.rows as u32 - k;
+                let mut rows = at_once::<S, F::Bits, Pitch, C, FOUR>(s, strip, tile.later(k as usize), there);
+                if !F::REPEATS {
+                    rows = warpfold_simt::array::from_fn(
+                        #[inline(always)]
+                        |i| if (i as u32) < there { rows[i] } else { [0; 4] },
+                    );
+                }
+                running = self.take::<S, C, FOUR>(s, running, rows, k);
+                k += FOUR as u32;
+            }
+            return self.parts(running, taken, place);
+        }
+        if s.branch(strip.spread == 1) {
+            let strip = Strip { at_once: false, ..*strip };
+            return self.parts(self.rest::<S, C>(s, &strip, begin, tile, [0, taken as u64], 0, taken), taken, place);
         }
         // Four rows at once: a column's elements are read one by one.
         let (mut running, mut row) = (begin, 0);

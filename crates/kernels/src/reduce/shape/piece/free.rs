@@ -42,8 +42,11 @@ impl<F: Heap, Q: Gather> Piece for Free<F, Q> {
             let place = (tile + t) * 256;
             if s.branch(here.is_even::<F::Bits>()) {
                 let w = here.even(s);
+                if F::TOGETHER {
+                    acc = f.packs(s, acc, &w);
+                }
                 let mut k = 0;
-                while k < STEPS {
+                while !F::TOGETHER && k < STEPS {
                     acc = f.pack(s, acc, &w[k], place + s.lane() + 32 * k as u32);
                     k += 1;
                 }
