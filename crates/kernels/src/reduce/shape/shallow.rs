@@ -11,8 +11,8 @@ use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
 use crate::reduce::recipe::flag;
 use crate::reduce::shape::panel::{self, Pitch, Strip};
-use crate::reduce::shape::piece::{Outputs, divide};
-use warpfold_simt::{Pack, Simt};
+use crate::reduce::shape::piece::{Outputs, divide, joined};
+use warpfold_simt::{ALL, Pack, Simt};
 
 params! {
     /// Outputs, and how rows and columns lie.
@@ -86,15 +86,13 @@ pub fn kernel<S: Simt, P: panel::Shallow<C>, const K: usize, const C: usize>(s: 
     };
     let found = panel.shallow(s, &strip);
     let to = at.out + column as i64 * shape.out;
-    if P::SIZE <= 2 && shape.narrow != 0 && strip.columns >= C as u64 {
+    if P::SIZE <= 2 && s.branch(shape.narrow != 0) {
+        let results = found.map(
+            #[inline(always)]
+            |part| f.narrow(s, &call.recipe, part),
+        );
         let to = call.at.output.wrapping_add((to * P::SIZE as i64) as u64);
-        if s.branch(to.is_multiple_of(P::SIZE as u64 * C as u64)) {
-            let results = found.map(
-                #[inline(always)]
-                |part| f.narrow(s, &call.recipe, part),
-            );
-            return write(s, to, results, P::SIZE);
-        }
+        return write(s, to, results, P::SIZE, strip.columns.min(2 * C as u64) as u32);
     }
     let mut j = 0;
     while j < C {
@@ -106,10 +104,12 @@ pub fn kernel<S: Simt, P: panel::Shallow<C>, const K: usize, const C: usize>(s: 
     }
 }
 
-/// Writes results of `size` bytes, all at once.
+/// Writes the first `columns` of a warp's results of `size` bytes, of which neighbouring lanes have `C` each: by whole
+/// lines, wherever they begin. A line that begins in a lane's results ends in the next one's, which writes it. All lanes
+/// call it, and say twice `C` if they have more.
 #[inline(always)]
-fn write<S: Simt, const C: usize>(s: &S, to: u64, results: [u32; C], size: u32) {
-    let per = 4 / size as usize;
+fn write<S: Simt, const C: usize>(s: &S, to: u64, results: [u32; C], size: u32, columns: u32) {
+    let (line, per) = (size * C as u32, 4 / size as usize);
     let words: [u32; 4] = warpfold_simt::array::from_fn(
         #[inline(always)]
         |i| {
@@ -121,9 +121,41 @@ fn write<S: Simt, const C: usize>(s: &S, to: u64, results: [u32; C], size: u32) 
             word
         },
     );
-    match size as usize * C {
-        16 => s.store(array(to), 0, Pack(words)),
-        8 => s.store(array(to), 0, (words[1] as u64) << 32 | words[0] as u64),
-        _ => s.store(array(to), 0, words[0]),
+    let [a, b, c, d] = words;
+    let over = to as u32 & (line - 1);
+    // Results that belong to the line that begins before them.
+    let own = (line - over) / size;
+    let (mut w, mut whole, mut follows) = (words, columns >= own, false);
+    if s.branch(over > 0) {
+        let [p, q, r, t] = words.map(
+            #[inline(always)]
+            |word| s.shuffle_idx(ALL, word, s.lane().max(1) - 1),
+        );
+        w = match line {
+            16 => joined::<u8>([p, q, r, t], words, 16 - over),
+            8 => joined::<u8>([p, q, a, b], [0; 4], 8 - over),
+            _ => joined::<u8>([p, a, c, d], [0; 4], 4 - over),
+        };
+        whole &= s.lane() > 0;
+        follows = s.lane() < 31 && columns >= C as u32 + own;
+    }
+    if s.branch(whole) {
+        let to = array(to - over as u64);
+        match line {
+            16 => s.store(to, 0, Pack(w)),
+            8 => s.store(to.cast(), 0, (w[1] as u64) << 32 | w[0] as u64),
+            _ => s.store(to.cast(), 0, w[0]),
+        }
+    }
+    if s.branch(!whole || (over > 0 && !follows)) {
+        let mut j = 0;
+        while j < C {
+            let alone = if (j as u32) < own { !whole } else { !follows };
+            if s.branch(alone && (j as u32) < columns) {
+                let at = array::<u8>(to).offset(j * size as usize);
+                if size == 2 { s.store(at.cast(), 0, results[j] as u16) } else { s.store(at, 0, results[j] as u8) }
+            }
+            j += 1;
+        }
     }
 }

@@ -19,7 +19,7 @@ impl<F: Tree, const NARROW: bool, const C: usize> Shallow<C> for Ordered<F, NARR
         let rows = strip.rows as u32;
         let tile = Tile { row: 0, step: 1 };
         let of = |bits: &[[F::Bits; C]], j: usize, k: usize| bits[k][j];
-        if s.branch(!F::HAS_PLAIN && rows == 1) {
+        if s.branch(rows == 1) {
             let bits: [[F::Bits; C]; 1] = load(s, strip, tile, true);
             return warpfold_simt::array::from_fn(
                 #[inline(always)]
