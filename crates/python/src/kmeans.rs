@@ -148,11 +148,10 @@ fn kmeans_transform<'py>(
     centroids: &Bound<'py, PyAny>,
     centre: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let fit = known(centroids, centre)?;
     if let Some(on) = Together::of([x], None)? {
-        return on.transform(&fit);
+        return on.transform(&known(centroids, centre)?);
     }
-    numpy::result(x.py(), with_fit(x, &fit, Fit::transform)?)
+    numpy::result(x.py(), with_fit(x, &known(centroids, centre)?, Fit::transform)?)
 }
 
 /// The shape and the name of the dtype of an array on a GPU; None for all else.

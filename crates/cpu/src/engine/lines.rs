@@ -1,5 +1,5 @@
-//! Segments of many short lines of the axis that is the fastest in memory. Tiles of neighbouring lines are transposed in
-//! the cache, so that each index along the axis is a row, and segments are reduced as those of rows are.
+//! Segments of many short lines of the axis that is the fastest in memory. Tiles of neighbouring lines are transposed
+//! in the cache, so that each index along the axis is a row, and segments are reduced as those of rows are.
 
 use warpfold_array::problem::{At, Dim, Problem, Walk};
 
