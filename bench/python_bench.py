@@ -4,7 +4,7 @@
     pip install warpfold numpy bottleneck numbagg flox
     bench/python_bench.py [--filter WORDS] [--samples 5] [--budget 1.5] [--threads 2] [--json FILE]
 
-Reductions that skip NaN, and argmax, of two shapes along each axis and all; means by label along a middle axis; float32
+Reductions that skip NaN, and argmax, of two shapes along each axis and all; means by label along a middle axis and the last; float32
 and float64, with and without NaN. Sides take turns, one sample each, every other round backwards; the first round, in
 which numba compiles, is not counted. Results are compared with NumPy's in float64. The line of a case has the medians,
 and of each peer how many times as long it takes. The exit status is 1 if a result of Warpfold is wrong, or a peer is
@@ -68,9 +68,9 @@ def reduction(op, x, axis):
     return sides, lambda: getattr(np, op)(x.astype(np.float64), axis=axis)
 
 
-def grouped(op, x, labels, groups):
-    """The sides of a mean by label along the middle axis, as (groups, 365, 144)."""
-    first, last = np.moveaxis(x, 1, 0), np.moveaxis(x, 1, -1)
+def grouped(op, x, labels, groups, axis):
+    """The sides of a mean by label along an axis, groups first."""
+    first, last = np.moveaxis(x, axis, 0), np.moveaxis(x, axis, -1)
     wf.flox.register()
 
     all_groups = np.arange(groups)
@@ -87,7 +87,7 @@ def grouped(op, x, labels, groups):
     }
     if op == "nanmean":
         sides["flox, numbagg"] = by_flox("numbagg")
-        sides["numbagg"] = lambda: np.moveaxis(numbagg.group_nanmean(x, labels, axis=1, num_labels=groups), -1, 0)
+        sides["numbagg"] = lambda: np.moveaxis(numbagg.group_nanmean(x, labels, axis=axis, num_labels=groups), -1, 0)
     exact = first.astype(np.float64)
     mean = np.nanmean if op == "nanmean" else np.mean
     return sides, lambda: np.stack([mean(exact[labels == k], axis=0) for k in range(groups)])
@@ -109,17 +109,20 @@ def cases(words):
                         if wanted(name):
                             key = (shape, dtype, holes, op == "nanprod")
                             yield name, lambda k=key, a=axis, o=op: reduction(o, cached(*k), a)
-            for groups in (12, 1000):
+            # A result by 1000 labels along the last axis would have 2 GiB.
+            for groups, axis in ((12, 1), (1000, 1), (12, 2)):
                 for op in ("mean", "nanmean"):
-                    name = f"{op} by {groups} labels {kind} {GROUPED} axis 1"
+                    name = f"{op} by {groups} labels {kind} {GROUPED} axis {axis}"
                     if wanted(name):
-                        yield name, lambda g=groups, o=op: grouped(o, cached(GROUPED, dtype, holes, False), label(g), g)
+                        key = (GROUPED, dtype, holes, False)
+                        by = label(GROUPED[axis], groups)
+                        yield name, lambda k=key, b=by, g=groups, a=axis, o=op: grouped(o, cached(*k), b, g, a)
 
 
-def label(groups):
-    """Labels in no order: each occurs, or, of more groups than there are rows, as many as there are rows."""
+def label(n, groups):
+    """Labels in no order: each occurs, or, of more groups than there are indices, as many as there are indices."""
     rng = np.random.default_rng(groups)
-    return rng.permutation(np.arange(GROUPED[1]) % groups)
+    return rng.permutation(np.arange(n) % groups)
 
 
 LAST = {}

@@ -3,11 +3,12 @@
 the host, and holds each result to the bits of the same call with NumPy's array.
 
     pip install warpfold torch cupy-cuda13x jax[cuda13]
-    checks/gpu_python_check.py [--cases 2000] [--seconds 300] [--seed N]
+    checks/gpu_python_check.py [--cases 2000] [--clusters 100] [--seconds 300] [--seed N]
 
 Operations, dtypes, shapes (with axes of length 0 and 1), axes, keepdims, masks, initial values, ddof, dtype= and
 precision= are random, and so are layouts: transposed, with steps, offset by an element, broadcast. Data have NaN,
-infinities, zeros of either sign, and subnormal numbers. Libraries that are not installed are left out, and named. The
+infinities, zeros of either sign, and subnormal numbers. k-means is fitted to random points on both sides, and labels,
+centers, inertia, iterations, predictions and distances are compared. The plan of each array is asked for. Libraries that are not installed are left out, and named. The
 exit status is 1 after a difference, and 2 without a GPU.
 """
 
@@ -32,6 +33,7 @@ SHOWN = 20
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cases", type=int, default=2000)
+    parser.add_argument("--clusters", type=int, default=100, help="cases of k-means")
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--seed", type=int, default=None)
     arguments = parser.parse_args()
@@ -47,6 +49,8 @@ def main():
         rng = np.random.default_rng([seed, case])
         run(rng, libraries, f"case {case}", counts, differences, refused)
         case += 1
+    for at in range(arguments.clusters):
+        clusters(np.random.default_rng([seed, at, 1]), libraries, f"k-means {at}", counts, differences)
     print(f"{case} cases: " + ", ".join(f"{name} {count} results" for name, count in sorted(counts.items())))
     print("calls that the host and the GPU refuse alike: " + ", ".join(f"{n} of {w}" for w, n in refused.most_common(8)))
     for difference in differences[:SHOWN]:
@@ -119,6 +123,39 @@ def run(rng, libraries, case, counts, differences, refused):
             if ours != on_host:
                 differences.append(f"{name} {what}: host {on_host[:2]}, GPU {ours[:2]}")
                 break
+
+
+def clusters(rng, libraries, case, counts, differences):
+    """k-means of random points by each library, beside NumPy's."""
+    n, width, k = int(rng.integers(40, 4000)), int(rng.integers(1, 40)), int(rng.integers(1, 40))
+    dtype, transposed = str(rng.choice(["float32", "float64", "float16"])), bool(rng.random() < 0.3)
+    x = rng.standard_normal((width, n) if transposed else (n, width)).astype(dtype)
+    view = (lambda a: a.T) if transposed else (lambda a: a)
+    init = str(rng.choice(["k-means++", "random"]))
+    settings = {"init": init, "n_init": 1, "max_iter": int(rng.integers(1, 12)), "random_state": int(rng.integers(1000))}
+
+    def found(points):
+        fitted = wf.KMeans(k, **settings).fit(points)
+        arrays = (fitted.labels_, fitted.cluster_centers_, fitted.predict(points), fitted.transform(points))
+        return [plain(array) for array in arrays] + [fitted.inertia_, fitted.n_iter_, fitted.score(points)]
+
+    expected = found(view(x))
+    for name, make in libraries.items():
+        points = view(make(x))
+        if name == "jax":
+            # JAX's arrays have no layout of their own: this is a copy.
+            points = points + 0
+        try:
+            results = found(points)
+            if name != "torch on the host" and "kernel" not in wf.explain("sum", points, 0):
+                differences.append(f"{name} {case}: a plan without a kernel")
+        except Exception as error:  # noqa: BLE001 (the host has a result)
+            differences.append(f"{name} {case} {dtype} {(n, width, k)} {settings}: {error!r}")
+            continue
+        counts[f"{name}, k-means"] += len(results)
+        for what, ours, on_host in zip("labels centers predict transform inertia n_iter score".split(), results, expected):
+            if ours != on_host:
+                differences.append(f"{name} {case} {dtype} {(n, width, k)} {settings}: {what}")
 
 
 def shape(rng):

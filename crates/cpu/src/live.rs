@@ -106,10 +106,9 @@ impl<T: Wide<Float: Plainly>> Reducer for LiveDeviation<T> {
 
     #[inline(always)]
     fn finish(&self, acc: Self::Acc, _count: u64) -> T::Mean {
-        match acc.count {
-            0 => T::Mean::from_float(T::Float::ZERO.div(T::Float::ZERO)),
-            count => self.0.finish(acc.value, count),
-        }
+        // Of nothing it is NaN, without a branch, so that results are vectors.
+        let m2 = if acc.count == 0 { T::Float::ZERO.div(T::Float::ZERO) } else { acc.value.m2 };
+        self.0.finish(Moments { m2, ..acc.value }, acc.count)
     }
 }
 
@@ -154,8 +153,14 @@ impl<F: Plainly> Three<F> {
     #[inline(always)]
     fn counted(self) -> Counted<Moments<F>> {
         let Self { mean, m2, count } = self;
-        Counted { value: Moments { mean, m2 }, count: count.to_f64() as u64 }
+        Counted { value: Moments { mean, m2 }, count: whole(count) }
     }
+}
+
+/// The count of a block's node. (There are vectors of i32 from floats on every CPU, and those of u64 on few.)
+#[inline(always)]
+pub(super) fn whole<F: Float>(count: F) -> u64 {
+    count.to_f64() as i32 as u64
 }
 
 /// The nodes of a level: an array of each part, so that all are vectorised.

@@ -3,12 +3,12 @@
 use std::mem::MaybeUninit;
 
 use warpfold_core::ops::{CountNan, Plain, Sum, Value};
-use warpfold_core::{Accumulate, Element, Float, Reducer};
+use warpfold_core::{Accumulate, Element, Real, Reducer};
 
 use super::free::Lanes;
 use super::halves::{Wide, block_of_sum};
 use super::kernel::Kernel;
-use super::live::{Counted, Level, Plainly, counted_columns};
+use super::live::{Counted, Level, Plainly, counted_columns, whole};
 use super::panel::{Panel, TILE};
 use super::policy::{HIGH, PANEL, SHORT};
 use super::simd::Simd;
@@ -46,8 +46,9 @@ impl<T: Wide<Float: Plainly>> Reducer for LiveMean<T> {
 
     #[inline(always)]
     fn finish(&self, acc: Self::Acc, _count: u64) -> T::Mean {
-        // Of nothing: 0 / 0.
-        self.0.finish(if acc.count == 0 { T::Float::ZERO } else { acc.value }, acc.count)
+        // Of nothing: 0 / 0. (By hand, since the finish of a sum has branches, which keep results from being vectors.)
+        let sum = if acc.count == 0 { T::Float::ZERO } else { acc.value };
+        T::Mean::from_float(sum.div(T::Float::from_count(acc.count)))
     }
 }
 
@@ -87,7 +88,7 @@ impl<T: Wide<Float: Plainly>> Kernel for Means<T> {
                     }
                 },
                 #[inline(always)]
-                |node| Counted { value: node.mean, count: node.count.to_f64() as u64 },
+                |node| Counted { value: node.mean, count: whole(node.count) },
             );
         }
     }
@@ -97,14 +98,18 @@ impl<T: Wide<Float: Plainly>> Kernel for Means<T> {
 #[inline(always)]
 fn means_of_rows<T: Wide<Float: Plainly>>(level: Simd, rows: &[&[T; TILE]]) -> Level<T::Float, TILE> {
     let (zero, one) = (T::Float::ZERO, T::Float::ONE);
-    let (mut values, mut count) = ([[zero; TILE]; PANEL], [zero; TILE]);
+    // Memory that is not used is not set: zeros for all rows would take longer than a single row.
+    let (mut values, mut count) = ([const { MaybeUninit::<[T::Float; TILE]>::uninit() }; PANEL], [zero; TILE]);
     for (row, values) in rows.iter().zip(&mut values) {
         let row = T::widen(level, row);
+        let values = values.write([zero; TILE]);
         for i in 0..TILE {
             values[i] = if row[i].is_nan() { T::Float::NOTHING } else { row[i] };
             count[i] = count[i].add(if row[i].is_nan() { zero } else { one });
         }
     }
+    // SAFETY: the loop has written the values of each row, of which there are at most as many as there is room for.
+    let values = unsafe { values[..rows.len()].assume_init_mut() };
     let mut n = rows.len();
     while n > 1 {
         n /= 2;

@@ -60,6 +60,26 @@ pub unsafe fn copy<T>(from: *const T, to: *mut T, bytes: usize) {
     }
 }
 
+/// Writes the first of `n` values over the others.
+///
+/// # Safety
+/// The first value is readable, and there is room for `n` of `bytes` bytes.
+pub unsafe fn repeat<T>(to: *mut T, n: usize, bytes: usize) {
+    // SAFETY: the caller vouches for the first value, and for room for all.
+    unsafe {
+        by_size!(
+            bytes,
+            W => {
+                let first = to.cast::<W>().read_unaligned();
+                (1..n).for_each(|i| to.cast::<W>().add(i).write_unaligned(first));
+            },
+            else for i in 1..n {
+                copy(to, to.wrapping_byte_add(i * bytes), bytes);
+            }
+        );
+    }
+}
+
 /// Copies rows of `width` elements, fewer than [`TILE`], to the rows of a tile, and fills the other columns of the tile
 /// with elements of the same row.
 ///

@@ -7,7 +7,7 @@ use warpfold::cpu::simd::Simd;
 use warpfold::cuda;
 use warpfold::{Array, DeviceName, Options, describe_on};
 
-use crate::gpu::Together;
+use crate::gpu::{GpuArray, Together};
 use crate::input::Input;
 use crate::options::{self, Given};
 use crate::reduce::mask;
@@ -76,13 +76,19 @@ fn explain<'py>(
     let py = x.py();
     let given = Given { axis, keepdims, dtype, precision, device, ..Given::default() };
     let (op, skip_nan) = options::op(op)?;
+    let gpu = |index: usize| cuda::devices().ok().and_then(|all| all.into_iter().find(|gpu| gpu.index == index));
+    if let Some(array) = GpuArray::of(x)? {
+        array.stays(given.device(py)?)?;
+        let (options, view) = (given.options(op, array.dtype, skip_nan)?, array.view()?);
+        let said = cuda::explain_view(op, view, &options, gpu(array.device).as_ref());
+        return said.map(|plan| plan.to_string()).map_err(|e| error::of(py, &e));
+    }
     let input = Input::of(x)?;
     let array = input.layout()?;
     let options = Options { threads: Some(pool::threads()), ..given.options(op, array.dtype(), skip_nan)? };
     let said = match given.device(py)? {
         Some(DeviceName::Cuda(index)) => {
-            let gpu = cuda::devices().ok().and_then(|all| all.into_iter().nth(index));
-            cuda::explain(op, array, &options, gpu.as_ref()).map(|plan| plan.to_string())
+            cuda::explain(op, array, &options, gpu(index).as_ref()).map(|plan| plan.to_string())
         }
         _ => warpfold::explain(op, array, &options).map(|plan| plan.to_string()),
     };

@@ -6,7 +6,7 @@ use pyo3::types::{PyString, PyTuple};
 use warpfold::keys::{Axes, EmptyCluster, Fit, Init, Stage};
 use warpfold::{Array, ArrayRef, DType, DeviceName, Error, KMeans, Points, Value, Values};
 
-use crate::gpu::Together;
+use crate::gpu::{GpuArray, Together};
 use crate::input::Input;
 use crate::options::{Count, Given};
 use crate::pool::{self, How};
@@ -65,51 +65,65 @@ fn kmeans_fit<'py>(
     tell: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
-    let device = Given { device, ..Given::default() }.device(py)?.unwrap_or(DeviceName::Cpu);
-    if weights.is_some() && matches!(device, DeviceName::Cuda(_)) {
-        return Err(PyValueError::new_err("sample_weight is computed on the CPU only: leave out device="));
+    let named = Given { device, ..Given::default() }.device(py)?;
+    let (on, device) = (Together::of([x], named)?, named.unwrap_or(DeviceName::Cpu));
+    if weights.is_some() && (matches!(device, DeviceName::Cuda(_)) || on.is_some()) {
+        let text = "sample_weight is computed on the CPU only: leave out device=, and move points on a GPU to the host";
+        return Err(PyValueError::new_err(text));
     }
-    let (input, weights) = (Input::of(x)?, weights.map(Input::of).transpose()?);
-    let points = Points::new(input.layout()?, Axes::PointsFirst).map_err(|e| error::of(py, &e))?;
-    let weights = weights.as_ref().map(|weights| dense::<f64>(&weights.layout()?)).transpose()?;
     let empty = if keep_empty { EmptyCluster::Keep } else { EmptyCluster::Farthest };
     let kmeans = KMeans { clusters, init: init(first)?, iterations, tolerance, seed, runs, empty, threads: None };
     let mut said: Option<PyErr> = None;
-    let fit = run(py, |how| {
-        let mut watch = |stage: Stage| {
-            // Ends the work if the user has interrupted it.
-            how.progress.inspect(|look| look(0));
-            if let (Stage::Assigned(step), Some(tell), None) = (stage, &tell, &said) {
-                let done = Python::try_attach(|py| tell.call1(py, (step.run, step.iteration, step.inertia)));
-                said = done.and_then(Result::err);
-            }
-        };
-        match weights {
-            Some(weights) => kmeans.fit_weighted(&points, weights, &mut watch),
-            None => warpfold::kmeans_watched(device, &kmeans, &points, tell.is_some(), &mut watch),
+    let mut watch = |how: How<'_>, stage: Stage| {
+        // Ends the work if the user has interrupted it.
+        how.progress.inspect(|look| look(0));
+        if let (Stage::Assigned(step), Some(tell), None) = (stage, &tell, &said) {
+            let done = Python::try_attach(|py| tell.call1(py, (step.run, step.iteration, step.inertia)));
+            said = done.and_then(Result::err);
         }
-    })?;
+    };
+    let fit = match &on {
+        Some(on) => on.fit(&kmeans, tell.is_some(), watch)?,
+        None => {
+            let (input, weights) = (Input::of(x)?, weights.map(Input::of).transpose()?);
+            let points = Points::new(input.layout()?, Axes::PointsFirst).map_err(|e| error::of(py, &e))?;
+            let weights = weights.as_ref().map(|weights| dense::<f64>(&weights.layout()?)).transpose()?;
+            run(py, |how| {
+                let mut watch = |stage: Stage| watch(how, stage);
+                match weights {
+                    Some(weights) => kmeans.fit_weighted(&points, weights, &mut watch),
+                    None => warpfold::kmeans_watched(device, &kmeans, &points, tell.is_some(), &mut watch),
+                }
+            })?
+        }
+    };
     if let Some(e) = said {
         return Err(e);
     }
     let labels = Array { shape: vec![fit.labels.len()], values: Values::I32(fit.labels) };
-    let (centroids, centre) = (numpy::result(py, fit.centroids)?, numpy::result(py, fit.centre)?);
-    let found = (centroids, centre, numpy::result(py, labels)?, fit.inertia, fit.iterations, fit.converged);
+    let [centroids, labels] = match &on {
+        Some(on) => [on.uploaded(&fit.centroids)?, on.uploaded(&labels)?],
+        None => [numpy::result(py, fit.centroids)?, numpy::result(py, labels)?],
+    };
+    let found = (centroids, numpy::result(py, fit.centre)?, labels, fit.inertia, fit.iterations, fit.converged);
     Ok(found.into_pyobject(py)?.into_any())
 }
 
-/// What `work` makes of points and of a fit of which only the centroids and the centre are known.
+/// A fit of which only the centroids and the centre are known.
+fn known(centroids: &Bound<'_, PyAny>, centre: &Bound<'_, PyAny>) -> PyResult<Fit> {
+    let (centroids, centre) = (owned(centroids)?, owned(centre)?);
+    Ok(Fit { centroids, centre, labels: Vec::new(), inertia: 0.0, iterations: 0, converged: true, run: 0 })
+}
+
+/// What `work` makes of points and of a fit.
 fn with_fit<T: Send>(
     x: &Bound<'_, PyAny>,
-    centroids: &Bound<'_, PyAny>,
-    centre: &Bound<'_, PyAny>,
+    fit: &Fit,
     work: impl FnOnce(&Fit, &Points<'_>) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
-    let (centroids, centre) = (owned(centroids)?, owned(centre)?);
-    let fit = Fit { centroids, centre, labels: Vec::new(), inertia: 0.0, iterations: 0, converged: true, run: 0 };
     let input = Input::of(x)?;
     let points = Points::new(input.layout()?, Axes::PointsFirst).map_err(|e| error::of(x.py(), &e))?;
-    run(x.py(), |_| work(&fit, &points))
+    run(x.py(), |_| work(fit, &points))
 }
 
 /// The label of each point.
@@ -119,7 +133,11 @@ fn kmeans_predict<'py>(
     centroids: &Bound<'py, PyAny>,
     centre: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let labels = with_fit(x, centroids, centre, Fit::predict)?;
+    let fit = known(centroids, centre)?;
+    if let Some(on) = Together::of([x], None)? {
+        return on.predict(&fit);
+    }
+    let labels = with_fit(x, &fit, Fit::predict)?;
     numpy::result(x.py(), Array { shape: vec![labels.len()], values: Values::I32(labels) })
 }
 
@@ -130,7 +148,26 @@ fn kmeans_transform<'py>(
     centroids: &Bound<'py, PyAny>,
     centre: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    numpy::result(x.py(), with_fit(x, centroids, centre, Fit::transform)?)
+    if let Some(on) = Together::of([x], None)? {
+        return on.transform(&known(centroids, centre)?);
+    }
+    numpy::result(x.py(), with_fit(x, &known(centroids, centre)?, Fit::transform)?)
+}
+
+/// The shape and the name of the dtype of an array on a GPU; None for all else.
+#[pyfunction]
+fn on_gpu<'py>(x: &Bound<'py, PyAny>) -> PyResult<Option<(Bound<'py, PyTuple>, &'static str)>> {
+    let Some(array) = GpuArray::of(x)? else { return Ok(None) };
+    Ok(Some((PyTuple::new(x.py(), &array.shape)?, array.dtype.name())))
+}
+
+/// An array on a GPU as one of NumPy; all else as it is.
+#[pyfunction]
+fn on_host<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    match Together::of([x], None)? {
+        Some(on) => numpy::result(x.py(), on.on_host()?),
+        None => Ok(x.clone()),
+    }
 }
 
 /// The means of clusters, and their sizes: the update step of k-means.
@@ -196,5 +233,7 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(kmeans_fit, module)?)?;
     module.add_function(wrap_pyfunction!(kmeans_predict, module)?)?;
     module.add_function(wrap_pyfunction!(kmeans_transform, module)?)?;
+    module.add_function(wrap_pyfunction!(on_gpu, module)?)?;
+    module.add_function(wrap_pyfunction!(on_host, module)?)?;
     module.add_function(wrap_pyfunction!(centroid_update, module)?)
 }

@@ -18,6 +18,6 @@ pub use warpfold_gpu::{
     Explanation, Finder, Graph, GroupReduction, Grouped, Groups, Handle, Histogram, Kernel, Launch, Launched, Options,
     PIECE, Pinned, Properties, Queue, Reduction, Runs, Runtime, Segmented, Statistics, Stream, Survey, Unique, Wanted,
     bincount, bincount_host, describe, describe_groups_host, describe_host, describe_segments_host, ends_host, explain,
-    group_by, group_by_host, histogram, histogram_host, kmeans, reduce, reduce_by_key, reduce_by_key_host, reduce_host,
-    reduce_into, segmented, segmented_host, stream_host, unique, unique_host,
+    explain_view, group_by, group_by_host, histogram, histogram_host, kmeans, reduce, reduce_by_key,
+    reduce_by_key_host, reduce_host, reduce_into, segmented, segmented_host, stream_host, unique, unique_host,
 };

@@ -8,6 +8,7 @@ mod counter;
 mod cuts;
 mod groups;
 mod lane;
+mod lines;
 pub(crate) mod nodes;
 mod ordered;
 mod panels;

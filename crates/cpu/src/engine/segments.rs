@@ -1,7 +1,8 @@
 //! Segments: consecutive parts of one axis, a few long ones or a million short ones, each reduced by itself.
 //!
 //! Segments longer than a task are cut along subtrees. Shorter ones share a task. Neighbours of one length are rows.
-//! Elements at any places along the axis are segments, too, if an order lists them: see `ordered.rs`.
+//! Elements at any places along the axis are segments, too, if an order lists them: see `ordered.rs`. Those of many
+//! short lines are reduced side by side: see `lines.rs`.
 
 use warpfold_array::problem::{At, Dim, Problem, Walk};
 
@@ -12,7 +13,7 @@ use super::panels::Room;
 use super::rows::Scratch;
 use super::strip::Strip;
 use crate::loops::{Item, Node, Value};
-use crate::moves::copy;
+use crate::moves::{copy, repeat};
 use crate::output::Output;
 use crate::policy::{BLOCK, CHUNK, PANEL, STRIP_BYTES};
 
@@ -51,8 +52,11 @@ impl Work<'_> {
                 Some((lane, others)) if self.problem.inner().x.unsigned_abs() > lane.x.unsigned_abs() => {
                     self.segments_of_rows(cuts, lane, others, out);
                 }
-                _ if order.is_some() => self.segments_in_order(cuts, out),
-                _ => self.segments_of_lines(offsets, out),
+                _ => match self.lines_abreast() {
+                    Some(most) => self.segments_of_tiles(cuts, most, out),
+                    None if order.is_some() => self.segments_in_order(cuts, out),
+                    None => self.segments_of_lines(offsets, out),
+                },
             }
         }
         true
@@ -102,9 +106,12 @@ impl Work<'_> {
             Place { at: walk.at().step(lane, column), out, width: width.min(lane.len - column) }
         };
         let places = self.problem.outputs / lane.len * strips;
-        self.quiet_tasks(tasks.shared.len() * places, &|task| {
-            let (from, to) = tasks.shared[task % tasks.shared.len()];
-            let place = place(task / tasks.shared.len());
+        // Of more segments than rows, results are written in their order, if their pieces are not too short.
+        let by_segment = offsets.len() - 1 > self.problem.count && width * self.problem.size >= STRIP_BYTES / 2;
+        let shared = tasks.shared.len();
+        self.quiet_tasks(shared * places, &|task| {
+            let (some, at) = if by_segment { (task / places, task % places) } else { (task % shared, task / shared) };
+            let ((from, to), place) = (tasks.shared[some], place(at));
             // SAFETY: the caller vouches for the elements; each task writes outputs of its own.
             unsafe { self.short_segments_of_rows(cuts.some(from..to), from, lane, &place, out) };
         });
@@ -184,6 +191,9 @@ impl Work<'_> {
         // them.
         unsafe {
             assert!(self.kernel.finish_empty(first), "empty segments have a result, as checked before");
+            if lane.out == 1 {
+                return repeat(out.at(at, n), n, self.facts.value);
+            }
             for column in 1..n as isize {
                 copy(first, out.at(at + column * lane.out, 1), self.facts.value);
             }
@@ -293,7 +303,10 @@ impl Work<'_> {
     }
 
     /// Reduces segments of a strip of columns. The first is number `first`.
-    unsafe fn short_segments_of_rows(
+    ///
+    /// # Safety
+    /// Every element of the columns is readable; no other task writes the outputs of these segments and columns.
+    pub(super) unsafe fn short_segments_of_rows(
         &self,
         Cuts { offsets, order }: Cuts<'_>,
         first: usize,

@@ -20,11 +20,11 @@ pub(super) struct Sequences {
 }
 
 /// Elements as memory holds them.
-struct Stored {
+pub(super) struct Stored {
     /// Bytes of an element.
-    bytes: usize,
+    pub bytes: usize,
     /// [`Fetch::numbers`].
-    numbers: bool,
+    pub numbers: bool,
 }
 
 impl Fetch for Stored {

@@ -27,13 +27,29 @@ pub fn fit(
     axes: Axes,
     progress: Option<&mut dyn FnMut(Step)>,
 ) -> Result<Fit, Error> {
+    let inertias = progress.is_some();
+    fit_watched(stream, settings, points, axes, inertias, &mut steps(progress))
+}
+
+/// As [`fit`], but `tell` is called with every stage, and with the inertia of each iteration if `inertias` is true.
+///
+/// # Errors
+/// As [`fit`].
+pub fn fit_watched(
+    stream: &Stream,
+    settings: &KMeans,
+    points: ArrayView<'_>,
+    axes: Axes,
+    inertias: bool,
+    tell: &mut dyn FnMut(Stage),
+) -> Result<Fit, Error> {
     let host = match settings.init {
         Init::Given(_) => None,
         _ => Some(to_host(stream, points)?),
     };
     let host = host.as_ref().map(|host| Points::new(seen(host)?, axes)).transpose()?;
-    let job = Job { stream, settings, points, axes, host: host.as_ref(), inertias: progress.is_some() };
-    job.fit(&mut steps(progress))
+    let job = Job { stream, settings, points, axes, host: host.as_ref(), inertias };
+    job.fit(tell)
 }
 
 /// Finds clusters, as [`fit`], among points in the host's memory, of any layout, which are copied to the GPU once.

@@ -11,11 +11,12 @@ use warpfold_core::DType;
 use warpfold_cpu::keys::{Axes, Points, Scale};
 use warpfold_kernels::kmeans::distance;
 mod fit;
+mod fitted;
 mod lloyd;
 mod update;
 
-pub use fit::fit_told;
-pub use fit::{fit, fit_host};
+pub use fit::{fit, fit_host, fit_told, fit_watched};
+pub use fitted::{predict, transform};
 pub use lloyd::Lloyd;
 pub use update::{CentroidUpdate, centroid_update};
 

@@ -2,6 +2,7 @@
 
 use crate::plan::{GpuPlan, Launch, Limits};
 use crate::runtime::Properties;
+use crate::view::ArrayView;
 use std::fmt;
 use std::time::Duration;
 use warpfold_array::ArrayRef;
@@ -86,6 +87,19 @@ pub fn explain(
         workspace,
         bytes: gpu_plan.bytes,
     })
+}
+
+/// As [`explain`], of an array in a GPU's memory.
+///
+/// # Errors
+/// As [`explain`].
+pub fn explain_view(
+    op: Op,
+    array: ArrayView<'_>,
+    options: &Options<'_>,
+    gpu: Option<&Properties>,
+) -> Result<Explanation, Error> {
+    explain(op, *array.layout(), options, gpu)
 }
 
 impl fmt::Display for Explanation {

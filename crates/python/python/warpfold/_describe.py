@@ -117,7 +117,7 @@ def explain(op, x, axis=None, *, keepdims=False, dtype=None, precision=None, dev
     axis, keepdims, dtype, precision
         As those of the reduction.
     device : str, optional
-        `"cuda"` shows the plan of a GPU, even if there is none.
+        `"cuda"` shows the plan of a GPU, even if there is none. Of arrays on a GPU it is that GPU's in any case.
 
     Returns
     -------

@@ -10,6 +10,7 @@ import warnings
 import numpy as np
 
 from . import _native
+from ._unique import unique_values
 
 try:
     from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
@@ -57,9 +58,9 @@ class KMeans(*_BASES):
 
     Attributes
     ----------
-    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+    cluster_centers_ : array of shape (n_clusters, n_features)
         float64 for points of float64 or integers, float32 for points of float32 or float16.
-    labels_ : ndarray of shape (n_samples,)
+    labels_ : array of shape (n_samples,)
         int32: the nearest centroid of each point; of several, the first.
     inertia_ : float
         The sum of squares of the distances to these centroids, each times the point's weight.
@@ -73,6 +74,10 @@ class KMeans(*_BASES):
     Centroids are means in fixed point (see docs/numerics.md). A weight is a whole number of 2**-30 of the greatest
     weight's power of two, so weights that are whole numbers have the centroids of points that are repeated so often.
     Weights are computed on the CPU. Sparse matrices are not taken.
+
+    Points on a GPU (a tensor of PyTorch, an array of CuPy or JAX) are fitted there, and `labels_`, `cluster_centers_` and
+    what `predict` and `transform` return are arrays of the same library on that GPU. Random first centroids are drawn, and
+    the distances of `transform` and `score` computed, on the host, to which the points are copied for it.
 
     Examples
     --------
@@ -131,13 +136,17 @@ class KMeans(*_BASES):
         self._check()
         if _in_chunks(X):
             return self._fit_chunks(X, sample_weight)
-        X = validate_data(self, _ordered(X), dtype=_FLOATS, ensure_min_samples=1)
-        if len(X) < self.n_clusters:
-            raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
-        weights = _weights(sample_weight, len(X))
-        dtype = np.float64 if X.dtype == np.float64 else np.float32
+        there = _native.on_gpu(X)
+        if there is None:
+            X = validate_data(self, _ordered(X), dtype=_FLOATS, ensure_min_samples=1)
+            shape, is_wide = X.shape, X.dtype == np.float64
+        else:
+            shape, is_wide = self._there(there, reset=True)
+        if shape[0] < self.n_clusters:
+            raise ValueError(f"n_samples={shape[0]} should be >= n_clusters={self.n_clusters}.")
+        weights = _weights(sample_weight, shape[0])
         best = None
-        for init, runs, seed in self._starts(X, dtype):
+        for init, runs, seed in self._starts(X, np.float64 if is_wide else np.float32, shape[1]):
             run = _native.kmeans_fit(
                 X,
                 self.n_clusters,
@@ -155,7 +164,7 @@ class KMeans(*_BASES):
             if best is None or run[3] < best[3]:
                 best = run
         self._keep(best)
-        found = len(np.unique(self.labels_))
+        found = len(unique_values(self.labels_))
         if found < self.n_clusters:
             warnings.warn(
                 f"Number of distinct clusters ({found}) found smaller than n_clusters ({self.n_clusters}). "
@@ -179,7 +188,7 @@ class KMeans(*_BASES):
         if len(X) < self.n_clusters:
             raise ValueError(f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}.")
         dtype = np.dtype(np.float32 if X.dtype in (np.float32, np.float16) else np.float64)
-        ((init, runs, seed),) = self._starts(X, dtype)
+        ((init, runs, seed),) = self._starts(X, dtype, X.shape[-1])
         self._keep(_kmeans.fit(X, dtype, self, init, runs, seed))
         self.n_features_in_ = X.shape[1]
         return self
@@ -212,7 +221,8 @@ class KMeans(*_BASES):
 
     def score(self, X, y=None, sample_weight=None):
         """The negative of the inertia that the points have with these centroids."""
-        least = np.min(_native.kmeans_transform(self._points(X), self._centroids(), self._centre), axis=1)
+        distances = _native.kmeans_transform(self._points(X), self._centroids(), self._centre)
+        least = np.min(_native.on_host(distances), axis=1)
         squares = least.astype(np.float64) ** 2
         weights = _weights(sample_weight, len(squares))
         return -float(_native.sum(squares if weights is None else squares * weights))
@@ -223,15 +233,36 @@ class KMeans(*_BASES):
         return tags
 
     def _centroids(self):
-        return np.ascontiguousarray(self.cluster_centers_, self._centre.dtype)
+        return np.ascontiguousarray(_native.on_host(self.cluster_centers_), self._centre.dtype)
+
+    def _there(self, there, reset):
+        """The shape of points on a GPU, and whether they are float64. They are checked there, but for these."""
+        shape, dtype = there
+        if len(shape) != 2:
+            raise ValueError(f"Expected 2D array, got {len(shape)}D array instead.")
+        if dtype not in ("f64", "f32", "f16", "bf16"):
+            raise TypeError(f"points on a GPU must be floats, these are {dtype}: cast them first")
+        if reset:
+            self.n_features_in_ = shape[1]
+            return shape, dtype == "f64"
+        if shape[1] != self.n_features_in_:
+            name, n = type(self).__name__, self.n_features_in_
+            raise ValueError(f"X has {shape[1]} features, but {name} is expecting {n} features as input.")
+        if (dtype == "f64") != (self._centre.dtype == np.float64):
+            raise TypeError(f"points on a GPU are {dtype}, the centers {self._centre.dtype}: cast the points first")
+        return shape, dtype == "f64"
 
     def _points(self, X):
         check_is_fitted(self)
+        there = _native.on_gpu(X)
+        if there is not None:
+            self._there(there, reset=False)
+            return X
         X = validate_data(self, _ordered(X), dtype=_FLOATS, reset=False)
         wide = self._centre.dtype == np.float64
         return X.astype(self._centre.dtype) if wide != (X.dtype == np.float64) else X
 
-    def _starts(self, X, dtype):
+    def _starts(self, X, dtype, features):
         """First centroids or how they are drawn, the number of runs, and the seed."""
         runs, init = self.n_init, self.init
         if isinstance(init, str):
@@ -242,21 +273,21 @@ class KMeans(*_BASES):
             if not isinstance(state, (np.random.RandomState, np.random.Generator)):
                 state = np.random.RandomState(_seed(state) % 2**32)
             drawn = [init(X, self.n_clusters, random_state=state) for _ in range(10 if runs == "auto" else runs)]
-            return [(self._given(one, X, dtype), 1, 0) for one in drawn]
+            return [(self._given(one, features, dtype), 1, 0) for one in drawn]
         if runs not in ("auto", 1):
             warnings.warn(
                 f"Explicit initial center position passed: performing only one init instead of n_init={runs}.",
                 RuntimeWarning,
                 stacklevel=3,
             )
-        return [(self._given(init, X, dtype), 1, 0)]
+        return [(self._given(init, features, dtype), 1, 0)]
 
-    def _given(self, init, X, dtype):
-        init = np.ascontiguousarray(init, dtype)
-        if init.shape != (self.n_clusters, X.shape[1]):
+    def _given(self, init, features, dtype):
+        init = np.ascontiguousarray(_native.on_host(init), dtype)
+        if init.shape != (self.n_clusters, features):
             raise ValueError(
                 f"The shape of the initial centers {init.shape} does not match the number of clusters "
-                f"{self.n_clusters} and the number of features of the data {X.shape[1]}."
+                f"{self.n_clusters} and the number of features of the data {features}."
             )
         return init
 

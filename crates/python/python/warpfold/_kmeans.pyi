@@ -17,7 +17,7 @@ class KMeans:
     copy_x: bool
     algorithm: str
     device: str | None
-    cluster_centers_: NDArray[Any]
+    cluster_centers_: Any
     labels_: Any
     inertia_: float
     n_iter_: int

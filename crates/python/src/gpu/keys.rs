@@ -1,4 +1,4 @@
-//! By key, `describe` and the update step of k-means of arrays on a GPU: computed there, on the current stream of the
+//! By key, and `describe`, of arrays on a GPU (k-means is in `kmeans.rs`): computed there, on the current stream of the
 //! library that has them. Results stay there, as arrays of that library.
 //!
 //! Unlike a reduction, each of these calls waits until the GPU is done: labels that are out of range and groups without
@@ -12,10 +12,8 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
-use warpfold::cuda::kmeans::{self, CentroidUpdate};
 use warpfold::cuda::{self, Array, ArrayView, Grouped, Groups, Segmented, Stream, Wanted};
-use warpfold::keys::Axes;
-use warpfold::{ArrayRef, Bins, DType, DeviceName, Error, KeyError, Op, Options, Scalar};
+use warpfold::{ArrayRef, Bins, DType, DeviceName, Error, Op, Options, Scalar};
 use warpfold_array::Order;
 
 use super::array::GpuArray;
@@ -25,7 +23,7 @@ use crate::pool;
 
 /// The arrays of a call, on one GPU, in C order. The first one says on which stream, and of which kind results are.
 pub struct Together<'py, const N: usize> {
-    arrays: [GpuArray<'py>; N],
+    pub(super) arrays: [GpuArray<'py>; N],
 }
 
 /// Some arrays of a call, all on one GPU, or all elsewhere.
@@ -70,7 +68,7 @@ impl<'py, const N: usize> Together<'py, N> {
     }
 
     /// The stream to work on, which comes after all that computes the arrays.
-    fn stream(&self) -> PyResult<Arc<Stream>> {
+    pub(super) fn stream(&self) -> PyResult<Arc<Stream>> {
         let current = cache::stream(&self.arrays[0])?;
         for other in self.arrays.iter().filter(|other| other.stream != self.arrays[0].stream) {
             // An array of another library.
@@ -85,17 +83,17 @@ impl<'py, const N: usize> Together<'py, N> {
         self.arrays[0].dtype
     }
 
-    fn py(&self) -> Python<'py> {
+    pub(super) fn py(&self) -> Python<'py> {
         self.arrays[0].of.py()
     }
 
-    fn views(&self) -> PyResult<[ArrayView<'_>; N]> {
+    pub(super) fn views(&self) -> PyResult<[ArrayView<'_>; N]> {
         let views = self.arrays.iter().map(GpuArray::view).collect::<PyResult<Vec<_>>>()?;
         Ok(views.try_into().expect("as many as there are arrays"))
     }
 
     /// What `work` does without the interpreter's lock. When it fails, nothing that it has queued reads the arrays.
-    fn done<T: Send>(&self, work: impl FnOnce(&Stream) -> Result<T, Error> + Send) -> PyResult<T> {
+    pub(super) fn done<T: Send>(&self, work: impl FnOnce(&Stream) -> Result<T, Error> + Send) -> PyResult<T> {
         let stream = self.stream()?;
         pool::detached(self.py(), || {
             let found = work(&stream);
@@ -108,7 +106,10 @@ impl<'py, const N: usize> Together<'py, N> {
     }
 
     /// A result of `work`, when the GPU is done and nothing was wrong.
-    fn result(&self, work: impl FnOnce(&Stream) -> Result<Array, Error> + Send) -> PyResult<Bound<'py, PyAny>> {
+    pub(super) fn result(
+        &self,
+        work: impl FnOnce(&Stream) -> Result<Array, Error> + Send,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let found = self.done(|stream| {
             let found = work(stream)?;
             found.check(stream)?;
@@ -118,7 +119,7 @@ impl<'py, const N: usize> Together<'py, N> {
     }
 
     /// Small results of the host, brought to the GPU.
-    fn uploaded(&self, array: &warpfold::Array) -> PyResult<Bound<'py, PyAny>> {
+    pub fn uploaded(&self, array: &warpfold::Array) -> PyResult<Bound<'py, PyAny>> {
         self.result(|stream| {
             let bytes = array.values.as_bytes();
             Array::upload(stream, ArrayRef::from_bytes(bytes, array.dtype(), &array.shape, Order::C, false)?)
@@ -190,46 +191,6 @@ impl<'py> Together<'py, 2> {
         let keys = self.arrays[1].lend(found.expect("there are results"))?;
         Ok(PyTuple::new(self.py(), [keys, results])?.into_any())
     }
-
-    /// The means and the sizes of clusters of points, whose labels the second array has.
-    pub fn centroid_update(&self, clusters: usize) -> PyResult<Bound<'py, PyAny>> {
-        let [points, labels] = self.views()?;
-        let found = self.done(|stream| {
-            let axes = Axes::PointsFirst;
-            let labels = labels_of(labels, points.shape(), clusters, stream)?;
-            let scale = kmeans::scale(stream, points, axes)?;
-            let mut update = CentroidUpdate::new(stream, &points, axes, clusters, &scale)?;
-            let (mut means, mut counts) = (update.means()?, update.counts()?);
-            update.run(stream, points, labels.view(), &mut means, &mut counts)?;
-            update.check(stream)?;
-            Ok([means, counts])
-        })?;
-        let both = found.map(|array| self.arrays[0].lend(array));
-        Ok(PyTuple::new(self.py(), both.into_iter().collect::<PyResult<Vec<_>>>()?)?.into_any())
-    }
-}
-
-/// Labels as i32, if there is one for each point, and all of them are -1 or below the number of clusters.
-fn labels_of(labels: ArrayView<'_>, points: &[usize], clusters: usize, stream: &Stream) -> Result<Array, Error> {
-    let &[n] = labels.shape() else {
-        return Err(KeyError::LabelsShape { shape: labels.shape().to_vec() }.into());
-    };
-    if labels.dtype().is_float() {
-        return Err(KeyError::NotIntegers { what: "labels", dtype: labels.dtype() }.into());
-    }
-    if points.first().is_some_and(|&points| points != n) {
-        return Err(KeyError::LabelsLength { labels: n, shape: points.to_vec() }.into());
-    }
-    if n > 0 {
-        let both = cuda::reduce(Op::MinMax, labels, &cuda::Options::default(), stream)?.download(stream)?.values;
-        if both.get(0).to_f64() < -1.0 || both.get(1).to_f64() >= clusters as f64 {
-            // The sort finds the first label that is out of range.
-            Groups::new(labels, Some(clusters), stream)?.check(stream)?;
-        }
-    }
-    // A sum over no axis is a copy, in the dtype that is asked for.
-    let copy = cuda::Options { axes: Some(vec![]), dtype: Some(DType::I32), ..cuda::Options::default() };
-    cuda::reduce(Op::Sum, labels, &copy, stream)
 }
 
 impl<'py> Together<'py, 1> {

@@ -7,6 +7,7 @@
 mod array;
 mod cache;
 mod keys;
+mod kmeans;
 mod torch;
 
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use warpfold::cuda::kmeans::{CentroidUpdate, fit};
+use warpfold::cuda::kmeans::{CentroidUpdate, fit, predict, transform};
 use warpfold::keys::kmeans::Coordinate;
 use warpfold::keys::{Axes, EmptyCluster, Init, centroid_update_with};
 use warpfold::{Array, ArrayRef, DType, Error, KMeans, Points, bf16, cuda, f16};
@@ -160,6 +160,11 @@ fn check<F: Coordinate>(on: &Emulated, case: &Case) -> Result<String, String> {
             if found.inertia.to_bits() != want.inertia.to_bits() {
                 return Err(format!("inertia {}, on the CPU {}", found.inertia, want.inertia));
             }
+            let labels = Array { shape: vec![n], values: warpfold::Values::I32(want.predict(&points).map_err(said)?) };
+            let found = predict(&on.stream, &want, x, case.axes).map_err(said)?;
+            same("labels by a fit", &found.download(&on.stream).map_err(said)?, &labels)?;
+            let found = transform(&on.stream, &want, x, case.axes).map_err(said)?;
+            same("distances", &found.download(&on.stream).map_err(said)?, &want.transform(&points).map_err(said)?)?;
         }
         (Err(found), Err(want)) if found == want => {}
         (found, want) => return Err(format!("{found:?}, on the CPU {want:?}")),

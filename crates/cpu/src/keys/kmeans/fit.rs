@@ -97,7 +97,9 @@ impl Fit {
         Ok(Array { shape: vec![points.n, self.centroids.shape[0]], values })
     }
 
-    fn fits(&self, points: &Points<'_>) -> Result<(), KeyError> {
+    /// Checks that points have the coordinates of the centroids, and are computed in their dtype.
+    #[doc(hidden)]
+    pub fn fits(&self, points: &Points<'_>) -> Result<(), KeyError> {
         let (d, dtype) = (self.centroids.shape[1], self.centroids.dtype());
         if points.dimensions != d || points.computed() != dtype {
             let (has, as_) = (points.dimensions, points.computed());

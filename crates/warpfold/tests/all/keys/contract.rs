@@ -19,10 +19,12 @@ impl Case {
         let dtype = DType::ALL[r.below(DType::ALL.len())];
         let op = Op::ALL[r.below(Op::ALL.len())];
         let n = [0, 1, 2, 7, 60, 300, 5000][r.below(7)];
-        let shape = match r.below(4) {
-            0 | 1 => vec![n],
-            2 => vec![n, 1 + r.below(if n > 1000 { 4 } else { 40 })],
-            _ => vec![n.min(300), 1 + r.below(3), r.below(5)],
+        let shape = match r.below(9) {
+            0..4 => vec![n],
+            4 | 5 => vec![n, 1 + r.below(if n > 1000 { 4 } else { 40 })],
+            6 | 7 => vec![n.min(300), 1 + r.below(3), r.below(5)],
+            // As many lines as are reduced side by side.
+            _ => vec![n.min(60), 1 + r.below(2), 64 + r.below(200)],
         };
         let x = Strided::new(r, dtype, &shape, |r| element(r, dtype, 10));
         let bools = |r: &mut Random| Scalar::Bool(r.chance(70));
