@@ -50,6 +50,8 @@ mod plan;
 #[cfg(feature = "reductions")]
 mod reduction;
 #[cfg(feature = "reductions")]
+pub mod rows;
+#[cfg(feature = "reductions")]
 mod spans;
 #[cfg(feature = "reductions")]
 mod statistics;

@@ -47,7 +47,7 @@ pub use typed::{
     var,
 };
 pub use warpfold_array::{
-    Array, ArrayRef, Error, KeyError, MAX_RANK, Op, Options, Ord, Order, Precision, Scalar, Tensor, Value, Values,
+    Array, ArrayRef, Error, KeyError, MAX_RANK, Op, Options, Ord, Order, Precision, RowError, Scalar, Tensor, Value, Values,
     problem,
 };
 pub use warpfold_core as core;
@@ -57,7 +57,7 @@ pub use warpfold_cpu::keys::{
     Bins, Distinct, Groups, KMeans, Points, Segments, bincount, centroid_update, group_by, histogram, reduce_by_key,
     segmented, unique,
 };
-pub use warpfold_cpu::{Description, Plan, Spans, Stream, describe, explain, keys, reduce, reduce_into};
+pub use warpfold_cpu::{Description, Plan, Spans, Stream, describe, explain, keys, reduce, reduce_into, rows};
 
 /// The examples of the README are tests.
 #[cfg(all(doctest, feature = "cuda", feature = "ndarray"))]

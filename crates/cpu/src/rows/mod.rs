@@ -1,0 +1,13 @@
+//! Operations on rows: a row is reduced, and each of its elements computed from the element and the row's reduction.
+//!
+//! A row lies along some axes of an array, in row-major order; the other axes are the batch. The formulas are those of
+//! [`warpfold_core::rows`]. Sums are the library's tree, so a row's results depend on the row alone.
+
+mod call;
+mod columns;
+mod engine;
+mod exponents;
+mod lines;
+mod softmax;
+
+pub use softmax::{Softmax, log_softmax, log_softmax_backward, softmax, softmax_backward};
