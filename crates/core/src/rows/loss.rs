@@ -3,7 +3,7 @@
 use crate::float::Float;
 
 /// How the loss of a row weighs its classes.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClassWeights<F> {
     /// The share of the target, 1 without label smoothing.
     pub target: F,
@@ -20,7 +20,7 @@ impl<F: Float> ClassWeights<F> {
 }
 
 /// The loss of a row, and its gradient.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClassLoss<F> {
     /// The factor of the target's loss.
     target: F,

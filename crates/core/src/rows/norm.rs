@@ -11,7 +11,7 @@ use crate::ops::Moments;
 /// let norm = Norm::rms(50.0f64, 2, 0.0); // of 1 and 7
 /// assert_eq!(norm.normalised(7.0), 1.4);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Norm<F> {
     /// The mean; +0.0 for the root-mean-square norm, where subtracting it changes no bit.
     pub mean: F,
@@ -46,7 +46,7 @@ impl<F: Float> Norm<F> {
 }
 
 /// The gradient of a row before normalisation.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct NormGradient<F> {
     /// The mean of the gradients; +0.0 for the root-mean-square norm, where subtracting it changes no bit.
     pub mean: F,

@@ -12,7 +12,7 @@ use crate::ops::Powers;
 /// let node = tree::tree(&reducer, row.map(|x| reducer.lift(x, 0))).unwrap();
 /// assert_eq!(row.map(|x| Softmax::of(node).probability(x)), [0.5, 0.5, 0.0]);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Softmax<F> {
     /// The scale of the row.
     pub scale: F,
@@ -51,7 +51,7 @@ impl<F: Float> Softmax<F> {
 /// let row = LogSoftmax::of(tree::tree(&reducer, [7.0, 7.0].map(|x| reducer.lift(x, 0))).unwrap());
 /// assert_eq!(row.log_probability(7.0), -(2f64.ln()));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LogSoftmax<F> {
     /// The logsumexp of the row.
     pub log: F,

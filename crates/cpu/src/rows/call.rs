@@ -2,13 +2,14 @@
 
 use warpfold_array::problem::normalize_axes;
 use warpfold_array::{Array, ArrayRef, Error, RowError, Value, Values, memory};
-use warpfold_core::{DType, with_dtype};
+use warpfold_core::{DType, Element, with_dtype};
 
+use crate::load::Gather;
 use crate::output::{Output, large_pages};
 use crate::reduction::on_threads;
 
 use super::engine::{Input, RowOp, Work};
-use super::lines::{Lines, RowFloat};
+use super::lines::{Lines, Part, RowFloat};
 
 /// Names the float that a dtype is computed in.
 macro_rules! with_float {
@@ -188,25 +189,45 @@ unsafe fn written(values: &mut Values, n: usize) {
     warpfold_array::each!(Values, values, v => unsafe { v.set_len(n) })
 }
 
-/// All elements of an array along its own axes, as floats.
-pub fn floats<F: RowFloat>(array: &ArrayRef<'_>) -> Vec<F> {
+/// All elements of an array in row-major order, converted by `gather`.
+///
+/// # Errors
+/// [`Error::Memory`].
+pub fn elements<T: Element>(array: &ArrayRef<'_>, gather: Gather<T>) -> Result<Vec<T>, Error> {
     let axes: Vec<usize> = (0..array.shape().len()).collect();
-    let (lines, n) = (Lines::of(array, &axes), array.len());
-    let mut floats = vec![F::ZERO; n];
+    let n = array.len();
+    let mut elements = memory::room("the elements", n)?;
     if n > 0 {
-        let part = super::lines::Part { rows: 0..1, from: 0, n };
-        let gather = F::gather(array.dtype(), array.is_swapped(), F::DTYPE);
-        // SAFETY: an ArrayRef's elements are readable; there is room for all.
-        unsafe { lines.load(gather, &part, floats.as_mut_ptr()) };
+        let part = Part { rows: 0..1, from: 0, n };
+        // SAFETY: an ArrayRef's elements are readable, and all are one row along all axes; there is room for all.
+        unsafe {
+            Lines::of(array, &axes).load(gather, &part, elements.as_mut_ptr());
+            elements.set_len(n);
+        }
     }
-    floats
+    Ok(elements)
+}
+
+/// All elements of an array of floats in row-major order.
+///
+/// # Errors
+/// [`Error::Memory`].
+pub fn floats<F: RowFloat>(array: &ArrayRef<'_>) -> Result<Vec<F>, Error> {
+    elements(array, F::gather(array.dtype(), array.is_swapped(), F::DTYPE))
 }
 
 /// Floats rounded to a dtype, as an array of a shape.
-pub fn rounded<F: RowFloat + Value>(floats: Vec<F>, dtype: DType, shape: Vec<usize>) -> Array {
-    let mut values = F::wrap(floats);
-    if dtype != F::DTYPE {
-        values = values.cast(dtype);
+///
+/// # Errors
+/// [`Error::Memory`].
+pub fn rounded<F: RowFloat>(floats: &[F], dtype: DType, shape: Vec<usize>) -> Result<Array, Error> {
+    let n = floats.len();
+    let mut values = with_dtype!(dtype, T => T::wrap(memory::room("the result", n)?));
+    let lines = Lines::dense(base(&mut values, n), dtype, &[n], &[0]);
+    // SAFETY: the new array has room for `n` elements, all of which are written.
+    unsafe {
+        lines.store(&Part { rows: 0..1, from: 0, n }, floats);
+        written(&mut values, n);
     }
-    Array { shape, values }
+    Ok(Array { shape, values })
 }

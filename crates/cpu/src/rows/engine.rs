@@ -53,7 +53,7 @@ pub trait RowOp<F: RowFloat>: Sync {
     /// Changes them.
     fn prepare(&self, _x: &mut [F], _mask: Option<&[u8]>) {}
 
-    /// The node of each row of the block.
+    /// The node of each row of the block, which is zero before.
     fn reduce(&self, round: usize, block: &mut Block<'_, F>, stats: &[Self::Stat], nodes: &mut [Node<F>]);
 
     /// The node above two neighbours of so many elements.
@@ -251,6 +251,7 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
         blocks(part, |block, place, rows| {
             let (from, n) = (block.from - part.from, block.n);
             let mut block = slice(block, place, x, mask, terms);
+            nodes[rows.clone()].fill([F::ZERO; 2]);
             self.op.reduce(round, &mut block, &stats[rows.clone()], &mut nodes[rows.clone()]);
             if n == part.n {
                 return;

@@ -11,27 +11,14 @@ use crate::tree::tree_levels;
 
 use super::engine::{Block, Node};
 use super::lines::RowFloat;
-
-/// The sum of each row of `n` terms.
-pub fn sums<F: RowFloat>(terms: &[F], n: usize, mut write: impl FnMut(usize, F)) {
-    let sum = Tree(Sum::<F>::total());
-    let mut room = [const { std::mem::MaybeUninit::<F>::uninit() }; 64];
-    for (at, terms) in terms.chunks(room.len() * n).enumerate() {
-        let rows = terms.len() / n;
-        sum.rows(terms, n, &mut room[..rows]);
-        for (row, of_row) in room[..rows].iter().enumerate() {
-            // SAFETY: `rows` writes a node for each row.
-            write(at * room.len() + row, unsafe { of_row.assume_init() });
-        }
-    }
-}
+use super::nodes::sums;
 
 /// The nodes of [`LogSumExp`] of a block's rows, whose elements were of a dtype. Where all elements are ordinary, their
-/// exponentials are left in the block's terms.
+/// exponentials are left in the block's terms. Nodes are zero before.
 pub fn reduce<F: RowFloat>(dtype: DType, block: &mut Block<'_, F>, nodes: &mut [Node<F>]) {
     let n = block.part.n;
     if exponentials_of(dtype, block.x[0], block.terms) {
-        return sums(block.terms, n, |row, sum| nodes[row] = [F::ZERO, sum]);
+        return sums(block.terms, n, nodes, 1);
     }
     let rows = block.x[0].chunks_exact(n).zip(block.terms.chunks_exact_mut(n));
     for ((x, terms), node) in rows.zip(nodes) {

@@ -269,6 +269,7 @@ fn rounded<F: RowFloat, T: Element>(x: F) -> T {
         // SAFETY: both are `f32`, or both `f64`, which are the only floats.
         T::from_float(unsafe { std::mem::transmute_copy(&x) })
     } else {
-        T::from_cast(x.cast())
+        // By way of `from_float`, which has but one NaN.
+        T::from_float(T::from_cast(x.cast()).float())
     }
 }

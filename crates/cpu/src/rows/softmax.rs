@@ -11,8 +11,9 @@ use crate::simd::vectorize;
 
 use super::call::{Call, with_float};
 use super::engine::{Block, Input, Node, RowOp};
-use super::exponents::{self, sums};
+use super::exponents;
 use super::lines::{Lines, RowFloat};
+use super::nodes::sums;
 
 /// The options of [`softmax`] and [`log_softmax`].
 ///
@@ -268,7 +269,7 @@ impl<F: RowFloat> RowOp<F> for Backward<F> {
     fn reduce(&self, _round: usize, block: &mut Block<'_, F>, _stats: &[F], nodes: &mut [Node<F>]) {
         let Block { part, x: [y, gradient], terms, .. } = block;
         if self.log {
-            return sums(gradient, part.n, |row, sum| nodes[row] = [sum, F::ZERO]);
+            return sums(gradient, part.n, nodes, 0);
         }
         vectorize(
             #[inline(always)]
@@ -278,7 +279,7 @@ impl<F: RowFloat> RowOp<F> for Backward<F> {
                 }
             },
         );
-        sums(terms, part.n, |row, sum| nodes[row] = [sum, F::ZERO]);
+        sums(terms, part.n, nodes, 0);
     }
 
     fn finish(&self, _round: usize, _row: usize, [sum, _]: Node<F>, stat: &mut F) {

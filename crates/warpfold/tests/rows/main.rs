@@ -1,5 +1,7 @@
 //! Operations on rows against their definitions, bit for bit: any shape, axes, layout, dtype and number of threads.
 
+mod loss;
+mod norm;
 #[path = "../all/reference.rs"]
 #[allow(dead_code)]
 mod reference;
@@ -90,6 +92,14 @@ fn bits(array: &Array) -> Vec<u64> {
     (0..array.values.len()).map(|i| array.values.get(i).bits().0).collect()
 }
 
+/// Asserts that an array has these bits, and else names the first element that differs.
+fn same(got: &Array, want: &[u64], what: &str) {
+    let got = bits(got);
+    let differs = got.iter().zip(want).position(|(got, want)| got != want);
+    assert_eq!(got.len(), want.len(), "{what}");
+    assert!(differs.is_none(), "{what}: {:#x}, not {:#x}, at {differs:?}", got[differs.unwrap()], want[differs.unwrap()]);
+}
+
 /// Names the float that a dtype is computed in.
 macro_rules! with_float {
     ($dtype:expr, $f:ident => $of:expr) => {
@@ -110,7 +120,7 @@ fn many(n: u64, test: impl Fn(&mut Random, DType, &str)) {
         simd.limit();
         for seed in 0..n {
             let r = &mut Random((seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ (simd as u64) << 60 | 1);
-            (0..4).for_each(|_| drop(r.next()));
+            (0..4).for_each(|_| _ = r.next());
             let dtype = FLOATS[r.below(4)];
             test(r, dtype, &format!("seed {seed} {simd:?} {dtype}"));
         }

@@ -6,7 +6,7 @@ use warpfold::rows::{Softmax, log_softmax, log_softmax_backward, softmax, softma
 use warpfold::{ArrayRef, DType, Element, RowError, Value};
 
 use crate::reference::{Random, Strided};
-use crate::{bits, floats, many, problem, rounded, rows, wide, with_float};
+use crate::{floats, many, problem, rounded, rows, same, wide, with_float};
 
 /// The definition for a row: `None` for elements that are masked out.
 fn of_row<F: Value + Float + Element<Float = F, Mean = F>>(row: &[Option<F>], scale: F, log: bool) -> Vec<F>
@@ -70,7 +70,7 @@ fn forward() {
             }
             want
         });
-        assert_eq!(bits(&got), want, "{what}");
+        same(&got, &want, &what);
     });
 }
 
@@ -116,7 +116,7 @@ fn backward() {
             }
             want
         });
-        assert_eq!(bits(&got), want, "{what} {shape:?} {axes:?} log {log} {:?} {:?}", y.strides, gradient.strides);
+        same(&got, &want, &format!("{what} {shape:?} {axes:?} log {log} {:?} {:?}", y.strides, gradient.strides));
     });
 }
 
@@ -135,7 +135,7 @@ fn long_rows() {
                 let items: Vec<Option<f32>> = row.iter().map(|&i| Some(x[i])).collect();
                 row.iter().zip(of_row(&items, 1.0, false)).for_each(|(&i, y)| want[i] = rounded(y, dtype));
             }
-            assert!(bits(&got) == want, "{shape:?} {dtype}");
+            same(&got, &want, &format!("{shape:?} {dtype}"));
         }
     }
 }
