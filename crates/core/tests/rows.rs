@@ -1,7 +1,7 @@
 //! Rows against exact references: the bounds of `docs/numerics.md`, section *Rows*.
 
-use warpfold_core::ops::{Exponential, LogSumExp, Powers};
-use warpfold_core::rows::{LogSoftmax, Softmax};
+use warpfold_core::ops::{Deviation, Exponential, LogSumExp, Powers, Sum};
+use warpfold_core::rows::{LogSoftmax, Norm, Softmax};
 use warpfold_core::{Float, Reducer, tree};
 
 /// Numbers in [-1, 1).
@@ -98,10 +98,10 @@ fn exponentials_of_all_numbers() {
         let overflow = want > f32::MAX as f64 * (1.0 - 40.0 * U);
         assert!(overflow || !((got - want).abs() > bound), "{x}: {got:e}, not {want:e}");
     }
-    assert_eq!([f32::NEG_INFINITY, -1e30, -0.0, 0.0, 200.0, 1e30].map(f32::full_exp).map(f32::to_bits), [
-        0f32, 0.0, 1.0, 1.0, f32::INFINITY, f32::INFINITY
-    ]
-    .map(f32::to_bits));
+    assert_eq!(
+        [f32::NEG_INFINITY, -1e30, -0.0, 0.0, 200.0, 1e30].map(f32::full_exp).map(f32::to_bits),
+        [0f32, 0.0, 1.0, 1.0, f32::INFINITY, f32::INFINITY].map(f32::to_bits)
+    );
     assert!(f32::NAN.full_exp().is_nan() && f64::NAN.full_exp().is_nan());
     assert_eq!([-1e4f64, 1e4].map(f64::full_exp), [0.0, f64::INFINITY]);
 }
@@ -120,4 +120,46 @@ fn rows_without_a_distribution_are_nan() {
     let row = [1e30f32, -1e30, 3.0, 1e30, -inf];
     assert_eq!(row.map(|x| Softmax::of(node(&row)).probability(x)), [0.5, 0.0, 0.0, 0.5, 0.0]);
     assert_eq!(LogSoftmax::of(node(&row)).log_probability(1e30), -(2f32.ln()));
+}
+
+/// A row, its exact mean, and one over its exact deviation from that mean, or from zero.
+fn exact(row: &[f32], centred: bool) -> (f64, f64) {
+    let n = row.len() as f64;
+    let mean = if centred { row.iter().map(|&x| x as f64).sum::<f64>() / n } else { 0.0 };
+    let square = row.iter().map(|&x| (x as f64 - mean) * (x as f64 - mean)).sum::<f64>() / n;
+    (mean, 1.0 / (square + EPSILON as f64).sqrt())
+}
+
+const EPSILON: f32 = 1e-5;
+
+#[test]
+fn norms_are_within_their_bounds() {
+    let mut tested = 0;
+    rows(|row, _, _| {
+        let (n, k) = (row.len() as u64, (row.len() as f64).log2().ceil());
+        let squares = tree::tree(&Sum::<f32>::total(), row.iter().map(|x| x * x)).unwrap();
+        let rms = Norm::rms(squares, n, EPSILON);
+        let (_, inverse) = exact(row, false);
+        for &x in row {
+            let want = x as f64 * inverse;
+            let error = (rms.normalised(x) as f64 - want).abs();
+            assert!(
+                !(error > U * (k / 2.0 + 4.0) * want.abs()) && !error.is_nan(),
+                "{x} of {n}: {error:e} of {want:e}"
+            );
+        }
+        let deviation = Deviation::<f32>::new(0.0, false);
+        let node = tree::tree(&deviation, row.iter().map(|&x| deviation.lift(x, 0))).unwrap();
+        let layer = Norm::layer(node, n, EPSILON);
+        let ((mean, inverse), most) = (exact(row, true), row.iter().fold(0f32, |most, x| most.max(x.abs())) as f64);
+        let spread = 3.0 * k.powf(1.5) * most * inverse;
+        for &x in row {
+            let want = (x as f64 - mean) * inverse;
+            let error = (layer.normalised(x) as f64 - want).abs();
+            let bound = U * (2.0 * k * most * inverse + want.abs() * (k + 7.0 + spread));
+            assert!(!(error > bound) && !error.is_nan(), "{x} of {n}: {error:e}, not {bound:e} of {want:e}");
+            tested += 1;
+        }
+    });
+    assert!(tested > 5000);
 }

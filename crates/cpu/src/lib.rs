@@ -27,6 +27,7 @@ pub mod parallel;
 mod periods;
 pub mod policy;
 pub mod route;
+pub mod rows;
 mod running;
 pub mod simd;
 mod transpose;
@@ -49,8 +50,6 @@ mod live_mean;
 mod plan;
 #[cfg(feature = "reductions")]
 mod reduction;
-#[cfg(feature = "reductions")]
-pub mod rows;
 #[cfg(feature = "reductions")]
 mod spans;
 #[cfg(feature = "reductions")]

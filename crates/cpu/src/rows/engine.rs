@@ -1,8 +1,8 @@
 //! Reduces rows, and computes each of their elements from what they were reduced to, while they are in the cache.
 //!
-//! A task has some rows, and takes a batch of them at a time: rows of a block together, or one longer row, or a few rows
-//! that are transposed. Rows beyond a chunk are cut over tasks, along subtrees. Then all chunks are reduced before the
-//! first element is computed.
+//! A task has some rows, and takes a batch of them at a time: rows of a block together, or one longer row, or a few
+//! rows that are transposed. Rows beyond a chunk are cut over tasks, along subtrees. Then all chunks are reduced before
+//! the first element is computed.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -182,12 +182,16 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
         if cuts > 1 {
             stats = vec![O::Stat::default(); self.rows];
             for round in 0..self.op.rounds() {
-                let nodes = results(tasks(batch), |task| run(tasks(batch), task), |i| {
-                    let part = task(i, batch);
-                    let stats = &stats[part.rows.clone()];
-                    // SAFETY: the caller's.
-                    unsafe { self.reduce(round, &part, &mut self.room(), stats) }
-                });
+                let nodes = results(
+                    tasks(batch),
+                    |task| run(tasks(batch), task),
+                    |i| {
+                        let part = task(i, batch);
+                        let stats = &stats[part.rows.clone()];
+                        // SAFETY: the caller's.
+                        unsafe { self.reduce(round, &part, &mut self.room(), stats) }
+                    },
+                );
                 for (row, stat) in stats.iter_mut().enumerate() {
                     let of_cut = |cut: usize| nodes[row / batch * cuts + cut][row % batch];
                     let mut nodes: Vec<Node<F>> = (0..cuts).map(of_cut).collect();
@@ -197,16 +201,20 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
                 }
             }
         }
-        let columns = results(tasks(each), |task| run(tasks(each), task), |i| {
-            let (part, mut room) = (task(i, each), self.room());
-            let mut sums: Vec<Columns<F>> = (0..self.op.columns()).map(|_| Columns::new(part.n)).collect();
-            for from in part.rows.clone().step_by(batch) {
-                let batch = Part { rows: from..part.rows.end.min(from + batch), ..part };
-                // SAFETY: the caller's; tasks have parts of their own.
-                unsafe { self.batch(&batch, part.rows.start, &mut room, &stats, &mut sums) };
-            }
-            sums
-        });
+        let columns = results(
+            tasks(each),
+            |task| run(tasks(each), task),
+            |i| {
+                let (part, mut room) = (task(i, each), self.room());
+                let mut sums: Vec<Columns<F>> = (0..self.op.columns()).map(|_| Columns::new(part.n)).collect();
+                for from in part.rows.clone().step_by(batch) {
+                    let batch = Part { rows: from..part.rows.end.min(from + batch), ..part };
+                    // SAFETY: the caller's; tasks have parts of their own.
+                    unsafe { self.batch(&batch, part.rows.start, &mut room, &stats, &mut sums) };
+                }
+                sums
+            },
+        );
         self.joined(columns, cuts, chunk)
     }
 
@@ -271,14 +279,7 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
     ///
     /// # Safety
     /// As [`Work::run`].
-    unsafe fn batch(
-        &self,
-        part: &Part,
-        first: usize,
-        room: &mut Room<F>,
-        stats: &[O::Stat],
-        sums: &mut [Columns<F>],
-    ) {
+    unsafe fn batch(&self, part: &Part, first: usize, room: &mut Room<F>, stats: &[O::Stat], sums: &mut [Columns<F>]) {
         let Room { x, mask, terms, out } = room;
         // SAFETY: the caller's.
         let (x, mask) = unsafe { self.load(part, x, mask) };
@@ -373,13 +374,7 @@ fn blocks(part: &Part, mut f: impl FnMut(Part, usize, Range<usize>)) {
 }
 
 /// The elements of a block.
-fn slice<'a, F>(
-    part: Part,
-    place: usize,
-    x: [&'a [F]; 2],
-    mask: Option<&'a [u8]>,
-    terms: &'a mut [F],
-) -> Block<'a, F> {
+fn slice<'a, F>(part: Part, place: usize, x: [&'a [F]; 2], mask: Option<&'a [u8]>, terms: &'a mut [F]) -> Block<'a, F> {
     let range = place..place + part.rows.len() * part.n;
     let of = |x: &'a [F]| if x.is_empty() { x } else { &x[range.clone()] };
     Block {

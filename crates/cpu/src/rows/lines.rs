@@ -82,14 +82,7 @@ impl Lines {
     }
 
     /// The rows of an array with these steps in bytes.
-    pub fn at(
-        base: *mut u8,
-        dtype: DType,
-        swapped: bool,
-        shape: &[usize],
-        strides: &[isize],
-        axes: &[usize],
-    ) -> Self {
+    pub fn at(base: *mut u8, dtype: DType, swapped: bool, shape: &[usize], strides: &[isize], axes: &[usize]) -> Self {
         let of = |is_row: bool| {
             let mut merged: Vec<Axis> = Vec::new();
             for a in (0..shape.len()).filter(|a| axes.contains(a) == is_row && shape[*a] != 1) {
@@ -183,8 +176,7 @@ impl Lines {
                 }
                 let mut turned = Items::new();
                 let from = turned.room(r.rows * r.n * size).cast::<u8>();
-                let rows =
-                    Rows { n: r.n, columns: r.rows, step: r.step as usize / size, bytes: size, whole: true };
+                let rows = Rows { n: r.n, columns: r.rows, step: r.step as usize / size, bytes: size, whole: true };
                 take_apart(r.at, rows, from, r.n);
                 for row in 0..r.rows {
                     gather(from.add(row * r.n * size), size as isize, r.n, to.add(row * part.n));

@@ -2,6 +2,7 @@
 //!
 //! A row lies along some axes of an array, in row-major order; the other axes are the batch. The formulas are those of
 //! [`warpfold_core::rows`]. Sums are the library's tree, so a row's results depend on the row alone.
+#![cfg(feature = "reductions")]
 
 mod call;
 mod columns;

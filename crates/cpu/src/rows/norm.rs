@@ -56,103 +56,101 @@ pub struct NormGradients {
     pub bias: Option<Array>,
 }
 
-/// Each row over the root of its mean square: x / √(Σx²/n + ε) · weight + bias, an array of the shape and dtype of `x`,
-/// in C order. A row lies along some axes, and the weights have the shape of a row.
-///
-/// ```
-/// use warpfold::{ArrayRef, rows};
-///
-/// let x = [1.0f64, 7.0, 5.0, -5.0];
-/// let x = ArrayRef::from_slice(&x, &[2, 2])?;
-/// let y = rows::rms_norm(x, &[1], &rows::Norm { epsilon: 0.0, ..rows::Norm::default() })?;
-/// assert_eq!(y.into_vec::<f64>().unwrap(), [0.2, 1.4000000000000001, 1.0, -1.0]);
-/// # Ok::<(), warpfold::Error>(())
-/// ```
-///
-/// # Errors
-/// [`warpfold_array::RowError`]: no floats, or weights of another shape; bad axes; [`Error::Memory`].
-pub fn rms_norm(x: ArrayRef<'_>, axes: &[isize], options: &Norm<'_>) -> Result<Array, Error> {
-    forward("rms_norm", false, x, axes, options)
+/// A norm and its gradients as public functions: a row has the documentation and the name of each, and whether the norm
+/// is layer norm.
+macro_rules! norms {
+    ($($(#[$of_norm:meta])* $norm:ident, $(#[$of_gradients:meta])* $gradients:ident, layer $layer:literal;)*) => {$(
+        $(#[$of_norm])*
+        pub fn $norm(x: ArrayRef<'_>, axes: &[isize], options: &Norm<'_>) -> Result<Array, Error> {
+            forward((stringify!($norm), $layer), x, axes, options)
+        }
+
+        $(#[$of_gradients])*
+        pub fn $gradients(
+            x: ArrayRef<'_>,
+            gradient: ArrayRef<'_>,
+            axes: &[isize],
+            options: &Norm<'_>,
+        ) -> Result<NormGradients, Error> {
+            backward((stringify!($gradients), $layer), [x, gradient], axes, options)
+        }
+    )*};
 }
 
-/// Each row less its mean, over its deviation: (x - mean) / √(variance + ε) · weight + bias, as [`rms_norm`].
-///
-/// ```
-/// use warpfold::{ArrayRef, rows};
-///
-/// let x = [1.0f32, 3.0];
-/// let y = rows::layer_norm(ArrayRef::flat(&x), &[0], &rows::Norm { epsilon: 0.0, ..rows::Norm::default() })?;
-/// assert_eq!(y.into_vec::<f32>().unwrap(), [-1.0, 1.0]);
-/// # Ok::<(), warpfold::Error>(())
-/// ```
-///
-/// # Errors
-/// As [`rms_norm`].
-pub fn layer_norm(x: ArrayRef<'_>, axes: &[isize], options: &Norm<'_>) -> Result<Array, Error> {
-    forward("layer_norm", true, x, axes, options)
+norms! {
+    /// Each row over the root of its mean square: x / √(Σx²/n + ε) · weight + bias, an array of the shape and dtype of
+    /// `x`, in C order. A row lies along some axes, and the weights have the shape of a row.
+    ///
+    /// ```
+    /// use warpfold::{ArrayRef, rows};
+    ///
+    /// let x = [1.0f64, 7.0, 5.0, -5.0];
+    /// let x = ArrayRef::from_slice(&x, &[2, 2])?;
+    /// let y = rows::rms_norm(x, &[1], &rows::Norm { epsilon: 0.0, ..rows::Norm::default() })?;
+    /// assert_eq!(y.into_vec::<f64>().unwrap(), [0.2, 1.4000000000000001, 1.0, -1.0]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`warpfold_array::RowError`]: no floats, or weights of another shape; bad axes; [`Error::Memory`].
+    rms_norm,
+    /// The gradients of [`rms_norm`] of the elements `x`, from that of its result.
+    ///
+    /// ```
+    /// use warpfold::{ArrayRef, rows};
+    ///
+    /// let (x, weight, gradient) = ([3.0f64, -3.0], [1.0f64, 2.0], [1.0f64, 0.0]);
+    /// let options = rows::Norm { weight: Some(ArrayRef::flat(&weight)), epsilon: 0.0, ..rows::Norm::default() };
+    /// let of = rows::rms_norm_backward(ArrayRef::flat(&x), ArrayRef::flat(&gradient), &[0], &options)?;
+    /// assert_eq!(of.weight.unwrap().into_vec::<f64>().unwrap(), [1.0, 0.0]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`rms_norm`]; a gradient of another shape.
+    rms_norm_backward, layer false;
+    /// Each row less its mean, over its deviation: (x - mean) / √(variance + ε) · weight + bias, as [`rms_norm`].
+    ///
+    /// ```
+    /// use warpfold::{ArrayRef, rows};
+    ///
+    /// let x = [1.0f32, 3.0];
+    /// let y = rows::layer_norm(ArrayRef::flat(&x), &[0], &rows::Norm { epsilon: 0.0, ..rows::Norm::default() })?;
+    /// assert_eq!(y.into_vec::<f32>().unwrap(), [-1.0, 1.0]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`rms_norm`].
+    layer_norm,
+    /// The gradients of [`layer_norm`], as [`rms_norm_backward`].
+    ///
+    /// ```
+    /// use warpfold::{ArrayRef, rows};
+    ///
+    /// let (x, gradient) = ([1.0f64, 3.0], [1.0f64, 1.0]);
+    /// let options = rows::Norm::default();
+    /// let of = rows::layer_norm_backward(ArrayRef::flat(&x), ArrayRef::flat(&gradient), &[0], &options)?;
+    /// assert_eq!(of.x.into_vec::<f64>().unwrap(), [0.0, 0.0]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`rms_norm_backward`].
+    layer_norm_backward, layer true;
 }
 
-/// The gradients of [`rms_norm`] of the elements `x`, from that of its result.
-///
-/// ```
-/// use warpfold::{ArrayRef, rows};
-///
-/// let (x, weight, gradient) = ([3.0f64, -3.0], [1.0f64, 2.0], [1.0f64, 0.0]);
-/// let options = rows::Norm { weight: Some(ArrayRef::flat(&weight)), epsilon: 0.0, ..rows::Norm::default() };
-/// let of = rows::rms_norm_backward(ArrayRef::flat(&x), ArrayRef::flat(&gradient), &[0], &options)?;
-/// assert_eq!(of.weight.unwrap().into_vec::<f64>().unwrap(), [1.0, 0.0]);
-/// # Ok::<(), warpfold::Error>(())
-/// ```
-///
-/// # Errors
-/// As [`rms_norm`]; a gradient of another shape.
-pub fn rms_norm_backward(
-    x: ArrayRef<'_>,
-    gradient: ArrayRef<'_>,
-    axes: &[isize],
-    options: &Norm<'_>,
-) -> Result<NormGradients, Error> {
-    backward("rms_norm_backward", false, [x, gradient], axes, options)
-}
+/// A function's name, and whether the norm is layer norm.
+type Named = (&'static str, bool);
 
-/// The gradients of [`layer_norm`], as [`rms_norm_backward`].
-///
-/// ```
-/// use warpfold::{ArrayRef, rows};
-///
-/// let (x, gradient) = ([1.0f64, 3.0], [1.0f64, 1.0]);
-/// let options = rows::Norm::default();
-/// let of = rows::layer_norm_backward(ArrayRef::flat(&x), ArrayRef::flat(&gradient), &[0], &options)?;
-/// assert_eq!(of.x.into_vec::<f64>().unwrap(), [0.0, 0.0]);
-/// # Ok::<(), warpfold::Error>(())
-/// ```
-///
-/// # Errors
-/// As [`rms_norm_backward`].
-pub fn layer_norm_backward(
-    x: ArrayRef<'_>,
-    gradient: ArrayRef<'_>,
-    axes: &[isize],
-    options: &Norm<'_>,
-) -> Result<NormGradients, Error> {
-    backward("layer_norm_backward", true, [x, gradient], axes, options)
-}
-
-fn forward(
-    name: &'static str,
-    layer: bool,
-    x: ArrayRef<'_>,
-    axes: &[isize],
-    options: &Norm<'_>,
-) -> Result<Array, Error> {
+fn forward((name, layer): Named, x: ArrayRef<'_>, axes: &[isize], options: &Norm<'_>) -> Result<Array, Error> {
     let call = Call::new(name, x, axes, options.threads)?;
     check(&call, options)?;
     with_float!(x.dtype(), F => call.map(&Forward::<F>::new(layer, &call, options)?, &[call.input(x)], None))
 }
 
 fn backward(
-    name: &'static str,
-    layer: bool,
+    (name, layer): Named,
     [x, gradient]: [ArrayRef<'_>; 2],
     axes: &[isize],
     options: &Norm<'_>,

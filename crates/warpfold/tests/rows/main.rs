@@ -44,7 +44,10 @@ fn problem(r: &mut Random) -> (Vec<usize>, Vec<isize>) {
     }
     let rank = shape.len();
     let some = if r.chance(60) { vec![r.below(rank)] } else { (0..rank).filter(|_| r.chance(50)).collect() };
-    (shape, some.into_iter().map(|axis| if r.chance(30) { axis as isize - rank as isize } else { axis as isize }).collect())
+    (
+        shape,
+        some.into_iter().map(|axis| if r.chance(30) { axis as isize - rank as isize } else { axis as isize }).collect(),
+    )
 }
 
 /// The indices of each row's elements in the array, all in row-major order.
@@ -97,7 +100,12 @@ fn same(got: &Array, want: &[u64], what: &str) {
     let got = bits(got);
     let differs = got.iter().zip(want).position(|(got, want)| got != want);
     assert_eq!(got.len(), want.len(), "{what}");
-    assert!(differs.is_none(), "{what}: {:#x}, not {:#x}, at {differs:?}", got[differs.unwrap()], want[differs.unwrap()]);
+    assert!(
+        differs.is_none(),
+        "{what}: {:#x}, not {:#x}, at {differs:?}",
+        got[differs.unwrap()],
+        want[differs.unwrap()]
+    );
 }
 
 /// Names the float that a dtype is computed in.

@@ -42,7 +42,7 @@ where
 
 #[test]
 fn forward() {
-    many(900, |r, dtype, what| {
+    many(400, |r, dtype, what| {
         let (shape, axes) = problem(r);
         let x = floats(r, dtype, &shape);
         let log = r.chance(50);
@@ -93,7 +93,7 @@ fn broadcast(mask: &Strided, shape: &[usize]) -> Vec<bool> {
 
 #[test]
 fn backward() {
-    many(600, |r, dtype, what| {
+    many(300, |r, dtype, what| {
         let (shape, axes) = problem(r);
         let y = floats(r, dtype, &shape);
         let other = [dtype, DType::F32][r.below(2)];
