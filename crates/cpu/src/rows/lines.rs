@@ -235,33 +235,37 @@ fn rounding<F: RowFloat>(dtype: DType) -> Rounding<F> {
 /// # Safety
 /// `n` floats are readable, and there is room for as many elements, `step` bytes apart, at any address.
 unsafe fn round<F: RowFloat, T: Element>(from: *const F, n: usize, to: *mut u8, step: isize) {
-    vectorize(
-        #[inline(always)]
-        || {
+    let size = size_of::<T>() as isize;
+    if size_of::<T::Float>() != size_of::<F>() {
+        for i in 0..n {
             // SAFETY: the caller vouches for `n` floats and room for as many elements.
             unsafe {
-                if step == size_of::<T>() as isize {
+                let x = T::from_cast((*from.add(i)).cast()).float();
+                // By way of `from_float`, which has but one NaN.
+                to.wrapping_offset(i as isize * step).cast::<T>().write_unaligned(T::from_float(x));
+            }
+        }
+        return;
+    }
+    // Both are `f32`, or both `f64`, which are the only floats.
+    let from = from.cast::<T::Float>();
+    vectorize(
+        // The addresses are the closure's own: those of another frame might be what it writes to.
+        #[inline(always)]
+        move || {
+            // SAFETY: the caller vouches for `n` floats and room for as many elements.
+            unsafe {
+                if step == size {
                     for i in 0..n {
-                        to.cast::<T>().add(i).write_unaligned(rounded(*from.add(i)));
+                        to.cast::<T>().add(i).write_unaligned(T::from_float(*from.add(i)));
                     }
                 } else {
                     for i in 0..n {
-                        to.wrapping_offset(i as isize * step).cast::<T>().write_unaligned(rounded(*from.add(i)));
+                        let to = to.wrapping_offset(i as isize * step).cast::<T>();
+                        to.write_unaligned(T::from_float(*from.add(i)));
                     }
                 }
             }
         },
     );
-}
-
-/// A float rounded once to a dtype.
-#[inline(always)]
-fn rounded<F: RowFloat, T: Element>(x: F) -> T {
-    if size_of::<T::Float>() == size_of::<F>() {
-        // SAFETY: both are `f32`, or both `f64`, which are the only floats.
-        T::from_float(unsafe { std::mem::transmute_copy(&x) })
-    } else {
-        // By way of `from_float`, which has but one NaN.
-        T::from_float(T::from_cast(x.cast()).float())
-    }
 }

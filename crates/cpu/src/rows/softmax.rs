@@ -195,14 +195,13 @@ impl<F: RowFloat> RowOp<F> for Forward<F> {
     }
 
     fn prepare(&self, x: &mut [F], mask: Option<&[u8]>) {
-        let nothing = F::ZERO.sub(F::ONE).div(F::ZERO);
+        let (nothing, scale) = (F::ZERO.sub(F::ONE).div(F::ZERO), self.scale);
         vectorize(
             #[inline(always)]
             || {
-                x.iter_mut().for_each(
-                    #[inline(always)]
-                    |x| *x = x.mul(self.scale),
-                );
+                for x in &mut *x {
+                    *x = x.mul(scale);
+                }
             },
         );
         for (x, mask) in x.iter_mut().zip(mask.unwrap_or(&[])) {
@@ -288,20 +287,20 @@ impl<F: RowFloat> RowOp<F> for Backward<F> {
 
     fn map(&self, block: &mut Block<'_, F>, stats: &[F], out: &mut [F]) {
         let n = block.part.n;
-        let rows = block.x[0].chunks_exact(n).zip(block.x[1].chunks_exact(n)).zip(stats);
-        for (((y, gradient), sum), out) in rows.zip(out.chunks_exact_mut(n)) {
+        let (rows, scale) = (block.x[0].chunks_exact(n).zip(block.x[1].chunks_exact(n)).zip(stats), self.scale);
+        for (((y, gradient), &sum), out) in rows.zip(out.chunks_exact_mut(n)) {
             let each = y.iter().zip(gradient).zip(out);
             vectorize(
                 #[inline(always)]
                 || match self.log {
                     false => {
                         for ((y, gradient), out) in each {
-                            *out = softmax_gradient(*y, *gradient, *sum).mul(self.scale);
+                            *out = softmax_gradient(*y, *gradient, sum).mul(scale);
                         }
                     }
                     true => {
                         for ((y, gradient), out) in each {
-                            *out = log_softmax_gradient(*y, *gradient, *sum).mul(self.scale);
+                            *out = log_softmax_gradient(*y, *gradient, sum).mul(scale);
                         }
                     }
                 },

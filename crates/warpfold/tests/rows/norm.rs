@@ -43,12 +43,9 @@ fn forward() {
             (r.chance(60).then(|| of_row(r, &shape, &axes)), r.chance(40).then(|| of_row(r, &shape, &axes)));
         let (layer, weight_offset) = (r.chance(50), [0.0, 0.0, 1.0][r.below(3)]);
         let epsilon = [0.0, 1e-5, 1e-3][r.below(3)];
-        let view = |x: &Option<Strided>| -> Option<ArrayRef<'static>> {
-            // SAFETY: the arrays outlive the call.
-            x.as_ref().map(|x| unsafe { std::mem::transmute(x.view()) })
-        };
         let threads = Some(1 + r.below(3));
-        let options = Norm { weight: view(&weight), bias: view(&bias), weight_offset, epsilon, threads };
+        let (given, added) = (weight.as_ref().map(Strided::view), bias.as_ref().map(Strided::view));
+        let options = Norm { weight: given, bias: added, weight_offset, epsilon, threads };
         let got = if layer { layer_norm } else { rms_norm }(x.view(), &axes, &options).unwrap();
         assert_eq!((&got.shape, got.dtype()), (&shape, dtype));
         let want = with_float!(dtype, F => {
