@@ -86,7 +86,7 @@ macro_rules! exponential {
     ($f:ident, $u:ident, $mantissa:literal, $bias:literal,
      step $step:literal, ordinary $ordinary:literal, limit $limit:expr,
      unit $inverse:literal $unit:literal $unit_low:literal, ln2 $ln2:literal $ln2_low:literal,
-     poly $poly:expr, of $of:expr, fused $fused_of:path, log $log:expr, rest $rest:expr) => {
+     poly $poly:expr, of $of:expr, fused $fused_of:path, log $log:expr, rest $rest:path) => {
         impl Exponential for $f {
             const STEP: u32 = $step;
             const NO_TERM: $f = $f::MIN;
@@ -171,7 +171,8 @@ macro_rules! exponential {
             }
 
             fn log_words(scale: $f, sum: $f) -> ($f, $f) {
-                let log = Self::log(scale, sum);
+                // Where std is linked, `Self::log` is its function of a number and a base.
+                let log = <Self as Exponential>::log(scale, sum);
                 if sum == 0.0 {
                     (log, 0.0)
                 } else if sum.is_nan() || sum > $f::MAX {
@@ -265,30 +266,36 @@ fn exp_of_f64(x: f64, _dtype: DType, _fused: impl Fn(f64, f64, f64) -> f64) -> f
     x.ordinary_exp()
 }
 
-// exp on [-ln(2)/2, ln(2)/2]: nearest in relative error, 3.1e-9 and 3.8e-18 before rounding.
-exponential!(f32, u32, 23, 127, step 84, ordinary 29.0, limit 268_435_456.0,
-unit 0.017_174_94 58.218_75 0.005_613_167, ln2 0.693_145_75 0.000_001_428_605_2,
-poly [1.0, 1.0, 0.499_999_94, 0.166_665_21, 0.041_668_26, 0.008_368_669, 0.001_382_135_9],
-of exp_of, fused fused_exp,
-log |high: f32, low: f32, sum: f32| (high as f64 + (low as f64 + libm::log(sum as f64))) as f32,
-rest |high: f32, low: f32, sum: f32, log: f32| {
+/// What rounding left out of the logarithm of an f32's node, from the words of its scale's offset.
+fn rest_of_f32(high: f32, low: f32, sum: f32, log: f32) -> f32 {
     ((high as f64 + (low as f64 + log_of_normal(sum as f64))) - log as f64) as f32
-});
-exponential!(f64, u64, 52, 1023, step 680, ordinary 235.0, limit 288_230_376_151_711_744.0,
-unit 0.002_121_610_354_248_475_5 471.339_843_75 0.000_239_030_762_810_403_73,
-ln2 0.693_147_180_559_890_3 5.497_923_018_708_502_4e-14,
-poly [
-    1.0, 1.0, 0.500_000_000_000_001_1, 0.166_666_666_666_664_3, 0.041_666_666_666_527, 0.008_333_333_333_483_552,
-    0.001_388_888_894_432_845_7, 0.000_198_412_695_298_984_78, 2.480_149_246_891_439e-5, 2.755_756_578_831_829e-6,
-    2.763_044_847_386_771e-7, 2.500_650_674_627_367e-8,
-],
-of |x: f64, _| x.ordinary_exp(), fused exp_of_f64,
-log |high: f64, low: f64, sum: f64| high + (low + libm::log(sum)),
-rest |high: f64, low: f64, sum: f64, log: f64| {
+}
+
+/// What rounding left out of the logarithm of an f64's node.
+fn rest_of_f64(high: f64, low: f64, sum: f64, log: f64) -> f64 {
     let (whole, rest) = log_parts(sum);
     let words = DoubleWord::<f64>::of_sum(high, whole);
     (words.hi - log) + (words.lo + (low + rest))
-});
+}
+
+// exp on [-ln(2)/2, ln(2)/2]: nearest in relative error, 3.1e-9 and 3.8e-18 before rounding.
+exponential!(f32, u32, 23, 127, step 84, ordinary 29.0, limit 268_435_456.0,
+    unit 0.017_174_94 58.218_75 0.005_613_167, ln2 0.693_145_75 0.000_001_428_605_2,
+    poly [1.0, 1.0, 0.499_999_94, 0.166_665_21, 0.041_668_26, 0.008_368_669, 0.001_382_135_9],
+    of exp_of, fused fused_exp,
+    log |high: f32, low: f32, sum: f32| (high as f64 + (low as f64 + libm::log(sum as f64))) as f32,
+    rest rest_of_f32);
+exponential!(f64, u64, 52, 1023, step 680, ordinary 235.0, limit 288_230_376_151_711_744.0,
+    unit 0.002_121_610_354_248_475_5 471.339_843_75 0.000_239_030_762_810_403_73,
+    ln2 0.693_147_180_559_890_3 5.497_923_018_708_502_4e-14,
+    poly [
+        1.0, 1.0, 0.500_000_000_000_001_1, 0.166_666_666_666_664_3, 0.041_666_666_666_527, 0.008_333_333_333_483_552,
+        0.001_388_888_894_432_845_7, 0.000_198_412_695_298_984_78, 2.480_149_246_891_439e-5, 2.755_756_578_831_829e-6,
+        2.763_044_847_386_771e-7, 2.500_650_674_627_367e-8,
+    ],
+    of |x: f64, _| x.ordinary_exp(), fused exp_of_f64,
+    log |high: f64, low: f64, sum: f64| high + (low + libm::log(sum)),
+    rest rest_of_f64);
 
 #[cfg(test)]
 mod tests {

@@ -168,7 +168,8 @@ impl Lines {
                 if dense {
                     return gather(r.at, r.step, r.rows * r.n, to);
                 }
-                if r.rows == 1 || r.row_step != size as isize || r.step <= 0 || r.step as usize % size != 0 {
+                let whole = r.step > 0 && (r.step as usize).is_multiple_of(size);
+                if r.rows == 1 || r.row_step != size as isize || !whole {
                     for row in 0..r.rows {
                         gather(r.at.wrapping_offset(row as isize * r.row_step), r.step, r.n, to.add(row * part.n));
                     }

@@ -1,6 +1,6 @@
 //! Cross-entropy.
 
-use warpfold::core::ops::{Exponential, LogSumExp, Sum};
+use warpfold::core::ops::{LogSumExp, Sum};
 use warpfold::core::rows::{LogSoftmax, Softmax};
 use warpfold::core::{Reducer, tree};
 use warpfold::rows::{CrossEntropy, LossReduction, cross_entropy, cross_entropy_gradient};
@@ -81,8 +81,9 @@ fn check(r: &mut Random, dtype: DType, shape: &[usize], axis: usize, what: &str)
         for (row, (indices, &target)) in rows(shape, &[axis as isize]).iter().zip(&targets).enumerate() {
             let reducer = LogSumExp::<F>::new();
             let node = tree::tree(&reducer, indices.iter().map(|&i| reducer.lift(x[i], 0))).unwrap();
-            let (log, softmax) = (LogSoftmax::of(node), Softmax::of(node));
-            logs.push(rounded(F::log(node.scale, node.sum), dtype));
+            let logsumexp = reducer.finish(node, indices.len() as u64);
+            let (log, softmax) = (LogSoftmax { log: logsumexp, ..LogSoftmax::of(node) }, Softmax::of(node));
+            logs.push(rounded(logsumexp, dtype));
             if target == -100 {
                 losses.push(0.0);
                 indices.iter().for_each(|&i| want[i] = rounded(0.0 as F, dtype));
@@ -144,6 +145,9 @@ fn errors() {
     let nothing = ArrayRef::from_slice::<f32>(&[], &[2, 0]).unwrap();
     let error = cross_entropy(nothing, ArrayRef::flat(&[-100i64; 2]), 1, &options).unwrap_err();
     assert!(matches!(error, Error::Row(RowError::NoClasses { axis: 1, .. })));
+    // The logarithm of the number of classes.
+    let loss = cross_entropy(logits, ArrayRef::flat(&[0i64, 2]), 1, &options).unwrap();
+    assert_eq!(loss.scalar(), Some(Scalar::F32(3f32.ln())));
     // All rows ignored: nothing over nothing.
     let loss = cross_entropy(logits, ArrayRef::flat(&[-100i64; 2]), 1, &options).unwrap();
     assert!(matches!(loss.scalar(), Some(Scalar::F32(x)) if x.is_nan()));

@@ -21,7 +21,7 @@ where
     let infinity = F::ONE.div(F::ZERO);
     let finite = node.sum < infinity;
     let inverse = if finite { F::ONE.div(node.sum) } else { infinity.sub(infinity) };
-    let (first, rest) = F::log_words(node.scale, node.sum);
+    let (first, rest) = (reducer.finish(node, row.len() as u64), F::log_words(node.scale, node.sum).1);
     let one = |x: F| {
         if log {
             return x.sub(first).sub(rest);
