@@ -67,8 +67,8 @@ pub fn softmax(x: ArrayRef<'_>, axes: &[isize], options: &Softmax<'_>) -> Result
 /// ```
 /// use warpfold::{ArrayRef, rows};
 ///
-/// let y = rows::log_softmax(ArrayRef::flat(&[0.0f64, 1000.0]), &[0], &rows::Softmax::default())?;
-/// assert_eq!(y.into_vec::<f64>().unwrap(), [-1000.0, 0.0]);
+/// let y = rows::log_softmax(ArrayRef::flat(&[0.0f64, -1000.0]), &[0], &rows::Softmax::default())?;
+/// assert_eq!(y.into_vec::<f64>().unwrap(), [0.0, -1000.0]);
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 ///

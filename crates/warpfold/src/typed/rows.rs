@@ -27,9 +27,9 @@ where
 ///
 /// ```
 /// # #[cfg(feature = "ndarray")] {
-/// let x = ndarray::array![[0.0f64, 1000.0], [7.0, 7.0]];
+/// let x = ndarray::array![[0.0f64, -1000.0], [7.0, 7.0]];
 /// let y = warpfold::log_softmax(&x, &[-1])?;
-/// assert_eq!(y.data, [-1000.0, 0.0, -(2f64.ln()), -(2f64.ln())]);
+/// assert_eq!(y.data, [0.0, -1000.0, -(2f64.ln()), -(2f64.ln())]);
 /// # }
 /// # Ok::<(), warpfold::Error>(())
 /// ```
