@@ -8,8 +8,8 @@ use crate::ops::Moments;
 /// ```
 /// use warpfold_core::rows::Norm;
 ///
-/// let norm = Norm::rms(50.0f64, 2, 0.0); // of 1 and 7
-/// assert_eq!(norm.normalised(7.0), 1.4);
+/// let norm = Norm::rms(50.0f64, 2, 0.0); // of 5 and -5
+/// assert_eq!(norm.normalised(5.0), 1.0);
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Norm<F> {

@@ -8,7 +8,7 @@ use crate::ops::Powers;
 /// ```
 /// use warpfold_core::{Reducer, ops::LogSumExp, rows::Softmax, tree};
 ///
-/// let (reducer, row) = (LogSumExp::<f64>::new(), [1000.0, 1000.0, -2000.0]);
+/// let (reducer, row) = (LogSumExp::<f64>::new(), [0.0, 0.0, -1000.0]);
 /// let node = tree::tree(&reducer, row.map(|x| reducer.lift(x, 0))).unwrap();
 /// assert_eq!(row.map(|x| Softmax::of(node).probability(x)), [0.5, 0.5, 0.0]);
 /// ```
@@ -48,8 +48,8 @@ impl<F: Float> Softmax<F> {
 /// use warpfold_core::{Reducer, ops::LogSumExp, rows::LogSoftmax, tree};
 ///
 /// let reducer = LogSumExp::<f64>::new();
-/// let row = LogSoftmax::of(tree::tree(&reducer, [7.0, 7.0].map(|x| reducer.lift(x, 0))).unwrap());
-/// assert_eq!(row.log_probability(7.0), -(2f64.ln()));
+/// let row = LogSoftmax::of(tree::tree(&reducer, [0.0, 0.0].map(|x| reducer.lift(x, 0))).unwrap());
+/// assert_eq!(row.log_probability(0.0), -(2f64.ln()));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LogSoftmax<F> {

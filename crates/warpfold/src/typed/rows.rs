@@ -27,7 +27,7 @@ where
 ///
 /// ```
 /// # #[cfg(feature = "ndarray")] {
-/// let x = ndarray::array![[0.0f64, -1000.0], [7.0, 7.0]];
+/// let x = ndarray::array![[0.0f64, -1000.0], [0.0, 0.0]];
 /// let y = warpfold::log_softmax(&x, &[-1])?;
 /// assert_eq!(y.data, [0.0, -1000.0, -(2f64.ln()), -(2f64.ln())]);
 /// # }
@@ -88,7 +88,7 @@ where
 /// use warpfold::rows::CrossEntropy;
 ///
 /// # #[cfg(feature = "ndarray")] {
-/// let logits = ndarray::array![[0.0f64, 0.0], [7.0, 7.0]];
+/// let logits = ndarray::array![[0.0f64, 0.0], [0.0, 0.0]];
 /// let loss = warpfold::cross_entropy(&logits, &[1u8, 0], -1, &CrossEntropy::default())?;
 /// assert_eq!(loss.item(), Some(2f64.ln()));
 /// # }
