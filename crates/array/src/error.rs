@@ -5,6 +5,7 @@ use warpfold_core::DType;
 use crate::cuda_error::CudaError;
 use crate::key_error::KeyError;
 use crate::op::{Op, names};
+use crate::row_error::RowError;
 
 /// What was wrong with a reduction, and what to do about it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -171,6 +172,9 @@ pub enum Error {
     /// Offsets, labels, bins or points that cannot be used.
     #[error(transparent)]
     Key(#[from] KeyError),
+    /// Arrays or numbers that an operation on rows cannot use.
+    #[error(transparent)]
+    Row(#[from] RowError),
     /// A part of a reduction that does not fit the other parts.
     #[error("{why}")]
     Spans {

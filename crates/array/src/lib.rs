@@ -15,6 +15,7 @@ mod op_name;
 mod options;
 pub mod problem;
 pub mod request;
+mod row_error;
 mod tensor;
 mod values;
 
@@ -25,5 +26,6 @@ pub use key_error::KeyError;
 pub use layout::{ArrayRef, MAX_RANK, Order, elements};
 pub use op::{Op, Ord, Precision};
 pub use options::{Options, Progress};
+pub use row_error::RowError;
 pub use tensor::Tensor;
 pub use values::{Array, Collect, Hole, Scalar, Value, Values};

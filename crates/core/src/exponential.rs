@@ -1,6 +1,7 @@
 //! The exponential and the logarithm of logsumexp, which have the same bits on every CPU and GPU.
 
 use crate::dtype::DType;
+use crate::real::DoubleWord;
 
 /// The scaled exponential of `f32` and `f64`. It consists of additions and multiplications only, so every backend
 /// computes the same bits.
@@ -22,8 +23,19 @@ pub trait Exponential: Copy {
     fn scaled_exp(self) -> (Self, Self);
     /// The factor of a node whose scale is `steps` below that of the other node: zero from two steps on.
     fn fall(steps: Self) -> Self;
+    /// `self` times 2 to [`Exponential::STEP`] times `steps`, a difference of scales: rounded once, to a subnormal
+    /// number too. Beyond two steps, times zero or infinity.
+    fn shift(self, steps: Self) -> Self;
+    /// The exponential of any number, to about two ulps.
+    #[inline(always)]
+    fn full_exp(self) -> Self {
+        let (scale, term) = self.scaled_exp();
+        term.shift(scale)
+    }
     /// The natural logarithm of a node.
     fn log(scale: Self, sum: Self) -> Self;
+    /// The logarithm of a node, and what its rounding left out. Of a sum that is not finite, the second word is NaN.
+    fn log_words(scale: Self, sum: Self) -> (Self, Self);
     /// Whether [`Exponential::ordinary_log`] has the logarithm of this sum.
     fn has_ordinary_log(sum: Self) -> bool;
     /// The same bits as `log` of a node with scale zero, without a branch, so that many are computed at once.
@@ -34,6 +46,13 @@ pub trait Exponential: Copy {
 /// The logarithm is that of the mantissa in [sqrt(1/2), sqrt(2)], by a polynomial in f / (2 + f), and the exponent's.
 #[inline(always)]
 fn log_of_normal(x: f64) -> f64 {
+    let (whole, rest) = log_parts(x);
+    rest + whole
+}
+
+/// The logarithm of a normal number in two parts: most of the exponent's, exact, and the rest.
+#[inline(always)]
+fn log_parts(x: f64) -> (f64, f64) {
     const ROOT: u64 = 0x3fe6_a09e << 32;
     const ONE: u64 = 0x3ff0_0000 << 32;
     let bits = x.to_bits().wrapping_add(ONE - ROOT);
@@ -47,7 +66,8 @@ fn log_of_normal(x: f64) -> f64 {
     let odd = z
         * (0.666_666_666_666_673_5
             + w * (0.285_714_287_436_623_9 + w * (0.181_835_721_616_180_5 + w * 0.147_981_986_051_165_86)));
-    s * (half + (odd + even)) + k * 1.908_214_929_270_587_7e-10 - half + f + k * 0.693_147_180_369_123_8
+    let rest = s * (half + (odd + even)) + k * 1.908_214_929_270_587_7e-10 - half + f;
+    (k * 0.693_147_180_369_123_8, rest)
 }
 
 /// `x - k * c`, where the product is exact, because both words of ln 2 are short. A fused operation has the same bits.
@@ -66,7 +86,7 @@ macro_rules! exponential {
     ($f:ident, $u:ident, $mantissa:literal, $bias:literal,
      step $step:literal, ordinary $ordinary:literal, limit $limit:expr,
      unit $inverse:literal $unit:literal $unit_low:literal, ln2 $ln2:literal $ln2_low:literal,
-     poly $poly:expr, of $of:expr, fused $fused_of:path, log $log:expr) => {
+     poly $poly:expr, of $of:expr, fused $fused_of:path, log $log:expr, rest $rest:path) => {
         impl Exponential for $f {
             const STEP: u32 = $step;
             const NO_TERM: $f = $f::MIN;
@@ -136,6 +156,31 @@ macro_rules! exponential {
                     ONE_STEP
                 } else {
                     0.0
+                }
+            }
+
+            #[inline(always)]
+            fn shift(self, steps: $f) -> $f {
+                const UP: $f = $f::from_bits(($bias + $step) << $mantissa);
+                const DOWN: $f = $f::from_bits(($bias - $step) << $mantissa);
+                let (step, far) = if steps < 0.0 { (DOWN, 0.0) } else { (UP, $f::INFINITY) };
+                let count = steps.abs();
+                let first = if count == 0.0 { 1.0 } else { step };
+                let first = if count <= 2.0 { first } else { far };
+                self * first * if count == 2.0 { step } else { 1.0 }
+            }
+
+            fn log_words(scale: $f, sum: $f) -> ($f, $f) {
+                // Where std is linked, `Self::log` is its function of a number and a base.
+                let log = <Self as Exponential>::log(scale, sum);
+                if sum == 0.0 {
+                    (log, 0.0)
+                } else if sum.is_nan() || sum > $f::MAX {
+                    (log, $f::NAN)
+                } else if scale.abs() >= $limit {
+                    (log, log_of_normal(sum as f64) as $f)
+                } else {
+                    (log, $rest(scale * $unit, scale * $unit_low, sum, log))
                 }
             }
 
@@ -221,12 +266,25 @@ fn exp_of_f64(x: f64, _dtype: DType, _fused: impl Fn(f64, f64, f64) -> f64) -> f
     x.ordinary_exp()
 }
 
+/// What rounding left out of the logarithm of an f32's node, from the words of its scale's offset.
+fn rest_of_f32(high: f32, low: f32, sum: f32, log: f32) -> f32 {
+    ((high as f64 + (low as f64 + log_of_normal(sum as f64))) - log as f64) as f32
+}
+
+/// What rounding left out of the logarithm of an f64's node.
+fn rest_of_f64(high: f64, low: f64, sum: f64, log: f64) -> f64 {
+    let (whole, rest) = log_parts(sum);
+    let words = DoubleWord::<f64>::of_sum(high, whole);
+    (words.hi - log) + (words.lo + (low + rest))
+}
+
 // exp on [-ln(2)/2, ln(2)/2]: nearest in relative error, 3.1e-9 and 3.8e-18 before rounding.
 exponential!(f32, u32, 23, 127, step 84, ordinary 29.0, limit 268_435_456.0,
     unit 0.017_174_94 58.218_75 0.005_613_167, ln2 0.693_145_75 0.000_001_428_605_2,
     poly [1.0, 1.0, 0.499_999_94, 0.166_665_21, 0.041_668_26, 0.008_368_669, 0.001_382_135_9],
     of exp_of, fused fused_exp,
-    log |high: f32, low: f32, sum: f32| (high as f64 + (low as f64 + libm::log(sum as f64))) as f32);
+    log |high: f32, low: f32, sum: f32| (high as f64 + (low as f64 + libm::log(sum as f64))) as f32,
+    rest rest_of_f32);
 exponential!(f64, u64, 52, 1023, step 680, ordinary 235.0, limit 288_230_376_151_711_744.0,
     unit 0.002_121_610_354_248_475_5 471.339_843_75 0.000_239_030_762_810_403_73,
     ln2 0.693_147_180_559_890_3 5.497_923_018_708_502_4e-14,
@@ -236,7 +294,8 @@ exponential!(f64, u64, 52, 1023, step 680, ordinary 235.0, limit 288_230_376_151
         2.763_044_847_386_771e-7, 2.500_650_674_627_367e-8,
     ],
     of |x: f64, _| x.ordinary_exp(), fused exp_of_f64,
-    log |high: f64, low: f64, sum: f64| high + (low + libm::log(sum)));
+    log |high: f64, low: f64, sum: f64| high + (low + libm::log(sum)),
+    rest rest_of_f64);
 
 #[cfg(test)]
 mod tests {

@@ -7,6 +7,7 @@
 //!
 //! * [`DType`] and [`Element`]: what an array holds, and what it accumulates in.
 //! * [`Reducer`]: identity, lift, combine, finish. The reducers are in [`ops`].
+//! * [`rows`]: what is computed of each row's reduction and each of its elements: softmax, norms, losses.
 //! * [`tree`]: the reference, a dozen lines. [`Span`]: a contiguous index range as its canonical nodes.
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, core_float_math))]
@@ -26,6 +27,7 @@ mod key;
 pub mod ops;
 mod real;
 mod reducer;
+pub mod rows;
 mod span;
 pub mod tree;
 

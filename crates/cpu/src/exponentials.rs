@@ -229,6 +229,16 @@ impl<F: Fused> Kernel for Exponentials<F> {
     }
 }
 
+/// Writes the exponential of each element, which was a `dtype`, and returns whether all are ordinary.
+pub(crate) fn exponentials_of<F: Fused>(dtype: DType, x: &[F], to: &mut [F]) -> bool {
+    // SAFETY: `MaybeUninit<F>` has the layout of `F`, and only numbers are written.
+    let to = unsafe { &mut *(std::ptr::from_mut(to) as *mut [MaybeUninit<F>]) };
+    at_level(
+        #[inline(always)]
+        |level| with_terms!(level, dtype, F, terms => exponentials(&terms, x, to)),
+    )
+}
+
 /// Writes the exponential of each element, and returns whether all are ordinary.
 #[inline(always)]
 fn exponentials<R: Reducer<Item: Exponential, Acc = <R as Reducer>::Item>>(

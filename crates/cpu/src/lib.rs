@@ -27,6 +27,7 @@ pub mod parallel;
 mod periods;
 pub mod policy;
 pub mod route;
+pub mod rows;
 mod running;
 pub mod simd;
 mod transpose;

@@ -18,6 +18,7 @@
 //! - Typed: [`over`] and a function for each op, such as [`sum()`].
 //! - Op and dtype at run time: [`reduce`], [`describe`], [`explain`]; in pieces: [`Stream`].
 //! - By key: [`segmented`], [`group_by`], [`unique`], [`histogram`], [`KMeans`]; [`keys`] has the rest.
+//! - Of rows: [`softmax()`], [`rms_norm`], [`cross_entropy`] and their kin; their gradients and options in [`rows`].
 //! - On a device named at run time: [`reduce_on`] and the other functions whose names end in `_on`. Arrays that stay
 //!   on a GPU: the module `cuda`, with the feature of that name.
 //! - Reducers of your own: [`Reducer`], [`Over::with`], [`reduce_elements`].
@@ -43,12 +44,12 @@ pub use on::{
     unique_on,
 };
 pub use typed::{
-    Over, View, all, any, argmax, argmin, count_nonzero, logsumexp, max, mean, min, minmax, norm, over, prod, std, sum,
-    var,
+    Over, View, all, any, argmax, argmin, count_nonzero, cross_entropy, layer_norm, log_softmax, logsumexp, max, mean,
+    min, minmax, norm, over, prod, rms_norm, softmax, std, sum, var,
 };
 pub use warpfold_array::{
-    Array, ArrayRef, Error, KeyError, MAX_RANK, Op, Options, Ord, Order, Precision, Scalar, Tensor, Value, Values,
-    problem,
+    Array, ArrayRef, Error, KeyError, MAX_RANK, Op, Options, Ord, Order, Precision, RowError, Scalar, Tensor, Value,
+    Values, problem,
 };
 pub use warpfold_core as core;
 pub use warpfold_core::{DType, Element, Kind, Reducer, Span, bf16, f16};
@@ -57,7 +58,7 @@ pub use warpfold_cpu::keys::{
     Bins, Distinct, Groups, KMeans, Points, Segments, bincount, centroid_update, group_by, histogram, reduce_by_key,
     segmented, unique,
 };
-pub use warpfold_cpu::{Description, Plan, Spans, Stream, describe, explain, keys, reduce, reduce_into};
+pub use warpfold_cpu::{Description, Plan, Spans, Stream, describe, explain, keys, reduce, reduce_into, rows};
 
 /// The examples of the README are tests.
 #[cfg(all(doctest, feature = "cuda", feature = "ndarray"))]

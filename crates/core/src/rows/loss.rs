@@ -1,0 +1,59 @@
+//! Cross-entropy of a row of logits and a class.
+
+use crate::float::Float;
+
+/// How the loss of a row weighs its classes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ClassWeights<F> {
+    /// The share of the target, 1 without label smoothing.
+    pub target: F,
+    /// The share of every class, the target too; 0 without label smoothing.
+    pub each: F,
+}
+
+impl<F: Float> ClassWeights<F> {
+    /// With label smoothing, between 0 and 1.
+    #[inline(always)]
+    pub fn smoothed(smoothing: f64, classes: usize) -> Self {
+        Self { target: F::from_f64(1.0 - smoothing), each: F::from_f64(smoothing / classes as f64) }
+    }
+}
+
+/// The loss of a row, and its gradient.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ClassLoss<F> {
+    /// The factor of the target's loss.
+    target: F,
+    /// The factor of each class's loss.
+    each: F,
+    /// The factor of a class's probability in its gradient.
+    probability: F,
+}
+
+impl<F: Float> ClassLoss<F> {
+    /// `weight` is that of the target's class, and `weights` the sum of all classes' weights.
+    #[inline(always)]
+    pub fn new(shares: ClassWeights<F>, weight: F, weights: F) -> Self {
+        let ClassWeights { target, each } = shares;
+        let target = target.mul(weight);
+        let probability = if each == F::ZERO { target } else { target.add(each.mul(weights)) };
+        Self { target, each, probability }
+    }
+
+    /// The loss, from the target's log-probability and the sum of all weighted log-probabilities.
+    #[inline(always)]
+    pub fn loss(self, target: F, all: F) -> F {
+        let loss = self.target.mul(target);
+        let loss = if self.each == F::ZERO { loss } else { loss.add(self.each.mul(all)) };
+        F::ZERO.sub(loss)
+    }
+
+    /// The gradient of a logit, from the class's probability and weight, times `scale`.
+    #[inline(always)]
+    pub fn gradient(self, probability: F, weight: F, is_target: bool, scale: F) -> F {
+        let all = probability.mul(self.probability);
+        let all = if self.each == F::ZERO { all } else { all.sub(self.each.mul(weight)) };
+        let all = if is_target { all.sub(self.target) } else { all };
+        all.mul(scale)
+    }
+}

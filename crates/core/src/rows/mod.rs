@@ -1,0 +1,12 @@
+//! Rows: a row is reduced, and each of its elements is computed from the element and the row's reduction.
+//!
+//! Each formula is written once, here, for `f32` and `f64`. Backends bring the elements and their reductions, and round
+//! each result once.
+
+mod loss;
+mod norm;
+mod softmax;
+
+pub use loss::{ClassLoss, ClassWeights};
+pub use norm::{Norm, NormGradient};
+pub use softmax::{LogSoftmax, Softmax, log_softmax_gradient, softmax_gradient};

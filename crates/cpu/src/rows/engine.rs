@@ -1,0 +1,387 @@
+//! Reduces rows, and computes each of their elements from what they were reduced to, while they are in the cache.
+//!
+//! A task has some rows, and takes a batch of them at a time: rows of a block together, or one longer row, or a few
+//! rows that are transposed. Rows beyond a chunk are cut over tasks, along subtrees. Then all chunks are reduced before
+//! the first element is computed.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use warpfold_core::Reducer;
+
+use crate::load::Gather;
+use crate::output::Output;
+use crate::parallel::{for_each, results};
+use crate::policy::{BLOCK, CHUNK, ONE_THREAD};
+use crate::tree::combine_nodes;
+
+use super::columns::Columns;
+use super::lines::{Lines, Part, RowFloat};
+
+/// A node of a row: two numbers, whatever they are.
+pub type Node<F> = [F; 2];
+
+/// Some elements of some rows, at most a block of them.
+pub struct Block<'a, F> {
+    /// Which.
+    pub part: Part,
+    /// The elements of each input, row after row.
+    pub x: [&'a [F]; 2],
+    /// For each element, 0 if it is masked out.
+    pub mask: Option<&'a [u8]>,
+    /// Room for a number of each element.
+    pub terms: &'a mut [F],
+    /// Whether `terms` is as the last round has left it.
+    pub fresh: bool,
+}
+
+/// An operation on rows.
+pub trait RowOp<F: RowFloat>: Sync {
+    /// What a row was reduced to.
+    type Stat: Copy + Default + Send + Sync;
+
+    /// How often a row is reduced.
+    fn rounds(&self) -> usize {
+        1
+    }
+
+    /// Whether elements of the first input are changed before they are used.
+    fn prepares(&self) -> bool {
+        false
+    }
+
+    /// Changes them.
+    fn prepare(&self, _x: &mut [F], _mask: Option<&[u8]>) {}
+
+    /// The node of each row of the block, which is zero before.
+    fn reduce(&self, round: usize, block: &mut Block<'_, F>, stats: &[Self::Stat], nodes: &mut [Node<F>]);
+
+    /// The node above two neighbours of so many elements.
+    fn join(&self, _round: usize, left: (Node<F>, u64), right: (Node<F>, u64)) -> Node<F> {
+        [left.0[0].add(right.0[0]), left.0[1].add(right.0[1])]
+    }
+
+    /// What follows from the node of a row.
+    fn finish(&self, round: usize, row: usize, node: Node<F>, stat: &mut Self::Stat);
+
+    /// The results of the block's elements.
+    fn map(&self, block: &mut Block<'_, F>, stats: &[Self::Stat], out: &mut [F]);
+
+    /// How many numbers of each element are summed down the rows.
+    fn columns(&self) -> usize {
+        0
+    }
+
+    /// One of these numbers, of the block's elements.
+    fn column(&self, _which: usize, _block: &Block<'_, F>, _stats: &[Self::Stat], _out: &mut [F]) {}
+}
+
+/// An array, and how its elements become floats.
+pub struct Input<T> {
+    /// Where they are.
+    pub lines: Lines,
+    /// Reads and converts.
+    pub gather: Gather<T>,
+}
+
+/// An operation on the rows of arrays.
+pub struct Work<'a, F: RowFloat, O: RowOp<F>> {
+    /// The operation.
+    pub op: &'a O,
+    /// At most two.
+    pub inputs: &'a [Input<F>],
+    /// The mask.
+    pub mask: Option<&'a Input<u8>>,
+    /// Where results go, if they are asked for.
+    pub output: Option<&'a Lines>,
+    /// Where it goes what rows are reduced to, if that is asked for.
+    pub stats: Option<&'a Output<O::Stat>>,
+    /// The number of rows.
+    pub rows: usize,
+    /// Elements of a row, at least one.
+    pub len: usize,
+    /// Threads to use.
+    pub threads: usize,
+}
+
+/// Elements of rows that are transposed together.
+const ACROSS: usize = 1 << 17;
+/// Rows that are transposed together: a cache line of the smallest elements.
+const LANES: usize = 32;
+/// Tasks of a thread.
+const TASKS: usize = 8;
+
+/// Memory for a batch.
+struct Room<F> {
+    x: [Vec<F>; 2],
+    mask: Vec<u8>,
+    terms: Vec<F>,
+    out: Vec<F>,
+}
+
+/// [`RowOp::join`] as a reducer of nodes.
+struct Joined<'a, F, O>(&'a O, usize, PhantomData<F>);
+
+impl<F, O> Clone for Joined<'_, F, O> {
+    fn clone(&self) -> Self {
+        Self(self.0, self.1, PhantomData)
+    }
+}
+
+impl<F: RowFloat, O: RowOp<F>> Reducer for Joined<'_, F, O> {
+    type Item = Node<F>;
+    type Acc = Node<F>;
+    type Output = Node<F>;
+
+    fn lift(&self, node: Node<F>, _index: u64) -> Node<F> {
+        node
+    }
+
+    fn combine(&self, left: Node<F>, right: Node<F>) -> Node<F> {
+        self.combine_counted(left, 1, right, 1)
+    }
+
+    fn combine_counted(&self, left: Node<F>, n_left: u64, right: Node<F>, n_right: u64) -> Node<F> {
+        self.0.join(self.1, (left, n_left), (right, n_right))
+    }
+
+    fn finish(&self, node: Node<F>, _count: u64) -> Node<F> {
+        node
+    }
+}
+
+impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
+    /// Computes all that is asked for, and returns the sums down the rows.
+    ///
+    /// # Safety
+    /// The rows of inputs and mask are readable, as many as there are, and so long. Those of the output are writable,
+    /// and nobody else uses them, nor the places of the stats, of which there is one for each row.
+    pub unsafe fn run(&self) -> Vec<Vec<F>> {
+        let across = self.inputs.iter().any(|input| input.lines.across());
+        let (batch, chunk) = match across {
+            true => (LANES.min(self.rows), ACROSS / LANES),
+            false => ((BLOCK / self.len).max(1), CHUNK),
+        };
+        let mut each = self.rows.div_ceil(TASKS * self.threads).max(batch);
+        if self.op.columns() > 0 {
+            each = each.next_power_of_two();
+        }
+        let work = self.rows.saturating_mul(self.len);
+        let threads = if work < ONE_THREAD { 1 } else { self.threads };
+        let cuts = self.len.div_ceil(chunk);
+        let tasks = |each: usize| self.rows.div_ceil(each) * cuts;
+        let task = |i: usize, each: usize| {
+            let (rows, cut) = (i / cuts * each, i % cuts * chunk);
+            Part { rows: rows..self.rows.min(rows + each), from: cut, n: chunk.min(self.len - cut) }
+        };
+        let run = |n: usize, task: &(dyn Fn(usize) + Sync)| match threads {
+            1 => (0..n).for_each(task),
+            _ => for_each(n, task),
+        };
+        let mut stats = Vec::new();
+        if cuts > 1 {
+            stats = vec![O::Stat::default(); self.rows];
+            for round in 0..self.op.rounds() {
+                let nodes = results(
+                    tasks(batch),
+                    |task| run(tasks(batch), task),
+                    |i| {
+                        let part = task(i, batch);
+                        let stats = &stats[part.rows.clone()];
+                        // SAFETY: the caller's.
+                        unsafe { self.reduce(round, &part, &mut self.room(), stats) }
+                    },
+                );
+                for (row, stat) in stats.iter_mut().enumerate() {
+                    let of_cut = |cut: usize| nodes[row / batch * cuts + cut][row % batch];
+                    let mut nodes: Vec<Node<F>> = (0..cuts).map(of_cut).collect();
+                    let last = self.len - (cuts - 1) * chunk;
+                    combine_nodes(&Joined(self.op, round, PhantomData), &mut nodes, chunk as u64, last as u64);
+                    self.op.finish(round, row, nodes[0], stat);
+                }
+            }
+        }
+        let columns = results(
+            tasks(each),
+            |task| run(tasks(each), task),
+            |i| {
+                let (part, mut room) = (task(i, each), self.room());
+                let mut sums: Vec<Columns<F>> = (0..self.op.columns()).map(|_| Columns::new(part.n)).collect();
+                for from in part.rows.clone().step_by(batch) {
+                    let batch = Part { rows: from..part.rows.end.min(from + batch), ..part };
+                    // SAFETY: the caller's; tasks have parts of their own.
+                    unsafe { self.batch(&batch, part.rows.start, &mut room, &stats, &mut sums) };
+                }
+                sums
+            },
+        );
+        self.joined(columns, cuts, chunk)
+    }
+
+    /// The sums of all tasks, in the order of rows and elements.
+    fn joined(&self, tasks: Vec<Vec<Columns<F>>>, cuts: usize, chunk: usize) -> Vec<Vec<F>> {
+        let of_cuts = |_| (0..cuts).map(|_| Vec::new()).collect();
+        let mut parts: Vec<Vec<Vec<Columns<F>>>> = (0..self.op.columns()).map(of_cuts).collect();
+        for (i, sums) in tasks.into_iter().enumerate() {
+            sums.into_iter().zip(&mut parts).for_each(|(sum, parts)| parts[i % cuts].push(sum));
+        }
+        let join = |(cut, parts): (usize, Vec<_>)| Columns::join(parts, chunk.min(self.len - cut * chunk));
+        parts.into_iter().map(|parts| parts.into_iter().enumerate().flat_map(join).collect()).collect()
+    }
+
+    fn room(&self) -> Room<F> {
+        Room { x: [Vec::new(), Vec::new()], mask: Vec::new(), terms: Vec::new(), out: Vec::new() }
+    }
+
+    /// The nodes of a part.
+    ///
+    /// # Safety
+    /// As [`Work::run`].
+    unsafe fn reduce(&self, round: usize, part: &Part, room: &mut Room<F>, stats: &[O::Stat]) -> Vec<Node<F>> {
+        // SAFETY: the caller's.
+        let (x, mask) = unsafe { self.load(part, &mut room.x, &mut room.mask) };
+        room.terms.resize(part.rows.len() * part.n, F::ZERO);
+        self.nodes(round, part, x, mask, &mut room.terms, stats)
+    }
+
+    /// The nodes of a part, which is loaded.
+    fn nodes(
+        &self,
+        round: usize,
+        part: &Part,
+        x: [&[F]; 2],
+        mask: Option<&[u8]>,
+        terms: &mut [F],
+        stats: &[O::Stat],
+    ) -> Vec<Node<F>> {
+        let mut nodes = vec![[F::ZERO; 2]; part.rows.len()];
+        let mut of_row = Vec::new();
+        blocks(part, |block, place, rows| {
+            let (from, n) = (block.from - part.from, block.n);
+            let mut block = slice(block, place, x, mask, terms);
+            nodes[rows.clone()].fill([F::ZERO; 2]);
+            self.op.reduce(round, &mut block, &stats[rows.clone()], &mut nodes[rows.clone()]);
+            if n == part.n {
+                return;
+            }
+            // A block of a longer row.
+            of_row.push(nodes[rows.start]);
+            if from + n == part.n {
+                combine_nodes(&Joined(self.op, round, PhantomData), &mut of_row, BLOCK as u64, n as u64);
+                nodes[rows.start] = of_row[0];
+                of_row.clear();
+            }
+        });
+        nodes
+    }
+
+    /// Computes the results of a batch, whose rows are whole or have been reduced.
+    ///
+    /// # Safety
+    /// As [`Work::run`].
+    unsafe fn batch(&self, part: &Part, first: usize, room: &mut Room<F>, stats: &[O::Stat], sums: &mut [Columns<F>]) {
+        let Room { x, mask, terms, out } = room;
+        // SAFETY: the caller's.
+        let (x, mask) = unsafe { self.load(part, x, mask) };
+        terms.resize(part.rows.len() * part.n, F::ZERO);
+        out.resize((part.rows.len() * part.n).min(BLOCK), F::ZERO);
+        let fresh = stats.is_empty();
+        let mut own = Vec::new();
+        if fresh {
+            own.resize(part.rows.len(), O::Stat::default());
+            for round in 0..self.op.rounds() {
+                let nodes = self.nodes(round, part, x, mask, terms, &own);
+                for ((row, stat), node) in part.rows.clone().zip(&mut own).zip(nodes) {
+                    self.op.finish(round, row, node, stat);
+                }
+            }
+        }
+        let stats = if fresh { &own[..] } else { &stats[part.rows.clone()] };
+        if let Some(places) = self.stats.filter(|_| part.from == 0) {
+            for (row, stat) in part.rows.clone().zip(stats) {
+                // SAFETY: the caller vouches for a place for each row, and the row's first part is this task's.
+                unsafe { places.write(row as isize, *stat) };
+            }
+        }
+        blocks(part, |block, place, rows| {
+            let stats = &stats[rows];
+            let mut block = Block { fresh, ..slice(block, place, x, mask, terms) };
+            let n = block.part.n;
+            let out = &mut out[..block.part.rows.len() * n];
+            if let Some(output) = self.output {
+                self.op.map(&mut block, stats, out);
+                // SAFETY: the caller vouches for the output, and this part of it is this task's.
+                unsafe { output.store(&block.part, out) };
+            }
+            for (which, sum) in sums.iter_mut().enumerate() {
+                self.op.column(which, &block, stats, out);
+                for (row, out) in block.part.rows.clone().zip(out.chunks_exact_mut(n)) {
+                    sum.add(row - first, block.part.from - part.from, out);
+                }
+            }
+        });
+    }
+
+    /// The elements of a part, in place or loaded, and their mask.
+    ///
+    /// # Safety
+    /// As [`Work::run`].
+    unsafe fn load<'r>(
+        &self,
+        part: &Part,
+        room: &'r mut [Vec<F>; 2],
+        mask_room: &'r mut Vec<u8>,
+    ) -> ([&'r [F]; 2], Option<&'r [u8]>) {
+        let n = part.rows.len() * part.n;
+        let mask = self.mask.map(|mask| {
+            mask_room.resize(n, 0);
+            // SAFETY: the caller vouches for the mask, and there is room for the part.
+            unsafe { mask.lines.load(mask.gather, part, mask_room.as_mut_ptr()) };
+            &mask_room[..n]
+        });
+        let mut x: [&[F]; 2] = [&[], &[]];
+        for (i, (input, room)) in self.inputs.iter().zip(room).enumerate() {
+            let prepares = i == 0 && self.op.prepares();
+            // SAFETY: the caller vouches for the rows.
+            let in_place = if prepares { None } else { unsafe { input.lines.in_place(part) } };
+            x[i] = in_place.unwrap_or_else(|| {
+                room.resize(n, F::ZERO);
+                // SAFETY: the caller vouches for the rows, and there is room for the part.
+                unsafe { input.lines.load(input.gather, part, room.as_mut_ptr()) };
+                if prepares {
+                    self.op.prepare(&mut room[..n], mask);
+                }
+                &room[..n]
+            });
+        }
+        (x, mask)
+    }
+}
+
+/// Calls `f` with each block of a part, the place of its first element in the part's tile, and its rows, counted from
+/// the part's first.
+fn blocks(part: &Part, mut f: impl FnMut(Part, usize, Range<usize>)) {
+    let (rows, n) = (part.rows.len(), part.n);
+    let (height, width) = if n > BLOCK { (1, BLOCK) } else { (BLOCK / n, n) };
+    for row in (0..rows).step_by(height) {
+        let of_block = row..rows.min(row + height);
+        for from in (0..n).step_by(width) {
+            let rows = part.rows.start + of_block.start..part.rows.start + of_block.end;
+            let block = Part { rows, from: part.from + from, n: width.min(n - from) };
+            f(block, row * n + from, of_block.clone());
+        }
+    }
+}
+
+/// The elements of a block.
+fn slice<'a, F>(part: Part, place: usize, x: [&'a [F]; 2], mask: Option<&'a [u8]>, terms: &'a mut [F]) -> Block<'a, F> {
+    let range = place..place + part.rows.len() * part.n;
+    let of = |x: &'a [F]| if x.is_empty() { x } else { &x[range.clone()] };
+    Block {
+        x: x.map(of),
+        mask: mask.map(|mask| &mask[range.clone()]),
+        terms: &mut terms[range.clone()],
+        fresh: true,
+        part,
+    }
+}

@@ -1,0 +1,19 @@
+//! Operations on rows: a row is reduced, and each of its elements computed from the element and the row's reduction.
+//!
+//! A row lies along some axes of an array, in row-major order; the other axes are the batch. The formulas are those of
+//! [`warpfold_core::rows`]. Sums are the library's tree, so a row's results depend on the row alone.
+#![cfg(feature = "reductions")]
+
+mod call;
+mod columns;
+mod engine;
+mod exponents;
+mod lines;
+mod loss;
+mod nodes;
+mod norm;
+mod softmax;
+
+pub use loss::{CrossEntropy, CrossEntropyLoss, LossReduction, cross_entropy, cross_entropy_gradient};
+pub use norm::{Norm, NormGradients, layer_norm, layer_norm_backward, rms_norm, rms_norm_backward};
+pub use softmax::{Softmax, log_softmax, log_softmax_backward, softmax, softmax_backward};
