@@ -1,6 +1,6 @@
 //! `cargo xtask code`: machine code of the kernels that most first uses need, so that the driver need not compile them.
-//! `code.txt` says which, and for which GPUs: `rows_sum_f32 80 90`, GPUs by the compute capability without its dot; code
-//! for 8.0 runs on all 8.x. `code.bin` has frames of zstd end to end, and `code.idx` a line of `kernel.gpu frame packed
+//! `code.txt` says which, and for which GPUs: `rows_sum_f32 80 90`, by compute capability without the dot; code for 8.0
+//! runs on all 8.x. `code.bin` has frames of zstd end to end, and `code.idx` a line of `kernel.gpu frame packed
 //! offset length of` for each: where its frame is, where in the frame it is, and a checksum of the PTX that it is of.
 //! Another GPU, or an older driver, compiles the PTX.
 
