@@ -11,6 +11,13 @@ pub trait Float: Real + PartialOrd + Exponential {
     fn double(self) -> Self::Double;
     /// The sum as a double word. It has the bits of the sum of [`Float::double`] of both, and takes fewer operations.
     fn add_double(self, right: Self) -> Self::Double;
+    /// The same of numbers whose sum does not overflow, in fewer operations.
+    fn add_double_finite(self, right: Self) -> Self::Double;
+    /// The sum of finite double words, if it does not overflow, in fewer operations and in either order.
+    fn add_finite(left: Self::Double, right: Self::Double) -> Self::Double;
+    /// The square as a double word if `square` is set, else the number. It must not be negative, and in the range of
+    /// [`DoubleWord::<f32>::fused_product`] or that of `f64`.
+    fn double_power(self, square: bool) -> Self::Double;
     /// Rounds a double word to its high word.
     fn from_double(x: Self::Double) -> Self;
     /// `self` if `x` is finite, otherwise NaN. `self` must not be negative.
@@ -33,6 +40,26 @@ macro_rules! float {
             #[inline(always)]
             fn add_double(self, right: Self) -> Self::Double {
                 DoubleWord::<$f>::of_sum(self, right)
+            }
+            #[inline(always)]
+            fn add_double_finite(self, right: Self) -> Self::Double {
+                DoubleWord::<$f>::of_finite(self, right)
+            }
+            #[inline(always)]
+            fn add_finite(left: Self::Double, right: Self::Double) -> Self::Double {
+                left.add_finite(right)
+            }
+            #[inline(always)]
+            fn double_power(self, square: bool) -> Self::Double {
+                #[cfg(target_arch = "nvptx64")]
+                return DoubleWord::<$f>::fused_product(
+                    self,
+                    if square { self } else { 1.0 },
+                    #[inline(always)]
+                    |a, b, c| core::$f::math::mul_add(a, b, c),
+                );
+                #[cfg(not(target_arch = "nvptx64"))]
+                return if square { self.double().square() } else { self.double() };
             }
             #[inline(always)]
             fn from_double(x: Self::Double) -> Self {

@@ -228,6 +228,35 @@ macro_rules! double_word {
                 s.tame(s.hi)
             }
 
+            /// What [`DoubleWord::of_sum`] is, of numbers whose sum does not overflow.
+            #[inline(always)]
+            pub fn of_finite(a: $t, b: $t) -> Self {
+                Self::two_sum(a, b)
+            }
+
+            /// What [`Accumulate::add`] is, of finite double words whose sum does not overflow. Their order does not
+            /// matter: the errors of both TwoSums are exact.
+            #[inline(always)]
+            pub fn add_finite(self, right: Self) -> Self {
+                let s = Self::two_sum(self.hi, right.hi);
+                let t = Self::two_sum(self.lo, right.lo);
+                let v = Self::fast_two_sum(s.hi, s.lo + t.hi);
+                let w = Self::fast_two_sum(v.hi, v.lo + t.lo);
+                // -0.0 + -0.0 must stay -0.0, and the low words' +0.0 would make it +0.0. Any other sum of negative
+                // numbers is negative without this.
+                let negative = self.hi.to_bits() & right.hi.to_bits() & (-0.0 as $t).to_bits();
+                Self { hi: $t::from_bits(w.hi.to_bits() | negative), lo: w.lo }
+            }
+
+            /// The product of a number with itself or with one, of magnitudes that are 0 or in a range where no part
+            /// of Dekker's product overflows or vanishes (2^-51 to 2^50 for `f32`, 2^-485 to 2^400 for `f64`). So what
+            /// a fused multiply-add (`fused(a, b, c)`: `a * b + c`, rounded once) leaves has the same bits.
+            #[inline(always)]
+            pub fn fused_product(a: $t, b: $t, fused: impl Fn($t, $t, $t) -> $t) -> Self {
+                let p = a * b;
+                Self { hi: p, lo: fused(a, b, -p) }
+            }
+
             /// Zeroes a low word that is not finite: overflow and infinities leave `inf - inf` there.
             #[inline(always)]
             fn tame(self, sum: $t) -> Self {
@@ -242,14 +271,7 @@ macro_rules! double_word {
             const ONE: Self = Self { hi: 1.0, lo: 0.0 };
             #[inline(always)]
             fn add(self, right: Self) -> Self {
-                let s = Self::two_sum(self.hi, right.hi);
-                let t = Self::two_sum(self.lo, right.lo);
-                let v = Self::fast_two_sum(s.hi, s.lo + t.hi);
-                let w = Self::fast_two_sum(v.hi, v.lo + t.lo);
-                // -0.0 + -0.0 must stay -0.0, and the low words' +0.0 would make it +0.0. Any other sum of negative
-                // numbers is negative without this.
-                let negative = self.hi.to_bits() & right.hi.to_bits() & (-0.0 as $t).to_bits();
-                Self { hi: $t::from_bits(w.hi.to_bits() | negative), lo: w.lo }.tame(s.hi)
+                self.add_finite(right).tame(self.hi + right.hi)
             }
             #[inline(always)]
             fn mul(self, right: Self) -> Self {

@@ -1,7 +1,7 @@
 //! Two elements, and two halves, in fewer operations: the bits must be those of lifting and combining.
 
 use warpfold_core::ops::{Compensated, Deviation, Magnitude, Moments, Square, Sum, Value};
-use warpfold_core::{Accumulate, DoubleWord, Element, Float, Reducer, bf16};
+use warpfold_core::{Accumulate, DoubleWord, Element, Float, Real, Reducer, bf16};
 
 /// Numbers that have no pattern.
 struct Random(u64);
@@ -100,6 +100,72 @@ fn of_double<F: Word>(x: DoubleWord<F>) -> [u64; 2] {
 
 fn of_moments<F: Word>(x: Moments<F>) -> [u64; 2] {
     [x.mean.word(), x.m2.word()]
+}
+
+/// Double words of which the high one is `a`, with low words of any size: none, half an ulp, less.
+fn doubles(a: f32, b: f32) -> [DoubleWord<f32>; 3] {
+    let half = DoubleWord::<f32>::of_sum(a, b);
+    [DoubleWord::<f32>::new(a), half, half.add(DoubleWord::<f32>::new(a * 1e-9))]
+}
+
+#[test]
+fn finite_double_words_are_added_in_fewer_operations_and_in_any_order() {
+    pairs_f32(|a, b| {
+        if !(a.abs() <= 1e37 && b.abs() <= 1e37) {
+            return;
+        }
+        let want = DoubleWord::<f32>::new(a).add(DoubleWord::<f32>::new(b));
+        assert_eq!(of_double(a.add_double_finite(b)), of_double(want), "{a:e} {b:e}");
+        for left in doubles(a, b) {
+            for right in doubles(b, a) {
+                let want = left.add(right);
+                assert_eq!(of_double(<f32 as Float>::add_finite(left, right)), of_double(want), "{left:?} {right:?}");
+                assert_eq!(of_double(<f32 as Float>::add_finite(right, left)), of_double(want), "{left:?} {right:?}");
+            }
+        }
+    });
+    pairs_f64(|a, b| {
+        if a.abs() <= 1e307 && b.abs() <= 1e307 {
+            let (left, right) = (DoubleWord::<f64>::of_sum(a, b), DoubleWord::<f64>::of_sum(b, 1.0));
+            let want = left.add(right);
+            assert_eq!(of_double(<f64 as Float>::add_finite(left, right)), of_double(want), "{a:e} {b:e}");
+            assert_eq!(of_double(<f64 as Float>::add_finite(right, left)), of_double(want), "{a:e} {b:e}");
+        }
+    });
+}
+
+#[test]
+fn a_fused_product_leaves_what_a_split_one_does() {
+    let in_range = |x: f64, least: i32, most: i32| x == 0.0 || (x >= 2f64.powi(least) && x <= 2f64.powi(most));
+    pairs_f32(|a, b| {
+        for x in [a.abs(), b.abs()] {
+            if in_range(x.into(), -51, 50) {
+                let of = |y: f32| of_double(DoubleWord::<f32>::fused_product(x, y, f32::mul_add));
+                assert_eq!(of(x), of_double(DoubleWord::<f32>::new(x).square()), "{x:e}");
+                assert_eq!(of(1.0), of_double(DoubleWord::<f32>::new(x)), "{x:e}");
+                assert_eq!(of_double(x.double_power(true)), of(x), "{x:e}");
+                assert_eq!(of_double(x.double_power(false)), of(1.0), "{x:e}");
+            }
+        }
+    });
+    pairs_f64(|a, b| {
+        for x in [a.abs(), b.abs()] {
+            if in_range(x, -485, 400) {
+                let of = |y: f64| of_double(DoubleWord::<f64>::fused_product(x, y, f64::mul_add));
+                assert_eq!(of(x), of_double(DoubleWord::<f64>::new(x).square()), "{x:e}");
+                assert_eq!(of(1.0), of_double(DoubleWord::<f64>::new(x)), "{x:e}");
+            }
+        }
+    });
+    // The square of a short significand is exact, or rounded once where it is subnormal.
+    for bits in 0..=u16::MAX {
+        let x = bf16::from_bits(bits).to_f32();
+        let want = DoubleWord::<f32>::new(x).square();
+        assert_eq!(of_double(DoubleWord::<f32>::new(x * x)), of_double(want), "{x:e}");
+        let x = warpfold_core::f16::from_bits(bits).to_f32();
+        let want = DoubleWord::<f32>::new(x).square();
+        assert_eq!(of_double(DoubleWord::<f32>::new(x * x)), of_double(want), "{x:e}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::error::Error;
 use crate::registers::renamed;
 use crate::toolchain::Toolchain;
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -146,6 +147,7 @@ fn split(assembly: &str) -> Result<Vec<Entry>, Error> {
                 break;
             }
         }
+        module = declared_once(&module);
         if let Some(bytes) = room(&module) {
             let array = format!(".extern .shared .align 16 .b8 room_{bytes}[];\n.visible");
             module = module.replacen(".visible", &array, 1);
@@ -166,6 +168,27 @@ fn room(module: &str) -> Option<&str> {
     Some(rest.split_once(';')?.0)
 }
 
+/// Shared arrays are declared where a kernel asks for them. An entry of two kernels, of which a launch runs one, declares
+/// each that both ask for once, with room for either.
+fn declared_once(module: &str) -> String {
+    const DECLARED: &str = ".shared .align 16 .b8 ";
+    let array = |line: &'_ str| {
+        let (name, rest) = line.trim_start().strip_prefix(DECLARED)?.split_once('[')?;
+        Some((name.to_owned(), rest.split_once(']')?.0.parse::<usize>().ok()?))
+    };
+    let all: Vec<(String, usize)> = module.lines().filter_map(array).collect();
+    let mut most = BTreeMap::new();
+    for (name, bytes) in &all {
+        most.entry(name).and_modify(|most: &mut usize| *most = (*most).max(*bytes)).or_insert(*bytes);
+    }
+    if most.len() == all.len() {
+        return module.to_owned();
+    }
+    let arrays: String = most.iter().map(|(name, bytes)| format!("\t{DECLARED}{name}[{bytes}];\n")).collect();
+    let others: String = module.lines().filter(|line| array(line).is_none()).flat_map(|line| [line, "\n"]).collect();
+    others.replacen("{\n", &format!("{{\n{arrays}"), 1)
+}
+
 /// Labels are numbered by function, so that a new kernel would change the text of all after it.
 fn without_function_number(line: &str) -> String {
     let mut rest = line;
@@ -180,6 +203,16 @@ fn without_function_number(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_array_that_two_kernels_of_an_entry_ask_for_is_declared_once() {
+        let of = |bytes: usize| format!("\t.shared .align 16 .b8 shared_0[{bytes}];\n\tmov.u32 %r1, shared_0;\n");
+        let one = format!("{{\n{}}}\n", of(64));
+        assert_eq!(declared_once(&one), one);
+        let use_it = "\tmov.u32 %r1, shared_0;\n";
+        let want = format!("{{\n\t.shared .align 16 .b8 shared_0[128];\n{use_it}{use_it}}}\n");
+        assert_eq!(declared_once(&format!("{{\n{}{}}}\n", of(64), of(128))), want);
+    }
 
     #[test]
     fn an_entry_leaves_with_the_header_and_without_its_neighbours() {

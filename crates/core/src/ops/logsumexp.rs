@@ -91,7 +91,7 @@ impl<T: Element> SumExp<T> {
 
     /// Converts a node to a node of [`LogSumExp`], with scale 0.
     #[inline(always)]
-    pub fn raise(sum: T::Float) -> Powers<T::Float, T::Float> {
+    pub fn raise<R>(sum: R) -> Powers<T::Float, R> {
         Powers { scale: T::Float::ZERO, sum }
     }
 }

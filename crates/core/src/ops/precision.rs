@@ -11,6 +11,10 @@ pub trait Precision<F>: Copy + Send + Sync + 'static {
     fn widen(x: F) -> Self::Real;
     /// The sum of two numbers, with the bits of the sum of both widened.
     fn pair(left: F, right: F) -> Self::Real;
+    /// The sum of numbers that are finite, as it is, in either order and in fewer operations.
+    fn add_finite(left: Self::Real, right: Self::Real) -> Self::Real;
+    /// The same of two numbers as in [`Precision::pair`].
+    fn pair_finite(left: F, right: F) -> Self::Real;
     /// Rounds once.
     fn round(x: Self::Real) -> F;
 }
@@ -27,6 +31,14 @@ impl<F: Float> Precision<F> for Plain {
     }
     #[inline(always)]
     fn pair(left: F, right: F) -> F {
+        left.add(right)
+    }
+    #[inline(always)]
+    fn add_finite(left: F, right: F) -> F {
+        left.add(right)
+    }
+    #[inline(always)]
+    fn pair_finite(left: F, right: F) -> F {
         left.add(right)
     }
     #[inline(always)]
@@ -48,6 +60,14 @@ impl<F: Float> Precision<F> for Compensated {
     #[inline(always)]
     fn pair(left: F, right: F) -> F::Double {
         left.add_double(right)
+    }
+    #[inline(always)]
+    fn add_finite(left: F::Double, right: F::Double) -> F::Double {
+        F::add_finite(left, right)
+    }
+    #[inline(always)]
+    fn pair_finite(left: F, right: F) -> F::Double {
+        left.add_double_finite(right)
     }
     #[inline(always)]
     fn round(x: F::Double) -> F {

@@ -52,15 +52,19 @@ pub fn fast(spec: &Spec) -> Option<Fold> {
         Op::Var | Op::Std if float && plain => tree("livevar"),
         Op::Var | Op::Std if !input.is_float() && plain && result == DType::F64 => heap("var"),
         Op::Norm if float && spec.ord == Ord::Inf && result == input => heap("max"),
-        Op::Norm if float && plain && spec.ord != Ord::Inf => tree("norm"),
-        Op::LogSumExp if float && plain => tree("logsumexp"),
+        // The kernels of sums take norms, too.
+        Op::Norm if float && spec.ord != Ord::Inf => tree(if plain { "sum" } else { "sum2" }),
+        Op::LogSumExp if float => tree(if plain { "logsumexp" } else { "logsumexp2" }),
         Op::Min | Op::Max => heap("max"),
         Op::MinMax => heap("minmax"),
         Op::ArgMin | Op::ArgMax => heap("argmax"),
         Op::Any | Op::All | Op::CountNonzero => heap("count"),
         _ => return None,
     };
-    Fold::of(name, result == input)
+    let fold = Fold::of(name, result == input)?;
+    // Magnitudes and squares are not taken in pairs.
+    let twins = fold.facts.twins && spec.op != Op::Norm;
+    Some(Fold { facts: Facts { twins, ..fold.facts }, ..fold })
 }
 
 /// The recipe for any elements; there is one for all that is asked.

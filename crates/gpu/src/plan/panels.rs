@@ -34,9 +34,7 @@ impl Planner<'_> {
             let reduced = self.pitch(outer, width.next_multiple_of(wide), rows);
             let (grid, rows, narrow) = (outputs.total * panels, rows.len as u64, narrow as u32);
             let shape = Shallow { outputs, width, x, out, rows, together, narrow, panels, reduced };
-            // The kernels of sums take norms, too.
-            let name = self.fold.name.replace("norm_", "sum_");
-            return Some(self.launch(format!("shallow_{name}"), grid, warps, shape));
+            return Some(self.launch(format!("shallow_{}", self.fold.name), grid, warps, shape));
         }
         let all = width.div_ceil(wide);
         if has_teams(&self.fold.facts, self.problem.size, all) {

@@ -35,7 +35,6 @@ fn nodes(spec: &Spec) -> Option<(DType, Op)> {
 fn above(op: Op, node: DType) -> String {
     let name = match op {
         Op::Prod => "prod",
-        Op::Norm => "norm",
         _ => "sum",
     };
     format!("{name}_{node}")

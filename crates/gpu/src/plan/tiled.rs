@@ -18,7 +18,7 @@ use super::policy::TILED_BYTES;
 use super::transpose::{Asked, Copied};
 
 /// Folds of tiles.
-const FOLDS: [&str; 4] = ["sum", "norm", "var", "logsumexp"];
+const FOLDS: [&str; 3] = ["sum", "var", "logsumexp"];
 
 /// The fold of tiles that has the bits of another. None, if order does not matter, or if a copy is as fast: where
 /// floats are described, of which 256 MiB took an H200 669 us so, and 397 by a copy, and of integers' variances.

@@ -13,7 +13,6 @@ use crate::kernel::{Visit, visit};
 use crate::reduce::fold::Sums;
 use crate::source::F32;
 use crate::split::{Split, SumsCall, count, joints, nodes, pass, starts, sums};
-use warpfold_core::ops::Plain;
 
 /// Calls `$each` with `$with` and every kernel.
 macro_rules! table {
@@ -28,9 +27,9 @@ macro_rules! table {
             "split_count"; Split = count::kernel::<_>;
             "split_starts"; Split = starts::kernel::<_>;
             "split_pass"; Split = pass::kernel::<_>;
-            "split_nodes_f32"; Split = nodes::kernel::<_, Sums<F32, Plain>>;
-            "split_joints_f32"; Split = joints::kernel::<_, Sums<F32, Plain>>;
-            "split_sums_f32"; SumsCall = sums::kernel::<_, Sums<F32, Plain>>;
+            "split_nodes_f32"; Split = nodes::kernel::<_, Sums<F32>>;
+            "split_joints_f32"; Split = joints::kernel::<_, Sums<F32>>;
+            "split_sums_f32"; SumsCall = sums::kernel::<_, Sums<F32>>;
         }
     };
 }

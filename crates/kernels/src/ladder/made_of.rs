@@ -92,7 +92,7 @@ mod tests {
         let parts = made_of("rows_sum_f32");
         let fold = parts.last().expect("parts");
         assert!(fold.source.starts_with("/// Sums and means") && fold.source.ends_with('}'));
-        assert!(fold.source.contains("for Sums<X, P>") && !fold.source.contains("Norms"));
+        assert!(fold.source.contains("for Sums<X>") && !fold.source.contains("Norms"));
         assert_eq!(TREE.1.lines().nth(fold.line - 1), fold.source.lines().next());
         assert!(parts.iter().all(|p| p.source.lines().count() > 50));
         assert!(made_of("rows_sum_f64").is_empty());

@@ -2,12 +2,12 @@
 //! name.
 //!
 //! `tree`, `heap` and `packed` folds become `rows_`, `runs_`, `staged_`, `columns_`, `apart_`, `shallow_`, `segments_`
-//! and `stretches_` (`narrow_` too for trees) with the fold's name; `_tall` ones have no `shallow_`, and the `shallow_`
-//! kernels of `sums` do for `norms`, too. The number is how many columns a lane takes, and `packed` ones take all
-//! columns of a word together. A `broad` tree has all of these
-//! but `narrow_` and `shallow_`, a `lean` one no segments either. `describe` of a source becomes `rows_`, `runs_`,
-//! `staged_`, `columns_`, `apart_` and `narrow_`. `tiled` becomes `tiled_`; that of f32 takes 16-bit floats, too. `any`
-//! recipes become `any_rows_` and `any_columns_`, `slow` ones only the first. `copy` is a kernel of that name.
+//! and `stretches_` (`narrow_` too for trees) with the fold's name; `_tall` ones have no `shallow_`. The number is how
+//! many columns a lane takes, and `packed` ones take all columns of a word together. A `broad` tree has all of these
+//! but `narrow_` and `shallow_`, a `lean` one no segments either. Kernels of `sums`, and of `doubles`, which are
+//! `broad`, do for norms, too: the recipe says which. `describe` of a source becomes `rows_`, `runs_`, `staged_`,
+//! `columns_`, `apart_` and `narrow_`. `tiled` becomes `tiled_`; that of f32 takes 16-bit floats, too. `any` recipes
+//! become `any_rows_` and `any_columns_`. `copy` is a kernel of that name.
 
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
@@ -19,6 +19,7 @@ use crate::reduce::call::Call;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::reduce::facts::Facts;
 use crate::reduce::fold::{self, Parts, Tree};
+use crate::reduce::recipe::flag;
 use crate::reduce::shape::columns::{self, Columns};
 use crate::reduce::shape::describe::Both;
 use crate::reduce::shape::panel::{self, Apart, Pitch};
@@ -32,6 +33,7 @@ use crate::segment;
 use crate::segment::call::SegmentsCall;
 use crate::source;
 use warpfold_core::ops::{Compensated, Plain};
+use warpfold_simt::Simt;
 
 /// Kept axes of the fast kernels.
 pub const KEPT: usize = 4;
@@ -52,86 +54,99 @@ pub const fn deep_any<P: Node>() -> usize {
     256 * 4 * P::WORDS as usize
 }
 
+/// The kernel, or of two, of sums and of norms, that which the recipe asks for.
+macro_rules! either {
+    ($params:ty: $only:expr) => {
+        $only
+    };
+    ($params:ty: $sums:expr, $norms:expr) => {{
+        #[inline(always)]
+        fn either<S: Simt>(s: &S, call: &$params) {
+            if s.branch(call.recipe.has(flag::SQUARE | flag::MAGNITUDE)) { $norms(s, call) } else { $sums(s, call) }
+        }
+        either
+    }};
+}
+
 /// Calls `$each` with `$with` and every kernel of a line of the table.
 macro_rules! line {
     (($each:ident $with:tt) tree $name:ident, $fold:ty, $wide:literal) => {
-        line!(($each $with) tree_tall $name, $fold, $wide);
-        line!(($each $with) shallow $name, panel::Ordered<$fold, false>, $wide);
+        line!(($each $with) all $name, [$fold], $wide);
     };
     (($each:ident $with:tt) sums $name:ident, $source:ty, $wide:literal) => {
-        line!(($each $with) tree_tall $name, fold::Sums<$source, Plain>, $wide);
-        $each!($with concat!("shallow_", stringify!($name)), Call<Shallow<KEPT>>,
-            shallow::either::<_, panel::Ordered<fold::Sums<$source, Plain>, false>,
-                panel::Ordered<fold::Norms<$source>, false>, KEPT, $wide>);
+        line!(($each $with) all $name, [fold::Sums<$source>, fold::Norms<$source>], $wide);
     };
-    (($each:ident $with:tt) norms $name:ident, $fold:ty, $wide:literal) => {
-        line!(($each $with) tree_tall $name, $fold, $wide);
-    };
-    (($each:ident $with:tt) tree_tall $name:ident, $fold:ty, $wide:literal) => {
-        line!(($each $with) walk $name, $fold, piece::Ordered<$fold>, piece::Ordered<$fold, Runs>,
-            panel::Ordered<$fold, false>,
-            $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) });
-        line!(($each $with) apart $name, $fold, $wide);
-        $each!($with concat!("narrow_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
-            columns::kernel::<_, panel::Ordered<$fold, true>, KEPT, $wide,
-                { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
+    (($each:ident $with:tt) doubles $name:ident, $source:ty, $wide:literal) => {
+        line!(($each $with) in_order $name, [fold::Doubles<$source, false>, fold::Doubles<$source, true>], $wide);
+        line!(($each $with) segments $name,
+            [piece::Ordered<fold::Doubles<$source, false>>, piece::Ordered<fold::Doubles<$source, true>>]);
     };
     (($each:ident $with:tt) broad $name:ident, $fold:ty, $wide:literal) => {
-        line!(($each $with) lean $name, $fold, $wide);
-        line!(($each $with) segments $name, piece::Ordered<$fold>);
+        line!(($each $with) in_order $name, [$fold], $wide);
+        line!(($each $with) segments $name, [piece::Ordered<$fold>]);
     };
     (($each:ident $with:tt) lean $name:ident, $fold:ty, $wide:literal) => {
-        line!(($each $with) long $name, piece::Ordered<$fold>, piece::Ordered<$fold, Runs>,
-            panel::Ordered<$fold, false>,
-            $wide, { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) });
-        line!(($each $with) apart $name, $fold, $wide);
-        $each!($with concat!("staged_", stringify!($name)), Call<Staged<KEPT>>,
-            staged::kernel::<_, piece::Ordered<$fold>, KEPT>);
-    };
-    (($each:ident $with:tt) apart $name:ident, $fold:ty, $wide:literal) => {
-        $each!($with concat!("apart_", stringify!($name)), Call<Columns<KEPT, Apart>>,
-            columns::kernel::<_, panel::Ordered<$fold, true, Apart>, KEPT, $wide,
-                { deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }>);
+        line!(($each $with) in_order $name, [$fold], $wide);
     };
     (($each:ident $with:tt) heap $name:ident, $fold:ty, $wide:literal) => {
         line!(($each $with) heap_tall $name, $fold, $wide);
-        line!(($each $with) shallow $name, panel::Free<$fold>, $wide);
+        line!(($each $with) shallow $name, [panel::Free<$fold>], $wide);
     };
     (($each:ident $with:tt) heap_tall $name:ident, $fold:ty, $wide:literal) => {
-        line!(($each $with) walk $name, $fold, piece::Free<$fold>, piece::Free<$fold, Runs>, panel::Free<$fold>,
-            $wide, { slots::<<$fold as Parts>::Part>($wide) });
-        $each!($with concat!("apart_", stringify!($name)), Call<Columns<KEPT, Apart>>,
-            columns::kernel::<_, panel::Free<$fold, Apart>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
-    };
-    (($each:ident $with:tt) packed_tall $name:ident, $fold:ty, $wide:literal) => {
-        line!(($each $with) walk $name, $fold, piece::Free<$fold>, piece::Free<$fold, Runs>, panel::Packed<$fold>,
-            $wide, { slots::<<$fold as Parts>::Part>($wide) });
-        $each!($with concat!("apart_", stringify!($name)), Call<Columns<KEPT, Apart>>,
-            columns::kernel::<_, panel::Packed<$fold, Apart>, KEPT, $wide, { slots::<<$fold as Parts>::Part>($wide) }>);
+        line!(($each $with) in_any_order $name, piece::Free<$fold>, piece::Free<$fold, Runs>,
+            panel::Free<$fold>, panel::Free<$fold, Apart>, $wide, { slots::<<$fold as Parts>::Part>($wide) });
     };
     (($each:ident $with:tt) packed $name:ident, $fold:ty, $wide:literal) => {
         line!(($each $with) packed_tall $name, $fold, $wide);
-        line!(($each $with) shallow $name, panel::Packed<$fold>, $wide);
+        line!(($each $with) shallow $name, [panel::Packed<$fold>], $wide);
+    };
+    (($each:ident $with:tt) packed_tall $name:ident, $fold:ty, $wide:literal) => {
+        line!(($each $with) in_any_order $name, piece::Free<$fold>, piece::Free<$fold, Runs>,
+            panel::Packed<$fold>, panel::Packed<$fold, Apart>, $wide, { slots::<<$fold as Parts>::Part>($wide) });
+    };
+    (($each:ident $with:tt) all $name:ident, [$($fold:ty),+], $wide:literal) => {
+        line!(($each $with) in_order $name, [$($fold),+], $wide);
+        line!(($each $with) segments $name, [$(piece::Ordered<$fold>),+]);
+        line!(($each $with) columns narrow_ $name, Pitch, [$(panel::Ordered<$fold, true>),+], $wide,
+            [$({ deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }),+]);
+        line!(($each $with) shallow $name, [$(panel::Ordered<$fold, false>),+], $wide);
+    };
+    (($each:ident $with:tt) in_order $name:ident, [$($fold:ty),+], $wide:literal) => {
+        line!(($each $with) long $name, [$(piece::Ordered<$fold>),+], [$(piece::Ordered<$fold, Runs>),+]);
+        line!(($each $with) columns columns_ $name, Pitch, [$(panel::Ordered<$fold, false>),+], $wide,
+            [$({ deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }),+]);
+        line!(($each $with) columns apart_ $name, Apart, [$(panel::Ordered<$fold, true, Apart>),+], $wide,
+            [$({ deep::<<$fold as Parts>::Part, <$fold as Tree>::Node>($wide) }),+]);
     };
     (($each:ident $with:tt)
-        walk $name:ident, $fold:ty, $piece:ty, $runs:ty, $panel:ty, $wide:literal, $slots:block) => {
-        line!(($each $with) long $name, $piece, $runs, $panel, $wide, $slots);
-        $each!($with concat!("staged_", stringify!($name)), Call<Staged<KEPT>>, staged::kernel::<_, $piece, KEPT>);
-        line!(($each $with) segments $name, $piece);
+        in_any_order $name:ident, $piece:ty, $runs:ty, $panel:ty, $apart:ty, $wide:literal, $slots:block) => {
+        line!(($each $with) long $name, [$piece], [$runs]);
+        line!(($each $with) columns columns_ $name, Pitch, [$panel], $wide, [$slots]);
+        line!(($each $with) columns apart_ $name, Apart, [$apart], $wide, [$slots]);
+        line!(($each $with) segments $name, [$piece]);
     };
-    (($each:ident $with:tt) shallow $name:ident, $panel:ty, $wide:literal) => {
+    (($each:ident $with:tt) long $name:ident, [$($piece:ty),+], [$($runs:ty),+]) => {
+        $each!($with concat!("rows_", stringify!($name)), Call<Rows<KEPT, Dense>>,
+            either!(Call<Rows<KEPT, Dense>>: $(rows::kernel::<_, $piece, KEPT>),+));
+        $each!($with concat!("runs_", stringify!($name)), Call<Rows<KEPT, Runs>>,
+            either!(Call<Rows<KEPT, Runs>>: $(rows::kernel::<_, $runs, KEPT>),+));
+        $each!($with concat!("staged_", stringify!($name)), Call<Staged<KEPT>>,
+            either!(Call<Staged<KEPT>>: $(staged::kernel::<_, $piece, KEPT>),+));
+    };
+    (($each:ident $with:tt)
+        columns $class:ident $name:ident, $lines:ty, [$($panel:ty),+], $wide:literal, [$($slots:block),+]) => {
+        $each!($with concat!(stringify!($class), stringify!($name)), Call<Columns<KEPT, $lines>>,
+            either!(Call<Columns<KEPT, $lines>>: $(columns::kernel::<_, $panel, KEPT, $wide, $slots>),+));
+    };
+    (($each:ident $with:tt) shallow $name:ident, [$($panel:ty),+], $wide:literal) => {
         $each!($with concat!("shallow_", stringify!($name)), Call<Shallow<KEPT>>,
-            shallow::kernel::<_, $panel, KEPT, $wide>);
+            either!(Call<Shallow<KEPT>>: $(shallow::kernel::<_, $panel, KEPT, $wide>),+));
     };
-    (($each:ident $with:tt) segments $name:ident, $piece:ty) => {
-        $each!($with concat!("segments_", stringify!($name)), SegmentsCall, segment::kernel::kernel::<_, $piece>);
-        $each!($with concat!("stretches_", stringify!($name)), SegmentsCall, segment::stretches::<_, $piece>);
-    };
-    (($each:ident $with:tt) long $name:ident, $piece:ty, $runs:ty, $panel:ty, $wide:literal, $slots:block) => {
-        $each!($with concat!("rows_", stringify!($name)), Call<Rows<KEPT, Dense>>, rows::kernel::<_, $piece, KEPT>);
-        $each!($with concat!("runs_", stringify!($name)), Call<Rows<KEPT, Runs>>, rows::kernel::<_, $runs, KEPT>);
-        $each!($with concat!("columns_", stringify!($name)), Call<Columns<KEPT, Pitch>>,
-            columns::kernel::<_, $panel, KEPT, $wide, $slots>);
+    (($each:ident $with:tt) segments $name:ident, [$($piece:ty),+]) => {
+        $each!($with concat!("segments_", stringify!($name)), SegmentsCall,
+            either!(SegmentsCall: $(segment::kernel::kernel::<_, $piece>),+));
+        $each!($with concat!("stretches_", stringify!($name)), SegmentsCall,
+            either!(SegmentsCall: $(segment::stretches::<_, $piece>),+));
     };
     (($each:ident $with:tt) describe $name:ident, $source:ty, $wide:literal) => {
         $each!($with concat!("rows_", stringify!($name)), Call<Rows<KEPT, Dense>>,
@@ -150,20 +165,24 @@ macro_rules! line {
             columns::kernel::<_, Both<$source, true, Pitch>, KEPT, $wide,
                 { deep::<<fold::Described<$source> as Parts>::Part, <fold::Totals<$source> as Tree>::Node>($wide) }>);
     };
-    (($each:ident $with:tt) tiled $name:ident, $walk:ty) => {
-        $each!($with concat!("tiled_", stringify!($name)), Call<Tiled<KEPT>>,
-            tiled::kernel::<_, $walk, KEPT, { tiled::room(size_of::<<$walk as piece::Walk>::Bits>()) }>);
+    (($each:ident $with:tt) tiled $name:ident, $fold:ty) => {
+        line!(($each $with) tiles $name, [$fold]);
     };
-    (($each:ident $with:tt) slow $name:ident, $recipe:ty) => {
-        $each!($with concat!("any_rows_", stringify!($name)), Call<Rows<AXES, any::Strides<AXES>>>,
-            rows::kernel::<_, Any<$recipe>, AXES>);
+    (($each:ident $with:tt) tiled_sums $name:ident, $source:ty) => {
+        line!(($each $with) tiles $name, [fold::Sums<$source>, fold::Norms<$source>]);
+    };
+    (($each:ident $with:tt) tiles $name:ident, [$($fold:ty),+]) => {
+        $each!($with concat!("tiled_", stringify!($name)), Call<Tiled<KEPT>>,
+            either!(Call<Tiled<KEPT>>: $(tiled::kernel::<_, piece::Ordered<$fold>, KEPT,
+                { tiled::room(size_of::<<$fold as Tree>::Bits>()) }>),+));
     };
     (($each:ident $with:tt) copy $name:ident, $bits:ty) => {
         $each!($with stringify!($name), Transpose,
             transpose::kernel::<_, $bits, { room(size_of::<$bits>()) }>);
     };
     (($each:ident $with:tt) any $name:ident, $recipe:ty) => {
-        line!(($each $with) slow $name, $recipe);
+        $each!($with concat!("any_rows_", stringify!($name)), Call<Rows<AXES, any::Strides<AXES>>>,
+            rows::kernel::<_, Any<$recipe>, AXES>);
         $each!($with concat!("any_columns_", stringify!($name)), Call<Columns<AXES, any::Strides<AXES>>>,
             columns::kernel::<_, Any<$recipe>, AXES, 1, { deep_any::<<Any<$recipe> as Parts>::Part>() }>);
     };
@@ -181,10 +200,10 @@ macro_rules! facts {
         facts!(@return $find stringify!($name), Facts::tree::<$fold, $wide>());
     };
     ((($find:ident)) sums $name:ident, $source:ty, $wide:literal) => {
-        facts!((($find)) tree $name, fold::Sums<$source, Plain>, $wide);
+        facts!((($find)) tree $name, fold::Sums<$source>, $wide);
     };
-    ((($find:ident)) norms $name:ident, $fold:ty, $wide:literal) => {
-        facts!((($find)) tree $name, $fold, $wide);
+    ((($find:ident)) doubles $name:ident, $source:ty, $wide:literal) => {
+        facts!((($find)) broad $name, fold::Doubles<$source, false>, $wide);
     };
     ((($find:ident)) broad $name:ident, $fold:ty, $wide:literal) => {
         facts!(@return $find stringify!($name), Facts::broad::<$fold>($wide));
@@ -215,11 +234,7 @@ macro_rules! facts {
     };
     ((($find:ident)) copy $name:ident, $of:ty) => {};
     ((($find:ident)) tiled $name:ident, $of:ty) => {};
-    ((($find:ident)) slow $name:ident, $recipe:ty) => {
-        facts!(@return $find concat!("any_", stringify!($name)), {
-            Facts { columns: false, staged: false, shallow: false, ..Facts::in_order::<Any<$recipe>>(1) }
-        });
-    };
+    ((($find:ident)) tiled_sums $name:ident, $of:ty) => {};
     ((($find:ident)) any $name:ident, $recipe:ty) => {
         facts!(@return $find concat!("any_", stringify!($name)), {
             Facts { staged: false, shallow: false, ..Facts::in_order::<Any<$recipe>>(1) }
@@ -242,24 +257,24 @@ macro_rules! table {
             sums sum_f64: source::F64, 2;
             sums sum_f16: source::F16, 8;
             sums sum_bf16: source::Bf16, 8;
-            broad sum2_f32: fold::Sums<source::F32, Compensated>, 4;
-            broad sum2_f64: fold::Sums<source::F64, Compensated>, 2;
-            broad sum2_f16: fold::Sums<source::F16, Compensated>, 4;
-            broad sum2_bf16: fold::Sums<source::Bf16, Compensated>, 4;
-            norms norm_f32: fold::Norms<source::F32>, 4;
-            norms norm_f64: fold::Norms<source::F64>, 2;
-            norms norm_f16: fold::Norms<source::F16>, 8;
-            norms norm_bf16: fold::Norms<source::Bf16>, 8;
+            doubles sum2_f32: source::F32, 4;
+            doubles sum2_f64: source::F64, 2;
+            doubles sum2_f16: source::F16, 4;
+            doubles sum2_bf16: source::Bf16, 4;
             broad prod_f32: fold::Products<source::F32>, 4;
             broad prod_f64: fold::Products<source::F64>, 2;
             tree var_f32: fold::Deviations<source::F32>, 4;
             tree var_f64: fold::Deviations<source::F64>, 2;
             tree var_f16: fold::Deviations<source::F16>, 4;
             tree var_bf16: fold::Deviations<source::Bf16>, 4;
-            tree logsumexp_f32: fold::LogSumExps<source::F32>, 4;
-            tree logsumexp_f64: fold::LogSumExps<source::F64>, 2;
-            tree logsumexp_f16: fold::LogSumExps<source::F16>, 4;
-            tree logsumexp_bf16: fold::LogSumExps<source::Bf16>, 4;
+            tree logsumexp_f32: fold::LogSumExps<source::F32, Plain>, 4;
+            tree logsumexp_f64: fold::LogSumExps<source::F64, Plain>, 2;
+            tree logsumexp_f16: fold::LogSumExps<source::F16, Plain>, 4;
+            tree logsumexp_bf16: fold::LogSumExps<source::Bf16, Plain>, 4;
+            lean logsumexp2_f32: fold::LogSumExps<source::F32, Compensated>, 2;
+            lean logsumexp2_f64: fold::LogSumExps<source::F64, Compensated>, 1;
+            lean logsumexp2_f16: fold::LogSumExps<source::F16, Compensated>, 2;
+            lean logsumexp2_bf16: fold::LogSumExps<source::Bf16, Compensated>, 2;
             packed sum_b1: fold::Integer<u8>, 8;
             packed sum_b2: fold::Integer<u16>, 8;
             heap sum_b4: fold::Integer<u32>, 4;
@@ -296,14 +311,12 @@ macro_rules! table {
             lean livevar_bf16: fold::LiveDeviations<source::Bf16>, 2;
             lean livevar_f32: fold::LiveDeviations<source::F32>, 2;
             lean livevar_f64: fold::LiveDeviations<source::F64>, 1;
-            tiled sum_f32: piece::Ordered<fold::Sums<source::F32, Plain>>;
-            tiled sum_f64: piece::Ordered<fold::Sums<source::F64, Plain>>;
-            tiled norm_f32: piece::Ordered<fold::Norms<source::F32>>;
-            tiled norm_f64: piece::Ordered<fold::Norms<source::F64>>;
-            tiled var_f32: piece::Ordered<fold::Deviations<source::F32>>;
-            tiled var_f64: piece::Ordered<fold::Deviations<source::F64>>;
-            tiled logsumexp_f32: piece::Ordered<fold::LogSumExps<source::F32>>;
-            tiled logsumexp_f64: piece::Ordered<fold::LogSumExps<source::F64>>;
+            tiled_sums sum_f32: source::F32;
+            tiled_sums sum_f64: source::F64;
+            tiled var_f32: fold::Deviations<source::F32>;
+            tiled var_f64: fold::Deviations<source::F64>;
+            tiled logsumexp_f32: fold::LogSumExps<source::F32, Plain>;
+            tiled logsumexp_f64: fold::LogSumExps<source::F64, Plain>;
             copy transpose_b1: u8;
             copy transpose_b2: u16;
             copy transpose_b4: u32;
@@ -311,30 +324,30 @@ macro_rules! table {
             any sum_f32: any::Reals<f32, Plain>;
             any sum_i64: any::Integers<i64>;
             any sum_f64: any::Reals<f64, Plain>;
-            slow sum2_f32: any::Reals<f32, Compensated>;
-            slow sum2_f64: any::Reals<f64, Compensated>;
-            slow norm2_f32: any::Squares<f32>;
-            slow norm2_f64: any::Squares<f64>;
+            any sum2_f32: any::Reals<f32, Compensated>;
+            any sum2_f64: any::Reals<f64, Compensated>;
+            any norm2_f32: any::Squares<f32>;
+            any norm2_f64: any::Squares<f64>;
             any prod_f32: any::RealProducts<f32, Plain>;
             any prod_f64: any::RealProducts<f64, Plain>;
-            slow prod2_f32: any::RealProducts<f32, Compensated>;
-            slow prod2_f64: any::RealProducts<f64, Compensated>;
+            any prod2_f32: any::RealProducts<f32, Compensated>;
+            any prod2_f64: any::RealProducts<f64, Compensated>;
             any var_f32: any::Variances<f32, Plain>;
             any var_f64: any::Variances<f64, Plain>;
-            slow var2_f32: any::Variances<f32, Compensated>;
-            slow var2_f64: any::Variances<f64, Compensated>;
+            any var2_f32: any::Variances<f32, Compensated>;
+            any var2_f64: any::Variances<f64, Compensated>;
             any logsumexp_f32: any::Exponentials<f32, Plain>;
             any logsumexp_f64: any::Exponentials<f64, Plain>;
-            slow logsumexp2_f32: any::Exponentials<f32, Compensated>;
-            slow logsumexp2_f64: any::Exponentials<f64, Compensated>;
+            any logsumexp2_f32: any::Exponentials<f32, Compensated>;
+            any logsumexp2_f64: any::Exponentials<f64, Compensated>;
             any sum_u64: any::Integers<u64>;
             any prod_i64: any::IntegerProducts<i64>;
             any max_i64: any::Extrema<i64>;
             any max_f32: any::Extrema<f32>;
             any max_f64: any::Extrema<f64>;
-            slow minmax_i64: any::Ranges<i64>;
-            slow minmax_f32: any::Ranges<f32>;
-            slow minmax_f64: any::Ranges<f64>;
+            any minmax_i64: any::Ranges<i64>;
+            any minmax_f32: any::Ranges<f32>;
+            any minmax_f64: any::Ranges<f64>;
             any argmax_i64: any::Places<i64>;
             any argmax_f32: any::Places<f32>;
             any argmax_f64: any::Places<f64>;

@@ -10,7 +10,7 @@ use crate::reduce::out::Out;
 use crate::reduce::recipe::{Recipe, code, flag};
 use crate::source::{Bits, Source};
 use core::ops::Add;
-use warpfold_core::ops::{Moments, Plain};
+use warpfold_core::ops::Moments;
 use warpfold_core::{Accumulate, DType, Element, Float};
 use warpfold_simt::{Pod, Simt};
 
@@ -99,7 +99,7 @@ impl<K: Key, P: Copy + Ord + Add<Output = P>> Seen<K, P> {
 /// The part of `describe` that has an order.
 #[derive(Clone, Copy)]
 pub struct Totals<X> {
-    sums: Sums<X, Plain>,
+    sums: Sums<X>,
     norms: Norms<X>,
     deviations: Deviations<X>,
 }

@@ -6,54 +6,57 @@ use crate::reduce::out::{Out, half};
 use crate::reduce::recipe::{Recipe, flag};
 use crate::source::Source;
 use core::marker::PhantomData;
-use warpfold_core::ops::{Exponential, LogSumExp, Powers, SumExp};
+use warpfold_core::ops::{Exponential, LogSumExp, Powers, Precision, SumExp};
 use warpfold_core::{Accumulate, Cast, Element, Float, Reducer};
 use warpfold_simt::Simt;
 
-/// `log(sum(exp(x)))`.
+/// `log(sum(exp(x)))`. The exponentials are added in the precision `P`.
 #[derive(Clone, Copy)]
-pub struct LogSumExps<X> {
+pub struct LogSumExps<X, P> {
     skip: bool,
-    kind: PhantomData<X>,
+    kind: PhantomData<(X, P)>,
 }
 
-impl<X> Parts for LogSumExps<X>
+impl<X, P> Parts for LogSumExps<X, P>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    P: Precision<X::Value, Real: Node>,
 {
     const NARROW: bool = true;
     const LINES: bool = false;
-    type Part = Powers<X::Value, X::Value>;
-    const SWAPS: bool = true;
+    type Part = Powers<X::Value, P::Real>;
+    // Of double words it is not proven.
+    const SWAPS: bool = size_of::<P::Real>() == size_of::<X::Value>();
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
         Self { skip: recipe.has(flag::SKIP_NAN), kind: PhantomData }
     }
     #[inline(always)]
     fn nothing(&self) -> Self::Part {
-        Powers { scale: X::Value::NO_TERM, sum: X::Value::ZERO }
+        Powers { scale: X::Value::NO_TERM, sum: P::Real::ZERO }
     }
     #[inline(always)]
     fn meet(&self, left: Self::Part, right: Self::Part) -> Self::Part {
-        LogSumExp::<X::Value>::new().combine(left, right)
+        LogSumExp::<X::Value, P>::new().combine(left, right)
     }
     #[inline(always)]
     fn narrow<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part) -> u32 {
-        half(s, recipe.output, f32::from_cast(LogSumExp::<X::Value>::new().finish(part, recipe.count).cast())) as u32
+        half(s, recipe.output, f32::from_cast(LogSumExp::<X::Value, P>::new().finish(part, recipe.count).cast())) as u32
     }
     #[inline(always)]
     fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: Self::Part, out: Out) {
-        out.float::<S, X::Value>(s, recipe.output, LogSumExp::<X::Value>::new().finish(part, recipe.count).cast());
+        out.float::<S, X::Value>(s, recipe.output, LogSumExp::<X::Value, P>::new().finish(part, recipe.count).cast());
     }
 }
 
-impl<X> Tree for LogSumExps<X>
+impl<X, P> Tree for LogSumExps<X, P>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    P: Precision<X::Value, Real: Node>,
 {
     type Bits = X::Bits;
     type Node = Self::Part;
-    const COMMUTES: bool = true;
+    const COMMUTES: bool = Self::SWAPS;
     const NEUTRAL: bool = true;
     #[inline(always)]
     fn neutral(&self) -> Self::Node {
@@ -63,21 +66,21 @@ where
     fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> Self::Node {
         let x = X::value(s, bits);
         let x = if self.skip && x.is_nan() { X::Value::from_cast(Cast::Float(f64::NEG_INFINITY)) } else { x };
-        LogSumExp::<X::Value>::new().lift(x, 0)
+        LogSumExp::<X::Value, P>::new().lift(x, 0)
     }
     #[inline(always)]
     fn join(&self, left: Self::Node, right: Self::Node, _each: u32) -> Self::Node {
-        LogSumExp::<X::Value>::new().combine(left, right)
+        LogSumExp::<X::Value, P>::new().combine(left, right)
     }
     #[inline(always)]
     fn part(&self, node: Self::Node, _count: u32) -> Self::Part {
         node
     }
     no_large!();
-    type Plain = SumExps<X>;
+    type Plain = SumExps<X, P>;
     const HAS_PLAIN: bool = true;
     #[inline(always)]
-    fn plain(&self) -> SumExps<X> {
+    fn plain(&self) -> SumExps<X, P> {
         SumExps(PhantomData)
     }
     #[inline(always)]
@@ -85,62 +88,69 @@ where
         X::value(s, bits).is_ordinary()
     }
     #[inline(always)]
-    fn raise(&self, sum: X::Value) -> Self::Node {
+    fn raise(&self, sum: P::Real) -> Self::Node {
         SumExp::<X::Value>::raise(sum)
     }
 }
 
 /// `sum(exp(x))` of ordinary elements: inside [`LogSumExps`], never alone.
 #[derive(Clone, Copy)]
-pub struct SumExps<X>(PhantomData<X>);
+pub struct SumExps<X, P>(PhantomData<(X, P)>);
 
-impl<X> Parts for SumExps<X>
+impl<X, P> Parts for SumExps<X, P>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    P: Precision<X::Value, Real: Node>,
 {
-    type Part = X::Value;
+    type Part = P::Real;
     const SWAPS: bool = true;
     #[inline(always)]
     fn new(_recipe: &Recipe) -> Self {
         Self(PhantomData)
     }
     #[inline(always)]
-    fn nothing(&self) -> X::Value {
-        X::Value::ZERO
+    fn nothing(&self) -> P::Real {
+        P::Real::ZERO
     }
     #[inline(always)]
-    fn meet(&self, left: X::Value, right: X::Value) -> X::Value {
-        SumExp::<X::Value>::new().combine(left, right)
+    fn meet(&self, left: P::Real, right: P::Real) -> P::Real {
+        P::add_finite(left, right)
     }
     #[inline(always)]
-    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: X::Value, out: Out) {
-        out.number(s, recipe.output, part.cast());
+    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: P::Real, out: Out) {
+        out.number(s, recipe.output, P::round(part).cast());
     }
 }
 
-impl<X> Tree for SumExps<X>
+impl<X, P> Tree for SumExps<X, P>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    P: Precision<X::Value, Real: Node>,
 {
     type Bits = X::Bits;
-    type Node = X::Value;
+    type Node = P::Real;
     const COMMUTES: bool = true;
     const NEUTRAL: bool = true;
     no_plain!();
     #[inline(always)]
-    fn neutral(&self) -> X::Value {
+    fn neutral(&self) -> P::Real {
         self.nothing()
     }
     #[inline(always)]
-    fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> X::Value {
-        X::value(s, bits).ordinary_exp_of(X::DTYPE)
+    fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> P::Real {
+        P::widen(X::value(s, bits).ordinary_exp_of(X::DTYPE))
     }
     #[inline(always)]
-    fn join(&self, left: X::Value, right: X::Value, _each: u32) -> X::Value {
+    fn pair<S: Simt>(&self, s: &S, left: X::Bits, right: X::Bits) -> P::Real {
+        let exp = |bits: X::Bits| X::value(s, bits).ordinary_exp_of(X::DTYPE);
+        P::pair_finite(exp(left), exp(right))
+    }
+    #[inline(always)]
+    fn join(&self, left: P::Real, right: P::Real, _each: u32) -> P::Real {
         self.meet(left, right)
     }
     #[inline(always)]
-    fn part(&self, node: X::Value, _count: u32) -> X::Value {
+    fn part(&self, node: P::Real, _count: u32) -> P::Real {
         node
     }
 }

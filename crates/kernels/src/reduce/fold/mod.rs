@@ -6,6 +6,7 @@
 mod arg;
 mod count;
 mod describe;
+mod doubles;
 mod ends;
 mod exact;
 mod exponentials;
@@ -22,6 +23,7 @@ mod twins;
 pub use arg::Arg;
 pub use count::Count;
 pub use describe::{Described, Description, End, Seen, Total, Totals};
+pub use doubles::Doubles;
 pub use ends::Ends;
 pub use exact::{ExactDeviations, IntegerDeviations};
 pub use exponentials::LogSumExps;

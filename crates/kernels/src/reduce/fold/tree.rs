@@ -7,7 +7,7 @@ use crate::reduce::out::{Out, half};
 use crate::reduce::recipe::{Recipe, flag};
 use crate::source::{Bits, Source};
 use core::marker::PhantomData;
-use warpfold_core::ops::{Deviation, Magnitude, Moments, Precision, Product, Square, Sum, Value};
+use warpfold_core::ops::{Deviation, Magnitude, Moments, Plain, Precision, Product, Square, Sum, Value};
 use warpfold_core::{Accumulate, Cast, Element, Float, Real, Reducer};
 use warpfold_simt::{Pod, Simt};
 
@@ -20,7 +20,7 @@ pub fn initial<F: Float + Element>(recipe: &Recipe) -> Option<F> {
 
 /// Elements with others, of these bits, in the place of NaN.
 #[inline(always)]
-fn without_nan<S: Simt, X: Source, const N: usize>(s: &S, w: [[u32; 4]; N], blank: u64) -> [[u32; 4]; N] {
+pub(super) fn without_nan<S: Simt, X: Source, const N: usize>(s: &S, w: [[u32; 4]; N], blank: u64) -> [[u32; 4]; N] {
     let size = X::Bits::SIZE as usize;
     w.map(
         #[inline(always)]
@@ -44,14 +44,14 @@ fn without_nan<S: Simt, X: Source, const N: usize>(s: &S, w: [[u32; 4]; N], blan
 
 /// Sums and means, NaNs skipped or not.
 #[derive(Clone, Copy)]
-pub struct Sums<X, P> {
+pub struct Sums<X> {
     skip: bool,
-    kind: PhantomData<(X, P)>,
+    kind: PhantomData<X>,
 }
 
-impl<X, P> Sums<X, P>
+impl<X> Sums<X>
 where
-    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float>,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
     /// The addend of an element.
     #[inline(always)]
@@ -61,65 +61,61 @@ where
     }
 }
 
-impl<X, P> Parts for Sums<X, P>
+impl<X> Parts for Sums<X>
 where
-    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float>,
-    P: Precision<X::Value, Real: Node>,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
     const NARROW: bool = true;
-    type Part = P::Real;
-    // Plain addition does; of double words it is not proven where they overflow.
-    const SWAPS: bool = size_of::<P::Real>() == size_of::<X::Value>();
+    type Part = X::Value;
+    const SWAPS: bool = true;
     #[inline(always)]
     fn new(recipe: &Recipe) -> Self {
         Self { skip: recipe.has(flag::SKIP_NAN), kind: PhantomData }
     }
     #[inline(always)]
-    fn nothing(&self) -> P::Real {
-        P::Real::NOTHING
+    fn nothing(&self) -> X::Value {
+        X::Value::NOTHING
     }
     #[inline(always)]
-    fn meet(&self, left: P::Real, right: P::Real) -> P::Real {
+    fn meet(&self, left: X::Value, right: X::Value) -> X::Value {
         left.add(right)
     }
     #[inline(always)]
-    fn narrow<S: Simt>(&self, s: &S, recipe: &Recipe, part: P::Real) -> u32 {
-        half(s, recipe.output, f32::from_cast(Self::total(s, recipe, part))) as u32
+    fn narrow<S: Simt>(&self, s: &S, recipe: &Recipe, part: X::Value) -> u32 {
+        half(s, recipe.output, f32::from_cast(total::<S, X::Value, Plain>(s, recipe, part))) as u32
     }
     #[inline(always)]
-    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: P::Real, out: Out) {
-        out.float::<S, X::Value>(s, recipe.output, Self::total(s, recipe, part));
+    fn finish<S: Simt>(&self, s: &S, recipe: &Recipe, part: X::Value, out: Out) {
+        out.float::<S, X::Value>(s, recipe.output, total::<S, X::Value, Plain>(s, recipe, part));
     }
 }
 
-impl<X, P> Sums<X, P>
+/// The sum or the mean, before it is rounded.
+#[inline(always)]
+pub(super) fn total<S, F, P>(s: &S, recipe: &Recipe, part: P::Real) -> Cast
 where
-    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float>,
-    P: Precision<X::Value, Real: Node>,
+    S: Simt,
+    F: Element<Float = F, Mean = F> + Float,
+    P: Precision<F>,
 {
-    /// The result, before it is rounded.
-    #[inline(always)]
-    fn total<S: Simt>(s: &S, recipe: &Recipe, part: P::Real) -> Cast {
-        let initial = initial(recipe);
-        if s.branch(recipe.has(flag::MEAN)) {
-            // Anew, so that sums do not divide as well.
-            let count = recipe.count >> 32 << 32 | s.anew(recipe.count as u32) as u64;
-            return Sum::<X::Value, Value, P>::mean().initial(initial).finish(part, count).cast();
-        }
-        Sum::<X::Value, Value, P>::total().initial(initial).finish(part, recipe.count).cast()
+    let initial = initial(recipe);
+    if s.branch(recipe.has(flag::MEAN)) {
+        // Anew, so that sums do not divide as well.
+        let count = recipe.count >> 32 << 32 | s.anew(recipe.count as u32) as u64;
+        return Sum::<F, Value, P>::mean().initial(initial).finish(part, count).cast();
     }
+    Sum::<F, Value, P>::total().initial(initial).finish(part, recipe.count).cast()
 }
 
-impl<X, P> Tree for Sums<X, P>
+impl<X> Tree for Sums<X>
 where
-    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float>,
-    P: Precision<X::Value, Real: Node>,
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
     type Bits = X::Bits;
-    type Node = P::Real;
-    const COMMUTES: bool = Self::SWAPS;
+    type Node = X::Value;
+    const COMMUTES: bool = true;
     const NEUTRAL: bool = true;
-    const TWINS: bool = X::Bits::SIZE == 2 && Self::SWAPS;
+    const TWINS: bool = X::Bits::SIZE == 2;
     no_plain!();
     #[inline(always)]
     fn neutral(&self) -> Self::Node {
@@ -137,19 +133,15 @@ where
         (Self { skip: false, ..*self }, w)
     }
     #[inline(always)]
-    fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> P::Real {
-        P::widen(self.term(s, bits))
+    fn lift<S: Simt>(&self, s: &S, bits: X::Bits) -> X::Value {
+        self.term(s, bits)
     }
     #[inline(always)]
-    fn pair<S: Simt>(&self, s: &S, left: X::Bits, right: X::Bits) -> P::Real {
-        P::pair(self.term(s, left), self.term(s, right))
-    }
-    #[inline(always)]
-    fn join(&self, left: P::Real, right: P::Real, _each: u32) -> P::Real {
+    fn join(&self, left: X::Value, right: X::Value, _each: u32) -> X::Value {
         left.add(right)
     }
     #[inline(always)]
-    fn part(&self, node: P::Real, _count: u32) -> P::Real {
+    fn part(&self, node: X::Value, _count: u32) -> X::Value {
         node
     }
 }

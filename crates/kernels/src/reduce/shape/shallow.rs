@@ -9,7 +9,6 @@ use crate::address::array;
 use crate::params::params;
 use crate::reduce::call::Call;
 use crate::reduce::fold::Parts;
-use crate::reduce::recipe::flag;
 use crate::reduce::shape::panel::{self, Pitch, Strip};
 use crate::reduce::shape::piece::{Outputs, divide, joined};
 use warpfold_simt::{ALL, Pack, Simt};
@@ -35,19 +34,6 @@ params! {
         pub panels: u64,
         /// How rows follow one another.
         pub reduced: Pitch,
-    }
-}
-
-/// The kernel of `P`, or, if magnitudes or squares are added, of `Q`.
-#[inline(always)]
-pub fn either<S: Simt, P: panel::Shallow<C>, Q: panel::Shallow<C>, const K: usize, const C: usize>(
-    s: &S,
-    call: &Call<Shallow<K>>,
-) {
-    if s.branch(call.recipe.has(flag::SQUARE) || call.recipe.has(flag::MAGNITUDE)) {
-        kernel::<S, Q, K, C>(s, call);
-    } else {
-        kernel::<S, P, K, C>(s, call);
     }
 }
 
