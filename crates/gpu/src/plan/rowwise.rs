@@ -9,15 +9,13 @@ use warpfold_kernels::reduce::shape::map::Divisor;
 use warpfold_kernels::reduce::shape::piece::{Kept, Outputs};
 use warpfold_kernels::rowwise::arrange::{Arrange, ArrangeAt};
 use warpfold_kernels::rowwise::{
-    CHUNK, MAP, MEET, NARROW, NONE, PARTS, REDUCE, Rowwise, RowwiseAt, THREADS, WARPS, WHOLE, WIDE,
+    MAP, MEET, NARROW, NONE, PARTS, REDUCE, Rowwise, RowwiseAt, THREADS, WARPS, WHOLE, WIDE, chunk, steps,
 };
 
 use super::Launch;
 use super::limits::Limits;
 use super::policy::COPIED_BYTES;
 
-/// Bytes of a row up to which a warp has several rows. Not measured.
-const SHORT: usize = 2048;
 /// Lanes to a short row, at least: as many as a lane has steps.
 const LANES: usize = 8;
 /// Blocks of a copy for each multiprocessor. Not measured.
@@ -164,17 +162,17 @@ impl RowOperation {
             parts: 0,
             under: 0,
         };
-        let bytes = rows.len * size;
-        if bytes <= SHORT {
-            let packs = bytes.div_ceil(LINE).next_power_of_two();
+        let packs = (rows.len * size).div_ceil(LINE).next_power_of_two();
+        let all = 32 * steps(size);
+        if packs < all {
             let lanes = packs.clamp(LANES, 32);
             let deep = packs.div_ceil(lanes);
             let (lanes, deep) = (lanes.ilog2(), deep.ilog2());
-            let per_block = WARPS as usize * (256 >> (lanes + deep));
+            let per_block = WARPS as usize * (all >> (lanes + deep));
             let launch = self.launch("rowshort", rows.rows.div_ceil(per_block), &Rowwise { lanes, deep, ..call })?;
             return Some(RowPlan { launches: vec![launch], parts: 0 });
         }
-        let chunks = bytes.div_ceil(CHUNK as usize);
+        let chunks = rows.len.div_ceil(chunk(size) as usize);
         let warps = chunks.next_power_of_two().min(WARPS as usize);
         if chunks <= WARPS as usize {
             let grid = rows.rows.div_ceil(WARPS as usize / warps);
@@ -187,7 +185,7 @@ impl RowOperation {
     /// Rows that several blocks share: some at a time, whose elements are still in the cache when they are read again.
     fn in_parts(&self, call: Rowwise, limits: &Limits) -> Option<RowPlan> {
         let size = self.dtype.size() as u64;
-        let under = WARPS as u64 * CHUNK / size;
+        let under = WARPS as u64 * chunk(self.dtype.size());
         let blocks = call.len.div_ceil(under);
         let at_once = (limits.multiprocessors as u64 * COPIED_BYTES as u64 / (call.len * size)).max(1);
         let (mut launches, mut skip, mut room) = (Vec::new(), 0, 0);

@@ -1,23 +1,22 @@
 //! The two kernels of each operation: for long rows, of which a warp has a chunk, and for short rows, of which a warp
 //! has several.
 //!
-//! Idea: `long` keeps a chunk of up to 4 KiB of a row in the registers of a warp; up to eight warps of a block have a
+//! Idea: `long` keeps a chunk of a row, up to 1024 elements, in the registers of a warp; up to eight warps of a block have a
 //! row together, or each a row of its own. Rows beyond a block are reduced in a launch of their own, whose parts a later
 //! launch takes; then elements are read a second time. `short` has groups of 8 lanes or more, whose lanes have 1 to 8
 //! packs of a row; each lane finds what follows from one of its group's rows, and all get it.
 //! Bottleneck: memory.
 
-use super::level::{parts, warps};
+use super::level::{parts, pick, warps};
 use super::op::{Reduced, RowOp};
 use super::read::read;
 use super::spread::{Place, Spread};
 use super::write::write;
-use super::{CHUNK, MAP, MEET, PARTS, REDUCE, Rowwise, WARPS};
+use super::{MAP, MEET, PARTS, REDUCE, Rowwise, WARPS, chunk};
 use crate::address::array;
 use crate::node::{Node, publish};
 use crate::reduce::shape::piece::{divide, share};
-use crate::reduce::shape::split::{STEPS, next};
-use crate::reduce::shape::warp::pick;
+use crate::reduce::shape::split::next;
 use crate::source::{Bits, Source};
 use warpfold_simt::{ALL, Simt};
 
@@ -54,10 +53,10 @@ impl Rowwise {
 
 /// Rows of which a warp has a chunk.
 #[inline(always)]
-pub fn long<S: Simt, O: RowOp>(s: &S, call: &Rowwise) {
+pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let slots = s.shared::<u32, SLOTS, 0>("slots");
     let (op, memory) = (O::new(call), array::<u32>(call.at.parts));
-    let chunk = CHUNK / Of::<O>::SIZE as u64;
+    let chunk = const { chunk(size_of::<Of<O>>()) };
     let under = WARPS as u64 * chunk;
     // The row, the block's number among those of the row, and the warp's among those of the row in this block.
     let (warp, index) = (s.warp(), s.block_x() as u64);
@@ -83,9 +82,9 @@ pub fn long<S: Simt, O: RowOp>(s: &S, call: &Rowwise) {
     let place = call.place::<Of<O>>(number, first + mine as u64 * chunk, chunk);
     let [aligned, aligned_out] = call.aligned::<Of<O>>();
     let end = call.at.input.wrapping_add(call.end);
-    let spread = Spread::WARP;
+    let spread = Spread::<N>::WARP;
     let w = read(s, spread, end, aligned, op.blank(), |_| place);
-    let Reduced { nodes, kept, wild } = op.reduce::<S, true>(s, spread, w, |_| place);
+    let Reduced { nodes, kept, wild } = op.reduce::<S, true, N>(s, spread, w, |_| place);
     let node = if s.branch(call.phase == MAP) {
         let at = [call.from + number * call.parts, call.parts];
         parts(s, op.level(), slots, memory, at, [call.under, call.len])
@@ -101,49 +100,49 @@ pub fn long<S: Simt, O: RowOp>(s: &S, call: &Rowwise) {
     }
     let stat = op.stat(node);
     let plain = op.is_plain(stat) && !wild;
-    let results = map(s, &op, spread, (kept, [stat; STEPS]), [plain, wild], |_| place);
+    let results = map(s, &op, spread, (kept, [stat; N]), [plain, wild], |_| place);
     let whole = aligned_out && place.valid % Of::<O>::PER == 0;
-    write::<S, Of<O>>(s, spread, [aligned_out, whole], results, |_| place);
+    write::<S, Of<O>, N>(s, spread, [aligned_out, whole], results, |_| place);
 }
 
 /// Rows of which a warp has several.
 #[inline(always)]
-pub fn short<S: Simt, O: RowOp>(s: &S, call: &Rowwise) {
+pub fn short<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let op = O::new(call);
-    let (spread, lane) = (Spread::new(call.lanes, call.deep), s.lane());
+    let (spread, lane) = (Spread::<N>::new(call.lanes, call.deep), s.lane());
     let first = (s.block_x() as u64 * WARPS as u64 + s.warp() as u64) * spread.rows() as u64;
-    let place = |k: u32| call.place::<Of<O>>(first + spread.row(k, lane) as u64, 0, CHUNK);
+    let place = |k: u32| call.place::<Of<O>>(first + spread.row(k, lane) as u64, 0, u32::MAX as u64);
     let [aligned, aligned_out] = call.aligned::<Of<O>>();
     let end = call.at.input.wrapping_add(call.end);
     let w = read(s, spread, end, aligned, op.blank(), place);
-    let Reduced { nodes, kept, wild } = op.reduce::<S, false>(s, spread, w, place);
+    let Reduced { nodes, kept, wild } = op.reduce::<S, false, N>(s, spread, w, place);
     // A lane finds what follows from the row of one step, and all lanes of its group get it.
-    let own = op.stat(pick(nodes, lane % STEPS as u32));
+    let own = op.stat(pick(nodes, lane % N as u32));
     let stats = warpfold_simt::array::from_fn(
         #[inline(always)]
         |k| own.map(|_, word| s.shuffle_idx(ALL, word, spread.lane(lane, k as u32))),
     );
     let (mut plain, mut k) = (!wild, 0);
-    while k < STEPS {
+    while k < N {
         plain &= op.is_plain(stats[k]);
         k += 1;
     }
     let results = map(s, &op, spread, (kept, stats), [s.all(ALL, plain), wild], place);
     let whole = aligned_out && call.len % Of::<O>::PER as u64 == 0;
-    write::<S, Of<O>>(s, spread, [aligned_out, whole], results, place);
+    write::<S, Of<O>, N>(s, spread, [aligned_out, whole], results, place);
 }
 
 /// The results of a lane's packs, from what was kept of them and what their rows were reduced to. Whether all rows are
 /// plain, and whether something is wild.
 #[inline(always)]
-fn map<S: Simt, O: RowOp>(
+fn map<S: Simt, O: RowOp, const N: usize>(
     s: &S,
     op: &O,
-    spread: Spread,
-    (kept, stats): ([O::Kept; STEPS], [O::Stat; STEPS]),
+    spread: Spread<N>,
+    (kept, stats): ([O::Kept; N], [O::Stat; N]),
     [plain, wild]: [bool; 2],
     place: impl Fn(u32) -> Place,
-) -> [[u32; 4]; STEPS] {
+) -> [[u32; 4]; N] {
     let (lane, per) = (s.lane(), Of::<O>::PER);
     let at = |k: u32| place(k).at(spread.pack(k, lane), per);
     if s.branch(plain) {
@@ -152,7 +151,7 @@ fn map<S: Simt, O: RowOp>(
             |k| op.map(s, kept[k], stats[k], at(k as u32)),
         );
     }
-    let (mut results, mut k, all) = ([[0; 4]; STEPS], 0, s.opaque(STEPS as u32));
+    let (mut results, mut k, all) = ([[0; 4]; N], 0, s.opaque(N as u32));
     while s.again(k < all) {
         results = next(results, op.map_any(s, pick(kept, k), pick(stats, k), wild, at(k)));
         k += 1;

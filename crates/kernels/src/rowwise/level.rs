@@ -7,8 +7,6 @@ use super::WARPS;
 use super::number::MOST;
 use super::spread::Spread;
 use crate::node::{Node, exchange, fetch, get, put, select};
-use crate::reduce::shape::split::STEPS;
-use crate::reduce::shape::warp::{Combine, tile};
 use core::marker::PhantomData;
 use warpfold_core::Float;
 use warpfold_simt::{Global, Shared, Simt};
@@ -41,38 +39,66 @@ pub trait Level: Copy {
     }
 }
 
-/// A level as the butterfly of a whole tile has it.
-#[derive(Clone, Copy)]
-struct Whole<L>(L);
-
-impl<L: Level> Combine for Whole<L> {
-    type Node = L::Node;
-    const COMMUTES: bool = !L::COUNTS;
-    #[inline(always)]
-    fn combine(self, left: L::Node, right: L::Node, each: u32) -> L::Node {
-        self.0.join(left, right, each)
-    }
-}
-
 /// The left and the right one of a lane's own node and the one that it got.
 #[inline(always)]
 fn ordered<L: Level>(high: bool, got: L::Node, own: L::Node) -> (L::Node, L::Node) {
     if L::COUNTS { (select(high, got, own), select(high, own, got)) } else { (own, got) }
 }
 
+/// The node over `N` steps of 32 lanes, `each` elements a lane: a transposed butterfly. At each of the first levels a
+/// lane keeps half of its nodes, and sends the other half.
+#[inline(always)]
+fn tile<S: Simt, L: Level, const N: usize>(s: &S, level: L, mut nodes: [L::Node; N], each: u32) -> L::Node {
+    let (lane, mut have, mut bit) = (s.lane(), N, 1);
+    while bit < 32 {
+        let high = lane & bit != 0;
+        let mut j = 0;
+        while j < have.div_ceil(2) {
+            let (mut own, mut other) = (nodes[j], nodes[j]);
+            if have > 1 {
+                (own, other) = (select(high, nodes[2 * j + 1], nodes[2 * j]), select(high, nodes[2 * j], nodes[2 * j + 1]));
+            }
+            let (left, right) = ordered::<L>(high, exchange(s, other, bit), own);
+            nodes[j] = level.join(left, right, bit * each);
+            j += 1;
+        }
+        have = have.div_ceil(2);
+        bit *= 2;
+    }
+    // The steps, of which each lane has one.
+    let mut bit = 1;
+    while bit < N as u32 {
+        let (left, right) = ordered::<L>(lane & bit != 0, exchange(s, nodes[0], bit), nodes[0]);
+        nodes[0] = level.join(left, right, 32 * bit * each);
+        bit *= 2;
+    }
+    nodes[0]
+}
+
+/// What is kept of step `k`, without a branch around it.
+#[inline(always)]
+pub fn pick<T: Node, const N: usize>(all: [T; N], k: u32) -> T {
+    let (mut one, mut i) = (all[0], 1);
+    while i < N {
+        one = select(k == i as u32, all[i], one);
+        i += 1;
+    }
+    one
+}
+
 /// For each step the node of its row, or of the row's chunk, from those of the lane's packs of `per` elements. `valid`
 /// says how many elements the row of a step has. Whether the warp has one row, so that `spread` is [`Spread::WARP`].
 #[inline(always)]
-pub fn steps<S: Simt, L: Level, const WARP: bool>(
+pub fn steps<S: Simt, L: Level, const WARP: bool, const N: usize>(
     s: &S,
     level: L,
-    spread: Spread,
-    mut nodes: [L::Node; STEPS],
+    spread: Spread<N>,
+    mut nodes: [L::Node; N],
     per: u32,
     valid: impl Fn(u32) -> u32,
-) -> [L::Node; STEPS] {
-    if WARP && (!L::COUNTS || s.branch(valid(0) == 32 * STEPS as u32 * per)) {
-        return [tile(s, nodes, Whole(level), per); STEPS];
+) -> [L::Node; N] {
+    if WARP && (!L::COUNTS || s.branch(valid(0) == 32 * N as u32 * per)) {
+        return [tile(s, level, nodes, per); N];
     }
     let (lane, lanes, mut bit) = (s.lane(), spread.lanes(), 1);
     while s.again(bit < lanes) {
@@ -87,11 +113,11 @@ pub fn steps<S: Simt, L: Level, const WARP: bool>(
         bit <<= 1;
     }
     let mut apart = 1;
-    while apart < STEPS {
+    while apart < N {
         if s.branch((apart as u32) < spread.steps()) {
             let each = apart as u32 * lanes * per;
             let mut k = 0;
-            while k < STEPS {
+            while k < N {
                 let from = (spread.step(k as u32) + apart as u32) * lanes * per;
                 let count = valid(k as u32).saturating_sub(from).min(each);
                 let node = level.above(s, nodes[k], nodes[k + apart], each, count);

@@ -1,6 +1,6 @@
 //! Operations on rows: a row is reduced, and each of its elements computed from the element and the reduction.
 //!
-//! Idea: a warp reads up to 4 KiB of a row, or of several short rows, into registers, once. Its lanes reduce them by
+//! Idea: a warp reads up to 1024 elements of a row, or of several short rows, into registers, once. Its lanes reduce them by
 //! the tree, warps of a row meet in shared memory, and each lane computes its elements from what the row was reduced to
 //! and writes them. A row that is longer than a block takes is reduced by one launch and computed by another.
 //! Bottleneck: memory, one read and one write; of softmax of 2 bytes nearly the exponentials.
@@ -29,8 +29,16 @@ use crate::reduce::shape::map::Divisor;
 pub const THREADS: u32 = 256;
 /// Warps of a block.
 pub const WARPS: u32 = THREADS / 32;
-/// Bytes of a row that a warp has at once.
-pub const CHUNK: u64 = 4096;
+/// Steps of a warp, each of which has 16 bytes to a lane, by the size of elements: as many as have 32 words of numbers.
+pub const fn steps(size: usize) -> usize {
+    if size == 2 { 4 } else { 8 }
+}
+
+/// Elements of a row that a warp has at once, by their size.
+pub const fn chunk(size: usize) -> u64 {
+    (32 * 16 * steps(size) / size) as u64
+}
+
 /// Parts that a block reduces.
 pub const PARTS: u64 = THREADS as u64;
 

@@ -3,15 +3,13 @@
 //! Idea: elements are kept as they are, 16 bytes to four registers, and converted twice. Weights and biases are read
 //! by lines as results are computed; all rows read the same, so they come from the caches.
 
-use super::level::{Level, Sums, pack, steps};
+use super::level::{Level, Sums, pack, pick, steps};
 use super::number::{MOST, canonical, numbers};
 use super::op::{Reduced, RowOp};
 use super::spread::{At, Place, Spread};
 use super::{NARROW, NONE, Rowwise};
 use crate::address::array;
 use crate::node::{Node, select};
-use crate::reduce::shape::split::STEPS;
-use crate::reduce::shape::warp::picked;
 use crate::source::{Bits, Source, kept};
 use core::marker::PhantomData;
 use warpfold_core::ops::{Deviation, Moments};
@@ -24,7 +22,9 @@ use warpfold_simt::{ALL, Simt};
 struct Factors<F> {
     /// Addresses and kinds of both.
     of: [(u64, u32); 2],
+    /// Added to weights, if they are `moved`.
     offset: F,
+    moved: bool,
     len: u64,
 }
 
@@ -32,7 +32,7 @@ impl<F: Element<Float = F, Mean = F> + Float + Node> Factors<F> {
     #[inline(always)]
     fn new(call: &Rowwise) -> Self {
         let of = [(call.at.weight, call.weights), (call.at.bias, call.biases)];
-        Self { of, offset: F::from_f64(call.offset), len: call.len }
+        Self { of, offset: F::from_f64(call.offset), moved: call.offset != 0.0, len: call.len }
     }
 
     /// The weights or biases of a pack.
@@ -63,8 +63,8 @@ impl<F: Element<Float = F, Mean = F> + Float + Node> Factors<F> {
         if s.branch(self.of[0].1 != NONE) {
             let (weights, mut i) = (self.pack::<S, X>(s, 0, at), 0);
             while i < X::Bits::PER as usize {
-                let moved = if self.offset == F::ZERO { weights[i] } else { weights[i].add(self.offset) };
-                x[i] = x[i].mul(moved);
+                let weight = if self.moved { weights[i].add(self.offset) } else { weights[i] };
+                x[i] = x[i].mul(weight);
                 i += 1;
             }
         }
@@ -118,16 +118,16 @@ macro_rules! norm {
                 X::Bits::ZERO
             }
             #[inline(always)]
-            fn reduce<S: Simt, const WARP: bool>(
+            fn reduce<S: Simt, const WARP: bool, const N: usize>(
                 &self,
                 s: &S,
-                spread: Spread,
-                w: [[u32; 4]; STEPS],
+                spread: Spread<N>,
+                w: [[u32; 4]; N],
                 place: impl Fn(u32) -> Place,
-            ) -> Reduced<Self> {
-                let nodes = self.nodes::<S>(s, spread, &w, &place);
+            ) -> Reduced<Self, N> {
+                let nodes = self.nodes(s, spread, &w, &place);
                 let valid = |k: u32| place(k).valid;
-                let nodes = steps::<S, _, WARP>(s, self.level(), spread, nodes, X::Bits::PER, valid);
+                let nodes = steps::<S, _, WARP, N>(s, self.level(), spread, nodes, X::Bits::PER, valid);
                 Reduced { nodes, kept: w, wild: false }
             }
             #[inline(always)]
@@ -168,13 +168,13 @@ where
 {
     /// The sum of squares of each pack.
     #[inline(always)]
-    fn nodes<S: Simt>(
+    fn nodes<S: Simt, const N: usize>(
         &self,
         s: &S,
-        _spread: Spread,
-        w: &[[u32; 4]; STEPS],
+        _spread: Spread<N>,
+        w: &[[u32; 4]; N],
         _place: impl Fn(u32) -> Place,
-    ) -> [X::Value; STEPS] {
+    ) -> [X::Value; N] {
         w.map(
             #[inline(always)]
             |w| {
@@ -236,13 +236,13 @@ where
 {
     /// The node of each pack.
     #[inline(always)]
-    fn nodes<S: Simt>(
+    fn nodes<S: Simt, const N: usize>(
         &self,
         s: &S,
-        spread: Spread,
-        w: &[[u32; 4]; STEPS],
+        spread: Spread<N>,
+        w: &[[u32; 4]; N],
         place: impl Fn(u32) -> Place,
-    ) -> [Moments<X::Value>; STEPS] {
+    ) -> [Moments<X::Value>; N] {
         let (per, lane, level) = (X::Bits::PER, s.lane(), self.level());
         let mut nodes = w.map(
             #[inline(always)]
@@ -258,7 +258,7 @@ where
             },
         );
         let (mut ragged, mut k) = (false, 0);
-        while k < STEPS as u32 {
+        while k < N as u32 {
             ragged |= place(k).valid % per != 0;
             k += 1;
         }
@@ -266,12 +266,12 @@ where
             return nodes;
         }
         // Packs in which a row ends.
-        let (mut k, all) = (0, s.opaque(STEPS as u32));
+        let (mut k, all) = (0, s.opaque(N as u32));
         while s.again(k < all) {
             let count = place(k).count(spread.pack(k, lane), per);
             if s.branch(s.any(ALL, count > 0 && count < per)) {
                 let reducer = Deviation::<X::Value>::new(0.0, false);
-                let leaves = numbers::<S, X>(s, picked(*w, k)).map(
+                let leaves = numbers::<S, X>(s, pick(*w, k)).map(
                     #[inline(always)]
                     |x| reducer.lift(x, 0),
                 );

@@ -4,16 +4,15 @@ use super::Rowwise;
 use super::level::Level;
 use super::spread::{At, Place, Spread};
 use crate::node::Node;
-use crate::reduce::shape::split::STEPS;
 use crate::source::Source;
 use warpfold_simt::Simt;
 
 /// What became of a warp's packs.
-pub struct Reduced<O: RowOp> {
+pub struct Reduced<O: RowOp, const N: usize> {
     /// For each step the node of its row, or of the row's chunk; every lane has it.
-    pub nodes: [<O::Level as Level>::Node; STEPS],
+    pub nodes: [<O::Level as Level>::Node; N],
     /// What a lane keeps of each pack.
-    pub kept: [O::Kept; STEPS],
+    pub kept: [O::Kept; N],
     /// Whether what is kept is not what [`RowOp::map`] needs in rows that are plain.
     pub wild: bool,
 }
@@ -36,13 +35,13 @@ pub trait RowOp: Copy {
     /// What stands in a pack for elements that are not there.
     fn blank(&self) -> <Self::Source as Source>::Bits;
     /// Reduces a warp's packs. `place` says where the row of each step is. As [`super::level::steps`] of `WARP`.
-    fn reduce<S: Simt, const WARP: bool>(
+    fn reduce<S: Simt, const WARP: bool, const N: usize>(
         &self,
         s: &S,
-        spread: Spread,
-        w: [[u32; 4]; STEPS],
+        spread: Spread<N>,
+        w: [[u32; 4]; N],
         place: impl Fn(u32) -> Place,
-    ) -> Reduced<Self>;
+    ) -> Reduced<Self, N>;
     /// What follows from the node of a row.
     fn stat(&self, node: <Self::Level as Level>::Node) -> Self::Stat;
     /// Whether the row is one of those that [`RowOp::map`] computes with fewer operations.

@@ -8,7 +8,6 @@ use super::spread::{Place, Spread};
 use crate::address::array;
 use crate::node::select;
 use crate::reduce::shape::piece::{below, joined, loose};
-use crate::reduce::shape::split::STEPS;
 use crate::source::{Bits, words};
 use warpfold_simt::{ALL, Pack, Simt};
 
@@ -43,18 +42,18 @@ impl Lines {
 /// A lane's packs. `place` says where the row of each step is, and `end` where the array ends. Elements that the row
 /// does not have are `blank`. Whether all rows begin with a line.
 #[inline(always)]
-pub fn read<S: Simt, B: Bits>(
+pub fn read<S: Simt, B: Bits, const N: usize>(
     s: &S,
-    spread: Spread,
+    spread: Spread<N>,
     end: u64,
     aligned: bool,
     blank: B,
     place: impl Fn(u32) -> Place,
-) -> [[u32; 4]; STEPS] {
+) -> [[u32; 4]; N] {
     let lane = s.lane();
     let lines = |k: usize| Lines::of::<B>(&place(k as u32), end);
-    let (mut w, mut beyond, mut k) = ([[0; 4]; STEPS], false, 0);
-    while k < STEPS {
+    let (mut w, mut beyond, mut k) = ([[0; 4]; N], false, 0);
+    while k < N {
         let lines = lines(k);
         beyond |= lines.readable < lines.count;
         if s.branch(lines.readable > 0) {
@@ -67,9 +66,9 @@ pub fn read<S: Simt, B: Bits>(
         let own = spread.own(lane);
         let (next, is_last) = (spread.lane(lane, own + 1), own + 1 == spread.lanes());
         let mut k = 0;
-        while k < STEPS {
+        while k < N {
             let lines = lines(k);
-            let after = if k + 1 < STEPS { w[k + 1] } else { [0; 4] };
+            let after = if k + 1 < N { w[k + 1] } else { [0; 4] };
             let mut follows: [u32; 4] = warpfold_simt::array::from_fn(
                 #[inline(always)]
                 |i| {
@@ -89,7 +88,7 @@ pub fn read<S: Simt, B: Bits>(
         }
     }
     if s.branch(beyond) {
-        let (mut k, steps) = (0, s.opaque(STEPS as u32));
+        let (mut k, steps) = (0, s.opaque(N as u32));
         while s.again(k < steps) {
             let (place, pack) = (place(k), spread.pack(k, lane));
             let lines = Lines::of::<B>(&place, end);
@@ -105,7 +104,7 @@ pub fn read<S: Simt, B: Bits>(
         }
     }
     let mut k = 0;
-    while k < STEPS {
+    while k < N {
         let count = place(k as u32).count(spread.pack(k as u32, lane), B::PER);
         if s.branch(count < B::PER) {
             w[k] = blanked(w[k], count, blank);

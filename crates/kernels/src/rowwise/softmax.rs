@@ -5,14 +5,13 @@
 //! steps.
 
 use super::Rowwise;
-use super::level::{Level, Sums, pack, steps};
+use super::level::{Level, Sums, pack, pick, steps};
 use super::number::{MOST, canonical, numbers, rounded};
 use super::op::{Reduced, RowOp};
 use super::spread::{At, Place, Spread};
 use crate::address::array;
 use crate::node::Node;
-use crate::reduce::shape::split::{STEPS, next};
-use crate::reduce::shape::warp::pick;
+use crate::reduce::shape::split::next;
 use crate::source::{Bits, Source};
 use core::marker::PhantomData;
 use warpfold_core::ops::{Exponential, LogSumExp, Powers};
@@ -145,28 +144,28 @@ where
     }
 
     #[inline(always)]
-    fn reduce<S: Simt, const WARP: bool>(
+    fn reduce<S: Simt, const WARP: bool, const N: usize>(
         &self,
         s: &S,
-        spread: Spread,
-        w: [[u32; 4]; STEPS],
+        spread: Spread<N>,
+        w: [[u32; 4]; N],
         place: impl Fn(u32) -> Place,
-    ) -> Reduced<Self> {
+    ) -> Reduced<Self, N> {
         let (lane, per) = (s.lane(), X::Bits::PER);
         let valid = |k: u32| place(k).valid;
-        let mut x: [[X::Value; MOST]; STEPS] = warpfold_simt::array::from_fn(
+        let mut x: [[X::Value; MOST]; N] = warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| self.elements(s, w[k], place(k as u32).at(spread.pack(k as u32, lane), per)),
         );
         let (mut clean, mut k) = (0, 0);
-        while k < STEPS {
+        while k < N {
             clean |= (s.all(ALL, Self::all(&x[k], |x| x.is_ordinary())) as u32) << k;
             k += 1;
         }
         let mut wild = false;
-        if s.branch(clean != (1 << STEPS) - 1) {
+        if s.branch(clean != (1 << N) - 1) {
             let (mut fine, mut k) = (true, 0);
-            while k < STEPS {
+            while k < N {
                 fine &= Self::all(&x[k], |x| x.is_ordinary() || x == nothing());
                 k += 1;
             }
@@ -174,7 +173,7 @@ where
         }
         let level = self.level();
         if s.branch(wild) {
-            let (mut nodes, mut k, all) = ([level.nothing(); STEPS], 0, s.opaque(STEPS as u32));
+            let (mut nodes, mut k, all) = ([level.nothing(); N], 0, s.opaque(N as u32));
             while s.again(k < all) {
                 let leaves = pick(x, k).map(
                     #[inline(always)]
@@ -183,10 +182,10 @@ where
                 nodes = next(nodes, pack(leaves, per, |left, right, each, _| level.join(left, right, each)));
                 k += 1;
             }
-            return Reduced { nodes: steps::<S, _, WARP>(s, level, spread, nodes, per, valid), kept: x, wild: !LOG };
+            return Reduced { nodes: steps::<S, _, WARP, N>(s, level, spread, nodes, per, valid), kept: x, wild: !LOG };
         }
-        let (mut sums, mut k) = ([X::Value::ZERO; STEPS], 0);
-        while k < STEPS {
+        let (mut sums, mut k) = ([X::Value::ZERO; N], 0);
+        while k < N {
             let mut terms = [X::Value::ZERO; MOST];
             if s.branch(clean >> k & 1 != 0) {
                 terms = x[k].map(
@@ -205,7 +204,7 @@ where
             }
             k += 1;
         }
-        let nodes = steps::<S, _, WARP>(s, Sums::NEW, spread, sums, per, valid).map(
+        let nodes = steps::<S, _, WARP, N>(s, Sums::NEW, spread, sums, per, valid).map(
             #[inline(always)]
             |sum| Powers { scale: if sum == X::Value::ZERO { X::Value::NO_TERM } else { X::Value::ZERO }, sum },
         );

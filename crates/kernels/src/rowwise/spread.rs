@@ -1,24 +1,22 @@
 //! Which packs of 16 bytes of which row a lane has.
 //!
 //! Idea: a group of lanes has a row, or a chunk of one: pack `p` is in lane `p % lanes`, at step `p / lanes`. A lane has
-//! eight steps in all, so short rows come several to a lane. The lanes are then the lower bits of a pack's number.
+//! 4 or 8 steps in all, so short rows come several to a lane. The lanes are then the lower bits of a pack's number.
 
-use crate::reduce::shape::split::STEPS;
-
-/// How a warp's packs are shared out.
+/// How a warp's packs are shared out, of which a lane has `N`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Spread {
+pub struct Spread<const N: usize> {
     /// Lanes of a group, as a power of two.
     lanes: u32,
     /// Steps of a row, as a power of two.
     deep: u32,
 }
 
-impl Spread {
+impl<const N: usize> Spread<N> {
     /// The whole warp has one row.
-    pub const WARP: Self = Self { lanes: 5, deep: STEPS.ilog2() };
+    pub const WARP: Self = Self { lanes: 5, deep: N.ilog2() };
 
-    /// Groups of 2^`lanes` lanes, at most a warp, each of which has 2^`deep` packs of a row, at most [`STEPS`].
+    /// Groups of 2^`lanes` lanes, at most a warp, each of which has 2^`deep` packs of a row, at most `N`.
     #[inline(always)]
     #[must_use]
     pub const fn new(lanes: u32, deep: u32) -> Self {
@@ -50,7 +48,7 @@ impl Spread {
     #[inline(always)]
     #[must_use]
     pub const fn rows(self) -> u32 {
-        (32 * STEPS as u32) >> (self.lanes + self.deep)
+        (32 * N as u32) >> (self.lanes + self.deep)
     }
 
     /// A lane's number in its group.
@@ -138,9 +136,9 @@ mod tests {
     #[test]
     fn each_pack_of_each_row_is_in_one_place() {
         for (lanes, deep) in [(3, 0), (3, 3), (4, 1), (5, 0), (5, 3)] {
-            let spread = Spread::new(lanes, deep);
+            let spread = Spread::<8>::new(lanes, deep);
             let mut seen = vec![0; (spread.rows() * spread.packs()) as usize];
-            for (k, lane) in (0..STEPS as u32).flat_map(|k| (0..32).map(move |lane| (k, lane))) {
+            for (k, lane) in (0..8).flat_map(|k| (0..32).map(move |lane| (k, lane))) {
                 seen[(spread.row(k, lane) * spread.packs() + spread.pack(k, lane)) as usize] += 1;
             }
             assert_eq!(seen, vec![1; 256], "{spread:?}");

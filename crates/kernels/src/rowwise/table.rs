@@ -4,19 +4,20 @@
 use super::Rowwise;
 use super::arrange::{Arrange, arrange};
 use super::kernel::{long, short};
+use super::steps;
 use super::norm::{LayerNorms, RmsNorms};
 use super::softmax::Softmaxes;
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
 #[cfg(not(target_arch = "nvptx64"))]
 use crate::kernel::{Visit, visit};
-use crate::source::{Bf16, F16, F32, F64};
+use crate::source::{Bf16, F16, F32, F64, Source};
 
 /// Calls `$each` with `$with` and both kernels of each operation.
 macro_rules! ops {
     ($each:ident $with:tt $source:ty, $dtype:literal: $($name:literal = $op:ty;)*) => {$(
-        $each!($with concat!("rowwise_", $name, "_", $dtype), Rowwise, long::<_, $op>);
-        $each!($with concat!("rowshort_", $name, "_", $dtype), Rowwise, short::<_, $op>);
+        $each!($with concat!("rowwise_", $name, "_", $dtype), Rowwise, long::<_, $op, { steps(size_of::<<$source as Source>::Bits>()) }>);
+        $each!($with concat!("rowshort_", $name, "_", $dtype), Rowwise, short::<_, $op, { steps(size_of::<<$source as Source>::Bits>()) }>);
     )*};
 }
 

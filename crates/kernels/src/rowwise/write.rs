@@ -4,33 +4,32 @@
 //! end of the pack before its own from the lane before it. What a row has of a line that it shares with others is
 //! written by elements.
 
+use super::level::pick;
 use super::spread::{Place, Spread};
 use crate::address::array;
 use crate::reduce::shape::piece::joined;
-use crate::reduce::shape::split::STEPS;
-use crate::reduce::shape::warp::picked;
 use crate::source::Bits;
 use warpfold_simt::{ALL, Pack, Simt};
 
 /// Writes a lane's packs to where `place` says that the row of each step is. Whether all rows begin with a line, and
 /// whether all rows, or chunks of them, begin and end with lines.
 #[inline(always)]
-pub fn write<S: Simt, B: Bits>(
+pub fn write<S: Simt, B: Bits, const N: usize>(
     s: &S,
-    spread: Spread,
+    spread: Spread<N>,
     [aligned, whole]: [bool; 2],
-    mut w: [[u32; 4]; STEPS],
+    mut w: [[u32; 4]; N],
     place: impl Fn(u32) -> Place,
 ) {
     let lane = s.lane();
     if s.branch(!whole) {
-        edges::<S, B>(s, spread, &w, &place);
+        edges::<S, B, N>(s, spread, &w, &place);
     }
     let shift = |place: &Place| place.output as u32 & 15;
     if s.branch(!aligned) {
         let own = spread.own(lane);
         let (before, is_last) = (spread.lane(lane, own.wrapping_sub(1)), own + 1 == spread.lanes());
-        let mut k = STEPS;
+        let mut k = N;
         while k > 0 {
             k -= 1;
             let shift = shift(&place(k as u32));
@@ -49,7 +48,7 @@ pub fn write<S: Simt, B: Bits>(
         }
     }
     let mut k = 0;
-    while k < STEPS {
+    while k < N {
         let (place, line) = (place(k as u32), spread.pack(k as u32, lane));
         let shift = shift(&place);
         // Bytes of the row before the line.
@@ -63,8 +62,13 @@ pub fn write<S: Simt, B: Bits>(
 
 /// Writes the elements of lines of which a row has a part.
 #[inline(always)]
-fn edges<S: Simt, B: Bits>(s: &S, spread: Spread, w: &[[u32; 4]; STEPS], place: impl Fn(u32) -> Place) {
-    let (lane, steps, mut k) = (s.lane(), s.opaque(STEPS as u32), 0);
+fn edges<S: Simt, B: Bits, const N: usize>(
+    s: &S,
+    spread: Spread<N>,
+    w: &[[u32; 4]; N],
+    place: impl Fn(u32) -> Place,
+) {
+    let (lane, steps, mut k) = (s.lane(), s.opaque(N as u32), 0);
     while s.again(k < steps) {
         let place = place(k);
         let from = spread.pack(k, lane) * B::PER;
@@ -72,7 +76,7 @@ fn edges<S: Simt, B: Bits>(s: &S, spread: Spread, w: &[[u32; 4]; STEPS], place: 
         let head = ((16 - (place.output as u32 & 15)) % 16 / B::SIZE).min(place.valid);
         let body = head + (place.valid - head) / B::PER * B::PER;
         if s.branch(from < head || (from + B::PER > body && from < place.valid)) {
-            let (own, output, mut i) = (picked(*w, k), array::<B>(place.output), 0);
+            let (own, output, mut i) = (pick(*w, k), array::<B>(place.output), 0);
             while i < B::PER {
                 let at = from + i;
                 if s.branch(at < head || (at >= body && at < place.valid)) {
