@@ -18,6 +18,8 @@ macro_rules! names {
             concat!("rowwise_softmax_masked_", $dtype), concat!("rowshort_softmax_masked_", $dtype),
             concat!("rowwise_log_softmax_", $dtype), concat!("rowshort_log_softmax_", $dtype),
             concat!("rowwise_log_softmax_masked_", $dtype), concat!("rowshort_log_softmax_masked_", $dtype),
+            concat!("rowwise_softmax_backward_", $dtype), concat!("rowshort_softmax_backward_", $dtype),
+            concat!("rowwise_log_softmax_backward_", $dtype), concat!("rowshort_log_softmax_backward_", $dtype),
             concat!("rowwise_rms_norm_", $dtype), concat!("rowshort_rms_norm_", $dtype),
             concat!("rowwise_layer_norm_", $dtype), concat!("rowshort_layer_norm_", $dtype),
         )*]
@@ -25,7 +27,7 @@ macro_rules! names {
 }
 
 impl Names for Rows {
-    const NAMES: &'static [&'static str] = &["rowwise_arrange", "rowwise_softmax_bf16", "rowshort_softmax_bf16", "rowwise_softmax_masked_f32", "rowshort_softmax_masked_f32", "rowwise_log_softmax_f32", "rowshort_log_softmax_f32", "rowwise_rms_norm_f32", "rowshort_rms_norm_f32", "rowwise_layer_norm_bf16", "rowshort_layer_norm_bf16"];
+    const NAMES: &'static [&'static str] = names!("f32" "f64" "f16" "bf16");
 }
 
 const FLOATS: [DType; 4] = [DType::F32, DType::BF16, DType::F16, DType::F64];
@@ -146,7 +148,6 @@ fn bits(array: &Array) -> &[u8] {
 }
 
 fn same(got: Result<warpfold_gpu::Array, Error>, want: Result<Array, Error>, on: &On, what: &str) {
-    if matches!(&got, Err(Error::Cuda(why)) if why.to_string().contains("there is no kernel")) { return; }
     let (got, want) = (got.and_then(|array| array.download(&on.stream)), want.expect("the CPU has a result"));
     let got = got.unwrap_or_else(|why| panic!("{what}: {}", why.to_string().chars().take(3000).collect::<String>()));
     let differs = bits(&got).iter().zip(bits(&want)).position(|(got, want)| got != want);
@@ -177,6 +178,22 @@ fn softmax(r: &mut Random, on: &On, dtype: DType, what: &str) {
     let got = if log { rows::log_softmax } else { rows::softmax }(on.view(&there, &x), &axes, &options, &on.stream);
     let masked = mask.map(|mask| (mask.shape, mask.strides));
     let what = format!("{what} {shape:?} {axes:?} {:?}+{} scale {scale} log {log} {masked:?}", x.strides, x.first);
+    same(got, want, on, &what);
+}
+
+fn gradient(r: &mut Random, on: &On, dtype: DType, what: &str) {
+    let ((shape, axes), plain) = (problem(r, dtype), r.chance(40));
+    let of = if r.chance(85) { dtype } else { FLOATS[r.below(4)] };
+    let (y, g) = (floats(r, dtype, &shape, plain), floats(r, of, &shape, plain));
+    let (scale, log) = ([1.0, 0.37, -2.0][r.below(3)], r.chance(40));
+    let options = cpu::Softmax { scale, mask: None, threads: Some(1) };
+    let op = if log { cpu::log_softmax_backward } else { cpu::softmax_backward };
+    let want = op(y.host(), g.host(), &axes, &options);
+    let (of_y, of_g) = (on.upload(&y), on.upload(&g));
+    let op = if log { rows::log_softmax_backward } else { rows::softmax_backward };
+    let options = rows::Softmax { scale, mask: None };
+    let got = op(on.view(&of_y, &y), on.view(&of_g, &g), &axes, &options, &on.stream);
+    let what = format!("{what} {shape:?} {axes:?} {:?} {of} {:?} scale {scale} log {log}", y.strides, g.strides);
     same(got, want, on, &what);
 }
 
@@ -228,6 +245,11 @@ fn many(usual: u64, test: impl Fn(&mut Random, &On, DType, &str)) {
 #[test]
 fn softmax_has_the_bits_of_the_cpu() {
     many(250, softmax);
+}
+
+#[test]
+fn gradients_have_the_bits_of_the_cpu() {
+    many(250, gradient);
 }
 
 #[test]

@@ -32,12 +32,12 @@ pub struct RowLayout {
     pub len: usize,
     /// Rows of the inner axis.
     pub inner: usize,
-    /// Bytes from row to row of the inner axis, and of the outer one.
-    pub steps: [isize; 2],
+    /// Bytes from row to row of the inner axis, and of the outer one, of each array.
+    pub steps: [[isize; 2]; 2],
     /// The same of the mask, and bytes from element to element.
     pub mask: [isize; 3],
-    /// Bytes from the first element to the end of the array.
-    pub end: usize,
+    /// Bytes from the first element to the end of each array.
+    pub ends: [usize; 2],
 }
 
 /// A number of bytes and more, so that what follows begins with a line.
@@ -46,17 +46,20 @@ fn padded(bytes: usize) -> usize {
 }
 
 impl RowLayout {
-    /// Of rows along `axes` (sorted) of an array with elements, of `size` bytes, and its mask. None if rows are not as
-    /// this type has them.
+    /// Of rows along `axes` (sorted) of two arrays with elements, of `size` bytes, and of a mask. None if rows are not
+    /// as this type has them. An array that there is not has no steps.
     #[must_use]
-    pub fn of(shape: &[usize], x: &[isize], mask: &[isize], axes: &[usize], size: usize) -> Option<Self> {
+    pub fn of(shape: &[usize], arrays: [&[isize]; 3], axes: &[usize], size: usize) -> Option<Self> {
         let dims = |of_row: bool| {
             let axes = (0..shape.len()).filter(|axis| axes.contains(axis) == of_row && shape[*axis] != 1);
-            merge(axes.map(|axis| Dim { len: shape[axis], x: x[axis], mask: mask[axis], out: 0 }).collect())
+            let step = |array: usize, axis: usize| arrays[array].get(axis).copied().unwrap_or(0);
+            let dim = |axis| Dim { len: shape[axis], x: step(0, axis), out: step(1, axis), mask: step(2, axis) };
+            merge(axes.map(dim).collect())
         };
+        let near = size as isize;
         let (len, near) = match dims(true)[..] {
             [] => (1, 0),
-            [Dim { len, x, mask, .. }] if x == size as isize => (len, mask),
+            [Dim { len, x, out, mask }] if x == near && (arrays[1].is_empty() || out == near) => (len, mask),
             _ => return None,
         };
         let none = Dim { len: 1, x: 0, mask: 0, out: 0 };
@@ -66,14 +69,18 @@ impl RowLayout {
             [outer, inner] => [outer, inner],
             _ => return None,
         };
-        let furthest = |dim: Dim| (dim.x.max(0) as usize) * (dim.len - 1);
+        let [x, second] = [|dim: Dim| dim.x, |dim: Dim| dim.out];
+        let end = |step: fn(Dim) -> isize| {
+            let furthest = |dim: Dim| step(dim).max(0) as usize * (dim.len - 1);
+            furthest(outer) + furthest(inner) + len * size
+        };
         Some(Self {
             rows: outer.len * inner.len,
             len,
             inner: inner.len,
-            steps: [inner.x, outer.x],
+            steps: [[inner.x, outer.x], [inner.out, outer.out]],
             mask: [inner.mask, outer.mask, near],
-            end: furthest(outer) + furthest(inner) + len * size,
+            ends: [end(x), end(second)],
         })
     }
 }
@@ -139,10 +146,13 @@ impl RowOperation {
             rows: rows.rows as u64,
             skip: 0,
             len: rows.len as u64,
-            end: rows.end as u64,
+            end: rows.ends[0] as u64,
             inner: Divisor::new(rows.inner as u64),
-            along: rows.steps[0] as i64,
-            outer: rows.steps[1] as i64,
+            along: rows.steps[0][0] as i64,
+            outer: rows.steps[0][1] as i64,
+            second_end: rows.ends[1] as u64,
+            second_along: rows.steps[1][0] as i64,
+            second_outer: rows.steps[1][1] as i64,
             mask_along: rows.mask[0] as i64,
             mask_outer: rows.mask[1] as i64,
             mask_near: rows.mask[2] as i64,
@@ -244,7 +254,7 @@ mod tests {
     const LIMITS: Limits = Limits { multiprocessors: 132, bandwidth: 4e12, aligned: true };
 
     fn plan(rows: usize, len: usize) -> Vec<String> {
-        let layout = RowLayout::of(&[rows, len], &[4 * len as isize, 4], &[0, 0], &[1], 4).expect("dense rows");
+        let layout = RowLayout::of(&[rows, len], [&[4 * len as isize, 4], &[], &[]], &[1], 4).expect("dense rows");
         let factors = [Factor::Absent; 2];
         let op = RowOperation {
             name: "softmax",
@@ -273,10 +283,14 @@ mod tests {
 
     #[test]
     fn rows_that_lie_otherwise_are_known() {
-        let of = |shape: &[usize], x: &[isize], axes: &[usize]| RowLayout::of(shape, x, &vec![0; x.len()], axes, 4);
+        let of = |shape: &[usize], x: &[isize], axes: &[usize]| RowLayout::of(shape, [x, &[], &[]], axes, 4);
         assert_eq!(of(&[3, 5], &[20, 4], &[0]), None);
         let turned = of(&[2, 3, 5], &[20, 40, 4], &[2]).expect("two axes of rows");
-        assert_eq!((turned.rows, turned.inner, turned.steps, turned.end), (6, 3, [40, 20], 120));
-        assert_eq!(of(&[2, 3, 5], &[-60, 20, 4], &[1, 2]).map(|rows| (rows.rows, rows.len, rows.end)), Some((2, 15, 60)));
+        assert_eq!((turned.rows, turned.inner, turned.steps[0], turned.ends[0]), (6, 3, [40, 20], 120));
+        let back = of(&[2, 3, 5], &[-60, 20, 4], &[1, 2]);
+        assert_eq!(back.map(|rows| (rows.rows, rows.len, rows.ends[0])), Some((2, 15, 60)));
+        // Rows of two arrays whose axes do not merge alike.
+        let both = RowLayout::of(&[2, 3, 5], [&[60, 20, 4], &[20, 40, 4], &[]], &[2], 4).expect("two axes of rows");
+        assert_eq!((both.inner, both.steps), (3, [[20, 60], [40, 20]]));
     }
 }

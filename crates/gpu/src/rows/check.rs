@@ -46,6 +46,21 @@ impl Asked {
         Ok(asked)
     }
 
+    /// The gradients of softmax and its logarithm.
+    ///
+    /// # Errors
+    /// As those of the CPU.
+    pub fn gradient(
+        op: &'static str,
+        y: &ArrayView<'_>,
+        gradient: &ArrayView<'_>,
+        axes: &[isize],
+    ) -> Result<Self, Error> {
+        let asked = Self::new(op, y, axes)?;
+        asked.alike("the gradients", gradient, y.shape())?;
+        Ok(asked)
+    }
+
     /// Norms.
     ///
     /// # Errors
@@ -54,13 +69,18 @@ impl Asked {
         let asked = Self::new(op, x, axes)?;
         let expected: Vec<usize> = asked.axes.iter().map(|&axis| x.shape()[axis]).collect();
         for (what, array) in [("the weights", &options.weight), ("the biases", &options.bias)] {
-            let Some(array) = array else { continue };
-            asked.floats(what, array.dtype())?;
-            if array.shape() != expected {
-                return Err(RowError::Shape { op, what, expected, found: array.shape().to_vec() }.into());
+            if let Some(array) = array {
+                asked.alike(what, array, &expected)?;
             }
         }
         Ok(asked)
+    }
+
+    /// Checks that an array has floats, and a shape.
+    fn alike(&self, what: &'static str, array: &ArrayView<'_>, expected: &[usize]) -> Result<(), Error> {
+        self.floats(what, array.dtype())?;
+        let (op, expected, found) = (self.op, expected.to_vec(), array.shape().to_vec());
+        if expected == found { Ok(()) } else { Err(RowError::Shape { op, what, expected, found }.into()) }
     }
 
     fn floats(&self, what: &'static str, dtype: DType) -> Result<(), Error> {

@@ -31,12 +31,14 @@ pub struct RowArrays<'a> {
     pub weight: Option<ArrayView<'a>>,
     /// Of [`Norm`].
     pub bias: Option<ArrayView<'a>>,
+    /// The gradient, of an operation that takes one.
+    pub gradient: Option<ArrayView<'a>>,
 }
 
 impl<'a> RowArrays<'a> {
     /// Each, and what it is.
-    fn each(&self) -> [(&'static str, Option<ArrayView<'a>>); 3] {
-        [("mask", self.mask), ("weights", self.weight), ("biases", self.bias)]
+    fn each(&self) -> [(&'static str, Option<ArrayView<'a>>); 4] {
+        [("mask", self.mask), ("weights", self.weight), ("biases", self.bias), ("gradient", self.gradient)]
     }
 }
 
@@ -48,8 +50,8 @@ pub struct RowMap {
     dtype: DType,
     shape: Vec<usize>,
     x: Layout,
-    arrays: [Option<Layout>; 3],
-    /// None of no elements. The second is for weights or biases that do not begin with lines of 16 bytes.
+    arrays: [Option<Layout>; 4],
+    /// None of no elements. The other one is for weights or biases that do not begin with lines of 16 bytes.
     sequences: Option<(Loaded, Option<Loaded>)>,
 }
 
@@ -58,6 +60,8 @@ const SOFTMAX: (&str, usize) = ("softmax", 2);
 const SOFTMAX_MASKED: (&str, usize) = ("softmax_masked", 2);
 const LOG_SOFTMAX: (&str, usize) = ("log_softmax", 2);
 const LOG_SOFTMAX_MASKED: (&str, usize) = ("log_softmax_masked", 2);
+const SOFTMAX_BACKWARD: (&str, usize) = ("softmax_backward", 1);
+const LOG_SOFTMAX_BACKWARD: (&str, usize) = ("log_softmax_backward", 1);
 const RMS_NORM: (&str, usize) = ("rms_norm", 1);
 const LAYER_NORM: (&str, usize) = ("layer_norm", 2);
 
@@ -88,6 +92,47 @@ impl RowMap {
     ) -> Result<RowMap, Error> {
         let asked = Asked::softmax("log_softmax", x, axes, options)?;
         Self::exponentials(device, x, &asked, options, [LOG_SOFTMAX, LOG_SOFTMAX_MASKED])
+    }
+
+    /// The same of [`softmax_backward`](super::softmax_backward), with gradients like the one given.
+    ///
+    /// # Errors
+    /// As [`softmax_backward`](super::softmax_backward).
+    pub fn softmax_backward(
+        device: &Device,
+        y: &ArrayView<'_>,
+        gradient: &ArrayView<'_>,
+        axes: &[isize],
+        options: &Softmax<'_>,
+    ) -> Result<RowMap, Error> {
+        let asked = Asked::gradient("softmax_backward", y, gradient, axes)?;
+        Self::gradients(device, [y, gradient], &asked, options, SOFTMAX_BACKWARD)
+    }
+
+    /// The same of [`log_softmax_backward`](super::log_softmax_backward).
+    ///
+    /// # Errors
+    /// As [`log_softmax_backward`](super::log_softmax_backward).
+    pub fn log_softmax_backward(
+        device: &Device,
+        y: &ArrayView<'_>,
+        gradient: &ArrayView<'_>,
+        axes: &[isize],
+        options: &Softmax<'_>,
+    ) -> Result<RowMap, Error> {
+        let asked = Asked::gradient("log_softmax_backward", y, gradient, axes)?;
+        Self::gradients(device, [y, gradient], &asked, options, LOG_SOFTMAX_BACKWARD)
+    }
+
+    fn gradients(
+        device: &Device,
+        [y, gradient]: [&ArrayView<'_>; 2],
+        asked: &Asked,
+        options: &Softmax<'_>,
+        of: (&'static str, usize),
+    ) -> Result<RowMap, Error> {
+        let op = RowOperation { scale: options.scale, ..operation(of, y.dtype()) };
+        Self::new(device, y, asked, &RowArrays { gradient: Some(*gradient), ..RowArrays::default() }, &op)
     }
 
     /// The same of [`rms_norm`](super::rms_norm), with weights and biases like those of the options.
@@ -141,7 +186,7 @@ impl RowMap {
     ) -> Result<RowMap, Error> {
         let &Norm { weight, weight_offset: offset, bias, epsilon } = options;
         let op = RowOperation { epsilon, offset, ..operation(of, x.dtype()) };
-        Self::new(device, x, asked, &RowArrays { weight, bias, mask: None }, &op)
+        Self::new(device, x, asked, &RowArrays { weight, bias, ..RowArrays::default() }, &op)
     }
 
     fn new(
@@ -154,13 +199,14 @@ impl RowMap {
         let shape = x.shape().to_vec();
         let arrays = given.each().map(|(_, array)| array.map(|array| Layout::of(array.layout())));
         let factor = |array: &Option<ArrayView<'_>>| array.map(|array| (array.dtype(), array.strides().to_vec()));
-        let factors = [factor(&given.weight), factor(&given.bias)];
+        let (factors, second) = ([factor(&given.weight), factor(&given.bias)], factor(&given.gradient));
         let plan = |aligned: bool| {
             let arrays = Arrays {
                 dtype: x.dtype(),
                 shape: &shape,
                 axes: &asked.axes,
                 x: x.strides(),
+                second: second.as_ref().map(|(dtype, steps)| (*dtype, &steps[..])),
                 mask: asked.mask.as_deref(),
                 factors: [0, 1].map(|i| factors[i].as_ref().map(|(dtype, steps)| (*dtype, &steps[..]))),
                 aligned,
@@ -255,12 +301,12 @@ impl RowMap {
             }
         }
         let Some((sequence, unaligned)) = &self.sequences else { return Ok(()) };
-        let [mask, weight, bias] = arrays.each().map(|(_, array)| array.map_or(0, |array| array.address()));
+        let [mask, weight, bias, second] = arrays.each().map(|(_, array)| array.map_or(0, |array| array.address()));
         let is_aligned = (weight | bias).is_multiple_of(LINE);
         let sequence = unaligned.as_ref().filter(|_| !is_aligned).unwrap_or(sequence);
         let mut scratch = stream.scratch();
         let workspace = scratch.workspace(stream, sequence.workspace)?;
-        let at = Addresses { x: x.address(), mask, weight, bias, out: address, workspace };
+        let at = Addresses { x: x.address(), second, mask, weight, bias, out: address, workspace };
         // SAFETY: the arrays are like those that were planned for, as was just seen, and stay, as `ArrayView::from_raw`
         // promises; the caller vouches for the room of the result. The workspace is the stream's, whose lock is held.
         unsafe { sequence.queue(stream, &at) }

@@ -1,7 +1,7 @@
 //! Operations on rows on a GPU: a row is reduced, and each of its elements computed from the element and the row's
 //! reduction. Results have the bits of [`warpfold_cpu::rows`].
 //!
-//! In one call: [`softmax`], [`log_softmax`], [`rms_norm`], [`layer_norm`]. Prepared once and run many times, also in a
+//! In one call: [`softmax`], [`log_softmax`], and the gradients of both; [`rms_norm`], [`layer_norm`]. Prepared once and run many times, also in a
 //! [`Graph`](crate::Graph): [`RowMap`]. Of arrays in the host's memory: [`softmax_host`] and its kin.
 
 mod check;
@@ -86,10 +86,44 @@ operations! {
     ///
     /// # Errors
     /// As [`warpfold_cpu::rows::rms_norm`]; arrays of another device; what the driver says.
-    rms_norm, Norm, |options| RowArrays { weight: options.weight, bias: options.bias, mask: None };
+    rms_norm, Norm, |options| RowArrays { weight: options.weight, bias: options.bias, ..RowArrays::default() };
     /// Each row less its mean, over its deviation: as [`warpfold_cpu::rows::layer_norm`]. The work is queued.
     ///
     /// # Errors
     /// As [`rms_norm`].
-    layer_norm, Norm, |options| RowArrays { weight: options.weight, bias: options.bias, mask: None };
+    layer_norm, Norm, |options| RowArrays { weight: options.weight, bias: options.bias, ..RowArrays::default() };
+}
+
+/// The gradients as functions: a row has the documentation and the name of each.
+macro_rules! gradients {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(
+            y: ArrayView<'_>,
+            gradient: ArrayView<'_>,
+            axes: &[isize],
+            options: &Softmax<'_>,
+            stream: &Stream,
+        ) -> Result<Array, Error> {
+            let map = RowMap::$name(&stream.device(), &y, &gradient, axes, options)?;
+            let mut out = map.output()?;
+            map.run(stream, y, &RowArrays { gradient: Some(gradient), ..RowArrays::default() }, &mut out)?;
+            Ok(out)
+        }
+    )*};
+}
+
+gradients! {
+    /// The gradient of the elements before [`softmax`], from its result `y` and the gradient of that: as
+    /// [`warpfold_cpu::rows::softmax_backward`]. Of the options only the scale counts. The work is queued.
+    ///
+    /// # Errors
+    /// As [`warpfold_cpu::rows::softmax_backward`]; arrays of another device; what the driver says.
+    softmax_backward;
+    /// The gradient of the elements before [`log_softmax`]: as [`warpfold_cpu::rows::log_softmax_backward`]. The work is
+    /// queued.
+    ///
+    /// # Errors
+    /// As [`softmax_backward`].
+    log_softmax_backward;
 }

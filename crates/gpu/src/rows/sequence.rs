@@ -17,6 +17,7 @@ use crate::stream::Stream;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Place {
     X,
+    Second,
     Mask,
     Weight,
     Bias,
@@ -29,6 +30,7 @@ pub enum Place {
 #[derive(Clone, Copy)]
 pub struct Addresses {
     pub x: u64,
+    pub second: u64,
     pub mask: u64,
     pub weight: u64,
     pub bias: u64,
@@ -40,6 +42,7 @@ impl Addresses {
     fn of(&self, place: Place) -> u64 {
         match place {
             Place::X => self.x,
+            Place::Second => self.second,
             Place::Mask => self.mask,
             Place::Weight => self.weight,
             Place::Bias => self.bias,
@@ -57,6 +60,8 @@ pub struct Arrays<'a> {
     pub axes: &'a [usize],
     /// Steps in bytes.
     pub x: &'a [isize],
+    /// The dtype of the second array, if there is one, and its steps in bytes.
+    pub second: Option<(DType, &'a [isize])>,
     pub mask: Option<&'a [isize]>,
     /// Dtypes and steps in bytes of weights and biases.
     pub factors: [Option<(DType, &'a [isize])>; 2],
@@ -76,8 +81,8 @@ struct Copy<L> {
 pub struct Sequence<C = Launch<ArrangeAt>, L = Launch<RowwiseAt>> {
     before: Vec<Copy<C>>,
     launches: Vec<L>,
-    /// Input, mask, weights, biases, output, parts.
-    at: [Place; 6],
+    /// Input, mask, weights, biases, output, second input, parts.
+    at: [Place; 7],
     after: Option<Copy<C>>,
     /// Bytes of the workspace.
     pub workspace: usize,
@@ -97,69 +102,73 @@ impl Sequence {
     /// Plans it; none if there are too many elements.
     pub fn plan(op: &RowOperation, arrays: &Arrays<'_>, limits: &Limits) -> Option<Self> {
         let &Arrays { dtype, shape, axes, .. } = arrays;
-        let size = dtype.size();
         let n = shape.iter().product();
+        let wide = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
+        // Arrays of two dtypes become numbers first.
+        let alike = arrays.second.is_none_or(|(second, _)| second == dtype);
+        let of = if alike { dtype } else { wide };
         let mut workspace = COUNTERS;
         let mut take = |bytes: usize| {
             workspace += bytes;
             Place::Room(workspace - bytes)
         };
-        let (mut before, mut at) = (Vec::new(), [Place::X, Place::Mask, Place::Weight, Place::Bias, Place::Out]);
-        // The place of each axis when rows come last, and the steps of a dense array of that order.
+        let mut before = Vec::new();
+        let mut at = [Place::X, Place::Mask, Place::Weight, Place::Bias, Place::Out, Place::Second];
+        // Rows come last.
         let order: Vec<usize> = (0..shape.len()).filter(|a| !axes.contains(a)).chain(axes.iter().copied()).collect();
         let dense = steps(shape, &order);
-        let ordered = |x: &[isize]| -> Vec<(usize, isize, isize)> {
-            order.iter().map(|&axis| (shape[axis], x[axis], dense[axis])).collect()
+        let mut copied = |before: &mut Vec<_>, place: &mut Place, steps: &[isize], dtypes: [DType; 2]| {
+            let axes: Vec<_> = order.iter().map(|&axis| (shape[axis], steps[axis], dense[axis])).collect();
+            let (from, to) = (*place, take(room(n, dtypes[1])));
+            before.push(Copy { launch: arrange(&axes, dtypes, limits), from, to, clear: 0 });
+            *place = to;
         };
-        let none = vec![0; shape.len()];
-        let mask = arrays.mask.unwrap_or(&none);
-        let layout = RowLayout::of(shape, arrays.x, mask, axes, size).or_else(|| {
-            at[0] = take(room(n, dtype));
-            let launch = arrange(&ordered(arrays.x), [dtype; 2], limits);
-            before.push(Copy { launch, from: Place::X, to: at[0], clear: 0 });
+        let given = arrays.second.map_or(&[][..], |(_, steps)| steps);
+        let mask = arrays.mask.unwrap_or(&[]);
+        let size = of.size();
+        let as_given = RowLayout::of(shape, [arrays.x, given, mask], axes, size).filter(|_| alike);
+        let layout = as_given.or_else(|| {
             let bytes: Vec<isize> = dense.iter().map(|step| step * size as isize).collect();
-            RowLayout::of(shape, &bytes, mask, axes, size).or_else(|| {
-                at[1] = take(room(n, DType::Bool));
-                let launch = arrange(&ordered(mask), [DType::Bool; 2], limits);
-                before.push(Copy { launch, from: Place::Mask, to: at[1], clear: 0 });
-                RowLayout::of(shape, &bytes, &dense, axes, size)
+            copied(&mut before, &mut at[0], arrays.x, [dtype, of]);
+            if let Some((dtype, steps)) = arrays.second {
+                copied(&mut before, &mut at[5], steps, [dtype, of]);
+            }
+            let second = if arrays.second.is_some() { &bytes[..] } else { &[] };
+            RowLayout::of(shape, [&bytes, second, mask], axes, size).or_else(|| {
+                copied(&mut before, &mut at[1], mask, [DType::Bool; 2]);
+                RowLayout::of(shape, [&bytes, second, &dense], axes, size)
             })
         })?;
-        let wide = if dtype == DType::F64 { DType::F64 } else { DType::F32 };
         let mut factors = [Factor::Absent; 2];
         for (i, given) in arrays.factors.iter().enumerate() {
-            let Some((of, steps)) = *given else { continue };
+            let Some((own, given)) = *given else { continue };
             let lens: Vec<usize> = axes.iter().map(|&axis| shape[axis]).collect();
-            let mut step = layout.len as isize;
-            let own: Vec<(usize, isize, isize)> = (lens.iter().zip(steps))
-                .map(|(&len, &x)| {
-                    step /= len as isize;
-                    (len, x, step)
-                })
-                .collect();
-            let is_dense = own.iter().all(|&(len, x, step)| len == 1 || x == step * size as isize);
+            let places = steps(&lens, &(0..lens.len()).collect::<Vec<_>>());
+            let own_axes: Vec<_> = (0..lens.len()).map(|axis| (lens[axis], given[axis], places[axis])).collect();
+            let is_dense = own_axes.iter().all(|&(len, x, place)| len == 1 || x == place * size as isize);
             let fills = (layout.len * size).is_multiple_of(16);
-            factors[i] = if of == dtype && is_dense && fills && arrays.aligned { Factor::Narrow } else { Factor::Wide };
+            factors[i] = if own == dtype && is_dense && fills && arrays.aligned { Factor::Narrow } else { Factor::Wide };
             if factors[i] == Factor::Wide {
-                let (bytes, from) = (room(layout.len, wide), at[2 + i]);
-                at[2 + i] = take(bytes);
-                let launch = arrange(&own, [of, wide], limits);
-                before.push(Copy { launch, from, to: at[2 + i], clear: bytes });
+                let (clear, from) = (room(layout.len, wide), at[2 + i]);
+                at[2 + i] = take(clear);
+                let launch = arrange(&own_axes, [own, wide], limits);
+                before.push(Copy { launch, from, to: at[2 + i], clear });
             }
         }
         // Results lie in C order, where rows may come first.
         let c_order = steps(shape, &(0..shape.len()).collect::<Vec<_>>());
         let in_place = (0..shape.len()).all(|axis| shape[axis] == 1 || c_order[axis] == dense[axis]);
-        let after = (!in_place).then(|| {
-            let from = take(room(n, dtype));
+        let after = (!in_place || of != dtype).then(|| {
+            let from = take(room(n, of));
             at[4] = from;
             let axes: Vec<_> = (0..shape.len()).map(|a| (shape[a], dense[a] * size as isize, c_order[a])).collect();
-            Copy { launch: arrange(&axes, [dtype; 2], limits), from, to: Place::Out, clear: 0 }
+            Copy { launch: arrange(&axes, [of, dtype], limits), from, to: Place::Out, clear: 0 }
         });
-        let plan = RowOperation { factors, ..*op }.plan(&layout, limits)?;
+        let plan = RowOperation { factors, dtype: of, ..*op }.plan(&layout, limits)?;
         let parts = take(plan.parts);
-        let [x, mask, weight, bias, out] = at;
-        Some(Self { before, launches: plan.launches, at: [x, mask, weight, bias, out, parts], after, workspace })
+        let [x, mask, weight, bias, out, second] = at;
+        let at = [x, mask, weight, bias, out, second, parts];
+        Some(Self { before, launches: plan.launches, at, after, workspace })
     }
 
     /// Loads the kernels.
@@ -212,10 +221,11 @@ impl Sequence<Ready<ArrangeAt>, Ready<RowwiseAt>> {
             // SAFETY: the caller's.
             unsafe { copy.queue(stream, at) }?;
         }
-        let [input, mask, weight, bias, output, parts] = self.at.map(|place| at.of(place));
+        let [input, mask, weight, bias, output, second, parts] = self.at.map(|place| at.of(place));
+        let at_rows = RowwiseAt { input, second, output, weight, bias, mask, parts };
         for launch in &self.launches {
             // SAFETY: the caller's.
-            unsafe { launch.queue(stream, RowwiseAt { input, output, weight, bias, mask, parts }) }?;
+            unsafe { launch.queue(stream, at_rows) }?;
         }
         match &self.after {
             // SAFETY: the caller's.

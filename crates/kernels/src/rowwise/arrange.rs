@@ -28,7 +28,7 @@ params! {
     pub struct Arrange at ArrangeAt {
         /// The dtype of the elements, as its place in `DType::ALL`.
         pub from: u32,
-        /// The dtype that they become: f32 or f64, of floats, or the same.
+        /// The dtype that they become: of floats another one of floats, or the same.
         pub to: u32,
         /// The axes.
         pub axes: Outputs<AXES>,

@@ -32,10 +32,11 @@ impl Rowwise {
     fn place<B: Bits>(&self, row: u64, first: u64, most: u64) -> Place {
         let valid = if row < self.rows { self.len.saturating_sub(first).min(most) as u32 } else { 0 };
         let row = if row < self.rows { row } else { 0 };
-        let [x, mask] = self.places(row);
+        let [x, second, mask] = self.places(row);
         let size = B::SIZE as u64;
         Place {
             input: self.at.input.wrapping_add(x as u64).wrapping_add(first * size),
+            second: self.at.second.wrapping_add(second as u64).wrapping_add(first * size),
             output: self.at.output + (row * self.len + first) * size,
             mask: self.at.mask.wrapping_add(mask as u64),
             first,
@@ -43,11 +44,30 @@ impl Rowwise {
         }
     }
 
-    /// Whether all rows begin with lines of 16 bytes, and whether all results do.
+    /// Whether all results begin with lines of 16 bytes.
     #[inline(always)]
-    fn aligned<B: Bits>(&self) -> [bool; 2] {
-        let input = (self.at.input | self.along as u64 | self.outer as u64) & 15 == 0;
-        [input, (self.at.output | self.len * B::SIZE as u64) & 15 == 0]
+    fn aligned_out<B: Bits>(&self) -> bool {
+        (self.at.output | self.len * B::SIZE as u64) & 15 == 0
+    }
+
+    /// A warp's packs of both arrays, or of the only one.
+    #[inline(always)]
+    fn packs<S: Simt, O: RowOp, const N: usize>(
+        &self,
+        s: &S,
+        op: &O,
+        spread: Spread<N>,
+        place: impl Fn(u32) -> Place,
+    ) -> [[[u32; 4]; N]; 2] {
+        let ([first, second], at) = (op.blank(), &self.at);
+        let aligned = (at.input | self.along as u64 | self.outer as u64) & 15 == 0;
+        let w = read(s, spread, at.input.wrapping_add(self.end), aligned, first, &place);
+        if !O::SECOND {
+            return [w, [[0; 4]; N]];
+        }
+        let aligned = (at.second | self.second_along as u64 | self.second_outer as u64) & 15 == 0;
+        let end = at.second.wrapping_add(self.second_end);
+        [w, read(s, spread, end, aligned, second, |k| place(k).of_second())]
     }
 }
 
@@ -80,10 +100,8 @@ pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     }
     let first = block * under;
     let place = call.place::<Of<O>>(number, first + mine as u64 * chunk, chunk);
-    let [aligned, aligned_out] = call.aligned::<Of<O>>();
-    let end = call.at.input.wrapping_add(call.end);
-    let spread = Spread::<N>::WARP;
-    let w = read(s, spread, end, aligned, op.blank(), |_| place);
+    let (spread, aligned_out) = (Spread::<N>::WARP, call.aligned_out::<Of<O>>());
+    let w = call.packs(s, &op, spread, |_| place);
     let Reduced { nodes, kept, wild } = op.reduce::<S, true, N>(s, spread, w, |_| place);
     let node = if s.branch(call.phase == MAP) {
         let at = [call.from + number * call.parts, call.parts];
@@ -112,9 +130,8 @@ pub fn short<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let (spread, lane) = (Spread::<N>::new(call.lanes, call.deep), s.lane());
     let first = (s.block_x() as u64 * WARPS as u64 + s.warp() as u64) * spread.rows() as u64;
     let place = |k: u32| call.place::<Of<O>>(first + spread.row(k, lane) as u64, 0, u32::MAX as u64);
-    let [aligned, aligned_out] = call.aligned::<Of<O>>();
-    let end = call.at.input.wrapping_add(call.end);
-    let w = read(s, spread, end, aligned, op.blank(), place);
+    let aligned_out = call.aligned_out::<Of<O>>();
+    let w = call.packs(s, &op, spread, place);
     let Reduced { nodes, kept, wild } = op.reduce::<S, false, N>(s, spread, w, place);
     // A lane finds what follows from the row of one step, and all lanes of its group get it.
     let own = op.stat(pick(nodes, lane % N as u32));

@@ -7,10 +7,11 @@
 //!
 //! - [`spread`]: which packs of 16 bytes a lane has. [`read`], [`write`]: packs at any address.
 //! - [`level`]: how nodes meet over lanes, steps, warps and blocks. [`op`]: what an operation is.
-//! - [`softmax`], [`norm`]: the operations. [`kernel`]: the two kernels of each. [`table`]: their names.
+//! - [`softmax`], [`gradient`], [`norm`]: the operations. [`kernel`]: the two kernels of each. [`table`]: their names.
 //! - [`arrange`]: copies arrays that lie otherwise than the kernels read them.
 
 pub mod arrange;
+pub mod gradient;
 pub mod kernel;
 pub mod level;
 pub mod norm;
@@ -64,6 +65,8 @@ params! {
     pub struct RowwiseAt {
         /// The first element.
         pub input: u64,
+        /// The first element of the second array, if the operation has two.
+        pub second: u64,
         /// The first result.
         pub output: u64,
         /// The first weight; begins with a line of 16 bytes.
@@ -92,7 +95,13 @@ params! {
         pub along: i64,
         /// Bytes from row to row of the outer axis.
         pub outer: i64,
-        /// The same of the mask; if there is one.
+        /// As `end`, of the second array.
+        pub second_end: u64,
+        /// As `along`, of the second array.
+        pub second_along: i64,
+        /// As `outer`, of the second array.
+        pub second_outer: i64,
+        /// The same of the mask, if there is one.
         pub mask_along: i64,
         /// See `mask_along`.
         pub mask_outer: i64,
@@ -132,17 +141,18 @@ params! {
 }
 
 impl Rowwise {
-    /// Bytes to row number `row`, in the array and in its mask.
+    /// Bytes to row number `row`, in the array, in the second one and in the mask.
     #[inline(always)]
-    fn places(&self, row: u64) -> [i64; 2] {
+    fn places(&self, row: u64) -> [i64; 3] {
         if self.inner.by >= self.rows {
-            return [self.along, self.mask_along].map(
+            return [self.along, self.second_along, self.mask_along].map(
                 #[inline(always)]
                 |step| row as i64 * step,
             );
         }
         let (outer, inner) = self.inner.divide(row);
         let at = |along: i64, across: i64| inner as i64 * along + outer as i64 * across;
-        [at(self.along, self.outer), at(self.mask_along, self.mask_outer)]
+        let second = at(self.second_along, self.second_outer);
+        [at(self.along, self.outer), second, at(self.mask_along, self.mask_outer)]
     }
 }

@@ -114,15 +114,15 @@ macro_rules! norm {
                 <$level>::NEW
             }
             #[inline(always)]
-            fn blank(&self) -> X::Bits {
-                X::Bits::ZERO
+            fn blank(&self) -> [X::Bits; 2] {
+                [X::Bits::ZERO; 2]
             }
             #[inline(always)]
             fn reduce<S: Simt, const WARP: bool, const N: usize>(
                 &self,
                 s: &S,
                 spread: Spread<N>,
-                w: [[u32; 4]; N],
+                [w, _]: [[[u32; 4]; N]; 2],
                 place: impl Fn(u32) -> Place,
             ) -> Reduced<Self, N> {
                 let nodes = self.nodes(s, spread, &w, &place);

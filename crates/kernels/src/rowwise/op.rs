@@ -27,19 +27,21 @@ pub trait RowOp: Copy {
     type Kept: Node;
     /// What a row was reduced to.
     type Stat: Node;
+    /// Whether there are two arrays.
+    const SECOND: bool = false;
 
     /// From what the kernel is told.
     fn new(call: &Rowwise) -> Self;
     /// How nodes meet.
     fn level(&self) -> Self::Level;
-    /// What stands in a pack for elements that are not there.
-    fn blank(&self) -> <Self::Source as Source>::Bits;
-    /// Reduces a warp's packs. `place` says where the row of each step is. As [`super::level::steps`] of `WARP`.
+    /// What stands in a pack for elements that are not there, of each array.
+    fn blank(&self) -> [<Self::Source as Source>::Bits; 2];
+    /// Reduces a warp's packs of both arrays. `place` says where the row of each step is. As [`super::level::steps`] of `WARP`.
     fn reduce<S: Simt, const WARP: bool, const N: usize>(
         &self,
         s: &S,
         spread: Spread<N>,
-        w: [[u32; 4]; N],
+        w: [[[u32; 4]; N]; 2],
         place: impl Fn(u32) -> Place,
     ) -> Reduced<Self, N>;
     /// What follows from the node of a row.

@@ -133,14 +133,15 @@ where
     }
 
     #[inline(always)]
-    fn blank(&self) -> X::Bits {
+    fn blank(&self) -> [X::Bits; 2] {
         // Minus infinity.
-        X::Bits::from_bits(match X::Bits::SIZE {
+        let blank = X::Bits::from_bits(match X::Bits::SIZE {
             2 if X::DTYPE == DType::F16 => 0xfc00,
             2 => 0xff80,
             4 => 0xff80_0000,
             _ => 0xfff0_0000_0000_0000,
-        })
+        });
+        [blank; 2]
     }
 
     #[inline(always)]
@@ -148,7 +149,7 @@ where
         &self,
         s: &S,
         spread: Spread<N>,
-        w: [[u32; 4]; N],
+        [w, _]: [[[u32; 4]; N]; 2],
         place: impl Fn(u32) -> Place,
     ) -> Reduced<Self, N> {
         let (lane, per) = (s.lane(), X::Bits::PER);

@@ -92,6 +92,8 @@ impl<const N: usize> Spread<N> {
 pub struct Place {
     /// The address of its first element.
     pub input: u64,
+    /// The address of its first element in the second array.
+    pub second: u64,
     /// The address of its first result.
     pub output: u64,
     /// The address of the row's first element in the mask.
@@ -103,6 +105,13 @@ pub struct Place {
 }
 
 impl Place {
+    /// The same of the second array.
+    #[inline(always)]
+    #[must_use]
+    pub fn of_second(self) -> Self {
+        Self { input: self.second, ..self }
+    }
+
     /// Elements of pack `pack` that are there, of `per`.
     #[inline(always)]
     #[must_use]

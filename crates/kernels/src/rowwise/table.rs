@@ -3,6 +3,7 @@
 
 use super::Rowwise;
 use super::arrange::{Arrange, arrange};
+use super::gradient::SoftmaxGradients;
 use super::kernel::{long, short};
 use super::steps;
 use super::norm::{LayerNorms, RmsNorms};
@@ -36,6 +37,8 @@ macro_rules! table {
             "softmax_masked" = Softmaxes<$source, false, true>;
             "log_softmax" = Softmaxes<$source, true, false>;
             "log_softmax_masked" = Softmaxes<$source, true, true>;
+            "softmax_backward" = SoftmaxGradients<$source, false>;
+            "log_softmax_backward" = SoftmaxGradients<$source, true>;
             "rms_norm" = RmsNorms<$source>;
             "layer_norm" = LayerNorms<$source>;
         }

@@ -100,6 +100,22 @@ fn softmax(r: &mut Random, dtype: DType, long: bool, stream: &Stream) -> Option<
     })
 }
 
+fn gradient(r: &mut Random, dtype: DType, long: bool, stream: &Stream) -> Option<String> {
+    let (shape, axes) = problem(r, dtype, long);
+    let of = if r.chance(85) { dtype } else { FLOATS[r.below(4)] };
+    let (y, g) = (floats(r, dtype, &shape), floats(r, of, &shape));
+    let (scale, log) = ([1.0, 0.37, -2.0][r.below(3)], r.chance(40));
+    let options = cpu::Softmax { scale, mask: None, threads: None };
+    let op = if log { cpu::log_softmax_backward } else { cpu::softmax_backward };
+    let want = op(y.view(), g.view(), &axes, &options).expect("a result");
+    let (of_y, of_g) = (There::new(stream, &y), There::new(stream, &g));
+    let op = if log { rows::log_softmax_backward } else { rows::softmax_backward };
+    let got = op(of_y.view(), of_g.view(), &axes, &rows::Softmax { scale, mask: None }, stream);
+    differs(got, &want, stream).map(|why| {
+        format!("{shape:?} {axes:?} {:?} {of} {:?} scale {scale} log {log}: {why}", y.strides, g.strides)
+    })
+}
+
 fn norm(r: &mut Random, dtype: DType, long: bool, stream: &Stream) -> Option<String> {
     let (shape, axes) = problem(r, dtype, long);
     let x = floats(r, dtype, &shape);
@@ -148,6 +164,12 @@ fn many(gpu: &Device, test: impl Fn(&mut Random, DType, bool, &Stream) -> Option
 fn class_softmax() {
     let Some(gpu) = gpu() else { return };
     many(&gpu, softmax);
+}
+
+#[test]
+fn class_softmax_gradients() {
+    let Some(gpu) = gpu() else { return };
+    many(&gpu, gradient);
 }
 
 #[test]
