@@ -124,6 +124,7 @@ impl Emulator {
     }
 
     /// A device that says it has this compute capability. [`Emulator::new`] has 7.5.
+    #[inline]
     pub fn like(multiprocessors: u32, capability: (u32, u32)) -> Emulator {
         Emulator::with::<All>(multiprocessors, capability)
     }

@@ -8,7 +8,7 @@
 //! - [`Array`] and [`ArrayView`] on the device. In one call: [`reduce()`], [`describe`], [`segmented`], [`group_by`],
 //!   [`unique`], [`reduce_by_key`], [`bincount`], [`histogram`]. Prepared once and run many times, also in a
 //!   [`Graph`]: [`Reduction`], [`Survey`], [`Segmented`], [`Grouped`], [`Finder`]. [`Groups`] and [`Runs`] keep an
-//!   order for several reductions. [`kmeans`] has centroid updates, iterations and fits. [`Custom`] reduces
+//!   order for several reductions. [`rows`] has softmax and norms. [`kmeans`] has centroid updates, iterations and fits. [`Custom`] reduces
 //!   [`Elements`] of a user's type.
 //! - [`Buffer`], [`Kernel`] and [`Launch`]: any kernel.
 //!
@@ -33,6 +33,7 @@ mod origin;
 pub mod ptx;
 mod queue;
 mod reduce;
+pub mod rows;
 mod scratch;
 mod segments;
 mod stream;

@@ -11,6 +11,7 @@ pub fn find<V: Visit>(entry: &str, visitor: V) -> Option<V::Output> {
         .or_else(|visitor| crate::kmeans::table::find(entry, visitor))
         .or_else(|visitor| crate::sort::table::find(entry, visitor))
         .or_else(|visitor| crate::group::table::find(entry, visitor))
+        .or_else(|visitor| crate::rowwise::table::find(entry, visitor))
         .ok()
 }
 

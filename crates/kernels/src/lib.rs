@@ -3,6 +3,7 @@
 //! - [`reduce`]: reductions of arrays. [`segment`]: of segments of a list. [`custom`]: reducers of a user's own.
 //! - [`sort`]: a radix sort, runs and distinct values. [`group`]: what labels need beside it. [`split`]: values in the
 //!   order of their labels.
+//! - [`rowwise`]: rows are reduced, and their elements computed from that: softmax, norms.
 //! - [`kmeans`]: labels, sums and means of clusters.
 //! - [`ladder`]: teaching kernels, rung by rung. [`probe`]: every method of a thread once.
 //!
@@ -26,6 +27,7 @@ pub mod node;
 pub mod params;
 pub mod probe;
 pub mod reduce;
+pub mod rowwise;
 pub mod segment;
 pub mod sort;
 pub mod source;

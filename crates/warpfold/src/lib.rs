@@ -40,8 +40,8 @@ pub use elements::reduce_elements;
 pub use emulate::{Emulated, emulate_elements};
 pub use on::{
     GroupLabels, bincount_on, describe_groups_on, describe_on, describe_segments_on, group_by_on, group_first_on,
-    group_last_on, group_sizes_on, histogram_on, kmeans_on, kmeans_watched, reduce_by_key_on, reduce_on, segmented_on,
-    unique_on,
+    group_last_on, group_sizes_on, histogram_on, kmeans_on, kmeans_watched, layer_norm_on, log_softmax_on,
+    reduce_by_key_on, reduce_on, rms_norm_on, segmented_on, softmax_on, unique_on,
 };
 pub use typed::{
     Over, View, all, any, argmax, argmin, count_nonzero, cross_entropy, layer_norm, log_softmax, logsumexp, max, mean,

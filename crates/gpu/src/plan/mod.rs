@@ -3,7 +3,7 @@
 //! `choose` finds the fold of a reduction, `planner` its shape, `panels` that of columns, `staged` that of outputs of
 //! few elements; `share` says how the work is shared out, and the numbers that tune it are in `policy`. `subtrees`,
 //! `tiled`, `parts` and `twice` reduce in two launches, and `transpose` copies what no shape reads well; `chunk` cuts a
-//! row into launches. `segments`, [`sort`], [`split`], [`rows`] and [`kmeans`] plan the other families.
+//! row into launches. `segments`, [`sort`], [`split`], [`rows`], [`rowwise`] and [`kmeans`] plan the other families.
 
 mod choose;
 mod chunk;
@@ -18,6 +18,7 @@ mod planner;
 mod policy;
 mod reduce;
 pub mod rows;
+pub mod rowwise;
 mod segments;
 mod share;
 pub mod sort;

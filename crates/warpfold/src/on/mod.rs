@@ -28,12 +28,14 @@ mod counts;
 mod groups;
 mod kmeans;
 mod reduce;
+mod rows;
 mod segments;
 
 pub use counts::{bincount_on, histogram_on, unique_on};
 pub use groups::{GroupLabels, describe_groups_on, group_by_on, group_first_on, group_last_on, group_sizes_on};
 pub use kmeans::{kmeans_on, kmeans_watched};
 pub use reduce::{describe_on, reduce_on};
+pub use rows::{layer_norm_on, log_softmax_on, rms_norm_on, softmax_on};
 pub use segments::{describe_segments_on, reduce_by_key_on, segmented_on};
 
 use warpfold_array::Error;
@@ -130,6 +132,8 @@ mod tests {
             histogram_on(device, x, &Bins::Uniform { bins: 2, range: None }, None).map(|_| ()),
             bincount_on(device, x, None, 0).map(|_| ()),
             kmeans_on(device, &KMeans::new(1), &points, None).map(|_| ()),
+            softmax_on(device, floats, &[0], &warpfold_cpu::rows::Softmax::default()).map(|_| ()),
+            rms_norm_on(device, floats, &[0], &warpfold_cpu::rows::Norm::default()).map(|_| ()),
         ];
         for said in said {
             let error = said.expect_err("no such device");

@@ -21,6 +21,8 @@ mod host;
 mod keys;
 mod kmeans;
 mod prepared;
+mod rows;
+mod rows_speed;
 #[allow(dead_code)]
 #[path = "../all/reference.rs"]
 mod reference;

@@ -1,0 +1,296 @@
+//! What to launch for operations on rows.
+
+use warpfold_array::problem::{Dim, merge};
+use warpfold_core::DType;
+use warpfold_kernels::params::Plain;
+use warpfold_kernels::reduce::any::AXES;
+use warpfold_kernels::reduce::recipe::code;
+use warpfold_kernels::reduce::shape::map::Divisor;
+use warpfold_kernels::reduce::shape::piece::{Kept, Outputs};
+use warpfold_kernels::rowwise::arrange::{Arrange, ArrangeAt};
+use warpfold_kernels::rowwise::{
+    MAP, MEET, NARROW, NONE, PARTS, REDUCE, Rowwise, RowwiseAt, THREADS, WARPS, WHOLE, WIDE, chunk, steps,
+};
+
+use super::Launch;
+use super::limits::Limits;
+use super::policy::COPIED_BYTES;
+
+/// Lanes to a short row, at least: as many as a lane has steps.
+const LANES: usize = 8;
+/// Blocks of a copy for each multiprocessor. Not measured.
+const SPREAD: u64 = 16;
+/// Bytes of a line.
+const LINE: usize = 16;
+
+/// Rows whose elements lie side by side, along at most two axes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RowLayout {
+    /// Rows.
+    pub rows: usize,
+    /// Elements of a row.
+    pub len: usize,
+    /// Rows of the inner axis.
+    pub inner: usize,
+    /// Bytes from row to row of the inner axis, and of the outer one, of each array.
+    pub steps: [[isize; 2]; 2],
+    /// The same of the mask, and bytes from element to element.
+    pub mask: [isize; 3],
+    /// Bytes from the first element to the end of each array.
+    pub ends: [usize; 2],
+}
+
+/// A number of bytes and more, so that what follows begins with a line.
+fn padded(bytes: usize) -> usize {
+    bytes.next_multiple_of(256)
+}
+
+impl RowLayout {
+    /// Of rows along `axes` (sorted) of two arrays with elements, of `size` bytes, and of a mask. None if rows are not
+    /// as this type has them. An array that there is not has no steps.
+    #[must_use]
+    pub fn of(shape: &[usize], arrays: [&[isize]; 3], axes: &[usize], size: usize) -> Option<Self> {
+        let dims = |of_row: bool| {
+            let axes = (0..shape.len()).filter(|axis| axes.contains(axis) == of_row && shape[*axis] != 1);
+            let step = |array: usize, axis: usize| arrays[array].get(axis).copied().unwrap_or(0);
+            let dim = |axis| Dim { len: shape[axis], x: step(0, axis), out: step(1, axis), mask: step(2, axis) };
+            merge(axes.map(dim).collect())
+        };
+        let near = size as isize;
+        let (len, near) = match dims(true)[..] {
+            [] => (1, 0),
+            [Dim { len, x, out, mask }] if x == near && (arrays[1].is_empty() || out == near) => (len, mask),
+            _ => return None,
+        };
+        let none = Dim { len: 1, x: 0, mask: 0, out: 0 };
+        let [outer, inner] = match dims(false)[..] {
+            [] => [none; 2],
+            [inner] => [none, inner],
+            [outer, inner] => [outer, inner],
+            _ => return None,
+        };
+        let [x, second] = [|dim: Dim| dim.x, |dim: Dim| dim.out];
+        let end = |step: fn(Dim) -> isize| {
+            let furthest = |dim: Dim| step(dim).max(0) as usize * (dim.len - 1);
+            furthest(outer) + furthest(inner) + len * size
+        };
+        Some(Self {
+            rows: outer.len * inner.len,
+            len,
+            inner: inner.len,
+            steps: [[inner.x, outer.x], [inner.out, outer.out]],
+            mask: [inner.mask, outer.mask, near],
+            ends: [end(x), end(second)],
+        })
+    }
+}
+
+/// Weights or biases as kernels find them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Factor {
+    /// There are none.
+    Absent,
+    /// They are like the elements, and fill whole lines.
+    Narrow,
+    /// They have been converted.
+    Wide,
+}
+
+impl Factor {
+    fn code(self) -> u32 {
+        match self {
+            Factor::Absent => NONE,
+            Factor::Narrow => NARROW,
+            Factor::Wide => WIDE,
+        }
+    }
+}
+
+/// An operation on rows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RowOperation {
+    /// Its name in the names of kernels.
+    pub name: &'static str,
+    /// The dtype of the elements.
+    pub dtype: DType,
+    /// Words of a node.
+    pub node: usize,
+    /// Whether there is a mask.
+    pub masked: bool,
+    /// Elements are multiplied by this number first.
+    pub scale: f64,
+    /// Added to the mean square, or to the variance.
+    pub epsilon: f64,
+    /// Added to each weight.
+    pub offset: f64,
+    /// Weights and biases.
+    pub factors: [Factor; 2],
+}
+
+/// The launches of an operation on rows, in order, and bytes of room for parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowPlan {
+    /// In order.
+    pub launches: Vec<Launch<RowwiseAt>>,
+    /// Bytes.
+    pub parts: usize,
+}
+
+impl RowOperation {
+    /// Plans the operation on rows that have elements; none if there are too many.
+    #[must_use]
+    pub fn plan(&self, rows: &RowLayout, limits: &Limits) -> Option<RowPlan> {
+        let size = self.dtype.size();
+        let call = Rowwise {
+            at: RowwiseAt::default(),
+            rows: rows.rows as u64,
+            skip: 0,
+            len: rows.len as u64,
+            end: rows.ends[0] as u64,
+            inner: Divisor::new(rows.inner as u64),
+            along: rows.steps[0][0] as i64,
+            outer: rows.steps[0][1] as i64,
+            second_end: rows.ends[1] as u64,
+            second_along: rows.steps[1][0] as i64,
+            second_outer: rows.steps[1][1] as i64,
+            mask_along: rows.mask[0] as i64,
+            mask_outer: rows.mask[1] as i64,
+            mask_near: rows.mask[2] as i64,
+            masked: self.masked as u64,
+            scale: self.scale,
+            epsilon: self.epsilon,
+            offset: self.offset,
+            weights: self.factors[0].code(),
+            biases: self.factors[1].code(),
+            phase: WHOLE,
+            warps: 1,
+            lanes: 0,
+            deep: 0,
+            blocks: 1,
+            from: 0,
+            to: 0,
+            parts: 0,
+            under: 0,
+        };
+        let packs = (rows.len * size).div_ceil(LINE).next_power_of_two();
+        let all = 32 * steps(size);
+        if packs < all {
+            let lanes = packs.clamp(LANES, 32);
+            let deep = packs.div_ceil(lanes);
+            let (lanes, deep) = (lanes.ilog2(), deep.ilog2());
+            let per_block = WARPS as usize * (all >> (lanes + deep));
+            let launch = self.launch("rowshort", rows.rows.div_ceil(per_block), &Rowwise { lanes, deep, ..call })?;
+            return Some(RowPlan { launches: vec![launch], parts: 0 });
+        }
+        let chunks = rows.len.div_ceil(chunk(size) as usize);
+        let warps = chunks.next_power_of_two().min(WARPS as usize);
+        if chunks <= WARPS as usize {
+            let grid = rows.rows.div_ceil(WARPS as usize / warps);
+            let launch = self.launch("rowwise", grid, &Rowwise { warps: warps as u32, ..call })?;
+            return Some(RowPlan { launches: vec![launch], parts: 0 });
+        }
+        self.in_parts(Rowwise { warps: WARPS, ..call }, limits)
+    }
+
+    /// Rows that several blocks share: some at a time, whose elements are still in the cache when they are read again.
+    fn in_parts(&self, call: Rowwise, limits: &Limits) -> Option<RowPlan> {
+        let size = self.dtype.size() as u64;
+        let under = WARPS as u64 * chunk(self.dtype.size());
+        let blocks = call.len.div_ceil(under);
+        let at_once = (limits.multiprocessors as u64 * COPIED_BYTES as u64 / (call.len * size)).max(1);
+        let (mut launches, mut skip, mut room) = (Vec::new(), 0, 0);
+        while skip < call.rows {
+            let rows = at_once.min(call.rows - skip);
+            let mut call = Rowwise { skip, blocks, phase: REDUCE, under, ..call };
+            launches.push(self.launch("rowwise", (rows * blocks) as usize, &call)?);
+            (call.parts, room) = (blocks, call.rows * blocks);
+            while call.parts > PARTS {
+                let fewer = call.parts.div_ceil(PARTS);
+                let meet = Rowwise { blocks: fewer, phase: MEET, to: room, ..call };
+                launches.push(self.launch("rowwise", (rows * fewer) as usize, &meet)?);
+                call = Rowwise { parts: fewer, under: call.under * PARTS, from: room, ..call };
+                room += call.rows * fewer;
+            }
+            launches.push(self.launch("rowwise", (rows * blocks) as usize, &Rowwise { phase: MAP, ..call })?);
+            skip += rows;
+        }
+        Some(RowPlan { launches, parts: room as usize * self.node * 4 })
+    }
+
+    fn launch(&self, kernel: &str, grid: usize, call: &Rowwise) -> Option<Launch<RowwiseAt>> {
+        let grid = i32::try_from(grid).ok()? as u32;
+        Some(Launch::new(format!("{kernel}_{}_{}", self.name, self.dtype), grid, THREADS, call))
+    }
+}
+
+/// Bytes of room for so many elements of a dtype, and for what is read after them.
+#[must_use]
+pub fn room(elements: usize, dtype: DType) -> usize {
+    padded(elements * dtype.size() + 8 * 8)
+}
+
+/// A copy of an array with elements of `from` as elements of `to`, of the axes' lengths, steps in bytes, and steps in
+/// elements.
+#[must_use]
+pub fn arrange(axes: &[(usize, isize, isize)], [from, to]: [DType; 2], limits: &Limits) -> Launch<ArrangeAt> {
+    let dims = axes.iter().filter(|(len, ..)| *len != 1);
+    let dims = merge(dims.map(|&(len, x, out)| Dim { len, x, mask: 0, out }).collect());
+    let mut axis = [Kept { len: 1, ..Kept::default() }; AXES];
+    for (axis, dim) in axis.iter_mut().zip(dims.iter().rev()) {
+        *axis = Kept { len: dim.len as u64, x: dim.x as i64, mask: 0, out: dim.out as i64 };
+    }
+    let total = dims.iter().map(|dim| dim.len as u64).product();
+    let axes = Outputs { total, axes: dims.len().max(1) as u64, axis };
+    let call = Arrange { at: ArrangeAt::default(), from: code(from), to: code(to), axes };
+    let grid = total.div_ceil(THREADS as u64).min(limits.multiprocessors as u64 * SPREAD);
+    const { assert!(Arrange::BYTES == size_of::<Arrange>()) };
+    Launch::new("rowwise_arrange", grid as u32, THREADS, &call)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: Limits = Limits { multiprocessors: 132, bandwidth: 4e12, aligned: true };
+
+    fn plan(rows: usize, len: usize) -> Vec<String> {
+        let layout = RowLayout::of(&[rows, len], [&[4 * len as isize, 4], &[], &[]], &[1], 4).expect("dense rows");
+        let factors = [Factor::Absent; 2];
+        let op = RowOperation {
+            name: "softmax",
+            dtype: DType::F32,
+            node: 2,
+            masked: false,
+            scale: 1.0,
+            epsilon: 0.0,
+            offset: 0.0,
+            factors,
+        };
+        let plan = op.plan(&layout, &LIMITS).expect("a plan");
+        plan.launches.iter().map(|launch| format!("{} {}", launch.entry, launch.grid)).collect()
+    }
+
+    #[test]
+    fn rows_are_shared_out_by_their_length() {
+        assert_eq!(plan(1000, 16), ["rowshort_softmax_f32 4"]);
+        assert_eq!(plan(1000, 500), ["rowshort_softmax_f32 63"]);
+        assert_eq!(plan(1000, 1024), ["rowwise_softmax_f32 125"]);
+        assert_eq!(plan(1000, 8192), ["rowwise_softmax_f32 1000"]);
+        assert_eq!(plan(2, 8193), ["rowwise_softmax_f32 4"; 2]);
+        let very_long = plan(1, 8192 * 257);
+        assert_eq!(very_long, ["rowwise_softmax_f32 257", "rowwise_softmax_f32 2", "rowwise_softmax_f32 257"]);
+    }
+
+    #[test]
+    fn rows_that_lie_otherwise_are_known() {
+        let of = |shape: &[usize], x: &[isize], axes: &[usize]| RowLayout::of(shape, [x, &[], &[]], axes, 4);
+        assert_eq!(of(&[3, 5], &[20, 4], &[0]), None);
+        let turned = of(&[2, 3, 5], &[20, 40, 4], &[2]).expect("two axes of rows");
+        assert_eq!((turned.rows, turned.inner, turned.steps[0], turned.ends[0]), (6, 3, [40, 20], 120));
+        let back = of(&[2, 3, 5], &[-60, 20, 4], &[1, 2]);
+        assert_eq!(back.map(|rows| (rows.rows, rows.len, rows.ends[0])), Some((2, 15, 60)));
+        // Rows of two arrays whose axes do not merge alike.
+        let both = RowLayout::of(&[2, 3, 5], [&[60, 20, 4], &[20, 40, 4], &[]], &[2], 4).expect("two axes of rows");
+        assert_eq!((both.inner, both.steps), (3, [[20, 60], [40, 20]]));
+    }
+}

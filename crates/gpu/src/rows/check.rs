@@ -1,0 +1,90 @@
+//! The checks of a call's arrays, with the errors of the CPU.
+
+use warpfold_array::problem::{broadcast, normalize_axes};
+use warpfold_array::{Error, RowError};
+use warpfold_core::DType;
+
+use super::{Norm, Softmax};
+use crate::view::ArrayView;
+
+/// What an operation on rows is asked for.
+pub struct Asked {
+    /// The operation.
+    pub op: &'static str,
+    /// The axes of a row, sorted.
+    pub axes: Vec<usize>,
+    /// The mask's step along each axis of the array, if there is one.
+    pub mask: Option<Vec<isize>>,
+}
+
+impl Asked {
+    /// Checks the elements and the axes.
+    fn new(op: &'static str, x: &ArrayView<'_>, axes: &[isize]) -> Result<Self, Error> {
+        let axes = normalize_axes(Some(axes), x.shape().len())?;
+        let asked = Self { op, axes, mask: None };
+        asked.floats("the elements", x.dtype())?;
+        Ok(asked)
+    }
+
+    /// Softmax and its logarithm.
+    ///
+    /// # Errors
+    /// As those of the CPU.
+    pub fn softmax(
+        op: &'static str,
+        x: &ArrayView<'_>,
+        axes: &[isize],
+        options: &Softmax<'_>,
+    ) -> Result<Self, Error> {
+        let mut asked = Self::new(op, x, axes)?;
+        if let Some(mask) = &options.mask {
+            if mask.dtype() != DType::Bool {
+                return Err(Error::MaskDType { dtype: mask.dtype() });
+            }
+            asked.mask = Some(broadcast(mask.layout(), x.layout())?);
+        }
+        Ok(asked)
+    }
+
+    /// The gradients of softmax and its logarithm.
+    ///
+    /// # Errors
+    /// As those of the CPU.
+    pub fn gradient(
+        op: &'static str,
+        y: &ArrayView<'_>,
+        gradient: &ArrayView<'_>,
+        axes: &[isize],
+    ) -> Result<Self, Error> {
+        let asked = Self::new(op, y, axes)?;
+        asked.alike("the gradients", gradient, y.shape())?;
+        Ok(asked)
+    }
+
+    /// Norms.
+    ///
+    /// # Errors
+    /// As those of the CPU.
+    pub fn norm(op: &'static str, x: &ArrayView<'_>, axes: &[isize], options: &Norm<'_>) -> Result<Self, Error> {
+        let asked = Self::new(op, x, axes)?;
+        let expected: Vec<usize> = asked.axes.iter().map(|&axis| x.shape()[axis]).collect();
+        for (what, array) in [("the weights", &options.weight), ("the biases", &options.bias)] {
+            if let Some(array) = array {
+                asked.alike(what, array, &expected)?;
+            }
+        }
+        Ok(asked)
+    }
+
+    /// Checks that an array has floats, and a shape.
+    fn alike(&self, what: &'static str, array: &ArrayView<'_>, expected: &[usize]) -> Result<(), Error> {
+        self.floats(what, array.dtype())?;
+        let (op, expected, found) = (self.op, expected.to_vec(), array.shape().to_vec());
+        if expected == found { Ok(()) } else { Err(RowError::Shape { op, what, expected, found }.into()) }
+    }
+
+    fn floats(&self, what: &'static str, dtype: DType) -> Result<(), Error> {
+        let op = self.op;
+        if dtype.is_float() { Ok(()) } else { Err(RowError::NotFloats { op, what, dtype }.into()) }
+    }
+}

@@ -1,0 +1,102 @@
+//! The gradients of softmax and of its logarithm.
+//!
+//! Idea: the packs of both arrays are kept as they are: what softmax has computed, and the gradient of that.
+
+use super::Rowwise;
+use super::level::{Level, Sums, pack, steps};
+use super::number::{canonical, numbers};
+use super::op::{Reduced, RowOp};
+use super::spread::{At, Place, Spread};
+use crate::node::Node;
+use crate::source::{Bits, Source};
+use warpfold_core::rows::{log_softmax_gradient, softmax_gradient};
+use warpfold_core::{Accumulate, Element, Float, Real};
+use warpfold_simt::{Pod, Simt};
+
+/// The gradient before softmax, or (`LOG`) before its logarithm.
+#[derive(Clone, Copy)]
+pub struct SoftmaxGradients<X: Source, const LOG: bool> {
+    scale: X::Value,
+}
+
+impl<X, const LOG: bool> RowOp for SoftmaxGradients<X, LOG>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    type Source = X;
+    type Level = Sums<X::Value>;
+    type Kept = [[u32; 4]; 2];
+    type Stat = X::Value;
+    const SECOND: bool = true;
+
+    #[inline(always)]
+    fn new(call: &Rowwise) -> Self {
+        Self { scale: X::Value::from_f64(call.scale) }
+    }
+
+    #[inline(always)]
+    fn level(&self) -> Self::Level {
+        Sums::NEW
+    }
+
+    #[inline(always)]
+    fn blank(&self) -> [X::Bits; 2] {
+        // +0.0 and -0.0, whose product is -0.0, too: that changes no sum.
+        [X::Bits::ZERO, X::Bits::from_bits(1 << (8 * X::Bits::SIZE - 1))]
+    }
+
+    #[inline(always)]
+    fn reduce<S: Simt, const WARP: bool, const N: usize>(
+        &self,
+        s: &S,
+        spread: Spread<N>,
+        [y, gradients]: [[[u32; 4]; N]; 2],
+        place: impl Fn(u32) -> Place,
+    ) -> Reduced<Self, N> {
+        let nodes = warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| {
+                let (y, mut terms) = (numbers::<S, X>(s, y[k]), numbers::<S, X>(s, gradients[k]));
+                let mut i = 0;
+                while !LOG && i < X::Bits::PER as usize {
+                    terms[i] = y[i].mul(terms[i]);
+                    i += 1;
+                }
+                pack(terms, X::Bits::PER, |left, right, _, _| left.add(right))
+            },
+        );
+        let nodes = steps::<S, _, WARP, N>(s, self.level(), spread, nodes, X::Bits::PER, |k| place(k).valid);
+        let kept = warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| [y[k], gradients[k]],
+        );
+        Reduced { nodes, kept, wild: false }
+    }
+
+    #[inline(always)]
+    fn stat(&self, node: <Self::Level as Level>::Node) -> Self::Stat {
+        node
+    }
+
+    #[inline(always)]
+    fn is_plain(&self, _stat: Self::Stat) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn map<S: Simt>(&self, s: &S, [y, gradients]: Self::Kept, sum: Self::Stat, _at: At) -> [u32; 4] {
+        let (y, mut each) = (numbers::<S, X>(s, y), numbers::<S, X>(s, gradients));
+        let mut i = 0;
+        while i < X::Bits::PER as usize {
+            let of = if LOG { log_softmax_gradient(y[i], each[i], sum) } else { softmax_gradient(y[i], each[i], sum) };
+            each[i] = of.mul(self.scale);
+            i += 1;
+        }
+        canonical::<S, X>(s, each)
+    }
+
+    #[inline(always)]
+    fn map_any<S: Simt>(&self, s: &S, kept: Self::Kept, stat: Self::Stat, _wild: bool, at: At) -> [u32; 4] {
+        self.map(s, kept, stat, at)
+    }
+}

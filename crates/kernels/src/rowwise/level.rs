@@ -1,0 +1,239 @@
+//! How the nodes of a row meet: over a group's lanes, its steps, the warps of a block, and parts in memory.
+//!
+//! Every lane gets the node. Nodes are whole subtrees but for the last, which has fewer elements under it; how many
+//! follows from its place, so counts are not exchanged. Nodes of no elements mean nothing.
+
+use super::WARPS;
+use super::number::MOST;
+use super::spread::Spread;
+use crate::node::{Node, exchange, fetch, get, put, select};
+use core::marker::PhantomData;
+use warpfold_core::Float;
+use warpfold_simt::{Global, Shared, Simt};
+
+/// How two neighbours become one.
+pub trait Level: Copy {
+    /// What becomes one.
+    type Node: Node;
+    /// Whether the bits depend on how many elements are under a node: else a node of none changes nothing.
+    const COUNTS: bool;
+    /// The node of no elements.
+    fn nothing(self) -> Self::Node;
+    /// The node above two whole subtrees of `each` elements.
+    fn join(self, left: Self::Node, right: Self::Node, each: u32) -> Self::Node;
+    /// The node above two of so many elements, of which the left has some.
+    fn meet(self, left: (Self::Node, u64), right: (Self::Node, u64)) -> Self::Node;
+
+    /// The node above a whole subtree of `each` elements and its neighbour, which has `count`. If `count` is zero, the
+    /// left one may have fewer.
+    #[inline(always)]
+    fn above<S: Simt>(self, s: &S, left: Self::Node, right: Self::Node, each: u32, count: u32) -> Self::Node {
+        let mut node = self.join(left, right, each);
+        if Self::COUNTS && s.branch(count < each) {
+            node = left;
+            if s.branch(count > 0) {
+                node = self.meet((left, each as u64), (right, count as u64));
+            }
+        }
+        node
+    }
+}
+
+/// The left and the right one of a lane's own node and the one that it got.
+#[inline(always)]
+fn ordered<L: Level>(high: bool, got: L::Node, own: L::Node) -> (L::Node, L::Node) {
+    if L::COUNTS { (select(high, got, own), select(high, own, got)) } else { (own, got) }
+}
+
+/// The node over `N` steps of 32 lanes, `each` elements a lane: a transposed butterfly. At each of the first levels a
+/// lane keeps half of its nodes, and sends the other half.
+#[inline(always)]
+fn tile<S: Simt, L: Level, const N: usize>(s: &S, level: L, mut nodes: [L::Node; N], each: u32) -> L::Node {
+    let (lane, mut have, mut bit) = (s.lane(), N, 1);
+    while bit < 32 {
+        let high = lane & bit != 0;
+        let mut j = 0;
+        while j < have.div_ceil(2) {
+            let (mut own, mut other) = (nodes[j], nodes[j]);
+            if have > 1 {
+                (own, other) = (select(high, nodes[2 * j + 1], nodes[2 * j]), select(high, nodes[2 * j], nodes[2 * j + 1]));
+            }
+            let (left, right) = ordered::<L>(high, exchange(s, other, bit), own);
+            nodes[j] = level.join(left, right, bit * each);
+            j += 1;
+        }
+        have = have.div_ceil(2);
+        bit *= 2;
+    }
+    // The steps, of which each lane has one.
+    let mut bit = 1;
+    while bit < N as u32 {
+        let (left, right) = ordered::<L>(lane & bit != 0, exchange(s, nodes[0], bit), nodes[0]);
+        nodes[0] = level.join(left, right, 32 * bit * each);
+        bit *= 2;
+    }
+    nodes[0]
+}
+
+/// What is kept of step `k`, without a branch around it.
+#[inline(always)]
+pub fn pick<T: Node, const N: usize>(all: [T; N], k: u32) -> T {
+    let (mut one, mut i) = (all[0], 1);
+    while i < N {
+        one = select(k == i as u32, all[i], one);
+        i += 1;
+    }
+    one
+}
+
+/// For each step the node of its row, or of the row's chunk, from those of the lane's packs of `per` elements. `valid`
+/// says how many elements the row of a step has. Whether the warp has one row, so that `spread` is [`Spread::WARP`].
+#[inline(always)]
+pub fn steps<S: Simt, L: Level, const WARP: bool, const N: usize>(
+    s: &S,
+    level: L,
+    spread: Spread<N>,
+    mut nodes: [L::Node; N],
+    per: u32,
+    valid: impl Fn(u32) -> u32,
+) -> [L::Node; N] {
+    if WARP && (!L::COUNTS || s.branch(valid(0) == 32 * N as u32 * per)) {
+        return [tile(s, level, nodes, per); N];
+    }
+    let (lane, lanes, mut bit) = (s.lane(), spread.lanes(), 1);
+    while s.again(bit < lanes) {
+        nodes = warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| {
+                let (left, right) = ordered::<L>(lane & bit != 0, exchange(s, nodes[k], bit), nodes[k]);
+                let from = (spread.pack(k as u32, lane) & !(bit - 1) | bit) * per;
+                level.above(s, left, right, bit * per, valid(k as u32).saturating_sub(from).min(bit * per))
+            },
+        );
+        bit <<= 1;
+    }
+    let mut apart = 1;
+    while apart < N {
+        if s.branch((apart as u32) < spread.steps()) {
+            let each = apart as u32 * lanes * per;
+            let mut k = 0;
+            while k < N {
+                let from = (spread.step(k as u32) + apart as u32) * lanes * per;
+                let count = valid(k as u32).saturating_sub(from).min(each);
+                let node = level.above(s, nodes[k], nodes[k + apart], each, count);
+                let mut i = 0;
+                while i < 2 * apart {
+                    nodes[k + i] = node;
+                    i += 1;
+                }
+                k += 2 * apart;
+            }
+        }
+        apart *= 2;
+    }
+    nodes
+}
+
+/// The node of all elements, of which each lane of every `lanes` (a power of two) has a node of `each`, its own number
+/// `own` among them. There are `valid` elements.
+#[inline(always)]
+fn lanes<S: Simt, L: Level>(s: &S, level: L, mut node: L::Node, lanes: u32, own: u64, each: u64, valid: u64) -> L::Node {
+    let (mut bit, lanes) = (1, s.opaque(lanes));
+    while s.again(bit < lanes) {
+        let (left, right) = ordered::<L>(own as u32 & bit != 0, exchange(s, node, bit), node);
+        let first = own & !(2 * bit as u64 - 1);
+        let [m, n] = [first, first + bit as u64].map(
+            #[inline(always)]
+            |from| valid.saturating_sub(from * each).min(bit as u64 * each),
+        );
+        node = if L::COUNTS && s.branch(n == 0) { left } else { level.meet((left, m), (right, n)) };
+        bit <<= 1;
+    }
+    node
+}
+
+/// The node of the elements of `warps` warps (a power of two) side by side, each of which has one of `each` elements.
+/// They have `valid` elements. `slots` has room for a node of each warp of the block, and is read until the next
+/// barrier.
+#[inline(always)]
+pub fn warps<S: Simt, L: Level>(
+    s: &S,
+    level: L,
+    slots: Shared<u32>,
+    node: L::Node,
+    warps: u32,
+    each: u64,
+    valid: u64,
+) -> L::Node {
+    if s.branch(warps == 1) {
+        return node;
+    }
+    if s.branch(s.lane() == 0) {
+        put(s, slots, 32, s.warp(), node);
+    }
+    s.barrier();
+    let own = s.lane() & (warps - 1);
+    let node = get(s, slots, 32, (s.warp() & !(warps - 1)) + own, node);
+    lanes(s, level, node, warps, own as u64, each, valid)
+}
+
+/// The node of `count` parts in memory from number `first`, at most as many as the block has threads. Each but the last
+/// has `each` elements under it, and all of them have `valid`. `slots` is as for [`warps`].
+#[inline(always)]
+pub fn parts<S: Simt, L: Level>(
+    s: &S,
+    level: L,
+    slots: Shared<u32>,
+    memory: Global<u32>,
+    [first, count]: [u64; 2],
+    [each, valid]: [u64; 2],
+) -> L::Node {
+    let own = s.thread_x() as u64;
+    let mut part = level.nothing();
+    if s.branch(own < count) {
+        part = fetch(s, memory, (first + own) as usize, part);
+    }
+    let node = lanes(s, level, part, 32, own, each, valid);
+    warps(s, level, slots, node, WARPS, 32 * each, valid)
+}
+
+/// Sums.
+#[derive(Clone, Copy)]
+pub struct Sums<F>(PhantomData<F>);
+
+impl<F> Sums<F> {
+    /// Sums of this type.
+    pub const NEW: Self = Self(PhantomData);
+}
+
+impl<F: Float + Node> Level for Sums<F> {
+    type Node = F;
+    const COUNTS: bool = false;
+    #[inline(always)]
+    fn nothing(self) -> F {
+        F::NOTHING
+    }
+    #[inline(always)]
+    fn join(self, left: F, right: F, _each: u32) -> F {
+        left.add(right)
+    }
+    #[inline(always)]
+    fn meet(self, left: (F, u64), right: (F, u64)) -> F {
+        left.0.add(right.0)
+    }
+}
+
+/// The node over the first `per` of some leaves, a power of two.
+#[inline(always)]
+pub fn pack<N: Copy>(mut leaves: [N; MOST], per: u32, join: impl Fn(N, N, u32, u32) -> N) -> N {
+    let (per, mut each) = (per as usize, 1);
+    while each < per {
+        let mut i = 0;
+        while i < per {
+            leaves[i] = join(leaves[i], leaves[i + each], each as u32, i as u32);
+            i += 2 * each;
+        }
+        each *= 2;
+    }
+    leaves[0]
+}

@@ -1,0 +1,158 @@
+//! Operations on rows: a row is reduced, and each of its elements computed from the element and the reduction.
+//!
+//! Idea: a warp reads up to 1024 elements of a row, or of several short rows, into registers, once. Its lanes reduce them by
+//! the tree, warps of a row meet in shared memory, and each lane computes its elements from what the row was reduced to
+//! and writes them. A row that is longer than a block takes is reduced by one launch and computed by another.
+//! Bottleneck: memory, one read and one write; of softmax of 2 bytes nearly the exponentials.
+//!
+//! - [`spread`]: which packs of 16 bytes a lane has. [`read`], [`write`]: packs at any address.
+//! - [`level`]: how nodes meet over lanes, steps, warps and blocks. [`op`]: what an operation is.
+//! - [`softmax`], [`gradient`], [`norm`]: the operations. [`kernel`]: the two kernels of each. [`table`]: their names.
+//! - [`arrange`]: copies arrays that lie otherwise than the kernels read them.
+
+pub mod arrange;
+pub mod gradient;
+pub mod kernel;
+pub mod level;
+pub mod norm;
+pub mod number;
+pub mod op;
+pub mod read;
+pub mod softmax;
+pub mod spread;
+pub mod table;
+pub mod write;
+
+use crate::params::params;
+use crate::reduce::shape::map::Divisor;
+
+/// Threads of a block.
+pub const THREADS: u32 = 256;
+/// Warps of a block.
+pub const WARPS: u32 = THREADS / 32;
+/// Steps of a warp, each of which has 16 bytes to a lane, by the size of elements: as many as have 32 words of numbers.
+pub const fn steps(size: usize) -> usize {
+    if size == 2 { 4 } else { 8 }
+}
+
+/// Elements of a row that a warp has at once, by their size.
+pub const fn chunk(size: usize) -> u64 {
+    (32 * 16 * steps(size) / size) as u64
+}
+
+/// Parts that a block reduces.
+pub const PARTS: u64 = THREADS as u64;
+
+/// What a launch does: all of rows of which one block has several, or each row one block.
+pub const WHOLE: u32 = 0;
+/// Each block reduces its part of a row.
+pub const REDUCE: u32 = 1;
+/// Each block reduces parts of a row.
+pub const MEET: u32 = 2;
+/// Each block computes its elements, from all parts of the row.
+pub const MAP: u32 = 3;
+
+/// Weights or biases: none.
+pub const NONE: u32 = 0;
+/// As the elements are, and as many as fill whole lines.
+pub const NARROW: u32 = 1;
+/// Numbers as the arithmetic has them, rounded up to whole lines of elements.
+pub const WIDE: u32 = 2;
+
+params! {
+    #[derive(Default)]
+    /// Where the arrays of an operation on rows are.
+    pub struct RowwiseAt {
+        /// The first element.
+        pub input: u64,
+        /// The first element of the second array, if the operation has two.
+        pub second: u64,
+        /// The first result.
+        pub output: u64,
+        /// The first weight; begins with a line of 16 bytes.
+        pub weight: u64,
+        /// The first bias; begins with a line of 16 bytes.
+        pub bias: u64,
+        /// The first element of the mask.
+        pub mask: u64,
+        /// Room for nodes of parts of rows.
+        pub parts: u64,
+    }
+
+    /// An operation on rows whose elements lie side by side. Results lie in C order.
+    pub struct Rowwise at RowwiseAt {
+        /// Rows.
+        pub rows: u64,
+        /// Rows before the first of this launch.
+        pub skip: u64,
+        /// Elements of a row.
+        pub len: u64,
+        /// Bytes from the first element to the end of the array: all before may be read.
+        pub end: u64,
+        /// Rows of the inner one of two axes; at least all, if there is one axis.
+        pub inner: Divisor,
+        /// Bytes from row to row of the inner axis.
+        pub along: i64,
+        /// Bytes from row to row of the outer axis.
+        pub outer: i64,
+        /// As `end`, of the second array.
+        pub second_end: u64,
+        /// As `along`, of the second array.
+        pub second_along: i64,
+        /// As `outer`, of the second array.
+        pub second_outer: i64,
+        /// The same of the mask, if there is one.
+        pub mask_along: i64,
+        /// See `mask_along`.
+        pub mask_outer: i64,
+        /// Bytes from element to element of the mask.
+        pub mask_near: i64,
+        /// Whether there is a mask.
+        pub masked: u64,
+        /// Elements are multiplied by this number first.
+        pub scale: f64,
+        /// Added to the mean square, or to the variance.
+        pub epsilon: f64,
+        /// Added to each weight, if it is not zero.
+        pub offset: f64,
+        /// Of which kind weights are: [`NONE`], [`NARROW`], [`WIDE`].
+        pub weights: u32,
+        /// Of which kind biases are.
+        pub biases: u32,
+        /// [`WHOLE`], [`REDUCE`], [`MEET`] or [`MAP`].
+        pub phase: u32,
+        /// Warps to a row, a power of two; all, if several blocks share a row.
+        pub warps: u32,
+        /// Lanes to a short row, as a power of two: at least 8.
+        pub lanes: u32,
+        /// Packs of a short row that a lane has, as a power of two.
+        pub deep: u32,
+        /// Blocks to a row.
+        pub blocks: u64,
+        /// The place of the first part that is read.
+        pub from: u64,
+        /// The place of the first part that is written.
+        pub to: u64,
+        /// Parts of a row that are read.
+        pub parts: u64,
+        /// Elements under each of them but the last.
+        pub under: u64,
+    }
+}
+
+impl Rowwise {
+    /// Bytes to row number `row`, in the array, in the second one and in the mask.
+    #[inline(always)]
+    fn places(&self, row: u64) -> [i64; 3] {
+        if self.inner.by >= self.rows {
+            return [self.along, self.second_along, self.mask_along].map(
+                #[inline(always)]
+                |step| row as i64 * step,
+            );
+        }
+        let (outer, inner) = self.inner.divide(row);
+        let at = |along: i64, across: i64| inner as i64 * along + outer as i64 * across;
+        let second = at(self.second_along, self.second_outer);
+        [at(self.along, self.outer), second, at(self.mask_along, self.mask_outer)]
+    }
+}

@@ -1,0 +1,267 @@
+//! Softmax and its logarithm.
+//!
+//! Idea: if all elements of a warp are ordinary, or minus infinity, their exponentials are kept in registers, and each
+//! result is one of them times the same number. Other elements are terms in scales of their own, in a loop over the
+//! steps.
+
+use super::Rowwise;
+use super::level::{Level, Sums, pack, pick, steps};
+use super::number::{MOST, canonical, numbers, rounded};
+use super::op::{Reduced, RowOp};
+use super::spread::{At, Place, Spread};
+use crate::address::array;
+use crate::node::Node;
+use crate::reduce::shape::split::next;
+use crate::source::{Bits, Source};
+use core::marker::PhantomData;
+use warpfold_core::ops::{Exponential, LogSumExp, Powers};
+use warpfold_core::rows::{LogSoftmax, Softmax};
+use warpfold_core::{Accumulate, DType, Element, Float, Real, Reducer};
+use warpfold_simt::{ALL, Pod, Simt};
+
+/// Softmax, or (`LOG`) its logarithm, of elements that are `SCALED` and masked, or as they are.
+#[derive(Clone, Copy)]
+pub struct Softmaxes<X: Source, const LOG: bool, const SCALED: bool> {
+    scale: X::Value,
+    masked: bool,
+    /// Bytes from element to element of the mask.
+    near: i64,
+}
+
+/// Nodes of [`LogSumExp`].
+#[derive(Clone, Copy)]
+pub struct Exponents<F>(PhantomData<F>);
+
+impl<F> Level for Exponents<F>
+where
+    F: Element<Float = F, Mean = F> + Float + Node,
+{
+    type Node = Powers<F, F>;
+    const COUNTS: bool = false;
+    #[inline(always)]
+    fn nothing(self) -> Self::Node {
+        Powers { scale: F::NO_TERM, sum: F::ZERO }
+    }
+    #[inline(always)]
+    fn join(self, left: Self::Node, right: Self::Node, _each: u32) -> Self::Node {
+        LogSumExp::<F>::new().combine(left, right)
+    }
+    #[inline(always)]
+    fn meet(self, left: (Self::Node, u64), right: (Self::Node, u64)) -> Self::Node {
+        self.join(left.0, right.0, 0)
+    }
+}
+
+/// Minus infinity.
+#[inline(always)]
+fn nothing<F: Float>() -> F {
+    F::ZERO.sub(F::ONE).div(F::ZERO)
+}
+
+impl<X, const LOG: bool, const SCALED: bool> Softmaxes<X, LOG, SCALED>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    /// Which elements of a pack are masked out.
+    #[inline(always)]
+    fn left_out<S: Simt>(&self, s: &S, at: At) -> [bool; MOST] {
+        let mut out = [false; MOST];
+        if SCALED && s.branch(self.masked) {
+            let mut i = 0;
+            while i < X::Bits::PER {
+                if s.branch(i < at.count) {
+                    let byte = (at.first + i as u64) as i64 * self.near;
+                    out[i as usize] = s.load(array::<u8>(at.mask.wrapping_add(byte as u64)), 0) == 0;
+                }
+                i += 1;
+            }
+        }
+        out
+    }
+
+    /// The elements of a pack that take part, scaled; others are minus infinity.
+    #[inline(always)]
+    fn elements<S: Simt>(&self, s: &S, w: [u32; 4], at: At) -> [X::Value; MOST] {
+        let mut x = numbers::<S, X>(s, w);
+        if SCALED {
+            let (out, mut i) = (self.left_out(s, at), 0);
+            while i < X::Bits::PER {
+                let scaled = x[i as usize].mul(self.scale);
+                x[i as usize] = if out[i as usize] || i >= at.count { nothing() } else { scaled };
+                i += 1;
+            }
+        }
+        x
+    }
+
+    /// The exponential of an ordinary element.
+    #[inline(always)]
+    fn exp(x: X::Value) -> X::Value {
+        if SCALED { x.ordinary_exp() } else { x.ordinary_exp_of(X::DTYPE) }
+    }
+
+    /// Whether `each` is true of all elements of a pack.
+    #[inline(always)]
+    fn all(x: &[X::Value; MOST], each: impl Fn(X::Value) -> bool) -> bool {
+        let (mut all, mut i) = (true, 0);
+        while i < X::Bits::PER as usize {
+            all &= each(x[i]);
+            i += 1;
+        }
+        all
+    }
+}
+
+impl<X, const LOG: bool, const SCALED: bool> RowOp for Softmaxes<X, LOG, SCALED>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    type Source = X;
+    type Level = Exponents<X::Value>;
+    type Kept = [X::Value; MOST];
+    /// Scale and factor of [`Softmax`], or the two words of [`LogSoftmax`].
+    type Stat = (X::Value, X::Value);
+
+    #[inline(always)]
+    fn new(call: &Rowwise) -> Self {
+        Self { scale: X::Value::from_f64(call.scale), masked: call.masked != 0, near: call.mask_near }
+    }
+
+    #[inline(always)]
+    fn level(&self) -> Self::Level {
+        Exponents(PhantomData)
+    }
+
+    #[inline(always)]
+    fn blank(&self) -> [X::Bits; 2] {
+        // Minus infinity.
+        let blank = X::Bits::from_bits(match X::Bits::SIZE {
+            2 if X::DTYPE == DType::F16 => 0xfc00,
+            2 => 0xff80,
+            4 => 0xff80_0000,
+            _ => 0xfff0_0000_0000_0000,
+        });
+        [blank; 2]
+    }
+
+    #[inline(always)]
+    fn reduce<S: Simt, const WARP: bool, const N: usize>(
+        &self,
+        s: &S,
+        spread: Spread<N>,
+        [w, _]: [[[u32; 4]; N]; 2],
+        place: impl Fn(u32) -> Place,
+    ) -> Reduced<Self, N> {
+        let (lane, per) = (s.lane(), X::Bits::PER);
+        let valid = |k: u32| place(k).valid;
+        let mut x: [[X::Value; MOST]; N] = warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| self.elements(s, w[k], place(k as u32).at(spread.pack(k as u32, lane), per)),
+        );
+        let (mut clean, mut k) = (0, 0);
+        while k < N {
+            clean |= (s.all(ALL, Self::all(&x[k], |x| x.is_ordinary())) as u32) << k;
+            k += 1;
+        }
+        let mut wild = false;
+        if s.branch(clean != (1 << N) - 1) {
+            let (mut fine, mut k) = (true, 0);
+            while k < N {
+                fine &= Self::all(&x[k], |x| x.is_ordinary() || x == nothing());
+                k += 1;
+            }
+            wild = !s.all(ALL, fine);
+        }
+        let level = self.level();
+        if s.branch(wild) {
+            let (mut nodes, mut k, all) = ([level.nothing(); N], 0, s.opaque(N as u32));
+            while s.again(k < all) {
+                let leaves = pick(x, k).map(
+                    #[inline(always)]
+                    |x| LogSumExp::<X::Value>::new().lift(x, 0),
+                );
+                nodes = next(nodes, pack(leaves, per, |left, right, each, _| level.join(left, right, each)));
+                k += 1;
+            }
+            return Reduced { nodes: steps::<S, _, WARP, N>(s, level, spread, nodes, per, valid), kept: x, wild: !LOG };
+        }
+        let (mut sums, mut k) = ([X::Value::ZERO; N], 0);
+        while k < N {
+            let mut terms = [X::Value::ZERO; MOST];
+            if s.branch(clean >> k & 1 != 0) {
+                terms = x[k].map(
+                    #[inline(always)]
+                    |x| Self::exp(x),
+                );
+            } else if s.branch(s.any(ALL, place(k as u32).count(spread.pack(k as u32, lane), per) > 0)) {
+                terms = x[k].map(
+                    #[inline(always)]
+                    |x| if x == nothing() { X::Value::ZERO } else { Self::exp(x) },
+                );
+            }
+            sums[k] = pack(terms, per, |left, right, _, _| left.add(right));
+            if !LOG {
+                x[k] = terms;
+            }
+            k += 1;
+        }
+        let nodes = steps::<S, _, WARP, N>(s, Sums::NEW, spread, sums, per, valid).map(
+            #[inline(always)]
+            |sum| Powers { scale: if sum == X::Value::ZERO { X::Value::NO_TERM } else { X::Value::ZERO }, sum },
+        );
+        Reduced { nodes, kept: x, wild: false }
+    }
+
+    #[inline(always)]
+    fn stat(&self, node: Powers<X::Value, X::Value>) -> Self::Stat {
+        if LOG {
+            let LogSoftmax { log, rest } = LogSoftmax::of(node);
+            (log, rest)
+        } else {
+            let Softmax { scale, inverse } = Softmax::of(node);
+            (scale, inverse)
+        }
+    }
+
+    #[inline(always)]
+    fn is_plain(&self, (first, second): Self::Stat) -> bool {
+        let finite = if LOG { first.sub(first) == X::Value::ZERO } else { first == X::Value::ZERO };
+        finite && !X::is_nan(second)
+    }
+
+    #[inline(always)]
+    fn map<S: Simt>(&self, s: &S, kept: Self::Kept, (first, second): Self::Stat, _at: At) -> [u32; 4] {
+        let each = kept.map(
+            #[inline(always)]
+            |x| {
+                if LOG {
+                    LogSoftmax { log: first, rest: second }.log_probability(x)
+                } else {
+                    Softmax { scale: first, inverse: second }.of_ordinary(x)
+                }
+            },
+        );
+        rounded::<S, X>(s, each)
+    }
+
+    #[inline(always)]
+    fn map_any<S: Simt>(&self, s: &S, kept: Self::Kept, (first, second): Self::Stat, wild: bool, at: At) -> [u32; 4] {
+        let (out, mut each, mut i) = (self.left_out(s, at), kept, 0);
+        while i < X::Bits::PER as usize {
+            let x = kept[i];
+            each[i] = if LOG {
+                LogSoftmax { log: first, rest: second }.log_probability(x)
+            } else if wild {
+                Softmax { scale: first, inverse: second }.probability(x)
+            } else {
+                // An exponential in scale 0, or that of minus infinity.
+                let own = if x == X::Value::ZERO { X::Value::NO_TERM } else { X::Value::ZERO };
+                x.mul(second).shift(own.sub(first))
+            };
+            let masked = if LOG { nothing() } else { X::Value::ZERO };
+            each[i] = if out[i] { masked } else { each[i] };
+            i += 1;
+        }
+        canonical::<S, X>(s, each)
+    }
+}

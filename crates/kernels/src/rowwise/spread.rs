@@ -1,0 +1,156 @@
+//! Which packs of 16 bytes of which row a lane has.
+//!
+//! Idea: a group of lanes has a row, or a chunk of one: pack `p` is in lane `p % lanes`, at step `p / lanes`. A lane has
+//! 4 or 8 steps in all, so short rows come several to a lane. The lanes are then the lower bits of a pack's number.
+
+/// How a warp's packs are shared out, of which a lane has `N`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread<const N: usize> {
+    /// Lanes of a group, as a power of two.
+    lanes: u32,
+    /// Steps of a row, as a power of two.
+    deep: u32,
+}
+
+impl<const N: usize> Spread<N> {
+    /// The whole warp has one row.
+    pub const WARP: Self = Self { lanes: 5, deep: N.ilog2() };
+
+    /// Groups of 2^`lanes` lanes, at most a warp, each of which has 2^`deep` packs of a row, at most `N`.
+    #[inline(always)]
+    #[must_use]
+    pub const fn new(lanes: u32, deep: u32) -> Self {
+        Self { lanes, deep }
+    }
+
+    /// Lanes of a group.
+    #[inline(always)]
+    #[must_use]
+    pub const fn lanes(self) -> u32 {
+        1 << self.lanes
+    }
+
+    /// Steps of a row.
+    #[inline(always)]
+    #[must_use]
+    pub const fn steps(self) -> u32 {
+        1 << self.deep
+    }
+
+    /// Packs of a row, at most.
+    #[inline(always)]
+    #[must_use]
+    pub const fn packs(self) -> u32 {
+        1 << (self.lanes + self.deep)
+    }
+
+    /// Rows of a warp.
+    #[inline(always)]
+    #[must_use]
+    pub const fn rows(self) -> u32 {
+        (32 * N as u32) >> (self.lanes + self.deep)
+    }
+
+    /// A lane's number in its group.
+    #[inline(always)]
+    #[must_use]
+    pub const fn own(self, lane: u32) -> u32 {
+        lane & (self.lanes() - 1)
+    }
+
+    /// The lane of a lane's group with this number.
+    #[inline(always)]
+    #[must_use]
+    pub const fn lane(self, lane: u32, own: u32) -> u32 {
+        (lane & !(self.lanes() - 1)) | (own & (self.lanes() - 1))
+    }
+
+    /// The step among those of its row.
+    #[inline(always)]
+    #[must_use]
+    pub const fn step(self, k: u32) -> u32 {
+        k & (self.steps() - 1)
+    }
+
+    /// The number of a lane's pack at step `k` in its row.
+    #[inline(always)]
+    #[must_use]
+    pub const fn pack(self, k: u32, lane: u32) -> u32 {
+        (self.step(k) << self.lanes) + self.own(lane)
+    }
+
+    /// The number of its row among the warp's.
+    #[inline(always)]
+    #[must_use]
+    pub const fn row(self, k: u32, lane: u32) -> u32 {
+        ((k >> self.deep) << (5 - self.lanes)) + (lane >> self.lanes)
+    }
+}
+
+/// A row, or the chunk of one that a warp has.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    /// The address of its first element.
+    pub input: u64,
+    /// The address of its first element in the second array.
+    pub second: u64,
+    /// The address of its first result.
+    pub output: u64,
+    /// The address of the row's first element in the mask.
+    pub mask: u64,
+    /// The number of its first element in the row.
+    pub first: u64,
+    /// Elements; none, if there is no such row.
+    pub valid: u32,
+}
+
+impl Place {
+    /// The same of the second array.
+    #[inline(always)]
+    #[must_use]
+    pub fn of_second(self) -> Self {
+        Self { input: self.second, ..self }
+    }
+
+    /// Elements of pack `pack` that are there, of `per`.
+    #[inline(always)]
+    #[must_use]
+    pub fn count(&self, pack: u32, per: u32) -> u32 {
+        self.valid.saturating_sub(pack * per).min(per)
+    }
+
+    /// Where pack `pack` is, of `per` elements.
+    #[inline(always)]
+    #[must_use]
+    pub fn at(&self, pack: u32, per: u32) -> At {
+        At { first: self.first + (pack * per) as u64, mask: self.mask, count: self.count(pack, per) }
+    }
+}
+
+/// Where a pack is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct At {
+    /// The number of its first element in the row.
+    pub first: u64,
+    /// The address of the row's first element in the mask.
+    pub mask: u64,
+    /// Elements that are there.
+    pub count: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_pack_of_each_row_is_in_one_place() {
+        for (lanes, deep) in [(3, 0), (3, 3), (4, 1), (5, 0), (5, 3)] {
+            let spread = Spread::<8>::new(lanes, deep);
+            let mut seen = vec![0; (spread.rows() * spread.packs()) as usize];
+            for (k, lane) in (0..8).flat_map(|k| (0..32).map(move |lane| (k, lane))) {
+                seen[(spread.row(k, lane) * spread.packs() + spread.pack(k, lane)) as usize] += 1;
+            }
+            assert_eq!(seen, vec![1; 256], "{spread:?}");
+        }
+    }
+}
