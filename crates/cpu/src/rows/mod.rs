@@ -6,6 +6,7 @@
 
 mod call;
 mod columns;
+mod each;
 mod engine;
 mod exponents;
 mod lines;
