@@ -61,19 +61,19 @@ impl<F: Float> Zip<F, F> for Distance {
     }
 }
 
-impl<F: Float> Loss<F> for Distance {
-    #[inline(always)]
-    fn derivative(&self, x: F, y: F) -> F {
-        signed(F::ONE, x.sub(y))
-    }
-}
-
 /// `magnitude` with the sign of `x`; +0.0 of zero, and NaN of NaN.
 #[inline(always)]
 fn signed<F: Float>(magnitude: F, x: F) -> F {
     let rest = x.add(F::ZERO);
     let negative = if x < F::ZERO { F::ZERO.sub(magnitude) } else { rest };
     if x > F::ZERO { magnitude } else { negative }
+}
+
+impl<F: Float> Loss<F> for Distance {
+    #[inline(always)]
+    fn derivative(&self, x: F, y: F) -> F {
+        signed(F::ONE, x.sub(y))
+    }
 }
 
 /// Half the square of a small difference; of a greater one the tangent of that.

@@ -94,11 +94,11 @@ pub fn loss(
     loss: Loss,
     x: ArrayRef<'_>,
     y: ArrayRef<'_>,
-    reduction: LossReduction,
+    by: LossReduction,
     options: &Pairs<'_>,
 ) -> Result<Array, Error> {
-    let call = checked("loss", loss, reduction, [&x, &y], options)?;
-    with_float!(x.dtype(), F => with_term!(loss, F, term => match reduction {
+    let call = checked("loss", loss, by, [&x, &y], options)?;
+    with_float!(x.dtype(), F => with_term!(loss, F, term => match by {
         LossReduction::None => {
             let op = Each::<F, _>::new(
                 vec![1.0],
@@ -109,7 +109,7 @@ pub fn loss(
         }
         _ => {
             let mut sums = reduced::<F, _, _>(&call, [x, y], term, &Tree(Sum::<F>::total()), options)?;
-            let divisor = divisor::<F>(&call, reduction);
+            let divisor = divisor::<F>(&call, by);
             sums.iter_mut().for_each(|sum| *sum /= divisor);
             rounded(&sums, x.dtype(), call.lengths(false))
         }
