@@ -2,6 +2,7 @@
 
 mod blocks;
 mod bundle;
+mod code;
 mod docs;
 mod error;
 mod house;
@@ -12,10 +13,13 @@ mod ptx;
 use std::process::ExitCode;
 
 const USAGE: &str = "\
-cargo xtask ptx            compile the kernels to PTX and write crates/kernels/ptx, and those of examples/mat2
+cargo xtask ptx            compile the kernels to PTX and write crates/kernels/ptx, and those of examples/mat2 (needs
+                           ptxas for machine code)
 cargo xtask ptx --tune     the same, and ask ptxas how many blocks of each kernel fit a multiprocessor
 cargo xtask ptx --check    compile them again; fail unless they are what is committed, and sound on every GPU
                            (needs ptxas: on PATH, in $PTXAS, or `pip install nvidia-cuda-nvcc`)
+cargo xtask code           assemble the committed PTX of the kernels in crates/kernels/ptx/code.txt (needs ptxas), as
+                           `cargo xtask ptx` does, too
 cargo xtask docs           write docs/ladder.md from committed records, the emulator and the lecture's examples, and
                            docs/benchmarks from committed records; a page says if its record is one of other sources
 cargo xtask docs --check   fail unless they are what would be written
@@ -36,6 +40,7 @@ fn main() -> ExitCode {
         ["ptx"] => ptx::write(false),
         ["ptx", "--tune"] => ptx::write(true),
         ["ptx", "--check"] => ptx::check(),
+        ["code"] => ptx::code(),
         ["house"] => house::check(false),
         ["house", "--list"] => house::check(true),
         ["loops"] => loops::check(None),

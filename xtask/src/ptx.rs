@@ -1,7 +1,7 @@
 //! `cargo xtask ptx`: the library's kernels and those of the example, to PTX.
 
 use crate::error::Error;
-use crate::{blocks, pack};
+use crate::{blocks, code, pack};
 use std::path::{Path, PathBuf};
 use warpfold_ptx::{Crate, Entry, Toolchain, archive, faults, ptxas};
 
@@ -50,6 +50,8 @@ pub fn write(tune: bool) -> Result<(), Error> {
     blocks::apply(&mut library, &blocks);
     let bytes = pack::write(&folder(), &library)?;
     println!("{} entries, {} KiB compressed, by {}", library.len(), bytes / 1024, toolchain.version);
+    let (images, bytes) = code::write(&folder(), &library)?;
+    println!("{images} of machine code, {} KiB compressed", bytes / 1024);
     let packed = archive::write(&user);
     println!("{} entries of the example, {} KiB compressed", user.len(), packed.len() / 1024);
     std::fs::write(example(), packed)?;
@@ -58,6 +60,13 @@ pub fn write(tune: bool) -> Result<(), Error> {
             "note: this is not the version in crates/ptx/ptx-toolchain; put it there before committing the result"
         );
     }
+    Ok(())
+}
+
+/// Assembles what is committed.
+pub fn code() -> Result<(), Error> {
+    let (images, bytes) = code::write(&folder(), &pack::read(&folder())?)?;
+    println!("{images} of machine code, {} KiB compressed", bytes / 1024);
     Ok(())
 }
 
@@ -71,6 +80,7 @@ pub fn check() -> Result<(), Error> {
     let committed = std::fs::read(example()).map_err(|e| format!("{}: {e}; run `{AGAIN}`", example().display()))?;
     let mut differences = archive::differences(&pack::read(&folder())?, &library, AGAIN);
     differences.extend(archive::differences(&archive::read(&committed)?, &user, AGAIN));
+    differences.extend(code::differences(&folder(), &library, AGAIN)?);
     let entries = [library, user].concat();
     let mut wrong: Vec<String> = entries.iter().flat_map(faults).collect();
     wrong.extend(ptxas::check(&entries, |name| blocks.get(name).is_some_and(|bound| bound.measured))?);

@@ -32,8 +32,8 @@ unsafe impl Send for Module {}
 
 impl Modules {
     /// The kernel of that name, loaded by the first call for it: the library's, or that of a text. The context is
-    /// current.
-    pub(crate) fn load(&self, entry: &str, text: Option<String>) -> Result<Loaded, CudaError> {
+    /// current, that of a GPU of this compute `capability`.
+    pub(crate) fn load(&self, entry: &str, text: Option<String>, capability: (u32, u32)) -> Result<Loaded, CudaError> {
         let mut loaded = self.lock();
         let is_it = |known: &&Module| &*known.kernel.entry == entry && known.text.as_deref() == text.as_deref();
         if let Some(known) = loaded.iter().find(is_it) {
@@ -46,7 +46,12 @@ impl Modules {
         };
         let parameters = parameters(&text).into();
         let room = room(&text);
-        let (raw, function) = load(entry, text, room)?;
+        let code = if kept.is_none() { warpfold_kernels::code(entry, capability) } else { None };
+        // A driver that is older than the code compiles the text.
+        let (raw, function) = match code.and_then(|code| load(entry, &code, room).ok()) {
+            Some(loaded) => loaded,
+            None => load(entry, (text + "\0").as_bytes(), room)?,
+        };
         let function = Handle(function.cast());
         let kernel = Loaded { entry: entry.into(), function, parameters, room, index: loaded.len() };
         loaded.push(Module { raw, text: kept, kernel: kernel.clone() });
@@ -76,11 +81,11 @@ impl Modules {
     }
 }
 
-/// Loads a module into the current context, and finds its entry, whose large shared array has `room` bytes.
-fn load(entry: &str, text: String, room: u32) -> Result<(sys::CUmodule, sys::CUfunction), CudaError> {
+/// Loads a module into the current context, machine code or a text that ends in a zero, and finds its entry, whose
+/// large shared array has `room` bytes.
+fn load(entry: &str, image: &[u8], room: u32) -> Result<(sys::CUmodule, sys::CUfunction), CudaError> {
     const LOG_BYTES: usize = 4096;
-    let name = |s: String| CString::new(s).map_err(|_| CudaError::UnknownEntry { entry: entry.to_owned() });
-    let (text, name) = (name(text)?, name(entry.to_owned())?);
+    let name = CString::new(entry).map_err(|_| CudaError::UnknownEntry { entry: entry.to_owned() })?;
     let mut log = vec![0u8; LOG_BYTES];
     let mut options =
         [sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER, sys::CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
@@ -88,12 +93,12 @@ fn load(entry: &str, text: String, room: u32) -> Result<(sys::CUmodule, sys::CUf
     let mut values = [log.as_mut_ptr().cast::<c_void>(), std::ptr::without_provenance_mut(LOG_BYTES)];
     let mut module = std::ptr::null_mut();
     let _relaxed = Relaxed::new();
-    // SAFETY: `text` ends in a zero; `options` and `values` have two entries each; the log has
+    // SAFETY: `image` is what the driver takes; `options` and `values` have two entries each; the log has
     // `LOG_BYTES` bytes, and all of this outlives the call.
     let said = unsafe {
         sys::cuModuleLoadDataEx(
             &raw mut module,
-            text.as_ptr().cast(),
+            image.as_ptr().cast(),
             options.len() as u32,
             options.as_mut_ptr(),
             values.as_mut_ptr(),

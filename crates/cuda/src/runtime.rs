@@ -204,7 +204,7 @@ impl Runtime for Context {
 
     fn kernel(&self, entry: &str, text: Option<String>) -> Result<Loaded, CudaError> {
         self.bind()?;
-        self.modules.load(entry, text)
+        self.modules.load(entry, text, self.properties.capability)
     }
 
     unsafe fn launch(

@@ -42,7 +42,7 @@ pub use blocks::blocks;
 pub use find::{All, Kernels, Names, Only, Own, find};
 pub use kernel::{Kernel, Visit};
 #[cfg(all(not(target_arch = "nvptx64"), feature = "ptx"))]
-pub use ptx::{Archive, entries, ptx};
+pub use ptx::{Archive, code, entries, ptx};
 
 /// What macros of this crate need in a user's.
 #[doc(hidden)]

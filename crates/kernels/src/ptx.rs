@@ -1,4 +1,5 @@
-//! The compiled kernels: one self-contained PTX module per entry, compressed, as `cargo xtask ptx` wrote them.
+//! The compiled kernels: one self-contained PTX module per entry, compressed, as `cargo xtask ptx` wrote them; and of
+//! some the machine code, too.
 
 use std::io::Read;
 
@@ -41,6 +42,11 @@ impl<'a> Archive<'a> {
 const INDEX: &str = include_str!("../ptx/kernels.idx");
 const FRAMES: &[u8] = include_bytes!("../ptx/kernels.bin");
 
+/// Of the entries that most first uses need: lines of `entry.gpu frame packed offset length of`, as above; the last is
+/// no matter here.
+const CODE_INDEX: &str = include_str!("../ptx/code.idx");
+const CODE: &[u8] = include_bytes!("../ptx/code.bin");
+
 /// The names of all entries.
 pub fn entries() -> impl Iterator<Item = &'static str> {
     INDEX.lines().filter_map(|line| line.split(' ').next())
@@ -48,11 +54,23 @@ pub fn entries() -> impl Iterator<Item = &'static str> {
 
 /// The PTX module that has just this entry, ready for the driver; `None` if there is no such entry.
 pub fn ptx(entry: &str) -> Option<String> {
-    let [frame, packed, offset, length] = numbers(INDEX, entry)?;
-    let mut decoder = ruzstd::decoding::StreamingDecoder::new(FRAMES.get(frame..frame.checked_add(packed)?)?).ok()?;
-    let mut text = String::new();
-    decoder.read_to_string(&mut text).ok()?;
-    text.get(offset..offset.checked_add(length)?).map(str::to_owned)
+    String::from_utf8(unpacked(FRAMES, numbers(INDEX, entry)?)?).ok()
+}
+
+/// Machine code of that entry for a GPU of this compute capability (`(9, 0)`), if it is one of those that most first
+/// uses need. The driver may be too old for it, and has to compile the PTX then.
+pub fn code(entry: &str, (major, minor): (u32, u32)) -> Option<Vec<u8>> {
+    // Code for an earlier GPU of the same generation will do.
+    let names = (0..=minor).rev().map(|minor| format!("{entry}.{major}{minor}"));
+    unpacked(CODE, names.into_iter().find_map(|name| numbers(CODE_INDEX, &name))?)
+}
+
+/// So many bytes of a frame of zstd, which is in `frames`.
+fn unpacked(frames: &[u8], [frame, packed, offset, length]: [usize; 4]) -> Option<Vec<u8>> {
+    let mut decoder = ruzstd::decoding::StreamingDecoder::new(frames.get(frame..frame.checked_add(packed)?)?).ok()?;
+    let mut bytes = Vec::new();
+    decoder.read_to_end(&mut bytes).ok()?;
+    Some(bytes.get(offset..offset.checked_add(length)?)?.to_vec())
 }
 
 /// What follows an entry's name in an index.
@@ -77,5 +95,18 @@ mod tests {
             assert_eq!(text.matches(".entry").count(), 1, "{entry}");
         }
         assert_eq!(crate::ptx("no_such_kernel"), None);
+    }
+
+    #[test]
+    fn machine_code_is_for_a_gpu_of_the_same_generation() {
+        let code = |capability| crate::code("rows_sum_f32", capability);
+        let hopper = code((9, 0)).expect("an image");
+        assert!(hopper.starts_with(b"\x7fELF") && hopper.windows(12).any(|name| name == b"rows_sum_f32"));
+        assert!(code((8, 0)).is_some() && code((8, 9)) == code((8, 0)) && code((8, 0)) != Some(hopper));
+        assert!(code((7, 5)).is_none() && crate::code("no_such_kernel", (9, 0)).is_none());
+        for (entry, gpu) in super::CODE_INDEX.lines().filter_map(|line| line.split(' ').next()?.split_once('.')) {
+            let gpu: u32 = gpu.parse().expect("a number");
+            assert!(crate::ptx(entry).is_some() && crate::code(entry, (gpu / 10, gpu % 10)).is_some(), "{entry}");
+        }
     }
 }

@@ -114,6 +114,25 @@ pub fn memory(entries: &[Entry]) -> Result<BTreeMap<String, u32>, Error> {
     Ok(found)
 }
 
+/// The machine code of an entry for a GPU, by its compute capability: `90`.
+///
+/// # Errors
+/// If there is no `ptxas`, or it does not start, or refuses.
+pub fn image(entry: &Entry, gpu: &str) -> Result<Vec<u8>, Error> {
+    let ptxas = find().ok_or(Error::NoPtxas)?;
+    let base = std::env::temp_dir().join(format!("warpfold-{}-{}-{gpu}", std::process::id(), entry.name));
+    let [text, code] = ["ptx", "cubin"].map(|extension| base.with_extension(extension));
+    std::fs::write(&text, &entry.module).map_err(Error::file(&text))?;
+    let status = Command::new(&ptxas).args(["-arch", &format!("sm_{gpu}"), "-o"]).args([&code, &text]).status();
+    status.map_err(Error::program(&ptxas))?;
+    // Where it refuses, there is none.
+    let image = std::fs::read(&code).map_err(Error::file(&code));
+    for file in [text, code] {
+        let _ = std::fs::remove_file(file);
+    }
+    image
+}
+
 /// What one entry takes on one GPU.
 #[derive(Debug, Default, PartialEq)]
 struct Use {

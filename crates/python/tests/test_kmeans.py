@@ -17,6 +17,25 @@ UNMET = {
 }
 
 
+class Lent:
+    """An array of a library whose dtypes are not NumPy's."""
+
+    def __init__(self, array):
+        self.array, self.shape, self.dtype = array, array.shape, "its own"
+
+    def __len__(self):
+        return len(self.array)
+
+    def __dlpack__(self, **words):
+        return self.array.__dlpack__(**words)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+    def __array__(self, dtype=None, copy=None):
+        return self.array.astype(dtype or self.array.dtype)
+
+
 @pytest.fixture
 def blobs(rng):
     centres = rng.standard_normal((5, 3)) * 10
@@ -92,7 +111,7 @@ def test_results_depend_on_nothing_else(init, weighted, blobs, rng):
                 found.append(results(x))
             wide = np.zeros((800, 7), dtype)[::2, 1:7:2]
             wide[...] = x
-            for layout in (np.asfortranarray(x), wide, x[::-1][::-1], x.astype(x.dtype.newbyteorder())):
+            for layout in (np.asfortranarray(x), wide, x[::-1][::-1], x.astype(x.dtype.newbyteorder()), Lent(x)):
                 found.append(results(layout))
             assert all(one == found[0] for one in found)
             assert wf.KMeans(2, random_state=0).fit(x).cluster_centers_.dtype == ("f8" if dtype == "f8" else "f4")

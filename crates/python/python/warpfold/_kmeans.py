@@ -312,7 +312,9 @@ def _in_chunks(X):
 
 
 def _ordered(X):
-    """Points in this machine's byte order: scikit-learn would make others float64."""
+    """Points of NumPy's in this machine's byte order: scikit-learn would make others float64."""
+    if hasattr(X, "__dlpack__") and not isinstance(X, np.ndarray):
+        X = np.asarray(X)
     return X.astype(X.dtype.newbyteorder("=")) if isinstance(X, np.ndarray) and not X.dtype.isnative else X
 
 

@@ -23,6 +23,10 @@ pub enum Class {
     FewColumns,
     /// A middle axis, or all but that.
     Middle,
+    /// Few rows of many columns.
+    Shallow,
+    /// Short runs of a few outputs in turn, in many units.
+    Turns,
     /// Any layout: permuted, reversed, spread out, broadcast, at odd addresses.
     Wild,
     /// An axis of length zero.
@@ -36,7 +40,7 @@ pub enum Class {
 }
 
 impl Class {
-    pub const ALL: [Class; 12] = [
+    pub const ALL: [Class; 14] = [
         Class::Tiny,
         Class::Full,
         Class::Rows,
@@ -44,6 +48,8 @@ impl Class {
         Class::Columns,
         Class::FewColumns,
         Class::Middle,
+        Class::Shallow,
+        Class::Turns,
         Class::Wild,
         Class::Empty,
         Class::Large,
@@ -189,6 +195,19 @@ fn shape(r: &mut Random, class: Class) -> (Vec<usize>, Option<Vec<usize>>) {
         Class::Middle => {
             let shape = vec![edge(r, 20), edge(r, 100), edge(r, 60)];
             (shape, Some([vec![1], vec![0, 2], vec![0, 1], vec![1, 2], vec![0], vec![2]][r.below(6)].clone()))
+        }
+        Class::Shallow => {
+            let (outer, rows) = (1 + r.below(5), 1 + r.below(9));
+            (vec![outer, rows, 128 + edge(r, 8000 / rows)], Some(vec![1]))
+        }
+        Class::Turns => {
+            let (turns, own, run) = (2 + r.below(20), 2 + r.below(6), 1 + r.below(6));
+            let units = edge(r, 40_000 / (turns * own * run));
+            match r.below(3) {
+                0 => (vec![units, turns, own, run], Some(vec![1, 3])),
+                1 => (vec![3, units, turns, own, run], Some(vec![2, 4])),
+                _ => (vec![units, 2, turns, own, run], Some(vec![1, 2, 4])),
+            }
         }
         Class::Wild => {
             let sizes: &[usize] =

@@ -8,20 +8,13 @@ fn plain(len: usize, reduced: bool) -> Axis {
     Axis { len, gap: 0, reversed: false, broadcast: false, reduced }
 }
 
-/// Checks `two(most, seed)` lengths of rows of every op and dtype, `most` elements filling 16 bytes; how many were by
-/// `kernel`.
-fn run(kernel: &str, rows: impl Fn(&mut u64) -> usize, two: impl Fn(usize, &mut u64) -> [usize; 2]) -> usize {
+/// Checks problems of every op and dtype, `most` elements of which fill 16 bytes; how many were by `kernel`.
+fn each(kernel: &str, problems: impl Fn(usize, &mut u64) -> Vec<Vec<Axis>>) -> usize {
     let on = Emulated::new();
     let (mut seed, mut wrong, mut by) = (5, Vec::new(), 0);
     let all = Op::ALL.iter().flat_map(|op| DType::ALL.iter().map(move |dtype| (*op, *dtype)));
     for (i, (op, dtype)) in all.enumerate() {
-        for len in two(16 / dtype.size(), &mut seed) {
-            let mut axes = vec![plain(rows(&mut seed), false), plain(len, true)];
-            axes[0].gap = if pick(3, &mut seed) == 0 { 1 + pick(4, &mut seed) } else { 0 };
-            axes[0].reversed = pick(8, &mut seed) == 0;
-            if pick(6, &mut seed) == 0 {
-                axes.insert(0, Axis { gap: 3, ..plain(3, pick(2, &mut seed) == 0) });
-            }
+        for axes in problems(16 / dtype.size(), &mut seed) {
             let options = Choices { specials: i % 2 == 0, skip_nan: i % 5 == 0, ord: i as u8, ..Choices::default() };
             let case = Case { op, dtype, axes, turn: 0, offset: pick(4, &mut seed), options, seed };
             match check(&on, &case) {
@@ -32,6 +25,41 @@ fn run(kernel: &str, rows: impl Fn(&mut u64) -> usize, two: impl Fn(usize, &mut 
     }
     assert!(wrong.is_empty(), "{} wrong: {}", wrong.len(), wrong[..wrong.len().min(6)].join("\n\n"));
     by
+}
+
+/// Checks `two(most, seed)` lengths of rows.
+fn run(kernel: &str, rows: impl Fn(&mut u64) -> usize, two: impl Fn(usize, &mut u64) -> [usize; 2]) -> usize {
+    each(kernel, |most, seed| {
+        let of = |len: usize, seed: &mut u64| {
+            let mut axes = vec![plain(rows(seed), false), plain(len, true)];
+            axes[0].gap = if pick(3, seed) == 0 { 1 + pick(4, seed) } else { 0 };
+            axes[0].reversed = pick(8, seed) == 0;
+            if pick(6, seed) == 0 {
+                axes.insert(0, Axis { gap: 3, ..plain(3, pick(2, seed) == 0) });
+            }
+            axes
+        };
+        two(most, seed).map(|len| of(len, seed)).into()
+    })
+}
+
+#[test]
+fn runs_that_take_turns_have_the_bits_of_the_cpu() {
+    let staged = each(" staged_", |_, seed| {
+        let lens = [20 + pick(60, seed), 2 + pick(14, seed), 2 + pick(5, seed), 1 + pick(5, seed)];
+        let mut axes = vec![plain(lens[0], false), plain(lens[1], true), plain(lens[2], false), plain(lens[3], true)];
+        axes[0].gap = if pick(3, seed) == 0 { 1 + pick(4, seed) } else { 0 };
+        vec![axes]
+    });
+    assert!(staged > 60, "{staged}");
+}
+
+#[test]
+fn few_rows_have_the_bits_of_the_cpu_wherever_their_results_begin() {
+    let shallow = each(" shallow_", |_, seed| {
+        vec![vec![plain(1 + pick(4, seed), false), plain(1 + pick(8, seed), true), plain(128 + pick(600, seed), false)]]
+    });
+    assert!(shallow > 60, "{shallow}");
 }
 
 #[test]

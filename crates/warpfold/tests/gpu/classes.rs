@@ -45,6 +45,16 @@ fn class_middle() {
 }
 
 #[test]
+fn class_shallow() {
+    run(Class::Shallow);
+}
+
+#[test]
+fn class_turns() {
+    run(Class::Turns);
+}
+
+#[test]
 fn class_wild() {
     run(Class::Wild);
 }

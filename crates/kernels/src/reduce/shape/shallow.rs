@@ -104,9 +104,9 @@ pub fn kernel<S: Simt, P: panel::Shallow<C>, const K: usize, const C: usize>(s: 
     }
 }
 
-/// Writes the first `columns` of a warp's results of `size` bytes, of which neighbouring lanes have `C` each: by whole
-/// lines, wherever they begin. A line that begins in a lane's results ends in the next one's, which writes it. All lanes
-/// call it, and say twice `C` if they have more.
+/// Writes the first `columns` of a lane's results of `size` bytes, by whole lines, wherever they begin: neighbouring
+/// lanes have neighbouring results, and a line that begins in one's and ends in the next one's is for that to write.
+/// All lanes call it, and say twice `C` if they have more.
 #[inline(always)]
 fn write<S: Simt, const C: usize>(s: &S, to: u64, results: [u32; C], size: u32, columns: u32) {
     let (line, per) = (size * C as u32, 4 / size as usize);
