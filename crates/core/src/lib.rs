@@ -30,6 +30,7 @@ mod reducer;
 pub mod rows;
 mod span;
 pub mod tree;
+mod zip;
 
 pub use cast::Cast;
 pub use dtype::{DType, Kind, UnknownDType};
@@ -41,3 +42,4 @@ pub use key::Key;
 pub use real::{Accumulate, DoubleWord, Real};
 pub use reducer::{Live, Reducer};
 pub use span::{NotAdjacent, Span};
+pub use zip::{Pair, Zip, Zipped};

@@ -1,8 +1,8 @@
 //! Rows against exact references: the bounds of `docs/numerics.md`, section *Rows*.
 
 use warpfold_core::ops::{Deviation, Exponential, LogSumExp, Powers, Sum};
-use warpfold_core::rows::{LogSoftmax, Norm, Softmax};
-use warpfold_core::{Float, Reducer, tree};
+use warpfold_core::rows::{BinaryEntropy, LogSoftmax, Loss, Norm, Softmax};
+use warpfold_core::{Float, Reducer, Zip, tree};
 
 /// Numbers in [-1, 1).
 struct Random(u64);
@@ -104,6 +104,30 @@ fn exponentials_of_all_numbers() {
     );
     assert!(f32::NAN.full_exp().is_nan() && f64::NAN.full_exp().is_nan());
     assert_eq!([-1e4f64, 1e4].map(f64::full_exp), [0.0, f64::INFINITY]);
+}
+
+/// The cross-entropy of a logit keeps the digits of the smallest losses.
+#[test]
+fn bce_with_logits_is_within_its_bound() {
+    let mut r = Random(3);
+    for i in 0..200_000 {
+        let x = ([1.0, 10.0, 80.0][i % 3] * r.next()) as f32;
+        let y = [0.0, 1.0, (0.5 + 0.5 * r.next()) as f32][i / 3 % 3];
+        let (wide, target) = (x as f64, y as f64);
+        let far = if x.is_ordinary() { 0.0 } else { 30.0 };
+        let small = (-wide.abs()).exp();
+        let (log, rest) = (small.ln_1p(), wide.max(0.0) - wide * target);
+        let (got, want) = (BinaryEntropy.zip(x, y) as f64, rest + log);
+        let bound = U * ((wide * target).abs() + rest.abs() + want.abs() + (5.0 + far) * log);
+        // Products of targets that are not whole are rounded, and so are differences.
+        let bound = if y == 0.0 || y == 1.0 { U * (2.0 * want.abs() + (5.0 + far) * log) } else { bound };
+        assert!((got - want).abs() <= bound + 2f64.powi(-149), "{x} {y}: {got:e}, not {want:e}");
+        let (a, b) = if x < 0.0 { (small, 1.0) } else { (1.0, small) };
+        let want = ((1.0 - target) * a - target * b) / (1.0 + small);
+        let bound = U * (6.0 + far) * ((1.0 - target) * a + target * b) / (1.0 + small);
+        let got = BinaryEntropy.derivative(x, y) as f64;
+        assert!((got - want).abs() <= bound + 2f64.powi(-149), "{x} {y}: {got:e}, not {want:e}");
+    }
 }
 
 #[test]

@@ -33,6 +33,7 @@ pub mod simd;
 mod transpose;
 mod tree;
 mod uneven;
+pub mod zip;
 
 #[cfg(feature = "reductions")]
 mod bound;

@@ -72,6 +72,11 @@ impl<'py> Input<'py> {
     /// # Errors
     /// TypeError if the argument is no array of a dtype that Warpfold has.
     pub fn of(x: &Bound<'py, PyAny>) -> PyResult<Self> {
+        Self::on_host(x, "an array on a GPU is not taken here")
+    }
+
+    /// [`Input::of`], with what is said of an array on a GPU.
+    pub fn on_host(x: &Bound<'py, PyAny>, refusal: &str) -> PyResult<Self> {
         if let AtOnce::Host(found) = AtOnce::of(x)? {
             return Ok(found);
         }
@@ -79,12 +84,12 @@ impl<'py> Input<'py> {
         if !numpy::is_array(x) && lends(x)? {
             let tensor = Tensor::of(&detached(x)?, None)?;
             if tensor.gpu()?.is_some() {
-                return Err(on_a_gpu());
+                return Err(on_a_gpu(refusal));
             }
             return Ok(Self::Lent { tensor, of: x.clone(), exchange: Exchange::of(x)? });
         }
         if !numpy::is_array(x) && !lends(x)? && x.get_type().hasattr(intern!(py, "__cuda_array_interface__"))? {
-            return Err(on_a_gpu());
+            return Err(on_a_gpu(refusal));
         }
         let made = adapt(py)?.call_method1(intern!(py, "adapt"), (x,))?;
         let (array, mask, wrap): (Bound<'py, PyAny>, Option<Bound<'py, PyAny>>, Option<Bound<'py, PyAny>>) =
@@ -144,10 +149,8 @@ impl<'py> Input<'py> {
 }
 
 /// The exception of an array on a GPU where only the host's are taken.
-fn on_a_gpu() -> PyErr {
-    PyTypeError::new_err(
-        "an array on a GPU is not taken here: move it to the host first (x.cpu() of PyTorch, x.get() of CuPy)",
-    )
+fn on_a_gpu(refusal: &str) -> PyErr {
+    PyTypeError::new_err(format!("{refusal}: move it to the host first (x.cpu() of PyTorch, x.get() of CuPy)"))
 }
 
 /// The module `warpfold._adapt`.

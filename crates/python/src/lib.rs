@@ -3,7 +3,7 @@
 //! - `functions`: the reductions as functions of Python, and `reduce`, which all of them call.
 //! - `input`, `numpy`, `dlpack`: arrays of any library as memory, and results as arrays of that library.
 //! - `gpu`: arrays on a GPU, and results there.
-//! - `keys`, `kmeans`, `spans`, `describe`, `command`: the other functions and classes.
+//! - `rows`, `keys`, `kmeans`, `spans`, `describe`, `command`: the other functions and classes.
 //! - `options`, `error`: arguments as options, errors as exceptions.
 //! - `pool`: threads, the interpreter's lock, signals, panics.
 //!
@@ -22,6 +22,7 @@ mod numpy;
 mod options;
 mod pool;
 mod reduce;
+mod rows;
 mod settings;
 mod spans;
 
@@ -33,6 +34,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("Error", module.py().get_type::<error::Error>())?;
     module.add_class::<dlpack::Exported>()?;
     functions::add(module)?;
+    rows::add(module)?;
     keys::add(module)?;
     kmeans::add(module)?;
     describe::add(module)?;

@@ -27,3 +27,10 @@ densities, edges = wf.histogram(x, "auto", density=True)
 xp = wf.array_api
 standard = xp.sum(xp.asarray([1.0, 2.0]), axis=0, dtype=xp.float32, keepdims=True)
 distinct = xp.unique_all(x).values
+probabilities = wf.softmax(x, axis=(0, 1), where=x > 1, scale=0.5)
+of_norm = wf.rms_norm_backward(x, x, np.ones(3), axis=-1, epsilon=1e-6)
+of_weight = of_norm.weight
+of_loss = wf.cross_entropy_gradient(x, [0, 1], label_smoothing=0.1, reduction="sum", gradient=2.0)
+loss = of_loss.loss
+similarity = wf.cosine_similarity(x, x, 1, epsilon=1e-6)
+slope = wf.huber_backward(x, x, axis=1, delta=2.0, reduction="none")

@@ -19,6 +19,7 @@
 //! - Op and dtype at run time: [`reduce`], [`describe`], [`explain`]; in pieces: [`Stream`].
 //! - By key: [`segmented`], [`group_by`], [`unique`], [`histogram`], [`KMeans`]; [`keys`] has the rest.
 //! - Of rows: [`softmax()`], [`rms_norm`], [`cross_entropy`] and their kin; their gradients and options in [`rows`].
+//! - Of two arrays: [`zip()`], and then a loss, a dot product, a cosine, or a reducer of pairs.
 //! - On a device named at run time: [`reduce_on`] and the other functions whose names end in `_on`. Arrays that stay
 //!   on a GPU: the module `cuda`, with the feature of that name.
 //! - Reducers of your own: [`Reducer`], [`Over::with`], [`reduce_elements`].
@@ -44,8 +45,8 @@ pub use on::{
     reduce_by_key_on, reduce_on, rms_norm_on, segmented_on, softmax_on, unique_on,
 };
 pub use typed::{
-    Over, View, all, any, argmax, argmin, count_nonzero, cross_entropy, layer_norm, log_softmax, logsumexp, max, mean,
-    min, minmax, norm, over, prod, rms_norm, softmax, std, sum, var,
+    Over, View, Zip, all, any, argmax, argmin, count_nonzero, cross_entropy, layer_norm, log_softmax, logsumexp, max,
+    mean, min, minmax, norm, over, prod, rms_norm, softmax, std, sum, var, zip,
 };
 pub use warpfold_array::{
     Array, ArrayRef, Error, KeyError, MAX_RANK, Op, Options, Ord, Order, Precision, RowError, Scalar, Tensor, Value,

@@ -18,6 +18,9 @@ use crate::tree::combine_nodes;
 use super::columns::Columns;
 use super::lines::{Lines, Part, RowFloat};
 
+/// The most inputs of an operation.
+pub const INPUTS: usize = 3;
+
 /// A node of a row: two numbers, whatever they are.
 pub type Node<F> = [F; 2];
 
@@ -26,7 +29,7 @@ pub struct Block<'a, F> {
     /// Which.
     pub part: Part,
     /// The elements of each input, row after row.
-    pub x: [&'a [F]; 2],
+    pub x: [&'a [F]; INPUTS],
     /// For each element, 0 if it is masked out.
     pub mask: Option<&'a [u8]>,
     /// Room for a number of each element.
@@ -88,7 +91,7 @@ pub struct Input<T> {
 pub struct Work<'a, F: RowFloat, O: RowOp<F>> {
     /// The operation.
     pub op: &'a O,
-    /// At most two.
+    /// At most [`INPUTS`].
     pub inputs: &'a [Input<F>],
     /// The mask.
     pub mask: Option<&'a Input<u8>>,
@@ -113,7 +116,7 @@ const TASKS: usize = 8;
 
 /// Memory for a batch.
 struct Room<F> {
-    x: [Vec<F>; 2],
+    x: [Vec<F>; INPUTS],
     mask: Vec<u8>,
     terms: Vec<F>,
     out: Vec<F>,
@@ -230,7 +233,7 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
     }
 
     fn room(&self) -> Room<F> {
-        Room { x: [Vec::new(), Vec::new()], mask: Vec::new(), terms: Vec::new(), out: Vec::new() }
+        Room { x: [const { Vec::new() }; INPUTS], mask: Vec::new(), terms: Vec::new(), out: Vec::new() }
     }
 
     /// The nodes of a part.
@@ -249,7 +252,7 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
         &self,
         round: usize,
         part: &Part,
-        x: [&[F]; 2],
+        x: [&[F]; INPUTS],
         mask: Option<&[u8]>,
         terms: &mut [F],
         stats: &[O::Stat],
@@ -329,9 +332,9 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
     unsafe fn load<'r>(
         &self,
         part: &Part,
-        room: &'r mut [Vec<F>; 2],
+        room: &'r mut [Vec<F>; INPUTS],
         mask_room: &'r mut Vec<u8>,
-    ) -> ([&'r [F]; 2], Option<&'r [u8]>) {
+    ) -> ([&'r [F]; INPUTS], Option<&'r [u8]>) {
         let n = part.rows.len() * part.n;
         let mask = self.mask.map(|mask| {
             mask_room.resize(n, 0);
@@ -339,7 +342,7 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
             unsafe { mask.lines.load(mask.gather, part, mask_room.as_mut_ptr()) };
             &mask_room[..n]
         });
-        let mut x: [&[F]; 2] = [&[], &[]];
+        let mut x: [&[F]; INPUTS] = [&[]; INPUTS];
         for (i, (input, room)) in self.inputs.iter().zip(room).enumerate() {
             let prepares = i == 0 && self.op.prepares();
             // SAFETY: the caller vouches for the rows.
@@ -374,7 +377,13 @@ fn blocks(part: &Part, mut f: impl FnMut(Part, usize, Range<usize>)) {
 }
 
 /// The elements of a block.
-fn slice<'a, F>(part: Part, place: usize, x: [&'a [F]; 2], mask: Option<&'a [u8]>, terms: &'a mut [F]) -> Block<'a, F> {
+fn slice<'a, F>(
+    part: Part,
+    place: usize,
+    x: [&'a [F]; INPUTS],
+    mask: Option<&'a [u8]>,
+    terms: &'a mut [F],
+) -> Block<'a, F> {
     let range = place..place + part.rows.len() * part.n;
     let of = |x: &'a [F]| if x.is_empty() { x } else { &x[range.clone()] };
     Block {

@@ -6,14 +6,17 @@
 
 mod call;
 mod columns;
+mod each;
 mod engine;
 mod exponents;
 mod lines;
 mod loss;
 mod nodes;
 mod norm;
+mod pairs;
 mod softmax;
 
 pub use loss::{CrossEntropy, CrossEntropyLoss, LossReduction, cross_entropy, cross_entropy_gradient};
 pub use norm::{Norm, NormGradients, layer_norm, layer_norm_backward, rms_norm, rms_norm_backward};
+pub use pairs::{Loss, Pairs, cosine_similarity, cosine_similarity_backward, dot, dot_backward, loss, loss_backward};
 pub use softmax::{Softmax, log_softmax, log_softmax_backward, softmax, softmax_backward};

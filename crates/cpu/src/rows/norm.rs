@@ -284,7 +284,7 @@ impl<F: RowFloat> RowOp<F> for Backward<F> {
     }
 
     fn reduce(&self, round: usize, block: &mut Block<'_, F>, stats: &[Self::Stat], nodes: &mut [Node<F>]) {
-        let Block { part, x: [x, gradient], terms, .. } = block;
+        let Block { part, x: [x, gradient, _], terms, .. } = block;
         let n = part.n;
         if round == 0 {
             return self.forward.nodes(x, n, nodes);

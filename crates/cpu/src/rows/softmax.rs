@@ -266,7 +266,7 @@ impl<F: RowFloat> RowOp<F> for Backward<F> {
     type Stat = F;
 
     fn reduce(&self, _round: usize, block: &mut Block<'_, F>, _stats: &[F], nodes: &mut [Node<F>]) {
-        let Block { part, x: [y, gradient], terms, .. } = block;
+        let Block { part, x: [y, gradient, _], terms, .. } = block;
         if self.log {
             return sums(gradient, part.n, nodes, 0);
         }

@@ -144,7 +144,7 @@ def detached(x):
     """A tensor of PyTorch without its history, where gradients are not recorded; else a TypeError. Signs are resolved."""
     if x.requires_grad and sys.modules["torch"].is_grad_enabled():
         raise TypeError(
-            "the tensor requires grad, and warpfold does not record gradients yet (warpfold.torch will): "
+            "the tensor requires grad, and this function does not record gradients (those of warpfold.torch do): "
             "give x.detach(), or call under torch.no_grad()"
         )
     return x.detach().resolve_neg()

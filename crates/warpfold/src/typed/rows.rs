@@ -111,7 +111,8 @@ where
     Ok(tensor(rows::cross_entropy(logits.view()?, targets.view()?, axis, options)?))
 }
 
-fn tensor<T: Value>(array: Array) -> Tensor<T> {
+/// A result in the dtype of the elements.
+pub(super) fn tensor<T: Value>(array: Array) -> Tensor<T> {
     let Array { shape, values } = array;
     Tensor { shape, data: T::unwrap(values).expect("the result has the dtype of the elements") }
 }

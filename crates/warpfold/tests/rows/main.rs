@@ -2,6 +2,7 @@
 
 mod loss;
 mod norm;
+mod pairs;
 #[path = "../all/reference.rs"]
 #[allow(dead_code)]
 mod reference;

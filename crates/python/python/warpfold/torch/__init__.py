@@ -1,0 +1,54 @@
+"""Functions, modules and operators of PyTorch whose results depend on their rows alone: not on the batch, the layout
+or the threads.
+
+>>> import torch
+>>> import warpfold as wf
+>>> logits = torch.zeros(2, 4, requires_grad=True)
+>>> loss = wf.torch.cross_entropy(logits, torch.tensor([0, 1]))
+>>> loss.backward()
+>>> logits.grad[0]
+tensor([-0.3750,  0.1250,  0.1250,  0.1250])
+
+Functions have the names and arguments of `torch.nn.functional`, modules those of `torch.nn`. Tensors are the CPU's for
+now. What a result is, bit for bit, is written in docs/numerics.md.
+"""
+
+from ._functions import (
+    binary_cross_entropy_with_logits,
+    cosine_similarity,
+    cross_entropy,
+    huber_loss,
+    kl_div,
+    l1_loss,
+    layer_norm,
+    log_softmax,
+    mse_loss,
+    rms_norm,
+    smooth_l1_loss,
+    softmax,
+)
+from ._invariant import Report, batch_invariant
+from ._modules import CrossEntropyLoss, LayerNorm, LogSoftmax, RMSNorm, Softmax, TreeLinear
+
+__all__ = [
+    "CrossEntropyLoss",
+    "LayerNorm",
+    "LogSoftmax",
+    "RMSNorm",
+    "Report",
+    "Softmax",
+    "TreeLinear",
+    "batch_invariant",
+    "binary_cross_entropy_with_logits",
+    "cosine_similarity",
+    "cross_entropy",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "layer_norm",
+    "log_softmax",
+    "mse_loss",
+    "rms_norm",
+    "smooth_l1_loss",
+    "softmax",
+]

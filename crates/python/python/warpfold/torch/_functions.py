@@ -1,0 +1,276 @@
+"""Functions with the names and arguments of `torch.nn.functional`, whose results have Warpfold's bits."""
+
+import torch
+
+from . import _loss_ops, _ops
+
+
+def _checked(name, *tensors):
+    """Refuses what is no tensor of floats on the CPU."""
+    for x in tensors:
+        if not isinstance(x, torch.Tensor):
+            raise TypeError(f"warpfold.torch.{name} takes tensors, not {type(x).__name__}")
+        if x.device.type not in ("cpu", "meta"):
+            raise TypeError(
+                f"warpfold.torch.{name}: the tensor is on {x.device}, and the kernels of operations on rows are not "
+                f"there yet, only the CPU's: move it to the host first (x.cpu()), or call torch.nn.functional.{name}"
+            )
+        if not x.is_floating_point():
+            raise TypeError(f"warpfold.torch.{name} takes floats, not {x.dtype}: cast the tensor first")
+
+
+def _axis(x, dim):
+    """The tensor with at least one axis, and the axis `dim` of it."""
+    if dim is None:
+        dim = 0 if x.dim() in (0, 1, 3) else 1
+    rank = max(x.dim(), 1)
+    if not -rank <= dim < rank:
+        raise IndexError(f"dim {dim} is out of range for a tensor with {x.dim()} axes")
+    return (x if x.dim() else x.view(1)), dim
+
+
+def softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """The softmax along an axis, as `torch.nn.functional.softmax`.
+
+    >>> import torch, warpfold as wf
+    >>> wf.torch.softmax(torch.tensor([0.0, 0.0, -1000.0]), 0)
+    tensor([0.5000, 0.5000, 0.0000])
+    """
+    return _softmax("softmax", _ops.softmax, input, dim, dtype)
+
+
+def log_softmax(input, dim=None, _stacklevel=3, dtype=None):
+    """The logarithm of the softmax along an axis, as `torch.nn.functional.log_softmax`.
+
+    >>> import torch, warpfold as wf
+    >>> wf.torch.log_softmax(torch.tensor([0.0, -1000.0]), 0)
+    tensor([    0., -1000.])
+    """
+    return _softmax("log_softmax", _ops.log_softmax, input, dim, dtype)
+
+
+def _softmax(name, op, input, dim, dtype):
+    input = input if dtype is None or not isinstance(input, torch.Tensor) else input.to(dtype)
+    _checked(name, input)
+    x, dim = _axis(input, dim)
+    return op(x, dim).view(input.shape)
+
+
+def rms_norm(input, normalized_shape, weight=None, eps=None):
+    """The last axes over the root of their mean square, as `torch.nn.functional.rms_norm`.
+
+    Without `eps` it is that of float32, or of float64 for float64, as in PyTorch.
+
+    >>> import torch, warpfold as wf
+    >>> wf.torch.rms_norm(torch.tensor([3.0, -3.0]), [2], torch.tensor([1.0, 2.0]))
+    tensor([ 1., -2.])
+    """
+    _checked("rms_norm", input, *_given(weight))
+    if eps is None:
+        eps = torch.finfo(torch.float64 if input.dtype == torch.float64 else torch.float32).eps
+    rank = _normalized("rms_norm", input, normalized_shape)
+    return _ops.rms_norm(input, weight, None, rank, eps)
+
+
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
+    """The last axes less their mean, over their deviation, as `torch.nn.functional.layer_norm`.
+
+    >>> import torch, warpfold as wf
+    >>> wf.torch.layer_norm(torch.tensor([1.0, 3.0]), [2], eps=0.0)
+    tensor([-1.,  1.])
+    """
+    _checked("layer_norm", input, *_given(weight, bias))
+    rank = _normalized("layer_norm", input, normalized_shape)
+    return _ops.layer_norm(input, weight, bias, rank, eps)
+
+
+def _given(*tensors):
+    return (x for x in tensors if x is not None)
+
+
+def _normalized(name, input, shape):
+    """How many axes are normalised."""
+    shape = tuple(shape)
+    if not shape or tuple(input.shape[-len(shape) :]) != shape:
+        raise ValueError(
+            f"warpfold.torch.{name}: normalized_shape is {list(shape)}, which must be the shape of the last axes of "
+            f"the input, whose shape is {list(input.shape)}"
+        )
+    return len(shape)
+
+
+def cross_entropy(
+    input,
+    target,
+    weight=None,
+    size_average=None,
+    ignore_index=-100,
+    reduce=None,
+    reduction="mean",
+    label_smoothing=0.0,
+):
+    """The cross-entropy of logits and classes, as `torch.nn.functional.cross_entropy`.
+
+    Classes are along axis 1, or axis 0 of a single row. Targets are indices of classes, or distributions over them.
+
+    >>> import torch, warpfold as wf
+    >>> wf.torch.cross_entropy(torch.tensor([[0.0, 1000.0], [0.0, 1000.0]]), torch.tensor([1, 0]))
+    tensor(500.)
+    """
+    _checked("cross_entropy", input, *_given(weight))
+    reduction = _reduction(reduction, size_average, reduce)
+    if not isinstance(target, torch.Tensor):
+        raise TypeError(f"warpfold.torch.cross_entropy takes tensors, not {type(target).__name__}")
+    if input.dim() == 0:
+        raise ValueError("warpfold.torch.cross_entropy: the input has no axis of classes")
+    dim = 0 if input.dim() == 1 else 1
+    if target.is_floating_point():
+        return _of_distributions(input, target, weight, dim, reduction, label_smoothing)
+    return _loss_ops.cross_entropy(input, target, weight, dim, ignore_index, label_smoothing, reduction)
+
+
+def _of_distributions(input, target, weight, dim, reduction, smoothing):
+    """The cross-entropy of logits and of distributions along an axis."""
+    if target.shape != input.shape:
+        raise ValueError(f"the target has shape {tuple(target.shape)}, and the input {tuple(input.shape)}")
+    if not 0 <= smoothing <= 1:
+        raise ValueError(f"label_smoothing must be between 0 and 1, not {smoothing}")
+    target = target if smoothing == 0 else target * (1 - smoothing) + smoothing / input.shape[dim]
+    terms = _ops.log_softmax(input, dim) * target
+    if weight is not None:
+        terms = terms * weight.view([-1 if axis == dim else 1 for axis in range(input.dim())])
+    losses = -_ops.total(terms, dim)
+    if reduction == "none":
+        return losses
+    total = _ops.total(losses, None)
+    return total if reduction == "sum" else total / losses.numel()
+
+
+def _reduction(reduction, size_average=None, reduce=None):
+    if size_average is not None or reduce is not None:
+        mean = size_average is None or size_average
+        return ("mean" if mean else "sum") if reduce is None or reduce else "none"
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction: give mean, sum or none")
+    return reduction
+
+
+def _loss(name, kind, input, target, reduction, weight=None, parameter=0.0, by_weights=False):
+    """A loss of elements and targets, which are broadcast and promoted to one dtype."""
+    _checked(name, input, *_given(weight))
+    if not isinstance(target, torch.Tensor):
+        raise TypeError(f"warpfold.torch.{name} takes tensors, not {type(target).__name__}")
+    dtype = torch.promote_types(input.dtype, target.dtype)
+    x, y = torch.broadcast_tensors(input.to(dtype), target.to(dtype))
+    _checked(name, y)
+    if weight is None:
+        return _loss_ops.loss(x, y, kind, parameter, reduction)
+    losses = _loss_ops.loss(x, y, kind, parameter, "none") * weight
+    if reduction == "none":
+        return losses
+    total = _ops.total(losses, None)
+    if reduction == "sum":
+        return total
+    return total / (_ops.total(weight, None) if by_weights else losses.numel())
+
+
+def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """The mean of squared differences, as `torch.nn.functional.mse_loss`.
+
+    >>> import torch, warpfold as wf
+    >>> wf.torch.mse_loss(torch.tensor([1.0, 4.0]), torch.tensor([1.0, 2.0]))
+    tensor(2.)
+    """
+    reduction = _reduction(reduction, size_average, reduce)
+    return _loss("mse_loss", "mse", input, target, reduction, weight, by_weights=True)
+
+
+def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
+    """The mean of absolute differences, as `torch.nn.functional.l1_loss`.
+
+    >>> import torch, warpfold as wf
+    >>> wf.torch.l1_loss(torch.tensor([1.0, 4.0]), torch.tensor([2.0, 1.0]))
+    tensor(2.)
+    """
+    reduction = _reduction(reduction, size_average, reduce)
+    return _loss("l1_loss", "l1", input, target, reduction, weight, by_weights=True)
+
+
+def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
+    """Huber's loss, as `torch.nn.functional.huber_loss`.
+
+    >>> import torch, warpfold as wf
+    >>> wf.torch.huber_loss(torch.tensor([0.0, 3.0]), torch.tensor([1.0, 0.0]))
+    tensor(1.5000)
+    """
+    return _loss("huber_loss", "huber", input, target, _reduction(reduction), weight, float(delta))
+
+
+def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
+    """Huber's loss over `beta`, as `torch.nn.functional.smooth_l1_loss`.
+
+    >>> import torch, warpfold as wf
+    >>> wf.torch.smooth_l1_loss(torch.tensor([0.0, 3.0]), torch.tensor([1.0, 0.0]), beta=2.0)
+    tensor(1.1250)
+    """
+    reduction = _reduction(reduction, size_average, reduce)
+    if beta < 0:
+        raise ValueError(f"smooth_l1_loss does not take a negative beta, this is {beta}")
+    if beta == 0:
+        return _loss("smooth_l1_loss", "l1", input, target, reduction)
+    return _loss("smooth_l1_loss", "huber", input, target, reduction, parameter=float(beta)) / beta
+
+
+def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
+    """The divergence of the target from the distribution whose logarithm the input is, as `torch.nn.functional.kl_div`.
+
+    >>> import torch, warpfold as wf
+    >>> wf.torch.kl_div(torch.tensor([[-1.0, -2.0]]), torch.tensor([[0.0, 1.0]]), reduction="batchmean")
+    tensor(2.)
+    """
+    if reduction == "batchmean" and size_average is None and reduce is None:
+        total = _loss("kl_div", "kl_div", input, target, "sum", parameter=float(log_target))
+        return total / input.shape[0] if input.dim() else total
+    reduction = _reduction(reduction, size_average, reduce)
+    return _loss("kl_div", "kl_div", input, target, reduction, parameter=float(log_target))
+
+
+def binary_cross_entropy_with_logits(
+    input, target, weight=None, size_average=None, reduce=None, reduction="mean", pos_weight=None
+):
+    """The cross-entropy of a target between 0 and 1 and the logistic function of the input, as that function of
+    `torch.nn.functional`.
+
+    >>> import torch, warpfold as wf
+    >>> wf.torch.binary_cross_entropy_with_logits(torch.tensor([1000.0, -2.0]), torch.tensor([0.0, 0.0])) > 500
+    tensor(True)
+    """
+    name, kind = "binary_cross_entropy_with_logits", "bce_with_logits"
+    reduction = _reduction(reduction, size_average, reduce)
+    if isinstance(target, torch.Tensor) and isinstance(input, torch.Tensor) and target.shape != input.shape:
+        raise ValueError(f"the target has shape {tuple(target.shape)}, and the input {tuple(input.shape)}")
+    if pos_weight is None:
+        return _loss(name, kind, input, target, reduction, weight)
+    # The losses of both answers, and each its share.
+    _checked(name, input, target, pos_weight)
+    yes, no = (_loss(name, kind, input, torch.full_like(input, answer), "none") for answer in (1.0, 0.0))
+    losses = pos_weight * target * yes + (1 - target) * no
+    losses = losses if weight is None else losses * weight
+    if reduction == "none":
+        return losses
+    total = _ops.total(losses, None)
+    return total if reduction == "sum" else total / losses.numel()
+
+
+def cosine_similarity(x1, x2, dim=1, eps=1e-8):
+    """The cosines of the angles between rows along an axis, as `torch.nn.functional.cosine_similarity`.
+
+    >>> import torch, warpfold as wf
+    >>> wf.torch.cosine_similarity(torch.tensor([[3.0, 4.0]]), torch.tensor([[6.0, 8.0]]))
+    tensor([1.])
+    """
+    _checked("cosine_similarity", x1, x2)
+    dtype = torch.promote_types(x1.dtype, x2.dtype)
+    x, y = torch.broadcast_tensors(x1.to(dtype), x2.to(dtype))
+    x, dim = _axis(x, dim)
+    return _loss_ops.cosine(x, y.view(x.shape) if y.dim() == 0 else y, dim, eps)

@@ -1,0 +1,349 @@
+"""A mode in which reductions of PyTorch are Warpfold's: a row's result does not depend on the batch that it is in.
+
+The mode replaces kernels of the CPU by `torch.library`, for all threads of the process, forward and backward. What is
+no float on the CPU, and options that Warpfold does not have, go to PyTorch's own kernel.
+"""
+
+import contextlib
+import threading
+from collections import Counter
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from .. import _native
+
+# Operators that add up many numbers, and are PyTorch's also in the mode.
+NOT_OURS = (
+    "mm addmm bmm baddbmm addbmm mv addmv dot vdot addr convolution convolution_backward _convolution mkldnn_linear "
+    "cumsum cumprod logcumsumexp prod native_batch_norm _native_batch_norm_legit native_batch_norm_backward "
+    "native_group_norm native_group_norm_backward _scaled_dot_product_flash_attention_for_cpu "
+    "_scaled_dot_product_flash_attention_for_cpu_backward _scaled_dot_product_attention_math avg_pool1d avg_pool2d "
+    "avg_pool3d _adaptive_avg_pool2d _adaptive_avg_pool3d _embedding_bag _ctc_loss trace index_put_ _index_put_impl_ "
+    "scatter_reduce scatter_reduce_ _thnn_fused_lstm_cell _cdist_forward _pdist_forward nansum"
+).split()
+
+_REPLACED = {}
+
+
+def _replaces(*names):
+    def register(function):
+        _REPLACED.update(dict.fromkeys(names, function))
+        return function
+
+    return register
+
+
+class Report:
+    """What ran in `batch_invariant`: each a `collections.Counter` of calls by operator.
+
+    Attributes
+    ----------
+    replaced
+        By Warpfold.
+    kept
+        By PyTorch's kernel of an operator that the mode replaces: no floats, no elements, or an option that Warpfold
+        does not have.
+    not_ours
+        By operators that add up many numbers and have no replacement: use others beside the mode.
+    """
+
+    def __init__(self):
+        self.replaced, self.kept, self.not_ours = Counter(), Counter(), Counter()
+
+    def __repr__(self):
+        lines = ((name, getattr(self, name)) for name in ("replaced", "kept", "not_ours"))
+        return "\n".join(f"{name:9} " + ", ".join(f"{op} ×{n}" for op, n in sorted(of.items())) for name, of in lines)
+
+
+class _Watch(TorchDispatchMode):
+    """Counts what is not ours."""
+
+    def __init__(self, report):
+        super().__init__()
+        self.report = report
+
+    def __torch_dispatch__(self, operator, types, args=(), kwargs=None):
+        name = operator.overloadpacket.__name__
+        if name in NOT_OURS:
+            self.report.not_ours[name] += 1
+        return operator(*args, **(kwargs or {}))
+
+
+_lock = threading.RLock()
+_reports = []
+_library = None
+
+
+@contextlib.contextmanager
+def batch_invariant():
+    """Replaces PyTorch's reductions on the CPU by Warpfold's, within a `with` statement; gives a `Report`.
+
+    Sums, means, variances, extremes, norms, logsumexp, softmax and its logarithm, layer norm, the losses nll, mse and
+    huber, index_add, scatter_add, gradients of embeddings, and bincount of weights: forward and backward. All threads
+    of the process are concerned. Matrix products, convolutions, attention and batch norm remain PyTorch's, and the
+    report says which of them ran. Code of `torch.compile` has kernels of its own.
+
+    Raises
+    ------
+    NotImplementedError
+        With a PyTorch that does not give its own kernels (`torch.library.get_kernel`).
+
+    Examples
+    --------
+    >>> import torch, warpfold as wf
+    >>> x = torch.ones(3, 4)
+    >>> with wf.torch.batch_invariant() as report:
+    ...     total = x.sum()
+    >>> report.replaced
+    Counter({'sum.dim_IntList': 1})
+    """
+    if not hasattr(torch.library, "get_kernel"):
+        raise NotImplementedError("batch_invariant needs a PyTorch that has torch.library.get_kernel")
+    report = Report()
+    with _lock:
+        _reports.append(report)
+        if len(_reports) == 1:
+            _install()
+    try:
+        with _Watch(report):
+            yield report
+    finally:
+        with _lock:
+            _reports.remove(report)
+            if not _reports:
+                _remove()
+
+
+def _install():
+    global _library
+    _library = torch.library.Library("aten", "IMPL")
+    for name, function in _REPLACED.items():
+        kernel = torch.library.get_kernel(f"aten::{name}", "CPU")
+        _library.impl(name, _either(name, function, kernel), "CPU", with_keyset=True, allow_override=True)
+
+
+def _remove():
+    global _library
+    _library._destroy()
+    _library = None
+
+
+def _either(name, function, kernel):
+    """The replacement, or the kernel of PyTorch where the replacement declines."""
+
+    def run(keys, *args, **kwargs):
+        first = args[0]
+        usable = first.numel() and (first.is_floating_point() or name == "bincount")
+        found = function(*map(_plain, args), **kwargs) if usable else NotImplemented
+        declined = found is NotImplemented
+        for report in _reports:
+            (report.kept if declined else report.replaced)[name] += 1
+        if declined:
+            return kernel.call_boxed(keys, *args, **kwargs)
+        return first if name.endswith("_") else found
+
+    return run
+
+
+def _plain(x):
+    """An argument without a history, if it is a tensor: PyTorch records the gradient of the operator."""
+    return x.detach() if isinstance(x, torch.Tensor) else x
+
+
+def _axes(x, dim):
+    """Axes as Warpfold's: in PyTorch none are all, and a number has an axis."""
+    none = dim is None or (not isinstance(dim, int) and len(dim) == 0)
+    return None if none or x.dim() == 0 else dim
+
+
+def _is_float(dtype):
+    return dtype is None or dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+
+
+@_replaces("sum.dim_IntList")
+def _sum(x, dim, keepdim=False, *, dtype=None):
+    if not _is_float(dtype):
+        return NotImplemented
+    return _native.sum(x, _axes(x, dim), dtype, keepdims=keepdim)
+
+
+@_replaces("mean.dim")
+def _mean(x, dim, keepdim=False, *, dtype=None):
+    if not _is_float(dtype):
+        return NotImplemented
+    return _native.mean(x, _axes(x, dim), dtype, keepdims=keepdim)
+
+
+def _of_axes(names, reduce):
+    @_replaces(*names)
+    def _reduced(x, dim=(), keepdim=False):
+        return reduce(x, _axes(x, dim), keepdims=keepdim)
+
+
+_of_axes(["amax"], _native.max)
+_of_axes(["amin"], _native.min)
+_of_axes(["argmax"], _native.argmax)
+_of_axes(["argmin"], _native.argmin)
+_of_axes(["logsumexp"], _native.logsumexp)
+
+
+def _of_deviations(name, reduce):
+    @_replaces(name)
+    def _deviation(x, dim=None, *, correction=None, keepdim=False):
+        axes = _axes(x, dim)
+        return reduce(x, axes, ddof=1 if correction is None else correction, keepdims=keepdim)
+
+    return _deviation
+
+
+_var = _of_deviations("var.correction", _native.var)
+_of_deviations("std.correction", _native.std)
+
+
+@_replaces("var_mean.correction")
+def _var_mean(x, dim=None, *, correction=None, keepdim=False):
+    return _var(x, dim, correction=correction, keepdim=keepdim), _mean(x, dim, keepdim)
+
+
+@_replaces("linalg_vector_norm")
+def _norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
+    if ord not in (1, 2, float("inf")) or not _is_float(dtype):
+        return NotImplemented
+    return _native.norm(x, _axes(x, dim), ord=ord, dtype=dtype, keepdims=keepdim)
+
+
+def _of_rows(name, forward, backward):
+    @_replaces(name)
+    def _forward(x, dim, half_to_float):
+        return NotImplemented if x.dim() == 0 or half_to_float else forward(x, dim)
+
+    @_replaces(f"{name}_backward_data")
+    def _backward(gradient, y, dim, dtype):
+        return NotImplemented if y.dim() == 0 or dtype != y.dtype else backward(y, gradient, dim)
+
+
+_of_rows("_softmax", _native.softmax, _native.softmax_backward)
+_of_rows("_log_softmax", _native.log_softmax, _native.log_softmax_backward)
+
+
+@_replaces("native_layer_norm")
+def _layer_norm(x, shape, weight, bias, eps):
+    axes = list(range(-len(shape), 0))
+    # The mean and one over the deviation are kept for the gradient, in the dtype of PyTorch's kernel.
+    dtype = x.dtype if weight is None else weight.dtype
+    mean = _native.mean(x, axes, dtype, keepdims=True)
+    inverse = (_native.var(x, axes, dtype, keepdims=True) + eps).sqrt().reciprocal()
+    return _native.layer_norm(x, weight, bias, axes, epsilon=eps), mean, inverse
+
+
+@_replaces("native_layer_norm_backward")
+def _layer_norm_backward(gradient, x, shape, mean, inverse, weight, bias, mask):
+    rows, batch = list(range(-len(shape), 0)), list(range(x.dim() - len(shape)))
+    real = torch.float64 if x.dtype == torch.float64 else torch.float32
+    g, normal = gradient.to(real), (x.to(real) - mean.to(real)) * inverse.to(real)
+    of_normal = g if weight is None else g * weight.to(real)
+    of_x = of_weight = of_bias = None
+    if mask[0]:
+        total = _native.mean(of_normal, rows, keepdims=True)
+        slope = _native.mean(of_normal * normal, rows, keepdims=True)
+        of_x = (((of_normal - total) - normal * slope) * inverse.to(real)).to(x.dtype)
+    if mask[1] and weight is not None:
+        of_weight = _down(g * normal, batch).to(weight.dtype)
+    if mask[2] and bias is not None:
+        of_bias = _down(g, batch).to(bias.dtype)
+    return of_x, of_weight, of_bias
+
+
+def _down(x, batch):
+    """The sum over the axes of the batch, of which there may be none."""
+    return _native.sum(x, batch) if batch else x
+
+
+@_replaces("nll_loss_forward", "nll_loss2d_forward")
+def _nll_loss(logs, target, weight, reduction, ignore_index):
+    axis = 0 if logs.dim() == 1 else 1
+    taken = target != ignore_index
+    classes = torch.where(taken, target, 0)
+    of_rows = torch.ones_like(classes, dtype=logs.dtype) if weight is None else weight[classes]
+    of_rows = torch.where(taken, of_rows, 0)
+    losses = -logs.gather(axis, classes.unsqueeze(axis)).squeeze(axis) * of_rows
+    losses = torch.where(taken, losses, 0)
+    if reduction == 0:
+        return losses, logs.new_zeros(())
+    weights, total = _native.sum(of_rows), _native.sum(losses)
+    return (total / weights if reduction == 1 else total), weights
+
+
+def _of_pairs(name, reduce):
+    @_replaces(name)
+    def _loss(x, y, reduction=1, *options):
+        if x.dtype != y.dtype:
+            return NotImplemented
+        x, y = torch.broadcast_tensors(x, y)
+        return reduce(x, y, ("none", "mean", "sum")[reduction], *options)
+
+
+_of_pairs("mse_loss", lambda x, y, by: _native.mse(x, y, reduction=by))
+_of_pairs("huber_loss", lambda x, y, by, delta=1.0: _native.huber(x, y, delta=delta, reduction=by))
+
+
+@_replaces("index_add")
+def _index_add(x, dim, index, source, alpha=1):
+    if x.dim() == 0 or x.dtype != source.dtype:
+        return NotImplemented
+    dim %= x.dim()
+    sums = _native.group_by(source.movedim(dim, 0), index.reshape(-1), "sum", x.shape[dim]).movedim(0, dim)
+    return x + (sums if alpha == 1 else sums * alpha)
+
+
+@_replaces("index_add_")
+def _index_add_here(x, dim, index, source, alpha=1):
+    found = _index_add(x, dim, index, source, alpha)
+    return found if found is NotImplemented else x.copy_(found)
+
+
+@_replaces("scatter_add")
+def _scatter_add(x, dim, index, source):
+    if x.dim() == 0 or index.numel() == 0 or x.dtype != source.dtype:
+        return NotImplemented
+    dim %= x.dim()
+    places = index.clone()
+    if int(places.min()) < 0 or int(places.max()) >= x.shape[dim]:
+        return NotImplemented
+    # Where each element goes, in row-major order of the result.
+    steps = [1]
+    for length in reversed(x.shape[1:]):
+        steps.insert(0, steps[0] * length)
+    places *= steps[dim]
+    for axis, step in enumerate(steps):
+        if axis != dim:
+            shape = [-1 if i == axis else 1 for i in range(x.dim())]
+            places += (torch.arange(index.shape[axis]) * step).view(shape)
+    source = source[tuple(slice(length) for length in index.shape)]
+    return x + _native.group_by(source.reshape(-1), places.reshape(-1), "sum", x.numel()).view(x.shape)
+
+
+@_replaces("scatter_add_")
+def _scatter_add_here(x, dim, index, source):
+    found = _scatter_add(x, dim, index, source)
+    return found if found is NotImplemented else x.copy_(found)
+
+
+@_replaces("embedding_dense_backward")
+def _embedding(gradient, indices, count, padding, by_frequency):
+    labels = indices.reshape(-1)
+    labels = torch.where(labels == padding, -1, labels) if padding >= 0 else labels
+    sums = _native.group_by(gradient.reshape(labels.numel(), -1), labels, "sum", count)
+    if by_frequency:
+        sizes = torch.bincount(indices.reshape(-1), minlength=count).clamp(min=1)
+        sums = sums / sizes.to(sums.dtype).unsqueeze(1)
+    return sums
+
+
+@_replaces("bincount")
+def _bincount(x, weights=None, minlength=0):
+    if weights is None or not weights.is_floating_point() or int(x.min()) < 0:
+        return NotImplemented
+    weights = weights if weights.dtype == torch.float32 else weights.double()
+    return _native.group_by(weights, x, "sum", max(int(x.max()) + 1, minlength))

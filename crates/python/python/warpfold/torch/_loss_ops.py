@@ -1,0 +1,195 @@
+"""The losses as operators of PyTorch: cross-entropy, losses of two tensors, cosines."""
+
+import torch
+import torch.nn.functional as F
+
+from .. import _native
+from ._ops import _define, _detached, _like, _pulled
+
+# Cross-entropy of logits along an axis, and classes.
+
+_CLASSES = "Tensor logits, Tensor target, Tensor? weight, int dim, int ignore_index, float smoothing, str reduction"
+
+
+def _cross_entropy(logits, target, weight, dim, ignore_index, smoothing, reduction):
+    logits, target, weight = _detached(logits, target, weight)
+    options = {"ignore_index": ignore_index, "label_smoothing": smoothing, "weight": weight, "reduction": reduction}
+    return _native.cross_entropy(logits, target, dim, **options)
+
+
+def _cross_entropy_backward(gradient, logits, target, weight, dim, ignore_index, smoothing, reduction):
+    gradient, logits, target, weight = _detached(gradient, logits, target, weight)
+    found = _native.cross_entropy_gradient(
+        logits, target, dim, ignore_index, smoothing, weight, reduction, gradient
+    )
+    return found[1]
+
+
+def _plain_cross_entropy(logits, target, weight, dim, ignore_index, smoothing, reduction):
+    logits = logits.movedim(dim, -1)
+    flat = logits.reshape(-1, logits.shape[-1])
+    loss = F.cross_entropy(
+        flat, target.flatten().long(), weight, ignore_index=ignore_index, reduction=reduction, label_smoothing=smoothing
+    )
+    return loss.reshape(target.shape) if reduction == "none" else loss
+
+
+def _cross_entropy_shape(logits, target, weight, dim, ignore_index, smoothing, reduction):
+    return logits.new_empty(target.shape if reduction == "none" else ())
+
+
+cross_entropy = _define("cross_entropy", f"({_CLASSES}) -> Tensor", _cross_entropy, _cross_entropy_shape)
+cross_entropy_backward = _define(
+    "cross_entropy_backward",
+    f"(Tensor gradient, {_CLASSES}) -> Tensor",
+    _cross_entropy_backward,
+    lambda gradient, logits, *options: _like(logits),
+)
+
+
+def _setup_classes(ctx, inputs, output):
+    *tensors, dim, ignore_index, smoothing, reduction = inputs
+    ctx.options = dim, ignore_index, smoothing, reduction
+    ctx.save_for_backward(*tensors)
+
+
+def _pull_classes(ctx, gradient):
+    return cross_entropy_backward(gradient, *ctx.saved_tensors, *ctx.options), *[None] * 6
+
+
+def _pull_classes_backward(ctx, gradient):
+    of_loss, logits, target, weight = ctx.saved_tensors
+
+    def formula(of_loss, logits):
+        return _pulled(lambda x: _plain_cross_entropy(x, target, weight, *ctx.options), (logits,), of_loss)[0]
+
+    return *_pulled(formula, (of_loss, logits), gradient), *[None] * 6
+
+
+cross_entropy.register_autograd(_pull_classes, setup_context=_setup_classes)
+cross_entropy_backward.register_autograd(_pull_classes_backward, setup_context=_setup_classes)
+
+# Losses of elements and targets: `kind` is Warpfold's name, and `parameter` its number or truth value.
+
+_LOSS = "Tensor x, Tensor y, str kind, float parameter, str reduction"
+
+
+def _options(kind, parameter, reduction):
+    of_kind = {"huber": {"delta": parameter}, "kl_div": {"log_target": parameter != 0}}
+    return {"reduction": reduction, **of_kind.get(kind, {})}
+
+
+def _loss(x, y, kind, parameter, reduction):
+    return getattr(_native, kind)(x.detach(), y.detach(), **_options(kind, parameter, reduction))
+
+
+def _loss_backward(gradient, x, y, kind, parameter, reduction):
+    gradient, x, y = _detached(gradient, x, y)
+    return getattr(_native, f"{kind}_backward")(x, y, gradient, **_options(kind, parameter, reduction))
+
+
+def _plain_loss(x, y, kind, parameter, reduction):
+    if kind == "huber":
+        return F.huber_loss(x, y, reduction=reduction, delta=parameter)
+    if kind == "bce_with_logits":
+        return F.binary_cross_entropy_with_logits(x, y, reduction=reduction)
+    if kind == "kl_div":
+        return torch.kl_div(x, y, ("none", "mean", "sum").index(reduction), log_target=parameter != 0)
+    return {"mse": F.mse_loss, "l1": F.l1_loss}[kind](x, y, reduction=reduction)
+
+
+loss = _define(
+    "loss",
+    f"({_LOSS}) -> Tensor",
+    _loss,
+    lambda x, y, kind, parameter, reduction: _like(x) if reduction == "none" else x.new_empty(()),
+)
+loss_backward = _define(
+    "loss_backward", f"(Tensor gradient, {_LOSS}) -> Tensor", _loss_backward, lambda gradient, x, *options: _like(x)
+)
+
+
+def _setup_loss(ctx, inputs, output):
+    *tensors, kind, parameter, reduction = inputs
+    ctx.options = kind, parameter, reduction
+    ctx.save_for_backward(*tensors)
+
+
+def _of_targets(gradient, x, y, of_x, kind, parameter, reduction):
+    """The gradient of the targets, from that of the elements."""
+    if kind in ("mse", "l1", "huber"):
+        return -of_x
+    each = gradient / x.numel() if reduction == "mean" else gradient
+    if kind == "bce_with_logits":
+        return -x * each
+    if parameter:
+        return y.exp() * (y - x + 1) * each
+    return torch.where(y > 0, y.log() + 1 - x, torch.where(y == 0, -x, torch.nan)) * each
+
+
+def _pull_loss(ctx, gradient):
+    x, y = ctx.saved_tensors
+    of_x = loss_backward(gradient, x, y, *ctx.options)
+    of_y = _of_targets(gradient, x, y, of_x, *ctx.options) if ctx.needs_input_grad[1] else None
+    return of_x, of_y, None, None, None
+
+
+def _pull_loss_backward(ctx, gradient):
+    def formula(of_loss, x, y):
+        return _pulled(lambda x: _plain_loss(x, y, *ctx.options), (x,), of_loss)[0]
+
+    return *_pulled(formula, ctx.saved_tensors, gradient), None, None, None
+
+
+loss.register_autograd(_pull_loss, setup_context=_setup_loss)
+loss_backward.register_autograd(_pull_loss_backward, setup_context=_setup_loss)
+
+# Cosines of the rows along an axis.
+
+_COSINE = "Tensor x, Tensor y, int dim, float eps"
+
+
+def _cosine(x, y, dim, eps):
+    return _native.cosine_similarity(x.detach(), y.detach(), dim, epsilon=eps)
+
+
+def _cosine_backward(gradient, x, y, dim, eps):
+    gradient, x, y = _detached(gradient, x, y)
+    return _native.cosine_similarity_backward(x, y, gradient, dim, epsilon=eps)
+
+
+def _cosine_shape(x, y, dim, eps):
+    dim %= x.dim()
+    return x.new_empty(x.shape[:dim] + x.shape[dim + 1 :])
+
+
+cosine = _define("cosine_similarity", f"({_COSINE}) -> Tensor", _cosine, _cosine_shape)
+cosine_backward = _define(
+    "cosine_similarity_backward",
+    f"(Tensor gradient, {_COSINE}) -> Tensor",
+    _cosine_backward,
+    lambda gradient, x, *options: _like(x),
+)
+
+
+def _setup_cosine(ctx, inputs, output):
+    *tensors, dim, eps = inputs
+    ctx.options = dim, eps
+    ctx.save_for_backward(*tensors)
+
+
+def _pull_cosine(ctx, gradient):
+    x, y = ctx.saved_tensors
+    of = [cosine_backward(gradient, *both, *ctx.options) for both in ((x, y), (y, x))]
+    return *of, None, None
+
+
+def _pull_cosine_backward(ctx, gradient):
+    def formula(of_cosine, x, y):
+        return _pulled(lambda x: F.cosine_similarity(x, y, *ctx.options), (x,), of_cosine)[0]
+
+    return *_pulled(formula, ctx.saved_tensors, gradient), None, None
+
+
+cosine.register_autograd(_pull_cosine, setup_context=_setup_cosine)
+cosine_backward.register_autograd(_pull_cosine_backward, setup_context=_setup_cosine)

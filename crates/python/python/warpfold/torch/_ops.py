@@ -1,0 +1,201 @@
+"""Warpfold's operations as operators of PyTorch, `torch.ops.warpfold`: with shapes for tracing, and with gradients.
+
+An operator's gradient is an operator, too. The gradient of that, a second derivative, is PyTorch's own arithmetic.
+"""
+
+import torch
+import torch.nn.functional as F
+
+from .. import _native
+
+
+def _define(name, schema, compute, shape):
+    """An operator: what it computes, and the shapes of its results."""
+    op = torch.library.custom_op(f"warpfold::{name}", compute, mutates_args=(), device_types="cpu", schema=schema)
+    op.register_fake(shape)
+    return op
+
+
+def _like(x):
+    """New memory for a result of the shape of `x`: in C order, whatever the order of `x`."""
+    return torch.empty(x.shape, dtype=x.dtype, device=x.device)
+
+
+def _pulled(formula, inputs, gradient):
+    """The gradients of the inputs of a formula, from that of its result."""
+    return torch.func.vjp(formula, *inputs)[1](gradient)
+
+
+# The sum along one axis, or of all elements.
+
+
+def _sum(x, dim):
+    return _native.sum(x.detach(), dim)
+
+
+def _sum_shape(x, dim):
+    if dim is None:
+        return x.new_empty(())
+    dim %= x.dim()
+    return x.new_empty(x.shape[:dim] + x.shape[dim + 1 :])
+
+
+def _sum_setup(ctx, inputs, output):
+    x, ctx.dim = inputs
+    ctx.shape = x.shape
+
+
+def _sum_pull(ctx, gradient):
+    gradient = gradient if ctx.dim is None else gradient.unsqueeze(ctx.dim)
+    return gradient.expand(ctx.shape), None
+
+
+total = _define("sum", "(Tensor x, int? dim) -> Tensor", _sum, _sum_shape)
+total.register_autograd(_sum_pull, setup_context=_sum_setup)
+
+
+# Softmax and its logarithm.
+
+
+def _softmax(name, formula):
+    """The operator, and its gradient, of which `formula` is the definition."""
+    forward, backward = getattr(_native, name), getattr(_native, f"{name}_backward")
+    op = _define(
+        name, "(Tensor x, int dim) -> Tensor", lambda x, dim: forward(x.detach(), dim), lambda x, dim: _like(x)
+    )
+    of = _define(
+        f"{name}_backward",
+        "(Tensor gradient, Tensor y, int dim) -> Tensor",
+        lambda gradient, y, dim: backward(y.detach(), gradient.detach(), dim),
+        lambda gradient, y, dim: _like(y),
+    )
+
+    def setup(ctx, inputs, output):
+        ctx.dim = inputs[1]
+        ctx.save_for_backward(output)
+
+    def pull(ctx, gradient):
+        return of(gradient, *ctx.saved_tensors, ctx.dim), None
+
+    def setup_of(ctx, inputs, output):
+        gradient, y, ctx.dim = inputs
+        ctx.save_for_backward(gradient, y)
+
+    def pull_of(ctx, gradient):
+        return *_pulled(lambda g, y: formula(g, y, ctx.dim), ctx.saved_tensors, gradient), None
+
+    op.register_autograd(pull, setup_context=setup)
+    of.register_autograd(pull_of, setup_context=setup_of)
+    op.register_vmap(lambda info, axes, x, dim: _each(op, axes, (x,), dim))
+    of.register_vmap(lambda info, axes, gradient, y, dim: _each(of, axes, (gradient, y), dim))
+    return op
+
+
+def _each(op, axes, tensors, dim):
+    """An operator along an axis of tensors, of which some have a batch axis as well: that becomes the first."""
+    given = list(zip(tensors, axes))
+    size = next(x.shape[axis] for x, axis in given if axis is not None)
+    tensors = [x.expand(size, *x.shape) if axis is None else x.movedim(axis, 0) for x, axis in given]
+    return op(*tensors, dim % (tensors[0].dim() - 1) + 1), 0
+
+
+softmax = _softmax("softmax", lambda g, y, dim: y * (g - (g * y).sum(dim, keepdim=True)))
+log_softmax = _softmax("log_softmax", lambda g, y, dim: g - y.exp() * g.sum(dim, keepdim=True))
+
+
+# Norms of the last `rank` axes.
+
+
+def _norm(name, formula):
+    forward, backward = getattr(_native, name), getattr(_native, f"{name}_backward")
+
+    def axes(rank):
+        return list(range(-rank, 0))
+
+    def compute(x, weight, bias, rank, eps):
+        return forward(x.detach(), *_detached(weight, bias), axes(rank), epsilon=eps)
+
+    def compute_of(gradient, x, weight, bias, rank, eps):
+        found = backward(x.detach(), gradient.detach(), *_detached(weight, bias), axes(rank), eps, 0.0)
+        return tuple(x.new_empty(0) if array is None else array for array in found)
+
+    def shapes_of(gradient, x, weight, bias, rank, eps):
+        return tuple(x.new_empty(0) if array is None else _like(array) for array in (x, weight, bias))
+
+    arguments = "Tensor x, Tensor? weight, Tensor? bias, int rank, float eps"
+    op = _define(name, f"({arguments}) -> Tensor", compute, lambda x, weight, bias, rank, eps: _like(x))
+    results = "(Tensor, Tensor, Tensor)"
+    of = _define(f"{name}_backward", f"(Tensor gradient, {arguments}) -> {results}", compute_of, shapes_of)
+
+    def setup(ctx, inputs, output):
+        *tensors, ctx.rank, ctx.eps = inputs
+        ctx.save_for_backward(*tensors)
+
+    def pull(ctx, gradient):
+        found = of(gradient, *ctx.saved_tensors, ctx.rank, ctx.eps)
+        given = zip(found, ctx.saved_tensors)
+        return *(None if array is None else of_array for of_array, array in given), None, None
+
+    def pull_of(ctx, *gradients):
+        gradient, *arrays = ctx.saved_tensors
+        given = [array for array in arrays if array is not None]
+
+        def of_given(gradient, *given):
+            given = iter(given)
+            x, weight, bias = (None if array is None else next(given) for array in arrays)
+            wanted = [array for array in (x, weight, bias) if array is not None]
+
+            def plain(*wanted):
+                wanted = iter(wanted)
+                x, weight, bias = (None if array is None else next(wanted) for array in arrays)
+                return formula(x, weight, bias, ctx.rank, ctx.eps)
+
+            return _pulled(plain, wanted, gradient)
+
+        cotangents = tuple(g for g, array in zip(gradients, arrays) if array is not None)
+        found = iter(_pulled(of_given, (gradient, *given), cotangents))
+        return next(found), *(None if array is None else next(found) for array in arrays), None, None
+
+    op.register_autograd(pull, setup_context=setup)
+    of.register_autograd(pull_of, setup_context=setup)
+    return op
+
+
+def _detached(*arrays):
+    return (array if array is None else array.detach() for array in arrays)
+
+
+def _plain_rms_norm(x, weight, bias, rank, eps):
+    return F.rms_norm(x, x.shape[x.dim() - rank :], weight, eps)
+
+
+def _plain_layer_norm(x, weight, bias, rank, eps):
+    return F.layer_norm(x, x.shape[x.dim() - rank :], weight, bias, eps)
+
+
+rms_norm = _norm("rms_norm", _plain_rms_norm)
+layer_norm = _norm("layer_norm", _plain_layer_norm)
+
+
+# The product of a matrix and the transpose of another: each element is a tree over the last axes of both.
+
+
+def _product(x, y):
+    x, y = x.detach().unsqueeze(1), y.detach().unsqueeze(0)
+    return _native.dot(*torch.broadcast_tensors(x, y), axis=2)
+
+
+def _setup_product(ctx, inputs, output):
+    ctx.save_for_backward(*inputs)
+
+
+def _pull_product(ctx, gradient):
+    x, y = ctx.saved_tensors
+    needs_x, needs_y = ctx.needs_input_grad
+    return product(gradient, y.t()) if needs_x else None, product(gradient.t(), x.t()) if needs_y else None
+
+
+product = _define(
+    "product", "(Tensor x, Tensor y) -> Tensor", _product, lambda x, y: x.new_empty((x.shape[0], y.shape[0]))
+)
+product.register_autograd(_pull_product, setup_context=_setup_product)

@@ -1,0 +1,70 @@
+//! Cross-entropy of logits and classes.
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use warpfold::rows::{self, CrossEntropy};
+
+use super::call::{Object, computed, host, layout, optional, reduction, text};
+use crate::pool;
+
+#[doc = text!(
+    "The cross-entropy of rows of logits and the class of each row: its logsumexp less the logit of the class.",
+    [logits targets classes class_options],
+    "scalar or array\n    The loss, or that of each row, in the dtype of the logits. The mean of no rows is NaN.",
+    ">>> bool(wf.cross_entropy([[0.0, 0.0], [3.0, 3.0]], [1, 0]) == np.log(2.0))\nTrue\n\
+     >>> bool(wf.cross_entropy([[0.0, 1000.0]], [0], reduction=\"sum\") == 1000)\nTrue\n"
+)]
+#[pyfunction]
+#[pyo3(signature = (
+    logits, targets, axis=-1, *, ignore_index=-100, label_smoothing=0.0, weight=None, reduction="mean"
+))]
+fn cross_entropy<'py>(
+    logits: &Bound<'py, PyAny>,
+    targets: &Bound<'py, PyAny>,
+    axis: isize,
+    ignore_index: i64,
+    label_smoothing: f64,
+    weight: Object<'_, 'py>,
+    reduction: &str,
+) -> PyResult<Bound<'py, PyAny>> {
+    let (input, targets, weight) = (host(logits)?, host(targets)?, optional(weight)?);
+    let (logits, targets, weights) = (input.layout()?, targets.layout()?, layout(&weight)?);
+    let (ignore, smoothing, reduction) = (ignore_index, label_smoothing, self::reduction(reduction)?);
+    computed(&input, &logits, |threads| {
+        let options = CrossEntropy { ignore, smoothing, weights, reduction, gradient: None, threads };
+        rows::cross_entropy(logits, targets, axis, &options)
+    })
+}
+
+/// The loss, the gradient of the logits and the logsumexp of each row. The docstring is Python's, in `warpfold._rows`.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+fn cross_entropy_gradient<'py>(
+    logits: &Bound<'py, PyAny>,
+    targets: &Bound<'py, PyAny>,
+    axis: isize,
+    ignore: i64,
+    smoothing: f64,
+    weight: Object<'_, 'py>,
+    reduction: &str,
+    gradient: Object<'_, 'py>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let py = logits.py();
+    let (input, targets) = (host(logits)?, host(targets)?);
+    let (weight, gradient) = (optional(weight)?, optional(gradient)?);
+    let (logits, targets) = (input.layout()?, targets.layout()?);
+    let (weights, gradient, reduction) = (layout(&weight)?, layout(&gradient)?, self::reduction(reduction)?);
+    let found = pool::run(py, logits.len(), |how| {
+        let options = CrossEntropy { ignore, smoothing, weights, reduction, gradient, threads: how.threads };
+        rows::cross_entropy_gradient(logits, targets, axis, &options)
+    })?;
+    let [loss, gradient, logsumexp] =
+        [found.loss, found.gradient, found.logsumexp].map(|array| input.result(py, array, None));
+    PyTuple::new(py, [loss?, gradient?, logsumexp?])
+}
+
+/// Adds the functions of this file.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(cross_entropy, module)?)?;
+    module.add_function(wrap_pyfunction!(cross_entropy_gradient, module)?)
+}

@@ -1,0 +1,17 @@
+//! Operations on rows: softmax, norms, cross-entropy, losses of two arrays, and their gradients.
+
+mod call;
+mod class;
+mod norm;
+mod pairs;
+mod softmax;
+
+use pyo3::prelude::*;
+
+/// Adds the functions of this folder.
+pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    softmax::add(module)?;
+    norm::add(module)?;
+    class::add(module)?;
+    pairs::add(module)
+}
