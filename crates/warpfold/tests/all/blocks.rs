@@ -1,19 +1,19 @@
 //! Blocks of the kernels that have a way of their own, beside those of the plain tree: the same bits.
 
 use warpfold::cpu::args::ArgScan;
+use warpfold::cpu::copied::Copied;
 use warpfold::cpu::engine::{self, Job};
 use warpfold::cpu::exact::Exact;
 use warpfold::cpu::exponentials::Exponentials;
 use warpfold::cpu::extrema::Peak;
 use warpfold::cpu::halves::{Halves, widen_halves};
 use warpfold::cpu::kernel::{Acc, Item, Kernel, Tree};
-use warpfold::cpu::load::Copied;
 use warpfold::cpu::moments::Spread;
 use warpfold::cpu::simd::{Simd, at_level};
 use warpfold::{DType, Element, bf16, f16};
 use warpfold_array::problem::{At, Problem};
-use warpfold_core::Reducer;
 use warpfold_core::ops::{Arg, Deviation, Extremum, LogSumExp, Search, Sum};
+use warpfold_core::{Reducer, tree};
 
 const LENGTHS: [usize; 21] =
     [1, 2, 7, 8, 9, 31, 32, 95, 127, 128, 129, 255, 256, 257, 300, 356, 1000, 2048, 3840, 4095, 4096];
