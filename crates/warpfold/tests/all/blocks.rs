@@ -89,6 +89,46 @@ fn a_block_is_the_plain_trees() {
     }
 }
 
+/// Groups of sixteen have levels of known lengths, or are absent: of every length that a few of them can have.
+#[test]
+fn a_few_groups_are_the_plain_trees() {
+    for n in 1..=300 {
+        let f64s = data(n, n % KINDS);
+        let f32s: Vec<f32> = f64s.iter().map(|&x| x as f32).collect();
+        let (narrow, wide) = (Sum::<f32>::total(), Sum::<f64>::total());
+        for level in LEVELS {
+            level.limit();
+            let found = narrow.finish(Tree(narrow.clone()).block(&f32s, 0), n as u64);
+            let want = tree::reduce(&narrow, f32s.clone()).expect("elements");
+            assert_eq!(found.to_bits(), want.to_bits(), "{n} f32, {}", level.name());
+            let found = wide.finish(Tree(wide.clone()).block(&f64s, 0), n as u64);
+            let want = tree::reduce(&wide, f64s.clone()).expect("elements");
+            assert_eq!(found.to_bits(), want.to_bits(), "{n} f64, {}", level.name());
+        }
+    }
+}
+
+/// Zeros of both signs, which are equal, infinities, and NaNs alone, at the ends of the order.
+#[test]
+fn an_extremum_that_skips_nans_is_the_plain_trees() {
+    let all = [f64::NAN, -f64::NAN, 0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY];
+    for (n, one) in LENGTHS.into_iter().flat_map(|n| (0..all.len()).map(move |one| (n, one))) {
+        for other in 0..all.len() {
+            // Mostly one of them, NaNs, and one of another kind.
+            let mut x: Vec<f64> = (0..n).map(|i| if i % 3 == 0 { f64::NAN } else { all[one] }).collect();
+            x[n * 2 / 3] = all[other];
+            let f32s: Vec<f32> = x.iter().map(|&x| x as f32).collect();
+            for max in [true, false] {
+                let what = format!("{} and {}, max {max}", all[one], all[other]);
+                agree(&Peak(Extremum { search: Search::new(max, true), initial: None }), &x, &what);
+                agree(&Peak(Extremum { search: Search::new(max, true), initial: None }), &f32s, &what);
+                let arg = Arg::<f32> { search: Search::new(max, true) };
+                assert_eq!(ArgScan(arg.clone()).block(&f32s, 3), Tree(arg).block(&f32s, 3), "arg, {what}");
+            }
+        }
+    }
+}
+
 /// The columns of dense rows, all at once, and each by the plain tree, at every level.
 fn columns_agree<K: Kernel>(fast: &K, x: &[Item<K>], width: usize, what: &str)
 where
