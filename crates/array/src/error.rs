@@ -112,6 +112,17 @@ pub enum Error {
         /// And what to do.
         why: &'static str,
     },
+    /// A typed view that gives other elements than it says.
+    #[error("a view of {elem} gave an array of {found}: `view` must give elements of the type `Elem`")]
+    ViewDType {
+        /// By the type of the view.
+        elem: DType,
+        /// Of the array that it gave.
+        found: DType,
+    },
+    /// Elements in the byte order that is not this machine's, for a custom reducer.
+    #[error("a custom reducer takes elements in this machine's byte order: copy the array into it first")]
+    CustomByteOrder,
     /// A custom reducer with options of the built-in ones.
     #[error(
         "a custom reducer takes axes, keepdims, a mask and threads only, no keys: build NaN skipping and initial \

@@ -248,7 +248,8 @@ impl<'a> ArrayRef<'a> {
         self.len().saturating_mul(self.dtype.size())
     }
 
-    /// The elements as a slice, if they lie densely in C order, aligned, in this machine's byte order, and are `T`s.
+    /// The elements as a slice, if they lie densely in C order, aligned, in this machine's byte order, and are `T`s:
+    /// of bools, if each byte is 0 or 1.
     pub fn as_slice<T: Element>(&self) -> Option<&'a [T]> {
         let mut stride = size_of::<T>() as isize;
         for axis in (0..self.rank).rev() {
@@ -258,8 +259,14 @@ impl<'a> ArrayRef<'a> {
             stride *= self.shape[axis] as isize;
         }
         let fits = self.dtype == T::DTYPE && !self.swapped && self.base.cast::<T>().is_aligned();
+        if !fits {
+            return None;
+        }
+        // SAFETY: the elements are dense, as checked above, and readable for `'a` by the constructors' contracts.
+        let truths = || unsafe { std::slice::from_raw_parts(self.base, self.len()) }.iter().all(|&byte| byte <= 1);
         // SAFETY: the elements are dense and aligned, as checked above, and readable for `'a` by the constructors'
-        // contracts.
-        fits.then(|| unsafe { std::slice::from_raw_parts(self.base.cast(), self.len()) })
+        // contracts. Any bytes are a number, and those of bools are checked.
+        (T::DTYPE != DType::Bool || truths())
+            .then(|| unsafe { std::slice::from_raw_parts(self.base.cast(), self.len()) })
     }
 }

@@ -10,7 +10,12 @@ use crate::float::Float;
 use crate::half_float::{narrow_bf16, narrow_f16, to_odd, widen_bf16, widen_f16};
 use crate::key::Key;
 
-/// An element of an array: its accumulators, its order, its conversions.
+mod sealed {
+    /// Keeps [`super::Element`] to the dtypes, whose sizes and bits memory is read by.
+    pub trait Sealed {}
+}
+
+/// An element of an array: its accumulators, its order, its conversions. Only the dtypes' types are elements.
 ///
 /// | dtype | sums and products | means, variances, norms, logsumexp |
 /// |---|---|---|
@@ -25,7 +30,7 @@ use crate::key::Key;
 /// assert_eq!(<u8 as Element>::Sum::DTYPE, DType::U64);
 /// assert!((-0.0f32).key() < 0.0f32.key() && (-0.0f32).key_eq() == 0.0f32.key_eq());
 /// ```
-pub trait Element: Copy + Send + Sync + Debug + 'static {
+pub trait Element: sealed::Sealed + Copy + Send + Sync + Debug + 'static {
     /// The dtype of this type.
     const DTYPE: DType;
     /// The accumulator of means, variances, norms and logsumexp: `f32` or `f64`.
@@ -65,6 +70,7 @@ pub trait Element: Copy + Send + Sync + Debug + 'static {
 
 macro_rules! integer {
     ($t:ty, $dtype:ident, $total:ty, $variant:ident, $wide:ty) => {
+        impl sealed::Sealed for $t {}
         impl Element for $t {
             const DTYPE: DType = DType::$dtype;
             type Float = f64;
@@ -131,6 +137,8 @@ integer!(u16, U16, u64, Unsigned, u64);
 integer!(u32, U32, u64, Unsigned, u64);
 integer!(u64, U64, u64, Unsigned, u64);
 
+impl sealed::Sealed for bool {}
+
 impl Element for bool {
     const DTYPE: DType = DType::Bool;
     type Float = f64;
@@ -189,6 +197,7 @@ impl Element for bool {
 
 macro_rules! float {
     ($t:ty, $dtype:ident, $acc:ty, $key:ty, $bits:ty, $widen:expr, $narrow:expr, $round:expr) => {
+        impl sealed::Sealed for $t {}
         impl Element for $t {
             const DTYPE: DType = DType::$dtype;
             type Float = $acc;

@@ -7,7 +7,7 @@
 use std::mem::MaybeUninit;
 
 use warpfold_core::ops::Extremum;
-use warpfold_core::{Element, Key, Reducer};
+use warpfold_core::{Cast, Element, Key, Reducer};
 
 use super::free::lanes_block;
 use super::kernel::Kernel;
@@ -15,7 +15,7 @@ use super::panel::Panel;
 use super::periods::fold_periods;
 use super::policy::{AHEAD_LIGHT, FEW_DENSE_COLUMNS, SHORT_BYTES};
 use super::running::{Running, run};
-use super::simd::{prefetch, vectorize};
+use super::simd::{inlined, prefetch, vectorize};
 
 /// The kernel of minimum and maximum.
 #[derive(Clone)]
@@ -125,6 +125,7 @@ pub(super) fn best<T: Element>(x: &[T], key: impl Fn(T) -> T::Key + Copy) -> Opt
         (1, _) => best_in::<T, 256>(x, key),
         (2, false) => best_in::<T, 128>(x, key),
         (_, false) => best_in::<T, 64>(x, key),
+        (4 | 8, true) if skips_nan(key) => best_number::<T, 32>(x, key),
         _ => {
             let (least, greatest) = ends(x)?;
             if least.is_nan() {
@@ -145,6 +146,65 @@ fn best_in<T: Element, const N: usize>(x: &[T], key: impl Fn(T) -> T::Key + Copy
     }
     raise(&mut lanes, last, key);
     Some(lanes.iter().fold(T::Key::MIN, |a, &b| a.max(b)))
+}
+
+/// Whether no key is below that of NaN.
+#[inline(always)]
+fn skips_nan<T: Element>(key: impl Fn(T) -> T::Key) -> bool {
+    key(T::from_key(T::Key::MAX)) == T::Key::MIN
+}
+
+/// The greatest key in a block of floats, of which NaNs have the least. `None` if the block is short.
+///
+/// Two selects for each float leave out NaNs. They do not tell zeros of both signs apart, so if the extremum is a zero,
+/// the block is searched for the one whose key is greater. (One thread of a Xeon with AVX-512, ps an element in the
+/// cache, a tenth of them NaN: 41 of f32, 76 of f64.)
+#[inline(always)]
+fn best_number<T: Element, const N: usize>(x: &[T], key: impl Fn(T) -> T::Key + Copy) -> Option<T::Key> {
+    // As in `best_in`.
+    let last = x.last_chunk::<N>()?;
+    let number = inlined(
+        #[inline(always)]
+        |x| T::from_cast(Cast::Float(x)),
+    );
+    let (low, high) = (number(f64::NEG_INFINITY).float(), number(f64::INFINITY).float());
+    let (mut least, mut greatest) = ([high; N], [low; N]);
+    for piece in x.as_chunks::<N>().0 {
+        prefetch(piece.as_ptr().wrapping_byte_add(AHEAD_LIGHT), N);
+        widen_numbers(piece, &mut least, &mut greatest);
+    }
+    widen_numbers(last, &mut least, &mut greatest);
+    let (mut low, mut high) = (high, low);
+    for i in 0..N {
+        low = if least[i] < low { least[i] } else { low };
+        high = if greatest[i] > high { greatest[i] } else { high };
+    }
+    if low > high {
+        return Some(T::Key::MIN);
+    }
+    let (low, high) = (T::from_float(low), T::from_float(high));
+    let end = if key(high) >= key(low) { high } else { low };
+    if end.truthy() {
+        return Some(key(end));
+    }
+    let (plus, minus) = (number(0.0), number(-0.0));
+    let (first, second) = if key(plus) >= key(minus) { (plus, minus) } else { (minus, plus) };
+    let found = x.iter().fold(
+        false,
+        #[inline(always)]
+        |found, x| found | (x.bits() == first.bits()),
+    );
+    Some(key(if found { first } else { second }))
+}
+
+/// Widens the bounds of each lane to its element, unless that is NaN.
+#[inline(always)]
+fn widen_numbers<T: Element, const N: usize>(piece: &[T; N], least: &mut [T::Float; N], greatest: &mut [T::Float; N]) {
+    for i in 0..N {
+        let x = piece[i].float();
+        least[i] = if x < least[i] { x } else { least[i] };
+        greatest[i] = if x > greatest[i] { x } else { greatest[i] };
+    }
 }
 
 /// The least and the greatest element of a block: two NaNs if it has one, `None` if it is short.

@@ -7,6 +7,7 @@
 
 pub mod args;
 mod block;
+pub mod copied;
 pub mod engine;
 pub mod exact;
 pub mod exponentials;

@@ -111,39 +111,6 @@ impl<T: Element> Load<Option<T>> for Optional<T> {
     }
 }
 
-/// Elements of a type that need not be a dtype, as memory holds them.
-pub struct Copied;
-
-impl<T: Copy> Load<T> for Copied {
-    fn direct(&self) -> bool {
-        true
-    }
-
-    unsafe fn gather(&self, at: At, dim: &Dim, n: usize, to: *mut T) {
-        for i in 0..n {
-            // SAFETY: element i is one of the `n` that the caller vouches for.
-            unsafe { to.add(i).write(at.x.wrapping_offset(dim.x * i as isize).cast::<T>().read_unaligned()) };
-        }
-    }
-}
-
-/// Elements of a type that need not be a dtype, some of them masked out.
-pub struct CopiedOptional;
-
-impl<T: Copy> Load<Option<T>> for CopiedOptional {
-    fn direct(&self) -> bool {
-        false
-    }
-
-    unsafe fn gather(&self, at: At, dim: &Dim, n: usize, to: *mut Option<T>) {
-        for i in 0..n {
-            let at = at.step(dim, i);
-            // SAFETY: element i is one of the `n` that the caller vouches for, as is its mask.
-            unsafe { to.add(i).write((*at.mask != 0).then(|| at.x.cast::<T>().read_unaligned())) };
-        }
-    }
-}
-
 /// A dtype's element as memory holds it: at any alignment, in either byte order.
 pub trait Readable: Element {
     /// Reads an element. Of a bool, any byte but 0 is true.

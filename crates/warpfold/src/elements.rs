@@ -3,9 +3,9 @@
 use warpfold_array::problem::At;
 use warpfold_array::{ElementLayout, Error, Tensor};
 use warpfold_core::Reducer;
+use warpfold_cpu::copied::Copied;
 use warpfold_cpu::engine::{self, Job};
 use warpfold_cpu::kernel::Tree;
-use warpfold_cpu::load::Copied;
 
 /// Reduces elements of any type, in C order, by a reducer of the user's own; `axes` as in [`crate::Options`].
 ///

@@ -11,7 +11,10 @@ const TASK: usize = 1 << 16;
 
 /// The fewest keys that buckets are worth.
 const LEAST: usize = 1 << 15;
-const BUCKETS: usize = 64;
+/// The keys of a bucket, about, and the least and the greatest number of buckets. A bucket is sorted in one step, which
+/// takes some tens of ms.
+const BUCKET: usize = 1 << 19;
+const BUCKETS: std::ops::RangeInclusive<usize> = 64..=512;
 /// Keys that a splitter is chosen of.
 const EACH: usize = 16;
 
@@ -20,12 +23,13 @@ pub(super) fn sort<K: Ord + Copy + Send + Sync>(keys: &mut Vec<K>) {
     if keys.len() < LEAST {
         return keys.sort_unstable();
     }
-    let mut some: Vec<K> = keys.iter().copied().step_by(keys.len() / (BUCKETS * EACH)).collect();
+    let number = (keys.len() / BUCKET).clamp(*BUCKETS.start(), *BUCKETS.end());
+    let mut some: Vec<K> = keys.iter().copied().step_by(keys.len() / (number * EACH)).collect();
     some.sort_unstable();
-    let splitters: Vec<K> = (1..BUCKETS).map(|i| some[i * EACH]).collect();
+    let splitters: Vec<K> = (1..number).map(|i| some[i * EACH]).collect();
     let bucket = |i: usize| splitters.partition_point(|splitter| *splitter <= keys[i]);
-    let (starts, mut sorted) = counting_sort(keys.len(), BUCKETS, bucket, |i| keys[i]);
-    let (mut rest, mut buckets) = (&mut sorted[..], Vec::with_capacity(BUCKETS));
+    let (starts, mut sorted) = counting_sort(keys.len(), number, bucket, |i| keys[i]);
+    let (mut rest, mut buckets) = (&mut sorted[..], Vec::with_capacity(number));
     for pair in starts.windows(2) {
         let (bucket, after) = rest.split_at_mut(pair[1] - pair[0]);
         buckets.push(bucket);
@@ -43,7 +47,7 @@ pub(super) fn room_for<T>(n: usize) -> Vec<T> {
 }
 
 /// The pieces of a part between which the caller may look.
-fn tasks(part: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+pub(super) fn tasks(part: Range<usize>) -> impl Iterator<Item = Range<usize>> {
     part.clone().step_by(TASK).map(move |from| {
         parallel::look();
         from..part.end.min(from + TASK)

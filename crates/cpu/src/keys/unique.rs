@@ -4,7 +4,7 @@ use warpfold_core::{DType, Element};
 
 use super::dense;
 use super::rank::{Rank, Ranks};
-use super::sort::sort;
+use super::sort::{self, room_for, sort};
 use crate::output::large_pages;
 use crate::parallel;
 use crate::policy::BLOCK;
@@ -68,8 +68,12 @@ pub fn unique(array: ArrayRef<'_>, what: Distinct) -> Result<Unique, Error> {
         let x = dense::elements::<T>(&array);
         let x: &[T] = &x;
         let found = find(&x, what);
-        let values = T::wrap(found.ranks.iter().map(|&rank| value(rank, x)).collect());
-        (found, values)
+        let mut values = room_for(found.ranks.len());
+        for ranks in found.ranks.chunks(TASK) {
+            parallel::look();
+            values.extend(ranks.iter().map(|&rank| value(rank, x)));
+        }
+        (found, T::wrap(values))
     });
     let values = if array.dtype() == DType::Bool { values.cast(DType::Bool) } else { values };
     let inverse = found.inverse.map(|x| Array { shape: array.shape().to_vec(), values: Values::I64(x) });
@@ -138,21 +142,19 @@ fn find(x: &dyn Ranks, what: Distinct) -> Found {
     let (low, high) = bounds.into_iter().fold((u64::MAX, 0), |a, b| (a.0.min(b.0), a.1.max(b.1)));
     let span = high - low;
     let alone = !what.first && !what.inverse;
-    let mut found = if span < TABLE.max((n / PER_COUNTER) as u64) {
+    if span < TABLE.max((n / PER_COUNTER) as u64) {
         by_table(x, low, span as usize + 1, what)
     } else if span <= u32::MAX as u64 && alone {
-        by_sorting(collect(x, |_, rank| (rank - low) as u32), |x| x as u64)
+        by_sorting(collect(x, |_, rank| (rank - low) as u32), |x| low + x as u64)
     } else if span <= u32::MAX as u64 {
         // Rank and place in one word.
         let pairs = collect(x, |i, rank| (rank - low) << 32 | i as u64);
-        by_sorting_places(pairs, |pair| (pair >> 32, pair as u32), what)
+        by_sorting_places(pairs, |pair| (low + (pair >> 32), pair as u32), what)
     } else if alone {
-        by_sorting(collect(x, |_, rank| rank - low), |x| x)
+        by_sorting(collect(x, |_, rank| rank), |x| x)
     } else {
-        by_sorting_places(collect(x, |i, rank| (rank - low, i as u32)), |pair| pair, what)
-    };
-    found.ranks.iter_mut().for_each(|rank| *rank += low);
-    found
+        by_sorting_places(collect(x, |i, rank| (rank, i as u32)), |pair| pair, what)
+    }
 }
 
 /// The results of `of` for the position and the rank of each element.
@@ -195,7 +197,10 @@ fn by_table(x: &dyn Ranks, low: u64, span: usize, what: Distinct) -> Found {
         (counts, first)
     });
     let count = |rank: usize| tables.iter().map(|(counts, _)| counts[rank]).sum::<i64>();
-    let all: Vec<(usize, i64)> = (0..span).map(|rank| (rank, count(rank))).filter(|&(_, count)| count > 0).collect();
+    let mut all = Vec::new();
+    for ranks in sort::tasks(0..span) {
+        all.extend(ranks.map(|rank| (rank, count(rank))).filter(|&(_, count)| count > 0));
+    }
     let place = |rank: usize| tables.iter().map(|(_, first)| first[rank]).min().unwrap_or(0);
     let inverse = what.inverse.then(|| {
         let mut index = vec![0i64; span];
@@ -203,7 +208,7 @@ fn by_table(x: &dyn Ranks, low: u64, span: usize, what: Distinct) -> Found {
         collect(x, |_, rank| index[(rank - low) as usize])
     });
     Found {
-        ranks: all.iter().map(|&(rank, _)| rank as u64).collect(),
+        ranks: all.iter().map(|&(rank, _)| low + rank as u64).collect(),
         counts: all.iter().map(|&(_, count)| count).collect(),
         first: what.first.then(|| all.iter().map(|&(rank, _)| place(rank) as i64).collect()),
         inverse,
@@ -214,11 +219,28 @@ fn by_table(x: &dyn Ranks, low: u64, span: usize, what: Distinct) -> Found {
 fn by_sorting<K: Ord + Copy + Send + Sync>(mut keys: Vec<K>, rank: impl Fn(K) -> u64) -> Found {
     sort(&mut keys);
     let mut found = Found::default();
-    for run in keys.chunk_by(|a, b| a == b) {
-        found.ranks.push(rank(run[0]));
-        found.counts.push(run.len() as i64);
-    }
+    runs(
+        &keys,
+        |a, b| a == b,
+        |run| {
+            found.ranks.push(rank(run[0]));
+            found.counts.push(run.len() as i64);
+        },
+    );
     found
+}
+
+/// Calls `each` with the runs of keys that are the same.
+fn runs<K>(keys: &[K], same: impl Fn(&K, &K) -> bool, mut each: impl FnMut(&[K])) {
+    let mut since = 0;
+    for run in keys.chunk_by(same) {
+        since += run.len();
+        if since >= TASK {
+            parallel::look();
+            since = 0;
+        }
+        each(run);
+    }
 }
 
 /// Counts ranks by sorting pairs of a rank and a position. Positions break ties, so no two pairs are equal.
@@ -231,14 +253,23 @@ fn by_sorting_places<K: Ord + Copy + Send + Sync>(
     let mut found = Found::default();
     let mut first = Vec::new();
     let mut inverse = vec![0i64; if what.inverse { pairs.len() } else { 0 }];
-    for run in pairs.chunk_by(|&a, &b| parts(a).0 == parts(b).0) {
-        let (rank, place) = parts(run[0]);
-        if what.inverse {
-            run.iter().for_each(|&pair| inverse[parts(pair).1 as usize] = found.ranks.len() as i64);
-        }
-        found.ranks.push(rank);
-        found.counts.push(run.len() as i64);
-        first.push(place as i64);
-    }
+    runs(
+        &pairs,
+        |&a, &b| parts(a).0 == parts(b).0,
+        |run| {
+            let (rank, place) = parts(run[0]);
+            if what.inverse {
+                for (i, pairs) in run.chunks(TASK).enumerate() {
+                    if i > 0 {
+                        parallel::look();
+                    }
+                    pairs.iter().for_each(|&pair| inverse[parts(pair).1 as usize] = found.ranks.len() as i64);
+                }
+            }
+            found.ranks.push(rank);
+            found.counts.push(run.len() as i64);
+            first.push(place as i64);
+        },
+    );
     Found { first: what.first.then_some(first), inverse: what.inverse.then_some(inverse), ..found }
 }

@@ -155,6 +155,14 @@ impl Lines {
         (at, start)
     }
 
+    /// Prefetches the first elements of the line that is next: the CPU does not know where it begins.
+    fn prefetch(&self, next: At) {
+        let dim = self.line();
+        if dim.x == self.size as isize {
+            prefetch(next.x, AHEAD_LIGHT.min(dim.len * self.size));
+        }
+    }
+
     /// The nodes of all lines.
     ///
     /// # Safety
@@ -236,9 +244,8 @@ impl Lines {
             let (first, start) = self.at(line);
             let (first, start) = (first.step(&dim, from), start + from as u64);
             ranges.begin(start);
-            // The CPU does not know where the next line begins.
             if line + 1 < self.len() {
-                prefetch(self.at(line + 1).0.x, AHEAD_LIGHT.min(dim.len * self.size));
+                self.prefetch(self.at(line + 1).0);
             }
             // SAFETY: these are elements of the line.
             unsafe { self.run(bound, first, n, &mut items, &mut ranges) };
@@ -299,18 +306,20 @@ impl Lines {
                 let of_task = outputs * task / tasks..outputs * (task + 1) / tasks;
                 let mut walk = Walk::new(&kept, first, of_task.start);
                 for output in of_task.clone() {
+                    let here = walk.at();
+                    walk.advance();
+                    self.prefetch(walk.at());
                     one.clear();
                     one.begin(start);
                     // SAFETY: the caller vouches for the elements of all outputs. The pieces of one output are
                     // canonical, so they are those of `levels`; each has a place, which no other task writes.
                     unsafe {
-                        self.run(bound, walk.at(), len, &mut items, &mut one);
+                        self.run(bound, here, len, &mut items, &mut one);
                         assert!(one.len_of_pieces() == levels.len(), "canonical pieces");
                         for piece in 0..levels.len() {
                             copy(one.at(piece), places.at((piece * outputs + output) as isize, 1), size);
                         }
                     }
-                    walk.advance();
                 }
                 progress.inspect(|progress| progress((of_task.len() * len * self.size) as u64));
             });

@@ -5,7 +5,7 @@ use warpfold_core::{DType, Element};
 use warpfold_cpu::{reduce, reduce_slice};
 
 use super::over::{MeanOf, Over, SumOf, over};
-use super::view::View;
+use super::view::{View, viewed};
 use warpfold_array::Tensor;
 
 /// The methods and functions of ops without arguments. A row has the documentation of the method, its name, op and
@@ -310,7 +310,7 @@ where
 
 /// The whole array, reduced to one element.
 fn whole<V: View + ?Sized>(op: Op, array: &V) -> Result<Scalar, Error> {
-    let view = array.view()?;
+    let view = viewed(array)?;
     match view.as_slice::<V::Elem>() {
         Some(flat) if V::Elem::DTYPE != DType::Bool => reduce_slice(op, ArrayRef::flat(flat), &view),
         _ => Ok(reduce(op, view, &Options::default())?.values.get(0)),

@@ -4,13 +4,14 @@ use warpfold_array::problem::{Problem, normalize_axes, result_shape};
 use warpfold_array::request::base;
 use warpfold_array::{ArrayRef, Error, Op, Options, Ord, Precision, Value};
 use warpfold_core::{Element, Live, Reducer};
+use warpfold_cpu::copied::{Typed, TypedOptional};
 use warpfold_cpu::engine::{self, Job};
 use warpfold_cpu::kernel::{Item, Kernel, Tree};
 use warpfold_cpu::keys::{Groups, Segments};
-use warpfold_cpu::load::{Copied, CopiedOptional, Load};
+use warpfold_cpu::load::Load;
 use warpfold_cpu::{on_threads, reduce};
 
-use super::view::View;
+use super::view::{View, viewed};
 use warpfold_array::Tensor;
 
 /// A reduction of `array` about to be configured: axes and options, then the op.
@@ -202,7 +203,7 @@ impl<'a, V: View + ?Sized> Over<'a, V> {
         if let Some(error) = self.error {
             return Err(error);
         }
-        let values = self.array.view()?;
+        let values = viewed(self.array)?;
         let array = match self.keys {
             Keys::None => reduce(op, values, &self.options),
             Keys::Segments(segments) => segments.reduce(op, values, &self.options),
@@ -259,7 +260,8 @@ impl<'a, V: View + ?Sized> Over<'a, V> {
     /// ```
     ///
     /// # Errors
-    /// Bad axes or mask; nothing to reduce and no identity. Options that only built-in ops have are refused.
+    /// Bad axes or mask; nothing to reduce and no identity; elements in the byte order that is not this machine's.
+    /// Options that only built-in ops have are refused.
     pub fn with<R>(self, reducer: R) -> Result<Tensor<R::Output>, Error>
     where
         R: Reducer<Item = V::Elem, Output: Send>,
@@ -267,7 +269,10 @@ impl<'a, V: View + ?Sized> Over<'a, V> {
         if let Some(error) = self.error {
             return Err(error);
         }
-        let array = self.array.view()?;
+        let array = viewed(self.array)?;
+        if array.is_swapped() {
+            return Err(Error::CustomByteOrder);
+        }
         let o = &self.options;
         let keyed = !matches!(self.keys, Keys::None);
         let extra = keyed || o.skip_nan || o.initial.is_some() || o.ddof.is_some() || o.precision != Precision::Tree;
@@ -278,9 +283,9 @@ impl<'a, V: View + ?Sized> Over<'a, V> {
         let problem = Problem::new(&array, &axes, o.mask.as_ref())?;
         let empty = || Error::CustomEmpty { shape: array.shape().to_vec(), axes: axes.clone() };
         let data = match o.mask {
-            None => custom(&Tree(reducer), &Copied, &array, &problem, o)?.ok_or_else(empty)?,
+            None => custom(&Tree(reducer), &Typed, &array, &problem, o)?.ok_or_else(empty)?,
             Some(_) => {
-                let outputs = custom(&Tree(Live(reducer)), &CopiedOptional, &array, &problem, o)?.ok_or_else(empty)?;
+                let outputs = custom(&Tree(Live(reducer)), &TypedOptional, &array, &problem, o)?.ok_or_else(empty)?;
                 outputs.into_iter().collect::<Option<Vec<_>>>().ok_or_else(empty)?
             }
         };

@@ -4,7 +4,7 @@ use warpfold_array::{Array, Error, Tensor, Value};
 use warpfold_core::Element;
 use warpfold_cpu::rows;
 
-use super::view::View;
+use super::view::{View, viewed};
 
 /// The softmax over some axes (from the end if negative), exp(x) / Σ exp(x), of any floats. With a mask or a scale:
 /// [`rows::softmax`].
@@ -20,7 +20,7 @@ pub fn softmax<V>(array: &V, axes: &[isize]) -> Result<Tensor<V::Elem>, Error>
 where
     V: View<Elem: Element<Mean = V::Elem>> + ?Sized,
 {
-    Ok(tensor(rows::softmax(array.view()?, axes, &rows::Softmax::default())?))
+    Ok(tensor(rows::softmax(viewed(array)?, axes, &rows::Softmax::default())?))
 }
 
 /// The logarithm of [`softmax()`], without its loss of digits.
@@ -40,7 +40,7 @@ pub fn log_softmax<V>(array: &V, axes: &[isize]) -> Result<Tensor<V::Elem>, Erro
 where
     V: View<Elem: Element<Mean = V::Elem>> + ?Sized,
 {
-    Ok(tensor(rows::log_softmax(array.view()?, axes, &rows::Softmax::default())?))
+    Ok(tensor(rows::log_softmax(viewed(array)?, axes, &rows::Softmax::default())?))
 }
 
 /// Each row over the root of its mean square, with weights in the options: see [`rows::rms_norm`].
@@ -59,7 +59,7 @@ pub fn rms_norm<V>(array: &V, axes: &[isize], options: &rows::Norm<'_>) -> Resul
 where
     V: View<Elem: Element<Mean = V::Elem>> + ?Sized,
 {
-    Ok(tensor(rows::rms_norm(array.view()?, axes, options)?))
+    Ok(tensor(rows::rms_norm(viewed(array)?, axes, options)?))
 }
 
 /// Each row less its mean, over its deviation, with weights and biases in the options: see [`rows::layer_norm`].
@@ -78,7 +78,7 @@ pub fn layer_norm<V>(array: &V, axes: &[isize], options: &rows::Norm<'_>) -> Res
 where
     V: View<Elem: Element<Mean = V::Elem>> + ?Sized,
 {
-    Ok(tensor(rows::layer_norm(array.view()?, axes, options)?))
+    Ok(tensor(rows::layer_norm(viewed(array)?, axes, options)?))
 }
 
 /// The cross-entropy of rows of logits along an axis and the class of each row: see [`rows::cross_entropy`], and
@@ -108,7 +108,7 @@ where
     V: View<Elem: Element<Mean = V::Elem>> + ?Sized,
     T: View + ?Sized,
 {
-    Ok(tensor(rows::cross_entropy(logits.view()?, targets.view()?, axis, options)?))
+    Ok(tensor(rows::cross_entropy(viewed(logits)?, targets.view()?, axis, options)?))
 }
 
 /// A result in the dtype of the elements.

@@ -3,6 +3,7 @@
 #[cfg(feature = "ndarray")]
 use warpfold_array::MAX_RANK;
 use warpfold_array::{ArrayRef, Error, Value};
+use warpfold_core::Element;
 
 /// Something that holds an array of one element type: slices, vectors, and (feature `ndarray`) ndarray's arrays and
 /// views.
@@ -16,11 +17,21 @@ use warpfold_array::{ArrayRef, Error, Value};
 pub trait View {
     /// The element.
     type Elem: Value;
-    /// Where the elements are.
+    /// Where the elements are: an array of the dtype of [`View::Elem`]. Of another, whatever takes the view gives
+    /// [`Error::ViewDType`].
     ///
     /// # Errors
     /// [`Error::RankTooHigh`] beyond [`crate::MAX_RANK`] axes.
     fn view(&self) -> Result<ArrayRef<'_>, Error>;
+}
+
+/// The array of a view, which has the view's elements. Any code may implement [`View`], so they are compared.
+pub(super) fn viewed<V: View + ?Sized>(array: &V) -> Result<ArrayRef<'_>, Error> {
+    let (view, elem) = (array.view()?, V::Elem::DTYPE);
+    if view.dtype() != elem {
+        return Err(Error::ViewDType { elem, found: view.dtype() });
+    }
+    Ok(view)
 }
 
 impl<T: Value> View for [T] {

@@ -1,19 +1,19 @@
 //! Blocks of the kernels that have a way of their own, beside those of the plain tree: the same bits.
 
 use warpfold::cpu::args::ArgScan;
+use warpfold::cpu::copied::Copied;
 use warpfold::cpu::engine::{self, Job};
 use warpfold::cpu::exact::Exact;
 use warpfold::cpu::exponentials::Exponentials;
 use warpfold::cpu::extrema::Peak;
 use warpfold::cpu::halves::{Halves, widen_halves};
 use warpfold::cpu::kernel::{Acc, Item, Kernel, Tree};
-use warpfold::cpu::load::Copied;
 use warpfold::cpu::moments::Spread;
 use warpfold::cpu::simd::{Simd, at_level};
 use warpfold::{DType, Element, bf16, f16};
 use warpfold_array::problem::{At, Problem};
-use warpfold_core::Reducer;
 use warpfold_core::ops::{Arg, Deviation, Extremum, LogSumExp, Search, Sum};
+use warpfold_core::{Reducer, tree};
 
 const LENGTHS: [usize; 21] =
     [1, 2, 7, 8, 9, 31, 32, 95, 127, 128, 129, 255, 256, 257, 300, 356, 1000, 2048, 3840, 4095, 4096];
@@ -86,6 +86,46 @@ fn a_block_is_the_plain_trees() {
             agree(&kernel, &rounded, &format!("logsumexp of {dtype}, kind {kind}"));
         }
         agree(&Halves(Sum::total()), &halves, &format!("sum of f16, kind {kind}"));
+    }
+}
+
+/// Groups of sixteen have levels of known lengths, or are absent: of every length that a few of them can have.
+#[test]
+fn a_few_groups_are_the_plain_trees() {
+    for n in 1..=300 {
+        let f64s = data(n, n % KINDS);
+        let f32s: Vec<f32> = f64s.iter().map(|&x| x as f32).collect();
+        let (narrow, wide) = (Sum::<f32>::total(), Sum::<f64>::total());
+        for level in LEVELS {
+            level.limit();
+            let found = narrow.finish(Tree(narrow.clone()).block(&f32s, 0), n as u64);
+            let want = tree::reduce(&narrow, f32s.clone()).expect("elements");
+            assert_eq!(found.to_bits(), want.to_bits(), "{n} f32, {}", level.name());
+            let found = wide.finish(Tree(wide.clone()).block(&f64s, 0), n as u64);
+            let want = tree::reduce(&wide, f64s.clone()).expect("elements");
+            assert_eq!(found.to_bits(), want.to_bits(), "{n} f64, {}", level.name());
+        }
+    }
+}
+
+/// Zeros of both signs, which are equal, infinities, and NaNs alone, at the ends of the order.
+#[test]
+fn an_extremum_that_skips_nans_is_the_plain_trees() {
+    let all = [f64::NAN, -f64::NAN, 0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY];
+    for (n, one) in LENGTHS.into_iter().flat_map(|n| (0..all.len()).map(move |one| (n, one))) {
+        for other in 0..all.len() {
+            // Mostly one of them, NaNs, and one of another kind.
+            let mut x: Vec<f64> = (0..n).map(|i| if i % 3 == 0 { f64::NAN } else { all[one] }).collect();
+            x[n * 2 / 3] = all[other];
+            let f32s: Vec<f32> = x.iter().map(|&x| x as f32).collect();
+            for max in [true, false] {
+                let what = format!("{} and {}, max {max}", all[one], all[other]);
+                agree(&Peak(Extremum { search: Search::new(max, true), initial: None }), &x, &what);
+                agree(&Peak(Extremum { search: Search::new(max, true), initial: None }), &f32s, &what);
+                let arg = Arg::<f32> { search: Search::new(max, true) };
+                assert_eq!(ArgScan(arg.clone()).block(&f32s, 3), Tree(arg).block(&f32s, 3), "arg, {what}");
+            }
+        }
     }
 }
 

@@ -12,6 +12,7 @@ mod orders;
 mod reference;
 mod spans;
 mod tiles;
+mod views;
 
 /// Every plan can be made and printed, for a CPU and for a GPU.
 fn explained(case: &cases::Case) {

@@ -18,7 +18,7 @@ import warpfold as wf
 from warpfold import Spans
 
 # States that one task merges, if the caller does not say.
-MERGED = 16
+MERGED = 32
 # How the options of a reduction are called by a state.
 _OF_STATES = {"dtype": "result_dtype"}
 

@@ -1,8 +1,11 @@
 //! Distinct values: sorted, counted, with the first of each and the inverse.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use super::{To, bits};
 use crate::reference::{Random, Strided, element};
 use warpfold::core::Cast;
+use warpfold::cpu::parallel::{alone, watched};
 use warpfold::{ArrayRef, DType, Distinct, Scalar, unique};
 
 #[test]
@@ -48,4 +51,29 @@ fn distinct_values_are_sorted_counted_and_found() {
     let found = unique(ArrayRef::from_slice(&zeros[1..], &[3]).unwrap(), Distinct::default()).unwrap();
     assert_eq!(found.values.values.get(0).bits(), Scalar::F64(-0.0).bits());
     assert_eq!(found.values.values.get(1).bits(), Scalar::F64(f64::NAN).bits());
+}
+
+/// An interrupt is seen when the caller looks, so no pass over the elements may be without.
+#[test]
+fn the_caller_looks_during_every_pass() {
+    // Elements between looks, and the fewest buckets of a sort, each of which has a look.
+    const TASK: usize = 1 << 16;
+    const TASKS: usize = 8;
+    const BUCKETS: usize = 64;
+    let distinct: Vec<f64> = (0..TASKS * TASK).map(|i| (i as f64).sqrt()).collect();
+    let few: Vec<i64> = (0..TASKS * TASK).map(|i| (i % 2) as i64 * i64::MAX).collect();
+    let (distinct, few) = (ArrayRef::flat(&distinct), ArrayRef::flat(&few));
+    let places = Distinct { first: true, inverse: true };
+    // Bounds, keys, counts, places; then runs and values of distinct elements, or the places of long runs.
+    for (x, what, passes) in
+        [(distinct, Distinct::default(), 6), (distinct, places, 6), (few, Distinct::default(), 4), (few, places, 5)]
+    {
+        let looks = AtomicUsize::new(0);
+        let look = |_| {
+            looks.fetch_add(1, Ordering::Relaxed);
+        };
+        watched(&look, || alone(|| unique(x, what))).unwrap();
+        let looks = looks.into_inner();
+        assert!(looks >= BUCKETS + passes * TASKS, "{looks} looks in {passes} passes, {what:?}");
+    }
 }
