@@ -71,7 +71,7 @@ fn groups<
 
 /// The first levels of a piece.
 #[inline(always)]
-fn low<R: Reducer>(
+pub(super) fn low<R: Reducer>(
     reducer: &R,
     piece: &[R::Item; PIECE],
     start: u64,
@@ -285,7 +285,7 @@ fn short_tail<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> Option<(R::
 /// The trees over rows whose length is a power of two: each level of all rows at once.
 #[inline(always)]
 pub(super) fn fold_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out: &mut [MaybeUninit<R::Acc>]) {
-    fold_rows_by(
+    fold_rows_by::<false, _>(
         reducer,
         x,
         len,
@@ -295,9 +295,10 @@ pub(super) fn fold_rows<R: Reducer>(reducer: &R, x: &[R::Item], len: usize, out:
     );
 }
 
-/// [`fold_rows`], where `low` computes the first levels of a piece of rows that are long enough.
+/// [`fold_rows`], where `low` computes the first levels of a piece of rows that are long enough. `LONG` says that they
+/// are, and leaves out the code of shorter ones.
 #[inline(always)]
-pub(super) fn fold_rows_by<R: Reducer>(
+pub(super) fn fold_rows_by<const LONG: bool, R: Reducer>(
     reducer: &R,
     x: &[R::Item],
     len: usize,
@@ -306,7 +307,7 @@ pub(super) fn fold_rows_by<R: Reducer>(
 ) {
     debug_assert!(x.len() <= BLOCK && x.len() == len * out.len());
     let rows = out.len();
-    if len == 1 {
+    if !LONG && len == 1 {
         for i in 0..rows {
             out[i].write(reducer.lift(x[i], 0));
         }
@@ -315,7 +316,7 @@ pub(super) fn fold_rows_by<R: Reducer>(
     let mut a: Level<R::Acc, { BLOCK / 2 }> = [const { MaybeUninit::uninit() }; BLOCK / 2];
     let mut b: Level<R::Acc, { BLOCK / 4 }> = [const { MaybeUninit::uninit() }; BLOCK / 4];
     let (mut nodes, mut weight) = (rows * len / 2, 2u64);
-    if len >= GROUP && !R::INDEXED && size_of::<R::Acc>() <= size_of::<u64>() {
+    if LONG || len >= GROUP && !R::INDEXED && size_of::<R::Acc>() <= size_of::<u64>() {
         // Nodes that fit the registers: the first levels piece by piece, as those of a block.
         (nodes, weight) = (rows * len / GROUP, GROUP as u64);
         let (pieces, rest) = x.as_chunks::<PIECE>();

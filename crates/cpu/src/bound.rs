@@ -89,14 +89,30 @@ impl Then<'_> {
         <K::R as Reducer>::Output: Stored,
         <K::R as Reducer>::Acc: Wire,
     {
+        self.bind::<<K::R as Reducer>::Output, K, L>(&kernel, &load);
+    }
+
+    /// Calls the function with a kernel whose outputs are the bits of numbers of another type.
+    pub fn visit_as<O, K, L>(self, kernel: K, load: L)
+    where
+        O: Stored + warpfold_core::Element,
+        K: Kernel<R: Reducer<Output = u64, Acc: Wire>>,
+        L: Load<Elem<K>>,
+    {
+        const { assert!(size_of::<O>() == size_of::<u64>() && align_of::<O>() == align_of::<u64>()) };
+        self.bind::<O, K, L>(&kernel, &load);
+    }
+
+    /// Calls the function with a kernel that writes outputs where there is room for an `O` each.
+    fn bind<O: Stored, K: Kernel<R: Reducer<Acc: Wire>>, L: Load<Elem<K>>>(self, kernel: &K, load: &L) {
         self.0(&Bound {
-            kernel: &kernel,
-            load: &By::<Elem<K>, L>(&load, PhantomData),
-            collect: collect::<<K::R as Reducer>::Output>,
-            collect_some: collect_some::<<K::R as Reducer>::Output>,
-            one: one::<<K::R as Reducer>::Output>,
-            store: <K::R as Reducer>::Output::store,
-            width: <K::R as Reducer>::Output::WIDTH,
+            kernel,
+            load: &By::<Elem<K>, L>(load, PhantomData),
+            collect: collect::<O>,
+            collect_some: collect_some::<O>,
+            one: one::<O>,
+            store: O::store,
+            width: O::WIDTH,
             wires: Wires::of::<<K::R as Reducer>::Acc>(),
         });
     }

@@ -3,7 +3,8 @@
 use warpfold_core::{DType, bf16, f16};
 
 use crate::engine::Job;
-use crate::load::{Gather, Loaded, Plain, gather_same};
+use crate::gather::{Gather, gather_same};
+use crate::load::{Loaded, Plain};
 use crate::output::Output;
 use crate::reduction::{on_threads, reduce};
 use crate::statistics::described::Described;

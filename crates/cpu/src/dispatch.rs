@@ -19,12 +19,13 @@ use crate::exact::{Exact, Small};
 use crate::exponentials::{Exponentials, Fused};
 use crate::extrema::Peak;
 use crate::free::Lanes;
+use crate::gather::{Gather, Readable, gather_same};
 use crate::halves::{Half, Halves, Wide};
 use crate::integers::{Integers, Summed};
 use crate::kernel::{Scalar as ScalarTree, Tree};
 use crate::live::{Deviations, LiveDeviation};
 use crate::live_mean::{LiveMean, Means};
-use crate::load::{Gather, Loaded, Optional, Plain, Readable, gather_same};
+use crate::load::{Loaded, Optional, Plain};
 use crate::moments::Spread;
 use crate::store::Stored;
 use crate::wire::Wire;
@@ -120,11 +121,32 @@ impl Kernels<'_> {
         PlainPrecision: Arithmetic<F, Real: Wire>,
         Compensated: Arithmetic<F, Real: Wire>,
     {
-        match self.precision {
-            _ if self.op.selects() => self.select::<F>(v),
-            _ if self.op.logical() => self.logical::<F>(v),
-            Precision::Tree => self.real::<F, PlainPrecision>(v),
-            Precision::Compensated => self.real::<F, Compensated>(v),
+        let some_absent = self.skip_nan || self.masked;
+        let root = self.op == Op::Std;
+        let nan = || self.plain(F::from_cast(Cast::Float(f64::NAN)));
+        match (self.op, self.precision) {
+            (op, _) if op.selects() => self.select::<F>(v),
+            (op, _) if op.logical() => self.logical::<F>(v),
+            (Op::Mean, Precision::Tree) if self.skip_nan => v.visit(Means(LiveMean::new()), nan()),
+            (Op::Var | Op::Std, Precision::Tree) if self.skip_nan => {
+                v.visit(Deviations(LiveDeviation(Deviation::new(self.ddof, root))), nan())
+            }
+            (Op::Var | Op::Std, Precision::Tree) if !some_absent => {
+                v.visit(Spread(Deviation::new(self.ddof, root)), self.plain(F::NOTHING))
+            }
+            (Op::Var | Op::Std, Precision::Compensated) if !some_absent => {
+                v.visit(Tree(Deviation::<F, Compensated>::new(self.ddof, root)), self.plain(F::NOTHING))
+            }
+            (Op::LogSumExp, precision) => {
+                let nothing = F::from_cast(Cast::Float(f64::NEG_INFINITY));
+                let load = Plain { nan_as: self.skip_nan.then_some(nothing), ..self.plain(nothing) };
+                match precision {
+                    Precision::Tree => v.visit(Exponentials { reducer: LogSumExp::new(), dtype: self.result() }, load),
+                    Precision::Compensated => v.visit(Tree(LogSumExp::<F, Compensated>::new()), load),
+                }
+            }
+            (_, Precision::Tree) => self.real::<F, PlainPrecision>(v),
+            (_, Precision::Compensated) => self.real::<F, Compensated>(v),
         }
     }
 
@@ -146,36 +168,12 @@ impl Kernels<'_> {
                 v.visit(Tree(sum), self.plain(F::NOTHING))
             }
             (Op::Prod, _) => v.visit(Tree(Product::<F, P>::new(initial, skip)), self.plain(F::ONE)),
-            (Op::Mean, _) if skip && self.precision == Precision::Tree => {
-                v.visit(Means(LiveMean::new()), self.plain(F::from_cast(Cast::Float(f64::NAN))))
-            }
-            (Op::Var | Op::Std, _) if skip && self.precision == Precision::Tree => {
-                let deviation = Deviation::new(self.ddof, self.op == Op::Std);
-                v.visit(Deviations(LiveDeviation(deviation)), self.plain(F::from_cast(Cast::Float(f64::NAN))))
-            }
             (Op::Mean, _) if some_absent => self.absent(v, Sum::<F, _, P>::mean(), skip),
             (Op::Mean, _) => v.visit(Tree(Sum::<F, _, P>::mean()), self.plain(F::NOTHING)),
-            (Op::Var | Op::Std, _) if some_absent => {
-                self.absent(v, Deviation::<F, P>::new(self.ddof, self.op == Op::Std), skip)
-            }
-            (Op::Var | Op::Std, _) if self.precision == Precision::Tree => {
-                v.visit(Spread(Deviation::new(self.ddof, self.op == Op::Std)), self.plain(F::NOTHING))
-            }
-            (Op::Var | Op::Std, _) => {
-                v.visit(Tree(Deviation::<F, P>::new(self.ddof, self.op == Op::Std)), self.plain(F::NOTHING))
-            }
+            (Op::Var | Op::Std, _) => self.absent(v, Deviation::<F, P>::new(self.ddof, self.op == Op::Std), skip),
             (Op::Norm, Ord::One) => v.visit(Tree(Sum::<F, Magnitude, P>::norm1().skip_nan(skip)), self.plain(F::ZERO)),
             (Op::Norm, Ord::Two) => v.visit(Tree(Sum::<F, Square, P>::norm2().skip_nan(skip)), self.plain(F::ZERO)),
             (Op::Norm, Ord::Inf) => v.visit(Lanes(AbsMax::<F>::new(skip)), self.plain(F::ZERO)),
-            (Op::LogSumExp, _) => {
-                let nothing = F::from_cast(Cast::Float(f64::NEG_INFINITY));
-                let nan_as = skip.then_some(nothing);
-                let load = Plain { nan_as, ..self.plain(nothing) };
-                match self.precision {
-                    Precision::Tree => v.visit(Exponentials { reducer: LogSumExp::new(), dtype: self.result() }, load),
-                    Precision::Compensated => v.visit(Tree(LogSumExp::<F, P>::new()), load),
-                }
-            }
             (op, _) => unreachable!("{op} is not a sum"),
         }
     }
@@ -184,10 +182,10 @@ impl Kernels<'_> {
     fn integer<T: Loaded + Summed<i64> + Element<Sum: Stored>>(&self, v: Then<'_>) {
         let zero = self.plain(T::from_cast(Cast::Signed(0)));
         if self.op == Op::Mean {
-            return v.visit(Integers::<T, i64, f64>::new(IntegerSum::new(true, None)), zero);
+            return v.visit_as::<f64, _, _>(Integers::<T, i64>::new(IntegerSum::new(true, None)), zero);
         }
         let initial = self.initial.map(Cast::to_integer);
-        v.visit(Integers::<T, i64, T::Sum>::new(IntegerSum::new(false, initial)), zero)
+        v.visit_as::<T::Sum, _, _>(Integers::<T, i64>::new(IntegerSum::new(false, initial)), zero)
     }
 
     /// Sums, and means that need 128 bits.
@@ -195,8 +193,8 @@ impl Kernels<'_> {
         if self.op != Op::Mean {
             return self.integer::<T>(v);
         }
-        let mean = Integers::<T, i128, f64>::new(IntegerSum::new(true, None));
-        v.visit(mean, self.plain(T::from_cast(Cast::Signed(0))))
+        let mean = Integers::<T, i128>::new(IntegerSum::new(true, None));
+        v.visit_as::<f64, _, _>(mean, self.plain(T::from_cast(Cast::Signed(0))))
     }
 
     fn small<T: Loaded + Small + Element<Mean = f64>>(&self, v: Then<'_>) {

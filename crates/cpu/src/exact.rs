@@ -139,9 +139,9 @@ impl<T: Small> Kernel for Exact<T> {
                 panel,
                 out,
                 #[inline(always)]
-                |_, rows, at, out| {
+                |level, rows, at, out| {
                     if !rows.len().is_power_of_two() {
-                        return fold_tile::<false, _, _>(&self.0, rows, at, out);
+                        return fold_tile::<false, _, _>(level, &self.0, rows, at, out);
                     }
                     let ((sums, squares), n) = (T::sums_tile(rows), rows.len() as f64);
                     let scale = 1.0 / n;

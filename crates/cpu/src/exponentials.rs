@@ -1,18 +1,19 @@
 //! logsumexp. Where all elements are ordinary ([`Exponential::is_ordinary`]), a node is a plain sum, so one number. Of
 //! elements that had 16 bits, exponentials take fewer operations on a CPU that fuses them, and have the same bits.
 
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use warpfold_core::ops::{Exponential, LogSumExp, Powers, Sum, SumExp};
 use warpfold_core::{DType, Element, Float, Reducer, bf16, f16};
 
-use super::block::{fold_rows, tree_block};
-use super::kernel::{Kernel, each_row};
+use super::block::{fold_rows, low, tree_of_pieces};
+use super::kernel::{Kernel, Tree, any_rows, each_row};
 use super::panel::{Panel, RowList, TILE, fold_columns};
 use super::policy::{AHEAD, BLOCK, SHORT};
 use super::simd::{Simd, at_level, prefetch, vectorize};
-use super::tree::{PIECE, tree_levels};
+use super::tree::PIECE;
 
 /// logsumexp of plain floats.
 #[derive(Clone)]
@@ -43,19 +44,29 @@ impl Fused for f64 {
     }
 }
 
-/// [`SumExp`] of elements that have been rounded to the dtype of `D`, with the same bits.
+/// [`SumExp`] of elements that have been rounded to the dtype of `D`, with the same bits: of 16-bit floats by fused
+/// operations.
 #[derive(Clone)]
-struct FusedSumExp<F, D>(PhantomData<(F, D)>);
+struct Terms<F, D>(PhantomData<(F, D)>);
 
-impl<F: Fused, D: Element> Reducer for FusedSumExp<F, D> {
+impl<F: Fused, D: Element> Reducer for Terms<F, D> {
     type Item = F;
     type Acc = F;
     type Output = F;
 
     const INDEXED: bool = false;
 
+    const PADDED: bool = true;
+
+    fn identity(&self) -> Option<F> {
+        Some(F::NOTHING)
+    }
+
     #[inline(always)]
     fn lift(&self, x: F, _index: u64) -> F {
+        if D::DTYPE == F::DTYPE {
+            return x.ordinary_exp();
+        }
         x.fused_exp_of(
             D::DTYPE,
             #[inline(always)]
@@ -80,19 +91,26 @@ macro_rules! with_terms {
         // Without its instruction, a fused operation is a call.
         match $dtype {
             DType::BF16 if $level != Simd::Baseline && size_of::<$f>() == 4 => {
-                let $terms = FusedSumExp::<$f, bf16>(PhantomData);
+                let $terms = Terms::<$f, bf16>(PhantomData);
                 $of
             }
             DType::F16 if $level != Simd::Baseline && size_of::<$f>() == 4 => {
-                let $terms = FusedSumExp::<$f, f16>(PhantomData);
+                let $terms = Terms::<$f, f16>(PhantomData);
                 $of
             }
             _ => {
-                let $terms = SumExp::<$f>::new();
+                let $terms = Terms::<$f, $f>(PhantomData);
                 $of
             }
         }
     };
+}
+
+impl<F: Fused> Exponentials<F> {
+    /// The kernel of any elements, ordinary or not.
+    fn any(&self) -> Tree<LogSumExp<F>> {
+        Tree(self.reducer.clone())
+    }
 }
 
 impl<F: Fused> Kernel for Exponentials<F> {
@@ -105,42 +123,51 @@ impl<F: Fused> Kernel for Exponentials<F> {
     }
 
     fn block(&self, x: &[F], start: u64) -> Powers<F, F> {
-        at_level(
+        let mut tile = [const { MaybeUninit::<F>::uninit() }; BLOCK];
+        let tile = &mut tile[..x.len()];
+        let terms = at_level(
             #[inline(always)]
-            |level| {
-                let mut tile = [const { MaybeUninit::<F>::uninit() }; BLOCK];
-                let tile = &mut tile[..x.len()];
-                let ordinary = with_terms!(level, self.dtype, F, terms => exponentials(&terms, x, tile));
-                if ordinary {
-                    // SAFETY: the tile is as long as `x`, and the loops above have written a term for each element.
-                    let terms = unsafe { tile.assume_init_ref() };
-                    SumExp::<F>::raise(tree_block(&Sum::<F>::total(), terms, start))
-                } else {
-                    tree_levels(&self.reducer, x, start)
-                }
+            |level| match (level, self.dtype) {
+                (Simd::Baseline, _) => exponentials(&Terms::<F, F>(PhantomData), x, tile).then_some(None),
+                (_, DType::BF16) if size_of::<F>() == 4 => sum_of_pieces::<F, bf16>(x).map(Some),
+                (_, DType::F16) if size_of::<F>() == 4 => sum_of_pieces::<F, f16>(x).map(Some),
+                _ => exponentials(&Terms::<F, F>(PhantomData), x, tile).then_some(None),
             },
-        )
+        );
+        match terms {
+            Some(Some(sum)) => SumExp::<F>::raise(sum),
+            Some(None) => {
+                // SAFETY: the tile is as long as `x`, and the loops above have written a term for each element.
+                let terms = unsafe { tile.assume_init_ref() };
+                SumExp::<F>::raise(Tree(Sum::<F>::total()).block(terms, start))
+            }
+            None => self.any().block(x, start),
+        }
     }
 
     fn rows(&self, x: &[F], len: usize, out: &mut [MaybeUninit<Powers<F, F>>]) {
         if !len.is_power_of_two() {
             return each_row(self, x, len, out);
         }
-        at_level(
+        let ordinary = at_level(
             #[inline(always)]
             |level| {
                 if !all_ordinary(x) {
-                    return fold_rows(&self.reducer, x, len, out);
+                    return false;
                 }
                 let mut sums = [const { MaybeUninit::<F>::uninit() }; BLOCK];
                 let sums = &mut sums[..out.len()];
                 with_terms!(level, self.dtype, F, terms => fold_rows(&terms, x, len, sums));
-                for (sum, out) in sums.iter().zip(out) {
+                for (sum, out) in sums.iter().zip(&mut *out) {
                     // SAFETY: `fold_rows` writes a sum for each row, and there are as many rows as places in `out`.
                     out.write(SumExp::<F>::raise(unsafe { sum.assume_init() }));
                 }
+                true
             },
         );
+        if !ordinary {
+            any_rows(&self.any(), x, len, out);
+        }
     }
 
     fn finish(&self, nodes: &[Powers<F, F>], count: u64, out: &mut [MaybeUninit<F::Mean>]) {
@@ -212,7 +239,7 @@ impl<F: Fused> Kernel for Exponentials<F> {
                             let sums = &mut sums[..n];
                             with_terms!(level, self.dtype, F, terms => {
                                 // SAFETY: every row is good for `n` columns from `from` on, and there are `n` sums.
-                                unsafe { fold_columns::<true, _>(&terms, rows, sums) }
+                                unsafe { fold_columns::<true, _>(level, &terms, rows, sums) }
                             });
                             for (sum, out) in sums.iter().zip(out) {
                                 // SAFETY: `fold_columns` has written the sum of every column.
@@ -220,13 +247,27 @@ impl<F: Fused> Kernel for Exponentials<F> {
                             }
                         } else {
                             // SAFETY: every row is good for `n` columns from `from` on, and `out` has `n` places.
-                            unsafe { fold_columns::<false, _>(&self.reducer, rows, out) };
+                            unsafe { panel_not_ordinary(self, rows, out) };
                         }
                     }
                 }
             },
         );
     }
+}
+
+/// [`Kernel::panel`] of rows with elements that are not ordinary.
+///
+/// # Safety
+/// As of [`Kernel::panel`].
+#[inline(never)]
+unsafe fn panel_not_ordinary<F: Fused>(
+    kernel: &Exponentials<F>,
+    panel: Panel<'_, F>,
+    out: &mut [MaybeUninit<Powers<F, F>>],
+) {
+    // SAFETY: the caller's.
+    unsafe { kernel.any().panel(panel, out) };
 }
 
 /// Writes the exponential of each element, which was a `dtype`, and returns whether all are ordinary.
@@ -237,6 +278,26 @@ pub(crate) fn exponentials_of<F: Fused>(dtype: DType, x: &[F], to: &mut [F]) -> 
         #[inline(always)]
         |level| with_terms!(level, dtype, F, terms => exponentials(&terms, x, to)),
     )
+}
+
+/// The sum of the exponentials of a block of elements that were rounded to the dtype of `D`; `None` if one of them is
+/// not ordinary. Piece by piece, as few operations leave an exponential.
+#[inline(always)]
+fn sum_of_pieces<F: Fused, D: Element>(x: &[F]) -> Option<F> {
+    let terms = Terms::<F, D>(PhantomData);
+    let ordinary = Cell::new(true);
+    let sum = tree_of_pieces(
+        &terms,
+        x,
+        0,
+        #[inline(always)]
+        |piece, _, nodes| {
+            ordinary.set(ordinary.get() & all_ordinary(piece));
+            low(&terms, piece, 0, nodes);
+        },
+    );
+    let (_, rest) = x.as_chunks::<PIECE>();
+    (ordinary.get() & all_ordinary(rest)).then_some(sum)
 }
 
 /// Writes the exponential of each element, and returns whether all are ordinary.

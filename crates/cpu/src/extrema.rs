@@ -95,6 +95,7 @@ impl<T: Element> Kernel for Peak<T> {
         }
     }
 
+    #[inline(never)]
     fn dense(&self, x: &[T], start: u64, out: &mut [MaybeUninit<T::Key>]) {
         vectorize(
             #[inline(always)]

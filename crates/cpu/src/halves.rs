@@ -7,9 +7,9 @@ use warpfold_core::ops::{Plain, Precision, Sum, Term, Value};
 use warpfold_core::{DType, Element, Reducer};
 use warpfold_core::{bf16, f16};
 
-use super::block::{fold_rows, fold_rows_by, tree_block, tree_of_pieces};
-use super::kernel::{Kernel, each_row};
-use super::panel::{Panel, TILE, fold_columns_at_level, fold_tile};
+use super::block::{fold_rows_by, low, tree_block, tree_of_pieces};
+use super::kernel::{Kernel, Tree, any_rows, each_row};
+use super::panel::{Panel, TILE, fold_columns_at_level, fold_padded, fold_tile};
 use super::policy::{AHEAD, BLOCK, PANEL, SHORT};
 use super::simd::{Simd, array, at_level, prefetch, vectorize};
 use super::tree::{GROUP, PIECE, lift_pairs, upper_levels};
@@ -36,27 +36,26 @@ impl<T: Half, W: Term> Kernel for Halves<T, W> {
         if !len.is_power_of_two() {
             return each_row(self, x, len, out);
         }
-        if len >= GROUP {
-            let wide = self.0.of::<f32>();
-            return at_level(
-                #[inline(always)]
-                |level| match T::DTYPE {
-                    DType::BF16 => fold_rows(&self.0, x, len, out),
-                    _ => fold_rows_by(
-                        &self.0,
-                        x,
-                        len,
-                        out,
-                        #[inline(always)]
-                        |piece, nodes| widened_piece(level, &wide, piece, nodes),
-                    ),
-                },
-            );
+        let wide = self.0.of::<f32>();
+        if len < GROUP {
+            let mut tile = [const { MaybeUninit::uninit() }; BLOCK];
+            return any_rows(&Tree(wide), widened(x, &mut tile), len, out);
         }
-        widened(
-            x,
+        at_level(
             #[inline(always)]
-            |x| fold_rows(&self.0.of::<f32>(), x, len, out),
+            |level| {
+                fold_rows_by::<true, _>(
+                    &self.0,
+                    x,
+                    len,
+                    out,
+                    #[inline(always)]
+                    |piece, nodes| match T::DTYPE {
+                        DType::BF16 => low(&self.0, piece, 0, nodes),
+                        _ => widened_piece(level, &wide, piece, nodes),
+                    },
+                );
+            },
         );
     }
 
@@ -110,7 +109,7 @@ unsafe fn columns<T: Half, W: Term>(sum: Sum<f32, W>, panel: Panel<'_, T>, out: 
 }
 
 /// The node of a block of a sum of any floats.
-#[inline(always)]
+#[inline(never)]
 pub(super) fn block_of_sum<T: Wide, W: Term>(sum: &Sum<T, W, Plain>, x: &[T], start: u64) -> T::Float
 where
     Plain: Precision<T::Float, Real = T::Float>,
@@ -162,26 +161,32 @@ pub(super) fn fold_widened<T: Wide, R: Reducer<Item = T::Float>>(
             if let Ok(rows) = <&[&[T; TILE]; $n]>::try_from(rows) {
                 let wide: [[T::Float; TILE]; $n] = array!($n, r => T::widen(level, rows[r]));
                 let wide: [&[T::Float; TILE]; $n] = array!($n, r => &wide[r]);
-                return fold_tile::<true, _, _>(reducer, &wide, start, out);
+                return fold_tile::<true, _, _>(level, reducer, &wide, start, out);
             }
         )*};
     }
     // Numbers that the compiler knows.
-    known!(PANEL, 2, 3, 4);
+    known!(PANEL);
+    if level.has_few() {
+        known!(1, 2, 3, 4);
+    }
+    let n = rows.len();
+    if let Some(absent) = reducer.identity().filter(|_| R::PADDED) {
+        let wide: [[T::Float; TILE]; PANEL] = array!(PANEL, r => T::widen(level, rows[r.min(n - 1)]));
+        return fold_padded(reducer, &array!(PANEL, r => &wide[r]), n, absent, start, out);
+    }
     let mut wide = [[rows[0][0].float(); TILE]; PANEL];
     for (row, wide) in rows.iter().zip(&mut wide) {
         *wide = T::widen(level, row);
     }
-    fold_tile::<true, _, _>(reducer, &wide.each_ref()[..rows.len()], start, out);
+    fold_tile::<true, _, _>(level, reducer, &wide.each_ref()[..n], start, out);
 }
 
-/// Calls `f` with at most a block of elements as f32.
-#[inline(always)]
-fn widened<T: Half>(x: &[T], f: impl FnOnce(&[f32])) {
+/// At most a block of elements as f32, in a tile.
+fn widened<'t, T: Half>(x: &[T], tile: &'t mut [MaybeUninit<f32>; BLOCK]) -> &'t [f32] {
     at_level(
         #[inline(always)]
         |level| {
-            let mut tile = [const { MaybeUninit::uninit() }; BLOCK];
             let (pieces, last) = x.as_chunks::<PIECE>();
             for (piece, tile) in pieces.iter().zip(tile.as_chunks_mut::<PIECE>().0) {
                 let wide = T::widen(level, piece);
@@ -190,10 +195,10 @@ fn widened<T: Half>(x: &[T], f: impl FnOnce(&[f32])) {
             for (x, tile) in last.iter().zip(&mut tile[pieces.len() * PIECE..]) {
                 tile.write(x.float());
             }
-            // SAFETY: the loops above have written an element of the tile for each element of `x`.
-            f(unsafe { tile[..x.len()].assume_init_ref() });
         },
     );
+    // SAFETY: the loops above have written an element of the tile for each element of `x`.
+    unsafe { tile[..x.len()].assume_init_ref() }
 }
 
 /// Elements that can be widened in registers.

@@ -55,18 +55,17 @@ pub(super) fn fold_high<T, N: Copy, const W: usize>(
     join: impl Fn(&N, u64, &mut N, u64),
 ) -> N {
     let mut levels = [const { MaybeUninit::<N>::uninit() }; (TALL / PANEL).ilog2() as usize + 1];
-    let mut pushed = 0;
+    let mut pushed = 0usize;
     let (groups, mut rest) = rows.as_chunks::<PANEL>();
     for group in groups {
-        let mut nodes = of(pushed * PANEL, group);
-        let mut at = 0;
-        while pushed >> at & 1 == 1 {
+        // Where the carry ends, the level is free, and takes the sum.
+        let (low, high) = levels.split_at_mut(pushed.trailing_ones() as usize);
+        let nodes = high[0].write(of(pushed * PANEL, group));
+        for (at, left) in low.iter().enumerate() {
             let weight = (PANEL << at) as u64;
             // SAFETY: bit `at` of `pushed` is set, so the level has been written.
-            join(unsafe { levels[at].assume_init_ref() }, weight, &mut nodes, weight);
-            at += 1;
+            join(unsafe { left.assume_init_ref() }, weight, nodes, weight);
         }
-        levels[at].write(nodes);
         pushed += 1;
     }
     let mut tail: Option<(N, u64)> = None;

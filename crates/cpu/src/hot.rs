@@ -33,8 +33,8 @@ blocks! {
     sum_f64: f64, Tree<Sum<f64>>;
     sum_f16: f16, Halves<f16>;
     sum_bf16: bf16, Halves<bf16>;
-    sum_i32: i32, Integers<i32, i64, i64>;
-    sum_i8: i8, Integers<i8, i64, i64>;
+    sum_i32: i32, Integers<i32, i64>;
+    sum_i8: i8, Integers<i8, i64>;
     max_f32: f32, Peak<f32>;
     max_f64: f64, Peak<f64>;
     max_i8: i8, Peak<i8>;
@@ -76,5 +76,5 @@ macro_rules! rows {
 rows! {
     rows_sum_f32: f32, Tree<Sum<f32>>;
     rows_var_f32: f32, Spread<f32>;
-    rows_sum_i32: i32, Integers<i32, i64, i64>;
+    rows_sum_i32: i32, Integers<i32, i64>;
 }

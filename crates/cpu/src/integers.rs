@@ -185,17 +185,18 @@ macro_rules! summed_wide {
 }
 summed_wide!(i64, |x: i64| x >> 32; u64, |x: u64| (x >> 32) as i64);
 
-/// The sum or the mean of integers, with nodes of type `N` and results of type `O`.
+/// The sum or the mean of integers, with nodes of type `N`. Results are the bits of an i64, a u64 or an f64, so that
+/// sums and means share their loops.
 #[derive(Clone)]
-pub struct Summing<T, N, O> {
+pub struct Summing<T, N> {
     sum: IntegerSum<T>,
-    types: PhantomData<(N, O)>,
+    nodes: PhantomData<N>,
 }
 
-impl<T: Element, N: Total, O: Element> Reducer for Summing<T, N, O> {
+impl<T: Element, N: Total> Reducer for Summing<T, N> {
     type Item = T;
     type Acc = N;
-    type Output = O;
+    type Output = u64;
 
     const INDEXED: bool = false;
 
@@ -214,23 +215,27 @@ impl<T: Element, N: Total, O: Element> Reducer for Summing<T, N, O> {
     }
 
     #[inline(always)]
-    fn finish(&self, acc: N, count: u64) -> O {
-        O::from_cast(acc.finish(&self.sum, count))
+    fn finish(&self, acc: N, count: u64) -> u64 {
+        match acc.finish(&self.sum, count) {
+            Cast::Float(mean) => mean.to_bits(),
+            Cast::Signed(sum) => sum as u64,
+            Cast::Unsigned(sum) => sum,
+        }
     }
 }
 
 /// The kernel of [`Summing`].
 #[derive(Clone)]
-pub struct Integers<T, N, O>(Summing<T, N, O>);
+pub struct Integers<T, N>(Summing<T, N>);
 
-impl<T, N, O> Integers<T, N, O> {
+impl<T, N> Integers<T, N> {
     /// The kernel of a sum or a mean.
     pub fn new(sum: IntegerSum<T>) -> Self {
-        Self(Summing { sum, types: PhantomData })
+        Self(Summing { sum, nodes: PhantomData })
     }
 }
 
-impl<T: Summed<N>, N: Total, O: Element> Running for Integers<T, N, O> {
+impl<T: Summed<N>, N: Total> Running for Integers<T, N> {
     type Item = T;
     type Node = N;
 
@@ -243,8 +248,8 @@ impl<T: Summed<N>, N: Total, O: Element> Running for Integers<T, N, O> {
     }
 }
 
-impl<T: Summed<N>, N: Total, O: Element> Kernel for Integers<T, N, O> {
-    type R = Summing<T, N, O>;
+impl<T: Summed<N>, N: Total> Kernel for Integers<T, N> {
+    type R = Summing<T, N>;
 
     const FREE: bool = true;
 

@@ -7,7 +7,7 @@ use warpfold_core::Reducer;
 use super::block::{fold_rows, tree_block};
 use super::panel::{Panel, fold_columns};
 use super::policy::{BLOCK, MOST_ROWS, PANEL, SHORT};
-use super::simd;
+use super::simd::{self, Simd, at_level};
 use super::tree::{combine_nodes, tree_levels};
 use super::uneven::{TILE, fold_ragged};
 
@@ -82,17 +82,17 @@ pub trait Kernel: Sync {
     /// # Safety
     /// Every row is good for a group's share of `out`.
     unsafe fn panel(&self, panel: Panel<'_, Item<Self>>, out: &mut [MaybeUninit<Acc<Self>>]) {
+        if Self::VECTORS && Self::WIDE {
+            return at_level(
+                #[inline(always)]
+                // SAFETY: the caller vouches for a group's share of `out` in every row.
+                |level| unsafe { fold_columns::<true, _>(level, self.reducer(), panel, out) },
+            );
+        }
         vectorize::<Self, _>(
             #[inline(always)]
-            || {
-                if Self::WIDE {
-                    // SAFETY: the caller vouches for a group's share of `out` in every row.
-                    unsafe { fold_columns::<true, _>(self.reducer(), panel, out) };
-                } else {
-                    // SAFETY: the caller vouches for a group's share of `out` in every row.
-                    unsafe { fold_columns::<false, _>(self.reducer(), panel, out) };
-                }
-            },
+            // SAFETY: as above.
+            || unsafe { fold_columns::<false, _>(Simd::Baseline, self.reducer(), panel, out) },
         );
     }
 
@@ -129,15 +129,13 @@ pub trait Kernel: Sync {
 
     /// Results of adjacent outputs.
     fn finish(&self, nodes: &[Acc<Self>], count: u64, out: &mut [MaybeUninit<<Self::R as Reducer>::Output>]) {
-        vectorize::<Self, _>(
+        if !Self::VECTORS {
+            return finish_each(self.reducer(), nodes, count, out);
+        }
+        // Wider vectors divide no faster.
+        simd::vectorize_256(
             #[inline(always)]
-            || {
-                // A local copy, which `out` cannot overlap, so that its fields are loaded once.
-                let reducer = self.reducer().clone();
-                for (node, out) in nodes.iter().zip(out) {
-                    out.write(reducer.finish(*node, count));
-                }
-            },
+            || finish_each(self.reducer(), nodes, count, out),
         );
     }
 
@@ -155,6 +153,16 @@ pub trait Kernel: Sync {
     }
 }
 
+/// The results of nodes, one after the other.
+#[inline(always)]
+fn finish_each<R: Reducer>(reducer: &R, nodes: &[R::Acc], count: u64, out: &mut [MaybeUninit<R::Output>]) {
+    // A local copy, which `out` cannot overlap, so that its fields are loaded once.
+    let reducer = reducer.clone();
+    for (node, out) in nodes.iter().zip(out) {
+        out.write(reducer.finish(*node, count));
+    }
+}
+
 /// Compiles `f` once for each level that the kernel uses, and runs the code of the level in use.
 #[inline(always)]
 pub(super) fn vectorize<K: Kernel + ?Sized, T>(f: impl FnOnce() -> T) -> T {
@@ -168,6 +176,7 @@ pub(super) fn vectorize<K: Kernel + ?Sized, T>(f: impl FnOnce() -> T) -> T {
 }
 
 /// [`Kernel::rows`] of any kernel.
+#[inline(never)]
 pub(super) fn any_rows<K: Kernel>(kernel: &K, x: &[Item<K>], len: usize, out: &mut [MaybeUninit<Acc<K>>]) {
     if len.is_power_of_two() {
         vectorize::<K, _>(

@@ -307,7 +307,7 @@ impl<T: Wide<Float: Plainly>> Kernel for Deviations<T> {
             #[inline(always)]
             |level| {
                 let root = match x.len() {
-                    ..=LONGEST => root_of_few(&leaves(level, x)),
+                    ..=LONGEST if level.has_few() => root_of_few(&leaves(level, x)),
                     _ => root(&leaves(level, x), x.len().div_ceil(LEAF)),
                 };
                 root.counted()

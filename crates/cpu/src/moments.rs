@@ -5,7 +5,6 @@ use std::mem::MaybeUninit;
 use warpfold_core::ops::{Deviation, Moments, Plain};
 use warpfold_core::{Accumulate, DType, Float, Real};
 
-use super::block::fold_rows;
 use super::halves::{Wide, fold_widened};
 use super::kernel::{Kernel, any_rows, few};
 use super::panel::{Panel, TILE, fold_columns_at_level, fold_tile};
@@ -40,8 +39,8 @@ impl<T: Wide> Kernel for Spread<T> {
         at_level(
             #[inline(always)]
             |level| match size_of::<T::Float>() {
-                4 => rows_of_pieces::<T, 256, 128, 64, 32>(level, &self.0, x, len, out),
-                _ => rows_of_pieces::<T, 128, 64, 32, 16>(level, &self.0, x, len, out),
+                4 => rows_of_pieces::<T, 256, 128, 64, 32>(level, self, x, len, out),
+                _ => rows_of_pieces::<T, 128, 64, 32, 16>(level, self, x, len, out),
             },
         );
     }
@@ -72,7 +71,7 @@ impl<T: Wide> Spread<T> {
         if T::DTYPE == DType::F16 {
             fold_widened(level, &Deviation::<T::Float>::new(self.0.ddof, self.0.root), rows, start, out);
         } else {
-            fold_tile::<true, _, _>(&self.0, rows, start, out);
+            fold_tile::<true, _, _>(level, &self.0, rows, start, out);
         }
     }
 }
@@ -87,9 +86,9 @@ fn spread<T: Wide>(level: Simd, reducer: &Deviation<T>, x: &[T], start: u64) -> 
     const LEAVES: usize = BLOCK / LEAF;
     const FEW: usize = LEAVES / 8;
     match (size_of::<T::Float>(), x.len()) {
-        (4, ..=MOST_OF_FEW) => spread_pieces::<T, 256, 128, 64, 32, FEW>(level, reducer, x, start),
+        (4, ..=MOST_OF_FEW) if level.has_few() => spread_pieces::<T, 256, 128, 64, 32, FEW>(level, reducer, x, start),
         (4, _) => spread_pieces::<T, 256, 128, 64, 32, LEAVES>(level, reducer, x, start),
-        (_, ..=MOST_OF_FEW) => spread_pieces::<T, 128, 64, 32, 16, FEW>(level, reducer, x, start),
+        (_, ..=MOST_OF_FEW) if level.has_few() => spread_pieces::<T, 128, 64, 32, 16, FEW>(level, reducer, x, start),
         _ => spread_pieces::<T, 128, 64, 32, 16, LEAVES>(level, reducer, x, start),
     }
 }
@@ -150,7 +149,7 @@ fn spread_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, cons
         let at = start + (nodes * P) as u64;
         let node = match rest.len() {
             WORTH.. => part_of_piece::<T, P, P2, P4, P8>(level, reducer, rest, at),
-            _ => tree_levels(reducer, rest, at),
+            _ => of_few(reducer, rest, at),
         };
         ragged.prepend(reducer, node, rest.len() as u64);
     }
@@ -182,6 +181,12 @@ fn whole_piece<T: Wide, const P: usize, const P2: usize, const P4: usize, const 
     let (mean, m2) = halve::<_, 4, 2>(&mean, &m2, 4 * weight);
     let ([mean], [m2]) = halve::<_, 2, 1>(&mean, &m2, 8 * weight);
     Moments { mean, m2 }
+}
+
+/// The tree over fewer elements than are worth that.
+#[inline(never)]
+fn of_few<T: Wide>(reducer: &Deviation<T>, x: &[T], start: u64) -> Moments<T::Float> {
+    tree_levels(reducer, x, start)
 }
 
 /// The fewest elements that are worth the time of a whole piece.
@@ -229,7 +234,7 @@ const MOST_IN_PIECE: usize = 64;
 #[inline(always)]
 fn rows_of_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, const P8: usize>(
     level: Simd,
-    reducer: &Deviation<T>,
+    kernel: &Spread<T>,
     x: &[T],
     len: usize,
     out: &mut [MaybeUninit<Moments<T::Float>>],
@@ -258,10 +263,19 @@ fn rows_of_pieces<T: Wide, const P: usize, const P2: usize, const P4: usize, con
             }
         };
         if !finite {
-            fold_rows(reducer, piece, len, out);
+            rows_not_finite(kernel, piece, len, out);
         }
     }
-    fold_rows(reducer, rest, len, of_rest);
+    if !rest.is_empty() {
+        any_rows(kernel, rest, len, of_rest);
+    }
+}
+
+/// The nodes of rows of a piece that has infinities or NaNs, or squares that overflow.
+#[cold]
+#[inline(never)]
+fn rows_not_finite<T: Wide>(kernel: &Spread<T>, x: &[T], len: usize, out: &mut [MaybeUninit<Moments<T::Float>>]) {
+    any_rows(kernel, x, len, out);
 }
 
 /// Writes nodes. Returns whether all of them are finite.

@@ -72,6 +72,7 @@ impl<'a, T> Panel<'a, T> {
 /// Every row is good for a group's share of `out`.
 #[inline(always)]
 pub(super) unsafe fn fold_columns<const KNOWN: bool, R: Reducer>(
+    level: Simd,
     reducer: &R,
     panel: Panel<'_, R::Item>,
     out: &mut [MaybeUninit<R::Acc>],
@@ -82,7 +83,7 @@ pub(super) unsafe fn fold_columns<const KNOWN: bool, R: Reducer>(
             panel,
             out,
             #[inline(always)]
-            |rows, at, out| fold_tile::<KNOWN, _, _>(reducer, rows, at, out),
+            |rows, at, out| fold_tile::<KNOWN, _, _>(level, reducer, rows, at, out),
         );
     }
 }
@@ -162,6 +163,7 @@ pub(super) unsafe fn fold_columns_by<const KNOWN: bool, T: Copy, A: Copy>(
 #[inline(always)]
 #[expect(clippy::needless_range_loop, reason = "several rows are indexed alike, and the vectoriser sees it")]
 pub(super) fn fold_tile<const KNOWN: bool, R: Reducer, const W: usize>(
+    level: Simd,
     reducer: &R,
     rows: &[&[R::Item; W]],
     start: u64,
@@ -176,13 +178,12 @@ pub(super) fn fold_tile<const KNOWN: bool, R: Reducer, const W: usize>(
     if KNOWN
         && R::PADDED
         && rows.len() > PANEL / 2
-        && let absent @ Some(_) = reducer.identity()
+        && let Some(absent) = reducer.identity()
     {
         let n = rows.len();
-        fold_eight(reducer, &array!(PANEL, r => rows[r.min(n - 1)]), n, absent, start, &mut nodes[0]);
-        return copy_out(&nodes[0], out);
+        return fold_padded(reducer, &array!(PANEL, r => rows[r.min(n - 1)]), n, absent, start, out);
     }
-    if KNOWN {
+    if KNOWN && level.has_few() {
         macro_rules! known {
             ($($n:literal)*) => {$(
                 if let Ok(x) = <&[&[R::Item; W]; $n]>::try_from(rows) {
@@ -191,7 +192,8 @@ pub(super) fn fold_tile<const KNOWN: bool, R: Reducer, const W: usize>(
                 }
             )*};
         }
-        known!(2 3 4 5 6 7);
+        known!(1 2 3 4 5 6 7);
+        unreachable!("a panel has at most eight rows");
     }
     let mut weights = [2u64; PANEL / 2];
     let mut n = rows.len().div_ceil(2);
@@ -232,7 +234,23 @@ pub(super) fn fold_tile<const KNOWN: bool, R: Reducer, const W: usize>(
     copy_out(&nodes[0], out);
 }
 
-/// The nodes of a tile's columns of two to seven rows.
+/// The nodes of a tile's columns of fewer than [`PANEL`] rows, for which rows of no elements stand in.
+#[inline(always)]
+pub(super) fn fold_padded<R: Reducer, const W: usize>(
+    reducer: &R,
+    rows: &[&[R::Item; W]; PANEL],
+    n: usize,
+    absent: R::Acc,
+    start: u64,
+    out: &mut [MaybeUninit<R::Acc>; W],
+) {
+    // As in `fold_tile`.
+    let mut nodes = [const { MaybeUninit::<R::Acc>::uninit() }; W];
+    fold_eight(reducer, rows, n, Some(absent), start, &mut nodes);
+    copy_out(&nodes, out);
+}
+
+/// The nodes of a tile's columns of one to seven rows.
 #[inline(always)]
 fn fold_few<R: Reducer, const N: usize, const W: usize>(
     reducer: &R,
@@ -240,7 +258,7 @@ fn fold_few<R: Reducer, const N: usize, const W: usize>(
     start: u64,
     nodes: &mut [MaybeUninit<R::Acc>; W],
 ) {
-    const { assert!(2 <= N && N < PANEL) };
+    const { assert!(1 <= N && N < PANEL) };
     for (i, node) in nodes.iter_mut().enumerate() {
         let leaf = inlined(
             #[inline(always)]
@@ -256,7 +274,7 @@ fn fold_few<R: Reducer, const N: usize, const W: usize>(
             },
         );
         node.write(match N {
-            2 | 3 => few((0, N)),
+            1..=3 => few((0, N)),
             4 => reducer.combine_counted(few((0, 2)), 2, few((2, 2)), 2),
             _ => {
                 let four = reducer.combine_counted(few((0, 2)), 2, few((2, 2)), 2);

@@ -123,6 +123,10 @@ pub const MOST_OF_TILES: usize = 1 << 12;
 /// 14.9; (400000, 40, 2) 19.9, 26.6; of f64 (100000, 40, 2) 8.1, 6.1 (64 MiB). Runs of 4 of bf16 gain nothing: 16.0,
 /// 17.6.
 pub const LEAST_BROUGHT: (usize, usize) = (4, 16);
+/// The most bytes of an element of which such tiles bring pairs together, each pair as one element. 128 MiB, two
+/// threads of a busy EPYC with AVX-512, ms of rows, and of pairs (a read takes 2.6): std of f16 (16384, 32, 64, 2)
+/// over axes 0, 1 and 3 36.0, 18.1; sum of f32 (400000, 40, 2) over axes 0 and 2 37.8, 12.0.
+pub const MOST_OF_PAIR: usize = 4;
 /// The fewest indices of a reduced axis, each with a small block of memory, whose blocks such tiles bring into order.
 pub const LEAST_LANE: usize = 32;
 /// The fewest rows of few columns in each of several stretches that such tiles bring into order: each stretch begins

@@ -3,7 +3,7 @@
 use super::moves::TILE;
 use super::policy::{
     BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, LEAST_BROUGHT, LEAST_INNER, LEAST_LANE, LEAST_RUN, LEAST_RUNS, LEAST_SLABS,
-    LEAST_STRETCH, LONG_RUN, MOST_ABREAST, MOST_BESIDE, MOST_OF_TILES, MOST_SLAB, TILE_ITEMS,
+    LEAST_STRETCH, LONG_RUN, MOST_ABREAST, MOST_BESIDE, MOST_OF_PAIR, MOST_OF_TILES, MOST_SLAB, TILE_ITEMS,
 };
 use std::cmp::Reverse;
 use warpfold_array::problem::{Dim, Problem};
@@ -74,7 +74,8 @@ impl Route {
         let nearest = |dims: &[Dim]| (0..dims.len()).min_by_key(|&i| step(&dims[i]));
         let of = |dims: &[Dim], i: Option<usize>| i.map_or(usize::MAX, |i| step(&dims[i]));
         let (lane, other) = (nearest(kept), nearest(outer));
-        let brings_runs = inner.len >= LEAST_BROUGHT.0 || inner.len * problem.size >= LEAST_BROUGHT.1;
+        let is_pair = inner.len == 2 && problem.size <= MOST_OF_PAIR;
+        let brings_runs = is_pair || inner.len >= LEAST_BROUGHT.0 || inner.len * problem.size >= LEAST_BROUGHT.1;
         if brings_runs
             && !free
             && let Some(tiles) = Self::tiles(problem, lane)

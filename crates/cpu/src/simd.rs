@@ -118,6 +118,13 @@ impl Simd {
         wish.min(Self::best())
     }
 
+    /// Whether few rows, few columns and short blocks have code of their own at this level. Few CPUs of x86-64 lack
+    /// AVX2, so what they run is small.
+    #[inline(always)]
+    pub(crate) fn has_few(self) -> bool {
+        self != Simd::Baseline || !cfg!(target_arch = "x86_64")
+    }
+
     /// The name, as `WARPFOLD_SIMD` takes it.
     pub fn name(self) -> &'static str {
         match self {

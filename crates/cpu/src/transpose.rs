@@ -1,12 +1,14 @@
 //! The transposition of short rows: many rows of a few elements become a few rows of many.
 
+use std::mem::MaybeUninit;
+
 use super::moves::{by_number, by_size, copy};
 use super::policy::AHEAD;
 #[cfg(target_arch = "x86_64")]
 use super::policy::ROWS_AHEAD;
 #[cfg(target_arch = "x86_64")]
 use super::simd::inlined;
-use super::simd::{array, prefetch, vectorize};
+use super::simd::{array, at_level, prefetch};
 
 /// Rows of elements.
 #[derive(Clone, Copy)]
@@ -34,7 +36,18 @@ impl Rows {
 ///
 /// # Safety
 /// The rows are readable at `x`, at any alignment, and `to` has room for all columns.
+#[inline]
 pub unsafe fn take_apart<X>(x: *const X, rows: Rows, to: *mut X, pitch: usize) {
+    // SAFETY: the caller's. A transposition depends on the size of elements only.
+    unsafe { take_apart_bytes(x.cast(), rows, to.cast(), pitch) };
+}
+
+/// [`take_apart`] of elements of which only the size is known.
+///
+/// # Safety
+/// As of [`take_apart`].
+#[inline(never)]
+unsafe fn take_apart_bytes(x: *const MaybeUninit<u8>, rows: Rows, to: *mut MaybeUninit<u8>, pitch: usize) {
     let Rows { n, columns, step, bytes, whole } = rows;
     debug_assert!(pitch >= n);
     // SAFETY: the caller vouches for `n * columns` elements on either side; the size is that of the type.
@@ -95,10 +108,13 @@ unsafe fn take_apart_typed<T: Copy>(x: *const T, n: usize, columns: usize, step:
             }
         }
     }
-    vectorize(
+    at_level(
         #[inline(always)]
         // SAFETY: the caller vouches for `n * columns` elements on either side.
-        || unsafe {
+        |level| unsafe {
+            if !level.has_few() {
+                return blocks(x, n, columns, step, to, pitch);
+            }
             if pitch == n && n * size_of::<T>() < 16 {
                 return by_number!(n, N in [2 3 4 5 6 7] => woven::<T, N>(x, columns, step, to), else {
                     any(x, n, columns, step, to, pitch);

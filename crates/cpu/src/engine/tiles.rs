@@ -186,7 +186,14 @@ impl Work<'_> {
                 if dense {
                     let elements = together * depth * steps.len();
                     let x = self.run_of(at, &run, elements, &mut items);
-                    copy_runs(x, [together, steps.len()], depth, size, to.byte_add(i * depth * size), pitch);
+                    let (to, bytes) = (to.byte_add(i * depth * size), depth * size);
+                    if depth == 2 && bytes <= 8 && pitch.is_multiple_of(depth) {
+                        // A pair is one element of twice the size.
+                        let pairs = Rows::dense(together, steps.len(), bytes, self.load.whole());
+                        take_apart(x, pairs, to, pitch / depth);
+                    } else {
+                        copy_runs(x, [together, steps.len()], depth, size, to, pitch);
+                    }
                     continue;
                 }
                 let mut walk = Walk::new(within, at, 0);

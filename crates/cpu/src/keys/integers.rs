@@ -2,7 +2,8 @@
 
 use warpfold_core::{DType, Element, Kind};
 
-use crate::load::{Gather, Loaded};
+use crate::gather::Gather;
+use crate::load::Loaded;
 use crate::policy::BLOCK;
 use warpfold_array::ArrayRef;
 use warpfold_array::KeyError;

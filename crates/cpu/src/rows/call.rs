@@ -4,7 +4,7 @@ use warpfold_array::problem::normalize_axes;
 use warpfold_array::{Array, ArrayRef, Error, RowError, Value, Values, memory};
 use warpfold_core::{DType, Element, with_dtype};
 
-use crate::load::Gather;
+use crate::gather::Gather;
 use crate::output::{Output, large_pages};
 use crate::reduction::on_threads;
 

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use warpfold_core::Reducer;
 
-use crate::load::Gather;
+use crate::gather::Gather;
 use crate::output::Output;
 use crate::parallel::{for_each, results};
 use crate::policy::{BLOCK, CHUNK, ONE_THREAD};

@@ -10,8 +10,9 @@ use warpfold_core::{DType, Element, bf16, f16};
 
 use crate::engine::nodes::Items;
 use crate::exponentials::Fused;
+use crate::gather::Gather;
 use crate::halves::Wide;
-use crate::load::{Gather, Loaded};
+use crate::load::Loaded;
 use crate::simd::vectorize;
 use crate::transpose::{Rows, take_apart};
 
