@@ -2,7 +2,8 @@
 
 use crate::view::ArrayView;
 
-/// The options of [`softmax`](super::softmax) and its kin: as [`warpfold_cpu::rows::Softmax`], with a mask on the device.
+/// The options of [`softmax`](super::softmax) and its kin: as [`warpfold_cpu::rows::Softmax`], with a mask on the
+/// device.
 #[derive(Clone, Copy, Debug)]
 pub struct Softmax<'a> {
     /// Elements are multiplied by this number first. Default 1.
