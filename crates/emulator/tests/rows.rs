@@ -59,7 +59,13 @@ struct Strided {
 
 impl Strided {
     /// Elements by `each`; `plain` layouts have no gaps and begin with a line.
-    fn new(r: &mut Random, dtype: DType, shape: &[usize], plain: bool, mut each: impl FnMut(&mut Random) -> f64) -> Self {
+    fn new(
+        r: &mut Random,
+        dtype: DType,
+        shape: &[usize],
+        plain: bool,
+        mut each: impl FnMut(&mut Random) -> f64,
+    ) -> Self {
         let size = dtype.size();
         let mut order: Vec<usize> = (0..shape.len()).collect();
         if !plain && r.chance(25) {

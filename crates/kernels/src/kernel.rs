@@ -53,6 +53,22 @@ macro_rules! export {
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 pub(crate) use export;
 
+/// Exports all kernels of a table, the macro `$table`, and defines `find` of them.
+macro_rules! tabled {
+    ($table:ident) => {
+        #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
+        $table!(export());
+
+        /// Lets a visitor see the kernel of that name. Gives the visitor back if there is none.
+        #[cfg(not(target_arch = "nvptx64"))]
+        pub fn find<V: $crate::Visit>(entry: &str, visitor: V) -> Result<V::Output, V> {
+            $table!(visit(entry, visitor: V));
+            Err(visitor)
+        }
+    };
+}
+pub(crate) use tabled;
+
 /// Whether a name is in a list. All names are, if there is none.
 #[cfg(not(target_arch = "nvptx64"))]
 pub(crate) const fn is_among(list: Option<&[&str]>, name: &str) -> bool {

@@ -4,7 +4,7 @@ use warpfold_array::problem::{broadcast, normalize_axes};
 use warpfold_array::{Error, RowError};
 use warpfold_core::DType;
 
-use super::{Norm, Softmax};
+use super::options::{Norm, Softmax};
 use crate::view::ArrayView;
 
 /// What an operation on rows is asked for.
@@ -30,12 +30,7 @@ impl Asked {
     ///
     /// # Errors
     /// As those of the CPU.
-    pub fn softmax(
-        op: &'static str,
-        x: &ArrayView<'_>,
-        axes: &[isize],
-        options: &Softmax<'_>,
-    ) -> Result<Self, Error> {
+    pub fn softmax(op: &'static str, x: &ArrayView<'_>, axes: &[isize], options: &Softmax<'_>) -> Result<Self, Error> {
         let mut asked = Self::new(op, x, axes)?;
         if let Some(mask) = &options.mask {
             if mask.dtype() != DType::Bool {
@@ -55,6 +50,7 @@ impl Asked {
         y: &ArrayView<'_>,
         gradient: &ArrayView<'_>,
         axes: &[isize],
+        _options: &Softmax<'_>,
     ) -> Result<Self, Error> {
         let asked = Self::new(op, y, axes)?;
         asked.alike("the gradients", gradient, y.shape())?;

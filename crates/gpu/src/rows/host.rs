@@ -3,7 +3,8 @@
 use warpfold_array::{ArrayRef, Error};
 use warpfold_cpu::rows as cpu;
 
-use super::{Norm, Softmax, layer_norm, log_softmax, rms_norm, softmax};
+use super::once::{layer_norm, log_softmax, rms_norm, softmax};
+use super::options::{Norm, Softmax};
 use crate::array::Array;
 use crate::device::Device;
 use crate::stream::Stream;

@@ -2,12 +2,12 @@
 
 use warpfold_array::{CudaError, Error};
 use warpfold_core::DType;
-use warpfold_kernels::rowwise::{RowwiseAt, THREADS};
 use warpfold_kernels::rowwise::arrange::ArrangeAt;
+use warpfold_kernels::rowwise::{RowwiseAt, THREADS};
 
 use super::check::Asked;
+use super::options::{Norm, Softmax};
 use super::sequence::{Addresses, Arrays, Sequence};
-use super::{Norm, Softmax};
 use crate::array::Array;
 use crate::device::Device;
 use crate::launch::Ready;
@@ -55,140 +55,86 @@ pub struct RowMap {
     sequences: Option<(Loaded, Option<Loaded>)>,
 }
 
-/// What operations differ in: their kernels, and words of a node of f32.
-const SOFTMAX: (&str, usize) = ("softmax", 2);
-const SOFTMAX_MASKED: (&str, usize) = ("softmax_masked", 2);
-const LOG_SOFTMAX: (&str, usize) = ("log_softmax", 2);
-const LOG_SOFTMAX_MASKED: (&str, usize) = ("log_softmax_masked", 2);
-const SOFTMAX_BACKWARD: (&str, usize) = ("softmax_backward", 1);
-const LOG_SOFTMAX_BACKWARD: (&str, usize) = ("log_softmax_backward", 1);
-const RMS_NORM: (&str, usize) = ("rms_norm", 1);
-const LAYER_NORM: (&str, usize) = ("layer_norm", 2);
+/// The constructors: a row has the documentation and the name of each, the arrays beside the elements, the options, the
+/// check of its arguments, and the operation and the arrays that follow from these.
+macro_rules! constructors {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident($($array:ident)?), $options:ident: $check:ident, $plan:ident, [$($of:expr),*];
+    )*) => {
+        impl RowMap {$(
+            $(#[$doc])*
+            pub fn $name(
+                device: &Device,
+                x: &ArrayView<'_>,
+                $($array: &ArrayView<'_>,)?
+                axes: &[isize],
+                options: &$options<'_>,
+            ) -> Result<RowMap, Error> {
+                let asked = Asked::$check(stringify!($name), x, $($array,)? axes, options)?;
+                let (op, given) = $plan([$($of),*], x.dtype(), options);
+                Self::new(device, x, &asked, &RowArrays { $($array: Some(*$array),)? ..given }, &op)
+            }
+        )*}
+    };
+}
 
-impl RowMap {
+constructors! {
     /// Plans [`softmax`](super::softmax) of arrays like `x` with masks like that of the options, and loads its kernels.
     ///
     /// # Errors
     /// As [`softmax`](super::softmax).
-    pub fn softmax(
-        device: &Device,
-        x: &ArrayView<'_>,
-        axes: &[isize],
-        options: &Softmax<'_>,
-    ) -> Result<RowMap, Error> {
-        let asked = Asked::softmax("softmax", x, axes, options)?;
-        Self::exponentials(device, x, &asked, options, [SOFTMAX, SOFTMAX_MASKED])
-    }
-
+    softmax(), Softmax: softmax, exponentials, [("softmax", 2), ("softmax_masked", 2)];
     /// The same of [`log_softmax`](super::log_softmax).
     ///
     /// # Errors
     /// As [`log_softmax`](super::log_softmax).
-    pub fn log_softmax(
-        device: &Device,
-        x: &ArrayView<'_>,
-        axes: &[isize],
-        options: &Softmax<'_>,
-    ) -> Result<RowMap, Error> {
-        let asked = Asked::softmax("log_softmax", x, axes, options)?;
-        Self::exponentials(device, x, &asked, options, [LOG_SOFTMAX, LOG_SOFTMAX_MASKED])
-    }
-
+    log_softmax(), Softmax: softmax, exponentials, [("log_softmax", 2), ("log_softmax_masked", 2)];
     /// The same of [`softmax_backward`](super::softmax_backward), with gradients like the one given.
     ///
     /// # Errors
     /// As [`softmax_backward`](super::softmax_backward).
-    pub fn softmax_backward(
-        device: &Device,
-        y: &ArrayView<'_>,
-        gradient: &ArrayView<'_>,
-        axes: &[isize],
-        options: &Softmax<'_>,
-    ) -> Result<RowMap, Error> {
-        let asked = Asked::gradient("softmax_backward", y, gradient, axes)?;
-        Self::gradients(device, [y, gradient], &asked, options, SOFTMAX_BACKWARD)
-    }
-
+    softmax_backward(gradient), Softmax: gradient, gradients, [("softmax_backward", 1)];
     /// The same of [`log_softmax_backward`](super::log_softmax_backward).
     ///
     /// # Errors
     /// As [`log_softmax_backward`](super::log_softmax_backward).
-    pub fn log_softmax_backward(
-        device: &Device,
-        y: &ArrayView<'_>,
-        gradient: &ArrayView<'_>,
-        axes: &[isize],
-        options: &Softmax<'_>,
-    ) -> Result<RowMap, Error> {
-        let asked = Asked::gradient("log_softmax_backward", y, gradient, axes)?;
-        Self::gradients(device, [y, gradient], &asked, options, LOG_SOFTMAX_BACKWARD)
-    }
-
-    fn gradients(
-        device: &Device,
-        [y, gradient]: [&ArrayView<'_>; 2],
-        asked: &Asked,
-        options: &Softmax<'_>,
-        of: (&'static str, usize),
-    ) -> Result<RowMap, Error> {
-        let op = RowOperation { scale: options.scale, ..operation(of, y.dtype()) };
-        Self::new(device, y, asked, &RowArrays { gradient: Some(*gradient), ..RowArrays::default() }, &op)
-    }
-
+    log_softmax_backward(gradient), Softmax: gradient, gradients, [("log_softmax_backward", 1)];
     /// The same of [`rms_norm`](super::rms_norm), with weights and biases like those of the options.
     ///
     /// # Errors
     /// As [`rms_norm`](super::rms_norm).
-    pub fn rms_norm(
-        device: &Device,
-        x: &ArrayView<'_>,
-        axes: &[isize],
-        options: &Norm<'_>,
-    ) -> Result<RowMap, Error> {
-        Self::norm(device, x, &Asked::norm("rms_norm", x, axes, options)?, options, RMS_NORM)
-    }
-
+    rms_norm(), Norm: norm, norm, [("rms_norm", 1)];
     /// The same of [`layer_norm`](super::layer_norm).
     ///
     /// # Errors
     /// As [`layer_norm`](super::layer_norm).
-    pub fn layer_norm(
-        device: &Device,
-        x: &ArrayView<'_>,
-        axes: &[isize],
-        options: &Norm<'_>,
-    ) -> Result<RowMap, Error> {
-        Self::norm(device, x, &Asked::norm("layer_norm", x, axes, options)?, options, LAYER_NORM)
-    }
+    layer_norm(), Norm: norm, norm, [("layer_norm", 2)];
+}
 
-    fn exponentials(
-        device: &Device,
-        x: &ArrayView<'_>,
-        asked: &Asked,
-        options: &Softmax<'_>,
-        [plain, masked]: [(&'static str, usize); 2],
-    ) -> Result<RowMap, Error> {
-        let is_plain = options.scale == 1.0 && options.mask.is_none();
-        let op = RowOperation {
-            masked: options.mask.is_some(),
-            scale: options.scale,
-            ..operation(if is_plain { plain } else { masked }, x.dtype())
-        };
-        Self::new(device, x, asked, &RowArrays { mask: options.mask, ..RowArrays::default() }, &op)
-    }
+/// An operation's name in the names of kernels, and how many words its nodes of f32 have.
+type Named = (&'static str, usize);
 
-    fn norm(
-        device: &Device,
-        x: &ArrayView<'_>,
-        asked: &Asked,
-        options: &Norm<'_>,
-        of: (&'static str, usize),
-    ) -> Result<RowMap, Error> {
-        let &Norm { weight, weight_offset: offset, bias, epsilon } = options;
-        let op = RowOperation { epsilon, offset, ..operation(of, x.dtype()) };
-        Self::new(device, x, asked, &RowArrays { weight, bias, ..RowArrays::default() }, &op)
-    }
+/// Softmax or its logarithm, as it is, or scaled and masked.
+fn exponentials<'a>(of: [Named; 2], dtype: DType, options: &Softmax<'a>) -> (RowOperation, RowArrays<'a>) {
+    let &Softmax { scale, mask } = options;
+    let is_plain = scale == 1.0 && mask.is_none();
+    let op = RowOperation { masked: mask.is_some(), scale, ..operation(of[!is_plain as usize], dtype) };
+    (op, RowArrays { mask, ..RowArrays::default() })
+}
 
+/// A gradient of these.
+fn gradients<'a>([of]: [Named; 1], dtype: DType, options: &Softmax<'_>) -> (RowOperation, RowArrays<'a>) {
+    (RowOperation { scale: options.scale, ..operation(of, dtype) }, RowArrays::default())
+}
+
+/// A norm.
+fn norm<'a>([of]: [Named; 1], dtype: DType, options: &Norm<'a>) -> (RowOperation, RowArrays<'a>) {
+    let &Norm { weight, weight_offset: offset, bias, epsilon } = options;
+    (RowOperation { epsilon, offset, ..operation(of, dtype) }, RowArrays { weight, bias, ..RowArrays::default() })
+}
+
+impl RowMap {
     fn new(
         device: &Device,
         x: &ArrayView<'_>,
@@ -313,8 +259,8 @@ impl RowMap {
     }
 }
 
-/// An operation of this name, whose nodes of f32 have so many words.
-fn operation((name, words): (&'static str, usize), dtype: DType) -> RowOperation {
+/// An operation without options.
+fn operation((name, words): Named, dtype: DType) -> RowOperation {
     let node = words * dtype.size().div_ceil(4);
     RowOperation {
         name,

@@ -147,7 +147,8 @@ impl Sequence {
             let own_axes: Vec<_> = (0..lens.len()).map(|axis| (lens[axis], given[axis], places[axis])).collect();
             let is_dense = own_axes.iter().all(|&(len, x, place)| len == 1 || x == place * size as isize);
             let fills = (layout.len * size).is_multiple_of(16);
-            factors[i] = if own == dtype && is_dense && fills && arrays.aligned { Factor::Narrow } else { Factor::Wide };
+            factors[i] =
+                if own == dtype && is_dense && fills && arrays.aligned { Factor::Narrow } else { Factor::Wide };
             if factors[i] == Factor::Wide {
                 let (clear, from) = (room(layout.len, wide), at[2 + i]);
                 at[2 + i] = take(clear);

@@ -5,11 +5,11 @@ use crate::group::bins::{self, Bins};
 use crate::group::ends::{self, Ends};
 use crate::group::offsets::{self, Offsets, Places};
 use crate::group::turn::{self, Repeat, Turn};
-use crate::kernel::each_row;
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::kernel::{Visit, visit};
+use crate::kernel::visit;
+use crate::kernel::{each_row, tabled};
 use crate::reduce::fold::Sums;
 use crate::source::F32;
 use crate::split::{Split, SumsCall, count, joints, nodes, pass, starts, sums};
@@ -34,12 +34,4 @@ macro_rules! table {
     };
 }
 
-#[cfg(all(target_arch = "nvptx64", feature = "entries"))]
-table!(export());
-
-/// Lets a visitor see the kernel of that name. Gives the visitor back if there is none.
-#[cfg(not(target_arch = "nvptx64"))]
-pub fn find<V: Visit>(entry: &str, visitor: V) -> Result<V::Output, V> {
-    table!(visit(entry, visitor: V));
-    Err(visitor)
-}
+tabled!(table);

@@ -1,11 +1,11 @@
 //! The list of compiled kernels for k-means, read by the PTX build and by the emulator: the parameter and the kernel of
 //! each.
 
-use crate::kernel::each_row;
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::kernel::{Visit, visit};
+use crate::kernel::visit;
+use crate::kernel::{each_row, tabled};
 use crate::kmeans::{
     Assign, Distance, Update, assign, column, direct, distance, finish, hopper, image, nearest, sort, tile,
 };
@@ -102,12 +102,4 @@ macro_rules! table {
     };
 }
 
-#[cfg(all(target_arch = "nvptx64", feature = "entries"))]
-table!(export());
-
-/// Lets a visitor see the kernel of that name. Gives the visitor back if there is none.
-#[cfg(not(target_arch = "nvptx64"))]
-pub fn find<V: Visit>(entry: &str, visitor: V) -> Result<V::Output, V> {
-    table!(visit(entry, visitor: V));
-    Err(visitor)
-}
+tabled!(table);

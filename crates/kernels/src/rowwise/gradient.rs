@@ -6,7 +6,7 @@ use super::Rowwise;
 use super::level::{Level, Sums, pack, steps};
 use super::number::{canonical, numbers};
 use super::op::{Reduced, RowOp};
-use super::spread::{At, Place, Spread};
+use super::spread::{At, Packs, Place};
 use crate::node::Node;
 use crate::source::{Bits, Source};
 use warpfold_core::rows::{log_softmax_gradient, softmax_gradient};
@@ -46,13 +46,12 @@ where
     }
 
     #[inline(always)]
-    fn reduce<S: Simt, const WARP: bool, const N: usize>(
+    fn reduce<S: Simt, P: Fn(u32) -> Place, const WARP: bool, const N: usize>(
         &self,
         s: &S,
-        spread: Spread<N>,
-        [y, gradients]: [[[u32; 4]; N]; 2],
-        place: impl Fn(u32) -> Place,
+        packs: Packs<P, N>,
     ) -> Reduced<Self, N> {
+        let [y, gradients] = packs.w;
         let nodes = warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| {
@@ -65,7 +64,7 @@ where
                 pack(terms, X::Bits::PER, |left, right, _, _| left.add(right))
             },
         );
-        let nodes = steps::<S, _, WARP, N>(s, self.level(), spread, nodes, X::Bits::PER, |k| place(k).valid);
+        let nodes = steps::<S, _, WARP, N>(s, self.level(), packs.spread, nodes, X::Bits::PER, |k| packs.valid(k));
         let kept = warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| [y[k], gradients[k]],

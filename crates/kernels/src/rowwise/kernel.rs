@@ -1,16 +1,16 @@
 //! The two kernels of each operation: for long rows, of which a warp has a chunk, and for short rows, of which a warp
 //! has several.
 //!
-//! Idea: `long` keeps a chunk of a row, up to 1024 elements, in the registers of a warp; up to eight warps of a block have a
-//! row together, or each a row of its own. Rows beyond a block are reduced in a launch of their own, whose parts a later
-//! launch takes; then elements are read a second time. `short` has groups of 8 lanes or more, whose lanes have 1 to 8
-//! packs of a row; each lane finds what follows from one of its group's rows, and all get it.
+//! Idea: `long` keeps a chunk of a row, up to 1024 elements, in the registers of a warp; up to eight warps of a block
+//! have a row together, or each a row of its own. Rows beyond a block are reduced in a launch of their own, whose parts
+//! a later launch takes; then elements are read a second time. `short` has groups of 8 lanes or more, whose lanes have
+//! 1 to 8 packs of a row; each lane finds what follows from one of its group's rows, and all get it.
 //! Bottleneck: memory.
 
 use super::level::{parts, pick, warps};
 use super::op::{Reduced, RowOp};
 use super::read::read;
-use super::spread::{Place, Spread};
+use super::spread::{Packs, Place, Spread};
 use super::write::write;
 use super::{MAP, MEET, PARTS, REDUCE, Rowwise, WARPS, chunk};
 use crate::address::array;
@@ -47,27 +47,27 @@ impl Rowwise {
     /// Whether all results begin with lines of 16 bytes.
     #[inline(always)]
     fn aligned_out<B: Bits>(&self) -> bool {
-        (self.at.output | self.len * B::SIZE as u64) & 15 == 0
+        (self.at.output | (self.len * B::SIZE as u64)) & 15 == 0
     }
 
     /// A warp's packs of both arrays, or of the only one.
     #[inline(always)]
-    fn packs<S: Simt, O: RowOp, const N: usize>(
-        &self,
-        s: &S,
-        op: &O,
-        spread: Spread<N>,
-        place: impl Fn(u32) -> Place,
-    ) -> [[[u32; 4]; N]; 2] {
+    fn packs<S, O, P, const N: usize>(&self, s: &S, op: &O, spread: Spread<N>, place: P) -> Packs<P, N>
+    where
+        S: Simt,
+        O: RowOp,
+        P: Fn(u32) -> Place,
+    {
         let ([first, second], at) = (op.blank(), &self.at);
         let aligned = (at.input | self.along as u64 | self.outer as u64) & 15 == 0;
         let w = read(s, spread, at.input.wrapping_add(self.end), aligned, first, &place);
         if !O::SECOND {
-            return [w, [[0; 4]; N]];
+            return Packs { spread, w: [w, [[0; 4]; N]], place };
         }
         let aligned = (at.second | self.second_along as u64 | self.second_outer as u64) & 15 == 0;
         let end = at.second.wrapping_add(self.second_end);
-        [w, read(s, spread, end, aligned, second, |k| place(k).of_second())]
+        let second = read(s, spread, end, aligned, second, |k| place(k).of_second());
+        Packs { spread, w: [w, second], place }
     }
 }
 
@@ -101,8 +101,8 @@ pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let first = block * under;
     let place = call.place::<Of<O>>(number, first + mine as u64 * chunk, chunk);
     let (spread, aligned_out) = (Spread::<N>::WARP, call.aligned_out::<Of<O>>());
-    let w = call.packs(s, &op, spread, |_| place);
-    let Reduced { nodes, kept, wild } = op.reduce::<S, true, N>(s, spread, w, |_| place);
+    let packs = call.packs(s, &op, spread, |_| place);
+    let Reduced { nodes, kept, wild } = op.reduce::<S, _, true, N>(s, packs);
     let node = if s.branch(call.phase == MAP) {
         let at = [call.from + number * call.parts, call.parts];
         parts(s, op.level(), slots, memory, at, [call.under, call.len])
@@ -119,7 +119,7 @@ pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let stat = op.stat(node);
     let plain = op.is_plain(stat) && !wild;
     let results = map(s, &op, spread, (kept, [stat; N]), [plain, wild], |_| place);
-    let whole = aligned_out && place.valid % Of::<O>::PER == 0;
+    let whole = aligned_out && place.valid.is_multiple_of(Of::<O>::PER);
     write::<S, Of<O>, N>(s, spread, [aligned_out, whole], results, |_| place);
 }
 
@@ -131,8 +131,8 @@ pub fn short<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let first = (s.block_x() as u64 * WARPS as u64 + s.warp() as u64) * spread.rows() as u64;
     let place = |k: u32| call.place::<Of<O>>(first + spread.row(k, lane) as u64, 0, u32::MAX as u64);
     let aligned_out = call.aligned_out::<Of<O>>();
-    let w = call.packs(s, &op, spread, place);
-    let Reduced { nodes, kept, wild } = op.reduce::<S, false, N>(s, spread, w, place);
+    let packs = call.packs(s, &op, spread, place);
+    let Reduced { nodes, kept, wild } = op.reduce::<S, _, false, N>(s, packs);
     // A lane finds what follows from the row of one step, and all lanes of its group get it.
     let own = op.stat(pick(nodes, lane % N as u32));
     let stats = warpfold_simt::array::from_fn(
@@ -145,7 +145,7 @@ pub fn short<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         k += 1;
     }
     let results = map(s, &op, spread, (kept, stats), [s.all(ALL, plain), wild], place);
-    let whole = aligned_out && call.len % Of::<O>::PER as u64 == 0;
+    let whole = aligned_out && call.len.is_multiple_of(Of::<O>::PER as u64);
     write::<S, Of<O>, N>(s, spread, [aligned_out, whole], results, place);
 }
 

@@ -56,7 +56,8 @@ fn tile<S: Simt, L: Level, const N: usize>(s: &S, level: L, mut nodes: [L::Node;
         while j < have.div_ceil(2) {
             let (mut own, mut other) = (nodes[j], nodes[j]);
             if have > 1 {
-                (own, other) = (select(high, nodes[2 * j + 1], nodes[2 * j]), select(high, nodes[2 * j], nodes[2 * j + 1]));
+                (own, other) =
+                    (select(high, nodes[2 * j + 1], nodes[2 * j]), select(high, nodes[2 * j], nodes[2 * j + 1]));
             }
             let (left, right) = ordered::<L>(high, exchange(s, other, bit), own);
             nodes[j] = level.join(left, right, bit * each);
@@ -137,7 +138,15 @@ pub fn steps<S: Simt, L: Level, const WARP: bool, const N: usize>(
 /// The node of all elements, of which each lane of every `lanes` (a power of two) has a node of `each`, its own number
 /// `own` among them. There are `valid` elements.
 #[inline(always)]
-fn lanes<S: Simt, L: Level>(s: &S, level: L, mut node: L::Node, lanes: u32, own: u64, each: u64, valid: u64) -> L::Node {
+fn lanes<S: Simt, L: Level>(
+    s: &S,
+    level: L,
+    mut node: L::Node,
+    lanes: u32,
+    own: u64,
+    each: u64,
+    valid: u64,
+) -> L::Node {
     let (mut bit, lanes) = (1, s.opaque(lanes));
     while s.again(bit < lanes) {
         let (left, right) = ordered::<L>(own as u32 & bit != 0, exchange(s, node, bit), node);

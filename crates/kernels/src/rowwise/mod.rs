@@ -1,8 +1,9 @@
 //! Operations on rows: a row is reduced, and each of its elements computed from the element and the reduction.
 //!
-//! Idea: a warp reads up to 1024 elements of a row, or of several short rows, into registers, once. Its lanes reduce them by
-//! the tree, warps of a row meet in shared memory, and each lane computes its elements from what the row was reduced to
-//! and writes them. A row that is longer than a block takes is reduced by one launch and computed by another.
+//! Idea: a warp reads up to 1024 elements of a row, or of several short rows, into registers, once. Its lanes reduce
+//! them by the tree, warps of a row meet in shared memory, and each lane computes its elements from what the row was
+//! reduced to and writes them. A row that is longer than a block takes is reduced by one launch and computed by
+//! another.
 //! Bottleneck: memory, one read and one write; of softmax of 2 bytes nearly the exponentials.
 //!
 //! - [`spread`]: which packs of 16 bytes a lane has. [`read`], [`write`]: packs at any address.

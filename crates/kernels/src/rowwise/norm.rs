@@ -6,7 +6,7 @@
 use super::level::{Level, Sums, pack, pick, steps};
 use super::number::{MOST, canonical, numbers};
 use super::op::{Reduced, RowOp};
-use super::spread::{At, Place, Spread};
+use super::spread::{At, Packs, Place};
 use super::{NARROW, NONE, Rowwise};
 use crate::address::array;
 use crate::node::{Node, select};
@@ -118,17 +118,14 @@ macro_rules! norm {
                 [X::Bits::ZERO; 2]
             }
             #[inline(always)]
-            fn reduce<S: Simt, const WARP: bool, const N: usize>(
-                &self,
-                s: &S,
-                spread: Spread<N>,
-                [w, _]: [[[u32; 4]; N]; 2],
-                place: impl Fn(u32) -> Place,
-            ) -> Reduced<Self, N> {
-                let nodes = self.nodes(s, spread, &w, &place);
-                let valid = |k: u32| place(k).valid;
-                let nodes = steps::<S, _, WARP, N>(s, self.level(), spread, nodes, X::Bits::PER, valid);
-                Reduced { nodes, kept: w, wild: false }
+            fn reduce<S, P, const WARP: bool, const N: usize>(&self, s: &S, packs: Packs<P, N>) -> Reduced<Self, N>
+            where
+                S: Simt,
+                P: Fn(u32) -> Place,
+            {
+                let (nodes, valid) = (self.nodes(s, &packs), |k: u32| packs.valid(k));
+                let nodes = steps::<S, _, WARP, N>(s, self.level(), packs.spread, nodes, X::Bits::PER, valid);
+                Reduced { nodes, kept: packs.w[0], wild: false }
             }
             #[inline(always)]
             fn stat(&self, node: <Self::Level as Level>::Node) -> Self::Stat {
@@ -168,14 +165,8 @@ where
 {
     /// The sum of squares of each pack.
     #[inline(always)]
-    fn nodes<S: Simt, const N: usize>(
-        &self,
-        s: &S,
-        _spread: Spread<N>,
-        w: &[[u32; 4]; N],
-        _place: impl Fn(u32) -> Place,
-    ) -> [X::Value; N] {
-        w.map(
+    fn nodes<S: Simt, P, const N: usize>(&self, s: &S, packs: &Packs<P, N>) -> [X::Value; N] {
+        packs.w[0].map(
             #[inline(always)]
             |w| {
                 let squares = numbers::<S, X>(s, w).map(
@@ -236,15 +227,12 @@ where
 {
     /// The node of each pack.
     #[inline(always)]
-    fn nodes<S: Simt, const N: usize>(
-        &self,
-        s: &S,
-        spread: Spread<N>,
-        w: &[[u32; 4]; N],
-        place: impl Fn(u32) -> Place,
-    ) -> [Moments<X::Value>; N] {
+    fn nodes<S: Simt, P, const N: usize>(&self, s: &S, packs: &Packs<P, N>) -> [Moments<X::Value>; N]
+    where
+        P: Fn(u32) -> Place,
+    {
         let (per, lane, level) = (X::Bits::PER, s.lane(), self.level());
-        let mut nodes = w.map(
+        let mut nodes = packs.w[0].map(
             #[inline(always)]
             |w| {
                 let x = numbers::<S, X>(s, w);
@@ -259,7 +247,7 @@ where
         );
         let (mut ragged, mut k) = (false, 0);
         while k < N as u32 {
-            ragged |= place(k).valid % per != 0;
+            ragged |= !packs.valid(k).is_multiple_of(per);
             k += 1;
         }
         if !s.branch(s.any(ALL, ragged)) {
@@ -268,10 +256,10 @@ where
         // Packs in which a row ends.
         let (mut k, all) = (0, s.opaque(N as u32));
         while s.again(k < all) {
-            let count = place(k).count(spread.pack(k, lane), per);
+            let count = packs.at(k, lane, per).count;
             if s.branch(s.any(ALL, count > 0 && count < per)) {
                 let reducer = Deviation::<X::Value>::new(0.0, false);
-                let leaves = numbers::<S, X>(s, pick(*w, k)).map(
+                let leaves = numbers::<S, X>(s, pick(packs.w[0], k)).map(
                     #[inline(always)]
                     |x| reducer.lift(x, 0),
                 );

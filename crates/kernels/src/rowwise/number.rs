@@ -83,7 +83,13 @@ pub fn canonical<S: Simt, X: Source<Value: Node + PartialOrd>>(s: &S, x: [X::Val
                 );
                 low as u32 | (high as u32) << 16
             }
-            DType::F32 => if X::is_nan(x[i]) { 0x7fc0_0000 } else { words(x[i])[0] },
+            DType::F32 => {
+                if X::is_nan(x[i]) {
+                    0x7fc0_0000
+                } else {
+                    words(x[i])[0]
+                }
+            }
             _ if X::is_nan(x[i / 2]) => 0x7ff8_0000 * (i % 2) as u32,
             _ => words(x[i / 2])[i % 2],
         },

@@ -2,7 +2,7 @@
 
 use super::Rowwise;
 use super::level::Level;
-use super::spread::{At, Place, Spread};
+use super::spread::{At, Packs, Place};
 use crate::node::Node;
 use crate::source::Source;
 use warpfold_simt::Simt;
@@ -36,14 +36,11 @@ pub trait RowOp: Copy {
     fn level(&self) -> Self::Level;
     /// What stands in a pack for elements that are not there, of each array.
     fn blank(&self) -> [<Self::Source as Source>::Bits; 2];
-    /// Reduces a warp's packs of both arrays. `place` says where the row of each step is. As [`super::level::steps`] of `WARP`.
-    fn reduce<S: Simt, const WARP: bool, const N: usize>(
-        &self,
-        s: &S,
-        spread: Spread<N>,
-        w: [[[u32; 4]; N]; 2],
-        place: impl Fn(u32) -> Place,
-    ) -> Reduced<Self, N>;
+    /// Reduces a warp's packs. `WARP` is as in [`super::level::steps`].
+    fn reduce<S, P, const WARP: bool, const N: usize>(&self, s: &S, packs: Packs<P, N>) -> Reduced<Self, N>
+    where
+        S: Simt,
+        P: Fn(u32) -> Place;
     /// What follows from the node of a row.
     fn stat(&self, node: <Self::Level as Level>::Node) -> Self::Stat;
     /// Whether the row is one of those that [`RowOp::map`] computes with fewer operations.

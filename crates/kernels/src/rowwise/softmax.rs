@@ -8,7 +8,7 @@ use super::Rowwise;
 use super::level::{Level, Sums, pack, pick, steps};
 use super::number::{MOST, canonical, numbers, rounded};
 use super::op::{Reduced, RowOp};
-use super::spread::{At, Place, Spread};
+use super::spread::{At, Packs, Place};
 use crate::address::array;
 use crate::node::Node;
 use crate::reduce::shape::split::next;
@@ -145,18 +145,15 @@ where
     }
 
     #[inline(always)]
-    fn reduce<S: Simt, const WARP: bool, const N: usize>(
-        &self,
-        s: &S,
-        spread: Spread<N>,
-        [w, _]: [[[u32; 4]; N]; 2],
-        place: impl Fn(u32) -> Place,
-    ) -> Reduced<Self, N> {
-        let (lane, per) = (s.lane(), X::Bits::PER);
-        let valid = |k: u32| place(k).valid;
+    fn reduce<S: Simt, P, const WARP: bool, const N: usize>(&self, s: &S, packs: Packs<P, N>) -> Reduced<Self, N>
+    where
+        P: Fn(u32) -> Place,
+    {
+        let (lane, per, spread) = (s.lane(), X::Bits::PER, packs.spread);
+        let valid = |k: u32| packs.valid(k);
         let mut x: [[X::Value; MOST]; N] = warpfold_simt::array::from_fn(
             #[inline(always)]
-            |k| self.elements(s, w[k], place(k as u32).at(spread.pack(k as u32, lane), per)),
+            |k| self.elements(s, packs.w[0][k], packs.at(k as u32, lane, per)),
         );
         let (mut clean, mut k) = (0, 0);
         while k < N {
@@ -193,7 +190,7 @@ where
                     #[inline(always)]
                     |x| Self::exp(x),
                 );
-            } else if s.branch(s.any(ALL, place(k as u32).count(spread.pack(k as u32, lane), per) > 0)) {
+            } else if s.branch(s.any(ALL, packs.at(k as u32, lane, per).count > 0)) {
                 terms = x[k].map(
                     #[inline(always)]
                     |x| if x == nothing() { X::Value::ZERO } else { Self::exp(x) },

@@ -1,7 +1,7 @@
 //! Which packs of 16 bytes of which row a lane has.
 //!
-//! Idea: a group of lanes has a row, or a chunk of one: pack `p` is in lane `p % lanes`, at step `p / lanes`. A lane has
-//! 4 or 8 steps in all, so short rows come several to a lane. The lanes are then the lower bits of a pack's number.
+//! Idea: a group of lanes has a row, or a chunk of one: pack `p` is in lane `p % lanes`, at step `p / lanes`. A lane
+//! has 4 or 8 steps in all, so short rows come several to a lane. The lanes are then the lower bits of a pack's number.
 
 /// How a warp's packs are shared out, of which a lane has `N`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,6 +84,31 @@ impl<const N: usize> Spread<N> {
     #[must_use]
     pub const fn row(self, k: u32, lane: u32) -> u32 {
         ((k >> self.deep) << (5 - self.lanes)) + (lane >> self.lanes)
+    }
+}
+
+/// A lane's packs of one array or of two, and where the row of each step is.
+#[derive(Clone, Copy)]
+pub struct Packs<P, const N: usize> {
+    /// How they are shared out.
+    pub spread: Spread<N>,
+    /// Those of each array.
+    pub w: [[[u32; 4]; N]; 2],
+    /// The row of a step.
+    pub place: P,
+}
+
+impl<P: Fn(u32) -> Place, const N: usize> Packs<P, N> {
+    /// Elements that the row of step `k` has.
+    #[inline(always)]
+    pub fn valid(&self, k: u32) -> u32 {
+        (self.place)(k).valid
+    }
+
+    /// Where a lane's pack at step `k` is, of `per` elements.
+    #[inline(always)]
+    pub fn at(&self, k: u32, lane: u32, per: u32) -> At {
+        (self.place)(k).at(self.spread.pack(k, lane), per)
     }
 }
 

@@ -5,20 +5,21 @@ use super::Rowwise;
 use super::arrange::{Arrange, arrange};
 use super::gradient::SoftmaxGradients;
 use super::kernel::{long, short};
-use super::steps;
 use super::norm::{LayerNorms, RmsNorms};
 use super::softmax::Softmaxes;
+use super::steps;
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
+use crate::kernel::tabled;
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::kernel::{Visit, visit};
-use crate::source::{Bf16, F16, F32, F64, Source};
+use crate::kernel::visit;
+use crate::source::{Bf16, F16, F32, F64};
 
 /// Calls `$each` with `$with` and both kernels of each operation.
 macro_rules! ops {
-    ($each:ident $with:tt $source:ty, $dtype:literal: $($name:literal = $op:ty;)*) => {$(
-        $each!($with concat!("rowwise_", $name, "_", $dtype), Rowwise, long::<_, $op, { steps(size_of::<<$source as Source>::Bits>()) }>);
-        $each!($with concat!("rowshort_", $name, "_", $dtype), Rowwise, short::<_, $op, { steps(size_of::<<$source as Source>::Bits>()) }>);
+    ($each:ident $with:tt $source:ty, $size:literal, $dtype:literal: $($name:literal = $op:ty;)*) => {$(
+        $each!($with concat!("rowwise_", $name, "_", $dtype), Rowwise, long::<_, $op, { steps($size) }>);
+        $each!($with concat!("rowshort_", $name, "_", $dtype), Rowwise, short::<_, $op, { steps($size) }>);
     )*};
 }
 
@@ -26,13 +27,13 @@ macro_rules! ops {
 macro_rules! table {
     ($each:ident $with:tt) => {
         $each!($with "rowwise_arrange", Arrange, arrange::<_>);
-        table!(@ $each $with F32, "f32");
-        table!(@ $each $with F64, "f64");
-        table!(@ $each $with F16, "f16");
-        table!(@ $each $with Bf16, "bf16");
+        table!(@ $each $with F32, 4, "f32");
+        table!(@ $each $with F64, 8, "f64");
+        table!(@ $each $with F16, 2, "f16");
+        table!(@ $each $with Bf16, 2, "bf16");
     };
-    (@ $each:ident $with:tt $source:ty, $dtype:literal) => {
-        ops! { $each $with $source, $dtype:
+    (@ $each:ident $with:tt $source:ty, $size:literal, $dtype:literal) => {
+        ops! { $each $with $source, $size, $dtype:
             "softmax" = Softmaxes<$source, false, false>;
             "softmax_masked" = Softmaxes<$source, false, true>;
             "log_softmax" = Softmaxes<$source, true, false>;
@@ -45,12 +46,4 @@ macro_rules! table {
     };
 }
 
-#[cfg(all(target_arch = "nvptx64", feature = "entries"))]
-table!(export());
-
-/// Lets a visitor see the kernel of that name. Gives the visitor back if there is none.
-#[cfg(not(target_arch = "nvptx64"))]
-pub fn find<V: Visit>(entry: &str, visitor: V) -> Result<V::Output, V> {
-    table!(visit(entry, visitor: V));
-    Err(visitor)
-}
+tabled!(table);

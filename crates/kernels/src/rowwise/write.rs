@@ -62,12 +62,7 @@ pub fn write<S: Simt, B: Bits, const N: usize>(
 
 /// Writes the elements of lines of which a row has a part.
 #[inline(always)]
-fn edges<S: Simt, B: Bits, const N: usize>(
-    s: &S,
-    spread: Spread<N>,
-    w: &[[u32; 4]; N],
-    place: impl Fn(u32) -> Place,
-) {
+fn edges<S: Simt, B: Bits, const N: usize>(s: &S, spread: Spread<N>, w: &[[u32; 4]; N], place: impl Fn(u32) -> Place) {
     let (lane, steps, mut k) = (s.lane(), s.opaque(N as u32), 0);
     while s.again(k < steps) {
         let place = place(k);

@@ -4,11 +4,11 @@
 //! `sort_pass_4_8` has keys of 4 bytes that carry 8. Numbers at the end are those of `crate::sort::OWN` and
 //! `crate::sort::heads::OWN`: keys of a thread, words of a tile's keys, and how many of them carry something.
 
-use crate::kernel::each_row;
 #[cfg(all(target_arch = "nvptx64", feature = "entries"))]
 use crate::kernel::export;
 #[cfg(not(target_arch = "nvptx64"))]
-use crate::kernel::{Visit, visit};
+use crate::kernel::visit;
+use crate::kernel::{each_row, tabled};
 use crate::sort::distinct::{self, Distinct};
 use crate::sort::heads::{self, Counts, Heads};
 use crate::sort::{Sort, count, pass, starts};
@@ -35,12 +35,4 @@ macro_rules! table {
     };
 }
 
-#[cfg(all(target_arch = "nvptx64", feature = "entries"))]
-table!(export());
-
-/// Lets a visitor see the kernel of that name. Gives the visitor back if there is none.
-#[cfg(not(target_arch = "nvptx64"))]
-pub fn find<V: Visit>(entry: &str, visitor: V) -> Result<V::Output, V> {
-    table!(visit(entry, visitor: V));
-    Err(visitor)
-}
+tabled!(table);

@@ -61,8 +61,8 @@ operations! {
     /// # Errors
     /// As [`rows::rms_norm`]; and if the device is not there, or fails.
     rms_norm_on = rms_norm, Norm, rms_norm_host;
-    /// Each row less its mean, over its deviation, as [`rows::layer_norm`], on the device named. [`DeviceName::Auto`] is
-    /// the CPU.
+    /// Each row less its mean, over its deviation, as [`rows::layer_norm`], on the device named. [`DeviceName::Auto`]
+    /// is the CPU.
     ///
     /// # Errors
     /// As [`rms_norm_on`].

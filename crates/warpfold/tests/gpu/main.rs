@@ -21,11 +21,11 @@ mod host;
 mod keys;
 mod kmeans;
 mod prepared;
-mod rows;
-mod rows_speed;
 #[allow(dead_code)]
 #[path = "../all/reference.rs"]
 mod reference;
+mod rows;
+mod rows_speed;
 mod segments;
 mod soak;
 

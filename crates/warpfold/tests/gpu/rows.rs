@@ -25,9 +25,7 @@ impl<'a> There<'a> {
     fn view(&self) -> ArrayView<'_> {
         let (x, address) = (self.host, self.bytes.address() + self.first as u64);
         // SAFETY: the strides reach no further than the bytes, which stay until the test is done with the device.
-        let view = unsafe {
-            ArrayView::from_raw(self.bytes.device_index(), address, x.dtype, &x.shape, &x.strides)
-        };
+        let view = unsafe { ArrayView::from_raw(self.bytes.device_index(), address, x.dtype, &x.shape, &x.strides) };
         view.expect("a layout")
     }
 }
@@ -56,13 +54,16 @@ fn problem(r: &mut Random, dtype: DType, long: bool) -> (Vec<usize>, Vec<isize>)
         _ => 1 + r.below(2048 * line),
     };
     let rows = 1 + r.below(1 + (1 << 18) / len);
-    match r.below(6) {
-        0 => (vec![len, rows], vec![0]),
-        1 => (vec![2, rows.div_ceil(2), len], vec![-1]),
-        2 => (vec![rows.div_ceil(2), 2, len.div_ceil(2), 2], vec![2, 3]),
-        3 if len < 100 => (vec![2, len, rows.div_ceil(2), 2], vec![1, -1]),
-        _ => (vec![rows, len], vec![1]),
-    }
+    // Rows along the last axis, mostly; along the first; several axes of rows, or along several axes.
+    let half = rows.div_ceil(2);
+    let (shape, axes): (&[usize], &[isize]) = match r.below(8) {
+        0 => (&[len, rows], &[0]),
+        1 => (&[half, 2, len], &[2]),
+        2 => (&[half, 2, 2, len.div_ceil(2)], &[-1, 2]),
+        3 if len < 100 => (&[len, half, 3], &[0, 2]),
+        _ => (&[rows, len], &[-1]),
+    };
+    (shape.to_vec(), axes.to_vec())
 }
 
 /// What is wrong, if anything is.
@@ -111,9 +112,8 @@ fn gradient(r: &mut Random, dtype: DType, long: bool, stream: &Stream) -> Option
     let (of_y, of_g) = (There::new(stream, &y), There::new(stream, &g));
     let op = if log { rows::log_softmax_backward } else { rows::softmax_backward };
     let got = op(of_y.view(), of_g.view(), &axes, &rows::Softmax { scale, mask: None }, stream);
-    differs(got, &want, stream).map(|why| {
-        format!("{shape:?} {axes:?} {:?} {of} {:?} scale {scale} log {log}: {why}", y.strides, g.strides)
-    })
+    differs(got, &want, stream)
+        .map(|why| format!("{shape:?} {axes:?} {:?} {of} {:?} scale {scale} log {log}: {why}", y.strides, g.strides))
 }
 
 fn norm(r: &mut Random, dtype: DType, long: bool, stream: &Stream) -> Option<String> {
@@ -145,7 +145,7 @@ fn norm(r: &mut Random, dtype: DType, long: bool, stream: &Stream) -> Option<Str
 
 /// Runs a random test: `WARPFOLD_GPU_CASES` times, or 400; from case `WARPFOLD_GPU_FROM`.
 fn many(gpu: &Device, test: impl Fn(&mut Random, DType, bool, &Stream) -> Option<String>) {
-    let number = |name: &str, usual| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual);
+    let number = |name: &str, usual: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual);
     let (from, cases) = (number("WARPFOLD_GPU_FROM", 0), number("WARPFOLD_GPU_CASES", 400));
     let stream = Stream::new(gpu).expect("a stream");
     let mut wrong = Vec::new();

@@ -1,5 +1,5 @@
-//! How fast operations on rows are, beside a copy of the same bytes: `WARPFOLD_GPU_SPEED=1` prints a table. Every output
-//! that is timed is compared with the CPU's.
+//! How fast operations on rows are, beside a copy of the same bytes: `WARPFOLD_GPU_SPEED=1` prints a table. Every
+//! output that is timed is compared with the CPU's.
 
 use crate::gpu;
 use crate::reference::{Random, element};
