@@ -7,9 +7,11 @@ use warpfold_array::problem::{At, Dim, Problem};
 use warpfold_array::{ArrayRef, Error, RowError};
 use warpfold_core::{Reducer, Zip};
 
+use crate::copied::Copied;
 use crate::engine::{self, Job, Out};
+use crate::gather::Gather;
 use crate::kernel::Kernel;
-use crate::load::{Copied, Gather, Load};
+use crate::load::Load;
 use crate::simd::vectorize;
 
 /// An array, and how its elements come out of memory.
