@@ -15,7 +15,7 @@ use super::tree::{GROUP, Level, PIECE, Ragged, climb, halve, lift_pairs, pair_up
 /// one core, where a plain read reaches 25.)
 #[inline(always)]
 pub(super) fn tree_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> R::Acc {
-    if let Some(node) = tree_of_few(reducer, x, start) {
+    if let Some(node) = tree_of_groups(reducer, x, start) {
         return node;
     }
     tree_of_pieces(
@@ -27,46 +27,29 @@ pub(super) fn tree_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> 
     )
 }
 
-/// The tree over a few groups, whose number the compiler knows. Stretches that are cut along subtrees begin and end with
-/// such blocks. (One thread of a Xeon with AVX-512, ns of 16, 32, 64 and 128 f32 as any other block: 38, 38, 40, 43; as
-/// levels of known lengths: 5, 13, 21, 37.)
+/// The tree over one, two, four or eight groups. Stretches that are cut along subtrees begin and end with such blocks.
+/// (One thread of a Xeon with AVX-512, ns of 16, 32, 64 and 128 f32 as any other block: 38, 38, 40, 43; so: 6, 8, 12,
+/// 22.)
 #[inline(always)]
-fn tree_of_few<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> Option<R::Acc> {
+fn tree_of_groups<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> Option<R::Acc> {
     const N: u64 = GROUP as u64;
-    const { assert!(N == 16) };
-    match x.len() {
-        16 => Some(of_group(reducer, x.first_chunk()?, start)),
-        32 => {
-            let nodes: [R::Acc; 2] = groups::<R, 32, 16, 8, 4, 2>(reducer, x.first_chunk()?, start);
-            Some(reducer.combine_counted(nodes[0], N, nodes[1], N))
-        }
-        64 => {
-            let nodes: [R::Acc; 4] = groups::<R, 64, 32, 16, 8, 4>(reducer, x.first_chunk()?, start);
-            let nodes: [R::Acc; 2] = halve(reducer, &nodes, N);
-            Some(reducer.combine_counted(nodes[0], 2 * N, nodes[1], 2 * N))
-        }
+    let two = |groups: &[[R::Item; GROUP]], at: u64| {
+        reducer.combine_counted(of_group(reducer, &groups[0], at), N, of_group(reducer, &groups[1], at + N), N)
+    };
+    let four = |groups: &[[R::Item; GROUP]], at: u64| {
+        reducer.combine_counted(two(&groups[..2], at), 2 * N, two(&groups[2..], at + 2 * N), 2 * N)
+    };
+    let eight = |groups: &[[R::Item; GROUP]], at: u64| {
+        reducer.combine_counted(four(&groups[..4], at), 4 * N, four(&groups[4..], at + 4 * N), 4 * N)
+    };
+    let (groups, []) = x.as_chunks() else { return None };
+    match groups.len() {
+        1 => Some(of_group(reducer, &groups[0], start)),
+        2 => Some(two(groups, start)),
+        4 => Some(four(groups, start)),
+        8 => Some(eight(groups, start)),
         _ => None,
     }
-}
-
-/// The nodes of the groups of `N` elements.
-#[inline(always)]
-fn groups<
-    R: Reducer,
-    const N: usize,
-    const PAIRS: usize,
-    const FOURS: usize,
-    const EIGHTS: usize,
-    const NODES: usize,
->(
-    reducer: &R,
-    x: &[R::Item; N],
-    start: u64,
-) -> [R::Acc; NODES] {
-    let pairs: [R::Acc; PAIRS] = lift_pairs(reducer, x, start);
-    let fours: [R::Acc; FOURS] = halve(reducer, &pairs, 2);
-    let eights: [R::Acc; EIGHTS] = halve(reducer, &fours, 4);
-    halve(reducer, &eights, 8)
 }
 
 /// The first levels of a piece.

@@ -129,7 +129,7 @@ impl<'a, V: View + ?Sized> Over<'a, V> {
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     pub fn mask<M: View<Elem = bool> + ?Sized>(mut self, mask: &'a M) -> Self {
-        match mask.view() {
+        match viewed(mask) {
             Ok(mask) => self.options.mask = Some(mask),
             Err(error) => self.error = Some(error),
         }

@@ -53,7 +53,7 @@ fn a_view_of_another_dtype_is_an_error() {
     let floats = said::<f64>(ArrayRef::flat(&words));
     assert_eq!(warpfold::softmax(&floats, &[0]), Err(wrong(DType::F64, DType::U64)));
     let mask = said::<bool>(ArrayRef::flat(&bytes));
-    assert_eq!(over(&words).mask(&mask).with(Total(PhantomData)), Err(Error::MaskDType { dtype: DType::U8 }));
+    assert_eq!(over(&words).mask(&mask).with(Total(PhantomData)), Err(wrong(DType::Bool, DType::U8)));
     let error = over(&wide).sum().unwrap_err().to_string();
     assert_eq!(error, "a view of u64 gave an array of u8: `view` must give elements of the type `Elem`");
 }
