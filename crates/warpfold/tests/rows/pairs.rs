@@ -3,7 +3,7 @@
 use warpfold::core::ops::{Exponential, Sum};
 use warpfold::core::{Pair, Reducer, tree};
 use warpfold::cpu::kernel::Tree;
-use warpfold::cpu::{load, zip};
+use warpfold::cpu::{gather, zip};
 use warpfold::rows::{Loss, LossReduction, Pairs};
 use warpfold::rows::{cosine_similarity, cosine_similarity_backward, dot, dot_backward, loss, loss_backward};
 use warpfold::{ArrayRef, DType, Error, RowError};
@@ -203,8 +203,8 @@ fn reducers_of_pairs() {
         let y = Strided::new(r, DType::I64, &shape, number(DType::I64));
         let sorted = warpfold::problem::normalize_axes(Some(&axes), shape.len()).unwrap();
         let arrays = (
-            (x.view(), load::gather_same::<u8>(x.view().is_swapped())),
-            (y.view(), load::gather_same::<i64>(y.view().is_swapped())),
+            (x.view(), gather::gather_same::<u8>(x.view().is_swapped())),
+            (y.view(), gather::gather_same::<i64>(y.view().is_swapped())),
         );
         // SAFETY: each gather is that of its array.
         let got = unsafe { zip::reduce("zip", arrays, &sorted, Pair, &Tree(Chain), 1 + r.below(3)) }.unwrap();
