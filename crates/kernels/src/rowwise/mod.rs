@@ -6,7 +6,7 @@
 //! another.
 //! Bottleneck: memory, one read and one write; of softmax of 2 bytes nearly the exponentials.
 //!
-//! - [`spread`]: which packs of 16 bytes a lane has. [`read`], [`write`]: packs at any address.
+//! - [`spread`]: which packs of 16 bytes a lane has. [`read`], [`mod@write`]: packs at any address.
 //! - [`level`]: how nodes meet over lanes, steps, warps and blocks. [`op`]: what an operation is.
 //! - [`softmax`], [`gradient`], [`norm`]: the operations. [`kernel`]: the two kernels of each. [`table`]: their names.
 //! - [`arrange`]: copies arrays that lie otherwise than the kernels read them.
