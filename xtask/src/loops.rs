@@ -43,7 +43,8 @@ const LOOPS: [(&str, &[&str]); 19] = [
 /// The levels: the function that is compiled for it, and its registers.
 const LEVELS: [(&str, &str); 3] = [("baseline", "%xmm"), ("avx2", "%ymm"), ("avx512", "%zmm")];
 
-/// What a loop may call: the rest of these names are the results of single outputs, and the ways of what is not finite, or not ordinary.
+/// What a loop may call: the rest of these names are the results of single outputs, and the ways of what is not finite,
+/// or not ordinary.
 const MAY: &[&str] = &[
     "memcpy",
     "memmove",

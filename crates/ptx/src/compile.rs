@@ -168,8 +168,8 @@ fn room(module: &str) -> Option<&str> {
     Some(rest.split_once(';')?.0)
 }
 
-/// Shared arrays are declared where a kernel asks for them. An entry of two kernels, of which a launch runs one, declares
-/// each that both ask for once, with room for either.
+/// Shared arrays are declared where a kernel asks for them. An entry of two kernels, of which a launch runs one,
+/// declares each that both ask for once, with room for either.
 fn declared_once(module: &str) -> String {
     const DECLARED: &str = ".shared .align 16 .b8 ";
     let array = |line: &'_ str| {
