@@ -86,7 +86,10 @@ pub(super) fn subtrees(spec: &Spec, problem: &Problem, limits: &Limits) -> Optio
     let mut lower = Planner::new(&own, fast(&own)?, true, &first, limits);
     lower.recipe.flags &= !(flag::ROOT | flag::INITIAL);
     let mut upper = Planner::new(spec, Fold::of(above(op, node), false)?, true, &second, limits);
+    // Nodes of squares are magnitudes, so that norms add them and take the root.
+    let squared = upper.recipe.has(flag::SQUARE);
     upper.recipe.flags &= !(flag::SKIP_NAN | flag::SQUARE);
+    upper.recipe.flags |= if squared { flag::MAGNITUDE } else { 0 };
     upper.recipe.count = *count as u64;
     upper.recipe.input = code(node);
     let (reduced, joined) = (lower.fast()?, upper.fast()?);
