@@ -27,27 +27,32 @@ pub(super) fn tree_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> 
     )
 }
 
+/// The tree over a power of two of groups, at most eight.
+#[inline(always)]
+fn of_groups<R: Reducer, const N: usize>(reducer: &R, groups: &[[R::Item; GROUP]], start: u64) -> R::Acc {
+    let mut nodes = array!(N, i => of_group(reducer, &groups[i], start + (i * GROUP) as u64));
+    let mut half = N / 2;
+    while half > 0 {
+        let each = (N / 2 / half * GROUP) as u64;
+        for i in 0..half {
+            nodes[i] = reducer.combine_counted(nodes[2 * i], each, nodes[2 * i + 1], each);
+        }
+        half /= 2;
+    }
+    nodes[0]
+}
+
 /// The tree over one, two, four or eight groups. Stretches that are cut along subtrees begin and end with such blocks.
 /// (One thread of a Xeon with AVX-512, ns of 16, 32, 64 and 128 f32 as any other block: 38, 38, 40, 43; so: 6, 8, 12,
 /// 22.)
 #[inline(always)]
 fn tree_of_groups<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) -> Option<R::Acc> {
-    const N: u64 = GROUP as u64;
-    let two = |groups: &[[R::Item; GROUP]], at: u64| {
-        reducer.combine_counted(of_group(reducer, &groups[0], at), N, of_group(reducer, &groups[1], at + N), N)
-    };
-    let four = |groups: &[[R::Item; GROUP]], at: u64| {
-        reducer.combine_counted(two(&groups[..2], at), 2 * N, two(&groups[2..], at + 2 * N), 2 * N)
-    };
-    let eight = |groups: &[[R::Item; GROUP]], at: u64| {
-        reducer.combine_counted(four(&groups[..4], at), 4 * N, four(&groups[4..], at + 4 * N), 4 * N)
-    };
     let (groups, []) = x.as_chunks() else { return None };
     match groups.len() {
         1 => Some(of_group(reducer, &groups[0], start)),
-        2 => Some(two(groups, start)),
-        4 => Some(four(groups, start)),
-        8 => Some(eight(groups, start)),
+        2 => Some(of_groups::<R, 2>(reducer, groups, start)),
+        4 => Some(of_groups::<R, 4>(reducer, groups, start)),
+        8 => Some(of_groups::<R, 8>(reducer, groups, start)),
         _ => None,
     }
 }

@@ -109,7 +109,7 @@ unsafe fn columns<T: Half, W: Term>(sum: Sum<f32, W>, panel: Panel<'_, T>, out: 
 }
 
 /// The node of a block of a sum of any floats.
-#[inline(never)]
+#[inline(always)]
 pub(super) fn block_of_sum<T: Wide, W: Term>(sum: &Sum<T, W, Plain>, x: &[T], start: u64) -> T::Float
 where
     Plain: Precision<T::Float, Real = T::Float>,

@@ -176,7 +176,6 @@ pub(super) fn vectorize<K: Kernel + ?Sized, T>(f: impl FnOnce() -> T) -> T {
 }
 
 /// [`Kernel::rows`] of any kernel.
-#[inline(never)]
 pub(super) fn any_rows<K: Kernel>(kernel: &K, x: &[Item<K>], len: usize, out: &mut [MaybeUninit<Acc<K>>]) {
     if len.is_power_of_two() {
         vectorize::<K, _>(
