@@ -45,6 +45,10 @@ pub trait Reducer: Clone + Send + Sync {
     /// length is no power of two are then reduced faster.
     const PADDED: bool = false;
 
+    /// Whether explicit vectors may add nodes: nodes are `f32` or `f64`, and [`Reducer::combine`] adds them and does
+    /// nothing else. Set it where that is faster: for `f64`, and where `lift` takes many instructions.
+    const BY_VECTORS: bool = false;
+
     /// The node of an empty sequence, if there is one. Combined with any node, on either side, it must give back that
     /// node's bits; for a floating-point sum that is -0.0.
     fn identity(&self) -> Option<Self::Acc> {

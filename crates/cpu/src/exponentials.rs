@@ -58,6 +58,8 @@ impl<F: Fused, D: Element> Reducer for Terms<F, D> {
 
     const PADDED: bool = true;
 
+    const BY_VECTORS: bool = size_of::<D>() == 2;
+
     fn identity(&self) -> Option<F> {
         Some(F::NOTHING)
     }
@@ -129,8 +131,8 @@ impl<F: Fused> Kernel for Exponentials<F> {
             #[inline(always)]
             |level| match (level, self.dtype) {
                 (Simd::Baseline, _) => exponentials(&Terms::<F, F>(PhantomData), x, tile).then_some(None),
-                (_, DType::BF16) if size_of::<F>() == 4 => sum_of_pieces::<F, bf16>(x).map(Some),
-                (_, DType::F16) if size_of::<F>() == 4 => sum_of_pieces::<F, f16>(x).map(Some),
+                (_, DType::BF16) if size_of::<F>() == 4 => sum_of_pieces::<F, bf16>(level, x).map(Some),
+                (_, DType::F16) if size_of::<F>() == 4 => sum_of_pieces::<F, f16>(level, x).map(Some),
                 _ => exponentials(&Terms::<F, F>(PhantomData), x, tile).then_some(None),
             },
         );
@@ -157,7 +159,7 @@ impl<F: Fused> Kernel for Exponentials<F> {
                 }
                 let mut sums = [const { MaybeUninit::<F>::uninit() }; BLOCK];
                 let sums = &mut sums[..out.len()];
-                with_terms!(level, self.dtype, F, terms => fold_rows(&terms, x, len, sums));
+                with_terms!(level, self.dtype, F, terms => fold_rows(level, &terms, x, len, sums));
                 for (sum, out) in sums.iter().zip(&mut *out) {
                     // SAFETY: `fold_rows` writes a sum for each row, and there are as many rows as places in `out`.
                     out.write(SumExp::<F>::raise(unsafe { sum.assume_init() }));
@@ -283,7 +285,7 @@ pub(crate) fn exponentials_of<F: Fused>(dtype: DType, x: &[F], to: &mut [F]) -> 
 /// The sum of the exponentials of a block of elements that were rounded to the dtype of `D`; `None` if one of them is
 /// not ordinary. Piece by piece, as few operations leave an exponential.
 #[inline(always)]
-fn sum_of_pieces<F: Fused, D: Element>(x: &[F]) -> Option<F> {
+fn sum_of_pieces<F: Fused, D: Element>(level: Simd, x: &[F]) -> Option<F> {
     let terms = Terms::<F, D>(PhantomData);
     let ordinary = Cell::new(true);
     let sum = tree_of_pieces(
@@ -293,7 +295,7 @@ fn sum_of_pieces<F: Fused, D: Element>(x: &[F]) -> Option<F> {
         #[inline(always)]
         |piece, _, nodes| {
             ordinary.set(ordinary.get() & all_ordinary(piece));
-            low(&terms, piece, 0, nodes);
+            low::<true, _>(level, &terms, piece, 0, nodes);
         },
     );
     let (_, rest) = x.as_chunks::<PIECE>();

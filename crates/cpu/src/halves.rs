@@ -9,6 +9,7 @@ use warpfold_core::{bf16, f16};
 
 use super::block::{fold_rows_by, low, tree_block, tree_of_pieces};
 use super::kernel::{Kernel, Tree, any_rows, each_row};
+use super::lanes::lanes;
 use super::panel::{Panel, TILE, fold_columns_at_level, fold_padded, fold_tile};
 use super::policy::{AHEAD, BLOCK, PANEL, SHORT};
 use super::simd::{Simd, array, at_level, prefetch, vectorize};
@@ -51,7 +52,7 @@ impl<T: Half, W: Term> Kernel for Halves<T, W> {
                     out,
                     #[inline(always)]
                     |piece, nodes| match T::DTYPE {
-                        DType::BF16 => low(&self.0, piece, 0, nodes),
+                        DType::BF16 => low::<true, _>(level, &self.0, piece, 0, nodes),
                         _ => widened_piece(level, &wide, piece, nodes),
                     },
                 );
@@ -120,7 +121,7 @@ where
             if T::DTYPE != DType::F16 {
                 // A shift widens bf16, between any two other instructions. This is 1.5 times as fast as widening a
                 // piece at a time.
-                return tree_block(sum, x, start);
+                return tree_block(level, sum, x, start);
             }
             let wide = sum.of::<T::Float>();
             tree_of_pieces(
@@ -143,7 +144,11 @@ fn widened_piece<T: Wide, R: Reducer<Item = T::Float>>(
     nodes: &mut [MaybeUninit<R::Acc>; PIECE / GROUP],
 ) {
     prefetch(piece.as_ptr().wrapping_byte_add(AHEAD), PIECE);
-    let pairs = lift_pairs(reducer, &T::widen(level, piece), 0);
+    let wide = T::widen(level, piece);
+    if lanes::<R>(level) > 0 {
+        return low::<false, _>(level, reducer, &wide, 0, nodes);
+    }
+    let pairs = lift_pairs(reducer, &wide, 0);
     upper_levels::<_, 128, 64, 32, 16>(reducer, &pairs, nodes);
 }
 

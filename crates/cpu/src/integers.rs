@@ -14,7 +14,7 @@ use super::panel::{Panel, TILE};
 use super::periods::fold_periods;
 use super::policy::{AHEAD, FEW_DENSE_COLUMNS, SHORT_BYTES};
 use super::running::{Running, run};
-use super::simd::{array, prefetch, vectorize};
+use super::simd::{array, at_level, prefetch, vectorize};
 
 /// A sum of integers.
 pub trait Total: Copy + Send + Sync + PartialEq + std::fmt::Debug + 'static {
@@ -274,9 +274,9 @@ impl<T: Summed<N>, N: Total> Kernel for Integers<T, N> {
         if size_of::<N>() > 8 && size_of::<T>() == 8 || !len.is_power_of_two() {
             return each_row(self, x, len, out);
         }
-        vectorize(
+        at_level(
             #[inline(always)]
-            || fold_rows(&self.0, x, len, out),
+            |level| fold_rows(level, &self.0, x, len, out),
         );
     }
 

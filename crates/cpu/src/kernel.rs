@@ -175,12 +175,24 @@ pub(super) fn vectorize<K: Kernel + ?Sized, T>(f: impl FnOnce() -> T) -> T {
     }
 }
 
+/// [`vectorize`] for code that differs between levels. Below AVX-512 a kernel that is not wide has the baseline's.
+#[inline(always)]
+fn leveled<K: Kernel + ?Sized, T>(f: impl FnOnce(Simd) -> T) -> T {
+    if K::VECTORS && K::WIDE {
+        return at_level(f);
+    }
+    vectorize::<K, _>(
+        #[inline(always)]
+        || f(Simd::Baseline),
+    )
+}
+
 /// [`Kernel::rows`] of any kernel.
 pub(super) fn any_rows<K: Kernel>(kernel: &K, x: &[Item<K>], len: usize, out: &mut [MaybeUninit<Acc<K>>]) {
     if len.is_power_of_two() {
-        vectorize::<K, _>(
+        leveled::<K, _>(
             #[inline(always)]
-            || fold_rows(kernel.reducer(), x, len, out),
+            |level| fold_rows(level, kernel.reducer(), x, len, out),
         );
     } else {
         each_row(kernel, x, len, out);
@@ -279,12 +291,12 @@ impl<R: Reducer> Kernel for Tree<R> {
     }
 
     fn block(&self, x: &[R::Item], start: u64) -> R::Acc {
-        vectorize::<Self, _>(
+        leveled::<Self, _>(
             #[inline(always)]
-            || {
+            |level| {
                 // A node that is one number is aligned to its size.
                 if size_of::<R::Acc>() == align_of::<R::Acc>() {
-                    tree_block(&self.0, x, start)
+                    tree_block(level, &self.0, x, start)
                 } else {
                     tree_levels(&self.0, x, start)
                 }

@@ -19,6 +19,7 @@ mod high;
 pub mod hot;
 pub mod integers;
 pub mod kernel;
+mod lanes;
 pub mod load;
 mod loops;
 pub mod moments;

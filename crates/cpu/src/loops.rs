@@ -39,6 +39,8 @@ pub struct Facts {
     pub align: usize,
     /// Bytes of a node.
     pub node: usize,
+    /// Whether a node is one number: then its alignment is its size.
+    pub number: bool,
     /// Bytes of a result.
     pub value: usize,
     /// [`Reducer::INDEXED`].
@@ -157,6 +159,7 @@ impl<K: Kernel> Loops for K {
             item: size_of::<Elem<K>>(),
             align: align_of::<Elem<K>>(),
             node: size_of::<Acc<K>>(),
+            number: size_of::<Acc<K>>() == align_of::<Acc<K>>(),
             value: size_of::<Out<K>>(),
             indexed: K::R::INDEXED,
             free: K::FREE,

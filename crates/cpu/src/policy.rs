@@ -149,6 +149,9 @@ pub const MOST_DEPTH: usize = 2048;
 pub const TILE_ITEMS: usize = 1 << 19;
 /// [`TILE_ITEMS`] of parts of lanes, each of which begins and ends with small subtrees.
 pub const TILE_PARTS: usize = 1 << 21;
+/// Bytes of the nodes of a tile of the fewest lanes, if these are reduced by units, up to which a tile has its lanes
+/// whole: what is in parts has small subtrees at each end.
+pub const TILE_UNITS: usize = 1 << 21;
 /// Bytes of the fewest lanes of such a tile, if there are as many. Each of its rows is on a page of its own, whose
 /// address is looked up. 128 MiB, two threads of an EPYC, ms of tiles of 512 KiB and lanes of 128 bytes, and of 2 MiB
 /// and 512 (a read takes 4): norm of f32 (593, 56584), the first axis fastest in memory, 20.9, 17.5; sum of f64 (4271,
@@ -158,6 +161,8 @@ pub const LEAST_LANES: usize = 512;
 pub const MOST_LANES: usize = 256;
 /// Rows from the row at hand to the row that is prefetched while rows far apart are transposed.
 pub const ROWS_AHEAD: usize = 24;
+/// The length of the innermost axis under which lines of such a tile, which then are far apart, are copied one by one.
+pub const FEW_LINES: usize = 16;
 /// Lines of such a tile that are copied before they are transposed, where elements cannot be read in place.
 pub const LINES: usize = 64;
 

@@ -162,6 +162,8 @@ impl<T: Element, W: Term, P: Precision<T::Float>> Reducer for Sum<T, W, P> {
 
     const PADDED: bool = true;
 
+    const BY_VECTORS: bool = size_of::<P::Real>() == 8 && size_of::<T::Float>() == 8;
+
     #[inline(always)]
     fn identity(&self) -> Option<P::Real> {
         Some(P::Real::NOTHING)

@@ -24,6 +24,7 @@ mod storing;
 mod strip;
 mod tiles;
 mod transposed;
+mod units;
 
 pub use cuts::Cuts;
 

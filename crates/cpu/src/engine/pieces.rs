@@ -123,6 +123,33 @@ impl Pieces {
         }
     }
 
+    /// Appends `n` nodes of `weight` elements each, a power of two, of the one output. They are overwritten.
+    ///
+    /// # Safety
+    /// `n` nodes of this kernel are at `nodes`.
+    pub unsafe fn extend_by_nodes(
+        &mut self,
+        kernel: &dyn Loops,
+        range: &mut Growing,
+        nodes: *mut Node,
+        n: usize,
+        weight: usize,
+    ) {
+        assert!(self.outputs == 1, "nodes of one output");
+        let (size, low) = (self.nodes.size(), weight.ilog2());
+        let mut done = 0;
+        while done < n {
+            let level = (range.end.trailing_zeros() - low).min(BLOCK.ilog2()).min((n - done).ilog2());
+            let first = nodes.wrapping_byte_add(done * size);
+            // SAFETY: the next `2^level` nodes are among the `n` that the caller vouches for; `copy` writes their root.
+            unsafe {
+                kernel.root(first, 1 << level, weight as u64, weight as u64);
+                self.push(kernel, range, low + level, |to| copy(first.cast_const(), to, size));
+            }
+            done += 1 << level;
+        }
+    }
+
     /// Appends the next range, the pieces `of` of another list.
     ///
     /// # Safety

@@ -39,6 +39,15 @@ impl Span {
         unsafe { self.pieces.extend(kernel, &mut self.range, x, n) };
     }
 
+    /// Appends `n` whole nodes of `weight` elements each, a power of two. They are overwritten.
+    ///
+    /// # Safety
+    /// `n` nodes of this kernel are at `nodes`.
+    pub unsafe fn extend_by_nodes(&mut self, kernel: &dyn Loops, nodes: *mut Node, n: usize, weight: usize) {
+        // SAFETY: the caller's.
+        unsafe { self.pieces.extend_by_nodes(kernel, &mut self.range, nodes, n, weight) };
+    }
+
     /// Appends the next contiguous range, of the same kernel.
     pub fn join(&mut self, kernel: &dyn Loops, next: &Span) -> Result<(), NotAdjacent> {
         if self.end() != next.start {

@@ -44,6 +44,10 @@ impl Fetch for Stored {
         let x = |i: usize| at.x.wrapping_offset(dim.x * i as isize);
         // SAFETY: the caller vouches for `n` elements, and for room for as many at `to`.
         unsafe {
+            if dim.x == self.bytes as isize {
+                let bytes = n * self.bytes;
+                return std::ptr::copy_nonoverlapping(at.x.cast::<MaybeUninit<u8>>(), to.cast(), bytes);
+            }
             by_size!(self.bytes, T => for i in 0..n {
                 to.cast::<T>().add(i).write_unaligned(x(i).cast::<T>().read_unaligned());
             }, else for i in 0..n {

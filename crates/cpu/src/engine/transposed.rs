@@ -12,11 +12,13 @@ use super::nodes::{Items, Nodes};
 use super::span::Span;
 use super::stored::Sequences;
 use super::strip::Strip;
+use super::units::Units;
 use crate::loops::{Item, Value};
 use crate::moves::TILE;
 use crate::output::Output;
 use crate::policy::{
-    BLOCK, LEAST_DEPTH, LEAST_LANES, LINES, MOST_DEPTH, MOST_LANES, MOST_NODES, STRIP_BYTES, TILE_ITEMS, TILE_PARTS,
+    BLOCK, FEW_LINES, LEAST_DEPTH, LEAST_LANES, LINES, MOST_DEPTH, MOST_LANES, MOST_NODES, STRIP_BYTES, TILE_ITEMS,
+    TILE_PARTS, TILE_UNITS,
 };
 use crate::transpose::{Rows, take_apart};
 
@@ -36,13 +38,18 @@ impl Work<'_> {
             // SAFETY: the caller vouches for the elements and the places.
             return unsafe { self.lanes_as_columns(outer, lane, inner, unit, out) };
         }
-        let items = |bytes: usize| bytes / self.facts.item.max(1);
-        let (whole, few) = (items(TILE_ITEMS) / depth, (LEAST_LANES / self.problem.size).max(1));
-        let most = items(if whole >= few { TILE_ITEMS } else { TILE_PARTS });
+        let units = Units::of(self, &lane, inner);
+        // What is transposed: elements, or the nodes of units.
+        let (unit, bytes) = units.map_or((1, self.facts.item.max(1)), |units| (units.len, self.facts.node));
+        let items = |most: usize| most / bytes * unit;
+        let few = (if units.is_some() { LEAST_LANES / 2 } else { LEAST_LANES } / self.problem.size).max(1);
+        let is_whole = few * depth <= items(if units.is_some() { TILE_UNITS } else { TILE_ITEMS });
+        let whole = if is_whole { (items(TILE_ITEMS) / depth).max(few) } else { 0 };
+        let most = items(if is_whole { usize::MAX / 64 } else { TILE_PARTS });
         // Tiles of about as many lanes each: of a few lanes only a part of a cache line would be read.
-        let groups = if whole >= few { lane.len.div_ceil(whole) } else { (lane.len / few).max(1) };
+        let groups = if is_whole { lane.len.div_ceil(whole) } else { (lane.len / few).max(1) };
         let width = lane.len.div_ceil(groups);
-        let slice = depth.min(most / width);
+        let slice = depth.min((most / width).next_multiple_of(unit));
         let (groups, slices) = (lane.len.div_ceil(width), depth.div_ceil(slice));
         let per_output = outer_len * groups * slices;
         let spans = self.quiet_results(self.problem.outputs * per_output, |task| {
@@ -59,8 +66,14 @@ impl Work<'_> {
                 from: s * slice,
                 to: depth.min((s + 1) * slice),
             };
-            // SAFETY: the tile's lanes and their part lie within the elements that the caller vouches for.
-            unsafe { self.lanes(&tile) }
+            // SAFETY: the tile's lanes and their part lie within the elements that the caller vouches for. Lanes and
+            // slices are whole units.
+            unsafe {
+                match &units {
+                    Some(units) if tile.lanes >= TILE => self.lanes_in_units(&tile, units),
+                    _ => self.lanes(&tile),
+                }
+            }
         });
         let mut walk = Walk::new(&self.problem.kept, self.base, 0);
         let mut root = Nodes::new(self.facts.node);
@@ -156,6 +169,10 @@ impl Work<'_> {
         let Tile { lanes, depth, from, to, .. } = *tile;
         let (size, n) = (self.facts.item, to - from);
         let inner = tile.inner.last().copied().unwrap_or(tile.lane);
+        if inner.len < FEW_LINES && n > inner.len {
+            // SAFETY: the caller's.
+            return unsafe { self.lines_apart(tile, x, pitch) };
+        }
         let mut rows = Items::new();
         let mut walk = Walk::new(tile.inner, tile.base, from);
         let mut done = 0;
@@ -172,6 +189,33 @@ impl Work<'_> {
             }
             done += lines;
             walk = Walk::new(tile.inner, tile.base, (from + done) % depth);
+            self.tell(lines * lanes);
+        }
+    }
+
+    /// [`Work::lines`] of an innermost axis so short that lines, one after the other, are at places far apart: each is
+    /// copied, and some are transposed at a time.
+    unsafe fn lines_apart(&self, tile: &Tile<'_>, x: *mut Item, pitch: usize) {
+        let Tile { lanes, from, to, .. } = *tile;
+        let (size, n, whole) = (self.facts.item, to - from, self.load.whole());
+        let mut rows = Items::new();
+        for done in (0..n).step_by(LINES) {
+            let lines = LINES.min(n - done);
+            for lane in (0..lanes).step_by(MOST_LANES) {
+                let width = MOST_LANES.min(lanes - lane);
+                let copied = rows.room(lines * width * size);
+                let mut walk = Walk::new(tile.inner, tile.base, from + done);
+                // SAFETY: the caller vouches for `lanes` elements of each line, and there is room for those of all.
+                unsafe {
+                    for line in 0..lines {
+                        let at = walk.at().step(&tile.lane, lane);
+                        self.load.gather(at, &tile.lane, width, copied.byte_add(line * width * size));
+                        walk.advance();
+                    }
+                    let to = x.wrapping_byte_add((lane * pitch + done) * size);
+                    take_apart(copied.cast_const(), Rows::dense(lines, width, size, whole), to, pitch);
+                }
+            }
             self.tell(lines * lanes);
         }
     }
@@ -209,15 +253,15 @@ impl Work<'_> {
 }
 
 /// Some lanes of one output, and the part of them that a task reduces.
-struct Tile<'a> {
-    base: At,
+pub(super) struct Tile<'a> {
+    pub base: At,
     lane: Dim,
-    inner: &'a [Dim],
-    lanes: usize,
+    pub inner: &'a [Dim],
+    pub lanes: usize,
     /// The index of the first lane's first element.
-    first: usize,
+    pub first: usize,
     /// Elements of a whole lane.
-    depth: usize,
-    from: usize,
-    to: usize,
+    pub depth: usize,
+    pub from: usize,
+    pub to: usize,
 }

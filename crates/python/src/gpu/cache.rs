@@ -1,21 +1,24 @@
 //! What calls share: streams with their workspaces, and reductions that are planned and loaded.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use pyo3::prelude::*;
-use warpfold::cuda::{self, ArrayView, Handle, Reduction, Stream};
-use warpfold::{DType, Op, Options, Ord, Precision};
+use warpfold::cuda::rows::RowMap;
+use warpfold::cuda::{self, ArrayView, Device, Handle, Reduction, Stream};
+use warpfold::{DType, Error, Op, Options, Ord, Precision};
 
 use super::array::GpuArray;
 use crate::pool;
 
-/// The most reductions that are kept. Then all are forgotten: the driver still has their kernels.
+/// The most reductions that are kept, and the most operations on rows. Then all are forgotten: the driver still has their kernels.
 const MOST: usize = 256;
 
 /// By the indices of GPUs and the handles of streams.
 static STREAMS: LazyLock<Shared<(usize, usize), Stream>> = LazyLock::new(Mutex::default);
 static REDUCTIONS: LazyLock<Shared<Key, Reduction>> = LazyLock::new(Mutex::default);
+static ROWS: LazyLock<Shared<RowKey, RowMap>> = LazyLock::new(Mutex::default);
 
 /// What all threads share.
 type Shared<K, V> = Mutex<HashMap<K, Arc<V>>>;
@@ -66,9 +69,10 @@ struct Key {
 }
 
 /// The dtype, the shape and the steps of an array.
-type Layout = (DType, Vec<usize>, Vec<isize>);
+pub type Layout = (DType, Vec<usize>, Vec<isize>);
 
-fn layout(array: &GpuArray<'_>) -> Layout {
+/// What a plan needs to know of an array.
+pub fn layout(array: &GpuArray<'_>) -> Layout {
     (array.dtype, array.shape.clone(), array.strides.clone())
 }
 
@@ -94,27 +98,57 @@ impl Prepared<'_, '_> {
     /// The reduction, planned now or by an earlier call.
     pub fn reduction(&self) -> PyResult<Arc<Reduction>> {
         let py = self.array.of.py();
-        let key = self.key();
-        if let Some(reduction) = locked(&REDUCTIONS).get(&key) {
-            return Ok(reduction.clone());
-        }
         let (view, mask) = (self.array.view()?, self.mask.map(GpuArray::view).transpose()?);
         let options = options(self.options, mask);
-        // The driver may compile a kernel now.
         let (device, op) = (self.array.device, self.op);
-        let new = pool::detached(py, || Reduction::new(&cuda::shared(device)?, op, &view, &options))?;
-        let new = Arc::new(new);
-        let forgotten = {
-            let mut all = locked(&REDUCTIONS);
-            let full = all.len() >= MOST;
-            let forgotten = if full { std::mem::take(&mut *all) } else { HashMap::new() };
-            all.insert(key, new.clone());
-            forgotten
-        };
-        // Without the lock: memory that is freed waits for the GPU.
-        py.detach(|| drop(forgotten));
-        Ok(new)
+        kept(py, &REDUCTIONS, self.key(), || Reduction::new(&cuda::shared(device)?, op, &view, &options))
     }
+}
+
+/// All that a [`RowMap`] depends on.
+#[derive(PartialEq, Eq, Hash)]
+pub struct RowKey {
+    pub op: &'static str,
+    pub device: usize,
+    pub axes: Vec<isize>,
+    /// The bits of the options that are numbers.
+    pub numbers: [u64; 2],
+    pub x: Layout,
+    pub others: [Option<Layout>; 4],
+}
+
+/// An operation on rows, planned now for these axes or by an earlier call.
+pub fn row_map(
+    py: Python<'_>,
+    key: RowKey,
+    plan: impl FnOnce(&Device, &[isize]) -> Result<RowMap, Error> + Send,
+) -> PyResult<Arc<RowMap>> {
+    let (device, axes) = (key.device, key.axes.clone());
+    kept(py, &ROWS, key, || plan(&cuda::shared(device)?, &axes))
+}
+
+/// What is kept under a key, or what `make` makes now.
+fn kept<K: Eq + Hash, V: Send + Sync>(
+    py: Python<'_>,
+    all: &Mutex<HashMap<K, Arc<V>>>,
+    key: K,
+    make: impl FnOnce() -> Result<V, Error> + Send,
+) -> PyResult<Arc<V>> {
+    if let Some(found) = locked(all).get(&key) {
+        return Ok(found.clone());
+    }
+    // The driver may compile a kernel now.
+    let new = Arc::new(pool::detached(py, make)?);
+    let forgotten = {
+        let mut all = locked(all);
+        let full = all.len() >= MOST;
+        let forgotten = if full { std::mem::take(&mut *all) } else { HashMap::new() };
+        all.insert(key, new.clone());
+        forgotten
+    };
+    // Without the lock: memory that is freed waits for the GPU.
+    py.detach(|| drop(forgotten));
+    Ok(new)
 }
 
 /// The options of a reduction of the host for one of a GPU, with a mask there.

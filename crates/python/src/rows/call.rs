@@ -19,8 +19,9 @@ macro_rules! text {
             $first, "\n\nParameters\n----------\n",
             $(crate::rows::call::text!(@ $section),)*
             "\nReturns\n-------\n", $returns,
-            "\n\nRaises\n------\nTypeError\n    For what is no array of floats, an array with nulls, and an array on a \
-             GPU: operations on rows are\n    computed on the CPU for now.\nValueError\n    For arrays of a wrong \
+            "\n\nRaises\n------\nTypeError\n    For what is no array of floats, an array with nulls, arrays of which \
+             only some are on a GPU, and all on a GPU\n    if the operation has no kernels there: softmax, log_softmax, \
+             their gradients, rms_norm and layer_norm have.\nValueError\n    For arrays of a wrong \
              shape and numbers out of their range.\nnumpy.exceptions.AxisError\n    For an axis that is not there.\n\
              MemoryError\n    For a result that memory does not hold.\n\n\
              Examples\n--------\n>>> import warpfold as wf, numpy as np\n",
@@ -88,7 +89,12 @@ impl Axes {
 
     /// Those of an array.
     pub fn of(self, x: &ArrayRef<'_>) -> Vec<isize> {
-        self.0.unwrap_or_else(|| (0..x.shape().len() as isize).collect())
+        self.of_rank(x.shape().len())
+    }
+
+    /// Those of an array of so many axes.
+    pub fn of_rank(self, rank: usize) -> Vec<isize> {
+        self.0.unwrap_or_else(|| (0..rank as isize).collect())
     }
 }
 
@@ -100,12 +106,16 @@ impl<'py> FromPyObject<'_, 'py> for Axes {
     }
 }
 
+/// Why an array on a GPU is refused.
+const ON_HOST: &str = "this array is on a GPU, where of the operations on rows only softmax, log_softmax, their gradients, \
+    rms_norm and layer_norm are computed, of arrays that are all there: move it to the host first";
+
 /// An array of the host whose elements are all present.
 ///
 /// # Errors
 /// TypeError for another one.
 pub fn host<'py>(x: &Bound<'py, PyAny>) -> PyResult<Input<'py>> {
-    let input = Input::on_host(x, "operations on rows are on the CPU for now, and this array is on a GPU")?;
+    let input = Input::on_host(x, ON_HOST)?;
     match input.mask() {
         None => Ok(input),
         Some(_) => Err(PyTypeError::new_err("operations on rows take no nulls: fill them, or leave them out, first")),

@@ -3,9 +3,12 @@
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use warpfold::Array;
+use warpfold::cuda;
+use warpfold::cuda::rows::{RowArrays, RowMap};
 use warpfold::rows::{self, Norm};
 
 use super::call::{Axes, Object, computed, host, layout, optional, text};
+use crate::gpu::GpuRows;
 use crate::input::Input;
 use crate::pool;
 
@@ -42,6 +45,13 @@ macro_rules! functions {
                 epsilon: f64,
                 weight_offset: f64,
             ) -> PyResult<Bound<'py, PyAny>> {
+                if let Some(on) = GpuRows::of(stringify!($name), x, [None, weight, bias, None])? {
+                    let numbers = [epsilon, weight_offset];
+                    return on.run(axis.of_rank(on.rank()), numbers, |device, x, axes, arrays| {
+                        let &RowArrays { weight, bias, .. } = arrays;
+                        RowMap::$name(device, x, axes, &cuda::rows::Norm { weight, weight_offset, bias, epsilon })
+                    });
+                }
                 let (input, weight, bias) = (host(x)?, optional(weight)?, optional(bias)?);
                 let (x, weight, bias) = (input.layout()?, layout(&weight)?, layout(&bias)?);
                 let axes = axis.of(&x);

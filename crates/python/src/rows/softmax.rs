@@ -1,9 +1,11 @@
 //! Softmax and its logarithm.
 
 use pyo3::prelude::*;
+use warpfold::cuda::{self, rows::RowMap};
 use warpfold::rows::{self, Softmax};
 
 use super::call::{Axes, Object, computed, host, text};
+use crate::gpu::GpuRows;
 use crate::input::Input;
 use crate::reduce::mask;
 
@@ -24,6 +26,11 @@ macro_rules! functions {
                 r#where: Object<'_, 'py>,
                 scale: f64,
             ) -> PyResult<Bound<'py, PyAny>> {
+                if let Some(on) = GpuRows::of(stringify!($name), x, [r#where, None, None, None])? {
+                    return on.run(axis.of_rank(on.rank()), [scale, 0.0], |device, x, axes, arrays| {
+                        RowMap::$name(device, x, axes, &cuda::rows::Softmax { scale, mask: arrays.mask })
+                    });
+                }
                 let input = host(x)?;
                 let (x, mask) = (input.layout()?, mask(&input, r#where)?);
                 let (axes, mask) = (axis.of(&x), mask.as_ref().map(Input::layout).transpose()?);
@@ -45,6 +52,12 @@ macro_rules! functions {
                 axis: Axes,
                 scale: f64,
             ) -> PyResult<Bound<'py, PyAny>> {
+                if let Some(on) = GpuRows::of(stringify!($backward), y, [None, None, None, Some(gradient)])? {
+                    return on.run(axis.of_rank(on.rank()), [scale, 0.0], |device, y, axes, arrays| {
+                        let gradient = arrays.gradient.expect("it was given");
+                        RowMap::$backward(device, y, &gradient, axes, &cuda::rows::Softmax { scale, mask: None })
+                    });
+                }
                 let (input, gradient) = (host(y)?, host(gradient)?);
                 let (y, gradient) = (input.layout()?, gradient.layout()?);
                 let axes = axis.of(&y);

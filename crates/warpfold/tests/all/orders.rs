@@ -6,7 +6,7 @@ use warpfold::{DType, Op, Options, Values, describe, reduce};
 /// Shape, reduced axes, and axes from the outermost in memory to the innermost.
 type Case = (&'static [usize], &'static [isize], &'static [usize]);
 
-const CASES: [Case; 24] = [
+const CASES: [Case; 29] = [
     // Short rows, whose outputs have another order.
     (&[23, 7, 13, 11], &[0], &[3, 2, 1, 0]),
     (&[188, 7, 5, 3], &[0], &[3, 2, 1, 0]),
@@ -38,6 +38,12 @@ const CASES: [Case; 24] = [
     (&[79, 7, 143], &[0, 1, 2], &[2, 1, 0]),
     (&[2, 300, 31], &[0, 1, 2], &[2, 0, 1]),
     (&[300, 40], &[0, 1], &[1, 0]),
+    // Transposed, with lanes of whole units: of two, of an axis of two, of four, of eight, of several outputs.
+    (&[700, 46], &[0, 1], &[1, 0]),
+    (&[257, 23, 2], &[0, 1, 2], &[2, 1, 0]),
+    (&[530, 3, 20], &[0, 1, 2], &[2, 1, 0]),
+    (&[66, 7, 24], &[0, 1, 2], &[2, 1, 0]),
+    (&[3, 130, 72], &[1, 2], &[0, 2, 1]),
 ];
 
 fn bits(values: &Values) -> Vec<(u64, usize)> {

@@ -2,18 +2,19 @@
 
 import torch
 
-from . import _loss_ops, _ops
+from . import _composed, _loss_ops, _ops
 
 
-def _checked(name, *tensors):
-    """Refuses what is no tensor of floats on the CPU."""
+def _checked(name, *tensors, on_gpu=True):
+    """Refuses what is no tensor of floats on the CPU or, if the operation is there, an NVIDIA GPU."""
+    devices = ("cpu", "meta", "cuda") if on_gpu else ("cpu", "meta")
     for x in tensors:
         if not isinstance(x, torch.Tensor):
             raise TypeError(f"warpfold.torch.{name} takes tensors, not {type(x).__name__}")
-        if x.device.type not in ("cpu", "meta"):
+        if x.device.type not in devices:
             raise TypeError(
-                f"warpfold.torch.{name}: the tensor is on {x.device}, and the kernels of operations on rows are not "
-                f"there yet, only the CPU's: move it to the host first (x.cpu()), or call torch.nn.functional.{name}"
+                f"warpfold.torch.{name}: the tensor is on {x.device}, where this operation is not computed yet: move it to "
+                f"the host first (x.cpu()), or call torch.nn.functional.{name}"
             )
         if not x.is_floating_point():
             raise TypeError(f"warpfold.torch.{name} takes floats, not {x.dtype}: cast the tensor first")
@@ -157,12 +158,12 @@ def _reduction(reduction, size_average=None, reduce=None):
 
 def _loss(name, kind, input, target, reduction, weight=None, parameter=0.0, by_weights=False):
     """A loss of elements and targets, which are broadcast and promoted to one dtype."""
-    _checked(name, input, *_given(weight))
+    _checked(name, input, *_given(weight), on_gpu=_composed.has_loss(kind))
     if not isinstance(target, torch.Tensor):
         raise TypeError(f"warpfold.torch.{name} takes tensors, not {type(target).__name__}")
     dtype = torch.promote_types(input.dtype, target.dtype)
     x, y = torch.broadcast_tensors(input.to(dtype), target.to(dtype))
-    _checked(name, y)
+    _checked(name, y, on_gpu=_composed.has_loss(kind))
     if weight is None:
         return _loss_ops.loss(x, y, kind, parameter, reduction)
     losses = _loss_ops.loss(x, y, kind, parameter, "none") * weight
@@ -252,7 +253,7 @@ def binary_cross_entropy_with_logits(
     if pos_weight is None:
         return _loss(name, kind, input, target, reduction, weight)
     # The losses of both answers, and each its share.
-    _checked(name, input, target, pos_weight)
+    _checked(name, input, target, pos_weight, on_gpu=False)
     yes, no = (_loss(name, kind, input, torch.full_like(input, answer), "none") for answer in (1.0, 0.0))
     losses = pos_weight * target * yes + (1 - target) * no
     losses = losses if weight is None else losses * weight

@@ -1,7 +1,7 @@
 """A mode in which reductions of PyTorch are Warpfold's: a row's result does not depend on the batch that it is in.
 
-The mode replaces kernels of the CPU by `torch.library`, for all threads of the process, forward and backward. What is
-no float on the CPU, and options that Warpfold does not have, go to PyTorch's own kernel.
+The mode replaces kernels of the CPU and of NVIDIA GPUs by `torch.library`, for all threads of the process, forward and
+backward. What are no floats, and options that Warpfold does not have, go to PyTorch's own kernel.
 """
 
 import contextlib
@@ -12,6 +12,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _native
+from . import _composed
 
 # Operators that add up many numbers, and are PyTorch's also in the mode.
 NOT_OURS = (
@@ -20,6 +21,10 @@ NOT_OURS = (
     "native_group_norm native_group_norm_backward _scaled_dot_product_flash_attention_for_cpu "
     "_scaled_dot_product_flash_attention_for_cpu_backward _scaled_dot_product_attention_math avg_pool1d avg_pool2d "
     "avg_pool3d _adaptive_avg_pool2d _adaptive_avg_pool3d _embedding_bag _ctc_loss trace index_put_ _index_put_impl_ "
+    "_scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_backward "
+    "_scaled_dot_product_efficient_attention _scaled_dot_product_efficient_attention_backward "
+    "_scaled_dot_product_cudnn_attention _scaled_dot_product_cudnn_attention_backward cudnn_batch_norm "
+    "cudnn_batch_norm_backward _grouped_mm _scaled_mm "
     "scatter_reduce scatter_reduce_ _thnn_fused_lstm_cell _cdist_forward _pdist_forward nansum"
 ).split()
 
@@ -77,11 +82,12 @@ _library = None
 
 @contextlib.contextmanager
 def batch_invariant():
-    """Replaces PyTorch's reductions on the CPU by Warpfold's, within a `with` statement; gives a `Report`.
+    """Replaces PyTorch's reductions on the CPU and NVIDIA GPUs by Warpfold's, within a `with` statement; gives a `Report`.
 
     Sums, means, variances, extremes, norms, logsumexp, softmax and its logarithm, layer norm, the losses nll, mse and
     huber, index_add, scatter_add, gradients of embeddings, and bincount of weights: forward and backward. All threads
-    of the process are concerned. Matrix products, convolutions, attention and batch norm remain PyTorch's, and the
+    of the process are concerned. On a GPU calls do not wait, but for index_add, scatter_add, bincount and gradients of
+    embeddings. Matrix products, convolutions, attention and batch norm remain PyTorch's, and the
     report says which of them ran. Code of `torch.compile` has kernels of its own.
 
     Raises
@@ -119,8 +125,18 @@ def _install():
     global _library
     _library = torch.library.Library("aten", "IMPL")
     for name, function in _REPLACED.items():
-        kernel = torch.library.get_kernel(f"aten::{name}", "CPU")
-        _library.impl(name, _either(name, function, kernel), "CPU", with_keyset=True, allow_override=True)
+        for key in ("CPU", "CUDA"):
+            kernel = _kernel(name, key)
+            if kernel is not None:
+                _library.impl(name, _either(name, function, kernel), key, with_keyset=True, allow_override=True)
+
+
+def _kernel(name, key):
+    """PyTorch's own kernel of an operator. None if there is none: then the operator is made of others."""
+    try:
+        return torch.library.get_kernel(f"aten::{name}", key)
+    except RuntimeError:
+        return None
 
 
 def _remove():
@@ -232,6 +248,7 @@ def _layer_norm(x, shape, weight, bias, eps):
     axes = list(range(-len(shape), 0))
     # The mean and one over the deviation are kept for the gradient, in the dtype of PyTorch's kernel.
     dtype = x.dtype if weight is None else weight.dtype
+    dtype = _composed.real(x) if x.is_cuda else dtype
     mean = _native.mean(x, axes, dtype, keepdims=True)
     inverse = (_native.var(x, axes, dtype, keepdims=True) + eps).sqrt().reciprocal()
     return _native.layer_norm(x, weight, bias, axes, epsilon=eps), mean, inverse
@@ -239,15 +256,37 @@ def _layer_norm(x, shape, weight, bias, eps):
 
 @_replaces("native_layer_norm_backward")
 def _layer_norm_backward(gradient, x, shape, mean, inverse, weight, bias, mask):
-    rows, batch = list(range(-len(shape), 0)), list(range(x.dim() - len(shape)))
-    real = torch.float64 if x.dtype == torch.float64 else torch.float32
-    g, normal = gradient.to(real), (x.to(real) - mean.to(real)) * inverse.to(real)
-    of_normal = g if weight is None else g * weight.to(real)
+    real = _composed.real(x)
+    inverse = inverse.to(real)
+    normal = (x.to(real) - mean.to(real)) * inverse
+    return _norm_backward(gradient, x, len(shape), normal, inverse, (weight, bias), mask, centred=True)
+
+
+@_replaces("_fused_rms_norm")
+def _rms_norm(x, shape, weight, eps):
+    axes, real = list(range(-len(shape), 0)), _composed.real(x)
+    eps = torch.finfo(real).eps if eps is None else eps
+    square = _native.mean(x.to(real) ** 2, axes, keepdims=True)
+    return _native.rms_norm(x, weight, None, axes, epsilon=eps), (square + eps).sqrt().reciprocal()
+
+
+@_replaces("_fused_rms_norm_backward")
+def _rms_norm_backward(gradient, x, shape, inverse, weight, mask):
+    inverse = inverse.to(_composed.real(x))
+    normal = x.to(inverse.dtype) * inverse
+    return _norm_backward(gradient, x, len(shape), normal, inverse, (weight, None), [*mask, False], centred=False)[:2]
+
+
+def _norm_backward(gradient, x, rank, normal, inverse, factors, mask, centred):
+    """The gradients of a norm: of the elements, the weights and the biases, as far as they are asked for."""
+    (weight, bias), g = factors, gradient.to(normal.dtype)
+    rows, batch = list(range(-rank, 0)), list(range(x.dim() - rank))
     of_x = of_weight = of_bias = None
     if mask[0]:
-        total = _native.mean(of_normal, rows, keepdims=True)
+        of_normal = g if weight is None else g * weight.to(normal.dtype)
         slope = _native.mean(of_normal * normal, rows, keepdims=True)
-        of_x = (((of_normal - total) - normal * slope) * inverse.to(real)).to(x.dtype)
+        less = of_normal - _native.mean(of_normal, rows, keepdims=True) if centred else of_normal
+        of_x = ((less - normal * slope) * inverse).to(x.dtype)
     if mask[1] and weight is not None:
         of_weight = _down(g * normal, batch).to(weight.dtype)
     if mask[2] and bias is not None:
@@ -284,8 +323,16 @@ def _of_pairs(name, reduce):
         return reduce(x, y, ("none", "mean", "sum")[reduction], *options)
 
 
-_of_pairs("mse_loss", lambda x, y, by: _native.mse(x, y, reduction=by))
-_of_pairs("huber_loss", lambda x, y, by, delta=1.0: _native.huber(x, y, delta=delta, reduction=by))
+def _mse(x, y, by):
+    return _composed.loss("mse", x, y, 0.0, by) if x.is_cuda else _native.mse(x, y, reduction=by)
+
+
+def _huber(x, y, by, delta=1.0):
+    return _composed.loss("huber", x, y, delta, by) if x.is_cuda else _native.huber(x, y, delta=delta, reduction=by)
+
+
+_of_pairs("mse_loss", _mse)
+_of_pairs("huber_loss", _huber)
 
 
 @_replaces("index_add")

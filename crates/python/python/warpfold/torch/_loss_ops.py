@@ -4,6 +4,7 @@ import torch
 import torch.nn.functional as F
 
 from .. import _native
+from . import _composed
 from ._ops import _define, _detached, _like, _pulled
 
 # Cross-entropy of logits along an axis, and classes.
@@ -13,12 +14,18 @@ _CLASSES = "Tensor logits, Tensor target, Tensor? weight, int dim, int ignore_in
 
 def _cross_entropy(logits, target, weight, dim, ignore_index, smoothing, reduction):
     logits, target, weight = _detached(logits, target, weight)
+    if logits.is_cuda:
+        return _composed.cross_entropy(logits, target, dim, ignore_index, smoothing, weight, reduction)
     options = {"ignore_index": ignore_index, "label_smoothing": smoothing, "weight": weight, "reduction": reduction}
     return _native.cross_entropy(logits, target, dim, **options)
 
 
 def _cross_entropy_backward(gradient, logits, target, weight, dim, ignore_index, smoothing, reduction):
     gradient, logits, target, weight = _detached(gradient, logits, target, weight)
+    if logits.is_cuda:
+        return _composed.cross_entropy_gradient(
+            logits, target, dim, ignore_index, smoothing, weight, reduction, gradient
+        )
     found = _native.cross_entropy_gradient(
         logits, target, dim, ignore_index, smoothing, weight, reduction, gradient
     )
@@ -80,11 +87,15 @@ def _options(kind, parameter, reduction):
 
 
 def _loss(x, y, kind, parameter, reduction):
+    if x.is_cuda:
+        return _composed.loss(kind, x.detach(), y.detach(), parameter, reduction)
     return getattr(_native, kind)(x.detach(), y.detach(), **_options(kind, parameter, reduction))
 
 
 def _loss_backward(gradient, x, y, kind, parameter, reduction):
     gradient, x, y = _detached(gradient, x, y)
+    if x.is_cuda:
+        return _composed.loss_backward(kind, x, y, gradient, parameter, reduction)
     return getattr(_native, f"{kind}_backward")(x, y, gradient, **_options(kind, parameter, reduction))
 
 
@@ -150,11 +161,15 @@ _COSINE = "Tensor x, Tensor y, int dim, float eps"
 
 
 def _cosine(x, y, dim, eps):
+    if x.is_cuda:
+        return _composed.cosine_similarity(x.detach(), y.detach(), dim, eps)
     return _native.cosine_similarity(x.detach(), y.detach(), dim, epsilon=eps)
 
 
 def _cosine_backward(gradient, x, y, dim, eps):
     gradient, x, y = _detached(gradient, x, y)
+    if x.is_cuda:
+        return _composed.cosine_similarity_backward(x, y, gradient, dim, eps)
     return _native.cosine_similarity_backward(x, y, gradient, dim, epsilon=eps)
 
 

@@ -7,11 +7,14 @@ import torch
 import torch.nn.functional as F
 
 from .. import _native
+from . import _composed
+
+DEVICES = ("cpu", "cuda")
 
 
 def _define(name, schema, compute, shape):
     """An operator: what it computes, and the shapes of its results."""
-    op = torch.library.custom_op(f"warpfold::{name}", compute, mutates_args=(), device_types="cpu", schema=schema)
+    op = torch.library.custom_op(f"warpfold::{name}", compute, mutates_args=(), device_types=DEVICES, schema=schema)
     op.register_fake(shape)
     return op
 
@@ -107,7 +110,7 @@ log_softmax = _softmax("log_softmax", lambda g, y, dim: g - y.exp() * g.sum(dim,
 
 
 def _norm(name, formula):
-    forward, backward = getattr(_native, name), getattr(_native, f"{name}_backward")
+    forward, of_name = getattr(_native, name), f"{name}_backward"
 
     def axes(rank):
         return list(range(-rank, 0))
@@ -116,6 +119,7 @@ def _norm(name, formula):
         return forward(x.detach(), *_detached(weight, bias), axes(rank), epsilon=eps)
 
     def compute_of(gradient, x, weight, bias, rank, eps):
+        backward = getattr(_composed if x.is_cuda else _native, of_name)
         found = backward(x.detach(), gradient.detach(), *_detached(weight, bias), axes(rank), eps, 0.0)
         return tuple(x.new_empty(0) if array is None else array for array in found)
 
@@ -125,7 +129,7 @@ def _norm(name, formula):
     arguments = "Tensor x, Tensor? weight, Tensor? bias, int rank, float eps"
     op = _define(name, f"({arguments}) -> Tensor", compute, lambda x, weight, bias, rank, eps: _like(x))
     results = "(Tensor, Tensor, Tensor)"
-    of = _define(f"{name}_backward", f"(Tensor gradient, {arguments}) -> {results}", compute_of, shapes_of)
+    of = _define(of_name, f"(Tensor gradient, {arguments}) -> {results}", compute_of, shapes_of)
 
     def setup(ctx, inputs, output):
         *tensors, ctx.rank, ctx.eps = inputs
@@ -181,7 +185,10 @@ layer_norm = _norm("layer_norm", _plain_layer_norm)
 
 
 def _product(x, y):
-    x, y = x.detach().unsqueeze(1), y.detach().unsqueeze(0)
+    x, y = _detached(x, y)
+    if x.is_cuda:
+        return _composed.product(x, y)
+    x, y = x.unsqueeze(1), y.unsqueeze(0)
     return _native.dot(*torch.broadcast_tensors(x, y), axis=2)
 
 

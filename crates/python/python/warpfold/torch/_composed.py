@@ -1,0 +1,228 @@
+"""What has no kernel on a GPU yet, from PyTorch's elementwise arithmetic and Warpfold's sums, norms and softmax.
+
+Each step rounds once, in float32 (float64 of float64), in the order of the CPU's kernels (docs/numerics.md, *Rows*), so
+results have their bits. Each step also reads and writes memory. Nothing waits for the GPU: a class that is none is not
+an error here, but has the loss NaN.
+"""
+
+import torch
+
+from .. import _native
+
+
+def real(x):
+    """The dtype of arithmetic."""
+    return torch.float64 if x.dtype == torch.float64 else torch.float32
+
+
+def _number(x, dtype):
+    """The number of a dtype that is nearest to one."""
+    return torch.tensor(x, dtype=dtype).item()
+
+
+def _over(x, divisor):
+    """A quotient. PyTorch multiplies by the inverse of a number, so the divisor is a tensor."""
+    return x / (divisor if isinstance(divisor, torch.Tensor) else torch.full_like(x, divisor))
+
+
+def _rounded(x, dtype):
+    """Elements of a dtype, with the CPU's NaN."""
+    return torch.where(x.isnan(), torch.nan, x.to(dtype))
+
+
+def _sum(x, axes, keepdims=False):
+    return _native.sum(x, axes, keepdims=keepdims) if axes is None or len(axes) else x
+
+
+# Norms along the last axes.
+
+
+def _of_norm(normalize, spread):
+    """The gradients of a norm: of the elements, the weights, the biases."""
+
+    def backward(x, gradient, weight, bias, axes, epsilon, weight_offset):
+        dtype, batch = real(x), list(range(x.dim() - len(axes)))
+        given, g = x.to(dtype), gradient.to(dtype)
+        count = 1
+        for axis in axes:
+            count *= x.shape[axis]
+        normal = normalize(given, None, None, axes, epsilon=epsilon)
+        root = (spread(given, axes, count) + epsilon).sqrt()
+        inverse = torch.ones_like(root) / root
+        of_normal = g if weight is None else g * (weight.to(dtype) + weight_offset if weight_offset else weight.to(dtype))
+        slope = _over(_sum(of_normal * normal, axes, True), count)
+        less = of_normal
+        if normalize is _native.layer_norm:
+            less = of_normal - _over(_sum(of_normal, axes, True), count)
+        of_x = _rounded((less - normal * slope) * inverse, x.dtype)
+        of_weight = None if weight is None else _rounded(_sum(g * normal, batch), weight.dtype)
+        of_bias = None if bias is None else _rounded(_sum(g, batch), bias.dtype)
+        return of_x, of_weight, of_bias
+
+    return backward
+
+
+rms_norm_backward = _of_norm(_native.rms_norm, lambda x, axes, n: _over(_sum(x * x, axes, True), n))
+layer_norm_backward = _of_norm(_native.layer_norm, lambda x, axes, n: _native.var(x, axes, keepdims=True))
+
+
+# Cross-entropy of logits and classes.
+
+
+class _Classes:
+    """What the loss and its gradient share, of rows along the last axis."""
+
+    def __init__(self, logits, target, axis, ignore_index, smoothing, weight, reduction):
+        if not 0 <= smoothing <= 1:
+            raise ValueError(f"label_smoothing must be between 0 and 1, not {smoothing}")
+        expected = logits.shape[: axis % logits.dim()] + logits.shape[axis % logits.dim() + 1 :]
+        if target.shape != expected:
+            raise ValueError(f"the targets have shape {tuple(target.shape)}, and must have {tuple(expected)}")
+        if weight is not None and weight.shape != logits.shape[axis : axis + 1 or None]:
+            raise ValueError(f"the weights of {logits.shape[axis]} classes have shape {tuple(weight.shape)}")
+        self.dtype = real(logits)
+        self.x = logits.movedim(axis, -1).to(self.dtype)
+        count = self.x.shape[-1]
+        self.taken = target != ignore_index
+        self.wrong = self.taken & ((target < 0) | (target >= count))
+        self.classes = torch.where(self.taken & ~self.wrong, target, 0).long().unsqueeze(-1)
+        self.weight = None if weight is None else weight.to(self.dtype)
+        ones = torch.ones_like(target, dtype=self.dtype)
+        of_rows = ones if weight is None else self.weight[self.classes.squeeze(-1)]
+        # As numbers of the dtype: the shares of the target, and of each class.
+        share, self.each = (_number(s, self.dtype) for s in (1 - smoothing, smoothing / count))
+        self.target = of_rows * share
+        self.divisor = None
+        if reduction == "mean" and weight is not None:
+            self.divisor = _native.sum(torch.where(self.taken, of_rows, 0))
+        elif reduction == "mean":
+            self.divisor = self.taken.sum().to(self.dtype)
+
+    def over(self, x):
+        return x if self.divisor is None else x / self.divisor
+
+    def losses(self):
+        logs = _native.log_softmax(self.x, -1)
+        loss = self.target * logs.gather(-1, self.classes).squeeze(-1)
+        if self.each:
+            all_classes = _native.sum(logs if self.weight is None else logs * self.weight, -1)
+            loss = loss + self.each * all_classes
+        loss = torch.where(self.wrong, torch.nan, 0 - loss)
+        return torch.where(self.taken, loss, 0)
+
+
+def cross_entropy(logits, target, axis, ignore_index, label_smoothing, weight, reduction):
+    """As `wf.cross_entropy`."""
+    of = _Classes(logits, target, axis, ignore_index, label_smoothing, weight, reduction)
+    losses = of.losses()
+    return _rounded(losses if reduction == "none" else of.over(_native.sum(losses)), logits.dtype)
+
+
+def cross_entropy_gradient(logits, target, axis, ignore_index, label_smoothing, weight, reduction, gradient):
+    """The gradient of the logits."""
+    of = _Classes(logits, target, axis, ignore_index, label_smoothing, weight, reduction)
+    scale = of.over(gradient.to(of.dtype))
+    scale = scale.expand(target.shape).unsqueeze(-1)
+    probability = of.target
+    if of.each:
+        weights = float(of.x.shape[-1]) if of.weight is None else _native.sum(of.weight)
+        probability = probability + of.each * weights
+    all_classes = _native.softmax(of.x, -1) * probability.unsqueeze(-1)
+    if of.each:
+        all_classes = all_classes - (of.each if of.weight is None else of.each * of.weight)
+    own = all_classes.gather(-1, of.classes) - of.target.unsqueeze(-1)
+    all_classes = all_classes.scatter(-1, of.classes, own) * scale
+    all_classes = torch.where(of.wrong.unsqueeze(-1), torch.nan, all_classes)
+    found = torch.where(of.taken.unsqueeze(-1), all_classes, 0)
+    return _rounded(found, logits.dtype).movedim(-1, axis).contiguous()
+
+
+# Losses of elements and targets.
+
+
+def _signed(magnitude, x):
+    return torch.where(x > 0, magnitude, torch.where(x < 0, -magnitude, x + 0.0))
+
+
+def _mse(d, _delta):
+    return d * d
+
+
+def _l1(d, _delta):
+    return d.abs()
+
+
+def _huber(d, delta):
+    far = d.abs()
+    return torch.where(far <= delta, far * far * 0.5, delta * (far - delta * 0.5))
+
+
+_LOSSES = {
+    "mse": (_mse, lambda d, _delta: d + d),
+    "l1": (_l1, lambda d, _delta: _signed(1.0, d)),
+    "huber": (_huber, lambda d, delta: torch.where(d.abs() <= delta, d, _signed(delta, d))),
+}
+
+
+def has_loss(kind):
+    """Whether a loss of elements and targets is here."""
+    return kind in _LOSSES
+
+
+def _difference(kind, x, y, delta):
+    if kind == "huber" and not delta > 0:
+        raise ValueError(f"delta must be a positive number, not {delta}")
+    dtype = real(x)
+    return x.to(dtype) - y.to(dtype), _number(delta, dtype)
+
+
+def loss(kind, x, y, delta, reduction):
+    """The loss of all elements, or of each."""
+    d, delta = _difference(kind, x, y, delta)
+    each = _LOSSES[kind][0](d, delta)
+    if reduction != "none":
+        each = _native.sum(each)
+        each = _over(each, x.numel()) if reduction == "mean" else each
+    return _rounded(each, x.dtype)
+
+
+def loss_backward(kind, x, y, gradient, delta, reduction):
+    """The gradient of the elements."""
+    d, delta = _difference(kind, x, y, delta)
+    scale = gradient.to(d.dtype)
+    scale = _over(scale, x.numel()) if reduction == "mean" else scale
+    return _rounded(_LOSSES[kind][1](d, delta) * scale, x.dtype)
+
+
+# The products of two matrices' rows, and cosines of rows along an axis.
+
+
+def product(x, y):
+    """The dot products of each row of one matrix and each of another."""
+    dtype = real(x)
+    return _rounded(_sum(x.to(dtype).unsqueeze(1) * y.to(dtype).unsqueeze(0), [2]), x.dtype)
+
+
+class _Cosine:
+    def __init__(self, x, y, axis, epsilon):
+        self.x, self.y = x.to(real(x)), y.to(real(x))
+        self.epsilon = _number(epsilon, real(x))
+        of_x, of_y = (_sum(a * a, [axis], True) for a in (self.x, self.y))
+        self.squares, self.dot = of_x, _sum(self.x * self.y, [axis], True)
+        self.root, root = of_x.sqrt(), of_y.sqrt()
+        least = self.epsilon
+        self.norms = torch.where(self.root < least, least, self.root) * torch.where(root < least, least, root)
+
+
+def cosine_similarity(x, y, axis, epsilon):
+    """As `wf.cosine_similarity`."""
+    of = _Cosine(x, y, axis, epsilon)
+    return _rounded((of.dot / of.norms).squeeze(axis), x.dtype)
+
+
+def cosine_similarity_backward(x, y, gradient, axis, epsilon):
+    """The gradient of the first tensor's elements."""
+    of = _Cosine(x, y, axis, epsilon)
+    scale = gradient.to(of.x.dtype).unsqueeze(axis)
+    own = torch.where(of.root < of.epsilon, 0, of.dot / of.norms / of.squares * scale)
+    return _rounded(of.y * (scale / of.norms) - of.x * own, x.dtype)

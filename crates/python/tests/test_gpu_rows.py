@@ -1,0 +1,184 @@
+"""Operations on rows of arrays on a GPU. Without one: that they are recognised, and what is said. With PyTorch and a
+GPU: the bits of the CPU, and the batch-invariant mode there."""
+
+import numpy as np
+import pytest
+from conftest import bits
+from test_gpu import HAS_GPU, Interface, torch_with_gpu
+
+import warpfold as wf
+
+
+@pytest.mark.skipif(HAS_GPU, reason="there is a GPU, and the address is not of its memory")
+def test_without_a_driver():
+    x, row = Interface(), Interface(shape=(3,))
+    for call in (
+        lambda: wf.softmax(x),
+        lambda: wf.log_softmax(x, where=Interface(typestr="|b1"), scale=2.0),
+        lambda: wf.softmax_backward(x, x),
+        lambda: wf.rms_norm(x, row, row),
+        lambda: wf.layer_norm(x, axis=None),
+    ):
+        with pytest.raises(wf.Error, match="driver|GPU"):
+            call()
+
+
+def test_what_is_refused():
+    x, host = Interface(), np.ones((2, 3), "f4")
+    for call in (
+        lambda: wf.softmax(x, where=host > 0),
+        lambda: wf.softmax(host, where=Interface(typestr="|b1")),
+        lambda: wf.softmax_backward(x, host),
+        lambda: wf.softmax_backward(host, x),
+        lambda: wf.rms_norm(x, host[0]),
+        lambda: wf.layer_norm(host, None, x),
+        lambda: wf.rms_norm_backward(x, x),
+        lambda: wf.cross_entropy(x, Interface(shape=(2,), typestr="<i8")),
+        lambda: wf.mse(x, x),
+    ):
+        with pytest.raises(TypeError, match="GPU"):
+            call()
+
+
+def equal(found, expected):
+    """The bits of the CPU's tensor, and whatever else a tensor of the GPU must be."""
+    wide = expected.dtype if expected.element_size() > 2 else None
+    found, expected = (x.detach().cpu().to(wide or found.float().dtype) for x in (found, expected))
+    assert bits(found) == bits(expected)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
+def test_torch_has_the_bits_of_the_cpu(dtype):
+    torch = torch_with_gpu()
+    for seed in range(40):
+        of = torch.Generator().manual_seed(seed)
+        n = [1, 3, 64, 100, 1000, 4096, 9000, 50257][seed % 8]
+        x = torch.randn(1 + seed % 5, n, generator=of).to(getattr(torch, dtype))
+        gradient, weight, bias = (torch.randn(k, generator=of).to(x.dtype) for k in (x.shape, (n,), (n,)))
+        mask = torch.rand(x.shape, generator=of) < 0.8
+        if seed % 3 == 0:
+            x = x.t().contiguous().t()
+        there = [a.cuda() for a in (x, gradient, weight, bias, mask)]
+        for call in (
+            lambda x, g, w, b, m: wf.softmax(x),
+            lambda x, g, w, b, m: wf.softmax(x, 0, where=m, scale=0.5),
+            lambda x, g, w, b, m: wf.log_softmax(x),
+            lambda x, g, w, b, m: wf.softmax_backward(x, g, scale=2.0),
+            lambda x, g, w, b, m: wf.log_softmax_backward(x, g),
+            lambda x, g, w, b, m: wf.rms_norm(x, w, epsilon=1e-6, weight_offset=1.0),
+            lambda x, g, w, b, m: wf.layer_norm(x, w, b),
+            lambda x, g, w, b, m: wf.layer_norm(x, axis=None),
+        ):
+            found = call(*there)
+            assert found.is_cuda and found.is_contiguous() and found.dtype == x.dtype
+            equal(found, call(x, gradient, weight, bias, mask))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_functions_and_their_gradients(dtype):
+    torch = torch_with_gpu()
+    of, F = torch.Generator().manual_seed(1), wf.torch
+    for n in (5, 64, 1000, 32000):
+        x = torch.randn(16, n, generator=of).to(getattr(torch, dtype))
+        y, weight, bias = (torch.randn(k, generator=of).to(x.dtype) for k in (x.shape, (n,), (n,)))
+        classes = torch.randint(0, n, (16,), generator=of)
+        classes[3] = -100
+        for call in (
+            lambda x, y, w, b, c: F.softmax(x, 1) * y,
+            lambda x, y, w, b, c: F.log_softmax(x, 1) * y,
+            lambda x, y, w, b, c: F.rms_norm(x, [n], w) * y,
+            lambda x, y, w, b, c: F.layer_norm(x, [n], w, b) * y,
+            lambda x, y, w, b, c: F.cross_entropy(x, c, label_smoothing=0.1),
+            lambda x, y, w, b, c: F.cross_entropy(x, c, w.abs(), reduction="sum"),
+            lambda x, y, w, b, c: F.mse_loss(x, y),
+            lambda x, y, w, b, c: F.huber_loss(x, y, delta=0.5, reduction="sum"),
+            lambda x, y, w, b, c: F.l1_loss(x, y, reduction="none") * y,
+            lambda x, y, w, b, c: F.cosine_similarity(x, y, 1),
+        ):
+            results = []
+            for where in ("cpu", "cuda"):
+                given = [a.detach().to(where).requires_grad_(a.is_floating_point()) for a in (x, y, weight, bias)]
+                found = call(*given, classes.to(where))
+                pulled = torch.autograd.grad(found, given, torch.ones_like(found), allow_unused=True)
+                results.append([found, *(g for g in pulled if g is not None)])
+            for found, expected in zip(*reversed(results)):
+                assert found.is_cuda
+                equal(found, expected)
+
+
+def test_compiled_and_in_a_graph():
+    torch = torch_with_gpu()
+    x = torch.randn(64, 4096, device="cuda", dtype=torch.bfloat16)
+    weight = torch.randn(4096, device="cuda", dtype=torch.bfloat16)
+
+    def call(x):
+        return wf.torch.softmax(wf.torch.rms_norm(x, [4096], weight), -1)
+
+    expected = call(x)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        found = call(x)
+    found.zero_()
+    graph.replay()
+    torch.cuda.synchronize()
+    equal(found, expected)
+    torch.library.opcheck(torch.ops.warpfold.softmax, (x, 1))
+    torch.library.opcheck(torch.ops.warpfold.rms_norm, (x, weight, None, 1, 1e-5))
+    equal(torch.compile(call, fullgraph=True, backend="aot_eager")(x), expected)
+
+
+def test_the_mode():
+    torch = torch_with_gpu()
+    if not hasattr(torch.library, "get_kernel"):
+        pytest.skip("batch_invariant needs torch.library.get_kernel")
+    F = torch.nn.functional
+    torch.manual_seed(0)
+    x = torch.randn(512, 1536)
+    weight, bias, classes = torch.randn(1536), torch.randn(1536), torch.randint(0, 1536, (512,))
+    calls = [
+        lambda x, w, b, c: x.sum(1),
+        lambda x, w, b, c: x.mean(1),
+        lambda x, w, b, c: x.var(1),
+        lambda x, w, b, c: x.amax(1),
+        lambda x, w, b, c: x.argmax(1),
+        lambda x, w, b, c: x.logsumexp(1),
+        lambda x, w, b, c: torch.linalg.vector_norm(x, dim=1),
+        lambda x, w, b, c: torch.softmax(x, 1),
+        lambda x, w, b, c: F.log_softmax(x, 1),
+        lambda x, w, b, c: F.layer_norm(x, [1536], w, b),
+        lambda x, w, b, c: F.rms_norm(x, [1536], w),
+        lambda x, w, b, c: F.cross_entropy(x, c, reduction="none"),
+    ]
+    here, there = (x, weight, bias, classes), [a.cuda() for a in (x, weight, bias, classes)]
+    plain = [call(*there) for call in calls]
+    with wf.torch.batch_invariant() as report:
+        for call, other in zip(calls, plain):
+            on_cpu, on_gpu = call(*here), call(*there)
+            assert on_gpu.is_cuda and on_gpu.dtype == other.dtype and on_gpu.shape == other.shape
+            if on_gpu.dtype.is_floating_point:
+                torch.testing.assert_close(on_gpu, other, rtol=1e-4, atol=1e-4)
+            else:
+                assert (on_gpu == other).float().mean() > 0.99
+            for rows in (slice(0, 1), slice(3, 300)):
+                few = call(there[0][rows], *there[1:3], there[3][rows])
+                assert torch.equal(few, on_gpu[rows])
+            assert on_cpu.dtype == on_gpu.dtype
+        got = x.cuda().requires_grad_()
+        F.cross_entropy(F.layer_norm(got, [1536], there[1], there[2]), there[3]).backward()
+    assert not report.kept, report
+    assert report.replaced["native_layer_norm_backward"] and report.replaced["_softmax"], report
+    want = x.cuda().requires_grad_()
+    F.cross_entropy(F.layer_norm(want, [1536], there[1], there[2]), there[3]).backward()
+    torch.testing.assert_close(got.grad, want.grad, rtol=1e-3, atol=1e-6)
+
+
+def test_other_libraries():
+    cupy = pytest.importorskip("cupy")
+    try:
+        x = cupy.arange(12, dtype="f4").reshape(3, 4)
+    except Exception:  # noqa: BLE001 (CuPy without a GPU)
+        pytest.skip("CuPy sees no GPU")
+    found = wf.softmax(x)
+    assert isinstance(found, cupy.ndarray) and bits(found.get()) == bits(wf.softmax(x.get()))
+    found = wf.rms_norm(x.T, axis=0)
+    assert bits(found.get()) == bits(wf.rms_norm(x.get().T, axis=0))

@@ -1,0 +1,122 @@
+"""What `warpfold.torch` composes on a GPU: on the CPU, where kernels of its own have the bits to compare with."""
+
+import pytest
+from conftest import bits
+
+import warpfold as wf
+
+torch = pytest.importorskip("torch")
+from warpfold.torch import _composed  # noqa: E402
+
+DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
+
+
+def same(found, expected):
+    wide = torch.float64 if expected.dtype == torch.float64 else torch.float32
+    assert found.dtype == expected.dtype
+    assert bits(found.to(wide).detach()) == bits(expected.to(wide).detach())
+
+
+class Random:
+    """Tensors of random numbers, some of them special."""
+
+    def __init__(self, seed):
+        self.of = torch.Generator().manual_seed(seed)
+
+    def tensor(self, *shape, dtype=torch.float32, special=False):
+        x = torch.randn(*shape, generator=self.of)
+        if special and x.numel():
+            at = torch.randint(0, x.numel(), (max(1, x.numel() // 50),), generator=self.of)
+            kinds = torch.tensor([torch.nan, torch.inf, -torch.inf, -0.0, 0.0])
+            x.view(-1)[at] = kinds[torch.randint(0, 5, at.shape, generator=self.of)]
+        return x.to(dtype)
+
+    def number(self, most):
+        return int(torch.randint(0, most, (), generator=self.of))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("seed", range(20))
+def test_gradients_of_norms(dtype, seed):
+    rng = Random(seed)
+    shape = [1 + rng.number(6), 1 + rng.number(5), 1 + rng.number(300)]
+    axes = [[-1], [-2, -1], [-3, -2, -1]][rng.number(3)]
+    x, gradient = (rng.tensor(*shape, dtype=dtype, special=seed % 4 == 3) for _ in "xg")
+    row = shape[len(shape) - len(axes) :]
+    weight = rng.tensor(*row, dtype=dtype) if rng.number(3) else None
+    bias = rng.tensor(*row) if rng.number(3) else None
+    for name in ("rms_norm_backward", "layer_norm_backward"):
+        offset = float(rng.number(2))
+        expected = getattr(wf, name)(x, gradient, weight, bias, axes, epsilon=1e-3, weight_offset=offset)
+        found = getattr(_composed, name)(x, gradient, weight, bias, axes, 1e-3, offset)
+        for one, other in zip(found, expected):
+            assert (one is None) == (other is None)
+            if one is not None:
+                same(one, other)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("seed", range(20))
+def test_cross_entropy(dtype, seed):
+    rng = Random(seed)
+    shape = [[40, 1 + rng.number(200)], [3, 1 + rng.number(40), 7], [1 + rng.number(30)]][rng.number(3)]
+    axis = 0 if len(shape) == 1 else 1
+    logits = rng.tensor(*shape, dtype=dtype, special=seed % 5 == 4)
+    rest = shape[:axis] + shape[axis + 1 :]
+    target = torch.randint(0, shape[axis], rest, generator=rng.of)
+    target = torch.where(torch.rand(rest, generator=rng.of) < 0.2, -100, target)
+    weight = rng.tensor(shape[axis]).abs() if rng.number(2) else None
+    smoothing = [0.0, 0.1, 1.0][rng.number(3)]
+    for reduction in ("none", "mean", "sum"):
+        gradient = rng.tensor(*(rest if reduction == "none" else []), dtype=dtype)
+        given = logits, target, axis, -100, smoothing, weight, reduction
+        expected = wf.cross_entropy_gradient(*given, gradient)
+        same(_composed.cross_entropy(*given), expected[0])
+        same(_composed.cross_entropy_gradient(*given, gradient), expected[1])
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", ["mse", "l1", "huber"])
+def test_losses(kind, dtype):
+    rng = Random(3)
+    options = {"delta": 0.7} if kind == "huber" else {}
+    for shape in ([], [1], [1000], [7, 33]):
+        for special in (False, True):
+            x, y = (rng.tensor(*shape, dtype=dtype, special=special) for _ in "xy")
+            for reduction in ("none", "mean", "sum"):
+                gradient = rng.tensor(*(shape if reduction == "none" else []), dtype=dtype)
+                expected = getattr(wf, kind)(x, y, reduction=reduction, **options)
+                same(_composed.loss(kind, x, y, 0.7, reduction), expected)
+                expected = getattr(wf, f"{kind}_backward")(x, y, gradient, reduction=reduction, **options)
+                same(_composed.loss_backward(kind, x, y, gradient, 0.7, reduction), expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_cosines_and_products(dtype):
+    rng = Random(5)
+    for special in (False, True):
+        x, y = (rng.tensor(9, 77, dtype=dtype, special=special) for _ in "xy")
+        x[2] = 0
+        gradient = rng.tensor(9, dtype=dtype)
+        same(_composed.cosine_similarity(x, y, 1, 1e-8), wf.cosine_similarity(x, y, 1, epsilon=1e-8))
+        expected = wf.cosine_similarity_backward(x, y, gradient, 1, epsilon=1e-8)
+        same(_composed.cosine_similarity_backward(x, y, gradient, 1, 1e-8), expected)
+        expected = wf.dot(*torch.broadcast_tensors(x.unsqueeze(1), y.unsqueeze(0)), axis=2)
+        same(_composed.product(x, y), expected)
+
+
+def test_what_is_wrong():
+    x, target = torch.zeros(2, 3), torch.tensor([0, 3])
+    options = 1, -100, 0.0, None, "none"
+    found = _composed.cross_entropy(x, target, *options)
+    assert found[0] == torch.log(torch.tensor(3.0)) and found[1].isnan()
+    found = _composed.cross_entropy_gradient(x, target, *options, torch.ones(2))
+    assert found[1].isnan().all() and not found[0].isnan().any()
+    for said, call in (
+        ("smoothing", lambda: _composed.cross_entropy(x, target, 1, -100, 1.5, None, "sum")),
+        ("targets", lambda: _composed.cross_entropy(x, target[:1], *options)),
+        ("weights", lambda: _composed.cross_entropy(x, target, 1, -100, 0.0, torch.ones(2), "sum")),
+        ("delta", lambda: _composed.loss("huber", x, x, 0.0, "sum")),
+    ):
+        with pytest.raises(ValueError, match=said):
+            call()
