@@ -4,9 +4,9 @@
 //! nodes of pairs, by one shuffle each, and these are added. Shuffles within 16 bytes and of 16 bytes take turns, so
 //! that the last vector has its nodes in order.
 //!
-//! LLVM, left to itself, pairs f64 in vectors of 16 bytes. 128 MiB, two threads of an EPYC with AVX-512, ms of that, and
-//! of these vectors (a read takes 3.7): sum of f64 4.7, 4.2; norm of f64 5.5, 4.1; logsumexp of bf16 12.6, 11.0. Sums of
-//! f32 gain nothing, and of bf16 lose: 3.7, 3.6; 4.1, 8.3.
+//! LLVM, left to itself, pairs f64 in vectors of 16 bytes. 128 MiB, two threads of an EPYC with AVX-512, ms of that,
+//! and of these vectors (a read takes 3.7): sum of f64 4.7, 4.2; norm of f64 5.5, 4.1; logsumexp of bf16 12.6, 11.0.
+//! Sums of f32 gain nothing, and of bf16 lose: 3.7, 3.6; 4.1, 8.3.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;

@@ -1,5 +1,6 @@
 """What `warpfold.torch` composes on a GPU: on the CPU, where kernels of its own have the bits to compare with."""
 
+import numpy as np
 import pytest
 from conftest import bits
 
@@ -24,7 +25,7 @@ class Random:
         self.of = torch.Generator().manual_seed(seed)
 
     def tensor(self, *shape, dtype=torch.float32, special=False):
-        x = torch.randn(*shape, generator=self.of)
+        x = torch.randn(shape, generator=self.of)
         if special and x.numel():
             at = torch.randint(0, x.numel(), (max(1, x.numel() // 50),), generator=self.of)
             kinds = torch.tensor([torch.nan, torch.inf, -torch.inf, -0.0, 0.0])
@@ -37,7 +38,10 @@ class Random:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("seed", range(20))
-def test_gradients_of_norms(dtype, seed):
+def test_gradients_of_norms(dtype, seed, monkeypatch):
+    if dtype == torch.float64:
+        # PyTorch's roots of float64 are not always rounded correctly on a CPU.
+        monkeypatch.setattr(_composed, "_sqrt", lambda x: torch.from_numpy(np.sqrt(x.numpy())))
     rng = Random(seed)
     shape = [1 + rng.number(6), 1 + rng.number(5), 1 + rng.number(300)]
     axes = [[-1], [-2, -1], [-3, -2, -1]][rng.number(3)]
@@ -63,14 +67,15 @@ def test_cross_entropy(dtype, seed):
     axis = 0 if len(shape) == 1 else 1
     logits = rng.tensor(*shape, dtype=dtype, special=seed % 5 == 4)
     rest = shape[:axis] + shape[axis + 1 :]
-    target = torch.randint(0, shape[axis], rest, generator=rng.of)
+    target = torch.randint(0, shape[axis], tuple(rest), generator=rng.of)
     target = torch.where(torch.rand(rest, generator=rng.of) < 0.2, -100, target)
     weight = rng.tensor(shape[axis]).abs() if rng.number(2) else None
     smoothing = [0.0, 0.1, 1.0][rng.number(3)]
     for reduction in ("none", "mean", "sum"):
         gradient = rng.tensor(*(rest if reduction == "none" else []), dtype=dtype)
         given = logits, target, axis, -100, smoothing, weight, reduction
-        expected = wf.cross_entropy_gradient(*given, gradient)
+        options = {"ignore_index": -100, "label_smoothing": smoothing, "weight": weight, "reduction": reduction}
+        expected = wf.cross_entropy_gradient(logits, target, axis, **options, gradient=gradient)
         same(_composed.cross_entropy(*given), expected[0])
         same(_composed.cross_entropy_gradient(*given, gradient), expected[1])
 
@@ -92,7 +97,9 @@ def test_losses(kind, dtype):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_cosines_and_products(dtype):
+def test_cosines_and_products(dtype, monkeypatch):
+    if dtype == torch.float64:
+        monkeypatch.setattr(_composed, "_sqrt", lambda x: torch.from_numpy(np.sqrt(x.numpy())))
     rng = Random(5)
     for special in (False, True):
         x, y = (rng.tensor(9, 77, dtype=dtype, special=special) for _ in "xy")

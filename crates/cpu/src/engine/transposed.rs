@@ -12,7 +12,7 @@ use super::nodes::{Items, Nodes};
 use super::span::Span;
 use super::stored::Sequences;
 use super::strip::Strip;
-use super::units::Units;
+use super::units::{Tile, Units};
 use crate::loops::{Item, Value};
 use crate::moves::TILE;
 use crate::output::Output;
@@ -250,18 +250,4 @@ impl Work<'_> {
             take_apart(copied.cast_const(), Rows::dense(lines, lanes, size, whole), to, pitch);
         }
     }
-}
-
-/// Some lanes of one output, and the part of them that a task reduces.
-pub(super) struct Tile<'a> {
-    pub base: At,
-    lane: Dim,
-    pub inner: &'a [Dim],
-    pub lanes: usize,
-    /// The index of the first lane's first element.
-    pub first: usize,
-    /// Elements of a whole lane.
-    pub depth: usize,
-    pub from: usize,
-    pub to: usize,
 }

@@ -5,15 +5,14 @@
 //! transposed into index order.
 //!
 //! 128 MiB in Fortran order, two threads of an EPYC with AVX-512, ms by elements, and by units (a read takes 3.7): sum
-//! of f16 (13168, 5096) 21, 10; of bf16 (41995, 799, 2) 27, 18; of f64 (4271, 3928) 9.8, 8.1; of f32 (13168, 2548), whose
-//! units have four, 7.1, 8.5.
+//! of f16 (13168, 5096) 21, 10; of bf16 (41995, 799, 2) 27, 18; of f64 (4271, 3928) 9.8, 8.1; of f32 (13168, 2548),
+//! whose units have four, 7.1, 8.5.
 
 use warpfold_array::problem::{At, Dim, Problem, Walk};
 
 use super::Work;
 use super::nodes::{Items, Nodes};
 use super::span::Span;
-use super::transposed::Tile;
 use crate::loops::Node;
 use crate::moves::TILE;
 use crate::panel::{Panel, RowList};
@@ -23,6 +22,20 @@ use crate::transpose::{Rows, take_apart};
 
 /// Rows that are reduced before the next ones are prefetched.
 const AT_ONCE: usize = 32;
+
+/// Some lanes of one output, and the part of them that a task reduces.
+pub(super) struct Tile<'a> {
+    pub base: At,
+    pub lane: Dim,
+    pub inner: &'a [Dim],
+    pub lanes: usize,
+    /// The index of the first lane's first element.
+    pub first: usize,
+    /// Elements of a whole lane.
+    pub depth: usize,
+    pub from: usize,
+    pub to: usize,
+}
 
 /// The units of a problem's lanes.
 #[derive(Clone, Copy)]

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 use warpfold::cuda::{Array, ArrayView, Stream};
 use warpfold::{DType, DeviceName};
 
@@ -146,6 +146,17 @@ impl<'py> GpuArray<'py> {
                 Err(PyValueError::new_err(text))
             }
         }
+    }
+
+    /// New memory of the array's library for a result in C order, and its address; none, if that library gives none.
+    pub fn room(&self, shape: &[usize], dtype: DType) -> PyResult<Option<(Bound<'py, PyAny>, u64)>> {
+        if self.torch {
+            return torch::empty(&self.of, self.device, shape, dtype).map(Some);
+        }
+        let py = self.of.py();
+        let gpu = py.import(intern!(py, "warpfold._gpu"))?;
+        let room = gpu.call_method1(intern!(py, "empty"), (&self.of, PyTuple::new(py, shape)?, dtype.name()))?;
+        if room.is_none() { Ok(None) } else { room.extract().map(Some) }
     }
 
     /// A result in memory of Warpfold's own, as an array of this array's library. Nothing may be queued that writes it.

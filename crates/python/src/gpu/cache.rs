@@ -12,7 +12,8 @@ use warpfold::{DType, Error, Op, Options, Ord, Precision};
 use super::array::GpuArray;
 use crate::pool;
 
-/// The most reductions that are kept, and the most operations on rows. Then all are forgotten: the driver still has their kernels.
+/// The most reductions that are kept, and the most operations on rows. Then all are forgotten: the driver still has
+/// their kernels.
 const MOST: usize = 256;
 
 /// By the indices of GPUs and the handles of streams.
@@ -128,7 +129,7 @@ pub fn row_map(
 }
 
 /// What is kept under a key, or what `make` makes now.
-fn kept<K: Eq + Hash, V: Send + Sync>(
+fn kept<K: Eq + Hash + Send, V: Send + Sync>(
     py: Python<'_>,
     all: &Mutex<HashMap<K, Arc<V>>>,
     key: K,

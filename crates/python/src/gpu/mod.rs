@@ -17,8 +17,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyTuple};
+use warpfold::Op;
 use warpfold::cuda::{ArrayView, Reduction, Stream};
-use warpfold::{DType, Op};
 
 use crate::options::Given;
 use crate::pool;
@@ -68,24 +68,13 @@ fn queued<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = array.of.py();
     let (view, mask) = (array.view()?, mask.map(GpuArray::view).transpose()?);
-    let Some((result, address)) = room(array, reduction.shape(), reduction.dtype())? else {
+    let Some((result, address)) = array.room(reduction.shape(), reduction.dtype())? else {
         return in_own_memory(array, &view, mask, stream, &reduction);
     };
     // SAFETY: the library has made room for an array of this shape and dtype in C order, which nobody else knows yet.
     // The library frees memory in the order of the stream.
     pool::detached(py, || unsafe { reduction.run_at(stream, view, mask, address) })?;
     Ok(result)
-}
-
-/// New memory of the array's library for a result in C order, and its address; none, if that library gives none.
-fn room<'py>(array: &GpuArray<'py>, shape: &[usize], dtype: DType) -> PyResult<Option<(Bound<'py, PyAny>, u64)>> {
-    if array.torch {
-        return torch::empty(&array.of, array.device, shape, dtype).map(Some);
-    }
-    let py = array.of.py();
-    let gpu = py.import(intern!(py, "warpfold._gpu"))?;
-    let room = gpu.call_method1(intern!(py, "empty"), (&array.of, PyTuple::new(py, shape)?, dtype.name()))?;
-    if room.is_none() { Ok(None) } else { room.extract().map(Some) }
 }
 
 /// Reduces into memory of Warpfold's own, which the array's library then reads by DLPack.

@@ -12,7 +12,6 @@ use warpfold::cuda::{ArrayView, Device};
 
 use super::array::GpuArray;
 use super::cache::{self, RowKey};
-use super::room;
 use crate::pool;
 
 /// An operation on rows that are on a GPU.
@@ -89,7 +88,7 @@ impl<'py> GpuRows<'py> {
         let [mask, weight, bias, gradient] = views;
         let arrays = RowArrays { mask, weight, bias, gradient };
         let map = cache::row_map(py, key, |device, axes| plan(device, &elements, axes, &arrays))?;
-        let result = match room(x, map.shape(), map.dtype())? {
+        let result = match x.room(map.shape(), map.dtype())? {
             Some((result, address)) => {
                 // SAFETY: the library has made room for an array of this shape and dtype in C order, which nobody else
                 // knows yet. The library frees memory in the order of the stream.

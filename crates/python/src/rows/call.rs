@@ -20,8 +20,8 @@ macro_rules! text {
             $(crate::rows::call::text!(@ $section),)*
             "\nReturns\n-------\n", $returns,
             "\n\nRaises\n------\nTypeError\n    For what is no array of floats, an array with nulls, arrays of which \
-             only some are on a GPU, and all on a GPU\n    if the operation has no kernels there: softmax, log_softmax, \
-             their gradients, rms_norm and layer_norm have.\nValueError\n    For arrays of a wrong \
+             only some are on a GPU, and all on a GPU\n    if the operation has no kernels there: softmax, \
+             log_softmax, their gradients, rms_norm and layer_norm have.\nValueError\n    For arrays of a wrong \
              shape and numbers out of their range.\nnumpy.exceptions.AxisError\n    For an axis that is not there.\n\
              MemoryError\n    For a result that memory does not hold.\n\n\
              Examples\n--------\n>>> import warpfold as wf, numpy as np\n",
@@ -107,8 +107,8 @@ impl<'py> FromPyObject<'_, 'py> for Axes {
 }
 
 /// Why an array on a GPU is refused.
-const ON_HOST: &str = "this array is on a GPU, where of the operations on rows only softmax, log_softmax, their gradients, \
-    rms_norm and layer_norm are computed, of arrays that are all there: move it to the host first";
+const ON_HOST: &str = "this array is on a GPU, where of the operations on rows only softmax, log_softmax, their \
+    gradients, rms_norm and layer_norm are computed, of arrays that are all there: move it to the host first";
 
 /// An array of the host whose elements are all present.
 ///

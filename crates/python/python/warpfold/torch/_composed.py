@@ -25,6 +25,11 @@ def _over(x, divisor):
     return x / (divisor if isinstance(divisor, torch.Tensor) else torch.full_like(x, divisor))
 
 
+def _sqrt(x):
+    """The root, rounded once, also where PyTorch's own is not: on some CPUs."""
+    return x.double().sqrt().to(x.dtype) if x.dtype == torch.float32 else x.sqrt()
+
+
 def _rounded(x, dtype):
     """Elements of a dtype, with the CPU's NaN."""
     return torch.where(x.isnan(), torch.nan, x.to(dtype))
@@ -47,7 +52,7 @@ def _of_norm(normalize, spread):
         for axis in axes:
             count *= x.shape[axis]
         normal = normalize(given, None, None, axes, epsilon=epsilon)
-        root = (spread(given, axes, count) + epsilon).sqrt()
+        root = _sqrt(spread(given, axes, count) + epsilon)
         inverse = torch.ones_like(root) / root
         of_normal = g if weight is None else g * (weight.to(dtype) + weight_offset if weight_offset else weight.to(dtype))
         slope = _over(_sum(of_normal * normal, axes, True), count)
@@ -209,7 +214,7 @@ class _Cosine:
         self.epsilon = _number(epsilon, real(x))
         of_x, of_y = (_sum(a * a, [axis], True) for a in (self.x, self.y))
         self.squares, self.dot = of_x, _sum(self.x * self.y, [axis], True)
-        self.root, root = of_x.sqrt(), of_y.sqrt()
+        self.root, root = _sqrt(of_x), _sqrt(of_y)
         least = self.epsilon
         self.norms = torch.where(self.root < least, least, self.root) * torch.where(root < least, least, root)
 

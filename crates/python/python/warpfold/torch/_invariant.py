@@ -31,9 +31,9 @@ NOT_OURS = (
 _REPLACED = {}
 
 
-def _replaces(*names):
+def _replaces(*names, keys=("CPU", "CUDA")):
     def register(function):
-        _REPLACED.update(dict.fromkeys(names, function))
+        _REPLACED.update(dict.fromkeys(names, (function, keys)))
         return function
 
     return register
@@ -124,8 +124,8 @@ def batch_invariant():
 def _install():
     global _library
     _library = torch.library.Library("aten", "IMPL")
-    for name, function in _REPLACED.items():
-        for key in ("CPU", "CUDA"):
+    for name, (function, keys) in _REPLACED.items():
+        for key in keys:
             kernel = _kernel(name, key)
             if kernel is not None:
                 _library.impl(name, _either(name, function, kernel), key, with_keyset=True, allow_override=True)
@@ -262,7 +262,8 @@ def _layer_norm_backward(gradient, x, shape, mean, inverse, weight, bias, mask):
     return _norm_backward(gradient, x, len(shape), normal, inverse, (weight, bias), mask, centred=True)
 
 
-@_replaces("_fused_rms_norm")
+# On the CPU this is made of other operators.
+@_replaces("_fused_rms_norm", keys=("CUDA",))
 def _rms_norm(x, shape, weight, eps):
     axes, real = list(range(-len(shape), 0)), _composed.real(x)
     eps = torch.finfo(real).eps if eps is None else eps
@@ -270,7 +271,7 @@ def _rms_norm(x, shape, weight, eps):
     return _native.rms_norm(x, weight, None, axes, epsilon=eps), (square + eps).sqrt().reciprocal()
 
 
-@_replaces("_fused_rms_norm_backward")
+@_replaces("_fused_rms_norm_backward", keys=("CUDA",))
 def _rms_norm_backward(gradient, x, shape, inverse, weight, mask):
     inverse = inverse.to(_composed.real(x))
     normal = x.to(inverse.dtype) * inverse
