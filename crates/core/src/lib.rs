@@ -40,6 +40,6 @@ pub use float::Float;
 pub use half::{bf16, f16};
 pub use key::Key;
 pub use real::{Accumulate, DoubleWord, Real};
-pub use reducer::{Live, Reducer};
+pub use reducer::{Addend, Live, Reducer};
 pub use span::{NotAdjacent, Span};
 pub use zip::{Pair, Zip, Zipped};

@@ -1,5 +1,18 @@
 //! The contract of a reduction: identity, lift, combine, finish.
 
+use crate::dtype::DType;
+
+/// What an element of a dtype, converted to the type of nodes, adds to a sum.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Addend {
+    /// Itself.
+    Value(DType),
+    /// Its absolute value.
+    Magnitude(DType),
+    /// Its square, rounded.
+    Square(DType),
+}
+
 /// A reduction: lift each element, combine neighbours up the tree, finish.
 ///
 /// `combine` must be associative in the mathematical sense; it need not commute, since left and right operands
@@ -45,9 +58,16 @@ pub trait Reducer: Clone + Send + Sync {
     /// length is no power of two are then reduced faster.
     const PADDED: bool = false;
 
-    /// Whether explicit vectors may add nodes: nodes are `f32` or `f64`, and [`Reducer::combine`] adds them and does
-    /// nothing else. Set it where that is faster: for `f64`, and where `lift` takes many instructions.
+    /// Whether vectors may add nodes: nodes are `f32` or `f64`, and [`Reducer::combine`] adds them and does nothing
+    /// else.
     const BY_VECTORS: bool = false;
+
+    /// What [`Reducer::lift`] makes of an element, if it is one of these. Only asked of reducers with
+    /// [`Reducer::BY_VECTORS`], whose vectors then lift elements, too.
+    #[inline(always)]
+    fn addend(&self) -> Option<Addend> {
+        None
+    }
 
     /// The node of an empty sequence, if there is one. Combined with any node, on either side, it must give back that
     /// node's bits; for a floating-point sum that is -0.0.

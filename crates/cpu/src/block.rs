@@ -65,7 +65,7 @@ pub(super) fn low<const NEXT: bool, R: Reducer>(
     start: u64,
     nodes: &mut [MaybeUninit<R::Acc>; PIECE / GROUP],
 ) {
-    match lanes::<R>(level) {
+    match lanes(level, reducer) {
         // SAFETY: these are its lanes.
         16 => return unsafe { by_lanes::<NEXT, R, 16>(reducer, piece, start, nodes) },
         // SAFETY: these are its lanes.

@@ -3,9 +3,10 @@
 use core::marker::PhantomData;
 
 use super::precision::{Plain, Precision};
+use crate::dtype::DType;
 use crate::element::Element;
 use crate::real::{Accumulate, Real};
-use crate::reducer::Reducer;
+use crate::reducer::{Addend, Reducer};
 
 /// The addend of an element in a [`Sum`].
 pub trait Term: Copy + Send + Sync + 'static {
@@ -13,6 +14,8 @@ pub trait Term: Copy + Send + Sync + 'static {
     const IS_MAGNITUDE: bool = true;
     /// The addend of an element.
     fn term<R: Real>(x: R) -> R;
+    /// The same by name.
+    fn addend(dtype: DType) -> Addend;
     /// The sum of two elements' addends.
     #[inline(always)]
     fn pair<F, P: Precision<F>>(left: F, right: F) -> P::Real {
@@ -33,6 +36,10 @@ pub struct Square;
 impl Term for Value {
     const IS_MAGNITUDE: bool = false;
     #[inline(always)]
+    fn addend(dtype: DType) -> Addend {
+        Addend::Value(dtype)
+    }
+    #[inline(always)]
     fn term<R: Real>(x: R) -> R {
         x
     }
@@ -44,12 +51,20 @@ impl Term for Value {
 
 impl Term for Magnitude {
     #[inline(always)]
+    fn addend(dtype: DType) -> Addend {
+        Addend::Magnitude(dtype)
+    }
+    #[inline(always)]
     fn term<R: Real>(x: R) -> R {
         x.abs()
     }
 }
 
 impl Term for Square {
+    #[inline(always)]
+    fn addend(dtype: DType) -> Addend {
+        Addend::Square(dtype)
+    }
     #[inline(always)]
     fn term<R: Real>(x: R) -> R {
         x.square()
@@ -162,7 +177,12 @@ impl<T: Element, W: Term, P: Precision<T::Float>> Reducer for Sum<T, W, P> {
 
     const PADDED: bool = true;
 
-    const BY_VECTORS: bool = size_of::<P::Real>() == 8 && size_of::<T::Float>() == 8;
+    const BY_VECTORS: bool = size_of::<P::Real>() == size_of::<T::Float>();
+
+    #[inline(always)]
+    fn addend(&self) -> Option<Addend> {
+        (T::DTYPE.is_float() && !self.skip_nan).then(|| W::addend(T::DTYPE))
+    }
 
     #[inline(always)]
     fn identity(&self) -> Option<P::Real> {

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""Times operations on rows of tensors on a GPU through `wf.torch` beside PyTorch's own, and checks their bits.
+
+    pip install warpfold torch
+    bench/gpu_rows_bench.py [--samples 15] [--filter WORDS] [--compile] [--json FILE]
+
+Softmax, norms and cross-entropy, forward and backward, bfloat16 and float32. A sample is the time between two events of
+the stream, of a function whose tensors were all made before; sides take turns. The results of Warpfold are compared
+with the CPU's, bit by bit, on the first 64 rows: a row's result does not depend on the others. (Gradients of weights
+are sums over all rows, and are not compared here.) The line of a case has the median of Warpfold and of a copy of as
+many bytes as must be read and written, and how many times as long each peer takes. The exit status is 1 after a
+difference.
+"""
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+
+import torch
+import torch.nn.functional as F
+
+import warpfold as wf
+
+SHAPES = [(32768, 4096), (65536, 1536), (524288, 128), (32768, 2880), (8192, 32768), (1024, 262144)]
+LOGITS = [(8192, 32000), (8192, 50257), (4096, 152064)]
+
+
+def options():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--samples", type=int, default=15)
+    parser.add_argument("--filter", default="", help="only cases whose names have all of these words")
+    parser.add_argument("--compile", action="store_true", help="PyTorch compiled, too: half a minute for each case")
+    parser.add_argument("--json", help="where all samples are written")
+    return parser.parse_args()
+
+
+def cases():
+    """The name of each case, the bytes that it reads and writes over those of its rows, and what makes its sides."""
+    for dtype in (torch.bfloat16, torch.float32):
+        for shape in SHAPES:
+            if dtype == torch.float32 and shape not in (SHAPES[0], SHAPES[4]):
+                continue
+            of = f"{str(dtype)[6:]} {shape}"
+            yield f"softmax {of}", 2, lambda s=shape, d=dtype: unary(s, d, wf.torch.softmax, F.softmax, (-1,))
+            yield f"rms_norm {of}", 2, lambda s=shape, d=dtype: norm(s, d, "rms_norm", False)
+            yield f"layer_norm {of}", 2, lambda s=shape, d=dtype: norm(s, d, "layer_norm", False)
+            yield f"softmax backward {of}", 3, lambda s=shape, d=dtype: pulled(s, d, "softmax")
+            yield f"rms_norm backward {of}", 3, lambda s=shape, d=dtype: norm(s, d, "rms_norm", True)
+    for shape in LOGITS:
+        yield f"cross_entropy and gradient bfloat16 {shape}", 3, lambda s=shape: cross_entropy(s)
+
+
+def random(shape, dtype, seed=0):
+    return torch.randn(shape, generator=torch.Generator("cuda").manual_seed(seed), device="cuda", dtype=dtype)
+
+
+def unary(shape, dtype, ours, theirs, rest):
+    x = random(shape, dtype)
+    few = x[:64].cpu()
+    return {"warpfold": lambda: ours(x, *rest), "torch": lambda: theirs(x, *rest)}, lambda: ours(few, *rest)
+
+
+def norm(shape, dtype, name, backward):
+    x, weight = random(shape, dtype), random(shape[1:], dtype, 1)
+    eps = {"eps": 1e-5}
+    ours, theirs = getattr(wf.torch, name), getattr(F, name)
+    few = x[:64].cpu()
+    if not backward:
+        sides = {k: lambda f=f: f(x, shape[1:], weight, **eps) for k, f in (("warpfold", ours), ("torch", theirs))}
+        return sides, lambda: ours(few, shape[1:], weight.cpu(), **eps)
+    gradient = random(shape, dtype, 2)
+
+    def gradients(f, x, weight, gradient):
+        x, weight = x.detach().requires_grad_(), weight.detach().requires_grad_()
+        y = f(x, list(shape[1:]), weight, **eps)
+        return lambda: torch.autograd.grad(y, (x, weight), gradient, retain_graph=True)[0]
+
+    sides = {k: gradients(f, x, weight, gradient) for k, f in (("warpfold", ours), ("torch", theirs))}
+    return sides, lambda: gradients(ours, few, weight.cpu(), gradient[:64].cpu())()
+
+
+def pulled(shape, dtype, name):
+    x, gradient = random(shape, dtype), random(shape, dtype, 2)
+
+    def gradients(f, x, gradient):
+        x = x.detach().requires_grad_()
+        y = f(x, -1)
+        return lambda: torch.autograd.grad(y, x, gradient, retain_graph=True)[0]
+
+    ours, theirs = getattr(wf.torch, name), getattr(F, name)
+    sides = {"warpfold": gradients(ours, x, gradient), "torch": gradients(theirs, x, gradient)}
+    return sides, lambda: gradients(ours, x[:64].cpu(), gradient[:64].cpu())()
+
+
+def cross_entropy(shape):
+    x = random(shape, torch.bfloat16)
+    target = torch.randint(0, shape[1], shape[:1], device="cuda")
+
+    def gradients(f, x, target):
+        x = x.detach().requires_grad_()
+        return torch.autograd.grad(f(x, target, reduction="sum"), x)[0]
+
+    sides = {
+        "warpfold": lambda: gradients(wf.torch.cross_entropy, x, target),
+        "torch": lambda: gradients(F.cross_entropy, x, target),
+    }
+    return sides, lambda: gradients(wf.torch.cross_entropy, x[:64].cpu(), target[:64].cpu())
+
+
+def time(sides, samples):
+    """Microseconds of each sample of each side. The first round does not count."""
+    found = {name: [] for name in sides}
+    for round in range(samples + 2):
+        for name, call in sides.items():
+            start, end = (torch.cuda.Event(enable_timing=True) for _ in "se")
+            start.record()
+            call()
+            end.record()
+            end.synchronize()
+            if round > 1:
+                found[name].append(start.elapsed_time(end) * 1e3)
+    return found
+
+
+def main():
+    args, failed = options(), 0
+    words = ["git", "describe", "--always", "--dirty"]
+    revision = subprocess.run(words, capture_output=True, text=True).stdout.strip()
+    about = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "revision": revision}
+    record = {**about, "warpfold": wf.__version__, "cases": []}
+    print(", ".join(f"{key} {value}" for key, value in about.items()))
+    for name, passes, make in cases():
+        if not all(word in name for word in args.filter.split()):
+            continue
+        sides, few = make()
+        same = torch.equal(sides["warpfold"]()[:64].cpu().view(torch.int8), few().view(torch.int8))
+        failed += not same
+        size = sides["warpfold"]().numel() * sides["warpfold"]().element_size()
+        # A copy reads and writes each of its bytes.
+        block = torch.empty(passes * size // 2, dtype=torch.uint8, device="cuda")
+        to = torch.empty_like(block)
+        sides["copy"] = lambda block=block, to=to: to.copy_(block)
+        if args.compile:
+            torch._dynamo.reset()
+            sides["compiled"] = torch.compile(sides["torch"])
+        found = time(sides, args.samples)
+        median = {side: statistics.median(samples) for side, samples in found.items()}
+        ours, copy = median.pop("warpfold"), median.pop("copy")
+        peers = "  ".join(f"{side} {us:.0f} ({us / ours:.2f})" for side, us in median.items())
+        print(f"{name}: warpfold {ours:.0f} us  copy {copy:.0f} ({copy / ours:.2f})  {peers}")
+        if not same:
+            print("  OTHER BITS")
+        record["cases"].append({"case": name, "us": found, "same": same})
+        if args.json:
+            with open(args.json, "w") as file:
+                json.dump(record, file)
+        del sides, block, to
+        torch.cuda.empty_cache()
+    print(f"{len(record['cases'])} cases, {failed} with other bits")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
