@@ -5,8 +5,8 @@ import torch
 from . import _loss_ops, _ops
 
 
-def _checked(name, *tensors):
-    """Refuses what is no tensor of floats on the CPU."""
+def _checked(name, *tensors, floats=True):
+    """Refuses what is no tensor on the CPU, of floats unless any elements are taken."""
     for x in tensors:
         if not isinstance(x, torch.Tensor):
             raise TypeError(f"warpfold.torch.{name} takes tensors, not {type(x).__name__}")
@@ -15,7 +15,7 @@ def _checked(name, *tensors):
                 f"warpfold.torch.{name}: the tensor is on {x.device}, and the kernels of operations on rows are not "
                 f"there yet, only the CPU's: move it to the host first (x.cpu()), or call torch.nn.functional.{name}"
             )
-        if not x.is_floating_point():
+        if floats and not x.is_floating_point():
             raise TypeError(f"warpfold.torch.{name} takes floats, not {x.dtype}: cast the tensor first")
 
 
