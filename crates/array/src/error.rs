@@ -5,6 +5,7 @@ use warpfold_core::DType;
 use crate::cuda_error::CudaError;
 use crate::key_error::KeyError;
 use crate::op::{Op, names};
+use crate::pool_error::PoolError;
 use crate::row_error::RowError;
 
 /// What was wrong with a reduction, and what to do about it.
@@ -186,6 +187,9 @@ pub enum Error {
     /// Arrays or numbers that an operation on rows cannot use.
     #[error(transparent)]
     Row(#[from] RowError),
+    /// Windows, indices or numbers that a pooling or a `top_k` cannot use.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
     /// A part of a reduction that does not fit the other parts.
     #[error("{why}")]
     Spans {

@@ -18,6 +18,10 @@ pub trait Key: Ord + Copy + Send + Sync + Debug + core::ops::BitXor<Output = Sel
     fn from_small(n: u8) -> Self;
     /// Converts a number below 128 back.
     fn to_small(self) -> u8;
+    /// An unsigned integer of the same order, of no more bits than the key.
+    fn to_ordered(self) -> u64;
+    /// The inverse of [`Key::to_ordered`].
+    fn from_ordered(n: u64) -> Self;
     /// The greater of both, as unsigned integers.
     fn max_unsigned(self, other: Self) -> Self;
     /// The lesser of both, as unsigned integers.
@@ -38,6 +42,14 @@ macro_rules! key {
         #[inline(always)]
         fn to_small(self) -> u8 {
             self as u8
+        }
+        #[inline(always)]
+        fn to_ordered(self) -> u64 {
+            (self ^ <$t>::MIN) as $unsigned as u64
+        }
+        #[inline(always)]
+        fn from_ordered(n: u64) -> Self {
+            n as $t ^ <$t>::MIN
         }
         #[inline(always)]
         fn max_unsigned(self, other: Self) -> Self {

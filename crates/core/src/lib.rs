@@ -8,6 +8,7 @@
 //! * [`DType`] and [`Element`]: what an array holds, and what it accumulates in.
 //! * [`Reducer`]: identity, lift, combine, finish. The reducers are in [`ops`].
 //! * [`rows`]: what is computed of each row's reduction and each of its elements: softmax, norms, losses.
+//! * [`pool`]: windows of elements, what they become, and the order of `top_k`.
 //! * [`tree`]: the reference, a dozen lines. [`Span`]: a contiguous index range as its canonical nodes.
 #![no_std]
 #![cfg_attr(target_arch = "nvptx64", feature(asm_experimental_arch, core_float_math))]
@@ -25,6 +26,7 @@ mod float;
 mod half_float;
 mod key;
 pub mod ops;
+pub mod pool;
 mod real;
 mod reducer;
 pub mod rows;

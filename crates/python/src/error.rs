@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyTypeError, PyValueError}
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyType;
-use warpfold::{Error as Fault, KeyError, RowError};
+use warpfold::{Error as Fault, KeyError, PoolError, RowError};
 use warpfold_array::CudaError;
 
 pyo3::create_exception!(
@@ -24,6 +24,7 @@ pub fn of(py: Python<'_>, error: &Fault) -> PyErr {
         Fault::AxisOutOfRange { axis, rank } => axis_error(py, *axis, *rank),
         Fault::MaskDType { .. } | Fault::Key(KeyError::NotIntegers { .. }) => PyTypeError::new_err(text),
         Fault::Row(RowError::NotFloats { .. } | RowError::NotIntegers { .. }) => PyTypeError::new_err(text),
+        Fault::Pool(PoolError::IndexDType { .. }) => PyTypeError::new_err(text),
         Fault::Unsupported { option: "this ddof", .. } => PyValueError::new_err(text),
         Fault::Unsupported { .. } => PyTypeError::new_err(text),
         Fault::Memory { .. } | Fault::Cuda(CudaError::OutOfMemory { .. }) => PyMemoryError::new_err(text),

@@ -19,6 +19,7 @@
 //! - Op and dtype at run time: [`reduce`], [`describe`], [`explain`]; in pieces: [`Stream`].
 //! - By key: [`segmented`], [`group_by`], [`unique`], [`histogram`], [`KMeans`]; [`keys`] has the rest.
 //! - Of rows: [`softmax()`], [`rms_norm`], [`cross_entropy`] and their kin; their gradients and options in [`rows`].
+//! - Of windows: [`max_pool`], [`avg_pool`]; their gradients and indices in [`pool`]. [`top_k`] is in [`select`], too.
 //! - Of two arrays: [`zip()`], and then a loss, a dot product, a cosine, or a reducer of pairs.
 //! - On a device named at run time: [`reduce_on`] and the other functions whose names end in `_on`. Arrays that stay
 //!   on a GPU: the module `cuda`, with the feature of that name.
@@ -40,17 +41,18 @@ pub use elements::reduce_elements;
 #[cfg(feature = "emulator")]
 pub use emulate::{Emulated, emulate_elements};
 pub use on::{
-    GroupLabels, bincount_on, describe_groups_on, describe_on, describe_segments_on, group_by_on, group_first_on,
-    group_last_on, group_sizes_on, histogram_on, kmeans_on, kmeans_watched, layer_norm_on, log_softmax_on,
-    reduce_by_key_on, reduce_on, rms_norm_on, segmented_on, softmax_on, unique_on,
+    GroupLabels, avg_pool_backward_on, avg_pool_on, bincount_on, describe_groups_on, describe_on, describe_segments_on,
+    group_by_on, group_first_on, group_last_on, group_sizes_on, histogram_on, kmeans_on, kmeans_watched, layer_norm_on,
+    log_softmax_on, max_pool_backward_on, max_pool_on, reduce_by_key_on, reduce_on, rms_norm_on, segmented_on,
+    softmax_on, top_k_on, unique_on,
 };
 pub use typed::{
-    Over, View, Zip, all, any, argmax, argmin, count_nonzero, cross_entropy, layer_norm, log_softmax, logsumexp, max,
-    mean, min, minmax, norm, over, prod, rms_norm, softmax, std, sum, var, zip,
+    Over, View, Zip, all, any, argmax, argmin, avg_pool, count_nonzero, cross_entropy, layer_norm, log_softmax,
+    logsumexp, max, max_pool, mean, min, minmax, norm, over, prod, rms_norm, softmax, std, sum, top_k, var, zip,
 };
 pub use warpfold_array::{
-    Array, ArrayRef, Error, KeyError, MAX_RANK, Op, Options, Ord, Order, Precision, RowError, Scalar, Tensor, Value,
-    Values, problem,
+    Array, ArrayRef, Error, KeyError, MAX_RANK, Op, Options, Ord, Order, PoolError, Precision, RowError, Scalar,
+    Tensor, Value, Values, problem,
 };
 pub use warpfold_core as core;
 pub use warpfold_core::{DType, Element, Kind, Reducer, Span, bf16, f16};
@@ -59,7 +61,9 @@ pub use warpfold_cpu::keys::{
     Bins, Distinct, Groups, KMeans, Points, Segments, bincount, centroid_update, group_by, histogram, reduce_by_key,
     segmented, unique,
 };
-pub use warpfold_cpu::{Description, Plan, Spans, Stream, describe, explain, keys, reduce, reduce_into, rows};
+pub use warpfold_cpu::{
+    Description, Plan, Spans, Stream, describe, explain, keys, pool, reduce, reduce_into, rows, select,
+};
 
 /// The examples of the README are tests.
 #[cfg(all(doctest, feature = "cuda", feature = "ndarray"))]

@@ -26,7 +26,7 @@ macro_rules! with_float {
         }
     };
 }
-pub(super) use with_float;
+pub(crate) use with_float;
 
 /// A call of an operation, whose first array and axes have been checked.
 pub struct Call<'a> {
@@ -216,18 +216,39 @@ pub fn floats<F: RowFloat>(array: &ArrayRef<'_>) -> Result<Vec<F>, Error> {
     elements(array, F::gather(array.dtype(), array.is_swapped(), F::DTYPE))
 }
 
+/// An array of a dtype and shape in C order, all of whose elements `fill` writes, as rows along some axes.
+///
+/// # Safety
+/// `fill` writes all elements, or returns an error.
+///
+/// # Errors
+/// [`Error::Memory`]; what `fill` returns.
+pub unsafe fn with_results(
+    dtype: DType,
+    shape: Vec<usize>,
+    axes: &[usize],
+    fill: impl FnOnce(&Lines) -> Result<(), Error>,
+) -> Result<Array, Error> {
+    let n = shape.iter().product();
+    let mut values = with_dtype!(dtype, T => T::wrap(memory::room("the result", n)?));
+    fill(&Lines::dense(base(&mut values, n), dtype, &shape, axes))?;
+    // SAFETY: the caller vouches for `fill`.
+    unsafe { written(&mut values, n) };
+    Ok(Array { shape, values })
+}
+
 /// Floats rounded to a dtype, as an array of a shape.
 ///
 /// # Errors
 /// [`Error::Memory`].
 pub fn rounded<F: RowFloat>(floats: &[F], dtype: DType, shape: Vec<usize>) -> Result<Array, Error> {
-    let n = floats.len();
-    let mut values = with_dtype!(dtype, T => T::wrap(memory::room("the result", n)?));
-    let lines = Lines::dense(base(&mut values, n), dtype, &[n], &[0]);
-    // SAFETY: the new array has room for `n` elements, all of which are written.
-    unsafe {
-        lines.store(&Part { rows: 0..1, from: 0, n }, floats);
-        written(&mut values, n);
-    }
-    Ok(Array { shape, values })
+    let part = Part { rows: 0..1, from: 0, n: floats.len() };
+    let fill = |lines: &Lines| {
+        // SAFETY: the new array has room for as many elements.
+        unsafe { lines.store(&part, floats) };
+        Ok(())
+    };
+    // SAFETY: all floats are stored.
+    let flat = unsafe { with_results(dtype, vec![floats.len()], &[0], fill)? };
+    Ok(Array { shape, ..flat })
 }

@@ -4,12 +4,12 @@
 //! [`warpfold_core::rows`]. Sums are the library's tree, so a row's results depend on the row alone.
 #![cfg(feature = "reductions")]
 
-mod call;
+pub(crate) mod call;
 mod columns;
 mod each;
 mod engine;
 mod exponents;
-mod lines;
+pub(crate) mod lines;
 mod loss;
 mod nodes;
 mod norm;

@@ -73,6 +73,7 @@ from ._native import (
     sum,
     var,
 )
+from ._pool import MaxPool, TopK, avg_pool, avg_pool_backward, max_pool, max_pool_backward, top_k
 from ._reference import tree_reference
 from ._rows import (
     CrossEntropyLoss,
@@ -88,13 +89,17 @@ __all__ = [
     "Description",
     "Error",
     "KMeans",
+    "MaxPool",
     "NormGradients",
     "Spans",
     "Stream",
+    "TopK",
     "all",
     "any",
     "argmax",
     "argmin",
+    "avg_pool",
+    "avg_pool_backward",
     "bce_with_logits",
     "bce_with_logits_backward",
     "bincount",
@@ -124,6 +129,8 @@ __all__ = [
     "log_softmax_backward",
     "logsumexp",
     "max",
+    "max_pool",
+    "max_pool_backward",
     "mean",
     "min",
     "minmax",
@@ -151,6 +158,7 @@ __all__ = [
     "softmax_backward",
     "std",
     "sum",
+    "top_k",
     "tree_reference",
     "unique_all",
     "unique_counts",

@@ -8,6 +8,13 @@ from . import dask as dask
 from . import flox as flox
 from . import torch as torch
 from ._kmeans import KMeans as KMeans
+from ._pool import MaxPool as MaxPool
+from ._pool import TopK as TopK
+from ._pool import avg_pool as avg_pool
+from ._pool import avg_pool_backward as avg_pool_backward
+from ._pool import max_pool as max_pool
+from ._pool import max_pool_backward as max_pool_backward
+from ._pool import top_k as top_k
 from ._rows import CrossEntropyLoss as CrossEntropyLoss
 from ._rows import NormGradients as NormGradients
 from ._rows import bce_with_logits as bce_with_logits

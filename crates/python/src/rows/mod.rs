@@ -1,10 +1,11 @@
-//! Operations on rows: softmax, norms, cross-entropy, losses of two arrays, and their gradients.
+//! Operations on rows: softmax, norms, cross-entropy, losses of two arrays, pooling, and their gradients.
 
 mod call;
 mod class;
 mod norm;
 mod pairs;
 mod softmax;
+mod windows;
 
 use pyo3::prelude::*;
 
@@ -13,5 +14,6 @@ pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     softmax::add(module)?;
     norm::add(module)?;
     class::add(module)?;
-    pairs::add(module)
+    pairs::add(module)?;
+    windows::add(module)
 }

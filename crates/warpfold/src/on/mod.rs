@@ -27,6 +27,7 @@ macro_rules! on {
 mod counts;
 mod groups;
 mod kmeans;
+mod pool;
 mod reduce;
 mod rows;
 mod segments;
@@ -34,6 +35,7 @@ mod segments;
 pub use counts::{bincount_on, histogram_on, unique_on};
 pub use groups::{GroupLabels, describe_groups_on, group_by_on, group_first_on, group_last_on, group_sizes_on};
 pub use kmeans::{kmeans_on, kmeans_watched};
+pub use pool::{avg_pool_backward_on, avg_pool_on, max_pool_backward_on, max_pool_on, top_k_on};
 pub use reduce::{describe_on, reduce_on};
 pub use rows::{layer_norm_on, log_softmax_on, rms_norm_on, softmax_on};
 pub use segments::{describe_segments_on, reduce_by_key_on, segmented_on};
@@ -134,6 +136,8 @@ mod tests {
             kmeans_on(device, &KMeans::new(1), &points, None).map(|_| ()),
             softmax_on(device, floats, &[0], &warpfold_cpu::rows::Softmax::default()).map(|_| ()),
             rms_norm_on(device, floats, &[0], &warpfold_cpu::rows::Norm::default()).map(|_| ()),
+            max_pool_on(device, floats, &warpfold_cpu::pool::Pool::default(), true).map(|_| ()),
+            top_k_on(device, floats, 1, 0, true, None).map(|_| ()),
         ];
         for said in said {
             let error = said.expect_err("no such device");

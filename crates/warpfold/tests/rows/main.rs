@@ -3,9 +3,11 @@
 mod loss;
 mod norm;
 mod pairs;
+mod pool;
 #[path = "../all/reference.rs"]
 #[allow(dead_code)]
 mod reference;
+mod select;
 mod softmax;
 
 use reference::{Random, Strided};

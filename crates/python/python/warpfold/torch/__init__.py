@@ -29,6 +29,7 @@ from ._functions import (
 )
 from ._invariant import Report, batch_invariant
 from ._modules import CrossEntropyLoss, LayerNorm, LogSoftmax, RMSNorm, Softmax, TreeLinear
+from ._pool import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d, topk
 
 __all__ = [
     "CrossEntropyLoss",
@@ -38,6 +39,9 @@ __all__ = [
     "Report",
     "Softmax",
     "TreeLinear",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
     "batch_invariant",
     "binary_cross_entropy_with_logits",
     "cosine_similarity",
@@ -47,8 +51,12 @@ __all__ = [
     "l1_loss",
     "layer_norm",
     "log_softmax",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
     "mse_loss",
     "rms_norm",
     "smooth_l1_loss",
     "softmax",
+    "topk",
 ]

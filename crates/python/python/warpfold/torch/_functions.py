@@ -5,8 +5,10 @@ import torch
 from . import _composed, _loss_ops, _ops
 
 
-def _checked(name, *tensors, on_gpu=True):
-    """Refuses what is no tensor of floats on the CPU or, if the operation is there, an NVIDIA GPU."""
+def _checked(name, *tensors, floats=True, on_gpu=True):
+    """Refuses what is no tensor on the CPU or, if the operation is there, an NVIDIA GPU; and what are no floats, unless
+    any elements are taken.
+    """
     devices = ("cpu", "meta", "cuda") if on_gpu else ("cpu", "meta")
     for x in tensors:
         if not isinstance(x, torch.Tensor):
@@ -16,7 +18,7 @@ def _checked(name, *tensors, on_gpu=True):
                 f"warpfold.torch.{name}: the tensor is on {x.device}, where this operation is not computed yet: move it to "
                 f"the host first (x.cpu()), or call torch.nn.functional.{name}"
             )
-        if not x.is_floating_point():
+        if floats and not x.is_floating_point():
             raise TypeError(f"warpfold.torch.{name} takes floats, not {x.dtype}: cast the tensor first")
 
 
