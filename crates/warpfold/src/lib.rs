@@ -45,8 +45,8 @@ pub use on::{
     reduce_by_key_on, reduce_on, rms_norm_on, segmented_on, softmax_on, unique_on,
 };
 pub use typed::{
-    Over, View, Zip, all, any, argmax, argmin, count_nonzero, cross_entropy, layer_norm, log_softmax, logsumexp, max,
-    mean, min, minmax, norm, over, prod, rms_norm, softmax, std, sum, var, zip,
+    Over, View, Zip, all, any, argmax, argmin, count_nonzero, cross_entropy, group_norm, layer_norm, log_softmax,
+    logsumexp, max, mean, min, minmax, norm, over, prod, rms_norm, softmax, std, sum, var, zip,
 };
 pub use warpfold_array::{
     Array, ArrayRef, Error, KeyError, MAX_RANK, Op, Options, Ord, Order, Precision, RowError, Scalar, Tensor, Value,

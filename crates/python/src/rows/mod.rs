@@ -1,9 +1,11 @@
-//! Operations on rows: softmax, norms, cross-entropy, losses of two arrays, and their gradients.
+//! Operations on rows: softmax, norms, cross-entropy, losses of two arrays, sums by index, and their gradients.
 
 mod call;
+mod channels;
 mod class;
 mod norm;
 mod pairs;
+mod scatter;
 mod softmax;
 
 use pyo3::prelude::*;
@@ -12,6 +14,8 @@ use pyo3::prelude::*;
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     softmax::add(module)?;
     norm::add(module)?;
+    channels::add(module)?;
     class::add(module)?;
-    pairs::add(module)
+    pairs::add(module)?;
+    scatter::add(module)
 }

@@ -1,11 +1,15 @@
 //! Operations on rows against their definitions, bit for bit: any shape, axes, layout, dtype and number of threads.
 
+mod channels;
+mod distribution;
+mod given;
 mod loss;
 mod norm;
 mod pairs;
 #[path = "../all/reference.rs"]
 #[allow(dead_code)]
 mod reference;
+mod scatter;
 mod softmax;
 
 use reference::{Random, Strided};
