@@ -37,7 +37,7 @@ fn group_norm<'py>(
 fn group_norm_backward<'py>(
     x: &Bound<'py, PyAny>,
     gradient: &Bound<'py, PyAny>,
-    Count(groups): Count,
+    groups: Count,
     weight: Object<'_, 'py>,
     bias: Object<'_, 'py>,
     epsilon: f64,
@@ -47,7 +47,7 @@ fn group_norm_backward<'py>(
     let (x, gradient, weight, bias) = (input.layout()?, gradient.layout()?, layout(&weights)?, layout(&biases)?);
     let found = pool::run(input.py(), x.len(), |how| {
         let options = Norm { weight, weight_offset, bias, epsilon, threads: how.threads };
-        rows::group_norm_backward(x, gradient, groups, &options)
+        rows::group_norm_backward(x, gradient, groups.0, &options)
     })?;
     gradients(&input, &weights, &biases, found)
 }

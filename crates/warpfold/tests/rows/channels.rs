@@ -193,13 +193,15 @@ fn check_batches(r: &mut Random, dtype: DType, shape: &[usize], axis: usize, wha
                     (mean, m2 / n)
                 }
             };
-            (means.push(mean), variances.push(variance));
+            means.push(mean);
+            variances.push(variance);
             let inverse = 1.0 / (variance + epsilon as F).sqrt();
             let factor = factors.as_ref().map_or(inverse, |w| inverse * w[c]);
             let normal: Vec<F> = items.iter().map(|x| (x - mean) * inverse).collect();
             let dot = sum!(F, indices.iter().zip(&normal).map(|(&i, normal)| g[i] * normal));
             let total = sum!(F, indices.iter().map(|&i| g[i]));
-            (dots.push(dot), totals.push(total));
+            dots.push(dot);
+            totals.push(total);
             for (&i, normal) in indices.iter().zip(&normal) {
                 let y = factors.as_ref().map_or(*normal, |w| normal * w[c]);
                 want[i] = rounded(addends.as_ref().map_or(y, |b| y + b[c]), dtype);

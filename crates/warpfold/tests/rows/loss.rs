@@ -9,7 +9,7 @@ use warpfold::{ArrayRef, DType, Error, RowError, Scalar};
 use crate::distribution;
 use crate::given::Given;
 use crate::reference::{Random, Strided};
-use crate::{FLOATS, bits, float, floats, many, problem, rounded, rows, same, wide, with_float};
+use crate::{bits, floats, many, problem, rounded, rows, same, wide, with_float};
 
 const INTEGERS: [DType; 4] = [DType::I64, DType::I16, DType::I32, DType::I8];
 
