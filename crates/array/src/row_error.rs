@@ -16,8 +16,11 @@ pub enum RowError {
         /// Its dtype.
         dtype: DType,
     },
-    /// Targets that are no integers.
-    #[error("targets are indices of classes, but these have dtype {dtype}: cast them to an integer dtype")]
+    /// Targets that are neither integers nor a distribution for each row.
+    #[error(
+        "targets are indices of classes, or floats of the shape of the logits, but these have dtype {dtype}: cast them \
+         to an integer dtype"
+    )]
     NotIntegers {
         /// The dtype of the targets.
         dtype: DType,
@@ -44,6 +47,26 @@ pub enum RowError {
         /// The number of classes.
         classes: usize,
     },
+    /// Indices that are no integers.
+    #[error("{op}: indices are integers, but these have dtype {dtype}: cast them to an integer dtype")]
+    NotIndices {
+        /// The operation.
+        op: &'static str,
+        /// The dtype of the indices.
+        dtype: DType,
+    },
+    /// An index beyond the places that there are.
+    #[error("{op}: index {index}, number {at} in row-major order, is not below {len}, the number of places")]
+    Index {
+        /// The operation.
+        op: &'static str,
+        /// The first such index, in row-major order.
+        at: usize,
+        /// As given.
+        index: i128,
+        /// The number of places.
+        len: usize,
+    },
     /// No classes to choose from.
     #[error("cross_entropy of shape {shape:?}: axis {axis} has the classes, and there are none")]
     NoClasses {
@@ -51,6 +74,16 @@ pub enum RowError {
         shape: Vec<usize>,
         /// The axis of the classes.
         axis: usize,
+    },
+    /// Channels that are no multiple of the groups.
+    #[error("{op} of {channels} channels in {groups} groups: give a number of groups that divides the channels")]
+    Groups {
+        /// The operation.
+        op: &'static str,
+        /// The length of axis 1.
+        channels: usize,
+        /// As given.
+        groups: usize,
     },
     /// A number out of its range.
     #[error("{op} with {what} {value}: give {range}")]

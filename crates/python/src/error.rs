@@ -23,7 +23,9 @@ pub fn of(py: Python<'_>, error: &Fault) -> PyErr {
     match error {
         Fault::AxisOutOfRange { axis, rank } => axis_error(py, *axis, *rank),
         Fault::MaskDType { .. } | Fault::Key(KeyError::NotIntegers { .. }) => PyTypeError::new_err(text),
-        Fault::Row(RowError::NotFloats { .. } | RowError::NotIntegers { .. }) => PyTypeError::new_err(text),
+        Fault::Row(RowError::NotFloats { .. } | RowError::NotIntegers { .. } | RowError::NotIndices { .. }) => {
+            PyTypeError::new_err(text)
+        }
         Fault::Pool(PoolError::IndexDType { .. }) => PyTypeError::new_err(text),
         Fault::Unsupported { option: "this ddof", .. } => PyValueError::new_err(text),
         Fault::Unsupported { .. } => PyTypeError::new_err(text),

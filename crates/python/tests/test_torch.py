@@ -126,9 +126,9 @@ OPERATORS = {
     "log_softmax": lambda: (make(3, 5).T, -1),
     "softmax_backward": lambda: (make(3, 5), make(3, 5, seed=1), 0),
     "log_softmax_backward": lambda: (make(3, 5), make(3, 5, seed=1), 0),
-    "rms_norm": lambda: (make(3, 5), make(5), None, 1, 1e-5),
-    "layer_norm": lambda: (make(3, 2, 5), make(2, 5), make(2, 5), 2, 1e-5),
-    "layer_norm_backward": lambda: (make(3, 5, seed=1), make(3, 5), make(5), None, 1, 1e-5),
+    "rms_norm": lambda: (make(3, 5), make(5), None, 1, 1e-5, 1.0),
+    "layer_norm": lambda: (make(3, 2, 5), make(2, 5), make(2, 5), 2, 1e-5, 0.0),
+    "layer_norm_backward": lambda: (make(3, 5, seed=1), make(3, 5), make(5), None, 1, 1e-5, 0.0),
     "cross_entropy": lambda: (make(2, 5, 4), CLASSES, None, 1, -100, 0.1, "mean"),
     "cross_entropy_backward": lambda: (make(2, 4), make(2, 5, 4), CLASSES, None, 1, -100, 0.0, "none"),
     "loss": lambda: (make(3, 4), make(3, 4, seed=1), "huber", 0.5, "mean"),
@@ -302,6 +302,9 @@ def test_tensors_on_devices():
         for call in (
             lambda: wf.torch.kl_div(x, x),
             lambda: wf.torch.binary_cross_entropy_with_logits(x, x),
+            lambda: wf.torch.cross_entropy(x, x),
+            lambda: wf.torch.group_norm(x, 1),
+            lambda: wf.torch.topk(x, 1),
             lambda: wf.torch.softmax(torch.empty(2, 3, device="mps"), 1),
         ):
             with pytest.raises(TypeError, match="not computed yet.*cpu"):

@@ -112,6 +112,28 @@ def test_cosines_and_products(dtype, monkeypatch):
         same(_composed.product(x, y), expected)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sums_by_index(dtype):
+    rng = Random(9)
+    for special in (False, True):
+        x, source = (rng.tensor(n, 9, dtype=dtype, special=special) for n in (20, 300))
+        index = torch.randint(0, 15, (300,), generator=rng.of)
+        for alpha in (1.0, -0.3):
+            same(_composed.index_add(x, 0, index, source, alpha), wf.index_add(x, 0, index, source, alpha=alpha))
+            given = x.t(), 1, index, source.t(), alpha
+            same(_composed.index_add(*given), wf.index_add(*given[:4], alpha=alpha))
+        index = torch.randint(0, 20, (300, 5), generator=rng.of)
+        same(_composed.scatter_add(x, 0, index, source[:, :5]), wf.scatter_add(x, 0, index, source[:, :5]))
+        labels = torch.randint(0, 15, (30, 10), generator=rng.of)
+        for padding in (-1, 3):
+            for by_frequency in (False, True):
+                given = source.view(30, 10, 9), labels, 20
+                options = {"padding_idx": None if padding < 0 else padding, "scale_grad_by_freq": by_frequency}
+                found = _composed.embedding_backward(*given, padding, by_frequency)
+                same(found, wf.embedding_backward(*given, **options))
+        same(_composed.sums(x, source[:20].double()), wf.rms_norm(x, residual=source[:20].double())[1])
+
+
 def test_what_is_wrong():
     x, target = torch.zeros(2, 3), torch.tensor([0, 3])
     options = 1, -100, 0.0, None, "none"

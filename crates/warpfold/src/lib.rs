@@ -47,8 +47,9 @@ pub use on::{
     softmax_on, top_k_on, unique_on,
 };
 pub use typed::{
-    Over, View, Zip, all, any, argmax, argmin, avg_pool, count_nonzero, cross_entropy, layer_norm, log_softmax,
-    logsumexp, max, max_pool, mean, min, minmax, norm, over, prod, rms_norm, softmax, std, sum, top_k, var, zip,
+    Over, View, Zip, all, any, argmax, argmin, avg_pool, count_nonzero, cross_entropy, group_norm, layer_norm,
+    log_softmax, logsumexp, max, max_pool, mean, min, minmax, norm, over, prod, rms_norm, softmax, std, sum, top_k,
+    var, zip,
 };
 pub use warpfold_array::{
     Array, ArrayRef, Error, KeyError, MAX_RANK, Op, Options, Ord, Order, PoolError, Precision, RowError, Scalar,

@@ -1,4 +1,4 @@
-//! Cross-entropy of a row of logits and a class.
+//! Cross-entropy of a row of logits, and a class or a distribution over classes.
 
 use crate::float::Float;
 
@@ -17,6 +17,20 @@ impl<F: Float> ClassWeights<F> {
     pub fn smoothed(smoothing: f64, classes: usize) -> Self {
         Self { target: F::from_f64(1.0 - smoothing), each: F::from_f64(smoothing / classes as f64) }
     }
+
+    /// The share of a class in the loss of a distribution in which it has this probability.
+    #[inline(always)]
+    pub fn share(self, probability: F) -> F {
+        let smoothed = probability.mul(self.target).add(self.each);
+        if self.each == F::ZERO { probability } else { smoothed }
+    }
+}
+
+/// The gradient of a logit in the loss of a distribution, times `scale`: from the softmax, the weighted share of the
+/// class, and the sum of these shares.
+#[inline(always)]
+pub fn distribution_gradient<F: Float>(softmax: F, share: F, total: F, scale: F) -> F {
+    softmax.mul(total).sub(share).mul(scale)
 }
 
 /// The loss of a row, and its gradient.

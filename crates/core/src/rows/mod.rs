@@ -8,7 +8,7 @@ mod norm;
 mod pairs;
 mod softmax;
 
-pub use loss::{ClassLoss, ClassWeights};
+pub use loss::{ClassLoss, ClassWeights, distribution_gradient};
 pub use norm::{Norm, NormGradient};
 pub use pairs::{BinaryEntropy, Cosine, Distance, Divergence, Dots, Huber, Loss, Product, Squared};
 pub use softmax::{LogSoftmax, Softmax, log_softmax_gradient, softmax_gradient};

@@ -32,10 +32,15 @@ impl<F: Float> Norm<F> {
         Self::with(row.mean, row.m2, count, epsilon)
     }
 
+    /// By a mean and a variance that are given.
+    #[inline(always)]
+    pub fn given(mean: F, variance: F, epsilon: F) -> Self {
+        Self { mean, inverse: F::ONE.div(variance.add(epsilon).sqrt()) }
+    }
+
     #[inline(always)]
     fn with(mean: F, squares: F, count: u64, epsilon: F) -> Self {
-        let square = squares.div(F::from_count(count));
-        Self { mean, inverse: F::ONE.div(square.add(epsilon).sqrt()) }
+        Self::given(mean, squares.div(F::from_count(count)), epsilon)
     }
 
     /// An element, normalised.

@@ -34,7 +34,7 @@ impl Work<'_> {
     /// As of [`Work::segments`], whose checks have been made.
     pub(super) unsafe fn segments_in_order(&self, cuts: Cuts<'_>, out: &Output<Value>) {
         let lines = self.problem.outputs;
-        let each = (CHUNK / 4 / self.problem.count).clamp(1, lines.div_ceil(4 * self.threads));
+        let each = (CHUNK / 4 / self.problem.count.max(1)).clamp(1, lines.div_ceil(4 * self.threads));
         self.quiet_tasks(lines.div_ceil(each), &|task| {
             let lines = task * each..lines.min((task + 1) * each);
             self.tell(lines.len() * self.problem.count);

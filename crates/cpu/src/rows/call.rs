@@ -51,6 +51,8 @@ pub struct Results<F, S> {
     pub columns: Vec<Vec<F>>,
     /// The results of all elements, if they were asked for.
     pub array: Option<Array>,
+    /// The elements of the first input after they were prepared, if the operation keeps them.
+    pub prepared: Option<Array>,
 }
 
 /// The results that are asked for, beside sums down the rows.
@@ -146,14 +148,18 @@ impl<'a> Call<'a> {
         let dtype = x.dtype();
         let mut stats = memory::room("what rows are reduced to", if want.stats { rows } else { 0 })?;
         let elements = if want.array { rows * len } else { 0 };
-        let mut array = with_dtype!(dtype, T => T::wrap(memory::room("the result", elements)?));
+        let kept = if op.keeps_prepared() { rows * len } else { 0 };
+        let [mut array, mut prepared] = [room(dtype, elements)?, room(dtype, kept)?];
         let mut columns = vec![vec![F::ZERO; len]; op.columns()];
         if rows > 0 && len > 0 {
             let places = Output::new(&mut stats.spare_capacity_mut()[..if want.stats { rows } else { 0 }]);
-            let output = want.array.then(|| Lines::dense(base(&mut array, elements), dtype, x.shape(), axes));
+            let output = |values: &mut Values, n| Lines::dense(base(values, n), dtype, x.shape(), axes);
+            let prepared = op.keeps_prepared().then(|| output(&mut prepared, kept));
+            let output = want.array.then(|| output(&mut array, elements));
             columns = on_threads(self.threads, |threads| {
-                let (output, stats) = (output.as_ref(), want.stats.then_some(&places));
-                let work = Work { op, inputs, mask, output, stats, rows, len, threads };
+                let (output, prepared) = (output.as_ref(), prepared.as_ref());
+                let stats = want.stats.then_some(&places);
+                let work = Work { op, inputs, mask, output, prepared, stats, rows, len, threads };
                 // SAFETY: an ArrayRef's elements are readable, and all inputs have the shape of the first array, whose
                 // rows along these axes are as many, and so long. The results are new memory, with room for all.
                 unsafe { work.run() }
@@ -162,14 +168,42 @@ impl<'a> Call<'a> {
             // Rows of no elements; their operations have no use for what they are reduced to.
             stats.resize(rows, O::Stat::default());
         }
-        // SAFETY: `run` has written the place of each row and each element of the output.
+        // SAFETY: `run` has written the place of each row and each element of the outputs.
         unsafe {
             stats.set_len(if want.stats { rows } else { 0 });
             written(&mut array, elements);
+            written(&mut prepared, kept);
         }
-        let array = want.array.then(|| Array { shape: x.shape().to_vec(), values: array });
-        Ok(Results { stats, columns, array })
+        let of_shape = |values| Array { shape: x.shape().to_vec(), values };
+        let array = want.array.then(|| of_shape(array));
+        let prepared = op.keeps_prepared().then(|| of_shape(prepared));
+        Ok(Results { stats, columns, array, prepared })
     }
+}
+
+/// An array without elements yet, which has room for `n`.
+fn room(dtype: DType, n: usize) -> Result<Values, Error> {
+    Ok(with_dtype!(dtype, T => T::wrap(memory::room("the result", n)?)))
+}
+
+/// A new array, whose elements `write` writes to an address, in C order.
+///
+/// # Errors
+/// [`Error::Memory`], and those of `write`.
+///
+/// # Safety
+/// `write` writes all elements, or returns an error.
+pub unsafe fn created<T>(
+    dtype: DType,
+    shape: Vec<usize>,
+    write: impl FnOnce(*mut u8) -> Result<T, Error>,
+) -> Result<(Array, T), Error> {
+    let n = shape.iter().product();
+    let mut values = room(dtype, n)?;
+    let of = write(base(&mut values, n))?;
+    // SAFETY: the caller vouches for all elements.
+    unsafe { written(&mut values, n) };
+    Ok((Array { shape, values }, of))
 }
 
 /// The address of the elements of an array without elements yet, which has room for `n`.
@@ -242,13 +276,12 @@ pub unsafe fn with_results(
 /// # Errors
 /// [`Error::Memory`].
 pub fn rounded<F: RowFloat>(floats: &[F], dtype: DType, shape: Vec<usize>) -> Result<Array, Error> {
-    let part = Part { rows: 0..1, from: 0, n: floats.len() };
-    let fill = |lines: &Lines| {
-        // SAFETY: the new array has room for as many elements.
-        unsafe { lines.store(&part, floats) };
+    let n = floats.len();
+    let write = |base| {
+        // SAFETY: the new array has room for `n` elements.
+        unsafe { Lines::dense(base, dtype, &[n], &[0]).store(&Part { rows: 0..1, from: 0, n }, floats) };
         Ok(())
     };
-    // SAFETY: all floats are stored.
-    let flat = unsafe { with_results(dtype, vec![floats.len()], &[0], fill)? };
-    Ok(Array { shape, ..flat })
+    // SAFETY: all elements are written.
+    Ok(unsafe { created(dtype, shape, write) }?.0)
 }

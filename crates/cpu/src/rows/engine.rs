@@ -9,7 +9,6 @@ use std::ops::Range;
 
 use warpfold_core::Reducer;
 
-use crate::gather::Gather;
 use crate::output::Output;
 use crate::parallel::{for_each, results};
 use crate::policy::{BLOCK, CHUNK, ONE_THREAD};
@@ -17,75 +16,7 @@ use crate::tree::combine_nodes;
 
 use super::columns::Columns;
 use super::lines::{Lines, Part, RowFloat};
-
-/// The most inputs of an operation.
-pub const INPUTS: usize = 3;
-
-/// A node of a row: two numbers, whatever they are.
-pub type Node<F> = [F; 2];
-
-/// Some elements of some rows, at most a block of them.
-pub struct Block<'a, F> {
-    /// Which.
-    pub part: Part,
-    /// The elements of each input, row after row.
-    pub x: [&'a [F]; INPUTS],
-    /// For each element, 0 if it is masked out.
-    pub mask: Option<&'a [u8]>,
-    /// Room for a number of each element.
-    pub terms: &'a mut [F],
-    /// Whether `terms` is as the last round has left it.
-    pub fresh: bool,
-}
-
-/// An operation on rows.
-pub trait RowOp<F: RowFloat>: Sync {
-    /// What a row was reduced to.
-    type Stat: Copy + Default + Send + Sync;
-
-    /// How often a row is reduced.
-    fn rounds(&self) -> usize {
-        1
-    }
-
-    /// Whether elements of the first input are changed before they are used.
-    fn prepares(&self) -> bool {
-        false
-    }
-
-    /// Changes them.
-    fn prepare(&self, _x: &mut [F], _mask: Option<&[u8]>) {}
-
-    /// The node of each row of the block, which is zero before.
-    fn reduce(&self, round: usize, block: &mut Block<'_, F>, stats: &[Self::Stat], nodes: &mut [Node<F>]);
-
-    /// The node above two neighbours of so many elements.
-    fn join(&self, _round: usize, left: (Node<F>, u64), right: (Node<F>, u64)) -> Node<F> {
-        [left.0[0].add(right.0[0]), left.0[1].add(right.0[1])]
-    }
-
-    /// What follows from the node of a row.
-    fn finish(&self, round: usize, row: usize, node: Node<F>, stat: &mut Self::Stat);
-
-    /// The results of the block's elements.
-    fn map(&self, block: &mut Block<'_, F>, stats: &[Self::Stat], out: &mut [F]);
-
-    /// How many numbers of each element are summed down the rows.
-    fn columns(&self) -> usize {
-        0
-    }
-
-    /// One of these numbers, of the block's elements.
-    fn column(&self, _which: usize, _block: &Block<'_, F>, _stats: &[Self::Stat], _out: &mut [F]) {}
-}
-
-/// An array, and how its elements become floats.
-pub struct Input<T> {
-    /// Where they are.
-    pub lines: Lines,
-    /// Reads and converts.
-    pub gather: Gather<T>,
-}
+pub use super::op::{Block, INPUTS, Input, Node, RowOp};
 
 /// An operation on the rows of arrays.
 pub struct Work<'a, F: RowFloat, O: RowOp<F>> {
@@ -97,6 +28,8 @@ pub struct Work<'a, F: RowFloat, O: RowOp<F>> {
     pub mask: Option<&'a Input<u8>>,
     /// Where results go, if they are asked for.
     pub output: Option<&'a Lines>,
+    /// Where the elements of the first input go after they were prepared, if they are asked for.
+    pub prepared: Option<&'a Lines>,
     /// Where it goes what rows are reduced to, if that is asked for.
     pub stats: Option<&'a Output<O::Stat>>,
     /// The number of rows.
@@ -157,7 +90,7 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
     /// Computes all that is asked for, and returns the sums down the rows.
     ///
     /// # Safety
-    /// The rows of inputs and mask are readable, as many as there are, and so long. Those of the output are writable,
+    /// The rows of inputs and mask are readable, as many as there are, and so long. Those of the outputs are writable,
     /// and nobody else uses them, nor the places of the stats, of which there is one for each row.
     pub unsafe fn run(&self) -> Vec<Vec<F>> {
         let across = self.inputs.iter().any(|input| input.lines.across());
@@ -286,6 +219,10 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
         let Room { x, mask, terms, out } = room;
         // SAFETY: the caller's.
         let (x, mask) = unsafe { self.load(part, x, mask) };
+        if let Some(prepared) = self.prepared {
+            // SAFETY: the caller vouches for this output, too, and this part of it is this task's.
+            unsafe { prepared.store(part, x[0]) };
+        }
         terms.resize(part.rows.len() * part.n, F::ZERO);
         out.resize((part.rows.len() * part.n).min(BLOCK), F::ZERO);
         let fresh = stats.is_empty();
@@ -343,7 +280,8 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
             &mask_room[..n]
         });
         let mut x: [&[F]; INPUTS] = [&[]; INPUTS];
-        for (i, (input, room)) in self.inputs.iter().zip(room).enumerate() {
+        // The first input last: it may be changed by the second.
+        for (i, (input, room)) in self.inputs.iter().zip(room).enumerate().rev() {
             let prepares = i == 0 && self.op.prepares();
             // SAFETY: the caller vouches for the rows.
             let in_place = if prepares { None } else { unsafe { input.lines.in_place(part) } };
@@ -352,7 +290,7 @@ impl<F: RowFloat, O: RowOp<F>> Work<'_, F, O> {
                 // SAFETY: the caller vouches for the rows, and there is room for the part.
                 unsafe { input.lines.load(input.gather, part, room.as_mut_ptr()) };
                 if prepares {
-                    self.op.prepare(&mut room[..n], mask);
+                    self.op.prepare(&mut room[..n], x[1], mask);
                 }
                 &room[..n]
             });

@@ -271,3 +271,29 @@ unsafe fn round<F: RowFloat, T: Element>(from: *const F, n: usize, to: *mut u8, 
         },
     );
 }
+
+/// Rounds floats to a dtype: they become its elements.
+pub fn round_to<F: RowFloat>(dtype: DType, x: &mut [F]) {
+    let (first, n) = (x.as_mut_ptr(), x.len());
+    if F::DTYPE == DType::F32 {
+        // SAFETY: `F` is `f32`, and the slice is borrowed for the call.
+        let x = unsafe { std::slice::from_raw_parts_mut(first.cast::<f32>(), n) };
+        match dtype {
+            DType::F16 => through::<f16>(x),
+            DType::BF16 => through::<bf16>(x),
+            _ => {}
+        }
+    }
+}
+
+/// Rounds to a type and back.
+fn through<T: Element<Float = f32>>(x: &mut [f32]) {
+    vectorize(
+        #[inline(always)]
+        || {
+            for x in x {
+                *x = T::from_float(*x).float();
+            }
+        },
+    );
+}

@@ -1,26 +1,23 @@
-//! Cross-entropy of logits and classes: the loss and its gradient.
+//! Cross-entropy of logits, and classes or distributions over them: the loss and its gradient.
 
 use warpfold_array::{Array, ArrayRef, Error, Op, Options, RowError};
-use warpfold_core::ops::Powers;
-use warpfold_core::rows::{ClassLoss, ClassWeights, LogSoftmax, Softmax};
-use warpfold_core::{DType, Kind};
+use warpfold_core::rows::ClassWeights;
 
-use crate::load::Loaded;
 use crate::reduction::reduce;
-use crate::simd::vectorize;
 
-use super::call::{Call, Want, elements, floats, rounded, with_float};
-use super::engine::{Block, Input, Node, RowOp};
-use super::exponents;
-use super::lines::{Part, RowFloat};
-use super::nodes::sums;
+use super::call::{Call, Want, floats, rounded, with_float};
+use super::classes::{Classes, Row, classes};
+use super::distribution::Distributions;
+use super::engine::{Input, RowOp};
+use super::lines::RowFloat;
 
 /// What becomes of the losses of all rows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum LossReduction {
     /// They are the result.
     None,
-    /// Their sum over the sum of their targets' weights; rows that are ignored have no weight.
+    /// Their sum over the sum of their targets' weights; rows that are ignored have no weight. Of distributions their
+    /// sum over the number of rows.
     #[default]
     Mean,
     /// Their sum.
@@ -41,7 +38,7 @@ pub enum LossReduction {
 /// ```
 #[derive(Clone, Copy)]
 pub struct CrossEntropy<'a> {
-    /// Rows with this target have the loss 0 and the gradient 0. Default -100.
+    /// Rows with this target have the loss 0 and the gradient 0. Default -100. Distributions have no such rows.
     pub ignore: i64,
     /// The share of the loss that is spread evenly over all classes. Default 0.
     pub smoothing: f64,
@@ -74,7 +71,8 @@ pub struct CrossEntropyLoss {
 }
 
 /// The cross-entropy of rows of logits along an axis and the class of each row: its logsumexp less the logit of the
-/// class. `targets` is an array of integers of the shape of the other axes.
+/// class. `targets` is an array of integers of the shape of the other axes. An array of floats of the shape of the
+/// logits has a probability of each class: the loss is the sum of the classes' losses, each times its probability.
 ///
 /// ```
 /// use warpfold::{ArrayRef, rows};
@@ -83,6 +81,9 @@ pub struct CrossEntropyLoss {
 /// let target = [2u8];
 /// let target = ArrayRef::from_slice(&target, &[])?;
 /// let loss = rows::cross_entropy(logits, target, 0, &rows::CrossEntropy::default())?;
+/// assert_eq!(loss.into_vec::<f32>().unwrap(), [4f32.ln()]);
+/// let distribution = ArrayRef::flat(&[0.5f32, 0.5, 0.0, 0.0]);
+/// let loss = rows::cross_entropy(logits, distribution, 0, &rows::CrossEntropy::default())?;
 /// assert_eq!(loss.into_vec::<f32>().unwrap(), [4f32.ln()]);
 /// # Ok::<(), warpfold::Error>(())
 /// ```
@@ -145,8 +146,15 @@ fn run<F: RowFloat>(
         return Err(RowError::Number { op: call.op, what, value: smoothing, range }.into());
     }
     let (shape, dtype) = (call.lengths(false), logits.dtype());
-    call.shape("the targets", &targets, &shape)?;
-    let targets = classes(call, logits, &targets, options.ignore)?;
+    let of_distributions = targets.dtype().is_float() && targets.shape().len() == logits.shape().len();
+    match of_distributions {
+        true => call.alike("the targets", &targets)?,
+        false => call.shape("the targets", &targets, &shape)?,
+    }
+    if call.len == 0 {
+        return Err(RowError::NoClasses { shape: logits.shape().to_vec(), axis: call.axes[0] }.into());
+    }
+    let classes = if of_distributions { Vec::new() } else { classes(call, &targets, options.ignore)? };
     let weights = match &options.weights {
         Some(weights) => {
             call.floats("the weights", weights.dtype())?;
@@ -165,180 +173,48 @@ fn run<F: RowFloat>(
         None => vec![F::ONE; of_result.iter().product()],
     };
     let divisor = match (reduction, &options.weights) {
+        (LossReduction::Mean, _) if of_distributions => F::from_count(call.rows as u64),
         (LossReduction::Mean, Some(_)) => {
-            let of_rows: Vec<F> = targets.iter().map(|target| target.map_or(F::ZERO, |class| weights[class])).collect();
-            sum(&of_rows, options)?
+            let weight = |target: &Option<usize>| target.map_or(F::ZERO, |class| weights[class]);
+            sum(&classes.iter().map(weight).collect::<Vec<F>>(), options)?
         }
-        (LossReduction::Mean, None) => F::from_count(targets.iter().flatten().count() as u64),
+        (LossReduction::Mean, None) => F::from_count(classes.iter().flatten().count() as u64),
         _ => F::ONE,
     };
     scales.iter_mut().for_each(|scale| *scale = scale.div(divisor));
-    let input = call.input::<F>(*logits);
-    let total = if smoothing == 0.0 { F::ZERO } else { sum(&weights, options)? };
-    let op = Loss {
-        logits: targets.iter().enumerate().map(|(row, class)| logit(&input, row, *class)).collect(),
-        shares: ClassWeights::smoothed(smoothing, call.len),
-        dtype,
-        targets,
-        weights,
-        total,
-        scales,
+    let (input, shares) = (call.input::<F>(*logits), ClassWeights::smoothed(smoothing, call.len));
+    let (rows, gradient) = match of_distributions {
+        true => {
+            let op = Distributions { dtype, shares, weights: options.weights.is_some().then_some(weights), scales };
+            rows_of(call, &op, &[input, call.input(targets)], want)?
+        }
+        false => {
+            let total = if smoothing == 0.0 { F::ZERO } else { sum(&weights, options)? };
+            let op = Classes::new(dtype, shares, classes, &input, (weights, total), scales);
+            rows_of(call, &op, &[input], want)?
+        }
     };
-    let results = call.run(&op, &[input], None, want)?;
-    let losses: Vec<F> = results.stats.iter().map(|row| row.loss).collect();
+    let losses: Vec<F> = rows.iter().map(|row| row.loss).collect();
     let loss = match reduction {
         LossReduction::None => rounded(&losses, dtype, shape)?,
         _ => rounded(&[sum(&losses, options)?.div(divisor)], dtype, Vec::new())?,
     };
-    Ok((loss, results.array, results.stats.iter().map(|row| row.log.log).collect()))
+    Ok((loss, gradient, rows.iter().map(|row| row.log.log).collect()))
+}
+
+/// The reductions of all rows, and the gradient if it is asked for.
+fn rows_of<F: RowFloat, O: RowOp<F, Stat = Row<F>>>(
+    call: &Call<'_>,
+    op: &O,
+    inputs: &[Input<F>],
+    want: Want,
+) -> Result<(Vec<Row<F>>, Option<Array>), Error> {
+    let results = call.run(op, inputs, None, want)?;
+    Ok((results.stats, results.array))
 }
 
 /// The tree over a list.
 fn sum<F: RowFloat>(x: &[F], options: &CrossEntropy<'_>) -> Result<F, Error> {
     let sum = reduce(Op::Sum, ArrayRef::flat(x), &Options { threads: options.threads, ..Options::default() })?;
     Ok(F::of(sum.values.get(0)).expect("a sum of floats has their dtype"))
-}
-
-/// The class of each row; `None` if it is ignored.
-fn classes(
-    call: &Call<'_>,
-    logits: &ArrayRef<'_>,
-    targets: &ArrayRef<'_>,
-    ignore: i64,
-) -> Result<Vec<Option<usize>>, Error> {
-    let dtype = targets.dtype();
-    if !matches!(dtype.kind(), Kind::Signed | Kind::Unsigned) {
-        return Err(RowError::NotIntegers { dtype }.into());
-    }
-    if call.len == 0 {
-        return Err(RowError::NoClasses { shape: logits.shape().to_vec(), axis: call.axes[0] }.into());
-    }
-    // Unsigned numbers beyond 2^63 become negative ones.
-    let targets = elements(targets, i64::gather(dtype, targets.is_swapped(), DType::I64))?;
-    let class = |(row, target): (usize, i64)| match usize::try_from(target) {
-        _ if target == ignore => Ok(None),
-        Ok(class) if class < call.len => Ok(Some(class)),
-        _ => {
-            let target = if dtype == DType::U64 { i128::from(target as u64) } else { i128::from(target) };
-            Err(RowError::Target { row, target, classes: call.len }.into())
-        }
-    };
-    targets.into_iter().enumerate().map(class).collect()
-}
-
-/// The logit of a row's class; 0 if the row is ignored.
-fn logit<F: RowFloat>(logits: &Input<F>, row: usize, class: Option<usize>) -> F {
-    let mut logit = F::ZERO;
-    if let Some(from) = class {
-        // SAFETY: the row and the class are within the logits, which are readable; there is room for one number.
-        unsafe { logits.lines.load(logits.gather, &Part { rows: row..row + 1, from, n: 1 }, &mut logit) };
-    }
-    logit
-}
-
-struct Loss<F> {
-    dtype: DType,
-    shares: ClassWeights<F>,
-    /// The class of each row.
-    targets: Vec<Option<usize>>,
-    /// The logit of that class.
-    logits: Vec<F>,
-    /// The weight of each class.
-    weights: Vec<F>,
-    /// Their sum, if smoothing needs it.
-    total: F,
-    /// The gradient of each row's loss, or of all.
-    scales: Vec<F>,
-}
-
-/// The reductions of a row, and its loss.
-#[derive(Clone, Copy, Default)]
-struct Row<F> {
-    softmax: Softmax<F>,
-    log: LogSoftmax<F>,
-    loss: F,
-}
-
-impl<F: RowFloat> Loss<F> {
-    fn is_smooth(&self) -> bool {
-        self.shares.each != F::ZERO
-    }
-
-    /// The loss of a row of a class.
-    fn of(&self, class: usize) -> ClassLoss<F> {
-        ClassLoss::new(self.shares, self.weights[class], self.total)
-    }
-}
-
-impl<F: RowFloat> RowOp<F> for Loss<F> {
-    type Stat = Row<F>;
-
-    fn rounds(&self) -> usize {
-        1 + self.is_smooth() as usize
-    }
-
-    fn reduce(&self, round: usize, block: &mut Block<'_, F>, stats: &[Row<F>], nodes: &mut [Node<F>]) {
-        if round == 0 {
-            return exponents::reduce(self.dtype, block, nodes);
-        }
-        let n = block.part.n;
-        let weights = &self.weights[block.part.from..block.part.from + n];
-        // The exponentials are needed again. So log-probabilities are in a place of their own.
-        let mut logs = vec![F::ZERO; block.x[0].len()];
-        for ((x, row), logs) in block.x[0].chunks_exact(n).zip(stats).zip(logs.chunks_exact_mut(n)) {
-            vectorize(
-                #[inline(always)]
-                || {
-                    for ((x, weight), log) in x.iter().zip(weights).zip(logs) {
-                        *log = row.log.log_probability(*x).mul(*weight);
-                    }
-                },
-            );
-        }
-        sums(&logs, n, nodes, 0);
-    }
-
-    fn join(&self, round: usize, left: (Node<F>, u64), right: (Node<F>, u64)) -> Node<F> {
-        match round {
-            0 => exponents::join(left.0, right.0),
-            _ => [left.0[0].add(right.0[0]), F::ZERO],
-        }
-    }
-
-    fn finish(&self, round: usize, row: usize, node: Node<F>, stat: &mut Row<F>) {
-        if round == 0 {
-            let node = Powers { scale: node[0], sum: node[1] };
-            *stat = Row { softmax: Softmax::of(node), log: LogSoftmax::of(node), loss: F::ZERO };
-        }
-        if let Some(class) = self.targets[row].filter(|_| round + 1 == self.rounds()) {
-            let target = stat.log.log_probability(self.logits[row]);
-            stat.loss = self.of(class).loss(target, node[0]);
-        }
-    }
-
-    fn map(&self, block: &mut Block<'_, F>, stats: &[Row<F>], out: &mut [F]) {
-        let (n, from) = (block.part.n, block.part.from);
-        exponents::softmax(self.dtype, block, |row| stats[row].softmax, out);
-        let weights = &self.weights[from..from + n];
-        for (row, out) in block.part.rows.clone().zip(out.chunks_exact_mut(n)) {
-            let Some(class) = self.targets[row] else {
-                out.fill(F::ZERO);
-                continue;
-            };
-            let scale = self.scales[if self.scales.len() == 1 { 0 } else { row }];
-            let loss = self.of(class);
-            let target = class.checked_sub(from).filter(|&at| at < n).map(|at| (at, out[at]));
-            vectorize(
-                #[inline(always)]
-                || {
-                    for (out, weight) in out.iter_mut().zip(weights) {
-                        *out = loss.gradient(*out, *weight, false, scale);
-                    }
-                },
-            );
-            if let Some((at, probability)) = target {
-                out[at] = loss.gradient(probability, weights[at], true, scale);
-            }
-        }
-    }
 }

@@ -1,18 +1,11 @@
 //! Root-mean-square norm and layer norm, and their gradients.
 
 use warpfold_array::{Array, ArrayRef, Error};
-use warpfold_core::ops::{Deviation, Moments, Square, Sum};
-use warpfold_core::rows::{Norm as Row, NormGradient};
-use warpfold_core::{DType, Reducer};
-
-use crate::kernel::Tree;
-use crate::moments::Spread;
-use crate::simd::vectorize;
+use warpfold_core::DType;
 
 use super::call::{Call, Want, floats, rounded, with_float};
-use super::engine::{Block, Node, RowOp};
+use super::layer::{Backward, Forward, OfElements, Statistics};
 use super::lines::RowFloat;
-use super::nodes::{nodes, sums};
 
 /// The options of [`rms_norm`] and [`layer_norm`].
 ///
@@ -56,13 +49,38 @@ pub struct NormGradients {
     pub bias: Option<Array>,
 }
 
+/// A norm of sums, and the sums.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResidualNorm {
+    /// The norm: an array of the shape and dtype of the elements.
+    pub y: Array,
+    /// The sums of elements and residuals, rounded to their dtype: what was normalised.
+    pub sum: Array,
+}
+
 /// A norm and its gradients as public functions: a row has the documentation and the name of each, and whether the norm
 /// is layer norm.
 macro_rules! norms {
-    ($($(#[$of_norm:meta])* $norm:ident, $(#[$of_gradients:meta])* $gradients:ident, layer $layer:literal;)*) => {$(
+    ($(
+        $(#[$of_norm:meta])* $norm:ident,
+        $(#[$of_residual:meta])* $residual:ident,
+        $(#[$of_gradients:meta])* $gradients:ident,
+        layer $layer:literal;
+    )*) => {$(
         $(#[$of_norm])*
         pub fn $norm(x: ArrayRef<'_>, axes: &[isize], options: &Norm<'_>) -> Result<Array, Error> {
-            forward((stringify!($norm), $layer), x, axes, options)
+            Ok(forward((stringify!($norm), $layer), x, None, axes, options)?.0)
+        }
+
+        $(#[$of_residual])*
+        pub fn $residual(
+            x: ArrayRef<'_>,
+            residual: ArrayRef<'_>,
+            axes: &[isize],
+            options: &Norm<'_>,
+        ) -> Result<ResidualNorm, Error> {
+            let (y, sum) = forward((stringify!($residual), $layer), x, Some(residual), axes, options)?;
+            Ok(ResidualNorm { y, sum: sum.expect("the sums are kept") })
         }
 
         $(#[$of_gradients])*
@@ -94,6 +112,24 @@ norms! {
     /// # Errors
     /// [`warpfold_array::RowError`]: no floats, or weights of another shape; bad axes; [`Error::Memory`].
     rms_norm,
+    /// The [`rms_norm`] of the sums of two arrays of the same shape, and these sums in the dtype of `x`, in which they
+    /// are normalised. The gradient of either array is that of the sum: [`rms_norm_backward`] of `sum`, plus the
+    /// gradient that `sum` has from elsewhere.
+    ///
+    /// ```
+    /// use warpfold::{ArrayRef, rows};
+    ///
+    /// let (x, residual) = ([1.0f32, 7.0], [2.0f32, -10.0]);
+    /// let options = rows::Norm { epsilon: 0.0, ..rows::Norm::default() };
+    /// let found = rows::rms_norm_residual(ArrayRef::flat(&x), ArrayRef::flat(&residual), &[0], &options)?;
+    /// assert_eq!(found.sum.into_vec::<f32>().unwrap(), [3.0, -3.0]);
+    /// assert_eq!(found.y.into_vec::<f32>().unwrap(), [1.0, -1.0]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`rms_norm`]; residuals of another shape.
+    rms_norm_residual,
     /// The gradients of [`rms_norm`] of the elements `x`, from that of its result.
     ///
     /// ```
@@ -123,6 +159,11 @@ norms! {
     /// # Errors
     /// As [`rms_norm`].
     layer_norm,
+    /// The [`layer_norm`] of the sums of two arrays, as [`rms_norm_residual`].
+    ///
+    /// # Errors
+    /// As [`rms_norm_residual`].
+    layer_norm_residual,
     /// The gradients of [`layer_norm`], as [`rms_norm_backward`].
     ///
     /// ```
@@ -143,10 +184,26 @@ norms! {
 /// A function's name, and whether the norm is layer norm.
 type Named = (&'static str, bool);
 
-fn forward((name, layer): Named, x: ArrayRef<'_>, axes: &[isize], options: &Norm<'_>) -> Result<Array, Error> {
+/// The norm, and the sums if there are residuals.
+fn forward(
+    (name, layer): Named,
+    x: ArrayRef<'_>,
+    residual: Option<ArrayRef<'_>>,
+    axes: &[isize],
+    options: &Norm<'_>,
+) -> Result<(Array, Option<Array>), Error> {
     let call = Call::new(name, x, axes, options.threads)?;
     check(&call, options)?;
-    with_float!(x.dtype(), F => call.map(&Forward::<F>::new(layer, &call, options)?, &[call.input(x)], None))
+    with_float!(x.dtype(), F => {
+        let mut inputs = vec![call.input::<F>(x)];
+        if let Some(residual) = residual {
+            call.alike("the residuals", &residual)?;
+            inputs.push(call.input(residual));
+        }
+        let op = of::<F>(layer, &call, options, residual.map(|_| x.dtype()))?;
+        let results = call.run(&op, &inputs, None, Want { stats: false, array: true })?;
+        Ok((results.array.expect("the array was asked for"), results.prepared))
+    })
 }
 
 fn backward(
@@ -160,7 +217,7 @@ fn backward(
     call.alike("the gradients", &gradient)?;
     with_float!(x.dtype(), F => {
         let (weight, bias) = (options.weight.is_some(), options.bias.is_some());
-        let op = Backward { forward: Forward::<F>::new(layer, &call, options)?, weight, bias };
+        let op = Backward { forward: of::<F>(layer, &call, options, None)?, weight, bias };
         let inputs = [call.input(x), call.input(gradient)];
         let results = call.run(&op, &inputs, None, Want { stats: false, array: true })?;
         let mut columns = results.columns.into_iter();
@@ -187,184 +244,26 @@ fn check(call: &Call<'_>, options: &Norm<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-struct Forward<F> {
+/// The norm of rows with these weights. `sums`: the dtype of the sums, if there are residuals.
+fn of<F: RowFloat>(
     layer: bool,
-    len: u64,
-    epsilon: F,
-    /// With the offset; 1 without weights, which changes no bit.
-    weight: Vec<F>,
-    /// -0.0 without biases, which changes no bit.
-    bias: Vec<F>,
+    call: &Call<'_>,
+    options: &Norm<'_>,
+    sums: Option<DType>,
+) -> Result<Forward<F, OfElements<F>>, Error> {
+    let statistics = Statistics { layer, len: call.len as u64, epsilon: F::from_f64(options.epsilon) };
+    let weight = weights(options)?.unwrap_or_else(|| vec![F::ONE; call.len]);
+    let bias = options.bias.map(|bias| floats(&bias)).transpose()?;
+    let affine = OfElements { weight, bias: bias.unwrap_or_else(|| vec![F::NOTHING; call.len]) };
+    Ok(Forward { statistics, sums, affine })
 }
 
-impl<F: RowFloat> Forward<F> {
-    fn new(layer: bool, call: &Call<'_>, options: &Norm<'_>) -> Result<Self, Error> {
-        let offset = F::from_f64(options.weight_offset);
-        let mut weight = options.weight.map(|weight| floats::<F>(&weight)).transpose()?;
-        if options.weight_offset != 0.0 {
-            weight.iter_mut().flatten().for_each(|weight| *weight = weight.add(offset));
-        }
-        let bias = options.bias.map(|bias| floats::<F>(&bias)).transpose()?;
-        Ok(Self {
-            layer,
-            len: call.len as u64,
-            epsilon: F::from_f64(options.epsilon),
-            weight: weight.unwrap_or_else(|| vec![F::ONE; call.len]),
-            bias: bias.unwrap_or_else(|| vec![F::NOTHING; call.len]),
-        })
+/// The weights with their offset, if there are any.
+pub fn weights<F: RowFloat>(options: &Norm<'_>) -> Result<Option<Vec<F>>, Error> {
+    let offset = F::from_f64(options.weight_offset);
+    let mut weight = options.weight.map(|weight| floats::<F>(&weight)).transpose()?;
+    if options.weight_offset != 0.0 {
+        weight.iter_mut().flatten().for_each(|weight| *weight = weight.add(offset));
     }
-
-    fn nodes(&self, x: &[F], n: usize, to: &mut [Node<F>]) {
-        if self.layer {
-            nodes(&Spread(Deviation::<F>::new(0.0, false)), x, n, |row, node| to[row] = [node.mean, node.m2]);
-        } else {
-            nodes(&Tree(Sum::<F, Square>::norm2()), x, n, |row, squares| to[row] = [squares, F::ZERO]);
-        }
-    }
-
-    fn row(&self, node: Node<F>) -> Row<F> {
-        if self.layer {
-            Row::layer(Moments { mean: node[0], m2: node[1] }, self.len, self.epsilon)
-        } else {
-            Row::rms(node[0], self.len, self.epsilon)
-        }
-    }
-}
-
-impl<F: RowFloat> RowOp<F> for Forward<F> {
-    type Stat = Row<F>;
-
-    fn reduce(&self, _round: usize, block: &mut Block<'_, F>, _stats: &[Row<F>], nodes: &mut [Node<F>]) {
-        self.nodes(block.x[0], block.part.n, nodes);
-    }
-
-    fn join(&self, _round: usize, left: (Node<F>, u64), right: (Node<F>, u64)) -> Node<F> {
-        if !self.layer {
-            return [left.0[0].add(right.0[0]), F::ZERO];
-        }
-        let [a, b] = [left.0, right.0].map(|[mean, m2]| Moments { mean, m2 });
-        let Moments { mean, m2 } = Deviation::<F>::new(0.0, false).combine_counted(a, left.1, b, right.1);
-        [mean, m2]
-    }
-
-    fn finish(&self, _round: usize, _row: usize, node: Node<F>, stat: &mut Row<F>) {
-        *stat = self.row(node);
-    }
-
-    fn map(&self, block: &mut Block<'_, F>, stats: &[Row<F>], out: &mut [F]) {
-        let n = block.part.n;
-        let of_row = block.part.from..block.part.from + n;
-        let (weight, bias) = (&self.weight[of_row.clone()], &self.bias[of_row]);
-        for ((x, row), out) in block.x[0].chunks_exact(n).zip(stats).zip(out.chunks_exact_mut(n)) {
-            vectorize(
-                #[inline(always)]
-                || {
-                    for (((x, out), weight), bias) in x.iter().zip(out).zip(weight).zip(bias) {
-                        *out = row.normalised(*x).mul(*weight).add(*bias);
-                    }
-                },
-            );
-        }
-    }
-}
-
-struct Backward<F> {
-    forward: Forward<F>,
-    /// Whether weights have a gradient.
-    weight: bool,
-    /// Whether biases have one.
-    bias: bool,
-}
-
-impl<F: RowFloat> RowOp<F> for Backward<F> {
-    type Stat = (Row<F>, NormGradient<F>);
-
-    fn rounds(&self) -> usize {
-        2
-    }
-
-    fn reduce(&self, round: usize, block: &mut Block<'_, F>, stats: &[Self::Stat], nodes: &mut [Node<F>]) {
-        let Block { part, x: [x, gradient, _], terms, .. } = block;
-        let n = part.n;
-        if round == 0 {
-            return self.forward.nodes(x, n, nodes);
-        }
-        let weight = &self.forward.weight[part.from..part.from + n];
-        for (gradient, terms) in gradient.chunks_exact(n).zip(terms.chunks_exact_mut(n)) {
-            vectorize(
-                #[inline(always)]
-                || {
-                    for ((gradient, weight), term) in gradient.iter().zip(weight).zip(terms) {
-                        *term = gradient.mul(*weight);
-                    }
-                },
-            );
-        }
-        if self.forward.layer {
-            sums(terms, n, nodes, 0);
-        }
-        for ((x, terms), (row, _)) in x.chunks_exact(n).zip(terms.chunks_exact_mut(n)).zip(stats) {
-            vectorize(
-                #[inline(always)]
-                || {
-                    for (x, term) in x.iter().zip(terms) {
-                        *term = term.mul(row.normalised(*x));
-                    }
-                },
-            );
-        }
-        sums(terms, n, nodes, 1);
-    }
-
-    fn join(&self, round: usize, left: (Node<F>, u64), right: (Node<F>, u64)) -> Node<F> {
-        match round {
-            0 => self.forward.join(round, left, right),
-            _ => [left.0[0].add(right.0[0]), left.0[1].add(right.0[1])],
-        }
-    }
-
-    fn finish(&self, round: usize, _row: usize, node: Node<F>, (row, gradient): &mut Self::Stat) {
-        match round {
-            0 => *row = self.forward.row(node),
-            _ => *gradient = NormGradient::of(node[0], node[1], self.forward.len),
-        }
-    }
-
-    fn map(&self, block: &mut Block<'_, F>, stats: &[Self::Stat], out: &mut [F]) {
-        let n = block.part.n;
-        let weight = &self.forward.weight[block.part.from..block.part.from + n];
-        let rows = block.x[0].chunks_exact(n).zip(block.x[1].chunks_exact(n)).zip(stats);
-        for (((x, gradient), (row, of_row)), out) in rows.zip(out.chunks_exact_mut(n)) {
-            vectorize(
-                #[inline(always)]
-                || {
-                    for (((x, gradient), weight), out) in x.iter().zip(gradient).zip(weight).zip(out) {
-                        *out = of_row.gradient(*row, row.normalised(*x), gradient.mul(*weight));
-                    }
-                },
-            );
-        }
-    }
-
-    fn columns(&self) -> usize {
-        self.weight as usize + self.bias as usize
-    }
-
-    fn column(&self, which: usize, block: &Block<'_, F>, stats: &[Self::Stat], out: &mut [F]) {
-        if which == 1 || !self.weight {
-            return out.copy_from_slice(block.x[1]);
-        }
-        let n = block.part.n;
-        let rows = block.x[0].chunks_exact(n).zip(block.x[1].chunks_exact(n)).zip(stats);
-        for (((x, gradient), (row, _)), out) in rows.zip(out.chunks_exact_mut(n)) {
-            vectorize(
-                #[inline(always)]
-                || {
-                    for ((x, gradient), out) in x.iter().zip(gradient).zip(out) {
-                        *out = gradient.mul(row.normalised(*x));
-                    }
-                },
-            );
-        }
-    }
+    Ok(weight)
 }

@@ -194,7 +194,7 @@ impl<F: RowFloat> RowOp<F> for Forward<F> {
         self.scales() || self.masked
     }
 
-    fn prepare(&self, x: &mut [F], mask: Option<&[u8]>) {
+    fn prepare(&self, x: &mut [F], _other: &[F], mask: Option<&[u8]>) {
         let (nothing, scale) = (F::ZERO.sub(F::ONE).div(F::ZERO), self.scale);
         vectorize(
             #[inline(always)]

@@ -15,8 +15,11 @@ from ._pool import avg_pool_backward as avg_pool_backward
 from ._pool import max_pool as max_pool
 from ._pool import max_pool_backward as max_pool_backward
 from ._pool import top_k as top_k
+from ._rows import BatchNorm as BatchNorm
 from ._rows import CrossEntropyLoss as CrossEntropyLoss
 from ._rows import NormGradients as NormGradients
+from ._rows import batch_norm as batch_norm
+from ._rows import batch_norm_backward as batch_norm_backward
 from ._rows import bce_with_logits as bce_with_logits
 from ._rows import bce_with_logits_backward as bce_with_logits_backward
 from ._rows import cosine_similarity as cosine_similarity
@@ -25,8 +28,12 @@ from ._rows import cross_entropy as cross_entropy
 from ._rows import cross_entropy_gradient as cross_entropy_gradient
 from ._rows import dot as dot
 from ._rows import dot_backward as dot_backward
+from ._rows import embedding_backward as embedding_backward
+from ._rows import group_norm as group_norm
+from ._rows import group_norm_backward as group_norm_backward
 from ._rows import huber as huber
 from ._rows import huber_backward as huber_backward
+from ._rows import index_add as index_add
 from ._rows import kl_div as kl_div
 from ._rows import kl_div_backward as kl_div_backward
 from ._rows import l1 as l1
@@ -39,6 +46,7 @@ from ._rows import mse as mse
 from ._rows import mse_backward as mse_backward
 from ._rows import rms_norm as rms_norm
 from ._rows import rms_norm_backward as rms_norm_backward
+from ._rows import scatter_add as scatter_add
 from ._rows import softmax as softmax
 from ._rows import softmax_backward as softmax_backward
 

@@ -11,6 +11,11 @@ class NormGradients(NamedTuple):
     weight: Any
     bias: Any
 
+class BatchNorm(NamedTuple):
+    y: Any
+    mean: Any
+    var: Any
+
 class CrossEntropyLoss(NamedTuple):
     loss: Any
     gradient: Any
@@ -54,6 +59,7 @@ def rms_norm(
     bias: Array | None = None,
     axis: Axis = -1,
     *,
+    residual: Array | None = None,
     epsilon: float = 1e-5,
     weight_offset: float = 0.0,
 ) -> Any: ...
@@ -73,6 +79,7 @@ def layer_norm(
     bias: Array | None = None,
     axis: Axis = -1,
     *,
+    residual: Array | None = None,
     epsilon: float = 1e-5,
     weight_offset: float = 0.0,
 ) -> Any: ...
@@ -85,6 +92,46 @@ def layer_norm_backward(
     *,
     epsilon: float = 1e-5,
     weight_offset: float = 0.0,
+) -> NormGradients: ...
+def group_norm(
+    x: Array,
+    num_groups: int,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    *,
+    epsilon: float = 1e-5,
+    weight_offset: float = 0.0,
+) -> Any: ...
+def group_norm_backward(
+    x: Array,
+    gradient: Array,
+    num_groups: int,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    *,
+    epsilon: float = 1e-5,
+    weight_offset: float = 0.0,
+) -> NormGradients: ...
+def batch_norm(
+    x: Array,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    axis: int = 1,
+    *,
+    mean: Array | None = None,
+    var: Array | None = None,
+    epsilon: float = 1e-5,
+) -> BatchNorm: ...
+def batch_norm_backward(
+    x: Array,
+    gradient: Array,
+    weight: Array | None = None,
+    bias: Array | None = None,
+    axis: int = 1,
+    *,
+    mean: Array | None = None,
+    var: Array | None = None,
+    epsilon: float = 1e-5,
 ) -> NormGradients: ...
 def cross_entropy(
     logits: Array,
@@ -225,4 +272,26 @@ def cosine_similarity_backward(
     axis: Axis = -1,
     *,
     epsilon: float = 1e-8,
+) -> Any: ...
+def index_add(
+    x: Array,
+    axis: int,
+    index: Array,
+    source: Array,
+    *,
+    alpha: float = 1.0,
+) -> Any: ...
+def scatter_add(
+    x: Array,
+    axis: int,
+    index: Array,
+    source: Array,
+) -> Any: ...
+def embedding_backward(
+    gradient: Array,
+    indices: Array,
+    num_embeddings: int,
+    *,
+    padding_idx: int | None = None,
+    scale_grad_by_freq: bool = False,
 ) -> Any: ...

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use pyo3::exceptions::PyTypeError;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyTuple};
+use pyo3::types::PyBool;
 use warpfold::Op;
 use warpfold::cuda::{ArrayView, Reduction, Stream};
 

@@ -48,14 +48,45 @@ macro_rules! text {
     (@ offset) => {
         "weight_offset : float\n    Added to each weight: 1 for weights that are stored as their distance from 1.\n"
     };
+    (@ residual) => {
+        "residual : array, optional\n    Of the shape of `x`: added to it first. Two arrays are the result, then.\n"
+    };
+    (@ samples) => { "x : array\n    Of floats: axis 0 has samples, axis 1 channels.\n" };
+    (@ groups) => { "num_groups : int\n    Into how many groups of neighbours the channels go.\n" };
+    (@ of_channels) => {
+        "weight, bias : array, optional\n    A factor of each channel's normalised elements, and what is added after \
+         that.\n"
+    };
+    (@ channels) => { "axis : int\n    That of the channels.\n" };
+    (@ places) => { "x : array\n    Of floats.\n" };
+    (@ added) => { "axis : int\n    That of the indices.\n" };
+    (@ index) => {
+        "index : array of int\n    Where indices of `source` go, along one axis.\nsource : array\n    Of floats: of \
+         the shape of `x` but for `axis`, where it is as long as `index`.\n"
+    };
+    (@ alpha) => { "alpha : float\n    A factor of the sums.\n" };
+    (@ indices) => {
+        "index, source : array\n    Integers and floats of one shape, along other axes at most that of `x`: where each \
+         element goes.\n"
+    };
+    (@ taken) => {
+        "gradient : array\n    Of floats: that of the rows that were taken, of the shape of `indices` and an axis \
+         more.\nindices : array of int\n    The rows that were taken.\nnum_embeddings : int\n    How many rows \
+         there are.\npadding_idx : int, optional\n    This row has no gradient.\nscale_grad_by_freq : bool\n    \
+         Whether the gradient of a row is divided by how often it was taken.\n"
+    };
     (@ logits) => { "logits : array\n    Of floats, with an axis of classes.\n" };
-    (@ targets) => { "targets : array of int\n    The class of each row: of the shape of the other axes.\n" };
+    (@ targets) => {
+        "targets : array\n    Of integers, the class of each row: of the shape of the other axes. Or of floats, the \
+         probabilities\n    of the classes: of the shape of `logits`.\n"
+    };
     (@ classes) => { "axis : int\n    That of the classes.\n" };
     (@ class_options) => {
-        "ignore_index : int\n    Rows with this target have the loss 0.\nlabel_smoothing : float\n    The share of the \
+        "ignore_index : int\n    Rows with this class have the loss 0.\nlabel_smoothing : float\n    The share of the \
          loss that is spread evenly over all classes, between 0 and 1.\nweight : array, optional\n    The weight of \
          each class.\nreduction : {\"mean\", \"sum\", \"none\"}\n    What becomes of the losses of all rows. The mean \
-         is their sum over that of the weights of their\n    targets, without rows that are ignored.\n"
+         is their sum over that of the weights of their\n    classes, without rows that are ignored; of probabilities \
+         over the number of rows.\n"
     };
     (@ class_gradient) => {
         "gradient : array, optional\n    That of the loss, of its shape. By default 1.\n"

@@ -1,4 +1,4 @@
-//! Cross-entropy of logits and classes.
+//! Cross-entropy of logits, and classes or distributions over them.
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -12,7 +12,8 @@ use crate::pool;
     [logits targets classes class_options],
     "scalar or array\n    The loss, or that of each row, in the dtype of the logits. The mean of no rows is NaN.",
     ">>> bool(wf.cross_entropy([[0.0, 0.0], [3.0, 3.0]], [1, 0]) == np.log(2.0))\nTrue\n\
-     >>> bool(wf.cross_entropy([[0.0, 1000.0]], [0], reduction=\"sum\") == 1000)\nTrue\n"
+     >>> bool(wf.cross_entropy([[0.0, 1000.0]], [0], reduction=\"sum\") == 1000)\nTrue\n\
+     >>> bool(wf.cross_entropy([[0.0, 0.0]], [[0.25, 0.75]]) == np.log(2.0))\nTrue\n"
 )]
 #[pyfunction]
 #[pyo3(signature = (

@@ -1,9 +1,11 @@
-//! Operations on rows: softmax, norms, cross-entropy, losses of two arrays, pooling, and their gradients.
+//! Operations on rows: softmax, norms, cross-entropy, losses of two arrays, pooling, sums by index, and their gradients.
 
 mod call;
+mod channels;
 mod class;
 mod norm;
 mod pairs;
+mod scatter;
 mod softmax;
 mod windows;
 
@@ -13,7 +15,9 @@ use pyo3::prelude::*;
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     softmax::add(module)?;
     norm::add(module)?;
+    channels::add(module)?;
     class::add(module)?;
     pairs::add(module)?;
+    scatter::add(module)?;
     windows::add(module)
 }

@@ -5,59 +5,83 @@ use pyo3::types::PyTuple;
 use warpfold::Array;
 use warpfold::cuda;
 use warpfold::cuda::rows::{RowArrays, RowMap};
-use warpfold::rows::{self, Norm};
+use warpfold::rows::{self, Norm, NormGradients};
 
 use super::call::{Axes, Object, computed, host, layout, optional, text};
 use crate::gpu::GpuRows;
 use crate::input::Input;
 use crate::pool;
 
-/// A gradient that there is if the array is given, as an array of that kind.
-fn of<'py>(
-    py: Python<'py>,
-    array: &Option<Input<'py>>,
-    gradient: Option<Array>,
-) -> PyResult<Option<Bound<'py, PyAny>>> {
-    array.as_ref().zip(gradient).map(|(array, gradient)| array.result(py, gradient, None)).transpose()
+/// The gradients of a norm, each as an array of the kind that was given.
+pub fn gradients<'py>(
+    x: &Input<'py>,
+    weight: &Option<Input<'py>>,
+    bias: &Option<Input<'py>>,
+    found: NormGradients,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let py = x.py();
+    let of = |array: &Option<Input<'py>>, gradient: Option<Array>| {
+        array.as_ref().zip(gradient).map(|(array, gradient)| array.result(py, gradient, None)).transpose()
+    };
+    PyTuple::new(py, [Some(x.result(py, found.x, None)?), of(weight, found.weight)?, of(bias, found.bias)?])
 }
 
 /// The two norms and their gradients: names, first lines and examples of each. A gradient's docstring is Python's, in
 /// `warpfold._rows`.
 macro_rules! functions {
-    ($($name:ident, $first:literal, $example:literal, $backward:ident;)*) => {
+    ($($name:ident, $residual:ident, $first:literal, $example:literal, $backward:ident;)*) => {
         $(
             #[doc = text!(
                 $first,
-                [x weight axis epsilon offset],
-                "array\n    Of the shape and dtype of `x`.",
+                [x weight axis residual epsilon offset],
+                "array, or a tuple of two arrays\n    Of the shape and dtype of `x`: the norm, and if there are \
+                 residuals the sums, rounded to that dtype,\n    which were normalised.",
                 $example
             )]
             #[pyfunction]
             #[pyo3(signature = (
-                x, weight=None, bias=None, axis=Axes::last(), *, epsilon=1e-5, weight_offset=0.0
+                x, weight=None, bias=None, axis=Axes::last(), *, residual=None, epsilon=1e-5, weight_offset=0.0
             ))]
-            #[pyo3(text_signature = "(x, weight=None, bias=None, axis=-1, *, epsilon=1e-05, weight_offset=0.0)")]
+            #[pyo3(text_signature =
+                "(x, weight=None, bias=None, axis=-1, *, residual=None, epsilon=1e-05, weight_offset=0.0)"
+            )]
             fn $name<'py>(
                 x: &Bound<'py, PyAny>,
                 weight: Object<'_, 'py>,
                 bias: Object<'_, 'py>,
                 axis: Axes,
+                residual: Object<'_, 'py>,
                 epsilon: f64,
                 weight_offset: f64,
             ) -> PyResult<Bound<'py, PyAny>> {
-                if let Some(on) = GpuRows::of(stringify!($name), x, [None, weight, bias, None])? {
+                let on = if residual.is_none() {
+                    GpuRows::of(stringify!($name), x, [None, weight, bias, None])?
+                } else {
+                    None
+                };
+                if let Some(on) = on {
                     let numbers = [epsilon, weight_offset];
                     return on.run(axis.of_rank(on.rank()), numbers, |device, x, axes, arrays| {
                         let &RowArrays { weight, bias, .. } = arrays;
                         RowMap::$name(device, x, axes, &cuda::rows::Norm { weight, weight_offset, bias, epsilon })
                     });
                 }
-                let (input, weight, bias) = (host(x)?, optional(weight)?, optional(bias)?);
+                let (py, input, residual) = (x.py(), host(x)?, optional(residual)?);
+                let (weight, bias) = (optional(weight)?, optional(bias)?);
                 let (x, weight, bias) = (input.layout()?, layout(&weight)?, layout(&bias)?);
                 let axes = axis.of(&x);
-                computed(&input, &x, |threads| {
-                    rows::$name(x, &axes, &Norm { weight, weight_offset, bias, epsilon, threads })
-                })
+                let options = |threads| Norm { weight, weight_offset, bias, epsilon, threads };
+                match layout(&residual)? {
+                    None => computed(&input, &x, |threads| rows::$name(x, &axes, &options(threads))),
+                    Some(residual) => {
+                        let found = pool::run(py, x.len(), |how| {
+                            rows::$residual(x, residual, &axes, &options(how.threads))
+                        })?;
+                        let found = [found.y, found.sum].map(|array| input.result(py, array, None));
+                        let [y, sum] = found;
+                        Ok(PyTuple::new(py, [y?, sum?])?.into_any())
+                    }
+                }
             }
 
             #[pyfunction]
@@ -79,8 +103,7 @@ macro_rules! functions {
                     let options = Norm { weight, weight_offset, bias, epsilon, threads: how.threads };
                     rows::$backward(x, gradient, &axes, &options)
                 })?;
-                let of_x = Some(input.result(py, found.x, None)?);
-                PyTuple::new(py, [of_x, of(py, &weights, found.weight)?, of(py, &biases, found.bias)?])
+                gradients(&input, &weights, &biases, found)
             }
         )*
 
@@ -96,11 +119,12 @@ macro_rules! functions {
 }
 
 functions! {
-    rms_norm,
+    rms_norm, rms_norm_residual,
         "Each row over the root of its mean square: x / sqrt(mean(x * x) + epsilon) * weight + bias.",
-        ">>> wf.rms_norm([3.0, -3.0], [1.0, 2.0], epsilon=0)\narray([ 1., -2.])\n",
+        ">>> wf.rms_norm([3.0, -3.0], [1.0, 2.0], epsilon=0)\narray([ 1., -2.])\n\
+         >>> wf.rms_norm([1.0, 7.0], residual=[2.0, -10.0], epsilon=0)\n(array([ 1., -1.]), array([ 3., -3.]))\n",
         rms_norm_backward;
-    layer_norm,
+    layer_norm, layer_norm_residual,
         "Each row less its mean, over its deviation: (x - mean) / sqrt(var + epsilon) * weight + bias.",
         ">>> wf.layer_norm([1.0, 3.0], bias=[0.0, 1.0], epsilon=0)\narray([-1.,  2.])\n",
         layer_norm_backward;

@@ -81,6 +81,30 @@ where
     Ok(tensor(rows::layer_norm(viewed(array)?, axes, options)?))
 }
 
+/// Each group of channels of each sample less its mean, over its deviation: see [`rows::group_norm`], and
+/// [`rows::batch_norm`] for its kin.
+///
+/// ```
+/// use warpfold::rows::Norm;
+///
+/// # #[cfg(feature = "ndarray")] {
+/// let x = ndarray::array![[1.0f32, 3.0, 10.0, 30.0]];
+/// let options = Norm { epsilon: 0.0, ..Norm::default() };
+/// assert_eq!(warpfold::group_norm(&x, 2, &options)?.data, [-1.0, 1.0, -1.0, 1.0]);
+/// # }
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
+/// # Errors
+/// [`warpfold_array::RowError`] of groups that do not divide the channels, or weights of another shape; an array
+/// without an axis of channels; [`Error::Memory`].
+pub fn group_norm<V>(array: &V, groups: usize, options: &rows::Norm<'_>) -> Result<Tensor<V::Elem>, Error>
+where
+    V: View<Elem: Element<Mean = V::Elem>> + ?Sized,
+{
+    Ok(tensor(rows::group_norm(viewed(array)?, groups, options)?))
+}
+
 /// The cross-entropy of rows of logits along an axis and the class of each row: see [`rows::cross_entropy`], and
 /// [`rows::cross_entropy_gradient`] for the gradient in the same call.
 ///

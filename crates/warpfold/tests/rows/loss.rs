@@ -6,8 +6,10 @@ use warpfold::core::{Reducer, tree};
 use warpfold::rows::{CrossEntropy, LossReduction, cross_entropy, cross_entropy_gradient};
 use warpfold::{ArrayRef, DType, Error, RowError, Scalar};
 
+use crate::distribution;
+use crate::given::Given;
 use crate::reference::{Random, Strided};
-use crate::{FLOATS, bits, float, floats, many, problem, rounded, rows, same, wide, with_float};
+use crate::{bits, floats, many, problem, rounded, rows, same, wide, with_float};
 
 const INTEGERS: [DType; 4] = [DType::I64, DType::I16, DType::I32, DType::I8];
 
@@ -18,6 +20,7 @@ fn loss_and_gradient() {
         let axis = r.below(shape.len());
         if shape[axis] > 0 {
             check(r, dtype, &shape, axis, what);
+            distribution::check(r, dtype, &shape, axis, what);
         }
     });
 }
@@ -28,6 +31,7 @@ fn many_classes() {
     for (shape, axis) in [(vec![2, 300_000], 1), (vec![9_001, 40], 0), (vec![40_000, 4], 1)] {
         for dtype in [DType::F32, DType::BF16] {
             (0..2).for_each(|_| check(r, dtype, &shape, axis, "many"));
+            (0..2).for_each(|_| distribution::check(r, dtype, &shape, axis, "many"));
         }
     }
 }
@@ -42,20 +46,9 @@ fn check(r: &mut Random, dtype: DType, shape: &[usize], axis: usize, what: &str)
         let target = if r.chance(ignored) { -100 } else { r.below(classes) as i64 };
         warpfold::Values::I64(vec![target]).cast(integer).get(0)
     });
-    let of_weights = FLOATS[r.below(4)];
-    let weights = r.chance(40).then(|| Strided::new(r, of_weights, &[classes], |r| float(r, of_weights, 2.0, 0)));
-    let smoothing = [0.0, 0.0, 0.1, 1.0][r.below(4)];
-    let reduction = [LossReduction::None, LossReduction::Mean, LossReduction::Sum][r.below(3)];
-    let of_loss = if reduction == LossReduction::None { batch.clone() } else { Vec::new() };
-    let upstream = r.chance(40).then(|| Strided::new(r, dtype, &of_loss, |r| float(r, dtype, 3.0, 0)));
-    let options = CrossEntropy {
-        smoothing,
-        weights: weights.as_ref().map(Strided::view),
-        reduction,
-        gradient: upstream.as_ref().map(Strided::view),
-        threads: Some(1 + r.below(3)),
-        ..CrossEntropy::default()
-    };
+    let given = Given::new(r, dtype, classes, &batch);
+    let Given { weights, smoothing, reduction, of_loss, upstream, .. } = &given;
+    let (smoothing, reduction, options) = (*smoothing, *reduction, given.options());
     let axis_given = if r.chance(50) { axis as isize } else { axis as isize - shape.len() as isize };
     let got = cross_entropy_gradient(x.view(), targets.view(), axis_given, &options).unwrap();
     let loss = cross_entropy(x.view(), targets.view(), axis_given, &options).unwrap();
@@ -115,11 +108,10 @@ fn check(r: &mut Random, dtype: DType, shape: &[usize], axis: usize, what: &str)
         }
         same(&got.gradient, &want, &what);
         assert_eq!(bits(&got.logsumexp), logs, "{what}");
-        let want = match reduction {
-            LossReduction::None => losses.iter().map(|&loss| rounded(loss, dtype)).collect(),
-            _ => vec![rounded(tree::tree(&Sum::<F>::total(), losses).unwrap_or(0.0) / divisor, dtype)],
-        };
-        assert_eq!((bits(&got.loss), got.loss.shape), (want, of_loss.clone()), "{what}");
+        let total = tree::tree(&Sum::<F>::total(), losses.iter().copied()).unwrap_or(0.0) / divisor;
+        let want = if reduction == LossReduction::None { losses } else { vec![total] };
+        let want: Vec<u64> = want.into_iter().map(|loss| rounded(loss, dtype)).collect();
+        assert_eq!((bits(&got.loss), &got.loss.shape), (want, of_loss), "{what}");
     });
 }
 

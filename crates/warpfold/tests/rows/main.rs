@@ -1,5 +1,8 @@
 //! Operations on rows against their definitions, bit for bit: any shape, axes, layout, dtype and number of threads.
 
+mod channels;
+mod distribution;
+mod given;
 mod loss;
 mod norm;
 mod pairs;
@@ -7,6 +10,7 @@ mod pool;
 #[path = "../all/reference.rs"]
 #[allow(dead_code)]
 mod reference;
+mod scatter;
 mod select;
 mod softmax;
 

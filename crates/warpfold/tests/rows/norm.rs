@@ -1,8 +1,10 @@
 //! Norms and their gradients.
 
 use warpfold::core::ops::{Deviation, Square, Sum};
-use warpfold::core::{Reducer, tree};
-use warpfold::rows::{Norm, layer_norm, layer_norm_backward, rms_norm, rms_norm_backward};
+use warpfold::core::{Element, Reducer, tree};
+use warpfold::rows::{
+    Norm, layer_norm, layer_norm_backward, layer_norm_residual, rms_norm, rms_norm_backward, rms_norm_residual,
+};
 use warpfold::{ArrayRef, DType, RowError};
 
 use crate::reference::{Random, Strided};
@@ -39,6 +41,10 @@ fn forward() {
     many(400, |r, dtype, what| {
         let (shape, axes) = problem(r);
         let x = floats(r, dtype, &shape);
+        let residual = r.chance(30).then(|| {
+            let of_residual = FLOATS[r.below(4)];
+            floats(r, of_residual, &shape)
+        });
         let (weight, bias) =
             (r.chance(60).then(|| of_row(r, &shape, &axes)), r.chance(40).then(|| of_row(r, &shape, &axes)));
         let (layer, weight_offset) = (r.chance(50), [0.0, 0.0, 1.0][r.below(3)]);
@@ -46,10 +52,28 @@ fn forward() {
         let threads = Some(1 + r.below(3));
         let (given, added) = (weight.as_ref().map(Strided::view), bias.as_ref().map(Strided::view));
         let options = Norm { weight: given, bias: added, weight_offset, epsilon, threads };
-        let got = if layer { layer_norm } else { rms_norm }(x.view(), &axes, &options).unwrap();
+        let (got, sum) = match &residual {
+            Some(residual) => {
+                let op = if layer { layer_norm_residual } else { rms_norm_residual };
+                let found = op(x.view(), residual.view(), &axes, &options).unwrap();
+                (found.y, Some(found.sum))
+            }
+            None => (if layer { layer_norm } else { rms_norm }(x.view(), &axes, &options).unwrap(), None),
+        };
         assert_eq!((&got.shape, got.dtype()), (&shape, dtype));
         let want = with_float!(dtype, F => {
-            let (x, weight, bias) = (wide::<F>(&x), weight.as_ref().map(wide::<F>), bias.as_ref().map(wide::<F>));
+            let (weight, bias) = (weight.as_ref().map(wide::<F>), bias.as_ref().map(wide::<F>));
+            let x = match &residual {
+                Some(residual) => {
+                    // The sums as they are in the dtype of the elements.
+                    let added = wide::<F>(&x).into_iter().zip(wide::<F>(residual)).map(|(x, residual)| x + residual);
+                    let want: Vec<u64> = added.map(|sum| rounded(sum, dtype)).collect();
+                    let sum = sum.as_ref().unwrap();
+                    same(sum, &want, &format!("{what} sums {shape:?} {axes:?}"));
+                    (0..want.len()).map(|i| F::from_cast(sum.values.get(i).to_cast())).collect()
+                }
+                None => wide::<F>(&x),
+            };
             let mut want = vec![0; x.len()];
             for indices in rows(&shape, &axes) {
                 let items: Vec<F> = indices.iter().map(|&i| x[i]).collect();
@@ -152,6 +176,8 @@ fn errors() {
     let options = Norm { weight: Some(ArrayRef::flat(&weight)), ..Norm::default() };
     let error = rms_norm(x, &[1], &options).unwrap_err();
     assert_eq!(error.to_string(), "rms_norm: the weights have shape [4], and must have shape [3]");
+    let error = layer_norm_residual(x, ArrayRef::flat(&weight), &[1], &Norm::default()).unwrap_err();
+    assert_eq!(error.to_string(), "layer_norm_residual: the residuals have shape [4], and must have shape [2, 3]");
     let integers = [1i8; 3];
     let options = Norm { bias: Some(ArrayRef::flat(&integers)), ..Norm::default() };
     let error = layer_norm(x, &[1], &options).unwrap_err();

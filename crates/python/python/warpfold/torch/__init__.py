@@ -13,6 +13,7 @@ Functions have the names and arguments of `torch.nn.functional`, modules those o
 now. What a result is, bit for bit, is written in docs/numerics.md.
 """
 
+from . import _invariant_norms  # noqa: F401 (registers kernels)
 from ._functions import (
     binary_cross_entropy_with_logits,
     cosine_similarity,
@@ -20,19 +21,34 @@ from ._functions import (
     huber_loss,
     kl_div,
     l1_loss,
-    layer_norm,
     log_softmax,
     mse_loss,
-    rms_norm,
     smooth_l1_loss,
     softmax,
 )
 from ._invariant import Report, batch_invariant
-from ._modules import CrossEntropyLoss, LayerNorm, LogSoftmax, RMSNorm, Softmax, TreeLinear
+from ._modules import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    CrossEntropyLoss,
+    GroupNorm,
+    LayerNorm,
+    LogSoftmax,
+    RMSNorm,
+    Softmax,
+    TreeLinear,
+)
+from ._norms import batch_norm, group_norm, layer_norm, rms_norm
 from ._pool import avg_pool1d, avg_pool2d, avg_pool3d, max_pool1d, max_pool2d, max_pool3d, topk
+from ._scatter import embedding, index_add, scatter_add
 
 __all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "BatchNorm3d",
     "CrossEntropyLoss",
+    "GroupNorm",
     "LayerNorm",
     "LogSoftmax",
     "RMSNorm",
@@ -43,10 +59,14 @@ __all__ = [
     "avg_pool2d",
     "avg_pool3d",
     "batch_invariant",
+    "batch_norm",
     "binary_cross_entropy_with_logits",
     "cosine_similarity",
     "cross_entropy",
+    "embedding",
+    "group_norm",
     "huber_loss",
+    "index_add",
     "kl_div",
     "l1_loss",
     "layer_norm",
@@ -56,6 +76,7 @@ __all__ = [
     "max_pool3d",
     "mse_loss",
     "rms_norm",
+    "scatter_add",
     "smooth_l1_loss",
     "softmax",
     "topk",

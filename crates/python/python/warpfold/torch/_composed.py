@@ -142,6 +142,53 @@ def cross_entropy_gradient(logits, target, axis, ignore_index, label_smoothing, 
     return _rounded(found, logits.dtype).movedim(-1, axis).contiguous()
 
 
+# Sums of tensors, and into places that indices name: these wait for the GPU, since labels out of range are errors.
+
+
+def sums(x, y):
+    """The sums of two tensors, in the dtype of the first."""
+    dtype = real(x)
+    return _rounded(x.to(dtype) + y.to(dtype), x.dtype)
+
+
+def index_add(x, dim, index, source, alpha):
+    """As `wf.index_add`."""
+    dtype, axis = real(x), dim % x.dim()
+    index = index.reshape(-1)
+    found = _native.group_by(source.to(dtype).movedim(axis, 0), index, "sum", x.shape[axis]).movedim(0, axis)
+    added = _rounded(x.to(dtype) + (found if alpha == 1 else found * _number(alpha, dtype)), x.dtype)
+    taken = torch.bincount(index, minlength=x.shape[axis]) > 0
+    return torch.where(taken.view([-1 if i == axis else 1 for i in range(x.dim())]), added, x)
+
+
+def scatter_add(x, dim, index, source):
+    """As `wf.scatter_add`."""
+    dtype, axis = real(x), dim % x.dim()
+    # Where each element goes, in row-major order of the result.
+    steps = [1]
+    for length in reversed(x.shape[1:]):
+        steps.insert(0, steps[0] * length)
+    places = index.long() * steps[axis]
+    for other, step in enumerate(steps):
+        if other != axis:
+            shape = [-1 if i == other else 1 for i in range(x.dim())]
+            places = places + (torch.arange(index.shape[other], device=x.device) * step).view(shape)
+    places = places.reshape(-1)
+    found = _native.group_by(source.to(dtype).reshape(-1), places, "sum", x.numel()).view(x.shape)
+    taken = (torch.bincount(places, minlength=x.numel()) > 0).view(x.shape)
+    return torch.where(taken, _rounded(x.to(dtype) + found, x.dtype), x)
+
+
+def embedding_backward(gradient, indices, count, padding, by_frequency):
+    """The gradient of a table of `count` rows."""
+    dtype, labels = real(gradient), indices.reshape(-1)
+    taken = torch.where(labels == padding, -1, labels) if padding >= 0 else labels
+    found = _native.group_by(gradient.to(dtype).reshape(labels.numel(), -1), taken, "sum", count)
+    if by_frequency:
+        found = found / torch.bincount(labels, minlength=count).clamp(min=1).to(dtype).unsqueeze(1)
+    return _rounded(found, gradient.dtype)
+
+
 # Losses of elements and targets.
 
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from . import _composed, _loss_ops, _ops
+from . import _composed, _loss_ops, _norm_ops, _ops
 
 
 def _checked(name, *tensors, floats=True, on_gpu=True):
@@ -59,47 +59,8 @@ def _softmax(name, op, input, dim, dtype):
     return op(x, dim).view(input.shape)
 
 
-def rms_norm(input, normalized_shape, weight=None, eps=None):
-    """The last axes over the root of their mean square, as `torch.nn.functional.rms_norm`.
-
-    Without `eps` it is that of float32, or of float64 for float64, as in PyTorch.
-
-    >>> import torch, warpfold as wf
-    >>> wf.torch.rms_norm(torch.tensor([3.0, -3.0]), [2], torch.tensor([1.0, 2.0]))
-    tensor([ 1., -2.])
-    """
-    _checked("rms_norm", input, *_given(weight))
-    if eps is None:
-        eps = torch.finfo(torch.float64 if input.dtype == torch.float64 else torch.float32).eps
-    rank = _normalized("rms_norm", input, normalized_shape)
-    return _ops.rms_norm(input, weight, None, rank, eps)
-
-
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
-    """The last axes less their mean, over their deviation, as `torch.nn.functional.layer_norm`.
-
-    >>> import torch, warpfold as wf
-    >>> wf.torch.layer_norm(torch.tensor([1.0, 3.0]), [2], eps=0.0)
-    tensor([-1.,  1.])
-    """
-    _checked("layer_norm", input, *_given(weight, bias))
-    rank = _normalized("layer_norm", input, normalized_shape)
-    return _ops.layer_norm(input, weight, bias, rank, eps)
-
-
 def _given(*tensors):
     return (x for x in tensors if x is not None)
-
-
-def _normalized(name, input, shape):
-    """How many axes are normalised."""
-    shape = tuple(shape)
-    if not shape or tuple(input.shape[-len(shape) :]) != shape:
-        raise ValueError(
-            f"warpfold.torch.{name}: normalized_shape is {list(shape)}, which must be the shape of the last axes of "
-            f"the input, whose shape is {list(input.shape)}"
-        )
-    return len(shape)
 
 
 def cross_entropy(
@@ -128,25 +89,13 @@ def cross_entropy(
         raise ValueError("warpfold.torch.cross_entropy: the input has no axis of classes")
     dim = 0 if input.dim() == 1 else 1
     if target.is_floating_point():
-        return _of_distributions(input, target, weight, dim, reduction, label_smoothing)
+        _checked("cross_entropy of distributions", input, on_gpu=False)
+        if target.shape != input.shape:
+            raise ValueError(f"the target has shape {tuple(target.shape)}, and the input {tuple(input.shape)}")
+        if ignore_index >= 0:
+            raise ValueError("warpfold.torch.cross_entropy: targets that are distributions take no ignore_index")
+        return _loss_ops.cross_entropy_of_distributions(input, target, weight, dim, label_smoothing, reduction)
     return _loss_ops.cross_entropy(input, target, weight, dim, ignore_index, label_smoothing, reduction)
-
-
-def _of_distributions(input, target, weight, dim, reduction, smoothing):
-    """The cross-entropy of logits and of distributions along an axis."""
-    if target.shape != input.shape:
-        raise ValueError(f"the target has shape {tuple(target.shape)}, and the input {tuple(input.shape)}")
-    if not 0 <= smoothing <= 1:
-        raise ValueError(f"label_smoothing must be between 0 and 1, not {smoothing}")
-    target = target if smoothing == 0 else target * (1 - smoothing) + smoothing / input.shape[dim]
-    terms = _ops.log_softmax(input, dim) * target
-    if weight is not None:
-        terms = terms * weight.view([-1 if axis == dim else 1 for axis in range(input.dim())])
-    losses = -_ops.total(terms, dim)
-    if reduction == "none":
-        return losses
-    total = _ops.total(losses, None)
-    return total if reduction == "sum" else total / losses.numel()
 
 
 def _reduction(reduction, size_average=None, reduce=None):

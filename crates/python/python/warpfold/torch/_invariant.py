@@ -17,8 +17,7 @@ from . import _composed
 # Operators that add up many numbers, and are PyTorch's also in the mode.
 NOT_OURS = (
     "mm addmm bmm baddbmm addbmm mv addmv dot vdot addr convolution convolution_backward _convolution mkldnn_linear "
-    "cumsum cumprod logcumsumexp prod native_batch_norm _native_batch_norm_legit native_batch_norm_backward "
-    "native_group_norm native_group_norm_backward _scaled_dot_product_flash_attention_for_cpu "
+    "cumsum cumprod logcumsumexp prod _native_batch_norm_legit _scaled_dot_product_flash_attention_for_cpu "
     "_scaled_dot_product_flash_attention_for_cpu_backward _scaled_dot_product_attention_math avg_pool1d avg_pool2d "
     "avg_pool3d _adaptive_avg_pool2d _adaptive_avg_pool3d _embedding_bag _ctc_loss trace index_put_ _index_put_impl_ "
     "_scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_backward "
@@ -84,11 +83,11 @@ _library = None
 def batch_invariant():
     """Replaces PyTorch's reductions on the CPU and NVIDIA GPUs by Warpfold's, within a `with` statement; gives a `Report`.
 
-    Sums, means, variances, extremes, norms, logsumexp, softmax and its logarithm, layer norm, the losses nll, mse and
-    huber, index_add, scatter_add, gradients of embeddings, and bincount of weights: forward and backward. All threads
-    of the process are concerned. On a GPU calls do not wait, but for index_add, scatter_add, bincount and gradients of
-    embeddings. Matrix products, convolutions, attention and batch norm remain PyTorch's, and the
-    report says which of them ran. Code of `torch.compile` has kernels of its own.
+    Sums, means, variances, extremes, norms, logsumexp, softmax and its logarithm, layer norm, group norm, batch norm,
+    the losses nll, mse and huber, index_add, scatter_add, gradients of embeddings, and bincount of weights: forward and
+    backward. All threads of the process are concerned. On a GPU calls do not wait, but for index_add, scatter_add,
+    bincount and gradients of embeddings; group norm and batch norm are PyTorch's there. Matrix products, convolutions
+    and attention remain PyTorch's, and the report says which of them ran. Code of `torch.compile` has kernels of its own.
 
     Raises
     ------
@@ -338,11 +337,14 @@ _of_pairs("huber_loss", _huber)
 
 @_replaces("index_add")
 def _index_add(x, dim, index, source, alpha=1):
-    if x.dim() == 0 or x.dtype != source.dtype:
+    if x.dim() == 0 or index.numel() == 0 or x.dtype != source.dtype:
         return NotImplemented
-    dim %= x.dim()
-    sums = _native.group_by(source.movedim(dim, 0), index.reshape(-1), "sum", x.shape[dim]).movedim(0, dim)
-    return x + (sums if alpha == 1 else sums * alpha)
+    index = index.reshape(-1)
+    if int(index.min()) < 0 or int(index.max()) >= x.shape[dim]:
+        return NotImplemented
+    if x.is_cuda:
+        return _composed.index_add(x, dim, index, source, float(alpha))
+    return _native.index_add(x, dim, index, source, alpha=float(alpha))
 
 
 @_replaces("index_add_")
@@ -355,21 +357,10 @@ def _index_add_here(x, dim, index, source, alpha=1):
 def _scatter_add(x, dim, index, source):
     if x.dim() == 0 or index.numel() == 0 or x.dtype != source.dtype:
         return NotImplemented
-    dim %= x.dim()
-    places = index.clone()
-    if int(places.min()) < 0 or int(places.max()) >= x.shape[dim]:
+    if int(index.min()) < 0 or int(index.max()) >= x.shape[dim]:
         return NotImplemented
-    # Where each element goes, in row-major order of the result.
-    steps = [1]
-    for length in reversed(x.shape[1:]):
-        steps.insert(0, steps[0] * length)
-    places *= steps[dim]
-    for axis, step in enumerate(steps):
-        if axis != dim:
-            shape = [-1 if i == axis else 1 for i in range(x.dim())]
-            places += (torch.arange(index.shape[axis]) * step).view(shape)
     source = source[tuple(slice(length) for length in index.shape)]
-    return x + _native.group_by(source.reshape(-1), places.reshape(-1), "sum", x.numel()).view(x.shape)
+    return (_composed if x.is_cuda else _native).scatter_add(x, dim, index, source)
 
 
 @_replaces("scatter_add_")
@@ -380,13 +371,12 @@ def _scatter_add_here(x, dim, index, source):
 
 @_replaces("embedding_dense_backward")
 def _embedding(gradient, indices, count, padding, by_frequency):
-    labels = indices.reshape(-1)
-    labels = torch.where(labels == padding, -1, labels) if padding >= 0 else labels
-    sums = _native.group_by(gradient.reshape(labels.numel(), -1), labels, "sum", count)
-    if by_frequency:
-        sizes = torch.bincount(indices.reshape(-1), minlength=count).clamp(min=1)
-        sums = sums / sizes.to(sums.dtype).unsqueeze(1)
-    return sums
+    if gradient.is_cuda:
+        return _composed.embedding_backward(gradient, indices, count, padding, by_frequency)
+    padding = None if padding < 0 else padding
+    return _native.embedding_backward(
+        gradient, indices, count, padding_idx=padding, scale_grad_by_freq=by_frequency
+    )
 
 
 @_replaces("bincount")

@@ -5,7 +5,7 @@ import torch.nn.functional as F
 
 from .. import _native
 from . import _composed
-from ._ops import _define, _detached, _like, _pulled
+from ._ops import _define, _detached, _like, _pulled, log_softmax
 
 # Cross-entropy of logits along an axis, and classes.
 
@@ -75,6 +75,81 @@ def _pull_classes_backward(ctx, gradient):
 
 cross_entropy.register_autograd(_pull_classes, setup_context=_setup_classes)
 cross_entropy_backward.register_autograd(_pull_classes_backward, setup_context=_setup_classes)
+
+# Cross-entropy of logits along an axis, and distributions.
+
+_DISTRIBUTIONS = "Tensor logits, Tensor target, Tensor? weight, int dim, float smoothing, str reduction"
+
+
+def _distributions(logits, target, weight, dim, smoothing, reduction):
+    return _cross_entropy(logits, target, weight, dim, -100, smoothing, reduction)
+
+
+def _distributions_backward(gradient, logits, target, weight, dim, smoothing, reduction):
+    return _cross_entropy_backward(gradient, logits, target, weight, dim, -100, smoothing, reduction)
+
+
+def _distributions_shape(logits, target, weight, dim, smoothing, reduction):
+    return logits.new_empty(logits.shape[:dim] + logits.shape[dim + 1 :] if reduction == "none" else ())
+
+
+cross_entropy_of_distributions = _define(
+    "cross_entropy_of_distributions", f"({_DISTRIBUTIONS}) -> Tensor", _distributions, _distributions_shape
+)
+distributions_backward = _define(
+    "cross_entropy_of_distributions_backward",
+    f"(Tensor gradient, {_DISTRIBUTIONS}) -> Tensor",
+    _distributions_backward,
+    lambda gradient, logits, *options: _like(logits),
+)
+
+
+def _setup_distributions(ctx, inputs, output):
+    *tensors, dim, smoothing, reduction = inputs
+    ctx.options = dim, smoothing, reduction
+    ctx.save_for_backward(*tensors)
+
+
+def _of_probabilities(gradient, logits, target, weight, dim, smoothing, reduction):
+    """The gradient of the targets."""
+    of = log_softmax(logits, dim) * (smoothing - 1)
+    if weight is not None:
+        of = of * weight.view([-1 if axis == dim else 1 for axis in range(logits.dim())])
+    if reduction == "mean":
+        gradient = gradient / (logits.numel() // logits.shape[dim])
+    return (of * (gradient.unsqueeze(dim) if reduction == "none" else gradient)).to(target.dtype)
+
+
+def _pull_distributions(ctx, gradient):
+    logits, target, _ = ctx.saved_tensors
+    needs_logits, needs_target = ctx.needs_input_grad[:2]
+    arguments = (gradient, *ctx.saved_tensors, *ctx.options)
+    of_logits = distributions_backward(*arguments) if needs_logits else None
+    return of_logits, _of_probabilities(*arguments) if needs_target else None, *[None] * 4
+
+
+def _pull_distributions_backward(ctx, gradient):
+    of_loss, logits, target, weight = ctx.saved_tensors
+    dim, smoothing, reduction = ctx.options
+
+    def plain(logits, target):
+        losses = F.cross_entropy(
+            logits.movedim(dim, -1).reshape(-1, logits.shape[dim]),
+            target.movedim(dim, -1).reshape(-1, logits.shape[dim]),
+            weight,
+            reduction=reduction,
+            label_smoothing=smoothing,
+        )
+        return losses.reshape(of_loss.shape)
+
+    def formula(of_loss, logits, target):
+        return _pulled(lambda x: plain(x, target), (logits,), of_loss)[0]
+
+    return *_pulled(formula, (of_loss, logits, target), gradient), *[None] * 4
+
+
+cross_entropy_of_distributions.register_autograd(_pull_distributions, setup_context=_setup_distributions)
+distributions_backward.register_autograd(_pull_distributions_backward, setup_context=_setup_distributions)
 
 # Losses of elements and targets: `kind` is Warpfold's name, and `parameter` its number or truth value.
 

@@ -4,7 +4,6 @@ An operator's gradient is an operator, too. The gradient of that, a second deriv
 """
 
 import torch
-import torch.nn.functional as F
 
 from .. import _native
 from . import _composed
@@ -106,79 +105,8 @@ softmax = _softmax("softmax", lambda g, y, dim: y * (g - (g * y).sum(dim, keepdi
 log_softmax = _softmax("log_softmax", lambda g, y, dim: g - y.exp() * g.sum(dim, keepdim=True))
 
 
-# Norms of the last `rank` axes.
-
-
-def _norm(name, formula):
-    forward, of_name = getattr(_native, name), f"{name}_backward"
-
-    def axes(rank):
-        return list(range(-rank, 0))
-
-    def compute(x, weight, bias, rank, eps):
-        return forward(x.detach(), *_detached(weight, bias), axes(rank), epsilon=eps)
-
-    def compute_of(gradient, x, weight, bias, rank, eps):
-        backward = getattr(_composed if x.is_cuda else _native, of_name)
-        found = backward(x.detach(), gradient.detach(), *_detached(weight, bias), axes(rank), eps, 0.0)
-        return tuple(x.new_empty(0) if array is None else array for array in found)
-
-    def shapes_of(gradient, x, weight, bias, rank, eps):
-        return tuple(x.new_empty(0) if array is None else _like(array) for array in (x, weight, bias))
-
-    arguments = "Tensor x, Tensor? weight, Tensor? bias, int rank, float eps"
-    op = _define(name, f"({arguments}) -> Tensor", compute, lambda x, weight, bias, rank, eps: _like(x))
-    results = "(Tensor, Tensor, Tensor)"
-    of = _define(of_name, f"(Tensor gradient, {arguments}) -> {results}", compute_of, shapes_of)
-
-    def setup(ctx, inputs, output):
-        *tensors, ctx.rank, ctx.eps = inputs
-        ctx.save_for_backward(*tensors)
-
-    def pull(ctx, gradient):
-        found = of(gradient, *ctx.saved_tensors, ctx.rank, ctx.eps)
-        given = zip(found, ctx.saved_tensors)
-        return *(None if array is None else of_array for of_array, array in given), None, None
-
-    def pull_of(ctx, *gradients):
-        gradient, *arrays = ctx.saved_tensors
-        given = [array for array in arrays if array is not None]
-
-        def of_given(gradient, *given):
-            given = iter(given)
-            x, weight, bias = (None if array is None else next(given) for array in arrays)
-            wanted = [array for array in (x, weight, bias) if array is not None]
-
-            def plain(*wanted):
-                wanted = iter(wanted)
-                x, weight, bias = (None if array is None else next(wanted) for array in arrays)
-                return formula(x, weight, bias, ctx.rank, ctx.eps)
-
-            return _pulled(plain, wanted, gradient)
-
-        cotangents = tuple(g for g, array in zip(gradients, arrays) if array is not None)
-        found = iter(_pulled(of_given, (gradient, *given), cotangents))
-        return next(found), *(None if array is None else next(found) for array in arrays), None, None
-
-    op.register_autograd(pull, setup_context=setup)
-    of.register_autograd(pull_of, setup_context=setup)
-    return op
-
-
 def _detached(*arrays):
     return (array if array is None else array.detach() for array in arrays)
-
-
-def _plain_rms_norm(x, weight, bias, rank, eps):
-    return F.rms_norm(x, x.shape[x.dim() - rank :], weight, eps)
-
-
-def _plain_layer_norm(x, weight, bias, rank, eps):
-    return F.layer_norm(x, x.shape[x.dim() - rank :], weight, bias, eps)
-
-
-rms_norm = _norm("rms_norm", _plain_rms_norm)
-layer_norm = _norm("layer_norm", _plain_layer_norm)
 
 
 # The product of a matrix and the transpose of another: each element is a tree over the last axes of both.

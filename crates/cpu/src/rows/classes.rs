@@ -1,0 +1,181 @@
+//! Cross-entropy of logits and the class of each row.
+
+use warpfold_array::{ArrayRef, Error, RowError};
+use warpfold_core::ops::Powers;
+use warpfold_core::rows::{ClassLoss, ClassWeights, LogSoftmax, Softmax};
+use warpfold_core::{DType, Kind};
+
+use crate::load::Loaded;
+use crate::simd::vectorize;
+
+use super::call::{Call, elements};
+use super::engine::{Block, Input, Node, RowOp};
+use super::exponents;
+use super::lines::{Part, RowFloat};
+use super::nodes::sums;
+
+/// The reductions of a row, and its loss.
+#[derive(Clone, Copy, Default)]
+pub struct Row<F> {
+    /// Its softmax.
+    pub softmax: Softmax<F>,
+    /// The logarithm of that.
+    pub log: LogSoftmax<F>,
+    /// Its loss.
+    pub loss: F,
+    /// The sum of the shares of its classes, if it has a distribution.
+    pub total: F,
+}
+
+impl<F: RowFloat> Row<F> {
+    /// The row with this node of its exponentials.
+    pub fn of([scale, sum]: Node<F>) -> Self {
+        let node = Powers { scale, sum };
+        Self { softmax: Softmax::of(node), log: LogSoftmax::of(node), ..Self::default() }
+    }
+}
+
+/// The class of each row; `None` if it is ignored.
+///
+/// # Errors
+/// No integers; a target that is no class.
+pub fn classes(call: &Call<'_>, targets: &ArrayRef<'_>, ignore: i64) -> Result<Vec<Option<usize>>, Error> {
+    let dtype = targets.dtype();
+    if !matches!(dtype.kind(), Kind::Signed | Kind::Unsigned) {
+        return Err(RowError::NotIntegers { dtype }.into());
+    }
+    // Unsigned numbers beyond 2^63 become negative ones.
+    let targets = elements(targets, i64::gather(dtype, targets.is_swapped(), DType::I64))?;
+    let class = |(row, target): (usize, i64)| match usize::try_from(target) {
+        _ if target == ignore => Ok(None),
+        Ok(class) if class < call.len => Ok(Some(class)),
+        _ => {
+            let target = if dtype == DType::U64 { i128::from(target as u64) } else { i128::from(target) };
+            Err(RowError::Target { row, target, classes: call.len }.into())
+        }
+    };
+    targets.into_iter().enumerate().map(class).collect()
+}
+
+/// The logit of a row's class; 0 if the row is ignored.
+fn logit<F: RowFloat>(logits: &Input<F>, row: usize, class: Option<usize>) -> F {
+    let mut logit = F::ZERO;
+    if let Some(from) = class {
+        // SAFETY: the row and the class are within the logits, which are readable; there is room for one number.
+        unsafe { logits.lines.load(logits.gather, &Part { rows: row..row + 1, from, n: 1 }, &mut logit) };
+    }
+    logit
+}
+
+/// The loss of each row's class.
+pub struct Classes<F> {
+    dtype: DType,
+    shares: ClassWeights<F>,
+    /// The class of each row.
+    targets: Vec<Option<usize>>,
+    /// The logit of that class.
+    logits: Vec<F>,
+    /// The weight of each class.
+    weights: Vec<F>,
+    /// Their sum, if smoothing needs it.
+    total: F,
+    /// The gradient of each row's loss, or of all.
+    scales: Vec<F>,
+}
+
+impl<F: RowFloat> Classes<F> {
+    /// With the weights of classes and their sum, which smoothing needs, and the gradient of each row's loss, or of
+    /// all.
+    pub fn new(
+        dtype: DType,
+        shares: ClassWeights<F>,
+        targets: Vec<Option<usize>>,
+        logits: &Input<F>,
+        (weights, total): (Vec<F>, F),
+        scales: Vec<F>,
+    ) -> Self {
+        let logits = targets.iter().enumerate().map(|(row, class)| logit(logits, row, *class)).collect();
+        Self { dtype, shares, targets, logits, weights, total, scales }
+    }
+
+    fn is_smooth(&self) -> bool {
+        self.shares.each != F::ZERO
+    }
+
+    /// The loss of a row of a class.
+    fn of(&self, class: usize) -> ClassLoss<F> {
+        ClassLoss::new(self.shares, self.weights[class], self.total)
+    }
+}
+
+impl<F: RowFloat> RowOp<F> for Classes<F> {
+    type Stat = Row<F>;
+
+    fn rounds(&self) -> usize {
+        1 + self.is_smooth() as usize
+    }
+
+    fn reduce(&self, round: usize, block: &mut Block<'_, F>, stats: &[Row<F>], nodes: &mut [Node<F>]) {
+        if round == 0 {
+            return exponents::reduce(self.dtype, block, nodes);
+        }
+        let n = block.part.n;
+        let weights = &self.weights[block.part.from..block.part.from + n];
+        // The exponentials are needed again. So log-probabilities are in a place of their own.
+        let mut logs = vec![F::ZERO; block.x[0].len()];
+        for ((x, row), logs) in block.x[0].chunks_exact(n).zip(stats).zip(logs.chunks_exact_mut(n)) {
+            vectorize(
+                #[inline(always)]
+                || {
+                    for ((x, weight), log) in x.iter().zip(weights).zip(logs) {
+                        *log = row.log.log_probability(*x).mul(*weight);
+                    }
+                },
+            );
+        }
+        sums(&logs, n, nodes, 0);
+    }
+
+    fn join(&self, round: usize, left: (Node<F>, u64), right: (Node<F>, u64)) -> Node<F> {
+        match round {
+            0 => exponents::join(left.0, right.0),
+            _ => [left.0[0].add(right.0[0]), F::ZERO],
+        }
+    }
+
+    fn finish(&self, round: usize, row: usize, node: Node<F>, stat: &mut Row<F>) {
+        if round == 0 {
+            *stat = Row::of(node);
+        }
+        if let Some(class) = self.targets[row].filter(|_| round + 1 == self.rounds()) {
+            let target = stat.log.log_probability(self.logits[row]);
+            stat.loss = self.of(class).loss(target, node[0]);
+        }
+    }
+
+    fn map(&self, block: &mut Block<'_, F>, stats: &[Row<F>], out: &mut [F]) {
+        let (n, from) = (block.part.n, block.part.from);
+        exponents::softmax(self.dtype, block, |row| stats[row].softmax, out);
+        let weights = &self.weights[from..from + n];
+        for (row, out) in block.part.rows.clone().zip(out.chunks_exact_mut(n)) {
+            let Some(class) = self.targets[row] else {
+                out.fill(F::ZERO);
+                continue;
+            };
+            let scale = self.scales[if self.scales.len() == 1 { 0 } else { row }];
+            let loss = self.of(class);
+            let target = class.checked_sub(from).filter(|&at| at < n).map(|at| (at, out[at]));
+            vectorize(
+                #[inline(always)]
+                || {
+                    for (out, weight) in out.iter_mut().zip(weights) {
+                        *out = loss.gradient(*out, *weight, false, scale);
+                    }
+                },
+            );
+            if let Some((at, probability)) = target {
+                out[at] = loss.gradient(probability, weights[at], true, scale);
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! What an operation on rows is: how a block of rows is reduced, and what becomes of its elements.
+
+use crate::gather::Gather;
+
+use super::lines::{Lines, Part, RowFloat};
+
+/// The most inputs of an operation.
+pub const INPUTS: usize = 3;
+
+/// A node of a row: two numbers, whatever they are.
+pub type Node<F> = [F; 2];
+
+/// Some elements of some rows, at most a block of them.
+pub struct Block<'a, F> {
+    /// Which.
+    pub part: Part,
+    /// The elements of each input, row after row.
+    pub x: [&'a [F]; INPUTS],
+    /// For each element, 0 if it is masked out.
+    pub mask: Option<&'a [u8]>,
+    /// Room for a number of each element.
+    pub terms: &'a mut [F],
+    /// Whether `terms` is as the last round has left it.
+    pub fresh: bool,
+}
+
+/// An operation on rows.
+pub trait RowOp<F: RowFloat>: Sync {
+    /// What a row was reduced to.
+    type Stat: Copy + Default + Send + Sync;
+
+    /// How often a row is reduced.
+    fn rounds(&self) -> usize {
+        1
+    }
+
+    /// Whether elements of the first input are changed before they are used.
+    fn prepares(&self) -> bool {
+        false
+    }
+
+    /// Changes them. `other` has the elements of the second input.
+    fn prepare(&self, _x: &mut [F], _other: &[F], _mask: Option<&[u8]>) {}
+
+    /// Whether the elements of the first input are a result, too, after they were changed.
+    fn keeps_prepared(&self) -> bool {
+        false
+    }
+
+    /// The node of each row of the block, which is zero before.
+    fn reduce(&self, _round: usize, _block: &mut Block<'_, F>, _stats: &[Self::Stat], _nodes: &mut [Node<F>]) {}
+
+    /// The node above two neighbours of so many elements.
+    fn join(&self, _round: usize, left: (Node<F>, u64), right: (Node<F>, u64)) -> Node<F> {
+        [left.0[0].add(right.0[0]), left.0[1].add(right.0[1])]
+    }
+
+    /// What follows from the node of a row.
+    fn finish(&self, _round: usize, _row: usize, _node: Node<F>, _stat: &mut Self::Stat) {}
+
+    /// The results of the block's elements.
+    fn map(&self, block: &mut Block<'_, F>, stats: &[Self::Stat], out: &mut [F]);
+
+    /// How many numbers of each element are summed down the rows.
+    fn columns(&self) -> usize {
+        0
+    }
+
+    /// One of these numbers, of the block's elements.
+    fn column(&self, _which: usize, _block: &Block<'_, F>, _stats: &[Self::Stat], _out: &mut [F]) {}
+}
+
+/// An array, and how its elements become floats.
+pub struct Input<T> {
+    /// Where they are.
+    pub lines: Lines,
+    /// Reads and converts.
+    pub gather: Gather<T>,
+}

@@ -1,0 +1,192 @@
+"""Norms as operators of PyTorch: of the last axes, of groups of channels, of channels."""
+
+import torch
+import torch.nn.functional as F
+
+from .. import _native
+from . import _composed
+from ._ops import _define, _detached, _like, _pulled
+
+
+def _defined(name, options, results, shapes, forward, backward, formula, count=3):
+    """An operator of a tensor, weights and biases, and its gradient.
+
+    `options` is a schema, `results` that of the results, and `shapes` gives them for tracing. The first `count`
+    arguments are tensors: the first three have gradients, and all but the first may be None. `formula` is the
+    definition of the first result, by PyTorch.
+    """
+    tensors = "Tensor x, Tensor? weight, Tensor? bias"
+
+    def compute(*arguments):
+        return forward(*_detached(*arguments[:count]), *arguments[count:])
+
+    def compute_of(gradient, *arguments):
+        found = backward(*_detached(gradient, *arguments[:count]), *arguments[count:])
+        return tuple(gradient.new_empty(0) if array is None else array for array in found)
+
+    def shapes_of(gradient, x, weight, bias, *rest):
+        return tuple(x.new_empty(0) if array is None else _like(array) for array in (x, weight, bias))
+
+    schema = f"{tensors}, {options}"
+    op = _define(name, f"({schema}) -> {results}", compute, shapes)
+    of = _define(f"{name}_backward", f"(Tensor gradient, {schema}) -> (Tensor, Tensor, Tensor)", compute_of, shapes_of)
+
+    def setup(ctx, inputs, output):
+        last = len(inputs) - ctx_options
+        ctx.options = inputs[last:]
+        ctx.save_for_backward(*inputs[:last])
+
+    ctx_options = options.count(",") + 1 - (count - 3)
+
+    def pull(ctx, gradient, *others):
+        found = of(gradient, *ctx.saved_tensors, *ctx.options)
+        given = zip(found, ctx.saved_tensors[:3])
+        nothing = [None] * (count - 3 + ctx_options)
+        return *(None if array is None else of_array for of_array, array in given), *nothing
+
+    def pull_of(ctx, *gradients):
+        gradient, *arrays = ctx.saved_tensors
+        arrays, rest = arrays[:3], arrays[3:]
+        given = [array for array in arrays if array is not None]
+
+        def filled(given):
+            given = iter(given)
+            return [None if array is None else next(given) for array in arrays]
+
+        def of_given(gradient, *given):
+            return _pulled(lambda *given: formula(*filled(given), *rest, *ctx.options), given, gradient)
+
+        cotangents = tuple(g for g, array in zip(gradients, arrays) if array is not None)
+        of_gradient, *found = _pulled(of_given, (gradient, *given), cotangents)
+        return of_gradient, *filled(found), *[None] * (count - 3 + ctx_options)
+
+    op.register_autograd(pull, setup_context=setup)
+    of.register_autograd(pull_of, setup_context=setup)
+    return op, of
+
+
+# Norms of the last `rank` axes.
+
+
+def _axes(rank):
+    return list(range(-rank, 0))
+
+
+def _of_last_axes(name, formula):
+    forward, of_name = getattr(_native, name), f"{name}_backward"
+
+    def compute(x, weight, bias, rank, eps, offset):
+        return forward(x, weight, bias, _axes(rank), epsilon=eps, weight_offset=offset)
+
+    def compute_of(gradient, x, weight, bias, rank, eps, offset):
+        backward = getattr(_composed if x.is_cuda else _native, of_name)
+        return backward(x, gradient, weight, bias, _axes(rank), eps, offset)
+
+    def shape(x, *rest):
+        return _like(x)
+
+    options = "int rank, float eps, float offset"
+    op, of = _defined(name, options, "Tensor", shape, compute, compute_of, formula)
+
+    # Of the sums of two tensors: the norm, and the sums.
+
+    def compute_sum(x, residual, weight, bias, rank, eps, offset):
+        x, residual, weight, bias = _detached(x, residual, weight, bias)
+        options = {"epsilon": eps, "weight_offset": offset}
+        if x.is_cuda:
+            sums = _composed.sums(x, residual)
+            return forward(sums, weight, bias, _axes(rank), **options), sums
+        return forward(x, weight, bias, _axes(rank), residual=residual, **options)
+
+    def setup(ctx, inputs, output):
+        _, residual, weight, bias, *ctx.options = inputs
+        ctx.dtype = residual.dtype
+        ctx.save_for_backward(output[1], weight, bias)
+
+    def pull(ctx, gradient, of_sum):
+        of_x, of_weight, of_bias = of(gradient, *ctx.saved_tensors, *ctx.options)
+        _, weight, bias = ctx.saved_tensors
+        of_x = of_x + of_sum
+        given = (None if array is None else g for g, array in ((of_weight, weight), (of_bias, bias)))
+        return of_x, of_x.to(ctx.dtype), *given, None, None, None
+
+    schema = f"(Tensor x, Tensor residual, Tensor? weight, Tensor? bias, {options}) -> (Tensor, Tensor)"
+    added = _define(f"{name}_residual", schema, compute_sum, lambda x, *rest: (_like(x), _like(x)))
+    added.register_autograd(pull, setup_context=setup)
+    return op, added
+
+
+def _weighted(weight, offset):
+    return weight if weight is None or offset == 0 else weight + offset
+
+
+def _plain_rms_norm(x, weight, bias, rank, eps, offset):
+    return F.rms_norm(x, x.shape[x.dim() - rank :], _weighted(weight, offset), eps)
+
+
+def _plain_layer_norm(x, weight, bias, rank, eps, offset):
+    return F.layer_norm(x, x.shape[x.dim() - rank :], _weighted(weight, offset), bias, eps)
+
+
+rms_norm, rms_norm_residual = _of_last_axes("rms_norm", _plain_rms_norm)
+layer_norm, layer_norm_residual = _of_last_axes("layer_norm", _plain_layer_norm)
+
+
+# Norms of groups of channels.
+
+
+def _group_norm(x, weight, bias, groups, eps):
+    return _native.group_norm(x, groups, weight, bias, epsilon=eps)
+
+
+def _group_norm_backward(gradient, x, weight, bias, groups, eps):
+    return _native.group_norm_backward(x, gradient, groups, weight, bias, eps, 0.0)
+
+
+group_norm, _ = _defined(
+    "group_norm",
+    "int groups, float eps",
+    "Tensor",
+    lambda x, *rest: _like(x),
+    _group_norm,
+    _group_norm_backward,
+    lambda x, weight, bias, groups, eps: F.group_norm(x, groups, weight, bias, eps),
+)
+
+
+# Norms of channels, by their own mean and variance or by others, and that mean and variance.
+
+
+def _channels_axis(x):
+    return 1 if x.dim() > 1 else 0
+
+
+def _batch_norm(x, weight, bias, mean, var, eps):
+    y, *statistics = _native.batch_norm(x, weight, bias, mean, var, _channels_axis(x), eps)
+    return y, *statistics
+
+
+def _batch_norm_shapes(x, weight, bias, mean, var, eps):
+    dtype = torch.float64 if x.dtype == torch.float64 else torch.float32
+    channels = x.shape[_channels_axis(x)]
+    return _like(x), *(x.new_empty(channels, dtype=dtype) for _ in range(2))
+
+
+def _batch_norm_backward(gradient, x, weight, bias, mean, var, eps):
+    return _native.batch_norm_backward(x, gradient, _channels_axis(x), eps, weight, bias, mean, var)
+
+
+def _plain_batch_norm(x, weight, bias, mean, var, eps):
+    return F.batch_norm(x, mean, var, weight, bias, mean is None, 0.0, eps)
+
+
+batch_norm, _ = _defined(
+    "batch_norm",
+    "Tensor? mean, Tensor? var, float eps",
+    "(Tensor, Tensor, Tensor)",
+    _batch_norm_shapes,
+    _batch_norm,
+    _batch_norm_backward,
+    _plain_batch_norm,
+    count=5,
+)
