@@ -158,7 +158,7 @@ def index_add(x, dim, index, source, alpha):
     found = _native.group_by(source.to(dtype).movedim(axis, 0), index, "sum", x.shape[axis]).movedim(0, axis)
     added = _rounded(x.to(dtype) + (found if alpha == 1 else found * _number(alpha, dtype)), x.dtype)
     taken = torch.bincount(index, minlength=x.shape[axis]) > 0
-    return torch.where(taken.view([-1 if i == axis else 1 for i in range(x.dim())]), added, x)
+    return torch.where(taken.view([-1 if i == axis else 1 for i in range(x.dim())]), added, _rounded(x, x.dtype))
 
 
 def scatter_add(x, dim, index, source):
@@ -176,7 +176,7 @@ def scatter_add(x, dim, index, source):
     places = places.reshape(-1)
     found = _native.group_by(source.to(dtype).reshape(-1), places, "sum", x.numel()).view(x.shape)
     taken = (torch.bincount(places, minlength=x.numel()) > 0).view(x.shape)
-    return torch.where(taken, _rounded(x.to(dtype) + found, x.dtype), x)
+    return torch.where(taken, _rounded(x.to(dtype) + found, x.dtype), _rounded(x, x.dtype))
 
 
 def embedding_backward(gradient, indices, count, padding, by_frequency):
