@@ -7,7 +7,7 @@ use warpfold_core::{Cast, Element, Float};
 
 use super::halves::widen_halves;
 use super::policy::AHEAD;
-use super::simd::{at_level, prefetch, vectorize};
+use super::simd::{at_level, inlined, prefetch, vectorize};
 use super::tree::PIECE;
 
 /// Copies `n` elements, the first at `x` and then every `stride` bytes, to a tile, and converts them. Any alignment
@@ -209,22 +209,28 @@ pub(super) unsafe fn widen_bf16(x: *const u8, stride: isize, n: usize, to: *mut 
     unsafe { by(one, false, x, stride, n, to) }
 }
 
+/// [`each`] by the instructions of the level in use.
+///
+/// # Safety
+/// As of [`each`].
+#[inline(always)]
+unsafe fn each_by_vectors<S: Readable, T>(x: *const S, n: usize, to: *mut T, f: impl Fn(S) -> T) {
+    vectorize(
+        #[inline(always)]
+        // SAFETY: the caller's.
+        || unsafe { each(x, n, to, f) },
+    );
+}
+
 /// Bools to numbers of one byte. Whatever compares bools reads them so, so it is vectorised.
 pub(super) unsafe fn truths<T: Element>(x: *const u8, stride: isize, n: usize, to: *mut T) {
     unsafe fn one<T: Element>(x: *const bool, n: usize, to: *mut T) {
-        vectorize(
+        let number = inlined(
             #[inline(always)]
-            // SAFETY: the caller vouches for `n` elements, and room for them.
-            || unsafe {
-                each(
-                    x,
-                    n,
-                    to,
-                    #[inline(always)]
-                    |truth| T::from_cast(Cast::Unsigned(truth as u64)),
-                );
-            },
+            |truth| T::from_cast(Cast::Unsigned(truth as u64)),
         );
+        // SAFETY: the caller vouches for `n` elements, and room for them.
+        unsafe { each_by_vectors(x, n, to, number) }
     }
     // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
     unsafe { by(one::<T>, false, x, stride, n, to) }
@@ -233,19 +239,12 @@ pub(super) unsafe fn truths<T: Element>(x: *const u8, stride: isize, n: usize, t
 /// Any dtype to f64. It is frequent for integers, so it is vectorised.
 pub(super) unsafe fn to_f64<S: Readable>(x: *const u8, stride: isize, n: usize, to: *mut f64) {
     unsafe fn one<S: Readable>(x: *const S, n: usize, to: *mut f64) {
-        vectorize(
+        let wide = inlined(
             #[inline(always)]
-            // SAFETY: the caller vouches for `n` elements, and room for them.
-            || unsafe {
-                each(
-                    x,
-                    n,
-                    to,
-                    #[inline(always)]
-                    |v: S| v.float().to_f64(),
-                );
-            },
+            |v: S| v.float().to_f64(),
         );
+        // SAFETY: the caller vouches for `n` elements, and room for them.
+        unsafe { each_by_vectors(x, n, to, wide) }
     }
     // SAFETY: the caller vouches for `n` elements, `stride` bytes apart, and room for them.
     unsafe { by(one::<S>, false, x, stride, n, to) }

@@ -1,4 +1,5 @@
-//! Operations on rows: softmax, norms, cross-entropy, losses of two arrays, pooling, sums by index, and their gradients.
+//! Operations on rows: softmax, norms, cross-entropy, losses of two arrays, pooling, sums by index, and their
+//! gradients.
 
 mod call;
 mod channels;
