@@ -7,22 +7,6 @@ use warpfold::{ArrayRef, DType, Error, PoolError, Scalar, Value};
 use crate::reference::{Random, Strided, element};
 use crate::{bits, many, problem, rows};
 
-const DTYPES: [DType; 13] = [
-    DType::Bool,
-    DType::I8,
-    DType::I16,
-    DType::I32,
-    DType::I64,
-    DType::U8,
-    DType::U16,
-    DType::U32,
-    DType::U64,
-    DType::F16,
-    DType::BF16,
-    DType::F32,
-    DType::F64,
-];
-
 /// The indices of a row's elements in order, by the definition.
 fn sorted<T: Element + PartialOrd>(row: &[T], largest: bool) -> Vec<usize> {
     let mut order: Vec<usize> = (0..row.len()).collect();
@@ -70,7 +54,7 @@ fn check(x: &Strided, (k, axis, largest): (usize, usize, bool), threads: usize, 
 #[test]
 fn top() {
     many(500, |r, _, what| {
-        let dtype = DTYPES[r.below(DTYPES.len())];
+        let dtype = DType::ALL[r.below(DType::ALL.len())];
         let (shape, _) = problem(r);
         let axis = r.below(shape.len());
         let wild = [0, 5, 60][r.below(3)];
