@@ -127,7 +127,7 @@ pub fn gathered<F: Float>(node: F) -> F {
 /// ```
 /// use warpfold_core::pool::place;
 ///
-/// assert!(place(f32::NAN, true) > place(f32::INFINITY, true) && place(0.0f32, true) == place(-0.0, true));
+/// assert!(place(f32::NAN, true) > place(f32::INFINITY, true) && place(0.0f32, true) == place(-0.0f32, true));
 /// assert!(place(-1i8, false) > place(1i8, false));
 /// ```
 #[inline(always)]

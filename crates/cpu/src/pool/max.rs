@@ -268,8 +268,8 @@ fn lowest<T: Element>() -> T {
 /// Places of a result.
 ///
 /// # Safety
-/// No other task uses them.
-unsafe fn room<T>(output: &Output<T>, first: usize, n: usize) -> &mut [MaybeUninit<T>] {
+/// No other task uses them, and their memory is there for `'a`.
+unsafe fn room<'a, T>(output: &Output<T>, first: usize, n: usize) -> &'a mut [MaybeUninit<T>] {
     // SAFETY: `at` has checked that the places are in bounds; the caller vouches that they are its own.
     unsafe { std::slice::from_raw_parts_mut(output.at(first as isize, n).cast(), n) }
 }
