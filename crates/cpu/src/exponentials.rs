@@ -273,6 +273,7 @@ unsafe fn panel_not_ordinary<F: Fused>(
 }
 
 /// Writes the exponential of each element, which was a `dtype`, and returns whether all are ordinary.
+#[cfg(feature = "reductions")]
 pub(crate) fn exponentials_of<F: Fused>(dtype: DType, x: &[F], to: &mut [F]) -> bool {
     // SAFETY: `MaybeUninit<F>` has the layout of `F`, and only numbers are written.
     let to = unsafe { &mut *(std::ptr::from_mut(to) as *mut [MaybeUninit<F>]) };
