@@ -43,7 +43,7 @@ impl Work<'_> {
         let (unit, bytes) = units.map_or((1, self.facts.item.max(1)), |units| (units.len, self.facts.node));
         let items = |most: usize| most / bytes * unit;
         let few = (if units.is_some() { LEAST_LANES / 2 } else { LEAST_LANES } / self.problem.size).max(1);
-        let is_whole = few * depth <= items(if units.is_some() { TILE_UNITS } else { TILE_ITEMS });
+        let is_whole = few.saturating_mul(depth) <= items(if units.is_some() { TILE_UNITS } else { TILE_ITEMS });
         let whole = if is_whole { (items(TILE_ITEMS) / depth).max(few) } else { 0 };
         let most = items(if is_whole { usize::MAX / 64 } else { TILE_PARTS });
         // Tiles of about as many lanes each: of a few lanes only a part of a cache line would be read.
