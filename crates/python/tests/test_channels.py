@@ -195,7 +195,7 @@ REFUSED = [
     (TypeError, "floats", lambda: wf.index_add([1], 0, [0], [1])),
     (TypeError, "floats", lambda: wf.layer_norm(X, residual=X.astype(int))),
     *(
-        (TypeError, "CPU for now", call)
+        (TypeError, "GPU", call)
         for call in (
             lambda: wf.group_norm(GPU, 2),
             lambda: wf.batch_norm(GPU),
