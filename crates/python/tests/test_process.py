@@ -152,8 +152,8 @@ def test_an_interrupt_ends_long_work(threads, long, workers):
     finally:
         timer.cancel()
         signal.signal(signal.SIGINT, handler)
-    # The signal comes after 0.8 seconds.
-    assert time.monotonic() - start < 0.8 + 2.5
+    # The signal comes after 0.8 seconds. A step of k-means is long; all of them take half a minute.
+    assert time.monotonic() - start < 0.8 + (9 if "k-means" in long else 2.5)
     assert wf.sum(np.ones(1 << 20)) == 1 << 20
 
 
