@@ -12,9 +12,13 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-use warpfold_core::{Addend, DType, Reducer};
+#[cfg(target_arch = "x86_64")]
+use warpfold_core::DType;
+use warpfold_core::{Addend, Reducer};
 
-use super::simd::{Simd, array, inlined};
+use super::simd::Simd;
+#[cfg(target_arch = "x86_64")]
+use super::simd::{array, inlined};
 
 /// What elements add, if vectors lift them.
 #[inline(always)]
