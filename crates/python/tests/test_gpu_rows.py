@@ -94,6 +94,10 @@ def test_functions_and_their_gradients(dtype):
             lambda x, y, w, b, c: F.huber_loss(x, y, delta=0.5, reduction="sum"),
             lambda x, y, w, b, c: F.l1_loss(x, y, reduction="none") * y,
             lambda x, y, w, b, c: F.cosine_similarity(x, y, 1),
+            lambda x, y, w, b, c: F.rms_norm(x, [n], w, residual=y, weight_offset=1.0)[0],
+            lambda x, y, w, b, c: F.index_add(x, 0, c.abs() % 7, y, alpha=0.5),
+            lambda x, y, w, b, c: F.scatter_add(x, 0, (c.abs() % 7).unsqueeze(1).expand(16, n).contiguous(), y),
+            lambda x, y, w, b, c: F.embedding(c.abs() % 16, x, padding_idx=3),
         ):
             results = []
             for where in ("cpu", "cuda"):
@@ -123,7 +127,7 @@ def test_compiled_and_in_a_graph():
     torch.cuda.synchronize()
     equal(found, expected)
     torch.library.opcheck(torch.ops.warpfold.softmax, (x, 1))
-    torch.library.opcheck(torch.ops.warpfold.rms_norm, (x, weight, None, 1, 1e-5))
+    torch.library.opcheck(torch.ops.warpfold.rms_norm, (x, weight, None, 1, 1e-5, 0.0))
     equal(torch.compile(call, fullgraph=True, backend="aot_eager")(x), expected)
 
 

@@ -5,8 +5,8 @@
 //! transposed into index order.
 //!
 //! 128 MiB in Fortran order, two threads of an EPYC with AVX-512, ms by elements, and by units (a read takes 3.7): sum
-//! of f16 (13168, 5096) 21, 10; of bf16 (41995, 799, 2) 27, 18; of f64 (4271, 3928) 9.8, 8.1; of f32 (13168, 2548),
-//! whose units have four, 7.1, 8.5.
+//! of f16 (13168, 5096) 21, 10; of bf16 (41995, 799, 2) 27, 18; of f64 (4271, 3928) 9.6, 8.3; of f32 (13168, 2548),
+//! whose units have four, 6.7, 8.5.
 
 use warpfold_array::problem::{At, Dim, Problem, Walk};
 

@@ -1,8 +1,8 @@
 """What has no kernel on a GPU yet, from PyTorch's elementwise arithmetic and Warpfold's sums, norms and softmax.
 
 Each step rounds once, in float32 (float64 of float64), in the order of the CPU's kernels (docs/numerics.md, *Rows*), so
-results have their bits. Each step also reads and writes memory. Nothing waits for the GPU: a class that is none is not
-an error here, but has the loss NaN.
+results have their bits. Each step also reads and writes memory. Nothing but sums by index waits for the GPU: a class
+that is none is not an error here, but has the loss NaN.
 """
 
 import torch
