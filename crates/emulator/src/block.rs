@@ -10,7 +10,6 @@ use super::wait::Wait;
 use core::cell::{Cell, RefCell};
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult};
-use rustc_hash::FxHashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use warpfold_simt::Dim;
 
@@ -43,7 +42,7 @@ pub(super) fn run(context: &Context<'_>, number: u32, kernel: &dyn Fn(&Lane<'_>)
             log: std::mem::take(&mut gathered.log),
             epoch: 0,
             warps: (0..threads.div_ceil(32)).map(|_| Warp::new()).collect(),
-            arrays: FxHashMap::default(),
+            arrays: Vec::new(),
             waits: vec![Wait::Ready; threads],
             answers: vec![0; threads],
             copies: vec![Vec::new(); threads],
@@ -63,7 +62,7 @@ pub(super) fn run(context: &Context<'_>, number: u32, kernel: &dyn Fn(&Lane<'_>)
     pool.extend(coroutines.into_iter().map(Coroutine::into_stack));
     STACKS.set(pool);
     let state = block.state.into_inner();
-    let bytes: usize = state.arrays.values().map(|a| a.data.len()).sum();
+    let bytes: usize = state.arrays.iter().flatten().map(|a| a.data.len()).sum();
     let shared_bytes = gathered.shared_bytes.max(bytes as u64);
     *gathered = Gathered { table: state.table, log: state.log, shared_bytes };
 }

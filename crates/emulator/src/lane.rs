@@ -3,11 +3,10 @@
 use super::fault::{Fault, Kind, Op, Place, Space};
 use super::race::{Cell, Stamp};
 use super::requests::{Class, Part};
-use super::state::{Array, Block, State};
+use super::state::{Block, State};
 use super::wait::{Ask, Wait, Way};
 use core::panic::Location;
 use corosensei::Yielder;
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 use warpfold_simt::{Atom, Dim, Global, Order, Pack, Pod, Rows, Shared, Simt, Sums, Word};
 
@@ -28,6 +27,10 @@ pub struct Lane<'a> {
 }
 
 pub(super) type Here = &'static Location<'static>;
+
+/// From the old bits of what is accessed, its new ones, if there are any. By address, so that accesses are compiled
+/// once, here, and not wherever kernels are.
+pub(super) type Update<'a> = &'a dyn Fn(u128) -> Option<u128>;
 
 /// One access, before it is known to be sound.
 pub(super) struct Access {
@@ -67,9 +70,9 @@ impl<'a> Lane<'a> {
         Stamp {
             launch: self.block.context.launch,
             block: self.block.number(),
-            thread: self.thread,
             epoch: state.epoch,
             clock,
+            thread: self.thread as u16,
             op: access.op,
             site: access.site,
         }
@@ -87,6 +90,24 @@ impl<'a> Lane<'a> {
         state.log.push(Fault { kind, act, other, place: Some(place), occurrences: 1 });
     }
 
+    /// Notes an access in its cells.
+    fn touch(&self, state: &State, access: &Access, cells: &mut [Cell]) -> Outcome {
+        let stamp = self.stamp(state, access);
+        let (releases, lane) = (&self.block.context.releases, self.thread as usize);
+        let known = state.known(stamp.block, self.thread);
+        let (own, alone) = (&state.acquired, &state.warps[lane / 32].acquired[lane % 32]);
+        let mut released = releases.released();
+        let mut ordered = |old: &Stamp| known.covers(old) || released.covers(own, old) || released.covers(alone, old);
+        let reads = access.op != Op::Write && access.op != Op::VolatileWrite;
+        let mut outcome = Outcome { bits: 0, unwritten: reads && cells.iter().any(|c| !c.written), race: None };
+        for cell in cells {
+            let race = cell.touch(stamp, &mut ordered);
+            outcome.race = outcome.race.or(race);
+            cell.written |= access.op.writes();
+        }
+        outcome
+    }
+
     /// Carries out an access on its bytes and cells: `update` sees the old bits and may return new ones.
     pub(super) fn perform(
         &self,
@@ -94,20 +115,9 @@ impl<'a> Lane<'a> {
         access: &Access,
         bytes: &mut [u8],
         cells: &mut [Cell],
-        update: impl FnOnce(u128) -> Option<u128>,
+        update: Update<'_>,
     ) -> Outcome {
-        let stamp = self.stamp(state, access);
-        let known = state.known(stamp.block, self.thread);
-        let (releases, lane) = (&self.block.context.releases, self.thread as usize);
-        let (own, alone) = (&state.acquired, &state.warps[lane / 32].acquired[lane % 32]);
-        let ordered = |old: &Stamp| known.covers(old) || releases.covers(own, old) || releases.covers(alone, old);
-        let reads = access.op != Op::Write && access.op != Op::VolatileWrite;
-        let mut outcome = Outcome { bits: 0, unwritten: reads && cells.iter().any(|c| !c.written), race: None };
-        for cell in cells {
-            let race = cell.touch(stamp, ordered);
-            outcome.race = outcome.race.or(race);
-            cell.written |= access.op.writes();
-        }
+        let mut outcome = self.touch(state, access, cells);
         let mut old = [0; 16];
         old[..bytes.len()].copy_from_slice(bytes);
         outcome.bits = u128::from_le_bytes(old);
@@ -130,7 +140,7 @@ impl<'a> Lane<'a> {
     }
 
     /// A global access; returns the old bits, zero if there are none.
-    fn global(&self, address: u64, access: Access, order: Order, update: impl FnOnce(u128) -> Option<u128>) -> u128 {
+    fn global(&self, address: u64, access: Access, order: Order, update: Update<'_>) -> u128 {
         let mut guard = self.block.state.borrow_mut();
         let state = &mut *guard;
         let class = if access.op == Op::Atomic { Class::GlobalAtomic } else { Class::Global };
@@ -265,21 +275,7 @@ impl Simt for Lane<'_> {
 
     #[track_caller]
     fn shared<T: Pod, const N: usize, const ID: u32>(&self, name: &'static str) -> Shared<T> {
-        let (bytes, element) = (N * size_of::<T>(), size_of::<T>() as u32);
-        let mut state = self.block.state.borrow_mut();
-        let array = state.arrays.entry(ID + 1).or_insert_with(|| Array {
-            name,
-            element,
-            data: vec![0; bytes],
-            cells: std::iter::repeat_with(Cell::default).take(N).collect(),
-            writers: BTreeSet::new(),
-            coming: BTreeSet::new(),
-        });
-        assert!(
-            array.name == name && array.data.len() == bytes && array.element == element,
-            "shared array {ID} is `{}` and `{name}` at once",
-            array.name
-        );
+        self.declare(ID + 1, name, N, size_of::<T>());
         Shared::from_address((ID + 1) << WINDOW | MIDDLE)
     }
     #[track_caller]
@@ -288,18 +284,18 @@ impl Simt for Lane<'_> {
     }
     #[track_caller]
     fn get<T: Pod>(&self, array: Shared<T>, index: u32) -> T {
-        T::from_bits(self.local(array.offset(index).address(), access::<T>(Op::Read, Location::caller()), |_| None))
+        T::from_bits(self.local(array.offset(index).address(), access::<T>(Op::Read, Location::caller()), &|_| None))
     }
     #[track_caller]
     fn put<T: Pod>(&self, array: Shared<T>, index: u32, value: T) {
         let access = access::<T>(Op::Write, Location::caller());
-        self.local(array.offset(index).address(), access, |_| Some(value.to_bits()));
+        self.local(array.offset(index).address(), access, &|_| Some(value.to_bits()));
     }
 
     #[track_caller]
     fn load<T: Pod>(&self, array: Global<T>, index: usize) -> T {
         let access = access::<T>(Op::Read, Location::caller());
-        T::from_bits(self.global(at(array, index), access, Order::Relaxed, |_| None))
+        T::from_bits(self.global(at(array, index), access, Order::Relaxed, &|_| None))
     }
     #[track_caller]
     fn load_stream<T: Pod>(&self, array: Global<T>, index: usize) -> T {
@@ -308,7 +304,7 @@ impl Simt for Lane<'_> {
     #[track_caller]
     fn load_volatile<T: Pod>(&self, array: Global<T>, index: usize) -> T {
         let access = access::<T>(Op::VolatileRead, Location::caller());
-        T::from_bits(self.global(at(array, index), access, Order::Relaxed, |_| None))
+        T::from_bits(self.global(at(array, index), access, Order::Relaxed, &|_| None))
     }
     #[track_caller]
     fn load_when<T: Pod>(&self, array: Global<T>, index: usize, ready: impl Fn(T) -> bool) -> T {
@@ -323,41 +319,41 @@ impl Simt for Lane<'_> {
     #[track_caller]
     fn store<T: Pod>(&self, array: Global<T>, index: usize, value: T) {
         let access = access::<T>(Op::Write, Location::caller());
-        self.global(at(array, index), access, Order::Relaxed, |_| Some(value.to_bits()));
+        self.global(at(array, index), access, Order::Relaxed, &|_| Some(value.to_bits()));
     }
     #[track_caller]
     fn store_volatile<T: Pod>(&self, array: Global<T>, index: usize, value: T) {
         let access = access::<T>(Op::VolatileWrite, Location::caller());
-        self.global(at(array, index), access, Order::Relaxed, |_| Some(value.to_bits()));
+        self.global(at(array, index), access, Order::Relaxed, &|_| Some(value.to_bits()));
     }
 
     #[track_caller]
     fn atomic_add<T: Atom>(&self, array: Global<T>, index: usize, value: T, order: Order) -> T {
         let access = access::<T>(Op::Atomic, Location::caller());
         let add = |old| Some(T::from_bits(old).plus(value).to_bits());
-        T::from_bits(self.global(at(array, index), access, order, add))
+        T::from_bits(self.global(at(array, index), access, order, &add))
     }
     #[track_caller]
     fn atomic_add_shared<T: Atom>(&self, array: Shared<T>, index: u32, value: T, _: Order) -> T {
         let access = access::<T>(Op::Atomic, Location::caller());
         let add = |old| Some(T::from_bits(old).plus(value).to_bits());
-        T::from_bits(self.local(array.offset(index).address(), access, add))
+        T::from_bits(self.local(array.offset(index).address(), access, &add))
     }
     #[track_caller]
     fn atomic_or(&self, array: Global<u32>, index: usize, bits: u32, order: Order) -> u32 {
         let access = access::<u32>(Op::Atomic, Location::caller());
-        u32::from_bits(self.global(at(array, index), access, order, |old| Some(old | bits as u128)))
+        u32::from_bits(self.global(at(array, index), access, order, &|old| Some(old | bits as u128)))
     }
     #[track_caller]
     fn atomic_or_shared(&self, array: Shared<u32>, index: u32, bits: u32, _: Order) -> u32 {
         let access = access::<u32>(Op::Atomic, Location::caller());
-        u32::from_bits(self.local(array.offset(index).address(), access, |old| Some(old | bits as u128)))
+        u32::from_bits(self.local(array.offset(index).address(), access, &|old| Some(old | bits as u128)))
     }
 
     #[track_caller]
     fn copy(&self, to: Shared<Pack<u32, 4>>, index: u32, from: Global<Pack<u32, 4>>, place: usize) {
         let access = access::<Pack<u32, 4>>(Op::Read, Location::caller());
-        let bits = self.global(at(from, place), access, Order::Relaxed, |_| None);
+        let bits = self.global(at(from, place), access, Order::Relaxed, &|_| None);
         self.begin_copy(to.offset(index).address(), bits, Location::caller());
     }
     #[track_caller]

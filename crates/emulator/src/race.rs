@@ -12,9 +12,9 @@ use core::panic::Location;
 pub(super) struct Stamp {
     pub(super) launch: u32,
     pub(super) block: u32,
-    pub(super) thread: u32,
     pub(super) epoch: u32,
     pub(super) clock: u32,
+    pub(super) thread: u16,
     pub(super) op: Op,
     pub(super) site: &'static Location<'static>,
 }
@@ -35,7 +35,7 @@ impl Known<'_> {
         s.block == self.block
             && (s.epoch < self.epoch
                 || s.epoch == self.epoch
-                    && s.thread / 32 == self.thread / 32
+                    && u32::from(s.thread / 32) == self.thread / 32
                     && self.lanes[s.thread as usize % 32] >= s.clock)
     }
 }
@@ -44,35 +44,62 @@ impl Known<'_> {
 #[derive(Clone, Default)]
 pub(super) struct Cell {
     pub(super) written: bool,
-    accesses: Vec<Stamp>,
+    /// Most elements have one, so that takes no memory of its own.
+    first: Option<Stamp>,
+    others: Vec<Stamp>,
 }
 
 impl Cell {
     /// One more than a warp: among this many threads a writer finds at least one outside its own warp.
     const LIMIT: usize = 33;
 
-    /// Records an access and returns an earlier one that it races with.
-    pub(super) fn touch(&mut self, now: Stamp, ordered: impl Fn(&Stamp) -> bool) -> Option<Stamp> {
+    /// Records an access and returns an earlier one that it races with. `ordered` says of another thread's access
+    /// whether this one comes after it.
+    pub(super) fn touch(&mut self, now: Stamp, mut ordered: impl FnMut(&Stamp) -> bool) -> Option<Stamp> {
         let mut race = None;
-        self.accesses.retain(|old| {
+        let mut is_kept = |old: &Stamp| {
             if old.launch != now.launch {
                 return false;
             }
-            let is_ordered = old.block == now.block && old.thread == now.thread || ordered(old);
+            if old.block == now.block && old.thread == now.thread || ordered(old) {
+                // This one supersedes it, except a write by a read: a later read must not forget it.
+                return old.op.writes() && !now.op.writes();
+            }
             let conflict = (old.op.writes() || now.op.writes()) && !(old.op.is_strong() && now.op.is_strong());
-            if conflict && !is_ordered && race.is_none() {
+            if conflict && race.is_none() {
                 race = Some(*old);
             }
-            // An ordered access is superseded by this one, except a write by a read: a later read must not forget it.
-            let superseded = now.op.writes() || !old.op.writes();
-            !(is_ordered && superseded)
-        });
-        if self.accesses.len() >= Self::LIMIT {
-            // Reads are many and alike; a write is worth keeping.
-            let read = self.accesses.iter().position(|a| !a.op.writes());
-            self.accesses.swap_remove(read.unwrap_or(now.thread as usize % Self::LIMIT));
+            true
+        };
+        self.first = self.first.filter(&mut is_kept);
+        if !self.others.is_empty() {
+            self.others.retain(&mut is_kept);
+            if self.first.is_none() && !self.others.is_empty() {
+                self.first = Some(self.others.remove(0));
+            }
         }
-        self.accesses.push(now);
+        if self.others.len() + 1 >= Self::LIMIT {
+            self.forget(now.thread as usize % Self::LIMIT);
+        }
+        match self.first {
+            None => self.first = Some(now),
+            Some(_) => self.others.push(now),
+        }
         race
+    }
+
+    /// Forgets a read, since reads are many and alike; if there is none, the access with this number. The last one
+    /// takes its place.
+    fn forget(&mut self, write: usize) {
+        let is_read = |a: &Stamp| !a.op.writes();
+        if self.first.as_ref().is_some_and(is_read) {
+            self.first = self.others.pop();
+            return;
+        }
+        let other = self.others.iter().position(is_read).map_or(write, |i| i + 1);
+        match other.checked_sub(1) {
+            Some(i) => drop(self.others.swap_remove(i)),
+            None => self.first = self.others.pop(),
+        }
     }
 }

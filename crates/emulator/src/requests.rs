@@ -8,6 +8,7 @@
 use super::counters::{Counters, Line};
 use core::panic::Location;
 use rustc_hash::FxHashMap;
+use std::num::NonZeroU32;
 
 /// What the lanes did together.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -26,13 +27,22 @@ struct Group {
     mask: u32,
     taken: u32,
     addresses: [u64; 32],
+    /// The next visit of the same line in the same iterations: its number in `Requests::groups`.
+    next: Option<NonZeroU32>,
+}
+
+/// The visits of a line in the same iterations of loops: numbers in `Requests::groups`.
+struct Visits {
+    first: u32,
+    /// Of each lane, its last one, plus 1.
+    last: [u32; 32],
 }
 
 /// The requests of one warp since the last block barrier.
 #[derive(Default)]
 pub(super) struct Requests {
     groups: Vec<Group>,
-    index: FxHashMap<(usize, u64), Vec<u32>>,
+    index: FxHashMap<(usize, u64), Visits>,
     visits: FxHashMap<usize, u32>,
 }
 
@@ -76,15 +86,28 @@ pub(super) struct Part {
 
 impl Requests {
     pub(super) fn join(&mut self, part: Part) {
-        let bit = 1 << part.lane;
         let key = (core::ptr::from_ref(part.site).addr(), part.context);
-        let (groups, known) = (&mut self.groups, self.index.entry(key).or_default());
-        let i = known.iter().copied().find(|&i| groups[i as usize].mask & bit == 0).unwrap_or_else(|| {
+        let (groups, lane) = (&mut self.groups, part.lane as usize);
+        let fresh = |groups: &mut Vec<Group>| {
             let (site, class, size) = (part.site, part.class, part.size);
-            groups.push(Group { site, class, size, mask: 0, taken: 0, addresses: [0; 32] });
-            known.push(groups.len() as u32 - 1);
+            groups.push(Group { site, class, size, mask: 0, taken: 0, addresses: [0; 32], next: None });
             groups.len() as u32 - 1
-        });
+        };
+        let visits = self.index.entry(key).or_insert_with(|| Visits { first: fresh(groups), last: [0; 32] });
+        // A lane joins the visits in their order, so the one after its last is the first that it is not in.
+        let i = match visits.last[lane].checked_sub(1) {
+            None => visits.first,
+            Some(last) => match groups[last as usize].next {
+                Some(next) => next.get(),
+                None => {
+                    let i = fresh(groups);
+                    groups[last as usize].next = NonZeroU32::new(i);
+                    i
+                }
+            },
+        };
+        visits.last[lane] = i + 1;
+        let bit = 1 << part.lane;
         let group = &mut groups[i as usize];
         group.mask |= bit;
         group.taken |= u32::from(part.taken) << part.lane;

@@ -1,20 +1,48 @@
 //! Shared memory: accesses; copies and products, and what must be waited for and published before them.
 
 use super::fault::{Kind, Op, Place, Space};
-use super::lane::{Access, Here, Lane, MIDDLE, WINDOW};
+use super::lane::{Access, Here, Lane, MIDDLE, Update, WINDOW};
+use super::race::Cell;
 use super::requests::Class;
+use super::state::Array;
+use std::collections::BTreeSet;
 use warpfold_simt::{ALL, Pack, Rows, Shared, Simt, Sums};
 
 impl Lane<'_> {
+    /// Makes the shared array of this number, of so many elements of so many bytes, for the first thread that asks.
+    #[track_caller]
+    pub(super) fn declare(&self, id: u32, name: &'static str, count: usize, element: usize) {
+        let mut state = self.block.state.borrow_mut();
+        if state.arrays.len() <= id as usize {
+            state.arrays.resize_with(id as usize + 1, || None);
+        }
+        let array = state.arrays[id as usize].get_or_insert_with(|| {
+            Box::new(Array {
+                name,
+                element: element as u32,
+                data: vec![0; count * element],
+                cells: vec![Cell::default(); count],
+                writers: [0; 32],
+                coming: BTreeSet::new(),
+            })
+        });
+        assert!(
+            array.name == name && array.data.len() == count * element && array.element == element as u32,
+            "shared array {} is `{}` and `{name}` at once",
+            id - 1,
+            array.name
+        );
+    }
+
     /// A shared access; returns the old bits, zero if there are none.
-    pub(super) fn local(&self, address: u32, access: Access, update: impl FnOnce(u128) -> Option<u128>) -> u128 {
+    pub(super) fn local(&self, address: u32, access: Access, update: Update<'_>) -> u128 {
         let mut guard = self.block.state.borrow_mut();
         let state = &mut *guard;
         let offset = i64::from(address & ((1 << WINDOW) - 1)) - i64::from(MIDDLE);
         let class = if access.op == Op::Atomic { Class::SharedAtomic } else { Class::Shared };
         self.count(state, access.site, class, u64::from(address), access.size, false);
-        let id = address >> WINDOW;
-        let Some(mut array) = state.arrays.remove(&id) else {
+        let id = (address >> WINDOW) as usize;
+        let Some(mut array) = state.arrays.get_mut(id).and_then(Option::take) else {
             let place = Place {
                 space: Space::Shared,
                 array: String::new(),
@@ -44,24 +72,26 @@ impl Lane<'_> {
                 self.fault(state, Kind::Coming, &access, place(), None);
             }
             if access.op.writes() {
-                array.writers.insert(self.thread);
+                array.writers[self.thread as usize / 32] |= 1 << (self.thread % 32);
             }
             outcome.bits
         };
-        state.arrays.insert(id, array);
+        state.arrays[id] = Some(array);
         bits
     }
 
     /// What this thread has written to shared memory may be multiplied, after a barrier.
     pub(super) fn published(&self) {
         let mut state = self.block.state.borrow_mut();
-        state.arrays.values_mut().for_each(|array| _ = array.writers.remove(&self.thread));
+        for array in state.arrays.iter_mut().flatten() {
+            array.writers[self.thread as usize / 32] &= !(1 << (self.thread % 32));
+        }
     }
 
     /// What has been read will be written when the thread waits for it.
     pub(super) fn begin_copy(&self, address: u32, bits: u128, site: Here) {
         let state = &mut *self.block.state.borrow_mut();
-        if let Some(array) = state.arrays.get_mut(&(address >> WINDOW)) {
+        if let Some(Some(array)) = state.arrays.get_mut((address >> WINDOW) as usize) {
             array.coming.insert(address / 16);
         }
         state.copies[self.thread as usize].push((address, bits, site));
@@ -71,10 +101,10 @@ impl Lane<'_> {
     pub(super) fn end_copies(&self) {
         let copies = std::mem::take(&mut self.block.state.borrow_mut().copies[self.thread as usize]);
         for (address, bits, site) in copies {
-            if let Some(array) = self.block.state.borrow_mut().arrays.get_mut(&(address >> WINDOW)) {
+            if let Some(Some(array)) = self.block.state.borrow_mut().arrays.get_mut((address >> WINDOW) as usize) {
                 array.coming.remove(&(address / 16));
             }
-            self.local(address, Access { op: Op::Write, size: 16, site }, |_| Some(bits));
+            self.local(address, Access { op: Op::Write, size: 16, site }, &|_| Some(bits));
         }
     }
 
@@ -82,9 +112,8 @@ impl Lane<'_> {
     fn is_published(&self, address: u32, site: Here) {
         let mut guard = self.block.state.borrow_mut();
         let state = &mut *guard;
-        let Some(array) = state.arrays.get(&(address >> WINDOW)).filter(|array| !array.writers.is_empty()) else {
-            return;
-        };
+        let array = state.arrays.get((address >> WINDOW) as usize).and_then(Option::as_ref);
+        let Some(array) = array.filter(|array| array.writers != [0; 32]) else { return };
         let (name, element, length) = (array.name.to_owned(), array.element, array.data.len() as u64);
         let place = Place { space: Space::Shared, array: name, offset: 0, size: element, length, element };
         let access = Access { op: Op::Read, size: element, site };

@@ -8,7 +8,6 @@ use super::sync::{Acquired, Releases, learn};
 use super::wait::Wait;
 use core::cell::RefCell;
 use core::panic::Location;
-use rustc_hash::FxHashMap;
 use std::collections::BTreeSet;
 use warpfold_simt::Dim;
 
@@ -33,7 +32,8 @@ pub(super) struct State {
     pub(super) log: Log,
     pub(super) epoch: u32,
     pub(super) warps: Vec<Warp>,
-    pub(super) arrays: FxHashMap<u32, Array>,
+    /// By the number in their addresses.
+    pub(super) arrays: Vec<Option<Box<Array>>>,
     /// Per thread: what it waits for.
     pub(super) waits: Vec<Wait>,
     /// Per thread: the answer to the shuffle or vote that it waited for.
@@ -59,8 +59,8 @@ pub(super) struct Array {
     pub(super) element: u32,
     pub(super) data: Vec<u8>,
     pub(super) cells: Vec<Cell>,
-    /// The threads that have written to it and not published that.
-    pub(super) writers: BTreeSet<u32>,
+    /// The threads that have written to it and not published that: a bit of each.
+    pub(super) writers: [u32; 32],
     /// The addresses, in units of 16 bytes, to which something is being copied.
     pub(super) coming: BTreeSet<u32>,
 }

@@ -6,7 +6,7 @@
 
 use super::race::{Known, Stamp};
 use rustc_hash::FxHashMap;
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 /// A prefix of one address's log.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -51,12 +51,27 @@ impl Releases {
         Acquired { address, length: log.length }
     }
 
+    /// What has been released so far.
+    pub(super) fn released(&self) -> Released<'_> {
+        Released { releases: self, logs: None }
+    }
+}
+
+/// The logs while accesses are looked up in them: locked from the first that needs them.
+pub(super) struct Released<'a> {
+    releases: &'a Releases,
+    logs: Option<MutexGuard<'a, FxHashMap<u64, Log>>>,
+}
+
+impl Released<'_> {
     /// Whether an access is covered by something that was acquired.
-    pub(super) fn covers(&self, acquired: &[Acquired], stamp: &Stamp) -> bool {
-        if acquired.is_empty() {
-            return false;
-        }
-        let logs = self.logs.lock().expect("no holder panics");
+    #[inline]
+    pub(super) fn covers(&mut self, acquired: &[Acquired], stamp: &Stamp) -> bool {
+        !acquired.is_empty() && self.is_there(acquired, stamp)
+    }
+
+    fn is_there(&mut self, acquired: &[Acquired], stamp: &Stamp) -> bool {
+        let logs = self.logs.get_or_insert_with(|| self.releases.logs.lock().expect("no holder panics"));
         acquired.iter().any(|a| {
             let releases = logs.get(&a.address).and_then(|log| log.by_block.get(&stamp.block));
             releases
