@@ -11,13 +11,16 @@ mod pack;
 mod ptx;
 
 use std::process::ExitCode;
+use warpfold_ptx::ptxas::Gpus;
 
 const USAGE: &str = "\
 cargo xtask ptx            compile the kernels to PTX and write crates/kernels/ptx, and those of examples/mat2 (needs
                            ptxas for machine code)
 cargo xtask ptx --tune     the same, and ask ptxas how many blocks of each kernel fit a multiprocessor
-cargo xtask ptx --check    compile them again; fail unless they are what is committed, and sound on every GPU
-                           (needs ptxas: on PATH, in $PTXAS, or `pip install nvidia-cuda-nvcc`)
+cargo xtask ptx --check    compile them again; fail unless they are what is committed, and sound on the GPU that they
+                           are tuned on (needs ptxas: on PATH, in $PTXAS, or `pip install nvidia-cuda-nvcc`)
+cargo xtask ptx --check --all
+                           the same, and assemble them for the oldest and the newest GPU, too
 cargo xtask code           assemble the committed PTX of the kernels in crates/kernels/ptx/code.txt (needs ptxas), as
                            `cargo xtask ptx` does, too
 cargo xtask docs           write docs/ladder.md from committed records, the emulator and the lecture's examples, and
@@ -39,7 +42,8 @@ fn main() -> ExitCode {
     let result = match words[..] {
         ["ptx"] => ptx::write(false),
         ["ptx", "--tune"] => ptx::write(true),
-        ["ptx", "--check"] => ptx::check(),
+        ["ptx", "--check"] => ptx::check(Gpus::Tuned),
+        ["ptx", "--check", "--all"] => ptx::check(Gpus::All),
         ["code"] => ptx::code(),
         ["house"] => house::check(false),
         ["house", "--list"] => house::check(true),

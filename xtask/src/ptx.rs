@@ -3,7 +3,8 @@
 use crate::error::Error;
 use crate::{blocks, code, pack};
 use std::path::{Path, PathBuf};
-use warpfold_ptx::{Crate, Entry, Toolchain, archive, faults, ptxas};
+use warpfold_ptx::ptxas::{self, Gpus};
+use warpfold_ptx::{Crate, Entry, Toolchain, archive, faults};
 
 const AGAIN: &str = "cargo xtask ptx";
 
@@ -70,8 +71,8 @@ pub fn code() -> Result<(), Error> {
     Ok(())
 }
 
-/// Compiles, compares with what is committed, and asks `ptxas` about every GPU.
-pub fn check() -> Result<(), Error> {
+/// Compiles, compares with what is committed, and asks `ptxas` about these GPUs.
+pub fn check(gpus: Gpus) -> Result<(), Error> {
     let toolchain = Toolchain::find()?;
     println!("compiling with {}", toolchain.version);
     let [mut library, user] = compile_both(&toolchain)?;
@@ -83,7 +84,7 @@ pub fn check() -> Result<(), Error> {
     differences.extend(code::differences(&folder(), &library, AGAIN)?);
     let entries = [library, user].concat();
     let mut wrong: Vec<String> = entries.iter().flat_map(faults).collect();
-    wrong.extend(ptxas::check(&entries, |name| blocks.get(name).is_some_and(|bound| bound.measured))?);
+    wrong.extend(ptxas::check(&entries, gpus, |name| blocks.get(name).is_some_and(|bound| bound.measured))?);
     if toolchain.is_pinned() {
         wrong.extend(differences);
     } else {

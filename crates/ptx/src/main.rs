@@ -79,7 +79,7 @@ fn run(this: &Crate, task: Task) -> Result<(), Error> {
     println!("compiling with {}", toolchain.version);
     let entries = this.compile(&toolchain)?;
     let mut wrong: Vec<String> = entries.iter().flat_map(faults).collect();
-    match ptxas::check(&entries, |_| false) {
+    match ptxas::check(&entries, ptxas::Gpus::All, |_| false) {
         Ok(found) => wrong.extend(found),
         Err(Error::NoPtxas) => println!("not assembled, so spills would not show: {}", Error::NoPtxas),
         Err(error) => return Err(error),
