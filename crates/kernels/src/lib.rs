@@ -37,6 +37,8 @@ pub mod split;
 mod blocks;
 #[cfg(all(not(target_arch = "nvptx64"), feature = "ptx"))]
 mod ptx;
+#[cfg(all(not(target_arch = "nvptx64"), feature = "ptx"))]
+mod text;
 
 #[cfg(not(target_arch = "nvptx64"))]
 pub use blocks::blocks;

@@ -1,6 +1,7 @@
 //! The compiled kernels: one self-contained PTX module per entry, compressed, as `cargo xtask ptx` wrote them; and of
 //! some the machine code, too.
 
+use crate::text;
 use std::io::Read;
 
 /// The kernels of a user's own crate, as `cargo warpfold-ptx` packed them: a first line, a line of `name offset length`
@@ -37,8 +38,8 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// Lines of `name frame packed offset length`: the frame of zstd in `FRAMES` that has the entry's text, and where in it
-/// that is.
+/// Lines of `name frame packed offset length`: the frame of zstd in `FRAMES` that has the entry's module, encoded as
+/// [`text`] says, and where in the frame that is.
 const INDEX: &str = include_str!("../ptx/kernels.idx");
 const FRAMES: &[u8] = include_bytes!("../ptx/kernels.bin");
 
@@ -54,7 +55,9 @@ pub fn entries() -> impl Iterator<Item = &'static str> {
 
 /// The PTX module that has just this entry, ready for the driver; `None` if there is no such entry.
 pub fn ptx(entry: &str) -> Option<String> {
-    String::from_utf8(unpacked(FRAMES, numbers(INDEX, entry)?)?).ok()
+    let [frame, packed, offset, length] = numbers(INDEX, entry)?;
+    let frame = unpacked(FRAMES, [frame, packed])?;
+    text::decode(&frame, frame.get(offset..offset.checked_add(length)?)?)
 }
 
 /// Machine code of that entry for a GPU of this compute capability (`(9, 0)`), if it is one of those that most first
@@ -62,15 +65,16 @@ pub fn ptx(entry: &str) -> Option<String> {
 pub fn code(entry: &str, (major, minor): (u32, u32)) -> Option<Vec<u8>> {
     // Code for an earlier GPU of the same generation will do.
     let names = (0..=minor).rev().map(|minor| format!("{entry}.{major}{minor}"));
-    unpacked(CODE, names.into_iter().find_map(|name| numbers(CODE_INDEX, &name))?)
+    let [frame, packed, offset, length] = names.into_iter().find_map(|name| numbers(CODE_INDEX, &name))?;
+    Some(unpacked(CODE, [frame, packed])?.get(offset..offset.checked_add(length)?)?.to_vec())
 }
 
-/// So many bytes of a frame of zstd, which is in `frames`.
-fn unpacked(frames: &[u8], [frame, packed, offset, length]: [usize; 4]) -> Option<Vec<u8>> {
+/// The bytes of a frame of zstd, which is in `frames`: where it begins, and how many bytes it has there.
+fn unpacked(frames: &[u8], [frame, packed]: [usize; 2]) -> Option<Vec<u8>> {
     let mut decoder = ruzstd::decoding::StreamingDecoder::new(frames.get(frame..frame.checked_add(packed)?)?).ok()?;
     let mut bytes = Vec::new();
     decoder.read_to_end(&mut bytes).ok()?;
-    Some(bytes.get(offset..offset.checked_add(length)?)?.to_vec())
+    Some(bytes)
 }
 
 /// What follows an entry's name in an index.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
-use syn::{Attribute, Item, Meta, Token, UseTree, Visibility};
+use syn::{Attribute, Expr, ExprLit, Item, Lit, Meta, MetaNameValue, Token, UseTree, Visibility};
 
 use super::{Module, Modules, Names};
 use crate::error::Error;
@@ -44,6 +44,7 @@ impl Modules {
                 continue;
             }
             let exported = attributes.iter().any(|attribute| attribute.path().is_ident("macro_export"));
+            let elsewhere = attributes.iter().find_map(path);
             match item {
                 Item::Mod(module) => {
                     let child = match module.content {
@@ -51,7 +52,9 @@ impl Modules {
                         None => {
                             let own = folder.join(format!("{name}.rs"));
                             let nested = folder.join(&name).join("mod.rs");
-                            self.read_file(Some(at), if own.exists() { own } else { nested })?
+                            let usual = if own.exists() { own } else { nested };
+                            let file = elsewhere.map_or(usual, |path| self.files[file].with_file_name(path));
+                            self.read_file(Some(at), file)?
                         }
                     };
                     self.modules[at].children.insert(name, child);
@@ -102,6 +105,16 @@ fn signature(item: &Item) -> (String, &[Attribute]) {
         _ => return (String::new(), &[]),
     };
     (name, attributes)
+}
+
+/// Where the attribute `path` says that a module's file is, from the folder of the file that has the attribute.
+fn path(attribute: &Attribute) -> Option<String> {
+    match &attribute.meta {
+        Meta::NameValue(MetaNameValue { path, value: Expr::Lit(ExprLit { lit: Lit::Str(file), .. }), .. }) => {
+            path.is_ident("path").then(|| file.value())
+        }
+        _ => None,
+    }
 }
 
 /// Whether an attribute is `cfg(test)`, or a `cfg(all(..))` with `test` or `doctest`.
