@@ -21,6 +21,9 @@ pub struct ArgScan<T: Element>(pub Arg<T>);
 /// Elements that are searched at a time. Their places fit [`Key::from_small`].
 const SEARCH: usize = 64;
 
+/// Elements that are searched at a time where there are fewer.
+const SOME: usize = 16;
+
 /// The first place of a key, or `K::MAX` if no element has the key.
 #[inline(always)]
 #[expect(clippy::needless_range_loop, reason = "the vectoriser sees it")]
@@ -37,16 +40,25 @@ fn place<T: Element, const W: usize>(arg: &Arg<T>, x: &[T; W], key: T::Key) -> T
 #[inline(always)]
 fn find<T: Element>(arg: &Arg<T>, x: &[T], key: T::Key) -> usize {
     let mut before = 0;
-    let mut rest = x;
-    while let Some((piece, after)) = rest.split_first_chunk::<SEARCH>() {
+    while let Some(piece) = x[before..].first_chunk::<SEARCH>() {
         let place = place(arg, piece, key);
         if place != T::Key::MAX {
             return before + place.to_small() as usize;
         }
         before += SEARCH;
-        rest = after;
     }
-    before + rest.iter().position(|&x| arg.key(x) == key).expect("it is there")
+    while let Some(piece) = x[before..].first_chunk::<SOME>() {
+        let place = place(arg, piece, key);
+        if place != T::Key::MAX {
+            return before + place.to_small() as usize;
+        }
+        before += SOME;
+    }
+    // The last piece may overlap the one before, which does not have the key.
+    if let Some(piece) = x.last_chunk::<SOME>() {
+        return x.len() - SOME + place(arg, piece, key).to_small() as usize;
+    }
+    x.iter().position(|&x| arg.key(x) == key).expect("it is there")
 }
 
 #[inline(always)]
@@ -80,6 +92,13 @@ impl<T: Element> Kernel for ArgScan<T> {
 
     const RUNS: bool = true;
 
+    const ENDS: bool = true;
+
+    /// Nothing beats the first NaN, or the first of the greatest number that there is.
+    fn is_final(&self, node: &ArgNode<T::Key>) -> bool {
+        node.key == T::Key::MAX
+    }
+
     fn reducer(&self) -> &Self::R {
         &self.0
     }
@@ -90,9 +109,8 @@ impl<T: Element> Kernel for ArgScan<T> {
 
     fn block_after(&self, left: Option<ArgNode<T::Key>>, x: &[T], start: u64) -> ArgNode<T::Key> {
         if let Some(left) = left
-            && left.key == T::Key::MAX
+            && self.is_final(&left)
         {
-            // Nothing beats a NaN: what follows it is not read.
             return left;
         }
         vectorize(

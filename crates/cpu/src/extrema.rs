@@ -46,6 +46,13 @@ impl<T: Element> Kernel for Peak<T> {
 
     const DENSE: bool = true;
 
+    const ENDS: bool = true;
+
+    /// Nothing beats a NaN, or the greatest number that there is.
+    fn is_final(&self, &key: &T::Key) -> bool {
+        key == T::Key::MAX
+    }
+
     fn reducer(&self) -> &Self::R {
         &self.0
     }

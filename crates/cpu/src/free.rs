@@ -27,6 +27,14 @@ pub(super) fn pieces<T>(x: &[T], mut each: impl FnMut(&[T; LANES])) -> &[T] {
 
 /// An order-free reducer with small nodes: extrema, logic, counts, products of integers.
 pub trait OrderFree: Reducer {
+    /// [`Kernel::ENDS`].
+    const ENDS: bool = false;
+
+    /// [`Kernel::is_final`].
+    fn is_final(&self, _node: &Self::Acc) -> bool {
+        false
+    }
+
     /// The node of a block, whose first element has the index `start`.
     #[inline(always)]
     fn block(&self, x: &[Self::Item], start: u64) -> Self::Acc {
@@ -37,8 +45,22 @@ pub trait OrderFree: Reducer {
 impl<T: Element> OrderFree for MinMax<T> {}
 impl<T: Element<Float = T> + Real> OrderFree for AbsMax<T> {}
 impl<T: Element> OrderFree for IntegerProduct<T> {}
-impl<T: Element> OrderFree for Any<T> {}
-impl<T: Element> OrderFree for All<T> {}
+
+impl<T: Element> OrderFree for Any<T> {
+    const ENDS: bool = true;
+
+    fn is_final(&self, &any: &u8) -> bool {
+        any != 0
+    }
+}
+
+impl<T: Element> OrderFree for All<T> {
+    const ENDS: bool = true;
+
+    fn is_final(&self, &all: &u8) -> bool {
+        all == 0
+    }
+}
 
 impl<T: Element> OrderFree for CountNonzero<T> {
     #[inline(always)]
@@ -70,6 +92,12 @@ impl<R: OrderFree> Kernel for Lanes<R> {
     type R = R;
 
     const FREE: bool = true;
+
+    const ENDS: bool = R::ENDS;
+
+    fn is_final(&self, node: &R::Acc) -> bool {
+        self.0.is_final(node)
+    }
 
     /// Blocks and columns have loops of their own. What else is done to a node is too little for vectors.
     const VECTORS: bool = false;

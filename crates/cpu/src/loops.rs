@@ -49,6 +49,8 @@ pub struct Facts {
     pub free: bool,
     /// [`Kernel::RUNS`].
     pub runs: bool,
+    /// [`Kernel::ENDS`].
+    pub ends: bool,
     /// [`Kernel::ROWS`].
     pub rows: usize,
     /// [`Kernel::DENSE`].
@@ -78,6 +80,9 @@ pub trait Loops: Sync {
 
     /// [`Kernel::block_after`] of `n` elements. `left` is the node before, or null.
     unsafe fn block(&self, left: *const Node, x: *const Item, n: usize, start: u64, to: *mut Node);
+
+    /// [`Kernel::is_final`].
+    unsafe fn is_final(&self, node: *const Node) -> bool;
 
     /// The tree over `n` elements, at least one and at most a block; fast for a few.
     unsafe fn short(&self, x: *const Item, n: usize, start: u64, to: *mut Node);
@@ -109,6 +114,9 @@ pub trait Loops: Sync {
 
     /// [`Kernel::finish`] of `n` nodes.
     unsafe fn finish(&self, nodes: *const Node, n: usize, count: u64, to: *mut Value);
+
+    /// [`Kernel::single`] of `n` elements.
+    unsafe fn single(&self, x: *const Item, n: usize, to: *mut Value);
 
     /// The values of nodes that have `counts` elements. A node of no elements is not used. Returns whether all have a
     /// value.
@@ -164,6 +172,7 @@ impl<K: Kernel> Loops for K {
             indexed: K::R::INDEXED,
             free: K::FREE,
             runs: K::RUNS,
+            ends: K::ENDS,
             rows: K::ROWS,
             dense: K::DENSE,
             dense_items: K::DENSE_ITEMS,
@@ -188,6 +197,11 @@ impl<K: Kernel> Loops for K {
             let left = left.cast::<Acc<K>>().as_ref().copied();
             to.cast::<Acc<K>>().write(self.block_after(left, items::<K>(x, n), start));
         }
+    }
+
+    unsafe fn is_final(&self, node: *const Node) -> bool {
+        // SAFETY: the caller passes a written node.
+        Kernel::is_final(self, unsafe { &*node.cast::<Acc<K>>() })
     }
 
     unsafe fn short(&self, x: *const Item, n: usize, start: u64, to: *mut Node) {
@@ -248,6 +262,11 @@ impl<K: Kernel> Loops for K {
             let out = std::slice::from_raw_parts_mut(to.cast(), n);
             Kernel::finish(self, std::slice::from_raw_parts(nodes.cast(), n), count, out);
         }
+    }
+
+    unsafe fn single(&self, x: *const Item, n: usize, to: *mut Value) {
+        // SAFETY: the caller passes `n` elements at `x`, and room for as many values.
+        unsafe { Kernel::single(self, items::<K>(x, n), std::slice::from_raw_parts_mut(to.cast(), n)) };
     }
 
     unsafe fn finish_each(&self, nodes: *const Node, counts: &[u32], to: *mut Value) -> bool {

@@ -184,7 +184,7 @@ impl Work<'_> {
         roots
     }
 
-    fn take_kept(&self, lane: usize) -> (Dim, Vec<Dim>) {
+    pub(super) fn take_kept(&self, lane: usize) -> (Dim, Vec<Dim>) {
         let mut others = self.problem.kept.clone();
         (others.remove(lane), others)
     }

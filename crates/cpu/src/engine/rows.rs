@@ -1,5 +1,7 @@
 //! The route that reduces the elements of one output after the other, and many short rows at a time.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use warpfold_array::problem::{At, Dim, Problem, Walk};
 
 use super::Work;
@@ -36,28 +38,44 @@ impl Work<'_> {
         if count > CHUNK {
             let chunks = count.div_ceil(CHUNK);
             let mut nodes = Nodes::new(self.facts.node);
-            // SAFETY: every chunk writes its node.
+            // The first chunk of each output whose node is final. Those behind it may be left out.
+            let ends: Vec<AtomicUsize> = (0..outputs).map(|_| AtomicUsize::new(usize::MAX)).collect();
+            // SAFETY: a chunk writes its node, unless a final one is before it: then it is not read.
             unsafe {
                 nodes.write(outputs * chunks, |to| {
                     let to = Output::at_address(to, outputs * chunks, self.facts.node);
                     self.tasks(outputs * chunks, &|task| {
+                        let (end, chunk) = (&ends[task / chunks], task % chunks);
+                        if end.load(Ordering::Relaxed) < chunk {
+                            return;
+                        }
                         let base = Walk::new(&self.problem.kept, self.base, task / chunks).at();
-                        let from = task % chunks * CHUNK;
+                        let from = chunk * CHUNK;
                         let (mut items, mut nodes) = (Items::new(), Nodes::new(self.facts.node));
                         // SAFETY: the caller vouches for the elements; each task writes a node of its own.
-                        self.chunk(base, from, CHUNK.min(count - from), &mut items, &mut nodes);
+                        let is_final = self.chunk(base, from, CHUNK.min(count - from), &mut items, &mut nodes);
                         copy(nodes.first(), to.at(task as isize, 1), self.facts.node);
+                        if is_final {
+                            end.fetch_min(chunk, Ordering::Relaxed);
+                        }
                     });
                 });
             }
             let last = (count - (chunks - 1) * CHUNK) as u64;
             let mut walk = Walk::new(&self.problem.kept, self.base, 0);
-            for output in 0..outputs {
-                let nodes = nodes.first_mut().wrapping_byte_add(output * chunks * self.facts.node);
-                // SAFETY: the tasks have written the nodes of all chunks; this thread alone writes results.
+            for (output, end) in ends.into_iter().enumerate() {
+                let first = nodes.first_mut().wrapping_byte_add(output * chunks * self.facts.node);
+                // SAFETY: the tasks have written the nodes of all chunks up to a final one; this thread alone writes
+                // results.
                 unsafe {
-                    self.kernel.root(nodes, chunks, CHUNK as u64, last);
-                    self.finish(out, walk.out(), nodes, 1, count);
+                    let root = match end.into_inner() {
+                        usize::MAX => {
+                            self.kernel.root(first, chunks, CHUNK as u64, last);
+                            first
+                        }
+                        end => first.byte_add(end * self.facts.node),
+                    };
+                    self.finish(out, walk.out(), root, 1, count);
                 }
                 walk.advance();
             }
@@ -161,7 +179,15 @@ impl Work<'_> {
     }
 
     /// The tree over `len` elements of one output, from the index `from` (a multiple of `CHUNK`): the first of `nodes`.
-    pub(super) unsafe fn chunk(&self, base: At, from: usize, len: usize, items: &mut Items, nodes: &mut Nodes) {
+    /// Returns whether the node is final.
+    pub(super) unsafe fn chunk(
+        &self,
+        base: At,
+        from: usize,
+        len: usize,
+        items: &mut Items,
+        nodes: &mut Nodes,
+    ) -> bool {
         nodes.clear();
         nodes.reserve(len.div_ceil(BLOCK));
         for start in (from..from + len).step_by(BLOCK) {
@@ -171,11 +197,18 @@ impl Work<'_> {
             unsafe {
                 let x = self.sequence(base, start, n, items);
                 nodes.push_after(|left, to| self.kernel.block(left, x, n, start as u64, to));
+                if self.facts.ends && self.kernel.is_final(nodes.last()) {
+                    if nodes.len() > 1 {
+                        copy(nodes.last(), nodes.first_mut(), self.facts.node);
+                    }
+                    return true;
+                }
             }
         }
         let last = (len - 1) % BLOCK + 1;
         // SAFETY: the loop above has written a node of this kernel for each block.
         unsafe { self.kernel.root(nodes.first_mut(), nodes.len(), BLOCK as u64, last as u64) };
+        false
     }
 
     /// The address of `n` elements along one axis: in place if memory has them as the kernel reads them, else copied.

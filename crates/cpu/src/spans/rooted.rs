@@ -30,6 +30,11 @@ impl Loops for Rooted<'_> {
         unsafe { self.0.block(left, x, n, start, to) };
     }
 
+    unsafe fn is_final(&self, node: *const Node) -> bool {
+        // SAFETY: the caller's.
+        unsafe { self.0.is_final(node) }
+    }
+
     unsafe fn short(&self, x: *const Item, n: usize, start: u64, to: *mut Node) {
         // SAFETY: the caller's.
         unsafe { self.0.short(x, n, start, to) };
@@ -79,6 +84,11 @@ impl Loops for Rooted<'_> {
         let bytes = n * self.0.facts().node;
         // SAFETY: the caller passes `n` nodes, and room for as many values, which are nodes.
         unsafe { std::ptr::copy_nonoverlapping(nodes.cast::<u8>(), to.cast(), bytes) };
+    }
+
+    unsafe fn single(&self, x: *const Item, n: usize, to: *mut Value) {
+        // SAFETY: the caller passes `n` elements, and room for as many values, which are nodes.
+        unsafe { self.0.rows(x, n, 1, to.cast()) };
     }
 
     unsafe fn finish_each(&self, _nodes: *const Node, _counts: &[u32], _to: *mut Value) -> bool {
