@@ -69,7 +69,7 @@ mod wire;
 
 #[cfg(feature = "reductions")]
 pub use {
-    describe::{Description, STATS, check_describe, describe},
+    describe::{Description, STATS, check_describe, describe, describe_into},
     dispatch::Kernels,
     keys::{
         Bins, Distinct, Groups, KMeans, Points, Segments, bincount, centroid_update, group_by, histogram,
