@@ -12,7 +12,7 @@ use super::extrema::{best, greatest};
 use super::kernel::Kernel;
 use super::panel::{Panel, TILE};
 use super::policy::{FEW_DENSE_COLUMNS, MOST_ROWS, PANEL, SHORT_BYTES};
-use super::simd::{prefetch, vectorize};
+use super::simd::{fold_lanes, prefetch, vectorize};
 
 /// The kernel of argmin and argmax.
 #[derive(Clone)]
@@ -26,14 +26,12 @@ const SOME: usize = 16;
 
 /// The first place of a key, or `K::MAX` if no element has the key.
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "the vectoriser sees it")]
 fn place<T: Element, const W: usize>(arg: &Arg<T>, x: &[T; W], key: T::Key) -> T::Key {
-    let mut place = T::Key::MAX;
+    let mut places = [T::Key::MAX; W];
     for i in 0..W {
-        let here = if arg.key(x[i]) == key { T::Key::from_small(i as u8) } else { T::Key::MAX };
-        place = place.min(here);
+        places[i] = if arg.key(x[i]) == key { T::Key::from_small(i as u8) } else { T::Key::MAX };
     }
-    place
+    fold_lanes(places, T::Key::min)
 }
 
 /// The first place of a key, which some element must have.
@@ -82,7 +80,11 @@ fn scan<T: Element>(arg: &Arg<T>, x: &[T], start: u64, left: Option<ArgNode<T::K
 #[inline(always)]
 fn one_piece<T: Element>(arg: &Arg<T>, x: &[T], out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
     for (row, out) in x.as_chunks::<SEARCH>().0.iter().zip(out) {
-        let key = row.iter().fold(T::Key::MIN, |best, &x| best.max(arg.key(x)));
+        let mut keys = [T::Key::MIN; SEARCH];
+        for i in 0..SEARCH {
+            keys[i] = arg.key(row[i]);
+        }
+        let key = fold_lanes(keys, T::Key::max);
         out.write(ArgNode { key, index: place(arg, row, key).to_small() as u64 });
     }
 }
@@ -91,6 +93,8 @@ impl<T: Element> Kernel for ArgScan<T> {
     type R = Arg<T>;
 
     const RUNS: bool = true;
+
+    const LONG: bool = true;
 
     const ENDS: bool = true;
 
@@ -150,6 +154,14 @@ impl<T: Element> Kernel for ArgScan<T> {
             // SAFETY: the caller vouches for an element of each node in every row.
             || unsafe { columns(&self.0, rows, start, nodes) },
         );
+    }
+
+    fn move_places(&self, nodes: &mut [ArgNode<T::Key>], by: u64, step: u64) {
+        let mut by = by;
+        for node in nodes {
+            node.index += by;
+            by += step;
+        }
     }
 
     const DENSE: bool = true;

@@ -8,7 +8,7 @@ use warpfold_core::{Element, Real, Reducer};
 
 use super::kernel::{Kernel, each_row};
 use super::panel::{Panel, fold_columns_by, run_tile};
-use super::policy::{BLOCK, SHORT_BYTES};
+use super::policy::{LONG_BLOCK, SHORT_BYTES};
 use super::simd::{array, vectorize_256};
 
 /// Lanes, each of which has a running node. 64 nodes of i32 fill eight AVX2 registers, which hides the latency of an
@@ -93,6 +93,8 @@ impl<R: OrderFree> Kernel for Lanes<R> {
 
     const FREE: bool = true;
 
+    const LONG: bool = true;
+
     const ENDS: bool = R::ENDS;
 
     fn is_final(&self, node: &R::Acc) -> bool {
@@ -167,10 +169,10 @@ pub(super) fn lanes_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) ->
 }
 
 /// How many elements of a block `test` accepts. Counters are 16 bits wide, so that they are not much wider than the
-/// elements; a lane of a block has at most 64.
+/// elements; a lane of a block has at most 1024.
 #[inline(always)]
 pub(super) fn count_block<T: Copy>(x: &[T], test: impl Fn(T) -> bool) -> i64 {
-    const { assert!(BLOCK / LANES <= u16::MAX as usize) };
+    const { assert!(LONG_BLOCK / LANES <= u16::MAX as usize) };
     let mut lanes = [0u16; LANES];
     let tail = pieces(
         x,

@@ -53,6 +53,9 @@ pub trait Kernel: Sync {
     /// The tree over `x`, whose first element has the index `start`. `x` is not empty and at most `BLOCK` long.
     fn block(&self, x: &[Item<Self>], start: u64) -> Acc<Self>;
 
+    /// Whether [`Kernel::block_after`] takes up to [`super::policy::LONG_BLOCK`] elements.
+    const LONG: bool = false;
+
     /// Whether [`Kernel::is_final`] holds for any node.
     const ENDS: bool = false;
 
@@ -111,6 +114,12 @@ pub trait Kernel: Sync {
     /// Every pointer in `rows` is good for `nodes.len()` elements.
     unsafe fn panel_after(&self, _rows: &[*const Item<Self>], _start: u64, _nodes: &mut [Acc<Self>]) {
         unreachable!("this kernel needs the tree")
+    }
+
+    /// Moves the places of `nodes`, which have some: that of node i by `by + i * step`. Called only if
+    /// [`Kernel::RUNS`] and [`Reducer::INDEXED`].
+    fn move_places(&self, _nodes: &mut [Acc<Self>], _by: u64, _step: u64) {
+        unreachable!("these nodes have no places")
     }
 
     /// Whether the kernel implements [`Kernel::dense`]. For other kernels, few columns are brought side by side, and

@@ -76,7 +76,7 @@ pub use {
         reduce_by_key, segmented, unique,
     },
     plan::Plan,
-    reduction::{explain, on_threads, reduce, reduce_into, reduce_slice},
+    reduction::{decided, explain, on_threads, reduce, reduce_into, reduce_slice},
     spans::Spans,
     stream::Stream,
 };

@@ -49,6 +49,8 @@ pub struct Facts {
     pub free: bool,
     /// [`Kernel::RUNS`].
     pub runs: bool,
+    /// [`Kernel::LONG`].
+    pub long: bool,
     /// [`Kernel::ENDS`].
     pub ends: bool,
     /// [`Kernel::ROWS`].
@@ -107,6 +109,9 @@ pub trait Loops: Sync {
 
     /// [`Kernel::merge`] of `n` nodes.
     unsafe fn merge(&self, left: *const Node, n_left: u64, right: *mut Node, n_right: u64, n: usize);
+
+    /// [`Kernel::move_places`] of `n` nodes.
+    unsafe fn move_places(&self, nodes: *mut Node, n: usize, by: u64, step: u64);
 
     /// The tree over `n` nodes of `weight` elements each, except for the last, which has `last`. The root replaces the
     /// first node.
@@ -172,6 +177,7 @@ impl<K: Kernel> Loops for K {
             indexed: K::R::INDEXED,
             free: K::FREE,
             runs: K::RUNS,
+            long: K::LONG,
             ends: K::ENDS,
             rows: K::ROWS,
             dense: K::DENSE,
@@ -249,6 +255,11 @@ impl<K: Kernel> Loops for K {
             let left = std::slice::from_raw_parts(left.cast(), n);
             Kernel::merge(self, left, n_left, std::slice::from_raw_parts_mut(right.cast(), n), n_right);
         }
+    }
+
+    unsafe fn move_places(&self, nodes: *mut Node, n: usize, by: u64, step: u64) {
+        // SAFETY: the caller passes `n` written nodes.
+        Kernel::move_places(self, unsafe { std::slice::from_raw_parts_mut(nodes.cast(), n) }, by, step);
     }
 
     unsafe fn root(&self, nodes: *mut Node, n: usize, weight: u64, last: u64) {

@@ -14,8 +14,10 @@ use crate::moves::{TILE, copy};
 use crate::output::Output;
 use crate::panel::{Panel, RowList};
 use crate::policy::{
-    APART_ITEMS, BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, MOST_FEW, MOST_ROWS, PANEL, STRIP, STRIP_BYTES,
+    APART_ITEMS, BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, FEW_ROWS, LONG_STRIP, MOST_FEW, MOST_ROWS, PANEL, STRIP,
+    STRIP_BYTES,
 };
+use crate::simd::prefetch;
 use crate::transpose::{Rows, take_apart};
 
 /// The rows of a task, a power of two and at least `least`, such that there are enough tasks for all threads.
@@ -82,7 +84,8 @@ impl Work<'_> {
         let strip = match few {
             true => lane.len,
             false => {
-                let bytes = STRIP_BYTES.max(STRIP / count);
+                let long = self.facts.runs && self.facts.rows == FEW_ROWS;
+                let bytes = if long { LONG_STRIP } else { STRIP_BYTES }.max(STRIP / count);
                 ((bytes / self.problem.size / beside).max(TILE) / group).max(1) * group
             }
         };
@@ -300,6 +303,13 @@ impl Work<'_> {
                 let at = base.step(&self.problem.inner(), start);
                 // SAFETY: the caller vouches for the strip, whose dense rows are `n * width` elements along the lane.
                 let x = unsafe { self.run_of(at, lane, n * width, &mut scratch.items) };
+                if tiles {
+                    // Down the tiles of a block the CPU sees no stream.
+                    prefetch(
+                        x.wrapping_byte_add(n * width * self.facts.item).cast::<u8>(),
+                        n * width * self.facts.item,
+                    );
+                }
                 if (tiles || adds && n == block)
                     && let Some(nodes) = counter.first()
                 {

@@ -262,6 +262,9 @@ impl<'a> Work<'a> {
                 self.store(1, out, self.problem.out_offset, &|to, _| one_block(self.kernel, x, n, to));
                 return self.tell(n);
             }
+            if self.decided(out) {
+                return self.tell(self.problem.count * self.problem.outputs);
+            }
             match Route::of(self.problem, self.facts.free) {
                 Route::Rows => self.rows(out),
                 Route::Singles { lane } => self.singles(lane, out),

@@ -11,7 +11,7 @@ use super::panels::Room;
 use crate::loops::{Item, Loops, Node, Value};
 use crate::moves::{TILE, copy};
 use crate::output::Output;
-use crate::policy::{ALONE, BLOCK, CHUNK, ROWS_ITEMS};
+use crate::policy::{ALONE, BLOCK, CHUNK, FIRST, LEAST_DECIDED, LONG_BLOCK, MOST_DECIDED, ROWS_ITEMS};
 use crate::transpose::{Rows, take_apart};
 
 /// The workspace of a task.
@@ -92,6 +92,34 @@ impl Work<'_> {
                 }
             }
         });
+    }
+
+    /// Writes the results of outputs, if the first few elements of each decide it; returns whether they do. All is done
+    /// on this thread, and given up where it would take long.
+    ///
+    /// # Safety
+    /// As of [`Work::outputs`].
+    pub unsafe fn decided(&self, out: &Output<Value>) -> bool {
+        let Problem { count, outputs, .. } = *self.problem;
+        let few = (1..=MOST_DECIDED).contains(&outputs) && count >= LEAST_DECIDED;
+        if !few || !self.facts.ends || !self.reads_in_place() {
+            return false;
+        }
+        let mut walk = Walk::new(&self.problem.kept, self.base, 0);
+        let (mut items, mut node) = (Items::new(), Nodes::with_capacity(self.facts.node, 1));
+        (0..outputs).all(|_| {
+            // SAFETY: an output has more elements than these, and the caller vouches for all, and for the places.
+            unsafe {
+                let x = self.run_of(walk.at(), &self.problem.inner(), FIRST, &mut items);
+                node.write(1, |to| self.kernel.block(std::ptr::null(), x, FIRST, 0, to));
+                let is_final = self.kernel.is_final(node.first());
+                if is_final {
+                    self.finish(out, walk.out(), node.first(), 1, count);
+                }
+                walk.advance();
+                is_final
+            }
+        })
     }
 
     /// The kept axes along which rows follow one another without a gap, if rows are short enough to take many at once.
@@ -180,18 +208,14 @@ impl Work<'_> {
 
     /// The tree over `len` elements of one output, from the index `from` (a multiple of `CHUNK`): the first of `nodes`.
     /// Returns whether the node is final.
-    pub(super) unsafe fn chunk(
-        &self,
-        base: At,
-        from: usize,
-        len: usize,
-        items: &mut Items,
-        nodes: &mut Nodes,
-    ) -> bool {
+    pub(super) unsafe fn chunk(&self, base: At, from: usize, len: usize, items: &mut Items, nodes: &mut Nodes) -> bool {
         nodes.clear();
         nodes.reserve(len.div_ceil(BLOCK));
-        for start in (from..from + len).step_by(BLOCK) {
-            let n = BLOCK.min(from + len - start);
+        let long = if self.facts.long && self.reads_in_place() { LONG_BLOCK } else { BLOCK };
+        let (mut start, end) = (from, from + len);
+        while start < end {
+            // Blocks without a tree may have any length. A final node costs no more than what is read before it.
+            let n = (start - from).clamp(BLOCK, long).min(end - start);
             // SAFETY: these elements lie within those of the output, which the caller vouches for; `block` writes the
             // node.
             unsafe {
@@ -204,11 +228,18 @@ impl Work<'_> {
                     return true;
                 }
             }
+            start += n;
         }
         let last = (len - 1) % BLOCK + 1;
         // SAFETY: the loop above has written a node of this kernel for each block.
         unsafe { self.kernel.root(nodes.first_mut(), nodes.len(), BLOCK as u64, last as u64) };
         false
+    }
+
+    /// Whether the elements of an output are one run in memory, as the kernel reads them.
+    fn reads_in_place(&self) -> bool {
+        let dense = self.problem.reduced.len() == 1 && self.problem.inner().x == self.facts.item as isize;
+        dense && self.load.direct() && self.base.x.addr().is_multiple_of(self.facts.align)
     }
 
     /// The address of `n` elements along one axis: in place if memory has them as the kernel reads them, else copied.
