@@ -17,7 +17,6 @@ use crate::policy::{
     APART_ITEMS, BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, FEW_ROWS, LONG_STRIP, MOST_FEW, MOST_ROWS, PANEL, STRIP,
     STRIP_BYTES,
 };
-use crate::simd::prefetch;
 use crate::transpose::{Rows, take_apart};
 
 /// The rows of a task, a power of two and at least `least`, such that there are enough tasks for all threads.
@@ -303,13 +302,6 @@ impl Work<'_> {
                 let at = base.step(&self.problem.inner(), start);
                 // SAFETY: the caller vouches for the strip, whose dense rows are `n * width` elements along the lane.
                 let x = unsafe { self.run_of(at, lane, n * width, &mut scratch.items) };
-                if tiles {
-                    // Down the tiles of a block the CPU sees no stream.
-                    prefetch(
-                        x.wrapping_byte_add(n * width * self.facts.item).cast::<u8>(),
-                        n * width * self.facts.item,
-                    );
-                }
                 if (tiles || adds && n == block)
                     && let Some(nodes) = counter.first()
                 {
