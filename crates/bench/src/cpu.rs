@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use warpfold::{Array, ArrayRef, Description, Scalar, Values, describe, reduce_into};
+use warpfold::{Array, ArrayRef, Description, Scalar, Values, describe_into, reduce_into};
 
 /// The least duration of a sample. Shorter calls are repeated.
 const LEAST: Duration = Duration::from_millis(1);
@@ -131,7 +131,13 @@ impl Loaded {
                 };
                 reduce_into(op, array, &options, &mut result).map(|()| Outcome::Reduced(result))
             }
-            (None, _) => describe(array, &options).map(Outcome::Described),
+            (None, _) => {
+                let mut result = match last {
+                    Some(Outcome::Described(result)) => result,
+                    _ => Description { shape: vec![0], count: 0, stats: Vec::new() },
+                };
+                describe_into(array, &options, &mut result).map(|()| Outcome::Described(result))
+            }
         };
         result.map_err(|e| e.to_string())
     }

@@ -12,7 +12,7 @@ use super::extrema::{best, greatest};
 use super::kernel::Kernel;
 use super::panel::{Panel, TILE};
 use super::policy::{FEW_DENSE_COLUMNS, MOST_ROWS, PANEL, SHORT_BYTES};
-use super::simd::{prefetch, vectorize};
+use super::simd::{fold_lanes, prefetch, vectorize};
 
 /// The kernel of argmin and argmax.
 #[derive(Clone)]
@@ -21,32 +21,42 @@ pub struct ArgScan<T: Element>(pub Arg<T>);
 /// Elements that are searched at a time. Their places fit [`Key::from_small`].
 const SEARCH: usize = 64;
 
+/// Elements that are searched at a time where there are fewer.
+const SOME: usize = 16;
+
 /// The first place of a key, or `K::MAX` if no element has the key.
 #[inline(always)]
-#[expect(clippy::needless_range_loop, reason = "the vectoriser sees it")]
 fn place<T: Element, const W: usize>(arg: &Arg<T>, x: &[T; W], key: T::Key) -> T::Key {
-    let mut place = T::Key::MAX;
+    let mut places = [T::Key::MAX; W];
     for i in 0..W {
-        let here = if arg.key(x[i]) == key { T::Key::from_small(i as u8) } else { T::Key::MAX };
-        place = place.min(here);
+        places[i] = if arg.key(x[i]) == key { T::Key::from_small(i as u8) } else { T::Key::MAX };
     }
-    place
+    fold_lanes(places, T::Key::min)
 }
 
 /// The first place of a key, which some element must have.
 #[inline(always)]
 fn find<T: Element>(arg: &Arg<T>, x: &[T], key: T::Key) -> usize {
     let mut before = 0;
-    let mut rest = x;
-    while let Some((piece, after)) = rest.split_first_chunk::<SEARCH>() {
+    while let Some(piece) = x[before..].first_chunk::<SEARCH>() {
         let place = place(arg, piece, key);
         if place != T::Key::MAX {
             return before + place.to_small() as usize;
         }
         before += SEARCH;
-        rest = after;
     }
-    before + rest.iter().position(|&x| arg.key(x) == key).expect("it is there")
+    while let Some(piece) = x[before..].first_chunk::<SOME>() {
+        let place = place(arg, piece, key);
+        if place != T::Key::MAX {
+            return before + place.to_small() as usize;
+        }
+        before += SOME;
+    }
+    // The last piece may overlap the one before, which does not have the key.
+    if let Some(piece) = x.last_chunk::<SOME>() {
+        return x.len() - SOME + place(arg, piece, key).to_small() as usize;
+    }
+    x.iter().position(|&x| arg.key(x) == key).expect("it is there")
 }
 
 #[inline(always)]
@@ -70,7 +80,11 @@ fn scan<T: Element>(arg: &Arg<T>, x: &[T], start: u64, left: Option<ArgNode<T::K
 #[inline(always)]
 fn one_piece<T: Element>(arg: &Arg<T>, x: &[T], out: &mut [MaybeUninit<ArgNode<T::Key>>]) {
     for (row, out) in x.as_chunks::<SEARCH>().0.iter().zip(out) {
-        let key = row.iter().fold(T::Key::MIN, |best, &x| best.max(arg.key(x)));
+        let mut keys = [T::Key::MIN; SEARCH];
+        for i in 0..SEARCH {
+            keys[i] = arg.key(row[i]);
+        }
+        let key = fold_lanes(keys, T::Key::max);
         out.write(ArgNode { key, index: place(arg, row, key).to_small() as u64 });
     }
 }
@@ -79,6 +93,15 @@ impl<T: Element> Kernel for ArgScan<T> {
     type R = Arg<T>;
 
     const RUNS: bool = true;
+
+    const LONG: bool = true;
+
+    const ENDS: bool = true;
+
+    /// Nothing beats the first NaN, or the first of the greatest number that there is.
+    fn is_final(&self, node: &ArgNode<T::Key>) -> bool {
+        node.key == T::Key::MAX
+    }
 
     fn reducer(&self) -> &Self::R {
         &self.0
@@ -90,9 +113,8 @@ impl<T: Element> Kernel for ArgScan<T> {
 
     fn block_after(&self, left: Option<ArgNode<T::Key>>, x: &[T], start: u64) -> ArgNode<T::Key> {
         if let Some(left) = left
-            && left.key == T::Key::MAX
+            && self.is_final(&left)
         {
-            // Nothing beats a NaN: what follows it is not read.
             return left;
         }
         vectorize(
@@ -132,6 +154,14 @@ impl<T: Element> Kernel for ArgScan<T> {
             // SAFETY: the caller vouches for an element of each node in every row.
             || unsafe { columns(&self.0, rows, start, nodes) },
         );
+    }
+
+    fn move_places(&self, nodes: &mut [ArgNode<T::Key>], by: u64, step: u64) {
+        let mut by = by;
+        for node in nodes {
+            node.index += by;
+            by += step;
+        }
     }
 
     const DENSE: bool = true;

@@ -181,10 +181,33 @@ impl Bound<'_> {
     /// # Safety
     /// Every element that the problem reaches from the base is readable.
     pub unsafe fn run(&self, task: &Task<'_>, dtype: DType, spare: Values) -> Option<Result<Values, Hole>> {
+        // SAFETY: the caller vouches for the elements, and `out` has a place for each output.
+        self.stored(task, dtype, spare, &|work, out| unsafe { work.outputs(out) })
+    }
+
+    /// Every output, if the first few elements of each decide it.
+    ///
+    /// # Safety
+    /// Every element that the problem reaches from the base is readable.
+    pub unsafe fn decided(&self, task: &Task<'_>, dtype: DType) -> Option<Result<Values, Hole>> {
+        if !self.kernel.facts().ends {
+            return None;
+        }
+        // SAFETY: as above.
+        self.stored(task, dtype, Values::U8(Vec::new()), &|work, out| unsafe { work.decided(out) })
+    }
+
+    /// Every output, as [`Bound::run`] has them. `write` writes all of them, or returns false.
+    fn stored(
+        &self,
+        task: &Task<'_>,
+        dtype: DType,
+        spare: Values,
+        write: &dyn Fn(&Work<'_>, &Output<Value>) -> bool,
+    ) -> Option<Result<Values, Hole>> {
         let (work, outputs) = (self.work(task), task.problem.outputs);
         let Some(store) = (self.store)(dtype) else {
-            // SAFETY: the caller vouches for the elements, and `out` has a place for each output.
-            let values = (self.collect)(outputs, &mut |out| unsafe { work.outputs(out) })?;
+            let values = (self.collect)(outputs, &mut |out| write(&work, out))?;
             return Some(values.map(|values| values.cast(dtype)));
         };
         fn elements<T: Element>(n: usize, width: usize, spare: Values, write: Write<'_>) -> Option<Values> {
@@ -208,8 +231,7 @@ impl Bound<'_> {
             Store::Same => work,
             Store::By(convert) => work.storing(Storing::By { convert, bytes: self.width * dtype.size(), hole: &hole }),
         };
-        // SAFETY: the caller vouches for the elements, and `out` has a place for each output.
-        let write: Write<'_> = &mut |out| unsafe { work.outputs(out) };
+        let write: Write<'_> = &mut |out| write(&work, out);
         let values = with_dtype!(dtype, T => elements::<T>(outputs, self.width, spare, write))?;
         Some(if hole.into_inner() { Err(Hole::AllNan) } else { Ok(values) })
     }

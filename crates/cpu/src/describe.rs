@@ -5,7 +5,7 @@ use warpfold_core::{DType, bf16, f16};
 use crate::engine::Job;
 use crate::gather::{Gather, gather_same};
 use crate::load::{Loaded, Plain};
-use crate::output::Output;
+use crate::output::{Output, large_pages};
 use crate::reduction::{on_threads, reduce};
 use crate::statistics::described::Described;
 use crate::statistics::{Describe, Row};
@@ -52,20 +52,36 @@ pub const STATS: [&str; 9] = ["nan_count", "min", "argmin", "max", "argmax", "me
 /// # Errors Bad axes, an option that it does not take, or, of several slices, one without elements after masking and
 /// skipping, which has no least element.
 pub fn describe(array: ArrayRef<'_>, options: &Options<'_>) -> Result<Description, Error> {
+    let mut result = Description { shape: vec![0], count: 0, stats: Vec::new() };
+    describe_into(array, options, &mut result)?;
+    Ok(result)
+}
+
+/// [`describe()`], in the memory of an earlier description, where it has room for this one and the dtypes are the same.
+/// Large results take longer to allocate than to write: the system clears every page.
+///
+/// # Errors
+/// Those of [`describe()`]. Then `result` has its statistics no more, or is as it was.
+pub fn describe_into(array: ArrayRef<'_>, options: &Options<'_>, result: &mut Description) -> Result<(), Error> {
     let axes = normalize_axes(options.axes.as_deref(), array.shape().len())?;
     let dtype = array.dtype();
     check_describe(dtype, &Options { mask: None, skip_nan: false, ..options.clone() })?;
     let problem = Problem::new(&array, &axes, options.mask.as_ref())?;
-    memory::afford("the statistics", problem.outputs, ROW)?;
+    let fits = result.stats.iter().all(|(_, values)| values.len() >= problem.outputs) && !result.stats.is_empty();
+    if !fits {
+        memory::afford("the statistics", problem.outputs, ROW)?;
+    }
+    let spare = std::mem::take(&mut result.stats);
     let run = Run { array: &array, problem: &problem, options, segments: None };
     let partial = options.mask.is_some() || (options.skip_nan && dtype.is_float());
-    let stats = match if partial { None } else { run.stats()? } {
+    let stats = match if partial { None } else { run.stats(spare)? } {
         Some(stats) => stats,
         None if partial && problem.count > 0 => of_some(array, options)?,
         None => of_nothing(array, options)?,
     };
     let shape = result_shape(array.shape(), &axes, options.keepdims);
-    Ok(Description { shape, count: problem.count as u64, stats })
+    *result = Description { shape, count: problem.count as u64, stats };
+    Ok(())
 }
 
 /// The most bytes of a slice's statistics: those for 64-bit elements.
@@ -150,26 +166,32 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// The statistics by name; `None` if a slice or a segment has no elements.
-    pub fn stats(&self) -> Result<Option<Vec<(&'static str, Values)>>, Error> {
+    /// The statistics by name, in the memory of earlier ones that have room; `None` if a slice or a segment has no
+    /// elements.
+    pub fn stats(&self, spare: Vec<(&'static str, Values)>) -> Result<Option<Vec<(&'static str, Values)>>, Error> {
         on_threads(self.options.threads, |threads| match self.array.dtype() {
-            DType::Bool => self.of(threads, u8::gather(DType::Bool, false, DType::Bool)),
-            DType::U8 => self.of::<u8>(threads, gather_same(false)),
-            DType::I8 => self.of::<i8>(threads, gather_same(false)),
-            DType::I16 => self.of::<i16>(threads, gather_same(self.array.is_swapped())),
-            DType::I32 => self.of::<i32>(threads, gather_same(self.array.is_swapped())),
-            DType::I64 => self.of::<i64>(threads, gather_same(self.array.is_swapped())),
-            DType::U16 => self.of::<u16>(threads, gather_same(self.array.is_swapped())),
-            DType::U32 => self.of::<u32>(threads, gather_same(self.array.is_swapped())),
-            DType::U64 => self.of::<u64>(threads, gather_same(self.array.is_swapped())),
-            DType::F16 => self.of::<f16>(threads, gather_same(self.array.is_swapped())),
-            DType::BF16 => self.of::<bf16>(threads, gather_same(self.array.is_swapped())),
-            DType::F32 => self.of::<f32>(threads, gather_same(self.array.is_swapped())),
-            DType::F64 => self.of::<f64>(threads, gather_same(self.array.is_swapped())),
+            DType::Bool => self.of(threads, u8::gather(DType::Bool, false, DType::Bool), spare),
+            DType::U8 => self.of::<u8>(threads, gather_same(false), spare),
+            DType::I8 => self.of::<i8>(threads, gather_same(false), spare),
+            DType::I16 => self.of::<i16>(threads, gather_same(self.array.is_swapped()), spare),
+            DType::I32 => self.of::<i32>(threads, gather_same(self.array.is_swapped()), spare),
+            DType::I64 => self.of::<i64>(threads, gather_same(self.array.is_swapped()), spare),
+            DType::U16 => self.of::<u16>(threads, gather_same(self.array.is_swapped()), spare),
+            DType::U32 => self.of::<u32>(threads, gather_same(self.array.is_swapped()), spare),
+            DType::U64 => self.of::<u64>(threads, gather_same(self.array.is_swapped()), spare),
+            DType::F16 => self.of::<f16>(threads, gather_same(self.array.is_swapped()), spare),
+            DType::BF16 => self.of::<bf16>(threads, gather_same(self.array.is_swapped()), spare),
+            DType::F32 => self.of::<f32>(threads, gather_same(self.array.is_swapped()), spare),
+            DType::F64 => self.of::<f64>(threads, gather_same(self.array.is_swapped()), spare),
         })
     }
 
-    fn of<T: Described + Value>(&self, threads: usize, gather: Gather<T>) -> Option<Vec<(&'static str, Values)>> {
+    fn of<T: Described + Value>(
+        &self,
+        threads: usize,
+        gather: Gather<T>,
+        mut spare: Vec<(&'static str, Values)>,
+    ) -> Option<Vec<(&'static str, Values)>> {
         let dtype = self.array.dtype();
         let load =
             Plain::<T> { gather, direct: dtype == T::DTYPE && !self.array.is_swapped(), masked_as: None, nan_as: None };
@@ -178,9 +200,12 @@ impl Run<'_> {
         let job =
             Job { kernel: &kernel, load: &load, problem, base: base(self.array, None, problem), threads, progress };
         let outputs = problem.outputs * self.segments.map_or(1, |offsets| offsets.len() - 1);
-        let (nan_count, argmin, argmax) = (Column::new(outputs), Column::new(outputs), Column::new(outputs));
-        let (min, max, sum) = (Column::new(outputs), Column::new(outputs), Column::new(outputs));
-        let (mean, std, norm) = (Column::new(outputs), Column::new(outputs), Column::new(outputs));
+        let spare = &mut spare;
+        let nan_count = Column::new("nan_count", outputs, spare);
+        let (argmin, argmax) = (Column::new("argmin", outputs, spare), Column::new("argmax", outputs, spare));
+        let (min, max) = (Column::new("min", outputs, spare), Column::new("max", outputs, spare));
+        let (mean, std) = (Column::new("mean", outputs, spare), Column::new("std", outputs, spare));
+        let (sum, norm) = (Column::new("sum", outputs, spare), Column::new("norm", outputs, spare));
         let write = |rows: &[Row<T>], at: usize| {
             // SAFETY: the engine writes each output once.
             unsafe {
@@ -231,9 +256,22 @@ struct Column<V> {
 }
 
 impl<V: Value> Column<V> {
-    fn new(outputs: usize) -> Self {
-        let mut values = Vec::with_capacity(outputs);
-        let places = Output::large::<V>(&mut values.spare_capacity_mut()[..outputs]);
+    /// In the memory of the earlier statistic of this name, if that has room.
+    fn new(name: &str, outputs: usize, spare: &mut Vec<(&'static str, Values)>) -> Self {
+        let earlier = spare.iter().position(|(earlier, _)| *earlier == name).map(|at| spare.swap_remove(at).1);
+        let fits = |values: &Vec<V>| values.capacity() >= outputs;
+        let mut values = match earlier.and_then(V::unwrap).filter(fits) {
+            Some(mut values) => {
+                values.clear();
+                values
+            }
+            None => {
+                let mut values = Vec::with_capacity(outputs);
+                large_pages(&mut values.spare_capacity_mut()[..outputs]);
+                values
+            }
+        };
+        let places = Output::new(&mut values.spare_capacity_mut()[..outputs]);
         Self { values, places }
     }
 

@@ -13,9 +13,9 @@ use super::free::lanes_block;
 use super::kernel::Kernel;
 use super::panel::Panel;
 use super::periods::fold_periods;
-use super::policy::{AHEAD_LIGHT, FEW_DENSE_COLUMNS, SHORT_BYTES};
+use super::policy::{AHEAD_LIGHT, FEW_DENSE_COLUMNS, FEW_ROWS, SHORT_BYTES};
 use super::running::{Running, run};
-use super::simd::{inlined, prefetch, vectorize};
+use super::simd::{fold_lanes, inlined, prefetch, vectorize};
 
 /// The kernel of minimum and maximum.
 #[derive(Clone)]
@@ -44,7 +44,18 @@ impl<T: Element> Kernel for Peak<T> {
 
     const RUNS: bool = true;
 
+    const ROWS: usize = FEW_ROWS;
+
     const DENSE: bool = true;
+
+    const LONG: bool = true;
+
+    const ENDS: bool = true;
+
+    /// Nothing beats a NaN, or the greatest number that there is.
+    fn is_final(&self, &key: &T::Key) -> bool {
+        key == T::Key::MAX
+    }
 
     fn reducer(&self) -> &Self::R {
         &self.0
@@ -146,7 +157,7 @@ fn best_in<T: Element, const N: usize>(x: &[T], key: impl Fn(T) -> T::Key + Copy
         raise(&mut lanes, piece, key);
     }
     raise(&mut lanes, last, key);
-    Some(lanes.iter().fold(T::Key::MIN, |a, &b| a.max(b)))
+    Some(fold_lanes(lanes, T::Key::max))
 }
 
 /// Whether no key is below that of NaN.
@@ -175,11 +186,16 @@ fn best_number<T: Element, const N: usize>(x: &[T], key: impl Fn(T) -> T::Key + 
         widen_numbers(piece, &mut least, &mut greatest);
     }
     widen_numbers(last, &mut least, &mut greatest);
-    let (mut low, mut high) = (high, low);
-    for i in 0..N {
-        low = if least[i] < low { least[i] } else { low };
-        high = if greatest[i] > high { greatest[i] } else { high };
-    }
+    let low = fold_lanes(
+        least,
+        #[inline(always)]
+        |a, b| if b < a { b } else { a },
+    );
+    let high = fold_lanes(
+        greatest,
+        #[inline(always)]
+        |a, b| if b > a { b } else { a },
+    );
     if low > high {
         return Some(T::Key::MIN);
     }
@@ -233,8 +249,7 @@ pub(super) fn ends_in<T: Element, const N: usize>(x: &[T]) -> Option<(T, T)> {
                 greatest[i] = greatest[i].max(piece[i].key());
             }
         }
-        let least = least.iter().fold(T::Key::MAX, |a, &b| a.min(b));
-        let greatest = greatest.iter().fold(T::Key::MIN, |a, &b| a.max(b));
+        let (least, greatest) = (fold_lanes(least, T::Key::min), fold_lanes(greatest, T::Key::max));
         return Some((T::of_bits(least), T::of_bits(greatest)));
     }
     let mut ends = Ends { signed: [T::Key::MIN; N], high: [T::Key::ZERO; N], low: [T::Key::ONES; N] };
@@ -243,9 +258,8 @@ pub(super) fn ends_in<T: Element, const N: usize>(x: &[T]) -> Option<(T, T)> {
         ends.widen(piece);
     }
     ends.widen(last);
-    let signed = ends.signed.iter().fold(T::Key::MIN, |a, &b| a.max(b));
-    let high = ends.high.iter().fold(T::Key::ZERO, |a, &b| a.max_unsigned(b));
-    let low = ends.low.iter().fold(T::Key::ONES, |a, &b| a.min_unsigned(b));
+    let signed = fold_lanes(ends.signed, T::Key::max);
+    let (high, low) = (fold_lanes(ends.high, T::Key::max_unsigned), fold_lanes(ends.low, T::Key::min_unsigned));
     // The greatest number is the positive one of greatest bits, or, if all are negative, the negative one of least
     // bits. The least number is the negative one of greatest bits, or, if all are positive, the positive one of least
     // bits.

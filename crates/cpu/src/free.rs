@@ -8,7 +8,7 @@ use warpfold_core::{Element, Real, Reducer};
 
 use super::kernel::{Kernel, each_row};
 use super::panel::{Panel, fold_columns_by, run_tile};
-use super::policy::{BLOCK, SHORT_BYTES};
+use super::policy::{LONG_BLOCK, SHORT_BYTES};
 use super::simd::{array, vectorize_256};
 
 /// Lanes, each of which has a running node. 64 nodes of i32 fill eight AVX2 registers, which hides the latency of an
@@ -27,6 +27,14 @@ pub(super) fn pieces<T>(x: &[T], mut each: impl FnMut(&[T; LANES])) -> &[T] {
 
 /// An order-free reducer with small nodes: extrema, logic, counts, products of integers.
 pub trait OrderFree: Reducer {
+    /// [`Kernel::ENDS`].
+    const ENDS: bool = false;
+
+    /// [`Kernel::is_final`].
+    fn is_final(&self, _node: &Self::Acc) -> bool {
+        false
+    }
+
     /// The node of a block, whose first element has the index `start`.
     #[inline(always)]
     fn block(&self, x: &[Self::Item], start: u64) -> Self::Acc {
@@ -37,8 +45,22 @@ pub trait OrderFree: Reducer {
 impl<T: Element> OrderFree for MinMax<T> {}
 impl<T: Element<Float = T> + Real> OrderFree for AbsMax<T> {}
 impl<T: Element> OrderFree for IntegerProduct<T> {}
-impl<T: Element> OrderFree for Any<T> {}
-impl<T: Element> OrderFree for All<T> {}
+
+impl<T: Element> OrderFree for Any<T> {
+    const ENDS: bool = true;
+
+    fn is_final(&self, &any: &u8) -> bool {
+        any != 0
+    }
+}
+
+impl<T: Element> OrderFree for All<T> {
+    const ENDS: bool = true;
+
+    fn is_final(&self, &all: &u8) -> bool {
+        all == 0
+    }
+}
 
 impl<T: Element> OrderFree for CountNonzero<T> {
     #[inline(always)]
@@ -70,6 +92,14 @@ impl<R: OrderFree> Kernel for Lanes<R> {
     type R = R;
 
     const FREE: bool = true;
+
+    const LONG: bool = true;
+
+    const ENDS: bool = R::ENDS;
+
+    fn is_final(&self, node: &R::Acc) -> bool {
+        self.0.is_final(node)
+    }
 
     /// Blocks and columns have loops of their own. What else is done to a node is too little for vectors.
     const VECTORS: bool = false;
@@ -139,10 +169,10 @@ pub(super) fn lanes_block<R: Reducer>(reducer: &R, x: &[R::Item], start: u64) ->
 }
 
 /// How many elements of a block `test` accepts. Counters are 16 bits wide, so that they are not much wider than the
-/// elements; a lane of a block has at most 64.
+/// elements; a lane of a block has at most 1024.
 #[inline(always)]
 pub(super) fn count_block<T: Copy>(x: &[T], test: impl Fn(T) -> bool) -> i64 {
-    const { assert!(BLOCK / LANES <= u16::MAX as usize) };
+    const { assert!(LONG_BLOCK / LANES <= u16::MAX as usize) };
     let mut lanes = [0u16; LANES];
     let tail = pieces(
         x,

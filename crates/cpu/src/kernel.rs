@@ -53,6 +53,18 @@ pub trait Kernel: Sync {
     /// The tree over `x`, whose first element has the index `start`. `x` is not empty and at most `BLOCK` long.
     fn block(&self, x: &[Item<Self>], start: u64) -> Acc<Self>;
 
+    /// Whether [`Kernel::block_after`] takes up to [`super::policy::LONG_BLOCK`] elements.
+    const LONG: bool = false;
+
+    /// Whether [`Kernel::is_final`] holds for any node.
+    const ENDS: bool = false;
+
+    /// Whether the result is this node's, whatever follows it, if no node before it is final: then what follows need
+    /// not be read.
+    fn is_final(&self, _node: &Acc<Self>) -> bool {
+        false
+    }
+
     /// [`Kernel::block`] for a block that follows the node `left`. `left` may be returned if combining it with the
     /// block would not change it.
     fn block_after(&self, _left: Option<Acc<Self>>, x: &[Item<Self>], start: u64) -> Acc<Self> {
@@ -104,6 +116,12 @@ pub trait Kernel: Sync {
         unreachable!("this kernel needs the tree")
     }
 
+    /// Moves the places of `nodes`, which have some: that of node i by `by + i * step`. Called only if
+    /// [`Kernel::RUNS`] and [`Reducer::INDEXED`].
+    fn move_places(&self, _nodes: &mut [Acc<Self>], _by: u64, _step: u64) {
+        unreachable!("these nodes have no places")
+    }
+
     /// Whether the kernel implements [`Kernel::dense`]. For other kernels, few columns are brought side by side, and
     /// each is a block.
     const DENSE: bool = false;
@@ -136,6 +154,20 @@ pub trait Kernel: Sync {
         simd::vectorize_256(
             #[inline(always)]
             || finish_each(self.reducer(), nodes, count, out),
+        );
+    }
+
+    /// Results of elements, each of which is an output by itself.
+    fn single(&self, x: &[Item<Self>], out: &mut [MaybeUninit<<Self::R as Reducer>::Output>]) {
+        simd::vectorize_256(
+            #[inline(always)]
+            || {
+                // As in `finish_each`.
+                let reducer = self.reducer().clone();
+                for (&x, out) in x.iter().zip(out) {
+                    out.write(reducer.finish(reducer.lift(x, 0), 1));
+                }
+            },
         );
     }
 

@@ -69,14 +69,14 @@ mod wire;
 
 #[cfg(feature = "reductions")]
 pub use {
-    describe::{Description, STATS, check_describe, describe},
+    describe::{Description, STATS, check_describe, describe, describe_into},
     dispatch::Kernels,
     keys::{
         Bins, Distinct, Groups, KMeans, Points, Segments, bincount, centroid_update, group_by, histogram,
         reduce_by_key, segmented, unique,
     },
     plan::Plan,
-    reduction::{explain, on_threads, reduce, reduce_into, reduce_slice},
+    reduction::{decided, explain, on_threads, reduce, reduce_into, reduce_slice},
     spans::Spans,
     stream::Stream,
 };

@@ -49,6 +49,10 @@ pub struct Facts {
     pub free: bool,
     /// [`Kernel::RUNS`].
     pub runs: bool,
+    /// [`Kernel::LONG`].
+    pub long: bool,
+    /// [`Kernel::ENDS`].
+    pub ends: bool,
     /// [`Kernel::ROWS`].
     pub rows: usize,
     /// [`Kernel::DENSE`].
@@ -79,6 +83,9 @@ pub trait Loops: Sync {
     /// [`Kernel::block_after`] of `n` elements. `left` is the node before, or null.
     unsafe fn block(&self, left: *const Node, x: *const Item, n: usize, start: u64, to: *mut Node);
 
+    /// [`Kernel::is_final`].
+    unsafe fn is_final(&self, node: *const Node) -> bool;
+
     /// The tree over `n` elements, at least one and at most a block; fast for a few.
     unsafe fn short(&self, x: *const Item, n: usize, start: u64, to: *mut Node);
 
@@ -103,12 +110,18 @@ pub trait Loops: Sync {
     /// [`Kernel::merge`] of `n` nodes.
     unsafe fn merge(&self, left: *const Node, n_left: u64, right: *mut Node, n_right: u64, n: usize);
 
+    /// [`Kernel::move_places`] of `n` nodes.
+    unsafe fn move_places(&self, nodes: *mut Node, n: usize, by: u64, step: u64);
+
     /// The tree over `n` nodes of `weight` elements each, except for the last, which has `last`. The root replaces the
     /// first node.
     unsafe fn root(&self, nodes: *mut Node, n: usize, weight: u64, last: u64);
 
     /// [`Kernel::finish`] of `n` nodes.
     unsafe fn finish(&self, nodes: *const Node, n: usize, count: u64, to: *mut Value);
+
+    /// [`Kernel::single`] of `n` elements.
+    unsafe fn single(&self, x: *const Item, n: usize, to: *mut Value);
 
     /// The values of nodes that have `counts` elements. A node of no elements is not used. Returns whether all have a
     /// value.
@@ -164,6 +177,8 @@ impl<K: Kernel> Loops for K {
             indexed: K::R::INDEXED,
             free: K::FREE,
             runs: K::RUNS,
+            long: K::LONG,
+            ends: K::ENDS,
             rows: K::ROWS,
             dense: K::DENSE,
             dense_items: K::DENSE_ITEMS,
@@ -188,6 +203,11 @@ impl<K: Kernel> Loops for K {
             let left = left.cast::<Acc<K>>().as_ref().copied();
             to.cast::<Acc<K>>().write(self.block_after(left, items::<K>(x, n), start));
         }
+    }
+
+    unsafe fn is_final(&self, node: *const Node) -> bool {
+        // SAFETY: the caller passes a written node.
+        Kernel::is_final(self, unsafe { &*node.cast::<Acc<K>>() })
     }
 
     unsafe fn short(&self, x: *const Item, n: usize, start: u64, to: *mut Node) {
@@ -237,6 +257,11 @@ impl<K: Kernel> Loops for K {
         }
     }
 
+    unsafe fn move_places(&self, nodes: *mut Node, n: usize, by: u64, step: u64) {
+        // SAFETY: the caller passes `n` written nodes.
+        Kernel::move_places(self, unsafe { std::slice::from_raw_parts_mut(nodes.cast(), n) }, by, step);
+    }
+
     unsafe fn root(&self, nodes: *mut Node, n: usize, weight: u64, last: u64) {
         // SAFETY: the caller passes `n` written nodes.
         combine_nodes(self.reducer(), unsafe { std::slice::from_raw_parts_mut(nodes.cast(), n) }, weight, last);
@@ -248,6 +273,11 @@ impl<K: Kernel> Loops for K {
             let out = std::slice::from_raw_parts_mut(to.cast(), n);
             Kernel::finish(self, std::slice::from_raw_parts(nodes.cast(), n), count, out);
         }
+    }
+
+    unsafe fn single(&self, x: *const Item, n: usize, to: *mut Value) {
+        // SAFETY: the caller passes `n` elements at `x`, and room for as many values.
+        unsafe { Kernel::single(self, items::<K>(x, n), std::slice::from_raw_parts_mut(to.cast(), n)) };
     }
 
     unsafe fn finish_each(&self, nodes: *const Node, counts: &[u32], to: *mut Value) -> bool {

@@ -11,6 +11,11 @@ use warpfold_array::problem::{Dim, Problem};
 /// The order in which the CPU walks the array.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Route {
+    /// Nothing is reduced: each element is an output.
+    Singles {
+        /// The number of the axis in [`Problem::kept`] that is walked along.
+        lane: usize,
+    },
     /// The elements of one output after the other, and many short rows at a time.
     Rows,
     /// The fastest axis in memory is kept. Several rows of a matrix are reduced at a time, column by column.
@@ -57,13 +62,12 @@ impl Route {
         if problem.count == 1
             && let Some(lane) = (0..kept.len()).filter(long).min_by_key(|&lane| kept[lane].x.abs())
         {
-            // Nothing is reduced: a row of each column.
-            return Route::Columns { lane };
+            return Route::Singles { lane };
         }
         if problem.count == 1
             && let Some(lane) = (0..kept.len()).max_by_key(|&lane| kept[lane].len)
         {
-            return Route::Columns { lane };
+            return Route::Singles { lane };
         }
         if let Some(slab) = Self::slabs(problem) {
             return Route::Slabs { slab };
@@ -227,6 +231,7 @@ impl Route {
     /// The route in words, for `explain`.
     pub fn describe(self) -> &'static str {
         match self {
+            Route::Singles { .. } => "singles: nothing is reduced, and elements become results as they lie in memory",
             Route::Rows => "rows: each output's elements in turn, blocks of 4096 in L1",
             Route::Columns { .. } => "columns: 8 rows of a strip at a time, then a binary counter of strips",
             Route::Interleaved { .. } => {

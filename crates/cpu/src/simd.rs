@@ -43,6 +43,50 @@ pub(crate) fn inlined<A, B, F: Fn(A) -> B>(f: F) -> F {
     f
 }
 
+/// Joins the lanes of vectors, in any order.
+///
+/// Vectors are joined, and then halves of one. The compiler, where it sees all lanes, has scalar instructions for each
+/// instead: so it is kept from seeing them. Least and greatest bits of rows in the cache, one thread of an EPYC with
+/// AVX-512, ns a row of a fold one lane after the other, and of this: 103 of 32 bits 70, 23; 50 of 64 bits 12, 7; 150
+/// of 16 bits 32, 4.5; 300 of 8 bits 35, 4.5.
+#[inline(always)]
+pub(crate) fn fold_lanes<A: Copy, const N: usize>(lanes: [A; N], join: impl Fn(A, A) -> A) -> A {
+    match size_of::<A>() {
+        1 => halve::<A, N, 64>(&lanes, join),
+        2 => halve::<A, N, 32>(&lanes, join),
+        4 => halve::<A, N, 16>(&lanes, join),
+        _ => halve::<A, N, 8>(&lanes, join),
+    }
+}
+
+/// [`fold_lanes`] by vectors of `W` lanes, a power of two of at most 64.
+#[inline(always)]
+fn halve<A: Copy, const N: usize, const W: usize>(lanes: &[A; N], join: impl Fn(A, A) -> A) -> A {
+    let Some((&first, rest)) = lanes.split_first_chunk::<W>() else {
+        return lanes[1..].iter().fold(lanes[0], |a, &b| join(a, b));
+    };
+    const { assert!(N < W || N.is_multiple_of(W)) };
+    let mut vector = first;
+    for more in rest.as_chunks::<W>().0 {
+        for i in 0..W {
+            vector[i] = join(vector[i], more[i]);
+        }
+    }
+    let mut vector = std::hint::black_box(vector);
+    macro_rules! halves {
+        ($($n:literal)*) => {$(
+            if W > $n {
+                let whole = vector;
+                for i in 0..$n {
+                    vector[i] = join(whole[i], whole[i + $n]);
+                }
+            }
+        )*};
+    }
+    halves!(32 16 8 4 2 1);
+    vector[0]
+}
+
 /// A set of vector instructions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u8)]

@@ -103,6 +103,13 @@ fn computed(
 ) -> PyResult<Array> {
     let options = given.options(op, array.dtype(), skip_nan)?;
     let device = given.device(py)?.unwrap_or(DeviceName::Cpu);
+    let may_end = matches!(op, Op::Min | Op::Max | Op::ArgMin | Op::ArgMax | Op::Any | Op::All);
+    if may_end && mask.is_none() && device == DeviceName::Cpu && array.len() > pool::HOLD {
+        // Threads would take longer to wake.
+        if let Some(result) = warpfold_cpu::decided(op, array, &options) {
+            return Ok(result);
+        }
+    }
     let mask = mask.map(Input::layout).transpose()?;
     pool::run(py, array.len(), |how| {
         let options = Options { mask, threads: how.threads, progress: how.progress, ..options };

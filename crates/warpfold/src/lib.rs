@@ -63,7 +63,7 @@ pub use warpfold_cpu::keys::{
     segmented, unique,
 };
 pub use warpfold_cpu::{
-    Description, Plan, Spans, Stream, describe, explain, keys, pool, reduce, reduce_into, rows, select,
+    Description, Plan, Spans, Stream, describe, describe_into, explain, keys, pool, reduce, reduce_into, rows, select,
 };
 
 /// The examples of the README are tests.

@@ -14,7 +14,8 @@ use crate::moves::{TILE, copy};
 use crate::output::Output;
 use crate::panel::{Panel, RowList};
 use crate::policy::{
-    APART_ITEMS, BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, MOST_FEW, MOST_ROWS, PANEL, STRIP, STRIP_BYTES,
+    APART_ITEMS, BLOCK, FEW_COLUMNS, FEW_DENSE_COLUMNS, FEW_ROWS, LONG_STRIP, MOST_FEW, MOST_ROWS, PANEL, STRIP,
+    STRIP_BYTES,
 };
 use crate::transpose::{Rows, take_apart};
 
@@ -82,7 +83,8 @@ impl Work<'_> {
         let strip = match few {
             true => lane.len,
             false => {
-                let bytes = STRIP_BYTES.max(STRIP / count);
+                let long = self.facts.runs && self.facts.rows == FEW_ROWS;
+                let bytes = if long { LONG_STRIP } else { STRIP_BYTES }.max(STRIP / count);
                 ((bytes / self.problem.size / beside).max(TILE) / group).max(1) * group
             }
         };
@@ -184,7 +186,7 @@ impl Work<'_> {
         roots
     }
 
-    fn take_kept(&self, lane: usize) -> (Dim, Vec<Dim>) {
+    pub(super) fn take_kept(&self, lane: usize) -> (Dim, Vec<Dim>) {
         let mut others = self.problem.kept.clone();
         (others.remove(lane), others)
     }

@@ -17,6 +17,7 @@ mod queues;
 mod rows;
 mod runs;
 mod segments;
+mod singles;
 mod slabs;
 mod span;
 mod stored;
@@ -28,6 +29,7 @@ mod units;
 
 pub use cuts::Cuts;
 
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::sync::atomic::AtomicBool;
@@ -229,9 +231,9 @@ impl<'a> Work<'a> {
         if self.problem.count == 0 {
             // SAFETY: the caller vouches for a place for each output, which only this thread writes.
             return (0..self.problem.outputs).all(|i| unsafe {
-                let mut is_some = false;
-                self.store(1, out, i as isize, |to, _| is_some = self.kernel.finish_empty(to));
-                is_some
+                let is_some = Cell::new(false);
+                self.store(1, out, i as isize, &|to, _| is_some.set(self.kernel.finish_empty(to)));
+                is_some.get()
             });
         }
         let sorted = if self.facts.free { self.problem.in_memory_order() } else { None };
@@ -257,11 +259,15 @@ impl<'a> Work<'a> {
         unsafe {
             if self.is_block() {
                 let (x, n) = (self.base.x.cast(), self.problem.count);
-                self.store(1, out, self.problem.out_offset, |to, _| one_block(self.kernel, x, n, to));
+                self.store(1, out, self.problem.out_offset, &|to, _| one_block(self.kernel, x, n, to));
                 return self.tell(n);
+            }
+            if self.decided(out) {
+                return self.tell(self.problem.count * self.problem.outputs);
             }
             match Route::of(self.problem, self.facts.free) {
                 Route::Rows => self.rows(out),
+                Route::Singles { lane } => self.singles(lane, out),
                 Route::Columns { lane } => self.columns(lane, false, out),
                 Route::Interleaved { lane } => self.columns(lane, true, out),
                 Route::Transposed { lane } => self.transposed(lane, out),

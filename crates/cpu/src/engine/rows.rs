@@ -1,5 +1,7 @@
 //! The route that reduces the elements of one output after the other, and many short rows at a time.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use warpfold_array::problem::{At, Dim, Problem, Walk};
 
 use super::Work;
@@ -9,7 +11,7 @@ use super::panels::Room;
 use crate::loops::{Item, Loops, Node, Value};
 use crate::moves::{TILE, copy};
 use crate::output::Output;
-use crate::policy::{ALONE, BLOCK, CHUNK, ROWS_ITEMS};
+use crate::policy::{ALONE, BLOCK, CHUNK, FIRST, LEAST_DECIDED, LONG_BLOCK, MOST_DECIDED, ROWS_ITEMS};
 use crate::transpose::{Rows, take_apart};
 
 /// The workspace of a task.
@@ -36,28 +38,44 @@ impl Work<'_> {
         if count > CHUNK {
             let chunks = count.div_ceil(CHUNK);
             let mut nodes = Nodes::new(self.facts.node);
-            // SAFETY: every chunk writes its node.
+            // The first chunk of each output whose node is final. Those behind it may be left out.
+            let ends: Vec<AtomicUsize> = (0..outputs).map(|_| AtomicUsize::new(usize::MAX)).collect();
+            // SAFETY: a chunk writes its node, unless a final one is before it: then it is not read.
             unsafe {
                 nodes.write(outputs * chunks, |to| {
                     let to = Output::at_address(to, outputs * chunks, self.facts.node);
                     self.tasks(outputs * chunks, &|task| {
+                        let (end, chunk) = (&ends[task / chunks], task % chunks);
+                        if end.load(Ordering::Relaxed) < chunk {
+                            return;
+                        }
                         let base = Walk::new(&self.problem.kept, self.base, task / chunks).at();
-                        let from = task % chunks * CHUNK;
+                        let from = chunk * CHUNK;
                         let (mut items, mut nodes) = (Items::new(), Nodes::new(self.facts.node));
                         // SAFETY: the caller vouches for the elements; each task writes a node of its own.
-                        self.chunk(base, from, CHUNK.min(count - from), &mut items, &mut nodes);
+                        let is_final = self.chunk(base, from, CHUNK.min(count - from), &mut items, &mut nodes);
                         copy(nodes.first(), to.at(task as isize, 1), self.facts.node);
+                        if is_final {
+                            end.fetch_min(chunk, Ordering::Relaxed);
+                        }
                     });
                 });
             }
             let last = (count - (chunks - 1) * CHUNK) as u64;
             let mut walk = Walk::new(&self.problem.kept, self.base, 0);
-            for output in 0..outputs {
-                let nodes = nodes.first_mut().wrapping_byte_add(output * chunks * self.facts.node);
-                // SAFETY: the tasks have written the nodes of all chunks; this thread alone writes results.
+            for (output, end) in ends.into_iter().enumerate() {
+                let first = nodes.first_mut().wrapping_byte_add(output * chunks * self.facts.node);
+                // SAFETY: the tasks have written the nodes of all chunks up to a final one; this thread alone writes
+                // results.
                 unsafe {
-                    self.kernel.root(nodes, chunks, CHUNK as u64, last);
-                    self.finish(out, walk.out(), nodes, 1, count);
+                    let root = match end.into_inner() {
+                        usize::MAX => {
+                            self.kernel.root(first, chunks, CHUNK as u64, last);
+                            first
+                        }
+                        end => first.byte_add(end * self.facts.node),
+                    };
+                    self.finish(out, walk.out(), root, 1, count);
                 }
                 walk.advance();
             }
@@ -74,6 +92,34 @@ impl Work<'_> {
                 }
             }
         });
+    }
+
+    /// Writes the results of outputs, if the first few elements of each decide it; returns whether they do. All is done
+    /// on this thread, and given up where it would take long.
+    ///
+    /// # Safety
+    /// As of [`Work::outputs`].
+    pub unsafe fn decided(&self, out: &Output<Value>) -> bool {
+        let Problem { count, outputs, .. } = *self.problem;
+        let few = (1..=MOST_DECIDED).contains(&outputs) && count >= LEAST_DECIDED;
+        if !few || !self.facts.ends || !self.reads_in_place() {
+            return false;
+        }
+        let mut walk = Walk::new(&self.problem.kept, self.base, 0);
+        let (mut items, mut node) = (Items::new(), Nodes::with_capacity(self.facts.node, 1));
+        (0..outputs).all(|_| {
+            // SAFETY: an output has more elements than these, and the caller vouches for all, and for the places.
+            unsafe {
+                let x = self.run_of(walk.at(), &self.problem.inner(), FIRST, &mut items);
+                node.write(1, |to| self.kernel.block(std::ptr::null(), x, FIRST, 0, to));
+                let is_final = self.kernel.is_final(node.first());
+                if is_final {
+                    self.finish(out, walk.out(), node.first(), 1, count);
+                }
+                walk.advance();
+                is_final
+            }
+        })
     }
 
     /// The kept axes along which rows follow one another without a gap, if rows are short enough to take many at once.
@@ -161,21 +207,39 @@ impl Work<'_> {
     }
 
     /// The tree over `len` elements of one output, from the index `from` (a multiple of `CHUNK`): the first of `nodes`.
-    pub(super) unsafe fn chunk(&self, base: At, from: usize, len: usize, items: &mut Items, nodes: &mut Nodes) {
+    /// Returns whether the node is final.
+    pub(super) unsafe fn chunk(&self, base: At, from: usize, len: usize, items: &mut Items, nodes: &mut Nodes) -> bool {
         nodes.clear();
         nodes.reserve(len.div_ceil(BLOCK));
-        for start in (from..from + len).step_by(BLOCK) {
-            let n = BLOCK.min(from + len - start);
+        let long = if self.facts.long && self.reads_in_place() { LONG_BLOCK } else { BLOCK };
+        let (mut start, end) = (from, from + len);
+        while start < end {
+            // Blocks without a tree may have any length. A final node costs no more than what is read before it.
+            let n = (start - from).clamp(BLOCK, long).min(end - start);
             // SAFETY: these elements lie within those of the output, which the caller vouches for; `block` writes the
             // node.
             unsafe {
                 let x = self.sequence(base, start, n, items);
                 nodes.push_after(|left, to| self.kernel.block(left, x, n, start as u64, to));
+                if self.facts.ends && self.kernel.is_final(nodes.last()) {
+                    if nodes.len() > 1 {
+                        copy(nodes.last(), nodes.first_mut(), self.facts.node);
+                    }
+                    return true;
+                }
             }
+            start += n;
         }
         let last = (len - 1) % BLOCK + 1;
         // SAFETY: the loop above has written a node of this kernel for each block.
         unsafe { self.kernel.root(nodes.first_mut(), nodes.len(), BLOCK as u64, last as u64) };
+        false
+    }
+
+    /// Whether the elements of an output are one run in memory, as the kernel reads them.
+    fn reads_in_place(&self) -> bool {
+        let dense = self.problem.reduced.len() == 1 && self.problem.inner().x == self.facts.item as isize;
+        dense && self.load.direct() && self.base.x.addr().is_multiple_of(self.facts.align)
     }
 
     /// The address of `n` elements along one axis: in place if memory has them as the kernel reads them, else copied.

@@ -17,11 +17,15 @@ impl Work<'_> {
     /// `n` nodes of this kernel are readable; no other task writes the places.
     pub(super) unsafe fn finish(&self, out: &Output<Value>, at: isize, nodes: *const Node, n: usize, count: usize) {
         // SAFETY: the caller vouches for the nodes and the places.
-        unsafe {
-            self.store(n, out, at + self.problem.out_offset, |to, some| {
-                let nodes = nodes.wrapping_byte_add(some.start * self.facts.node);
-                self.kernel.finish(nodes, some.len(), count as u64, to);
-            });
+        unsafe { self.store(n, out, at + self.problem.out_offset, &self.results_of(nodes, count)) }
+    }
+
+    /// What writes the results of nodes, each of `count` elements, to an address.
+    fn results_of(&self, nodes: *const Node, count: usize) -> impl Fn(*mut Value, Range<usize>) {
+        move |to, some: Range<usize>| {
+            let nodes = nodes.wrapping_byte_add(some.start * self.facts.node);
+            // SAFETY: who stores the results vouches for the nodes, and `store` has room for the results.
+            unsafe { self.kernel.finish(nodes, some.len(), count as u64, to) };
         }
     }
 
@@ -42,10 +46,28 @@ impl Work<'_> {
         count: usize,
     ) {
         // SAFETY: the caller vouches for the nodes and the places.
+        unsafe { self.store_along(out, at, lane, first, n, &self.results_of(nodes, count)) }
+    }
+
+    /// Writes `n` outputs, which `write` writes, to places along a lane, as [`Work::finish_along`] does.
+    ///
+    /// # Safety
+    /// As of [`Work::store`].
+    pub(super) unsafe fn store_along(
+        &self,
+        out: &Output<Value>,
+        at: isize,
+        lane: &Lane,
+        first: usize,
+        n: usize,
+        write: &dyn Fn(*mut Value, Range<usize>),
+    ) {
+        // SAFETY: the caller vouches for the outputs and the places.
         unsafe {
             match lane.step() {
-                Some(step) => self.finish_apart(out, at + first as isize * step, step, nodes, n, count),
-                None => self.finish_at(out, &|i| at + lane.place(first + i), nodes, n, count),
+                Some(1) => self.store(n, out, at + first as isize + self.problem.out_offset, write),
+                Some(step) => self.store_at(out, &|i| at + (first + i) as isize * step, n, write),
+                None => self.store_at(out, &|i| at + lane.place(first + i), n, write),
             }
         }
     }
@@ -63,35 +85,33 @@ impl Work<'_> {
         n: usize,
         count: usize,
     ) {
-        if step == 1 {
-            // SAFETY: the caller vouches for the nodes and the places.
-            return unsafe { self.finish(out, at, nodes, n, count) };
+        let write = &self.results_of(nodes, count);
+        // SAFETY: the caller vouches for the nodes and the places.
+        unsafe {
+            match step {
+                1 => self.store(n, out, at + self.problem.out_offset, write),
+                _ => self.store_at(out, &|i| at + i as isize * step, n, write),
+            }
         }
-        // SAFETY: as above.
-        unsafe { self.finish_at(out, &|i| at + i as isize * step, nodes, n, count) };
     }
 
-    /// Writes the results of `n` nodes, each of `count` elements, to the outputs that `place` gives for their numbers.
+    /// Writes `n` outputs, which `write` writes, to the places that `place` gives for their numbers.
     ///
     /// # Safety
-    /// `n` nodes of this kernel are readable; no other task writes the places.
-    pub(super) unsafe fn finish_at(
+    /// As of [`Work::store`].
+    unsafe fn store_at(
         &self,
         out: &Output<Value>,
         place: &dyn Fn(usize) -> isize,
-        nodes: *const Node,
         n: usize,
-        count: usize,
+        write: &dyn Fn(*mut Value, Range<usize>),
     ) {
         let mut room = SomeValues::new();
         if let Some(Storing::Apart(scatter)) = self.storing {
             let some = SomeValues::BYTES / self.facts.value;
             for first in (0..n).step_by(some) {
                 let (some, values) = (some.min(n - first), room.first());
-                // SAFETY: the caller vouches for the nodes; `room` has space for `some` results.
-                unsafe {
-                    self.kernel.finish(nodes.wrapping_byte_add(first * self.facts.node), some, count as u64, values);
-                }
+                write(values, first..first + some);
                 for i in 0..some {
                     scatter(values.wrapping_byte_add(i * self.facts.value), 1, self.number(out, place(first + i)));
                 }
@@ -103,13 +123,10 @@ impl Work<'_> {
             let some = some.min(n - first);
             let values = room.first();
             let places = Output::at_address(values, some, out.size());
-            // SAFETY: the caller vouches for the nodes and the places; `room` has space for `some` results, which are
+            // SAFETY: the caller vouches for the outputs and the places; `room` has space for `some` results, which are
             // written before they are copied.
             unsafe {
-                self.store(some, &places, 0, |to, part| {
-                    let nodes = nodes.wrapping_byte_add((first + part.start) * self.facts.node);
-                    self.kernel.finish(nodes, part.len(), count as u64, to);
-                });
+                self.store(some, &places, 0, &|to, part| write(to, first + part.start..first + part.end));
                 for i in 0..some {
                     let to = out.at(self.problem.out_offset + place(first + i), 1);
                     copy(values.byte_add(i * out.size()), to, out.size());
@@ -135,7 +152,7 @@ impl Work<'_> {
         n: usize,
         out: &Output<Value>,
         at: isize,
-        mut write: impl FnMut(*mut Value, Range<usize>),
+        write: &dyn Fn(*mut Value, Range<usize>),
     ) {
         let to = out.at(at, n);
         let Some(storing) = self.storing else { return write(to, 0..n) };

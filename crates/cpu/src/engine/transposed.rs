@@ -8,6 +8,7 @@
 use warpfold_array::problem::{At, Dim, Walk};
 
 use super::Work;
+use super::columns::rows_per_task;
 use super::nodes::{Items, Nodes};
 use super::span::Span;
 use super::stored::Sequences;
@@ -17,8 +18,8 @@ use crate::loops::{Item, Value};
 use crate::moves::TILE;
 use crate::output::Output;
 use crate::policy::{
-    BLOCK, FEW_LINES, LEAST_DEPTH, LEAST_LANES, LINES, MOST_DEPTH, MOST_LANES, MOST_NODES, STRIP_BYTES, TILE_ITEMS,
-    TILE_PARTS, TILE_UNITS,
+    BLOCK, FEW_LINES, LEAST_DEPTH, LEAST_LANES, LINES, MOST_DEPTH, MOST_LANES, MOST_NODES, PANEL, STRIP_BYTES,
+    TILE_ITEMS, TILE_PARTS, TILE_UNITS,
 };
 use crate::transpose::{Rows, take_apart};
 
@@ -37,6 +38,10 @@ impl Work<'_> {
         if !self.facts.indexed && many {
             // SAFETY: the caller vouches for the elements and the places.
             return unsafe { self.lanes_as_columns(outer, lane, inner, unit, out) };
+        }
+        if self.facts.indexed && self.facts.runs && lane.len >= TILE {
+            // SAFETY: as above.
+            return unsafe { self.lanes_with_places(outer, lane, inner, out) };
         }
         let units = Units::of(self, &lane, inner);
         // What is transposed: elements, or the nodes of units.
@@ -132,6 +137,71 @@ impl Work<'_> {
             // SAFETY: the list has a node for each unit of each lane; this thread alone writes results.
             unsafe {
                 self.kernel.root(list.first_mut(), list.len(), unit as u64, unit as u64);
+                self.finish(out, walk.out(), list.first(), 1, self.problem.count);
+            }
+            walk.advance();
+        }
+    }
+
+    /// Strips of lanes, of a kernel without a tree whose nodes have places: those within each lane are moved to where
+    /// the lane is.
+    unsafe fn lanes_with_places(&self, outer: &[Dim], lane: Dim, inner: &[Dim], out: &Output<Value>) {
+        let product = |dims: &[Dim]| dims.iter().map(|d| d.len).product::<usize>();
+        let (outer_len, depth) = (product(outer), product(inner));
+        let width = (STRIP_BYTES / self.problem.size).min(lane.len);
+        let strips = lane.len.div_ceil(width);
+        let tasks = self.problem.outputs * outer_len * strips;
+        let rows = rows_per_task(depth, tasks, self.threads, 8 * PANEL).min(depth);
+        let parts = depth.div_ceil(rows);
+        // The node of a strip's lanes, whose nodes are given.
+        let node_of = |strip: usize, mut nodes: Nodes| {
+            let (o, first) = (strip / strips % outer_len, strip % strips * width);
+            let (n, at) = (nodes.len(), (o * lane.len + first) * depth);
+            // SAFETY: the nodes are of this kernel, and written.
+            unsafe {
+                self.kernel.move_places(nodes.first_mut(), n, at as u64, depth as u64);
+                self.kernel.root(nodes.first_mut(), n, 1, 1);
+            }
+            nodes.shorten(n - 1);
+            nodes
+        };
+        let nodes = self.quiet_results(tasks * parts, |task| {
+            let (at, part) = (task / parts, task % parts);
+            let base = Walk::new(&self.problem.kept, self.base, at / strips / outer_len).at();
+            let (o, first) = (at / strips % outer_len, at % strips * width);
+            let strip = Strip {
+                axes: inner,
+                order: None,
+                base: Walk::new(outer, base, o).at().step(&lane, first),
+                first_row: part * rows,
+                rows: rows.min(depth - part * rows),
+                width: width.min(lane.len - first),
+            };
+            // SAFETY: the strip lies within what the caller vouches for.
+            let nodes = unsafe { self.strip(&lane, &strip) };
+            if parts == 1 { node_of(at, nodes) } else { nodes }
+        });
+        let mut nodes = nodes.into_iter();
+        let mut walk = Walk::new(&self.problem.kept, self.base, 0);
+        let mut list = Nodes::with_capacity(self.facts.node, outer_len * strips);
+        for output in 0..self.problem.outputs {
+            list.clear();
+            for strip in 0..outer_len * strips {
+                let mut node = nodes.next().expect("a part of each strip");
+                if parts > 1 {
+                    for mut right in nodes.by_ref().take(parts - 1) {
+                        // SAFETY: each part has a node of each lane.
+                        unsafe { self.kernel.merge(node.first(), 1, right.first_mut(), 1, node.len()) };
+                        node = right;
+                    }
+                    node = node_of(output * outer_len * strips + strip, node);
+                }
+                // SAFETY: it is a node of this kernel.
+                unsafe { list.push(node.first()) };
+            }
+            // SAFETY: the list has a node of each strip; this thread alone writes results.
+            unsafe {
+                self.kernel.root(list.first_mut(), list.len(), 1, 1);
                 self.finish(out, walk.out(), list.first(), 1, self.problem.count);
             }
             walk.advance();

@@ -242,7 +242,7 @@ impl Segments {
         let problem = Problem::new(&values, &[0], None)?;
         memory::afford("the statistics", self.len().saturating_mul(problem.outputs), ROW)?;
         let run = Run { array: &values, problem: &problem, options, segments: Some(&self.offsets) };
-        let Some(stats) = run.stats()? else {
+        let Some(stats) = run.stats(Vec::new())? else {
             let empty = (0..self.len()).find(|&i| self.range(i).is_empty());
             return Err(self.empty("describe", values.dtype(), empty.unwrap_or(0), Hole::Empty));
         };

@@ -30,6 +30,11 @@ impl Loops for Rooted<'_> {
         unsafe { self.0.block(left, x, n, start, to) };
     }
 
+    unsafe fn is_final(&self, node: *const Node) -> bool {
+        // SAFETY: the caller's.
+        unsafe { self.0.is_final(node) }
+    }
+
     unsafe fn short(&self, x: *const Item, n: usize, start: u64, to: *mut Node) {
         // SAFETY: the caller's.
         unsafe { self.0.short(x, n, start, to) };
@@ -70,6 +75,11 @@ impl Loops for Rooted<'_> {
         unsafe { self.0.merge(left, n_left, right, n_right, n) };
     }
 
+    unsafe fn move_places(&self, nodes: *mut Node, n: usize, by: u64, step: u64) {
+        // SAFETY: the caller's.
+        unsafe { self.0.move_places(nodes, n, by, step) };
+    }
+
     unsafe fn root(&self, nodes: *mut Node, n: usize, weight: u64, last: u64) {
         // SAFETY: the caller's.
         unsafe { self.0.root(nodes, n, weight, last) };
@@ -79,6 +89,11 @@ impl Loops for Rooted<'_> {
         let bytes = n * self.0.facts().node;
         // SAFETY: the caller passes `n` nodes, and room for as many values, which are nodes.
         unsafe { std::ptr::copy_nonoverlapping(nodes.cast::<u8>(), to.cast(), bytes) };
+    }
+
+    unsafe fn single(&self, x: *const Item, n: usize, to: *mut Value) {
+        // SAFETY: the caller passes `n` elements, and room for as many values, which are nodes.
+        unsafe { self.0.rows(x, n, 1, to.cast()) };
     }
 
     unsafe fn finish_each(&self, _nodes: *const Node, _counts: &[u32], _to: *mut Value) -> bool {

@@ -2,7 +2,7 @@
 
 use crate::reference::{Random, Strided, element};
 use warpfold::cpu::simd::Simd;
-use warpfold::{ArrayRef, DType, Options, Scalar, Segments, Values, describe, reduce};
+use warpfold::{ArrayRef, DType, Error, Options, Scalar, Segments, Values, describe, describe_into, reduce};
 
 fn bits(values: &Values) -> Vec<(u64, usize)> {
     (0..values.len()).map(|i| values.get(i).bits()).collect()
@@ -103,4 +103,35 @@ fn elements_after_a_nan_are_counted() {
     assert_eq!(d.get("nan_count").unwrap().get(0), Scalar::I64(4));
     assert_eq!(d.get("argmin").unwrap().get(0), Scalar::I64(70_000));
     assert_eq!(d.get("argmax").unwrap().get(0), Scalar::I64(70_000));
+}
+
+#[test]
+fn a_description_is_written_to_the_memory_of_an_earlier_one() {
+    let x: Vec<f32> = (0..60_000).map(|i| (i % 97) as f32 - 40.0).collect();
+    let n: Vec<i16> = (0..60_000).map(|i| (i % 97) as i16 - 40).collect();
+    let x = ArrayRef::from_slice(&x, &[30, 2000]).unwrap();
+    let n = ArrayRef::from_slice(&n, &[30, 2000]).unwrap();
+    let along = |axis: isize| Options { axes: Some(vec![axis]), ..Options::default() };
+    let mut found = describe(x, &along(0)).unwrap();
+    let address = |found: &warpfold::Description| match found.get("std") {
+        Some(Values::F32(values)) => values.as_ptr(),
+        other => panic!("{other:?}"),
+    };
+    let first = address(&found);
+    // Of fewer outputs, and of as many.
+    for axis in [1, 0] {
+        describe_into(x, &along(axis), &mut found).unwrap();
+        assert_eq!(address(&found), first, "axis {axis}");
+        assert_eq!(found, describe(x, &along(axis)).unwrap(), "axis {axis}");
+    }
+    // A refused request leaves the description as it was.
+    let before = found.clone();
+    assert!(matches!(describe_into(x, &along(2), &mut found), Err(Error::AxisOutOfRange { .. })));
+    assert_eq!(found, before);
+    // Of another dtype, and with a mask: each statistic is new.
+    describe_into(n, &along(0), &mut found).unwrap();
+    assert_eq!(found, describe(n, &along(0)).unwrap());
+    let skipping = Options { skip_nan: true, ..along(1) };
+    describe_into(x, &skipping, &mut found).unwrap();
+    assert_eq!(found, describe(x, &skipping).unwrap());
 }

@@ -5,6 +5,7 @@ mod blocks;
 mod cases;
 mod descriptions;
 mod edges;
+mod ends;
 mod keys;
 mod kmeans;
 mod laws;
