@@ -109,6 +109,9 @@ fn is_production(name: &str) -> bool {
         "sort",
         "group",
         "split",
+        "rowwise",
+        "rowlonger",
+        "rowshort",
     ]
     .contains(&class)
 }

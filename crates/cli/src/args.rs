@@ -5,6 +5,7 @@ mod common;
 mod examples;
 mod keys;
 mod ladder;
+mod rows;
 mod values;
 
 use std::ffi::OsString;
@@ -19,6 +20,7 @@ pub use common::{Axes, How, Input, Place, To};
 pub use examples::EXIT_STATUS;
 pub use keys::{First, Group, GroupOp, Histogram, KMeans, Keyed, Segments, Unique};
 pub use ladder::Ladder;
+pub use rows::{Norm, Normalize, Rows, Softmax};
 pub use values::{Layout, Rounding, Shape};
 use values::{device, op, ord, threads};
 
@@ -57,6 +59,13 @@ pub enum Command {
     Histogram(Histogram),
     #[command(name = "kmeans", after_help = examples::KMEANS)]
     KMeans(KMeans),
+    #[command(after_help = examples::SOFTMAX)]
+    Softmax(Softmax),
+    /// The logarithm of the softmax of each row
+    #[command(after_help = examples::LOG_SOFTMAX)]
+    LogSoftmax(Softmax),
+    #[command(after_help = examples::NORMALIZE)]
+    Normalize(Normalize),
     #[command(after_help = examples::EXPLAIN)]
     Explain(Explain),
     #[command(after_help = examples::DEVICES)]

@@ -18,6 +18,7 @@ def test_without_a_driver():
         lambda: wf.softmax_backward(x, x),
         lambda: wf.rms_norm(x, row, row),
         lambda: wf.layer_norm(x, axis=None),
+        lambda: wf.rms_norm_backward(x, x),
     ):
         with pytest.raises(wf.Error, match="driver|GPU"):
             call()
@@ -32,7 +33,7 @@ def test_what_is_refused():
         lambda: wf.softmax_backward(host, x),
         lambda: wf.rms_norm(x, host[0]),
         lambda: wf.layer_norm(host, None, x),
-        lambda: wf.rms_norm_backward(x, x),
+        lambda: wf.rms_norm_backward(x, host),
         lambda: wf.cross_entropy(x, Interface(shape=(2,), typestr="<i8")),
         lambda: wf.mse(x, x),
     ):
@@ -74,6 +75,35 @@ def test_torch_has_the_bits_of_the_cpu(dtype):
             equal(found, call(x, gradient, weight, bias, mask))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "float16"])
+def test_gradients_of_norms_have_the_bits_of_the_cpu(dtype):
+    torch = torch_with_gpu()
+    for seed in range(40):
+        of = torch.Generator().manual_seed(seed)
+        rows, n = [1, 5, 300, 1000][seed % 4], [1, 3, 64, 100, 1000, 4096, 9000][seed % 7]
+        x, gradient, weight, bias = (torch.randn(k, generator=of) for k in ((rows, n), (rows, n), n, n))
+        x, gradient, weight = (a.to(getattr(torch, dtype)) for a in (x, gradient, weight))
+        if seed % 3 == 0:
+            gradient = gradient.t().contiguous().t()
+        given = [x, gradient, weight if seed % 5 else None, bias if seed % 2 else None]
+        there = [a if a is None else a.cuda() for a in given]
+        for backward in (wf.rms_norm_backward, wf.layer_norm_backward):
+            for found, expected in zip(backward(*there, weight_offset=1.0), backward(*given, weight_offset=1.0)):
+                assert (found is None) == (expected is None)
+                if found is not None:
+                    assert found.is_cuda and found.dtype == expected.dtype
+                    equal(found, expected)
+
+
+def test_a_class_that_is_none_has_the_loss_nan():
+    torch = torch_with_gpu()
+    x = torch.zeros(3, 4, device="cuda", requires_grad=True)
+    losses = wf.torch.cross_entropy(x, torch.tensor([1, 4, -3], device="cuda"), reduction="none")
+    losses.sum().backward()
+    assert losses.isnan().tolist() == [False, True, True]
+    assert x.grad.isnan().all(1).tolist() == [False, True, True]
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 def test_functions_and_their_gradients(dtype):
     torch = torch_with_gpu()
@@ -90,6 +120,8 @@ def test_functions_and_their_gradients(dtype):
             lambda x, y, w, b, c: F.layer_norm(x, [n], w, b) * y,
             lambda x, y, w, b, c: F.cross_entropy(x, c, label_smoothing=0.1),
             lambda x, y, w, b, c: F.cross_entropy(x, c, w.abs(), reduction="sum"),
+            lambda x, y, w, b, c: F.cross_entropy(x, c),
+            lambda x, y, w, b, c: F.cross_entropy(x, c, w.abs(), reduction="none"),
             lambda x, y, w, b, c: F.mse_loss(x, y),
             lambda x, y, w, b, c: F.huber_loss(x, y, delta=0.5, reduction="sum"),
             lambda x, y, w, b, c: F.l1_loss(x, y, reduction="none") * y,

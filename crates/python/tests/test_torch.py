@@ -130,7 +130,7 @@ OPERATORS = {
     "layer_norm": lambda: (make(3, 2, 5), make(2, 5), make(2, 5), 2, 1e-5, 0.0),
     "layer_norm_backward": lambda: (make(3, 5, seed=1), make(3, 5), make(5), None, 1, 1e-5, 0.0),
     "cross_entropy": lambda: (make(2, 5, 4), CLASSES, None, 1, -100, 0.1, "mean"),
-    "cross_entropy_backward": lambda: (make(2, 4), make(2, 5, 4), CLASSES, None, 1, -100, 0.0, "none"),
+    "cross_entropy_backward": lambda: (make(2, 4), None, make(2, 5, 4), CLASSES, None, 1, -100, 0.0, "none"),
     "loss": lambda: (make(3, 4), make(3, 4, seed=1), "huber", 0.5, "mean"),
     "loss_backward": lambda: (make(3, 4), make(3, 4), make(3, 4, seed=1), "mse", 0.0, "none"),
     "cosine_similarity": lambda: (make(3, 4), make(3, 4, seed=1), -1, 1e-8),

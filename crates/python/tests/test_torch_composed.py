@@ -38,29 +38,6 @@ class Random:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("seed", range(20))
-def test_gradients_of_norms(dtype, seed, monkeypatch):
-    if dtype == torch.float64:
-        # PyTorch's roots of float64 are not always rounded correctly on a CPU.
-        monkeypatch.setattr(_composed, "_sqrt", lambda x: torch.from_numpy(np.sqrt(x.numpy())))
-    rng = Random(seed)
-    shape = [1 + rng.number(6), 1 + rng.number(5), 1 + rng.number(300)]
-    axes = [[-1], [-2, -1], [-3, -2, -1]][rng.number(3)]
-    x, gradient = (rng.tensor(*shape, dtype=dtype, special=seed % 4 == 3) for _ in "xg")
-    row = shape[len(shape) - len(axes) :]
-    weight = rng.tensor(*row, dtype=dtype) if rng.number(3) else None
-    bias = rng.tensor(*row) if rng.number(3) else None
-    for name in ("rms_norm_backward", "layer_norm_backward"):
-        offset = float(rng.number(2))
-        expected = getattr(wf, name)(x, gradient, weight, bias, axes, epsilon=1e-3, weight_offset=offset)
-        found = getattr(_composed, name)(x, gradient, weight, bias, axes, 1e-3, offset)
-        for one, other in zip(found, expected):
-            assert (one is None) == (other is None)
-            if one is not None:
-                same(one, other)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("seed", range(20))
 def test_cross_entropy(dtype, seed):
     rng = Random(seed)
     shape = [[40, 1 + rng.number(200)], [3, 1 + rng.number(40), 7], [1 + rng.number(30)]][rng.number(3)]
@@ -76,8 +53,8 @@ def test_cross_entropy(dtype, seed):
         given = logits, target, axis, -100, smoothing, weight, reduction
         options = {"ignore_index": -100, "label_smoothing": smoothing, "weight": weight, "reduction": reduction}
         expected = wf.cross_entropy_gradient(logits, target, axis, **options, gradient=gradient)
-        same(_composed.cross_entropy(*given), expected[0])
-        same(_composed.cross_entropy_gradient(*given, gradient), expected[1])
+        same(_composed.cross_entropy(*given)[0], expected[0])
+        same(_composed.cross_entropy_gradient(*given, gradient, None), expected[1])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

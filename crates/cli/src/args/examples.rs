@@ -52,6 +52,18 @@ pub const KMEANS: &str = "Examples:
   warpfold kmeans points.npy -k 100 --init random --n-init 5 --seed 1 --labels labels.npy
   warpfold kmeans points.npy -k 3 --init centroids.npy --centroids moved.npy --quiet";
 
+pub const SOFTMAX: &str = "Examples:
+  warpfold softmax logits.npy -o probabilities.npy
+  warpfold softmax scores.npy --axis 0 --scale 0.125 --where mask.npy";
+
+pub const LOG_SOFTMAX: &str = "Examples:
+  warpfold log-softmax logits.npy -o logs.npy
+  warpfold log-softmax logits.npy --axis 1,2 --device cuda -o logs.npy";
+
+pub const NORMALIZE: &str = "Examples:
+  warpfold normalize x.npy -o y.npy
+  warpfold normalize x.npy --by rms --weight w.npy --epsilon 1e-6 -o y.npy";
+
 pub const EXPLAIN: &str = "Examples:
   warpfold explain sum --shape 1000,1000 --dtype f32 --axis 0
   warpfold explain argmax --shape 1000000 --dtype f16 --device cuda --json

@@ -10,6 +10,7 @@ pub mod histogram;
 pub mod kmeans;
 pub mod ladder;
 pub mod reduce;
+pub mod rows;
 pub mod segments;
 pub mod unique;
 

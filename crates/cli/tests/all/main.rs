@@ -13,6 +13,7 @@ mod options;
 mod output;
 mod outputs;
 mod printing;
+mod rows;
 mod support;
 #[cfg(target_os = "linux")]
 mod terminal;

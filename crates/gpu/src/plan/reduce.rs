@@ -88,9 +88,10 @@ impl GpuPlan {
             let mut plan = if fold.facts.ordered || fold.facts.places { None } else { twice(spec, problem, limits) };
             plan = plan.or_else(|| stepped(&asked, problem, limits));
             if plan.is_none() && is_scattered(&asked, problem, limits) {
-                plan = subtrees(spec, problem, limits)
-                    .or_else(|| tiled(&asked, problem, limits))
-                    .or_else(|| transposed(&asked, problem, limits));
+                if !problem.reduced.is_empty() {
+                    plan = subtrees(spec, problem, limits).or_else(|| tiled(&asked, problem, limits));
+                }
+                plan = plan.or_else(|| transposed(&asked, problem, limits));
             }
             if let Some(Copied { launches, workspace, bytes: more }) = plan {
                 return Self { launches, workspace, bytes: bytes + more };

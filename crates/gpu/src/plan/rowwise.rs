@@ -8,8 +8,9 @@ use warpfold_kernels::reduce::recipe::code;
 use warpfold_kernels::reduce::shape::map::Divisor;
 use warpfold_kernels::reduce::shape::piece::{Kept, Outputs};
 use warpfold_kernels::rowwise::arrange::{Arrange, ArrangeAt};
+use warpfold_kernels::rowwise::columns::{JOINED, ROWS};
 use warpfold_kernels::rowwise::{
-    MAP, MEET, NARROW, NONE, PARTS, REDUCE, Rowwise, RowwiseAt, THREADS, WARPS, WHOLE, WIDE, chunk, steps,
+    MAP, MEET, NARROW, NONE, PARTS, REDUCE, Rowwise, RowwiseAt, THREADS, TURNS, WARPS, WHOLE, WIDE, chunk, steps,
 };
 
 use super::Launch;
@@ -18,6 +19,10 @@ use super::policy::COPIED_BYTES;
 
 /// Lanes to a short row, at least: as many as a lane has steps.
 const LANES: usize = 8;
+/// Turns in which a block reads a row, at most: as many as have parts for each of its threads.
+const MOST_TURNS: u64 = PARTS / WARPS as u64;
+/// Rows for each multiprocessor from which on a block has a row to itself. Not measured.
+const FULL: u64 = 2;
 /// Blocks of a copy for each multiprocessor. Not measured.
 const SPREAD: u64 = 16;
 /// Bytes of a line.
@@ -41,7 +46,8 @@ pub struct RowLayout {
 }
 
 /// A number of bytes and more, so that what follows begins with a line.
-fn padded(bytes: usize) -> usize {
+#[must_use]
+pub fn padded(bytes: usize) -> usize {
     bytes.next_multiple_of(256)
 }
 
@@ -111,6 +117,8 @@ impl Factor {
 pub struct RowOperation {
     /// Its name in the names of kernels.
     pub name: &'static str,
+    /// The operation that notes the norms of rows for this one, if rows are longer than a block holds.
+    pub noted_by: Option<&'static str>,
     /// The dtype of the elements.
     pub dtype: DType,
     /// Words of a node.
@@ -125,23 +133,29 @@ pub struct RowOperation {
     pub offset: f64,
     /// Weights and biases.
     pub factors: [Factor; 2],
+    /// The class of rows that are ignored.
+    pub ignore: i64,
+    /// Whether each row's loss has a gradient of its own.
+    pub scaled: bool,
+    /// Whether an earlier run has noted what follows from rows.
+    pub noted: bool,
 }
 
-/// The launches of an operation on rows, in order, and bytes of room for parts.
-#[derive(Clone, Debug, PartialEq)]
+/// The launches of an operation on rows, and bytes of room for what they note.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowPlan {
+    /// First those that have no results, and only note the norms of rows.
+    pub before: Vec<Launch<RowwiseAt>>,
     /// In order.
     pub launches: Vec<Launch<RowwiseAt>>,
-    /// Bytes.
+    /// Bytes of parts.
     pub parts: usize,
 }
 
 impl RowOperation {
-    /// Plans the operation on rows that have elements; none if there are too many.
-    #[must_use]
-    pub fn plan(&self, rows: &RowLayout, limits: &Limits) -> Option<RowPlan> {
-        let size = self.dtype.size();
-        let call = Rowwise {
+    /// What all launches have in common.
+    fn call(&self, rows: &RowLayout) -> Rowwise {
+        Rowwise {
             at: RowwiseAt::default(),
             rows: rows.rows as u64,
             skip: 0,
@@ -157,6 +171,9 @@ impl RowOperation {
             mask_outer: rows.mask[1] as i64,
             mask_near: rows.mask[2] as i64,
             masked: self.masked as u64,
+            ignore: self.ignore,
+            noted: self.noted as u64,
+            scale_step: self.scaled as u64,
             scale: self.scale,
             epsilon: self.epsilon,
             offset: self.offset,
@@ -167,11 +184,18 @@ impl RowOperation {
             lanes: 0,
             deep: 0,
             blocks: 1,
+            turns: 1,
             from: 0,
             to: 0,
             parts: 0,
             under: 0,
-        };
+        }
+    }
+
+    /// Plans the operation on rows that have elements; none if there are too many.
+    #[must_use]
+    pub fn plan(&self, rows: &RowLayout, limits: &Limits) -> Option<RowPlan> {
+        let (size, call) = (self.dtype.size(), self.call(rows));
         let packs = (rows.len * size).div_ceil(LINE).next_power_of_two();
         let all = 32 * steps(size);
         if packs < all {
@@ -180,20 +204,66 @@ impl RowOperation {
             let (lanes, deep) = (lanes.ilog2(), deep.ilog2());
             let per_block = WARPS as usize * (all >> (lanes + deep));
             let launch = self.launch("rowshort", rows.rows.div_ceil(per_block), &Rowwise { lanes, deep, ..call })?;
-            return Some(RowPlan { launches: vec![launch], parts: 0 });
+            return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
         }
         let chunks = rows.len.div_ceil(chunk(size) as usize);
         let warps = chunks.next_power_of_two().min(WARPS as usize);
         if chunks <= WARPS as usize {
             let grid = rows.rows.div_ceil(WARPS as usize / warps);
             let launch = self.launch("rowwise", grid, &Rowwise { warps: warps as u32, ..call })?;
-            return Some(RowPlan { launches: vec![launch], parts: 0 });
+            return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
         }
-        self.in_parts(Rowwise { warps: WARPS, ..call }, limits)
+        let call = Rowwise { warps: WARPS, ..call };
+        let Some(noted_by) = self.noted_by else { return self.longer(&call, limits, true) };
+        let before = RowOperation { name: noted_by, noted_by: None, ..*self }.longer(&call, limits, false)?;
+        let plan = self.longer(&call, limits, true)?;
+        Some(RowPlan { before: before.launches, parts: plan.parts.max(before.parts), ..plan })
+    }
+
+    /// The sums over rows that the gradients of weights and biases are, after the norms of rows have been noted: the
+    /// launches, bytes of room for their parts, and the place of the first sum in these, in numbers. `sums` is 1 if there
+    /// are no biases.
+    #[must_use]
+    pub fn columns(&self, rows: &RowLayout, sums: usize) -> Option<(Vec<Launch<RowwiseAt>>, usize, usize)> {
+        let (size, wide) = (self.dtype.size(), self.dtype.size().max(4));
+        let packs = (rows.len * size).div_ceil(LINE);
+        let lanes = packs.next_power_of_two().min(32);
+        let stripes = packs.div_ceil(32) as u64;
+        let under = ROWS * WARPS as u64 * (32 / lanes) as u64;
+        let mut parts = (rows.rows as u64).div_ceil(under);
+        let width = (sums * rows.len) as u64;
+        let call = Rowwise { lanes: lanes.ilog2(), blocks: stripes, under: width, ..self.call(rows) };
+        let grid = usize::try_from(parts * stripes).ok()?;
+        let name = if sums == 1 { "products" } else { "columns" };
+        let mut launches = vec![launch(format!("rowwise_{name}_{}", self.dtype), grid, &call)?];
+        let (mut from, mut room) = (0, parts * width);
+        let joined = if self.dtype == DType::F64 { "rowwise_join_f64" } else { "rowwise_join_f32" };
+        while parts > 1 {
+            let (fewer, blocks) = (parts.div_ceil(JOINED), width.div_ceil(32));
+            let call = Rowwise { blocks, parts, from, to: room, ..call };
+            launches.push(launch(joined.into(), usize::try_from(fewer * blocks).ok()?, &call)?);
+            (from, parts, room) = (room, fewer, room + fewer * width);
+        }
+        Some((launches, room as usize * wide, from as usize))
+    }
+
+    /// Rows that are longer than a block holds, from which results are wanted, or notes alone.
+    fn longer(&self, call: &Rowwise, limits: &Limits, is_mapped: bool) -> Option<RowPlan> {
+        let turns = call.len.div_ceil(WARPS as u64 * chunk(self.dtype.size()));
+        if self.noted {
+            let call = Rowwise { phase: MAP, blocks: turns, ..*call };
+            let launch = self.launch("rowlonger", (call.rows * turns) as usize, &call)?;
+            return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
+        }
+        if turns <= MOST_TURNS && call.rows >= FULL * limits.multiprocessors as u64 {
+            let launch = self.launch("rowlonger", call.rows as usize, &Rowwise { phase: TURNS, turns, ..*call })?;
+            return Some(RowPlan { launches: vec![launch], ..RowPlan::default() });
+        }
+        self.in_parts(call, limits, is_mapped)
     }
 
     /// Rows that several blocks share: some at a time, whose elements are still in the cache when they are read again.
-    fn in_parts(&self, call: Rowwise, limits: &Limits) -> Option<RowPlan> {
+    fn in_parts(&self, call: &Rowwise, limits: &Limits, is_mapped: bool) -> Option<RowPlan> {
         let size = self.dtype.size() as u64;
         let under = WARPS as u64 * chunk(self.dtype.size());
         let blocks = call.len.div_ceil(under);
@@ -201,26 +271,32 @@ impl RowOperation {
         let (mut launches, mut skip, mut room) = (Vec::new(), 0, 0);
         while skip < call.rows {
             let rows = at_once.min(call.rows - skip);
-            let mut call = Rowwise { skip, blocks, phase: REDUCE, under, ..call };
-            launches.push(self.launch("rowwise", (rows * blocks) as usize, &call)?);
+            let mut call = Rowwise { skip, blocks, phase: REDUCE, under, ..*call };
+            launches.push(self.launch("rowlonger", (rows * blocks) as usize, &call)?);
             (call.parts, room) = (blocks, call.rows * blocks);
             while call.parts > PARTS {
                 let fewer = call.parts.div_ceil(PARTS);
                 let meet = Rowwise { blocks: fewer, phase: MEET, to: room, ..call };
-                launches.push(self.launch("rowwise", (rows * fewer) as usize, &meet)?);
+                launches.push(self.launch("rowlonger", (rows * fewer) as usize, &meet)?);
                 call = Rowwise { parts: fewer, under: call.under * PARTS, from: room, ..call };
                 room += call.rows * fewer;
             }
-            launches.push(self.launch("rowwise", (rows * blocks) as usize, &Rowwise { phase: MAP, ..call })?);
+            // Where nothing is mapped, a block to a row notes what its parts have come to.
+            let blocks = if is_mapped { blocks } else { 1 };
+            let last = Rowwise { phase: MAP, blocks, ..call };
+            launches.push(self.launch("rowlonger", (rows * blocks) as usize, &last)?);
             skip += rows;
         }
-        Some(RowPlan { launches, parts: room as usize * self.node * 4 })
+        Some(RowPlan { launches, parts: room as usize * self.node * 4, ..RowPlan::default() })
     }
 
     fn launch(&self, kernel: &str, grid: usize, call: &Rowwise) -> Option<Launch<RowwiseAt>> {
-        let grid = i32::try_from(grid).ok()? as u32;
-        Some(Launch::new(format!("{kernel}_{}_{}", self.name, self.dtype), grid, THREADS, call))
+        launch(format!("{kernel}_{}_{}", self.name, self.dtype), grid, call)
     }
+}
+
+fn launch(entry: String, grid: usize, call: &Rowwise) -> Option<Launch<RowwiseAt>> {
+    Some(Launch::new(entry, i32::try_from(grid).ok()? as u32, THREADS, call))
 }
 
 /// Bytes of room for so many elements of a dtype, and for what is read after them.
@@ -258,6 +334,7 @@ mod tests {
         let factors = [Factor::Absent; 2];
         let op = RowOperation {
             name: "softmax",
+            noted_by: None,
             dtype: DType::F32,
             node: 2,
             masked: false,
@@ -265,6 +342,9 @@ mod tests {
             epsilon: 0.0,
             offset: 0.0,
             factors,
+            ignore: 0,
+            scaled: false,
+            noted: false,
         };
         let plan = op.plan(&layout, &LIMITS).expect("a plan");
         plan.launches.iter().map(|launch| format!("{} {}", launch.entry, launch.grid)).collect()
@@ -276,9 +356,10 @@ mod tests {
         assert_eq!(plan(1000, 500), ["rowshort_softmax_f32 63"]);
         assert_eq!(plan(1000, 1024), ["rowwise_softmax_f32 125"]);
         assert_eq!(plan(1000, 8192), ["rowwise_softmax_f32 1000"]);
-        assert_eq!(plan(2, 8193), ["rowwise_softmax_f32 4"; 2]);
+        assert_eq!(plan(2, 8193), ["rowlonger_softmax_f32 4"; 2]);
+        assert_eq!(plan(1000, 8193), ["rowlonger_softmax_f32 1000"]);
         let very_long = plan(1, 8192 * 257);
-        assert_eq!(very_long, ["rowwise_softmax_f32 257", "rowwise_softmax_f32 2", "rowwise_softmax_f32 257"]);
+        assert_eq!(very_long, ["rowlonger_softmax_f32 257", "rowlonger_softmax_f32 2", "rowlonger_softmax_f32 257"]);
     }
 
     #[test]

@@ -33,6 +33,9 @@ const LITTLE: usize = 16;
 /// Bytes side by side in the input, of which a piece has all that it can: a few sectors.
 const PIECE_LINE: usize = 256;
 
+/// Elements from one output's element to the next, beyond which what is not reduced is copied by tiles. Not measured.
+const TOGETHER_STEPS: usize = 4;
+
 /// What a tile costs beside its elements, in elements: what is computed once for each tile, of about 130 instructions,
 /// where an element has about 20.
 const TILE_COST: usize = 1500;
@@ -48,8 +51,13 @@ struct Way {
 /// Whether neighbouring lanes of the kernels that read elements where they lie would find them far apart.
 pub(super) fn is_scattered(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> bool {
     let Problem { kept, reduced, size, count, .. } = problem;
-    let Some((run, far)) = reduced.split_last() else { return false };
     let is_small = count * problem.outputs * size < limits.multiprocessors as usize * TRANSPOSED_BYTES;
+    let Some((run, far)) = reduced.split_last() else {
+        // Nothing is reduced: a copy, whose neighbours may lie far apart.
+        let inner = kept.iter().min_by_key(|axis| axis.out.unsigned_abs());
+        let is_far = inner.is_some_and(|axis| axis.x.unsigned_abs() > TOGETHER_STEPS * size);
+        return is_far && !is_small && kept.iter().all(|axis| axis.x != 0) && matches!(size, 1 | 2 | 4 | 8);
+    };
     // What is broadcast would be copied again and again. Rows of few elements need a kernel of their own.
     let is_few = !asked.fold.facts.staged && count * size < BESIDE_BYTES * 32;
     if is_small || !matches!(size, 1 | 2 | 4 | 8) || is_few || kept.iter().chain(reduced).any(|axis| axis.x == 0) {
@@ -61,7 +69,11 @@ pub(super) fn is_scattered(asked: &Asked<'_>, problem: &Problem, limits: &Limits
         return count * size <= NESTED_COPY && !is_turned();
     }
     // Lanes that read elements a few steps apart where they lie find their neighbours' in the same lines.
-    let stepped = is_stepped(run.x.abs(), *size) || kept.last().is_some_and(|axis| is_stepped(axis.x, *size));
+    // Where these are few, and so are an output's elements, most lanes have nothing: var f32 (50,22369,2,10) over axis 2,
+    // three steps apart, took an H100 7829 us.
+    let has_lanes = |axis: &Dim| axis.len >= 32 || *count >= 32;
+    let beside = kept.last().is_some_and(|axis| is_stepped(axis.x, *size) && has_lanes(axis));
+    let stepped = is_stepped(run.x.abs(), *size) || beside;
     let in_runs = run.x == x && (far.is_empty() || (run.len * size >= RUN_BYTES && reduced.len() <= 3));
     if kept.len() <= KEPT && (in_runs || stepped && reduced.len() <= 3) {
         return false;
@@ -221,28 +233,43 @@ impl Taken {
 fn copy(axes: &[Way], size: usize, from: isize, to: usize, limits: &Limits) -> Launch<CallAt> {
     let mut by_source: Vec<usize> = (0..axes.len()).collect();
     by_source.sort_by_key(|&i| axes[i].from.unsigned_abs());
-    let (mut near, mut far) = (Taken::new(), Taken::new());
     // A sector is 32 bytes, and a line 128.
     let line = 128 / size;
-    // The copy's innermost axis is on the far side. If its elements lie side by side in the input, too, but too few for
-    // a line, the near side has what shares lines with them.
     let is_last = |i: usize| i + 1 == axes.len();
-    let short = by_source.iter().skip_while(|&&i| is_last(i) && axes[i].len < line);
-    for &i in short.take_while(|&&i| !is_last(i)) {
-        if !near.has_room(line) {
-            break;
+    let near_side = |line: usize| {
+        let mut near = Taken::new();
+        // The copy's innermost axis is on the far side. If its elements lie side by side in the input, too, but too few
+        // for a line, the near side has what shares lines with them.
+        let short = by_source.iter().skip_while(|&&i| is_last(i) && axes[i].len < line);
+        for &i in short.take_while(|&&i| !is_last(i)) {
+            if !near.has_room(line) {
+                break;
+            }
+            let most = [line, 2 * line, 4 * line].into_iter().filter(|&most| most <= NEAR);
+            // Threads that are left over do not read.
+            near.take(i, axes[i], most, |elements| THREADS as usize / (THREADS as usize / elements));
         }
-        let most = [line, 2 * line, 4 * line].into_iter().filter(|&most| most <= NEAR);
-        // Threads that are left over do not read.
-        near.take(i, axes[i], most, |elements| THREADS as usize / (THREADS as usize / elements));
-    }
-    let room = 1 << (tile(size) / near.elements).min(FAR).ilog2();
-    for i in (0..axes.len()).rev().filter(|i| !near.axes.contains(i)) {
-        if !far.has_room(room) {
-            break;
+        near
+    };
+    let far_side = |near: &Taken| {
+        let mut far = Taken::new();
+        let room = 1 << (tile(size) / near.elements).min(FAR).ilog2();
+        for i in (0..axes.len()).rev().filter(|i| !near.axes.contains(i)) {
+            if !far.has_room(room) {
+                break;
+            }
+            let most = [room, room / 2, room / 4].into_iter().filter(|&most| most >= 32.min(room));
+            far.take(i, axes[i], most, |elements| elements.next_power_of_two() * near.elements + TILE_COST);
         }
-        let most = [room, room / 2, room / 4].into_iter().filter(|&most| most >= 32);
-        far.take(i, axes[i], most, |elements| elements.next_power_of_two() * near.elements + TILE_COST);
+        far
+    };
+    let mut near = near_side(line);
+    let mut far = far_side(&near);
+    // A far side of few elements leaves room for more of the near one.
+    let more = (tile(size) / far.elements.next_power_of_two()).min(NEAR);
+    if !far.is_cut && near.is_cut && 2 * near.elements <= more {
+        near = near_side(more);
+        far = far_side(&near);
     }
     far.side.places = far.elements.next_power_of_two() as u64;
     let mut call = Transpose {

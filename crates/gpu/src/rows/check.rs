@@ -4,7 +4,7 @@ use warpfold_array::problem::{broadcast, normalize_axes};
 use warpfold_array::{Error, RowError};
 use warpfold_core::DType;
 
-use super::options::{Norm, Softmax};
+use super::options::{CrossEntropy, Norm, Softmax};
 use crate::view::ArrayView;
 
 /// What an operation on rows is asked for.
@@ -70,6 +70,71 @@ impl Asked {
             }
         }
         Ok(asked)
+    }
+
+    /// The gradients of norms.
+    ///
+    /// # Errors
+    /// As those of the CPU.
+    pub fn norm_gradient(
+        op: &'static str,
+        x: &ArrayView<'_>,
+        gradient: &ArrayView<'_>,
+        axes: &[isize],
+        options: &Norm<'_>,
+    ) -> Result<Self, Error> {
+        let asked = Self::norm(op, x, axes, options)?;
+        asked.alike("the gradients", gradient, x.shape())?;
+        Ok(asked)
+    }
+
+    /// Cross-entropy of classes.
+    ///
+    /// # Errors
+    /// As those of the CPU; classes that are not [`DType::I64`].
+    pub fn classes(
+        op: &'static str,
+        logits: &ArrayView<'_>,
+        targets: &ArrayView<'_>,
+        axes: &[isize],
+        options: &CrossEntropy<'_>,
+    ) -> Result<Self, Error> {
+        let asked = Self::new(op, logits, axes)?;
+        if targets.dtype() != DType::I64 {
+            return Err(RowError::NotIntegers { dtype: targets.dtype() }.into());
+        }
+        let (expected, found) = (asked.batch(logits.shape()), targets.shape().to_vec());
+        if expected != found {
+            return Err(RowError::Shape { op, what: "the targets", expected, found }.into());
+        }
+        let classes: Vec<usize> = asked.axes.iter().map(|&axis| logits.shape()[axis]).collect();
+        if let Some(weights) = &options.weights {
+            asked.alike("the weights", weights, &classes)?;
+        }
+        if let Some(scales) = options.scales.as_ref().filter(|scales| !scales.shape().is_empty()) {
+            asked.alike("the gradients", scales, &expected)?;
+        }
+        if let Some(noted) = &options.noted {
+            asked.alike("what was noted", noted, &[&expected[..], &[2]].concat())?;
+            let wide = if logits.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+            let steps = noted.strides().iter().rev();
+            let mut step = wide.size() as isize;
+            let is_dense = noted.shape().iter().rev().zip(steps).all(|(&len, &own)| {
+                let is_next = len == 1 || own == step;
+                step *= len as isize;
+                is_next
+            });
+            if noted.dtype() != wide || !is_dense {
+                return Err(RowError::NotFloats { op, what: "what was noted", dtype: noted.dtype() }.into());
+            }
+        }
+        options.scales.iter().try_for_each(|scales| asked.floats("the gradients", scales.dtype()))?;
+        Ok(asked)
+    }
+
+    /// The shape of what has an element for each row.
+    pub fn batch(&self, shape: &[usize]) -> Vec<usize> {
+        (0..shape.len()).filter(|axis| !self.axes.contains(axis)).map(|axis| shape[axis]).collect()
     }
 
     /// Checks that an array has floats, and a shape.

@@ -6,12 +6,12 @@ use warpfold_kernels::rowwise::arrange::ArrangeAt;
 use warpfold_kernels::rowwise::{RowwiseAt, THREADS};
 
 use super::check::Asked;
-use super::options::{Norm, Softmax};
+use super::options::{NormGradients, RowLosses};
 use super::sequence::{Addresses, Arrays, Sequence};
 use crate::array::Array;
 use crate::device::Device;
 use crate::launch::Ready;
-use crate::plan::rowwise::{Factor, RowOperation};
+use crate::plan::rowwise::RowOperation;
 use crate::reduce::layout::Layout;
 use crate::stream::Stream;
 use crate::view::ArrayView;
@@ -33,12 +33,43 @@ pub struct RowArrays<'a> {
     pub bias: Option<ArrayView<'a>>,
     /// The gradient, of an operation that takes one.
     pub gradient: Option<ArrayView<'a>>,
+    /// The classes of rows, of cross-entropy.
+    pub targets: Option<ArrayView<'a>>,
+    /// Of [`CrossEntropy`].
+    pub scales: Option<ArrayView<'a>>,
+    /// Of [`CrossEntropy`], too.
+    pub noted: Option<ArrayView<'a>>,
+}
+
+/// Addresses of memory for results that somebody else has allocated, each in C order; zero: it is not wanted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RowAddresses {
+    /// The result, or the gradient of the elements: like the elements.
+    pub x: u64,
+    /// The gradient of the weights: like the weights.
+    pub weight: u64,
+    /// The gradient of the biases: like the biases.
+    pub bias: u64,
+    /// The losses of rows: a number for each, of f32, or f64 of f64.
+    pub losses: u64,
+    /// The logsumexp of rows, the same.
+    pub logsumexp: u64,
+    /// What follows from rows, two numbers for each, for [`RowArrays::noted`] of a later run.
+    pub noted: u64,
 }
 
 impl<'a> RowArrays<'a> {
     /// Each, and what it is.
-    fn each(&self) -> [(&'static str, Option<ArrayView<'a>>); 4] {
-        [("mask", self.mask), ("weights", self.weight), ("biases", self.bias), ("gradient", self.gradient)]
+    fn each(&self) -> [(&'static str, Option<ArrayView<'a>>); 7] {
+        [
+            ("mask", self.mask),
+            ("weights", self.weight),
+            ("biases", self.bias),
+            ("gradient", self.gradient),
+            ("targets", self.targets),
+            ("gradients of losses", self.scales),
+            ("noted", self.noted),
+        ]
     }
 }
 
@@ -50,92 +81,19 @@ pub struct RowMap {
     dtype: DType,
     shape: Vec<usize>,
     x: Layout,
-    arrays: [Option<Layout>; 4],
+    arrays: [Option<Layout>; 7],
+    /// The axes that are no row's: the shape of what has an element for each row.
+    batch: Vec<usize>,
     /// None of no elements. The other one is for weights or biases that do not begin with lines of 16 bytes.
     sequences: Option<(Loaded, Option<Loaded>)>,
 }
 
-/// The constructors: a row has the documentation and the name of each, the arrays beside the elements, the options, the
-/// check of its arguments, and the operation and the arrays that follow from these.
-macro_rules! constructors {
-    ($(
-        $(#[$doc:meta])*
-        $name:ident($($array:ident)?), $options:ident: $check:ident, $plan:ident, [$($of:expr),*];
-    )*) => {
-        impl RowMap {$(
-            $(#[$doc])*
-            pub fn $name(
-                device: &Device,
-                x: &ArrayView<'_>,
-                $($array: &ArrayView<'_>,)?
-                axes: &[isize],
-                options: &$options<'_>,
-            ) -> Result<RowMap, Error> {
-                let asked = Asked::$check(stringify!($name), x, $($array,)? axes, options)?;
-                let (op, given) = $plan([$($of),*], x.dtype(), options);
-                Self::new(device, x, &asked, &RowArrays { $($array: Some(*$array),)? ..given }, &op)
-            }
-        )*}
-    };
-}
-
-constructors! {
-    /// Plans [`softmax`](super::softmax) of arrays like `x` with masks like that of the options, and loads its kernels.
-    ///
-    /// # Errors
-    /// As [`softmax`](super::softmax).
-    softmax(), Softmax: softmax, exponentials, [("softmax", 2), ("softmax_masked", 2)];
-    /// The same of [`log_softmax`](super::log_softmax).
-    ///
-    /// # Errors
-    /// As [`log_softmax`](super::log_softmax).
-    log_softmax(), Softmax: softmax, exponentials, [("log_softmax", 2), ("log_softmax_masked", 2)];
-    /// The same of [`softmax_backward`](super::softmax_backward), with gradients like the one given.
-    ///
-    /// # Errors
-    /// As [`softmax_backward`](super::softmax_backward).
-    softmax_backward(gradient), Softmax: gradient, gradients, [("softmax_backward", 1)];
-    /// The same of [`log_softmax_backward`](super::log_softmax_backward).
-    ///
-    /// # Errors
-    /// As [`log_softmax_backward`](super::log_softmax_backward).
-    log_softmax_backward(gradient), Softmax: gradient, gradients, [("log_softmax_backward", 1)];
-    /// The same of [`rms_norm`](super::rms_norm), with weights and biases like those of the options.
-    ///
-    /// # Errors
-    /// As [`rms_norm`](super::rms_norm).
-    rms_norm(), Norm: norm, norm, [("rms_norm", 1)];
-    /// The same of [`layer_norm`](super::layer_norm).
-    ///
-    /// # Errors
-    /// As [`layer_norm`](super::layer_norm).
-    layer_norm(), Norm: norm, norm, [("layer_norm", 2)];
-}
-
-/// An operation's name in the names of kernels, and how many words its nodes of f32 have.
-type Named = (&'static str, usize);
-
-/// Softmax or its logarithm, as it is, or scaled and masked.
-fn exponentials<'a>(of: [Named; 2], dtype: DType, options: &Softmax<'a>) -> (RowOperation, RowArrays<'a>) {
-    let &Softmax { scale, mask } = options;
-    let is_plain = scale == 1.0 && mask.is_none();
-    let op = RowOperation { masked: mask.is_some(), scale, ..operation(of[!is_plain as usize], dtype) };
-    (op, RowArrays { mask, ..RowArrays::default() })
-}
-
-/// A gradient of these.
-fn gradients<'a>([of]: [Named; 1], dtype: DType, options: &Softmax<'_>) -> (RowOperation, RowArrays<'a>) {
-    (RowOperation { scale: options.scale, ..operation(of, dtype) }, RowArrays::default())
-}
-
-/// A norm.
-fn norm<'a>([of]: [Named; 1], dtype: DType, options: &Norm<'a>) -> (RowOperation, RowArrays<'a>) {
-    let &Norm { weight, weight_offset: offset, bias, epsilon } = options;
-    (RowOperation { epsilon, offset, ..operation(of, dtype) }, RowArrays { weight, bias, ..RowArrays::default() })
-}
-
 impl RowMap {
-    fn new(
+    /// Plans an operation, and loads its kernels.
+    ///
+    /// # Errors
+    /// If there are too many rows; what the driver says.
+    pub(super) fn new(
         device: &Device,
         x: &ArrayView<'_>,
         asked: &Asked,
@@ -146,6 +104,7 @@ impl RowMap {
         let arrays = given.each().map(|(_, array)| array.map(|array| Layout::of(array.layout())));
         let factor = |array: &Option<ArrayView<'_>>| array.map(|array| (array.dtype(), array.strides().to_vec()));
         let (factors, second) = ([factor(&given.weight), factor(&given.bias)], factor(&given.gradient));
+        let is_asked = given.weight.is_some() || given.bias.is_some();
         let plan = |aligned: bool| {
             let arrays = Arrays {
                 dtype: x.dtype(),
@@ -154,6 +113,9 @@ impl RowMap {
                 x: x.strides(),
                 second: second.as_ref().map(|(dtype, steps)| (*dtype, &steps[..])),
                 mask: asked.mask.as_deref(),
+                targets: given.targets.as_ref().map(ArrayView::strides),
+                scales: given.scales.as_ref().map(|scales| (scales.dtype(), op.scaled.then(|| scales.strides()))),
+                sums: op.noted_by.is_some() && is_asked,
                 factors: [0, 1].map(|i| factors[i].as_ref().map(|(dtype, steps)| (*dtype, &steps[..]))),
                 aligned,
             };
@@ -162,13 +124,13 @@ impl RowMap {
             let too_many = CudaError::Launch { entry: asked.op.into(), grid: u32::MAX, block: THREADS, why };
             plan.ok_or(too_many)?.load(device)
         };
-        let sequences = if x.shape().contains(&0) {
-            None
-        } else {
-            let is_asked = given.weight.is_some() || given.bias.is_some();
-            Some((plan(true)?, is_asked.then(|| plan(false)).transpose()?))
+        let sequences = match x.shape().contains(&0) {
+            true => None,
+            false => Some((plan(true)?, is_asked.then(|| plan(false)).transpose()?)),
         };
-        Ok(RowMap { device: device.clone(), dtype: x.dtype(), shape, x: Layout::of(x.layout()), arrays, sequences })
+        let batch = asked.batch(&shape);
+        let x = (x.dtype(), Layout::of(x.layout()));
+        Ok(RowMap { device: device.clone(), dtype: x.0, shape, x: x.1, arrays, batch, sequences })
     }
 
     /// The dtype of the result, which is that of the elements.
@@ -194,7 +156,8 @@ impl RowMap {
         Array::new(&self.device, self.dtype, &self.shape)
     }
 
-    /// Queues one run. The result is in `out` when the stream gets there; `out` must not be in use by another stream.
+    /// Queues one run. The result is in `out` when the stream gets there; `out` must not be in use by another stream. Of
+    /// the gradients of a norm it is that of the elements.
     ///
     /// # Errors
     /// If an array or the stream is not like that which the operation was prepared for, or the driver refuses.
@@ -205,12 +168,105 @@ impl RowMap {
         arrays: &RowArrays<'_>,
         out: &mut Array,
     ) -> Result<(), CudaError> {
-        out.is_on(stream, "output")?;
-        out.expect("output", self.dtype, &self.shape)?;
+        self.takes(stream, out, "output", (self.dtype, &self.shape))?;
         // SAFETY: `out` has the dtype and the shape of the result, and stays until the device is done with it.
         unsafe { self.run_at(stream, x, arrays, out.address()) }?;
         out.set_origin(None);
         Ok(())
+    }
+
+    /// Queues one run of the gradients of a norm, also of weights and biases, as far as there are such.
+    ///
+    /// # Errors
+    /// As [`RowMap::run`]; arrays for gradients of which there are none.
+    pub fn run_gradients(
+        &self,
+        stream: &Stream,
+        x: ArrayView<'_>,
+        arrays: &RowArrays<'_>,
+        out: &mut NormGradients,
+    ) -> Result<(), CudaError> {
+        self.takes(stream, &out.x, "output", (self.dtype, &self.shape))?;
+        for (what, of, gradient) in [("weights", arrays.weight, &out.weight), ("biases", arrays.bias, &out.bias)] {
+            if let Some(gradient) = gradient {
+                let absent =
+                    || CudaError::Layout { what, found: "absent".into(), expected: "as their gradient".into() };
+                let of = of.ok_or_else(absent)?;
+                self.takes(stream, gradient, what, (of.dtype(), of.shape()))?;
+            }
+        }
+        let [weight, bias] = [&out.weight, &out.bias].map(|array| array.as_ref().map_or(0, Array::address));
+        let at = RowAddresses { x: out.x.address(), weight, bias, ..RowAddresses::default() };
+        // SAFETY: the arrays have the dtypes and the shapes of the results, and stay until the device is done with them.
+        unsafe { self.run_into(stream, x, arrays, &at) }?;
+        for array in [Some(&mut out.x), out.weight.as_mut(), out.bias.as_mut()].into_iter().flatten() {
+            array.set_origin(None);
+        }
+        Ok(())
+    }
+
+    /// Queues one run of cross-entropy.
+    ///
+    /// # Errors
+    /// As [`RowMap::run`].
+    pub fn run_losses(
+        &self,
+        stream: &Stream,
+        logits: ArrayView<'_>,
+        arrays: &RowArrays<'_>,
+        out: &mut RowLosses,
+    ) -> Result<(), CudaError> {
+        let wide = (self.dtype_of_losses(), &self.batch[..]);
+        self.takes(stream, &out.losses, "losses", wide)?;
+        self.takes(stream, &out.logsumexp, "logsumexp", wide)?;
+        if let Some(gradient) = &out.gradient {
+            self.takes(stream, gradient, "output", (self.dtype, &self.shape))?;
+        }
+        if let Some(noted) = &out.noted {
+            self.takes(stream, noted, "noted", (self.dtype_of_losses(), &self.shape_of_noted()))?;
+        }
+        let noted = out.noted.as_ref().map_or(0, Array::address);
+        let x = out.gradient.as_ref().map_or(0, Array::address);
+        let (losses, logsumexp) = (out.losses.address(), out.logsumexp.address());
+        // SAFETY: the arrays have the dtypes and the shapes of the results, and stay until the device is done with them.
+        unsafe {
+            self.run_into(
+                stream,
+                logits,
+                arrays,
+                &RowAddresses { x, losses, logsumexp, noted, ..RowAddresses::default() },
+            )
+        }?;
+        let rows = [Some(&mut out.losses), Some(&mut out.logsumexp), out.gradient.as_mut(), out.noted.as_mut()];
+        rows.into_iter().flatten().for_each(|array| array.set_origin(None));
+        Ok(())
+    }
+
+    /// The dtype of the losses of rows.
+    pub fn dtype_of_losses(&self) -> DType {
+        if self.dtype == DType::F64 { DType::F64 } else { DType::F32 }
+    }
+
+    /// The shape of what is noted of rows: two numbers for each.
+    pub fn shape_of_noted(&self) -> Vec<usize> {
+        [&self.batch[..], &[2]].concat()
+    }
+
+    /// The shape of what has an element for each row: that of the elements, but for the axes of a row.
+    pub fn batch(&self) -> &[usize] {
+        &self.batch
+    }
+
+    /// Checks an array for results.
+    fn takes(
+        &self,
+        stream: &Stream,
+        out: &Array,
+        what: &'static str,
+        like: (DType, &[usize]),
+    ) -> Result<(), CudaError> {
+        out.is_on(stream, what)?;
+        out.expect(what, like.0, like.1)
     }
 
     /// Queues one run whose result goes to memory that somebody else has allocated, in C order.
@@ -227,6 +283,24 @@ impl RowMap {
         x: ArrayView<'_>,
         arrays: &RowArrays<'_>,
         address: u64,
+    ) -> Result<(), CudaError> {
+        // SAFETY: the caller's.
+        unsafe { self.run_into(stream, x, arrays, &RowAddresses { x: address, ..RowAddresses::default() }) }
+    }
+
+    /// The same with all results that the operation has.
+    ///
+    /// # Safety
+    /// As [`RowMap::run_at`], of each address that is not zero.
+    ///
+    /// # Errors
+    /// As [`RowMap::run`].
+    pub unsafe fn run_into(
+        &self,
+        stream: &Stream,
+        x: ArrayView<'_>,
+        arrays: &RowArrays<'_>,
+        to: &RowAddresses,
     ) -> Result<(), CudaError> {
         stream.is_one_of(&self.device)?;
         x.is_on(stream, "array")?;
@@ -246,30 +320,29 @@ impl RowMap {
                 }
             }
         }
-        let Some((sequence, unaligned)) = &self.sequences else { return Ok(()) };
-        let [mask, weight, bias, second] = arrays.each().map(|(_, array)| array.map_or(0, |array| array.address()));
+        let [mask, weight, bias, second, targets, scales, known] =
+            arrays.each().map(|(_, array)| array.map_or(0, |array| array.address()));
+        let Some((sequence, unaligned)) = &self.sequences else {
+            for (factor, to) in [(arrays.weight, to.weight), (arrays.bias, to.bias)] {
+                let Some(factor) = factor.filter(|_| to != 0) else { continue };
+                let bytes = factor.shape().iter().product::<usize>() * factor.dtype().size();
+                // SAFETY: the caller's. The sums of no elements are zero.
+                unsafe { stream.fill(to, 0, bytes) }?;
+            }
+            return Ok(());
+        };
         let is_aligned = (weight | bias).is_multiple_of(LINE);
         let sequence = unaligned.as_ref().filter(|_| !is_aligned).unwrap_or(sequence);
         let mut scratch = stream.scratch();
         let workspace = scratch.workspace(stream, sequence.workspace)?;
-        let at = Addresses { x: x.address(), second, mask, weight, bias, out: address, workspace };
+        let &RowAddresses { x: out, losses, logsumexp: logs, noted, .. } = to;
+        let noted = if known == 0 { noted } else { known };
+        let sums = [to.weight, to.bias];
+        let x = x.address();
+        let at =
+            Addresses { x, second, mask, weight, bias, targets, scales, out, noted, losses, logs, sums, workspace };
         // SAFETY: the arrays are like those that were planned for, as was just seen, and stay, as `ArrayView::from_raw`
-        // promises; the caller vouches for the room of the result. The workspace is the stream's, whose lock is held.
+        // promises; the caller vouches for the room of the results. The workspace is the stream's, whose lock is held.
         unsafe { sequence.queue(stream, &at) }
-    }
-}
-
-/// An operation without options.
-fn operation((name, words): Named, dtype: DType) -> RowOperation {
-    let node = words * dtype.size().div_ceil(4);
-    RowOperation {
-        name,
-        dtype,
-        node,
-        masked: false,
-        scale: 1.0,
-        epsilon: 0.0,
-        offset: 0.0,
-        factors: [Factor::Absent; 2],
     }
 }

@@ -3,7 +3,7 @@
 use warpfold_array::Error;
 
 use super::map::{RowArrays, RowMap};
-use super::options::{Norm, Softmax};
+use super::options::{CrossEntropy, Norm, NormGradients, RowLosses, Softmax};
 use crate::array::Array;
 use crate::stream::Stream;
 use crate::view::ArrayView;
@@ -82,4 +82,73 @@ gradients! {
     /// # Errors
     /// As [`softmax_backward`].
     log_softmax_backward;
+}
+
+/// The gradients of norms as functions: a row has the documentation and the name of each.
+macro_rules! norm_gradients {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(
+            x: ArrayView<'_>,
+            gradient: ArrayView<'_>,
+            axes: &[isize],
+            options: &Norm<'_>,
+            stream: &Stream,
+        ) -> Result<NormGradients, Error> {
+            let map = RowMap::$name(&stream.device(), &x, &gradient, axes, options)?;
+            let like = |factor: &Option<ArrayView<'_>>| {
+                factor.map(|factor| Array::new(&stream.device(), factor.dtype(), factor.shape())).transpose()
+            };
+            let (weight, bias) = (like(&options.weight)?, like(&options.bias)?);
+            let mut out = NormGradients { x: map.output()?, weight, bias };
+            let (weight, bias) = (options.weight, options.bias);
+            let given = RowArrays { weight, bias, gradient: Some(gradient), ..RowArrays::default() };
+            map.run_gradients(stream, x, &given, &mut out)?;
+            Ok(out)
+        }
+    )*};
+}
+
+norm_gradients! {
+    /// The gradients of [`rms_norm`] of the elements `x`, from that of its result: as
+    /// [`warpfold_cpu::rows::rms_norm_backward`]. The work is queued.
+    ///
+    /// # Errors
+    /// As [`warpfold_cpu::rows::rms_norm_backward`]; arrays of another device; what the driver says.
+    rms_norm_backward;
+    /// The gradients of [`layer_norm`], as [`rms_norm_backward`].
+    ///
+    /// # Errors
+    /// As [`rms_norm_backward`].
+    layer_norm_backward;
+}
+
+/// The cross-entropy of rows of logits along an axis and the class of each row, an array of [`warpfold_array::DType::I64`]
+/// of the shape of the other axes; and the gradient of the logits, of which each row's loss has the gradient
+/// [`CrossEntropy::scales`]. As [`warpfold_cpu::rows::cross_entropy_gradient`] without a reduction of the losses, which
+/// are not rounded to the dtype of the logits: a mean is their sum over the number of rows that are not ignored, of
+/// which one over that number is the scale. The work is queued.
+///
+/// A row whose target is no class has the loss NaN and a gradient of NaN: to find it would wait for the device.
+///
+/// # Errors
+/// As [`warpfold_cpu::rows::cross_entropy`], but for classes; arrays of another device; what the driver says.
+pub fn cross_entropy(
+    logits: ArrayView<'_>,
+    targets: ArrayView<'_>,
+    axis: isize,
+    options: &CrossEntropy<'_>,
+    stream: &Stream,
+) -> Result<RowLosses, Error> {
+    let device = stream.device();
+    let map = RowMap::cross_entropy(&device, &logits, &targets, &[axis], options)?;
+    let of_rows = || Array::new(&device, map.dtype_of_losses(), map.batch());
+    let gradient = options.gradient.then(|| map.output()).transpose()?;
+    let noted = Array::new(&device, map.dtype_of_losses(), &map.shape_of_noted());
+    let noted = if options.noted.is_none() { Some(noted?) } else { None };
+    let mut out = RowLosses { losses: of_rows()?, logsumexp: of_rows()?, gradient, noted };
+    let &CrossEntropy { weights: weight, scales, noted, .. } = options;
+    let given = RowArrays { weight, scales, noted, targets: Some(targets), ..RowArrays::default() };
+    map.run_losses(stream, logits, &given, &mut out)?;
+    Ok(out)
 }

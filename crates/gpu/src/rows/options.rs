@@ -1,5 +1,6 @@
 //! The options of operations on rows on a GPU.
 
+use crate::array::Array;
 use crate::view::ArrayView;
 
 /// The options of [`softmax`](super::softmax) and its kin: as [`warpfold_cpu::rows::Softmax`], with a mask on the
@@ -36,4 +37,47 @@ impl Default for Norm<'_> {
     fn default() -> Self {
         Self { weight: None, weight_offset: 0.0, bias: None, epsilon: 1e-5 }
     }
+}
+
+/// The gradients of a norm: as [`warpfold_cpu::rows::NormGradients`], on the device.
+pub struct NormGradients {
+    /// Of the elements: an array of their shape and dtype.
+    pub x: Array,
+    /// Of the weights, if there are any: an array of their shape and dtype.
+    pub weight: Option<Array>,
+    /// Of the biases, if there are any.
+    pub bias: Option<Array>,
+}
+
+/// The options of [`cross_entropy`](super::cross_entropy).
+#[derive(Clone, Copy, Debug)]
+pub struct CrossEntropy<'a> {
+    /// Rows with this target have the loss 0 and the gradient 0. Default -100.
+    pub ignore: i64,
+    /// The weight of each class, a dense array of any float dtype. `None`: 1.
+    pub weights: Option<ArrayView<'a>>,
+    /// The gradient of the loss of each row, or (of one element, with no axes) of all, of any float dtype. `None`: 1.
+    pub scales: Option<ArrayView<'a>>,
+    /// Whether the gradient of the logits is wanted. Default true.
+    pub gradient: bool,
+    /// What an earlier call has noted of the same logits ([`RowLosses::noted`]): they are read once then. Default none.
+    pub noted: Option<ArrayView<'a>>,
+}
+
+impl Default for CrossEntropy<'_> {
+    fn default() -> Self {
+        Self { ignore: -100, weights: None, scales: None, gradient: true, noted: None }
+    }
+}
+
+/// The losses of rows, and what is computed beside them.
+pub struct RowLosses {
+    /// The loss of each row, as the arithmetic has it: in f32, or f64 of f64.
+    pub losses: Array,
+    /// The logsumexp of each row, in the same dtype.
+    pub logsumexp: Array,
+    /// The gradient of the logits, an array of their shape and dtype, if it was wanted.
+    pub gradient: Option<Array>,
+    /// What follows from rows, for [`CrossEntropy::noted`] of a later call: an axis of 2 after those of the losses.
+    pub noted: Option<Array>,
 }

@@ -9,7 +9,7 @@ use warpfold_kernels::rowwise::arrange::ArrangeAt;
 
 use crate::device::Device;
 use crate::launch::Ready;
-use crate::plan::rowwise::{Factor, RowLayout, RowOperation, arrange, room};
+use crate::plan::rowwise::{Factor, RowLayout, RowOperation, arrange, padded, room};
 use crate::plan::{Launch, Limits};
 use crate::stream::Stream;
 
@@ -21,7 +21,15 @@ pub enum Place {
     Mask,
     Weight,
     Bias,
+    Targets,
+    Scales,
     Out,
+    /// Where nothing is.
+    Nowhere,
+    /// What follows from rows.
+    Noted,
+    /// The gradient of the weights, or of the biases.
+    Sums(usize),
     /// So many bytes into the workspace.
     Room(usize),
 }
@@ -34,8 +42,26 @@ pub struct Addresses {
     pub mask: u64,
     pub weight: u64,
     pub bias: u64,
+    /// Of cross-entropy: the classes of rows, and the gradients of their losses.
+    pub targets: u64,
+    pub scales: u64,
+    /// The results; zero: none are wanted.
     pub out: u64,
+    /// What follows from rows, noted by an earlier run, or for a later one.
+    pub noted: u64,
+    /// The losses of rows, and their logsumexp.
+    pub losses: u64,
+    pub logs: u64,
+    /// The gradients of weights and biases.
+    pub sums: [u64; 2],
     pub workspace: u64,
+}
+
+impl Place {
+    /// So many bytes after a place in the workspace.
+    fn after(self, bytes: usize) -> Self {
+        if let Place::Room(at) = self { Place::Room(at + bytes) } else { self }
+    }
 }
 
 impl Addresses {
@@ -46,7 +72,12 @@ impl Addresses {
             Place::Mask => self.mask,
             Place::Weight => self.weight,
             Place::Bias => self.bias,
+            Place::Targets => self.targets,
+            Place::Scales => self.scales,
             Place::Out => self.out,
+            Place::Nowhere => 0,
+            Place::Noted => self.noted,
+            Place::Sums(which) => self.sums[which],
             Place::Room(at) => self.workspace + at as u64,
         }
     }
@@ -63,6 +94,12 @@ pub struct Arrays<'a> {
     /// The dtype of the second array, if there is one, and its steps in bytes.
     pub second: Option<(DType, &'a [isize])>,
     pub mask: Option<&'a [isize]>,
+    /// Of the classes of rows, if there are any, steps in bytes along the axes that are no row's.
+    pub targets: Option<&'a [isize]>,
+    /// The dtype of the gradients of rows' losses, and their steps; none if all have one gradient.
+    pub scales: Option<(DType, Option<&'a [isize]>)>,
+    /// Whether the gradients of weights and biases are wanted.
+    pub sums: bool,
     /// Dtypes and steps in bytes of weights and biases.
     pub factors: [Option<(DType, &'a [isize])>; 2],
     /// Whether weights and biases begin with lines.
@@ -80,10 +117,16 @@ struct Copy<L> {
 /// The sequence, planned or (`Ready`) with its kernels loaded.
 pub struct Sequence<C = Launch<ArrangeAt>, L = Launch<RowwiseAt>> {
     before: Vec<Copy<C>>,
+    /// Launches that have no results, but note the norms of rows.
+    noting: Vec<L>,
     launches: Vec<L>,
-    /// Input, mask, weights, biases, output, second input, parts.
-    at: [Place; 7],
+    /// Input, mask, weights, biases, output, second input, parts, norms, classes, gradients of losses.
+    at: [Place; 10],
     after: Option<Copy<C>>,
+    /// The sums over rows that the gradients of weights and biases are.
+    columns: Vec<L>,
+    /// Their copies to where they are wanted.
+    sums: Vec<Copy<C>>,
     /// Bytes of the workspace.
     pub workspace: usize,
 }
@@ -165,11 +208,52 @@ impl Sequence {
             let axes: Vec<_> = (0..shape.len()).map(|a| (shape[a], dense[a] * size as isize, c_order[a])).collect();
             Copy { launch: arrange(&axes, [of, dtype], limits), from, to: Place::Out, clear: 0 }
         });
-        let plan = RowOperation { factors, dtype: of, ..*op }.plan(&layout, limits)?;
-        let parts = take(plan.parts);
+        let op = RowOperation { factors, dtype: of, ..*op };
+        let plan = op.plan(&layout, limits)?;
+        let is_noted = !plan.before.is_empty() || arrays.sums;
+        let norms = if is_noted { take(room(2 * layout.rows, wide)) } else { Place::Noted };
+        let parts = take(padded(plan.parts));
+        let (mut columns, mut sums) = (Vec::new(), Vec::new());
+        if arrays.sums {
+            let both = 1 + arrays.factors[1].is_some() as usize;
+            let (launches, bytes, first) = op.columns(&layout, both)?;
+            // Parts of columns lie where those of rows did, which are needed no more.
+            take(padded(bytes.saturating_sub(plan.parts)));
+            columns = launches;
+            for (which, factor) in arrays.factors.iter().enumerate() {
+                let Some((dtype, _)) = *factor else { continue };
+                let size = wide.size();
+                let from = parts.after((first + which * layout.len) * size);
+                let launch = arrange(&[(layout.len, size as isize, 1)], [wide, dtype], limits);
+                sums.push(Copy { launch, from, to: Place::Sums(which), clear: 0 });
+            }
+        }
+        let batch: Vec<usize> = (0..shape.len()).filter(|axis| !axes.contains(axis)).map(|axis| shape[axis]).collect();
+        let in_order = steps(&batch, &(0..batch.len()).collect::<Vec<_>>());
+        let mut of_rows = |place: Place, given: &[isize], dtypes: [DType; 2]| {
+            let size = dtypes[0].size() as isize;
+            let axes: Vec<_> = (0..batch.len()).map(|axis| (batch[axis], given[axis], in_order[axis])).collect();
+            if dtypes[0] == dtypes[1] && axes.iter().all(|&(len, step, order)| len == 1 || step == order * size) {
+                return place;
+            }
+            let to = take(room(layout.rows, dtypes[1]));
+            before.push(Copy { launch: arrange(&axes, dtypes, limits), from: place, to, clear: 0 });
+            to
+        };
+        let targets = arrays.targets.map_or(Place::Nowhere, |given| of_rows(Place::Targets, given, [DType::I64; 2]));
+        let scales = match arrays.scales {
+            None => Place::Nowhere,
+            Some((own, Some(given))) => of_rows(Place::Scales, given, [own, wide]),
+            Some((own, None)) if own == wide => Place::Scales,
+            Some((own, None)) => {
+                let to = take(room(1, wide));
+                before.push(Copy { launch: arrange(&[], [own, wide], limits), from: Place::Scales, to, clear: 0 });
+                to
+            }
+        };
         let [x, mask, weight, bias, out, second] = at;
-        let at = [x, mask, weight, bias, out, second, parts];
-        Some(Self { before, launches: plan.launches, at, after, workspace })
+        let at = [x, mask, weight, bias, out, second, parts, norms, targets, scales];
+        Some(Self { before, noting: plan.before, launches: plan.launches, at, after, columns, sums, workspace })
     }
 
     /// Loads the kernels.
@@ -180,9 +264,12 @@ impl Sequence {
         };
         Ok(Sequence {
             before: self.before.iter().map(ready).collect::<Result<_, _>>()?,
+            noting: device.all_ready(&self.noting)?,
             launches: device.all_ready(&self.launches)?,
             at: self.at,
             after: self.after.as_ref().map(ready).transpose()?,
+            columns: device.all_ready(&self.columns)?,
+            sums: self.sums.iter().map(ready).collect::<Result<_, _>>()?,
             workspace: self.workspace,
         })
     }
@@ -206,10 +293,9 @@ impl Sequence<Ready<ArrangeAt>, Ready<RowwiseAt>> {
     /// The kernels, in order.
     pub fn kernels(&self) -> Vec<&str> {
         let before = self.before.iter().map(|copy| copy.launch.entry());
-        before
-            .chain(self.launches.iter().map(Ready::entry))
-            .chain(self.after.iter().map(|copy| copy.launch.entry()))
-            .collect()
+        let after = self.after.iter().chain(&self.sums).map(|copy| copy.launch.entry());
+        let rows = self.noting.iter().chain(&self.launches).chain(&self.columns);
+        before.chain(rows.map(Ready::entry)).chain(after).collect()
     }
 
     /// Queues all launches.
@@ -222,16 +308,36 @@ impl Sequence<Ready<ArrangeAt>, Ready<RowwiseAt>> {
             // SAFETY: the caller's.
             unsafe { copy.queue(stream, at) }?;
         }
-        let [input, mask, weight, bias, output, second, parts] = self.at.map(|place| at.of(place));
-        let at_rows = RowwiseAt { input, second, output, weight, bias, mask, parts };
+        let [input, mask, weight, bias, output, second, parts, norms, targets, scales] =
+            self.at.map(|place| at.of(place));
+        let (losses, logs) = (at.losses, at.logs);
+        let at_rows =
+            RowwiseAt { input, second, output, weight, bias, mask, targets, scales, losses, logs, parts, norms };
+        // No results are wanted where there is no room for them.
+        let at_rows = RowwiseAt { output: if at.out == 0 { 0 } else { output }, ..at_rows };
+        for launch in &self.noting {
+            // SAFETY: the caller's.
+            unsafe { launch.queue(stream, RowwiseAt { output: 0, ..at_rows }) }?;
+        }
         for launch in &self.launches {
             // SAFETY: the caller's.
             unsafe { launch.queue(stream, at_rows) }?;
         }
-        match &self.after {
+        if let Some(copy) = self.after.as_ref().filter(|_| at.out != 0) {
             // SAFETY: the caller's.
-            Some(copy) => unsafe { copy.queue(stream, at) },
-            None => Ok(()),
+            unsafe { copy.queue(stream, at) }?;
         }
+        if at.sums == [0; 2] {
+            return Ok(());
+        }
+        for launch in &self.columns {
+            // SAFETY: the caller's.
+            unsafe { launch.queue(stream, at_rows) }?;
+        }
+        for copy in self.sums.iter().filter(|copy| at.of(copy.to) != 0) {
+            // SAFETY: the caller's.
+            unsafe { copy.queue(stream, at) }?;
+        }
+        Ok(())
     }
 }

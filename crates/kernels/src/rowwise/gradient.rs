@@ -3,9 +3,9 @@
 //! Idea: the packs of both arrays are kept as they are: what softmax has computed, and the gradient of that.
 
 use super::Rowwise;
-use super::level::{Level, Sums, pack, steps};
+use super::level::{Sums, pack, steps};
 use super::number::{canonical, numbers};
-use super::op::{Reduced, RowOp};
+use super::op::{Held, RowOp};
 use super::spread::{At, Packs, Place};
 use crate::node::Node;
 use crate::source::{Bits, Source};
@@ -25,6 +25,7 @@ where
 {
     type Source = X;
     type Level = Sums<X::Value>;
+    type Then = Sums<X::Value>;
     type Kept = [[u32; 4]; 2];
     type Stat = X::Value;
     const SECOND: bool = true;
@@ -40,22 +41,32 @@ where
     }
 
     #[inline(always)]
+    fn then(&self) -> Self::Then {
+        Sums::NEW
+    }
+
+    #[inline(always)]
     fn blank(&self) -> [X::Bits; 2] {
         // +0.0 and -0.0, whose product is -0.0, too: that changes no sum.
         [X::Bits::ZERO, X::Bits::from_bits(1 << (8 * X::Bits::SIZE - 1))]
     }
 
     #[inline(always)]
-    fn reduce<S: Simt, P: Fn(u32) -> Place, const WARP: bool, const N: usize>(
+    fn hold<S: Simt, P: Fn(u32) -> Place, const N: usize>(&self, _s: &S, packs: &Packs<P, N>) -> Held<Self, N> {
+        Held::new(packs.both())
+    }
+
+    #[inline(always)]
+    fn nodes<S: Simt, P: Fn(u32) -> Place, const WARP: bool, const N: usize>(
         &self,
         s: &S,
-        packs: Packs<P, N>,
-    ) -> Reduced<Self, N> {
-        let [y, gradients] = packs.w;
-        let nodes = warpfold_simt::array::from_fn(
+        packs: &Packs<P, N>,
+        held: &Held<Self, N>,
+    ) -> [X::Value; N] {
+        let nodes = held.kept.map(
             #[inline(always)]
-            |k| {
-                let (y, mut terms) = (numbers::<S, X>(s, y[k]), numbers::<S, X>(s, gradients[k]));
+            |[y, gradients]| {
+                let (y, mut terms) = (numbers::<S, X>(s, y), numbers::<S, X>(s, gradients));
                 let mut i = 0;
                 while !LOG && i < X::Bits::PER as usize {
                     terms[i] = y[i].mul(terms[i]);
@@ -64,16 +75,11 @@ where
                 pack(terms, X::Bits::PER, |left, right, _, _| left.add(right))
             },
         );
-        let nodes = steps::<S, _, WARP, N>(s, self.level(), packs.spread, nodes, X::Bits::PER, |k| packs.valid(k));
-        let kept = warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| [y[k], gradients[k]],
-        );
-        Reduced { nodes, kept, wild: false }
+        steps::<S, _, WARP, N>(s, self.level(), packs.spread, nodes, X::Bits::PER, |k| packs.valid(k))
     }
 
     #[inline(always)]
-    fn stat(&self, node: <Self::Level as Level>::Node) -> Self::Stat {
+    fn stat<S: Simt>(&self, _s: &S, node: X::Value, _row: u64) -> Self::Stat {
         node
     }
 

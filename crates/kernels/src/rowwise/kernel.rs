@@ -1,27 +1,29 @@
-//! The two kernels of each operation: for long rows, of which a warp has a chunk, and for short rows, of which a warp
-//! has several.
+//! The three kernels of each operation: for long rows, of which a warp has a chunk, for still longer ones, and for short
+//! rows, of which a warp has several.
 //!
 //! Idea: `long` keeps a chunk of a row, up to 1024 elements, in the registers of a warp; up to eight warps of a block
-//! have a row together, or each a row of its own. Rows beyond a block are reduced in a launch of their own, whose parts
-//! a later launch takes; then elements are read a second time. `short` has groups of 8 lanes or more, whose lanes have
+//! have a row together, or each a row of its own. In `longer` a block reads a row in turns, and once more from the cache.
+//! If such rows are too few for the GPU, they are reduced in a launch of their own, whose parts a later launch takes. `short` has groups of 8 lanes or more, whose lanes have
 //! 1 to 8 packs of a row; each lane finds what follows from one of its group's rows, and all get it.
 //! Bottleneck: memory.
 
-use super::level::{parts, pick, warps};
-use super::op::{Reduced, RowOp};
+use super::level::{Level, part, parts, pick, warps};
+use super::op::{Held, RowOp};
 use super::read::read;
 use super::spread::{Packs, Place, Spread};
 use super::write::write;
-use super::{MAP, MEET, PARTS, REDUCE, Rowwise, WARPS, chunk};
+use super::{MAP, MEET, PARTS, REDUCE, Rowwise, TURNS, WARPS, chunk};
 use crate::address::array;
-use crate::node::{Node, publish};
+use crate::node::{Node, get, publish, put};
 use crate::reduce::shape::piece::{divide, share};
 use crate::reduce::shape::split::next;
 use crate::source::{Bits, Source};
-use warpfold_simt::{ALL, Simt};
+use warpfold_simt::{ALL, Shared, Simt};
 
 /// Words of shared memory for a node of each warp.
 const SLOTS: usize = 32 * 4;
+/// The same for a node of each chunk of a row.
+const TURNED: usize = PARTS as usize * 4;
 
 /// The elements of an operation.
 type Of<O> = <<O as RowOp>::Source as Source>::Bits;
@@ -29,7 +31,7 @@ type Of<O> = <<O as RowOp>::Source as Source>::Bits;
 impl Rowwise {
     /// Of row number `row` the elements from `first` on, at most `most`; none, if there is no such row.
     #[inline(always)]
-    fn place<B: Bits>(&self, row: u64, first: u64, most: u64) -> Place {
+    pub(super) fn place<B: Bits>(&self, row: u64, first: u64, most: u64) -> Place {
         let valid = if row < self.rows { self.len.saturating_sub(first).min(most) as u32 } else { 0 };
         let row = if row < self.rows { row } else { 0 };
         let [x, second, mask] = self.places(row);
@@ -50,15 +52,22 @@ impl Rowwise {
         (self.at.output | (self.len * B::SIZE as u64)) & 15 == 0
     }
 
-    /// A warp's packs of both arrays, or of the only one.
+    /// A warp's packs of both arrays, or of the only one; `blank` is what stands there for elements that are not.
     #[inline(always)]
-    fn packs<S, O, P, const N: usize>(&self, s: &S, op: &O, spread: Spread<N>, place: P) -> Packs<P, N>
+    pub(super) fn packs<S, B, O, P, const N: usize>(
+        &self,
+        s: &S,
+        blank: [B; 2],
+        spread: Spread<N>,
+        place: P,
+    ) -> Packs<P, N>
     where
         S: Simt,
+        B: Bits,
         O: RowOp,
         P: Fn(u32) -> Place,
     {
-        let ([first, second], at) = (op.blank(), &self.at);
+        let ([first, second], at) = (blank, &self.at);
         let aligned = (at.input | self.along as u64 | self.outer as u64) & 15 == 0;
         let w = read(s, spread, at.input.wrapping_add(self.end), aligned, first, &place);
         if !O::SECOND {
@@ -71,56 +80,183 @@ impl Rowwise {
     }
 }
 
-/// Rows of which a warp has a chunk.
+/// Where a block is.
+struct Here {
+    /// The row, which may not be there.
+    number: u64,
+    /// The row's number if it is there, or that of another one.
+    row: u64,
+    /// The turn.
+    turn: u64,
+    /// The place of the block's part.
+    to: usize,
+}
+
+/// The node of a row that is longer than a block holds, once all of it has been seen; else it is kept for later. `node`
+/// is the warp's, of `chunk` elements, and `valid` elements are the block's.
+#[inline(always)]
+fn found<S: Simt, L: Level>(
+    s: &S,
+    call: &Rowwise,
+    level: L,
+    [slots, turned]: [Shared<u32>; 2],
+    here: &Here,
+    node: L::Node,
+    [chunk, valid]: [u64; 2],
+) -> Option<L::Node> {
+    if s.branch(call.phase == TURNS) {
+        if s.branch(s.lane() == 0) {
+            put(s, turned, PARTS as u32, here.turn as u32 * WARPS + s.warp(), node);
+        }
+        if s.branch(here.turn + 1 < call.turns) {
+            return None;
+        }
+        s.barrier();
+        let (own, mut part) = (s.thread_x(), level.nothing());
+        if s.branch(own < call.turns as u32 * WARPS) {
+            part = get(s, turned, PARTS as u32, own, part);
+        }
+        return Some(parts(s, level, slots, part, [chunk, call.len]));
+    }
+    let node = warps(s, level, slots, node, WARPS, chunk, valid);
+    if s.branch(s.thread_x() == 0) {
+        publish(s, array(call.at.parts), here.to, node);
+    }
+    None
+}
+
+/// The node of a row from its parts in memory.
+#[inline(always)]
+fn in_parts<S: Simt, L: Level>(s: &S, call: &Rowwise, level: L, slots: Shared<u32>, here: &Here) -> L::Node {
+    let part = part(s, level, array(call.at.parts), [call.from + here.number * call.parts, call.parts]);
+    parts(s, level, slots, part, [call.under, call.len])
+}
+
+/// Joins parts of rows.
+#[inline(always)]
+fn meet<S: Simt, L: Level>(s: &S, call: &Rowwise, level: L, slots: Shared<u32>, here: &Here, block: u64) {
+    let from = block * PARTS;
+    let count = (call.parts - from).min(PARTS);
+    let valid = (call.len - from * call.under).min(count * call.under);
+    let memory = array(call.at.parts);
+    let part = part(s, level, memory, [call.from + here.number * call.parts + from, count]);
+    let node = parts(s, level, slots, part, [call.under, valid]);
+    if s.branch(s.thread_x() == 0) {
+        publish(s, memory, here.to, node);
+    }
+}
+
+/// The results of a chunk's packs, written to where they belong.
+#[inline(always)]
+fn mapped<S: Simt, O: RowOp, const N: usize>(
+    s: &S,
+    op: &O,
+    call: &Rowwise,
+    held: &Held<O, N>,
+    stat: O::Stat,
+    place: Place,
+) {
+    let (spread, aligned_out) = (Spread::<N>::WARP, call.aligned_out::<Of<O>>());
+    let plain = op.is_plain(stat) && !held.wild;
+    let results = map(s, op, spread, (held.kept, [stat; N]), [plain, held.wild], |_| place);
+    let whole = aligned_out && place.valid.is_multiple_of(Of::<O>::PER);
+    write::<S, Of<O>, N>(s, spread, [aligned_out, whole], results, |_| place);
+}
+
+/// Rows of which a warp has a chunk, and a block all.
 #[inline(always)]
 pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let slots = s.shared::<u32, SLOTS, 0>("slots");
-    let (op, memory) = (O::new(call), array::<u32>(call.at.parts));
-    let chunk = const { chunk(size_of::<Of<O>>()) };
-    let under = WARPS as u64 * chunk;
-    // The row, the block's number among those of the row, and the warp's among those of the row in this block.
-    let (warp, index) = (s.warp(), s.block_x() as u64);
-    let per_block = share(WARPS, call.warps) as u64;
-    let (mut number, mut block) = (index * per_block + share(warp, call.warps) as u64, 0);
-    let mine = warp & (call.warps - 1);
-    if s.branch(call.blocks > 1) {
-        (number, block) = divide(index, call.blocks);
-    }
-    number += call.skip;
-    if s.branch(call.phase == MEET) {
-        let from = block * PARTS;
-        let count = (call.parts - from).min(PARTS);
-        let valid = (call.len - from * call.under).min(count * call.under);
-        let at = [call.from + number * call.parts + from, count];
-        let node = parts(s, op.level(), slots, memory, at, [call.under, valid]);
-        if s.branch(s.thread_x() == 0) {
-            publish(s, memory, (call.to + number * call.blocks + block) as usize, node);
-        }
-        return;
-    }
-    let first = block * under;
-    let place = call.place::<Of<O>>(number, first + mine as u64 * chunk, chunk);
-    let (spread, aligned_out) = (Spread::<N>::WARP, call.aligned_out::<Of<O>>());
-    let packs = call.packs(s, &op, spread, |_| place);
-    let Reduced { nodes, kept, wild } = op.reduce::<S, _, true, N>(s, packs);
-    let node = if s.branch(call.phase == MAP) {
-        let at = [call.from + number * call.parts, call.parts];
-        parts(s, op.level(), slots, memory, at, [call.under, call.len])
+    let (op, chunk) = (O::new(call), const { chunk(size_of::<Of<O>>()) });
+    let (warp, per_block) = (s.warp(), share(WARPS, call.warps) as u64);
+    let number = s.block_x() as u64 * per_block + share(warp, call.warps) as u64;
+    let (is_row, mine) = (number < call.rows, warp & (call.warps - 1));
+    let (row, valid) = if is_row { (number, call.len) } else { (0, 0) };
+    let place = call.place::<Of<O>>(number, mine as u64 * chunk, chunk);
+    let packs = call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, |_| place);
+    let held = op.hold(s, &packs);
+    let mut stat = if O::NOTED && s.branch(call.noted != 0) {
+        op.noted(s, row)
     } else {
-        let valid = if number < call.rows { call.len.saturating_sub(first).min(under) } else { 0 };
-        warps(s, op.level(), slots, nodes[0], call.warps, chunk, valid)
+        let nodes = op.nodes::<S, _, true, N>(s, &packs, &held);
+        op.stat(s, warps(s, op.level(), slots, nodes[0], call.warps, chunk, valid), row)
     };
-    if s.branch(call.phase == REDUCE) {
-        if s.branch(s.thread_x() == 0) {
-            publish(s, memory, (call.to + number * call.blocks + block) as usize, node);
-        }
-        return;
+    if O::TWICE {
+        let slots = s.shared::<u32, SLOTS, 1>("again");
+        let nodes = op.nodes_then::<S, _, true, N>(s, &packs, &held, [stat; N]);
+        stat = op.stat_then(stat, warps(s, op.then(), slots, nodes[0], call.warps, chunk, valid));
     }
-    let stat = op.stat(node);
-    let plain = op.is_plain(stat) && !wild;
-    let results = map(s, &op, spread, (kept, [stat; N]), [plain, wild], |_| place);
-    let whole = aligned_out && place.valid.is_multiple_of(Of::<O>::PER);
-    write::<S, Of<O>, N>(s, spread, [aligned_out, whole], results, |_| place);
+    if s.branch(is_row && mine == 0 && s.lane() == 0) {
+        op.note(s, stat, number);
+    }
+    if s.branch(call.at.output != 0) {
+        mapped(s, &op, call, &held, stat, place);
+    }
+}
+
+/// Rows that are longer than a block holds: a block has one, or a part of one.
+#[inline(always)]
+pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
+    let slots = [s.shared::<u32, SLOTS, 0>("slots"), s.shared::<u32, TURNED, 1>("turned")];
+    let (op, chunk) = (O::new(call), const { chunk(size_of::<Of<O>>()) });
+    let under = WARPS as u64 * chunk;
+    // The row, and the block's number among those of the row.
+    let (number, block) = divide(s.block_x() as u64, call.blocks);
+    let number = number + call.skip;
+    let (first, to) = (block * under, (call.to + number * call.blocks + block) as usize);
+    let mut here = Here { number, row: number, turn: 0, to };
+    if s.branch(call.phase == MEET) {
+        return if O::TWICE {
+            meet(s, call, op.then(), slots[0], &here, block)
+        } else {
+            meet(s, call, op.level(), slots[0], &here, block)
+        };
+    }
+    let (mut stat, mut is_found) = (O::Stat::zero(), call.phase == MAP);
+    if O::TWICE {
+        stat = op.noted(s, here.row);
+        if s.branch(is_found) {
+            stat = op.stat_then(stat, in_parts(s, call, op.then(), slots[0], &here));
+        }
+    } else if O::NOTED && s.branch(call.noted != 0) {
+        (stat, is_found) = (op.noted(s, here.row), true);
+    } else if s.branch(is_found) {
+        stat = op.stat(s, in_parts(s, call, op.level(), slots[0], &here), here.row);
+    }
+    let is_noting = block == 0 && s.thread_x() == 0;
+    if s.branch(is_found && is_noting) {
+        op.note(s, stat, number);
+    }
+    let is_mapped = call.at.output != 0 && call.phase != REDUCE;
+    // A row that its block reads in turns is read once more, unless it is known already.
+    let all = if is_mapped && call.phase == TURNS && !is_found { 2 * call.turns } else { call.turns };
+    let mut step = 0;
+    while s.again(step < all) {
+        here.turn = if step < call.turns { step } else { step - call.turns };
+        let place = call.place::<Of<O>>(number, first + here.turn * under + s.warp() as u64 * chunk, chunk);
+        let packs = call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, |_| place);
+        let held = op.hold(s, &packs);
+        if s.branch(!is_found) {
+            let of = [chunk, (call.len - first).min(under)];
+            if O::TWICE {
+                let node = op.nodes_then::<S, _, true, N>(s, &packs, &held, [stat; N])[0];
+                if let Some(node) = found(s, call, op.then(), slots, &here, node, of) {
+                    (stat, is_found) = (op.stat_then(stat, node), true);
+                }
+            } else {
+                let node = op.nodes::<S, _, true, N>(s, &packs, &held)[0];
+                if let Some(node) = found(s, call, op.level(), slots, &here, node, of) {
+                    (stat, is_found) = (op.stat(s, node, here.row), true);
+                }
+            }
+            if s.branch(is_found && is_noting) {
+                op.note(s, stat, number);
+            }
+        } else if s.branch(is_mapped) {
+            mapped(s, &op, call, &held, stat, place);
+        }
+        step += 1;
+    }
 }
 
 /// Rows of which a warp has several.
@@ -129,22 +265,45 @@ pub fn short<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let op = O::new(call);
     let (spread, lane) = (Spread::<N>::new(call.lanes, call.deep), s.lane());
     let first = (s.block_x() as u64 * WARPS as u64 + s.warp() as u64) * spread.rows() as u64;
-    let place = |k: u32| call.place::<Of<O>>(first + spread.row(k, lane) as u64, 0, u32::MAX as u64);
+    let number = |k: u32| first + spread.row(k, lane) as u64;
+    let place = |k: u32| call.place::<Of<O>>(number(k), 0, u32::MAX as u64);
     let aligned_out = call.aligned_out::<Of<O>>();
-    let packs = call.packs(s, &op, spread, place);
-    let Reduced { nodes, kept, wild } = op.reduce::<S, _, false, N>(s, packs);
+    let packs = call.packs::<S, _, O, _, N>(s, op.blank(), spread, place);
+    let held = op.hold(s, &packs);
     // A lane finds what follows from the row of one step, and all lanes of its group get it.
-    let own = op.stat(pick(nodes, lane % N as u32));
-    let stats = warpfold_simt::array::from_fn(
-        #[inline(always)]
-        |k| own.map(|_, word| s.shuffle_idx(ALL, word, spread.lane(lane, k as u32))),
-    );
-    let (mut plain, mut k) = (!wild, 0);
+    let step = lane % N as u32;
+    let (row, is_row) = (number(step), number(step) < call.rows);
+    let known = if is_row { row } else { 0 };
+    let mut own = if O::NOTED && s.branch(call.noted != 0) {
+        op.noted(s, known)
+    } else {
+        let nodes = op.nodes::<S, _, false, N>(s, &packs, &held);
+        op.stat(s, pick(nodes, step), known)
+    };
+    let all = |own: O::Stat| {
+        warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| own.map(|_, word| s.shuffle_idx(ALL, word, spread.lane(lane, k as u32))),
+        )
+    };
+    let mut stats: [O::Stat; N] = all(own);
+    if O::TWICE {
+        let nodes = op.nodes_then::<S, _, false, N>(s, &packs, &held, stats);
+        own = op.stat_then(own, pick(nodes, step));
+        stats = all(own);
+    }
+    if s.branch(is_row && spread.own(lane) == step && spread.step(step) == 0) {
+        op.note(s, own, row);
+    }
+    if s.branch(call.at.output == 0) {
+        return;
+    }
+    let (mut plain, mut k) = (!held.wild, 0);
     while k < N {
         plain &= op.is_plain(stats[k]);
         k += 1;
     }
-    let results = map(s, &op, spread, (kept, stats), [s.all(ALL, plain), wild], place);
+    let results = map(s, &op, spread, (held.kept, stats), [s.all(ALL, plain), held.wild], place);
     let whole = aligned_out && call.len.is_multiple_of(Of::<O>::PER as u64);
     write::<S, Of<O>, N>(s, spread, [aligned_out, whole], results, place);
 }

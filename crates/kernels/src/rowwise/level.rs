@@ -101,6 +101,9 @@ pub fn steps<S: Simt, L: Level, const WARP: bool, const N: usize>(
     if WARP && (!L::COUNTS || s.branch(valid(0) == 32 * N as u32 * per)) {
         return [tile(s, level, nodes, per); N];
     }
+    if WARP && s.branch(valid(0) == 0) {
+        return [level.nothing(); N];
+    }
     let (lane, lanes, mut bit) = (s.lane(), spread.lanes(), 1);
     while s.again(bit < lanes) {
         nodes = warpfold_simt::array::from_fn(
@@ -186,24 +189,57 @@ pub fn warps<S: Simt, L: Level>(
     lanes(s, level, node, warps, own as u64, each, valid)
 }
 
-/// The node of `count` parts in memory from number `first`, at most as many as the block has threads. Each but the last
-/// has `each` elements under it, and all of them have `valid`. `slots` is as for [`warps`].
+/// The node of parts, of which each thread has its own number's, or nothing. Each but the last has `each` elements under
+/// it, and all of them have `valid`. `slots` is as for [`warps`].
 #[inline(always)]
 pub fn parts<S: Simt, L: Level>(
     s: &S,
     level: L,
     slots: Shared<u32>,
-    memory: Global<u32>,
-    [first, count]: [u64; 2],
+    part: L::Node,
     [each, valid]: [u64; 2],
 ) -> L::Node {
-    let own = s.thread_x() as u64;
-    let mut part = level.nothing();
+    let node = lanes(s, level, part, 32, s.thread_x() as u64, each, valid);
+    warps(s, level, slots, node, WARPS, 32 * each, valid)
+}
+
+/// The thread's own one of `count` parts in memory from number `first`, at most as many as the block has threads.
+#[inline(always)]
+pub fn part<S: Simt, L: Level>(s: &S, level: L, memory: Global<u32>, [first, count]: [u64; 2]) -> L::Node {
+    let (own, mut part) = (s.thread_x() as u64, level.nothing());
     if s.branch(own < count) {
         part = fetch(s, memory, (first + own) as usize, part);
     }
-    let node = lanes(s, level, part, 32, own, each, valid);
-    warps(s, level, slots, node, WARPS, 32 * each, valid)
+    part
+}
+
+/// Several sums.
+#[derive(Clone, Copy)]
+pub struct SumsOf<F, const N: usize>(PhantomData<F>);
+
+impl<F, const N: usize> SumsOf<F, N> {
+    /// Sums of this type.
+    pub const NEW: Self = Self(PhantomData);
+}
+
+impl<F: Float + Node, const N: usize> Level for SumsOf<F, N> {
+    type Node = [F; N];
+    const COUNTS: bool = false;
+    #[inline(always)]
+    fn nothing(self) -> [F; N] {
+        [F::NOTHING; N]
+    }
+    #[inline(always)]
+    fn join(self, left: [F; N], right: [F; N], _each: u32) -> [F; N] {
+        warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |i| left[i].add(right[i]),
+        )
+    }
+    #[inline(always)]
+    fn meet(self, left: ([F; N], u64), right: ([F; N], u64)) -> [F; N] {
+        self.join(left.0, right.0, 0)
+    }
 }
 
 /// Sums.

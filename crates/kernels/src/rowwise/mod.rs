@@ -2,20 +2,25 @@
 //!
 //! Idea: a warp reads up to 1024 elements of a row, or of several short rows, into registers, once. Its lanes reduce
 //! them by the tree, warps of a row meet in shared memory, and each lane computes its elements from what the row was
-//! reduced to and writes them. A row that is longer than a block takes is reduced by one launch and computed by
-//! another.
+//! reduced to and writes them. A block reads a row that it cannot hold in turns, and a second time from the cache; few
+//! such rows are reduced by one launch, many blocks to a row, and computed by another.
 //! Bottleneck: memory, one read and one write; of softmax of 2 bytes nearly the exponentials.
 //!
 //! - [`spread`]: which packs of 16 bytes a lane has. [`read`], [`mod@write`]: packs at any address.
 //! - [`level`]: how nodes meet over lanes, steps, warps and blocks. [`op`]: what an operation is.
-//! - [`softmax`], [`gradient`], [`norm`]: the operations. [`kernel`]: the two kernels of each. [`table`]: their names.
+//! - [`softmax`], [`cross_entropy`], [`gradient`], [`norm`], [`norm_gradient`]: the operations. [`factor`]: weights and
+//!   biases; [`columns`]: their gradients. [`kernel`]: the three kernels of each operation. [`table`]: their names.
 //! - [`arrange`]: copies arrays that lie otherwise than the kernels read them.
 
 pub mod arrange;
+pub mod columns;
+pub mod cross_entropy;
+pub mod factor;
 pub mod gradient;
 pub mod kernel;
 pub mod level;
 pub mod norm;
+pub mod norm_gradient;
 pub mod number;
 pub mod op;
 pub mod read;
@@ -52,6 +57,8 @@ pub const REDUCE: u32 = 1;
 pub const MEET: u32 = 2;
 /// Each block computes its elements, from all parts of the row.
 pub const MAP: u32 = 3;
+/// Each block reads a row in turns, twice.
+pub const TURNS: u32 = 4;
 
 /// Weights or biases: none.
 pub const NONE: u32 = 0;
@@ -68,7 +75,7 @@ params! {
         pub input: u64,
         /// The first element of the second array, if the operation has two.
         pub second: u64,
-        /// The first result.
+        /// The first result; zero: none is wanted.
         pub output: u64,
         /// The first weight; begins with a line of 16 bytes.
         pub weight: u64,
@@ -78,6 +85,16 @@ params! {
         pub mask: u64,
         /// Room for nodes of parts of rows.
         pub parts: u64,
+        /// The class of the first row.
+        pub targets: u64,
+        /// The gradient of the first row's loss, or of all; zero: 1.
+        pub scales: u64,
+        /// Where the losses of rows are wanted, as the arithmetic has them; zero: nowhere.
+        pub losses: u64,
+        /// The same of their logsumexp.
+        pub logs: u64,
+        /// Where the norm of each row is or is wanted, or the node of its exponentials: two numbers; zero: nowhere.
+        pub norms: u64,
     }
 
     /// An operation on rows whose elements lie side by side. Results lie in C order.
@@ -110,6 +127,12 @@ params! {
         pub mask_near: i64,
         /// Whether there is a mask.
         pub masked: u64,
+        /// The class of rows that are ignored.
+        pub ignore: i64,
+        /// Whether nodes of rows have been noted, so that none is reduced.
+        pub noted: u64,
+        /// From one row's gradient of its loss to the next: 1, or 0 if all have one.
+        pub scale_step: u64,
         /// Elements are multiplied by this number first.
         pub scale: f64,
         /// Added to the mean square, or to the variance.
@@ -120,7 +143,7 @@ params! {
         pub weights: u32,
         /// Of which kind biases are.
         pub biases: u32,
-        /// [`WHOLE`], [`REDUCE`], [`MEET`] or [`MAP`].
+        /// [`WHOLE`], [`REDUCE`], [`MEET`], [`MAP`] or [`TURNS`].
         pub phase: u32,
         /// Warps to a row, a power of two; all, if several blocks share a row.
         pub warps: u32,
@@ -130,6 +153,8 @@ params! {
         pub deep: u32,
         /// Blocks to a row.
         pub blocks: u64,
+        /// Turns in which a block reads a row, at most 32.
+        pub turns: u64,
         /// The place of the first part that is read.
         pub from: u64,
         /// The place of the first part that is written.

@@ -1,171 +1,173 @@
 //! Root-mean-square norm and layer norm.
 //!
-//! Idea: elements are kept as they are, 16 bytes to four registers, and converted twice. Weights and biases are read
-//! by lines as results are computed; all rows read the same, so they come from the caches.
+//! Idea: elements are kept as they are, 16 bytes to four registers, and converted twice.
 
+use super::Rowwise;
+use super::factor::Factors;
 use super::level::{Level, Sums, pack, pick, steps};
-use super::number::{MOST, canonical, numbers};
-use super::op::{Reduced, RowOp};
+use super::number::{MOST, numbers};
+use super::op::{Held, RowOp};
 use super::spread::{At, Packs, Place};
-use super::{NARROW, NONE, Rowwise};
 use crate::address::array;
-use crate::node::{Node, select};
-use crate::source::{Bits, Source, kept};
+use crate::node::{Node, publish, select};
+use crate::source::{Bits, Source};
 use core::marker::PhantomData;
 use warpfold_core::ops::{Deviation, Moments};
 use warpfold_core::rows::Norm;
 use warpfold_core::{Accumulate, Element, Float, Real, Reducer};
 use warpfold_simt::{ALL, Simt};
 
-/// Weights and biases of a row.
-#[derive(Clone, Copy)]
-struct Factors<F> {
-    /// Addresses and kinds of both.
-    of: [(u64, u32); 2],
-    /// Added to weights, if they are `moved`.
-    offset: F,
-    moved: bool,
-    len: u64,
+/// What a row is normalised by.
+pub trait Kind<X: Source>: Copy {
+    /// How nodes meet.
+    type Level: Level;
+    /// The only value of that type.
+    const LEVEL: Self::Level;
+    /// Whether a mean is subtracted. Else it is +0.0, which changes no bit.
+    const CENTRED: bool;
+    /// The node of each pack.
+    fn nodes<S: Simt, P: Fn(u32) -> Place, const N: usize>(
+        s: &S,
+        packs: &Packs<P, N>,
+    ) -> [<Self::Level as Level>::Node; N];
+    /// The norm of a row of so many elements.
+    fn norm(node: <Self::Level as Level>::Node, len: u64, epsilon: X::Value) -> Norm<X::Value>;
 }
 
-impl<F: Element<Float = F, Mean = F> + Float + Node> Factors<F> {
-    #[inline(always)]
-    fn new(call: &Rowwise) -> Self {
-        let of = [(call.at.weight, call.weights), (call.at.bias, call.biases)];
-        Self { of, offset: F::from_f64(call.offset), moved: call.offset != 0.0, len: call.len }
-    }
-
-    /// The weights or biases of a pack.
-    #[inline(always)]
-    fn pack<S: Simt, X: Source<Value = F>>(&self, s: &S, which: usize, at: At) -> [F; MOST] {
-        let ((address, kind), per) = (self.of[which], X::Bits::PER);
-        // What stands beyond a row is of no matter.
-        let first = at.first.min((self.len - 1) / per as u64 * per as u64);
-        if s.branch(kind == NARROW) {
-            return numbers::<S, X>(s, kept(s, array(address + first * X::Bits::SIZE as u64), 16));
-        }
-        let (mut of, mut i, each) = ([F::ZERO; MOST], 0, 16 / size_of::<F>());
-        while i < per as usize {
-            let w = kept(s, array(address + (first + i as u64) * size_of::<F>() as u64), 16);
-            let mut j = 0;
-            while j < each && i + j < per as usize {
-                of[i + j] = number(w, j);
-                j += 1;
-            }
-            i += each;
-        }
-        of
-    }
-
-    /// A pack's elements after normalisation, weighed and rounded.
-    #[inline(always)]
-    fn apply<S: Simt, X: Source<Value = F>>(&self, s: &S, mut x: [F; MOST], at: At) -> [u32; 4] {
-        if s.branch(self.of[0].1 != NONE) {
-            let (weights, mut i) = (self.pack::<S, X>(s, 0, at), 0);
-            while i < X::Bits::PER as usize {
-                let weight = if self.moved { weights[i].add(self.offset) } else { weights[i] };
-                x[i] = x[i].mul(weight);
-                i += 1;
-            }
-        }
-        if s.branch(self.of[1].1 != NONE) {
-            let (biases, mut i) = (self.pack::<S, X>(s, 1, at), 0);
-            while i < X::Bits::PER as usize {
-                x[i] = x[i].add(biases[i]);
-                i += 1;
-            }
-        }
-        canonical::<S, X>(s, x)
-    }
-}
-
-/// The `j`-th of the numbers in these words.
+/// The node of each step's row, or of the row's chunk, of the first array.
 #[inline(always)]
-fn number<F: Node>(w: [u32; 4], j: usize) -> F {
-    F::zero().map(
-        #[inline(always)]
-        |i, _| w[j * F::WORDS as usize + i as usize],
-    )
+pub fn nodes<S, X, K, P, const WARP: bool, const N: usize>(s: &S, packs: &Packs<P, N>) -> [<K::Level as Level>::Node; N]
+where
+    S: Simt,
+    X: Source,
+    K: Kind<X>,
+    P: Fn(u32) -> Place,
+{
+    let nodes = K::nodes(s, packs);
+    steps::<S, _, WARP, N>(s, K::LEVEL, packs.spread, nodes, X::Bits::PER, |k| packs.valid(k))
 }
 
-/// The row of a stat.
+/// An element, normalised.
 #[inline(always)]
-fn row<F>((mean, inverse): (F, F)) -> Norm<F> {
+pub fn normalised<X: Source<Value: Float>, K: Kind<X>>(norm: Norm<X::Value>, x: X::Value) -> X::Value {
+    if K::CENTRED { norm.normalised(x) } else { x.mul(norm.inverse) }
+}
+
+/// A norm as a node: the mean and one over the deviation.
+#[inline(always)]
+pub fn words<F>(Norm { mean, inverse }: Norm<F>) -> (F, F) {
+    (mean, inverse)
+}
+
+/// The norm of these words.
+#[inline(always)]
+pub fn norm<F>((mean, inverse): (F, F)) -> Norm<F> {
     Norm { mean, inverse }
 }
 
-/// What norms have in common.
-macro_rules! norm {
-    ($name:ident, $level:ty) => {
-        impl<X> RowOp for $name<X>
-        where
-            X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
-        {
-            type Source = X;
-            type Level = $level;
-            type Kept = [u32; 4];
-            type Stat = (X::Value, X::Value);
-            #[inline(always)]
-            fn new(call: &Rowwise) -> Self {
-                Self { epsilon: X::Value::from_f64(call.epsilon), factors: Factors::new(call) }
-            }
-            #[inline(always)]
-            fn level(&self) -> Self::Level {
-                <$level>::NEW
-            }
-            #[inline(always)]
-            fn blank(&self) -> [X::Bits; 2] {
-                [X::Bits::ZERO; 2]
-            }
-            #[inline(always)]
-            fn reduce<S, P, const WARP: bool, const N: usize>(&self, s: &S, packs: Packs<P, N>) -> Reduced<Self, N>
-            where
-                S: Simt,
-                P: Fn(u32) -> Place,
-            {
-                let (nodes, valid) = (self.nodes(s, &packs), |k: u32| packs.valid(k));
-                let nodes = steps::<S, _, WARP, N>(s, self.level(), packs.spread, nodes, X::Bits::PER, valid);
-                Reduced { nodes, kept: packs.w[0], wild: false }
-            }
-            #[inline(always)]
-            fn stat(&self, node: <Self::Level as Level>::Node) -> Self::Stat {
-                let Norm { mean, inverse } = self.of(node);
-                (mean, inverse)
-            }
-            #[inline(always)]
-            fn is_plain(&self, _stat: Self::Stat) -> bool {
-                true
-            }
-            #[inline(always)]
-            fn map<S: Simt>(&self, s: &S, kept: [u32; 4], stat: Self::Stat, at: At) -> [u32; 4] {
-                let normal = numbers::<S, X>(s, kept).map(
-                    #[inline(always)]
-                    |x| row(stat).normalised(x),
-                );
-                self.factors.apply::<S, X>(s, normal, at)
-            }
-            #[inline(always)]
-            fn map_any<S: Simt>(&self, s: &S, kept: [u32; 4], stat: Self::Stat, _wild: bool, at: At) -> [u32; 4] {
-                self.map(s, kept, stat, at)
-            }
-        }
-    };
-}
-
-/// Root-mean-square norm.
+/// Rows, normalised.
 #[derive(Clone, Copy)]
-pub struct RmsNorms<X: Source> {
+pub struct Norms<X: Source, K> {
     epsilon: X::Value,
     factors: Factors<X::Value>,
+    /// Where the words of each row's norm are wanted, if they are.
+    norms: u64,
+    kind: PhantomData<K>,
 }
 
-impl<X> RmsNorms<X>
+impl<X, K> RowOp for Norms<X, K>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    K: Kind<X>,
+{
+    type Source = X;
+    type Level = K::Level;
+    type Then = Sums<X::Value>;
+    type Kept = [u32; 4];
+    type Stat = (X::Value, X::Value);
+
+    #[inline(always)]
+    fn new(call: &Rowwise) -> Self {
+        let (epsilon, factors) = (X::Value::from_f64(call.epsilon), Factors::new(call));
+        Self { epsilon, factors, norms: call.at.norms, kind: PhantomData }
+    }
+
+    #[inline(always)]
+    fn level(&self) -> Self::Level {
+        K::LEVEL
+    }
+
+    #[inline(always)]
+    fn then(&self) -> Self::Then {
+        Sums::NEW
+    }
+
+    #[inline(always)]
+    fn blank(&self) -> [X::Bits; 2] {
+        [X::Bits::ZERO; 2]
+    }
+
+    #[inline(always)]
+    fn hold<S: Simt, P: Fn(u32) -> Place, const N: usize>(&self, _s: &S, packs: &Packs<P, N>) -> Held<Self, N> {
+        Held::new(packs.w[0])
+    }
+
+    #[inline(always)]
+    fn nodes<S: Simt, P: Fn(u32) -> Place, const WARP: bool, const N: usize>(
+        &self,
+        s: &S,
+        packs: &Packs<P, N>,
+        _held: &Held<Self, N>,
+    ) -> [<K::Level as Level>::Node; N] {
+        nodes::<S, X, K, P, WARP, N>(s, packs)
+    }
+
+    #[inline(always)]
+    fn stat<S: Simt>(&self, _s: &S, node: <K::Level as Level>::Node, _row: u64) -> Self::Stat {
+        words(K::norm(node, self.factors.len, self.epsilon))
+    }
+
+    #[inline(always)]
+    fn note<S: Simt>(&self, s: &S, stat: Self::Stat, row: u64) {
+        if s.branch(self.norms != 0) {
+            publish(s, array(self.norms), row as usize, stat);
+        }
+    }
+
+    #[inline(always)]
+    fn is_plain(&self, _stat: Self::Stat) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn map<S: Simt>(&self, s: &S, kept: [u32; 4], stat: Self::Stat, at: At) -> [u32; 4] {
+        let normal = numbers::<S, X>(s, kept).map(
+            #[inline(always)]
+            |x| normalised::<X, K>(norm(stat), x),
+        );
+        self.factors.apply::<S, X>(s, normal, at)
+    }
+
+    #[inline(always)]
+    fn map_any<S: Simt>(&self, s: &S, kept: [u32; 4], stat: Self::Stat, _wild: bool, at: At) -> [u32; 4] {
+        self.map(s, kept, stat, at)
+    }
+}
+
+/// The root-mean-square norm.
+#[derive(Clone, Copy)]
+pub struct Rms;
+
+impl<X> Kind<X> for Rms
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
-    /// The sum of squares of each pack.
+    type Level = Sums<X::Value>;
+    const LEVEL: Self::Level = Sums::NEW;
+    const CENTRED: bool = false;
+
     #[inline(always)]
-    fn nodes<S: Simt, P, const N: usize>(&self, s: &S, packs: &Packs<P, N>) -> [X::Value; N] {
+    fn nodes<S: Simt, P, const N: usize>(s: &S, packs: &Packs<P, N>) -> [X::Value; N] {
         packs.w[0].map(
             #[inline(always)]
             |w| {
@@ -179,11 +181,10 @@ where
     }
 
     #[inline(always)]
-    fn of(&self, squares: X::Value) -> Norm<X::Value> {
-        Norm::rms(squares, self.factors.len, self.epsilon)
+    fn norm(squares: X::Value, len: u64, epsilon: X::Value) -> Norm<X::Value> {
+        Norm::rms(squares, len, epsilon)
     }
 }
-norm!(RmsNorms, Sums<X::Value>);
 
 /// Nodes of a variance.
 #[derive(Clone, Copy)]
@@ -214,24 +215,21 @@ where
     }
 }
 
-/// Layer norm.
+/// The layer norm.
 #[derive(Clone, Copy)]
-pub struct LayerNorms<X: Source> {
-    epsilon: X::Value,
-    factors: Factors<X::Value>,
-}
+pub struct Layer;
 
-impl<X> LayerNorms<X>
+impl<X> Kind<X> for Layer
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
-    /// The node of each pack.
+    type Level = Variances<X::Value>;
+    const LEVEL: Self::Level = Variances::NEW;
+    const CENTRED: bool = true;
+
     #[inline(always)]
-    fn nodes<S: Simt, P, const N: usize>(&self, s: &S, packs: &Packs<P, N>) -> [Moments<X::Value>; N]
-    where
-        P: Fn(u32) -> Place,
-    {
-        let (per, lane, level) = (X::Bits::PER, s.lane(), self.level());
+    fn nodes<S: Simt, P: Fn(u32) -> Place, const N: usize>(s: &S, packs: &Packs<P, N>) -> [Moments<X::Value>; N] {
+        let (per, lane, level) = (X::Bits::PER, s.lane(), Variances::NEW);
         let mut nodes = packs.w[0].map(
             #[inline(always)]
             |w| {
@@ -279,8 +277,7 @@ where
     }
 
     #[inline(always)]
-    fn of(&self, node: Moments<X::Value>) -> Norm<X::Value> {
-        Norm::layer(node, self.factors.len, self.epsilon)
+    fn norm(node: Moments<X::Value>, len: u64, epsilon: X::Value) -> Norm<X::Value> {
+        Norm::layer(node, len, epsilon)
     }
 }
-norm!(LayerNorms, Variances<X::Value>);

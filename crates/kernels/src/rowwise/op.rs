@@ -7,14 +7,22 @@ use crate::node::Node;
 use crate::source::Source;
 use warpfold_simt::Simt;
 
-/// What became of a warp's packs.
-pub struct Reduced<O: RowOp, const N: usize> {
-    /// For each step the node of its row, or of the row's chunk; every lane has it.
-    pub nodes: [<O::Level as Level>::Node; N],
+/// What a warp keeps of its packs.
+pub struct Held<O: RowOp, const N: usize> {
     /// What a lane keeps of each pack.
     pub kept: [O::Kept; N],
+    /// The steps whose elements are all ordinary, a bit to each, where that matters.
+    pub clean: u32,
     /// Whether what is kept is not what [`RowOp::map`] needs in rows that are plain.
     pub wild: bool,
+}
+
+impl<O: RowOp, const N: usize> Held<O, N> {
+    /// Of packs that need no care.
+    #[inline(always)]
+    pub fn new(kept: [O::Kept; N]) -> Self {
+        Self { kept, clean: 0, wild: false }
+    }
 }
 
 /// An operation on rows.
@@ -23,26 +31,69 @@ pub trait RowOp: Copy {
     type Source: Source;
     /// How nodes meet.
     type Level: Level;
+    /// How nodes of the second reduction meet, if there is one.
+    type Then: Level;
     /// What is kept of a pack.
     type Kept: Node;
     /// What a row was reduced to.
     type Stat: Node;
     /// Whether there are two arrays.
     const SECOND: bool = false;
+    /// Whether rows are reduced twice, the second time with what the first has found.
+    const TWICE: bool = false;
+    /// Whether an earlier launch may have noted all that follows from a row.
+    const NOTED: bool = false;
 
     /// From what the kernel is told.
     fn new(call: &Rowwise) -> Self;
     /// How nodes meet.
     fn level(&self) -> Self::Level;
+    /// How nodes of the second reduction meet.
+    fn then(&self) -> Self::Then;
     /// What stands in a pack for elements that are not there, of each array.
     fn blank(&self) -> [<Self::Source as Source>::Bits; 2];
-    /// Reduces a warp's packs. `WARP` is as in [`super::level::steps`].
-    fn reduce<S, P, const WARP: bool, const N: usize>(&self, s: &S, packs: Packs<P, N>) -> Reduced<Self, N>
+    /// What is kept of a warp's packs.
+    fn hold<S, P, const N: usize>(&self, s: &S, packs: &Packs<P, N>) -> Held<Self, N>
     where
         S: Simt,
         P: Fn(u32) -> Place;
-    /// What follows from the node of a row.
-    fn stat(&self, node: <Self::Level as Level>::Node) -> Self::Stat;
+    /// For each step the node of its row, or of the row's chunk; every lane has it. `WARP` is as in
+    /// [`super::level::steps`].
+    fn nodes<S, P, const WARP: bool, const N: usize>(
+        &self,
+        s: &S,
+        packs: &Packs<P, N>,
+        held: &Held<Self, N>,
+    ) -> [<Self::Level as Level>::Node; N]
+    where
+        S: Simt,
+        P: Fn(u32) -> Place;
+    /// What follows from the node of row number `row`.
+    fn stat<S: Simt>(&self, s: &S, node: <Self::Level as Level>::Node, row: u64) -> Self::Stat;
+    /// The same as [`RowOp::nodes`] of the second reduction, from what the rows were reduced to.
+    fn nodes_then<S, P, const WARP: bool, const N: usize>(
+        &self,
+        _s: &S,
+        _packs: &Packs<P, N>,
+        _held: &Held<Self, N>,
+        _stats: [Self::Stat; N],
+    ) -> [<Self::Then as Level>::Node; N]
+    where
+        S: Simt,
+        P: Fn(u32) -> Place,
+    {
+        [self.then().nothing(); N]
+    }
+    /// What follows from the node of the second reduction, too.
+    fn stat_then(&self, stat: Self::Stat, _node: <Self::Then as Level>::Node) -> Self::Stat {
+        stat
+    }
+    /// What an earlier launch has noted of a row: for operations that reduce twice, of the first time.
+    fn noted<S: Simt>(&self, _s: &S, _row: u64) -> Self::Stat {
+        Self::Stat::zero()
+    }
+    /// Writes what else is wanted of a row.
+    fn note<S: Simt>(&self, _s: &S, _stat: Self::Stat, _row: u64) {}
     /// Whether the row is one of those that [`RowOp::map`] computes with fewer operations.
     fn is_plain(&self, stat: Self::Stat) -> bool;
     /// The results of a pack of a row that is plain, whose warp has nothing wild.

@@ -7,7 +7,7 @@
 use super::Rowwise;
 use super::level::{Level, Sums, pack, pick, steps};
 use super::number::{MOST, canonical, numbers, rounded};
-use super::op::{Reduced, RowOp};
+use super::op::{Held, RowOp};
 use super::spread::{At, Packs, Place};
 use crate::address::array;
 use crate::node::Node;
@@ -100,6 +100,69 @@ where
         if SCALED { x.ordinary_exp() } else { x.ordinary_exp_of(X::DTYPE) }
     }
 
+    /// The exponentials of a pack, all ordinary if it is `clean`; else of ordinary elements, and zero of minus infinity.
+    /// `count` of them are there.
+    #[inline(always)]
+    fn terms<S: Simt>(s: &S, x: [X::Value; MOST], clean: bool, count: u32) -> [X::Value; MOST] {
+        if s.branch(clean) {
+            return x.map(
+                #[inline(always)]
+                |x| Self::exp(x),
+            );
+        }
+        if s.branch(s.any(ALL, count > 0)) {
+            return x.map(
+                #[inline(always)]
+                |x| if x == nothing() { X::Value::ZERO } else { Self::exp(x) },
+            );
+        }
+        [X::Value::ZERO; MOST]
+    }
+
+    /// The results of a pack of a plain row, not rounded.
+    #[inline(always)]
+    pub fn each(&self, kept: [X::Value; MOST], (first, second): (X::Value, X::Value)) -> [X::Value; MOST] {
+        kept.map(
+            #[inline(always)]
+            |x| {
+                if LOG {
+                    LogSoftmax { log: first, rest: second }.log_probability(x)
+                } else {
+                    Softmax { scale: first, inverse: second }.of_ordinary(x)
+                }
+            },
+        )
+    }
+
+    /// The same of any row.
+    #[inline(always)]
+    pub fn each_any<S: Simt>(
+        &self,
+        s: &S,
+        kept: [X::Value; MOST],
+        (first, second): (X::Value, X::Value),
+        wild: bool,
+        at: At,
+    ) -> [X::Value; MOST] {
+        let (out, mut each, mut i) = (self.left_out(s, at), kept, 0);
+        while i < X::Bits::PER as usize {
+            let x = kept[i];
+            each[i] = if LOG {
+                LogSoftmax { log: first, rest: second }.log_probability(x)
+            } else if wild {
+                Softmax { scale: first, inverse: second }.probability(x)
+            } else {
+                // An exponential in scale 0, or that of minus infinity.
+                let own = if x == X::Value::ZERO { X::Value::NO_TERM } else { X::Value::ZERO };
+                x.mul(second).shift(own.sub(first))
+            };
+            let masked = if LOG { nothing() } else { X::Value::ZERO };
+            each[i] = if out[i] { masked } else { each[i] };
+            i += 1;
+        }
+        each
+    }
+
     /// Whether `each` is true of all elements of a pack.
     #[inline(always)]
     fn all(x: &[X::Value; MOST], each: impl Fn(X::Value) -> bool) -> bool {
@@ -118,6 +181,7 @@ where
 {
     type Source = X;
     type Level = Exponents<X::Value>;
+    type Then = Sums<X::Value>;
     type Kept = [X::Value; MOST];
     /// Scale and factor of [`Softmax`], or the two words of [`LogSoftmax`].
     type Stat = (X::Value, X::Value);
@@ -133,6 +197,11 @@ where
     }
 
     #[inline(always)]
+    fn then(&self) -> Self::Then {
+        Sums::NEW
+    }
+
+    #[inline(always)]
     fn blank(&self) -> [X::Bits; 2] {
         // Minus infinity.
         let blank = X::Bits::from_bits(match X::Bits::SIZE {
@@ -145,12 +214,11 @@ where
     }
 
     #[inline(always)]
-    fn reduce<S: Simt, P, const WARP: bool, const N: usize>(&self, s: &S, packs: Packs<P, N>) -> Reduced<Self, N>
+    fn hold<S: Simt, P, const N: usize>(&self, s: &S, packs: &Packs<P, N>) -> Held<Self, N>
     where
         P: Fn(u32) -> Place,
     {
-        let (lane, per, spread) = (s.lane(), X::Bits::PER, packs.spread);
-        let valid = |k: u32| packs.valid(k);
+        let (lane, per) = (s.lane(), X::Bits::PER);
         let mut x: [[X::Value; MOST]; N] = warpfold_simt::array::from_fn(
             #[inline(always)]
             |k| self.elements(s, packs.w[0][k], packs.at(k as u32, lane, per)),
@@ -169,8 +237,29 @@ where
             }
             wild = !s.all(ALL, fine);
         }
-        let level = self.level();
-        if s.branch(wild) {
+        if !LOG && !s.branch(wild) {
+            let mut k = 0;
+            while k < N {
+                x[k] = Self::terms(s, x[k], clean >> k & 1 != 0, packs.at(k as u32, lane, per).count);
+                k += 1;
+            }
+        }
+        Held { kept: x, clean, wild }
+    }
+
+    #[inline(always)]
+    fn nodes<S: Simt, P, const WARP: bool, const N: usize>(
+        &self,
+        s: &S,
+        packs: &Packs<P, N>,
+        held: &Held<Self, N>,
+    ) -> [Powers<X::Value, X::Value>; N]
+    where
+        P: Fn(u32) -> Place,
+    {
+        let (lane, per, spread, x) = (s.lane(), X::Bits::PER, packs.spread, held.kept);
+        let (level, valid) = (self.level(), |k: u32| packs.valid(k));
+        if s.branch(held.wild) {
             let (mut nodes, mut k, all) = ([level.nothing(); N], 0, s.opaque(N as u32));
             while s.again(k < all) {
                 let leaves = pick(x, k).map(
@@ -180,37 +269,25 @@ where
                 nodes = next(nodes, pack(leaves, per, |left, right, each, _| level.join(left, right, each)));
                 k += 1;
             }
-            return Reduced { nodes: steps::<S, _, WARP, N>(s, level, spread, nodes, per, valid), kept: x, wild: !LOG };
+            return steps::<S, _, WARP, N>(s, level, spread, nodes, per, valid);
         }
         let (mut sums, mut k) = ([X::Value::ZERO; N], 0);
         while k < N {
-            let mut terms = [X::Value::ZERO; MOST];
-            if s.branch(clean >> k & 1 != 0) {
-                terms = x[k].map(
-                    #[inline(always)]
-                    |x| Self::exp(x),
-                );
-            } else if s.branch(s.any(ALL, packs.at(k as u32, lane, per).count > 0)) {
-                terms = x[k].map(
-                    #[inline(always)]
-                    |x| if x == nothing() { X::Value::ZERO } else { Self::exp(x) },
-                );
+            let mut terms = x[k];
+            if LOG {
+                terms = Self::terms(s, terms, held.clean >> k & 1 != 0, packs.at(k as u32, lane, per).count);
             }
             sums[k] = pack(terms, per, |left, right, _, _| left.add(right));
-            if !LOG {
-                x[k] = terms;
-            }
             k += 1;
         }
-        let nodes = steps::<S, _, WARP, N>(s, Sums::NEW, spread, sums, per, valid).map(
+        steps::<S, _, WARP, N>(s, Sums::NEW, spread, sums, per, valid).map(
             #[inline(always)]
             |sum| Powers { scale: if sum == X::Value::ZERO { X::Value::NO_TERM } else { X::Value::ZERO }, sum },
-        );
-        Reduced { nodes, kept: x, wild: false }
+        )
     }
 
     #[inline(always)]
-    fn stat(&self, node: Powers<X::Value, X::Value>) -> Self::Stat {
+    fn stat<S: Simt>(&self, _s: &S, node: Powers<X::Value, X::Value>, _row: u64) -> Self::Stat {
         if LOG {
             let LogSoftmax { log, rest } = LogSoftmax::of(node);
             (log, rest)
@@ -227,38 +304,12 @@ where
     }
 
     #[inline(always)]
-    fn map<S: Simt>(&self, s: &S, kept: Self::Kept, (first, second): Self::Stat, _at: At) -> [u32; 4] {
-        let each = kept.map(
-            #[inline(always)]
-            |x| {
-                if LOG {
-                    LogSoftmax { log: first, rest: second }.log_probability(x)
-                } else {
-                    Softmax { scale: first, inverse: second }.of_ordinary(x)
-                }
-            },
-        );
-        rounded::<S, X>(s, each)
+    fn map<S: Simt>(&self, s: &S, kept: Self::Kept, stat: Self::Stat, _at: At) -> [u32; 4] {
+        rounded::<S, X>(s, self.each(kept, stat))
     }
 
     #[inline(always)]
-    fn map_any<S: Simt>(&self, s: &S, kept: Self::Kept, (first, second): Self::Stat, wild: bool, at: At) -> [u32; 4] {
-        let (out, mut each, mut i) = (self.left_out(s, at), kept, 0);
-        while i < X::Bits::PER as usize {
-            let x = kept[i];
-            each[i] = if LOG {
-                LogSoftmax { log: first, rest: second }.log_probability(x)
-            } else if wild {
-                Softmax { scale: first, inverse: second }.probability(x)
-            } else {
-                // An exponential in scale 0, or that of minus infinity.
-                let own = if x == X::Value::ZERO { X::Value::NO_TERM } else { X::Value::ZERO };
-                x.mul(second).shift(own.sub(first))
-            };
-            let masked = if LOG { nothing() } else { X::Value::ZERO };
-            each[i] = if out[i] { masked } else { each[i] };
-            i += 1;
-        }
-        canonical::<S, X>(s, each)
+    fn map_any<S: Simt>(&self, s: &S, kept: Self::Kept, stat: Self::Stat, wild: bool, at: At) -> [u32; 4] {
+        canonical::<S, X>(s, self.each_any(s, kept, stat, wild, at))
     }
 }

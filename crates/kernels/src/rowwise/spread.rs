@@ -98,6 +98,17 @@ pub struct Packs<P, const N: usize> {
     pub place: P,
 }
 
+impl<P, const N: usize> Packs<P, N> {
+    /// For each step the packs of both arrays.
+    #[inline(always)]
+    pub fn both(&self) -> [[[u32; 4]; 2]; N] {
+        warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| [self.w[0][k], self.w[1][k]],
+        )
+    }
+}
+
 impl<P: Fn(u32) -> Place, const N: usize> Packs<P, N> {
     /// Elements that the row of step `k` has.
     #[inline(always)]

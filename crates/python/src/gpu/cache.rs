@@ -115,7 +115,7 @@ pub struct RowKey {
     /// The bits of the options that are numbers.
     pub numbers: [u64; 2],
     pub x: Layout,
-    pub others: [Option<Layout>; 4],
+    pub others: [Option<Layout>; 7],
 }
 
 /// An operation on rows, planned now for these axes or by an earlier call.

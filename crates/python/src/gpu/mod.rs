@@ -25,7 +25,7 @@ use crate::pool;
 
 pub use array::GpuArray;
 pub use keys::Together;
-pub use rows::GpuRows;
+pub use rows::{GpuRows, Wanted};
 
 /// Reduces an array on a GPU.
 pub fn reduce<'py>(

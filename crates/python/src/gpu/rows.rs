@@ -6,35 +6,57 @@ use std::sync::Arc;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
-use warpfold::Error;
-use warpfold::cuda::rows::{RowArrays, RowMap};
-use warpfold::cuda::{ArrayView, Device};
+use warpfold::cuda::rows::{RowAddresses, RowArrays, RowMap};
+use warpfold::cuda::{Array, ArrayView, Device};
+use warpfold::{DType, Error};
 
 use super::array::GpuArray;
 use super::cache::{self, RowKey};
 use crate::pool;
 
+/// The arrays beside the elements, by name.
+const OTHERS: [&str; 7] = ["mask", "weight", "bias", "gradient", "targets", "scales", "noted"];
+
 /// An operation on rows that are on a GPU.
 pub struct GpuRows<'py> {
     op: &'static str,
     x: GpuArray<'py>,
-    /// The mask, the weights, the biases, the gradient.
-    others: [Option<GpuArray<'py>>; 4],
+    /// As [`OTHERS`].
+    others: [Option<GpuArray<'py>>; OTHERS.len()],
+}
+
+/// A result of an operation on rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// Like the elements.
+    Elements,
+    /// The gradient of the weights.
+    Weight,
+    /// The gradient of the biases.
+    Bias,
+    /// The losses of rows.
+    Losses,
+    /// What follows from rows, for a later call.
+    Noted,
 }
 
 /// An array that may be left out.
 type Given<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
 
 impl<'py> GpuRows<'py> {
-    /// The arrays of a call: its elements, and the mask, the weights, the biases and the gradient, as far as there are
-    /// any. `None` if the elements are not on a GPU.
+    /// The arrays of a call: its elements, and as many of [`OTHERS`], as far as there are any. `None` if the elements
+    /// are not on a GPU.
     ///
     /// # Errors
     /// TypeError if another array is not on a GPU, ValueError if it is on another one.
-    pub fn of(op: &'static str, x: &Bound<'py, PyAny>, others: [Given<'_, 'py>; 4]) -> PyResult<Option<Self>> {
+    pub fn of<const N: usize>(
+        op: &'static str,
+        x: &Bound<'py, PyAny>,
+        others: [Given<'_, 'py>; N],
+    ) -> PyResult<Option<Self>> {
         let Some(x) = GpuArray::of(x)? else { return Ok(None) };
-        let mut found = [const { None }; 4];
-        for ((found, what), given) in found.iter_mut().zip(["mask", "weight", "bias", "gradient"]).zip(others) {
+        let mut found = [const { None }; OTHERS.len()];
+        for ((found, what), given) in found.iter_mut().zip(OTHERS).zip(others) {
             let is_true = |given: &&Bound<'py, PyAny>| given.cast::<PyBool>().is_ok_and(|given| given.is_true());
             let Some(given) = given.filter(|given| what != "mask" || !is_true(given)) else { continue };
             let array = GpuArray::of(given)?.ok_or_else(|| {
@@ -64,6 +86,21 @@ impl<'py> GpuRows<'py> {
         numbers: [f64; 2],
         plan: impl FnOnce(&Device, &ArrayView<'_>, &[isize], &RowArrays<'_>) -> Result<RowMap, Error> + Send,
     ) -> PyResult<Bound<'py, PyAny>> {
+        let [result] = self.results(axes, numbers, [Some(Wanted::Elements)], plan)?;
+        Ok(result.expect("it was asked for"))
+    }
+
+    /// The same with several results, as far as they are wanted. The gradient of an array that there is not is none.
+    ///
+    /// # Errors
+    /// As [`GpuRows::run`].
+    pub fn results<const N: usize>(
+        &self,
+        axes: Vec<isize>,
+        numbers: [f64; 2],
+        wanted: [Option<Wanted>; N],
+        plan: impl FnOnce(&Device, &ArrayView<'_>, &[isize], &RowArrays<'_>) -> Result<RowMap, Error> + Send,
+    ) -> PyResult<[Option<Bound<'py, PyAny>>; N]> {
         let (x, py) = (&self.x, self.x.of.py());
         let stream = cache::stream(x)?;
         for other in self.others.iter().flatten().filter(|other| other.stream != x.stream) {
@@ -81,34 +118,65 @@ impl<'py> GpuRows<'py> {
             others: self.others.each_ref().map(view),
         };
         let elements = x.view()?;
-        let mut views = [None; 4];
+        let mut views = [None; OTHERS.len()];
         for (view, array) in views.iter_mut().zip(&self.others) {
             *view = array.as_ref().map(GpuArray::view).transpose()?;
         }
-        let [mask, weight, bias, gradient] = views;
-        let arrays = RowArrays { mask, weight, bias, gradient };
+        let [mask, weight, bias, gradient, targets, scales, noted] = views;
+        let arrays = RowArrays { mask, weight, bias, gradient, targets, scales, noted };
         let map = cache::row_map(py, key, |device, axes| plan(device, &elements, axes, &arrays))?;
-        let result = match x.room(map.shape(), map.dtype())? {
-            Some((result, address)) => {
-                // SAFETY: the library has made room for an array of this shape and dtype in C order, which nobody else
-                // knows yet. The library frees memory in the order of the stream.
-                pool::detached(py, || Ok(unsafe { map.run_at(&stream, elements, &arrays, address) }?))?;
-                result
+        let (mut to, mut results, mut own) = (RowAddresses::default(), [const { None }; N], Vec::new());
+        for (wanted, result) in wanted.into_iter().zip(&mut results) {
+            let Some((wanted, (shape, dtype))) = wanted.and_then(|wanted| Some((wanted, self.like(&map, wanted)?)))
+            else {
+                continue;
+            };
+            let address = match x.room(&shape, dtype)? {
+                Some((array, address)) => {
+                    *result = Some(array);
+                    address
+                }
+                None => {
+                    let array = pool::detached(py, || Ok(Array::new(&stream.device(), dtype, &shape)?))?;
+                    let address = array.address();
+                    own.push((result, array));
+                    address
+                }
+            };
+            match wanted {
+                Wanted::Elements => to.x = address,
+                Wanted::Weight => to.weight = address,
+                Wanted::Bias => to.bias = address,
+                Wanted::Losses => to.losses = address,
+                Wanted::Noted => to.noted = address,
             }
-            None => {
-                let out = pool::detached(py, || {
-                    let mut out = map.output()?;
-                    map.run(&stream, elements, &arrays, &mut out)?;
-                    // The library reads the result on streams that are not known here.
-                    stream.synchronize()?;
-                    Ok(out)
-                })?;
-                x.lend(out)?
-            }
-        };
+        }
+        let is_lent = !own.is_empty();
+        pool::detached(py, || {
+            // SAFETY: the library has made room for arrays of these shapes and dtypes in C order, which nobody else
+            // knows yet, or Warpfold has. The library frees memory in the order of the stream.
+            unsafe { map.run_into(&stream, elements, &arrays, &to) }?;
+            // The library reads what is Warpfold's own on streams that are not known here.
+            if is_lent { Ok(stream.synchronize()?) } else { Ok(()) }
+        })?;
+        for (result, array) in own {
+            *result = Some(x.lend(array)?);
+        }
         for read in self.others.iter().flatten().chain([x]) {
             read.keep(&Arc::clone(&stream))?;
         }
-        Ok(result)
+        Ok(results)
+    }
+
+    /// The shape and the dtype of a result.
+    fn like(&self, map: &RowMap, wanted: Wanted) -> Option<(Vec<usize>, DType)> {
+        let factor = |i: usize| self.others[i].as_ref().map(|array| (array.shape.clone(), array.dtype));
+        match wanted {
+            Wanted::Elements => Some((map.shape().to_vec(), map.dtype())),
+            Wanted::Weight => factor(1),
+            Wanted::Bias => factor(2),
+            Wanted::Losses => Some((map.batch().to_vec(), map.dtype_of_losses())),
+            Wanted::Noted => Some((map.shape_of_noted(), map.dtype_of_losses())),
+        }
     }
 }

@@ -1,10 +1,14 @@
 //! Cross-entropy of logits, and classes or distributions over them.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+use warpfold::cuda;
+use warpfold::cuda::rows::{RowArrays, RowMap};
 use warpfold::rows::{self, CrossEntropy};
 
 use super::call::{Object, computed, host, layout, optional, reduction, text};
+use crate::gpu::{GpuRows, Wanted};
 use crate::pool;
 
 #[doc = text!(
@@ -64,8 +68,38 @@ fn cross_entropy_gradient<'py>(
     PyTuple::new(py, [loss?, gradient?, logsumexp?])
 }
 
+/// Of arrays on a GPU the loss of each row and what follows from rows, or, if that is given as `noted`, the gradient of
+/// the logits: as `warpfold::cuda::rows::cross_entropy`, for `warpfold.torch`.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+fn cross_entropy_rows<'py>(
+    logits: &Bound<'py, PyAny>,
+    targets: &Bound<'py, PyAny>,
+    axis: isize,
+    ignore: i64,
+    weight: Object<'_, 'py>,
+    scales: Object<'_, 'py>,
+    noted: Object<'_, 'py>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    const OP: &str = "cross_entropy";
+    let others = [None, weight, None, None, Some(targets), scales, noted];
+    let on = GpuRows::of(OP, logits, others)?.ok_or_else(|| PyTypeError::new_err(format!("{OP}: not on a GPU")))?;
+    let gradient = noted.is_some();
+    let wanted = if gradient { [Some(Wanted::Elements), None] } else { [Wanted::Losses, Wanted::Noted].map(Some) };
+    // The ignored class as it is, in the bits of a number.
+    let numbers = [f64::from_bits(ignore.cast_unsigned()), 0.0];
+    let found = on.results(vec![axis], numbers, wanted, |device, logits, _, arrays| {
+        let &RowArrays { weight: weights, scales, noted, .. } = arrays;
+        let targets = arrays.targets.expect("they were given");
+        let options = cuda::rows::CrossEntropy { ignore, weights, scales, gradient, noted };
+        RowMap::cross_entropy(device, logits, &targets, &[axis], &options)
+    })?;
+    PyTuple::new(logits.py(), found)
+}
+
 /// Adds the functions of this file.
 pub fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(cross_entropy, module)?)?;
+    module.add_function(wrap_pyfunction!(cross_entropy_rows, module)?)?;
     module.add_function(wrap_pyfunction!(cross_entropy_gradient, module)?)
 }

@@ -8,7 +8,7 @@ use warpfold::cuda::rows::{RowArrays, RowMap};
 use warpfold::rows::{self, Norm, NormGradients};
 
 use super::call::{Axes, Object, computed, host, layout, optional, text};
-use crate::gpu::GpuRows;
+use crate::gpu::{GpuRows, Wanted};
 use crate::input::Input;
 use crate::pool;
 
@@ -95,6 +95,16 @@ macro_rules! functions {
                 weight_offset: f64,
             ) -> PyResult<Bound<'py, PyTuple>> {
                 let py = x.py();
+                if let Some(on) = GpuRows::of(stringify!($backward), x, [None, weight, bias, Some(gradient)])? {
+                    let wanted = [Wanted::Elements, Wanted::Weight, Wanted::Bias].map(Some);
+                    let axes = axis.of_rank(on.rank());
+                    let found = on.results(axes, [epsilon, weight_offset], wanted, |device, x, axes, arrays| {
+                        let (&RowArrays { weight, bias, .. }, gradient) = (arrays, arrays.gradient.expect("it was given"));
+                        let options = cuda::rows::Norm { weight, weight_offset, bias, epsilon };
+                        RowMap::$backward(device, x, &gradient, axes, &options)
+                    })?;
+                    return PyTuple::new(py, found);
+                }
                 let (input, gradient) = (host(x)?, host(gradient)?);
                 let (weights, biases) = (optional(weight)?, optional(bias)?);
                 let (x, gradient) = (input.layout()?, gradient.layout()?);

@@ -13,7 +13,13 @@ mod kmeans;
 mod kmeans_exact;
 mod kmeans_hopper;
 mod reductions;
+#[allow(dead_code)]
+#[path = "../all/reference.rs"]
+mod reference;
+#[path = "../gpu/row_cases.rs"]
+mod row_cases;
 mod rows;
+mod rowwise;
 mod segments;
 mod sort;
 mod split;

@@ -24,6 +24,7 @@ mod prepared;
 #[allow(dead_code)]
 #[path = "../all/reference.rs"]
 mod reference;
+mod row_cases;
 mod rows;
 mod rows_speed;
 mod segments;

@@ -39,43 +39,20 @@ def _sum(x, axes, keepdims=False):
     return _native.sum(x, axes, keepdims=keepdims) if axes is None or len(axes) else x
 
 
-# Norms along the last axes.
-
-
-def _of_norm(normalize, spread):
-    """The gradients of a norm: of the elements, the weights, the biases."""
-
-    def backward(x, gradient, weight, bias, axes, epsilon, weight_offset):
-        dtype, batch = real(x), list(range(x.dim() - len(axes)))
-        given, g = x.to(dtype), gradient.to(dtype)
-        count = 1
-        for axis in axes:
-            count *= x.shape[axis]
-        normal = normalize(given, None, None, axes, epsilon=epsilon)
-        root = _sqrt(spread(given, axes, count) + epsilon)
-        inverse = torch.ones_like(root) / root
-        of_normal = g if weight is None else g * (weight.to(dtype) + weight_offset if weight_offset else weight.to(dtype))
-        slope = _over(_sum(of_normal * normal, axes, True), count)
-        less = of_normal
-        if normalize is _native.layer_norm:
-            less = of_normal - _over(_sum(of_normal, axes, True), count)
-        of_x = _rounded((less - normal * slope) * inverse, x.dtype)
-        of_weight = None if weight is None else _rounded(_sum(g * normal, batch), weight.dtype)
-        of_bias = None if bias is None else _rounded(_sum(g, batch), bias.dtype)
-        return of_x, of_weight, of_bias
-
-    return backward
-
-
-rms_norm_backward = _of_norm(_native.rms_norm, lambda x, axes, n: _over(_sum(x * x, axes, True), n))
-layer_norm_backward = _of_norm(_native.layer_norm, lambda x, axes, n: _native.var(x, axes, keepdims=True))
-
-
 # Cross-entropy of logits and classes.
 
 
+def _divisor(target, ignore_index, weight, dtype):
+    """The divisor of a mean over rows: the sum of their classes' weights."""
+    taken = target != ignore_index
+    if weight is None:
+        return taken.sum().to(dtype)
+    classes = torch.where(taken & (target >= 0) & (target < weight.numel()), target, 0).long()
+    return _native.sum(torch.where(taken, weight.to(dtype)[classes], 0))
+
+
 class _Classes:
-    """What the loss and its gradient share, of rows along the last axis."""
+    """What the loss and its gradient share with label smoothing, of rows along the last axis."""
 
     def __init__(self, logits, target, axis, ignore_index, smoothing, weight, reduction):
         if not 0 <= smoothing <= 1:
@@ -97,14 +74,7 @@ class _Classes:
         # As numbers of the dtype: the shares of the target, and of each class.
         share, self.each = (_number(s, self.dtype) for s in (1 - smoothing, smoothing / count))
         self.target = of_rows * share
-        self.divisor = None
-        if reduction == "mean" and weight is not None:
-            self.divisor = _native.sum(torch.where(self.taken, of_rows, 0))
-        elif reduction == "mean":
-            self.divisor = self.taken.sum().to(self.dtype)
-
-    def over(self, x):
-        return x if self.divisor is None else x / self.divisor
+        self.divisor = _divisor(target, ignore_index, weight, self.dtype) if reduction == "mean" else None
 
     def losses(self):
         logs = _native.log_softmax(self.x, -1)
@@ -117,16 +87,29 @@ class _Classes:
 
 
 def cross_entropy(logits, target, axis, ignore_index, label_smoothing, weight, reduction):
-    """As `wf.cross_entropy`."""
-    of = _Classes(logits, target, axis, ignore_index, label_smoothing, weight, reduction)
-    losses = of.losses()
-    return _rounded(losses if reduction == "none" else of.over(_native.sum(losses)), logits.dtype)
+    """As `wf.cross_entropy`, and what the gradient needs of rows: nothing with label smoothing."""
+    noted = logits.new_empty(0)
+    if logits.is_cuda and not label_smoothing:
+        losses, noted = _native.cross_entropy_rows(logits, target.long(), axis, ignore_index, weight, None, None)
+        divisor = _divisor(target, ignore_index, weight, losses.dtype) if reduction == "mean" else None
+    else:
+        of = _Classes(logits, target, axis, ignore_index, label_smoothing, weight, reduction)
+        losses, divisor = of.losses(), of.divisor
+    if reduction != "none":
+        losses = _native.sum(losses)
+    return _rounded(losses if divisor is None else losses / divisor, logits.dtype), noted
 
 
-def cross_entropy_gradient(logits, target, axis, ignore_index, label_smoothing, weight, reduction, gradient):
+def cross_entropy_gradient(logits, target, axis, ignore_index, label_smoothing, weight, reduction, gradient, noted):
     """The gradient of the logits."""
+    if noted is not None and noted.numel():
+        scale = gradient.to(real(logits))
+        if reduction == "mean":
+            scale = scale / _divisor(target, ignore_index, weight, scale.dtype)
+        return _native.cross_entropy_rows(logits, target.long(), axis, ignore_index, weight, scale, noted)[0]
     of = _Classes(logits, target, axis, ignore_index, label_smoothing, weight, reduction)
-    scale = of.over(gradient.to(of.dtype))
+    scale = gradient.to(of.dtype)
+    scale = scale if of.divisor is None else scale / of.divisor
     scale = scale.expand(target.shape).unsqueeze(-1)
     probability = of.target
     if of.each:

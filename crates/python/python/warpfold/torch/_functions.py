@@ -95,7 +95,7 @@ def cross_entropy(
         if ignore_index >= 0:
             raise ValueError("warpfold.torch.cross_entropy: targets that are distributions take no ignore_index")
         return _loss_ops.cross_entropy_of_distributions(input, target, weight, dim, label_smoothing, reduction)
-    return _loss_ops.cross_entropy(input, target, weight, dim, ignore_index, label_smoothing, reduction)
+    return _loss_ops.cross_entropy(input, target, weight, dim, ignore_index, label_smoothing, reduction)[0]
 
 
 def _reduction(reduction, size_average=None, reduce=None):

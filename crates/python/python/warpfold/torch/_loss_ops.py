@@ -17,14 +17,14 @@ def _cross_entropy(logits, target, weight, dim, ignore_index, smoothing, reducti
     if logits.is_cuda:
         return _composed.cross_entropy(logits, target, dim, ignore_index, smoothing, weight, reduction)
     options = {"ignore_index": ignore_index, "label_smoothing": smoothing, "weight": weight, "reduction": reduction}
-    return _native.cross_entropy(logits, target, dim, **options)
+    return _native.cross_entropy(logits, target, dim, **options), logits.new_empty(0)
 
 
-def _cross_entropy_backward(gradient, logits, target, weight, dim, ignore_index, smoothing, reduction):
+def _cross_entropy_backward(gradient, noted, logits, target, weight, dim, ignore_index, smoothing, reduction):
     gradient, logits, target, weight = _detached(gradient, logits, target, weight)
     if logits.is_cuda:
         return _composed.cross_entropy_gradient(
-            logits, target, dim, ignore_index, smoothing, weight, reduction, gradient
+            logits, target, dim, ignore_index, smoothing, weight, reduction, gradient, noted
         )
     found = _native.cross_entropy_gradient(
         logits, target, dim, ignore_index, smoothing, weight, reduction, gradient
@@ -42,26 +42,37 @@ def _plain_cross_entropy(logits, target, weight, dim, ignore_index, smoothing, r
 
 
 def _cross_entropy_shape(logits, target, weight, dim, ignore_index, smoothing, reduction):
-    return logits.new_empty(target.shape if reduction == "none" else ())
+    noted = logits.new_empty(0)
+    if logits.is_cuda and not smoothing:
+        noted = logits.new_empty((*target.shape, 2), dtype=_composed.real(logits))
+    return logits.new_empty(target.shape if reduction == "none" else ()), noted
 
 
-cross_entropy = _define("cross_entropy", f"({_CLASSES}) -> Tensor", _cross_entropy, _cross_entropy_shape)
+# The loss, and what the gradient needs of rows.
+cross_entropy = _define("cross_entropy", f"({_CLASSES}) -> (Tensor, Tensor)", _cross_entropy, _cross_entropy_shape)
 cross_entropy_backward = _define(
     "cross_entropy_backward",
-    f"(Tensor gradient, {_CLASSES}) -> Tensor",
+    f"(Tensor gradient, Tensor? noted, {_CLASSES}) -> Tensor",
     _cross_entropy_backward,
-    lambda gradient, logits, *options: _like(logits),
+    lambda gradient, noted, logits, *options: _like(logits),
 )
 
 
 def _setup_classes(ctx, inputs, output):
     *tensors, dim, ignore_index, smoothing, reduction = inputs
     ctx.options = dim, ignore_index, smoothing, reduction
-    ctx.save_for_backward(*tensors)
+    ctx.mark_non_differentiable(output[1])
+    ctx.save_for_backward(output[1], *tensors)
 
 
-def _pull_classes(ctx, gradient):
+def _pull_classes(ctx, gradient, _noted):
     return cross_entropy_backward(gradient, *ctx.saved_tensors, *ctx.options), *[None] * 6
+
+
+def _setup_classes_backward(ctx, inputs, output):
+    gradient, _noted, *tensors, dim, ignore_index, smoothing, reduction = inputs
+    ctx.options = dim, ignore_index, smoothing, reduction
+    ctx.save_for_backward(gradient, *tensors)
 
 
 def _pull_classes_backward(ctx, gradient):
@@ -70,11 +81,12 @@ def _pull_classes_backward(ctx, gradient):
     def formula(of_loss, logits):
         return _pulled(lambda x: _plain_cross_entropy(x, target, weight, *ctx.options), (logits,), of_loss)[0]
 
-    return *_pulled(formula, (of_loss, logits), gradient), *[None] * 6
+    of_loss, of_logits = _pulled(formula, (of_loss, logits), gradient)
+    return of_loss, None, of_logits, *[None] * 6
 
 
 cross_entropy.register_autograd(_pull_classes, setup_context=_setup_classes)
-cross_entropy_backward.register_autograd(_pull_classes_backward, setup_context=_setup_classes)
+cross_entropy_backward.register_autograd(_pull_classes_backward, setup_context=_setup_classes_backward)
 
 # Cross-entropy of logits along an axis, and distributions.
 
@@ -82,11 +94,11 @@ _DISTRIBUTIONS = "Tensor logits, Tensor target, Tensor? weight, int dim, float s
 
 
 def _distributions(logits, target, weight, dim, smoothing, reduction):
-    return _cross_entropy(logits, target, weight, dim, -100, smoothing, reduction)
+    return _cross_entropy(logits, target, weight, dim, -100, smoothing, reduction)[0]
 
 
 def _distributions_backward(gradient, logits, target, weight, dim, smoothing, reduction):
-    return _cross_entropy_backward(gradient, logits, target, weight, dim, -100, smoothing, reduction)
+    return _cross_entropy_backward(gradient, None, logits, target, weight, dim, -100, smoothing, reduction)
 
 
 def _distributions_shape(logits, target, weight, dim, smoothing, reduction):

@@ -79,8 +79,7 @@ def _of_last_axes(name, formula):
         return forward(x, weight, bias, _axes(rank), epsilon=eps, weight_offset=offset)
 
     def compute_of(gradient, x, weight, bias, rank, eps, offset):
-        backward = getattr(_composed if x.is_cuda else _native, of_name)
-        return backward(x, gradient, weight, bias, _axes(rank), eps, offset)
+        return getattr(_native, of_name)(x, gradient, weight, bias, _axes(rank), eps, offset)
 
     def shape(x, *rest):
         return _like(x)

@@ -1,0 +1,92 @@
+//! Weights and biases of a row's elements.
+//!
+//! Idea: they are read by lines as results are computed; all rows read the same, so they come from the caches.
+
+use super::number::{MOST, canonical, numbers};
+use super::spread::At;
+use super::{NARROW, NONE, Rowwise};
+use crate::address::array;
+use crate::node::Node;
+use crate::source::{Bits, Source, kept};
+use warpfold_core::{Element, Float};
+use warpfold_simt::Simt;
+
+/// Weights and biases of a row.
+#[derive(Clone, Copy)]
+pub struct Factors<F> {
+    /// Addresses and kinds of both.
+    of: [(u64, u32); 2],
+    /// Added to weights, if they are `moved`.
+    offset: F,
+    moved: bool,
+    /// Elements of a row.
+    pub len: u64,
+}
+
+impl<F: Element<Float = F, Mean = F> + Float + Node> Factors<F> {
+    /// From what the kernel is told.
+    #[inline(always)]
+    pub fn new(call: &Rowwise) -> Self {
+        let of = [(call.at.weight, call.weights), (call.at.bias, call.biases)];
+        Self { of, offset: F::from_f64(call.offset), moved: call.offset != 0.0, len: call.len }
+    }
+
+    /// The weights or biases of a pack.
+    #[inline(always)]
+    fn pack<S: Simt, X: Source<Value = F>>(&self, s: &S, which: usize, at: At) -> [F; MOST] {
+        let ((address, kind), per) = (self.of[which], X::Bits::PER);
+        // What stands beyond a row is of no matter.
+        let first = at.first.min((self.len - 1) / per as u64 * per as u64);
+        if s.branch(kind == NARROW) {
+            return numbers::<S, X>(s, kept(s, array(address + first * X::Bits::SIZE as u64), 16));
+        }
+        let (mut of, mut i, each) = ([F::ZERO; MOST], 0, 16 / size_of::<F>());
+        while i < per as usize {
+            let w = kept(s, array(address + (first + i as u64) * size_of::<F>() as u64), 16);
+            let mut j = 0;
+            while j < each && i + j < per as usize {
+                of[i + j] = number(w, j);
+                j += 1;
+            }
+            i += each;
+        }
+        of
+    }
+
+    /// A pack's elements, weighed.
+    #[inline(always)]
+    pub fn weighed<S: Simt, X: Source<Value = F>>(&self, s: &S, mut x: [F; MOST], at: At) -> [F; MOST] {
+        if s.branch(self.of[0].1 != NONE) {
+            let (weights, mut i) = (self.pack::<S, X>(s, 0, at), 0);
+            while i < X::Bits::PER as usize {
+                let weight = if self.moved { weights[i].add(self.offset) } else { weights[i] };
+                x[i] = x[i].mul(weight);
+                i += 1;
+            }
+        }
+        x
+    }
+
+    /// A pack's elements after normalisation, weighed, moved by the biases, and rounded.
+    #[inline(always)]
+    pub fn apply<S: Simt, X: Source<Value = F>>(&self, s: &S, x: [F; MOST], at: At) -> [u32; 4] {
+        let mut x = self.weighed::<S, X>(s, x, at);
+        if s.branch(self.of[1].1 != NONE) {
+            let (biases, mut i) = (self.pack::<S, X>(s, 1, at), 0);
+            while i < X::Bits::PER as usize {
+                x[i] = x[i].add(biases[i]);
+                i += 1;
+            }
+        }
+        canonical::<S, X>(s, x)
+    }
+}
+
+/// The `j`-th of the numbers in these words.
+#[inline(always)]
+fn number<F: Node>(w: [u32; 4], j: usize) -> F {
+    F::zero().map(
+        #[inline(always)]
+        |i, _| w[j * F::WORDS as usize + i as usize],
+    )
+}

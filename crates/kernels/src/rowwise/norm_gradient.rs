@@ -1,0 +1,187 @@
+//! The gradients of the elements before a norm.
+//!
+//! Idea: rows are reduced twice: for their norms, and, with these, for the sums over their gradients. A row that a block
+//! takes is read once for both; of a longer one, an earlier launch has noted the norm.
+
+use super::Rowwise;
+use super::factor::Factors;
+use super::level::{Level, SumsOf, pack, steps};
+use super::norm::{Kind, nodes, norm, normalised, words};
+use super::number::{MOST, canonical, numbers};
+use super::op::{Held, RowOp};
+use super::spread::{At, Packs, Place};
+use crate::address::array;
+use crate::node::{Node, fetch, publish};
+use crate::source::{Bits, Source};
+use core::marker::PhantomData;
+use warpfold_core::rows::{Norm, NormGradient};
+use warpfold_core::{Accumulate, Element, Float, Real};
+use warpfold_simt::Simt;
+
+/// Gradients of a norm whose rows need the sum of the gradients' products with normalised elements, and, if `SUMS` is
+/// 2, that of the gradients.
+#[derive(Clone, Copy)]
+pub struct NormGradients<X: Source, K, const SUMS: usize> {
+    epsilon: X::Value,
+    factors: Factors<X::Value>,
+    /// Where the words of each row's norm are, or are wanted.
+    norms: u64,
+    kind: PhantomData<K>,
+}
+
+/// A row's norm, and what the gradients of its elements need beside.
+type Stat<F> = ((F, F), (F, F));
+
+impl<X, K, const SUMS: usize> RowOp for NormGradients<X, K, SUMS>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+    K: Kind<X>,
+{
+    type Source = X;
+    type Level = K::Level;
+    type Then = SumsOf<X::Value, SUMS>;
+    type Kept = [[u32; 4]; 2];
+    type Stat = Stat<X::Value>;
+    const SECOND: bool = true;
+    const TWICE: bool = true;
+
+    #[inline(always)]
+    fn new(call: &Rowwise) -> Self {
+        let (epsilon, factors) = (X::Value::from_f64(call.epsilon), Factors::new(call));
+        Self { epsilon, factors, norms: call.at.norms, kind: PhantomData }
+    }
+
+    #[inline(always)]
+    fn level(&self) -> Self::Level {
+        K::LEVEL
+    }
+
+    #[inline(always)]
+    fn then(&self) -> Self::Then {
+        SumsOf::NEW
+    }
+
+    #[inline(always)]
+    fn blank(&self) -> [X::Bits; 2] {
+        [X::Bits::ZERO; 2]
+    }
+
+    #[inline(always)]
+    fn hold<S: Simt, P: Fn(u32) -> Place, const N: usize>(&self, _s: &S, packs: &Packs<P, N>) -> Held<Self, N> {
+        Held::new(packs.both())
+    }
+
+    #[inline(always)]
+    fn nodes<S: Simt, P: Fn(u32) -> Place, const WARP: bool, const N: usize>(
+        &self,
+        s: &S,
+        packs: &Packs<P, N>,
+        _held: &Held<Self, N>,
+    ) -> [<K::Level as Level>::Node; N] {
+        nodes::<S, X, K, P, WARP, N>(s, packs)
+    }
+
+    #[inline(always)]
+    fn stat<S: Simt>(&self, _s: &S, node: <K::Level as Level>::Node, _row: u64) -> Self::Stat {
+        let zero = X::Value::ZERO;
+        (words(K::norm(node, self.factors.len, self.epsilon)), (zero, zero))
+    }
+
+    #[inline(always)]
+    fn noted<S: Simt>(&self, s: &S, row: u64) -> Self::Stat {
+        let zero = X::Value::ZERO;
+        (fetch(s, array(self.norms), row as usize, (zero, zero)), (zero, zero))
+    }
+
+    #[inline(always)]
+    fn note<S: Simt>(&self, s: &S, (norm, _): Self::Stat, row: u64) {
+        if s.branch(self.norms != 0) {
+            publish(s, array(self.norms), row as usize, norm);
+        }
+    }
+
+    #[inline(always)]
+    fn nodes_then<S: Simt, P: Fn(u32) -> Place, const WARP: bool, const N: usize>(
+        &self,
+        s: &S,
+        packs: &Packs<P, N>,
+        held: &Held<Self, N>,
+        stats: [Self::Stat; N],
+    ) -> [[X::Value; SUMS]; N] {
+        let (lane, per) = (s.lane(), X::Bits::PER);
+        let nodes = warpfold_simt::array::from_fn(
+            #[inline(always)]
+            |k| {
+                let at = packs.at(k as u32, lane, per);
+                let [x, mut gradients] = self.weighed(s, held.kept[k], at);
+                let (row, mut products, mut i) = (norm(stats[k].0), x, 0);
+                while i < per as usize {
+                    products[i] = gradients[i].mul(normalised::<X, K>(row, x[i]));
+                    i += 1;
+                }
+                if s.branch(at.count < per) {
+                    let mut i = 0;
+                    while i < per {
+                        if i >= at.count {
+                            (products[i as usize], gradients[i as usize]) = (X::Value::NOTHING, X::Value::NOTHING);
+                        }
+                        i += 1;
+                    }
+                }
+                warpfold_simt::array::from_fn(
+                    #[inline(always)]
+                    |sum| {
+                        let terms = if sum == 0 { products } else { gradients };
+                        pack(terms, per, |left, right, _, _| left.add(right))
+                    },
+                )
+            },
+        );
+        steps::<S, _, WARP, N>(s, self.then(), packs.spread, nodes, per, |k| packs.valid(k))
+    }
+
+    #[inline(always)]
+    fn stat_then(&self, (norm, _): Self::Stat, sums: [X::Value; SUMS]) -> Self::Stat {
+        let total = if SUMS == 2 { sums[SUMS - 1] } else { X::Value::ZERO };
+        let NormGradient { mean, slope } = NormGradient::of(total, sums[0], self.factors.len);
+        (norm, (mean, slope))
+    }
+
+    #[inline(always)]
+    fn is_plain(&self, _stat: Self::Stat) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn map<S: Simt>(&self, s: &S, kept: Self::Kept, (row, (mean, slope)): Self::Stat, at: At) -> [u32; 4] {
+        let [x, mut gradients] = self.weighed(s, kept, at);
+        let (row, of, mut i): (Norm<X::Value>, _, _) = (norm(row), NormGradient { mean, slope }, 0);
+        while i < X::Bits::PER as usize {
+            let normal = normalised::<X, K>(row, x[i]);
+            gradients[i] = if K::CENTRED {
+                of.gradient(row, normal, gradients[i])
+            } else {
+                // The same without a mean.
+                gradients[i].sub(normal.mul(slope)).mul(row.inverse)
+            };
+            i += 1;
+        }
+        canonical::<S, X>(s, gradients)
+    }
+
+    #[inline(always)]
+    fn map_any<S: Simt>(&self, s: &S, kept: Self::Kept, stat: Self::Stat, _wild: bool, at: At) -> [u32; 4] {
+        self.map(s, kept, stat, at)
+    }
+}
+
+impl<X, K, const SUMS: usize> NormGradients<X, K, SUMS>
+where
+    X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
+{
+    /// A pack's elements, and the gradients of its normalised elements.
+    #[inline(always)]
+    fn weighed<S: Simt>(&self, s: &S, [x, gradients]: [[u32; 4]; 2], at: At) -> [[X::Value; MOST]; 2] {
+        [numbers::<S, X>(s, x), self.factors.weighed::<S, X>(s, numbers::<S, X>(s, gradients), at)]
+    }
+}

@@ -1,0 +1,35 @@
+//! Operations on rows, wherever these lie.
+
+use super::Emulated;
+use super::row_cases::{self as cases, Test};
+
+/// Cases of at most so many elements about, but that rows longer than a block come now and then.
+fn run(test: Test, cases: u64) {
+    let on = Emulated::new();
+    cases::many(&on.stream, test, 0, cases, 1 << 11);
+}
+
+#[test]
+fn softmax_has_the_bits_of_the_cpu() {
+    run(cases::softmax, 48);
+}
+
+#[test]
+fn gradients_of_softmax_have_the_bits_of_the_cpu() {
+    run(cases::gradient, 48);
+}
+
+#[test]
+fn norms_have_the_bits_of_the_cpu() {
+    run(cases::norm, 48);
+}
+
+#[test]
+fn gradients_of_norms_have_the_bits_of_the_cpu() {
+    run(cases::norm_gradient, 48);
+}
+
+#[test]
+fn cross_entropy_has_the_bits_of_the_cpu() {
+    run(cases::cross_entropy, 48);
+}
