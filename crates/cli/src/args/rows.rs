@@ -56,8 +56,8 @@ pub enum Norm {
 
 /// Each row over the root of its mean square, or less its mean and over its standard deviation
 ///
-/// The result is an array of the shape and dtype of INPUT, of floats, in C order: x / √(mean of x² + ε) · weight + bias,
-/// or (x - mean) / √(variance + ε) · weight + bias. The bits of a row depend on nothing but the row.
+/// The result is an array of the shape and dtype of INPUT, of floats, in C order: x / √(mean of x² + ε) · weight +
+/// bias, or (x - mean) / √(variance + ε) · weight + bias. The bits of a row depend on nothing but the row.
 #[derive(Parser)]
 pub struct Normalize {
     #[command(flatten)]

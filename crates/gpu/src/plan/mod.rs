@@ -7,6 +7,7 @@
 
 mod choose;
 mod chunk;
+mod copy;
 mod custom;
 pub mod kmeans;
 mod launch;

@@ -221,8 +221,8 @@ impl RowOperation {
     }
 
     /// The sums over rows that the gradients of weights and biases are, after the norms of rows have been noted: the
-    /// launches, bytes of room for their parts, and the place of the first sum in these, in numbers. `sums` is 1 if there
-    /// are no biases.
+    /// launches, bytes of room for their parts, and the place of the first sum in these, in numbers. `sums` is 1 if
+    /// there are no biases.
     #[must_use]
     pub fn columns(&self, rows: &RowLayout, sums: usize) -> Option<(Vec<Launch<RowwiseAt>>, usize, usize)> {
         let (size, wide) = (self.dtype.size(), self.dtype.size().max(4));

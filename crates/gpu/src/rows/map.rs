@@ -156,8 +156,8 @@ impl RowMap {
         Array::new(&self.device, self.dtype, &self.shape)
     }
 
-    /// Queues one run. The result is in `out` when the stream gets there; `out` must not be in use by another stream. Of
-    /// the gradients of a norm it is that of the elements.
+    /// Queues one run. The result is in `out` when the stream gets there; `out` must not be in use by another stream.
+    /// Of the gradients of a norm it is that of the elements.
     ///
     /// # Errors
     /// If an array or the stream is not like that which the operation was prepared for, or the driver refuses.
@@ -197,7 +197,7 @@ impl RowMap {
         }
         let [weight, bias] = [&out.weight, &out.bias].map(|array| array.as_ref().map_or(0, Array::address));
         let at = RowAddresses { x: out.x.address(), weight, bias, ..RowAddresses::default() };
-        // SAFETY: the arrays have the dtypes and the shapes of the results, and stay until the device is done with them.
+        // SAFETY: the arrays have the dtypes and shapes of the results, and stay until the device is done with them.
         unsafe { self.run_into(stream, x, arrays, &at) }?;
         for array in [Some(&mut out.x), out.weight.as_mut(), out.bias.as_mut()].into_iter().flatten() {
             array.set_origin(None);
@@ -228,7 +228,7 @@ impl RowMap {
         let noted = out.noted.as_ref().map_or(0, Array::address);
         let x = out.gradient.as_ref().map_or(0, Array::address);
         let (losses, logsumexp) = (out.losses.address(), out.logsumexp.address());
-        // SAFETY: the arrays have the dtypes and the shapes of the results, and stay until the device is done with them.
+        // SAFETY: the arrays have the dtypes and shapes of the results, and stay until the device is done with them.
         unsafe {
             self.run_into(
                 stream,

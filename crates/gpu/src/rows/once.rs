@@ -50,21 +50,19 @@ operations! {
     layer_norm, Norm, |options| RowArrays { weight: options.weight, bias: options.bias, ..RowArrays::default() };
 }
 
-/// The gradients as functions: a row has the documentation and the name of each.
+/// The gradients as functions: a row has the documentation and the name of each, its options, what it returns, and the
+/// function that runs it.
 macro_rules! gradients {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident($x:ident), $options:ident, $returns:ident, $run:ident;)*) => {$(
         $(#[$doc])*
         pub fn $name(
-            y: ArrayView<'_>,
+            $x: ArrayView<'_>,
             gradient: ArrayView<'_>,
             axes: &[isize],
-            options: &Softmax<'_>,
+            options: &$options<'_>,
             stream: &Stream,
-        ) -> Result<Array, Error> {
-            let map = RowMap::$name(&stream.device(), &y, &gradient, axes, options)?;
-            let mut out = map.output()?;
-            map.run(stream, y, &RowArrays { gradient: Some(gradient), ..RowArrays::default() }, &mut out)?;
-            Ok(out)
+        ) -> Result<$returns, Error> {
+            $run(&RowMap::$name(&stream.device(), &$x, &gradient, axes, options)?, [$x, gradient], options, stream)
         }
     )*};
 }
@@ -75,59 +73,56 @@ gradients! {
     ///
     /// # Errors
     /// As [`warpfold_cpu::rows::softmax_backward`]; arrays of another device; what the driver says.
-    softmax_backward;
+    softmax_backward(y), Softmax, Array, of_elements;
     /// The gradient of the elements before [`log_softmax`]: as [`warpfold_cpu::rows::log_softmax_backward`]. The work
     /// is queued.
     ///
     /// # Errors
     /// As [`softmax_backward`].
-    log_softmax_backward;
-}
-
-/// The gradients of norms as functions: a row has the documentation and the name of each.
-macro_rules! norm_gradients {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
-        $(#[$doc])*
-        pub fn $name(
-            x: ArrayView<'_>,
-            gradient: ArrayView<'_>,
-            axes: &[isize],
-            options: &Norm<'_>,
-            stream: &Stream,
-        ) -> Result<NormGradients, Error> {
-            let map = RowMap::$name(&stream.device(), &x, &gradient, axes, options)?;
-            let like = |factor: &Option<ArrayView<'_>>| {
-                factor.map(|factor| Array::new(&stream.device(), factor.dtype(), factor.shape())).transpose()
-            };
-            let (weight, bias) = (like(&options.weight)?, like(&options.bias)?);
-            let mut out = NormGradients { x: map.output()?, weight, bias };
-            let (weight, bias) = (options.weight, options.bias);
-            let given = RowArrays { weight, bias, gradient: Some(gradient), ..RowArrays::default() };
-            map.run_gradients(stream, x, &given, &mut out)?;
-            Ok(out)
-        }
-    )*};
-}
-
-norm_gradients! {
+    log_softmax_backward(y), Softmax, Array, of_elements;
     /// The gradients of [`rms_norm`] of the elements `x`, from that of its result: as
     /// [`warpfold_cpu::rows::rms_norm_backward`]. The work is queued.
     ///
     /// # Errors
     /// As [`warpfold_cpu::rows::rms_norm_backward`]; arrays of another device; what the driver says.
-    rms_norm_backward;
+    rms_norm_backward(x), Norm, NormGradients, of_norm;
     /// The gradients of [`layer_norm`], as [`rms_norm_backward`].
     ///
     /// # Errors
     /// As [`rms_norm_backward`].
-    layer_norm_backward;
+    layer_norm_backward(x), Norm, NormGradients, of_norm;
 }
 
-/// The cross-entropy of rows of logits along an axis and the class of each row, an array of [`warpfold_array::DType::I64`]
-/// of the shape of the other axes; and the gradient of the logits, of which each row's loss has the gradient
-/// [`CrossEntropy::scales`]. As [`warpfold_cpu::rows::cross_entropy_gradient`] without a reduction of the losses, which
-/// are not rounded to the dtype of the logits: a mean is their sum over the number of rows that are not ignored, of
-/// which one over that number is the scale. The work is queued.
+/// Runs a gradient of elements alone.
+fn of_elements(map: &RowMap, [y, g]: [ArrayView<'_>; 2], _: &Softmax<'_>, stream: &Stream) -> Result<Array, Error> {
+    let mut out = map.output()?;
+    map.run(stream, y, &RowArrays { gradient: Some(g), ..RowArrays::default() }, &mut out)?;
+    Ok(out)
+}
+
+/// Runs the gradients of a norm.
+fn of_norm(
+    map: &RowMap,
+    [x, gradient]: [ArrayView<'_>; 2],
+    &Norm { weight, bias, .. }: &Norm<'_>,
+    stream: &Stream,
+) -> Result<NormGradients, Error> {
+    let like = |factor: Option<ArrayView<'_>>| {
+        factor.map(|factor| Array::new(&stream.device(), factor.dtype(), factor.shape())).transpose()
+    };
+    let mut out = NormGradients { x: map.output()?, weight: like(weight)?, bias: like(bias)? };
+    let given = RowArrays { weight, bias, gradient: Some(gradient), ..RowArrays::default() };
+    map.run_gradients(stream, x, &given, &mut out)?;
+    Ok(out)
+}
+
+/// The cross-entropy of rows of logits along an axis and the class of each row, an array of
+/// [`I64`](warpfold_array::DType::I64) of the shape of the other axes; and the gradient of the logits, of which each
+/// row's loss has the gradient [`CrossEntropy::scales`].
+///
+/// As [`warpfold_cpu::rows::cross_entropy_gradient`] without a reduction of the losses, which are not rounded to the
+/// dtype of the logits: a mean is their sum over the number of rows that are not ignored, of which one over that number
+/// is the scale. The work is queued.
 ///
 /// A row whose target is no class has the loss NaN and a gradient of NaN: to find it would wait for the device.
 ///

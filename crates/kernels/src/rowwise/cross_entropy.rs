@@ -72,26 +72,16 @@ impl<X> RowOp for CrossEntropy<X>
 where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
+    const NOTED: bool = true;
     type Source = X;
+    type Kept = [X::Value; MOST];
     type Level = Exponents<X::Value>;
     type Then = Sums<X::Value>;
-    type Kept = [X::Value; MOST];
     type Stat = Stat<X::Value>;
-    const NOTED: bool = true;
 
     #[inline(always)]
     fn new(call: &Rowwise) -> Self {
         Self { softmax: Softmaxes::new(call), call: *call }
-    }
-
-    #[inline(always)]
-    fn level(&self) -> Self::Level {
-        self.softmax.level()
-    }
-
-    #[inline(always)]
-    fn then(&self) -> Self::Then {
-        Sums::NEW
     }
 
     #[inline(always)]

@@ -3,7 +3,7 @@
 //! Idea: the packs of both arrays are kept as they are: what softmax has computed, and the gradient of that.
 
 use super::Rowwise;
-use super::level::{Sums, pack, steps};
+use super::level::{Level, Sums, pack, steps};
 use super::number::{canonical, numbers};
 use super::op::{Held, RowOp};
 use super::spread::{At, Packs, Place};
@@ -36,16 +36,6 @@ where
     }
 
     #[inline(always)]
-    fn level(&self) -> Self::Level {
-        Sums::NEW
-    }
-
-    #[inline(always)]
-    fn then(&self) -> Self::Then {
-        Sums::NEW
-    }
-
-    #[inline(always)]
     fn blank(&self) -> [X::Bits; 2] {
         // +0.0 and -0.0, whose product is -0.0, too: that changes no sum.
         [X::Bits::ZERO, X::Bits::from_bits(1 << (8 * X::Bits::SIZE - 1))]
@@ -75,7 +65,7 @@ where
                 pack(terms, X::Bits::PER, |left, right, _, _| left.add(right))
             },
         );
-        steps::<S, _, WARP, N>(s, self.level(), packs.spread, nodes, X::Bits::PER, |k| packs.valid(k))
+        steps::<S, _, WARP, N>(s, Self::Level::NEW, packs.spread, nodes, X::Bits::PER, |k| packs.valid(k))
     }
 
     #[inline(always)]

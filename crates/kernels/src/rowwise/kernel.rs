@@ -1,10 +1,11 @@
-//! The three kernels of each operation: for long rows, of which a warp has a chunk, for still longer ones, and for short
-//! rows, of which a warp has several.
+//! The three kernels of each operation: for long rows, of which a warp has a chunk, for still longer ones, and for
+//! short rows, of which a warp has several.
 //!
 //! Idea: `long` keeps a chunk of a row, up to 1024 elements, in the registers of a warp; up to eight warps of a block
-//! have a row together, or each a row of its own. In `longer` a block reads a row in turns, and once more from the cache.
-//! If such rows are too few for the GPU, they are reduced in a launch of their own, whose parts a later launch takes. `short` has groups of 8 lanes or more, whose lanes have
-//! 1 to 8 packs of a row; each lane finds what follows from one of its group's rows, and all get it.
+//! have a row together, or each a row of its own. In `longer` a block reads a row in turns, and once more from the
+//! cache. If such rows are too few for the GPU, they are reduced in a launch of their own, whose parts a later launch
+//! takes. `short` has groups of 8 lanes or more, whose lanes have 1 to 8 packs of a row; each lane finds what follows
+//! from one of its group's rows, and all get it.
 //! Bottleneck: memory.
 
 use super::level::{Level, part, parts, pick, warps};
@@ -179,12 +180,12 @@ pub fn long<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
         op.noted(s, row)
     } else {
         let nodes = op.nodes::<S, _, true, N>(s, &packs, &held);
-        op.stat(s, warps(s, op.level(), slots, nodes[0], call.warps, chunk, valid), row)
+        op.stat(s, warps(s, O::Level::NEW, slots, nodes[0], call.warps, chunk, valid), row)
     };
     if O::TWICE {
         let slots = s.shared::<u32, SLOTS, 1>("again");
         let nodes = op.nodes_then::<S, _, true, N>(s, &packs, &held, [stat; N]);
-        stat = op.stat_then(stat, warps(s, op.then(), slots, nodes[0], call.warps, chunk, valid));
+        stat = op.stat_then(stat, warps(s, O::Then::NEW, slots, nodes[0], call.warps, chunk, valid));
     }
     if s.branch(is_row && mine == 0 && s.lane() == 0) {
         op.note(s, stat, number);
@@ -207,21 +208,21 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let mut here = Here { number, row: number, turn: 0, to };
     if s.branch(call.phase == MEET) {
         return if O::TWICE {
-            meet(s, call, op.then(), slots[0], &here, block)
+            meet(s, call, O::Then::NEW, slots[0], &here, block)
         } else {
-            meet(s, call, op.level(), slots[0], &here, block)
+            meet(s, call, O::Level::NEW, slots[0], &here, block)
         };
     }
     let (mut stat, mut is_found) = (O::Stat::zero(), call.phase == MAP);
     if O::TWICE {
         stat = op.noted(s, here.row);
         if s.branch(is_found) {
-            stat = op.stat_then(stat, in_parts(s, call, op.then(), slots[0], &here));
+            stat = op.stat_then(stat, in_parts(s, call, O::Then::NEW, slots[0], &here));
         }
     } else if O::NOTED && s.branch(call.noted != 0) {
         (stat, is_found) = (op.noted(s, here.row), true);
     } else if s.branch(is_found) {
-        stat = op.stat(s, in_parts(s, call, op.level(), slots[0], &here), here.row);
+        stat = op.stat(s, in_parts(s, call, O::Level::NEW, slots[0], &here), here.row);
     }
     let is_noting = block == 0 && s.thread_x() == 0;
     if s.branch(is_found && is_noting) {
@@ -240,12 +241,12 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
             let of = [chunk, (call.len - first).min(under)];
             if O::TWICE {
                 let node = op.nodes_then::<S, _, true, N>(s, &packs, &held, [stat; N])[0];
-                if let Some(node) = found(s, call, op.then(), slots, &here, node, of) {
+                if let Some(node) = found(s, call, O::Then::NEW, slots, &here, node, of) {
                     (stat, is_found) = (op.stat_then(stat, node), true);
                 }
             } else {
                 let node = op.nodes::<S, _, true, N>(s, &packs, &held)[0];
-                if let Some(node) = found(s, call, op.level(), slots, &here, node, of) {
+                if let Some(node) = found(s, call, O::Level::NEW, slots, &here, node, of) {
                     (stat, is_found) = (op.stat(s, node, here.row), true);
                 }
             }

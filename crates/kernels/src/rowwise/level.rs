@@ -15,6 +15,8 @@ use warpfold_simt::{Global, Shared, Simt};
 pub trait Level: Copy {
     /// What becomes one.
     type Node: Node;
+    /// The only value of this type.
+    const NEW: Self;
     /// Whether the bits depend on how many elements are under a node: else a node of none changes nothing.
     const COUNTS: bool;
     /// The node of no elements.
@@ -189,8 +191,8 @@ pub fn warps<S: Simt, L: Level>(
     lanes(s, level, node, warps, own as u64, each, valid)
 }
 
-/// The node of parts, of which each thread has its own number's, or nothing. Each but the last has `each` elements under
-/// it, and all of them have `valid`. `slots` is as for [`warps`].
+/// The node of parts, of which each thread has its own number's, or nothing. Each but the last has `each` elements
+/// under it, and all of them have `valid`. `slots` is as for [`warps`].
 #[inline(always)]
 pub fn parts<S: Simt, L: Level>(
     s: &S,
@@ -217,13 +219,9 @@ pub fn part<S: Simt, L: Level>(s: &S, level: L, memory: Global<u32>, [first, cou
 #[derive(Clone, Copy)]
 pub struct SumsOf<F, const N: usize>(PhantomData<F>);
 
-impl<F, const N: usize> SumsOf<F, N> {
-    /// Sums of this type.
-    pub const NEW: Self = Self(PhantomData);
-}
-
 impl<F: Float + Node, const N: usize> Level for SumsOf<F, N> {
     type Node = [F; N];
+    const NEW: Self = Self(PhantomData);
     const COUNTS: bool = false;
     #[inline(always)]
     fn nothing(self) -> [F; N] {
@@ -246,13 +244,9 @@ impl<F: Float + Node, const N: usize> Level for SumsOf<F, N> {
 #[derive(Clone, Copy)]
 pub struct Sums<F>(PhantomData<F>);
 
-impl<F> Sums<F> {
-    /// Sums of this type.
-    pub const NEW: Self = Self(PhantomData);
-}
-
 impl<F: Float + Node> Level for Sums<F> {
     type Node = F;
+    const NEW: Self = Self(PhantomData);
     const COUNTS: bool = false;
     #[inline(always)]
     fn nothing(self) -> F {

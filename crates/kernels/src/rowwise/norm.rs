@@ -21,8 +21,6 @@ use warpfold_simt::{ALL, Simt};
 pub trait Kind<X: Source>: Copy {
     /// How nodes meet.
     type Level: Level;
-    /// The only value of that type.
-    const LEVEL: Self::Level;
     /// Whether a mean is subtracted. Else it is +0.0, which changes no bit.
     const CENTRED: bool;
     /// The node of each pack.
@@ -44,7 +42,7 @@ where
     P: Fn(u32) -> Place,
 {
     let nodes = K::nodes(s, packs);
-    steps::<S, _, WARP, N>(s, K::LEVEL, packs.spread, nodes, X::Bits::PER, |k| packs.valid(k))
+    steps::<S, _, WARP, N>(s, K::Level::NEW, packs.spread, nodes, X::Bits::PER, |k| packs.valid(k))
 }
 
 /// An element, normalised.
@@ -69,9 +67,9 @@ pub fn norm<F>((mean, inverse): (F, F)) -> Norm<F> {
 #[derive(Clone, Copy)]
 pub struct Norms<X: Source, K> {
     epsilon: X::Value,
-    factors: Factors<X::Value>,
-    /// Where the words of each row's norm are wanted, if they are.
-    norms: u64,
+    pub(super) factors: Factors<X::Value>,
+    /// Where the words of each row's norm are, or are wanted, if they are.
+    pub(super) norms: u64,
     kind: PhantomData<K>,
 }
 
@@ -90,16 +88,6 @@ where
     fn new(call: &Rowwise) -> Self {
         let (epsilon, factors) = (X::Value::from_f64(call.epsilon), Factors::new(call));
         Self { epsilon, factors, norms: call.at.norms, kind: PhantomData }
-    }
-
-    #[inline(always)]
-    fn level(&self) -> Self::Level {
-        K::LEVEL
-    }
-
-    #[inline(always)]
-    fn then(&self) -> Self::Then {
-        Sums::NEW
     }
 
     #[inline(always)]
@@ -163,7 +151,6 @@ where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
     type Level = Sums<X::Value>;
-    const LEVEL: Self::Level = Sums::NEW;
     const CENTRED: bool = false;
 
     #[inline(always)]
@@ -190,16 +177,12 @@ where
 #[derive(Clone, Copy)]
 pub struct Variances<F>(PhantomData<F>);
 
-impl<F> Variances<F> {
-    /// Of this type.
-    pub const NEW: Self = Self(PhantomData);
-}
-
 impl<F> Level for Variances<F>
 where
     F: Element<Float = F, Mean = F> + Float + Node,
 {
     type Node = Moments<F>;
+    const NEW: Self = Self(PhantomData);
     const COUNTS: bool = true;
     #[inline(always)]
     fn nothing(self) -> Self::Node {
@@ -224,7 +207,6 @@ where
     X: Source<Value: Element<Float = X::Value, Mean = X::Value> + Float + Node>,
 {
     type Level = Variances<X::Value>;
-    const LEVEL: Self::Level = Variances::NEW;
     const CENTRED: bool = true;
 
     #[inline(always)]

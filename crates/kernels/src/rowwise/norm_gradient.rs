@@ -1,19 +1,17 @@
 //! The gradients of the elements before a norm.
 //!
-//! Idea: rows are reduced twice: for their norms, and, with these, for the sums over their gradients. A row that a block
-//! takes is read once for both; of a longer one, an earlier launch has noted the norm.
+//! Idea: rows are reduced twice: for their norms, and, with these, for the sums over their gradients. A row that a
+//! block takes is read once for both; of a longer one, an earlier launch has noted the norm.
 
 use super::Rowwise;
-use super::factor::Factors;
 use super::level::{Level, SumsOf, pack, steps};
-use super::norm::{Kind, nodes, norm, normalised, words};
+use super::norm::{Kind, Norms, norm, normalised};
 use super::number::{MOST, canonical, numbers};
 use super::op::{Held, RowOp};
 use super::spread::{At, Packs, Place};
 use crate::address::array;
-use crate::node::{Node, fetch, publish};
+use crate::node::{Node, fetch};
 use crate::source::{Bits, Source};
-use core::marker::PhantomData;
 use warpfold_core::rows::{Norm, NormGradient};
 use warpfold_core::{Accumulate, Element, Float, Real};
 use warpfold_simt::Simt;
@@ -22,11 +20,7 @@ use warpfold_simt::Simt;
 /// 2, that of the gradients.
 #[derive(Clone, Copy)]
 pub struct NormGradients<X: Source, K, const SUMS: usize> {
-    epsilon: X::Value,
-    factors: Factors<X::Value>,
-    /// Where the words of each row's norm are, or are wanted.
-    norms: u64,
-    kind: PhantomData<K>,
+    norm: Norms<X, K>,
 }
 
 /// A row's norm, and what the gradients of its elements need beside.
@@ -47,18 +41,7 @@ where
 
     #[inline(always)]
     fn new(call: &Rowwise) -> Self {
-        let (epsilon, factors) = (X::Value::from_f64(call.epsilon), Factors::new(call));
-        Self { epsilon, factors, norms: call.at.norms, kind: PhantomData }
-    }
-
-    #[inline(always)]
-    fn level(&self) -> Self::Level {
-        K::LEVEL
-    }
-
-    #[inline(always)]
-    fn then(&self) -> Self::Then {
-        SumsOf::NEW
+        Self { norm: Norms::new(call) }
     }
 
     #[inline(always)]
@@ -67,37 +50,35 @@ where
     }
 
     #[inline(always)]
+    fn nodes<S: Simt, P: Fn(u32) -> Place, const WARP: bool, const N: usize>(
+        &self,
+        s: &S,
+        packs: &Packs<P, N>,
+        _: &Held<Self, N>,
+    ) -> [<K::Level as Level>::Node; N] {
+        self.norm.nodes::<S, P, WARP, N>(s, packs, &Held::new(packs.w[0]))
+    }
+
+    #[inline(always)]
     fn hold<S: Simt, P: Fn(u32) -> Place, const N: usize>(&self, _s: &S, packs: &Packs<P, N>) -> Held<Self, N> {
         Held::new(packs.both())
     }
 
     #[inline(always)]
-    fn nodes<S: Simt, P: Fn(u32) -> Place, const WARP: bool, const N: usize>(
-        &self,
-        s: &S,
-        packs: &Packs<P, N>,
-        _held: &Held<Self, N>,
-    ) -> [<K::Level as Level>::Node; N] {
-        nodes::<S, X, K, P, WARP, N>(s, packs)
-    }
-
-    #[inline(always)]
-    fn stat<S: Simt>(&self, _s: &S, node: <K::Level as Level>::Node, _row: u64) -> Self::Stat {
+    fn stat<S: Simt>(&self, s: &S, node: <K::Level as Level>::Node, row: u64) -> Self::Stat {
         let zero = X::Value::ZERO;
-        (words(K::norm(node, self.factors.len, self.epsilon)), (zero, zero))
+        (self.norm.stat(s, node, row), (zero, zero))
     }
 
     #[inline(always)]
     fn noted<S: Simt>(&self, s: &S, row: u64) -> Self::Stat {
         let zero = X::Value::ZERO;
-        (fetch(s, array(self.norms), row as usize, (zero, zero)), (zero, zero))
+        (fetch(s, array(self.norm.norms), row as usize, (zero, zero)), (zero, zero))
     }
 
     #[inline(always)]
     fn note<S: Simt>(&self, s: &S, (norm, _): Self::Stat, row: u64) {
-        if s.branch(self.norms != 0) {
-            publish(s, array(self.norms), row as usize, norm);
-        }
+        self.norm.note(s, norm, row);
     }
 
     #[inline(always)]
@@ -137,13 +118,13 @@ where
                 )
             },
         );
-        steps::<S, _, WARP, N>(s, self.then(), packs.spread, nodes, per, |k| packs.valid(k))
+        steps::<S, _, WARP, N>(s, Self::Then::NEW, packs.spread, nodes, per, |k| packs.valid(k))
     }
 
     #[inline(always)]
     fn stat_then(&self, (norm, _): Self::Stat, sums: [X::Value; SUMS]) -> Self::Stat {
         let total = if SUMS == 2 { sums[SUMS - 1] } else { X::Value::ZERO };
-        let NormGradient { mean, slope } = NormGradient::of(total, sums[0], self.factors.len);
+        let NormGradient { mean, slope } = NormGradient::of(total, sums[0], self.norm.factors.len);
         (norm, (mean, slope))
     }
 
@@ -182,6 +163,6 @@ where
     /// A pack's elements, and the gradients of its normalised elements.
     #[inline(always)]
     fn weighed<S: Simt>(&self, s: &S, [x, gradients]: [[u32; 4]; 2], at: At) -> [[X::Value; MOST]; 2] {
-        [numbers::<S, X>(s, x), self.factors.weighed::<S, X>(s, numbers::<S, X>(s, gradients), at)]
+        [numbers::<S, X>(s, x), self.norm.factors.weighed::<S, X>(s, numbers::<S, X>(s, gradients), at)]
     }
 }

@@ -46,10 +46,6 @@ pub trait RowOp: Copy {
 
     /// From what the kernel is told.
     fn new(call: &Rowwise) -> Self;
-    /// How nodes meet.
-    fn level(&self) -> Self::Level;
-    /// How nodes of the second reduction meet.
-    fn then(&self) -> Self::Then;
     /// What stands in a pack for elements that are not there, of each array.
     fn blank(&self) -> [<Self::Source as Source>::Bits; 2];
     /// What is kept of a warp's packs.
@@ -82,7 +78,7 @@ pub trait RowOp: Copy {
         S: Simt,
         P: Fn(u32) -> Place,
     {
-        [self.then().nothing(); N]
+        [Self::Then::NEW.nothing(); N]
     }
     /// What follows from the node of the second reduction, too.
     fn stat_then(&self, stat: Self::Stat, _node: <Self::Then as Level>::Node) -> Self::Stat {

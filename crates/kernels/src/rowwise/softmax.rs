@@ -37,6 +37,7 @@ where
     F: Element<Float = F, Mean = F> + Float + Node,
 {
     type Node = Powers<F, F>;
+    const NEW: Self = Self(PhantomData);
     const COUNTS: bool = false;
     #[inline(always)]
     fn nothing(self) -> Self::Node {
@@ -100,8 +101,8 @@ where
         if SCALED { x.ordinary_exp() } else { x.ordinary_exp_of(X::DTYPE) }
     }
 
-    /// The exponentials of a pack, all ordinary if it is `clean`; else of ordinary elements, and zero of minus infinity.
-    /// `count` of them are there.
+    /// The exponentials of a pack, all ordinary if it is `clean`; else of ordinary elements, and zero of minus
+    /// infinity. `count` of them are there.
     #[inline(always)]
     fn terms<S: Simt>(s: &S, x: [X::Value; MOST], clean: bool, count: u32) -> [X::Value; MOST] {
         if s.branch(clean) {
@@ -192,16 +193,6 @@ where
     }
 
     #[inline(always)]
-    fn level(&self) -> Self::Level {
-        Exponents(PhantomData)
-    }
-
-    #[inline(always)]
-    fn then(&self) -> Self::Then {
-        Sums::NEW
-    }
-
-    #[inline(always)]
     fn blank(&self) -> [X::Bits; 2] {
         // Minus infinity.
         let blank = X::Bits::from_bits(match X::Bits::SIZE {
@@ -258,7 +249,7 @@ where
         P: Fn(u32) -> Place,
     {
         let (lane, per, spread, x) = (s.lane(), X::Bits::PER, packs.spread, held.kept);
-        let (level, valid) = (self.level(), |k: u32| packs.valid(k));
+        let (level, valid) = (Self::Level::NEW, |k: u32| packs.valid(k));
         if s.branch(held.wild) {
             let (mut nodes, mut k, all) = ([level.nothing(); N], 0, s.opaque(N as u32));
             while s.again(k < all) {

@@ -137,7 +137,7 @@ impl<'py> GpuRows<'py> {
                     address
                 }
                 None => {
-                    let array = pool::detached(py, || Ok(Array::new(&stream.device(), dtype, &shape)?))?;
+                    let array = pool::detached(py, || Array::new(&stream.device(), dtype, &shape))?;
                     let address = array.address();
                     own.push((result, array));
                     address

@@ -99,7 +99,8 @@ macro_rules! functions {
                     let wanted = [Wanted::Elements, Wanted::Weight, Wanted::Bias].map(Some);
                     let axes = axis.of_rank(on.rank());
                     let found = on.results(axes, [epsilon, weight_offset], wanted, |device, x, axes, arrays| {
-                        let (&RowArrays { weight, bias, .. }, gradient) = (arrays, arrays.gradient.expect("it was given"));
+                        let &RowArrays { weight, bias, .. } = arrays;
+                        let gradient = arrays.gradient.expect("it was given");
                         let options = cuda::rows::Norm { weight, weight_offset, bias, epsilon };
                         RowMap::$backward(device, x, &gradient, axes, &options)
                     })?;

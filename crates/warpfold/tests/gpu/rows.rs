@@ -12,34 +12,23 @@ fn cases(gpu: &Device, test: Test) {
     many(&Stream::new(gpu).expect("a stream"), test, from, cases, 1 << 18);
 }
 
-#[test]
-fn class_softmax() {
-    let Some(gpu) = gpu() else { return };
-    cases(&gpu, softmax);
+/// Random tests by name.
+macro_rules! classes {
+    ($($name:ident: $test:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            let Some(gpu) = gpu() else { return };
+            cases(&gpu, $test);
+        }
+    )*};
 }
 
-#[test]
-fn class_softmax_gradients() {
-    let Some(gpu) = gpu() else { return };
-    cases(&gpu, gradient);
-}
-
-#[test]
-fn class_norms() {
-    let Some(gpu) = gpu() else { return };
-    cases(&gpu, norm);
-}
-
-#[test]
-fn class_norm_gradients() {
-    let Some(gpu) = gpu() else { return };
-    cases(&gpu, norm_gradient);
-}
-
-#[test]
-fn class_cross_entropy() {
-    let Some(gpu) = gpu() else { return };
-    cases(&gpu, cross_entropy);
+classes! {
+    class_softmax: softmax;
+    class_softmax_gradients: gradient;
+    class_norms: norm;
+    class_norm_gradients: norm_gradient;
+    class_cross_entropy: cross_entropy;
 }
 
 /// Rows of several blocks, and so many parts of a row that blocks reduce these first.
