@@ -10,24 +10,20 @@ use warpfold_kernels::{Names, Only};
 /// The kernels of rows.
 struct Rows;
 
-/// The names of all kernels for some dtypes.
+/// The names of all kernels of an operation for a dtype.
 macro_rules! names {
-    ($($dtype:literal)*) => {
-        &["rowwise_arrange", $(
-            concat!("rowwise_softmax_", $dtype), concat!("rowshort_softmax_", $dtype),
-            concat!("rowwise_softmax_masked_", $dtype), concat!("rowshort_softmax_masked_", $dtype),
-            concat!("rowwise_log_softmax_", $dtype), concat!("rowshort_log_softmax_", $dtype),
-            concat!("rowwise_log_softmax_masked_", $dtype), concat!("rowshort_log_softmax_masked_", $dtype),
-            concat!("rowwise_softmax_backward_", $dtype), concat!("rowshort_softmax_backward_", $dtype),
-            concat!("rowwise_log_softmax_backward_", $dtype), concat!("rowshort_log_softmax_backward_", $dtype),
-            concat!("rowwise_rms_norm_", $dtype), concat!("rowshort_rms_norm_", $dtype),
-            concat!("rowwise_layer_norm_", $dtype), concat!("rowshort_layer_norm_", $dtype),
-        )*]
+    ($($op:literal)*) => { names!(@ "f32" $($op)*; "f64" $($op)*; "f16" $($op)*; "bf16" $($op)*) };
+    (@ $($dtype:literal $($op:literal)*);*) => {
+        &["rowwise_arrange", $($(
+            concat!("rowwise_", $op, "_", $dtype), concat!("rowlonger_", $op, "_", $dtype),
+            concat!("rowshort_", $op, "_", $dtype),
+        )*)*]
     };
 }
 
 impl Names for Rows {
-    const NAMES: &'static [&'static str] = names!("f32" "f64" "f16" "bf16");
+    const NAMES: &'static [&'static str] = names!("softmax" "softmax_masked" "log_softmax" "log_softmax_masked"
+        "softmax_backward" "log_softmax_backward" "rms_norm" "layer_norm");
 }
 
 const FLOATS: [DType; 4] = [DType::F32, DType::BF16, DType::F16, DType::F64];
