@@ -117,7 +117,7 @@ fn of_norm(
 }
 
 /// The cross-entropy of rows of logits along an axis and the class of each row, an array of
-/// [`I64`](warpfold_array::DType::I64) of the shape of the other axes; and the gradient of the logits, of which each
+/// [`I64`](warpfold_core::DType::I64) of the shape of the other axes; and the gradient of the logits, of which each
 /// row's loss has the gradient [`CrossEntropy::scales`].
 ///
 /// As [`warpfold_cpu::rows::cross_entropy_gradient`] without a reduction of the losses, which are not rounded to the
