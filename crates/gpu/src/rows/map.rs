@@ -25,19 +25,19 @@ const LINE: u64 = 16;
 /// The arrays of an operation on rows beside its elements.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RowArrays<'a> {
-    /// Of [`Softmax`].
+    /// Of [`Softmax`](super::Softmax).
     pub mask: Option<ArrayView<'a>>,
-    /// Of [`Norm`].
+    /// Of [`Norm`](super::Norm).
     pub weight: Option<ArrayView<'a>>,
-    /// Of [`Norm`].
+    /// Of [`Norm`](super::Norm).
     pub bias: Option<ArrayView<'a>>,
     /// The gradient, of an operation that takes one.
     pub gradient: Option<ArrayView<'a>>,
     /// The classes of rows, of cross-entropy.
     pub targets: Option<ArrayView<'a>>,
-    /// Of [`CrossEntropy`].
+    /// Of [`CrossEntropy`](super::CrossEntropy).
     pub scales: Option<ArrayView<'a>>,
-    /// Of [`CrossEntropy`], too.
+    /// Of [`CrossEntropy`](super::CrossEntropy), too.
     pub noted: Option<ArrayView<'a>>,
 }
 
