@@ -9,7 +9,7 @@ use warpfold_core::ops::{Exponential, LogSumExp, Powers, Sum, SumExp};
 use warpfold_core::{DType, Element, Float, Reducer, bf16, f16};
 
 use super::block::{fold_rows, low, tree_of_pieces};
-use super::kernel::{Kernel, Tree, any_rows, each_row};
+use super::kernel::{Item, Kernel, Tree, any_rows, each_row};
 use super::panel::{Panel, RowList, TILE, fold_columns};
 use super::policy::{AHEAD, BLOCK, SHORT};
 use super::simd::{Simd, at_level, prefetch, vectorize};
@@ -169,6 +169,22 @@ impl<F: Fused> Kernel for Exponentials<F> {
         );
         if !ordinary {
             any_rows(&self.any(), x, len, out);
+        }
+    }
+
+    fn single(&self, x: &[Item<Self>], out: &mut [MaybeUninit<F::Mean>]) {
+        let mut nodes = [Powers { scale: F::ZERO, sum: F::ZERO }; LOGS];
+        for (x, out) in x.chunks(LOGS).zip(out.chunks_mut(LOGS)) {
+            let nodes = &mut nodes[..x.len()];
+            vectorize(
+                #[inline(always)]
+                || {
+                    for (node, &x) in nodes.iter_mut().zip(x) {
+                        *node = self.reducer.lift(x, 0);
+                    }
+                },
+            );
+            self.finish(nodes, 1, out);
         }
     }
 
