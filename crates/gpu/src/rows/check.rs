@@ -1,10 +1,11 @@
 //! The checks of a call's arrays, with the errors of the CPU.
 
 use warpfold_array::problem::{broadcast, normalize_axes};
-use warpfold_array::{Error, RowError};
+use warpfold_array::{CudaError, Error, RowError};
 use warpfold_core::DType;
 
 use super::options::{CrossEntropy, Norm, Softmax};
+use crate::reduce::layout::Layout;
 use crate::view::ArrayView;
 
 /// What an operation on rows is asked for.
@@ -117,15 +118,15 @@ impl Asked {
         if let Some(noted) = &options.noted {
             asked.alike("what was noted", noted, &[&expected[..], &[2]].concat())?;
             let wide = if logits.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
-            let steps = noted.strides().iter().rev();
             let mut step = wide.size() as isize;
-            let is_dense = noted.shape().iter().rev().zip(steps).all(|(&len, &own)| {
+            let is_dense = noted.shape().iter().zip(noted.strides()).rev().all(|(&len, &own)| {
                 let is_next = len == 1 || own == step;
                 step *= len as isize;
                 is_next
             });
             if noted.dtype() != wide || !is_dense {
-                return Err(RowError::NotFloats { op, what: "what was noted", dtype: noted.dtype() }.into());
+                let (found, expected) = (Layout::of(noted.layout()).to_string(), format!("{wide}, dense in C order"));
+                return Err(CudaError::Layout { what: "array that was noted", found, expected }.into());
             }
         }
         options.scales.iter().try_for_each(|scales| asked.floats("the gradients", scales.dtype()))?;

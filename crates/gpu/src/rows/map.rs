@@ -329,6 +329,14 @@ impl RowMap {
                 // SAFETY: the caller's. The sums of no elements are zero.
                 unsafe { stream.fill(to, 0, bytes) }?;
             }
+            // Of no classes, no row has one: its loss is NaN, whose bytes are all alike.
+            let rows = self.batch.iter().product::<usize>() * self.dtype_of_losses().size();
+            for (at, bytes) in [(to.losses, rows), (to.logsumexp, rows), (to.noted, 2 * rows)] {
+                if at != 0 && bytes > 0 {
+                    // SAFETY: the caller's.
+                    unsafe { stream.fill(at, 0xff, bytes) }?;
+                }
+            }
             return Ok(());
         };
         let is_aligned = (weight | bias).is_multiple_of(LINE);
