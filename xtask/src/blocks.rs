@@ -111,6 +111,7 @@ fn is_production(name: &str) -> bool {
         "split",
         "rowwise",
         "rowlonger",
+        "rowfolded",
         "rowshort",
     ]
     .contains(&class)

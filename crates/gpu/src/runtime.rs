@@ -50,7 +50,7 @@ impl Properties {
     /// What the planner has to know.
     pub(crate) fn limits(&self) -> Limits {
         let bandwidth = self.peak_gbs().map_or(USUAL_BANDWIDTH, |peak| READ_SHARE * peak * 1e9);
-        Limits { multiprocessors: self.multiprocessors, bandwidth, aligned: false }
+        Limits { multiprocessors: self.multiprocessors, bandwidth, aligned: false, shared_bytes: self.shared_bytes }
     }
 }
 

@@ -64,6 +64,27 @@ impl Taken {
     }
 }
 
+/// The same axes in pairs of elements, if these lie side by side in the input and in the copy, and all of them begin
+/// with multiples of a pair.
+fn in_pairs(axes: &[Way], size: usize, from: isize, to: usize) -> Option<Vec<Way>> {
+    let (last, outer) = axes.split_last()?;
+    let pair = 2 * size;
+    let is_even = |axis: &Way| axis.from % pair as isize == 0 && axis.to.is_multiple_of(pair);
+    let beside = last.from == size as isize && last.to == size && last.len.is_multiple_of(2);
+    let fits = pair <= 8 && from % pair as isize == 0 && to.is_multiple_of(pair) && outer.iter().all(is_even);
+    let pairs = Way { len: last.len / 2, from: pair as isize, to: pair };
+    (beside && fits).then(|| [outer, &[pairs]].concat())
+}
+
+/// As [`copy`], from an array that begins with a line of 16 bytes, if `limits` say so, to where a line begins: of larger
+/// elements, which need fewer instructions, where some lie side by side.
+pub(super) fn copy_lines(axes: &[Way], size: usize, from: isize, to: usize, limits: &Limits) -> Launch<CallAt> {
+    match in_pairs(axes, size, from, to).filter(|_| limits.aligned) {
+        Some(pairs) => copy_lines(&pairs, 2 * size, from, to, limits),
+        None => copy(axes, size, from, to, limits),
+    }
+}
+
 /// The launch that copies elements, the innermost axis last. `from` and `to` say where the first is.
 pub(super) fn copy(axes: &[Way], size: usize, from: isize, to: usize, limits: &Limits) -> Launch<CallAt> {
     let mut by_source: Vec<usize> = (0..axes.len()).collect();

@@ -29,6 +29,7 @@ impl GpuPlan {
             pair: 1,
             words: 0,
             aligned: false,
+            parts: None,
         };
         let fast = if const { custom::fast::<R>() } { planner.fast() } else { None };
         let launches = vec![fast.unwrap_or_else(|| planner.any())];

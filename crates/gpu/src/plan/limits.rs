@@ -9,4 +9,6 @@ pub struct Limits {
     pub bandwidth: f64,
     /// Whether the array begins with a line of 16 bytes. A plan that relies on it is for no other array.
     pub aligned: bool,
+    /// Bytes of shared memory that a block can have.
+    pub shared_bytes: u32,
 }

@@ -22,7 +22,8 @@ impl Planner<'_> {
     pub(super) fn columns(&mut self, outer: &[Dim], columns: Dim, rows: Dim) -> Option<Launch<CallAt>> {
         let (width, wide) = (columns.len as u64, self.fold.facts.wide);
         let lanes = width.div_ceil(wide).next_power_of_two().min(32);
-        if self.fold.facts.shallow && rows.len <= 8 && columns.len >= SHALLOW {
+        // Shallow columns leave no parts.
+        if self.fold.facts.shallow && self.parts.is_none() && rows.len <= 8 && columns.len >= SHALLOW {
             let outputs = self.outputs::<KEPT>(outer);
             let warps = width.div_ceil(32 * wide).min(WARPS).next_power_of_two();
             let panels = width.div_ceil(32 * wide * warps);
@@ -150,11 +151,15 @@ impl Planner<'_> {
             Lanes::Team(lanes) => team = Divisor::new(lanes),
             Lanes::Units(along, lanes) => (unit, of_unit) = (self.kept(&along), Divisor::new(lanes)),
         }
+        let (parts, under) =
+            self.parts.map_or((Divisor::default(), 0), |(places, under)| (Divisor::new(places), under));
         Columns {
             outputs,
             of_unit,
             team,
             unit,
+            parts,
+            under,
             width: columns.len as u64,
             x: columns.x as i64,
             mask: columns.mask as i64,

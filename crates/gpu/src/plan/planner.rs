@@ -55,6 +55,8 @@ pub(super) struct Planner<'a> {
     pub(super) words: usize,
     /// Whether the array begins with a line of 16 bytes.
     pub(super) aligned: bool,
+    /// Places of a row's parts and elements of each, if columns are parts of rows.
+    pub(super) parts: Option<(u64, u64)>,
 }
 
 impl<'a> Planner<'a> {
@@ -67,6 +69,7 @@ impl<'a> Planner<'a> {
             pair: if spec.op == Op::MinMax { 2 } else { 1 },
             words: 0,
             aligned: false,
+            parts: None,
         }
     }
 

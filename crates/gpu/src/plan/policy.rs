@@ -90,8 +90,8 @@ pub const NESTED_BYTES: usize = 4 << 10;
 /// The same where neither will do, and it is copied first: argmax f32 (1016800,11,2,3) took 1827 us where it lies, and
 /// 583 so, but (111848,40,3,5) 264 and 474.
 pub const NESTED_COPY: usize = 256;
-/// Rows of fewer bytes that follow one another, from which on they are not copied first. Not measured.
-pub const TOGETHER: usize = 32;
+/// Bytes of rows that follow one another, each of fewer, from which on they are not copied first: a line. Not measured.
+pub const TOGETHER: usize = 128;
 /// Bytes of an input for each multiprocessor, below which nothing is copied first: a second launch costs more. Not
 /// measured.
 pub const TRANSPOSED_BYTES: usize = 8 << 10;
@@ -100,11 +100,13 @@ pub const TRANSPOSED_BYTES: usize = 8 << 10;
 pub const COPIED_BYTES: usize = 256 << 10;
 /// Blocks that copy, for each multiprocessor, at most: each takes several tiles. Not measured.
 pub const TRANSPOSE_SPREAD: u64 = 32;
-/// Elements of the least subtree whose node is worth a write and a read: those of f32 cost a sixteenth then. Not
-/// measured.
-pub const SUBTREE: usize = 32;
-/// Bytes side by side from which on columns of subtrees are reduced in place. Not measured.
-pub const SUBTREE_BYTES: usize = 128;
+/// Elements of a column whose part another launch reduces, at most: so few that blocks need not share one. Not measured
+/// against other values.
+pub const COLUMN_ROWS: usize = 512;
+/// Bytes of such a column for each word of its part, at least: parts are written and read. Not measured.
+pub const PART_BYTES: usize = 32;
+/// Bytes side by side from which on such columns are reduced in place. Not measured.
+pub const SUBTREE_BYTES: usize = 64;
 /// Bytes of few columns, of which a warp stages a stretch of 32 rows and more. Not measured against other values.
 pub const BETWEEN_BYTES: usize = 127;
 /// The same of a stretch of 16 rows and more, where outputs are taken in pairs: on an H100, mean bf16 (14749,140,5,13)
@@ -118,3 +120,8 @@ pub const AGAIN: usize = 32;
 pub const ALONG: usize = 8;
 /// Bytes of an output, from which on tiles reduce it where order matters and elements lie in another one. Not measured.
 pub const TILED_BYTES: usize = 16 << 10;
+/// Bytes that memory writes at once.
+pub const SECTOR: usize = 32;
+/// Results that would have a sector each are copied to their places if all of these are at least one of so many parts
+/// of the input's bytes. Not measured.
+pub const SCATTERED: usize = 8;

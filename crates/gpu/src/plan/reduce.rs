@@ -13,6 +13,7 @@ use super::limits::Limits;
 use super::parts::stepped;
 use super::planner::Planner;
 use super::policy::LAUNCH;
+use super::scattered::scattered;
 use super::subtrees::subtrees;
 use super::tiled::tiled;
 use super::transpose::{Asked, Copied, is_scattered, transposed};
@@ -85,14 +86,16 @@ impl GpuPlan {
             let sorted = in_memory_order(problem);
             let problem = if fold.facts.ordered || fold.facts.places { problem } else { &sorted };
             let asked = Asked { spec, fold: &fold, described: false };
+            let is_scattered = is_scattered(&asked, problem, limits);
             let mut plan = if fold.facts.ordered || fold.facts.places { None } else { twice(spec, problem, limits) };
-            plan = plan.or_else(|| stepped(&asked, problem, limits));
-            if plan.is_none() && is_scattered(&asked, problem, limits) {
-                if !problem.reduced.is_empty() {
-                    plan = subtrees(spec, problem, limits).or_else(|| tiled(&asked, problem, limits));
-                }
-                plan = plan.or_else(|| transposed(&asked, problem, limits));
+            if plan.is_none() && is_scattered {
+                plan = subtrees(&asked, problem, limits);
             }
+            plan = plan.or_else(|| stepped(&asked, problem, limits));
+            if plan.is_none() && is_scattered {
+                plan = tiled(&asked, problem, limits).or_else(|| transposed(&asked, problem, limits));
+            }
+            plan = plan.or_else(|| scattered(&asked, problem, limits));
             if let Some(Copied { launches, workspace, bytes: more }) = plan {
                 return Self { launches, workspace, bytes: bytes + more };
             }
@@ -120,8 +123,10 @@ impl GpuPlan {
             return None;
         }
         let asked = Asked { spec: &spec, fold: &fold, described: true };
-        let mut plan = stepped(&asked, problem, limits);
-        if plan.is_none() && is_scattered(&asked, problem, limits) {
+        let is_scattered = is_scattered(&asked, problem, limits);
+        let mut plan = if is_scattered { subtrees(&asked, problem, limits) } else { None };
+        plan = plan.or_else(|| stepped(&asked, problem, limits));
+        if plan.is_none() && is_scattered {
             plan = Some(transposed(&asked, problem, limits)?);
         }
         let plan = if let Some(Copied { launches, workspace, bytes: more }) = plan {

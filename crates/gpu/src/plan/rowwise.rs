@@ -8,7 +8,6 @@ use warpfold_kernels::reduce::recipe::code;
 use warpfold_kernels::reduce::shape::map::Divisor;
 use warpfold_kernels::reduce::shape::piece::{Kept, Outputs};
 use warpfold_kernels::rowwise::arrange::{Arrange, ArrangeAt};
-use warpfold_kernels::rowwise::columns::{JOINED, ROWS};
 use warpfold_kernels::rowwise::{
     MAP, MEET, NARROW, NONE, PARTS, REDUCE, Rowwise, RowwiseAt, THREADS, TURNS, WARPS, WHOLE, WIDE, chunk, steps,
 };
@@ -26,7 +25,7 @@ const FULL: u64 = 2;
 /// Blocks of a copy for each multiprocessor. Not measured.
 const SPREAD: u64 = 16;
 /// Bytes of a line.
-const LINE: usize = 16;
+pub(super) const LINE: usize = 16;
 
 /// Rows whose elements lie side by side, along at most two axes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -154,7 +153,7 @@ pub struct RowPlan {
 
 impl RowOperation {
     /// What all launches have in common.
-    fn call(&self, rows: &RowLayout) -> Rowwise {
+    pub(super) fn call(&self, rows: &RowLayout) -> Rowwise {
         Rowwise {
             at: RowwiseAt::default(),
             rows: rows.rows as u64,
@@ -220,33 +219,6 @@ impl RowOperation {
         Some(RowPlan { before: before.launches, parts: plan.parts.max(before.parts), ..plan })
     }
 
-    /// The sums over rows that the gradients of weights and biases are, after the norms of rows have been noted: the
-    /// launches, bytes of room for their parts, and the place of the first sum in these, in numbers. `sums` is 1 if
-    /// there are no biases.
-    #[must_use]
-    pub fn columns(&self, rows: &RowLayout, sums: usize) -> Option<(Vec<Launch<RowwiseAt>>, usize, usize)> {
-        let (size, wide) = (self.dtype.size(), self.dtype.size().max(4));
-        let packs = (rows.len * size).div_ceil(LINE);
-        let lanes = packs.next_power_of_two().min(32);
-        let stripes = packs.div_ceil(32) as u64;
-        let under = ROWS * WARPS as u64 * (32 / lanes) as u64;
-        let mut parts = (rows.rows as u64).div_ceil(under);
-        let width = (sums * rows.len) as u64;
-        let call = Rowwise { lanes: lanes.ilog2(), blocks: stripes, under: width, ..self.call(rows) };
-        let grid = usize::try_from(parts * stripes).ok()?;
-        let name = if sums == 1 { "products" } else { "columns" };
-        let mut launches = vec![launch(format!("rowwise_{name}_{}", self.dtype), grid, &call)?];
-        let (mut from, mut room) = (0, parts * width);
-        let joined = if self.dtype == DType::F64 { "rowwise_join_f64" } else { "rowwise_join_f32" };
-        while parts > 1 {
-            let (fewer, blocks) = (parts.div_ceil(JOINED), width.div_ceil(32));
-            let call = Rowwise { blocks, parts, from, to: room, ..call };
-            launches.push(launch(joined.into(), usize::try_from(fewer * blocks).ok()?, &call)?);
-            (from, parts, room) = (room, fewer, room + fewer * width);
-        }
-        Some((launches, room as usize * wide, from as usize))
-    }
-
     /// Rows that are longer than a block holds, from which results are wanted, or notes alone.
     fn longer(&self, call: &Rowwise, limits: &Limits, is_mapped: bool) -> Option<RowPlan> {
         let turns = call.len.div_ceil(WARPS as u64 * chunk(self.dtype.size()));
@@ -295,7 +267,7 @@ impl RowOperation {
     }
 }
 
-fn launch(entry: String, grid: usize, call: &Rowwise) -> Option<Launch<RowwiseAt>> {
+pub(super) fn launch(entry: String, grid: usize, call: &Rowwise) -> Option<Launch<RowwiseAt>> {
     Some(Launch::new(entry, i32::try_from(grid).ok()? as u32, THREADS, call))
 }
 
@@ -327,7 +299,7 @@ pub fn arrange(axes: &[(usize, isize, isize)], [from, to]: [DType; 2], limits: &
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits { multiprocessors: 132, bandwidth: 4e12, aligned: true };
+    const LIMITS: Limits = Limits { multiprocessors: 132, bandwidth: 4e12, aligned: true, shared_bytes: 227 << 10 };
 
     fn plan(rows: usize, len: usize) -> Vec<String> {
         let layout = RowLayout::of(&[rows, len], [&[4 * len as isize, 4], &[], &[]], &[1], 4).expect("dense rows");

@@ -13,7 +13,7 @@ use warpfold_kernels::reduce::workspace::COUNTERS;
 
 use super::choose::Fold;
 use super::chunk::chunks;
-use super::copy::{Way, copy};
+use super::copy::{Way, copy_lines};
 use super::launch::{From, Launch, Moved, To};
 use super::limits::Limits;
 use super::near::{is_nested, is_stepped};
@@ -31,6 +31,9 @@ const PIECE_LINE: usize = 256;
 
 /// Elements from one output's element to the next, beyond which what is not reduced is copied by tiles. Not measured.
 const TOGETHER_STEPS: usize = 4;
+
+/// From the input to the workspace.
+const INSIDE: Moved = Moved { from: From::Input(0), to: To::Workspace(0) };
 
 /// Whether neighbouring lanes of the kernels that read elements where they lie would find them far apart.
 pub(super) fn is_scattered(asked: &Asked<'_>, problem: &Problem, limits: &Limits) -> bool {
@@ -71,7 +74,7 @@ pub(super) fn is_scattered(asked: &Asked<'_>, problem: &Problem, limits: &Limits
     let Some(columns) = kept.last().filter(|axis| axis.x == x && kept.len() <= KEPT + 1) else { return true };
     // Few columns do as well where lanes that take neighbouring rows read a long stretch together.
     let width = columns.len * size;
-    let is_wide = width >= BESIDE_BYTES || (run.x == width as isize && run.len >= TOGETHER);
+    let is_wide = width >= BESIDE_BYTES || (run.x == width as isize && run.len * width >= TOGETHER);
     !far.is_empty() && (!is_wide || reduced.len() > 3) && !is_turned()
 }
 
@@ -255,7 +258,7 @@ pub(super) fn transposed(asked: &Asked<'_>, problem: &Problem, limits: &Limits) 
         for ranges in boxes(&axes, copied) {
             let some = || axes.iter().zip(&ranges);
             let from = from + some().map(|(axis, range)| axis.from * range.start as isize).sum::<isize>();
-            launches.push(copy(&merged(&axes, &ranges), size, from, to, limits));
+            launches.push(copy_lines(&merged(&axes, &ranges), size, from, to, limits).moved(INSIDE));
             to += ranges.iter().map(Range::len).product::<usize>() * size;
         }
         let moved = Moved { from: From::Workspace(start), to: To::Output(output * asked.result() as isize) };

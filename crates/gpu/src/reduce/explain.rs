@@ -12,7 +12,7 @@ use warpfold_cpu::Plan;
 use warpfold_kernels::reduce::call::CallAt;
 
 /// What predictions assume where there is no GPU to ask: an H200, and a plain read of its memory as measured.
-const H200: Limits = Limits { multiprocessors: 132, bandwidth: 4.6e12, aligned: false };
+const H200: Limits = Limits { multiprocessors: 132, bandwidth: 4.6e12, aligned: false, shared_bytes: 227 << 10 };
 
 /// A launch from start to end, beside the reading: the least that a sum takes on an H200.
 const LAUNCH: Duration = Duration::from_nanos(3_500);

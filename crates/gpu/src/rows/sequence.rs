@@ -9,6 +9,7 @@ use warpfold_kernels::rowwise::arrange::ArrangeAt;
 
 use crate::device::Device;
 use crate::launch::Ready;
+use crate::plan::rowsums::RowSums;
 use crate::plan::rowwise::{Factor, RowLayout, RowOperation, arrange, padded, room};
 use crate::plan::{Launch, Limits};
 use crate::stream::Stream;
@@ -125,6 +126,8 @@ pub struct Sequence<C = Launch<ArrangeAt>, L = Launch<RowwiseAt>> {
     after: Option<Copy<C>>,
     /// The sums over rows that the gradients of weights and biases are.
     columns: Vec<L>,
+    /// Whether these have the results, too.
+    folded: bool,
     /// Their copies to where they are wanted.
     sums: Vec<Copy<C>>,
     /// Bytes of the workspace.
@@ -213,13 +216,13 @@ impl Sequence {
         let is_noted = !plan.before.is_empty() || arrays.sums;
         let norms = if is_noted { take(room(2 * layout.rows, wide)) } else { Place::Noted };
         let parts = take(padded(plan.parts));
-        let (mut columns, mut sums) = (Vec::new(), Vec::new());
+        let (mut columns, mut sums, mut folded) = (Vec::new(), Vec::new(), false);
         if arrays.sums {
             let both = 1 + arrays.factors[1].is_some() as usize;
-            let (launches, bytes, first) = op.columns(&layout, both)?;
+            let RowSums { launches, bytes, first, folded: both_at_once } = op.sums(&layout, both, limits)?;
             // Parts of columns lie where those of rows did, which are needed no more.
             take(padded(bytes.saturating_sub(plan.parts)));
-            columns = launches;
+            (columns, folded) = (launches, both_at_once);
             for (which, factor) in arrays.factors.iter().enumerate() {
                 let Some((dtype, _)) = *factor else { continue };
                 let size = wide.size();
@@ -253,7 +256,7 @@ impl Sequence {
         };
         let [x, mask, weight, bias, out, second] = at;
         let at = [x, mask, weight, bias, out, second, parts, norms, targets, scales];
-        Some(Self { before, noting: plan.before, launches: plan.launches, at, after, columns, sums, workspace })
+        Some(Self { before, noting: plan.before, launches: plan.launches, at, after, columns, folded, sums, workspace })
     }
 
     /// Loads the kernels.
@@ -269,6 +272,7 @@ impl Sequence {
             at: self.at,
             after: self.after.as_ref().map(ready).transpose()?,
             columns: device.all_ready(&self.columns)?,
+            folded: self.folded,
             sums: self.sums.iter().map(ready).collect::<Result<_, _>>()?,
             workspace: self.workspace,
         })
@@ -290,11 +294,21 @@ impl Copy<Ready<ArrangeAt>> {
 }
 
 impl Sequence<Ready<ArrangeAt>, Ready<RowwiseAt>> {
+    /// The launches of the operation and those of the sums over rows, if these are wanted.
+    fn wanted(&self, sums: bool) -> [&[Ready<RowwiseAt>]; 2] {
+        match (sums, self.folded) {
+            (true, true) => [&[], &self.columns],
+            (true, false) => [&self.launches, &self.columns],
+            (false, _) => [&self.launches, &[]],
+        }
+    }
+
     /// The kernels, in order.
     pub fn kernels(&self) -> Vec<&str> {
         let before = self.before.iter().map(|copy| copy.launch.entry());
         let after = self.after.iter().chain(&self.sums).map(|copy| copy.launch.entry());
-        let rows = self.noting.iter().chain(&self.launches).chain(&self.columns);
+        let [rows, columns] = self.wanted(true);
+        let rows = self.noting.iter().chain(rows).chain(columns);
         before.chain(rows.map(Ready::entry)).chain(after).collect()
     }
 
@@ -319,20 +333,14 @@ impl Sequence<Ready<ArrangeAt>, Ready<RowwiseAt>> {
             // SAFETY: the caller's.
             unsafe { launch.queue(stream, RowwiseAt { output: 0, ..at_rows }) }?;
         }
-        for launch in &self.launches {
+        let [rows, columns] = self.wanted(at.sums != [0; 2]);
+        for launch in rows.iter().chain(columns) {
             // SAFETY: the caller's.
             unsafe { launch.queue(stream, at_rows) }?;
         }
         if let Some(copy) = self.after.as_ref().filter(|_| at.out != 0) {
             // SAFETY: the caller's.
             unsafe { copy.queue(stream, at) }?;
-        }
-        if at.sums == [0; 2] {
-            return Ok(());
-        }
-        for launch in &self.columns {
-            // SAFETY: the caller's.
-            unsafe { launch.queue(stream, at_rows) }?;
         }
         for copy in self.sums.iter().filter(|copy| at.of(copy.to) != 0) {
             // SAFETY: the caller's.

@@ -61,7 +61,7 @@ params! {
     pub struct Transpose at CallAt {
         /// Bytes from the input to the first element.
         pub from: i64,
-        /// And from the workspace to its copy.
+        /// And from the output to its copy.
         pub to: u64,
         /// Along which lanes read.
         pub near: Side,
@@ -154,7 +154,7 @@ pub fn kernel<S: Simt, B: Bits, const ROOM: usize>(s: &S, call: &Transpose) {
         );
         let (columns, rows) = (near.elements(at_near), far.elements(at_far));
         let source = call.at.input.wrapping_add(from as u64).wrapping_add(own);
-        let target = call.at.workspace + to;
+        let target = call.at.output + to;
         let limit = if i < columns && first < step { rows } else { 0 };
         let read = Reading { tile, sources, source, at: i * pitch, first, step, rows };
         let written = Writing { tile, targets, beside, target, pitch, bits: high.trailing_zeros(), columns, rows };

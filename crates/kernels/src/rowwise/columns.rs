@@ -27,10 +27,10 @@ pub const JOINED: u64 = WARPS as u64 * 32;
 const ROOM: usize = WARPS as usize * 32 * MOST * 2;
 
 /// The sums of a lane's columns: of products, and, if there are two, of gradients.
-type Sums<F, const SUMS: usize> = [[F; MOST]; SUMS];
+pub(super) type Sums<F, const SUMS: usize> = [[F; MOST]; SUMS];
 
 #[inline(always)]
-fn added<F: Float, const SUMS: usize>(left: Sums<F, SUMS>, right: Sums<F, SUMS>) -> Sums<F, SUMS> {
+pub(super) fn added<F: Float, const SUMS: usize>(left: Sums<F, SUMS>, right: Sums<F, SUMS>) -> Sums<F, SUMS> {
     warpfold_simt::array::from_fn(
         #[inline(always)]
         |sum| {

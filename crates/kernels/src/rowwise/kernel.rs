@@ -27,7 +27,7 @@ const SLOTS: usize = 32 * 4;
 const TURNED: usize = PARTS as usize * 4;
 
 /// The elements of an operation.
-type Of<O> = <<O as RowOp>::Source as Source>::Bits;
+pub(super) type Of<O> = <<O as RowOp>::Source as Source>::Bits;
 
 impl Rowwise {
     /// Of row number `row` the elements from `first` on, at most `most`; none, if there is no such row.
@@ -49,7 +49,7 @@ impl Rowwise {
 
     /// Whether all results begin with lines of 16 bytes.
     #[inline(always)]
-    fn aligned_out<B: Bits>(&self) -> bool {
+    pub(super) fn aligned_out<B: Bits>(&self) -> bool {
         (self.at.output | (self.len * B::SIZE as u64)) & 15 == 0
     }
 
@@ -233,7 +233,8 @@ pub fn longer<S: Simt, O: RowOp, const N: usize>(s: &S, call: &Rowwise) {
     let all = if is_mapped && call.phase == TURNS && !is_found { 2 * call.turns } else { call.turns };
     let mut step = 0;
     while s.again(step < all) {
-        here.turn = if step < call.turns { step } else { step - call.turns };
+        // The second time backwards: what was read last is in the cache.
+        here.turn = if step < call.turns { step } else { 2 * call.turns - 1 - step };
         let place = call.place::<Of<O>>(number, first + here.turn * under + s.warp() as u64 * chunk, chunk);
         let packs = call.packs::<S, _, O, _, N>(s, op.blank(), Spread::WARP, |_| place);
         let held = op.hold(s, &packs);

@@ -10,6 +10,7 @@ use super::op::{Held, RowOp};
 use super::spread::{At, Packs, Place};
 use crate::address::array;
 use crate::node::{Node, publish, select};
+use crate::reduce::shape::split::next;
 use crate::source::{Bits, Source};
 use core::marker::PhantomData;
 use warpfold_core::ops::{Deviation, Moments};
@@ -24,7 +25,7 @@ pub trait Kind<X: Source>: Copy {
     /// Whether a mean is subtracted. Else it is +0.0, which changes no bit.
     const CENTRED: bool;
     /// The node of each pack.
-    fn nodes<S: Simt, P: Fn(u32) -> Place, const N: usize>(
+    fn nodes<S: Simt, P: Fn(u32) -> Place, const WARP: bool, const N: usize>(
         s: &S,
         packs: &Packs<P, N>,
     ) -> [<Self::Level as Level>::Node; N];
@@ -41,7 +42,7 @@ where
     K: Kind<X>,
     P: Fn(u32) -> Place,
 {
-    let nodes = K::nodes(s, packs);
+    let nodes = K::nodes::<S, P, WARP, N>(s, packs);
     steps::<S, _, WARP, N>(s, K::Level::NEW, packs.spread, nodes, X::Bits::PER, |k| packs.valid(k))
 }
 
@@ -154,7 +155,7 @@ where
     const CENTRED: bool = false;
 
     #[inline(always)]
-    fn nodes<S: Simt, P, const N: usize>(s: &S, packs: &Packs<P, N>) -> [X::Value; N] {
+    fn nodes<S: Simt, P, const WARP: bool, const N: usize>(s: &S, packs: &Packs<P, N>) -> [X::Value; N] {
         packs.w[0].map(
             #[inline(always)]
             |w| {
@@ -210,21 +211,35 @@ where
     const CENTRED: bool = true;
 
     #[inline(always)]
-    fn nodes<S: Simt, P: Fn(u32) -> Place, const N: usize>(s: &S, packs: &Packs<P, N>) -> [Moments<X::Value>; N] {
+    fn nodes<S: Simt, P: Fn(u32) -> Place, const WARP: bool, const N: usize>(
+        s: &S,
+        packs: &Packs<P, N>,
+    ) -> [Moments<X::Value>; N] {
         let (per, lane, level) = (X::Bits::PER, s.lane(), Variances::NEW);
-        let mut nodes = packs.w[0].map(
-            #[inline(always)]
-            |w| {
-                let x = numbers::<S, X>(s, w);
-                let mut two = [level.nothing(); MOST];
-                let mut i = 0;
-                while i < per as usize / 2 {
-                    two[i] = Moments::of_two(x[2 * i], x[2 * i + 1]);
-                    i += 1;
-                }
-                pack(two, per / 2, |left, right, each, _| level.join(left, right, 2 * each))
-            },
-        );
+        let node = |w: [u32; 4]| {
+            let x = numbers::<S, X>(s, w);
+            let mut two = [level.nothing(); MOST];
+            let mut i = 0;
+            while i < per as usize / 2 {
+                two[i] = Moments::of_two(x[2 * i], x[2 * i + 1]);
+                i += 1;
+            }
+            pack(two, per / 2, |left, right, each, _| level.join(left, right, 2 * each))
+        };
+        let mut nodes = [level.nothing(); N];
+        if WARP || N <= 2 {
+            nodes = packs.w[0].map(
+                #[inline(always)]
+                |w| node(w),
+            );
+        } else {
+            // One pack after the other, so that few are numbers at a time.
+            let (mut k, all) = (0, s.opaque(N as u32));
+            while s.again(k < all) {
+                nodes = next(nodes, node(pick(packs.w[0], k)));
+                k += 1;
+            }
+        }
         let (mut ragged, mut k) = (false, 0);
         while k < N as u32 {
             ragged |= !packs.valid(k).is_multiple_of(per);

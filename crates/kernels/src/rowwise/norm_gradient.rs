@@ -4,13 +4,14 @@
 //! block takes is read once for both; of a longer one, an earlier launch has noted the norm.
 
 use super::Rowwise;
-use super::level::{Level, SumsOf, pack, steps};
+use super::level::{Level, SumsOf, pack, pick, steps};
 use super::norm::{Kind, Norms, norm, normalised};
 use super::number::{MOST, canonical, numbers};
 use super::op::{Held, RowOp};
 use super::spread::{At, Packs, Place};
 use crate::address::array;
 use crate::node::{Node, fetch};
+use crate::reduce::shape::split::next;
 use crate::source::{Bits, Source};
 use warpfold_core::rows::{Norm, NormGradient};
 use warpfold_core::{Accumulate, Element, Float, Real};
@@ -90,34 +91,42 @@ where
         stats: [Self::Stat; N],
     ) -> [[X::Value; SUMS]; N] {
         let (lane, per) = (s.lane(), X::Bits::PER);
-        let nodes = warpfold_simt::array::from_fn(
-            #[inline(always)]
-            |k| {
-                let at = packs.at(k as u32, lane, per);
-                let [x, mut gradients] = self.weighed(s, held.kept[k], at);
-                let (row, mut products, mut i) = (norm(stats[k].0), x, 0);
-                while i < per as usize {
-                    products[i] = gradients[i].mul(normalised::<X, K>(row, x[i]));
+        let sums = |kept, stat: Self::Stat, at: At| {
+            let [x, mut gradients] = self.weighed(s, kept, at);
+            let (row, mut products, mut i) = (norm(stat.0), x, 0);
+            while i < per as usize {
+                products[i] = gradients[i].mul(normalised::<X, K>(row, x[i]));
+                i += 1;
+            }
+            if s.branch(at.count < per) {
+                let mut i = 0;
+                while i < per {
+                    if i >= at.count {
+                        (products[i as usize], gradients[i as usize]) = (X::Value::NOTHING, X::Value::NOTHING);
+                    }
                     i += 1;
                 }
-                if s.branch(at.count < per) {
-                    let mut i = 0;
-                    while i < per {
-                        if i >= at.count {
-                            (products[i as usize], gradients[i as usize]) = (X::Value::NOTHING, X::Value::NOTHING);
-                        }
-                        i += 1;
-                    }
-                }
-                warpfold_simt::array::from_fn(
-                    #[inline(always)]
-                    |sum| {
-                        let terms = if sum == 0 { products } else { gradients };
-                        pack(terms, per, |left, right, _, _| left.add(right))
-                    },
-                )
-            },
-        );
+            }
+            let of = |terms| pack(terms, per, |left: X::Value, right, _, _| left.add(right));
+            warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |sum| of(if sum == 0 { products } else { gradients }),
+            )
+        };
+        let mut nodes = [[X::Value::NOTHING; SUMS]; N];
+        if WARP || N <= 2 {
+            nodes = warpfold_simt::array::from_fn(
+                #[inline(always)]
+                |k| sums(held.kept[k], stats[k], packs.at(k as u32, lane, per)),
+            );
+        } else {
+            // One pack after the other, so that few are numbers at a time.
+            let (mut k, all) = (0, s.opaque(N as u32));
+            while s.again(k < all) {
+                nodes = next(nodes, sums(pick(held.kept, k), pick(stats, k), packs.at(k, lane, per)));
+                k += 1;
+            }
+        }
         steps::<S, _, WARP, N>(s, Self::Then::NEW, packs.spread, nodes, per, |k| packs.valid(k))
     }
 

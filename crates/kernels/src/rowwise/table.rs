@@ -5,6 +5,7 @@ use super::Rowwise;
 use super::arrange::{Arrange, arrange};
 use super::columns::{columns, join};
 use super::cross_entropy::CrossEntropy;
+use super::folded::folded;
 use super::gradient::SoftmaxGradients;
 use super::kernel::{long, longer, short};
 use super::norm::{Layer, Norms, Rms};
@@ -47,6 +48,8 @@ macro_rules! table {
         table!(@ $each $with Bf16, 2, "bf16");
     };
     (@ $each:ident $with:tt $source:ty, $size:literal, $dtype:literal) => {
+        $each!($with concat!("rowfolded_rms_norm_backward_", $dtype), Rowwise, folded::<_, $source, Rms, 1>);
+        $each!($with concat!("rowfolded_layer_norm_backward_", $dtype), Rowwise, folded::<_, $source, Layer, 2>);
         ops! { $each $with $source, $size, $dtype:
             "softmax" = Softmaxes<$source, false, false>;
             "softmax_masked" = Softmaxes<$source, false, true>;

@@ -30,6 +30,12 @@ fn gradients_of_norms_have_the_bits_of_the_cpu() {
 }
 
 #[test]
+fn sums_over_many_rows_have_the_bits_of_the_cpu() {
+    let on = Emulated::new();
+    cases::many(&on.stream, cases::norm_gradient, 1000, 24, 1 << 14);
+}
+
+#[test]
 fn cross_entropy_has_the_bits_of_the_cpu() {
     run(cases::cross_entropy, 48);
 }

@@ -115,10 +115,8 @@ fn copies_in_pieces_have_the_bits_of_the_cpu_and_no_fault() {
 /// A case with this number whose innermost reduced axis has whole subtrees, and whose first one lies side by side.
 fn subtrees(i: usize, seed: &mut u64) -> Case {
     let axis = |len, reduced| Axis { len, gap: 0, reversed: false, broadcast: false, reduced };
-    let (op, dtype) = (
-        [Op::Sum, Op::Norm, Op::Mean, Op::Prod][i % 4],
-        [DType::F32, DType::BF16, DType::F64, DType::F16][pick(4, seed)],
-    );
+    const OPS: [Op; 8] = [Op::Sum, Op::Norm, Op::Var, Op::ArgMax, Op::Mean, Op::Prod, Op::LogSumExp, Op::ArgMin];
+    let (op, dtype) = (OPS[i % OPS.len()], [DType::F32, DType::BF16, DType::F64, DType::F16][pick(4, seed)]);
     let mut axes = vec![axis(32 * (1 + pick(5, seed)), true), axis(64 + pick(80, seed), true)];
     // Kept axes outside, between and inside, and a reduced one between.
     for _ in 0..pick(3, seed) {
@@ -138,7 +136,7 @@ fn subtrees(i: usize, seed: &mut u64) -> Case {
 #[test]
 fn columns_of_subtrees_have_the_bits_of_the_cpu_and_no_fault() {
     let (on, mut seed) = (Emulated::new(), 5);
-    let ran = check_all(&on, (0..cases(150)).map(|i| subtrees(i, &mut seed)));
+    let ran = check_all(&on, (0..cases(200)).map(|i| subtrees(i, &mut seed)));
     assert!(ran["columns"] > 20, "{ran:?}");
 }
 

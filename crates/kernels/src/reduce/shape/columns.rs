@@ -4,7 +4,8 @@
 //! there are fewer columns, takes several rows abreast and folds them by exchanges. Warps of a block take stretches of
 //! rows and meet in shared memory; blocks leave parts, and the last of a panel reduces these. Where few columns have
 //! few rows, lanes side by side have those of several units, one after the other. Where columns need some of a warp's
-//! lanes, threads that follow one another are teams of as many, in place of warps. Bottleneck: memory.
+//! lanes, threads that follow one another are teams of as many, in place of warps. Columns may also be parts of longer
+//! rows, which another launch reduces. Bottleneck: memory.
 
 use crate::address::array;
 use crate::node::{Node, fetch, get, publish, put};
@@ -43,6 +44,10 @@ params! {
         pub team: Divisor,
         /// The axis of the units.
         pub unit: Kept,
+        /// Places of a row's parts, if columns are parts of rows for another launch; none if they are outputs.
+        pub parts: Divisor,
+        /// Elements of each part.
+        pub under: u64,
         /// Lanes side by side: a power of two, unless they are teams.
         pub lanes: u32,
         /// Teams to a panel, a power of two; others of the block take other panels.
@@ -257,7 +262,12 @@ pub fn kernel<S: Simt, P: Panel<C>, const K: usize, const C: usize, const SLOTS:
         if s.branch(is_set && there) {
             let part = get(s, slots, all_slots, group * per_panel * wide + place, f.nothing());
             let out = results + column as i64 * shape.out + unit as i64 * shape.unit.out;
-            f.finish(s, &call.recipe, part, call.out(out));
+            if s.branch(shape.parts.by > 0) {
+                let (_, number) = shape.parts.divide(out as u64);
+                publish(s, call.partials(), out as usize, f.moved(part, number * shape.under));
+            } else {
+                f.finish(s, &call.recipe, part, call.out(out));
+            }
         }
         c += step;
     }
