@@ -11,10 +11,54 @@ from . import _composed
 DEVICES = ("cpu", "cuda")
 
 
+# Whether `torch.func` is at work. Its `grad` does not take operators with gradients of their own, but functions with them.
+_transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: False)
+
+
+class _Operator:
+    """An operator, and, within `torch.func`, a function of the same definition and gradient."""
+
+    def __init__(self, op):
+        self.op, self.function, self.batched = op, None, self._each
+
+    def __call__(self, *arguments):
+        if self.function is not None and not torch.compiler.is_dynamo_compiling() and _transformed():
+            return self.function.apply(*arguments)
+        return self.op(*arguments)
+
+    def register_autograd(self, pull, setup_context):
+        self.op.register_autograd(pull, setup_context=setup_context)
+        members = {
+            "forward": lambda *arguments: self(*arguments),
+            "setup_context": setup_context,
+            "backward": pull,
+            "vmap": lambda *arguments: self.batched(*arguments),
+        }
+        members = {name: staticmethod(member) for name, member in members.items()}
+        self.function = type(self.op._name.replace("::", "_"), (torch.autograd.Function,), members)
+
+    def register_vmap(self, rule):
+        self.batched = rule
+        self.op.register_vmap(rule)
+
+    def _each(self, info, axes, *arguments):
+        """What becomes of a batch if the operator has no rule for it: of each of its elements by itself."""
+
+        def at(i, x, axis):
+            return x.select(axis, i) if isinstance(x, torch.Tensor) and axis is not None else x
+
+        each = [self(*(at(i, *given) for given in zip(arguments, axes))) for i in range(info.batch_size)]
+        if isinstance(each[0], torch.Tensor):
+            return torch.stack(each), 0
+        return tuple(torch.stack(of) for of in zip(*each)), (0,) * len(each[0])
+
+
 def _define(name, schema, compute, shape):
     """An operator: what it computes, and the shapes of its results."""
     op = torch.library.custom_op(f"warpfold::{name}", compute, mutates_args=(), device_types=DEVICES, schema=schema)
     op.register_fake(shape)
+    op = _Operator(op)
+    op.register_vmap(op._each)
     return op
 
 
