@@ -30,6 +30,7 @@ CALLS = [
     ("var.correction", lambda x: x.var(1)),
     ("std.correction", lambda x: x.std(0, correction=0)),
     ("var_mean.correction", lambda x: torch.stack(torch.var_mean(x, 1))),
+    ("std_mean.correction", lambda x: torch.stack(torch.std_mean(x, 1, correction=0))),
     ("linalg_vector_norm", lambda x: x.norm()),
     ("linalg_vector_norm", lambda x: torch.linalg.vector_norm(x, 1, dim=1)),
     ("_softmax", lambda x: torch.softmax(x, 1)),
@@ -43,6 +44,9 @@ CALLS = [
     ("nll_loss2d_forward", lambda x: F.nll_loss(x.t().reshape(1, 5, 6, 1).contiguous(), CLASSES.reshape(1, 6, 1))),
     ("mse_loss", lambda x: F.mse_loss(x, torch.zeros(6, 5))),
     ("huber_loss", lambda x: F.huber_loss(x, torch.zeros(6, 5), delta=0.3)),
+    ("smooth_l1_loss", lambda x: F.smooth_l1_loss(x, torch.zeros(6, 5), beta=0.3)),
+    ("_index_put_impl_", lambda x: torch.ones(7, 5).index_put((AT,), x, accumulate=True)),
+    ("_index_put_impl_", lambda x: torch.ops.aten.index_put(torch.ones(6, 3), [None, AT[:2] - 3], x[:, :2], True)),
     ("index_add", lambda x: torch.ones(7, 5).index_add(0, AT, x, alpha=2.0)),
     ("index_add_", lambda x: torch.ones(6, 3).index_add_(1, torch.tensor([0, 0, 2, 1, 1]), x.detach())),
     ("scatter_add", lambda x: torch.ones(6, 5).scatter_add(1, torch.tensor([[0, 0, 1], [4, 3, 3]]), x[:2, :3])),
@@ -79,6 +83,8 @@ def test_gradients_of_gathers_are_sums_of_groups():
         ("embedding_dense_backward", lambda x: F.embedding(AT.reshape(2, 3), x, padding_idx=2)),
         ("embedding_dense_backward", lambda x: F.embedding(AT, x, scale_grad_by_freq=True)),
         ("index_add", lambda x: x.index_select(0, AT)),
+        ("_index_put_impl_", lambda x: x[AT]),
+        ("_index_put_impl_", lambda x: x[:, AT[:4].view(2, 2) - 3]),
         ("native_layer_norm_backward", lambda x: F.layer_norm(x, [5])),
     ):
         (want,) = torch.autograd.grad(of(x).square().sum(), x)
@@ -113,8 +119,14 @@ def test_the_report_says_what_is_not_ours():
         torch.arange(5).sum()
         torch.zeros(0).sum()
         torch.linalg.vector_norm(x, 3)
-    assert dict(report.not_ours) == {"mm": 1} and dict(report.replaced) == {"sum.dim_IntList": 1}
-    assert dict(report.kept) == {"sum.dim_IntList": 2, "linalg_vector_norm": 1}
+        torch.sum(x, 1, out=torch.empty(6))
+        x.clone().put_(AT, x[0], accumulate=True)
+        x.clone().put_(AT, x[0])
+        x.clone()[AT] = 0.0
+        x.clone().index_put_((AT, AT), x[0], accumulate=True)
+    assert dict(report.not_ours) == {"mm": 1, "put_": 1} and dict(report.replaced) == {"sum.dim_IntList": 1}
+    kept = {"sum.dim_IntList": 2, "linalg_vector_norm": 1, "sum.IntList_out": 1, "_index_put_impl_": 1}
+    assert dict(report.kept) == kept
 
 
 def test_the_mode_ends():

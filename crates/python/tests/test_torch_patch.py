@@ -249,7 +249,7 @@ def test_a_layer_of_centred_weights():
 
 @pytest.fixture
 def vllm(monkeypatch):
-    """What vLLM's documents say of its custom ops: classes by name, others in their place, a forward for each platform."""
+    """What vLLM's documents say of its custom ops: others in place of classes, by name; a forward for each platform."""
 
     class CustomOp(torch.nn.Module):
         op_registry_oot = {}
@@ -325,8 +325,8 @@ def test_the_layers_of_vllm(vllm, monkeypatch):
         for norm.platform in ("native", "cpu", "cuda", "oot"):
             assert bits(norm(x).detach().float()) == bits(wf.rms_norm(x, weight, **options).float())
             found, total = norm(x, residual)
-            assert bits(total.float()) == bits((x + residual).float())
-            assert bits(found.detach().float()) == bits(wf.rms_norm(total, weight, **options).float())
+            assert bits(total.detach().float()) == bits((x + residual).float())
+            assert bits(found.detach().float()) == bits(wf.rms_norm(total.detach(), weight, **options).float())
     bare = vllm.RMSNorm(8, has_weight=False)
     bare.platform = "cuda"
     assert bits(bare(x.float())) == bits(wf.rms_norm(x.float(), epsilon=1e-6))

@@ -62,8 +62,8 @@ class _Repository:
 def kernel_mapping():
     """Warpfold's layers, for `kernels.register_kernel_mapping` and `kernels.use_kernel_mapping`.
 
-    On the CPU and on NVIDIA GPUs, for inference, training and `torch.compile`. Results are rounded once, to the dtype of
-    the elements.
+    On the CPU and on NVIDIA GPUs, for inference, training and `torch.compile`. Results are rounded once, to the dtype
+    of the elements.
 
     >>> import warpfold as wf
     >>> {layer: list(devices) for layer, devices in wf.torch.kernel_mapping().items()}
@@ -88,6 +88,12 @@ def register_vllm():
     -------
     list of str
         The names of the layers that are Warpfold's now.
+
+    Examples
+    --------
+    >>> import importlib.util, warpfold as wf
+    >>> if importlib.util.find_spec("vllm"):
+    ...     layers = wf.torch.register_vllm()
     """
     from vllm.model_executor import custom_op
     from vllm.model_executor.layers import layernorm

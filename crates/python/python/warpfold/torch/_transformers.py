@@ -74,7 +74,8 @@ def attention(module, query, key, value, attention_mask, scaling=None, dropout=0
     """Attention whose softmax is Warpfold's: scores of all pairs, and the values weighed by them."""
     given = [name for name in _UNKNOWN if options.get(name) is not None]
     if given:
-        raise NotImplementedError(f"the attention of Warpfold has no {given[0]}: patch the model without attention=True")
+        what = f"the attention of Warpfold has no {given[0]}"
+        raise NotImplementedError(f"{what}: patch the model without attention=True")
     groups = query.shape[1] // key.shape[1]
     key, value = (heads.repeat_interleave(groups, 1) if groups > 1 else heads for heads in (key, value))
     scaling = query.shape[-1] ** -0.5 if scaling is None else scaling
