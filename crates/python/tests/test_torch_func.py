@@ -80,6 +80,7 @@ def test_a_function_of_weights():
             close(of[row], one[name])
 
 
+@pytest.mark.skipif(not hasattr(torch.library, "get_kernel"), reason="torch.compile of torch.func, by a newer PyTorch")
 def test_compiled():
     def gradient(x):
         return torch.func.grad(lambda x: (wf.torch.softmax(x, 1) * COTANGENT).sum())(x)

@@ -29,7 +29,8 @@ def _windows(name, input, axes, kernel_size, stride, **options):
             f"{input.dim()}"
         )
     kernel_size = _each(name, "kernel_size", kernel_size, axes)
-    stride = kernel_size if stride is None or stride == [] else _each(name, "stride", stride, axes)
+    none = stride is None or (isinstance(stride, list) and not stride)
+    stride = kernel_size if none else _each(name, "stride", stride, axes)
     return kernel_size, stride, *(_each(name, what, numbers, axes) for what, numbers in options.items())
 
 
