@@ -100,9 +100,9 @@ def batch_invariant():
     """Replaces PyTorch's reductions on the CPU and NVIDIA GPUs by Warpfold's, within a `with` statement; gives a `Report`.
 
     Sums, means, variances, extremes, norms, logsumexp, softmax and its logarithm, layer norm, group norm, batch norm,
-    the losses nll, mse and huber, index_add, scatter_add, gradients of embeddings, and bincount of weights: forward and
-    backward. All threads of the process are concerned. On a GPU calls do not wait, but for index_add, scatter_add,
-    bincount and gradients of embeddings; group norm and batch norm are PyTorch's there. Matrix products, convolutions
+    the losses nll, mse, huber and smooth_l1, index_add, scatter_add, index_put that adds, gradients of embeddings, and
+    bincount of weights: forward and backward. All threads of the process are concerned. On a GPU calls do not wait, but for index_add, scatter_add,
+    index_put, bincount and gradients of embeddings; group norm and batch norm are PyTorch's there. Matrix products, convolutions
     and attention remain PyTorch's, and the report says which of them ran. Code of `torch.compile` has kernels of its own.
 
     Raises
