@@ -112,6 +112,34 @@ def test_the_bits_are_those_of_the_library():
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("seed", range(10))
+def test_gradients_of_layer_norm_have_the_bits_of_a_gpu(dtype, seed):
+    from warpfold.torch import _invariant
+
+    shape = [(33, 70), (5, 3, 40), (300, 7), (2, 1), (1, 5000)][seed % 5]
+    rank = 2 if seed == 6 else 1
+    x, gradient = (tensor(*shape, seed=seed + i).detach().to(dtype) for i in range(2))
+    if seed > 6:
+        x.view(-1)[:: 1 + x.numel() // 7] = torch.inf if seed == 7 else torch.nan if seed == 8 else -0.0
+    weight, bias = (tensor(*shape[-rank:], seed=i).detach().to(dtype) for i in range(2))
+    weight, bias = (weight, bias) if seed % 3 else (None, None)
+    with wf.torch.batch_invariant():
+        _, mean, inverse = torch.native_layer_norm(x, shape[-rank:], weight, bias, 1e-5)
+    given = gradient, x, shape[-rank:], mean, inverse, weight, bias, [True] * 3
+    found = _invariant._layer_norm_backward(*given)
+    # As on a GPU, of elementwise operators and sums.
+    real = torch.float64 if dtype == torch.float64 else torch.float32
+    inverse = inverse.to(real)
+    normal = (x.to(real) - mean.to(real)) * inverse
+    want = _invariant._norm_backward(gradient, x, rank, normal, inverse, (weight, bias), [True] * 3, centred=True)
+    for of, expected in zip(found, want):
+        assert (of is None) == (expected is None)
+        if of is not None:
+            expected = torch.where(expected.isnan(), torch.nan, expected)
+            assert of.dtype == expected.dtype and bits(of.double()) == bits(expected.double())
+
+
 def test_the_report_says_what_is_not_ours():
     x = tensor(6, 6).detach()
     with wf.torch.batch_invariant() as report:
